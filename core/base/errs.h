@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * errs.h - the messages of a check that looks for all faults before it gives up.
+ *
+ * A zeroed struct holds no message. Belongs to one thread at a time.
+ */
+#ifndef GN_BASE_ERRS_H
+#define GN_BASE_ERRS_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+
+#define GN_ERRS_MAX 64 /* messages that are kept; more are only counted */
+
+struct gn_errs {
+	size_t n; /* messages that were added */
+	const char *text[GN_ERRS_MAX];
+	struct gn_arena arena;
+};
+
+/* Adds a message, without newline; of any length. */
+void gn_errs_add(struct gn_errs *errs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* How many messages text[] holds. */
+size_t gn_errs_kept(const struct gn_errs *errs);
+
+/* Frees the messages; the struct is empty and usable again. */
+void gn_errs_fini(struct gn_errs *errs);
+
+#endif

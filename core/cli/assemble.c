@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A loaded topology becomes devices, threads and roles, and is taken apart again. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/topology_priv.h"
+
+static uint32_t count_lanes(const struct gn_topology *t, bool separate)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		uint32_t lanes = t->roles[i].selected ? t->roles[i].spec.n_lanes : 0;
+
+		if (separate)
+			n += lanes;
+		else if (lanes > n)
+			n = lanes;
+	}
+	return n;
+}
+
+uint32_t gn_topology_workers(const struct gn_topology *topology)
+{
+	return count_lanes(topology, topology->runtime.threads == GN_THREADS_SEPARATE);
+}
+
+static int open_devices(struct gn_topology *t, struct gn_loop *loop)
+{
+	for (uint32_t i = 0; i < t->n_devices; i++) {
+		struct gn_topo_device *device = &t->devices[i];
+		int rc;
+
+		if (!device->used || !device->plugin)
+			continue;
+		rc = gn_device_open(loop, device->name, device->plugin->desc->name, device->plugin->ops, device->conf,
+				    &device->device);
+		if (rc) {
+			gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the device: %s", gn_conf_where(device->node),
+			       gn_conf_path(device->node), strerror(-rc));
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int create_workers(struct gn_topology *t)
+{
+	uint32_t n = gn_topology_workers(t);
+
+	t->workers = gn_arena_alloc(&t->arena, (n + 1) * sizeof(struct gn_worker *));
+	if (!t->workers)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < n; k++) {
+		char name[24];
+		struct gn_worker_attr attr = {.name = name, .cpu = -1, .spin_ns = t->runtime.spin_ns};
+		int rc;
+
+		if (t->runtime.n_cpus)
+			attr.cpu = (int)t->runtime.cpu[k % t->runtime.n_cpus];
+		snprintf(name, sizeof(name), "gantry-%u", k);
+		rc = gn_worker_create(&attr, &t->workers[k]);
+		if (rc) {
+			gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u%s: %s", k,
+			       attr.cpu >= 0 ? " on the CPU that runtime.cpus says" : "", strerror(-rc));
+			return rc;
+		}
+		t->n_workers++;
+	}
+	return 0;
+}
+
+static void role_finished(void *arg, int status)
+{
+	struct gn_topo_role *role = arg;
+
+	role->finished = true;
+	role->status = status;
+	if (role->topology->role_finished)
+		role->topology->role_finished(role->topology->arg, role);
+}
+
+static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct gn_loop *loop, uint32_t first_worker)
+{
+	struct gn_worker **workers = gn_arena_alloc(&t->arena, role->spec.n_lanes * sizeof(struct gn_worker *));
+
+	if (!workers)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < role->spec.n_lanes; k++)
+		workers[k] = t->workers[first_worker + k];
+	role->spec.workers = workers;
+	if (role->listen)
+		role->listen->device = role->listen_device->device;
+	for (uint32_t i = 0; i < role->spec.n_connects; i++)
+		role->connects[i].device = role->connect_devices[i]->device;
+	role->spec.finished = role_finished;
+	role->spec.arg = role;
+	return gn_role_create(loop, &role->spec, &role->role);
+}
+
+int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop)
+{
+	uint32_t first_worker = 0;
+	int rc;
+
+	rc = open_devices(topology, loop);
+	if (!rc)
+		rc = create_workers(topology);
+	for (uint32_t i = 0; i < topology->n_roles && !rc; i++) {
+		struct gn_topo_role *role = &topology->roles[i];
+
+		if (!role->selected)
+			continue;
+		rc = create_role(topology, role, loop, first_worker);
+		if (topology->runtime.threads == GN_THREADS_SEPARATE)
+			first_worker += role->spec.n_lanes;
+	}
+	return rc;
+}
+
+/* Servers that need nobody, then relays, then those who work: nobody has to wait for a listener of this process. */
+static uint32_t start_rank(const struct gn_topo_role *role)
+{
+	if (role->flags & GANTRY_ROLE_WORKS)
+		return 2;
+	return role->flags & GANTRY_ROLE_CONNECTS ? 1 : 0;
+}
+
+int gn_topology_start(struct gn_topology *topology)
+{
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		for (uint32_t i = 0; i < topology->n_roles; i++) {
+			struct gn_topo_role *role = &topology->roles[i];
+			int rc;
+
+			if (!role->role || start_rank(role) != rank)
+				continue;
+			rc = gn_role_start(role->role);
+			if (rc)
+				return rc;
+			role->started = true;
+		}
+	}
+	return 0;
+}
+
+void gn_topology_close(struct gn_topology *topology)
+{
+	for (uint32_t i = topology->n_roles; i-- > 0;)
+		gn_role_destroy(&topology->roles[i].role);
+	for (uint32_t k = topology->n_workers; k-- > 0;)
+		gn_worker_destroy(&topology->workers[k]);
+	topology->n_workers = 0;
+	for (uint32_t i = topology->n_devices; i-- > 0;)
+		gn_device_close(&topology->devices[i].device);
+	topology->n_roles = topology->n_devices = 0;
+	gn_config_close(&topology->config);
+	gn_loader_close(&topology->loader);
+	gn_arena_fini(&topology->arena);
+}
+
+void gn_topology_report(struct gn_topology *topology, struct gantry_writer *w)
+{
+	w->object(w, "roles");
+	for (uint32_t i = 0; i < topology->n_roles; i++)
+		if (topology->roles[i].role)
+			gn_role_report(topology->roles[i].role, w);
+	w->end(w);
+	w->object(w, "devices");
+	for (uint32_t i = 0; i < topology->n_devices; i++)
+		if (topology->devices[i].device)
+			gn_device_report(topology->devices[i].device, w);
+	w->end(w);
+	w->array(w, "threads");
+	for (uint32_t k = 0; k < topology->n_workers; k++) {
+		w->object(w, NULL);
+		gn_worker_report(topology->workers[k], w);
+		w->end(w);
+	}
+	w->end(w);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cli.h - the command line: one row for each subcommand, one for each option; help is made from the rows.
+ */
+#ifndef GN_CLI_CLI_H
+#define GN_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit codes; `gantry --help` explains them. */
+enum gn_exit {
+	GN_EXIT_OK = 0,
+	GN_EXIT_FAILED = 1,      /* an IO, a session or a device failed */
+	GN_EXIT_USAGE = 2,       /* command line or configuration */
+	GN_EXIT_INTERRUPTED = 3, /* a signal came before the work was done */
+};
+
+/* Options, as bits of gn_command.accepts. */
+enum gn_cli_option {
+	GN_CLI_PLUGIN_DIR = 0x01,
+	GN_CLI_VERBOSE = 0x02,
+	GN_CLI_JSON = 0x04,
+	GN_CLI_ROLE = 0x08,
+	GN_CLI_SET = 0x10,
+	GN_CLI_CONFIG = 0x20,
+	GN_CLI_DIR = 0x40,
+	GN_CLI_OPTIONS = 0x80,
+	GN_CLI_HELP = 0x100,
+	GN_CLI_VERSION = 0x200,
+	GN_CLI_MDOC = 0x400,
+};
+
+/* A list of words in the order in which they were given; the words belong to argv. */
+struct gn_words {
+	const char **word;
+	size_t n;
+};
+
+/* What the command line said. */
+struct gn_cli {
+	const char *command;
+	struct gn_words plugin_dirs, roles, sets, args;
+	const char *config; /* -c; NULL: not given */
+	const char *dir;    /* --dir; NULL: not given */
+	int verbose;        /* how many -v */
+	bool json;
+	bool options, mdoc;
+};
+
+struct gn_command {
+	const char *name;
+	const char *args; /* for the usage line */
+	const char *help; /* one sentence */
+	unsigned accepts; /* enum gn_cli_option */
+	size_t min_args, max_args;
+	int (*run)(const struct gn_cli *cli); /* returns enum gn_exit */
+};
+
+int gn_cli_run(const struct gn_cli *cli);
+int gn_cli_check(const struct gn_cli *cli);
+int gn_cli_plugins(const struct gn_cli *cli);
+int gn_cli_options(const struct gn_cli *cli);
+int gn_cli_copy(const struct gn_cli *cli);
+int gn_cli_stat(const struct gn_cli *cli);
+int gn_cli_version(const struct gn_cli *cli);
+
+/* Print "gantry: ..." and a newline to stderr. Returns `code`, for `return gn_cli_fail(...)`. */
+int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Append a word; exits the process when there is no memory for it (no work has begun then). */
+void gn_words_add(struct gn_words *words, const char *word);
+bool gn_words_has(const struct gn_words *words, const char *word);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gantry copy: a role that can copy, told to copy a file instead of its workload. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "cli/run.h"
+#include "cli/topology.h"
+
+#define VOLUME "volume:"
+#define GROUP "copy" /* of options, with from and to */
+
+/* "volume:" gives "", "volume:load" gives "load", anything else NULL. */
+static const char *volume_role(const char *word)
+{
+	return strncmp(word, VOLUME, strlen(VOLUME)) ? NULL : word + strlen(VOLUME);
+}
+
+/* Does the plugin of a role have the group of options `copy`? */
+static bool can_copy(struct gn_loader *loader, struct gn_conf_node *role)
+{
+	const char *name = gn_conf_string(gn_conf_child(role, "role"));
+	const struct gn_plugin *plugin;
+
+	if (!name || gn_loader_find(loader, GANTRY_KIND_ROLE, name, &plugin))
+		return false;
+	for (const struct gantry_option *o = plugin->desc->options; o && o->name; o++)
+		if (o->type == GANTRY_OPT_GROUP && !strcmp(o->name, GROUP))
+			return true;
+	return false;
+}
+
+/* The only role of the configuration that can copy; its name lives as long as the configuration. NULL after a message. */
+static const char *only_copier(const struct gn_cli *cli, struct gn_config *config, struct gn_loader *loader)
+{
+	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");
+	const char *found = NULL;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < gn_conf_length(roles); i++) {
+		if (!can_copy(loader, gn_conf_index(roles, i)))
+			continue;
+		found = gn_conf_name(gn_conf_index(roles, i));
+		n++;
+	}
+	if (n == 1)
+		return found;
+	gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE", cli->config, n);
+	return NULL;
+}
+
+static char *find_role(const struct gn_cli *cli)
+{
+	struct gn_errs errs = {0};
+	struct gn_config *config = gn_config_open(cli->config, cli->sets.word, cli->sets.n, &errs);
+	struct gn_loader *loader = NULL;
+	const char *found = NULL;
+	char *name;
+
+	if (config && !gn_topology_loader(config, cli, &errs, &loader))
+		found = only_copier(cli, config, loader);
+	gn_topology_complain(&errs);
+	name = found ? strdup(found) : NULL;
+	gn_loader_close(&loader);
+	gn_config_close(&config);
+	return name;
+}
+
+/* "roles.NAME.copy.from=..." as --set takes it; quotes keep a file named "3" a string. */
+static char *set_text(const char *role, const char *key, const char *value)
+{
+	char *text;
+
+	return asprintf(&text, "roles.%s." GROUP ".%s=\"%s\"", role, key, value) < 0 ? NULL : text;
+}
+
+static const json_t *only_role(const json_t *report)
+{
+	return json_object_iter_value(json_object_iter(json_object_get(report, "roles")));
+}
+
+static int print(const struct gn_cli *cli, const json_t *report)
+{
+	const json_t *role = only_role(report);
+	/* not total.bytes: those are whole blocks of the volume */
+	double bytes = gn_report_number(role, "progress.done", 0), ns = gn_report_number(role, "elapsed_ns", 0);
+	char size[GN_UNITS_BYTES], time[GN_UNITS_BYTES], speed[GN_UNITS_BYTES];
+	const char *result = json_string_value(json_object_get(report, "result"));
+	bool whole = bytes >= gn_report_number(role, "progress.target", 0);
+	bool ok = result && !strcmp(result, "ok");
+	int rc = ok && !whole ? -EIO : 0; /* a session may end well, but early */
+
+	if (cli->json)
+		return gn_report_print_json(stdout, report) ? -EIO : rc;
+	printf("%s: %.0f bytes (%s) in %s, %s/s\n", ok && whole ? "copied" : "stopped after", bytes,
+	       gn_size_format(size, sizeof(size), (uint64_t)bytes), gn_time_format(time, sizeof(time), (uint64_t)ns),
+	       gn_size_format(speed, sizeof(speed), ns > 0 ? (uint64_t)(bytes * 1e9 / ns) : 0));
+	return rc;
+}
+
+static int copy(const struct gn_cli *cli, const char *role, const char *key, const char *file)
+{
+	struct gn_cli told = *cli;
+	char *text = set_text(role, key, file), *other = set_text(role, !strcmp(key, "from") ? "to" : "from", "");
+	int code;
+
+	if (!text || !other) {
+		free(text);
+		free(other);
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	}
+	told.sets = (struct gn_words){0};
+	told.roles = (struct gn_words){0};
+	for (size_t i = 0; i < cli->sets.n; i++)
+		gn_words_add(&told.sets, cli->sets.word[i]);
+	gn_words_add(&told.sets, text);
+	gn_words_add(&told.sets, other);
+	gn_words_add(&told.roles, role);
+	code = gn_run(&told, cli->config, print);
+	free(told.sets.word);
+	free(told.roles.word);
+	free(text);
+	free(other);
+	return code;
+}
+
+int gn_cli_copy(const struct gn_cli *cli)
+{
+	const char *from = cli->args.word[0], *to = cli->args.word[1];
+	const char *named = volume_role(to) ? volume_role(to) : volume_role(from);
+	const char *file = volume_role(to) ? from : to;
+	char *role;
+	int code;
+
+	if (!cli->config)
+		return gn_cli_fail(GN_EXIT_USAGE, "copy wants the configuration: -c FILE");
+	if (!volume_role(from) == !volume_role(to))
+		return gn_cli_fail(GN_EXIT_USAGE, "one of SRC and DST must be \"volume:\" or \"volume:ROLE\", the other a file");
+	if (!file[0] || strchr(file, '"'))
+		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here", file);
+	if (cli->roles.n > 1 || (cli->roles.n && named[0] && strcmp(named, cli->roles.word[0])))
+		return gn_cli_fail(GN_EXIT_USAGE, "copy runs one role; write volume:ROLE or --role ROLE");
+	if (named[0])
+		role = strdup(named);
+	else
+		role = cli->roles.n ? strdup(cli->roles.word[0]) : find_role(cli);
+	if (!role)
+		return GN_EXIT_USAGE;
+	code = copy(cli, role, volume_role(to) ? "from" : "to", file);
+	free(role);
+	return code;
+}

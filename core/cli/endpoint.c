@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `listen` and `connect` of a role. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/topology_priv.h"
+
+#define SERVICE_MAX 63 /* bytes, see struct gantry_transport_ops */
+#define CONNECTS_MAX 16
+#define SECOND 1000000000ll
+
+struct endpoint_conf {
+	const char *device, *name, *address, *uids;
+	uint64_t timeout_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes;
+	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
+};
+
+#define AT(field) offsetof(struct endpoint_conf, field)
+
+#define COMMON_ROWS                                                                                                     \
+	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "An entry of devices."},                      \
+	{"name", GANTRY_OPT_STRING, AT(name), "", 0, 0, NULL, NULL,                                                     \
+	 "The service, up to 63 characters; either this or address must be given."},                                    \
+	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL, "The same, for transports with addresses."},  \
+	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL,                   \
+	 "Longest wait for an answer; more than the connect_timeout of a gateway in between."},                        \
+	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL,                     \
+	 "Interval of signs of life; after four without an answer the peer is lost."},                                  \
+	{"io_timeout", GANTRY_OPT_TIME, AT(io_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,                            \
+	 "Deadline of an IO that brings none."}
+
+const struct gantry_option gn_connect_options[] = {
+	COMMON_ROWS,
+	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
+	 "How long to keep trying while nobody listens."},
+	GANTRY_OPTION_END,
+};
+
+const struct gantry_option gn_listen_options[] = {
+	COMMON_ROWS,
+	{"sessions", GANTRY_OPT_INT, AT(sessions), "0", 0, INT32_MAX, NULL, NULL,
+	 "End after that many sessions; 0: serve until stopped."},
+	{"max_sessions", GANTRY_OPT_INT, AT(max_sessions), "16", 1, 4096, NULL, NULL, "Sessions at a time."},
+	{"max_lanes", GANTRY_OPT_INT, AT(max_lanes), "16", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL, "Lanes of a session."},
+	{"max_depth", GANTRY_OPT_INT, AT(max_depth), "256", 1, 65535, NULL, NULL, "IOs in flight on a lane of a session."},
+	{"max_regions", GANTRY_OPT_INT, AT(max_regions), "16", 1, 4096, NULL, NULL, "Regions of a session."},
+	{"max_region_bytes", GANTRY_OPT_SIZE, AT(max_region_bytes), "4GiB", 4096, 1ll << 46, NULL, NULL,
+	 "Bytes of all regions of a session."},
+	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
+	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this."},
+	GANTRY_OPTION_END,
+};
+
+static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_conf_node *group, const char *name)
+{
+	struct gn_topology *t = p->topology;
+	char known[256] = "";
+
+	for (unsigned i = 0; i < t->n_devices; i++) {
+		size_t n = strlen(known);
+
+		if (!strcmp(t->devices[i].name, name)) {
+			t->devices[i].used = true;
+			return &t->devices[i];
+		}
+		snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", t->devices[i].name);
+	}
+	gn_conf_fault(p->errs, gn_conf_child(group, "device"), "there is no device \"%s\"; the devices are: %s", name,
+		      known[0] ? known : "none");
+	return NULL;
+}
+
+static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, const struct endpoint_conf *conf,
+		       struct gn_endpoint *endpoint)
+{
+	const char *service = conf->name[0] ? conf->name : conf->address;
+
+	if (!service[0] || (conf->name[0] && conf->address[0])) {
+		gn_conf_fault(p->errs, group, "needs either name = \"SERVICE\" or address = \"ADDRESS\"");
+		return -EINVAL;
+	}
+	if (strlen(service) > SERVICE_MAX) {
+		gn_conf_fault(p->errs, gn_conf_child(group, conf->name[0] ? "name" : "address"),
+			      "has %zu characters; up to %d are possible", strlen(service), SERVICE_MAX);
+		return -EINVAL;
+	}
+	endpoint->service = service;
+	return 0;
+}
+
+static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, const struct gantry_option *options,
+			  struct gn_endpoint *endpoint, struct gn_topo_device **device_p)
+{
+	struct endpoint_conf conf = {.uids = ""};
+	int rc;
+
+	if (gn_conf_options(group, options, &conf, NULL, p->errs))
+		return -EINVAL;
+	*device_p = find_device(p, group, conf.device);
+	rc = set_service(p, group, &conf, endpoint);
+	if (!*device_p || rc)
+		return -EINVAL;
+	endpoint->where = gn_conf_where(group);
+	endpoint->connect_timeout_ns = conf.timeout_ns;
+	endpoint->control_timeout_ns = conf.control_ns;
+	endpoint->heartbeat_ns = conf.heartbeat_ns;
+	endpoint->io_timeout_ns = conf.io_ns;
+	endpoint->exit_after = (uint64_t)conf.sessions;
+	endpoint->max_sessions = (uint32_t)conf.max_sessions;
+	endpoint->max_lanes = (uint32_t)conf.max_lanes;
+	endpoint->max_depth = (uint32_t)conf.max_depth;
+	endpoint->max_regions = (uint32_t)conf.max_regions;
+	endpoint->max_region_bytes = conf.max_region_bytes;
+	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1, &endpoint->uids,
+			       &endpoint->n_uids);
+}
+
+int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node)
+{
+	if (!node)
+		return 0;
+	role->listen = gn_arena_alloc(&p->topology->arena, sizeof(*role->listen));
+	if (!role->listen)
+		return -ENOMEM;
+	role->spec.listen = role->listen;
+	return parse_endpoint(p, node, gn_listen_options, role->listen, &role->listen_device);
+}
+
+int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node)
+{
+	bool list = gn_conf_is_list(node);
+	unsigned n = list ? gn_conf_length(node) : 1;
+	int rc = 0;
+
+	if (!node)
+		return 0;
+	if (list && (n == 0 || n > CONNECTS_MAX)) {
+		gn_conf_fault(p->errs, node, "has %u entries; write 1 to %d", n, CONNECTS_MAX);
+		return -EINVAL;
+	}
+	role->connects = gn_arena_alloc(&p->topology->arena, n * sizeof(*role->connects));
+	role->connect_devices = gn_arena_alloc(&p->topology->arena, n * sizeof(*role->connect_devices));
+	if (!role->connects || !role->connect_devices)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		if (parse_endpoint(p, list ? gn_conf_index(node, i) : node, gn_connect_options, &role->connects[i],
+				   &role->connect_devices[i]))
+			rc = -EINVAL;
+	role->spec.connects = role->connects;
+	role->spec.n_connects = n;
+	return rc;
+}

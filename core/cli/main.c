@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+
+#include "base/log.h"
+
+#define GLOBAL (GN_CLI_PLUGIN_DIR | GN_CLI_VERBOSE | GN_CLI_JSON | GN_CLI_HELP)
+#define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)
+
+static const struct gn_command commands[] = {
+	{"run", "FILE", "run the roles of a configuration, all or those named", TOPOLOGY, 1, 1, gn_cli_run},
+	{"check", "FILE", "load and check everything that a configuration names, start nothing", TOPOLOGY, 1, 1,
+	 gn_cli_check},
+	{"copy", "SRC DST", "copy between a volume (\"volume:\" or \"volume:ROLE\") and a file or block device",
+	 TOPOLOGY | GN_CLI_CONFIG, 2, 2, gn_cli_copy},
+	{"plugins", "[NAME]...", "list the plugins, where they are and what they can be told",
+	 GLOBAL | GN_CLI_OPTIONS | GN_CLI_CONFIG, 0, SIZE_MAX, gn_cli_plugins},
+	{"options", "[NAME]...", "show what plugins and the sections runtime, role, listen and connect accept",
+	 GLOBAL | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
+	{"stat", "[NAME]", "show what running gantry processes (with a role NAME) are doing",
+	 GLOBAL | GN_CLI_DIR, 0, 1, gn_cli_stat},
+	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
+	{NULL, NULL, NULL, 0, 0, 0, NULL},
+};
+
+static const struct {
+	const char *name;
+	char letter;
+	const char *arg;
+	unsigned bit;
+	const char *help;
+} options[] = {
+	{"role", 0, "NAME", GN_CLI_ROLE, "only this role; may be repeated"},
+	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET, "override a value of the configuration; may be repeated"},
+	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration"},
+	{"dir", 0, "DIR", GN_CLI_DIR, "where running processes are looked for"},
+	{"options", 'o', NULL, GN_CLI_OPTIONS, "show the options of each plugin"},
+	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
+	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
+	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR, "look for plugins here, nowhere else; may be repeated"},
+	{"verbose", 'v', NULL, GN_CLI_VERBOSE, "log more; twice: everything"},
+	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
+	{"version", 'V', NULL, GN_CLI_VERSION, "print the version"},
+};
+
+#define N_OPTIONS (sizeof(options) / sizeof(options[0]))
+#define LONG_ONLY 256 /* getopt value of options without a letter: this plus the row */
+
+int gn_cli_fail(int code, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("gantry: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return code;
+}
+
+void gn_words_add(struct gn_words *words, const char *word)
+{
+	const char **grown = realloc(words->word, (words->n + 1) * sizeof(*grown));
+
+	if (!grown)
+		exit(gn_cli_fail(GN_EXIT_FAILED, "out of memory"));
+	words->word = grown;
+	words->word[words->n++] = word;
+}
+
+bool gn_words_has(const struct gn_words *words, const char *word)
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (!strcmp(words->word[i], word))
+			return true;
+	return false;
+}
+
+/* -- help -- */
+
+static void print_options(unsigned accepts)
+{
+	char left[48];
+
+	puts("\nOptions:");
+	for (size_t i = 0; i < N_OPTIONS; i++) {
+		if (!(options[i].bit & accepts))
+			continue;
+		snprintf(left, sizeof(left), "%c%c%c --%s %s", options[i].letter ? '-' : ' ',
+			 options[i].letter ? options[i].letter : ' ', options[i].letter ? ',' : ' ', options[i].name,
+			 options[i].arg ? options[i].arg : "");
+		printf("  %-26s %s\n", left, options[i].help);
+	}
+}
+
+static int help_command(const struct gn_command *command)
+{
+	printf("gantry %s - %s\n\nUsage: gantry %s [OPTION]... %s\n", command->name, command->help, command->name,
+	       command->args);
+	print_options(command->accepts);
+	return GN_EXIT_OK;
+}
+
+static int help(void)
+{
+	puts("gantry - move storage IO between transports without touching the data\n\n"
+	     "Usage: gantry COMMAND [OPTION]... [ARGUMENT]...\n\nCommands:");
+	for (const struct gn_command *c = commands; c->name; c++)
+		printf("  %-8s %-10s %s\n", c->name, c->args, c->help);
+	print_options(GLOBAL | GN_CLI_VERSION);
+	puts("\nExit status: 0 all went well; 1 an IO, a session or a device failed; 2 wrong command line or\n"
+	     "configuration; 3 a signal ended it before the work was done.\n\n"
+	     "gantry COMMAND --help tells more.");
+	return GN_EXIT_OK;
+}
+
+/* -- parsing -- */
+
+static const char *hint(const struct gn_cli *cli)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "see gantry %s%s--help", cli->command ? cli->command : "", cli->command ? " " : "");
+	return text;
+}
+
+/* getopt's two tables from ours; `posix`: stop at the first word that is no option. */
+static void build_getopt(unsigned accepts, bool posix, char *letters, struct option *longs)
+{
+	char *at = stpcpy(letters, posix ? "+:" : ":");
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_OPTIONS; i++) {
+		if (!(options[i].bit & accepts))
+			continue;
+		longs[n++] = (struct option){options[i].name, options[i].arg ? required_argument : no_argument, NULL,
+					     (int)(LONG_ONLY + i)};
+		if (options[i].letter) {
+			*at++ = options[i].letter;
+			at = stpcpy(at, options[i].arg ? ":" : "");
+		}
+	}
+	longs[n] = (struct option){0};
+}
+
+static void take(struct gn_cli *cli, unsigned bit, const char *arg)
+{
+	if (bit == GN_CLI_PLUGIN_DIR)
+		gn_words_add(&cli->plugin_dirs, arg);
+	else if (bit == GN_CLI_ROLE)
+		gn_words_add(&cli->roles, arg);
+	else if (bit == GN_CLI_SET)
+		gn_words_add(&cli->sets, arg);
+	else if (bit == GN_CLI_CONFIG)
+		cli->config = arg;
+	else if (bit == GN_CLI_DIR)
+		cli->dir = arg;
+	else if (bit == GN_CLI_VERBOSE)
+		cli->verbose++;
+	else if (bit == GN_CLI_JSON)
+		cli->json = true;
+	else if (bit == GN_CLI_OPTIONS)
+		cli->options = true;
+	else if (bit == GN_CLI_MDOC)
+		cli->mdoc = true;
+}
+
+static size_t row_of(int value)
+{
+	if (value >= LONG_ONLY)
+		return (size_t)(value - LONG_ONLY);
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (options[i].letter == value)
+			return i;
+	return N_OPTIONS;
+}
+
+/* Take options from argv[optind] on. Returns -1, or the exit code when that was all (help, or a mistake). */
+static int parse(struct gn_cli *cli, const struct gn_command *command, int argc, char **argv, unsigned accepts)
+{
+	char letters[2 * N_OPTIONS + 4];
+	struct option longs[N_OPTIONS + 1];
+	int value;
+
+	build_getopt(accepts, !command, letters, longs);
+	opterr = 0;
+	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		size_t row = row_of(value);
+
+		if (value == ':')
+			return gn_cli_fail(GN_EXIT_USAGE, "option %s wants a value; %s", argv[optind - 1], hint(cli));
+		if (value == '?' && optopt && optopt < LONG_ONLY)
+			return gn_cli_fail(GN_EXIT_USAGE, "unknown option -%c; %s", optopt, hint(cli));
+		if (value == '?' || row == N_OPTIONS)
+			return gn_cli_fail(GN_EXIT_USAGE, "unknown option %s; %s", argv[optind - 1], hint(cli));
+		if (options[row].bit == GN_CLI_HELP)
+			return command ? help_command(command) : help();
+		if (options[row].bit == GN_CLI_VERSION)
+			return gn_cli_version(cli);
+		take(cli, options[row].bit, optarg);
+	}
+	return -1;
+}
+
+static const struct gn_command *find_command(const char *name)
+{
+	const struct gn_command *c = commands;
+
+	while (c->name && strcmp(c->name, name))
+		c++;
+	return c->name ? c : NULL;
+}
+
+static int dispatch(struct gn_cli *cli, int argc, char **argv)
+{
+	const struct gn_command *command;
+	int code;
+
+	code = parse(cli, NULL, argc, argv, GLOBAL | GN_CLI_VERSION);
+	if (code >= 0)
+		return code;
+	if (optind == argc)
+		return gn_cli_fail(GN_EXIT_USAGE, "no command given; %s", hint(cli));
+	command = find_command(argv[optind]);
+	if (!command && !strcmp(argv[optind], "help"))
+		return help();
+	if (!command)
+		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; %s", argv[optind], hint(cli));
+	cli->command = command->name;
+	argc -= optind;
+	argv += optind;
+	optind = 0; /* start anew: glibc reads the letters again */
+	code = parse(cli, command, argc, argv, command->accepts);
+	if (code >= 0)
+		return code;
+	for (int i = optind; i < argc; i++)
+		gn_words_add(&cli->args, argv[i]);
+	if (cli->args.n < command->min_args || cli->args.n > command->max_args)
+		return gn_cli_fail(GN_EXIT_USAGE, "usage: gantry %s [OPTION]... %s; %s", command->name, command->args,
+				   hint(cli));
+	gn_log_set_level(cli->verbose > 1 ? GN_LOG_DEBUG : cli->verbose ? GN_LOG_INFO : GN_LOG_WARN);
+	return command->run(cli);
+}
+
+int main(int argc, char **argv)
+{
+	struct gn_cli cli = {0};
+	int code;
+
+	unsetenv("LTDL_LIBRARY_PATH");
+	if (getauxval(AT_SECURE))
+		return gn_cli_fail(GN_EXIT_USAGE, "refusing to run with more rights than the user has "
+						  "(setuid, setgid or file capabilities)");
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file that gets too long is an error of its write */
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	code = dispatch(&cli, argc, argv);
+	free(cli.plugin_dirs.word);
+	free(cli.roles.word);
+	free(cli.sets.word);
+	free(cli.args.word);
+	if (fflush(stdout) && code == GN_EXIT_OK)
+		code = gn_cli_fail(GN_EXIT_FAILED, "cannot write the output: %s", strerror(errno));
+	return code;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gantry options: what a configuration can say, in the core's own groups and to plugins. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "cli/topology.h"
+
+static const struct {
+	const char *name, *summary;
+	const struct gantry_option *options;
+} sections[] = {
+	{"runtime", "the group runtime, next to plugin_dirs", gn_runtime_options},
+	{"role", "an entry of roles, next to role, listen, connect, stages, backend and what its plugin accepts",
+	 gn_role_options},
+	{"listen", "the group listen of a role", gn_listen_options},
+	{"connect", "the group connect of a role, or each of a list of them", gn_connect_options},
+};
+
+static const char *const type_names[] = {
+	[GANTRY_OPT_STRING] = "string", [GANTRY_OPT_BOOL] = "bool", [GANTRY_OPT_INT] = "int", [GANTRY_OPT_SIZE] = "size",
+	[GANTRY_OPT_TIME] = "time", [GANTRY_OPT_CHOICE] = "choice", [GANTRY_OPT_GROUP] = "group",
+};
+
+json_t *gn_options_json(const struct gantry_option *options)
+{
+	json_t *list = json_array();
+
+	for (const struct gantry_option *o = options; o && o->name; o++) {
+		json_t *row = json_pack("{ss ss ss* ss*}", "name", o->name, "type", type_names[o->type], "default", o->dflt,
+					"help", o->help);
+
+		if (o->type == GANTRY_OPT_GROUP)
+			json_object_set_new(row, "options", gn_options_json(o->group));
+		if (o->min || o->max) {
+			json_object_set_new(row, "min", json_integer(o->min));
+			if (o->max >= o->min)
+				json_object_set_new(row, "max", json_integer(o->max));
+		}
+		if (o->type == GANTRY_OPT_CHOICE) {
+			json_t *words = json_array();
+
+			for (const char *const *word = o->choices; *word; word++)
+				json_array_append_new(words, json_string(*word));
+			json_object_set_new(row, "choices", words);
+		}
+		json_array_append_new(list, row);
+	}
+	return list;
+}
+
+#define N_SECTIONS (sizeof(sections) / sizeof(sections[0]))
+
+struct search {
+	const struct gn_cli *cli;
+	const char *name; /* that is looked for */
+	json_t *list;     /* with --json */
+	bool found;
+};
+
+static void print(const struct search *search, const char *name, const char *summary, const struct gantry_option *options)
+{
+	if (search->list) {
+		json_array_append_new(search->list, json_pack("{ss ss so}", "name", name, "summary", summary, "options",
+							      gn_options_json(options)));
+		return;
+	}
+	if (search->cli->mdoc) {
+		gn_option_print(stdout, options, GN_OPTION_MDOC);
+		return;
+	}
+	printf("%s: %s\n", name, summary);
+	gn_option_print(stdout, options, GN_OPTION_TEXT);
+	putchar('\n');
+}
+
+static int match(void *arg, const struct gn_plugin_file *file)
+{
+	struct search *search = arg;
+
+	if (!file->plugin || strcmp(file->name, search->name))
+		return 0;
+	search->found = true;
+	print(search, file->name, file->plugin->desc->summary, file->plugin->desc->options);
+	return 0;
+}
+
+/* A section of that name, or a plugin. */
+static int show(struct search *search, struct gn_loader *loader)
+{
+	for (size_t i = 0; i < N_SECTIONS; i++) {
+		if (strcmp(sections[i].name, search->name))
+			continue;
+		print(search, search->name, sections[i].summary, sections[i].options);
+		return GN_EXIT_OK;
+	}
+	if (gn_loader_each(loader, match, search))
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	if (search->found)
+		return GN_EXIT_OK;
+	return gn_cli_fail(GN_EXIT_USAGE, "no section and no usable plugin \"%s\" in %s", search->name, gn_loader_dirs(loader));
+}
+
+static int show_all(struct search *search, struct gn_loader *loader)
+{
+	const struct gn_words *asked = &search->cli->args;
+	int code = GN_EXIT_OK;
+
+	for (size_t i = 0; i < N_SECTIONS && !asked->n; i++) {
+		search->name = sections[i].name;
+		code = show(search, loader);
+	}
+	for (size_t i = 0; i < asked->n && code == GN_EXIT_OK; i++) {
+		search->name = asked->word[i];
+		search->found = false;
+		code = show(search, loader);
+	}
+	return code;
+}
+
+int gn_cli_options(const struct gn_cli *cli)
+{
+	struct search search = {.cli = cli};
+	struct gn_loader *loader = NULL;
+	struct gn_errs errs = {0};
+	json_t *tree;
+	int code;
+
+	gn_topology_loader(NULL, cli, &errs, &loader);
+	if (errs.n)
+		return gn_topology_complain(&errs);
+	search.list = cli->json ? json_array() : NULL;
+	code = show_all(&search, loader);
+	if (search.list && code == GN_EXIT_OK) {
+		tree = json_pack("{si sO}", "schema", 1, "sections", search.list);
+		code = tree && !gn_report_print_json(stdout, tree) ? GN_EXIT_OK : GN_EXIT_FAILED;
+		json_decref(tree);
+	}
+	json_decref(search.list);
+	gn_loader_close(&loader);
+	return code;
+}

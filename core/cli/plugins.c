@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gantry plugins: what is found where, and what it can be told. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "cli/topology.h"
+
+struct listing {
+	const struct gn_cli *cli;
+	json_t *list;    /* with --json */
+	struct gn_words seen; /* names asked for that were found; words of cli->args */
+	bool unusable;   /* one that was asked for */
+};
+
+static void add_json(struct listing *listing, const struct gn_plugin_file *file)
+{
+	const struct gantry_plugin *desc = file->plugin ? file->plugin->desc : NULL;
+	json_t *row = json_pack("{ss ss sb ss*}", "name", file->name, "path", file->path, "usable", desc != NULL, "why",
+				file->why);
+
+	if (desc) {
+		json_object_set_new(row, "kind", json_string(gn_kind_name(desc->kind)));
+		json_object_set_new(row, "version", json_string(desc->version));
+		json_object_set_new(row, "abi", json_sprintf("%u.%u", desc->abi_major, desc->abi_minor));
+		json_object_set_new(row, "summary", json_string(desc->summary));
+		if (listing->cli->options)
+			json_object_set_new(row, "options", gn_options_json(desc->options));
+	}
+	json_array_append_new(listing->list, row);
+}
+
+static void print_plugin(const struct listing *listing, const struct gn_plugin_file *file)
+{
+	const struct gantry_plugin *desc = file->plugin ? file->plugin->desc : NULL;
+
+	if (!desc) {
+		printf("%-12s %-10s %s: %s\n", file->name, "unusable", file->path, file->why);
+		return;
+	}
+	printf("%-12s %-10s %-6s ABI %u.%u  %s\n", file->name, gn_kind_name(desc->kind), desc->version, desc->abi_major,
+	       desc->abi_minor, file->path);
+	printf("%-12s %s\n", "", desc->summary);
+	if (listing->cli->options && desc->options && desc->options->name) {
+		gn_option_print(stdout, desc->options, GN_OPTION_TEXT);
+		putchar('\n');
+	}
+}
+
+static int show(void *arg, const struct gn_plugin_file *file)
+{
+	struct listing *listing = arg;
+	const struct gn_words *asked = &listing->cli->args;
+
+	if (asked->n && !gn_words_has(asked, file->name))
+		return 0;
+	for (size_t i = 0; i < asked->n; i++)
+		if (!strcmp(asked->word[i], file->name))
+			gn_words_add(&listing->seen, asked->word[i]);
+	if (asked->n && !file->plugin)
+		listing->unusable = true;
+	if (listing->list)
+		add_json(listing, file);
+	else
+		print_plugin(listing, file);
+	return 0;
+}
+
+static int list(struct listing *listing, struct gn_loader *loader)
+{
+	const struct gn_words *asked = &listing->cli->args;
+	int code = GN_EXIT_OK, rc;
+
+	if (!listing->cli->json)
+		printf("in %s:\n", gn_loader_dirs(loader));
+	rc = gn_loader_each(loader, show, listing);
+	if (!rc && listing->list) {
+		json_t *tree = json_pack("{si ss sO}", "schema", 1, "searched", gn_loader_dirs(loader), "plugins",
+					 listing->list);
+
+		rc = tree ? gn_report_print_json(stdout, tree) : -1;
+		json_decref(tree);
+	}
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
+	for (size_t i = 0; i < asked->n; i++)
+		if (!gn_words_has(&listing->seen, asked->word[i]))
+			code = gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s", asked->word[i], gn_loader_dirs(loader));
+	return code == GN_EXIT_OK && listing->unusable ? GN_EXIT_USAGE : code;
+}
+
+int gn_cli_plugins(const struct gn_cli *cli)
+{
+	struct listing listing = {.cli = cli};
+	struct gn_loader *loader = NULL;
+	struct gn_config *config = NULL;
+	struct gn_errs errs = {0};
+	int code;
+
+	if (cli->config)
+		config = gn_config_open(cli->config, NULL, 0, &errs);
+	if (!errs.n)
+		gn_topology_loader(config, cli, &errs, &loader);
+	if (errs.n) {
+		code = gn_topology_complain(&errs);
+	} else {
+		listing.list = cli->json ? json_array() : NULL;
+		code = list(&listing, loader);
+		json_decref(listing.list);
+		free(listing.seen.word);
+	}
+	gn_loader_close(&loader);
+	gn_config_close(&config);
+	return code;
+}

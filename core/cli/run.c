@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/stat_server.h"
+#include "cli/topology.h"
+#include "memory/region.h"
+
+struct run {
+	const struct gn_cli *cli;
+	struct gn_topology topology;
+	struct gn_loop *loop;
+	struct gn_timer advance; /* look at who has finished */
+	struct gn_stat_server *stat;
+	struct gn_progress progress;
+	uint64_t start_ns;
+	int signal_fd;
+	bool failed, interrupted, winding_down;
+};
+
+/* -- the end of roles -- */
+
+static bool works(const struct gn_topo_role *role)
+{
+	return role->flags & GANTRY_ROLE_WORKS;
+}
+
+/* What is asked to stop first: those who work, relays, servers. */
+static int stop_rank(const struct gn_topo_role *role)
+{
+	return works(role) ? 2 : role->flags & GANTRY_ROLE_CONNECTS ? 1 : 0;
+}
+
+static void wind_down(struct run *run)
+{
+	struct gn_topology *t = &run->topology;
+	int rank = -1;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		struct gn_topo_role *role = &t->roles[i];
+
+		if (role->started && !role->finished && stop_rank(role) > rank)
+			rank = stop_rank(role);
+	}
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		struct gn_topo_role *role = &t->roles[i];
+
+		if (role->started && !role->finished && stop_rank(role) == rank)
+			gn_role_stop(role->role);
+	}
+}
+
+static void advance(void *arg)
+{
+	struct run *run = arg;
+	struct gn_topology *t = &run->topology;
+	uint32_t n_works = 0, works_left = 0, left = 0;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		const struct gn_topo_role *role = &t->roles[i];
+
+		if (!role->started)
+			continue;
+		n_works += works(role);
+		works_left += works(role) && !role->finished;
+		left += !role->finished;
+		if (role->finished && role->status)
+			run->failed = true;
+		if (role->finished && role->status && !works(role))
+			run->winding_down = true;
+	}
+	if (n_works && !works_left)
+		run->winding_down = true;
+	if (!left)
+		gn_loop_quit(run->loop, 0);
+	else if (run->winding_down)
+		wind_down(run);
+}
+
+/* From the loop's next turn: gn_role_stop may call this before it returns. */
+static void role_finished(void *arg, struct gn_topo_role *role)
+{
+	struct run *run = arg;
+
+	(void)role;
+	gn_loop_set_timer(run->loop, &run->advance, 1);
+}
+
+/* -- signals -- */
+
+/* At once, but without a name left in the file system. */
+static _Noreturn void leave(struct run *run)
+{
+	const struct gn_topology *t = &run->topology;
+
+	gn_stat_server_unlink(run->stat);
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].role)
+			gn_role_unlisten(t->roles[i].role);
+	_exit(GN_EXIT_INTERRUPTED);
+}
+
+static void on_signal(void *arg)
+{
+	struct signalfd_siginfo info;
+	struct run *run = arg;
+
+	if (read(run->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	gn_progress_clear(&run->progress);
+	if (run->winding_down && run->interrupted)
+		leave(run);
+	fprintf(stderr, "gantry: %s: stopping; once more to end at once\n", strsignal((int)info.ssi_signo));
+	run->interrupted = true;
+	run->winding_down = true;
+	advance(run);
+}
+
+/* Before there are threads: they inherit the mask, so that only the control loop sees these signals. */
+static int open_signals(sigset_t *before)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, before);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+/* -- report -- */
+
+static uint64_t timeval_ns(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * GN_NS_PER_S + (uint64_t)tv->tv_usec * GN_NS_PER_US;
+}
+
+static const char *result(const struct run *run)
+{
+	return run->failed ? "failed" : run->interrupted ? "interrupted" : "ok";
+}
+
+static json_t *write_report(struct run *run, struct gn_report *report, bool final)
+{
+	struct rusage usage;
+	struct gantry_writer *w = &report->w;
+
+	gn_report_init(report);
+	w->u64(w, "schema", 1);
+	w->string(w, "version", GANTRY_VERSION);
+	w->string(w, "command", run->cli->command);
+	w->string(w, "config", run->topology.file);
+	w->u64(w, "pid", (uint64_t)getpid());
+	w->string(w, "result", final ? result(run) : "running");
+	w->u64(w, "elapsed_ns", gn_now_ns() - run->start_ns);
+	getrusage(RUSAGE_SELF, &usage);
+	w->u64(w, "cpu_ns", timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime));
+	w->u64(w, "quarantined_bytes", gn_region_quarantined());
+	gn_topology_report(&run->topology, w);
+	return gn_report_tree(report);
+}
+
+static json_t *report_for_stat(void *arg, struct gn_report *report)
+{
+	return write_report(arg, report, false);
+}
+
+int gn_run_print(const struct gn_cli *cli, const json_t *report)
+{
+	static const char *const heads[] = {"schema", "version", "command", "config", "pid"};
+	json_t *shown, *role;
+	const char *name;
+
+	if (cli->json)
+		return gn_report_print_json(stdout, report);
+	shown = json_deep_copy(report);
+	if (!shown)
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		json_object_del(shown, heads[i]);
+	json_object_foreach(json_object_get(shown, "roles"), name, role)
+		json_object_del(role, "progress"); /* it is over */
+	gn_report_print_text(stdout, shown, 0);
+	json_decref(shown);
+	return 0;
+}
+
+static int print_report(struct run *run, int (*print)(const struct gn_cli *cli, const json_t *report))
+{
+	struct gn_report report;
+	json_t *tree = write_report(run, &report, true);
+	int rc = tree ? print(run->cli, tree) : -ENOMEM;
+
+	if (rc)
+		gn_cli_fail(GN_EXIT_FAILED, "cannot write the report: %s", strerror(-rc));
+	gn_report_fini(&report);
+	return rc;
+}
+
+/* -- life -- */
+
+static int open_run(struct run *run)
+{
+	struct gn_topology *t = &run->topology;
+
+	gn_clock_init();
+	run->loop = gn_loop_create();
+	if (!run->loop)
+		return -errno;
+	run->advance.fn = advance;
+	run->advance.arg = run;
+	t->role_finished = role_finished;
+	t->arg = run;
+	return gn_topology_open(t, run->loop);
+}
+
+/* Start and run until all started roles have finished. */
+static void run_loop(struct run *run)
+{
+	if (gn_topology_start(&run->topology)) {
+		run->failed = true;
+		run->winding_down = true;
+	}
+	gn_loop_set_timer(run->loop, &run->advance, 1);
+	gn_loop_run(run->loop);
+}
+
+static int exit_code(const struct run *run)
+{
+	const struct gn_topology *t = &run->topology;
+	bool cut_short = false;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		cut_short |= t->roles[i].started && works(&t->roles[i]);
+	if (run->failed)
+		return GN_EXIT_FAILED;
+	/* a signal is how servers are meant to end */
+	return run->interrupted && cut_short ? GN_EXIT_INTERRUPTED : GN_EXIT_OK;
+}
+
+static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, const json_t *report))
+{
+	struct gn_topology *t = &run->topology;
+	int rc;
+
+	rc = open_run(run);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot set up: %s", t->file, strerror(-rc));
+	rc = gn_loop_add_fd(run->loop, run->signal_fd, on_signal, run);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "cannot watch signals: %s", strerror(-rc));
+	if (t->runtime.stat)
+		gn_stat_server_open(run->loop, t->runtime.stat_dir, report_for_stat, run, &run->stat);
+	run->start_ns = gn_now_ns();
+	gn_progress_open(&run->progress, run->loop, t);
+	run_loop(run);
+	gn_progress_close(&run->progress);
+	gn_stat_server_close(&run->stat);
+	if (print_report(run, print))
+		return GN_EXIT_FAILED;
+	return exit_code(run);
+}
+
+int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct gn_cli *cli, const json_t *report))
+{
+	struct run run = {.cli = cli};
+	struct gn_errs errs = {0};
+	sigset_t before;
+	int code;
+
+	run.signal_fd = open_signals(&before);
+	if (run.signal_fd < 0)
+		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-run.signal_fd));
+	if (gn_topology_load(&run.topology, file, cli, &errs))
+		code = gn_topology_complain(&errs);
+	else
+		code = run_topology(&run, print);
+	if (run.loop)
+		gn_loop_clear_timer(run.loop, &run.advance);
+	gn_topology_close(&run.topology);
+	if (run.loop) {
+		gn_loop_remove_fd(run.loop, run.signal_fd);
+		gn_loop_destroy(&run.loop);
+	}
+	close(run.signal_fd);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return code;
+}
+
+int gn_cli_run(const struct gn_cli *cli)
+{
+	return gn_run(cli, cli->args.word[0], gn_run_print);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/stat_server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define SEND_BYTES (4 * 1024 * 1024) /* a report goes out in one send or not at all: nobody can make us wait */
+
+#define EARLY_SUFFIX ".new"             /* of a socket that does not listen yet */
+
+struct gn_stat_server {
+	struct gn_loop *loop;
+	json_t *(*write)(void *arg, struct gn_report *report);
+	void *arg;
+	struct sockaddr_un address;
+	int fd;
+};
+
+void gn_stat_dir(char *dst)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (runtime && runtime[0] == '/')
+		snprintf(dst, PATH_MAX, "%s/gantry", runtime);
+	else if (geteuid() == 0)
+		snprintf(dst, PATH_MAX, "/run/gantry");
+	else
+		snprintf(dst, PATH_MAX, "/tmp/gantry-%u", (unsigned)geteuid());
+}
+
+/* Make the directory, or see that nobody else can put anything into the one that is there. */
+static int claim_dir(const char *dir)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(dir, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return st.st_uid != geteuid() || (st.st_mode & 022) ? -EPERM : 0;
+}
+
+static int may_ask(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
+		return 0;
+	return peer.uid == geteuid() || peer.uid == 0;
+}
+
+static void answer(struct gn_stat_server *server, int fd)
+{
+	int room = SEND_BYTES;
+	struct gn_report report;
+	json_t *tree = server->write(server->arg, &report);
+	char *text = tree ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+
+	if (text) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+		if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)strlen(text))
+			gn_log(GN_LOG_DEBUG, "stat", "nobody took the report");
+	}
+	free(text);
+	gn_report_fini(&report);
+}
+
+static void on_readable(void *arg)
+{
+	struct gn_stat_server *server = arg;
+	int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (may_ask(fd))
+		answer(server, fd);
+	close(fd);
+}
+
+/* The socket gets its name when it listens: who connects to that name and is refused has found a dead one. */
+static int open_socket(struct gn_stat_server *server)
+{
+	struct sockaddr_un early = server->address;
+	char *suffix = early.sun_path + strlen(early.sun_path) - strlen(GN_STAT_SUFFIX);
+	int rc = 0;
+
+	memcpy(suffix, EARLY_SUFFIX, sizeof(EARLY_SUFFIX));
+	server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->fd < 0)
+		return -errno;
+	unlink(early.sun_path); /* left behind by a process that had our number */
+	if (bind(server->fd, (const struct sockaddr *)&early, sizeof(early)))
+		return -errno;
+	if (chmod(early.sun_path, 0600) || listen(server->fd, GN_STAT_BACKLOG) ||
+	    rename(early.sun_path, server->address.sun_path)) {
+		rc = -errno;
+		unlink(early.sun_path);
+		return rc;
+	}
+	return gn_loop_add_fd(server->loop, server->fd, on_readable, server);
+}
+
+static int is_dead(const char *dir, const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int pid = atoi(name), fd, dead;
+
+	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
+		return 0;
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, name) >= sizeof(address.sun_path))
+		return 0;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	dead = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) && errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	return dead;
+}
+
+static int ends_with(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return n > m && !strcmp(name + n - m, suffix);
+}
+
+/* Processes that were killed leave their sockets: the next one that comes or goes takes them away. */
+static void sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *item;
+
+	while (d && (item = readdir(d)))
+		if ((ends_with(item->d_name, GN_STAT_SUFFIX) || ends_with(item->d_name, EARLY_SUFFIX)) &&
+		    is_dead(dir, item->d_name))
+			unlinkat(dirfd(d), item->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
+int gn_stat_server_open(struct gn_loop *loop, const char *dir, json_t *(*write)(void *arg, struct gn_report *report),
+			void *arg, struct gn_stat_server **server_p)
+{
+	struct gn_stat_server *server = calloc(1, sizeof(*server));
+	char usual[PATH_MAX];
+	int rc = -ENOMEM;
+
+	*server_p = NULL;
+	if (!dir[0]) {
+		gn_stat_dir(usual);
+		dir = usual;
+	}
+	if (!server)
+		goto out;
+	server->loop = loop;
+	server->write = write;
+	server->arg = arg;
+	server->fd = -1;
+	server->address.sun_family = AF_UNIX;
+	rc = -ENAMETOOLONG;
+	if ((size_t)snprintf(server->address.sun_path, sizeof(server->address.sun_path), "%s/%d" GN_STAT_SUFFIX, dir,
+			     (int)getpid()) >= sizeof(server->address.sun_path))
+		goto out_undo_server;
+	rc = claim_dir(dir);
+	if (rc)
+		goto out_undo_server;
+	sweep(dir);
+	rc = open_socket(server);
+	if (rc)
+		goto out_undo_socket;
+	*server_p = server;
+	return 0;
+
+out_undo_socket:
+	if (server->fd >= 0) {
+		unlink(server->address.sun_path);
+		close(server->fd);
+	}
+out_undo_server:
+	free(server);
+out:
+	gn_log(GN_LOG_WARN, "stat", "no answers to gantry stat: %s: %s%s", dir, strerror(-rc),
+	       rc == -EPERM ? " (the directory must belong to this user alone)" : "");
+	return rc;
+}
+
+void gn_stat_server_unlink(const struct gn_stat_server *server)
+{
+	if (server)
+		unlink(server->address.sun_path);
+}
+
+void gn_stat_server_close(struct gn_stat_server **server_p)
+{
+	struct gn_stat_server *server = *server_p;
+
+	*server_p = NULL;
+	if (!server)
+		return;
+	gn_loop_remove_fd(server->loop, server->fd);
+	unlink(server->address.sun_path);
+	*strrchr(server->address.sun_path, '/') = '\0'; /* the directory is left */
+	sweep(server->address.sun_path);
+	close(server->fd);
+	free(server);
+}

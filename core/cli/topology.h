@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * topology.h - from a configuration to devices, workers and roles.
+ *
+ *	gn_topology_load      parse everything, load the plugins; no side effects; all faults are collected
+ *	gn_topology_open      devices, workers, roles; creates what a role creates, starts nothing
+ *	gn_topology_start     servers first, workers last
+ *	gn_topology_close     takes down what there is, in reverse order
+ *
+ * Control thread.
+ */
+#ifndef GN_CLI_TOPOLOGY_H
+#define GN_CLI_TOPOLOGY_H
+
+#include <gantry/role.h>
+
+#include "base/arena.h"
+#include "base/errs.h"
+#include "cli/cli.h"
+#include "config/config.h"
+#include "loader/loader.h"
+#include "session/role.h"
+
+#define GN_TOPOLOGY_LANES_MAX 64
+
+/* What the core's own groups of a configuration accept. */
+extern const struct gantry_option gn_runtime_options[], gn_role_options[], gn_listen_options[], gn_connect_options[];
+
+/* The group `runtime`. */
+struct gn_runtime {
+	const char *log_level; /* NULL: not given */
+	uint64_t spin_ns;
+	uint32_t threads; /* enum gn_threads */
+	const char *cpus; /* "0-3,8"; "": do not pin */
+	const char *stat_dir;
+	uint8_t stat;
+	const uint32_t *cpu;
+	uint32_t n_cpus;
+};
+
+enum gn_threads { GN_THREADS_SHARED, GN_THREADS_SEPARATE };
+
+/* One entry of `devices`. */
+struct gn_topo_device {
+	const char *name;
+	struct gn_conf_node *node;
+	const struct gn_plugin *plugin; /* NULL: the configuration is wrong, or the device is not used */
+	void *conf;
+	bool used;
+	struct gn_device *device; /* once open */
+};
+
+/* One entry of `roles`. */
+struct gn_topo_role {
+	const char *name;
+	struct gn_conf_node *node;
+	bool selected;
+	const struct gn_plugin *plugin;
+	struct gn_role_spec spec; /* device and worker pointers are set when those are made */
+	struct gn_endpoint *listen;
+	struct gn_endpoint *connects;
+	struct gn_topo_device *listen_device;
+	struct gn_topo_device **connect_devices;
+	struct gn_part *stages;
+	struct gn_part *backend;
+	uint32_t flags; /* GANTRY_ROLE_* of the plugin */
+	struct gn_role *role; /* once created */
+	bool started, finished;
+	int status;
+	struct gn_topology *topology;
+};
+
+struct gn_topology {
+	const char *file;
+	struct gn_config *config;
+	struct gn_loader *loader;
+	struct gn_arena arena;
+	struct gn_runtime runtime;
+	struct gn_topo_device *devices;
+	struct gn_topo_role *roles;
+	uint32_t n_devices, n_roles;
+	struct gn_worker **workers;
+	uint32_t n_workers;
+	/* Set before gn_topology_open: a role has finished. */
+	void (*role_finished)(void *arg, struct gn_topo_role *role);
+	void *arg;
+};
+
+/*
+ * Load `file`. cli: --role, --set, --plugin-dir; only the roles named there are looked at, with the devices that they
+ * use. Returns 0; -EINVAL with messages in errs. Close in either case.
+ */
+int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_cli *cli, struct gn_errs *errs);
+
+/* Open and create; what failed has been logged. 0 or -errno. */
+int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
+int gn_topology_start(struct gn_topology *topology);
+void gn_topology_close(struct gn_topology *topology);
+
+/* Workers, devices and roles as they are now. */
+void gn_topology_report(struct gn_topology *topology, struct gantry_writer *w);
+
+/* How many workers the selected roles want. */
+uint32_t gn_topology_workers(const struct gn_topology *topology);
+
+/* Make the loader: --plugin-dir, else runtime.plugin_dirs (config may be NULL), else $GANTRY_PLUGIN_PATH, else built in. */
+int gn_topology_loader(struct gn_config *config, const struct gn_cli *cli, struct gn_errs *errs,
+		       struct gn_loader **loader_p);
+
+/* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
+int gn_topology_complain(struct gn_errs *errs);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files that make a topology share. All add their faults to errs and return 0 or -EINVAL (-ENOMEM). */
+#ifndef GN_CLI_TOPOLOGY_PRIV_H
+#define GN_CLI_TOPOLOGY_PRIV_H
+
+#include "cli/topology.h"
+
+struct gn_topo_parse {
+	struct gn_topology *topology;
+	struct gn_errs *errs;
+};
+
+/* The plugin that the string `node` names. owner: the group it stands in, for the message when node is NULL. */
+const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *owner,
+				       const char *key);
+
+/* A plugin instance from a group { key = "NAME"; options... }. NULL after a fault. */
+const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
+				     const char *key, struct gn_part *part);
+
+/* One entry of `roles`. */
+int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
+
+/* `listen`, a group, and `connect`, a group or a list of groups, of a role. */
+int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
+int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
+
+/* "0-3,8" to numbers; node: where it stands. "" gives none. */
+int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
+		    const uint32_t **list_p, uint32_t *n_p);
+
+#endif

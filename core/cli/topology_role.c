@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One entry of `roles`: the core's keys and the role plugin's stand in the same group. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/topology_priv.h"
+
+struct role_conf {
+	int64_t lanes;
+};
+
+const struct gantry_option gn_role_options[] = {
+	{"lanes", GANTRY_OPT_INT, offsetof(struct role_conf, lanes), "1", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL,
+	 "Shares of this role, each with a thread and queues of its own."},
+	GANTRY_OPTION_END,
+};
+
+static size_t count_rows(const struct gantry_option *table)
+{
+	size_t n = 0;
+
+	while (table && table[n].name)
+		n++;
+	return n;
+}
+
+/* Copy rows behind `to`, their offsets moved by `shift`; groups are copied as well. NULL: out of memory. */
+static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_option *to,
+					const struct gantry_option *from, uint32_t shift)
+{
+	for (; from && from->name; from++, to++) {
+		struct gantry_option *group;
+
+		*to = *from;
+		to->offset += shift;
+		if (from->type != GANTRY_OPT_GROUP)
+			continue;
+		group = gn_arena_alloc(arena, (count_rows(from->group) + 1) * sizeof(*group));
+		if (!group || !shift_rows(arena, group, from->group, shift))
+			return NULL;
+		to->group = group;
+	}
+	return to;
+}
+
+/* Both tables over one struct: struct role_conf, then at `shift` the plugin's. One table, so that a key that neither
+ * knows is reported once, with the names of both as hints. */
+static const struct gantry_option *join_tables(struct gn_arena *arena, const struct gantry_option *plugin_rows,
+					       uint32_t shift)
+{
+	size_t n = count_rows(gn_role_options) + count_rows(plugin_rows) + 1;
+	struct gantry_option *table = gn_arena_alloc(arena, n * sizeof(*table)), *at;
+
+	if (!table)
+		return NULL;
+	at = shift_rows(arena, table, gn_role_options, 0);
+	return at && shift_rows(arena, at, plugin_rows, shift) ? table : NULL;
+}
+
+static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
+{
+	static const char *const also[] = {"role", "listen", "connect", "stages", "backend", NULL};
+	struct gn_arena *arena = &p->topology->arena;
+	const uint32_t shift = 64; /* keeps any alignment */
+	const struct gantry_option *table;
+	char *conf;
+
+	_Static_assert(sizeof(struct role_conf) <= 64, "the plugin's part begins behind it");
+	table = join_tables(arena, role->plugin->desc->options, shift);
+	conf = gn_arena_alloc(arena, shift + role->plugin->desc->conf_size + 1);
+	if (!table || !conf) {
+		gn_errs_add(p->errs, "out of memory");
+		return -ENOMEM;
+	}
+	if (gn_conf_options(role->node, table, conf, also, p->errs))
+		return -EINVAL;
+	role->spec.n_lanes = (uint32_t)((struct role_conf *)conf)->lanes;
+	role->spec.part.name = role->plugin->desc->name;
+	role->spec.part.ops = role->plugin->ops;
+	role->spec.part.conf = conf + shift;
+	return 0;
+}
+
+static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *list)
+{
+	unsigned n = gn_conf_length(list);
+	int rc = 0;
+
+	if (!list)
+		return 0;
+	if (!gn_conf_is_list(list)) {
+		gn_conf_fault(p->errs, list, "is no list; write ( { type = \"NAME\"; }, ... )");
+		return -EINVAL;
+	}
+	if (n > GANTRY_CHAIN_STAGES) {
+		gn_conf_fault(p->errs, list, "has %u stages; a pipeline holds up to %d", n, GANTRY_CHAIN_STAGES);
+		return -EINVAL;
+	}
+	role->stages = gn_arena_alloc(&p->topology->arena, (n + 1) * sizeof(*role->stages));
+	if (!role->stages)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		if (!gn_topo_part(p, GANTRY_KIND_STAGE, gn_conf_index(list, i), "type", &role->stages[i]))
+			rc = -EINVAL;
+	role->spec.stages = role->stages;
+	role->spec.n_stages = n;
+	return rc;
+}
+
+static int parse_backend(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *group)
+{
+	if (!group)
+		return 0;
+	role->backend = gn_arena_alloc(&p->topology->arena, sizeof(*role->backend));
+	if (!role->backend)
+		return -ENOMEM;
+	role->spec.backend = role->backend;
+	return gn_topo_part(p, GANTRY_KIND_BACKEND, group, "type", role->backend) ? 0 : -EINVAL;
+}
+
+/* Does the role have the sections that its plugin needs, and no others? */
+static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uint32_t flag, const char *key,
+			 const char *verb, const char *example)
+{
+	struct gn_conf_node *node = gn_conf_child(role->node, key);
+
+	if (node && !(role->flags & flag))
+		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; leave this out", role->plugin->desc->name, verb);
+	else if (!node && (role->flags & flag))
+		gn_conf_fault(p->errs, role->node, "the role \"%s\" needs \"%s\"; write %s = { %s };",
+			      role->plugin->desc->name, key, key, example);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
+{
+	struct gn_conf_node *node = role->node;
+	size_t before = p->errs->n;
+
+	if (!gn_conf_is_group(node)) {
+		gn_conf_fault(p->errs, node, "is no group; write { role = \"NAME\"; ... }");
+		return -EINVAL;
+	}
+	role->spec.name = role->name;
+	role->plugin = gn_topo_plugin(p, GANTRY_KIND_ROLE, node, "role");
+	if (role->plugin) {
+		role->flags = ((const struct gantry_role_ops *)role->plugin->ops)->flags;
+		parse_options(p, role);
+		check_section(p, role, GANTRY_ROLE_LISTENS, "listen", "listen", "device = \"NAME\"; name = \"SERVICE\";");
+		check_section(p, role, GANTRY_ROLE_CONNECTS, "connect", "connect", "device = \"NAME\"; name = \"SERVICE\";");
+		check_section(p, role, GANTRY_ROLE_STORES, "backend", "store anything", "type = \"NAME\";");
+	}
+	if (gn_topo_listen(p, role, gn_conf_child(node, "listen")) == -ENOMEM ||
+	    gn_topo_connect(p, role, gn_conf_child(node, "connect")) == -ENOMEM ||
+	    parse_stages(p, role, gn_conf_child(node, "stages")) == -ENOMEM ||
+	    parse_backend(p, role, gn_conf_child(node, "backend")) == -ENOMEM)
+		gn_errs_add(p->errs, "out of memory");
+	return p->errs->n == before ? 0 : -EINVAL;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/config.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_priv.h"
+
+/* libconfig's words for a fault, with the place and a hint. */
+static void add_parse_fault(struct gn_config *config, struct gn_errs *errs)
+{
+	const char *file = config_error_file(&config->cfg), *text = config_error_text(&config->cfg), *hint = "";
+
+	if (!text)
+		text = "cannot be parsed";
+	if (!strcmp(text, "syntax error"))
+		hint = "; look for a missing ; or quote or bracket in this line or the one before";
+	else if (!strcmp(text, "duplicate setting name"))
+		hint = "; this key stands twice in its group: keep one";
+	else if (!strncmp(text, "mismatched element", 18))
+		hint = "; all members of [ ] must have one type, use ( ) to mix";
+	gn_errs_add(errs, "%s:%d: %s%s", gn_config_file_name(config, file), config_error_line(&config->cfg), text, hint);
+}
+
+static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
+{
+	FILE *stream = fmemopen(text, strlen(text), "r");
+	int ok;
+
+	if (!stream) {
+		gn_errs_add(errs, "%s: %s", config->path, strerror(errno));
+		return -errno;
+	}
+	ok = config_read(&config->cfg, stream);
+	fclose(stream);
+	if (ok)
+		return 0;
+	add_parse_fault(config, errs);
+	return -EINVAL;
+}
+
+struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n, struct gn_errs *errs)
+{
+	struct gn_config *config = calloc(1, sizeof(*config));
+	size_t before = errs->n;
+	char *text, *copy;
+
+	if (!config) {
+		gn_errs_add(errs, "out of memory");
+		return NULL;
+	}
+	config_init(&config->cfg);
+	config->path = gn_arena_strdup(&config->arena, path);
+	copy = gn_arena_strdup(&config->arena, path);
+	if (!config->path || !copy) {
+		gn_errs_add(errs, "out of memory");
+		goto out_undo_config;
+	}
+	config->dir = dirname(copy);
+	config_set_include_dir(&config->cfg, config->dir);
+	text = gn_config_scan(path, config->dir, errs);
+	if (!text)
+		goto out_undo_config;
+	if (parse(config, text, errs))
+		goto out_undo_text;
+	for (size_t i = 0; i < n; i++)
+		gn_config_override(config, overrides[i], errs);
+	if (errs->n != before)
+		goto out_undo_text;
+	free(text);
+	return config;
+
+out_undo_text:
+	free(text);
+out_undo_config:
+	gn_config_close(&config);
+	return NULL;
+}
+
+void gn_config_close(struct gn_config **config_p)
+{
+	struct gn_config *config = *config_p;
+
+	*config_p = NULL;
+	if (!config)
+		return;
+	config_destroy(&config->cfg);
+	gn_arena_fini(&config->arena);
+	free(config);
+}
+
+void gn_config_dump(const struct gn_config *config, FILE *out)
+{
+	config_write(&config->cfg, out);
+}
+
+struct gn_conf_node *gn_config_root(struct gn_config *config)
+{
+	return gn_conf_node(config_root_setting(&config->cfg));
+}

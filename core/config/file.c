@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One file into memory, after a look at who may write it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config_priv.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+
+/* A file that somebody else can write can make us load his plugins. */
+static bool written_by_others(const struct stat *st)
+{
+	bool trusted_owner = st->st_uid == 0 || st->st_uid == geteuid();
+
+	return (st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && !trusted_owner);
+}
+
+static int check(int fd, const char *path, const char *where, size_t *size_p, struct gn_errs *errs)
+{
+	struct stat st;
+
+	if (fstat(fd, &st)) {
+		gn_errs_add(errs, "%scannot examine %s: %s", where, path, strerror(errno));
+		return -EINVAL;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		gn_errs_add(errs, "%s%s is %s; name a file", where, path,
+			    S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
+		return -EINVAL;
+	}
+	if (written_by_others(&st)) {
+		gn_errs_add(errs, "%s%s is writable by others; chmod go-w %s", where, path, path);
+		return -EINVAL;
+	}
+	if (st.st_size > FILE_BYTES_MAX) {
+		gn_errs_add(errs, "%s%s is larger than 1MiB; that is no configuration", where, path);
+		return -EINVAL;
+	}
+	*size_p = (size_t)st.st_size;
+	return 0;
+}
+
+/* Reads up to `size` bytes. Returns how many there were, or -errno; -ESTALE if there were more. */
+static ssize_t read_all(int fd, char *text, size_t size)
+{
+	size_t n = 0;
+
+	while (n <= size) {
+		ssize_t got = read(fd, text + n, size + 1 - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return (ssize_t)n;
+		n += (size_t)got;
+	}
+	return -ESTALE;
+}
+
+/* The descriptor's bytes as a string that ends in a newline: libconfig 1.5 stumbles over a comment that has none. */
+static char *load(int fd, size_t size, const char *path, const char *where, struct gn_errs *errs)
+{
+	char *text = malloc(size + 2);
+	ssize_t n;
+
+	if (!text) {
+		gn_errs_add(errs, "%sout of memory", where);
+		return NULL;
+	}
+	n = read_all(fd, text, size);
+	if (n < 0) {
+		gn_errs_add(errs, "%scannot read %s: %s", where, path, strerror((int)-n));
+		goto out_undo_text;
+	}
+	if (memchr(text, '\0', (size_t)n)) {
+		gn_errs_add(errs, "%s%s holds a zero byte; that is no text file", where, path);
+		goto out_undo_text;
+	}
+	if (n && text[n - 1] != '\n')
+		text[n++] = '\n';
+	text[n] = '\0';
+	return text;
+
+out_undo_text:
+	free(text);
+	return NULL;
+}
+
+char *gn_config_read_file(const char *path, const char *where, struct gn_errs *errs)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char *text = NULL;
+	size_t size;
+
+	if (fd < 0) {
+		gn_errs_add(errs, "%scannot open %s: %s", where, path, strerror(errno));
+		return NULL;
+	}
+	if (!check(fd, path, where, &size, errs))
+		text = load(fd, size, path, where, errs);
+	close(fd);
+	return text;
+}

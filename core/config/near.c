@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far is one word from another? */
+#include <string.h>
+
+#include "config/config_priv.h"
+
+#define WORD_MAX 40
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Letters added, lost, changed, or swapped with their neighbour. Both words are of 1..WORD_MAX letters. */
+static int distance(const char *a, int n_a, const char *b, int n_b)
+{
+	int row[3][WORD_MAX + 1];
+
+	for (int j = 0; j <= n_b; j++)
+		row[0][j] = j;
+	for (int i = 1; i <= n_a; i++) {
+		int *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
+
+		now[0] = i;
+		for (int j = 1; j <= n_b; j++) {
+			now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				now[j] = least(now[j], earlier[j - 2] + 1);
+		}
+	}
+	return row[n_a % 3][n_b];
+}
+
+int gn_config_near(const char *word, const char *known)
+{
+	size_t n_word = strlen(word), n_known = strlen(known);
+	int d, allowed;
+
+	if (n_word == 0 || n_known == 0 || n_word > WORD_MAX || n_known > WORD_MAX)
+		return -1;
+	allowed = n_known < 3 ? 0 : n_known < 5 ? 1 : 2;
+	d = distance(word, (int)n_word, known, (int)n_known);
+	return d <= allowed ? d : -1;
+}

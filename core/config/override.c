@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --set a.b.c=value */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/config_priv.h"
+
+#define NAME_BYTES 64
+
+/* The next name of a path into name; returns where the path goes on, NULL if the name is empty or too long. */
+static const char *next_name(const char *path, const char *end, char *name)
+{
+	size_t n = 0;
+
+	while (path + n < end && path[n] != '.')
+		n++;
+	if (n == 0 || n >= NAME_BYTES || path + n + 1 == end)
+		return NULL;
+	memcpy(name, path, n);
+	name[n] = '\0';
+	return path + n < end ? path + n + 1 : end;
+}
+
+/*
+ * The member with this name, or with this number in a list. What is missing is made: a list if a number comes `then`, else
+ * a group, also right behind the last of a list.
+ */
+static config_setting_t *step(config_setting_t *at, const char *name, const char *then)
+{
+	config_setting_t *next;
+	unsigned long i;
+	char *rest;
+
+	if (config_setting_is_group(at)) {
+		next = config_setting_get_member(at, name);
+		if (next)
+			return next;
+		return config_setting_add(at, name, isdigit((unsigned char)*then) ? CONFIG_TYPE_LIST : CONFIG_TYPE_GROUP);
+	}
+	if (!config_setting_is_list(at) && !config_setting_is_array(at))
+		return NULL;
+	i = strtoul(name, &rest, 10);
+	if (*rest || i > 1u << 20)
+		return NULL;
+	if (config_setting_is_list(at) && i == (unsigned long)config_setting_length(at))
+		return config_setting_add(at, NULL, CONFIG_TYPE_GROUP);
+	return config_setting_get_elem(at, (unsigned int)i);
+}
+
+static bool is_number(const char *text, long long *value_p)
+{
+	char *rest;
+
+	if (!strchr("+-0123456789", *text) || !*text)
+		return false;
+	errno = 0;
+	*value_p = strtoll(text, &rest, strncasecmp(text, "0x", 2) ? 10 : 16);
+	while (*rest == 'L')
+		rest++;
+	return !*rest && !errno;
+}
+
+static bool set_string(config_setting_t *group, const char *name, const char *text)
+{
+	size_t n = strlen(text);
+	config_setting_t *made = config_setting_add(group, name, CONFIG_TYPE_STRING);
+	char *bare;
+	bool done;
+
+	if (n < 2 || text[0] != '"' || text[n - 1] != '"')
+		return made && config_setting_set_string(made, text);
+	bare = strndup(text + 1, n - 2);
+	done = made && bare && config_setting_set_string(made, bare);
+	free(bare);
+	return done;
+}
+
+static bool set_value(config_setting_t *group, const char *name, const char *text, bool was_string)
+{
+	config_setting_t *made;
+	long long number;
+
+	if (!was_string && (!strcasecmp(text, "true") || !strcasecmp(text, "false"))) {
+		made = config_setting_add(group, name, CONFIG_TYPE_BOOL);
+		return made && config_setting_set_bool(made, !strcasecmp(text, "true"));
+	}
+	if (!was_string && is_number(text, &number)) {
+		made = config_setting_add(group, name, CONFIG_TYPE_INT64);
+		return made && config_setting_set_int64(made, number);
+	}
+	return set_string(group, name, text);
+}
+
+static int fail(struct gn_errs *errs, const char *text, const char *why)
+{
+	gn_errs_add(errs, "--set %s: %s", text, why);
+	return -EINVAL;
+}
+
+int gn_config_override(struct gn_config *config, const char *text, struct gn_errs *errs)
+{
+	config_setting_t *at = config_root_setting(&config->cfg), *old;
+	const char *end = strchr(text, '='), *path = text;
+	bool was_string = false;
+	char name[NAME_BYTES];
+
+	if (!end || end == text)
+		return fail(errs, text, "write KEY.PATH=VALUE");
+	for (;;) {
+		path = next_name(path, end, name);
+		if (!path)
+			return fail(errs, text, "there is an empty or overlong name in the path");
+		if (path == end)
+			break;
+		at = step(at, name, path);
+		if (!at)
+			return fail(errs, text, "the path leads to a place in a list that is not there, or through a plain value");
+	}
+	if (!config_setting_is_group(at))
+		return fail(errs, text, "only a member of a group can be set");
+	old = config_setting_get_member(at, name);
+	if (old && config_setting_is_aggregate(old))
+		return fail(errs, text, "this is a group or a list; set one of its members");
+	if (old) {
+		was_string = config_setting_type(old) == CONFIG_TYPE_STRING;
+		config_setting_remove(at, name);
+	}
+	if (!set_value(at, name, end + 1, was_string))
+		return fail(errs, text, "not a name that a setting can have");
+	return 0;
+}

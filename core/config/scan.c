@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A look at the words of a file before libconfig parses it. libconfig 1.5 cuts numbers to 32 bits without a word, opens
+ * any file that an include names, and does not say which one it could not open. The words are those of its scanner.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "config/config_priv.h"
+
+#define INCLUDE_DEPTH_MAX 8 /* libconfig stops at 10 */
+#define INCLUDE_MAX 64      /* files in all */
+#define NESTING_MAX 32      /* groups in groups */
+
+struct scan {
+	struct gn_errs *errs;
+	const char *dir;  /* as it is put in front of the name of an include */
+	char *real_dir;   /* where it truly is */
+	unsigned int n_files;
+};
+
+struct text {
+	const char *path;
+	const char *start, *p;
+	unsigned int line;
+	unsigned int depth;   /* of includes */
+	unsigned int nesting; /* brackets that are open at p, those around the include too */
+	unsigned int opened[NESTING_MAX + 1]; /* the line of each */
+};
+
+static void scan_text(struct scan *scan, struct text *t);
+
+/* Moves on by n characters, counting lines. */
+static void skip(struct text *t, size_t n)
+{
+	for (; n && *t->p; n--)
+		if (*t->p++ == '\n')
+			t->line++;
+}
+
+/* Over a string or the name of an include, whose opening quote is already behind us, and over its closing quote. */
+static void skip_quoted(struct scan *scan, struct text *t)
+{
+	unsigned int line = t->line;
+
+	while (*t->p && *t->p != '"')
+		skip(t, *t->p == '\\' && (t->p[1] == '"' || t->p[1] == '\\') ? 2 : 1);
+	if (!*t->p)
+		gn_errs_add(scan->errs, "%s:%u: string without an end; write \" behind it", t->path, line);
+	skip(t, 1);
+}
+
+static void skip_comment(struct scan *scan, struct text *t)
+{
+	bool block = t->p[0] == '/' && t->p[1] == '*';
+	const char *end = block ? strstr(t->p + 2, "*/") : strchr(t->p, '\n');
+
+	if (!end && block)
+		gn_errs_add(scan->errs, "%s:%u: comment without an end; write */ behind it", t->path, t->line);
+	if (!end)
+		skip(t, strlen(t->p));
+	else
+		skip(t, (size_t)(end - t->p) + (block ? 2 : 0));
+}
+
+/* Does a number of these digits fit, so that libconfig reads what is written? */
+static bool fits(const char *digits, size_t n, bool hex, bool negative, bool wide)
+{
+	uint64_t limit = wide ? INT64_MAX : INT32_MAX, value = 0;
+
+	for (; n; n--, digits++) {
+		unsigned int digit = isdigit((unsigned char)*digits) ? (unsigned int)(*digits - '0')
+								     : (unsigned int)(tolower(*digits) - 'a' + 10);
+
+		if (!gn_mul_u64(value, hex ? 16 : 10, &value) || !gn_add_u64(value, digit, &value))
+			return false;
+	}
+	return value <= limit + (negative ? 1 : 0);
+}
+
+static bool is_float(const char *p)
+{
+	if (*p == '.')
+		return true;
+	if (*p != 'e' && *p != 'E')
+		return false;
+	p += p[1] == '+' || p[1] == '-';
+	return isdigit((unsigned char)p[1]);
+}
+
+static void skip_float(struct text *t)
+{
+	while (isdigit((unsigned char)*t->p) || *t->p == '.')
+		t->p++;
+	if (is_float(t->p))
+		t->p += 2;
+	while (isdigit((unsigned char)*t->p))
+		t->p++;
+}
+
+static void scan_number(struct scan *scan, struct text *t)
+{
+	const char *start = t->p, *digits;
+	bool negative = *t->p == '-', hex, wide;
+	int length;
+
+	t->p += *t->p == '-' || *t->p == '+';
+	hex = t->p == start && t->p[0] == '0' && (t->p[1] == 'x' || t->p[1] == 'X') && isxdigit((unsigned char)t->p[2]);
+	t->p += hex ? 2 : 0;
+	digits = t->p;
+	while (hex ? isxdigit((unsigned char)*t->p) : isdigit((unsigned char)*t->p))
+		t->p++;
+	if (!hex && is_float(t->p)) {
+		skip_float(t);
+		return;
+	}
+	wide = *t->p == 'L';
+	length = (int)(t->p - start);
+	if (!fits(digits, (size_t)(t->p - digits), hex, negative, wide))
+		gn_errs_add(scan->errs,
+			    wide ? "%s:%u: %.*sL does not fit into 64 bits; write a smaller number"
+				 : "%s:%u: %.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
+				   "or as a size in quotes",
+			    t->path, t->line, length > 40 ? 40 : length, start);
+	t->p += wide ? (t->p[1] == 'L' ? 2 : 1) : 0;
+}
+
+/* "..", anywhere, leads away; libconfig puts the folder in front of absolute names, too. */
+static bool leads_away(const char *name)
+{
+	const char *p = name;
+
+	if (*name == '/')
+		return true;
+	for (; p; p = strchr(p, '/')) {
+		p += *p == '/';
+		if (p[0] == '.' && p[1] == '.' && (p[2] == '/' || p[2] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+/* Is the file, all links followed, inside the folder? */
+static bool inside(const struct scan *scan, const char *path)
+{
+	char *real = realpath(path, NULL);
+	size_t n = strlen(scan->real_dir);
+	bool yes;
+
+	if (!real)
+		return false;
+	yes = !strncmp(real, scan->real_dir, n) && (real[n] == '/' || n == 1);
+	free(real);
+	return yes;
+}
+
+static void scan_included(struct scan *scan, struct text *t, const char *name)
+{
+	struct text in = {.line = 1, .depth = t->depth + 1, .nesting = t->nesting};
+	char path[PATH_MAX], where[PATH_MAX + 16], *text;
+	bool here = !strcmp(scan->dir, ".");
+
+	if (leads_away(name)) {
+		gn_errs_add(scan->errs, "%s:%u: include \"%s\" leads out of %s; name a file in that folder", t->path,
+			    t->line, name, scan->dir);
+		return;
+	}
+	if (strchr(name, '\\')) {
+		gn_errs_add(scan->errs, "%s:%u: include name with a backslash; rename the file", t->path, t->line);
+		return;
+	}
+	if (in.depth > INCLUDE_DEPTH_MAX || ++scan->n_files > INCLUDE_MAX) {
+		gn_errs_add(scan->errs, "%s:%u: too many includes; does \"%s\" include itself?", t->path, t->line, name);
+		scan->n_files = INCLUDE_MAX;
+		return;
+	}
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", here ? "" : scan->dir, here ? "" : "/", name) >= sizeof(path)) {
+		gn_errs_add(scan->errs, "%s:%u: name of the include is too long", t->path, t->line);
+		return;
+	}
+	snprintf(where, sizeof(where), "%s:%u: ", t->path, t->line);
+	text = gn_config_read_file(path, where, scan->errs);
+	if (!text)
+		return;
+	if (!inside(scan, path)) {
+		gn_errs_add(scan->errs, "%sinclude \"%s\" leads out of %s; name a file in that folder", where, name,
+			    scan->dir);
+	} else {
+		in.path = path;
+		in.start = in.p = text;
+		scan_text(scan, &in);
+	}
+	free(text);
+}
+
+/* At the start of a line: is this an include? Then steps over it and looks at the file. */
+static bool scan_include(struct scan *scan, struct text *t)
+{
+	const char *p = t->p + strspn(t->p, " \t"), *blank;
+	char name[PATH_MAX];
+	size_t n = 0;
+
+	if (strncmp(p, "@include", 8))
+		return false;
+	blank = p + 8;
+	p = blank + strspn(blank, " \t");
+	if (p == blank || *p != '"')
+		return false;
+	t->p = ++p;
+	skip_quoted(scan, t);
+	for (; *p && *p != '"' && n + 1 < sizeof(name); p++) {
+		p += p[0] == '\\' && (p[1] == '"' || p[1] == '\\');
+		name[n++] = *p;
+	}
+	name[n] = '\0';
+	scan_included(scan, t, name);
+	return true;
+}
+
+static void count_bracket(struct scan *scan, struct text *t)
+{
+	if (strchr("({[", *t->p)) {
+		if (t->nesting < NESTING_MAX)
+			t->opened[t->nesting] = t->line;
+		if (++t->nesting == NESTING_MAX + 1)
+			gn_errs_add(scan->errs, "%s:%u: groups and lists are nested deeper than %d", t->path, t->line,
+				    NESTING_MAX);
+	} else if (strchr(")}]", *t->p) && t->nesting) {
+		t->nesting--;
+	}
+	skip(t, 1);
+}
+
+static void scan_text(struct scan *scan, struct text *t)
+{
+	unsigned int around = t->nesting;
+
+	while (*t->p) {
+		unsigned char c = (unsigned char)t->p[0], next = (unsigned char)t->p[1];
+
+		if ((t->p == t->start || t->p[-1] == '\n') && scan_include(scan, t))
+			continue;
+		if (c == '"') {
+			skip(t, 1);
+			skip_quoted(scan, t);
+		} else if (c == '#' || (c == '/' && (next == '/' || next == '*'))) {
+			skip_comment(scan, t);
+		} else if (isalpha(c) || c == '*') {
+			while (isalnum((unsigned char)*t->p) || strchr("-_*", *t->p))
+				t->p++;
+		} else if (isdigit(c) || ((c == '-' || c == '+') && isdigit(next))) {
+			scan_number(scan, t);
+		} else if (c == '.') {
+			skip_float(t);
+		} else {
+			count_bracket(scan, t);
+		}
+	}
+	if (t->nesting > around && t->nesting <= NESTING_MAX)
+		gn_errs_add(scan->errs, "%s:%u: bracket without its end", t->path, t->opened[t->nesting - 1]);
+}
+
+char *gn_config_scan(const char *path, const char *dir, struct gn_errs *errs)
+{
+	struct scan scan = {.errs = errs, .dir = dir};
+	struct text t = {.path = path, .line = 1};
+	size_t before = errs->n;
+	char *text = gn_config_read_file(path, "", errs);
+
+	if (!text)
+		return NULL;
+	scan.real_dir = realpath(dir, NULL);
+	if (!scan.real_dir) {
+		gn_errs_add(errs, "%s: cannot find its folder: %s", path, strerror(errno));
+	} else {
+		t.start = t.p = text;
+		scan_text(&scan, &t);
+	}
+	free(scan.real_dir);
+	if (errs->n != before) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One setting into one field of a struct, by the type of the option. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "config/config_priv.h"
+
+#define LIST_BYTES 400
+
+static void store(struct gn_config_fill *f, const struct gantry_option *row, const void *value, size_t bytes)
+{
+	memcpy(f->conf + row->offset, value, bytes);
+}
+
+static void store_u64(struct gn_config_fill *f, const struct gantry_option *row, uint64_t value)
+{
+	store(f, row, &value, sizeof(value));
+}
+
+/* min and max are in force; a maximum below the minimum is none. */
+static bool in_range(const struct gantry_option *row, int64_t value)
+{
+	if (row->min == 0 && row->max == 0)
+		return true;
+	return value >= row->min && (value <= row->max || row->max < row->min);
+}
+
+static void limit_text(const struct gantry_option *row, int64_t limit, char *dst, size_t size)
+{
+	if (row->type == GANTRY_OPT_SIZE)
+		gn_size_format(dst, size, (uint64_t)limit);
+	else if (row->type == GANTRY_OPT_TIME)
+		gn_time_format(dst, size, (uint64_t)limit);
+	else
+		snprintf(dst, size, "%" PRId64, limit);
+}
+
+static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *value)
+{
+	char min[GN_UNITS_BYTES], max[GN_UNITS_BYTES];
+
+	limit_text(row, row->min, min, sizeof(min));
+	limit_text(row, row->max, max, sizeof(max));
+	if (row->max < row->min || row->max == INT64_MAX)
+		gn_conf_fault(f->errs, node, "%s is out of range; write %s or more", value, min);
+	else
+		gn_conf_fault(f->errs, node, "%s is out of range; write %s to %s", value, min, max);
+	return -EINVAL;
+}
+
+static const char *type_word(struct gn_conf_node *node)
+{
+	switch (config_setting_type(gn_conf_setting(node))) {
+	case CONFIG_TYPE_GROUP:
+		return "a group";
+	case CONFIG_TYPE_INT:
+	case CONFIG_TYPE_INT64:
+		return "a number";
+	case CONFIG_TYPE_FLOAT:
+		return "a number with a point";
+	case CONFIG_TYPE_STRING:
+		return "a string";
+	case CONFIG_TYPE_BOOL:
+		return "a bool";
+	default:
+		return "a list";
+	}
+}
+
+int gn_config_fault_type(struct gn_config_fill *f, struct gn_conf_node *node, const char *wanted)
+{
+	gn_conf_fault(f->errs, node, "is %s; write %s", type_word(node), wanted);
+	return -EINVAL;
+}
+
+static bool number(struct gn_conf_node *node, int64_t *value_p)
+{
+	int type = config_setting_type(gn_conf_setting(node));
+
+	if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
+		return false;
+	*value_p = config_setting_get_int64(gn_conf_setting(node));
+	return true;
+}
+
+static int fill_string(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	const char *text = gn_conf_string(node);
+
+	if (!text)
+		return gn_config_fault_type(f, node, "a string in double quotes");
+	store(f, row, &text, sizeof(text));
+	return 0;
+}
+
+static int fill_bool(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	uint8_t value;
+
+	if (config_setting_type(gn_conf_setting(node)) != CONFIG_TYPE_BOOL)
+		return gn_config_fault_type(f, node, "true or false, without quotes");
+	value = config_setting_get_bool(gn_conf_setting(node)) != 0;
+	store(f, row, &value, sizeof(value));
+	return 0;
+}
+
+static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	char text[GN_UNITS_BYTES];
+	int64_t value;
+
+	if (!number(node, &value))
+		return gn_config_fault_type(f, node, "a whole number, without quotes");
+	if (!in_range(row, value)) {
+		snprintf(text, sizeof(text), "%" PRId64, value);
+		return fault_range(f, node, row, text);
+	}
+	store(f, row, &value, sizeof(value));
+	return 0;
+}
+
+/* A size or a time, from text. */
+static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text)
+{
+	bool size = row->type == GANTRY_OPT_SIZE;
+	uint64_t value;
+	int ret = size ? gn_size_parse(text, &value) : gn_time_parse(text, &value);
+
+	if (ret == -EINVAL) {
+		gn_conf_fault(f->errs, node, "\"%.40s\" is no %s; write %s", text, size ? "size" : "time",
+			      size ? GN_SIZE_ACCEPTED : GN_TIME_ACCEPTED);
+		return ret;
+	}
+	if (ret == -ERANGE || value > INT64_MAX) {
+		gn_conf_fault(f->errs, node, "\"%.40s\" is too large for any %s", text, size ? "size" : "time");
+		return -EINVAL;
+	}
+	if (!in_range(row, (int64_t)value)) {
+		char quoted[48];
+
+		snprintf(quoted, sizeof(quoted), "\"%.40s\"", text);
+		return fault_range(f, node, row, quoted);
+	}
+	store_u64(f, row, value);
+	return 0;
+}
+
+static int fill_size(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	const char *text = gn_conf_string(node);
+	char digits[GN_UNITS_BYTES];
+	int64_t value;
+
+	if (text)
+		return fill_units(f, node, row, text);
+	if (!number(node, &value))
+		return gn_config_fault_type(f, node, "a size in double quotes, such as \"4KiB\"");
+	snprintf(digits, sizeof(digits), "%" PRId64, value);
+	if (value < 0 || !in_range(row, value))
+		return value < 0 ? gn_config_fault_type(f, node, "a size that is not negative") : fault_range(f, node, row, digits);
+	store_u64(f, row, (uint64_t)value);
+	return 0;
+}
+
+static int fill_time(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	const char *text = gn_conf_string(node);
+
+	if (!text)
+		return gn_config_fault_type(f, node, "a time in double quotes, such as \"250ms\"");
+	return fill_units(f, node, row, text);
+}
+
+static int choice_index(const struct gantry_option *row, const char *word, uint32_t *index_p)
+{
+	for (uint32_t i = 0; row->choices && row->choices[i]; i++) {
+		if (!strcmp(row->choices[i], word)) {
+			*index_p = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	const char *word = gn_conf_string(node), *best = NULL;
+	char list[LIST_BYTES] = "";
+	size_t n = 0;
+	uint32_t i;
+
+	if (word && !choice_index(row, word, &i)) {
+		store(f, row, &i, sizeof(i));
+		return 0;
+	}
+	for (i = 0; row->choices && row->choices[i] && n < sizeof(list); i++) {
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", i ? ", " : "", row->choices[i]);
+		if (word && !best && gn_config_near(word, row->choices[i]) >= 0)
+			best = row->choices[i];
+	}
+	if (!word)
+		gn_conf_fault(f->errs, node, "is %s; write one of %s", type_word(node), list);
+	else if (best)
+		gn_conf_fault(f->errs, node, "\"%.40s\" is unknown; did you mean \"%s\"?", word, best);
+	else
+		gn_conf_fault(f->errs, node, "\"%.40s\" is unknown; write one of %s", word, list);
+	return -EINVAL;
+}
+
+int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	static int (*const by_type[])(struct gn_config_fill *, struct gn_conf_node *, const struct gantry_option *) = {
+		[GANTRY_OPT_STRING] = fill_string, [GANTRY_OPT_BOOL] = fill_bool, [GANTRY_OPT_INT] = fill_int,
+		[GANTRY_OPT_SIZE] = fill_size,     [GANTRY_OPT_TIME] = fill_time, [GANTRY_OPT_CHOICE] = fill_choice,
+	};
+
+	if (row->type < sizeof(by_type) / sizeof(by_type[0]) && by_type[row->type])
+		return by_type[row->type](f, node, row);
+	gn_conf_fault(f->errs, node, "the plugin gives this option a type that is not known here");
+	return -EINVAL;
+}
+
+/* The text of a default into the struct. The range is for users: a default may mean "none". */
+int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row, const char *text)
+{
+	uint64_t value = 0;
+	uint8_t flag = !strcmp(text, "true");
+	uint32_t index = 0;
+	char *rest;
+	int ret;
+
+	switch (row->type) {
+	case GANTRY_OPT_STRING:
+		store(f, row, &text, sizeof(text));
+		return 0;
+	case GANTRY_OPT_BOOL:
+		store(f, row, &flag, sizeof(flag));
+		return flag || !strcmp(text, "false") ? 0 : -EINVAL;
+	case GANTRY_OPT_CHOICE:
+		ret = choice_index(row, text, &index);
+		store(f, row, &index, sizeof(index));
+		return ret;
+	case GANTRY_OPT_INT:
+		errno = 0;
+		store_u64(f, row, (uint64_t)strtoll(text, &rest, 0));
+		return *rest || rest == text ? -EINVAL : -errno;
+	default:
+		ret = row->type == GANTRY_OPT_SIZE ? gn_size_parse(text, &value) : gn_time_parse(text, &value);
+		store_u64(f, row, value);
+		return ret;
+	}
+}
+
+void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *row)
+{
+	static const uint64_t zero;
+	size_t bytes = sizeof(uint64_t);
+
+	if (row->type == GANTRY_OPT_STRING)
+		bytes = sizeof(char *);
+	else if (row->type == GANTRY_OPT_CHOICE)
+		bytes = sizeof(uint32_t);
+	else if (row->type == GANTRY_OPT_BOOL)
+		bytes = sizeof(uint8_t);
+	store(f, row, &zero, bytes);
+}
+

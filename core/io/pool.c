@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/pool.h"
+
+#include <gantry/plugin.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest)
+{
+	struct gantry_io *ios = aligned_alloc(GANTRY_CACHE_LINE, n * sizeof(*ios));
+
+	if (ios == NULL)
+		return NULL;
+	memset(ios, 0, n * sizeof(*ios));
+	for (uint32_t i = 0; i < n; i++) {
+		ios[i].hop = rest;
+		ios[i].slot = (uint16_t)i;
+		ios[i].tag = i;
+	}
+	return ios;
+}
+
+static void guard_complete(void *double_completions, struct gantry_io *io)
+{
+	io->hop++;
+	gantry_count(double_completions, 1);
+}
+
+int gn_io_no_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -EINVAL;
+}
+
+struct gantry_hop gn_io_guard(uint64_t *double_completions)
+{
+	return (struct gantry_hop){.submit = gn_io_no_submit, .complete = guard_complete, .self = double_completions};
+}

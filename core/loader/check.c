@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Is a plugin's description one that this host can work with? */
+#include "loader/loader_priv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPTIONS_MAX 128            /* rows of one table: more means that its end is missing */
+#define GROUP_DEPTH_MAX 4          /* groups in groups */
+#define CONF_MAX (1024u * 1024u)   /* bytes of a conf struct */
+
+/* What version 1.0 had; a plugin of a later minor version has more. */
+#define PLUGIN_SIZE_1_0 (offsetof(struct gantry_plugin, ops) + sizeof(const void *))
+
+static int refuse(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static int refuse(char *why, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, GN_WHY, fmt, args);
+	va_end(args);
+	return -ENOEXEC;
+}
+
+const char *gn_kind_name(unsigned kind)
+{
+	static const char *const names[] = {
+		[GANTRY_KIND_TRANSPORT] = "transport",
+		[GANTRY_KIND_ROLE] = "role",
+		[GANTRY_KIND_BACKEND] = "backend",
+		[GANTRY_KIND_STAGE] = "stage",
+	};
+
+	return kind >= GANTRY_KIND_TRANSPORT && kind <= GANTRY_KIND_STAGE ? names[kind] : "unknown kind";
+}
+
+/* Bytes that an option fills; 0: no such type, or a group. */
+static size_t option_bytes(uint32_t type)
+{
+	switch (type) {
+	case GANTRY_OPT_STRING:
+		return sizeof(const char *);
+	case GANTRY_OPT_BOOL:
+		return sizeof(uint8_t);
+	case GANTRY_OPT_INT:
+		return sizeof(int64_t);
+	case GANTRY_OPT_SIZE:
+	case GANTRY_OPT_TIME:
+		return sizeof(uint64_t);
+	case GANTRY_OPT_CHOICE:
+		return sizeof(uint32_t);
+	default:
+		return 0;
+	}
+}
+
+static bool is_key(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
+}
+
+static int check_options(const struct gantry_option *options, uint32_t conf_size, int depth, char *why);
+
+static int check_option(const struct gantry_option *o, uint32_t conf_size, int depth, char *why)
+{
+	size_t bytes = option_bytes(o->type);
+
+	if (!is_key(o->name))
+		return refuse(why, "its option table has the name \"%.40s\"; names are a-z, 0-9 and _", o->name);
+	if (o->type == GANTRY_OPT_GROUP) {
+		if (!o->group)
+			return refuse(why, "its option \"%s\" is a group without rows", o->name);
+		return check_options(o->group, conf_size, depth + 1, why);
+	}
+	if (!bytes)
+		return refuse(why, "its option \"%s\" has type %u, which this gantry does not know", o->name, o->type);
+	if (o->offset % bytes)
+		return refuse(why, "its option \"%s\" is not aligned", o->name);
+	if (o->offset > conf_size || bytes > conf_size - o->offset)
+		return refuse(why, "its option \"%s\" lies outside its conf struct of %u bytes", o->name, conf_size);
+	if (o->type == GANTRY_OPT_CHOICE && (!o->choices || !o->choices[0]))
+		return refuse(why, "its option \"%s\" is a choice without words", o->name);
+	return 0;
+}
+
+static int check_options(const struct gantry_option *options, uint32_t conf_size, int depth, char *why)
+{
+	if (depth > GROUP_DEPTH_MAX)
+		return refuse(why, "its option groups are nested too deeply");
+	for (size_t i = 0; options[i].name; i++) {
+		int rc = i < OPTIONS_MAX ? check_option(&options[i], conf_size, depth, why)
+					 : refuse(why, "an option table of it has no end");
+
+		if (rc)
+			return rc;
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(options[i].name, options[j].name))
+				return refuse(why, "it has the option \"%s\" twice", options[i].name);
+	}
+	return 0;
+}
+
+int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why)
+{
+	if (desc->magic != GANTRY_PLUGIN_MAGIC)
+		return refuse(why, "not a gantry plugin: its magic number is 0x%08x", desc->magic);
+	if (desc->abi_major != GANTRY_ABI_MAJOR)
+		return refuse(why, "plugin ABI %u.%u, this gantry speaks %u.x; rebuild the plugin", desc->abi_major,
+			      desc->abi_minor, GANTRY_ABI_MAJOR);
+	if (desc->struct_size < PLUGIN_SIZE_1_0)
+		return refuse(why, "its description has %u bytes, ABI %u needs %zu", desc->struct_size,
+			      GANTRY_ABI_MAJOR, PLUGIN_SIZE_1_0);
+	if (!desc->name || !desc->version || !desc->summary)
+		return refuse(why, "its description lacks %s", !desc->name ? "a name" : !desc->version ? "a version"
+												       : "a summary");
+	if (strcmp(desc->name, name))
+		return refuse(why, "calls itself \"%.48s\"; the file must have that name", desc->name);
+	if (desc->kind < GANTRY_KIND_TRANSPORT || desc->kind > GANTRY_KIND_STAGE)
+		return refuse(why, "is of kind %u, which this gantry does not know", desc->kind);
+	if (!desc->ops || !desc->ops_size)
+		return refuse(why, "has no functions (ops)");
+	if (desc->conf_size > CONF_MAX)
+		return refuse(why, "wants a conf struct of %u bytes; the limit is %u", desc->conf_size, CONF_MAX);
+	return desc->options ? check_options(desc->options, desc->conf_size, 0, why) : 0;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "loader/loader.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <ltdl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "loader/loader_priv.h"
+
+#define SUFFIX ".so"
+
+/* A file that was tried; `path` is NULL for a name of which there is no file. */
+struct entry {
+	struct entry *next;
+	char *path;
+	void *ops;
+	struct gn_plugin plugin; /* desc NULL: not usable, see why */
+	char name[GN_PLUGIN_NAME_MAX];
+	char why[GN_WHY];
+};
+
+struct gn_loader {
+	char **dirs;
+	size_t n_dirs;
+	char *dirs_text;
+	struct entry *entries;
+	char error[GN_WHY + 4200];
+};
+
+static bool is_plugin_name(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
+}
+
+static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_dirs)
+{
+	size_t bytes = sizeof("no directory");
+	char *at;
+
+	for (size_t i = 0; i < n_dirs; i++)
+		bytes += strlen(dirs[i]) + 2;
+	loader->dirs = calloc(n_dirs + 1, sizeof(*loader->dirs));
+	loader->dirs_text = malloc(bytes);
+	if (!loader->dirs || !loader->dirs_text)
+		return -ENOMEM;
+	at = stpcpy(loader->dirs_text, n_dirs ? "" : "no directory");
+	for (size_t i = 0; i < n_dirs; i++) {
+		loader->dirs[i] = strdup(dirs[i]);
+		if (!loader->dirs[i])
+			return -ENOMEM;
+		loader->n_dirs++;
+		at = stpcpy(stpcpy(at, i ? ", " : ""), dirs[i]);
+	}
+	return 0;
+}
+
+int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p, const char **text_p)
+{
+	struct gn_loader *loader = NULL;
+	int rc;
+
+	unsetenv("LTDL_LIBRARY_PATH");
+	rc = -EPERM;
+	*text_p = "refusing to load plugins with more rights than the user has (setuid, setgid or file capabilities)";
+	if (getauxval(AT_SECURE))
+		goto out;
+	rc = -EINVAL;
+	*text_p = "plugin directories must be absolute paths, and not empty";
+	for (size_t i = 0; i < n_dirs; i++)
+		if (dirs[i][0] != '/')
+			goto out;
+	rc = -ENOMEM;
+	*text_p = "out of memory";
+	loader = calloc(1, sizeof(*loader));
+	if (!loader || add_dirs(loader, dirs, n_dirs))
+		goto out;
+	rc = -EIO;
+	*text_p = "libltdl does not start";
+	if (lt_dlinit())
+		goto out;
+	*text_p = NULL;
+	*loader_p = loader;
+	return 0;
+
+out:
+	gn_loader_close(&loader);
+	return rc;
+}
+
+void gn_loader_close(struct gn_loader **loader_p)
+{
+	struct gn_loader *loader = *loader_p;
+	struct entry *e, *next;
+
+	*loader_p = NULL;
+	if (!loader)
+		return;
+	for (e = loader->entries; e; e = next) {
+		next = e->next;
+		free(e->path);
+		free(e->ops);
+		free(e);
+	}
+	for (size_t i = 0; i < loader->n_dirs; i++)
+		free(loader->dirs[i]);
+	free(loader->dirs);
+	free(loader->dirs_text);
+	free(loader);
+}
+
+/* Map the file behind `link` and leave it mapped. libltdl resolves symbols late and keeps the reason of a failure for
+ * itself, so the linker is asked first: everything must resolve now. */
+static lt_dlhandle map_file(const char *link, char *why)
+{
+	lt_dlhandle handle = NULL;
+	lt_dladvise advise;
+	const char *text;
+	void *probe;
+
+	probe = dlopen(link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!probe) {
+		text = dlerror();
+		if (!strncmp(text, link, strlen(link)))
+			text += strlen(link) + strspn(text + strlen(link), ": ");
+		snprintf(why, GN_WHY, "does not load: %s", text);
+		return NULL;
+	}
+	if (lt_dladvise_init(&advise)) {
+		snprintf(why, GN_WHY, "libltdl: %s", lt_dlerror());
+		dlclose(probe);
+		return NULL;
+	}
+	if (!lt_dladvise_resident(&advise) && !lt_dladvise_local(&advise))
+		handle = lt_dlopenadvise(link, advise);
+	if (!handle)
+		snprintf(why, GN_WHY, "libltdl: %s", lt_dlerror());
+	lt_dladvise_destroy(&advise);
+	dlclose(probe);
+	return handle;
+}
+
+/* libltdl takes the file's name for the module's, and that is a number here: spell the symbol out. */
+static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *name, char *why)
+{
+	char symbol[GN_PLUGIN_NAME_MAX + sizeof("_LTX_gantry_plugin")];
+	const struct gantry_plugin *desc;
+
+	snprintf(symbol, sizeof(symbol), "%s_LTX_gantry_plugin", name);
+	for (char *c = symbol; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	desc = lt_dlsym(handle, symbol);
+	if (!desc)
+		desc = lt_dlsym(handle, "gantry_plugin");
+	if (!desc)
+		snprintf(why, GN_WHY, "not a gantry plugin of that name: it has no symbol %s", symbol);
+	return desc;
+}
+
+/* Fill e->plugin, or e->why. The descriptor stays open with the mapping: were its number used for the next plugin,
+ * the linker would take that one for this one, because it goes by the path. */
+static void load(struct entry *e, int fd)
+{
+	const struct gantry_plugin *desc;
+	lt_dlhandle handle;
+	char link[40];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	handle = map_file(link, e->why);
+	if (!handle) {
+		close(fd);
+		return;
+	}
+	desc = find_symbol(handle, e->name, e->why);
+	if (!desc || gn_loader_check(desc, e->name, e->why) || gn_plugin_ops(desc, &e->ops, e->why))
+		return;
+	e->plugin.ops = e->ops;
+	e->plugin.path = e->path;
+	e->plugin.desc = desc;
+}
+
+/* Try DIR/NAME.so in each directory. NULL: out of memory. */
+static struct entry *try_name(struct gn_loader *loader, const char *name)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+	int fd = -ENOENT;
+
+	if (!e)
+		return NULL;
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	for (size_t i = 0; i < loader->n_dirs && fd == -ENOENT; i++) {
+		free(e->path);
+		if (asprintf(&e->path, "%s/%s" SUFFIX, loader->dirs[i], name) < 0) {
+			free(e);
+			return NULL;
+		}
+		fd = gn_loader_open_file(loader->dirs[i], strrchr(e->path, '/') + 1, e->why);
+	}
+	if (fd == -ENOENT) {
+		free(e->path);
+		e->path = NULL;
+	} else if (fd >= 0) {
+		load(e, fd);
+	}
+	e->next = loader->entries;
+	loader->entries = e;
+	return e;
+}
+
+static struct entry *get_entry(struct gn_loader *loader, const char *name)
+{
+	for (struct entry *e = loader->entries; e; e = e->next)
+		if (e->path && !strcmp(e->name, name))
+			return e;
+	return try_name(loader, name);
+}
+
+static int fail(struct gn_loader *loader, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static int fail(struct gn_loader *loader, int rc, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(loader->error, sizeof(loader->error), fmt, args);
+	va_end(args);
+	return rc;
+}
+
+int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, const struct gn_plugin **plugin_p)
+{
+	struct entry *e;
+
+	if (!is_plugin_name(name))
+		return fail(loader, -EINVAL, "\"%.64s\" is not the name of a plugin: a-z, 0-9 and -, up to %d characters",
+			    name, GN_PLUGIN_NAME_MAX - 1);
+	e = get_entry(loader, name);
+	if (!e)
+		return fail(loader, -ENOMEM, "out of memory");
+	if (!e->path)
+		return fail(loader, -ENOENT, "no plugin \"%s\" in %.4000s", name, loader->dirs_text);
+	if (!e->plugin.desc)
+		return fail(loader, -ENOEXEC, "%.4000s: %s", e->path, e->why);
+	if (kind && e->plugin.desc->kind != kind)
+		return fail(loader, -ENOEXEC, "%.4000s: is a %s, not a %s", e->path, gn_kind_name(e->plugin.desc->kind),
+			    gn_kind_name(kind));
+	*plugin_p = &e->plugin;
+	return 0;
+}
+
+const char *gn_loader_error(const struct gn_loader *loader)
+{
+	return loader->error;
+}
+
+const char *gn_loader_dirs(const struct gn_loader *loader)
+{
+	return loader->dirs_text;
+}
+
+/* -- listing -- */
+
+struct found {
+	size_t dir;
+	char *name; /* without the suffix */
+};
+
+struct found_list {
+	struct found *items;
+	size_t n, room;
+};
+
+static int add_found(struct found_list *list, size_t dir, const char *file)
+{
+	size_t n = strlen(file), cut = strlen(SUFFIX);
+
+	if (n <= cut || strcmp(file + n - cut, SUFFIX))
+		return 0;
+	if (list->n == list->room) {
+		size_t room = list->room ? 2 * list->room : 32;
+		struct found *items = realloc(list->items, room * sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		list->items = items;
+		list->room = room;
+	}
+	list->items[list->n].dir = dir;
+	list->items[list->n].name = strndup(file, n - cut);
+	if (!list->items[list->n].name)
+		return -ENOMEM;
+	list->n++;
+	return 0;
+}
+
+static int read_dir(struct found_list *list, const char *path, size_t index)
+{
+	struct dirent *item;
+	int rc = 0;
+	DIR *dir;
+
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while (!rc && (item = readdir(dir)))
+		rc = add_found(list, index, item->d_name);
+	closedir(dir);
+	return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->dir > y->dir) - (x->dir < y->dir);
+}
+
+static int show(struct gn_loader *loader, const struct found *found, const char *hidden_by,
+		int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg)
+{
+	struct gn_plugin_file file = {.name = found->name};
+	char *path, *why = NULL;
+	struct entry *e;
+	int rc = -ENOMEM;
+
+	if (asprintf(&path, "%s/%s" SUFFIX, loader->dirs[found->dir], found->name) < 0)
+		return -ENOMEM;
+	file.path = path;
+	if (!is_plugin_name(found->name)) {
+		file.why = "not the name of a plugin: a-z, 0-9 and -";
+	} else if (hidden_by) {
+		if (asprintf(&why, "hidden by the one in %s", hidden_by) < 0)
+			goto out;
+		file.why = why;
+	} else {
+		e = get_entry(loader, found->name);
+		if (!e)
+			goto out;
+		file.plugin = e->plugin.desc ? &e->plugin : NULL;
+		file.why = e->plugin.desc ? NULL : e->path ? e->why : "went away";
+	}
+	rc = fn(arg, &file);
+out:
+	free(why);
+	free(path);
+	return rc;
+}
+
+int gn_loader_each(struct gn_loader *loader, int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg)
+{
+	struct found_list list = {0};
+	const char *first_dir = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < loader->n_dirs && !rc; i++)
+		rc = read_dir(&list, loader->dirs[i], i);
+	if (list.n)
+		qsort(list.items, list.n, sizeof(*list.items), by_name);
+	for (size_t i = 0; i < list.n && !rc; i++) {
+		bool again = i && !strcmp(list.items[i].name, list.items[i - 1].name);
+
+		if (!again)
+			first_dir = loader->dirs[list.items[i].dir];
+		rc = show(loader, &list.items[i], again ? first_dir : NULL, fn, arg);
+	}
+	for (size_t i = 0; i < list.n; i++)
+		free(list.items[i].name);
+	free(list.items);
+	return rc;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loader.h - from the name of a plugin to its description and a complete table of its functions.
+ *
+ * A plugin is the file DIR/NAME.so of the first directory that has one. It runs with all the rights of this process,
+ * so the loader asks before it opens one:
+ *   - the directory is given as an absolute path, and symbolic links in it are resolved once;
+ *   - that directory and each one above it belongs to root or to us, and nobody else can write to it. Accepted as well:
+ *     a sticky directory of root's (/tmp), in which others cannot touch what is ours, and write permission for the
+ *     user's private group (named as the user, nobody else in it), which is what umask 002 gives;
+ *   - the file is no symbolic link, a regular file, and owned and writable in the same sense.
+ * The file that was checked is the one that is loaded: it goes to libltdl as /proc/self/fd/N.
+ *
+ * Plugins stay loaded until the process ends, and so does the descriptor that each came through. libltdl has no
+ * locking: everything here is for the control thread, before there are others.
+ */
+#ifndef GN_LOADER_LOADER_H
+#define GN_LOADER_LOADER_H
+
+#include <stddef.h>
+
+#include <gantry/plugin.h>
+
+struct gn_loader;
+
+/* A plugin that is fit for use; lives as long as the loader. */
+struct gn_plugin {
+	const struct gantry_plugin *desc;
+	const void *ops;  /* struct gantry_KIND_ops of this build, without a NULL slot */
+	const char *path; /* the file, for people */
+};
+
+/* One file of a listing. */
+struct gn_plugin_file {
+	const char *path;
+	const char *name;               /* the file's name without ".so" */
+	const struct gn_plugin *plugin; /* NULL: not usable */
+	const char *why;                /* reason, when not usable */
+};
+
+/*
+ * Make a loader that looks into n_dirs directories, in this order; the strings are copied. Nothing is opened yet.
+ * Takes LTDL_LIBRARY_PATH out of the environment. Returns 0; -EPERM: the process runs with more rights than its user
+ * (AT_SECURE); -EINVAL: a directory is not absolute; -ENOMEM. *text_p: then what is wrong, a static or thread-local
+ * string.
+ */
+int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p, const char **text_p);
+void gn_loader_close(struct gn_loader **loader_p); /* the plugins stay in memory, their ops tables do not */
+
+/*
+ * Find a plugin by name and load it, or give the one that was loaded before. kind 0: any kind.
+ * Returns 0; -EINVAL not a name; -ENOENT no such file; -ENOEXEC unfit: gn_loader_error says why; -ENOMEM.
+ */
+int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, const struct gn_plugin **plugin_p);
+
+/* Why the last gn_loader_find failed: one sentence with the file's path, without newline; valid until the next call. */
+const char *gn_loader_error(const struct gn_loader *loader);
+
+/* Call fn for each DIR/NAME.so of the directories, sorted by name; loads them all. 0, -ENOMEM, or what fn returned. */
+int gn_loader_each(struct gn_loader *loader, int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg);
+
+/* The directories, for messages: "/a, /b" (or "no directory"). Lives as long as the loader. */
+const char *gn_loader_dirs(const struct gn_loader *loader);
+
+/* "transport" ... "stage"; "unknown kind" for other numbers. */
+const char *gn_kind_name(unsigned kind);
+
+#endif

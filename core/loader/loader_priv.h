@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of this room share. Each function writes one reason without the file's name into why[GN_WHY]. */
+#ifndef GN_LOADER_LOADER_PRIV_H
+#define GN_LOADER_LOADER_PRIV_H
+
+#include "loader/loader.h"
+
+#define GN_WHY 512
+#define GN_PLUGIN_NAME_MAX 48
+
+/*
+ * Open DIR/file for loading if nobody else could have written it (rules: loader.h). Returns a descriptor, or
+ * -ENOENT (no such directory or file), -EPERM (not safe), other -errno.
+ */
+int gn_loader_open_file(const char *dir, const char *file, char *why);
+
+/*
+ * Are all parts of the shared object behind fd, of `size` bytes, inside the file? 0, also for what is none at all; or
+ * -ENOEXEC.
+ */
+int gn_loader_check_whole(int fd, uint64_t size, char *why);
+
+/* Is this description fit for this host, as the plugin NAME? Touches no code of the plugin. 0, or -ENOEXEC. */
+int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why);
+
+/*
+ * Make a complete ops table of the plugin's kind: what the plugin has, and for the rest the stubs of that kind.
+ * *ops_p is the caller's, from malloc. 0, -ENOEXEC: a slot that must be there is missing; -ENOMEM.
+ */
+int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Complete ops tables: nobody in the core asks whether a slot is there.
+ *
+ * Each kind has a table of stubs; a NULL in it says that the plugin must bring that function itself.
+ */
+#include "loader/loader_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gantry/role.h>
+#include <gantry/stage.h>
+
+/* -- slots that several kinds have: nothing to do -- */
+
+static int open_nothing(const struct gantry_host *host, const void *conf, void **self_p)
+{
+	(void)host;
+	(void)conf;
+	*self_p = NULL;
+	return 0;
+}
+
+static int zero(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+static int no_fd(void *self)
+{
+	(void)self;
+	return -1;
+}
+
+static uint64_t no_timer(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+static void nothing(void *self)
+{
+	(void)self;
+}
+
+static void no_report(void *self, struct gantry_writer *w)
+{
+	(void)self;
+	(void)w;
+}
+
+/* -- stage: passes everything on -- */
+
+static int stage_start(void *stage, struct gantry_lane *lane, void **self_p)
+{
+	(void)lane;
+	*self_p = stage;
+	return 0;
+}
+
+static int stage_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	return gantry_submit(io);
+}
+
+static void stage_complete(void *self, struct gantry_io *io)
+{
+	(void)self;
+	gantry_complete(io);
+}
+
+static void stage_drain(void *self, const void *owner)
+{
+	(void)self;
+	(void)owner;
+}
+
+static const struct gantry_stage_ops stage_stubs = {
+	.open = open_nothing,
+	.start = stage_start,
+	.submit = stage_submit,
+	.complete = stage_complete,
+	.poll = zero,
+	.wake_ns = no_timer,
+	.drain = stage_drain,
+	.stop = nothing,
+	.report = no_report,
+	.close = nothing,
+};
+
+/* -- backend -- */
+
+static int backend_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
+{
+	(void)lane;
+	(void)depth;
+	*self_p = backend;
+	return 0;
+}
+
+static const struct gantry_backend_ops backend_stubs = {
+	.open = open_nothing,
+	.start = backend_start,
+	.poll = zero,
+	.arm = zero,
+	.disarm = nothing,
+	.fd = no_fd,
+	.stop = nothing,
+	.report = no_report,
+	.close = nothing,
+};
+
+/* -- role -- */
+
+static const struct gantry_role_ops role_stubs = {
+	.stop = nothing, /* its sessions are ended by the host */
+	.close = nothing,
+	.report = no_report,
+};
+
+/* -- transport: what it cannot do answers -ENOTSUP -- */
+
+static int no_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+		     struct gantry_token *token_p)
+{
+	(void)conn;
+	(void)region;
+	(void)rights;
+	(void)handle;
+	(void)token_p;
+	return -ENOTSUP;
+}
+
+static int no_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p)
+{
+	(void)conn;
+	(void)token;
+	(void)map;
+	(void)region_p;
+	return -ENOTSUP;
+}
+
+static void no_release(void *conn, struct gantry_region *region)
+{
+	(void)conn;
+	(void)region;
+}
+
+static int no_revoke(void *conn, uint32_t handle)
+{
+	(void)conn;
+	(void)handle;
+	return -ENOTSUP;
+}
+
+static int no_rma_create(void *conn, uint32_t depth, void **rma_p)
+{
+	(void)conn;
+	(void)depth;
+	(void)rma_p;
+	return -ENOTSUP;
+}
+
+static int no_rma_submit(void *rma, const struct gantry_rma *op)
+{
+	(void)rma;
+	(void)op;
+	return -ENOTSUP;
+}
+
+static int no_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max)
+{
+	(void)rma;
+	(void)done;
+	(void)max;
+	return 0;
+}
+
+static int no_poll_send(void *producer, uint64_t *cookies, uint32_t max)
+{
+	(void)producer;
+	(void)cookies;
+	(void)max;
+	return 0;
+}
+
+static const struct gantry_transport_ops transport_stubs = {
+	.fd = no_fd,
+	.wake_ns = no_timer,
+	.export_region = no_export,
+	.import_region = no_import,
+	.release_region = no_release,
+	.revoke_region = no_revoke,
+	.rma_create = no_rma_create,
+	.rma_destroy = nothing,
+	.consumer_arm = zero,
+	.consumer_disarm = nothing,
+	.consumer_fd = no_fd,
+	.flush = nothing,
+	.poll_send = no_poll_send,
+	.rma_submit = no_rma_submit,
+	.rma_poll = no_rma_poll,
+};
+
+/* -- names and places of the slots -- */
+
+struct slot {
+	const char *name;
+	size_t offset;
+};
+
+#define SLOT(kind, name) {#name, offsetof(struct gantry_##kind##_ops, name)}
+#define STAGE(name) SLOT(stage, name)
+#define BACKEND(name) SLOT(backend, name)
+#define ROLE(name) SLOT(role, name)
+#define TRANSPORT(name) SLOT(transport, name)
+
+static const struct slot stage_slots[] = {
+	STAGE(open), STAGE(start), STAGE(submit), STAGE(complete), STAGE(poll), STAGE(wake_ns),
+	STAGE(drain), STAGE(stop), STAGE(report), STAGE(close), {NULL, 0},
+};
+
+static const struct slot backend_slots[] = {
+	BACKEND(open), BACKEND(volume), BACKEND(start), BACKEND(submit), BACKEND(poll), BACKEND(arm),
+	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), {NULL, 0},
+};
+
+static const struct slot role_slots[] = {
+	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), {NULL, 0},
+};
+
+static const struct slot transport_slots[] = {
+	TRANSPORT(open), TRANSPORT(close), TRANSPORT(info), TRANSPORT(fd), TRANSPORT(progress), TRANSPORT(wake_ns),
+	TRANSPORT(listen), TRANSPORT(unlisten), TRANSPORT(connect), TRANSPORT(send_ctrl), TRANSPORT(disconnect),
+	TRANSPORT(export_region), TRANSPORT(import_region), TRANSPORT(release_region), TRANSPORT(revoke_region),
+	TRANSPORT(consumer_create), TRANSPORT(consumer_destroy), TRANSPORT(producer_create),
+	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
+	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
+	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_poll),
+	{NULL, 0},
+};
+
+static const struct {
+	size_t size;
+	const void *stubs;
+	const struct slot *slots;
+} kinds[] = {
+	[GANTRY_KIND_TRANSPORT] = {sizeof(transport_stubs), &transport_stubs, transport_slots},
+	[GANTRY_KIND_ROLE] = {sizeof(role_stubs), &role_stubs, role_slots},
+	[GANTRY_KIND_BACKEND] = {sizeof(backend_stubs), &backend_stubs, backend_slots},
+	[GANTRY_KIND_STAGE] = {sizeof(stage_stubs), &stage_stubs, stage_slots},
+};
+
+typedef void (*any_fn)(void);
+
+static any_fn get_slot(const void *ops, size_t offset)
+{
+	any_fn fn;
+
+	memcpy(&fn, (const char *)ops + offset, sizeof(fn));
+	return fn;
+}
+
+int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
+{
+	size_t size = kinds[desc->kind].size;
+	char *ops = calloc(1, size);
+
+	if (!ops) {
+		snprintf(why, GN_WHY, "out of memory");
+		return -ENOMEM;
+	}
+	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
+	for (const struct slot *slot = kinds[desc->kind].slots; slot->name; slot++) {
+		any_fn stub = get_slot(kinds[desc->kind].stubs, slot->offset);
+
+		if (get_slot(ops, slot->offset))
+			continue;
+		if (!stub) {
+			snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs", slot->name,
+				 gn_kind_name(desc->kind));
+			free(ops);
+			return -ENOEXEC;
+		}
+		memcpy(ops + slot->offset, &stub, sizeof(stub));
+	}
+	if (desc->kind == GANTRY_KIND_STAGE && ((struct gantry_stage_ops *)ops)->n_frames > 1) {
+		snprintf(why, GN_WHY, "asks for %u frame words; a stage may have 1",
+			 ((struct gantry_stage_ops *)ops)->n_frames);
+		free(ops);
+		return -ENOEXEC;
+	}
+	*ops_p = ops;
+	return 0;
+}

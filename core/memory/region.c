@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "memory/region.h"
+
+#include "base/log.h"
+
+#include <gantry/memfd.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE (2ull << 20)
+
+static uint64_t quarantined;
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+static int map_memfd(struct gantry_region *region, uint64_t bytes, unsigned flags)
+{
+	int rc;
+
+	region->fd = gantry_memfd_create("gantry-region", bytes, flags);
+	if (region->fd < 0)
+		return region->fd;
+	region->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, region->fd, 0);
+	if (region->addr == MAP_FAILED) {
+		rc = -errno;
+		goto out_close;
+	}
+	rc = gantry_memfd_seal(region->fd, 0);
+	if (rc != 0)
+		goto out_unmap;
+	/* a child of the application must not hold pages that a device writes to */
+	madvise(region->addr, bytes, MADV_DONTFORK);
+	madvise(region->addr, bytes, MADV_DONTDUMP);
+	region->length = bytes;
+	return 0;
+
+out_unmap:
+	munmap(region->addr, bytes);
+out_close:
+	close(region->fd);
+	return rc;
+}
+
+int gn_region_create(uint64_t bytes, int huge, struct gantry_region **region_p)
+{
+	struct gantry_region *region;
+	int rc = -ENOMEM;
+
+	if (bytes == 0 || bytes > INT64_MAX - HUGE_PAGE)
+		return -EINVAL;
+	region = calloc(1, sizeof(*region));
+	if (region == NULL)
+		return -ENOMEM;
+	if (huge) {
+		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), GANTRY_MEMFD_HUGE);
+		if (rc != 0)
+			gn_log(GN_LOG_WARN, "memory",
+			       "no huge pages for %llu bytes, ordinary pages instead; raise /proc/sys/vm/nr_hugepages",
+			       (unsigned long long)bytes);
+	}
+	if (rc != 0)
+		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0);
+	if (rc != 0) {
+		free(region);
+		return rc;
+	}
+	region->rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE;
+	*region_p = region;
+	return 0;
+}
+
+void gn_region_destroy(struct gantry_region **region_p, int quiet)
+{
+	struct gantry_region *region = *region_p;
+
+	*region_p = NULL;
+	if (region == NULL)
+		return;
+	close(region->fd);
+	if (quiet)
+		munmap(region->addr, region->length);
+	else
+		__atomic_fetch_add(&quarantined, region->length, __ATOMIC_RELAXED);
+	free(region);
+}
+
+uint64_t gn_region_quarantined(void)
+{
+	return __atomic_load_n(&quarantined, __ATOMIC_RELAXED);
+}

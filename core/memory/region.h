@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * region.h - memory that can be exported: a sealed memfd, mapped here.
+ *
+ * A region whose peers may still touch it is not unmapped but goes to quarantine: its pages are never used again by
+ * this process, and the quarantine is counted.
+ */
+#ifndef GN_MEMORY_REGION_H
+#define GN_MEMORY_REGION_H
+
+#include <gantry/transport.h>
+
+/* bytes > 0, rounded up to pages. huge: with huge pages when there are any. Zeroed. 0, -EINVAL, -ENOMEM, -errno. */
+int gn_region_create(uint64_t bytes, int huge, struct gantry_region **region_p);
+/* quiet: nobody can touch it any more; else it goes to quarantine. Frees the region object either way. */
+void gn_region_destroy(struct gantry_region **region_p, int quiet);
+/* Bytes in quarantine in this process. Any thread. */
+uint64_t gn_region_quarantined(void);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fanout.c - children are descriptors of a pool of their own; each walks a bare chain
+ *
+ *      [guard] [owner: child_done] [terminal]
+ *
+ * A child that its terminal refuses for now waits in a list and is offered again at the next poll, until its deadline.
+ */
+#include "pipeline/fanout.h"
+
+#include "base/clock.h"
+#include "io/pool.h"
+#include "io/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct join {
+	struct gantry_io *parent;
+	uint32_t n_left;
+	uint16_t status; /* of the first child that failed */
+};
+
+struct gantry_fanout {
+	struct gn_lane *lane;
+	uint32_t n_parents, max_pieces, n_children, n_free, n_waiting;
+	struct join *joins;          /* by slot of the parent */
+	struct gantry_io *children;
+	struct gantry_io **free;
+	struct gantry_io **waiting; /* a ring of n_children */
+	uint32_t first_waiting;
+	struct gantry_hop *hops;     /* three for each terminal */
+};
+
+static void add_times(struct gantry_io *parent, const struct gantry_io *child)
+{
+	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
+		if (child->hop_ns[i] > parent->hop_ns[i])
+			parent->hop_ns[i] = child->hop_ns[i];
+}
+
+static void child_done(void *self, struct gantry_io *child)
+{
+	struct gantry_fanout *f = self;
+	struct join *join = child->owner;
+	struct gantry_io *parent = join->parent;
+
+	if (gantry_io_end(child) != 0)
+		return;
+	if (join->status == GANTRY_S_OK)
+		join->status = child->status;
+	add_times(parent, child);
+	if (child->length == parent->length) { /* it was the whole of it: its checksum holds for the parent */
+		parent->flags = child->flags;
+		parent->crc32c = child->crc32c;
+	}
+	f->free[f->n_free++] = child;
+	if (--join->n_left == 0)
+		gantry_fail(parent, (enum gantry_status)join->status);
+}
+
+static int offer(struct gantry_io *child)
+{
+	int rc = gantry_submit(child);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc != 0) {
+		child->status = (uint16_t)gn_status_of_errno(rc);
+		child->hop->complete(child->hop->self, child); /* it stands at its owner */
+	}
+	return 0;
+}
+
+static void put_waiting(struct gantry_fanout *f, struct gantry_io *child)
+{
+	f->waiting[(f->first_waiting + f->n_waiting++) % f->n_children] = child;
+}
+
+static int expired(const struct gantry_fanout *f, const struct gantry_io *child)
+{
+	return child->deadline_us != 0 && f->lane->pub.now_ns >= child->start_ns + child->deadline_us * GN_NS_PER_US;
+}
+
+/* Each child that waits is offered once; taken out before, because a parent that completes may come back at once. */
+static int fanout_poll(void *self)
+{
+	struct gantry_fanout *f = self;
+	int moved = 0;
+
+	for (uint32_t n = f->n_waiting; n > 0; n--) {
+		struct gantry_io *child = f->waiting[f->first_waiting];
+
+		f->first_waiting = (f->first_waiting + 1) % f->n_children;
+		f->n_waiting--;
+		if (expired(f, child)) {
+			child->status = GANTRY_S_CANCELED;
+			child->hop->complete(child->hop->self, child);
+		} else if (offer(child) != 0) {
+			put_waiting(f, child);
+			continue;
+		}
+		moved++;
+	}
+	return moved;
+}
+
+static int fanout_arm(void *self)
+{
+	const struct gantry_fanout *f = self;
+
+	return f->n_waiting != 0;
+}
+
+static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join, const struct gantry_piece *piece)
+{
+	struct gantry_io *child = f->free[--f->n_free];
+	const struct gantry_io *parent = join->parent;
+	int whole = piece->length == parent->length;
+
+	gantry_io_begin(child, parent->start_ns);
+	child->hop = &f->hops[3 * piece->terminal + 1];
+	child->owner = join;
+	child->opcode = parent->opcode;
+	/* a checksum of the whole says nothing about a part */
+	child->flags = whole ? parent->flags : (uint8_t)(parent->flags & ~GANTRY_IO_CRC);
+	child->crc32c = whole ? parent->crc32c : 0;
+	child->offset = piece->offset;
+	child->length = piece->length;
+	child->region = parent->region;
+	child->region_offset = parent->region_offset + piece->skip;
+	child->deadline_us = parent->deadline_us;
+	child->data = parent->data != NULL ? (char *)parent->data + piece->skip : NULL;
+	return child;
+}
+
+int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent, const struct gantry_piece *pieces, uint32_t n)
+{
+	struct join *join;
+
+	if (n == 0 || n > f->max_pieces || parent->slot >= f->n_parents)
+		return -E2BIG;
+	if (f->n_free < n)
+		return -EAGAIN;
+	if (n > 1)
+		parent->flags &= (uint8_t)~GANTRY_IO_CRC;
+	join = &f->joins[parent->slot];
+	*join = (struct join){.parent = parent, .n_left = n};
+	/* The parent may complete, and its join be used again, as soon as the last child was offered. */
+	for (uint32_t i = 0; i < n; i++) {
+		struct gantry_io *child = make_child(f, join, &pieces[i]);
+
+		if (offer(child) != 0)
+			put_waiting(f, child);
+	}
+	return 0;
+}
+
+static void fill_hops(struct gantry_fanout *f, const struct gantry_hop *terminals, uint32_t n_terminals)
+{
+	for (uint32_t i = 0; i < n_terminals; i++) {
+		f->hops[3 * i] = gn_io_guard(f->lane->double_completions);
+		f->hops[3 * i + 1] = (struct gantry_hop){.submit = gn_io_no_submit, .complete = child_done, .self = f};
+		f->hops[3 * i + 2] = terminals[i];
+	}
+}
+
+int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals, uint32_t n_parents,
+		     uint32_t max_pieces, struct gantry_fanout **fanout_p)
+{
+	struct gantry_fanout *f;
+	struct gantry_poller poller = {.poll = fanout_poll, .arm = fanout_arm};
+	uint64_t n = (uint64_t)n_parents * max_pieces;
+	int rc = -ENOMEM;
+
+	if (n_terminals == 0 || n == 0 || n > UINT16_MAX)
+		return -EINVAL;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return -ENOMEM;
+	f->lane = lane;
+	f->n_parents = n_parents;
+	f->max_pieces = max_pieces;
+	f->n_children = (uint32_t)n;
+	f->joins = calloc(n_parents, sizeof(*f->joins));
+	f->free = calloc(n, sizeof(struct gantry_io *));
+	f->waiting = calloc(n, sizeof(struct gantry_io *));
+	f->hops = calloc(n_terminals, 3 * sizeof(*f->hops));
+	f->children = gn_io_pool((uint32_t)n, NULL); /* each flight chooses its chain */
+	if (!f->joins || !f->free || !f->waiting || !f->hops || !f->children)
+		goto out_free;
+	fill_hops(f, terminals, n_terminals);
+	for (uint32_t i = 0; i < n; i++)
+		f->free[f->n_free++] = &f->children[i];
+	poller.self = f;
+	rc = gn_worker_add(lane->worker, &poller);
+	if (rc != 0)
+		goto out_free;
+	*fanout_p = f;
+	return 0;
+
+out_free:
+	free(f->children);
+	free(f->hops);
+	free(f->waiting);
+	free(f->free);
+	free(f->joins);
+	free(f);
+	return rc;
+}
+
+void gn_fanout_destroy(struct gantry_fanout *f)
+{
+	if (f == NULL)
+		return;
+	gn_worker_remove(f->lane->worker, f);
+	free(f->children);
+	free(f->hops);
+	free(f->waiting);
+	free(f->free);
+	free(f->joins);
+	free(f);
+}

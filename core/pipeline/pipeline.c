@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_priv.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stage {
+	const struct gn_part *part;
+	const struct gantry_stage_ops *ops;
+	struct gn_host host;
+	void *stage;
+	void **selfs; /* one for each lane */
+	uint32_t n_started;
+	uint32_t frame;
+};
+
+struct gn_pipeline {
+	const char *owner;
+	struct gn_lane *lanes;
+	uint32_t n_lanes;
+	uint32_t n_stages; /* opened */
+	struct stage stages[GANTRY_CHAIN_STAGES];
+};
+
+static int tick(void *arg)
+{
+	struct gn_lane *lane = arg;
+
+	lane->pub.now_ns = gn_worker_now(lane->worker);
+	return 0;
+}
+
+int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct gn_host *host, struct gn_worker *worker)
+{
+	struct gantry_poller clock = {.poll = tick, .self = lane};
+
+	*lane = (struct gn_lane){
+		.pub = {.index = index, .n_lanes = n_lanes, .host = &host->pub, .core = lane},
+		.worker = worker,
+	};
+	lane->pub.now_ns = host->pub.now_ns(&host->pub);
+	lane->double_completions = host->pub.counter(&host->pub, "double_completions");
+	if (lane->double_completions == NULL)
+		return -ENOMEM;
+	return gn_worker_add(worker, &clock);
+}
+
+void gn_lane_fini(struct gn_lane *lane)
+{
+	if (lane->worker != NULL)
+		gn_worker_remove(lane->worker, lane);
+	lane->worker = NULL;
+}
+
+static int start_stage(struct gn_pipeline *pl, struct stage *st)
+{
+	st->selfs = calloc(pl->n_lanes, sizeof(*st->selfs));
+	if (st->selfs == NULL)
+		return -ENOMEM;
+	for (uint32_t l = 0; l < pl->n_lanes; l++) {
+		struct gantry_poller poller = {.poll = st->ops->poll, .wake_ns = st->ops->wake_ns};
+		int rc = st->ops->start(st->stage, &pl->lanes[l].pub, &st->selfs[l]);
+
+		if (rc != 0)
+			return rc;
+		st->n_started++;
+		poller.self = st->selfs[l];
+		rc = gn_worker_add(pl->lanes[l].worker, &poller);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int open_stage(struct gn_pipeline *pl, const struct gn_part *part, uint32_t *n_frames)
+{
+	struct stage *st = &pl->stages[pl->n_stages];
+	int rc;
+
+	st->part = part;
+	st->ops = part->ops;
+	st->frame = *n_frames;
+	*n_frames += st->ops->n_frames;
+	if (*n_frames > GANTRY_IO_FRAMES) {
+		gn_log(GN_LOG_ERROR, pl->owner,
+		       "stage %u, %s: the stages of a pipeline share %d words in a descriptor; leave one out",
+		       pl->n_stages, part->name, GANTRY_IO_FRAMES);
+		return -E2BIG;
+	}
+	gn_host_init(&st->host, "%s.stages[%u]", pl->owner, pl->n_stages);
+	rc = st->ops->open(&st->host.pub, part->conf, &st->stage);
+	if (rc != 0) {
+		gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be opened: %s", pl->n_stages, part->name, strerror(-rc));
+		gn_host_fini(&st->host);
+		return rc;
+	}
+	pl->n_stages++;
+	return start_stage(pl, st);
+}
+
+int gn_pipeline_open(const char *owner, const struct gn_part *parts, uint32_t n, struct gn_lane *lanes, uint32_t n_lanes,
+		     struct gn_pipeline **pipeline_p)
+{
+	struct gn_pipeline *pl;
+	uint32_t n_frames = 0;
+
+	if (n > GANTRY_CHAIN_STAGES) {
+		gn_log(GN_LOG_ERROR, owner, "%u stages in a pipeline; at most %d are possible", n, GANTRY_CHAIN_STAGES);
+		return -E2BIG;
+	}
+	pl = calloc(1, sizeof(*pl));
+	if (pl == NULL)
+		return -ENOMEM;
+	pl->owner = owner;
+	pl->lanes = lanes;
+	pl->n_lanes = n_lanes;
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = open_stage(pl, &parts[i], &n_frames);
+
+		if (rc != 0) {
+			gn_pipeline_close(&pl);
+			return rc;
+		}
+	}
+	for (uint32_t l = 0; l < n_lanes; l++)
+		lanes[l].pipeline = pl;
+	*pipeline_p = pl;
+	return 0;
+}
+
+static void close_stage(struct gn_pipeline *pl, struct stage *st)
+{
+	for (uint32_t l = 0; l < st->n_started; l++) {
+		/* Where a stage has no part of its own, its lanes share one self: each worker forgets it once. */
+		gn_worker_remove(pl->lanes[l].worker, st->selfs[l]);
+		st->ops->stop(st->selfs[l]);
+	}
+	free(st->selfs);
+	st->ops->close(st->stage);
+	gn_host_fini(&st->host);
+}
+
+void gn_pipeline_close(struct gn_pipeline **pipeline_p)
+{
+	struct gn_pipeline *pl = *pipeline_p;
+
+	*pipeline_p = NULL;
+	if (pl == NULL)
+		return;
+	while (pl->n_stages > 0)
+		close_stage(pl, &pl->stages[--pl->n_stages]);
+	free(pl);
+}
+
+void gn_pipeline_hop(const struct gn_pipeline *pl, uint32_t i, uint32_t lane, struct gantry_hop *hop)
+{
+	const struct stage *st = &pl->stages[i];
+
+	*hop = (struct gantry_hop){
+		.submit = st->ops->submit,
+		.complete = st->ops->complete,
+		.self = st->selfs[lane],
+		.frame = st->frame < GANTRY_IO_FRAMES ? st->frame : 0,
+	};
+}
+
+void gn_pipeline_drain(struct gn_lane *lane, const void *owner)
+{
+	const struct gn_pipeline *pl = lane->pipeline;
+
+	for (uint32_t i = 0; i < pl->n_stages; i++)
+		pl->stages[i].ops->drain(pl->stages[i].selfs[lane->pub.index], owner);
+}
+
+void gn_pipeline_report(const struct gn_pipeline *pl, struct gantry_writer *w)
+{
+	w->array(w, "stages");
+	for (uint32_t i = 0; i < pl->n_stages; i++) {
+		const struct stage *st = &pl->stages[i];
+
+		w->object(w, NULL);
+		w->string(w, "type", st->part->name);
+		st->ops->report(st->stage, w);
+		gn_host_report(&st->host, w);
+		w->end(w);
+	}
+	w->end(w);
+}
+
+uint32_t gn_pipeline_length(const struct gn_pipeline *pl)
+{
+	return pl->n_stages;
+}
+
+const char *gn_pipeline_stage_name(const struct gn_pipeline *pl, uint32_t i)
+{
+	return pl->stages[i].part->name;
+}

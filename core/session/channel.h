@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * channel.h - what both ends of a session do with their connection: send frames, keep a heartbeat.
+ */
+#ifndef GN_SESSION_CHANNEL_H
+#define GN_SESSION_CHANNEL_H
+
+#include "session/frame.h"
+#include "transport/device.h"
+
+struct gn_channel {
+	struct gn_device *device;
+	void *conn; /* NULL: none */
+	uint64_t session;
+	uint64_t heartbeat_ns;
+	uint64_t heard_ns; /* when the peer was last heard */
+	struct gn_timer beat;
+	/* Four heartbeats went unanswered. */
+	void (*silent)(void *arg);
+	void *arg;
+};
+
+void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, void (*silent)(void *arg),
+		     void *arg);
+/* Start the heartbeat. */
+void gn_channel_start(struct gn_channel *ch);
+/* Stop it, and end the connection. Idempotent. */
+void gn_channel_stop(struct gn_channel *ch);
+/* Note that the peer was heard. */
+void gn_channel_heard(struct gn_channel *ch);
+/* Answer a PING with this id, if it wants to be. The peer may count on shorter beats than ours. */
+void gn_channel_echo(struct gn_channel *ch, uint32_t id);
+/* 0 or -errno; an error of the connection comes as its `closed` event as well. */
+int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id, const struct gn_verdict *verdict,
+		    const void *payload, size_t payload_len);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * role.h - one entry of `roles`, put together: the plugin instance with its lanes, stages, backend, sessions.
+ */
+#ifndef GN_SESSION_ROLE_H
+#define GN_SESSION_ROLE_H
+
+#include "base/loop.h"
+#include "pipeline/pipeline.h"
+#include "transport/device.h"
+
+#include <gantry/role.h>
+#include <gantry/stage.h>
+
+/* Where to listen or to connect, with the limits and deadlines of its sessions. */
+struct gn_endpoint {
+	struct gn_device *device;
+	const char *service; /* name or address */
+	const char *where;   /* "FILE:LINE", for messages */
+
+	uint64_t connect_timeout_ns; /* connects only: keep trying this long */
+	uint64_t control_timeout_ns; /* wait for one answer of the peer, and for its next request before start */
+	uint64_t heartbeat_ns;       /* interval of heartbeats; the peer is lost after four without an answer */
+	uint64_t io_timeout_ns;      /* deadline of an IO that brings none */
+
+	/* listen only */
+	uint64_t exit_after;       /* finish after that many sessions have ended; 0: serve until stopped */
+	uint32_t max_sessions;     /* at a time */
+	uint32_t max_lanes;        /* of a session */
+	uint32_t max_depth;        /* of a lane */
+	uint32_t max_regions;      /* of a session */
+	uint64_t max_region_bytes; /* of all regions of a session */
+	const uint32_t *uids;      /* who may connect; n_uids 0: the same uid only */
+	uint32_t n_uids;
+};
+
+struct gn_role_spec {
+	const char *name;
+	struct gn_part part;       /* ops: struct gantry_role_ops */
+	uint32_t n_lanes;
+	struct gn_worker **workers; /* n_lanes entries; several may be the same */
+	const struct gn_endpoint *listen;   /* NULL: none */
+	const struct gn_endpoint *connects;
+	uint32_t n_connects;
+	const struct gn_part *stages; /* ops: struct gantry_stage_ops */
+	uint32_t n_stages;
+	const struct gn_part *backend; /* ops: struct gantry_backend_ops; NULL: none */
+	/* The role has finished; control thread; called once. */
+	void (*finished)(void *arg, int status);
+	void *arg;
+};
+
+struct gn_role;
+
+/* Open backend, stages and role, in that order; logs why it failed. spec is copied, what it points to is not. */
+int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct gn_role **role_p);
+int gn_role_start(struct gn_role *role);
+/* Ask it to wind down: sessions end, then `finished`. Idempotent. */
+void gn_role_stop(struct gn_role *role);
+/* Listen no more: its service name is free. For those who leave in a hurry; control thread. */
+void gn_role_unlisten(struct gn_role *role);
+/* After `finished`; or after a failed start. */
+void gn_role_destroy(struct gn_role **role_p);
+/* The role's object of a report: plugin's values, stages, backend, sessions, counters. */
+void gn_role_report(struct gn_role *role, struct gantry_writer *w);
+/* For `gantry check`: lanes, chain, memory and credits as they will be; works on a created role. */
+void gn_role_describe(struct gn_role *role, struct gantry_writer *w);
+
+#endif

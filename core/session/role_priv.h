@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GN_SESSION_ROLE_PRIV_H
+#define GN_SESSION_ROLE_PRIV_H
+
+#include "session/role.h"
+#include "session/server.h"
+
+struct gn_role {
+	struct gn_role_spec spec;
+	const struct gantry_role_ops *ops;
+	struct gn_loop *loop;
+	struct gn_host host;
+	struct gantry_role_host rh;
+	void *role;          /* the plugin's */
+	struct gn_lane *lanes;
+	uint32_t n_lanes;    /* initialised */
+	struct gn_pipeline *pipeline;
+
+	struct gn_host backend_host;
+	const struct gantry_backend_ops *backend_ops;
+	void *backend;
+	void **backend_lanes; /* one for each lane */
+	uint32_t n_backend_lanes;
+
+	struct gn_server server;
+	struct gantry_client *clients;
+
+	int opened;   /* the plugin's open was done */
+	int finished; /* said so */
+	int status;
+};
+
+/* Role is done; tells whoever made it, at the next turn of the loop. Idempotent. */
+void gn_role_finish(struct gn_role *role, int status);
+
+#endif

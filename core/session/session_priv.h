@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_priv.h - one session at its server: shared by server.c (life of sessions), steps.c (what each request does)
+ */
+#ifndef GN_SESSION_SESSION_PRIV_H
+#define GN_SESSION_SESSION_PRIV_H
+
+#include "session/channel.h"
+#include "session/role_priv.h"
+#include "transport/port.h"
+
+struct gn_session_lane {
+	struct gantry_session *session;
+	struct gantry_hop terminal;
+	void *consumer, *producer, *rma;
+	uint32_t consumer_id, peer_consumer_id;
+	struct gn_port *port;
+	int broken; /* why; written by the lane before it posts */
+};
+
+struct gantry_session {
+	struct gn_role *role;
+	const struct gn_endpoint *ep;
+	struct gantry_session *next;
+	struct gn_channel ch;
+	struct gn_timer deadline; /* of the next request */
+	enum gn_state state;
+	struct gantry_peer peer;
+	struct gantry_session_attr attr;
+	uint64_t features; /* agreed: GN_FEATURE_* */
+
+	unsigned pending; /* type of the request that is being worked on; 0: none */
+	uint32_t pending_id;
+	enum gn_state pending_next;
+	union {
+		struct gn_hello_answer hello;
+		struct gantry_volume volume;
+		struct gn_queues queues;
+	} answer;
+	size_t answer_len;
+	char refusal[GN_FRAME_TEXT];
+
+	struct gn_io_rules rules;
+	uint64_t region_bytes;
+	struct gantry_region *importing;
+	struct gn_session_lane *lanes;
+	uint32_t n_lanes; /* with queues */
+	uint32_t n_busy;  /* ports that are not idle yet */
+
+	void *user; /* the role's */
+	int known;  /* the role's hello was called: closed must be */
+	int ending;
+	int reason;
+};
+
+/* What a request does. Each returns 0, -EINPROGRESS, or the -errno to refuse it with. */
+int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload);
+/* The second half, after the role has agreed. Returns as above. */
+int gn_step_finish(struct gantry_session *s, unsigned type);
+
+/* Pieces of the teardown. */
+void gn_session_quiesce(struct gantry_session *s); /* ends in gn_session_idle, at once when no port is there */
+void gn_session_idle(struct gantry_session *s);
+void gn_session_release(struct gantry_session *s); /* queues and regions; after the ports are gone */
+
+#endif

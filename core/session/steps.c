@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps.c - what each request of a session does at its server.
+ */
+#include "session/session_priv.h"
+
+#include "base/log.h"
+#include "io/check.h"
+#include "transport/mover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct gantry_server_ops *ops_of(const struct gantry_session *s)
+{
+	return s->role->server.ops;
+}
+
+static int hello(struct gantry_session *s, const void *payload)
+{
+	const struct gn_endpoint *ep = s->ep;
+	struct gn_hello h;
+
+	memcpy(&h, payload, sizeof(h));
+	if (s->ch.session == 0) {
+		gn_session_refuse(s, "a session needs an id other than 0");
+		return -EINVAL;
+	}
+	if (h.version_min > GN_FRAME_VERSION || h.version_max < GN_FRAME_VERSION) {
+		gn_session_refuse(s, "speaks protocol %u, you speak %u to %u", GN_FRAME_VERSION, h.version_min, h.version_max);
+		return -EOPNOTSUPP;
+	}
+	if (h.lanes == 0 || h.lanes > ep->max_lanes || h.lanes > GN_MAX_LANES) {
+		gn_session_refuse(s, "%u lanes asked for, 1 to %u are allowed (max_lanes)", h.lanes, ep->max_lanes);
+		return -EINVAL;
+	}
+	if (h.depth == 0 || h.depth > ep->max_depth) {
+		gn_session_refuse(s, "depth %u asked for, 1 to %u are allowed (max_depth)", h.depth, ep->max_depth);
+		return -EINVAL;
+	}
+	if (h.regions > ep->max_regions) {
+		gn_session_refuse(s, "%u regions asked for, %u are allowed (max_regions)", h.regions, ep->max_regions);
+		return -EINVAL;
+	}
+	s->attr = (struct gantry_session_attr){
+		.id = s->ch.session, .epoch = h.epoch, .lanes = h.lanes, .depth = h.depth, .regions = h.regions};
+	s->rules.n_regions = h.regions + 1;
+	s->rules.regions = calloc(s->rules.n_regions, sizeof(struct gantry_region *));
+	s->lanes = calloc(h.lanes, sizeof(*s->lanes));
+	if (s->rules.regions == NULL || s->lanes == NULL)
+		return -ENOMEM;
+	s->features = h.features & GN_FEATURES;
+	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;
+	s->answer.hello =
+		(struct gn_hello_answer){.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
+	s->answer_len = sizeof(s->answer.hello);
+	s->known = 1;
+	return ops_of(s)->hello(s->role->role, s, &s->attr);
+}
+
+static int query(struct gantry_session *s, const void *payload)
+{
+	(void)payload;
+	s->answer_len = sizeof(s->answer.volume);
+	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
+}
+
+/* A role that works on the data, over a transport that does not map regions: the data has to be moved. */
+static int must_move(const struct gantry_session *s)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	s->ep->device->ops->info(s->ep->device->dev, &info);
+	return ops_of(s)->map_regions && (info.caps & GANTRY_CAP_MAPPED) == 0;
+}
+
+static int query_done(struct gantry_session *s)
+{
+	struct gantry_volume *volume = &s->answer.volume;
+
+	if (must_move(s) && volume->max_io > GN_MOVER_MAX_IO)
+		volume->max_io = GN_MOVER_MAX_IO;
+	if (!gn_volume_ok(volume)) {
+		gn_session_refuse(s, "the role describes an impossible volume");
+		return -EINVAL;
+	}
+	s->rules.volume = *volume;
+	return 0;
+}
+
+static int export(struct gantry_session *s, const void *payload)
+{
+	const struct gn_device *device = s->ep->device;
+	struct gantry_token token;
+	int rc;
+
+	memcpy(&token, payload, sizeof(token));
+	if (token.handle == 0 || token.handle >= s->rules.n_regions || s->rules.regions[token.handle] != NULL) {
+		gn_session_refuse(s, "region handle %u is taken or not in 1 .. %u", token.handle, s->attr.regions);
+		return -EINVAL;
+	}
+	if (!gantry_range_ok(s->region_bytes, token.length, s->ep->max_region_bytes)) {
+		gn_session_refuse(s, "region of %llu bytes exceeds what a session may export (max_region_bytes)",
+				  (unsigned long long)token.length);
+		return -EACCES;
+	}
+	rc = device->ops->import_region(s->ch.conn, &token, ops_of(s)->map_regions && !must_move(s), &s->importing);
+	if (rc != 0) {
+		gn_session_refuse(s, "region %u cannot be imported: %s", token.handle, strerror(-rc));
+		return rc;
+	}
+	if (s->importing->handle != token.handle || s->importing->length > token.length) {
+		gn_session_refuse(s, "region %u is not what its token says", token.handle);
+		return -EPROTO;
+	}
+	return ops_of(s)->region(s->role->role, s, s->importing);
+}
+
+static int export_done(struct gantry_session *s)
+{
+	s->region_bytes += s->importing->length;
+	s->rules.regions[s->importing->handle] = s->importing;
+	s->importing = NULL;
+	return 0;
+}
+
+static int make_lane(struct gantry_session *s, uint32_t i)
+{
+	const struct gantry_transport_ops *ops = s->ep->device->ops;
+	struct gn_session_lane *sl = &s->lanes[i];
+	struct gantry_queue_attr attr = {.depth = 2 * s->attr.depth};
+	struct gn_lane *lane = &s->role->lanes[i % s->role->n_lanes];
+	int rc;
+
+	sl->session = s;
+	rc = ops->consumer_create(s->ch.conn, &attr, &sl->consumer_id, &sl->consumer);
+	if (rc != 0)
+		return rc;
+	s->n_lanes = i + 1;
+	rc = ops->post_recv(sl->consumer, NULL, attr.depth);
+	if (rc != 0)
+		return rc;
+	rc = ops->producer_create(s->ch.conn, sl->peer_consumer_id, &attr, &sl->producer);
+	if (rc == 0 && must_move(s))
+		rc = ops->rma_create(s->ch.conn, s->attr.depth, &sl->rma);
+	if (rc != 0)
+		return rc;
+	return ops_of(s)->lane(s->role->role, s, &lane->pub, i, &sl->terminal);
+}
+
+static int queues(struct gantry_session *s, const void *payload)
+{
+	struct gn_queues q;
+
+	memcpy(&q, payload, sizeof(q));
+	if (q.n != s->attr.lanes || q.depth != s->attr.depth) {
+		gn_session_refuse(s, "%u queues of depth %u, hello said %u of %u", q.n, q.depth, s->attr.lanes, s->attr.depth);
+		return -EINVAL;
+	}
+	s->answer_len = sizeof(s->answer.queues);
+	s->answer.queues = (struct gn_queues){.n = q.n, .depth = q.depth};
+	for (uint32_t i = 0; i < q.n; i++) {
+		int rc;
+
+		s->lanes[i].peer_consumer_id = q.consumer[i];
+		rc = make_lane(s, i);
+		if (rc != 0) {
+			if (s->refusal[0] == '\0')
+				gn_session_refuse(s, "queue %u cannot be made: %s", i, strerror(-rc));
+			return rc;
+		}
+		s->answer.queues.consumer[i] = s->lanes[i].consumer_id;
+	}
+	return 0;
+}
+
+static int start(struct gantry_session *s, const void *payload)
+{
+	(void)payload;
+	return ops_of(s)->start(s->role->role, s);
+}
+
+static void broken_posted(void *arg)
+{
+	const struct gn_session_lane *sl = arg;
+
+	gn_session_end(sl->session, sl->broken);
+}
+
+/* Once, on the lane. It comes before the session is buried: the port says idle after it. */
+static void port_broken(void *arg, int reason)
+{
+	struct gn_session_lane *sl = arg;
+
+	sl->broken = reason;
+	gn_loop_must_post(sl->session->role->loop, broken_posted, sl);
+}
+
+static void idle_posted(void *arg)
+{
+	struct gantry_session *s = arg;
+
+	if (--s->n_busy == 0)
+		gn_session_idle(s);
+}
+
+static void port_idle(void *arg)
+{
+	struct gn_session_lane *sl = arg;
+
+	gn_loop_must_post(sl->session->role->loop, idle_posted, sl->session);
+}
+
+static int start_done(struct gantry_session *s)
+{
+	for (uint32_t i = 0; i < s->n_lanes; i++) {
+		struct gn_session_lane *sl = &s->lanes[i];
+		uint32_t l = i % s->role->n_lanes;
+		struct gn_port_attr attr = {
+			.lane = &s->role->lanes[l],
+			.ops = s->ep->device->ops,
+			.rules = &s->rules,
+			.terminal = sl->terminal,
+			.depth = s->attr.depth,
+			.consumer = sl->consumer,
+			.producer = sl->producer,
+			.rma = sl->rma,
+			.broken = port_broken,
+			.idle = port_idle,
+			.arg = sl,
+			.ops_done = s->role->server.ops_done[l],
+			.ops_failed = s->role->server.ops_failed[l],
+		};
+		int rc = gn_port_create(&attr, &sl->port);
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int stop(struct gantry_session *s, const void *payload)
+{
+	(void)payload;
+	gn_session_quiesce(s); /* then gn_session_idle goes on */
+	return -EINPROGRESS;
+}
+
+static int stop_done(struct gantry_session *s)
+{
+	gn_session_release(s);
+	return 0;
+}
+
+static int bye(struct gantry_session *s, const void *payload)
+{
+	(void)s;
+	(void)payload;
+	return 0;
+}
+
+static int nothing(struct gantry_session *s)
+{
+	(void)s;
+	return 0;
+}
+
+static const struct {
+	int (*begin)(struct gantry_session *s, const void *payload);
+	int (*finish)(struct gantry_session *s);
+} steps[GN_FRAME_TYPES] = {
+	[GN_FRAME_HELLO] = {hello, nothing},
+	[GN_FRAME_QUERY] = {query, query_done},
+	[GN_FRAME_EXPORT] = {export, export_done},
+	[GN_FRAME_QUEUES] = {queues, nothing},
+	[GN_FRAME_START] = {start, start_done},
+	[GN_FRAME_STOP] = {stop, stop_done},
+	[GN_FRAME_BYE] = {bye, nothing},
+};
+
+int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload)
+{
+	return steps[type].begin(s, payload);
+}
+
+int gn_step_finish(struct gantry_session *s, unsigned type)
+{
+	return steps[type].finish(s);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/device.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void progress(void *arg)
+{
+	struct gn_device *device = arg;
+
+	device->ops->progress(device->dev);
+	gn_loop_set_timer(device->loop, &device->timer, device->ops->wake_ns(device->dev));
+}
+
+int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_name,
+		   const struct gantry_transport_ops *ops, const void *conf, struct gn_device **device_p)
+{
+	struct gn_device *device = calloc(1, sizeof(*device));
+	int rc, fd;
+
+	if (device == NULL)
+		return -ENOMEM;
+	*device = (struct gn_device){
+		.ops = ops,
+		.name = name,
+		.plugin_name = plugin_name,
+		.loop = loop,
+		.timer = {.fn = progress, .arg = device},
+	};
+	gn_host_init(&device->host, "devices.%s", name);
+	rc = ops->open(&device->host.pub, conf, &device->dev);
+	if (rc != 0) {
+		gn_log(GN_LOG_ERROR, device->host.name, "%s: cannot be opened: %s", plugin_name, strerror(-rc));
+		goto out_free;
+	}
+	fd = ops->fd(device->dev);
+	if (fd >= 0) {
+		rc = gn_loop_add_fd(loop, fd, progress, device);
+		if (rc != 0)
+			goto out_close;
+	}
+	gn_device_kick(device);
+	*device_p = device;
+	return 0;
+
+out_close:
+	ops->close(device->dev);
+out_free:
+	gn_host_fini(&device->host);
+	free(device);
+	return rc;
+}
+
+void gn_device_kick(struct gn_device *device)
+{
+	gn_loop_set_timer(device->loop, &device->timer, gn_now_ns());
+}
+
+void gn_device_close(struct gn_device **device_p)
+{
+	struct gn_device *device = *device_p;
+	int fd;
+
+	*device_p = NULL;
+	if (device == NULL)
+		return;
+	fd = device->ops->fd(device->dev);
+	if (fd >= 0)
+		gn_loop_remove_fd(device->loop, fd);
+	gn_loop_clear_timer(device->loop, &device->timer);
+	device->ops->close(device->dev);
+	gn_host_fini(&device->host);
+	free(device);
+}
+
+void gn_device_report(const struct gn_device *device, struct gantry_writer *w)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	device->ops->info(device->dev, &info);
+	w->object(w, device->name);
+	w->string(w, "transport", device->plugin_name);
+	w->string(w, "detail", info.detail);
+	gn_host_report(&device->host, w);
+	w->end(w);
+}

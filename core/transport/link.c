@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/link.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 32
+#define SLOT(tag) ((tag) & 0xffffu)
+
+/* One IO in flight. io NULL with busy set: it timed out, but the peer still owes the answer. */
+struct flight {
+	struct gantry_io *io;
+	uint64_t deadline_ns;
+	uint32_t tag;       /* as on the wire */
+	uint32_t owner_tag; /* of the descriptor before */
+	int busy;
+};
+
+struct gn_link {
+	struct gn_link_attr attr;
+	void *consumer, *producer;
+	uint32_t n_free;
+	int dirty;   /* sent without a doorbell */
+	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
+	int broken;
+	int polled;  /* its poller is on the worker */
+	uint64_t next_deadline_ns; /* no deadline is earlier; 0: none */
+	struct flight *flights;
+	uint16_t *free;
+};
+
+static void note_deadline(struct gn_link *link, uint64_t at_ns)
+{
+	if (link->next_deadline_ns == 0 || at_ns < link->next_deadline_ns)
+		link->next_deadline_ns = at_ns;
+}
+
+static int link_submit(void *self, struct gantry_io *io)
+{
+	struct gn_link *link = self;
+	struct flight *f;
+	uint64_t timeout_ns;
+	struct gantry_send send = {.imm = io, .imm_len = GANTRY_IO_WIRE_BYTES};
+	int rc;
+
+	if (link->producer == NULL || link->broken)
+		return -ENOTCONN;
+	if (link->n_free == 0)
+		return -EAGAIN;
+	f = &link->flights[link->free[link->n_free - 1]];
+	f->tag += 0x10000u;
+	f->owner_tag = io->tag;
+	io->tag = f->tag;
+	io->flags &= (uint8_t)~link->attr.left_out;
+	rc = link->attr.ops->send(link->producer, &send, GANTRY_SEND_MORE);
+	if (rc != 0) {
+		io->tag = f->owner_tag;
+		if (rc == -EAGAIN)
+			link->refused = 2; /* this turn and the next, wherever in a turn we are */
+		return rc;
+	}
+	link->n_free--;
+	link->dirty = 1;
+	timeout_ns = io->deadline_us != 0 ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
+	f->io = io;
+	f->busy = 1;
+	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
+	note_deadline(link, f->deadline_ns);
+	return 0;
+}
+
+static void link_complete(void *self, struct gantry_io *io)
+{
+	(void)self;
+	gantry_complete(io); /* a terminal hop is never completed; pass it on all the same */
+}
+
+static void break_link(struct gn_link *link, int reason)
+{
+	if (link->broken)
+		return;
+	link->broken = 1;
+	link->attr.broken(link->attr.arg, reason);
+}
+
+/* Which IO a reply is for; NULL when it is for none in flight. */
+static struct flight *match(struct gn_link *link, const struct gantry_msg *msg, uint32_t tag)
+{
+	struct flight *f;
+
+	if (msg->imm_len != GANTRY_IO_WIRE_BYTES || SLOT(tag) >= link->attr.depth)
+		return NULL;
+	f = &link->flights[SLOT(tag)];
+	return f->busy && f->tag == tag ? f : NULL;
+}
+
+static void take_reply(struct gn_link *link, const struct gantry_msg *msg)
+{
+	struct gantry_io wire; /* the first line of it */
+	struct flight *f;
+	struct gantry_io *io;
+
+	memcpy(&wire, msg->imm, GANTRY_IO_WIRE_BYTES);
+	f = match(link, msg, wire.tag);
+	if (f == NULL) {
+		break_link(link, -EPROTO);
+		return;
+	}
+	io = f->io;
+	f->io = NULL;
+	f->busy = 0;
+	link->free[link->n_free++] = (uint16_t)SLOT(f->tag);
+	if (io == NULL) {
+		gantry_count(link->attr.stale, 1);
+		return;
+	}
+	io->tag = f->owner_tag;
+	io->status = wire.status < GANTRY_S_COUNT ? wire.status : GANTRY_S_UNKNOWN;
+	io->flags = (uint8_t)((io->flags & ~GANTRY_IO_CRC) | (wire.flags & GANTRY_IO_CRC));
+	io->crc32c = wire.crc32c;
+	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
+		io->hop_ns[i] = wire.hop_ns[i];
+	gantry_complete(io);
+}
+
+static int take_replies(struct gn_link *link)
+{
+	struct gantry_msg msgs[BATCH];
+	int n = link->attr.ops->poll_recv(link->consumer, msgs, BATCH);
+
+	if (n < 0) {
+		break_link(link, n);
+		return 0;
+	}
+	if (n > 0)
+		link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n);
+	for (int i = 0; i < n && !link->broken; i++)
+		take_reply(link, &msgs[i]);
+	return n;
+}
+
+/* Complete what is over its deadline; the slot stays taken until the late answer comes. */
+static void expire(struct gn_link *link, uint64_t now_ns)
+{
+	uint32_t n_owed = 0;
+
+	link->next_deadline_ns = 0;
+	for (uint32_t i = 0; i < link->attr.depth; i++) {
+		struct flight *f = &link->flights[i];
+		struct gantry_io *io = f->io;
+
+		if (f->busy && io == NULL)
+			n_owed++;
+		if (io == NULL)
+			continue;
+		if (f->deadline_ns > now_ns) {
+			note_deadline(link, f->deadline_ns);
+			continue;
+		}
+		f->io = NULL;
+		n_owed++;
+		io->tag = f->owner_tag;
+		gantry_fail(io, GANTRY_S_TIMEOUT);
+	}
+	if (n_owed == link->attr.depth)
+		break_link(link, -ETIMEDOUT);
+}
+
+static int link_poll(void *self)
+{
+	struct gn_link *link = self;
+	int n = 0;
+
+	if (link->broken)
+		return 0;
+	if (link->refused != 0)
+		link->refused--;
+	n = take_replies(link);
+	if (link->next_deadline_ns != 0 && link->attr.lane->pub.now_ns >= link->next_deadline_ns)
+		expire(link, link->attr.lane->pub.now_ns);
+	if (link->dirty) {
+		link->dirty = 0;
+		link->attr.ops->flush(link->producer);
+	}
+	return n;
+}
+
+static int link_arm(void *self)
+{
+	struct gn_link *link = self;
+
+	if (link->broken)
+		return 0;
+	return link->dirty || link->refused || link->attr.ops->consumer_arm(link->consumer);
+}
+
+static void link_disarm(void *self)
+{
+	struct gn_link *link = self;
+
+	link->attr.ops->consumer_disarm(link->consumer);
+}
+
+static uint64_t link_wake(void *self)
+{
+	const struct gn_link *link = self;
+
+	return link->broken ? 0 : link->next_deadline_ns;
+}
+
+static int link_fd(void *self)
+{
+	const struct gn_link *link = self;
+
+	return link->attr.ops->consumer_fd(link->consumer);
+}
+
+int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
+{
+	struct gn_link *link;
+
+	if (attr->depth == 0 || attr->depth > UINT16_MAX)
+		return -EINVAL;
+	link = calloc(1, sizeof(*link));
+	if (link == NULL)
+		return -ENOMEM;
+	link->attr = *attr;
+	link->flights = calloc(attr->depth, sizeof(*link->flights));
+	link->free = calloc(attr->depth, sizeof(*link->free));
+	if (link->flights == NULL || link->free == NULL) {
+		gn_link_free(&link);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < attr->depth; i++) {
+		link->flights[i].tag = i;
+		link->free[link->n_free++] = (uint16_t)i;
+	}
+	*link_p = link;
+	return 0;
+}
+
+void gn_link_free(struct gn_link **link_p)
+{
+	struct gn_link *link = *link_p;
+
+	*link_p = NULL;
+	if (link == NULL)
+		return;
+	free(link->free);
+	free(link->flights);
+	free(link);
+}
+
+void gn_link_hop(struct gn_link *link, struct gantry_hop *hop)
+{
+	*hop = (struct gantry_hop){.submit = link_submit, .complete = link_complete, .self = link};
+}
+
+struct queues {
+	struct gn_link *link;
+	void *consumer, *producer;
+	int rc;
+};
+
+static void start_on_lane(void *arg)
+{
+	struct queues *q = arg;
+	struct gantry_poller poller = {.poll = link_poll, .arm = link_arm, .disarm = link_disarm, .wake_ns = link_wake,
+				       .fd = link_fd, .self = q->link};
+
+	q->link->consumer = q->consumer;
+	q->link->producer = q->producer;
+	q->rc = gn_worker_add(q->link->attr.lane->worker, &poller);
+	q->link->polled = q->rc == 0;
+	if (q->rc != 0)
+		q->link->consumer = q->link->producer = NULL;
+}
+
+int gn_link_start(struct gn_link *link, void *consumer, void *producer)
+{
+	struct queues q = {.link = link, .consumer = consumer, .producer = producer};
+
+	gn_worker_call(link->attr.lane->worker, start_on_lane, &q);
+	return q.rc;
+}
+
+static void stop_on_lane(void *arg)
+{
+	struct gn_link *link = arg;
+
+	link->producer = NULL; /* who completes now must not submit again: with a busy peer that would never end */
+	link->dirty = 0;
+	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
+		;
+	link->broken = 1;
+	for (uint32_t i = 0; i < link->attr.depth; i++) {
+		struct flight *f = &link->flights[i];
+		struct gantry_io *io = f->io;
+
+		f->io = NULL;
+		if (io == NULL)
+			continue;
+		io->tag = f->owner_tag;
+		gantry_fail(io, GANTRY_S_SESSION_LOST);
+	}
+	if (link->polled)
+		gn_worker_remove(link->attr.lane->worker, link);
+	link->polled = 0;
+	link->consumer = NULL;
+}
+
+void gn_link_stop(struct gn_link *link)
+{
+	if (link == NULL)
+		return;
+	gn_worker_call(link->attr.lane->worker, stop_on_lane, link);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link.h - the sending end of one lane of a session: the terminal hop that puts descriptors on a transport.
+ *
+ * Made and freed by the control thread, used by its lane in between. It keeps a private table of what is in flight: a
+ * reply is believed only when its tag names a slot in flight, with the right generation; anything else ends the session.
+ */
+#ifndef GN_TRANSPORT_LINK_H
+#define GN_TRANSPORT_LINK_H
+
+#include "pipeline/pipeline.h"
+#include "transport/device.h"
+
+struct gn_link;
+
+struct gn_link_attr {
+	struct gn_lane *lane;
+	const struct gantry_transport_ops *ops;
+	uint32_t depth;         /* IOs in flight */
+	uint64_t io_timeout_ns; /* for an IO without a deadline of its own */
+	uint8_t left_out;       /* GANTRY_IO_* that the peer would not understand: not sent */
+	/* Something is wrong with the peer; called once, on the lane's thread. */
+	void (*broken)(void *arg, int reason);
+	void *arg;
+	uint64_t *stale; /* counter: late answers to IO that had timed out */
+};
+
+int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p);
+/* No chain may end in it any more. */
+void gn_link_free(struct gn_link **link_p);
+
+/* The hop for chains. Until gn_link_start, and after gn_link_stop, submits are refused with -ENOTCONN. */
+void gn_link_hop(struct gn_link *link, struct gantry_hop *hop);
+
+/* Begin, with queues whose receives (2 x depth) are posted. Control thread. 0 or -errno. */
+int gn_link_start(struct gn_link *link, void *consumer, void *producer);
+/*
+ * Take what the peer had published, then complete the rest with GANTRY_S_SESSION_LOST, and refuse what comes. The
+ * queues are no longer used when it returns. Control thread; idempotent; NULL is legal.
+ */
+void gn_link_stop(struct gn_link *link);
+
+#endif

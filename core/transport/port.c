@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "transport/port.h"
+
+#include "base/clock.h"
+#include "io/check.h"
+#include "io/pool.h"
+#include "io/status.h"
+#include "transport/mover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 32
+
+/* A queue of descriptors that wait; as large as the pool, so it cannot overflow. */
+struct fifo {
+	struct gantry_io **slots;
+	uint32_t head, n;
+};
+
+struct gn_port {
+	struct gn_port_attr attr;
+	struct gantry_chain *chain;
+	struct gantry_io *ios;
+	struct gantry_io **free;
+	uint32_t n_free;
+	struct fifo waiting; /* for the stages to take them */
+	struct fifo replies; /* for the transport to take them */
+	struct fifo moves;   /* for the transport to move their data */
+	uint32_t n_moving;
+	struct gn_mover *mover; /* of data in regions that are not mapped; NULL: all are */
+	int dirty, broken, quiescing, abandoned, said_idle;
+};
+
+static void fifo_put(struct gn_port *port, struct fifo *fifo, struct gantry_io *io)
+{
+	fifo->slots[(fifo->head + fifo->n++) % port->attr.depth] = io;
+}
+
+static struct gantry_io *fifo_first(const struct fifo *fifo)
+{
+	return fifo->n != 0 ? fifo->slots[fifo->head] : NULL;
+}
+
+static void fifo_drop(struct gn_port *port, struct fifo *fifo)
+{
+	fifo->head = (fifo->head + 1) % port->attr.depth;
+	fifo->n--;
+}
+
+static void break_port(struct gn_port *port, int reason)
+{
+	if (port->broken)
+		return;
+	port->broken = 1;
+	port->attr.broken(port->attr.arg, reason);
+}
+
+static void ring(struct gn_port *port)
+{
+	if (port->dirty && !port->broken)
+		port->attr.ops->flush(port->attr.producer);
+	port->dirty = 0;
+}
+
+static void say_idle(struct gn_port *port)
+{
+	if (!port->quiescing || port->n_free != port->attr.depth || port->said_idle)
+		return;
+	port->said_idle = 1;
+	ring(port); /* nobody may poll this port again */
+	port->attr.idle(port->attr.arg);
+}
+
+static void put_io(struct gn_port *port, struct gantry_io *io)
+{
+	port->free[port->n_free++] = io;
+	say_idle(port);
+}
+
+static int send_reply(struct gn_port *port, struct gantry_io *io)
+{
+	struct gantry_send send = {.imm = io, .imm_len = GANTRY_IO_WIRE_BYTES};
+	int rc = port->broken ? -ENOTCONN : port->attr.ops->send(port->attr.producer, &send, GANTRY_SEND_MORE);
+
+	if (rc == -EAGAIN && !port->abandoned)
+		return rc;
+	port->dirty = 1;
+	put_io(port, io); /* sent, or there is nobody to send it to */
+	return 0;
+}
+
+static void reply(struct gn_port *port, struct gantry_io *io)
+{
+	uint64_t took = gn_fast_ns() - io->start_ns;
+	uint32_t tag = io->tag;
+
+	/* The generation of our own tag lives in the descriptor: keep it while the peer's tag goes out. */
+	io->tag = io->peer_tag;
+	io->peer_tag = tag;
+	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
+	if (port->replies.n != 0 || send_reply(port, io) != 0)
+		fifo_put(port, &port->replies, io);
+}
+
+static void refuse(struct gn_port *port, struct gantry_io *io, enum gantry_status status)
+{
+	gantry_io_end(io);
+	io->status = (uint16_t)status;
+	reply(port, io);
+}
+
+static int push(struct gn_port *port, struct gantry_io *io)
+{
+	int rc = gantry_submit(io);
+
+	if (rc == -EAGAIN && !port->abandoned)
+		return rc;
+	if (rc != 0)
+		refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gn_status_of_errno(rc));
+	return 0;
+}
+
+static void go(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->abandoned)
+		refuse(port, io, GANTRY_S_CANCELED); /* a stage might keep it, and was drained already */
+	else if (port->waiting.n != 0 || push(port, io) != 0)
+		fifo_put(port, &port->waiting, io);
+}
+
+/* The data of a descriptor has been moved: of a write before it goes down, of a read after it came back. */
+static void moved(struct gn_port *port, struct gantry_io *io, int status)
+{
+	if (io->busy && status == 0) {
+		go(port, io);
+	} else if (io->busy) {
+		refuse(port, io, gn_status_of_errno(status));
+	} else {
+		io->status = status == 0 ? GANTRY_S_OK : (uint16_t)gn_status_of_errno(status);
+		reply(port, io);
+	}
+}
+
+static void on_moved(void *arg, struct gantry_io *io, int status)
+{
+	struct gn_port *port = arg;
+
+	port->n_moving--;
+	moved(port, io, status);
+}
+
+static int begin_move(struct gn_port *port, struct gantry_io *io)
+{
+	/* what is read from the volume is written to the region */
+	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
+	int rc = gn_mover_move(port->mover, io, port->attr.rules->regions[io->region], op);
+
+	if (rc == -EAGAIN && !port->abandoned)
+		return rc;
+	if (rc == 0)
+		port->n_moving++;
+	else
+		moved(port, io, rc == -EAGAIN ? -ECANCELED : rc);
+	return 0;
+}
+
+static void move(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->moves.n != 0 || begin_move(port, io) != 0)
+		fifo_put(port, &port->moves, io);
+}
+
+/* The owner's hop: a descriptor came back. */
+static void owner_complete(void *self, struct gantry_io *io)
+{
+	struct gn_port *port = self;
+
+	if (gantry_io_end(io) != 0)
+		return;
+	if (port->mover != NULL && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
+		move(port, io);
+	else
+		reply(port, io);
+}
+
+/* A descriptor that passed the check: fetch its data first when that is not in reach. */
+static void admit(struct gn_port *port, struct gantry_io *io)
+{
+	int remote = port->mover != NULL && gantry_op_has_data(io->opcode);
+
+	if (remote)
+		gn_mover_attach(port->mover, io);
+	if (remote && io->opcode == GANTRY_OP_WRITE)
+		move(port, io);
+	else
+		go(port, io);
+}
+
+static void take(struct gn_port *port, const struct gantry_msg *msg, uint64_t now_ns)
+{
+	struct gantry_io *io = port->free[--port->n_free];
+	uint32_t tag = io->peer_tag; /* our own, see reply() */
+	enum gantry_status status;
+
+	memcpy(io, msg->imm, GANTRY_IO_WIRE_BYTES);
+	io->peer_tag = io->tag;
+	io->tag = tag;
+	gantry_io_begin(io, now_ns);
+	status = gn_check_io(port->attr.rules, io);
+	if (status != GANTRY_S_OK)
+		refuse(port, io, status);
+	else
+		admit(port, io);
+}
+
+static int take_requests(struct gn_port *port)
+{
+	struct gantry_msg msgs[BATCH];
+	int n = port->attr.ops->poll_recv(port->attr.consumer, msgs, BATCH);
+	uint64_t now_ns;
+
+	if (n < 0) {
+		break_port(port, n);
+		return 0;
+	}
+	if (n == 0)
+		return 0;
+	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
+	now_ns = gn_fast_ns();
+	for (int i = 0; i < n; i++) {
+		/* More in flight than agreed, or not a descriptor: this peer does not keep to the protocol. */
+		if (port->n_free == 0 || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
+			break_port(port, -EPROTO);
+			break;
+		}
+		take(port, &msgs[i], now_ns);
+	}
+	return n;
+}
+
+static int expired(const struct gantry_io *io, uint64_t now_ns)
+{
+	return io->deadline_us != 0 && now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
+}
+
+/* Offer again what waits to go down; what nobody has taken by its deadline has not begun, and never will. */
+static int retry_waiting(struct gn_port *port)
+{
+	uint64_t now_ns = gn_fast_ns();
+	struct gantry_io *io;
+	int n = 0;
+
+	while ((io = fifo_first(&port->waiting)) != NULL) {
+		if (expired(io, now_ns))
+			refuse(port, io, GANTRY_S_CANCELED);
+		else if (push(port, io) != 0)
+			break;
+		fifo_drop(port, &port->waiting);
+		n++;
+	}
+	return n;
+}
+
+static int retry(struct gn_port *port)
+{
+	struct gantry_io *io;
+	int n = 0;
+
+	while ((io = fifo_first(&port->replies)) != NULL && send_reply(port, io) == 0) {
+		fifo_drop(port, &port->replies);
+		n++;
+	}
+	while ((io = fifo_first(&port->moves)) != NULL && begin_move(port, io) == 0) {
+		fifo_drop(port, &port->moves);
+		n++;
+	}
+	return n + retry_waiting(port);
+}
+
+static int port_poll(void *self)
+{
+	struct gn_port *port = self;
+	int n = port->replies.n != 0 || port->moves.n != 0 || port->waiting.n != 0 ? retry(port) : 0;
+
+	if (port->n_moving != 0)
+		n += gn_mover_poll(port->mover, on_moved, port);
+	if (!port->broken && !port->quiescing)
+		n += take_requests(port);
+	ring(port);
+	return n;
+}
+
+static int port_arm(void *self)
+{
+	struct gn_port *port = self;
+
+	/* nothing tells a lane that sleeps of the end of a move */
+	if (port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0 || port->n_moving != 0)
+		return 1;
+	if (port->broken || port->quiescing)
+		return 0;
+	return port->dirty || port->attr.ops->consumer_arm(port->attr.consumer);
+}
+
+static void port_disarm(void *self)
+{
+	struct gn_port *port = self;
+
+	port->attr.ops->consumer_disarm(port->attr.consumer);
+}
+
+static int port_fd(void *self)
+{
+	const struct gn_port *port = self;
+
+	return port->attr.ops->consumer_fd(port->attr.consumer);
+}
+
+static void free_port(struct gn_port *port)
+{
+	gn_mover_destroy(&port->mover);
+	gn_chain_destroy(port->chain);
+	free(port->free);
+	free(port->waiting.slots);
+	free(port->replies.slots);
+	free(port->moves.slots);
+	free(port);
+}
+
+int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
+{
+	struct gn_port *port = calloc(1, sizeof(*port));
+	struct gantry_hop owner = {.submit = gn_io_no_submit, .complete = owner_complete, .self = port};
+	struct gantry_poller poller = {.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .fd = port_fd, .self = port};
+	int rc;
+
+	if (port == NULL)
+		return -ENOMEM;
+	port->attr = *attr;
+	port->free = calloc(attr->depth, sizeof(*port->free));
+	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
+	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
+	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
+	rc = -ENOMEM;
+	if (port->free == NULL || port->waiting.slots == NULL || port->replies.slots == NULL ||
+	    port->moves.slots == NULL)
+		goto out_free;
+	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);
+	if (rc != 0)
+		goto out_free;
+	if (attr->rma != NULL) {
+		rc = gn_mover_create(attr->ops, attr->rma, port->ios, attr->depth, &port->mover);
+		if (rc != 0)
+			goto out_free;
+	}
+	for (uint32_t i = 0; i < attr->depth; i++) {
+		port->ios[i].owner = port;
+		port->ios[i].peer_tag = port->ios[i].tag;
+		port->free[port->n_free++] = &port->ios[i];
+	}
+	rc = gn_worker_add(attr->lane->worker, &poller);
+	if (rc != 0)
+		goto out_free;
+	*port_p = port;
+	return 0;
+
+out_free:
+	free_port(port);
+	return rc;
+}
+
+static void quiesce_on_lane(void *arg)
+{
+	struct gn_port *port = arg;
+
+	port->quiescing = 1;
+	say_idle(port);
+}
+
+static void abandon_on_lane(void *arg)
+{
+	struct gn_port *port = arg;
+
+	port->abandoned = 1;
+	retry(port); /* empties all three: what is not taken now ends here */
+	gn_pipeline_drain(port->attr.lane, port);
+	quiesce_on_lane(port);
+}
+
+void gn_port_quiesce(struct gn_port *port)
+{
+	gn_worker_call(port->attr.lane->worker, quiesce_on_lane, port);
+}
+
+void gn_port_abandon(struct gn_port *port)
+{
+	gn_worker_call(port->attr.lane->worker, abandon_on_lane, port);
+}
+
+void gn_port_destroy(struct gn_port **port_p)
+{
+	struct gn_port *port = *port_p;
+
+	*port_p = NULL;
+	if (port == NULL)
+		return;
+	gn_worker_remove(port->attr.lane->worker, port);
+	free_port(port);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * port.h - the receiving end of one lane of a session: takes descriptors off a transport, checks them, sends them down
+ * the role's stages, and answers.
+ *
+ * Nothing that a peer sends is believed: a descriptor is copied once to private memory, and its operation, flags,
+ * range, region, rights and tag are checked there. What is wrong with an IO fails that IO; what breaks the protocol
+ * ends the session.
+ */
+#ifndef GN_TRANSPORT_PORT_H
+#define GN_TRANSPORT_PORT_H
+
+#include "io/check.h"
+#include "pipeline/pipeline.h"
+#include "transport/device.h"
+
+struct gn_port;
+
+struct gn_port_attr {
+	struct gn_lane *lane;
+	const struct gantry_transport_ops *ops;
+	const struct gn_io_rules *rules;
+	struct gantry_hop terminal;
+	uint32_t depth; /* IOs that the peer may have in flight */
+	void *consumer, *producer;
+	void *rma;     /* to move data of regions that are not mapped; NULL: they are */
+	/* The peer broke the protocol, or vanished; once, on the lane's thread. */
+	void (*broken)(void *arg, int reason);
+	/* After gn_port_quiesce: nothing is in flight any more; once, on the lane's thread. */
+	void (*idle)(void *arg);
+	void *arg;
+	uint64_t *ops_done, *ops_failed; /* counters */
+};
+
+/* Make it and begin to poll. Control thread. */
+int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p);
+/* Take no more descriptors; `idle` follows when those in flight have completed. Control thread. */
+void gn_port_quiesce(struct gn_port *port);
+/*
+ * As gn_port_quiesce, for a session that is lost: what the stages, the mover or the peer do not take at once is given
+ * up, and stages are asked to give back what they hold of it. What is in the terminal is waited for. May follow
+ * gn_port_quiesce; `idle` comes once. Control thread.
+ */
+void gn_port_abandon(struct gn_port *port);
+/* After `idle`. The queues are no longer used. Control thread. */
+void gn_port_destroy(struct gn_port **port_p);
+
+#endif

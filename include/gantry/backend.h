@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * backend.h - a backend: where a target keeps the data; the terminal hop of a target's chain.
+ *
+ * Life and threads are those of a stage (stage.h): open, start for each lane, submit and poll on the lane, stop, close.
+ *
+ * What the backend may rely on at submit: the opcode is in its `ops` mask; for operations with a range, offset and
+ * length lie in the volume, are multiples of the block size, and length is not 0; for read and write io->data points
+ * to `length` bytes that stay valid until completion.
+ */
+#ifndef GANTRY_BACKEND_H
+#define GANTRY_BACKEND_H
+
+#include <gantry/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GANTRY_VOLUME_READ_ONLY 0x1u
+#define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
+
+/* What a volume looks like; also what a target answers to the storage query. */
+struct gantry_volume {
+	uint64_t size;       /* bytes, a multiple of block_size */
+	uint32_t block_size; /* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
+	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does */
+	uint32_t flags;      /* GANTRY_VOLUME_* */
+	uint32_t max_io;     /* bytes in one IO */
+};
+
+struct gantry_backend_ops {
+	/* Open the store. Must not return 0 when another process serves it. Logs why it failed. */
+	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
+	void (*volume)(void *backend, struct gantry_volume *volume);
+	/* `depth`: descriptors that can be in flight on this lane at a time. */
+	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
+	/* Do it: complete it with its status now or from poll. Returns 0, or -EAGAIN when it can take no more now. */
+	int (*submit)(void *self, struct gantry_io *io);
+	int (*poll)(void *self);    /* see struct gantry_poller */
+	int (*arm)(void *self);
+	void (*disarm)(void *self);
+	int (*fd)(void *self);
+	void (*stop)(void *self); /* nothing is in flight any more */
+	void (*report)(void *backend, struct gantry_writer *w);
+	void (*close)(void *backend);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * io.h - the IO descriptor that every stage sees.
+ *
+ * A descriptor is two cache lines. The first is also the wire form: little-endian, and versioned by the hello of the
+ * session. The second never leaves the process. A descriptor walks along a chain of hops:
+ *
+ *      [guard] [owner] [stage] [stage] ... [terminal: a link or a backend]
+ *                  --- gantry_submit() --->
+ *                  <-- gantry_complete() --
+ *
+ * Rules
+ *   - each accepted submit gets exactly one completion; a refused submit (non-zero return) gets none, and the
+ *     descriptor stays with the caller;
+ *   - -EAGAIN promises that the lane will poll again: keep the descriptor and try again then;
+ *   - status travels end to end; a relay never rewrites it;
+ *   - a descriptor belongs to one lane: none of these functions may be called from another thread.
+ */
+#ifndef GANTRY_IO_H
+#define GANTRY_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GANTRY_CACHE_LINE 64
+#define GANTRY_IO_FRAMES 3    /* private words that the stages of one chain share */
+#define GANTRY_CHAIN_STAGES 8 /* stages in one pipeline, without owner and terminal */
+
+enum gantry_opcode {
+	GANTRY_OP_NOP = 0,
+	GANTRY_OP_READ = 1,
+	GANTRY_OP_WRITE = 2,
+	GANTRY_OP_FLUSH = 3,
+	GANTRY_OP_WRITE_ZEROES = 4,
+	GANTRY_OP_DISCARD = 5,
+	GANTRY_OP_COUNT
+};
+
+#define GANTRY_IO_FUA 0x01u /* the write is stable before it completes */
+#define GANTRY_IO_CRC 0x02u /* crc32c holds the CRC32C of the data */
+#define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
+
+/*
+ * Status of an IO on the wire: number, name, errno of this OS, text.
+ * After TIMEOUT, SESSION_LOST and UNKNOWN the buffer may still be touched: see gantry_status_is_quiet().
+ */
+#define GANTRY_STATUS_LIST(X)                                                                                           \
+	X(0, OK, 0, "success")                                                                                          \
+	X(1, IO, EIO, "input/output error of the backend")                                                              \
+	X(2, NOSPC, ENOSPC, "no space left in the backend")                                                             \
+	X(3, RANGE, ERANGE, "outside the volume or the region")                                                         \
+	X(4, ACCESS, EACCES, "the region or the volume does not allow it")                                              \
+	X(5, INVALID, EINVAL, "malformed descriptor")                                                                   \
+	X(6, UNSUPPORTED, EOPNOTSUPP, "operation not supported by this volume")                                         \
+	X(7, TIMEOUT, ETIMEDOUT, "no answer before the deadline")                                                       \
+	X(8, SESSION_LOST, ENOTCONN, "the session ended while the IO was in flight")                                    \
+	X(9, UNKNOWN, EOWNERDEAD, "outcome unknown: may or may not have happened")                                      \
+	X(10, CORRUPT, EILSEQ, "data does not match its checksum")                                                      \
+	X(11, READ_ONLY, EROFS, "volume is read-only")                                                                  \
+	X(12, NOMEM, ENOMEM, "out of memory")                                                                           \
+	X(13, CANCELED, ECANCELED, "canceled before it started")
+
+enum gantry_status {
+#define GANTRY_STATUS_ENUM(num, name, err, text) GANTRY_S_##name = num,
+	GANTRY_STATUS_LIST(GANTRY_STATUS_ENUM)
+#undef GANTRY_STATUS_ENUM
+	GANTRY_S_COUNT
+};
+
+/* Durations, in nanoseconds, that each hop adds on the way back. */
+enum gantry_hop_time {
+	GANTRY_HOP_GATEWAY = 0, /* gateway: descriptor in to reply out */
+	GANTRY_HOP_TARGET = 1,  /* target: descriptor in to reply out */
+	GANTRY_HOP_BACKEND = 2, /* inside the backend */
+	GANTRY_HOP_DATA = 3,    /* moving the data between the processes, where that is a step of its own */
+	GANTRY_HOP_COUNT
+};
+
+#define GANTRY_IO_WIRE_BYTES 56 /* what a link sends; the last 8 bytes of the line are the transport's own */
+
+struct gantry_hop;
+
+struct gantry_io {
+	/* first line: the wire form */
+	uint8_t opcode;         /* enum gantry_opcode */
+	uint8_t flags;          /* GANTRY_IO_* */
+	uint16_t status;        /* enum gantry_status; meaningful from completion on */
+	uint32_t tag;           /* slot:16 low, generation:16 high: a stale or forged completion does not match */
+	uint64_t offset;        /* bytes, in the volume */
+	uint32_t length;        /* bytes */
+	uint32_t region;        /* handle of the exported region that holds the data */
+	uint64_t region_offset; /* bytes, in that region */
+	uint32_t deadline_us;   /* time left, microseconds; never 0 on the wire */
+	uint32_t crc32c;        /* of the data, with GANTRY_IO_CRC */
+	uint32_t hop_ns[GANTRY_HOP_COUNT];
+	uint64_t reserved; /* the transport's on the wire, 0 elsewhere */
+
+	/* second line: private to the process */
+	const struct gantry_hop *hop;     /* where in its chain the descriptor stands */
+	void *owner;                      /* of the one who submitted it */
+	void *data;                       /* local address of the data, NULL where it is not addressable */
+	uint64_t start_ns;                /* when the owner submitted it */
+	uint16_t slot;                    /* index in its pool */
+	uint8_t busy;                     /* between submit and completion */
+	uint8_t spare;                    /* 0 */
+	uint32_t peer_tag;                /* tag that the peer used for it */
+	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage that asked for one */
+}
+#ifdef __GNUC__
+__attribute__((aligned(GANTRY_CACHE_LINE)))
+#endif
+;
+
+/*
+ * One place in a chain. `submit` takes the descriptor on its way down, `complete` on its way back. Both run on the
+ * lane's thread, may not block, and may call gantry_submit() or gantry_complete() themselves.
+ */
+struct gantry_hop {
+	int (*submit)(void *self, struct gantry_io *io);
+	void (*complete)(void *self, struct gantry_io *io);
+	void *self;
+	uint64_t frame; /* index into gantry_io.frame of this hop's word */
+};
+
+/*
+ * gantry_submit - hand a descriptor to the next hop of its chain
+ *
+ * returns  0: accepted, the descriptor is no longer the caller's and may already have completed;
+ *          -EAGAIN: refused for now, try again at the next poll; other -errno: refused for good.
+ *          When refused, the descriptor is as it was.
+ * thread   the lane's; may call back before it returns
+ * cost     O(1), no allocation, no system call
+ */
+static inline int gantry_submit(struct gantry_io *io)
+{
+	const struct gantry_hop *hop = ++io->hop;
+	int rc = hop->submit(hop->self, io);
+
+	if (__builtin_expect(rc != 0, 0))
+		io->hop = hop - 1;
+	return rc;
+}
+
+/*
+ * gantry_complete - hand a descriptor back to the previous hop; its status must be set
+ *
+ * One call for each accepted submit. A second one for the same flight reaches the guard before the chain, which
+ * reports and ignores it.
+ * thread   the lane's; may call back before it returns
+ */
+static inline void gantry_complete(struct gantry_io *io)
+{
+	const struct gantry_hop *hop = --io->hop;
+
+	hop->complete(hop->self, io);
+}
+
+/* gantry_fail - complete with an error status */
+static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
+{
+	io->status = (uint16_t)status;
+	gantry_complete(io);
+}
+
+/* gantry_io_begin - make a descriptor at rest ready to be submitted; its first line is the caller's to fill after this */
+static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
+{
+	io->tag += 0x10000u; /* next generation */
+	io->busy = 1;
+	io->status = GANTRY_S_OK;
+	io->start_ns = now_ns;
+	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
+		io->hop_ns[i] = 0;
+}
+
+/* gantry_io_end - note a completion at the owner; 0: first of this flight, -1: the descriptor was at rest */
+static inline int gantry_io_end(struct gantry_io *io)
+{
+	if (!io->busy)
+		return -1;
+	io->busy = 0;
+	return 0;
+}
+
+/* gantry_frame - the private word of the hop at which the descriptor stands */
+static inline uint64_t *gantry_frame(struct gantry_io *io)
+{
+	return &io->frame[io->hop->frame];
+}
+
+/* gantry_range_ok - true when [offset, offset + length) lies in [0, size); cannot overflow */
+static inline int gantry_range_ok(uint64_t offset, uint64_t length, uint64_t size)
+{
+	return length <= size && offset <= size - length;
+}
+
+/* gantry_op_has_data - true for operations that move data between region and volume */
+static inline int gantry_op_has_data(unsigned opcode)
+{
+	return opcode == GANTRY_OP_READ || opcode == GANTRY_OP_WRITE;
+}
+
+/* gantry_op_has_range - true for operations that name a range of the volume */
+static inline int gantry_op_has_range(unsigned opcode)
+{
+	return gantry_op_has_data(opcode) || opcode == GANTRY_OP_WRITE_ZEROES || opcode == GANTRY_OP_DISCARD;
+}
+
+/* gantry_op_writes - true for operations that change the volume */
+static inline int gantry_op_writes(unsigned opcode)
+{
+	return opcode == GANTRY_OP_WRITE || opcode == GANTRY_OP_WRITE_ZEROES || opcode == GANTRY_OP_DISCARD;
+}
+
+/* gantry_status_is_quiet - true when no agent can touch the buffer of an IO that completed with this status */
+static inline int gantry_status_is_quiet(unsigned status)
+{
+	return status != GANTRY_S_TIMEOUT && status != GANTRY_S_SESSION_LOST && status != GANTRY_S_UNKNOWN;
+}
+
+#ifdef __cplusplus
+}
+#else
+_Static_assert(sizeof(struct gantry_io) == 2 * GANTRY_CACHE_LINE, "two cache lines");
+_Static_assert(offsetof(struct gantry_io, reserved) == GANTRY_IO_WIRE_BYTES, "the wire form");
+_Static_assert(offsetof(struct gantry_io, hop) == GANTRY_CACHE_LINE, "private line");
+#endif
+
+#endif

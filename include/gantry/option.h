@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * option.h - one table row for each option of a plugin.
+ *
+ * The row is all there is: it gives the parser, the error messages, `gantry plugins --options` and the manual page.
+ * A table ends with a row whose name is NULL.
+ */
+#ifndef GANTRY_OPTION_H
+#define GANTRY_OPTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum gantry_option_type {
+	GANTRY_OPT_STRING = 1, /* const char *; owned by the configuration, lives as long as the instance */
+	GANTRY_OPT_BOOL,       /* uint8_t, 0 or 1 */
+	GANTRY_OPT_INT,        /* int64_t in min..max */
+	GANTRY_OPT_SIZE,       /* uint64_t bytes; written "4KiB", "1GiB", "512" */
+	GANTRY_OPT_TIME,       /* uint64_t nanoseconds; written "10s", "250ms", "5us" */
+	GANTRY_OPT_CHOICE,     /* uint32_t index into `choices` */
+	GANTRY_OPT_GROUP       /* a group of its own, { ... }, with the rows of `group`; offsets are of the same struct */
+};
+
+struct gantry_option {
+	const char *name;
+	uint32_t type;   /* enum gantry_option_type */
+	uint32_t offset; /* offsetof() in the plugin's conf struct */
+	const char *dflt; /* the default as it would be written in a file; NULL: the option must be given. For a GROUP:
+	                     non-NULL means that the group may be left out and its rows then take their defaults */
+	int64_t min, max; /* INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's */
+	const char *const *choices; /* CHOICE: NULL-terminated list of words */
+	const struct gantry_option *group;
+	const char *help; /* one sentence for the manual */
+};
+
+#define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plugin.h - the plugin ABI: what a shared object must export, and what the host gives it.
+ *
+ * A plugin exports one constant, `gantry_plugin`, written with GANTRY_PLUGIN(). Nothing else happens at load: no ELF
+ * constructor, no global state; all state hangs from the instance pointers that `open` returns. The host reads the
+ * constant before any code of the plugin runs, so that `gantry plugins` can list a plugin that would not work here.
+ *
+ * Compatibility: the major number must be equal; the minor number may differ. Structs that carry their size, or come with
+ * one (ops_size), grow at their end; the host fills what a plugin does not know, or leaves out, with stubs. All others
+ * stay as they are within a major number.
+ *
+ * ABI history
+ *   1.0  first version
+ */
+#ifndef GANTRY_PLUGIN_H
+#define GANTRY_PLUGIN_H
+
+#include <gantry/io.h>
+#include <gantry/option.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GANTRY_PLUGIN_MAGIC 0x59525447u /* "GTRY" */
+#define GANTRY_ABI_MAJOR 1
+#define GANTRY_ABI_MINOR 0
+
+enum gantry_kind {
+	GANTRY_KIND_TRANSPORT = 1, /* ops: struct gantry_transport_ops */
+	GANTRY_KIND_ROLE = 2,      /* ops: struct gantry_role_ops */
+	GANTRY_KIND_BACKEND = 3,   /* ops: struct gantry_backend_ops */
+	GANTRY_KIND_STAGE = 4      /* ops: struct gantry_stage_ops */
+};
+
+struct gantry_plugin {
+	uint32_t magic; /* GANTRY_PLUGIN_MAGIC */
+	uint16_t abi_major, abi_minor;
+	uint32_t struct_size; /* sizeof(struct gantry_plugin) where the plugin was compiled */
+	uint32_t kind;        /* enum gantry_kind */
+	const char *name;     /* as configurations write it; also the name of the file without ".so" */
+	const char *version;
+	const char *summary; /* one line */
+	const struct gantry_option *options; /* NULL: none */
+	uint32_t conf_size; /* bytes of the struct that the options fill; 0 without options */
+	uint32_t ops_size;  /* sizeof(*ops) where the plugin was compiled */
+	const void *ops;    /* by kind */
+};
+
+#if defined __GNUC__
+#define GANTRY_EXPORT __attribute__((visibility("default")))
+#else
+#define GANTRY_EXPORT
+#endif
+
+#ifdef __cplusplus
+#define GANTRY_LINKAGE extern "C"
+#else
+#define GANTRY_LINKAGE extern
+#endif
+
+/* The prefix that libltdl looks for lets the same source be loaded or linked in: `ident` is the name, '-' as '_'. */
+#define GANTRY_PLUGIN(ident)                                                                                            \
+	GANTRY_LINKAGE GANTRY_EXPORT const struct gantry_plugin ident##_LTX_gantry_plugin;                              \
+	const struct gantry_plugin ident##_LTX_gantry_plugin
+
+/* The first fields of every plugin, in order. */
+#define GANTRY_PLUGIN_HEAD GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR, sizeof(struct gantry_plugin)
+
+enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
+
+/*
+ * What the host gives to an instance; valid until the instance is closed. Every function may be called from any
+ * thread unless it says otherwise.
+ */
+struct gantry_host {
+	uint32_t struct_size;
+	uint32_t reserved;
+	const char *name; /* of the instance, for messages: "roles.bridge", "devices.dpu0" */
+	void *core;       /* the host's own */
+
+	/* Write one line to the log; of warnings at most ten a second. Not for the IO path: count there instead. */
+	void (*log)(const struct gantry_host *host, int level, const char *fmt, ...)
+#ifdef __GNUC__
+		__attribute__((format(printf, 3, 4)))
+#endif
+		;
+	/* Monotonic time in nanoseconds; turned by hand in tests. */
+	uint64_t (*now_ns)(const struct gantry_host *host);
+	/*
+	 * A counter of this instance, shown by `gantry stat` and in reports. The cell belongs to the host, starts at 0
+	 * and has one writer (see gantry_count). Control thread; NULL when out of memory.
+	 */
+	uint64_t *(*counter)(const struct gantry_host *host, const char *name);
+};
+
+/* gantry_count - add to a counter cell that this thread alone writes; another thread may read it */
+static inline void gantry_count(uint64_t *cell, uint64_t n)
+{
+	__atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+#define gantry_log_error(host, ...) (host)->log(host, GANTRY_LOG_ERROR, __VA_ARGS__)
+#define gantry_log_warn(host, ...) (host)->log(host, GANTRY_LOG_WARN, __VA_ARGS__)
+#define gantry_log_info(host, ...) (host)->log(host, GANTRY_LOG_INFO, __VA_ARGS__)
+#define gantry_log_debug(host, ...) (host)->log(host, GANTRY_LOG_DEBUG, __VA_ARGS__)
+
+/*
+ * A lane: one thread's share of one role. Everything that belongs to a lane is used by its thread only.
+ */
+struct gantry_lane {
+	uint32_t index;   /* 0 .. n_lanes - 1 */
+	uint32_t n_lanes; /* of the role */
+	uint64_t now_ns;  /* time at the start of this turn of the loop: cheap, good to a few microseconds */
+	const struct gantry_host *host;
+	void *core;
+};
+
+/*
+ * Something that a lane polls. Only `poll` and `self` must be set.
+ *
+ * A lane that finds no work for a while prepares to sleep: it calls `arm` of every poller; if one returns non-zero
+ * (work came meanwhile) all are disarmed and polling goes on; else the lane sleeps until an fd is readable or the
+ * earliest `wake_ns` has come, then calls `disarm` of every poller.
+ */
+struct gantry_poller {
+	int (*poll)(void *self);           /* returns how many things it did; may not block */
+	int (*arm)(void *self);            /* from now on make the fd readable when work comes; non-zero: work is there */
+	void (*disarm)(void *self);        /* awake again: signals are no longer needed */
+	uint64_t (*wake_ns)(void *self);   /* absolute time of the next timer, 0: none */
+	int (*fd)(void *self);             /* readable when there is work; -1: none */
+	void *self;
+};
+
+/*
+ * Writer of reports: a tree of named values, shown as text or as JSON. Keys are literals in snake_case and carry
+ * the unit as their ending: _ns, _bytes, _ops. Inside an array the key is NULL.
+ */
+struct gantry_writer {
+	void *core;
+	void (*object)(struct gantry_writer *w, const char *key);
+	void (*array)(struct gantry_writer *w, const char *key);
+	void (*end)(struct gantry_writer *w);
+	void (*u64)(struct gantry_writer *w, const char *key, uint64_t value);
+	void (*real)(struct gantry_writer *w, const char *key, double value);
+	void (*string)(struct gantry_writer *w, const char *key, const char *value);
+	void (*boolean)(struct gantry_writer *w, const char *key, int value);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * role.h - a role: initiator, gateway, target, or one of your own.
+ *
+ * The host does what all roles need: it connects and listens, runs the sessions (hello, query, export, queues, start,
+ * stop, bye, heartbeat), owns the lanes and their pipelines, and checks every descriptor that comes in. A role decides:
+ * what to submit (initiator), where a session's IO goes (gateway), what stores it (target).
+ *
+ * Everything here is called on the control thread, except the hops of a chain, which run on the lane's.
+ *
+ *                          +-------- session ---------+
+ *   role of the client:    client_open ... client_hop    the terminal hop of its own chains
+ *   role of the server:    gantry_server_ops.lane        gives the terminal hop for what comes in
+ */
+#ifndef GANTRY_ROLE_H
+#define GANTRY_ROLE_H
+
+#include <gantry/backend.h>
+#include <gantry/plugin.h>
+#include <gantry/transport.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gantry_client;  /* this side's end of a session that it opened */
+struct gantry_session; /* this side's end of a session that a peer opened */
+
+/* What a client asks of a session. */
+struct gantry_session_attr {
+	uint64_t id;      /* 0: choose one; a relay keeps the id of the session that it serves */
+	uint32_t epoch;   /* counts the reconnects of a session; 1 at first */
+	uint32_t lanes;   /* queues that it wants */
+	uint32_t depth;   /* IOs in flight on each */
+	uint32_t regions; /* regions that it will export */
+};
+
+/* Events of a client. An -errno comes with a text that says what went wrong and where. */
+struct gantry_client_events {
+	/* Hello and query are done. */
+	void (*ready)(void *arg, struct gantry_client *client, const struct gantry_volume *volume);
+	/* The peer has imported a region. */
+	void (*exported)(void *arg, struct gantry_client *client, const struct gantry_region *region);
+	/* IO may be submitted. */
+	void (*started)(void *arg, struct gantry_client *client);
+	/*
+	 * The session is over, every IO that it had taken has completed; last event. What is submitted later is refused
+	 * with -ENOTCONN. reason: 0 after client_close, else -errno.
+	 */
+	void (*closed)(void *arg, struct gantry_client *client, int reason, const char *text);
+};
+
+/*
+ * What a server role does at each step of a session. Each of the first four returns 0, -errno to refuse (with the
+ * text set by session_refuse), or -EINPROGRESS and later session_continue().
+ */
+struct gantry_server_ops {
+	int (*hello)(void *role, struct gantry_session *session, const struct gantry_session_attr *attr);
+	int (*query)(void *role, struct gantry_session *session, struct gantry_volume *volume);
+	/* A region of the client was imported; it is valid until `closed` returns. */
+	int (*region)(void *role, struct gantry_session *session, struct gantry_region *region);
+	/* All lanes are set up and receives are posted: get ready for IO. */
+	int (*start)(void *role, struct gantry_session *session);
+	/* Between region and start, for each lane of the session: where its IO goes. */
+	int (*lane)(void *role, struct gantry_session *session, struct gantry_lane *lane, uint32_t index,
+		    struct gantry_hop *terminal);
+	/*
+	 * The client wants to stop, and all lanes are drained: have whoever was given its regions let go of them.
+	 * Returns 0, or -EINPROGRESS and later session_continue().
+	 */
+	int (*stop)(void *role, struct gantry_session *session);
+	/* The session is over and drained; release what belongs to it. Always called when hello was. */
+	void (*closed)(void *role, struct gantry_session *session, int reason);
+	/* Whether regions are to be mapped here: a relay says 0 and never has the data in its address space. */
+	int map_regions;
+	/*
+	 * The session is lost, and its IO is being given back: end what would make that take long. `closed` follows.
+	 * May be NULL.
+	 */
+	void (*lost)(void *role, struct gantry_session *session);
+};
+
+struct gantry_chain;  /* a pipeline's hops with the descriptors that walk it */
+struct gantry_fanout; /* parents that wait for children, on one lane */
+
+/* One child of a descriptor: a piece of it, for one of the terminals. */
+struct gantry_piece {
+	uint32_t terminal; /* index */
+	uint32_t length;   /* bytes */
+	uint64_t offset;   /* bytes, in the volume of that terminal */
+	uint64_t skip;     /* bytes of the parent's data before this piece */
+};
+
+/* Services of the host for roles; valid until close. */
+struct gantry_role_host {
+	uint32_t struct_size;
+	uint32_t n_lanes;    /* of this role */
+	uint32_t n_connects; /* entries of `connect` */
+	uint32_t reserved;
+	const struct gantry_host *host;
+	void *core;
+
+	struct gantry_lane *(*lane)(const struct gantry_role_host *rh, uint32_t index);
+	/* Add or remove a poller. The lane's thread runs the change before this returns. */
+	int (*poller_add)(struct gantry_lane *lane, const struct gantry_poller *poller);
+	void (*poller_remove)(struct gantry_lane *lane, void *self);
+
+	/*
+	 * Build owner -> stages of the configuration -> terminal for a lane, and n descriptors that rest at the owner.
+	 * owner->complete is called for each completion. *ios_p: n descriptors, index = slot. The chain owns them.
+	 */
+	int (*chain_create)(struct gantry_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal,
+			    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
+	void (*chain_destroy)(struct gantry_chain *chain); /* nothing may be in flight */
+
+	/* Memory that can be exported: a sealed memfd; huge pages when huge != 0 and there are any. */
+	int (*region_create)(const struct gantry_role_host *rh, uint64_t bytes, int huge, struct gantry_region **region_p);
+	/* quiet == 0: an agent may still touch it; it goes to quarantine and is never used again. */
+	void (*region_destroy)(const struct gantry_role_host *rh, struct gantry_region *region, int quiet);
+
+	/* -- client side -- */
+	int (*client_open)(const struct gantry_role_host *rh, uint32_t connect, const struct gantry_session_attr *attr,
+			   const struct gantry_client_events *events, void *arg, struct gantry_client **client_p);
+	int (*client_export)(struct gantry_client *client, const struct gantry_region *region, uint32_t rights,
+			     uint32_t handle);
+	int (*client_start)(struct gantry_client *client); /* create the queues, start */
+	/* Lane `index` of the session, to be used by `lane` of this role; after `ready`, before client_start. */
+	int (*client_hop)(struct gantry_client *client, uint32_t index, struct gantry_lane *lane,
+			  struct gantry_hop *terminal);
+	void (*client_close)(struct gantry_client *client); /* stop, bye; ends with `closed` */
+	/* End it at once: what is in flight completes with GANTRY_S_SESSION_LOST; `closed` follows. */
+	void (*client_abort)(struct gantry_client *client);
+	/* After `closed`, when no chain ends in it any more. What a role has not freed goes with the role. */
+	void (*client_free)(struct gantry_client *client);
+
+	/* -- server side -- */
+	int (*serve)(const struct gantry_role_host *rh, const struct gantry_server_ops *ops, void *role);
+	void (*session_continue)(struct gantry_session *session, int rc);
+	/* Say why a step is refused; the text reaches the client. */
+	void (*session_refuse)(struct gantry_session *session, const char *fmt, ...)
+#ifdef __GNUC__
+		__attribute__((format(printf, 2, 3)))
+#endif
+		;
+	void (*session_end)(struct gantry_session *session, int reason); /* ends with `closed` */
+	void (*session_set)(struct gantry_session *session, void *user);
+	void *(*session_user)(struct gantry_session *session);
+	uint64_t (*session_id)(struct gantry_session *session);
+
+	/* -- target: the backend of the configuration; opened before the role -- */
+	void (*backend_volume)(const struct gantry_role_host *rh, struct gantry_volume *volume);
+	int (*backend_hop)(const struct gantry_role_host *rh, struct gantry_lane *lane, struct gantry_hop *terminal);
+
+	/* The role's work is done (initiator) or it cannot go on: exit status 0 or 1. */
+	void (*finished)(const struct gantry_role_host *rh, int status);
+
+	/*
+	 * One parent, several children, the first error wins. A fan-out serves parents with slots 0 .. n_parents - 1,
+	 * each with up to max_pieces children at a time, and passes those to its terminals.
+	 */
+	int (*fanout_create)(struct gantry_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals,
+			     uint32_t n_parents, uint32_t max_pieces, struct gantry_fanout **fanout_p);
+	void (*fanout_destroy)(struct gantry_fanout *fanout); /* nothing may be in flight */
+	/* Lane's thread. 0: the parent completes when all children have; -EAGAIN; -E2BIG: more than max_pieces. */
+	int (*fanout_submit)(struct gantry_fanout *fanout, struct gantry_io *parent, const struct gantry_piece *pieces,
+			     uint32_t n);
+
+	/* Run fn(arg) on the control thread, soon. Any thread; not for the IO path. */
+	void (*post)(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg);
+};
+
+struct gantry_role_ops {
+	/* Make the role from its options; `conf` lives as long as the role. */
+	int (*open)(const struct gantry_role_host *rh, const void *conf, void **role_p);
+	int (*start)(void *role); /* begin: serve, or open clients */
+	/* Wind down; ends with finished(). Idempotent. */
+	void (*stop)(void *role);
+	void (*close)(void *role);
+	void (*report)(void *role, struct gantry_writer *w);
+	/* GANTRY_ROLE_*: what configuration sections it needs. */
+	uint32_t flags;
+};
+
+#define GANTRY_ROLE_LISTENS 0x1u  /* needs `listen` */
+#define GANTRY_ROLE_CONNECTS 0x2u /* needs `connect` */
+#define GANTRY_ROLE_STORES 0x4u   /* needs `backend` */
+#define GANTRY_ROLE_WORKS 0x8u    /* ends by itself: the process ends when all such roles have finished */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm.h - the only way to touch memory that another process can write.
+ *
+ * Each load happens exactly once, so a value that was checked is the value that is used. Load into private memory, check
+ * there, use only the copy. Publish last with a release store; the other side reads that word first, with acquire.
+ * Pointers are aligned to their width; words are in the byte order of the machine. Any thread, O(1), no system call.
+ *
+ * A test may define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then answers every load: that is how a
+ * fuzzer plays a peer that changes the memory between any two loads.
+ */
+#ifndef GANTRY_SHM_H
+#define GANTRY_SHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef GANTRY_SHM_TEST
+uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width);
+#define GANTRY_SHM_LOAD(p, width, order) ((uint##width##_t)gantry_shm_test_load((p), (width)))
+#else
+#define GANTRY_SHM_LOAD(p, width, order) __atomic_load_n((p), (order))
+#endif
+
+static inline uint8_t gantry_shm_ld8(const uint8_t *p)
+{
+	return GANTRY_SHM_LOAD(p, 8, __ATOMIC_RELAXED);
+}
+
+static inline uint16_t gantry_shm_ld16(const uint16_t *p)
+{
+	return GANTRY_SHM_LOAD(p, 16, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t gantry_shm_ld32(const uint32_t *p)
+{
+	return GANTRY_SHM_LOAD(p, 32, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t gantry_shm_ld64(const uint64_t *p)
+{
+	return GANTRY_SHM_LOAD(p, 64, __ATOMIC_RELAXED);
+}
+
+/* What the peer stored before its release store is visible after these. */
+static inline uint32_t gantry_shm_ld32_acquire(const uint32_t *p)
+{
+	return GANTRY_SHM_LOAD(p, 32, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t gantry_shm_ld64_acquire(const uint64_t *p)
+{
+	return GANTRY_SHM_LOAD(p, 64, __ATOMIC_ACQUIRE);
+}
+
+static inline void gantry_shm_st8(uint8_t *p, uint8_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+static inline void gantry_shm_st16(uint16_t *p, uint16_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+static inline void gantry_shm_st32(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+static inline void gantry_shm_st64(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+/* What was stored before these is visible to a peer that reads the word with acquire. */
+static inline void gantry_shm_st32_release(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static inline void gantry_shm_st64_release(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+/* Store, then load another word, with nothing in between: "I sleep now" before the last look at the ring. */
+static inline void gantry_shm_fence(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * Copies a record out of shared memory, each word once. src: aligned to 8. bytes: a multiple of 8, constant if it is to
+ * be fast. dst: private, any alignment. The copy may be torn if the peer cheats, but it does not change any more.
+ */
+static inline void gantry_shm_read(void *dst, const void *src, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 8) {
+		uint64_t word = gantry_shm_ld64((const uint64_t *)(const void *)((const char *)src + i));
+
+		memcpy((char *)dst + i, &word, 8);
+	}
+}
+
+/* Copies a record into shared memory. dst: aligned to 8; bytes and src as above. */
+static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, (const char *)src + i, 8);
+		gantry_shm_st64((uint64_t *)(void *)((char *)dst + i), word);
+	}
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * transport.h - a transport: devices, connections, message queues, remote memory.
+ *
+ * Objects and who may touch them
+ *   device      one entry of `devices` in the configuration                 control thread
+ *   listener    accepts connections for one service name                    control thread
+ *   connection  a peer: control messages, regions, events                   control thread
+ *   consumer    receive queue of a connection; one lane polls it            made and destroyed by the control thread,
+ *   producer    send queue towards one consumer of the peer; one lane       used by one lane in between
+ *   rma         remote read and write of imported regions; one lane
+ *
+ * Events come only from progress() of the device, on the control thread. Nothing in this table blocks.
+ *
+ * A message goes from a producer to a consumer in order. It consists of immediate data, which arrives in the message
+ * itself, and of data, which arrives in the buffer that the receiver posted. Small data travels inside the queue; the
+ * data of a region is copied exactly once, by the consumer. A send while the consumer has nothing posted returns
+ * -EAGAIN, and so does one that finds the queue full: poll and send again.
+ *
+ * When the peer dies, what it had published can still be polled; `closed` comes once, within 100 ms. After that sends
+ * return -ENOTCONN, and the owner destroys the queues and disconnects.
+ */
+#ifndef GANTRY_TRANSPORT_H
+#define GANTRY_TRANSPORT_H
+
+#include <gantry/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GANTRY_CTRL_MAX 4096 /* bytes in a control message */
+#define GANTRY_IMM_MAX 56    /* bytes of immediate data */
+
+/* Rights that a region is exported with. */
+#define GANTRY_REMOTE_READ 0x1u
+#define GANTRY_REMOTE_WRITE 0x2u
+
+/* What a transport can do. */
+#define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
+#define GANTRY_CAP_RMA 0x2u        /* remote read and write */
+#define GANTRY_CAP_SAME_PROCESS 0x4u /* reaches only peers in the same process */
+
+struct gantry_device_info {
+	uint32_t caps;         /* GANTRY_CAP_* */
+	uint32_t max_depth;    /* messages in a queue */
+	uint32_t max_inline;   /* bytes of data that travel inside the queue */
+	uint32_t max_regions;  /* per connection */
+	uint64_t max_region_bytes;
+	char detail[96];       /* for people: where it lives, state */
+};
+
+/* Who is at the other end. pid -1 and uid -1: not known (another machine). */
+struct gantry_peer {
+	int32_t pid;
+	uint32_t uid, gid;
+	char address[64];
+};
+
+/*
+ * A piece of memory that can be exported. Made by the host from a sealed memfd, or by a transport at import.
+ * addr is NULL where the memory is not mapped in this process; fd is -1 where there is none.
+ */
+struct gantry_region {
+	void *addr;
+	uint64_t length;   /* bytes */
+	int fd;            /* memfd that holds it, at fd_offset */
+	uint32_t rights;   /* GANTRY_REMOTE_*: what may be done with it from outside */
+	uint64_t fd_offset;
+	uint32_t handle;   /* imported: name of it on that connection */
+	uint32_t reserved;
+	void *transport;   /* the transport's own, of an imported region */
+};
+
+/* An export, as it travels in a control message: plain bytes, meaningful only on the connection it was made for. */
+struct gantry_token {
+	uint32_t kind; /* the transport's own number */
+	uint32_t handle;
+	uint64_t length;
+	uint32_t rights;
+	uint32_t generation;
+	uint64_t opaque[4]; /* address, key or whatever the transport needs */
+};
+
+/* Events of a connection. `arg` is what listen or connect got, or what `accept` answered. */
+struct gantry_conn_events {
+	/*
+	 * A peer connected to a listener (arg: the listener's). Return 0 to take it, with the argument for its own
+	 * events in *conn_arg_p; non-zero to refuse it: the transport then frees conn.
+	 */
+	int (*accept)(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p);
+	/* connect() got through. */
+	void (*connected)(void *arg, void *conn, const struct gantry_peer *peer);
+	/* A control message; valid during the call. */
+	void (*message)(void *arg, void *conn, const void *msg, size_t len);
+	/* A consumer of the peer appeared (up != 0) or went away. */
+	void (*consumer)(void *arg, void *conn, uint32_t id, int up);
+	/* The peer wants its region back: stop using it, then call release_region. */
+	void (*revoke)(void *arg, void *conn, uint32_t handle);
+	/* revoke_region() is done: no agent of the peer can touch the region any more. rc -ETIMEDOUT: not known. */
+	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
+	/*
+	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT, -EPROTO it broke
+	 * the protocol, -ECONNREFUSED nobody listens, -EACCES credentials, or `accept` refused. Nothing follows; the owner
+	 * destroys its queues and calls disconnect.
+	 */
+	void (*closed)(void *arg, void *conn, int reason);
+};
+
+struct gantry_queue_attr {
+	uint32_t depth;      /* consumer: receives that can be posted; producer: messages in flight; 1 .. max_depth */
+	uint32_t max_data;   /* bytes of data in one message; 0: immediate data only */
+};
+
+/* A posted receive: where the data of one message may be put. buf NULL: immediate data only. */
+struct gantry_recv {
+	void *buf;
+	uint32_t length; /* bytes */
+	uint32_t reserved;
+	uint64_t cookie;
+};
+
+struct gantry_send {
+	const void *imm; /* up to GANTRY_IMM_MAX bytes, copied before send returns */
+	uint32_t imm_len;
+	uint32_t length;                    /* bytes of data */
+	const void *data;                   /* up to max_inline bytes, copied before send returns; or */
+	const struct gantry_region *region; /* an exported region that holds them at region_offset: not to be changed */
+	uint64_t region_offset;             /*   until the completion of this send has been polled */
+	uint64_t cookie;                    /* of that completion */
+};
+
+#define GANTRY_SEND_MORE 0x1u /* more follows at once: the doorbell may wait for the last */
+
+/* A message that arrived: a private copy. */
+struct gantry_msg {
+	uint8_t imm[GANTRY_IMM_MAX];
+	uint32_t imm_len;
+	int32_t status;    /* 0; -EMSGSIZE: the posted buffer was too small; -EFAULT: the region was not readable */
+	uint32_t length;   /* bytes put into the posted buffer */
+	uint32_t producer; /* number of the sender among the producers of this consumer */
+	uint64_t cookie;   /* of the receive that it used */
+};
+
+enum gantry_rma_op { GANTRY_RMA_READ, GANTRY_RMA_WRITE };
+
+struct gantry_rma {
+	uint32_t op;                        /* enum gantry_rma_op */
+	uint32_t length;                    /* bytes */
+	void *local;                        /* address; in local_region where the transport needs registered memory */
+	const struct gantry_region *local_region;
+	const struct gantry_region *remote; /* imported on the same connection */
+	uint64_t remote_offset;             /* bytes in it */
+	uint64_t cookie;
+};
+
+struct gantry_rma_done {
+	uint64_t cookie;
+	int32_t status; /* 0, -EACCES, -ERANGE, -ENOTCONN */
+	uint32_t reserved;
+};
+
+struct gantry_transport_ops {
+	/* -- device -- */
+	/* Make the device `host->name` from its options. Logs why it failed. */
+	int (*open)(const struct gantry_host *host, const void *conf, void **device_p);
+	void (*close)(void *device); /* after all its connections and listeners */
+	void (*info)(void *device, struct gantry_device_info *info);
+	int (*fd)(void *device); /* readable when progress has work */
+	/* Deliver events. Returns how many. Also to be called when wake_ns has come. */
+	int (*progress)(void *device);
+	uint64_t (*wake_ns)(void *device);
+
+	/* -- connection -- */
+	/* service: a name or an address, 1 .. 63 bytes. -EADDRINUSE: somebody serves it. */
+	int (*listen)(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
+		      void **listener_p);
+	void (*unlisten)(void *listener); /* its connections live on */
+	/* Starts connecting; ends with `connected` or `closed`. -errno only when it could not even start. */
+	int (*connect)(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
+		       void **conn_p);
+	/* 1 .. GANTRY_CTRL_MAX bytes, in order. -EAGAIN: the peer does not read; -ENOTCONN. */
+	int (*send_ctrl)(void *conn, const void *msg, size_t len);
+	/* End it (no event follows) and free it; the queues must be destroyed before. */
+	void (*disconnect)(void *conn);
+
+	/* -- memory -- */
+	/*
+	 * Let the peer of conn use a region (made by the host or imported from any connection: re-export). `handle` is
+	 * the caller's choice, unique on the connection. The token is for the peer; send it in a control message.
+	 */
+	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+			     struct gantry_token *token_p);
+	/*
+	 * Take the export that the peer named. map != 0: addr is wanted (only with GANTRY_CAP_MAPPED). The region
+	 * belongs to the transport until release_region. -ENOENT unknown token, -EPERM bad seals, -ERANGE, -ENOMEM.
+	 */
+	int (*import_region)(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+	void (*release_region)(void *conn, struct gantry_region *region); /* signs off: no use of it after this */
+	/* Ask for an exported region back; ends with the event `revoked`. */
+	int (*revoke_region)(void *conn, uint32_t handle);
+
+	/* -- queues -- */
+	int (*consumer_create)(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
+	void (*consumer_destroy)(void *consumer);
+	int (*producer_create)(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr,
+			       void **producer_p);
+	void (*producer_destroy)(void *producer);
+	int (*rma_create)(void *conn, uint32_t depth, void **rma_p);
+	void (*rma_destroy)(void *rma);
+
+	/* -- data path: the lane's thread; no allocation, no system call while the other side is awake -- */
+	/* Post n receives; recvs NULL: n without buffer and cookie. -ENOSPC: more than depth. */
+	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+	/* Take up to max messages that arrived. Returns how many; -EPROTO: the peer broke the queue, nothing more comes. */
+	int (*poll_recv)(void *consumer, struct gantry_msg *msgs, uint32_t max);
+	int (*consumer_arm)(void *consumer);     /* as struct gantry_poller */
+	void (*consumer_disarm)(void *consumer);
+	int (*consumer_fd)(void *consumer);
+	/* Send one message. 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EINVAL. */
+	int (*send)(void *producer, const struct gantry_send *send, uint32_t flags);
+	/* Ring the doorbell for what was sent with GANTRY_SEND_MORE. */
+	void (*flush)(void *producer);
+	/* Cookies of sends with a region whose data has been copied; returns how many. */
+	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
+	int (*rma_submit)(void *rma, const struct gantry_rma *op); /* 0, -EAGAIN, -ERANGE, -EACCES, -ENOTCONN */
+	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

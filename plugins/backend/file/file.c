@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file - a backend on a regular file or a block device.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+
+static const char *const engines[] = {"auto", "uring", "sync", NULL};
+
+static const struct gantry_option options[] = {
+	{"path", GANTRY_OPT_STRING, offsetof(struct file_conf, path), NULL, 0, 0, NULL, NULL,
+	 "Regular file or block device that holds the volume. It is locked (flock) as long as it is served."},
+	{"size", GANTRY_OPT_SIZE, offsetof(struct file_conf, size), "0", 0, INT64_MAX, NULL, NULL,
+	 "Size of the volume; 0: all of the file or device."},
+	{"create", GANTRY_OPT_BOOL, offsetof(struct file_conf, create), "false", 0, 0, NULL, NULL,
+	 "Make the file when it is missing, and extend it when it is smaller than size."},
+	{"direct", GANTRY_OPT_BOOL, offsetof(struct file_conf, direct), "true", 0, 0, NULL, NULL,
+	 "Go around the page cache (O_DIRECT) where the file system can."},
+	{"read_only", GANTRY_OPT_BOOL, offsetof(struct file_conf, read_only), "false", 0, 0, NULL, NULL,
+	 "Refuse writes. Several processes may serve one file that they only read."},
+	{"block", GANTRY_OPT_SIZE, offsetof(struct file_conf, block), "4KiB", 512, 65536, NULL, NULL,
+	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
+	{"engine", GANTRY_OPT_CHOICE, offsetof(struct file_conf, engine), "auto", 0, 0, engines, NULL,
+	 "How IO is done: uring: asynchronously, by io_uring; sync: by system calls that wait; auto: uring where it is "
+	 "allowed, else sync."},
+	{"fsync", GANTRY_OPT_BOOL, offsetof(struct file_conf, fsync), "true", 0, 0, NULL, NULL,
+	 "Do what flush and FUA ask for. False is for scratch data: a power cut may lose what was acknowledged as stable."},
+	{"lock_wait", GANTRY_OPT_TIME, offsetof(struct file_conf, lock_wait_ns), "0s", 0, INT64_MAX, NULL, NULL,
+	 "How long to wait at start for another process that still has the file."},
+	GANTRY_OPTION_END,
+};
+
+static const struct file_engine *first_choice(const struct file_store *store)
+{
+#ifdef HAVE_LIBURING
+	if (store->conf->engine != FILE_SYNC)
+		return &file_engine_uring;
+#else
+	if (store->conf->engine == FILE_URING)
+		gantry_log_warn(store->host, "built without io_uring, using the sync engine");
+#endif
+	return &file_engine_sync;
+}
+
+static int file_open(const struct gantry_host *host, const void *conf, void **backend_p)
+{
+	struct file_store *store = calloc(1, sizeof *store);
+	int rc;
+
+	if (!store)
+		return -ENOMEM;
+	store->host = host;
+	store->conf = conf;
+	store->calls = &file_calls;
+	store->engine = first_choice(store);
+	rc = file_store_open(store);
+	if (rc) {
+		free(store);
+		return rc;
+	}
+	*backend_p = store;
+	return 0;
+}
+
+static void file_volume(void *backend, struct gantry_volume *volume)
+{
+	const struct file_store *store = backend;
+	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
+
+	if (!store->conf->read_only)
+		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES;
+	if (store->can_discard)
+		ops |= 1u << GANTRY_OP_DISCARD;
+	*volume = (struct gantry_volume){
+		.size = store->size,
+		.block_size = (uint32_t)store->conf->block,
+		.ops = ops,
+		.flags = store->conf->read_only ? GANTRY_VOLUME_READ_ONLY : 0,
+		.max_io = FILE_MAX_IO,
+	};
+}
+
+static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
+{
+	struct file_store *store = backend;
+	struct file_lane *self = calloc(1, sizeof *self);
+	int rc;
+
+	(void)lane;
+	if (!self)
+		return -ENOMEM;
+	self->store = store;
+	rc = file_requests_create(self, depth);
+	if (rc)
+		goto out_undo_alloc;
+	rc = store->engine->start(self);
+	if (rc && store->engine != &file_engine_sync) {
+		gantry_log_warn(store->host, "cannot use io_uring here (%s), using the sync engine",
+				strerror(-rc));
+		store->engine = &file_engine_sync;
+		rc = store->engine->start(self);
+	}
+	if (rc)
+		goto out_undo_requests;
+	self->engine_ops = store->engine;
+	*self_p = self;
+	return 0;
+
+out_undo_requests:
+	file_requests_destroy(self);
+out_undo_alloc:
+	free(self);
+	return rc;
+}
+
+static int file_submit(void *self, struct gantry_io *io)
+{
+	struct file_lane *lane = self;
+	struct file_request *request;
+	int rc = file_request_begin(lane, io, &request);
+
+	if (rc < 0)
+		return rc;
+	if (rc)
+		lane->engine_ops->issue(lane, request);
+	return 0;
+}
+
+static int file_poll(void *self)
+{
+	struct file_lane *lane = self;
+
+	return lane->engine_ops->poll(lane);
+}
+
+static int file_arm(void *self)
+{
+	struct file_lane *lane = self;
+
+	return lane->engine_ops->arm(lane);
+}
+
+static void file_disarm(void *self)
+{
+	struct file_lane *lane = self;
+
+	lane->engine_ops->disarm(lane);
+}
+
+static int file_fd(void *self)
+{
+	struct file_lane *lane = self;
+
+	return lane->engine_ops->fd(lane);
+}
+
+static void file_stop(void *self)
+{
+	struct file_lane *lane = self;
+
+	lane->engine_ops->stop(lane);
+	file_requests_destroy(lane);
+	free(lane);
+}
+
+static void file_report(void *backend, struct gantry_writer *w)
+{
+	struct file_store *store = backend;
+
+	w->string(w, "path", store->conf->path);
+	w->string(w, "engine", store->engine->name);
+	w->boolean(w, "direct", store->direct);
+	w->boolean(w, "failed", __atomic_load_n(&store->failed, __ATOMIC_RELAXED));
+	w->u64(w, "size_bytes", store->size);
+	w->u64(w, "error_ops", __atomic_load_n(&store->n_errors, __ATOMIC_RELAXED));
+	w->u64(w, "short_ops", __atomic_load_n(&store->n_short, __ATOMIC_RELAXED));
+	w->u64(w, "retried_ops", __atomic_load_n(&store->n_retries, __ATOMIC_RELAXED));
+	w->u64(w, "bounced_ops", __atomic_load_n(&store->n_bounced, __ATOMIC_RELAXED));
+}
+
+static void file_close(void *backend)
+{
+	struct file_store *store = backend;
+
+	file_store_close(store);
+	free(store);
+}
+
+static const struct gantry_backend_ops ops = {
+	.open = file_open,
+	.volume = file_volume,
+	.start = file_start,
+	.submit = file_submit,
+	.poll = file_poll,
+	.arm = file_arm,
+	.disarm = file_disarm,
+	.fd = file_fd,
+	.stop = file_stop,
+	.report = file_report,
+	.close = file_close,
+};
+
+GANTRY_PLUGIN(file) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_BACKEND,
+	.name = "file",
+	.version = "1",
+	.summary = "keeps the volume in a regular file or a block device",
+	.options = options,
+	.conf_size = sizeof(struct file_conf),
+	.ops_size = sizeof ops,
+	.ops = &ops,
+};

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * open.c - from a path to a store that is ours alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "file.h"
+
+#define LOCK_RETRY_NS 10000000
+
+#define refuse(store, ...) gantry_log_error((store)->host, __VA_ARGS__)
+
+/* What the path is, before an open that might block on it or disturb it. */
+static int look(struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	struct stat st;
+	int err;
+
+	if (stat(conf->path, &st)) {
+		err = errno;
+		if (err == ENOENT && conf->create && !conf->read_only)
+			return 0;
+		refuse(store, "%s: %s%s", conf->path, strerror(err),
+		       err == ENOENT ? "; make the file, or set create = true and a size" : "");
+		return -err;
+	}
+	store->is_device = S_ISBLK(st.st_mode);
+	if (!store->is_device && !S_ISREG(st.st_mode)) {
+		refuse(store, "%s: %s; it must be a regular file or a block device", conf->path,
+		       S_ISDIR(st.st_mode) ? "is a directory" : "is a special file");
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	}
+	return 0;
+}
+
+/* An open and a lock in one go; -EBUSY: somebody else has it. */
+static int take(struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	int flags = O_CLOEXEC | (conf->read_only ? O_RDONLY : O_RDWR);
+	int fd, err;
+
+	if (store->is_device && !conf->read_only)
+		flags |= O_EXCL; /* keeps mounts away too */
+	if (!store->is_device && conf->create && !conf->read_only)
+		flags |= O_CREAT;
+	fd = open(conf->path, flags | (store->direct ? O_DIRECT : 0), 0600);
+	if (fd < 0 && errno == EINVAL && store->direct) {
+		gantry_log_info(store->host, "%s: no direct IO here, using the page cache",
+				conf->path);
+		store->direct = 0;
+		fd = open(conf->path, flags, 0600);
+	}
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, (conf->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB)) {
+		err = errno == EWOULDBLOCK ? EBUSY : errno;
+		close(fd);
+		return -err;
+	}
+	store->fd = fd;
+	return 0;
+}
+
+static int take_in_time(struct file_store *store)
+{
+	const struct gantry_host *host = store->host;
+	const struct file_conf *conf = store->conf;
+	const struct timespec pause = {0, LOCK_RETRY_NS};
+	uint64_t limit = host->now_ns(host) + conf->lock_wait_ns;
+	int rc;
+
+	while ((rc = take(store)) == -EBUSY && host->now_ns(host) < limit)
+		nanosleep(&pause, NULL);
+	if (rc == -EBUSY)
+		refuse(store, "%s: in use by another process; stop it, or set lock_wait to wait for its end",
+		       conf->path);
+	else if (rc)
+		refuse(store, "%s: %s", conf->path, strerror(-rc));
+	return rc;
+}
+
+static int find_size(struct file_store *store, uint64_t *size_p)
+{
+	struct stat st;
+
+	if (fstat(store->fd, &st))
+		return -errno;
+	if (S_ISBLK(st.st_mode) != store->is_device || (!store->is_device && !S_ISREG(st.st_mode)))
+		return -EINVAL; /* became something else meanwhile */
+	if (!store->is_device)
+		*size_p = (uint64_t)st.st_size;
+	else if (ioctl(store->fd, BLKGETSIZE64, size_p))
+		return -errno;
+	return 0;
+}
+
+static int fit_size(struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	uint64_t have;
+	int rc = find_size(store, &have);
+
+	if (!rc && conf->create && !conf->read_only && !store->is_device && have < conf->size) {
+		rc = ftruncate(store->fd, (off_t)conf->size) ? -errno : 0;
+		have = conf->size;
+	}
+	if (rc) {
+		refuse(store, "%s: cannot find or set its size: %s", conf->path, strerror(-rc));
+		return rc;
+	}
+	store->size = conf->size ? conf->size : have;
+	if (store->size == 0) {
+		refuse(store, "%s: is empty; set create = true and a size", conf->path);
+		return -EINVAL;
+	}
+	if (store->size > have) {
+		refuse(store, "%s: has %llu bytes, size asks for %llu; set create = true to extend a file",
+		       conf->path, (unsigned long long)have, (unsigned long long)store->size);
+		return -EINVAL;
+	}
+	if (store->size % conf->block) {
+		refuse(store, "%s: %llu bytes are not a multiple of the block size %llu; set size or block",
+		       conf->path, (unsigned long long)store->size, (unsigned long long)conf->block);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Read one block, at an address that is no better aligned than an IO's may be. 0 or -errno. */
+static int try_direct(struct file_store *store, uint64_t block)
+{
+	uint8_t *memory = aligned_alloc(4096, 3 * 4096);
+	int rc = 0;
+
+	if (!memory)
+		return -ENOMEM;
+	if (pread(store->fd, memory + block % 4096, block, 0) < 0)
+		rc = -errno;
+	free(memory);
+	return rc;
+}
+
+static int check_direct(struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	int rc;
+
+	if (!store->direct)
+		return 0;
+	rc = try_direct(store, store->alignment);
+	if (rc == -EINVAL && conf->block < 4096 && try_direct(store, 4096) == 0) {
+		refuse(store, "%s: direct IO needs blocks of 4 KiB here; set block = \"4KiB\" or direct = false", conf->path);
+		return rc;
+	}
+	if (rc == -EINVAL) {
+		gantry_log_info(store->host, "%s: no direct IO here, using the page cache",
+				conf->path);
+		store->direct = 0;
+		if (fcntl(store->fd, F_SETFL, fcntl(store->fd, F_GETFL) & ~O_DIRECT) == 0)
+			rc = 0;
+	}
+	if (rc)
+		refuse(store, "%s: cannot read: %s", conf->path, strerror(-rc));
+	return rc;
+}
+
+/* A hole behind the end changes nothing, and tells whether holes can be made. */
+static void check_discard(struct file_store *store)
+{
+	store->can_discard = !store->conf->read_only;
+	if (store->can_discard && !store->is_device)
+		store->can_discard = fallocate(store->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					       (off_t)(store->size + (1u << 20)), 4096) == 0;
+}
+
+int file_store_open(struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	int rc;
+
+	if (conf->block & (conf->block - 1)) {
+		refuse(store, "block must be a power of two");
+		return -EINVAL;
+	}
+	store->direct = conf->direct;
+	store->alignment = conf->block < 4096 ? conf->block : 4096;
+	rc = look(store);
+	if (!rc)
+		rc = take_in_time(store);
+	if (rc)
+		return rc;
+	rc = fit_size(store);
+	if (!rc)
+		rc = check_direct(store);
+	if (rc)
+		goto out_undo_take;
+	check_discard(store);
+	store->zeroes = mmap(NULL, FILE_ZERO_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (store->zeroes == MAP_FAILED) {
+		rc = -ENOMEM;
+		goto out_undo_take;
+	}
+	return 0;
+
+out_undo_take:
+	close(store->fd);
+	return rc;
+}
+
+void file_store_close(struct file_store *store)
+{
+	munmap(store->zeroes, FILE_ZERO_BYTES);
+	/* the kernel may still hold a reference for a while: a ring is taken down in the background */
+	flock(store->fd, LOCK_UN);
+	close(store->fd);
+}

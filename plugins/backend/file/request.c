@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.c - one IO as a row of steps, for any engine.
+ *
+ *	read, write     data steps until all bytes are done; [sync] when it must be stable and the write was not
+ *	flush           sync
+ *	write_zeroes    allocate; where the file system cannot: data steps from a page of zeroes; [sync]
+ *	discard         allocate; where it cannot: nothing, for a discard is a hint
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "file.h"
+
+static int get(const int *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+static void count(uint64_t *cell)
+{
+	__atomic_fetch_add(cell, 1, __ATOMIC_RELAXED);
+}
+
+int file_requests_create(struct file_lane *lane, uint32_t n)
+{
+	lane->n_requests = n < 1 ? 1 : n < FILE_MAX_REQUESTS ? n : FILE_MAX_REQUESTS;
+	lane->requests = calloc(lane->n_requests, sizeof *lane->requests);
+	if (!lane->requests)
+		return -ENOMEM;
+	if (lane->store->direct) {
+		/* costs address space until the first unaligned IO */
+		lane->bounce_bytes = (size_t)lane->n_requests * FILE_BOUNCE_BYTES;
+		lane->bounce = mmap(NULL, lane->bounce_bytes, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (lane->bounce == MAP_FAILED) {
+			lane->bounce = NULL;
+			free(lane->requests);
+			lane->requests = NULL;
+			return -ENOMEM;
+		}
+	}
+	lane->free = NULL;
+	for (uint32_t i = lane->n_requests; i-- > 0;) {
+		if (lane->bounce)
+			lane->requests[i].bounce = (uint8_t *)lane->bounce + (size_t)i * FILE_BOUNCE_BYTES;
+		lane->requests[i].next = lane->free;
+		lane->free = &lane->requests[i];
+	}
+	return 0;
+}
+
+void file_requests_destroy(struct file_lane *lane)
+{
+	if (lane->bounce)
+		munmap(lane->bounce, lane->bounce_bytes);
+	free(lane->requests);
+	lane->requests = NULL;
+	lane->bounce = NULL;
+}
+
+enum gantry_status file_status(int err)
+{
+	switch (err) {
+	case EDQUOT:
+	case EFBIG:
+		return GANTRY_S_NOSPC;
+#define ROW(num, name, errno_, text)                                                                                    \
+	case errno_:                                                                                                    \
+		return gantry_status_is_quiet(num) ? GANTRY_S_##name : GANTRY_S_IO;
+	GANTRY_STATUS_LIST(ROW)
+#undef ROW
+	default:
+		return GANTRY_S_IO;
+	}
+}
+
+static int finish(struct file_lane *lane, struct file_request *r, enum gantry_status status)
+{
+	const struct gantry_host *host = lane->store->host;
+	struct gantry_io *io = r->io;
+	uint64_t ns = host->now_ns(host) - r->start_ns;
+
+	if (status != GANTRY_S_OK)
+		count(&lane->store->n_errors);
+	io->hop_ns[GANTRY_HOP_BACKEND] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+	io->status = (uint16_t)status;
+	r->io = NULL;
+	r->next = lane->free;
+	lane->free = r;
+	gantry_complete(io);
+	return 0;
+}
+
+/* Memory and length of the next data step. */
+static void plan_data(struct file_lane *lane, struct file_request *r)
+{
+	const struct gantry_io *io = r->io;
+	uint32_t left = io->length - r->done;
+
+	r->offset = io->offset + r->done;
+	r->length = left;
+	if (io->opcode == GANTRY_OP_WRITE_ZEROES) {
+		r->data = lane->store->zeroes;
+		if (r->length > FILE_ZERO_BYTES)
+			r->length = FILE_ZERO_BYTES;
+		return;
+	}
+	r->data = (uint8_t *)io->data + r->done;
+	if (!lane->store->direct || (uintptr_t)io->data % lane->store->alignment == 0)
+		return;
+	if (r->length > FILE_BOUNCE_BYTES)
+		r->length = FILE_BOUNCE_BYTES;
+	if (r->step == FILE_STEP_WRITE)
+		memcpy(r->bounce, r->data, r->length);
+	r->data = r->bounce;
+	count(&lane->store->n_bounced);
+}
+
+static int plan_zero_data(struct file_lane *lane, struct file_request *r)
+{
+	r->step = FILE_STEP_WRITE;
+	plan_data(lane, r);
+	return 1;
+}
+
+static void plan_allocate(struct file_request *r, int mode)
+{
+	r->step = FILE_STEP_ALLOCATE;
+	r->mode = mode | FALLOC_FL_KEEP_SIZE;
+	r->offset = r->io->offset;
+	r->length = r->io->length;
+}
+
+/* The first step. */
+static int plan(struct file_lane *lane, struct file_request *r)
+{
+	struct file_store *store = lane->store;
+	struct gantry_io *io = r->io;
+
+	if (gantry_op_writes(io->opcode) && get(&store->failed))
+		return finish(lane, r, GANTRY_S_READ_ONLY);
+	if (gantry_op_writes(io->opcode) && store->conf->read_only)
+		return finish(lane, r, GANTRY_S_READ_ONLY);
+	r->stable = (io->flags & GANTRY_IO_FUA) && store->conf->fsync && !get(&store->no_stable);
+	switch (io->opcode) {
+	case GANTRY_OP_READ:
+		r->step = FILE_STEP_READ;
+		r->stable = 0;
+		plan_data(lane, r);
+		return 1;
+	case GANTRY_OP_WRITE:
+		r->step = FILE_STEP_WRITE;
+		plan_data(lane, r);
+		return 1;
+	case GANTRY_OP_WRITE_ZEROES:
+		if (get(&store->no_zero_range))
+			return plan_zero_data(lane, r);
+		plan_allocate(r, FALLOC_FL_ZERO_RANGE);
+		return 1;
+	case GANTRY_OP_DISCARD:
+		plan_allocate(r, FALLOC_FL_PUNCH_HOLE);
+		return 1;
+	case GANTRY_OP_FLUSH:
+		if (get(&store->failed))
+			return finish(lane, r, GANTRY_S_IO);
+		if (!store->conf->fsync || store->conf->read_only)
+			return finish(lane, r, GANTRY_S_OK);
+		r->step = FILE_STEP_SYNC;
+		return 1;
+	case GANTRY_OP_NOP:
+		return finish(lane, r, GANTRY_S_OK);
+	default:
+		return finish(lane, r, GANTRY_S_UNSUPPORTED);
+	}
+}
+
+int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file_request **request_p)
+{
+	const struct gantry_host *host = lane->store->host;
+	struct file_request *r = lane->free;
+
+	if (!r)
+		return -EAGAIN;
+	lane->free = r->next;
+	r->io = io;
+	r->start_ns = host->now_ns(host);
+	r->done = 0;
+	r->retries = 0;
+	r->stalls = 0;
+	*request_p = r;
+	return plan(lane, r);
+}
+
+/* After a failed sync the kernel may have dropped what it could not write: only a restart can tell what is there. */
+static void fail_store(struct file_store *store, int err)
+{
+	if (__atomic_exchange_n(&store->failed, 1, __ATOMIC_RELAXED))
+		return;
+	gantry_log_error(store->host, "%s: sync failed: %s; read-only until restart",
+			 store->conf->path, strerror(err));
+}
+
+/* All bytes are there; what is left is to make them stable. */
+static int data_done(struct file_lane *lane, struct file_request *r)
+{
+	int want = (r->io->flags & GANTRY_IO_FUA) && gantry_op_writes(r->io->opcode) && lane->store->conf->fsync;
+
+	if (!want || (r->stable && r->step == FILE_STEP_WRITE))
+		return finish(lane, r, GANTRY_S_OK);
+	r->step = FILE_STEP_SYNC;
+	return 1;
+}
+
+static int step_failed(struct file_lane *lane, struct file_request *r, int err)
+{
+	struct file_store *store = lane->store;
+
+	if ((err == EAGAIN || err == EINTR) && r->retries < FILE_RETRIES) {
+		r->retries++;
+		count(&store->n_retries);
+		return 1;
+	}
+	if (r->step == FILE_STEP_ALLOCATE && (err == EOPNOTSUPP || err == ENOSYS)) {
+		if (r->io->opcode == GANTRY_OP_DISCARD)
+			return finish(lane, r, GANTRY_S_OK);
+		__atomic_store_n(&store->no_zero_range, 1, __ATOMIC_RELAXED);
+		return plan_zero_data(lane, r);
+	}
+	if (r->step == FILE_STEP_WRITE && r->stable && err == EOPNOTSUPP) {
+		__atomic_store_n(&store->no_stable, 1, __ATOMIC_RELAXED);
+		r->stable = 0;
+		return 1;
+	}
+	if (r->step == FILE_STEP_SYNC || (r->step == FILE_STEP_WRITE && r->stable && err == EIO))
+		fail_store(store, err);
+	return finish(lane, r, file_status(err));
+}
+
+static int data_step_done(struct file_lane *lane, struct file_request *r, uint32_t bytes)
+{
+	struct file_store *store = lane->store;
+
+	if (bytes > r->length)
+		return finish(lane, r, GANTRY_S_IO);
+	if (bytes < r->length) {
+		count(&store->n_short);
+		if (store->direct)
+			bytes -= bytes % (uint32_t)store->conf->block;
+		if (bytes == 0 && ++r->stalls == 2)
+			return finish(lane, r, GANTRY_S_IO);
+	}
+	if (bytes)
+		r->stalls = 0;
+	if (r->step == FILE_STEP_READ && r->data == r->bounce)
+		memcpy((uint8_t *)r->io->data + r->done, r->bounce, bytes);
+	r->done += bytes;
+	if (r->done == r->io->length)
+		return data_done(lane, r);
+	plan_data(lane, r);
+	return 1;
+}
+
+int file_step_done(struct file_lane *lane, struct file_request *r, ssize_t result)
+{
+	if (result < 0)
+		return step_failed(lane, r, (int)-result);
+	switch (r->step) {
+	case FILE_STEP_READ:
+	case FILE_STEP_WRITE:
+		return data_step_done(lane, r, result > UINT32_MAX ? UINT32_MAX : (uint32_t)result);
+	case FILE_STEP_ALLOCATE:
+		return data_done(lane, r);
+	default:
+		/* another lane may have been told of the failure that this sync did not see */
+		return finish(lane, r, get(&lane->store->failed) ? GANTRY_S_IO : GANTRY_S_OK);
+	}
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uring.c - the engine on io_uring: one ring for each lane.
+ *
+ * Entries are collected at submit and handed to the kernel at the next poll, all with one system call. The eventfd of the
+ * ring speaks only between arm and disarm; a lane that polls pays nothing for it.
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "file.h"
+
+#define BATCH 32u
+
+struct ring {
+	struct io_uring uring;
+	int event_fd;
+	uint32_t n_pending; /* entries that the kernel has not seen */
+};
+
+static int has_operations(struct io_uring *uring)
+{
+	static const int needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC, IORING_OP_FALLOCATE};
+	struct io_uring_probe *probe = io_uring_get_probe_ring(uring);
+	int all = probe != NULL;
+
+	for (unsigned i = 0; all && i < sizeof needed / sizeof *needed; i++)
+		all = io_uring_opcode_supported(probe, needed[i]);
+	io_uring_free_probe(probe);
+	return all;
+}
+
+static int uring_start(struct file_lane *lane)
+{
+	struct ring *ring = calloc(1, sizeof *ring);
+	int rc;
+
+	if (!ring)
+		return -ENOMEM;
+	rc = io_uring_queue_init(lane->n_requests, &ring->uring, 0);
+	if (rc)
+		goto out_undo_alloc;
+	rc = -ENOSYS;
+	if (!has_operations(&ring->uring))
+		goto out_undo_ring;
+	ring->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ring->event_fd < 0) {
+		rc = -errno;
+		goto out_undo_ring;
+	}
+	rc = io_uring_register_eventfd(&ring->uring, ring->event_fd);
+	if (rc)
+		goto out_undo_eventfd;
+	rc = io_uring_cq_eventfd_toggle(&ring->uring, false);
+	if (rc)
+		goto out_undo_eventfd;
+	lane->engine = ring;
+	return 0;
+
+out_undo_eventfd:
+	close(ring->event_fd);
+out_undo_ring:
+	io_uring_queue_exit(&ring->uring);
+out_undo_alloc:
+	free(ring);
+	return rc;
+}
+
+static void uring_stop(struct file_lane *lane)
+{
+	struct ring *ring = lane->engine;
+
+	io_uring_queue_exit(&ring->uring);
+	close(ring->event_fd);
+	free(ring);
+	lane->engine = NULL;
+}
+
+/* What the kernel does not take now (-EAGAIN, -EBUSY, -EINTR) stays in the ring for the next poll. */
+static void flush_pending(struct ring *ring)
+{
+	int rc = io_uring_submit(&ring->uring);
+
+	if (rc > 0)
+		ring->n_pending -= (uint32_t)rc < ring->n_pending ? (uint32_t)rc : ring->n_pending;
+}
+
+static void fill(struct io_uring_sqe *sqe, int fd, const struct file_request *r)
+{
+	switch (r->step) {
+	case FILE_STEP_READ:
+		io_uring_prep_read(sqe, fd, r->data, r->length, r->offset);
+		break;
+	case FILE_STEP_WRITE:
+		io_uring_prep_write(sqe, fd, r->data, r->length, r->offset);
+		if (r->stable)
+			sqe->rw_flags = RWF_DSYNC;
+		break;
+	case FILE_STEP_ALLOCATE:
+		io_uring_prep_fallocate(sqe, fd, r->mode, (off_t)r->offset, (off_t)r->length);
+		break;
+	default:
+		io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);
+		break;
+	}
+	io_uring_sqe_set_data(sqe, (void *)r);
+}
+
+static void uring_issue(struct file_lane *lane, struct file_request *request)
+{
+	struct ring *ring = lane->engine;
+	struct io_uring_sqe *sqe;
+
+	sqe = io_uring_get_sqe(&ring->uring);
+	if (!sqe) { /* cannot be: there are as many entries as requests */
+		file_step_done(lane, request, -ENOMEM);
+		return;
+	}
+	fill(sqe, lane->store->fd, request);
+	if (++ring->n_pending >= BATCH)
+		flush_pending(ring);
+}
+
+static int uring_poll(struct file_lane *lane)
+{
+	struct ring *ring = lane->engine;
+	struct io_uring_cqe *cqes[BATCH];
+	unsigned n;
+
+	if (ring->n_pending)
+		flush_pending(ring);
+	n = io_uring_peek_batch_cqe(&ring->uring, cqes, BATCH);
+	for (unsigned i = 0; i < n; i++) {
+		struct file_request *request = io_uring_cqe_get_data(cqes[i]);
+		int result = cqes[i]->res;
+
+		io_uring_cqe_seen(&ring->uring, cqes[i]);
+		if (file_step_done(lane, request, result))
+			uring_issue(lane, request);
+	}
+	return (int)n;
+}
+
+static void uring_disarm(struct file_lane *lane)
+{
+	struct ring *ring = lane->engine;
+	eventfd_t ignored;
+
+	io_uring_cq_eventfd_toggle(&ring->uring, false);
+	eventfd_read(ring->event_fd, &ignored);
+}
+
+static int uring_arm(struct file_lane *lane)
+{
+	struct ring *ring = lane->engine;
+
+	io_uring_cq_eventfd_toggle(&ring->uring, true);
+	/* the kernel adds an entry and then looks at the flag; we do it the other way round */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ring->n_pending || io_uring_cq_ready(&ring->uring);
+}
+
+static int uring_fd(struct file_lane *lane)
+{
+	struct ring *ring = lane->engine;
+
+	return ring->event_fd;
+}
+
+const struct file_engine file_engine_uring = {
+	.name = "uring",
+	.start = uring_start,
+	.issue = uring_issue,
+	.poll = uring_poll,
+	.arm = uring_arm,
+	.disarm = uring_disarm,
+	.fd = uring_fd,
+	.stop = uring_stop,
+};

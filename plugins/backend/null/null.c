@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * null - a backend without a store: writes are dropped, reads leave the memory as it is. What the path to it costs.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <gantry/backend.h>
+
+struct null_conf {
+	uint64_t size;
+	uint64_t block;
+	uint8_t zero_reads;
+};
+
+#define MAX_IO (64u << 20)
+
+static const struct gantry_option options[] = {
+	{"size", GANTRY_OPT_SIZE, offsetof(struct null_conf, size), "1GiB", 512, INT64_MAX, NULL, NULL,
+	 "Size of the volume; a multiple of the block size."},
+	{"block", GANTRY_OPT_SIZE, offsetof(struct null_conf, block), "4KiB", 512, 65536, NULL, NULL,
+	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
+	{"zero_reads", GANTRY_OPT_BOOL, offsetof(struct null_conf, zero_reads), "false", 0, 0, NULL, NULL,
+	 "Fill what is read with zeroes, instead of leaving the memory of the reader untouched."},
+	GANTRY_OPTION_END,
+};
+
+static int null_open(const struct gantry_host *host, const void *arg, void **backend_p)
+{
+	const struct null_conf *conf = arg;
+
+	if ((conf->block & (conf->block - 1)) || conf->size % conf->block) {
+		gantry_log_error(host, "block must be a power of two and size a multiple of it");
+		return -EINVAL;
+	}
+	*backend_p = (void *)conf;
+	return 0;
+}
+
+static void null_volume(void *backend, struct gantry_volume *volume)
+{
+	const struct null_conf *conf = backend;
+
+	*volume = (struct gantry_volume){
+		.size = conf->size,
+		.block_size = (uint32_t)conf->block,
+		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_FLUSH |
+		       1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD,
+		.flags = GANTRY_VOLUME_VOLATILE,
+		.max_io = MAX_IO,
+	};
+}
+
+static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
+{
+	(void)lane;
+	(void)depth;
+	*self_p = backend;
+	return 0;
+}
+
+static int null_submit(void *self, struct gantry_io *io)
+{
+	const struct null_conf *conf = self;
+
+	if (conf->zero_reads && io->opcode == GANTRY_OP_READ)
+		memset(io->data, 0, io->length);
+	io->status = GANTRY_S_OK;
+	gantry_complete(io);
+	return 0;
+}
+
+static const struct gantry_backend_ops ops = {
+	.open = null_open,
+	.volume = null_volume,
+	.start = null_start,
+	.submit = null_submit,
+};
+
+GANTRY_PLUGIN(null) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_BACKEND,
+	.name = "null",
+	.version = "1",
+	.summary = "stores nothing: writes are dropped, reads give whatever is there",
+	.options = options,
+	.conf_size = sizeof(struct null_conf),
+	.ops_size = sizeof ops,
+	.ops = &ops,
+};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * relay.c - a session of an initiator, and the sessions that the gateway opens for it, one to each target.
+ *
+ *      initiator    hello    query   export            queues, start    stop             (lost)
+ *      targets      connect          re-export each    start each       close each       close each
+ *
+ * The regions are imported without being mapped and exported again as they are: no payload can pass through this
+ * process. A target that is lost ends the initiator's session; an initiator that is lost ends those to the targets.
+ */
+#include "gateway.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* One leg has done the step that is under way; when all have, the initiator is answered. */
+static void leg_done(struct leg *leg)
+{
+	struct relay *relay = leg->relay;
+
+	leg->done = 1;
+	for (uint32_t i = 0; i < relay->n_legs; i++)
+		if (!relay->legs[i].done)
+			return;
+	if (relay->session != NULL)
+		relay->gateway->rh->session_continue(relay->session, 0);
+}
+
+static void begin_step(struct relay *relay)
+{
+	for (uint32_t i = 0; i < relay->n_legs; i++)
+		relay->legs[i].done = 0;
+}
+
+static void on_ready(void *arg, struct gantry_client *client, const struct gantry_volume *volume)
+{
+	struct leg *leg = arg;
+
+	(void)client;
+	leg->volume = *volume;
+	leg_done(leg);
+}
+
+static void on_exported(void *arg, struct gantry_client *client, const struct gantry_region *region)
+{
+	(void)client;
+	(void)region;
+	leg_done(arg);
+}
+
+static void on_started(void *arg, struct gantry_client *client)
+{
+	(void)client;
+	leg_done(arg);
+}
+
+static void free_relay(struct relay *relay)
+{
+	const struct gantry_role_host *rh = relay->gateway->rh;
+
+	for (uint32_t i = 0; i < relay->n_legs; i++)
+		if (relay->legs[i].client != NULL)
+			rh->client_free(relay->legs[i].client);
+	free(relay->routes);
+	free(relay);
+}
+
+static int all_closed(const struct relay *relay)
+{
+	for (uint32_t i = 0; i < relay->n_legs; i++)
+		if (!relay->legs[i].closed)
+			return 0;
+	return 1;
+}
+
+static void on_closed(void *arg, struct gantry_client *client, int reason, const char *text)
+{
+	struct leg *leg = arg;
+	struct relay *relay = leg->relay;
+	const struct gantry_role_host *rh = relay->gateway->rh;
+
+	(void)client;
+	leg->closed = 1;
+	if (relay->session == NULL) {
+		if (all_closed(relay))
+			free_relay(relay);
+	} else if (reason != 0) {
+		rh->session_refuse(relay->session, "target: %s", text);
+		rh->session_continue(relay->session, reason);
+		rh->session_end(relay->session, reason);
+	} else {
+		leg_done(leg);
+	}
+}
+
+static const struct gantry_client_events leg_events = {
+	.ready = on_ready,
+	.exported = on_exported,
+	.started = on_started,
+	.closed = on_closed,
+};
+
+static int hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
+{
+	struct gateway *gateway = role;
+	const struct gantry_role_host *rh = gateway->rh;
+	struct relay *relay = calloc(1, sizeof(*relay) + rh->n_connects * sizeof(struct leg));
+
+	if (relay == NULL)
+		return -ENOMEM;
+	relay->routes = calloc(attr->lanes, sizeof(struct route *));
+	if (relay->routes == NULL) {
+		free(relay);
+		return -ENOMEM;
+	}
+	relay->gateway = gateway;
+	relay->session = session;
+	relay->depth = attr->depth;
+	relay->n_lanes = attr->lanes;
+	rh->session_set(session, relay);
+	for (uint32_t i = 0; i < rh->n_connects; i++) {
+		struct leg *leg = &relay->legs[i];
+		int rc = rh->client_open(rh, i, attr, &leg_events, leg, &leg->client);
+
+		if (rc != 0)
+			return rc;
+		leg->relay = relay;
+		relay->n_legs = i + 1;
+	}
+	return -EINPROGRESS;
+}
+
+static int query(void *role, struct gantry_session *session, struct gantry_volume *volume)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	*volume = relay->legs[0].volume;
+	for (uint32_t i = 1; i < relay->n_legs; i++) {
+		struct leg *leg = &relay->legs[i];
+
+		leg->base = volume->size;
+		if (__builtin_add_overflow(volume->size, leg->volume.size, &volume->size)) {
+			gateway->rh->session_refuse(session, "the targets together are larger than 2^64 bytes");
+			return -ERANGE;
+		}
+		if (leg->volume.block_size > volume->block_size)
+			volume->block_size = leg->volume.block_size;
+		if (leg->volume.max_io < volume->max_io)
+			volume->max_io = leg->volume.max_io;
+		volume->ops &= leg->volume.ops;
+		volume->flags |= leg->volume.flags;
+	}
+	relay->volume = *volume;
+	for (uint32_t i = 1; i < relay->n_legs; i++)
+		if (relay->legs[i].base % volume->block_size != 0) {
+			gateway->rh->session_refuse(session,
+				"target %u begins at byte %llu, not at a multiple of the block size %u",
+				i, (unsigned long long)relay->legs[i].base, volume->block_size);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int region(void *role, struct gantry_session *session, struct gantry_region *imported)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	begin_step(relay);
+	for (uint32_t i = 0; i < relay->n_legs; i++) {
+		int rc = gateway->rh->client_export(relay->legs[i].client, imported, imported->rights, imported->handle);
+
+		if (rc != 0)
+			return rc;
+	}
+	return -EINPROGRESS;
+}
+
+static int lane(void *role, struct gantry_session *session, struct gantry_lane *own, uint32_t index,
+		struct gantry_hop *terminal)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	if (relay->n_legs == 1)
+		return gateway->rh->client_hop(relay->legs[0].client, index, own, terminal);
+	return route_create(relay, own, index, &relay->routes[index], terminal);
+}
+
+static int start(void *role, struct gantry_session *session)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	begin_step(relay);
+	for (uint32_t i = 0; i < relay->n_legs; i++) {
+		int rc = gateway->rh->client_start(relay->legs[i].client);
+
+		if (rc != 0)
+			return rc;
+	}
+	return -EINPROGRESS;
+}
+
+static void close_legs(struct relay *relay)
+{
+	begin_step(relay);
+	for (uint32_t i = 0; i < relay->n_legs; i++)
+		if (!relay->legs[i].closed)
+			relay->gateway->rh->client_close(relay->legs[i].client);
+}
+
+static int stop(void *role, struct gantry_session *session)
+{
+	struct gateway *gateway = role;
+
+	close_legs(gateway->rh->session_user(session));
+	return -EINPROGRESS;
+}
+
+static void closed(void *role, struct gantry_session *session, int reason)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	(void)reason;
+	if (relay == NULL)
+		return;
+	relay->session = NULL;
+	for (uint32_t i = 0; i < relay->n_lanes; i++)
+		route_destroy(relay->routes[i], gateway->rh);
+	if (all_closed(relay))
+		free_relay(relay);
+	else
+		close_legs(relay);
+}
+
+/* The initiator is gone: nobody waits for what its targets still do. */
+static void lost(void *role, struct gantry_session *session)
+{
+	struct gateway *gateway = role;
+	struct relay *relay = gateway->rh->session_user(session);
+
+	for (uint32_t i = 0; relay != NULL && i < relay->n_legs; i++)
+		if (!relay->legs[i].closed)
+			gateway->rh->client_abort(relay->legs[i].client);
+}
+
+const struct gantry_server_ops relay_ops = {
+	.hello = hello,
+	.query = query,
+	.region = region,
+	.lane = lane,
+	.start = start,
+	.stop = stop,
+	.closed = closed,
+	.map_regions = 0,
+	.lost = lost,
+};

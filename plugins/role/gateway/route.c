@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * route.c - several targets shown as one volume, one after another. A descriptor goes to the target that has its
+ * range; one that crosses a border, and a flush, becomes one child for each target concerned.
+ */
+#include "gateway.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct route {
+	struct relay *relay;
+	struct gantry_fanout *fanout;
+	const struct gantry_role_host *rh;
+	struct gantry_piece *pieces; /* one for each leg */
+};
+
+static uint32_t split(struct route *route, const struct gantry_io *io)
+{
+	const struct relay *relay = route->relay;
+	uint64_t end = io->offset + io->length; /* in range: checked before */
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < relay->n_legs; i++) {
+		const struct leg *leg = &relay->legs[i];
+		uint64_t from = io->offset > leg->base ? io->offset : leg->base;
+		uint64_t to = leg->base + leg->volume.size;
+
+		if (to > end)
+			to = end;
+		if (from < to)
+			route->pieces[n++] = (struct gantry_piece){
+				.terminal = i,
+				.length = (uint32_t)(to - from),
+				.offset = from - leg->base,
+				.skip = from - io->offset,
+			};
+	}
+	return n;
+}
+
+static uint32_t all(struct route *route)
+{
+	for (uint32_t i = 0; i < route->relay->n_legs; i++)
+		route->pieces[i] = (struct gantry_piece){.terminal = i};
+	return route->relay->n_legs;
+}
+
+static int route_submit(void *self, struct gantry_io *io)
+{
+	struct route *route = self;
+	uint32_t n = gantry_op_has_range(io->opcode) ? split(route, io) : all(route);
+
+	return route->rh->fanout_submit(route->fanout, io, route->pieces, n);
+}
+
+int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index, struct route **route_p,
+		 struct gantry_hop *terminal)
+{
+	const struct gantry_role_host *rh = relay->gateway->rh;
+	struct gantry_hop *hops = calloc(relay->n_legs, sizeof(*hops));
+	struct route *route = calloc(1, sizeof(*route));
+	int rc = -ENOMEM;
+
+	if (hops == NULL || route == NULL)
+		goto out;
+	route->relay = relay;
+	route->rh = rh;
+	route->pieces = calloc(relay->n_legs, sizeof(*route->pieces));
+	if (route->pieces == NULL)
+		goto out;
+	rc = 0;
+	for (uint32_t i = 0; i < relay->n_legs && rc == 0; i++)
+		rc = rh->client_hop(relay->legs[i].client, index, lane, &hops[i]);
+	if (rc == 0)
+		rc = rh->fanout_create(lane, hops, relay->n_legs, relay->depth, relay->n_legs, &route->fanout);
+	if (rc == 0) {
+		*terminal = (struct gantry_hop){.submit = route_submit, .self = route};
+		*route_p = route;
+		route = NULL;
+	}
+out:
+	free(hops);
+	if (route != NULL)
+		route_destroy(route, rh);
+	return rc;
+}
+
+void route_destroy(struct route *route, const struct gantry_role_host *rh)
+{
+	if (route == NULL)
+		return;
+	rh->fanout_destroy(route->fanout);
+	free(route->pieces);
+	free(route);
+}

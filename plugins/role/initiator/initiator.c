@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * initiator - the role that submits IO: a workload, a copy of a file, or a trace that is played again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "initiator.h"
+
+#define AT(field) offsetof(struct initiator_conf, field)
+
+static const char *const patterns[] = {"read", "write", "readwrite", "randread", "randwrite", "randrw", NULL};
+static const char *const verify_modes[] = {"none", "stamp", NULL};
+static const char *const speeds[] = {"original", "fast", NULL};
+
+static const struct gantry_option workload_options[] = {
+	{"pattern", GANTRY_OPT_CHOICE, AT(pattern), "randread", 0, 0, patterns, NULL,
+	 "What to do: sequential or random, reads, writes, or both."},
+	{"read_percent", GANTRY_OPT_INT, AT(read_percent), "70", 0, 100, NULL, NULL,
+	 "Share of reads in readwrite and randrw."},
+	{"block", GANTRY_OPT_SIZE, AT(block), "4KiB", 512, 64 << 20, NULL, NULL, "Bytes of one IO."},
+	{"depth", GANTRY_OPT_INT, AT(depth), "32", 1, 4096, NULL, NULL, "IOs in flight on each lane."},
+	{"time", GANTRY_OPT_TIME, AT(time_ns), "10s", 0, 0, NULL, NULL, "How long to run; 0: no limit."},
+	{"ops", GANTRY_OPT_INT, AT(ops), "0", 0, INT64_MAX, NULL, NULL,
+	 "How many IOs to do on all lanes; 0: no limit."},
+	{"rate", GANTRY_OPT_INT, AT(rate), "0", 0, 1000000000, NULL, NULL, "IOs a second on all lanes; 0: no limit."},
+	{"offset", GANTRY_OPT_SIZE, AT(offset), "0", 0, 0, NULL, NULL, "Where the used part of the volume starts."},
+	{"size", GANTRY_OPT_SIZE, AT(size), "0", 0, 0, NULL, NULL, "Bytes of the used part; 0: to the end."},
+	{"seed", GANTRY_OPT_INT, AT(seed), "1", 0, INT64_MAX, NULL, NULL, "Gives the same IOs again."},
+	{"verify", GANTRY_OPT_CHOICE, AT(verify), "none", 0, 0, verify_modes, NULL,
+	 "Check what reads return: stamp marks each written block with place, generation and session."},
+	{"flush_every", GANTRY_OPT_INT, AT(flush_every), "0", 0, INT64_MAX, NULL, NULL,
+	 "A flush after that many writes of a lane; 0: never."},
+	{"fua", GANTRY_OPT_BOOL, AT(fua), "false", 0, 0, NULL, NULL, "Each write is stable before it completes."},
+	{"deadline", GANTRY_OPT_TIME, AT(deadline_ns), "10s", 1000, 4000000000000, NULL, NULL,
+	 "Longest wait for one IO."},
+	{"ramp", GANTRY_OPT_TIME, AT(ramp_ns), "0s", 0, 0, NULL, NULL, "Run that long before measuring."},
+	GANTRY_OPTION_END,
+};
+
+static const struct gantry_option copy_options[] = {
+	{"from", GANTRY_OPT_STRING, AT(copy_from), "", 0, 0, NULL, NULL,
+	 "File or block device to copy into the volume."},
+	{"to", GANTRY_OPT_STRING, AT(copy_to), "", 0, 0, NULL, NULL, "File or block device to copy the volume into."},
+	{"block", GANTRY_OPT_SIZE, AT(copy_block), "1MiB", 512, 64 << 20, NULL, NULL, "Bytes of one IO, at the most."},
+	{"depth", GANTRY_OPT_INT, AT(copy_depth), "16", 1, 4096, NULL, NULL, "IOs in flight on each lane."},
+	{"size", GANTRY_OPT_SIZE, AT(copy_size), "0", 0, 0, NULL, NULL, "Bytes to copy; 0: all."},
+	{"sparse", GANTRY_OPT_BOOL, AT(copy_sparse), "false", 0, 0, NULL, NULL,
+	 "Make holes of blocks that are zero: in a file, or in a volume that can write zeroes."},
+	GANTRY_OPTION_END,
+};
+
+static const struct gantry_option replay_options[] = {
+	{"path", GANTRY_OPT_STRING, AT(replay_path), "", 0, 0, NULL, NULL, "Trace file of the stage trace."},
+	{"speed", GANTRY_OPT_CHOICE, AT(replay_speed), "original", 0, 0, speeds, NULL,
+	 "At the times of the trace, or as fast as possible."},
+	{"depth", GANTRY_OPT_INT, AT(replay_depth), "64", 1, 4096, NULL, NULL,
+	 "IOs in flight on each lane, at the most."},
+	GANTRY_OPTION_END,
+};
+
+static const struct gantry_option options[] = {
+	{"workload", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, workload_options, "Generate IO."},
+	{"copy", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, copy_options, "Copy a file instead."},
+	{"replay", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, replay_options, "Play a trace again instead."},
+	{"huge_pages", GANTRY_OPT_BOOL, AT(huge_pages), "false", 0, 0, NULL, NULL,
+	 "Use huge pages for the region, when there are any."},
+	{"continue_on_error", GANTRY_OPT_BOOL, AT(continue_on_error), "false", 0, 0, NULL, NULL,
+	 "Count failed IOs and go on, instead of stopping at the first with exit status 1."},
+	GANTRY_OPTION_END,
+};
+
+static int given(const char *text)
+{
+	return text && *text;
+}
+
+static int choose_source(struct initiator *in)
+{
+	const struct initiator_conf *conf = in->conf;
+
+	if (given(conf->copy_from) + given(conf->copy_to) + given(conf->replay_path) > 1) {
+		gantry_log_error(in->host, "give only one of copy.from, copy.to and replay.path");
+		return -EINVAL;
+	}
+	if (given(conf->replay_path)) {
+		in->source = &replay_source;
+		in->depth = (uint32_t)conf->replay_depth;
+	} else if (given(conf->copy_from) || given(conf->copy_to)) {
+		in->source = given(conf->copy_from) ? &copy_in_source : &copy_out_source;
+		in->depth = (uint32_t)conf->copy_depth;
+	} else {
+		in->source = &workload_source;
+		in->depth = (uint32_t)conf->depth;
+	}
+	in->deadline_us = (uint32_t)(conf->deadline_ns / 1000);
+	return 0;
+}
+
+static void initiator_close(void *role)
+{
+	struct initiator *in = role;
+
+	for (uint32_t i = 0; i < in->n_lanes; i++) {
+		struct lane *lane = &in->lanes[i];
+
+		if (lane->event_fd >= 0)
+			close(lane->event_fd);
+		free(lane->stats);
+		free(lane->free);
+	}
+	if (in->source->teardown)
+		in->source->teardown(in);
+	free(in->lanes);
+	free(in);
+}
+
+static int make_lane(struct initiator *in, struct lane *lane, uint32_t index)
+{
+	lane->in = in;
+	lane->index = index;
+	lane->pub = in->rh->lane(in->rh, index);
+	lane->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lane->free = calloc(in->depth, sizeof(*lane->free));
+	lane->stats = calloc(1, sizeof(*lane->stats));
+	in->n_lanes++;
+	if (lane->event_fd < 0)
+		return -errno;
+	return lane->free && lane->stats ? 0 : -ENOMEM;
+}
+
+static int initiator_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
+{
+	struct initiator *in = calloc(1, sizeof(*in));
+	int rc;
+
+	if (!in)
+		return -ENOMEM;
+	in->rh = rh;
+	in->host = rh->host;
+	in->conf = conf;
+	in->fd = -1;
+	rc = choose_source(in);
+	if (rc) {
+		free(in);
+		return rc;
+	}
+	if (rh->n_connects != 1) {
+		gantry_log_error(in->host, "an initiator has exactly one connect");
+		rc = -EINVAL;
+		goto out_close;
+	}
+	in->lanes = calloc(rh->n_lanes, sizeof(*in->lanes));
+	rc = in->lanes ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < rh->n_lanes && !rc; i++)
+		rc = make_lane(in, &in->lanes[i], i);
+	if (!rc)
+		rc = in->source->prepare(in);
+	if (rc)
+		goto out_close;
+	*role_p = in;
+	return 0;
+out_close:
+	initiator_close(in);
+	return rc;
+}
+
+static int initiator_start(void *role)
+{
+	return session_open(role);
+}
+
+static void initiator_stop(void *role)
+{
+	session_stop(role);
+}
+
+static const struct gantry_role_ops ops = {
+	.open = initiator_open,
+	.start = initiator_start,
+	.stop = initiator_stop,
+	.close = initiator_close,
+	.report = initiator_report,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_WORKS,
+};
+
+GANTRY_PLUGIN(initiator) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_ROLE,
+	.name = "initiator",
+	.version = "1",
+	.summary = "submits IO: a workload, a copy of a file, or a trace that is played again",
+	.options = options,
+	.conf_size = sizeof(struct initiator_conf),
+	.ops_size = sizeof ops,
+	.ops = &ops,
+};

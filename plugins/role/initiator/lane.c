@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lane.c - the issue engine: keeps as many IOs in flight as there are slots and the source has work for, and accounts
+ * for each completion.
+ *
+ *      running --(source has nothing more, stop, failure, session lost)--> draining --(nothing in flight)--> done
+ *
+ * A slot is a descriptor with its part of the region. After a completion that leaves the buffer in doubt the slot is
+ * never used again.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "initiator.h"
+
+static enum kind kind_of(unsigned opcode)
+{
+	switch (opcode) {
+	case GANTRY_OP_READ:
+		return KIND_READ;
+	case GANTRY_OP_WRITE:
+		return KIND_WRITE;
+	case GANTRY_OP_FLUSH:
+		return KIND_FLUSH;
+	default:
+		return KIND_OTHER;
+	}
+}
+
+void lanes_stop(struct initiator *in)
+{
+	if (atomic_exchange(&in->stop, true))
+		return;
+	for (uint32_t i = 0; i < in->n_lanes; i++)
+		eventfd_write(in->lanes[i].event_fd, 1);
+}
+
+void lane_fail(struct initiator *in)
+{
+	atomic_store(&in->failed, true);
+	lanes_stop(in);
+}
+
+void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length)
+{
+	int has_data = gantry_op_has_data(opcode);
+
+	io->opcode = (uint8_t)opcode;
+	io->flags = 0;
+	io->offset = offset;
+	io->length = length;
+	io->region = has_data ? REGION_HANDLE : 0;
+	io->region_offset = has_data ? lane_slot_offset(lane, io) : 0;
+	io->data = has_data ? lane_buffer(lane, io) : NULL;
+	io->deadline_us = lane->in->deadline_us;
+	io->crc32c = 0;
+	io->reserved = 0;
+}
+
+static void put_slot(struct lane *lane, struct gantry_io *io)
+{
+	lane->free[lane->n_free++] = io->slot;
+}
+
+static void record(struct lane *lane, const struct gantry_io *io)
+{
+	struct lane_stats *stats = lane->stats;
+	enum kind kind = kind_of(io->opcode);
+	uint64_t ns = lane->clock > io->start_ns ? lane->clock - io->start_ns : 0;
+	uint32_t remote = io->hop_ns[GANTRY_HOP_GATEWAY];
+
+	gantry_histogram_record(&stats->latency[kind], ns);
+	gantry_count(&stats->bytes[kind], io->length);
+	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
+		if (io->hop_ns[i])
+			gantry_histogram_record(&stats->hop[i], io->hop_ns[i]);
+	if (!remote)
+		remote = io->hop_ns[GANTRY_HOP_TARGET];
+	if (remote && remote <= ns)
+		gantry_histogram_record(&stats->link, ns - remote);
+}
+
+static void note_failure(struct lane *lane, const struct gantry_io *io)
+{
+	unsigned status = io->status < GANTRY_S_COUNT ? io->status : GANTRY_S_UNKNOWN;
+
+	gantry_count(&lane->stats->status[status], 1);
+	if (status == GANTRY_S_SESSION_LOST) {
+		lane->state = LANE_DRAINING;
+		lane_fail(lane->in);
+	} else if (!lane->in->conf->continue_on_error) {
+		if (!atomic_exchange(&lane->in->failed, true))
+			gantry_log_error(lane->in->host, "an IO of %u bytes at %llu failed with status %s: stopping; with "
+					 "continue_on_error = true it is counted", io->length, (unsigned long long)io->offset,
+					 status_name(status));
+		lane_fail(lane->in);
+	}
+}
+
+void lane_complete(void *self, struct gantry_io *io)
+{
+	struct lane *lane = self;
+	struct initiator *in = lane->in;
+	int measured;
+
+	if (gantry_io_end(io)) {
+		gantry_count(&lane->stats->n_doubled, 1);
+		lane_fail(in);
+		return;
+	}
+	lane->clock = in->host->now_ns(in->host);
+	lane->n_flying--;
+	gantry_count(&lane->stats->n_completed, 1);
+	measured = in->source->done(lane, io);
+	if (__builtin_expect(io->status != GANTRY_S_OK, 0))
+		note_failure(lane, io);
+	else if (measured && io->start_ns >= in->measure_ns)
+		record(lane, io);
+	if (__builtin_expect(gantry_status_is_quiet(io->status), 1))
+		put_slot(lane, io);
+	else
+		gantry_count(&lane->stats->n_quarantined, 1);
+}
+
+/* A descriptor that was never taken by the chain goes back. */
+static void drop(struct lane *lane, struct gantry_io *io)
+{
+	gantry_io_end(io);
+	io->status = GANTRY_S_CANCELED;
+	lane->in->source->done(lane, io);
+	put_slot(lane, io);
+}
+
+/* Refused for good: the session is ending, or the chain does not take such descriptors. */
+static void refused(struct lane *lane, struct gantry_io *io, int rc)
+{
+	gantry_count(&lane->stats->n_refused, 1);
+	drop(lane, io);
+	lane->state = LANE_DRAINING;
+	if (rc != -ENOTCONN)
+		gantry_log_error(lane->in->host, "lane %u: IO of %u bytes at %llu refused: %s", lane->index,
+				 io->length, (unsigned long long)io->offset, strerror(-rc));
+	lane_fail(lane->in);
+}
+
+/* The next descriptor to submit, NULL: none now. */
+static struct gantry_io *take(struct lane *lane)
+{
+	struct gantry_io *io = lane->pending;
+	int rc;
+
+	if (io) {
+		lane->pending = NULL;
+		return io;
+	}
+	if (!lane->n_free)
+		return NULL;
+	io = &lane->ios[lane->free[lane->n_free - 1]];
+	rc = lane->in->source->next(lane, io);
+	if (rc == -EAGAIN)
+		return NULL;
+	if (rc) {
+		lane->state = LANE_DRAINING;
+		return NULL;
+	}
+	lane->n_free--;
+	gantry_io_begin(io, lane->clock);
+	return io;
+}
+
+static int submit_all(struct lane *lane)
+{
+	struct gantry_io *io;
+	int n = 0, rc;
+
+	while (lane->state == LANE_RUNNING && (io = take(lane))) {
+		lane->n_flying++;
+		rc = gantry_submit(io);
+		if (rc) {
+			lane->n_flying--;
+			if (rc != -EAGAIN) {
+				refused(lane, io, rc);
+				break;
+			}
+			lane->pending = io;
+			break;
+		}
+		gantry_count(&lane->stats->n_submitted, 1);
+		n++;
+		if (n >= (int)lane->in->depth) /* others on this thread have work too */
+			break;
+	}
+	if (lane->state == LANE_RUNNING && !lane->n_free && !lane->n_flying && !lane->pending) {
+		gantry_log_error(lane->in->host, "lane %u: all %u buffers are in quarantine",
+				 lane->index, lane->in->depth);
+		lane_fail(lane->in);
+	}
+	return n;
+}
+
+static void end(struct lane *lane)
+{
+	const struct gantry_role_host *rh = lane->in->rh;
+
+	lane->state = LANE_DONE;
+	if (!gantry_histogram_load(&lane->stats->end_ns))
+		gantry_count(&lane->stats->end_ns, lane->clock);
+	rh->post(rh, session_lane_done, lane);
+}
+
+static int lane_poll(void *self)
+{
+	struct lane *lane = self;
+	struct initiator *in = lane->in;
+	int n = 0;
+
+	if (lane->state == LANE_DONE)
+		return 0;
+	lane->clock = in->host->now_ns(in->host);
+	if (lane->state == LANE_RUNNING && !atomic_load_explicit(&in->stop, memory_order_relaxed))
+		n = submit_all(lane);
+	if (atomic_load_explicit(&in->stop, memory_order_relaxed) && lane->state == LANE_RUNNING)
+		lane->state = LANE_DRAINING;
+	if (lane->state != LANE_DRAINING)
+		return n;
+	if (lane->pending) {
+		drop(lane, lane->pending);
+		lane->pending = NULL;
+	}
+	if (!lane->n_flying) {
+		end(lane);
+		n++;
+	}
+	return n;
+}
+
+static int lane_arm(void *self)
+{
+	struct lane *lane = self;
+
+	return lane->state == LANE_RUNNING && atomic_load(&lane->in->stop);
+}
+
+static void lane_disarm(void *self)
+{
+	struct lane *lane = self;
+	eventfd_t value;
+
+	if (atomic_load_explicit(&lane->in->stop, memory_order_relaxed))
+		(void)!read(lane->event_fd, &value, sizeof(value));
+}
+
+static uint64_t lane_wake_ns(void *self)
+{
+	struct lane *lane = self;
+
+	if (lane->state != LANE_RUNNING || lane->pending || !lane->n_free)
+		return 0;
+	return lane->in->source->wake_ns(lane);
+}
+
+static int lane_fd(void *self)
+{
+	struct lane *lane = self;
+
+	return lane->event_fd;
+}
+
+const struct gantry_poller lane_poller = {
+	.poll = lane_poll,
+	.arm = lane_arm,
+	.disarm = lane_disarm,
+	.wake_ns = lane_wake_ns,
+	.fd = lane_fd,
+};

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workload.c - generated IO: sequential or random, reads, writes or both, as fast as possible or at a rate; with
+ * verify = "stamp" every write is stamped, every read judged, and at the end all that was written is read once more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "initiator.h"
+
+#define TRIES 16u              /* random picks before waiting for a completion */
+#define BURST_NS 10000000ull   /* that much of a missed rate is made up for */
+#define NO_LIMIT UINT64_MAX
+
+struct work {
+	uint64_t first, count;      /* blocks of this lane */
+	uint64_t read_at, write_at; /* cursors of sequential patterns, from 0 */
+	uint64_t sweep_at;
+	uint64_t ops_left;
+	uint64_t interval_ns, next_ns; /* of the rate; 0: none */
+	uint64_t end_ns;               /* 0: none */
+	uint64_t n_frozen;
+	uint64_t since_flush;
+	int sweeping; /* reading back what was written */
+	struct gantry_random random;
+	struct block_state *blocks; /* with verify, count entries */
+};
+
+static int pattern_reads(uint32_t pattern)
+{
+	return pattern != PATTERN_WRITE && pattern != PATTERN_RANDWRITE;
+}
+
+static int pattern_writes(uint32_t pattern)
+{
+	return pattern != PATTERN_READ && pattern != PATTERN_RANDREAD;
+}
+
+static int workload_prepare(struct initiator *in)
+{
+	const struct initiator_conf *conf = in->conf;
+
+	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern)) {
+		gantry_log_error(in->host, "verify = \"stamp\" needs a pattern that writes");
+		return -EINVAL;
+	}
+	if (conf->block % 512) {
+		gantry_log_error(in->host, "block of %llu bytes is not a multiple of 512",
+				 (unsigned long long)conf->block);
+		return -EINVAL;
+	}
+	if (conf->verify == VERIFY_STAMP && conf->block > STAMP_UNIT && conf->block % STAMP_UNIT) {
+		gantry_log_error(in->host, "with verify, block must be a multiple of %u bytes",
+				 STAMP_UNIT);
+		return -EINVAL;
+	}
+	in->block = conf->block;
+	return 0;
+}
+
+static int missing_op(struct initiator *in)
+{
+	uint32_t need = 0;
+
+	if (pattern_reads(in->conf->pattern) || in->conf->verify == VERIFY_STAMP)
+		need |= 1u << GANTRY_OP_READ;
+	if (pattern_writes(in->conf->pattern)) {
+		need |= 1u << GANTRY_OP_WRITE;
+		if (in->volume.flags & GANTRY_VOLUME_READ_ONLY)
+			return 1;
+	}
+	if (in->conf->flush_every)
+		need |= 1u << GANTRY_OP_FLUSH;
+	return (need & ~in->volume.ops) != 0;
+}
+
+static void set_target(struct initiator *in)
+{
+	const struct initiator_conf *conf = in->conf;
+
+	in->unit = conf->ops ? "ops" : conf->time_ns ? "ns" : NULL;
+	in->target = conf->ops ? (uint64_t)conf->ops : conf->time_ns;
+}
+
+static int workload_setup(struct initiator *in)
+{
+	const struct initiator_conf *conf = in->conf;
+	const struct gantry_volume *volume = &in->volume;
+	unsigned long long size = volume->size, block = conf->block;
+	uint64_t part;
+
+	if (missing_op(in)) {
+		gantry_log_error(in->host, "the volume does not allow what the workload does");
+		return -EOPNOTSUPP;
+	}
+	if (block % volume->block_size || block > volume->max_io || conf->offset % volume->block_size) {
+		gantry_log_error(in->host,
+				 "block %llu and offset %llu must be multiples of the volume's block of %u bytes, "
+				 "and block at most %u bytes",
+				 block, (unsigned long long)conf->offset, volume->block_size,
+				 volume->max_io);
+		return -EINVAL;
+	}
+	part = conf->size ? conf->size : size > conf->offset ? size - conf->offset : 0;
+	in->n_blocks = part / block;
+	if (!gantry_range_ok(conf->offset, part, size) || in->n_blocks < in->n_lanes) {
+		gantry_log_error(in->host,
+				 "offset %llu, size %llu: not inside the volume of %llu bytes, or less than one "
+				 "block of %llu bytes for each of %u lanes",
+				 (unsigned long long)conf->offset, (unsigned long long)part, size, block, in->n_lanes);
+		return -ERANGE;
+	}
+	in->first_block = 0;
+	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session))
+		return -EIO;
+	set_target(in);
+	return 0;
+}
+
+/* A lane's part of a total, so that the parts add up. */
+static uint64_t share(uint64_t total, uint32_t index, uint32_t n)
+{
+	return total / n + (index < total % n);
+}
+
+static int workload_lane_setup(struct lane *lane)
+{
+	struct initiator *in = lane->in;
+	const struct initiator_conf *conf = in->conf;
+	struct work *work = calloc(1, sizeof(*work));
+	uint64_t seed = (uint64_t)conf->seed + lane->index * 0x9e3779b97f4a7c15u;
+
+	if (!work)
+		return -ENOMEM;
+	lane->work = work;
+	for (uint32_t i = 0; i < lane->index; i++)
+		work->first += share(in->n_blocks, i, in->n_lanes);
+	work->count = share(in->n_blocks, lane->index, in->n_lanes);
+	work->ops_left = conf->ops ? share((uint64_t)conf->ops, lane->index, in->n_lanes) : NO_LIMIT;
+	gantry_random_seed(&work->random, gantry_random_split(&seed));
+	work->next_ns = in->start_ns;
+	if (conf->rate)
+		work->interval_ns = NS_PER_S * in->n_lanes / (uint64_t)conf->rate;
+	if (conf->time_ns)
+		work->end_ns = in->measure_ns + conf->time_ns;
+	if (conf->verify == VERIFY_STAMP) {
+		work->blocks = calloc(work->count, sizeof(*work->blocks));
+		if (!work->blocks) {
+			gantry_log_error(in->host, "no memory to verify %llu blocks; give a smaller size",
+					 (unsigned long long)in->n_blocks);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static void workload_lane_teardown(struct lane *lane)
+{
+	struct work *work = lane->work;
+
+	if (work)
+		free(work->blocks);
+	free(work);
+	lane->work = NULL;
+}
+
+static uint64_t block_offset(const struct lane *lane, uint64_t index)
+{
+	const struct work *work = lane->work;
+
+	return lane->in->conf->offset + (work->first + index) * lane->in->block;
+}
+
+static struct block_state *block_of(const struct lane *lane, const struct gantry_io *io)
+{
+	const struct work *work = lane->work;
+
+	return &work->blocks[(io->offset - lane->in->conf->offset) / lane->in->block - work->first];
+}
+
+static int can_write(const struct work *work, uint64_t index)
+{
+	return !work->blocks || !(work->blocks[index].busy || work->blocks[index].frozen);
+}
+
+static int can_read(const struct work *work, uint64_t index)
+{
+	return !work->blocks || (work->blocks[index].issued && !work->blocks[index].busy);
+}
+
+/* A block for the next IO in *index_p; 0, or -EAGAIN: none that is at rest. */
+static int pick(struct work *work, int random, int (*fits)(const struct work *, uint64_t), uint64_t *cursor,
+		uint64_t *index_p)
+{
+	for (unsigned int i = 0; i < TRIES; i++) {
+		*index_p = random ? gantry_random_below(&work->random, work->count) : *cursor;
+		if (fits(work, *index_p)) {
+			if (!random)
+				*cursor = (*cursor + 1) % work->count;
+			return 0;
+		}
+		/* the cursor waits for a busy block, but not for one that will never be written again */
+		if (!random && work->blocks[*index_p].busy)
+			break;
+		if (!random && work->blocks[*index_p].frozen)
+			*cursor = (*cursor + 1) % work->count;
+	}
+	return -EAGAIN;
+}
+
+static int next_flush(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+
+	work->since_flush = 0;
+	lane_fill(lane, io, GANTRY_OP_FLUSH, 0, 0);
+	return 0;
+}
+
+static void fill_read(struct lane *lane, struct gantry_io *io, uint64_t index)
+{
+	struct work *work = lane->work;
+
+	lane_fill(lane, io, GANTRY_OP_READ, block_offset(lane, index), (uint32_t)lane->in->block);
+	if (work->blocks) {
+		work->blocks[index].busy = 1;
+		verify_poison(lane, io->data);
+	}
+}
+
+static void fill_write(struct lane *lane, struct gantry_io *io, uint64_t index)
+{
+	struct work *work = lane->work;
+
+	lane_fill(lane, io, GANTRY_OP_WRITE, block_offset(lane, index), (uint32_t)lane->in->block);
+	if (lane->in->conf->fua)
+		io->flags |= GANTRY_IO_FUA;
+	if (work->blocks) {
+		work->blocks[index].busy = 1;
+		verify_write(lane, &work->blocks[index], io->data, io->offset);
+	}
+	work->since_flush++;
+}
+
+/* The last pass of a verified run: read each block that was written. */
+static int next_sweep(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+
+	while (work->sweep_at < work->count && !work->blocks[work->sweep_at].issued)
+		work->sweep_at++;
+	if (work->sweep_at == work->count)
+		return -ENODATA;
+	if (work->blocks[work->sweep_at].busy)
+		return -EAGAIN;
+	fill_read(lane, io, work->sweep_at++);
+	return 0;
+}
+
+static int begin_sweep(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+
+	if (!work->blocks)
+		return -ENODATA;
+	if (lane->n_flying)
+		return -EAGAIN;
+	work->sweeping = 1;
+	gantry_count(&lane->stats->end_ns, lane->clock);
+	return next_sweep(lane, io);
+}
+
+static int next_block(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+	uint32_t pattern = lane->in->conf->pattern;
+	int random = pattern >= PATTERN_RANDREAD;
+	int reads = pattern_reads(pattern);
+	uint64_t index;
+
+	if (reads && pattern_writes(pattern))
+		reads = gantry_random_below(&work->random, 100) < (uint64_t)lane->in->conf->read_percent;
+	if (reads && pick(work, random, can_read, &work->read_at, &index) == 0) {
+		fill_read(lane, io, index);
+		return 0;
+	}
+	if (reads && !work->blocks)
+		return -EAGAIN;
+	if (pick(work, random, can_write, &work->write_at, &index))
+		return -EAGAIN;
+	fill_write(lane, io, index);
+	return 0;
+}
+
+static int workload_next(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+	const struct initiator_conf *conf = lane->in->conf;
+	int rc;
+
+	if (work->sweeping)
+		return next_sweep(lane, io);
+	if (!work->ops_left || (work->end_ns && lane->clock >= work->end_ns))
+		return begin_sweep(lane, io);
+	if (work->interval_ns && lane->clock < work->next_ns)
+		return -EAGAIN;
+	if (conf->flush_every && work->since_flush >= (uint64_t)conf->flush_every)
+		return next_flush(lane, io);
+	if (work->blocks && work->n_frozen == work->count)
+		return begin_sweep(lane, io);
+	rc = next_block(lane, io);
+	if (rc)
+		return rc;
+	if (work->ops_left != NO_LIMIT)
+		work->ops_left--;
+	if (work->next_ns + BURST_NS < lane->clock)
+		work->next_ns = lane->clock - BURST_NS;
+	work->next_ns += work->interval_ns;
+	return 0;
+}
+
+static void check(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+	struct block_state *state = block_of(lane, io);
+
+	if (io->opcode == GANTRY_OP_WRITE) {
+		verify_write_done(state, io->status);
+		work->n_frozen += state->frozen;
+	} else if (io->status == GANTRY_S_OK) {
+		verify_read_done(lane, state, io->data, io->offset);
+	}
+	state->busy = 0;
+}
+
+static int workload_done(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+	int measured = !work->sweeping;
+
+	if (work->blocks && gantry_op_has_data(io->opcode))
+		check(lane, io);
+	if (measured && io->status == GANTRY_S_OK && gantry_op_has_data(io->opcode))
+		gantry_count(&lane->stats->done, 1);
+	return measured;
+}
+
+/* Time limit or next token of the rate; neither in the last pass. */
+static uint64_t workload_wake_ns(struct lane *lane)
+{
+	const struct work *work = lane->work;
+	uint64_t wake = work->end_ns;
+
+	if (work->sweeping || !work->ops_left || (work->end_ns && lane->clock >= work->end_ns))
+		return 0;
+	if (work->interval_ns && (!wake || work->next_ns < wake) && work->next_ns > lane->clock)
+		wake = work->next_ns;
+	return wake;
+}
+
+const struct source workload_source = {
+	.mode = "workload",
+	.prepare = workload_prepare,
+	.setup = workload_setup,
+	.lane_setup = workload_lane_setup,
+	.lane_teardown = workload_lane_teardown,
+	.next = workload_next,
+	.done = workload_done,
+	.wake_ns = workload_wake_ns,
+};

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * crc - end-to-end CRC32C of the data: what the application wrote is what the store got, and the other way round.
+ *
+ * Put it into the initiator and into the target; each end of the path then checks what the other one made:
+ *
+ *	load  = { role = "initiator"; ... stages = ( { type = "crc"; mode = "generate"; } ); };
+ *	store = { role = "target";    ... stages = ( { type = "crc"; mode = "verify"; } ); };
+ *
+ *	            on the way down                        on the way back
+ *	write       initiator: make the checksum
+ *	            target: check it, before the store     (nothing)
+ *	read        (nothing)                              target: make the checksum, initiator: check it
+ *
+ * Mode "both" (the default) is right at either end: a checksum that is there is checked, one that is missing is made.
+ * What a mode names is what happens to writes. With `strict` a missing checksum is an error, so that an end without the
+ * stage shows; strict needs to know its end, so it goes with "generate" or "verify".
+ *
+ * In a gateway the data is not addressable: the stage passes everything there. The checksum travels in the descriptor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gantry/crc32c.h>
+#include <gantry/stage.h>
+
+enum crc_mode { CRC_BOTH, CRC_GENERATE, CRC_VERIFY };
+
+struct crc_conf {
+	uint32_t mode; /* enum crc_mode */
+	uint8_t strict;
+};
+
+/* What to do with data: on the way down of a write, on the way back of a read. */
+struct crc_plan {
+	uint8_t make, check, need;
+};
+
+struct crc_lane {
+	const struct gantry_host *host;
+	struct crc_plan write, read;
+	int told;
+	uint64_t n_made, n_checked, n_missing, n_wrong;
+} __attribute__((aligned(GANTRY_CACHE_LINE)));
+
+struct crc {
+	const struct gantry_host *host;
+	const struct crc_conf *conf;
+	uint32_t n_lanes;
+	struct crc_lane *lanes;
+};
+
+static const char *const modes[] = {"both", "generate", "verify", NULL};
+
+static const struct gantry_option options[] = {
+	{"mode", GANTRY_OPT_CHOICE, offsetof(struct crc_conf, mode), "both", 0, 0, modes, NULL,
+	 "generate: in an initiator: make checksums of what is written, check what is read; verify: in a target: check "
+	 "what is written, make checksums of what is read; both: check what has a checksum, make one for what has none."},
+	{"strict", GANTRY_OPT_BOOL, offsetof(struct crc_conf, strict), "false", 0, 0, NULL, NULL,
+	 "With mode generate or verify: data that should come with a checksum and has none is an error."},
+	GANTRY_OPTION_END,
+};
+
+static int crc_open(const struct gantry_host *host, const void *arg, void **stage_p)
+{
+	const struct crc_conf *conf = arg;
+	struct crc *crc;
+
+	if (conf->strict && conf->mode == CRC_BOTH) {
+		gantry_log_error(host, "strict needs mode = \"generate\" (initiator) or \"verify\" (target)");
+		return -EINVAL;
+	}
+	crc = calloc(1, sizeof *crc);
+	if (!crc)
+		return -ENOMEM;
+	crc->host = host;
+	crc->conf = conf;
+	*stage_p = crc;
+	return 0;
+}
+
+static int crc_start(void *stage, struct gantry_lane *lane, void **self_p)
+{
+	struct crc *crc = stage;
+	const struct crc_conf *conf = crc->conf;
+	struct crc_lane *self;
+
+	if (!crc->lanes) {
+		crc->lanes = aligned_alloc(GANTRY_CACHE_LINE, lane->n_lanes * sizeof *crc->lanes);
+		if (!crc->lanes)
+			return -ENOMEM;
+		memset(crc->lanes, 0, lane->n_lanes * sizeof *crc->lanes);
+		crc->n_lanes = lane->n_lanes;
+	}
+	self = &crc->lanes[lane->index];
+	self->host = crc->host;
+	self->write = (struct crc_plan){conf->mode != CRC_VERIFY, conf->mode != CRC_GENERATE, 0};
+	self->read = (struct crc_plan){conf->mode != CRC_GENERATE, conf->mode != CRC_VERIFY, 0};
+	self->write.need = conf->strict && conf->mode == CRC_VERIFY;
+	self->read.need = conf->strict && conf->mode == CRC_GENERATE;
+	*self_p = self;
+	return 0;
+}
+
+static void tell(struct crc_lane *lane, const struct gantry_io *io, const char *what)
+{
+	if (lane->told)
+		return;
+	lane->told = 1;
+	gantry_log_error(lane->host, "%s of %u bytes at %llu: %s; later ones are only counted",
+			 io->opcode == GANTRY_OP_READ ? "read" : "write", io->length, (unsigned long long)io->offset, what);
+}
+
+/* Make or check, as planned. 0: fine; -EILSEQ: this data is not to be used. */
+static int apply(struct crc_lane *lane, const struct crc_plan *plan, struct gantry_io *io)
+{
+	if (!(io->flags & GANTRY_IO_CRC)) {
+		if (plan->need) {
+			gantry_count(&lane->n_missing, 1);
+			tell(lane, io, "comes without a checksum");
+			return -EILSEQ;
+		}
+		if (plan->make) {
+			io->crc32c = gantry_crc32c(0, io->data, io->length);
+			io->flags |= GANTRY_IO_CRC;
+			gantry_count(&lane->n_made, 1);
+		}
+		return 0;
+	}
+	if (!plan->check)
+		return 0;
+	gantry_count(&lane->n_checked, 1);
+	if (io->crc32c == gantry_crc32c(0, io->data, io->length))
+		return 0;
+	gantry_count(&lane->n_wrong, 1);
+	tell(lane, io, "does not match its checksum");
+	return -EILSEQ;
+}
+
+static int crc_submit(void *self, struct gantry_io *io)
+{
+	struct crc_lane *lane = self;
+	uint8_t flags = io->flags;
+	uint32_t crc32c = io->crc32c;
+	int rc;
+
+	if (io->opcode == GANTRY_OP_READ)
+		io->flags &= (uint8_t)~GANTRY_IO_CRC; /* there is no data yet */
+	else if (io->opcode == GANTRY_OP_WRITE && io->data && apply(lane, &lane->write, io)) {
+		gantry_fail(io, GANTRY_S_CORRUPT);
+		return 0;
+	}
+	rc = gantry_submit(io);
+	if (rc) {
+		io->flags = flags;
+		io->crc32c = crc32c;
+	}
+	return rc;
+}
+
+static void crc_complete(void *self, struct gantry_io *io)
+{
+	struct crc_lane *lane = self;
+
+	if (io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK && io->data && apply(lane, &lane->read, io))
+		io->status = GANTRY_S_CORRUPT;
+	gantry_complete(io);
+}
+
+static void crc_report(void *stage, struct gantry_writer *w)
+{
+	struct crc *crc = stage;
+	uint64_t made = 0, checked = 0, missing = 0, wrong = 0;
+
+	for (uint32_t i = 0; i < crc->n_lanes; i++) {
+		made += __atomic_load_n(&crc->lanes[i].n_made, __ATOMIC_RELAXED);
+		checked += __atomic_load_n(&crc->lanes[i].n_checked, __ATOMIC_RELAXED);
+		missing += __atomic_load_n(&crc->lanes[i].n_missing, __ATOMIC_RELAXED);
+		wrong += __atomic_load_n(&crc->lanes[i].n_wrong, __ATOMIC_RELAXED);
+	}
+	w->u64(w, "made_ops", made);
+	w->u64(w, "checked_ops", checked);
+	w->u64(w, "missing_ops", missing);
+	w->u64(w, "wrong_ops", wrong);
+}
+
+static void crc_close(void *stage)
+{
+	struct crc *crc = stage;
+
+	free(crc->lanes);
+	free(crc);
+}
+
+static const struct gantry_stage_ops ops = {
+	.open = crc_open,
+	.start = crc_start,
+	.submit = crc_submit,
+	.complete = crc_complete,
+	.report = crc_report,
+	.close = crc_close,
+};
+
+GANTRY_PLUGIN(crc) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_STAGE,
+	.name = "crc",
+	.version = "1",
+	.summary = "end-to-end checksums of the data, made at one end and checked at the other",
+	.options = options,
+	.conf_size = sizeof(struct crc_conf),
+	.ops_size = sizeof ops,
+	.ops = &ops,
+};

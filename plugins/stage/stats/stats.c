@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats - counts and times what passes: for each operation the number, the bytes, the errors, and how long the rest of
+ * the path (everything below this stage) took.
+ *
+ * In a configuration: stages = ( { type = "stats"; } );
+ *
+ * Each lane counts for itself, without locks; the report adds the lanes up. Put it twice, before and after another
+ * stage, to see what that stage costs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gantry/histogram.h>
+#include <gantry/stage.h>
+
+struct op_stats {
+	uint64_t n_bytes; /* of those that succeeded */
+	uint64_t n_errors;
+	struct gantry_histogram latency; /* of all; holds the number too */
+};
+
+struct stats_lane {
+	const struct gantry_host *host;
+	uint64_t n_refused;
+	uint64_t by_status[GANTRY_S_COUNT];
+	struct op_stats ops[GANTRY_OP_COUNT];
+} __attribute__((aligned(GANTRY_CACHE_LINE)));
+
+struct stats {
+	const struct gantry_host *host;
+	uint32_t n_lanes;
+	struct stats_lane **lanes; /* they outlive their lane, for the last report */
+};
+
+static int stats_open(const struct gantry_host *host, const void *conf, void **stage_p)
+{
+	struct stats *stats = calloc(1, sizeof *stats);
+
+	(void)conf;
+	if (!stats)
+		return -ENOMEM;
+	stats->host = host;
+	*stage_p = stats;
+	return 0;
+}
+
+static int stats_start(void *stage, struct gantry_lane *lane, void **self_p)
+{
+	struct stats *stats = stage;
+	struct stats_lane *self;
+
+	if (!stats->lanes) {
+		stats->lanes = calloc(lane->n_lanes, sizeof *stats->lanes);
+		if (!stats->lanes)
+			return -ENOMEM;
+		stats->n_lanes = lane->n_lanes;
+	}
+	self = stats->lanes[lane->index];
+	if (!self) {
+		self = aligned_alloc(GANTRY_CACHE_LINE, sizeof *self);
+		if (!self)
+			return -ENOMEM;
+		memset(self, 0, sizeof *self);
+		self->host = stats->host;
+		__atomic_store_n(&stats->lanes[lane->index], self, __ATOMIC_RELEASE);
+	}
+	*self_p = self;
+	return 0;
+}
+
+static int stats_submit(void *self, struct gantry_io *io)
+{
+	struct stats_lane *lane = self;
+	int rc;
+
+	*gantry_frame(io) = lane->host->now_ns(lane->host);
+	rc = gantry_submit(io);
+	if (__builtin_expect(rc != 0, 0))
+		gantry_count(&lane->n_refused, 1);
+	return rc;
+}
+
+static void stats_complete(void *self, struct gantry_io *io)
+{
+	struct stats_lane *lane = self;
+	uint64_t ns = lane->host->now_ns(lane->host) - *gantry_frame(io);
+
+	if (__builtin_expect(io->opcode < GANTRY_OP_COUNT, 1)) {
+		struct op_stats *op = &lane->ops[io->opcode];
+
+		gantry_histogram_record(&op->latency, ns);
+		if (__builtin_expect(io->status == GANTRY_S_OK, 1))
+			gantry_count(&op->n_bytes, gantry_op_has_range(io->opcode) ? io->length : 0);
+		else
+			gantry_count(&op->n_errors, 1);
+	}
+	if (__builtin_expect(io->status < GANTRY_S_COUNT, 1))
+		gantry_count(&lane->by_status[io->status], 1);
+	gantry_complete(io);
+}
+
+static uint64_t get(const uint64_t *cell)
+{
+	return __atomic_load_n(cell, __ATOMIC_RELAXED);
+}
+
+static void report_latency(const struct gantry_histogram *h, struct gantry_writer *w)
+{
+	w->object(w, "latency");
+	w->u64(w, "min_ns", gantry_histogram_min(h));
+	w->u64(w, "mean_ns", (uint64_t)gantry_histogram_mean(h));
+	w->u64(w, "p50_ns", gantry_histogram_percentile(h, 50));
+	w->u64(w, "p90_ns", gantry_histogram_percentile(h, 90));
+	w->u64(w, "p99_ns", gantry_histogram_percentile(h, 99));
+	w->u64(w, "p99_9_ns", gantry_histogram_percentile(h, 99.9));
+	w->u64(w, "p99_99_ns", gantry_histogram_percentile(h, 99.99));
+	w->u64(w, "max_ns", gantry_histogram_max(h));
+	w->end(w);
+}
+
+/* sum is a scratch, too large for a stack */
+static void report_op(const struct stats *stats, unsigned opcode, struct op_stats *sum, struct gantry_writer *w)
+{
+	static const char *const names[GANTRY_OP_COUNT] = {
+		[GANTRY_OP_NOP] = "nop",	 [GANTRY_OP_READ] = "read",
+		[GANTRY_OP_WRITE] = "write",	 [GANTRY_OP_FLUSH] = "flush",
+		[GANTRY_OP_WRITE_ZEROES] = "write_zeroes", [GANTRY_OP_DISCARD] = "discard",
+	};
+
+	memset(sum, 0, sizeof *sum);
+	for (uint32_t i = 0; i < stats->n_lanes; i++) {
+		const struct stats_lane *lane = __atomic_load_n(&stats->lanes[i], __ATOMIC_ACQUIRE);
+
+		if (!lane)
+			continue;
+		sum->n_bytes += get(&lane->ops[opcode].n_bytes);
+		sum->n_errors += get(&lane->ops[opcode].n_errors);
+		gantry_histogram_merge(&sum->latency, &lane->ops[opcode].latency);
+	}
+	if (gantry_histogram_count(&sum->latency) == 0)
+		return;
+	w->object(w, names[opcode]);
+	w->u64(w, "done_ops", gantry_histogram_count(&sum->latency));
+	w->u64(w, "error_ops", sum->n_errors);
+	w->u64(w, "done_bytes", sum->n_bytes);
+	report_latency(&sum->latency, w);
+	w->end(w);
+}
+
+static uint64_t sum_status(const struct stats *stats, unsigned status)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < stats->n_lanes; i++) {
+		const struct stats_lane *lane = __atomic_load_n(&stats->lanes[i], __ATOMIC_ACQUIRE);
+
+		if (lane)
+			sum += get(&lane->by_status[status]);
+	}
+	return sum;
+}
+
+static void report_errors(const struct stats *stats, struct gantry_writer *w)
+{
+	static const char *const keys[] = {"ok_ops", "io_ops", "nospc_ops", "range_ops", "access_ops", "invalid_ops",
+					   "unsupported_ops", "timeout_ops", "session_lost_ops", "unknown_ops",
+					   "corrupt_ops", "read_only_ops", "nomem_ops", "canceled_ops"};
+
+	_Static_assert(sizeof keys / sizeof *keys == GANTRY_S_COUNT, "a key for each status");
+	w->object(w, "errors");
+	for (unsigned s = GANTRY_S_OK + 1; s < GANTRY_S_COUNT; s++) {
+		uint64_t n = sum_status(stats, s);
+
+		if (n)
+			w->u64(w, keys[s], n);
+	}
+	w->end(w);
+}
+
+static void stats_report(void *stage, struct gantry_writer *w)
+{
+	struct stats *stats = stage;
+	struct op_stats *scratch = malloc(sizeof *scratch);
+	uint64_t n_refused = 0;
+
+	if (!scratch)
+		return;
+	for (unsigned op = 0; op < GANTRY_OP_COUNT; op++)
+		report_op(stats, op, scratch, w);
+	report_errors(stats, w);
+	for (uint32_t i = 0; i < stats->n_lanes; i++)
+		if (stats->lanes[i])
+			n_refused += get(&stats->lanes[i]->n_refused);
+	w->u64(w, "refused_ops", n_refused);
+	free(scratch);
+}
+
+static void stats_close(void *stage)
+{
+	struct stats *stats = stage;
+
+	for (uint32_t i = 0; i < stats->n_lanes; i++)
+		free(stats->lanes[i]);
+	free(stats->lanes);
+	free(stats);
+}
+
+static const struct gantry_stage_ops ops = {
+	.open = stats_open,
+	.start = stats_start,
+	.submit = stats_submit,
+	.complete = stats_complete,
+	.report = stats_report,
+	.close = stats_close,
+	.n_frames = 1,
+};
+
+GANTRY_PLUGIN(stats) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_STAGE,
+	.name = "stats",
+	.version = "1",
+	.summary = "counts IOs and measures their latency, for each operation",
+	.ops_size = sizeof ops,
+	.ops = &ops,
+};

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace - writes every descriptor that passes, both ways, to a file (format: <gantry/trace.h>). Data is not written.
+ *
+ * In a configuration: stages = ( { type = "trace"; path = "/var/tmp/load.trace"; } );
+ *
+ * Each lane collects records in a buffer of its own, and writes it when it is full, when its oldest record is older than
+ * `flush`, and at stop. A file that cannot be written, or reaches `limit`, ends the trace and not the IO.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <gantry/stage.h>
+#include <gantry/trace.h>
+
+#define RECORDS (65536 / sizeof(struct gantry_trace_record)) /* in one buffer */
+
+struct trace_conf {
+	const char *path;
+	uint64_t limit;
+	uint64_t flush_ns;
+};
+
+struct trace {
+	const struct gantry_host *host;
+	const struct trace_conf *conf;
+	int fd;
+	uint64_t start_ns;
+	uint64_t n_bytes; /* taken in the file; __atomic, all lanes */
+	int ended;        /* __atomic */
+	uint32_t n_lanes;
+	struct trace_lane **lanes;
+};
+
+struct trace_lane {
+	struct trace *trace;
+	struct gantry_lane *lane;
+	uint64_t n_records, n_lost; /* written, and those that were not */
+	uint64_t oldest_ns;         /* when the first record of the buffer came */
+	uint32_t n;                 /* in the buffer */
+	struct gantry_trace_record records[RECORDS];
+} __attribute__((aligned(GANTRY_CACHE_LINE)));
+
+static const struct gantry_option options[] = {
+	{"path", GANTRY_OPT_STRING, offsetof(struct trace_conf, path), NULL, 0, 0, NULL, NULL,
+	 "File to write; an old one of this name is replaced."},
+	{"limit", GANTRY_OPT_SIZE, offsetof(struct trace_conf, limit), "1GiB", 4096, INT64_MAX, NULL, NULL,
+	 "Size at which the trace ends."},
+	{"flush", GANTRY_OPT_TIME, offsetof(struct trace_conf, flush_ns), "1s", 1000000, 3600000000000, NULL, NULL,
+	 "How long a record may wait in memory."},
+	GANTRY_OPTION_END,
+};
+
+/* All of it, or -errno. */
+static int write_all(int fd, const void *data, size_t n)
+{
+	const char *at = data;
+
+	while (n) {
+		ssize_t rc = write(fd, at, n);
+
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc <= 0)
+			return rc ? -errno : -EIO;
+		at += rc;
+		n -= (size_t)rc;
+	}
+	return 0;
+}
+
+static int write_head(struct trace *trace)
+{
+	struct gantry_trace_head head = {
+		.magic = {'G', 'T', 'R', 'Y', 'T', 'R', 'C', '1'},
+		.version = GANTRY_TRACE_VERSION,
+		.head_bytes = sizeof head,
+		.record_bytes = sizeof(struct gantry_trace_record),
+	};
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	head.start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	snprintf(head.instance, sizeof head.instance, "%s", trace->host->name);
+	trace->n_bytes = sizeof head;
+	return write_all(trace->fd, &head, sizeof head);
+}
+
+static int trace_open(const struct gantry_host *host, const void *arg, void **stage_p)
+{
+	struct trace *trace = calloc(1, sizeof *trace);
+	int rc;
+
+	if (!trace)
+		return -ENOMEM;
+	trace->host = host;
+	trace->conf = arg;
+	trace->fd = open(trace->conf->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	if (trace->fd < 0) {
+		rc = -errno;
+		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path, strerror(-rc));
+		goto out_undo_alloc;
+	}
+	trace->start_ns = host->now_ns(host);
+	rc = write_head(trace);
+	if (rc) {
+		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path, strerror(-rc));
+		goto out_undo_open;
+	}
+	*stage_p = trace;
+	return 0;
+
+out_undo_open:
+	close(trace->fd);
+out_undo_alloc:
+	free(trace);
+	return rc;
+}
+
+static int trace_start(void *stage, struct gantry_lane *lane, void **self_p)
+{
+	struct trace *trace = stage;
+	struct trace_lane *self;
+
+	if (!trace->lanes) {
+		trace->lanes = calloc(lane->n_lanes, sizeof *trace->lanes);
+		if (!trace->lanes)
+			return -ENOMEM;
+		trace->n_lanes = lane->n_lanes;
+	}
+	self = trace->lanes[lane->index];
+	if (!self) {
+		self = aligned_alloc(GANTRY_CACHE_LINE, sizeof *self);
+		if (!self)
+			return -ENOMEM;
+		memset(self, 0, sizeof *self); /* touches the buffer: no page faults on the IO path */
+		self->trace = trace;
+		__atomic_store_n(&trace->lanes[lane->index], self, __ATOMIC_RELEASE);
+	}
+	self->lane = lane;
+	*self_p = self;
+	return 0;
+}
+
+static void end_trace(struct trace *trace, const char *why)
+{
+	if (!__atomic_exchange_n(&trace->ended, 1, __ATOMIC_RELAXED))
+		gantry_log_warn(trace->host, "%s: trace ends: %s", trace->conf->path, why);
+}
+
+static void flush(struct trace_lane *lane)
+{
+	struct trace *trace = lane->trace;
+	size_t bytes = lane->n * sizeof *lane->records;
+	int rc = 1; /* not written */
+
+	if (!lane->n)
+		return;
+	if (!__atomic_load_n(&trace->ended, __ATOMIC_RELAXED)) {
+		if (__atomic_add_fetch(&trace->n_bytes, bytes, __ATOMIC_RELAXED) > trace->conf->limit)
+			end_trace(trace, "it has reached its limit");
+		else
+			rc = write_all(trace->fd, lane->records, bytes);
+	}
+	if (rc < 0)
+		end_trace(trace, strerror(-rc));
+	gantry_count(rc ? &lane->n_lost : &lane->n_records, lane->n);
+	lane->n = 0;
+}
+
+static void put(struct trace_lane *lane, uint64_t now_ns, const void *wire, unsigned direction)
+{
+	struct gantry_trace_record *record = &lane->records[lane->n];
+
+	if (lane->n == 0)
+		lane->oldest_ns = now_ns;
+	*record = (struct gantry_trace_record){
+		.time_ns = now_ns - lane->trace->start_ns,
+		.direction = (uint8_t)direction,
+		.lane = (uint16_t)lane->lane->index,
+	};
+	memcpy(record->wire, wire, sizeof record->wire);
+	if (++lane->n == RECORDS)
+		flush(lane);
+}
+
+static int trace_submit(void *self, struct gantry_io *io)
+{
+	struct trace_lane *lane = self;
+	const struct gantry_host *host = lane->trace->host;
+	uint64_t now_ns = host->now_ns(host);
+	uint8_t wire[GANTRY_IO_WIRE_BYTES];
+	int rc;
+
+	/* once accepted, the descriptor is gone; when refused, it comes again */
+	memcpy(wire, io, sizeof wire);
+	rc = gantry_submit(io);
+	if (rc == 0)
+		put(lane, now_ns, wire, GANTRY_TRACE_SUBMIT);
+	return rc;
+}
+
+static void trace_complete(void *self, struct gantry_io *io)
+{
+	struct trace_lane *lane = self;
+	const struct gantry_host *host = lane->trace->host;
+
+	put(lane, host->now_ns(host), io, GANTRY_TRACE_COMPLETE);
+	gantry_complete(io);
+}
+
+static uint64_t trace_wake_ns(void *self)
+{
+	struct trace_lane *lane = self;
+
+	return lane->n ? lane->oldest_ns + lane->trace->conf->flush_ns : 0;
+}
+
+static int trace_poll(void *self)
+{
+	struct trace_lane *lane = self;
+
+	if (lane->n && lane->lane->now_ns >= trace_wake_ns(lane))
+		flush(lane);
+	return 0;
+}
+
+static void trace_stop(void *self)
+{
+	flush(self);
+}
+
+static void trace_report(void *stage, struct gantry_writer *w)
+{
+	struct trace *trace = stage;
+	uint64_t n_records = 0, n_lost = 0;
+
+	for (uint32_t i = 0; i < trace->n_lanes; i++) {
+		const struct trace_lane *lane = __atomic_load_n(&trace->lanes[i], __ATOMIC_ACQUIRE);
+
+		if (!lane)
+			continue;
+		n_records += __atomic_load_n(&lane->n_records, __ATOMIC_RELAXED);
+		n_lost += __atomic_load_n(&lane->n_lost, __ATOMIC_RELAXED);
+	}
+	w->string(w, "path", trace->conf->path);
+	w->u64(w, "written_records", n_records);
+	w->u64(w, "lost_records", n_lost);
+}
+
+static void trace_close(void *stage)
+{
+	struct trace *trace = stage;
+
+	if (close(trace->fd))
+		gantry_log_warn(trace->host, "%s: %s", trace->conf->path, strerror(errno));
+	for (uint32_t i = 0; i < trace->n_lanes; i++)
+		free(trace->lanes[i]);
+	free(trace->lanes);
+	free(trace);
+}
+
+static const struct gantry_stage_ops ops = {
+	.open = trace_open,
+	.start = trace_start,
+	.submit = trace_submit,
+	.complete = trace_complete,
+	.poll = trace_poll,
+	.wake_ns = trace_wake_ns,
+	.stop = trace_stop,
+	.report = trace_report,
+	.close = trace_close,
+};
+
+GANTRY_PLUGIN(trace) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_STAGE,
+	.name = "trace",
+	.version = "1",
+	.summary = "writes every descriptor that passes to a file, to look at or to replay",
+	.options = options,
+	.conf_size = sizeof(struct trace_conf),
+	.ops_size = sizeof ops,
+	.ops = &ops,
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lane.c - the data path of the loop: a ring of messages between two threads. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+static void give(struct loop_consumer *c, struct loop_ring *r)
+{
+	uint32_t limit = __atomic_load_n(&r->tail, __ATOMIC_RELAXED) + (c->n_posted - c->n_used);
+
+	/* never less than before: with several producers more may be promised than posted */
+	if ((int32_t)(limit - __atomic_load_n(&r->limit, __ATOMIC_RELAXED)) > 0)
+		__atomic_store_n(&r->limit, limit, __ATOMIC_RELEASE);
+}
+
+static void give_all(struct loop_consumer *c)
+{
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
+		give(c, c->rings[__builtin_ctzll(left)]);
+}
+
+int loop_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct loop_consumer *c = arg;
+
+	if (n > c->depth - (c->n_posted - c->n_used))
+		return -ENOSPC;
+	for (uint32_t i = 0; i < n; i++)
+		c->posts[(c->n_posted + i) & c->mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
+	c->n_posted += n;
+	give_all(c);
+	return 0;
+}
+
+static void copy_data(struct loop_consumer *c, struct loop_ring *r, uint32_t index, const struct gantry_recv *post,
+		      struct gantry_msg *out)
+{
+	const struct loop_msg *m = &r->msgs[index];
+
+	if (m->length > post->length || !post->buf) {
+		out->status = -EMSGSIZE;
+		return;
+	}
+	if (m->region) {
+		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
+			out->status = -EFAULT; /* the sender has left, and its memory may have */
+		else
+			memcpy(post->buf, m->region, m->length);
+		__atomic_store_n(&r->copying, 0, __ATOMIC_SEQ_CST);
+		if (out->status)
+			return;
+	} else {
+		memcpy(post->buf, r->inline_data + (size_t)index * r->max_data, m->length);
+	}
+	out->length = m->length;
+	gantry_count(c->payload, m->length);
+}
+
+static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry_msg *msgs, uint32_t max)
+{
+	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
+	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE), tail = r->tail, n = 0;
+
+	for (; n < max && tail + n != head && c->n_used != c->n_posted; n++, c->n_used++) {
+		const struct gantry_recv *post = &c->posts[c->n_used & c->mask];
+		uint32_t index = (tail + n) & r->mask;
+		const struct loop_msg *m = &r->msgs[index];
+		struct gantry_msg *out = &msgs[n];
+
+		memcpy(out->imm, m->imm, sizeof(out->imm));
+		out->imm_len = m->imm_len;
+		out->status = 0;
+		out->length = 0;
+		out->producer = r->number;
+		out->cookie = post->cookie;
+		if (m->length)
+			copy_data(c, r, index, post, out);
+	}
+	if (n) {
+		__atomic_store_n(&r->tail, tail + n, __ATOMIC_RELEASE);
+		give(c, r);
+	} else if (gone && tail == head) {
+		__atomic_fetch_and(&c->active, ~(1ull << r->number), __ATOMIC_RELAXED);
+		__atomic_store_n(&r->detached, 1, __ATOMIC_RELEASE);
+	}
+	return n;
+}
+
+int loop_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
+{
+	struct loop_consumer *c = arg;
+	uint64_t all = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+	uint64_t later = all & ((1ull << c->turn) - 1), left = all & ~later;
+	uint32_t n = 0;
+
+	/* from `turn` to the end, then from the beginning */
+	for (int half = 0; half < 2; half++, left = later)
+		for (; left && n < max; left &= left - 1) {
+			uint32_t number = (uint32_t)__builtin_ctzll(left);
+
+			n += take(c, c->rings[number], msgs + n, max - n < 64 ? max - n : 64);
+			c->turn = (number + 1) % LOOP_RINGS;
+		}
+	give_all(c); /* a ring that is new has no credit yet */
+	return (int)n;
+}
+
+int loop_consumer_arm(void *arg)
+{
+	struct loop_consumer *c = arg;
+	int work = 0;
+
+	c->armed = true;
+	give_all(c);
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1) {
+		struct loop_ring *r = c->rings[__builtin_ctzll(left)];
+
+		__atomic_store_n(&r->asleep, 1, __ATOMIC_SEQ_CST);
+		work |= __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) != r->tail && c->n_used != c->n_posted;
+	}
+	return work;
+}
+
+void loop_consumer_disarm(void *arg)
+{
+	struct loop_consumer *c = arg;
+	uint64_t n;
+
+	if (!c->armed)
+		return;
+	c->armed = false;
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
+		__atomic_store_n(&c->rings[__builtin_ctzll(left)]->asleep, 0, __ATOMIC_RELAXED);
+	if (read(c->bell, &n, sizeof(n)) < 0)
+		return; /* was not rung */
+}
+
+int loop_consumer_fd(void *arg)
+{
+	return ((struct loop_consumer *)arg)->bell;
+}
+
+void loop_flush(void *arg)
+{
+	struct loop_producer *p = arg;
+	uint64_t one = 1;
+
+	p->unrung = false;
+	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_SEQ_CST) && write(p->ring->bell, &one, sizeof(one)) < 0)
+		return; /* it is ringing already */
+}
+
+static int find_region(const struct loop_producer *p, const struct gantry_send *s, struct loop_msg *m)
+{
+	for (unsigned int i = 0; i < LOOP_REGIONS; i++) {
+		const struct loop_export *e = &p->conn->exports[i];
+
+		if (__atomic_load_n(&e->region, __ATOMIC_ACQUIRE) != s->region || !(e->rights & GANTRY_REMOTE_READ))
+			continue;
+		if (!gantry_range_ok(s->region_offset, s->length, e->length))
+			return -EINVAL;
+		m->region = e->addr + s->region_offset;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int put_data(struct loop_producer *p, const struct gantry_send *s, uint32_t index)
+{
+	struct loop_ring *r = p->ring;
+
+	if (s->length > p->max_data)
+		return -EMSGSIZE;
+	if (s->region)
+		return find_region(p, s, &r->msgs[index]);
+	if (!s->data)
+		return -EINVAL;
+	if (s->length > r->max_data)
+		return -EMSGSIZE;
+	memcpy(r->inline_data + (size_t)index * r->max_data, s->data, s->length);
+	return 0;
+}
+
+int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
+{
+	struct loop_producer *p = arg;
+	struct loop_ring *r = p->ring;
+	uint32_t head = r->head, index = head & r->mask;
+	struct loop_msg *m = &r->msgs[index];
+	int rc = 0;
+
+	if (__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&r->closed, __ATOMIC_ACQUIRE))
+		return -ENOTCONN;
+	if (s->imm_len > GANTRY_IMM_MAX)
+		return -EINVAL;
+	if (head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > r->mask ||
+	    (s->region && p->cookie_head - p->cookie_tail > r->mask) ||
+	    (int32_t)(__atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) - head) <= 0) {
+		if (p->unrung)
+			loop_flush(p);
+		return -EAGAIN;
+	}
+	m->region = NULL;
+	if (s->length)
+		rc = put_data(p, s, index);
+	if (rc)
+		return rc;
+	if (s->imm_len)
+		memcpy(m->imm, s->imm, s->imm_len);
+	m->imm_len = s->imm_len;
+	m->length = s->length;
+	if (m->region) {
+		struct loop_cookie *c = &p->cookies[p->cookie_head++ & r->mask];
+
+		*c = (struct loop_cookie){.cookie = s->cookie, .end = head + 1};
+	}
+	__atomic_store_n(&r->head, head + 1, __ATOMIC_SEQ_CST);
+	p->unrung = true;
+	if (!(flags & GANTRY_SEND_MORE))
+		loop_flush(p);
+	return 0;
+}
+
+int loop_poll_send(void *arg, uint64_t *cookies, uint32_t max)
+{
+	struct loop_producer *p = arg;
+	struct loop_ring *r = p->ring;
+	uint32_t tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), n = 0;
+
+	for (; n < max && p->cookie_tail != p->cookie_head; p->cookie_tail++) {
+		const struct loop_cookie *c = &p->cookies[p->cookie_tail & r->mask];
+
+		if ((int32_t)(tail - c->end) < 0)
+			break;
+		cookies[n++] = c->cookie;
+	}
+	return (int)n;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loop.h - the objects of the loop transport: both ends in one process, on one device.
+ *
+ * Listeners and connectors meet in the device. All control calls and events are of the control thread, so only what the
+ * lanes touch is atomic. A queue is a ring of messages in ordinary memory, shared by a producer and a consumer.
+ */
+#ifndef LOOP_H
+#define LOOP_H
+
+#include <stdbool.h>
+
+#include <gantry/transport.h>
+
+#define LOOP_REGIONS 64u
+#define LOOP_RINGS 63u /* of one consumer */
+#define LOOP_INLINE 4096u
+#define LOOP_CTRL_QUEUE 64u
+
+struct loop_conf {
+	int64_t max_depth;
+	uint8_t mapped;
+};
+
+enum loop_event_type {
+	LOOP_ACCEPT,
+	LOOP_CONNECTED,
+	LOOP_MESSAGE,
+	LOOP_CONSUMER,
+	LOOP_REVOKE,
+	LOOP_REVOKED,
+	LOOP_CLOSED
+};
+
+struct loop_event {
+	struct loop_event *next;
+	struct loop_conn *conn; /* who is told */
+	enum loop_event_type type;
+	uint32_t id;
+	int rc; /* LOOP_CONSUMER: up */
+	uint32_t length;
+	uint8_t data[];
+};
+
+struct loop_listener {
+	struct loop_listener *next;
+	struct loop_device *dev;
+	const struct gantry_conn_events *events;
+	void *arg;
+	char name[64];
+};
+
+struct loop_export {
+	bool revoking;
+	uint32_t handle, generation, rights, refs;
+	uint64_t length, fd_offset;
+	uint8_t *addr;
+	void *mapped; /* by us, because the exporter had not */
+	int fd;
+	const struct gantry_region *region; /* atomic; NULL: unused */
+};
+
+struct loop_conn {
+	struct loop_conn *next;
+	struct loop_device *dev;
+	struct loop_conn *peer; /* NULL: gone */
+	struct loop_listener *listener; /* until accepted */
+	const struct gantry_conn_events *events;
+	void *arg;
+	struct gantry_peer self;
+	bool open, dead;
+	uint32_t n_ctrl;
+	uint32_t lost; /* atomic */
+	uint32_t next_consumer;
+	struct loop_consumer *consumers;
+	struct loop_export exports[LOOP_REGIONS];
+};
+
+struct loop_device {
+	const struct gantry_host *host;
+	const struct loop_conf *conf;
+	int wake;
+	bool in_progress;
+	struct loop_listener *listeners;
+	struct loop_conn *conns;
+	struct loop_event *events, **events_end;
+	uint64_t *connections; /* counter */
+	uint64_t **free_cells; /* payload counters that no queue uses */
+	unsigned int n_free_cells, n_cells, room_cells;
+};
+
+struct loop_msg {
+	uint8_t imm[GANTRY_IMM_MAX];
+	uint32_t imm_len, length;
+	const uint8_t *region; /* NULL: inline data */
+};
+
+struct loop_ring {
+	unsigned int refs; /* control thread */
+	uint32_t mask, number, max_data;
+	uint8_t *inline_data;
+	struct loop_msg *msgs;
+	struct loop_consumer *consumer; /* valid while `closed` is not set */
+	int bell;                       /* a duplicate of the consumer's */
+	/* atomic */
+	uint32_t head __attribute__((aligned(64))); /* producer */
+	uint32_t gone;                              /* no more will be sent */
+	uint32_t tail __attribute__((aligned(64))); /* consumer */
+	uint32_t limit, closed, detached, asleep, copying;
+};
+
+struct loop_consumer {
+	struct loop_consumer *next;
+	struct loop_conn *conn;
+	uint32_t id, depth, max_data, mask, n_posted, n_used, turn;
+	struct gantry_recv *posts;
+	int bell;
+	bool armed;
+	uint64_t *payload; /* counter: bytes copied */
+	uint64_t active;         /* atomic: rings */
+	struct loop_ring *rings[LOOP_RINGS];
+};
+
+struct loop_cookie {
+	uint64_t cookie;
+	uint32_t end; /* message behind the one it is for */
+};
+
+struct loop_producer {
+	struct loop_conn *conn;
+	struct loop_ring *ring;
+	uint32_t max_data, cookie_head, cookie_tail;
+	struct loop_cookie *cookies;
+	bool unrung;
+};
+
+struct loop_rma {
+	struct loop_conn *conn;
+	uint64_t *payload; /* counter: bytes copied */
+	struct gantry_rma_done *done;
+	uint32_t mask, head, tail;
+};
+
+/* device.c */
+int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc, const void *data, size_t len);
+int loop_usable(const struct loop_conn *conn); /* 0 or -ENOTCONN */
+
+/* queue.c */
+int loop_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
+void loop_consumer_destroy(void *consumer);
+int loop_producer_create(void *conn, uint32_t id, const struct gantry_queue_attr *attr, void **producer_p);
+void loop_producer_destroy(void *producer);
+
+/* cells.c: a counter for a queue; NULL: out of memory */
+uint64_t *loop_cell_get(struct loop_device *dev);
+void loop_cell_put(struct loop_device *dev, uint64_t *cell);
+
+/* lane.c */
+int loop_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int loop_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
+int loop_consumer_arm(void *consumer);
+void loop_consumer_disarm(void *consumer);
+int loop_consumer_fd(void *consumer);
+int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
+void loop_flush(void *producer);
+int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
+
+/* region.c */
+int loop_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+		struct gantry_token *token_p);
+int loop_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+void loop_release(void *conn, struct gantry_region *region);
+int loop_revoke(void *conn, uint32_t handle);
+bool loop_revoked(struct loop_conn *conn, uint32_t handle); /* forget the export; false: there is none */
+void loop_regions_free(struct loop_conn *conn);
+int loop_rma_create(void *conn, uint32_t depth, void **rma_p);
+void loop_rma_destroy(void *rma);
+int loop_rma_submit(void *rma, const struct gantry_rma *op);
+int loop_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queue.c - how consumers and producers of the loop are made and unmade. Control thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+static uint32_t pow2_up(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static void ring_put(struct loop_ring *r)
+{
+	if (--r->refs)
+		return;
+	close(r->bell);
+	free(r->inline_data);
+	free(r->msgs);
+	free(r);
+}
+
+static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data)
+{
+	struct loop_ring *r = aligned_alloc(64, sizeof(*r));
+	uint32_t n = pow2_up(depth);
+
+	if (!r)
+		return NULL;
+	memset(r, 0, sizeof(*r));
+	r->refs = 2;
+	r->mask = n - 1;
+	r->max_data = max_data < LOOP_INLINE ? max_data : LOOP_INLINE;
+	r->msgs = calloc(n, sizeof(*r->msgs));
+	r->inline_data = r->max_data ? calloc(n, r->max_data) : NULL;
+	r->bell = fcntl(c->bell, F_DUPFD_CLOEXEC, 0);
+	if (!r->msgs || (r->max_data && !r->inline_data) || r->bell < 0) {
+		if (r->bell >= 0)
+			close(r->bell);
+		free(r->inline_data);
+		free(r->msgs);
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+{
+	struct loop_conn *conn = arg;
+	struct loop_consumer *c;
+	int rc = loop_usable(conn);
+
+	if (rc)
+		return rc;
+	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
+		return -EINVAL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->conn = conn;
+	c->depth = attr->depth;
+	c->max_data = attr->max_data;
+	c->mask = pow2_up(attr->depth) - 1;
+	c->posts = calloc((size_t)c->mask + 1, sizeof(*c->posts));
+	c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->payload = loop_cell_get(conn->dev);
+	rc = !c->posts || !c->payload ? -ENOMEM : c->bell < 0 ? -errno : 0;
+	if (!rc)
+		rc = loop_event(conn->peer, LOOP_CONSUMER, conn->next_consumer + 1, 1, NULL, 0);
+	if (rc) {
+		loop_cell_put(conn->dev, c->payload);
+		if (c->bell >= 0)
+			close(c->bell);
+		free(c->posts);
+		free(c);
+		return rc;
+	}
+	c->id = ++conn->next_consumer;
+	c->next = conn->consumers;
+	conn->consumers = c;
+	*id_p = c->id;
+	*consumer_p = c;
+	return 0;
+}
+
+void loop_consumer_destroy(void *arg)
+{
+	struct loop_consumer *c = arg;
+
+	if (!c)
+		return;
+	loop_cell_put(c->conn->dev, c->payload);
+	for (struct loop_consumer **p = &c->conn->consumers; *p; p = &(*p)->next)
+		if (*p == c) {
+			*p = c->next;
+			break;
+		}
+	for (unsigned int i = 0; i < LOOP_RINGS; i++)
+		if (c->rings[i]) {
+			__atomic_store_n(&c->rings[i]->closed, 1, __ATOMIC_RELEASE);
+			ring_put(c->rings[i]);
+		}
+	if (c->conn->peer)
+		loop_event(c->conn->peer, LOOP_CONSUMER, c->id, 0, NULL, 0);
+	close(c->bell);
+	free(c->posts);
+	free(c);
+}
+
+/* Put the ring where the consumer's lane will find it; what that lane has let go of is cleared first. */
+static int attach(struct loop_consumer *c, struct loop_ring *r)
+{
+	unsigned int line = LOOP_RINGS;
+	uint64_t one = 1;
+
+	for (unsigned int i = LOOP_RINGS; i-- > 0;) {
+		if (c->rings[i] && __atomic_load_n(&c->rings[i]->detached, __ATOMIC_ACQUIRE)) {
+			ring_put(c->rings[i]);
+			c->rings[i] = NULL;
+		}
+		if (!c->rings[i])
+			line = i;
+	}
+	if (line == LOOP_RINGS)
+		return -ENOSPC;
+	r->number = line;
+	c->rings[line] = r;
+	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);
+	/* a lane that sleeps does not know the ring yet, so it has given no credit */
+	return write(c->bell, &one, sizeof(one)) < 0 ? -errno : 0;
+}
+
+int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr *attr, void **producer_p)
+{
+	struct loop_conn *conn = arg;
+	struct loop_producer *p;
+	struct loop_consumer *c;
+	int rc = loop_usable(conn);
+
+	if (rc)
+		return rc;
+	for (c = conn->peer->consumers; c && c->id != id; c = c->next)
+		;
+	if (!c)
+		return -ENOENT;
+	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
+		return -EINVAL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->conn = conn;
+	p->max_data = attr->max_data < c->max_data ? attr->max_data : c->max_data;
+	p->cookies = calloc(pow2_up(attr->depth), sizeof(*p->cookies));
+	p->ring = ring_create(c, attr->depth, p->max_data);
+	rc = p->ring && p->cookies ? attach(c, p->ring) : -ENOMEM;
+	if (rc) {
+		if (p->ring) {
+			p->ring->refs = 1;
+			ring_put(p->ring);
+		}
+		free(p->cookies);
+		free(p);
+		return rc;
+	}
+	*producer_p = p;
+	return 0;
+}
+
+void loop_producer_destroy(void *arg)
+{
+	struct loop_producer *p = arg;
+
+	if (!p)
+		return;
+	loop_flush(p);
+	/* From now on nobody reads the regions of its messages; a copy that has begun is waited for. */
+	__atomic_store_n(&p->ring->gone, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&p->ring->copying, __ATOMIC_SEQ_CST))
+		sched_yield();
+	ring_put(p->ring);
+	free(p->cookies);
+	free(p);
+}

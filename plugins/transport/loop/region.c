@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* region.c - regions of the loop: an import is the exporter's own address. Remote read and write are copies. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+#define TOKEN_KIND 0x6c6f6f70u
+#define RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
+
+struct loop_import {
+	struct gantry_region region;
+	struct loop_conn *conn;
+	uint32_t slot, generation;
+	uint8_t *addr; /* also when the user did not want it */
+};
+
+static struct loop_export *find_export(struct loop_conn *conn, uint32_t handle)
+{
+	for (unsigned int i = 0; i < LOOP_REGIONS; i++)
+		if (conn->exports[i].region && conn->exports[i].handle == handle)
+			return &conn->exports[i];
+	return NULL;
+}
+
+static void forget(struct loop_export *e)
+{
+	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
+	if (e->mapped)
+		munmap(e->mapped, (size_t)e->length);
+	e->mapped = NULL;
+}
+
+int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+		struct gantry_token *token_p)
+{
+	struct loop_conn *conn = arg;
+	struct loop_export *e = conn->exports;
+	int rc = loop_usable(conn);
+
+	if (rc)
+		return rc;
+	if (region->length == 0 || !rights || (rights & ~RIGHTS) || (!region->addr && region->fd < 0))
+		return -EINVAL;
+	if (rights & ~region->rights)
+		return -EACCES;
+	if (find_export(conn, handle))
+		return -EEXIST;
+	while (e < conn->exports + LOOP_REGIONS && e->region)
+		e++;
+	if (e == conn->exports + LOOP_REGIONS)
+		return -ENOSPC;
+	e->addr = region->addr;
+	if (!e->addr) { /* imported without an address from another transport */
+		int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
+		void *p = mmap(NULL, (size_t)region->length, prot, MAP_SHARED, region->fd, (off_t)region->fd_offset);
+
+		if (p == MAP_FAILED)
+			return -errno;
+		e->addr = e->mapped = p;
+	}
+	e->handle = handle;
+	e->generation++;
+	e->rights = rights;
+	e->refs = 0;
+	e->revoking = false;
+	e->length = region->length;
+	e->fd = region->fd;
+	e->fd_offset = region->fd_offset;
+	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE);
+	*token_p = (struct gantry_token){
+		.kind = TOKEN_KIND,
+		.handle = handle,
+		.length = e->length,
+		.rights = rights,
+		.generation = e->generation,
+		.opaque = {(uint64_t)(e - conn->exports)},
+	};
+	return 0;
+}
+
+int loop_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
+{
+	struct loop_conn *conn = arg;
+	struct loop_import *im;
+	struct loop_export *e;
+	int rc = loop_usable(conn);
+
+	if (rc)
+		return rc;
+	if (token->kind != TOKEN_KIND || token->opaque[0] >= LOOP_REGIONS)
+		return -ENOENT;
+	e = &conn->peer->exports[token->opaque[0]];
+	if (!e->region || e->revoking || e->generation != token->generation || e->handle != token->handle)
+		return -ENOENT;
+	if (token->length > e->length)
+		return -ERANGE;
+	if (map && !conn->dev->conf->mapped)
+		return -EOPNOTSUPP;
+	im = calloc(1, sizeof(*im));
+	if (!im)
+		return -ENOMEM;
+	im->conn = conn;
+	im->slot = (uint32_t)token->opaque[0];
+	im->generation = e->generation;
+	im->addr = e->addr;
+	im->region = (struct gantry_region){
+		.addr = map ? e->addr : NULL,
+		.length = e->length,
+		.fd = e->fd,
+		.rights = e->rights,
+		.fd_offset = e->fd_offset,
+		.handle = e->handle,
+		.transport = im,
+	};
+	e->refs++;
+	*region_p = &im->region;
+	return 0;
+}
+
+void loop_release(void *arg, struct gantry_region *region)
+{
+	struct loop_conn *conn = arg;
+	struct loop_import *im;
+	struct loop_export *e;
+
+	if (!region)
+		return;
+	im = region->transport;
+	if (conn->peer) {
+		e = &conn->peer->exports[im->slot];
+		if (e->region && e->generation == im->generation && --e->refs == 0 && e->revoking)
+			loop_event(conn->peer, LOOP_REVOKED, e->handle, 0, NULL, 0);
+	}
+	free(im);
+}
+
+int loop_revoke(void *arg, uint32_t handle)
+{
+	struct loop_conn *conn = arg;
+	struct loop_export *e = find_export(conn, handle);
+
+	if (!e)
+		return -ENOENT;
+	if (e->revoking)
+		return -EALREADY;
+	e->revoking = true;
+	if (conn->peer && e->refs)
+		return loop_event(conn->peer, LOOP_REVOKE, handle, 0, NULL, 0);
+	return loop_event(conn, LOOP_REVOKED, handle, 0, NULL, 0);
+}
+
+bool loop_revoked(struct loop_conn *conn, uint32_t handle)
+{
+	struct loop_export *e = find_export(conn, handle);
+
+	if (e)
+		forget(e);
+	return e != NULL;
+}
+
+void loop_regions_free(struct loop_conn *conn)
+{
+	for (unsigned int i = 0; i < LOOP_REGIONS; i++)
+		if (conn->exports[i].region)
+			forget(&conn->exports[i]);
+}
+
+int loop_rma_create(void *arg, uint32_t depth, void **rma_p)
+{
+	struct loop_conn *conn = arg;
+	struct loop_rma *rma;
+	uint32_t size = 1;
+	int rc = loop_usable(conn);
+
+	if (rc)
+		return rc;
+	if (depth == 0 || depth > conn->dev->conf->max_depth)
+		return -EINVAL;
+	while (size < depth)
+		size *= 2;
+	rma = calloc(1, sizeof(*rma));
+	if (!rma)
+		return -ENOMEM;
+	rma->done = calloc(size, sizeof(*rma->done));
+	rma->payload = loop_cell_get(conn->dev);
+	if (!rma->done || !rma->payload) {
+		loop_cell_put(conn->dev, rma->payload);
+		free(rma->done);
+		free(rma);
+		return -ENOMEM;
+	}
+	rma->conn = conn;
+	rma->mask = size - 1;
+	*rma_p = rma;
+	return 0;
+}
+
+void loop_rma_destroy(void *arg)
+{
+	struct loop_rma *rma = arg;
+
+	if (!rma)
+		return;
+	loop_cell_put(rma->conn->dev, rma->payload);
+	free(rma->done);
+	free(rma);
+}
+
+int loop_rma_submit(void *arg, const struct gantry_rma *op)
+{
+	struct loop_rma *rma = arg;
+	const struct loop_import *im = op->remote->transport;
+	uint32_t right = op->op == GANTRY_RMA_READ ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
+
+	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED))
+		return -ENOTCONN;
+	if (!im || im->conn != rma->conn || !(op->remote->rights & right))
+		return -EACCES;
+	if (!gantry_range_ok(op->remote_offset, op->length, op->remote->length))
+		return -ERANGE;
+	if (rma->head - rma->tail > rma->mask)
+		return -EAGAIN;
+	if (op->op == GANTRY_RMA_READ)
+		memcpy(op->local, im->addr + op->remote_offset, op->length);
+	else
+		memcpy(im->addr + op->remote_offset, op->local, op->length);
+	gantry_count(rma->payload, op->length);
+	rma->done[rma->head++ & rma->mask] = (struct gantry_rma_done){.cookie = op->cookie};
+	return 0;
+}
+
+int loop_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
+{
+	struct loop_rma *rma = arg;
+	uint32_t n = 0;
+
+	for (; n < max && rma->tail != rma->head; n++)
+		done[n] = rma->done[rma->tail++ & rma->mask];
+	return (int)n;
+}

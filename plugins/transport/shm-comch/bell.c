@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bell.c - the doorbell of a consumer: rung by the peer when the consumer has said that it sleeps.
+ *
+ * Between processes of one user it is an eventfd. A peer of another user could turn a shared eventfd into one that
+ * blocks whoever writes it, so there it is a socket, for which each write says by itself that it will not wait.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comch.h"
+
+static bool by_socket(const struct comch_conn *conn)
+{
+	return conn->peer.uid != conn->dev->uids[0];
+}
+
+int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p)
+{
+	int fds[2];
+
+	if (by_socket(conn)) {
+		if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds))
+			return -errno;
+	} else {
+		fds[0] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (fds[0] < 0)
+			return -errno;
+		fds[1] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+		if (fds[1] < 0) {
+			int rc = -errno;
+
+			close(fds[0]);
+			return rc;
+		}
+	}
+	*wait_p = fds[0];
+	*ring_p = fds[1];
+	return 0;
+}
+
+bool comch_bell_ok(const struct comch_conn *conn, int fd)
+{
+	char path[40], is[40] = "";
+	struct stat st;
+	int flags;
+
+	if (by_socket(conn))
+		return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	flags = fcntl(fd, F_GETFL);
+	return readlink(path, is, sizeof(is) - 1) > 0 && strcmp(is, "anon_inode:[eventfd]") == 0 && flags >= 0 &&
+	       (flags & O_NONBLOCK);
+}
+
+void comch_bell_ring(const struct comch_conn *conn, int fd)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (by_socket(conn))
+		n = send(fd, &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	else
+		n = write(fd, &one, sizeof(one));
+	(void)n; /* full: it is ringing already */
+}
+
+void comch_bell_clear(const struct comch_conn *conn, int fd)
+{
+	uint64_t n;
+
+	if (by_socket(conn))
+		while (recv(fd, &n, sizeof(n), MSG_DONTWAIT) >= 0)
+			;
+	else if (read(fd, &n, sizeof(n)) < 0)
+		return; /* was not rung */
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comch.h - the objects of the shm-comch transport.
+ *
+ *   device ---- listener*           a socket in the runtime directory
+ *      \------- conn*               a peer: socket, pidfd, frames to send
+ *                 |-- imported[64]  regions of the peer, mapped when needed
+ *                 |-- exported[64]  ours, mapped there
+ *                 |-- consumer*     one credit page, and a ring for each producer of the peer
+ *                 |-- remote*       consumers of the peer
+ *                 |-- producer*     one ring towards a remote
+ *                 \-- rma*
+ *
+ * Threads: all is made, changed and destroyed by the control thread. A lane owns the "lane" part of its queues. What
+ * both touch is marked "shared" and accessed by atomics. A lane never frees; it marks, and the control thread follows.
+ *
+ * Memory: every memfd has one writer. What the peer can write is read through gantry/shm.h, checked, and never trusted
+ * to stay the same. A queue that breaks the rules poisons its connection; the others do not notice.
+ */
+#ifndef COMCH_H
+#define COMCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <gantry/transport.h>
+
+#include "list.h"
+#include "ring.h"
+#include "wire.h"
+
+#define COMCH_CONSUMERS 64u
+#define COMCH_PRODUCERS 256u
+#define COMCH_CONNS 1024u
+#define COMCH_HALF_OPEN 64u
+#define COMCH_UIDS 16u
+#define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
+#define COMCH_DEATH_NS 80000000ull   /* from its socket's end to the end of its process */
+#define COMCH_CTRL_QUEUE 32u         /* control messages that wait for a peer that does not read */
+#define COMCH_FRAME_QUEUE 1024u      /* frames of all kinds; beyond that the peer is given up */
+
+struct comch_conf {
+	const char *pci, *dir, *uids;
+	int64_t max_depth, ring_slots;
+	uint64_t max_bytes;
+	uint8_t mapped;
+};
+
+struct comch_rundir {
+	int fd; /* DIR/PCI */
+	char path[96]; /* for people */
+};
+
+/* What an epoll event points at. */
+struct comch_watch {
+	enum { COMCH_W_DEVICE, COMCH_W_LISTENER, COMCH_W_SOCKET, COMCH_W_PROCESS } kind;
+	void *self;
+};
+
+struct comch_device {
+	const struct gantry_host *host;
+	const struct comch_conf *conf;
+	struct comch_rundir rundir;
+	uint32_t uids[COMCH_UIDS];
+	unsigned int n_uids, n_conns, n_half_open;
+	pid_t pid; /* of the process that opened it: children may not use it */
+	int epoll, wake, reserve;
+	struct comch_watch watch;
+	struct comch_list listeners, conns, graveyard, graveyard_listeners;
+	int in_progress, events;
+	bool membarrier;
+	bool retry; /* some region waits for a lane to finish its copy */
+	uint64_t *protocol_errors, *connections; /* counters */
+	uint64_t **free_cells; /* payload counters that no queue uses */
+	unsigned int n_free_cells, n_cells, room_cells;
+};
+
+struct comch_listener {
+	struct comch_link link; /* of the device, or its graveyard */
+	struct comch_watch watch;
+	struct comch_device *dev;
+	const struct gantry_conn_events *events;
+	void *arg;
+	int fd, lock;
+	bool dead;
+	char name[128], lock_name[128];
+};
+
+enum comch_state {
+	COMCH_S_FAILED = 1, /* connect went wrong: `closed` is to be told */
+	COMCH_S_HELLO,      /* client: waits for the server's HELLO; server: for the client's */
+	COMCH_S_ACCEPT,     /* the user is being asked; frames are held back */
+	COMCH_S_OPEN,
+	COMCH_S_DYING,      /* the socket has ended; the process has not yet */
+	COMCH_S_CLOSED,     /* `closed` was told */
+	COMCH_S_DEAD        /* in the graveyard */
+};
+
+struct comch_out {
+	struct comch_link link;
+	size_t len;
+	unsigned int n_fds;
+	int fds[COMCH_FDS_MAX]; /* duplicates, ours */
+	struct comch_frame frame; /* allocated only as far as len */
+};
+
+struct comch_import {
+	uint32_t state; /* shared; enum below, stored last */
+	uint32_t ref, handle, rights;
+	uint64_t length;
+	void *base; /* of the mapping */
+	size_t base_bytes;
+	void *addr;
+	int fd;
+	uint64_t fd_offset;
+	int error; /* why it could not be mapped */
+	unsigned int refs; /* handed out by import_region */
+	struct comch_conn *conn;
+};
+
+enum { COMCH_I_FREE, COMCH_I_LIVE, COMCH_I_REVOKED };
+
+struct comch_export {
+	uint32_t state; /* shared */
+	uint32_t ref, handle, rights;
+	uint64_t length;
+	const struct gantry_region *region; /* compared, never followed */
+};
+
+enum { COMCH_E_FREE, COMCH_E_SENT, COMCH_E_LIVE, COMCH_E_REVOKING };
+
+struct comch_conn {
+	struct comch_link link;
+	struct comch_watch watch, death;
+	struct comch_device *dev;
+	struct comch_listener *listener; /* server, until accepted */
+	const struct gantry_conn_events *events;
+	void *arg;
+	struct gantry_peer peer;
+	enum comch_state state;
+	int fd, pidfd;
+	char service[64]; /* of a client: what it asked for */
+	int reason; /* of `closed` */
+	bool said_bye, is_dead, membarrier, half_open;
+	uint64_t deadline_ns; /* 0: none */
+	struct comch_list out;
+	unsigned int n_out, n_out_ctrl;
+	bool want_out;
+	bool touches; /* a queue of this side reads or writes the data of regions */
+	uint32_t lost;   /* shared: sends fail from now on */
+	uint32_t poison; /* shared: a lane found that the peer broke a queue */
+	uint32_t export_epoch; /* shared: grows with each change of exported[] */
+	uint32_t next_consumer, next_producer;
+	unsigned int n_consumers, n_producers, n_remotes, n_rings;
+	uint64_t imported_bytes;
+	struct comch_list consumers, producers, remotes, rmas;
+	struct comch_import imported[COMCH_REGIONS];
+	struct comch_export exported[COMCH_REGIONS];
+	uint32_t seen_consumers; /* the peer's ids must grow */
+	uint32_t seen_producers;
+};
+
+/* Receiving end of one ring of the peer. */
+struct comch_in {
+	/* set before the lane sees it */
+	const struct comch_slot *slots;
+	struct comch_line *line; /* ours, in the credit page */
+	uint32_t mask, producer; /* the peer's id of it */
+	/* lane */
+	uint64_t position;
+	uint32_t taken;               /* messages */
+	uint32_t given_tail, given_limit; /* as last published */
+	/* shared */
+	uint32_t gone;     /* the producer will write no more */
+	uint32_t detached; /* the lane has let go of it */
+};
+
+struct comch_consumer {
+	/* lane */
+	struct gantry_recv *posts;
+	uint32_t post_mask, depth, max_data;
+	uint32_t n_posted, n_used; /* counts that wrap */
+	uint32_t quarter;
+	uint32_t next;  /* ring to look at first */
+	uint64_t known; /* rings that have been given credit at least once */
+	bool dirty;    /* credit that has not been published */
+	bool broken, armed;
+	struct comch_page *page;
+	struct comch_conn *conn;
+	uint64_t *payload; /* counter: bytes copied */
+	/* shared */
+	uint64_t active __attribute__((aligned(64))); /* rings that the lane polls */
+	uint32_t copying; /* slot + 1 of the imported region being read */
+	/* control */
+	struct comch_link link __attribute__((aligned(64)));
+	uint32_t id;
+	int page_fd, bell, bell_ring; /* the lane waits on bell; bell_ring is the end that is given away */
+	struct comch_in *in[COMCH_RINGS];
+};
+
+/* A consumer of the peer. */
+struct comch_remote {
+	struct comch_link link;
+	uint32_t id, max_data;
+	bool up;
+	unsigned int refs; /* producers */
+	const struct comch_page *page;
+	int bell;
+};
+
+struct comch_cookie {
+	uint64_t cookie;
+	uint64_t end; /* position behind its last slot */
+};
+
+struct comch_producer {
+	/* lane */
+	struct comch_slot *slots;
+	uint32_t mask, max_data;
+	uint64_t position;
+	uint64_t tail;         /* slots that the consumer is done with, as last seen */
+	uint32_t sent, limit;  /* messages; limit as last seen */
+	bool unrung, fence;
+	struct comch_cookie *cookies;
+	uint32_t cookie_mask, cookie_head, cookie_tail;
+	const struct gantry_region *last_region; /* where it stands in exported[] */
+	uint32_t last_epoch, last_slot;
+	const uint32_t *asleep;
+	int bell;
+	struct comch_conn *conn;
+	/* shared */
+	const struct comch_line *line; /* NULL until the consumer has attached the ring */
+	uint32_t gone;                 /* the consumer went away */
+	/* control */
+	struct comch_link link;
+	struct comch_remote *remote;
+	uint32_t id, n_slots;
+	int ring_fd;
+};
+
+struct comch_rma {
+	struct comch_link link;
+	struct comch_conn *conn;
+	struct gantry_rma_done *done;
+	uint64_t *payload; /* counter: bytes copied */
+	uint32_t mask, head, tail;
+};
+
+/* rundir.c: where sockets live */
+int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir);
+void comch_rundir_close(struct comch_rundir *rundir);
+int comch_rundir_bind(const struct comch_device *dev, const char *service, struct comch_listener *l);
+void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l);
+/* Remove the socket of a service that nobody serves any more; of all such services. */
+void comch_rundir_sweep(const struct comch_device *dev, const char *service);
+void comch_rundir_sweep_all(const struct comch_device *dev);
+/* A connected socket, or -errno: -ECONNREFUSED when nobody listens. */
+int comch_rundir_connect(const struct comch_device *dev, const char *service);
+
+/* socket.c: one frame in, one frame out; who is there */
+ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds, unsigned int n_fds);
+/* Returns bytes, 0 at the end, -EAGAIN, or -EPROTO with *why_p. fds are ours. */
+ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p);
+int comch_socket_peer(int fd, struct gantry_peer *peer);
+/* A descriptor of the peer's process; -1: there is no way to get one. */
+int comch_socket_pidfd(int fd, int32_t pid);
+void comch_close_fds(const int *fds, unsigned int n);
+uint64_t comch_now(const struct comch_device *dev);
+/* Peer text, made printable; out: 4 * max bytes at most. */
+void comch_escape(char *out, size_t bytes, const char *text);
+
+/* device.c */
+int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct comch_watch *watch);
+void comch_watch_close(struct comch_device *dev, int fd);
+void comch_device_kick(struct comch_device *dev); /* any thread: progress has work */
+bool comch_uid_ok(const struct comch_device *dev, uint32_t uid);
+
+/* listener.c */
+int comch_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
+		 void **listener_p);
+void comch_unlisten(void *listener);
+void comch_listener_ready(struct comch_listener *l);
+void comch_listener_free(struct comch_listener *l);
+
+/* conn.c */
+int comch_conn_accept(struct comch_listener *l, int fd); /* takes over fd */
+int comch_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
+		  void **conn_p);
+int comch_send_ctrl(void *conn, const void *msg, size_t len);
+void comch_disconnect(void *conn);
+void comch_conn_ready(struct comch_conn *conn, uint32_t events);
+void comch_conn_check(struct comch_conn *conn, uint64_t now_ns); /* deadlines, poison, failed connects */
+void comch_conn_free(struct comch_conn *conn);
+/* The peer broke the rules: one line in the log; `closed` follows in this progress. */
+void comch_conn_broken(struct comch_conn *conn, const char *why);
+/* 0 or -EPERM, -ENOTCONN: may the user use it for something new? */
+int comch_conn_usable(const struct comch_conn *conn);
+
+/* outbox.c */
+int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds, unsigned int n_fds);
+int comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id);
+void comch_out_flush(struct comch_conn *conn);
+void comch_out_drop(struct comch_conn *conn);
+
+/* region.c. on_*: a frame came; they return NULL or what is wrong with it */
+int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+		 struct gantry_token *token_p);
+int comch_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+void comch_release(void *conn, struct gantry_region *region);
+int comch_revoke(void *conn, uint32_t handle);
+const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds);
+const char *comch_on_region_ok(struct comch_conn *conn, uint32_t ref);
+const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref);
+const char *comch_on_released(struct comch_conn *conn, uint32_t ref);
+void comch_regions_retry(struct comch_conn *conn); /* sign off what no lane reads any more */
+void comch_regions_closed(struct comch_conn *conn, int rc); /* tell `revoked` for all that are still out */
+/* Map all imported regions, now and from now on; 0 or -errno. */
+int comch_regions_map(struct comch_conn *conn);
+void comch_regions_free(struct comch_conn *conn);
+
+/* queues.c: the control side of consumers and producers */
+int comch_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
+void comch_consumer_destroy(void *consumer);
+int comch_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);
+void comch_producer_destroy(void *producer);
+const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consumer_up *up, int *fds);
+const char *comch_on_consumer_gone(struct comch_conn *conn, uint32_t id);
+const char *comch_on_producer(struct comch_conn *conn, const struct comch_producer_up *up, int *fds);
+const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_producer_ok *ok);
+const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id);
+void comch_queues_free(struct comch_conn *conn);
+
+/* cells.c: a counter for a queue; NULL: out of memory */
+uint64_t *comch_cell_get(struct comch_device *dev);
+void comch_cell_put(struct comch_device *dev, uint64_t *cell);
+
+/* bell.c */
+int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
+bool comch_bell_ok(const struct comch_conn *conn, int fd); /* may what the peer sent be rung? */
+void comch_bell_ring(const struct comch_conn *conn, int fd);
+void comch_bell_clear(const struct comch_conn *conn, int fd);
+
+/* consumer.c, producer.c, rma.c: the lanes */
+int comch_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int comch_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
+int comch_consumer_arm(void *consumer);
+void comch_consumer_disarm(void *consumer);
+int comch_consumer_fd(void *consumer);
+int comch_send(void *producer, const struct gantry_send *send, uint32_t flags);
+void comch_flush(void *producer);
+int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
+int comch_rma_create(void *conn, uint32_t depth, void **rma_p);
+void comch_rma_destroy(void *rma);
+int comch_rma_submit(void *rma, const struct gantry_rma *op);
+int comch_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
+/* A lane found that the peer broke a queue. Any thread. */
+void comch_conn_poison(struct comch_conn *conn);
+
+#endif

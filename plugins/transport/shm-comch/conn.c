@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn.c - a connection from HELLO to `closed`.
+ *
+ *   connect --> HELLO --(peer's HELLO)--> OPEN --(end of the socket)--> DYING --(end of the process)--> CLOSED
+ *   accept ---> HELLO --> ACCEPT --> OPEN                                 or BYE, or nothing exported: at once
+ *
+ * A frame that breaks the rules, or a lane that found a broken queue, ends the connection with -EPROTO.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "comch.h"
+
+#define FRAMES_PER_TURN 64
+
+static struct comch_conn *conn_create(struct comch_device *dev, int fd)
+{
+	struct comch_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->dev = dev;
+	conn->fd = fd;
+	conn->pidfd = -1;
+	conn->watch = (struct comch_watch){COMCH_W_SOCKET, conn};
+	conn->death = (struct comch_watch){COMCH_W_PROCESS, conn};
+	comch_list_init(&conn->out);
+	comch_list_init(&conn->consumers);
+	comch_list_init(&conn->producers);
+	comch_list_init(&conn->remotes);
+	comch_list_init(&conn->rmas);
+	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
+		conn->imported[i] = (struct comch_import){.fd = -1, .conn = conn};
+	comch_list_append(&dev->conns, &conn->link);
+	dev->n_conns++;
+	return conn;
+}
+
+static void forget_process(struct comch_conn *conn)
+{
+	if (conn->pidfd >= 0)
+		comch_watch_close(conn->dev, conn->pidfd);
+	conn->pidfd = -1;
+}
+
+static void hang_up(struct comch_conn *conn)
+{
+	comch_out_drop(conn);
+	if (conn->fd >= 0)
+		comch_watch_close(conn->dev, conn->fd);
+	conn->fd = -1;
+	conn->want_out = false;
+}
+
+void comch_conn_free(struct comch_conn *conn)
+{
+	hang_up(conn);
+	forget_process(conn);
+	comch_list_remove(&conn->link);
+	free(conn);
+}
+
+/* Let go of all it has; the memory follows when no event of this turn can name it any more. */
+static void bury(struct comch_conn *conn)
+{
+	struct comch_device *dev = conn->dev;
+
+	if (conn->half_open)
+		dev->n_half_open--;
+	conn->half_open = false;
+	dev->n_conns--;
+	conn->state = COMCH_S_DEAD;
+	hang_up(conn);
+	forget_process(conn);
+	comch_list_remove(&conn->link);
+	comch_list_append(&dev->graveyard, &conn->link);
+	if (!dev->in_progress)
+		comch_conn_free(conn);
+}
+
+static void say_bye(struct comch_conn *conn)
+{
+	struct comch_frame frame;
+
+	if (conn->fd < 0)
+		return;
+	comch_frame_init(&frame, COMCH_BYE, 0);
+	comch_out_flush(conn);
+	comch_socket_send(conn->fd, &frame, COMCH_FRAME_MIN, NULL, 0);
+}
+
+/* The peer broke the rules: hear it no more. The socket stays, to tell it when its memory has been unmapped. */
+static void ignore(struct comch_conn *conn)
+{
+	comch_out_drop(conn);
+	if (conn->fd >= 0)
+		epoll_ctl(conn->dev->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+}
+
+/* The end: nothing of the user is told after this. */
+static void finish(struct comch_conn *conn, int reason)
+{
+	bool quiet = conn->said_bye || conn->is_dead;
+
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
+	if (conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD)
+		return;
+	conn->deadline_ns = 0;
+	forget_process(conn);
+	if (reason == -EPROTO)
+		ignore(conn);
+	else
+		hang_up(conn);
+	if (conn->listener) { /* nobody has heard of it yet */
+		bury(conn);
+		return;
+	}
+	if (conn->state >= COMCH_S_OPEN)
+		comch_regions_closed(conn, quiet ? 0 : -ETIMEDOUT);
+	if (conn->state == COMCH_S_DEAD) /* the user has let go of it meanwhile */
+		return;
+	if (conn->is_dead && *conn->service)
+		comch_rundir_sweep(conn->dev, conn->service);
+	conn->state = COMCH_S_CLOSED;
+	conn->dev->events++;
+	conn->events->closed(conn->arg, conn, reason);
+}
+
+static bool process_ended(struct comch_conn *conn)
+{
+	struct pollfd p = {.fd = conn->pidfd, .events = POLLIN};
+
+	if (conn->pidfd >= 0 && poll(&p, 1, 0) > 0)
+		conn->is_dead = true;
+	return conn->is_dead;
+}
+
+static bool has_exports(const struct comch_conn *conn)
+{
+	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
+		if (conn->exported[i].state != COMCH_E_FREE)
+			return true;
+	return false;
+}
+
+/*
+ * The socket has ended. Memory that the peer knows is quiet only when it said so, or when its process is gone; and only
+ * then is the lock of its name free, so that a client can clear the name away.
+ */
+static void lose(struct comch_conn *conn)
+{
+	int reason = conn->state != COMCH_S_HELLO ? -ENOTCONN : conn->said_bye ? -EACCES : -ECONNREFUSED;
+
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
+	conn->reason = reason;
+	if (conn->state != COMCH_S_OPEN || conn->said_bye || process_ended(conn) || conn->pidfd < 0 ||
+	    conn->peer.pid == conn->dev->pid || (!has_exports(conn) && !*conn->service)) {
+		finish(conn, reason);
+		return;
+	}
+	hang_up(conn);
+	conn->state = COMCH_S_DYING;
+	conn->deadline_ns = comch_now(conn->dev) + COMCH_DEATH_NS;
+}
+
+void comch_conn_broken(struct comch_conn *conn, const char *why)
+{
+	struct comch_device *dev = conn->dev;
+
+	if (conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD || conn->reason == -EPROTO)
+		return;
+	gantry_log_warn(dev->host, "dropping the connection of %s: %s", conn->peer.address, why);
+	gantry_count(dev->protocol_errors, 1);
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
+	conn->reason = -EPROTO;
+	comch_device_kick(dev);
+}
+
+void comch_conn_poison(struct comch_conn *conn)
+{
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&conn->poison, 1, __ATOMIC_RELAXED) == 0)
+		comch_device_kick(conn->dev);
+}
+
+int comch_conn_usable(const struct comch_conn *conn)
+{
+	if (conn->dev->pid != getpid())
+		return -EPERM;
+	if ((conn->state != COMCH_S_OPEN && conn->state != COMCH_S_ACCEPT) ||
+	    __atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
+		return -ENOTCONN;
+	return 0;
+}
+
+static int send_hello(struct comch_conn *conn)
+{
+	struct comch_frame frame;
+
+	comch_frame_init(&frame, COMCH_HELLO, sizeof(frame.hello));
+	frame.hello.features = conn->dev->membarrier ? COMCH_F_MEMBARRIER : 0;
+	return comch_out_send(conn, &frame, NULL, 0);
+}
+
+static const char *on_hello(struct comch_conn *conn, const struct comch_hello *hello)
+{
+	struct comch_listener *l = conn->listener;
+	bool refused;
+
+	conn->membarrier = conn->dev->membarrier && (hello->features & COMCH_F_MEMBARRIER);
+	conn->deadline_ns = 0;
+	if (!l) {
+		conn->state = COMCH_S_OPEN;
+		conn->dev->events++;
+		conn->events->connected(conn->arg, conn, &conn->peer);
+		return NULL;
+	}
+	conn->state = COMCH_S_ACCEPT;
+	conn->half_open = false;
+	conn->dev->n_half_open--;
+	conn->dev->events++;
+	conn->events = l->events;
+	refused = l->events->accept(l->arg, conn, &conn->peer, &conn->arg) != 0;
+	if (conn->state != COMCH_S_ACCEPT)
+		return NULL;
+	if (refused) {
+		comch_out_drop(conn);
+		say_bye(conn);
+		comch_regions_free(conn);
+		comch_queues_free(conn);
+		bury(conn);
+		return NULL;
+	}
+	conn->listener = NULL;
+	gantry_count(conn->dev->connections, 1);
+	send_hello(conn); /* goes to the head of what accept() may have sent */
+	conn->state = COMCH_S_OPEN;
+	comch_out_flush(conn);
+	return NULL;
+}
+
+static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f, int *fds)
+{
+	switch (f->head.type) {
+	case COMCH_HELLO:
+		return on_hello(conn, &f->hello);
+	case COMCH_BYE:
+		conn->said_bye = true;
+		lose(conn);
+		return NULL;
+	case COMCH_DATA:
+		conn->dev->events++;
+		conn->events->message(conn->arg, conn, f->data, f->head.length);
+		return NULL;
+	case COMCH_CONSUMER:
+		return comch_on_consumer(conn, &f->consumer, fds);
+	case COMCH_CONSUMER_GONE:
+		return comch_on_consumer_gone(conn, f->id.id);
+	case COMCH_PRODUCER:
+		return comch_on_producer(conn, &f->producer, fds);
+	case COMCH_PRODUCER_OK:
+		return comch_on_producer_ok(conn, &f->ok);
+	case COMCH_PRODUCER_GONE:
+		return comch_on_producer_gone(conn, f->id.id);
+	case COMCH_REGION:
+		return comch_on_region(conn, &f->region, fds);
+	case COMCH_REGION_OK:
+		return comch_on_region_ok(conn, f->id.id);
+	case COMCH_REVOKE:
+		return comch_on_revoke(conn, f->id.id);
+	default:
+		return comch_on_released(conn, f->id.id);
+	}
+}
+
+/* One frame. Returns 1, or 0 when there is none, or the connection is over. */
+static int read_frame(struct comch_conn *conn)
+{
+	unsigned int n_fds = 0, phase = conn->state == COMCH_S_OPEN ? COMCH_P_OPEN : COMCH_P_HELLO;
+	int fds[COMCH_FDS_MAX] = {-1, -1};
+	const char *why = NULL;
+	struct comch_frame frame;
+	ssize_t len;
+
+	len = comch_socket_recv(conn->fd, &frame, fds, &n_fds, &why);
+	if (len == -EAGAIN)
+		return 0;
+	if (len == 0) {
+		lose(conn);
+		return 0;
+	}
+	if (len > 0)
+		why = comch_frame_check(&frame, (size_t)len, n_fds, phase);
+	if (why) {
+		comch_close_fds(fds, n_fds);
+	} else {
+		why = on_frame(conn, &frame, fds); /* what it keeps of fds it sets to -1 */
+		for (unsigned int i = 0; i < n_fds; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+	}
+	if (why) {
+		comch_conn_broken(conn, why);
+		return 0;
+	}
+	return conn->state != COMCH_S_DEAD;
+}
+
+void comch_conn_ready(struct comch_conn *conn, uint32_t events)
+{
+	int n = FRAMES_PER_TURN;
+
+	if (conn->fd < 0 || conn->reason == -EPROTO)
+		return;
+	if (events & EPOLLOUT)
+		comch_out_flush(conn);
+	/* what it sent before it died is read to the end */
+	while (n-- > 0 && conn->fd >= 0 && read_frame(conn))
+		;
+}
+
+static void on_death(struct comch_conn *conn)
+{
+	while (conn->fd >= 0 && conn->reason != -EPROTO && read_frame(conn))
+		;
+	if (conn->state == COMCH_S_DEAD || conn->state == COMCH_S_CLOSED)
+		return;
+	/* a child of the peer may hold the other end of the socket: it does not count */
+	if (conn->fd >= 0)
+		lose(conn);
+	else
+		finish(conn, conn->reason ? conn->reason : -ENOTCONN);
+}
+
+void comch_conn_check(struct comch_conn *conn, uint64_t now_ns)
+{
+	if (__atomic_load_n(&conn->poison, __ATOMIC_RELAXED))
+		comch_conn_broken(conn, "broke a queue");
+	if (conn->state == COMCH_S_FAILED) {
+		finish(conn, conn->reason);
+	} else if (conn->reason == -EPROTO) {
+		finish(conn, -EPROTO);
+	} else if (conn->is_dead && conn->state != COMCH_S_CLOSED) {
+		on_death(conn);
+	} else if (conn->deadline_ns && now_ns >= conn->deadline_ns) {
+		finish(conn, conn->state == COMCH_S_HELLO ? -ETIMEDOUT : conn->reason);
+	}
+	if (conn->state == COMCH_S_OPEN && conn->dev->retry)
+		comch_regions_retry(conn);
+}
+
+/* Takes over fd. */
+static int start(struct comch_conn *conn)
+{
+	struct comch_device *dev = conn->dev;
+	int rc = comch_socket_peer(conn->fd, &conn->peer);
+
+	if (rc)
+		return rc;
+	if (!comch_uid_ok(dev, conn->peer.uid)) {
+		gantry_log_warn(dev->host, "refusing uid %u: not in uids", conn->peer.uid);
+		return -EACCES;
+	}
+	conn->state = COMCH_S_HELLO;
+	conn->deadline_ns = comch_now(dev) + COMCH_HELLO_NS;
+	rc = comch_watch_add(dev, conn->fd, EPOLLIN, &conn->watch);
+	if (rc)
+		return rc;
+	conn->pidfd = comch_socket_pidfd(conn->fd, conn->peer.pid);
+	if (conn->pidfd >= 0 && conn->peer.pid != dev->pid)
+		rc = comch_watch_add(dev, conn->pidfd, EPOLLIN, &conn->death);
+	return rc;
+}
+
+int comch_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
+		  void **conn_p)
+{
+	struct comch_device *dev = device;
+	struct comch_conn *conn;
+	int fd, rc;
+
+	if (dev->pid != getpid())
+		return -EPERM;
+	if (dev->n_conns >= COMCH_CONNS)
+		return -EMFILE;
+	fd = comch_rundir_connect(dev, service);
+	if (fd == -EINVAL || fd == -ENAMETOOLONG)
+		return fd;
+	conn = conn_create(dev, fd < 0 ? -1 : fd);
+	if (!conn) {
+		if (fd >= 0)
+			close(fd);
+		return -ENOMEM;
+	}
+	conn->events = events;
+	conn->arg = arg;
+	snprintf(conn->service, sizeof(conn->service), "%s", service);
+	rc = fd < 0 ? fd : start(conn);
+	if (!rc) {
+		rc = send_hello(conn);
+		gantry_count(dev->connections, 1);
+	}
+	if (rc) { /* `closed` tells it, in the next progress */
+		hang_up(conn);
+		conn->state = COMCH_S_FAILED;
+		conn->reason = rc == -ENOTCONN ? -ECONNREFUSED : rc;
+		comch_device_kick(dev);
+	}
+	*conn_p = conn;
+	return 0;
+}
+
+int comch_send_ctrl(void *arg, const void *msg, size_t len)
+{
+	struct comch_conn *conn = arg;
+	struct comch_frame frame;
+	int rc = comch_conn_usable(conn);
+
+	if (rc)
+		return rc;
+	if (len == 0 || len > GANTRY_CTRL_MAX)
+		return -EMSGSIZE;
+	comch_frame_init(&frame, COMCH_DATA, (uint32_t)len);
+	memcpy(frame.data, msg, len);
+	return comch_out_send(conn, &frame, NULL, 0);
+}
+
+void comch_disconnect(void *arg)
+{
+	struct comch_conn *conn = arg;
+
+	if (!conn || conn->state == COMCH_S_DEAD)
+		return;
+	if (*conn->service && conn->dev->pid == getpid() && process_ended(conn))
+		comch_rundir_sweep(conn->dev, conn->service);
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
+	comch_queues_free(conn);
+	comch_regions_free(conn);
+	/* everything of the peer is unmapped: say so */
+	if (conn->dev->pid == getpid() && (conn->state == COMCH_S_OPEN || conn->state == COMCH_S_HELLO || conn->reason == -EPROTO))
+		say_bye(conn);
+	bury(conn);
+}
+
+int comch_conn_accept(struct comch_listener *l, int fd)
+{
+	struct comch_conn *conn = conn_create(l->dev, fd);
+	int rc;
+
+	if (!conn) {
+		close(fd);
+		return -ENOMEM;
+	}
+	conn->listener = l;
+	conn->half_open = true;
+	l->dev->n_half_open++;
+	rc = start(conn);
+	if (rc)
+		bury(conn);
+	return rc;
+}

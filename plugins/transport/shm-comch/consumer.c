@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * consumer.c - the receiving lane: takes messages out of the rings, gives credit, goes to sleep.
+ *
+ * What is in a ring can change at any time if the peer is hostile: each word is loaded once into private memory, checked
+ * there, and used from there.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "comch.h"
+
+#define BUDGET 64u /* messages of one ring in one turn */
+
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum ready { RING_EMPTY, RING_READY, RING_BROKEN };
+
+/* What the trailer of the next slot says. */
+static enum ready look(const struct comch_in *in, uint64_t word)
+{
+	uint32_t seq = (uint32_t)word, expected = (uint32_t)in->position + 1;
+
+	if (__builtin_expect(seq == expected, 1))
+		return RING_READY;
+	if (seq == (in->position <= in->mask ? 0 : expected - (in->mask + 1)))
+		return RING_EMPTY;
+	return RING_BROKEN;
+}
+
+static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t position)
+{
+	return &in->slots[position & in->mask];
+}
+
+/* True when the slot at `position` continues the message; its payload is in out. */
+static bool more(const struct comch_in *in, uint64_t position, uint64_t out[COMCH_SLOT_PAYLOAD / 8])
+{
+	const struct comch_slot *slot = slot_at(in, position);
+	struct comch_trailer t = comch_trailer_unpack(gantry_shm_ld64_acquire(&slot->trailer));
+
+	if (t.seq != (uint32_t)position + 1 || t.kind != COMCH_K_MORE)
+		return false;
+	gantry_shm_read(out, slot->payload, COMCH_SLOT_PAYLOAD);
+	return true;
+}
+
+static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_msg *msg)
+{
+	if (length > post->length || !post->buf) {
+		msg->status = -EMSGSIZE;
+		return false;
+	}
+	msg->length = length;
+	return true;
+}
+
+/* Inline data out of the slots behind the first one. Returns slots, 0: broken. */
+static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in, uint32_t length,
+			    const struct gantry_recv *post, struct gantry_msg *msg)
+{
+	uint32_t n = comch_more_slots(length);
+	bool wanted = fits(post, length, msg);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t data[COMCH_SLOT_PAYLOAD / 8];
+		uint32_t at = i * COMCH_SLOT_PAYLOAD, rest = length - at;
+
+		if (!more(in, in->position + 1 + i, data))
+			return 0;
+		if (wanted)
+			memcpy((char *)post->buf + at, data, rest < COMCH_SLOT_PAYLOAD ? rest : COMCH_SLOT_PAYLOAD);
+	}
+	if (wanted)
+		gantry_count(c->payload, length);
+	return n + 1;
+}
+
+/*
+ * Copies from a region of the peer. The control thread takes no mapping away from under us: it waits while `copying`
+ * names it, and we look at the state after having set that.
+ */
+static int copy_region(struct comch_consumer *c, const struct comch_region_send *from, const struct gantry_recv *post,
+		       struct gantry_msg *msg)
+{
+	uint32_t slot = COMCH_REF_SLOT(from->ref), state, ref;
+	const struct comch_import *r = &c->conn->imported[slot];
+	int rc = 0;
+
+	__atomic_store_n(&c->copying, slot + 1, __ATOMIC_SEQ_CST);
+	state = __atomic_load_n(&r->state, __ATOMIC_SEQ_CST);
+	ref = __atomic_load_n(&r->ref, __ATOMIC_RELAXED);
+	if (state == COMCH_I_LIVE && ref == from->ref && r->addr) {
+		if (!(r->rights & GANTRY_REMOTE_READ) || !gantry_range_ok(from->offset, from->length, r->length))
+			rc = -EPROTO;
+		else if (fits(post, from->length, msg))
+			memcpy(post->buf, (const char *)r->addr + from->offset, from->length);
+	} else if (COMCH_REF_GENERATION(from->ref) == 0 ||
+		   COMCH_REF_GENERATION(from->ref) > COMCH_REF_GENERATION(ref)) {
+		rc = -EPROTO; /* never exported */
+	} else {
+		msg->status = -EFAULT; /* taken back before it was read, or there was no memory to map it */
+	}
+	__atomic_store_n(&c->copying, 0, __ATOMIC_RELEASE);
+	if (rc == 0 && msg->status == 0)
+		gantry_count(c->payload, from->length);
+	return rc;
+}
+
+/* msg->imm holds the payload of the first slot. Returns slots, 0: broken. */
+static uint32_t take_region(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
+			    const struct gantry_recv *post, struct gantry_msg *msg)
+{
+	uint64_t imm[COMCH_SLOT_PAYLOAD / 8];
+	struct comch_region_send from;
+	uint32_t n = 1;
+
+	memcpy(&from, msg->imm, sizeof(from));
+	if (t.kind == COMCH_K_REGION) {
+		if (t.imm_len > COMCH_REGION_IMM)
+			return 0;
+		memmove(msg->imm, msg->imm + sizeof(from), COMCH_REGION_IMM);
+	} else {
+		if (!more(in, in->position + 1, imm))
+			return 0;
+		memcpy(msg->imm, imm, COMCH_SLOT_PAYLOAD);
+		n = 2;
+	}
+	if (from.length == 0 || from.length > c->max_data)
+		return 0;
+	return copy_region(c, &from, post, msg) ? 0 : n;
+}
+
+/* All but the commonest kind. Returns slots, 0: broken. */
+static uint32_t take_data(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
+			  const struct gantry_recv *post, struct gantry_msg *msg)
+{
+	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
+		return t.length ? 0 : take_region(c, in, t, post, msg);
+	if (t.length == 0 || t.length > c->max_data)
+		return 0;
+	if (t.kind == COMCH_K_SHORT) {
+		if (t.imm_len + t.length > COMCH_SLOT_PAYLOAD)
+			return 0;
+		if (fits(post, t.length, msg)) {
+			memcpy(post->buf, msg->imm + t.imm_len, t.length);
+			gantry_count(c->payload, t.length);
+		}
+		return 1;
+	}
+	if (t.kind == COMCH_K_INLINE && t.length <= COMCH_INLINE_MAX)
+		return take_inline(c, in, t.length, post, msg);
+	return 0;
+}
+
+/* Up to max messages of one ring. Returns how many, or -EPROTO. */
+static int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < max && c->n_used != c->n_posted) {
+		const struct gantry_recv *post = &c->posts[c->n_used & c->post_mask];
+		const struct comch_slot *slot = slot_at(in, in->position);
+		uint64_t word = gantry_shm_ld64_acquire(&slot->trailer);
+		struct comch_trailer t = comch_trailer_unpack(word);
+		enum ready ready = look(in, word);
+		struct gantry_msg *msg = &msgs[n];
+		uint32_t slots = 1;
+
+		if (ready != RING_READY) {
+			if (unlikely(ready == RING_BROKEN))
+				goto broken;
+			break;
+		}
+		if (unlikely(t.imm_len > GANTRY_IMM_MAX))
+			goto broken;
+		gantry_shm_read(msg->imm, slot->payload, COMCH_SLOT_PAYLOAD);
+		msg->imm_len = t.imm_len;
+		msg->status = 0;
+		msg->length = 0;
+		msg->producer = number;
+		msg->cookie = post->cookie;
+		if (unlikely(t.kind != COMCH_K_IMM || t.length)) {
+			slots = t.kind == COMCH_K_IMM ? 0 : take_data(c, in, t, post, msg);
+			if (slots == 0)
+				goto broken;
+		}
+		in->position += slots;
+		in->taken++;
+		c->n_used++;
+		n++;
+	}
+	return (int)n;
+
+broken:
+	return n ? (int)n : -EPROTO; /* what is whole comes first; the next call finds the breach again */
+}
+
+/* Tell the producer what it may send. Never less than before: with several producers more may be promised than posted. */
+static void give(struct comch_consumer *c, struct comch_in *in)
+{
+	uint32_t tail = (uint32_t)in->position, limit = in->taken + (c->n_posted - c->n_used);
+
+	if ((int32_t)(limit - in->given_limit) < 0)
+		limit = in->given_limit;
+	if (tail == in->given_tail && limit == in->given_limit)
+		return;
+	in->given_tail = tail;
+	in->given_limit = limit;
+	gantry_shm_st64_release(&in->line->credit, comch_credit_pack(tail, limit));
+}
+
+/* Credit is told in lots: when a quarter has come together, or the producer may have come to its end. */
+static void give_some(struct comch_consumer *c, struct comch_in *in)
+{
+	uint32_t limit = in->taken + (c->n_posted - c->n_used);
+
+	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->quarter || in->given_limit == in->taken ||
+	    (uint32_t)in->position - in->given_tail > in->mask / 4)
+		give(c, in);
+	else
+		c->dirty = true;
+}
+
+static void give_all(struct comch_consumer *c)
+{
+	c->dirty = false;
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
+		give(c, c->in[__builtin_ctzll(left)]);
+}
+
+static void let_go(struct comch_consumer *c, uint32_t number)
+{
+	struct comch_in *in = c->in[number];
+
+	c->known &= ~(1ull << number);
+	__atomic_fetch_and(&c->active, ~(1ull << number), __ATOMIC_RELAXED);
+	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE); /* from here on the control thread may free it */
+}
+
+static int break_down(struct comch_consumer *c)
+{
+	c->broken = true;
+	comch_conn_poison(c->conn);
+	return -EPROTO;
+}
+
+/* One ring. What came before the breach is delivered first. */
+static int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+{
+	struct comch_in *in = c->in[number];
+	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
+	uint64_t before = in->position;
+	int n = take(c, in, number, msgs, max);
+
+	if (unlikely(n < 0))
+		return break_down(c);
+	if (n > 0) {
+		give_some(c, in);
+		if (in->position - before != (uint64_t)n) /* data: somebody waits for the end of the copy */
+			give(c, in);
+	} else if (unlikely(gone) && c->n_used != c->n_posted) {
+		let_go(c, number);
+	}
+	return n;
+}
+
+int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
+{
+	struct comch_consumer *c = arg;
+	uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+	uint32_t n = 0;
+
+	if (unlikely(c->broken))
+		return -EPROTO;
+	if (unlikely(left != c->known)) { /* a ring is new, and has no credit yet */
+		c->known = left;
+		c->dirty = true;
+	}
+	if (left & (left - 1)) { /* begin with another ring each time */
+		uint64_t from = left & ~((2ull << c->next) - 1);
+
+		c->next = (uint32_t)__builtin_ctzll(from ? from : left);
+	} else if (left) {
+		c->next = (uint32_t)__builtin_ctzll(left);
+	}
+	for (uint32_t number = c->next; left && n < max;) {
+		uint32_t room = max - n < BUDGET ? max - n : BUDGET;
+		int got = poll_ring(c, number, msgs + n, room);
+
+		if (unlikely(got < 0))
+			return n ? (int)n : got;
+		n += (uint32_t)got;
+		left &= ~(1ull << number);
+		if (left) {
+			uint64_t from = number == 63 ? 0 : left & ~((2ull << number) - 1);
+
+			number = (uint32_t)__builtin_ctzll(from ? from : left);
+		}
+	}
+	if (n == 0 && c->dirty)
+		give_all(c);
+	return (int)n;
+}
+
+int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct comch_consumer *c = arg;
+
+	if (n > c->depth - (c->n_posted - c->n_used))
+		return -ENOSPC;
+	for (uint32_t i = 0; i < n; i++)
+		c->posts[(c->n_posted + i) & c->post_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
+	c->n_posted += n;
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
+		give_some(c, c->in[__builtin_ctzll(left)]);
+	return 0;
+}
+
+static bool has_work(const struct comch_consumer *c)
+{
+	if (c->broken)
+		return true;
+	if (c->n_used == c->n_posted)
+		return false;
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1) {
+		const struct comch_in *in = c->in[__builtin_ctzll(left)];
+
+		if (look(in, gantry_shm_ld64_acquire(&slot_at(in, in->position)->trailer)) != RING_EMPTY)
+			return true;
+	}
+	return false;
+}
+
+int comch_consumer_arm(void *arg)
+{
+	struct comch_consumer *c = arg;
+
+	give_all(c);
+	c->armed = true;
+	gantry_shm_st32(&c->page->asleep.asleep, 1);
+	gantry_shm_fence();
+	/* a producer that skips its fence relies on this one, which runs on its CPU as well */
+	if (c->conn->membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+		return 1;
+	return has_work(c);
+}
+
+void comch_consumer_disarm(void *arg)
+{
+	struct comch_consumer *c = arg;
+
+	if (!c->armed)
+		return;
+	c->armed = false;
+	gantry_shm_st32(&c->page->asleep.asleep, 0);
+	comch_bell_clear(c->conn, c->bell);
+}
+
+int comch_consumer_fd(void *arg)
+{
+	return ((struct comch_consumer *)arg)->bell;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* producer.c - the sending lane: puts messages into its ring, and rings for a consumer that sleeps. */
+#include <errno.h>
+#include <string.h>
+
+#include "comch.h"
+
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+static void ring_if_asleep(struct comch_producer *p)
+{
+	p->unrung = false;
+	/* The slot is published, then the flag is looked at. The sleeper does both the other way round. */
+	if (unlikely(p->fence))
+		gantry_shm_fence();
+	else
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (unlikely(gantry_shm_ld32(p->asleep)))
+		comch_bell_ring(p->conn, p->bell);
+}
+
+/* Look at the credit again. Tells whether a message of n slots may go. */
+static bool refresh(struct comch_producer *p, uint32_t n)
+{
+	const struct comch_line *line = __atomic_load_n(&p->line, __ATOMIC_ACQUIRE);
+	uint32_t tail, limit;
+	uint64_t credit;
+
+	if (!line)
+		return false;
+	credit = gantry_shm_ld64_acquire(&line->credit);
+	tail = (uint32_t)credit;
+	limit = (uint32_t)(credit >> 32);
+	if (unlikely(tail - (uint32_t)p->tail > (uint32_t)(p->position - p->tail))) {
+		comch_conn_poison(p->conn); /* has consumed what was not sent */
+		return false;
+	}
+	p->tail += tail - (uint32_t)p->tail;
+	if ((int32_t)(limit - p->limit) > 0)
+		p->limit = limit;
+	return p->limit != p->sent && p->position + n - p->tail <= p->n_slots;
+}
+
+static bool may_send(struct comch_producer *p, uint32_t n)
+{
+	if (__builtin_expect(p->limit != p->sent && p->position + n - p->tail <= p->n_slots, 1))
+		return true;
+	if (refresh(p, n))
+		return true;
+	if (p->unrung) /* who waits for room must not wait for a sleeper */
+		ring_if_asleep(p);
+	return false;
+}
+
+static void put(struct comch_producer *p, uint64_t position, const void *payload, struct comch_trailer t)
+{
+	struct comch_slot *slot = &p->slots[position & p->mask];
+
+	t.seq = (uint32_t)position + 1;
+	gantry_shm_write(slot->payload, payload, COMCH_SLOT_PAYLOAD);
+	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
+}
+
+static void put_imm(struct comch_producer *p, const struct gantry_send *s)
+{
+	struct comch_trailer t = {.kind = COMCH_K_IMM, .imm_len = (uint8_t)s->imm_len};
+	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
+
+	if (__builtin_expect(s->imm_len == COMCH_SLOT_PAYLOAD, 1)) {
+		put(p, p->position, s->imm, t);
+		return;
+	}
+	if (s->imm_len)
+		memcpy(payload, s->imm, s->imm_len);
+	put(p, p->position, payload, t);
+}
+
+/* Small data that was copied: in the same slot, or in the slots behind it, which are published first. */
+static int send_inline(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
+{
+	bool is_short = s->imm_len + s->length <= COMCH_SLOT_PAYLOAD;
+	struct comch_trailer t = {.kind = is_short ? COMCH_K_SHORT : COMCH_K_INLINE, .imm_len = (uint8_t)s->imm_len,
+				  .length = (uint16_t)s->length};
+	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
+	uint32_t n = is_short ? 0 : comch_more_slots(s->length);
+
+	if (!may_send(p, n + 1))
+		return -EAGAIN;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = i * COMCH_SLOT_PAYLOAD, rest = s->length - at;
+		const uint8_t *from = (const uint8_t *)s->data + at;
+
+		if (rest < COMCH_SLOT_PAYLOAD)
+			from = memcpy(payload, from, rest);
+		put(p, p->position + 1 + i, from, (struct comch_trailer){.kind = COMCH_K_MORE});
+	}
+	memset(payload, 0, sizeof(payload));
+	if (s->imm_len)
+		memcpy(payload, s->imm, s->imm_len);
+	if (is_short)
+		memcpy(payload + s->imm_len, s->data, s->length);
+	put(p, p->position, payload, t);
+	*slots_p = n + 1;
+	return 0;
+}
+
+/* Where the region stands among our exports; -1: nowhere. */
+static int find_region(struct comch_producer *p, const struct gantry_region *region)
+{
+	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE);
+
+	if (p->last_region == region && p->last_epoch == epoch)
+		return (int)p->last_slot;
+	for (uint32_t i = 0; i < COMCH_REGIONS; i++) {
+		const struct comch_export *e = &p->conn->exported[i];
+		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+
+		if ((state != COMCH_E_SENT && state != COMCH_E_LIVE) ||
+		    __atomic_load_n(&e->region, __ATOMIC_RELAXED) != region || !(e->rights & GANTRY_REMOTE_READ))
+			continue;
+		p->last_region = region;
+		p->last_epoch = epoch;
+		p->last_slot = i;
+		return (int)i;
+	}
+	return -1;
+}
+
+static int send_region(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
+{
+	bool one = s->imm_len <= COMCH_REGION_IMM;
+	struct comch_trailer t = {.kind = one ? COMCH_K_REGION : COMCH_K_REGION2, .imm_len = (uint8_t)s->imm_len};
+	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0}, imm[COMCH_SLOT_PAYLOAD] = {0};
+	struct comch_region_send to;
+	const struct comch_export *e;
+	int slot = find_region(p, s->region);
+
+	if (slot < 0)
+		return -EINVAL;
+	e = &p->conn->exported[slot];
+	if (!gantry_range_ok(s->region_offset, s->length, e->length))
+		return -EINVAL;
+	if (p->cookie_head - p->cookie_tail > p->cookie_mask || !may_send(p, one ? 1 : 2) ||
+	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) /* the peer has yet to map it */
+		return -EAGAIN;
+	to = (struct comch_region_send){.ref = e->ref, .length = s->length, .offset = s->region_offset};
+	memcpy(payload, &to, sizeof(to));
+	if (s->imm_len)
+		memcpy(one ? payload + sizeof(to) : imm, s->imm, s->imm_len);
+	if (!one)
+		put(p, p->position + 1, imm, (struct comch_trailer){.kind = COMCH_K_MORE});
+	put(p, p->position, payload, t);
+	*slots_p = one ? 1 : 2;
+	p->cookies[p->cookie_head++ & p->cookie_mask] =
+		(struct comch_cookie){.cookie = s->cookie, .end = p->position + *slots_p};
+	return 0;
+}
+
+static int send_data(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
+{
+	if (s->length > p->max_data)
+		return -EMSGSIZE;
+	if (s->region)
+		return send_region(p, s, slots_p);
+	if (!s->data)
+		return -EINVAL;
+	return s->length > COMCH_INLINE_MAX ? -EMSGSIZE : send_inline(p, s, slots_p);
+}
+
+int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
+{
+	struct comch_producer *p = arg;
+	uint32_t slots = 1;
+
+	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) | __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
+		return -ENOTCONN;
+	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
+		return -EINVAL;
+	if (unlikely(s->length)) {
+		int rc = send_data(p, s, &slots);
+
+		if (rc)
+			return rc;
+	} else {
+		if (!may_send(p, 1))
+			return -EAGAIN;
+		put_imm(p, s);
+	}
+	p->position += slots;
+	p->sent++;
+	if (flags & GANTRY_SEND_MORE)
+		p->unrung = true;
+	else
+		ring_if_asleep(p);
+	return 0;
+}
+
+void comch_flush(void *arg)
+{
+	struct comch_producer *p = arg;
+
+	if (p->unrung)
+		ring_if_asleep(p);
+}
+
+int comch_poll_send(void *arg, uint64_t *cookies, uint32_t max)
+{
+	struct comch_producer *p = arg;
+	uint32_t n = 0;
+
+	if (p->cookie_tail == p->cookie_head)
+		return 0;
+	if (p->cookies[p->cookie_tail & p->cookie_mask].end > p->tail)
+		refresh(p, 1);
+	while (n < max && p->cookie_tail != p->cookie_head) {
+		const struct comch_cookie *c = &p->cookies[p->cookie_tail & p->cookie_mask];
+
+		if (c->end > p->tail)
+			break;
+		cookies[n++] = c->cookie;
+		p->cookie_tail++;
+	}
+	return (int)n;
+}

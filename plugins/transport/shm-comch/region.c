@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * region.c - export, import, release and revoke.
+ *
+ *   exporter                                    importer
+ *   export_region   --- REGION (fd) --->        checked; mapped if a queue or the user here touches its data
+ *   sends may use it <-- REGION_OK -----
+ *                                               import_region, release_region: as often as the user likes
+ *   revoke_region   --- REVOKE ----->           event `revoke`, if the user holds it; then no lane reads it, unmapped
+ *   event `revoked` <-- RELEASED ----
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <gantry/memfd.h>
+
+#include "comch.h"
+
+#define TOKEN_KIND 0x636d6368u
+#define RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
+
+static struct comch_export *find_export(struct comch_conn *conn, uint32_t handle)
+{
+	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
+		if (conn->exported[i].state != COMCH_E_FREE && conn->exported[i].handle == handle)
+			return &conn->exported[i];
+	return NULL;
+}
+
+static void export_changed(struct comch_conn *conn, struct comch_export *e, uint32_t state)
+{
+	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
+	__atomic_store_n(&conn->export_epoch, conn->export_epoch + 1, __ATOMIC_RELEASE);
+}
+
+/* What the peer gets: without the right to write, a descriptor that cannot be mapped for writing. */
+static int peer_fd(const struct gantry_region *region, uint32_t rights)
+{
+	char path[40];
+	int fd;
+
+	if (rights & GANTRY_REMOTE_WRITE)
+		return fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", region->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? fcntl(region->fd, F_DUPFD_CLOEXEC, 0) : fd;
+}
+
+static int send_region(struct comch_conn *conn, const struct gantry_region *region, const struct comch_export *e)
+{
+	struct comch_frame frame;
+	int fd = peer_fd(region, e->rights), rc;
+
+	if (fd < 0)
+		return -errno;
+	comch_frame_init(&frame, COMCH_REGION, sizeof(frame.region));
+	frame.region = (struct comch_region_up){
+		.ref = e->ref,
+		.handle = e->handle,
+		.length = e->length,
+		.fd_offset = region->fd_offset,
+		.rights = e->rights,
+	};
+	rc = comch_out_send(conn, &frame, &fd, 1);
+	close(fd);
+	return rc;
+}
+
+int comch_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+		 struct gantry_token *token_p)
+{
+	struct comch_conn *conn = arg;
+	struct comch_export *e = NULL;
+	int rc = comch_conn_usable(conn);
+
+	if (rc)
+		return rc;
+	if (region->fd < 0 || region->length == 0 || !rights || (rights & ~RIGHTS))
+		return -EINVAL;
+	if (rights & ~region->rights)
+		return -EACCES;
+	if (find_export(conn, handle))
+		return -EEXIST;
+	rc = gantry_memfd_check(region->fd, region->fd_offset + region->length, UINT64_MAX, NULL, NULL);
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < COMCH_REGIONS && !e; i++)
+		if (conn->exported[i].state == COMCH_E_FREE)
+			e = &conn->exported[i];
+	if (!e)
+		return -ENOSPC;
+	e->ref = COMCH_REF((uint32_t)(e - conn->exported), COMCH_REF_GENERATION(e->ref) + 1);
+	e->handle = handle;
+	e->rights = rights;
+	e->length = region->length;
+	e->region = region;
+	rc = send_region(conn, region, e);
+	if (rc)
+		return rc;
+	export_changed(conn, e, COMCH_E_SENT);
+	*token_p = (struct gantry_token){
+		.kind = TOKEN_KIND,
+		.handle = handle,
+		.length = e->length,
+		.rights = rights,
+		.generation = COMCH_REF_GENERATION(e->ref),
+		.opaque = {e->ref},
+	};
+	return 0;
+}
+
+const char *comch_on_region_ok(struct comch_conn *conn, uint32_t ref)
+{
+	struct comch_export *e = &conn->exported[COMCH_REF_SLOT(ref)];
+
+	if (e->state == COMCH_E_FREE || e->ref != ref)
+		return "confirms a region that it was not given";
+	if (e->state == COMCH_E_SENT)
+		export_changed(conn, e, COMCH_E_LIVE);
+	return NULL;
+}
+
+int comch_revoke(void *arg, uint32_t handle)
+{
+	struct comch_conn *conn = arg;
+	struct comch_export *e = find_export(conn, handle);
+
+	if (conn->dev->pid != getpid())
+		return -EPERM;
+	if (!e)
+		return -ENOENT;
+	if (e->state == COMCH_E_REVOKING)
+		return -EALREADY;
+	export_changed(conn, e, COMCH_E_REVOKING);
+	comch_out_id(conn, COMCH_REVOKE, e->ref); /* if that fails, the end of the connection tells `revoked` */
+	return 0;
+}
+
+static void tell_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
+{
+	e->region = NULL;
+	export_changed(conn, e, COMCH_E_FREE);
+	conn->dev->events++;
+	conn->events->revoked(conn->arg, conn, e->handle, rc);
+}
+
+const char *comch_on_released(struct comch_conn *conn, uint32_t ref)
+{
+	struct comch_export *e = &conn->exported[COMCH_REF_SLOT(ref)];
+
+	if (e->state != COMCH_E_REVOKING || e->ref != ref)
+		return "releases a region that was not asked back";
+	tell_revoked(conn, e, 0);
+	return NULL;
+}
+
+void comch_regions_closed(struct comch_conn *conn, int rc)
+{
+	for (unsigned int i = 0; i < COMCH_REGIONS && conn->state != COMCH_S_DEAD; i++)
+		if (conn->exported[i].state != COMCH_E_FREE)
+			tell_revoked(conn, &conn->exported[i], rc);
+}
+
+static int map_import(struct comch_import *r)
+{
+	int prot = PROT_READ | (r->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), down = r->fd_offset & (page - 1);
+	void *base = mmap(NULL, (size_t)(r->length + down), prot, MAP_SHARED, r->fd, (off_t)(r->fd_offset - down));
+
+	if (base == MAP_FAILED)
+		return -errno;
+	madvise(base, (size_t)(r->length + down), MADV_DONTFORK);
+	r->base = base;
+	r->base_bytes = (size_t)(r->length + down);
+	r->addr = (char *)base + down;
+	return 0;
+}
+
+static void unmap_import(struct comch_import *r)
+{
+	if (r->base)
+		munmap(r->base, r->base_bytes);
+	r->base = r->addr = NULL;
+}
+
+static void drop_import(struct comch_conn *conn, struct comch_import *r)
+{
+	unmap_import(r);
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+	conn->imported_bytes -= r->length;
+	__atomic_store_n(&r->state, COMCH_I_FREE, __ATOMIC_RELEASE);
+}
+
+const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds)
+{
+	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(up->ref)];
+	uint64_t left = conn->dev->conf->max_bytes - conn->imported_bytes;
+	const char *why = "region cannot be used";
+
+	if (r->state != COMCH_I_FREE)
+		return "exports a region twice";
+	if (COMCH_REF_GENERATION(up->ref) <= COMCH_REF_GENERATION(r->ref))
+		return "uses the name of an old region again";
+	if (!up->rights || (up->rights & ~RIGHTS) || up->zero || !up->length)
+		return "malformed region";
+	if (up->length > left || up->fd_offset > INT64_MAX - up->length)
+		return "region exceeds the quota";
+	if (gantry_memfd_check(fds[0], up->fd_offset + up->length, INT64_MAX, NULL, &why))
+		return why;
+	/* one by one: a lane may look at the name of a free region, to tell a stale one from one that never was */
+	__atomic_store_n(&r->ref, up->ref, __ATOMIC_RELAXED);
+	r->handle = up->handle;
+	r->rights = up->rights;
+	r->length = up->length;
+	r->base = r->addr = NULL;
+	r->base_bytes = 0;
+	r->fd = fds[0];
+	r->fd_offset = up->fd_offset;
+	r->refs = 0;
+	r->conn = conn;
+	fds[0] = -1;
+	conn->imported_bytes += up->length;
+	r->error = map_import(r);
+	if (r->error == -EPERM || r->error == -EACCES) {
+		drop_import(conn, r);
+		return "memory of a region does not allow what its rights say";
+	}
+	if (!conn->touches)
+		unmap_import(r);
+	__atomic_store_n(&r->state, COMCH_I_LIVE, __ATOMIC_RELEASE);
+	comch_out_id(conn, COMCH_REGION_OK, up->ref);
+	return NULL;
+}
+
+/* Who only passes descriptors on has none of the data in its address space; from here on this side is not of that kind. */
+int comch_regions_map(struct comch_conn *conn)
+{
+	int rc = 0;
+
+	conn->touches = true;
+	for (unsigned int i = 0; i < COMCH_REGIONS && !rc; i++)
+		if (conn->imported[i].state == COMCH_I_LIVE && !conn->imported[i].base)
+			rc = map_import(&conn->imported[i]);
+	return rc;
+}
+
+/* A revoked region goes when the user has released it and no lane copies from it. */
+static void sign_off(struct comch_conn *conn, struct comch_import *r)
+{
+	uint32_t copying = (uint32_t)(r - conn->imported) + 1;
+	struct comch_link *pos, *next;
+
+	if (r->state != COMCH_I_REVOKED || r->refs)
+		return;
+	comch_list_each(pos, next, &conn->consumers) {
+		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
+
+		if (__atomic_load_n(&c->copying, __ATOMIC_SEQ_CST) == copying) {
+			conn->dev->retry = true;
+			comch_device_kick(conn->dev);
+			return;
+		}
+	}
+	drop_import(conn, r);
+	comch_out_id(conn, COMCH_RELEASED, r->ref);
+}
+
+void comch_regions_retry(struct comch_conn *conn)
+{
+	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
+		sign_off(conn, &conn->imported[i]);
+}
+
+const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref)
+{
+	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(ref)];
+
+	if (r->state != COMCH_I_LIVE || r->ref != ref)
+		return "asks back a region that it did not export";
+	__atomic_store_n(&r->state, COMCH_I_REVOKED, __ATOMIC_SEQ_CST);
+	if (r->refs) {
+		conn->dev->events++;
+		conn->events->revoke(conn->arg, conn, r->handle);
+	} else {
+		sign_off(conn, r);
+	}
+	return NULL;
+}
+
+int comch_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
+{
+	struct comch_conn *conn = arg;
+	struct gantry_region *region;
+	struct comch_import *r;
+	int rc = comch_conn_usable(conn);
+
+	if (rc)
+		return rc;
+	if (token->kind != TOKEN_KIND || token->opaque[0] > UINT32_MAX ||
+	    COMCH_REF_GENERATION(token->opaque[0]) != token->generation)
+		return -ENOENT;
+	r = &conn->imported[COMCH_REF_SLOT((uint32_t)token->opaque[0])];
+	if (r->state != COMCH_I_LIVE || r->ref != token->opaque[0] || r->handle != token->handle)
+		return -ENOENT;
+	if (token->length > r->length)
+		return -ERANGE;
+	if (map && !conn->dev->conf->mapped)
+		return -EOPNOTSUPP;
+	if (r->error)
+		return r->error;
+	if (map && !r->base)
+		rc = map_import(r);
+	if (rc)
+		return rc;
+	region = malloc(sizeof(*region));
+	if (!region)
+		return -ENOMEM;
+	*region = (struct gantry_region){
+		.addr = map ? r->addr : NULL,
+		.length = r->length,
+		.fd = r->fd,
+		.rights = r->rights,
+		.fd_offset = r->fd_offset,
+		.handle = r->handle,
+		.transport = r,
+	};
+	r->refs++;
+	*region_p = region;
+	return 0;
+}
+
+void comch_release(void *arg, struct gantry_region *region)
+{
+	struct comch_conn *conn = arg;
+	struct comch_import *r;
+
+	if (!region)
+		return;
+	r = region->transport;
+	free(region);
+	r->refs--;
+	sign_off(conn, r);
+}
+
+void comch_regions_free(struct comch_conn *conn)
+{
+	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
+		if (conn->imported[i].state != COMCH_I_FREE)
+			drop_import(conn, &conn->imported[i]);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ring.h - the ring of one producer towards one consumer, and the line in which the consumer gives credit.
+ *
+ *   ring: memory of the producer, read by the consumer           credit page: memory of the consumer, read by the producer
+ *   +------------------------------+---------+                   line 0   asleep
+ *   | payload, 56 bytes            | trailer |  slot 0           line 1+n tail, limit of ring n
+ *   | ...                          |         |  slot 1 ...
+ *
+ * The trailer is one word, stored last. It holds a sequence number, position + 1, so neither side shares an index on
+ * the fast path: a slot is ready when its number is the one expected. What it held before, the number of one lap
+ * earlier (0 in the first lap), means empty; anything else is a broken peer. A message of several slots has its first
+ * slot published last.
+ *
+ * Credit is one word as well: how many slots have been consumed, and up to which message the producer may send.
+ */
+#ifndef COMCH_RING_H
+#define COMCH_RING_H
+
+#include <gantry/shm.h>
+#include <gantry/transport.h>
+
+#define COMCH_SLOT_PAYLOAD 56u
+#define COMCH_INLINE_MAX 4096u
+#define COMCH_SLOTS_MIN 128u /* an inline message of the largest size fits with room to spare */
+#define COMCH_SLOTS_MAX 65536u
+
+struct comch_slot {
+	uint8_t payload[COMCH_SLOT_PAYLOAD];
+	uint64_t trailer;
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct comch_slot) == 64, "one cache line");
+
+enum comch_kind {
+	COMCH_K_IMM = 1, /* immediate data only */
+	COMCH_K_SHORT,   /* immediate data, then inline data, in this slot */
+	COMCH_K_INLINE,  /* immediate data; inline data in the slots that follow */
+	COMCH_K_REGION,  /* struct comch_region_send, then immediate data */
+	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the slot that follows */
+	COMCH_K_MORE,    /* not the first slot of its message */
+};
+
+struct comch_region_send {
+	uint32_t ref;
+	uint32_t length; /* bytes */
+	uint64_t offset; /* bytes, in the region */
+};
+
+#define COMCH_REGION_IMM (COMCH_SLOT_PAYLOAD - (uint32_t)sizeof(struct comch_region_send))
+
+struct comch_trailer {
+	uint32_t seq;
+	uint8_t kind;    /* enum comch_kind */
+	uint8_t imm_len; /* bytes */
+	uint16_t length; /* bytes of inline data */
+};
+
+static inline uint64_t comch_trailer_pack(struct comch_trailer t)
+{
+	return t.seq | (uint64_t)t.kind << 32 | (uint64_t)t.imm_len << 40 | (uint64_t)t.length << 48;
+}
+
+static inline struct comch_trailer comch_trailer_unpack(uint64_t word)
+{
+	return (struct comch_trailer){(uint32_t)word, (uint8_t)(word >> 32), (uint8_t)(word >> 40),
+				      (uint16_t)(word >> 48)};
+}
+
+/* Slots that follow the first one of a message with `length` bytes of inline data. */
+static inline uint32_t comch_more_slots(uint32_t length)
+{
+	return (length + COMCH_SLOT_PAYLOAD - 1) / COMCH_SLOT_PAYLOAD;
+}
+
+#define COMCH_LINE_STRIDE 128u /* two lines: the prefetcher fetches them in pairs */
+#define COMCH_PAGE_BYTES 8192u
+#define COMCH_RINGS (COMCH_PAGE_BYTES / COMCH_LINE_STRIDE - 1) /* of one consumer */
+
+struct comch_line {
+	union {
+		uint64_t credit; /* tail in the low half, limit in the high half */
+		uint32_t asleep; /* of line 0: ring the doorbell */
+	};
+	uint8_t rest[COMCH_LINE_STRIDE - 8];
+} __attribute__((aligned(128)));
+
+struct comch_page {
+	struct comch_line asleep;
+	struct comch_line ring[COMCH_RINGS];
+};
+
+_Static_assert(sizeof(struct comch_page) == COMCH_PAGE_BYTES, "two pages");
+
+static inline uint64_t comch_credit_pack(uint32_t tail, uint32_t limit)
+{
+	return tail | (uint64_t)limit << 32;
+}
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rundir.c - the runtime directory: DIR/PCI/SERVICE.sock, and SERVICE.lock beside it.
+ *
+ * The lock is held while somebody serves the name, so a socket whose lock can be had is a dead one. Whoever notices removes
+ * it: who connects to it, who was connected to the process that died, who opens a device in the same place.
+ * After the checks at open everything goes through the descriptor of the directory: nobody can put another in its place.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "comch.h"
+
+#define BACKLOG 128
+#define SWEEP_TRIES 50 /* of one millisecond */
+
+/* Names become file names: what is not plain is written %XX. */
+static int file_name(char *out, size_t bytes, const char *name, const char *suffix)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+	size_t n = 0;
+
+	if (!*name)
+		return -EINVAL;
+	for (const char *p = name; *p; p++) {
+		if (n + 4 > bytes)
+			return -ENAMETOOLONG;
+		if (strchr(plain, *p) && !(p == name && *p == '.'))
+			out[n++] = *p;
+		else
+			n += (size_t)snprintf(out + n, bytes - n, "%%%02X", (unsigned char)*p);
+	}
+	if (n + strlen(suffix) + 1 > bytes)
+		return -ENAMETOOLONG;
+	strcpy(out + n, suffix);
+	return 0;
+}
+
+static void default_dir(char *out, size_t bytes)
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+
+	if (xdg && *xdg == '/')
+		snprintf(out, bytes, "%s/gantry", xdg);
+	else if (geteuid() == 0)
+		snprintf(out, bytes, "/run/gantry");
+	else
+		snprintf(out, bytes, "/tmp/gantry-%u", (unsigned int)geteuid());
+}
+
+/* Opens, and makes if missing, a directory that nobody but us and root can have tampered with. */
+static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
+{
+	mode_t mode = dev->n_uids > 1 ? 0711 : 0700; /* others may be let in: they need to reach the socket */
+	const char *why = NULL;
+	struct stat st;
+	int fd, err;
+
+	if (mkdirat(at, path, mode) && errno != EEXIST) {
+		err = errno;
+		gantry_log_error(dev->host, "cannot make directory %s: %s", shown, strerror(err));
+		return -err;
+	}
+	fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		err = errno;
+		gantry_log_error(dev->host, "cannot open directory %s: %s", shown, strerror(err));
+		return -err;
+	}
+	if (fstat(fd, &st))
+		why = "cannot be examined";
+	else if (st.st_uid != geteuid() && st.st_uid != 0)
+		why = "belongs to another user";
+	else if (st.st_mode & 022)
+		why = "can be written by others";
+	if (why) {
+		gantry_log_error(dev->host, "directory %s %s", shown, why);
+		close(fd);
+		return -EACCES;
+	}
+	return fd;
+}
+
+int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir)
+{
+	char dir[256], pci[80], shown[352];
+	int fd, rc;
+
+	if (dev->conf->dir && strlen(dev->conf->dir) >= sizeof(dir)) {
+		gantry_log_error(dev->host, "dir is longer than %zu bytes", sizeof(dir) - 1);
+		return -ENAMETOOLONG;
+	}
+	if (dev->conf->dir && *dev->conf->dir)
+		strcpy(dir, dev->conf->dir);
+	else
+		default_dir(dir, sizeof(dir));
+	rc = file_name(pci, sizeof(pci), dev->conf->pci, "");
+	if (rc) {
+		gantry_log_error(dev->host, "pci is not a name");
+		return rc;
+	}
+	fd = open_dir(dev, AT_FDCWD, dir, dir);
+	if (fd < 0)
+		return fd;
+	snprintf(shown, sizeof(shown), "%s/%s", dir, pci);
+	rundir->fd = open_dir(dev, fd, pci, shown);
+	close(fd);
+	snprintf(rundir->path, sizeof(rundir->path), "%.95s", shown);
+	return rundir->fd < 0 ? rundir->fd : 0;
+}
+
+void comch_rundir_close(struct comch_rundir *rundir)
+{
+	if (rundir->fd >= 0)
+		close(rundir->fd);
+	rundir->fd = -1;
+}
+
+/* The lock, held; -EADDRINUSE when somebody has it. Never waits. */
+static int take_lock(int dir, const char *name)
+{
+	for (int tries = 0; tries < 16; tries++) {
+		struct stat ours, there;
+		int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			int err = errno;
+
+			close(fd);
+			return err == EWOULDBLOCK ? -EADDRINUSE : -err;
+		}
+		/* its last holder may have removed the file between our open and our lock */
+		if (fstat(fd, &ours) == 0 && fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+			return fd;
+		close(fd);
+	}
+	return -EADDRINUSE;
+}
+
+static int address(int dir, const char *name, struct sockaddr_un *sun)
+{
+	int n;
+
+	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(sun->sun_path, sizeof(sun->sun_path), "/proc/self/fd/%d/%s", dir, name);
+	return n < (int)sizeof(sun->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+/* Somebody who only clears away a dead socket has the lock for a moment, too: then nobody answers at the socket. */
+static int take_lock_of_the_dead(int dir, const char *name, const struct sockaddr_un *sun)
+{
+	int lock = take_lock(dir, name);
+
+	for (int tries = 0; lock == -EADDRINUSE && tries < SWEEP_TRIES; tries++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		int served = fd >= 0 && (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 || errno == EAGAIN);
+
+		if (fd >= 0)
+			close(fd);
+		if (served)
+			break;
+		poll(NULL, 0, 1);
+		lock = take_lock(dir, name);
+	}
+	return lock;
+}
+
+int comch_rundir_bind(const struct comch_device *dev, const char *service, struct comch_listener *l)
+{
+	struct sockaddr_un sun;
+	int rc;
+
+	rc = file_name(l->name, sizeof(l->name), service, ".sock");
+	if (!rc)
+		rc = file_name(l->lock_name, sizeof(l->lock_name), service, ".lock");
+	if (!rc)
+		rc = address(dev->rundir.fd, l->name, &sun);
+	if (rc)
+		return rc;
+	l->lock = take_lock_of_the_dead(dev->rundir.fd, l->lock_name, &sun);
+	if (l->lock < 0)
+		return l->lock;
+	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->fd < 0) {
+		rc = -errno;
+		goto out_undo_lock;
+	}
+	unlinkat(dev->rundir.fd, l->name, 0);
+	if (bind(l->fd, (struct sockaddr *)&sun, sizeof(sun)) ||
+	    fchmodat(dev->rundir.fd, l->name, dev->n_uids > 1 ? 0666 : 0600, 0) || listen(l->fd, BACKLOG)) {
+		rc = -errno;
+		goto out_undo_socket;
+	}
+	return 0;
+
+out_undo_socket:
+	close(l->fd);
+	unlinkat(dev->rundir.fd, l->name, 0);
+out_undo_lock:
+	unlinkat(dev->rundir.fd, l->lock_name, 0);
+	close(l->lock);
+	return rc;
+}
+
+void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l)
+{
+	/* a forked child has copies of the descriptors only */
+	if (dev->pid == getpid()) {
+		unlinkat(dev->rundir.fd, l->name, 0);
+		unlinkat(dev->rundir.fd, l->lock_name, 0);
+		flock(l->lock, LOCK_UN);
+	}
+	comch_watch_close(dev, l->fd);
+	close(l->lock);
+}
+
+static void sweep(int dir, const char *sock_name, const char *lock_name)
+{
+	struct stat st;
+	int lock;
+
+	if (fstatat(dir, sock_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode))
+		return;
+	lock = take_lock(dir, lock_name);
+	if (lock < 0)
+		return; /* it is served, or not ours to clear away */
+	unlinkat(dir, sock_name, 0);
+	unlinkat(dir, lock_name, 0);
+	close(lock);
+}
+
+void comch_rundir_sweep(const struct comch_device *dev, const char *service)
+{
+	char sock_name[128], lock_name[128];
+
+	if (file_name(sock_name, sizeof(sock_name), service, ".sock") == 0 &&
+	    file_name(lock_name, sizeof(lock_name), service, ".lock") == 0)
+		sweep(dev->rundir.fd, sock_name, lock_name);
+}
+
+void comch_rundir_sweep_all(const struct comch_device *dev)
+{
+	int fd = openat(dev->rundir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) { /* of another user, who does not let us look */
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		size_t n = strlen(entry->d_name);
+		char lock_name[128];
+
+		if (n < 6 || n >= sizeof(lock_name) || strcmp(entry->d_name + n - 5, ".sock") != 0)
+			continue;
+		snprintf(lock_name, sizeof(lock_name), "%.*s.lock", (int)(n - 5), entry->d_name);
+		sweep(dev->rundir.fd, entry->d_name, lock_name);
+	}
+	closedir(dir);
+}
+
+int comch_rundir_connect(const struct comch_device *dev, const char *service)
+{
+	struct sockaddr_un sun;
+	char name[128];
+	int fd, rc;
+
+	rc = file_name(name, sizeof(name), service, ".sock");
+	if (!rc)
+		rc = address(dev->rundir.fd, name, &sun);
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun))) {
+		if (errno == ECONNREFUSED)
+			comch_rundir_sweep(dev, service);
+		rc = errno == ENOENT || errno == EAGAIN ? -ECONNREFUSED : -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* socket.c - frames and descriptors over a Unix socket, and who is at its other end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "comch.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define FDS_ROOM (COMCH_FDS_MAX + 4) /* more than may come, so that too many are seen and closed */
+
+void comch_close_fds(const int *fds, unsigned int n)
+{
+	while (n)
+		close(fds[--n]);
+}
+
+uint64_t comch_now(const struct comch_device *dev)
+{
+	return dev->host->now_ns(dev->host);
+}
+
+void comch_escape(char *out, size_t bytes, const char *text)
+{
+	size_t n = 0;
+
+	for (; *text && n + 5 <= bytes; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c >= ' ' && c < 0x7f && c != '\\')
+			out[n++] = (char)c;
+		else
+			n += (size_t)snprintf(out + n, bytes - n, "\\x%02x", c);
+	}
+	out[n] = 0;
+}
+
+ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds, unsigned int n_fds)
+{
+	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_MAX)] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)frame, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t rc;
+
+	if (n_fds) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * n_fds);
+	}
+	do
+		rc = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (rc < 0 && errno == EINTR);
+	if (rc >= 0)
+		return rc;
+	/* too many descriptors in flight is the peer that does not read, too */
+	return errno == EWOULDBLOCK || errno == ETOOMANYREFS || errno == ENOBUFS ? -EAGAIN : -errno;
+}
+
+static unsigned int take_fds(struct msghdr *msg, int *fds, const char **why_p)
+{
+	unsigned int n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
+			*why_p = "unexpected control data";
+			continue;
+		}
+		for (size_t i = 0; i < bytes / sizeof(int); i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (n < COMCH_FDS_MAX) {
+				fds[n++] = fd;
+			} else {
+				close(fd);
+				*why_p = "too many descriptors";
+			}
+		}
+	}
+	return n;
+}
+
+/* 0 bytes are the end only if the peer has hung up; else it sent nothing, which is no frame. */
+static int has_ended(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR));
+}
+
+ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p)
+{
+	char control[CMSG_SPACE(sizeof(int) * FDS_ROOM)] __attribute__((aligned(8)));
+	struct iovec iov = {frame, sizeof(*frame)};
+	struct msghdr msg;
+	const char *why = NULL;
+	unsigned int n;
+	ssize_t len;
+	int resets = 0;
+
+	do {
+		msg = (struct msghdr){
+			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		/* the peer closed with our frames unread: reported once, before what it had sent */
+	} while (len < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+	*n_fds_p = 0;
+	if (len < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : 0;
+	n = take_fds(&msg, fds, &why);
+	if (msg.msg_flags & MSG_TRUNC)
+		why = "frame longer than any can be";
+	else if (msg.msg_flags & MSG_CTRUNC)
+		why = "too many descriptors";
+	else if (len == 0 && n == 0 && !why && has_ended(fd))
+		return 0;
+	else if (len == 0)
+		why = "empty frame";
+	if (why) {
+		comch_close_fds(fds, n);
+		*why_p = why;
+		return -EPROTO;
+	}
+	*n_fds_p = n;
+	return len;
+}
+
+int comch_socket_peer(int fd, struct gantry_peer *peer)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	*peer = (struct gantry_peer){.pid = cred.pid > 0 ? cred.pid : -1, .uid = cred.uid, .gid = cred.gid};
+	snprintf(peer->address, sizeof(peer->address), "pid %d uid %u", (int)peer->pid, (unsigned int)cred.uid);
+	return 0;
+}
+
+/* Start time of a process in ticks since boot; 0: not to be had. */
+static unsigned long long start_time(int32_t pid)
+{
+	unsigned long long start = 0;
+	char path[40], text[1024], *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	p = strrchr(text, ')'); /* the name may hold anything, the rest is numbers */
+	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			 &start) != 1)
+		return 0;
+	return start;
+}
+
+int comch_socket_pidfd(int fd, int32_t pid)
+{
+	socklen_t len = sizeof(int);
+	unsigned long long before;
+	int pidfd = -1;
+
+	if (pid <= 0)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0) {
+		fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+		return pidfd;
+	}
+	before = start_time(pid);
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0 && (before == 0 || start_time(pid) != before)) {
+		close(pidfd); /* the number has been given to another process */
+		pidfd = -1;
+	}
+	return pidfd;
+}

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# outside.sh - what gantry-plugin(7) says works: the examples of the page are built outside the tree, with the commands of
+# the page, against the installed headers, and run with the installed gantry
+page=$top_srcdir/man/gantry-plugin.7
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-outside.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+umask 022
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES GANTRY_PLUGIN_PATH
+n=0
+
+# report RC NAME - one line of TAP; what was printed last is shown when RC is not 0
+report()
+{
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2 (exit status $1)"
+		sed 's/^/# /' "$tmp/out"
+	fi
+}
+
+# try NAME COMMAND...
+try()
+{
+	name=$1
+	shift
+	"$@" >"$tmp/out" 2>&1
+	report $? "$name"
+}
+
+# plain - a displayed text of a page as it is meant
+plain()
+{
+	sed 's/\\e/\\/g; s/\\&//g'
+}
+
+# example FILE - the text of the page behind the comment `file FILE`
+example()
+{
+	$AWK -v mark=".\\\\\" file $1" '$0 == mark { on = 1; next } on && /^\.Ed/ { exit } on && !/^\.Bd/' "$page" | plain
+}
+
+# commands N - the N-th block of commands of the page
+commands()
+{
+	$AWK -v n="$1" '/^\.\\" commands$/ { on = ++k == n; next } /^\.Ed/ { on = 0 } on && !/^\.Bd/' "$page" |
+		plain | sed 's/^\$ //'
+}
+
+# wrap NAME COMMAND - the program NAME for the commands of the page
+wrap()
+{
+	printf '#!/bin/sh\nexec %s "$@"\n' "$2" >"$tmp/bin/$1" && chmod +x "$tmp/bin/$1"
+}
+
+command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
+for plugin in loop initiator target memory; do
+	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP not built: $plugin"; exit 0; }
+done
+
+try "make install" ${MAKE:-make} -s -C "$top_builddir" install DESTDIR="$tmp/root"
+installed=$(find "$tmp/root" -type f -path '*/bin/*gantry*' | head -n 1)
+pc=$(find "$tmp/root" -name gantry-plugin.pc)
+for file in "$top_srcdir"/man/*.[157]; do
+	name=${file##*/}
+	[ -n "$(find "$tmp/root" -name "$name*")" ] || echo "$name is not installed"
+done >"$tmp/out"
+[ ! -s "$tmp/out" ]
+report $? "all manual pages are installed"
+
+# the installation lies in a folder of ours: so must what it says about itself
+mkdir "$tmp/bin" "$tmp/pc" "$tmp/work"
+sed -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$pc" >"$tmp/pc/gantry-plugin.pc"
+wrap gantry "$installed"
+wrap cc "$CC"
+PKG_CONFIG_LIBDIR=$tmp/pc PATH=$tmp/bin:$PATH
+export PKG_CONFIG_LIBDIR PATH
+cd "$tmp/work" || exit 1
+for file in mine.c mine.conf cap.c plus.cc; do
+	example $file >$file
+done
+
+sed -n '/^#include/,$p' "$top_srcdir/plugins/stage/noop/noop.c" | sed 's/noop/mine/g' >noop.c
+try "the first example is the stage noop by another name" diff noop.c mine.c
+
+commands 1 >first.sh
+try "the commands build mine.c and run it" sh -e first.sh
+grep -q '10000' "$tmp/out"
+report $? "the run did its IO"
+
+commands 2 >second.sh
+try "the commands build cap.c and show its options" sh -e second.sh
+grep -q '64KiB' "$tmp/out"
+report $? "its option is there"
+sed 's/type = "mine"/type = "cap"; max = "1KiB"/' mine.conf >cap.conf
+gantry run cap.conf --json --plugin-dir . --plugin-dir "$(pkg-config --variable=plugindir gantry-plugin)" >"$tmp/out" 2>&1
+[ $? -eq 1 ] && grep -q '"too_long_ops": [1-9]' "$tmp/out"
+report $? "it fails long IO, and counts it"
+
+if command -v c++ >/dev/null; then
+	commands 3 >third.sh
+	try "the commands build plus.cc" sh -e third.sh
+	sed 's/"mine"/"plus"/' mine.conf >plus.conf
+	try "it runs" gantry run plus.conf --plugin-dir . \
+		--plugin-dir "$(pkg-config --variable=plugindir gantry-plugin)"
+	try "C++17 with all warnings" c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+		"-I$(pkg-config --variable=includedir gantry-plugin)" plus.cc
+else
+	echo "ok $((n += 1)) - C++ # SKIP no c++"
+fi
+for file in mine.c cap.c; do
+	try "$file in C11 with all warnings" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+		"-I$(pkg-config --variable=includedir gantry-plugin)" $file
+done
+echo "1..$n"

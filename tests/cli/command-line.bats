@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# The command line: help, mistakes, exit codes.
+
+gantry() {
+	run "$GANTRY" "$@"
+}
+
+says() {
+	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
+}
+
+mistake() { # TEXT ARGUMENT... - exit 2 and that text
+	local text=$1
+	shift
+	gantry "$@"
+	[ "$status" -eq 2 ]
+	says "$text"
+}
+
+@test "help lists every command and the exit status" {
+	gantry --help
+	[ "$status" -eq 0 ]
+	for word in run check copy plugins options stat version "Exit status"; do says "$word"; done
+	gantry help
+	[ "$status" -eq 0 ]
+	says "Commands:"
+}
+
+@test "each command has help of its own" {
+	for command in run check copy plugins options stat version; do
+		gantry "$command" --help
+		[ "$status" -eq 0 ]
+		says "Usage: gantry $command"
+	done
+}
+
+@test "the version, as text and as JSON" {
+	gantry version
+	[ "$status" -eq 0 ]
+	[[ "$output" =~ ^"gantry "[0-9]+\.[0-9]+\.[0-9]+" (plugin ABI "[0-9]+\.[0-9]+")"$ ]]
+	gantry --version
+	[ "$status" -eq 0 ]
+	gantry version --json
+	[ "$status" -eq 0 ]
+	says '"schema": 1'
+	says '"abi_major": 1'
+}
+
+@test "no command" {
+	mistake "gantry: no command given; see gantry --help"
+}
+
+@test "unknown command" {
+	mistake "gantry: unknown command \"frob\"; see gantry --help" frob
+}
+
+@test "unknown option before the command" {
+	mistake "gantry: unknown option --frob; see gantry --help" --frob run x
+}
+
+@test "unknown option behind the command" {
+	mistake "gantry: unknown option --frob; see gantry run --help" run x --frob
+	mistake "gantry: unknown option -x; see gantry run --help" run -x y
+}
+
+@test "an option of another command" {
+	mistake "unknown option --dir" run --dir /tmp x
+}
+
+@test "an option without its value" {
+	mistake "gantry: option --role wants a value; see gantry run --help" run x --role
+}
+
+@test "too few and too many arguments" {
+	mistake "gantry: usage: gantry run [OPTION]... FILE; see gantry run --help" run
+	mistake "gantry: usage: gantry run [OPTION]... FILE" run a b
+	mistake "gantry: usage: gantry version" version a
+	mistake "gantry: usage: gantry copy [OPTION]... SRC DST" copy a
+}
+
+@test "copy needs a configuration, a volume and a file" {
+	mistake "gantry: copy wants the configuration: -c FILE" copy volume: /tmp/x
+	mistake "one of SRC and DST must be" copy -c x a b
+	mistake "one of SRC and DST must be" copy -c x volume: volume:a
+	mistake "copy runs one role" copy -c x volume:a f --role b
+	mistake "is no file name" copy -c x volume:a 'a"b'
+}
+
+@test "options may stand before the command, and behind its arguments" {
+	gantry --json version
+	[ "$status" -eq 0 ]
+	says '"schema": 1'
+	gantry version -v -j
+	[ "$status" -eq 0 ]
+	says '"schema": 1'
+}
+
+@test "stat says where it looked when nobody answers" {
+	gantry stat --dir "$BATS_TEST_TMPDIR"
+	[ "$status" -eq 1 ]
+	says "gantry: no running gantry process answers in $BATS_TEST_TMPDIR; --dir DIR looks elsewhere"
+	gantry stat --dir "$BATS_TEST_TMPDIR" load
+	says "no running gantry process with a role \"load\" answers"
+}
+
+@test "a full disk is a failure" {
+	[ -c /dev/full ] || skip "no /dev/full"
+	run sh -c '"$GANTRY" version >/dev/full'
+	[ "$status" -eq 1 ]
+	says "gantry: cannot write the output: No space left on device"
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Mistakes in a configuration: each is reported with file, line, key and remedy, and the exit status is 2.
+
+setup() {
+	umask 022
+	conf=$BATS_TEST_TMPDIR/t.conf
+	for plugin in target gateway initiator memory noop loop; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+}
+
+# The configuration from standard input; expect these messages (without "gantry: FILE:") from run and from check.
+wrong() {
+	cat >"$conf"
+	for command in run check; do
+		run "$GANTRY" "$command" --plugin-dir "$GANTRY_PLUGINS" "$conf"
+		for text in "$@"; do
+			[[ "$output" == *"gantry: $conf:$text"* ]] ||
+				{ echo "expected: gantry: $conf:$text"; echo "said: $output"; return 1; }
+		done
+		[ "$status" -eq 2 ]
+	done
+}
+
+# A good topology of one target; $1: inside the role, $2: inside listen.
+target() {
+	cat <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = {
+		  store = {
+		    role = "target";
+		    listen = { device = "d"; name = "v"; $2 };
+		    backend = { type = "memory"; size = "1MiB"; };
+		    $1
+		  };
+		};
+	END
+}
+
+@test "the topology that the others are made of is good" {
+	target >"$conf"
+	run "$GANTRY" check --plugin-dir "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "no such file" {
+	run "$GANTRY" run "$BATS_TEST_TMPDIR/absent.conf"
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"absent.conf: No such file or directory"* ]]
+}
+
+@test "syntax" {
+	wrong "2: " <<-END
+		devices = { };
+		roles = { store = ;
+	END
+}
+
+@test "no devices, no roles" {
+	wrong " there is no \"devices\"; write devices = { NAME = { ... }; };" \
+		" there is no \"roles\"; write roles = { NAME = { ... }; };" <<-END
+		runtime = { };
+	END
+	wrong " \"roles\" is empty; there is nothing to run" <<-END
+		devices = { }; roles = { };
+	END
+	wrong "1: devices: is no group; write devices = { NAME = { ... }; };" <<-END
+		devices = 5; roles = { };
+	END
+}
+
+@test "unknown section, unknown key, with a guess" {
+	wrong "1: rols: unknown key; did you mean \"roles\"?" <<-END
+		rols = { }; devices = { };
+	END
+	target "lane = 2;" | wrong "7: roles.store.lane: unknown key; did you mean \"lanes\"?"
+	target "" "max_dept = 2;" |
+		wrong "5: roles.store.listen.max_dept: unknown key; did you mean \"max_depth\"?"
+}
+
+@test "the same name twice" {
+	wrong "1: " <<-END
+		devices = { d = { transport = "loop"; }; d = { transport = "loop"; }; };
+	END
+	wrong "4: " <<-END
+		devices = { };
+		roles = {
+		  a = { role = "target"; };
+		  a = { role = "target"; };
+		};
+	END
+}
+
+@test "wrong type, out of range, wrong unit" {
+	target "lanes = \"two\";" |
+		wrong "7: roles.store.lanes: is a string; write a whole number, without quotes"
+	target "lanes = 900;" | wrong "7: roles.store.lanes: 900 is out of range; write 1 to 64"
+	target "" "heartbeat = \"5 parsec\";" |
+		wrong "5: roles.store.listen.heartbeat: \"5 parsec\" is no time; write "
+	target "" "max_region_bytes = \"1 potato\";" |
+		wrong "5: roles.store.listen.max_region_bytes: \"1 potato\" is no size; write "
+}
+
+@test "runtime" {
+	{ echo 'runtime = { log = "loud"; };'; target; } |
+		wrong "1: runtime.log: \"loud\" is unknown; write one of \"error\", \"warn\", \"info\", \"debug\""
+	{ echo 'runtime = { threads = "sharedd"; };'; target; } |
+		wrong "1: runtime.threads: \"sharedd\" is unknown; did you mean \"shared\"?"
+	for cpus in x 0- 1,,2 3-1 "1," 9999999; do
+		{ echo "runtime = { cpus = \"$cpus\"; };"; target; } |
+			wrong "1: runtime.cpus: is no list of numbers up to 4095; write such as \"0-3,8\""
+	done
+}
+
+@test "plugin directories must be absolute" {
+	echo 'runtime = { plugin_dirs = [ "here" ]; };' >"$conf"
+	target >>"$conf"
+	run "$GANTRY" run "$conf"
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"gantry: $conf:1: runtime.plugin_dirs[0]: is no absolute path;"* ]]
+}
+
+@test "unknown device" {
+	wrong "2: roles.store.listen.device: there is no device \"nic7\"; the devices are: d" <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = { store = { role = "target"; listen = { device = "nic7"; name = "v"; };
+		  backend = { type = "memory"; }; }; };
+	END
+}
+
+@test "missing plugin: what was searched and what is there" {
+	wrong "1: devices.d.transport: no plugin \"smoke-signals\" in $GANTRY_PLUGINS; transport plugins there: loop" \
+		"2: roles.a.role: no plugin \"targett\" in $GANTRY_PLUGINS; role plugins there: gateway, " \
+		"3: roles.b.role: \"../evil\" is not the name of a plugin" <<-END
+		devices = { d = { transport = "smoke-signals"; }; };
+		roles = { a = { role = "targett"; };
+		  b = { role = "../evil"; }; };
+	END
+}
+
+@test "a plugin of another kind" {
+	wrong "2: roles.a.role: $GANTRY_PLUGINS/memory.so: is a backend, not a role" <<-END
+		devices = { };
+		roles = { a = { role = "memory"; }; };
+	END
+	target "stages = ( { type = \"memory\"; } );" |
+		wrong "7: roles.store.stages[0].type: $GANTRY_PLUGINS/memory.so: is a backend, not a stage"
+}
+
+@test "a plugin's own options are checked" {
+	target "stages = ( { type = \"noop\"; loudness = 11; } );" |
+		wrong "7: roles.store.stages[0].loudness: unknown key"
+	wrong "2: roles.store.backend.size: \"9999PiB\" is no size" <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = { store = { role = "target"; backend = { type = "memory"; size = "9999PiB"; };
+		  listen = { device = "d"; name = "v"; }; }; };
+	END
+}
+
+@test "sections that a role needs, and those it has no use for" {
+	wrong "2: roles.a: the role \"target\" needs \"listen\"; write listen = { device = " \
+		"2: roles.a: the role \"target\" needs \"backend\"; write backend = { type = \"NAME\"; };" \
+		"3: roles.b: the role \"initiator\" needs \"connect\"" \
+		"3: roles.b.backend: the role \"initiator\" does not store anything; leave this out" <<-END
+		devices = { };
+		roles = { a = { role = "target"; };
+		  b = { role = "initiator"; backend = { type = "memory"; }; };
+		};
+	END
+}
+
+@test "a service needs one name" {
+	wrong "2: roles.a.listen: needs either name = \"SERVICE\" or address = \"ADDRESS\"" <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = { a = { role = "target"; listen = { device = "d"; }; backend = { type = "memory"; }; }; };
+	END
+	target "" "address = \"192.0.2.7:4791\";" | wrong "5: roles.store.listen: needs either name"
+	wrong "2: roles.a.listen.name: has 64 characters; up to 63 are possible" <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = { a = { role = "target"; listen = { device = "d"; name = "$(printf '%064d' 0)"; };
+		  backend = { type = "memory"; }; }; };
+	END
+}
+
+@test "stages: no list, no group, too many" {
+	target "stages = 5;" |
+		wrong "7: roles.store.stages: is no list; write ( { type = \"NAME\"; }, ... )"
+	target "stages = ( 5 );" |
+		wrong "7: roles.store.stages[0]: is no group; write { type = \"NAME\"; ... }"
+	target "stages = ( { } );" |
+		wrong "7: roles.store.stages[0]: \"type\" must be given: the name of a stage plugin, in double quotes"
+	local many
+	many=$(printf '{ type = "noop"; }%.0s, ' 1 2 3 4 5 6 7 8)
+	target "stages = ( $many { type = \"noop\"; } );" |
+		wrong "7: roles.store.stages: has 9 stages; a pipeline holds up to 8"
+}
+
+@test "all mistakes are reported at once" {
+	target "lane = 2;" "heartbeat = 5;" |
+		wrong "7: roles.store.lane: unknown key" "5: roles.store.listen.heartbeat: is a number; write a time"
+}
+
+@test "a role that is not there" {
+	target >"$conf"
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"gantry: --role load: $conf has no such role; it has: store"* ]]
+}
+
+@test "mistakes in roles that are not asked for do not count" {
+	target >"$conf"
+	sed -i '/^roles = {/a other = { role = "from-another-host"; };' "$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --role store
+	echo "$output"
+	[ "$status" -eq 0 ]
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 2 ]
+}
+
+@test "overrides are checked like the file" {
+	target >"$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set roles.store.lanes=77
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"gantry: --set: roles.store.lanes: 77 is out of range; write 1 to 64"* ]]
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set nonsense
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"gantry: --set nonsense: write KEY.PATH=VALUE"* ]]
+}
+
+@test "queues that a device cannot hold" {
+	target "" "max_depth = 65535;" >"$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 2 ]
+	local text="roles.store.listen.max_depth: max_depth 65535 needs queues of 131070; the device \"d\" has up to "
+	[[ "$output" == *"gantry: $conf:5: $text"* ]]
+}
+
+@test "two roles at one service" {
+	target >"$conf"
+	local role='role = "target"; listen = { device = "d"; name = "v"; }; backend = { type = "memory"; };'
+	sed -i "/^roles = {/a other = { $role };" "$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"roles.store.listen: the role \"other\" ($conf:3) listens at \"v\" of this device already"* ]]
+}

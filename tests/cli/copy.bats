@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# gantry copy: files into a volume that another process serves, and back.
+
+setup() {
+	umask 022
+	conf=$BATS_TEST_TMPDIR/t.conf
+	dir=$BATS_TEST_TMPDIR/run
+	pid=
+	for plugin in target initiator memory shm-comch; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	cat >"$conf" <<-END
+		runtime = { stat_dir = "$dir"; };
+		devices = { d = { transport = "shm-comch"; dir = "$dir"; }; };
+		roles = {
+		  store = { role = "target"; listen = { device = "d"; name = "v"; };
+		            backend = { type = "memory"; size = "8MiB"; }; };
+		  load = { role = "initiator"; lanes = 2; connect = { device = "d"; name = "v"; timeout = "2s"; }; };
+		};
+	END
+	head -c 3000000 /dev/urandom >"$BATS_TEST_TMPDIR/in"
+}
+
+teardown() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+}
+
+gantry() {
+	run "$GANTRY" "$@" -p "$GANTRY_PLUGINS"
+}
+
+says() {
+	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
+}
+
+serve() {
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+	pid=$!
+	for _ in $(seq 500); do
+		"$GANTRY" stat --dir "$dir" store >/dev/null 2>&1 && return 0
+		kill -0 "$pid" || break
+	done
+	cat "$BATS_TEST_TMPDIR/log"
+	return 1
+}
+
+@test "into the volume and back" {
+	serve
+	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	says "copied: 3000000 bytes (2.86MiB) in "
+	gantry copy volume:load "$BATS_TEST_TMPDIR/out" -c "$conf"
+	[ "$status" -eq 0 ]
+	says "copied: 8388608 bytes (8MiB) in "
+	[ "$(stat -c %s "$BATS_TEST_TMPDIR/out")" -eq 8388608 ]
+	cmp -n 3000000 "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out"
+}
+
+@test "part of it, with JSON" {
+	serve
+	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --json --set roles.load.copy.size=1MiB
+	[ "$status" -eq 0 ]
+	says '"command": "copy"'
+	says '"result": "ok"'
+	[ "$(stat -c %s "$BATS_TEST_TMPDIR/out")" -eq 1048576 ]
+}
+
+@test "a file that is larger than the volume" {
+	serve
+	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf"
+	truncate -s 9M "$BATS_TEST_TMPDIR/in"
+	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "has 9437184 bytes, the volume only 8388608"
+}
+
+@test "a file that is not there" {
+	serve
+	gantry copy "$BATS_TEST_TMPDIR/absent" volume: -c "$conf"
+	[ "$status" -eq 1 ]
+	says "$BATS_TEST_TMPDIR/absent: No such file or directory"
+}
+
+@test "nobody serves the volume" {
+	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --set roles.load.connect.timeout=50ms
+	[ "$status" -eq 1 ]
+	says "stopped after: 0 bytes"
+	[ ! -e "$BATS_TEST_TMPDIR/out" ]
+}
+
+@test "a configuration without a role that can copy, and a role that cannot" {
+	sed -i '/  load = /d' "$conf"
+	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf"
+	[ "$status" -eq 2 ]
+	says "gantry: $conf has 0 roles that can copy; write volume:ROLE"
+	gantry copy volume:store "$BATS_TEST_TMPDIR/out" -c "$conf"
+	[ "$status" -eq 2 ]
+	says "roles.store.copy: unknown key"
+}

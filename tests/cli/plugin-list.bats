@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# gantry plugins: what is found, what is refused and why.
+
+setup() {
+	umask 022
+	dir=$BATS_TEST_TMPDIR/plugins
+	mkdir "$dir"
+	[ -e "$GANTRY_PLUGINS/noop.so" ] || skip "built without the plugin noop"
+	cp -L "$GANTRY_PLUGINS/noop.so" "$dir/noop.so"
+	chmod 755 "$dir/noop.so"
+}
+
+gantry() {
+	run "$GANTRY" "$@"
+}
+
+says() {
+	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
+}
+
+@test "lists every plugin that was built" {
+	gantry plugins --plugin-dir "$GANTRY_PLUGINS"
+	[ "$status" -eq 0 ]
+	for file in "$GANTRY_PLUGINS"/*.so; do says "$(basename "$file" .so)"; done
+	[[ "$output" != *unusable* ]]
+}
+
+@test "shows options with type, range, default and help" {
+	[ -e "$GANTRY_PLUGINS/memory.so" ] || skip "built without the plugin memory"
+	gantry plugins --plugin-dir "$GANTRY_PLUGINS" --options memory
+	[ "$status" -eq 0 ]
+	says "memory       backend"
+	says 'default "4KiB"'
+}
+
+@test "JSON has the same" {
+	gantry plugins -p "$dir" --json --options
+	[ "$status" -eq 0 ]
+	says '"name": "noop"'
+	says "\"path\": \"$dir/noop.so\""
+	says '"usable": true'
+	says '"kind": "stage"'
+	says '"abi": "1.0"'
+	says '"options": []'
+}
+
+@test "a relative directory is taken from here" {
+	cd "$BATS_TEST_TMPDIR"
+	gantry plugins -p plugins
+	[ "$status" -eq 0 ]
+	says "$dir/noop.so"
+}
+
+@test "a name that is not there" {
+	gantry plugins -p "$dir" nix
+	[ "$status" -eq 2 ]
+	says "gantry: no plugin \"nix\" in $dir"
+}
+
+@test "files that are no plugins are listed with the reason" {
+	echo rubbish >"$dir/broken.so"
+	cp "$dir/noop.so" "$dir/renamed.so"
+	gantry plugins -p "$dir"
+	[ "$status" -eq 0 ]
+	says "broken       unusable   $dir/broken.so: does not load: "
+	says "renamed      unusable   $dir/renamed.so: not a gantry plugin of that name:"
+	says "it has no symbol renamed_LTX_gantry_plugin"
+	gantry plugins -p "$dir" broken
+	[ "$status" -eq 2 ]
+}
+
+@test "a file that others may write is not loaded" {
+	chmod 777 "$dir/noop.so"
+	gantry plugins -p "$dir" noop
+	[ "$status" -eq 2 ]
+	says "$dir/noop.so: the file is writable for everybody; fix its owner or mode"
+}
+
+@test "a directory that others may write is not trusted" {
+	chmod 777 "$dir"
+	gantry plugins -p "$dir" noop
+	[ "$status" -eq 2 ]
+	says "the directory $dir is writable for everybody; fix its owner or mode"
+}
+
+@test "a symbolic link is not followed" {
+	mv "$dir/noop.so" "$BATS_TEST_TMPDIR/noop.so"
+	ln -s "$BATS_TEST_TMPDIR/noop.so" "$dir/noop.so"
+	gantry plugins -p "$dir" noop
+	[ "$status" -eq 2 ]
+	says "the file is a symbolic link"
+}
+
+@test "the first directory wins, the second is listed as hidden" {
+	mkdir "$BATS_TEST_TMPDIR/more"
+	cp "$dir/noop.so" "$BATS_TEST_TMPDIR/more/"
+	gantry plugins -p "$BATS_TEST_TMPDIR/more" -p "$dir"
+	[ "$status" -eq 0 ]
+	says "$dir/noop.so: hidden by the one in $BATS_TEST_TMPDIR/more"
+}
+
+@test "the environment names directories, the command line wins" {
+	GANTRY_PLUGIN_PATH=/nonexistent:$dir gantry plugins
+	says "$dir/noop.so"
+	GANTRY_PLUGIN_PATH=/nonexistent gantry plugins -p "$dir"
+	says "$dir/noop.so"
+}
+
+@test "libltdl's own search path has no say" {
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	LTDL_LIBRARY_PATH=$dir gantry plugins -p "$BATS_TEST_TMPDIR/empty" noop
+	[ "$status" -eq 2 ]
+}
+
+@test "directories come from the configuration" {
+	echo "runtime = { plugin_dirs = [ \"$dir\" ]; };" >"$BATS_TEST_TMPDIR/dirs.conf"
+	gantry plugins -c "$BATS_TEST_TMPDIR/dirs.conf"
+	[ "$status" -eq 0 ]
+	says "$dir/noop.so"
+}
+
+@test "options of sections and plugins, as text, for a manual page and as JSON" {
+	gantry options -p "$dir"
+	[ "$status" -eq 0 ]
+	says "listen: the group listen of a role"
+	says "heartbeat            time, 1ms to 1m; default \"500ms\""
+	gantry options -p "$dir" --mdoc role
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = ".It Cm lanes Pq number" ]
+	gantry options -p "$dir" --json connect noop
+	[ "$status" -eq 0 ]
+	says '"name": "timeout"'
+	says '"name": "noop"'
+	gantry options -p "$dir" frob
+	[ "$status" -eq 2 ]
+	says 'no section and no usable plugin "frob"'
+}

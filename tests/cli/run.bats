@@ -1,0 +1,199 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# gantry run: how it ends, what it reports, signals, gantry stat. One process, connected by the transport loop.
+
+setup() {
+	umask 022
+	conf=$BATS_TEST_TMPDIR/t.conf
+	dir=$BATS_TEST_TMPDIR/stat
+	pid=
+	for plugin in target gateway initiator memory stats fault loop; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	cat >"$conf" <<-END
+		runtime = { stat_dir = "$dir"; };
+		devices = { d = { transport = "loop"; }; };
+		roles = {
+		  store = { role = "target"; listen = { device = "d"; name = "v"; };
+		            backend = { type = "memory"; size = "1MiB"; }; };
+		  bridge = { role = "gateway"; listen = { device = "d"; name = "f"; };
+		             connect = { device = "d"; name = "v"; };
+		             stages = ( { type = "stats"; } ); };
+		  load = { role = "initiator"; connect = { device = "d"; name = "f"; timeout = "50ms"; };
+		           workload = { pattern = "randrw"; ops = 1000; depth = 4; verify = "stamp"; }; };
+		};
+	END
+}
+
+teardown() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+}
+
+gantry() {
+	run "$GANTRY" "$@"
+}
+
+says() {
+	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
+}
+
+begin() { # ARGUMENT... - start it in the background and wait until it answers
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	pid=$!
+	for _ in $(seq 500); do
+		"$GANTRY" stat --dir "$dir" >/dev/null 2>&1 && return 0
+		kill -0 "$pid" || break
+	done
+	cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"
+	return 1
+}
+
+finish() { # wait for it; sets status and output
+	status=0
+	wait "$pid" || status=$?
+	pid=
+	output=$(cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err")
+}
+
+@test "ends by itself when the work is done, and reports it" {
+	gantry run -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	says "result                    ok"
+	says "p99.99"
+	[[ "$output" =~ total$'\n'" "+ops" "+1000 ]]
+}
+
+@test "JSON: schema, result, roles, devices, threads" {
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --json >"$BATS_TEST_TMPDIR/out"
+	output=$(cat "$BATS_TEST_TMPDIR/out")
+	says '"schema": 1,'
+	says '"result": "ok"'
+	says '"load": {'
+	says '"transport": "loop"'
+	says '"threads": ['
+	[[ "$output" == "{"*"}" ]]
+}
+
+@test "separate threads, several lanes" {
+	gantry run -p "$GANTRY_PLUGINS" "$conf" --set runtime.threads=separate \
+		--set roles.load.lanes=2 --set roles.bridge.lanes=2
+	echo "$output"
+	[ "$status" -eq 0 ]
+	says "threads 4"
+}
+
+@test "nobody listens: exit status 1 and the reason" {
+	gantry run -p "$GANTRY_PLUGINS" "$conf" --role load
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "result                    failed"
+	says "roles.load"
+}
+
+@test "a failed IO: exit status 1" {
+	sed -i 's/type = "stats"; }/type = "fault"; error_nth = 10; }/' "$conf"
+	gantry run -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "result                    failed"
+	says "IO  "
+}
+
+@test "SIGINT: a summary, and exit status 3" {
+	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
+	kill -INT "$pid"
+	finish
+	echo "$output"
+	[ "$status" -eq 3 ]
+	says "gantry: Interrupt: stopping; once more to end at once"
+	says "result                    interrupted"
+	says "p99.99"
+}
+
+@test "a second signal ends it at once, whatever is in flight" {
+	sed -i 's/type = "stats"; }/type = "fault"; drop_rate = "100%"; }/' "$conf"
+	begin --set roles.load.workload.deadline=300s
+	kill -INT "$pid"
+	for _ in $(seq 5000); do
+		grep -q stopping "$BATS_TEST_TMPDIR/err" && break
+	done
+	kill -0 "$pid"
+	kill -INT "$pid"
+	finish
+	echo "$output"
+	[ "$status" -eq 3 ]
+	[[ "$output" != *result* ]]
+	[ -z "$(ls "$dir")" ]
+}
+
+@test "SIGTERM is how servers end: exit status 0" {
+	begin --role store --role bridge
+	kill -TERM "$pid"
+	finish
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "stat: live report, for people, for machines, for one role" {
+	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
+	gantry stat --dir "$dir"
+	[ "$status" -eq 0 ]
+	says "process $pid  $conf"
+	says "result                  running"
+	gantry stat --dir "$dir" --json
+	[ "$status" -eq 0 ]
+	says '"processes": ['
+	says "\"pid\": $pid"
+	gantry stat --dir "$dir" load
+	[ "$status" -eq 0 ]
+	[[ "$output" != *"transport"* ]]
+	gantry stat --dir "$dir" nobody
+	[ "$status" -eq 1 ]
+	kill -INT "$pid"
+	finish
+	[ "$status" -eq 3 ]
+}
+
+@test "stat: the socket is ours alone and goes away" {
+	begin --role store
+	[ "$(stat -c %a "$dir/$pid.stat.sock")" = 600 ]
+	[ "$(stat -c %a "$dir")" = 700 ]
+	kill -TERM "$pid"
+	finish
+	[ "$status" -eq 0 ]
+	[ -z "$(ls "$dir")" ]
+}
+
+@test "stat: a directory that others may write is not used" {
+	mkdir "$dir"
+	chmod 777 "$dir"
+	gantry run -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
+	says "no answers to gantry stat: $dir: "
+	[ -z "$(ls "$dir")" ]
+}
+
+@test "check describes what run would make, and leaves nothing behind" {
+	gantry check -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	says "pipeline              stats, link"
+	says "$conf: ok"
+	[ ! -e "$dir" ]
+	gantry check -p "$GANTRY_PLUGINS" "$conf" --json
+	[ "$status" -eq 0 ]
+	says '"warnings": ['
+}
+
+@test "check does not make the file of a volume" {
+	[ -e "$GANTRY_PLUGINS/file.so" ] || skip "built without the plugin file"
+	local file="type = \"file\"; path = \"$BATS_TEST_TMPDIR/volume\"; create = true; size = \"1MiB\""
+	sed -i "s|type = \"memory\"; size = \"1MiB\"|$file|" "$conf"
+	gantry check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
+	[ ! -e "$BATS_TEST_TMPDIR/volume" ]
+	gantry run -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
+	[ "$(stat -c %s "$BATS_TEST_TMPDIR/volume")" -eq 1048576 ]
+}

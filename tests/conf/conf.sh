@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# conf.sh - each configuration that we ship passes `gantry check`, runs for a few hundred IOs in one process, and its
+# comment shows commands that work
+conf=$top_srcdir/conf
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-conf.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+chmod 700 "$tmp"
+cd "$tmp" || exit 1
+n=0
+
+# report RC NAME [FILE] - one line of TAP; FILE is shown when RC is not 0
+report()
+{
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2 (exit status $1)"
+		[ -z "${3:-}" ] || sed 's/^/# /' "$3"
+	fi
+}
+
+gantry()
+{
+	"$GANTRY" "$@" --plugin-dir "$GANTRY_PLUGINS" >"$tmp/out" 2>&1
+}
+
+# members FILE SECTION - names in that group of a configuration
+members()
+{
+	awk -v s="$2" '$0 ~ "^" s " = " { on = 1; next } /^};/ { on = 0 } on && /^\t[a-z0-9]+ = / { print $1 }' "$1"
+}
+
+# overrides FILE - arguments that keep a run short, and its sockets in our folder
+overrides()
+{
+	for role in $(members "$1" roles); do
+		grep -A 2 "^	$role = " "$1" | grep -q '"initiator"' && echo "--set roles.$role.workload.ops=400"
+	done
+	for device in $(members "$1" devices); do
+		grep "^	$device = " "$1" | grep -q '"shm-comch"' && echo "--set devices.$device.dir=$tmp"
+	done
+}
+
+# commands FILE - the commands of its comment, as arguments of gantry, without what is said about them
+commands()
+{
+	sed -n 's/^#	gantry //p' "$1" | sed 's/    *[^ -].*//'
+}
+
+# try_command FILE WORD... - one command of the comment: "run" is only checked
+try_command()
+{
+	file=$1 name=${1##*/} command=$2
+	shift 2
+	# the arguments come back in the same order, without the name of the file
+	seen=no
+	for word in "$@"; do
+		shift
+		if [ "$word" = "$name" ]; then seen=yes; else set -- "$@" "$word"; fi
+	done
+	case $command in
+	run | check) [ $seen = yes ] && gantry check "$file" "$@" $sockets ;;
+	copy) [ $seen = yes ] && [ "$1" = -c ] && [ $# -eq 3 ] ;;
+	stat) gantry stat --help ;;
+	*) false ;;
+	esac
+}
+
+for file in "$conf"/*.conf; do
+	name=${file##*/}
+	missing=
+	for plugin in $(sed -nE 's/#.*//; s/.*(role|transport|type) = "([a-z-]+)".*/\2/p' "$file"); do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || missing="$missing $plugin"
+	done
+	if [ -n "$missing" ]; then
+		echo "ok $((n += 1)) - $name # SKIP not built:$missing"
+		continue
+	fi
+	args=$(overrides "$file")
+	sockets=$(echo "$args" | grep 'devices\.' | tr '\n' ' ')
+	gantry check "$file" $sockets
+	report $? "$name passes gantry check" "$tmp/out"
+	gantry run "$file" $args
+	report $? "$name runs" "$tmp/out"
+	commands "$file" >"$tmp/commands"
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		try_command "$file" $line </dev/null
+		report $? "$name: gantry $line" "$tmp/out"
+	done <"$tmp/commands"
+done
+echo "1..$n"

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# readme.sh - what README shows works: its configuration, its plugin; and it has a line for each room and each plugin
+readme=$top_srcdir/README
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-readme.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+umask 022
+mkdir -m 700 "$tmp/run"
+XDG_RUNTIME_DIR=$tmp/run
+export XDG_RUNTIME_DIR
+cd "$tmp" || exit 1
+n=0
+
+# section TITLE - what stands below that title, up to the next one
+section()
+{
+	awk -v title="$1" '/^-+$/ { on = before == title } on { print } { before = $0 }' "$readme"
+}
+
+# is WHAT COMMAND... - one line of TAP
+is()
+{
+	n=$((n + 1))
+	what=$1
+	shift
+	if "$@" >"$tmp/log" 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		sed 's/^/# /' "$tmp/log"
+	fi
+}
+
+gantry()
+{
+	"$GANTRY" "$@" --plugin-dir "$GANTRY_PLUGINS" --plugin-dir "$tmp"
+}
+
+# run ARGUMENT... - a short run of the configuration
+run()
+{
+	gantry run "$tmp/first.conf" --set roles.load.workload.ops=300 "$@"
+}
+
+compile()
+{
+	# shellcheck disable=SC2086 # words
+	${CC:-cc} -Wall -Werror -shared -fPIC -I"$top_srcdir/include" -o keep.so keep.c
+}
+
+# rooms - folders that README does not name
+rooms()
+{
+	[ -z "$(
+		cd "$top_srcdir" && for folder in core/*/ plugins/*/; do
+			section "The house" | grep -q "^ *$folder" || echo "$folder"
+		done | tee /dev/stderr
+	)" ]
+}
+
+# plugins - those that README does not name in the line of their kind
+plugins()
+{
+	[ -z "$(
+		cd "$top_srcdir" && for folder in plugins/*/*/; do
+			name=$(basename "$folder")
+			section "The house" | grep "^ *${folder%"$name/"}" | grep -qw -e "$name" || echo "$folder"
+		done | tee /dev/stderr
+	)" ]
+}
+
+for plugin in loop shm-comch target memory gateway stats initiator; do
+	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP built without the plugin $plugin"; exit 0; }
+done
+section "A first configuration" | grep '^    ' >first.conf
+section "A plugin in a dozen lines" | sed -n '/^    #include/,/^    };/p' >keep.c
+is "the configuration passes gantry check" gantry check "$tmp/first.conf"
+is "it runs" run
+is "it runs over shared memory" run --set devices.wire.transport=shm-comch
+is "the plugin compiles" compile
+is "it runs in the path" run --set roles.bridge.stages.0.type=keep
+is "each room has a line" rooms
+is "each plugin is named" plugins
+is "it is short" [ "$(wc -l <"$readme")" -le 150 ]
+echo "1..$n"

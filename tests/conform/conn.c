@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn.c - conformance: listen, connect, control messages, the end of a connection. */
+#include <unistd.h>
+
+#include "conform/rig.h"
+
+static void device_tells_its_limits(void)
+{
+	TEST_ASSERT_TRUE(rig.info.max_depth >= 64);
+	TEST_ASSERT_TRUE(rig.info.max_inline >= GANTRY_IMM_MAX);
+	TEST_ASSERT_TRUE(rig.info.max_regions >= 1);
+	TEST_ASSERT_TRUE(strlen(rig.info.detail) > 0);
+	TEST_ASSERT_TRUE(rig.ops->fd(rig.a.dev) >= 0);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->progress(rig.a.dev));
+}
+
+static void connect_tells_both_who_is_there(void)
+{
+	rig_connect();
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_connected);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_accept);
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
+	TEST_ASSERT_EQUAL_UINT(getuid(), rig.a.peer.uid);
+	TEST_ASSERT_EQUAL_UINT(getuid(), rig.b.peer.uid);
+	TEST_ASSERT_EQUAL_INT(getpid(), rig.b.peer.pid);
+}
+
+static void connect_to_nobody_is_refused(void)
+{
+	rig_start_connect("nobody");
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* events come from progress only */
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_closed);
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_connected);
+}
+
+static void listener_may_refuse(void)
+{
+	rig.b.refuse = -EACCES;
+	rig_listen("vol");
+	rig_start_connect("vol");
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-EACCES, rig.a.reason);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_accept);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_connected);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.n_closed);
+}
+
+static void name_is_served_once(void)
+{
+	void *second = NULL;
+	struct gantry_conn_events none = {0};
+
+	rig_listen("vol");
+	TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.a.dev, "vol", &none, NULL, &second));
+	TEST_ASSERT_NULL(second);
+	rig.ops->unlisten(rig.b.listener);
+	rig_listen("vol"); /* free again */
+	rig_start_connect("vol");
+	rig_until(rig.a.n_connected, 1);
+}
+
+static void names_may_hold_anything(void)
+{
+	static const char *const names[] = {"a", "192.0.2.7:4791", "a/b", "../../x", ".hidden", "sp ace%", "\xc3\xa4"};
+	char longest[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		rig_listen(names[i]);
+		rig_start_connect(names[i]);
+		rig_until(rig.a.n_connected, (int)i + 1);
+		rig_disconnect(&rig.a);
+		rig_disconnect(&rig.b);
+		rig.ops->unlisten(rig.b.listener);
+		rig.b.listener = NULL;
+	}
+	memset(longest, 'x', 63);
+	longest[63] = 0;
+	rig_listen(longest);
+	rig_start_connect(longest);
+	rig_until(rig.a.n_connected, (int)(sizeof(names) / sizeof(names[0])) + 1);
+}
+
+static void bad_names_are_refused(void)
+{
+	struct gantry_conn_events none = {0};
+	char too_long[300];
+	void *p;
+
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	too_long[sizeof(too_long) - 1] = 0;
+	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, "", &none, NULL, &p) < 0);
+	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, too_long, &none, NULL, &p) < 0);
+	TEST_ASSERT_TRUE(rig.ops->connect(rig.a.dev, too_long, &none, NULL, &p) < 0);
+}
+
+static void connections_outlive_their_listener(void)
+{
+	rig_connect();
+	rig.ops->unlisten(rig.b.listener);
+	rig.b.listener = NULL;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.a.conn, "\0\0\0\0", 4));
+	rig_until(rig.b.n_msgs, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.n_closed);
+}
+
+static void control_messages_of_all_sizes(void)
+{
+	uint8_t msg[GANTRY_CTRL_MAX];
+
+	rig_connect();
+	rig_fill(msg, sizeof(msg), 1);
+	for (size_t len = 1, n = 1; len <= sizeof(msg); len = len < 2048 ? len * 3 : len + 1024, n++) {
+		size_t use = len > sizeof(msg) ? sizeof(msg) : len;
+
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.a.conn, msg, use));
+		rig_until(rig.b.n_msgs, (int)n);
+		TEST_ASSERT_EQUAL_UINT(use, rig.b.msg_len);
+		TEST_ASSERT_EQUAL_MEMORY(msg, rig.b.msg, use);
+	}
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.b.conn, msg, sizeof(msg)));
+	rig_until(rig.a.n_msgs, 1);
+	TEST_ASSERT_EQUAL_UINT(sizeof(msg), rig.a.msg_len);
+}
+
+static void control_messages_of_wrong_size(void)
+{
+	uint8_t msg[GANTRY_CTRL_MAX + 1] = {0};
+
+	rig_connect();
+	TEST_ASSERT_TRUE(rig.ops->send_ctrl(rig.a.conn, msg, sizeof(msg)) < 0);
+	TEST_ASSERT_TRUE(rig.ops->send_ctrl(rig.a.conn, msg, 0) < 0);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.b.n_msgs + rig.b.n_closed);
+}
+
+/* A peer that does not read stops us, and loses nothing. */
+static void control_queue_is_bounded_and_in_order(void)
+{
+	uint8_t msg[GANTRY_CTRL_MAX] = {0};
+	uint32_t sent = 0;
+	int rc, full = 0;
+
+	rig_connect();
+	while (sent < 20000 && full < 8) {
+		memcpy(msg, &sent, sizeof(sent));
+		rc = rig.ops->send_ctrl(rig.a.conn, msg, sizeof(msg));
+		if (rc == 0) {
+			sent++;
+			continue;
+		}
+		TEST_ASSERT_EQUAL_INT(-EAGAIN, rc);
+		full++;
+		rig_until(rig.b.n_msgs, (int)sent - 4);
+	}
+	TEST_ASSERT_EQUAL_INT(8, full);
+	rig_until(rig.b.n_msgs, (int)sent);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.out_of_order);
+}
+
+static void peer_leaves(void)
+{
+	rig_connect();
+	rig_disconnect(&rig.a);
+	rig_until(rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.b.reason);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_closed);
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed); /* who leaves is told nothing */
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1));
+}
+
+static void last_words_arrive(void)
+{
+	rig_connect();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.a.conn, "\0\0\0\0bye", 7));
+	rig_disconnect(&rig.a);
+	rig_until(rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_msgs);
+	TEST_ASSERT_EQUAL_UINT(7, rig.b.msg_len);
+}
+
+static void disconnect_inside_the_callback(void)
+{
+	rig_connect();
+	rig.b.disconnect_on_close = 1;
+	rig_disconnect(&rig.a);
+	rig_until(rig.b.n_closed, 1);
+	rig_settle();
+	TEST_ASSERT_NULL(rig.b.conn);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_closed);
+}
+
+static void disconnect_before_it_is_connected(void)
+{
+	rig_listen("vol");
+	rig_start_connect("vol");
+	rig_disconnect(&rig.a);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_connected + rig.a.n_closed);
+	rig_disconnect(&rig.b);
+	rig_start_connect("vol");
+	rig_until(rig.a.n_connected, 1);
+}
+
+static void many_connections(void)
+{
+	struct rig_end keep[8];
+
+	rig_listen("vol");
+	for (int i = 0; i < 8; i++) {
+		rig_start_connect("vol");
+		rig_until(rig.a.n_connected, 1);
+		rig_until(rig.b.n_accept, i + 1);
+		keep[i] = (struct rig_end){.conn = rig.a.conn, .dev = rig.b.conn};
+		rig.a.n_connected = 0;
+	}
+	for (int i = 0; i < 8; i++)
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(keep[i].conn, "hello", 5));
+	rig_until(rig.b.n_msgs, 8);
+	rig.a.conn = rig.b.conn = NULL;
+	for (int i = 0; i < 8; i++) {
+		rig.ops->disconnect(keep[i].conn);
+		rig.ops->disconnect(keep[i].dev);
+	}
+}
+
+static void connect_and_leave_many_times(void)
+{
+	rig_listen("vol");
+	for (int i = 0; i < 300; i++) {
+		rig_start_connect("vol");
+		rig_until(rig.a.n_connected, i + 1);
+		rig_disconnect(i & 1 ? &rig.a : &rig.b);
+		rig_until(*(i & 1 ? &rig.b.n_closed : &rig.a.n_closed), i / 2 + 1);
+		rig_disconnect(i & 1 ? &rig.b : &rig.a);
+	}
+}
+
+void conn_cases(void)
+{
+	RIG_CASE(device_tells_its_limits);
+	RIG_CASE(connect_tells_both_who_is_there);
+	RIG_CASE(connect_to_nobody_is_refused);
+	RIG_CASE(listener_may_refuse);
+	RIG_CASE(name_is_served_once);
+	RIG_CASE(names_may_hold_anything);
+	RIG_CASE(bad_names_are_refused);
+	RIG_CASE(connections_outlive_their_listener);
+	RIG_CASE(control_messages_of_all_sizes);
+	RIG_CASE(control_messages_of_wrong_size);
+	RIG_CASE(control_queue_is_bounded_and_in_order);
+	RIG_CASE(peer_leaves);
+	RIG_CASE(last_words_arrive);
+	RIG_CASE(disconnect_inside_the_callback);
+	RIG_CASE(disconnect_before_it_is_connected);
+	RIG_CASE(many_connections);
+	RIG_CASE(connect_and_leave_many_times);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* death_names.c - shm-comch: names of servers that died, and peers of other users. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conform/forked.h"
+
+static void part_listens(void)
+{
+	forked_open(NULL);
+	rig_listen("vol");
+}
+
+static void name_of_the_dead_is_free(void)
+{
+	struct gantry_conn_events none = {0};
+	void *l;
+
+	fork_peer(part_listens);
+	wait_ready();
+	TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.b.dev, "vol", &none, NULL, &l));
+	reap(SIGKILL);
+	rig_start_connect("vol"); /* its socket is still there */
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+	rig_disconnect(&rig.a);
+	rig_connect();
+}
+
+/* How many files there are: a socket and a lock for each name. */
+static int files(void)
+{
+	DIR *dir = opendir(rig.info.detail);
+	struct dirent *entry;
+	int n = 0;
+
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void kill_a_server(void)
+{
+	fork_peer(part_listens);
+	wait_ready();
+	reap(SIGKILL);
+	TEST_ASSERT_EQUAL_INT(2, files());
+}
+
+static void who_connects_clears_away(void)
+{
+	kill_a_server();
+	rig_start_connect("vol");
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+	TEST_ASSERT_EQUAL_INT(0, files());
+}
+
+static void who_opens_a_device_clears_away(void)
+{
+	kill_a_server();
+	rig_listen("other");
+	rig.ops->close(rig.a.dev);
+	free(rig.a.conf);
+	rig_open_end(&rig.a, NULL);
+	TEST_ASSERT_EQUAL_INT(2, files()); /* the living keeps its own */
+	rig_start_connect("other");
+	rig_until(rig.a.n_connected, 1);
+}
+
+static void part_serves(void)
+{
+	forked_open(NULL);
+	rig_listen("vol");
+	if (write(forked.to_parent[1], "l", 1) != 1)
+		_exit(1);
+	rig_until(rig.b.n_accept, 1);
+}
+
+static void connect_to_a_server(int nth)
+{
+	char c;
+
+	fork_peer(part_serves);
+	TEST_ASSERT_EQUAL_INT(1, read(forked.to_parent[0], &c, 1));
+	rig_start_connect("vol");
+	rig_until(rig.a.n_connected, nth);
+	wait_ready();
+	TEST_ASSERT_EQUAL_INT(2, files());
+}
+
+static void who_was_connected_clears_away(void)
+{
+	for (int i = 0; i < 2; i++) {
+		rig.a.disconnect_on_close = i;
+		connect_to_a_server(i + 1);
+		reap(SIGKILL);
+		rig_until(rig.a.n_closed, i + 1);
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
+		TEST_ASSERT_EQUAL_INT(0, files());
+		rig_disconnect(&rig.a);
+	}
+}
+
+static void who_leaves_first_clears_away(void)
+{
+	connect_to_a_server(1);
+	reap(SIGKILL);
+	rig_disconnect(&rig.a); /* before it has noticed */
+	TEST_ASSERT_EQUAL_INT(0, files());
+}
+
+static void part_clears(void)
+{
+	struct gantry_conn_events none = {0};
+
+	forked_open(NULL);
+	if (write(forked.to_parent[1], "r", 1) != 1)
+		_exit(1);
+	for (;;) { /* until it is killed */
+		void *conn;
+
+		if (rig.ops->connect(rig.a.dev, "vol", &none, NULL, &conn) == 0)
+			rig.ops->disconnect(conn);
+	}
+}
+
+/* Somebody clears away again and again while a server starts and stops: it gets its name each time. */
+static void clearing_away_is_in_nobodys_way(void)
+{
+	fork_peer(part_clears);
+	wait_ready();
+	for (int i = 0; i < 200; i++) {
+		rig_listen("vol");
+		rig.ops->unlisten(rig.b.listener);
+		rig.b.listener = NULL;
+	}
+	reap(SIGKILL);
+	rig_settle();
+}
+
+static void part_as_nobody(void)
+{
+	if (setgid(65534) || setuid(65534))
+		_exit(1);
+	forked_begin("uids=0");
+}
+
+static void part_as_nobody_refused(void)
+{
+	if (setgid(65534) || setuid(65534))
+		_exit(1);
+	rig_open_end(&rig.a, "uids=0");
+	rig.b.dev = rig.a.dev;
+	rig_start_connect("vol");
+	rig_until(rig.a.n_closed, 1);
+	if (rig.a.n_connected || (rig.a.reason != -EACCES && rig.a.reason != -ECONNREFUSED))
+		_exit(1);
+}
+
+static void as_nobody(void (*part)(void), const char *uids)
+{
+	if (getuid() != 0)
+		TEST_IGNORE_MESSAGE("needs root");
+	rig.ops->close(rig.b.dev);
+	free(rig.b.conf);
+	rig_open_end(&rig.b, uids);
+	chmod(rig_driver.setting[0] + 4, 0711);
+	chmod(rig.info.detail, 0711);
+	rig_listen("vol");
+	fork_peer(part);
+}
+
+static void other_users_can_be_let_in(void)
+{
+	as_nobody(part_as_nobody, "uids=65534");
+	accept_peer();
+	TEST_ASSERT_EQUAL_UINT(65534, rig.b.peer.uid);
+	wait_ready();
+	reap(SIGKILL);
+	rig_until(rig.b.n_closed, 1);
+}
+
+static void other_users_are_kept_out(void)
+{
+	as_nobody(part_as_nobody_refused, "uids=65533");
+	wait_ready();
+	reap(SIGKILL);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.b.n_accept);
+	TEST_ASSERT_TRUE(fake_logged(&rig.b.host, "65534"));
+}
+
+void name_cases(void)
+{
+	RUN_TEST(name_of_the_dead_is_free);
+	RUN_TEST(who_connects_clears_away);
+	RUN_TEST(who_opens_a_device_clears_away);
+	RUN_TEST(who_was_connected_clears_away);
+	RUN_TEST(who_leaves_first_clears_away);
+	RUN_TEST(clearing_away_is_in_nobodys_way);
+	RUN_TEST(other_users_can_be_let_in);
+	RUN_TEST(other_users_are_kept_out);
+}

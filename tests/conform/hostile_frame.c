@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hostile_frame.c - malformed, misplaced and forged frames on the control socket. */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "conform/hostile.h"
+
+static struct comch_frame frame;
+
+static const void *head(uint32_t magic, uint16_t version, uint16_t type, uint32_t length)
+{
+	frame.head = (struct comch_head){.magic = magic, .version = version, .type = type, .length = length};
+	return &frame;
+}
+
+static void send_fds(enum comch_type type, uint32_t len, unsigned int n)
+{
+	static const uint8_t zeros[64];
+	int fds[32] = {0};
+
+	for (unsigned int i = 0; i < n; i++)
+		fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	evil_frame(type, zeros, len, fds, n);
+	for (unsigned int i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+ATTACK(one_byte, 1, "shorter than its header")
+{
+	evil_raw("x", 1, NULL, 0);
+}
+
+ATTACK(half_a_header, 1, "shorter than its header")
+{
+	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 0), 15, NULL, 0);
+}
+
+ATTACK(one_byte_before_hello, 0, "shorter than its header")
+{
+	evil_raw("x", 1, NULL, 0);
+}
+
+ATTACK(nothing_at_all, 1, "empty frame")
+{
+	TEST_ASSERT_EQUAL_INT(0, send(evil.fd, "", 0, 0));
+}
+
+ATTACK(nothing_at_all_before_hello, 0, "empty frame")
+{
+	TEST_ASSERT_EQUAL_INT(0, send(evil.fd, "", 0, 0));
+}
+
+ATTACK(nothing_with_a_descriptor, 1, "empty frame")
+{
+	int fd = dup(0);
+
+	evil_raw("", 0, &fd, 1);
+	close(fd);
+}
+
+ATTACK(wrong_magic, 1, "wrong magic")
+{
+	evil_raw(head(0x12345678, 1, COMCH_DATA, 4), 20, NULL, 0);
+}
+
+ATTACK(wrong_version, 1, "wrong version")
+{
+	evil_raw(head(COMCH_MAGIC, 2, COMCH_DATA, 4), 20, NULL, 0);
+}
+
+ATTACK(wrong_version_in_hello, 0, "wrong version")
+{
+	evil_raw(head(COMCH_MAGIC, 9, COMCH_HELLO, 8), 24, NULL, 0);
+}
+
+ATTACK(type_zero, 1, "unknown type")
+{
+	evil_raw(head(COMCH_MAGIC, 1, 0, 0), 16, NULL, 0);
+}
+
+ATTACK(type_unknown, 1, "unknown type")
+{
+	evil_raw(head(COMCH_MAGIC, 1, COMCH_TYPES, 8), 24, NULL, 0);
+}
+
+ATTACK(type_huge, 1, "unknown type")
+{
+	evil_raw(head(COMCH_MAGIC, 1, 0xffff, 8), 24, NULL, 0);
+}
+
+ATTACK(length_says_more, 1, "length does not match")
+{
+	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 100), 20, NULL, 0);
+}
+
+ATTACK(length_says_less, 1, "length does not match")
+{
+	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 1), 20, NULL, 0);
+}
+
+ATTACK(length_wraps, 1, "length does not match")
+{
+	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 0xfffffff0), 16, NULL, 0);
+}
+
+ATTACK(data_without_data, 1, "wrong length")
+{
+	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 0), 16, NULL, 0);
+}
+
+ATTACK(too_long, 1, "longer than any")
+{
+	static uint8_t big[8192];
+
+	memcpy(big, head(COMCH_MAGIC, 1, COMCH_DATA, 8176), 16);
+	evil_raw(big, sizeof(big), NULL, 0);
+}
+
+ATTACK(much_too_long, 1, "longer than any")
+{
+	static uint8_t big[100000];
+
+	memcpy(big, head(COMCH_MAGIC, 1, COMCH_DATA, 99984), 16);
+	evil_raw(big, sizeof(big), NULL, 0);
+}
+
+ATTACK(body_of_another_size, 1, "wrong length")
+{
+	evil_frame(COMCH_CONSUMER_GONE, "12345678abcd", 12, NULL, 0);
+}
+
+ATTACK(reserved_not_zero, 1, "reserved")
+{
+	frame.head = (struct comch_head){COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 4, 1};
+	evil_raw(&frame, 20, NULL, 0);
+}
+
+ATTACK(data_with_a_descriptor, 1, "wrong number of descriptors")
+{
+	send_fds(COMCH_DATA, 4, 1);
+}
+
+ATTACK(region_without_its_descriptor, 1, "wrong number of descriptors")
+{
+	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 0);
+}
+
+ATTACK(region_with_two_descriptors, 1, "wrong number of descriptors")
+{
+	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 2);
+}
+
+ATTACK(region_with_three_descriptors, 1, "too many descriptors")
+{
+	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 3);
+}
+
+ATTACK(more_descriptors_than_fit, 1, "too many descriptors")
+{
+	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 30);
+}
+
+ATTACK(consumer_with_one_descriptor, 1, "wrong number of descriptors")
+{
+	send_fds(COMCH_CONSUMER, sizeof(struct comch_consumer_up), 1);
+}
+
+ATTACK(hello_with_a_descriptor, 0, "wrong number of descriptors")
+{
+	send_fds(COMCH_HELLO, sizeof(struct comch_hello), 1);
+}
+
+ATTACK(hello_twice, 1, "out of order")
+{
+	struct comch_hello hello = {0};
+
+	evil_frame(COMCH_HELLO, &hello, sizeof(hello), NULL, 0);
+}
+
+ATTACK(data_before_hello, 0, "out of order")
+{
+	evil_frame(COMCH_DATA, "early", 5, NULL, 0);
+}
+
+ATTACK(revoke_before_hello, 0, "out of order")
+{
+	struct comch_id id = {.id = 64};
+
+	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
+}
+
+ATTACK(consumer_that_never_was_goes, 1, "never was")
+{
+	struct comch_id id = {.id = 7};
+
+	evil_frame(COMCH_CONSUMER_GONE, &id, sizeof(id), NULL, 0);
+}
+
+ATTACK(producer_that_never_was_goes, 1, "never was")
+{
+	struct comch_id id = {.id = 1};
+
+	evil_frame(COMCH_PRODUCER_GONE, &id, sizeof(id), NULL, 0);
+}
+
+ATTACK(confirms_no_producer, 1, "never was")
+{
+	struct comch_producer_ok ok = {.id = 1, .line = 0};
+
+	evil_frame(COMCH_PRODUCER_OK, &ok, sizeof(ok), NULL, 0);
+}
+
+ATTACK(confirms_no_region, 1, "was not given")
+{
+	struct comch_id id = {.id = 64};
+
+	evil_frame(COMCH_REGION_OK, &id, sizeof(id), NULL, 0);
+}
+
+ATTACK(releases_no_region, 1, "not asked back")
+{
+	struct comch_id id = {.id = UINT32_MAX};
+
+	evil_frame(COMCH_RELEASED, &id, sizeof(id), NULL, 0);
+}
+
+ATTACK(revokes_no_region, 1, "did not export")
+{
+	struct comch_id id = {.id = 65};
+
+	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
+}
+
+/* Says goodbye and goes on talking: it is not heard any more. */
+ATTACK(speaks_after_goodbye, 1, NULL)
+{
+	evil_frame(COMCH_BYE, "", 0, NULL, 0);
+	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 1);
+}
+
+/* Closes its writing side only. */
+ATTACK(half_closed, 1, NULL)
+{
+	shutdown(evil.fd, SHUT_WR);
+}
+
+/* Sends a thousand messages in one go: each is told, in order, and the good client gets its turn. */
+ATTACK(flood_of_messages, 1, NULL)
+{
+	int n = rig.b.n_msgs;
+
+	for (int i = 0; i < 1000; i++) {
+		evil_frame(COMCH_DATA, "flood", 5, NULL, 0);
+		if (i % 10 == 9)
+			rig_settle();
+	}
+	TEST_ASSERT_EQUAL_INT(n + 1000, rig.b.n_msgs);
+}
+
+/* Never reads: what we have for it is bounded. */
+ATTACK(never_reads, 1, NULL)
+{
+	uint8_t msg[GANTRY_CTRL_MAX] = {0};
+	int n = 0;
+
+	while (n < 10000 && rig.ops->send_ctrl(rig.b.conn, msg, sizeof(msg)) == 0)
+		n++;
+	TEST_ASSERT_TRUE(n < 1000);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send_ctrl(rig.b.conn, msg, sizeof(msg)));
+}
+
+/* Connects and says nothing: it has two seconds. */
+static void half_open_connections_end(void)
+{
+	int fds, mine[300];
+
+	rig_connect();
+	rig.b.host.real_clock = 0;
+	fds = rig_fds();
+	for (int i = 0; i < 300; i++) {
+		evil_connect(0);
+		mine[i] = evil.fd;
+		rig_settle();
+	}
+	TEST_ASSERT_TRUE(rig_fds() < fds + 300 + 3 * 64);
+	rig.b.host.now_ns += 3000000000u;
+	rig.ops->progress(rig.b.dev);
+	TEST_ASSERT_EQUAL_INT(fds + 300, rig_fds()); /* only our own ends */
+	for (int i = 0; i < 300; i++)
+		close(mine[i]);
+	rig_settle();
+	rig.b.host.real_clock = 1;
+	TEST_ASSERT_EQUAL_INT(fds, rig_fds());
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.a.conn, "good", 4));
+	rig_until(rig.b.n_msgs, 1);
+}
+
+void frame_attacks(void)
+{
+	RUN_TEST(one_byte);
+	RUN_TEST(half_a_header);
+	RUN_TEST(one_byte_before_hello);
+	RUN_TEST(nothing_at_all);
+	RUN_TEST(nothing_at_all_before_hello);
+	RUN_TEST(nothing_with_a_descriptor);
+	RUN_TEST(wrong_magic);
+	RUN_TEST(wrong_version);
+	RUN_TEST(wrong_version_in_hello);
+	RUN_TEST(type_zero);
+	RUN_TEST(type_unknown);
+	RUN_TEST(type_huge);
+	RUN_TEST(length_says_more);
+	RUN_TEST(length_says_less);
+	RUN_TEST(length_wraps);
+	RUN_TEST(data_without_data);
+	RUN_TEST(too_long);
+	RUN_TEST(much_too_long);
+	RUN_TEST(body_of_another_size);
+	RUN_TEST(reserved_not_zero);
+	RUN_TEST(data_with_a_descriptor);
+	RUN_TEST(region_without_its_descriptor);
+	RUN_TEST(region_with_two_descriptors);
+	RUN_TEST(region_with_three_descriptors);
+	RUN_TEST(more_descriptors_than_fit);
+	RUN_TEST(consumer_with_one_descriptor);
+	RUN_TEST(hello_with_a_descriptor);
+	RUN_TEST(hello_twice);
+	RUN_TEST(data_before_hello);
+	RUN_TEST(revoke_before_hello);
+	RUN_TEST(consumer_that_never_was_goes);
+	RUN_TEST(producer_that_never_was_goes);
+	RUN_TEST(confirms_no_producer);
+	RUN_TEST(confirms_no_region);
+	RUN_TEST(releases_no_region);
+	RUN_TEST(revokes_no_region);
+	RUN_TEST(speaks_after_goodbye);
+	RUN_TEST(half_closed);
+	RUN_TEST(flood_of_messages);
+	RUN_TEST(never_reads);
+	RUN_TEST(half_open_connections_end);
+}

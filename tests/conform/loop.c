@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* loop.c - the conformance suite over the loop transport. */
+#include "conform/rig.h"
+
+const struct rig_driver rig_driver = {.plugin = "loop", .one_device = 1};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* main.c - all cases of the conformance suite. */
+#include "conform/rig.h"
+
+int main(void)
+{
+	UNITY_BEGIN();
+	conn_cases();
+	queue_cases();
+	data_cases();
+	region_cases();
+	lane_cases();
+	return UNITY_END();
+}

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# mutants.sh - the tests of the transports see a bug when there is one: each mutant of the source must fail its test
+top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
+tests=${top_builddir:-.}/tests
+cc=${CC:-cc}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+chmod 711 "$dir" # a test has peers of another user
+
+# plugin @ file @ sed script @ test that must fail @ the bug
+mutants=$top/tests/conform/mutants.txt
+
+# build PLUGIN FILE... - compile these files of a plugin and link all of it; objects of the others stay
+build()
+{
+	plugin=$1
+	shift
+	for file; do
+		"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -fvisibility=hidden -w -I"$top/include" \
+			-I"$top/plugins/transport/$plugin" -c -o "$dir/$plugin-${file##*/}.o" "$file" || return 1
+	done
+	"$cc" -shared -o "$dir/$plugin.so" "$dir/$plugin"-*.o
+}
+
+# caught TEST - the test fails with the plugins in $dir; one that hangs has failed as well
+caught()
+{
+	seconds=3
+	[ "$1" = death ] && seconds=10
+	! TMPDIR=$dir TEST_PLUGINDIR=$dir RIG_PATIENCE_MS=300 timeout "$seconds" "$tests/conform/$1" >"$dir/out" 2>&1
+}
+
+if grep -q "^GANTRY_CFLAGS.*fsanitize" "$tests/Makefile"; then
+	echo "1..0 # SKIP the mutants are for the plain build"
+	exit 0
+fi
+for plugin in loop shm-comch; do
+	build "$plugin" "$top/plugins/transport/$plugin"/*.c || { echo "1..0 # SKIP cannot compile plugins"; exit 0; }
+done
+echo "1..$(($(wc -l <"$mutants") + 1))"
+n=1
+if caught loop; then
+	echo "not ok 1 - without a bug the tests pass"
+	sed 's/^/# /' "$dir/out"
+else
+	echo "ok 1 - without a bug the tests pass"
+fi
+while IFS="@" read -r plugin file script test what; do
+	n=$((n + 1))
+	source=$top/plugins/transport/$plugin/$file
+	sed "$script" "$source" >"$dir/$file"
+	if cmp -s "$source" "$dir/$file" || ! build "$plugin" "$dir/$file" 2>"$dir/out"; then
+		echo "not ok $n - $what (the mutant does not apply)"
+		sed 's/^/# /' "$dir/out"
+	elif caught "$test"; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what (not seen by $test)"
+	fi
+	build "$plugin" "$source"
+done <"$mutants"

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* place.c - shm-comch: the directory where peers meet, the options, and what a peer can do with the memory it gets. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "conform/rig.h"
+
+static struct fake_host host;
+static char base[128], option[160];
+
+/* Opens one more device with these settings. Returns what open() said; the device is closed again. */
+static int try_open(const char *one, const char *two)
+{
+	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
+	void *conf = fake_conf(plugin, one, two, NULL), *dev = NULL;
+	int rc;
+
+	fake_host_init(&host, "x");
+	rc = rig.ops->open(&host.pub, conf, &dev);
+	if (rc == 0)
+		rig.ops->close(dev);
+	else
+		TEST_ASSERT_TRUE_MESSAGE(host.n_logged[GANTRY_LOG_ERROR] == 1, "it must say why");
+	free(conf);
+	return rc;
+}
+
+/* "dir=" of a place that is removed again by `clean`. */
+static const char *in_base(const char *name)
+{
+	snprintf(option, sizeof(option), "dir=%s%s%s", base, *name ? "/" : "", name);
+	return option;
+}
+
+static void make_base(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(base, sizeof(base), "%s/gantry-place-XXXXXX", tmp && strlen(tmp) < 80 ? tmp : "/tmp");
+	TEST_ASSERT_NOT_NULL(mkdtemp(base));
+}
+
+static void clean(void)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", base);
+	TEST_ASSERT_EQUAL_INT(0, system(command));
+}
+
+static void directory_is_made_for_us_alone(void)
+{
+	struct stat st;
+
+	make_base();
+	TEST_ASSERT_EQUAL_INT(0, try_open(in_base("new"), NULL));
+	TEST_ASSERT_EQUAL_INT(0, stat(option + 4, &st));
+	TEST_ASSERT_EQUAL_HEX(0700, st.st_mode & 0777);
+	clean();
+}
+
+static void directory_that_others_may_write(void)
+{
+	make_base();
+	chmod(base, 0770);
+	TEST_ASSERT_EQUAL_INT(-EACCES, try_open(in_base(""), NULL));
+	chmod(base, 0702);
+	TEST_ASSERT_EQUAL_INT(-EACCES, try_open(in_base(""), NULL));
+	TEST_ASSERT_TRUE(fake_logged(&host, "written by others"));
+	chmod(base, 0755);
+	TEST_ASSERT_EQUAL_INT(0, try_open(in_base(""), NULL));
+	clean();
+}
+
+static void directory_of_somebody_else(void)
+{
+	if (getuid() != 0)
+		TEST_IGNORE_MESSAGE("needs root");
+	make_base();
+	TEST_ASSERT_EQUAL_INT(0, chown(base, 65534, 65534));
+	TEST_ASSERT_EQUAL_INT(-EACCES, try_open(in_base(""), NULL));
+	TEST_ASSERT_TRUE(fake_logged(&host, "another user"));
+	clean();
+}
+
+static void directory_that_is_none(void)
+{
+	char path[160];
+
+	make_base();
+	snprintf(path, sizeof(path), "%s/link", base);
+	TEST_ASSERT_EQUAL_INT(0, symlink("/tmp", path));
+	TEST_ASSERT_TRUE(try_open(in_base("link"), NULL) < 0);
+	snprintf(path, sizeof(path), "%s/file", base);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	TEST_ASSERT_TRUE(try_open(in_base("file"), NULL) < 0);
+	TEST_ASSERT_TRUE(try_open(in_base("not/there"), NULL) < 0);
+	snprintf(path, sizeof(path), "%s/03%%3A00.0", base);
+	TEST_ASSERT_EQUAL_INT(0, symlink("/tmp", path)); /* a card that leads elsewhere */
+	TEST_ASSERT_TRUE(try_open(in_base(""), "pci=03:00.0") < 0);
+	clean();
+}
+
+static void card_names_stay_in_the_directory(void)
+{
+	struct stat st;
+	char path[160];
+
+	make_base();
+	TEST_ASSERT_EQUAL_INT(0, try_open(in_base("run"), "pci=../../x"));
+	snprintf(path, sizeof(path), "%s/run/%%2E.%%2F..%%2Fx", base);
+	TEST_ASSERT_EQUAL_INT(0, stat(path, &st));
+	TEST_ASSERT_TRUE(try_open(in_base("run"), "pci=") < 0);
+	TEST_ASSERT_TRUE(try_open(in_base("run"), "pci=0123456789012345678901234567890123456789"
+						  "0123456789012345678901234567890123456789") < 0);
+	clean();
+}
+
+static void options_that_make_no_sense(void)
+{
+	make_base();
+	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "ring_slots=1000"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=root"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=1,-2"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=4294967295"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"));
+	TEST_ASSERT_EQUAL_INT(0, try_open(in_base("run"), "uids=1,2,3"));
+	clean();
+}
+
+/* What somebody put in the way of the socket or its lock. */
+static void names_that_are_occupied(void)
+{
+	struct gantry_conn_events none = {0};
+	char path[200];
+	void *l = NULL;
+
+	snprintf(path, sizeof(path), "%s/x.lock", rig.info.detail);
+	TEST_ASSERT_EQUAL_INT(0, symlink("/tmp/gantry-not-to-be-made", path));
+	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, "x", &none, NULL, &l) < 0);
+	TEST_ASSERT_TRUE(access("/tmp/gantry-not-to-be-made", F_OK) != 0);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/x.sock", rig.info.detail);
+	TEST_ASSERT_EQUAL_INT(0, mkdir(path, 0700));
+	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, "x", &none, NULL, &l) < 0);
+	rmdir(path);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* left behind: goes */
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->listen(rig.b.dev, "x", &none, NULL, &l));
+	rig.ops->unlisten(l);
+}
+
+static void other_cards_do_not_meet(void)
+{
+	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
+	char other[160];
+	void *conf;
+
+	rig_listen("vol");
+	rig.ops->close(rig.a.dev);
+	free(rig.a.conf);
+	conf = fake_conf(plugin, rig_driver.setting[0], "pci=04:00.0", NULL);
+	rig.a.conf = conf;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->open(&rig.a.host.pub, conf, &rig.a.dev));
+	rig_start_connect("vol");
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+	snprintf(other, sizeof(other), "%s/04%%3A00.0", rig_driver.setting[0] + 4);
+	rmdir(other);
+}
+
+/* Rights are not a matter of politeness: without the right to write there is no way to map for writing. */
+static void read_only_is_read_only(void)
+{
+	struct gantry_token token;
+	struct gantry_region *r;
+	struct rig_memory m;
+
+	rig_connect();
+	rig_memory_open(&m, 65536, 3);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &r));
+	TEST_ASSERT_TRUE(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0) == MAP_FAILED);
+	TEST_ASSERT_TRUE(mprotect(r->addr, 4096, PROT_READ | PROT_WRITE) != 0);
+	TEST_ASSERT_TRUE(pwrite(r->fd, "x", 1, 0) < 0);
+	TEST_ASSERT_TRUE(ftruncate(r->fd, 0) != 0);
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* What is exported must not be able to shrink under the peer, who would refuse it. */
+static void unsealed_memory_is_not_exported(void)
+{
+	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct gantry_region region = {.length = 4096, .fd = fd, .rights = 3};
+	struct gantry_token token;
+
+	rig_connect();
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 4096));
+	TEST_ASSERT_EQUAL_INT(-EPERM, rig.ops->export_region(rig.a.conn, &region, 3, 1, &token));
+	region.fd = -1;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, rig.ops->export_region(rig.a.conn, &region, 3, 1, &token));
+	close(fd);
+}
+
+/* At the limit of descriptors nobody new comes in, the others go on, and it is over when there are some again. */
+static void descriptors_run_out(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct rlimit old, tight;
+	int fds[16];
+
+	rig_connect();
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/vol.sock", rig.info.detail);
+	for (int i = 0; i < 16; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		TEST_ASSERT_EQUAL_INT(0, connect(fds[i], (struct sockaddr *)&sun, sizeof(sun)));
+	}
+	getrlimit(RLIMIT_NOFILE, &old);
+	tight = old;
+	tight.rlim_cur = (rlim_t)fds[15] + 3; /* room for one or two of them */
+	setrlimit(RLIMIT_NOFILE, &tight);
+	for (int i = 0; i < 100; i++)
+		rig.ops->progress(rig.b.dev);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.a.conn, "good", 4));
+	rig_until(rig.b.n_msgs, 1);
+	setrlimit(RLIMIT_NOFILE, &old);
+	for (int i = 0; i < 16; i++)
+		close(fds[i]);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_accept);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(directory_is_made_for_us_alone);
+	RUN_TEST(directory_that_others_may_write);
+	RUN_TEST(directory_of_somebody_else);
+	RUN_TEST(directory_that_is_none);
+	RUN_TEST(card_names_stay_in_the_directory);
+	RUN_TEST(options_that_make_no_sense);
+	RUN_TEST(names_that_are_occupied);
+	RUN_TEST(other_cards_do_not_meet);
+	RUN_TEST(read_only_is_read_only);
+	RUN_TEST(unsealed_memory_is_not_exported);
+	RUN_TEST(descriptors_run_out);
+	return UNITY_END();
+}

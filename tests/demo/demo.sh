@@ -1,0 +1,247 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# demo.sh BUILD_DIR - the whole data path on this machine: a file system image goes through it and comes back
+#
+# DEMO_SIZE, MiB of the image (256); DEMO_SECONDS of random IO at the end (10)
+set -u
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+build=${1:?usage: demo.sh BUILD_DIR}
+source=$(cd "$(dirname "$0")/../.." && pwd)
+gantry=${GANTRY:-$build/core/gantry}
+plugins=${GANTRY_PLUGINS:-$build/plugins/.libs}
+conf=$source/conf/three-processes.conf
+mib=${DEMO_SIZE:-256} mib=${mib%MiB}
+seconds=${DEMO_SECONDS:-10}
+patience=$((seconds + 120)) # no process may take longer
+work='' pids=''
+
+# shellcheck disable=SC2317 # called by the trap
+clean_up()
+{
+	# only what we started, and only what still runs
+	for pid in $pids; do
+		kill "$pid" 2>/dev/null
+	done
+	wait
+	[ -z "$work" ] || rm -rf "$work"
+}
+
+die()
+{
+	printf '\nFAILED: %s\n' "$*"
+	for log in "$work"/*.log; do
+		[ -s "$log" ] && printf -- '--- %s\n' "${log##*/}" && tail -n 5 "$log"
+	done
+	exit 1
+}
+
+# say TEXT - a line of the story
+say()
+{
+	printf '     %s\n' "$*"
+}
+
+title()
+{
+	printf '\n%s\n' "$*"
+}
+
+# value FILE KEY.PATH - out of a report in JSON, one value on each line
+value()
+{
+	awk -v want="$2" '
+	/^ *[]}]/ { depth--; next }
+	{
+		key = ""
+		if (match($0, /^ *"[^"]*": /)) {
+			key = substr($0, 1, RLENGTH)
+			gsub(/^ *"|": $/, "", key)
+			$0 = substr($0, RLENGTH + 1)
+		}
+		path = depth > 1 ? at[depth] "." key : key
+		if ($0 ~ /[[{]$/) { at[++depth] = path; next }
+		gsub(/,$|"/, "")
+		if (path == want) print
+	}' "$1"
+}
+
+# ns NUMBER - nanoseconds for people
+ns()
+{
+	awk -v n="${1:-0}" 'BEGIN {
+		if (n < 1e3) printf "%d ns", n
+		else if (n < 1e6) printf "%.1f us", n / 1e3
+		else printf "%.2f ms", n / 1e6
+	}'
+}
+
+# start ROLE NAME ARGUMENT... - a process for one role, in the background; its report goes to NAME.json
+start()
+{
+	role=$1 name=$2
+	shift 2
+	timeout --foreground -k 5 "$patience" "$gantry" run "$conf" --role "$role" --json "$@" \
+		>"$work/$name.json" 2>"$work/$name.log" </dev/null &
+	pids="$pids $!"
+	say "started  gantry run three-processes.conf --role $role"
+}
+
+# ended NAME... - all processes in the background must end by themselves, with status 0
+ended()
+{
+	for pid in $pids; do
+		wait "$pid"
+		status=$?
+		pids=${pids#" $pid"}
+		[ $status -eq 0 ] || die "process $pid ended with status $status"
+	done
+	for name in "$@"; do
+		[ "$(value "$work/$name.json" result)" = ok ] || die "$name did not end well"
+	done
+}
+
+# foreground ARGUMENT... - gantry, with a limit of time
+foreground()
+{
+	timeout --foreground -k 5 "$patience" "$gantry" "$@" </dev/null
+}
+
+# choose_files BYTES - names of small files of this machine, about that much in blocks of 4 KiB
+choose_files()
+{
+	find /usr/share /usr/lib -xdev -type f -size -2048k -readable -printf '%s %p\n' 2>/dev/null |
+		awk -v room="$1" '{
+			need = int(($1 + 4095) / 4096) * 4096
+			if (used + need > room || n == 30000) next
+			used += need
+			n++
+			sub(/^[0-9]+ /, "")
+			print
+		}'
+}
+
+make_image()
+{
+	title "1. A real file system: ext4 of $mib MiB with files of this machine"
+	mkdir "$work/files" || die "cannot write to $work"
+	choose_files $((mib * 1024 * 1024 * 3 / 4)) >"$work/list"
+	tar -cf - -T "$work/list" 2>/dev/null | tar -xf - -C "$work/files" 2>/dev/null
+	chmod -R u+rwX "$work/files"
+	truncate -s "${mib}M" "$work/in.img"
+	mke2fs -q -F -t ext4 -b 4096 -N $(($(find "$work/files" | wc -l) + 1024)) -d "$work/files" "$work/in.img" \
+		>"$work/mke2fs.log" 2>&1 || die "mke2fs cannot make the image"
+	rm -rf "$work/files"
+	sum=$(sha256sum <"$work/in.img")
+	say "$(wc -l <"$work/list") files from /usr/share and /usr/lib"
+	say "SHA-256  ${sum%% *}"
+}
+
+copy_both_ways()
+{
+	title "2. Three processes from one configuration; servers end after two sessions"
+	start store store "$@" --set "roles.store.backend.path=$work/volume.img" --set roles.store.listen.sessions=2
+	start bridge bridge "$@" --set roles.bridge.listen.sessions=2
+
+	title "3. The image goes in through initiator, gateway and target, and out again"
+	say "gantry copy in.img volume:"
+	foreground copy -c "$conf" "$@" "$work/in.img" volume: >"$work/in.log" 2>&1 || die "copy in"
+	say "         $(cat "$work/in.log")"
+	say "gantry copy volume: out.img"
+	foreground copy -c "$conf" "$@" volume: "$work/out.img" >"$work/out.log" 2>&1 || die "copy out"
+	say "         $(cat "$work/out.log")"
+	ended store bridge
+	say "all processes have ended by themselves, with status 0"
+	relayed=$(value "$work/bridge.json" roles.bridge.counters.ops_done)
+	payload=$(sum_payload bridge)
+}
+
+# sum_payload NAME - bytes of data that went through the devices of that process
+sum_payload()
+{
+	{ value "$work/$1.json" devices.dpu0.counters.payload_bytes; value "$work/$1.json" devices.nic0.counters.payload_bytes; } |
+		awk '{ sum += $1; n++ } END { print n == 2 ? sum : "not counted" }'
+}
+
+check_copies()
+{
+	title "4. Is it the same?"
+	[ "$(sha256sum <"$work/volume.img")" = "$sum" ] || die "what the target stored is not what was sent"
+	[ "$(sha256sum <"$work/out.img")" = "$sum" ] || die "what came back is not what was sent"
+	say "SHA-256 of what the target stored, and of what came back: the same"
+	e2fsck -fn "$work/volume.img" >"$work/e2fsck.log" 2>&1 || die "e2fsck finds faults in what the target stored"
+	say "e2fsck -fn on what the target stored: clean"
+	[ "$payload" = 0 ] || die "payload passed through the gateway: $payload bytes"
+	say "the gateway relayed $relayed IOs for $((2 * mib)) MiB, and had 0 bytes of the data in its hands"
+	rm -f "$work/in.img" "$work/out.img" "$work/volume.img"
+}
+
+random_io()
+{
+	title "5. Random IO of 4 KiB for $seconds s, 70 % reads, 32 in flight, every block marked and checked"
+	start store store2 "$@" --set "roles.store.backend.path=$work/scratch.img" --set roles.store.listen.sessions=1
+	start bridge bridge2 "$@" --set roles.bridge.listen.sessions=1
+	foreground run "$conf" --role load --json "$@" --set "roles.load.workload.time=${seconds}s" \
+		>"$work/load.json" 2>"$work/load.log" || die "random IO: status $?"
+	ended store2 bridge2
+	checked=$(value "$work/load.json" roles.load.verify.checked)
+	wrong=0
+	for kind in wrong_block stale torn corrupt missing foreign; do
+		wrong=$((wrong + $(value "$work/load.json" roles.load.verify.$kind)))
+	done
+	payload=$(sum_payload bridge2)
+	[ "$wrong" -eq 0 ] || die "$wrong reads returned wrong data"
+	[ "$checked" -gt 0 ] || die "no read was checked"
+	[ "$payload" = 0 ] || die "payload passed through the gateway: $payload bytes"
+}
+
+# percentiles NAME KEY.PATH - a line of the table
+percentiles()
+{
+	set -- "$1" "$2" "$(value "$work/load.json" "$2.p50_ns")"
+	[ -n "$3" ] || return 0
+	printf '     %-28s %12s %12s %12s\n' "$1" "$(ns "$3")" "$(ns "$(value "$work/load.json" "$2.p99_ns")")" \
+		"$(ns "$(value "$work/load.json" "$2.p99_9_ns")")"
+}
+
+results()
+{
+	say "$(value "$work/load.json" roles.load.total.iops | awk '{ printf "%.0f", $1 }') IO/s, $(
+		value "$work/load.json" roles.load.total.bytes_per_second | awk '{ printf "%.0f MiB/s", $1 / 1048576 }')"
+	printf '\n     %-28s %12s %12s %12s\n' latency median "99 %" "99.9 %"
+	percentiles "read, seen by initiator" roles.load.reads.latency
+	percentiles "write, seen by initiator" roles.load.writes.latency
+	percentiles "  on the way to the gateway" roles.load.hops.link
+	percentiles "  from the gateway on" roles.load.hops.gateway
+	percentiles "  from the target on" roles.load.hops.target
+	percentiles "  in the backend (file)" roles.load.hops.backend
+	printf '\n'
+	say "$checked reads checked, $wrong wrong"
+	say "payload bytes that the gateway touched: $payload"
+}
+
+for tool in mke2fs e2fsck sha256sum timeout; do
+	command -v "$tool" >/dev/null || die "$tool is missing (Debian: e2fsprogs, coreutils)"
+done
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+work=$(mktemp -d "${TMPDIR:-/tmp}/gantry-demo.XXXXXX") || exit 1
+free=$(df -Pk "$work" | awk 'NR == 2 { print int($4 / 1024) }')
+[ "$free" -ge $((mib * 4)) ] || die "$work has $free MiB free, the demo takes up to $((mib * 4)); TMPDIR=DIR goes elsewhere"
+
+cat <<'END'
+gantry: a storage path of three processes on this machine
+
+     initiator "load"   --64-byte descriptors-->   gateway "bridge"   -->   target "store"
+     the host                                      the DPU                  the storage server
+            \______________________ data, in one step ______________________/
+END
+make_image
+# everything of ours stays in $work
+set -- --plugin-dir "$plugins" --set "runtime.stat_dir=$work/run" --set "devices.dpu0.dir=$work/run" \
+	--set "devices.nic0.dir=$work/run" --set "roles.store.backend.size=${mib}MiB"
+copy_both_ways "$@"
+check_copies
+random_io "$@"
+results
+title "ok: everything came through, and nothing of the data through the gateway"

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * chain.h - a chain of hops for stages and backends under test:
+ *
+ *	[guard] [owner] [stage] ... [terminal: scripted by the test, or a backend]
+ *
+ * Life: fake_chain_init; fake_chain_stage for each; fake_chain_terminal or fake_chain_backend; submit, poll, look;
+ * fake_chain_fini. All of it in one thread.
+ */
+#ifndef FAKE_CHAIN_H
+#define FAKE_CHAIN_H
+
+#include <gantry/backend.h>
+#include <gantry/stage.h>
+
+#include "host.h"
+
+#define FAKE_IOS 64
+
+/* The end of the chain when there is no backend. */
+struct fake_terminal {
+	int refuse;          /* -errno for the next n_refuse submits */
+	unsigned n_refuse;
+	int hold;            /* keep what comes until fake_finish() */
+	uint16_t status;     /* what it completes with when it does not hold */
+	void (*seen)(struct gantry_io *io, void *arg); /* called for each accepted submit, before it completes */
+	void *arg;
+	unsigned n_accepted;
+	struct gantry_io *held[FAKE_IOS]; /* oldest first */
+	unsigned n_held;
+};
+
+struct fake_chain {
+	struct fake_host *host;
+	struct gantry_lane lane;
+	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
+	unsigned n_hops;
+	struct {
+		const struct gantry_stage_ops *ops;
+		void *stage, *self;
+		void *conf;
+	} stages[GANTRY_CHAIN_STAGES];
+	unsigned n_stages;
+	const struct gantry_backend_ops *backend_ops;
+	void *backend, *backend_self, *backend_conf;
+	struct fake_terminal terminal;
+	struct gantry_io ios[FAKE_IOS];
+
+	unsigned n_done;                  /* completions that reached the owner */
+	unsigned n_stray;                 /* completions of a descriptor at rest: reached the guard */
+	struct gantry_io *done[FAKE_IOS]; /* the last FAKE_IOS completions, at index n % FAKE_IOS */
+};
+
+void fake_chain_init(struct fake_chain *chain, struct fake_host *host);
+/* Open and start a stage, and put it at the end. Takes conf. Returns what open or start said. */
+int fake_chain_stage(struct fake_chain *chain, const struct gantry_plugin *plugin, void *conf);
+/* End the chain with the scripted terminal. */
+void fake_chain_terminal(struct fake_chain *chain);
+/* End the chain with a backend. Takes conf. Returns what open or start said. */
+int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plugin, void *conf);
+/* Stop and close everything. */
+void fake_chain_fini(struct fake_chain *chain);
+
+/* A descriptor at rest, begun and filled, deadline 1 s; the test may change it before fake_submit(). */
+struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length, void *data);
+/* gantry_submit(); a refused descriptor is put at rest again. */
+int fake_submit(struct gantry_io *io);
+/* fake_io, fake_submit, and poll until it is done; the status. Ends the program when it takes more than 10 s. */
+unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length, void *data);
+/* Poll every stage and the backend once; the sum of what they say. */
+int fake_poll(struct fake_chain *chain);
+void fake_drain(struct fake_chain *chain, const void *owner);
+/* Earliest wake_ns of the stages, 0: none. */
+uint64_t fake_wake_ns(struct fake_chain *chain);
+/* Complete the oldest descriptor that the terminal holds. */
+void fake_finish(struct fake_chain *chain, unsigned status);
+/* The report of stage `index`, or of the backend with index -1. */
+void fake_chain_report(struct fake_chain *chain, int index, struct fake_report *report);
+
+#endif

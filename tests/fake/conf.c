@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conf.c - options of a plugin under test: the same table as the real parser reads, with less to say about mistakes.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit sizes[] = {{"B", 1}, {"KiB", 1u << 10}, {"MiB", 1u << 20}, {"GiB", 1u << 30},
+				    {"TiB", 1ull << 40}, {"", 1}, {NULL, 0}};
+static const struct unit times[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
+
+static uint64_t with_unit(const struct gantry_option *row, const char *value, const struct unit *units)
+{
+	char *end;
+	unsigned long long n = strtoull(value, &end, 10);
+
+	for (; units->name; units++)
+		if (end != value && !strcmp(end, units->name))
+			return n * units->factor;
+	fake_fail("option %s: \"%s\"", row->name, value);
+}
+
+static void check_range(const struct gantry_option *row, int64_t value)
+{
+	if ((row->min || row->max) && (value < row->min || value > row->max))
+		fake_fail("option %s: %lld is out of range", row->name, (long long)value);
+}
+
+static uint32_t choice(const struct gantry_option *row, const char *value)
+{
+	for (uint32_t i = 0; row->choices[i]; i++)
+		if (!strcmp(row->choices[i], value))
+			return i;
+	fake_fail("option %s: no choice \"%s\"", row->name, value);
+}
+
+static void set(const struct gantry_option *row, char *conf, const char *value)
+{
+	void *to = conf + row->offset;
+	uint64_t number;
+
+	switch (row->type) {
+	case GANTRY_OPT_STRING:
+		*(const char **)to = value;
+		break;
+	case GANTRY_OPT_BOOL:
+		*(uint8_t *)to = !strcmp(value, "true");
+		break;
+	case GANTRY_OPT_INT:
+		*(int64_t *)to = strtoll(value, NULL, 10);
+		check_range(row, *(int64_t *)to);
+		break;
+	case GANTRY_OPT_SIZE:
+	case GANTRY_OPT_TIME:
+		number = with_unit(row, value, row->type == GANTRY_OPT_SIZE ? sizes : times);
+		check_range(row, (int64_t)number);
+		*(uint64_t *)to = number;
+		break;
+	case GANTRY_OPT_CHOICE:
+		*(uint32_t *)to = choice(row, value);
+		break;
+	default:
+		fake_fail("option %s: type %u", row->name, row->type);
+	}
+}
+
+static void set_defaults(const struct gantry_option *row, char *conf)
+{
+	for (; row->name; row++) {
+		if (row->type == GANTRY_OPT_GROUP)
+			set_defaults(row->group, conf);
+		else if (row->dflt)
+			set(row, conf, row->dflt);
+	}
+}
+
+static void set_named(const struct gantry_option *row, char *conf, const char *setting)
+{
+	size_t n = strcspn(setting, "=.");
+
+	for (; row->name; row++) {
+		if (strlen(row->name) != n || strncmp(row->name, setting, n) != 0)
+			continue;
+		if (setting[n] == '.')
+			set_named(row->group, conf, setting + n + 1);
+		else
+			set(row, conf, setting + n + 1);
+		return;
+	}
+	fake_fail("no option \"%s\"", setting);
+}
+
+void *fake_conf(const struct gantry_plugin *plugin, ...)
+{
+	const char *setting;
+	char *conf;
+	va_list ap;
+
+	if (!plugin->options)
+		return NULL;
+	conf = calloc(1, plugin->conf_size);
+	if (!conf)
+		fake_fail("out of memory");
+	set_defaults(plugin->options, conf);
+	va_start(ap, plugin);
+	while ((setting = va_arg(ap, const char *)))
+		set_named(plugin->options, conf, setting);
+	va_end(ap);
+	return conf;
+}

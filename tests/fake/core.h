@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * core.h - a role of the core, with loop, worker and device, whose plugin is the test and whose peers are the test too.
+ *
+ *	fake_core_init(&fc); change fc.listen, fc.connect, fc.volume; fake_core_start(&fc, serves)
+ *	conn = fake_dial(&fc.ft, "volume0"); fake_ask(&fc, conn, GN_FRAME_HELLO, ...)
+ *	fake_core_fini(&fc): stops the role if nobody has, and ends the program when anything was left
+ */
+#ifndef FAKE_CORE_H
+#define FAKE_CORE_H
+
+#include "base/loop.h"
+#include "session/frame.h"
+#include "session/role.h"
+
+#include "transport.h"
+
+#define FAKE_SESSION 0x5e551077ull
+#define FAKE_CORE_LANES 2
+#define FAKE_CORE_HELD 64
+
+/* The steps of a session at its server, as the role sees them. */
+enum fake_step { FAKE_HELLO, FAKE_QUERY, FAKE_REGION, FAKE_LANE, FAKE_START, FAKE_STOP, FAKE_STEPS };
+
+struct fake_core {
+	struct gn_loop *loop;
+	struct gn_worker *worker;
+	struct fake_transport ft;
+	struct gn_device *device;
+	struct gn_endpoint listen, connect;
+	const struct gn_part *stages; /* of the role; none at first */
+	uint32_t n_stages;
+	struct gn_role *role;
+	const struct gantry_role_host *rh;
+	unsigned n_finished;
+	int status; /* of finished */
+	int serves;
+
+	/* the role as a server: what its steps return, and how often they were called */
+	int rc[FAKE_STEPS];
+	const char *text; /* given with a refusal */
+	unsigned n[FAKE_STEPS], n_closed, n_open;
+	int closed_reason;
+	struct gantry_session *session; /* the last one */
+	struct gantry_volume volume;
+	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */
+	_Atomic unsigned n_held;
+	_Atomic int hold; /* do not complete them */
+	struct gantry_server_ops server_ops;
+};
+
+void fake_core_init(struct fake_core *fc);
+void fake_core_start(struct fake_core *fc, int serves);
+void fake_core_fini(struct fake_core *fc);
+/* Let loop and worker turn until nothing is left to do. */
+void fake_core_turn(struct fake_core *fc);
+/* Turn the clock, in steps of at most step_ns, and let everything turn. */
+void fake_core_pass(struct fake_core *fc, uint64_t ns, uint64_t step_ns);
+/* Complete the IOs that the terminal holds. */
+void fake_core_finish(struct fake_core *fc, unsigned status);
+
+/* Send a request of FAKE_SESSION as a peer, and turn. */
+void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id, const void *payload, size_t len);
+/* The next frame that the core sent on conn, heartbeats left out. 1: there is one. */
+int fake_told(struct fake_conn *conn, struct gn_parsed *parsed);
+/* Requests that would be right: payload for a type, and its length. */
+size_t fake_payload(unsigned type, void *buf);
+/* Take a new session to a state (GN_NEW: connected only). The answers are taken. */
+struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state);
+
+#endif

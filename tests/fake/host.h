@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * host.h - a host for plugins under test: a log that can be searched, a clock turned by hand, counters.
+ *
+ * Whatever goes wrong in here (unknown option, plugin missing) is a mistake of the test: it is printed and the test
+ * program ends.
+ */
+#ifndef FAKE_HOST_H
+#define FAKE_HOST_H
+
+#include <gantry/plugin.h>
+
+#define FAKE_COUNTERS 64
+#define FAKE_REPORT_BYTES 16384
+
+struct fake_host {
+	struct gantry_host pub;
+	uint64_t now_ns;     /* what the clock says; starts at 1 s */
+	int real_clock;      /* give the time of day of CLOCK_MONOTONIC instead */
+	unsigned n_logged[GANTRY_LOG_DEBUG + 1];
+	char log[16384];     /* all lines so far, each ended with a newline; later ones are dropped when it is full */
+	size_t log_used;
+	struct {
+		char name[64];
+		uint64_t value;
+	} counters[FAKE_COUNTERS];
+	unsigned n_counters;
+};
+
+void fake_host_init(struct fake_host *host, const char *name);
+/* True when some line of the log contains the text. */
+int fake_logged(const struct fake_host *host, const char *text);
+/* Value of a counter, 0 when there is none. */
+uint64_t fake_counter(const struct fake_host *host, const char *name);
+
+void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index, uint32_t n_lanes);
+/* Turn the clock of the host, and the time that the lane knows. */
+void fake_advance(struct gantry_lane *lane, uint64_t ns);
+
+/* Load TEST_PLUGINDIR/NAME.so. */
+const struct gantry_plugin *fake_plugin(const char *name);
+
+/*
+ * Make a plugin's conf struct from its defaults and from settings "name=value" (in a group: "group.name=value"), up to
+ * a NULL. Strings point into the arguments. NULL when the plugin has no options. To be freed with free().
+ */
+void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel));
+
+/* A report as lines "object.key=value", arrays with an index as key. */
+struct fake_report {
+	struct gantry_writer pub;
+	char text[FAKE_REPORT_BYTES];
+	size_t used;
+	char path[256];
+	struct {
+		size_t path_len;
+		int next; /* index of the next entry of an array, -1: object */
+	} level[16];
+	unsigned depth;
+};
+
+void fake_report_init(struct fake_report *report);
+/* Value of a line of the report, as text up to the newline; NULL when there is none. */
+const char *fake_reported(const struct fake_report *report, const char *path);
+/* The same as a number; UINT64_MAX when there is none. */
+uint64_t fake_reported_u64(const struct fake_report *report, const char *path);
+
+/* Say what the test did wrong, and end the program. */
+__attribute__((noreturn, format(printf, 1, 2))) void fake_fail(const char *fmt, ...);
+
+#endif

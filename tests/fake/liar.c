@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * liar - a stage with a bug of your choice, to show that the tests would notice. Only tests have it.
+ *
+ * It says success for what it did not do, or did elsewhere: unlike `fault`, which fails in ways that are allowed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <gantry/stage.h>
+
+enum lie {
+	LIE_NONE,
+	LIE_LOSE,      /* says that it was done, without passing it on */
+	LIE_MISDIRECT, /* the block beside it */
+	LIE_TEAR,      /* only the first half */
+	LIE_FORGET,    /* keeps it for ever */
+	LIE_LEAK,      /* opens a file and leaves it open */
+	LIE_RACE,      /* all lanes write one word */
+};
+
+struct liar_conf {
+	uint32_t lie, only;
+	int64_t nth;
+};
+
+struct liar {
+	const struct liar_conf *conf;
+	uint64_t shared; /* of all lanes, and nobody orders them */
+};
+
+struct liar_lane {
+	struct liar *liar;
+	uint64_t n;
+};
+
+static const char *const lies[] = {"none", "lose", "misdirect", "tear", "forget", "leak", "race", NULL};
+static const char *const only[] = {"reads", "writes", NULL};
+
+static const struct gantry_option options[] = {
+	{"lie", GANTRY_OPT_CHOICE, offsetof(struct liar_conf, lie), "none", 0, 0, lies, NULL, "The bug."},
+	{"only", GANTRY_OPT_CHOICE, offsetof(struct liar_conf, only), "writes", 0, 0, only, NULL, "Operations that it hits."},
+	{"nth", GANTRY_OPT_INT, offsetof(struct liar_conf, nth), "100", 1, INT64_MAX, NULL, NULL, "Every n-th of them."},
+	GANTRY_OPTION_END,
+};
+
+static int liar_open(const struct gantry_host *host, const void *conf, void **stage_p)
+{
+	struct liar *liar = calloc(1, sizeof(*liar));
+
+	(void)host;
+	if (!liar)
+		return -ENOMEM;
+	liar->conf = conf;
+	*stage_p = liar;
+	return 0;
+}
+
+static int liar_start(void *stage, struct gantry_lane *lane, void **self_p)
+{
+	struct liar_lane *self = calloc(1, sizeof(*self));
+
+	(void)lane;
+	if (!self)
+		return -ENOMEM;
+	self->liar = stage;
+	*self_p = self;
+	return 0;
+}
+
+/* Restores what was changed on the way down. */
+static void liar_complete(void *self, struct gantry_io *io)
+{
+	const struct liar_lane *lane = self;
+
+	if (*gantry_frame(io)) {
+		if (lane->liar->conf->lie == LIE_MISDIRECT)
+			io->offset ^= io->length;
+		else
+			io->length *= 2;
+	}
+	gantry_complete(io);
+}
+
+static int pass(struct gantry_io *io, uint64_t change, enum lie lie)
+{
+	int rc;
+
+	*gantry_frame(io) = change;
+	if (change && lie == LIE_MISDIRECT)
+		io->offset ^= io->length;
+	else if (change)
+		io->length /= 2;
+	rc = gantry_submit(io);
+	if (rc && change && lie == LIE_MISDIRECT)
+		io->offset ^= io->length;
+	else if (rc && change)
+		io->length *= 2;
+	return rc;
+}
+
+static int liar_submit(void *self, struct gantry_io *io)
+{
+	struct liar_lane *lane = self;
+	const struct liar_conf *conf = lane->liar->conf;
+
+	if (conf->lie == LIE_RACE)
+		lane->liar->shared++;
+	if (io->opcode != (conf->only ? GANTRY_OP_WRITE : GANTRY_OP_READ) || ++lane->n % (uint64_t)conf->nth)
+		return pass(io, 0, LIE_NONE);
+	switch (conf->lie) {
+	case LIE_LOSE:
+		io->status = GANTRY_S_OK;
+		*gantry_frame(io) = 0;
+		gantry_complete(io);
+		return 0;
+	case LIE_FORGET:
+		return 0;
+	case LIE_MISDIRECT:
+	case LIE_TEAR:
+		return pass(io, 1, (enum lie)conf->lie);
+	case LIE_LEAK:
+		(void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return pass(io, 0, LIE_NONE);
+	default:
+		return pass(io, 0, LIE_NONE);
+	}
+}
+
+static void liar_stop(void *self)
+{
+	free(self);
+}
+
+static void liar_close(void *stage)
+{
+	free(stage);
+}
+
+static const struct gantry_stage_ops ops = {
+	.open = liar_open,
+	.start = liar_start,
+	.submit = liar_submit,
+	.complete = liar_complete,
+	.stop = liar_stop,
+	.close = liar_close,
+	.n_frames = 1,
+};
+
+GANTRY_PLUGIN(liar) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_STAGE,
+	.name = "liar",
+	.version = "1",
+	.summary = "has a bug: for tests of tests",
+	.options = options,
+	.conf_size = sizeof(struct liar_conf),
+	.ops_size = sizeof(ops),
+	.ops = &ops,
+};

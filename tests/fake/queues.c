@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The data path of the fake transport: queues and remote memory, used by a lane while the test looks. */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host.h"
+#include "transport_priv.h"
+
+static void lock(struct fake_conn *conn)
+{
+	pthread_mutex_lock(&conn->ft->lock);
+}
+
+static void unlock(struct fake_conn *conn)
+{
+	pthread_mutex_unlock(&conn->ft->lock);
+}
+
+/* A queue that does not exist any more is a mistake of the core. */
+static struct fake_conn *alive(const struct fake_queue *q)
+{
+	if (q->conn == NULL)
+		fake_fail("transport: use of a queue that was destroyed");
+	return q->conn;
+}
+
+static struct fake_queue *unused(struct fake_queue *queues)
+{
+	for (int i = 0; i < FAKE_QUEUES; i++)
+		if (queues[i].conn == NULL)
+			return &queues[i];
+	fake_fail("transport: too many queues");
+}
+
+int fq_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+{
+	struct fake_conn *conn = arg;
+	int rc = fake_script(conn->ft, FAKE_CONSUMER);
+	struct fake_queue *q;
+
+	if (rc != 0 || attr->depth > conn->ft->max_depth)
+		return rc != 0 ? rc : -EINVAL;
+	q = unused(conn->consumers);
+	*q = (struct fake_queue){.conn = conn, .id = conn->ft->next_consumer++, .depth = attr->depth,
+				 .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	conn->n_consumers++;
+	*id_p = q->id;
+	*consumer_p = q;
+	return 0;
+}
+
+void fq_consumer_destroy(void *consumer)
+{
+	struct fake_queue *q = consumer;
+	struct fake_conn *conn = alive(q);
+
+	lock(conn);
+	close(q->fd);
+	q->conn = NULL;
+	conn->n_consumers--;
+	unlock(conn);
+}
+
+int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p)
+{
+	struct fake_conn *conn = arg;
+	int rc = fake_script(conn->ft, FAKE_PRODUCER);
+	struct fake_queue *q;
+
+	if (rc != 0)
+		return rc;
+	q = unused(conn->producers);
+	*q = (struct fake_queue){.conn = conn, .id = consumer_id, .depth = attr->depth, .fd = -1};
+	conn->n_producers++;
+	*producer_p = q;
+	return 0;
+}
+
+void fq_producer_destroy(void *producer)
+{
+	struct fake_queue *q = producer;
+	struct fake_conn *conn = alive(q);
+
+	lock(conn);
+	if (q->n_unflushed != 0)
+		fake_fail("transport: producer destroyed, and %u messages never had their doorbell", q->n_unflushed);
+	q->conn = NULL;
+	conn->n_producers--;
+	unlock(conn);
+}
+
+int fq_rma_create(void *arg, uint32_t depth, void **rma_p)
+{
+	struct fake_conn *conn = arg;
+	int rc = fake_script(conn->ft, FAKE_RMA);
+
+	(void)depth;
+	for (int i = 0; i < FAKE_QUEUES && rc == 0; i++)
+		if (conn->rmas[i].conn == NULL) {
+			conn->rmas[i] = (struct fake_rma){.conn = conn};
+			conn->n_rmas++;
+			*rma_p = &conn->rmas[i];
+			return 0;
+		}
+	return rc != 0 ? rc : -ENOMEM;
+}
+
+void fq_rma_destroy(void *arg)
+{
+	struct fake_rma *rma = arg;
+	struct fake_conn *conn = rma->conn;
+
+	if (conn == NULL || rma->n_pending != 0)
+		fake_fail("transport: rma destroyed twice, or with moves under way");
+	rma->conn = NULL;
+	conn->n_rmas--;
+}
+
+int fq_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct fake_queue *q = consumer;
+	struct fake_conn *conn = alive(q);
+	int rc = fake_script(conn->ft, FAKE_POST_RECV);
+
+	if (recvs != NULL)
+		fake_fail("transport: receives with buffers are not needed here");
+	lock(conn);
+	if (rc == 0 && q->posted + q->n_in + n > q->depth)
+		rc = -ENOSPC;
+	if (rc == 0)
+		q->posted += n;
+	unlock(conn);
+	return rc;
+}
+
+int fq_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max)
+{
+	struct fake_queue *q = consumer;
+	struct fake_conn *conn = alive(q);
+	uint32_t n;
+
+	lock(conn);
+	n = q->n_in < max ? q->n_in : max;
+	memcpy(msgs, q->in, n * sizeof(msgs[0]));
+	memmove(q->in, q->in + n, (q->n_in - n) * sizeof(msgs[0]));
+	q->n_in -= n;
+	unlock(conn);
+	return n == 0 && q->poll_rc != 0 ? q->poll_rc : (int)n;
+}
+
+int fq_consumer_arm(void *consumer)
+{
+	struct fake_queue *q = consumer;
+	struct fake_conn *conn = alive(q);
+	int work;
+
+	lock(conn);
+	q->armed = 1;
+	work = q->n_in != 0;
+	unlock(conn);
+	return work;
+}
+
+void fq_consumer_disarm(void *consumer)
+{
+	struct fake_queue *q = consumer;
+	struct fake_conn *conn = alive(q);
+	uint64_t count;
+
+	lock(conn);
+	q->armed = 0;
+	if (read(q->fd, &count, sizeof(count)) < 0)
+		count = 0; /* nobody rang */
+	unlock(conn);
+}
+
+int fq_consumer_fd(void *consumer)
+{
+	return ((struct fake_queue *)consumer)->fd;
+}
+
+void fake_arrive(struct fake_queue *q, const void *imm, uint32_t len)
+{
+	struct fake_conn *conn = alive(q);
+	uint64_t one = 1;
+
+	lock(conn);
+	if (q->n_in == FAKE_MSGS)
+		fake_fail("transport: too many messages");
+	q->in[q->n_in] = (struct gantry_msg){.imm_len = len};
+	memcpy(q->in[q->n_in++].imm, imm, len);
+	if (q->posted > 0)
+		q->posted--;
+	if (q->armed && write(q->fd, &one, sizeof(one)) < 0)
+		fake_fail("transport: eventfd");
+	unlock(conn);
+}
+
+void fake_queue_break(struct fake_queue *q, int rc)
+{
+	lock(q->conn);
+	q->poll_rc = rc;
+	unlock(q->conn);
+}
+
+int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
+{
+	struct fake_queue *q = producer;
+	struct fake_conn *conn = alive(q);
+	int rc;
+
+	lock(conn);
+	rc = conn->closed ? -ENOTCONN : q->send_rc;
+	if (rc == 0 && q->n_out == FAKE_MSGS)
+		rc = -EAGAIN;
+	if (rc == 0) {
+		if (send->imm_len > GANTRY_IMM_MAX || send->data != NULL || send->length != 0)
+			fake_fail("transport: not a descriptor");
+		memset(q->out[q->n_out], 0, GANTRY_IMM_MAX);
+		memcpy(q->out[q->n_out++], send->imm, send->imm_len);
+		q->n_sends++;
+		q->n_unflushed = flags & GANTRY_SEND_MORE ? q->n_unflushed + 1 : 0;
+	} else {
+		q->n_refused++;
+	}
+	unlock(conn);
+	return rc;
+}
+
+void fq_flush(void *producer)
+{
+	struct fake_queue *q = producer;
+	struct fake_conn *conn = alive(q);
+
+	lock(conn);
+	q->n_flushes++;
+	q->n_unflushed = 0;
+	unlock(conn);
+}
+
+int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max)
+{
+	(void)producer;
+	(void)cookies;
+	(void)max;
+	return 0;
+}
+
+int fake_taken(struct fake_queue *q, void *imm)
+{
+	struct fake_conn *conn = alive(q);
+	int some;
+
+	lock(conn);
+	some = q->n_out != 0;
+	if (some) {
+		memcpy(imm, q->out[0], GANTRY_IMM_MAX);
+		memmove(q->out[0], q->out[1], --q->n_out * sizeof(q->out[0]));
+	}
+	unlock(conn);
+	return some;
+}
+
+void fake_queue_refuse(struct fake_queue *q, int rc)
+{
+	lock(q->conn);
+	q->send_rc = rc;
+	unlock(q->conn);
+}
+
+uint32_t fake_peek(struct fake_queue *q, const uint32_t *value)
+{
+	uint32_t now;
+
+	lock(q->conn);
+	now = *value;
+	unlock(q->conn);
+	return now;
+}
+
+int fq_rma_submit(void *arg, const struct gantry_rma *op)
+{
+	struct fake_rma *rma = arg;
+	struct fake_conn *conn = rma->conn;
+	int rc;
+
+	lock(conn);
+	rc = conn->closed ? -ENOTCONN : rma->submit_rc;
+	if (rc == 0) {
+		rma->pending[rma->n_pending++] = *op;
+		rma->n_submits++;
+	}
+	unlock(conn);
+	return rc;
+}
+
+int fq_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
+{
+	struct fake_rma *rma = arg;
+	struct fake_conn *conn = rma->conn;
+	uint32_t n = 0;
+
+	lock(conn);
+	while (n < max && n < rma->n_pending && !rma->hold) {
+		const struct gantry_rma *op = &rma->pending[n];
+		uint8_t *remote = conn->ft->memory + op->remote_offset;
+
+		if (rma->status == 0 && op->op == GANTRY_RMA_READ)
+			memcpy(op->local, remote, op->length);
+		else if (rma->status == 0)
+			memcpy(remote, op->local, op->length);
+		done[n++] = (struct gantry_rma_done){.cookie = op->cookie, .status = rma->status};
+	}
+	memmove(rma->pending, rma->pending + n, (rma->n_pending - n) * sizeof(rma->pending[0]));
+	rma->n_pending -= n;
+	unlock(conn);
+	return (int)n;
+}
+
+void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold)
+{
+	lock(rma->conn);
+	rma->submit_rc = submit_rc;
+	rma->status = status;
+	rma->hold = hold;
+	unlock(rma->conn);
+}

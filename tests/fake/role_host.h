@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * role_host.h - a host for a role that opens sessions: lanes in one thread, a client whose far end is a volume in
+ * memory, and faults that the volume makes on purpose.
+ *
+ * Life: fake_role_init; open the role with &rh.pub; start; fake_role_run or fake_role_turn; report; close;
+ * fake_role_fini.
+ */
+#ifndef FAKE_ROLE_HOST_H
+#define FAKE_ROLE_HOST_H
+
+#include <gantry/role.h>
+
+#include "host.h"
+
+#define FAKE_LANES 4
+#define FAKE_HELD 4096
+#define FAKE_FAULTS 8
+
+enum fake_fault_kind {
+	FAKE_LOST = 1,     /* acknowledged, but nothing is written */
+	FAKE_MISDIRECTED,  /* written to, or read from, the block after it */
+	FAKE_STALE,        /* a read gives what was there before the last write */
+	FAKE_TORN,         /* the first half is written, all is acknowledged */
+	FAKE_TORN_SECTOR,  /* only the first 512 bytes are written */
+	FAKE_FLIPPED,      /* a bit of the data changes */
+	FAKE_UNMOVED,      /* a read succeeds, but leaves the buffer as it is */
+	FAKE_DOUBLED,      /* completed twice */
+	FAKE_STATUS,       /* fails with `status`; nothing is moved */
+	FAKE_HALF_STATUS,  /* the first half is written, then it fails with `status` */
+	FAKE_REFUSED       /* submit returns `rc`; it counts as one of the operations */
+};
+
+/* Happens to the n-th (from 1) operation with that opcode, and to `more` after it. */
+struct fake_fault {
+	enum fake_fault_kind kind;
+	unsigned opcode;
+	uint64_t nth, more;
+	unsigned status;
+	int rc;
+};
+
+struct fake_role_host {
+	struct gantry_role_host pub;
+	struct fake_host *host;
+	struct gantry_lane lanes[FAKE_LANES];
+	struct gantry_poller pollers[FAKE_LANES];
+	uint32_t n_lanes;
+
+	/* the volume */
+	struct gantry_volume volume;
+	uint8_t *data, *before; /* before: each block as it was before its last write */
+	int inline_completion;  /* complete in submit instead of at the next turn */
+	int newest_first;       /* order of completions */
+	struct fake_fault faults[FAKE_FAULTS];
+	uint64_t n_ops[GANTRY_OP_COUNT];
+	struct gantry_io *held[FAKE_HELD];
+	unsigned n_held;
+	unsigned max_held;     /* most IOs that were in flight at a time */
+	unsigned n_bad;        /* descriptors that a real host would not have taken */
+	uint64_t last_offset;  /* of the last IO with a range */
+	uint32_t last_deadline_us;
+	uint8_t last_flags;
+	void (*seen)(struct fake_role_host *rh, const struct gantry_io *io); /* each accepted IO; may be NULL */
+
+	/* the session */
+	const struct gantry_client_events *events;
+	void *arg;
+	struct gantry_session_attr attr;
+	struct gantry_region *region;
+	int step;         /* what comes next: see role_host.c */
+	int lose_rc;      /* set by the test: end the session with it at the next turn */
+	int open_rc;      /* what client_open returns */
+	unsigned n_regions, n_quarantined, n_chains, n_freed;
+	uint64_t turn_ns; /* the clock goes on by this at each turn */
+
+	struct {
+		void (*fn)(void *arg);
+		void *arg;
+	} posts[FAKE_LANES];
+	unsigned n_posts;
+	int finished; /* how often */
+	int status;
+};
+
+/* The volume: `size` bytes of zeroes, every operation allowed. */
+void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t n_lanes, uint64_t size,
+		    uint32_t block_size);
+void fake_role_fini(struct fake_role_host *rh);
+void fake_role_fault(struct fake_role_host *rh, struct fake_fault fault);
+/* One turn of everything: events, pollers, completions, posts. */
+void fake_role_turn(struct fake_role_host *rh);
+/* Turns until finished; ends the program after too many. Returns the status. */
+int fake_role_run(struct fake_role_host *rh);
+/* Earliest wake_ns of the pollers, 0: none. */
+uint64_t fake_role_wake_ns(struct fake_role_host *rh);
+
+#endif

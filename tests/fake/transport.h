@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * transport.h - a transport in memory whose far end is the test: it dials and accepts, sends control messages byte by
+ * byte, forges what arrives in a queue, and makes any operation fail when it is told to.
+ *
+ *	struct fake_transport ft;
+ *	fake_transport_init(&ft);
+ *	gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);      conf is the transport itself
+ *	conn = fake_dial(&ft, "volume0");   fake_ctrl_send(conn, ...);   gn_loop_turn();   fake_ctrl_recv(conn, ...);
+ *	fake_transport_fini(&ft);           ends the program when a connection, queue, region was left or misused
+ *
+ * Events come from progress, as they should. The queues may be used by a lane's thread while the test looks: every
+ * function takes the lock of the transport.
+ */
+#ifndef FAKE_TRANSPORT_H
+#define FAKE_TRANSPORT_H
+
+#include <gantry/transport.h>
+
+#include <pthread.h>
+
+#define FAKE_MSGS 256
+#define FAKE_CTRLS 64
+#define FAKE_EVENTS 256
+#define FAKE_CONNS 64
+#define FAKE_QUEUES 16
+#define FAKE_REGION_BYTES 65536
+
+/* Operations that can be made to fail. */
+enum fake_op {
+	FAKE_LISTEN,
+	FAKE_CONNECT,
+	FAKE_SEND_CTRL,
+	FAKE_EXPORT,
+	FAKE_IMPORT,
+	FAKE_CONSUMER,
+	FAKE_PRODUCER,
+	FAKE_RMA,
+	FAKE_POST_RECV,
+	FAKE_OPS
+};
+
+struct fake_queue {
+	struct fake_conn *conn; /* NULL: not in use */
+	uint32_t id;            /* consumer: its own; producer: of the peer's consumer */
+	uint32_t depth, posted;
+	struct gantry_msg in[FAKE_MSGS]; /* consumer: arrived, not polled */
+	uint32_t n_in;
+	int poll_rc;            /* consumer: what poll_recv returns when it is negative */
+	int fd, armed;
+	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: sent, not looked at */
+	uint32_t n_out, n_unflushed;
+	uint32_t n_flushes, n_sends;
+	int send_rc;            /* producer: what send returns; 0: takes it */
+	uint32_t n_refused;
+};
+
+struct fake_rma {
+	struct fake_conn *conn;
+	struct gantry_rma pending[FAKE_MSGS];
+	uint32_t n_pending, n_submits;
+	int submit_rc; /* what submit returns; 0: takes it */
+	int status;    /* that moves end with */
+	int hold;      /* do not end them */
+};
+
+struct fake_conn {
+	struct fake_transport *ft;
+	const struct gantry_conn_events *events;
+	void *arg;
+	char service[64];
+	int by_core;      /* the core connected; else the test did */
+	int established, refused, closed, disconnected;
+	struct {
+		uint8_t bytes[GANTRY_CTRL_MAX];
+		size_t len;
+	} ctrl[FAKE_CTRLS]; /* from the core, not looked at */
+	unsigned n_ctrl;
+	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
+	struct fake_rma rmas[FAKE_QUEUES];
+	unsigned n_consumers, n_producers, n_rmas, n_imports; /* that exist */
+};
+
+struct fake_event {
+	struct fake_conn *conn;
+	int type;
+	int value;
+	size_t len;
+	uint8_t bytes[GANTRY_CTRL_MAX + 64];
+};
+
+struct fake_transport {
+	pthread_mutex_t lock;
+	uint32_t caps, max_depth;
+	int event_fd;
+	uint64_t wake_ns;
+	unsigned n_progress;
+	int opened;
+	struct {
+		unsigned in; /* fail the in-th call from now; 0: none */
+		int rc;
+	} fail[FAKE_OPS];
+	struct {
+		const struct gantry_conn_events *events;
+		void *arg;
+		char service[64];
+		int used;
+	} listeners[8];
+	struct fake_conn *conns[FAKE_CONNS]; /* all there ever were */
+	unsigned n_conns;
+	struct fake_event *events[FAKE_EVENTS];
+	unsigned n_events;
+	struct gantry_peer peer;    /* whom dial pretends to be; same uid at first */
+	uint32_t skew_handle;       /* added to the handle of what is imported */
+	int maps;                   /* last import asked for a mapping */
+	uint32_t next_consumer;
+	uint8_t memory[FAKE_REGION_BYTES]; /* what imported regions show */
+};
+
+extern const struct gantry_transport_ops fake_transport_ops;
+
+void fake_transport_init(struct fake_transport *ft);
+void fake_transport_fini(struct fake_transport *ft);
+/* Make the in-th call of an operation from now on return rc. */
+void fake_fail_op(struct fake_transport *ft, enum fake_op op, unsigned in, int rc);
+
+/* -- control plane: the test as the peer -- */
+
+/* Connect to a service of the core. NULL when nobody listens. The events follow from progress. */
+struct fake_conn *fake_dial(struct fake_transport *ft, const char *service);
+/* The connection that the core has asked for and that is neither accepted nor refused; NULL: none. */
+struct fake_conn *fake_pending(struct fake_transport *ft);
+void fake_accept(struct fake_conn *conn);
+/* The connection is over, for the core. */
+void fake_close(struct fake_conn *conn, int reason);
+void fake_ctrl_send(struct fake_conn *conn, const void *msg, size_t len);
+/* Take the oldest message of the core. Returns its length, 0: none. buf: GANTRY_CTRL_MAX bytes. */
+size_t fake_ctrl_recv(struct fake_conn *conn, void *buf);
+void fake_revoke(struct fake_conn *conn, uint32_t handle);
+
+/* -- queues -- */
+
+/* A connection without a device, for tests of queues only. */
+struct fake_conn *fake_conn_bare(struct fake_transport *ft);
+/* Have a message arrive. */
+void fake_arrive(struct fake_queue *consumer, const void *imm, uint32_t len);
+/* Take the oldest message that the core sent. 1: there was one. */
+int fake_taken(struct fake_queue *producer, void *imm);
+void fake_queue_refuse(struct fake_queue *producer, int rc); /* 0: take again */
+void fake_queue_break(struct fake_queue *consumer, int rc);
+/* Values as they are now. */
+uint32_t fake_peek(struct fake_queue *queue, const uint32_t *value);
+/* End all moves that are held. */
+void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold);
+
+#endif

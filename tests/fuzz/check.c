@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors, regions and volumes from any bytes: the check must say what 128-bit arithmetic says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/io/reference.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	uint8_t opcode, flags, volume_flags, block_shift;
+	uint8_t rights, present, mapped, n_regions;
+	uint64_t blocks, offset, region_offset, region_length, io_timeout_ns;
+	uint32_t length, max_io, ops, region, deadline_us;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {.opcode = 0};
+	struct gantry_region region = {.addr = NULL}, *table[4] = {NULL};
+	struct gn_io_rules rules = {.regions = table};
+	struct gantry_io io = {.opcode = 0}, copy;
+	enum gantry_status status;
+
+	memcpy(&in, data, size < sizeof(in) ? size : sizeof(in));
+	rules.volume.block_size = 512u << (in.block_shift % 8);
+	if (__builtin_mul_overflow(in.blocks, (uint64_t)rules.volume.block_size, &rules.volume.size))
+		rules.volume.size = 0 - (uint64_t)rules.volume.block_size;
+	rules.volume.flags = in.volume_flags;
+	rules.volume.ops = in.ops;
+	rules.volume.max_io = in.max_io;
+	rules.n_regions = in.n_regions % 5;
+	rules.io_timeout_ns = in.io_timeout_ns;
+	region.length = in.region_length;
+	region.rights = in.rights;
+	if (in.mapped && region.length < 1ull << 46)
+		region.addr = (void *)(uintptr_t)4096; /* never followed */
+	for (int i = 0; i < 4; i++)
+		if (in.present >> i & 1)
+			table[i] = &region;
+	io.opcode = in.opcode;
+	io.flags = in.flags;
+	io.offset = in.offset;
+	io.length = in.length;
+	io.region = in.region;
+	io.region_offset = in.region_offset;
+	io.deadline_us = in.deadline_us;
+	copy = io;
+	status = gn_check_io(&rules, &io);
+	if (status != reference_check(&rules, &copy) || io.data != copy.data || io.deadline_us != copy.deadline_us)
+		abort();
+	if (status == GANTRY_S_OK && gantry_op_has_data(io.opcode) && io.region_offset + io.length > region.length)
+		abort();
+	return 0;
+}

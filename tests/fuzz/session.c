@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer that says anything at any time to a role that serves, over a transport that fails and a role that is slow.
+ *
+ * The input is a list of steps, see step(). Whatever it does, at the end the role is stopped, and must have finished:
+ * each session that said hello was closed exactly once, and no connection, queue, region or IO is left. fake_core_fini
+ * looks at all of that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fake/core.h"
+
+#define STEPS 48
+#define PEERS 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct fuzz {
+	const uint8_t *data;
+	size_t left;
+	struct fake_core fc;
+	struct fake_conn *peers[PEERS], *peer; /* peer: who acts */
+};
+
+static unsigned byte(struct fuzz *f)
+{
+	if (f->left == 0)
+		return 0;
+	f->left--;
+	return *f->data++;
+}
+
+/* A few bytes of a message are replaced: how many, then where and by what for each. */
+static void patch(struct fuzz *f, uint8_t *msg, size_t len)
+{
+	for (unsigned n = byte(f) % 8; n > 0; n--) {
+		size_t at = byte(f) | (byte(f) & 1) << 8;
+		unsigned value = byte(f);
+
+		if (at < len)
+			msg[at] = (uint8_t)value;
+	}
+}
+
+static void say_frame(struct fuzz *f)
+{
+	static const struct gn_verdict fine = {.status = 0};
+	uint8_t payload[GANTRY_CTRL_MAX], msg[GANTRY_CTRL_MAX];
+	unsigned type = byte(f), id = byte(f);
+	size_t len = fake_payload(type & 0xf, payload);
+
+	patch(f, payload, len);
+	len = gn_frame_build(msg, type & 0xf, id & 0x7f, FAKE_SESSION + (id >> 7), type & 0x80 ? &fine : NULL, payload, len);
+	fake_ctrl_send(f->peer, msg, len);
+}
+
+static void say_bytes(struct fuzz *f)
+{
+	uint8_t msg[256];
+	size_t len = byte(f) + 1;
+
+	for (size_t i = 0; i < len; i++)
+		msg[i] = (uint8_t)byte(f);
+	fake_ctrl_send(f->peer, msg, len);
+}
+
+static void send_io(struct fuzz *f)
+{
+	struct fake_queue *q = &f->peer->consumers[byte(f) % 2];
+	struct gantry_io io = {.opcode = GANTRY_OP_READ, .tag = byte(f), .length = 512, .region = 1};
+	uint8_t msg[GANTRY_IO_WIRE_BYTES];
+
+	memcpy(msg, &io, sizeof(msg));
+	patch(f, msg, sizeof(msg));
+	if (q->conn != NULL)
+		fake_arrive(q, msg, byte(f) == 255 ? 8 : sizeof(msg));
+}
+
+static void trouble(struct fuzz *f)
+{
+	static const int rcs[] = {0, -EINPROGRESS, -EIO, -ENOMEM};
+	struct fake_queue *q = &f->peer->producers[byte(f) % 2];
+	unsigned what = byte(f), how = byte(f);
+
+	switch (what % 8) {
+	case 0: f->fc.rc[how % FAKE_STEPS] = rcs[how / FAKE_STEPS % 4]; break;
+	case 1: fake_fail_op(&f->fc.ft, FAKE_SEND_CTRL + how % 7, how / 7 % 4, -ENOMEM); break;
+	case 2: f->fc.hold = how & 1; break;
+	case 3: fake_core_finish(&f->fc, how % GANTRY_S_COUNT); break;
+	case 4: if (q->conn != NULL) fake_queue_refuse(q, how & 1 ? -EAGAIN : 0); break;
+	case 5: if (!f->peer->closed) fake_close(f->peer, -ENOTCONN); break;
+	case 6: fake_revoke(f->peer, how); break;
+	case 7:
+		if (f->fc.session != NULL && how & 1)
+			f->fc.rh->session_continue(f->fc.session, rcs[how / 2 % 2 * 2]);
+		else if (f->fc.session != NULL)
+			f->fc.rh->session_end(f->fc.session, -EIO);
+		break;
+	}
+}
+
+static void step(struct fuzz *f)
+{
+	unsigned op = byte(f);
+
+	f->peer = f->peers[op >> 6];
+	switch (op % 8) {
+	case 0: case 1: case 2: case 3: say_frame(f); break;
+	case 4: say_bytes(f); break;
+	case 5: send_io(f); break;
+	case 6: fake_core_pass(&f->fc, byte(f) % 64 * 100 * GN_NS_PER_MS, GN_NS_PER_S); break;
+	case 7: trouble(f); break;
+	}
+	fake_core_turn(&f->fc);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct fuzz f;
+
+	gn_log_set_level(GN_LOG_ERROR);
+	f = (struct fuzz){.data = data, .left = size};
+	fake_core_init(&f.fc);
+	if (byte(&f) & 1)
+		f.fc.ft.caps = GANTRY_CAP_RMA;
+	fake_core_start(&f.fc, 1);
+	for (int i = 0; i < PEERS; i++)
+		f.peers[i] = fake_dial(&f.fc.ft, "volume0");
+	fake_core_turn(&f.fc);
+	for (int i = 0; i < STEPS && f.left > 0; i++)
+		step(&f);
+	fake_core_fini(&f.fc);
+	return 0;
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# rooms.sh - who may include whom. Rooms of the core lean only on rooms before them; a plugin sees <gantry/...>, its own
+# folder and the system, and nothing of the core; libltdl and libconfig stay in one room each.
+. "$(dirname "$0")/lib.sh"
+
+seed()
+{
+	echo '#include "session/session.h"' | put "$1/core/memory/up.c"
+	echo '#include "../base/log.h"' | put "$1/core/io/dots.c"
+	echo '#include "pipeline/chain_priv.h"' | put "$1/core/session/private.c"
+	echo '#include <ltdl.h>' | put "$1/core/cli/ltdl.c"
+	echo '#include <libconfig.h>' | put "$1/core/loader/conf.c"
+	printf '#include "base/log.h"\n#include <gantry/io.h>\n#include "other.h"\n' | put "$1/plugins/stage/x/x.c"
+	echo '#include "base/log.h"' | put "$1/include/gantry/x.h"
+}
+
+check()
+{
+	files "$1" '*.[ch]' | grep -E '^(core|plugins|include)/' | while read -r file; do
+		sed -n "s|^[[:space:]]*#[[:space:]]*include[[:space:]]*\([<\"][^>\"]*\).*|$file \1|p" "$1/$file"
+	done | $awk -v root="$1" '
+	BEGIN {
+		may["base"] = "base"
+		may["io"] = may["base"] " io"
+		may["memory"] = may["io"] " memory"
+		may["pipeline"] = may["memory"] " pipeline"
+		may["transport"] = may["pipeline"] " transport"
+		may["config"] = "base config"
+		may["loader"] = "base config loader"
+		may["session"] = may["transport"] " session"
+		may["cli"] = may["session"] " config loader cli"
+	}
+	function bug(text) { print $1 ": " text }
+	function beside(name) { return (getline line < (root "/" dir "/" name)) >= 0 }
+	{
+		n = split($1, p, "/")
+		name = substr($2, 2)
+		dir = $1
+		sub(/\/[^\/]*$/, "", dir)
+		split(name, q, "/")
+		own = $2 ~ /^"/ && name !~ /^gantry\//
+		if (name ~ /\.\./) bug("includes by way of ..: " name)
+		else if (p[1] == "include") { if (own) bug("a public header includes " name) }
+		else if (p[1] == "plugins") {
+			if (own && !(name !~ /\// && beside(name))) bug("a plugin includes " name)
+		} else {
+			if (own && name ~ /\// && !index(" " may[p[2]] " ", " " q[1] " ")) bug(p[2] " may not lean on " name)
+			else if (name ~ /_priv\.h$/ && q[1] != p[2]) bug("enters another room by its private header: " name)
+			if (name == "ltdl.h" && p[2] != "loader") bug("only the loader knows libltdl")
+			if (name == "libconfig.h" && p[2] != "config") bug("only config knows libconfig")
+		}
+	}'
+}
+
+run_lint 8 "each room leans only on rooms that it may know"

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * msgbench TRANSPORT MODE [MS [SETTING...]] - messages over a transport plugin, through its whole public table of operations.
+ *
+ *   rtt        there and back, 56 bytes of immediate data                     ns, median of slices
+ *   single     one way, each message submitted by itself                      M/s, mean of the run
+ *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, mean of the run
+ *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
+ *
+ * Each message is numbered in each of its words, and each is checked. Two processes on two CPUs; for a transport that
+ * reaches only its own process, two threads.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "perf/limits/common.h"
+#include "perf/peer.h"
+
+#define DEPTH 4096
+#define DATA_DEPTH 16
+#define BATCH 32
+#define TAKE 64
+#define SLICE 500
+#define PAUSES 3 /* for each poll that finds nothing: leaves the line to the one who writes it */
+
+enum mode { RTT, SINGLE, FLUSHED, DATA };
+
+struct bench {
+	enum mode mode;
+	uint64_t length_ns;
+	struct peer_attr attr;
+	const char *name;
+};
+
+static void wait_a_little(void)
+{
+	for (int i = 0; i < PAUSES; i++)
+		relax();
+}
+
+static void wrong(uint64_t seq, const char *what)
+{
+	fake_fail("message %llu: %s", (unsigned long long)seq, what);
+}
+
+static void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t flags)
+{
+	uint64_t word[7];
+	int rc;
+
+	fill_words(word, seq);
+	send->imm = word;
+	send->imm_len = sizeof(word);
+	while ((rc = p->ops->send(p->producer, send, flags)) == -EAGAIN) {
+		p->ops->flush(p->producer);
+		wait_a_little();
+	}
+	if (rc)
+		wrong(seq, strerror(-rc));
+}
+
+static void send_message(struct peer *p, uint64_t seq, uint32_t flags)
+{
+	struct gantry_send send = {.imm = NULL};
+
+	send_words(p, seq, &send, flags);
+}
+
+static uint64_t number(const struct gantry_msg *msg)
+{
+	uint64_t word[7];
+
+	memcpy(word, msg->imm, sizeof(word));
+	if (msg->imm_len != sizeof(word) || msg->status || !words_ok(word, word[0]))
+		wrong(word[0], "arrived damaged");
+	return word[0];
+}
+
+static int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max)
+{
+	int n = p->ops->poll_recv(p->consumer, msgs, max);
+
+	if (n < 0)
+		wrong(0, strerror(-n));
+	if (n == 0)
+		wait_a_little();
+	else
+		peer_post(p, (uint32_t)n);
+	return n;
+}
+
+/* The next message must have this number. */
+static void expect(struct peer *p, uint64_t seq)
+{
+	struct gantry_msg msg;
+
+	while (poll_some(p, &msg, 1) == 0)
+		;
+	if (number(&msg) != seq)
+		wrong(seq, "not the one that was expected");
+}
+
+/* -- the server's lane -- */
+
+/* A word at each end of the data carries the number too. */
+static void check_data(const struct peer *p, const struct gantry_msg *msg, uint64_t seq)
+{
+	uint64_t first, last, bytes = p->attr->data_bytes;
+
+	memcpy(&first, p->buffer, sizeof(first));
+	memcpy(&last, p->buffer + bytes - sizeof(last), sizeof(last));
+	if (msg->length != bytes || first != seq || last != seq)
+		wrong(seq, "wrong data");
+}
+
+static void answer(struct peer *p, int with_data)
+{
+	struct gantry_msg msg;
+	uint64_t seq;
+
+	for (uint64_t expected = 1;; expected++) {
+		while (poll_some(p, &msg, 1) == 0)
+			;
+		seq = number(&msg);
+		if (seq == STOP)
+			break;
+		if (seq != expected)
+			wrong(seq, "out of order");
+		if (with_data)
+			check_data(p, &msg, seq);
+		send_message(p, seq, 0);
+	}
+	send_message(p, STOP, 0);
+}
+
+static void swallow(struct peer *p)
+{
+	struct gantry_msg msgs[TAKE];
+	uint64_t expected = 1;
+
+	for (;;) {
+		int n = poll_some(p, msgs, TAKE);
+
+		for (int i = 0; i < n; i++, expected++) {
+			uint64_t seq = number(&msgs[i]);
+
+			if (seq == STOP) {
+				send_message(p, STOP, 0);
+				return;
+			}
+			if (seq != expected)
+				wrong(seq, "out of order");
+		}
+	}
+}
+
+static void serve(const struct bench *b, struct peer *p)
+{
+	if (b->mode == RTT || b->mode == DATA)
+		answer(p, b->mode == DATA);
+	else
+		swallow(p);
+}
+
+/* -- the client's lane: measures -- */
+
+static void send_data(struct peer *p, uint64_t seq)
+{
+	struct gantry_send send = {.length = (uint32_t)p->region.length, .region = &p->region, .cookie = seq};
+	char *data = p->region.addr;
+
+	memcpy(data, &seq, sizeof(seq));
+	memcpy(data + p->region.length - sizeof(seq), &seq, sizeof(seq));
+	send_words(p, seq, &send, 0);
+}
+
+static void take_back(struct peer *p, uint64_t seq)
+{
+	uint64_t cookie;
+
+	while (p->ops->poll_send(p->producer, &cookie, 1) == 0)
+		relax();
+	if (cookie != seq)
+		wrong(seq, "wrong cookie");
+}
+
+static uint64_t rounds(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
+{
+	while (n--) {
+		seq++;
+		if (b->mode == DATA)
+			send_data(p, seq);
+		else
+			send_message(p, seq, 0);
+		expect(p, seq);
+		if (b->mode == DATA)
+			take_back(p, seq);
+	}
+	return seq;
+}
+
+static void measure_rounds(const struct bench *b, struct peer *p)
+{
+	unsigned slice = b->mode == DATA && b->attr.data_bytes > 65536 ? SLICE / 50 : SLICE;
+	uint64_t seq = rounds(b, p, 0, slice), before = now_ns(), end = before + b->length_ns, t;
+	static struct stats stats;
+
+	do {
+		seq = rounds(b, p, seq, slice);
+		t = now_ns();
+		note(&stats, (double)(t - before) / slice);
+		before = t;
+	} while (t < end);
+	send_message(p, STOP, 0);
+	expect(p, STOP);
+	print_median(b->name, &stats, "ns");
+}
+
+static uint64_t flood(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
+{
+	while (n--) {
+		seq++;
+		send_message(p, seq, b->mode == FLUSHED && seq % BATCH ? GANTRY_SEND_MORE : 0);
+	}
+	return seq;
+}
+
+static void measure_flood(const struct bench *b, struct peer *p)
+{
+	uint64_t first = flood(b, p, 0, 4 * DEPTH), seq = first, start = now_ns(), before = start, t;
+	static struct stats stats;
+
+	do {
+		seq = flood(b, p, seq, DEPTH);
+		t = now_ns();
+		note(&stats, DEPTH * 1e3 / (double)(t - before));
+		before = t;
+	} while (t - start < b->length_ns);
+	send_message(p, STOP, 0);
+	expect(p, STOP);
+	t = now_ns();
+	print_extremes(b->name, &stats, "M/s");
+	print_value(b->name, (double)(seq - first) * 1e3 / (double)(t - start), "M/s");
+}
+
+static void drive(const struct bench *b, struct peer *p)
+{
+	if (b->mode == RTT || b->mode == DATA)
+		measure_rounds(b, p);
+	else
+		measure_flood(b, p);
+}
+
+/* -- two threads -- */
+
+struct both {
+	const struct bench *bench;
+	struct peer client, server;
+};
+
+static void *serve_thread(void *arg)
+{
+	struct both *both = arg;
+
+	pin(nth_cpu(1));
+	serve(both->bench, &both->server);
+	return NULL;
+}
+
+static void run_threads(const struct bench *b, struct both *both)
+{
+	struct peer *peers[2] = {&both->client, &both->server};
+	pthread_t thread;
+	int first = nth_cpu(0);
+
+	alarm(TOO_LONG_S);
+	both->bench = b;
+	peer_open(&both->client, &b->attr, 0, &both->server);
+	peer_begin(&both->server);
+	peer_begin(&both->client);
+	peers_join(peers, 2);
+	if (pthread_create(&thread, NULL, serve_thread, both))
+		fake_fail("no thread");
+	pin(first);
+	drive(b, &both->client);
+	pthread_join(thread, NULL);
+	peers_part(peers, 2);
+}
+
+/* -- two processes -- */
+
+struct beside {
+	const struct bench *bench;
+	int *listening; /* shared */
+};
+
+static void serve_process(void *arg)
+{
+	static struct peer server;
+	struct peer *peers[1] = {&server};
+	struct beside *beside = arg;
+
+	peer_open(&server, &beside->bench->attr, 1, NULL);
+	peer_begin(&server);
+	store(beside->listening, 1);
+	peers_join(peers, 1);
+	serve(beside->bench, &server);
+	peers_part(peers, 1);
+}
+
+static void run_processes(const struct bench *b)
+{
+	static struct peer client;
+	struct peer *peers[1] = {&client};
+	struct beside beside = {.bench = b, .listening = share(4096)};
+	pid_t pid = run_beside(serve_process, &beside);
+
+	while (!load(beside.listening))
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			fake_fail("the server ended");
+	peer_open(&client, &b->attr, 0, NULL);
+	peer_begin(&client);
+	peers_join(peers, 1);
+	drive(b, &client);
+	peers_part(peers, 1);
+	join(pid);
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: msgbench TRANSPORT rtt|single|batch|BYTES [MS [SETTING...]]\n");
+	return 2;
+}
+
+static int parse(struct bench *b, int argc, char **argv)
+{
+	if (argc < 3 || argc > 4 + PEER_SETTINGS)
+		return -EINVAL;
+	b->name = argv[2];
+	b->length_ns = duration_ns(argc - 2, argv + 2, 300);
+	b->attr = (struct peer_attr){.transport = argv[1], .service = "bench", .depth = DEPTH};
+	for (int i = 4; i < argc; i++)
+		b->attr.settings[i - 4] = argv[i];
+	if (!strcmp(argv[2], "rtt")) {
+		b->mode = RTT;
+	} else if (!strcmp(argv[2], "single")) {
+		b->mode = SINGLE;
+	} else if (!strcmp(argv[2], "batch")) {
+		b->mode = FLUSHED;
+	} else {
+		b->mode = DATA;
+		b->attr.data_bytes = strtoull(argv[2], NULL, 10);
+		b->attr.depth = DATA_DEPTH;
+		if (b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct both both;
+	struct gantry_device_info info;
+	struct bench bench;
+
+	if (parse(&bench, argc, argv))
+		return usage();
+	peer_open(&both.server, &bench.attr, 1, NULL);
+	both.server.ops->info(both.server.device, &info);
+	if (info.caps & GANTRY_CAP_SAME_PROCESS) {
+		run_threads(&bench, &both);
+		return 0;
+	}
+	both.server.ops->close(both.server.device);
+	free(both.server.conf);
+	run_processes(&bench);
+	return 0;
+}

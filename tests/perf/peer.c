@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * peer.c - from nothing to two queues, and back.
+ *
+ *   client                              server
+ *   connect                             listen, accept
+ *   consumer, producer, TOKEN  ---->    consumer, producer, import
+ *                              <----    IMPORTED
+ *   READY  <-------------------------->  READY    my queues are made
+ *   SET    <-------------------------->  SET      yours have reached me: what answers they caused have been sent
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gantry/memfd.h>
+
+#include "perf/peer.h"
+
+#define REGION 1u      /* handle of the client's region */
+#define PROGRESS_MS 1
+#define PATIENCE 10000 /* turns of that */
+
+enum { TOKEN = 'T', IMPORTED = 'I', READY = 'R', SET = 'S', BYE = 'B' };
+
+struct frame {
+	char kind;
+	struct gantry_token token;
+};
+
+static void check(struct peer *p, int rc, const char *what)
+{
+	if (rc < 0)
+		fake_fail("%s: %s: %s\n%s", p->is_server ? "server" : "client", what, strerror(-rc), p->host.log);
+}
+
+static void say(struct peer *p, char kind)
+{
+	struct frame frame = {.kind = kind, .token = p->token};
+
+	check(p, p->ops->send_ctrl(p->conn, &frame, sizeof(frame)), "control message");
+}
+
+static int on_accept(void *arg, void *conn, const struct gantry_peer *other, void **conn_arg_p)
+{
+	struct peer *p = arg;
+
+	(void)other;
+	p->conn = conn;
+	*conn_arg_p = p;
+	return 0;
+}
+
+static void on_connected(void *arg, void *conn, const struct gantry_peer *other)
+{
+	struct peer *p = arg;
+
+	(void)other;
+	p->conn = conn;
+}
+
+static void on_message(void *arg, void *conn, const void *msg, size_t len)
+{
+	const struct frame *frame = msg;
+	struct peer *p = arg;
+
+	(void)conn;
+	if (len != sizeof(*frame))
+		fake_fail("control message of %zu bytes", len);
+	switch (frame->kind) {
+	case TOKEN:
+		p->token = frame->token;
+		p->has_token = 1;
+		break;
+	case IMPORTED:
+		p->sees_region = 1;
+		break;
+	case READY:
+		p->heard_ready = 1;
+		break;
+	case SET:
+		p->heard_set = 1;
+		break;
+	case BYE:
+		p->heard_bye = 1;
+		break;
+	}
+}
+
+static void on_consumer(void *arg, void *conn, uint32_t id, int up)
+{
+	struct peer *p = arg;
+
+	(void)conn;
+	if (up)
+		p->other_id = id;
+	p->has_other = up;
+}
+
+static void on_revoke(void *arg, void *conn, uint32_t handle)
+{
+	(void)arg;
+	(void)conn;
+	(void)handle;
+}
+
+static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
+{
+	(void)arg;
+	(void)conn;
+	(void)handle;
+	(void)rc;
+}
+
+static void on_closed(void *arg, void *conn, int reason)
+{
+	struct peer *p = arg;
+
+	(void)conn;
+	p->closed = reason ? reason : -ENOTCONN;
+}
+
+static const struct gantry_conn_events events = {
+	.accept = on_accept,
+	.connected = on_connected,
+	.message = on_message,
+	.consumer = on_consumer,
+	.revoke = on_revoke,
+	.revoked = on_revoked,
+	.closed = on_closed,
+};
+
+void peer_open(struct peer *p, const struct peer_attr *attr, int is_server, struct peer *beside)
+{
+	const struct gantry_plugin *plugin = fake_plugin(attr->transport);
+	const char *const *s = attr->settings;
+
+	memset(p, 0, sizeof(*p));
+	p->attr = attr;
+	p->is_server = is_server;
+	p->ops = plugin->ops;
+	p->region.fd = -1;
+	fake_host_init(&p->host, "devices.bench");
+	p->host.real_clock = 1;
+	if (beside) {
+		p->device = beside->device;
+		return;
+	}
+	p->owns_device = 1;
+	p->conf = fake_conf(plugin, s[0], s[1], s[2], s[3], NULL);
+	check(p, p->ops->open(&p->host.pub, p->conf, &p->device), "open");
+}
+
+static void make_region(struct peer *p)
+{
+	uint64_t bytes = p->attr->data_bytes;
+	struct gantry_region *r = &p->region;
+
+	r->fd = gantry_memfd_create("bench", bytes, 0);
+	check(p, r->fd, "memfd");
+	r->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, 0);
+	if (r->addr == MAP_FAILED)
+		fake_fail("mmap: %s", strerror(errno));
+	check(p, gantry_memfd_seal(r->fd, 0), "seal");
+	r->length = bytes;
+	r->rights = GANTRY_REMOTE_READ;
+}
+
+void peer_begin(struct peer *p)
+{
+	if (p->attr->data_bytes && p->is_server) {
+		p->buffer = aligned_alloc(4096, p->attr->data_bytes);
+		if (!p->buffer)
+			fake_fail("out of memory");
+		memset(p->buffer, 0, p->attr->data_bytes);
+	} else if (p->attr->data_bytes) {
+		make_region(p);
+	}
+	if (p->is_server) {
+		check(p, p->ops->listen(p->device, p->attr->service, &events, p, &p->listener), "listen");
+	} else {
+		void *conn;
+
+		check(p, p->ops->connect(p->device, p->attr->service, &events, p, &conn), "connect");
+	}
+}
+
+void peer_post(struct peer *p, uint32_t n)
+{
+	struct gantry_recv recv = {.buf = p->buffer, .length = (uint32_t)p->attr->data_bytes};
+
+	if (!p->buffer) {
+		check(p, p->ops->post_recv(p->consumer, NULL, n), "post_recv");
+		return;
+	}
+	while (n--)
+		check(p, p->ops->post_recv(p->consumer, &recv, 1), "post_recv");
+}
+
+static void make_queues(struct peer *p)
+{
+	struct gantry_queue_attr attr = {.depth = p->attr->depth, .max_data = (uint32_t)p->attr->data_bytes};
+
+	if (!p->consumer) {
+		check(p, p->ops->consumer_create(p->conn, &attr, &p->own_id, &p->consumer), "consumer");
+		peer_post(p, attr.depth);
+	}
+	if (!p->producer && p->has_other)
+		check(p, p->ops->producer_create(p->conn, p->other_id, &attr, &p->producer), "producer");
+}
+
+static void share_region(struct peer *p)
+{
+	if (!p->attr->data_bytes) {
+		p->sees_region = 1;
+	} else if (!p->is_server && !p->is_exported) {
+		check(p, p->ops->export_region(p->conn, &p->region, GANTRY_REMOTE_READ, REGION, &p->token), "export");
+		p->is_exported = 1;
+		say(p, TOKEN);
+	} else if (p->is_server && p->has_token && !p->imported) {
+		check(p, p->ops->import_region(p->conn, &p->token, 0, &p->imported), "import");
+		p->sees_region = 1;
+		say(p, IMPORTED);
+	}
+}
+
+static void advance(struct peer *p)
+{
+	if (!p->conn)
+		return;
+	make_queues(p);
+	share_region(p);
+	if (!p->said_ready && p->consumer && p->producer && p->sees_region) {
+		p->said_ready = 1;
+		say(p, READY);
+	}
+	if (!p->said_set && p->said_ready && p->heard_ready) {
+		p->said_set = 1;
+		say(p, SET);
+	}
+}
+
+static void progress(struct peer *p)
+{
+	struct pollfd pfd = {.fd = p->ops->fd(p->device), .events = POLLIN};
+
+	poll(&pfd, 1, PROGRESS_MS);
+	p->ops->progress(p->device);
+}
+
+void peers_join(struct peer *const *peers, int n)
+{
+	int done = 0;
+
+	for (int turn = 0; done < n; turn++) {
+		progress(peers[0]);
+		done = 0;
+		for (int i = 0; i < n; i++) {
+			struct peer *p = peers[i];
+
+			if (p->closed || turn == PATIENCE)
+				check(p, p->closed ? p->closed : -ETIMEDOUT, "join");
+			advance(p);
+			done += p->said_set && p->heard_set;
+		}
+	}
+}
+
+static void leave(struct peer *p)
+{
+	if (p->imported)
+		p->ops->release_region(p->conn, p->imported);
+	p->ops->producer_destroy(p->producer);
+	p->ops->consumer_destroy(p->consumer);
+	p->ops->disconnect(p->conn);
+	if (p->listener)
+		p->ops->unlisten(p->listener);
+	if (p->region.addr)
+		munmap(p->region.addr, p->region.length);
+	if (p->region.fd >= 0)
+		close(p->region.fd);
+	free(p->buffer);
+}
+
+void peers_part(struct peer *const *peers, int n)
+{
+	int done = 0;
+
+	for (int i = 0; i < n; i++)
+		say(peers[i], BYE);
+	for (int turn = 0; done < n && turn < PATIENCE; turn++) {
+		progress(peers[0]);
+		done = 0;
+		for (int i = 0; i < n; i++)
+			done += peers[i]->heard_bye || peers[i]->closed;
+	}
+	for (int i = 0; i < n; i++)
+		leave(peers[i]);
+	for (int i = 0; i < n; i++) {
+		if (!peers[i]->owns_device)
+			continue;
+		peers[i]->ops->close(peers[i]->device);
+		free(peers[i]->conf);
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * peer.h - one end of a connection over a transport plugin, with a queue in each direction, ready for its lane.
+ *
+ * The client may export a region as well. All of it is the control side; the lanes of msgbench.c take over when peers_join
+ * has returned, and hand back before peers_part is called.
+ */
+#ifndef PERF_PEER_H
+#define PERF_PEER_H
+
+#include <gantry/transport.h>
+
+#include "fake/host.h"
+
+#define PEER_SETTINGS 4
+
+struct peer_attr {
+	const char *transport;
+	const char *settings[PEER_SETTINGS]; /* "name=value", up to a NULL */
+	const char *service;
+	uint32_t depth;
+	uint64_t data_bytes; /* size of the client's region and of a receive buffer at the server; 0: immediate data only */
+};
+
+struct peer {
+	const struct peer_attr *attr;
+	const struct gantry_transport_ops *ops;
+	struct fake_host host;
+	void *conf, *device, *listener, *conn, *consumer, *producer;
+	struct gantry_region region;    /* the client's */
+	struct gantry_region *imported; /* the server's view of it */
+	struct gantry_token token;
+	char *buffer; /* of receives, the server's */
+	uint32_t own_id, other_id;
+	int is_server, owns_device;
+	int has_token, has_other, sees_region, is_exported; /* steps done */
+	int said_ready, heard_ready, said_set, heard_set, heard_bye, closed;
+};
+
+/* Load the plugin and open its device; beside NULL: a device of its own, else the one of that peer. */
+void peer_open(struct peer *p, const struct peer_attr *attr, int is_server, struct peer *beside);
+/* Listen or connect. */
+void peer_begin(struct peer *p);
+/* Make progress until all n peers (1, or both of one process) have connected and can send. Ends the program if they cannot. */
+void peers_join(struct peer *const *peers, int n);
+/* Say good-bye, wait for the others' good-bye, free all. */
+void peers_part(struct peer *const *peers, int n);
+/* Post n receives again, with the buffer if there is one. */
+void peer_post(struct peer *p, uint32_t n);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * IO of the file backend on real files: every engine, with and without the page cache, gives the same volume.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "file.h"
+
+#define VOLUME MIB
+
+static uint8_t out[VOLUME + 4096] __attribute__((aligned(4096)));
+static uint8_t in[VOLUME + 4096] __attribute__((aligned(4096)));
+
+void setUp(void)
+{
+	fake_host_init(&host, "test");
+	host.real_clock = 1;
+	fake_chain_init(&chain, &host);
+	folder_make();
+	volume_make(VOLUME);
+	for (size_t i = 0; i < sizeof out; i++)
+		out[i] = (uint8_t)(i * 11 + i / 4096 + 1);
+	memset(in, 0xee, sizeof in);
+}
+
+void tearDown(void)
+{
+	fake_chain_fini(&chain);
+	folder_remove();
+}
+
+static int all_zero(const uint8_t *p, size_t n)
+{
+	while (n--)
+		if (*p++)
+			return 0;
+	return 1;
+}
+
+static void ok(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length, void *data)
+{
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(opcode, flags, offset, length, data));
+}
+
+/* One history, checked against what a volume must hold after it. */
+static void history(void)
+{
+	ok(GANTRY_OP_WRITE, 0, 0, VOLUME, out);
+	ok(GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+	ok(GANTRY_OP_READ, 0, 0, VOLUME, in);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, VOLUME);
+
+	ok(GANTRY_OP_WRITE_ZEROES, 0, 8 * KIB, 64 * KIB, NULL);
+	ok(GANTRY_OP_DISCARD, 0, 128 * KIB, 64 * KIB, NULL);
+	ok(GANTRY_OP_WRITE, GANTRY_IO_FUA, 256 * KIB, 4 * KIB, out);
+	ok(GANTRY_OP_WRITE_ZEROES, GANTRY_IO_FUA, 512 * KIB, 4 * KIB, NULL);
+	ok(GANTRY_OP_READ, 0, 0, VOLUME, in);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, 8 * KIB);
+	TEST_ASSERT_TRUE(all_zero(in + 8 * KIB, 64 * KIB));
+	TEST_ASSERT_EQUAL_MEMORY(out + 72 * KIB, in + 72 * KIB, 56 * KIB);
+	TEST_ASSERT_EQUAL_MEMORY(out, in + 256 * KIB, 4 * KIB);
+	TEST_ASSERT_TRUE(all_zero(in + 512 * KIB, 4 * KIB));
+
+	/* memory that direct IO does not take as it is */
+	ok(GANTRY_OP_WRITE, 0, 300 * KIB, 200 * KIB, out + 8);
+	ok(GANTRY_OP_READ, 0, 300 * KIB, 200 * KIB, in + 24);
+	TEST_ASSERT_EQUAL_MEMORY(out + 8, in + 24, 200 * KIB);
+}
+
+static void sync_cached(void)
+{
+	OPEN("engine=sync", "direct=false");
+	history();
+}
+
+static void sync_direct(void)
+{
+	OPEN("engine=sync", "direct=true");
+	history();
+	if (store()->direct)
+		TEST_ASSERT_EQUAL_UINT64(4, store()->n_bounced);
+	else
+		TEST_ASSERT_TRUE(fake_logged(&host, "no direct IO here"));
+}
+
+static void uring(const char *direct)
+{
+	OPEN("engine=uring", direct);
+	if (store()->engine != NULL && strcmp(store()->engine->name, "uring") != 0)
+		TEST_IGNORE_MESSAGE("no io_uring here");
+	history();
+}
+
+static void uring_cached(void)
+{
+	uring("direct=false");
+}
+
+static void uring_direct(void)
+{
+	uring("direct=true");
+}
+
+static void small_blocks_work_or_are_refused_with_advice(void)
+{
+	int rc = TRY("block=512", "direct=true");
+
+	if (rc) {
+		TEST_ASSERT_EQUAL_INT(-EINVAL, rc);
+		TEST_ASSERT_TRUE(fake_logged(&host, "direct = false"));
+		return;
+	}
+	ok(GANTRY_OP_WRITE, 0, 512, 512, out + 512);
+	ok(GANTRY_OP_READ, 0, 512, 512, in + 1024);
+	TEST_ASSERT_EQUAL_MEMORY(out + 512, in + 1024, 512);
+}
+
+static void memory_without_direct_io_falls_back_to_the_cache(void)
+{
+	char where[64];
+
+	/* a memory file takes the flag or not, as the kernel's age has it; the data must be right in both cases */
+	folder_remove();
+	snprintf(where, sizeof where, "/dev/shm/gantry-test-%d", (int)getpid());
+	snprintf(path, sizeof path, "%s", where);
+	snprintf(path_setting, sizeof path_setting, "path=%s", path);
+	volume_make(VOLUME);
+	OPEN("direct=true");
+	history();
+	fake_chain_fini(&chain);
+	unlink(path);
+	folder_make();
+}
+
+static void many_at_a_time_all_complete_once(void)
+{
+	struct gantry_io *ios[FAKE_IOS];
+
+	OPEN("engine=auto");
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < FAKE_IOS; i++) {
+			ios[i] = fake_io(&chain, GANTRY_OP_WRITE, i * 4096, 4096, out + i * 4096);
+			TEST_ASSERT_EQUAL_INT(0, fake_submit(ios[i]));
+		}
+		for (unsigned turn = 0; chain.n_done < (round + 1) * FAKE_IOS && turn < 100000000u; turn++)
+			fake_poll(&chain);
+		TEST_ASSERT_EQUAL_UINT((round + 1) * FAKE_IOS, chain.n_done);
+		for (unsigned i = 0; i < FAKE_IOS; i++)
+			TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, ios[i]->status);
+	}
+	TEST_ASSERT_EQUAL_UINT(0, chain.n_stray);
+	ok(GANTRY_OP_READ, 0, 0, FAKE_IOS * 4096, in);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, FAKE_IOS * 4096);
+}
+
+static void time_in_the_backend_is_reported(void)
+{
+	struct gantry_io *io;
+
+	OPEN("engine=auto");
+	io = fake_io(&chain, GANTRY_OP_READ, 0, VOLUME, in);
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	while (io->busy)
+		fake_poll(&chain);
+	TEST_ASSERT_NOT_EQUAL(0, io->hop_ns[GANTRY_HOP_BACKEND]);
+}
+
+static void sleeping_lane_is_woken_by_the_fd(void)
+{
+	const struct gantry_backend_ops *ops;
+	struct gantry_io *io;
+	struct pollfd pfd = {.events = POLLIN};
+	void *self;
+
+	OPEN("engine=auto", "direct=true");
+	ops = chain.backend_ops;
+	self = chain.backend_self;
+	pfd.fd = ops->fd(self);
+	if (pfd.fd < 0)
+		TEST_IGNORE_MESSAGE("no io_uring here");
+	io = fake_io(&chain, GANTRY_OP_READ, 0, 64 * KIB, in);
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	TEST_ASSERT_NOT_EQUAL(0, ops->arm(self)); /* there is an entry that the kernel has not seen */
+	ops->disarm(self);
+	ops->poll(self);
+	if (io->busy && !ops->arm(self))
+		TEST_ASSERT_EQUAL_INT(1, poll(&pfd, 1, 10000));
+	ops->disarm(self);
+	while (io->busy)
+		fake_poll(&chain);
+	TEST_ASSERT_EQUAL_INT(0, poll(&pfd, 1, 0));
+	/* a lane that is awake is not signalled */
+	ok(GANTRY_OP_READ, 0, 0, 64 * KIB, in);
+	TEST_ASSERT_EQUAL_INT(0, poll(&pfd, 1, 0));
+}
+
+static void full_store_says_so(void)
+{
+	struct rlimit before, limit;
+
+	OPEN("engine=sync", "direct=false", "create=true", "size=1MiB");
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){512 * KIB, before.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &limit);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, run(GANTRY_OP_WRITE, 768 * KIB, 4 * KIB, out));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, run(GANTRY_OP_WRITE, 508 * KIB, 8 * KIB, out));
+	setrlimit(RLIMIT_FSIZE, &before);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 768 * KIB, 4 * KIB, out));
+}
+
+static void file_that_was_cut_behind_our_back_is_an_error(void)
+{
+	OPEN("engine=auto", "direct=false");
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, 512 * KIB));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_READ, 508 * KIB, 8 * KIB, in));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_READ, 768 * KIB, 4 * KIB, in));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(sync_cached);
+	RUN_TEST(sync_direct);
+	RUN_TEST(uring_cached);
+	RUN_TEST(uring_direct);
+	RUN_TEST(small_blocks_work_or_are_refused_with_advice);
+	RUN_TEST(memory_without_direct_io_falls_back_to_the_cache);
+	RUN_TEST(many_at_a_time_all_complete_once);
+	RUN_TEST(time_in_the_backend_is_reported);
+	RUN_TEST(sleeping_lane_is_woken_by_the_fd);
+	RUN_TEST(full_store_says_so);
+	RUN_TEST(file_that_was_cut_behind_our_back_is_an_error);
+	return UNITY_END();
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The backends that answer at once: null and memory.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fake/chain.h"
+#include "unity.h"
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+
+static struct fake_host host;
+static struct fake_chain chain;
+static uint8_t out[4 * MIB], in[4 * MIB];
+
+void setUp(void)
+{
+	fake_host_init(&host, "test");
+	fake_chain_init(&chain, &host);
+	memset(in, 0xee, sizeof in);
+	for (size_t i = 0; i < sizeof out; i++)
+		out[i] = (uint8_t)(i * 7 + i / 4096 + 1);
+}
+
+void tearDown(void)
+{
+	fake_chain_fini(&chain);
+}
+
+#define OPEN(name, ...)                                                                                                 \
+	TEST_ASSERT_EQUAL_INT(0, fake_chain_backend(&chain, fake_plugin(name), fake_conf(fake_plugin(name), __VA_ARGS__, NULL)))
+#define REFUSED(rc, name, ...)                                                                                          \
+	TEST_ASSERT_EQUAL_INT(rc, fake_chain_backend(&chain, fake_plugin(name), fake_conf(fake_plugin(name), __VA_ARGS__, NULL)))
+
+static void ok(unsigned opcode, uint64_t offset, uint32_t length, void *data)
+{
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, fake_do(&chain, opcode, offset, length, data));
+}
+
+static int all_zero(const uint8_t *p, size_t n)
+{
+	while (n--)
+		if (*p++)
+			return 0;
+	return 1;
+}
+
+static void null_leaves_memory_untouched(void)
+{
+	OPEN("null", "size=1MiB");
+	ok(GANTRY_OP_WRITE, 0, 4 * KIB, out);
+	ok(GANTRY_OP_READ, 0, 4 * KIB, in);
+	TEST_ASSERT_EQUAL_HEX8(0xee, in[0]);
+	TEST_ASSERT_EQUAL_HEX8(0xee, in[4 * KIB - 1]);
+	ok(GANTRY_OP_FLUSH, 0, 0, NULL);
+	ok(GANTRY_OP_DISCARD, 0, 4 * KIB, NULL);
+	TEST_ASSERT_EQUAL_UINT(4, chain.n_done);
+}
+
+static void null_gives_zeroes_when_asked(void)
+{
+	OPEN("null", "size=1MiB", "zero_reads=true");
+	ok(GANTRY_OP_READ, 0, 4 * KIB, in);
+	TEST_ASSERT_TRUE(all_zero(in, 4 * KIB));
+	TEST_ASSERT_EQUAL_HEX8(0xee, in[4 * KIB]);
+}
+
+static void both_refuse_odd_geometry(void)
+{
+	REFUSED(-EINVAL, "null", "size=1MiB", "block=1000B");
+	REFUSED(-EINVAL, "null", "size=1000B", "block=512B");
+	REFUSED(-EINVAL, "memory", "size=1MiB", "block=3000B");
+	REFUSED(-EINVAL, "memory", "size=1025KiB", "block=4KiB");
+	TEST_ASSERT_EQUAL_UINT(4, host.n_logged[GANTRY_LOG_ERROR]);
+}
+
+static void memory_says_when_it_is_too_much(void)
+{
+	TEST_ASSERT_TRUE(fake_chain_backend(&chain, fake_plugin("memory"),
+					    fake_conf(fake_plugin("memory"), "size=4194304TiB", NULL)) < 0);
+	TEST_ASSERT_TRUE(fake_logged(&host, "cannot map"));
+}
+
+static void volume_is_what_was_asked_for(void)
+{
+	struct gantry_volume v;
+
+	OPEN("memory", "size=3MiB", "block=512");
+	chain.backend_ops->volume(chain.backend, &v);
+	TEST_ASSERT_EQUAL_UINT64(3 * MIB, v.size);
+	TEST_ASSERT_EQUAL_UINT(512, v.block_size);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_VOLUME_VOLATILE, v.flags);
+	for (unsigned op = 0; op < GANTRY_OP_COUNT; op++)
+		TEST_ASSERT_TRUE(v.ops & 1u << op);
+	TEST_ASSERT_TRUE(v.max_io % v.block_size == 0);
+}
+
+static void memory_keeps_what_was_written(void)
+{
+	OPEN("memory", "size=4MiB");
+	ok(GANTRY_OP_READ, 0, 4 * MIB, in);
+	TEST_ASSERT_TRUE(all_zero(in, 4 * MIB));
+	ok(GANTRY_OP_WRITE, 0, 4 * MIB, out);
+	ok(GANTRY_OP_FLUSH, 0, 0, NULL);
+	ok(GANTRY_OP_READ, 4 * MIB - 4 * KIB, 4 * KIB, in);
+	TEST_ASSERT_EQUAL_MEMORY(out + 4 * MIB - 4 * KIB, in, 4 * KIB);
+}
+
+static void wipe_check(uint64_t offset, uint32_t length, unsigned opcode)
+{
+	ok(GANTRY_OP_WRITE, 0, 4 * MIB, out);
+	ok(opcode, offset, length, NULL);
+	ok(GANTRY_OP_READ, 0, 4 * MIB, in);
+	TEST_ASSERT_TRUE(memcmp(out, in, offset) == 0);
+	TEST_ASSERT_TRUE(all_zero(in + offset, length));
+	TEST_ASSERT_TRUE(memcmp(out + offset + length, in + offset + length, 4 * MIB - offset - length) == 0);
+}
+
+static void wiped_ranges_read_as_zero_and_no_more_than_them(void)
+{
+	OPEN("memory", "size=4MiB", "block=512");
+	wipe_check(512, 1024, GANTRY_OP_WRITE_ZEROES);       /* inside a page */
+	wipe_check(4096, 4096, GANTRY_OP_DISCARD);           /* one page */
+	wipe_check(512, 256 * KIB, GANTRY_OP_DISCARD);       /* pages and both edges */
+	wipe_check(MIB, MIB, GANTRY_OP_WRITE_ZEROES);        /* pages only */
+	wipe_check(0, 4 * MIB, GANTRY_OP_DISCARD);
+}
+
+static void memory_with_huge_pages_is_the_same_volume(void)
+{
+	struct fake_report report;
+
+	OPEN("memory", "size=4MiB", "huge_pages=true", "populate=true");
+	wipe_check(MIB, 3 * MIB, GANTRY_OP_DISCARD);
+	fake_chain_report(&chain, -1, &report);
+	TEST_ASSERT_EQUAL_UINT64(4 * MIB, fake_reported_u64(&report, "mapped_bytes"));
+}
+
+static void copy_is_measured_when_asked(void)
+{
+	struct gantry_io *io;
+
+	host.real_clock = 1;
+	OPEN("memory", "size=4MiB", "timing=true");
+	io = fake_io(&chain, GANTRY_OP_WRITE, 0, 4 * MIB, out);
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	TEST_ASSERT_EQUAL_INT(1, fake_poll(&chain));
+	TEST_ASSERT_NOT_EQUAL(0, io->hop_ns[GANTRY_HOP_BACKEND]);
+}
+
+static void a_copy_waits_for_the_next_one_or_the_end_of_the_turn(void)
+{
+	struct gantry_io *first, *second, *flush;
+
+	OPEN("memory", "size=4MiB");
+	first = fake_io(&chain, GANTRY_OP_WRITE, 0, 4096, out);
+	second = fake_io(&chain, GANTRY_OP_READ, 8192, 4096, out + 4096);
+	flush = fake_io(&chain, GANTRY_OP_FLUSH, 0, 0, NULL);
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(first));
+	TEST_ASSERT_TRUE(first->busy);
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(second));
+	TEST_ASSERT_FALSE(first->busy);
+	TEST_ASSERT_TRUE(second->busy);
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(flush));
+	TEST_ASSERT_FALSE(flush->busy);
+	TEST_ASSERT_TRUE(chain.backend_ops->arm(chain.backend_self));
+	TEST_ASSERT_EQUAL_INT(1, fake_poll(&chain));
+	TEST_ASSERT_FALSE(second->busy);
+	TEST_ASSERT_FALSE(chain.backend_ops->arm(chain.backend_self));
+	TEST_ASSERT_EQUAL_INT(0, fake_poll(&chain));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(null_leaves_memory_untouched);
+	RUN_TEST(null_gives_zeroes_when_asked);
+	RUN_TEST(both_refuse_odd_geometry);
+	RUN_TEST(memory_says_when_it_is_too_much);
+	RUN_TEST(volume_is_what_was_asked_for);
+	RUN_TEST(memory_keeps_what_was_written);
+	RUN_TEST(wiped_ranges_read_as_zero_and_no_more_than_them);
+	RUN_TEST(memory_with_huge_pages_is_the_same_volume);
+	RUN_TEST(copy_is_measured_when_asked);
+	RUN_TEST(a_copy_waits_for_the_next_one_or_the_end_of_the_turn);
+	return UNITY_END();
+}

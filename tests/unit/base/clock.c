@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "unity.h"
+
+static uint64_t hand;
+
+static uint64_t fake(void)
+{
+	return hand;
+}
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+	gn_clock_set_fake(NULL);
+}
+
+static void now_is_clock_monotonic(void)
+{
+	struct timespec ts;
+	uint64_t before, after, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	before = (uint64_t)ts.tv_sec * GN_NS_PER_S + (uint64_t)ts.tv_nsec;
+	now = gn_now_ns();
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	after = (uint64_t)ts.tv_sec * GN_NS_PER_S + (uint64_t)ts.tv_nsec;
+	TEST_ASSERT_TRUE(before <= now && now <= after);
+}
+
+static uint64_t monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * GN_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static void the_counter_runs_like_the_clock(void)
+{
+	uint64_t slow, fast, last = 0, error;
+
+	gn_clock_init();
+	slow = monotonic();
+	fast = gn_fast_ns();
+	while (monotonic() - slow < 20 * GN_NS_PER_MS) {
+		uint64_t t = gn_fast_ns();
+
+		TEST_ASSERT_TRUE(t >= last);
+		last = t;
+	}
+	slow = monotonic() - slow;
+	fast = gn_fast_ns() - fast;
+	error = slow > fast ? slow - fast : fast - slow;
+	/* Wide, because the machine may take the processor away between the two readings. */
+	TEST_ASSERT_TRUE(error < 10 * GN_NS_PER_MS);
+}
+
+/* A lane compares a deadline of a plugin, taken with now_ns of its host, with its own time. */
+static void there_is_one_time(void)
+{
+	gn_clock_init();
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before = gn_fast_ns(), now = gn_now_ns(), after = gn_fast_ns();
+
+		TEST_ASSERT_TRUE(before <= now && now <= after);
+	}
+}
+
+static void a_test_can_turn_the_clock(void)
+{
+	gn_clock_init();
+	gn_clock_set_fake(fake);
+	hand = 42;
+	TEST_ASSERT_EQUAL_UINT64(42, gn_now_ns());
+	TEST_ASSERT_EQUAL_UINT64(42, gn_fast_ns());
+	gn_clock_init();
+	TEST_ASSERT_EQUAL_UINT64(42, gn_fast_ns());
+	gn_clock_set_fake(NULL);
+	TEST_ASSERT_TRUE(gn_now_ns() != 42 && gn_fast_ns() != 42);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(now_is_clock_monotonic);
+	RUN_TEST(the_counter_runs_like_the_clock);
+	RUN_TEST(there_is_one_time);
+	RUN_TEST(a_test_can_turn_the_clock);
+	return UNITY_END();
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control loop: fds, timers and posts, on one thread, with others that post to it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "fake/worker.h"
+#include "unity.h"
+
+static struct gn_loop *loop;
+static int fds[2];
+static unsigned n_called[2], n_timers, n_posts;
+static int order[8];
+
+void setUp(void)
+{
+	fake_clock_start();
+	loop = gn_loop_create();
+	TEST_ASSERT_NOT_NULL(loop);
+	for (int i = 0; i < 2; i++) {
+		fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		n_called[i] = 0;
+	}
+	n_timers = n_posts = 0;
+}
+
+void tearDown(void)
+{
+	gn_loop_destroy(&loop);
+	TEST_ASSERT_NULL(loop);
+	gn_loop_destroy(&loop);
+	close(fds[0]);
+	close(fds[1]);
+	fake_clock_stop();
+}
+
+static void ring(int fd)
+{
+	uint64_t one = 1;
+
+	TEST_ASSERT_EQUAL_INT(8, write(fd, &one, sizeof(one)));
+}
+
+static void count(void *arg)
+{
+	unsigned *n = arg;
+
+	(*n)++;
+}
+
+static void an_fd_is_served_while_it_is_readable(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fds[0], count, &n_called[0]));
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_UINT(0, n_called[0]);
+	ring(fds[0]);
+	gn_loop_turn(loop, -1);
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(2, n_called[0]);
+	gn_loop_remove_fd(loop, fds[0]);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_UINT(2, n_called[0]);
+	gn_loop_remove_fd(loop, fds[0]);
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fds[0], count, &n_called[1]));
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(1, n_called[1]);
+}
+
+static void bad_fds_are_refused(void)
+{
+	TEST_ASSERT_EQUAL_INT(-EBADF, gn_loop_add_fd(loop, -1, count, NULL));
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fds[0], count, NULL));
+	TEST_ASSERT_EQUAL_INT(-EEXIST, gn_loop_add_fd(loop, fds[0], count, NULL));
+}
+
+/* Each removes the other, closes it, and puts a new fd with the same number in its place. */
+static void replace_other(void *arg)
+{
+	unsigned *n = arg;
+	int mine = n == &n_called[1], fd = fds[!mine];
+
+	(*n)++;
+	gn_loop_remove_fd(loop, fd);
+	close(fd);
+	fds[!mine] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	TEST_ASSERT_EQUAL_INT(fd, fds[!mine]);
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fd, count, &n_posts));
+}
+
+static void removal_holds_for_an_fd_that_is_readable_in_the_same_turn(void)
+{
+	for (int i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fds[i], replace_other, &n_called[i]));
+		ring(fds[i]);
+	}
+	TEST_ASSERT_EQUAL_INT(2, gn_loop_turn(loop, -1));
+	TEST_ASSERT_EQUAL_UINT(1, n_called[0] + n_called[1]);
+	TEST_ASSERT_EQUAL_UINT(0, n_posts);
+	n_called[0] = n_called[1] = 0;
+}
+
+static void remove_self(void *arg)
+{
+	count(arg);
+	gn_loop_remove_fd(loop, fds[0]);
+}
+
+static void a_callback_may_remove_itself(void)
+{
+	gn_loop_add_fd(loop, fds[0], remove_self, &n_called[0]);
+	ring(fds[0]);
+	gn_loop_turn(loop, -1);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_UINT(1, n_called[0]);
+}
+
+struct numbered {
+	struct gn_timer timer;
+	int number;
+	uint64_t again_ns;
+};
+
+static void fire(void *arg)
+{
+	struct numbered *t = arg;
+
+	order[n_timers++ % 8] = t->number;
+	if (t->again_ns != 0)
+		gn_loop_set_timer(loop, &t->timer, t->again_ns);
+}
+
+static struct numbered numbered(struct numbered *t, int number)
+{
+	*t = (struct numbered){.number = number};
+	t->timer = (struct gn_timer){.fn = fire, .arg = t};
+	return *t;
+}
+
+static void timers_fire_in_order_of_time_and_once(void)
+{
+	struct numbered t[3];
+	uint64_t now = gn_now_ns();
+
+	for (int i = 0; i < 3; i++)
+		numbered(&t[i], i);
+	gn_loop_set_timer(loop, &t[0].timer, now + 30);
+	gn_loop_set_timer(loop, &t[1].timer, now + 10);
+	gn_loop_set_timer(loop, &t[2].timer, now + 90);
+	gn_loop_set_timer(loop, &t[2].timer, now + 20);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_UINT(0, n_timers);
+	fake_clock_advance(29);
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(2, n_timers);
+	TEST_ASSERT_EQUAL_INT(1, order[0]);
+	TEST_ASSERT_EQUAL_INT(2, order[1]);
+	TEST_ASSERT_EQUAL_UINT64(0, t[1].timer.at_ns);
+	gn_loop_clear_timer(loop, &t[0].timer);
+	gn_loop_clear_timer(loop, &t[0].timer);
+	fake_clock_advance(1000);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_UINT(2, n_timers);
+	gn_loop_set_timer(loop, &t[0].timer, 0);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_UINT(2, n_timers);
+}
+
+static void a_timer_that_is_always_due_lets_fds_through(void)
+{
+	struct numbered t;
+
+	numbered(&t, 0);
+	t.again_ns = 1;
+	gn_loop_set_timer(loop, &t.timer, 1);
+	gn_loop_add_fd(loop, fds[0], count, &n_called[0]);
+	ring(fds[0]);
+	for (int i = 0; i < 5; i++)
+		gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(5, n_timers);
+	TEST_ASSERT_EQUAL_UINT(5, n_called[0]);
+	gn_loop_clear_timer(loop, &t.timer);
+}
+
+static void *post_many(void *arg)
+{
+	for (int i = 0; i < 1000; i++)
+		if (gn_loop_post(loop, count, arg) != 0)
+			abort();
+	return NULL;
+}
+
+static void quit(void *arg)
+{
+	gn_loop_quit(arg, 3);
+}
+
+static void posts_of_other_threads_all_run_here(void)
+{
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, post_many, &n_posts);
+	while (n_posts < 3000)
+		gn_loop_turn(loop, -1);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	TEST_ASSERT_EQUAL_UINT(3000, n_posts);
+	gn_loop_post(loop, quit, loop);
+	TEST_ASSERT_EQUAL_INT(3, gn_loop_run(loop));
+	gn_loop_post(loop, quit, loop);
+	TEST_ASSERT_EQUAL_INT(3, gn_loop_run(loop));
+}
+
+static void post_again(void *arg)
+{
+	if (++n_posts < 5)
+		gn_loop_post(loop, post_again, arg);
+}
+
+static void a_post_from_a_post_runs_at_the_next_turn(void)
+{
+	gn_loop_post(loop, post_again, NULL);
+	for (unsigned i = 1; i <= 5; i++) {
+		gn_loop_turn(loop, -1);
+		TEST_ASSERT_EQUAL_UINT(i, n_posts);
+	}
+}
+
+static void what_is_left_goes_with_the_loop(void)
+{
+	gn_loop_post(loop, count, &n_posts);
+	gn_loop_add_fd(loop, fds[1], count, &n_called[1]);
+	TEST_ASSERT_EQUAL_UINT(0, n_posts);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(an_fd_is_served_while_it_is_readable);
+	RUN_TEST(bad_fds_are_refused);
+	RUN_TEST(removal_holds_for_an_fd_that_is_readable_in_the_same_turn);
+	RUN_TEST(a_callback_may_remove_itself);
+	RUN_TEST(timers_fire_in_order_of_time_and_once);
+	RUN_TEST(a_timer_that_is_always_due_lets_fds_through);
+	RUN_TEST(posts_of_other_threads_all_run_here);
+	RUN_TEST(a_post_from_a_post_runs_at_the_next_turn);
+	RUN_TEST(what_is_left_goes_with_the_loop);
+	return UNITY_END();
+}

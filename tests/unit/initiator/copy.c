@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+#define SIZE (1u << 20)
+
+static char path[64];
+static uint8_t content[2 * SIZE];
+
+/* A file of `size` bytes in `path`; every third KiB is zero. */
+static void make_file(uint32_t size)
+{
+	int fd;
+
+	snprintf(path, sizeof(path), "initiator-copy.XXXXXX");
+	fd = mkostemp(path, O_CLOEXEC);
+	TEST_ASSERT_TRUE(fd >= 0);
+	for (uint32_t i = 0; i < size; i++)
+		content[i] = i / 65536 % 3 ? (uint8_t)(i * 7 + i / 251) : 0;
+	TEST_ASSERT_EQUAL_INT64(size, write(fd, content, size));
+	close(fd);
+}
+
+static char *setting(const char *name, const char *value)
+{
+	static char text[2][128];
+	static int which;
+
+	which = !which;
+	snprintf(text[which], sizeof(text[0]), "%s=%s", name, value);
+	return text[which];
+}
+
+static int copy_in(uint32_t n_lanes, uint32_t file_bytes, const char *more)
+{
+	int status;
+
+	make_file(file_bytes);
+	rig_init(n_lanes, SIZE, 4096);
+	memset(rig.rh.data, 0xee, SIZE);
+	status = rig_run(RIG_CONF(setting("copy.from", path), "copy.block=64KiB", "copy.depth=3", more));
+	unlink(path);
+	return status;
+}
+
+static void expect_volume(uint32_t size)
+{
+	uint32_t padded = (size + 4095) / 4096 * 4096;
+
+	TEST_ASSERT_EQUAL_INT(0, memcmp(content, rig.rh.data, size));
+	for (uint32_t i = size; i < padded; i++)
+		TEST_ASSERT_EQUAL_UINT(0, rig.rh.data[i]);
+	for (uint32_t i = padded; i < SIZE; i++)
+		TEST_ASSERT_EQUAL_UINT(0xee, rig.rh.data[i]);
+}
+
+static void test_file_into_volume(void)
+{
+	static const uint32_t sizes[] = {SIZE, SIZE - 5, 300001, 65536, 1, 0};
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (uint32_t n_lanes = 1; n_lanes <= 3; n_lanes++) {
+			TEST_ASSERT_EQUAL_INT(0, copy_in(n_lanes, sizes[i], "copy.sparse=false"));
+			expect_volume(sizes[i]);
+			TEST_ASSERT_EQUAL_UINT64(n_lanes, rig.rh.n_ops[GANTRY_OP_FLUSH]);
+			if (sizes[i])
+				TEST_ASSERT_EQUAL_UINT64(sizes[i], reported("progress.done"));
+		}
+	}
+}
+
+static void test_zeroes_are_not_sent(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, copy_in(1, SIZE, "copy.sparse=true"));
+	expect_volume(SIZE);
+	TEST_ASSERT_EQUAL_UINT64(6, rig.rh.n_ops[GANTRY_OP_WRITE_ZEROES]);
+	TEST_ASSERT_EQUAL_UINT64(10, rig.rh.n_ops[GANTRY_OP_WRITE]);
+}
+
+static void test_a_file_that_is_too_large_writes_nothing(void)
+{
+	TEST_ASSERT_EQUAL_INT(1, copy_in(1, SIZE + 1, "copy.sparse=false"));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "has 1048577 bytes, the volume only 1048576"));
+	expect_volume(0);
+}
+
+static void test_a_source_that_is_not_there(void)
+{
+	rig_init(1, SIZE, 4096);
+	TEST_ASSERT_EQUAL_INT(-ENOENT, rig_open(RIG_CONF("copy.from=no/such/file")));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "cannot open no/such/file: No such file"));
+	TEST_ASSERT_EQUAL_INT(-EISDIR, rig_open(RIG_CONF("copy.from=.")));
+}
+
+static void test_an_error_ends_the_copy(void)
+{
+	make_file(SIZE);
+	rig_init(1, SIZE, 4096);
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2,
+						     .status = GANTRY_S_NOSPC});
+	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF(setting("copy.from", path), "copy.depth=1", "copy.block=64KiB",
+						  "continue_on_error=true")));
+	unlink(path);
+	TEST_ASSERT_EQUAL_UINT64(2, rig.rh.n_ops[GANTRY_OP_WRITE]);
+	TEST_ASSERT_EQUAL_UINT64(0, rig.rh.n_ops[GANTRY_OP_FLUSH]);
+	TEST_ASSERT_EQUAL_UINT64(1, reported("errors.NOSPC"));
+}
+
+/* Copies out over a longer file; size 0: the whole volume. */
+static void copy_out(uint32_t n_lanes, uint32_t size, const char *more, uint64_t max_blocks)
+{
+	static uint8_t back[2 * SIZE];
+	char text[32];
+	struct stat st;
+	int fd;
+
+	make_file(2 * SIZE);
+	rig_init(n_lanes, SIZE, 512);
+	memcpy(rig.rh.data, content, SIZE);
+	snprintf(text, sizeof(text), "copy.size=%u", size);
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF(setting("copy.to", path), "copy.block=64KiB", text, more)));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT(0, fstat(fd, &st));
+	TEST_ASSERT_EQUAL_INT64(size ? size : SIZE, st.st_size);
+	TEST_ASSERT_EQUAL_INT64(st.st_size, read(fd, back, sizeof(back)));
+	TEST_ASSERT_EQUAL_INT(0, memcmp(back, content, (size_t)st.st_size));
+	TEST_ASSERT_TRUE((uint64_t)st.st_blocks <= max_blocks);
+	close(fd);
+	unlink(path);
+}
+
+static void test_volume_into_file(void)
+{
+	copy_out(1, 0, "copy.sparse=false", UINT64_MAX);
+	copy_out(3, 0, "copy.sparse=false", UINT64_MAX);
+	copy_out(3, 100001, "copy.sparse=false", UINT64_MAX);
+	copy_out(2, 0, "copy.sparse=true", 11 * 65536 / 512);
+}
+
+static void test_more_than_the_volume_has(void)
+{
+	rig_init(1, SIZE, 4096);
+	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF("copy.to=never-made", "copy.size=2MiB")));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "the volume has 1048576 bytes, less than the 2097152"));
+	TEST_ASSERT_EQUAL_INT(-1, access("never-made", F_OK));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_file_into_volume);
+	RUN_TEST(test_zeroes_are_not_sent);
+	RUN_TEST(test_a_file_that_is_too_large_writes_nothing);
+	RUN_TEST(test_a_source_that_is_not_there);
+	RUN_TEST(test_an_error_ends_the_copy);
+	RUN_TEST(test_volume_into_file);
+	RUN_TEST(test_more_than_the_volume_has);
+	return UNITY_END();
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The check of a descriptor against a reference that counts in 128 bits, with values at and around every border. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/check.h"
+#include "io/status.h"
+#include "gantry/random.h"
+#include "unit/io/reference.h"
+#include "unity.h"
+
+#define ROUNDS 200000
+
+typedef enum gantry_status check_fn(const struct gn_io_rules *rules, struct gantry_io *io);
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+/* A value at or near one of a few borders, or any at all. */
+static uint64_t near(struct gantry_random *r, uint64_t a, uint64_t b)
+{
+	const uint64_t borders[] = {0, a, b, b - a, UINT32_MAX, UINT64_MAX, 512, 1ull << 63};
+	uint64_t v = borders[gantry_random_below(r, 8)];
+
+	switch (gantry_random_below(r, 4)) {
+	case 0: return v + gantry_random_below(r, 3) - 1;
+	case 1: return v / 512 * 512;
+	case 2: return v;
+	default: return gantry_random_next(r) >> gantry_random_below(r, 64);
+	}
+}
+
+static void draw(struct gantry_random *r, struct gn_io_rules *rules, struct gantry_region regions[4], struct gantry_io *io)
+{
+	uint32_t block = 512u << gantry_random_below(r, 8);
+
+	rules->volume = (struct gantry_volume){
+		.size = block * (1 + gantry_random_below(r, gantry_random_below(r, 2) ? 8 : UINT64_MAX / block - 1)),
+		.block_size = block,
+		.ops = (uint32_t)gantry_random_next(r) | 0x6,
+		.flags = (uint32_t)gantry_random_below(r, 2),
+		.max_io = block * (uint32_t)(1 + gantry_random_below(r, 64)),
+	};
+	rules->n_regions = (uint32_t)gantry_random_below(r, 5);
+	for (int i = 0; i < 4; i++) {
+		regions[i] = (struct gantry_region){
+			.length = near(r, block, rules->volume.max_io),
+			.rights = (uint32_t)gantry_random_below(r, 4),
+		};
+		if (regions[i].length < 1ull << 46 && gantry_random_below(r, 2))
+			regions[i].addr = (void *)(uintptr_t)0x1000; /* never followed */
+		rules->regions[i] = gantry_random_below(r, 4) ? &regions[i] : NULL;
+	}
+	memset(io, 0, sizeof(*io));
+	io->opcode = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? GANTRY_OP_COUNT : 256);
+	io->flags = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? 4 : 256);
+	io->length = (uint32_t)near(r, block, rules->volume.max_io);
+	if (gantry_random_below(r, 2))
+		io->length = (io->length % 8 + 1) * block;
+	io->offset = near(r, io->length, rules->volume.size);
+	if (gantry_random_below(r, 2))
+		io->offset = io->offset / block * block;
+	io->region = (uint32_t)near(r, 1, rules->n_regions);
+	if (gantry_random_below(r, 4))
+		io->region = (uint32_t)gantry_random_below(r, 4);
+	io->region_offset = near(r, io->length, regions[io->region % 4].length);
+	io->deadline_us = (uint32_t)gantry_random_below(r, 2);
+	rules->io_timeout_ns = near(r, GN_NS_PER_US, GN_NS_PER_S);
+}
+
+/* How many of `rounds` random cases a check answers differently from the reference. */
+static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANTRY_S_COUNT])
+{
+	struct gantry_region regions[4], *table[4];
+	struct gn_io_rules rules = {.regions = table};
+	struct gantry_random r;
+	unsigned n = 0;
+
+	gantry_random_seed(&r, 7);
+	for (unsigned i = 0; i < rounds; i++) {
+		struct gantry_io io, copy;
+		enum gantry_status expected, status;
+
+		draw(&r, &rules, regions, &io);
+		copy = io;
+		expected = reference_check(&rules, &copy);
+		status = check(&rules, &io);
+		if (seen != NULL)
+			seen[expected]++;
+		n += status != expected || io.data != copy.data || io.deadline_us != copy.deadline_us;
+	}
+	return n;
+}
+
+static void it_agrees_with_128_bits(void)
+{
+	unsigned seen[GANTRY_S_COUNT] = {0};
+
+	TEST_ASSERT_EQUAL_UINT(0, differences(gn_check_io, ROUNDS, seen));
+	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_OK]);
+	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_RANGE]);
+	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_INVALID]);
+	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_ACCESS]);
+	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_UNSUPPORTED]);
+	TEST_ASSERT_GREATER_THAN(1000, seen[GANTRY_S_READ_ONLY]);
+}
+
+/* -- the reference must see each of these mistakes -- */
+
+static enum gantry_status sum_that_overflows(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	enum gantry_status status = gn_check_io(rules, io);
+
+	return status == GANTRY_S_RANGE && io->offset + io->length <= rules->volume.size ? GANTRY_S_OK : status;
+}
+
+static enum gantry_status one_block_too_far(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	struct gn_io_rules longer = *rules;
+
+	if (longer.volume.size <= UINT64_MAX - longer.volume.block_size)
+		longer.volume.size += longer.volume.block_size;
+	return gn_check_io(&longer, io);
+}
+
+static enum gantry_status no_rights(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	enum gantry_status status = gn_check_io(rules, io);
+
+	return status == GANTRY_S_ACCESS && io->region < rules->n_regions && rules->regions[io->region] != NULL ? GANTRY_S_OK
+													       : status;
+}
+
+static enum gantry_status one_byte_behind_the_region(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	struct gantry_io shorter = *io;
+	enum gantry_status status = gn_check_io(rules, io);
+
+	if (status != GANTRY_S_RANGE || shorter.region_offset == 0)
+		return status;
+	shorter.region_offset--;
+	return gn_check_io(rules, &shorter);
+}
+
+static enum gantry_status no_read_only(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	struct gn_io_rules writable = *rules;
+
+	writable.volume.flags = 0;
+	return gn_check_io(&writable, io);
+}
+
+static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	uint32_t deadline_us = io->deadline_us;
+	enum gantry_status status = gn_check_io(rules, io);
+
+	io->deadline_us = deadline_us;
+	return status;
+}
+
+static void the_reference_sees_mistakes(void)
+{
+	static check_fn *const mutants[] = {sum_that_overflows, one_block_too_far, no_rights, one_byte_behind_the_region,
+					    no_read_only, forgets_the_deadline};
+
+	for (unsigned i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
+		TEST_ASSERT_GREATER_THAN(0, differences(mutants[i], ROUNDS / 4, NULL));
+}
+
+static void statuses_and_errnos_are_each_others_mirror(void)
+{
+	for (unsigned i = 0; i < GANTRY_S_COUNT; i++) {
+		TEST_ASSERT_TRUE(gn_errno_of_status(i) <= 0);
+		TEST_ASSERT_EQUAL_INT(i, gn_status_of_errno(gn_errno_of_status(i)));
+		TEST_ASSERT_EQUAL_INT(i, gn_status_of_errno(-gn_errno_of_status(i)));
+	}
+	TEST_ASSERT_EQUAL_INT(0, gn_errno_of_status(GANTRY_S_OK));
+	TEST_ASSERT_EQUAL_INT(-EIO, gn_errno_of_status(GANTRY_S_COUNT));
+	TEST_ASSERT_EQUAL_INT(-EIO, gn_errno_of_status(UINT32_MAX));
+	TEST_ASSERT_EQUAL_INT(GANTRY_S_IO, gn_status_of_errno(-EBUSY));
+}
+
+static void volumes(void)
+{
+	const struct gantry_volume good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096};
+	struct gantry_volume v;
+
+	TEST_ASSERT_TRUE(gn_volume_ok(&good));
+#define BAD(field, value)                                                                                               \
+	v = good;                                                                                                       \
+	v.field = value;                                                                                                \
+	TEST_ASSERT_FALSE(gn_volume_ok(&v));
+	BAD(size, 0)
+	BAD(size, (1 << 20) + 512)
+	BAD(block_size, 0)
+	BAD(block_size, 256)
+	BAD(block_size, 1536)
+	BAD(block_size, 131072)
+	BAD(max_io, 0)
+	BAD(max_io, 4095)
+#undef BAD
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(it_agrees_with_128_bits);
+	RUN_TEST(the_reference_sees_mistakes);
+	RUN_TEST(statuses_and_errnos_are_each_others_mirror);
+	RUN_TEST(volumes);
+	return UNITY_END();
+}

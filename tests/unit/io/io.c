@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
+#include "gantry/io.h"
+#include "unity.h"
+
+struct place {
+	char name;
+	int refuse; /* returned by submit when not 0 */
+	int hold;   /* keep the descriptor instead of passing it on */
+};
+
+static char trail[32];
+static size_t n_trail;
+
+static void note(char c)
+{
+	TEST_ASSERT_TRUE(n_trail + 1 < sizeof(trail));
+	trail[n_trail++] = c;
+	trail[n_trail] = '\0';
+}
+
+static int pass_down(void *self, struct gantry_io *io)
+{
+	struct place *place = self;
+
+	note(place->name);
+	if (place->refuse)
+		return place->refuse;
+	if (place->hold)
+		return 0;
+	return gantry_submit(io);
+}
+
+static void pass_up(void *self, struct gantry_io *io)
+{
+	struct place *place = self;
+
+	note(place->name);
+	gantry_complete(io);
+}
+
+static void owned(void *self, struct gantry_io *io)
+{
+	struct place *place = self;
+
+	(void)io;
+	note(place->name);
+}
+
+static int answer(void *self, struct gantry_io *io)
+{
+	struct place *place = self;
+
+	note(place->name);
+	if (place->refuse)
+		return place->refuse;
+	io->status = GANTRY_S_OK;
+	gantry_complete(io);
+	return 0;
+}
+
+static struct place owner, first, second, terminal;
+static struct gantry_hop chain[4];
+static struct gantry_io io;
+
+void setUp(void)
+{
+	owner = (struct place){.name = 'o'};
+	first = (struct place){.name = '1'};
+	second = (struct place){.name = '2'};
+	terminal = (struct place){.name = 't'};
+	chain[0] = (struct gantry_hop){NULL, owned, &owner, 0};
+	chain[1] = (struct gantry_hop){pass_down, pass_up, &first, 1};
+	chain[2] = (struct gantry_hop){pass_down, pass_up, &second, 2};
+	chain[3] = (struct gantry_hop){answer, NULL, &terminal, 0};
+	io = (struct gantry_io){.opcode = GANTRY_OP_READ, .hop = chain, .status = GANTRY_S_COUNT};
+	n_trail = 0;
+	trail[0] = '\0';
+}
+
+void tearDown(void)
+{
+}
+
+static void walk_goes_down_and_back_in_reverse(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_STRING("12t21o", trail);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, io.status);
+	TEST_ASSERT_EQUAL_PTR(chain, io.hop);
+}
+
+static void refusal_at_the_end_restores_every_hop(void)
+{
+	terminal.refuse = -EAGAIN;
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_STRING("12t", trail);
+	TEST_ASSERT_EQUAL_PTR(chain, io.hop);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_COUNT, io.status);
+
+	terminal.refuse = 0;
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_STRING("12t12t21o", trail);
+}
+
+static void refusal_in_the_middle_keeps_the_reason(void)
+{
+	second.refuse = -ENOMEM;
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_STRING("12", trail);
+	TEST_ASSERT_EQUAL_PTR(chain, io.hop);
+}
+
+static void held_descriptor_goes_on_from_where_it_stands(void)
+{
+	first.hold = 1;
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_STRING("1", trail);
+	TEST_ASSERT_EQUAL_PTR(&chain[1], io.hop);
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_STRING("12t21o", trail);
+}
+
+static void failed_descriptor_turns_back(void)
+{
+	second.hold = 1;
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
+	gantry_fail(&io, GANTRY_S_RANGE);
+	TEST_ASSERT_EQUAL_STRING("121o", trail);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_RANGE, io.status);
+}
+
+static void each_hop_has_the_frame_it_asked_for(void)
+{
+	second.hold = 1;
+	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
+	TEST_ASSERT_EQUAL_PTR(&io.frame[2], gantry_frame(&io));
+}
+
+static void range_accepts_what_fits(void)
+{
+	TEST_ASSERT_TRUE(gantry_range_ok(0, 0, 0));
+	TEST_ASSERT_TRUE(gantry_range_ok(0, 4096, 4096));
+	TEST_ASSERT_TRUE(gantry_range_ok(4096, 0, 4096));
+	TEST_ASSERT_TRUE(gantry_range_ok(UINT64_MAX - 1, 1, UINT64_MAX));
+	TEST_ASSERT_TRUE(gantry_range_ok(0, UINT64_MAX, UINT64_MAX));
+}
+
+static void range_refuses_what_does_not_even_when_the_sum_wraps(void)
+{
+	TEST_ASSERT_FALSE(gantry_range_ok(1, 4096, 4096));
+	TEST_ASSERT_FALSE(gantry_range_ok(4097, 0, 4096));
+	TEST_ASSERT_FALSE(gantry_range_ok(0, 1, 0));
+	TEST_ASSERT_FALSE(gantry_range_ok(UINT64_MAX, 1, 4096));
+	TEST_ASSERT_FALSE(gantry_range_ok(UINT64_MAX - 4095, 4096, 8192));
+	TEST_ASSERT_FALSE(gantry_range_ok(8, UINT64_MAX - 7, 4096));
+	TEST_ASSERT_FALSE(gantry_range_ok(UINT64_MAX, UINT64_MAX, UINT64_MAX));
+}
+
+static void operations_say_what_they_do(void)
+{
+	TEST_ASSERT_TRUE(gantry_op_has_data(GANTRY_OP_READ));
+	TEST_ASSERT_TRUE(gantry_op_has_data(GANTRY_OP_WRITE));
+	TEST_ASSERT_FALSE(gantry_op_has_data(GANTRY_OP_DISCARD));
+	TEST_ASSERT_TRUE(gantry_op_has_range(GANTRY_OP_WRITE_ZEROES));
+	TEST_ASSERT_FALSE(gantry_op_has_range(GANTRY_OP_FLUSH));
+	TEST_ASSERT_FALSE(gantry_op_writes(GANTRY_OP_READ));
+	TEST_ASSERT_TRUE(gantry_op_writes(GANTRY_OP_DISCARD));
+}
+
+static void unsure_statuses_are_not_quiet(void)
+{
+	TEST_ASSERT_TRUE(gantry_status_is_quiet(GANTRY_S_OK));
+	TEST_ASSERT_TRUE(gantry_status_is_quiet(GANTRY_S_IO));
+	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_TIMEOUT));
+	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_SESSION_LOST));
+	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_UNKNOWN));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(walk_goes_down_and_back_in_reverse);
+	RUN_TEST(refusal_at_the_end_restores_every_hop);
+	RUN_TEST(refusal_in_the_middle_keeps_the_reason);
+	RUN_TEST(held_descriptor_goes_on_from_where_it_stands);
+	RUN_TEST(failed_descriptor_turns_back);
+	RUN_TEST(each_hop_has_the_frame_it_asked_for);
+	RUN_TEST(range_accepts_what_fits);
+	RUN_TEST(range_refuses_what_does_not_even_when_the_sum_wraps);
+	RUN_TEST(operations_say_what_they_do);
+	RUN_TEST(unsure_statuses_are_not_quiet);
+	return UNITY_END();
+}

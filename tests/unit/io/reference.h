@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reference.h - what a descriptor must satisfy, written once more: from the comments of io.h and backend.h, in 128-bit
+ * arithmetic, which cannot overflow. Used by the unit test and by the fuzz target.
+ */
+#ifndef TEST_TRANSPORT_REFERENCE_H
+#define TEST_TRANSPORT_REFERENCE_H
+
+#include "io/check.h"
+
+typedef unsigned __int128 wide;
+
+static inline enum gantry_status reference_volume(const struct gantry_volume *v, const struct gantry_io *io)
+{
+	int ranged = io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE || io->opcode == GANTRY_OP_WRITE_ZEROES ||
+		     io->opcode == GANTRY_OP_DISCARD;
+
+	if (io->opcode > GANTRY_OP_DISCARD || io->flags > (GANTRY_IO_FUA | GANTRY_IO_CRC))
+		return GANTRY_S_INVALID;
+	if (io->opcode != GANTRY_OP_NOP && !(v->ops >> io->opcode & 1))
+		return GANTRY_S_UNSUPPORTED;
+	if (ranged && io->opcode != GANTRY_OP_READ && (v->flags & GANTRY_VOLUME_READ_ONLY))
+		return GANTRY_S_READ_ONLY;
+	if (!ranged)
+		return GANTRY_S_OK;
+	if (io->length == 0 || ((wide)io->offset | io->length) & (v->block_size - 1))
+		return GANTRY_S_INVALID;
+	if ((wide)io->offset + io->length > v->size)
+		return GANTRY_S_RANGE;
+	if ((io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE) && io->length > v->max_io)
+		return GANTRY_S_INVALID;
+	return GANTRY_S_OK;
+}
+
+static inline enum gantry_status reference_check(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	enum gantry_status status = reference_volume(&rules->volume, io);
+	const struct gantry_region *region;
+	wide us = (wide)rules->io_timeout_ns / 1000;
+
+	if (io->deadline_us == 0)
+		io->deadline_us = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+	io->data = NULL;
+	if (status != GANTRY_S_OK || (io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_WRITE))
+		return status;
+	if (io->region >= rules->n_regions || rules->regions[io->region] == NULL)
+		return GANTRY_S_ACCESS;
+	region = rules->regions[io->region];
+	if (!(region->rights & (io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ)))
+		return GANTRY_S_ACCESS;
+	if ((wide)io->region_offset + io->length > region->length)
+		return GANTRY_S_RANGE;
+	if (region->addr != NULL)
+		io->data = (void *)((uintptr_t)region->addr + io->region_offset);
+	return GANTRY_S_OK;
+}
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loader, with plugins that are wrong in one way each; they are compiled here, into a folder of this test. */
+#include "loader/loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gantry/role.h>
+#include <gantry/stage.h>
+
+#include "unity.h"
+
+#define HEAD "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
+#define REST(name) "GANTRY_KIND_STAGE, " name ", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n"
+#define GOOD(ident, name) HEAD "GANTRY_PLUGIN(" ident ") = {GANTRY_PLUGIN_HEAD, " REST("\"" name "\"")
+
+static char dir[64], dir2[80];
+static struct gn_loader *loader;
+static const struct gn_plugin *plugin;
+
+static int shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static int shell(const char *fmt, ...)
+{
+	char command[2048];
+	__builtin_va_list args;
+
+	__builtin_va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	__builtin_va_end(args);
+	return system(command);
+}
+
+/* Compile source into DIR/NAME.so. */
+static void build(const char *name, const char *source)
+{
+	const char *cc = getenv("CC");
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s.c", dir, name);
+	f = fopen(path, "w");
+	TEST_ASSERT_NOT_NULL(f);
+	fputs(source, f);
+	fclose(f);
+	TEST_ASSERT_EQUAL_INT(0, shell("%s -shared -fPIC -I%s/../include -o %s/%s.so %s", cc ? cc : "cc", TEST_SRCDIR, dir,
+				       name, path));
+}
+
+static void open_dirs(const char *first, const char *second)
+{
+	const char *dirs[] = {first, second}, *text;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_open(dirs, second ? 2 : 1, &loader, &text));
+	TEST_ASSERT_NULL(text);
+}
+
+/* Find it, expect a failure whose text has all of these pieces and the file's path. */
+static void refused(const char *name, const char *piece, const char *piece2)
+{
+	char path[128];
+
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, 0, name, &plugin));
+	snprintf(path, sizeof(path), "%s/%s.so: ", dir, name);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), path), gn_loader_error(loader));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece), gn_loader_error(loader));
+	if (piece2)
+		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece2), gn_loader_error(loader));
+}
+
+void setUp(void)
+{
+	umask(022);
+	strcpy(dir, "/tmp/gantry-loader-XXXXXX");
+	TEST_ASSERT_NOT_NULL(mkdtemp(dir));
+	snprintf(dir2, sizeof(dir2), "%s/second", dir);
+	TEST_ASSERT_EQUAL_INT(0, mkdir(dir2, 0755));
+}
+
+void tearDown(void)
+{
+	gn_loader_close(&loader);
+	shell("rm -rf %s", dir);
+}
+
+static void finds_and_completes_a_stage(void)
+{
+	const struct gantry_stage_ops *ops;
+	void *self = NULL;
+
+	build("two-words", GOOD("two_words", "two-words"));
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_STAGE, "two-words", &plugin));
+	TEST_ASSERT_EQUAL_STRING("two-words", plugin->desc->name);
+	ops = plugin->ops;
+	TEST_ASSERT_TRUE(ops->open && ops->start && ops->submit && ops->complete && ops->poll && ops->wake_ns);
+	TEST_ASSERT_TRUE(ops->drain && ops->stop && ops->report && ops->close);
+	TEST_ASSERT_EQUAL_INT(0, ops->start(&ops, NULL, &self));
+	TEST_ASSERT_TRUE(self == &ops);
+	TEST_ASSERT_EQUAL_INT(0, ops->poll(self));
+	TEST_ASSERT_EQUAL_UINT64(0, ops->wake_ns(self));
+}
+
+/* Each comes through a descriptor; a reused number must not give the previous plugin again. */
+static void two_plugins_stay_two(void)
+{
+	const struct gn_plugin *second;
+
+	build("one", GOOD("one", "one"));
+	build("two", GOOD("two", "two"));
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "one", &plugin));
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "two", &second));
+	TEST_ASSERT_EQUAL_STRING("one", plugin->desc->name);
+	TEST_ASSERT_EQUAL_STRING("two", second->desc->name);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "one", &second));
+	TEST_ASSERT_TRUE(plugin == second);
+}
+
+static void first_directory_wins(void)
+{
+	char path[128];
+
+	build("one", GOOD("one", "one"));
+	TEST_ASSERT_EQUAL_INT(0, shell("cp %s/one.so %s/one.so", dir, dir2));
+	open_dirs(dir2, dir);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "one", &plugin));
+	snprintf(path, sizeof(path), "%s/one.so", dir2);
+	TEST_ASSERT_EQUAL_STRING(path, plugin->path);
+}
+
+static void newer_minor_version_with_more_slots_is_taken(void)
+{
+	build("newer", "#include <gantry/stage.h>\n"
+		       "static const struct { struct gantry_stage_ops old; void *more[4]; } ops = {.old = {.n_frames = 1}};\n"
+		       "GANTRY_PLUGIN(newer) = {GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, 9, sizeof(struct gantry_plugin) + 64,\n"
+		       REST("\"newer\""));
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "newer", &plugin));
+	TEST_ASSERT_EQUAL_UINT32(1, ((const struct gantry_stage_ops *)plugin->ops)->n_frames);
+}
+
+static void older_shorter_ops_are_completed(void)
+{
+	build("older", HEAD "GANTRY_PLUGIN(older) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE, \"older\", \"1\", \"test\", 0, 0,\n"
+			    "3 * sizeof(void *), &ops};\n");
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "older", &plugin));
+	TEST_ASSERT_TRUE(((const struct gantry_stage_ops *)plugin->ops)->close != NULL);
+}
+
+static void wrong_magic(void)
+{
+	build("magic", HEAD "GANTRY_PLUGIN(magic) = {0x1234, 1, 0, sizeof(struct gantry_plugin), " REST("\"magic\""));
+	refused("magic", "its magic number is 0x00001234", NULL);
+}
+
+static void wrong_major(void)
+{
+	build("major", HEAD "GANTRY_PLUGIN(major) = {GANTRY_PLUGIN_MAGIC, 2, 0, sizeof(struct gantry_plugin), " REST("\"major\""));
+	refused("major", "plugin ABI 2.0, this gantry speaks 1.x", NULL);
+}
+
+static void short_struct(void)
+{
+	build("brief", HEAD "GANTRY_PLUGIN(brief) = {GANTRY_PLUGIN_MAGIC, 1, 0, 24, " REST("\"brief\""));
+	refused("brief", "its description has 24 bytes", NULL);
+}
+
+static void missing_symbol(void)
+{
+	build("nosym", "int nothing_of_the_kind;\n");
+	refused("nosym", "no symbol nosym_LTX_gantry_plugin", NULL);
+}
+
+static void undefined_symbol(void)
+{
+	build("undef", "extern int nobody_has_this(void);\nint f(void);\nint f(void) { return nobody_has_this(); }\n"
+		       GOOD("undef", "undef"));
+	refused("undef", "does not load: undefined symbol: nobody_has_this", NULL);
+}
+
+static void corrupt_file(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, shell("echo rubbish >%s/corrupt.so", dir));
+	refused("corrupt", "does not load: ", NULL);
+}
+
+static void cut_short(void)
+{
+	build("short", GOOD("short", "short"));
+	TEST_ASSERT_EQUAL_INT(0, shell("truncate -s 4200 %s/short.so", dir));
+	refused("short", "the file is cut short at 4200 bytes", NULL);
+}
+
+static void wrong_name(void)
+{
+	build("alias", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
+		       "GANTRY_PLUGIN(alias) = {GANTRY_PLUGIN_HEAD, " REST("\"other\""));
+	refused("alias", "calls itself \"other\"", NULL);
+}
+
+static void missing_ops(void)
+{
+	build("noops", "#include <gantry/stage.h>\nGANTRY_PLUGIN(noops) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE,\n"
+		       "\"noops\", \"1\", \"test\", 0, 0, 0, 0};\n");
+	refused("noops", "has no functions", NULL);
+}
+
+static void missing_slot(void)
+{
+	build("noslot", "#include <gantry/role.h>\nstatic const struct gantry_role_ops ops = {0};\n"
+			"GANTRY_PLUGIN(noslot) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_ROLE, \"noslot\", \"1\", \"test\", 0, 0,\n"
+			"sizeof(ops), &ops};\n");
+	refused("noslot", "does not have the function \"open\", which every role needs", NULL);
+}
+
+static void unknown_kind(void)
+{
+	build("kind", HEAD "GANTRY_PLUGIN(kind) = {GANTRY_PLUGIN_HEAD, 77, \"kind\", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n");
+	refused("kind", "is of kind 77", NULL);
+}
+
+static void too_many_frames(void)
+{
+	build("frames", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.n_frames = 2};\n"
+			"GANTRY_PLUGIN(frames) = {GANTRY_PLUGIN_HEAD, " REST("\"frames\""));
+	refused("frames", "asks for 2 frame words", NULL);
+}
+
+static void bad_options(void)
+{
+	static const struct {
+		const char *row, *expect;
+	} tables[] = {
+		{"{\"x\", GANTRY_OPT_INT, 4096, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "outside its conf struct"},
+		{"{\"x\", GANTRY_OPT_INT, 4, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is not aligned"},
+		{"{\"x\", 99, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "has type 99"},
+		{"{\"X y\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "has the name \"X y\""},
+		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"a\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "a choice without words"},
+		{"{\"x\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "a group without rows"},
+		{"{\"x\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, {\"x\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"},"
+		 "GANTRY_OPTION_END", "the option \"x\" twice"},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		char source[1024], name[16];
+
+		snprintf(name, sizeof(name), "opt%zu", i);
+		snprintf(source, sizeof(source),
+			 HEAD "static const struct gantry_option options[] = {%s};\n"
+			      "GANTRY_PLUGIN(%s) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE, \"%s\", \"1\", \"t\", options, 16,\n"
+			      "sizeof(ops), &ops};\n",
+			 tables[i].row, name, name);
+		build(name, source);
+		refused(name, tables[i].expect, NULL);
+		gn_loader_close(&loader);
+	}
+}
+
+static void world_writable_file(void)
+{
+	build("open", GOOD("open", "open"));
+	TEST_ASSERT_EQUAL_INT(0, shell("chmod 0777 %s/open.so", dir));
+	refused("open", "the file is writable for everybody", "fix its owner or mode");
+}
+
+static void world_writable_directory(void)
+{
+	build("exposed", GOOD("exposed", "exposed"));
+	TEST_ASSERT_EQUAL_INT(0, chmod(dir, 0777));
+	refused("exposed", dir, "is writable for everybody");
+}
+
+static void foreign_owner(void)
+{
+	if (geteuid() != 0)
+		TEST_IGNORE_MESSAGE("only root can give a file away");
+	build("foreign", GOOD("foreign", "foreign"));
+	TEST_ASSERT_EQUAL_INT(0, shell("chown 12345 %s/foreign.so", dir));
+	refused("foreign", "belongs to neither root nor the user that runs gantry", NULL);
+}
+
+static void symbolic_link(void)
+{
+	build("real", GOOD("real", "real"));
+	TEST_ASSERT_EQUAL_INT(0, shell("ln -s real.so %s/linked.so", dir));
+	refused("linked", "is a symbolic link", NULL);
+}
+
+static void directory_in_place_of_a_file(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, shell("mkdir %s/folder.so", dir));
+	refused("folder", "is not a regular file", NULL);
+}
+
+static void wrong_kind_says_what_it_is(void)
+{
+	build("one", GOOD("one", "one"));
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, GANTRY_KIND_ROLE, "one", &plugin));
+	TEST_ASSERT_NOT_NULL(strstr(gn_loader_error(loader), "is a stage, not a role"));
+}
+
+static void absent_plugin_names_the_directories(void)
+{
+	char expect[256];
+
+	open_dirs(dir, dir2);
+	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_loader_find(loader, 0, "absent", &plugin));
+	snprintf(expect, sizeof(expect), "no plugin \"absent\" in %s, %s", dir, dir2);
+	TEST_ASSERT_EQUAL_STRING(expect, gn_loader_error(loader));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_loader_find(loader, 0, "../evil", &plugin));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_loader_find(loader, 0, "", &plugin));
+}
+
+static void relative_directory_is_refused(void)
+{
+	const char *dirs[] = {"plugins"}, *text = NULL;
+
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_loader_open(dirs, 1, &loader, &text));
+	TEST_ASSERT_EQUAL_STRING("plugin directories must be absolute paths, and not empty", text);
+	TEST_ASSERT_NULL(loader);
+}
+
+static int note(void *arg, const struct gn_plugin_file *file)
+{
+	char *at = (char *)arg + strlen(arg);
+
+	sprintf(at, "%s=%s;", file->name, file->plugin ? "ok" : file->why);
+	return 0;
+}
+
+static void listing_is_sorted_and_says_why(void)
+{
+	char text[2048] = "", expect[512];
+
+	build("good", GOOD("good", "good"));
+	TEST_ASSERT_EQUAL_INT(0, shell("cp %s/good.so %s/good.so; echo x >%s/Bad.so; echo x >%s/readme.txt", dir, dir2, dir, dir));
+	build("bare", "int x;\n");
+	open_dirs(dir, dir2);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_each(loader, note, text));
+	snprintf(expect, sizeof(expect),
+		 "Bad=not the name of a plugin: a-z, 0-9 and -;bare=not a gantry plugin of that name: it has no symbol "
+		 "bare_LTX_gantry_plugin;good=ok;good=hidden by the one in %s;", dir);
+	TEST_ASSERT_EQUAL_STRING(expect, text);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(finds_and_completes_a_stage);
+	RUN_TEST(two_plugins_stay_two);
+	RUN_TEST(first_directory_wins);
+	RUN_TEST(newer_minor_version_with_more_slots_is_taken);
+	RUN_TEST(older_shorter_ops_are_completed);
+	RUN_TEST(wrong_magic);
+	RUN_TEST(wrong_major);
+	RUN_TEST(short_struct);
+	RUN_TEST(missing_symbol);
+	RUN_TEST(undefined_symbol);
+	RUN_TEST(corrupt_file);
+	RUN_TEST(cut_short);
+	RUN_TEST(wrong_name);
+	RUN_TEST(missing_ops);
+	RUN_TEST(missing_slot);
+	RUN_TEST(unknown_kind);
+	RUN_TEST(too_many_frames);
+	RUN_TEST(bad_options);
+	RUN_TEST(world_writable_file);
+	RUN_TEST(world_writable_directory);
+	RUN_TEST(foreign_owner);
+	RUN_TEST(symbolic_link);
+	RUN_TEST(directory_in_place_of_a_file);
+	RUN_TEST(wrong_kind_says_what_it_is);
+	RUN_TEST(absent_plugin_names_the_directories);
+	RUN_TEST(relative_directory_is_refused);
+	RUN_TEST(listing_is_sorted_and_says_why);
+	return UNITY_END();
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory that can be exported: sealed, zeroed, and never given back while a peer may touch it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "gantry/memfd.h"
+#include "memory/region.h"
+#include "unity.h"
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void a_region_is_sealed_zeroed_and_whole_pages(void)
+{
+	struct gantry_region *region;
+	uint64_t bytes;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(5000, 0, &region));
+	TEST_ASSERT_EQUAL_UINT64(8192, region->length);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, region->rights);
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_check(region->fd, 8192, 8192, &bytes, NULL));
+	TEST_ASSERT_EQUAL_UINT64(8192, bytes);
+	TEST_ASSERT_EQUAL_INT(FD_CLOEXEC, fcntl(region->fd, F_GETFD));
+	TEST_ASSERT_EQUAL_INT(-1, ftruncate(region->fd, 0));
+	TEST_ASSERT_EQUAL_INT(-1, fcntl(region->fd, F_ADD_SEALS, F_SEAL_WRITE));
+	for (int i = 0; i < 8192; i++)
+		TEST_ASSERT_EQUAL_INT(0, ((char *)region->addr)[i]);
+	memset(region->addr, 1, 8192);
+	gn_region_destroy(&region, 1);
+	TEST_ASSERT_NULL(region);
+	gn_region_destroy(&region, 1);
+}
+
+static void absurd_sizes_are_refused(void)
+{
+	struct gantry_region *region = NULL;
+
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(0, 0, &region));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(UINT64_MAX, 0, &region));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(INT64_MAX, 1, &region));
+	TEST_ASSERT_TRUE(gn_region_create(1ull << 62, 0, &region) < 0);
+	TEST_ASSERT_NULL(region);
+}
+
+static uint64_t page_of(int fd)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, fstat(fd, &st));
+	return (uint64_t)st.st_blksize;
+}
+
+/* With huge pages when the machine has any to give, else with ordinary ones and a warning; never a failure. */
+static void huge_pages_are_asked_for(void)
+{
+	int probe = gantry_memfd_create("probe", 2 << 20, GANTRY_MEMFD_HUGE), log = memfd_create("log", MFD_CLOEXEC);
+	struct gantry_region *region;
+	char text[512] = "";
+
+	if (probe >= 0)
+		close(probe);
+	gn_log_set_sink(log, GN_LOG_TEXT);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 1, &region));
+	gn_log_set_sink(2, GN_LOG_TEXT);
+	TEST_ASSERT_TRUE(pread(log, text, sizeof(text) - 1, 0) >= 0);
+	close(log);
+	if (probe >= 0) {
+		TEST_ASSERT_EQUAL_UINT64(2 << 20, page_of(region->fd));
+		TEST_ASSERT_EQUAL_UINT64(2 << 20, region->length);
+	} else {
+		TEST_ASSERT_EQUAL_UINT64(4096, region->length);
+		TEST_ASSERT_NOT_NULL(strstr(text, "no huge pages"));
+	}
+	memset(region->addr, 1, region->length);
+	gn_region_destroy(&region, 1);
+}
+
+static int mapped(const void *addr)
+{
+	unsigned char vec;
+
+	return mincore((void *)(uintptr_t)addr, 4096, &vec) == 0;
+}
+
+static void what_is_not_quiet_goes_to_quarantine(void)
+{
+	uint64_t before = gn_region_quarantined();
+	struct gantry_region *region;
+	char *addr;
+	int fd;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	addr = region->addr;
+	fd = region->fd;
+	gn_region_destroy(&region, 0);
+	TEST_ASSERT_NULL(region);
+	TEST_ASSERT_EQUAL_UINT64(before + 4096, gn_region_quarantined());
+	TEST_ASSERT_TRUE(mapped(addr));
+	TEST_ASSERT_EQUAL_INT(-1, fcntl(fd, F_GETFD));
+	munmap(addr, 4096);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	addr = region->addr;
+	gn_region_destroy(&region, 1);
+	TEST_ASSERT_FALSE(mapped(addr));
+	TEST_ASSERT_EQUAL_UINT64(before + 4096, gn_region_quarantined());
+}
+
+static void a_child_does_not_hold_the_pages(void)
+{
+	struct gantry_region *region;
+	int wstatus;
+	pid_t pid;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	pid = fork();
+	if (pid == 0)
+		_exit(mapped(region->addr));
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &wstatus, 0));
+	TEST_ASSERT_EQUAL_INT(0, wstatus);
+	gn_region_destroy(&region, 1);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_region_is_sealed_zeroed_and_whole_pages);
+	RUN_TEST(absurd_sizes_are_refused);
+	RUN_TEST(huge_pages_are_asked_for);
+	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
+	RUN_TEST(a_child_does_not_hold_the_pages);
+	return UNITY_END();
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Chains over a pipeline of stages: the way down, the way back, refusals, completions that nobody waits for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fake/host.h"
+#include "fake/worker.h"
+#include "pipeline/pipeline.h"
+#include "unity.h"
+
+static struct fake_worker fw;
+static char walk[256]; /* what happened, a letter a step */
+static int refuse_at = -1, refuse_rc, fail_open, fail_start;
+
+static void step(char c)
+{
+	size_t len = strlen(walk);
+
+	walk[len] = c;
+	walk[len + 1] = '\0';
+}
+
+/* Stages a, b, c ...: conf is the letter. */
+static int stage_open(const struct gantry_host *host, const void *conf, void **stage_p)
+{
+	(void)host;
+	if (fail_open && *(const char *)conf == fail_open)
+		return -EINVAL;
+	*stage_p = (void *)(uintptr_t)conf;
+	step('O');
+	return 0;
+}
+
+static int stage_start(void *stage, struct gantry_lane *lane, void **self_p)
+{
+	(void)lane;
+	if (fail_start && *(const char *)stage == fail_start)
+		return -ENOMEM;
+	*self_p = stage;
+	step('S');
+	return 0;
+}
+
+static int stage_submit(void *self, struct gantry_io *io)
+{
+	char c = *(const char *)self;
+
+	*gantry_frame(io) += (uint64_t)c;
+	step(c);
+	if (refuse_at == c)
+		return refuse_rc;
+	return gantry_submit(io);
+}
+
+static void stage_complete(void *self, struct gantry_io *io)
+{
+	step((char)(*(const char *)self - 'a' + 'A'));
+	gantry_complete(io);
+}
+
+static int zero(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+static uint64_t never(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+static void stage_drain(void *self, const void *owner)
+{
+	(void)self;
+	(void)owner;
+	step('d');
+}
+
+static void stage_stop(void *self)
+{
+	(void)self;
+	step('x');
+}
+
+static void stage_close(void *self)
+{
+	(void)self;
+	step('X');
+}
+
+static void stage_report(void *stage, struct gantry_writer *w)
+{
+	w->string(w, "letter", stage);
+}
+
+static const struct gantry_stage_ops plain = {
+	.open = stage_open, .start = stage_start, .submit = stage_submit, .complete = stage_complete, .poll = zero,
+	.wake_ns = never, .drain = stage_drain, .stop = stage_stop, .report = stage_report, .close = stage_close,
+};
+static struct gantry_stage_ops framed;
+
+static const struct gn_part parts[] = {
+	{"a", &framed, "a"}, {"b", &framed, "b"}, {"c", &framed, "c"}, {"d", &framed, "d"}, {"e", &plain, "e"},
+	{"f", &plain, "f"}, {"g", &plain, "g"}, {"h", &plain, "h"}, {"i", &plain, "i"},
+};
+
+static struct gantry_io *last;
+static int hold;
+
+static int terminal_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	step('|');
+	if (refuse_at == '|')
+		return refuse_rc;
+	last = io;
+	if (!hold)
+		gantry_fail(io, GANTRY_S_OK);
+	return 0;
+}
+
+static unsigned n_done;
+
+static void owner_complete(void *self, struct gantry_io *io)
+{
+	(void)self;
+	step('.');
+	n_done += gantry_io_end(io) == 0;
+}
+
+static int owner_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -EINVAL;
+}
+
+static struct gantry_chain *chain;
+static struct gantry_io *ios;
+
+static void make(const struct gn_part *from, uint32_t n)
+{
+	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal = {.submit = terminal_submit};
+
+	gn_pipeline_close(&fw.pipeline);
+	TEST_ASSERT_EQUAL_INT(0, gn_pipeline_open("roles.test", from, n, &fw.lane, 1, &fw.pipeline));
+	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, 4, &chain, &ios));
+	walk[0] = '\0';
+}
+
+void setUp(void)
+{
+	framed = plain;
+	framed.n_frames = 1;
+	refuse_at = -1;
+	fail_open = fail_start = hold = 0;
+	n_done = 0;
+	walk[0] = '\0';
+	gn_log_set_level(GN_LOG_ERROR);
+	fake_worker_start(&fw);
+}
+
+void tearDown(void)
+{
+	gn_chain_destroy(chain);
+	chain = NULL;
+	fake_worker_stop(&fw);
+}
+
+static int submit(struct gantry_io *io)
+{
+	gantry_io_begin(io, 1);
+	return gantry_submit(io);
+}
+
+static void down_and_back_through_every_stage(void)
+{
+	make(parts, 3);
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[1]));
+	TEST_ASSERT_EQUAL_STRING("abc|CBA.", walk);
+	TEST_ASSERT_EQUAL_UINT(1, n_done);
+	TEST_ASSERT_EQUAL_UINT64('a', ios[1].frame[0]);
+	TEST_ASSERT_EQUAL_UINT64('b', ios[1].frame[1]);
+	TEST_ASSERT_EQUAL_UINT64('c', ios[1].frame[2]);
+	TEST_ASSERT_EQUAL_UINT(1, ios[1].slot);
+	TEST_ASSERT_EQUAL_HEX32(0x10001, ios[1].tag);
+}
+
+static void no_stage_is_a_pipeline_too(void)
+{
+	make(parts, 0);
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	TEST_ASSERT_EQUAL_STRING("|.", walk);
+}
+
+static void a_refusal_puts_the_descriptor_back(void)
+{
+	const struct gantry_hop *rest;
+
+	make(parts, 3);
+	rest = ios[0].hop;
+	refuse_rc = -EAGAIN;
+	for (int i = 0; i < 3; i++) {
+		refuse_at = i == 0 ? 'a' : i == 1 ? 'c' : '|';
+		TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(&ios[0]));
+		TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
+	}
+	TEST_ASSERT_EQUAL_UINT(0, n_done);
+	refuse_at = -1;
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	TEST_ASSERT_EQUAL_UINT(1, n_done);
+	TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
+}
+
+static void the_guard_takes_what_nobody_waits_for(void)
+{
+	const struct gantry_hop *rest;
+
+	make(parts, 1);
+	rest = ios[0].hop;
+	hold = 1;
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	gantry_fail(last, GANTRY_S_OK);
+	for (unsigned i = 1; i <= 3; i++) {
+		gantry_fail(last, GANTRY_S_IO);
+		TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
+		TEST_ASSERT_EQUAL_UINT64(i, gn_host_counter(&fw.host, "double_completions"));
+	}
+	TEST_ASSERT_EQUAL_UINT(1, n_done);
+	TEST_ASSERT_EQUAL_STRING("a|A.", walk);
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	gantry_fail(last, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(2, n_done);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, ios[0].hop[-1].submit(ios[0].hop[-1].self, &ios[0]));
+}
+
+static void sizes_of_chains(void)
+{
+	struct gantry_hop hop = {.submit = terminal_submit};
+
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_chain_create(&fw.lane, &hop, &hop, 0, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_chain_create(&fw.lane, &hop, &hop, 65536, &chain, &ios));
+	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &hop, &hop, 65535, &chain, &ios));
+	TEST_ASSERT_EQUAL_UINT(65534, ios[65534].slot);
+	TEST_ASSERT_EQUAL_UINT(0, (uintptr_t)ios % GANTRY_CACHE_LINE);
+	gn_chain_destroy(NULL);
+}
+
+static void too_many_stages_or_frames_are_refused(void)
+{
+	struct gn_pipeline *pl = NULL;
+
+	TEST_ASSERT_EQUAL_INT(-E2BIG, gn_pipeline_open("t", parts, 9, &fw.lane, 1, &pl));
+	TEST_ASSERT_EQUAL_INT(-E2BIG, gn_pipeline_open("t", parts, 4, &fw.lane, 1, &pl));
+	TEST_ASSERT_EQUAL_STRING("OSOSOSxXxXxX", walk);
+	TEST_ASSERT_NULL(pl);
+	make(&parts[4], 5);
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	TEST_ASSERT_EQUAL_STRING("efghi|IHGFE.", walk);
+}
+
+static void a_stage_that_fails_takes_the_others_down(void)
+{
+	struct gn_pipeline *pl = NULL;
+
+	fail_open = 'b';
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_pipeline_open("t", parts, 3, &fw.lane, 1, &pl));
+	TEST_ASSERT_EQUAL_STRING("OSxX", walk);
+	walk[0] = '\0';
+	fail_open = 0;
+	fail_start = 'b';
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, gn_pipeline_open("t", parts, 3, &fw.lane, 1, &pl));
+	TEST_ASSERT_EQUAL_STRING("OSOXxX", walk);
+}
+
+static void drain_and_report_reach_each_stage(void)
+{
+	struct fake_report report;
+
+	make(parts, 2);
+	gn_pipeline_drain(&fw.lane, NULL);
+	TEST_ASSERT_EQUAL_STRING("dd", walk);
+	fake_report_init(&report);
+	gn_pipeline_report(fw.pipeline, &report.pub);
+	TEST_ASSERT_NOT_NULL(strstr(report.text, "stages.1.letter=b\n"));
+	TEST_ASSERT_EQUAL_UINT(2, gn_pipeline_length(fw.pipeline));
+	TEST_ASSERT_EQUAL_STRING("b", gn_pipeline_stage_name(fw.pipeline, 1));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(down_and_back_through_every_stage);
+	RUN_TEST(no_stage_is_a_pipeline_too);
+	RUN_TEST(a_refusal_puts_the_descriptor_back);
+	RUN_TEST(the_guard_takes_what_nobody_waits_for);
+	RUN_TEST(sizes_of_chains);
+	RUN_TEST(too_many_stages_or_frames_are_refused);
+	RUN_TEST(a_stage_that_fails_takes_the_others_down);
+	RUN_TEST(drain_and_report_reach_each_stage);
+	return UNITY_END();
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One parent, several children: pieces, first error, checksums, times, children that wait. Everything on the lane. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fake/host.h"
+#include "fake/worker.h"
+#include "gantry/random.h"
+#include "pipeline/fanout.h"
+#include "unity.h"
+
+#define PARENTS 3
+#define PIECES 4
+#define TERMINALS 3
+
+/* A terminal: takes, refuses, or completes at once. */
+struct terminal {
+	_Atomic int rc, now;
+	unsigned now_status;
+	struct gantry_io *held[PARENTS * PIECES];
+	_Atomic unsigned n_held, n_taken, n_refused;
+};
+
+static struct fake_worker fw;
+static struct terminal terminals[TERMINALS];
+static struct gantry_fanout *fanout;
+static struct gantry_chain *chain;
+static struct gantry_io *ios;
+static _Atomic unsigned n_done[PARENTS];
+static _Atomic unsigned status[PARENTS];
+static const struct gantry_piece *again; /* submit the parent again as soon as it completes */
+static _Atomic unsigned n_again;
+static _Atomic int again_rc;
+static char data[4096];
+
+static int terminal_submit(void *self, struct gantry_io *io)
+{
+	struct terminal *t = self;
+	int rc = t->rc;
+
+	if (rc != 0) {
+		t->n_refused++;
+		return rc;
+	}
+	t->n_taken++;
+	if (t->now)
+		gantry_fail(io, (enum gantry_status)t->now_status);
+	else
+		t->held[t->n_held++] = io;
+	return 0;
+}
+
+static void parent_done(void *self, struct gantry_io *io)
+{
+	(void)self;
+	if (gantry_io_end(io) != 0)
+		fake_fail("parent completed twice");
+	n_done[io->slot]++;
+	status[io->slot] = io->status;
+	if (n_again > 0) {
+		n_again--;
+		gantry_io_begin(io, gn_now_ns());
+		io->hop++;
+		again_rc = gn_fanout_submit(fanout, io, again, 1);
+	}
+}
+
+static int not_here(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -EINVAL;
+}
+
+void setUp(void)
+{
+	struct gantry_hop owner = {.submit = not_here, .complete = parent_done}, end = {.submit = not_here}, hops[TERMINALS];
+
+	memset(terminals, 0, sizeof(terminals));
+	memset(n_done, 0, sizeof(n_done));
+	n_again = 0;
+	fake_clock_start();
+	fake_worker_start(&fw);
+	for (int i = 0; i < TERMINALS; i++)
+		hops[i] = (struct gantry_hop){.submit = terminal_submit, .self = &terminals[i]};
+	TEST_ASSERT_EQUAL_INT(0, gn_fanout_create(&fw.lane, hops, TERMINALS, PARENTS, PIECES, &fanout));
+	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &end, PARENTS, &chain, &ios));
+}
+
+void tearDown(void)
+{
+	gn_fanout_destroy(fanout);
+	gn_chain_destroy(chain);
+	fake_worker_stop(&fw);
+	fake_clock_stop();
+}
+
+struct job {
+	unsigned slot, n;
+	const struct gantry_piece *pieces;
+	int rc;
+};
+
+static void submit_on_lane(void *arg)
+{
+	struct job *job = arg;
+	struct gantry_io *io = &ios[job->slot];
+
+	gantry_io_begin(io, gn_now_ns());
+	io->opcode = GANTRY_OP_READ;
+	io->flags = GANTRY_IO_CRC | GANTRY_IO_FUA;
+	io->crc32c = 5;
+	io->offset = 10000;
+	io->length = 1024;
+	io->region = 3;
+	io->region_offset = 100;
+	io->data = data;
+	io->deadline_us = 1000;
+	io->hop++; /* as if the chain had submitted it to its terminal */
+	job->rc = gn_fanout_submit(fanout, io, job->pieces, job->n);
+	if (job->rc != 0) {
+		io->hop--;
+		gantry_io_end(io);
+	}
+}
+
+static int submit(unsigned slot, const struct gantry_piece *pieces, unsigned n)
+{
+	struct job job = {.slot = slot, .n = n, .pieces = pieces};
+
+	gn_worker_call(fw.worker, submit_on_lane, &job);
+	return job.rc;
+}
+
+struct finish {
+	unsigned terminal, status;
+};
+
+static void finish_on_lane(void *arg)
+{
+	const struct finish *f = arg;
+	struct terminal *t = &terminals[f->terminal];
+
+	if (t->n_held > 0)
+		gantry_fail(t->held[--t->n_held], (enum gantry_status)f->status);
+}
+
+static void finish(unsigned terminal, unsigned st)
+{
+	struct finish f = {terminal, st};
+
+	gn_worker_call(fw.worker, finish_on_lane, &f);
+}
+
+static const struct gantry_piece halves[] = {{.terminal = 0, .length = 512, .offset = 9, .skip = 0},
+					     {.terminal = 2, .length = 512, .offset = 7, .skip = 512}};
+static const struct gantry_piece whole[] = {{.terminal = 1, .length = 1024, .offset = 10000}};
+
+static void pieces_are_what_they_should_be(void)
+{
+	struct gantry_io *child;
+
+	TEST_ASSERT_EQUAL_INT(0, submit(1, halves, 2));
+	child = terminals[2].held[0];
+	TEST_ASSERT_EQUAL_UINT(GANTRY_OP_READ, child->opcode);
+	TEST_ASSERT_EQUAL_UINT64(7, child->offset);
+	TEST_ASSERT_EQUAL_UINT(512, child->length);
+	TEST_ASSERT_EQUAL_UINT64(612, child->region_offset);
+	TEST_ASSERT_EQUAL_UINT(3, child->region);
+	TEST_ASSERT_EQUAL_PTR(data + 512, child->data);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_FUA, child->flags);
+	TEST_ASSERT_EQUAL_UINT(1000, child->deadline_us);
+	TEST_ASSERT_EQUAL_UINT(0, terminals[1].n_taken);
+	finish(2, 0);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[1]);
+	finish(0, 0);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
+	TEST_ASSERT_EQUAL_UINT(0, status[1]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_FUA, ios[1].flags);
+}
+
+static void answer_with_times(void *arg)
+{
+	struct gantry_io *child = arg;
+
+	child->flags |= GANTRY_IO_CRC;
+	child->crc32c = 99;
+	child->hop_ns[1] = 40;
+	gantry_fail(child, GANTRY_S_OK);
+}
+
+static void the_checksum_of_the_whole_travels_both_ways(void)
+{
+	struct gantry_io *child;
+
+	TEST_ASSERT_EQUAL_INT(0, submit(0, whole, 1));
+	child = terminals[1].held[0];
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_FUA | GANTRY_IO_CRC, child->flags);
+	TEST_ASSERT_EQUAL_UINT(5, child->crc32c);
+	gn_worker_call(fw.worker, answer_with_times, child);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(99, ios[0].crc32c);
+	TEST_ASSERT_EQUAL_UINT(40, ios[0].hop_ns[1]);
+}
+
+static void the_slowest_child_gives_the_time(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	terminals[0].held[0]->hop_ns[2] = 10;
+	terminals[2].held[0]->hop_ns[2] = 30;
+	finish(2, 0);
+	finish(0, 0);
+	TEST_ASSERT_EQUAL_UINT(30, ios[0].hop_ns[2]);
+}
+
+static void the_first_error_wins(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	finish(2, GANTRY_S_NOSPC);
+	finish(0, GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, status[0]);
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	finish(2, GANTRY_S_OK);
+	finish(0, GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, status[0]);
+	terminals[0].rc = -ENOTCONN;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
+	finish(2, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
+	terminals[0].rc = -EBUSY;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 1));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, status[0]);
+	TEST_ASSERT_EQUAL_UINT(4, n_done[0]);
+}
+
+static void a_child_that_is_refused_for_now_is_offered_again(void)
+{
+	terminals[2].rc = -EAGAIN;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, halves, 2));
+	fake_settle(&fw);
+	TEST_ASSERT_TRUE(terminals[2].n_refused > 2);
+	terminals[2].rc = 0;
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(2, terminals[2].n_taken);
+	TEST_ASSERT_EQUAL_PTR(&ios[0], &ios[terminals[2].held[0]->region_offset == 612 ? 0 : 1]);
+	for (int i = 0; i < 2; i++) {
+		finish(0, 0);
+		finish(2, 0);
+	}
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
+}
+
+static void a_child_that_nobody_takes_ends_at_its_deadline(void)
+{
+	terminals[2].rc = -EAGAIN;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	finish(0, 0);
+	fake_clock_advance(GN_NS_PER_MS - 1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+	fake_clock_advance(1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, status[0]);
+	TEST_ASSERT_EQUAL_UINT(0, terminals[2].n_taken);
+}
+
+/* All children wait; then each fails at once when offered, and its parent comes back and waits again. */
+static void parents_that_come_back_at_once_find_room(void)
+{
+	static const struct gantry_piece pieces[PIECES] = {
+		{.length = 1}, {.length = 1}, {.length = 1}, {.terminal = 1, .length = 1}};
+
+	terminals[0].rc = -EAGAIN;
+	terminals[1].rc = -EAGAIN;
+	for (unsigned i = 0; i < PARENTS; i++)
+		TEST_ASSERT_EQUAL_INT(0, submit(i, pieces, PIECES));
+	again = pieces;
+	n_again = 100;
+	again_rc = -1;
+	terminals[1].rc = -EBUSY;
+	fake_settle(&fw);
+	terminals[0].rc = -EBUSY;
+	fake_settle(&fw);
+	while (n_again > 0)
+		fake_settle(&fw);
+	for (int i = 0; i < 2; i++) {
+		terminals[i].rc = 0;
+		terminals[i].now = 1;
+	}
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_INT(0, again_rc);
+	TEST_ASSERT_EQUAL_UINT(PARENTS + 100, n_done[0] + n_done[1] + n_done[2]);
+	TEST_ASSERT_EQUAL_UINT64(0, gn_host_counter(&fw.host, "double_completions"));
+}
+
+static void limits(void)
+{
+	struct gantry_hop hop = {.submit = not_here};
+	struct gantry_fanout *f;
+
+	TEST_ASSERT_EQUAL_INT(-E2BIG, submit(0, halves, 0));
+	TEST_ASSERT_EQUAL_INT(-E2BIG, submit(0, halves, PIECES + 1));
+	ios[0].slot = PARENTS;
+	TEST_ASSERT_EQUAL_INT(-E2BIG, submit(0, halves, 1));
+	ios[0].slot = 0;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_fanout_create(&fw.lane, &hop, 0, 1, 1, &f));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_fanout_create(&fw.lane, &hop, 1, 0, 1, &f));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_fanout_create(&fw.lane, &hop, 1, 65536, 1, &f));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_fanout_create(&fw.lane, &hop, 1, 1u << 31, 4, &f));
+	gn_fanout_destroy(NULL);
+}
+
+static void a_child_that_completes_twice_is_counted(void)
+{
+	struct gantry_io *child;
+
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	child = terminals[0].held[0];
+	finish(0, 0);
+	terminals[0].held[terminals[0].n_held++] = child;
+	finish(0, GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "double_completions"));
+	finish(2, 0);
+	TEST_ASSERT_EQUAL_UINT(0, status[0]);
+}
+
+/* Random pieces, refusals and orders: each parent completes once, with the status of the first child that failed. */
+static void any_order_completes_each_parent_once(void)
+{
+	unsigned n_submitted[PARENTS] = {0}, total = 0;
+	struct gantry_random r;
+
+	gantry_random_seed(&r, 3);
+	while (total < 2000) {
+		unsigned slot = (unsigned)gantry_random_below(&r, PARENTS), t = (unsigned)gantry_random_below(&r, TERMINALS);
+
+		terminals[t].rc = gantry_random_below(&r, 3) ? 0 : -EAGAIN;
+		if (n_done[slot] == n_submitted[slot]) {
+			struct gantry_piece pieces[PIECES];
+			unsigned n = 1 + (unsigned)gantry_random_below(&r, PIECES);
+
+			for (unsigned i = 0; i < n; i++)
+				pieces[i] = (struct gantry_piece){.length = 8,
+								  .terminal = (uint32_t)gantry_random_below(&r, TERMINALS)};
+			TEST_ASSERT_EQUAL_INT(0, submit(slot, pieces, n));
+			n_submitted[slot]++;
+			total++;
+		}
+		fake_settle(&fw);
+		t = (unsigned)gantry_random_below(&r, TERMINALS);
+		finish(t, 0);
+	}
+	for (int i = 0; i < TERMINALS; i++)
+		terminals[i].rc = 0;
+	fake_settle(&fw);
+	for (unsigned i = 0; i < TERMINALS; i++)
+		while (terminals[i].n_held > 0)
+			finish(i, 0);
+	for (int i = 0; i < PARENTS; i++)
+		TEST_ASSERT_EQUAL_UINT(n_submitted[i], n_done[i]);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(pieces_are_what_they_should_be);
+	RUN_TEST(the_checksum_of_the_whole_travels_both_ways);
+	RUN_TEST(the_slowest_child_gives_the_time);
+	RUN_TEST(the_first_error_wins);
+	RUN_TEST(a_child_that_is_refused_for_now_is_offered_again);
+	RUN_TEST(a_child_that_nobody_takes_ends_at_its_deadline);
+	RUN_TEST(parents_that_come_back_at_once_find_room);
+	RUN_TEST(limits);
+	RUN_TEST(a_child_that_completes_twice_is_counted);
+	RUN_TEST(any_order_completes_each_parent_once);
+	return UNITY_END();
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions at the side that opens them: the test is the server, honest or not. `closed` comes once, and comes last. */
+#include "unit/session/client_rig.h"
+
+static void a_whole_session(void)
+{
+	uint8_t imm[GANTRY_IMM_MAX];
+
+	reach(OPENED);
+	TEST_ASSERT_EQUAL_STRING("volume0", conn->service);
+	fake_accept(conn);
+	fake_core_turn(&fc);
+	answer(GN_FRAME_HELLO);
+	answer(GN_FRAME_QUERY);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 2));
+	answer(GN_FRAME_EXPORT);
+	TEST_ASSERT_EQUAL_UINT(1, n_exported);
+	make_chain();
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_start(client));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_start(client));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
+	answer(GN_FRAME_QUEUES);
+	TEST_ASSERT_EQUAL_UINT(22, conn->producers[1].id);
+	TEST_ASSERT_EQUAL_UINT(2 * DEPTH, conn->consumers[1].posted);
+	answer(GN_FRAME_START);
+	TEST_ASSERT_EQUAL_UINT(1, n_started);
+	TEST_ASSERT_EQUAL_INT(0, submit());
+	TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[1], imm));
+	fake_arrive(&conn->consumers[1], imm, GANTRY_IO_WIRE_BYTES);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(1, n_io_done);
+	TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_start(client));
+	fc.rh->client_close(client);
+	fc.rh->client_close(client);
+	answer(GN_FRAME_STOP);
+	answer(GN_FRAME_BYE);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
+}
+
+static void a_refusal_at_each_step_closes_it(void)
+{
+	static const struct gn_verdict no = {.status = GANTRY_S_NOSPC, .text = "the quay is full"};
+
+	for (unsigned i = CONNECTED; i < POINTS; i++) {
+		reach((enum point)i);
+		if (i == READY)
+			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 1));
+		if (i == EXPORTED) {
+			make_chain();
+			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_start(client));
+		}
+		if (i == STARTED)
+			fc.rh->client_close(client);
+		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+		say(p.type, p.head.id, FAKE_SESSION, &no, NULL, 0);
+		closed(-ENOSPC);
+		TEST_ASSERT_NOT_NULL(strstr(close_text, "the quay is full"));
+		TEST_ASSERT_NOT_NULL(strstr(close_text, "test:2"));
+		again();
+	}
+}
+
+static void answers_that_nobody_asked_for_close_it(void)
+{
+	static const struct gn_verdict ok = {.status = 0};
+	uint8_t payload[GANTRY_CTRL_MAX] = {0};
+
+	for (unsigned i = CONNECTED; i < POINTS; i++)
+		for (int how = 0; how < 6; how++) {
+			unsigned type = pending_at((enum point)i);
+			size_t len = answer_payload(type, payload);
+
+			reach((enum point)i);
+			if (type != 0)
+				asked(type);
+			switch (how) {
+			case 0: say(type ? type : GN_FRAME_START, p.head.id + 1, FAKE_SESSION, &ok, payload, len); break;
+			case 1: say(GN_FRAME_BYE, p.head.id, FAKE_SESSION, &ok, NULL, 0); break;
+			case 2: say(GN_FRAME_QUERY, p.head.id, FAKE_SESSION, NULL, NULL, 0); break;
+			case 3: say(type ? type : GN_FRAME_START, p.head.id, FAKE_SESSION + 1, &ok, payload, len); break;
+			case 4: fake_ctrl_send(conn, "GRY1", 4); break;
+			default: say(type ? type : GN_FRAME_START, p.head.id, FAKE_SESSION, &ok, payload, len + 1); break;
+			}
+			closed(-EPROTO);
+			again();
+		}
+}
+
+static void answers_that_make_no_sense_close_it(void)
+{
+	static const struct gn_verdict ok = {.status = 0};
+	static const struct {
+		enum point point;
+		unsigned type;
+		size_t at;
+		uint32_t value;
+	} table[] = {
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, version), 2},
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, epoch), 7},
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), 0x80},
+		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume, size), 513},
+		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume, size), 0},
+		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume, block_size), 0},
+		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume, block_size), 513},
+		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume, max_io), 0},
+		{EXPORTED, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1},
+		{EXPORTED, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX},
+	};
+	uint8_t payload[GANTRY_CTRL_MAX];
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		size_t len = answer_payload(table[i].type, payload);
+
+		memcpy(payload + table[i].at, &table[i].value, sizeof(uint32_t));
+		reach(table[i].point);
+		if (table[i].point == EXPORTED) {
+			make_chain();
+			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_start(client));
+		}
+		asked(table[i].type);
+		say(table[i].type, p.head.id, FAKE_SESSION, &ok, payload, len);
+		closed(-EPROTO);
+		again();
+	}
+}
+
+static void it_tries_to_connect_until_its_deadline(void)
+{
+	open_client();
+	for (int i = 0; i < 40; i++) {
+		fake_close(conn, -ECONNREFUSED);
+		fake_core_turn(&fc);
+		TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+		TEST_ASSERT_EQUAL_UINT(0, n_closed);
+		TEST_ASSERT_NULL(fake_pending(&fc.ft));
+		fake_core_pass(&fc, 50 * GN_NS_PER_MS, 50 * GN_NS_PER_MS);
+		conn = fake_pending(&fc.ft);
+		TEST_ASSERT_NOT_NULL(conn);
+	}
+	fake_close(conn, -ECONNREFUSED);
+	closed(-ECONNREFUSED);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "nobody listens"));
+}
+
+static void a_late_server_is_found(void)
+{
+	open_client();
+	fake_close(conn, -ECONNREFUSED);
+	fake_core_turn(&fc);
+	fake_core_pass(&fc, 50 * GN_NS_PER_MS, 50 * GN_NS_PER_MS);
+	conn = fake_pending(&fc.ft);
+	fake_accept(conn);
+	fake_core_turn(&fc);
+	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S); /* the deadline of connecting is not that of hello */
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	answer(GN_FRAME_HELLO);
+	answer(GN_FRAME_QUERY);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+}
+
+static void other_errors_of_connect_are_final(void)
+{
+	open_client();
+	fake_close(conn, -EACCES);
+	closed(-EACCES);
+	again();
+	fake_fail_op(&fc.ft, FAKE_CONNECT, 1, -EINVAL);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &(struct gantry_session_attr){.lanes = 1, .depth = 1}, &events,
+						    NULL, &client));
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(1, n_closed);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, close_reason);
+}
+
+static void a_listener_that_never_accepts_is_given_up(void)
+{
+	open_client();
+	fake_core_pass(&fc, 5 * GN_NS_PER_S - 1, GN_NS_PER_S);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	fake_core_pass(&fc, 1, 1);
+	closed(-ETIMEDOUT);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "connect"));
+}
+
+static void each_answer_has_a_deadline(void)
+{
+	for (unsigned i = CONNECTED; i < POINTS; i++) {
+		reach((enum point)i);
+		if (i == STARTED)
+			fc.rh->client_close(client);
+		else if (pending_at((enum point)i) == 0)
+			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 2));
+		fake_core_turn(&fc);
+		for (int s = 0; s < 4; s++) { /* alive, but it does not answer */
+			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+			say(GN_FRAME_PING, 0, FAKE_SESSION, NULL, NULL, 0);
+		}
+		TEST_ASSERT_EQUAL_UINT(0, n_closed);
+		fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+		closed(-ETIMEDOUT);
+		again();
+	}
+}
+
+static void a_silent_server_is_lost(void)
+{
+	reach(STARTED);
+	fake_core_pass(&fc, 4 * GN_NS_PER_S, GN_NS_PER_S);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+	closed(-ETIMEDOUT);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "heartbeat"));
+}
+
+static void end_and_disconnection_close_it_in_every_state(void)
+{
+	static const struct gn_verdict why = {.status = GANTRY_S_READ_ONLY, .text = "low tide"}, none = {.status = 0};
+
+	for (unsigned i = CONNECTED; i < POINTS; i++)
+		for (int how = 0; how < 3; how++) {
+			reach((enum point)i);
+			if (how == 0)
+				say(GN_FRAME_END, 0, FAKE_SESSION, &why, NULL, 0);
+			else if (how == 1)
+				say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
+			else
+				fake_close(conn, -ENOTCONN);
+			closed(how == 0 ? -EROFS : how == 1 ? -ECONNRESET : -ENOTCONN);
+			if (how == 0)
+				TEST_ASSERT_NOT_NULL(strstr(close_text, "low tide"));
+			again();
+		}
+}
+
+static void close_is_possible_at_every_point(void)
+{
+	for (unsigned i = OPENED; i < POINTS; i++) {
+		unsigned type = pending_at((enum point)i), ready;
+
+		reach((enum point)i);
+		ready = n_ready;
+		fc.rh->client_close(client);
+		fake_core_turn(&fc);
+		if (type != 0) {
+			answer(type); /* what is under way is finished first */
+			TEST_ASSERT_EQUAL_UINT(ready, n_ready);
+		}
+		if (i >= QUEUED)
+			answer(GN_FRAME_STOP);
+		if (i >= CONNECTED)
+			answer(GN_FRAME_BYE);
+		closed(0);
+		again();
+	}
+}
+
+static void close_before_anything_happened(void)
+{
+	const struct gantry_session_attr attr = {.lanes = 1, .depth = 1};
+
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &attr, &events, NULL, &client));
+	fc.rh->client_close(client);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(1, n_closed);
+	TEST_ASSERT_EQUAL_INT(0, close_reason);
+	TEST_ASSERT_EQUAL_UINT(0, fc.ft.n_conns);
+}
+
+static void close_while_it_waits_to_try_again(void)
+{
+	open_client();
+	fake_close(conn, -ECONNREFUSED);
+	fake_core_turn(&fc);
+	fc.rh->client_close(client);
+	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S / 4);
+	closed(0);
+	TEST_ASSERT_EQUAL_UINT(1, fc.ft.n_conns);
+}
+
+static void close_from_inside_ready(void)
+{
+	close_in_ready = 1;
+	reach(READY);
+	answer(GN_FRAME_BYE);
+	closed(0);
+}
+
+static void what_is_in_flight_completes_before_closed(void)
+{
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, submit());
+	TEST_ASSERT_EQUAL_UINT(0, n_io_done);
+	fake_close(conn, -ENOTCONN);
+	closed(-ENOTCONN);
+	TEST_ASSERT_EQUAL_UINT(1, n_io_done);
+	TEST_ASSERT_EQUAL_INT(1, io_done_before_closed);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, io_status);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
+}
+
+static void a_forged_answer_to_an_io_closes_it(void)
+{
+	struct gantry_io wire = {.tag = 0x12340001};
+
+	reach(STARTED);
+	fake_arrive(&conn->consumers[1], &wire, GANTRY_IO_WIRE_BYTES);
+	closed(-EPROTO);
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "not asked"));
+}
+
+static void a_transport_that_fails_closes_it_or_lets_it_try_again(void)
+{
+	static const struct {
+		enum fake_op op;
+		unsigned in;
+	} table[] = {{FAKE_CONSUMER, 1}, {FAKE_CONSUMER, 2}, {FAKE_POST_RECV, 1}, {FAKE_POST_RECV, 2}};
+
+	reach(READY);
+	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -ENOMEM);
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, fc.rh->client_export(client, &region, 3, 1));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_start(client)); /* no hop yet */
+	make_chain();
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		fake_fail_op(&fc.ft, table[i].op, table[i].in, -ENOMEM);
+		TEST_ASSERT_EQUAL_INT(-ENOMEM, fc.rh->client_start(client));
+		TEST_ASSERT_EQUAL_UINT(0, conn->n_consumers);
+	}
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_start(client));
+	fake_fail_op(&fc.ft, FAKE_PRODUCER, 2, -EMFILE);
+	answer(GN_FRAME_QUEUES);
+	closed(-EMFILE);
+	TEST_ASSERT_EQUAL_UINT(0, conn->n_producers);
+	again();
+	reach(READY);
+	fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -EAGAIN);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, fc.rh->client_export(client, &region, 3, 1));
+	closed(-EAGAIN);
+}
+
+static void what_is_asked_for_must_make_sense(void)
+{
+	struct gantry_session_attr attr = {.lanes = 1, .depth = 1};
+	struct gantry_client *c;
+
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_open(fc.rh, 1, &attr, &events, NULL, &c));
+	attr.lanes = 0;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_open(fc.rh, 0, &attr, &events, NULL, &c));
+	attr.lanes = GN_MAX_LANES + 1;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_open(fc.rh, 0, &attr, &events, NULL, &c));
+	attr.lanes = 1;
+	attr.depth = 0;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_open(fc.rh, 0, &attr, &events, NULL, &c));
+	fc.rh->client_free(NULL);
+}
+
+static void a_role_that_goes_takes_its_clients_along(void)
+{
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(0, submit());
+	/* tearDown destroys the role with the session open: no `closed` any more */
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_whole_session);
+	RUN_TEST(a_refusal_at_each_step_closes_it);
+	RUN_TEST(answers_that_nobody_asked_for_close_it);
+	RUN_TEST(answers_that_make_no_sense_close_it);
+	RUN_TEST(it_tries_to_connect_until_its_deadline);
+	RUN_TEST(a_late_server_is_found);
+	RUN_TEST(other_errors_of_connect_are_final);
+	RUN_TEST(a_listener_that_never_accepts_is_given_up);
+	RUN_TEST(each_answer_has_a_deadline);
+	RUN_TEST(a_silent_server_is_lost);
+	RUN_TEST(end_and_disconnection_close_it_in_every_state);
+	RUN_TEST(close_is_possible_at_every_point);
+	RUN_TEST(close_before_anything_happened);
+	RUN_TEST(close_while_it_waits_to_try_again);
+	RUN_TEST(close_from_inside_ready);
+	RUN_TEST(what_is_in_flight_completes_before_closed);
+	RUN_TEST(a_forged_answer_to_an_io_closes_it);
+	RUN_TEST(a_transport_that_fails_closes_it_or_lets_it_try_again);
+	RUN_TEST(what_is_asked_for_must_make_sense);
+	RUN_TEST(a_role_that_goes_takes_its_clients_along);
+	return UNITY_END();
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions at their server: each step in each state, and each refusal. The peer is the test. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "unit/session/rig.h"
+
+static void a_whole_session(void)
+{
+	struct fake_conn *conn;
+	struct gn_hello_answer hello;
+	struct gantry_volume volume;
+	struct gn_queues queues;
+	uint8_t imm[GANTRY_IMM_MAX];
+
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_NEW);
+	ask(conn, GN_FRAME_HELLO);
+	told(conn, GN_FRAME_HELLO, 0);
+	memcpy(&hello, p.payload, sizeof(hello));
+	TEST_ASSERT_EQUAL_UINT(1, hello.version);
+	TEST_ASSERT_EQUAL_UINT(1, hello.epoch);
+	ask(conn, GN_FRAME_QUERY);
+	told(conn, GN_FRAME_QUERY, 0);
+	memcpy(&volume, p.payload, sizeof(volume));
+	TEST_ASSERT_EQUAL_UINT64(1 << 20, volume.size);
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	TEST_ASSERT_EQUAL_INT(1, fc.ft.maps);
+	ask(conn, GN_FRAME_QUEUES);
+	told(conn, GN_FRAME_QUEUES, 0);
+	memcpy(&queues, p.payload, sizeof(queues));
+	TEST_ASSERT_EQUAL_UINT(2, queues.n);
+	TEST_ASSERT_EQUAL_UINT(conn->consumers[1].id, queues.consumer[1]);
+	TEST_ASSERT_EQUAL_UINT(12, conn->producers[1].id);
+	TEST_ASSERT_EQUAL_UINT(8, conn->consumers[0].posted);
+	ask(conn, GN_FRAME_START);
+	told(conn, GN_FRAME_START, 0);
+	for (unsigned lane = 0; lane < 2; lane++) {
+		arrive(conn, lane, 0x70003 + lane);
+		TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[lane], imm));
+		TEST_ASSERT_EQUAL_UINT(0, imm[2]);
+		TEST_ASSERT_EQUAL_UINT(3 + lane, imm[4]);
+	}
+	ask(conn, GN_FRAME_STOP);
+	told(conn, GN_FRAME_STOP, 0);
+	TEST_ASSERT_EQUAL_UINT(0, conn->n_consumers);
+	TEST_ASSERT_EQUAL_UINT(0, conn->n_imports);
+	ask(conn, GN_FRAME_BYE);
+	told(conn, GN_FRAME_BYE, 0);
+	gone(conn, 1);
+	TEST_ASSERT_EQUAL_INT(0, fc.closed_reason);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_opened"));
+	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_ended"));
+	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
+	TEST_ASSERT_EQUAL_UINT64(2, counter("ops_done"));
+	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_LANE]);
+}
+
+/* What both can is what the session uses; what it has not agreed on is refused. */
+static void features_are_those_of_both(void)
+{
+	static const struct {
+		uint64_t offered, agreed;
+	} table[] = {{0, 0}, {GN_FEATURE_CRC, GN_FEATURE_CRC}, {UINT64_MAX, GN_FEATURES}, {~GN_FEATURES, 0}};
+	struct gn_hello_answer answer;
+	uint8_t hello[GANTRY_CTRL_MAX];
+
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct fake_conn *conn = fake_reach(&fc, GN_NEW);
+		size_t len = fake_payload(GN_FRAME_HELLO, hello);
+		uint8_t buf[GANTRY_CTRL_MAX];
+
+		memcpy(hello + offsetof(struct gn_hello, features), &table[i].offered, sizeof(uint64_t));
+		len = gn_frame_build(buf, GN_FRAME_HELLO, 1, FAKE_SESSION + i, NULL, hello, len);
+		fake_ctrl_send(conn, buf, len);
+		fake_core_turn(&fc);
+		told(conn, GN_FRAME_HELLO, 0);
+		memcpy(&answer, p.payload, sizeof(answer));
+		TEST_ASSERT_EQUAL_HEX64(table[i].agreed, answer.features);
+	}
+}
+
+/* One frame in one state. Legal by the table: an answer; else an END, and the session is gone. */
+static void one_frame(enum gn_state state, unsigned type, int as_answer)
+{
+	static const struct gn_verdict fine = {.status = 0};
+	uint8_t buf[GANTRY_CTRL_MAX];
+	struct fake_conn *conn = fake_reach(&fc, state);
+	unsigned closed = fc.n_closed, known = state != GN_NEW;
+	size_t len = fake_payload(type, payload);
+	int legal = !as_answer && type != GN_FRAME_END && gn_state_next(state, type) >= 0;
+
+	len = gn_frame_build(buf, type, 9, FAKE_SESSION, as_answer ? &fine : NULL, payload, as_answer ? 0 : len);
+	fake_ctrl_send(conn, buf, len);
+	fake_core_turn(&fc);
+	if (legal && type == GN_FRAME_PING) {
+		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	} else {
+		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_STRING(legal ? gn_frame_name(type) : "end", gn_frame_name(p.type));
+		TEST_ASSERT_EQUAL_UINT(legal ? 9 : 0, p.head.id);
+	}
+	if (!legal) {
+		gone(conn, closed + known);
+		return;
+	}
+	if (type != GN_FRAME_BYE)
+		fake_close(conn, -ENOTCONN);
+	gone(conn, closed + 1);
+}
+
+static void every_frame_in_every_state(void)
+{
+	fake_core_start(&fc, 1);
+	for (unsigned state = GN_NEW; state <= GN_STOPPED; state++)
+		for (unsigned type = 0; type <= GN_FRAME_TYPES; type++) {
+			if (fc.ft.n_conns > FAKE_CONNS - 3) {
+				fake_core_fini(&fc);
+				fake_core_init(&fc);
+				fake_core_start(&fc, 1);
+			}
+			one_frame((enum gn_state)state, type, 0);
+			one_frame((enum gn_state)state, type, 1);
+		}
+}
+
+struct refusal {
+	enum gn_state state;
+	unsigned type;
+	size_t at;      /* a 32-bit word of the payload to be changed, */
+	uint32_t value; /* to this */
+	unsigned status;
+	const char *text;
+};
+
+static void what_hello_export_and_queues_refuse(void)
+{
+	static const struct refusal table[] = {
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00020002, GANTRY_S_UNSUPPORTED, "protocol"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0, GANTRY_S_UNSUPPORTED, "0 to 0"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), 0, GANTRY_S_INVALID, "max_lanes"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), 5, GANTRY_S_INVALID, "max_lanes"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), UINT32_MAX, GANTRY_S_INVALID, "max_lanes"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, depth), 0, GANTRY_S_INVALID, "max_depth"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, depth), 17, GANTRY_S_INVALID, "max_depth"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, regions), 5, GANTRY_S_INVALID, "max_regions"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, regions), UINT32_MAX, GANTRY_S_INVALID, "max_regions"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), 0, GANTRY_S_INVALID, "region handle 0"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), 3, GANTRY_S_INVALID, "1 .. 2"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), UINT32_MAX, GANTRY_S_INVALID, "handle"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 12289, GANTRY_S_ACCESS, "max_region_bytes"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length) + 4, 1, GANTRY_S_ACCESS, "max_region_bytes"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 0, GANTRY_S_RANGE, "imported"},
+		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1, GANTRY_S_INVALID, "hello said"},
+		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX, GANTRY_S_INVALID, "hello said"},
+		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, depth), 5, GANTRY_S_INVALID, "hello said"},
+	};
+
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const struct refusal *r = &table[i];
+		struct fake_conn *conn = fake_reach(&fc, r->state);
+		unsigned closed = fc.n_closed + (r->state != GN_NEW);
+		size_t len = fake_payload(r->type, payload);
+
+		memcpy(payload + r->at, &r->value, sizeof(r->value));
+		fake_ask(&fc, conn, r->type, 9, payload, len);
+		told(conn, r->type, r->status);
+		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, r->text));
+		told(conn, GN_FRAME_END, r->status);
+		gone(conn, closed);
+	}
+	TEST_ASSERT_EQUAL_UINT64(sizeof(table) / sizeof(table[0]), counter("sessions_refused"));
+}
+
+static void a_session_without_an_id_is_refused(void)
+{
+	uint8_t buf[GANTRY_CTRL_MAX];
+	struct fake_conn *conn;
+	size_t len = fake_payload(GN_FRAME_HELLO, payload);
+
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_NEW);
+	fake_ctrl_send(conn, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, 0, NULL, payload, len));
+	fake_core_turn(&fc);
+	told(conn, GN_FRAME_HELLO, GANTRY_S_INVALID);
+	gone(conn, 0);
+}
+
+static void a_handle_is_used_once_and_the_quota_is_for_all_regions(void)
+{
+	struct fake_conn *conn;
+	struct gantry_token token = {.handle = 1, .length = 8192, .rights = 3};
+
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_KNOWN);
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_INVALID);
+	gone(conn, 1);
+	conn = fake_reach(&fc, GN_KNOWN);
+	fake_ask(&fc, conn, GN_FRAME_EXPORT, 1, &token, sizeof(token));
+	told(conn, GN_FRAME_EXPORT, 0);
+	token.handle = 2;
+	fake_ask(&fc, conn, GN_FRAME_EXPORT, 2, &token, sizeof(token));
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "max_region_bytes"));
+	gone(conn, 2);
+	conn = fake_reach(&fc, GN_KNOWN);
+	fc.ft.skew_handle = 1; /* a transport that names it otherwise */
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_IO);
+	gone(conn, 3);
+}
+
+static void whatever_the_transport_refuses_ends_the_session(void)
+{
+	static const struct {
+		enum fake_op op;
+		unsigned in;
+		unsigned type;
+	} table[] = {{FAKE_IMPORT, 1, GN_FRAME_EXPORT},    {FAKE_CONSUMER, 1, GN_FRAME_QUEUES},
+		     {FAKE_CONSUMER, 2, GN_FRAME_QUEUES},  {FAKE_PRODUCER, 1, GN_FRAME_QUEUES},
+		     {FAKE_PRODUCER, 2, GN_FRAME_QUEUES},  {FAKE_POST_RECV, 1, GN_FRAME_QUEUES},
+		     {FAKE_POST_RECV, 2, GN_FRAME_QUEUES}, {FAKE_SEND_CTRL, 1, GN_FRAME_QUERY}};
+
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct fake_conn *conn = fake_reach(&fc, table[i].op == FAKE_SEND_CTRL ? GN_GREETED : GN_KNOWN);
+
+		fake_fail_op(&fc.ft, table[i].op, table[i].in, -ENOMEM);
+		ask(conn, table[i].type);
+		if (table[i].op == FAKE_SEND_CTRL) { /* the answer was lost: the peer's deadline ends it */
+			fake_close(conn, -ENOTCONN);
+			gone(conn, i + 1);
+			continue;
+		}
+		told(conn, table[i].type, GANTRY_S_NOMEM);
+		gone(conn, i + 1);
+	}
+}
+
+static void whatever_the_role_refuses_ends_the_session(void)
+{
+	static const struct {
+		enum gn_state state;
+		unsigned type;
+	} table[FAKE_STEPS] = {{GN_NEW, GN_FRAME_HELLO},    {GN_GREETED, GN_FRAME_QUERY}, {GN_KNOWN, GN_FRAME_EXPORT},
+			       {GN_KNOWN, GN_FRAME_QUEUES}, {GN_QUEUED, GN_FRAME_START}, {GN_RUNNING, GN_FRAME_STOP}};
+
+	fake_core_start(&fc, 1);
+	fc.text = "the crane is broken";
+	for (unsigned i = 0; i < FAKE_STEPS; i++) {
+		struct fake_conn *conn = fake_reach(&fc, table[i].state);
+
+		fc.rc[i] = -EROFS;
+		ask(conn, table[i].type);
+		told(conn, table[i].type, GANTRY_S_READ_ONLY);
+		TEST_ASSERT_EQUAL_STRING("the crane is broken", p.verdict.text);
+		gone(conn, i + 1);
+		TEST_ASSERT_EQUAL_INT(-EROFS, fc.closed_reason);
+		fc.rc[i] = 0;
+	}
+}
+
+static void an_impossible_volume_is_not_served(void)
+{
+	struct fake_conn *conn;
+
+	fake_core_start(&fc, 1);
+	fc.volume.block_size = 0;
+	conn = fake_reach(&fc, GN_GREETED);
+	ask(conn, GN_FRAME_QUERY);
+	told(conn, GN_FRAME_QUERY, GANTRY_S_INVALID);
+	gone(conn, 1);
+}
+
+static void a_step_that_takes_time_is_answered_later(void)
+{
+	static const unsigned types[FAKE_STEPS] = {GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_EXPORT,
+						   0, GN_FRAME_START, GN_FRAME_STOP};
+	static const enum gn_state from[FAKE_STEPS] = {GN_NEW, GN_GREETED, GN_KNOWN, 0, GN_QUEUED, GN_RUNNING};
+
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < FAKE_STEPS; i++) {
+		struct fake_conn *conn;
+
+		if (types[i] == 0)
+			continue;
+		conn = fake_reach(&fc, from[i]);
+		fc.rc[i] = -EINPROGRESS;
+		ask(conn, types[i]);
+		for (int s = 0; s < 20; s++) { /* longer than any deadline, with heartbeats */
+			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+			fake_ask(&fc, conn, GN_FRAME_PING, 0, NULL, 0);
+		}
+		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+		TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
+		fc.rh->session_continue(fc.session, 0);
+		fc.rh->session_continue(fc.session, 0); /* nothing is asked any more */
+		told(conn, types[i], 0);
+		fc.rc[i] = 0;
+		fake_close(conn, -ENOTCONN);
+		gone(conn, fc.n_closed + fc.n_open);
+	}
+	TEST_ASSERT_EQUAL_UINT(5, fc.n_closed);
+}
+
+static void a_role_may_refuse_later_too(void)
+{
+	struct fake_conn *conn;
+	struct gantry_session *session;
+
+	fake_core_start(&fc, 1);
+	fc.rc[FAKE_HELLO] = -EINPROGRESS;
+	conn = fake_reach(&fc, GN_NEW);
+	ask(conn, GN_FRAME_HELLO);
+	session = fc.session;
+	fc.rh->session_refuse(session, "no target %d", 3);
+	fc.rh->session_continue(session, -ECONNREFUSED);
+	fc.rh->session_continue(session, 0);
+	fc.rh->session_end(session, -EIO);
+	told(conn, GN_FRAME_HELLO, GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_STRING("no target 3", p.verdict.text);
+	gone(conn, 1);
+	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, fc.closed_reason);
+}
+
+static void two_requests_at_a_time_end_the_session(void)
+{
+	static const unsigned second[] = {GN_FRAME_HELLO, GN_FRAME_QUERY};
+
+	fake_core_start(&fc, 1);
+	fc.rc[FAKE_HELLO] = -EINPROGRESS;
+	for (unsigned i = 0; i < 2; i++) {
+		struct fake_conn *conn = fake_reach(&fc, GN_NEW);
+
+		ask(conn, GN_FRAME_HELLO);
+		ask(conn, second[i]);
+		told(conn, GN_FRAME_END, GANTRY_S_IO);
+		gone(conn, i + 1);
+		TEST_ASSERT_EQUAL_INT(-EPROTO, fc.closed_reason);
+	}
+}
+
+static void frames_of_another_session_end_this_one(void)
+{
+	static const unsigned types[] = {GN_FRAME_QUERY, GN_FRAME_PING};
+
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		struct fake_conn *conn = fake_reach(&fc, GN_GREETED);
+		uint8_t buf[GANTRY_CTRL_MAX];
+
+		fake_ctrl_send(conn, buf, gn_frame_build(buf, types[i], 1, FAKE_SESSION + 1, NULL, NULL, 0));
+		fake_core_turn(&fc);
+		told(conn, GN_FRAME_END, GANTRY_S_IO);
+		gone(conn, i + 1);
+	}
+}
+
+static void nonsense_ends_the_session(void)
+{
+	static const uint8_t nonsense[GANTRY_CTRL_MAX] = {'G', 'R', 'Y', '1', 1, 0, 7};
+
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		struct fake_conn *conn = fake_reach(&fc, i < 2 ? GN_NEW : GN_RUNNING);
+
+		fake_ctrl_send(conn, nonsense, i % 2 ? 1 : sizeof(nonsense));
+		fake_core_turn(&fc);
+		told(conn, GN_FRAME_END, GANTRY_S_IO);
+		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "malformed"));
+		gone(conn, i < 2 ? 0 : i - 1);
+	}
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_whole_session);
+	RUN_TEST(features_are_those_of_both);
+	RUN_TEST(every_frame_in_every_state);
+	RUN_TEST(what_hello_export_and_queues_refuse);
+	RUN_TEST(a_session_without_an_id_is_refused);
+	RUN_TEST(a_handle_is_used_once_and_the_quota_is_for_all_regions);
+	RUN_TEST(whatever_the_transport_refuses_ends_the_session);
+	RUN_TEST(whatever_the_role_refuses_ends_the_session);
+	RUN_TEST(an_impossible_volume_is_not_served);
+	RUN_TEST(a_step_that_takes_time_is_answered_later);
+	RUN_TEST(a_role_may_refuse_later_too);
+	RUN_TEST(two_requests_at_a_time_end_the_session);
+	RUN_TEST(frames_of_another_session_end_this_one);
+	RUN_TEST(nonsense_ends_the_session);
+	return UNITY_END();
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sending end of a lane: each IO completes exactly once, whatever the peer answers, or does not. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fake/host.h"
+#include "fake/transport.h"
+#include "fake/worker.h"
+#include "gantry/random.h"
+#include "transport/link.h"
+#include "unity.h"
+
+#define DEPTH 8
+#define IOS 12
+#define IO_TIMEOUT_NS (5 * GN_NS_PER_S)
+
+static struct fake_transport ft;
+static struct fake_worker fw;
+static struct fake_conn *conn;
+static struct fake_queue *consumer, *producer;
+static struct gn_link *link;
+static struct gantry_chain *chain;
+static struct gantry_io *ios;
+static unsigned n_done[IOS], n_broken;
+static uint16_t status[IOS];
+static int broken_reason, resubmit_rc, resubmit;
+
+static void owner_complete(void *self, struct gantry_io *io)
+{
+	(void)self;
+	if (gantry_io_end(io) != 0)
+		fake_fail("completed at rest");
+	n_done[io->slot]++;
+	status[io->slot] = io->status;
+	if (resubmit) {
+		gantry_io_begin(io, 0);
+		resubmit_rc = gantry_submit(io);
+	}
+}
+
+static int owner_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -EINVAL;
+}
+
+static void on_broken(void *arg, int reason)
+{
+	(void)arg;
+	n_broken++;
+	broken_reason = reason;
+}
+
+static void make_queues(void)
+{
+	struct gantry_queue_attr attr = {.depth = 2 * DEPTH};
+	uint32_t id;
+
+	conn = fake_conn_bare(&ft);
+	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.consumer_create(conn, &attr, &id, (void **)&consumer));
+	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, NULL, attr.depth));
+	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.producer_create(conn, 1, &attr, (void **)&producer));
+}
+
+void setUp(void)
+{
+	struct gn_link_attr attr = {
+		.ops = &fake_transport_ops, .depth = DEPTH, .io_timeout_ns = IO_TIMEOUT_NS, .broken = on_broken};
+	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal;
+
+	memset(n_done, 0, sizeof(n_done));
+	n_broken = 0;
+	resubmit = 0;
+	fake_clock_start();
+	fake_transport_init(&ft);
+	fake_worker_start(&fw);
+	make_queues();
+	attr.lane = &fw.lane;
+	attr.stale = fw.host.pub.counter(&fw.host.pub, "late_answers");
+	TEST_ASSERT_EQUAL_INT(0, gn_link_create(&attr, &link));
+	gn_link_hop(link, &terminal);
+	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, IOS, &chain, &ios));
+}
+
+void tearDown(void)
+{
+	gn_link_stop(link);
+	gn_chain_destroy(chain);
+	gn_link_free(&link);
+	fake_transport_ops.flush(producer);
+	fake_transport_ops.producer_destroy(producer);
+	fake_transport_ops.consumer_destroy(consumer);
+	fake_transport_ops.disconnect(conn);
+	fake_worker_stop(&fw);
+	fake_transport_fini(&ft);
+	fake_clock_stop();
+}
+
+static void start(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, gn_link_start(link, consumer, producer));
+}
+
+struct submission {
+	unsigned slot;
+	uint32_t deadline_us;
+	int rc;
+};
+
+static void submit_on_lane(void *arg)
+{
+	struct submission *s = arg;
+	struct gantry_io *io = &ios[s->slot];
+
+	gantry_io_begin(io, gn_now_ns());
+	io->opcode = GANTRY_OP_READ;
+	io->flags = 0;
+	io->offset = 4096 * (s->slot + 1);
+	io->length = 4096;
+	io->region = 1;
+	io->deadline_us = s->deadline_us;
+	s->rc = gantry_submit(io);
+	if (s->rc != 0)
+		gantry_io_end(io);
+}
+
+static int submit(unsigned slot, uint32_t deadline_us)
+{
+	struct submission s = {.slot = slot, .deadline_us = deadline_us};
+
+	gn_worker_call(fw.worker, submit_on_lane, &s);
+	return s.rc;
+}
+
+static struct gantry_io taken(void)
+{
+	struct gantry_io wire = {.opcode = 0};
+	uint8_t imm[GANTRY_IMM_MAX];
+
+	TEST_ASSERT_EQUAL_INT(1, fake_taken(producer, imm));
+	memcpy(&wire, imm, sizeof(imm));
+	return wire;
+}
+
+static void answer(struct gantry_io wire, uint16_t st)
+{
+	wire.status = st;
+	fake_arrive(consumer, &wire, GANTRY_IO_WIRE_BYTES);
+}
+
+static void an_answer_completes_its_io(void)
+{
+	struct gantry_io wire;
+	uint32_t tag;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(3, 0));
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(0, fake_peek(producer, &producer->n_unflushed));
+	wire = taken();
+	TEST_ASSERT_EQUAL_UINT(GANTRY_OP_READ, wire.opcode);
+	TEST_ASSERT_EQUAL_UINT64(4096 * 4, wire.offset);
+	TEST_ASSERT_TRUE((wire.tag & 0xffff) < DEPTH);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[3]);
+	tag = wire.tag;
+	wire.flags = GANTRY_IO_CRC | 0xf0;
+	wire.crc32c = 77;
+	wire.hop_ns[2] = 55;
+	answer(wire, GANTRY_S_RANGE);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[3]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_RANGE, status[3]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_CRC, ios[3].flags);
+	TEST_ASSERT_EQUAL_UINT(77, ios[3].crc32c);
+	TEST_ASSERT_EQUAL_UINT(55, ios[3].hop_ns[2]);
+	TEST_ASSERT_EQUAL_UINT(3, ios[3].tag & 0xffff);
+	TEST_ASSERT_EQUAL_INT(0, submit(3, 0));
+	TEST_ASSERT_NOT_EQUAL(tag, taken().tag);
+}
+
+static void a_status_that_nobody_knows_is_unknown(void)
+{
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	answer(taken(), GANTRY_S_COUNT);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_UNKNOWN, status[0]);
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+}
+
+static void what_cannot_be_sent_stays_with_its_owner(void)
+{
+	const struct gantry_hop *rest = ios[0].hop;
+
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
+	start();
+	fake_queue_refuse(producer, -EAGAIN);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(0, 0));
+	TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
+	TEST_ASSERT_EQUAL_UINT(0, ios[0].tag & 0xffff);
+	fake_queue_refuse(producer, 0);
+	for (unsigned i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, submit(i, 0));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(DEPTH, 0));
+	TEST_ASSERT_EQUAL_PTR(rest, ios[DEPTH].hop);
+	answer(taken(), 0);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_INT(0, submit(DEPTH, 0));
+	fake_queue_refuse(producer, -ENOTCONN);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(DEPTH + 1, 0));
+}
+
+/* An owner that offers its descriptor at each turn, until it is taken. */
+static int offer(void *self)
+{
+	int *accepted = self;
+
+	if (*accepted || gantry_submit(&ios[0]) != 0)
+		return 0;
+	__atomic_store_n(accepted, 1, __ATOMIC_RELEASE);
+	return 1;
+}
+
+static void begin_on_lane(void *arg)
+{
+	(void)arg;
+	gantry_io_begin(&ios[0], gn_now_ns());
+	ios[0].opcode = GANTRY_OP_NOP;
+}
+
+static void a_lane_that_was_told_to_try_again_stays_awake(void)
+{
+	int accepted = 0;
+	const struct gantry_poller poller = {.poll = offer, .self = &accepted};
+
+	start();
+	fake_queue_refuse(producer, -EAGAIN);
+	gn_worker_call(fw.worker, begin_on_lane, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_worker_add(fw.worker, &poller));
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_INT(0, accepted);
+	fake_queue_refuse(producer, 0); /* and nothing wakes the lane */
+	for (unsigned i = 0; i < 1000000 && !__atomic_load_n(&accepted, __ATOMIC_ACQUIRE); i++)
+		sched_yield();
+	TEST_ASSERT_EQUAL_INT(1, __atomic_load_n(&accepted, __ATOMIC_ACQUIRE));
+	gn_worker_remove(fw.worker, &accepted);
+}
+
+static void a_deadline_ends_the_io_and_the_late_answer_its_slot(void)
+{
+	struct gantry_io wire;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 2000000));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, 0));
+	wire = taken();
+	fake_clock_advance(2 * GN_NS_PER_S - 1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+	fake_clock_advance(1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[0]);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[1]);
+	fake_clock_advance(IO_TIMEOUT_NS);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[1]);
+	for (unsigned i = 2; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, submit(i, 0));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(0, 0));
+	answer(wire, GANTRY_S_OK);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "late_answers"));
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	answer(wire, GANTRY_S_OK); /* the slot has another generation now */
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+}
+
+static void a_peer_that_owes_every_slot_is_lost(void)
+{
+	start();
+	for (unsigned i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, submit(i, 0));
+	fake_clock_advance(IO_TIMEOUT_NS);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	for (unsigned i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_UINT(1, n_done[i]);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, broken_reason);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
+}
+
+/* Submits one IO, has `forge` arrive (len bytes) `times` over, and expects the link to break once without a completion. */
+static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
+{
+	struct gantry_io wire;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	wire = taken();
+	wire.tag ^= tag_xor;
+	for (unsigned i = 0; i < times; i++)
+		fake_arrive(consumer, &wire, len);
+	fake_settle(&fw);
+	fake_arrive(consumer, &wire, len);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(1, 0));
+}
+
+static void a_slot_that_is_not_in_flight_breaks(void)
+{
+	expect_broken(1, GANTRY_IO_WIRE_BYTES, 1);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+}
+
+static void a_slot_behind_the_depth_breaks(void)
+{
+	expect_broken(0xfff8, GANTRY_IO_WIRE_BYTES, 1);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+}
+
+static void another_generation_breaks(void)
+{
+	expect_broken(0x30000, GANTRY_IO_WIRE_BYTES, 1);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+}
+
+static void a_short_answer_breaks(void)
+{
+	expect_broken(0, GANTRY_IO_WIRE_BYTES - 1, 1);
+	TEST_ASSERT_EQUAL_UINT(0, n_done[0]);
+}
+
+static void the_second_answer_to_one_io_breaks(void)
+{
+	expect_broken(0, GANTRY_IO_WIRE_BYTES, 2);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+}
+
+static void a_broken_queue_breaks(void)
+{
+	start();
+	fake_queue_break(consumer, -EPROTO);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
+}
+
+struct stop_with {
+	struct gantry_io wire;
+};
+
+/* On the lane: the answer is there, but was not polled yet, when the link stops. */
+static void stop_on_lane(void *arg)
+{
+	struct stop_with *with = arg;
+
+	answer(with->wire, GANTRY_S_OK);
+	resubmit = 1;
+	gn_link_stop(link);
+	gn_link_stop(link);
+}
+
+static void stop_takes_what_was_published_then_loses_the_rest(void)
+{
+	struct stop_with with;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, 0));
+	with.wire = taken();
+	gn_worker_call(fw.worker, stop_on_lane, &with);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, status[0]);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, resubmit_rc);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[1]);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(2, 0));
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	gn_link_stop(NULL);
+}
+
+static void a_link_that_is_idle_lets_the_lane_sleep(void)
+{
+	uint32_t polls;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	fake_settle(&fw);
+	while (!fake_peek(consumer, (uint32_t *)&consumer->armed))
+		; /* the lane is on its way to sleep */
+	polls = fake_peek(producer, &producer->n_flushes);
+	answer(taken(), GANTRY_S_OK); /* rings: the lane wakes by itself */
+	while (fake_peek(consumer, &consumer->n_in) != 0)
+		;
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(polls, fake_peek(producer, &producer->n_flushes));
+}
+
+/* Thousands of IOs, answered in any order, some too late: none is lost, none comes twice, no tag is in use twice. */
+static void any_order_of_answers_completes_each_once(void)
+{
+	struct gantry_io pending[DEPTH];
+	unsigned n_pending = 0, n_submitted[IOS] = {0}, total = 0;
+	struct gantry_random r;
+
+	gantry_random_seed(&r, 42);
+	start();
+	while (total < 3000) {
+		unsigned slot = (unsigned)gantry_random_below(&r, DEPTH);
+
+		if (gantry_random_below(&r, 2) && n_done[slot] == n_submitted[slot] && submit(slot, 0) == 0) {
+			n_submitted[slot]++;
+			total++;
+			pending[n_pending] = taken();
+			for (unsigned i = 0; i < n_pending; i++)
+				TEST_ASSERT_NOT_EQUAL(pending[i].tag & 0xffff, pending[n_pending].tag & 0xffff);
+			n_pending++;
+		} else if (n_pending > 0) {
+			unsigned i = (unsigned)gantry_random_below(&r, n_pending);
+
+			answer(pending[i], GANTRY_S_OK);
+			pending[i] = pending[--n_pending];
+			fake_settle(&fw);
+		}
+	}
+	while (n_pending > 0)
+		answer(pending[--n_pending], GANTRY_S_OK);
+	fake_settle(&fw);
+	for (unsigned i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_UINT(n_submitted[i], n_done[i]);
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	TEST_ASSERT_EQUAL_UINT64(0, gn_host_counter(&fw.host, "double_completions"));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(an_answer_completes_its_io);
+	RUN_TEST(a_status_that_nobody_knows_is_unknown);
+	RUN_TEST(what_cannot_be_sent_stays_with_its_owner);
+	RUN_TEST(a_lane_that_was_told_to_try_again_stays_awake);
+	RUN_TEST(a_deadline_ends_the_io_and_the_late_answer_its_slot);
+	RUN_TEST(a_peer_that_owes_every_slot_is_lost);
+	RUN_TEST(a_slot_that_is_not_in_flight_breaks);
+	RUN_TEST(a_slot_behind_the_depth_breaks);
+	RUN_TEST(another_generation_breaks);
+	RUN_TEST(a_short_answer_breaks);
+	RUN_TEST(the_second_answer_to_one_io_breaks);
+	RUN_TEST(a_broken_queue_breaks);
+	RUN_TEST(stop_takes_what_was_published_then_loses_the_rest);
+	RUN_TEST(a_link_that_is_idle_lets_the_lane_sleep);
+	RUN_TEST(any_order_of_answers_completes_each_once);
+	return UNITY_END();
+}

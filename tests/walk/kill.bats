@@ -1,0 +1,276 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# A role dies with verified writes in flight: the others know at once, every IO completes once, and life goes on.
+
+setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	walk_setup
+	processes
+	topology
+}
+
+teardown() {
+	walk_teardown
+}
+
+hammer() { # verified random writes without an end, on two lanes
+	begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=10 \
+		--set roles.load.workload.depth=32
+	busy load
+}
+
+slay() { # NAME; sets died
+	died=$(now_ms)
+	kill -KILL "${pids[$1]}"
+	wait "${pids[$1]}" || true
+	unset "pids[$1]"
+}
+
+# The initiator says so: exit status 1, each IO back once, those in flight as failed.
+load_lost() {
+	finish load
+	[ "$status" -eq 1 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" '.result == "failed"' 'load.errors.SESSION_LOST > 0' 'load.completed > 1000' \
+		"$(findings load) == 0" 'load.errors | keys == ["SESSION_LOST"] or keys == ["SESSION_LOST", "refused"]'
+}
+
+load_again() {
+	begin load
+	finish load
+	[ "$status" -eq 0 ] || { tail -n 20 "$dir"/*.log; return 1; }
+	sound "$dir/load.json" load
+}
+
+@test "the initiator is killed" {
+	serve_all
+	mark store bridge
+	hammer
+	slay load
+	within bridge 'session lost' "$died" 1000
+	within store 'session (lost|ended)' "$died" 1000
+	clean store bridge
+	load_again
+	clean store bridge
+	stop bridge store
+	nothing_left
+	holds "$dir/bridge.json" 'bridge.sessions_lost == 1 and bridge.sessions_opened == 2 and bridge.double_completions == 0'
+}
+
+@test "the initiator is killed while stages hold its IO for an hour: nobody waits for that" {
+	need fault
+	bridge_stages='{ type = "fault"; delay = "1h"; delay_rate = "50%"; }'
+	store_stages='{ type = "fault"; delay = "1h"; delay_rate = "100%"; }'
+	topology
+	serve_all
+	mark store bridge
+	begin load
+	logged load 'session started'
+	until_true live bridge '.roles.bridge.stages[0].delayed_ops > 0'
+	until_true live store '.roles.store.stages[0].delayed_ops > 0'
+	slay load
+	within bridge 'session lost' "$died" 1000
+	clean store bridge
+	stop bridge store
+	nothing_left
+}
+
+@test "the gateway is killed" {
+	serve_all
+	mark store
+	hammer
+	slay bridge
+	within store 'session lost' "$died" 1000
+	within load 'session lost' "$died" 1000
+	load_lost
+	clean store
+	serve bridge
+	load_again
+	clean store
+	stop bridge store
+	nothing_left
+	holds "$dir/store.json" 'store.sessions_lost == 1 and store.sessions_opened == 2 and store.double_completions == 0'
+}
+
+@test "the target is killed" {
+	serve_all
+	mark bridge
+	hammer
+	slay store
+	within bridge 'session lost' "$died" 1000
+	within load 'session lost' "$died" 1000
+	load_lost
+	clean bridge
+	serve store
+	load_again
+	clean bridge
+	stop bridge store
+	nothing_left
+	holds "$dir/bridge.json" 'bridge.sessions_opened == 2 and bridge.double_completions == 0'
+}
+
+@test "the target is killed while a second initiator is connected: both know" {
+	more_roles='load2 = { role = "initiator"; connect = { device = "front"; name = "volume"; };
+	            workload = { pattern = "randrw"; depth = 8; time = "0s"; offset = "4MiB"; size = "1MiB";
+	                         verify = "stamp"; }; };'
+	topology
+	serve_all
+	begin load2
+	busy load2
+	hammer
+	slay store
+	within load 'session lost' "$died" 1000
+	within load2 'session lost' "$died" 1000
+	load_lost
+	finish load2
+	[ "$status" -eq 1 ]
+	once "$dir/load2.json" load2
+	stop bridge
+}
+
+@test "an initiator is killed: the other one does not notice" {
+	more_roles='load2 = { role = "initiator"; connect = { device = "front"; name = "volume"; };
+	            workload = { pattern = "randrw"; depth = 8; time = "0s"; offset = "4MiB"; size = "1MiB";
+	                         verify = "stamp"; }; };'
+	topology
+	serve_all
+	begin load2
+	busy load2
+	hammer
+	slay load
+	within bridge 'session lost' "$died" 1000
+	n=$("$GANTRY" stat --dir "$dir/stat" --json load2 | jq '.processes[0].roles.load2.completed')
+	busy load2 "$((n + 1000))"
+	kill -INT "${pids[load2]}"
+	finish load2
+	[ "$status" -eq 3 ]
+	once "$dir/load2.json" load2
+	holds "$dir/load2.json" 'load2.errors == {}'
+	stop bridge store
+}
+
+@test "the gateway stops to answer: the heartbeat tells" {
+	connect_options='heartbeat = "100ms";'
+	listen_options='heartbeat = "100ms";'
+	topology
+	serve_all
+	mark store
+	hammer
+	died=$(now_ms)
+	kill -STOP "${pids[bridge]}"
+	within store 'session lost .*no heartbeat for 400 ms' "$died" 1000
+	within load 'session lost .*no heartbeat for 400 ms' "$died" 1000
+	load_lost
+	clean store
+	# and when it wakes up again, it finds both gone, and serves the next
+	kill -CONT "${pids[bridge]}"
+	logged bridge 'session lost'
+	load_again
+	stop bridge store
+	nothing_left
+}
+
+@test "SIGINT once: it stops, with a summary, and the servers see an orderly end" {
+	serve_all
+	mark store bridge
+	hammer
+	kill -INT "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" '.result == "interrupted"' 'load.errors == {}' 'load.writes.latency.p99_ns > 0'
+	says load 'Interrupt: stopping'
+	logged bridge 'session ended'
+	logged store 'session ended'
+	clean store bridge
+	load_again
+	stop bridge store
+	nothing_left
+	holds "$dir/bridge.json" 'bridge.sessions_lost == 0'
+}
+
+@test "SIGINT twice: it ends at once, although the gateway does not answer" {
+	serve_all
+	hammer
+	kill -STOP "${pids[bridge]}"
+	kill -INT "${pids[load]}"
+	logged load 'Interrupt: stopping'
+	died=$(now_ms)
+	kill -INT "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	[ "$(($(now_ms) - died))" -lt 1000 ]
+	kill -CONT "${pids[bridge]}"
+	within bridge 'session lost' "$died" 2000
+	load_again
+	stop bridge store
+	nothing_left
+}
+
+@test "SIGTERM to the gateway with IO in flight: all end well, the initiator says that it was cut off" {
+	serve_all
+	mark store
+	hammer
+	kill -TERM "${pids[bridge]}"
+	finish bridge
+	[ "$status" -eq 0 ]
+	finish load
+	[ "$status" -eq 1 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0"
+	clean store
+	serve bridge
+	load_again
+	stop bridge store
+	nothing_left
+}
+
+# Wait for a moment in the life of the initiator that has just been started.
+moment() { # 0 .. 5
+	case $1 in
+	0) ;;
+	1) until_true test -S "$dir/stat/${pids[load]}.stat.sock" ;;
+	2) logged store 'session started' ;;
+	3) logged load 'session started' ;;
+	4) busy load 1 ;;
+	5) busy load 3000 ;;
+	esac
+}
+
+again_and_again() { # VICTIM SURVIVOR...
+	local victim=$1 when
+	shift
+	connect_options='timeout = "300ms";'
+	topology
+	serve_all
+	mark "$@"
+	for when in 0 1 2 3 4 5 0 1 2 3; do
+		: >"$dir/store.log"
+		begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0
+		moment "$when"
+		slay "$victim"
+		if [ "$victim" != load ]; then
+			finish load
+			[ "$status" -eq 1 ] || { echo "moment $when: $status"; tail -n 20 "$dir"/*.log; return 1; }
+			holds "$dir/load.json" 'load.submitted == load.completed' "$(findings load) == 0"
+			serve "$victim"
+		fi
+		[ -n "${pids[bridge]:-}" ] && [ -n "${pids[store]:-}" ]
+	done
+	load_again
+	clean "$@"
+	stop bridge store
+	nothing_left
+}
+
+@test "the initiator is killed again and again, at each step of a session" {
+	again_and_again load store bridge
+}
+
+@test "the gateway is killed again and again, at each step of a session" {
+	again_and_again bridge store
+}
+
+@test "the target is killed again and again, at each step of a session" {
+	again_and_again store bridge
+}

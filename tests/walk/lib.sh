@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# lib.sh - what the walk tests share. A bats file says
+#	setup() { . "$BATS_TEST_DIRNAME/lib.sh"; walk_setup; }
+#	teardown() { walk_teardown; }
+# and then: topology, walk (all roles in one process) or begin, stop, finish (a process for each role), holds (a report).
+
+# what `topology` puts into the file; set before it is called
+transport=loop
+device_options=
+store_backend='type = "memory"; size = "16MiB";'
+load_stages=
+bridge_stages=
+store_stages=
+connect_options=
+listen_options=
+more_roles=
+bridge_connect=
+seconds=20 # longest wait for anything
+
+walk_setup() {
+	umask 022
+	dir=$BATS_TEST_TMPDIR
+	conf=$dir/walk.conf
+	report=$dir/report.json
+	extra=()
+	declare -gA pids=()
+	command -v jq >/dev/null || skip "jq is not installed"
+	need target gateway initiator memory loop
+}
+
+# Only what was started here, by its number.
+walk_teardown() {
+	local name
+	for name in "${!pids[@]}"; do
+		kill -CONT "${pids[$name]}" 2>/dev/null || true
+		kill -KILL "${pids[$name]}" 2>/dev/null || true
+	done
+	wait
+}
+
+need() { # PLUGIN...
+	local plugin
+	for plugin in "$@"; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+}
+
+# Test plugins of this folder, which lie or lose on purpose.
+need_liar() {
+	[ -e "$top_builddir/tests/.libs/liar.so" ] || skip "built without the test plugin liar"
+	extra=(-p "$top_builddir/tests/.libs")
+}
+
+processes() { # from here on: a process for each role
+	need shm-comch
+	transport=shm-comch
+	device_options="dir = \"$dir/run\";"
+}
+
+topology() {
+	local connect="device = \"back\"; name = \"store\"; $connect_options"
+	local to=${bridge_connect:-"{ $connect }"}
+	cat >"$conf" <<-END
+		runtime = { stat_dir = "$dir/stat"; log = "info"; };
+		devices = {
+		  front = { transport = "$transport"; $device_options };
+		  back = { transport = "$transport"; $device_options };
+		};
+		roles = {
+		  store = { role = "target"; listen = { device = "back"; name = "store"; $listen_options };
+		            backend = { $store_backend }; stages = ( $store_stages ); };
+		  bridge = { role = "gateway"; listen = { device = "front"; name = "volume"; $listen_options };
+		             connect = $to; stages = ( $bridge_stages ); };
+		  load = { role = "initiator"; connect = { device = "front"; name = "volume"; $connect_options };
+		           workload = { pattern = "randrw"; depth = 16; time = "0s"; ops = 5000; size = "1MiB"; verify = "stamp"; };
+		           stages = ( $load_stages ); };
+		  $more_roles
+		};
+	END
+}
+
+# -- one process --
+
+walk() { # ARGUMENT... - run all roles; sets status
+	status=0
+	timeout -k 5 "$seconds" "$GANTRY" run -p "$GANTRY_PLUGINS" "${extra[@]}" "$conf" --json "$@" \
+		>"$report" 2>"$dir/walk.log" 3>&- || status=$?
+}
+
+# -- a process for each role --
+
+begin() { # NAME [ARGUMENT...] - start the role NAME; its report goes to NAME.json, its log to NAME.log
+	local name=$1
+	shift
+	: >"$dir/$name.log"
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "${extra[@]}" "$conf" --role "$name" --json "$@" \
+		>"$dir/$name.json" 2>>"$dir/$name.log" 3>&- &
+	pids[$name]=$!
+}
+
+serve() { # NAME [ARGUMENT...] - begin a server and wait until it listens
+	begin "$@"
+	logged "$1" ' listening '
+}
+
+serve_all() {
+	serve store
+	serve bridge
+}
+
+logged() { # NAME PATTERN - wait until the log of a role that runs has it
+	timeout "$seconds" tail -n +1 -s 0.02 -f --pid="${pids[$1]}" "$dir/$1.log" 2>/dev/null | grep -m1 -E -q -- "$2" && return 0
+	echo "no \"$2\" in the log of $1:"
+	cat "$dir/$1.log"
+	return 1
+}
+
+finish() { # NAME - wait until it ends; sets status
+	status=0
+	timeout "$seconds" tail -s 0.02 -f --pid="${pids[$1]}" /dev/null 3>&- || { echo "$1 does not end"; return 1; }
+	wait "${pids[$1]}" || status=$?
+	unset "pids[$1]"
+}
+
+stop() { # NAME... - ask it to end, which it must do well
+	local name
+	for name in "$@"; do
+		kill -TERM "${pids[$name]}"
+		finish "$name"
+		[ "$status" -eq 0 ] || { echo "$name: exit status $status"; cat "$dir/$name.log"; return 1; }
+	done
+}
+
+until_true() { # COMMAND... - repeat until it says yes
+	local end=$((SECONDS + seconds))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never came true: $*"; return 1; }
+	done
+}
+
+live() { # NAME FILTER - ask the process of a running role
+	"$GANTRY" stat --dir "$dir/stat" --json "$1" 2>/dev/null | jq -e "$defs .processes[0] | $2" >/dev/null
+}
+
+busy() { # NAME [N] - wait until that initiator has completed N IOs
+	until_true live "$1" ".roles.$1.completed > ${2:-1000}"
+}
+
+# -- what must be true --
+
+# What filters can say for short: a server is its counters.
+defs='def load: .roles.load; def load2: .roles.load2; def store: .roles.store.counters; def store2: .roles.store2.counters;
+	def bridge: .roles.bridge.counters; def front_bytes: .devices.front.counters.payload_bytes;
+	def back_bytes: .devices.back.counters.payload_bytes; '
+
+holds() { # FILE FILTER... - each must be true of the report
+	local file=$1 filter all=true
+	shift
+	for filter in "$@"; do
+		all="$all and ($filter)"
+	done
+	jq -e "$defs $all" "$file" >/dev/null 2>&1 && return 0
+	for filter in "$@"; do
+		jq -e "$defs $filter" "$file" >/dev/null 2>&1 || echo "does not hold: $filter"
+	done
+	jq . "$file" || cat "$file"
+	tail -n 20 "$dir"/*.log
+	return 1
+}
+
+# The initiator NAME in report FILE: nothing failed, nothing doubled, every answer right.
+sound() { # FILE NAME
+	once "$1" "$2"
+	holds "$1" '.result == "ok"' ".roles.$2.errors == {}" ".roles.$2.quarantined == 0" "$(findings "$2") == 0" \
+		".roles.$2.verify == null or .roles.$2.verify.checked > 0"
+}
+
+findings() { # NAME - a filter: how many answers of that initiator were wrong
+	echo "(.roles.$1.verify // {} | .wrong_block + .stale + .torn + .corrupt + .missing + .foreign // 0)"
+}
+
+# Each IO came back once, whatever its status.
+once() { # FILE NAME
+	holds "$1" ".roles.$2.submitted == .roles.$2.completed" ".roles.$2.submitted > 0" \
+		".roles.$2.counters.double_completions == 0"
+}
+
+says() { # NAME PATTERN - the log has it
+	grep -E -q -- "$2" "$dir/$1.log" || { echo "not in the log: $2"; cat "$dir/$1.log"; return 1; }
+}
+
+# -- time, and what a process holds --
+
+now_ms() {
+	echo "${EPOCHREALTIME%???}" | tr -d .
+}
+
+# The first line of NAME's log that has PATTERN was written at most LIMIT ms after BEGIN; says how long it was.
+within() { # NAME PATTERN BEGIN LIMIT
+	local stamp took
+	logged "$1" "$2" || return 1
+	stamp=$(grep -m1 -E -- "$2" "$dir/$1.log" | cut -d' ' -f1)
+	took=$(($(date -d "$stamp" +%s%3N) - $3))
+	echo "# $1 knew after $took ms" >&3
+	[ "$took" -le "$4" ] || { echo "$1 knew after $took ms only"; return 1; }
+}
+
+fds() { # NAME
+	find "/proc/${pids[$1]}/fd" -type l -printf '%l\n' 2>/dev/null | sed 's/[0-9]*//g' | sort
+}
+
+maps() { # NAME - how many mappings of memory that is shared
+	grep -c memfd "/proc/${pids[$1]}/maps" || true
+}
+
+# Remember what servers hold; later: they hold no more than that.
+mark() { # NAME...
+	local name
+	for name in "$@"; do
+		fds "$name" >"$dir/$name.fds"
+		maps "$name" >"$dir/$name.maps"
+	done
+}
+
+as_marked() { # NAME
+	[ "$(fds "$1")" = "$(cat "$dir/$1.fds")" ] && [ "$(maps "$1")" = "$(cat "$dir/$1.maps")" ]
+}
+
+clean() { # NAME... - they hold what they held
+	local name
+	for name in "$@"; do
+		until_true as_marked "$name" || { fds "$name" | diff "$dir/$name.fds" -; maps "$name"; return 1; }
+	done
+}
+
+nothing_left() { # after all have ended: no sockets, no locks
+	[ -z "$(find "$dir/run" "$dir/stat" -type s)" ] || { find "$dir/run" "$dir/stat"; return 1; }
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# A client of another user is refused with one line, while a good session goes on. Needs root, to become another user.
+
+nobody=65534
+
+setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	walk_setup
+	[ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	stranger test -x "$GANTRY" -a -r "$GANTRY_PLUGINS/shm-comch.so" || skip "another user cannot reach the build"
+	processes
+	# where the other user can get at it
+	open=$(mktemp -d /tmp/gantry-walk.XXXXXX)
+	chmod 711 "$open"
+	conf=$open/walk.conf
+}
+
+teardown() {
+	walk_teardown
+	[ -z "${open:-}" ] || rm -r "$open"
+}
+
+stranger() { # COMMAND...
+	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups "$@"
+}
+
+stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
+	status=0
+	stranger timeout "$seconds" "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role load --set runtime.stat=false \
+		--set roles.load.connect.timeout=100ms "$@" >"$dir/stranger.json" 2>"$dir/stranger.log" 3>&- || status=$?
+}
+
+@test "the directory is closed to others" {
+	device_options="dir = \"$open/run\";"
+	topology
+	serve_all
+	stranger_load
+	cat "$dir/stranger.log"
+	[ "$status" -eq 1 ]
+	says stranger 'directory .*(belongs to another user|Permission denied)|cannot connect'
+	[ "$(stat -c %a "$open/run")" = 700 ]
+	stop bridge store
+}
+
+@test "the device lets others in, the role does not: one line, and the good session goes on" {
+	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
+	topology
+	serve_all
+	begin load --set roles.load.workload.ops=0
+	busy load
+	stranger_load
+	[ "$status" -eq 1 ]
+	says stranger 'cannot connect to "volume" on device front: turned away; the log of that role says why'
+	logged bridge "connection refused pid=[0-9]+ uid=$nobody reason="
+	[ "$(grep -c "refused" "$dir/bridge.log")" -eq 1 ]
+	n=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
+	busy load "$((n + 1000))"
+	kill -INT "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" 'load.errors == {}' "$(findings load) == 0"
+	stop bridge store
+	holds "$dir/bridge.json" 'bridge.sessions_refused == 1' 'bridge.sessions_opened == 1'
+}
+
+@test "a user who is listed may come in" {
+	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
+	listen_options="uids = \"0,$nobody\";"
+	topology
+	serve_all
+	stranger_load --json
+	[ "$status" -eq 0 ] || { cat "$dir"/*.log; return 1; }
+	sound "$dir/stranger.json" load
+	stop bridge store
+}
