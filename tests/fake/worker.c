@@ -9,7 +9,7 @@ static uint64_t now_ns;
 
 static uint64_t fake_now(void)
 {
-	return __atomic_load_n(&now_ns, __ATOMIC_RELAXED);
+	return __atomic_load_n(&now_ns, __ATOMIC_ACQUIRE);
 }
 
 void fake_clock_start(void)
@@ -23,9 +23,10 @@ void fake_clock_stop(void)
 	gn_clock_set_fake(NULL);
 }
 
+/* What the test did before is before all that the new time sets off. */
 void fake_clock_advance(uint64_t ns)
 {
-	__atomic_fetch_add(&now_ns, ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&now_ns, ns, __ATOMIC_RELEASE);
 }
 
 void fake_worker_start(struct fake_worker *fw)
