@@ -158,10 +158,10 @@ static int no_revoke(void *conn, uint32_t handle)
 	return -ENOTSUP;
 }
 
-static int no_rma_create(void *conn, uint32_t depth, void **rma_p)
+static int no_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	(void)conn;
-	(void)depth;
+	(void)attr;
 	(void)rma_p;
 	return -ENOTSUP;
 }
@@ -189,13 +189,36 @@ static int no_poll_send(void *producer, uint64_t *cookies, uint32_t max)
 	return 0;
 }
 
+static int no_scan(const struct gantry_host *host, struct gantry_writer *w)
+{
+	(void)host;
+	(void)w;
+	return 0;
+}
+
+static int no_register(void *conn, const struct gantry_region *region)
+{
+	(void)conn;
+	(void)region;
+	return 0;
+}
+
+static void no_unregister(void *conn, const struct gantry_region *region)
+{
+	(void)conn;
+	(void)region;
+}
+
 static const struct gantry_transport_ops transport_stubs = {
+	.scan = no_scan,
 	.fd = no_fd,
 	.wake_ns = no_timer,
 	.export_region = no_export,
 	.import_region = no_import,
 	.release_region = no_release,
 	.revoke_region = no_revoke,
+	.register_region = no_register,
+	.unregister_region = no_unregister,
 	.rma_create = no_rma_create,
 	.rma_destroy = nothing,
 	.consumer_arm = zero,
@@ -204,6 +227,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.flush = nothing,
 	.poll_send = no_poll_send,
 	.rma_submit = no_rma_submit,
+	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
 };
 
@@ -235,14 +259,15 @@ static const struct slot role_slots[] = {
 };
 
 static const struct slot transport_slots[] = {
-	TRANSPORT(open), TRANSPORT(close), TRANSPORT(info), TRANSPORT(fd), TRANSPORT(progress), TRANSPORT(wake_ns),
+	TRANSPORT(open), TRANSPORT(scan), TRANSPORT(close), TRANSPORT(info), TRANSPORT(fd), TRANSPORT(progress), TRANSPORT(wake_ns),
 	TRANSPORT(listen), TRANSPORT(unlisten), TRANSPORT(connect), TRANSPORT(send_ctrl), TRANSPORT(disconnect),
 	TRANSPORT(export_region), TRANSPORT(import_region), TRANSPORT(release_region), TRANSPORT(revoke_region),
+	TRANSPORT(register_region), TRANSPORT(unregister_region),
 	TRANSPORT(consumer_create), TRANSPORT(consumer_destroy), TRANSPORT(producer_create),
 	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
-	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_poll),
-	{NULL, 0},
+	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
+	TRANSPORT(rma_poll), {NULL, 0},
 };
 
 static const struct {

@@ -188,6 +188,7 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 	for (uint32_t i = 0; i < c->attr.lanes && rc == 0; i++) {
 		struct client_lane *cl = &c->lanes[i];
 
+		attr.lane = i;
 		rc = ops->producer_create(c->ch.conn, q.consumer[i], &attr, &cl->producer);
 		if (rc == 0)
 			rc = gn_link_start(cl->link, cl->consumer, cl->producer);
@@ -445,8 +446,10 @@ static int make_consumers(struct gantry_client *c, struct gn_queues *q)
 
 	for (uint32_t i = 0; i < c->attr.lanes; i++) {
 		struct client_lane *cl = &c->lanes[i];
-		int rc = cl->link == NULL ? -EINVAL : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
+		int rc;
 
+		attr.lane = i;
+		rc = cl->link == NULL ? -EINVAL : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
 		if (rc != 0)
 			return rc;
 		c->n_queues = i + 1;

@@ -129,7 +129,7 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 {
 	const struct gantry_transport_ops *ops = s->ep->device->ops;
 	struct gn_session_lane *sl = &s->lanes[i];
-	struct gantry_queue_attr attr = {.depth = 2 * s->attr.depth};
+	struct gantry_queue_attr attr = {.depth = 2 * s->attr.depth, .lane = i};
 	struct gn_lane *lane = &s->role->lanes[i % s->role->n_lanes];
 	int rc;
 
@@ -143,7 +143,7 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 		return rc;
 	rc = ops->producer_create(s->ch.conn, sl->peer_consumer_id, &attr, &sl->producer);
 	if (rc == 0 && must_move(s))
-		rc = ops->rma_create(s->ch.conn, s->attr.depth, &sl->rma);
+		rc = ops->rma_create(s->ch.conn, &attr, &sl->rma);
 	if (rc != 0)
 		return rc;
 	return ops_of(s)->lane(s->role->role, s, &lane->pub, i, &sl->terminal);

@@ -89,3 +89,8 @@ int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io 
 	}
 	return n > 0 ? n : 0;
 }
+
+void gn_mover_flush(struct gn_mover *m)
+{
+	m->ops->rma_flush(m->rma);
+}

@@ -31,4 +31,7 @@ int gn_mover_move(struct gn_mover *mover, struct gantry_io *io, const struct gan
 /* Call moved(arg, io, status) for each move that ended; adds its time to io->hop_ns. Returns how many. */
 int gn_mover_poll(struct gn_mover *mover, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg);
 
+/* Start what was given to gn_mover_move. */
+void gn_mover_flush(struct gn_mover *m);
+
 #endif

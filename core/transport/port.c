@@ -59,6 +59,8 @@ static void break_port(struct gn_port *port, int reason)
 
 static void ring(struct gn_port *port)
 {
+	if (port->n_moving != 0 && !port->broken)
+		gn_mover_flush(port->mover);
 	if (port->dirty && !port->broken)
 		port->attr.ops->flush(port->attr.producer);
 	port->dirty = 0;

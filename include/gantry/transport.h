@@ -10,6 +10,9 @@
  *   producer    send queue towards one consumer of the peer; one lane       used by one lane in between
  *   rma         remote read and write of imported regions; one lane
  *
+ * Queues and rma of a connection that carry the same lane number are used by one thread: a transport may let them share
+ * what it has (a queue pair, a completion queue). Lane numbers mean the same at both ends.
+ *
  * Events come only from progress() of the device, on the control thread. Nothing in this table blocks.
  *
  * A message goes from a producer to a consumer in order. It consists of immediate data, which arrives in the message
@@ -40,6 +43,8 @@ extern "C" {
 #define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
 #define GANTRY_CAP_SAME_PROCESS 0x4u /* reaches only peers in the same process */
+#define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data */
+#define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
 
 struct gantry_device_info {
 	uint32_t caps;         /* GANTRY_CAP_* */
@@ -47,6 +52,12 @@ struct gantry_device_info {
 	uint32_t max_inline;   /* bytes of data that travel inside the queue */
 	uint32_t max_regions;  /* per connection */
 	uint64_t max_region_bytes;
+	uint32_t max_queues;   /* queue pairs that the device has; 0: no limit */
+	uint32_t conn_queues;  /* queue pairs that a connection takes by itself */
+	uint32_t lane_queues;  /* and each lane of it */
+	uint32_t reserved;
+	uint64_t conn_bytes;   /* memory that a connection takes by itself */
+	uint64_t lane_bytes;   /* and each lane of it */
 	char detail[96];       /* for people: where it lives, state */
 };
 
@@ -79,7 +90,7 @@ struct gantry_token {
 	uint64_t length;
 	uint32_t rights;
 	uint32_t generation;
-	uint64_t opaque[4]; /* address, key or whatever the transport needs */
+	uint64_t opaque[8]; /* address, key or whatever the transport needs */
 };
 
 /* Events of a connection. `arg` is what listen or connect got, or what `accept` answered. */
@@ -110,6 +121,8 @@ struct gantry_conn_events {
 struct gantry_queue_attr {
 	uint32_t depth;      /* consumer: receives that can be posted; producer: messages in flight; 1 .. max_depth */
 	uint32_t max_data;   /* bytes of data in one message; 0: immediate data only */
+	uint32_t lane;       /* which thread uses it, see above */
+	uint32_t reserved;
 };
 
 /* A posted receive: where the data of one message may be put. buf NULL: immediate data only. */
@@ -147,8 +160,8 @@ enum gantry_rma_op { GANTRY_RMA_READ, GANTRY_RMA_WRITE };
 struct gantry_rma {
 	uint32_t op;                        /* enum gantry_rma_op */
 	uint32_t length;                    /* bytes */
-	void *local;                        /* address; in local_region where the transport needs registered memory */
-	const struct gantry_region *local_region;
+	void *local;                        /* address in local_region */
+	const struct gantry_region *local_region; /* registered on the same connection; NULL: only without GANTRY_CAP_PINS */
 	const struct gantry_region *remote; /* imported on the same connection */
 	uint64_t remote_offset;             /* bytes in it */
 	uint64_t cookie;
@@ -164,6 +177,12 @@ struct gantry_transport_ops {
 	/* -- device -- */
 	/* Make the device `host->name` from its options. Logs why it failed. */
 	int (*open)(const struct gantry_host *host, const void *conf, void **device_p);
+	/*
+	 * Describe what this machine has for the transport, whether or not the configuration uses it: one object per
+	 * device with `name`, `state` and whatever limits and addresses are known. Called in an array, without a device. Returns
+	 * how many, or -errno after a line in the log that says what is missing. Slot empty: nothing to find.
+	 */
+	int (*scan)(const struct gantry_host *host, struct gantry_writer *w);
 	void (*close)(void *device); /* after all its connections and listeners */
 	void (*info)(void *device, struct gantry_device_info *info);
 	int (*fd)(void *device); /* readable when progress has work */
@@ -199,6 +218,12 @@ struct gantry_transport_ops {
 	void (*release_region)(void *conn, struct gantry_region *region); /* signs off: no use of it after this */
 	/* Ask for an exported region back; ends with the event `revoked`. */
 	int (*revoke_region)(void *conn, uint32_t handle);
+	/*
+	 * Let rma of this connection use memory of this process as their local side. Slot empty: nothing to do.
+	 * Undone by unregister_region, after the last rma that uses it is destroyed. -ENOMEM: see RLIMIT_MEMLOCK.
+	 */
+	int (*register_region)(void *conn, const struct gantry_region *region);
+	void (*unregister_region)(void *conn, const struct gantry_region *region);
 
 	/* -- queues -- */
 	int (*consumer_create)(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
@@ -206,7 +231,7 @@ struct gantry_transport_ops {
 	int (*producer_create)(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr,
 			       void **producer_p);
 	void (*producer_destroy)(void *producer);
-	int (*rma_create)(void *conn, uint32_t depth, void **rma_p);
+	int (*rma_create)(void *conn, const struct gantry_queue_attr *attr, void **rma_p); /* depth and lane of it */
 	void (*rma_destroy)(void *rma);
 
 	/* -- data path: the lane's thread; no allocation, no system call while the other side is awake -- */
@@ -223,7 +248,9 @@ struct gantry_transport_ops {
 	void (*flush)(void *producer);
 	/* Cookies of sends with a region whose data has been copied; returns how many. */
 	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
-	int (*rma_submit)(void *rma, const struct gantry_rma *op); /* 0, -EAGAIN, -ERANGE, -EACCES, -ENOTCONN */
+	/* 0, -EAGAIN, -ERANGE, -EACCES, -ENOTCONN. It starts at the latest with rma_flush, or flush of a producer of the lane. */
+	int (*rma_submit)(void *rma, const struct gantry_rma *op);
+	void (*rma_flush)(void *rma);
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
 };
 

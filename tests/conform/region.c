@@ -291,8 +291,11 @@ static int rma(void *q, int op, void *local, const struct gantry_region *r, uint
 {
 	struct gantry_rma rma = {.op = (uint32_t)op, .local = local, .remote = r, .remote_offset = offset,
 				 .length = length, .cookie = c};
+	int rc;
 
-	return rig.ops->rma_submit(q, &rma);
+	rc = rig.ops->rma_submit(q, &rma);
+	rig.ops->rma_flush(q);
+	return rc;
 }
 
 static void wait_rma(void *q, uint64_t cookie)
@@ -317,7 +320,7 @@ static void remote_read_and_write(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 1, &token);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, 4, &q));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, &(struct gantry_queue_attr){.depth = 4}, &q));
 	for (uint32_t length = 1; length <= BYTES; length *= 2) {
 		rig_fill(m.bytes, BYTES, length);
 		TEST_ASSERT_EQUAL_INT(0, rma(q, GANTRY_RMA_READ, local, r, 0, length, length));
@@ -351,7 +354,7 @@ static void remote_access_is_checked(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &ro));
 	export_to_b(&n, GANTRY_REMOTE_WRITE, 2, &token);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &wo));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, 4, &q));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, &(struct gantry_queue_attr){.depth = 4}, &q));
 	TEST_ASSERT_EQUAL_INT(-EACCES, rma(q, GANTRY_RMA_WRITE, local, ro, 0, 64, 0));
 	TEST_ASSERT_EQUAL_INT(-EACCES, rma(q, GANTRY_RMA_READ, local, wo, 0, 64, 0));
 	TEST_ASSERT_EQUAL_INT(-ERANGE, rma(q, GANTRY_RMA_READ, local, ro, BYTES - 63, 64, 0));
@@ -384,7 +387,7 @@ static void remote_queue_has_a_depth(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 1, &token);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, 8, &q));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, &(struct gantry_queue_attr){.depth = 8}, &q));
 	while (n < 64 && rma(q, GANTRY_RMA_READ, local, r, 0, 64, (uint64_t)n) == 0)
 		n++;
 	TEST_ASSERT_TRUE(n >= 8 && n < 64);

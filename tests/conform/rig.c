@@ -10,10 +10,12 @@
 #include <gantry/memfd.h>
 
 #include "conform/rig.h"
+#include "loader/loader_priv.h"
 
 #define PATIENCE_NS 10000000000ull
 
 struct rig rig;
+static void *rig_ops; /* with the host's stubs */
 
 /* How long to wait for what must come. Short where it is known not to. */
 static uint64_t patience_ns(void)
@@ -148,12 +150,14 @@ void rig_open_end(struct rig_end *end, const char *setting)
 
 void rig_open(void)
 {
+	char why[GN_WHY];
 	const struct gantry_plugin *plugin = fake_plugin(rig_driver.plugin);
 
 	memset(&rig, 0, sizeof(rig));
 	rig.n_fds = rig_fds();
-	rig.ops = plugin->ops;
 	TEST_ASSERT_EQUAL_INT(GANTRY_KIND_TRANSPORT, plugin->kind);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gn_plugin_ops(plugin, &rig_ops, why), why);
+	rig.ops = rig_ops;
 	rig_open_end(&rig.a, NULL);
 	if (rig_driver.one_device)
 		rig.b.dev = rig.a.dev;
@@ -239,6 +243,8 @@ void rig_close(void)
 	free(rig.a.conf);
 	free(rig.b.conf);
 	rig.a.conf = rig.b.conf = NULL;
+	free(rig_ops);
+	rig_ops = NULL;
 }
 
 void rig_queue_open(struct rig_queue *q, struct rig_end *rx, struct rig_end *tx, uint32_t depth, uint32_t max_data)

@@ -91,12 +91,12 @@ void fq_producer_destroy(void *producer)
 	unlock(conn);
 }
 
-int fq_rma_create(void *arg, uint32_t depth, void **rma_p)
+int fq_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_RMA);
 
-	(void)depth;
+	(void)attr;
 	for (int i = 0; i < FAKE_QUEUES && rc == 0; i++)
 		if (conn->rmas[i].conn == NULL) {
 			conn->rmas[i] = (struct fake_rma){.conn = conn};
@@ -296,6 +296,15 @@ int fq_rma_submit(void *arg, const struct gantry_rma *op)
 	return rc;
 }
 
+void fq_rma_flush(void *arg)
+{
+	struct fake_rma *rma = arg;
+
+	lock(rma->conn);
+	rma->n_flushed = rma->n_pending;
+	unlock(rma->conn);
+}
+
 int fq_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 {
 	struct fake_rma *rma = arg;
@@ -303,7 +312,7 @@ int fq_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 	uint32_t n = 0;
 
 	lock(conn);
-	while (n < max && n < rma->n_pending && !rma->hold) {
+	while (n < max && n < rma->n_flushed && !rma->hold) {
 		const struct gantry_rma *op = &rma->pending[n];
 		uint8_t *remote = conn->ft->memory + op->remote_offset;
 
@@ -315,6 +324,7 @@ int fq_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 	}
 	memmove(rma->pending, rma->pending + n, (rma->n_pending - n) * sizeof(rma->pending[0]));
 	rma->n_pending -= n;
+	rma->n_flushed -= n;
 	unlock(conn);
 	return (int)n;
 }

@@ -58,7 +58,7 @@ struct fake_queue {
 struct fake_rma {
 	struct fake_conn *conn;
 	struct gantry_rma pending[FAKE_MSGS];
-	uint32_t n_pending, n_submits;
+	uint32_t n_pending, n_flushed, n_submits;
 	int submit_rc; /* what submit returns; 0: takes it */
 	int status;    /* that moves end with */
 	int hold;      /* do not end them */

@@ -12,7 +12,7 @@ int fq_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_
 void fq_consumer_destroy(void *consumer);
 int fq_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);
 void fq_producer_destroy(void *producer);
-int fq_rma_create(void *conn, uint32_t depth, void **rma_p);
+int fq_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void fq_rma_destroy(void *rma);
 int fq_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 int fq_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
@@ -23,6 +23,7 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void fq_flush(void *producer);
 int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int fq_rma_submit(void *rma, const struct gantry_rma *op);
+void fq_rma_flush(void *rma);
 int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 #define FAKE_QUEUE_OPS                                                                                                  \
@@ -31,6 +32,6 @@ int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 	.rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, .poll_recv = fq_poll_recv,                            \
 	.consumer_arm = fq_consumer_arm, .consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd,          \
 	.send = fq_send, .flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit,                     \
-	.rma_poll = fq_rma_poll
+	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll
 
 #endif

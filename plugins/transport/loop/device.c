@@ -348,7 +348,7 @@ static void loop_info(void *arg, struct gantry_device_info *info)
 	const struct loop_device *dev = arg;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_SAME_PROCESS | (dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | GANTRY_CAP_SAME_PROCESS | (dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
 		.max_depth = (uint32_t)dev->conf->max_depth,
 		.max_inline = LOOP_INLINE,
 		.max_regions = LOOP_REGIONS,

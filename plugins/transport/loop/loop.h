@@ -173,7 +173,7 @@ void loop_release(void *conn, struct gantry_region *region);
 int loop_revoke(void *conn, uint32_t handle);
 bool loop_revoked(struct loop_conn *conn, uint32_t handle); /* forget the export; false: there is none */
 void loop_regions_free(struct loop_conn *conn);
-int loop_rma_create(void *conn, uint32_t depth, void **rma_p);
+int loop_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void loop_rma_destroy(void *rma);
 int loop_rma_submit(void *rma, const struct gantry_rma *op);
 int loop_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);

@@ -169,7 +169,7 @@ void loop_regions_free(struct loop_conn *conn)
 			forget(&conn->exports[i]);
 }
 
-int loop_rma_create(void *arg, uint32_t depth, void **rma_p)
+int loop_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	struct loop_conn *conn = arg;
 	struct loop_rma *rma;
@@ -178,9 +178,9 @@ int loop_rma_create(void *arg, uint32_t depth, void **rma_p)
 
 	if (rc)
 		return rc;
-	if (depth == 0 || depth > conn->dev->conf->max_depth)
+	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
 		return -EINVAL;
-	while (size < depth)
+	while (size < attr->depth)
 		size *= 2;
 	rma = calloc(1, sizeof(*rma));
 	if (!rma)

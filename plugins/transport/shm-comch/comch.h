@@ -349,7 +349,7 @@ int comch_consumer_fd(void *consumer);
 int comch_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void comch_flush(void *producer);
 int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
-int comch_rma_create(void *conn, uint32_t depth, void **rma_p);
+int comch_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void comch_rma_destroy(void *rma);
 int comch_rma_submit(void *rma, const struct gantry_rma *op);
 int comch_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);

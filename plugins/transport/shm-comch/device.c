@@ -177,7 +177,7 @@ static void comch_info(void *device, struct gantry_device_info *info)
 	const struct comch_device *dev = device;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | (dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | (dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
 		.max_depth = (uint32_t)dev->conf->max_depth,
 		.max_inline = COMCH_INLINE_MAX,
 		.max_regions = COMCH_REGIONS,

@@ -6,7 +6,7 @@
 
 #include "comch.h"
 
-int comch_rma_create(void *arg, uint32_t depth, void **rma_p)
+int comch_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	struct comch_conn *conn = arg;
 	struct comch_rma *rma;
@@ -15,12 +15,12 @@ int comch_rma_create(void *arg, uint32_t depth, void **rma_p)
 
 	if (rc)
 		return rc;
-	if (depth == 0 || depth > conn->dev->conf->max_depth)
+	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
 		return -EINVAL;
 	rc = comch_regions_map(conn);
 	if (rc)
 		return rc;
-	while (size < depth)
+	while (size < attr->depth)
 		size *= 2;
 	rma = calloc(1, sizeof(*rma));
 	if (!rma)

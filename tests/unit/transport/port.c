@@ -90,7 +90,7 @@ static void make_port(int moved)
 	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.producer_create(conn, 1, &queue, (void **)&producer));
 	rma = NULL;
 	if (moved)
-		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.rma_create(conn, DEPTH, (void **)&rma));
+		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.rma_create(conn, &queue, (void **)&rma));
 	memory.addr = moved ? NULL : ft.memory;
 	attr.consumer = consumer;
 	attr.producer = producer;
