@@ -79,8 +79,8 @@ struct gantry_region {
 	uint32_t rights;   /* GANTRY_REMOTE_*: what may be done with it from outside */
 	uint64_t fd_offset;
 	uint32_t handle;   /* imported: name of it on that connection */
-	uint32_t reserved;
-	void *transport;   /* the transport's own, of an imported region */
+	uint32_t domain;   /* imported: `kind` of the token, so that a transport knows its own; 0: made by the host */
+	void *transport;   /* imported: what the transport keeps with it */
 };
 
 /* An export, as it travels in a control message: plain bytes, meaningful only on the connection it was made for. */
@@ -90,7 +90,7 @@ struct gantry_token {
 	uint64_t length;
 	uint32_t rights;
 	uint32_t generation;
-	uint64_t opaque[8]; /* address, key or whatever the transport needs */
+	uint64_t opaque[4]; /* address, key or whatever the transport needs */
 };
 
 /* Events of a connection. `arg` is what listen or connect got, or what `accept` answered. */

@@ -114,6 +114,7 @@ int loop_import(void *arg, const struct gantry_token *token, int map, struct gan
 		.rights = e->rights,
 		.fd_offset = e->fd_offset,
 		.handle = e->handle,
+		.domain = TOKEN_KIND,
 		.transport = im,
 	};
 	e->refs++;

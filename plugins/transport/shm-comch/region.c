@@ -329,6 +329,7 @@ int comch_import(void *arg, const struct gantry_token *token, int map, struct ga
 		.rights = r->rights,
 		.fd_offset = r->fd_offset,
 		.handle = r->handle,
+		.domain = TOKEN_KIND,
 		.transport = r,
 	};
 	r->refs++;

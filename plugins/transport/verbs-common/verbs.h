@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs.h - the transport over RDMA: what its files share.
+ *
+ *   vb_transport      one entry of `devices`                                   device.. transport.c
+ *     vb_listener     an address where connections are taken                   listener.c
+ *     vb_conn         a peer: protection domain, control pipe, regions         conn.c control.c region.c
+ *       vb_lane       a thread's share: completion channel, its pipes          lane.c
+ *         vb_pipe     a queue pair, its completion queue, slots and credit     pipe.c; made in connect.c
+ *         vb_consumer, vb_producer, vb_rma                                     consumer.c producer.c rma.c
+ *
+ * Threads. The control thread makes and destroys everything and drives connection events and control pipes. The thread of a
+ * lane polls its pipes and touches its consumer, producers and rma. Between the two there is no lock: a pipe is handed to
+ * its lane by one release store when it is up (vb_pipe.next of the lane's list), and `vb_conn.lost` goes the other way round.
+ *
+ * Credit. A pipe has `slots` receives posted, always. The side that receives says how many messages it takes, counted from
+ * the beginning: allowed = received + min(receives its consumer has free, slots that are free). The number goes along with
+ * every message the other way, and by an RDMA write of its own when the sender would otherwise stand still.
+ * So no send ever finds no receive, and a send that the consumer has no receive for is -EAGAIN.
+ */
+#ifndef VB_VERBS_H
+#define VB_VERBS_H
+
+#include <stdbool.h>
+
+#include <gantry/transport.h>
+
+#include "rdma.h"
+#include "wire.h"
+
+#define VB_REGIONS 256    /* exported, imported or registered by a connection, each */
+#define VB_CONSUMERS 256  /* of the peer, on a connection */
+#define VB_MAX_LANES 256  /* of a connection */
+#define VB_POLL 32        /* completions taken at once */
+
+enum { VB_SEPARATE, VB_SHARED }; /* data_qp */
+
+/* What the options of both plugins fill: VB_OPTIONS. */
+struct vb_conf {
+	const char *ibdev;   /* rdma-verbs */
+	const char *netdev;  /* rxe */
+	uint8_t create;      /* rxe: make the link when it is missing */
+	uint8_t pad[3];
+	uint32_t data_qp;    /* VB_SEPARATE, VB_SHARED */
+	int64_t max_depth;   /* messages in a queue: receives posted per pipe */
+	uint64_t inline_bytes; /* data that travels in a message */
+	int64_t retry_count, rnr_retry_count;
+	uint64_t ack_timeout_ns, keepalive_ns, connect_timeout_ns, revoke_timeout_ns;
+	uint64_t max_region_bytes;
+	int64_t max_connections;
+};
+
+#define VB_OPTIONS(conf_)                                                                                               \
+	{"data_qp", GANTRY_OPT_CHOICE, offsetof(conf_, data_qp), "separate", 0, 0, vb_data_qp_words, NULL,                \
+	 "Queue pairs of a lane: separate, so that small messages never wait behind data; or shared, so that data and its " \
+	 "answer go out together."},                                                                                    \
+	{"max_depth", GANTRY_OPT_INT, offsetof(conf_, max_depth), "256", 2, 8192, NULL, NULL,                             \
+	 "Largest depth of a queue, in messages: so many receives each message queue pair has posted."},                \
+	{"inline", GANTRY_OPT_SIZE, offsetof(conf_, inline_bytes), "128", 0, 4096, NULL, NULL,                            \
+	 "Bytes of data that travel in a message itself; more is fetched from the sender's region."},                   \
+	{"retry_count", GANTRY_OPT_INT, offsetof(conf_, retry_count), "6", 0, 6, NULL, NULL,                              \
+	 "How often a packet is sent again before its queue pair is given up. (7 would be for ever on soft-RoCE.)"},     \
+	{"rnr_retry_count", GANTRY_OPT_INT, offsetof(conf_, rnr_retry_count), "6", 0, 6, NULL, NULL,                      \
+	 "The same for a message that finds no receive posted, which credits rule out."},                               \
+	{"ack_timeout", GANTRY_OPT_TIME, offsetof(conf_, ack_timeout_ns), "67ms", 0, 4000000000, NULL, NULL,              \
+	 "How long a packet waits for its acknowledgement; the device rounds up to 4.096 us times a power of two."},     \
+	{"keepalive", GANTRY_OPT_TIME, offsetof(conf_, keepalive_ns), "500ms", 10000000, 60000000000, NULL, NULL,        \
+	 "How often an idle connection is tried, so that a dead network is seen."},                                     \
+	{"connect_timeout", GANTRY_OPT_TIME, offsetof(conf_, connect_timeout_ns), "5s", 100000000, 600000000000, NULL,    \
+	 NULL, "How long each step of connecting may take."},                                                            \
+	{"revoke_timeout", GANTRY_OPT_TIME, offsetof(conf_, revoke_timeout_ns), "1s", 1000000, 600000000000, NULL, NULL,  \
+	 "How long a peer may keep a region that is asked for; then its key is made invalid."},                         \
+	{"max_region_bytes", GANTRY_OPT_SIZE, offsetof(conf_, max_region_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL,   \
+	 "Largest region that is registered."},                                                                         \
+	{"max_connections", GANTRY_OPT_INT, offsetof(conf_, max_connections), "256", 1, 65536, NULL, NULL,               \
+	 "Connections that listeners of this device take, all together."}
+
+extern const char *const vb_data_qp_words[];
+
+struct vb_conn;
+struct vb_lane;
+struct vb_pipe;
+
+struct vb_transport {
+	const struct gantry_host *host;
+	const struct vb_conf *conf;
+	struct vb_device device;
+	struct rdma_event_channel *channel;
+	struct vb_patience patience;
+	int epoll, wake; /* wake: eventfd, a lane has something for the control thread */
+	uint64_t next_keepalive_ns;
+	struct vb_conn *conns;         /* all of them, by ->next */
+	struct vb_listener *listeners; /* all of them; those of direct pipes have no service */
+	uint32_t n_accepted;
+	uint32_t n_events; /* that this progress() delivered */
+	pid_t pid;         /* a forked child may use nothing */
+	uint64_t *doorbells, *payload_bytes, *messages; /* counters of the control thread; lanes have their own */
+};
+
+struct vb_listener {
+	struct vb_transport *t;
+	struct vb_listener *next;
+	struct rdma_cm_id *id;
+	const struct gantry_conn_events *events; /* NULL: takes direct pipes only */
+	void *arg;
+	struct sockaddr_storage addr; /* with the port that it really has */
+};
+
+/* What the context of every id points to. */
+enum vb_what { VB_ID_LISTENER = 1, VB_ID_PIPE };
+struct vb_id {
+	enum vb_what what;
+	void *object;
+};
+
+enum vb_pipe_state { VB_P_RESOLVING = 1, VB_P_ROUTING, VB_P_CONNECTING, VB_P_ACCEPTED, VB_P_UP, VB_P_DEAD };
+
+struct vb_pipe {
+	struct vb_fate fate;   /* first: the queue pair's context */
+	struct vb_id tag;
+	struct vb_conn *conn;
+	struct vb_lane *lane;  /* of this side; NULL: control, or direct and data at the passive side */
+	struct vb_pipe *next;  /* of the lane: __atomic */
+	struct vb_pipe *all;   /* of the connection: control thread */
+	enum vb_kind kind;
+	enum vb_end end;
+	enum vb_pipe_state state; /* control thread */
+	int up;                /* __atomic: messages may go */
+	int quiet;             /* __atomic: the queue pair is in the error state, what is out may be ended */
+	uint16_t connects_lane, listens_lane;
+	struct vb_import_peer *peer; /* VB_DIRECT, active side: whose memory */
+	struct rdma_cm_id *id;
+	uint64_t deadline_ns;  /* of the step of connecting */
+	struct vb_cq cq;
+	struct vb_qp qp;
+
+	/* one registered block: credit word, send slots, receive slots */
+	char *block;
+	size_t block_bytes;
+	struct ibv_mr *mr;
+	uint32_t slots, slot_bytes; /* both directions */
+	char *send_slots, *recv_slots;
+	struct vb_credit *credit;   /* the peer writes here */
+	uint64_t peer_credit_addr;
+	uint32_t peer_credit_key;
+
+	/* sending: by the lane, or the control thread. Counts from the beginning, modulo 2^32 */
+	uint32_t sent, allowed;
+	/* receiving */
+	uint32_t received; /* messages that came */
+	uint32_t waiting;  /* of them, in slots that were not given back */
+	uint32_t told;     /* what the peer was told it may send */
+	uint32_t *fifo;    /* slots that hold messages, in order: of the control pipe; lanes have theirs in the consumer */
+	uint32_t n_taken;  /* TAKEN owed to producers of the peer */
+	uint64_t busy_ns;  /* when something came last: for the keepalive */
+	int probing;       /* a keepalive is under way */
+};
+
+struct vb_lane {
+	struct vb_conn *conn;
+	struct vb_lane *next; /* of the connection */
+	uint32_t number;
+	uint32_t n_users;     /* consumer, producers, rmas */
+	struct ibv_comp_channel *channel;
+	struct vb_pipe *pipes; /* __atomic list: message, data and direct pipes that are up */
+	struct vb_consumer *consumer; /* __atomic; at most one */
+	struct vb_producer *producers; /* control thread; looked up by number through the table of the connection */
+	int armed;
+	uint64_t *doorbells, *payload_bytes;
+};
+
+/* A receive that was posted, a message that came. */
+struct vb_arrival {
+	struct vb_pipe *pipe;
+	uint32_t slot;
+	uint32_t fetched; /* REGION: 0 to be fetched, 1 under way, 2 there */
+	int32_t status;
+};
+
+struct vb_consumer {
+	struct vb_lane *lane;
+	uint32_t id, depth, max_data;
+	struct gantry_recv *recvs; /* ring of posted receives: depth rounded up */
+	uint32_t recv_mask, recv_head, recv_tail;
+	struct vb_arrival *arrivals; /* ring */
+	uint32_t mask, head, tail;
+	char *bounce; /* where regions are fetched to: one max_data at a time */
+	struct ibv_mr *bounce_mr;
+	uint32_t fetching; /* a fetch is under way */
+	int broken; /* -EPROTO */
+};
+
+struct vb_producer {
+	struct vb_lane *lane;
+	struct vb_producer *next;
+	struct vb_pipe *pipe; /* found at the first send that has one: __atomic list of the lane */
+	uint32_t number, depth, max_data;
+	uint32_t consumer_id, peer_lane;
+	int gone; /* __atomic: its consumer went */
+	uint64_t *cookies; /* ring of sends with a region that the peer has not taken */
+	uint32_t mask, head, tail, taken;
+};
+
+struct vb_rma {
+	struct vb_lane *lane;
+	uint32_t depth, n_out;
+	struct gantry_rma_done *done; /* ring */
+	uint32_t mask, head, tail;
+	struct vb_pipe *pipe; /* of this connection's own regions */
+	const struct gantry_region *last_region; /* and its key: the last one used */
+	uint32_t last_lkey;
+};
+
+/* Memory of this process that the peer may touch. */
+struct vb_export {
+	int used, revoking;
+	uint32_t handle, generation, rights;
+	const struct gantry_region *region;
+	struct ibv_mr *mr;
+	void *mapped; /* by us, from the region's memfd */
+	uint64_t deadline_ns;
+	struct vb_ctrl_region direct; /* of a region that lives elsewhere: what the peer is told */
+};
+
+/* Somebody whose memory is reached by pipes of our own: a connection that exported it to who re-exported it. */
+struct vb_import_peer {
+	struct vb_import_peer *next; /* of the connection */
+	uint64_t session, secret;
+	struct sockaddr_storage addr;
+	struct vb_pipe *pipes[VB_MAX_LANES]; /* __atomic; by lane of this side */
+};
+
+/* Memory of the peer that it announced. */
+struct vb_import {
+	struct gantry_region pub; /* what users get: region.transport is this */
+	struct vb_conn *conn;
+	int known;          /* announced and not taken back */
+	int revoking;
+	uint32_t n_users;   /* import_region less release_region */
+	struct vb_ctrl_region wire;
+	struct vb_import_peer *peer; /* NULL: the peer of the connection itself */
+};
+
+struct vb_registered { /* local memory for rma: appended by the control thread, read by lanes */
+	const struct gantry_region *region; /* __atomic; NULL: free */
+	struct ibv_mr *mr;
+};
+
+/* A control message that waits for a credit. */
+struct vb_outgoing {
+	struct vb_outgoing *next;
+	size_t len;
+	struct vb_ctrl head;
+	uint8_t body[];
+};
+
+enum vb_conn_state { VB_C_CONNECTING = 1, VB_C_UP, VB_C_OVER };
+
+struct vb_conn {
+	struct vb_transport *t;
+	struct vb_conn *next;
+	const struct gantry_conn_events *events;
+	void *arg;
+	enum vb_end end;
+	enum vb_conn_state state;
+	int lost;       /* __atomic: the first reason, -errno; any thread: vb_conn_fail */
+	int said;       /* `closed` was delivered */
+	int in_event;   /* a callback runs: freeing waits */
+	int freed;
+	uint64_t session, secret;
+	struct sockaddr_storage to; /* who connects: where to */
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *control_channel; /* in the epoll set of the transport */
+	struct vb_pipe *control;
+	struct vb_pipe *pipes; /* all, by ->all */
+	struct vb_lane *lanes;
+	uint32_t next_consumer, next_producer;
+	struct { uint32_t id, lane, max_data; int used; } remote[VB_CONSUMERS]; /* consumers of the peer */
+	struct vb_producer *producers[VB_CONSUMERS]; /* by number: for TAKEN; used by the lane that it belongs to */
+	struct vb_export exports[VB_REGIONS];
+	uint32_t generation;
+	struct vb_import imports[VB_REGIONS];
+	struct vb_import_peer *peers;
+	struct vb_registered registered[VB_REGIONS];
+	struct vb_outgoing *out_head, **out_tail;
+	struct gantry_peer peer;
+};
+
+/* -- transport.c: options, event loop, table -- */
+extern const struct gantry_transport_ops vb_transport_ops; /* of both plugins; each has its own open */
+/* name: of the RDMA device. conf and host live as long as the instance. Logs why it failed. */
+int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name, void **device_p);
+int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w);
+void vb_transport_wake(struct vb_transport *t); /* any thread: let progress() run */
+bool vb_usable(const struct vb_transport *t);   /* not in a forked child */
+
+/* -- listener.c -- */
+int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **listener_p);
+void vb_unlisten(void *listener);
+/* A listener for direct pipes at the address of this connection, made at the first call; its address in *addr. */
+int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr);
+void vb_on_request(struct vb_listener *l, const struct vb_event *event); /* CONNECT_REQUEST */
+
+/* -- connect.c: pipes come up and go down, active and passive side -- */
+/* Make the queue pair of these lanes unless it exists or is under way; asks the peer to where that is the side that connects. */
+int vb_pipe_want(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, uint32_t peer_lane);
+int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint32_t local_lane);
+int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to);               /* active: starts resolving */
+int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request, const struct vb_hello *hello); /* passive */
+void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event);          /* everything but CONNECT_REQUEST */
+
+/* -- pipe.c: resources, slots, credit. Both threads, each for its own pipes -- */
+int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p);
+int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel); /* its id has a device: mr, cq, qp, receives */
+void vb_pipe_fail(struct vb_pipe *pipe);    /* queue pair to the error state; `quiet` */
+void vb_pipe_free(struct vb_pipe *pipe);    /* after its lane has stopped */
+void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello);
+int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello); /* checked: 0 or -EPROTO */
+uint32_t vb_pipe_credit(struct vb_pipe *pipe);                       /* messages that may be sent now */
+/* Slot for the next message and its request: sge.length is still to be set. NULL: no credit or no room. */
+char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p);
+/* Tell the peer what it may send, if it is worth a write of its own: free_recvs receives of the consumer are free. */
+void vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs);
+uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);   /* the number itself, for a message that goes anyway */
+int vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n); /* post them again */
+int vb_pipe_probe(struct vb_pipe *pipe);                             /* keepalive: an empty write */
+
+/* -- lane.c -- */
+int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p); /* found or made, with a user more */
+void vb_lane_put(struct vb_lane *lane); /* the last one frees it, with its pipes */
+struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane); /* that is up, or NULL */
+void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe); /* control thread: hand over a pipe that is up */
+int vb_lane_poll(struct vb_lane *lane);  /* completions of all its pipes; returns how many */
+void vb_lane_flush(struct vb_lane *lane); /* post what was built */
+
+/* -- conn.c, control.c -- */
+int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_conn_events *events, void *arg,
+		struct vb_conn **conn_p);
+int vb_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p);
+void vb_disconnect(void *conn);
+void vb_conn_fail(struct vb_conn *conn, int reason); /* any thread: over with it; `closed` follows from progress() */
+void vb_conn_up(struct vb_conn *conn);               /* its control pipe is */
+int vb_conn_progress(struct vb_conn *conn, uint64_t now_ns); /* control messages, deadlines, keepalive, `closed` */
+uint64_t vb_conn_wake_ns(const struct vb_conn *conn);
+bool vb_conn_usable(const struct vb_conn *conn);     /* up, not lost, not forked */
+int vb_send_ctrl(void *conn, const void *msg, size_t len);
+int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len); /* queued where it must */
+int vb_control_poll(struct vb_conn *conn);           /* completions and messages of the control pipe */
+
+/* -- region.c -- */
+int vb_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle, struct gantry_token *token_p);
+int vb_import_region(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+void vb_release(void *conn, struct gantry_region *region);
+int vb_revoke(void *conn, uint32_t handle);
+int vb_register(void *conn, const struct gantry_region *region);
+void vb_unregister(void *conn, const struct gantry_region *region);
+/* Key of registered memory that holds length bytes at addr, for a lane. 0 or -EINVAL. */
+int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr, uint32_t length, uint32_t *lkey_p);
+/* Key and address of an exported region, for the sender of its data: with the right to read. -EACCES, -ENOENT, -ERANGE. */
+int vb_export_key(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset, uint32_t length,
+		  struct vb_msg_region *ref);
+void vb_regions_progress(struct vb_conn *conn, uint64_t now_ns); /* revokes that are overdue */
+void vb_regions_lost(struct vb_conn *conn);                       /* the connection is over: `revoked` for all that wait */
+void vb_regions_free(struct vb_conn *conn);
+int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r); /* messages of the peer; -EPROTO ends it */
+int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h);
+int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h);
+
+/* -- consumer.c, producer.c, rma.c -- */
+int vb_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
+void vb_consumer_destroy(void *consumer);
+int vb_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);
+int vb_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
+int vb_consumer_arm(void *consumer);
+void vb_consumer_disarm(void *consumer);
+int vb_consumer_fd(void *consumer);
+void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes); /* from vb_lane_poll */
+void vb_consumer_fetched(struct vb_consumer *c, uint64_t cookie, int status);
+uint32_t vb_consumer_free(const struct vb_consumer *c); /* receives that no message has claimed */
+
+int vb_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);
+void vb_producer_destroy(void *producer);
+int vb_send(void *producer, const struct gantry_send *send, uint32_t flags);
+void vb_flush(void *producer);
+int vb_poll_send(void *producer, uint64_t *cookies, uint32_t max);
+void vb_producer_taken(struct vb_producer *p, uint32_t n); /* from vb_lane_poll */
+
+int vb_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
+void vb_rma_destroy(void *rma);
+int vb_rma_submit(void *rma, const struct gantry_rma *op);
+void vb_rma_flush(void *rma);
+int vb_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
+void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_lane_poll */
+
+#endif
