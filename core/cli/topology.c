@@ -2,6 +2,7 @@
 #include "cli/topology.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,36 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 	return NULL;
 }
 
+/* Takes the mistakes that a plugin finds in its options. */
+struct objections {
+	struct gantry_option_faults pub;
+	struct gn_errs *errs;
+	struct gn_conf_node *group;
+};
+
+__attribute__((format(printf, 3, 4)))
+static void object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+{
+	const struct objections *o = faults->core;
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	gn_conf_fault_option(o->errs, o->group, option, text);
+}
+
+int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
+			  const void *conf)
+{
+	struct objections o = {.pub = {&o, object}, .errs = p->errs, .group = group};
+	size_t before = p->errs->n;
+
+	plugin->check(conf, &o.pub);
+	return p->errs->n == before ? 0 : -EINVAL;
+}
+
 const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
 				     const char *key, struct gn_part *part)
 {
@@ -198,7 +229,8 @@ const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, str
 		gn_errs_add(p->errs, "out of memory");
 		return NULL;
 	}
-	if (gn_conf_options(group, plugin->desc->options, conf, also, p->errs))
+	if (gn_conf_options(group, plugin->desc->options, conf, also, p->errs) ||
+	    gn_topo_check_options(p, plugin, group, conf))
 		return NULL;
 	part->name = plugin->desc->name;
 	part->ops = plugin->ops;

@@ -18,6 +18,10 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
 				     const char *key, struct gn_part *part);
 
+/* Have a plugin look at the options that were filled from `group`. */
+int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
+			  const void *conf);
+
 /* One entry of `roles`. */
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
 

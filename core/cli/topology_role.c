@@ -72,7 +72,8 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 		gn_errs_add(p->errs, "out of memory");
 		return -ENOMEM;
 	}
-	if (gn_conf_options(role->node, table, conf, also, p->errs))
+	if (gn_conf_options(role->node, table, conf, also, p->errs) ||
+	    gn_topo_check_options(p, role->plugin, role->node, conf + shift))
 		return -EINVAL;
 	role->spec.n_lanes = (uint32_t)((struct role_conf *)conf)->lanes;
 	role->spec.part.name = role->plugin->desc->name;
@@ -134,6 +135,15 @@ static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uin
 	return -EINVAL;
 }
 
+static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
+{
+	struct gn_conf_node *node = gn_conf_child(role->node, "connect");
+
+	if ((role->flags & GANTRY_ROLE_ONE_CONNECT) && gn_conf_is_list(node) && gn_conf_length(node) > 1)
+		gn_conf_fault(p->errs, node, "has %u entries; the role \"%s\" connects to one place", gn_conf_length(node),
+			      role->plugin->desc->name);
+}
+
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_conf_node *node = role->node;
@@ -150,6 +160,7 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 		parse_options(p, role);
 		check_section(p, role, GANTRY_ROLE_LISTENS, "listen", "listen", "device = \"NAME\"; name = \"SERVICE\";");
 		check_section(p, role, GANTRY_ROLE_CONNECTS, "connect", "connect", "device = \"NAME\"; name = \"SERVICE\";");
+		check_connects(p, role);
 		check_section(p, role, GANTRY_ROLE_STORES, "backend", "store anything", "type = \"NAME\";");
 	}
 	if (gn_topo_listen(p, role, gn_conf_child(node, "listen")) == -ENOMEM ||

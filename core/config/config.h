@@ -70,6 +70,12 @@ void gn_conf_fault(struct gn_errs *errs, struct gn_conf_node *node, const char *
 	__attribute__((format(printf, 3, 4)));
 
 /*
+ * The same about an option of `group`, by its name: "depth", or "workload.depth" for one of a group in it. The place is
+ * that of the option, or, when it was left out, of the group that it would stand in.
+ */
+void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, const char *option, const char *text);
+
+/*
  * Fills *conf by an option table. group: the settings; NULL: an empty group. table: NULL stands for one with no rows.
  * also_known: NULL-terminated names that others read from the same group, such as "type"; may be NULL. In an optional
  * group that is left out, rows without a default become 0 or NULL. Strings live as long as the configuration.

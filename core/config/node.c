@@ -118,6 +118,22 @@ const char *gn_conf_path(struct gn_conf_node *node)
 	return copy ? copy : "";
 }
 
+void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, const char *option, const char *text)
+{
+	struct gn_conf_node *node = group, *child;
+	char name[PATH_BYTES], path[PATH_BYTES];
+
+	write_path(gn_conf_setting(group), path, sizeof(path));
+	for (const char *at = option; node; at += at[strlen(name)] == '.' ? strlen(name) + 1 : strlen(name)) {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "."), at);
+		child = gn_conf_child(node, name);
+		if (!child)
+			break;
+		node = child;
+	}
+	gn_errs_add(errs, "%s: %s%s%s: %s", gn_conf_where(node), path, path[0] ? "." : "", option, text);
+}
+
 void gn_conf_fault(struct gn_errs *errs, struct gn_conf_node *node, const char *fmt, ...)
 {
 	char text[1024], path[PATH_BYTES];

@@ -185,6 +185,7 @@ static void load(struct entry *e, int fd)
 	if (!desc || gn_loader_check(desc, e->name, e->why) || gn_plugin_ops(desc, &e->ops, e->why))
 		return;
 	e->plugin.ops = e->ops;
+	e->plugin.check = gn_plugin_check(desc);
 	e->plugin.path = e->path;
 	e->plugin.desc = desc;
 }

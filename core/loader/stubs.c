@@ -7,6 +7,7 @@
 #include "loader/loader_priv.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,21 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
 };
+
+/* -- the description -- */
+
+static void no_faults(const void *conf, const struct gantry_option_faults *faults)
+{
+	(void)conf;
+	(void)faults;
+}
+
+void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults)
+{
+	bool has = desc->struct_size >= offsetof(struct gantry_plugin, check) + sizeof(desc->check) && desc->check;
+
+	return has ? desc->check : no_faults;
+}
 
 /* -- names and places of the slots -- */
 

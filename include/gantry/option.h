@@ -37,6 +37,22 @@ struct gantry_option {
 	const char *help; /* one sentence for the manual */
 };
 
+/*
+ * Takes the mistakes that no single row can find: what must be a power of two, options that exclude each other. The
+ * message then has the place in the file, as those about rows have.
+ */
+struct gantry_option_faults {
+	void *core;
+	/* option: the name, "group.option" in a group. The text says what is wrong with it, and what to write instead. */
+	void (*add)(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+#ifdef __GNUC__
+		__attribute__((format(printf, 3, 4)))
+#endif
+		;
+};
+
+#define gantry_option_fault(faults, ...) (faults)->add(faults, __VA_ARGS__)
+
 #define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL}
 
 #ifdef __cplusplus

@@ -46,6 +46,11 @@ struct gantry_plugin {
 	uint32_t conf_size; /* bytes of the struct that the options fill; 0 without options */
 	uint32_t ops_size;  /* sizeof(*ops) where the plugin was compiled */
 	const void *ops;    /* by kind */
+	/*
+	 * Look at a filled conf struct as a whole, before anything is opened; add a fault for each mistake. `open` is not
+	 * called with a conf that has one. No side effects, no look at the machine. NULL: the rows say it all.
+	 */
+	void (*check)(const void *conf, const struct gantry_option_faults *faults);
 };
 
 #if defined __GNUC__

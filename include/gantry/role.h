@@ -185,6 +185,7 @@ struct gantry_role_ops {
 #define GANTRY_ROLE_CONNECTS 0x2u /* needs `connect` */
 #define GANTRY_ROLE_STORES 0x4u   /* needs `backend` */
 #define GANTRY_ROLE_WORKS 0x8u    /* ends by itself: the process ends when all such roles have finished */
+#define GANTRY_ROLE_ONE_CONNECT 0x10u /* `connect` names one place, not several */
 
 #ifdef __cplusplus
 }

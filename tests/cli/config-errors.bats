@@ -159,6 +159,60 @@ target() {
 	END
 }
 
+# An initiator; $1: its workload, $2: what else stands in the role.
+initiator() {
+	cat <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = { load = { role = "initiator"; connect = { device = "d"; name = "v"; };
+		  workload = {
+		    $1
+		  };
+		  $2
+		}; };
+	END
+}
+
+@test "what no single option says: the plugin looks at all of them before anything is opened" {
+	initiator "block = 1000;" |
+		wrong "4: roles.load.workload.block: 1000 is no multiple of 512; write such as 512 or \"4KiB\""
+	initiator 'verify = "stamp";' | wrong "4: roles.load.workload.verify: \"stamp\" needs a pattern that writes"
+	initiator 'pattern = "write"; verify = "stamp"; block = "6KiB";' |
+		wrong "4: roles.load.workload.block: 6144 is no multiple of 4096, which verify needs; write such as 4096"
+	initiator "" 'copy = { from = "a"; }; replay = { path = "b"; };' |
+		wrong "6: roles.load.replay.path: give only one of copy.from, copy.to and replay.path"
+	for type in memory null file; do
+		[ -e "$GANTRY_PLUGINS/$type.so" ] || continue
+		wrong "3: roles.a.backend.block: is no power of two; write such as \"4KiB\"" \
+			"5: roles.b.backend.size: is no" <<-END
+			devices = { d = { transport = "loop"; }; };
+			roles = { a = { role = "target"; listen = { device = "d"; name = "v"; };
+			  backend = { type = "$type"; block = 3000; size = "3000"; $([ $type != file ] || echo 'path = "/x";') }; };
+			 b = { role = "target"; listen = { device = "d"; name = "w"; };
+			  backend = { type = "$type"; size = "5000"; $([ $type != file ] || echo 'path = "/x";') }; }; };
+		END
+	done
+}
+
+@test "the same of stages and transports; an option that was left out has the place of its group" {
+	for plugin in crc fault shm-comch; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	target 'stages = ( { type = "crc"; strict = true; }, { type = "fault"; drop_rate = "lots"; } );' |
+		wrong "7: roles.store.stages[0].strict: strict needs mode = \"generate\"" \
+			"7: roles.store.stages[1].drop_rate: \"lots\" is no rate; write \"1%\" or \"0.01\", from 0% to 100%"
+	target | sed '1s/.*/devices = { d = { transport = "shm-comch"; ring_slots = 1000; pci = ""; uids = "me"; }; };/' |
+		wrong "1: devices.d.ring_slots: 1000 is no power of two; write such as 512" "1: devices.d.pci: is empty or" \
+			"1: devices.d.uids: is no list of at most 15 numbers; write such as \"0,1000\""
+}
+
+@test "a role with one place to connect to" {
+	wrong "2: roles.load.connect: has 2 entries; the role \"initiator\" connects to one place" <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = { load = { role = "initiator"; connect = ( { device = "d"; name = "v"; },
+		  { device = "d"; name = "w"; } ); }; };
+	END
+}
+
 @test "sections that a role needs, and those it has no use for" {
 	wrong "2: roles.a: the role \"target\" needs \"listen\"; write listen = { device = " \
 		"2: roles.a: the role \"target\" needs \"backend\"; write backend = { type = \"NAME\"; };" \

@@ -23,7 +23,9 @@ static int try_open(const char *one, const char *two)
 	int rc;
 
 	fake_host_init(&host, "x");
-	rc = rig.ops->open(&host.pub, conf, &dev);
+	rc = fake_check(&host, plugin, conf);
+	if (rc == 0)
+		rc = rig.ops->open(&host.pub, conf, &dev);
 	if (rc == 0)
 		rig.ops->close(dev);
 	else

@@ -92,7 +92,8 @@ int fake_chain_stage(struct fake_chain *chain, const struct gantry_plugin *plugi
 
 	if (plugin->kind != GANTRY_KIND_STAGE)
 		fake_fail("%s is not a stage", plugin->name);
-	if (ops->open)
+	rc = fake_check(chain->host, plugin, conf);
+	if (!rc && ops->open)
 		rc = ops->open(&chain->host->pub, conf, &stage);
 	self = stage;
 	if (!rc && ops->start) {
@@ -129,7 +130,9 @@ int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plu
 
 	if (plugin->kind != GANTRY_KIND_BACKEND)
 		fake_fail("%s is not a backend", plugin->name);
-	rc = ops->open(&chain->host->pub, conf, &chain->backend);
+	rc = fake_check(chain->host, plugin, conf);
+	if (!rc)
+		rc = ops->open(&chain->host->pub, conf, &chain->backend);
 	if (rc) {
 		free(conf);
 		return rc;

@@ -2,6 +2,7 @@
 /*
  * conf.c - options of a plugin under test: the same table as the real parser reads, with less to say about mistakes.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,4 +117,27 @@ void *fake_conf(const struct gantry_plugin *plugin, ...)
 		set_named(plugin->options, conf, setting);
 	va_end(ap);
 	return conf;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+{
+	struct fake_host *host = faults->core;
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	gantry_log_error(&host->pub, "%s: %s", option, text);
+}
+
+int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf)
+{
+	struct gantry_option_faults faults = {host, object};
+	unsigned before = host->n_logged[GANTRY_LOG_ERROR];
+
+	if (plugin->check)
+		plugin->check(conf, &faults);
+	return host->n_logged[GANTRY_LOG_ERROR] == before ? 0 : -EINVAL;
 }

@@ -46,6 +46,9 @@ const struct gantry_plugin *fake_plugin(const char *name);
  */
 void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel));
 
+/* Have the plugin check a conf struct; what it finds goes to the log as errors. 0, or -EINVAL as the host would say. */
+int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf);
+
 /* A report as lines "object.key=value", arrays with an index as key. */
 struct fake_report {
 	struct gantry_writer pub;

@@ -33,6 +33,17 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
+static void file_check(const void *arg, const struct gantry_option_faults *faults)
+{
+	const struct file_conf *conf = arg;
+
+	if (conf->block & (conf->block - 1))
+		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
+	else if (conf->size % conf->block)
+		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
+				    (unsigned long long)conf->block);
+}
+
 static const struct file_engine *first_choice(const struct file_store *store)
 {
 #ifdef HAVE_LIBURING
@@ -213,4 +224,5 @@ GANTRY_PLUGIN(file) = {
 	.conf_size = sizeof(struct file_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = file_check,
 };

@@ -191,10 +191,6 @@ int file_store_open(struct file_store *store)
 	const struct file_conf *conf = store->conf;
 	int rc;
 
-	if (conf->block & (conf->block - 1)) {
-		refuse(store, "block must be a power of two");
-		return -EINVAL;
-	}
 	store->direct = conf->direct;
 	store->alignment = conf->block < 4096 ? conf->block : 4096;
 	rc = look(store);

@@ -92,16 +92,23 @@ static void populate(struct memory *m)
 		*(volatile uint8_t *)(m->base + at) = 0;
 }
 
+static void memory_check(const void *arg, const struct gantry_option_faults *faults)
+{
+	const struct memory_conf *conf = arg;
+
+	if (conf->block & (conf->block - 1))
+		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
+	else if (conf->size % conf->block)
+		gantry_option_fault(faults, "size", "is no multiple of the block of %llu bytes",
+				    (unsigned long long)conf->block);
+}
+
 static int memory_open(const struct gantry_host *host, const void *arg, void **backend_p)
 {
 	const struct memory_conf *conf = arg;
 	struct memory *m;
 	int rc;
 
-	if ((conf->block & (conf->block - 1)) || conf->size % conf->block) {
-		gantry_log_error(host, "block must be a power of two and size a multiple of it");
-		return -EINVAL;
-	}
 	if (conf->size > SIZE_MAX - HUGE_PAGE) {
 		gantry_log_error(host, "size %llu is more than the address space",
 				 (unsigned long long)conf->size);
@@ -283,4 +290,5 @@ GANTRY_PLUGIN(memory) = {
 	.conf_size = sizeof(struct memory_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = memory_check,
 };

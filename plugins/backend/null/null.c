@@ -25,14 +25,20 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-static int null_open(const struct gantry_host *host, const void *arg, void **backend_p)
+static void null_check(const void *arg, const struct gantry_option_faults *faults)
 {
 	const struct null_conf *conf = arg;
 
-	if ((conf->block & (conf->block - 1)) || conf->size % conf->block) {
-		gantry_log_error(host, "block must be a power of two and size a multiple of it");
-		return -EINVAL;
-	}
+	if (conf->block & (conf->block - 1))
+		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
+	else if (conf->size % conf->block)
+		gantry_option_fault(faults, "size", "is no multiple of the block of %llu bytes",
+				    (unsigned long long)conf->block);
+}
+
+static int null_open(const struct gantry_host *host, const void *conf, void **backend_p)
+{
+	(void)host;
 	*backend_p = (void *)conf;
 	return 0;
 }
@@ -87,4 +93,5 @@ GANTRY_PLUGIN(null) = {
 	.conf_size = sizeof(struct null_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = null_check,
 };

@@ -77,14 +77,22 @@ static int given(const char *text)
 	return text && *text;
 }
 
-static int choose_source(struct initiator *in)
+static void initiator_check(const void *arg, const struct gantry_option_faults *faults)
+{
+	const struct initiator_conf *conf = arg;
+	int n = given(conf->copy_from) + given(conf->copy_to) + given(conf->replay_path);
+
+	if (n > 1)
+		gantry_option_fault(faults, given(conf->copy_to) ? "copy.to" : "replay.path",
+				    "give only one of copy.from, copy.to and replay.path");
+	if (n == 0)
+		workload_check(conf, faults);
+}
+
+static void choose_source(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
 
-	if (given(conf->copy_from) + given(conf->copy_to) + given(conf->replay_path) > 1) {
-		gantry_log_error(in->host, "give only one of copy.from, copy.to and replay.path");
-		return -EINVAL;
-	}
 	if (given(conf->replay_path)) {
 		in->source = &replay_source;
 		in->depth = (uint32_t)conf->replay_depth;
@@ -96,7 +104,6 @@ static int choose_source(struct initiator *in)
 		in->depth = (uint32_t)conf->depth;
 	}
 	in->deadline_us = (uint32_t)(conf->deadline_ns / 1000);
-	return 0;
 }
 
 static void initiator_close(void *role)
@@ -142,16 +149,7 @@ static int initiator_open(const struct gantry_role_host *rh, const void *conf, v
 	in->host = rh->host;
 	in->conf = conf;
 	in->fd = -1;
-	rc = choose_source(in);
-	if (rc) {
-		free(in);
-		return rc;
-	}
-	if (rh->n_connects != 1) {
-		gantry_log_error(in->host, "an initiator has exactly one connect");
-		rc = -EINVAL;
-		goto out_close;
-	}
+	choose_source(in);
 	in->lanes = calloc(rh->n_lanes, sizeof(*in->lanes));
 	rc = in->lanes ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < rh->n_lanes && !rc; i++)
@@ -183,7 +181,7 @@ static const struct gantry_role_ops ops = {
 	.stop = initiator_stop,
 	.close = initiator_close,
 	.report = initiator_report,
-	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_WORKS,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
 };
 
 GANTRY_PLUGIN(initiator) = {
@@ -196,4 +194,5 @@ GANTRY_PLUGIN(initiator) = {
 	.conf_size = sizeof(struct initiator_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = initiator_check,
 };

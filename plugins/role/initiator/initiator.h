@@ -129,6 +129,9 @@ struct source {
 	uint64_t (*wake_ns)(struct lane *lane);
 };
 
+/* -- workload.c -- */
+void workload_check(const struct initiator_conf *conf, const struct gantry_option_faults *faults);
+
 extern const struct source workload_source, copy_in_source, copy_out_source, replay_source;
 
 enum phase { PHASE_IDLE, PHASE_OPENING, PHASE_RUNNING, PHASE_CLOSING, PHASE_CLOSED };

@@ -37,25 +37,24 @@ static int pattern_writes(uint32_t pattern)
 	return pattern != PATTERN_READ && pattern != PATTERN_RANDREAD;
 }
 
+void workload_check(const struct initiator_conf *conf, const struct gantry_option_faults *faults)
+{
+	unsigned long long block = conf->block;
+
+	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern))
+		gantry_option_fault(faults, "workload.verify", "\"stamp\" needs a pattern that writes");
+	if (block % 512)
+		gantry_option_fault(faults, "workload.block", "%llu is no multiple of 512; write such as %llu or \"4KiB\"",
+				    block, block - block % 512);
+	else if (conf->verify == VERIFY_STAMP && block > STAMP_UNIT && block % STAMP_UNIT)
+		gantry_option_fault(faults, "workload.block",
+				    "%llu is no multiple of %u, which verify needs; write such as %llu", block, STAMP_UNIT,
+				    block - block % STAMP_UNIT);
+}
+
 static int workload_prepare(struct initiator *in)
 {
-	const struct initiator_conf *conf = in->conf;
-
-	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern)) {
-		gantry_log_error(in->host, "verify = \"stamp\" needs a pattern that writes");
-		return -EINVAL;
-	}
-	if (conf->block % 512) {
-		gantry_log_error(in->host, "block of %llu bytes is not a multiple of 512",
-				 (unsigned long long)conf->block);
-		return -EINVAL;
-	}
-	if (conf->verify == VERIFY_STAMP && conf->block > STAMP_UNIT && conf->block % STAMP_UNIT) {
-		gantry_log_error(in->host, "with verify, block must be a multiple of %u bytes",
-				 STAMP_UNIT);
-		return -EINVAL;
-	}
-	in->block = conf->block;
+	in->block = in->conf->block;
 	return 0;
 }
 

@@ -62,15 +62,20 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
+static void crc_check(const void *arg, const struct gantry_option_faults *faults)
+{
+	const struct crc_conf *conf = arg;
+
+	if (conf->strict && conf->mode == CRC_BOTH)
+		gantry_option_fault(faults, "strict",
+				    "strict needs mode = \"generate\" (initiator) or \"verify\" (target)");
+}
+
 static int crc_open(const struct gantry_host *host, const void *arg, void **stage_p)
 {
 	const struct crc_conf *conf = arg;
 	struct crc *crc;
 
-	if (conf->strict && conf->mode == CRC_BOTH) {
-		gantry_log_error(host, "strict needs mode = \"generate\" (initiator) or \"verify\" (target)");
-		return -EINVAL;
-	}
 	crc = calloc(1, sizeof *crc);
 	if (!crc)
 		return -ENOMEM;
@@ -212,4 +217,5 @@ GANTRY_PLUGIN(crc) = {
 	.conf_size = sizeof(struct crc_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = crc_check,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,18 +75,23 @@ static int parse_rate(const char *text, uint64_t *threshold_p)
 	return 0;
 }
 
-int fault_rates(struct fault *fault)
+void fault_check(const void *arg, const struct gantry_option_faults *faults)
 {
-	const struct gantry_host *host = fault->host;
+	const struct fault_conf *conf = arg;
+	char option[32];
+	uint64_t share;
 
 	for (unsigned kind = 0; kind < FAULT_COUNT; kind++) {
-		const char *text = fault->conf->rate[kind];
-
-		if (parse_rate(text, &fault->threshold[kind])) {
-			gantry_log_error(host, "%s_rate = \"%s\": a rate is written \"1%%\" or \"0.01\", from 0%% to 100%%",
-					 kinds[kind], text);
-			return -EINVAL;
-		}
+		snprintf(option, sizeof option, "%s_rate", kinds[kind]);
+		if (parse_rate(conf->rate[kind], &share))
+			gantry_option_fault(faults, option,
+					    "\"%.40s\" is no rate; write \"1%%\" or \"0.01\", from 0%% to 100%%",
+					    conf->rate[kind]);
 	}
-	return 0;
+}
+
+void fault_rates(struct fault *fault)
+{
+	for (unsigned kind = 0; kind < FAULT_COUNT; kind++)
+		parse_rate(fault->conf->rate[kind], &fault->threshold[kind]);
 }

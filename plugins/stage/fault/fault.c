@@ -19,17 +19,12 @@
 static int fault_open(const struct gantry_host *host, const void *conf, void **stage_p)
 {
 	struct fault *fault = calloc(1, sizeof *fault);
-	int rc;
 
 	if (!fault)
 		return -ENOMEM;
 	fault->host = host;
 	fault->conf = conf;
-	rc = fault_rates(fault);
-	if (rc) {
-		free(fault);
-		return rc;
-	}
+	fault_rates(fault);
 	*stage_p = fault;
 	return 0;
 }
@@ -411,4 +406,5 @@ GANTRY_PLUGIN(fault) = {
 	.conf_size = sizeof(struct fault_conf),
 	.ops_size = sizeof ops,
 	.ops = &ops,
+	.check = fault_check,
 };

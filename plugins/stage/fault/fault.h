@@ -69,8 +69,9 @@ struct fault_lane {
 
 extern const struct gantry_option fault_options[];
 
-/* Turn the rates into thresholds. 0, or -EINVAL with a line in the log. */
-int fault_rates(struct fault *fault);
+void fault_check(const void *arg, const struct gantry_option_faults *faults);
+/* Turn the rates into thresholds. */
+void fault_rates(struct fault *fault);
 
 /* O(distance from the end): O(1) where all wait equally long. */
 void fault_hold_add(struct fault_hold *hold, struct fault_record *record, uint64_t due_ns);

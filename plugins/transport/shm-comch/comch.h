@@ -247,6 +247,7 @@ struct comch_rma {
 };
 
 /* rundir.c: where sockets live */
+void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir);
 void comch_rundir_close(struct comch_rundir *rundir);
 int comch_rundir_bind(const struct comch_device *dev, const char *service, struct comch_listener *l);

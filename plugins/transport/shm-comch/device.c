@@ -70,25 +70,38 @@ bool comch_uid_ok(const struct comch_device *dev, uint32_t uid)
 	return false;
 }
 
-static int parse_uids(struct comch_device *dev)
+/* The option `uids` behind our own number. */
+static int parse_uids(const char *p, uint32_t *uids, unsigned int *n_p)
 {
-	const char *p = dev->conf->uids ? dev->conf->uids : "";
+	unsigned int n = 0;
 
-	dev->uids[dev->n_uids++] = geteuid();
-	while (*p) {
+	uids[n++] = geteuid();
+	while (p && *p) {
 		char *end;
 		unsigned long uid = strtoul(p, &end, 10);
 
-		if (end == p || *p < '0' || *p > '9' || uid >= UINT32_MAX || dev->n_uids == COMCH_UIDS ||
-		    (*end && *end != ',')) {
-			gantry_log_error(dev->host, "uids is not a list of at most %u numbers",
-				  COMCH_UIDS - 1);
+		if (end == p || *p < '0' || *p > '9' || uid >= UINT32_MAX || n == COMCH_UIDS || (*end && *end != ','))
 			return -EINVAL;
-		}
-		dev->uids[dev->n_uids++] = (uint32_t)uid;
+		uids[n++] = (uint32_t)uid;
 		p = *end ? end + 1 : end;
 	}
+	*n_p = n;
 	return 0;
+}
+
+static void comch_check(const void *arg, const struct gantry_option_faults *faults)
+{
+	const struct comch_conf *conf = arg;
+	uint32_t uids[COMCH_UIDS], slots = (uint32_t)conf->ring_slots;
+	unsigned int n;
+
+	if (slots & (slots - 1))
+		gantry_option_fault(faults, "ring_slots", "%u is no power of two; write such as %u", slots,
+				    1u << (31 - __builtin_clz(slots)));
+	if (parse_uids(conf->uids, uids, &n))
+		gantry_option_fault(faults, "uids", "is no list of at most %u numbers; write such as \"0,1000\"",
+				    COMCH_UIDS - 1);
+	comch_rundir_check(conf, faults);
 }
 
 /* With membarrier(2) the one who goes to sleep pays for the order of its flag and the ring, not the one who sends. */
@@ -149,12 +162,8 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	dev->protocol_errors = host->counter(host, "protocol_errors");
 	dev->connections = host->counter(host, "connections");
 	rc = dev->protocol_errors && dev->connections ? 0 : -ENOMEM;
-	if (!rc && (dev->conf->ring_slots & (dev->conf->ring_slots - 1))) {
-		gantry_log_error(host, "ring_slots must be a power of two");
-		rc = -EINVAL;
-	}
 	if (!rc)
-		rc = parse_uids(dev);
+		rc = parse_uids(dev->conf->uids, dev->uids, &dev->n_uids);
 	if (!rc)
 		rc = comch_rundir_open(dev, &dev->rundir);
 	if (!rc) {
@@ -316,4 +325,5 @@ GANTRY_PLUGIN(shm_comch) = {
 	.conf_size = sizeof(struct comch_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
+	.check = comch_check,
 };

@@ -22,6 +22,8 @@
 #include "comch.h"
 
 #define BACKLOG 128
+#define DIR_BYTES 256u
+#define PCI_BYTES 80u
 #define SWEEP_TRIES 50 /* of one millisecond */
 
 /* Names become file names: what is not plain is written %XX. */
@@ -91,24 +93,28 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	return fd;
 }
 
+void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults)
+{
+	char pci[PCI_BYTES];
+
+	if (conf->dir && strlen(conf->dir) >= DIR_BYTES)
+		gantry_option_fault(faults, "dir", "has %zu bytes; up to %u are possible", strlen(conf->dir), DIR_BYTES - 1);
+	if (file_name(pci, sizeof(pci), conf->pci, ""))
+		gantry_option_fault(faults, "pci", "is empty or too long; write such as \"03:00.0\"");
+}
+
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir)
 {
-	char dir[256], pci[80], shown[352];
+	char dir[DIR_BYTES], pci[PCI_BYTES], shown[DIR_BYTES + PCI_BYTES];
 	int fd, rc;
 
-	if (dev->conf->dir && strlen(dev->conf->dir) >= sizeof(dir)) {
-		gantry_log_error(dev->host, "dir is longer than %zu bytes", sizeof(dir) - 1);
-		return -ENAMETOOLONG;
-	}
 	if (dev->conf->dir && *dev->conf->dir)
-		strcpy(dir, dev->conf->dir);
+		snprintf(dir, sizeof(dir), "%s", dev->conf->dir);
 	else
 		default_dir(dir, sizeof(dir));
 	rc = file_name(pci, sizeof(pci), dev->conf->pci, "");
-	if (rc) {
-		gantry_log_error(dev->host, "pci is not a name");
+	if (rc)
 		return rc;
-	}
 	fd = open_dir(dev, AT_FDCWD, dir, dir);
 	if (fd < 0)
 		return fd;

@@ -117,6 +117,26 @@ static void defaults_fill_what_is_left_out(void)
 	TEST_ASSERT_EQUAL_UINT64(7, conf.rate);
 }
 
+static void faults_of_options_by_name(void)
+{
+	static const struct {
+		const char *option, *says;
+	} cases[] = {
+		{"depth", ":2: depth: is odd"},
+		{"extra.rate", ":5: extra.rate: is odd"},
+		{"extra.host", ":4: extra.host: is odd"},
+		{"more.of.it", ": more.of.it: is odd"},
+		{"depth.less", ":2: depth.less: is odd"},
+	};
+
+	faults_of("path = \"/x\";\ndepth = 3;\nextra = {\n host = \"h\";\n rate = 1;\n};");
+	TEST_ASSERT_NOT_NULL(config);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		gn_conf_fault_option(&errs, gn_config_root(config), cases[i].option, "is odd");
+		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errs.text[i], cases[i].says), errs.text[i]);
+	}
+}
+
 static void values_of_every_type(void)
 {
 	TEST_ASSERT_EQUAL_STRING("", faults_of("path = \"a\"; direct = false; depth = 4096; bias = -5; block = \"64KiB\";"
@@ -307,6 +327,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(defaults_fill_what_is_left_out);
+	RUN_TEST(faults_of_options_by_name);
 	RUN_TEST(values_of_every_type);
 	RUN_TEST(wrong_types);
 	RUN_TEST(values_out_of_range);

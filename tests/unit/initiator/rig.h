@@ -40,7 +40,9 @@ static int rig_open(void *conf)
 
 	free(rig.conf);
 	rig.conf = conf;
-	rc = rig_ops()->open(&rig.rh.pub, conf, &rig.role);
+	rc = fake_check(&rig.host, fake_plugin("initiator"), conf);
+	if (!rc)
+		rc = rig_ops()->open(&rig.rh.pub, conf, &rig.role);
 	if (rc)
 		rig.role = NULL;
 	return rc;

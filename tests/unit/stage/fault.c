@@ -95,7 +95,7 @@ static void wrong_rates_are_refused(void)
 	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		TEST_ASSERT_EQUAL_INT(-EINVAL, fake_chain_stage(&chain, plugin, fake_conf(plugin, wrong[i], NULL)));
 	TEST_ASSERT_EQUAL_UINT(sizeof wrong / sizeof *wrong, host.n_logged[GANTRY_LOG_ERROR]);
-	TEST_ASSERT_TRUE(fake_logged(&host, "drop_rate = \"lots\""));
+	TEST_ASSERT_TRUE(fake_logged(&host, "drop_rate: \"lots\" is no rate"));
 }
 
 static void delayed_goes_on_in_time(void)
