@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# guest.sh - what scripts that run inside the virtual machine share. A script NN-NAME.sh says
+#
+#	. "$top_srcdir/tests/vm/guest.sh"
+#	vm_network
+#	relays() { ...; }
+#	vm_test "what holds" relays ARGUMENT...
+#	vm_done
+#
+# Each test is a function that runs in a shell of its own under set -e, in a fresh folder $vm_dir, with a deadline of $vm_limit
+# seconds; whatever it has started ends with it. What it prints is shown when it fails; what it writes to descriptor 3 always.
+#
+# The network: the two ends v0 and v1 of a cable, with a soft-RoCE device rxe0 and rxe1 on each. Only what goes from one device
+# to the other travels over the cable; between two users of the same device nothing does, and netem would not see it.
+vm_limit=60
+vm_n=0
+vm_failed=0
+vm_name=${0##*/} vm_name=${vm_name%.sh}
+vm_addresses=([0]=10.99.0.1 [1]=10.99.0.2)
+exec 3>&1
+
+# -- tests --
+
+# vm_test WHAT FUNCTION [ARGUMENT...]
+vm_test()
+{
+	local what=$1 pid status log
+	shift
+	vm_n=$((vm_n + 1))
+	vm_dir=$TMPDIR/$vm_name.$vm_n
+	log=$vm_dir.log
+	rm -rf "$vm_dir" && mkdir -p "$vm_dir"
+	set -m
+	vm_alone "$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	timeout "$vm_limit" tail --pid="$pid" -s 0.05 -f /dev/null || echo "no end after $vm_limit s" >>"$log"
+	# the group: the test, if it still runs, and what it has left behind
+	kill -KILL -- "-$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	status=$?
+	if [ -s "$vm_dir.skip" ]; then
+		echo "ok $vm_n - $what # SKIP $(head -n 1 "$vm_dir.skip")"
+	elif [ "$status" -eq 0 ]; then
+		echo "ok $vm_n - $what"
+	else
+		vm_failed=$((vm_failed + 1))
+		echo "not ok $vm_n - $what"
+		tail -c 8000 "$log" | tail -n 60 | sed 's/^/# /'
+		vm_keep "$what"
+	fi
+	rm -rf "$vm_dir" "$log" "$vm_dir.skip"
+}
+
+# in a process of its own
+vm_alone()
+{
+	trap vm_teardown EXIT
+	set -eE
+	trap 'echo "line $LINENO: status $?: $BASH_COMMAND"' ERR
+	"$@"
+}
+
+# vm_teardown - called after each test; a script may define its own
+vm_teardown()
+{
+	:
+}
+
+# skip REASON - the test that calls it says nothing
+skip()
+{
+	echo "$*" >"$vm_dir.skip"
+	exit 0
+}
+
+# vm_keep WHAT - the files of a test that failed, for the host; not the large ones
+vm_keep()
+{
+	local to=$VM_OUT/failed/$vm_name.$vm_n
+	mkdir -p "$to"
+	cp "$vm_dir.log" "$to/test.log"
+	(cd "$vm_dir" && find . -type f -size -4M -exec cp --parents {} "$to" \;)
+	echo "# files: failed/$vm_name.$vm_n"
+}
+
+# vm_done - the plan; without it the script is a failure
+vm_done()
+{
+	echo "1..$vm_n"
+	exit $((vm_failed > 0))
+}
+
+# await COMMAND... - until it says yes; the test's deadline is the limit
+await()
+{
+	until "$@"; do
+		read -rt 0.02 <><(:) || :
+	done
+}
+
+# -- the network --
+
+# vm_network - make it, where it is not there yet, and take away what an earlier script did to it
+vm_network()
+{
+	if [ ! -e /sys/class/infiniband/rxe1 ]; then
+		modprobe -a veth rdma_rxe ib_uverbs rdma_ucm sch_netem &&
+			vm_cable >/dev/null && rdma link add rxe0 type rxe netdev v0 && rdma link add rxe1 type rxe netdev v1 &&
+			return 0
+		echo "Bail out! no soft-RoCE devices"
+		exit 1
+	fi
+	netem_clear
+}
+
+vm_cable()
+{
+	local i
+	ip -batch - <<-END || return 1
+		link set lo up
+		link add v0 mtu 9000 type veth peer name v1 mtu 9000
+		addr add ${vm_addresses[0]}/24 dev v0
+		addr add ${vm_addresses[1]}/24 dev v1
+		link set v0 up
+		link set v1 up
+	END
+	# both ends are ours: a packet from one of our own addresses is welcome
+	for i in all v0 v1; do
+		echo 1 >"/proc/sys/net/ipv4/conf/$i/accept_local"
+		echo 0 >"/proc/sys/net/ipv4/conf/$i/rp_filter"
+	done
+}
+
+# gid_index DEVICE - where the device keeps the address of its end (the others are not for IPv4)
+gid_index()
+{
+	local file gid
+	for file in "/sys/class/infiniband/$1/ports/1/gids"/*; do
+		read -r gid <"$file" 2>/dev/null || continue
+		[[ $gid != 0000:0000:0000:0000:0000:ffff:* ]] || { echo "${file##*/}"; return; }
+	done
+	echo "$1 has no GID for IPv4"
+	return 1
+}
+
+# rdma_count NAME... - the sum of these hw_counters of both devices
+rdma_count()
+{
+	local name device value sum=0
+	for name; do
+		for device in rxe0 rxe1; do
+			read -r value <"/sys/class/infiniband/$device/ports/1/hw_counters/$name"
+			sum=$((sum + value))
+		done
+	done
+	echo "$sum"
+}
+
+# rdma_listens ADDRESS:PORT - somebody waits for RDMA connections there
+rdma_listens()
+{
+	rdma resource show cm_id | grep -q "state LISTEN .*src-addr $1 "
+}
+
+# tcp_listens PORT
+tcp_listens()
+{
+	ss -Hltn "sport = :$1" | grep -q .
+}
+
+# -- netem: trouble on the cable, in both directions --
+
+# netem_set WORD... - as tc(8) has them after `netem`
+netem_set()
+{
+	netem_clear
+	tc qdisc add dev v0 root netem "$@"
+	tc qdisc add dev v1 root netem "$@"
+}
+
+netem_clear()
+{
+	tc qdisc del dev v0 root 2>/dev/null || :
+	tc qdisc del dev v1 root 2>/dev/null || :
+}
+
+# netem_dropped - packets that it has dropped since netem_set
+netem_dropped()
+{
+	tc -s qdisc show | sed -n '/qdisc netem/,/dropped/ s/.*(dropped \([0-9]*\),.*/\1/p' | {
+		sum=0
+		while read -r n; do
+			sum=$((sum + n))
+		done
+		echo "$sum"
+	}
+}

@@ -1,0 +1,25 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: BSD-3-Clause
+# init.sh - the first program in the virtual machine: makes the host's tree its own, read-only with a layer of memory over
+# it, and goes on there with the file `job` that run.sh has written.
+b=/bin/busybox
+$b mount -t proc proc /proc
+$b mount -t sysfs sys /sys
+$b mount -t devtmpfs dev /dev
+while read -r module; do
+	$b insmod "/modules/$module" || echo "init: no $module" >/dev/console
+done </modules/order
+# the host's tree does not change while we look, except where the host builds: nothing of that is asked for twice
+$b mount -t tmpfs rw /rw
+$b mkdir /rw/host /rw/upper /rw/work
+$b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro host /rw/host
+$b mount -t overlay -o lowerdir=/rw/host,upperdir=/rw/upper,workdir=/rw/work root /root
+# a folder of the host's that both can write
+$b mount -t tmpfs run /root/run
+$b mkdir /root/run/vm
+$b mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out /root/run/vm
+for place in proc sys dev; do
+	$b mkdir -p "/root/$place"
+	$b mount --move "/$place" "/root/$place"
+done
+exec $b switch_root /root /bin/bash /run/vm/job

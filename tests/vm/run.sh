@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# run.sh [-b BUILD] [-o DIR] [-t SECONDS] SCRIPT [ARGUMENT...] - boot a virtual machine and run SCRIPT in it, as root
+#
+# The machine has this machine's tree (changes go to its memory only), two CPUs and no network. QEMU emulates all of it,
+# so no right of any kind is needed, and everything is some ten times slower. Prints what the script prints and exits with
+# its status, or
+#	77	there is nothing to boot: the reason is on standard error
+#	99	inconclusive: twice the kernel of the machine had an error of its own, or the machine ended by itself
+#	124	no end after SECONDS (600)
+# The script finds in its environment what `make check` gives (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD is
+# build/gcc) and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`, `output`, `stderr`, `dmesg`
+# and those files; an inconclusive first run is kept in DIR.first.
+set -u
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+top=$(cd "$here/../.." && pwd)
+build=$top/build/gcc out='' limit=600
+while getopts b:o:t: option; do
+	case $option in
+	b) build=$OPTARG ;;
+	o) out=$OPTARG ;;
+	t) limit=$OPTARG ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+script=$(realpath -e "${1:?usage: run.sh [-b BUILD] [-o DIR] [-t SECONDS] SCRIPT [ARGUMENT...]}") || exit 2
+build=$(realpath -e "$build") || exit 2
+shift
+name=${script##*/}
+out=$(realpath -m "${out:-$build/vm/${name%.sh}}")
+qemu=${QEMU:-qemu-system-x86_64}
+command -v "$qemu" >/dev/null || { echo "$qemu is not installed" >&2; exit 77; }
+initrd=${VM_INITRD:-$(bash "$here/make-image.sh")} || exit $?
+image=${initrd%/*}
+# what a kernel says when it is in trouble
+trouble='BUG:|kernel BUG at|WARNING: CPU|Oops|general protection fault|Kernel panic|rcu: INFO: |INFO: task .* blocked for more'
+trouble="$trouble|soft lockup|hard LOCKUP|Call Trace|Out of memory|page allocation failure"
+taints=$((16 | 32 | 128 | 512 | 16384)) # machine check, bad page, oops, warning, lockup
+
+vm=''
+# shellcheck disable=SC2317 # called by the trap
+end_vm()
+{
+	[ -z "$vm" ] || kill "$vm" 2>/dev/null
+}
+trap end_vm EXIT
+trap 'exit 130' INT TERM HUP
+
+# job ARGUMENT... - what the machine is to do, for its shell
+job()
+{
+	local -x top_srcdir=$top top_builddir=$build GANTRY=$build/core/gantry GANTRY_PLUGINS=$build/plugins/.libs
+	local -x AWK=${AWK:-awk} BATS VM_MODULES
+	BATS=${BATS:-$(command -v bats)}
+	VM_MODULES=$(echo "$image"/lib/modules/*)
+	declare -p top_srcdir top_builddir GANTRY GANTRY_PLUGINS AWK BATS VM_MODULES
+	printf 'cd %q\nset --' "$build"
+	printf ' %q' "$script" "$@"
+	printf '\n. %q\n' "$here/start.sh"
+}
+
+# place PATH - as QEMU reads it: commas are doubled
+place()
+{
+	printf '%s' "${1//,/,,}"
+}
+
+# boot - to the end of the machine; sets rc
+boot()
+{
+	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu max -machine q35 -smp 2 -m 2048 \
+		-nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
+		-kernel "$image/kernel" -initrd "$initrd" \
+		-append "console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off tsc=reliable ipv6.disable=1" \
+		-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
+		-device virtio-9p-pci,fsdev=host,mount_tag=host \
+		-fsdev local,id=out,path="$(place "$out")",security_model=none -device virtio-9p-pci,fsdev=out,mount_tag=out \
+		-device virtio-serial-pci \
+		-chardev file,id=output,path="$(place "$out/output")" -device virtserialport,chardev=output,name=output \
+		-chardev file,id=status,path="$(place "$out/status")" -device virtserialport,chardev=status,name=status \
+		</dev/null >"$out/qemu" 2>&1 &
+	vm=$!
+	wait "$vm"
+	rc=$?
+	vm=''
+}
+
+# attempt ARGUMENT... - one run; sets rc to the status of the script, or to one of ours
+attempt()
+{
+	local taint found
+	rm -rf "$out"
+	mkdir -p "$out" && job "$@" >"$out/job" && : >"$out/console" && : >"$out/output" && : >"$out/status" || exit 1
+	boot
+	found=$(grep -aE -m 3 "$trouble" "$out/console")
+	[ -z "$found" ] || { why=$found; rc=99; return; }
+	[ "$rc" -ne 124 ] || { why="no end after $limit s"; return; }
+	read -r _ rc _ taint <"$out/status" || { why="the machine ended by itself: $(tail -n 1 "$out/qemu")"; rc=99; return; }
+	[ $((taint & taints)) -eq 0 ] || { why="the kernel is tainted ($taint)"; rc=99; }
+}
+
+why=''
+attempt "$@"
+if [ "$rc" -eq 99 ]; then
+	echo "run.sh: inconclusive, once more: $why" >&2
+	rm -rf "$out.first" && mv -T "$out" "$out.first"
+	attempt "$@"
+	[ "$rc" -ne 99 ] || why="inconclusive: $why"
+fi
+cat "$out/output"
+case $rc in
+99 | 124)
+	echo "run.sh: $name: $why" >&2
+	tail -n 20 "$out/console" >&2
+	;;
+esac
+exit "$rc"
