@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=dash
 # init.sh - the first program in the virtual machine: makes the host's tree its own, read-only with a layer of memory over
 # it, and goes on there with the file `job` that run.sh has written.
 b=/bin/busybox

@@ -32,8 +32,8 @@ options=(-qq -o APT::Sandbox::User=root)
 # candidate - set $package and $version to the kernel that apt would install now
 candidate()
 {
-	package=$(apt-cache "${options[@]}" depends "$meta" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
-	version=$(apt-cache "${options[@]}" show --no-all-versions "${package:-none}" 2>/dev/null | sed -n 's/^Version: //p')
+	package=$(apt-cache "${options[@]}" depends "$meta" | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+	version=$(apt-cache "${options[@]}" show --no-all-versions "${package:-none}" | sed -n 's/^Version: //p')
 	[ -n "$package" ] && [ -n "$version" ]
 }
 
@@ -48,15 +48,17 @@ own_lists()
 # unpack DEB DIR - kernel and modules; the kernel as the program inside: to uncompress it takes an emulated CPU seconds
 unpack()
 {
-	local path exclude=() kernel
+	local path exclude=() packed
 	for path in $unwanted; do
 		exclude+=(--exclude "*/$path")
 	done
-	rm -rf "$2"; mkdir "$2" && dpkg --fsys-tarfile "$1" | tar -x -C "$2" --wildcards "${exclude[@]}" './boot/vmlinuz*' './lib/modules' || return 1
+	rm -rf "${2:?}"
+	mkdir "$2" || return 1
+	dpkg --fsys-tarfile "$1" | tar -x -C "$2" --wildcards "${exclude[@]}" './boot/vmlinuz*' './lib/modules' || return 1
 	depmod -b "$2" "$(ls "$2/lib/modules")" || return 1
-	kernel=$(echo "$2"/boot/vmlinuz-*)
-	payload "$kernel" | xz -dcq >"$2/kernel" 2>/dev/null || cp "$kernel" "$2/kernel" || return 1
-	rm -rf "$2/boot"
+	packed=$(echo "$2"/boot/vmlinuz-*)
+	payload "$packed" | xz -dcq >"$2/kernel" 2>/dev/null || cp "$packed" "$2/kernel" || return 1
+	rm -rf "${2:?}/boot"
 }
 
 # payload BZIMAGE - its compressed part; the header says where (Documentation/x86/boot.rst), the size behind it is left out
@@ -112,9 +114,9 @@ pack()
 	(cd "$root" && find . | cpio -o -H newc --quiet) >"$tmp/packed" && mv "$tmp/packed" "$initrd"
 }
 
-if candidate && get; then
+if candidate 2>>"$tmp/log" && get; then
 	:
-elif own_lists && candidate && get; then
+elif own_lists && candidate 2>>"$tmp/log" && get; then
 	:
 elif ! newest; then
 	no "apt has no kernel for us${package:+ ($package $version)}: $(tail -n 1 "$tmp/log" 2>/dev/null)"

@@ -5,7 +5,9 @@
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb USER=root
 export VM_OUT=/run/vm # what a script writes here, the host has
 export HOME=/run/home TMPDIR=/run/tmp XDG_RUNTIME_DIR=/run/user XDG_CACHE_HOME=/run/home/.cache XDG_CONFIG_HOME=/run/home/.config
-mkdir -p -m 700 "$HOME" "$TMPDIR" "$XDG_RUNTIME_DIR" "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
+umask 022
+mkdir -p "$HOME" "$TMPDIR" "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
+mkdir -m 700 "$XDG_RUNTIME_DIR"
 mkdir -p /dev/shm /dev/pts "/lib/modules/$(uname -r)"
 mount -t tmpfs shm /dev/shm
 mount -t devpts pts /dev/pts
