@@ -12,7 +12,7 @@
 
 struct endpoint_conf {
 	const char *device, *name, *address, *uids;
-	uint64_t timeout_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes;
+	uint64_t timeout_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes, move_memory;
 	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
 };
 
@@ -47,6 +47,8 @@ const struct gantry_option gn_listen_options[] = {
 	{"max_regions", GANTRY_OPT_INT, AT(max_regions), "16", 1, 4096, NULL, NULL, "Regions of a session."},
 	{"max_region_bytes", GANTRY_OPT_SIZE, AT(max_region_bytes), "4GiB", 4096, 1ll << 46, NULL, NULL,
 	 "Bytes of all regions of a session."},
+	{"move_memory", GANTRY_OPT_SIZE, AT(move_memory), "4MiB", 65536, 1ll << 30, NULL, NULL,
+	 "Buffers of each lane of a session, where the device cannot map regions and a target has to move the data."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
 	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this."},
 	GANTRY_OPTION_END,
@@ -112,6 +114,7 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->max_depth = (uint32_t)conf.max_depth;
 	endpoint->max_regions = (uint32_t)conf.max_regions;
 	endpoint->max_region_bytes = conf.max_region_bytes;
+	endpoint->move_memory = conf.move_memory;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1, &endpoint->uids,
 			       &endpoint->n_uids);
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/status.h"
+#include "memory/region.h"
 #include "session/client.h"
 
 #include <errno.h>
@@ -314,20 +315,27 @@ void gn_session_quiesce(struct gantry_session *s)
 	abandon_ports(s);
 }
 
+static void release_lane(struct gantry_session *s, struct gn_session_lane *sl)
+{
+	const struct gantry_transport_ops *ops = s->ep->device->ops;
+
+	if (sl->rma != NULL)
+		ops->rma_destroy(sl->rma);
+	if (sl->producer != NULL)
+		ops->producer_destroy(sl->producer);
+	ops->consumer_destroy(sl->consumer);
+	if (sl->move_memory != NULL)
+		ops->unregister_region(s->ch.conn, sl->move_memory);
+	gn_region_destroy(&sl->move_memory, 1);
+	*sl = (struct gn_session_lane){.session = s};
+}
+
 void gn_session_release(struct gantry_session *s)
 {
 	const struct gantry_transport_ops *ops = s->ep->device->ops;
 
-	for (uint32_t i = 0; i < s->n_lanes; i++) {
-		struct gn_session_lane *sl = &s->lanes[i];
-
-		if (sl->rma != NULL)
-			ops->rma_destroy(sl->rma);
-		if (sl->producer != NULL)
-			ops->producer_destroy(sl->producer);
-		ops->consumer_destroy(sl->consumer);
-		*sl = (struct gn_session_lane){.session = s};
-	}
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		release_lane(s, &s->lanes[i]);
 	s->n_lanes = 0;
 	if (s->importing != NULL)
 		ops->release_region(s->ch.conn, s->importing);

@@ -13,6 +13,7 @@ struct gn_session_lane {
 	struct gantry_session *session;
 	struct gantry_hop terminal;
 	void *consumer, *producer, *rma;
+	struct gantry_region *move_memory; /* with rma: registered on the connection */
 	uint32_t consumer_id, peer_consumer_id;
 	struct gn_port *port;
 	int broken; /* why; written by the lane before it posts */

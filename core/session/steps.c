@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "io/check.h"
+#include "memory/pages.h"
+#include "memory/region.h"
 #include "transport/mover.h"
 
 #include <errno.h>
@@ -78,9 +80,10 @@ static int must_move(const struct gantry_session *s)
 static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume *volume = &s->answer.volume;
+	uint64_t most = s->ep->move_memory < GN_MOVER_MAX_IO ? s->ep->move_memory : GN_MOVER_MAX_IO;
 
-	if (must_move(s) && volume->max_io > GN_MOVER_MAX_IO)
-		volume->max_io = GN_MOVER_MAX_IO;
+	if (must_move(s) && volume->max_io > most)
+		volume->max_io = (uint32_t)most;
 	if (!gn_volume_ok(volume)) {
 		gn_session_refuse(s, "the role describes an impossible volume");
 		return -EINVAL;
@@ -125,6 +128,27 @@ static int export_done(struct gantry_session *s)
 	return 0;
 }
 
+/* What the data of a lane is moved through: no more than all its IOs together can use. */
+static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl)
+{
+	uint64_t all = (uint64_t)s->attr.depth * gn_page_count(s->rules.volume.max_io) * GN_PAGE_BYTES;
+	uint64_t bytes = all < s->ep->move_memory ? all : s->ep->move_memory;
+	struct gantry_region *memory;
+	int rc = gn_region_create(bytes, 0, &memory);
+
+	if (rc == 0) {
+		rc = s->ep->device->ops->register_region(s->ch.conn, memory);
+		if (rc != 0)
+			gn_region_destroy(&memory, 1);
+	}
+	if (rc != 0)
+		gn_session_refuse(s, "no %llu bytes to move data through: %s%s", (unsigned long long)bytes, strerror(-rc),
+				  rc == -ENOMEM ? "; raise its ulimit -l, or lower its listen.move_memory" : "");
+	else
+		sl->move_memory = memory;
+	return rc;
+}
+
 static int make_lane(struct gantry_session *s, uint32_t i)
 {
 	const struct gantry_transport_ops *ops = s->ep->device->ops;
@@ -142,6 +166,8 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 	if (rc != 0)
 		return rc;
 	rc = ops->producer_create(s->ch.conn, sl->peer_consumer_id, &attr, &sl->producer);
+	if (rc == 0 && must_move(s))
+		rc = make_move_memory(s, sl);
 	if (rc == 0 && must_move(s))
 		rc = ops->rma_create(s->ch.conn, &attr, &sl->rma);
 	if (rc != 0)
@@ -226,6 +252,7 @@ static int start_done(struct gantry_session *s)
 			.consumer = sl->consumer,
 			.producer = sl->producer,
 			.rma = sl->rma,
+			.move_memory = sl->move_memory,
 			.broken = port_broken,
 			.idle = port_idle,
 			.arg = sl,

@@ -2,35 +2,34 @@
 #include "transport/mover.h"
 
 #include "base/clock.h"
+#include "memory/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #define BATCH 16
 
-struct gn_mover {
-	const struct gantry_transport_ops *ops;
-	void *rma;
-	struct gantry_io *ios;
-	uint32_t n;
-	char *buffers; /* touched only when used */
-	uint64_t *started_ns;
+/* What belongs to a descriptor. */
+struct buffer {
+	uint64_t started_ns; /* of the move */
+	uint32_t first, n;   /* its pages; n 0: none */
 };
 
-int gn_mover_create(const struct gantry_transport_ops *ops, void *rma, struct gantry_io *ios, uint32_t n,
-		    struct gn_mover **mover_p)
+struct gn_mover {
+	struct gn_mover_attr attr;
+	struct gn_pages *pages;
+	struct buffer *buffers;
+};
+
+int gn_mover_create(const struct gn_mover_attr *attr, struct gn_mover **mover_p)
 {
 	struct gn_mover *m = calloc(1, sizeof(*m));
 
 	if (m == NULL)
 		return -ENOMEM;
-	*m = (struct gn_mover){.ops = ops, .rma = rma, .ios = ios, .n = n};
-	m->started_ns = calloc(n, sizeof(*m->started_ns));
-	m->buffers = mmap(NULL, (size_t)n * GN_MOVER_MAX_IO, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m->buffers == MAP_FAILED)
-		m->buffers = NULL;
-	if (m->buffers == NULL || m->started_ns == NULL) {
+	m->attr = *attr;
+	m->buffers = calloc(attr->n, sizeof(*m->buffers));
+	if (m->buffers == NULL || gn_pages_create((uint32_t)(attr->memory->length / GN_PAGE_BYTES), &m->pages) != 0) {
 		gn_mover_destroy(&m);
 		return -ENOMEM;
 	}
@@ -45,15 +44,37 @@ void gn_mover_destroy(struct gn_mover **mover_p)
 	*mover_p = NULL;
 	if (m == NULL)
 		return;
-	if (m->buffers != NULL)
-		munmap(m->buffers, (size_t)m->n * GN_MOVER_MAX_IO);
-	free(m->started_ns);
+	gn_pages_destroy(&m->pages);
+	free(m->buffers);
 	free(m);
 }
 
-void gn_mover_attach(struct gn_mover *m, struct gantry_io *io)
+int gn_mover_attach(struct gn_mover *m, struct gantry_io *io)
 {
-	io->data = m->buffers + (size_t)io->slot * GN_MOVER_MAX_IO;
+	struct buffer *b = &m->buffers[io->slot];
+	uint32_t n = gn_page_count(io->length);
+
+	if (gn_pages_take(m->pages, n, &b->first) != 0)
+		return -EAGAIN;
+	b->n = n;
+	io->data = (char *)m->attr.memory->addr + (size_t)b->first * GN_PAGE_BYTES;
+	return 0;
+}
+
+void gn_mover_detach(struct gn_mover *m, struct gantry_io *io)
+{
+	struct buffer *b = &m->buffers[io->slot];
+
+	if (b->n == 0)
+		return;
+	gn_pages_give(m->pages, b->first, b->n);
+	b->n = 0;
+	io->data = NULL;
+}
+
+int gn_mover_fits(const struct gn_mover *m, const struct gantry_io *io)
+{
+	return gn_pages_fit(m->pages, gn_page_count(io->length));
 }
 
 int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)
@@ -62,28 +83,29 @@ int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_
 		.op = op,
 		.length = io->length,
 		.local = io->data,
+		.local_region = m->attr.memory,
 		.remote = region,
 		.remote_offset = io->region_offset,
 		.cookie = io->slot,
 	};
 
-	m->started_ns[io->slot] = gn_fast_ns();
-	return m->ops->rma_submit(m->rma, &rma);
+	m->buffers[io->slot].started_ns = gn_fast_ns();
+	return m->attr.ops->rma_submit(m->attr.rma, &rma);
 }
 
 int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg)
 {
 	struct gantry_rma_done done[BATCH];
-	int n = m->ops->rma_poll(m->rma, done, BATCH);
+	int n = m->attr.ops->rma_poll(m->attr.rma, done, BATCH);
 
 	for (int i = 0; i < n; i++) {
 		struct gantry_io *io;
 		uint64_t took;
 
-		if (done[i].cookie >= m->n)
+		if (done[i].cookie >= m->attr.n)
 			continue; /* not one of ours: no transport that keeps its contract says this */
-		io = &m->ios[done[i].cookie];
-		took = gn_fast_ns() - m->started_ns[io->slot];
+		io = &m->attr.ios[done[i].cookie];
+		took = gn_fast_ns() - m->buffers[io->slot].started_ns;
 		io->hop_ns[GANTRY_HOP_DATA] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 		moved(arg, io, done[i].status);
 	}
@@ -92,5 +114,5 @@ int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io 
 
 void gn_mover_flush(struct gn_mover *m)
 {
-	m->ops->rma_flush(m->rma);
+	m->attr.ops->rma_flush(m->attr.rma);
 }

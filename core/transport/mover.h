@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mover.h - data of regions that are not mapped here: a buffer for each descriptor, filled and emptied by remote read
- * and write of the transport.
+ * mover.h - data of regions that are not mapped here: buffers in a piece of memory that the transport knows, filled and
+ * emptied by remote read and write.
+ *
+ * The memory is smaller than what all descriptors could ask for, because a transport may have to lock it: a buffer is as
+ * long as its IO, and who finds no room waits.
  */
 #ifndef GN_TRANSPORT_MOVER_H
 #define GN_TRANSPORT_MOVER_H
@@ -13,16 +16,25 @@
 
 struct gn_mover;
 
-/*
- * Buffers for n descriptors with slots 0 .. n - 1. rma: of the same transport, of depth n at least; stays the
- * caller's. ios: the descriptors, by slot. 0, -ENOMEM.
- */
-int gn_mover_create(const struct gantry_transport_ops *ops, void *rma, struct gantry_io *ios, uint32_t n,
-		    struct gn_mover **mover_p);
+struct gn_mover_attr {
+	const struct gantry_transport_ops *ops;
+	void *rma; /* of depth n at least */
+	/* Registered on the connection of rma, at least one IO long. Both stay the caller's. */
+	const struct gantry_region *memory;
+	struct gantry_io *ios; /* by slot */
+	uint32_t n;
+};
+
+/* For n descriptors with slots 0 .. n - 1. 0, -ENOMEM. */
+int gn_mover_create(const struct gn_mover_attr *attr, struct gn_mover **mover_p);
 void gn_mover_destroy(struct gn_mover **mover_p);
 
-/* Give a descriptor its buffer: io->data. */
-void gn_mover_attach(struct gn_mover *mover, struct gantry_io *io);
+/* Give a descriptor a buffer of io->length bytes, at io->data. 0; -EAGAIN: there is no room for it now. */
+int gn_mover_attach(struct gn_mover *mover, struct gantry_io *io);
+/* Take the buffer back; nothing may be moved to or from it. A descriptor without one is legal. */
+void gn_mover_detach(struct gn_mover *mover, struct gantry_io *io);
+/* Whether gn_mover_attach would succeed. */
+int gn_mover_fits(const struct gn_mover *mover, const struct gantry_io *io);
 
 /* Move io->length bytes between its buffer and its region; `moved` follows from gn_mover_poll. 0 or -errno. */
 int gn_mover_move(struct gn_mover *mover, struct gantry_io *io, const struct gantry_region *region,
@@ -32,6 +44,6 @@ int gn_mover_move(struct gn_mover *mover, struct gantry_io *io, const struct gan
 int gn_mover_poll(struct gn_mover *mover, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg);
 
 /* Start what was given to gn_mover_move. */
-void gn_mover_flush(struct gn_mover *m);
+void gn_mover_flush(struct gn_mover *mover);
 
 #endif

@@ -28,6 +28,7 @@ struct gn_port {
 	struct fifo waiting; /* for the stages to take them */
 	struct fifo replies; /* for the transport to take them */
 	struct fifo moves;   /* for the transport to move their data */
+	struct fifo crowd;   /* for a buffer; apart from `moves`, where those stand who have one and will give it back */
 	uint32_t n_moving;
 	struct gn_mover *mover; /* of data in regions that are not mapped; NULL: all are */
 	int dirty, broken, quiescing, abandoned, said_idle;
@@ -102,6 +103,8 @@ static void reply(struct gn_port *port, struct gantry_io *io)
 	io->tag = io->peer_tag;
 	io->peer_tag = tag;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+	if (port->mover != NULL)
+		gn_mover_detach(port->mover, io);
 	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
 	if (port->replies.n != 0 || send_reply(port, io) != 0)
 		fifo_put(port, &port->replies, io);
@@ -188,17 +191,27 @@ static void owner_complete(void *self, struct gantry_io *io)
 		reply(port, io);
 }
 
-/* A descriptor that passed the check: fetch its data first when that is not in reach. */
-static void admit(struct gn_port *port, struct gantry_io *io)
+/* Give it a buffer, and fetch what is to be written. */
+static int enter(struct gn_port *port, struct gantry_io *io)
 {
-	int remote = port->mover != NULL && gantry_op_has_data(io->opcode);
-
-	if (remote)
-		gn_mover_attach(port->mover, io);
-	if (remote && io->opcode == GANTRY_OP_WRITE)
+	if (port->abandoned)
+		refuse(port, io, GANTRY_S_CANCELED);
+	else if (gn_mover_attach(port->mover, io) != 0)
+		return -EAGAIN;
+	else if (io->opcode == GANTRY_OP_WRITE)
 		move(port, io);
 	else
 		go(port, io);
+	return 0;
+}
+
+/* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
+static void admit(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->mover == NULL || !gantry_op_has_data(io->opcode))
+		go(port, io);
+	else if (port->crowd.n != 0 || enter(port, io) != 0)
+		fifo_put(port, &port->crowd, io);
 }
 
 static void take(struct gn_port *port, const struct gantry_msg *msg, uint64_t now_ns)
@@ -248,19 +261,34 @@ static int expired(const struct gantry_io *io, uint64_t now_ns)
 	return io->deadline_us != 0 && now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
-/* Offer again what waits to go down; what nobody has taken by its deadline has not begun, and never will. */
-static int retry_waiting(struct gn_port *port)
+/*
+ * Offer again what waits; what nobody has taken by its deadline has not begun, and never will. The first of the crowd
+ * gets its buffer in the end: those who have one need nothing of the crowd to give theirs back.
+ */
+static int retry_until_expired(struct gn_port *port, struct fifo *fifo, int (*offer)(struct gn_port *port, struct gantry_io *io))
 {
 	uint64_t now_ns = gn_fast_ns();
 	struct gantry_io *io;
 	int n = 0;
 
-	while ((io = fifo_first(&port->waiting)) != NULL) {
+	while ((io = fifo_first(fifo)) != NULL) {
 		if (expired(io, now_ns))
 			refuse(port, io, GANTRY_S_CANCELED);
-		else if (push(port, io) != 0)
+		else if (offer(port, io) != 0)
 			break;
-		fifo_drop(port, &port->waiting);
+		fifo_drop(port, fifo);
+		n++;
+	}
+	return n;
+}
+
+static int retry_until_taken(struct gn_port *port, struct fifo *fifo, int (*offer)(struct gn_port *port, struct gantry_io *io))
+{
+	struct gantry_io *io;
+	int n = 0;
+
+	while ((io = fifo_first(fifo)) != NULL && offer(port, io) == 0) {
+		fifo_drop(port, fifo);
 		n++;
 	}
 	return n;
@@ -268,24 +296,22 @@ static int retry_waiting(struct gn_port *port)
 
 static int retry(struct gn_port *port)
 {
-	struct gantry_io *io;
-	int n = 0;
+	int n = retry_until_taken(port, &port->replies, send_reply);
 
-	while ((io = fifo_first(&port->replies)) != NULL && send_reply(port, io) == 0) {
-		fifo_drop(port, &port->replies);
-		n++;
-	}
-	while ((io = fifo_first(&port->moves)) != NULL && begin_move(port, io) == 0) {
-		fifo_drop(port, &port->moves);
-		n++;
-	}
-	return n + retry_waiting(port);
+	n += retry_until_taken(port, &port->moves, begin_move);
+	n += retry_until_expired(port, &port->waiting, push);
+	return n + retry_until_expired(port, &port->crowd, enter);
+}
+
+static int someone_waits(const struct gn_port *port)
+{
+	return port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0;
 }
 
 static int port_poll(void *self)
 {
 	struct gn_port *port = self;
-	int n = port->replies.n != 0 || port->moves.n != 0 || port->waiting.n != 0 ? retry(port) : 0;
+	int n = someone_waits(port) || port->crowd.n != 0 ? retry(port) : 0;
 
 	if (port->n_moving != 0)
 		n += gn_mover_poll(port->mover, on_moved, port);
@@ -298,9 +324,10 @@ static int port_poll(void *self)
 static int port_arm(void *self)
 {
 	struct gn_port *port = self;
+	const struct gantry_io *next = fifo_first(&port->crowd);
 
 	/* nothing tells a lane that sleeps of the end of a move */
-	if (port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0 || port->n_moving != 0)
+	if (someone_waits(port) || port->n_moving != 0 || (next != NULL && gn_mover_fits(port->mover, next)))
 		return 1;
 	if (port->broken || port->quiescing)
 		return 0;
@@ -312,6 +339,15 @@ static void port_disarm(void *self)
 	struct gn_port *port = self;
 
 	port->attr.ops->consumer_disarm(port->attr.consumer);
+}
+
+/* Of the crowd only the deadline may pass while the lane sleeps: whoever gives a buffer back wakes it. */
+static uint64_t port_wake(void *self)
+{
+	const struct gn_port *port = self;
+	const struct gantry_io *next = fifo_first(&port->crowd);
+
+	return next != NULL && next->deadline_us != 0 ? next->start_ns + next->deadline_us * GN_NS_PER_US : 0;
 }
 
 static int port_fd(void *self)
@@ -329,14 +365,29 @@ static void free_port(struct gn_port *port)
 	free(port->waiting.slots);
 	free(port->replies.slots);
 	free(port->moves.slots);
+	free(port->crowd.slots);
 	free(port);
+}
+
+static int make_mover(struct gn_port *port)
+{
+	struct gn_mover_attr attr = {
+		.ops = port->attr.ops,
+		.rma = port->attr.rma,
+		.memory = port->attr.move_memory,
+		.ios = port->ios,
+		.n = port->attr.depth,
+	};
+
+	return gn_mover_create(&attr, &port->mover);
 }
 
 int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 {
 	struct gn_port *port = calloc(1, sizeof(*port));
 	struct gantry_hop owner = {.submit = gn_io_no_submit, .complete = owner_complete, .self = port};
-	struct gantry_poller poller = {.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .fd = port_fd, .self = port};
+	struct gantry_poller poller = {.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .wake_ns = port_wake,
+				       .fd = port_fd, .self = port};
 	int rc;
 
 	if (port == NULL)
@@ -346,18 +397,17 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
+	port->crowd.slots = calloc(attr->depth, sizeof(*port->crowd.slots));
 	rc = -ENOMEM;
 	if (port->free == NULL || port->waiting.slots == NULL || port->replies.slots == NULL ||
-	    port->moves.slots == NULL)
+	    port->moves.slots == NULL || port->crowd.slots == NULL)
 		goto out_free;
 	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)
 		goto out_free;
-	if (attr->rma != NULL) {
-		rc = gn_mover_create(attr->ops, attr->rma, port->ios, attr->depth, &port->mover);
-		if (rc != 0)
-			goto out_free;
-	}
+	rc = attr->rma != NULL ? make_mover(port) : 0;
+	if (rc != 0)
+		goto out_free;
 	for (uint32_t i = 0; i < attr->depth; i++) {
 		port->ios[i].owner = port;
 		port->ios[i].peer_tag = port->ios[i].tag;
@@ -387,7 +437,7 @@ static void abandon_on_lane(void *arg)
 	struct gn_port *port = arg;
 
 	port->abandoned = 1;
-	retry(port); /* empties all three: what is not taken now ends here */
+	retry(port); /* empties all four: what is not taken now ends here */
 	gn_pipeline_drain(port->attr.lane, port);
 	quiesce_on_lane(port);
 }

@@ -24,6 +24,7 @@ struct gn_port_attr {
 	uint32_t depth; /* IOs that the peer may have in flight */
 	void *consumer, *producer;
 	void *rma;     /* to move data of regions that are not mapped; NULL: they are */
+	const struct gantry_region *move_memory; /* with rma: where it is moved through, see mover.h */
 	/* The peer broke the protocol, or vanished; once, on the lane's thread. */
 	void (*broken)(void *arg, int reason);
 	/* After gn_port_quiesce: nothing is in flight any more; once, on the lane's thread. */

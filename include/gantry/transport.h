@@ -248,7 +248,10 @@ struct gantry_transport_ops {
 	void (*flush)(void *producer);
 	/* Cookies of sends with a region whose data has been copied; returns how many. */
 	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
-	/* 0, -EAGAIN, -ERANGE, -EACCES, -ENOTCONN. It starts at the latest with rma_flush, or flush of a producer of the lane. */
+	/*
+	 * 0, -EAGAIN, -ERANGE, -EACCES, -ENOTCONN. It starts at the latest with rma_flush, or flush of a producer of the
+	 * lane. What returned 0 is polled once, also when the connection is lost: then with -ENOTCONN.
+	 */
 	int (*rma_submit)(void *rma, const struct gantry_rma *op);
 	void (*rma_flush)(void *rma);
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);

@@ -91,6 +91,53 @@ void fq_producer_destroy(void *producer)
 	unlock(conn);
 }
 
+static int registered(const struct fake_conn *conn, const struct gantry_region *region)
+{
+	for (int i = 0; i < FAKE_QUEUES; i++)
+		if (conn->registered[i] == region)
+			return i;
+	return -1;
+}
+
+int fq_register(void *arg, const struct gantry_region *region)
+{
+	struct fake_conn *conn = arg;
+	int rc = fake_script(conn->ft, FAKE_REGISTER), slot = registered(conn, NULL);
+
+	if (rc != 0)
+		return rc;
+	if (slot < 0 || registered(conn, region) >= 0)
+		fake_fail("transport: too many regions registered, or one of them twice");
+	conn->registered[slot] = region;
+	conn->n_registered++;
+	return 0;
+}
+
+void fq_unregister(void *arg, const struct gantry_region *region)
+{
+	struct fake_conn *conn = arg;
+	int slot = registered(conn, region);
+
+	if (slot < 0 || conn->disconnected)
+		fake_fail("transport: region unregistered that was not registered, or too late");
+	for (int i = 0; i < FAKE_QUEUES; i++)
+		if (conn->rmas[i].conn != NULL && conn->rmas[i].used == region)
+			fake_fail("transport: region unregistered while an rma may use it");
+	conn->registered[slot] = NULL;
+	conn->n_registered--;
+}
+
+/* Where the data of a move lies here must be known to the transport. */
+static void check_local(struct fake_rma *rma, const struct gantry_rma *op)
+{
+	const struct gantry_region *region = op->local_region;
+
+	if (region == NULL || registered(rma->conn, region) < 0 ||
+	    !gantry_range_ok((uint64_t)((char *)op->local - (char *)region->addr), op->length, region->length))
+		fake_fail("transport: rma of memory that is not registered");
+	rma->used = region;
+}
+
 int fq_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	struct fake_conn *conn = arg;
@@ -286,6 +333,7 @@ int fq_rma_submit(void *arg, const struct gantry_rma *op)
 	struct fake_conn *conn = rma->conn;
 	int rc;
 
+	check_local(rma, op);
 	lock(conn);
 	rc = conn->closed ? -ENOTCONN : rma->submit_rc;
 	if (rc == 0) {

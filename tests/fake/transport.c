@@ -308,9 +308,9 @@ static void ft_disconnect(void *arg)
 
 	if (conn->disconnected)
 		fake_fail("transport: disconnected twice");
-	if (conn->n_consumers || conn->n_producers || conn->n_rmas)
-		fake_fail("transport: disconnected while %u consumers, %u producers, %u rmas exist", conn->n_consumers,
-			  conn->n_producers, conn->n_rmas);
+	if (conn->n_consumers || conn->n_producers || conn->n_rmas || conn->n_registered)
+		fake_fail("transport: disconnected while %u consumers, %u producers, %u rmas, %u registered regions exist",
+			  conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_registered);
 	conn->disconnected = 1;
 }
 

@@ -36,6 +36,7 @@ enum fake_op {
 	FAKE_CONSUMER,
 	FAKE_PRODUCER,
 	FAKE_RMA,
+	FAKE_REGISTER,
 	FAKE_POST_RECV,
 	FAKE_OPS
 };
@@ -57,6 +58,7 @@ struct fake_queue {
 
 struct fake_rma {
 	struct fake_conn *conn;
+	const struct gantry_region *used; /* as local memory, last */
 	struct gantry_rma pending[FAKE_MSGS];
 	uint32_t n_pending, n_flushed, n_submits;
 	int submit_rc; /* what submit returns; 0: takes it */
@@ -78,7 +80,8 @@ struct fake_conn {
 	unsigned n_ctrl;
 	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
 	struct fake_rma rmas[FAKE_QUEUES];
-	unsigned n_consumers, n_producers, n_rmas, n_imports; /* that exist */
+	const struct gantry_region *registered[FAKE_QUEUES];
+	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
 };
 
 struct fake_event {

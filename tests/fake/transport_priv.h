@@ -8,6 +8,8 @@
 /* What the script says of this call: 0, or the -errno to return. */
 int fake_script(struct fake_transport *ft, enum fake_op op);
 
+int fq_register(void *conn, const struct gantry_region *region);
+void fq_unregister(void *conn, const struct gantry_region *region);
 int fq_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
 void fq_consumer_destroy(void *consumer);
 int fq_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);
@@ -27,6 +29,7 @@ void fq_rma_flush(void *rma);
 int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 #define FAKE_QUEUE_OPS                                                                                                  \
+	.register_region = fq_register, .unregister_region = fq_unregister,                                             \
 	.consumer_create = fq_consumer_create, .consumer_destroy = fq_consumer_destroy,                                 \
 	.producer_create = fq_producer_create, .producer_destroy = fq_producer_destroy, .rma_create = fq_rma_create,    \
 	.rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, .poll_recv = fq_poll_recv,                            \

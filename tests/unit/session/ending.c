@@ -424,18 +424,53 @@ static void data_is_moved_where_regions_cannot_be_mapped(void)
 	TEST_ASSERT_EQUAL_INT(0, fc.ft.maps);
 	ask(conn, GN_FRAME_QUEUES);
 	TEST_ASSERT_EQUAL_UINT(2, conn->n_rmas);
+	TEST_ASSERT_EQUAL_UINT(2, conn->n_registered);
+	TEST_ASSERT_EQUAL_UINT64(1 << 20, conn->registered[0]->length);
 	ask(conn, GN_FRAME_START);
 	arrive(conn, 0, 1);
 	TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[0], imm));
 	TEST_ASSERT_EQUAL_UINT(0, imm[2]);
 	ask(conn, GN_FRAME_STOP);
 	TEST_ASSERT_EQUAL_UINT(0, conn->n_rmas);
+	TEST_ASSERT_EQUAL_UINT(0, conn->n_registered);
 	fake_close(conn, -ENOTCONN);
 	conn = fake_reach(&fc, GN_KNOWN);
 	fake_fail_op(&fc.ft, FAKE_RMA, 2, -ENOTSUP);
 	ask(conn, GN_FRAME_QUEUES);
 	told(conn, GN_FRAME_QUEUES, GANTRY_S_UNSUPPORTED);
 	gone(conn, 2);
+}
+
+static void memory_to_move_through_is_bounded(void)
+{
+	struct gantry_volume volume;
+	struct fake_conn *conn;
+
+	fc.ft.caps = GANTRY_CAP_RMA;
+	fc.listen.move_memory = 65536;
+	fc.volume.max_io = 2 << 20;
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_GREETED);
+	ask(conn, GN_FRAME_QUERY);
+	told(conn, GN_FRAME_QUERY, 0);
+	memcpy(&volume, p.payload, sizeof(volume));
+	TEST_ASSERT_EQUAL_UINT(65536, volume.max_io);
+	ask(conn, GN_FRAME_QUEUES);
+	TEST_ASSERT_EQUAL_UINT64(65536, conn->registered[0]->length);
+	fake_close(conn, -ENOTCONN);
+	gone(conn, 1);
+	fc.volume.max_io = 5000; /* of which a lane has 4 in flight */
+	conn = fake_reach(&fc, GN_KNOWN);
+	ask(conn, GN_FRAME_QUEUES);
+	TEST_ASSERT_EQUAL_UINT64(4 * 8192, conn->registered[0]->length);
+	fake_close(conn, -ENOTCONN);
+	gone(conn, 2);
+	conn = fake_reach(&fc, GN_KNOWN);
+	fake_fail_op(&fc.ft, FAKE_REGISTER, 2, -ENOMEM);
+	ask(conn, GN_FRAME_QUEUES);
+	told(conn, GN_FRAME_QUEUES, GANTRY_S_NOMEM);
+	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "ulimit -l"));
+	gone(conn, 3);
 }
 
 static void a_report_and_a_description(void)
@@ -473,6 +508,7 @@ int main(void)
 	RUN_TEST(it_finishes_after_so_many_sessions);
 	RUN_TEST(who_may_connect);
 	RUN_TEST(data_is_moved_where_regions_cannot_be_mapped);
+	RUN_TEST(memory_to_move_through_is_bounded);
 	RUN_TEST(a_report_and_a_description);
 	return UNITY_END();
 }

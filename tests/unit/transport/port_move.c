@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receiving end of a lane whose data is not in reach: it is moved, through buffers that are fewer than the IOs. */
+#include "port_rig.h"
+
+static void data_that_is_not_mapped_is_moved(void)
+{
+	make_port(1);
+	memset(ft.memory, 0x11, FAKE_REGION_BYTES);
+	ask(request(1, GANTRY_OP_WRITE));
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	TEST_ASSERT_EQUAL_UINT(0x11, ((uint8_t *)held[0]->data)[1023]);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
+	ask(request(2, GANTRY_OP_READ));
+	memset(held[0]->data, 0x22, 1024);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, replied().status);
+	TEST_ASSERT_EQUAL_UINT(0x11, ft.memory[511]);
+	TEST_ASSERT_EQUAL_UINT(0x22, ft.memory[512]);
+	TEST_ASSERT_EQUAL_UINT(0x22, ft.memory[1535]);
+	TEST_ASSERT_EQUAL_UINT(0x11, ft.memory[1536]);
+	ask(request(3, GANTRY_OP_READ));
+	finish(GANTRY_S_IO); /* nothing to move */
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, replied().status);
+	TEST_ASSERT_EQUAL_UINT(2, rma->n_submits);
+}
+
+static void a_move_that_fails_fails_the_io(void)
+{
+	make_port(1);
+	fake_rma_set(rma, 0, -EACCES, 0);
+	ask(request(1, GANTRY_OP_WRITE));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_ACCESS, replied().status);
+	ask(request(2, GANTRY_OP_READ));
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_ACCESS, replied().status);
+	fake_rma_set(rma, -ERANGE, 0, 0);
+	ask(request(3, GANTRY_OP_WRITE));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_RANGE, replied().status);
+	TEST_ASSERT_EQUAL_UINT(1, n_seen);
+}
+
+static void a_move_that_finds_no_room_is_tried_again(void)
+{
+	make_port(1);
+	fake_rma_set(rma, -EAGAIN, 0, 0);
+	ask(request(1, GANTRY_OP_WRITE));
+	ask(request(2, GANTRY_OP_READ));
+	finish(GANTRY_S_OK);
+	no_reply();
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+}
+
+static uint64_t reported(const char *name)
+{
+	static struct fake_report report;
+
+	fake_report_init(&report);
+	gn_worker_report(fw.worker, &report.pub);
+	return fake_reported_u64(&report, name);
+}
+
+/* Nothing rings at the end of a move: the lane has to look by itself. */
+static void a_lane_does_not_sleep_while_data_moves(void)
+{
+	uint64_t before;
+
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	terminal_now = 1;
+	ask(request(1, GANTRY_OP_WRITE));
+	before = reported("turns");
+	while (reported("turns") < before + 100)
+		; /* it goes round */
+	fake_rma_set(rma, 0, 0, 0);
+	while (fake_peek(producer, &producer->n_sends) == 0)
+		;
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+}
+
+static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
+{
+	make_port(1);
+	fake_rma_set(rma, -EAGAIN, 0, 0);
+	ask(request(1, GANTRY_OP_WRITE));
+	gn_port_abandon(port);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+}
+
+/* A move that was under way ends later: its descriptor must not go down any more, where a stage could keep it. */
+static void an_abandoned_port_sends_nothing_down(void)
+{
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	ask(request(1, GANTRY_OP_WRITE));
+	gn_port_abandon(port);
+	TEST_ASSERT_EQUAL_UINT(0, n_idle);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(0, n_seen);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+}
+
+/* With all pages taken the others wait, in order, and before the terminal has seen them: a read as well. */
+static void who_finds_no_buffer_waits(void)
+{
+	make_port(1);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		ask(request(i, i % 2 ? GANTRY_OP_READ : GANTRY_OP_WRITE));
+	TEST_ASSERT_EQUAL_UINT(2, n_held);
+	TEST_ASSERT_EQUAL_PTR(buffers, held[0]->data);
+	TEST_ASSERT_EQUAL_PTR(buffers + 4096, held[1]->data);
+	no_reply();
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(0, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(2, n_held);
+	TEST_ASSERT_EQUAL_PTR(buffers, held[1]->data);
+	finish(GANTRY_S_OK);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	finish(GANTRY_S_IO);
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(3, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+}
+
+/* Many pages in a row are there at the latest when all others were given back; small ones do not overtake for ever. */
+static void a_long_io_is_not_overtaken(void)
+{
+	struct gantry_io large = request(2, GANTRY_OP_READ);
+
+	rules.volume.max_io = REGION * 2;
+	memory.length = REGION * 2;
+	large.length = ROOM * 4096;
+	large.region_offset = 0;
+	make_port(1);
+	ask(request(1, GANTRY_OP_READ));
+	ask(large);
+	ask(request(3, GANTRY_OP_READ));
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	TEST_ASSERT_EQUAL_UINT(ROOM * 4096, held[0]->length);
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(3, replied().tag);
+	memory.length = REGION;
+}
+
+/* Reads that have come back hold the buffers that others wait for: their moves must not stand behind those. */
+static void who_waits_for_a_buffer_is_in_nobodys_way(void)
+{
+	make_port(1);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		ask(request(i, GANTRY_OP_READ));
+	fake_rma_set(rma, -EAGAIN, 0, 0);
+	finish(GANTRY_S_OK);
+	finish(GANTRY_S_OK);
+	no_reply();
+	TEST_ASSERT_EQUAL_UINT(0, n_held);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(0, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(2, n_held);
+	finish(GANTRY_S_IO);
+	finish(GANTRY_S_IO);
+}
+
+static void who_finds_no_buffer_by_its_deadline_is_canceled(void)
+{
+	struct gantry_io late = request(3, GANTRY_OP_READ);
+
+	make_port(1);
+	ask(request(1, GANTRY_OP_READ));
+	ask(request(2, GANTRY_OP_READ));
+	late.deadline_us = 1000;
+	ask(late);
+	fake_clock_advance(GN_NS_PER_MS - 1);
+	fake_settle(&fw);
+	no_reply();
+	fake_clock_advance(1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	TEST_ASSERT_EQUAL_UINT(2, n_seen);
+	finish(GANTRY_S_IO);
+	finish(GANTRY_S_IO);
+}
+
+static void an_abandoned_port_gives_up_what_waits_for_a_buffer(void)
+{
+	make_port(1);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		ask(request(i, GANTRY_OP_WRITE));
+	gn_port_abandon(port);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	no_reply();
+	TEST_ASSERT_EQUAL_UINT(0, n_idle);
+	finish(GANTRY_S_IO);
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+}
+
+/* A lane whose IOs wait for a disk has nothing to do, whoever else waits for their buffers. */
+static void a_lane_sleeps_while_buffers_are_missing(void)
+{
+	uint64_t before;
+
+	make_port(1);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		ask(request(i, GANTRY_OP_READ));
+	before = reported("sleeps");
+	for (unsigned i = 0; i < 10000 && reported("sleeps") < before + 3; i++)
+		fake_settle(&fw); /* each wakes it once */
+	TEST_ASSERT_TRUE(reported("sleeps") >= before + 3);
+	TEST_ASSERT_EQUAL_UINT(2, n_held);
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(2, n_held);
+	finish(GANTRY_S_IO);
+	finish(GANTRY_S_IO);
+	finish(GANTRY_S_IO);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(data_that_is_not_mapped_is_moved);
+	RUN_TEST(a_move_that_fails_fails_the_io);
+	RUN_TEST(a_move_that_finds_no_room_is_tried_again);
+	RUN_TEST(a_lane_does_not_sleep_while_data_moves);
+	RUN_TEST(an_abandoned_port_gives_up_moves_that_have_not_begun);
+	RUN_TEST(an_abandoned_port_sends_nothing_down);
+	RUN_TEST(who_finds_no_buffer_waits);
+	RUN_TEST(a_long_io_is_not_overtaken);
+	RUN_TEST(who_waits_for_a_buffer_is_in_nobodys_way);
+	RUN_TEST(who_finds_no_buffer_by_its_deadline_is_canceled);
+	RUN_TEST(an_abandoned_port_gives_up_what_waits_for_a_buffer);
+	RUN_TEST(a_lane_sleeps_while_buffers_are_missing);
+	return UNITY_END();
+}
