@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # rooms.sh - who may include whom. Rooms of the core lean only on rooms before them; a plugin sees <gantry/...>, its own
-# folder and the system, and nothing of the core; libltdl and libconfig stay in one room each.
+# folder and the system, and nothing of the core; the two over RDMA share transport/verbs-common; libltdl and libconfig stay in
+# one room each.
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -13,6 +14,9 @@ seed()
 	echo '#include <libconfig.h>' | put "$1/core/loader/conf.c"
 	printf '#include "base/log.h"\n#include <gantry/io.h>\n#include "other.h"\n' | put "$1/plugins/stage/x/x.c"
 	echo '#include "base/log.h"' | put "$1/include/gantry/x.h"
+	: | put "$1/plugins/transport/verbs-common/verbs.h"
+	echo '#include "verbs.h"' | put "$1/plugins/transport/rxe/rxe.c"
+	echo '#include "verbs.h"' | put "$1/plugins/transport/rope/rope.c"
 }
 
 check()
@@ -21,6 +25,7 @@ check()
 		sed -n "s|^[[:space:]]*#[[:space:]]*include[[:space:]]*\([<\"][^>\"]*\).*|$file \1|p" "$1/$file"
 	done | $awk -v root="$1" '
 	BEGIN {
+		shared = "plugins/transport/verbs-common"
 		may["base"] = "base"
 		may["io"] = may["base"] " io"
 		may["memory"] = may["io"] " memory"
@@ -32,7 +37,8 @@ check()
 		may["cli"] = may["session"] " config loader cli"
 	}
 	function bug(text) { print $1 ": " text }
-	function beside(name) { return (getline line < (root "/" dir "/" name)) >= 0 }
+	function there(name) { return (getline line < (root "/" name)) >= 0 }
+	function beside(name) { return there(dir "/" name) || (dir ~ /\/(rdma-verbs|rxe)$/ && there(shared "/" name)) }
 	{
 		n = split($1, p, "/")
 		name = substr($2, 2)
@@ -53,4 +59,4 @@ check()
 	}'
 }
 
-run_lint 8 "each room leans only on rooms that it may know"
+run_lint 9 "each room leans only on rooms that it may know"
