@@ -31,6 +31,7 @@
 #define VB_REGIONS 256    /* exported, imported or registered by a connection, each */
 #define VB_CONSUMERS 256  /* of the peer, on a connection */
 #define VB_MAX_LANES 256  /* of a connection */
+#define VB_PIPES_PER_CONSUMER 16 /* lanes of the peer that can send to one consumer */
 #define VB_POLL 32        /* completions taken at once */
 
 enum { VB_SEPARATE, VB_SHARED }; /* data_qp */
@@ -134,24 +135,27 @@ struct vb_pipe {
 	struct vb_cq cq;
 	struct vb_qp qp;
 
-	/* one registered block: credit word, send slots, receive slots */
+	/* one block: credit word, registered by itself, for the peer; the copy that we send; send slots; receive slots */
 	char *block;
 	size_t block_bytes;
-	struct ibv_mr *mr;
+	struct ibv_mr *mr, *credit_mr;
 	uint32_t slots, slot_bytes; /* both directions */
+	uint32_t window;            /* the fewer of our slots and the peer's: messages under way in one direction */
 	char *send_slots, *recv_slots;
 	struct vb_credit *credit;   /* the peer writes here */
+	struct vb_credit *credit_out; /* and we there: the copy that is sent */
 	uint64_t peer_credit_addr;
 	uint32_t peer_credit_key;
 
 	/* sending: by the lane, or the control thread. Counts from the beginning, modulo 2^32 */
 	uint32_t sent, allowed;
+	struct vb_region_send *region_sends; /* ring of `slots`: REGION messages whose data the peer has not taken */
+	uint32_t region_head, region_tail;
 	/* receiving */
 	uint32_t received; /* messages that came */
 	uint32_t waiting;  /* of them, in slots that were not given back */
 	uint32_t told;     /* what the peer was told it may send */
-	uint32_t *fifo;    /* slots that hold messages, in order: of the control pipe; lanes have theirs in the consumer */
-	uint32_t n_taken;  /* TAKEN owed to producers of the peer */
+	uint32_t taken, told_taken; /* REGION messages of the peer that are done with */
 	uint64_t busy_ns;  /* when something came last: for the keepalive */
 	int probing;       /* a keepalive is under way */
 };
@@ -161,20 +165,30 @@ struct vb_lane {
 	struct vb_lane *next; /* of the connection */
 	uint32_t number;
 	uint32_t n_users;     /* consumer, producers, rmas */
+	uint32_t has_rma;     /* of them: control thread */
 	struct ibv_comp_channel *channel;
 	struct vb_pipe *pipes; /* __atomic list: message, data and direct pipes that are up */
 	struct vb_consumer *consumer; /* __atomic; at most one */
-	struct vb_producer *producers; /* control thread; looked up by number through the table of the connection */
+	struct vb_producer *producers; /* control thread */
 	int armed;
 	uint64_t *doorbells, *payload_bytes;
 };
 
-/* A receive that was posted, a message that came. */
+/* Who waits for the peer to take the data of a REGION message. */
+struct vb_region_send {
+	struct vb_producer *producer; /* NULL: gone */
+	uint64_t cookie;
+};
+
+/* What a send request was for: kind of struct vb_send. */
+enum vb_request { VB_R_MESSAGE, VB_R_CREDIT, VB_R_PROBE, VB_R_RMA, VB_R_FETCH };
+
+
+/* A message that came. */
 struct vb_arrival {
 	struct vb_pipe *pipe;
 	uint32_t slot;
-	uint32_t fetched; /* REGION: 0 to be fetched, 1 under way, 2 there */
-	int32_t status;
+	uint32_t bytes;
 };
 
 struct vb_consumer {
@@ -184,21 +198,25 @@ struct vb_consumer {
 	uint32_t recv_mask, recv_head, recv_tail;
 	struct vb_arrival *arrivals; /* ring */
 	uint32_t mask, head, tail;
-	char *bounce; /* where regions are fetched to: one max_data at a time */
+	char *bounce;     /* where the data of a region is fetched to: of the first arrival */
 	struct ibv_mr *bounce_mr;
-	uint32_t fetching; /* a fetch is under way */
-	int broken; /* -EPROTO */
+	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch; /* of the first arrival */
+	struct vb_import *fetching;
+	int32_t fetch_status;
+	int dirty;        /* messages were taken since the peers were told */
+	int broken;       /* -EPROTO */
 };
 
 struct vb_producer {
 	struct vb_lane *lane;
 	struct vb_producer *next;
-	struct vb_pipe *pipe; /* found at the first send that has one: __atomic list of the lane */
+	struct vb_pipe *pipe; /* once it is up */
 	uint32_t number, depth, max_data;
 	uint32_t consumer_id, peer_lane;
 	int gone; /* __atomic: its consumer went */
-	uint64_t *cookies; /* ring of sends with a region that the peer has not taken */
-	uint32_t mask, head, tail, taken;
+	uint32_t n_regions; /* sends with a region that were not polled */
+	uint64_t *cookies;  /* ring of those of them that the peer has taken */
+	uint32_t mask, head, tail;
 };
 
 struct vb_rma {
@@ -237,6 +255,7 @@ struct vb_import {
 	int known;          /* announced and not taken back */
 	int revoking;
 	uint32_t n_users;   /* import_region less release_region */
+	uint32_t fetching;  /* __atomic: lanes that read from it right now */
 	struct vb_ctrl_region wire;
 	struct vb_import_peer *peer; /* NULL: the peer of the connection itself */
 };
@@ -276,9 +295,9 @@ struct vb_conn {
 	struct vb_lane *lanes;
 	uint32_t next_consumer, next_producer;
 	struct { uint32_t id, lane, max_data; int used; } remote[VB_CONSUMERS]; /* consumers of the peer */
-	struct vb_producer *producers[VB_CONSUMERS]; /* by number: for TAKEN; used by the lane that it belongs to */
 	struct vb_export exports[VB_REGIONS];
-	uint32_t generation;
+	uint32_t generation; /* of the last export */
+	uint32_t announced;  /* __atomic: generation of the peer's last one */
 	struct vb_import imports[VB_REGIONS];
 	struct vb_import_peer *peers;
 	struct vb_registered registered[VB_REGIONS];
@@ -319,19 +338,27 @@ int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello); /* checke
 uint32_t vb_pipe_credit(struct vb_pipe *pipe);                       /* messages that may be sent now */
 /* Slot for the next message and its request: sge.length is still to be set. NULL: no credit or no room. */
 char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p);
-/* Tell the peer what it may send, if it is worth a write of its own: free_recvs receives of the consumer are free. */
-void vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs);
-uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);   /* the number itself, for a message that goes anyway */
-int vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n); /* post them again */
+void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes); /* that slot is filled */
+/*
+ * What the peer may send, with free_recvs receives of the consumer unclaimed: for a message that goes anyway; and by a write
+ * of its own if that is worth it, for a consumer of that depth. `must`: if there is anything new at all.
+ */
+uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);
+void vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, int must);
+void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask); /* the peer says so, in the bits of mask */
+void vb_pipe_post(struct vb_pipe *pipe);                             /* what was built; a failure ends the connection */
+void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n); /* post them again */
 int vb_pipe_probe(struct vb_pipe *pipe);                             /* keepalive: an empty write */
 
 /* -- lane.c -- */
 int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p); /* found or made, with a user more */
-void vb_lane_put(struct vb_lane *lane); /* the last one frees it, with its pipes */
+void vb_lane_put(struct vb_lane *lane);  /* a user less; it stays until the connection ends */
+void vb_lane_free(struct vb_lane *lane); /* after its pipes */
 struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane); /* that is up, or NULL */
 void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe); /* control thread: hand over a pipe that is up */
 int vb_lane_poll(struct vb_lane *lane);  /* completions of all its pipes; returns how many */
 void vb_lane_flush(struct vb_lane *lane); /* post what was built */
+void vb_lane_forget(struct vb_lane *lane, const void *object); /* it goes: no completion may be told to it */
 
 /* -- conn.c, control.c -- */
 int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_conn_events *events, void *arg,
@@ -356,9 +383,15 @@ int vb_register(void *conn, const struct gantry_region *region);
 void vb_unregister(void *conn, const struct gantry_region *region);
 /* Key of registered memory that holds length bytes at addr, for a lane. 0 or -EINVAL. */
 int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr, uint32_t length, uint32_t *lkey_p);
-/* Key and address of an exported region, for the sender of its data: with the right to read. -EACCES, -ENOENT, -ERANGE. */
-int vb_export_key(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset, uint32_t length,
+/* How the peer may fetch the data of an exported region: for a lane. -EINVAL: not exported to be read, or not so long. */
+int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset, uint32_t length,
 		  struct vb_msg_region *ref);
+/*
+ * The data that the peer's ref names, to be fetched by a lane, which holds it until vb_fetch_end: RELEASED waits so long.
+ * -EAGAIN: not announced yet; -EFAULT: taken back meanwhile; -EPROTO: impossible.
+ */
+int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct vb_import **import_p);
+void vb_fetch_end(struct vb_import *import);
 void vb_regions_progress(struct vb_conn *conn, uint64_t now_ns); /* revokes that are overdue */
 void vb_regions_lost(struct vb_conn *conn);                       /* the connection is over: `revoked` for all that wait */
 void vb_regions_free(struct vb_conn *conn);
@@ -375,15 +408,14 @@ int vb_consumer_arm(void *consumer);
 void vb_consumer_disarm(void *consumer);
 int vb_consumer_fd(void *consumer);
 void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes); /* from vb_lane_poll */
-void vb_consumer_fetched(struct vb_consumer *c, uint64_t cookie, int status);
-uint32_t vb_consumer_free(const struct vb_consumer *c); /* receives that no message has claimed */
+void vb_consumer_fetched(struct vb_consumer *c, int status);
+uint32_t vb_consumer_free(const struct vb_consumer *c); /* receives that no message has claimed; 0 of NULL */
 
 int vb_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);
 void vb_producer_destroy(void *producer);
 int vb_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void vb_flush(void *producer);
 int vb_poll_send(void *producer, uint64_t *cookies, uint32_t max);
-void vb_producer_taken(struct vb_producer *p, uint32_t n); /* from vb_lane_poll */
 
 int vb_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void vb_rma_destroy(void *rma);

@@ -36,19 +36,19 @@ struct vb_hello {
 	uint64_t credit_addr;
 } __attribute__((packed));
 
-/* Written by the peer, RDMA WRITE: how many messages it takes, counted from the beginning, modulo 2^32. */
+/* Written by the peer, RDMA WRITE: two numbers of messages of this pipe, counted from the beginning, modulo 2^32. */
 struct vb_credit {
-	uint32_t allowed;
-	uint32_t reserved;
+	uint32_t allowed; /* that it takes */
+	uint32_t taken;   /* REGION: whose data it has, or does not want */
 };
 
 /* -- messages: VB_MESSAGES -- */
 
-enum vb_msg_kind { VB_MSG_PLAIN = 1, VB_MSG_REGION, VB_MSG_TAKEN };
+enum vb_msg_kind { VB_MSG_PLAIN = 1, VB_MSG_REGION };
 
 /* At the start of a slot; followed by imm, then data. 64 bytes where there is data. */
 struct vb_msg {
-	uint8_t kind;      /* enum vb_msg_kind */
+	uint8_t kind;      /* low half: enum vb_msg_kind; high half: low bits of the number of the consumer that it is for */
 	uint8_t imm_len;
 	uint16_t allowed;  /* low half of what struct vb_credit would say */
 	uint16_t producer; /* of the sender */
@@ -56,14 +56,13 @@ struct vb_msg {
 	uint8_t imm[GANTRY_IMM_MAX];
 } __attribute__((packed));
 
-/* REGION: the data of the message, to be fetched by a remote read; the sender is told by TAKEN, in order. */
+/* REGION: where the data of the message is, to be fetched by a remote read. */
 struct vb_msg_region {
-	uint64_t addr;
-	uint32_t key;
+	uint64_t offset; /* bytes in it */
+	uint32_t handle, generation; /* of VB_CTRL_REGION */
 	uint32_t length;
+	uint32_t reserved;
 };
-
-/* TAKEN: the consumer has copied this many regions of `producer` since the last TAKEN: in `length`. */
 
 /* -- control messages: VB_CONTROL -- */
 

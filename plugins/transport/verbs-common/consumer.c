@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* consumer.c - takes messages off the pipes of its lane, in the order in which they came. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "verbs.h"
+
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+/* Where data is fetched to: pinned, so only for consumers that may get data which does not travel in the message. */
+static int make_bounce(struct vb_consumer *c)
+{
+	struct vb_conn *conn = c->lane->conn;
+	void *bounce;
+
+	if (c->max_data == 0)
+		return 0;
+	bounce = mmap(NULL, c->max_data, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (bounce == MAP_FAILED)
+		return -errno;
+	c->bounce = bounce;
+	madvise(bounce, c->max_data, MADV_DONTFORK);
+	return vb_mr_create(conn->pd, bounce, c->max_data, 0, 1, &c->bounce_mr);
+}
+
+static void free_consumer(struct vb_consumer *c)
+{
+	vb_mr_destroy(&c->bounce_mr);
+	if (c->bounce)
+		munmap(c->bounce, c->max_data);
+	free(c->recvs);
+	free(c->arrivals);
+	free(c);
+}
+
+static void say(struct vb_consumer *c, int up)
+{
+	struct vb_ctrl_consumer body = {
+		.id = c->id, .lane = (uint16_t)c->lane->number, .up = (uint16_t)up, .max_data = c->max_data};
+
+	vb_control_send(c->lane->conn, VB_CTRL_CONSUMER, &body, sizeof(body)); /* fails when the connection is lost */
+}
+
+int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+{
+	struct vb_conn *conn = arg;
+	struct vb_consumer *c;
+	uint32_t size;
+	int rc;
+
+	if (!vb_conn_usable(conn))
+		return -ENOTCONN;
+	if (attr->depth == 0 || attr->depth > conn->t->conf->max_depth)
+		return -EINVAL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	rc = vb_lane_get(conn, attr->lane, &c->lane);
+	if (rc)
+		goto out_free;
+	rc = -EBUSY;
+	if (c->lane->consumer)
+		goto out_lane;
+	c->depth = attr->depth;
+	c->max_data = attr->max_data;
+	size = power_of_two(attr->depth);
+	c->recv_mask = size - 1;
+	c->recvs = calloc(size, sizeof(*c->recvs));
+	/* several peers' lanes may each have the whole depth in flight */
+	size = power_of_two((uint32_t)conn->t->conf->max_depth * VB_PIPES_PER_CONSUMER);
+	c->mask = size - 1;
+	c->arrivals = calloc(size, sizeof(*c->arrivals));
+	rc = -ENOMEM;
+	if (!c->recvs || !c->arrivals)
+		goto out_lane;
+	rc = make_bounce(c);
+	if (rc)
+		goto out_lane;
+	c->id = ++conn->next_consumer;
+	__atomic_store_n(&c->lane->consumer, c, __ATOMIC_RELEASE);
+	say(c, 1);
+	*id_p = c->id;
+	*consumer_p = c;
+	return 0;
+
+out_lane:
+	vb_lane_put(c->lane);
+out_free:
+	free_consumer(c);
+	return rc;
+}
+
+static const struct vb_msg *message(const struct vb_arrival *a)
+{
+	return (const void *)(a->pipe->recv_slots + (size_t)a->slot * a->pipe->slot_bytes);
+}
+
+static int is_region(const struct vb_msg *msg)
+{
+	return (msg->kind & 0xf) == VB_MSG_REGION;
+}
+
+static void end_fetch(struct vb_consumer *c)
+{
+	if (c->fetching)
+		vb_fetch_end(c->fetching);
+	c->fetching = NULL;
+	c->fetch = VB_F_NONE;
+}
+
+/* The slots of messages that were taken, to be posted again: in lots of one pipe. */
+struct lot {
+	struct vb_pipe *pipe;
+	uint32_t slots[VB_POLL];
+	uint32_t n;
+};
+
+static void give_lot(struct lot *lot)
+{
+	if (lot->n && !__atomic_load_n(&lot->pipe->quiet, __ATOMIC_ACQUIRE))
+		vb_pipe_give_back(lot->pipe, lot->slots, lot->n);
+	lot->n = 0;
+}
+
+static void add_to_lot(struct lot *lot, const struct vb_arrival *a)
+{
+	if (lot->n == VB_POLL || lot->pipe != a->pipe)
+		give_lot(lot);
+	lot->pipe = a->pipe;
+	lot->slots[lot->n++] = a->slot;
+}
+
+void vb_consumer_destroy(void *arg)
+{
+	struct vb_consumer *c = arg;
+	struct lot lot = {.n = 0};
+
+	if (!c)
+		return;
+	__atomic_store_n(&c->lane->consumer, NULL, __ATOMIC_RELEASE);
+	vb_lane_forget(c->lane, c);
+	end_fetch(c);
+	for (; c->tail != c->head; c->tail++) {
+		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
+
+		a->pipe->taken += (uint32_t)is_region(message(a));
+		add_to_lot(&lot, a);
+	}
+	give_lot(&lot);
+	say(c, 0);
+	vb_lane_put(c->lane);
+	free_consumer(c);
+}
+
+uint32_t vb_consumer_free(const struct vb_consumer *c)
+{
+	uint32_t posted, waiting;
+
+	if (!c)
+		return 0;
+	posted = c->recv_head - c->recv_tail;
+	waiting = c->head - c->tail;
+	return posted > waiting ? posted - waiting : 0;
+}
+
+static void tell(struct vb_consumer *c, int must)
+{
+	uint32_t n = vb_consumer_free(c);
+
+	for (struct vb_pipe *p = __atomic_load_n(&c->lane->pipes, __ATOMIC_ACQUIRE); p; p = p->next)
+		if (p->kind == VB_MESSAGES)
+			vb_pipe_tell(p, n, c->depth, must);
+}
+
+int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
+{
+	struct vb_consumer *c = arg;
+
+	if (n > c->depth - (c->recv_head - c->recv_tail))
+		return -ENOSPC;
+	for (uint32_t i = 0; i < n; i++)
+		c->recvs[(c->recv_head + i) & c->recv_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
+	c->recv_head += n;
+	tell(c, 0);
+	return 0;
+}
+
+static bool well_formed(const struct vb_consumer *c, const struct vb_pipe *pipe, const struct vb_msg *msg, uint32_t bytes)
+{
+	if (msg->imm_len > GANTRY_IMM_MAX || bytes < offsetof(struct vb_msg, imm) + msg->imm_len || bytes > pipe->slot_bytes)
+		return false;
+	if (is_region(msg))
+		return bytes == sizeof(*msg) + sizeof(struct vb_msg_region);
+	return (msg->kind & 0xf) == VB_MSG_PLAIN && msg->length <= c->max_data &&
+	       (msg->length == 0 || bytes == sizeof(*msg) + msg->length);
+}
+
+void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
+{
+	struct vb_arrival *a = &c->arrivals[c->head & c->mask];
+
+	*a = (struct vb_arrival){.pipe = pipe, .slot = slot};
+	if (c->head - c->tail > c->mask || !well_formed(c, pipe, message(a), bytes)) {
+		c->broken = 1;
+		vb_conn_fail(pipe->conn, -EPROTO);
+	} else {
+		c->head++;
+	}
+}
+
+/* -- data that has to be fetched -- */
+
+static void fetch(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_import *im, const struct vb_msg_region *ref)
+{
+	const struct vb_send send = {.kind = VB_R_FETCH, .wanted = 1, .object = c};
+	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
+
+	if (!wr)
+		return; /* the next poll tries again */
+	wr->opcode = IBV_WR_RDMA_READ;
+	wr->wr.rdma.remote_addr = im->wire.addr + ref->offset;
+	wr->wr.rdma.rkey = im->wire.key;
+	wr->sg_list->addr = (uintptr_t)c->bounce;
+	wr->sg_list->length = ref->length;
+	wr->sg_list->lkey = c->bounce_mr->lkey;
+	c->fetch = VB_F_UNDER_WAY;
+	vb_pipe_post(pipe);
+}
+
+void vb_consumer_fetched(struct vb_consumer *c, int status)
+{
+	c->fetch = VB_F_THERE;
+	c->fetch_status = status;
+}
+
+/* Whether the data of the first arrival is there; begins to fetch it otherwise. 1, 0, or -EPROTO. */
+static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_msg_region *ref, const struct gantry_recv *recv)
+{
+	int rc;
+
+	if (c->fetch == VB_F_UNDER_WAY)
+		return 0;
+	if (c->fetch == VB_F_THERE)
+		return 1;
+	if (ref->length == 0 || ref->length > c->max_data)
+		return -EPROTO;
+	if (!recv->buf || ref->length > recv->length) {
+		vb_consumer_fetched(c, -EMSGSIZE);
+		return 1;
+	}
+	if (__atomic_load_n(&pipe->quiet, __ATOMIC_ACQUIRE)) {
+		vb_consumer_fetched(c, -EFAULT);
+		return 1;
+	}
+	if (!c->fetching) {
+		rc = vb_fetch_begin(pipe->conn, ref, &c->fetching);
+		if (rc == -EFAULT)
+			vb_consumer_fetched(c, -EFAULT);
+		if (rc)
+			return rc == -EFAULT ? 1 : rc == -EAGAIN ? 0 : -EPROTO;
+	}
+	fetch(c, pipe, c->fetching, ref);
+	return 0;
+}
+
+/* Whether the first arrival went into *msg; 0: its data is not there yet; -EPROTO. */
+static int take_region(struct vb_consumer *c, const struct vb_arrival *a, const struct gantry_recv *recv, struct gantry_msg *msg)
+{
+	struct vb_msg_region ref;
+	int rc;
+
+	memcpy(&ref, message(a) + 1, sizeof(ref));
+	rc = fetched(c, a->pipe, &ref, recv);
+	if (rc <= 0)
+		return rc;
+	msg->status = c->fetch_status;
+	if (msg->status != 0 && msg->status != -EMSGSIZE)
+		msg->status = -EFAULT;
+	if (msg->status == 0) {
+		memcpy(recv->buf, c->bounce, ref.length);
+		msg->length = ref.length;
+		gantry_count(c->lane->payload_bytes, ref.length);
+	}
+	end_fetch(c);
+	a->pipe->taken++;
+	return 1;
+}
+
+static void take_inline(struct vb_consumer *c, const struct vb_msg *from, const struct gantry_recv *recv, struct gantry_msg *msg)
+{
+	if (!recv->buf || from->length > recv->length) {
+		msg->status = -EMSGSIZE;
+		return;
+	}
+	memcpy(recv->buf, from + 1, from->length);
+	msg->length = from->length;
+	gantry_count(c->lane->payload_bytes, from->length);
+}
+
+static int take(struct vb_consumer *c, const struct vb_arrival *a, struct gantry_msg *msg)
+{
+	const struct gantry_recv *recv = &c->recvs[c->recv_tail & c->recv_mask];
+	const struct vb_msg *from = message(a);
+
+	memcpy(msg->imm, from->imm, from->imm_len);
+	msg->imm_len = from->imm_len;
+	msg->status = 0;
+	msg->length = 0;
+	msg->producer = from->producer;
+	msg->cookie = recv->cookie;
+	if (is_region(from))
+		return take_region(c, a, recv, msg);
+	if (from->length)
+		take_inline(c, from, recv, msg);
+	return 1;
+}
+
+int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
+{
+	struct vb_consumer *c = arg;
+	struct lot lot = {.n = 0};
+	uint32_t n = 0;
+	int rc = 1;
+
+	vb_lane_poll(c->lane);
+	while (n < max && c->tail != c->head && c->recv_tail != c->recv_head) {
+		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
+
+		rc = take(c, a, &msgs[n]);
+		if (rc <= 0)
+			break;
+		add_to_lot(&lot, a);
+		c->tail++;
+		c->recv_tail++;
+		n++;
+	}
+	give_lot(&lot);
+	if (rc < 0) {
+		c->broken = 1;
+		vb_conn_fail(c->lane->conn, -EPROTO);
+	}
+	if (n == 0 && c->dirty)
+		tell(c, 0);
+	c->dirty = n != 0;
+	return n == 0 && c->broken ? -EPROTO : (int)n;
+}
+
+/* -- sleep -- */
+
+int vb_consumer_arm(void *arg)
+{
+	struct vb_consumer *c = arg;
+	struct vb_lane *lane = c->lane;
+
+	tell(c, 1);
+	vb_lane_flush(lane);
+	vb_channel_drain(lane->channel);
+	for (struct vb_pipe *p = __atomic_load_n(&lane->pipes, __ATOMIC_ACQUIRE); p; p = p->next)
+		if (vb_cq_arm(&p->cq) != 0)
+			return 1;
+	if (vb_lane_poll(lane) > 0)
+		return 1;
+	return c->broken || (c->tail != c->head && c->recv_tail != c->recv_head);
+}
+
+void vb_consumer_disarm(void *arg)
+{
+	struct vb_consumer *c = arg;
+
+	vb_channel_drain(c->lane->channel);
+}
+
+int vb_consumer_fd(void *arg)
+{
+	return ((struct vb_consumer *)arg)->lane->channel->fd;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lane.c - the pipes that one thread uses: their completions, and to whom each goes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs.h"
+
+static struct vb_pipe *first_pipe(const struct vb_lane *lane)
+{
+	return __atomic_load_n(&lane->pipes, __ATOMIC_ACQUIRE);
+}
+
+int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
+{
+	struct vb_lane *lane;
+	int rc;
+
+	if (number >= VB_MAX_LANES)
+		return -EINVAL;
+	for (lane = conn->lanes; lane && lane->number != number; lane = lane->next)
+		;
+	if (!lane) {
+		lane = calloc(1, sizeof(*lane));
+		if (!lane)
+			return -ENOMEM;
+		lane->conn = conn;
+		lane->number = number;
+		lane->doorbells = conn->t->host->counter(conn->t->host, "doorbells");
+		lane->payload_bytes = conn->t->host->counter(conn->t->host, "payload_bytes");
+		if (!lane->doorbells || !lane->payload_bytes) {
+			free(lane);
+			return -ENOMEM;
+		}
+		rc = vb_channel_create(conn->t->device.context, &lane->channel);
+		if (rc) {
+			free(lane);
+			return rc;
+		}
+		lane->next = conn->lanes;
+		conn->lanes = lane;
+	}
+	lane->n_users++;
+	*lane_p = lane;
+	return 0;
+}
+
+void vb_lane_put(struct vb_lane *lane)
+{
+	lane->n_users--;
+}
+
+void vb_lane_free(struct vb_lane *lane)
+{
+	struct vb_lane **at = &lane->conn->lanes;
+
+	while (*at != lane)
+		at = &(*at)->next;
+	*at = lane->next;
+	vb_channel_destroy(&lane->channel);
+	free(lane);
+}
+
+void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
+{
+	pipe->next = lane->pipes;
+	__atomic_store_n(&pipe->up, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE);
+}
+
+struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane)
+{
+	for (struct vb_pipe *p = first_pipe(lane); p; p = p->next)
+		if (p->kind == kind && (p->end == VB_CONNECTS ? p->listens_lane : p->connects_lane) == peer_lane)
+			return p;
+	return NULL;
+}
+
+/* -- completions -- */
+
+static void ended(void *arg, const struct vb_send *send, int status)
+{
+	(void)arg;
+	if (send->kind == VB_R_RMA && send->object)
+		vb_rma_ended(send->object, send->cookie, status);
+	else if (send->kind == VB_R_FETCH && send->object)
+		vb_consumer_fetched(send->object, status);
+}
+
+/* A message for nobody: its consumer is gone. The receive goes back; the sender's region is not wanted. */
+static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg)
+{
+	if ((msg->kind & 0xf) == VB_MSG_REGION)
+		pipe->taken++;
+	vb_pipe_give_back(pipe, &slot, 1);
+}
+
+static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
+{
+	struct vb_consumer *c = __atomic_load_n(&pipe->lane->consumer, __ATOMIC_ACQUIRE);
+	const struct vb_msg *msg;
+
+	pipe->received++;
+	pipe->waiting++;
+	if (slot >= pipe->slots || bytes < offsetof(struct vb_msg, imm)) {
+		vb_conn_fail(pipe->conn, -EPROTO);
+		return;
+	}
+	msg = (const void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
+	vb_pipe_told(pipe, msg->allowed, 0xffff);
+	if (!c || (c->id & 0xf) != msg->kind >> 4)
+		drop(pipe, slot, msg);
+	else
+		vb_consumer_arrived(c, pipe, slot, bytes);
+}
+
+static void broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
+{
+	int reason = vb_wc_reason(wc->status);
+
+	/* what was posted comes back because the queue pair is over: why is known elsewhere, or will be */
+	vb_conn_fail(pipe->conn, reason == -ECANCELED ? -ENOTCONN : reason);
+}
+
+static int poll_pipe(struct vb_pipe *pipe)
+{
+	struct ibv_wc wcs[VB_POLL];
+	int quiet = __atomic_load_n(&pipe->quiet, __ATOMIC_ACQUIRE);
+	int n = vb_cq_poll(&pipe->cq, wcs, VB_POLL);
+
+	for (int i = 0; i < n; i++) {
+		const struct ibv_wc *wc = &wcs[i];
+
+		if (wc->status != IBV_WC_SUCCESS)
+			broke(pipe, wc);
+		else if (wc->wr_id & VB_RECV)
+			arrived(pipe, (uint32_t)wc->wr_id, wc->byte_len);
+		else
+			vb_qp_done(&pipe->qp, wc->wr_id, 0, ended, NULL);
+	}
+	if (n < 0)
+		vb_conn_fail(pipe->conn, -EIO);
+	if (n <= 0 && quiet && pipe->qp.done != pipe->qp.built) {
+		vb_qp_cancel(&pipe->qp, -ENOTCONN, ended, NULL);
+		return 1;
+	}
+	return n > 0 ? n : 0;
+}
+
+int vb_lane_poll(struct vb_lane *lane)
+{
+	int n = 0;
+
+	for (struct vb_pipe *p = first_pipe(lane); p; p = p->next)
+		n += poll_pipe(p);
+	return n;
+}
+
+void vb_lane_flush(struct vb_lane *lane)
+{
+	for (struct vb_pipe *p = first_pipe(lane); p; p = p->next)
+		if (p->qp.posted != p->qp.built && !__atomic_load_n(&p->quiet, __ATOMIC_ACQUIRE))
+			vb_pipe_post(p);
+}
+
+void vb_lane_forget(struct vb_lane *lane, const void *object)
+{
+	for (struct vb_pipe *p = first_pipe(lane); p; p = p->next)
+		for (uint32_t i = p->qp.done; i != p->qp.built; i++) {
+			struct vb_send *send = &p->qp.sends[i & p->qp.mask];
+
+			if (send->object == object)
+				send->object = NULL;
+		}
+}

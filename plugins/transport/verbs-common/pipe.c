@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pipe.c - a queue pair with its completion queue, its slots for messages, and the credit by which they are used. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <gantry/shm.h>
+
+#include "verbs.h"
+
+#define CREDIT_BYTES 64u   /* of the block, for each direction: lines of their own */
+#define EXTRA_REQUESTS 16u /* beside messages: credit, a probe, a fetch */
+#define PAGE 4096u
+
+static void geometry(struct vb_pipe *pipe)
+{
+	const struct vb_conf *conf = pipe->conn->t->conf;
+	uint32_t data = conf->inline_bytes > sizeof(struct vb_msg_region) ? (uint32_t)conf->inline_bytes
+									    : (uint32_t)sizeof(struct vb_msg_region);
+
+	if (pipe->kind == VB_CONTROL) {
+		pipe->slots = VB_CTRL_SLOTS;
+		pipe->slot_bytes = VB_CTRL_SLOT;
+	} else if (pipe->kind == VB_MESSAGES) {
+		pipe->slots = (uint32_t)conf->max_depth;
+		pipe->slot_bytes = (uint32_t)sizeof(struct vb_msg) + ((data + 7) & ~7u);
+	}
+	pipe->window = pipe->slots;
+}
+
+int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p)
+{
+	struct vb_pipe *pipe = calloc(1, sizeof(*pipe));
+
+	if (!pipe)
+		return -ENOMEM;
+	pipe->tag = (struct vb_id){.what = VB_ID_PIPE, .object = pipe};
+	pipe->conn = conn;
+	pipe->kind = kind;
+	pipe->end = end;
+	geometry(pipe);
+	pipe->all = conn->pipes;
+	conn->pipes = pipe;
+	*pipe_p = pipe;
+	return 0;
+}
+
+static int make_block(struct vb_pipe *pipe)
+{
+	size_t bytes = 2 * CREDIT_BYTES + 2 * (size_t)pipe->slots * pipe->slot_bytes;
+	void *block;
+	int rc;
+
+	pipe->block_bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	block = mmap(NULL, pipe->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (block == MAP_FAILED)
+		return -errno;
+	pipe->block = block;
+	madvise(block, pipe->block_bytes, MADV_DONTFORK);
+	pipe->region_sends = calloc(pipe->slots, sizeof(*pipe->region_sends));
+	if (!pipe->region_sends)
+		return -ENOMEM;
+	rc = vb_mr_create(pipe->conn->pd, pipe->block + CREDIT_BYTES, pipe->block_bytes - CREDIT_BYTES, 0, 1, &pipe->mr);
+	if (rc)
+		return rc;
+	rc = vb_mr_create(pipe->conn->pd, block, sizeof(struct vb_credit), GANTRY_REMOTE_WRITE, 0, &pipe->credit_mr);
+	if (rc)
+		return rc;
+	pipe->credit = block;
+	pipe->credit_out = (void *)(pipe->block + CREDIT_BYTES);
+	pipe->send_slots = pipe->block + 2 * CREDIT_BYTES;
+	pipe->recv_slots = pipe->send_slots + (size_t)pipe->slots * pipe->slot_bytes;
+	return 0;
+}
+
+/* Send requests that can be out: of the passive end of a pipe that only carries data, none. */
+static uint32_t requests(const struct vb_pipe *pipe)
+{
+	const struct vb_conf *conf = pipe->conn->t->conf;
+	uint32_t data = (uint32_t)conf->max_depth;
+
+	if (pipe->kind == VB_CONTROL)
+		return VB_CTRL_SLOTS + EXTRA_REQUESTS;
+	if (pipe->kind == VB_MESSAGES)
+		return pipe->slots + EXTRA_REQUESTS + (conf->data_qp == VB_SHARED ? data : 0);
+	return pipe->lane ? data : 1;
+}
+
+static int post_all(struct vb_pipe *pipe)
+{
+	uint32_t slots[VB_POLL];
+	int rc = 0;
+
+	for (uint32_t at = 0; at < pipe->slots && !rc;) {
+		uint32_t n = 0;
+
+		while (n < VB_POLL && at < pipe->slots)
+			slots[n++] = at++;
+		rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots, n);
+	}
+	return rc;
+}
+
+int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel)
+{
+	const struct vb_limits *limits = &pipe->conn->t->device.limits;
+	struct vb_qp_attr attr = {
+		.sends = requests(pipe),
+		.recvs = pipe->slots,
+		.inline_bytes = pipe->slots ? (uint32_t)sizeof(struct vb_msg) + (uint32_t)pipe->conn->t->conf->inline_bytes : 0,
+		.fate = &pipe->fate,
+	};
+	int rc = pipe->slots ? make_block(pipe) : 0;
+
+	if (rc)
+		return rc;
+	rc = vb_cq_create(pipe->id->verbs, limits, attr.sends + attr.recvs, channel, &pipe->cq);
+	if (rc)
+		return rc;
+	attr.cq = pipe->cq.cq;
+	rc = vb_qp_create(pipe->id, pipe->conn->pd, limits, &attr, &pipe->qp);
+	if (rc)
+		return rc;
+	pipe->qp.doorbells = pipe->lane ? pipe->lane->doorbells : pipe->conn->t->doorbells;
+	rc = post_all(pipe);
+	return rc || !channel ? rc : vb_cq_arm(&pipe->cq);
+}
+
+void vb_pipe_fail(struct vb_pipe *pipe)
+{
+	if (pipe->quiet)
+		return;
+	__atomic_store_n(&pipe->up, 0, __ATOMIC_RELAXED);
+	if (pipe->qp.qp)
+		vb_qp_fail(&pipe->qp);
+	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
+}
+
+void vb_pipe_free(struct vb_pipe *pipe)
+{
+	struct vb_pipe **at = &pipe->conn->pipes;
+
+	while (*at != pipe)
+		at = &(*at)->all;
+	*at = pipe->all;
+	if (pipe->qp.qp)
+		vb_qp_destroy(pipe->id, &pipe->qp);
+	vb_id_destroy(&pipe->id);
+	vb_cq_destroy(&pipe->cq);
+	vb_mr_destroy(&pipe->credit_mr);
+	vb_mr_destroy(&pipe->mr);
+	if (pipe->block)
+		munmap(pipe->block, pipe->block_bytes);
+	free(pipe->region_sends);
+	free(pipe);
+}
+
+void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
+{
+	*hello = (struct vb_hello){
+		.magic = VB_MAGIC,
+		.version = VB_VERSION,
+		.kind = (uint8_t)pipe->kind,
+		.end = (uint8_t)pipe->end,
+		.session = pipe->conn->session,
+		.secret = pipe->conn->secret,
+		.connects_lane = pipe->connects_lane,
+		.listens_lane = pipe->listens_lane,
+		.slots = pipe->slots,
+		.slot_bytes = pipe->slot_bytes,
+	};
+	if (pipe->peer) {
+		hello->session = pipe->peer->session;
+		hello->secret = pipe->peer->secret;
+	}
+	if (pipe->credit) {
+		hello->credit_addr = (uintptr_t)pipe->credit;
+		hello->credit_key = pipe->credit_mr->rkey;
+	}
+}
+
+int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
+{
+	if (hello->magic != VB_MAGIC || hello->version != VB_VERSION || hello->kind != pipe->kind || hello->end == pipe->end ||
+	    hello->slot_bytes != pipe->slot_bytes || (pipe->slots != 0) != (hello->slots != 0))
+		return -EPROTO;
+	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
+	pipe->peer_credit_addr = hello->credit_addr;
+	pipe->peer_credit_key = hello->credit_key;
+	return 0;
+}
+
+void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
+{
+	int32_t more = (int32_t)((allowed - pipe->allowed) & mask);
+
+	if (mask == 0xffff)
+		more = (int16_t)more;
+	if (more <= 0)
+		return;
+	/* more than its slots: it would only harm itself, but our own slots must not be used again too early */
+	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
+		vb_conn_fail(pipe->conn, -EPROTO);
+	else
+		pipe->allowed += (uint32_t)more;
+}
+
+uint32_t vb_pipe_credit(struct vb_pipe *pipe)
+{
+	if (pipe->allowed == pipe->sent)
+		vb_pipe_told(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed), UINT32_MAX);
+	return pipe->allowed - pipe->sent;
+}
+
+char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p)
+{
+	char *slot;
+
+	if (vb_pipe_credit(pipe) == 0)
+		return NULL;
+	*wr_p = vb_qp_build(&pipe->qp, send);
+	if (!*wr_p)
+		return NULL;
+	/*
+	 * A slot is used again after `slots` messages. The peer has allowed the last of them only when it had received the
+	 * first: nothing is read from that slot any more.
+	 */
+	slot = pipe->send_slots + (size_t)(pipe->sent % pipe->slots) * pipe->slot_bytes;
+	(*wr_p)->opcode = IBV_WR_SEND;
+	(*wr_p)->sg_list->addr = (uintptr_t)slot;
+	(*wr_p)->sg_list->lkey = pipe->mr->lkey;
+	return slot;
+}
+
+void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
+{
+	wr->sg_list->length = bytes;
+	if (bytes <= pipe->qp.max_inline)
+		wr->send_flags |= IBV_SEND_INLINE;
+	pipe->sent++;
+}
+
+void vb_pipe_post(struct vb_pipe *pipe)
+{
+	int rc = vb_qp_post(&pipe->qp);
+
+	if (rc)
+		vb_conn_fail(pipe->conn, rc);
+}
+
+uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
+{
+	uint32_t room = pipe->window - pipe->waiting;
+	uint32_t allowed = pipe->received + (free_recvs < room ? free_recvs : room);
+
+	if ((int32_t)(allowed - pipe->told) > 0)
+		pipe->told = allowed;
+	return pipe->told;
+}
+
+/* Both numbers, as they stand now, into the peer's memory. Whatever the device reads later is no less right. */
+static void write_credit(struct vb_pipe *pipe)
+{
+	static const struct vb_send send = {.kind = VB_R_CREDIT};
+	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
+
+	if (!wr)
+		return;
+	*pipe->credit_out = (struct vb_credit){.allowed = pipe->told, .taken = pipe->taken};
+	pipe->told_taken = pipe->taken;
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.remote_addr = pipe->peer_credit_addr;
+	wr->wr.rdma.rkey = pipe->peer_credit_key;
+	wr->sg_list->addr = (uintptr_t)pipe->credit_out;
+	wr->sg_list->length = sizeof(*pipe->credit_out);
+	wr->sg_list->lkey = pipe->mr->lkey;
+	if (sizeof(*pipe->credit_out) <= pipe->qp.max_inline)
+		wr->send_flags |= IBV_SEND_INLINE;
+	vb_pipe_post(pipe);
+}
+
+void vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, int must)
+{
+	uint32_t told = pipe->told, more, enough = depth - depth / 4;
+
+	if (!__atomic_load_n(&pipe->up, __ATOMIC_ACQUIRE) || vb_qp_room(&pipe->qp) == 0)
+		return;
+	more = vb_pipe_allow(pipe, free_recvs) - told;
+	if (enough < 2)
+		enough = 2;
+	/* the peer stands still; or most of what there is has come back; or somebody waits for the end of a fetch */
+	if ((more && (must || told == pipe->received || more >= enough)) || pipe->taken != pipe->told_taken)
+		write_credit(pipe);
+	else
+		pipe->told = told;
+}
+
+void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n)
+{
+	int rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots, n);
+
+	pipe->waiting -= n;
+	if (rc)
+		vb_conn_fail(pipe->conn, rc);
+}
+
+int vb_pipe_probe(struct vb_pipe *pipe)
+{
+	static const struct vb_send send = {.kind = VB_R_PROBE, .wanted = 1};
+	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
+
+	if (!wr)
+		return -EAGAIN;
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.remote_addr = pipe->peer_credit_addr;
+	wr->wr.rdma.rkey = pipe->peer_credit_key;
+	wr->num_sge = 0;
+	pipe->probing = 1;
+	vb_pipe_post(pipe);
+	return 0;
+}

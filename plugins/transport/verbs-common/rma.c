@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rma.c - remote reads and writes of imported regions. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs.h"
+
+static enum vb_kind kind_of_pipe(const struct vb_conn *conn)
+{
+	return conn->t->conf->data_qp == VB_SHARED ? VB_MESSAGES : VB_DATA;
+}
+
+int vb_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
+{
+	struct vb_conn *conn = arg;
+	struct vb_rma *rma;
+	uint32_t size = 1;
+	int rc;
+
+	if (!vb_conn_usable(conn))
+		return -ENOTCONN;
+	if (attr->depth == 0 || attr->depth > conn->t->conf->max_depth)
+		return -EINVAL;
+	rma = calloc(1, sizeof(*rma));
+	if (!rma)
+		return -ENOMEM;
+	while (size < attr->depth)
+		size *= 2;
+	rc = -ENOMEM;
+	rma->done = calloc(size, sizeof(*rma->done));
+	if (!rma->done)
+		goto out_free;
+	rma->mask = size - 1;
+	rma->depth = attr->depth;
+	rc = vb_lane_get(conn, attr->lane, &rma->lane);
+	if (rc)
+		goto out_free;
+	rc = vb_pipe_want(conn, kind_of_pipe(conn), attr->lane, attr->lane);
+	for (struct vb_import_peer *peer = conn->peers; peer && !rc; peer = peer->next)
+		rc = vb_pipe_want_direct(conn, peer, attr->lane);
+	if (rc)
+		goto out_lane;
+	rma->lane->has_rma++;
+	*rma_p = rma;
+	return 0;
+
+out_lane:
+	vb_lane_put(rma->lane);
+out_free:
+	free(rma->done);
+	free(rma);
+	return rc;
+}
+
+void vb_rma_destroy(void *arg)
+{
+	struct vb_rma *rma = arg;
+
+	if (!rma)
+		return;
+	vb_lane_forget(rma->lane, rma);
+	rma->lane->has_rma--;
+	vb_lane_put(rma->lane);
+	free(rma->done);
+	free(rma);
+}
+
+static struct vb_pipe *way(struct vb_rma *rma, const struct vb_import *im)
+{
+	if (im->peer)
+		return __atomic_load_n(&im->peer->pipes[rma->lane->number], __ATOMIC_ACQUIRE);
+	if (!rma->pipe)
+		rma->pipe = vb_lane_pipe(rma->lane, kind_of_pipe(rma->lane->conn), rma->lane->number);
+	return rma->pipe;
+}
+
+static int check(struct vb_rma *rma, const struct gantry_rma *op, uint32_t *lkey_p)
+{
+	const struct vb_import *im = op->remote->transport;
+	uint32_t right = op->op == GANTRY_RMA_READ ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
+
+	if (__atomic_load_n(&rma->lane->conn->lost, __ATOMIC_RELAXED))
+		return -ENOTCONN;
+	if (op->remote->domain != VB_TOKEN_KIND || im->conn != rma->lane->conn || !(im->pub.rights & right))
+		return -EACCES;
+	if (!gantry_range_ok(op->remote_offset, op->length, im->pub.length))
+		return -ERANGE;
+	return vb_local_key(rma->lane->conn, op->local_region, op->local, op->length, lkey_p);
+}
+
+int vb_rma_submit(void *arg, const struct gantry_rma *op)
+{
+	struct vb_rma *rma = arg;
+	const struct vb_import *im = op->remote->transport;
+	const struct vb_send send = {.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
+	struct ibv_send_wr *wr;
+	struct vb_pipe *pipe;
+	uint32_t lkey;
+	int rc = check(rma, op, &lkey);
+
+	if (rc)
+		return rc;
+	pipe = way(rma, im);
+	if (!pipe || rma->n_out == rma->depth)
+		return -EAGAIN;
+	wr = vb_qp_build(&pipe->qp, &send);
+	if (!wr)
+		return -EAGAIN; /* rma_poll makes room */
+	wr->opcode = op->op == GANTRY_RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.remote_addr = im->wire.addr + op->remote_offset;
+	wr->wr.rdma.rkey = im->wire.key;
+	wr->sg_list->addr = (uintptr_t)op->local;
+	wr->sg_list->length = op->length;
+	wr->sg_list->lkey = lkey;
+	rma->n_out++;
+	gantry_count(rma->lane->payload_bytes, op->length);
+	return 0;
+}
+
+void vb_rma_flush(void *arg)
+{
+	struct vb_rma *rma = arg;
+
+	vb_lane_flush(rma->lane);
+}
+
+void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status)
+{
+	rma->done[rma->head++ & rma->mask] = (struct gantry_rma_done){.cookie = cookie, .status = status};
+}
+
+int vb_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
+{
+	struct vb_rma *rma = arg;
+	uint32_t n = 0;
+
+	if (rma->head == rma->tail)
+		vb_lane_poll(rma->lane);
+	for (; n < max && rma->tail != rma->head; n++)
+		done[n] = rma->done[rma->tail++ & rma->mask];
+	rma->n_out -= n;
+	return (int)n;
+}
