@@ -25,6 +25,8 @@ static const struct gn_command commands[] = {
 	 TOPOLOGY | GN_CLI_CONFIG, 2, 2, gn_cli_copy},
 	{"plugins", "[NAME]...", "list the plugins, where they are and what they can be told",
 	 GLOBAL | GN_CLI_OPTIONS | GN_CLI_CONFIG, 0, SIZE_MAX, gn_cli_plugins},
+	{"devices", "[FILE]", "list what the transports find on this machine, and the devices of a configuration", TOPOLOGY, 0,
+	 1, gn_cli_devices},
 	{"options", "[NAME]...", "show what plugins and the sections runtime, role, listen and connect accept",
 	 GLOBAL | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
 	{"stat", "[NAME]", "show what running gantry processes (with a role NAME) are doing",

@@ -40,6 +40,9 @@ int gn_report_print_json(FILE *out, const json_t *tree);
  */
 void gn_report_print_text(FILE *out, const json_t *tree, int indent);
 
+/* Write a string for people: control characters, which may come from a file or a peer, become '?'. */
+void gn_report_print_plain(FILE *out, const char *text);
+
 /* The number at a path of keys such as "latency.p50_ns" below `tree`; `dflt` when there is none. */
 double gn_report_number(const json_t *tree, const char *path, double dflt);
 

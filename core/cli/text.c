@@ -70,10 +70,10 @@ static void print_indent(FILE *out, int indent)
 }
 
 /* Control characters have no business on a terminal: names and texts may come from a file or a peer. */
-static void print_plain(FILE *out, const char *text, size_t length)
+void gn_report_print_plain(FILE *out, const char *text)
 {
-	for (size_t i = 0; i < length; i++)
-		fputc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
+	for (; *text; text++)
+		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
 }
 
 /* The name of a value, and blanks up to the column of the values. */
@@ -94,7 +94,7 @@ static void print_scalar(FILE *out, const char *key, const json_t *value, int in
 
 	format_value(text, key, value, &stem);
 	start_line(out, key, stem, indent);
-	print_plain(out, text, strlen(text));
+	gn_report_print_plain(out, text);
 	fputc('\n', out);
 }
 
@@ -148,7 +148,7 @@ static void print_array(FILE *out, const char *key, const json_t *array, int ind
 		if (scalars) {
 			format_value(text, key, item, &stem);
 			fputs(index ? ", " : "", out);
-			print_plain(out, text, strlen(text));
+			gn_report_print_plain(out, text);
 		} else {
 			snprintf(name, sizeof(name), "%s %zu", key, index);
 			print_value(out, name, item, indent);
@@ -185,7 +185,7 @@ static void print_value(FILE *out, const char *key, const json_t *value, int ind
 		print_scalar(out, key, value, indent);
 	} else {
 		print_indent(out, indent);
-		print_plain(out, key, strlen(key));
+		gn_report_print_plain(out, key);
 		fputc('\n', out);
 		json_object_foreach((json_t *)value, name, item)
 			if (!counters || !json_is_integer(item) || json_integer_value(item))

@@ -77,6 +77,42 @@ void gn_device_close(struct gn_device **device_p)
 	free(device);
 }
 
+static void describe_caps(uint32_t caps, struct gantry_writer *w)
+{
+	static const char *const words[] = {"map", "rma", "same process only", "ordered", "locks memory"};
+
+	w->array(w, "can");
+	for (uint32_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if ((caps & 1u << i) != 0)
+			w->string(w, NULL, words[i]);
+	w->end(w);
+}
+
+/* 0 and what no number of this machine reaches stand for "no limit". */
+static void describe_limit(const char *key, uint64_t limit, struct gantry_writer *w)
+{
+	if (limit != 0 && limit < INT64_MAX)
+		w->u64(w, key, limit);
+}
+
+void gn_device_describe(const struct gn_device *device, struct gantry_writer *w)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	device->ops->info(device->dev, &info);
+	w->string(w, "detail", info.detail);
+	describe_caps(info.caps, w);
+	describe_limit("max_queue_depth", info.max_depth, w);
+	describe_limit("max_queue_pairs", info.max_queues, w);
+	describe_limit("max_regions", info.max_regions, w);
+	describe_limit("max_region_bytes", info.max_region_bytes, w);
+	describe_limit("max_inline_bytes", info.max_inline, w);
+	describe_limit("connection_queue_pairs", info.conn_queues, w);
+	describe_limit("connection_bytes", info.conn_bytes, w);
+	describe_limit("lane_queue_pairs", info.lane_queues, w);
+	describe_limit("lane_bytes", info.lane_bytes, w);
+}
+
 void gn_device_report(const struct gn_device *device, struct gantry_writer *w)
 {
 	struct gantry_device_info info = {.caps = 0};

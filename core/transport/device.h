@@ -26,6 +26,8 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 void gn_device_close(struct gn_device **device_p);
 /* Have progress called at the next turn: after connect, which may have failed at once, or a change of its timers. */
 void gn_device_kick(struct gn_device *device);
+/* What it can do and its limits, into the object that is open. */
+void gn_device_describe(const struct gn_device *device, struct gantry_writer *w);
 void gn_device_report(const struct gn_device *device, struct gantry_writer *w);
 
 #endif

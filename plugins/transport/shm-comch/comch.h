@@ -247,6 +247,9 @@ struct comch_rma {
 };
 
 /* rundir.c: where sockets live */
+#define COMCH_DIR_BYTES 256u /* of the path of a runtime directory */
+/* The directory that is used when the option `dir` is empty. */
+void comch_rundir_default(char *out, size_t bytes);
 void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir);
 void comch_rundir_close(struct comch_rundir *rundir);
@@ -275,6 +278,9 @@ int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct co
 void comch_watch_close(struct comch_device *dev, int fd);
 void comch_device_kick(struct comch_device *dev); /* any thread: progress has work */
 bool comch_uid_ok(const struct comch_device *dev, uint32_t uid);
+
+/* scan.c */
+int comch_scan(const struct gantry_host *host, struct gantry_writer *w);
 
 /* listener.c */
 int comch_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,

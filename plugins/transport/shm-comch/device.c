@@ -283,6 +283,7 @@ static uint64_t comch_wake_ns(void *device)
 
 static const struct gantry_transport_ops ops = {
 	.open = comch_open,
+	.scan = comch_scan,
 	.close = comch_close,
 	.info = comch_info,
 	.fd = comch_fd,

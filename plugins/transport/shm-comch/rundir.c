@@ -22,7 +22,6 @@
 #include "comch.h"
 
 #define BACKLOG 128
-#define DIR_BYTES 256u
 #define PCI_BYTES 80u
 #define SWEEP_TRIES 50 /* of one millisecond */
 
@@ -48,7 +47,7 @@ static int file_name(char *out, size_t bytes, const char *name, const char *suff
 	return 0;
 }
 
-static void default_dir(char *out, size_t bytes)
+void comch_rundir_default(char *out, size_t bytes)
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 
@@ -97,21 +96,21 @@ void comch_rundir_check(const struct comch_conf *conf, const struct gantry_optio
 {
 	char pci[PCI_BYTES];
 
-	if (conf->dir && strlen(conf->dir) >= DIR_BYTES)
-		gantry_option_fault(faults, "dir", "has %zu bytes; up to %u are possible", strlen(conf->dir), DIR_BYTES - 1);
+	if (conf->dir && strlen(conf->dir) >= COMCH_DIR_BYTES)
+		gantry_option_fault(faults, "dir", "has %zu bytes; up to %u are possible", strlen(conf->dir), COMCH_DIR_BYTES - 1);
 	if (file_name(pci, sizeof(pci), conf->pci, ""))
 		gantry_option_fault(faults, "pci", "is empty or too long; write such as \"03:00.0\"");
 }
 
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir)
 {
-	char dir[DIR_BYTES], pci[PCI_BYTES], shown[DIR_BYTES + PCI_BYTES];
+	char dir[COMCH_DIR_BYTES], pci[PCI_BYTES], shown[COMCH_DIR_BYTES + PCI_BYTES];
 	int fd, rc;
 
 	if (dev->conf->dir && *dev->conf->dir)
 		snprintf(dir, sizeof(dir), "%s", dev->conf->dir);
 	else
-		default_dir(dir, sizeof(dir));
+		comch_rundir_default(dir, sizeof(dir));
 	rc = file_name(pci, sizeof(pci), dev->conf->pci, "");
 	if (rc)
 		return rc;
