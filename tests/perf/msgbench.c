@@ -6,8 +6,11 @@
  *   single     one way, each message submitted by itself                      M/s, mean of the run
  *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, mean of the run
  *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
+ *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
+ *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
  *
- * Each message is numbered in each of its words, and each is checked. Two processes on two CPUs; for a transport that
+ * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written
+ * last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is no setting of the transport. Two processes on two CPUs; for a transport that
  * reaches only its own process, two threads.
  */
 #include <errno.h>
@@ -18,22 +21,25 @@
 
 #define DEPTH 4096
 #define DATA_DEPTH 16
+#define ACCESS_DEPTH 64
 #define BATCH 32
 #define TAKE 64
 #define SLICE 500
 #define PAUSES 3 /* for each poll that finds nothing: leaves the line to the one who writes it */
 
-enum mode { RTT, SINGLE, FLUSHED, DATA };
+enum mode { RTT, SINGLE, FLUSHED, DATA, ACCESS, ACCESSES };
 
 struct bench {
 	enum mode mode;
+	enum gantry_rma_op op;
 	uint64_t length_ns;
 	struct peer_attr attr;
 	const char *name;
 };
 
-static void wait_a_little(void)
+static void wait_a_little(struct peer *p)
 {
+	peer_idle(p);
 	for (int i = 0; i < PAUSES; i++)
 		relax();
 }
@@ -53,7 +59,7 @@ static void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, u
 	send->imm_len = sizeof(word);
 	while ((rc = p->ops->send(p->producer, send, flags)) == -EAGAIN) {
 		p->ops->flush(p->producer);
-		wait_a_little();
+		wait_a_little(p);
 	}
 	if (rc)
 		wrong(seq, strerror(-rc));
@@ -83,7 +89,7 @@ static int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max)
 	if (n < 0)
 		wrong(0, strerror(-n));
 	if (n == 0)
-		wait_a_little();
+		wait_a_little(p);
 	else
 		peer_post(p, (uint32_t)n);
 	return n;
@@ -156,7 +162,7 @@ static void swallow(struct peer *p)
 
 static void serve(const struct bench *b, struct peer *p)
 {
-	if (b->mode == RTT || b->mode == DATA)
+	if (b->mode != SINGLE && b->mode != FLUSHED)
 		answer(p, b->mode == DATA);
 	else
 		swallow(p);
@@ -243,12 +249,109 @@ static void measure_flood(const struct bench *b, struct peer *p)
 	print_value(b->name, (double)(seq - first) * 1e3 / (double)(t - start), "M/s");
 }
 
+/* -- remote access -- */
+
+static void submit_access(const struct bench *b, struct peer *p, uint64_t seq)
+{
+	struct gantry_rma op = {.op = b->op, .length = (uint32_t)p->region.length, .local = p->region.addr,
+				.local_region = &p->region, .remote = p->imported, .cookie = seq};
+	int rc;
+
+	while ((rc = p->ops->rma_submit(p->rma, &op)) == -EAGAIN)
+		wait_a_little(p);
+	if (rc)
+		wrong(seq, strerror(-rc));
+}
+
+static unsigned take_accesses(struct peer *p, uint64_t after)
+{
+	struct gantry_rma_done done[TAKE];
+	int n = p->ops->rma_poll(p->rma, done, TAKE);
+
+	for (int i = 0; i < n; i++)
+		if (done[i].status || done[i].cookie != ++after)
+			wrong(after, "remote access failed, or ended out of order");
+	if (n == 0)
+		relax();
+	return (unsigned)n;
+}
+
+static uint64_t accesses(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
+{
+	for (; n; n--) {
+		submit_access(b, p, ++seq);
+		p->ops->rma_flush(p->rma);
+		while (take_accesses(p, seq - 1) == 0)
+			;
+	}
+	return seq;
+}
+
+/* What was written last is what stands there. */
+static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
+{
+	struct bench back = *b;
+	uint64_t *word = p->region.addr;
+
+	back.op = GANTRY_RMA_WRITE;
+	*word = seq;
+	seq = accesses(&back, p, seq, 1);
+	*word = 0;
+	back.op = GANTRY_RMA_READ;
+	accesses(&back, p, seq, 1);
+	if (*word != seq - 1)
+		wrong(seq, "not what was written");
+}
+
+static void measure_access(const struct bench *b, struct peer *p)
+{
+	unsigned slice = b->attr.data_bytes > 65536 ? SLICE / 50 : SLICE / 10;
+	uint64_t seq = accesses(b, p, 0, slice), before = now_ns(), end = before + b->length_ns, t;
+	static struct stats stats;
+
+	do {
+		seq = accesses(b, p, seq, slice);
+		t = now_ns();
+		note(&stats, (double)(t - before) / slice);
+		before = t;
+	} while (t < end);
+	check_access(b, p, seq);
+	print_median(b->name, &stats, "ns");
+}
+
+static void measure_accesses(const struct bench *b, struct peer *p)
+{
+	uint64_t seq = accesses(b, p, 0, ACCESS_DEPTH), taken = seq, first = seq, start = now_ns(), t;
+
+	do {
+		while (seq - taken < ACCESS_DEPTH)
+			submit_access(b, p, ++seq);
+		p->ops->rma_flush(p->rma);
+		taken += take_accesses(p, taken);
+		t = now_ns();
+	} while (t - start < b->length_ns);
+	while (taken != seq)
+		taken += take_accesses(p, taken);
+	t = now_ns();
+	check_access(b, p, seq);
+	print_value(b->name, (double)(seq - first) * (double)b->attr.data_bytes * 1e3 / (double)(t - start), "MB/s");
+}
+
 static void drive(const struct bench *b, struct peer *p)
 {
-	if (b->mode == RTT || b->mode == DATA)
+	if (b->mode == ACCESS || b->mode == ACCESSES) {
+		rounds(b, p, 0, 1); /* both ends are there */
+		if (b->mode == ACCESS)
+			measure_access(b, p);
+		else
+			measure_accesses(b, p);
+		send_message(p, STOP, 0);
+		expect(p, STOP);
+	} else if (b->mode == RTT || b->mode == DATA) {
 		measure_rounds(b, p);
-	else
+	} else {
 		measure_flood(b, p);
+	}
 }
 
 /* -- two threads -- */
@@ -328,8 +431,18 @@ static void run_processes(const struct bench *b)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: msgbench TRANSPORT rtt|single|batch|BYTES [MS [SETTING...]]\n");
+	fprintf(stderr, "usage: msgbench TRANSPORT rtt|single|batch|BYTES|read:BYTES|write:BYTES|reads:BYTES|writes:BYTES [MS [SETTING...]]\n");
 	return 2;
+}
+
+static int parse_access(struct bench *b, const char *text)
+{
+	b->mode = strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS : ACCESSES;
+	b->op = *text == 'r' ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
+	b->attr.rma = 1;
+	b->attr.data_bytes = strtoull(strchr(text, ':') + 1, NULL, 10);
+	b->attr.depth = ACCESS_DEPTH;
+	return b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096 ? -EINVAL : 0;
 }
 
 static int parse(struct bench *b, int argc, char **argv)
@@ -339,14 +452,19 @@ static int parse(struct bench *b, int argc, char **argv)
 	b->name = argv[2];
 	b->length_ns = duration_ns(argc - 2, argv + 2, 300);
 	b->attr = (struct peer_attr){.transport = argv[1], .service = "bench", .depth = DEPTH};
-	for (int i = 4; i < argc; i++)
-		b->attr.settings[i - 4] = argv[i];
+	for (int i = 4, n = 0; i < argc; i++)
+		if (strncmp(argv[i], "service=", 8))
+			b->attr.settings[n++] = argv[i];
+		else
+			b->attr.service = argv[i] + 8;
 	if (!strcmp(argv[2], "rtt")) {
 		b->mode = RTT;
 	} else if (!strcmp(argv[2], "single")) {
 		b->mode = SINGLE;
 	} else if (!strcmp(argv[2], "batch")) {
 		b->mode = FLUSHED;
+	} else if (strchr(argv[2], ':')) {
+		return parse_access(b, argv[2]);
 	} else {
 		b->mode = DATA;
 		b->attr.data_bytes = strtoull(argv[2], NULL, 10);
@@ -372,6 +490,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	both.server.ops->close(both.server.device);
+	free(both.server.own_ops);
 	free(both.server.conf);
 	run_processes(&bench);
 	return 0;

@@ -4,8 +4,9 @@
  *
  *   client                              server
  *   connect                             listen, accept
- *   consumer, producer, TOKEN  ---->    consumer, producer, import
- *                              <----    IMPORTED
+ *   consumer, producer                  consumer, producer
+ *   TOKEN  ------------------------>    import                         of messages with data; for remote access the
+ *                              <----    IMPORTED                       other way round
  *   READY  <-------------------------->  READY    my queues are made
  *   SET    <-------------------------->  SET      yours have reached me: what answers they caused have been sent
  */
@@ -16,11 +17,13 @@
 
 #include <gantry/memfd.h>
 
+#include "loader/loader_priv.h"
 #include "perf/peer.h"
 
 #define REGION 1u      /* handle of the client's region */
 #define PROGRESS_MS 1
 #define PATIENCE 10000 /* turns of that */
+#define IDLE_POLLS 4096 /* of a lane, before the control side has a turn */
 
 enum { TOKEN = 'T', IMPORTED = 'I', READY = 'R', SET = 'S', BYE = 'B' };
 
@@ -131,25 +134,48 @@ static const struct gantry_conn_events events = {
 	.closed = on_closed,
 };
 
+/* The settings of this end. */
+static void *make_conf(const struct gantry_plugin *plugin, const struct peer_attr *attr, int is_server)
+{
+	const char *s[PEER_SETTINGS] = {NULL}, *own = is_server ? "server:" : "client:";
+	int n = 0;
+
+	for (int i = 0; i < PEER_SETTINGS && attr->settings[i]; i++) {
+		const char *text = attr->settings[i];
+
+		if (!strncmp(text, own, strlen(own)))
+			s[n++] = text + strlen(own);
+		else if (strncmp(text, "client:", 7) && strncmp(text, "server:", 7))
+			s[n++] = text;
+	}
+	return fake_conf(plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], NULL);
+}
+
 void peer_open(struct peer *p, const struct peer_attr *attr, int is_server, struct peer *beside)
 {
 	const struct gantry_plugin *plugin = fake_plugin(attr->transport);
-	const char *const *s = attr->settings;
+
+	struct gantry_device_info info;
+	char why[GN_WHY];
 
 	memset(p, 0, sizeof(*p));
 	p->attr = attr;
 	p->is_server = is_server;
-	p->ops = plugin->ops;
+	check(p, gn_plugin_ops(plugin, &p->own_ops, why), why);
+	p->ops = p->own_ops;
 	p->region.fd = -1;
 	fake_host_init(&p->host, "devices.bench");
 	p->host.real_clock = 1;
 	if (beside) {
 		p->device = beside->device;
+		p->depth = beside->depth;
 		return;
 	}
 	p->owns_device = 1;
-	p->conf = fake_conf(plugin, s[0], s[1], s[2], s[3], NULL);
+	p->conf = make_conf(plugin, attr, is_server);
 	check(p, p->ops->open(&p->host.pub, p->conf, &p->device), "open");
+	p->ops->info(p->device, &info);
+	p->depth = attr->depth < info.max_depth ? attr->depth : info.max_depth;
 }
 
 static void make_region(struct peer *p)
@@ -164,12 +190,12 @@ static void make_region(struct peer *p)
 		fake_fail("mmap: %s", strerror(errno));
 	check(p, gantry_memfd_seal(r->fd, 0), "seal");
 	r->length = bytes;
-	r->rights = GANTRY_REMOTE_READ;
+	r->rights = GANTRY_REMOTE_READ | (p->attr->rma ? GANTRY_REMOTE_WRITE : 0);
 }
 
 void peer_begin(struct peer *p)
 {
-	if (p->attr->data_bytes && p->is_server) {
+	if (p->attr->data_bytes && p->is_server && !p->attr->rma) {
 		p->buffer = aligned_alloc(4096, p->attr->data_bytes);
 		if (!p->buffer)
 			fake_fail("out of memory");
@@ -200,7 +226,7 @@ void peer_post(struct peer *p, uint32_t n)
 
 static void make_queues(struct peer *p)
 {
-	struct gantry_queue_attr attr = {.depth = p->attr->depth, .max_data = (uint32_t)p->attr->data_bytes};
+	struct gantry_queue_attr attr = {.depth = p->depth, .max_data = (uint32_t)p->attr->data_bytes};
 
 	if (!p->consumer) {
 		check(p, p->ops->consumer_create(p->conn, &attr, &p->own_id, &p->consumer), "consumer");
@@ -208,17 +234,23 @@ static void make_queues(struct peer *p)
 	}
 	if (!p->producer && p->has_other)
 		check(p, p->ops->producer_create(p->conn, p->other_id, &attr, &p->producer), "producer");
+	if (p->attr->rma && !p->is_server && !p->rma) {
+		check(p, p->ops->register_region(p->conn, &p->region), "register");
+		check(p, p->ops->rma_create(p->conn, &attr, &p->rma), "rma");
+	}
 }
 
 static void share_region(struct peer *p)
 {
+	int exports = p->is_server == p->attr->rma;
+
 	if (!p->attr->data_bytes) {
 		p->sees_region = 1;
-	} else if (!p->is_server && !p->is_exported) {
-		check(p, p->ops->export_region(p->conn, &p->region, GANTRY_REMOTE_READ, REGION, &p->token), "export");
+	} else if (exports && !p->is_exported) {
+		check(p, p->ops->export_region(p->conn, &p->region, p->region.rights, REGION, &p->token), "export");
 		p->is_exported = 1;
 		say(p, TOKEN);
-	} else if (p->is_server && p->has_token && !p->imported) {
+	} else if (!exports && p->has_token && !p->imported) {
 		check(p, p->ops->import_region(p->conn, &p->token, 0, &p->imported), "import");
 		p->sees_region = 1;
 		say(p, IMPORTED);
@@ -249,6 +281,12 @@ static void progress(struct peer *p)
 	p->ops->progress(p->device);
 }
 
+void peer_idle(struct peer *p)
+{
+	if (++p->n_idle % IDLE_POLLS == 0)
+		p->ops->progress(p->device);
+}
+
 void peers_join(struct peer *const *peers, int n)
 {
 	int done = 0;
@@ -269,6 +307,10 @@ void peers_join(struct peer *const *peers, int n)
 
 static void leave(struct peer *p)
 {
+	if (p->rma) {
+		p->ops->rma_destroy(p->rma);
+		p->ops->unregister_region(p->conn, &p->region);
+	}
 	if (p->imported)
 		p->ops->release_region(p->conn, p->imported);
 	p->ops->producer_destroy(p->producer);
@@ -303,4 +345,6 @@ void peers_part(struct peer *const *peers, int n)
 		peers[i]->ops->close(peers[i]->device);
 		free(peers[i]->conf);
 	}
+	for (int i = 0; i < n; i++)
+		free(peers[i]->own_ops);
 }

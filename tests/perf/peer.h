@@ -2,7 +2,8 @@
 /*
  * peer.h - one end of a connection over a transport plugin, with a queue in each direction, ready for its lane.
  *
- * The client may export a region as well. All of it is the control side; the lanes of msgbench.c take over when peers_join
+ * One of them may export a region as well: the client for messages with data, the server for remote access by the client,
+ * which then has registered memory of the same size. All of it is the control side; the lanes of msgbench.c take over when peers_join
  * has returned, and hand back before peers_part is called.
  */
 #ifndef PERF_PEER_H
@@ -12,27 +13,30 @@
 
 #include "fake/host.h"
 
-#define PEER_SETTINGS 4
+#define PEER_SETTINGS 8
 
 struct peer_attr {
 	const char *transport;
-	const char *settings[PEER_SETTINGS]; /* "name=value", up to a NULL */
+	const char *settings[PEER_SETTINGS]; /* "name=value", up to a NULL; "client:name=value" for that end alone, or "server:" */
 	const char *service;
 	uint32_t depth;
-	uint64_t data_bytes; /* size of the client's region and of a receive buffer at the server; 0: immediate data only */
+	uint64_t data_bytes; /* size of the region, and of a receive buffer at the server; 0: immediate data only */
+	int rma;             /* remote access instead of messages with data */
 };
 
 struct peer {
 	const struct peer_attr *attr;
 	const struct gantry_transport_ops *ops;
+	uint32_t depth; /* of the queues: what the device can, at most what was asked for */
 	struct fake_host host;
-	void *conf, *device, *listener, *conn, *consumer, *producer;
-	struct gantry_region region;    /* the client's */
-	struct gantry_region *imported; /* the server's view of it */
+	void *own_ops, *conf, *device, *listener, *conn, *consumer, *producer, *rma;
+	struct gantry_region region;    /* what is exported; rma: at the client what is registered */
+	struct gantry_region *imported; /* the other end's view of it */
 	struct gantry_token token;
 	char *buffer; /* of receives, the server's */
 	uint32_t own_id, other_id;
 	int is_server, owns_device;
+	unsigned n_idle;
 	int has_token, has_other, sees_region, is_exported; /* steps done */
 	int said_ready, heard_ready, said_set, heard_set, heard_bye, closed;
 };
@@ -45,6 +49,8 @@ void peer_begin(struct peer *p);
 void peers_join(struct peer *const *peers, int n);
 /* Say good-bye, wait for the others' good-bye, free all. */
 void peers_part(struct peer *const *peers, int n);
+/* Nothing came for a while: let the control side go on. Transports may still be connecting. */
+void peer_idle(struct peer *p);
 /* Post n receives again, with the buffer if there is one. */
 void peer_post(struct peer *p, uint32_t n);
 
