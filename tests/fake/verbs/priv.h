@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* priv.h - within the fake. One lock guards everything: FV_ENTER takes it, fv_leave*() gives it back. */
+#ifndef FAKE_VERBS_PRIV_H
+#define FAKE_VERBS_PRIV_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs.h"
+
+/* the functions behind these names are ours */
+#undef ibv_get_device_list
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define FV_OF(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
+/* Functions that can be made to fail, and are counted. */
+#define FV_FUNCTIONS(X) \
+	X(ibv_get_device_list) X(ibv_open_device) X(ibv_close_device) X(ibv_query_device) X(ibv_query_device_ex) \
+	X(ibv_query_port) X(ibv_query_gid) X(ibv_query_gid_ex) X(ibv_query_gid_table) X(ibv_query_pkey) \
+	X(ibv_get_async_event) X(ibv_ack_async_event) X(ibv_fork_init) \
+	X(ibv_alloc_pd) X(ibv_dealloc_pd) X(ibv_reg_mr) X(ibv_reg_mr_iova) X(ibv_reg_mr_iova2) X(ibv_reg_dmabuf_mr) \
+	X(ibv_rereg_mr) X(ibv_dereg_mr) \
+	X(ibv_create_comp_channel) X(ibv_destroy_comp_channel) X(ibv_get_cq_event) X(ibv_ack_cq_events) \
+	X(ibv_create_cq) X(ibv_resize_cq) X(ibv_destroy_cq) X(ibv_poll_cq) X(ibv_req_notify_cq) \
+	X(ibv_create_qp) X(ibv_modify_qp) X(ibv_query_qp) X(ibv_destroy_qp) X(ibv_post_send) X(ibv_post_recv) \
+	X(ibv_create_srq) \
+	X(rdma_create_event_channel) X(rdma_destroy_event_channel) X(rdma_create_id) X(rdma_destroy_id) X(rdma_bind_addr) \
+	X(rdma_listen) X(rdma_resolve_addr) X(rdma_resolve_route) X(rdma_create_qp) X(rdma_destroy_qp) X(rdma_connect) \
+	X(rdma_accept) X(rdma_reject) X(rdma_establish) X(rdma_disconnect) X(rdma_notify) X(rdma_get_cm_event) \
+	X(rdma_ack_cm_event) X(rdma_set_option) X(rdma_migrate_id) X(rdma_init_qp_attr) X(rdma_get_devices)
+
+enum fv_fn {
+#define FV_NAME(name) FV_FN_##name,
+	FV_FUNCTIONS(FV_NAME)
+#undef FV_NAME
+	FV_FNS
+};
+
+enum fv_kind {
+	FV_DEVICE_LIST,
+	FV_CONTEXT,
+	FV_PD,
+	FV_MR,
+	FV_COMP_CHANNEL,
+	FV_CQ,
+	FV_QP,
+	FV_EVENT_CHANNEL,
+	FV_ID,
+	FV_CM_EVENT,
+	FV_KINDS
+};
+
+/* In every object. */
+struct fv_obj {
+	struct fv_obj *next, **link;
+	void *self;        /* what the user has */
+	unsigned users;    /* other objects that need it */
+	unsigned unacked;  /* events of it that were got and not acknowledged */
+	int hidden;        /* not the user's: no leak */
+};
+
+/* A file descriptor that is readable while there is something to get. */
+struct fv_bell {
+	int fd;
+	int rung;
+};
+
+struct fv_async {
+	struct fv_async *next;
+	struct ibv_async_event event;
+	struct fv_obj *obj; /* NULL: of the device */
+};
+
+struct fv_device {
+	struct fake_device conf;
+	struct ibv_device dev;
+	unsigned live[FV_KINDS];
+	struct ibv_context *cm_context; /* of the connection manager; NULL: none opened */
+	struct ibv_pd *cm_pd;
+};
+
+struct fv_context {
+	struct fv_obj obj;
+	struct fv_device *device;
+	struct fv_bell bell;
+	struct fv_async *events, **last;
+	unsigned unacked; /* events of the device */
+	struct verbs_context vctx;
+};
+
+struct fv_pd {
+	struct ibv_pd pd;
+	struct fv_obj obj;
+};
+
+struct fv_mr {
+	struct ibv_mr mr;
+	struct fv_obj obj;
+	uint64_t iova;
+	unsigned access;
+};
+
+struct fv_comp_channel {
+	struct ibv_comp_channel channel;
+	struct fv_obj obj;
+	struct fv_bell bell;
+	struct fv_cq *first, **last; /* that have an event queued */
+};
+
+struct fv_cqe {
+	struct ibv_wc wc;
+	uint32_t slots;   /* of the queue that polling it frees */
+	uint8_t is_recv, signalled;
+};
+
+struct fv_cq {
+	struct ibv_cq cq;
+	struct fv_obj obj;
+	struct fv_comp_channel *channel;
+	struct fv_cqe *ring;
+	uint32_t head, n, size;
+	int armed;           /* 1: for any completion, 2: for solicited ones */
+	unsigned queued;     /* events that wait in the channel */
+	struct fv_cq *next_event;
+};
+
+/* Why a work request waits. */
+enum fv_wait { FV_GOES, FV_LOST, FV_RNR };
+
+struct fv_send {
+	struct ibv_send_wr wr; /* its list is sge */
+	struct ibv_sge *sge;
+	uint8_t *bytes;        /* room for inline data */
+	uint32_t length;
+	uint64_t seq;
+	unsigned tries;
+	enum fv_wait wait;
+};
+
+struct fv_recv {
+	uint64_t wr_id;
+	struct ibv_sge *sge;
+	int num_sge;
+};
+
+struct fv_qp {
+	struct ibv_qp qp;
+	struct fv_obj obj;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	struct fv_send *sq;
+	uint32_t sq_head, sq_n;    /* not done */
+	uint32_t sq_used;          /* slots taken */
+	uint32_t sq_quiet;         /* done without a completion since the last one */
+	uint32_t sq_signalled;     /* posted, and not polled */
+	struct fv_recv *rq;
+	uint32_t rq_head, rq_n, rq_used;
+	struct ibv_sge *sges;
+	uint8_t *bytes;
+};
+
+/* -- inject.c: lock, objects, misuse -- */
+
+#define FV_ENTER(name) fv_enter(FV_FN_##name)
+
+int fv_enter(enum fv_fn fn);        /* the error to fail with, or 0 */
+void fv_lock(void);
+int fv_leave(int err);              /* err */
+int fv_leave_errno(int err);        /* 0, or -1 with errno */
+void *fv_leave_ptr(void *ptr, int err); /* ptr, or NULL with errno */
+extern struct fake_counters fv_counters;
+
+__attribute__((format(printf, 1, 2))) void fv_misuse(const char *fmt, ...);
+void *fv_alloc(size_t size);        /* zeroed; ends the program when there is none */
+void fv_add(enum fv_kind kind, struct fv_obj *obj, void *self);
+void fv_remove(struct fv_obj *obj);
+struct fv_obj *fv_first(enum fv_kind kind);
+/* Is it what it should be? NULL is not. An error is noted as misuse of a function. 0 or EINVAL. */
+int fv_check(enum fv_kind kind, const void *self, const char *function);
+/* Note it when an object goes that has events which nobody acknowledged. */
+void fv_check_acked(struct fv_obj *obj, const char *function);
+
+int fv_bell_open(struct fv_bell *bell); /* 0 or an errno */
+void fv_bell_close(struct fv_bell *bell);
+void fv_bell_ring(struct fv_bell *bell);
+void fv_bell_quiet(struct fv_bell *bell);
+int fv_bell_wait(int fd);           /* without the lock; 0, or an errno: EAGAIN when fd does not block */
+
+/* -- device.c -- */
+struct fv_device *fv_device(unsigned index);
+unsigned fv_n_devices(void);
+struct fv_device *fv_device_of(const struct ibv_context *context);
+struct fv_context *fv_context(struct ibv_context *context);
+struct ibv_context *fv_context_open(struct fv_device *device, int hidden);
+void fv_context_free(struct fv_context *context);
+/* Queue an event for one context; obj NULL: it concerns the device. */
+void fv_async(struct ibv_context *context, enum ibv_event_type type, void *element, struct fv_obj *obj);
+void fv_async_forget(struct ibv_context *context, struct fv_obj *obj);
+void fv_device_reset(void);
+
+/* -- memory.c -- */
+struct ibv_pd *fv_pd_alloc(struct ibv_context *context, int hidden);
+void fv_pd_free(struct fv_pd *pd);
+/* The memory behind a range of an MR, NULL: key, domain, range or access is wrong. */
+void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len, unsigned access);
+void fv_memory_reset(void);
+
+/* -- cq.c -- */
+int fv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int fv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void fv_cq_push(struct fv_cq *cq, const struct fv_cqe *cqe, int solicited);
+void fv_cq_clean(struct fv_cq *cq, uint32_t qp_num);
+void fv_cq_reset(void);
+
+/* -- qp.c -- */
+struct fv_qp *fv_qp_find(uint32_t qp_num);
+int fv_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp **qp_p);
+int fv_qp_modify(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask);
+int fv_qp_destroy(struct ibv_qp *qp, const char *function);
+void fv_qp_error(struct fv_qp *qp);
+void fv_qp_sent(struct fv_qp *qp, enum ibv_wc_status status, uint32_t byte_len);
+void fv_qp_received(struct fv_qp *qp, enum ibv_wc_status status, const struct fv_send *send);
+int fv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int fv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+void fv_qp_reset(void);
+
+/* -- wire.c -- */
+/* Let go what can: of a queue pair, and of the one that sends to it. */
+void fv_wire_run(struct fv_qp *qp);
+int fv_wire_is_cut(void);
+void fv_wire_reset(void);
+
+/* -- cm.c, cm_event.c -- */
+void fv_cm_healed(void);
+void fv_cm_reset(void);
+
+#endif
