@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cq.c - completion queues, the channel that wakes who sleeps on them, and what a completion means. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "rdma.h"
+
+int vb_channel_create(struct ibv_context *context, struct ibv_comp_channel **channel_p)
+{
+	int flags;
+
+	errno = 0;
+	*channel_p = ibv_create_comp_channel(context);
+	if (!*channel_p)
+		return errno ? -errno : -ENOMEM;
+	flags = fcntl((*channel_p)->fd, F_GETFL);
+	if (flags >= 0 && !fcntl((*channel_p)->fd, F_SETFL, flags | O_NONBLOCK) && !fcntl((*channel_p)->fd, F_SETFD, FD_CLOEXEC))
+		return 0;
+	flags = -errno;
+	vb_channel_destroy(channel_p);
+	return flags;
+}
+
+void vb_channel_destroy(struct ibv_comp_channel **channel_p)
+{
+	if (*channel_p)
+		ibv_destroy_comp_channel(*channel_p);
+	*channel_p = NULL;
+}
+
+int vb_channel_drain(struct ibv_comp_channel *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+	int n = 0;
+
+	while (ibv_get_cq_event(channel, &cq, &context) == 0) {
+		((struct vb_cq *)context)->n_unacked++;
+		n++;
+	}
+	return n;
+}
+
+int vb_cq_create(struct ibv_context *context, const struct vb_limits *limits, uint32_t n, struct ibv_comp_channel *channel,
+		 struct vb_cq *cq)
+{
+	*cq = (struct vb_cq){.n_unacked = 0};
+	if (n == 0 || n > limits->max_cqe)
+		return -E2BIG;
+	errno = 0;
+	cq->cq = ibv_create_cq(context, (int)n, cq, channel, 0);
+	return cq->cq ? 0 : errno ? -errno : -ENOMEM;
+}
+
+void vb_cq_destroy(struct vb_cq *cq)
+{
+	if (!cq->cq)
+		return;
+	if (cq->n_unacked)
+		ibv_ack_cq_events(cq->cq, cq->n_unacked); /* destroying waits for it */
+	ibv_destroy_cq(cq->cq);
+	cq->cq = NULL;
+	cq->n_unacked = 0;
+}
+
+int vb_cq_arm(struct vb_cq *cq)
+{
+	int rc = ibv_req_notify_cq(cq->cq, 0);
+
+	if (cq->n_unacked >= 1024) { /* each takes a lock: in lots, and before the count overflows */
+		ibv_ack_cq_events(cq->cq, cq->n_unacked);
+		cq->n_unacked = 0;
+	}
+	return rc ? -(rc > 0 ? rc : errno) : 0;
+}
+
+const char *vb_wc_text(const struct ibv_wc *wc)
+{
+	return ibv_wc_status_str(wc->status);
+}
+
+int vb_wc_reason(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_SUCCESS:
+		return 0;
+	case IBV_WC_WR_FLUSH_ERR:
+		return -ECANCELED;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		return -ETIMEDOUT;
+	case IBV_WC_REM_ACCESS_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+	case IBV_WC_REM_OP_ERR:
+	case IBV_WC_REM_ABORT_ERR:
+	case IBV_WC_BAD_RESP_ERR:
+		return -EPROTO;
+	default:
+		return -EIO;
+	}
+}
