@@ -68,13 +68,18 @@ static int query(struct gantry_session *s, const void *payload)
 	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
 }
 
-/* A role that works on the data, over a transport that does not map regions: the data has to be moved. */
-static int must_move(const struct gantry_session *s)
+static uint32_t caps_of(const struct gantry_session *s)
 {
 	struct gantry_device_info info = {.caps = 0};
 
 	s->ep->device->ops->info(s->ep->device->dev, &info);
-	return ops_of(s)->map_regions && (info.caps & GANTRY_CAP_MAPPED) == 0;
+	return info.caps;
+}
+
+/* A role that works on the data, over a transport that does not map regions: the data has to be moved. */
+static int must_move(const struct gantry_session *s)
+{
+	return ops_of(s)->map_regions && (caps_of(s) & GANTRY_CAP_MAPPED) == 0;
 }
 
 static int query_done(struct gantry_session *s)
@@ -253,6 +258,7 @@ static int start_done(struct gantry_session *s)
 			.producer = sl->producer,
 			.rma = sl->rma,
 			.move_memory = sl->move_memory,
+			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
 			.broken = port_broken,
 			.idle = port_idle,
 			.arg = sl,

@@ -13,6 +13,10 @@
 
 #define BATCH 32
 
+/* What a descriptor must still see done before its slot is free. */
+#define OWES_REPLY 1u
+#define OWES_MOVE 2u /* the end of a move that its reply did not wait for */
+
 /* A queue of descriptors that wait; as large as the pool, so it cannot overflow. */
 struct fifo {
 	struct gantry_io **slots;
@@ -29,9 +33,12 @@ struct gn_port {
 	struct fifo replies; /* for the transport to take them */
 	struct fifo moves;   /* for the transport to move their data */
 	struct fifo crowd;   /* for a buffer; apart from `moves`, where those stand who have one and will give it back */
-	uint32_t n_moving;
+	uint32_t n_moving; /* moves whose end was not polled */
+	uint32_t n_open;   /* requests that the peer has no reply to */
+	uint8_t *owes;     /* by slot: OWES_* */
 	struct gn_mover *mover; /* of data in regions that are not mapped; NULL: all are */
-	int dirty, broken, quiescing, abandoned, said_idle;
+	int dirty, unmoved;     /* sends, moves without a doorbell */
+	int broken, quiescing, abandoned, said_idle;
 };
 
 static void fifo_put(struct gn_port *port, struct fifo *fifo, struct gantry_io *io)
@@ -60,11 +67,14 @@ static void break_port(struct gn_port *port, int reason)
 
 static void ring(struct gn_port *port)
 {
-	if (port->n_moving != 0 && !port->broken)
+	int send = port->dirty && !port->broken;
+
+	/* moves must end, whatever happened; where they are in order with the replies these bring them along */
+	if (port->unmoved && !(send && port->attr.ordered))
 		gn_mover_flush(port->mover);
-	if (port->dirty && !port->broken)
+	if (send)
 		port->attr.ops->flush(port->attr.producer);
-	port->dirty = 0;
+	port->dirty = port->unmoved = 0;
 }
 
 static void say_idle(struct gn_port *port)
@@ -76,8 +86,13 @@ static void say_idle(struct gn_port *port)
 	port->attr.idle(port->attr.arg);
 }
 
-static void put_io(struct gn_port *port, struct gantry_io *io)
+static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
 {
+	uint8_t *owes = &port->owes[io->slot];
+
+	*owes &= (uint8_t)~what;
+	if (*owes != 0)
+		return;
 	port->free[port->n_free++] = io;
 	say_idle(port);
 }
@@ -90,7 +105,8 @@ static int send_reply(struct gn_port *port, struct gantry_io *io)
 	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
 	port->dirty = 1;
-	put_io(port, io); /* sent, or there is nobody to send it to */
+	port->n_open--;
+	settle(port, io, OWES_REPLY); /* sent, or there is nobody to send it to */
 	return 0;
 }
 
@@ -103,7 +119,7 @@ static void reply(struct gn_port *port, struct gantry_io *io)
 	io->tag = io->peer_tag;
 	io->peer_tag = tag;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-	if (port->mover != NULL)
+	if (port->mover != NULL && (port->owes[io->slot] & OWES_MOVE) == 0)
 		gn_mover_detach(port->mover, io);
 	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
 	if (port->replies.n != 0 || send_reply(port, io) != 0)
@@ -154,7 +170,23 @@ static void on_moved(void *arg, struct gantry_io *io, int status)
 	struct gn_port *port = arg;
 
 	port->n_moving--;
-	moved(port, io, status);
+	if ((port->owes[io->slot] & OWES_MOVE) == 0) {
+		moved(port, io, status);
+		return;
+	}
+	/* Its reply says that the data is there. It cannot have been delivered: it stands behind a write that failed. */
+	if (status != 0)
+		break_port(port, status);
+	gn_mover_detach(port->mover, io);
+	settle(port, io, OWES_MOVE);
+}
+
+/* The move is in the hands of the transport, and what is sent from now on arrives after its data. */
+static void reply_behind(struct gn_port *port, struct gantry_io *io)
+{
+	port->owes[io->slot] |= OWES_MOVE;
+	io->status = GANTRY_S_OK;
+	reply(port, io);
 }
 
 static int begin_move(struct gn_port *port, struct gantry_io *io)
@@ -165,10 +197,14 @@ static int begin_move(struct gn_port *port, struct gantry_io *io)
 
 	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
-	if (rc == 0)
-		port->n_moving++;
-	else
+	if (rc != 0) {
 		moved(port, io, rc == -EAGAIN ? -ECANCELED : rc);
+		return 0;
+	}
+	port->n_moving++;
+	port->unmoved = 1;
+	if (port->attr.ordered && op == GANTRY_RMA_WRITE)
+		reply_behind(port, io);
 	return 0;
 }
 
@@ -220,6 +256,8 @@ static void take(struct gn_port *port, const struct gantry_msg *msg, uint64_t no
 	uint32_t tag = io->peer_tag; /* our own, see reply() */
 	enum gantry_status status;
 
+	port->n_open++;
+	port->owes[io->slot] = OWES_REPLY;
 	memcpy(io, msg->imm, GANTRY_IO_WIRE_BYTES);
 	io->peer_tag = io->tag;
 	io->tag = tag;
@@ -231,10 +269,22 @@ static void take(struct gn_port *port, const struct gantry_msg *msg, uint64_t no
 		admit(port, io);
 }
 
+/*
+ * How many messages to take. The peer may have `depth` requests without a reply, and one more breaks the protocol. A slot
+ * whose reply has gone out may still wait for the end of its move: the next request then waits in the queue.
+ */
+static uint32_t wanted(const struct gn_port *port)
+{
+	if (port->n_open == port->attr.depth)
+		return 1;
+	return port->n_free < BATCH ? port->n_free : BATCH;
+}
+
 static int take_requests(struct gn_port *port)
 {
 	struct gantry_msg msgs[BATCH];
-	int n = port->attr.ops->poll_recv(port->attr.consumer, msgs, BATCH);
+	uint32_t max = wanted(port);
+	int n = max != 0 ? port->attr.ops->poll_recv(port->attr.consumer, msgs, max) : 0;
 	uint64_t now_ns;
 
 	if (n < 0) {
@@ -247,7 +297,7 @@ static int take_requests(struct gn_port *port)
 	now_ns = gn_fast_ns();
 	for (int i = 0; i < n; i++) {
 		/* More in flight than agreed, or not a descriptor: this peer does not keep to the protocol. */
-		if (port->n_free == 0 || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
+		if (port->n_open == port->attr.depth || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
 			break_port(port, -EPROTO);
 			break;
 		}
@@ -362,6 +412,7 @@ static void free_port(struct gn_port *port)
 	gn_mover_destroy(&port->mover);
 	gn_chain_destroy(port->chain);
 	free(port->free);
+	free(port->owes);
 	free(port->waiting.slots);
 	free(port->replies.slots);
 	free(port->moves.slots);
@@ -394,12 +445,13 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		return -ENOMEM;
 	port->attr = *attr;
 	port->free = calloc(attr->depth, sizeof(*port->free));
+	port->owes = calloc(attr->depth, sizeof(*port->owes));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
 	port->crowd.slots = calloc(attr->depth, sizeof(*port->crowd.slots));
 	rc = -ENOMEM;
-	if (port->free == NULL || port->waiting.slots == NULL || port->replies.slots == NULL ||
+	if (port->free == NULL || port->owes == NULL || port->waiting.slots == NULL || port->replies.slots == NULL ||
 	    port->moves.slots == NULL || port->crowd.slots == NULL)
 		goto out_free;
 	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);

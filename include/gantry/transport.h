@@ -43,7 +43,8 @@ extern "C" {
 #define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
 #define GANTRY_CAP_SAME_PROCESS 0x4u /* reaches only peers in the same process */
-#define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data */
+#define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
+				     /*   at all when that write fails; a flush of the producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
 
 struct gantry_device_info {

@@ -18,6 +18,12 @@ static void unlock(struct fake_conn *conn)
 	pthread_mutex_unlock(&conn->ft->lock);
 }
 
+static void note(struct fake_conn *conn, char what)
+{
+	if (conn->n_order < FAKE_ORDER - 1)
+		conn->order[conn->n_order++] = what;
+}
+
 /* A queue that does not exist any more is a mistake of the core. */
 static struct fake_conn *alive(const struct fake_queue *q)
 {
@@ -72,7 +78,7 @@ int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 	if (rc != 0)
 		return rc;
 	q = unused(conn->producers);
-	*q = (struct fake_queue){.conn = conn, .id = consumer_id, .depth = attr->depth, .fd = -1};
+	*q = (struct fake_queue){.conn = conn, .id = consumer_id, .lane = attr->lane, .depth = attr->depth, .fd = -1};
 	conn->n_producers++;
 	*producer_p = q;
 	return 0;
@@ -143,10 +149,9 @@ int fq_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_RMA);
 
-	(void)attr;
 	for (int i = 0; i < FAKE_QUEUES && rc == 0; i++)
 		if (conn->rmas[i].conn == NULL) {
-			conn->rmas[i] = (struct fake_rma){.conn = conn};
+			conn->rmas[i] = (struct fake_rma){.conn = conn, .lane = attr->lane};
 			conn->n_rmas++;
 			*rma_p = &conn->rmas[i];
 			return 0;
@@ -268,6 +273,7 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 		memset(q->out[q->n_out], 0, GANTRY_IMM_MAX);
 		memcpy(q->out[q->n_out++], send->imm, send->imm_len);
 		q->n_sends++;
+		note(conn, 'S');
 		q->n_unflushed = flags & GANTRY_SEND_MORE ? q->n_unflushed + 1 : 0;
 	} else {
 		q->n_refused++;
@@ -284,6 +290,10 @@ void fq_flush(void *producer)
 	lock(conn);
 	q->n_flushes++;
 	q->n_unflushed = 0;
+	note(conn, 'f');
+	for (int i = 0; i < FAKE_QUEUES; i++)
+		if (conn->rmas[i].conn != NULL && conn->rmas[i].lane == q->lane)
+			conn->rmas[i].n_flushed = conn->rmas[i].n_pending;
 	unlock(conn);
 }
 
@@ -339,6 +349,7 @@ int fq_rma_submit(void *arg, const struct gantry_rma *op)
 	if (rc == 0) {
 		rma->pending[rma->n_pending++] = *op;
 		rma->n_submits++;
+		note(conn, op->op == GANTRY_RMA_WRITE ? 'W' : 'R');
 	}
 	unlock(conn);
 	return rc;
@@ -350,6 +361,7 @@ void fq_rma_flush(void *arg)
 
 	lock(rma->conn);
 	rma->n_flushed = rma->n_pending;
+	note(rma->conn, 'F');
 	unlock(rma->conn);
 }
 

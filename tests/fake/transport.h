@@ -24,6 +24,7 @@
 #define FAKE_EVENTS 256
 #define FAKE_CONNS 64
 #define FAKE_QUEUES 16
+#define FAKE_ORDER 64
 #define FAKE_REGION_BYTES 65536
 
 /* Operations that can be made to fail. */
@@ -44,6 +45,7 @@ enum fake_op {
 struct fake_queue {
 	struct fake_conn *conn; /* NULL: not in use */
 	uint32_t id;            /* consumer: its own; producer: of the peer's consumer */
+	uint32_t lane;
 	uint32_t depth, posted;
 	struct gantry_msg in[FAKE_MSGS]; /* consumer: arrived, not polled */
 	uint32_t n_in;
@@ -58,6 +60,7 @@ struct fake_queue {
 
 struct fake_rma {
 	struct fake_conn *conn;
+	uint32_t lane;
 	const struct gantry_region *used; /* as local memory, last */
 	struct gantry_rma pending[FAKE_MSGS];
 	uint32_t n_pending, n_flushed, n_submits;
@@ -81,6 +84,8 @@ struct fake_conn {
 	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
 	struct fake_rma rmas[FAKE_QUEUES];
 	const struct gantry_region *registered[FAKE_QUEUES];
+	char order[FAKE_ORDER]; /* the first calls of the data path: W R moves, S sends, F f flushes of an rma and a producer */
+	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
 };
 

@@ -235,6 +235,180 @@ static void a_lane_sleeps_while_buffers_are_missing(void)
 	finish(GANTRY_S_IO);
 }
 
+/* Without order the reply waits for the end of the move. */
+static void a_reply_waits_for_its_data(void)
+{
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	ask(request(1, GANTRY_OP_READ));
+	finish(GANTRY_S_OK);
+	no_reply();
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_STRING("WFSf", conn->order);
+}
+
+/* ops of one turn of the lane: the completion of a read, with what the port does after it */
+static void finish_and_poll(void)
+{
+	finish(GANTRY_S_OK);
+	fake_settle(&fw);
+}
+
+static void with_order_a_reply_follows_its_data(void)
+{
+	ordered = 1;
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_STRING("WSf", conn->order);
+	ask(request(2, GANTRY_OP_WRITE)); /* which has to have its data before it goes down */
+	TEST_ASSERT_EQUAL_UINT(0, n_held);
+	no_reply();
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
+	TEST_ASSERT_EQUAL_STRING("WSfRFSf", conn->order);
+	TEST_ASSERT_EQUAL_UINT64(2, done);
+}
+
+/* The buffer is the transport's until the end of the move was polled, and so is the slot. */
+static void a_buffer_is_kept_until_its_move_has_ended(void)
+{
+	ordered = 1;
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	for (uint32_t i = 0; i < ROOM + 1; i++)
+		ask(request(i, GANTRY_OP_READ));
+	finish_and_poll();
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(0, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(0, n_held);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
+}
+
+/* A peer that got its reply may ask again, before the end of the move is known here. */
+static void slots_that_lag_behind_are_no_fault_of_the_peer(void)
+{
+	ordered = 1;
+	rules.volume.max_io = 512;
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		struct gantry_io io = request(i, i < ROOM ? GANTRY_OP_READ : GANTRY_OP_FLUSH);
+
+		io.length = 512;
+		ask(io);
+	}
+	for (uint32_t i = 0; i < DEPTH; i++)
+		finish_and_poll();
+	for (uint32_t i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_UINT(i, replied().tag);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		ask(request(10 + i, GANTRY_OP_FLUSH));
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	TEST_ASSERT_EQUAL_UINT(DEPTH - ROOM, n_held);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(DEPTH, n_held);
+	ask(request(20, GANTRY_OP_FLUSH)); /* but this is one too many */
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
+	while (n_held > 0)
+		finish(GANTRY_S_OK);
+}
+
+static void a_write_that_fails_behind_its_reply_breaks(void)
+{
+	ordered = 1;
+	make_port(1);
+	fake_rma_set(rma, 0, -EACCES, 0);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-EACCES, broken_reason);
+	gn_port_abandon(port);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+}
+
+/* What the transport did not even begin fails the IO, and nothing else. */
+static void a_write_that_is_refused_fails_the_io(void)
+{
+	ordered = 1;
+	make_port(1);
+	fake_rma_set(rma, -ERANGE, 0, 0);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_RANGE, replied().status);
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+}
+
+static void a_reply_may_be_later_than_the_end_of_its_move(void)
+{
+	ordered = 1;
+	make_port(1);
+	fake_queue_refuse(producer, -EAGAIN);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	no_reply();
+	TEST_ASSERT_EQUAL_UINT(0, rma->n_pending);
+	gn_port_quiesce(port);
+	TEST_ASSERT_EQUAL_UINT(0, n_idle);
+	fake_queue_refuse(producer, 0);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+}
+
+static void idle_waits_for_moves_behind_replies(void)
+{
+	ordered = 1;
+	make_port(1);
+	fake_rma_set(rma, 0, 0, 1);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	gn_port_quiesce(port);
+	gn_port_abandon(port);
+	TEST_ASSERT_EQUAL_UINT(0, n_idle);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+}
+
+static void arrive_with_nonsense(void *arg)
+{
+	fake_arrive(consumer, arg, GANTRY_IO_WIRE_BYTES);
+	fake_arrive(consumer, arg, 3);
+}
+
+/* A move that was begun in the turn in which the peer broke the protocol has to end all the same. */
+static void moves_of_a_broken_port_end(void)
+{
+	struct gantry_io io = request(1, GANTRY_OP_WRITE);
+
+	make_port(1);
+	gn_worker_call(fw.worker, arrive_with_nonsense, &io);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_UINT(1, rma->n_submits);
+	TEST_ASSERT_EQUAL_UINT(1, n_held);
+	gn_port_abandon(port);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -250,5 +424,14 @@ int main(void)
 	RUN_TEST(who_finds_no_buffer_by_its_deadline_is_canceled);
 	RUN_TEST(an_abandoned_port_gives_up_what_waits_for_a_buffer);
 	RUN_TEST(a_lane_sleeps_while_buffers_are_missing);
+	RUN_TEST(a_reply_waits_for_its_data);
+	RUN_TEST(with_order_a_reply_follows_its_data);
+	RUN_TEST(a_buffer_is_kept_until_its_move_has_ended);
+	RUN_TEST(slots_that_lag_behind_are_no_fault_of_the_peer);
+	RUN_TEST(a_write_that_fails_behind_its_reply_breaks);
+	RUN_TEST(a_write_that_is_refused_fails_the_io);
+	RUN_TEST(a_reply_may_be_later_than_the_end_of_its_move);
+	RUN_TEST(idle_waits_for_moves_behind_replies);
+	RUN_TEST(moves_of_a_broken_port_end);
 	return UNITY_END();
 }

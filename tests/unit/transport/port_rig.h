@@ -32,6 +32,7 @@ static struct gantry_region read_only = {.addr = ft.memory, .length = REGION, .r
 static struct gantry_region write_only = {.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_WRITE};
 static struct gantry_region *regions[] = {NULL, &memory, &read_only, &write_only};
 static struct gn_io_rules rules;
+static int ordered; /* of the next port */
 static unsigned n_broken, n_idle;
 static int broken_reason;
 
@@ -104,6 +105,7 @@ static inline void make_port(int moved)
 	attr.producer = producer;
 	attr.rma = rma;
 	attr.move_memory = &move_memory;
+	attr.ordered = ordered;
 	TEST_ASSERT_EQUAL_INT(0, gn_port_create(&attr, &port));
 }
 
@@ -118,6 +120,7 @@ void setUp(void)
 	};
 	done = failed = 0;
 	n_broken = n_idle = 0;
+	ordered = 0;
 	n_held = 0;
 	n_seen = 0;
 	n_refused = 0;
