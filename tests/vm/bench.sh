@@ -1,0 +1,248 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# bench.sh [--quick] - gantry over soft-RoCE beside perftest and the kernel's NVMe over RDMA, on the same devices in the same boot
+#
+# Absolute times mean little in a virtual machine: only ratios of medians are printed as verdicts. All measures of a round are
+# taken one after the other; there are several rounds. The exit status says whether everything ran, not whether it was fast.
+. "$top_srcdir/tests/vm/guest.sh"
+rounds=5 ms=600 io_time=1500ms n=500
+case ${1:-} in
+--quick) rounds=3 ms=300 io_time=700ms n=200 ;;
+esac
+vm_network
+work=$TMPDIR/bench
+mkdir -p "$work/runs"
+perf=$top_builddir/tests/perf
+port=7471
+
+die()
+{
+	echo "bench: $*" >&2
+	exit 1
+}
+
+# -- perftest: the limit --
+
+# perftest PROGRAM SIZE COLUMN ITERATIONS - the server on CPU 1, the client on CPU 0; prints one number
+perftest()
+{
+	local arguments=(-s "$2" -n "$4" -F) server
+	taskset -c 1 "$1" -d rxe0 -x "$(gid_index rxe0)" "${arguments[@]}" >"$work/server" 2>&1 &
+	server=$!
+	await tcp_listens 18515
+	taskset -c 0 "$1" -d rxe1 -x "$(gid_index rxe1)" "${arguments[@]}" 127.0.0.1 >"$work/client" 2>&1 || return 1
+	wait $server
+	awk -v size="$2" -v column="$3" '$1 == size { value = $column } END { if (value == "") exit 1; print value }' "$work/client"
+}
+
+send_lat() { perftest ib_send_lat 64 6 "$n"; }              # us, half of a round trip
+read_lat() { perftest ib_read_lat 4096 6 "$n"; }            # us
+write_lat() { perftest ib_write_lat 4096 6 "$n"; }          # us, half of a round trip
+write_bw() { perftest ib_write_bw "$1" 4 "$2"; }            # MiB/s
+read_bw() { perftest ib_read_bw "$1" 4 "$2"; }
+
+# -- the transport by itself --
+
+# messages MODE - msgbench between the two devices; the value of the line MODE
+messages()
+{
+	port=$((port + 1))
+	"$perf/msgbench" rdma-verbs "$1" "$ms" "service=${vm_addresses[0]}:$port" server:ibdev=rxe0 client:ibdev=rxe1 \
+		"data_qp=${2:-separate}" >"$work/messages" 2>&1 || { cat "$work/messages" >&2; return 1; }
+	awk -v name="$1" '$1 == name { print $2 }' "$work/messages"
+}
+
+half_us() { messages "$1" | awk '{ print $1 / 2000 }'; }
+us() { messages "$1" | awk '{ print $1 / 1000 }'; }
+mib() { messages "$1" | awk '{ print $1 * 1e6 / 1048576 }'; }
+
+# -- initiator to target --
+
+# storage PATTERN BLOCK DEPTH DATA_QP - IOs a second
+storage()
+{
+	local server
+	port=$((port + 1))
+	cat >"$work/conf" <<-END
+	runtime = { stat = false; };
+	devices = {
+		nic0 = { transport = "rdma-verbs"; ibdev = "rxe0"; data_qp = "$4"; };
+		nic1 = { transport = "rdma-verbs"; ibdev = "rxe1"; data_qp = "$4"; };
+	};
+	roles = {
+		store = { role = "target"; listen = { device = "nic0"; address = "${vm_addresses[0]}:$port"; sessions = 1; };
+			backend = { type = "memory"; size = "64MiB"; populate = true; }; };
+		load = { role = "initiator"; connect = { device = "nic1"; address = "${vm_addresses[0]}:$port"; };
+			workload = { pattern = "$1"; block = "$2"; depth = $3; time = "$io_time"; ramp = "200ms"; }; };
+	};
+	END
+	taskset -c 1 "$GANTRY" run -p "$GANTRY_PLUGINS" "$work/conf" --role store >"$work/store" 2>&1 &
+	server=$!
+	taskset -c 0 "$GANTRY" run -p "$GANTRY_PLUGINS" "$work/conf" --role load --json >"$work/load" 2>"$work/errors" || {
+		kill "$server"
+		cat "$work/errors" "$work/store" >&2
+		return 1
+	}
+	wait "$server" || { cat "$work/store" >&2; return 1; }
+	tr '{,' '\n\n' <"$work/load" | awk -F: '/"total"/ { inside = 1 } inside && /"iops"/ { printf "%.6g\n", $2; exit }'
+}
+
+# -- the kernel's own: NVMe over RDMA to a disk that does nothing --
+
+nvme_disk=
+nvme_begin()
+{
+	local nvmet=/sys/kernel/config/nvmet host
+	modprobe -a nvmet-rdma nvme-rdma null_blk 2>/dev/null || return 1
+	mount -t configfs none /sys/kernel/config 2>/dev/null
+	[ -d $nvmet ] && command -v fio >/dev/null || return 1
+	mkdir -p $nvmet/subsystems/gantry/namespaces/1 $nvmet/ports/1
+	echo 1 >$nvmet/subsystems/gantry/attr_allow_any_host
+	echo /dev/nullb0 >$nvmet/subsystems/gantry/namespaces/1/device_path
+	echo 1 >$nvmet/subsystems/gantry/namespaces/1/enable
+	echo rdma >$nvmet/ports/1/addr_trtype
+	echo ipv4 >$nvmet/ports/1/addr_adrfam
+	echo "${vm_addresses[0]}" >$nvmet/ports/1/addr_traddr
+	echo 4420 >$nvmet/ports/1/addr_trsvcid
+	ln -s $nvmet/subsystems/gantry $nvmet/ports/1/subsystems/gantry || return 1
+	host=nqn.2014-08.org.nvmexpress:uuid:11111111-1111-1111-1111-111111111111
+	echo "transport=rdma,traddr=${vm_addresses[0]},trsvcid=4420,nqn=gantry,host_traddr=${vm_addresses[1]},hostnqn=$host,\
+hostid=${host##*:},nr_io_queues=1" >/dev/nvme-fabrics || return 1
+	for nvme_disk in /dev/nvme*n1; do
+		[ -b "$nvme_disk" ] && return 0
+	done
+	nvme_disk=
+	return 1
+}
+
+# nvme PATTERN BLOCK DEPTH
+nvme()
+{
+	fio --name=x --filename="$nvme_disk" --ioengine=libaio --direct=1 --rw="$1" --bs="$2" --iodepth="$3" --runtime="${io_time%ms}ms" \
+		--time_based --size=64m --cpus_allowed=0 --output-format=terse >"$work/fio" 2>&1 || return 1
+	awk -F';' -v column="$([ "$1" = randread ] && echo 8 || echo 49)" '{ print $column }' "$work/fio"
+}
+
+# -- rounds --
+
+# take NAME COMMAND... - one value of NAME
+take()
+{
+	local name=$1 value
+	shift
+	value=$("$@") && [ -n "$value" ] || { echo "bench: $name: failed" >&2; failed=1; return 1; }
+	echo "$value" >>"$work/runs/$name"
+}
+
+median()
+{
+	sort -g "$work/runs/$1" 2>/dev/null | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'
+}
+
+one_round()
+{
+	take limit.send send_lat
+	take our.send half_us rtt
+	take limit.read read_lat
+	take our.read us read:4096
+	take limit.write write_lat
+	take our.write us write:4096
+	take limit.wbw64 write_bw 65536 $((n / 2))
+	take our.wbw64 mib writes:65536
+	take limit.wbw4 write_bw 4096 $((n * 4))
+	take limit.rbw4 read_bw 4096 $((n * 4))
+	take limit.rbw64 read_bw 65536 $((n / 2))
+	for data_qp in shared separate; do
+		take "our.$data_qp.rr1" storage randread 4KiB 1 $data_qp
+		take "our.$data_qp.rw1" storage randwrite 4KiB 1 $data_qp
+		take "our.$data_qp.rr32" storage randread 4KiB 32 $data_qp
+		take "our.$data_qp.rw32" storage randwrite 4KiB 32 $data_qp
+		take "our.$data_qp.rr64k" storage randread 64KiB 32 $data_qp
+		take "our.$data_qp.rw64k" storage randwrite 64KiB 32 $data_qp
+	done
+	[ -n "$nvme_disk" ] || return 0
+	take kernel.rr1 nvme randread 4k 1
+	take kernel.rw1 nvme randwrite 4k 1
+	take kernel.rr32 nvme randread 4k 32
+	take kernel.rw32 nvme randwrite 4k 32
+	take kernel.rr64k nvme randread 64k 32
+	take kernel.rw64k nvme randwrite 64k 32
+}
+
+# row TEXT LIMIT OURS RATIO GOAL - GOAL: <=X or >=X
+row()
+{
+	local verdict=-
+	case $5 in
+	"<="*) verdict=$(awk -v r="$4" -v g="${5#<=}" 'BEGIN { print r <= g ? "reached" : "missed" }') ;;
+	">="*) verdict=$(awk -v r="$4" -v g="${5#>=}" 'BEGIN { print r >= g ? "reached" : "missed" }') ;;
+	esac
+	printf '%-46s %10s %10s %7s  %-7s %s\n' "$1" "$2" "$3" "$4" "$5" "$verdict"
+	json="$json${json:+,}
+ {\"measure\":\"$1\",\"limit\":${2/-/null},\"ours\":${3/-/null},\"ratio\":${4/-/null},\"goal\":\"$5\",\"verdict\":\"$verdict\"}"
+}
+
+calc()
+{
+	awk "BEGIN { printf \"%.4g\", $1 }" 2>/dev/null || echo -
+}
+
+# against TEXT LIMIT OURS GOAL - names of runs
+against()
+{
+	local limit ours
+	limit=$(median "$2") ours=$(median "$3")
+	[ -n "$limit" ] && [ -n "$ours" ] || { row "$1" - - - "$4"; return; }
+	row "$1" "$limit" "$ours" "$(calc "$ours / $limit")" "$4"
+}
+
+# storage_rows WHO TEXT GOALS... - of the runs WHO.rr1 and so on
+storage_rows()
+{
+	local who=$1 text=$2 sum
+	[ -n "$(median "$who.rr1")" ] || return 0
+	# one 4 KiB read: request, data, answer; one write: request, fetch, answer
+	sum=$(calc "2 * $(median limit.send) + $(median limit.write)")
+	one_at_a_time "$text, 4 KiB random read, depth 1, us" "$sum" "$who.rr1" "$3"
+	sum=$(calc "2 * $(median limit.send) + $(median limit.read)")
+	one_at_a_time "$text, 4 KiB random write, depth 1, us" "$sum" "$who.rw1" "$4"
+	many "$text, 4 KiB random read, depth 32, MiB/s" limit.wbw4 "$who.rr32" 4 "$5"
+	many "$text, 4 KiB random write, depth 32, MiB/s" limit.rbw4 "$who.rw32" 4 "$6"
+	many "$text, 64 KiB read, depth 32, MiB/s" limit.wbw64 "$who.rr64k" 64 "$7"
+	many "$text, 64 KiB write, depth 32, MiB/s" limit.rbw64 "$who.rw64k" 64 "$8"
+}
+
+one_at_a_time() # TEXT LIMIT RUN GOAL
+{
+	local took
+	took=$(calc "1e6 / $(median "$3")")
+	row "$1" "$2" "$took" "$(calc "$took / $2")" "$4"
+}
+
+many() # TEXT LIMIT RUN KIB GOAL
+{
+	local limit rate
+	limit=$(median "$2") rate=$(calc "$(median "$3") * $4 / 1024")
+	row "$1" "$limit" "$rate" "$(calc "$rate / $limit")" "$5"
+}
+
+failed=0 json=
+[ -x "$perf/msgbench" ] || die "no $perf/msgbench: make perf-programs"
+for program in ib_send_lat ib_read_lat ib_write_lat ib_write_bw ib_read_bw; do
+	command -v $program >/dev/null || die "$program is not installed (Debian: perftest)"
+done
+nvme_begin || echo "the kernel's NVMe over RDMA: not to be had here, left out"
+for round in $(seq $rounds); do
+	one_round
+	echo "round $round of $rounds: $SECONDS s" >&2
+done
+printf '%-46s %10s %10s %7s  %-7s\n' measure limit ours ratio goal
+against "64 bytes, half a round trip, us" limit.send our.send "<=1.10"
+against "4 KiB remote read, us" limit.read our.read "<=1.10"
+against "4 KiB remote write, us (limit: half of two)" limit.write our.write "<=1.10"
+against "64 KiB remote writes, MiB/s" limit.wbw64 our.wbw64 ">=0.95"
+storage_rows our.shared "shared" "<=1.5" "<=1.5" ">=0.75" ">=0.75" ">=0.92" ">=0.92"
+storage_rows our.separate "separate" "<=1.5" "<=1.5" ">=0.75" ">=0.75" ">=0.92" ">=0.92"
+storage_rows kernel "kernel NVMe" - - - - - -
+printf '{"schema":1,"rounds":%d,"rows":[%s\n]}\n' "$rounds" "$json" >"$VM_OUT/bench.json"
+exit $failed
