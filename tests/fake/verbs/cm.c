@@ -219,7 +219,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	if (!err)
 		err = fv_check(FV_ID, base, "rdma_destroy_id");
 	if (!err) {
-		if (base->qp)
+		if (fv_cm_qp(id))
 			fv_misuse("rdma_destroy_id(): its queue pair exists");
 		fv_check_acked(&id->obj, "rdma_destroy_id");
 		leave_peer(id);

@@ -42,7 +42,7 @@ struct fv_id {
 	struct fv_id *peer;
 	/* of the connection */
 	uint8_t ack_timeout, retry, rnr_retry, init_depth, resp_res;
-	uint32_t remote_qpn;
+	uint32_t qp_num, remote_qpn;
 	/* last message that carries something */
 	struct rdma_conn_param param;
 	uint8_t data[256];
@@ -81,6 +81,7 @@ struct fv_id *fv_cm_listener(const struct sockaddr_in *addr);
 void fv_addresses_reset(void);
 
 /* -- cm_conn.c -- */
+struct fv_qp *fv_cm_qp(const struct fv_id *id); /* NULL: it has none, or it was destroyed */
 int fv_cm_connect_qp(struct fv_id *id);
 void fv_cm_qp_error(struct fv_id *id);
 

@@ -55,12 +55,17 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *ma
 	return fv_leave_errno(err);
 }
 
+struct fv_qp *fv_cm_qp(const struct fv_id *id)
+{
+	return id->id.qp ? fv_qp_find(id->qp_num) : NULL;
+}
+
 static int move_qp(struct fv_id *id, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 
 	fill_attr(id, &attr);
-	return fv_qp_modify((struct fv_qp *)id->id.qp, &attr, attr_masks[state]);
+	return fv_cm_qp(id) ? fv_qp_modify(fv_cm_qp(id), &attr, attr_masks[state]) : EINVAL;
 }
 
 /* To RTS, with what was agreed. */
@@ -75,8 +80,10 @@ int fv_cm_connect_qp(struct fv_id *id)
 
 void fv_cm_qp_error(struct fv_id *id)
 {
-	if (id->id.qp && id->id.qp->state != IBV_QPS_ERR)
-		fv_qp_error((struct fv_qp *)id->id.qp);
+	static struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (fv_cm_qp(id))
+		fv_qp_modify(fv_cm_qp(id), &attr, IBV_QP_STATE);
 }
 
 static struct ibv_pd *default_pd(struct fv_id *id)
@@ -101,6 +108,7 @@ static int make_qp(struct fv_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr 
 	err = fv_qp_create(pd, init, &id->id.qp);
 	if (err)
 		return err;
+	id->qp_num = id->id.qp->qp_num;
 	id->id.pd = pd;
 	id->id.send_cq = init->send_cq;
 	id->id.recv_cq = init->recv_cq;
@@ -129,7 +137,7 @@ void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	FV_ENTER(rdma_destroy_qp);
 	if (fv_check(FV_ID, id, "rdma_destroy_qp") == 0) {
-		if (!id->qp)
+		if (!fv_cm_qp((struct fv_id *)id))
 			fv_misuse("rdma_destroy_qp(): the id has none");
 		else
 			fv_qp_destroy(id->qp, "rdma_destroy_qp");
@@ -171,7 +179,7 @@ static int take_param(struct fv_id *id, const struct rdma_conn_param *param, uns
 	if (param->private_data_len)
 		memcpy(id->data, param->private_data, param->private_data_len);
 	if (id->id.qp)
-		id->param.qp_num = id->id.qp->qp_num;
+		id->param.qp_num = id->qp_num;
 	else if (!fv_qp_find(id->param.qp_num))
 		return EINVAL;
 	return 0;

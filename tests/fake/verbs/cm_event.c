@@ -404,6 +404,19 @@ void fake_cm_timeout(void)
 	fv_leave(0);
 }
 
+void fake_device_remove(unsigned index)
+{
+	fv_lock();
+	for (struct fv_obj *obj = fv_first(FV_ID); obj; obj = obj->next) {
+		struct fv_id *id = obj->self;
+
+		if (!obj->hidden && id->id.verbs && id->device == index)
+			fv_cm_event(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL, 0);
+	}
+	fv_leave(0);
+	fake_async_push(index, IBV_EVENT_DEVICE_FATAL, NULL);
+}
+
 static unsigned data_size(enum rdma_cm_event_type type)
 {
 	switch (type) {

@@ -257,8 +257,6 @@ int ibv_close_device(struct ibv_context *base)
 	if (!err) {
 		struct fv_context *context = fv_context(base);
 
-		if (context->unacked)
-			fv_misuse("ibv_close_device(): %u events are not acknowledged", context->unacked);
 		if (context->obj.hidden)
 			fv_misuse("ibv_close_device(): the context is the connection manager's");
 		else if (context->obj.users)
@@ -382,11 +380,11 @@ void fv_async_forget(struct ibv_context *base, struct fv_obj *obj)
 		fv_bell_quiet(&context->bell);
 }
 
-static struct fv_obj *affiliated(enum ibv_event_type type, void *element)
+static struct fv_obj *affiliated(enum ibv_event_type type, void *element, const char *function)
 {
 	switch (type) {
 	case IBV_EVENT_CQ_ERR:
-		return fv_check(FV_CQ, element, "an event") ? NULL : &((struct fv_cq *)element)->obj;
+		return fv_check(FV_CQ, element, function) ? NULL : &((struct fv_cq *)element)->obj;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
@@ -395,7 +393,7 @@ static struct fv_obj *affiliated(enum ibv_event_type type, void *element)
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return fv_check(FV_QP, element, "an event") ? NULL : &((struct fv_qp *)element)->obj;
+		return fv_check(FV_QP, element, function) ? NULL : &((struct fv_qp *)element)->obj;
 	default:
 		return NULL;
 	}
@@ -408,7 +406,7 @@ void fake_async_push(unsigned index, enum ibv_event_type type, void *element)
 
 	fv_lock();
 	device = fv_device(index);
-	obj = affiliated(type, element);
+	obj = affiliated(type, element, "fake_async_push");
 	if (obj) {
 		fv_async(*(struct ibv_context **)element, type, element, obj); /* its first member */
 	} else {
@@ -453,7 +451,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 
 	FV_ENTER(ibv_ack_async_event);
 	fv_counters.async_acks++;
-	obj = affiliated(event->event_type, event->element.qp);
+	obj = affiliated(event->event_type, event->element.qp, "ibv_ack_async_event");
 	if (obj && obj->unacked == 0)
 		fv_misuse("ibv_ack_async_event(): more acknowledged than got");
 	else if (obj)

@@ -206,6 +206,16 @@ void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr
 	return (char *)mr->mr.addr + (addr - mr->iova);
 }
 
+int ibv_fork_init(void)
+{
+	return fv_leave(FV_ENTER(ibv_fork_init));
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return IBV_FORK_UNNEEDED;
+}
+
 void fv_memory_reset(void)
 {
 	struct fv_obj *obj;

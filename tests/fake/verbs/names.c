@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* names.c - words for states, and functions that the fake has only so that it links */
+/* names.c - words for states and events */
 #include "priv.h"
 
 #define NAME_OF(names, value, other) \
@@ -67,28 +67,4 @@ const char *ibv_node_type_str(enum ibv_node_type type)
 		[IBV_NODE_ROUTER] = "InfiniBand router", [IBV_NODE_RNIC] = "iWARP NIC"};
 
 	return NAME_OF(names, type, "unknown");
-}
-
-int ibv_fork_init(void)
-{
-	return fv_leave(FV_ENTER(ibv_fork_init));
-}
-
-enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-	return IBV_FORK_UNNEEDED;
-}
-
-struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
-{
-	int err = FV_ENTER(ibv_create_srq);
-
-	(void)pd, (void)attr;
-	return fv_leave_ptr(NULL, err ? err : EOPNOTSUPP);
-}
-
-int ibv_destroy_srq(struct ibv_srq *srq)
-{
-	(void)srq;
-	return EOPNOTSUPP;
 }

@@ -90,7 +90,6 @@ struct fv_context {
 	struct fv_device *device;
 	struct fv_bell bell;
 	struct fv_async *events, **last;
-	unsigned unacked; /* events of the device */
 	struct verbs_context vctx;
 };
 
@@ -150,8 +149,9 @@ struct fv_recv {
 };
 
 struct fv_qp {
-	struct ibv_qp qp;
+	struct ibv_qp qp;          /* its state is what the user was told last */
 	struct fv_obj obj;
+	enum ibv_qp_state state;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 	struct fv_send *sq;
@@ -236,7 +236,7 @@ void fv_wire_run(struct fv_qp *qp);
 int fv_wire_is_cut(void);
 void fv_wire_reset(void);
 
-/* -- cm.c, cm_event.c -- */
+/* -- cm_event.c -- */
 void fv_cm_healed(void);
 void fv_cm_reset(void);
 

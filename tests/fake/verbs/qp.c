@@ -155,6 +155,22 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	return fv_leave(err ? err : fv_qp_destroy(qp, "ibv_destroy_qp"));
 }
 
+/* -- shared receive queues: none -- */
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	int err = FV_ENTER(ibv_create_srq);
+
+	(void)pd, (void)attr;
+	return fv_leave_ptr(NULL, err ? err : EOPNOTSUPP);
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	(void)srq;
+	return EOPNOTSUPP;
+}
+
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	(void)qp;
@@ -189,7 +205,7 @@ static void take_attr(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask
 
 static int check_transition(const struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask, int to)
 {
-	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->qp.state)
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state)
 		return EINVAL;
 	if ((mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) || (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
 	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) || (mask & IBV_QP_PORT && attr->port_num != 1))
@@ -197,14 +213,14 @@ static int check_transition(const struct fv_qp *qp, const struct ibv_qp_attr *at
 	if (to == IBV_QPS_ERR || to == IBV_QPS_RESET)
 		return 0;
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++)
-		if (transitions[i][0] == (int)qp->qp.state && transitions[i][1] == to)
+		if (transitions[i][0] == (int)qp->state && transitions[i][1] == to)
 			return (mask & transitions[i][2]) == transitions[i][2] ? 0 : EINVAL;
 	return EINVAL;
 }
 
 int fv_qp_modify(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	int to = mask & IBV_QP_STATE ? (int)attr->qp_state : (int)qp->qp.state;
+	int to = mask & IBV_QP_STATE ? (int)attr->qp_state : (int)qp->state;
 	int err = check_transition(qp, attr, mask, to);
 
 	if (err)
@@ -217,7 +233,7 @@ int fv_qp_modify(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		fv_cq_clean((struct fv_cq *)qp->qp.send_cq, qp->qp.qp_num);
 		fv_cq_clean((struct fv_cq *)qp->qp.recv_cq, qp->qp.qp_num);
 	}
-	qp->qp.state = qp->attr.qp_state = qp->attr.cur_qp_state = (enum ibv_qp_state)to;
+	qp->state = qp->qp.state = (enum ibv_qp_state)to;
 	fv_wire_run(qp);
 	return 0;
 }
@@ -236,12 +252,14 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct
 	int err = FV_ENTER(ibv_query_qp);
 	struct fv_qp *qp = (struct fv_qp *)base;
 
-	(void)mask;
 	if (!err)
 		err = fv_check(FV_QP, base, "ibv_query_qp");
 	if (!err) {
 		*attr = qp->attr;
+		attr->qp_state = attr->cur_qp_state = qp->state;
 		*init = qp->init;
+		if (mask & IBV_QP_STATE)
+			base->state = qp->state;
 	}
 	return fv_leave(err);
 }
@@ -307,7 +325,7 @@ void fv_qp_received(struct fv_qp *qp, enum ibv_wc_status status, const struct fv
 
 void fv_qp_error(struct fv_qp *qp)
 {
-	qp->qp.state = qp->attr.qp_state = qp->attr.cur_qp_state = IBV_QPS_ERR;
+	qp->state = IBV_QPS_ERR;
 	while (qp->sq_n)
 		fv_qp_sent(qp, IBV_WC_WR_FLUSH_ERR, 0);
 	while (qp->rq_n)
@@ -318,14 +336,14 @@ void fv_qp_error(struct fv_qp *qp)
 
 static int check_send(const struct fv_qp *qp, const struct ibv_send_wr *wr, uint64_t *length_p)
 {
+	if (wr->num_sge < 0 || wr->num_sge > (int)qp->init.cap.max_send_sge || wr->opcode > IBV_WR_RDMA_READ)
+		return EINVAL;
 	*length_p = 0;
 	for (int i = 0; i < wr->num_sge; i++)
 		*length_p += wr->sg_list[i].length;
-	if (wr->num_sge < 0 || wr->num_sge > (int)qp->init.cap.max_send_sge || wr->opcode > IBV_WR_RDMA_READ)
-		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE && (*length_p > qp->init.cap.max_inline_data || wr->opcode == IBV_WR_RDMA_READ))
 		return EINVAL;
-	if (wr->opcode == IBV_WR_RDMA_READ && qp->qp.state == IBV_QPS_RTS && qp->attr.max_rd_atomic == 0) {
+	if (wr->opcode == IBV_WR_RDMA_READ && qp->state == IBV_QPS_RTS && qp->attr.max_rd_atomic == 0) {
 		fv_misuse("ibv_post_send(): a read, and the connection has initiator_depth 0");
 		return EINVAL;
 	}
@@ -375,7 +393,7 @@ int fv_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 	struct ibv_send_wr *first = wr;
 	uint64_t length;
 
-	if (!err && base->state != IBV_QPS_RTS && base->state != IBV_QPS_ERR)
+	if (!err && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR)
 		err = EINVAL;
 	for (; !err && wr; wr = wr->next) {
 		err = check_send(qp, wr, &length);
@@ -386,7 +404,7 @@ int fv_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 	if (err)
 		*bad_wr = wr;
 	fv_counters.doorbells += wr != first;
-	if (base->state == IBV_QPS_ERR)
+	if (qp->state == IBV_QPS_ERR)
 		fv_qp_error(qp);
 	else if (wr != first)
 		fv_wire_run(qp);
@@ -417,7 +435,7 @@ int fv_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	struct fv_qp *qp = (struct fv_qp *)base;
 	struct ibv_recv_wr *first = wr;
 
-	if (!err && base->state == IBV_QPS_RESET)
+	if (!err && qp->state == IBV_QPS_RESET)
 		err = EINVAL;
 	for (; !err && wr; wr = wr->next) {
 		err = take_recv(qp, wr);
@@ -427,7 +445,7 @@ int fv_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	if (err)
 		*bad_wr = wr;
 	fv_counters.recv_bells += wr != first;
-	if (base->state == IBV_QPS_ERR)
+	if (qp->state == IBV_QPS_ERR)
 		fv_qp_error(qp);
 	else if (wr != first)
 		fv_wire_run(qp);

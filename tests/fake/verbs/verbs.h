@@ -3,6 +3,7 @@
  * verbs.h - libibverbs and librdmacm without a device: queue pairs of one process are joined by a wire in memory. A test
  * links it in place of the two libraries:
  *	unit_ROOM_NAME_LDADD = libfakeverbs.la $(LDADD)
+ * With -export-dynamic in its LDFLAGS, plugins that it loads find the fake in place of the libraries, too.
  *
  *	fake_verbs_reset();                     in setUp: nothing exists, defaults everywhere
  *	... the code under test, through <infiniband/verbs.h> and <rdma/rdma_cma.h> ...
@@ -107,6 +108,8 @@ unsigned fake_wire_waiting(struct ibv_qp *qp);
  * brings a new id that nobody stands behind. Private data comes padded with zeros to the size of its message, as with a
  * real one: 56 bytes with CONNECT_REQUEST, 196 with ESTABLISHED, 148 with REJECTED. */
 void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data, unsigned len);
+/* A device goes away: DEVICE_REMOVAL for every id on it, IBV_EVENT_DEVICE_FATAL for every context. */
+void fake_device_remove(unsigned index);
 /* The connection manager gives up on what the cut wire has lost: UNREACHABLE, or DISCONNECTED with -ETIMEDOUT. */
 void fake_cm_timeout(void);
 

@@ -86,13 +86,13 @@ static struct fv_qp *find_peer(const struct fv_qp *qp)
 	struct fv_qp *peer = fv_qp_find(qp->attr.dest_qp_num);
 
 	return peer && peer != qp && peer->attr.dest_qp_num == qp->qp.qp_num &&
-		(peer->qp.state == IBV_QPS_RTR || peer->qp.state == IBV_QPS_RTS) ? peer : NULL;
+		(peer->state == IBV_QPS_RTR || peer->state == IBV_QPS_RTS) ? peer : NULL;
 }
 
 /* The oldest work request fails, and with it all that follow. */
 static void fail(struct fv_qp *qp, enum ibv_wc_status status)
 {
-	qp->qp.state = IBV_QPS_ERR;
+	qp->state = IBV_QPS_ERR;
 	fv_qp_sent(qp, status, 0);
 	fv_qp_error(qp);
 }
@@ -181,7 +181,7 @@ static int go(struct fv_qp *qp)
 	struct parts local = {.n = 0};
 	struct fv_qp *peer;
 
-	if (qp->qp.state != IBV_QPS_RTS || qp->sq_n == 0)
+	if (qp->state != IBV_QPS_RTS || qp->sq_n == 0)
 		return 0;
 	if (send->wr.send_flags & IBV_SEND_INLINE)
 		add(&local, send->bytes, send->length);
@@ -314,7 +314,7 @@ static int pass_period(struct fv_qp *qp)
 {
 	struct fv_send *send = &qp->sq[qp->sq_head];
 
-	if (qp->qp.state != IBV_QPS_RTS || qp->sq_n == 0 || send->wait == FV_GOES)
+	if (qp->state != IBV_QPS_RTS || qp->sq_n == 0 || send->wait == FV_GOES)
 		return 0;
 	send->tries++;
 	if (send->wait == FV_LOST && send->tries > qp->attr.retry_cnt)

@@ -72,18 +72,22 @@ static inline struct rdma_event_channel *pair_channel(void)
 	return channel;
 }
 
+static inline void pair_make_qp(const struct pair *pair, struct pair_end *end)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = pair->cap, .send_cq = end->cq, .recv_cq = end->cq};
+
+	TEST_ASSERT_EQUAL_INT(0, rdma_create_qp(end->id, end->pd, &init));
+}
+
 /* Protection domain, queues and memory for an id that has a device. */
 static inline void pair_furnish(const struct pair *pair, struct pair_end *end)
 {
-	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = pair->cap};
-
 	TEST_ASSERT_NOT_NULL(end->pd = ibv_alloc_pd(end->id->verbs));
 	TEST_ASSERT_NOT_NULL(end->comp = ibv_create_comp_channel(end->id->verbs));
 	TEST_ASSERT_EQUAL_INT(0, fcntl(end->comp->fd, F_SETFL, O_NONBLOCK));
 	TEST_ASSERT_NOT_NULL(end->cq = ibv_create_cq(end->id->verbs, pair->cqe, end, end->comp, 0));
 	TEST_ASSERT_NOT_NULL(end->mr = ibv_reg_mr(end->pd, end->buf, sizeof(end->buf), pair->access));
-	init.send_cq = init.recv_cq = end->cq;
-	TEST_ASSERT_EQUAL_INT(0, rdma_create_qp(end->id, end->pd, &init));
+	pair_make_qp(pair, end);
 }
 
 static inline void pair_unfurnish(struct pair_end *end)
@@ -170,13 +174,13 @@ static inline int pair_send(struct pair_end *end, uint64_t wr_id, unsigned offse
 }
 
 /* A signalled read or write at the place of the other's memory that lies offset in. */
-static inline int pair_rdma(struct pair_end *end, struct pair_end *other, enum ibv_wr_opcode opcode, unsigned offset,
+static inline int pair_rdma(struct pair_end *end, struct pair_end *other, enum ibv_wr_opcode opcode, int64_t offset,
 	unsigned length)
 {
 	struct ibv_sge sge = pair_sge(end, 0, length);
-	struct ibv_send_wr wr = {.wr_id = offset, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .imm_data = htonl(42),
+	struct ibv_send_wr wr = {.wr_id = (uint64_t)offset, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .imm_data = htonl(42),
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {.remote_addr = (uintptr_t)other->buf + offset, .rkey = other->mr->rkey}}, *bad;
+		.wr.rdma = {.remote_addr = (uintptr_t)other->buf + (uint64_t)offset, .rkey = other->mr->rkey}}, *bad;
 
 	return ibv_post_send(end->id->qp, &wr, &bad);
 }
