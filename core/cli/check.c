@@ -4,17 +4,21 @@
  * limits; roles are made, but not started. A stand-in takes the place of each backend, so that no volume is touched.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <gantry/backend.h>
 
+#include "cli/budget.h"
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/topology.h"
+#include "transport/mover.h"
 
 #define FDS_OF_PROCESS 64u  /* standard streams, plugins, loops, logs */
 #define FDS_OF_SESSION 8u   /* control channel, regions */
@@ -22,6 +26,7 @@
 
 struct check {
 	struct gn_topology topology;
+	struct gn_budget budget; /* devices as in the topology */
 	struct gn_errs errs;
 	uint64_t n_fds;
 	json_t *warnings;
@@ -96,7 +101,7 @@ static const struct gantry_backend_ops stand_in = {
 	.close = nothing,
 };
 
-/* -- limits -- */
+/* -- warnings -- */
 
 static void warn(struct check *check, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -111,39 +116,131 @@ static void warn(struct check *check, const char *fmt, ...)
 	json_array_append_new(check->warnings, json_string(text));
 }
 
-/* Each queue has room for two receives of each IO in flight: no answer ever waits for its credit. */
-static void check_listen(struct check *check, const struct gn_topo_role *role)
-{
-	const struct gn_endpoint *ep = role->listen;
-	const struct gn_device *device = role->listen_device->device;
-	struct gn_conf_node *node = gn_conf_child(role->node, "listen"), *at = gn_conf_child(node, "max_depth");
-	struct gantry_device_info info = {.caps = 0};
+/* -- demands -- */
 
-	device->ops->info(device->dev, &info);
-	if (info.max_depth && 2ull * ep->max_depth > info.max_depth)
-		gn_conf_fault(&check->errs, at ? at : node,
-			      "max_depth %u needs queues of %u; the device \"%s\" has up to %u; write max_depth = %u or less",
-			      ep->max_depth, 2 * ep->max_depth, device->name, info.max_depth, info.max_depth / 2);
-	if (info.max_regions && ep->max_regions > info.max_regions)
-		gn_conf_fault(&check->errs, node, "max_regions is %u; the device \"%s\" has up to %u", ep->max_regions,
-			      device->name, info.max_regions);
-	check->n_fds += (uint64_t)ep->max_sessions * (FDS_OF_SESSION + ep->max_regions + FDS_OF_LANE * ep->max_lanes);
+/* A role that works on data which its device cannot map has to move it. */
+static uint64_t mover_bytes(const struct gn_topo_role *role, const struct gn_budget_device *device)
+{
+	uint64_t most;
+
+	if (!(role->flags & GANTRY_ROLE_STORES) || (device->info.caps & GANTRY_CAP_MAPPED))
+		return 0;
+	most = (uint64_t)role->listen->max_depth * GN_MOVER_MAX_IO;
+	return most < role->listen->move_memory ? most : role->listen->move_memory;
 }
 
-/* A role that listens at a service of the same device twice would refuse its own start. */
-static void check_service_twice(struct check *check, uint32_t index)
+/*
+ * A limit of bytes that the file does not give is a guard, not a plan: it does not count. What sessions bring to a
+ * gateway is locked all the same when a device does that.
+ */
+static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 {
-	const struct gn_topo_role *role = &check->topology.roles[index];
+	struct gn_conf_node *listen = gn_conf_child(demand->role, "listen");
 
-	for (uint32_t i = 0; i < index; i++) {
-		const struct gn_topo_role *other = &check->topology.roles[i];
+	if (!listen || gn_conf_child(listen, "max_region_bytes"))
+		return;
+	demand->plan.region_bytes = 0;
+	if (!demand->serves && (demand->device->info.caps & GANTRY_CAP_PINS))
+		warn(check, "%s: %s: regions of its sessions are locked on the device \"%s\" as well, and not counted here; "
+			    "write max_region_bytes to say how much a session may bring",
+		     gn_conf_where(listen), gn_conf_path(listen), demand->device->name);
+}
 
-		if (other->role && other->listen && other->listen_device == role->listen_device &&
-		    !strcmp(other->listen->service, role->listen->service))
-			gn_conf_fault(&check->errs, gn_conf_child(role->node, "listen"),
-				      "the role \"%s\" (%s) listens at \"%s\" of this device already", other->name,
-				      other->listen->where, role->listen->service);
+static void add_demand(struct check *check, const struct gn_topo_role *role, const struct gn_topo_device *device,
+		       const struct gantry_plan *plan, bool serves)
+{
+	struct gn_demand *demand = &check->budget.demands[check->budget.n_demands++];
+
+	*demand = (struct gn_demand){.device = &check->budget.devices[device - check->topology.devices],
+				     .role = role->node, .plan = *plan, .serves = serves};
+	if (serves)
+		demand->mover_bytes = mover_bytes(role, demand->device);
+	plan_region_bytes(check, demand);
+}
+
+static void add_demands(struct check *check, const struct gn_topo_role *role)
+{
+	struct gantry_plan plan;
+
+	if (role->listen) {
+		gn_role_plan_listen(role->role, &plan);
+		add_demand(check, role, role->listen_device, &plan, true);
 	}
+	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
+		gn_role_plan(role->role, i, &plan);
+		add_demand(check, role, role->connect_devices[i], &plan, false);
+	}
+}
+
+static int make_budget(struct check *check)
+{
+	struct gn_topology *t = &check->topology;
+	struct gn_budget *budget = &check->budget;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		n += t->roles[i].role ? 1 + t->roles[i].spec.n_connects : 0;
+	budget->devices = gn_arena_alloc(&t->arena, (t->n_devices + 1) * sizeof(*budget->devices));
+	budget->demands = gn_arena_alloc(&t->arena, (n + 1) * sizeof(*budget->demands));
+	if (!budget->devices || !budget->demands)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_devices; i++) {
+		struct gn_device *device = t->devices[i].device;
+
+		budget->devices[i].name = t->devices[i].name;
+		if (device)
+			device->ops->info(device->dev, &budget->devices[i].info);
+	}
+	budget->n_devices = t->n_devices;
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].role)
+			add_demands(check, &t->roles[i]);
+	gn_budget_sum(budget);
+	return 0;
+}
+
+/* -- the process -- */
+
+/* Who may lock what he likes: the kernel does not count for CAP_IPC_LOCK, when that comes from outside all containers. */
+static bool may_lock_all(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+	char map[64] = "";
+	unsigned first = 1, outside = 1, n = 0;
+	FILE *file;
+
+	if (syscall(SYS_capget, &head, sets) || !(sets[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)))
+		return false;
+	file = fopen("/proc/self/uid_map", "re");
+	if (!file)
+		return true;
+	if (!fgets(map, sizeof(map), file) || sscanf(map, "%u %u %u", &first, &outside, &n) != 3)
+		n = 0;
+	fclose(file);
+	return first == 0 && outside == 0 && n == UINT32_MAX;
+}
+
+static uint64_t memlock_bytes(void)
+{
+	struct rlimit limit;
+
+	if (may_lock_all() || getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+static uint64_t count_fds(const struct check *check)
+{
+	uint64_t n = FDS_OF_PROCESS;
+
+	for (uint32_t i = 0; i < check->topology.n_roles; i++) {
+		const struct gn_endpoint *ep = check->topology.roles[i].role ? check->topology.roles[i].listen : NULL;
+
+		if (ep)
+			n += (uint64_t)ep->max_sessions * (FDS_OF_SESSION + ep->max_regions + FDS_OF_LANE * ep->max_lanes);
+	}
+	return n;
 }
 
 static void check_process(struct check *check)
@@ -177,6 +274,17 @@ static void describe_limit(struct gantry_writer *w, const char *key, int resourc
 		w->u64(w, key, limit.rlim_cur);
 }
 
+static void describe_device(const struct check *check, uint32_t index, struct gantry_writer *w)
+{
+	const struct gn_device *device = check->topology.devices[index].device;
+
+	w->object(w, device->name);
+	w->string(w, "transport", device->plugin_name);
+	gn_device_describe(device, w);
+	gn_budget_write(&check->budget.devices[index], w);
+	w->end(w);
+}
+
 static void describe(struct check *check, struct gantry_writer *w)
 {
 	struct gn_topology *t = &check->topology;
@@ -186,7 +294,7 @@ static void describe(struct check *check, struct gantry_writer *w)
 	w->object(w, "devices");
 	for (uint32_t i = 0; i < t->n_devices; i++)
 		if (t->devices[i].device)
-			gn_device_report(t->devices[i].device, w);
+			describe_device(check, i, w);
 	w->end(w);
 	w->object(w, "roles");
 	for (uint32_t i = 0; i < t->n_roles; i++)
@@ -198,10 +306,22 @@ static void describe(struct check *check, struct gantry_writer *w)
 	w->u64(w, "spin_ns", t->runtime.spin_ns);
 	w->u64(w, "file_descriptors_at_most", check->n_fds);
 	describe_limit(w, "file_descriptors_allowed", RLIMIT_NOFILE);
+	w->u64(w, "locked_at_most_bytes", check->budget.locked_bytes);
 	describe_limit(w, "memlock_bytes", RLIMIT_MEMLOCK);
+	w->boolean(w, "memlock_applies", !may_lock_all());
 	w->end(w);
 }
 
+static json_t *list_errors(const struct gn_errs *errs)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < gn_errs_kept(errs); i++)
+		json_array_append_new(list, json_string(errs->text[i]));
+	return list;
+}
+
+/* With mistakes too: the sums show where they come from. */
 static int print(struct check *check, const struct gn_cli *cli)
 {
 	struct gn_report report;
@@ -214,6 +334,7 @@ static int print(struct check *check, const struct gn_cli *cli)
 	tree = gn_report_tree(&report);
 	if (tree && cli->json) {
 		json_object_set(tree, "warnings", check->warnings);
+		json_object_set_new(tree, "errors", list_errors(&check->errs));
 		rc = gn_report_print_json(stdout, tree);
 	} else if (tree) {
 		json_object_del(tree, "schema");
@@ -221,7 +342,8 @@ static int print(struct check *check, const struct gn_cli *cli)
 		gn_report_print_text(stdout, tree, 0);
 		json_array_foreach(check->warnings, i, text)
 			printf("warning: %s\n", json_string_value(text));
-		printf("%s: ok\n", check->topology.file);
+		if (!check->errs.n)
+			printf("%s: ok\n", check->topology.file);
 		rc = 0;
 	}
 	gn_report_fini(&report);
@@ -237,17 +359,15 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 			t->roles[i].backend->ops = &stand_in;
 	if (gn_topology_open(t, loop))
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start; see the messages above", t->file);
-	check->n_fds = FDS_OF_PROCESS;
-	for (uint32_t i = 0; i < t->n_roles; i++) {
-		if (!t->roles[i].role || !t->roles[i].listen)
-			continue;
-		check_listen(check, &t->roles[i]);
-		check_service_twice(check, i);
-	}
+	if (make_budget(check))
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
+	check->n_fds = count_fds(check);
 	check_process(check);
-	if (check->errs.n)
-		return gn_topology_complain(&check->errs);
-	return print(check, cli) ? GN_EXIT_FAILED : GN_EXIT_OK;
+	if (print(check, cli))
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
+	fflush(stdout);
+	return check->errs.n ? gn_topology_complain(&check->errs) : GN_EXIT_OK;
 }
 
 int gn_cli_check(const struct gn_cli *cli)

@@ -390,6 +390,8 @@ int gn_topology_load(struct gn_topology *topology, const char *file, const struc
 	for (unsigned i = 0; i < topology->n_roles; i++)
 		if (topology->roles[i].selected)
 			gn_topo_role(&p, &topology->roles[i]);
+	if (gn_topo_graph(&p))
+		gn_errs_add(errs, "out of memory");
 	parse_devices(&p, !cli->roles.n);
 	return errs->n ? -EINVAL : 0;
 }

@@ -25,6 +25,9 @@ int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugi
 /* One entry of `roles`. */
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
 
+/* After all roles: what they are together. 0, also when it added faults; -ENOMEM. */
+int gn_topo_graph(struct gn_topo_parse *p);
+
 /* `listen`, a group, and `connect`, a group or a list of groups, of a role. */
 int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
 int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);

@@ -118,10 +118,18 @@ static const struct gantry_backend_ops backend_stubs = {
 
 /* -- role -- */
 
+static void plan_as_usual(void *role, uint32_t connect, struct gantry_plan *plan)
+{
+	(void)role;
+	(void)connect;
+	(void)plan;
+}
+
 static const struct gantry_role_ops role_stubs = {
 	.stop = nothing, /* its sessions are ended by the host */
 	.close = nothing,
 	.report = no_report,
+	.plan = plan_as_usual,
 };
 
 /* -- transport: what it cannot do answers -ENOTSUP -- */
@@ -271,7 +279,7 @@ static const struct slot backend_slots[] = {
 };
 
 static const struct slot role_slots[] = {
-	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), {NULL, 0},
+	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), ROLE(plan), {NULL, 0},
 };
 
 static const struct slot transport_slots[] = {

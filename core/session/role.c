@@ -341,6 +341,33 @@ void gn_role_destroy(struct gn_role **role_p)
 	free(role);
 }
 
+void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan)
+{
+	const struct gn_endpoint *ep = role->spec.listen;
+
+	*plan = (struct gantry_plan){
+		.sessions = ep->max_sessions,
+		.lanes = ep->max_lanes,
+		.depth = ep->max_depth,
+		.regions = ep->max_regions,
+		.region_bytes = ep->max_region_bytes,
+		.sessions_option = "listen.max_sessions",
+		.lanes_option = "listen.max_lanes",
+		.depth_option = "listen.max_depth",
+		.regions_option = "listen.max_regions",
+		.bytes_option = "listen.max_region_bytes",
+	};
+}
+
+void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan)
+{
+	if (role->spec.listen != NULL)
+		gn_role_plan_listen(role, plan);
+	else
+		*plan = (struct gantry_plan){.sessions = 1, .lanes = role->spec.n_lanes, .lanes_option = "lanes"};
+	role->ops->plan(role->role, connect, plan);
+}
+
 /* -- reports -- */
 
 void gn_role_report(struct gn_role *role, struct gantry_writer *w)

@@ -64,6 +64,10 @@ void gn_role_unlisten(struct gn_role *role);
 void gn_role_destroy(struct gn_role **role_p);
 /* The role's object of a report: plugin's values, stages, backend, sessions, counters. */
 void gn_role_report(struct gn_role *role, struct gantry_writer *w);
+/* For `gantry check`: what a role that listens promises, as a plan. */
+void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan);
+/* For `gantry check`: what a created role will ask for through its n-th connect. */
+void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan);
 /* For `gantry check`: lanes, chain, memory and credits as they will be; works on a created role. */
 void gn_role_describe(struct gn_role *role, struct gantry_writer *w);
 

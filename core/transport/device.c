@@ -108,9 +108,9 @@ void gn_device_describe(const struct gn_device *device, struct gantry_writer *w)
 	describe_limit("max_region_bytes", info.max_region_bytes, w);
 	describe_limit("max_inline_bytes", info.max_inline, w);
 	describe_limit("connection_queue_pairs", info.conn_queues, w);
-	describe_limit("connection_bytes", info.conn_bytes, w);
+	describe_limit("connection_memory_bytes", info.conn_bytes, w);
 	describe_limit("lane_queue_pairs", info.lane_queues, w);
-	describe_limit("lane_bytes", info.lane_bytes, w);
+	describe_limit("lane_memory_bytes", info.lane_bytes, w);
 }
 
 void gn_device_report(const struct gn_device *device, struct gantry_writer *w)

@@ -169,6 +169,21 @@ struct gantry_role_host {
 	void (*post)(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg);
 };
 
+/*
+ * What a role will ask for through one of its connects, at the most. Options are named as in its table, "group.option",
+ * so that messages can say what to change; NULL: none has a say.
+ */
+struct gantry_plan {
+	uint32_t sessions;     /* at a time */
+	uint32_t lanes, depth; /* of each; depth 0: not known */
+	uint32_t regions;      /* of each */
+	uint32_t reserved;
+	uint64_t region_bytes; /* in the regions of a session; 0: not known */
+	uint64_t io_bytes;     /* share of one IO in them, when each of lanes x depth has its own; 0: it is otherwise */
+	const char *sessions_option, *lanes_option, *depth_option, *regions_option;
+	const char *bytes_option; /* that says io_bytes, or else region_bytes */
+};
+
 struct gantry_role_ops {
 	/* Make the role from its options; `conf` lives as long as the role. */
 	int (*open)(const struct gantry_role_host *rh, const void *conf, void **role_p);
@@ -179,6 +194,11 @@ struct gantry_role_ops {
 	void (*report)(void *role, struct gantry_writer *w);
 	/* GANTRY_ROLE_*: what configuration sections it needs. */
 	uint32_t flags;
+	/*
+	 * Say what it will ask for, for `gantry check`; after open. The plan comes filled: of a role that listens, with the
+	 * limits of `listen`, as for a relay; else with one session of all lanes.
+	 */
+	void (*plan)(void *role, uint32_t connect, struct gantry_plan *plan);
 };
 
 #define GANTRY_ROLE_LISTENS 0x1u  /* needs `listen` */

@@ -124,7 +124,7 @@ target() {
 	devices "$conf" --role store --json
 	[ "$status" -eq 0 ]
 	says '"small": {'
-	says '"connection_bytes": 8192'
+	says '"connection_memory_bytes": 8192'
 	[[ "$output" != *'"other"'* ]]
 }
 

@@ -69,12 +69,13 @@ static int copy_in_prepare(struct initiator *in)
 		return -ERANGE;
 	}
 	in->copy_bytes = conf->copy_size ? conf->copy_size : size;
+	in->block = conf->copy_block;
 	return 0;
 }
 
 static int copy_out_prepare(struct initiator *in)
 {
-	(void)in;
+	in->block = in->conf->copy_block;
 	return 0;
 }
 
@@ -319,6 +320,8 @@ static int copy_out_done(struct lane *lane, struct gantry_io *io)
 
 const struct source copy_in_source = {
 	.mode = "copy_in",
+	.depth_option = "copy.depth",
+	.block_option = "copy.block",
 	.prepare = copy_in_prepare,
 	.setup = copy_in_setup,
 	.lane_setup = copy_lane_setup,
@@ -331,6 +334,8 @@ const struct source copy_in_source = {
 
 const struct source copy_out_source = {
 	.mode = "copy_out",
+	.depth_option = "copy.depth",
+	.block_option = "copy.block",
 	.prepare = copy_out_prepare,
 	.setup = copy_out_setup,
 	.lane_setup = copy_lane_setup,

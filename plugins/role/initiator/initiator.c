@@ -175,12 +175,26 @@ static void initiator_stop(void *role)
 	session_stop(role);
 }
 
+static void initiator_plan(void *role, uint32_t connect, struct gantry_plan *plan)
+{
+	const struct initiator *in = role;
+
+	(void)connect;
+	plan->depth = in->depth;
+	plan->regions = 1;
+	plan->io_bytes = slot_room(in->block);
+	plan->region_bytes = plan->io_bytes * plan->lanes * plan->depth;
+	plan->depth_option = in->source->depth_option;
+	plan->bytes_option = in->source->block_option;
+}
+
 static const struct gantry_role_ops ops = {
 	.open = initiator_open,
 	.start = initiator_start,
 	.stop = initiator_stop,
 	.close = initiator_close,
 	.report = initiator_report,
+	.plan = initiator_plan,
 	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
 };
 

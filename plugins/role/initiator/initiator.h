@@ -111,9 +111,10 @@ struct lane {
 /* Where work comes from. All but next and done: control thread. */
 struct source {
 	const char *mode;
-	/* Before the session: look at what the options name. Logs. */
+	const char *depth_option, *block_option; /* that say how large its region is; NULL: none does */
+	/* Before the session: look at what the options name, and set in->block to what it may be at the most. Logs. */
 	int (*prepare)(struct initiator *in);
-	/* The volume is known: set in->block and in->target. Logs. */
+	/* The volume is known: set in->target, and make in->block fit. Logs. */
 	int (*setup)(struct initiator *in);
 	/* Make lane->work, right before the lane runs. */
 	int (*lane_setup)(struct lane *lane);
@@ -182,6 +183,12 @@ void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_
 void lane_fail(struct initiator *in);
 /* All lanes stop issuing and drain. Any thread. */
 void lanes_stop(struct initiator *in);
+
+/* Bytes of the region for an IO of that length. */
+static inline uint64_t slot_room(uint64_t block)
+{
+	return (block + SLOT_ALIGN - 1) & ~(uint64_t)(SLOT_ALIGN - 1);
+}
 
 static inline uint64_t lane_slot_offset(const struct lane *lane, const struct gantry_io *io)
 {

@@ -132,6 +132,7 @@ static int replay_prepare(struct initiator *in)
 	for (uint64_t i = 0; i < replay->n; i++)
 		replay->entries[i].time_ns -= first;
 	qsort(replay->entries, replay->n, sizeof(struct entry), compare);
+	in->block = replay->max_length ? replay->max_length : SLOT_ALIGN;
 	return 0;
 }
 
@@ -164,7 +165,6 @@ static int replay_setup(struct initiator *in)
 				 in->conf->replay_path, (unsigned long long)e->offset, e->length, why);
 		return -ERANGE;
 	}
-	in->block = replay->max_length ? replay->max_length : SLOT_ALIGN;
 	in->target = replay->n;
 	in->unit = "ops";
 	return 0;
@@ -242,6 +242,7 @@ static uint64_t replay_wake_ns(struct lane *lane)
 
 const struct source replay_source = {
 	.mode = "replay",
+	.depth_option = "replay.depth",
 	.prepare = replay_prepare,
 	.setup = replay_setup,
 	.teardown = replay_teardown,

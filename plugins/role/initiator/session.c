@@ -44,7 +44,7 @@ static int make_region(struct initiator *in)
 	uint64_t bytes;
 	int rc;
 
-	in->slot_bytes = (in->block + SLOT_ALIGN - 1) & ~(uint64_t)(SLOT_ALIGN - 1);
+	in->slot_bytes = slot_room(in->block);
 	bytes = in->slot_bytes * in->depth * in->n_lanes;
 	rc = rh->region_create(rh, bytes, in->conf->huge_pages, &in->region);
 	if (rc) {

@@ -360,6 +360,8 @@ static uint64_t workload_wake_ns(struct lane *lane)
 
 const struct source workload_source = {
 	.mode = "workload",
+	.depth_option = "workload.depth",
+	.block_option = "workload.block",
 	.prepare = workload_prepare,
 	.setup = workload_setup,
 	.lane_setup = workload_lane_setup,

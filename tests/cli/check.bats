@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# gantry check: what the roles of a file need, beside what their devices and the process have.
+
+setup() {
+	umask 022
+	conf=$BATS_TEST_TMPDIR/t.conf
+	tiny=$top_builddir/tests/.libs
+	for plugin in target gateway initiator memory loop; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	[ -e "$tiny/tiny.so" ] || skip "built without the test plugin tiny"
+	cat >"$conf" <<-'END'
+		devices = { nic = { transport = "tiny"; }; dpu = { transport = "loop"; }; };
+		roles = {
+		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
+		    listen = { device = "nic"; address = "192.0.2.7:4791";
+		      max_sessions = 2; max_lanes = 3; max_depth = 2; move_memory = "64KiB"; }; };
+		  bridge = { role = "gateway"; connect = { device = "nic"; address = "192.0.2.7:4791"; };
+		    listen = { device = "dpu"; name = "volume0";
+		      max_sessions = 2; max_lanes = 3; max_depth = 2;
+		      max_region_bytes = "256KiB"; }; };
+		  load = { role = "initiator"; connect = { device = "nic"; address = "192.0.2.7:4791"; };
+		    lanes = 2;
+		    workload = { depth = 2; block = "16KiB"; }; };
+		};
+	END
+}
+
+# check KIB OPTION... - what `gantry check` says in a process that may lock so much; 0: any amount
+check() {
+	local limit=$1 drop=
+	shift
+	[ "$(id -u)" -ne 0 ] || drop="setpriv --inh-caps=-ipc_lock --bounding-set=-ipc_lock"
+	[ "$limit" -ne 0 ] || drop=
+	[ "$limit" -eq 0 ] || ulimit -S -l "$limit"
+	# shellcheck disable=SC2086 # words
+	run $drop "$GANTRY" check -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" "$@"
+	echo "$output"
+}
+
+says() {
+	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; return 1; }
+}
+
+lacks() {
+	[[ "$output" != *"$1"* ]] || { echo "not expected: $1"; return 1; }
+}
+
+needs_a_limit() {
+	ulimit -S -l 4096 2>/dev/null || skip "cannot set RLIMIT_MEMLOCK"
+	[ "$(id -u)" -ne 0 ] || setpriv --bounding-set=-ipc_lock true 2>/dev/null || skip "cannot give up CAP_IPC_LOCK"
+}
+
+@test "sums of all roles that use a device" {
+	needs_a_limit
+	check 4096
+	[ "$status" -eq 0 ]
+	# sessions: 2 of 3 lanes, 2 of 3 lanes, 1 of 2 lanes; a queue pair for each session and two for each lane
+	says "    needs
+      sessions            5
+      lanes               14
+      queue pairs         33"
+	says "      mover memory        384KiB"
+	says "      region memory       576KiB" # what is re-exported for 2 sessions, and 2 x 2 x 16 KiB
+	says "memlock                 4MiB"
+	says "memlock applies         yes"
+	says "$conf: ok"
+	check 4096 --json
+	says '"queue_pairs": 33'
+	says '"errors": []'
+}
+
+@test "a role in a process of its own needs only its own" {
+	needs_a_limit
+	check 4096 --role load
+	[ "$status" -eq 0 ]
+	says "      queue pairs         5"
+	says "      region memory       64KiB"
+	says "      mover memory        0"
+}
+
+@test "queues, regions, queue pairs: which key, the number now, and the number that works" {
+	check 0 --set devices.nic.max_depth=3
+	[ "$status" -eq 2 ]
+	says "gantry: $conf:5: roles.store.listen.max_depth: 2 IOs in flight need queues of 4; the device \"nic\" has up to 3; \
+write max_depth = 1 or less"
+	says "gantry: $conf:12: roles.load.workload.depth: 2 IOs in flight need queues of 4; "
+	says "gantry: $conf:8: roles.bridge.listen.max_depth: 2 IOs in flight need queues of 4; "
+	lacks "$conf: ok"
+	says "      queue pairs         33"
+	check 0 --set devices.nic.max_region_bytes=60KiB
+	[ "$status" -eq 2 ]
+	says "gantry: $conf:12: roles.load.workload.block: a session has regions of up to 64KiB; the device \"nic\" takes up to \
+60KiB; write block = \"12KiB\" or less"
+	says "gantry: $conf:9: roles.bridge.listen.max_region_bytes: a session has regions of up to 256KiB; the device \"nic\" \
+takes up to 60KiB; write max_region_bytes = \"60KiB\" or less"
+	check 0 --set devices.nic.max_regions=8
+	[ "$status" -eq 2 ]
+	says "gantry: $conf:4: roles.store.listen.max_regions: a session has up to 16 regions; the device \"nic\" takes up to 8; \
+write max_regions = 8 or less"
+	check 0 --set devices.nic.max_queues=32
+	[ "$status" -eq 2 ]
+	says "gantry: $conf:5: roles.store.listen.max_sessions: 2 sessions of 3 lanes may need 14 queue pairs, all that uses the \
+device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
+	check 0 --set devices.nic.max_queues=32 --set roles.store.listen.max_sessions=1
+	[ "$status" -eq 0 ]
+}
+
+@test "more memory than may be locked: how to allow it, or what to lower" {
+	needs_a_limit
+	check 1536
+	[ "$status" -eq 2 ]
+	says "gantry: $conf:8: roles.bridge.listen.max_sessions: 2 sessions of 3 lanes may lock 912KiB of memory on the device \
+\"nic\", this process all in all 1.85MiB; allowed are 1.50MiB (RLIMIT_MEMLOCK); raise it before the start with \"ulimit -l "
+	[[ "$output" =~ "ulimit -l "([0-9]+) ]]
+	local kib=${BASH_REMATCH[1]}
+	says "or LimitMEMLOCK=${kib}K in a unit of systemd; or write max_sessions = 1 or less"
+	check "$((kib - 1))"
+	[ "$status" -eq 2 ]
+}
+
+@test "the amount that is advised is enough" {
+	needs_a_limit
+	check 4096 --json
+	[[ "$output" =~ '"locked_at_most_bytes": '([0-9]+) ]]
+	check "$((BASH_REMATCH[1] / 1024))"
+	[ "$status" -eq 0 ]
+	check "$((BASH_REMATCH[1] / 1024 - 1))"
+	[ "$status" -eq 2 ]
+}
+
+@test "who may lock any amount, and devices that lock nothing, have no limit" {
+	needs_a_limit
+	check 64 --set devices.nic.pins=false
+	[ "$status" -eq 0 ]
+	says "locked at most          0"
+	[ "$(id -u)" -eq 0 ] || return 0
+	check 0
+	says "memlock applies"
+	[[ "$output" == *"memlock applies         yes"* ]] || [ "$status" -eq 0 ]
+}
+
+@test "regions of a gateway count when the file says how large they are" {
+	check 0
+	lacks "warning"
+	sed -i '/max_region_bytes/s/max_region_bytes = "256KiB";//' "$conf"
+	check 0
+	[ "$status" -eq 0 ]
+	says "warning: $conf:7: roles.bridge.listen: regions of its sessions are locked on the device \"nic\" as well, and not \
+counted here; write max_region_bytes to say how much a session may bring"
+	says "      region memory       64KiB"
+}
