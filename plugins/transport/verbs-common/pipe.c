@@ -13,20 +13,26 @@
 #define EXTRA_REQUESTS 16u /* beside messages: credit, a probe, a fetch */
 #define PAGE 4096u
 
-static void geometry(struct vb_pipe *pipe)
+static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
 {
-	const struct vb_conf *conf = pipe->conn->t->conf;
+	return kind == VB_CONTROL ? VB_CTRL_SLOTS : kind == VB_MESSAGES ? (uint32_t)conf->max_depth : 0;
+}
+
+static uint32_t slot_bytes_of(const struct vb_conf *conf, enum vb_kind kind)
+{
 	uint32_t data = conf->inline_bytes > sizeof(struct vb_msg_region) ? (uint32_t)conf->inline_bytes
 									    : (uint32_t)sizeof(struct vb_msg_region);
 
-	if (pipe->kind == VB_CONTROL) {
-		pipe->slots = VB_CTRL_SLOTS;
-		pipe->slot_bytes = VB_CTRL_SLOT;
-	} else if (pipe->kind == VB_MESSAGES) {
-		pipe->slots = (uint32_t)conf->max_depth;
-		pipe->slot_bytes = (uint32_t)sizeof(struct vb_msg) + ((data + 7) & ~7u);
-	}
-	pipe->window = pipe->slots;
+	if (kind == VB_MESSAGES)
+		return (uint32_t)sizeof(struct vb_msg) + ((data + 7) & ~7u);
+	return kind == VB_CONTROL ? VB_CTRL_SLOT : 0;
+}
+
+uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind)
+{
+	uint64_t bytes = 2 * CREDIT_BYTES + 2 * (uint64_t)slots_of(conf, kind) * slot_bytes_of(conf, kind);
+
+	return slots_of(conf, kind) ? (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1) : 0;
 }
 
 int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p)
@@ -39,7 +45,8 @@ int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct
 	pipe->conn = conn;
 	pipe->kind = kind;
 	pipe->end = end;
-	geometry(pipe);
+	pipe->slots = pipe->window = slots_of(conn->t->conf, kind);
+	pipe->slot_bytes = slot_bytes_of(conn->t->conf, kind);
 	pipe->all = conn->pipes;
 	conn->pipes = pipe;
 	*pipe_p = pipe;
@@ -48,11 +55,10 @@ int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct
 
 static int make_block(struct vb_pipe *pipe)
 {
-	size_t bytes = 2 * CREDIT_BYTES + 2 * (size_t)pipe->slots * pipe->slot_bytes;
 	void *block;
 	int rc;
 
-	pipe->block_bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	pipe->block_bytes = (size_t)vb_pipe_bytes(pipe->conn->t->conf, pipe->kind);
 	block = mmap(NULL, pipe->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (block == MAP_FAILED)
 		return -errno;
@@ -186,6 +192,8 @@ int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
 	    hello->slot_bytes != pipe->slot_bytes || (pipe->slots != 0) != (hello->slots != 0))
 		return -EPROTO;
 	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
+	if (pipe->kind == VB_CONTROL) /* all receives are posted, at both ends, and no consumer has to appear */
+		pipe->allowed = pipe->told = pipe->window;
 	pipe->peer_credit_addr = hello->credit_addr;
 	pipe->peer_credit_key = hello->credit_key;
 	return 0;

@@ -10,6 +10,12 @@ static enum vb_kind kind_of_pipe(const struct vb_conn *conn)
 	return conn->t->conf->data_qp == VB_SHARED ? VB_MESSAGES : VB_DATA;
 }
 
+/* Nobody posts at the other end of a data pipe. */
+static uint32_t peer_lane(const struct vb_lane *lane)
+{
+	return kind_of_pipe(lane->conn) == VB_DATA ? VB_NO_LANE : lane->number;
+}
+
 int vb_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	struct vb_conn *conn = arg;
@@ -35,7 +41,7 @@ int vb_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 	rc = vb_lane_get(conn, attr->lane, &rma->lane);
 	if (rc)
 		goto out_free;
-	rc = vb_pipe_want(conn, kind_of_pipe(conn), attr->lane, attr->lane);
+	rc = vb_pipe_want(conn, kind_of_pipe(conn), attr->lane, peer_lane(rma->lane));
 	for (struct vb_import_peer *peer = conn->peers; peer && !rc; peer = peer->next)
 		rc = vb_pipe_want_direct(conn, peer, attr->lane);
 	if (rc)
@@ -70,7 +76,7 @@ static struct vb_pipe *way(struct vb_rma *rma, const struct vb_import *im)
 	if (im->peer)
 		return __atomic_load_n(&im->peer->pipes[rma->lane->number], __ATOMIC_ACQUIRE);
 	if (!rma->pipe)
-		rma->pipe = vb_lane_pipe(rma->lane, kind_of_pipe(rma->lane->conn), rma->lane->number);
+		rma->pipe = vb_lane_pipe(rma->lane, kind_of_pipe(rma->lane->conn), peer_lane(rma->lane));
 	return rma->pipe;
 }
 

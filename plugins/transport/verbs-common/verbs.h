@@ -31,6 +31,8 @@
 #define VB_REGIONS 256    /* exported, imported or registered by a connection, each */
 #define VB_CONSUMERS 256  /* of the peer, on a connection */
 #define VB_MAX_LANES 256  /* of a connection */
+#define VB_MAX_PIPES 1024 /* the same */
+#define VB_PEERS 64       /* whose memory is reached directly, of a connection */
 #define VB_PIPES_PER_CONSUMER 16 /* lanes of the peer that can send to one consumer */
 #define VB_POLL 32        /* completions taken at once */
 
@@ -89,22 +91,13 @@ struct vb_transport {
 	struct rdma_event_channel *channel;
 	struct vb_patience patience;
 	int epoll, wake; /* wake: eventfd, a lane has something for the control thread */
-	uint64_t next_keepalive_ns;
+	int in_progress;   /* what a callback destroys is freed at the end of it */
 	struct vb_conn *conns;         /* all of them, by ->next */
 	struct vb_listener *listeners; /* all of them; those of direct pipes have no service */
-	uint32_t n_accepted;
-	uint32_t n_events; /* that this progress() delivered */
+	uint32_t n_accepted; /* connections that listeners took */
+	int n_events;      /* that this progress() delivered */
 	pid_t pid;         /* a forked child may use nothing */
-	uint64_t *doorbells, *payload_bytes, *messages; /* counters of the control thread; lanes have their own */
-};
-
-struct vb_listener {
-	struct vb_transport *t;
-	struct vb_listener *next;
-	struct rdma_cm_id *id;
-	const struct gantry_conn_events *events; /* NULL: takes direct pipes only */
-	void *arg;
-	struct sockaddr_storage addr; /* with the port that it really has */
+	uint64_t *doorbells, *connections, *protocol_errors; /* counters of the control thread; lanes have their own */
 };
 
 /* What the context of every id points to. */
@@ -114,7 +107,18 @@ struct vb_id {
 	void *object;
 };
 
-enum vb_pipe_state { VB_P_RESOLVING = 1, VB_P_ROUTING, VB_P_CONNECTING, VB_P_ACCEPTED, VB_P_UP, VB_P_DEAD };
+struct vb_listener {
+	struct vb_transport *t;
+	struct vb_listener *next;
+	struct vb_id tag;
+	struct rdma_cm_id *id;
+	const struct gantry_conn_events *events; /* NULL: takes direct pipes only */
+	void *arg;
+	struct sockaddr_storage addr; /* with the port that it really has */
+};
+
+/* ASKED: the peer was, to connect it. RESOLVING .. CONNECTING: active side; ACCEPTED: passive side */
+enum vb_pipe_state { VB_P_ASKED, VB_P_RESOLVING, VB_P_ROUTING, VB_P_CONNECTING, VB_P_ACCEPTED, VB_P_UP, VB_P_DEAD, VB_P_STATES };
 
 struct vb_pipe {
 	struct vb_fate fate;   /* first: the queue pair's context */
@@ -131,6 +135,8 @@ struct vb_pipe {
 	uint16_t connects_lane, listens_lane;
 	struct vb_import_peer *peer; /* VB_DIRECT, active side: whose memory */
 	struct rdma_cm_id *id;
+	struct sockaddr_storage to; /* active side */
+	int bound;             /* to an address of our device, since the route would have taken another */
 	uint64_t deadline_ns;  /* of the step of connecting */
 	struct vb_cq cq;
 	struct vb_qp qp;
@@ -231,13 +237,13 @@ struct vb_rma {
 
 /* Memory of this process that the peer may touch. */
 struct vb_export {
-	int used, revoking;
-	uint32_t handle, generation, rights;
-	const struct gantry_region *region;
+	const struct gantry_region *region; /* __atomic; NULL: free. The rest is set before it */
+	int revoking;
+	struct vb_ctrl_region wire; /* what the peer was told; direct: it lives elsewhere */
 	struct ibv_mr *mr;
 	void *mapped; /* by us, from the region's memfd */
-	uint64_t deadline_ns;
-	struct vb_ctrl_region direct; /* of a region that lives elsewhere: what the peer is told */
+	size_t mapped_bytes;
+	uint64_t deadline_ns; /* of revoking */
 };
 
 /* Somebody whose memory is reached by pipes of our own: a connection that exported it to who re-exported it. */
@@ -252,8 +258,8 @@ struct vb_import_peer {
 struct vb_import {
 	struct gantry_region pub; /* what users get: region.transport is this */
 	struct vb_conn *conn;
-	int known;          /* announced and not taken back */
-	int revoking;
+	uint64_t name;      /* __atomic: generation and handle; 0: free. The rest is set before it */
+	int revoking;       /* __atomic */
 	uint32_t n_users;   /* import_region less release_region */
 	uint32_t fetching;  /* __atomic: lanes that read from it right now */
 	struct vb_ctrl_region wire;
@@ -268,8 +274,8 @@ struct vb_registered { /* local memory for rma: appended by the control thread, 
 /* A control message that waits for a credit. */
 struct vb_outgoing {
 	struct vb_outgoing *next;
+	enum vb_ctrl_kind kind;
 	size_t len;
-	struct vb_ctrl head;
 	uint8_t body[];
 };
 
@@ -284,9 +290,12 @@ struct vb_conn {
 	enum vb_conn_state state;
 	int lost;       /* __atomic: the first reason, -errno; any thread: vb_conn_fail */
 	int said;       /* `closed` was delivered */
-	int in_event;   /* a callback runs: freeing waits */
-	int freed;
+	int accepting;  /* the user is being asked */
+	int accepted;   /* counts in t->n_accepted */
+	int freed;      /* by the user: only its last messages are still on their way */
+	uint64_t leave_ns; /* of freed: that is given up */
 	uint64_t session, secret;
+	uint64_t direct_secret; /* of VB_DIRECT to our memory; 0: not told to anybody */
 	struct sockaddr_storage to; /* who connects: where to */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *control_channel; /* in the epoll set of the transport */
@@ -302,16 +311,26 @@ struct vb_conn {
 	struct vb_import_peer *peers;
 	struct vb_registered registered[VB_REGIONS];
 	struct vb_outgoing *out_head, **out_tail;
+	uint32_t n_out;
+	uint32_t seen_consumer; /* the highest number of the peer's */
+	uint64_t probe_ns;      /* when the last keepalive was sent */
 	struct gantry_peer peer;
 };
 
-/* -- transport.c: options, event loop, table -- */
-extern const struct gantry_transport_ops vb_transport_ops; /* of both plugins; each has its own open */
+/* -- transport.c: the device and its event loop -- */
 /* name: of the RDMA device. conf and host live as long as the instance. Logs why it failed. */
 int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name, void **device_p);
 int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w);
+void vb_close(void *device);
+void vb_info(void *device, struct gantry_device_info *info);
+int vb_fd(void *device);
+int vb_progress(void *device);
+uint64_t vb_wake_ns(void *device);
 void vb_transport_wake(struct vb_transport *t); /* any thread: let progress() run */
 bool vb_usable(const struct vb_transport *t);   /* not in a forked child */
+int vb_transport_watch(struct vb_transport *t, int fd, void *what); /* what: a connection, whose control channel it is */
+void vb_transport_reap(struct vb_transport *t); /* free the connections that are done with, unless progress() runs */
+void vb_transport_dead(struct vb_transport *t); /* the device is: all connections end */
 
 /* -- listener.c -- */
 int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **listener_p);
@@ -325,10 +344,15 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event); /* CONN
 int vb_pipe_want(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, uint32_t peer_lane);
 int vb_pipe_want_direct(struct vb_conn *conn, struct vb_import_peer *peer, uint32_t local_lane);
 int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to);               /* active: starts resolving */
-int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request, const struct vb_hello *hello); /* passive */
+int vb_pipe_fit_out(struct vb_pipe *pipe);                                          /* vb_pipe_equip; logs why it failed */
+int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request);           /* passive: it is equipped, the peer heard */
 void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event);          /* everything but CONNECT_REQUEST */
+void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event); /* its device has given it up. May free it */
+void vb_pipe_end(struct vb_pipe *pipe);     /* as vb_pipe_fail, and the peer is told */
+bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns); /* a step of connecting took too long: handled */
 
 /* -- pipe.c: resources, slots, credit. Both threads, each for its own pipes -- */
+uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind); /* memory that it pins */
 int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p);
 int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel); /* its id has a device: mr, cq, qp, receives */
 void vb_pipe_fail(struct vb_pipe *pipe);    /* queue pair to the error state; `quiet` */
@@ -360,25 +384,36 @@ int vb_lane_poll(struct vb_lane *lane);  /* completions of all its pipes; return
 void vb_lane_flush(struct vb_lane *lane); /* post what was built */
 void vb_lane_forget(struct vb_lane *lane, const void *object); /* it goes: no completion may be told to it */
 
-/* -- conn.c, control.c -- */
+/* -- conn.c -- */
 int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_conn_events *events, void *arg,
 		struct vb_conn **conn_p);
 int vb_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p);
 void vb_disconnect(void *conn);
 void vb_conn_fail(struct vb_conn *conn, int reason); /* any thread: over with it; `closed` follows from progress() */
 void vb_conn_up(struct vb_conn *conn);               /* its control pipe is */
-int vb_conn_progress(struct vb_conn *conn, uint64_t now_ns); /* control messages, deadlines, keepalive, `closed` */
+void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns); /* control messages, deadlines, keepalive, `closed` */
 uint64_t vb_conn_wake_ns(const struct vb_conn *conn);
-bool vb_conn_usable(const struct vb_conn *conn);     /* up, not lost, not forked */
+bool vb_conn_usable(const struct vb_conn *conn);     /* up or being accepted, not lost, not forked */
+bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns); /* of a freed one: nothing is on its way any more */
+void vb_conn_destroy(struct vb_conn *conn);          /* at once */
+
+/* -- control.c -- */
 int vb_send_ctrl(void *conn, const void *msg, size_t len);
-int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len); /* queued where it must */
-int vb_control_poll(struct vb_conn *conn);           /* completions and messages of the control pipe */
+/* Queued where it must. -ENOTCONN, -ENOMEM, -EAGAIN: too much waits already. */
+int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
+void vb_control_poll(struct vb_conn *conn);          /* completions and messages of the control pipe */
+void vb_control_rearm(struct vb_conn *conn);         /* its channel had something to say */
+void vb_control_drop(struct vb_conn *conn);          /* forget what waits */
 
 /* -- region.c -- */
 int vb_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle, struct gantry_token *token_p);
 int vb_import_region(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
 void vb_release(void *conn, struct gantry_region *region);
 int vb_revoke(void *conn, uint32_t handle);
+/* Deregister all that the peer could touch. */
+void vb_regions_quiet(struct vb_conn *conn);
+/* Why rc of registering so much memory, for people. */
+void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t bytes, int rc);
 int vb_register(void *conn, const struct gantry_region *region);
 void vb_unregister(void *conn, const struct gantry_region *region);
 /* Key of registered memory that holds length bytes at addr, for a lane. 0 or -EINVAL. */
@@ -393,6 +428,7 @@ int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint
 int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct vb_import **import_p);
 void vb_fetch_end(struct vb_import *import);
 void vb_regions_progress(struct vb_conn *conn, uint64_t now_ns); /* revokes that are overdue */
+uint64_t vb_regions_wake_ns(const struct vb_conn *conn);
 void vb_regions_lost(struct vb_conn *conn);                       /* the connection is over: `revoked` for all that wait */
 void vb_regions_free(struct vb_conn *conn);
 int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r); /* messages of the peer; -EPROTO ends it */
@@ -423,5 +459,18 @@ int vb_rma_submit(void *rma, const struct gantry_rma *op);
 void vb_rma_flush(void *rma);
 int vb_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_lane_poll */
+
+/* What both plugins do alike; each has its own open. */
+#define VB_TRANSPORT_OPS                                                                                                \
+	.scan = vb_transport_scan, .close = vb_close, .info = vb_info, .fd = vb_fd, .progress = vb_progress,            \
+	.wake_ns = vb_wake_ns, .listen = vb_listen, .unlisten = vb_unlisten, .connect = vb_connect,                     \
+	.send_ctrl = vb_send_ctrl, .disconnect = vb_disconnect, .export_region = vb_export,                             \
+	.import_region = vb_import_region, .release_region = vb_release, .revoke_region = vb_revoke,                    \
+	.register_region = vb_register, .unregister_region = vb_unregister, .consumer_create = vb_consumer_create,      \
+	.consumer_destroy = vb_consumer_destroy, .producer_create = vb_producer_create,                                 \
+	.producer_destroy = vb_producer_destroy, .rma_create = vb_rma_create, .rma_destroy = vb_rma_destroy,            \
+	.post_recv = vb_post_recv, .poll_recv = vb_poll_recv, .consumer_arm = vb_consumer_arm,                          \
+	.consumer_disarm = vb_consumer_disarm, .consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush,       \
+	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll
 
 #endif

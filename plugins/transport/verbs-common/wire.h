@@ -21,6 +21,8 @@
 enum vb_kind { VB_CONTROL = 1, VB_MESSAGES, VB_DATA, VB_DIRECT };
 enum vb_end { VB_CONNECTS = 1, VB_LISTENS };
 
+#define VB_NO_LANE 0xffffu /* of a data or direct queue pair: one side posts, the other one's memory is reached */
+
 /* Private data of a request and of its answer: 48 bytes of the 56 that fit. */
 struct vb_hello {
 	uint32_t magic;
@@ -29,11 +31,19 @@ struct vb_hello {
 	uint8_t end;  /* enum vb_end: of who wrote it */
 	uint64_t session; /* number of the connection: chosen by the side that connects */
 	uint64_t secret;  /* of the session: chosen by the side that listens, in its answer to VB_CONTROL; asked for ever after */
-	uint16_t connects_lane, listens_lane; /* VB_MESSAGES, VB_DATA */
+	uint16_t connects_lane, listens_lane; /* of who posts there; VB_NO_LANE: that side posts nothing */
 	uint32_t slots;      /* messages that the writer has room for; 0: none come here */
 	uint32_t slot_bytes; /* of each: the same at both ends */
 	uint32_t credit_key; /* where the peer writes how many messages it takes: struct vb_credit */
 	uint64_t credit_addr;
+} __attribute__((packed));
+
+/* Private data of a rejection: who refused says why. */
+struct vb_refusal {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t reason; /* errno of Linux */
+	char text[120];  /* ends with a zero byte */
 } __attribute__((packed));
 
 /* Written by the peer, RDMA WRITE: two numbers of messages of this pipe, counted from the beginning, modulo 2^32. */
@@ -92,9 +102,10 @@ struct vb_ctrl_consumer {
 
 struct vb_ctrl_region {
 	uint64_t addr, length;
-	uint64_t session, secret; /* of the connection whose memory it is, where that is another one */
 	uint32_t key, handle, generation, rights;
-	uint16_t direct; /* reach it by a connection of your own, to address:port */
+	/* where its owner takes VB_DIRECT, and what is said there; family 0: nowhere */
+	uint64_t session, secret;
+	uint16_t direct; /* it is not the peer's own: reach it in that way */
 	uint16_t port;
 	uint16_t family; /* AF_INET, AF_INET6, as Linux numbers them */
 	uint16_t reserved;
@@ -116,6 +127,7 @@ struct vb_ctrl_open {
 #define VB_CTRL_SLOTS 16u
 
 _Static_assert(sizeof(struct vb_hello) == 48, "private data of a connection request");
+_Static_assert(sizeof(struct vb_refusal) == 128, "private data of a rejection");
 _Static_assert(sizeof(struct vb_msg) == 64, "a cache line");
 _Static_assert(sizeof(struct vb_ctrl) == 8, "control header");
 

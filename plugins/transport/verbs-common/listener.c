@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* listener.c - an address where peers come in: new connections, further queue pairs of old ones, and third parties. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs.h"
+
+#define BACKLOG 256
+
+/* -- listeners -- */
+
+static void explain_listen(struct vb_transport *t, const char *service, int rc)
+{
+	if (rc == -EADDRINUSE)
+		gantry_log_error(t->host, "cannot listen at %s: somebody does already", service);
+	else if (rc == -EADDRNOTAVAIL || rc == -ENODEV)
+		gantry_log_error(t->host, "cannot listen at %s: no RDMA device has that address (see `rdma link` and `ip addr`)", service);
+	else
+		gantry_log_error(t->host, "cannot listen at %s: %s", service, strerror(-rc));
+}
+
+static int open_listener(struct vb_transport *t, const struct sockaddr_storage *addr, struct vb_listener **listener_p)
+{
+	struct vb_listener *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return -ENOMEM;
+	l->t = t;
+	l->addr = *addr;
+	l->tag = (struct vb_id){.what = VB_ID_LISTENER, .object = l};
+	rc = vb_id_create(t->channel, &l->tag, &l->id);
+	if (!rc)
+		rc = vb_id_listen(l->id, (const struct sockaddr *)addr, BACKLOG);
+	if (rc) {
+		vb_id_destroy(&l->id);
+		free(l);
+		return rc;
+	}
+	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id); /* where both families have it */
+	l->next = t->listeners;
+	t->listeners = l;
+	*listener_p = l;
+	return 0;
+}
+
+int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **listener_p)
+{
+	struct vb_transport *t = device;
+	struct sockaddr_storage addr;
+	struct vb_listener *l;
+	int rc;
+
+	if (!vb_usable(t))
+		return -EPERM;
+	rc = vb_address_parse(service, &addr);
+	if (rc) {
+		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:4791 or [2001:db8::7]:4791", service);
+		return rc;
+	}
+	rc = open_listener(t, &addr, &l);
+	if (rc) {
+		explain_listen(t, service, rc);
+		return rc;
+	}
+	l->events = events;
+	l->arg = arg;
+	*listener_p = l;
+	return 0;
+}
+
+void vb_unlisten(void *listener)
+{
+	struct vb_listener *l = listener, **at;
+
+	if (!l || !vb_usable(l->t))
+		return;
+	for (at = &l->t->listeners; *at != l; at = &(*at)->next)
+		;
+	*at = l->next;
+	vb_id_destroy(&l->id);
+	free(l);
+}
+
+static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr,
+		      sizeof(struct in6_addr)) == 0;
+}
+
+int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
+{
+	const struct sockaddr *own = rdma_get_local_addr(conn->control->id);
+	struct sockaddr_storage any_port;
+	struct vb_listener *l;
+	int rc = 0;
+
+	for (l = conn->t->listeners; l; l = l->next)
+		if (!l->events && same_host((const struct sockaddr *)&l->addr, own))
+			break;
+	if (!l) {
+		memset(&any_port, 0, sizeof(any_port));
+		memcpy(&any_port, own, own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+		((struct sockaddr_in *)&any_port)->sin_port = 0;
+		rc = open_listener(conn->t, &any_port, &l);
+	}
+	if (!rc)
+		*addr = l->addr;
+	return rc;
+}
+
+/* -- requests -- */
+
+/* Turn a request down, with a reason that the other side can log. */
+static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
+{
+	struct vb_refusal refusal = {.magic = VB_MAGIC, .version = VB_VERSION, .reason = (uint16_t)-reason};
+	char peer[64];
+
+	snprintf(refusal.text, sizeof(refusal.text), "%s", why);
+	vb_address_print(rdma_get_peer_addr(id), peer, sizeof(peer));
+	gantry_log_info(t->host, "refusing %s: %s", peer, refusal.text);
+	vb_id_reject(id, &refusal, sizeof(refusal));
+}
+
+/* What is wrong with a request, whatever it is for. Returns NULL, or the reason in words and in *reason_p. */
+static const char *check(const struct vb_transport *t, const struct vb_event *event, struct vb_hello *hello, int *reason_p)
+{
+	*reason_p = -EPROTO;
+	if (event->private_len < sizeof(*hello))
+		return "this is a port of gantry, and you do not speak its protocol";
+	memcpy(hello, event->private_data, sizeof(*hello));
+	if (hello->magic != VB_MAGIC)
+		return "this is a port of gantry, and you do not speak its protocol";
+	if (hello->version != VB_VERSION)
+		return "other version of the protocol: use the same release of gantry at both ends";
+	if (hello->end != VB_CONNECTS || hello->kind < VB_CONTROL || hello->kind > VB_DIRECT || hello->session == 0)
+		return "malformed request";
+	if (event->id->verbs != t->device.context) {
+		*reason_p = -ENODEV;
+		return "it came by an RDMA device that this transport does not use";
+	}
+	return NULL;
+}
+
+static int fit_out(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_hello *hello, const char **why_p)
+{
+	int rc;
+
+	id->context = &pipe->tag; /* from here on the id is the pipe's */
+	pipe->id = id;
+	*why_p = hello->slot_bytes != pipe->slot_bytes ? "the option inline differs at the two ends" : "malformed request";
+	rc = vb_pipe_heard(pipe, hello);
+	if (rc)
+		return rc;
+	*why_p = "out of resources: see the log there";
+	return vb_pipe_fit_out(pipe);
+}
+
+static void turn_away(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
+{
+	refuse(t, id, reason, why);
+	vb_id_destroy(&id);
+}
+
+/* The user is asked before the peer is answered. */
+static int ask_user(struct vb_listener *l, struct vb_conn *conn)
+{
+	int rc;
+
+	conn->accepting = 1;
+	l->t->n_events++;
+	rc = l->events->accept(l->arg, conn, &conn->peer, &conn->arg); /* it may have ended the listener too */
+	conn->accepting = 0;
+	return rc || conn->freed ? -EACCES : 0;
+}
+
+/* A new connection. */
+static void on_control(struct vb_listener *l, const struct vb_event *event, const struct vb_hello *hello)
+{
+	struct vb_transport *t = l->t;
+	const char *why = "out of memory";
+	struct vb_conn *conn;
+	int rc;
+
+	rc = vb_conn_new(t, VB_LISTENS, l->events, l->arg, &conn);
+	if (rc) {
+		turn_away(t, event->id, rc, why);
+		return;
+	}
+	conn->session = hello->session;
+	vb_address_print(rdma_get_peer_addr(event->id), conn->peer.address, sizeof(conn->peer.address));
+	rc = vb_pipe_new(conn, VB_CONTROL, VB_LISTENS, &conn->control);
+	if (rc) {
+		vb_conn_destroy(conn);
+		turn_away(t, event->id, rc, why);
+		return;
+	}
+	rc = fit_out(conn->control, event->id, hello, &why);
+	if (!rc) {
+		why = "who listens here does not take you";
+		rc = ask_user(l, conn);
+	}
+	if (rc) {
+		refuse(t, event->id, rc, why);
+		vb_conn_destroy(conn);
+		return;
+	}
+	conn->accepted = 1;
+	t->n_accepted++;
+	rc = vb_pipe_accept(conn->control, event);
+	if (rc)
+		vb_conn_fail(conn, rc);
+}
+
+static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *hello)
+{
+	for (struct vb_conn *conn = t->conns; conn; conn = conn->next) {
+		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret : conn->secret;
+
+		/* the peer may be up already while the end of our handshake is still under way */
+		if (conn->session == hello->session && secret && secret == hello->secret && conn->state != VB_C_OVER &&
+		    (conn->state == VB_C_UP || conn->accepted) && !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
+			return conn;
+	}
+	return NULL;
+}
+
+/* Whether lanes are as they must be for that kind. */
+static bool lanes_ok(const struct vb_hello *hello)
+{
+	bool connects = hello->connects_lane < VB_MAX_LANES, listens = hello->listens_lane < VB_MAX_LANES;
+
+	if (hello->kind == VB_MESSAGES)
+		return connects && listens;
+	if (hello->kind == VB_DATA && listens)
+		return hello->connects_lane == VB_NO_LANE;
+	return connects && hello->listens_lane == VB_NO_LANE;
+}
+
+/* The pipe that we asked for, or a new one. Returns -EBUSY when there is one already. */
+static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct vb_pipe **pipe_p)
+{
+	struct vb_lane *lane = NULL;
+	uint32_t n = 0;
+	int rc = 0;
+
+	for (struct vb_pipe *p = conn->pipes; p; p = p->all) {
+		n++;
+		if (hello->kind == VB_DIRECT || p->kind != hello->kind || p->connects_lane != hello->connects_lane ||
+		    p->listens_lane != hello->listens_lane)
+			continue;
+		*pipe_p = p;
+		return p->state == VB_P_ASKED ? 0 : -EBUSY;
+	}
+	/* where we post on a data queue pair, it was us who asked for it */
+	if (n >= VB_MAX_PIPES || (hello->kind == VB_DATA && hello->listens_lane != VB_NO_LANE))
+		return -ENOSPC;
+	if (hello->kind == VB_MESSAGES)
+		rc = vb_lane_get(conn, hello->listens_lane, &lane);
+	if (rc)
+		return rc;
+	if (lane)
+		vb_lane_put(lane); /* it stays */
+	rc = vb_pipe_new(conn, hello->kind, VB_LISTENS, pipe_p);
+	if (rc)
+		return rc;
+	(*pipe_p)->lane = lane;
+	(*pipe_p)->connects_lane = hello->connects_lane;
+	(*pipe_p)->listens_lane = hello->listens_lane;
+	return 0;
+}
+
+/* A further queue pair of a connection that exists. */
+static void on_further(struct vb_transport *t, const struct vb_event *event, const struct vb_hello *hello)
+{
+	struct vb_conn *conn = find_conn(t, hello);
+	const char *why = "no such session here, or it has ended";
+	struct vb_pipe *pipe = NULL;
+	int rc = -EACCES, asked;
+
+	if (conn) {
+		why = "no such queue pair can be made";
+		rc = lanes_ok(hello) && (hello->kind == VB_DIRECT || conn->end == VB_LISTENS) ? pipe_for(conn, hello, &pipe) : -EPROTO;
+	}
+	if (rc) {
+		turn_away(t, event->id, rc, why);
+		return;
+	}
+	asked = pipe->deadline_ns != 0;
+	rc = fit_out(pipe, event->id, hello, &why);
+	if (!rc)
+		rc = vb_pipe_accept(pipe, event);
+	if (!rc)
+		return;
+	refuse(t, event->id, rc, why);
+	if (asked)
+		vb_conn_fail(conn, rc);
+	else
+		vb_pipe_free(pipe);
+}
+
+void vb_on_request(struct vb_listener *l, const struct vb_event *event)
+{
+	struct vb_transport *t = l->t;
+	struct vb_hello hello;
+	int reason;
+	const char *why = check(t, event, &hello, &reason);
+
+	if (!why && hello.kind == VB_CONTROL && !l->events) {
+		reason = -EACCES;
+		why = "no sessions begin at this port";
+	}
+	if (!why && hello.kind == VB_CONTROL && t->n_accepted >= (uint32_t)t->conf->max_connections) {
+		reason = -EBUSY;
+		why = "as many connections as max_connections allows";
+	}
+	if (why)
+		turn_away(t, event->id, reason, why);
+	else if (hello.kind == VB_CONTROL) {
+		on_control(l, event, &hello);
+	} else {
+		on_further(t, event, &hello);
+	}
+}
