@@ -14,6 +14,8 @@
 #include "verbs.h"
 
 #define MS 1000000u
+/* why a peer's connection manager rejects, as the InfiniBand standard numbers it */
+#define REJ_NO_SERVICE 8
 #define REJ_CONSUMER 28 /* the peer itself has rejected, not its connection manager */
 
 static uint64_t deadline(const struct vb_transport *t)
@@ -322,7 +324,7 @@ static void on_reject(struct vb_pipe *pipe, const struct vb_event *event)
 		print_text(text + strlen(text), sizeof(refusal.text), refusal.text, sizeof(refusal.text));
 		fail(pipe, known_reason(refusal.reason), text);
 	} else {
-		fail(pipe, reason, reason == -ECONNREFUSED ? "nobody listens there" : strerror(-reason));
+		fail(pipe, reason, event->status == REJ_NO_SERVICE ? "nobody listens there" : "it refuses, and does not say why");
 	}
 }
 
