@@ -21,8 +21,9 @@ struct endpoint_conf {
 #define COMMON_ROWS                                                                                                     \
 	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "An entry of devices."},                      \
 	{"name", GANTRY_OPT_STRING, AT(name), "", 0, 0, NULL, NULL,                                                     \
-	 "The service, up to 63 characters; either this or address must be given."},                                    \
-	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL, "The same, for transports with addresses."},  \
+	 "The service, up to 63 characters, as for shm-comch and loop; either this or address must be given."},         \
+	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL,                                               \
+	 "The same for devices on a network, \"192.0.2.7:4791\"."},                                                     \
 	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL,                   \
 	 "Longest wait for an answer; more than the connect_timeout of a gateway in between."},                        \
 	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL,                     \
@@ -78,8 +79,14 @@ static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, cons
 {
 	const char *service = conf->name[0] ? conf->name : conf->address;
 
-	if (!service[0] || (conf->name[0] && conf->address[0])) {
-		gn_conf_fault(p->errs, group, "needs either name = \"SERVICE\" or address = \"ADDRESS\"");
+	if (!service[0]) {
+		gn_conf_fault(p->errs, group, "lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
+					      "device on a network");
+		return -EINVAL;
+	}
+	if (conf->name[0] && conf->address[0]) {
+		gn_conf_fault(p->errs, gn_conf_child(group, "address"),
+			      "stands beside name, and both say the same thing; leave one of them out");
 		return -EINVAL;
 	}
 	if (strlen(service) > SERVICE_MAX) {

@@ -226,11 +226,12 @@ initiator() {
 }
 
 @test "a service needs one name" {
-	wrong "2: roles.a.listen: needs either name = \"SERVICE\" or address = \"ADDRESS\"" <<-END
+	wrong "2: roles.a.listen: lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a device on a" <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = { a = { role = "target"; listen = { device = "d"; }; backend = { type = "memory"; }; }; };
 	END
-	target "" "address = \"192.0.2.7:4791\";" | wrong "5: roles.store.listen: needs either name"
+	target "" "address = \"192.0.2.7:4791\";" |
+		wrong "5: roles.store.listen.address: stands beside name, and both say the same thing; leave one of them out"
 	wrong "2: roles.a.listen.name: has 64 characters; up to 63 are possible" <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = { a = { role = "target"; listen = { device = "d"; name = "$(printf '%064d' 0)"; };

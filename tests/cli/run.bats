@@ -64,6 +64,17 @@ finish() { # wait for it; sets status and output
 	[[ "$output" =~ total$'\n'" "+ops" "+1000 ]]
 }
 
+@test "a service may be called name or address" {
+	sed -i '/store = /s/name = "v"/address = "192.0.2.7:4791"/; /connect = .*"v"/s/name = "v"/address = "192.0.2.7:4791"/' "$conf"
+	sed -i '/bridge = /s/name = "f"/address = "f"/' "$conf"
+	[ "$(grep -c address "$conf")" -eq 3 ]
+	gantry run -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	gantry check -p "$GANTRY_PLUGINS" "$conf"
+	says "service             192.0.2.7:4791"
+}
+
 @test "JSON: schema, result, roles, devices, threads" {
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --json >"$BATS_TEST_TMPDIR/out"
 	output=$(cat "$BATS_TEST_TMPDIR/out")
