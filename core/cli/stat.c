@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gantry stat: ask the running processes of a directory what they are doing. */
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/stat_server.h"
 
 #define ANSWER_MAX (8u * 1024 * 1024)
-#define TIMEOUT_S 5
+#define PATIENCE_MS 2000 /* for each answer, all waited for at the same time */
+#define KNOCK_MS 10      /* between attempts at one who has many others to answer */
 
 static int is_socket_name(const struct dirent *item)
 {
@@ -24,75 +27,140 @@ static int is_socket_name(const struct dirent *item)
 	return n > m && !strcmp(item->d_name + n - m, GN_STAT_SUFFIX);
 }
 
-/* Read until the other side hangs up. A string for free(), or NULL. */
-static char *read_all(int fd)
-{
-	size_t room = 64 * 1024, n = 0;
-	char *text = malloc(room);
-
-	while (text) {
-		ssize_t got = read(fd, text + n, room - n - 1);
-
-		if (got == 0) {
-			text[n] = '\0';
-			return text;
-		}
-		if (got < 0 || n + (size_t)got > ANSWER_MAX)
-			break;
-		n += (size_t)got;
-		if (n + 1 == room) {
-			char *grown = realloc(text, room *= 2);
-
-			if (!grown)
-				break;
-			text = grown;
-		}
-	}
-	free(text);
-	return NULL;
-}
-
-/* The report of one process, or NULL: it has gone, or does not answer. */
-static json_t *ask(const char *dir, const char *name)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	const struct timeval patience = {.tv_sec = TIMEOUT_S};
-	json_t *tree = NULL;
+/* One process that is asked. */
+struct question {
+	struct sockaddr_un address;
+	int pid;
+	int fd; /* -1: over */
+	bool connected;
 	char *text;
-	int fd;
+	size_t n, room;
+	json_t *tree; /* the answer; NULL: none yet, or it has gone */
+};
 
-	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, name) >= sizeof(address.sun_path))
-		return NULL;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return NULL;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		text = read_all(fd);
-		tree = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-		free(text);
-	}
-	close(fd);
-	return tree;
+static void hang_up(struct question *q)
+{
+	if (q->fd >= 0)
+		close(q->fd);
+	q->fd = -1;
+	free(q->text);
+	q->text = NULL;
 }
 
-static json_t *ask_all(const char *dir, const char *role)
+static void open_question(struct question *q, const char *dir, const char *name)
+{
+	q->address.sun_family = AF_UNIX;
+	q->pid = atoi(name);
+	q->fd = -1;
+	if ((size_t)snprintf(q->address.sun_path, sizeof(q->address.sun_path), "%s/%s", dir, name) < sizeof(q->address.sun_path))
+		q->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* A queue of others before us (EAGAIN) may pass; any other failure is one of a process that has gone. */
+static void try_connect(struct question *q)
+{
+	q->connected = !connect(q->fd, (struct sockaddr *)&q->address, sizeof(q->address));
+	if (!q->connected && errno != EAGAIN)
+		hang_up(q);
+}
+
+/* Take what has come; the end makes it an answer. */
+static void read_on(struct question *q)
+{
+	ssize_t got;
+
+	if (q->n + 1 >= q->room) {
+		size_t room = q->room ? 2 * q->room : 64 * 1024;
+		char *grown = room <= ANSWER_MAX ? realloc(q->text, room) : NULL;
+
+		if (!grown) {
+			hang_up(q);
+			return;
+		}
+		q->text = grown;
+		q->room = room;
+	}
+	got = read(q->fd, q->text + q->n, q->room - q->n - 1);
+	if (got > 0) {
+		q->n += (size_t)got;
+	} else if (!got || errno != EAGAIN) {
+		q->text[q->n] = '\0';
+		q->tree = got ? NULL : json_loads(q->text, JSON_REJECT_DUPLICATES, NULL);
+		hang_up(q);
+	}
+}
+
+/* One turn with all that are open; waits up to timeout_ms for the first to say something. Returns how many are open. */
+static unsigned turn(struct question *questions, struct pollfd *fds, unsigned n, int timeout_ms)
+{
+	unsigned n_open = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct question *q = &questions[i];
+
+		if (q->fd >= 0 && !q->connected)
+			try_connect(q);
+		fds[i] = (struct pollfd){.fd = q->connected ? q->fd : -1, .events = POLLIN};
+		n_open += q->fd >= 0;
+		if (q->fd >= 0 && !q->connected && timeout_ms > KNOCK_MS)
+			timeout_ms = KNOCK_MS;
+	}
+	if (!n_open || poll(fds, n, timeout_ms) <= 0)
+		return n_open;
+	for (unsigned i = 0; i < n; i++)
+		if (fds[i].revents)
+			read_on(&questions[i]);
+	return n_open;
+}
+
+/* All at once: one that is stopped keeps nobody waiting but for its own answer. */
+static void ask(struct question *questions, unsigned n)
+{
+	uint64_t now = gn_now_ns(), end = now + PATIENCE_MS * GN_NS_PER_MS;
+	struct pollfd *fds = calloc(n, sizeof(*fds));
+
+	while (fds && now < end && turn(questions, fds, n, (int)((end - now) / GN_NS_PER_MS) + 1))
+		now = gn_now_ns();
+	free(fds);
+}
+
+/* What those in a directory answer; `silent` gets the numbers of those who do not. */
+static json_t *ask_all(const char *dir, const char *role, json_t *silent)
 {
 	struct dirent **items = NULL;
 	json_t *list = json_array();
 	int n = scandir(dir, &items, is_socket_name, alphasort);
+	struct question *questions = calloc(n > 0 ? (size_t)n : 1, sizeof(*questions));
 
-	for (int i = 0; i < n; i++) {
-		json_t *tree = ask(dir, items[i]->d_name);
+	for (int i = 0; i < n && questions; i++)
+		open_question(&questions[i], dir, items[i]->d_name);
+	if (n > 0 && questions)
+		ask(questions, (unsigned)n);
+	for (int i = 0; i < n && questions; i++) {
+		struct question *q = &questions[i];
 
-		if (tree && (!role || json_object_get(json_object_get(tree, "roles"), role)))
-			json_array_append(list, tree);
-		json_decref(tree);
-		free(items[i]);
+		if (q->fd >= 0)
+			json_array_append_new(silent, json_integer(q->pid));
+		if (q->tree && (!role || json_object_get(json_object_get(q->tree, "roles"), role)))
+			json_array_append(list, q->tree);
+		json_decref(q->tree);
+		hang_up(q);
 	}
+	for (int i = 0; i < n; i++)
+		free(items[i]);
+	free(questions);
 	free(items);
 	return list;
+}
+
+static void print_silent(const json_t *silent)
+{
+	json_t *pid;
+	size_t i;
+
+	json_array_foreach((json_t *)silent, i, pid)
+		gn_cli_fail(0, "process %" JSON_INTEGER_FORMAT " has not answered for %d ms; it may be stopped",
+			    json_integer_value(pid), PATIENCE_MS);
 }
 
 static void print(const json_t *list, const char *role)
@@ -120,26 +188,28 @@ static void print(const json_t *list, const char *role)
 int gn_cli_stat(const struct gn_cli *cli)
 {
 	const char *role = cli->args.n ? cli->args.word[0] : NULL;
+	json_t *silent = json_array(), *list, *tree;
 	int code = GN_EXIT_OK;
-	json_t *list, *tree;
 	char dir[PATH_MAX];
 
 	if (cli->dir)
 		snprintf(dir, sizeof(dir), "%s", cli->dir);
 	else
 		gn_stat_dir(dir);
-	list = ask_all(dir, role);
+	list = ask_all(dir, role, silent);
 	if (cli->json) {
-		tree = json_pack("{si sO}", "schema", 1, "processes", list);
+		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);
 		if (!tree || gn_report_print_json(stdout, tree))
 			code = GN_EXIT_FAILED;
 		json_decref(tree);
 	} else if (json_array_size(list)) {
 		print(list, role);
 	}
+	print_silent(silent);
 	if (!json_array_size(list))
 		code = gn_cli_fail(GN_EXIT_FAILED, "no running gantry process%s%s%s answers in %s; --dir DIR looks elsewhere",
 				   role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir);
 	json_decref(list);
+	json_decref(silent);
 	return code;
 }

@@ -166,6 +166,36 @@ finish() { # wait for it; sets status and output
 	[ "$status" -eq 3 ]
 }
 
+@test "stat: processes that are stopped are named, and keep nobody waiting one after the other" {
+	begin --role store
+	local stopped="" i
+	for i in 1 2 3 4 5 6; do
+		"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store >/dev/null 2>&1 3>&- &
+		stopped="$stopped $!"
+	done
+	for i in $stopped; do
+		for _ in $(seq 5000); do
+			[ ! -S "$dir/$i.stat.sock" ] || break
+		done
+		kill -STOP "$i"
+	done
+	SECONDS=0
+	gantry stat --dir "$dir"
+	local took=$SECONDS
+	"$GANTRY" stat --dir "$dir" --json >"$BATS_TEST_TMPDIR/json" 2>/dev/null
+	kill -KILL $stopped
+	[ "$status" -eq 0 ]
+	says "process $pid  $conf"
+	for i in $stopped; do
+		says "gantry: process $i has not answered for 2000 ms; it may be stopped"
+		grep -qx " *$i,\{0,1\}" "$BATS_TEST_TMPDIR/json"
+	done
+	[ "$took" -lt 12 ] # one after the other it would be
+	grep -q '"silent": \[' "$BATS_TEST_TMPDIR/json"
+	kill -TERM "$pid"
+	finish
+}
+
 @test "stat: the socket is ours alone and goes away" {
 	begin --role store
 	[ "$(stat -c %a "$dir/$pid.stat.sock")" = 600 ]
