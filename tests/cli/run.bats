@@ -48,6 +48,13 @@ begin() { # ARGUMENT... - start it in the background and wait until it answers
 	return 1
 }
 
+until_reports() { # PATTERN - wait until the report of what began has such a line
+	for _ in $(seq 500); do
+		"$GANTRY" stat --dir "$dir" --json 2>/dev/null | grep -qE "$1" && return 0
+	done
+	return 1
+}
+
 finish() { # wait for it; sets status and output
 	status=0
 	wait "$pid" || status=$?
@@ -65,7 +72,8 @@ finish() { # wait for it; sets status and output
 }
 
 @test "a service may be called name or address" {
-	sed -i '/store = /s/name = "v"/address = "192.0.2.7:4791"/; /connect = .*"v"/s/name = "v"/address = "192.0.2.7:4791"/' "$conf"
+	local address='address = "192.0.2.7:4791"'
+	sed -i "/store = /s/name = \"v\"/$address/; /connect = .*\"v\"/s/name = \"v\"/$address/" "$conf"
 	sed -i '/bridge = /s/name = "f"/address = "f"/' "$conf"
 	[ "$(grep -c address "$conf")" -eq 3 ]
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
@@ -113,6 +121,7 @@ finish() { # wait for it; sets status and output
 
 @test "SIGINT: a summary, and exit status 3" {
 	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
+	until_reports '"p99_99_ns": [1-9]'
 	kill -INT "$pid"
 	finish
 	echo "$output"
@@ -125,6 +134,7 @@ finish() { # wait for it; sets status and output
 @test "a second signal ends it at once, whatever is in flight" {
 	sed -i 's/type = "stats"; }/type = "fault"; drop_rate = "100%"; }/' "$conf"
 	begin --set roles.load.workload.deadline=300s
+	until_reports '"seen_ops": [1-9]'
 	kill -INT "$pid"
 	for _ in $(seq 5000); do
 		grep -q stopping "$BATS_TEST_TMPDIR/err" && break
