@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cq.c - completion queues, the channel that wakes who sleeps on them, and what a completion means. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "rdma.h"
 
 int vb_channel_create(struct ibv_context *context, struct ibv_comp_channel **channel_p)
 {
-	int flags;
+	int rc;
 
 	errno = 0;
 	*channel_p = ibv_create_comp_channel(context);
 	if (!*channel_p)
 		return errno ? -errno : -ENOMEM;
-	flags = fcntl((*channel_p)->fd, F_GETFL);
-	if (flags >= 0 && !fcntl((*channel_p)->fd, F_SETFL, flags | O_NONBLOCK) && !fcntl((*channel_p)->fd, F_SETFD, FD_CLOEXEC))
-		return 0;
-	flags = -errno;
-	vb_channel_destroy(channel_p);
-	return flags;
+	rc = vb_fd_unblock((*channel_p)->fd);
+	if (rc)
+		vb_channel_destroy(channel_p);
+	return rc;
 }
 
 void vb_channel_destroy(struct ibv_comp_channel **channel_p)
@@ -82,22 +79,20 @@ const char *vb_wc_text(const struct ibv_wc *wc)
 
 int vb_wc_reason(enum ibv_wc_status status)
 {
-	switch (status) {
-	case IBV_WC_SUCCESS:
+	static const int reasons[] = {
+		[IBV_WC_LOC_LEN_ERR] = -EPROTO, /* a message longer than its receive: ours are never longer than what is agreed */
+		[IBV_WC_WR_FLUSH_ERR] = -ECANCELED,
+		[IBV_WC_BAD_RESP_ERR] = -EPROTO,
+		[IBV_WC_REM_INV_REQ_ERR] = -EPROTO,
+		[IBV_WC_REM_ACCESS_ERR] = -EPROTO,
+		[IBV_WC_REM_OP_ERR] = -EPROTO,
+		[IBV_WC_RETRY_EXC_ERR] = -ETIMEDOUT,
+		[IBV_WC_RNR_RETRY_EXC_ERR] = -EPROTO, /* which credits rule out */
+		[IBV_WC_REM_ABORT_ERR] = -EPROTO,
+		[IBV_WC_RESP_TIMEOUT_ERR] = -ETIMEDOUT,
+	};
+
+	if (status == IBV_WC_SUCCESS)
 		return 0;
-	case IBV_WC_WR_FLUSH_ERR:
-		return -ECANCELED;
-	case IBV_WC_RETRY_EXC_ERR:
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		return -ETIMEDOUT;
-	case IBV_WC_REM_ACCESS_ERR:
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_REM_ABORT_ERR:
-	case IBV_WC_BAD_RESP_ERR:
-		return -EPROTO;
-	default:
-		return -EIO;
-	}
+	return (size_t)status < sizeof(reasons) / sizeof(reasons[0]) && reasons[status] ? reasons[status] : -EIO;
 }

@@ -3,20 +3,31 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rdma.h"
 
 #define PORT 1 /* of devices with several, the one that we use */
 #define GIDS 16 /* looked at by a scan */
+#define MAKE_ONE "for soft-RoCE on an Ethernet interface: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0"
+
+int vb_fd_unblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+}
 
 int vb_device_limits(struct ibv_context *context, struct vb_limits *limits)
 {
 	struct ibv_device_attr_ex ex;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
-	uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
 	int rc = ibv_query_device(context, &attr);
 
 	if (!rc)
@@ -37,9 +48,56 @@ int vb_device_limits(struct ibv_context *context, struct vb_limits *limits)
 		.port_up = port.state == IBV_PORT_ACTIVE,
 	};
 	if (ibv_query_device_ex(context, NULL, &ex) == 0)
-		limits->odp = (ex.odp_caps.general_caps & IBV_ODP_SUPPORT) && (ex.odp_caps.per_transport_caps.rc_odp_caps & odp) == odp;
+		limits->odp = (ex.odp_caps.general_caps & IBV_ODP_SUPPORT) &&
+			      (ex.odp_caps.per_transport_caps.rc_odp_caps & odp) == odp;
 	return 0;
 }
+
+/* -- why there is none -- */
+
+/* How many files there are of a pattern, and how many of them may be read and written. */
+static int count(const char *root, const char *pattern, int *usable_p)
+{
+	char path[PATH_MAX];
+	glob_t found;
+	int n = 0;
+
+	*usable_p = 0;
+	if (snprintf(path, sizeof(path), "%s%s", root, pattern) >= (int)sizeof(path) || glob(path, GLOB_NOSORT, NULL, &found))
+		return 0;
+	for (; n < (int)found.gl_pathc; n++)
+		*usable_p += faccessat(AT_FDCWD, found.gl_pathv[n], R_OK | W_OK, AT_EACCESS) == 0;
+	globfree(&found);
+	return n;
+}
+
+int vb_device_why_none(const char *root)
+{
+	int usable, usable_cm;
+
+	if (count(root, "/sys/class/infiniband/*", &usable) == 0)
+		return -ENODEV;
+	if (count(root, "/dev/infiniband/uverbs*", &usable) == 0 || count(root, "/dev/infiniband/rdma_cm", &usable_cm) == 0)
+		return -ENOENT;
+	return usable && usable_cm ? -EOPNOTSUPP : -EACCES;
+}
+
+/* Those of librdmacm, whose errors mean little: it has none of its own for what is missing. NULL: *rc_p. */
+static struct ibv_context **devices(int *rc_p)
+{
+	struct ibv_context **list;
+
+	errno = 0;
+	list = rdma_get_devices(NULL);
+	if (list && *list)
+		return list;
+	*rc_p = !list && (errno == ENOMEM || errno == EMFILE || errno == ENFILE) ? -errno : vb_device_why_none("");
+	if (list)
+		rdma_free_devices(list);
+	return NULL;
+}
+
+/* -- open -- */
 
 static struct ibv_context *choose(struct ibv_context *const *list, const char *name, int *rc_p)
 {
@@ -55,27 +113,19 @@ static struct ibv_context *choose(struct ibv_context *const *list, const char *n
 	return found;
 }
 
-static int unblock(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
-}
-
 int vb_device_open(struct vb_device *dev, const char *name)
 {
 	int rc;
 
 	*dev = (struct vb_device){.list = NULL};
-	errno = 0;
-	dev->list = rdma_get_devices(NULL);
+	dev->list = devices(&rc);
 	if (!dev->list)
-		return errno ? -errno : -ENODEV;
+		return rc;
 	dev->context = choose(dev->list, name, &rc);
 	if (rc == 0)
 		rc = vb_device_limits(dev->context, &dev->limits);
 	if (rc == 0)
-		rc = unblock(dev->context->async_fd);
+		rc = vb_fd_unblock(dev->context->async_fd);
 	if (rc != 0)
 		vb_device_close(dev);
 	return rc;
@@ -88,14 +138,13 @@ void vb_device_close(struct vb_device *dev)
 	*dev = (struct vb_device){.list = NULL};
 }
 
-/* Of whom the event tells; NULL: of the device, or of something that has no fate. */
+/* Whose end the event tells of; NULL: nobody's, or that of the whole device. */
 static struct vb_fate *fate_of(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_PATH_MIG_ERR:
 		return event->element.qp->qp_context;
 	case IBV_EVENT_CQ_ERR:
 		return event->element.cq->cq_context;
@@ -180,12 +229,11 @@ static void write_device(struct ibv_context *context, struct gantry_writer *w)
 int vb_device_scan(struct gantry_writer *w)
 {
 	struct ibv_context **list;
-	int n = 0;
+	int n = 0, rc;
 
-	errno = 0;
-	list = rdma_get_devices(NULL);
+	list = devices(&rc);
 	if (!list)
-		return errno && errno != ENODEV ? -errno : 0;
+		return rc == -ENODEV ? 0 : rc;
 	for (; list[n]; n++)
 		write_device(list[n], w);
 	rdma_free_devices(list);
@@ -194,21 +242,23 @@ int vb_device_scan(struct gantry_writer *w)
 
 const char *vb_device_advice(int rc)
 {
-	switch (rc) {
-	case -ENODEV:
-	case -ENOSYS:
-	case -ENOENT:
-	case 0:
-		return "no such RDMA device; for soft-RoCE on an Ethernet interface: modprobe rdma_rxe; "
-		       "rdma link add rxe0 type rxe netdev eth0";
-	case -ENOTUNIQ:
-		return "there are several RDMA devices: name one with ibdev";
-	case -EACCES:
-	case -EPERM:
-		return "no access to /dev/infiniband: join the group that owns its files, or see udev rules of rdma-core";
-	case -ENOMEM:
-		return "memory may not be locked: raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=)";
-	default:
-		return strerror(-rc);
-	}
+	static const struct {
+		int rc;
+		const char *text;
+	} rows[] = {
+		{0, "there is no RDMA device; " MAKE_ONE},
+		{-ENODEV, "no such RDMA device; " MAKE_ONE},
+		{-ENOENT, "/dev/infiniband/uverbs* or rdma_cm is missing: modprobe ib_uverbs rdma_ucm; "
+			  "a container must be given /dev/infiniband"},
+		{-EACCES, "no access to /dev/infiniband/uverbs* or rdma_cm: join the group that owns them, or see the udev rules "
+			  "of rdma-core"},
+		{-EOPNOTSUPP, "no driver for the RDMA device: install those of rdma-core (ibverbs-providers)"},
+		{-ENOTUNIQ, "there are several RDMA devices: name one with ibdev"},
+		{-ENOMEM, "memory may not be locked: raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=)"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].rc == rc)
+			return rows[i].text;
+	return strerror(-rc);
 }

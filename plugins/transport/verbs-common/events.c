@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* events.c - a channel of connection events. Each event is copied and acknowledged before anybody acts on it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "rdma.h"
-
-static int unblock(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
-		return -errno;
-	return 0;
-}
 
 int vb_events_open(struct rdma_event_channel **channel_p)
 {
@@ -23,7 +13,7 @@ int vb_events_open(struct rdma_event_channel **channel_p)
 	*channel_p = rdma_create_event_channel();
 	if (!*channel_p)
 		return errno ? -errno : -ENODEV;
-	rc = unblock((*channel_p)->fd);
+	rc = vb_fd_unblock((*channel_p)->fd);
 	if (rc)
 		vb_events_close(channel_p);
 	return rc;
@@ -47,6 +37,8 @@ static void copy(const struct rdma_cm_event *from, struct vb_event *event)
 		.listen_id = from->listen_id,
 		.responder_resources = param->responder_resources,
 		.initiator_depth = param->initiator_depth,
+		.retry_count = param->retry_count,
+		.rnr_retry_count = param->rnr_retry_count,
 		.private_len = param->private_data ? param->private_data_len : 0,
 	};
 	if (event->private_len)
@@ -60,28 +52,27 @@ int vb_events_next(struct rdma_event_channel *channel, struct vb_event *event)
 	if (rdma_get_cm_event(channel, &from))
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
 	copy(from, event);
-	return rdma_ack_cm_event(from) ? -errno : 1;
+	rdma_ack_cm_event(from); /* fails for no event at all only, and an id that it brought must not be lost */
+	return 1;
 }
 
 int vb_event_reason(enum rdma_cm_event_type type, int status)
 {
-	switch (type) {
-	case RDMA_CM_EVENT_ADDR_ERROR:
-		return -EADDRNOTAVAIL;
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-		return -EHOSTUNREACH;
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
-		return status == -ETIMEDOUT ? -ETIMEDOUT : -EHOSTUNREACH;
-	case RDMA_CM_EVENT_REJECTED:
-		return -ECONNREFUSED;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		return -ENOTCONN;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return -ENODEV;
-	case RDMA_CM_EVENT_ADDR_CHANGE: /* what was resolved is no longer so */
-		return -EADDRNOTAVAIL;
-	default:
+	static const struct {
+		int reason;
+		int says_why; /* the status may know better */
+	} rows[] = {
+		[RDMA_CM_EVENT_ADDR_ERROR] = {-EHOSTUNREACH, 1},
+		[RDMA_CM_EVENT_ROUTE_ERROR] = {-EHOSTUNREACH, 1},
+		[RDMA_CM_EVENT_CONNECT_ERROR] = {-EIO, 1}, /* our queue pair could not be set up */
+		[RDMA_CM_EVENT_UNREACHABLE] = {-EHOSTUNREACH, 1},
+		[RDMA_CM_EVENT_REJECTED] = {-ECONNREFUSED, 0}, /* whose status is no errno */
+		[RDMA_CM_EVENT_DISCONNECTED] = {-ENOTCONN, 0},
+		[RDMA_CM_EVENT_DEVICE_REMOVAL] = {-ENODEV, 0},
+		[RDMA_CM_EVENT_ADDR_CHANGE] = {-EADDRNOTAVAIL, 0}, /* what was resolved is no longer so */
+	};
+
+	if ((size_t)type >= sizeof(rows) / sizeof(rows[0]))
 		return 0;
-	}
+	return rows[type].says_why && (status == -ETIMEDOUT || status == -ENODEV) ? status : rows[type].reason;
 }

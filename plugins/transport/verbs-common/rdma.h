@@ -18,7 +18,7 @@
 
 #include <gantry/plugin.h>
 
-/* -- fate.c: how an object that the device may kill learns of it -- */
+/* -- fate: how an object that the device may kill learns of it -- */
 
 /*
  * First member of whatever is given as context to a qp or cq. Asynchronous events write the event's number + 1 there; events
@@ -30,6 +30,8 @@ struct vb_fate {
 
 /* -- device.c -- */
 
+int vb_fd_unblock(int fd); /* does not block from now on, and is closed on exec */
+
 struct vb_limits {
 	uint32_t max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_sge;
 	uint32_t max_rd_atomic;      /* reads that a queue pair can have under way, as responder */
@@ -37,7 +39,7 @@ struct vb_limits {
 	uint64_t max_mr_bytes;
 	uint32_t mtu;   /* bytes of a packet */
 	int port_up;    /* of port 1 */
-	int odp;        /* registers memory without pinning it: send, write and read */
+	int odp;        /* registers memory without pinning it, for all that is done on a queue pair */
 };
 
 struct vb_device {
@@ -46,7 +48,10 @@ struct vb_device {
 	struct vb_limits limits;
 };
 
-/* name: of an RDMA device as `rdma link` shows it, or "": the only one. -ENODEV: none so; -ENOTUNIQ: several, say which. */
+/*
+ * name: of an RDMA device as `rdma link` shows it, or "": the only one. -ENODEV: none so; -ENOTUNIQ: several, say which;
+ * -ENOENT, -EACCES, -EOPNOTSUPP: see vb_device_why_none().
+ */
 int vb_device_open(struct vb_device *dev, const char *name);
 void vb_device_close(struct vb_device *dev);
 int vb_device_limits(struct ibv_context *context, struct vb_limits *limits);
@@ -54,6 +59,12 @@ int vb_device_limits(struct ibv_context *context, struct vb_limits *limits);
 int vb_device_next_event(struct vb_device *dev, enum ibv_event_type *type_p);
 /* Write an object for each RDMA device of this machine: name, state, limits, gids. Returns how many or -errno. */
 int vb_device_scan(struct gantry_writer *w);
+/*
+ * Why the libraries see no device: -ENODEV: the kernel has none; -ENOENT: it has, but their files in /dev are missing;
+ * -EACCES: they are not ours to use; -EOPNOTSUPP: no driver of rdma-core knows them. root: "", or the folder in which to
+ * look for /sys and /dev.
+ */
+int vb_device_why_none(const char *root);
 /* What to do about the error of vb_device_open or vb_device_scan, for a message. */
 const char *vb_device_advice(int rc);
 
@@ -65,7 +76,9 @@ struct vb_event {
 	int status;
 	struct rdma_cm_id *id;     /* the connection's; of CONNECT_REQUEST a new one, which is now the caller's */
 	struct rdma_cm_id *listen_id; /* of CONNECT_REQUEST */
-	uint8_t responder_resources, initiator_depth; /* of a connection's events: what the peer asks for */
+	/* of a connection's events: what the peer asks for, as seen from this side: reads that we shall answer, and may start */
+	uint8_t responder_resources, initiator_depth;
+	uint8_t retry_count, rnr_retry_count; /* of CONNECT_REQUEST: our queue pair gets them, whatever accepting says */
 	uint8_t private_len;
 	uint8_t private_data[255];
 };
@@ -73,12 +86,13 @@ struct vb_event {
 int vb_events_open(struct rdma_event_channel **channel_p); /* does not block, is closed on exec */
 void vb_events_close(struct rdma_event_channel **channel_p);
 int vb_events_next(struct rdma_event_channel *channel, struct vb_event *event); /* 1, 0: none, -errno */
-/* What an event that ends a connection means as -errno; 0: it does not end one. status: of the event. */
+/* What an event that ends a connection, or an attempt at one, means as -errno; 0: it does not. status: of the event. */
 int vb_event_reason(enum rdma_cm_event_type type, int status);
 
 /* -- id.c: an end of a connection -- */
 
 #define VB_PRIVATE_MAX 56 /* bytes of private data in a connection request */
+#define VB_REJECT_MAX 148 /* and in its rejection */
 
 /* How stubborn the device is before it gives a queue pair up. */
 struct vb_patience {
@@ -102,10 +116,10 @@ int vb_id_resolve_route(struct rdma_cm_id *id, int timeout_ms);
 int vb_id_set_patience(struct rdma_cm_id *id, const struct vb_patience *patience);
 int vb_id_connect(struct rdma_cm_id *id, const struct vb_limits *limits, const struct vb_patience *patience,
 		  const void *private_data, size_t len); /* -EMSGSIZE: more than VB_PRIVATE_MAX */
-/* request: the event that brought the id, for what the peer asked for. */
+/* request: the event that brought the id, for what the peer asked for. -EPROTO: it wants retries without end. */
 int vb_id_accept(struct rdma_cm_id *id, const struct vb_limits *limits, const struct vb_patience *patience,
 		 const struct vb_event *request, const void *private_data, size_t len);
-int vb_id_reject(struct rdma_cm_id *id, const void *private_data, size_t len);
+int vb_id_reject(struct rdma_cm_id *id, const void *private_data, size_t len); /* -EMSGSIZE: more than VB_REJECT_MAX */
 void vb_id_disconnect(struct rdma_cm_id *id);
 
 /* -- pd.c, mr.c -- */
@@ -113,7 +127,10 @@ void vb_id_disconnect(struct rdma_cm_id *id);
 int vb_pd_create(struct ibv_context *context, struct ibv_pd **pd_p);
 void vb_pd_destroy(struct ibv_pd **pd_p);
 
-/* rights: GANTRY_REMOTE_* for the peer, least that will do; local != 0: the device itself may write there (reads, receives). */
+/*
+ * rights: GANTRY_REMOTE_* for the peer, least that will do; local != 0: the device itself may write there (reads, receives).
+ * Memory is pinned, or paged on demand where it may not be and the device can do without. -ENOMEM: mostly RLIMIT_MEMLOCK.
+ */
 int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local, struct ibv_mr **mr_p);
 /* After this no agent can touch the memory. -errno: it is still registered. */
 int vb_mr_destroy(struct ibv_mr **mr_p);
@@ -196,7 +213,7 @@ struct ibv_send_wr *vb_qp_build(struct vb_qp *qp, const struct vb_send *send);
 int vb_qp_post(struct vb_qp *qp);
 /*
  * A send completion came, wr_id of its wc: it and all before it are done. Calls each(arg, send, status) in order; status
- * 0 or the -errno of this one (those before it: 0).
+ * 0 or the -errno of this one (those before it: 0). each may build and post; what it is given is a copy.
  */
 void vb_qp_done(struct vb_qp *qp, uint64_t wr_id, int status, void (*each)(void *arg, const struct vb_send *send, int status),
 		void *arg);
