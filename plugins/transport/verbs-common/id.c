@@ -9,7 +9,8 @@
 
 #include "rdma.h"
 
-#define ROOM_FOR_ADDRESS 64
+#define RETRIES 6 /* at most: 7 may be for ever */
+#define ROOM_FOR_ADDRESS 80 /* [HOST%interface]:PORT */
 
 /* Splits HOST:PORT or [HOST]:PORT in place. */
 static int split(char *text, char **host_p, char **port_p)
@@ -30,44 +31,68 @@ static int split(char *text, char **host_p, char **port_p)
 	return 0;
 }
 
-int vb_address_parse(const char *text, struct sockaddr_storage *addr)
+/* Decimal, nothing before or after it. -1: no port. */
+static int parse_port(const char *text)
 {
-	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *info;
-	char copy[ROOM_FOR_ADDRESS], *host, *port;
+	size_t n = strspn(text, "0123456789");
+	int port = n > 0 && n <= 5 && !text[n] ? atoi(text) : -1;
 
-	if (strlen(text) >= sizeof(copy))
+	return port <= UINT16_MAX ? port : -1;
+}
+
+static int parse_v4(const char *host, int port, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *sin = (void *)addr;
+
+	*sin = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	return inet_pton(AF_INET, host, &sin->sin_addr) == 1 ? 0 : -EINVAL;
+}
+
+/* By getaddrinfo(), which knows %interface too. */
+static int parse_v6(const char *host, int port, struct sockaddr_storage *addr)
+{
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *info;
+
+	if (getaddrinfo(host, NULL, &hints, &info))
 		return -EINVAL;
-	strcpy(copy, text);
-	if (split(copy, &host, &port) || getaddrinfo(host, port, &hints, &info))
-		return -EINVAL;
-	memset(addr, 0, sizeof(*addr));
-	memcpy(addr, info->ai_addr, info->ai_addrlen);
+	memcpy(addr, info->ai_addr, sizeof(struct sockaddr_in6));
+	((struct sockaddr_in6 *)addr)->sin6_port = htons((uint16_t)port);
 	freeaddrinfo(info);
 	return 0;
 }
 
+int vb_address_parse(const char *text, struct sockaddr_storage *addr)
+{
+	char copy[ROOM_FOR_ADDRESS], *host, *port_text;
+	int port;
+
+	if (strlen(text) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, text);
+	if (split(copy, &host, &port_text))
+		return -EINVAL;
+	port = parse_port(port_text);
+	if (port < 0)
+		return -EINVAL;
+	memset(addr, 0, sizeof(*addr));
+	return *text == '[' ? parse_v6(host, port, addr) : parse_v4(host, port, addr);
+}
+
 void vb_address_print(const struct sockaddr *addr, char *text, size_t size)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
+	socklen_t bytes = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	char host[ROOM_FOR_ADDRESS], port[8];
 
-	if (addr->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)addr;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(text, size, "%s:%u", host, ntohs(in->sin_port));
-	} else if (addr->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)addr;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(text, size, "[%s]:%u", host, ntohs(in6->sin6_port));
-	} else {
+	if (getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(text, size, "unknown address");
-	}
+	else
+		snprintf(text, size, addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 int vb_id_create(struct rdma_event_channel *channel, void *context, struct rdma_cm_id **id_p)
 {
+	*id_p = NULL;
 	return rdma_create_id(channel, id_p, context, RDMA_PS_TCP) ? -errno : 0;
 }
 
@@ -83,7 +108,7 @@ int vb_id_listen(struct rdma_cm_id *id, const struct sockaddr *addr, int backlog
 	/* librdmacm takes no const address, and does not change it */
 	if (rdma_bind_addr(id, (struct sockaddr *)(uintptr_t)addr) || rdma_listen(id, backlog))
 		return -errno;
-	return id->verbs ? 0 : -ENODEV; /* bound to no device: nothing would ever arrive */
+	return id->verbs ? 0 : -ENODEV; /* the address of no device, or (0.0.0.0) of all: a transport has one */
 }
 
 int vb_id_resolve_addr(struct rdma_cm_id *id, const struct sockaddr *from, const struct sockaddr *to, int timeout_ms)
@@ -143,14 +168,17 @@ int vb_id_accept(struct rdma_cm_id *id, const struct vb_limits *limits, const st
 
 	if (len > VB_PRIVATE_MAX)
 		return -EMSGSIZE;
-	/* what the peer starts we answer, what it answers we may start */
-	param.responder_resources = at_most(limits->max_rd_atomic, request->initiator_depth);
-	param.initiator_depth = at_most(limits->max_init_rd_atomic, request->responder_resources);
+	if (request->retry_count > RETRIES || request->rnr_retry_count > RETRIES)
+		return -EPROTO;
+	param.responder_resources = at_most(limits->max_rd_atomic, request->responder_resources);
+	param.initiator_depth = at_most(limits->max_init_rd_atomic, request->initiator_depth);
 	return rdma_accept(id, &param) ? -errno : 0;
 }
 
 int vb_id_reject(struct rdma_cm_id *id, const void *private_data, size_t len)
 {
+	if (len > VB_REJECT_MAX)
+		return -EMSGSIZE;
 	return rdma_reject(id, private_data, (uint8_t)len) ? -errno : 0;
 }
 
