@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mr.c - memory regions: exactly the range, least access. */
 #include <errno.h>
+#include <sys/resource.h>
 
 #include <gantry/transport.h>
 
@@ -17,10 +18,34 @@ static unsigned int access_flags(uint32_t rights, int local)
 	return flags;
 }
 
+/*
+ * Pinned memory is preferred: the device never waits for a page. Paging on demand is for a process that may not lock as much
+ * as it wants to export, and for no other reason that memory is short of.
+ */
+static int limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+static int pages_on_demand(struct ibv_context *context)
+{
+	struct vb_limits limits;
+	int error = errno, can = vb_device_limits(context, &limits) == 0 && limits.odp;
+
+	errno = error; /* of what could not be registered */
+	return can;
+}
+
 int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local, struct ibv_mr **mr_p)
 {
+	unsigned int flags = access_flags(rights, local);
+
 	errno = 0;
-	*mr_p = ibv_reg_mr(pd, addr, length, access_flags(rights, local));
+	*mr_p = ibv_reg_mr(pd, addr, length, flags);
+	if (!*mr_p && errno == ENOMEM && limited() && pages_on_demand(pd->context))
+		*mr_p = ibv_reg_mr(pd, addr, length, flags | IBV_ACCESS_ON_DEMAND);
 	return *mr_p ? 0 : errno ? -errno : -ENOMEM;
 }
 
