@@ -41,21 +41,27 @@ static int make_tables(struct vb_qp *qp, const struct vb_qp_attr *attr)
 	return -ENOMEM;
 }
 
-/* Some devices refuse what they cannot put into a request instead of giving less. */
-static int create(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+/* Devices refuse what they cannot put into a request instead of giving less, and do not say how much: try half of it. */
+static int create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *wanted, uint32_t *max_inline_p)
 {
-	if (rdma_create_qp(id, pd, init) == 0)
-		return 0;
-	if (init->cap.max_inline_data == 0)
-		return -errno;
-	init->cap.max_inline_data = 0;
-	return rdma_create_qp(id, pd, init) == 0 ? 0 : -errno;
+	struct ibv_qp_init_attr init = *wanted; /* a failed attempt may have changed it */
+	uint32_t bytes = wanted->cap.max_inline_data;
+
+	while (rdma_create_qp(id, pd, &init) != 0) {
+		if (bytes == 0 || errno != EINVAL)
+			return -errno;
+		bytes /= 2;
+		init = *wanted;
+		init.cap.max_inline_data = bytes;
+	}
+	*max_inline_p = init.cap.max_inline_data;
+	return 0;
 }
 
 int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limits *limits, const struct vb_qp_attr *attr,
 		 struct vb_qp *qp)
 {
-	struct ibv_qp_init_attr init = {
+	const struct ibv_qp_init_attr init = {
 		.qp_context = attr->fate,
 		.send_cq = attr->cq,
 		.recv_cq = attr->cq,
@@ -71,13 +77,12 @@ int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limit
 	rc = make_tables(qp, attr);
 	if (rc)
 		return rc;
-	rc = create(id, pd, &init);
+	rc = create(id, pd, &init, &qp->max_inline);
 	if (rc) {
 		free_tables(qp);
 		return rc;
 	}
 	qp->qp = id->qp;
-	qp->max_inline = init.cap.max_inline_data;
 	return 0;
 }
 
@@ -137,10 +142,10 @@ static void end(struct vb_qp *qp, uint32_t until, int status, void (*each)(void 
 		void *arg)
 {
 	while (qp->done != until) {
-		const struct vb_send *send = &qp->sends[qp->done & qp->mask];
+		const struct vb_send send = qp->sends[qp->done & qp->mask]; /* its place may be taken by what each() builds */
 
 		qp->done++;
-		each(arg, send, status);
+		each(arg, &send, status);
 	}
 }
 
