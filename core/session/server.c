@@ -5,7 +5,8 @@
  *      accept -> requests, one at a time (frame.h) -> running -> stop -> bye
  *                   \______________ gn_session_end: at any time ______________/
  *
- * The end: ports take no more, what is in flight completes, the role lets go, regions and queues go, then the object.
+ * The end: ports take no more, what is in flight completes, the role lets go, which may take it a while; then queues and
+ * regions go, the connection, and the object.
  */
 #include "session/session_priv.h"
 
@@ -61,10 +62,16 @@ static void finish_step(struct gantry_session *s, int rc)
 		gn_session_end(s, 0);
 }
 
+static void bury(void *arg);
+
 void gn_session_continue(struct gantry_session *s, int rc)
 {
-	if (!s->ending && s->pending != 0)
+	if (s->parting) {
+		s->parting = 0;
+		gn_loop_must_post(s->role->loop, bury, s);
+	} else if (!s->ending && s->pending != 0) {
 		finish_step(s, rc);
+	}
 }
 
 void gn_session_refuse(struct gantry_session *s, const char *fmt, ...)
@@ -257,9 +264,6 @@ static void bury(void *arg)
 	struct gantry_session *s = arg, **p;
 	struct gn_role *role = s->role;
 
-	drop_ports(s);
-	if (s->known)
-		role->server.ops->closed(role->role, s, s->reason);
 	gn_session_release(s);
 	gn_channel_stop(&s->ch);
 	for (p = &role->server.sessions; *p != s; p = &(*p)->next)
@@ -275,12 +279,24 @@ static void bury(void *arg)
 	gn_server_check_finished(role);
 }
 
+/* The last step but one, at a turn of its own as well: whoever was given the regions lets go of them before we do. */
+static void part(void *arg)
+{
+	struct gantry_session *s = arg;
+	struct gn_role *role = s->role;
+
+	drop_ports(s);
+	s->parting = 1;
+	if (!s->known || role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
+		bury(s);
+}
+
 void gn_session_idle(struct gantry_session *s)
 {
 	int rc;
 
 	if (s->ending) {
-		gn_loop_must_post(s->role->loop, bury, s);
+		gn_loop_must_post(s->role->loop, part, s);
 		return;
 	}
 	drop_ports(s);

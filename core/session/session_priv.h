@@ -51,6 +51,7 @@ struct gantry_session {
 	void *user; /* the role's */
 	int known;  /* the role's hello was called: closed must be */
 	int ending;
+	int parting; /* the role's closed is under way */
 	int reason;
 };
 

@@ -57,7 +57,7 @@ struct gantry_client_events {
 struct gantry_server_ops {
 	int (*hello)(void *role, struct gantry_session *session, const struct gantry_session_attr *attr);
 	int (*query)(void *role, struct gantry_session *session, struct gantry_volume *volume);
-	/* A region of the client was imported; it is valid until `closed` returns. */
+	/* A region of the client was imported; it is valid until `closed` is done. */
 	int (*region)(void *role, struct gantry_session *session, struct gantry_region *region);
 	/* All lanes are set up and receives are posted: get ready for IO. */
 	int (*start)(void *role, struct gantry_session *session);
@@ -69,8 +69,12 @@ struct gantry_server_ops {
 	 * Returns 0, or -EINPROGRESS and later session_continue().
 	 */
 	int (*stop)(void *role, struct gantry_session *session);
-	/* The session is over and drained; release what belongs to it. Always called when hello was. */
-	void (*closed)(void *role, struct gantry_session *session, int reason);
+	/*
+	 * The session is over and drained; release what belongs to it. Always called when hello was. Returns 0; or
+	 * -EINPROGRESS, and later session_continue() as the last use of the session: the regions stay until then, for a
+	 * role that handed them on and must have them back first.
+	 */
+	int (*closed)(void *role, struct gantry_session *session, int reason);
 	/* Whether regions are to be mapped here: a relay says 0 and never has the data in its address space. */
 	int map_regions;
 	/*

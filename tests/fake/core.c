@@ -79,17 +79,17 @@ static int on_stop(void *role, struct gantry_session *session)
 	return take_step(role, FAKE_STOP, session);
 }
 
-static void on_closed(void *role, struct gantry_session *session, int reason)
+static int on_closed(void *role, struct gantry_session *session, int reason)
 {
 	struct fake_core *fc = role;
 
-	(void)session;
 	if (fc->n_open == 0)
 		fake_fail("core: closed, but never opened");
 	fc->n_open--;
 	fc->n_closed++;
 	fc->closed_reason = reason;
-	fc->session = NULL;
+	fc->session = fc->closed_rc != 0 ? session : NULL;
+	return fc->closed_rc;
 }
 
 static int role_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
@@ -145,6 +145,7 @@ void fake_core_init(struct fake_core *fc)
 	memset(fc, 0, sizeof(*fc));
 	fake_clock_start();
 	fake_transport_init(&fc->ft);
+	fc->ops = &role_ops;
 	fc->volume = (struct gantry_volume){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	fc->server_ops = (struct gantry_server_ops){
 		.hello = on_hello, .query = on_query, .region = on_region, .start = on_start, .lane = on_lane, .stop = on_stop,
@@ -165,7 +166,7 @@ void fake_core_start(struct fake_core *fc, int serves)
 	struct gn_worker_attr attr = {.name = "lane", .cpu = -1};
 	struct gn_worker *workers[FAKE_CORE_LANES];
 	struct gn_role_spec spec = {
-		.name = "test", .part = {.name = "test", .ops = &role_ops, .conf = fc}, .n_lanes = FAKE_CORE_LANES,
+		.name = "test", .part = {.name = "test", .ops = fc->ops, .conf = fc}, .n_lanes = FAKE_CORE_LANES,
 		.workers = workers, .listen = serves ? &fc->listen : NULL, .connects = &fc->connect, .n_connects = 1,
 		.stages = fc->stages, .n_stages = fc->n_stages, .finished = on_finished, .arg = fc,
 	};

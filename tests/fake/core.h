@@ -28,6 +28,7 @@ struct fake_core {
 	struct fake_transport ft;
 	struct gn_device *device;
 	struct gn_endpoint listen, connect;
+	const struct gantry_role_ops *ops; /* of the role; the one described below at first */
 	const struct gn_part *stages; /* of the role; none at first */
 	uint32_t n_stages;
 	struct gn_role *role;
@@ -40,7 +41,7 @@ struct fake_core {
 	int rc[FAKE_STEPS];
 	const char *text; /* given with a refusal */
 	unsigned n[FAKE_STEPS], n_closed, n_open;
-	int closed_reason;
+	int closed_reason, closed_rc; /* what closed got, and returns */
 	struct gantry_session *session; /* the last one */
 	struct gantry_volume volume;
 	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */

@@ -312,6 +312,7 @@ static void ft_disconnect(void *arg)
 		fake_fail("transport: disconnected while %u consumers, %u producers, %u rmas, %u registered regions exist",
 			  conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_registered);
 	conn->disconnected = 1;
+	conn->disconnected_at = ++conn->ft->n_steps;
 }
 
 static int ft_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
@@ -360,6 +361,7 @@ static void ft_release(void *arg, struct gantry_region *region)
 	if (region->transport != conn || conn->disconnected)
 		fake_fail("transport: region released on the wrong connection, or too late");
 	conn->n_imports--;
+	conn->released_at = ++conn->ft->n_steps;
 	free(region);
 }
 

@@ -87,6 +87,7 @@ struct fake_conn {
 	char order[FAKE_ORDER]; /* the first calls of the data path: W R moves, S sends, F f flushes of an rma and a producer */
 	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
+	unsigned disconnected_at, released_at; /* when, in steps of the transport; released: the last region */
 };
 
 struct fake_event {
@@ -102,7 +103,7 @@ struct fake_transport {
 	uint32_t caps, max_depth;
 	int event_fd;
 	uint64_t wake_ns;
-	unsigned n_progress;
+	unsigned n_progress, n_steps;
 	int opened;
 	struct {
 		unsigned in; /* fail the in-th call from now; 0: none */

@@ -24,7 +24,8 @@ struct leg {
 /* A session of an initiator, relayed to every target: each step is done when all legs have done it. */
 struct relay {
 	struct gateway *gateway;
-	struct gantry_session *session; /* NULL: it has ended, the legs are being closed */
+	struct gantry_session *session;
+	int parting; /* it has ended, and waits for the legs to be closed */
 	struct gantry_volume volume;    /* what is shown: the targets one after another */
 	uint32_t depth;
 	uint32_t n_lanes;

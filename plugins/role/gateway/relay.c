@@ -7,6 +7,7 @@
  *
  * The regions are imported without being mapped and exported again as they are: no payload can pass through this
  * process. A target that is lost ends the initiator's session; an initiator that is lost ends those to the targets.
+ * However it ends, the legs go first and the regions after them: what was handed on must have come back.
  */
 #include "gateway.h"
 
@@ -22,7 +23,7 @@ static void leg_done(struct leg *leg)
 	for (uint32_t i = 0; i < relay->n_legs; i++)
 		if (!relay->legs[i].done)
 			return;
-	if (relay->session != NULL)
+	if (!relay->parting)
 		relay->gateway->rh->session_continue(relay->session, 0);
 }
 
@@ -73,6 +74,16 @@ static int all_closed(const struct relay *relay)
 	return 1;
 }
 
+/* The session has ended, and all legs have: it may go on and give the regions back. */
+static void part(struct relay *relay)
+{
+	const struct gantry_role_host *rh = relay->gateway->rh;
+	struct gantry_session *session = relay->session;
+
+	free_relay(relay);
+	rh->session_continue(session, 0);
+}
+
 static void on_closed(void *arg, struct gantry_client *client, int reason, const char *text)
 {
 	struct leg *leg = arg;
@@ -81,9 +92,9 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 
 	(void)client;
 	leg->closed = 1;
-	if (relay->session == NULL) {
+	if (relay->parting) {
 		if (all_closed(relay))
-			free_relay(relay);
+			part(relay);
 	} else if (reason != 0) {
 		rh->session_refuse(relay->session, "target: %s", text);
 		rh->session_continue(relay->session, reason);
@@ -219,21 +230,23 @@ static int stop(void *role, struct gantry_session *session)
 	return -EINPROGRESS;
 }
 
-static void closed(void *role, struct gantry_session *session, int reason)
+static int closed(void *role, struct gantry_session *session, int reason)
 {
 	struct gateway *gateway = role;
 	struct relay *relay = gateway->rh->session_user(session);
 
 	(void)reason;
 	if (relay == NULL)
-		return;
-	relay->session = NULL;
+		return 0;
 	for (uint32_t i = 0; i < relay->n_lanes; i++)
 		route_destroy(relay->routes[i], gateway->rh);
-	if (all_closed(relay))
+	if (all_closed(relay)) {
 		free_relay(relay);
-	else
-		close_legs(relay);
+		return 0;
+	}
+	relay->parting = 1;
+	close_legs(relay);
+	return -EINPROGRESS;
 }
 
 /* The initiator is gone: nobody waits for what its targets still do. */

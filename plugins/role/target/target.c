@@ -56,11 +56,12 @@ static int nothing(void *role, struct gantry_session *session)
 	return 0;
 }
 
-static void closed(void *role, struct gantry_session *session, int reason)
+static int closed(void *role, struct gantry_session *session, int reason)
 {
 	(void)role;
 	(void)session;
 	(void)reason;
+	return 0;
 }
 
 static const struct gantry_server_ops server_ops = {

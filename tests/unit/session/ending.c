@@ -144,6 +144,31 @@ static void a_session_that_is_lost_waits_for_its_ios(void)
 	gone(conn, 1);
 }
 
+/* A role that handed the regions on needs time to have them back: they stay, and so does the connection. */
+static void a_role_may_take_its_time_to_let_go(void)
+{
+	struct fake_conn *conn;
+
+	fc.closed_rc = -EINPROGRESS;
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_KNOWN);
+	ask(conn, GN_FRAME_EXPORT);
+	ask(conn, GN_FRAME_QUEUES);
+	ask(conn, GN_FRAME_START);
+	fake_close(conn, -ENOTCONN);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_imports);
+	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
+	gn_role_stop(fc.role);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(0, fc.n_finished);
+	fc.rh->session_continue(fc.session, 0);
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_imports); /* not under the feet of who calls */
+	gone(conn, 1);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
+}
+
 static void a_peer_that_reads_no_replies_cannot_hold_the_role(void)
 {
 	struct fake_conn *conn;
@@ -497,6 +522,7 @@ int main(void)
 	RUN_TEST(end_and_disconnection_end_it_in_every_state);
 	RUN_TEST(stop_waits_for_what_is_in_flight);
 	RUN_TEST(a_session_that_is_lost_waits_for_its_ios);
+	RUN_TEST(a_role_may_take_its_time_to_let_go);
 	RUN_TEST(a_peer_that_reads_no_replies_cannot_hold_the_role);
 	RUN_TEST(a_queue_that_is_broken_ends_the_session);
 	RUN_TEST(the_role_stops_with_sessions_in_every_state);

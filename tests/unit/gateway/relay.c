@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The gateway between an initiator and a target that the test both plays: however a session ends, what the target was
+ * given has come back before the initiator gets its region back.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "loader/loader_priv.h"
+#include "unit/session/rig.h"
+
+static struct fake_conn *front, *leg; /* the initiator's connection, the one to the target */
+static void *gateway_ops;
+
+static void start_gateway(void)
+{
+	char why[GN_WHY];
+
+	if (gateway_ops == NULL)
+		TEST_ASSERT_EQUAL_INT(0, gn_plugin_ops(fake_plugin("gateway"), &gateway_ops, why));
+	fc.ops = gateway_ops;
+	fake_core_start(&fc, 1);
+}
+
+static void stop_gateway(void)
+{
+	gn_role_stop(fc.role);
+	fake_core_turn(&fc);
+}
+
+static size_t answer_payload(unsigned type, void *buf)
+{
+	const struct gn_hello_answer hello = {.version = 1, .epoch = 1};
+	const struct gantry_volume volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
+
+	switch (type) {
+	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
+	case GN_FRAME_QUERY: memcpy(buf, &volume, sizeof(volume)); return sizeof(volume);
+	case GN_FRAME_QUEUES: memcpy(buf, &queues, sizeof(queues)); return sizeof(queues);
+	default: return 0;
+	}
+}
+
+/* The target is asked this, and says yes. */
+static void target_does(unsigned type)
+{
+	static const struct gn_verdict ok = {.status = 0};
+	uint8_t buf[GANTRY_CTRL_MAX];
+
+	TEST_ASSERT_EQUAL_INT(1, fake_told(leg, &p));
+	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
+	TEST_ASSERT_EQUAL_INT(0, p.answer);
+	fake_ctrl_send(leg, buf, gn_frame_build(buf, type, p.head.id, FAKE_SESSION, &ok, payload, answer_payload(type, payload)));
+	fake_core_turn(&fc);
+}
+
+/* A session whose region the target has. */
+static void export(void)
+{
+	front = fake_reach(&fc, GN_NEW);
+	ask(front, GN_FRAME_HELLO);
+	leg = fake_pending(&fc.ft);
+	TEST_ASSERT_NOT_NULL(leg);
+	fake_accept(leg);
+	fake_core_turn(&fc);
+	target_does(GN_FRAME_HELLO);
+	target_does(GN_FRAME_QUERY);
+	told(front, GN_FRAME_HELLO, 0);
+	ask(front, GN_FRAME_QUERY);
+	told(front, GN_FRAME_QUERY, 0);
+	ask(front, GN_FRAME_EXPORT);
+	target_does(GN_FRAME_EXPORT);
+	told(front, GN_FRAME_EXPORT, 0);
+	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+	TEST_ASSERT_EQUAL_INT(0, fc.ft.maps);
+}
+
+static void run(void)
+{
+	export();
+	ask(front, GN_FRAME_QUEUES);
+	told(front, GN_FRAME_QUEUES, 0);
+	ask(front, GN_FRAME_START);
+	target_does(GN_FRAME_QUEUES);
+	target_does(GN_FRAME_START);
+	told(front, GN_FRAME_START, 0);
+}
+
+static void legs_went_first(void)
+{
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, leg->disconnected);
+	TEST_ASSERT_EQUAL_INT(1, front->disconnected);
+	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
+	TEST_ASSERT_TRUE(leg->disconnected_at < front->released_at);
+	TEST_ASSERT_TRUE(front->released_at < front->disconnected_at);
+}
+
+static void an_orderly_end(void)
+{
+	start_gateway();
+	run();
+	ask(front, GN_FRAME_STOP);
+	target_does(GN_FRAME_STOP);
+	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+	target_does(GN_FRAME_BYE);
+	told(front, GN_FRAME_STOP, 0);
+	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
+	ask(front, GN_FRAME_BYE);
+	legs_went_first();
+	stop_gateway();
+}
+
+static void an_initiator_that_is_lost(void)
+{
+	start_gateway();
+	run();
+	fake_close(front, -ENOTCONN);
+	legs_went_first();
+	stop_gateway();
+}
+
+static void a_target_that_is_lost(void)
+{
+	start_gateway();
+	run();
+	fake_close(leg, -ENOTCONN);
+	legs_went_first();
+	told(front, GN_FRAME_END, GANTRY_S_SESSION_LOST);
+	stop_gateway();
+}
+
+static void a_gateway_that_stops(void)
+{
+	start_gateway();
+	run();
+	gn_role_stop(fc.role);
+	legs_went_first();
+}
+
+/* Without START there is no STOP that the target could be drained with: it is told good-bye, and that takes its time. */
+static void good_bye_before_it_ran(void)
+{
+	start_gateway();
+	export();
+	ask(front, GN_FRAME_BYE);
+	told(front, GN_FRAME_BYE, 0);
+	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+	TEST_ASSERT_EQUAL_INT(0, front->disconnected);
+	target_does(GN_FRAME_BYE);
+	legs_went_first();
+	stop_gateway();
+}
+
+static void a_target_that_does_not_say_good_bye(void)
+{
+	start_gateway();
+	export();
+	ask(front, GN_FRAME_BYE);
+	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+	fake_close(front, -ENOTCONN);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+	fake_core_pass(&fc, 6 * GN_NS_PER_S, GN_NS_PER_S);
+	legs_went_first();
+	stop_gateway();
+}
+
+static void an_initiator_that_leaves_while_the_target_is_asked(void)
+{
+	start_gateway();
+	front = fake_reach(&fc, GN_NEW);
+	ask(front, GN_FRAME_HELLO);
+	leg = fake_pending(&fc.ft);
+	fake_close(front, -ENOTCONN);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, leg->disconnected);
+	TEST_ASSERT_EQUAL_INT(1, front->disconnected);
+	stop_gateway();
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(an_orderly_end);
+	RUN_TEST(an_initiator_that_is_lost);
+	RUN_TEST(a_target_that_is_lost);
+	RUN_TEST(a_gateway_that_stops);
+	RUN_TEST(good_bye_before_it_ran);
+	RUN_TEST(a_target_that_does_not_say_good_bye);
+	RUN_TEST(an_initiator_that_leaves_while_the_target_is_asked);
+	return UNITY_END();
+}
