@@ -206,11 +206,11 @@ static void keep_alive(struct vb_conn *conn, uint64_t now_ns)
 	struct vb_pipe *pipe = conn->control;
 
 	if (pipe->probing) {
-		if (now_ns - conn->probe_ns > probe_limit(conn->t->conf))
+		if (now_ns > conn->probe_ns + probe_limit(conn->t->conf))
 			vb_conn_fail(conn, -ETIMEDOUT);
 		return;
 	}
-	if (now_ns - pipe->busy_ns < conn->t->conf->keepalive_ns)
+	if (now_ns < pipe->busy_ns + conn->t->conf->keepalive_ns)
 		return;
 	conn->probe_ns = now_ns;
 	vb_pipe_probe(pipe);
