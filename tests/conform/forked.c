@@ -15,6 +15,7 @@ void forked_open(const char *setting)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	rig_open_end(&rig.a, setting);
 	memset(&rig.b, 0, sizeof(rig.b)); /* what is left of the parent's is not touched */
+	memset(rig.queues, 0, sizeof(rig.queues));
 	rig.b.dev = rig.a.dev;
 }
 
@@ -88,6 +89,7 @@ void forked_consumer(struct rig_queue *q, uint8_t bufs[][4096], int n)
 {
 	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
 
+	memset(q, 0, sizeof(*q));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &q->id, &q->rx));
 	for (int i = 0; i < n; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, (uint64_t)i));

@@ -12,7 +12,7 @@
 
 struct evil evil;
 
-static struct rig_queue good;
+static struct rig_queue *good;
 
 void evil_raw(const void *bytes, size_t len, const int *fds, unsigned int n_fds)
 {
@@ -122,9 +122,9 @@ static void check_good_client(void)
 	rig_until(rig.b.n_msgs, n + 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.b.conn, "good", 4));
 	rig_until(rig.a.n_msgs, m + 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(good.rx, NULL, 1));
-	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(&good, 4711));
-	rig_take(&good, &msg);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(good->rx, NULL, 1));
+	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(good, 4711));
+	rig_take(good, &msg);
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 }
 
@@ -134,7 +134,7 @@ void evil_run(void (*attack)(void), int opened, const char *log)
 	void *good_b;
 
 	rig_connect();
-	rig_queue_open(&good, &rig.b, &rig.a, 8, 0);
+	good = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	good_b = rig.b.conn;
 	fds = rig_fds();
 	rig.b.disconnect_on_close = 1;
@@ -159,7 +159,7 @@ void evil_run(void (*attack)(void), int opened, const char *log)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(fds, rig_fds(), "descriptors of the attack are left");
 	rig.b.conn = good_b;
 	check_good_client();
-	rig_queue_close(&good);
+	rig_queue_close(good);
 }
 
 int main(void)

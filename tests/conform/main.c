@@ -4,11 +4,15 @@
 
 int main(void)
 {
+	if (!rig_can_run())
+		return 77;
 	UNITY_BEGIN();
 	conn_cases();
 	queue_cases();
 	data_cases();
 	region_cases();
+	rma_cases();
 	lane_cases();
+	thread_cases();
 	return UNITY_END();
 }

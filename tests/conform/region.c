@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* region.c - conformance: export, import, revoke, re-export; remote read and write. */
-#include <sys/mman.h>
-
+/* region.c - conformance: export, import, revoke, re-export. */
 #include "conform/rig.h"
 
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
@@ -13,7 +11,7 @@ static void export_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle, 
 	int n = rig.b.n_msgs;
 
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(rig.a.conn, token, sizeof(*token)));
+	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, token, sizeof(*token)));
 	rig_until(rig.b.n_msgs, n + 1);
 	TEST_ASSERT_EQUAL_UINT(sizeof(*token), rig.b.msg_len);
 	memcpy(token, rig.b.msg, sizeof(*token));
@@ -22,6 +20,23 @@ static void export_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle, 
 static int mapped(void)
 {
 	return (rig.info.caps & GANTRY_CAP_MAPPED) != 0;
+}
+
+/* As rig_fill and rig_filled, by remote access. */
+static void far_fill(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n, uint32_t seed)
+{
+	uint8_t *local = rig_local(n);
+
+	rig_fill(local, n, seed);
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_WRITE, local, r, offset, n));
+}
+
+static int far_filled(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n, uint32_t seed)
+{
+	uint8_t *local = rig_local(n);
+
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, offset, n));
+	return rig_filled(local, n, seed);
 }
 
 static void both_see_the_same_memory(void)
@@ -81,7 +96,7 @@ static void import_twice_release_twice(void)
 	rig.ops->release_region(rig.b.conn, r[0]);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_until(rig.b.n_revoke, 1);
-	rig_settle();
+	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked); /* one is still out */
 	rig.ops->release_region(rig.b.conn, r[1]);
 	rig_until(rig.a.n_revoked, 1);
@@ -96,26 +111,31 @@ static void revoke_waits_for_release(void)
 	struct gantry_region *r = NULL;
 	struct gantry_token token;
 	struct rig_memory m;
+	struct rig_rma *q;
 
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 9, &token);
+	q = rig_rma_open(&rig.b, 4, 0);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, mapped(), &r));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->revoke_region(rig.a.conn, 8));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 9));
 	rig_until(rig.b.n_revoke, 1);
 	TEST_ASSERT_EQUAL_UINT(9, rig.b.revoke);
-	rig_settle();
+	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_revoked);
-	if (mapped())
-		rig_fill(r->addr, BYTES, 5); /* it may still be used */
+	if (mapped()) /* it may still be used */
+		rig_fill(r->addr, BYTES, 5);
+	else
+		far_fill(q, r, 0, BYTES, 5);
+	TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 5));
 	rig.ops->release_region(rig.b.conn, r);
 	rig_until(rig.a.n_revoked, 1);
 	TEST_ASSERT_EQUAL_UINT(9, rig.a.revoked);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->import_region(rig.b.conn, &token, 0, &r)); /* stale */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->revoke_region(rig.a.conn, 9));
-	rig_settle();
+	rig_fence();
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoke);
 	TEST_ASSERT_EQUAL_INT(1, rig.a.n_revoked);
 	rig_close();
@@ -147,7 +167,7 @@ static void handle_can_be_used_again(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 1, &old);
 	TEST_ASSERT_TRUE(rig.ops->export_region(rig.a.conn, &m.region, BOTH, 1, &token) < 0); /* unique */
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < (int)rig_rounds(200); i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
 		rig_until(rig.a.n_revoked, i + 1);
 		export_to_b(&m, BOTH, 1, &token);
@@ -206,44 +226,139 @@ static void rights_can_only_shrink(void)
 }
 
 /* The gateway's case: what one connection imported goes out on another, and is the same memory there. */
-static void re_export(void)
+static void re_export(int map)
 {
 	struct gantry_region *mid = NULL, *far = NULL;
-	void *near_a = NULL, *near_b = NULL;
 	struct gantry_token token;
 	struct rig_memory m;
-	int map;
+	struct rig_rma *q;
+	void *near_b;
 
-	for (map = 0; map <= mapped(); map++) {
-		int n = rig.a.n_connected;
-
-		if (!rig.b.listener)
-			rig_listen("vol");
-		rig_start_connect("vol");
-		rig_until(rig.a.n_connected, n + 1);
-		rig_memory_open(&m, BYTES, BOTH);
-		export_to_b(&m, BOTH, 3, &token);
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, map, &mid));
-		near_a = rig.a.conn;
-		near_b = rig.b.conn;
-		rig_start_connect("vol");
-		rig_until(rig.a.n_connected, n + 2);
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, mid, BOTH, 30, &token));
-		rig_settle();
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, mapped(), &far));
-		TEST_ASSERT_EQUAL_UINT64(BYTES, far->length);
-		if (mapped()) {
-			rig_fill(far->addr, BYTES, 9);
-			TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 9));
-		}
-		rig.ops->release_region(rig.a.conn, far);
-		rig_disconnect(&rig.a);
-		rig_disconnect(&rig.b);
-		rig.ops->release_region(near_b, mid);
-		rig.ops->disconnect(near_a);
-		rig.ops->disconnect(near_b);
-		rig_memory_close(&m);
+	rig_connect();
+	near_b = rig.b.conn;
+	rig_memory_open(&m, BYTES, BOTH);
+	export_to_b(&m, BOTH, 3, &token);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, map, &mid));
+	rig_connect();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, mid, BOTH, 30, &token));
+	rig_fence();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, mapped(), &far));
+	TEST_ASSERT_EQUAL_UINT64(BYTES, far->length);
+	q = rig_rma_open(&rig.a, 4, 0);
+	far_fill(q, far, 0, BYTES, 8);
+	TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 8));
+	rig_fill(m.bytes, BYTES, 7);
+	TEST_ASSERT_TRUE(far_filled(q, far, 0, BYTES, 7));
+	if (mapped()) {
+		rig_fill(far->addr, BYTES, 9);
+		TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 9));
 	}
+	rig_rma_close(q);
+	rig.ops->release_region(rig.a.conn, far);
+	rig_disconnect(&rig.a);
+	rig_disconnect(&rig.b);
+	rig.ops->release_region(near_b, mid);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+static void re_export_of_a_mapped_region(void)
+{
+	if (!mapped())
+		TEST_IGNORE_MESSAGE("regions are not mapped");
+	re_export(1);
+}
+
+static void re_export_without_an_address(void)
+{
+	re_export(0);
+}
+
+/* What came in by another transport: mapped, or only as a file, whose part it may be. */
+static void region_of_another_transport(void)
+{
+	static int secret;
+	struct gantry_token token;
+	struct gantry_region *r;
+	struct rig_memory m;
+	struct rig_rma *q;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	q = rig_rma_open(&rig.b, 4, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct gantry_region other = {.addr = i ? NULL : m.bytes + 8192, .length = 16384, .fd = m.region.fd,
+					      .fd_offset = 8192, .rights = BOTH, .handle = 99, .domain = 0x6f746872u,
+					      .transport = &secret};
+
+		rig_fill(m.bytes, BYTES, 1);
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &other, BOTH, 30 + i, &token));
+		rig_fence();
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
+		TEST_ASSERT_EQUAL_UINT64(16384, r->length);
+		far_fill(q, r, 0, 16384, 2 + i);
+		TEST_ASSERT_TRUE(rig_filled(m.bytes, 8192, 1));
+		TEST_ASSERT_TRUE(rig_filled(m.bytes + 8192, 16384, 2 + i));
+		TEST_ASSERT_TRUE(far_filled(q, r, 0, 16384, 2 + i));
+		rig.ops->release_region(rig.b.conn, r);
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 30 + i));
+		rig_until(rig.a.n_revoked, (int)i + 1);
+		TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
+	}
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* As many as the device says, and no more. */
+static void regions_are_counted(void)
+{
+	struct gantry_token token;
+	struct rig_memory m;
+	uint32_t n = 0;
+
+	rig_connect();
+	rig_memory_open(&m, 4096, BOTH);
+	while (n < rig.info.max_regions) {
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
+		n++;
+		rig_settle();
+	}
+	TEST_ASSERT_EQUAL_INT(-ENOSPC, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 100));
+	rig_until(rig.a.n_revoked, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* Released in any order, however many there were: nothing is kept that would be missed in the end. */
+static void regions_come_and_go(void)
+{
+	struct gantry_region *r[4];
+	struct gantry_token token[4];
+	struct rig_memory m;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	for (uint32_t round = 0; round < rig_rounds(400); round++) {
+		uint32_t base = round * 4, n = rig.info.max_regions < 4 ? rig.info.max_regions : 4;
+
+		for (uint32_t i = 0; i < n; i++) {
+			export_to_b(&m, BOTH, base + i, &token[i]);
+			TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token[i], 0, &r[i]));
+		}
+		for (uint32_t i = 0; i < n; i++)
+			rig.ops->release_region(rig.b.conn, r[(i + round) % n]);
+		for (uint32_t i = 0; i < n; i++) {
+			int before = rig.a.n_revoked;
+
+			TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, base + (n - 1 - i + round) % n));
+			rig_until(rig.a.n_revoked, before + 1);
+			TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
+		}
+	}
+	rig_close();
+	rig_memory_close(&m);
 }
 
 static void exports_end_with_the_connection(void)
@@ -268,9 +383,8 @@ static void region_in_the_middle_of_a_file(void)
 	struct gantry_region part, *r = NULL;
 	struct gantry_token token;
 	struct rig_memory m;
+	struct rig_rma *q;
 
-	if (!mapped())
-		TEST_IGNORE_MESSAGE("regions are not mapped");
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	part = m.region;
@@ -278,128 +392,18 @@ static void region_in_the_middle_of_a_file(void)
 	part.fd_offset = 8192;
 	part.length = 10000;
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &part, BOTH, 1, &token));
-	rig_settle();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &r));
-	rig_fill(r->addr, 10000, 4);
-	TEST_ASSERT_TRUE(rig_filled(m.bytes + 8192, 10000, 4));
-	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
-}
-
-static int rma(void *q, int op, void *local, const struct gantry_region *r, uint64_t offset, uint32_t length, uint64_t c)
-{
-	struct gantry_rma rma = {.op = (uint32_t)op, .local = local, .remote = r, .remote_offset = offset,
-				 .length = length, .cookie = c};
-	int rc;
-
-	rc = rig.ops->rma_submit(q, &rma);
-	rig.ops->rma_flush(q);
-	return rc;
-}
-
-static void wait_rma(void *q, uint64_t cookie)
-{
-	struct gantry_rma_done done = {.cookie = ~cookie};
-
-	while (rig.ops->rma_poll(q, &done, 1) == 0)
-		rig_settle();
-	TEST_ASSERT_EQUAL_UINT64(cookie, done.cookie);
-	TEST_ASSERT_EQUAL_INT(0, done.status);
-}
-
-static void remote_read_and_write(void)
-{
-	static uint8_t local[BYTES];
-	struct gantry_region *r = NULL;
-	struct gantry_token token;
-	struct rig_memory m;
-	void *q;
-
-	rig_connect();
-	rig_memory_open(&m, BYTES, BOTH);
-	export_to_b(&m, BOTH, 1, &token);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, &(struct gantry_queue_attr){.depth = 4}, &q));
-	for (uint32_t length = 1; length <= BYTES; length *= 2) {
-		rig_fill(m.bytes, BYTES, length);
-		TEST_ASSERT_EQUAL_INT(0, rma(q, GANTRY_RMA_READ, local, r, 0, length, length));
-		wait_rma(q, length);
-		TEST_ASSERT_TRUE(rig_filled(local, length, length));
-		rig_fill(local, length, length + 1);
-		TEST_ASSERT_EQUAL_INT(0, rma(q, GANTRY_RMA_WRITE, local, r, BYTES - length, length, 5));
-		wait_rma(q, 5);
-		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, length + 1));
+	rig_fence();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, mapped(), &r));
+	TEST_ASSERT_EQUAL_UINT64(10000, r->length);
+	q = rig_rma_open(&rig.b, 4, 0);
+	far_fill(q, r, 0, 10000, 3);
+	TEST_ASSERT_TRUE(rig_filled(m.bytes + 8192, 10000, 3));
+	TEST_ASSERT_EQUAL_UINT8(0, m.bytes[8191]);
+	TEST_ASSERT_EQUAL_UINT8(0, m.bytes[18192]);
+	if (mapped()) {
+		rig_fill(r->addr, 10000, 4);
+		TEST_ASSERT_TRUE(rig_filled(m.bytes + 8192, 10000, 4));
 	}
-	rig.ops->rma_destroy(q);
-	TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1), fake_counter(&rig.a.host, "payload_bytes") +
-							      fake_counter(&rig.b.host, "payload_bytes"));
-	rig.ops->release_region(rig.b.conn, r);
-	rig_close();
-	rig_memory_close(&m);
-}
-
-static void remote_access_is_checked(void)
-{
-	struct gantry_region *ro = NULL, *wo = NULL;
-	struct gantry_token token;
-	struct rig_memory m, n;
-	uint8_t local[64];
-	void *q;
-
-	rig_connect();
-	rig_memory_open(&m, BYTES, BOTH);
-	rig_memory_open(&n, BYTES, BOTH);
-	export_to_b(&m, GANTRY_REMOTE_READ, 1, &token);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &ro));
-	export_to_b(&n, GANTRY_REMOTE_WRITE, 2, &token);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &wo));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, &(struct gantry_queue_attr){.depth = 4}, &q));
-	TEST_ASSERT_EQUAL_INT(-EACCES, rma(q, GANTRY_RMA_WRITE, local, ro, 0, 64, 0));
-	TEST_ASSERT_EQUAL_INT(-EACCES, rma(q, GANTRY_RMA_READ, local, wo, 0, 64, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, rma(q, GANTRY_RMA_READ, local, ro, BYTES - 63, 64, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, rma(q, GANTRY_RMA_READ, local, ro, BYTES, 1, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, rma(q, GANTRY_RMA_READ, local, ro, UINT64_MAX - 10, 64, 0));
-	TEST_ASSERT_EQUAL_INT(0, rma(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64, 1));
-	wait_rma(q, 1);
-	rig_disconnect(&rig.a);
-	rig_until(rig.b.n_closed, 1);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rma(q, GANTRY_RMA_READ, local, ro, 0, 64, 0));
-	rig.ops->rma_destroy(q);
-	rig.ops->release_region(rig.b.conn, ro);
-	rig.ops->release_region(rig.b.conn, wo);
-	rig_close();
-	rig_memory_close(&n);
-	rig_memory_close(&m);
-}
-
-static void remote_queue_has_a_depth(void)
-{
-	struct gantry_rma_done done[16];
-	struct gantry_region *r = NULL;
-	struct gantry_token token;
-	struct rig_memory m;
-	uint8_t local[64];
-	int n = 0, got = 0;
-	void *q;
-
-	rig_connect();
-	rig_memory_open(&m, BYTES, BOTH);
-	export_to_b(&m, BOTH, 1, &token);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(rig.b.conn, &(struct gantry_queue_attr){.depth = 8}, &q));
-	while (n < 64 && rma(q, GANTRY_RMA_READ, local, r, 0, 64, (uint64_t)n) == 0)
-		n++;
-	TEST_ASSERT_TRUE(n >= 8 && n < 64);
-	while (got < n) {
-		int k = rig.ops->rma_poll(q, done, 3);
-
-		TEST_ASSERT_TRUE(k >= 0 && k <= 3);
-		for (int i = 0; i < k; i++)
-			TEST_ASSERT_EQUAL_UINT64(got++, done[i].cookie);
-	}
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_poll(q, done, 3));
-	rig.ops->rma_destroy(q);
 	rig.ops->release_region(rig.b.conn, r);
 	rig_close();
 	rig_memory_close(&m);
@@ -415,10 +419,11 @@ void region_cases(void)
 	RIG_CASE(handle_can_be_used_again);
 	RIG_CASE(tokens_are_not_believed);
 	RIG_CASE(rights_can_only_shrink);
-	RIG_CASE(re_export);
+	RIG_CASE(re_export_of_a_mapped_region);
+	RIG_CASE(re_export_without_an_address);
+	RIG_CASE(region_of_another_transport);
+	RIG_CASE(regions_are_counted);
+	RIG_CASE(regions_come_and_go);
 	RIG_CASE(exports_end_with_the_connection);
 	RIG_CASE(region_in_the_middle_of_a_file);
-	RIG_CASE(remote_read_and_write);
-	RIG_CASE(remote_access_is_checked);
-	RIG_CASE(remote_queue_has_a_depth);
 }

@@ -8,13 +8,14 @@
 
 static char dir[256] = "dir=";
 
-const struct rig_driver rig_driver = {
+struct rig_driver rig_driver = {
 	.plugin = "shm-comch",
 #ifdef RIG_UNMAPPED
 	.setting = {dir, "pci=03:00.0", "mapped=false"},
 #else
 	.setting = {dir, "pci=03:00.0", "ring_slots=256"},
 #endif
+	.closed_ms = 100,
 };
 
 static void remove_dir(void)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queues.c - the rig: queues, memory, remote access. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <gantry/memfd.h>
+
+#include "conform/rig.h"
+
+static struct rig_queue *new_queue(void)
+{
+	for (unsigned i = 0; i < RIG_QUEUES; i++)
+		if (!rig.queues[i].used) {
+			memset(&rig.queues[i], 0, sizeof(rig.queues[i]));
+			rig.queues[i].used = 1;
+			return &rig.queues[i];
+		}
+	fake_fail("more than %d queues in a rig", RIG_QUEUES);
+}
+
+struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx, uint32_t tx_lane,
+				       uint32_t depth, uint32_t max_data)
+{
+	struct gantry_queue_attr attr = {.depth = depth, .max_data = max_data, .lane = rx_lane};
+	struct rig_queue *q = new_queue();
+	int ups = tx->n_up;
+
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rx->conn, &attr, &q->id, &q->rx));
+	rig_until(tx->n_up, ups + 1);
+	TEST_ASSERT_EQUAL_UINT(q->id, tx->up[ups % RIG_MSGS]);
+	attr.lane = tx_lane;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
+	rig_settle();
+	return q;
+}
+
+struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth, uint32_t max_data)
+{
+	return rig_queue_open_lanes(rx, 0, tx, 0, depth, max_data);
+}
+
+struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane, uint32_t depth)
+{
+	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
+	struct rig_queue *q = new_queue();
+
+	q->id = of->id;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(tx->conn, q->id, &attr, &q->tx));
+	rig_settle();
+	return q;
+}
+
+void rig_queue_close_tx(struct rig_queue *q)
+{
+	if (q->tx)
+		rig.ops->producer_destroy(q->tx);
+	q->tx = NULL;
+}
+
+void rig_queue_close_rx(struct rig_queue *q)
+{
+	if (q->rx)
+		rig.ops->consumer_destroy(q->rx);
+	q->rx = NULL;
+}
+
+void rig_queue_close(struct rig_queue *q)
+{
+	rig_queue_close_tx(q);
+	rig_queue_close_rx(q);
+	q->used = 0;
+	rig_settle();
+}
+
+int rig_send(struct rig_queue *q, const struct gantry_send *send)
+{
+	uint64_t late = 0;
+	int rc;
+
+	while ((rc = rig.ops->send(q->tx, send, 0)) == -EAGAIN)
+		rig_wait(&late, 0);
+	return rc;
+}
+
+int rig_send_imm(struct rig_queue *q, uint64_t value)
+{
+	struct gantry_send send = {.imm = &value, .imm_len = sizeof(value)};
+
+	return rig_send(q, &send);
+}
+
+int rig_poll(struct rig_queue *q, struct gantry_msg *msgs, uint32_t max)
+{
+	uint32_t n = q->n_kept < max ? q->n_kept : max;
+
+	if (n == 0)
+		return rig.ops->poll_recv(q->rx, msgs, max);
+	memcpy(msgs, q->kept, n * sizeof(*msgs));
+	q->n_kept -= n;
+	memmove(q->kept, q->kept + n, q->n_kept * sizeof(*msgs));
+	return (int)n;
+}
+
+void rig_take(struct rig_queue *q, struct gantry_msg *msg)
+{
+	uint64_t late = 0;
+	int n;
+
+	memset(msg, 0xee, sizeof(*msg));
+	while ((n = rig_poll(q, msg, 1)) == 0)
+		rig_wait(&late, 0);
+	TEST_ASSERT_EQUAL_INT(1, n);
+}
+
+int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max)
+{
+	uint32_t n = q->n_cookies < max ? q->n_cookies : max;
+
+	if (n == 0)
+		return rig.ops->poll_send(q->tx, cookies, max);
+	memcpy(cookies, q->cookies, n * sizeof(*cookies));
+	q->n_cookies -= n;
+	memmove(q->cookies, q->cookies + n, q->n_cookies * sizeof(*cookies));
+	return (int)n;
+}
+
+uint64_t rig_take_done(struct rig_queue *q)
+{
+	uint64_t late = 0, cookie = 0;
+	int n;
+
+	while ((n = rig_done(q, &cookie, 1)) == 0)
+		rig_wait(&late, 0);
+	TEST_ASSERT_EQUAL_INT(1, n);
+	return cookie;
+}
+
+int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie)
+{
+	struct gantry_recv recv = {.buf = buf, .length = length, .cookie = cookie};
+
+	return rig.ops->post_recv(q->rx, &recv, 1);
+}
+
+void rig_warm(struct rig_queue *q)
+{
+	struct gantry_msg msg;
+
+	TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 0));
+	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 0));
+	rig_take(q, &msg);
+}
+
+uint8_t *rig_local(uint32_t bytes)
+{
+	uint8_t *p = (uint8_t *)rig.local.addr + rig.local_used;
+
+	rig.local_used += (bytes + 127) & ~63u;
+	if (rig.local_used > RIG_LOCAL_BYTES)
+		fake_fail("more than %u bytes of local memory", RIG_LOCAL_BYTES);
+	return p;
+}
+
+void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights)
+{
+	int fd = gantry_memfd_create("conform", bytes, 0);
+
+	TEST_ASSERT_TRUE(fd >= 0);
+	m->bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	TEST_ASSERT_TRUE(m->bytes != MAP_FAILED);
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(fd, 0));
+	m->region = (struct gantry_region){.addr = m->bytes, .length = bytes, .fd = fd, .rights = rights};
+}
+
+void rig_memory_close(struct rig_memory *m)
+{
+	munmap(m->bytes, m->region.length);
+	close(m->region.fd);
+}
+
+void rig_fill(uint8_t *p, size_t n, uint32_t seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (uint8_t)((i * 2654435761u + seed * 40503u) >> 13);
+}
+
+int rig_filled(const uint8_t *p, size_t n, uint32_t seed)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != (uint8_t)((i * 2654435761u + seed * 40503u) >> 13))
+			return 0;
+	return 1;
+}
+
+int rig_all(const uint8_t *p, size_t n, uint8_t byte)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != byte)
+			return 0;
+	return 1;
+}
+
+struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane)
+{
+	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
+	struct rig_rma *q = rig.rmas;
+
+	while (q < rig.rmas + RIG_QUEUES && q->q)
+		q++;
+	if (q == rig.rmas + RIG_QUEUES)
+		fake_fail("more than %d queues in a rig", RIG_QUEUES);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_create(end->conn, &attr, &q->q));
+	rig_settle();
+	return q;
+}
+
+void rig_rma_close(struct rig_rma *q)
+{
+	if (q->q)
+		rig.ops->rma_destroy(q->q);
+	q->q = NULL;
+}
+
+int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
+	    uint32_t length, uint64_t cookie)
+{
+	struct gantry_rma rma = {.op = (uint32_t)op, .local = local, .local_region = &rig.local, .remote = remote,
+				 .remote_offset = offset, .length = length, .cookie = cookie};
+	uint64_t late = 0;
+	int rc;
+
+	while ((rc = rig.ops->rma_submit(q->q, &rma)) == -EAGAIN)
+		rig_wait(&late, 0);
+	rig.ops->rma_flush(q->q);
+	return rc;
+}
+
+int rig_rma_status(struct rig_rma *q, uint64_t cookie)
+{
+	struct gantry_rma_done done = {.cookie = ~cookie};
+	uint64_t late = 0;
+
+	while (rig.ops->rma_poll(q->q, &done, 1) == 0)
+		rig_wait(&late, 0);
+	TEST_ASSERT_EQUAL_UINT64(cookie, done.cookie);
+	return done.status;
+}
+
+int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
+		 uint32_t length)
+{
+	int rc = rig_rma(q, op, local, remote, offset, length, offset + length);
+
+	return rc ? rc : rig_rma_status(q, offset + length);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rma.c - conformance: remote read and write, their order with messages, and what must not be reached by them. */
+#include "conform/rig.h"
+
+#define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
+#define BYTES 65536u
+
+static struct gantry_region *import_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle)
+{
+	struct gantry_region *r = NULL;
+	struct gantry_token token;
+
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, &token));
+	rig_fence();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
+	return r;
+}
+
+static void remote_read_and_write(void)
+{
+	uint8_t *local = rig_local(BYTES);
+	struct gantry_region *r;
+	struct rig_memory m;
+	struct rig_rma *q;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	r = import_to_b(&m, BOTH, 1);
+	q = rig_rma_open(&rig.b, 4, 0);
+	for (uint32_t length = 1; length <= BYTES; length *= 2) {
+		rig_fill(m.bytes, BYTES, length);
+		memset(local, 0xaa, BYTES);
+		TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, length));
+		TEST_ASSERT_TRUE(rig_filled(local, length, length));
+		if (length < BYTES)
+			TEST_ASSERT_EQUAL_UINT8(0xaa, local[length]);
+		rig_fill(local, length, length + 1);
+		TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_WRITE, local, r, BYTES - length, length));
+		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, length + 1));
+	}
+	rig_rma_close(q);
+	TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1), fake_counter(&rig.a.host, "payload_bytes") +
+							      fake_counter(&rig.b.host, "payload_bytes"));
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+static void remote_access_is_checked(void)
+{
+	struct gantry_region *ro, *wo;
+	uint8_t *local = rig_local(64);
+	struct rig_rma *q, *other;
+	struct rig_memory m, n;
+	void *first_b;
+
+	rig_connect();
+	first_b = rig.b.conn;
+	rig_memory_open(&m, BYTES, BOTH);
+	rig_memory_open(&n, BYTES, BOTH);
+	ro = import_to_b(&m, GANTRY_REMOTE_READ, 1);
+	wo = import_to_b(&n, GANTRY_REMOTE_WRITE, 2);
+	q = rig_rma_open(&rig.b, 4, 0);
+	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(q, GANTRY_RMA_WRITE, local, ro, 0, 64, 0));
+	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(q, GANTRY_RMA_READ, local, wo, 0, 64, 0));
+	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES - 63, 64, 0));
+	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES, 1, 0));
+	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, UINT64_MAX - 10, 64, 0));
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64));
+	rig_connect();
+	other = rig_rma_open(&rig.b, 4, 0);
+	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0)); /* not its region */
+	rig_rma_close(other);
+	rig.a.conn = rig.a.conns[0].conn;
+	rig_disconnect(&rig.a);
+	rig_until(rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, ro, 0, 64, 0));
+	rig_rma_close(q);
+	rig.ops->release_region(first_b, ro);
+	rig.ops->release_region(first_b, wo);
+	rig_close();
+	rig_memory_close(&n);
+	rig_memory_close(&m);
+}
+
+/* An access that must not succeed: refused, failed, or the end of the connection. */
+static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *local, const struct gantry_region *r,
+			     uint64_t offset)
+{
+	int rc;
+
+	memset(local, 0xee, 64);
+	rc = rig_rma_move(q, op, local, r, offset, 64);
+	TEST_ASSERT_TRUE(rc == -EACCES || rc == -ERANGE || rc == -ENOTCONN);
+	TEST_ASSERT_TRUE(rig_all(local, 64, 0xee));
+}
+
+/* Whoever lies about what it was given gets no more of it. */
+static void rights_hold_at_the_far_end(void)
+{
+	static const struct {
+		uint32_t rights, forged;
+		uint64_t length;
+		enum gantry_rma_op op;
+		uint64_t offset;
+	} lies[] = {
+		{GANTRY_REMOTE_READ, BOTH, BYTES / 2, GANTRY_RMA_WRITE, 0},
+		{GANTRY_REMOTE_WRITE, BOTH, BYTES / 2, GANTRY_RMA_READ, 0},
+		{BOTH, BOTH, BYTES, GANTRY_RMA_READ, BYTES / 2},
+		{BOTH, BOTH, BYTES, GANTRY_RMA_WRITE, BYTES / 2},
+	};
+	struct rig_memory m;
+
+	rig_memory_open(&m, BYTES, BOTH);
+	rig_fill(m.bytes, BYTES, 1);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct gantry_region half = m.region, *r = NULL;
+		struct gantry_token token;
+		struct rig_rma *q;
+		int rc;
+
+		half.length = BYTES / 2;
+		rig_connect();
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &half, lies[i].rights, 1, &token));
+		rig_fence();
+		token.rights = lies[i].forged;
+		token.length = lies[i].length;
+		rc = rig.ops->import_region(rig.b.conn, &token, 0, &r);
+		TEST_ASSERT_TRUE(rc <= 0);
+		if (rc == 0) {
+			q = rig_rma_open(&rig.b, 4, 0);
+			expect_no_access(q, lies[i].op, rig_local(64), r, lies[i].offset);
+			rig_rma_close(q);
+			rig.ops->release_region(rig.b.conn, r);
+		}
+		TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 1));
+		rig_disconnect(&rig.b);
+		rig_disconnect(&rig.a);
+		rig_settle();
+	}
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* The local side is memory that was registered, and no byte beside it. */
+static void local_memory_is_checked(void)
+{
+	struct gantry_region small, *r;
+	struct gantry_rma rma = {.op = GANTRY_RMA_READ, .length = 64};
+	uint8_t *local = rig_local(8192);
+	struct rig_memory m;
+	struct rig_rma *q;
+
+	if (!(rig.info.caps & GANTRY_CAP_PINS))
+		TEST_IGNORE_MESSAGE("memory needs no registration");
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	rma.remote = r = import_to_b(&m, BOTH, 1);
+	q = rig_rma_open(&rig.b, 4, 0);
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
+	memset(local, 0xee, 8192);
+	small = (struct gantry_region){.addr = local, .length = 4096, .fd = -1};
+	rma.local_region = &small; /* not registered */
+	rma.local = local;
+	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->register_region(rig.b.conn, &small));
+	rma.local = local + 4096 - 63; /* one byte too far */
+	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	rma.local = local - 1;
+	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	rma.local = local;
+	rma.local_region = NULL;
+	TEST_ASSERT_TRUE(rig.ops->rma_submit(q->q, &rma) < 0);
+	rig.ops->rma_flush(q->q);
+	rig_fence();
+	TEST_ASSERT_TRUE(rig_all(local, 8192, 0xee));
+	rma.local_region = &small;
+	rma.local = local + 4096 - 64;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_submit(q->q, &rma));
+	rig.ops->rma_flush(q->q);
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_status(q, 0));
+	TEST_ASSERT_TRUE(rig_all(local + 4096 - 64, 64, 0));
+	TEST_ASSERT_EQUAL_HEX8(0xee, local[4096]);
+	rig_rma_close(q);
+	rig.ops->unregister_region(rig.b.conn, &small);
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+static void remote_queue_has_a_depth(void)
+{
+	struct gantry_rma_done done[16];
+	uint8_t *local = rig_local(64);
+	struct gantry_region *r;
+	struct rig_memory m;
+	struct rig_rma *q;
+	uint32_t n = 1, got = 0;
+	uint64_t late = 0;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	r = import_to_b(&m, BOTH, 1);
+	q = rig_rma_open(&rig.b, 8, 0);
+	TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0)); /* it is connected */
+	for (;; n++) {
+		struct gantry_rma rma = {.local = local, .local_region = &rig.local, .remote = r, .length = 64, .cookie = n};
+
+		if (rig.ops->rma_submit(q->q, &rma))
+			break;
+		TEST_ASSERT_TRUE(n < 64);
+	}
+	rig.ops->rma_flush(q->q);
+	TEST_ASSERT_TRUE(n >= 8);
+	while (got < n) {
+		int k = rig.ops->rma_poll(q->q, done, 3);
+
+		TEST_ASSERT_TRUE(k >= 0 && k <= 3);
+		for (int i = 0; i < k; i++) {
+			TEST_ASSERT_EQUAL_UINT64(got++, done[i].cookie);
+			TEST_ASSERT_EQUAL_INT(0, done[i].status);
+		}
+		rig_wait(&late, k);
+	}
+	rig_fence();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_poll(q->q, done, 3));
+	rig_rma_close(q);
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* Each that was taken ends, once, when the peer goes away under it. */
+static void remote_access_ends_with_the_connection(void)
+{
+	uint8_t *local = rig_local(BYTES);
+	struct gantry_rma_done done;
+	struct gantry_region *r;
+	struct rig_memory m;
+	struct rig_rma *q;
+	uint32_t seen = 0;
+	uint64_t late = 0;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	r = import_to_b(&m, BOTH, 1);
+	q = rig_rma_open(&rig.b, 8, 0);
+	for (uint32_t i = 0; i < 8; i++)
+		TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, BYTES, i));
+	rig_disconnect(&rig.a);
+	rig_until(rig.b.n_closed, 1);
+	while (seen != 0xff) {
+		int n = rig.ops->rma_poll(q->q, &done, 1);
+
+		if (n == 1) {
+			TEST_ASSERT_TRUE(done.cookie < 8 && !(seen & 1u << done.cookie));
+			TEST_ASSERT_TRUE(done.status == 0 || done.status == -ENOTCONN);
+			seen |= 1u << done.cookie;
+		}
+		rig_wait(&late, n);
+	}
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_poll(q->q, &done, 1));
+	rig_rma_close(q);
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+struct ordered {
+	struct rig_rma *rma;
+	struct rig_queue *q;
+	struct gantry_region *r;
+	uint8_t *local;
+};
+
+/* Write `length` bytes at the end of the region, in one or two, and say so in a message. Returns how many writes. */
+static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t length)
+{
+	uint32_t parts = round % 3 == 2 && length > 1 ? 2 : 1, more = round % 3 == 1 ? GANTRY_SEND_MORE : 0, at = 0;
+	struct gantry_send send = {.imm = &round, .imm_len = 4};
+	uint64_t late = 0;
+	int rc;
+
+	for (uint32_t i = 0; i < parts; i++) {
+		uint32_t part = i + 1 < parts ? length / 2 : length - at;
+		struct gantry_rma rma = {.op = GANTRY_RMA_WRITE, .length = part, .local = o->local + at, .remote = o->r,
+					 .local_region = &rig.local, .remote_offset = BYTES - length + at, .cookie = round};
+
+		while ((rc = rig.ops->rma_submit(o->rma->q, &rma)) == -EAGAIN)
+			rig_wait(&late, 0);
+		TEST_ASSERT_EQUAL_INT(0, rc);
+		at += part;
+	}
+	if (round % 3 == 0)
+		rig.ops->rma_flush(o->rma->q);
+	if (!(rig.info.caps & GANTRY_CAP_ORDERED))
+		for (uint32_t i = 0; i < parts; i++) {
+			rig.ops->rma_flush(o->rma->q);
+			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(o->rma, round));
+		}
+	while ((rc = rig.ops->send(o->q->tx, &send, more)) == -EAGAIN)
+		rig_wait(&late, 0);
+	TEST_ASSERT_EQUAL_INT(0, rc);
+	if (more)
+		rig.ops->flush(o->q->tx);
+	return rig.info.caps & GANTRY_CAP_ORDERED ? parts : 0;
+}
+
+/* Who is told that something was written sees it. The order is the lane's, or the writer waits. */
+static void written_before_told(void)
+{
+	struct ordered o = {.local = rig_local(BYTES)};
+	struct rig_memory m;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	o.r = import_to_b(&m, BOTH, 1);
+	o.rma = rig_rma_open(&rig.b, 4, 2);
+	o.q = rig_queue_open_lanes(&rig.a, 2, &rig.b, 2, 8, 0);
+	for (uint32_t round = 0; round < rig_rounds(1000) + 8; round++) {
+		uint32_t length = round * 7919 % BYTES + 1, open;
+		struct gantry_msg msg;
+
+		rig_fill(o.local, length, round);
+		TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
+		open = write_and_tell(&o, round, length);
+		rig_take(o.q, &msg);
+		TEST_ASSERT_EQUAL_MEMORY(&round, msg.imm, 4);
+		if (round % 3 == 2 && length > 1) {
+			TEST_ASSERT_EQUAL_MEMORY(o.local, m.bytes + BYTES - length, length);
+		} else {
+			TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, round));
+		}
+		while (open--)
+			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(o.rma, round));
+	}
+	rig_queue_close(o.q);
+	rig_rma_close(o.rma);
+	rig.ops->release_region(rig.b.conn, o.r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* A peer that keeps what it was asked for does not keep us from our memory for ever. */
+static void peer_that_keeps_its_region(void)
+{
+	uint8_t *local = rig_local(64);
+	struct gantry_region *r;
+	struct rig_memory m;
+	struct rig_rma *q;
+	uint64_t asked;
+
+	if (rig_driver.revoke_ms == 0)
+		TEST_IGNORE_MESSAGE("it is waited for as long as the peer lives");
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	r = import_to_b(&m, BOTH, 1);
+	q = rig_rma_open(&rig.b, 4, 0);
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, 64));
+	asked = rig_now_ns();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
+	rig_until(rig.b.n_revoke, 1);
+	rig_until(rig.a.n_revoked, 1);
+	TEST_ASSERT_EQUAL_UINT(1, rig.a.revoked);
+	TEST_ASSERT_EQUAL_INT(rig_driver.revoke_rc, rig.a.revoked_rc);
+	TEST_ASSERT_TRUE(rig_now_ns() - asked >= rig_driver.revoke_ms * 1000000ull * 9 / 10);
+	if (rig_driver.revoke_rc == 0) {
+		rig_fill(m.bytes, BYTES, 6);
+		expect_no_access(q, GANTRY_RMA_READ, local, r, 0);
+		expect_no_access(q, GANTRY_RMA_WRITE, local, r, 0);
+		TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 6));
+	}
+	rig_rma_close(q);
+	rig.ops->release_region(rig.b.conn, r);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_revoked);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+void rma_cases(void)
+{
+	RIG_CASE(remote_read_and_write);
+	RIG_CASE(remote_access_is_checked);
+	RIG_CASE(rights_hold_at_the_far_end);
+	RIG_CASE(local_memory_is_checked);
+	RIG_CASE(remote_queue_has_a_depth);
+	RIG_CASE(remote_access_ends_with_the_connection);
+	RIG_CASE(written_before_told);
+	RIG_CASE(peer_that_keeps_its_region);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* threads.c - conformance: queues used by two threads; who finds nothing goes to rest, and is woken. */
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "conform/rig.h"
+
+#define SLOTS 4u
+#define SLOT_BYTES 4096u
+
+struct lane {
+	struct rig_queue *in, *out;
+	uint32_t rounds;
+	int sleeps, failed, first;
+};
+
+/* Send when there is credit. Only the rig's thread may turn the devices. */
+static int send_in_time(struct rig_queue *q, const struct gantry_send *send, uint32_t flags)
+{
+	uint64_t late = 0, cookies[4];
+	int rc;
+
+	while ((rc = rig.ops->send(q->tx, send, flags)) == -EAGAIN && !rig_late(&late, 0)) {
+		rig.ops->poll_send(q->tx, cookies, 4);
+		sched_yield();
+	}
+	return rc;
+}
+
+/* Sleep until there is a message, as a lane does. */
+static int wait_message(struct lane *l, struct gantry_msg *msg)
+{
+	int n;
+
+	while ((n = rig.ops->poll_recv(l->in->rx, msg, 1)) == 0) {
+		struct pollfd p = {.fd = rig.ops->consumer_fd(l->in->rx), .events = POLLIN};
+
+		if (rig.ops->consumer_arm(l->in->rx) == 0) {
+			l->sleeps++;
+			if (poll(&p, 1, 10000) != 1)
+				return -ETIMEDOUT;
+		}
+		rig.ops->consumer_disarm(l->in->rx);
+	}
+	return n;
+}
+
+static void *ping(void *arg)
+{
+	struct lane *l = arg;
+
+	for (uint32_t i = 0; i < l->rounds && !l->failed; i++) {
+		struct gantry_send send = {.imm = &i, .imm_len = 4};
+		struct gantry_msg msg;
+
+		if (l->first || i)
+			l->failed = send_in_time(l->out, &send, 0);
+		if (l->failed || (l->first && i + 1 == l->rounds))
+			break;
+		l->failed = wait_message(l, &msg) != 1 || msg.imm_len != 4;
+		rig.ops->post_recv(l->in->rx, NULL, 1);
+	}
+	return NULL;
+}
+
+/* No wake-up is lost: both ends wait whenever they find nothing. */
+static void ping_pong_of_sleepers(void)
+{
+	struct rig_queue *there, *back;
+	struct lane a, b;
+	pthread_t t;
+
+	rig_connect();
+	there = rig_queue_open(&rig.b, &rig.a, 4, 0);
+	back = rig_queue_open(&rig.a, &rig.b, 4, 0);
+	rig_warm(there);
+	rig_warm(back);
+	there->lent = back->lent = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(there->rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(back->rx, NULL, 4));
+	a = (struct lane){.in = back, .out = there, .rounds = rig_rounds(3000), .first = 1};
+	b = (struct lane){.in = there, .out = back, .rounds = rig_rounds(3000)};
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, ping, &b));
+	ping(&a);
+	pthread_join(t, NULL);
+	TEST_ASSERT_EQUAL_INT(0, a.failed);
+	TEST_ASSERT_EQUAL_INT(0, b.failed);
+	TEST_ASSERT_TRUE(a.sleeps + b.sleeps > 0);
+	rig_queue_close(there);
+	rig_queue_close(back);
+}
+
+struct flow {
+	struct rig_queue *q;
+	struct rig_memory *m;
+	uint32_t total;
+	int failed, over; /* __atomic */
+};
+
+static void *stream(void *arg)
+{
+	struct flow *f = arg;
+
+	for (uint64_t i = 0; i < f->total && !f->failed; i++) {
+		uint64_t imm[7] = {i, ~i, i * 3, i * 5, i * 7, i * 11, i * 13};
+		struct gantry_send send = {.imm = imm, .imm_len = sizeof(imm)};
+
+		f->failed = send_in_time(f->q, &send, i % 16 ? GANTRY_SEND_MORE : 0);
+	}
+	rig.ops->flush(f->q->tx);
+	return NULL;
+}
+
+/* One thread sends as fast as it can, one takes. */
+static void stream_between_threads(void)
+{
+	uint64_t taken = 0, bad = 0, late = 0;
+	struct flow f = {.total = rig_rounds(100000)};
+	struct gantry_msg msgs[32];
+	struct rig_queue *q;
+	pthread_t t;
+
+	rig_connect();
+	f.q = q = rig_queue_open(&rig.b, &rig.a, 256 < rig.info.max_depth ? 256 : rig.info.max_depth, 0);
+	rig_warm(q);
+	q->lent = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 64));
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream, &f));
+	while (taken < f.total && !rig_late(&late, 0)) {
+		int n = rig.ops->poll_recv(q->rx, msgs, 32);
+
+		for (int i = 0; i < n; i++, taken++) {
+			uint64_t imm[7];
+
+			memcpy(imm, msgs[i].imm, sizeof(imm));
+			bad += imm[0] != taken || imm[1] != ~taken || imm[3] != taken * 5 || imm[6] != taken * 13;
+		}
+		if (n > 0) {
+			rig.ops->post_recv(q->rx, NULL, (uint32_t)n);
+			late = 0;
+		} else {
+			rig_turn();
+			sched_yield();
+		}
+	}
+	pthread_join(t, NULL);
+	TEST_ASSERT_EQUAL_INT(0, f.failed);
+	TEST_ASSERT_EQUAL_UINT64(f.total, taken);
+	TEST_ASSERT_EQUAL_UINT64(0, bad);
+	rig_queue_close(q);
+}
+
+static void *stream_region(void *arg)
+{
+	struct flow *f = arg;
+	uint64_t cookies[SLOTS], late = 0;
+	uint32_t free_slots = (1u << SLOTS) - 1, done = 0;
+
+	for (uint32_t i = 0; done < f->total && !f->failed;) {
+		int slot = __builtin_ffs((int)free_slots) - 1, rc = -EAGAIN, n;
+		struct gantry_send send = {.length = SLOT_BYTES, .region = &f->m->region, .cookie = (uint64_t)slot,
+					   .region_offset = (uint64_t)slot * SLOT_BYTES, .imm = &i, .imm_len = 4};
+
+		if (slot >= 0 && i < f->total) {
+			rig_fill(f->m->bytes + send.region_offset, SLOT_BYTES, i);
+			rc = rig.ops->send(f->q->tx, &send, 0);
+		}
+		if (rc == 0) {
+			free_slots &= ~(1u << slot);
+			i++;
+		}
+		n = rig.ops->poll_send(f->q->tx, cookies, SLOTS);
+		for (int k = 0; k < n; k++, done++)
+			free_slots |= 1u << cookies[k]; /* may be filled again */
+		f->failed = (rc && rc != -EAGAIN) || rig_late(&late, rc == 0 || n);
+		sched_yield();
+	}
+	__atomic_store_n(&f->over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* The sender writes a buffer again as soon as its completion came; the receiver never sees that. */
+static void region_buffers_are_reused_after_completion(void)
+{
+	struct flow f = {.total = rig_rounds(2000)};
+	uint8_t *buf = rig_local(SLOT_BYTES);
+	struct gantry_token token;
+	struct gantry_msg msg;
+	struct rig_memory m;
+	struct rig_queue *q;
+	uint32_t taken = 0, bad = 0;
+	pthread_t t;
+
+	rig_connect();
+	rig_memory_open(&m, SLOTS * SLOT_BYTES, GANTRY_REMOTE_READ);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	f.q = q = rig_queue_open(&rig.b, &rig.a, SLOTS, SLOT_BYTES);
+	f.m = &m;
+	rig_warm(q);
+	q->lent = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, SLOT_BYTES, 0));
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
+	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE)) { /* with the completions of the last ones */
+		if (rig.ops->poll_recv(q->rx, &msg, 1) != 1) {
+			rig_turn();
+			sched_yield();
+			continue;
+		}
+		bad += msg.status != 0 || memcmp(msg.imm, &taken, 4) != 0 || !rig_filled(buf, SLOT_BYTES, taken);
+		taken++;
+		rig_post(q, buf, SLOT_BYTES, 0);
+	}
+	pthread_join(t, NULL);
+	TEST_ASSERT_EQUAL_INT(0, f.failed);
+	TEST_ASSERT_EQUAL_UINT(f.total, taken);
+	TEST_ASSERT_EQUAL_UINT(0, bad);
+	rig_queue_close(q);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+void thread_cases(void)
+{
+	RIG_CASE(ping_pong_of_sleepers);
+	RIG_CASE(stream_between_threads);
+	RIG_CASE(region_buffers_are_reused_after_completion);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* turn.c - the rig: waiting for what crosses from one end to the other. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "conform/rig.h"
+
+#define PATIENCE_NS 10000000000ull
+
+/* How long to wait for what must come. Short where it is known not to. */
+static uint64_t patience_ns(void)
+{
+	const char *ms = getenv("RIG_PATIENCE_MS");
+
+	return ms ? strtoull(ms, NULL, 10) * 1000000u : PATIENCE_NS;
+}
+
+uint64_t rig_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* What comes is kept for rig_poll and rig_done. Errors show where they are called. */
+static void poll_queue(struct rig_queue *q)
+{
+	int n = 0;
+
+	if (q->rx && !q->lent && !q->resting && q->n_kept < RIG_MSGS)
+		n = rig.ops->poll_recv(q->rx, q->kept + q->n_kept, RIG_MSGS - q->n_kept);
+	q->n_kept += n > 0 ? (uint32_t)n : 0;
+	n = 0;
+	if (q->tx && !q->lent && q->n_cookies < RIG_MSGS)
+		n = rig.ops->poll_send(q->tx, q->cookies + q->n_cookies, RIG_MSGS - q->n_cookies);
+	q->n_cookies += n > 0 ? (uint32_t)n : 0;
+}
+
+static int turn(void)
+{
+	int n = rig.ops->progress(rig.a.dev);
+
+	if (rig.b.dev && rig.b.dev != rig.a.dev)
+		n += rig.ops->progress(rig.b.dev);
+	for (int i = 0; i < RIG_QUEUES; i++)
+		if (rig.queues[i].used)
+			poll_queue(&rig.queues[i]);
+	return n;
+}
+
+void rig_turn(void)
+{
+	turn();
+}
+
+/* True when a device has something to do, within so many milliseconds. */
+static int device_stirs(int ms)
+{
+	struct pollfd fds[2] = {{.fd = rig.ops->fd(rig.a.dev), .events = POLLIN},
+				{.fd = rig.ops->fd(rig.b.dev), .events = POLLIN}};
+
+	return poll(fds, 2, ms) > 0;
+}
+
+void rig_settle(void)
+{
+	do
+		turn();
+	while (device_stirs(0));
+}
+
+int rig_late(uint64_t *end, int moved)
+{
+	uint64_t now = rig_now_ns();
+
+	if (moved || *end == 0)
+		*end = now + patience_ns();
+	return now > *end;
+}
+
+static void fail_at(const char *what, int is, int n, const char *file, int line)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "%s:%d: %s, %d of %d", file, line, what, is, n);
+	TEST_FAIL_MESSAGE(text);
+}
+
+void rig_wait_at(uint64_t *end, int moved, const char *file, int line)
+{
+	if (rig_late(end, moved))
+		fail_at("nothing moves", 0, 1, file, line);
+	if (!moved)
+		turn();
+}
+
+void rig_until_at(const int *what, int n, const char *file, int line)
+{
+	uint64_t end = 0;
+
+	while (*what < n) {
+		int moved = turn();
+
+		if (*what >= n)
+			return;
+		if (rig_late(&end, 0))
+			fail_at("waited in vain", *what, n, file, line);
+		if (!moved)
+			device_stirs(rig.queues[0].used ? 1 : 50); /* queues are not heard by it */
+	}
+}
+
+void rig_fence(void)
+{
+	struct rig_end *ends[2] = {&rig.a, &rig.b};
+
+	for (int i = 0; i < 2; i++) {
+		int n = ends[!i]->n_msgs;
+
+		TEST_ASSERT_EQUAL_INT(0, rig_ctrl(ends[i], "fence", 5));
+		rig_until(ends[!i]->n_msgs, n + 1);
+	}
+	rig_settle();
+}
+
+int rig_ctrl(struct rig_end *end, const void *msg, size_t len)
+{
+	uint64_t late = 0;
+	int rc;
+
+	while ((rc = rig.ops->send_ctrl(end->conn, msg, len)) == -EAGAIN)
+		rig_wait(&late, 0);
+	return rc;
+}
+
+uint32_t rig_rounds(uint32_t n)
+{
+	uint32_t slower = rig_driver.slower ? rig_driver.slower : 1;
+
+	return n / slower > 8 ? n / slower : 8;
+}
