@@ -27,7 +27,7 @@ build()
 caught()
 {
 	seconds=3
-	[ "$1" = death ] && seconds=10
+	case $1 in death | killed) seconds=10 ;; esac
 	! TMPDIR=$dir TEST_PLUGINDIR=$dir RIG_PATIENCE_MS=300 timeout "$seconds" "$tests/conform/$1" >"$dir/out" 2>&1
 }
 

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* killed.c - conformance: a peer that dies, whatever it was at, harms nobody, and its death is told once and in time. */
+#include "conform/peer.h"
+
+#define BYTES 65536u
+
+/* As end a: it comes in through our listener. */
+static void start(const char *part, const char *step)
+{
+	if (!rig.b.listener)
+		rig_listen(rig_service(0));
+	peer_start('a', part, step);
+}
+
+static void accept_it(void)
+{
+	int n = rig.b.n_accept;
+
+	rig_until(rig.b.n_accept, n + 1);
+	rig_register(&rig.b);
+}
+
+/* A consumer of ours, with a buffer for each of 16 messages. */
+static struct rig_queue *consumer_for_it(uint8_t **bufs)
+{
+	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
+	struct rig_queue *q = &rig.queues[0];
+
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &q->id, &q->rx));
+	q->used = 1;
+	for (uint64_t i = 0; i < 16; i++) {
+		bufs[i] = rig_local(4096);
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs[i], 4096, i));
+	}
+	return q;
+}
+
+static void export_to_it(struct rig_memory *m)
+{
+	struct gantry_token token;
+
+	rig_memory_open(m, BYTES, 3);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m->region, 3, 4, &token));
+	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.b, &token, sizeof(token)));
+}
+
+static void expect_end_told_once(void)
+{
+	peer_told(&rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.b.reason);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_closed);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send_ctrl(rig.b.conn, "x", 1));
+}
+
+static void at_rest(void)
+{
+	start("connects", "connected");
+	accept_it();
+	peer_wait();
+	peer_kill();
+	expect_end_told_once();
+}
+
+static void exit_without_goodbye(void)
+{
+	start("connects", "connected");
+	accept_it();
+	peer_wait();
+	peer_exit();
+	expect_end_told_once();
+}
+
+/* It may have been accepted before it died, or not; not one that was is forgotten. */
+static void while_it_connects(void)
+{
+	for (int i = 0; i < 5; i++) {
+		start("connects", "connecting");
+		while (!peer_is_there())
+			if (i % 2)
+				rig_turn();
+		peer_kill();
+		peer_untold();
+		TEST_ASSERT_EQUAL_INT(rig.b.n_accept, rig.b.n_closed);
+	}
+}
+
+static void what_it_sent_can_still_be_taken(void)
+{
+	uint32_t length = rig.info.max_inline < 1000 ? rig.info.max_inline : 1000, n = 0;
+	uint8_t *bufs[16];
+	struct gantry_msg msg;
+	struct rig_queue *q;
+
+	start("sends", "sent");
+	accept_it();
+	q = consumer_for_it(bufs);
+	q->resting = 1;
+	for (uint64_t late = 0; rig.b.n_msgs == 0; rig_wait(&late, 0)) /* a turn of the lane, so that it gets credit */
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(q->rx, &msg, 0));
+	peer_wait();
+	peer_kill();
+	peer_told(&rig.b.n_closed, 1);
+	for (; rig_poll(q, &msg, 1) == 1; n++) {
+		uint64_t seq = n;
+
+		TEST_ASSERT_EQUAL_MEMORY(&seq, msg.imm, 8);
+		TEST_ASSERT_EQUAL_INT(0, msg.status);
+		TEST_ASSERT_EQUAL_UINT(length, msg.length);
+		TEST_ASSERT_TRUE(rig_filled(bufs[msg.cookie], length, n));
+	}
+	TEST_ASSERT_EQUAL_UINT(5, n);
+	rig_queue_close(q);
+}
+
+static void while_it_may_send(void)
+{
+	struct gantry_msg msg;
+	struct rig_queue *q;
+	uint8_t *bufs[16];
+
+	start("sends", "producer");
+	accept_it();
+	q = consumer_for_it(bufs);
+	peer_wait();
+	peer_kill();
+	peer_told(&rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
+	rig_queue_close(q);
+}
+
+static void while_we_send(void)
+{
+	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
+	struct rig_queue *q = &rig.queues[0];
+	struct gantry_send send = {.imm = "x", .imm_len = 1};
+	struct gantry_token token;
+	struct rig_memory m;
+
+	start("receives", "posted");
+	accept_it();
+	rig_memory_open(&m, BYTES, 3);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, 4, &token));
+	rig_until(rig.b.n_up, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.b.conn, rig.b.up[0], &attr, &q->tx));
+	q->used = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	peer_wait();
+	peer_stop();
+	send.region = &m.region;
+	send.length = 4096;
+	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send)); /* it will never copy it */
+	peer_kill();
+	peer_told(&rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked); /* before: the memory is quiet */
+	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.ops->send(q->tx, &send, 0));
+	rig_queue_close(q);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+static struct gantry_region *import_from_it(void)
+{
+	struct gantry_region *r = NULL;
+	struct gantry_token token;
+
+	start("exports", "exported");
+	accept_it();
+	rig_until(rig.b.n_msgs, 1);
+	memcpy(&token, rig.b.msg, sizeof(token));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, (rig.info.caps & GANTRY_CAP_MAPPED) != 0, &r));
+	peer_wait();
+	return r;
+}
+
+static void what_it_exported_can_still_be_released(void)
+{
+	struct gantry_region *r = import_from_it();
+	uint8_t *local = rig_local(BYTES);
+	struct rig_rma *q = rig_rma_open(&rig.b, 4, 0);
+
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
+	TEST_ASSERT_TRUE(rig_filled(local, BYTES, 77));
+	peer_kill();
+	peer_told(&rig.b.n_closed, 1);
+	if (r->addr)
+		TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 77)); /* sealed: no SIGBUS */
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
+	rig_rma_close(q);
+	rig.ops->release_region(rig.b.conn, r);
+}
+
+/* Remote accesses that are under way, and those that it is too late for, end one by one. */
+static void while_we_read_its_memory(void)
+{
+	struct gantry_region *r = import_from_it();
+	uint8_t *local = rig_local(BYTES);
+	struct rig_rma *q = rig_rma_open(&rig.b, 8, 0);
+	struct gantry_rma rma = {.local = local, .local_region = &rig.local, .remote = r, .length = BYTES};
+	uint64_t next = 0, ended = 0, late = 0;
+	int rc = 0, n;
+
+	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, r, 0, BYTES));
+	while (rig.b.n_closed == 0 || ended != next) {
+		struct gantry_rma_done done;
+
+		rma.cookie = next;
+		rc = rig.b.n_closed ? rc : rig.ops->rma_submit(q->q, &rma);
+		if (rc == 0 && !rig.b.n_closed)
+			next++;
+		rig.ops->rma_flush(q->q);
+		n = rig.ops->rma_poll(q->q, &done, 1);
+		if (n) {
+			TEST_ASSERT_EQUAL_INT(1, n);
+			TEST_ASSERT_EQUAL_UINT64(ended++, done.cookie);
+			TEST_ASSERT_TRUE(done.status == 0 || done.status == -ENOTCONN);
+		}
+		if (ended == 20 && peer.died_ns == 0)
+			peer_kill();
+		rig_turn();
+		rig_wait(&late, n);
+	}
+	TEST_ASSERT_TRUE(ended >= 20);
+	rig_rma_close(q);
+	rig.ops->release_region(rig.b.conn, r);
+}
+
+/* Our memory is ours again when the process is gone, and we are told before `closed`. */
+static void what_it_imported_is_quiet(void)
+{
+	struct rig_memory m;
+
+	start("imports", "imported");
+	accept_it();
+	export_to_it(&m);
+	peer_wait();
+	peer_kill();
+	peer_told(&rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
+	TEST_ASSERT_EQUAL_UINT(4, rig.b.revoked);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+static void while_it_writes_our_memory(void)
+{
+	static uint8_t seen[BYTES];
+	struct rig_memory m;
+
+	start("imports", "writing");
+	accept_it();
+	export_to_it(&m);
+	peer_wait();
+	for (uint64_t late = 0; rig_all(m.bytes, BYTES, 0);)
+		rig_wait(&late, 0);
+	peer_kill();
+	rig_until(rig.b.n_revoked, 1);
+	memcpy(seen, m.bytes, BYTES);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
+	peer_told(&rig.b.n_closed, 1);
+	peer_untold();
+	TEST_ASSERT_EQUAL_MEMORY(seen, m.bytes, BYTES);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+static void while_it_gives_memory_back(void)
+{
+	struct rig_memory m;
+
+	start("imports", "imported");
+	accept_it();
+	export_to_it(&m);
+	peer_wait();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 4)); /* it never answers */
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.b.n_revoked);
+	peer_kill();
+	peer_told(&rig.b.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoked);
+	TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* What is gone can be had again at once: its place, its name. */
+static void kills_leave_nothing(void)
+{
+	static const char *const steps[] = {"connected", "idle"};
+
+	rig.b.disconnect_on_close = 1;
+	for (int i = 0; i < (int)rig_rounds(50); i++) {
+		start("connects", steps[i % 2]);
+		accept_it();
+		if (i % 3)
+			peer_wait();
+		peer_kill();
+		peer_told(&rig.b.n_closed, i + 1);
+	}
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, fake_counter(&rig.b.host, "protocol_errors"));
+}
+
+/* As end b: we connect to it. */
+static void server_that_was_connected(void)
+{
+	peer_start('b', "listens", "accepted");
+	for (uint64_t late = 0; rig.a.n_connected == 0; rig_wait(&late, 0)) {
+		if (!rig.a.conn || rig.a.n_closed) { /* it does not listen so far */
+			rig_disconnect(&rig.a);
+			rig.a.n_closed = 0;
+			rig_start_connect(rig_service(0));
+		}
+	}
+	peer_wait();
+	peer_kill();
+	peer_told(&rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
+}
+
+/* It listens and never answers: the end comes with its death, or before. */
+static void server_that_does_not_answer(void)
+{
+	peer_start('b', "listens", "listening");
+	peer_wait();
+	rig_start_connect(rig_service(0));
+	rig_settle();
+	peer_kill();
+	peer_told(&rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_connected);
+	TEST_ASSERT_TRUE(rig.a.reason < 0);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_closed);
+	rig_disconnect(&rig.a);
+	rig_connect(); /* its name is free */
+}
+
+static void told_in_time(void)
+{
+	peer_times();
+}
+
+int main(void)
+{
+	if (!rig_can_run())
+		return 77;
+	UNITY_BEGIN();
+	RIG_CASE(at_rest);
+	RIG_CASE(exit_without_goodbye);
+	RIG_CASE(while_it_connects);
+	RIG_CASE(what_it_sent_can_still_be_taken);
+	RIG_CASE(while_it_may_send);
+	RIG_CASE(while_we_send);
+	RIG_CASE(what_it_exported_can_still_be_released);
+	RIG_CASE(while_we_read_its_memory);
+	RIG_CASE(what_it_imported_is_quiet);
+	RIG_CASE(while_it_writes_our_memory);
+	RIG_CASE(while_it_gives_memory_back);
+	RIG_CASE(kills_leave_nothing);
+	RIG_CASE(server_that_was_connected);
+	RIG_CASE(server_that_does_not_answer);
+	RIG_CASE(told_in_time);
+	return UNITY_END();
+}

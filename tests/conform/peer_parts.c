@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * peer_parts.c - the program conform/peer: END PART STEP. What a peer does until it is killed; peer.h is the other side.
+ *
+ * At a step it either stays as it is, as a process that hangs would (stay), or goes on turning (rest).
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "conform/rig.h"
+
+#define BYTES 65536u
+
+struct rig_driver rig_driver;
+static const char *services[2], *until;
+static char settings[1024];
+
+static void say(void)
+{
+	if (write(3, "s", 1) != 1)
+		_exit(1);
+}
+
+/* The parent says that we may go, or is gone itself. */
+static void go(void)
+{
+	char c;
+
+	_exit(read(0, &c, 1) != 1);
+}
+
+static void stay(const char *step)
+{
+	if (strcmp(step, until) != 0)
+		return;
+	say();
+	go();
+}
+
+static void rest(const char *step)
+{
+	struct pollfd p = {.fd = 0, .events = POLLIN};
+
+	if (strcmp(step, until) != 0)
+		return;
+	say();
+	while (poll(&p, 1, 1) == 0)
+		rig_turn();
+	go();
+}
+
+static void connects(void)
+{
+	rig_start_connect(rig_service(0));
+	stay("connecting");
+	rig_until(rig.a.n_connected, 1);
+	rig_register(&rig.a);
+	stay("connected");
+	rest("idle");
+}
+
+static void begin(void)
+{
+	rig_start_connect(rig_service(0));
+	rig_until(rig.a.n_connected, 1);
+	rig_register(&rig.a);
+}
+
+/* Into the consumer of the other end: five messages. */
+static void sends(void)
+{
+	struct gantry_queue_attr attr = {.depth = 16, .max_data = 4096};
+	uint32_t length = rig.info.max_inline < 1000 ? rig.info.max_inline : 1000;
+	struct rig_queue *q = &rig.queues[0];
+	uint8_t data[1000];
+
+	begin();
+	q->used = 1;
+	rig_until(rig.a.n_up, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.a.conn, rig.a.up[0], &attr, &q->tx));
+	rest("producer");
+	for (uint64_t i = 0; i < 5; i++) {
+		struct gantry_send send = {.imm = &i, .imm_len = 8, .data = data, .length = length};
+
+		rig_fill(data, sizeof(data), (uint32_t)i);
+		TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	}
+	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, "sent", 4));
+	rest("sent");
+}
+
+static void receives(void)
+{
+	struct gantry_queue_attr attr = {.depth = 4, .max_data = 4096};
+	struct rig_queue *q = &rig.queues[0];
+	struct gantry_msg msg;
+
+	begin();
+	q->used = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.a.conn, &attr, &q->id, &q->rx));
+	rest("consumer");
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 4));
+	rest("posted");
+	rig_take(q, &msg);
+	rest("taken");
+}
+
+static void exports(void)
+{
+	static struct rig_memory m;
+	struct gantry_token token;
+
+	begin();
+	rig_memory_open(&m, BYTES, 3);
+	rig_fill(m.bytes, BYTES, 77);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, 3, 1, &token));
+	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, &token, sizeof(token)));
+	rest("exported");
+}
+
+/* What the other end exports, in its first message. Writes there for ever, in the end. */
+static void imports(void)
+{
+	uint8_t *local = rig_local(BYTES);
+	struct gantry_region *r = NULL;
+	struct gantry_token token;
+	struct rig_rma *q;
+
+	begin();
+	rig_until(rig.a.n_msgs, 1);
+	memcpy(&token, rig.a.msg, sizeof(token));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, 0, &r));
+	stay("imported");
+	rest("idle");
+	q = rig_rma_open(&rig.a, 16, 0);
+	say();
+	for (uint32_t i = 1;; i++) {
+		rig_fill(local, BYTES, i);
+		for (uint32_t k = 0; k < 16; k++)
+			TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_WRITE, local + k * 4096, r, k * 4096, 4096, k));
+		for (uint32_t k = 0; k < 16; k++)
+			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(q, k));
+	}
+}
+
+static void listens(void)
+{
+	rig_listen(rig_service(0));
+	stay("listening");
+	rest("serving");
+	rig_until(rig.b.n_accept, 1);
+	stay("accepted");
+}
+
+static const struct {
+	const char *name;
+	void (*play)(void);
+} parts[] = {
+	{"connects", connects}, {"sends", sends},     {"receives", receives},
+	{"exports", exports},   {"imports", imports}, {"listens", listens},
+};
+
+static const char *part;
+
+static void play(void)
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcmp(parts[i].name, part) == 0)
+			parts[i].play();
+	fake_fail("part %s has no step %s", part, until);
+}
+
+static const char *need(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (!value)
+		fake_fail("%s is not set: conform/peer is started by other tests", name);
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (argc != 4)
+		fake_fail("usage: peer a|b PART STEP");
+	part = argv[2];
+	until = argv[3];
+	services[0] = need("RIG_PEER_SERVICE");
+	snprintf(settings, sizeof(settings), "%s", need("RIG_PEER_SETTINGS"));
+	setenv(argv[1][0] == 'a' ? "RIG_A_SETTINGS" : "RIG_B_SETTINGS", settings, 1);
+	rig_driver = (struct rig_driver){.plugin = need("RIG_PEER_PLUGIN"), .services = services, .one_end = argv[1][0]};
+	UNITY_BEGIN();
+	RUN_TEST(play);
+	return 1;
+}
