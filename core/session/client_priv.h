@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client_priv.h - one session at the side that opened it: shared by client.c (life of sessions), client_steps.c (what
+ * each request asks, and what its answer does)
+ */
+#ifndef GN_SESSION_CLIENT_PRIV_H
+#define GN_SESSION_CLIENT_PRIV_H
+
+#include "session/channel.h"
+#include "session/client.h"
+#include "session/role_priv.h"
+#include "transport/link.h"
+
+struct gn_client_lane {
+	struct gantry_client *client;
+	struct gn_link *link;
+	void *consumer, *producer;
+	uint32_t consumer_id;
+	int broken; /* why; written by the lane before it posts */
+};
+
+struct gantry_client {
+	struct gn_role *role;
+	const struct gn_endpoint *ep;
+	struct gantry_client *next;
+	struct gn_channel ch;
+	struct gn_timer retry;    /* of the connect */
+	struct gn_timer deadline; /* of the answer that is due */
+	uint64_t connect_until_ns;
+	enum gn_state state;
+	struct gantry_session_attr attr;
+	uint64_t features; /* agreed: GN_FEATURE_* */
+	const struct gantry_client_events *events;
+	void *arg;
+
+	unsigned pending; /* request that is not answered; 0: none */
+	uint32_t pending_id;
+	const struct gantry_region *exporting;
+	struct gantry_volume volume;
+	struct gn_client_lane *lanes;
+	uint32_t n_queues; /* lanes with a consumer */
+	uint64_t *stale;
+
+	int connecting, closing, lost, buried;
+	int reason;
+	char text[GN_FRAME_TEXT + 64];
+};
+
+/* Send a request; its answer comes to gn_client_answered. 0, -EBUSY, or -errno when the session is lost with it. */
+int gn_client_request(struct gantry_client *c, unsigned type, const void *payload, size_t len);
+/* The connection is there: say hello. */
+void gn_client_hello(struct gantry_client *c);
+/* The request of this type was granted; payload of the size that the type has. */
+void gn_client_answered(struct gantry_client *c, unsigned type, const void *payload);
+/* The next request on the way to the end. */
+void gn_client_go_on_closing(struct gantry_client *c);
+void gn_client_drop_queues(struct gantry_client *c);
+
+/* It is over: reason 0, or -errno. The links give back what is in flight; `closed` follows. Idempotent. */
+void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

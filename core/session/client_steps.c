@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client_steps.c - what each request of a session asks, and what its answer does, at the side that opened the session.
+ */
+#include "session/client_priv.h"
+
+#include "base/log.h"
+#include "io/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gn_client_drop_queues(struct gantry_client *c)
+{
+	const struct gantry_transport_ops *ops = c->ep->device->ops;
+
+	for (uint32_t i = 0; i < c->n_queues; i++) {
+		struct gn_client_lane *cl = &c->lanes[i];
+
+		if (cl->producer != NULL)
+			ops->producer_destroy(cl->producer);
+		ops->consumer_destroy(cl->consumer);
+		cl->producer = cl->consumer = NULL;
+	}
+	c->n_queues = 0;
+}
+
+void gn_client_go_on_closing(struct gantry_client *c)
+{
+	if (c->state == GN_RUNNING)
+		gn_client_request(c, GN_FRAME_STOP, NULL, 0);
+	else if (c->state == GN_NEW || c->state == GN_ENDED)
+		gn_client_lose(c, 0, "closed");
+	else
+		gn_client_request(c, GN_FRAME_BYE, NULL, 0);
+}
+
+void gn_client_hello(struct gantry_client *c)
+{
+	struct gn_hello h = {
+		.version_min = GN_FRAME_VERSION,
+		.version_max = GN_FRAME_VERSION,
+		.epoch = c->attr.epoch,
+		.features = GN_FEATURES,
+		.lanes = c->attr.lanes,
+		.depth = c->attr.depth,
+		.regions = c->attr.regions,
+	};
+
+	gn_client_request(c, GN_FRAME_HELLO, &h, sizeof(h));
+}
+
+static void answered_hello(struct gantry_client *c, const void *payload)
+{
+	struct gn_hello_answer h;
+
+	memcpy(&h, payload, sizeof(h));
+	if (h.version != GN_FRAME_VERSION || h.epoch != c->attr.epoch)
+		gn_client_lose(c, -EPROTO, "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u", c->ep->where,
+			       h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
+	else if ((h.features & ~GN_FEATURES) != 0)
+		gn_client_lose(c, -EPROTO, "%s: the peer agreed to features that were not offered", c->ep->where);
+	else
+		gn_client_request(c, GN_FRAME_QUERY, NULL, 0);
+	c->features = h.features;
+}
+
+static void answered_query(struct gantry_client *c, const void *payload)
+{
+	memcpy(&c->volume, payload, sizeof(c->volume));
+	if (!gn_volume_ok(&c->volume)) {
+		gn_client_lose(c, -EPROTO, "%s: the peer describes an impossible volume", c->ep->where);
+		return;
+	}
+	c->events->ready(c->arg, c, &c->volume);
+}
+
+static void answered_export(struct gantry_client *c, const void *payload)
+{
+	(void)payload;
+	c->events->exported(c->arg, c, c->exporting);
+}
+
+static void answered_queues(struct gantry_client *c, const void *payload)
+{
+	const struct gantry_transport_ops *ops = c->ep->device->ops;
+	struct gantry_queue_attr attr = {.depth = 2 * c->attr.depth};
+	struct gn_queues q;
+	int rc = 0;
+
+	memcpy(&q, payload, sizeof(q));
+	if (q.n != c->attr.lanes)
+		rc = -EPROTO;
+	for (uint32_t i = 0; i < c->attr.lanes && rc == 0; i++) {
+		struct gn_client_lane *cl = &c->lanes[i];
+
+		attr.lane = i;
+		rc = ops->producer_create(c->ch.conn, q.consumer[i], &attr, &cl->producer);
+		if (rc == 0)
+			rc = gn_link_start(cl->link, cl->consumer, cl->producer);
+	}
+	if (rc != 0)
+		gn_client_lose(c, rc, "%s: queues cannot be made: %s", c->ep->where, strerror(-rc));
+	else
+		gn_client_request(c, GN_FRAME_START, NULL, 0);
+}
+
+static void answered_start(struct gantry_client *c, const void *payload)
+{
+	(void)payload;
+	gn_log(GN_LOG_INFO, c->role->host.name, "session started id=%llx device=%s service=%s lanes=%u depth=%u",
+	       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->attr.lanes, c->attr.depth);
+	c->events->started(c->arg, c);
+}
+
+static void answered_stop(struct gantry_client *c, const void *payload)
+{
+	(void)payload;
+	for (uint32_t i = 0; i < c->attr.lanes; i++)
+		gn_link_stop(c->lanes[i].link);
+	gn_client_go_on_closing(c);
+}
+
+static void answered_bye(struct gantry_client *c, const void *payload)
+{
+	(void)payload;
+	gn_client_lose(c, 0, "closed");
+}
+
+int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights, uint32_t handle)
+{
+	struct gantry_token token;
+	int rc;
+
+	if (c->state != GN_KNOWN || c->pending != 0)
+		return -EBUSY;
+	rc = c->ep->device->ops->export_region(c->ch.conn, region, rights, handle, &token);
+	if (rc != 0)
+		return rc;
+	c->exporting = region;
+	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
+}
+
+static int make_consumers(struct gantry_client *c, struct gn_queues *q)
+{
+	const struct gantry_transport_ops *ops = c->ep->device->ops;
+	struct gantry_queue_attr attr = {.depth = 2 * c->attr.depth};
+
+	for (uint32_t i = 0; i < c->attr.lanes; i++) {
+		struct gn_client_lane *cl = &c->lanes[i];
+		int rc;
+
+		attr.lane = i;
+		rc = cl->link == NULL ? -EINVAL : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
+		if (rc != 0)
+			return rc;
+		c->n_queues = i + 1;
+		q->consumer[i] = cl->consumer_id;
+		rc = ops->post_recv(cl->consumer, NULL, attr.depth);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+int gn_client_start(struct gantry_client *c)
+{
+	struct gn_queues q = {.n = c->attr.lanes, .depth = c->attr.depth};
+	int rc;
+
+	if (c->state != GN_KNOWN || c->pending != 0)
+		return -EBUSY;
+	rc = make_consumers(c, &q);
+	if (rc != 0) {
+		gn_client_drop_queues(c);
+		return rc;
+	}
+	return gn_client_request(c, GN_FRAME_QUEUES, &q, sizeof(q));
+}
+
+static void broken_posted(void *arg)
+{
+	struct gn_client_lane *cl = arg;
+	int reason = cl->broken;
+
+	gn_client_lose(cl->client, reason, "%s: %s", cl->client->ep->where,
+		       reason == -EPROTO      ? "the peer answered what was not asked, or wrote nonsense into a queue"
+		       : reason == -ETIMEDOUT ? "no IO was answered before its deadline"
+					      : strerror(-reason));
+}
+
+/* Once, on the lane. It comes before the client is buried: the link has been stopped by then. */
+static void link_broken(void *arg, int reason)
+{
+	struct gn_client_lane *cl = arg;
+
+	cl->broken = reason;
+	gn_loop_must_post(cl->client->role->loop, broken_posted, cl);
+}
+
+int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *lane, struct gantry_hop *terminal)
+{
+	struct gn_client_lane *cl;
+	struct gn_link_attr attr = {
+		.lane = lane->core,
+		.ops = c->ep->device->ops,
+		.depth = c->attr.depth,
+		.io_timeout_ns = c->ep->io_timeout_ns,
+		.broken = link_broken,
+		.stale = c->stale,
+		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,
+	};
+
+	if (index >= c->attr.lanes)
+		return -EINVAL;
+	cl = &c->lanes[index];
+	cl->client = c;
+	attr.arg = cl;
+	if (cl->link == NULL) {
+		int rc = gn_link_create(&attr, &cl->link);
+
+		if (rc != 0)
+			return rc;
+	}
+	gn_link_hop(cl->link, terminal);
+	return 0;
+}
+
+static void (*const answered[GN_FRAME_TYPES])(struct gantry_client *c, const void *payload) = {
+	[GN_FRAME_HELLO] = answered_hello,   [GN_FRAME_QUERY] = answered_query, [GN_FRAME_EXPORT] = answered_export,
+	[GN_FRAME_QUEUES] = answered_queues, [GN_FRAME_START] = answered_start, [GN_FRAME_STOP] = answered_stop,
+	[GN_FRAME_BYE] = answered_bye,
+};
+
+void gn_client_answered(struct gantry_client *c, unsigned type, const void *payload)
+{
+	answered[type](c, payload);
+}
