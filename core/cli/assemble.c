@@ -82,6 +82,44 @@ static void role_finished(void *arg, int status)
 		role->topology->role_finished(role->topology->arg, role);
 }
 
+/* *limit_p to no more than what the device has; 0: it has no limit. */
+static void lower(uint64_t has, uint64_t *limit_p)
+{
+	if (has && has < *limit_p)
+		*limit_p = has;
+}
+
+/* Limits of `listen` that the file does not give are lowered to what a device that sessions go through can do. */
+static void fit_listen(struct gn_topo_role *role, const struct gn_device *device)
+{
+	struct gn_conf_node *node = gn_conf_child(role->node, "listen");
+	uint64_t depth = role->listen->max_depth, regions = role->listen->max_regions;
+	struct gantry_device_info info = {.caps = 0};
+
+	device->ops->info(device->dev, &info);
+	if (!gn_conf_child(node, "max_depth"))
+		lower(info.max_depth / 2, &depth); /* two receives for each IO */
+	if (!gn_conf_child(node, "max_regions"))
+		lower(info.max_regions, &regions);
+	if (!gn_conf_child(node, "max_region_bytes"))
+		lower(info.max_region_bytes, &role->listen->max_region_bytes);
+	role->listen->max_depth = (uint32_t)depth;
+	role->listen->max_regions = (uint32_t)regions;
+}
+
+static void connect_devices(struct gn_topo_role *role)
+{
+	if (role->listen) {
+		role->listen->device = role->listen_device->device;
+		fit_listen(role, role->listen->device);
+	}
+	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
+		role->connects[i].device = role->connect_devices[i]->device;
+		if (role->listen)
+			fit_listen(role, role->connects[i].device);
+	}
+}
+
 static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct gn_loop *loop, uint32_t first_worker)
 {
 	struct gn_worker **workers = gn_arena_alloc(&t->arena, role->spec.n_lanes * sizeof(struct gn_worker *));
@@ -91,10 +129,7 @@ static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct 
 	for (uint32_t k = 0; k < role->spec.n_lanes; k++)
 		workers[k] = t->workers[first_worker + k];
 	role->spec.workers = workers;
-	if (role->listen)
-		role->listen->device = role->listen_device->device;
-	for (uint32_t i = 0; i < role->spec.n_connects; i++)
-		role->connects[i].device = role->connect_devices[i]->device;
+	connect_devices(role);
 	role->spec.finished = role_finished;
 	role->spec.arg = role;
 	return gn_role_create(loop, &role->spec, &role->role);

@@ -31,10 +31,10 @@ static void note_problem(const struct gantry_host *pub, int level, const char *f
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (level == GANTRY_LOG_ERROR || level == GANTRY_LOG_WARN)
-		json_array_append_new(scan->problems, json_string(text));
+	if (level == GANTRY_LOG_DEBUG)
+		gn_log(GN_LOG_DEBUG, pub->name, "%s", text);
 	else
-		gn_log(level == GANTRY_LOG_INFO ? GN_LOG_INFO : GN_LOG_DEBUG, pub->name, "%s", text);
+		json_array_append_new(scan->problems, json_string(text));
 }
 
 /* { "summary", "found": [ ... ], "problems": [ ... ] }; NULL: out of memory. */
@@ -143,7 +143,7 @@ static void print_transport(const char *name, const json_t *transport)
 	if (n)
 		printf("%zu found\n", n);
 	else
-		puts(json_array_size(problems) ? "nothing can be used" : "nothing found");
+		puts("nothing found");
 	json_array_foreach((json_t *)found, i, item)
 		print_found(string_of(item, "name"), item);
 	json_array_foreach((json_t *)problems, i, item) {

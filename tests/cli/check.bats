@@ -95,9 +95,10 @@ write max_depth = 1 or less"
 60KiB; write block = \"12KiB\" or less"
 	says "gantry: $conf:9: roles.bridge.listen.max_region_bytes: a session has regions of up to 256KiB; the device \"nic\" \
 takes up to 60KiB; write max_region_bytes = \"60KiB\" or less"
+	sed -i '/name = "volume0"/s/$/ max_regions = 16;/' "$conf"
 	check 0 --set devices.nic.max_regions=8
 	[ "$status" -eq 2 ]
-	says "gantry: $conf:4: roles.store.listen.max_regions: a session has up to 16 regions; the device \"nic\" takes up to 8; \
+	says "gantry: $conf:7: roles.bridge.listen.max_regions: a session has up to 16 regions; the device \"nic\" takes up to 8; \
 write max_regions = 8 or less"
 	check 0 --set devices.nic.max_queues=32
 	[ "$status" -eq 2 ]
@@ -105,6 +106,16 @@ write max_regions = 8 or less"
 device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	check 0 --set devices.nic.max_queues=32 --set roles.store.listen.max_sessions=1
 	[ "$status" -eq 0 ]
+}
+
+@test "limits that the file does not give are lowered to what the devices can do" {
+	sed -i 's/max_depth = 2;//' "$conf"
+	check 0 --set devices.nic.max_depth=20 --set devices.nic.max_regions=5
+	[ "$status" -eq 0 ]
+	[ "$(grep -c "      depth               10$" <<<"$output")" -eq 2 ]
+	check 0 --set devices.nic.max_depth=20 --set roles.bridge.listen.max_depth=11
+	[ "$status" -eq 2 ]
+	says "gantry: --set: roles.bridge.listen.max_depth: 11 IOs in flight need queues of 22; the device \"nic\" has up to 20;"
 }
 
 @test "more memory than may be locked: how to allow it, or what to lower" {

@@ -67,7 +67,7 @@ target() {
 @test "what keeps a transport from finding anything is told in its part, not in the log" {
 	GANTRY_TINY="-no RDMA device; load one: modprobe rdma_rxe" devices
 	[ "$status" -eq 0 ]
-	says "tiny: nothing can be used
+	says "tiny: nothing found
   no RDMA device; load one: modprobe rdma_rxe"
 	[[ "$output" != *"error"* ]]
 	GANTRY_TINY="-no way" devices --json
@@ -101,7 +101,7 @@ target() {
 	rm -r "$BATS_TEST_TMPDIR/gantry"
 	touch "$BATS_TEST_TMPDIR/gantry"
 	devices
-	says "shm-comch: nothing can be used
+	says "shm-comch: nothing found
   cannot look into $BATS_TEST_TMPDIR/gantry: Not a directory; it should be a directory of this user"
 }
 

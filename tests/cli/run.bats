@@ -110,6 +110,15 @@ finish() { # wait for it; sets status and output
 	says "roles.load"
 }
 
+@test "a session that asks for more than the device can do is told so, also when the file gives no limit" {
+	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=5
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "depth 5 asked for, 1 to 4 are allowed (max_depth)"
+	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=4
+	[ "$status" -eq 0 ]
+}
+
 @test "a failed IO: exit status 1" {
 	sed -i 's/type = "stats"; }/type = "fault"; error_nth = 10; }/' "$conf"
 	gantry run -p "$GANTRY_PLUGINS" "$conf"

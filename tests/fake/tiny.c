@@ -72,7 +72,7 @@ static int tiny_scan(const struct gantry_host *host, struct gantry_writer *w)
 	int found = 0;
 
 	if (at && *at == '-') {
-		gantry_log_info(host, "not for everybody");
+		gantry_log_debug(host, "not for everybody");
 		gantry_log_error(host, "%s", at + 1);
 		return -ENODEV;
 	}

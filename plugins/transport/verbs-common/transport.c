@@ -228,8 +228,8 @@ int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w)
 {
 	int rc = vb_device_scan(w);
 
-	if (rc < 0)
-		gantry_log_info(host, "no RDMA devices: %s", vb_device_advice(rc));
+	if (rc <= 0)
+		gantry_log_info(host, "%s", vb_device_advice(rc));
 	return rc;
 }
 
