@@ -6,6 +6,7 @@
 #	vm_network
 #	relays() { ...; }
 #	vm_test "what holds" relays ARGUMENT...
+#	vm_program "what it is about" "$top_builddir/tests/conform/PROGRAM"
 #	vm_done
 #
 # Each test is a function that runs in a shell of its own under set -e, in a fresh folder $vm_dir, with a deadline of $vm_limit
@@ -73,6 +74,29 @@ skip()
 {
 	echo "$*" >"$vm_dir.skip"
 	exit 0
+}
+
+# vm_program WHAT PROGRAM [ARGUMENT...] - the tests of a C program (tests/run-unity.sh), each as one of ours
+vm_program()
+{
+	local what=$1 line
+	shift
+	if [ ! -x "$1" ]; then
+		vm_n=$((vm_n + 1))
+		echo "ok $vm_n - $what # SKIP ${1##*/} is not built"
+		return
+	fi
+	while IFS= read -r line; do
+		case $line in
+		"ok "* | "not ok "*)
+			vm_n=$((vm_n + 1))
+			[ "${line%% *}" = ok ] || vm_failed=$((vm_failed + 1))
+			echo "${line%%ok *}ok $vm_n - $what: ${line#*ok * - }"
+			;;
+		1..*) ;;
+		*) echo "# ${line#\# }" ;;
+		esac
+	done < <(sh "$top_srcdir/tests/run-unity.sh" timeout -k 5 "$vm_limit" "$@")
 }
 
 # vm_keep WHAT - the files of a test that failed, for the host; not the large ones

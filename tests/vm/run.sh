@@ -9,7 +9,7 @@
 #	99	inconclusive: twice the kernel of the machine had an error of its own, or the machine ended by itself
 #	124	no end after SECONDS (600)
 # The script finds in its environment what `make check` gives (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD is
-# build/gcc) and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`, `output`, `stderr`, `dmesg`
+# build/gcc), our own variables VM_..., and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`, `output`, `stderr`, `dmesg`
 # and those files; an inconclusive first run is kept in DIR.first.
 set -u
 export LC_ALL=C
@@ -55,7 +55,8 @@ job()
 	local -x AWK=${AWK:-awk} BATS VM_MODULES
 	BATS=${BATS:-$(command -v bats)}
 	VM_MODULES=$(echo "$image"/lib/modules/*)
-	declare -p top_srcdir top_builddir GANTRY GANTRY_PLUGINS AWK BATS VM_MODULES
+	# shellcheck disable=SC2086 # a list of names
+	declare -p top_srcdir top_builddir GANTRY GANTRY_PLUGINS AWK BATS ${!VM_@}
 	printf 'cd %q\nset --' "$build"
 	printf ' %q' "$script" "$@"
 	printf '\n. %q\n' "$here/start.sh"

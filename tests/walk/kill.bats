@@ -13,35 +13,6 @@ teardown() {
 	walk_teardown
 }
 
-hammer() { # verified random writes without an end, on two lanes
-	begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=10 \
-		--set roles.load.workload.depth=32
-	busy load
-}
-
-slay() { # NAME; sets died
-	died=$(now_ms)
-	kill -KILL "${pids[$1]}"
-	wait "${pids[$1]}" || true
-	unset "pids[$1]"
-}
-
-# The initiator says so: exit status 1, each IO back once, those in flight as failed.
-load_lost() {
-	finish load
-	[ "$status" -eq 1 ]
-	once "$dir/load.json" load
-	holds "$dir/load.json" '.result == "failed"' 'load.errors.SESSION_LOST > 0' 'load.completed > 1000' \
-		"$(findings load) == 0" 'load.errors | keys == ["SESSION_LOST"] or keys == ["SESSION_LOST", "refused"]'
-}
-
-load_again() {
-	begin load
-	finish load
-	[ "$status" -eq 0 ] || { tail -n 20 "$dir"/*.log; return 1; }
-	sound "$dir/load.json" load
-}
-
 @test "the initiator is killed" {
 	serve_all
 	mark store bridge
@@ -50,7 +21,7 @@ load_again() {
 	within bridge 'session lost' "$died" 1000
 	within store 'session (lost|ended)' "$died" 1000
 	clean store bridge
-	load_again
+	load_well
 	clean store bridge
 	stop bridge store
 	nothing_left
@@ -85,7 +56,7 @@ load_again() {
 	load_lost
 	clean store
 	serve bridge
-	load_again
+	load_well
 	clean store
 	stop bridge store
 	nothing_left
@@ -102,7 +73,7 @@ load_again() {
 	load_lost
 	clean bridge
 	serve store
-	load_again
+	load_well
 	clean bridge
 	stop bridge store
 	nothing_left
@@ -165,7 +136,7 @@ load_again() {
 	# and when it wakes up again, it finds both gone, and serves the next
 	kill -CONT "${pids[bridge]}"
 	logged bridge 'session lost'
-	load_again
+	load_well
 	stop bridge store
 	nothing_left
 }
@@ -183,7 +154,7 @@ load_again() {
 	logged bridge 'session ended'
 	logged store 'session ended'
 	clean store bridge
-	load_again
+	load_well
 	stop bridge store
 	nothing_left
 	holds "$dir/bridge.json" 'bridge.sessions_lost == 0'
@@ -202,7 +173,7 @@ load_again() {
 	[ "$(($(now_ms) - died))" -lt 1000 ]
 	kill -CONT "${pids[bridge]}"
 	within bridge 'session lost' "$died" 2000
-	load_again
+	load_well
 	stop bridge store
 	nothing_left
 }
@@ -220,7 +191,7 @@ load_again() {
 	holds "$dir/load.json" "$(findings load) == 0"
 	clean store
 	serve bridge
-	load_again
+	load_well
 	stop bridge store
 	nothing_left
 }
@@ -257,7 +228,7 @@ again_and_again() { # VICTIM SURVIVOR...
 		fi
 		[ -n "${pids[bridge]:-}" ] && [ -n "${pids[store]:-}" ]
 	done
-	load_again
+	load_well
 	clean "$@"
 	stop bridge store
 	nothing_left

@@ -8,6 +8,14 @@
 # what `topology` puts into the file; set before it is called
 transport=loop
 device_options=
+# a leg of another kind: the device of who listens, that of who connects if it is not the same one, and the service there
+front_device=
+front_far=
+volume_at='name = "volume";'
+back_device=
+back_far=
+store_at='name = "store";'
+runtime_options=
 store_backend='type = "memory"; size = "16MiB";'
 load_stages=
 bridge_stages=
@@ -36,7 +44,7 @@ walk_teardown() {
 		kill -CONT "${pids[$name]}" 2>/dev/null || true
 		kill -KILL "${pids[$name]}" 2>/dev/null || true
 	done
-	wait
+	wait 2>/dev/null
 }
 
 need() { # PLUGIN...
@@ -59,20 +67,23 @@ processes() { # from here on: a process for each role
 }
 
 topology() {
-	local connect="device = \"back\"; name = \"store\"; $connect_options"
-	local to=${bridge_connect:-"{ $connect }"}
+	local same="transport = \"$transport\"; $device_options"
+	local load_on=front${front_far:+_far} bridge_on=back${back_far:+_far}
+	local to=${bridge_connect:-"{ device = \"$bridge_on\"; $store_at $connect_options }"}
 	cat >"$conf" <<-END
-		runtime = { stat_dir = "$dir/stat"; log = "info"; };
+		runtime = { stat_dir = "$dir/stat"; log = "info"; $runtime_options };
 		devices = {
-		  front = { transport = "$transport"; $device_options };
-		  back = { transport = "$transport"; $device_options };
+		  front = { ${front_device:-$same} };
+		  back = { ${back_device:-$same} };
+		  ${front_far:+front_far = { $front_far \};}
+		  ${back_far:+back_far = { $back_far \};}
 		};
 		roles = {
-		  store = { role = "target"; listen = { device = "back"; name = "store"; $listen_options };
+		  store = { role = "target"; listen = { device = "back"; $store_at $listen_options };
 		            backend = { $store_backend }; stages = ( $store_stages ); };
-		  bridge = { role = "gateway"; listen = { device = "front"; name = "volume"; $listen_options };
+		  bridge = { role = "gateway"; listen = { device = "front"; $volume_at $listen_options };
 		             connect = $to; stages = ( $bridge_stages ); };
-		  load = { role = "initiator"; connect = { device = "front"; name = "volume"; $connect_options };
+		  load = { role = "initiator"; connect = { device = "$load_on"; $volume_at $connect_options };
 		           workload = { pattern = "randrw"; depth = 16; time = "0s"; ops = 5000; size = "1MiB"; verify = "stamp"; };
 		           stages = ( $load_stages ); };
 		  $more_roles
@@ -151,8 +162,8 @@ busy() { # NAME [N] - wait until that initiator has completed N IOs
 
 # What filters can say for short: a server is its counters.
 defs='def load: .roles.load; def load2: .roles.load2; def store: .roles.store.counters; def store2: .roles.store2.counters;
-	def bridge: .roles.bridge.counters; def front_bytes: .devices.front.counters.payload_bytes;
-	def back_bytes: .devices.back.counters.payload_bytes; '
+	def bridge: .roles.bridge.counters; def front_bytes: (.devices.front // .devices.front_far).counters.payload_bytes;
+	def back_bytes: (.devices.back // .devices.back_far).counters.payload_bytes; '
 
 holds() { # FILE FILTER... - each must be true of the report
 	local file=$1 filter all=true
@@ -188,6 +199,54 @@ once() { # FILE NAME
 
 says() { # NAME PATTERN - the log has it
 	grep -E -q -- "$2" "$dir/$1.log" || { echo "not in the log: $2"; cat "$dir/$1.log"; return 1; }
+}
+
+# -- a workload and what all say of it --
+
+load_well() { # [ARGUMENT...] - run the initiator to its end
+	begin load "$@"
+	finish load
+	[ "$status" -eq 0 ] || { tail -n 20 "$dir"/*.log; return 1; }
+	sound "$dir/load.json" load
+}
+
+# After all have ended: both ends counted the same, the gateway had no data.
+agree() { # COUNT - that the initiators completed
+	holds "$dir/store.json" "store.ops_done == $1" 'store.ops_failed == 0' 'store.double_completions == 0' \
+		'store.sessions_lost == 0'
+	holds "$dir/bridge.json" "bridge.ops_done == $1" 'bridge.ops_failed == 0' \
+		'bridge.double_completions == 0' 'bridge.late_answers == 0' 'bridge.sessions_lost == 0' \
+		'front_bytes + back_bytes == 0'
+	[ -z "$(find "$dir/run" -type s)" ]
+	[ -z "$(ls "$dir/stat")" ]
+}
+
+completed() { # NAME
+	jq ".roles.$1.completed" "$dir/$1.json"
+}
+
+# -- one of them dies --
+
+hammer() { # verified random writes without an end, on two lanes
+	begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=10 \
+		--set roles.load.workload.depth=32
+	busy load
+}
+
+slay() { # NAME; sets died
+	died=$(now_ms)
+	kill -KILL "${pids[$1]}"
+	wait "${pids[$1]}" || true
+	unset "pids[$1]"
+}
+
+# The initiator says so: exit status 1, each IO back once, those in flight as failed.
+load_lost() {
+	finish load
+	[ "$status" -eq 1 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" '.result == "failed"' 'load.errors.SESSION_LOST > 0' 'load.completed > 1000' \
+		"$(findings load) == 0" 'load.errors | keys == ["SESSION_LOST"] or keys == ["SESSION_LOST", "refused"]'
 }
 
 # -- time, and what a process holds --

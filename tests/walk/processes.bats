@@ -12,28 +12,6 @@ teardown() {
 	walk_teardown
 }
 
-load_well() { # [ARGUMENT...] - run the initiator to its end
-	begin load "$@"
-	finish load
-	[ "$status" -eq 0 ] || { tail -n 20 "$dir"/*.log; return 1; }
-	sound "$dir/load.json" load
-}
-
-# After all have ended: both ends counted the same, the gateway had no data.
-agree() { # COUNT - that the initiators completed
-	holds "$dir/store.json" "store.ops_done == $1" 'store.ops_failed == 0' 'store.double_completions == 0' \
-		'store.sessions_lost == 0'
-	holds "$dir/bridge.json" "bridge.ops_done == $1" 'bridge.ops_failed == 0' \
-		'bridge.double_completions == 0' 'bridge.late_answers == 0' 'bridge.sessions_lost == 0' \
-		'front_bytes + back_bytes == 0'
-	[ -z "$(find "$dir/run" -type s)" ]
-	[ -z "$(ls "$dir/stat")" ]
-}
-
-completed() { # NAME
-	jq ".roles.$1.completed" "$dir/$1.json"
-}
-
 @test "three processes, one lane" {
 	topology
 	serve_all

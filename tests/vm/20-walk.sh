@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# 20-walk.sh - three processes, verified workloads and an image of a file system, over each leg.
+. "$top_srcdir/tests/vm/walk.sh"
+vm_network
+ops=1000
+
+# verified LEG OPTIONS ARGUMENT... - verified IO; all count the same, and the gateway had nothing of the data
+verified()
+{
+	leg "$1" "$2"
+	topology
+	serve_all
+	load_well --set "roles.load.workload.ops=$ops" "${@:3}"
+	stop bridge store
+	agree "$(completed load)"
+}
+
+two_initiators()
+{
+	leg "$1"
+	more_roles="load2 = { role = \"initiator\"; connect = { device = \"front${front_far:+_far}\"; $volume_at };
+	            workload = { pattern = \"randrw\"; depth = 8; time = \"0s\"; ops = $ops; offset = \"4MiB\"; size = \"1MiB\";
+	                         verify = \"stamp\"; }; };"
+	topology
+	serve_all
+	begin load --set "roles.load.workload.ops=$ops"
+	begin load2
+	finish load
+	[ "$status" -eq 0 ]
+	finish load2
+	[ "$status" -eq 0 ]
+	sound "$dir/load.json" load
+	sound "$dir/load2.json" load2
+	stop bridge store
+	agree "$(($(completed load) + $(completed load2)))"
+	holds "$dir/bridge.json" 'bridge.sessions_opened == 2'
+}
+
+# a file system, made once
+image()
+{
+	[ ! -e "$TMPDIR/in.img" ] || return 0
+	mkdir "$TMPDIR/files"
+	cp "$GANTRY" "$GANTRY_PLUGINS"/*.so "$top_srcdir"/man/*.[157] "$TMPDIR/files"
+	truncate -s 16M "$TMPDIR/new.img"
+	mke2fs -q -t ext4 -b 4096 -d "$TMPDIR/files" "$TMPDIR/new.img"
+	mv "$TMPDIR/new.img" "$TMPDIR/in.img"
+}
+
+copied() # LEG LANES
+{
+	leg "$1"
+	need file
+	image
+	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
+	topology
+	serve_all
+	timeout "$vm_limit" "$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" "$TMPDIR/in.img" volume: --set "roles.load.lanes=$2"
+	timeout "$vm_limit" "$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" volume: "$dir/out.img" --set "roles.load.lanes=$2"
+	stop bridge store
+	sum=$(sha256sum <"$TMPDIR/in.img")
+	[ "$sum" = "$(sha256sum <"$dir/volume")" ]
+	[ "$sum" = "$(sha256sum <"$dir/out.img")" ]
+	e2fsck -fn "$dir/out.img"
+	holds "$dir/bridge.json" 'front_bytes + back_bytes == 0' 'bridge.ops_failed == 0'
+}
+
+over_legs "three processes, one lane" verified ""
+over_legs "four lanes" verified "" --set roles.load.lanes=4
+over_legs "blocks of 64 KiB, with flushes" verified "" --set roles.load.workload.block=64KiB \
+	--set roles.load.workload.flush_every=50
+over_legs "one queue pair for messages and data" verified 'data_qp = "shared";' --set roles.load.lanes=2
+over_legs "two initiators at once" two_initiators
+over_legs "the image of a file system, in and out" copied 1
+over_legs "the same on four lanes" copied 4
+vm_done

@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# 30-netem.sh - verified IO while packets are lost, overtake each other, come twice or come damaged: slower, never wrong.
+. "$top_srcdir/tests/vm/walk.sh"
+vm_network
+ios=600 # each is six packets or more
+
+counts() # packets sent, packets received, and those that came in the wrong order or a second time
+{
+	echo "$(rdma_count sent_pkts) $(rdma_count rcvd_pkts)" \
+		"$(rdma_count out_of_seq_request duplicate_request completer_retry_err)"
+}
+
+# disturbed KIND SENT RECEIVED ODD - since these counts there was trouble of that kind; otherwise the test has shown nothing
+disturbed()
+{
+	local sent received odd
+	read -r sent received odd < <(counts)
+	sent=$((sent - $2)) received=$((received - $3)) odd=$((odd - $4))
+	echo "# $1: $sent packets sent, $received received, $odd odd, $(netem_dropped) dropped" >&3
+	case $1 in
+	loss) [ "$(netem_dropped)" -gt 0 ] && [ "$sent" -gt "$received" ] ;;
+	corrupt) [ "$sent" -gt "$received" ] ;;
+	duplicate) [ "$received" -gt "$sent" ] ;;
+	reorder) [ "$odd" -gt 0 ] ;;
+	esac && return 0
+	echo "netem has changed nothing"
+	return 1
+}
+
+rough() # LEG KIND WORD...
+{
+	local kind=$2 before completed
+	leg "$1"
+	topology
+	serve_all
+	begin load --set roles.load.workload.ops=0 --set roles.load.lanes=2
+	busy load 10
+	before=$(counts)
+	completed=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
+	netem_set "${@:3}"
+	busy load $((completed + ios))
+	# shellcheck disable=SC2086 # three numbers
+	disturbed "$kind" $before
+	netem_clear
+	kill -INT "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" 'load.errors == {}' "$(findings load) == 0" 'load.verify.checked > 0' 'load.quarantined == 0'
+	stop bridge store
+	agree "$(completed load)"
+}
+
+over_legs "1 % lost" rough loss loss 1%
+over_legs "5 % lost" rough loss loss 5%
+over_legs "a quarter overtakes" rough reorder delay 1ms reorder 25%
+over_legs "5 % twice" rough duplicate duplicate 5%
+over_legs "1 % damaged" rough corrupt corrupt 1%
+over_legs "all of it" rough loss delay 200us reorder 25% loss 1% duplicate 2% corrupt 1%
+vm_done

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# walk.sh - the functions of tests/walk/lib.sh for tests in the virtual machine, over legs of RDMA.
+#
+# The gateway has the end v0 of the cable, with rxe0; all others have v1, with rxe1. So whatever goes over an RDMA leg goes over
+# the cable.
+. "$top_srcdir/tests/vm/guest.sh"
+. "$top_srcdir/tests/walk/lib.sh"
+
+# the legs that are walked: of each, only the storage leg is RDMA, or (both) also that to the host
+vm_legs=${VM_LEGS:-rdma-verbs rxe rdma-verbs+both}
+
+# leg NAME [OPTIONS] - set up a test over that leg, with options of the devices in configuration syntax
+leg()
+{
+	local kind=${1%+both} near far
+	BATS_TEST_TMPDIR=$vm_dir
+	walk_setup
+	processes
+	need "$kind"
+	runtime_options='spin = "20us";' # two CPUs for three processes
+	case $kind in
+	rdma-verbs) near='ibdev = "rxe0";' far='ibdev = "rxe1";' ;;
+	rxe) near='netdev = "v0";' far='netdev = "v1";' ;;
+	*) return 0 ;;
+	esac
+	near="transport = \"$kind\"; $near ${2:-}" far="transport = \"$kind\"; $far ${2:-}"
+	back_device=$far back_far=$near store_at="address = \"${vm_addresses[1]}:7471\";"
+	[ "$kind" = "$1" ] || front_device=$near front_far=$far volume_at="address = \"${vm_addresses[0]}:7472\";"
+}
+
+vm_teardown()
+{
+	[ -z "${conf:-}" ] || walk_teardown
+}
+
+# over_legs WHAT FUNCTION [ARGUMENT...] - a test for each leg; the function gets the leg as its first argument
+over_legs()
+{
+	local leg
+	for leg in $vm_legs; do
+		vm_test "$leg: $1" "$2" "$leg" "${@:3}"
+	done
+}
