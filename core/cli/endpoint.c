@@ -161,3 +161,28 @@ int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct g
 	role->spec.n_connects = n;
 	return rc;
 }
+
+static void check_service(struct gn_topo_parse *p, struct gn_conf_node *group, const struct gn_endpoint *endpoint,
+			  const struct gn_topo_device *device)
+{
+	const struct gantry_transport_ops *ops = device && device->plugin ? device->plugin->ops : NULL;
+	struct gn_conf_node *name = gn_conf_child(group, "name");
+	const char *wrong = ops && endpoint->service ? ops->check_service(endpoint->service) : NULL;
+
+	if (wrong)
+		gn_conf_fault(p->errs, name ? name : gn_conf_child(group, "address"), "\"%s\" %s", endpoint->service, wrong);
+}
+
+void gn_topo_services(struct gn_topo_parse *p)
+{
+	for (uint32_t i = 0; i < p->topology->n_roles; i++) {
+		const struct gn_topo_role *role = &p->topology->roles[i];
+		struct gn_conf_node *node = gn_conf_child(role->node, "connect");
+
+		if (role->listen)
+			check_service(p, gn_conf_child(role->node, "listen"), role->listen, role->listen_device);
+		for (uint32_t k = 0; k < role->spec.n_connects; k++)
+			check_service(p, gn_conf_is_list(node) ? gn_conf_index(node, k) : node, &role->connects[k],
+				      role->connect_devices[k]);
+	}
+}

@@ -393,5 +393,6 @@ int gn_topology_load(struct gn_topology *topology, const char *file, const struc
 	if (gn_topo_graph(&p))
 		gn_errs_add(errs, "out of memory");
 	parse_devices(&p, !cli->roles.n);
+	gn_topo_services(&p);
 	return errs->n ? -EINVAL : 0;
 }

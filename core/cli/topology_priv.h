@@ -32,6 +32,9 @@ int gn_topo_graph(struct gn_topo_parse *p);
 int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
 int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node);
 
+/* After roles and devices: have each transport look at the services that are to be reached by it. */
+void gn_topo_services(struct gn_topo_parse *p);
+
 /* "0-3,8" to numbers; node: where it stands. "" gives none. */
 int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
 		    const uint32_t **list_p, uint32_t *n_p);

@@ -218,6 +218,12 @@ static void no_unregister(void *conn, const struct gantry_region *region)
 	(void)region;
 }
 
+static const char *any_service(const char *service)
+{
+	(void)service;
+	return NULL;
+}
+
 static const struct gantry_transport_ops transport_stubs = {
 	.scan = no_scan,
 	.fd = no_fd,
@@ -238,6 +244,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_submit = no_rma_submit,
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
+	.check_service = any_service,
 };
 
 /* -- the description -- */
@@ -291,7 +298,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
-	TRANSPORT(rma_poll), {NULL, 0},
+	TRANSPORT(rma_poll), TRANSPORT(check_service), {NULL, 0},
 };
 
 static const struct {

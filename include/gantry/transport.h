@@ -256,6 +256,13 @@ struct gantry_transport_ops {
 	int (*rma_submit)(void *rma, const struct gantry_rma *op);
 	void (*rma_flush)(void *rma);
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
+
+	/* -- configuration -- */
+	/*
+	 * What is wrong with a service, as a text that may follow it ("is no address; write ..."); NULL: nothing. Called
+	 * without a device, and looks at the text only. Slot empty: any text will do.
+	 */
+	const char *(*check_service)(const char *service);
 };
 
 #ifdef __cplusplus

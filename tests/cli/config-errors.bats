@@ -239,6 +239,21 @@ initiator() {
 	END
 }
 
+@test "a service that the transport cannot read" {
+	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	local long
+	long=$(printf '/%.0s' {1..63})
+	target | sed "1s/loop/shm-comch/; 5s|\"v\"|\"$long\"|" |
+		wrong "5: roles.store.listen.name: \"$long\" is too long for a file name"
+	[ -e "$GANTRY_PLUGINS/rdma-verbs.so" ] || skip "built without the plugin rdma-verbs"
+	target | sed '1s/loop/rdma-verbs/; 5s/name = "v"/address = "192.0.2.7"/' |
+		wrong '5: roles.store.listen.address: "192.0.2.7" is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791'
+	wrong '2: roles.load.connect.name: "volume0" is no address; write ' <<-END
+		devices = { d = { transport = "rdma-verbs"; }; };
+		roles = { load = { role = "initiator"; connect = { device = "d"; name = "volume0"; }; }; };
+	END
+}
+
 @test "stages: no list, no group, too many" {
 	target "stages = 5;" |
 		wrong "7: roles.store.stages: is no list; write ( { type = \"NAME\"; }, ... )"

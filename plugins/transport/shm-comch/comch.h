@@ -251,6 +251,7 @@ struct comch_rma {
 /* The directory that is used when the option `dir` is empty. */
 void comch_rundir_default(char *out, size_t bytes);
 void comch_rundir_check(const struct comch_conf *conf, const struct gantry_option_faults *faults);
+const char *comch_check_service(const char *service);
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir);
 void comch_rundir_close(struct comch_rundir *rundir);
 int comch_rundir_bind(const struct comch_device *dev, const char *service, struct comch_listener *l);

@@ -314,6 +314,7 @@ static const struct gantry_transport_ops ops = {
 	.poll_send = comch_poll_send,
 	.rma_submit = comch_rma_submit,
 	.rma_poll = comch_rma_poll,
+	.check_service = comch_check_service,
 };
 
 GANTRY_PLUGIN(shm_comch) = {

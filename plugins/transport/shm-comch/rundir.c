@@ -102,6 +102,14 @@ void comch_rundir_check(const struct comch_conf *conf, const struct gantry_optio
 		gantry_option_fault(faults, "pci", "is empty or too long; write such as \"03:00.0\"");
 }
 
+const char *comch_check_service(const char *service)
+{
+	char name[128];
+
+	return file_name(name, sizeof(name), service, ".sock") ?
+		       "is too long for a file name: what is no letter, digit, '_', '-' or '.' counts three times" : NULL;
+}
+
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir)
 {
 	char dir[COMCH_DIR_BYTES], pci[PCI_BYTES], shown[COMCH_DIR_BYTES + PCI_BYTES];

@@ -92,6 +92,13 @@ void vb_conn_destroy(struct vb_conn *conn)
 	free(conn);
 }
 
+const char *vb_check_service(const char *service)
+{
+	struct sockaddr_storage to;
+
+	return vb_address_parse(service, &to) ? "is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791" : NULL;
+}
+
 int vb_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p)
 {
 	struct vb_transport *t = device;
