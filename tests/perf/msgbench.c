@@ -10,7 +10,8 @@
  *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
  *
  * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written
- * last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is no setting of the transport. Two processes on two CPUs; for a transport that
+ * last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is none of the
+ * transport's. Two processes on two CPUs; for a transport that
  * reaches only its own process, two threads.
  */
 #include <errno.h>
@@ -431,7 +432,8 @@ static void run_processes(const struct bench *b)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: msgbench TRANSPORT rtt|single|batch|BYTES|read:BYTES|write:BYTES|reads:BYTES|writes:BYTES [MS [SETTING...]]\n");
+	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
+			"modes: rtt single batch BYTES read:BYTES write:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
 }
 

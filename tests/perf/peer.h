@@ -3,7 +3,8 @@
  * peer.h - one end of a connection over a transport plugin, with a queue in each direction, ready for its lane.
  *
  * One of them may export a region as well: the client for messages with data, the server for remote access by the client,
- * which then has registered memory of the same size. All of it is the control side; the lanes of msgbench.c take over when peers_join
+ * which then has registered memory of the same size. All of it is the control side; the lanes of msgbench.c take over when
+ * peers_join
  * has returned, and hand back before peers_part is called.
  */
 #ifndef PERF_PEER_H

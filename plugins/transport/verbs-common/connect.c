@@ -14,6 +14,7 @@
 #include "verbs.h"
 
 #define MS 1000000u
+#define RESOLVE_STEP_MS 100
 /* why a peer's connection manager rejects, as the InfiniBand standard numbers it */
 #define REJ_NO_SERVICE 8
 #define REJ_CONSUMER 28 /* the peer itself has rejected, not its connection manager */
@@ -121,6 +122,10 @@ void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event)
 
 /* -- active side -- */
 
+/*
+ * In short steps: a kernel that had to ask for the neighbour's address first may notice the answer only at the end of the
+ * step. The deadline stays as it is.
+ */
 static int resolve(struct vb_pipe *pipe, const struct sockaddr *from)
 {
 	struct vb_transport *t = pipe->conn->t;
@@ -131,8 +136,7 @@ static int resolve(struct vb_pipe *pipe, const struct sockaddr *from)
 	if (rc)
 		return rc;
 	pipe->state = VB_P_RESOLVING;
-	pipe->deadline_ns = deadline(t);
-	return vb_id_resolve_addr(pipe->id, from, (const struct sockaddr *)&pipe->to, timeout_ms(t));
+	return vb_id_resolve_addr(pipe->id, from, (const struct sockaddr *)&pipe->to, RESOLVE_STEP_MS);
 }
 
 int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to)
@@ -140,6 +144,7 @@ int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to)
 	size_t size = to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
 	memcpy(&pipe->to, to, size);
+	pipe->deadline_ns = deadline(pipe->conn->t);
 	return resolve(pipe, NULL);
 }
 
@@ -342,6 +347,16 @@ static void on_error(struct vb_pipe *pipe, const struct vb_event *event)
 	fail(pipe, reason ? reason : -EIO, why);
 }
 
+/* Nobody has answered to the question for the address: ask again, until the deadline. */
+static void on_unresolved(struct vb_pipe *pipe, const struct vb_event *event)
+{
+	struct sockaddr_storage from;
+	int bound = pipe->bound && own_address(pipe->conn->t, pipe->to.ss_family, &from) == 0;
+
+	if (event->status != -ETIMEDOUT || resolve(pipe, bound ? (struct sockaddr *)&from : NULL) != 0)
+		on_error(pipe, event);
+}
+
 static void on_gone(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	(void)event;
@@ -372,7 +387,7 @@ typedef void reaction(struct vb_pipe *pipe, const struct vb_event *event);
 /* What is not here is ignored. */
 static reaction *const table[][VB_P_STATES] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = {[VB_P_RESOLVING] = on_addr},
-	[RDMA_CM_EVENT_ADDR_ERROR] = {[VB_P_RESOLVING] = on_error},
+	[RDMA_CM_EVENT_ADDR_ERROR] = {[VB_P_RESOLVING] = on_unresolved},
 	[RDMA_CM_EVENT_ROUTE_RESOLVED] = {[VB_P_ROUTING] = on_route},
 	[RDMA_CM_EVENT_ROUTE_ERROR] = {[VB_P_ROUTING] = on_error},
 	[RDMA_CM_EVENT_CONNECT_ERROR] = {[VB_P_CONNECTING] = on_error, [VB_P_ACCEPTED] = on_error, [VB_P_UP] = on_gone},
