@@ -7,6 +7,11 @@
 
 #include "verbs.h"
 
+static struct vb_pipe *first_pipe(const struct vb_consumer *c)
+{
+	return __atomic_load_n(&c->lane->pipes, __ATOMIC_ACQUIRE);
+}
+
 static uint32_t power_of_two(uint32_t n)
 {
 	uint32_t size = 1;
@@ -172,13 +177,21 @@ uint32_t vb_consumer_free(const struct vb_consumer *c)
 	return posted > waiting ? posted - waiting : 0;
 }
 
-static void tell(struct vb_consumer *c, int must)
+/* Let the peers know what is new, where it is worth it. */
+static void tell(struct vb_consumer *c, enum vb_tell when)
 {
 	uint32_t n = vb_consumer_free(c);
 
-	for (struct vb_pipe *p = __atomic_load_n(&c->lane->pipes, __ATOMIC_ACQUIRE); p; p = p->next)
+	c->dirty = 0;
+	c->newest = first_pipe(c);
+	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (p->kind == VB_MESSAGES)
-			vb_pipe_tell(p, n, c->depth, must);
+			c->dirty |= vb_pipe_tell(p, n, c->depth, when);
+}
+
+static bool has_news(const struct vb_consumer *c)
+{
+	return c->dirty || c->newest != first_pipe(c);
 }
 
 int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
@@ -190,7 +203,7 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		c->recvs[(c->recv_head + i) & c->recv_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
-	tell(c, 0);
+	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
 	return 0;
 }
 
@@ -348,9 +361,9 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 		c->broken = 1;
 		vb_conn_fail(c->lane->conn, -EPROTO);
 	}
-	if (n == 0 && c->dirty)
-		tell(c, 0);
-	c->dirty = n != 0;
+	if (has_news(c))
+		tell(c, n ? VB_TELL_BUSY : VB_TELL_IDLE);
+	c->dirty |= n != 0;
 	return n == 0 && c->broken ? -EPROTO : (int)n;
 }
 
@@ -361,10 +374,10 @@ int vb_consumer_arm(void *arg)
 	struct vb_consumer *c = arg;
 	struct vb_lane *lane = c->lane;
 
-	tell(c, 1);
+	tell(c, VB_TELL_LAST);
 	vb_lane_flush(lane);
 	vb_channel_drain(lane->channel);
-	for (struct vb_pipe *p = __atomic_load_n(&lane->pipes, __ATOMIC_ACQUIRE); p; p = p->next)
+	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (vb_cq_arm(&p->cq) != 0)
 			return 1;
 	if (vb_lane_poll(lane) > 0)

@@ -303,7 +303,7 @@ void vb_control_poll(struct vb_conn *conn)
 	if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) || !may_post(conn))
 		return;
 	flush(conn);
-	vb_pipe_tell(pipe, VB_CTRL_SLOTS, VB_CTRL_SLOTS, 0);
+	vb_pipe_tell(pipe, VB_CTRL_SLOTS, VB_CTRL_SLOTS, VB_TELL_IDLE);
 }
 
 void vb_control_rearm(struct vb_conn *conn)

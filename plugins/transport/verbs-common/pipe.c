@@ -12,6 +12,7 @@
 #define CREDIT_BYTES 64u   /* of the block, for each direction: lines of their own */
 #define EXTRA_REQUESTS 16u /* beside messages: credit, a probe, a fetch */
 #define PAGE 4096u
+#define OLD_WORD (1u << 30) /* messages that a credit word may lag behind */
 
 static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
 {
@@ -257,13 +258,17 @@ void vb_pipe_post(struct vb_pipe *pipe)
 		vb_conn_fail(pipe->conn, rc);
 }
 
-uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
+static uint32_t allowed_now(const struct vb_pipe *pipe, uint32_t free_recvs)
 {
 	uint32_t room = pipe->window - pipe->waiting;
 	uint32_t allowed = pipe->received + (free_recvs < room ? free_recvs : room);
 
-	if ((int32_t)(allowed - pipe->told) > 0)
-		pipe->told = allowed;
+	return (int32_t)(allowed - pipe->told) > 0 ? allowed : pipe->told;
+}
+
+uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
+{
+	pipe->told = allowed_now(pipe, free_recvs);
 	return pipe->told;
 }
 
@@ -273,10 +278,10 @@ static void write_credit(struct vb_pipe *pipe)
 	static const struct vb_send send = {.kind = VB_R_CREDIT};
 	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
 
-	if (!wr)
-		return;
-	*pipe->credit_out = (struct vb_credit){.allowed = pipe->told, .taken = pipe->taken};
+	pipe->written = pipe->told;
 	pipe->told_taken = pipe->taken;
+	__atomic_store_n(&pipe->credit_out->allowed, pipe->told, __ATOMIC_RELAXED);
+	__atomic_store_n(&pipe->credit_out->taken, pipe->taken, __ATOMIC_RELAXED);
 	wr->opcode = IBV_WR_RDMA_WRITE;
 	wr->wr.rdma.remote_addr = pipe->peer_credit_addr;
 	wr->wr.rdma.rkey = pipe->peer_credit_key;
@@ -288,20 +293,39 @@ static void write_credit(struct vb_pipe *pipe)
 	vb_pipe_post(pipe);
 }
 
-void vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, int must)
+/* Most has come back. Where messages go that way one of them will say so; once it was seen that none did, it is written. */
+static bool is_one_way(struct vb_pipe *pipe)
 {
-	uint32_t told = pipe->told, more, enough = depth - depth / 4;
+	bool same = pipe->sent_then == pipe->sent;
 
-	if (!__atomic_load_n(&pipe->up, __ATOMIC_ACQUIRE) || vb_qp_room(&pipe->qp) == 0)
-		return;
-	more = vb_pipe_allow(pipe, free_recvs) - told;
-	if (enough < 2)
-		enough = 2;
-	/* the peer stands still; or most of what there is has come back; or somebody waits for the end of a fetch */
-	if ((more && (must || told == pipe->received || more >= enough)) || pipe->taken != pipe->told_taken)
-		write_credit(pipe);
-	else
-		pipe->told = told;
+	pipe->sent_then = pipe->sent;
+	return same;
+}
+
+/* Whether it is worth a write that the peer may send `more`. */
+static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth, enum vb_tell when)
+{
+	uint32_t ends = pipe->taken - pipe->told_taken, most = depth - depth / 4;
+
+	/* what it reads there is compared with what it knows, modulo 2^32: it must not be old */
+	if (ends >= most || pipe->told - pipe->written >= OLD_WORD)
+		return true;
+	if (when == VB_TELL_BUSY)
+		return more >= most && is_one_way(pipe);
+	return ends || more >= most || (more && (when == VB_TELL_LAST || pipe->told == pipe->received));
+}
+
+int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when)
+{
+	uint32_t more = allowed_now(pipe, free_recvs) - pipe->told;
+
+	if (!__atomic_load_n(&pipe->up, __ATOMIC_ACQUIRE) || !is_worth_it(pipe, more, depth, when))
+		return 0;
+	if (vb_qp_room(&pipe->qp) == 0)
+		return 1;
+	pipe->told += more;
+	write_credit(pipe);
+	return 0;
 }
 
 void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n)

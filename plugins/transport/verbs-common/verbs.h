@@ -162,6 +162,8 @@ struct vb_pipe {
 	uint32_t waiting;  /* of them, in slots that were not given back */
 	uint32_t told;     /* what the peer was told it may send */
 	uint32_t taken, told_taken; /* REGION messages of the peer that are done with */
+	uint32_t written;  /* of `told`: what stands in the peer's struct vb_credit */
+	uint32_t sent_then; /* when most of the credit was seen to have come back */
 	uint64_t busy_ns;  /* when something came last: for the keepalive */
 	int probing;       /* a keepalive is under way */
 };
@@ -209,7 +211,8 @@ struct vb_consumer {
 	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch; /* of the first arrival */
 	struct vb_import *fetching;
 	int32_t fetch_status;
-	int dirty;        /* messages were taken since the peers were told */
+	int dirty;        /* the peers are to be told: messages were taken, or receives posted */
+	const struct vb_pipe *newest; /* of the lane, when they were told last */
 	int broken;       /* -EPROTO */
 };
 
@@ -231,8 +234,6 @@ struct vb_rma {
 	struct gantry_rma_done *done; /* ring */
 	uint32_t mask, head, tail;
 	struct vb_pipe *pipe; /* of this connection's own regions */
-	const struct gantry_region *last_region; /* and its key: the last one used */
-	uint32_t last_lkey;
 };
 
 /* Memory of this process that the peer may touch. */
@@ -366,10 +367,15 @@ char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_
 void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes); /* that slot is filled */
 /*
  * What the peer may send, with free_recvs receives of the consumer unclaimed: for a message that goes anyway; and by a write
- * of its own if that is worth it, for a consumer of that depth. `must`: if there is anything new at all.
+ * of its own if that is worth it, for a consumer of that depth. Returns 1 when it would be, but has no room: tell it later.
  */
+enum vb_tell {
+	VB_TELL_BUSY, /* more comes, and most goes along with messages: if most of the depth has come back */
+	VB_TELL_IDLE, /* nothing came: also if the peer stands still, or waits for the end of a fetch */
+	VB_TELL_LAST, /* before going to sleep: if there is anything new at all */
+};
 uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);
-void vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, int must);
+int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when);
 void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask); /* the peer says so, in the bits of mask */
 void vb_pipe_post(struct vb_pipe *pipe);                             /* what was built; a failure ends the connection */
 void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n); /* post them again */
