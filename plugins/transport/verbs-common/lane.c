@@ -63,9 +63,15 @@ void vb_lane_free(struct vb_lane *lane)
 
 void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
 {
+	int rc;
+
 	pipe->next = lane->pipes;
 	__atomic_store_n(&pipe->up, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE);
+	/* a lane that sleeps has to see it, and to say what it takes: nothing can come before that */
+	rc = vb_qp_wake(&pipe->qp);
+	if (rc)
+		vb_conn_fail(lane->conn, rc);
 }
 
 struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane)
@@ -135,7 +141,7 @@ static int poll_pipe(struct vb_pipe *pipe)
 			broke(pipe, wc);
 		else if (wc->wr_id & VB_RECV)
 			arrived(pipe, (uint32_t)wc->wr_id, wc->byte_len);
-		else
+		else if (wc->wr_id != VB_WAKE)
 			vb_qp_done(&pipe->qp, wc->wr_id, 0, ended, NULL);
 	}
 	if (n < 0)

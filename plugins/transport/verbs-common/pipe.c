@@ -115,6 +115,7 @@ int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel)
 	struct vb_qp_attr attr = {
 		.sends = requests(pipe),
 		.recvs = pipe->slots,
+		.wakes = pipe->lane != NULL,
 		.inline_bytes = pipe->slots ? (uint32_t)sizeof(struct vb_msg) + (uint32_t)pipe->conn->t->conf->inline_bytes : 0,
 		.fate = &pipe->fate,
 	};
@@ -122,7 +123,7 @@ int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel)
 
 	if (rc)
 		return rc;
-	rc = vb_cq_create(pipe->id->verbs, limits, attr.sends + attr.recvs, channel, &pipe->cq);
+	rc = vb_cq_create(pipe->id->verbs, limits, attr.sends + attr.recvs + attr.wakes, channel, &pipe->cq);
 	if (rc)
 		return rc;
 	attr.cq = pipe->cq.cq;

@@ -65,14 +65,14 @@ int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limit
 		.qp_context = attr->fate,
 		.send_cq = attr->cq,
 		.recv_cq = attr->cq,
-		.cap = {.max_send_wr = attr->sends, .max_recv_wr = attr->recvs ? attr->recvs : 1, .max_send_sge = 1,
+		.cap = {.max_send_wr = attr->sends + attr->wakes, .max_recv_wr = attr->recvs ? attr->recvs : 1, .max_send_sge = 1,
 			.max_recv_sge = 1, .max_inline_data = attr->inline_bytes},
 		.qp_type = IBV_QPT_RC,
 	};
 	int rc;
 
 	*qp = (struct vb_qp){.qp = NULL};
-	if (attr->sends == 0 || attr->sends > limits->max_qp_wr || attr->recvs > limits->max_qp_wr)
+	if (attr->sends == 0 || attr->sends + attr->wakes > limits->max_qp_wr || attr->recvs > limits->max_qp_wr)
 		return -E2BIG;
 	rc = make_tables(qp, attr);
 	if (rc)
@@ -135,6 +135,14 @@ int vb_qp_post(struct vb_qp *qp)
 	qp->wanted = 0;
 	if (qp->doorbells)
 		gantry_count(qp->doorbells, 1);
+	return rc > 0 ? -rc : rc;
+}
+
+int vb_qp_wake(struct vb_qp *qp)
+{
+	struct ibv_send_wr wr = {.wr_id = VB_WAKE, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	int rc = ibv_post_send(qp->qp, &wr, &bad);
+
 	return rc > 0 ? -rc : rc;
 }
 

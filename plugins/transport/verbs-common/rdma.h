@@ -166,8 +166,9 @@ int vb_wc_reason(enum ibv_wc_status status);
 
 struct vb_qp_attr {
 	uint32_t sends, recvs;  /* requests that can be posted */
+	uint32_t wakes;         /* and vb_qp_wake called */
 	uint32_t inline_bytes;  /* wanted; the device may give less: see max_inline */
-	struct ibv_cq *cq;      /* of both directions: holds sends + recvs at least */
+	struct ibv_cq *cq;      /* of both directions: holds sends + recvs + wakes at least */
 	struct vb_fate *fate;
 };
 
@@ -222,7 +223,11 @@ void vb_qp_cancel(struct vb_qp *qp, int status, void (*each)(void *arg, const st
 /* Post n receives, each at base + slots[i] * size, wr_id slots[i] | VB_RECV; one doorbell for up to max_recvs of them. */
 int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const uint32_t *slots, uint32_t n);
 
+/* An empty write, to wake who sleeps on the channel of the completion queue: the one request that any thread may post. */
+int vb_qp_wake(struct vb_qp *qp);
+
 #define VB_RECV (1ull << 63) /* in a wr_id: a receive */
+#define VB_WAKE (1ull << 62) /* vb_qp_wake */
 
 static inline uint32_t vb_qp_room(const struct vb_qp *qp)
 {

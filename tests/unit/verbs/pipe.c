@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pipe.c - slots, credit, doorbells and signals of message pipes between two ends. */
+#include <poll.h>
+
 #include "unit/verbs/ends.h"
 
 static struct fake_counters before;
@@ -103,10 +105,65 @@ static void responses_bring_credit_at_depth(void)
 	requests_and_responses(32, 100);
 }
 
+/* A consumer may sleep before there is a pipe at all. */
+static void new_pipe_wakes_who_sleeps(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 4};
+	struct queue q = {.to = &b};
+	struct pollfd p = {.events = POLLIN};
+	void *rx = NULL;
+
+	ends_open(NULL, NULL, NULL);
+	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &q.id, &rx));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(rx, NULL, 4));
+	TEST_ASSERT_EQUAL_INT(0, vb_consumer_arm(rx));
+	p.fd = vb_consumer_fd(rx);
+	ends_until(a.n_up == 1);
+	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0));
+	queue_join(&q, &q, &a, 0, 4);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&q, 1, 0));
+	TEST_ASSERT_EQUAL_INT(1, poll(&p, 1, 0));
+	vb_consumer_disarm(rx);
+	while (vb_consumer_arm(rx))
+		vb_consumer_disarm(rx);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 7, 0));
+	TEST_ASSERT_EQUAL_INT(1, poll(&p, 1, 0));
+	q.rx = rx;
+	TEST_ASSERT_EQUAL_UINT64(7, queue_take(&q, NULL));
+	queue_close(&q);
+	ends_close();
+}
+
+/* Nor does one that polls have to do more than that. */
+static void new_pipe_is_told(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 4};
+	struct queue q = {.to = &b};
+	struct gantry_msg msg;
+	void *rx = NULL;
+
+	ends_open(NULL, NULL, NULL);
+	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &q.id, &rx));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(rx, NULL, 4));
+	for (int i = 0; i < 5; i++)
+		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(rx, &msg, 1));
+	ends_until(a.n_up == 1);
+	queue_join(&q, &q, &a, 0, 4);
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(rx, &msg, 1));
+	for (int i = 0; i < 4; i++)
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 7, 0));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&q, 7, 0));
+	q.rx = rx;
+	queue_close(&q);
+	ends_close();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(responses_bring_credit);
 	RUN_TEST(responses_bring_credit_at_depth);
+	RUN_TEST(new_pipe_wakes_who_sleeps);
+	RUN_TEST(new_pipe_is_told);
 	return UNITY_END();
 }
