@@ -206,6 +206,22 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static void wake(struct gn_worker *worker)
+{
+	uint64_t one = 1;
+
+	if (write(worker->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: it is awake anyway */
+}
+
+/* The thread may sleep already. */
+static void stop_thread(struct gn_worker *worker)
+{
+	__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);
+	wake(worker);
+	pthread_join(worker->thread, NULL);
+}
+
 static int start_thread(struct gn_worker *worker, const char *name)
 {
 	int rc = pthread_create(&worker->thread, NULL, run, worker);
@@ -219,10 +235,8 @@ static int start_thread(struct gn_worker *worker, const char *name)
 		CPU_ZERO(&set);
 		CPU_SET(worker->cpu, &set);
 		rc = pthread_setaffinity_np(worker->thread, sizeof(set), &set);
-		if (rc != 0) {
-			__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);
-			pthread_join(worker->thread, NULL);
-		}
+		if (rc != 0)
+			stop_thread(worker);
 	}
 	return -rc;
 }
@@ -265,14 +279,6 @@ out_close:
 	return rc;
 }
 
-static void wake(struct gn_worker *worker)
-{
-	uint64_t one = 1;
-
-	if (write(worker->wake_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it is awake anyway */
-}
-
 void gn_worker_destroy(struct gn_worker **worker_p)
 {
 	struct gn_worker *worker = *worker_p;
@@ -280,9 +286,7 @@ void gn_worker_destroy(struct gn_worker **worker_p)
 	*worker_p = NULL;
 	if (worker == NULL)
 		return;
-	__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);
-	wake(worker);
-	pthread_join(worker->thread, NULL);
+	stop_thread(worker);
 	close(worker->epoll_fd);
 	close(worker->wake_fd);
 	pthread_cond_destroy(&worker->called);

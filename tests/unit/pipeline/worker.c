@@ -337,6 +337,9 @@ static void a_worker_can_be_pinned_or_not_at_all(void)
 	gn_worker_destroy(&worker);
 	attr.cpu = 1000;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
+	attr.spin_ns = 0; /* its thread may be asleep before it turns out that it cannot be pinned */
+	for (int i = 0; i < 200; i++)
+		TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
 }
 
 int main(void)
