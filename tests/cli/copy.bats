@@ -37,12 +37,10 @@ says() {
 serve() {
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
 	pid=$!
-	for _ in $(seq 500); do
-		"$GANTRY" stat --dir "$dir" store >/dev/null 2>&1 && return 0
-		kill -0 "$pid" || break
+	local end=$((SECONDS + 60))
+	until "$GANTRY" stat --dir "$dir" store >/dev/null 2>&1; do
+		kill -0 "$pid" && [ "$SECONDS" -lt "$end" ] || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
 	done
-	cat "$BATS_TEST_TMPDIR/log"
-	return 1
 }
 
 @test "into the volume and back" {

@@ -37,22 +37,26 @@ says() {
 	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; echo "said: $output"; return 1; }
 }
 
+until_true() { # COMMAND... - repeat until it says yes
+	local end=$((SECONDS + 60))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never came true: $*"; cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"; return 1; }
+	done
+}
+
+answers() {
+	"$GANTRY" stat --dir "$dir" >/dev/null 2>&1 || ! kill -0 "$pid"
+}
+
+reports() { # PATTERN - the report of what began has such a line
+	"$GANTRY" stat --dir "$dir" --json 2>/dev/null | grep -qE "$1"
+}
+
 begin() { # ARGUMENT... - start it in the background and wait until it answers
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
 	pid=$!
-	for _ in $(seq 500); do
-		"$GANTRY" stat --dir "$dir" >/dev/null 2>&1 && return 0
-		kill -0 "$pid" || break
-	done
-	cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"
-	return 1
-}
-
-until_reports() { # PATTERN - wait until the report of what began has such a line
-	for _ in $(seq 500); do
-		"$GANTRY" stat --dir "$dir" --json 2>/dev/null | grep -qE "$1" && return 0
-	done
-	return 1
+	until_true answers
+	kill -0 "$pid" || { cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"; return 1; }
 }
 
 finish() { # wait for it; sets status and output
@@ -130,7 +134,7 @@ finish() { # wait for it; sets status and output
 
 @test "SIGINT: a summary, and exit status 3" {
 	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
-	until_reports '"p99_99_ns": [1-9]'
+	until_true reports '"p99_99_ns": [1-9]'
 	kill -INT "$pid"
 	finish
 	echo "$output"
@@ -143,11 +147,9 @@ finish() { # wait for it; sets status and output
 @test "a second signal ends it at once, whatever is in flight" {
 	sed -i 's/type = "stats"; }/type = "fault"; drop_rate = "100%"; }/' "$conf"
 	begin --set roles.load.workload.deadline=300s
-	until_reports '"seen_ops": [1-9]'
+	until_true reports '"seen_ops": [1-9]'
 	kill -INT "$pid"
-	for _ in $(seq 5000); do
-		grep -q stopping "$BATS_TEST_TMPDIR/err" && break
-	done
+	until_true grep -q stopping "$BATS_TEST_TMPDIR/err"
 	kill -0 "$pid"
 	kill -INT "$pid"
 	finish
