@@ -80,6 +80,19 @@ teardown() {
 	holds "$dir/bridge.json" 'bridge.sessions_opened == 2 and bridge.double_completions == 0'
 }
 
+@test "the target is killed while a stage there holds IO: all of it comes back as lost" {
+	need fault
+	store_stages='{ type = "fault"; delay = "1h"; delay_nth = 1500; }'
+	topology
+	serve_all
+	hammer
+	until_true live store '.roles.store.stages[0].delayed_ops > 0'
+	slay store
+	load_lost
+	holds "$dir/load.json" 'load.errors.SESSION_LOST > 0'
+	stop bridge
+}
+
 @test "the target is killed while a second initiator is connected: both know" {
 	more_roles='load2 = { role = "initiator"; connect = { device = "front"; name = "volume"; };
 	            workload = { pattern = "randrw"; depth = 8; time = "0s"; offset = "4MiB"; size = "1MiB";

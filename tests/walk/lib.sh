@@ -240,13 +240,14 @@ slay() { # NAME; sets died
 	unset "pids[$1]"
 }
 
-# The initiator says so: exit status 1, each IO back once, those in flight as failed.
+# The initiator says so: exit status 1, each IO back once, those in flight as failed. On a busy machine it may be that all
+# answers had come, only nobody had read them: then none was in flight.
 load_lost() {
 	finish load
 	[ "$status" -eq 1 ]
 	once "$dir/load.json" load
-	holds "$dir/load.json" '.result == "failed"' 'load.errors.SESSION_LOST > 0' 'load.completed > 1000' \
-		"$(findings load) == 0" 'load.errors | keys == ["SESSION_LOST"] or keys == ["SESSION_LOST", "refused"]'
+	holds "$dir/load.json" '.result == "failed"' 'load.completed > 1000' \
+		"$(findings load) == 0" 'load.errors | keys - ["SESSION_LOST", "refused"] == []'
 }
 
 # -- time, and what a process holds --
