@@ -24,7 +24,7 @@ connect_options=
 listen_options=
 more_roles=
 bridge_connect=
-seconds=20 # longest wait for anything
+seconds=60 # longest wait for anything, on a machine that has much else to do
 
 walk_setup() {
 	umask 022
@@ -129,9 +129,21 @@ logged() { # NAME PATTERN - wait until the log of a role that runs has it
 
 finish() { # NAME - wait until it ends; sets status
 	status=0
-	timeout "$seconds" tail -s 0.02 -f --pid="${pids[$1]}" /dev/null 3>&- || { echo "$1 does not end"; return 1; }
+	timeout "$seconds" tail -s 0.02 -f --pid="${pids[$1]}" /dev/null 3>&- || { echo "$1 does not end"; stuck; return 1; }
 	wait "${pids[$1]}" || status=$?
 	unset "pids[$1]"
+}
+
+stuck() { # what is to be known of roles that do not go on: what they say of themselves, twice, and what their threads do
+	local name
+	for _ in 1 2; do
+		"$GANTRY" stat --dir "$dir/stat" --json | jq -c '.processes[] | .roles, .threads'
+	done
+	for name in "${!pids[@]}"; do
+		(cd "/proc/${pids[$name]}/task" && grep -s . ./*/wchan ./*/schedstat) | sed "s/^/$name /"
+	done
+	tail -n 20 "$dir"/*.log
+	cat /proc/loadavg
 }
 
 stop() { # NAME... - ask it to end, which it must do well
