@@ -40,7 +40,7 @@ says() {
 until_true() { # COMMAND... - repeat until it says yes
 	local end=$((SECONDS + 60))
 	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "never came true: $*"; cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"; return 1; }
+		[ "$SECONDS" -lt "$end" ] || { echo "never came true: $*"; cat "$BATS_TEST_TMPDIR"/{out,err}; return 1; }
 	done
 }
 

@@ -78,7 +78,7 @@ everywhere() { # FUNCTION - with each role
 
 @test "drop: TIMEOUT at the deadline, the buffer is never used again" {
 	lost() {
-		trouble "$1" 'drop_nth = 300;' --set roles.load.workload.deadline=100ms
+		trouble "$1" 'drop_nth = 300;' --set roles.load.workload.deadline=2s
 		right
 		holds "$report" 'load.errors | keys == ["TIMEOUT"]' 'load.errors.TIMEOUT >= 4' \
 			'load.quarantined == load.errors.TIMEOUT' ".roles.$1.stages[0].dropped_ops == load.errors.TIMEOUT"
