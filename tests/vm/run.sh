@@ -8,9 +8,9 @@
 #	77	there is nothing to boot: the reason is on standard error
 #	99	inconclusive: twice the kernel of the machine had an error of its own, or the machine ended by itself
 #	124	no end after SECONDS (600)
-# The script finds in its environment what `make check` gives (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD is
-# build/gcc), our own variables VM_..., and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`, `output`, `stderr`, `dmesg`
-# and those files; an inconclusive first run is kept in DIR.first.
+# The script finds in its environment what `make check` gives (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD
+# is build/gcc), our own variables VM_..., and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`,
+# `output`, `stderr`, `dmesg` and those files; an inconclusive first run is kept in DIR.first.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
