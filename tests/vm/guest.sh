@@ -59,7 +59,7 @@ vm_alone()
 {
 	trap vm_teardown EXIT
 	set -eE
-	trap 'echo "line $LINENO: status $?: $BASH_COMMAND"' ERR
+	trap 'echo "line $LINENO: status $?: $BASH_COMMAND" >&2' ERR
 	"$@"
 }
 

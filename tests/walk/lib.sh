@@ -229,7 +229,7 @@ agree() { # COUNT - that the initiators completed
 	holds "$dir/bridge.json" "bridge.ops_done == $1" 'bridge.ops_failed == 0' \
 		'bridge.double_completions == 0' 'bridge.late_answers == 0' 'bridge.sessions_lost == 0' \
 		'front_bytes + back_bytes == 0'
-	[ -z "$(find "$dir/run" -type s)" ]
+	nothing_left
 	[ -z "$(ls "$dir/stat")" ]
 }
 
@@ -307,5 +307,5 @@ clean() { # NAME... - they hold what they held
 }
 
 nothing_left() { # after all have ended: no sockets, no locks
-	[ -z "$(find "$dir/run" "$dir/stat" -type s)" ] || { find "$dir/run" "$dir/stat"; return 1; }
+	[ -z "$(find "$dir" -type s)" ] || { find "$dir" -type s; return 1; }
 }
