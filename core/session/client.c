@@ -3,7 +3,7 @@
  * client.c - a session, at the side that opened it.
  *
  *      connect (again and again, until the deadline) -> hello -> query -> `ready`
- *      export -> `exported`;  queues -> start -> `started`;  stop -> bye -> `closed`
+ *      export -> `exported`;  queues -> start -> `started`;  stop -> bye -> regions asked back -> `closed`
  *
  * One request at a time (client_steps.c). Whatever goes wrong, gn_client_lose() is called: the links give back what is in
  * flight, then `closed`.
@@ -23,6 +23,15 @@
 
 #define RETRY_NS (50 * GN_NS_PER_MS)
 
+/* Whether the transport alone keeps everybody off the regions, once the connection is gone. */
+static int quiet_device(const struct gantry_client *c)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	c->ep->device->ops->info(c->ep->device->dev, &info);
+	return (info.caps & GANTRY_CAP_QUIET) != 0;
+}
+
 /* At a turn of the loop of its own. */
 static void bury(void *arg)
 {
@@ -31,9 +40,22 @@ static void bury(void *arg)
 
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
+	c->quiet = !c->ran || c->quiet || quiet_device(c);
 	c->buried = 1;
 	c->events->closed(c->arg, c, c->reason, c->text); /* may free it */
 	gn_server_check_finished(role);
+}
+
+/* After the good-bye only memory is at stake: how the connection ends does not matter to the session. */
+static void end_parting(struct gantry_client *c)
+{
+	if (c->n_owed != 0) {
+		gn_log(GN_LOG_WARN, c->role->host.name, "session id=%llx: %u regions were not given back: %s",
+		       (unsigned long long)c->attr.id, c->n_owed, c->text);
+		c->quiet = 0;
+	}
+	c->reason = 0;
+	snprintf(c->text, sizeof(c->text), "closed");
 }
 
 void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
@@ -47,13 +69,15 @@ void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(c->text, sizeof(c->text), fmt, ap);
 	va_end(ap);
+	if (c->parting)
+		end_parting(c);
 	c->state = GN_ENDED;
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
 		gn_link_stop(c->lanes[i].link);
-	if (reason == 0)
+	if (c->reason == 0)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx", (unsigned long long)c->attr.id);
 	else
 		gn_log(GN_LOG_WARN, c->role->host.name, "session lost id=%llx device=%s service=%s reason=\"%s\"",
@@ -166,10 +190,16 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 
 static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 {
-	(void)arg;
+	struct gantry_client *c = arg;
+
 	(void)conn;
 	(void)handle;
-	(void)rc;
+	if (!c->parting || c->lost || c->n_owed == 0)
+		return; /* of a connection that has ended: `closed` follows */
+	if (rc != 0)
+		c->quiet = 0;
+	if (--c->n_owed == 0)
+		gn_client_lose(c, 0, "closed");
 }
 
 static void on_consumer(void *arg, void *conn, uint32_t id, int up)
@@ -218,6 +248,9 @@ static void on_deadline(void *arg)
 	if (c->connecting)
 		gn_client_lose(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer", c->ep->where, c->ep->service,
 			       c->ep->device->name);
+	else if (c->parting)
+		gn_client_lose(c, -ETIMEDOUT, "%s: no answer within %llu ms", c->ep->where,
+			       (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
 	else
 		gn_client_lose(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where, gn_frame_name(c->pending),
 			       (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
@@ -256,7 +289,9 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->ch.session = c->attr.id;
 	c->stale = role->host.pub.counter(&role->host.pub, "late_answers");
 	c->lanes = calloc(attr->lanes, sizeof(*c->lanes));
-	if (c->lanes == NULL || c->stale == NULL) {
+	c->exports = calloc(attr->regions + 1ull, sizeof(*c->exports));
+	if (c->lanes == NULL || c->exports == NULL || c->stale == NULL) {
+		free(c->exports);
 		free(c->lanes);
 		free(c);
 		return -ENOMEM;
@@ -298,8 +333,14 @@ void gn_client_free(struct gantry_client *c)
 	*p = c->next;
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
 		gn_link_free(&c->lanes[i].link);
+	free(c->exports);
 	free(c->lanes);
 	free(c);
+}
+
+int gn_client_quiet(const struct gantry_client *c)
+{
+	return c->buried && c->quiet;
 }
 
 int gn_client_all_closed(const struct gn_role *role)

@@ -40,8 +40,14 @@ struct gantry_client {
 	struct gn_client_lane *lanes;
 	uint32_t n_queues; /* lanes with a consumer */
 	uint64_t *stale;
+	uint32_t *exports;   /* handles */
+	uint32_t n_exports;
+	uint32_t n_owed;     /* exports that were asked back, and are not */
+	int quiet;           /* see role.h */
 
 	int connecting, closing, lost, buried;
+	int ran;     /* IO may have been submitted */
+	int parting; /* bye was answered */
 	int reason;
 	char text[GN_FRAME_TEXT + 64];
 };

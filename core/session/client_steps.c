@@ -4,6 +4,7 @@
  */
 #include "session/client_priv.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/check.h"
 
@@ -100,6 +101,7 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 		if (rc == 0)
 			rc = gn_link_start(cl->link, cl->consumer, cl->producer);
 	}
+	c->ran = 1;
 	if (rc != 0)
 		gn_client_lose(c, rc, "%s: queues cannot be made: %s", c->ep->where, strerror(-rc));
 	else
@@ -122,10 +124,21 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 	gn_client_go_on_closing(c);
 }
 
+/* The peer uses nothing any more. What it was given it has to sign off as well, before anybody else may use it. */
 static void answered_bye(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
-	gn_client_lose(c, 0, "closed");
+	c->parting = 1;
+	c->quiet = 1;
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		if (c->ep->device->ops->revoke_region(c->ch.conn, c->exports[i]) == 0)
+			c->n_owed++;
+		else
+			c->quiet = 0;
+	if (c->n_owed == 0)
+		gn_client_lose(c, 0, "closed");
+	else
+		gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + c->ep->control_timeout_ns);
 }
 
 int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights, uint32_t handle)
@@ -135,9 +148,12 @@ int gn_client_export(struct gantry_client *c, const struct gantry_region *region
 
 	if (c->state != GN_KNOWN || c->pending != 0)
 		return -EBUSY;
+	if (c->n_exports == c->attr.regions)
+		return -ENOSPC;
 	rc = c->ep->device->ops->export_region(c->ch.conn, region, rights, handle, &token);
 	if (rc != 0)
 		return rc;
+	c->exports[c->n_exports++] = handle;
 	c->exporting = region;
 	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
 }

@@ -165,6 +165,7 @@ static void fill_services(struct gn_role *role)
 		.backend_hop = rh_backend_hop,
 		.finished = rh_finished,
 		.post = rh_post,
+		.client_quiet = gn_client_quiet,
 	};
 }
 

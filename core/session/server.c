@@ -149,6 +149,8 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 	struct gantry_session *s = arg;
 
 	(void)conn;
+	if (s->ending)
+		return; /* it gets it */
 	gn_log(GN_LOG_WARN, s->role->host.name, "client wants region %u back id=%llx: session ends", handle,
 	       (unsigned long long)s->ch.session);
 	gn_session_end(s, -ECONNRESET);

@@ -171,6 +171,12 @@ struct gantry_role_host {
 
 	/* Run fn(arg) on the control thread, soon. Any thread; not for the IO path. */
 	void (*post)(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg);
+
+	/*
+	 * Client side, from `closed` on: whether nobody can touch the regions that were exported any more, also those of IO
+	 * whose status leaves that open. True after an orderly end, and where the transport itself takes care of it.
+	 */
+	int (*client_quiet)(const struct gantry_client *client);
 };
 
 /*

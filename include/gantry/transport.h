@@ -46,6 +46,7 @@ extern "C" {
 #define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
 				     /*   at all when that write fails; a flush of the producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
+#define GANTRY_CAP_QUIET 0x20u       /* after disconnect nobody who got an export over that connection can touch its memory */
 
 struct gantry_device_info {
 	uint32_t caps;         /* GANTRY_CAP_* */
@@ -217,7 +218,7 @@ struct gantry_transport_ops {
 	 */
 	int (*import_region)(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
 	void (*release_region)(void *conn, struct gantry_region *region); /* signs off: no use of it after this */
-	/* Ask for an exported region back; ends with the event `revoked`. */
+	/* Ask for an exported region back; ends with the event `revoked`, or with `closed`. */
 	int (*revoke_region)(void *conn, uint32_t handle);
 	/*
 	 * Let rma of this connection use memory of this process as their local side. Slot empty: nothing to do.

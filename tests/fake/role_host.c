@@ -292,6 +292,11 @@ static void client_close(struct gantry_client *client)
 	of_client(client)->step = STEP_CLOSE;
 }
 
+static int client_quiet(const struct gantry_client *client)
+{
+	return ((const struct fake_role_host *)client)->quiet;
+}
+
 static void client_free(struct gantry_client *client)
 {
 	if (of_client(client)->n_chains)
@@ -429,6 +434,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_hop = client_hop,
 		.client_close = client_close,
 		.client_free = client_free,
+		.client_quiet = client_quiet,
 		.finished = finished,
 		.post = post,
 	};

@@ -11,7 +11,7 @@
 #include "transport.h"
 #include "transport_priv.h"
 
-enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_CLOSED };
+enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_REVOKED, EV_CLOSED };
 
 void fake_transport_init(struct fake_transport *ft)
 {
@@ -162,6 +162,11 @@ void fake_revoke(struct fake_conn *conn, uint32_t handle)
 	post(conn, EV_REVOKE, (int)handle, NULL, 0);
 }
 
+void fake_revoked(struct fake_conn *conn, uint32_t handle, int rc)
+{
+	post(conn, EV_REVOKED, rc, &handle, sizeof(handle));
+}
+
 static int ft_open(const struct gantry_host *host, const void *conf, void **device_p)
 {
 	struct fake_transport *ft = (void *)(uintptr_t)conf;
@@ -208,6 +213,14 @@ static void deliver_accept(struct fake_conn *conn, const struct gantry_peer *pee
 	conn->established = 1;
 }
 
+static void deliver_revoked(struct fake_conn *conn, const struct fake_event *ev)
+{
+	uint32_t handle;
+
+	memcpy(&handle, ev->bytes, sizeof(handle));
+	conn->events->revoked(conn->arg, conn, handle, ev->value);
+}
+
 static void deliver(struct fake_event *ev)
 {
 	struct fake_conn *conn = ev->conn;
@@ -218,6 +231,7 @@ static void deliver(struct fake_event *ev)
 	case EV_CONNECTED: events->connected(conn->arg, conn, &conn->ft->peer); break;
 	case EV_MESSAGE: events->message(conn->arg, conn, ev->bytes, ev->len); break;
 	case EV_REVOKE: events->revoke(conn->arg, conn, (uint32_t)ev->value); break;
+	case EV_REVOKED: deliver_revoked(conn, ev); break;
 	case EV_CLOSED: events->closed(conn->arg, conn, ev->value); break;
 	}
 }
@@ -323,6 +337,9 @@ static int ft_export(void *arg, const struct gantry_region *region, uint32_t rig
 
 	if (rc != 0)
 		return rc;
+	if (conn->n_exports == FAKE_QUEUES)
+		fake_fail("transport: too many exports");
+	conn->exports[conn->n_exports++] = handle;
 	*token = (struct gantry_token){.kind = 7, .handle = handle, .length = region->length, .rights = rights};
 	return 0;
 }
@@ -365,11 +382,22 @@ static void ft_release(void *arg, struct gantry_region *region)
 	free(region);
 }
 
-static int ft_revoke(void *conn, uint32_t handle)
+static int ft_revoke(void *arg, uint32_t handle)
 {
-	(void)conn;
-	(void)handle;
-	return 0;
+	struct fake_conn *conn = arg;
+	int rc = fake_script(conn->ft, FAKE_REVOKE);
+
+	for (unsigned i = 0; i < conn->n_exports && rc == 0; i++)
+		if (conn->exports[i] == handle) {
+			conn->exports[i] = conn->exports[--conn->n_exports];
+			conn->n_revokes++;
+			if (!conn->ft->keeps)
+				fake_revoked(conn, handle, 0);
+			return 0;
+		}
+	if (rc == 0)
+		fake_fail("transport: a region is asked back that was not exported, or was asked back before");
+	return rc;
 }
 
 const struct gantry_transport_ops fake_transport_ops = {

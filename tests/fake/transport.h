@@ -34,6 +34,7 @@ enum fake_op {
 	FAKE_SEND_CTRL,
 	FAKE_EXPORT,
 	FAKE_IMPORT,
+	FAKE_REVOKE,
 	FAKE_CONSUMER,
 	FAKE_PRODUCER,
 	FAKE_RMA,
@@ -87,6 +88,8 @@ struct fake_conn {
 	char order[FAKE_ORDER]; /* the first calls of the data path: W R moves, S sends, F f flushes of an rma and a producer */
 	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
+	uint32_t exports[FAKE_QUEUES]; /* handles that the core exported */
+	unsigned n_exports, n_revokes; /* n_revokes: asked back */
 	unsigned disconnected_at, released_at; /* when, in steps of the transport; released: the last region */
 };
 
@@ -122,6 +125,7 @@ struct fake_transport {
 	struct gantry_peer peer;    /* whom dial pretends to be; same uid at first */
 	uint32_t skew_handle;       /* added to the handle of what is imported */
 	int maps;                   /* last import asked for a mapping */
+	int keeps;                  /* the peer does not answer when a region is asked back */
 	uint32_t next_consumer;
 	uint8_t memory[FAKE_REGION_BYTES]; /* what imported regions show */
 };
@@ -146,6 +150,8 @@ void fake_ctrl_send(struct fake_conn *conn, const void *msg, size_t len);
 /* Take the oldest message of the core. Returns its length, 0: none. buf: GANTRY_CTRL_MAX bytes. */
 size_t fake_ctrl_recv(struct fake_conn *conn, void *buf);
 void fake_revoke(struct fake_conn *conn, uint32_t handle);
+/* The peer has signed off a region that the core asked back; rc -ETIMEDOUT: nobody knows. By itself without `keeps`. */
+void fake_revoked(struct fake_conn *conn, uint32_t handle, int rc);
 
 /* -- queues -- */
 

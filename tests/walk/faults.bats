@@ -81,7 +81,8 @@ everywhere() { # FUNCTION - with each role
 		trouble "$1" 'drop_nth = 300;' --set roles.load.workload.deadline=2s
 		right
 		holds "$report" 'load.errors | keys == ["TIMEOUT"]' 'load.errors.TIMEOUT >= 4' \
-			'load.quarantined == load.errors.TIMEOUT' ".roles.$1.stages[0].dropped_ops == load.errors.TIMEOUT"
+			'load.quarantined == load.errors.TIMEOUT' ".roles.$1.stages[0].dropped_ops == load.errors.TIMEOUT" \
+			'.quarantined_bytes == 0'
 	}
 	everywhere lost
 }

@@ -185,7 +185,7 @@ static void release(struct initiator *in)
 		quarantined += gantry_histogram_load(&lane->stats->n_quarantined);
 	}
 	if (in->region)
-		in->rh->region_destroy(in->rh, in->region, !quarantined);
+		in->rh->region_destroy(in->rh, in->region, !quarantined || in->rh->client_quiet(in->client));
 	in->region = NULL;
 	if (in->client)
 		in->rh->client_free(in->client);

@@ -5,6 +5,7 @@
  * device.c: listeners, connections, events.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,15 @@ static void sweep(struct loop_device *dev)
 	}
 }
 
+/* From now on its lanes touch nothing of the other end; a copy that has begun is waited for. */
+static void cut_off(struct loop_conn *conn)
+{
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST);
+	for (struct loop_rma *rma = conn->rmas; rma; rma = rma->next)
+		while (__atomic_load_n(&rma->copying, __ATOMIC_SEQ_CST))
+			sched_yield();
+}
+
 static void hang_up(struct loop_conn *conn)
 {
 	struct loop_conn *peer = conn->peer;
@@ -96,7 +106,7 @@ static void hang_up(struct loop_conn *conn)
 	if (!peer)
 		return;
 	peer->peer = NULL;
-	__atomic_store_n(&peer->lost, 1, __ATOMIC_RELAXED);
+	cut_off(peer);
 	if (peer->listener && !peer->open) { /* never heard of: it goes silently */
 		forget_events(peer);
 		peer->dead = true;
@@ -348,7 +358,8 @@ static void loop_info(void *arg, struct gantry_device_info *info)
 	const struct loop_device *dev = arg;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | GANTRY_CAP_SAME_PROCESS | (dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | GANTRY_CAP_SAME_PROCESS |
+			(dev->conf->mapped ? GANTRY_CAP_MAPPED : GANTRY_CAP_QUIET),
 		.max_depth = (uint32_t)dev->conf->max_depth,
 		.max_inline = LOOP_INLINE,
 		.max_regions = LOOP_REGIONS,

@@ -73,6 +73,7 @@ struct loop_conn {
 	uint32_t lost; /* atomic */
 	uint32_t next_consumer;
 	struct loop_consumer *consumers;
+	struct loop_rma *rmas;
 	struct loop_export exports[LOOP_REGIONS];
 };
 
@@ -135,7 +136,9 @@ struct loop_producer {
 };
 
 struct loop_rma {
+	struct loop_rma *next;
 	struct loop_conn *conn;
+	uint32_t copying; /* atomic */
 	uint64_t *payload; /* counter: bytes copied */
 	struct gantry_rma_done *done;
 	uint32_t mask, head, tail;

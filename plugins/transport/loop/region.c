@@ -196,6 +196,8 @@ int loop_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_
 	}
 	rma->conn = conn;
 	rma->mask = size - 1;
+	rma->next = conn->rmas;
+	conn->rmas = rma;
 	*rma_p = rma;
 	return 0;
 }
@@ -206,6 +208,11 @@ void loop_rma_destroy(void *arg)
 
 	if (!rma)
 		return;
+	for (struct loop_rma **p = &rma->conn->rmas; *p; p = &(*p)->next)
+		if (*p == rma) {
+			*p = rma->next;
+			break;
+		}
 	loop_cell_put(rma->conn->dev, rma->payload);
 	free(rma->done);
 	free(rma);
@@ -217,18 +224,22 @@ int loop_rma_submit(void *arg, const struct gantry_rma *op)
 	const struct loop_import *im = op->remote->transport;
 	uint32_t right = op->op == GANTRY_RMA_READ ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
 
-	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED))
-		return -ENOTCONN;
 	if (!im || im->conn != rma->conn || !(op->remote->rights & right))
 		return -EACCES;
 	if (!gantry_range_ok(op->remote_offset, op->length, op->remote->length))
 		return -ERANGE;
 	if (rma->head - rma->tail > rma->mask)
 		return -EAGAIN;
+	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_SEQ_CST)) { /* the exporter has left, and its memory may have */
+		__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
+		return -ENOTCONN;
+	}
 	if (op->op == GANTRY_RMA_READ)
 		memcpy(op->local, im->addr + op->remote_offset, op->length);
 	else
 		memcpy(im->addr + op->remote_offset, op->local, op->length);
+	__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
 	gantry_count(rma->payload, op->length);
 	rma->done[rma->head++ & rma->mask] = (struct gantry_rma_done){.cookie = op->cookie};
 	return 0;

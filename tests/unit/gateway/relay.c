@@ -106,6 +106,27 @@ static void an_orderly_end(void)
 	target_does(GN_FRAME_STOP);
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
 	target_does(GN_FRAME_BYE);
+	TEST_ASSERT_EQUAL_UINT(1, leg->n_revokes);
+	told(front, GN_FRAME_STOP, 0);
+	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
+	ask(front, GN_FRAME_BYE);
+	legs_went_first();
+	stop_gateway();
+}
+
+/* The answer to STOP says that nobody has the region: it waits for the target to give it back. */
+static void a_target_that_keeps_the_region_for_a_while(void)
+{
+	start_gateway();
+	fc.ft.keeps = 1;
+	run();
+	ask(front, GN_FRAME_STOP);
+	target_does(GN_FRAME_STOP);
+	target_does(GN_FRAME_BYE);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(front, &p));
+	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
+	fake_revoked(leg, 1, 0);
+	fake_core_turn(&fc);
 	told(front, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
 	ask(front, GN_FRAME_BYE);
@@ -185,6 +206,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(an_orderly_end);
+	RUN_TEST(a_target_that_keeps_the_region_for_a_while);
 	RUN_TEST(an_initiator_that_is_lost);
 	RUN_TEST(a_target_that_is_lost);
 	RUN_TEST(a_gateway_that_stops);

@@ -138,6 +138,19 @@ static void test_out_of_buffers(void)
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "all 8 buffers are in quarantine"));
 }
 
+/* IO left the buffers in doubt, and the end of the session has dispelled it. */
+static void test_quiet_after_all(void)
+{
+	rig_init(1, SIZE, 4096);
+	rig.rh.quiet = 1;
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1,
+						     .status = GANTRY_S_TIMEOUT});
+	start(RIG_CONF("workload.ops=100", "continue_on_error=true", "workload.depth=8"));
+	expect_end(0);
+	TEST_ASSERT_EQUAL_UINT64(1, reported("quarantined"));
+	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_quarantined);
+}
+
 static void test_refused_for_good(void)
 {
 	rig_init(2, SIZE, 4096);
@@ -179,6 +192,7 @@ int main(void)
 	RUN_TEST(test_the_first_error_ends_the_run);
 	RUN_TEST(test_errors_are_counted_when_asked);
 	RUN_TEST(test_out_of_buffers);
+	RUN_TEST(test_quiet_after_all);
 	RUN_TEST(test_refused_for_good);
 	RUN_TEST(test_report_while_it_runs);
 	return UNITY_END();

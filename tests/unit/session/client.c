@@ -40,6 +40,86 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
 }
 
+/* What was exported is asked back before anybody hears that the session is over; who does not sign off is not waited for. */
+static void part(int ran)
+{
+	reach(ran ? STARTED : EXPORTED);
+	fc.ft.keeps = 1;
+	fc.rh->client_close(client);
+	if (ran)
+		answer(GN_FRAME_STOP);
+	TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);
+	answer(GN_FRAME_BYE);
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_revokes);
+	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+}
+
+static void regions_come_back_before_it_is_over(void)
+{
+	part(1);
+	fake_revoked(conn, 1, 0);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_quiet(client));
+}
+
+static void a_region_that_nobody_knows_of_is_not_quiet(void)
+{
+	part(1);
+	fake_revoked(conn, 1, -ETIMEDOUT);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	again();
+	reach(STARTED);
+	fake_fail_op(&fc.ft, FAKE_REVOKE, 1, -ENOTSUP);
+	fc.rh->client_close(client);
+	answer(GN_FRAME_STOP);
+	answer(GN_FRAME_BYE);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+}
+
+static void a_region_that_does_not_come_back_is_not_waited_for(void)
+{
+	part(1);
+	fake_core_pass(&fc, 4 * GN_NS_PER_S - 1, 4 * GN_NS_PER_S);
+	say(GN_FRAME_PING, GN_PING, FAKE_SESSION, NULL, NULL, 0);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	fake_core_pass(&fc, GN_NS_PER_S + 1, GN_NS_PER_S + 1);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+}
+
+static void a_peer_may_leave_with_the_region(void)
+{
+	part(1);
+	fake_close(conn, -ENOTCONN);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	again();
+	part(0); /* but without any IO there is nothing to be afraid of */
+	fake_close(conn, -ENOTCONN);
+	closed(0);
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_quiet(client));
+}
+
+/* The transport may be able to say what the peer does not. */
+static void a_lost_session_is_quiet_where_the_transport_says_so(void)
+{
+	for (int quiet = 0; quiet < 2; quiet++) {
+		reach(STARTED);
+		if (quiet)
+			fc.ft.caps |= GANTRY_CAP_QUIET;
+		fake_revoked(conn, 1, 0); /* of a peer that died: nobody asked */
+		fake_close(conn, -ENOTCONN);
+		closed(-ENOTCONN);
+		TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);
+		TEST_ASSERT_EQUAL_INT(quiet, fc.rh->client_quiet(client));
+		again();
+	}
+}
+
 static void a_refusal_at_each_step_closes_it(void)
 {
 	static const struct gn_verdict no = {.status = GANTRY_S_NOSPC, .text = "the quay is full"};
@@ -367,6 +447,11 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_whole_session);
+	RUN_TEST(regions_come_back_before_it_is_over);
+	RUN_TEST(a_region_that_nobody_knows_of_is_not_quiet);
+	RUN_TEST(a_region_that_does_not_come_back_is_not_waited_for);
+	RUN_TEST(a_peer_may_leave_with_the_region);
+	RUN_TEST(a_lost_session_is_quiet_where_the_transport_says_so);
 	RUN_TEST(a_refusal_at_each_step_closes_it);
 	RUN_TEST(answers_that_nobody_asked_for_close_it);
 	RUN_TEST(answers_that_make_no_sense_close_it);

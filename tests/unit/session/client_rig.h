@@ -111,7 +111,7 @@ void tearDown(void)
 
 static inline void open_client(void)
 {
-	const struct gantry_session_attr attr = {.id = FAKE_SESSION, .epoch = 1, .lanes = 2, .depth = DEPTH, .regions = 1};
+	const struct gantry_session_attr attr = {.id = FAKE_SESSION, .epoch = 1, .lanes = 2, .depth = DEPTH, .regions = 2};
 
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &attr, &events, NULL, &client));
 	fake_core_turn(&fc);
