@@ -117,7 +117,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		dev->transport_type = IBV_TRANSPORT_IB;
 		memcpy(dev->name, devices[i].conf.name, sizeof(dev->name));
 		snprintf(dev->dev_name, sizeof(dev->dev_name), "uverbs%u", i);
-		snprintf(dev->ibdev_path, sizeof(dev->ibdev_path), "/nowhere/%s", dev->name);
+		snprintf(dev->ibdev_path, sizeof(dev->ibdev_path), "/nowhere/%u", i);
 		list->list[i] = dev;
 	}
 	if (num_devices)
