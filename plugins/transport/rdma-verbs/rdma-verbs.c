@@ -16,7 +16,12 @@ static int rdma_verbs_open(const struct gantry_host *host, const void *conf, voi
 	return vb_transport_open(host, c, c->ibdev, device_p);
 }
 
-static const struct gantry_transport_ops ops = {.open = rdma_verbs_open, VB_TRANSPORT_OPS};
+static int rdma_verbs_scan(const struct gantry_host *host, struct gantry_writer *w)
+{
+	return vb_transport_scan(host, w, NULL);
+}
+
+static const struct gantry_transport_ops ops = {.open = rdma_verbs_open, .scan = rdma_verbs_scan, VB_TRANSPORT_OPS};
 
 GANTRY_PLUGIN(rdma_verbs) = {
 	GANTRY_PLUGIN_HEAD,

@@ -85,7 +85,8 @@ void vb_conn_destroy(struct vb_conn *conn)
 		vb_pipe_free(conn->pipes);
 	while (conn->lanes)
 		vb_lane_free(conn->lanes);
-	vb_regions_free(conn);
+	vb_exports_quiet(conn);
+	vb_imports_free(conn);
 	vb_control_drop(conn);
 	vb_channel_destroy(&conn->control_channel);
 	vb_pd_destroy(&conn->pd);
@@ -110,7 +111,7 @@ int vb_connect(void *device, const char *service, const struct gantry_conn_event
 		return -EPERM;
 	rc = vb_address_parse(service, &to);
 	if (rc) {
-		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:4791 or [2001:db8::7]:4791", service);
+		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:7471 or [2001:db8::7]:7471", service);
 		return rc;
 	}
 	rc = vb_conn_new(t, VB_CONNECTS, events, arg, &conn);
@@ -176,7 +177,7 @@ static void over(struct vb_conn *conn)
 	for (struct vb_pipe *p = conn->pipes; p; p = p->all)
 		vb_pipe_end(p);
 	vb_control_drop(conn);
-	vb_regions_lost(conn);
+	vb_exports_lost(conn);
 	conn->said = 1;
 	if (conn->freed)
 		return;
@@ -244,7 +245,8 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 		if (!conn->freed && !lost(conn))
 			keep_alive(conn, now_ns);
 		if (!conn->freed)
-			vb_regions_progress(conn, now_ns);
+			vb_exports_progress(conn, now_ns);
+		vb_imports_progress(conn);
 	}
 	if (!conn->freed && lost(conn))
 		over(conn);
@@ -270,7 +272,7 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 	if (conn->state == VB_C_UP)
 		earlier(&first, conn->control->probing ? conn->probe_ns + probe_limit(conf) + 1
 						       : conn->control->busy_ns + conf->keepalive_ns);
-	earlier(&first, vb_regions_wake_ns(conn));
+	earlier(&first, vb_exports_wake_ns(conn));
 	return first;
 }
 
@@ -290,7 +292,7 @@ void vb_disconnect(void *arg)
 	if (!conn || conn->freed || !vb_usable(conn->t))
 		return;
 	conn->freed = 1;
-	vb_regions_quiet(conn);
+	vb_exports_quiet(conn);
 	if (conn->state == VB_C_UP && !lost(conn)) {
 		conn->leave_ns = now(conn) + LEAVE_NS;
 		for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)

@@ -226,7 +226,7 @@ static void write_device(struct ibv_context *context, struct gantry_writer *w)
 	w->end(w);
 }
 
-int vb_device_scan(struct gantry_writer *w)
+int vb_device_scan(struct gantry_writer *w, int (*wanted)(const char *name))
 {
 	struct ibv_context **list;
 	int n = 0, rc;
@@ -234,8 +234,11 @@ int vb_device_scan(struct gantry_writer *w)
 	list = devices(&rc);
 	if (!list)
 		return rc == -ENODEV ? 0 : rc;
-	for (; list[n]; n++)
-		write_device(list[n], w);
+	for (int i = 0; list[i]; i++)
+		if (!wanted || wanted(ibv_get_device_name(list[i]->device))) {
+			write_device(list[i], w);
+			n++;
+		}
 	rdma_free_devices(list);
 	return n;
 }

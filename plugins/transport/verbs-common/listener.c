@@ -16,7 +16,8 @@ static void explain_listen(struct vb_transport *t, const char *service, int rc)
 	if (rc == -EADDRINUSE)
 		gantry_log_error(t->host, "cannot listen at %s: somebody does already", service);
 	else if (rc == -EADDRNOTAVAIL || rc == -ENODEV)
-		gantry_log_error(t->host, "cannot listen at %s: no RDMA device has that address (see `rdma link` and `ip addr`)", service);
+		gantry_log_error(t->host, "cannot listen at %s: no RDMA device has that address (see `rdma link` and `ip addr`)",
+			  service);
 	else
 		gantry_log_error(t->host, "cannot listen at %s: %s", service, strerror(-rc));
 }
@@ -57,7 +58,7 @@ int vb_listen(void *device, const char *service, const struct gantry_conn_events
 		return -EPERM;
 	rc = vb_address_parse(service, &addr);
 	if (rc) {
-		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:4791 or [2001:db8::7]:4791", service);
+		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:7471 or [2001:db8::7]:7471", service);
 		return rc;
 	}
 	rc = open_listener(t, &addr, &l);
@@ -287,7 +288,9 @@ static void on_further(struct vb_transport *t, const struct vb_event *event, con
 
 	if (conn) {
 		why = "no such queue pair can be made";
-		rc = lanes_ok(hello) && (hello->kind == VB_DIRECT || conn->end == VB_LISTENS) ? pipe_for(conn, hello, &pipe) : -EPROTO;
+		rc = -EPROTO;
+		if (lanes_ok(hello) && (hello->kind == VB_DIRECT || conn->end == VB_LISTENS))
+			rc = pipe_for(conn, hello, &pipe);
 	}
 	if (rc) {
 		turn_away(t, event->id, rc, why);

@@ -57,8 +57,8 @@ void vb_device_close(struct vb_device *dev);
 int vb_device_limits(struct ibv_context *context, struct vb_limits *limits);
 /* Read one asynchronous event, if there is one, mark the fate of its object, acknowledge it. 1 and its type, 0: none. */
 int vb_device_next_event(struct vb_device *dev, enum ibv_event_type *type_p);
-/* Write an object for each RDMA device of this machine: name, state, limits, gids. Returns how many or -errno. */
-int vb_device_scan(struct gantry_writer *w);
+/* Write an object for each RDMA device that is `wanted`, NULL: all: name, state, limits, gids. Returns how many or -errno. */
+int vb_device_scan(struct gantry_writer *w, int (*wanted)(const char *name));
 /*
  * Why the libraries see no device: -ENODEV: the kernel has none; -ENOENT: it has, but their files in /dev are missing;
  * -EACCES: they are not ours to use; -EOPNOTSUPP: no driver of rdma-core knows them. root: "", or the folder in which to

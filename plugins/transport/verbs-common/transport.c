@@ -224,9 +224,9 @@ void vb_info(void *device, struct gantry_device_info *info)
 		 limits->port_up ? "up" : "down");
 }
 
-int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w)
+int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w, int (*wanted)(const char *name))
 {
-	int rc = vb_device_scan(w);
+	int rc = vb_device_scan(w, wanted);
 
 	if (rc <= 0)
 		gantry_log_info(host, "%s", vb_device_advice(rc));

@@ -28,6 +28,7 @@
 #include "rdma.h"
 #include "wire.h"
 
+#define VB_RIGHTS (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 #define VB_REGIONS 256    /* exported, imported or registered by a connection, each */
 #define VB_CONSUMERS 256  /* of the peer, on a connection */
 #define VB_MAX_LANES 256  /* of a connection */
@@ -322,7 +323,7 @@ struct vb_conn {
 /* name: of the RDMA device. conf and host live as long as the instance. Logs why it failed. */
 int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name, void **device_p);
 const char *vb_check_service(const char *service);
-int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w);
+int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w, int (*wanted)(const char *name));
 void vb_close(void *device);
 void vb_info(void *device, struct gantry_device_info *info);
 int vb_fd(void *device);
@@ -412,35 +413,37 @@ void vb_control_poll(struct vb_conn *conn);          /* completions and messages
 void vb_control_rearm(struct vb_conn *conn);         /* its channel had something to say */
 void vb_control_drop(struct vb_conn *conn);          /* forget what waits */
 
-/* -- region.c -- */
+/* -- region.c: memory of ours that the peer may touch -- */
 int vb_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle, struct gantry_token *token_p);
-int vb_import_region(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
-void vb_release(void *conn, struct gantry_region *region);
 int vb_revoke(void *conn, uint32_t handle);
-/* Deregister all that the peer could touch. */
-void vb_regions_quiet(struct vb_conn *conn);
-/* Why rc of registering so much memory, for people. */
-void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t bytes, int rc);
-int vb_register(void *conn, const struct gantry_region *region);
-void vb_unregister(void *conn, const struct gantry_region *region);
-/* Key of registered memory that holds length bytes at addr, for a lane. 0 or -EINVAL. */
-int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr, uint32_t length, uint32_t *lkey_p);
 /* How the peer may fetch the data of an exported region: for a lane. -EINVAL: not exported to be read, or not so long. */
 int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset, uint32_t length,
 		  struct vb_msg_region *ref);
+int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h); /* the peer says so; -EPROTO ends it */
+void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns); /* revokes that are overdue */
+uint64_t vb_exports_wake_ns(const struct vb_conn *conn);
+void vb_exports_lost(struct vb_conn *conn);  /* the connection is over: nothing can be touched; `revoked` for all */
+void vb_exports_quiet(struct vb_conn *conn); /* the same, and nobody is told */
+/* Why rc of registering so much memory, for people. */
+void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t bytes, int rc);
+
+/* -- import.c: memory of the peer, and local memory for remote reads and writes of it -- */
+int vb_import_region(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+void vb_release(void *conn, struct gantry_region *region);
 /*
  * The data that the peer's ref names, to be fetched by a lane, which holds it until vb_fetch_end: RELEASED waits so long.
  * -EAGAIN: not announced yet; -EFAULT: taken back meanwhile; -EPROTO: impossible.
  */
 int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct vb_import **import_p);
 void vb_fetch_end(struct vb_import *import);
-void vb_regions_progress(struct vb_conn *conn, uint64_t now_ns); /* revokes that are overdue */
-uint64_t vb_regions_wake_ns(const struct vb_conn *conn);
-void vb_regions_lost(struct vb_conn *conn);                       /* the connection is over: `revoked` for all that wait */
-void vb_regions_free(struct vb_conn *conn);
 int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r); /* messages of the peer; -EPROTO ends it */
 int vb_on_revoke(struct vb_conn *conn, const struct vb_ctrl_handle *h);
-int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h);
+void vb_imports_progress(struct vb_conn *conn); /* sign off what no lane fetches from any more */
+void vb_imports_free(struct vb_conn *conn);     /* and local memory */
+int vb_register(void *conn, const struct gantry_region *region);
+void vb_unregister(void *conn, const struct gantry_region *region);
+/* Key of registered memory that holds length bytes at addr, for a lane. 0 or -EINVAL. */
+int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr, uint32_t length, uint32_t *lkey_p);
 
 /* -- consumer.c, producer.c, rma.c -- */
 int vb_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
@@ -467,9 +470,9 @@ void vb_rma_flush(void *rma);
 int vb_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_lane_poll */
 
-/* What both plugins do alike; each has its own open. */
+/* What both plugins do alike; each has its own open and scan. */
 #define VB_TRANSPORT_OPS                                                                                                \
-	.scan = vb_transport_scan, .close = vb_close, .info = vb_info, .fd = vb_fd, .progress = vb_progress,            \
+	.close = vb_close, .info = vb_info, .fd = vb_fd, .progress = vb_progress,            \
 	.wake_ns = vb_wake_ns, .listen = vb_listen, .unlisten = vb_unlisten, .connect = vb_connect,                     \
 	.send_ctrl = vb_send_ctrl, .disconnect = vb_disconnect, .export_region = vb_export,                             \
 	.import_region = vb_import_region, .release_region = vb_release, .revoke_region = vb_revoke,                    \

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rxe - soft-RoCE: RDMA over any Ethernet interface. Finds or makes the device of one; the rest is in verbs-common. */
+#include <errno.h>
+#include <string.h>
+
+#include "rxe.h"
+#include "verbs.h"
+
+#define SYSFS "/sys/class/infiniband"
+
+static const struct gantry_option options[] = {
+	{"netdev", GANTRY_OPT_STRING, offsetof(struct vb_conf, netdev), "", 0, 0, NULL, NULL,
+	 "Network interface under the soft-RoCE device: eth0. Empty: that of the only one of the machine."},
+	{"create", GANTRY_OPT_BOOL, offsetof(struct vb_conf, create), "false", 0, 0, NULL, NULL,
+	 "Make the soft-RoCE device of netdev when there is none; takes CAP_NET_ADMIN. It stays when gantry ends."},
+	VB_OPTIONS(struct vb_conf),
+	GANTRY_OPTION_END,
+};
+
+static void check(const void *conf, const struct gantry_option_faults *faults)
+{
+	const struct vb_conf *c = conf;
+
+	if (c->create && !*c->netdev)
+		gantry_option_fault(faults, "create", "a device is made on an interface: say with netdev on which");
+}
+
+static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
+{
+	int rc = rxe_create(netdev, name);
+
+	if (rc)
+		gantry_log_error(host, "cannot make a soft-RoCE device on %s: %s: %s", netdev, strerror(-rc), rxe_advice(rc));
+	else
+		gantry_log_info(host, "made soft-RoCE device %s on %s", name, netdev);
+	return rc;
+}
+
+static int rxe_open(const struct gantry_host *host, const void *conf, void **device_p)
+{
+	const struct vb_conf *c = conf;
+	char name[RXE_NAME];
+	int rc = rxe_find(SYSFS, c->netdev, name);
+
+	if (rc == -ENODEV && c->create)
+		rc = make(host, c->netdev, name);
+	else if (rc == -ENODEV)
+		gantry_log_error(host, "there is no soft-RoCE device%s%s: as root, `modprobe rdma_rxe` and `rdma link add rxe0 "
+			  "type rxe netdev %s`, or set create = true",
+			  *c->netdev ? " on " : "", c->netdev, *c->netdev ? c->netdev : "eth0");
+	else if (rc == -ENOTUNIQ)
+		gantry_log_error(host, "there are several soft-RoCE devices: say with netdev on which interface (see `rdma link`)");
+	return rc ? rc : vb_transport_open(host, c, name, device_p);
+}
+
+static int is_rxe(const char *name)
+{
+	return rxe_is_one(SYSFS, name);
+}
+
+static int rxe_scan(const struct gantry_host *host, struct gantry_writer *w)
+{
+	return vb_transport_scan(host, w, is_rxe);
+}
+
+static const struct gantry_transport_ops ops = {.open = rxe_open, .scan = rxe_scan, VB_TRANSPORT_OPS};
+
+GANTRY_PLUGIN(rxe) = {
+	GANTRY_PLUGIN_HEAD,
+	.kind = GANTRY_KIND_TRANSPORT,
+	.name = "rxe",
+	.version = "1",
+	.summary = "message queues and remote memory over soft-RoCE: RDMA on any Ethernet interface",
+	.options = options,
+	.conf_size = sizeof(struct vb_conf),
+	.ops_size = sizeof(ops),
+	.ops = &ops,
+	.check = check,
+};
