@@ -23,7 +23,7 @@ static int split(char *text, char **host_p, char **port_p)
 	*port_p = colon + 1;
 	*host_p = text;
 	if (*text != '[')
-		return strchr(text, ':') ? -EINVAL : 0;
+		return 0;
 	if (colon[-1] != ']')
 		return -EINVAL;
 	colon[-1] = '\0';
@@ -81,13 +81,15 @@ int vb_address_parse(const char *text, struct sockaddr_storage *addr)
 
 void vb_address_print(const struct sockaddr *addr, char *text, size_t size)
 {
-	socklen_t bytes = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	int v6 = addr->sa_family == AF_INET6;
+	socklen_t bytes = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	char host[ROOM_FOR_ADDRESS], port[8];
 
-	if (getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+	if ((!v6 && addr->sa_family != AF_INET) ||
+	    getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(text, size, "unknown address");
 	else
-		snprintf(text, size, addr->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+		snprintf(text, size, v6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 int vb_id_create(struct rdma_event_channel *channel, void *context, struct rdma_cm_id **id_p)
@@ -132,11 +134,12 @@ int vb_id_set_patience(struct rdma_cm_id *id, const struct vb_patience *patience
 	return errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP ? 0 : -errno;
 }
 
-static uint8_t at_most(uint32_t limit, uint32_t wanted)
+/* One at least: a device that says 0 does not mean it. */
+static uint8_t at_most(uint32_t limit, uint8_t wanted)
 {
-	uint32_t n = wanted < limit ? wanted : limit;
+	uint8_t n = wanted < limit ? wanted : (uint8_t)limit;
 
-	return n == 0 ? 1 : n > UINT8_MAX ? UINT8_MAX : (uint8_t)n;
+	return n ? n : 1;
 }
 
 static struct rdma_conn_param parameters(const struct vb_patience *patience, const void *private_data, size_t len)
