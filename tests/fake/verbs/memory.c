@@ -195,6 +195,11 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	return fv_leave(err);
 }
 
+unsigned fake_mr_access(const struct ibv_mr *mr)
+{
+	return ((const struct fv_mr *)mr)->access;
+}
+
 void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len, unsigned access)
 {
 	const struct fv_mr *mr = find(key);

@@ -83,6 +83,8 @@ struct fake_device *fake_device(unsigned index);
 void fake_devices(unsigned n);
 /* An IPv4 address ("10.99.0.7") belongs to a device; index -1: to none. */
 void fake_address(const char *address, int index);
+/* What a memory region may be used for: IBV_ACCESS_*. */
+unsigned fake_mr_access(const struct ibv_mr *mr);
 /* An event for all contexts of a device: element is the port's number cast, or of the queue pair or CQ that has it. */
 void fake_async_push(unsigned index, enum ibv_event_type type, void *element);
 
