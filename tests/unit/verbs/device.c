@@ -270,16 +270,21 @@ static void test_event_of_its_own(void)
 
 static struct fake_report report;
 
-static int scan(void)
+static int scan_for(int (*wanted)(const char *name))
 {
 	int rc;
 
 	fake_report_init(&report);
 	report.pub.array(&report.pub, "devices");
-	rc = vb_device_scan(&report.pub);
+	rc = vb_device_scan(&report.pub, wanted);
 	report.pub.end(&report.pub);
 	TEST_ASSERT_EQUAL_INT(0, report.depth);
 	return rc;
+}
+
+static int scan(void)
+{
+	return scan_for(NULL);
 }
 
 static void expect_text(const char *path, const char *value)
@@ -311,6 +316,18 @@ static void test_scan(void)
 	expect_text("devices.1.state", "down");
 	expect_text("devices.1.gids.0", "::ffff:10.99.0.2");
 	expect_text("devices.1.max_queue_pairs", "77");
+}
+
+static int is_fake1(const char *name)
+{
+	return !strcmp(name, "fake1");
+}
+
+static void test_scan_for_some(void)
+{
+	TEST_ASSERT_EQUAL_INT(1, scan_for(is_fake1));
+	expect_text("devices.0.name", "fake1");
+	TEST_ASSERT_NULL(fake_reported(&report, "devices.1.name"));
 }
 
 static void test_states(void)
@@ -466,6 +483,7 @@ int main(void)
 	RUN_TEST(test_no_event);
 	RUN_TEST(test_event_of_its_own);
 	RUN_TEST(test_scan);
+	RUN_TEST(test_scan_for_some);
 	RUN_TEST(test_states);
 	RUN_TEST(test_scan_without_answer);
 	RUN_TEST(test_scan_finds_none);
