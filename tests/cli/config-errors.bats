@@ -14,7 +14,7 @@ setup() {
 wrong() {
 	cat >"$conf"
 	for command in run check; do
-		run "$GANTRY" "$command" --plugin-dir "$GANTRY_PLUGINS" "$conf"
+		run timeout 60 "$GANTRY" "$command" --plugin-dir "$GANTRY_PLUGINS" "$conf"
 		for text in "$@"; do
 			[[ "$output" == *"gantry: $conf:$text"* ]] ||
 				{ echo "expected: gantry: $conf:$text"; echo "said: $output"; return 1; }
