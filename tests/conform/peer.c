@@ -145,6 +145,7 @@ void peer_untold(void)
 		poll(&p, 1, 10);
 		rig_settle();
 	}
+	rig_settle(); /* also when we have slept through that time */
 }
 
 static int by_size(const void *a, const void *b)
