@@ -222,6 +222,7 @@ void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t s
 	struct vb_arrival *a = &c->arrivals[c->head & c->mask];
 
 	*a = (struct vb_arrival){.pipe = pipe, .slot = slot};
+	c->dirty = 1;
 	if (c->head - c->tail > c->mask || !well_formed(c, pipe, message(a), bytes)) {
 		c->broken = 1;
 		vb_conn_fail(pipe->conn, -EPROTO);

@@ -65,7 +65,9 @@ static int make_block(struct vb_pipe *pipe)
 		return -errno;
 	pipe->block = block;
 	madvise(block, pipe->block_bytes, MADV_DONTFORK);
-	pipe->region_sends = calloc(pipe->slots, sizeof(*pipe->region_sends));
+	while (pipe->region_mask + 1 < pipe->slots)
+		pipe->region_mask = pipe->region_mask * 2 + 1;
+	pipe->region_sends = calloc(pipe->region_mask + 1, sizeof(*pipe->region_sends));
 	if (!pipe->region_sends)
 		return -ENOMEM;
 	rc = vb_mr_create(pipe->conn->pd, pipe->block + CREDIT_BYTES, pipe->block_bytes - CREDIT_BYTES, 0, 1, &pipe->mr);
@@ -236,7 +238,7 @@ char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_
 	 * A slot is used again after `slots` messages. The peer has allowed the last of them only when it had received the
 	 * first: nothing is read from that slot any more.
 	 */
-	slot = pipe->send_slots + (size_t)(pipe->sent % pipe->slots) * pipe->slot_bytes;
+	slot = pipe->send_slots + (size_t)pipe->send_at * pipe->slot_bytes;
 	(*wr_p)->opcode = IBV_WR_SEND;
 	(*wr_p)->sg_list->addr = (uintptr_t)slot;
 	(*wr_p)->sg_list->lkey = pipe->mr->lkey;
@@ -249,6 +251,7 @@ void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
 	if (bytes <= pipe->qp.max_inline)
 		wr->send_flags |= IBV_SEND_INLINE;
 	pipe->sent++;
+	pipe->send_at = pipe->send_at + 1 < pipe->slots ? pipe->send_at + 1 : 0;
 }
 
 void vb_pipe_post(struct vb_pipe *pipe)

@@ -74,7 +74,7 @@ void vb_producer_destroy(void *arg)
 	for (at = &p->lane->producers; *at != p; at = &(*at)->next)
 		;
 	*at = p->next;
-	for (uint32_t i = 0; p->pipe && i < p->pipe->slots; i++)
+	for (uint32_t i = 0; p->pipe && i <= p->pipe->region_mask; i++)
 		if (p->pipe->region_sends[i].producer == p)
 			p->pipe->region_sends[i].producer = NULL;
 	vb_lane_put(p->lane);
@@ -100,7 +100,7 @@ static void collect_taken(struct vb_pipe *pipe)
 		return;
 	}
 	for (; pipe->region_tail != taken; pipe->region_tail++) {
-		struct vb_region_send *s = &pipe->region_sends[pipe->region_tail % pipe->slots];
+		struct vb_region_send *s = &pipe->region_sends[pipe->region_tail & pipe->region_mask];
 
 		if (s->producer)
 			s->producer->cookies[s->producer->head++ & s->producer->mask] = s->cookie;
@@ -159,7 +159,7 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 	}
 	msg->kind = (uint8_t)((msg->kind & 0xf0) | VB_MSG_REGION);
 	memcpy(behind, ref, sizeof(*ref));
-	pipe->region_sends[pipe->region_head++ % pipe->slots] = (struct vb_region_send){.producer = p, .cookie = s->cookie};
+	pipe->region_sends[pipe->region_head++ & pipe->region_mask] = (struct vb_region_send){.producer = p, .cookie = s->cookie};
 	p->n_regions++;
 	return (uint32_t)(sizeof(*msg) + sizeof(*ref));
 }

@@ -156,8 +156,9 @@ struct vb_pipe {
 
 	/* sending: by the lane, or the control thread. Counts from the beginning, modulo 2^32 */
 	uint32_t sent, allowed;
-	struct vb_region_send *region_sends; /* ring of `slots`: REGION messages whose data the peer has not taken */
-	uint32_t region_head, region_tail;
+	uint32_t send_at;   /* the slot of the next message */
+	struct vb_region_send *region_sends; /* ring: REGION messages whose data the peer has not taken; no more than slots */
+	uint32_t region_mask, region_head, region_tail;
 	/* receiving */
 	uint32_t received; /* messages that came */
 	uint32_t waiting;  /* of them, in slots that were not given back */
@@ -212,7 +213,7 @@ struct vb_consumer {
 	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch; /* of the first arrival */
 	struct vb_import *fetching;
 	int32_t fetch_status;
-	int dirty;        /* the peers are to be told: messages were taken, or receives posted */
+	int dirty;        /* the peers may have to be told: messages came or were taken, or receives posted */
 	const struct vb_pipe *newest; /* of the lane, when they were told last */
 	int broken;       /* -EPROTO */
 };
