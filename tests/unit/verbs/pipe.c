@@ -105,8 +105,8 @@ static void responses_bring_credit_at_depth(void)
 	requests_and_responses(32, 100);
 }
 
-/* A consumer may sleep before there is a pipe at all. */
-static void new_pipe_wakes_who_sleeps(void)
+/* A consumer may be at rest before there is a pipe at all. */
+static void new_pipe_wakes_who_rests(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 4};
 	struct queue q = {.to = &b};
@@ -158,12 +158,347 @@ static void new_pipe_is_told(void)
 	ends_close();
 }
 
+/* Both ways, so that no credit is written: as if so many messages had gone before. */
+static void skip(struct vb_pipe *pipe, uint32_t n)
+{
+	pipe->sent += n;
+	pipe->allowed += n;
+	pipe->received += n;
+	pipe->told += n;
+}
+
+/* What is read there would, after 2^31 messages, look like a number that lies ahead. */
+static void credit_word_does_not_get_old(void)
+{
+	struct queue there, back;
+
+	ends_open(NULL, NULL, NULL);
+	queue_open(&there, &b, 0, &a, 0, 2, 0);
+	queue_open(&back, &a, 0, &b, 0, 2, 0);
+	post_all(&there, 2);
+	post_all(&back, 2);
+	count_from_here();
+	for (uint64_t i = 0; i < 40; i++) {
+		for (int k = 0; k < 10; k++) {
+			send_all(&there, 1, i);
+			take_some(&there, i);
+			send_all(&back, 1, i);
+			take_some(&back, i);
+			pipes_check();
+		}
+		TEST_ASSERT_EQUAL_INT(0, a.conn->lost | b.conn->lost);
+		skip(queue_pipe(&there), 1u << 28);
+		skip(queue_far_pipe(&there), 1u << 28);
+	}
+	TEST_ASSERT_EQUAL_UINT64(2 * 9, counted().writes);
+	queue_close(&there);
+	queue_close(&back);
+	ends_close();
+}
+
+static void one_doorbell_for_a_flush(void)
+{
+	struct queue q[2];
+
+	ends_open("max_depth=64", NULL, NULL);
+	queue_open(&q[0], &b, 0, &a, 0, 64, 0);
+	queue_join(&q[1], &q[0], &a, 0, 64);
+	post_all(&q[0], 64);
+	count_from_here();
+	for (int i = 0; i < 30; i++)
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&q[i % 2], 5, GANTRY_SEND_MORE));
+	TEST_ASSERT_EQUAL_UINT64(0, counted().doorbells);
+	vb_flush(q[0].tx);
+	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
+	TEST_ASSERT_EQUAL_UINT64(30, counted().sends);
+	TEST_ASSERT_TRUE(counted().signalled <= 1);
+	vb_flush(q[0].tx);
+	vb_flush(q[1].tx);
+	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[0], 5, GANTRY_SEND_MORE));
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[1], 5, 0)); /* rings for both */
+	TEST_ASSERT_EQUAL_UINT64(2, counted().doorbells);
+	TEST_ASSERT_EQUAL_UINT64(32, counted().sends);
+	queue_close(&q[1]);
+	queue_close(&q[0]);
+	ends_close();
+}
+
+/* Who goes to rest, or finds the queue full, has rung. */
+static void held_back_messages_go_with_the_rest(void)
+{
+	struct queue there, back;
+
+	ends_open(NULL, NULL, NULL);
+	queue_open(&there, &b, 0, &a, 0, 4, 0);
+	queue_open(&back, &a, 0, &b, 0, 4, 0);
+	post_all(&there, 4);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 1, GANTRY_SEND_MORE));
+	TEST_ASSERT_EQUAL_UINT(0, fake_wire_waiting(NULL));
+	vb_consumer_arm(back.rx);
+	TEST_ASSERT_EQUAL_UINT64(1, queue_take(&there, NULL));
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 2, GANTRY_SEND_MORE));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&there, 2, GANTRY_SEND_MORE));
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_UINT64(2, queue_take(&there, NULL));
+	queue_close(&there);
+	queue_close(&back);
+	ends_close();
+}
+
+/* A stream needs few signals, and few words of credit. */
+static void stream(uint32_t max_inline, uint32_t depth)
+{
+	const uint32_t total = 20 * 256;
+	struct fake_counters n;
+	struct queue q;
+	uint32_t sent = 0, taken = 0;
+
+	fake_device(0)->max_inline = max_inline;
+	ends_open("max_depth=256", NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, depth, 0);
+	post_all(&q, depth);
+	count_from_here();
+	while (taken < total) {
+		struct gantry_msg msgs[8];
+		int got;
+
+		for (int i = 0; i < 8 && sent < total && queue_send(&q, sent, 0) == 0; i++)
+			sent++;
+		got = vb_poll_recv(q.rx, msgs, 8);
+		for (int i = 0; i < got; i++, taken++)
+			TEST_ASSERT_EQUAL_MEMORY(&taken, msgs[i].imm, sizeof(taken));
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, NULL, (uint32_t)got));
+		pipes_check();
+	}
+	n = counted();
+	TEST_ASSERT_EQUAL_UINT64(total, n.sends);
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(n.send_wrs / (queue_pipe(&q)->qp.depth / 4) + 2, n.signalled);
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(total / (depth / 2) + 1, n.writes);
+	TEST_ASSERT_EQUAL_UINT64(max_inline ? total : 0, n.inlined - n.writes);
+	queue_close(&q);
+	ends_close();
+}
+
+static void stream_inline(void)
+{
+	stream(512, 256);
+	stream(512, 8);
+}
+
+static void stream_from_slots(void)
+{
+	stream(0, 256);
+}
+
+/* A lane whose send queue can be filled with remote writes, which the wire holds. */
+struct crowd {
+	struct queue there, back;
+	struct vb_rma *rma[3];
+	struct shared memory;
+	struct vb_pipe *pipe;
+	uint32_t n;
+};
+
+static void crowd_open(struct crowd *c)
+{
+	*c = (struct crowd){.n = 0};
+	ends_open("max_depth=32 data_qp=shared", NULL, NULL);
+	queue_open(&c->there, &b, 0, &a, 0, 4, 0);
+	queue_open(&c->back, &a, 0, &b, 0, 4, 0);
+	share_begin(&c->memory, &b, &a, 64, GANTRY_REMOTE_WRITE);
+	c->pipe = queue_pipe(&c->there);
+	for (int i = 0; i < 3; i++)
+		c->rma[i] = rma_open(&a, 0, 32);
+	post_all(&c->there, 4);
+}
+
+static void crowd_fill(struct crowd *c)
+{
+	fake_wire_hold(1);
+	for (int i = 0; i < 3; i++)
+		while (rma_do(c->rma[i], &a, GANTRY_RMA_WRITE, 0, &c->memory, 0, 64, 0) == 0)
+			c->n++;
+	TEST_ASSERT_EQUAL_UINT32(0, vb_qp_room(&c->pipe->qp));
+	vb_rma_flush(c->rma[0]);
+}
+
+static void crowd_end(struct crowd *c)
+{
+	struct gantry_rma_done done[64];
+
+	for (int i = 0; i < 3; i++) {
+		int some;
+
+		while ((some = vb_rma_poll(c->rma[i], done, 64)) > 0)
+			c->n -= (uint32_t)some;
+	}
+	TEST_ASSERT_EQUAL_UINT32(0, c->n);
+}
+
+static void crowd_close(struct crowd *c)
+{
+	pipes_check();
+	for (int i = 0; i < 3; i++)
+		vb_rma_destroy(c->rma[i]);
+	queue_close(&c->there);
+	queue_close(&c->back);
+	share_end(&c->memory);
+	ends_close();
+}
+
+static void full_send_queue_recovers(void)
+{
+	struct crowd c;
+
+	crowd_open(&c);
+	for (uint64_t round = 0; round < 5; round++) {
+		crowd_fill(&c);
+		TEST_ASSERT_TRUE(vb_pipe_credit(c.pipe) > 0);
+		TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&c.there, round, 0));
+		fake_wire_hold(0);
+		send_all(&c.there, 1, round);
+		TEST_ASSERT_EQUAL_UINT32(1, take_some(&c.there, round));
+		queue_tell(&c.there);
+		crowd_end(&c);
+	}
+	crowd_close(&c);
+}
+
+/* What cannot be told because the send queue is full is told as soon as it is not. */
+static void credit_waits_for_room(void)
+{
+	struct gantry_msg msg;
+	struct crowd c;
+
+	crowd_open(&c);
+	crowd_fill(&c);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c.back.rx, NULL, 4));
+	for (int i = 0; i < 5; i++)
+		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(c.back.rx, &msg, 1));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&c.back, 1, 0));
+	fake_wire_hold(0);
+	for (int i = 0; i < 5; i++)
+		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(c.back.rx, &msg, 1));
+	send_all(&c.back, 4, 3);
+	crowd_end(&c);
+	crowd_close(&c);
+}
+
+/* -- the end of a pipe -- */
+
+static void expect_closed(int of_a, int of_b)
+{
+	ends_until(a.n_closed == 1 && b.n_closed == 1);
+	TEST_ASSERT_EQUAL_INT(of_a, a.reason);
+	TEST_ASSERT_EQUAL_INT(of_b, b.reason);
+}
+
+/* What had arrived before the end can be taken after it. */
+static void loss_in_the_middle(void)
+{
+	struct queue there, back;
+	struct gantry_msg msg;
+
+	ends_open(NULL, NULL, NULL);
+	queue_open(&there, &b, 0, &a, 0, 8, 0);
+	queue_open(&back, &a, 0, &b, 0, 8, 0);
+	post_all(&there, 8);
+	send_all(&there, 3, 5);
+	fake_wire_cut(1);
+	send_all(&there, 2, 6); /* these never arrive */
+	fake_wire_timeout(10);
+	vb_lane_poll(there.tx->lane);
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, a.conn->lost);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, queue_send(&there, 7, 0));
+	vb_conn_fail(b.conn, -ENOTCONN);
+	expect_closed(-ETIMEDOUT, -ENOTCONN);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, queue_send(&back, 7, 0));
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_UINT64(5, queue_take(&there, NULL));
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(there.rx, &msg, 1));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 1));
+	vb_consumer_arm(there.rx);
+	vb_consumer_disarm(there.rx);
+	queue_close(&there);
+	queue_close(&back);
+	ends_close();
+}
+
+/* A call of the library fails. */
+static void fails(const char *function, int reason)
+{
+	struct queue q;
+
+	fake_verbs_reset();
+	ends_open(NULL, NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, 8, 0);
+	post_all(&q, 8);
+	fake_verbs_fail(function, 1, EIO);
+	queue_send(&q, 1, 0);
+	vb_lane_poll(q.tx->lane);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(reason, a.conn->lost, function);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, queue_send(&q, 7, 0));
+	expect_closed(reason, -ENOTCONN);
+	queue_close(&q);
+	ends_close();
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+static void calls_that_fail_end_the_connection(void)
+{
+	fails("ibv_post_send", -EIO);
+	fails("ibv_poll_cq", -EIO);
+}
+
+static void receive_that_cannot_be_posted(void)
+{
+	struct queue q;
+
+	ends_open(NULL, NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, 8, 0);
+	post_all(&q, 8);
+	send_all(&q, 1, 9);
+	fake_verbs_fail("ibv_post_recv", 1, EIO);
+	TEST_ASSERT_EQUAL_UINT64(9, queue_take(&q, NULL)); /* it came before */
+	TEST_ASSERT_EQUAL_INT(-EIO, b.conn->lost);
+	expect_closed(-ENOTCONN, -EIO);
+	queue_close(&q);
+	ends_close();
+}
+
+/* A consumer that cannot be armed says that there is work, until the connection is over. */
+static void arming_that_fails(void)
+{
+	struct queue q;
+
+	ends_open(NULL, NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, 8, 0);
+	fake_verbs_fail("ibv_req_notify_cq", 1, EIO);
+	TEST_ASSERT_TRUE(vb_consumer_arm(q.rx) != 0);
+	vb_consumer_disarm(q.rx);
+	queue_close(&q);
+	ends_close();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(responses_bring_credit);
 	RUN_TEST(responses_bring_credit_at_depth);
-	RUN_TEST(new_pipe_wakes_who_sleeps);
+	RUN_TEST(new_pipe_wakes_who_rests);
 	RUN_TEST(new_pipe_is_told);
+	RUN_TEST(credit_word_does_not_get_old);
+	RUN_TEST(one_doorbell_for_a_flush);
+	RUN_TEST(held_back_messages_go_with_the_rest);
+	RUN_TEST(stream_inline);
+	RUN_TEST(stream_from_slots);
+	RUN_TEST(full_send_queue_recovers);
+	RUN_TEST(credit_waits_for_room);
+	RUN_TEST(loss_in_the_middle);
+	RUN_TEST(calls_that_fail_end_the_connection);
+	RUN_TEST(receive_that_cannot_be_posted);
+	RUN_TEST(arming_that_fails);
 	return UNITY_END();
 }
