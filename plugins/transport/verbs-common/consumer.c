@@ -37,8 +37,17 @@ static int make_bounce(struct vb_consumer *c)
 	return vb_mr_create(conn->pd, bounce, c->max_data, 0, 1, &c->bounce_mr);
 }
 
+static void end_fetch(struct vb_consumer *c)
+{
+	if (c->fetching)
+		vb_fetch_end(c->fetching);
+	c->fetching = NULL;
+	c->fetch = VB_F_NONE;
+}
+
 static void free_consumer(struct vb_consumer *c)
 {
+	end_fetch(c);
 	vb_mr_destroy(&c->bounce_mr);
 	if (c->bounce)
 		munmap(c->bounce, c->max_data);
@@ -114,14 +123,6 @@ static int is_region(const struct vb_msg *msg)
 	return (msg->kind & 0xf) == VB_MSG_REGION;
 }
 
-static void end_fetch(struct vb_consumer *c)
-{
-	if (c->fetching)
-		vb_fetch_end(c->fetching);
-	c->fetching = NULL;
-	c->fetch = VB_F_NONE;
-}
-
 /* The slots of messages that were taken, to be posted again: in lots of one pipe. */
 struct lot {
 	struct vb_pipe *pipe;
@@ -144,16 +145,11 @@ static void add_to_lot(struct lot *lot, const struct vb_arrival *a)
 	lot->slots[lot->n++] = a->slot;
 }
 
-void vb_consumer_destroy(void *arg)
+/* Nobody takes these any more. */
+static void drop_arrivals(struct vb_consumer *c)
 {
-	struct vb_consumer *c = arg;
 	struct lot lot = {.n = 0};
 
-	if (!c)
-		return;
-	__atomic_store_n(&c->lane->consumer, NULL, __ATOMIC_RELEASE);
-	vb_lane_forget(c->lane, c);
-	end_fetch(c);
 	for (; c->tail != c->head; c->tail++) {
 		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
 
@@ -161,9 +157,38 @@ void vb_consumer_destroy(void *arg)
 		add_to_lot(&lot, a);
 	}
 	give_lot(&lot);
+	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
+		if (p->kind == VB_MESSAGES)
+			vb_pipe_tell(p, 0, c->depth, VB_TELL_IDLE);
+}
+
+void vb_consumer_destroy(void *arg)
+{
+	struct vb_consumer *c = arg;
+
+	if (!c)
+		return;
+	__atomic_store_n(&c->lane->consumer, NULL, __ATOMIC_RELEASE);
+	drop_arrivals(c);
 	say(c, 0);
 	vb_lane_put(c->lane);
+	if (c->fetch == VB_F_UNDER_WAY) { /* the device writes to its memory, and reads the peer's */
+		c->gone = 1;
+		c->next = c->lane->gone;
+		c->lane->gone = c;
+		return;
+	}
 	free_consumer(c);
+}
+
+void vb_consumers_reap(struct vb_lane *lane)
+{
+	while (lane->gone) {
+		struct vb_consumer *c = lane->gone;
+
+		lane->gone = c->next;
+		free_consumer(c);
+	}
 }
 
 uint32_t vb_consumer_free(const struct vb_consumer *c)
@@ -254,6 +279,8 @@ void vb_consumer_fetched(struct vb_consumer *c, int status)
 {
 	c->fetch = VB_F_THERE;
 	c->fetch_status = status;
+	if (c->gone)
+		end_fetch(c);
 }
 
 /* Whether the data of the first arrival is there; begins to fetch it otherwise. 1, 0, or -EPROTO. */

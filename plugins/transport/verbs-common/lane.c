@@ -57,6 +57,7 @@ void vb_lane_free(struct vb_lane *lane)
 	while (*at != lane)
 		at = &(*at)->next;
 	*at = lane->next;
+	vb_consumers_reap(lane);
 	vb_channel_destroy(&lane->channel);
 	free(lane);
 }
@@ -99,6 +100,7 @@ static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg)
 	if ((msg->kind & 0xf) == VB_MSG_REGION)
 		pipe->taken++;
 	vb_pipe_give_back(pipe, &slot, 1);
+	vb_pipe_tell(pipe, 0, 1, VB_TELL_IDLE);
 }
 
 static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
@@ -108,7 +110,7 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 
 	pipe->received++;
 	pipe->waiting++;
-	if (slot >= pipe->slots || bytes < offsetof(struct vb_msg, imm)) {
+	if (slot >= pipe->slots || bytes < offsetof(struct vb_msg, imm) || (int32_t)(pipe->told - pipe->received) < 0) {
 		vb_conn_fail(pipe->conn, -EPROTO);
 		return;
 	}

@@ -108,6 +108,14 @@ static void collect_taken(struct vb_pipe *pipe)
 	}
 }
 
+/* Whether one more REGION message can be told to its producer when it ends. */
+static bool has_room(const struct vb_producer *p, struct vb_pipe *pipe)
+{
+	if (pipe->region_head - pipe->region_tail == pipe->slots)
+		collect_taken(pipe);
+	return p->n_regions < p->depth && pipe->region_head - pipe->region_tail < pipe->slots;
+}
+
 static int check_data(struct vb_producer *p, const struct gantry_send *s, struct vb_msg_region *ref)
 {
 	if (s->length > p->max_data)
@@ -183,7 +191,7 @@ int vb_send(void *arg, const struct gantry_send *s, uint32_t flags)
 		if (rc)
 			return rc;
 	}
-	if (!pipe || (s->region && s->length && (p->n_regions == p->depth || pipe->region_head - pipe->region_tail == pipe->slots)))
+	if (!pipe || (s->region && s->length && !has_room(p, pipe)))
 		return -EAGAIN;
 	msg = (struct vb_msg *)claim(p, pipe, &wr);
 	if (!msg)

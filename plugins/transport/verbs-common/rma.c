@@ -107,17 +107,18 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	if (rc)
 		return rc;
 	pipe = way(rma, im);
-	if (!pipe || rma->n_out == rma->depth)
+	wr = pipe && rma->n_out < rma->depth ? vb_qp_build(&pipe->qp, &send) : NULL;
+	if (!wr) {
+		vb_lane_flush(rma->lane); /* rma_poll makes room, when what stands there has started */
 		return -EAGAIN;
-	wr = vb_qp_build(&pipe->qp, &send);
-	if (!wr)
-		return -EAGAIN; /* rma_poll makes room */
+	}
 	wr->opcode = op->op == GANTRY_RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
 	wr->wr.rdma.remote_addr = im->wire.addr + op->remote_offset;
 	wr->wr.rdma.rkey = im->wire.key;
 	wr->sg_list->addr = (uintptr_t)op->local;
 	wr->sg_list->length = op->length;
 	wr->sg_list->lkey = lkey;
+	wr->num_sge = op->length != 0; /* some devices take a length of 0 for 2^31 */
 	rma->n_out++;
 	gantry_count(rma->lane->payload_bytes, op->length);
 	return 0;

@@ -179,6 +179,7 @@ struct vb_lane {
 	struct ibv_comp_channel *channel;
 	struct vb_pipe *pipes; /* __atomic list: message, data and direct pipes that are up */
 	struct vb_consumer *consumer; /* __atomic; at most one */
+	struct vb_consumer *gone;     /* whose last fetch may be under way: they stay as long as the lane */
 	struct vb_producer *producers; /* control thread */
 	int armed;
 	uint64_t *doorbells, *payload_bytes;
@@ -203,6 +204,8 @@ struct vb_arrival {
 
 struct vb_consumer {
 	struct vb_lane *lane;
+	struct vb_consumer *next; /* of those that are gone */
+	int gone;
 	uint32_t id, depth, max_data;
 	struct gantry_recv *recvs; /* ring of posted receives: depth rounded up */
 	uint32_t recv_mask, recv_head, recv_tail;
@@ -456,6 +459,7 @@ void vb_consumer_disarm(void *consumer);
 int vb_consumer_fd(void *consumer);
 void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes); /* from vb_lane_poll */
 void vb_consumer_fetched(struct vb_consumer *c, int status);
+void vb_consumers_reap(struct vb_lane *lane);           /* those that are gone; after its pipes */
 uint32_t vb_consumer_free(const struct vb_consumer *c); /* receives that no message has claimed; 0 of NULL */
 
 int vb_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);

@@ -2,7 +2,6 @@
 #include "unit/verbs/ends.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include <gantry/shm.h>
 

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queues.c - consumers and producers: data that is fetched, many of them on a pipe, and the end of one in the middle. */
+#include "unit/verbs/ends.h"
+
+#define BYTES 8192u
+
+static uint8_t buf[4][BYTES];
+
+void setUp(void)
+{
+	fake_verbs_reset();
+	memset(buf, 0, sizeof(buf));
+}
+
+void tearDown(void)
+{
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+static void post(struct queue *q, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct gantry_recv recv = {.buf = buf[i % 4], .length = BYTES, .cookie = i};
+
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q->rx, &recv, 1));
+	}
+	queue_tell(q);
+}
+
+static void open_all(struct queue *q, struct shared *s)
+{
+	ends_open("max_depth=8", NULL, NULL);
+	queue_open(q, &b, 0, &a, 0, 8, BYTES);
+	share_begin(s, &a, &b, BYTES, GANTRY_REMOTE_READ);
+	fill(s->bytes, BYTES, 1);
+	post(q, 8);
+}
+
+static void close_all(struct queue *q, struct shared *s)
+{
+	pipes_check();
+	TEST_ASSERT_EQUAL_INT(0, a.conn->lost | b.conn->lost);
+	queue_close(q);
+	share_end(s);
+	ends_close();
+}
+
+static uint64_t ended(struct queue *q)
+{
+	uint64_t cookie = 0;
+
+	TEST_ASSERT_EQUAL_INT(1, vb_poll_send(q->tx, &cookie, 1));
+	return cookie;
+}
+
+static void none_ended(struct queue *q)
+{
+	uint64_t cookie;
+
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_send(q->tx, &cookie, 1));
+}
+
+static void nothing_comes(struct queue *q)
+{
+	struct gantry_msg msg;
+
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(q->rx, &msg, 1));
+}
+
+/* The data of a message that was just taken. */
+static void expect_data(const struct gantry_msg *msg, const struct shared *s, uint64_t offset, uint32_t length)
+{
+	TEST_ASSERT_EQUAL_INT(0, msg->status);
+	TEST_ASSERT_EQUAL_UINT32(length, msg->length);
+	TEST_ASSERT_EQUAL_MEMORY(s->bytes + offset, buf[msg->cookie % 4], length);
+}
+
+/* -- data that is fetched -- */
+
+/* By one read; the sender hears of it, and only then. */
+static void data_is_fetched_once(void)
+{
+	struct fake_counters before, after;
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	fake_verbs_counters(&before);
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 100, 5000, 77));
+	none_ended(&q);
+	TEST_ASSERT_EQUAL_UINT64(77, queue_take(&q, &msg));
+	expect_data(&msg, &s, 100, 5000);
+	TEST_ASSERT_EQUAL_UINT64(5000, fake_counter(&b.host, "payload_bytes"));
+	queue_tell(&q);
+	TEST_ASSERT_EQUAL_UINT64(77, ended(&q));
+	none_ended(&q);
+	fake_verbs_counters(&after);
+	TEST_ASSERT_EQUAL_UINT64(1, after.sends - before.sends);
+	TEST_ASSERT_EQUAL_UINT64(1, after.reads - before.reads);
+	TEST_ASSERT_EQUAL_UINT64(1, after.writes - before.writes);
+	close_all(&q, &s);
+}
+
+/* A message behind one whose data is on its way waits. */
+static void messages_wait_for_data(void)
+{
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 1));
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 2, 0));
+	fake_wire_hold(1);
+	nothing_comes(&q);
+	TEST_ASSERT_EQUAL_UINT(1, fake_wire_waiting(NULL));
+	fill(s.bytes, BYTES, 2); /* may be changed, until it is read */
+	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
+	TEST_ASSERT_EQUAL_UINT64(1, queue_take(&q, &msg));
+	expect_data(&msg, &s, 0, BYTES);
+	TEST_ASSERT_EQUAL_UINT64(2, queue_take(&q, &msg));
+	fake_wire_hold(0);
+	close_all(&q, &s);
+}
+
+/* A buffer that is too small, or none: the message comes all the same, and nothing is read. */
+static void no_room_for_data(void)
+{
+	const struct gantry_recv small = {.buf = buf[0], .length = 99};
+	struct fake_counters before, after;
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	ends_open("max_depth=8", NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, 8, BYTES);
+	share_begin(&s, &a, &b, BYTES, GANTRY_REMOTE_READ);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, &small, 1));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, NULL, 1));
+	queue_tell(&q);
+	fake_verbs_counters(&before);
+	for (uint64_t i = 0; i < 2; i++)
+		TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 100, i));
+	for (uint64_t i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_UINT64(i, queue_take(&q, &msg));
+		TEST_ASSERT_EQUAL_INT(-EMSGSIZE, msg.status);
+		TEST_ASSERT_EQUAL_UINT32(0, msg.length);
+	}
+	queue_tell(&q);
+	TEST_ASSERT_EQUAL_UINT64(0, ended(&q));
+	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
+	fake_verbs_counters(&after);
+	TEST_ASSERT_EQUAL_UINT64(before.reads, after.reads);
+	close_all(&q, &s);
+}
+
+/* The message is faster than the announcement of its region: another pipe. */
+static void message_before_its_region(void)
+{
+	struct gantry_region region = {.fd = -1, .rights = GANTRY_REMOTE_READ};
+	struct gantry_token token;
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	region.addr = s.bytes;
+	region.length = BYTES;
+	fake_wire_hold(1);
+	TEST_ASSERT_EQUAL_INT(0, vb_export(a.conn, &region, GANTRY_REMOTE_READ, 1000, &token));
+	s.region.addr = NULL; /* not that one */
+	{
+		const struct gantry_send send = {.imm = "12345678", .imm_len = 8, .length = 100, .region = &region, .cookie = 3};
+
+		TEST_ASSERT_EQUAL_INT(0, vb_send(q.tx, &send, 0));
+	}
+	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(queue_pipe(&q)->qp.qp));
+	nothing_comes(&q);
+	TEST_ASSERT_EQUAL_INT(1, q.rx->head != q.rx->tail);
+	fake_wire_hold(0);
+	nothing_comes(&q);
+	ends_settle();
+	queue_take(&q, &msg);
+	expect_data(&msg, &s, 0, 100);
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, 1000));
+	ends_until(a.n_revoked == 1);
+	close_all(&q, &s);
+}
+
+/* Taken back before it was read: the message comes without its data. */
+static void revoked_before_it_is_read(void)
+{
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	vb_release(b.conn, s.imported);
+	s.imported = NULL;
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 100, 5));
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
+	ends_until(a.n_revoked == 1);
+	TEST_ASSERT_EQUAL_UINT64(5, queue_take(&q, &msg));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, msg.status);
+	TEST_ASSERT_EQUAL_UINT32(0, msg.length);
+	queue_tell(&q);
+	TEST_ASSERT_EQUAL_UINT64(5, ended(&q));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, queue_send_region(&q, &s, 0, 100, 6));
+	close_all(&q, &s);
+}
+
+/* Taken back while it is read: only when it was read. */
+static void revoked_while_it_is_read(void)
+{
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	vb_release(b.conn, s.imported);
+	s.imported = NULL;
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 5));
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle)); /* the word of it is under way, too */
+	fake_wire_hold(1);
+	nothing_comes(&q);
+	TEST_ASSERT_EQUAL_PTR(&s.region, a.conn->exports[0].region);
+	for (int i = 0; i < 20; i++) {
+		while (fake_wire_step(a.conn->control->qp.qp) || fake_wire_step(b.conn->control->qp.qp))
+			;
+		ends_turn();
+	}
+	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
+	fake_wire_hold(0);
+	TEST_ASSERT_EQUAL_UINT64(5, queue_take(&q, &msg));
+	expect_data(&msg, &s, 0, BYTES);
+	ends_until(a.n_revoked == 1);
+	TEST_ASSERT_EQUAL_INT(0, a.revoked_rc);
+	close_all(&q, &s);
+}
+
+/* -- somebody goes -- */
+
+/* The device still writes to the memory of a consumer that is gone, and reads what may not be given back yet. */
+static void consumer_goes_while_it_reads(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
+	struct queue q, again = {.to = &b};
+	struct gantry_msg msg;
+	struct shared s;
+	void *rx = NULL;
+
+	open_all(&q, &s);
+	vb_release(b.conn, s.imported);
+	s.imported = NULL;
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 1));
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 2, 0));
+	fake_wire_hold(1);
+	nothing_comes(&q);
+	vb_consumer_destroy(q.rx);
+	q.rx = NULL;
+	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &again.id, &rx));
+	again.rx = rx;
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
+	for (int i = 0; i < 20; i++) {
+		while (fake_wire_step(a.conn->control->qp.qp) || fake_wire_step(b.conn->control->qp.qp))
+			;
+		ends_turn();
+	}
+	TEST_ASSERT_EQUAL_INT(1, a.n_down);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, queue_send(&q, 3, 0));
+	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
+	fake_wire_hold(0);
+	nothing_comes(&again);
+	ends_until(a.n_revoked == 1);
+	TEST_ASSERT_EQUAL_UINT64(1, ended(&q)); /* whoever asks is told */
+	vb_producer_destroy(q.tx);
+	queue_join(&q, &again, &a, 0, 8);
+	q.rx = rx;
+	post(&q, 8);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 4, 0));
+	TEST_ASSERT_EQUAL_UINT64(4, queue_take(&q, &msg));
+	close_all(&q, &s);
+}
+
+/* As above, and the connection ends before the read does. */
+static void connection_ends_while_a_gone_consumer_reads(void)
+{
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 1));
+	fake_wire_hold(1);
+	nothing_comes(&q);
+	vb_producer_destroy(q.tx);
+	vb_consumer_destroy(q.rx);
+	vb_disconnect(b.conn);
+	b.conn = NULL;
+	fake_wire_hold(0);
+	ends_until(a.n_closed == 1);
+	munmap(s.bytes, BYTES);
+	ends_close();
+}
+
+/* What is on its way to a consumer that goes is for nobody, not for the next one of its lane. */
+static void messages_of_a_gone_consumer(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
+	struct queue q, again = {.to = &b};
+	struct gantry_msg msg;
+	struct shared s;
+	void *rx = NULL;
+
+	open_all(&q, &s);
+	fake_wire_hold(1);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 1, 0));
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 10, 2));
+	vb_consumer_destroy(q.rx);
+	q.rx = NULL;
+	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &again.id, &rx));
+	again.rx = rx;
+	fake_wire_hold(0);
+	ends_settle();
+	nothing_comes(&again);
+	TEST_ASSERT_EQUAL_UINT32(0, queue_far_pipe(&q)->waiting);
+	TEST_ASSERT_EQUAL_UINT64(2, ended(&q));
+	vb_producer_destroy(q.tx);
+	queue_join(&q, &again, &a, 0, 8);
+	q.rx = rx;
+	post(&q, 8);
+	for (uint64_t i = 0; i < 20; i++) {
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&q, i, 0));
+		TEST_ASSERT_EQUAL_UINT64(i, queue_take(&q, &msg));
+		post(&q, 1);
+	}
+	close_all(&q, &s);
+}
+
+/* The end of what it sent is for nobody; what others sent on the same pipe ends as before. */
+static void producer_goes_in_the_middle(void)
+{
+	struct queue q, other;
+	struct gantry_msg msg;
+	struct shared s;
+
+	open_all(&q, &s);
+	queue_join(&other, &q, &a, 0, 4);
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&other, &s, 0, 10, 100));
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 10, 10, 1));
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&other, &s, 20, 10, 101));
+	queue_close(&other);
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 30, 10, 2));
+	for (uint64_t i = 0; i < 4; i++) {
+		queue_take(&q, &msg);
+		expect_data(&msg, &s, i * 10, 10);
+	}
+	queue_tell(&q);
+	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
+	TEST_ASSERT_EQUAL_UINT64(2, ended(&q));
+	none_ended(&q);
+	close_all(&q, &s);
+}
+
+/* -- many -- */
+
+/* The ends of sends that one producer does not ask for are not in the way of another. */
+static void producers_end_by_themselves(void)
+{
+	struct queue q, other;
+	struct gantry_msg msg;
+	struct shared s;
+
+	open_all(&q, &s);
+	queue_join(&other, &q, &a, 0, 8);
+	for (uint64_t round = 0; round < 3; round++) {
+		uint64_t first = round ? 8 : 0;
+
+		for (uint64_t i = first; i < 8; i++)
+			TEST_ASSERT_EQUAL_INT(0, queue_send_region(&other, &s, 0, 10, i));
+		for (uint64_t i = first; i < 8; i++)
+			queue_take(&q, &msg);
+		if (!round)
+			post(&q, 8);
+		queue_tell(&q);
+		TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send_region(&other, &s, 0, 10, 8));
+		for (uint64_t i = 0; i < 8; i++) {
+			TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, 10, i));
+			queue_take(&q, &msg);
+		}
+		post(&q, 8);
+		for (uint64_t i = 0; i < 8; i++)
+			TEST_ASSERT_EQUAL_UINT64(i, ended(&q));
+	}
+	for (uint64_t i = 0; i < 8; i++)
+		TEST_ASSERT_EQUAL_UINT64(i, ended(&other));
+	queue_close(&other);
+	close_all(&q, &s);
+}
+
+/* Lanes of the peer that share a consumer: each may send as much as it has receives, and what they have too much waits. */
+static void lanes_share_a_consumer(void)
+{
+	uint64_t next[5] = {0}, total = 0;
+	struct queue q[5];
+
+	ends_open("max_depth=8", NULL, NULL);
+	queue_open(&q[0], &b, 0, &a, 0, 4, 0);
+	for (uint32_t i = 1; i < 5; i++)
+		queue_join(&q[i], &q[0], &a, i, 8);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q[0].rx, NULL, 4));
+	while (total < 2000) {
+		struct gantry_msg msgs[4];
+		int n;
+
+		for (uint64_t i = 0; i < 5; i++) {
+			while (queue_send(&q[i], i << 32 | next[i], 0) == 0)
+				next[i]++;
+			vb_lane_poll(q[i].tx->lane);
+		}
+		n = vb_poll_recv(q[0].rx, msgs, 4);
+		for (int i = 0; i < n; i++, total++) {
+			uint64_t value;
+
+			memcpy(&value, msgs[i].imm, 8);
+			TEST_ASSERT_EQUAL_UINT32(msgs[i].producer, q[value >> 32].tx->number);
+			TEST_ASSERT_TRUE((uint32_t)value < next[value >> 32]);
+		}
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q[0].rx, NULL, (uint32_t)n));
+		pipes_check();
+	}
+	for (uint32_t i = 0; i < 5; i++)
+		TEST_ASSERT_TRUE(next[i] > 200);
+	for (uint32_t i = 4; i > 0; i--)
+		queue_close(&q[i]);
+	queue_close(&q[0]);
+	ends_close();
+}
+
+/* -- loss -- */
+
+static void connection_ends_while_it_reads(void)
+{
+	struct gantry_msg msg;
+	struct shared s;
+	struct queue q;
+
+	open_all(&q, &s);
+	for (uint64_t i = 0; i < 2; i++)
+		TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, i));
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 2, 0));
+	fake_wire_hold(1);
+	nothing_comes(&q);
+	vb_conn_fail(b.conn, -ETIMEDOUT);
+	nothing_comes(&q); /* it may still be written to */
+	ends_until(b.n_closed == 1);
+	for (uint64_t i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_UINT64(i, queue_take(&q, &msg));
+		TEST_ASSERT_EQUAL_INT(-EFAULT, msg.status);
+	}
+	TEST_ASSERT_EQUAL_UINT64(2, queue_take(&q, &msg));
+	TEST_ASSERT_EQUAL_INT(0, msg.status);
+	nothing_comes(&q);
+	fake_wire_hold(0);
+	queue_close(&q);
+	munmap(s.bytes, BYTES);
+	ends_close();
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(data_is_fetched_once);
+	RUN_TEST(messages_wait_for_data);
+	RUN_TEST(no_room_for_data);
+	RUN_TEST(message_before_its_region);
+	RUN_TEST(revoked_before_it_is_read);
+	RUN_TEST(revoked_while_it_is_read);
+	RUN_TEST(consumer_goes_while_it_reads);
+	RUN_TEST(connection_ends_while_a_gone_consumer_reads);
+	RUN_TEST(messages_of_a_gone_consumer);
+	RUN_TEST(producer_goes_in_the_middle);
+	RUN_TEST(producers_end_by_themselves);
+	RUN_TEST(lanes_share_a_consumer);
+	RUN_TEST(connection_ends_while_it_reads);
+	return UNITY_END();
+}
