@@ -109,12 +109,17 @@ static void open_end(struct end *end, const char *name, const char *ibdev, const
 	end->local = (struct gantry_region){.addr = end->bytes, .length = ENDS_LOCAL, .fd = -1};
 }
 
+void ends_open_devices(const char *both, const char *of_a, const char *of_b)
+{
+	open_end(&a, "a", "ibdev=fake0", both, of_a);
+	open_end(&b, "b", "ibdev=fake1", both, of_b);
+}
+
 void ends_open(const char *both, const char *of_a, const char *of_b)
 {
 	void *conn = NULL;
 
-	open_end(&a, "a", "ibdev=fake0", both, of_a);
-	open_end(&b, "b", "ibdev=fake1", both, of_b);
+	ends_open_devices(both, of_a, of_b);
 	TEST_ASSERT_EQUAL_INT(0, vb_listen(b.device, SERVICE, &events, &b, &b.listener));
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(a.device, SERVICE, &events, &a, &conn));
 	a.conn = conn;

@@ -53,6 +53,7 @@ extern struct end a, b;
 
 /* Settings as "name=value name=value" or NULL, of both, of one. Devices are fake0 and fake1: a test changes them before. */
 void ends_open(const char *both, const char *of_a, const char *of_b);
+void ends_open_devices(const char *both, const char *of_a, const char *of_b); /* and do not connect them */
 void ends_close(void);
 /* Progress of both devices. */
 void ends_turn(void);
