@@ -49,7 +49,8 @@ if grep -q "^GANTRY_CFLAGS.*fsanitize" "$tests/Makefile"; then
 	exit 0
 fi
 for plugin in loop shm-comch; do
-	build "$plugin" "$top/plugins/transport/$plugin"/*.c || { echo "1..0 # SKIP cannot compile plugins"; exit 0; }
+	build "$plugin" "$top/plugins/transport/$plugin"/*.c "$top/plugins/transport/common"/*.c ||
+		{ echo "1..0 # SKIP cannot compile plugins"; exit 0; }
 done
 echo "1..$(($(wc -l <"$mutants") + 1))"
 n=1

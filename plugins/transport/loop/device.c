@@ -327,7 +327,7 @@ static void loop_close(void *arg)
 	}
 	if (dev->wake >= 0)
 		close(dev->wake);
-	free(dev->free_cells);
+	tc_cells_fini(&dev->payload);
 	free(dev);
 }
 
@@ -341,6 +341,7 @@ static int loop_open(const struct gantry_host *host, const void *conf, void **de
 	dev->host = host;
 	dev->conf = conf;
 	dev->events_end = &dev->events;
+	dev->payload.name = "payload_bytes";
 	dev->connections = host->counter(host, "connections");
 	dev->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = dev->wake < 0 ? -errno : dev->connections ? 0 : -ENOMEM;

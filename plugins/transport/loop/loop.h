@@ -12,6 +12,9 @@
 
 #include <gantry/transport.h>
 
+#include "../common/cells.h"
+#include "../common/done.h"
+
 #define LOOP_REGIONS 64u
 #define LOOP_RINGS 63u /* of one consumer */
 #define LOOP_INLINE 4096u
@@ -86,8 +89,7 @@ struct loop_device {
 	struct loop_conn *conns;
 	struct loop_event *events, **events_end;
 	uint64_t *connections; /* counter */
-	uint64_t **free_cells; /* payload counters that no queue uses */
-	unsigned int n_free_cells, n_cells, room_cells;
+	struct tc_cells payload; /* bytes copied, by queue */
 };
 
 struct loop_msg {
@@ -140,8 +142,7 @@ struct loop_rma {
 	struct loop_conn *conn;
 	uint32_t copying; /* atomic */
 	uint64_t *payload; /* counter: bytes copied */
-	struct gantry_rma_done *done;
-	uint32_t mask, head, tail;
+	struct tc_done done;
 };
 
 /* device.c */
@@ -153,10 +154,6 @@ int loop_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint3
 void loop_consumer_destroy(void *consumer);
 int loop_producer_create(void *conn, uint32_t id, const struct gantry_queue_attr *attr, void **producer_p);
 void loop_producer_destroy(void *producer);
-
-/* cells.c: a counter for a queue; NULL: out of memory */
-uint64_t *loop_cell_get(struct loop_device *dev);
-void loop_cell_put(struct loop_device *dev, uint64_t *cell);
 
 /* lane.c */
 int loop_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);

@@ -73,12 +73,12 @@ int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32
 	c->mask = pow2_up(attr->depth) - 1;
 	c->posts = calloc((size_t)c->mask + 1, sizeof(*c->posts));
 	c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	c->payload = loop_cell_get(conn->dev);
+	c->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
 	rc = !c->posts || !c->payload ? -ENOMEM : c->bell < 0 ? -errno : 0;
 	if (!rc)
 		rc = loop_event(conn->peer, LOOP_CONSUMER, conn->next_consumer + 1, 1, NULL, 0);
 	if (rc) {
-		loop_cell_put(conn->dev, c->payload);
+		tc_cell_put(&conn->dev->payload, c->payload);
 		if (c->bell >= 0)
 			close(c->bell);
 		free(c->posts);
@@ -99,7 +99,7 @@ void loop_consumer_destroy(void *arg)
 
 	if (!c)
 		return;
-	loop_cell_put(c->conn->dev, c->payload);
+	tc_cell_put(&c->conn->dev->payload, c->payload);
 	for (struct loop_consumer **p = &c->conn->consumers; *p; p = &(*p)->next)
 		if (*p == c) {
 			*p = c->next;

@@ -174,28 +174,22 @@ int loop_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_
 {
 	struct loop_conn *conn = arg;
 	struct loop_rma *rma;
-	uint32_t size = 1;
 	int rc = loop_usable(conn);
 
 	if (rc)
 		return rc;
 	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
 		return -EINVAL;
-	while (size < attr->depth)
-		size *= 2;
 	rma = calloc(1, sizeof(*rma));
 	if (!rma)
 		return -ENOMEM;
-	rma->done = calloc(size, sizeof(*rma->done));
-	rma->payload = loop_cell_get(conn->dev);
-	if (!rma->done || !rma->payload) {
-		loop_cell_put(conn->dev, rma->payload);
-		free(rma->done);
+	rma->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
+	if (!rma->payload || tc_done_init(&rma->done, attr->depth)) {
+		tc_cell_put(&conn->dev->payload, rma->payload);
 		free(rma);
 		return -ENOMEM;
 	}
 	rma->conn = conn;
-	rma->mask = size - 1;
 	rma->next = conn->rmas;
 	conn->rmas = rma;
 	*rma_p = rma;
@@ -213,8 +207,8 @@ void loop_rma_destroy(void *arg)
 			*p = rma->next;
 			break;
 		}
-	loop_cell_put(rma->conn->dev, rma->payload);
-	free(rma->done);
+	tc_cell_put(&rma->conn->dev->payload, rma->payload);
+	tc_done_fini(&rma->done);
 	free(rma);
 }
 
@@ -228,7 +222,7 @@ int loop_rma_submit(void *arg, const struct gantry_rma *op)
 		return -EACCES;
 	if (!gantry_range_ok(op->remote_offset, op->length, op->remote->length))
 		return -ERANGE;
-	if (rma->head - rma->tail > rma->mask)
+	if (tc_done_full(&rma->done))
 		return -EAGAIN;
 	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_SEQ_CST)) { /* the exporter has left, and its memory may have */
@@ -241,16 +235,13 @@ int loop_rma_submit(void *arg, const struct gantry_rma *op)
 		memcpy(im->addr + op->remote_offset, op->local, op->length);
 	__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
 	gantry_count(rma->payload, op->length);
-	rma->done[rma->head++ & rma->mask] = (struct gantry_rma_done){.cookie = op->cookie};
+	tc_done_put(&rma->done, op->cookie, 0);
 	return 0;
 }
 
 int loop_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 {
 	struct loop_rma *rma = arg;
-	uint32_t n = 0;
 
-	for (; n < max && rma->tail != rma->head; n++)
-		done[n] = rma->done[rma->tail++ & rma->mask];
-	return (int)n;
+	return tc_done_take(&rma->done, done, max);
 }

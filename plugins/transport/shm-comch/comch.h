@@ -25,6 +25,8 @@
 
 #include <gantry/transport.h>
 
+#include "../common/cells.h"
+#include "../common/done.h"
 #include "list.h"
 #include "ring.h"
 #include "wire.h"
@@ -71,8 +73,7 @@ struct comch_device {
 	bool membarrier;
 	bool retry; /* some region waits for a lane to finish its copy */
 	uint64_t *protocol_errors, *connections; /* counters */
-	uint64_t **free_cells; /* payload counters that no queue uses */
-	unsigned int n_free_cells, n_cells, room_cells;
+	struct tc_cells payload; /* bytes copied, by queue */
 };
 
 struct comch_listener {
@@ -241,9 +242,8 @@ struct comch_producer {
 struct comch_rma {
 	struct comch_link link;
 	struct comch_conn *conn;
-	struct gantry_rma_done *done;
+	struct tc_done done;
 	uint64_t *payload; /* counter: bytes copied */
-	uint32_t mask, head, tail;
 };
 
 /* rundir.c: where sockets live */
@@ -337,10 +337,6 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_producer_ok *ok);
 const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id);
 void comch_queues_free(struct comch_conn *conn);
-
-/* cells.c: a counter for a queue; NULL: out of memory */
-uint64_t *comch_cell_get(struct comch_device *dev);
-void comch_cell_put(struct comch_device *dev, uint64_t *cell);
 
 /* bell.c */
 int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);

@@ -133,7 +133,7 @@ static void comch_close(void *device)
 	comch_list_each(pos, next, &dev->listeners)
 		comch_unlisten(comch_entry(pos, struct comch_listener, link));
 	comch_rundir_close(&dev->rundir);
-	free(dev->free_cells);
+	tc_cells_fini(&dev->payload);
 	if (dev->epoll >= 0)
 		close(dev->epoll);
 	if (dev->wake >= 0)
@@ -159,6 +159,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	comch_list_init(&dev->conns);
 	comch_list_init(&dev->graveyard);
 	comch_list_init(&dev->graveyard_listeners);
+	dev->payload.name = "payload_bytes";
 	dev->protocol_errors = host->counter(host, "protocol_errors");
 	dev->connections = host->counter(host, "connections");
 	rc = dev->protocol_errors && dev->connections ? 0 : -ENOMEM;

@@ -110,7 +110,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->posts = calloc((size_t)c->post_mask + 1, sizeof(*c->posts));
 	if (!c->posts)
 		goto out_undo_alloc;
-	c->payload = comch_cell_get(conn->dev);
+	c->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
 	if (!c->payload)
 		goto out_undo_posts;
 	c->page = own_memory("gantry-credit", COMCH_PAGE_BYTES, &c->page_fd);
@@ -136,7 +136,7 @@ out_undo_page:
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
 out_undo_posts:
-	comch_cell_put(conn->dev, c->payload);
+	tc_cell_put(&conn->dev->payload, c->payload);
 	free(c->posts);
 out_undo_alloc:
 	free(c);
@@ -159,7 +159,7 @@ void comch_consumer_destroy(void *arg)
 
 	if (!c)
 		return;
-	comch_cell_put(c->conn->dev, c->payload);
+	tc_cell_put(&c->conn->dev->payload, c->payload);
 	comch_list_remove(&c->link);
 	c->conn->n_consumers--;
 	if (comch_conn_usable(c->conn) == 0)

@@ -10,7 +10,6 @@ int comch_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma
 {
 	struct comch_conn *conn = arg;
 	struct comch_rma *rma;
-	uint32_t size = 1;
 	int rc = comch_conn_usable(conn);
 
 	if (rc)
@@ -20,21 +19,16 @@ int comch_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma
 	rc = comch_regions_map(conn);
 	if (rc)
 		return rc;
-	while (size < attr->depth)
-		size *= 2;
 	rma = calloc(1, sizeof(*rma));
 	if (!rma)
 		return -ENOMEM;
-	rma->done = calloc(size, sizeof(*rma->done));
-	rma->payload = comch_cell_get(conn->dev);
-	if (!rma->done || !rma->payload) {
-		comch_cell_put(conn->dev, rma->payload);
-		free(rma->done);
+	rma->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
+	if (!rma->payload || tc_done_init(&rma->done, attr->depth)) {
+		tc_cell_put(&conn->dev->payload, rma->payload);
 		free(rma);
 		return -ENOMEM;
 	}
 	rma->conn = conn;
-	rma->mask = size - 1;
 	comch_list_append(&conn->rmas, &rma->link);
 	*rma_p = rma;
 	return 0;
@@ -47,8 +41,8 @@ void comch_rma_destroy(void *arg)
 	if (!rma)
 		return;
 	comch_list_remove(&rma->link);
-	comch_cell_put(rma->conn->dev, rma->payload);
-	free(rma->done);
+	tc_cell_put(&rma->conn->dev->payload, rma->payload);
+	tc_done_fini(&rma->done);
 	free(rma);
 }
 
@@ -67,7 +61,7 @@ int comch_rma_submit(void *arg, const struct gantry_rma *op)
 		return -EACCES;
 	if (!gantry_range_ok(op->remote_offset, op->length, r->length))
 		return -ERANGE;
-	if (rma->head - rma->tail > rma->mask)
+	if (tc_done_full(&rma->done))
 		return -EAGAIN;
 	remote = (char *)r->addr + op->remote_offset;
 	if (op->op == GANTRY_RMA_READ)
@@ -75,16 +69,13 @@ int comch_rma_submit(void *arg, const struct gantry_rma *op)
 	else
 		memcpy(remote, op->local, op->length);
 	gantry_count(rma->payload, op->length);
-	rma->done[rma->head++ & rma->mask] = (struct gantry_rma_done){.cookie = op->cookie};
+	tc_done_put(&rma->done, op->cookie, 0);
 	return 0;
 }
 
 int comch_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 {
 	struct comch_rma *rma = arg;
-	uint32_t n = 0;
 
-	for (; n < max && rma->tail != rma->head; n++)
-		done[n] = rma->done[rma->tail++ & rma->mask];
-	return (int)n;
+	return tc_done_take(&rma->done, done, max);
 }

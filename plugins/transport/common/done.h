@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * done.h - ends of remote reads and writes that have not been polled: a ring of one lane. Who submits no more than
+ * tc_done_init() was told, polled ones not counted, finds it never full.
+ */
+#ifndef TRANSPORT_COMMON_DONE_H
+#define TRANSPORT_COMMON_DONE_H
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <gantry/transport.h>
+
+struct tc_done {
+	struct gantry_rma_done *slots;
+	uint32_t mask, head, tail; /* counts that wrap */
+};
+
+/* depth: 1 .. 2^31. 0, -ENOMEM. */
+static inline int tc_done_init(struct tc_done *ring, uint32_t depth)
+{
+	uint32_t size = 1;
+
+	while (size < depth)
+		size *= 2;
+	*ring = (struct tc_done){.slots = calloc(size, sizeof(*ring->slots)), .mask = size - 1};
+	return ring->slots ? 0 : -ENOMEM;
+}
+
+static inline void tc_done_fini(struct tc_done *ring)
+{
+	free(ring->slots);
+	ring->slots = NULL;
+}
+
+static inline int tc_done_full(const struct tc_done *ring)
+{
+	return ring->head - ring->tail > ring->mask;
+}
+
+static inline int tc_done_empty(const struct tc_done *ring)
+{
+	return ring->head == ring->tail;
+}
+
+static inline void tc_done_put(struct tc_done *ring, uint64_t cookie, int32_t status)
+{
+	ring->slots[ring->head++ & ring->mask] = (struct gantry_rma_done){.cookie = cookie, .status = status};
+}
+
+/* As rma_poll. */
+static inline int tc_done_take(struct tc_done *ring, struct gantry_rma_done *done, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; n < max && !tc_done_empty(ring); n++)
+		done[n] = ring->slots[ring->tail++ & ring->mask];
+	return (int)n;
+}
+
+#endif

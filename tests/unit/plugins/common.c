@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What transports have in common: counters that survive their queues, and the ring of moves that have ended. */
+#include <string.h>
+
+#include "../plugins/transport/common/cells.h"
+#include "../plugins/transport/common/done.h"
+#include "fake/host.h"
+#include "unity.h"
+
+static struct fake_host host;
+
+void setUp(void)
+{
+	fake_host_init(&host, "devices.wire");
+}
+
+void tearDown(void)
+{
+}
+
+static void a_queue_that_goes_leaves_its_count(void)
+{
+	struct tc_cells cells = {.name = "payload_bytes"};
+	uint64_t *cell[20], *again;
+
+	for (unsigned i = 0; i < 20; i++) {
+		cell[i] = tc_cell_get(&cells, &host.pub);
+		TEST_ASSERT_NOT_NULL(cell[i]);
+		gantry_count(cell[i], 1);
+	}
+	tc_cell_put(&cells, NULL);
+	tc_cell_put(&cells, cell[3]);
+	again = tc_cell_get(&cells, &host.pub);
+	TEST_ASSERT_EQUAL_PTR(cell[3], again);
+	gantry_count(again, 4);
+	TEST_ASSERT_EQUAL_UINT64(24, fake_counter(&host, "payload_bytes"));
+	for (unsigned i = 0; i < 20; i++)
+		tc_cell_put(&cells, cell[i]);
+	for (unsigned i = 0; i < 20; i++)
+		TEST_ASSERT_NOT_NULL(tc_cell_get(&cells, &host.pub));
+	TEST_ASSERT_EQUAL_UINT(20, cells.n);
+	tc_cells_fini(&cells);
+}
+
+static void ends_come_in_order_and_once(void)
+{
+	struct gantry_rma_done done[8];
+	struct tc_done ring;
+	uint64_t put = 0, taken = 0;
+
+	TEST_ASSERT_EQUAL_INT(0, tc_done_init(&ring, 5));
+	ring.head = ring.tail = UINT32_MAX - 3; /* counts that wrap soon */
+	for (unsigned turn = 0; turn < 40; turn++) {
+		int n;
+
+		while (put - taken < 5) {
+			TEST_ASSERT_EQUAL_INT(0, tc_done_full(&ring));
+			tc_done_put(&ring, put, put % 3 ? 0 : -ENOTCONN);
+			put++;
+		}
+		n = tc_done_take(&ring, done, 1 + turn % 8);
+		TEST_ASSERT_EQUAL_INT(1 + turn % 8 < 5 ? 1 + turn % 8 : 5, n);
+		for (int i = 0; i < n; i++, taken++) {
+			TEST_ASSERT_EQUAL_UINT64(taken, done[i].cookie);
+			TEST_ASSERT_EQUAL_INT(taken % 3 ? 0 : -ENOTCONN, done[i].status);
+		}
+	}
+	while (!tc_done_full(&ring))
+		tc_done_put(&ring, put++, 0);
+	TEST_ASSERT_EQUAL_UINT64(8, put - taken);
+	TEST_ASSERT_EQUAL_INT(8, tc_done_take(&ring, done, 8));
+	TEST_ASSERT_EQUAL_INT(1, tc_done_empty(&ring));
+	TEST_ASSERT_EQUAL_INT(0, tc_done_take(&ring, done, 8));
+	tc_done_fini(&ring);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_queue_that_goes_leaves_its_count);
+	RUN_TEST(ends_come_in_order_and_once);
+	return UNITY_END();
+}
