@@ -25,8 +25,9 @@
 #define ACCESS_DEPTH 64
 #define BATCH 32
 #define TAKE 64
-#define SLICE 500
-#define PAUSES 3 /* for each poll that finds nothing: leaves the line to the one who writes it */
+#define WARM 50
+#define SLICE_NS 20000u
+#define PAUSES 3 /* for each poll that finds nothing, over shared memory: leaves the line to the one who writes it */
 
 enum mode { RTT, SINGLE, FLUSHED, DATA, ACCESS, ACCESSES };
 
@@ -41,7 +42,7 @@ struct bench {
 static void wait_a_little(struct peer *p)
 {
 	peer_idle(p);
-	for (int i = 0; i < PAUSES; i++)
+	for (int i = 0; i < PAUSES && p->shares_lines; i++)
 		relax();
 }
 
@@ -206,10 +207,18 @@ static uint64_t rounds(const struct bench *b, struct peer *p, uint64_t seq, unsi
 	return seq;
 }
 
+/* Rounds to be timed together: as many as make the clock's own time count for nothing, after some to get warm. */
+static unsigned slice_of(uint64_t took_ns, unsigned n)
+{
+	uint64_t one = took_ns / n + 1;
+
+	return one >= SLICE_NS ? 1 : (unsigned)(SLICE_NS / one);
+}
+
 static void measure_rounds(const struct bench *b, struct peer *p)
 {
-	unsigned slice = b->mode == DATA && b->attr.data_bytes > 65536 ? SLICE / 50 : SLICE;
-	uint64_t seq = rounds(b, p, 0, slice), before = now_ns(), end = before + b->length_ns, t;
+	uint64_t start = now_ns(), seq = rounds(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, t;
+	unsigned slice = slice_of(before - start, WARM);
 	static struct stats stats;
 
 	do {
@@ -272,8 +281,6 @@ static unsigned take_accesses(struct peer *p, uint64_t after)
 	for (int i = 0; i < n; i++)
 		if (done[i].status || done[i].cookie != ++after)
 			wrong(after, "remote access failed, or ended out of order");
-	if (n == 0)
-		relax();
 	return (unsigned)n;
 }
 
@@ -306,8 +313,8 @@ static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
 
 static void measure_access(const struct bench *b, struct peer *p)
 {
-	unsigned slice = b->attr.data_bytes > 65536 ? SLICE / 50 : SLICE / 10;
-	uint64_t seq = accesses(b, p, 0, slice), before = now_ns(), end = before + b->length_ns, t;
+	uint64_t start = now_ns(), seq = accesses(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, t;
+	unsigned slice = slice_of(before - start, WARM);
 	static struct stats stats;
 
 	do {

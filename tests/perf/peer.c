@@ -169,12 +169,14 @@ void peer_open(struct peer *p, const struct peer_attr *attr, int is_server, stru
 	if (beside) {
 		p->device = beside->device;
 		p->depth = beside->depth;
+		p->shares_lines = beside->shares_lines;
 		return;
 	}
 	p->owns_device = 1;
 	p->conf = make_conf(plugin, attr, is_server);
 	check(p, p->ops->open(&p->host.pub, p->conf, &p->device), "open");
 	p->ops->info(p->device, &info);
+	p->shares_lines = !(info.caps & GANTRY_CAP_PINS);
 	p->depth = attr->depth < info.max_depth ? attr->depth : info.max_depth;
 }
 

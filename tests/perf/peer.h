@@ -29,6 +29,7 @@ struct peer {
 	const struct peer_attr *attr;
 	const struct gantry_transport_ops *ops;
 	uint32_t depth; /* of the queues: what the device can, at most what was asked for */
+	int shares_lines; /* polling touches lines that the other end writes */
 	struct fake_host host;
 	void *own_ops, *conf, *device, *listener, *conn, *consumer, *producer, *rma;
 	struct gantry_region region;    /* what is exported; rma: at the client what is registered */
