@@ -21,12 +21,22 @@ static void rest(struct rig_queue *q, struct pollfd *p)
 	}
 }
 
+/* Its bell rings. Nobody polls the consumer meanwhile. */
+static void wait_rung(struct pollfd *p)
+{
+	uint64_t late = 0;
+
+	while (poll(p, 1, 1) == 0)
+		rig_wait(&late, 0);
+}
+
 static void arm_says_when_there_is_work(void)
 {
 	struct gantry_msg msg;
 	struct rig_queue *q;
 	struct pollfd p;
 	uint64_t late = 0;
+	int rings = 0;
 
 	rig_connect();
 	q = rig_queue_open(&rig.b, &rig.a, 8, 0);
@@ -35,10 +45,10 @@ static void arm_says_when_there_is_work(void)
 	rest(q, &p);
 	q->resting = 1; /* a turn of the rig would wake it */
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
-	TEST_ASSERT_EQUAL_INT(1, poll(&p, 1, 10000)); /* rung */
+	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
 	while (rig.ops->consumer_arm(q->rx) == 0) { /* it stays true until it is taken */
-		TEST_ASSERT_EQUAL_INT(1, poll(&p, 1, 10000));
+		wait_rung(&p);
 		rig.ops->consumer_disarm(q->rx);
 		rig_wait(&late, 0);
 	}
@@ -48,9 +58,13 @@ static void arm_says_when_there_is_work(void)
 	rig_take(q, &msg);
 	rest(q, &p);
 	rig.ops->consumer_disarm(q->rx);
-	q->resting = 1;
-	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1)); /* awake: nobody rings */
-	TEST_ASSERT_EQUAL_INT(0, poll(&p, 1, 0));
+	for (int i = 0; i < 7; i++) { /* awake: nobody rings, but once where the device cannot be told in time */
+		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
+		rig_take(q, &msg);
+		rings += poll(&p, 1, 0);
+		rig.ops->consumer_disarm(q->rx);
+	}
+	TEST_ASSERT_TRUE(rings <= rig_driver.remote);
 	rig_queue_close(q);
 }
 
@@ -72,7 +86,7 @@ static void flush_rings_for_what_was_held_back(void)
 		rig_wait(&late, 0);
 	TEST_ASSERT_EQUAL_INT(0, rc);
 	rig.ops->flush(q->tx);
-	TEST_ASSERT_EQUAL_INT(1, poll(&p, 1, 10000));
+	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
 	rig_queue_close(q);
 }
@@ -100,7 +114,7 @@ static void full_queue_rings(void)
 		rig_wait(&late, rc == 0);
 	}
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send(q->tx, &send, GANTRY_SEND_MORE));
-	TEST_ASSERT_EQUAL_INT(1, poll(&p, 1, 10000));
+	wait_rung(&p);
 	rig.ops->consumer_disarm(q->rx);
 	q->resting = 0;
 	for (struct gantry_msg msg; n > 0; n--)

@@ -142,6 +142,13 @@ int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie)
 	return rig.ops->post_recv(q->rx, &recv, 1);
 }
 
+void rig_lend(struct rig_queue *q)
+{
+	q->lent = 1;
+	if (rig_driver.threads)
+		rig_driver.threads();
+}
+
 void rig_warm(struct rig_queue *q)
 {
 	struct gantry_msg msg;

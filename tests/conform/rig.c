@@ -179,6 +179,18 @@ void rig_open_end(struct rig_end *end, const char *setting)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rig.ops->open(&end->host.pub, end->conf, &end->dev), end->host.log);
 }
 
+static void close_devices(void)
+{
+	if (rig.b.dev && rig.b.dev != rig.a.dev)
+		rig.ops->close(rig.b.dev);
+	if (rig.a.dev)
+		rig.ops->close(rig.a.dev);
+	rig.a.dev = rig.b.dev = NULL;
+	free(rig.a.conf);
+	free(rig.b.conf);
+	rig.a.conf = rig.b.conf = NULL;
+}
+
 static void open_local(void)
 {
 	void *p = mmap(NULL, RIG_LOCAL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -187,19 +199,20 @@ static void open_local(void)
 	rig.local = (struct gantry_region){.addr = p, .length = RIG_LOCAL_BYTES, .fd = -1};
 }
 
-void rig_open(void)
+static void load(void)
 {
 	char why[GN_WHY];
 	const struct gantry_plugin *plugin = fake_plugin(rig_driver.plugin);
 
-	memset(&rig, 0, sizeof(rig));
-	rig.n_fds = rig_fds();
 	TEST_ASSERT_EQUAL_INT(GANTRY_KIND_TRANSPORT, plugin->kind);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gn_plugin_ops(plugin, &rig_ops, why), why);
 	if (rig_driver.wrap)
 		rig_driver.wrap(rig_ops);
 	rig.ops = rig_ops;
-	open_local();
+}
+
+static void open_devices(void)
+{
 	if (rig_driver.one_end != 'b')
 		rig_open_end(&rig.a, NULL);
 	if (!rig_driver.one_device && rig_driver.one_end != 'a')
@@ -208,6 +221,22 @@ void rig_open(void)
 		rig.a.dev = rig.b.dev;
 	if (!rig.b.dev)
 		rig.b.dev = rig.a.dev;
+}
+
+void rig_open(void)
+{
+	static int once;
+
+	memset(&rig, 0, sizeof(rig));
+	load();
+	if (!once) { /* what libraries open for good */
+		open_devices();
+		close_devices();
+	}
+	once = 1;
+	rig.n_fds = rig_fds();
+	open_local();
+	open_devices();
 	rig.ops->info(rig.a.dev, &rig.info);
 }
 
@@ -290,14 +319,7 @@ void rig_close(void)
 	disconnect_all(&rig.a);
 	disconnect_all(&rig.b);
 	rig_unlisten();
-	if (rig.b.dev && rig.b.dev != rig.a.dev)
-		rig.ops->close(rig.b.dev);
-	if (rig.a.dev)
-		rig.ops->close(rig.a.dev);
-	rig.a.dev = rig.b.dev = NULL;
-	free(rig.a.conf);
-	free(rig.b.conf);
-	rig.a.conf = rig.b.conf = NULL;
+	close_devices();
 	if (rig.local.addr)
 		munmap(rig.local.addr, RIG_LOCAL_BYTES);
 	rig.local.addr = NULL;
@@ -325,6 +347,8 @@ void rig_gap(void)
 
 void setUp(void)
 {
+	if (rig_driver.begin)
+		rig_driver.begin();
 	rig_open();
 }
 
@@ -332,4 +356,6 @@ void tearDown(void)
 {
 	rig_close();
 	TEST_ASSERT_EQUAL_INT_MESSAGE(rig.n_fds, rig_fds(), "descriptors leaked");
+	if (rig_driver.end)
+		rig_driver.end();
 }

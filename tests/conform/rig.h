@@ -45,6 +45,9 @@ struct rig_driver {
 	unsigned revoke_ms;                /* memory that a peer does not give back is told to be free after it; 0: never */
 	int revoke_rc;                     /* so */
 	void (*wrap)(struct gantry_transport_ops *ops); /* stand between the suite and the plugin */
+	void (*begin)(void), (*end)(void); /* before and after each case */
+	void (*turn)(void);                /* in each turn; what is late comes */
+	void (*threads)(void);             /* from now on nobody may be turning */
 	const char *(*missing)(void);      /* what this machine lacks for it, or NULL */
 	const struct rig_gap *gaps;        /* up to a name NULL */
 };
@@ -172,6 +175,8 @@ int rig_done(struct rig_queue *q, uint64_t *cookies, uint32_t max);
 uint64_t rig_take_done(struct rig_queue *q);
 /* Post receives, a buffer each or none. */
 int rig_post(struct rig_queue *q, void *buf, uint32_t length, uint64_t cookie);
+/* To other threads. */
+void rig_lend(struct rig_queue *q);
 /* A message there and taken, with nothing posted before or after: the queue is connected. */
 void rig_warm(struct rig_queue *q);
 

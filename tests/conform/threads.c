@@ -76,7 +76,8 @@ static void ping_pong_of_sleepers(void)
 	back = rig_queue_open(&rig.a, &rig.b, 4, 0);
 	rig_warm(there);
 	rig_warm(back);
-	there->lent = back->lent = 1;
+	rig_lend(there);
+	rig_lend(back);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(there->rx, NULL, 4));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(back->rx, NULL, 4));
 	a = (struct lane){.in = back, .out = there, .rounds = rig_rounds(3000), .first = 1};
@@ -124,7 +125,7 @@ static void stream_between_threads(void)
 	rig_connect();
 	f.q = q = rig_queue_open(&rig.b, &rig.a, 256 < rig.info.max_depth ? 256 : rig.info.max_depth, 0);
 	rig_warm(q);
-	q->lent = 1;
+	rig_lend(q);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 64));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream, &f));
 	while (taken < f.total && !rig_late(&late, 0)) {
@@ -198,7 +199,7 @@ static void region_buffers_are_reused_after_completion(void)
 	f.q = q = rig_queue_open(&rig.b, &rig.a, SLOTS, SLOT_BYTES);
 	f.m = &m;
 	rig_warm(q);
-	q->lent = 1;
+	rig_lend(q);
 	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE)) { /* with the completions of the last ones */

@@ -45,6 +45,8 @@ static int turn(void)
 
 	if (rig.b.dev && rig.b.dev != rig.a.dev)
 		n += rig.ops->progress(rig.b.dev);
+	if (rig_driver.turn)
+		rig_driver.turn();
 	for (int i = 0; i < RIG_QUEUES; i++)
 		if (rig.queues[i].used)
 			poll_queue(&rig.queues[i]);
@@ -65,13 +67,6 @@ static int device_stirs(int ms)
 	return poll(fds, 2, ms) > 0;
 }
 
-void rig_settle(void)
-{
-	do
-		turn();
-	while (device_stirs(0));
-}
-
 int rig_late(uint64_t *end, int moved)
 {
 	uint64_t now = rig_now_ns();
@@ -87,6 +82,17 @@ static void fail_at(const char *what, int is, int n, const char *file, int line)
 
 	snprintf(text, sizeof(text), "%s:%d: %s, %d of %d", file, line, what, is, n);
 	TEST_FAIL_MESSAGE(text);
+}
+
+void rig_settle(void)
+{
+	uint64_t end = 0;
+
+	do {
+		turn();
+		if (rig_late(&end, 0))
+			fail_at("a device always has something to do", 0, 1, __FILE__, __LINE__);
+	} while (device_stirs(0));
 }
 
 void rig_wait_at(uint64_t *end, int moved, const char *file, int line)

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs.c - the conformance suite over RDMA: over the fake of the libraries (RIG_FAKE), where nothing arrives before the next
+ * turn (RIG_LATE), or over devices of this machine, with rdma-verbs or rxe (RIG_RXE).
+ *
+ * Real devices are named by the environment, end b's with its address:
+ *	RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conform/rig.h"
+
+#ifdef RIG_FAKE
+#include "fake/verbs/verbs.h"
+#ifdef RIG_LATE
+#define LATE 1
+#else
+#define LATE 0
+#endif
+#ifdef RIG_SHARED
+#define DATA_QP "data_qp=shared"
+#else
+#define DATA_QP "data_qp=separate"
+#endif
+#endif
+
+static char text[10][64];
+static const char *services[4], *no_services[8];
+
+static const struct rig_gap gaps[] = {
+	{NULL, NULL},
+};
+
+#ifdef RIG_FAKE
+static void begin(void)
+{
+	fake_verbs_reset();
+	rdma_free_devices(rdma_get_devices(NULL)); /* what the library opens, it keeps */
+	fake_wire_hold(LATE);
+}
+
+/* What was posted goes, one at a time. */
+static void turn(void)
+{
+	if (LATE)
+		fake_wire_step(NULL);
+}
+
+static void threads(void)
+{
+	fake_wire_hold(0);
+}
+
+static void end(void)
+{
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+#else
+static const char *missing(void)
+{
+	const char *a = getenv("RIG_A_SETTINGS"), *b = getenv("RIG_B_SETTINGS");
+	glob_t devices;
+	int rc = glob("/sys/class/infiniband/*", 0, NULL, &devices);
+
+	globfree(&devices);
+	if (rc)
+		return "this machine has no RDMA device";
+	return a && b && getenv("RIG_HOST") ? NULL : "RIG_A_SETTINGS, RIG_B_SETTINGS and RIG_HOST do not say which RDMA devices";
+}
+#endif
+
+struct rig_driver rig_driver = {
+#ifdef RIG_RXE
+	.plugin = "rxe",
+#else
+	.plugin = "rdma-verbs",
+#endif
+#ifdef RIG_FAKE
+	.a = {"ibdev=fake1", DATA_QP},
+	.b = {"ibdev=fake0", DATA_QP},
+	.begin = begin,
+	.end = end,
+	.turn = turn,
+	.threads = threads,
+	.slower = LATE ? 20 : 2,
+#else
+	.missing = missing,
+	.slower = 100,
+#endif
+	.setting = {"revoke_timeout=300ms"},
+	.services = services,
+	.no_services = no_services,
+	.nobody = text[9],
+	.remote = 1,
+	.closed_ms = 2000,
+	.revoke_ms = 300,
+	.gaps = gaps,
+};
+
+/* Services at the host: the last is served by nobody. */
+__attribute__((constructor)) static void name_services(void)
+{
+	static const char *const good[] = {":7471", ":1024", ":65535"};
+	static const char *const bad[] = {"", ":", ":65536", ":-1", ":7471x", ":port"};
+	const char *host = getenv("RIG_HOST");
+	unsigned n = 0;
+
+	host = host ? host : "10.99.0.1";
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++, n++) {
+		snprintf(text[n], sizeof(text[n]), "%s%s", host, good[i]);
+		services[i] = text[n];
+	}
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++, n++) {
+		snprintf(text[n], sizeof(text[n]), "%s%s", host, bad[i]);
+		no_services[i] = text[n];
+	}
+	no_services[6] = "vol";
+	snprintf(text[n], sizeof(text[n]), "%s:7999", host);
+}
