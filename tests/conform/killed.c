@@ -74,7 +74,7 @@ static void exit_without_goodbye(void)
 /* It may have been accepted before it died, or not; not one that was is forgotten. */
 static void while_it_connects(void)
 {
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 3; i++) {
 		start("connects", "connecting");
 		while (!peer_is_there())
 			if (i % 2)

@@ -311,6 +311,8 @@ static void disconnect_all(struct rig_end *end)
 
 void rig_close(void)
 {
+	if (getenv("RIG_LOG"))
+		printf("log of a:\n%slog of b:\n%s", rig.a.host.log, rig.b.host.log);
 	for (int i = 0; i < RIG_QUEUES; i++) {
 		rig_rma_close(&rig.rmas[i]);
 		rig_queue_close_tx(&rig.queues[i]);
@@ -325,6 +327,13 @@ void rig_close(void)
 	rig.local.addr = NULL;
 	free(rig_ops);
 	rig_ops = NULL;
+}
+
+int rig_wanted(const char *name)
+{
+	const char *only = getenv("RIG_CASE");
+
+	return !only || strcmp(only, name) == 0;
 }
 
 int rig_applies(const char *name)
