@@ -74,7 +74,8 @@ teardown() {
 	load_well --set roles.load.lanes=2
 	stop bridge store
 	agree "$(completed load)"
-	holds "$dir/store.json" 'back_bytes >= 5000 * 4096'
+	holds "$dir/bridge.json" 'front_bytes == 0' 'back_bytes == 0'
+	holds "$dir/store.json" 'back_bytes == store.ops_done * 4096' # every byte once, and nothing but data
 }
 
 @test "two initiators at once" {
