@@ -137,13 +137,26 @@ bool vb_conn_usable(const struct vb_conn *conn)
 	       !conn->freed && !lost(conn);
 }
 
-void vb_conn_fail(struct vb_conn *conn, int reason)
+/* The first reason counts. */
+static bool lose(struct vb_conn *conn, int reason)
 {
 	int none = 0;
 
 	if (!__atomic_compare_exchange_n(&conn->lost, &none, reason, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return;
+		return false;
 	vb_transport_wake(conn->t);
+	return true;
+}
+
+void vb_conn_fail(struct vb_conn *conn, int reason)
+{
+	lose(conn, reason);
+}
+
+void vb_conn_broken(struct vb_conn *conn, const char *why)
+{
+	if (lose(conn, -EPROTO))
+		gantry_log_warn(conn->t->host, "dropping the connection of %s: it %s", conn->peer.address, why);
 }
 
 void vb_conn_up(struct vb_conn *conn)
@@ -159,11 +172,6 @@ void vb_conn_up(struct vb_conn *conn)
 
 /* -- the end -- */
 
-static const char *reason_text(int reason)
-{
-	return reason == -EPROTO ? "it broke the protocol" : strerror(-reason);
-}
-
 /* The connection is lost: nothing of the peer's reaches our memory after this, and nothing of the user is told later. */
 static void over(struct vb_conn *conn)
 {
@@ -172,8 +180,8 @@ static void over(struct vb_conn *conn)
 	conn->state = VB_C_OVER;
 	if (reason == -EPROTO)
 		gantry_count(conn->t->protocol_errors, 1);
-	if (was_up && reason != -ENOTCONN)
-		gantry_log_warn(conn->t->host, "connection with %s ends: %s", conn->peer.address, reason_text(reason));
+	if (was_up && reason != -ENOTCONN && reason != -EPROTO)
+		gantry_log_warn(conn->t->host, "connection with %s ends: %s", conn->peer.address, strerror(-reason));
 	for (struct vb_pipe *p = conn->pipes; p; p = p->all)
 		vb_pipe_end(p);
 	vb_control_drop(conn);

@@ -77,6 +77,20 @@ static void lose(struct vb_pipe *pipe, int reason)
 	vb_conn_fail(pipe->conn, reason);
 }
 
+void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
+{
+	const struct vb_conn *conn = pipe->conn;
+	int reason = vb_wc_reason(wc->status);
+
+	/* what was posted comes back because the queue pair is over: why is known elsewhere, or will be */
+	if (reason == -ECANCELED)
+		reason = -ENOTCONN;
+	else if (!__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
+		gantry_log_warn(conn->t->host, "%s with %s: %s (%s)", kind_text(pipe), conn->peer.address, vb_wc_text(wc),
+			 wc->wr_id & VB_RECV ? "receive" : "request");
+	vb_conn_fail(pipe->conn, reason);
+}
+
 /* It did not come up: say why. A peer that is not there yet is no news to somebody who tries again and again. */
 static void fail(struct vb_pipe *pipe, int reason, const char *why)
 {

@@ -250,7 +250,7 @@ void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t s
 	c->dirty = 1;
 	if (c->head - c->tail > c->mask || !well_formed(c, pipe, message(a), bytes)) {
 		c->broken = 1;
-		vb_conn_fail(pipe->conn, -EPROTO);
+		vb_conn_broken(pipe->conn, "sends a message that cannot be");
 	} else {
 		c->head++;
 	}
@@ -387,7 +387,7 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	give_lot(&lot);
 	if (rc < 0) {
 		c->broken = 1;
-		vb_conn_fail(c->lane->conn, -EPROTO);
+		vb_conn_broken(c->lane->conn, "sends data of a region that cannot be");
 	}
 	if (has_news(c))
 		tell(c, n ? VB_TELL_BUSY : VB_TELL_IDLE);

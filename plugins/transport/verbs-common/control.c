@@ -253,10 +253,8 @@ static void arrived(struct vb_conn *conn, uint32_t slot, uint32_t bytes)
 		why = "uses a slot that is none";
 	else if (__atomic_load_n(&conn->lost, __ATOMIC_RELAXED) != -EPROTO)
 		why = hear(conn, pipe->recv_slots + (size_t)slot * pipe->slot_bytes, bytes);
-	if (why && __atomic_load_n(&conn->lost, __ATOMIC_RELAXED) != -EPROTO) {
-		gantry_log_warn(conn->t->host, "dropping the connection of %s: %s", conn->peer.address, why);
-		vb_conn_fail(conn, -EPROTO);
-	}
+	if (why)
+		vb_conn_broken(conn, why);
 	vb_pipe_give_back(pipe, &slot, 1);
 }
 
@@ -271,18 +269,15 @@ static void ended(void *arg, const struct vb_send *send, int status)
 
 static void complete(struct vb_conn *conn, const struct ibv_wc *wc)
 {
-	int reason;
-
-	if (wc->status == IBV_WC_SUCCESS) {
-		conn->control->busy_ns = conn->t->host->now_ns(conn->t->host);
-		if (wc->wr_id & VB_RECV)
-			arrived(conn, (uint32_t)wc->wr_id, wc->byte_len);
-		else
-			vb_qp_done(&conn->control->qp, wc->wr_id, 0, ended, conn);
+	if (wc->status != IBV_WC_SUCCESS) {
+		vb_pipe_broke(conn->control, wc);
 		return;
 	}
-	reason = vb_wc_reason(wc->status);
-	vb_conn_fail(conn, reason == -ECANCELED ? -ENOTCONN : reason);
+	conn->control->busy_ns = conn->t->host->now_ns(conn->t->host);
+	if (wc->wr_id & VB_RECV)
+		arrived(conn, (uint32_t)wc->wr_id, wc->byte_len);
+	else
+		vb_qp_done(&conn->control->qp, wc->wr_id, 0, ended, conn);
 }
 
 void vb_control_poll(struct vb_conn *conn)

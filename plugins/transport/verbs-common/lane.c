@@ -111,7 +111,7 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 	pipe->received++;
 	pipe->waiting++;
 	if (slot >= pipe->slots || bytes < offsetof(struct vb_msg, imm) || (int32_t)(pipe->told - pipe->received) < 0) {
-		vb_conn_fail(pipe->conn, -EPROTO);
+		vb_conn_broken(pipe->conn, "sends what it may not");
 		return;
 	}
 	msg = (const void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
@@ -120,14 +120,6 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 		drop(pipe, slot, msg);
 	else
 		vb_consumer_arrived(c, pipe, slot, bytes);
-}
-
-static void broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
-{
-	int reason = vb_wc_reason(wc->status);
-
-	/* what was posted comes back because the queue pair is over: why is known elsewhere, or will be */
-	vb_conn_fail(pipe->conn, reason == -ECANCELED ? -ENOTCONN : reason);
 }
 
 static int poll_pipe(struct vb_pipe *pipe)
@@ -140,7 +132,7 @@ static int poll_pipe(struct vb_pipe *pipe)
 		const struct ibv_wc *wc = &wcs[i];
 
 		if (wc->status != IBV_WC_SUCCESS)
-			broke(pipe, wc);
+			vb_pipe_broke(pipe, wc);
 		else if (wc->wr_id & VB_RECV)
 			arrived(pipe, (uint32_t)wc->wr_id, wc->byte_len);
 		else if (wc->wr_id != VB_WAKE)

@@ -213,7 +213,7 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 		return;
 	/* more than its slots: it would only harm itself, but our own slots must not be used again too early */
 	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
-		vb_conn_fail(pipe->conn, -EPROTO);
+		vb_conn_broken(pipe->conn, "takes more messages than it has room for");
 	else
 		pipe->allowed += (uint32_t)more;
 }

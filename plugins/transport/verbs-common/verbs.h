@@ -355,6 +355,7 @@ int vb_pipe_fit_out(struct vb_pipe *pipe);                                      
 int vb_pipe_accept(struct vb_pipe *pipe, const struct vb_event *request);           /* passive: it is equipped, the peer heard */
 void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event);          /* everything but CONNECT_REQUEST */
 void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event); /* its device has given it up. May free it */
+void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc); /* any thread: a completion with an error */
 void vb_pipe_end(struct vb_pipe *pipe);     /* as vb_pipe_fail, and the peer is told */
 bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns); /* a step of connecting took too long: handled */
 
@@ -402,6 +403,7 @@ int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_con
 int vb_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p);
 void vb_disconnect(void *conn);
 void vb_conn_fail(struct vb_conn *conn, int reason); /* any thread: over with it; `closed` follows from progress() */
+void vb_conn_broken(struct vb_conn *conn, const char *why); /* any thread: the same, it ("sends ...") broke the protocol */
 void vb_conn_up(struct vb_conn *conn);               /* its control pipe is */
 void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns); /* control messages, deadlines, keepalive, `closed` */
 uint64_t vb_conn_wake_ns(const struct vb_conn *conn);
