@@ -413,6 +413,7 @@ static void look_for_reasons(void)
 	TEST_ASSERT_EQUAL_INT(-ENOENT, vb_device_why_none(root));
 	make("/dev/infiniband/uverbs0");
 	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, vb_device_why_none(root));
+	set_mode("/dev/infiniband/rdma_cm", 0777);
 	set_mode("/dev/infiniband/uverbs0", 0);
 	TEST_ASSERT_EQUAL_INT(-EACCES, why_as_nobody());
 	set_mode("/dev/infiniband/uverbs0", 0777);
