@@ -63,7 +63,7 @@ static void check_data(const struct vb_event *event, unsigned n)
 {
 	TEST_ASSERT_EQUAL_UINT(n, event->private_len);
 	if (n)
-		TEST_ASSERT_EQUAL_STRING("why not", event->private_data);
+		TEST_ASSERT_EQUAL_STRING("why not", (const char *)event->private_data);
 	for (unsigned i = 8; i < sizeof(event->private_data); i++)
 		TEST_ASSERT_EQUAL_UINT8(0, event->private_data[i]);
 }

@@ -210,7 +210,7 @@ static void test_data(void)
 		vb_id_accept(rig.b.id, &rig.b.limits, &rig.patience, &rig.b.event, big, VB_PRIVATE_MAX + 1));
 	TEST_ASSERT_EQUAL_INT(0, rig_accept());
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_ESTABLISHED));
-	TEST_ASSERT_EQUAL_STRING(answer, rig.a.event.private_data);
+	TEST_ASSERT_EQUAL_STRING(answer, (const char *)rig.a.event.private_data);
 }
 
 /* Each side starts as many reads as it can and as the other answers, and answers as many as the other starts; one at least. */
