@@ -155,6 +155,8 @@ vm_cable()
 		echo 1 >"/proc/sys/net/ipv4/conf/$i/accept_local"
 		echo 0 >"/proc/sys/net/ipv4/conf/$i/rp_filter"
 	done
+	# soft-RoCE has no flow control: what many lanes have in flight must find room, or it is lost
+	echo 100000 >/proc/sys/net/core/netdev_max_backlog
 }
 
 # gid_index DEVICE - where the device keeps the address of its end (the others are not for IPv4)
@@ -200,8 +202,8 @@ tcp_listens()
 netem_set()
 {
 	netem_clear
-	tc qdisc add dev v0 root netem "$@"
-	tc qdisc add dev v1 root netem "$@"
+	tc qdisc add dev v0 root netem limit 100000 "$@"
+	tc qdisc add dev v1 root netem limit 100000 "$@"
 }
 
 netem_clear()
