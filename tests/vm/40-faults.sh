@@ -19,6 +19,7 @@ cable_cut()
 {
 	local start
 	leg "$1"
+	connect_options='' listen_options=''
 	topology
 	serve_all
 	mark store bridge

@@ -6,7 +6,7 @@ set -u
 shopt -s nullglob
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 pattern=${1:-.}
-limit=${VM_SCRIPT_LIMIT:-300} # seconds for one script
+limit=${VM_SCRIPT_LIMIT:-900} # seconds for one script
 n=0
 failed=0
 

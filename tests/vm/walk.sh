@@ -7,6 +7,10 @@
 . "$top_srcdir/tests/vm/guest.sh"
 . "$top_srcdir/tests/walk/lib.sh"
 
+# an emulated machine, perhaps on a busy one
+vm_limit=120
+seconds=60
+
 # the legs that are walked: of each, only the storage leg is RDMA, or (both) also that to the host
 vm_legs=${VM_LEGS:-rdma-verbs rxe rdma-verbs+both}
 
@@ -19,6 +23,9 @@ leg()
 	processes
 	need "$kind"
 	runtime_options='spin = "20us";' # two CPUs for three processes
+	# slow is not dead: in an emulated machine, to register memory takes seconds
+	connect_options='heartbeat = "5s";'
+	listen_options='heartbeat = "5s";'
 	case $kind in
 	rdma-verbs) near='ibdev = "rxe0";' far='ibdev = "rxe1";' ;;
 	rxe) near='netdev = "v0";' far='netdev = "v1";' ;;
