@@ -27,6 +27,17 @@ uint32_t gn_topology_workers(const struct gn_topology *topology)
 	return count_lanes(topology, topology->runtime.threads == GN_THREADS_SEPARATE);
 }
 
+static int open_device(struct gn_topology *t, struct gn_topo_device *device, struct gn_loop *loop)
+{
+	const char *plugin = device->plugin->desc->name;
+	int rc = gn_device_open(loop, device->name, plugin, device->plugin->ops, device->conf, &device->device);
+
+	if (!t->absent || (rc != -ENODEV && rc != -ENOENT))
+		return rc;
+	device->absent = true;
+	return gn_device_open(loop, device->name, plugin, t->absent, NULL, &device->device);
+}
+
 static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 {
 	for (uint32_t i = 0; i < t->n_devices; i++) {
@@ -35,8 +46,7 @@ static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 
 		if (!device->used || !device->plugin)
 			continue;
-		rc = gn_device_open(loop, device->name, device->plugin->desc->name, device->plugin->ops, device->conf,
-				    &device->device);
+		rc = open_device(t, device, loop);
 		if (rc) {
 			gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the device: %s", gn_conf_where(device->node),
 			       gn_conf_path(device->node), strerror(-rc));

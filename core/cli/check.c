@@ -101,6 +101,31 @@ static const struct gantry_backend_ops stand_in = {
 	.close = nothing,
 };
 
+/* -- the stand-in for devices that this machine does not have -- */
+
+static int absent_open(const struct gantry_host *host, const void *conf, void **device_p)
+{
+	(void)host;
+	(void)conf;
+	*device_p = NULL;
+	return 0;
+}
+
+static void absent_info(void *device, struct gantry_device_info *info)
+{
+	(void)device;
+	*info = (struct gantry_device_info){.detail = "not on this machine"};
+}
+
+static uint64_t never(void *device)
+{
+	(void)device;
+	return 0;
+}
+
+static const struct gantry_transport_ops absent = {
+	.open = absent_open, .close = nothing, .info = absent_info, .fd = no_fd, .progress = zero, .wake_ns = never};
+
 /* -- warnings -- */
 
 static void warn(struct check *check, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -243,6 +268,17 @@ static uint64_t count_fds(const struct check *check)
 	return n;
 }
 
+static void check_devices(struct check *check)
+{
+	const struct gn_topology *t = &check->topology;
+
+	for (uint32_t i = 0; i < t->n_devices; i++)
+		if (t->devices[i].absent)
+			warn(check, "%s: %s: this machine does not have it, so its limits and the memory that it locks were not "
+				    "checked; a role that uses it would not start here",
+			     gn_conf_where(t->devices[i].node), gn_conf_path(t->devices[i].node));
+}
+
 static void check_process(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
@@ -357,6 +393,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].selected && t->roles[i].backend)
 			t->roles[i].backend->ops = &stand_in;
+	t->absent = &absent;
 	if (gn_topology_open(t, loop))
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start; see the messages above", t->file);
 	if (make_budget(check))
@@ -364,6 +401,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
 	check->n_fds = count_fds(check);
 	check_process(check);
+	check_devices(check);
 	if (print(check, cli))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
 	fflush(stdout);

@@ -48,6 +48,7 @@ struct gn_topo_device {
 	void *conf;
 	bool used;
 	struct gn_device *device; /* once open */
+	bool absent;              /* this machine does not have it: a stand-in is open */
 };
 
 /* One entry of `roles`. */
@@ -81,7 +82,9 @@ struct gn_topology {
 	uint32_t n_devices, n_roles;
 	struct gn_worker **workers;
 	uint32_t n_workers;
-	/* Set before gn_topology_open: a role has finished. */
+	/* Set before gn_topology_open: opened in the place of a device that this machine does not have; NULL: that is an error. */
+	const struct gantry_transport_ops *absent;
+	/* The same: a role has finished. */
 	void (*role_finished)(void *arg, struct gn_topo_role *role);
 	void *arg;
 };

@@ -162,3 +162,15 @@ device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 counted here; write max_region_bytes to say how much a session may bring"
 	says "      region memory       64KiB"
 }
+
+@test "a device that this machine does not have" {
+	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
+	check 0 --set 'devices.nic.transport=rxe' --set devices.nic.netdev=none0
+	[ "$status" -eq 0 ]
+	says "devices.nic: there is no soft-RoCE device on none0"
+	says "devices.nic: this machine does not have it"
+	says "detail                not on this machine"
+	says "t.conf: ok"
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store --set devices.nic.transport=rxe --set devices.nic.netdev=none0
+	[ "$status" -eq 1 ]
+}

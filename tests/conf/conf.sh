@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# conf.sh - each configuration that we ship passes `gantry check`, runs for a few hundred IOs in one process, and its
+# conf.sh - each configuration that we ship passes `gantry check`, runs for a few hundred IOs in one process where it can, and its
 # comment shows commands that work
 conf=$top_srcdir/conf
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-conf.XXXXXX") || exit 1
@@ -64,7 +64,7 @@ try_command()
 	case $command in
 	run | check) [ $seen = yes ] && gantry check "$file" "$@" $sockets ;;
 	copy) [ $seen = yes ] && [ "$1" = -c ] && [ $# -eq 3 ] ;;
-	stat) gantry stat --help ;;
+	stat | devices) gantry "$command" --help ;;
 	*) false ;;
 	esac
 }
@@ -83,8 +83,12 @@ for file in "$conf"/*.conf; do
 	sockets=$(echo "$args" | grep 'devices\.' | tr '\n' ' ')
 	gantry check "$file" $sockets
 	report $? "$name passes gantry check" "$tmp/out"
-	gantry run "$file" $args
-	report $? "$name runs" "$tmp/out"
+	if grep -q '192\.0\.2\.' "$file"; then
+		echo "ok $((n += 1)) - $name runs # SKIP its addresses and its RDMA device are examples"
+	else
+		gantry run "$file" $args
+		report $? "$name runs" "$tmp/out"
+	fi
 	commands "$file" >"$tmp/commands"
 	while read -r line; do
 		# shellcheck disable=SC2086 # words
