@@ -12,7 +12,7 @@ teardown() {
 }
 
 # The initiator, the gateway and the target saw the same IOs, and the gateway none of their data.
-agree() {
+same_counts() {
 	holds "$report" 'load.completed == store.ops_done' 'load.completed == bridge.ops_done' \
 		'store.ops_failed == 0' 'bridge.ops_failed == 0' 'bridge.double_completions == 0' \
 		'store.double_completions == 0' 'bridge.late_answers == 0'
@@ -21,7 +21,7 @@ agree() {
 well() {
 	[ "$status" -eq 0 ] || { cat "$dir/walk.log" "$report"; return 1; }
 	sound "$report" load
-	agree
+	same_counts
 }
 
 @test "one lane" {
