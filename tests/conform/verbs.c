@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c - the conformance suite over RDMA: over the fake of the libraries (RIG_FAKE), where nothing arrives before the next
- * turn (RIG_LATE), or over devices of this machine, with rdma-verbs or rxe (RIG_RXE).
+ * verbs.c - the conformance suite over RDMA: over the fake of the libraries (RIG_FAKE), where nothing arrives before a
+ * later turn (RIG_LATE), or over devices of this machine, with rdma-verbs or rxe (RIG_RXE).
  *
  * Real devices are named by the environment, end b's with its address:
  *	RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
@@ -34,18 +34,22 @@ static const struct rig_gap gaps[] = {
 };
 
 #ifdef RIG_FAKE
+static unsigned next;
+
 static void begin(void)
 {
 	fake_verbs_reset();
 	rdma_free_devices(rdma_get_devices(NULL)); /* what the library opens, it keeps */
 	fake_wire_hold(LATE);
+	next = 1;
 }
 
-/* What was posted goes, one at a time. */
+/* What was posted goes, one at a time, in an order that only each queue pair by itself keeps. */
 static void turn(void)
 {
+	next = next * 1103515245u + 12345u;
 	if (LATE)
-		fake_wire_step(NULL);
+		fake_wire_step_any(next >> 16);
 }
 
 static void threads(void)

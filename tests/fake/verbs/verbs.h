@@ -101,6 +101,8 @@ void fake_wire_rnr_at_once(int on);
 void fake_wire_hold(int on);
 /* Let the oldest held work request go, of qp or of all (NULL). 1: one went, 0: there is none that can. */
 int fake_wire_step(struct ibv_qp *qp);
+/* The same for the queue pair of this number, modulo those that have one: between queue pairs any order can be. */
+int fake_wire_step_any(unsigned number);
 /* Work requests on the way, of qp or of all (NULL). */
 unsigned fake_wire_waiting(struct ibv_qp *qp);
 

@@ -297,6 +297,22 @@ int fake_wire_step(struct ibv_qp *qp)
 	return went;
 }
 
+int fake_wire_step_any(unsigned number)
+{
+	unsigned n = 0;
+	int went = 0;
+
+	fv_lock();
+	for (struct fv_obj *obj = fv_first(FV_QP); obj; obj = obj->next)
+		n += ((struct fv_qp *)obj->self)->sq_n != 0;
+	number = n ? number % n : 0;
+	for (struct fv_obj *obj = fv_first(FV_QP); obj && !went; obj = obj->next)
+		if (((struct fv_qp *)obj->self)->sq_n != 0 && number-- == 0)
+			went = go(obj->self);
+	fv_leave(0);
+	return went;
+}
+
 unsigned fake_wire_waiting(struct ibv_qp *qp)
 {
 	unsigned n = 0;
