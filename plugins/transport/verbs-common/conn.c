@@ -8,6 +8,7 @@
 #include "verbs.h"
 
 #define LEAVE_NS 1000000000ull /* how long last messages may take */
+#define LOOK_NS 1000000ull     /* how often it is looked whether they have arrived */
 
 static uint64_t now(const struct vb_conn *conn)
 {
@@ -271,8 +272,8 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 	const struct vb_conf *conf = conn->t->conf;
 	uint64_t first = 0;
 
-	if (conn->freed)
-		return conn->leave_ns;
+	if (conn->freed) /* no descriptor says when its messages have arrived */
+		return conn->said_bye || !conn->leave_ns ? conn->leave_ns : now(conn) + LOOK_NS;
 	if (conn->said)
 		return 0;
 	for (const struct vb_pipe *p = conn->pipes; p; p = p->all)
@@ -307,7 +308,6 @@ void vb_disconnect(void *arg)
 			vb_lane_flush(lane);
 		for (struct vb_pipe *p = conn->pipes; p; p = p->all)
 			mark_end(p);
-		vb_control_send(conn, VB_CTRL_BYE, NULL, 0);
 	}
 	vb_transport_reap(conn->t);
 }
@@ -315,6 +315,14 @@ void vb_disconnect(void *arg)
 static bool pipe_left(const struct vb_pipe *pipe)
 {
 	return pipe->state != VB_P_UP || pipe->quiet || pipe->qp.done == pipe->qp.built;
+}
+
+static bool messages_left(const struct vb_conn *conn)
+{
+	for (const struct vb_pipe *p = conn->pipes; p; p = p->all)
+		if (p != conn->control && !pipe_left(p))
+			return false;
+	return true;
 }
 
 bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns)
@@ -326,10 +334,10 @@ bool vb_conn_left(struct vb_conn *conn, uint64_t now_ns)
 		vb_lane_poll(lane);
 	if (lost(conn))
 		return true;
-	if (conn->out_head)
+	if (!conn->said_bye && !messages_left(conn))
 		return false;
-	for (const struct vb_pipe *p = conn->pipes; p; p = p->all)
-		if (!pipe_left(p))
-			return false;
-	return true;
+	if (!conn->said_bye) /* the peer drops what comes after it */
+		vb_control_send(conn, VB_CTRL_BYE, NULL, 0);
+	conn->said_bye = 1;
+	return !conn->out_head && pipe_left(conn->control);
 }

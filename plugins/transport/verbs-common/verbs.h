@@ -300,6 +300,7 @@ struct vb_conn {
 	int accepted;   /* counts in t->n_accepted */
 	int freed;      /* by the user: only its last messages are still on their way */
 	uint64_t leave_ns; /* of freed: that is given up */
+	int said_bye;
 	uint64_t session, secret;
 	uint64_t direct_secret; /* of VB_DIRECT to our memory; 0: not told to anybody */
 	struct sockaddr_storage to; /* who connects: where to */
