@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rma.c - remote reads and writes: which queue pair they take, when they start and end, and how when the connection is lost. */
+#include "unit/verbs/ends.h"
+
+#define BYTES 4096u
+#define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
+
+static struct shared s; /* of a */
+static struct vb_rma *rma; /* of b */
+
+void setUp(void)
+{
+	fake_verbs_reset();
+}
+
+void tearDown(void)
+{
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+static void open_all(const char *settings, uint32_t depth)
+{
+	ends_open(settings, NULL, NULL);
+	share_begin(&s, &a, &b, BYTES, BOTH);
+	rma = rma_open(&b, 0, depth);
+	ends_settle();
+	vb_lane_poll(rma->lane);
+}
+
+static void close_all(void)
+{
+	vb_rma_destroy(rma);
+	if (a.conn->lost || b.conn->lost)
+		munmap(s.bytes, BYTES);
+	else
+		share_end(&s);
+	ends_close();
+}
+
+static struct fake_counters counters(void)
+{
+	struct fake_counters n;
+
+	fake_verbs_counters(&n);
+	return n;
+}
+
+static int submit(enum gantry_rma_op op, uint32_t slot, uint64_t cookie)
+{
+	return rma_do(rma, &b, op, slot * 64, &s, slot * 64, 64, cookie);
+}
+
+/* The next to end is this one, with this status. */
+static void expect_end(uint64_t cookie, int status)
+{
+	struct gantry_rma_done done;
+	int n = 0;
+
+	for (int i = 0; n == 0 && i < 4; i++) /* what the queue pair gives back comes first */
+		n = vb_rma_poll(rma, &done, 1);
+	TEST_ASSERT_EQUAL_INT(1, n);
+	TEST_ASSERT_EQUAL_UINT64(cookie, done.cookie);
+	TEST_ASSERT_EQUAL_INT(status, done.status);
+}
+
+static void expect_none(void)
+{
+	struct gantry_rma_done done;
+
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, vb_rma_poll(rma, &done, 1));
+}
+
+/* -- when all is well -- */
+
+static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
+{
+	struct fake_counters before, after;
+	struct vb_pipe *pipe;
+
+	open_all(settings, 16);
+	pipe = vb_lane_pipe(rma->lane, kind, kind == VB_DATA ? VB_NO_LANE : 0);
+	TEST_ASSERT_NOT_NULL(pipe);
+	fill(s.bytes, BYTES, 1);
+	fill(b.bytes, BYTES, 2);
+	before = counters();
+	for (uint32_t i = 0; i < 16; i++)
+		TEST_ASSERT_EQUAL_INT(0, submit(i % 2 ? GANTRY_RMA_READ : GANTRY_RMA_WRITE, i, i));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(GANTRY_RMA_READ, 0, 0)); /* which starts them as well */
+	vb_rma_flush(rma);
+	after = counters();
+	TEST_ASSERT_EQUAL_UINT64(1, after.doorbells - before.doorbells);
+	TEST_ASSERT_EQUAL_UINT64(1, after.signalled - before.signalled);
+	TEST_ASSERT_EQUAL_UINT64(8, after.reads - before.reads);
+	TEST_ASSERT_EQUAL_UINT32(16, pipe->qp.built - pipe->qp.done);
+	for (uint32_t i = 0; i < 16; i++)
+		expect_end(i, 0);
+	expect_none();
+	TEST_ASSERT_EQUAL_MEMORY(s.bytes, b.bytes, 16 * 64);
+	TEST_ASSERT_EQUAL_UINT64(16 * 64, fake_counter(&b.host, "payload_bytes"));
+	close_all();
+}
+
+static void data_pipe_is_separate(void)
+{
+	one_doorbell_one_signal("max_depth=16", VB_DATA);
+}
+
+static void or_shared_with_messages(void)
+{
+	one_doorbell_one_signal("max_depth=16 data_qp=shared", VB_MESSAGES);
+}
+
+/* One side posts, the other one needs next to nothing for it. */
+static void passive_end_has_no_lane(void)
+{
+	struct vb_pipe *far;
+
+	open_all("max_depth=16", 16);
+	far = pipe_peer(vb_lane_pipe(rma->lane, VB_DATA, VB_NO_LANE));
+	TEST_ASSERT_NULL(far->lane);
+	TEST_ASSERT_NULL(far->block);
+	TEST_ASSERT_EQUAL_UINT32(1, far->qp.depth);
+	TEST_ASSERT_NULL(a.conn->lanes);
+	close_all();
+}
+
+/* A message and the write before it go out together, and in that order. */
+static void message_behind_a_write(void)
+{
+	struct fake_counters before;
+	struct queue there;
+
+	open_all("max_depth=16 data_qp=shared", 16);
+	queue_open(&there, &a, 0, &b, 0, 4, 0);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	queue_tell(&there);
+	fill(b.bytes, 64, 3);
+	fake_wire_hold(1);
+	before = counters();
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 5, GANTRY_SEND_MORE));
+	vb_flush(there.tx);
+	TEST_ASSERT_EQUAL_UINT64(1, counters().doorbells - before.doorbells);
+	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(there.rx, &(struct gantry_msg){.cookie = 0}, 1));
+	TEST_ASSERT_TRUE(filled(s.bytes, 64, 3));
+	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
+	TEST_ASSERT_EQUAL_UINT64(5, queue_take(&there, NULL));
+	fake_wire_hold(0);
+	expect_end(1, 0);
+	queue_close(&there);
+	close_all();
+}
+
+static void not_before_there_is_a_pipe(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 2};
+	void *p = NULL;
+
+	ends_open(NULL, NULL, NULL);
+	share_begin(&s, &a, &b, BYTES, BOTH);
+	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &p));
+	rma = p;
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(GANTRY_RMA_READ, 0, 1));
+	expect_none();
+	ends_until(submit(GANTRY_RMA_READ, 0, 2) == 0);
+	vb_rma_flush(rma);
+	expect_end(2, 0);
+	close_all();
+}
+
+/* Nothing is nothing, not 2^31 bytes. */
+static void length_of_zero(void)
+{
+	open_all(NULL, 2);
+	memset(s.bytes, 0x55, BYTES);
+	TEST_ASSERT_EQUAL_INT(0, rma_do(rma, &b, GANTRY_RMA_WRITE, 0, &s, BYTES, 0, 1));
+	TEST_ASSERT_EQUAL_INT(0, rma_do(rma, &b, GANTRY_RMA_READ, 0, &s, 0, 0, 2));
+	vb_rma_flush(rma);
+	expect_end(1, 0);
+	expect_end(2, 0);
+	TEST_ASSERT_EQUAL_HEX8(0x55, s.bytes[0]);
+	TEST_ASSERT_EQUAL_HEX8(0, b.bytes[0]);
+	close_all();
+}
+
+static void several_of_a_lane(void)
+{
+	struct vb_rma *first, *second;
+
+	open_all("max_depth=8", 8);
+	first = rma;
+	second = rma_open(&b, 0, 8);
+	for (uint64_t i = 0; i < 4; i++) {
+		TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, i));
+		rma = second;
+		TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 10 + i));
+		rma = first;
+	}
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(GANTRY_RMA_WRITE, 0, 4)); /* the queue pair is full */
+	for (uint64_t i = 0; i < 4; i++)
+		expect_end(i, 0);
+	expect_none();
+	rma = second;
+	for (uint64_t i = 0; i < 4; i++)
+		expect_end(10 + i, 0);
+	expect_none();
+	vb_rma_destroy(second);
+	rma = first;
+	close_all();
+}
+
+/* What it has under way ends for nobody. */
+static void goes_in_the_middle(void)
+{
+	struct vb_rma *other;
+
+	open_all("max_depth=8", 4);
+	fill(b.bytes, BYTES, 9);
+	other = rma_open(&b, 0, 4);
+	fake_wire_hold(1);
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
+	vb_rma_flush(rma);
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2)); /* not even started */
+	vb_rma_destroy(rma);
+	rma = other;
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 2, 3));
+	vb_rma_flush(rma);
+	fake_wire_hold(0);
+	expect_end(3, 0);
+	expect_none();
+	TEST_ASSERT_TRUE(filled(s.bytes, 3 * 64, 9));
+	close_all();
+}
+
+static void what_cannot_be(void)
+{
+	struct gantry_region strange = {.addr = b.bytes, .length = 64, .fd = -1};
+	struct gantry_rma op = {.op = GANTRY_RMA_READ, .length = 64};
+
+	open_all(NULL, 2);
+	op.local = b.bytes;
+	op.local_region = &strange;
+	op.remote = s.imported;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_submit(rma, &op));
+	op.local_region = NULL;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_submit(rma, &op));
+	op.local_region = &b.local;
+	op.local = b.bytes + ENDS_LOCAL - 63;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_submit(rma, &op));
+	op.local = b.bytes - 1;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_submit(rma, &op));
+	op.local = b.bytes;
+	op.remote_offset = BYTES - 63;
+	TEST_ASSERT_EQUAL_INT(-ERANGE, vb_rma_submit(rma, &op));
+	op.remote_offset = UINT64_MAX - 10;
+	TEST_ASSERT_EQUAL_INT(-ERANGE, vb_rma_submit(rma, &op));
+	op.remote_offset = 0;
+	op.remote = &s.region; /* of this process */
+	TEST_ASSERT_EQUAL_INT(-EACCES, vb_rma_submit(rma, &op));
+	expect_none();
+	close_all();
+}
+
+/* -- loss -- */
+
+/* In flight, built and done: each ends once, and those in flight only when nothing can touch their memory any more. */
+static void all_end_when_the_connection_is_lost(void)
+{
+	open_all("max_depth=16", 16);
+	for (uint64_t i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_READ, (uint32_t)i, i));
+		vb_rma_flush(rma);
+	}
+	fake_wire_hold(1);
+	for (uint64_t i = 2; i < 4; i++) {
+		TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_READ, (uint32_t)i, i));
+		vb_rma_flush(rma);
+	}
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_READ, 4, 4));
+	memset(s.bytes, 0x77, BYTES);
+	vb_conn_fail(b.conn, -ENOTCONN);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(GANTRY_RMA_READ, 5, 5));
+	expect_end(0, 0);
+	expect_end(1, 0);
+	expect_none();
+	fake_wire_step(NULL); /* it does go on until then */
+	TEST_ASSERT_EQUAL_HEX8(0x77, b.bytes[2 * 64]);
+	expect_end(2, 0);
+	expect_none();
+	ends_until(b.n_closed == 1);
+	expect_end(3, -ENOTCONN);
+	expect_end(4, -ENOTCONN);
+	expect_none();
+	fake_wire_hold(0);
+	TEST_ASSERT_EQUAL_HEX8(0, b.bytes[3 * 64]);
+	close_all();
+}
+
+static void flush_of_the_dead(void)
+{
+	open_all("max_depth=16", 16);
+	fake_wire_hold(1);
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
+	vb_rma_flush(rma);
+	vb_pipe_fail(vb_lane_pipe(rma->lane, VB_DATA, VB_NO_LANE)); /* as the control thread does, before it tells */
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2));
+	vb_rma_flush(rma);
+	expect_end(1, -ENOTCONN);
+	expect_end(2, -ENOTCONN);
+	expect_none();
+	fake_wire_hold(0);
+	ends_until(b.n_closed == 1);
+	close_all();
+}
+
+static void network_that_is_cut(void)
+{
+	open_all("max_depth=16", 16);
+	fake_wire_cut(1);
+	for (uint64_t i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, (uint32_t)i, i));
+	vb_rma_flush(rma);
+	expect_none();
+	fake_wire_timeout(10);
+	expect_none();
+	ends_until(b.n_closed == 1);
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, b.reason);
+	for (uint64_t i = 0; i < 3; i++)
+		expect_end(i, -ENOTCONN);
+	expect_none();
+	vb_conn_fail(a.conn, -ETIMEDOUT);
+	ends_until(a.n_closed == 1);
+	close_all();
+}
+
+/* Its owner has waited long enough, and its key is of no use any more: whoever tries loses the connection, no memory. */
+static void access_after_a_revoke(void)
+{
+	open_all("max_depth=16 revoke_timeout=1ms", 16);
+	memset(s.bytes, 0x33, BYTES);
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
+	ends_settle();
+	a.host.now_ns += 2000000;
+	ends_until(a.n_revoked == 1);
+	TEST_ASSERT_EQUAL_INT(0, a.revoked_rc);
+	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
+	vb_rma_flush(rma);
+	ends_until(b.n_closed == 1 && a.n_closed == 1);
+	expect_end(1, -ENOTCONN);
+	expect_none();
+	TEST_ASSERT_EQUAL_HEX8(0x33, s.bytes[0]);
+	close_all();
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(data_pipe_is_separate);
+	RUN_TEST(or_shared_with_messages);
+	RUN_TEST(passive_end_has_no_lane);
+	RUN_TEST(message_behind_a_write);
+	RUN_TEST(not_before_there_is_a_pipe);
+	RUN_TEST(length_of_zero);
+	RUN_TEST(several_of_a_lane);
+	RUN_TEST(goes_in_the_middle);
+	RUN_TEST(what_cannot_be);
+	RUN_TEST(all_end_when_the_connection_is_lost);
+	RUN_TEST(flush_of_the_dead);
+	RUN_TEST(network_that_is_cut);
+	RUN_TEST(access_after_a_revoke);
+	return UNITY_END();
+}
