@@ -186,8 +186,10 @@ void vb_close(void *device)
 		free_transport(t);
 		return;
 	}
+	t->in_progress = 1; /* none leaves the list meanwhile */
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_disconnect(conn);
+	t->in_progress = 0;
 	/* what was said last goes out if the peer takes it now; the clock may stand still in a test */
 	until = t->host->now_ns(t->host) + LEAVE_NS;
 	for (int i = 0; t->conns && i < 20000 && t->host->now_ns(t->host) < until; i++)

@@ -373,12 +373,17 @@ static void memory_may_not_be_locked(void)
 static void strange_requests(void)
 {
 	struct vb_hello good = {.magic = VB_MAGIC, .version = VB_VERSION, .kind = VB_CONTROL, .end = VB_CONNECTS, .session = 7,
-				.slots = VB_CTRL_SLOTS, .slot_bytes = VB_CTRL_SLOT}, bad;
+				.slots = VB_CTRL_SLOTS, .slot_bytes = VB_CTRL_SLOT}, queue = good, bad;
 	struct vb_listener *l;
 
 	begin(NULL);
 	ends_settle();
 	l = b.listener;
+	queue.kind = VB_MESSAGES;
+	queue.session = accepted->session;
+	queue.secret = accepted->secret;
+	queue.slots = 16;
+	queue.slot_bytes = (uint32_t)sizeof(struct vb_msg) + 128;
 	for (int i = 0; i < 12; i++) {
 		bad = good;
 		switch (i) {
@@ -390,18 +395,16 @@ static void strange_requests(void)
 		case 5: bad.session = 0; break;
 		case 6: bad.slots = 0; break;
 		case 7: bad.slot_bytes = 1; break;
-		case 8: bad.kind = VB_MESSAGES; break; /* of no session */
-		case 9: bad.kind = VB_MESSAGES; bad.session = accepted->session; break; /* without its secret */
+		case 8: bad = queue; bad.session++; break; /* of no session */
+		case 9: bad = queue; bad.secret++; break;  /* without its secret */
 		case 10: /* with it, on a lane that is none */
-			bad.kind = VB_MESSAGES;
-			bad.session = accepted->session;
-			bad.secret = accepted->secret;
+			bad = queue;
 			bad.listens_lane = VB_MAX_LANES;
 			break;
 		default: /* to memory, with the secret that is for queues */
+			bad = queue;
 			bad.kind = VB_DIRECT;
-			bad.session = accepted->session;
-			bad.secret = accepted->secret;
+			bad.slots = bad.slot_bytes = 0;
 			bad.listens_lane = VB_NO_LANE;
 		}
 		fake_cm_push(l->id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, &bad, sizeof(bad));

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rxe_link.c - soft-RoCE devices are found in a tree like that of sysfs, and asked for in the way that netlink has. */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rdma/rdma_netlink.h>
+
+#include "rxe.h"
+#include "unity.h"
+
+static char root[] = "/tmp/gantry-rxe-XXXXXX";
+static char name[RXE_NAME];
+
+void setUp(void)
+{
+	strcpy(root + strlen(root) - 6, "XXXXXX");
+	TEST_ASSERT_NOT_NULL(mkdtemp(root));
+	strcpy(name, "?");
+}
+
+static void in_root(const char *device, const char *netdev, int add)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, device);
+	if (add)
+		TEST_ASSERT_EQUAL_INT(0, mkdir(path, 0700));
+	snprintf(path, sizeof(path), "%s/%s/parent", root, device);
+	if (add && netdev) {
+		file = fopen(path, "w");
+		TEST_ASSERT_NOT_NULL(file);
+		fprintf(file, "%s\n", netdev);
+		fclose(file);
+	}
+	if (!add) {
+		unlink(path);
+		*strrchr(path, '/') = 0;
+		rmdir(path);
+	}
+}
+
+void tearDown(void)
+{
+	static const char *const all[] = {"mlx5_0", "rxe0", "rxe1"};
+
+	for (int i = 0; i < 3; i++)
+		in_root(all[i], NULL, 0);
+	TEST_ASSERT_EQUAL_INT(0, rmdir(root));
+}
+
+static void none(void)
+{
+	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find("/nowhere/infiniband", "", name));
+	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "", name));
+	in_root("mlx5_0", NULL, 1); /* a card: no parent */
+	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "", name));
+	TEST_ASSERT_EQUAL_INT(0, rxe_is_one(root, "mlx5_0"));
+}
+
+static void the_only_one(void)
+{
+	in_root("mlx5_0", NULL, 1);
+	in_root("rxe0", "eth0", 1);
+	TEST_ASSERT_EQUAL_INT(0, rxe_find(root, "", name));
+	TEST_ASSERT_EQUAL_STRING("rxe0", name);
+	TEST_ASSERT_EQUAL_INT(1, rxe_is_one(root, "rxe0"));
+	TEST_ASSERT_EQUAL_INT(0, rxe_find(root, "eth0", name));
+	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "eth", name));
+	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_find(root, "eth01", name));
+}
+
+static void one_of_several(void)
+{
+	in_root("rxe0", "eth0", 1);
+	in_root("rxe1", "eth1", 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTUNIQ, rxe_find(root, "", name));
+	TEST_ASSERT_EQUAL_INT(0, rxe_find(root, "eth1", name));
+	TEST_ASSERT_EQUAL_STRING("rxe1", name);
+}
+
+static void request_for_a_link(void)
+{
+	uint32_t buf[64];
+	const struct nlmsghdr *head = (void *)buf;
+	const char *end, *p;
+	const struct {
+		uint16_t type;
+		const char *text;
+	} want[] = {{RDMA_NLDEV_ATTR_DEV_NAME, "rxe_eth0"}, {RDMA_NLDEV_ATTR_LINK_TYPE, "rxe"}, {RDMA_NLDEV_ATTR_NDEV_NAME, "eth0"}};
+	int n = rxe_request(buf, sizeof(buf), "rxe_eth0", "eth0");
+
+	TEST_ASSERT_EQUAL_INT(n, (int)head->nlmsg_len);
+	TEST_ASSERT_EQUAL_UINT16(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK), head->nlmsg_type);
+	TEST_ASSERT_EQUAL_UINT16(NLM_F_REQUEST | NLM_F_ACK, head->nlmsg_flags);
+	p = (const char *)buf + NLMSG_HDRLEN;
+	end = (const char *)buf + n;
+	for (int i = 0; i < 3; i++) {
+		const struct nlattr *attr = (const void *)p;
+
+		TEST_ASSERT_TRUE(p + NLA_HDRLEN < end);
+		TEST_ASSERT_EQUAL_UINT16(want[i].type, attr->nla_type);
+		TEST_ASSERT_EQUAL_UINT16(NLA_HDRLEN + strlen(want[i].text) + 1, attr->nla_len);
+		TEST_ASSERT_EQUAL_STRING(want[i].text, p + NLA_HDRLEN);
+		p += NLA_ALIGN(attr->nla_len);
+	}
+	TEST_ASSERT_TRUE(p >= end);
+	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, rxe_request(buf, 40, "rxe_eth0", "eth0"));
+}
+
+static void advice(void)
+{
+	TEST_ASSERT_NOT_NULL(strstr(rxe_advice(-EPERM), "CAP_NET_ADMIN"));
+	TEST_ASSERT_NOT_NULL(strstr(rxe_advice(-EINVAL), "modprobe rdma_rxe"));
+	TEST_ASSERT_NOT_NULL(strstr(rxe_advice(-EPROTONOSUPPORT), "modprobe rdma_rxe"));
+	TEST_ASSERT_NOT_NULL(strstr(rxe_advice(-ENODEV), "ip link"));
+	TEST_ASSERT_EQUAL_STRING(strerror(EIO), rxe_advice(-EIO));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(none);
+	RUN_TEST(the_only_one);
+	RUN_TEST(one_of_several);
+	RUN_TEST(request_for_a_link);
+	RUN_TEST(advice);
+	return UNITY_END();
+}
