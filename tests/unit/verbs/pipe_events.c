@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pipe_events.c - every event of the connection manager in every state of a pipe, and how requests are turned down. */
+#include <stdio.h>
+
 #include "unit/verbs/ends.h"
 
 #define SERVICE "127.0.0.2:7471"
