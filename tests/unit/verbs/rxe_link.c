@@ -93,7 +93,9 @@ static void request_for_a_link(void)
 	const struct {
 		uint16_t type;
 		const char *text;
-	} want[] = {{RDMA_NLDEV_ATTR_DEV_NAME, "rxe_eth0"}, {RDMA_NLDEV_ATTR_LINK_TYPE, "rxe"}, {RDMA_NLDEV_ATTR_NDEV_NAME, "eth0"}};
+	} want[] = {{RDMA_NLDEV_ATTR_DEV_NAME, "rxe_eth0"},
+		    {RDMA_NLDEV_ATTR_LINK_TYPE, "rxe"},
+		    {RDMA_NLDEV_ATTR_NDEV_NAME, "eth0"}};
 	int n = rxe_request(buf, sizeof(buf), "rxe_eth0", "eth0");
 
 	TEST_ASSERT_EQUAL_INT(n, (int)head->nlmsg_len);
