@@ -8,7 +8,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 chmod 711 "$dir" # a test has peers of another user
 
-# plugin @ file @ sed script @ test that must fail @ the bug
+# plugin @ file @ sed script @ test that must fail, or TEST/CASE @ the bug
 mutants=$top/tests/conform/mutants.txt
 
 # build PLUGIN FILE... - compile these files of a plugin and link all of it; objects of the others stay
@@ -20,13 +20,20 @@ build()
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -fvisibility=hidden -w -I"$top/include" \
 			-I"$top/plugins/transport/$plugin" -c -o "$dir/$plugin-${file##*/}.o" "$file" || return 1
 	done
-	"$cc" -shared -o "$dir/$plugin.so" "$dir/$plugin"-*.o
+	so=$plugin libraries=
+	[ "$plugin" = verbs-common ] && so=rdma-verbs libraries="-lrdmacm -libverbs"
+	# shellcheck disable=SC2086 # one word each
+	"$cc" -shared -o "$dir/$so.so" "$dir/$plugin"-*.o $libraries
 }
 
 # try_test TEST SECONDS PATIENCE - run the test with the plugins in $dir, for that time; it waits PATIENCE ms for an event
 try_test()
 {
-	TMPDIR=$dir TEST_PLUGINDIR=$dir RIG_PATIENCE_MS=$3 timeout "$2" "$tests/conform/$1" 2>&1
+	case $1 in
+	*/*) RIG_CASE=${1#*/} && export RIG_CASE ;;
+	*) unset RIG_CASE ;;
+	esac
+	TMPDIR=$dir TEST_PLUGINDIR=$dir RIG_PATIENCE_MS=$3 timeout "$2" "$tests/conform/${1%/*}" 2>&1
 	echo "exit status $?"
 }
 
@@ -52,9 +59,16 @@ for plugin in loop shm-comch; do
 	build "$plugin" "$top/plugins/transport/$plugin"/*.c "$top/plugins/transport/common"/*.c ||
 		{ echo "1..0 # SKIP cannot compile plugins"; exit 0; }
 done
+verbs=1
+[ -x "$tests/conform/verbs_fake" ] && build verbs-common "$top"/plugins/transport/verbs-common/*.c \
+	"$top"/plugins/transport/common/*.c "$top/plugins/transport/rdma-verbs/rdma-verbs.c" || verbs=0
 echo "1..$(($(wc -l <"$mutants") + 1))"
 n=1
-try_test loop 300 30000 >"$dir/out"
+good=loop
+[ $verbs -eq 0 ] || good="loop verbs_fake verbs_late"
+for test in $good; do
+	try_test "$test" 300 30000
+done >"$dir/out"
 if failed <"$dir/out"; then
 	echo "not ok 1 - without a bug the tests pass"
 	sed 's/^/# /' "$dir/out"
@@ -63,6 +77,10 @@ else
 fi
 while IFS="@" read -r plugin file script test what; do
 	n=$((n + 1))
+	if [ "$plugin" = verbs-common ] && [ $verbs -eq 0 ]; then
+		echo "ok $n - $what # SKIP rdma-verbs is not built"
+		continue
+	fi
 	source=$top/plugins/transport/$plugin/$file
 	sed "$script" "$source" >"$dir/$file"
 	if cmp -s "$source" "$dir/$file" || ! build "$plugin" "$dir/$file" 2>"$dir/out"; then
