@@ -119,7 +119,8 @@ hostid=${host##*:},nr_io_queues=1" >/dev/nvme-fabrics || return 1
 nvme()
 {
 	fio --name=x --filename="$nvme_disk" --ioengine=libaio --direct=1 --rw="$1" --bs="$2" --iodepth="$3" \
-		--runtime="${io_time%ms}ms" --time_based --size=64m --cpus_allowed=0 --output-format=terse >"$work/fio" 2>&1 || return 1
+		--runtime="${io_time%ms}ms" --time_based --size=64m --cpus_allowed=0 --output-format=terse \
+		>"$work/fio" 2>&1 || return 1
 	awk -F';' -v column="$([ "$1" = randread ] && echo 8 || echo 49)" '{ print $column }' "$work/fio"
 }
 
