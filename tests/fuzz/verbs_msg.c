@@ -41,7 +41,8 @@ static uint32_t make_message(char *slot, const struct vb_pipe *from, const struc
 {
 	struct vb_msg msg = {.kind = (uint8_t)(VB_MSG_PLAIN | q->id << 4), .imm_len = (uint8_t)(bytes(1) % (GANTRY_IMM_MAX + 2)),
 			     .allowed = (uint16_t)(from->told + bytes(1) % 4)};
-	struct vb_msg_region ref = {.handle = s->token.handle, .generation = s->token.generation, .length = (uint32_t)bytes(2) % 600};
+	struct vb_msg_region ref = {
+		.handle = s->token.handle, .generation = s->token.generation, .length = (uint32_t)bytes(2) % 600};
 	uint32_t length = sizeof(msg);
 
 	switch (bytes(1) % 8) {

@@ -193,7 +193,7 @@ void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *f
 
 	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(to->conn, &attr, &of.id, &rx));
 	ends_until(from->up == of.id);
-	queue_join(q, &of, from, from_lane, depth);
+	queue_join(q, &of, from, from_lane, depth < from->conf->max_depth ? depth : (uint32_t)from->conf->max_depth);
 	q->rx = rx;
 }
 

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# mutants.sh - the tests of the data path over RDMA see a bug when there is one: each mutant of the source must fail its test
+top=${top_srcdir:-$(cd "$(dirname "$0")/../../.." && pwd)}
+build=${top_builddir:-.}
+cc=${CC:-cc}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+plugin=$top/plugins/transport/verbs-common
+
+# file @ sed script @ test that must fail @ the bug
+mutants=$top/tests/unit/verbs/mutants.txt
+
+# compile FILE - into $dir/mutant.o
+compile()
+{
+	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -include "$build/config.h" -I"$top/include" -I"$plugin" -c -o "$dir/mutant.o" "$1"
+}
+
+# link TEST - the mutant stands before the archive that has the same object
+link()
+{
+	"$cc" -o "$dir/test" "$build/tests/unit/verbs/$1-$1.o" "$build/tests/unit/verbs/$1-ends.o" "$dir/mutant.o" \
+		"$build/plugins/.libs/libverbs-common.a" "$build/tests/.libs/libfakeverbs.a" "$build/tests/libfake.a" \
+		"$build/core/.libs/libgantry-core.a" "$build/tests/libunity.a" -lpthread -ldl -lm
+}
+
+if grep -q "^GANTRY_CFLAGS.*fsanitize" "$build/tests/Makefile"; then
+	echo "1..0 # SKIP the mutants are for the plain build"
+	exit 0
+fi
+compile "$plugin/pipe.c" 2>"$dir/out" && link traffic 2>>"$dir/out" || {
+	echo "1..0 # SKIP cannot compile the plugin: $(head -n 1 "$dir/out")"
+	exit 0
+}
+echo "1..$(wc -l <"$mutants")"
+n=0
+while IFS="@" read -r file script test what; do
+	n=$((n + 1))
+	sed "$script" "$plugin/$file" >"$dir/$file"
+	if cmp -s "$plugin/$file" "$dir/$file" || ! compile "$dir/$file" 2>"$dir/out" || ! link "$test" 2>"$dir/out"; then
+		echo "not ok $n - $what (the mutant does not apply)"
+		sed 's/^/# /' "$dir/out"
+	elif timeout 10 "$dir/test" >"$dir/out" 2>&1; then
+		echo "not ok $n - $what (not seen by $test)"
+	else # one that hangs has failed as well
+		echo "ok $n - $what"
+	fi
+done <"$mutants"
