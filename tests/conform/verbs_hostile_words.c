@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs_hostile_words.c - what the attacker says: control messages, messages, and more of them than it may. */
+#include "conform/verbs_hostile.h"
+
+#define LANE 5
+#define MAX_DATA 64
+
+static uint32_t consumer_id;
+
+/* -- control messages -- */
+
+struct words {
+	const char *what;
+	uint32_t bytes;        /* of the whole message */
+	uint8_t kind;
+	uint16_t length;       /* that it says */
+	uint32_t allowed;      /* more than is right */
+	uint32_t body[4];
+	const char *text;
+};
+
+#define HEAD 8
+
+static void wrong_words(void)
+{
+	static const struct words rows[] = {
+		{"nothing", 0, 0, 0, 0, {0}, "without a head"},
+		{"no head", 7, VB_CTRL_USER, 0, 0, {0}, "without a head"},
+		{"more than it says", HEAD + 9, VB_CTRL_USER, 8, 0, {0}, "another length"},
+		{"less than it says", HEAD + 8, VB_CTRL_USER, 65535, 0, {0}, "another length"},
+		{"kind 0", HEAD, 0, 0, 0, {0}, "no known kind"},
+		{"next kind", HEAD, VB_CTRL_BYE + 1, 0, 0, {0}, "no known kind"},
+		{"kind 255", HEAD + 8, 255, 8, 0, {0}, "no known kind"},
+		{"nothing said", HEAD, VB_CTRL_USER, 0, 0, {0}, "wrong length"},
+		{"short consumer", HEAD + 8, VB_CTRL_CONSUMER, 8, 0, {0}, "wrong length"},
+		{"long consumer", HEAD + 16, VB_CTRL_CONSUMER, 16, 0, {0}, "wrong length"},
+		{"short region", HEAD + 16, VB_CTRL_REGION, 16, 0, {0}, "wrong length"},
+		{"no region", HEAD + 72, VB_CTRL_REGION, 72, 0, {0}, ""},
+		{"region beyond all addresses", HEAD + 72, VB_CTRL_REGION, 72, 0, {~0u, ~0u, 4096, 0}, ""},
+		{"revoke of no region", HEAD + 8, VB_CTRL_REVOKE, 8, 0, {3, 9}, "did not announce"},
+		{"return of no region", HEAD + 8, VB_CTRL_RELEASED, 8, 0, {3, 9}, "not asked for"},
+		{"open at who listens", HEAD + 8, VB_CTRL_OPEN, 8, 0, {VB_MESSAGES, 0}, "cannot be"},
+		{"consumer of a lane that is none", HEAD + 12, VB_CTRL_CONSUMER, 12, 0, {1, 0x10000 + 300, 64}, ""},
+		{"long farewell", HEAD + 4, VB_CTRL_BYE, 4, 0, {0}, "wrong length"},
+		{"credit that jumps", HEAD + 4, VB_CTRL_USER, 4, 100, {0}, "more messages than it has room for"},
+		{"credit that jumps far", HEAD + 4, VB_CTRL_USER, 4, INT32_MAX, {0}, "more messages than it has room for"},
+	};
+
+	_Static_assert(sizeof(struct vb_ctrl_region) == 72, "a region in the table");
+	hostile_begin(NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct words *w = &rows[i];
+		struct vb_ctrl head = {.kind = w->kind, .length = w->length};
+
+		hostile_intrude();
+		head.allowed = evil.n_in + VB_CTRL_SLOTS + w->allowed;
+		memset(evil.out, 0, RAW_SLOT);
+		memcpy(evil.out, &head, sizeof(head));
+		memcpy(evil.out + sizeof(head), w->body, sizeof(w->body));
+		raw_send(&evil, w->bytes);
+		hostile_check_dropped(w->what, -EPROTO, w->text);
+		hostile_leave();
+	}
+	hostile_check_honest();
+	hostile_intrude();
+	TEST_ASSERT_EQUAL_INT(IBV_WC_REM_INV_REQ_ERR, raw_send(&evil, VB_CTRL_SLOT + 1)); /* more than a receive holds */
+	hostile_check_dropped("longer than a slot", 0, NULL);
+	hostile_leave();
+	hostile_end();
+}
+
+/* -- messages -- */
+
+/* A queue of end b that takes n messages, and a queue pair to it. */
+static void reach_consumer(uint32_t n)
+{
+	const struct gantry_queue_attr attr = {.depth = 8, .max_data = MAX_DATA, .lane = LANE};
+	struct gantry_recv recvs[8] = {{.buf = NULL}};
+	struct vb_hello hello;
+
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &consumer_id, &hostile_consumer));
+	for (uint32_t i = 0; i < n; i++)
+		recvs[i] = (struct gantry_recv){.buf = rig_local(MAX_DATA), .length = MAX_DATA};
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(hostile_consumer, recvs, n));
+	raw_open(&more);
+	hello = raw_hello(&more, VB_MESSAGES, &evil);
+	hello.listens_lane = LANE;
+	raw_ask(&more, &hello, sizeof(hello));
+	TEST_ASSERT_TRUE_MESSAGE(more.up, more.refusal.text);
+	hostile_taken = 0;
+	for (uint64_t late = 0; n && ((volatile struct vb_credit *)more.credit)->allowed < n;) {
+		rig_wait(&late, 0);
+		raw_turn(&more);
+	}
+}
+
+static void put_message(const struct vb_msg *head, const struct vb_msg_region *ref)
+{
+	struct vb_msg msg = *head;
+
+	msg.kind = (uint8_t)(msg.kind | consumer_id << 4);
+	memset(more.out, 0x5a, RAW_SLOT);
+	memcpy(more.out, &msg, sizeof(msg));
+	if (ref)
+		memcpy(more.out + sizeof(msg), ref, sizeof(*ref));
+}
+
+static void no_credit(void)
+{
+	const struct vb_msg plain = {.kind = VB_MSG_PLAIN, .imm_len = 8};
+
+	hostile_begin(NULL);
+	hostile_intrude();
+	reach_consumer(0);
+	put_message(&plain, NULL);
+	raw_send(&more, 16);
+	hostile_check_dropped("a message without credit", -EPROTO, "sends what it may not");
+	hostile_leave();
+	hostile_check_honest();
+	hostile_intrude();
+	reach_consumer(2);
+	put_message(&plain, NULL);
+	for (int i = 0; i < 100; i++)
+		raw_post(&more, IBV_WR_SEND, 0, 0, 16);
+	hostile_check_dropped("more messages than it has credit for", -EPROTO, "sends what it may not");
+	TEST_ASSERT_TRUE(hostile_taken <= 2);
+	hostile_leave();
+	hostile_check_honest();
+	hostile_end();
+}
+
+/* More control messages than there are receives: they wait, or the attacker's queue pair ends. */
+static void flood(void)
+{
+	const struct vb_ctrl head = {.kind = VB_CTRL_USER, .length = 4, .allowed = VB_CTRL_SLOTS};
+
+	hostile_begin(NULL);
+	hostile_intrude();
+	memcpy(evil.out, &head, sizeof(head));
+	for (int i = 0; i < 200; i++)
+		raw_post(&evil, IBV_WR_SEND, 0, 0, sizeof(head) + 4);
+	hostile_check_honest();
+	TEST_ASSERT_TRUE(raw_until(&evil, &evil.n_done, 200));
+	TEST_ASSERT_TRUE_MESSAGE(evil.bad == IBV_WC_SUCCESS || evil.bad == IBV_WC_RNR_RETRY_EXC_ERR,
+				 ibv_wc_status_str(evil.bad));
+	hostile_leave();
+	hostile_end();
+}
+
+struct letter {
+	const char *what;
+	uint32_t bytes;
+	struct vb_msg head;
+	struct vb_msg_region ref;
+	const char *text;
+};
+
+static void wrong_messages(void)
+{
+	static const char cannot[] = "sends a message that cannot be", region[] = "sends data of a region that cannot be";
+	static const char jump[] = "more messages than it has room for"; /* for itself; the message is good */
+	static const struct letter rows[] = {
+		{"nothing", 0, {.kind = 0}, {0}, "sends what it may not"},
+		{"no head", 7, {.kind = VB_MSG_PLAIN}, {0}, "sends what it may not"},
+		{"kind 0", 64, {.kind = 0}, {0}, cannot},
+		{"next kind", 64, {.kind = VB_MSG_REGION + 1}, {0}, cannot},
+		{"imm beyond the head", 64, {.kind = VB_MSG_PLAIN, .imm_len = 255}, {0}, cannot},
+		{"less imm than it says", 15, {.kind = VB_MSG_PLAIN, .imm_len = 8}, {0}, cannot},
+		{"less data than it says", 64 + 31, {.kind = VB_MSG_PLAIN, .length = 32}, {0}, cannot},
+		{"more data than it says", 64 + 33, {.kind = VB_MSG_PLAIN, .length = 32}, {0}, cannot},
+		{"more data than there may be", 64 + MAX_DATA + 1, {.kind = VB_MSG_PLAIN, .length = MAX_DATA + 1}, {0}, cannot},
+		{"data beyond all", 64 + 16, {.kind = VB_MSG_PLAIN, .length = 65535}, {0}, cannot},
+		{"half a region", 64 + 8, {.kind = VB_MSG_REGION}, {0}, cannot},
+		{"no data of a region", 64 + 24, {.kind = VB_MSG_REGION}, {.handle = 1, .generation = 1}, region},
+		{"too much of a region", 64 + 24, {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1, .length = MAX_DATA + 1}, region},
+		{"beyond a region", 64 + 24, {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1, .offset = 4096 - 31, .length = 32}, region},
+		{"offset that wraps", 64 + 24, {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1, .offset = UINT64_MAX - 15, .length = 32}, region},
+		{"credit that jumps", 16, {.kind = VB_MSG_PLAIN, .imm_len = 8, .allowed = 0x4000}, {0}, jump},
+	};
+
+	hostile_begin(NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vb_ctrl_region r = {.length = 4096, .rights = GANTRY_REMOTE_READ, .handle = 1, .generation = 1};
+
+		hostile_intrude();
+		r.addr = (uintptr_t)evil.block;
+		r.key = evil.mr->rkey;
+		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_REGION, &r, sizeof(r)));
+		reach_consumer(4);
+		put_message(&rows[i].head, &rows[i].ref);
+		raw_send(&more, rows[i].bytes);
+		hostile_check_dropped(rows[i].what, -EPROTO, rows[i].text);
+		TEST_ASSERT_TRUE_MESSAGE(hostile_taken == 0 || rows[i].text == jump, rows[i].what);
+		hostile_leave();
+	}
+	hostile_check_honest();
+	hostile_end();
+}
+
+/* What it announces is not there: the fetch fails, and so does its connection. */
+static void fetch_from_nowhere(void)
+{
+	const struct vb_msg head = {.kind = VB_MSG_REGION};
+	const struct vb_msg_region ref = {.handle = 1, .generation = 1, .length = 32};
+	struct vb_ctrl_region r = {.length = 4096, .rights = GANTRY_REMOTE_READ, .handle = 1, .generation = 1, .key = 0xdead};
+
+	hostile_begin(NULL);
+	hostile_intrude();
+	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_REGION, &r, sizeof(r)));
+	reach_consumer(4);
+	put_message(&head, &ref);
+	raw_send(&more, sizeof(head) + sizeof(ref));
+	hostile_check_dropped("fetch", 0, "message queue pair");
+	hostile_leave();
+	hostile_end();
+}
+
+void hostile_words(void)
+{
+	RIG_CASE(wrong_words);
+	RIG_CASE(no_credit);
+	RIG_CASE(flood);
+	RIG_CASE(wrong_messages);
+	RIG_CASE(fetch_from_nowhere);
+}
