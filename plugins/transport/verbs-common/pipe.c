@@ -96,6 +96,16 @@ static uint32_t requests(const struct vb_pipe *pipe)
 	return pipe->lane ? data : 1;
 }
 
+uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits)
+{
+	const uint32_t more = EXTRA_REQUESTS + 1; /* and one to wake the lane */
+	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1; /* for each message of the depth; and a receive */
+	uint32_t by_queue = limits->max_qp_wr > more ? (limits->max_qp_wr - more) / sends : 0;
+	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1) : 0;
+
+	return by_queue < by_completions ? by_queue : by_completions;
+}
+
 static int post_all(struct vb_pipe *pipe)
 {
 	uint32_t slots[VB_POLL];

@@ -101,6 +101,20 @@ static void explain_open(const struct gantry_host *host, const char *name, int r
 			  vb_device_advice(rc));
 }
 
+/* A message queue pair is the largest there is. Better said now than when the first peer comes. */
+static int check_depth(const struct vb_transport *t)
+{
+	const struct vb_limits *limits = &t->device.limits;
+	uint32_t most = vb_depth_limit(t->conf, limits);
+
+	if (t->conf->max_depth <= most)
+		return 0;
+	gantry_log_error(t->host, "max_depth = %lld is more than RDMA device %s can do, whose queues hold %u requests and %u "
+		  "completions: lower it to %u", (long long)t->conf->max_depth, t->device.context->device->name,
+		  limits->max_qp_wr, limits->max_cqe, most);
+	return -E2BIG;
+}
+
 static void free_transport(struct vb_transport *t)
 {
 	if (t->epoll >= 0)
@@ -135,6 +149,9 @@ int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf
 		explain_open(host, name, rc);
 		goto out_free;
 	}
+	rc = check_depth(t);
+	if (rc)
+		goto out_free;
 	rc = vb_events_open(&t->channel);
 	if (rc) {
 		gantry_log_error(host, "no channel for connection events: %s: %s", strerror(-rc), vb_device_advice(rc));

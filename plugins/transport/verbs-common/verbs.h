@@ -362,6 +362,7 @@ bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns); /* a step of connec
 
 /* -- pipe.c: resources, slots, credit. Both threads, each for its own pipes -- */
 uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind); /* memory that it pins */
+uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits); /* the largest max_depth that fits a device */
 int vb_pipe_new(struct vb_conn *conn, enum vb_kind kind, enum vb_end end, struct vb_pipe **pipe_p);
 int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel); /* its id has a device: mr, cq, qp, receives */
 void vb_pipe_fail(struct vb_pipe *pipe);    /* queue pair to the error state; `quiet` */

@@ -358,9 +358,51 @@ static void no_address_on_our_device(void)
 
 static void limits_of_the_device(void)
 {
-	fake_device(0)->attr.max_qp_wr = 16;
 	begin(NULL);
+	ta->device.limits.max_qp_wr = 16;
 	fails("small device", -E2BIG, "does not fit RDMA device fake0: lower max_depth");
+}
+
+static void set_limits(int max_qp_wr, int max_cqe)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		fake_device(i)->attr.max_qp_wr = max_qp_wr;
+		fake_device(i)->attr.max_cqe = max_cqe;
+	}
+}
+
+static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigned most)
+{
+	void *device = NULL;
+	struct queue q;
+	char text[80];
+
+	fake_verbs_reset();
+	ends_open_devices(data_qp, NULL, NULL);
+	set_limits(max_qp_wr, max_cqe);
+	a.conf->max_depth = most + 1;
+	TEST_ASSERT_EQUAL_INT(-E2BIG, vb_transport_open(&a.host.pub, a.conf, "fake0", &device));
+	snprintf(text, sizeof(text), "max_depth = %u is more than RDMA device fake0 can do", most + 1);
+	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
+	snprintf(text, sizeof(text), "lower it to %u", most);
+	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
+	ends_close();
+	/* and with that the largest queue pair can be made */
+	snprintf(text, sizeof(text), "%s max_depth=%u", data_qp, most);
+	ends_open(text, NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, most, 64);
+	queue_close(&q);
+	ends_close();
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+/* The largest depth that it has room for is known before anybody connects. */
+static void depth_beyond_the_device(void)
+{
+	check_depth("data_qp=separate", 100, 32767, 83);
+	check_depth("data_qp=separate", 4096, 217, 100);
+	check_depth("data_qp=shared", 100, 32767, 41);
+	check_depth("data_qp=shared", 4096, 317, 100);
 }
 
 static void memory_may_not_be_locked(void)
@@ -435,6 +477,7 @@ int main(void)
 	RUN_TEST(route_over_another_device);
 	RUN_TEST(no_address_on_our_device);
 	RUN_TEST(limits_of_the_device);
+	RUN_TEST(depth_beyond_the_device);
 	RUN_TEST(memory_may_not_be_locked);
 	RUN_TEST(strange_requests);
 	return UNITY_END();
