@@ -7,5 +7,36 @@ vm_limit=280
 export RIG_HOST=${vm_addresses[0]} RIG_FROM=${vm_addresses[1]} RIG_PATIENCE_MS=30000
 export RIG_A_SETTINGS=ibdev=rxe1 RIG_B_SETTINGS=ibdev=rxe0
 
+# A target is attacked while it serves: whoever it serves notices nothing, and it ends with what it had.
+target_attacked()
+{
+	local program=$top_builddir/tests/conform/verbs_attack before
+	[ -x "$program" ] || skip "verbs_attack is not built"
+	leg rdma-verbs
+	listen_options='heartbeat = "2s";'
+	topology
+	serve_all
+	hammer
+	mark store
+	"$program" "${vm_addresses[1]}" 7471 "${vm_addresses[0]}" || { cat "$dir/store.log"; return 1; }
+	before=$(completed_now)
+	busy load $((before + 500))
+	clean store
+	kill -INT "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" 'load.errors == {}' "$(findings load) == 0" 'load.verify.checked > 0' 'load.quarantined == 0'
+	stop bridge store
+	grep -E 'WARN|ERROR|refusing' "$dir/store.log"
+	[ "$(grep -cE 'WARN|ERROR' "$dir/store.log")" -le 12 ]
+}
+
+completed_now()
+{
+	"$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed'
+}
+
+vm_test "a target is attacked while it serves" target_attacked
 vm_program "an end of the rig" "$top_builddir/tests/conform/verbs_hostile"
 vm_done
