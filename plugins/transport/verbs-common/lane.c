@@ -11,35 +11,53 @@ static struct vb_pipe *first_pipe(const struct vb_lane *lane)
 	return __atomic_load_n(&lane->pipes, __ATOMIC_ACQUIRE);
 }
 
+static void free_lane(struct vb_lane *lane)
+{
+	struct vb_transport *t = lane->conn->t;
+
+	tc_cell_put(&t->lane_doorbells, lane->doorbells);
+	tc_cell_put(&t->lane_payload, lane->payload_bytes);
+	vb_channel_destroy(&lane->channel);
+	free(lane);
+}
+
+static int make_lane(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
+{
+	struct vb_lane *lane = calloc(1, sizeof(*lane));
+	struct vb_transport *t = conn->t;
+	int rc = -ENOMEM;
+
+	if (!lane)
+		return rc;
+	lane->conn = conn;
+	lane->number = number;
+	lane->doorbells = tc_cell_get(&t->lane_doorbells, t->host);
+	lane->payload_bytes = tc_cell_get(&t->lane_payload, t->host);
+	if (lane->doorbells && lane->payload_bytes)
+		rc = vb_channel_create(t->device.context, &lane->channel);
+	if (rc) {
+		free_lane(lane);
+		return rc;
+	}
+	lane->next = conn->lanes;
+	conn->lanes = lane;
+	*lane_p = lane;
+	return 0;
+}
+
 int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
 {
 	struct vb_lane *lane;
-	int rc;
+	int rc = 0;
 
 	if (number >= VB_MAX_LANES)
 		return -EINVAL;
 	for (lane = conn->lanes; lane && lane->number != number; lane = lane->next)
 		;
-	if (!lane) {
-		lane = calloc(1, sizeof(*lane));
-		if (!lane)
-			return -ENOMEM;
-		lane->conn = conn;
-		lane->number = number;
-		lane->doorbells = conn->t->host->counter(conn->t->host, "doorbells");
-		lane->payload_bytes = conn->t->host->counter(conn->t->host, "payload_bytes");
-		if (!lane->doorbells || !lane->payload_bytes) {
-			free(lane);
-			return -ENOMEM;
-		}
-		rc = vb_channel_create(conn->t->device.context, &lane->channel);
-		if (rc) {
-			free(lane);
-			return rc;
-		}
-		lane->next = conn->lanes;
-		conn->lanes = lane;
-	}
+	if (!lane)
+		rc = make_lane(conn, number, &lane);
+	if (rc)
+		return rc;
 	lane->n_users++;
 	*lane_p = lane;
 	return 0;
@@ -58,8 +76,7 @@ void vb_lane_free(struct vb_lane *lane)
 		at = &(*at)->next;
 	*at = lane->next;
 	vb_consumers_reap(lane);
-	vb_channel_destroy(&lane->channel);
-	free(lane);
+	free_lane(lane);
 }
 
 void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)

@@ -20,7 +20,6 @@ int vb_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_rma *rma;
-	uint32_t size = 1;
 	int rc;
 
 	if (!vb_conn_usable(conn))
@@ -30,13 +29,9 @@ int vb_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 	rma = calloc(1, sizeof(*rma));
 	if (!rma)
 		return -ENOMEM;
-	while (size < attr->depth)
-		size *= 2;
-	rc = -ENOMEM;
-	rma->done = calloc(size, sizeof(*rma->done));
-	if (!rma->done)
+	rc = tc_done_init(&rma->done, attr->depth);
+	if (rc)
 		goto out_free;
-	rma->mask = size - 1;
 	rma->depth = attr->depth;
 	rc = vb_lane_get(conn, attr->lane, &rma->lane);
 	if (rc)
@@ -53,7 +48,7 @@ int vb_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 out_lane:
 	vb_lane_put(rma->lane);
 out_free:
-	free(rma->done);
+	tc_done_fini(&rma->done);
 	free(rma);
 	return rc;
 }
@@ -67,7 +62,7 @@ void vb_rma_destroy(void *arg)
 	vb_lane_forget(rma->lane, rma);
 	rma->lane->has_rma--;
 	vb_lane_put(rma->lane);
-	free(rma->done);
+	tc_done_fini(&rma->done);
 	free(rma);
 }
 
@@ -133,18 +128,17 @@ void vb_rma_flush(void *arg)
 
 void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status)
 {
-	rma->done[rma->head++ & rma->mask] = (struct gantry_rma_done){.cookie = cookie, .status = status};
+	tc_done_put(&rma->done, cookie, status);
 }
 
 int vb_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 {
 	struct vb_rma *rma = arg;
-	uint32_t n = 0;
+	int n;
 
-	if (rma->head == rma->tail)
+	if (tc_done_empty(&rma->done))
 		vb_lane_poll(rma->lane);
-	for (; n < max && rma->tail != rma->head; n++)
-		done[n] = rma->done[rma->tail++ & rma->mask];
-	rma->n_out -= n;
-	return (int)n;
+	n = tc_done_take(&rma->done, done, max);
+	rma->n_out -= (uint32_t)n;
+	return n;
 }

@@ -67,6 +67,8 @@ static int open_fds(struct vb_transport *t)
 
 static int open_counters(struct vb_transport *t)
 {
+	t->lane_doorbells.name = "doorbells";
+	t->lane_payload.name = "payload_bytes";
 	t->doorbells = t->host->counter(t->host, "doorbells");
 	t->connections = t->host->counter(t->host, "connections");
 	t->protocol_errors = t->host->counter(t->host, "protocol_errors");
@@ -125,6 +127,8 @@ static void free_transport(struct vb_transport *t)
 		vb_events_close(&t->channel);
 		vb_device_close(&t->device);
 	}
+	tc_cells_fini(&t->lane_doorbells);
+	tc_cells_fini(&t->lane_payload);
 	free(t);
 }
 

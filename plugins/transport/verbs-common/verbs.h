@@ -25,6 +25,8 @@
 
 #include <gantry/transport.h>
 
+#include "../common/cells.h"
+#include "../common/done.h"
 #include "rdma.h"
 #include "wire.h"
 
@@ -98,7 +100,8 @@ struct vb_transport {
 	uint32_t n_accepted; /* connections that listeners took */
 	int n_events;      /* that this progress() delivered */
 	pid_t pid;         /* a forked child may use nothing */
-	uint64_t *doorbells, *connections, *protocol_errors; /* counters of the control thread; lanes have their own */
+	uint64_t *doorbells, *connections, *protocol_errors; /* counters of the control thread */
+	struct tc_cells lane_doorbells, lane_payload;        /* and of the lanes */
 };
 
 /* What the context of every id points to. */
@@ -236,8 +239,7 @@ struct vb_producer {
 struct vb_rma {
 	struct vb_lane *lane;
 	uint32_t depth, n_out;
-	struct gantry_rma_done *done; /* ring */
-	uint32_t mask, head, tail;
+	struct tc_done done;
 	struct vb_pipe *pipe; /* of this connection's own regions */
 };
 
