@@ -70,7 +70,7 @@ struct vb_conf {
 	 "The same for a message that finds no receive posted, which credits rule out."},                               \
 	{"ack_timeout", GANTRY_OPT_TIME, offsetof(conf_, ack_timeout_ns), "67ms", 0, 4000000000, NULL, NULL,              \
 	 "How long a packet waits for its acknowledgement; the device rounds up to 4.096 us times a power of two."},     \
-	{"keepalive", GANTRY_OPT_TIME, offsetof(conf_, keepalive_ns), "500ms", 10000000, 60000000000, NULL, NULL,        \
+	{"keepalive", GANTRY_OPT_TIME, offsetof(conf_, keepalive_ns), "250ms", 10000000, 60000000000, NULL, NULL,        \
 	 "How often an idle connection is tried, so that a dead network is seen."},                                     \
 	{"connect_timeout", GANTRY_OPT_TIME, offsetof(conf_, connect_timeout_ns), "5s", 100000000, 600000000000, NULL,    \
 	 NULL, "How long each step of connecting may take."},                                                            \
