@@ -318,7 +318,7 @@ static void try_access(const struct access *a)
 	snprintf(why, sizeof(why), "%s: %s", a->what, ibv_wc_status_str(status));
 	TEST_ASSERT_TRUE_MESSAGE(status == IBV_WC_REM_ACCESS_ERR, why);
 	for (uint32_t i = 0; i < a->len && i < RAW_SLOT; i++)
-		TEST_ASSERT_EQUAL_HEX8_MESSAGE(0xee, evil.out[i], why);
+		TEST_ASSERT_TRUE_MESSAGE((uint8_t)evil.out[i] == 0xee, why);
 	hostile_check_dropped(a->what, 0, NULL);
 	if (more.channel)
 		TEST_ASSERT_EQUAL_INT_MESSAGE(IBV_WC_SUCCESS, raw_ctrl(&more, VB_CTRL_USER, "well", 4), a->what);

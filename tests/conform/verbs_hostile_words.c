@@ -64,7 +64,7 @@ static void wrong_words(void)
 	hostile_check_honest();
 	hostile_intrude();
 	/* more than a receive holds: devices differ in what they call that */
-	TEST_ASSERT_NOT_EQUAL_INT(IBV_WC_SUCCESS, raw_send(&evil, VB_CTRL_SLOT + 1));
+	TEST_ASSERT_TRUE(raw_send(&evil, VB_CTRL_SLOT + 1) != IBV_WC_SUCCESS);
 	hostile_check_dropped("longer than a slot", 0, NULL);
 	hostile_leave();
 	hostile_end();
