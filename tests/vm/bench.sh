@@ -175,8 +175,8 @@ row()
 {
 	local verdict=-
 	case $5 in
-	"<="*) verdict=$(awk -v r="$4" -v g="${5#<=}" 'BEGIN { print r <= g ? "reached" : "missed" }') ;;
-	">="*) verdict=$(awk -v r="$4" -v g="${5#>=}" 'BEGIN { print r >= g ? "reached" : "missed" }') ;;
+	"<="*) verdict=$(awk -v r="$4" -v g="${5#<=}" 'BEGIN { print (r <= g) ? "reached" : "missed" }') ;;
+	">="*) verdict=$(awk -v r="$4" -v g="${5#>=}" 'BEGIN { print (r >= g) ? "reached" : "missed" }') ;;
 	esac
 	printf '%-46s %10s %10s %7s  %-7s %s\n' "$1" "$2" "$3" "$4" "$5" "$verdict"
 	json="$json${json:+,}
