@@ -108,11 +108,8 @@ nvme_begin()
 	host=nqn.2014-08.org.nvmexpress:uuid:11111111-1111-1111-1111-111111111111
 	echo "transport=rdma,traddr=${vm_addresses[0]},trsvcid=4420,nqn=gantry,host_traddr=${vm_addresses[1]},hostnqn=$host,\
 hostid=${host##*:},nr_io_queues=1" >/dev/nvme-fabrics || return 1
-	for nvme_disk in /dev/nvme*n1; do
-		[ -b "$nvme_disk" ] && return 0
-	done
-	nvme_disk=
-	return 1
+	nvme_disk=/dev/nvme0n1
+	await test -b $nvme_disk
 }
 
 # nvme PATTERN BLOCK DEPTH
