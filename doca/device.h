@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.h - the devices that a program sees, and the transports behind them.
+ *
+ * One emulated card is always there. A process sees it through two functions, unless GANTRY_DOCA_PROFILE=host or =dpu (see
+ * `gantry env`) leaves only one of them:
+ *	dpu     PCI 0000:03:00.0, ibdev mlx5_0, interface p0; has the representor of the host function
+ *	host    PCI 0000:b1:00.0, ibdev mlx5_1, interface ens1f0np0
+ * GANTRY_DOCA_CONF=FILE names a configuration (the `devices` of every gantry configuration) that replaces or adds functions:
+ * each entry may carry pci, ibdev, iface, profile = "host" | "dpu", representors = ( { pci; iface; } ), and its transport: a
+ * shm-comch entry serves Comch and RDMA between processes of this machine, an rdma-verbs or rxe entry RDMA over the network.
+ */
+#ifndef GD_DEVICE_H
+#define GD_DEVICE_H
+
+#include <doca_dev.h>
+
+#include <gantry/transport.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gd_side { GD_HOST = 1, GD_DPU = 2 };
+
+struct gd_transport; /* an opened device of a transport plugin; one per configured device and process */
+
+struct doca_devinfo_rep {
+	const struct doca_devinfo *of; /* the device that has it */
+	char pci[13];   /* "0000:b1:00.0": of the function that it stands for */
+	char iface[256];
+	char vuid[128];
+};
+
+struct doca_devinfo {
+	char name[64];  /* the entry's, for messages */
+	char pci[13];
+	char ibdev[64];
+	char iface[256];
+	enum gd_side side;
+	bool comch;     /* Comch over shared memory */
+	bool network;   /* RDMA over verbs; else over shared memory */
+	uint8_t mac[6];
+	uint32_t index;
+	uint32_t n_reps;
+	struct doca_devinfo_rep *reps;
+	struct gd_transport *transport; /* NULL until first used */
+};
+
+struct doca_dev {
+	struct doca_devinfo *info; /* lives as long as the process */
+	uint32_t references;
+};
+
+struct doca_dev_rep {
+	struct doca_devinfo_rep *info;
+	struct doca_dev *dev;
+};
+
+/*
+ * The transport of a device; the plugin is loaded and the device opened at the first call. INITIALIZATION after a line in the
+ * log that says why. Any thread.
+ */
+doca_error_t gd_transport_get(struct doca_devinfo *info, struct gd_transport **transport_p);
+
+/*
+ * Calls into the control part of a transport (connect, send_ctrl, create and destroy queues, regions, ...) are made with its
+ * lock held. Its events are delivered by the service thread, which holds the lock: what they have to tell a program goes
+ * to its engine by gd_pe_post(). After gd_transport_unlock() the service thread looks at the device at once.
+ * The data path (post_recv, poll_recv, send, rma_submit, ...) needs no lock.
+ */
+const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transport, void **device_p);
+void gd_transport_unlock(struct gd_transport *transport);
+const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *transport);
+void gd_transport_info(const struct gd_transport *transport, struct gantry_device_info *info);
+
+/* The service thread of the process: fds and calls. Started at the first use; ends with the process. Any thread. */
+doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg);
+void gd_service_remove_fd(int fd); /* when it returns fn does not run any more, unless called from fn */
+doca_error_t gd_service_call(void (*fn)(void *arg), void *arg);
+
+/* Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry, /run/gantry (root), /tmp/gantry-UID. */
+doca_error_t gd_run_dir(char path[80]);
+
+#endif

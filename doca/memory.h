@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.h - memory maps and buffers as the libraries see them.
+ *
+ * A map is local (the program's own memory) or imported (memory of another process that exported it). Buffer addresses of
+ * an imported map are those of the exporter: gd_buf_host() turns one into an address of this process.
+ *
+ * Export makes the pages shareable in place: they are copied once into a memfd, which is then mapped over the same addresses,
+ * page by page whole. The descriptor (blob) names the owner: a Unix socket served by the owner's service thread, a 128-bit secret,
+ * the range and the rights. Import asks that socket for the memfds, maps them, and holds the connection: when it breaks
+ * the owner is gone. So the exporter's program need not do anything, and a bad blob is an error.
+ */
+#ifndef GD_MEMORY_H
+#define GD_MEMORY_H
+
+#include <doca_buf.h>
+#include <doca_buf_inventory.h>
+#include <doca_mmap.h>
+
+#include <gantry/transport.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GD_BLOB_MAX 512 /* bytes of an export descriptor: programs read it into that much */
+
+struct gd_mmap_id { uint8_t bytes[16]; }; /* names a map in all processes: random, also the secret */
+
+struct doca_mmap {
+	struct gd_mmap_id id;   /* of the original owner's map */
+	void *addr;             /* as buffers use it: the exporter's, when imported */
+	size_t length;
+	void *local;            /* where that is in this process: addr itself when it is our own; NULL: not mapped here */
+	uint32_t access;        /* doca_access_flag: set by the owner, or what the export allows */
+	bool started, imported, has_range, thread_safe, was_started;
+	uint32_t n_bufs;        /* __atomic */
+	uint32_t n_devs, max_devs;
+	struct doca_dev **devs;
+	union doca_data user_data;
+	doca_mmap_memrange_free_cb_t *free_cb;
+	void *free_opaque;
+	struct gd_share *share; /* memfds of it, once exported or imported; see share.h */
+	struct doca_mmap *next; /* all maps of the process */
+};
+
+/*
+ * Memory of a map as a region that a transport can register and export (fd set when it is shared): refreshed at each call,
+ * valid until the map is stopped. Makes local memory shareable when share != 0. NOT_PERMITTED, NO_MEMORY, ...
+ */
+doca_error_t gd_mmap_region(struct doca_mmap *mmap, int share, struct gantry_region *region);
+
+/* The started map of this process with that id whose owner allowed it to be exported over RDMA; NULL. Any thread. */
+struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
+
+struct doca_buf {
+	struct doca_buf_inventory *inventory;
+	struct doca_mmap *mmap;
+	void *head;
+	size_t len;
+	void *data;
+	size_t data_len;
+	uint16_t references;    /* 0: free */
+	bool in_list;           /* not the first of a list */
+	struct doca_buf *next;  /* in the list, or the next free one */
+	struct doca_buf *last;  /* of the list, kept in its first */
+};
+
+/* Address of this process for `addr` of the buffer's map; NULL: the map is not mapped here, or length bytes there are not in it. */
+void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length);
+/* Bytes of data in a list, and bytes that can be appended to the list's tail. */
+size_t gd_buf_data_bytes(const struct doca_buf *list);
+size_t gd_buf_room(const struct doca_buf *list);
+/*
+ * Copy data of the list src behind the data of the list dst; lengths of dst grow at success. INVALID_VALUE: no room, or out of
+ * the map; NOT_PERMITTED: rights; IO_FAILED: the memory's owner is gone. May be called on any thread.
+ */
+doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src);
+/* The same with memory of this process at one side. */
+doca_error_t gd_buf_append(struct doca_buf *dst, const void *data, size_t length);
+doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, size_t length);
+
+#endif
