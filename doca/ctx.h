@@ -50,7 +50,7 @@ struct gd_ctx_ops {
 	doca_error_t (*stop)(struct doca_ctx *ctx);
 	/* Do a step of work; how many things were done, 0 or 1 (no callbacks: gd_task_done() queues them). NULL: event driven. */
 	int (*poll)(struct doca_ctx *ctx);
-	/* The engine is about to wait: make gd_pe_post() happen when poll has work; non-zero: it has work now. NULL: none needed. */
+	/* The engine is about to wait: gd_pe_post() when poll has work; non-zero: it has work now. NULL: none needed. */
 	int (*arm)(struct doca_ctx *ctx);
 };
 

@@ -78,7 +78,10 @@ doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg);
 void gd_service_remove_fd(int fd); /* when it returns fn does not run any more, unless called from fn */
 doca_error_t gd_service_call(void (*fn)(void *arg), void *arg);
 
-/* Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry, /run/gantry (root), /tmp/gantry-UID. */
+/*
+ * Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry, /run/gantry
+ * (root), /tmp/gantry-UID.
+ */
 doca_error_t gd_run_dir(char path[80]);
 
 #endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* doca_comch_consumer.h - the fast path of Comch: the side that receives */
+#ifndef DOCA_COMCH_CONSUMER_H
+#define DOCA_COMCH_CONSUMER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <doca_error.h>
+#include <doca_types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct doca_buf;
+struct doca_comch_connection;
+struct doca_comch_consumer;
+struct doca_comch_consumer_completion;
+struct doca_comch_consumer_task_post_recv;
+struct doca_dev;
+struct doca_devinfo;
+struct doca_dpa_thread;
+struct doca_mmap;
+
+typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(struct doca_comch_consumer_task_post_recv *task,
+		union doca_data task_user_data, union doca_data ctx_user_data);
+typedef uint64_t doca_dpa_dev_comch_consumer_completion_t;
+typedef uint64_t doca_dpa_dev_comch_consumer_t;
+
+/*
+ * On an established connection with the mmap that all its bufs come from (PCI_READ_WRITE); BAD_STATE if not
+ * established. Errors: NO_MEMORY, NOT_PERMITTED.
+ */
+DOCA_STABLE doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,
+		struct doca_mmap *buf_mmap, struct doca_comch_consumer **consumer);
+
+/* Must be IDLE. Errors: INITIALIZATION. */
+DOCA_STABLE doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
+
+/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+DOCA_STABLE doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo);
+
+/* Id unique per connection; peer sees the same id in its consumer event. */
+DOCA_STABLE doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consumer, uint32_t *id);
+
+/* The most that the device takes. */
+DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
+		uint32_t *max_num_tasks);
+
+/* uint32_t limit for a post_recv buf. Errors: NOT_SUPPORTED. */
+DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
+		uint32_t *max_buf_size);
+
+/* The most that the device takes. Errors: NOT_SUPPORTED. */
+DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+		uint32_t *max_buf_list_len);
+
+/* The most that the device takes. */
+DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo,
+		uint32_t *max_consumers);
+DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo,
+		uint32_t *max_imm_data_len);
+
+/* What was set, or the default. */
+DOCA_STABLE doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consumer *consumer,
+		uint32_t *imm_data_len);
+
+/* Before start; <= cap (32). Errors: BAD_STATE. */
+DOCA_STABLE doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer,
+		uint32_t imm_data_len);
+
+/* The object as a context, until it is destroyed. NULL for NULL. */
+DOCA_STABLE struct doca_ctx *doca_comch_consumer_as_ctx(struct doca_comch_consumer *consumer);
+
+/* For the side on an emulated DPA. */
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_create(
+		struct doca_comch_consumer_completion **consumer_comp);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_dpa_thread(
+		struct doca_comch_consumer_completion *consumer_comp, struct doca_dpa_thread *dpa_thread);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_destroy(
+		struct doca_comch_consumer_completion *consumer_comp);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_start(
+		struct doca_comch_consumer_completion *consumer_comp);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_stop(
+		struct doca_comch_consumer_completion *consumer_comp);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_dpa_handle(
+		struct doca_comch_consumer_completion *consumer_comp,
+		doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_max_num_consumers(
+		struct doca_comch_consumer_completion *consumer_comp, uint32_t max_num_consumers);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_max_num_consumers(
+		const struct doca_comch_consumer_completion *consumer_comp, uint32_t *max_num_consumers);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_max_num_recv(
+		struct doca_comch_consumer_completion *consumer_comp, uint32_t max_num_recv);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_max_num_recv(
+		const struct doca_comch_consumer_completion *consumer_comp, uint32_t *max_num_recv);
+
+/* For the side on an emulated DPA. Errors: BAD_STATE. */
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_imm_data_len(
+		struct doca_comch_consumer_completion *consumer_comp, uint32_t imm_data_len);
+
+/* For the side on an emulated DPA. */
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_imm_data_len(
+		const struct doca_comch_consumer_completion *consumer_comp, uint32_t *imm_data_len);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer,
+		uint32_t dev_num_recv);
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
+		struct doca_comch_consumer_completion *consumer_comp, uint32_t user_data);
+
+/* For the side on an emulated DPA. Errors: BAD_STATE. */
+DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
+		doca_dpa_dev_comch_consumer_t *dpa_consumer);
+
+/* Before start; num <= cap_get_max_num_tasks. Errors: BAD_STATE. */
+DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_set_conf(struct doca_comch_consumer *consumer,
+		doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,
+		doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb, uint32_t num_post_recv_tasks);
+
+/* One doca_buf (may be NULL for immediate-only). Errors: NO_MEMORY. */
+DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_consumer *consumer,
+		struct doca_buf *buf, struct doca_comch_consumer_task_post_recv **task);
+
+/* The buf; data is appended at its tail and data_len updated on completion. */
+DOCA_STABLE struct doca_buf *doca_comch_consumer_task_post_recv_get_buf(
+		const struct doca_comch_consumer_task_post_recv *task);
+
+/* The fields of a task, while it is not submitted. */
+DOCA_STABLE void doca_comch_consumer_task_post_recv_set_buf(struct doca_comch_consumer_task_post_recv *task,
+		struct doca_buf *buf);
+
+/* Sender id on completion; 0 otherwise. */
+DOCA_STABLE uint32_t doca_comch_consumer_task_post_recv_get_producer_id(
+		const struct doca_comch_consumer_task_post_recv *task);
+
+/* Pointer to received immediate data or NULL. */
+DOCA_STABLE const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(
+		const struct doca_comch_consumer_task_post_recv *task);
+
+/* Bytes of immediate data. */
+DOCA_STABLE uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(
+		const struct doca_comch_consumer_task_post_recv *task);
+
+/* The task as a task of any kind; the same object. */
+DOCA_STABLE struct doca_task *doca_comch_consumer_task_post_recv_as_task(
+		struct doca_comch_consumer_task_post_recv *task);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

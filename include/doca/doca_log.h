@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* doca_log.h - log lines of programs and of the library */
+#ifndef DOCA_LOG_H
+#define DOCA_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <doca_error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct doca_log_backend;
+
+enum doca_log_level {
+	DOCA_LOG_LEVEL_DISABLE = 10,
+	DOCA_LOG_LEVEL_CRIT = 20,
+	DOCA_LOG_LEVEL_ERROR = 30,
+	DOCA_LOG_LEVEL_WARNING = 40,
+	DOCA_LOG_LEVEL_INFO = 50,
+	DOCA_LOG_LEVEL_DEBUG = 60,
+	DOCA_LOG_LEVEL_TRACE = 70,
+};
+
+typedef void (*log_flush_callback)(char *buf);
+
+/* Before start. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend,
+		uint32_t level);
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_upper_limit(struct doca_log_backend *backend,
+		uint32_t upper_limit);
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_lower_limit_strict(struct doca_log_backend *backend);
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_upper_limit_strict(struct doca_log_backend *backend);
+
+/* Application threshold for all (and future) application backends; default INFO. Effect of -l. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_lower_limit(uint32_t level);
+
+/* Before start. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_upper_limit(uint32_t upper_limit);
+
+/* What was set, or the default. */
+DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_lower_limit(void);
+DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_upper_limit(void);
+
+/*
+ * Called from the constructor that DOCA_LOG_REGISTER emits (priority 101, before main): returns an int id for the
+ * source name; must work before any other library init.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_log_register_source(const char *source_name, int *source);
+
+/* Releases a source id. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_unregister_source(int source);
+
+/* Application backend on a FILE*. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file(FILE *fptr, struct doca_log_backend **backend);
+
+/* Application backend on a file descriptor. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_fd(int fd, struct doca_log_backend **backend);
+
+/* Application backend that fills a buffer and calls a flush callback per message. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf(char *buf, size_t capacity,
+		log_flush_callback handler, struct doca_log_backend **backend);
+
+/* Application backend on syslog. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_syslog(const char *name,
+		struct doca_log_backend **backend);
+
+/* Sets the threshold of one SDK backend; programs set WARNING. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_sdk_level(struct doca_log_backend *backend, uint32_t level);
+
+/*
+ * Adds a backend for library ("SDK") messages on a FILE*; every program passes stderr. SDK backends start at level
+ * INFO.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file_sdk(FILE *fptr, struct doca_log_backend **backend);
+
+/* SDK backend on a file descriptor. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_fd_sdk(int fd, struct doca_log_backend **backend);
+
+/* SDK backend on a buffer with flush callback. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf_sdk(char *buf, size_t capacity,
+		log_flush_callback handler, struct doca_log_backend **backend);
+
+/* SDK backend on syslog. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_syslog_sdk(const char *name,
+		struct doca_log_backend **backend);
+
+/* Threshold for all SDK backends; default INFO. Effect of --sdk-log-level. */
+DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_sdk_limit(uint32_t level);
+
+/* What was set, or the default. */
+DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_sdk_limit(void);
+
+/*
+ * Creates two application backends: stdout for [global lower .. INFO], stderr for [WARNING .. global upper].
+ * Programs call it first in main and treat non-SUCCESS as fatal. 2nd call behaviour undocumented.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_standard(void);
+
+/* printf-style sink of all DOCA_LOG_* macros; messages above the level are dropped. Programs ignore the return. */
+DOCA_EXPERIMENTAL doca_error_t doca_log(uint32_t level, int source, const char *fname, int line, const char *func,
+		const char *format, ...)
+		__attribute__((format(printf, 6, 7)));
+
+#ifdef __cplusplus
+}
+#endif
+
+/* One line. The text is a format of printf; the file's DOCA_LOG_REGISTER names the source. */
+#define DOCA_LOG(level, format, ...) doca_log(level, log_source, __FILE__, __LINE__, __func__, format, ##__VA_ARGS__)
+#define DOCA_LOG_CRIT(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_CRIT, format, ##__VA_ARGS__)
+#define DOCA_LOG_ERR(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_ERROR, format, ##__VA_ARGS__)
+#define DOCA_LOG_WARN(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_WARNING, format, ##__VA_ARGS__)
+#define DOCA_LOG_INFO(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_INFO, format, ##__VA_ARGS__)
+#define DOCA_LOG_DBG(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_DEBUG, format, ##__VA_ARGS__)
+#ifdef DOCA_LOGGING_ALLOW_TRACE
+#define DOCA_LOG_TRC(format, ...) DOCA_LOG(DOCA_LOG_LEVEL_TRACE, format, ##__VA_ARGS__)
+#else
+#define DOCA_LOG_TRC(format, ...) \
+	do { \
+	} while (0)
+#endif
+
+/* Once in each file that logs: names the source of its lines, before main() begins. */
+#define DOCA_LOG_REGISTER(source) \
+	static int log_source; \
+	static void __attribute__((constructor(101))) doca_log_register_this_file(void) \
+	{ \
+		doca_log_register_source(#source, &log_source); \
+	}
+
+#endif
