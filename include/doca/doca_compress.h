@@ -3,6 +3,7 @@
 #ifndef DOCA_COMPRESS_H
 #define DOCA_COMPRESS_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
