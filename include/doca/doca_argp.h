@@ -30,122 +30,118 @@ typedef doca_error_t (*doca_argp_dpdk_cb_t)(int argc, char **argv);
 typedef doca_error_t (*doca_argp_validation_cb_t)(void *);
 typedef doca_error_t (*doca_argp_logger_cb_t)(enum doca_log_level level, const char *format, va_list args);
 
-/* Prints usage. */
+/* Print how the program is called. */
 DOCA_EXPERIMENTAL void doca_argp_usage(void);
 
 /*
- * Start the singleton parser; name may be NULL (default = argv[0] base name); config pointer is handed to callbacks.
- * Second init without destroy -> BAD_STATE. Errors: NO_MEMORY.
+ * Begin: one parser in a process. Name of the program, or NULL for the file's; program_config goes to all callbacks.
+ * BAD_STATE when it has begun. Errors: NO_MEMORY.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_init(const char *program_name, void *program_config);
 
 /*
- * Registers and takes ownership of param in every case (success or failure); missing mandatory fields (name,
- * description, callback, type) -> INITIALIZATION. Errors: BAD_STATE.
+ * Take a parameter over, also when it fails. INITIALIZATION: it lacks name, description, callback or type. Errors:
+ * BAD_STATE.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_param(struct doca_argp_param *input_param);
 
-/* Registers a sub-command. Errors: BAD_STATE, INITIALIZATION. */
+/* Take a command over, also when it fails. Errors: BAD_STATE, INITIALIZATION. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_cmd(struct doca_argp_cmd *input_cmd);
 
-/*
- * Replaces the --version action; the callback prints and usually calls doca_argp_destroy()+exit(0). Errors:
- * BAD_STATE.
- */
+/* What --version does instead of printing the version of the library. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback);
 
-/*
- * Called once after parsing with the config pointer; its error becomes the result of doca_argp_start. Errors:
- * BAD_STATE.
- */
+/* Called with program_config when all is parsed; its error is that of doca_argp_start. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t callback);
 
-/* Routes the parser's own messages to a callback instead of stderr. Errors: BAD_STATE, ALREADY_EXIST. */
+/* Where the parser's own messages go; ALREADY_EXIST for a second one. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback);
 
-/* Back to stderr. Errors: BAD_STATE. */
+/* Messages go to standard error again. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_disable_logger_callback(void);
 
 /*
- * Parses argv (and --json file); calls param callbacks; on a parse error prints error + usage and returns an error;
- * checks mandatory params. Errors: BAD_STATE, INITIALIZATION, IO_FAILED, NO_MEMORY, NOT_SUPPORTED.
+ * Parse: callbacks run in the order of the arguments, after those of a JSON file. What is wrong is printed, with the
+ * usage. Errors: BAD_STATE, INITIALIZATION, IO_FAILED, NO_MEMORY, NOT_SUPPORTED.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_start(int argc, char **argv);
 
-/* Frees parser and params; BAD_STATE if not initialised. */
+/* End: parameters and commands are freed. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_destroy(void);
 
-/* Before start. */
+/* Arguments after -- go to this callback, for programs that hand them to another library. */
 DOCA_EXPERIMENTAL void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback);
 
-/* Allocates a param; needs prior init (BAD_STATE otherwise). Errors: NO_MEMORY. */
+/* A parameter, not yet known to the parser. BAD_STATE before doca_argp_init. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_param_create(struct doca_argp_param **param);
 
-/* Option name without dash; multi-character short names are used ("ns","nd","re","tt"). */
+/* Name after one dash; may have several letters. Texts are copied. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_short_name(struct doca_argp_param *param, const char *name);
 
-/* Option name without dashes; also the JSON key. */
+/* Name after two dashes, and key in a JSON file. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_long_name(struct doca_argp_param *param, const char *name);
 
-/* Placeholder text shown after the option in usage. */
+/* What stands for the value in the usage. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_arguments(struct doca_argp_param *param, const char *arguments);
 
-/* Usage text; mandatory field. */
+/* Its text in the usage; each parameter needs one. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_description(struct doca_argp_param *param, const char *description);
 
-/*
- * Mandatory. Callback(void *value, void *config): value is char* (STRING), int* (INT), bool* (BOOLEAN). Value
- * storage only valid during the call.
- */
+/* Called as callback(value, program_config); value is a char *, int * or bool *, and lives only during the call. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_callback(struct doca_argp_param *param, doca_argp_param_cb_t callback);
 
-/* STRING / INT take a value; BOOLEAN takes none. */
+/* Strings and numbers take a value, booleans do not. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_type(struct doca_argp_param *param, enum doca_argp_type type);
 
-/* Parsing fails if the option is absent. */
+/* Without it parsing fails. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_mandatory(struct doca_argp_param *param);
 
-/* Before start. */
+/* Not taken from a JSON file. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_cli_only(struct doca_argp_param *param);
 
-/*
- * Option may repeat; callback runs once per occurrence (storage --cpu). A second occurrence of a non-multiple option
- * is an error.
- */
+/* It may be given several times; the callback runs for each. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_multiplicity(struct doca_argp_param *param);
 
-/* Before start. */
+/* Alone on a command line: no other parameter is then needed. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_singular(struct doca_argp_param *param);
+
+/* Commands below the one that it is registered with take it too. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_inherited(struct doca_argp_param *param);
+
+/* Not shown in the usage. */
 DOCA_EXPERIMENTAL void doca_argp_param_set_hidden(struct doca_argp_param *param);
 
-/* The object must be idle. Errors: BAD_STATE. */
+/* Free one that was not registered. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_param_destroy(struct doca_argp_param *param);
 
-/* Creates the object. Errors: NO_MEMORY, BAD_STATE. */
+/* A command, not yet known to the parser. Errors: NO_MEMORY, BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_create(struct doca_argp_cmd **cmd);
 
-/* Before start. */
+/* The word that calls it. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_name(struct doca_argp_cmd *cmd, const char *name);
+
+/* Its text in the usage. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_description(struct doca_argp_cmd *cmd, const char *description);
+
+/* Called with program_config when the command is given. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_callback(struct doca_argp_cmd *cmd, doca_argp_cmd_cb_t callback);
+
+/* Not shown in the usage. */
 DOCA_EXPERIMENTAL void doca_argp_cmd_set_hidden(struct doca_argp_cmd *cmd);
 
-/* Adds a flag to a sub-command. Errors: BAD_STATE, INITIALIZATION. */
+/* A parameter of this command; taken over. Errors: BAD_STATE, INITIALIZATION. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd,
 		struct doca_argp_param *input_param);
 
-/* Nests a sub-command. Errors: BAD_STATE, INITIALIZATION. */
+/* A command below this one; taken over. Errors: BAD_STATE, INITIALIZATION. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd,
 		struct doca_argp_cmd *input_cmd);
 
-/* The object must be idle. Errors: BAD_STATE. */
+/* Free one that was not registered. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_cmd_destroy(struct doca_argp_cmd *cmd);
 
-/* Tells the log level. */
+/* The level that the command line asks for. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_get_log_level(int *log_level);
-
-/* Tells the sdk log level. */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_get_sdk_log_level(int *log_level);
 
 #ifdef __cplusplus

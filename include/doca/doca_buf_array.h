@@ -16,20 +16,20 @@ extern "C" {
 struct doca_buf_arr;
 struct doca_mmap;
 
-/* Creates the object. Errors: NO_MEMORY. */
+/* An array of num_elem elements. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_create(size_t num_elem, struct doca_buf_arr **buf_arr);
 
-/* Before start. Errors: BAD_STATE. */
+/* Before start: the first element begins at start_offset of the map, the others follow. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_set_params(struct doca_buf_arr *buf_arr, struct doca_mmap *mmap,
 		size_t elem_size, uint64_t start_offset);
 
-/* Starts the object. Errors: BAD_STATE, NO_MEMORY. */
+/* Set-up is over. Errors: BAD_STATE, NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_start(struct doca_buf_arr *buf_arr);
 
-/* Stops the object. */
+/* It can be set up again. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_stop(struct doca_buf_arr *buf_arr);
 
-/* The object must be idle. */
+/* Free it; the map stays. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_arr_destroy(struct doca_buf_arr *buf_arr);
 
 #ifdef __cplusplus

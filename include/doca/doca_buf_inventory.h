@@ -17,26 +17,26 @@ struct doca_buf;
 struct doca_buf_inventory;
 struct doca_mmap;
 
-/* Pool of num_elements descriptors; num 0 / NULL -> INVALID_VALUE. Errors: NO_MEMORY. */
+/* Room for num_elements buffers, at least one. For one thread. Errors: NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_buf_inventory_create(size_t num_elements, struct doca_buf_inventory **inventory);
 
-/* Implicit stop; IN_USE while any buf is outstanding. */
+/* Stops it first. IN_USE while buffers are out. */
 DOCA_STABLE doca_error_t doca_buf_inventory_destroy(struct doca_buf_inventory *inventory);
 
-/* Needed before get_by_*. */
+/* Before the first buffer is taken. */
 DOCA_STABLE doca_error_t doca_buf_inventory_start(struct doca_buf_inventory *inventory);
 
-/* No new bufs afterwards; optional before destroy. */
+/* No buffers are given out any more. */
 DOCA_STABLE doca_error_t doca_buf_inventory_stop(struct doca_buf_inventory *inventory);
 
 /*
- * General allocator: capacity (addr,len), data (data,data_len); refcount 1; range outside mmap -> INVALID_VALUE;
- * pool empty -> NO_MEMORY. The only exported symbol of the family.
+ * A buffer with one reference: the range addr, len of a started map, and in it the data. NO_MEMORY: all are out.
+ * INVALID_VALUE: out of the map.
  */
 DOCA_STABLE doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inventory,
 		struct doca_mmap *mmap, void *addr, size_t len, void *data, size_t data_len, struct doca_buf **buf);
 
-/* New element with the same pointers. Errors: BAD_STATE, NOT_PERMITTED, NO_MEMORY. */
+/* Another buffer with the same range and data. Errors: BAD_STATE, NOT_PERMITTED, NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *inventory,
 		const struct doca_buf *src_buf, struct doca_buf **dst_buf);
 
@@ -44,47 +44,44 @@ DOCA_STABLE doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *i
 DOCA_STABLE doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *inventory,
 		union doca_data user_data);
 
-/* Tells the num elements. */
+/* How many there are. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_num_elements(const struct doca_buf_inventory *inventory,
 		uint32_t *num_of_elements);
 
-/* Tells the num free elements. */
+/* How many are not out. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_num_free_elements(const struct doca_buf_inventory *inventory,
 		uint32_t *num_of_free_elements);
 
-/* What was set, or the default. */
+/* What was set, or 0. */
 DOCA_STABLE doca_error_t doca_buf_inventory_get_user_data(const struct doca_buf_inventory *inventory,
 		union doca_data *user_data);
 
-/* Adds elements to a started inventory. Errors: BAD_STATE. */
+/* More room, also after start. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_expand(struct doca_buf_inventory *inventory,
 		uint32_t num_elements);
 
-/* Inline: capacity (addr,len), data=addr, data_len=0 (destination style). Errors: NO_MEMORY. */
+/* A buffer to fill: no data in it yet. Errors: NO_MEMORY. */
 static inline doca_error_t doca_buf_inventory_buf_get_by_addr(struct doca_buf_inventory *inventory,
 		struct doca_mmap *mmap, void *addr, size_t len, struct doca_buf **buf)
 {
 	return doca_buf_inventory_buf_get_by_args(inventory, mmap, addr, len, addr, 0, buf);
 }
 
-/* Inline: capacity = data, data_len=len (source style). Errors: NO_MEMORY. */
+/* A buffer full of data. Errors: NO_MEMORY. */
 static inline doca_error_t doca_buf_inventory_buf_get_by_data(struct doca_buf_inventory *inventory,
 		struct doca_mmap *mmap, void *data, size_t data_len, struct doca_buf **buf)
 {
 	return doca_buf_inventory_buf_get_by_args(inventory, mmap, data, data_len, data, data_len, buf);
 }
 
-/*
- * General form; third-party notes report it as experimental. Real header may define by_addr/by_data inline over it
- * (either way links).
- */
+/* Give a buffer another range of its map, and data in it. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_buf_reuse_by_args(struct doca_buf *buf, void *addr, size_t len,
 		void *data, size_t data_len);
 
-/* Re-points an existing buf (same mmap) as get_by_addr would. */
+/* The same, to fill: no data in it yet. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_buf_reuse_by_addr(struct doca_buf *buf, void *addr, size_t len);
 
-/* Re-points an existing buf (same mmap) as get_by_data would. */
+/* The same, full of data. */
 DOCA_EXPERIMENTAL doca_error_t doca_buf_inventory_buf_reuse_by_data(struct doca_buf *buf, void *data,
 		size_t data_len);
 

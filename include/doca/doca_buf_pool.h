@@ -17,24 +17,26 @@ struct doca_buf;
 struct doca_buf_pool;
 struct doca_mmap;
 
-/* Creates the object. Errors: NO_MEMORY. */
+/* num_elements buffers of element_size bytes each, out of a started map. Errors: NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_buf_pool_create(size_t num_elements, size_t element_size,
 		const struct doca_mmap *mmap, struct doca_buf_pool **buf_pool);
 
-/* The object must be idle. Errors: IN_USE. */
+/* IN_USE while buffers are out. */
 DOCA_STABLE doca_error_t doca_buf_pool_destroy(struct doca_buf_pool *buf_pool);
 
-/* Starts the object. Errors: INITIALIZATION, BAD_STATE. */
+/* From now on buffers can be taken. Errors: INITIALIZATION, BAD_STATE. */
 DOCA_STABLE doca_error_t doca_buf_pool_start(struct doca_buf_pool *buf_pool);
 
-/* Stops the object. Errors: IN_USE. */
+/* IN_USE while buffers are out. */
 DOCA_STABLE doca_error_t doca_buf_pool_stop(struct doca_buf_pool *buf_pool);
 
-/* Takes a buf from a fixed-size element pool. */
+/* A buffer with one reference and no data in it. NO_MEMORY: all are out. */
 DOCA_STABLE doca_error_t doca_buf_pool_buf_alloc(struct doca_buf_pool *buf_pool, struct doca_buf **buf);
 
 /* Before start. Errors: BAD_STATE. */
 DOCA_STABLE doca_error_t doca_buf_pool_set_user_data(struct doca_buf_pool *buf_pool, union doca_data user_data);
+
+/* Before start: a power of two. Errors: BAD_STATE. */
 DOCA_STABLE doca_error_t doca_buf_pool_set_element_alignment(struct doca_buf_pool *buf_pool,
 		size_t element_alignment);
 

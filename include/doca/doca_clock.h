@@ -31,24 +31,22 @@ union doca_clock_timespec_t {
 	uint64_t counter;
 };
 
-/* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
+/* SUCCESS when the device has that clock, NOT_SUPPORTED when not. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_cap_nic_free_running_is_supported(const struct doca_devinfo *devinfo);
 DOCA_EXPERIMENTAL doca_error_t doca_clock_cap_nic_real_time_is_supported(const struct doca_devinfo *devinfo);
-
-/* For the side on an emulated DPA. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_cap_nic_dpa_timer_is_supported(const struct doca_devinfo *devinfo);
 
-/* Clock object for a device (header seen; sample needs also DOCA_DEVINFO_PCI_ADDR_SIZE via doca_clock.h). */
+/* The clocks of a device that is open. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_create(const struct doca_dev *dev, struct doca_clock **clock);
 
-/* Frees it. */
+/* Free it. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_destroy(struct doca_clock *clock);
 
-/* Reads one clock selected by a DOCA_CLOCK_* bit. */
+/* Read one clock. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t type,
 		union doca_clock_timespec_t *ts);
 
-/* Reads a host clock and a NIC clock together plus an error margin in ns. */
+/* Read a clock of the host and one of the device at the same time, give or take so many nanoseconds. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,
 		uint64_t nic_type, union doca_clock_timespec_t *primary_ts, union doca_clock_timespec_t *nic_ts,
 		uint64_t *error_margin_nsecs);

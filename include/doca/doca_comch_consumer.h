@@ -29,36 +29,38 @@ typedef uint64_t doca_dpa_dev_comch_consumer_completion_t;
 typedef uint64_t doca_dpa_dev_comch_consumer_t;
 
 /*
- * On an established connection with the mmap that all its bufs come from (PCI_READ_WRITE); BAD_STATE if not
- * established. Errors: NO_MEMORY, NOT_PERMITTED.
+ * On an established connection, else BAD_STATE. All its buffers come from that map, which the peer may write
+ * (PCI_READ_WRITE). Errors: NO_MEMORY, NOT_PERMITTED.
  */
 DOCA_STABLE doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,
 		struct doca_mmap *buf_mmap, struct doca_comch_consumer **consumer);
 
-/* Must be IDLE. Errors: INITIALIZATION. */
+/* It must be idle. Errors: INITIALIZATION. */
 DOCA_STABLE doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo);
 
-/* Id unique per connection; peer sees the same id in its consumer event. */
+/* By this the peer sends to it; no other consumer of the connection has it. */
 DOCA_STABLE doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consumer, uint32_t *id);
 
 /* The most that the device takes. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
 		uint32_t *max_num_tasks);
 
-/* uint32_t limit for a post_recv buf. Errors: NOT_SUPPORTED. */
+/* Longest message, in bytes. Errors: NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_size);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/* How many buffers in a list. Errors: NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_list_len);
 
 /* The most that the device takes. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo,
 		uint32_t *max_consumers);
+
+/* Most bytes of immediate data. */
 DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo,
 		uint32_t *max_imm_data_len);
 
@@ -66,7 +68,7 @@ DOCA_STABLE doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const stru
 DOCA_STABLE doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consumer *consumer,
 		uint32_t *imm_data_len);
 
-/* Before start; <= cap (32). Errors: BAD_STATE. */
+/* Before start: most bytes of immediate data that it takes. Errors: BAD_STATE. */
 DOCA_STABLE doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer,
 		uint32_t imm_data_len);
 
@@ -108,36 +110,36 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct d
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
 		struct doca_comch_consumer_completion *consumer_comp, uint32_t user_data);
 
-/* For the side on an emulated DPA. Errors: BAD_STATE. */
+/* After start: the consumer as code on an emulated DPA names it. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
 		doca_dpa_dev_comch_consumer_t *dpa_consumer);
 
-/* Before start; num <= cap_get_max_num_tasks. Errors: BAD_STATE. */
+/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
 DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_set_conf(struct doca_comch_consumer *consumer,
 		doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,
 		doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb, uint32_t num_post_recv_tasks);
 
-/* One doca_buf (may be NULL for immediate-only). Errors: NO_MEMORY. */
+/* Take a task for one message. buf may be NULL when only immediate data comes. Errors: NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_consumer *consumer,
 		struct doca_buf *buf, struct doca_comch_consumer_task_post_recv **task);
 
-/* The buf; data is appended at its tail and data_len updated on completion. */
+/* Its buffer. A message is put behind the data that is in it. */
 DOCA_STABLE struct doca_buf *doca_comch_consumer_task_post_recv_get_buf(
 		const struct doca_comch_consumer_task_post_recv *task);
 
-/* The fields of a task, while it is not submitted. */
+/* While it is not submitted. */
 DOCA_STABLE void doca_comch_consumer_task_post_recv_set_buf(struct doca_comch_consumer_task_post_recv *task,
 		struct doca_buf *buf);
 
-/* Sender id on completion; 0 otherwise. */
+/* Who sent the message; 0 before one came. */
 DOCA_STABLE uint32_t doca_comch_consumer_task_post_recv_get_producer_id(
 		const struct doca_comch_consumer_task_post_recv *task);
 
-/* Pointer to received immediate data or NULL. */
+/* Immediate data of the message, while the task is the caller's; NULL: none. */
 DOCA_STABLE const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(
 		const struct doca_comch_consumer_task_post_recv *task);
 
-/* Bytes of immediate data. */
+/* Bytes of it. */
 DOCA_STABLE uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(
 		const struct doca_comch_consumer_task_post_recv *task);
 

@@ -19,35 +19,37 @@ struct doca_comch_producer;
 struct doca_dev;
 struct doca_dpa;
 
-/* Creates the object. */
+/* A queue between this process and a DPA, which is a thread of it here. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_create(struct doca_dev *dev, struct doca_comch_msgq **msgq);
 
-/* The object must be idle. */
+/* It must be stopped. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_destroy(struct doca_comch_msgq *msgq);
 
-/* For the side on an emulated DPA. */
+/* Before start: consumers are on that DPA, producers here. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_consumer(struct doca_comch_msgq *msgq, struct doca_dpa *dpa);
 
 /* Before start. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_max_num_consumers(struct doca_comch_msgq *msgq,
 		uint32_t max_num_consumers);
 
-/* For the side on an emulated DPA. */
+/* Before start: producers are on that DPA, consumers here. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_dpa_producer(struct doca_comch_msgq *msgq, struct doca_dpa *dpa);
 
 /* Before start. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_set_max_num_producers(struct doca_comch_msgq *msgq,
 		uint32_t max_num_producers);
 
-/* Starts the object. */
+/* From now on consumers and producers can be made. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_start(struct doca_comch_msgq *msgq);
 
-/* Stops the object. */
+/* They must be gone. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_stop(struct doca_comch_msgq *msgq);
 
-/* Creates the object. */
+/* A consumer of the queue; destroyed as those of a connection are. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_consumer_create(struct doca_comch_msgq *msgq,
 		struct doca_comch_consumer **consumer);
+
+/* A producer of the queue; destroyed as those of a connection are. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_msgq_producer_create(struct doca_comch_msgq *msgq,
 		struct doca_comch_producer **producer);
 

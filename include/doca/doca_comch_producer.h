@@ -26,28 +26,28 @@ typedef void (*doca_comch_producer_task_send_completion_cb_t)(struct doca_comch_
 		union doca_data task_user_data, union doca_data ctx_user_data);
 typedef uint64_t doca_dpa_dev_comch_producer_t;
 
-/* On an established connection (BAD_STATE otherwise). Errors: NO_MEMORY, NOT_PERMITTED. */
+/* On an established connection, else BAD_STATE. Errors: NO_MEMORY, NOT_PERMITTED. */
 DOCA_STABLE doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_connection,
 		struct doca_comch_producer **producer);
 
-/* Must be IDLE. Errors: INITIALIZATION. */
+/* It must be idle. Errors: INITIALIZATION. */
 DOCA_STABLE doca_error_t doca_comch_producer_destroy(struct doca_comch_producer *producer);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_is_supported(const struct doca_devinfo *devinfo);
 
-/* Tells the id. */
+/* By this the peer knows it; no other producer of the connection has it. */
 DOCA_STABLE doca_error_t doca_comch_producer_get_id(const struct doca_comch_producer *producer, uint32_t *id);
 
 /* The most that the device takes. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
 		uint32_t *max_num_tasks);
 
-/* uint32_t limit for a send buf. Errors: NOT_SUPPORTED. */
+/* Longest message, in bytes. Errors: NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_size);
 
-/* The most that the device takes. Errors: NOT_SUPPORTED. */
+/* How many buffers in a list. Errors: NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_list_len);
 
@@ -61,10 +61,12 @@ DOCA_STABLE struct doca_ctx *doca_comch_producer_as_ctx(struct doca_comch_produc
 /* For the side on an emulated DPA. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer,
 		uint32_t dev_num_send);
+
+/* Before start: completions for the side on an emulated DPA. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer,
 		struct doca_dpa_completion *dpa_comp);
 
-/* For the side on an emulated DPA. Errors: BAD_STATE. */
+/* After start: the producer as code on an emulated DPA names it. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
 		doca_dpa_dev_comch_producer_t *dpa_producer);
 
@@ -73,16 +75,17 @@ DOCA_STABLE doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comc
 		doca_comch_producer_task_send_completion_cb_t task_completion_cb,
 		doca_comch_producer_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks);
 
-/* buf, imm pointer+len (copied), target consumer id. Errors: NO_MEMORY. */
+/*
+ * Take a task: a buffer, or NULL, and immediate data, which is copied, to a consumer of the peer. doca_task_submit
+ * says AGAIN while the consumer has posted nothing. Errors: NO_MEMORY.
+ */
 DOCA_STABLE doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer,
 		const struct doca_buf *buf, uint8_t *imm_data, uint32_t imm_data_len, uint32_t consumer_id,
 		struct doca_comch_producer_task_send **task);
 
-/* The buf (const). */
+/* The fields of a task; set while it is not submitted. */
 DOCA_STABLE const struct doca_buf *doca_comch_producer_task_send_get_buf(
 		const struct doca_comch_producer_task_send *task);
-
-/* The fields of a task, while it is not submitted. */
 DOCA_STABLE void doca_comch_producer_task_send_set_buf(struct doca_comch_producer_task_send *task,
 		const struct doca_buf *buf);
 DOCA_STABLE uint32_t doca_comch_producer_task_send_get_consumer_id(

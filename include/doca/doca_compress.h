@@ -37,10 +37,10 @@ typedef void (*doca_compress_task_decompress_lz4_block_completion_cb_t)(
 		struct doca_compress_task_decompress_lz4_block *task, union doca_data task_user_data,
 		union doca_data ctx_user_data);
 
-/* Compress object for a device. Errors: NO_MEMORY, INITIALIZATION. */
+/* For a device that is open. Errors: NO_MEMORY, INITIALIZATION. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **compress);
 
-/* The object must be idle. Errors: IN_USE. */
+/* It must be idle. Errors: IN_USE. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_destroy(struct doca_compress *compress);
 
 /* The object as a context, until it is destroyed. NULL for NULL. */
@@ -67,7 +67,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_task_compress_deflate_set_conf(stru
 		doca_compress_task_compress_deflate_completion_cb_t task_completion_cb,
 		doca_compress_task_compress_deflate_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* Raw deflate src -> dst; dst data_len set on completion. Errors: NO_MEMORY. */
+/* Take a task: the data of src_buff, as raw deflate, behind that of dst_buff. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_compress_deflate_alloc_init(struct doca_compress *compress,
 		struct doca_buf const *src_buff, struct doca_buf *dst_buff, union doca_data user_data,
 		struct doca_compress_task_compress_deflate **task);
@@ -86,14 +86,11 @@ DOCA_EXPERIMENTAL void doca_compress_task_compress_deflate_set_dst(struct doca_c
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_compress_deflate_get_dst(
 		const struct doca_compress_task_compress_deflate *task);
 
-/*
- * zlib-compatible CRC-32 of the uncompressed data; the app packs (adler<<32)+crc and the peer compares with zlib's
- * own result.
- */
+/* CRC-32 of what was compressed, as zlib has it. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_crc_cs(
 		const struct doca_compress_task_compress_deflate *task);
 
-/* zlib-compatible Adler-32 of the uncompressed data. */
+/* Adler-32 of what was compressed, as zlib has it. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_compress_deflate_get_adler_cs(
 		const struct doca_compress_task_compress_deflate *task);
 
@@ -114,7 +111,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_deflate_set_conf(st
 		doca_compress_task_decompress_deflate_completion_cb_t task_completion_cb,
 		doca_compress_task_decompress_deflate_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* Raw inflate. Errors: NO_MEMORY. */
+/* Take a task: the other way. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_deflate_alloc_init(struct doca_compress *compress,
 		struct doca_buf const *src_buff, struct doca_buf *dst_buff, union doca_data user_data,
 		struct doca_compress_task_decompress_deflate **task);
@@ -133,9 +130,11 @@ DOCA_EXPERIMENTAL void doca_compress_task_decompress_deflate_set_dst(
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_deflate_get_dst(
 		const struct doca_compress_task_decompress_deflate *task);
 
-/* Same, over the inflated data. */
+/* CRC-32 of what came out. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_crc_cs(
 		const struct doca_compress_task_decompress_deflate *task);
+
+/* Adler-32 of what came out. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_deflate_get_adler_cs(
 		const struct doca_compress_task_decompress_deflate *task);
 
@@ -156,7 +155,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_stream_set_conf
 		doca_compress_task_decompress_lz4_stream_completion_cb_t task_completion_cb,
 		doca_compress_task_decompress_lz4_stream_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* (compress, has_block_checksum, are_blocks_independent, src, dst, user_data, out). Errors: NO_MEMORY. */
+/*
+ * Take a task: unpack blocks of an LZ4 frame, each with its length in front, and a checksum behind it or not.
+ * Errors: NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_stream_alloc_init(struct doca_compress *compress,
 		uint8_t has_block_checksum, uint8_t are_blocks_independent, struct doca_buf const *src_buff,
 		struct doca_buf *dst_buff, union doca_data user_data,
@@ -205,7 +207,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_block_set_conf(
 		doca_compress_task_decompress_lz4_block_completion_cb_t task_completion_cb,
 		doca_compress_task_decompress_lz4_block_completion_cb_t task_error_cb, uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/* Take a task: unpack one block of LZ4. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_compress_task_decompress_lz4_block_alloc_init(struct doca_compress *compress,
 		struct doca_buf const *src_buff, struct doca_buf *dst_buff, union doca_data user_data,
 		struct doca_compress_task_decompress_lz4_block **task);

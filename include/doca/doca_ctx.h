@@ -28,40 +28,40 @@ typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_dat
 		enum doca_ctx_states prev_state, enum doca_ctx_states next_state);
 
 /*
- * IDLE -> RUNNING with SUCCESS (sync libraries) or IDLE -> STARTING with DOCA_ERROR_IN_PROGRESS (comch client, comch
- * consumer). Not connected to a PE -> NOT_CONNECTED. State callbacks run inside the call. IN_PROGRESS is not in the
- * doxygen error list but every program requires it. Errors: NOT_SUPPORTED, INITIALIZATION, UNEXPECTED.
+ * From IDLE to RUNNING, with SUCCESS; a Comch client or consumer to STARTING, with IN_PROGRESS, and on by
+ * doca_pe_progress. State callbacks run inside. NOT_CONNECTED: on no engine. Errors: NOT_SUPPORTED, INITIALIZATION,
+ * UNEXPECTED.
  */
 DOCA_STABLE doca_error_t doca_ctx_start(struct doca_ctx *ctx);
 
 /*
- * RUNNING -> IDLE with SUCCESS if nothing is outstanding, else -> STOPPING with IN_PROGRESS and IDLE later from
- * doca_pe_progress. Stopping an IDLE ctx must give SUCCESS. Errors: NOT_CONNECTED, UNEXPECTED.
+ * To IDLE, with SUCCESS, also from there; with work or tasks left to STOPPING, with IN_PROGRESS, and on by
+ * doca_pe_progress. May be called in every callback. Errors: NOT_CONNECTED, UNEXPECTED.
  */
 DOCA_STABLE doca_error_t doca_ctx_stop(struct doca_ctx *ctx);
 
-/* Tasks submitted and not yet called back. */
+/* Tasks that were submitted and whose callback has not run. */
 DOCA_STABLE doca_error_t doca_ctx_get_num_inflight_tasks(const struct doca_ctx *ctx, size_t *num_inflight_tasks);
 
-/* Passed to the state callback and as ctx_user_data to every task callback. Settable at any time. */
+/* For its state callback and the callbacks of its tasks. At any time. */
 DOCA_STABLE doca_error_t doca_ctx_set_user_data(struct doca_ctx *ctx, union doca_data user_data);
 
-/* Reads it back. */
+/* What was set, or 0. */
 DOCA_STABLE doca_error_t doca_ctx_get_user_data(const struct doca_ctx *ctx, union doca_data *user_data);
 
-/* callback(user_data, ctx, prev, next) on every transition. */
+/* Called at each change of state. The context may be destroyed in it when it has become IDLE. */
 DOCA_STABLE doca_error_t doca_ctx_set_state_changed_cb(struct doca_ctx *ctx, doca_ctx_state_changed_callback_t cb);
 
-/* Current state. */
+/* The state of now. */
 DOCA_STABLE doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx, enum doca_ctx_states *state);
 
-/* Flushes tasks submitted without FLUSH. */
+/* Let tasks go that were submitted without DOCA_TASK_SUBMIT_FLAG_FLUSH. */
 DOCA_EXPERIMENTAL void doca_ctx_flush_tasks(struct doca_ctx *ctx);
 
-/* Before start. Errors: BAD_STATE, NOT_SUPPORTED. */
+/* Before start: which of the device's interrupts it uses. Errors: BAD_STATE, NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_vector);
 
-/* Tells what the device can. */
+/* How many interrupts the device has. */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo,
 		uint32_t *num_comp_vectors);
 

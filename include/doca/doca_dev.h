@@ -37,89 +37,88 @@ enum doca_devinfo_rep_filter {
 };
 
 /*
- * Allocates an array of devinfo pointers and its count; must be freed with destroy_list; opened devices outlive it.
- * Errors: NO_MEMORY, NOT_FOUND.
+ * All devices of this process's profile. Free with doca_devinfo_destroy_list; opened devices outlive it. Errors:
+ * NO_MEMORY, NOT_FOUND.
  */
 DOCA_STABLE doca_error_t doca_devinfo_create_list(struct doca_devinfo ***dev_list, uint32_t *nb_devs);
 
-/* Frees the list; all its elements become invalid. Errors: IN_USE. */
+/* Its elements are invalid then. Errors: IN_USE. */
 DOCA_STABLE doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_list);
 
 /*
- * Lists representors visible from an open device, filter bitmap (int). NOT_SUPPORTED where device has none. Errors:
- * NO_MEMORY, DRIVER.
+ * Functions of the other side that this device stands for; filter: bits of doca_devinfo_rep_filter. NOT_SUPPORTED:
+ * it has none. Errors: NO_MEMORY, DRIVER.
  */
 DOCA_STABLE doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter,
 		struct doca_devinfo_rep ***dev_list_rep, uint32_t *nb_devs_rep);
 
-/* Frees a representor list. Errors: IN_USE. */
+/* Its elements are invalid then. Errors: IN_USE. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_destroy_list(struct doca_devinfo_rep **dev_list_rep);
 
 /*
- * Opens or adds a reference: the same pointer comes back for the same device. Errors: NO_MEMORY, NOT_CONNECTED,
- * INITIALIZATION, NOT_SUPPORTED.
+ * The same pointer for each open of the same device; counted. Errors: NO_MEMORY, NOT_CONNECTED, INITIALIZATION,
+ * NOT_SUPPORTED.
  */
 DOCA_STABLE doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev);
 
-/*
- * Drops one reference; last drop destroys. Must accept NULL with SUCCESS (samples close twice, second with NULL) -
- * NULL tolerance inferred. Errors: IN_USE.
- */
+/* Give one reference back. NULL is fine. IN_USE: something was made with it and still is. */
 DOCA_STABLE doca_error_t doca_dev_close(struct doca_dev *dev);
 
-/* Keeps resources cached on close; unused. Errors: DRIVER, AGAIN, NOT_SUPPORTED. */
+/* A hint for slow memory; there is none here. Errors: DRIVER, AGAIN, NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_dev_accelerate_resource_reclaim(struct doca_dev *dev);
 
-/* Opens a representor from a list element. Errors: NO_MEMORY. */
+/* Open the representor of a list. Errors: NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo, struct doca_dev_rep **dev_rep);
 
-/* Closes a representor. Errors: IN_USE. */
+/* Close it. Errors: IN_USE. */
 DOCA_STABLE doca_error_t doca_dev_rep_close(struct doca_dev_rep *dev);
 
-/* devinfo for an open device (valid while open); NULL for a bad argument. */
+/* What the device is; valid while it is open. NULL for NULL. */
 DOCA_STABLE struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev);
 
-/* devinfo_rep of an open representor. */
+/* What the representor is; valid while it is open. NULL for NULL. */
 DOCA_STABLE struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep);
 
-/* Tells the pci addr str. Errors: OPERATING_SYSTEM. */
+/* Its address as text, into DOCA_DEVINFO_PCI_ADDR_SIZE bytes. Errors: OPERATING_SYSTEM. */
 DOCA_STABLE doca_error_t doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo, char *pci_addr_str);
 
 /*
- * Compares with "DDDD:BB:DD.F" or "BB:DD.F" (domain 0000 assumed); writes 0/1; malformed text -> INVALID_VALUE.
- * Errors: OPERATING_SYSTEM.
+ * Is it "0000:b1:00.0", or "b1:00.0" with domain 0? 1 or 0; INVALID_VALUE for another form. Errors:
+ * OPERATING_SYSTEM.
  */
 DOCA_STABLE doca_error_t doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo,
 		const char *pci_addr_str, uint8_t *is_equal);
 
-/* Tells the ipv4 addr. Errors: NOT_FOUND, OPERATING_SYSTEM. */
+/*
+ * Address of its interface, in network order; size DOCA_DEVINFO_IPV4_ADDR_SIZE. Errors: NOT_FOUND, OPERATING_SYSTEM.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_get_ipv4_addr(const struct doca_devinfo *devinfo, uint8_t *ipv4_addr,
 		uint32_t size);
 
-/* Tells the ipv6 addr. Errors: OPERATING_SYSTEM. */
+/* Address of its interface, in network order; size DOCA_DEVINFO_IPV6_ADDR_SIZE. Errors: OPERATING_SYSTEM. */
 DOCA_STABLE doca_error_t doca_devinfo_get_ipv6_addr(const struct doca_devinfo *devinfo, uint8_t *ipv6_addr,
 		uint32_t size);
 
-/* Tells the mac addr. Errors: NOT_SUPPORTED. */
+/* Address of its port; size DOCA_DEVINFO_MAC_ADDR_SIZE. Errors: NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo, uint8_t *mac_addr,
 		uint32_t size);
 
-/* Copies the netdev name; size must be >= DOCA_DEVINFO_IFACE_NAME_SIZE. Errors: OPERATING_SYSTEM. */
+/* Name of its network interface; size at least DOCA_DEVINFO_IFACE_NAME_SIZE. Errors: OPERATING_SYSTEM. */
 DOCA_STABLE doca_error_t doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo, char *iface_name,
 		uint32_t size);
 
-/* Copies the IB device name (e.g. mlx5_0); size must be >= DOCA_DEVINFO_IBDEV_NAME_SIZE. */
+/* Name of its RDMA device, "mlx5_0"; size at least DOCA_DEVINFO_IBDEV_NAME_SIZE. */
 DOCA_STABLE doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, char *ibdev_name,
 		uint32_t size);
 
-/* Tells the lid. Errors: DRIVER, NOT_SUPPORTED. */
+/* Local id of its port, on InfiniBand. Errors: DRIVER, NOT_SUPPORTED. */
 DOCA_STABLE doca_error_t doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid);
 
-/* Tells the active rate. Errors: DRIVER. */
+/* Bits per second of its port. Errors: DRIVER. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo,
 		uint64_t *active_rate);
 
-/* Tells the vhca id. Errors: DRIVER. */
+/* A number that no other function of the card has. Errors: DRIVER. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo, uint16_t *vhca_id);
 
 /* 1 or 0. Errors: DRIVER. */
@@ -146,39 +145,42 @@ DOCA_STABLE doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(const
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(
 		const struct doca_devinfo *devinfo, uint8_t *is_accelerate_resource_reclaim);
 
-/* Copies the representor's stable vendor id (size >= DOCA_DEVINFO_VUID_SIZE). */
+/* A name that stays the same over restarts; size at least DOCA_DEVINFO_REP_VUID_SIZE. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep, char *rep_vuid,
 		uint32_t size);
 
-/* Tells the pci addr str. Errors: NO_MEMORY, UNEXPECTED. */
+/*
+ * Address of the function that it stands for, into DOCA_DEVINFO_REP_PCI_ADDR_SIZE bytes. Errors: NO_MEMORY,
+ * UNEXPECTED.
+ */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep,
 		char *pci_addr_str);
 
-/* Tells the pci func type. */
+/* Kind of the function that it stands for. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_rep *devinfo_rep,
 		enum doca_pci_func_type *pci_func_type);
 
-/* Tells the is hotplug. */
+/* 1 when it was plugged in while the machine ran, or 0. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_get_is_hotplug(const struct doca_devinfo_rep *devinfo_rep,
 		uint8_t *is_hotplug);
 
-/* Tells the iface name. Errors: OPERATING_SYSTEM. */
+/* Name of its network interface; size at least DOCA_DEVINFO_IFACE_NAME_SIZE. Errors: OPERATING_SYSTEM. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_rep_get_iface_name(const struct doca_devinfo_rep *devinfo_rep,
 		char *iface_name, uint32_t size);
 
-/* Tells the vhca id. */
+/* A number that no other function of the card has. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_rep_get_vhca_id(const struct doca_devinfo_rep *devinfo_rep,
 		uint16_t *vhca_id);
 
-/* Same matching rule as the devinfo variant. Errors: NO_MEMORY, UNEXPECTED. */
+/* The same of the function that it stands for. Errors: NO_MEMORY, UNEXPECTED. */
 DOCA_STABLE doca_error_t doca_devinfo_rep_is_equal_pci_addr(const struct doca_devinfo_rep *devinfo_rep,
 		const char *pci_addr_str, uint8_t *is_equal);
 
-/* PF / VF / SF of the local device; in 3.3 samples/common.c used by the search-by-SF and search-by-iface helpers. */
+/* Physical, virtual or subfunction. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo,
 		enum doca_pci_func_type *pci_func_type);
 
-/* SF number of an SF device. */
+/* Number of a subfunction; NOT_SUPPORTED for others. */
 DOCA_EXPERIMENTAL doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index);
 
 #ifdef __cplusplus

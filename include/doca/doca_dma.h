@@ -24,10 +24,10 @@ struct doca_dma_task_memcpy;
 typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy *task,
 		union doca_data task_user_data, union doca_data ctx_user_data);
 
-/* DMA object for an open device. Errors: NO_MEMORY, INITIALIZATION. */
+/* For a device that is open. Errors: NO_MEMORY, INITIALIZATION. */
 DOCA_STABLE doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma);
 
-/* IN_USE unless IDLE. pe_reactive calls it from the IDLE callback. */
+/* IN_USE when it is not idle. Also in the callback that says so. */
 DOCA_STABLE doca_error_t doca_dma_destroy(struct doca_dma *dma);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. Errors: DRIVER. */
@@ -36,14 +36,14 @@ DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca
 /* The object as a context, until it is destroyed. NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma);
 
-/* Upper bound for set_conf. */
+/* The most that doca_dma_task_memcpy_set_conf takes. */
 DOCA_STABLE doca_error_t doca_dma_cap_get_max_num_tasks(struct doca_dma *dma, uint32_t *max_num_tasks);
 
-/* Max chained elements per side; 1 = chains unsupported. dma_copy/dma_local_copy demand >= their -ns / -nd. */
+/* How many buffers in a list; 1: no lists. */
 DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_list_len);
 
-/* Max bytes per memcpy (uint64_t). Samples reject larger inputs. */
+/* Most bytes of one task. */
 DOCA_STABLE doca_error_t doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo,
 		uint64_t *buf_size);
 
@@ -52,7 +52,10 @@ DOCA_STABLE doca_error_t doca_dma_task_memcpy_set_conf(struct doca_dma *dma,
 		doca_dma_task_memcpy_completion_cb_t task_completion_cb,
 		doca_dma_task_memcpy_completion_cb_t task_error_cb, uint32_t num_memcpy_tasks);
 
-/* src (const), dst, user_data; the doxygen names the error with a typo (NO_MEMEORY). Errors: NO_MEMORY. */
+/*
+ * Take a task that copies the data of src behind that of dst. Either may be of an imported map, and a list. When it
+ * fails the context stops. Errors: NO_MEMORY.
+ */
 DOCA_STABLE doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma, const struct doca_buf *src,
 		struct doca_buf *dst, union doca_data user_data, struct doca_dma_task_memcpy **task);
 

@@ -46,7 +46,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_task_galois_mul_set_conf(struct doca_ec *
 		doca_ec_task_galois_mul_completion_cb_t successful_task_completion_cb,
 		doca_ec_task_galois_mul_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/* Take a task: the matrix times the blocks of the source. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_galois_mul_allocate_init(struct doca_ec *ec,
 		const struct doca_ec_matrix *coding_matrix, const struct doca_buf *src_buf,
 		struct doca_buf *dst_buf, union doca_data user_data, struct doca_ec_task_galois_mul **task);
@@ -75,7 +75,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_task_create_set_conf(struct doca_ec *ec,
 		doca_ec_task_create_completion_cb_t successful_task_completion_cb,
 		doca_ec_task_create_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* (ec, matrix, data buf with all blocks back to back, redundancy buf, user_data, out). Errors: NO_MEMORY. */
+/* Take a task: redundancy blocks out of all data blocks, which follow each other in the source. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_create_allocate_init(struct doca_ec *ec,
 		const struct doca_ec_matrix *coding_matrix, const struct doca_buf *original_data_blocks,
 		struct doca_buf *rdnc_blocks, union doca_data user_data, struct doca_ec_task_create **task);
@@ -104,7 +104,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_task_update_set_conf(struct doca_ec *ec,
 		doca_ec_task_update_completion_cb_t successful_task_completion_cb,
 		doca_ec_task_update_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/* Take a task: new redundancy blocks out of the old ones, when some data blocks have changed. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_update_allocate_init(struct doca_ec *ec,
 		const struct doca_ec_matrix *update_matrix, const struct doca_buf *original_updated_and_rdnc_blocks,
 		struct doca_buf *updated_rdnc_blocks, union doca_data user_data, struct doca_ec_task_update **task);
@@ -134,10 +134,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_task_recover_set_conf(struct doca_ec *ec,
 		doca_ec_task_recover_completion_cb_t successful_task_completion_cb,
 		doca_ec_task_recover_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/*
- * (ec, matrix, available blocks, output, user_data, out). gga_offload passes the ENCODE matrix from
- * doca_ec_matrix_create(2,1) here, not a recover matrix. Errors: NO_MEMORY.
- */
+/* Take a task: the missing blocks out of those that are left. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_task_recover_allocate_init(struct doca_ec *ec,
 		const struct doca_ec_matrix *recover_matrix, const struct doca_buf *available_blocks,
 		struct doca_buf *recovered_data_blocks, union doca_data user_data,
@@ -159,10 +156,10 @@ DOCA_EXPERIMENTAL void doca_ec_task_recover_set_recovered_data_blocks(struct doc
 		struct doca_buf *recovered_data_blocks);
 DOCA_EXPERIMENTAL struct doca_buf *doca_ec_task_recover_get_recovered_data(const struct doca_ec_task_recover *task);
 
-/* Erasure-coding object for a device. Errors: NO_MEMORY. */
+/* For a device that is open. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec);
 
-/* The object must be idle. Errors: BAD_STATE. */
+/* BAD_STATE when it is not idle. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_destroy(struct doca_ec *ec);
 
 /* The object as a context, until it is destroyed. NULL for NULL. */
@@ -176,25 +173,25 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_block_size(const struct doca_
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_list_len);
 
-/* Encode matrix (type, data count, redundancy count). */
+/* What redundancy blocks are made with: kind, number of data blocks, number of redundancy blocks. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create(struct doca_ec *ec, enum doca_ec_matrix_type type,
 		size_t data_block_count, size_t rdnc_block_count, struct doca_ec_matrix **matrix);
 
-/* Matrix from raw bytes. */
+/* The same out of bytes of the caller's, which are copied. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_from_raw(struct doca_ec *ec, uint8_t *data,
 		size_t data_block_count, size_t rdnc_block_count, struct doca_ec_matrix **matrix);
 
-/* Matrix for update tasks. */
+/* Out of one to create: what an update is made with. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_update(struct doca_ec *ec,
 		const struct doca_ec_matrix *coding_matrix, uint32_t update_indices[], size_t n_updates,
 		struct doca_ec_matrix **matrix);
 
-/* Recover matrix from an encode matrix and missing block indices; not linked by these programs. */
+/* Out of one to create: what those missing blocks are recovered with. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_recover(struct doca_ec *ec,
 		const struct doca_ec_matrix *coding_matrix, uint32_t missing_indices[], size_t n_missing,
 		struct doca_ec_matrix **matrix);
 
-/* The object must be idle. */
+/* No task may use it any more. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_destroy(struct doca_ec_matrix *matrix);
 
 #ifdef __cplusplus

@@ -2,8 +2,8 @@
 /*
  * doca_error.h - what functions return
  *
- * In all headers, a function that returns doca_error_t says INVALID_VALUE when a needed pointer is NULL; what it was to
- * fill is then left alone, as after every other error.
+ * In all headers, comments leave out the prefix DOCA_ERROR_. A function that returns doca_error_t says INVALID_VALUE when a
+ * pointer that it needs is NULL. Where an error comes back, what was to be filled is left alone.
  */
 #ifndef DOCA_ERROR_H
 #define DOCA_ERROR_H

@@ -27,80 +27,75 @@ enum doca_log_level {
 
 typedef void (*log_flush_callback)(char *buf);
 
-/* Before start. */
+/* Least severe level that this backend writes, within the global limit. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend,
 		uint32_t level);
+
+/* Most severe level that this backend writes, within the global limit. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_upper_limit(struct doca_log_backend *backend,
 		uint32_t upper_limit);
+
+/* Make the limit final: the global one does not change it any more. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_lower_limit_strict(struct doca_log_backend *backend);
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_level_upper_limit_strict(struct doca_log_backend *backend);
 
-/* Application threshold for all (and future) application backends; default INFO. Effect of -l. */
+/* Least severe level of all backends of the program, those made later too. INFO at first; option -l sets it. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_lower_limit(uint32_t level);
 
-/* Before start. */
+/* Most severe level of all backends of the program, those made later too. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_upper_limit(uint32_t upper_limit);
 
-/* What was set, or the default. */
+/* The level in force. */
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_lower_limit(void);
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_upper_limit(void);
 
-/*
- * Called from the constructor that DOCA_LOG_REGISTER emits (priority 101, before main): returns an int id for the
- * source name; must work before any other library init.
- */
+/* A number for the name of a source of lines. Works before main(). DOCA_LOG_REGISTER calls it. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_register_source(const char *source_name, int *source);
 
-/* Releases a source id. */
+/* The number is free again. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_unregister_source(int source);
 
-/* Application backend on a FILE*. */
+/* Lines of the program go to a file. A backend lives as long as the process; what it writes to is the caller's. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file(FILE *fptr, struct doca_log_backend **backend);
 
-/* Application backend on a file descriptor. */
+/* The same, to a file descriptor. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_fd(int fd, struct doca_log_backend **backend);
 
-/* Application backend that fills a buffer and calls a flush callback per message. */
+/* The same, into a buffer; the handler is called with each line. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf(char *buf, size_t capacity,
 		log_flush_callback handler, struct doca_log_backend **backend);
 
-/* Application backend on syslog. */
+/* The same, to the system's log, under a name. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_syslog(const char *name,
 		struct doca_log_backend **backend);
 
-/* Sets the threshold of one SDK backend; programs set WARNING. */
+/* Least severe level that this backend of the library's own lines writes. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_set_sdk_level(struct doca_log_backend *backend, uint32_t level);
 
-/*
- * Adds a backend for library ("SDK") messages on a FILE*; every program passes stderr. SDK backends start at level
- * INFO.
- */
+/* The library's own lines go to a file, INFO and what is more severe. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file_sdk(FILE *fptr, struct doca_log_backend **backend);
 
-/* SDK backend on a file descriptor. */
+/* The same, to a file descriptor. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_fd_sdk(int fd, struct doca_log_backend **backend);
 
-/* SDK backend on a buffer with flush callback. */
+/* The same, into a buffer; the handler is called with each line. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_buf_sdk(char *buf, size_t capacity,
 		log_flush_callback handler, struct doca_log_backend **backend);
 
-/* SDK backend on syslog. */
+/* The same, to the system's log, under a name. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_syslog_sdk(const char *name,
 		struct doca_log_backend **backend);
 
-/* Threshold for all SDK backends; default INFO. Effect of --sdk-log-level. */
+/* Least severe level of all backends of the library's own lines. INFO at first; option --sdk-log-level sets it. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_sdk_limit(uint32_t level);
 
-/* What was set, or the default. */
+/* The level in force. */
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_sdk_limit(void);
 
-/*
- * Creates two application backends: stdout for [global lower .. INFO], stderr for [WARNING .. global upper].
- * Programs call it first in main and treat non-SUCCESS as fatal. 2nd call behaviour undocumented.
- */
+/* The usual for a program: lines up to INFO to standard output, warnings and what is worse to standard error. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_standard(void);
 
-/* printf-style sink of all DOCA_LOG_* macros; messages above the level are dropped. Programs ignore the return. */
+/* Write one line to the backends whose limits let it pass. Any thread. */
 DOCA_EXPERIMENTAL doca_error_t doca_log(uint32_t level, int source, const char *fname, int line, const char *func,
 		const char *format, ...)
 		__attribute__((format(printf, 6, 7)));

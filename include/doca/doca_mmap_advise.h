@@ -24,10 +24,10 @@ typedef void (*doca_mmap_advise_task_invalidate_cache_completion_cb_t)(
 		struct doca_mmap_advise_task_invalidate_cache *task, union doca_data task_user_data,
 		union doca_data ctx_user_data);
 
-/* Context for cache-invalidate tasks. Errors: NO_MEMORY. */
+/* A context for hints. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_create(struct doca_dev *dev, struct doca_mmap_advise **mmap_advise);
 
-/* The object must be idle. */
+/* It must be idle. */
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_destroy(struct doca_mmap_advise *mmap_advise);
 
 /* The object as a context, until it is destroyed. NULL for NULL. */
@@ -46,7 +46,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_task_invalidate_cache_set_conf(s
 		doca_mmap_advise_task_invalidate_cache_completion_cb_t completion_cb,
 		doca_mmap_advise_task_invalidate_cache_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Takes ctx, buf, user_data; NO_MEMORY if pool empty. */
+/* Take a task: what the processor's cache holds of the buffer's memory is written back. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_mmap_advise_task_invalidate_cache_alloc_init(
 		struct doca_mmap_advise *mmap_advise, struct doca_buf *buf, union doca_data user_data,
 		struct doca_mmap_advise_task_invalidate_cache **task);

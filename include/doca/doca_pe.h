@@ -52,79 +52,81 @@ enum doca_pe_event_mode {
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
 		union doca_data ctx_user_data);
 
-/* New progress engine. Errors: NO_MEMORY. */
+/* An engine, for one thread at a time. Errors: NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_pe_create(struct doca_pe **pe);
 
-/* IN_USE while any context is still connected (i.e. not destroyed). */
+/* IN_USE while a context is on it. */
 DOCA_STABLE doca_error_t doca_pe_destroy(struct doca_pe *pe);
 
-/* Handles at most one event / completion; returns 1 if progress was made, 0 otherwise (uint8_t). Runs callbacks. */
+/*
+ * Do one thing: run a callback of a task or an event, or a change of state. 1: done; 0: nothing to do. Never blocks;
+ * not to be called in a callback of the same engine.
+ */
 DOCA_STABLE uint8_t doca_pe_progress(struct doca_pe *pe);
 
-/* Linux: an epoll-able fd owned by the PE, stable; requested before any ctx connects. */
+/* A descriptor for poll or epoll; it stays the engine's. */
 DOCA_STABLE doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe,
 		doca_notification_handle_t *handle);
 
-/* Before start. */
+/* Have notifications come to a handle of the caller's; not on Linux. */
 DOCA_STABLE doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
 		union doca_data completion_key);
 
-/*
- * Resets the triggered fd; handle argument ignored on Linux (samples pass 0 or the handle). Errors:
- * OPERATING_SYSTEM.
- */
+/* After the wait; the handle is not looked at. Errors: OPERATING_SYSTEM. */
 DOCA_STABLE doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_handle_t handle);
 
-/* Arms; fd must become readable at once if something is already pending. */
+/* Before the wait: the descriptor becomes readable as soon as there is something to do, at once when there is. */
 DOCA_STABLE doca_error_t doca_pe_request_notification(struct doca_pe *pe);
 
-/* Sum over all connected contexts. */
+/* Tasks of all its contexts. */
 DOCA_STABLE doca_error_t doca_pe_get_num_inflight_tasks(const struct doca_pe *pe, size_t *num_inflight_tasks);
 
 /*
- * No validation; on SUCCESS ownership goes to the library and one of the two callbacks will run from
- * doca_pe_progress; on error the user keeps it. Seen errors: AGAIN (producer without remote credit), NO_MEMORY,
- * BAD_STATE.
+ * Hand a task to its context. SUCCESS: one of its two callbacks will run from doca_pe_progress. An error: it stays
+ * the caller's; AGAIN, NO_MEMORY, BAD_STATE. Nothing in it is checked here: a task that makes no sense fails.
  */
 DOCA_STABLE doca_error_t doca_task_submit(struct doca_task *task);
 
-/* Submit with flags FLUSH=1 / OPTIMIZE_REPORTS=2; plain submit behaves as FLUSH. */
+/* The same with flags, bits of doca_task_submit_flag. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_submit_ex(struct doca_task *task, uint32_t flags);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch);
 
-/* As submit but validates first (INVALID_VALUE). */
+/* The same, but a task that makes no sense is refused with INVALID_VALUE. */
 DOCA_STABLE doca_error_t doca_task_try_submit(struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch);
 
-/* Returns the task to its pool; any time the user owns it; needed before ctx can reach IDLE. void. */
+/*
+ * Back to where it was allocated; not touched after that by the library. Context and engine are those of the
+ * caller's thread.
+ */
 DOCA_STABLE void doca_task_free(struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
 DOCA_EXPERIMENTAL void doca_task_batch_free(struct doca_task_batch *task_batch);
 
-/* doca_error_t result, valid in / after the error callback. */
+/* How it ended. */
 DOCA_STABLE doca_error_t doca_task_get_status(const struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_get_status(const struct doca_task_batch *task_batch);
 
-/* Replaces task user data before submit. */
+/* While it is not submitted. */
 DOCA_STABLE void doca_task_set_user_data(struct doca_task *task, union doca_data user_data);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
 DOCA_EXPERIMENTAL void doca_task_batch_set_user_data(struct doca_task_batch *task_batch, union doca_data user_data);
 
-/* union doca_data by value. */
+/* What was set, or 0. */
 DOCA_STABLE union doca_data doca_task_get_user_data(const struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_user_data(const struct doca_task_batch *task_batch);
 
-/* Tells the ctx. */
+/* The context that it belongs to. */
 DOCA_STABLE struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
@@ -132,10 +134,13 @@ DOCA_EXPERIMENTAL struct doca_ctx *doca_task_batch_get_ctx(const struct doca_tas
 DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(const struct doca_task_batch *task_batch);
 DOCA_EXPERIMENTAL uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch *task_batch);
 
-/* Only for IDLE ctx (BAD_STATE) and once (NOT_PERMITTED); undone only by destroying the ctx. Errors: NO_MEMORY. */
+/*
+ * An idle context onto this engine, for as long as it lives. NOT_PERMITTED: it is on one already. Errors: NO_MEMORY,
+ * BAD_STATE.
+ */
 DOCA_STABLE doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx);
 
-/* SELECTIVE (0) or ALL (1); in ALL mode clear_notification is not needed. */
+/* When doca_pe_progress looks at everything, or only at what was notified. */
 DOCA_EXPERIMENTAL doca_error_t doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode);
 
 #ifdef __cplusplus

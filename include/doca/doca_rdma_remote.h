@@ -123,7 +123,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_set_conf
 		doca_rdma_task_remote_net_sync_event_get_completion_cb_t error_task_completion_cb,
 		uint32_t num_tasks);
 
-/* Reads the remote event's 64-bit value into dst buf. Errors: NO_MEMORY. */
+/* Take a task: the value of the peer's event into dst_buf. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, const struct doca_sync_event_remote_net *event,
 		struct doca_buf *dst_buf, union doca_data user_data,
@@ -161,7 +161,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_s
 		doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t error_task_completion_cb,
 		uint32_t num_tasks);
 
-/* Writes the 8 bytes of src buf into the remote event. Errors: NO_MEMORY. */
+/* Take a task: the 8 bytes of src_buf become the value of the peer's event. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, struct doca_sync_event_remote_net *event,
 		const struct doca_buf *src_buf, union doca_data user_data,

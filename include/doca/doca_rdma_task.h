@@ -56,13 +56,18 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_conf(struct doca_rdma 
 		doca_rdma_task_receive_completion_cb_t successful_task_completion_cb,
 		doca_rdma_task_receive_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* The fields of a task, while it is not submitted. */
+/* Before start: how many buffers a list may have. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma,
 		uint32_t buf_list_len);
+
+/* What was set, or the default. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_get_dst_buf_list_len(const struct doca_rdma *rdma,
 		uint32_t *buf_list_len);
 
-/* dst may be NULL (empty message) or chained; arguments end with user_data, out task. Errors: NO_MEMORY. */
+/*
+ * Take a task for one message: it goes behind the data of dst_buf, a list perhaps; NULL: empty ones only. Errors:
+ * NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_receive_allocate_init(struct doca_rdma *rdma,
 		struct doca_buf *dst_buf, union doca_data user_data, struct doca_rdma_task_receive **task);
 
@@ -73,21 +78,21 @@ DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_receive_as_task(struct doca_r
 DOCA_EXPERIMENTAL void doca_rdma_task_receive_set_dst_buf(struct doca_rdma_task_receive *task,
 		struct doca_buf *dst_buf);
 
-/* dst buf; its data_len grows by the received length. */
+/* What it was made with; its data has grown by what came. */
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_receive_get_dst_buf(const struct doca_rdma_task_receive *task);
 
-/* RECV_SEND / RECV_SEND_WITH_IMM / RECV_WRITE_WITH_IMM. */
+/* What has come. */
 DOCA_EXPERIMENTAL enum doca_rdma_opcode doca_rdma_task_receive_get_result_opcode(
 		const struct doca_rdma_task_receive *task);
 
-/* Received bytes. */
+/* Bytes of it. */
 DOCA_EXPERIMENTAL uint32_t doca_rdma_task_receive_get_result_len(const struct doca_rdma_task_receive *task);
 
-/* doca_be32_t as sent (no conversion); only for the two _IMM opcodes. */
+/* As the peer gave it; only with the two _WITH_IMM. */
 DOCA_EXPERIMENTAL doca_be32_t doca_rdma_task_receive_get_result_immediate_data(
 		const struct doca_rdma_task_receive *task);
 
-/* Connection the message came from; valid inside the success callback. */
+/* Where it came from; to be asked in the callback. */
 DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_receive_get_result_rdma_connection(
 		const struct doca_rdma_task_receive *task);
 
@@ -99,7 +104,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_set_conf(struct doca_rdma *rd
 		doca_rdma_task_send_completion_cb_t successful_task_completion_cb,
 		doca_rdma_task_send_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* connection, src (NULL or chain), user_data. Errors: NO_MEMORY. */
+/*
+ * Take a task: the data of src_buf, a list perhaps, or NULL for an empty message. It waits for a receive of the
+ * peer. Errors: NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, const struct doca_buf *src_buf,
 		union doca_data user_data, struct doca_rdma_task_send **task);
@@ -124,7 +132,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_imm_set_conf(struct doca_rdma
 		doca_rdma_task_send_imm_completion_cb_t successful_task_completion_cb,
 		doca_rdma_task_send_imm_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* As send plus 32-bit immediate, big endian. Errors: NO_MEMORY. */
+/* The same, and 32 bits of immediate data, in network order. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_send_imm_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, const struct doca_buf *src_buf,
 		doca_be32_t immediate_data, union doca_data user_data, struct doca_rdma_task_send_imm **task);
@@ -154,7 +162,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_read_set_conf(struct doca_rdma *rd
 		doca_rdma_task_read_completion_cb_t successful_task_completion_cb,
 		doca_rdma_task_read_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* src = remote buf (single), dst = local; data appended to dst. Errors: NO_MEMORY. */
+/* Take a task: memory of the peer, as much as src_buf has data, behind the data of dst_buf. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_read_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, const struct doca_buf *src_buf,
 		struct doca_buf *dst_buf, union doca_data user_data, struct doca_rdma_task_read **task);
@@ -182,7 +190,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_set_conf(struct doca_rdma *r
 		doca_rdma_task_write_completion_cb_t successful_task_completion_cb,
 		doca_rdma_task_write_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* src local (chain allowed), dst remote (single). Errors: NO_MEMORY. */
+/* Take a task: the data of src_buf into memory of the peer. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, const struct doca_buf *src_buf,
 		struct doca_buf *dst_buf, union doca_data user_data, struct doca_rdma_task_write **task);
@@ -210,7 +218,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_imm_set_conf(struct doca_rdm
 		doca_rdma_task_write_imm_completion_cb_t successful_task_completion_cb,
 		doca_rdma_task_write_imm_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
-/* Write + consumes one posted receive on the peer with opcode WRITE_WITH_IMM. Errors: NO_MEMORY. */
+/* The same, and one receive of the peer ends with the immediate data. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_write_imm_allocate_init(struct doca_rdma *rdma,
 		struct doca_rdma_connection *rdma_connection, const struct doca_buf *src_buf,
 		struct doca_buf *dst_buf, doca_be32_t immediate_data, union doca_data user_data,

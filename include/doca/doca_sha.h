@@ -32,10 +32,10 @@ typedef void (*doca_sha_task_hash_completion_cb_t)(struct doca_sha_task_hash *ta
 typedef void (*doca_sha_task_partial_hash_completion_cb_t)(struct doca_sha_task_partial_hash *task,
 		union doca_data task_user_data, union doca_data ctx_user_data);
 
-/* SHA object for a device. Errors: NO_MEMORY. */
+/* For a device that is open. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_create(struct doca_dev *dev, struct doca_sha **sha);
 
-/* The object must be idle. Errors: IN_USE. */
+/* It must be idle. Errors: IN_USE. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_destroy(struct doca_sha *sha);
 
 /* The object as a context, until it is destroyed. NULL for NULL. */
@@ -51,15 +51,15 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_task_partial_hash_get_supported(stru
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_max_list_buf_num_elem(struct doca_devinfo const *devinfo,
 		uint32_t *max_list_buf_num_elem);
 
-/* Limit of one source. Errors: NOT_SUPPORTED. */
+/* Most bytes of one task. Errors: NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_max_src_buf_size(struct doca_devinfo const *devinfo,
 		uint64_t *max_src_buf_size);
 
-/* Digest length for an algorithm. Errors: NOT_SUPPORTED. */
+/* Bytes of a digest. Errors: NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_min_dst_buf_size(struct doca_devinfo const *devinfo,
 		enum doca_sha_algorithm algorithm, uint32_t *min_dst_buf_size);
 
-/* Block granularity for an algorithm (64 or 128). Errors: NOT_SUPPORTED. */
+/* Parts, but for the last, have a multiple of this many bytes. Errors: NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_cap_get_partial_hash_block_size(struct doca_devinfo const *devinfo,
 		enum doca_sha_algorithm algorithm, uint32_t *partial_block_size);
 
@@ -71,7 +71,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_task_hash_set_conf(struct doca_sha *sha,
 		doca_sha_task_hash_completion_cb_t task_completion_cb,
 		doca_sha_task_hash_completion_cb_t task_error_cb, uint8_t log_num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. Errors: BAD_STATE. */
+/* Take a task: digest of the data of src_buff into dst_buff. Errors: NO_MEMORY, BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_task_hash_alloc_init(struct doca_sha *sha,
 		enum doca_sha_algorithm algorithm, struct doca_buf const *src_buf, struct doca_buf *dst_buf,
 		union doca_data user_data, struct doca_sha_task_hash **task);
@@ -96,14 +96,14 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_task_partial_hash_set_conf(struct doca_s
 		doca_sha_task_partial_hash_completion_cb_t task_error_cb, uint8_t log_num_tasks);
 
 /*
- * Block-wise SHA; intermediate sources must be multiples of the block size; final flag set with set_is_final_buf.
- * Errors: NO_MEMORY, BAD_STATE.
+ * Take a task that is submitted once for each part of the data; dst_buff gets the digest with the last. Errors:
+ * NO_MEMORY, BAD_STATE.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_task_partial_hash_alloc_init(struct doca_sha *sha,
 		enum doca_sha_algorithm algorithm, struct doca_buf const *src_buf, struct doca_buf *dst_buf,
 		union doca_data user_data, struct doca_sha_task_partial_hash **task);
 
-/* Restarts a partial hash. */
+/* Begin another digest. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_task_partial_hash_reset(struct doca_sha_task_partial_hash *task);
 
 /* The fields of a task, while it is not submitted. */
@@ -120,7 +120,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sha_task_partial_hash_set_algorithm(struct d
 DOCA_EXPERIMENTAL enum doca_sha_algorithm doca_sha_task_partial_hash_get_algorithm(
 		struct doca_sha_task_partial_hash const *task);
 
-/* Marks the current source as last (never the first one); digest lands in dst. Errors: BAD_STATE. */
+/* The source that is set now is the last. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_sha_task_partial_hash_set_is_final_buf(struct doca_sha_task_partial_hash *task);
 
 /* The fields of a task, while it is not submitted. */

@@ -36,13 +36,10 @@ typedef void (*doca_sync_event_task_wait_eq_completion_cb_t)(struct doca_sync_ev
 typedef void (*doca_sync_event_task_wait_neq_completion_cb_t)(struct doca_sync_event_task_wait_neq *task,
 		union doca_data task_user_data, union doca_data ctx_user_data);
 
-/* Unconfigured event. Errors: NO_MEMORY. */
+/* One that is to be set up, and then started. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_create(struct doca_sync_event **event);
 
-/*
- * Remote-PCI handle from a blob; already usable, not configurable; (dev, data, size, out). Errors: NOT_SUPPORTED,
- * NO_MEMORY.
- */
+/* The event of the other side, ready for use. Errors: NOT_SUPPORTED, NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint8_t *data,
 		size_t sz, struct doca_sync_event **event);
 
@@ -50,7 +47,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_create_from_export(struct doca_de
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_cap_is_create_from_export_supported(
 		const struct doca_devinfo *devinfo);
 
-/* Remote-net handle for the rdma_task_remote_net_sync_event_* tasks. Errors: NOT_SUPPORTED, NO_MEMORY. */
+/* The event of a peer, for the tasks of doca_rdma_remote.h. Errors: NOT_SUPPORTED, NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_remote_net_create_from_export(struct doca_dev *dev,
 		const uint8_t *data, size_t sz, struct doca_sync_event_remote_net **event);
 
@@ -58,42 +55,42 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_remote_net_create_from_export(str
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_cap_remote_net_is_create_from_export_supported(
 		const struct doca_devinfo *devinfo);
 
-/* NULL -> INVALID_VALUE. */
+/* It must be idle. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_destroy(struct doca_sync_event *event);
 
-/* The object must be idle. */
+/* No task may use it any more. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_remote_net_destroy(struct doca_sync_event_remote_net *event);
 
-/* Declares this CPU as publisher. */
+/* Before start: this process will set it. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event,
 		struct doca_dev *dev);
 
-/* Declares that the other side of PCIe will set the event; before start. */
+/* Before start: the other side of the PCI bus will set it. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_add_publisher_location_remote_pci(struct doca_sync_event *event);
 
-/* Declares an RDMA peer as publisher; before start. */
+/* Before start: a peer over RDMA will set it. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_add_publisher_location_remote_net(struct doca_sync_event *event);
 
-/* Declares this CPU (with its dev) as subscriber; before start. */
+/* Before start: this process will wait for it. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_add_subscriber_location_cpu(struct doca_sync_event *event,
 		struct doca_dev *dev);
 
-/* Declares the other PCI side as subscriber. */
+/* Before start: the other side of the PCI bus will wait for it. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_add_subscriber_location_remote_pci(struct doca_sync_event *event);
 
-/* Before start. Errors: BAD_STATE, NOT_SUPPORTED. */
+/* Before start: where its value lies, instead of memory of its own. Errors: BAD_STATE, NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_set_addr(struct doca_sync_event *event, uint64_t *addr);
 
-/* Before start. Errors: BAD_STATE, NOT_PERMITTED. */
+/* Before start: the same, in a buffer. Errors: BAD_STATE, NOT_PERMITTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_set_doca_buf(struct doca_sync_event *event, struct doca_buf *buf);
 
-/* Stand-alone mode (no ctx). */
+/* Ready for calls; for tasks it is made a context instead. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_start(struct doca_sync_event *event);
 
-/* Counterpart of start. */
+/* The end of calls. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_stop(struct doca_sync_event *event);
 
-/* Puts the event into ctx mode (tasks); samples choose by the --async flag. */
+/* Instead of doca_sync_event_start: a context, for tasks. NULL for NULL. */
 DOCA_EXPERIMENTAL struct doca_ctx *doca_sync_event_as_ctx(struct doca_sync_event *event);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
@@ -104,7 +101,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_get_set_conf(struct doca_syn
 		doca_sync_event_task_get_completion_cb_t completion_cb,
 		doca_sync_event_task_get_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/* Take a task that reads the value. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_get_alloc_init(struct doca_sync_event *event,
 		uint64_t *ret_val_ptr, union doca_data user_data, struct doca_sync_event_task_get **task);
 
@@ -124,7 +121,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_set_set_conf(struct d
 		doca_sync_event_task_notify_set_completion_cb_t completion_cb,
 		doca_sync_event_task_notify_set_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Sets value. Errors: NO_MEMORY. */
+/* Take a task that sets it. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_set_alloc_init(struct doca_sync_event *event,
 		uint64_t set_val, union doca_data user_data, struct doca_sync_event_task_notify_set **task);
 
@@ -146,7 +143,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_add_set_conf(struct d
 		doca_sync_event_task_notify_add_completion_cb_t completion_cb,
 		doca_sync_event_task_notify_add_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Adds; previous value stored through fetched pointer. Errors: NO_MEMORY. */
+/* Take a task that adds to it; the value before goes to fetched_val_ptr. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_notify_add_alloc_init(struct doca_sync_event *event,
 		uint64_t inc_val, uint64_t *fetched_val_ptr, union doca_data user_data,
 		struct doca_sync_event_task_notify_add **task);
@@ -173,7 +170,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_eq_set_conf(struct doca
 		doca_sync_event_task_wait_eq_completion_cb_t completion_cb,
 		doca_sync_event_task_wait_eq_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Completes when (value & mask) == wait value; mask only of whole FF byte groups. Errors: NO_MEMORY. */
+/*
+ * Take a task that ends when the value under the mask is wait_val. A mask has whole bytes of ones. Errors:
+ * NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_eq_alloc_init(struct doca_sync_event *event,
 		uint64_t wait_val, uint64_t mask, union doca_data user_data,
 		struct doca_sync_event_task_wait_eq **task);
@@ -199,7 +199,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_neq_set_conf(struct doc
 		doca_sync_event_task_wait_neq_completion_cb_t completion_cb,
 		doca_sync_event_task_wait_neq_completion_cb_t error_cb, uint32_t num_tasks);
 
-/* Take a task; NO_MEMORY when all are taken. */
+/* Take a task that ends when the value under the mask is not wait_val. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_task_wait_neq_alloc_init(struct doca_sync_event *event,
 		uint64_t wait_val, uint64_t mask, union doca_data user_data,
 		struct doca_sync_event_task_wait_neq **task);
@@ -217,7 +217,10 @@ DOCA_EXPERIMENTAL void doca_sync_event_task_wait_neq_set_mask(struct doca_sync_e
 		uint64_t mask);
 DOCA_EXPERIMENTAL uint64_t doca_sync_event_task_wait_neq_get_mask(const struct doca_sync_event_task_wait_neq *task);
 
-/* After start; blob owned by the event; size < 1024 in the sample's buffer. Errors: NOT_SUPPORTED, NO_MEMORY. */
+/*
+ * After start: a descriptor for the other side of the PCI bus; it belongs to the event. Errors: NOT_SUPPORTED,
+ * NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event,
 		struct doca_dev *dev, const uint8_t **data, size_t *sz);
 
@@ -225,7 +228,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_pci(struct doca_
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_cap_is_export_to_remote_pci_supported(
 		const struct doca_devinfo *devinfo);
 
-/* After start; publisher must be remote net. Errors: NOT_SUPPORTED, NO_MEMORY. */
+/* After start: a descriptor for a peer over RDMA; it belongs to the event. Errors: NOT_SUPPORTED, NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
 		const uint8_t **data, size_t *sz);
 
@@ -233,37 +236,40 @@ DOCA_EXPERIMENTAL doca_error_t doca_sync_event_export_to_remote_net(struct doca_
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_cap_is_export_to_remote_net_supported(
 		const struct doca_devinfo *devinfo);
 
-/* Reads the value. */
+/* The value. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_get(struct doca_sync_event *event, uint64_t *value);
 
-/* Atomic add; previous value out (fetched may not be NULL). */
+/* Add to it; the value before goes to fetched. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_update_add(struct doca_sync_event *event, uint64_t value,
 		uint64_t *fetched);
 
-/* Atomic store. */
+/* Set it. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_update_set(struct doca_sync_event *event, uint64_t value);
 
-/* Blocks (spin) until (value & mask) > threshold. */
+/*
+ * Wait until the value under the mask is greater. Keeps the processor busy; the next gives it away between two
+ * looks.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt(struct doca_sync_event *event, uint64_t value,
 		uint64_t mask);
 
-/* wait_gt with sched_yield. */
+/* The same, for those who share the processor. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_gt_yield(struct doca_sync_event *event, uint64_t value,
 		uint64_t mask);
 
-/* Blocks (spin) until (value & mask) == threshold. */
+/* Wait until the value under the mask is equal. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq(struct doca_sync_event *event, uint64_t value,
 		uint64_t mask);
 
-/* Same with sched_yield between polls. */
+/* The same, for those who share the processor. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_eq_yield(struct doca_sync_event *event, uint64_t value,
 		uint64_t mask);
 
-/* Blocks until (value & mask) differs. */
+/* Wait until the value under the mask is another one. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_neq(struct doca_sync_event *event, uint64_t value,
 		uint64_t mask);
 
-/* Same with sched_yield. */
+/* The same, for those who share the processor. */
 DOCA_EXPERIMENTAL doca_error_t doca_sync_event_wait_neq_yield(struct doca_sync_event *event, uint64_t value,
 		uint64_t mask);
 
