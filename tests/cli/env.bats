@@ -1,0 +1,80 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# gantry env: what it prints is good for a shell, in the build tree and for what is installed.
+
+setup() {
+	unset PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_DOCA_PROFILE GANTRY_PLUGIN_PATH
+	pc=$top_builddir/doca/dpu/pkgconfig
+}
+
+# needs_doca - the library may be switched off
+needs_doca() {
+	[ -d "$pc" ] || skip "built with --disable-doca"
+}
+
+@test "a profile must be named, and be one" {
+	run "$GANTRY" env
+	[ "$status" -eq 2 ]
+	run "$GANTRY" env both
+	[ "$status" -eq 2 ]
+	[[ "$output" == *'no profile "both"; there are host and dpu'* ]]
+}
+
+@test "a shell takes it, and every folder is there" {
+	needs_doca
+	eval "$("$GANTRY" env dpu)"
+	[ "$GANTRY_DOCA_PROFILE" = dpu ]
+	[ "$PKG_CONFIG_PATH" -ef "$pc" ]
+	[ -e "$LD_LIBRARY_PATH/libgantry-doca.so" ]
+	[ "$GANTRY_PLUGIN_PATH" -ef "$GANTRY_PLUGINS" ]
+}
+
+@test "paths come before those that are there; the other profile replaces this one" {
+	needs_doca
+	PKG_CONFIG_PATH=/mine LD_LIBRARY_PATH=/mine
+	eval "$("$GANTRY" env dpu)"
+	eval "$("$GANTRY" env host)"
+	[ "$GANTRY_DOCA_PROFILE" = host ]
+	[[ "$PKG_CONFIG_PATH" == */host/pkgconfig:*/dpu/pkgconfig:/mine ]]
+	[[ "$LD_LIBRARY_PATH" == *:/mine ]]
+}
+
+@test "a folder with a quote in its name" {
+	needs_doca
+	odd="$BATS_TEST_TMPDIR/it's \$HOME"
+	mkdir -p "$odd/core" "$odd/doca/host/pkgconfig"
+	cp "$GANTRY" "$odd/core/gantry"
+	touch "$odd/core/libgantry-core.la"
+	eval "$("$odd/core/gantry" env host)"
+	[ "$PKG_CONFIG_PATH" -ef "$odd/doca/host/pkgconfig" ]
+}
+
+@test "as JSON" {
+	needs_doca
+	run "$GANTRY" env host --json
+	[ "$status" -eq 0 ]
+	[ "$(jq -r .profile <<<"$output")" = host ]
+	[ "$(jq -r .schema <<<"$output")" = 1 ]
+	[ "$(jq -r .pkg_config_path <<<"$output")" -ef "$top_builddir/doca/host/pkgconfig" ]
+}
+
+@test "not built, not installed: says so" {
+	mkdir -p "$BATS_TEST_TMPDIR/core"
+	cp "$GANTRY" "$BATS_TEST_TMPDIR/core/gantry"
+	touch "$BATS_TEST_TMPDIR/core/libgantry-core.la"
+	run "$BATS_TEST_TMPDIR/core/gantry" env dpu
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"without --disable-doca"* ]]
+}
+
+@test "pkg-config finds each module, in both profiles" {
+	needs_doca
+	for profile in host dpu; do
+		eval "$("$GANTRY" env "$profile")"
+		for module in common argp comch dma rdma compress erasure-coding sha; do
+			pkg-config --exists "doca-$module >= 3.0"
+			[[ "$(pkg-config --cflags "doca-$module")" == *"/include/doca/$profile"* ]]
+			[[ "$(pkg-config --libs "doca-$module")" == *-lgantry-doca* ]]
+		done
+	done
+}
