@@ -30,8 +30,15 @@ struct gd_event {
 	void (*run)(struct gd_event *event); /* may free it, or post it again */
 };
 
-/* Any thread: the engine runs the event, one per doca_pe_progress, in the order of posting; wakes its notification fd. */
+/*
+ * Any thread: the engine runs the event, one per doca_pe_progress, in the order of posting; wakes its notification fd.
+ * The engine must be there until the call has returned.
+ */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event);
+/* The same, thread of the engine only: no atomic operation. */
+void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event);
+/* Any thread: the engine has work that it finds by polling; makes its notification fd readable when that was requested. */
+void gd_pe_wake(struct doca_pe *pe);
 /* Thread of the engine: take an event back that has not run; returns whether it was waiting. */
 bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event);
 
@@ -48,7 +55,11 @@ struct gd_ctx_ops {
 	 * the state does not change (live producers, ...). NULL: SUCCESS.
 	 */
 	doca_error_t (*stop)(struct doca_ctx *ctx);
-	/* Do a step of work; how many things were done, 0 or 1 (no callbacks: gd_task_done() queues them). NULL: event driven. */
+	/*
+	 * Do a step of work; how many things were done, 0 or 1: a task has ended, a state is about to change. Callbacks follow
+	 * when it has returned, in the same doca_pe_progress: gd_task_done(), gd_ctx_started(), ... queue them. Not called in
+	 * IDLE. NULL: event driven.
+	 */
 	int (*poll)(struct doca_ctx *ctx);
 	/* The engine is about to wait: gd_pe_post() when poll has work; non-zero: it has work now. NULL: none needed. */
 	int (*arm)(struct doca_ctx *ctx);
@@ -58,7 +69,7 @@ struct doca_ctx {
 	const struct gd_ctx_ops *ops;
 	struct doca_dev *dev;
 	struct doca_pe *pe;              /* NULL until connected */
-	struct doca_ctx *next;           /* on that engine */
+	struct doca_ctx *next;           /* on that engine: a ring */
 	enum doca_ctx_states state;
 	union doca_data user_data;
 	doca_ctx_state_changed_callback_t state_cb;
@@ -67,16 +78,28 @@ struct doca_ctx {
 	bool stop_pending;               /* stop returned IN_PROGRESS, gd_ctx_stopped() is due */
 	bool failed;                     /* a task failed: it stops by itself */
 	struct gd_pool *pools;
+	struct gd_event event;           /* brings a change of state to the engine */
+	bool event_posted;
+	uint8_t due;                     /* changes that it brings, of doca_ctx.c */
 };
+
+/* Status of a task that a stop or an error ended before it was done. */
+#define GD_FLUSHED DOCA_ERROR_SHUTDOWN
 
 void gd_ctx_init(struct doca_ctx *ctx, const struct gd_ctx_ops *ops, struct doca_dev *dev);
 /* Off its engine, pools freed; SUCCESS, or `busy` when it is not idle (IN_USE or BAD_STATE, as the library documents). */
 doca_error_t gd_ctx_fini(struct doca_ctx *ctx, doca_error_t busy);
 /* Thread of the engine. From STARTING to RUNNING. */
 void gd_ctx_started(struct doca_ctx *ctx);
-/* From STARTING to IDLE (the start failed), or the IN_PROGRESS of stop is over. Not to be followed by any use of ctx. */
+/*
+ * From STARTING to IDLE (the start failed), or, in STOPPING, the IN_PROGRESS of stop is over. Not to be followed by any use of
+ * ctx. Not from ops->stop: that returns SUCCESS.
+ */
 void gd_ctx_stopped(struct doca_ctx *ctx);
-/* Into STOPPING by itself: an error that nobody can go on from, or the peer is gone. Calls ops->stop. */
+/*
+ * Into STOPPING by itself: an error that nobody can go on from, or the peer is gone. Calls ops->stop, with `failed` set; when it
+ * refuses all the same, that counts as IN_PROGRESS: gd_ctx_stopped() is due.
+ */
 void gd_ctx_fail(struct doca_ctx *ctx);
 /* May a setter still change it? SUCCESS, INVALID_VALUE for NULL, `late` after start. */
 doca_error_t gd_ctx_configurable(const struct doca_ctx *ctx, doca_error_t late);
@@ -89,8 +112,9 @@ struct gd_task_ops {
 	/* What doca_task_try_submit asks first: INVALID_VALUE, or SUCCESS. NULL: SUCCESS. */
 	doca_error_t (*check)(const struct doca_task *task);
 	/*
-	 * Take it. SUCCESS: gd_task_done() follows, now or later. Any other: the program keeps it (AGAIN, NO_MEMORY, BAD_STATE).
-	 * A task that makes no sense is accepted, and then fails.
+	 * Take it; only called in RUNNING. SUCCESS: gd_task_done() follows, now or later. Any other: the program keeps it (AGAIN,
+	 * NO_MEMORY, ...). A task that makes no sense is accepted, and then fails. What is submitted in STOPPING is accepted
+	 * and ends as GD_FLUSHED; IDLE and STARTING refuse with BAD_STATE: the library is not asked.
 	 */
 	doca_error_t (*submit)(struct doca_task *task);
 	/* doca_task_free() on one that is in flight: forget it, no callback. NULL: it is dropped when its end comes. */
@@ -135,7 +159,7 @@ struct gd_pool {
  */
 void gd_pool_init(struct gd_pool *pool, struct doca_ctx *ctx, const struct gd_task_ops *ops, size_t size);
 doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint32_t n, doca_error_t late);
-/* A task with user data, status SUCCESS; NULL: none left. */
+/* A task with user data, status SUCCESS; NULL: none left, or the context is IDLE. */
 struct doca_task *gd_task_take(struct gd_pool *pool, union doca_data user_data);
 /* Any library code on the thread of the engine: the task has ended; its callback runs from doca_pe_progress, never here. */
 void gd_task_done(struct doca_task *task, doca_error_t status);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doca_pe.c - progress engines.
+ *
+ * Two queues of events: `inbox`, where any thread pushes (a stack, newest first), and `first`..`last`, in order, of the thread
+ * that progresses. The inbox is emptied as a whole and turned around, so the order of posting is kept and nothing is
+ * ever popped from the middle of a stack that others push to.
+ *
+ * Waiting: `armed` is set by the one who will wait, before he looks whether there is something; the one who posts looks at it
+ * after having posted. So one of them sees the other, and the eventfd is written at most once for each time it was armed.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "pe.h"
+
+/* Events in a row after which the contexts are polled again, so that neither starves the other. */
+#define EVENTS_IN_A_ROW 16
+
+struct doca_pe {
+	struct gd_event *first, *last;
+	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
+	uint32_t in_a_row;
+	bool polling;
+	enum doca_pe_event_mode mode;
+	int fd;
+	_Alignas(64) _Atomic(struct gd_event *) inbox;
+	atomic_bool armed;
+};
+
+doca_error_t doca_pe_create(struct doca_pe **pe_p)
+{
+	struct doca_pe *pe;
+
+	if (!pe_p)
+		return DOCA_ERROR_INVALID_VALUE;
+	pe = aligned_alloc(_Alignof(struct doca_pe), sizeof(*pe));
+	if (!pe)
+		return DOCA_ERROR_NO_MEMORY;
+	*pe = (struct doca_pe){ .mode = DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE };
+	pe->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pe->fd < 0) {
+		free(pe);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	*pe_p = pe;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_pe_destroy(struct doca_pe *pe)
+{
+	if (!pe)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (pe->turn)
+		return DOCA_ERROR_IN_USE;
+	close(pe->fd);
+	free(pe);
+	return DOCA_SUCCESS;
+}
+
+/* -- contexts: a ring -- */
+
+doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx)
+{
+	if (!pe || !ctx)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (ctx->state != DOCA_CTX_STATE_IDLE)
+		return DOCA_ERROR_BAD_STATE;
+	if (ctx->pe)
+		return DOCA_ERROR_NOT_PERMITTED;
+	ctx->pe = pe;
+	if (pe->turn) {
+		ctx->next = pe->turn->next;
+		pe->turn->next = ctx;
+	} else {
+		ctx->next = ctx;
+	}
+	pe->turn = ctx;
+	return DOCA_SUCCESS;
+}
+
+void gd_pe_remove(struct doca_ctx *ctx)
+{
+	struct doca_pe *pe = ctx->pe;
+	struct doca_ctx *before = ctx;
+
+	if (!pe)
+		return;
+	while (before->next != ctx)
+		before = before->next;
+	before->next = ctx->next;
+	if (pe->turn == ctx)
+		pe->turn = before == ctx ? NULL : before;
+	ctx->pe = NULL;
+	ctx->next = NULL;
+}
+
+/* -- events -- */
+
+static void signal_fd(struct doca_pe *pe)
+{
+	const uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(pe->fd, &one, sizeof(one));
+	while (n < 0 && errno == EINTR); /* EAGAIN: it is readable as it is */
+}
+
+void gd_pe_wake(struct doca_pe *pe)
+{
+	if (atomic_load(&pe->armed) && atomic_exchange(&pe->armed, false))
+		signal_fd(pe);
+}
+
+void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
+{
+	struct gd_event *old = atomic_load_explicit(&pe->inbox, memory_order_relaxed);
+
+	do
+		event->next = old;
+	while (!atomic_compare_exchange_weak(&pe->inbox, &old, event));
+	gd_pe_wake(pe);
+}
+
+static void append(struct doca_pe *pe, struct gd_event *first, struct gd_event *last)
+{
+	if (pe->first)
+		pe->last->next = first;
+	else
+		pe->first = first;
+	pe->last = last;
+}
+
+/* Move what is in the inbox behind the events in order. */
+static void collect(struct doca_pe *pe)
+{
+	struct gd_event *newest, *event, *next, *first = NULL;
+
+	if (!atomic_load_explicit(&pe->inbox, memory_order_relaxed))
+		return;
+	newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire);
+	for (event = newest; event; event = next) {
+		next = event->next;
+		event->next = first;
+		first = event;
+	}
+	append(pe, first, newest);
+}
+
+void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
+{
+	collect(pe);
+	event->next = NULL;
+	append(pe, event, event);
+	gd_pe_wake(pe);
+}
+
+bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
+{
+	struct gd_event **link, *before = NULL;
+
+	collect(pe);
+	for (link = &pe->first; *link && *link != event; link = &before->next)
+		before = *link;
+	if (!*link)
+		return false;
+	*link = event->next;
+	if (pe->last == event)
+		pe->last = before;
+	return true;
+}
+
+/* -- progress -- */
+
+static struct gd_event *take_event(struct doca_pe *pe)
+{
+	struct gd_event *event;
+
+	collect(pe);
+	event = pe->first;
+	if (event)
+		pe->first = event->next;
+	return event;
+}
+
+/* Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback. */
+static bool poll_contexts(struct doca_pe *pe)
+{
+	struct doca_ctx *end = pe->turn, *ctx = end;
+	bool done = false;
+
+	if (!end)
+		return false;
+	pe->polling = true;
+	do {
+		ctx = ctx->next;
+		if (ctx->ops->poll && ctx->state != DOCA_CTX_STATE_IDLE)
+			done = ctx->ops->poll(ctx) != 0;
+	} while (!done && ctx != end);
+	pe->turn = ctx;
+	pe->polling = false;
+	return done;
+}
+
+bool gd_pe_is_polling(const struct doca_pe *pe)
+{
+	return pe->polling;
+}
+
+/* After the event has run the engine is not touched: a callback may have destroyed it. */
+uint8_t doca_pe_progress(struct doca_pe *pe)
+{
+	struct gd_event *event;
+	bool done = false;
+
+	if (!pe)
+		return 0;
+	if (pe->in_a_row++ == EVENTS_IN_A_ROW) {
+		pe->in_a_row = 0;
+		poll_contexts(pe);
+	}
+	event = take_event(pe);
+	if (!event) {
+		pe->in_a_row = 0;
+		done = poll_contexts(pe);
+		event = take_event(pe);
+	}
+	if (!event)
+		return done;
+	event->run(event);
+	return 1;
+}
+
+/* -- waiting -- */
+
+doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe, doca_notification_handle_t *handle)
+{
+	if (!pe || !handle)
+		return DOCA_ERROR_INVALID_VALUE;
+	*handle = pe->fd;
+	return DOCA_SUCCESS;
+}
+
+/* There is nothing to set: the handle is a file descriptor of the engine. */
+doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
+					     union doca_data completion_key)
+{
+	(void)handle;
+	(void)completion_key;
+	return pe ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+}
+
+doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_handle_t handle)
+{
+	uint64_t count;
+
+	(void)handle;
+	if (!pe)
+		return DOCA_ERROR_INVALID_VALUE;
+	while (read(pe->fd, &count, sizeof(count)) < 0) {
+		if (errno == EAGAIN)
+			break;
+		if (errno != EINTR)
+			return DOCA_ERROR_OPERATING_SYSTEM;
+	}
+	return DOCA_SUCCESS;
+}
+
+/* Is there something to do now? If not, the contexts have promised to say when there is. */
+static bool has_work(struct doca_pe *pe)
+{
+	struct doca_ctx *ctx = pe->turn;
+	bool work = pe->first || atomic_load(&pe->inbox);
+
+	if (!ctx)
+		return work;
+	do {
+		ctx = ctx->next;
+		if (ctx->ops->arm && ctx->state != DOCA_CTX_STATE_IDLE && ctx->ops->arm(ctx))
+			work = true;
+	} while (ctx != pe->turn);
+	return work;
+}
+
+doca_error_t doca_pe_request_notification(struct doca_pe *pe)
+{
+	if (!pe)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (pe->mode == DOCA_PE_EVENT_MODE_PROGRESS_ALL)
+		doca_pe_clear_notification(pe, pe->fd);
+	atomic_store(&pe->armed, true);
+	if (has_work(pe))
+		gd_pe_wake(pe);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode)
+{
+	if (!pe || (event_mode != DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && event_mode != DOCA_PE_EVENT_MODE_PROGRESS_ALL))
+		return DOCA_ERROR_INVALID_VALUE;
+	pe->mode = event_mode;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_pe_get_num_inflight_tasks(const struct doca_pe *pe, size_t *num_inflight_tasks)
+{
+	const struct doca_ctx *ctx;
+	size_t sum = 0;
+
+	if (!pe || !num_inflight_tasks)
+		return DOCA_ERROR_INVALID_VALUE;
+	ctx = pe->turn;
+	if (ctx) {
+		do {
+			sum += ctx->n_inflight;
+			ctx = ctx->next;
+		} while (ctx != pe->turn);
+	}
+	*num_inflight_tasks = sum;
+	return DOCA_SUCCESS;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fake_ctx.h - a context whose start, stop and work do what a test tells them.
+ */
+#ifndef TESTS_DOCA_FAKE_CTX_H
+#define TESTS_DOCA_FAKE_CTX_H
+
+#include "ctx.h"
+
+struct fake_task {
+	struct doca_task task;
+	int number;
+};
+
+struct fake {
+	struct doca_ctx ctx;
+	struct gd_pool pool;
+	doca_error_t start_result, stop_result; /* SUCCESS at first */
+	doca_error_t check_result, submit_result;
+	doca_error_t task_result;        /* of tasks that a poll ends */
+	bool fails;                      /* a task that ends with an error stops the context */
+	bool ends_in_submit;             /* gd_task_done() inside submit */
+	bool starts_in_poll, stops_in_poll, holds; /* holds: polls do nothing */
+	int n_starts, n_stops, n_polls;
+	struct doca_task *first, *last;  /* submitted */
+};
+
+/* The table of operations; `poll` and `arm` are there. */
+extern const struct gd_ctx_ops fake_ops;
+
+/* A fake on the heap, connected to pe unless that is NULL, with n_tasks tasks unless that is 0. */
+struct fake *fake_create(struct doca_pe *pe, uint32_t n_tasks, void *done_cb, void *error_cb);
+doca_error_t fake_destroy(struct fake *fake);
+struct doca_task *fake_task(struct fake *fake, uint64_t user_data);
+
+#endif
