@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# symbols.sh - libgantry-doca.so exports what its headers declare, and nothing else; and all that known programs use
+lib=$top_builddir/doca/.libs/libgantry-doca.so
+headers=$top_srcdir/include/doca
+list=$top_srcdir/tests/doca/symbols.txt
+[ -e "$lib" ] || { echo "1..0 # SKIP libgantry-doca is not built"; exit 0; }
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-symbols.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+
+# none NAME FILE [MARK] - the test passes when the file is empty
+none()
+{
+	n=$((n + 1))
+	if [ -s "$2" ]; then
+		echo "not ok $n - $1${3:+ # $3}"
+		echo "# $(wc -l <"$2"):"
+		sed 's/^/# /' "$2"
+	else
+		echo "ok $n - $1"
+	fi
+}
+
+# declared FILE... - functions of headers that the library has to have
+declared()
+{
+	sed -nE 's/^DOCA_(STABLE|EXPERIMENTAL|DEPRECATED) [^(]*[ *](doca_[a-z0-9_]+)\(.*/\2/p' "$@" | sort -u
+}
+
+# in_place FILE... - functions that are in the headers themselves
+in_place()
+{
+	sed -nE 's/^static inline [^(]*[ *](doca_[a-z0-9_]+)\(.*/\1/p' "$@" | sort -u
+}
+
+declared "$headers"/*.h >"$tmp/declared"
+in_place "$headers"/*.h >"$tmp/inline"
+nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$tmp/exported"
+grep -v '^#' "$list" | sort -u >"$tmp/used"
+
+printf 'DOCA_STABLE const char *doca_one(void);\nDOCA_EXPERIMENTAL doca_error_t doca_two(\n\t\tint a);\n' >"$tmp/seeded.h"
+printf 'doca_one\ndoca_two\n' >"$tmp/seeded"
+declared "$tmp/seeded.h" | diff - "$tmp/seeded" >"$tmp/out"
+none "declarations are found" "$tmp/out"
+[ "$(wc -l <"$tmp/used")" -eq 322 ] && [ "$(wc -l <"$tmp/declared")" -gt 600 ] || echo "a list is too short" >"$tmp/out"
+none "the lists are whole" "$tmp/out"
+sort -u "$tmp/declared" "$tmp/inline" | comm -13 - "$tmp/used" >"$tmp/out"
+none "what known programs use is declared" "$tmp/out"
+grep -v '^doca_' "$tmp/exported" >"$tmp/out"
+none "nothing but doca_* is exported" "$tmp/out"
+comm -13 "$tmp/declared" "$tmp/exported" | grep '^doca_' >"$tmp/out"
+none "what is exported is declared" "$tmp/out"
+sort -u "$tmp/exported" "$tmp/inline" | comm -13 - "$tmp/used" >"$tmp/out"
+none "what known programs use is exported" "$tmp/out" "TODO parts are missing"
+comm -23 "$tmp/declared" "$tmp/exported" >"$tmp/out"
+none "what is declared is exported" "$tmp/out" "TODO parts are missing"
+nm -D --undefined-only "$lib" | awk '$NF ~ /^(gd|gn|doca)_/ { print $NF }' >"$tmp/out"
+none "nothing of our own is missing" "$tmp/out" "TODO parts are missing"
+echo "1..$n"
