@@ -16,6 +16,7 @@ static const char *const words[] = {"error", "warn", "info", "debug", "trace"}; 
 static int max_level = GN_LOG_INFO;
 static int sink_fd = STDERR_FILENO;
 static int sink_form = GN_LOG_TEXT;
+static gn_log_hook *line_hook;
 
 struct line {
 	size_t n;
@@ -36,6 +37,11 @@ void gn_log_set_sink(int fd, enum gn_log_form form)
 {
 	__atomic_store_n(&sink_fd, fd, __ATOMIC_RELAXED);
 	__atomic_store_n(&sink_form, (int)form, __ATOMIC_RELAXED);
+}
+
+void gn_log_set_hook(gn_log_hook *hook)
+{
+	__atomic_store_n(&line_hook, hook, __ATOMIC_RELAXED);
 }
 
 static void put(struct line *l, const char *text)
@@ -110,6 +116,7 @@ static void put_line(struct line *l, enum gn_log_level level, const char *who, c
 
 void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
 {
+	gn_log_hook *hook = __atomic_load_n(&line_hook, __ATOMIC_RELAXED);
 	char message[GN_LOG_LINE_MAX], name[32];
 	int saved = errno;
 	struct line l;
@@ -121,6 +128,11 @@ void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	snprintf(name, sizeof(name), "%s", who);
+	if (hook != NULL) {
+		hook(level, name, message);
+		errno = saved;
+		return;
+	}
 	l.n = 0;
 	put_line(&l, level, name, message);
 	while (write(__atomic_load_n(&sink_fd, __ATOMIC_RELAXED), l.text, l.n) < 0 && errno == EINTR)

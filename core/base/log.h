@@ -36,6 +36,10 @@ bool gn_log_on(enum gn_log_level level);
 /* Where lines go and how they look; stderr and text at start. The descriptor stays the caller's. Any thread. */
 void gn_log_set_sink(int fd, enum gn_log_form form);
 
+/* Give each line to a function of a program around the core, instead of writing it; NULL: write again. Any thread. */
+typedef void gn_log_hook(enum gn_log_level level, const char *who, const char *message);
+void gn_log_set_hook(gn_log_hook *hook);
+
 /* One per connection or other noisy object, zeroed at start; belongs to one thread. */
 struct gn_log_limit {
 	uint64_t window_ns;  /* when the current second began */

@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,6 +55,27 @@ static void text_line_has_time_level_speaker_and_message(void)
 	TEST_ASSERT_EQUAL_STRING("warn session: gone id=7\n", logged());
 	TEST_ASSERT_EQUAL_INT('Z', out[23]);
 	TEST_ASSERT_EQUAL_INT('T', out[10]);
+}
+
+static char hooked[64];
+
+static void hook(enum gn_log_level level, const char *who, const char *message)
+{
+	snprintf(hooked, sizeof(hooked), "%d %s %s", (int)level, who, message);
+	errno = EIO;
+}
+
+static void a_hook_gets_the_lines_instead(void)
+{
+	gn_log_set_hook(hook);
+	errno = EAGAIN;
+	gn_log(GN_LOG_WARN, "session", "gone id=%d", 7);
+	gn_log(GN_LOG_DEBUG, "session", "not shown");
+	gn_log_set_hook(NULL);
+	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
+	TEST_ASSERT_EQUAL_STRING("1 session gone id=7", hooked);
+	gn_log(GN_LOG_WARN, "session", "here");
+	TEST_ASSERT_EQUAL_STRING("warn session: here\n", logged());
 }
 
 static void level_above_the_limit_is_silent(void)
@@ -153,6 +175,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(text_line_has_time_level_speaker_and_message);
+	RUN_TEST(a_hook_gets_the_lines_instead);
 	RUN_TEST(level_above_the_limit_is_silent);
 	RUN_TEST(newline_in_a_message_cannot_forge_a_line);
 	RUN_TEST(json_line_is_escaped);
