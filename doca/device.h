@@ -6,9 +6,15 @@
  * `gantry env`) leaves only one of them:
  *	dpu     PCI 0000:03:00.0, ibdev mlx5_0, interface p0; has the representor of the host function
  *	host    PCI 0000:b1:00.0, ibdev mlx5_1, interface ens1f0np0
- * GANTRY_DOCA_CONF=FILE names a configuration (the `devices` of every gantry configuration) that replaces or adds functions:
- * each entry may carry pci, ibdev, iface, profile = "host" | "dpu", representors = ( { pci; iface; } ), and its transport: a
- * shm-comch entry serves Comch and RDMA between processes of this machine, an rdma-verbs or rxe entry RDMA over the network.
+ * GANTRY_DOCA_CONF=FILE names a configuration (the `devices` of every gantry configuration) that changes or adds functions:
+ * an entry whose pci is that of a function changes this one, any other adds one. Each may carry
+ *	pci, ibdev, iface            as programs name the function
+ *	profile = "host" | "dpu"     left out: dpu when it has representors
+ *	representors = ( { pci = "..."; iface = "..."; } )
+ *	card                         functions of one card meet; left out: the one card
+ *	transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA between processes of it;
+ *	                             one of the network (rdma-verbs, rxe) RDMA, instead of the other where a function has both
+ * and `doca = { functions = "none"; }` takes away those that are always there.
  */
 #ifndef GD_DEVICE_H
 #define GD_DEVICE_H
@@ -23,16 +29,19 @@
 enum gd_side { GD_HOST = 1, GD_DPU = 2 };
 
 struct gd_transport; /* an opened device of a transport plugin; one per configured device and process */
+struct gd_wire;      /* what one will be opened with */
 
 struct doca_devinfo_rep {
 	const struct doca_devinfo *of; /* the device that has it */
 	char pci[13];   /* "0000:b1:00.0": of the function that it stands for */
 	char iface[256];
 	char vuid[128];
+	struct doca_dev_rep *rep; /* the one that is opened, again and again */
 };
 
 struct doca_devinfo {
 	char name[64];  /* the entry's, for messages */
+	char card[64];
 	char pci[13];
 	char ibdev[64];
 	char iface[256];
@@ -43,30 +52,43 @@ struct doca_devinfo {
 	uint32_t index;
 	uint32_t n_reps;
 	struct doca_devinfo_rep *reps;
-	struct gd_transport *transport; /* NULL until first used */
+	struct gd_wire *local, *wide; /* transports of this machine and of the network; at least one */
+	struct doca_dev *dev;   /* the one that is opened, again and again */
 };
 
 struct doca_dev {
 	struct doca_devinfo *info; /* lives as long as the process */
-	uint32_t references;
+	uint32_t references; /* under the lock of doca_dev.c; 0: closed */
 };
 
 struct doca_dev_rep {
 	struct doca_devinfo_rep *info;
 	struct doca_dev *dev;
+	uint32_t references;
 };
 
+/* All functions of this process, in the order of listing; NOT_FOUND after lines in the log when the configuration is wrong. */
+doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p);
+
 /*
- * The transport of a device; the plugin is loaded and the device opened at the first call. INITIALIZATION after a line in the
- * log that says why. Any thread.
+ * The transport of a device for Comch; the plugin is loaded and the device opened at the first call. NOT_SUPPORTED: has
+ * none; INITIALIZATION after a line in the log that says why. Any thread.
  */
 doca_error_t gd_transport_get(struct doca_devinfo *info, struct gd_transport **transport_p);
+/* The same for RDMA: over the network when the function has such a transport, else within this machine. */
+doca_error_t gd_transport_get_rdma(struct doca_devinfo *info, struct gd_transport **transport_p);
+
+/*
+ * The service of that transport by which the Comch server `name` is reached from the function `pci`: of the representor
+ * that the server serves, and of the client's device. Nobody else comes upon it.
+ */
+void gd_service_name(char service[64], const char pci[13], const char *name);
 
 /*
  * Calls into the control part of a transport (connect, send_ctrl, create and destroy queues, regions, ...) are made with its
  * lock held. Its events are delivered by the service thread, which holds the lock: what they have to tell a program goes
- * to its engine by gd_pe_post(). After gd_transport_unlock() the service thread looks at the device at once.
- * The data path (post_recv, poll_recv, send, rma_submit, ...) needs no lock.
+ * to its engine by gd_pe_post(). The lock is recursive: callbacks may call in again. After gd_transport_unlock() the service
+ * thread looks at the device at once. The data path (post_recv, poll_recv, send, rma_submit, ...) needs no lock.
  */
 const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transport, void **device_p);
 void gd_transport_unlock(struct gd_transport *transport);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which functions there are by the environment and by a configuration; each set in a process of its own. */
+#include <doca_dev.h>
+
+#include "captured.h"
+
+static char file[64];
+
+void setUp(void) {}
+void tearDown(void) {}
+
+static void print_functions(void)
+{
+	struct doca_devinfo **infos;
+	uint32_t n_infos = 0;
+	doca_error_t result = doca_devinfo_create_list(&infos, &n_infos);
+
+	if (result != DOCA_SUCCESS)
+		printf("%d\n", (int)result);
+	for (uint32_t i = 0; i < n_infos; i++) {
+		char pci[DOCA_DEVINFO_PCI_ADDR_SIZE], ibdev[DOCA_DEVINFO_IBDEV_NAME_SIZE];
+		uint8_t net;
+
+		doca_devinfo_get_pci_addr_str(infos[i], pci);
+		doca_devinfo_get_ibdev_name(infos[i], ibdev, sizeof(ibdev));
+		doca_devinfo_rep_cap_is_filter_net_supported(infos[i], &net);
+		printf("%s %s %d\n", pci, ibdev, net);
+	}
+	if (result == DOCA_SUCCESS)
+		doca_devinfo_destroy_list(infos);
+}
+
+static void write_file(const char *text)
+{
+	FILE *f = fopen(file, "w");
+
+	TEST_ASSERT_NOT_NULL(f);
+	fputs(text, f);
+	fclose(f);
+	setenv("GANTRY_DOCA_CONF", file, 1);
+}
+
+static void with_profile(const char *profile, const char *expected)
+{
+	setenv("GANTRY_DOCA_PROFILE", profile, 1);
+	TEST_ASSERT_EQUAL_INT(0, captured(print_functions));
+	unsetenv("GANTRY_DOCA_PROFILE");
+	TEST_ASSERT_EQUAL_STRING(expected, captured_out);
+}
+
+static void a_profile_leaves_one_side(void)
+{
+	with_profile("dpu", "0000:03:00.0 mlx5_0 1\n");
+	with_profile("host", "0000:b1:00.0 mlx5_1 0\n");
+	with_profile("", "0000:03:00.0 mlx5_0 1\n0000:b1:00.0 mlx5_1 0\n");
+	with_profile("switch", "16\n");
+	TEST_ASSERT_NOT_NULL(strstr(captured_err, "GANTRY_DOCA_PROFILE is \"switch\"; write host or dpu"));
+}
+
+static void configured(const char *text, const char *expected)
+{
+	write_file(text);
+	TEST_ASSERT_EQUAL_INT(0, captured(print_functions));
+	unsetenv("GANTRY_DOCA_CONF");
+	TEST_ASSERT_EQUAL_STRING(expected, captured_out);
+}
+
+static void a_configuration_changes_and_adds_functions(void)
+{
+	configured("devices = { a = { transport = \"shm-comch\"; pci = \"03:00.0\"; ibdev = \"mlx5_7\"; };\n"
+		   "b = { transport = \"shm-comch\"; pci = \"0000:C1:00.1\"; max_depth = 64;\n"
+		   "representors = ( { pci = \"e1:00.0\"; } ); }; };",
+		   "0000:03:00.0 mlx5_7 1\n0000:b1:00.0 mlx5_1 0\n0000:c1:00.1 mlx5_2 1\n");
+	configured("doca = { functions = \"none\"; };\n"
+		   "devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; profile = \"dpu\"; }; };",
+		   "0000:04:00.0 mlx5_0 0\n");
+	configured("devices = { a = { transport = \"loop\"; pci = \"b1:00.0\"; }; };",
+		   "0000:03:00.0 mlx5_0 1\n0000:b1:00.0 mlx5_1 0\n");
+}
+
+static void mistake(const char *text, const char *message)
+{
+	configured(text, "16\n");
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(captured_err, message), captured_err);
+}
+
+static void mistakes_in_a_configuration_have_their_place(void)
+{
+	mistake("devices = {\n a = { transport = \"shm-comch\"; };\n};", ":2: ");
+	mistake("devices = {\n a = { transport = \"shm-comch\";\n pci = \"3:0\"; };\n};", ":3: devices.a.pci: is no PCI address");
+	mistake("devices = {\n a = { transport = \"rope\"; pci = \"03:00.0\"; };\n};", ":2: devices.a.transport: no transport plugin");
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n max_dept = 3; };\n};", ":3: ");
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n ring_slots = 300; };\n};",
+		":3: devices.a.ring_slots: 300 is no power of two");
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n representors = ( { pci = \"x\"; } ); };\n};",
+		"is no PCI address");
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"
+		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};", "has such a transport already");
+	mistake("devicez = { };", "devicez");
+	setenv("GANTRY_DOCA_CONF", "/nonexistent/file", 1);
+	TEST_ASSERT_EQUAL_INT(0, captured(print_functions));
+	unsetenv("GANTRY_DOCA_CONF");
+	TEST_ASSERT_EQUAL_STRING("16\n", captured_out);
+}
+
+int main(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	unsetenv("GANTRY_DOCA_CONF");
+	unsetenv("GANTRY_DOCA_PROFILE");
+	snprintf(file, sizeof(file), "%.40s/gantry-dev.XXXXXX", tmp ? tmp : "/tmp");
+	fd = mkstemp(file);
+	if (fd < 0)
+		return 1;
+	close(fd);
+	UNITY_BEGIN();
+	RUN_TEST(a_profile_leaves_one_side);
+	RUN_TEST(a_configuration_changes_and_adds_functions);
+	RUN_TEST(mistakes_in_a_configuration_have_their_place);
+	unlink(file);
+	return UNITY_END();
+}
