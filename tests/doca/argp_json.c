@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options in a JSON file, sub-commands, and words for DPDK. */
+#include <doca_argp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include "captured.h"
+
+static char calls[512], mark[] = "!";
+
+void setUp(void)
+{
+	calls[0] = '\0';
+}
+
+void tearDown(void)
+{
+	doca_argp_destroy();
+}
+
+static void called(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(calls + strlen(calls), sizeof(calls) - strlen(calls), format, args);
+	va_end(args);
+}
+
+static doca_error_t on_string(void *value, void *arg)
+{
+	(void)arg;
+	called("s=%s ", (char *)value);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t on_int(void *value, void *arg)
+{
+	(void)arg;
+	called("i=%d ", *(int *)value);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t on_bool(void *value, void *arg)
+{
+	(void)arg;
+	called("b=%d ", *(bool *)value);
+	return DOCA_SUCCESS;
+}
+
+static struct doca_argp_param *make(const char *name, enum doca_argp_type type, doca_argp_param_cb_t callback)
+{
+	struct doca_argp_param *param;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_param_create(&param));
+	doca_argp_param_set_long_name(param, name);
+	doca_argp_param_set_description(param, "what it is for");
+	doca_argp_param_set_callback(param, callback);
+	doca_argp_param_set_type(param, type);
+	return param;
+}
+
+static void add(struct doca_argp_param *param)
+{
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_param(param));
+}
+
+static void program(void)
+{
+	struct doca_argp_param *cpu, *only;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_init("prog", NULL));
+	add(make("file", DOCA_ARGP_TYPE_STRING, on_string));
+	add(make("num", DOCA_ARGP_TYPE_INT, on_int));
+	add(make("flag", DOCA_ARGP_TYPE_BOOLEAN, on_bool));
+	add(make("tree", DOCA_ARGP_TYPE_JSON_OBJ, on_string));
+	cpu = make("cpu", DOCA_ARGP_TYPE_INT, on_int);
+	doca_argp_param_set_multiplicity(cpu);
+	add(cpu);
+	only = make("only", DOCA_ARGP_TYPE_INT, on_int);
+	doca_argp_param_set_cli_only(only);
+	add(only);
+}
+
+/* doca_argp_start with a file of that text, and one more word */
+static int start_file(const char *text, const char *word)
+{
+	char path[40], *argv[] = {(char[]){"prog"}, (char[]){"-j"}, path, (char *)word, NULL};
+	int fd = memfd_create("json", MFD_CLOEXEC), ret;
+
+	TEST_ASSERT_EQUAL_INT(strlen(text), write(fd, text, strlen(text)));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ret = (int)doca_argp_start(word ? 4 : 3, argv);
+	close(fd);
+	return ret;
+}
+
+static const char full[] = "{ // general ones\n"
+			   "  \"doca_general_flags\": {\"log-level\": 60, \"sdk-log-level\": 40},\n"
+			   "  /* those of the\n program: \"file\": 1 */\n"
+			   "  \"doca_program_flags\": {\n"
+			   "    \"file\": \"http://x/*y*/\\\"//\", // a comment starts behind the string\n"
+			   "    \"num\": -7, \"flag\": true, \"cpu\": [1, 2, 3], \"tree\": {\"a\": [1]}\n"
+			   "  }\n"
+			   "}\n";
+
+/* objects doca_general_flags and doca_program_flags, long names, comments of both kinds (6.13) */
+static void a_file_gives_options(void)
+{
+	program();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file(full, NULL));
+	TEST_ASSERT_EQUAL_STRING("s=http://x/*y*/\"// i=-7 b=1 i=1 i=2 i=3 s={\"a\":[1]} ", calls);
+	TEST_ASSERT_EQUAL_UINT32(60, doca_log_level_get_global_lower_limit());
+	TEST_ASSERT_EQUAL_UINT32(40, doca_log_level_get_global_sdk_limit());
+	doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_INFO);
+}
+
+static void the_command_line_goes_first(void)
+{
+	program();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"num\": 1, \"flag\": false}}", "--num=2"));
+	TEST_ASSERT_EQUAL_STRING("i=2 b=0 ", calls);
+	setUp();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"cpu\": 1}}", "--cpu=2"));
+	TEST_ASSERT_EQUAL_STRING("i=2 i=1 ", calls);
+}
+
+static void a_mandatory_option_may_stand_in_the_file(void)
+{
+	struct doca_argp_param *param;
+
+	program();
+	param = make("must", DOCA_ARGP_TYPE_INT, on_int);
+	doca_argp_param_set_mandatory(param);
+	add(param);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"must\": 1}}", NULL));
+}
+
+static void wrong_files(void)
+{
+	static const struct {
+		const char *text;
+		doca_error_t error;
+	} wrong[] = {
+		{"", DOCA_ERROR_INVALID_VALUE},
+		{"[]", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": 1}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"num\": 1}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"num\": \"1\"}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"num\": 1.5}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"num\": 99999999999}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"num\": [1]}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"file\": null}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"file\": \"a\\u0000b\"}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"nothing\": 1}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"only\": 1}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"json\": \"x\"}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_general_flags\": {\"num\": 1}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_general_flags\": {\"help\": true}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_general_flags\": {\"json\": \"x\"}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_general_flags\": {\"log-level\": 9}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_program_flags\": {\"num\": 1, \"num\": 2}}", DOCA_ERROR_INVALID_VALUE},
+		{"{} /* open", DOCA_ERROR_INVALID_VALUE},
+		{"{} /", DOCA_ERROR_INVALID_VALUE},
+		{"{\"open", DOCA_ERROR_INVALID_VALUE},
+		{"{\"other\": {}}", DOCA_ERROR_INVALID_VALUE},
+		{"{\"doca_dpdk_flags\": {}}", DOCA_ERROR_NOT_SUPPORTED},
+	};
+
+	program();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		TEST_ASSERT_EQUAL_INT_MESSAGE(wrong[i].error, start_file(wrong[i].text, NULL), wrong[i].text);
+		TEST_ASSERT_EQUAL_STRING("", calls);
+	}
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char *[]){(char[]){"prog"}, (char[]){"--json=/"}, NULL}));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char *[]){(char[]){"prog"}, (char[]){"-j=/no/file"}, NULL}));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char *[]){(char[]){"prog"}, (char[]){"-j=/dev/zero"}, NULL}));
+	printf("%zu", sizeof(wrong) / sizeof(wrong[0]) + 3);
+}
+
+static void a_wrong_file_is_explained_and_changes_nothing(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, captured(wrong_files));
+	TEST_ASSERT_EQUAL_INT(atoi(captured_out), count(captured_err, "prog: "));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "there is no option nothing"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "option only belongs to the command line"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "/no/file: No such file"));
+}
+
+/* -- sub-commands -- */
+
+static doca_error_t on_add(void *arg)
+{
+	called("add%s ", (char *)arg);
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t on_remote(void *arg)
+{
+	called("remote%s ", (char *)arg);
+	return DOCA_SUCCESS;
+}
+
+static struct doca_argp_cmd *make_cmd(const char *name, doca_argp_cmd_cb_t callback)
+{
+	struct doca_argp_cmd *cmd;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_create(&cmd));
+	doca_argp_cmd_set_name(cmd, name);
+	doca_argp_cmd_set_description(cmd, "what it does");
+	doca_argp_cmd_set_callback(cmd, callback);
+	return cmd;
+}
+
+/* prog [--all] [--mine] remote add [--url U]; prog hidden */
+static void program_with_cmds(void)
+{
+	struct doca_argp_cmd *remote, *more, *hidden;
+	struct doca_argp_param *all;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_init("prog", mark));
+	all = make("all", DOCA_ARGP_TYPE_BOOLEAN, on_bool);
+	doca_argp_param_set_inherited(all);
+	add(all);
+	add(make("mine", DOCA_ARGP_TYPE_INT, on_int));
+	remote = make_cmd("remote", NULL);
+	more = make_cmd("add", on_add);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_register_param(more, make("url", DOCA_ARGP_TYPE_STRING, on_string)));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_register_cmd(remote, more));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(remote));
+	hidden = make_cmd("hidden", on_remote);
+	doca_argp_cmd_set_hidden(hidden);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(hidden));
+}
+
+static int words(const char *a, const char *b, const char *c, const char *d)
+{
+	char *argv[] = {(char[]){"prog"}, (char *)a, (char *)b, (char *)c, (char *)d, NULL};
+	int n = 1;
+
+	while (argv[n])
+		n++;
+	return (int)doca_argp_start(n, argv);
+}
+
+static void a_command_has_options_of_its_own(void)
+{
+	program_with_cmds();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("--mine=1", "remote", "add", "--url=u"));
+	TEST_ASSERT_EQUAL_STRING("i=1 s=u add! ", calls);
+	setUp();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("remote", "add", "--all", NULL));
+	TEST_ASSERT_EQUAL_STRING("b=1 add! ", calls);
+	setUp();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("hidden", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_STRING("remote! ", calls);
+}
+
+static void wrong_cmds(void)
+{
+	struct doca_argp_cmd *cmd;
+
+	program_with_cmds();
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("remote", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("remote", "--mine=1", "add", NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("--url=u", "remote", "add", NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("removed", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_STRING("", calls);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_register_cmd(make_cmd(NULL, on_add)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_cmd(make_cmd("remote", on_add)));
+	cmd = make_cmd("-x", on_add);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_cmd(cmd));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_destroy(cmd));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_destroy(cmd));
+	cmd = make_cmd("own", on_add);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_register_cmd(cmd, cmd));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_register_cmd(NULL, cmd));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(cmd));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_destroy(cmd));
+	words("remote", "-h", NULL, NULL);
+	_exit(7);
+}
+
+static void a_wrong_command_is_explained(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, captured(wrong_cmds));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "a command is missing after remote"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "there is no command removed"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "Usage: prog remote [DOCA Flags] [Program Flags] [Command]"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\nProgram Commands:\n  add "));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\n  --all "));
+	TEST_ASSERT_EQUAL_INT(0, count(captured_out, "mine"));
+}
+
+static doca_error_t on_dpdk(int argc, char **argv)
+{
+	called("dpdk%d%s ", argc, argv[argc - 1]);
+	return DOCA_SUCCESS;
+}
+
+static void words_before_the_dashes_are_those_of_dpdk(void)
+{
+	program();
+	doca_argp_set_dpdk_program(on_dpdk);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("-a", "x", "--", "--num=1"));
+	TEST_ASSERT_EQUAL_STRING("dpdk3x i=1 ", calls);
+	setUp();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("--num=1", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_STRING("dpdk1prog i=1 ", calls);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_file_gives_options);
+	RUN_TEST(the_command_line_goes_first);
+	RUN_TEST(a_mandatory_option_may_stand_in_the_file);
+	RUN_TEST(a_wrong_file_is_explained_and_changes_nothing);
+	RUN_TEST(a_command_has_options_of_its_own);
+	RUN_TEST(a_wrong_command_is_explained);
+	RUN_TEST(words_before_the_dashes_are_those_of_dpdk);
+	return UNITY_END();
+}
