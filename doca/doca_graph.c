@@ -124,7 +124,8 @@ static bool holds(const struct doca_graph *graph, const struct doca_graph *wante
 	return false;
 }
 
-doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph, struct doca_graph *sub_graph, struct doca_graph_node **node)
+doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph, struct doca_graph *sub_graph,
+	struct doca_graph_node **node)
 {
 	doca_error_t result = sub_graph == NULL || node == NULL ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
 
@@ -330,7 +331,8 @@ doca_error_t doca_graph_instance_set_ctx_node_data(struct doca_graph_instance *i
 	return result;
 }
 
-doca_error_t doca_graph_instance_set_user_node_data(struct doca_graph_instance *instance, struct doca_graph_node *node, void *cookie)
+doca_error_t doca_graph_instance_set_user_node_data(struct doca_graph_instance *instance, struct doca_graph_node *node,
+	void *cookie)
 {
 	struct gd_node_run *run;
 	doca_error_t result = place(instance, node, GD_NODE_USER, &run);
@@ -359,24 +361,27 @@ doca_error_t doca_graph_instance_set_sub_graph_node_data(struct doca_graph_insta
 	return DOCA_SUCCESS;
 }
 
+static doca_error_t check(const struct doca_graph_instance *instance);
+
+static doca_error_t check_node(const struct gd_node_run *run)
+{
+	if (run->node->kind == GD_NODE_USER)
+		return DOCA_SUCCESS;
+	if (run->node->kind == GD_NODE_GRAPH)
+		return run->data.sub == NULL ? DOCA_ERROR_INVALID_VALUE : check(run->data.sub);
+	if (run->data.task == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	return run->data.task->state == GD_TASK_SUBMITTED ? DOCA_ERROR_IN_USE : DOCA_SUCCESS;
+}
+
 /* Everything that a run needs, also in the graphs below: INVALID_VALUE for what is missing, IN_USE for what is at work. */
 static doca_error_t check(const struct doca_graph_instance *instance)
 {
-	if (instance->running)
-		return DOCA_ERROR_IN_USE;
-	for (uint32_t i = 0; i < instance->graph->n_nodes; i++) {
-		const struct gd_node_run *run = &instance->runs[i];
-		doca_error_t result = DOCA_SUCCESS;
+	doca_error_t result = instance->running ? DOCA_ERROR_IN_USE : DOCA_SUCCESS;
 
-		if (run->node->kind == GD_NODE_CTX)
-			result = run->data.task == NULL ? DOCA_ERROR_INVALID_VALUE
-							: run->data.task->state == GD_TASK_SUBMITTED ? DOCA_ERROR_IN_USE : DOCA_SUCCESS;
-		else if (run->node->kind == GD_NODE_GRAPH)
-			result = run->data.sub == NULL ? DOCA_ERROR_INVALID_VALUE : check(run->data.sub);
-		if (result != DOCA_SUCCESS)
-			return result;
-	}
-	return DOCA_SUCCESS;
+	for (uint32_t i = 0; i < instance->graph->n_nodes && result == DOCA_SUCCESS; i++)
+		result = check_node(&instance->runs[i]);
+	return result;
 }
 
 doca_error_t doca_graph_instance_submit(struct doca_graph_instance *instance)

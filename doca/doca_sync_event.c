@@ -284,7 +284,8 @@ static doca_error_t exportable(const struct doca_sync_event *event, enum gd_se_l
 	return ((event->publishers | event->subscribers) & to) != 0 ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event, struct doca_dev *dev, const uint8_t **data, size_t *sz)
+doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event, struct doca_dev *dev, const uint8_t **data,
+	size_t *sz)
 {
 	doca_error_t result = exportable(event, GD_SE_REMOTE_PCI);
 
@@ -311,8 +312,8 @@ doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
 }
 
 /* The map behind a blob; `cell`: its address at the owner, whose eight bytes lie in the map. */
-static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t sz, enum gd_se_location kind, struct doca_mmap **map_p,
-	uint64_t *cell)
+static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t sz, enum gd_se_location kind,
+	struct doca_mmap **map_p, uint64_t *cell)
 {
 	struct blob_head head;
 	struct doca_mmap *map;
@@ -337,7 +338,8 @@ static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint8_t *data, size_t sz, struct doca_sync_event **event_p)
+doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint8_t *data, size_t sz,
+	struct doca_sync_event **event_p)
 {
 	struct doca_sync_event *event;
 	struct doca_mmap *map;
