@@ -133,6 +133,7 @@ int vb_qp_post(struct vb_qp *qp)
 	rc = ibv_post_send(qp->qp, &qp->wrs[qp->posted & qp->mask], &bad);
 	qp->posted = qp->built;
 	qp->wanted = 0;
+	qp->lot_bytes = 0;
 	if (qp->doorbells)
 		gantry_count(qp->doorbells, 1);
 	return rc > 0 ? -rc : rc;

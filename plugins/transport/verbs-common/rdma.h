@@ -188,6 +188,7 @@ struct vb_qp {
 	uint32_t done, posted, built;
 	uint32_t signalled;     /* the last one that was posted with a signal, + 1 */
 	int wanted;             /* something in the chain is waited for */
+	uint32_t lot_bytes;     /* that the remote accesses of the chain move, see VB_LOT_BYTES */
 	struct ibv_send_wr *wrs; /* the chain being built */
 	struct ibv_sge *sges;
 	struct vb_send *sends;   /* what is out */
@@ -225,6 +226,12 @@ int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const
 
 /* An empty write, to wake who sleeps on the channel of the completion queue: the one request that any thread may post. */
 int vb_qp_wake(struct vb_qp *qp);
+
+/*
+ * A chain that moves so much is not made longer: its front moves while the next is built, and its end is told while that one
+ * moves. A doorbell is nothing beside the time for so many bytes.
+ */
+#define VB_LOT_BYTES 65536u
 
 #define VB_RECV (1ull << 63) /* in a wr_id: a receive */
 #define VB_WAKE (1ull << 62) /* vb_qp_wake */

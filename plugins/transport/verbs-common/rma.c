@@ -116,6 +116,9 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	wr->num_sge = op->length != 0; /* some devices take a length of 0 for 2^31 */
 	rma->n_out++;
 	gantry_count(rma->lane->payload_bytes, op->length);
+	pipe->qp.lot_bytes += op->length;
+	if (pipe->qp.lot_bytes >= VB_LOT_BYTES)
+		vb_pipe_post(pipe);
 	return 0;
 }
 

@@ -101,6 +101,27 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 	close_all();
 }
 
+/* What moves much does not wait for its flush: the next lot is built while it is under way. */
+static void much_data_goes_in_lots(void)
+{
+	const uint32_t lot = VB_LOT_BYTES / BYTES;
+	struct fake_counters before;
+
+	open_all("max_depth=64", 64);
+	before = counters();
+	for (uint32_t i = 1; i <= 2 * lot + 1; i++) {
+		TEST_ASSERT_EQUAL_INT(0, rma_do(rma, &b, GANTRY_RMA_READ, 0, &s, 0, BYTES, i));
+		TEST_ASSERT_EQUAL_UINT64(i / lot, counters().doorbells - before.doorbells);
+	}
+	vb_rma_flush(rma);
+	TEST_ASSERT_EQUAL_UINT64(3, counters().doorbells - before.doorbells);
+	TEST_ASSERT_EQUAL_UINT64(3, counters().signalled - before.signalled);
+	for (uint32_t i = 1; i <= 2 * lot + 1; i++)
+		expect_end(i, 0);
+	expect_none();
+	close_all();
+}
+
 static void data_pipe_is_separate(void)
 {
 	one_doorbell_one_signal("max_depth=16", VB_DATA);
@@ -358,6 +379,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(data_pipe_is_separate);
+	RUN_TEST(much_data_goes_in_lots);
 	RUN_TEST(or_shared_with_messages);
 	RUN_TEST(passive_end_has_no_lane);
 	RUN_TEST(message_behind_a_write);
