@@ -12,7 +12,7 @@
 
 struct endpoint_conf {
 	const char *device, *name, *address, *uids;
-	uint64_t timeout_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes, move_memory;
+	uint64_t timeout_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes, move_memory, direct_memory;
 	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
 };
 
@@ -50,6 +50,9 @@ const struct gantry_option gn_listen_options[] = {
 	 "Bytes of all regions of a session."},
 	{"move_memory", GANTRY_OPT_SIZE, AT(move_memory), "4MiB", 65536, 1ll << 30, NULL, NULL,
 	 "Buffers of each lane of a session, where the device cannot map regions and a target has to move the data."},
+	{"direct_memory", GANTRY_OPT_SIZE, AT(direct_memory), "1GiB", 0, INT64_MAX, NULL, NULL,
+	 "Largest volume of a backend in memory that is made known to the device as a whole for each session, where the role "
+	 "has no stages: its data is then moved without such buffers. 0: never."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
 	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this."},
 	GANTRY_OPTION_END,
@@ -122,6 +125,7 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->max_regions = (uint32_t)conf.max_regions;
 	endpoint->max_region_bytes = conf.max_region_bytes;
 	endpoint->move_memory = conf.move_memory;
+	endpoint->direct_memory = conf.direct_memory;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1, &endpoint->uids,
 			       &endpoint->n_uids);
 }

@@ -104,6 +104,13 @@ static int backend_start(void *backend, struct gantry_lane *lane, uint32_t depth
 	return 0;
 }
 
+static int no_memory(void *backend, void **addr_p)
+{
+	(void)backend;
+	(void)addr_p;
+	return -ENOTSUP;
+}
+
 static const struct gantry_backend_ops backend_stubs = {
 	.open = open_nothing,
 	.start = backend_start,
@@ -114,6 +121,7 @@ static const struct gantry_backend_ops backend_stubs = {
 	.stop = nothing,
 	.report = no_report,
 	.close = nothing,
+	.memory = no_memory,
 };
 
 /* -- role -- */
@@ -282,7 +290,7 @@ static const struct slot stage_slots[] = {
 
 static const struct slot backend_slots[] = {
 	BACKEND(open), BACKEND(volume), BACKEND(start), BACKEND(submit), BACKEND(poll), BACKEND(arm),
-	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), {NULL, 0},
+	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), BACKEND(memory), {NULL, 0},
 };
 
 static const struct slot role_slots[] = {

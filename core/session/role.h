@@ -31,6 +31,7 @@ struct gn_endpoint {
 	uint32_t max_regions;      /* of a session */
 	uint64_t max_region_bytes; /* of all regions of a session */
 	uint64_t move_memory;      /* bytes for each lane of a session that has to move its data */
+	uint64_t direct_memory;    /* largest volume in memory that is registered instead */
 	const uint32_t *uids;      /* who may connect; n_uids 0: the same uid only */
 	uint32_t n_uids;
 };

@@ -355,6 +355,9 @@ void gn_session_release(struct gantry_session *s)
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		release_lane(s, &s->lanes[i]);
 	s->n_lanes = 0;
+	if (s->store.addr != NULL)
+		ops->unregister_region(s->ch.conn, &s->store);
+	s->store.addr = NULL;
 	if (s->importing != NULL)
 		ops->release_region(s->ch.conn, s->importing);
 	s->importing = NULL;

@@ -43,6 +43,7 @@ struct gantry_session {
 
 	struct gn_io_rules rules;
 	uint64_t region_bytes;
+	struct gantry_region store; /* the volume, when it is memory that is registered on the connection; addr NULL: it is not */
 	struct gantry_region *importing;
 	struct gn_session_lane *lanes;
 	uint32_t n_lanes; /* with queues */

@@ -133,6 +133,35 @@ static int export_done(struct gantry_session *s)
 	return 0;
 }
 
+/* The store is memory, and what comes in goes straight to it: let the device move data to and from there. */
+static int make_store(struct gantry_session *s, const struct gantry_hop *terminal)
+{
+	const struct gn_role *role = s->role;
+	struct gantry_region store = {.fd = -1};
+	struct gantry_volume volume;
+	int rc;
+
+	if (s->store.addr != NULL)
+		return 0;
+	if (role->backend_ops == NULL || terminal->submit != role->backend_ops->submit || role->spec.n_stages != 0)
+		return -ENOTSUP;
+	role->backend_ops->volume(role->backend, &volume);
+	if (volume.size != s->rules.volume.size || volume.size > s->ep->direct_memory)
+		return -ENOTSUP;
+	store.length = volume.size;
+	rc = role->backend_ops->memory(role->backend, &store.addr);
+	if (rc != 0)
+		return rc;
+	s->store = store;
+	rc = s->ep->device->ops->register_region(s->ch.conn, &s->store);
+	if (rc == 0)
+		return 0;
+	gn_log(GN_LOG_INFO, role->host.name, "the volume cannot be made known to device %s, its data is copied: %s%s",
+	       s->ep->device->name, strerror(-rc), rc == -ENOMEM ? "; raise ulimit -l" : "");
+	s->store.addr = NULL;
+	return rc;
+}
+
 /* What the data of a lane is moved through: no more than all its IOs together can use. */
 static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl)
 {
@@ -171,13 +200,13 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 	if (rc != 0)
 		return rc;
 	rc = ops->producer_create(s->ch.conn, sl->peer_consumer_id, &attr, &sl->producer);
-	if (rc == 0 && must_move(s))
-		rc = make_move_memory(s, sl);
-	if (rc == 0 && must_move(s))
-		rc = ops->rma_create(s->ch.conn, &attr, &sl->rma);
-	if (rc != 0)
+	if (rc == 0)
+		rc = ops_of(s)->lane(s->role->role, s, &lane->pub, i, &sl->terminal);
+	if (rc != 0 || !must_move(s))
 		return rc;
-	return ops_of(s)->lane(s->role->role, s, &lane->pub, i, &sl->terminal);
+	if (make_store(s, &sl->terminal) != 0)
+		rc = make_move_memory(s, sl);
+	return rc != 0 ? rc : ops->rma_create(s->ch.conn, &attr, &sl->rma);
 }
 
 static int queues(struct gantry_session *s, const void *payload)
@@ -257,7 +286,8 @@ static int start_done(struct gantry_session *s)
 			.consumer = sl->consumer,
 			.producer = sl->producer,
 			.rma = sl->rma,
-			.move_memory = sl->move_memory,
+			.move_memory = sl->move_memory != NULL ? sl->move_memory : &s->store,
+			.moves_store = sl->move_memory == NULL,
 			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
 			.broken = port_broken,
 			.idle = port_idle,

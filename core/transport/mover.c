@@ -29,7 +29,8 @@ int gn_mover_create(const struct gn_mover_attr *attr, struct gn_mover **mover_p)
 		return -ENOMEM;
 	m->attr = *attr;
 	m->buffers = calloc(attr->n, sizeof(*m->buffers));
-	if (m->buffers == NULL || gn_pages_create((uint32_t)(attr->memory->length / GN_PAGE_BYTES), &m->pages) != 0) {
+	if (m->buffers == NULL ||
+	    (!attr->is_store && gn_pages_create((uint32_t)(attr->memory->length / GN_PAGE_BYTES), &m->pages) != 0)) {
 		gn_mover_destroy(&m);
 		return -ENOMEM;
 	}
@@ -54,6 +55,10 @@ int gn_mover_attach(struct gn_mover *m, struct gantry_io *io)
 	struct buffer *b = &m->buffers[io->slot];
 	uint32_t n = gn_page_count(io->length);
 
+	if (m->attr.is_store) {
+		io->data = (char *)m->attr.memory->addr + io->offset;
+		return 0;
+	}
 	if (gn_pages_take(m->pages, n, &b->first) != 0)
 		return -EAGAIN;
 	b->n = n;
@@ -74,7 +79,7 @@ void gn_mover_detach(struct gn_mover *m, struct gantry_io *io)
 
 int gn_mover_fits(const struct gn_mover *m, const struct gantry_io *io)
 {
-	return gn_pages_fit(m->pages, gn_page_count(io->length));
+	return m->attr.is_store || gn_pages_fit(m->pages, gn_page_count(io->length));
 }
 
 int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)

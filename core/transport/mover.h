@@ -3,8 +3,9 @@
  * mover.h - data of regions that are not mapped here: buffers in a piece of memory that the transport knows, filled and
  * emptied by remote read and write.
  *
- * The memory is smaller than what all descriptors could ask for, because a transport may have to lock it: a buffer is as
- * long as its IO, and who finds no room waits.
+ * Where the store itself is such memory, and nothing stands between it and the port, a buffer is the place of the data in
+ * the store. Else the memory is smaller than what all descriptors could ask for, because a transport may have to lock it: a
+ * buffer is as long as its IO, and who finds no room waits.
  */
 #ifndef GN_TRANSPORT_MOVER_H
 #define GN_TRANSPORT_MOVER_H
@@ -19,8 +20,9 @@ struct gn_mover;
 struct gn_mover_attr {
 	const struct gantry_transport_ops *ops;
 	void *rma; /* of depth n at least */
-	/* Registered on the connection of rma, at least one IO long. Both stay the caller's. */
+	/* Registered on the connection of rma, at least one IO long; or the whole volume. Both stay the caller's. */
 	const struct gantry_region *memory;
+	int is_store; /* memory is the volume */
 	struct gantry_io *ios; /* by slot */
 	uint32_t n;
 };

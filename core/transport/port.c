@@ -376,12 +376,14 @@ static int port_arm(void *self)
 	struct gn_port *port = self;
 	const struct gantry_io *next = fifo_first(&port->crowd);
 
-	/* nothing tells a lane that sleeps of the end of a move */
-	if (someone_waits(port) || port->n_moving != 0 || (next != NULL && gn_mover_fits(port->mover, next)))
+	if (someone_waits(port) || (next != NULL && gn_mover_fits(port->mover, next)))
 		return 1;
-	if (port->broken || port->quiescing)
+	if ((port->broken || port->quiescing) && port->n_moving == 0)
 		return 0;
-	return port->dirty || port->attr.ops->consumer_arm(port->attr.consumer);
+	if (port->dirty || port->attr.ops->consumer_arm(port->attr.consumer) != 0)
+		return 1;
+	/* the end of a move wakes the lane as a message does; but not one that came before the queue was armed */
+	return port->n_moving != 0 && gn_mover_poll(port->mover, on_moved, port) != 0;
 }
 
 static void port_disarm(void *self)
@@ -426,6 +428,7 @@ static int make_mover(struct gn_port *port)
 		.ops = port->attr.ops,
 		.rma = port->attr.rma,
 		.memory = port->attr.move_memory,
+		.is_store = port->attr.moves_store,
 		.ios = port->ios,
 		.n = port->attr.depth,
 	};

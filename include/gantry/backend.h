@@ -44,6 +44,12 @@ struct gantry_backend_ops {
 	void (*stop)(void *self); /* nothing is in flight any more */
 	void (*report)(void *backend, struct gantry_writer *w);
 	void (*close)(void *backend);
+	/*
+	 * The volume as memory of this process, byte for byte, that stays where it is until close: *addr_p, as long as the
+	 * volume. Its data may then be moved to and from there by a device, without a copy: io->data of a read or write
+	 * may be its own place in the volume. -ENOTSUP: it is not. Control thread. May be NULL.
+	 */
+	int (*memory)(void *backend, void **addr_p);
 };
 
 #ifdef __cplusplus

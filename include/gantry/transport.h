@@ -241,7 +241,11 @@ struct gantry_transport_ops {
 	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 	/* Take up to max messages that arrived. Returns how many; -EPROTO: the peer broke the queue, nothing more comes. */
 	int (*poll_recv)(void *consumer, struct gantry_msg *msgs, uint32_t max);
-	int (*consumer_arm)(void *consumer);     /* as struct gantry_poller */
+	/*
+	 * As struct gantry_poller. The fd tells of the end of remote accesses of the same lane too; what ended before this
+	 * call it need not tell: poll them once more after it.
+	 */
+	int (*consumer_arm)(void *consumer);
 	void (*consumer_disarm)(void *consumer);
 	int (*consumer_fd)(void *consumer);
 	/* Send one message. 0, -EAGAIN, -ENOTCONN, -EMSGSIZE, -EINVAL. */

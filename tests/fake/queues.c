@@ -233,10 +233,17 @@ int fq_consumer_fd(void *consumer)
 	return ((struct fake_queue *)consumer)->fd;
 }
 
+static void ring(const struct fake_queue *q)
+{
+	uint64_t one = 1;
+
+	if (q->armed && write(q->fd, &one, sizeof(one)) < 0)
+		fake_fail("transport: eventfd");
+}
+
 void fake_arrive(struct fake_queue *q, const void *imm, uint32_t len)
 {
 	struct fake_conn *conn = alive(q);
-	uint64_t one = 1;
 
 	lock(conn);
 	if (q->n_in == FAKE_MSGS)
@@ -245,8 +252,7 @@ void fake_arrive(struct fake_queue *q, const void *imm, uint32_t len)
 	memcpy(q->in[q->n_in++].imm, imm, len);
 	if (q->posted > 0)
 		q->posted--;
-	if (q->armed && write(q->fd, &one, sizeof(one)) < 0)
-		fake_fail("transport: eventfd");
+	ring(q);
 	unlock(conn);
 }
 
@@ -395,5 +401,7 @@ void fake_rma_set(struct fake_rma *rma, int submit_rc, int status, int hold)
 	rma->submit_rc = submit_rc;
 	rma->status = status;
 	rma->hold = hold;
+	for (unsigned i = 0; i < FAKE_QUEUES && !hold; i++)
+		ring(&rma->conn->consumers[i]); /* as a transport tells of their end */
 	unlock(rma->conn);
 }

@@ -51,7 +51,8 @@ struct fake_queue {
 	struct gantry_msg in[FAKE_MSGS]; /* consumer: arrived, not polled */
 	uint32_t n_in;
 	int poll_rc;            /* consumer: what poll_recv returns when it is negative */
-	int fd, armed;
+	int fd;
+	uint32_t armed;
 	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: sent, not looked at */
 	uint32_t n_out, n_unflushed;
 	uint32_t n_flushes, n_sends;

@@ -64,7 +64,7 @@ storage()
 	local server
 	port=$((port + 1))
 	cat >"$work/conf" <<-END
-	runtime = { stat = false; spin = "5ms"; };
+	runtime = { stat = false; spin = "500us"; };
 	devices = {
 		nic0 = { transport = "rdma-verbs"; ibdev = "rxe0"; data_qp = "$4"; };
 		nic1 = { transport = "rdma-verbs"; ibdev = "rxe1"; data_qp = "$4"; };

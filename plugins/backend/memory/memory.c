@@ -5,6 +5,9 @@
  * All lanes share one private mapping, which the kernel fills with zeroes on first touch. An IO is one memcpy between
  * the mapping and the memory of the initiator. Like a disk, it gives no order between IOs in flight on one block.
  *
+ * A volume that is populated has its pages for good. So a device may know them, and move data to and from them itself: then
+ * the data of an IO is at its place already.
+ *
  * Half of the time of a random 4 KiB copy goes by before its first byte has come: the page is in no TLB and the line in
  * no cache. So a lane holds each copy back until the next one is there, or the turn is over, and asks for its first
  * line at once: that wait then overlaps with the copy before.
@@ -52,7 +55,8 @@ static const struct gantry_option options[] = {
 	{"huge_pages", GANTRY_OPT_BOOL, offsetof(struct memory_conf, huge_pages), "false", 0, 0, NULL, NULL,
 	 "Use 2 MiB pages: reserved ones when there are enough, else the transparent ones of the kernel."},
 	{"populate", GANTRY_OPT_BOOL, offsetof(struct memory_conf, populate), "false", 0, 0, NULL, NULL,
-	 "Take all memory at start instead of at first use."},
+	 "Take all memory at start instead of at first use, and keep it. A target with RDMA then moves data straight to and "
+	 "from it."},
 	{"timing", GANTRY_OPT_BOOL, offsetof(struct memory_conf, timing), "false", 0, 0, NULL, NULL,
 	 "Measure each copy and report it as the backend's part of the latency; costs about 50 ns for each IO."},
 	GANTRY_OPTION_END,
@@ -167,7 +171,7 @@ static void memory_stop(void *self)
 
 /*
  * Whole pages go back to the kernel, which gives zeroes for them; the rest is cleared. Reserved huge pages are kept: there
- * might be none at the next touch.
+ * might be none at the next touch. So are those of a populated volume: a device may know them.
  */
 static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 {
@@ -175,7 +179,8 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 	uint64_t first = (offset + m->page - 1) & ~(m->page - 1);
 	uint64_t last = end & ~(m->page - 1);
 
-	if (m->huge || length < RELEASE_FROM || first >= last || madvise(m->base + first, last - first, MADV_DONTNEED)) {
+	if (m->huge || m->conf->populate || length < RELEASE_FROM || first >= last ||
+	    madvise(m->base + first, last - first, MADV_DONTNEED)) {
 		memset(m->base + offset, 0, length);
 		return;
 	}
@@ -185,12 +190,16 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 
 static void execute(struct memory *m, struct gantry_io *io)
 {
+	uint8_t *place = m->base + io->offset;
+
 	switch (io->opcode) {
 	case GANTRY_OP_READ:
-		memcpy(io->data, m->base + io->offset, io->length);
+		if (io->data != place)
+			memcpy(io->data, place, io->length);
 		break;
 	case GANTRY_OP_WRITE:
-		memcpy(m->base + io->offset, io->data, io->length);
+		if (io->data != place)
+			memcpy(place, io->data, io->length);
 		break;
 	case GANTRY_OP_WRITE_ZEROES:
 	case GANTRY_OP_DISCARD:
@@ -252,6 +261,16 @@ static int memory_arm(void *self)
 	return ((struct memory_lane *)self)->held != NULL;
 }
 
+static int memory_memory(void *backend, void **addr_p)
+{
+	const struct memory *m = backend;
+
+	if (!m->conf->populate)
+		return -ENOTSUP;
+	*addr_p = m->base;
+	return 0;
+}
+
 static void memory_report(void *backend, struct gantry_writer *w)
 {
 	struct memory *m = backend;
@@ -278,6 +297,7 @@ static const struct gantry_backend_ops ops = {
 	.stop = memory_stop,
 	.report = memory_report,
 	.close = memory_close,
+	.memory = memory_memory,
 };
 
 GANTRY_PLUGIN(memory) = {

@@ -155,6 +155,8 @@ void vb_pipe_fail(struct vb_pipe *pipe)
 	if (pipe->qp.qp)
 		vb_qp_fail(&pipe->qp);
 	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
+	if (pipe->qp.qp && pipe->lane)
+		vb_qp_wake(&pipe->qp); /* a lane that sleeps sees it; a queue pair that takes nothing more has said it itself */
 }
 
 void vb_pipe_free(struct vb_pipe *pipe)

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fake/chain.h"
 #include "unity.h"
@@ -45,6 +46,36 @@ static int all_zero(const uint8_t *p, size_t n)
 		if (*p++)
 			return 0;
 	return 1;
+}
+
+/* A device may know the pages: they stay, also where a part is discarded, and data that is at its place is not copied. */
+static void a_populated_volume_stays_where_it_is(void)
+{
+	void *addr = NULL;
+	unsigned char there = 0;
+	uint8_t *volume;
+
+	OPEN("memory", "size=4MiB", "populate=true");
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->memory(chain.backend, &addr));
+	volume = addr;
+	ok(GANTRY_OP_WRITE, 1 * MIB, 1 * MIB, out);
+	TEST_ASSERT_EQUAL_MEMORY(out, volume + 1 * MIB, 1 * MIB);
+	memset(volume + 2 * MIB, 0x77, 4 * KIB);
+	ok(GANTRY_OP_WRITE, 2 * MIB, 4 * KIB, volume + 2 * MIB);
+	ok(GANTRY_OP_READ, 2 * MIB, 4 * KIB, volume + 2 * MIB);
+	TEST_ASSERT_EQUAL_HEX8(0x77, volume[2 * MIB + 4095]);
+	ok(GANTRY_OP_DISCARD, 1 * MIB, 1 * MIB, NULL);
+	TEST_ASSERT_EQUAL_INT(0, mincore(volume + 1 * MIB, 4 * KIB, &there));
+	TEST_ASSERT_EQUAL_UINT(1, there & 1);
+	TEST_ASSERT_TRUE(all_zero(volume + 1 * MIB, 1 * MIB));
+}
+
+static void a_volume_that_is_not_populated_is_not_lent(void)
+{
+	void *addr;
+
+	OPEN("memory", "size=4MiB");
+	TEST_ASSERT_EQUAL_INT(-ENOTSUP, chain.backend_ops->memory(chain.backend, &addr));
 }
 
 static void null_leaves_memory_untouched(void)
@@ -175,6 +206,8 @@ static void a_copy_waits_for_the_next_one_or_the_end_of_the_turn(void)
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(a_populated_volume_stays_where_it_is);
+	RUN_TEST(a_volume_that_is_not_populated_is_not_lent);
 	RUN_TEST(null_leaves_memory_untouched);
 	RUN_TEST(null_gives_zeroes_when_asked);
 	RUN_TEST(both_refuse_odd_geometry);

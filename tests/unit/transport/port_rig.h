@@ -4,6 +4,7 @@
 #define TEST_TRANSPORT_PORT_RIG_H
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +76,12 @@ static void on_idle(void *arg)
 	n_idle++;
 }
 
+static const struct gantry_region *store; /* what is moved to and from instead of move_memory; NULL: nothing */
+
 static inline void make_port(int moved)
 {
+	const struct gantry_region *through = store != NULL ? store : &move_memory;
+
 	struct gantry_queue_attr queue = {.depth = 2 * DEPTH};
 	struct gn_port_attr attr = {
 		.lane = &fw.lane,
@@ -97,14 +102,15 @@ static inline void make_port(int moved)
 	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.producer_create(conn, 1, &queue, (void **)&producer));
 	rma = NULL;
 	if (moved) {
-		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.register_region(conn, &move_memory));
+		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.register_region(conn, through));
 		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.rma_create(conn, &queue, (void **)&rma));
 	}
 	memory.addr = moved ? NULL : ft.memory;
 	attr.consumer = consumer;
 	attr.producer = producer;
 	attr.rma = rma;
-	attr.move_memory = &move_memory;
+	attr.move_memory = through;
+	attr.moves_store = store != NULL;
 	attr.ordered = ordered;
 	TEST_ASSERT_EQUAL_INT(0, gn_port_create(&attr, &port));
 }
@@ -126,6 +132,7 @@ void setUp(void)
 	n_refused = 0;
 	terminal_rc = 0;
 	terminal_now = 0;
+	store = NULL;
 	memset(last_tag, 0, sizeof(last_tag));
 	fake_clock_start();
 	fake_transport_init(&ft);
@@ -139,7 +146,7 @@ void tearDown(void)
 	fake_transport_ops.consumer_destroy(consumer);
 	if (rma != NULL) {
 		fake_transport_ops.rma_destroy(rma);
-		fake_transport_ops.unregister_region(conn, &move_memory);
+		fake_transport_ops.unregister_region(conn, store != NULL ? store : &move_memory);
 	}
 	fake_transport_ops.disconnect(conn);
 	fake_worker_stop(&fw);
