@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* doca_sync_event.c - sync events: what they are made of, their export and import, and their use without tasks */
+#include "log.h"
 #include "sync_event.h"
 
 #include <sched.h>
@@ -188,7 +189,7 @@ static doca_error_t open_page(struct doca_sync_event *event)
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	if (((event->publishers | event->subscribers) & ~(uint32_t)GD_SE_CPU) != 0)
-		result = event->n_devs == 0 ? DOCA_ERROR_INVALID_VALUE : share_page(event, length);
+		result = share_page(event, length);
 	if (result == DOCA_SUCCESS)
 		event->cell = event->page;
 	else
@@ -200,8 +201,11 @@ doca_error_t gd_se_open(struct doca_sync_event *event)
 {
 	if (event->cell != NULL)
 		return event->imported ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
-	if (event->publishers == 0 || event->subscribers == 0)
+	if (event->publishers == 0 || event->subscribers == 0 || event->n_devs == 0) {
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+			"sync event not started: it needs a publisher and a subscriber location, one of them this CPU");
 		return DOCA_ERROR_INVALID_VALUE;
+	}
 	if (event->own_cell == NULL)
 		return open_page(event);
 	event->cell = event->own_cell;
@@ -279,9 +283,16 @@ static doca_error_t exportable(const struct doca_sync_event *event, enum gd_se_l
 {
 	if (event == NULL || event->cell == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (event->imported || event->map == NULL)
+	if (event->imported || event->own_cell != NULL) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "sync event not exported: its value lies in memory that the library does not own");
 		return DOCA_ERROR_NOT_SUPPORTED;
-	return ((event->publishers | event->subscribers) & to) != 0 ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	}
+	if (((event->publishers | event->subscribers) & to) == 0) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "sync event not exported: add a remote %s location before it starts",
+			to == GD_SE_REMOTE_PCI ? "PCI" : "net");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event, struct doca_dev *dev, const uint8_t **data,
@@ -323,8 +334,11 @@ static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t
 	if (dev == NULL || data == NULL || sz <= sizeof(head) || sz > GD_SE_BLOB_MAX)
 		return DOCA_ERROR_INVALID_VALUE;
 	memcpy(&head, data, sizeof(head));
-	if (head.magic != BLOB_MAGIC || head.kind != (uint32_t)kind || head.desc_len != sz - sizeof(head) || head.zero != 0)
+	if (head.magic != BLOB_MAGIC || head.kind != (uint32_t)kind || head.desc_len != sz - sizeof(head) || head.zero != 0) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "sync event not imported: these %zu bytes are no descriptor of one for remote %s", sz,
+			kind == GD_SE_REMOTE_PCI ? "PCI" : "net");
 		return DOCA_ERROR_INVALID_VALUE;
+	}
 	result = doca_mmap_create_from_export(NULL, data + sizeof(head), head.desc_len, dev, &map);
 	if (result != DOCA_SUCCESS)
 		return result;
