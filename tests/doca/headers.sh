@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # headers.sh - each header of libgantry-doca compiles alone, in both profiles: as C11 with gcc and clang, as C++17; and
 # experimental functions are marked as such
-. "$top_srcdir/tests/lint/lib.sh"
+. "$(dirname "$0")/../lint/lib.sh"
 
 seed()
 {
@@ -60,7 +60,19 @@ profile()
 		sed -n 's/#define \(DOCA_ARCH_[HD][OPSTU]*\) *$/\1/p'
 }
 
-run_lint 3 "each header of libgantry-doca compiles alone, in both profiles" | sed 's/^1\.\.2/1..4/'
+# takes COMPILER... - what programs take for granted
+takes()
+{
+	n=$((n + 1))
+	log=$(echo '#include "granted.h"' |
+		"$@" -Wall -Wextra -Werror -Wno-cast-function-type -DDOCA_ALLOW_EXPERIMENTAL_API -c -o /dev/null \
+			-I"$top/include/doca" -I"$top/include/doca/dpu" -I"$top/tests/doca" - 2>&1)
+	[ -z "$log" ] || printf 'not '
+	echo "ok $n - what programs take for granted is so with $1 $2"
+	[ -z "$log" ] || echo "$log" | sed 's/^/# /'
+}
+
+run_lint 3 "each header of libgantry-doca compiles alone, in both profiles" | sed 's/^1\.\.2/1..6/'
 if marked -DDOCA_ALLOW_EXPERIMENTAL_API >/dev/null && marked | grep -q deprecated; then
 	echo "ok 3 - an experimental function is a warning, unless the program allows it"
 else
@@ -71,3 +83,6 @@ if [ "$(profile host)" = DOCA_ARCH_HOST ] && [ "$(profile dpu)" = DOCA_ARCH_DPU 
 else
 	echo "not ok 4 - a profile says which side of the bus it is for"
 fi
+n=4
+takes gcc -std=gnu11 -x c
+takes g++ -std=c++17 -x c++
