@@ -78,5 +78,13 @@ doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src);
 /* The same with memory of this process at one side. */
 doca_error_t gd_buf_append(struct doca_buf *dst, const void *data, size_t length);
 doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, size_t length);
+/*
+ * For who moves the data himself: the stretch in one piece that begins `offset` bytes into the data of a list, or, is_filled,
+ * into what can be appended to it: its buffer, its address here, and its length, which is cut down from *length_p. Errors as
+ * above. When all of it was filled, gd_buf_grow makes it data.
+ */
+doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset, const struct doca_buf **buf_p, void **here_p,
+			  size_t *length_p);
+void gd_buf_grow(struct doca_buf *list, size_t length);
 
 #endif
