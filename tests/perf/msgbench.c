@@ -8,11 +8,12 @@
  *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
  *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
  *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
+ *   pong:BYTES                  remote writes there and back, each seen in    ns, median of slices
+ *                               memory (RDMA: the last byte comes last)
  *
  * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written
  * last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is none of the
- * transport's. Two processes on two CPUs; for a transport that
- * reaches only its own process, two threads.
+ * transport's. Two processes on two CPUs; for a transport that reaches only its own process, two threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -29,7 +30,7 @@
 #define SLICE_NS 20000u
 #define PAUSES 3 /* for each poll that finds nothing, over shared memory: leaves the line to the one who writes it */
 
-enum mode { RTT, SINGLE, FLUSHED, DATA, ACCESS, ACCESSES };
+enum mode { RTT, SINGLE, FLUSHED, DATA, ACCESS, ACCESSES, PONG };
 
 struct bench {
 	enum mode mode;
@@ -108,6 +109,63 @@ static void expect(struct peer *p, uint64_t seq)
 		wrong(seq, "not the one that was expected");
 }
 
+/* -- remote access -- */
+
+static void submit_access(const struct bench *b, struct peer *p, uint64_t seq)
+{
+	struct gantry_rma op = {.op = b->op, .length = (uint32_t)p->region.length, .local = p->region.addr,
+				.local_region = &p->region, .remote = p->imported, .cookie = seq};
+	int rc;
+
+	while ((rc = p->ops->rma_submit(p->rma, &op)) == -EAGAIN)
+		wait_a_little(p);
+	if (rc)
+		wrong(seq, strerror(-rc));
+}
+
+static unsigned take_accesses(struct peer *p, uint64_t after)
+{
+	struct gantry_rma_done done[TAKE];
+	int n = p->ops->rma_poll(p->rma, done, TAKE);
+
+	for (int i = 0; i < n; i++)
+		if (done[i].status || done[i].cookie != ++after)
+			wrong(after, "remote access failed, or ended out of order");
+	return (unsigned)n;
+}
+
+/* -- remote writes both ways: what comes to stand in memory is the message -- */
+
+static uint64_t *last_word(const struct peer *p)
+{
+	return (uint64_t *)p->region.addr + p->region.length / sizeof(uint64_t) - 1;
+}
+
+/* Write the whole region, with the number at both ends. */
+static void throw(const struct bench *b, struct peer *p, uint64_t seq)
+{
+	uint64_t *first = p->region.addr;
+
+	*first = *last_word(p) = seq;
+	submit_access(b, p, seq);
+	p->ops->rma_flush(p->rma);
+}
+
+/* What the other side threw: seq, or STOP. Our own write that it answers (thrown; 0: none) has ended then, or is about to. */
+static uint64_t catch(struct peer *p, uint64_t seq, uint64_t thrown)
+{
+	const uint64_t *first = p->region.addr;
+	uint64_t got;
+
+	while ((got = __atomic_load_n(last_word(p), __ATOMIC_ACQUIRE)) == thrown)
+		wait_a_little(p);
+	if (*first != got || (got != seq && got != STOP))
+		wrong(seq, "is not what came, or its end stands there before its beginning");
+	while (thrown && take_accesses(p, thrown - 1) == 0)
+		;
+	return got;
+}
+
 /* -- the server's lane -- */
 
 /* A word at each end of the data carries the number too. */
@@ -162,9 +220,19 @@ static void swallow(struct peer *p)
 	}
 }
 
+static void throw_back(const struct bench *b, struct peer *p)
+{
+	for (uint64_t seq = 1; catch(p, seq, seq - 1) != STOP; seq += 2)
+		throw(b, p, seq + 1);
+	expect(p, STOP);
+	send_message(p, STOP, 0);
+}
+
 static void serve(const struct bench *b, struct peer *p)
 {
-	if (b->mode != SINGLE && b->mode != FLUSHED)
+	if (b->mode == PONG)
+		throw_back(b, p);
+	else if (b->mode != SINGLE && b->mode != FLUSHED)
 		answer(p, b->mode == DATA);
 	else
 		swallow(p);
@@ -192,8 +260,20 @@ static void take_back(struct peer *p, uint64_t seq)
 		wrong(seq, "wrong cookie");
 }
 
+static uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
+{
+	while (n--) {
+		throw(b, p, seq + 1);
+		seq += 2;
+		catch(p, seq, seq - 1);
+	}
+	return seq;
+}
+
 static uint64_t rounds(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
 {
+	if (b->mode == PONG)
+		return throws(b, p, seq, n);
 	while (n--) {
 		seq++;
 		if (b->mode == DATA)
@@ -227,8 +307,13 @@ static void measure_rounds(const struct bench *b, struct peer *p)
 		note(&stats, (double)(t - before) / slice);
 		before = t;
 	} while (t < end);
+	if (b->mode == PONG)
+		throw(b, p, STOP);
 	send_message(p, STOP, 0);
 	expect(p, STOP);
+	if (b->mode == PONG)
+		while (take_accesses(p, STOP - 1) == 0)
+			;
 	print_median(b->name, &stats, "ns");
 }
 
@@ -257,31 +342,6 @@ static void measure_flood(const struct bench *b, struct peer *p)
 	t = now_ns();
 	print_extremes(b->name, &stats, "M/s");
 	print_value(b->name, (double)(seq - first) * 1e3 / (double)(t - start), "M/s");
-}
-
-/* -- remote access -- */
-
-static void submit_access(const struct bench *b, struct peer *p, uint64_t seq)
-{
-	struct gantry_rma op = {.op = b->op, .length = (uint32_t)p->region.length, .local = p->region.addr,
-				.local_region = &p->region, .remote = p->imported, .cookie = seq};
-	int rc;
-
-	while ((rc = p->ops->rma_submit(p->rma, &op)) == -EAGAIN)
-		wait_a_little(p);
-	if (rc)
-		wrong(seq, strerror(-rc));
-}
-
-static unsigned take_accesses(struct peer *p, uint64_t after)
-{
-	struct gantry_rma_done done[TAKE];
-	int n = p->ops->rma_poll(p->rma, done, TAKE);
-
-	for (int i = 0; i < n; i++)
-		if (done[i].status || done[i].cookie != ++after)
-			wrong(after, "remote access failed, or ended out of order");
-	return (unsigned)n;
 }
 
 static uint64_t accesses(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
@@ -347,6 +407,8 @@ static void measure_accesses(const struct bench *b, struct peer *p)
 
 static void drive(const struct bench *b, struct peer *p)
 {
+	if (b->mode == PONG && p->shares_lines)
+		fake_fail("%s copies data in any order: only RDMA brings the last byte last", b->attr.transport);
 	if (b->mode == ACCESS || b->mode == ACCESSES) {
 		rounds(b, p, 0, 1); /* both ends are there */
 		if (b->mode == ACCESS)
@@ -355,7 +417,7 @@ static void drive(const struct bench *b, struct peer *p)
 			measure_accesses(b, p);
 		send_message(p, STOP, 0);
 		expect(p, STOP);
-	} else if (b->mode == RTT || b->mode == DATA) {
+	} else if (b->mode == RTT || b->mode == DATA || b->mode == PONG) {
 		measure_rounds(b, p);
 	} else {
 		measure_flood(b, p);
@@ -440,13 +502,14 @@ static void run_processes(const struct bench *b)
 static int usage(void)
 {
 	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
-			"modes: rtt single batch BYTES read:BYTES write:BYTES reads:BYTES writes:BYTES\n");
+			"modes: rtt single batch BYTES read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
 }
 
 static int parse_access(struct bench *b, const char *text)
 {
-	b->mode = strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS : ACCESSES;
+	b->attr.both = !strncmp(text, "pong:", 5);
+	b->mode = b->attr.both ? PONG : strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS : ACCESSES;
 	b->op = *text == 'r' ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
 	b->attr.rma = 1;
 	b->attr.data_bytes = strtoull(strchr(text, ':') + 1, NULL, 10);

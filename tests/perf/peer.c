@@ -40,7 +40,7 @@ static void check(struct peer *p, int rc, const char *what)
 
 static void say(struct peer *p, char kind)
 {
-	struct frame frame = {.kind = kind, .token = p->token};
+	struct frame frame = {.kind = kind, .token = p->own_token};
 
 	check(p, p->ops->send_ctrl(p->conn, &frame, sizeof(frame)), "control message");
 }
@@ -77,7 +77,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		p->has_token = 1;
 		break;
 	case IMPORTED:
-		p->sees_region = 1;
+		p->is_seen = 1;
 		break;
 	case READY:
 		p->heard_ready = 1;
@@ -236,7 +236,7 @@ static void make_queues(struct peer *p)
 	}
 	if (!p->producer && p->has_other)
 		check(p, p->ops->producer_create(p->conn, p->other_id, &attr, &p->producer), "producer");
-	if (p->attr->rma && !p->is_server && !p->rma) {
+	if (p->attr->rma && (p->attr->both || !p->is_server) && !p->rma) {
 		check(p, p->ops->register_region(p->conn, &p->region), "register");
 		check(p, p->ops->rma_create(p->conn, &attr, &p->rma), "rma");
 	}
@@ -244,19 +244,19 @@ static void make_queues(struct peer *p)
 
 static void share_region(struct peer *p)
 {
-	int exports = p->is_server == p->attr->rma;
+	int exports = p->attr->data_bytes && (p->attr->both || p->is_server == p->attr->rma);
+	int imports = p->attr->data_bytes && (p->attr->both || !exports);
 
-	if (!p->attr->data_bytes) {
-		p->sees_region = 1;
-	} else if (exports && !p->is_exported) {
-		check(p, p->ops->export_region(p->conn, &p->region, p->region.rights, REGION, &p->token), "export");
+	if (exports && !p->is_exported) {
+		check(p, p->ops->export_region(p->conn, &p->region, p->region.rights, REGION, &p->own_token), "export");
 		p->is_exported = 1;
 		say(p, TOKEN);
-	} else if (!exports && p->has_token && !p->imported) {
+	}
+	if (imports && p->has_token && !p->imported) {
 		check(p, p->ops->import_region(p->conn, &p->token, 0, &p->imported), "import");
-		p->sees_region = 1;
 		say(p, IMPORTED);
 	}
+	p->has_regions = (!exports || p->is_seen) && (!imports || p->imported);
 }
 
 static void advance(struct peer *p)
@@ -265,7 +265,7 @@ static void advance(struct peer *p)
 		return;
 	make_queues(p);
 	share_region(p);
-	if (!p->said_ready && p->consumer && p->producer && p->sees_region) {
+	if (!p->said_ready && p->consumer && p->producer && p->has_regions) {
 		p->said_ready = 1;
 		say(p, READY);
 	}

@@ -3,9 +3,8 @@
  * peer.h - one end of a connection over a transport plugin, with a queue in each direction, ready for its lane.
  *
  * One of them may export a region as well: the client for messages with data, the server for remote access by the client,
- * which then has registered memory of the same size. All of it is the control side; the lanes of msgbench.c take over when
- * peers_join
- * has returned, and hand back before peers_part is called.
+ * which then has registered memory of the same size; or both, for access both ways. All of it is the control side; the lanes
+ * of msgbench.c take over when peers_join has returned, and hand back before peers_part is called.
  */
 #ifndef PERF_PEER_H
 #define PERF_PEER_H
@@ -22,7 +21,8 @@ struct peer_attr {
 	const char *service;
 	uint32_t depth;
 	uint64_t data_bytes; /* size of the region, and of a receive buffer at the server; 0: immediate data only */
-	int rma;             /* remote access instead of messages with data */
+	int rma;             /* remote access instead of messages with data: of the server's region, or */
+	int both;            /* with rma: of each other's */
 };
 
 struct peer {
@@ -32,14 +32,14 @@ struct peer {
 	int shares_lines; /* polling touches lines that the other end writes */
 	struct fake_host host;
 	void *own_ops, *conf, *device, *listener, *conn, *consumer, *producer, *rma;
-	struct gantry_region region;    /* what is exported; rma: at the client what is registered */
+	struct gantry_region region;    /* what is exported, and with rma what is registered */
 	struct gantry_region *imported; /* the other end's view of it */
-	struct gantry_token token;
+	struct gantry_token own_token, token; /* of what is exported, of what the other end exports */
 	char *buffer; /* of receives, the server's */
 	uint32_t own_id, other_id;
 	int is_server, owns_device;
 	unsigned n_idle;
-	int has_token, has_other, sees_region, is_exported; /* steps done */
+	int has_token, has_other, is_seen, has_regions, is_exported; /* steps done */
 	int said_ready, heard_ready, said_set, heard_set, heard_bye, closed;
 };
 
