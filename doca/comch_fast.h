@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comch_fast.h - consumers and producers: what their files share. */
+#ifndef GD_COMCH_FAST_H
+#define GD_COMCH_FAST_H
+
+#include <errno.h>
+
+#include "comch.h"
+#include "log.h"
+
+#define GD_FAST_BATCH 16
+#define GD_FAST_TASKS 16384u /* of one consumer or producer */
+#define GD_FAST_QUEUES 128u  /* consumers, or producers, that are worth making */
+#define GD_FAST_HOLDS 8u /* maps that a producer has at hand */
+
+struct doca_comch_consumer_task_post_recv {
+	struct doca_task task;
+	struct doca_buf *buf;
+	uint32_t producer, imm_len;
+	uint8_t imm[GD_COMCH_IMM];
+};
+
+struct doca_comch_consumer {
+	struct doca_ctx ctx;
+	struct doca_comch_connection *conn;
+	const struct gantry_transport_ops *ops;
+	void *queue;                    /* the transport's; while it runs */
+	struct doca_mmap *mmap;         /* of all its buffers */
+	struct gd_pool posts;
+	struct doca_task *first, **last; /* posted, in order */
+	struct doca_task *beyond;       /* the first of them that found the transport's queue full */
+	uint32_t id, imm_max;
+	struct gd_event started;
+};
+
+/* One message on the way: the producer's number goes in front of the immediate data. */
+struct gd_imm {
+	uint32_t producer;
+	uint8_t data[GD_COMCH_IMM];
+};
+
+struct doca_comch_producer_task_send {
+	struct doca_task task;
+	const struct doca_buf *buf;
+	uint32_t consumer, imm_len;
+	struct gd_hold *hold;           /* while its data is being read */
+	struct gd_imm imm;
+};
+
+/* A map that is shared on the connection, held by a producer. */
+struct gd_hold {
+	struct doca_mmap *mmap;         /* compared, with its id, never followed */
+	struct gd_mmap_id id;
+	struct gd_shared *shared;       /* NULL: free */
+	uint32_t n_inflight;
+};
+
+/* The queue of the transport towards one consumer of the peer. */
+struct gd_target {
+	struct gd_target *next;
+	struct gd_remote *remote;
+	uint32_t id, imm_max;
+	void *queue;
+	struct doca_task *first, **last; /* in flight: the peer has yet to read their data */
+};
+
+struct doca_comch_producer {
+	struct doca_ctx ctx;
+	struct doca_comch_connection *conn;
+	const struct gantry_transport_ops *ops;
+	struct gd_pool sends;
+	uint32_t id, max_inline, n_inflight;
+	struct gd_target *target;       /* the one used last comes first */
+	struct gd_hold holds[GD_FAST_HOLDS];
+	uint32_t next_hold;
+};
+
+/* Depth of a queue for n tasks: as far as the transport goes. */
+uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
+/* Lock. One consumer or producer of the connection less. */
+void gd_fast_stopped(struct doca_comch_connection *conn);
+
+#endif

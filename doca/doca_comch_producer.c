@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doca_comch_producer.c - producers: send queues of a connection.
+ *
+ * Towards each consumer that it sends to, a producer has a queue of the transport, made at the first task for that consumer. Data
+ * that fits travels in the queue, and its task is done at once; other data is read by the peer out of the shared
+ * map, and its task is done after that. No credit: the submit says AGAIN, having looked.
+ */
+#include <doca_comch_producer.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/container_of.h"
+#include "comch_fast.h"
+
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+static struct doca_comch_producer *producer_of(const struct doca_ctx *ctx)
+{
+	return gn_container_of(ctx, struct doca_comch_producer, ctx);
+}
+
+static struct doca_comch_producer_task_send *send_of(const struct doca_task *task)
+{
+	return gn_container_of(task, struct doca_comch_producer_task_send, task);
+}
+
+static bool is_lost(const struct doca_comch_producer *p)
+{
+	return __atomic_load_n(&p->conn->lost, __ATOMIC_ACQUIRE);
+}
+
+/* -- targets -- */
+
+/* Nothing of it is in flight. */
+static void drop_target(struct doca_comch_producer *p, struct gd_target **link)
+{
+	struct gd_target *target = *link;
+
+	*link = target->next;
+	p->ops->producer_destroy(target->queue);
+	gd_remote_put(target->remote);
+	free(target);
+}
+
+/* Lock. Those of consumers that are gone make room. */
+static void drop_gone(struct doca_comch_producer *p)
+{
+	struct gd_target **link = &p->target;
+
+	while (*link) {
+		if (!(*link)->first && __atomic_load_n(&(*link)->remote->gone, __ATOMIC_ACQUIRE))
+			drop_target(p, link);
+		else
+			link = &(*link)->next;
+	}
+}
+
+static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id, struct gd_remote *remote)
+{
+	struct gantry_queue_attr attr = {
+		.depth = gd_fast_depth(p->conn->transport, p->sends.n), .max_data = GD_COMCH_BUF_SIZE, .lane = p->conn->next_lane,
+	};
+	struct gd_target *target = calloc(1, sizeof(*target));
+	int rc;
+
+	if (!target)
+		return DOCA_ERROR_NO_MEMORY;
+	*target = (struct gd_target){ .next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len };
+	target->last = &target->first;
+	rc = p->ops->producer_create(p->conn->link, remote->queue, &attr, &target->queue);
+	if (rc) {
+		free(target);
+		return gd_comch_error(rc);
+	}
+	p->conn->next_lane++;
+	p->target = target;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t make_target(struct doca_comch_producer *p, uint32_t id)
+{
+	doca_error_t result = DOCA_ERROR_NOT_CONNECTED;
+	struct gd_remote *remote;
+
+	gd_conn_lock(p->conn);
+	drop_gone(p);
+	if (p->conn->state == GD_CONN_OPEN) {
+		remote = gd_remote_find(p->conn, id);
+		result = remote ? open_target(p, id, remote) : DOCA_ERROR_NOT_FOUND;
+		if (remote && result != DOCA_SUCCESS)
+			gd_remote_put(remote);
+	}
+	gd_conn_unlock(p->conn);
+	return result;
+}
+
+/* Afterwards the target stands first. */
+static doca_error_t find_target(struct doca_comch_producer *p, uint32_t id)
+{
+	struct gd_target **link = &p->target, *target;
+
+	while (*link && (*link)->id != id)
+		link = &(*link)->next;
+	target = *link;
+	if (!target)
+		return make_target(p, id);
+	*link = target->next;
+	target->next = p->target;
+	p->target = target;
+	return DOCA_SUCCESS;
+}
+
+/* -- maps -- */
+
+static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
+{
+	return h->shared && h->mmap == mmap && memcmp(&h->id, &mmap->id, sizeof(h->id)) == 0;
+}
+
+static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h, struct doca_mmap *mmap)
+{
+	if (h->shared) {
+		gd_conn_lock(p->conn);
+		gd_shared_put(h->shared);
+		gd_conn_unlock(p->conn);
+		h->shared = NULL;
+	}
+	h->mmap = mmap;
+	h->id = mmap->id;
+	return gd_shared_get(p->conn, mmap, &h->shared);
+}
+
+/* A hold of this map. AGAIN: all are in use. */
+static doca_error_t hold(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p)
+{
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		*hold_p = &p->holds[i];
+		if (is_for(*hold_p, mmap))
+			return DOCA_SUCCESS;
+	}
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		*hold_p = &p->holds[p->next_hold++ % GD_FAST_HOLDS];
+		if ((*hold_p)->n_inflight == 0)
+			return fill_hold(p, *hold_p, mmap);
+	}
+	return DOCA_ERROR_AGAIN;
+}
+
+/* -- the data path -- */
+
+/* The bytes of the buffer; false: it cannot be sent. */
+static bool find_data(const struct doca_comch_producer_task_send *t, const void **data_p)
+{
+	const struct doca_buf *buf = t->buf;
+
+	*data_p = NULL;
+	if (t->imm_len > GD_COMCH_IMM || (buf && (buf->next || buf->data_len > GD_COMCH_BUF_SIZE)))
+		return false;
+	if (!buf || buf->data_len == 0)
+		return true;
+	*data_p = gd_buf_host(buf, buf->data, buf->data_len);
+	return *data_p != NULL;
+}
+
+static doca_error_t check_send(const struct doca_task *task)
+{
+	const void *data;
+
+	return find_data(send_of(task), &data) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
+/* The task makes no sense: it ends by its callback. */
+static doca_error_t refuse(struct doca_task *task, doca_error_t why)
+{
+	gd_task_done(task, why);
+	return DOCA_SUCCESS;
+}
+
+/* Larger data: the peer reads it where it is. */
+static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t,
+				struct gantry_send *send, const void *data)
+{
+	struct gd_target *target = p->target;
+	struct gd_hold *h;
+	doca_error_t result = hold(p, t->buf->mmap, &h);
+	int rc;
+
+	if (result != DOCA_SUCCESS)
+		return result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED ? result : refuse(&t->task, result);
+	send->region = &h->shared->region;
+	send->region_offset = (uint64_t)((const char *)data - (const char *)send->region->addr);
+	send->data = NULL;
+	rc = p->ops->send(target->queue, send, 0);
+	if (rc == -EMSGSIZE || rc == -EINVAL)
+		return refuse(&t->task, DOCA_ERROR_INVALID_VALUE);
+	if (rc)
+		return gd_comch_error(rc);
+	t->hold = h;
+	t->task.next = NULL;
+	*target->last = &t->task;
+	target->last = &t->task.next;
+	h->n_inflight++;
+	p->n_inflight++;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t submit_send(struct doca_task *task)
+{
+	struct doca_comch_producer_task_send *t = send_of(task);
+	struct doca_comch_producer *p = producer_of(task->ctx);
+	struct gantry_send send = { .imm = &t->imm, .cookie = (uintptr_t)t };
+	const void *data;
+	int rc;
+
+	if (unlikely(!p->target || p->target->id != t->consumer)) {
+		doca_error_t result = find_target(p, t->consumer);
+
+		if (result != DOCA_SUCCESS)
+			return result == DOCA_ERROR_NOT_FOUND ? refuse(task, result) : result;
+	}
+	if (unlikely(!find_data(t, &data) || t->imm_len > p->target->imm_max))
+		return refuse(task, DOCA_ERROR_INVALID_VALUE);
+	send.imm_len = (uint32_t)sizeof(t->imm.producer) + t->imm_len;
+	send.data = data;
+	send.length = data ? (uint32_t)t->buf->data_len : 0;
+	if (send.length > p->max_inline)
+		return send_shared(p, t, &send, data);
+	rc = p->ops->send(p->target->queue, &send, 0);
+	if (rc == -EMSGSIZE)
+		return refuse(task, DOCA_ERROR_INVALID_VALUE);
+	if (rc)
+		return gd_comch_error(rc);
+	gd_task_done(task, DOCA_SUCCESS);
+	return DOCA_SUCCESS;
+}
+
+static const struct gd_task_ops send_ops = { .check = check_send, .submit = submit_send };
+
+static void complete_first(struct doca_comch_producer *p, struct gd_target *target, doca_error_t result)
+{
+	struct doca_task *task = target->first;
+
+	target->first = task->next;
+	if (!target->first)
+		target->last = &target->first;
+	send_of(task)->hold->n_inflight--;
+	p->n_inflight--;
+	gd_task_done(task, result);
+}
+
+/* Tasks whose data has been read; when the reader is gone, the others fail. Returns how many. */
+static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
+{
+	bool over = is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
+	uint64_t cookies[GD_FAST_BATCH];
+	uint32_t all = 0;
+	int n;
+
+	do {
+		n = p->ops->poll_send(target->queue, cookies, GD_FAST_BATCH);
+		for (int i = 0; i < n && target->first; i++, all++)
+			complete_first(p, target, DOCA_SUCCESS);
+	} while (n == GD_FAST_BATCH);
+	for (; over && target->first; all++)
+		complete_first(p, target, DOCA_ERROR_NOT_CONNECTED);
+	return all;
+}
+
+static int poll_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = producer_of(ctx);
+	uint32_t n = 0;
+
+	if (p->n_inflight == 0)
+		return 0;
+	for (struct gd_target *target = p->target; target; target = target->next)
+		if (target->first)
+			n += reap(p, target);
+	return n > 0;
+}
+
+/* -- states -- */
+
+static doca_error_t start_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = producer_of(ctx);
+	doca_error_t result = DOCA_ERROR_BAD_STATE;
+	struct gantry_device_info info;
+
+	if (!p->sends.is_set) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch producer has no task_send_set_conf: set it before start");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	gd_transport_info(p->conn->transport, &info);
+	p->max_inline = info.max_inline;
+	gd_conn_lock(p->conn);
+	if (p->conn->state == GD_CONN_OPEN) {
+		p->conn->n_active++;
+		result = DOCA_SUCCESS;
+	}
+	gd_conn_unlock(p->conn);
+	return result;
+}
+
+static doca_error_t stop_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = producer_of(ctx);
+
+	for (struct gd_target *target = p->target; target; target = target->next) {
+		reap(p, target);
+		while (target->first)
+			complete_first(p, target, DOCA_ERROR_SHUTDOWN);
+	}
+	gd_conn_lock(p->conn);
+	while (p->target)
+		drop_target(p, &p->target);
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		if (p->holds[i].shared)
+			gd_shared_put(p->holds[i].shared);
+		p->holds[i].shared = NULL;
+	}
+	gd_fast_stopped(p->conn);
+	gd_conn_unlock(p->conn);
+	return DOCA_SUCCESS;
+}
+
+static const struct gd_ctx_ops producer_ops = {
+	.name = "Comch producer",
+	.start = start_producer,
+	.stop = stop_producer,
+	.poll = poll_producer,
+};
+
+/* -- public -- */
+
+doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_connection,
+					struct doca_comch_producer **producer)
+{
+	struct doca_comch_producer *p;
+	doca_error_t result;
+
+	if (!comch_connection || !producer)
+		return DOCA_ERROR_INVALID_VALUE;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return DOCA_ERROR_NO_MEMORY;
+	result = gd_conn_hold(comch_connection);
+	if (result != DOCA_SUCCESS) {
+		free(p);
+		return result;
+	}
+	gd_ctx_init(&p->ctx, &producer_ops, comch_connection->end->ctx.dev);
+	gd_pool_init(&p->sends, &p->ctx, &send_ops, sizeof(struct doca_comch_producer_task_send));
+	p->conn = comch_connection;
+	p->ops = gd_conn_lock(p->conn);
+	p->id = p->conn->next_producer++;
+	gd_conn_unlock(p->conn);
+	*producer = p;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_comch_producer_destroy(struct doca_comch_producer *producer)
+{
+	doca_error_t result;
+
+	if (!producer)
+		return DOCA_ERROR_INVALID_VALUE;
+	result = gd_ctx_fini(&producer->ctx, DOCA_ERROR_IN_USE);
+	if (result != DOCA_SUCCESS)
+		return result;
+	gd_conn_release(producer->conn);
+	free(producer);
+	return DOCA_SUCCESS;
+}
+
+struct doca_ctx *doca_comch_producer_as_ctx(struct doca_comch_producer *producer)
+{
+	return producer ? &producer->ctx : NULL;
+}
+
+doca_error_t doca_comch_producer_get_id(const struct doca_comch_producer *producer, uint32_t *id)
+{
+	if (!producer || !id)
+		return DOCA_ERROR_INVALID_VALUE;
+	*id = producer->id;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comch_producer *producer,
+						    doca_comch_producer_task_send_completion_cb_t task_completion_cb,
+						    doca_comch_producer_task_send_completion_cb_t task_error_cb,
+						    uint32_t num_send_tasks)
+{
+	if (!producer || num_send_tasks > GD_FAST_TASKS)
+		return DOCA_ERROR_INVALID_VALUE;
+	return gd_pool_conf(&producer->sends, task_completion_cb, task_error_cb, num_send_tasks, DOCA_ERROR_BAD_STATE);
+}
+
+/* More than can be sent is cut off here, and refused when the task is submitted. */
+static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_data, uint32_t imm_data_len)
+{
+	uint32_t n = imm_data_len < GD_COMCH_IMM ? imm_data_len : GD_COMCH_IMM;
+
+	t->imm_len = imm_data_len;
+	if (n && imm_data)
+		memcpy(t->imm.data, imm_data, n);
+}
+
+doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer, const struct doca_buf *buf,
+						      uint8_t *imm_data, uint32_t imm_data_len, uint32_t consumer_id,
+						      struct doca_comch_producer_task_send **task)
+{
+	struct doca_comch_producer_task_send *t;
+	struct doca_task *taken;
+
+	if (!producer || !task || (imm_data_len && !imm_data) || imm_data_len > GD_COMCH_IMM)
+		return DOCA_ERROR_INVALID_VALUE;
+	taken = gd_task_take(&producer->sends, (union doca_data){ .u64 = 0 });
+	if (!taken)
+		return DOCA_ERROR_NO_MEMORY;
+	t = send_of(taken);
+	t->buf = buf;
+	t->consumer = consumer_id;
+	t->imm.producer = producer->id;
+	set_imm(t, imm_data, imm_data_len);
+	*task = t;
+	return DOCA_SUCCESS;
+}
+
+const struct doca_buf *doca_comch_producer_task_send_get_buf(const struct doca_comch_producer_task_send *task)
+{
+	return task ? task->buf : NULL;
+}
+
+void doca_comch_producer_task_send_set_buf(struct doca_comch_producer_task_send *task, const struct doca_buf *buf)
+{
+	if (task)
+		task->buf = buf;
+}
+
+uint32_t doca_comch_producer_task_send_get_consumer_id(const struct doca_comch_producer_task_send *task)
+{
+	return task ? task->consumer : 0;
+}
+
+void doca_comch_producer_task_send_set_consumer_id(struct doca_comch_producer_task_send *task, const uint32_t consumer_id)
+{
+	if (task)
+		task->consumer = consumer_id;
+}
+
+uint8_t *doca_comch_producer_task_send_get_imm_data(const struct doca_comch_producer_task_send *task)
+{
+	return task && task->imm_len ? (uint8_t *)(uintptr_t)task->imm.data : NULL;
+}
+
+uint32_t doca_comch_producer_task_send_get_imm_data_len(const struct doca_comch_producer_task_send *task)
+{
+	return task ? task->imm_len : 0;
+}
+
+void doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task, uint8_t *imm_data,
+						uint32_t imm_data_len)
+{
+	if (task)
+		set_imm(task, imm_data, imm_data ? imm_data_len : 0);
+}
+
+struct doca_task *doca_comch_producer_task_send_as_task(struct doca_comch_producer_task_send *task)
+{
+	return task ? &task->task : NULL;
+}
