@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comch_rig.h - a Comch server and clients, each in a process of its own, for tests that use nothing but the public headers.
+ *
+ * A test forks its sides before anything is opened (rig_run, rig_fork). A side talks to the test, and to the other side,
+ * by single letters through pipes. NEED ends a side, or fails the test, with the line that was not fulfilled.
+ */
+#ifndef COMCH_RIG_H
+#define COMCH_RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <doca_buf.h>
+#include <doca_buf_inventory.h>
+#include <doca_comch.h>
+#include <doca_comch_consumer.h>
+#include <doca_comch_producer.h>
+#include <doca_ctx.h>
+#include <doca_dev.h>
+#include <doca_mmap.h>
+#include <doca_pe.h>
+
+#include "unity.h"
+
+#define RIG_NAME "rig server"
+#define RIG_DEADLINE_NS 10000000000ull
+
+#define NEED(x) ((x) ? (void)0 : rig_die(__FILE__, __LINE__, #x))
+#define NEED_OK(x) rig_need_result(__FILE__, __LINE__, #x, x, DOCA_SUCCESS)
+#define NEED_RESULT(result, x) rig_need_result(__FILE__, __LINE__, #x, x, result)
+
+__attribute__((noreturn)) void rig_die(const char *file, int line, const char *what);
+void rig_need_result(const char *file, int line, const char *what, doca_error_t result, doca_error_t wanted);
+uint64_t rig_now(void);
+
+/* What one side has, and what its callbacks saw. */
+struct side {
+	struct doca_dev *dev;
+	struct doca_dev_rep *rep;
+	struct doca_pe *pe;
+	struct doca_comch_server *server;
+	struct doca_comch_client *client;
+	struct doca_ctx *ctx;
+	struct doca_comch_connection *conn; /* the last one that connected, or sent something */
+	unsigned int n_connected, n_lost, n_sent, n_failed, n_messages, n_new, n_expired;
+	doca_error_t failed;                /* status of the last send that failed */
+	char text[4096];                    /* the last message */
+	uint32_t len;
+	uint32_t consumer;                  /* the peer's last new one */
+	/* in order: states 0..3, C connected, D disconnected, m message, s sent, f failed, + new consumer, - expired one */
+	char journal[256];
+	bool keep_tasks;                    /* do not free tasks when they end */
+	struct doca_task *kept;
+	void (*on_message)(struct side *s); /* called last in the callbacks, when set */
+	void (*on_connect)(struct side *s, struct doca_comch_connection *conn);
+	void (*on_state)(struct side *s, enum doca_ctx_states next);
+};
+
+/* Open the device (and representor), make an engine and a server or client that has all its callbacks; not started. */
+void side_server(struct side *s, const char *name);
+void side_client(struct side *s, const char *name);
+void side_open_dev(struct side *s, const char *pci);
+void side_open_rep(struct side *s);
+/* What side_server and side_client do after having created it. */
+void side_configure(struct side *s, uint32_t n_tasks);
+/* Start, and for a client wait until it runs. */
+void side_start(struct side *s);
+/* Stop, wait until it is idle, destroy all. */
+void side_stop(struct side *s);
+void side_close(struct side *s);
+enum doca_ctx_states state_of(struct doca_ctx *ctx);
+
+doca_error_t side_try_send(struct side *s, const void *msg, uint32_t len);
+void side_send(struct side *s, const char *text);
+
+/* Progress until it is so; rig_die at the deadline. */
+#define UNTIL(s, cond)                                                   \
+	do {                                                             \
+		uint64_t until_ = rig_now() + RIG_DEADLINE_NS;           \
+		while (!(cond)) {                                        \
+			NEED(rig_now() < until_ && #cond);               \
+			if (!doca_pe_progress((s)->pe))                  \
+				rig_yield();                             \
+		}                                                        \
+	} while (0)
+void rig_yield(void);
+
+/* -- processes -- */
+
+/* Run both sides as children, and wait for both to end well. */
+void rig_run(void (*server)(void), void (*client)(void));
+pid_t rig_fork(void (*role)(void));
+/* Wait for a child to end well, or by that signal. */
+void rig_wait(pid_t pid, int signal);
+/* Letters between all processes of a test: each `to` is a pipe of its own. */
+enum { RIG_SERVER, RIG_CLIENT, RIG_TEST, RIG_PIPES };
+void rig_tell(int to, char letter);
+void rig_hear(int me, char letter);
+bool rig_heard(int me, char letter); /* does not wait */
+/* Fresh pipes; before the forks of a test. */
+void rig_begin(void);
+/* Once in main(): the environment of the sides. */
+void rig_init(void);
+void rig_fini(void);
+
+#endif
