@@ -61,6 +61,7 @@ struct doca_buf {
 	size_t data_len;
 	uint16_t references;    /* 0: free */
 	bool in_list;           /* not the first of a list */
+	bool is_counted;        /* in n_bufs of its map; if not, the map may go before it */
 	struct doca_buf *next;  /* in the list, or the next free one */
 	struct doca_buf *last;  /* of the list, kept in its first */
 };
@@ -70,6 +71,12 @@ void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length);
 /* Bytes of data in a list, and bytes that can be appended to the list's tail. */
 size_t gd_buf_data_bytes(const struct doca_buf *list);
 size_t gd_buf_room(const struct doca_buf *list);
+/* The last of a list. */
+struct doca_buf *gd_buf_last(const struct doca_buf *buf);
+/* Give a buffer a range of its map, and data in it. INVALID_VALUE: not in the map, or the data not in the range. */
+doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *data, size_t data_len);
+/* The last reference of the first of a list is gone: all of it goes back to where it came from. */
+void gd_buf_give_back(struct doca_buf *list);
 /*
  * Copy data of the list src behind the data of the list dst; lengths of dst grow at success. INVALID_VALUE: no room, or out of
  * the map; NOT_PERMITTED: rights; IO_FAILED: the memory's owner is gone. May be called on any thread.

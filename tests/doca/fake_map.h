@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fake_map.h - a started map over memory of the test, filled in by hand. */
+#ifndef TESTS_DOCA_FAKE_MAP_H
+#define TESTS_DOCA_FAKE_MAP_H
+
+#include "memory.h"
+
+#define FAKE_MAP(memory, size) \
+	{ .addr = (memory), .length = (size), .local = (memory), .access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE, .started = true }
+
+/* The same as if another process had exported it: its addresses are not ours. */
+#define FAKE_IMPORT(address, memory, size, rights) \
+	{ .addr = (void *)(address), .length = (size), .local = (memory), .access = (rights), .started = true, .imported = true }
+
+#endif
