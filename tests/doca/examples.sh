@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# examples.sh - the examples are built as their first lines say, with pkg-config and nothing else, and run: two processes
+# that talk through the emulated card
+[ -e "$top_builddir/doca/.libs/libgantry-doca.so" ] || { echo "1..0 # SKIP libgantry-doca is not built"; exit 0; }
+command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
+nm -D --undefined-only "$top_builddir/doca/.libs/libgantry-doca.so" | grep -qE ' (gd|doca)_' &&
+	{ echo "1..0 # SKIP parts of the library are missing"; exit 0; }
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-examples.XXXXXX") || exit 1
+server=
+trap 'rm -rf "$tmp"; [ -z "$server" ] || kill "$server" 2>/dev/null' EXIT
+trap 'exit 1' INT TERM HUP
+mkdir -m 700 "$tmp/run"
+XDG_RUNTIME_DIR=$tmp/run
+export XDG_RUNTIME_DIR
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_PLUGIN_PATH GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
+cp "$top_srcdir"/doca/examples/* "$tmp"
+cd "$tmp" || exit 1
+san=$(sed -n "s/^GANTRY_LDFLAGS = //p" "$top_builddir/doca/Makefile" | tr ' ' '\n' | grep -e -fsanitize | tr '\n' ' ')
+touch dpu.out host.out
+n=0
+
+# is WHAT COMMAND... - one line of TAP
+is()
+{
+	n=$((n + 1))
+	what=$1
+	shift
+	if "$@" >log 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		sed 's/^/# /' log dpu.out host.out
+	fi
+}
+
+# compile NAME - with the command of the file's comment; pkg-config knows where to look
+compile()
+{
+	command=$(sed -n 's/^ \*	cc /'"${CC:-cc} -Wall -Wextra -Werror $san"' /p' "$1.c")
+	eval "$command"
+}
+
+# build PROFILE NAME - likewise, for a shell that has what `gantry env` says
+build()
+(
+	eval "$("$GANTRY" env "$1")" || exit
+	compile "$2"
+)
+
+# side PROFILE ARGUMENT... - run that side, likewise
+side()
+{
+	eval "$("$GANTRY" env "$1")"
+	shift
+	exec timeout 60 "$@"
+}
+
+# install - the library and its headers below root/; what lies there says so
+install()
+{
+	for folder in include doca; do
+		${MAKE:-make} -s -C "$top_builddir/$folder" install DESTDIR="$tmp/root" || return
+	done
+	lib=$(dirname "$(find root -name libgantry-doca.so)")
+	sed -i -E "s|^([a-z]+)=/|\\1=$tmp/root/|" "$lib"/gantry/doca/*/pkgconfig/*.pc
+}
+
+# build_installed PROFILE - with nothing but what is installed
+build_installed()
+(
+	PKG_CONFIG_LIBDIR=$lib/gantry/doca/$1/pkgconfig
+	export PKG_CONFIG_LIBDIR
+	rm -f "hello-$1"
+	compile "hello-$1"
+)
+
+# said WHAT - the text behind that mark of the page
+said()
+{
+	awk -v mark=".\\\\\" functions $1" '$0 == mark { on = 1; next } /^\.Ed/ { on = 0 } on && !/^\.Bd/' "$top_srcdir/man/gantry-doca.7"
+}
+
+# sees - a program on the DPU, what the page says it sees
+sees()
+{
+	(GANTRY_DOCA_CONF=$tmp/functions.conf && export GANTRY_DOCA_CONF && side dpu ./devices) | diff - seen
+}
+
+# appears TEXT FILE - within a minute
+appears()
+{
+	i=0
+	until grep -q "$1" "$2"; do
+		i=$((i + 1))
+		[ $i -lt 6000 ] && kill -0 "$server" || return 1
+		sleep 0.01 # lint: allowed, between two looks
+	done
+}
+
+is "the DPU's side is built" build dpu hello-dpu
+is "the host's side is built" build host hello-host
+(side dpu stdbuf -oL ./hello-dpu) >dpu.out 2>&1 &
+server=$!
+is "the server waits" appears "waiting" dpu.out
+(side host ./hello-host "good morning") >host.out 2>&1
+is "the client is content" [ $? -eq 0 ]
+is "it has its answer" grep -qx "the DPU heard: good morning" host.out
+wait "$server"
+is "the server is content" [ $? -eq 0 ]
+server=
+is "it saw the client come and go" [ "$(tail -n 2 dpu.out | tr '\n' '.')" = "a client has come.it has left." ]
+said file >functions.conf
+said seen >seen
+is "the list of functions is built" build dpu devices
+is "a configuration adds functions as the page says" sees
+is "it is installed" install
+is "the DPU's side is built with what is installed" build_installed dpu
+is "and the host's" build_installed host
+(GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS LD_LIBRARY_PATH=$lib exec timeout 60 ./hello-host) >host.out 2>&1
+is "without a server the client fails" [ $? -eq 1 ]
+is "and says why" grep -q 'no server "hello"' host.out
+echo "1..$n"
