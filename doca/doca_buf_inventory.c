@@ -160,6 +160,18 @@ void gd_buf_give_back(struct doca_buf *list)
 	}
 }
 
+struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, size_t *index_p)
+{
+	struct doca_buf *buf = inventory->free;
+
+	if (!buf)
+		return NULL;
+	buf->mmap = mmap;
+	take(inventory, buf);
+	*index_p = (size_t)(buf - inventory->chunks->bufs);
+	return buf;
+}
+
 doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, void *addr,
 						size_t len, void *data, size_t data_len, struct doca_buf **buf_p)
 {

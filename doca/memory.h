@@ -75,6 +75,8 @@ size_t gd_buf_room(const struct doca_buf *list);
 struct doca_buf *gd_buf_last(const struct doca_buf *buf);
 /* Give a buffer a range of its map, and data in it. INVALID_VALUE: not in the map, or the data not in the range. */
 doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *data, size_t data_len);
+/* A buffer of an inventory that was never expanded, pointing nowhere yet, and its number in it. NULL: none is left. */
+struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, size_t *index_p);
 /* The last reference of the first of a list is gone: all of it goes back to where it came from. */
 void gd_buf_give_back(struct doca_buf *list);
 /*
