@@ -182,3 +182,28 @@ doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, 
 	from.offset = offset;
 	return copy(&to, &from, length);
 }
+
+doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset, const struct doca_buf **buf_p, void **here_p,
+			  size_t *length_p)
+{
+	struct side side = { .buf = is_filled ? tail_of(list) : list, .is_filled = is_filled };
+	uint8_t *here;
+	doca_error_t result;
+
+	while (side.buf && offset >= (is_filled ? room_of(side.buf) : side.buf->data_len)) {
+		offset -= is_filled ? room_of(side.buf) : side.buf->data_len;
+		side.buf = side.buf->next;
+	}
+	side.offset = offset;
+	result = next_piece(&side, &here, length_p);
+	if (result != DOCA_SUCCESS)
+		return result;
+	*buf_p = side.buf;
+	*here_p = here;
+	return DOCA_SUCCESS;
+}
+
+void gd_buf_grow(struct doca_buf *list, size_t length)
+{
+	grow((struct doca_buf *)tail_of(list), length);
+}
