@@ -13,7 +13,8 @@ trap 'exit 1' INT TERM HUP
 mkdir -m 700 "$tmp/run"
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_PLUGIN_PATH GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH GANTRY_PLUGIN_PATH GANTRY_DOCA_CONF GANTRY_DOCA_PROFILE
 cp "$top_srcdir"/doca/examples/* "$tmp"
 cd "$tmp" || exit 1
 san=$(sed -n "s/^GANTRY_LDFLAGS = //p" "$top_builddir/doca/Makefile" | tr ' ' '\n' | grep -e -fsanitize | tr '\n' ' ')
@@ -78,7 +79,9 @@ build_installed()
 # said WHAT - the text behind that mark of the page
 said()
 {
-	awk -v mark=".\\\\\" functions $1" '$0 == mark { on = 1; next } /^\.Ed/ { on = 0 } on && !/^\.Bd/' "$top_srcdir/man/gantry-doca.7"
+	awk -v mark=".\\\\\" functions $1" '
+	$0 == mark { on = 1; next } /^\.Ed/ { on = 0 } on && !/^\.Bd/
+	' "$top_srcdir/man/gantry-doca.7"
 }
 
 # sees - a program on the DPU, what the page says it sees
