@@ -11,6 +11,8 @@
 
 #include <gantry/transport.h>
 
+#include "power.h"
+
 struct tc_done {
 	struct gantry_rma_done *slots;
 	uint32_t mask, head, tail; /* counts that wrap */
@@ -19,10 +21,8 @@ struct tc_done {
 /* depth: 1 .. 2^31. 0, -ENOMEM. */
 static inline int tc_done_init(struct tc_done *ring, uint32_t depth)
 {
-	uint32_t size = 1;
+	uint32_t size = tc_power_of_two(depth);
 
-	while (size < depth)
-		size *= 2;
 	*ring = (struct tc_done){.slots = calloc(size, sizeof(*ring->slots)), .mask = size - 1};
 	return ring->slots ? 0 : -ENOMEM;
 }

@@ -10,15 +10,6 @@
 
 #include "loop.h"
 
-static uint32_t pow2_up(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
 static void ring_put(struct loop_ring *r)
 {
 	if (--r->refs)
@@ -32,7 +23,7 @@ static void ring_put(struct loop_ring *r)
 static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data)
 {
 	struct loop_ring *r = aligned_alloc(64, sizeof(*r));
-	uint32_t n = pow2_up(depth);
+	uint32_t n = tc_power_of_two(depth);
 
 	if (!r)
 		return NULL;
@@ -70,7 +61,7 @@ int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32
 	c->conn = conn;
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
-	c->mask = pow2_up(attr->depth) - 1;
+	c->mask = tc_power_of_two(attr->depth) - 1;
 	c->posts = calloc((size_t)c->mask + 1, sizeof(*c->posts));
 	c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
@@ -160,7 +151,7 @@ int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr 
 		return -ENOMEM;
 	p->conn = conn;
 	p->max_data = attr->max_data < c->max_data ? attr->max_data : c->max_data;
-	p->cookies = calloc(pow2_up(attr->depth), sizeof(*p->cookies));
+	p->cookies = calloc(tc_power_of_two(attr->depth), sizeof(*p->cookies));
 	p->ring = ring_create(c, attr->depth, p->max_data);
 	rc = p->ring && p->cookies ? attach(c, p->ring) : -ENOMEM;
 	if (rc) {

@@ -18,15 +18,6 @@
 
 #include "comch.h"
 
-static uint32_t pow2_up(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
 /* Zeroed memory that only this mapping can write, for ever. */
 static void *own_memory(const char *name, size_t bytes, int *fd_p)
 {
@@ -106,7 +97,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
 	c->quarter = attr->depth / 4 ? attr->depth / 4 : 1;
-	c->post_mask = pow2_up(attr->depth) - 1;
+	c->post_mask = tc_power_of_two(attr->depth) - 1;
 	c->posts = calloc((size_t)c->post_mask + 1, sizeof(*c->posts));
 	if (!c->posts)
 		goto out_undo_alloc;
@@ -387,7 +378,7 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 	p->asleep = &remote->page->asleep.asleep;
 	p->bell = remote->bell;
 	p->fence = !conn->membarrier;
-	p->cookie_mask = pow2_up(attr->depth) - 1;
+	p->cookie_mask = tc_power_of_two(attr->depth) - 1;
 	p->cookies = calloc((size_t)p->cookie_mask + 1, sizeof(*p->cookies));
 	if (!p->cookies)
 		goto out_undo_alloc;

@@ -12,15 +12,6 @@ static struct vb_pipe *first_pipe(const struct vb_consumer *c)
 	return __atomic_load_n(&c->lane->pipes, __ATOMIC_ACQUIRE);
 }
 
-static uint32_t power_of_two(uint32_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
-
 /* Where data is fetched to: pinned, so only for consumers that may get data which does not travel in the message. */
 static int make_bounce(struct vb_consumer *c)
 {
@@ -86,11 +77,11 @@ int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 		goto out_lane;
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
-	size = power_of_two(attr->depth);
+	size = tc_power_of_two(attr->depth);
 	c->recv_mask = size - 1;
 	c->recvs = calloc(size, sizeof(*c->recvs));
 	/* several peers' lanes may each have the whole depth in flight */
-	size = power_of_two((uint32_t)conn->t->conf->max_depth * VB_PIPES_PER_CONSUMER);
+	size = tc_power_of_two((uint32_t)conn->t->conf->max_depth * VB_PIPES_PER_CONSUMER);
 	c->mask = size - 1;
 	c->arrivals = calloc(size, sizeof(*c->arrivals));
 	rc = -ENOMEM;

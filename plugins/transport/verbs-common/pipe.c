@@ -65,8 +65,7 @@ static int make_block(struct vb_pipe *pipe)
 		return -errno;
 	pipe->block = block;
 	madvise(block, pipe->block_bytes, MADV_DONTFORK);
-	while (pipe->region_mask + 1 < pipe->slots)
-		pipe->region_mask = pipe->region_mask * 2 + 1;
+	pipe->region_mask = tc_power_of_two(pipe->slots) - 1;
 	pipe->region_sends = calloc(pipe->region_mask + 1, sizeof(*pipe->region_sends));
 	if (!pipe->region_sends)
 		return -ENOMEM;

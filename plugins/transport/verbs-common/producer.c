@@ -20,7 +20,6 @@ int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 {
 	struct vb_conn *conn = arg;
 	struct vb_producer *p;
-	uint32_t size = 1;
 	int at, rc;
 
 	if (!vb_conn_usable(conn))
@@ -33,13 +32,11 @@ int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	while (size < attr->depth)
-		size *= 2;
 	rc = -ENOMEM;
-	p->cookies = calloc(size, sizeof(*p->cookies));
+	p->mask = tc_power_of_two(attr->depth) - 1;
+	p->cookies = calloc(p->mask + 1, sizeof(*p->cookies));
 	if (!p->cookies)
 		goto out_free;
-	p->mask = size - 1;
 	p->depth = attr->depth;
 	p->consumer_id = consumer_id;
 	p->peer_lane = conn->remote[at].lane;

@@ -4,16 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/power.h"
 #include "rdma.h"
-
-static uint32_t power_of_two(uint32_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
 
 static void free_tables(struct vb_qp *qp)
 {
@@ -27,7 +19,7 @@ static void free_tables(struct vb_qp *qp)
 
 static int make_tables(struct vb_qp *qp, const struct vb_qp_attr *attr)
 {
-	uint32_t size = power_of_two(attr->sends), recvs = attr->recvs ? attr->recvs : 1;
+	uint32_t size = tc_power_of_two(attr->sends), recvs = attr->recvs ? attr->recvs : 1;
 
 	*qp = (struct vb_qp){.mask = size - 1, .depth = attr->sends, .max_recvs = recvs < 64 ? recvs : 64};
 	qp->wrs = calloc(size, sizeof(*qp->wrs));

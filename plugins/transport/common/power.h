@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* power.h - sizes of rings, whose places are found by a mask. */
+#ifndef TRANSPORT_COMMON_POWER_H
+#define TRANSPORT_COMMON_POWER_H
+
+#include <stdint.h>
+
+/* The smallest power of two that is not less than n; n: up to 2^31, and 0 gives 1. */
+static inline uint32_t tc_power_of_two(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+#endif
