@@ -82,6 +82,7 @@ static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *l
 {
 	const struct doca_buf *buf;
 	size_t start, left;
+	doca_error_t result;
 
 	if (side->memory) {
 		*address_p = side->memory + side->offset;
@@ -99,6 +100,9 @@ static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *l
 		*length_p = left;
 	if (!is_allowed(buf->mmap, side->is_filled))
 		return DOCA_ERROR_NOT_PERMITTED;
+	result = gd_mmap_check(buf->mmap); /* its owner may be gone */
+	if (result != DOCA_SUCCESS)
+		return result;
 	start = (side->is_filled ? buf->data_len : 0) + side->offset;
 	*address_p = gd_buf_host(buf, (char *)buf->data + start, *length_p);
 	return *address_p ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;

@@ -332,12 +332,11 @@ void gd_service_remove_fd(int fd)
 	if (w != NULL) {
 		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 		w->dead = true;
-		w->fd = -1;
-		while (s->current == w && !on_the_thread(s))
-			pthread_cond_wait(&s->idle, &lock);
 		if (!on_the_thread(s))
 			wake(s); /* it frees w */
 	}
+	while (s != NULL && s->current != NULL && s->current->fd == fd && !on_the_thread(s))
+		pthread_cond_wait(&s->idle, &lock); /* also when it has removed itself */
 	pthread_mutex_unlock(&lock);
 }
 

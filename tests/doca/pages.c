@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages that become shareable where they are: nothing that a program has in them may be lost. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "maps.h"
+#include "pages.h"
+#include "unity.h"
+
+#define PAGE 4096u
+#define MIB (1u << 20)
+
+static int fd;
+
+void setUp(void) {}
+void tearDown(void) {}
+
+/* What another process would see. */
+static int seen(const void *at)
+{
+	unsigned char byte = 0;
+
+	return pread(fd, &byte, 1, (off_t)(uintptr_t)at) == 1 ? byte : -1;
+}
+
+static void put(const void *at, unsigned char byte)
+{
+	TEST_ASSERT_EQUAL_INT(1, pwrite(fd, &byte, 1, (off_t)(uintptr_t)at));
+}
+
+static void check_shared(volatile unsigned char *memory, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		memory[i] = (unsigned char)(i * 7);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold((void *)memory, n, true, &fd));
+	for (size_t i = 0; i < n; i++)
+		if (memory[i] != (unsigned char)(i * 7))
+			TEST_FAIL_MESSAGE("not what was there before");
+	TEST_ASSERT_EQUAL_INT((unsigned char)((n - 1) * 7), seen((void *)&memory[n - 1]));
+	memory[n / 2] = 200;
+	TEST_ASSERT_EQUAL_INT(200, seen((void *)&memory[n / 2]));
+	put((void *)&memory[0], 201);
+	TEST_ASSERT_EQUAL_INT(201, memory[0]);
+	gd_pages_drop((void *)memory, n);
+	memory[0] = 1; /* still the program's */
+}
+
+static void heap_of_any_place_and_length(void)
+{
+	static const size_t lengths[] = {1, 100, 4096, 5000, 70000, 3 * MIB + 17};
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		for (size_t shift = 0; shift < 3; shift++) {
+			unsigned char *memory = malloc(lengths[i] + shift);
+
+			check_shared(memory + shift, lengths[i]);
+			free(memory);
+		}
+}
+
+static unsigned char data[3 * PAGE] = {1}, zeroes[3 * PAGE];
+
+static void variables_of_the_program(void)
+{
+	check_shared(data + 100, 2 * PAGE);
+	check_shared(zeroes + 100, 2 * PAGE);
+}
+
+static __attribute__((noinline)) void on_the_stack(size_t n)
+{
+	unsigned char memory[20000];
+
+	check_shared(memory, n);
+}
+
+static __attribute__((noinline)) int deeper(int n)
+{
+	volatile char room[1000];
+
+	room[n % 1000] = (char)n;
+	return n == 0 ? room[0] : deeper(n - 1) + (room[n % 1000] == (char)n);
+}
+
+static void the_stack_that_calls(void)
+{
+	for (size_t n = 1; n <= 20000; n += 6666)
+		on_the_stack(n);
+	TEST_ASSERT_EQUAL_INT(1000, deeper(1000)); /* it grows as before */
+}
+
+static void *stack_of_a_thread(void *arg)
+{
+	(void)arg;
+	the_stack_that_calls();
+	return NULL;
+}
+
+static void the_stack_of_a_thread_that_calls(void)
+{
+	pthread_t thread;
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 4 * MIB);
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, &attr, stack_of_a_thread, NULL));
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+/* -- threads that write meanwhile -- */
+
+#define N_THREADS 3u
+#define SLOTS (MIB / 4)
+
+static uint32_t *slots;
+static unsigned stop;
+static size_t written[N_THREADS];
+
+/* Writes each of its slots once; they lie among those of the others, on all pages. */
+static void *writer(void *arg)
+{
+	size_t me = (size_t)(uintptr_t)arg, i = 0;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED) && i < SLOTS / 8) {
+		size_t at = (i * 8191 % (SLOTS / 8)) * 8 + me;
+
+		__atomic_store_n(&slots[at], (uint32_t)at + 1, __ATOMIC_RELAXED);
+		i++;
+	}
+	written[me] = i;
+	return NULL;
+}
+
+static size_t lost_by(size_t me)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < written[me]; i++) {
+		size_t at = (i * 8191 % (SLOTS / 8)) * 8 + me;
+
+		n += slots[at] != (uint32_t)at + 1;
+	}
+	return n;
+}
+
+static void what_threads_write_meanwhile_is_not_lost(void)
+{
+	size_t lost = 0, total = 0;
+
+	for (int round = 0; round < 100; round++) {
+		pthread_t threads[N_THREADS];
+
+		slots = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		stop = 0;
+		for (size_t i = 0; i < N_THREADS; i++)
+			pthread_create(&threads[i], NULL, writer, (void *)(uintptr_t)i);
+		TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(slots, MIB, true, &fd));
+		__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+		for (size_t i = 0; i < N_THREADS; i++)
+			pthread_join(threads[i], NULL);
+		for (size_t i = 0; i < N_THREADS; i++) {
+			lost += lost_by(i);
+			total += written[i];
+		}
+		gd_pages_drop(slots, MIB);
+		munmap(slots, MIB);
+	}
+	TEST_ASSERT_TRUE(total > 0);
+	TEST_ASSERT_EQUAL_size_t(0, lost);
+}
+
+static void maps_that_overlap_are_one(void)
+{
+	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(memory, 5, 8 * PAGE);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory + 100, 2 * PAGE, true, &fd));
+	put(memory + 200, 6);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory + 50, 6 * PAGE, true, &fd));
+	TEST_ASSERT_EQUAL_INT(6, memory[200]);
+	put(memory + 200, 7);
+	TEST_ASSERT_EQUAL_INT(7, memory[200]);
+	gd_pages_drop(memory + 100, 2 * PAGE);
+	put(memory + 200, 8);
+	TEST_ASSERT_EQUAL_INT(8, memory[200]);
+	gd_pages_drop(memory + 50, 6 * PAGE);
+	munmap(memory, 8 * PAGE);
+}
+
+/* realloc() may move pages with what they are */
+static void pages_that_have_moved_are_shared_anew(void)
+{
+	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *moved;
+
+	memset(memory, 3, 4 * PAGE);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory, 4 * PAGE, true, &fd));
+	gd_pages_drop(memory, 4 * PAGE);
+	moved = mmap(NULL, 8 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	moved = mremap(memory, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, moved);
+	TEST_ASSERT_TRUE(moved != MAP_FAILED);
+	check_shared(moved, 4 * PAGE);
+	munmap(moved, 8 * PAGE);
+}
+
+static void memory_that_cannot_be_shared_is_left_alone(void)
+{
+	unsigned char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	memset(m, 9, 4 * PAGE);
+	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, gd_pages_hold(s, PAGE, false, &fd));
+	mprotect(m + 2 * PAGE, PAGE, PROT_READ);
+	TEST_ASSERT_EQUAL_INT(-EACCES, gd_pages_hold(m, 4 * PAGE, true, &fd));
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(m, 4 * PAGE, false, &fd));
+	TEST_ASSERT_EQUAL_INT(9, seen(m + 2 * PAGE));
+	gd_pages_drop(m, 4 * PAGE);
+	munmap(m + PAGE, PAGE);
+	TEST_ASSERT_EQUAL_INT(-EFAULT, gd_pages_hold(m, 4 * PAGE, false, &fd));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, gd_pages_hold(m, 0, false, &fd));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, gd_pages_hold((void *)(uintptr_t)64, 1, false, &fd));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, gd_pages_hold((void *)(UINTPTR_MAX - PAGE), PAGE / 2, false, &fd));
+	TEST_ASSERT_EQUAL_INT(9, m[0]);
+	munmap(m, 4 * PAGE);
+	munmap(s, PAGE);
+}
+
+static long blocks(void)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, fstat(fd, &st));
+	return (long)st.st_blocks;
+}
+
+static void memory_that_was_unmapped_is_given_back(void)
+{
+	unsigned char *small = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *memory;
+	long before;
+
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(small, PAGE, false, &fd));
+	before = blocks();
+	for (int i = 0; i < 3; i++) {
+		memory = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory, 8 * MIB, false, &fd));
+		TEST_ASSERT_TRUE(blocks() >= before + 8 * (long)MIB / 512);
+		gd_pages_drop(memory, 8 * MIB);
+		munmap(memory, 8 * MIB);
+	}
+	gd_pages_drop(small, PAGE);
+	TEST_ASSERT_TRUE(blocks() <= before);
+	munmap(small, PAGE);
+}
+
+/* -- fork -- */
+
+static int child_status(pid_t pid)
+{
+	int status = -1;
+
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static __attribute__((noinline)) void fork_with(volatile unsigned char *memory, size_t n)
+{
+	pid_t pid;
+
+	memset((void *)memory, 10, n);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold((void *)memory, n, true, &fd));
+	pid = fork();
+	if (pid == 0) {
+		if (memory[0] != 10 || memory[n - 1] != 10)
+			_exit(1);
+		memset((void *)memory, 20, n);
+		_exit(deeper(100) == 100 && memory[n / 2] == 20 ? 0 : 2);
+	}
+	TEST_ASSERT_TRUE(pid > 0);
+	memory[n / 2] = 30;
+	TEST_ASSERT_EQUAL_INT(0, child_status(pid));
+	TEST_ASSERT_EQUAL_INT(10, memory[0]);
+	TEST_ASSERT_EQUAL_INT(10, memory[n - 1]);
+	put((void *)&memory[1], 40); /* it is still shared with those who imported it */
+	TEST_ASSERT_EQUAL_INT(40, memory[1]);
+	TEST_ASSERT_EQUAL_INT(30, seen((void *)&memory[n / 2]));
+	gd_pages_drop((void *)memory, n);
+}
+
+static __attribute__((noinline)) void fork_with_stack(void)
+{
+	unsigned char memory[3 * PAGE];
+
+	fork_with(memory, sizeof(memory));
+}
+
+static void a_forked_child_has_pages_of_its_own(void)
+{
+	unsigned char *memory = malloc(100000);
+
+	fork_with(memory, 100000);
+	fork_with_stack();
+	fork_with(data, sizeof(data));
+	free(memory);
+}
+
+static void a_forked_child_can_share_pages_itself(void)
+{
+	unsigned char *memory = malloc(100000);
+	pid_t pid;
+
+	check_shared(memory, 100000);
+	pid = fork();
+	if (pid == 0) {
+		check_shared(memory, 100000);
+		_exit(Unity.CurrentTestFailed ? 1 : 0);
+	}
+	TEST_ASSERT_EQUAL_INT(0, child_status(pid));
+	free(memory);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(heap_of_any_place_and_length);
+	RUN_TEST(variables_of_the_program);
+	RUN_TEST(the_stack_that_calls);
+	RUN_TEST(the_stack_of_a_thread_that_calls);
+	RUN_TEST(what_threads_write_meanwhile_is_not_lost);
+	RUN_TEST(maps_that_overlap_are_one);
+	RUN_TEST(pages_that_have_moved_are_shared_anew);
+	RUN_TEST(memory_that_cannot_be_shared_is_left_alone);
+	RUN_TEST(memory_that_was_unmapped_is_given_back);
+	RUN_TEST(a_forked_child_has_pages_of_its_own);
+	RUN_TEST(a_forked_child_can_share_pages_itself);
+	return UNITY_END();
+}
