@@ -167,14 +167,15 @@ static void wrong_files(void)
 		{"{\"doca_dpdk_flags\": {}}", DOCA_ERROR_NOT_SUPPORTED},
 	};
 
+	static const char *unreadable[][3] = {{"prog", "--json=/"}, {"prog", "-j=/no/file"}, {"prog", "-j=/dev/zero"}};
+
 	program();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		TEST_ASSERT_EQUAL_INT_MESSAGE(wrong[i].error, start_file(wrong[i].text, NULL), wrong[i].text);
 		TEST_ASSERT_EQUAL_STRING("", calls);
 	}
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char *[]){(char[]){"prog"}, (char[]){"--json=/"}, NULL}));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char *[]){(char[]){"prog"}, (char[]){"-j=/no/file"}, NULL}));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char *[]){(char[]){"prog"}, (char[]){"-j=/dev/zero"}, NULL}));
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char **)unreadable[i]));
 	printf("%zu", sizeof(wrong) / sizeof(wrong[0]) + 3);
 }
 
