@@ -18,7 +18,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 		return result;
 	rdma->transport = transport;
 	rdma->ops = gd_transport_ops(transport);
-	rdma->network = ctx->dev->info->network;
+	rdma->network = rdma->by_device = ctx->dev->info->network;
 	gd_transport_info(transport, &rdma->limits);
 	scratch = realloc(rdma->scratch, (size_t)rdma->limits.max_inline + GD_RDMA_PART);
 	if (!scratch)

@@ -216,7 +216,7 @@ struct doca_rdma_connection {
 	struct doca_rdma_addr addr;  /* that it connected to, if by_address; else empty */
 	struct gd_rdma_list sends;  /* engine: tasks in order */
 	struct gd_rdma_list flying; /* engine: and those that only wait for the device */
-	uint32_t n_writes; /* of flying */
+	uint32_t n_writes; /* of flying: what a message may not overtake */
 	/* engine: the message that is coming in */
 	struct gd_rdma_task *receiving;
 	uint32_t left;   /* bytes of it */
@@ -242,7 +242,8 @@ struct doca_rdma {
 	struct gd_transport *transport;
 	const struct gantry_transport_ops *ops;
 	struct gantry_device_info limits;
-	bool network; /* remote memory is reached by the device, not mapped */
+	bool network;   /* peers have addresses, not names */
+	bool by_device; /* remote memory is reached by the device, not mapped; a test may say so before it connects */
 	bool open;    /* lock: new peers are welcome */
 	struct doca_rdma_connection *conns; /* lock; engine may read */
 	uint32_t n_conns;                   /* lock: not FREE */
@@ -323,8 +324,7 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 /* The same, by the device. */
 enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
 					const struct gd_rdma_target *target);
-/* Engine: a piece that ended; false: none did. *task_p: NULL, or the task that has none left. */
-bool gd_rdma_device_poll(struct doca_rdma_connection *conn, struct gd_rdma_task **task_p);
+bool gd_rdma_device_poll(struct doca_rdma_connection *conn); /* engine: a piece has ended */
 /* Under the lock: messages about memory. False: they make no sense. */
 bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve *ask);
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer);

@@ -191,8 +191,8 @@ void gd_rdma_conn_over(struct doca_rdma_connection *conn, doca_error_t status, b
 {
 	hang_up(conn);
 	conn->state = GD_RDMA_OVER;
+	gd_pe_post(conn->rdma->ctx.pe, &conn->over); /* first: a task that fails stops the context */
 	gd_rdma_flush(conn, status, fails);
-	gd_pe_post(conn->rdma->ctx.pe, &conn->over);
 }
 
 doca_error_t doca_rdma_connection_disconnect(struct doca_rdma_connection *rdma_connection)

@@ -89,6 +89,12 @@ static uint32_t rights_of(const struct doca_mmap *map)
 	       (map->access & DOCA_ACCESS_FLAG_RDMA_WRITE ? GANTRY_REMOTE_WRITE : 0);
 }
 
+/* A transport that reads and writes by copying needs memory that it can map. */
+static int wants_shared(const struct gd_rdma_link *link)
+{
+	return !(link->rdma->limits.caps & GANTRY_CAP_PINS);
+}
+
 static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_id *id, struct gantry_token *token)
 {
 	struct gd_rdma_local *local = find_local(link->exports, id);
@@ -109,7 +115,7 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 	if (!local)
 		return DOCA_ERROR_NO_MEMORY;
 	local->map = *id;
-	rc = gd_mmap_region(map, 0, &local->region) == DOCA_SUCCESS ? 0 : -EFAULT;
+	rc = gd_mmap_region(map, wants_shared(link), &local->region) == DOCA_SUCCESS ? 0 : -EFAULT;
 	local->region.rights = rights;
 	if (!rc)
 		rc = link->rdma->ops->export_region(link->gantry, &local->region, rights, ++link->next_handle, token);
@@ -285,24 +291,18 @@ enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn, struc
 	return GD_RDMA_DONE;
 }
 
-bool gd_rdma_device_poll(struct doca_rdma_connection *conn, struct gd_rdma_task **task_p)
+bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 {
 	struct gantry_rma_done done;
 	struct gd_rdma_task *task;
-	doca_error_t result;
 
 	if (conn->rdma->ops->rma_poll(conn->link->rma, &done, 1) <= 0)
 		return false;
 	task = (struct gd_rdma_task *)(uintptr_t)done.cookie;
-	result = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET : meaning(done.status);
 	if (task->trouble == DOCA_SUCCESS)
-		task->trouble = result;
-	*task_p = NULL;
-	if (--task->pieces)
-		return true;
-	if (task->flies)
+		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET : meaning(done.status);
+	if (--task->pieces == 0 && task->flies)
 		finish(task);
-	*task_p = task;
 	return true;
 }
 

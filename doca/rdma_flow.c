@@ -238,6 +238,19 @@ static enum gd_rdma_step run(struct doca_rdma_connection *conn, struct gd_rdma_t
 	}
 }
 
+static bool is_write(const struct gd_rdma_task *task)
+{
+	return task->kind == GD_RDMA_WRITE || task->kind == GD_RDMA_EVENT_SET;
+}
+
+/* It waits for the device, or for those before it that do: tasks of a connection end in order. */
+static void fly(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
+{
+	gd_rdma_list_add(&conn->flying, task);
+	task->flies = true;
+	conn->n_writes += is_write(task);
+}
+
 /* The tasks of a connection, in order, as far as they go. Returns 1 when some ended. */
 static int push(struct doca_rdma_connection *conn)
 {
@@ -251,10 +264,9 @@ static int push(struct doca_rdma_connection *conn)
 		if (step == GD_RDMA_WAIT)
 			break;
 		gd_rdma_list_remove(&conn->sends, task);
-		if (step == GD_RDMA_OUT) {
-			gd_rdma_list_add(&conn->flying, task);
-			task->flies = is_out = true;
-			conn->n_writes += task->kind != GD_RDMA_READ && task->kind != GD_RDMA_EVENT_GET;
+		is_out |= step == GD_RDMA_OUT;
+		if (step == GD_RDMA_OUT || conn->flying.first) {
+			fly(conn, task);
 			continue;
 		}
 		gd_task_done_or_fail(&task->task, task->trouble);
@@ -271,11 +283,11 @@ static int collect(struct doca_rdma_connection *conn)
 	struct gd_rdma_task *task;
 	int ended = 0;
 
-	while (gd_rdma_device_poll(conn, &task)) {
-		if (!task || !task->flies)
-			continue; /* a write with immediate data goes on in its place */
+	while (gd_rdma_device_poll(conn))
+		;
+	while ((task = gd_rdma_list_first(&conn->flying)) && task->pieces == 0) {
 		gd_rdma_list_remove(&conn->flying, task);
-		conn->n_writes -= task->kind != GD_RDMA_READ && task->kind != GD_RDMA_EVENT_GET;
+		conn->n_writes -= is_write(task);
 		gd_task_done_or_fail(&task->task, task->trouble);
 		ended = 1;
 	}
@@ -365,7 +377,7 @@ static int turn(struct doca_rdma_connection *conn)
 
 	if (conn->armed)
 		gd_rdma_unarm(conn);
-	if (conn->rdma->network)
+	if (conn->rdma->by_device)
 		ended |= collect(conn);
 	if (conn->sends.first)
 		ended |= push(conn);

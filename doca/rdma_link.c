@@ -136,7 +136,7 @@ static int make_queues(struct gd_rdma_link *link)
 	if (!link->bounce)
 		return -ENOMEM;
 	rc = link->rdma->ops->consumer_create(link->gantry, &attr, &id, &link->consumer);
-	if (!rc && link->rdma->network)
+	if (!rc && link->rdma->by_device)
 		rc = link->rdma->ops->rma_create(link->gantry, &attr, &link->rma);
 	return rc;
 }

@@ -160,7 +160,7 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 		return task->pieces ? GD_RDMA_OUT : GD_RDMA_DONE;
 	}
 	task->length = target.length;
-	if (conn->rdma->network)
+	if (conn->rdma->by_device)
 		return gd_rdma_device_access(conn, task, &target);
 	memory = mapped(&target);
 	task->trouble = memory ? copy(task, memory, target.length) : DOCA_ERROR_INVALID_VALUE;

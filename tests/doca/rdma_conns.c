@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections of RDMA: by blob and by address, several of one context, and their ends. */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma_rig.h"
+#include "unity.h"
+
+#define PORT 13579
+#define CONNS 4u
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void both(void (*first)(int fd), void (*second)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(first, second, false));
+}
+
+/* -- by address -- */
+
+/* The address of the listener's device: over a network its first IPv4 address; else any will do. */
+static void address_of(struct rig_side *s, char *text, size_t size)
+{
+	struct doca_rdma_gid gids[16];
+	uint32_t n;
+
+	snprintf(text, size, "127.0.0.1");
+	OK(doca_rdma_cap_get_gid_table_size(doca_dev_as_devinfo(s->dev), &n));
+	n = n < 16 ? n : 16;
+	OK(doca_rdma_cap_get_gid(doca_dev_as_devinfo(s->dev), 0, n, gids));
+	for (uint32_t i = n; i-- > 0;)
+		if (gids[i].raw[10] == 0xff && gids[i].raw[11] == 0xff)
+			inet_ntop(AF_INET, &gids[i].raw[12], text, (socklen_t)size);
+}
+
+static void listen_here(struct rig_side *s, int fd)
+{
+	char address[64] = "";
+
+	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
+	address_of(s, address, sizeof(address));
+	rig_say(fd, address, sizeof(address));
+}
+
+static void connect_there(struct rig_side *s, int fd)
+{
+	struct doca_rdma_addr *addr, *told;
+	enum doca_rdma_addr_type type;
+	const char *text;
+	char address[64];
+	uint16_t port;
+
+	rig_hear(fd, address, sizeof(address));
+	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, address, PORT, &addr));
+	OK(doca_rdma_addr_get_params(addr, &type, &text, &port));
+	CHECK(type == DOCA_RDMA_ADDR_TYPE_IPv4 && strcmp(text, address) == 0 && port == PORT);
+	OK(doca_rdma_connect_to_addr(s->rdma, addr, (union doca_data){.u64 = 42}));
+	OK(doca_rdma_addr_destroy(addr));
+	if (s->n_established) {
+		OK(doca_rdma_connection_get_addr(s->conns[0], &told));
+		CHECK(told);
+	}
+}
+
+static struct rig_side *open_side(bool is_peer, uint16_t max_conns)
+{
+	return rig_open(&(struct rig_wish){.is_peer = is_peer, .max_conns = max_conns, .callbacks = true});
+}
+
+/* The usual client: gets the descriptor of the server's memory in a message, uses it, disconnects, stops. */
+static void client(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+	struct doca_buf *room = rig_room(s, 0, 1024), *remote, *own;
+	union doca_data data;
+	size_t length;
+
+	connect_there(s, fd);
+	rig_until(s, &s->n_established, 1);
+	OK(doca_rdma_connection_get_user_data(s->conns[0], &data));
+	CHECK(data.u64 == 42);
+	rig_receive(s, room, 1);
+	rig_end_ok(s, 1);
+	OK(doca_buf_get_data_len(room, &length));
+	OK(doca_mmap_create_from_export(NULL, s->memory, length, s->dev, &s->remote));
+	remote = rig_remote_data(s, 0, 100000);
+	own = rig_room(s, 4096, 100000);
+	rig_read(s, s->conns[0], remote, own, 2);
+	rig_end_ok(s, 2);
+	CHECK(rig_differs(s->memory + 4096, 100000, 9) == 100000);
+	OK(doca_rdma_connection_disconnect(s->conns[0]));
+	rig_put(room);
+	rig_put(remote);
+	rig_put(own);
+	OK(doca_ctx_stop(s->ctx));
+	rig_close(s);
+}
+
+static void server(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+	struct doca_mmap *map;
+	struct doca_buf *buf;
+	const void *blob;
+	size_t size;
+
+	rig_fill(s->memory, RIG_BYTES, 9);
+	listen_here(s, fd);
+	rig_until(s, &s->n_established, 1);
+	CHECK(s->n_requests == 1);
+	OK(doca_mmap_export_rdma(s->map, s->dev, &blob, &size));
+	OK(doca_mmap_create(&map));
+	OK(doca_mmap_set_memrange(map, (void *)(uintptr_t)blob, size));
+	OK(doca_mmap_add_dev(map, s->dev));
+	OK(doca_mmap_start(map));
+	OK(doca_buf_inventory_buf_get_by_data(s->inventory, map, (void *)(uintptr_t)blob, size, &buf));
+	rig_send(s, s->conns[0], buf, 1);
+	rig_end_ok(s, 1);
+	rig_until(s, &s->n_disconnected, 1);
+	CHECK(s->n_failed == 0);
+	rig_put(buf);
+	OK(doca_mmap_destroy(map));
+	OK(doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	OK(doca_ctx_stop(s->ctx));
+	rig_close(s);
+}
+
+static void by_address_a_request_is_accepted_and_both_sides_hear_of_it_and_of_the_end(void)
+{
+	both(client, server);
+}
+
+static void refused_client(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+
+	connect_there(s, fd);
+	rig_until(s, &s->n_failed, 1);
+	CHECK(s->n_established == 0 && s->n_disconnected == 0);
+	rig_sync(fd);
+	rig_close(s);
+}
+
+static void refusing_server(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+
+	s->refuses = true;
+	listen_here(s, fd);
+	rig_until(s, &s->n_requests, 1);
+	rig_sync(fd);
+	CHECK(s->n_established == 0 && s->n_failed == 0 && s->n_disconnected == 0);
+	rig_close(s);
+}
+
+static void a_request_that_is_rejected_fails_at_the_client(void)
+{
+	both(refused_client, refusing_server);
+}
+
+static void lonely_client(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+
+	connect_there(s, fd);
+	rig_until(s, &s->n_failed, 1);
+	rig_sync(fd);
+	rig_close(s);
+}
+
+static void deaf_server(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+
+	listen_here(s, fd);
+	OK(doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	rig_sync(fd);
+	rig_close(s);
+}
+
+static void nobody_listens_so_connecting_fails(void)
+{
+	both(lonely_client, deaf_server);
+}
+
+static void crowd(int fd)
+{
+	struct rig_side *s = open_side(false, CONNS);
+	struct doca_buf *buf = rig_data(s, 0, 100);
+	char address[64];
+	struct doca_rdma_addr *addr;
+
+	rig_hear(fd, address, sizeof(address));
+	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, address, PORT, &addr));
+	for (unsigned i = 0; i < CONNS; i++) {
+		OK(doca_rdma_connect_to_addr(s->rdma, addr, (union doca_data){.u64 = i}));
+		if (i + 1 < CONNS)
+			rig_until(s, &s->n_established, i + 1);
+	}
+	/* the last one is one too many over there */
+	rig_until(s, &s->n_failed, 1);
+	CHECK(s->n_established == CONNS - 1);
+	OK(doca_rdma_addr_destroy(addr));
+	rig_fill(s->memory, 100, 1);
+	for (unsigned i = 0; i < CONNS - 1; i++)
+		rig_send_imm(s, s->conns[i], buf, i, i);
+	for (unsigned i = 0; i < CONNS - 1; i++)
+		OK(rig_end(s)->status);
+	rig_hark(fd);
+	rig_put(buf);
+	rig_close(s);
+}
+
+/* Receives are the context's: whichever connection has something gets the next. */
+static void host_of_a_crowd(int fd)
+{
+	struct rig_side *s = open_side(true, CONNS - 1);
+	const struct doca_rdma_connection *from[CONNS] = {NULL};
+	struct doca_buf *bufs[CONNS];
+
+	listen_here(s, fd);
+	rig_until(s, &s->n_established, CONNS - 1);
+	for (unsigned i = 0; i < CONNS - 1; i++) {
+		bufs[i] = rig_room(s, i * 4096, 4096);
+		rig_receive(s, bufs[i], i);
+	}
+	for (unsigned i = 0; i < CONNS - 1; i++) {
+		const struct rig_end *end = rig_end(s);
+
+		OK(end->status);
+		CHECK(end->imm < CONNS - 1 && !from[end->imm] && end->length == 100);
+		from[end->imm] = end->conn;
+	}
+	for (unsigned i = 0; i < CONNS - 1; i++) {
+		bool is_known = false;
+
+		for (unsigned k = 0; k < CONNS - 1; k++)
+			is_known |= from[i] == s->conns[k];
+		CHECK(is_known);
+		for (unsigned k = 0; k < i; k++)
+			CHECK(from[i] != from[k]);
+		CHECK(rig_differs(s->memory + i * 4096, 100, 1) == 100);
+		rig_put(bufs[i]);
+	}
+	rig_tell(fd);
+	rig_until(s, &s->n_disconnected, CONNS - 1);
+	rig_close(s);
+}
+
+static void a_context_has_several_connections_by_address_and_no_more_than_it_said(void)
+{
+	both(crowd, host_of_a_crowd);
+}
+
+/* -- by blob -- */
+
+static void many_out(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = CONNS});
+	struct doca_rdma_connection *one_more;
+	struct doca_buf *bufs[CONNS];
+	const void *blob;
+	size_t size;
+
+	for (unsigned i = 0; i < CONNS; i++)
+		rig_connect(s, fd, i);
+	FAILS(DOCA_ERROR_FULL, doca_rdma_export(s->rdma, &blob, &size, &one_more));
+	for (uint32_t round = 0; round < 50; round++) {
+		for (uint32_t i = 0; i < CONNS; i++) {
+			bufs[i] = rig_data(s, i * 65536, 1000 + i * 9000);
+			rig_fill(s->memory + i * 65536, 1000 + i * 9000, round * CONNS + i);
+			rig_send_imm(s, s->conns[i], bufs[i], round * CONNS + i, 0);
+		}
+		for (uint32_t i = 0; i < CONNS; i++)
+			OK(rig_end(s)->status);
+		for (uint32_t i = 0; i < CONNS; i++)
+			rig_put(bufs[i]);
+	}
+	rig_hark(fd);
+	rig_close(s);
+}
+
+/* Fewer receives than messages: what comes waits, and each connection keeps its order. */
+static void many_in(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .max_conns = CONNS});
+	uint32_t next[CONNS] = {0};
+
+	for (unsigned i = 0; i < CONNS; i++)
+		rig_connect(s, fd, i);
+	for (uint32_t n = 0; n < 50 * CONNS; n++) {
+		struct doca_buf *buf = rig_room(s, 0, 65536);
+		const struct rig_end *end;
+		uint32_t i;
+
+		rig_receive(s, buf, n);
+		end = rig_end(s);
+		OK(end->status);
+		i = end->imm % CONNS;
+		CHECK(end->conn == s->conns[i] && end->imm / CONNS == next[i]++ && end->length == 1000 + i * 9000);
+		CHECK(rig_differs(s->memory, end->length, end->imm) == end->length);
+		rig_put(buf);
+	}
+	rig_tell(fd);
+	rig_close(s);
+}
+
+static void a_context_has_several_connections_by_blob_and_full_is_said_beyond(void)
+{
+	both(many_out, many_in);
+	both(many_in, many_out);
+}
+
+static void stop_first(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+	enum doca_ctx_states state;
+
+	rig_connect(s, fd, 0);
+	rig_until(s, &s->n_established, 1);
+	rig_sync(fd);
+	OK(doca_ctx_stop(s->ctx)); /* connected, without tasks: SUCCESS at once */
+	OK(doca_ctx_get_state(s->ctx, &state));
+	CHECK(state == DOCA_CTX_STATE_IDLE);
+	rig_hark(fd);
+	/* and once more from the beginning */
+	rig_start(s);
+	s->n_established = 0;
+	rig_connect(s, fd, 0);
+	rig_until(s, &s->n_established, 1);
+	rig_sync(fd);
+	rig_close(s);
+}
+
+static void hear_of_it(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+
+	rig_connect(s, fd, 0);
+	rig_until(s, &s->n_established, 1);
+	rig_sync(fd);
+	rig_until(s, &s->n_disconnected, 1);
+	CHECK(s->n_failed == 0);
+	rig_tell(fd);
+	s->n_established = 0;
+	rig_connect(s, fd, 0); /* the place of the old one is free */
+	rig_until(s, &s->n_established, 1);
+	rig_sync(fd);
+	rig_close(s);
+}
+
+static void a_context_stops_at_once_while_connected_and_the_peer_hears_of_it(void)
+{
+	both(stop_first, hear_of_it);
+}
+
+static void last_words(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
+	struct doca_buf *buf = rig_data(s, 0, 30000);
+
+	rig_fill(s->memory, 30000, 4);
+	rig_connect(s, fd, 0);
+	rig_send(s, s->conns[0], buf, 1);
+	rig_end_ok(s, 1);
+	rig_put(buf);
+	OK(doca_ctx_stop(s->ctx));
+	rig_close(s);
+}
+
+static void hear_last_words(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+	struct doca_buf *buf = rig_room(s, 0, 30000);
+
+	rig_connect(s, fd, 0);
+	rig_receive(s, buf, 1);
+	rig_end_ok(s, 1);
+	CHECK(rig_differs(s->memory, 30000, 4) == 30000 && s->n_disconnected == 0);
+	rig_until(s, &s->n_disconnected, 1);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void what_was_sent_before_the_end_arrives_before_it(void)
+{
+	both(last_words, hear_last_words);
+}
+
+/* -- death -- */
+
+static void die(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+
+	rig_connect(s, fd, 0);
+	rig_until(s, &s->n_established, 1);
+	rig_export(s, fd);
+	rig_say_pid(fd);
+	rig_hark(fd); /* for ever */
+	rig_hark(fd);
+}
+
+/* Over a network death is told by the kernel of the other machine: not slower, but that takes a round trip. */
+static void survive(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+	struct doca_buf *buf = rig_data(s, 0, 1000);
+	const struct rig_end *end;
+	enum doca_ctx_states state;
+	uint64_t killed_at;
+	pid_t pid;
+
+	rig_connect(s, fd, 0);
+	rig_until(s, &s->n_established, 1);
+	rig_import(s, fd);
+	rig_send(s, s->conns[0], buf, 1); /* nobody receives it */
+	pid = rig_hear_pid(fd);
+	CHECK(kill(pid, SIGKILL) == 0);
+	killed_at = rig_now_ms();
+	rig_until(s, &s->n_disconnected, 1);
+	CHECK(rig_now_ms() - killed_at <= 100);
+	end = rig_end(s);
+	CHECK(end->status != DOCA_SUCCESS && end->tag == 1);
+	/* a task has failed: the context stops by itself */
+	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(s->states[s->n_states - 2] == DOCA_CTX_STATE_STOPPING);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void a_killed_peer_is_told_within_100_ms_and_its_tasks_fail(void)
+{
+	TEST_ASSERT_TRUE(rig_run(survive, die, true));
+}
+
+static void survive_idle(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+	struct doca_buf *buf = rig_room(s, 0, 1000);
+	enum doca_ctx_states state;
+
+	s->progresses_wait = true;
+	rig_connect(s, fd, 0);
+	rig_until(s, &s->n_established, 1);
+	rig_import(s, fd);
+	CHECK(kill(rig_hear_pid(fd), SIGKILL) == 0);
+	rig_until(s, &s->n_disconnected, 1);
+	OK(doca_ctx_get_state(s->ctx, &state));
+	CHECK(state == DOCA_CTX_STATE_RUNNING); /* nothing has failed */
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void a_killed_peer_of_an_idle_context_is_told_to_who_sleeps(void)
+{
+	TEST_ASSERT_TRUE(rig_run(survive_idle, die, true));
+}
+
+/* The peer of the blob has died before it could connect. */
+static void knock_at_the_dead(int fd)
+{
+	struct rig_side *s = open_side(false, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	struct doca_rdma_connection *conn;
+	const void *blob;
+	char peers[4096];
+	size_t size, own_size;
+	pid_t pid;
+
+	size = rig_hear(fd, peers, sizeof(peers));
+	pid = rig_hear_pid(fd);
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* its end of the socket is gone */
+	/* whoever has the smaller id connects: until this is us */
+	for (;;) {
+		OK(doca_rdma_export(s->rdma, &blob, &own_size, &conn));
+		if (memcmp((const char *)blob + 8, peers + 8, 16) < 0)
+			break;
+		OK(doca_rdma_connection_disconnect(conn));
+		rig_until(s, &s->n_failed, s->n_failed + 1);
+	}
+	s->n_failed = 0;
+	OK(doca_rdma_connect(s->rdma, peers, size, conn));
+	rig_until(s, &s->n_failed, 1);
+	rig_close(s);
+}
+
+static void export_and_die(int fd)
+{
+	struct rig_side *s = open_side(true, 0);
+	const void *blob;
+	size_t size;
+
+	OK(doca_rdma_export(s->rdma, &blob, &size, &s->conns[0]));
+	rig_say(fd, blob, size);
+	rig_say_pid(fd);
+	rig_hark(fd);
+}
+
+static void a_peer_that_died_before_it_connected_is_a_failure(void)
+{
+	TEST_ASSERT_TRUE(rig_run(knock_at_the_dead, export_and_die, true));
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(by_address_a_request_is_accepted_and_both_sides_hear_of_it_and_of_the_end);
+	RUN_TEST(a_request_that_is_rejected_fails_at_the_client);
+	RUN_TEST(nobody_listens_so_connecting_fails);
+	RUN_TEST(a_context_has_several_connections_by_address_and_no_more_than_it_said);
+	RUN_TEST(a_context_has_several_connections_by_blob_and_full_is_said_beyond);
+	RUN_TEST(a_context_stops_at_once_while_connected_and_the_peer_hears_of_it);
+	RUN_TEST(what_was_sent_before_the_end_arrives_before_it);
+	RUN_TEST(a_killed_peer_is_told_within_100_ms_and_its_tasks_fail);
+	RUN_TEST(a_killed_peer_of_an_idle_context_is_told_to_who_sleeps);
+	RUN_TEST(a_peer_that_died_before_it_connected_is_a_failure);
+	return UNITY_END();
+}

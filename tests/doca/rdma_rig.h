@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rdma_rig.h - a program that uses RDMA, as tests need it: a side is all that one process has; two sides are two processes.
+ *
+ * The devices are those of $GANTRY_DOCA_CONF; which of them the sides use is said by the names of their RDMA devices in
+ * $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV, else it is mlx5_0 and mlx5_1 of the card that is always there.
+ */
+#ifndef TEST_RDMA_RIG_H
+#define TEST_RDMA_RIG_H
+
+#include <doca_buf.h>
+#include <doca_buf_inventory.h>
+#include <doca_ctx.h>
+#include <doca_dev.h>
+#include <doca_mmap.h>
+#include <doca_pe.h>
+#include <doca_rdma.h>
+#include <doca_sync_event.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RIG_BYTES (4u << 20)
+#define RIG_CONNS 8
+#define RIG_TASKS 64
+#define RIG_WAIT_MS 20000
+
+/* In any process; a peer that fails ends, and its test sees that. */
+#define CHECK(what) rig_check(!!(what), #what, __FILE__, __LINE__)
+#define OK(call) rig_ok((call), #call, __FILE__, __LINE__)
+#define FAILS(code, call) rig_fails((code), (call), #call, __FILE__, __LINE__)
+
+void rig_check(bool ok, const char *what, const char *file, int line);
+void rig_ok(doca_error_t result, const char *what, const char *file, int line);
+void rig_fails(doca_error_t expected, doca_error_t result, const char *what, const char *file, int line);
+
+/* How a task ended, in order. */
+struct rig_end {
+	uint64_t tag;
+	doca_error_t status;
+	enum doca_rdma_opcode opcode; /* of receives, and the two that follow */
+	uint32_t imm, length;
+	const struct doca_rdma_connection *conn;
+};
+
+struct rig_side {
+	struct doca_dev *dev;
+	struct doca_pe *pe;
+	struct doca_rdma *rdma;
+	struct doca_ctx *ctx;
+	struct doca_mmap *map, *remote; /* own memory; the peer's, when it was imported */
+	uint8_t *memory;
+	struct doca_buf_inventory *inventory;
+	struct doca_rdma_connection *conns[RIG_CONNS];
+	unsigned n_requests, n_established, n_failed, n_disconnected;
+	bool refuses; /* requests */
+	struct rig_end ends[4096];
+	unsigned n_ends, n_seen; /* seen: by rig_end */
+	enum doca_ctx_states states[16]; /* as they came */
+	unsigned n_states;
+	bool progresses_wait; /* by the notification handle, not by polling */
+	/* called at each end, when set */
+	void (*hook)(struct rig_side *s, struct doca_task *task, const struct rig_end *end);
+};
+
+/* What to make of a side. */
+struct rig_wish {
+	bool is_peer;
+	uint16_t max_conns;   /* 0: not set */
+	uint32_t access;      /* of the memory; 0: local and RDMA read and write */
+	size_t bytes;         /* of memory; 0: RIG_BYTES */
+	bool callbacks;       /* of connections */
+	bool unstarted;
+};
+
+struct rig_side *rig_open(const struct rig_wish *wish);
+void rig_start(struct rig_side *s); /* done already, but for `unstarted` */
+void rig_close(struct rig_side *s); /* stops, and checks that all goes */
+void rig_progress(struct rig_side *s);
+uint64_t rig_now_ms(void);
+
+/* Progress until `*counter` is at least n. */
+void rig_until(struct rig_side *s, const unsigned *counter, unsigned n);
+#define UNTIL(s, condition) \
+	do { \
+		uint64_t until_ = rig_now_ms() + RIG_WAIT_MS; \
+		while (!(condition)) { \
+			CHECK(rig_now_ms() < until_ || !"in time: " #condition); \
+			rig_progress(s); \
+		} \
+	} while (0)
+/* The next end; waits for it. */
+const struct rig_end *rig_end(struct rig_side *s);
+void rig_end_ok(struct rig_side *s, uint64_t tag);
+
+/* Buffers of the own memory: empty, and with data. */
+struct doca_buf *rig_room(struct rig_side *s, size_t offset, size_t length);
+struct doca_buf *rig_data(struct rig_side *s, size_t offset, size_t length);
+/* Buffers of the peer's memory. */
+struct doca_buf *rig_remote_room(struct rig_side *s, size_t offset, size_t length);
+struct doca_buf *rig_remote_data(struct rig_side *s, size_t offset, size_t length);
+void rig_put(struct doca_buf *buf);
+
+/* Tasks, submitted at once; they are freed when they end. */
+void rig_receive(struct rig_side *s, struct doca_buf *buf, uint64_t tag);
+void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint64_t tag);
+void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint32_t imm, uint64_t tag);
+void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst, uint64_t tag);
+void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst, uint64_t tag);
+void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
+		   uint32_t imm, uint64_t tag);
+void rig_event_get(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_sync_event_remote_net *event,
+		   struct doca_buf *dst, uint64_t tag);
+void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn, struct doca_sync_event_remote_net *event,
+		   const struct doca_buf *src, uint64_t tag);
+
+/* What memory holds: every byte tells its place and its generation. */
+void rig_fill(void *memory, size_t length, uint32_t generation);
+size_t rig_differs(const void *memory, size_t length, uint32_t generation); /* first byte that is not so; length: none */
+
+/* -- the other process -- */
+
+/*
+ * Run both in processes of their own; each talks to the other over its fd. Returns when both have ended: true: well, or, the
+ * second one, by SIGKILL when that was the plan.
+ */
+bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_killed);
+void rig_say_pid(int fd);
+pid_t rig_hear_pid(int fd);
+void rig_say(int fd, const void *data, size_t length);
+size_t rig_hear(int fd, void *data, size_t max); /* waits */
+void rig_sync(int fd); /* say something and hear something: both are here */
+void rig_tell(int fd);
+void rig_hark(int fd);
+
+/* Exchange blobs over fd and connect number i. */
+void rig_connect(struct rig_side *s, int fd, unsigned i);
+/* The peer of a side that calls rig_import. */
+void rig_export(struct rig_side *s, int fd);
+void rig_import(struct rig_side *s, int fd);
+
+#endif

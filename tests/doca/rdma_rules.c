@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an RDMA context may be asked, when, and what it says to everything else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma_rig.h"
+#include "unity.h"
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void both(void (*first)(int fd), void (*second)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(first, second, false));
+}
+
+static void nothing(int fd)
+{
+	(void)fd;
+}
+
+static struct rig_side *plain(void)
+{
+	return rig_open(&(struct rig_wish){.max_conns = 1});
+}
+
+/* -- states -- */
+
+static void states(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
+	struct doca_rdma *loose;
+	enum doca_ctx_states state;
+
+	(void)fd;
+	OK(doca_rdma_create(s->dev, &loose));
+	FAILS(DOCA_ERROR_NOT_CONNECTED, doca_ctx_start(doca_rdma_as_ctx(loose)));
+	OK(doca_rdma_destroy(loose));
+	OK(doca_ctx_stop(s->ctx)); /* of an idle one */
+	OK(doca_ctx_start(s->ctx));
+	OK(doca_ctx_get_state(s->ctx, &state));
+	CHECK(state == DOCA_CTX_STATE_RUNNING);
+	CHECK(s->n_states == 1 && s->states[0] == DOCA_CTX_STATE_RUNNING); /* inside of start */
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_destroy(s->rdma));
+	OK(doca_ctx_stop(s->ctx));
+	CHECK(s->n_states == 2 && s->states[1] == DOCA_CTX_STATE_IDLE); /* inside of stop */
+	OK(doca_ctx_stop(s->ctx));
+	CHECK(s->n_states == 2);
+	rig_close(s);
+}
+
+static void start_is_success_and_running_and_stop_is_synchronous_and_repeatable(void)
+{
+	both(states, nothing);
+}
+
+static void flushed(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_buf *buf = rig_room(s, 0, 100);
+	struct doca_rdma_connection *conn;
+	enum doca_ctx_states state;
+	const void *blob;
+	size_t size;
+
+	(void)fd;
+	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
+	for (uint64_t i = 0; i < 5; i++)
+		rig_receive(s, buf, i);
+	rig_send(s, conn, NULL, 5); /* waits for a peer that never comes */
+	FAILS(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s->ctx));
+	CHECK(s->n_ends == 0 && s->states[s->n_states - 1] == DOCA_CTX_STATE_STOPPING);
+	for (unsigned i = 0; i < 6; i++)
+		CHECK(rig_end(s)->status != DOCA_SUCCESS);
+	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(s->n_states == 3); /* RUNNING, STOPPING, IDLE */
+	OK(doca_rdma_connection_disconnect(conn)); /* programs do so late */
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void stop_flushes_what_is_outstanding_and_ends_in_idle(void)
+{
+	both(flushed, nothing);
+}
+
+/* -- settings -- */
+
+static void settings(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
+	enum doca_rdma_transport_type type;
+	uint32_t value;
+	uint16_t n;
+	uint8_t small;
+
+	(void)fd;
+	OK(doca_rdma_get_max_num_connections(s->rdma, &n));
+	CHECK(n == 1);
+	OK(doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_RC));
+	OK(doca_rdma_get_transport_type(s->rdma, &type));
+	CHECK(type == DOCA_RDMA_TRANSPORT_TYPE_RC);
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_DC));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_transport_type(s->rdma, 2));
+	OK(doca_rdma_set_gid_index(s->rdma, 3));
+	OK(doca_rdma_get_gid_index(s->rdma, &value));
+	CHECK(value == 3);
+	OK(doca_rdma_set_gid_index(s->rdma, 0));
+	OK(doca_rdma_set_permissions(s->rdma, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE));
+	OK(doca_rdma_get_permissions(s->rdma, &value));
+	CHECK(value == DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	OK(doca_rdma_set_send_queue_size(s->rdma, 77));
+	OK(doca_rdma_get_send_queue_size(s->rdma, &value));
+	CHECK(value == 77);
+	OK(doca_rdma_set_grh_enabled(s->rdma, 1));
+	OK(doca_rdma_get_grh_enabled(s->rdma, &small));
+	CHECK(small == 1);
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_max_num_connections(s->rdma, 0));
+	OK(doca_ctx_start(s->ctx));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_permissions(s->rdma, 0));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_gid_index(s->rdma, 0));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_max_num_connections(s->rdma, 2));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_RC));
+	rig_close(s);
+}
+
+static void settings_are_kept_and_are_late_after_start(void)
+{
+	both(settings, nothing);
+}
+
+static void capabilities(int fd)
+{
+	struct rig_side *s = plain();
+	const struct doca_devinfo *info = doca_dev_as_devinfo(s->dev);
+	struct doca_rdma_gid gid;
+	uint32_t value;
+
+	(void)fd;
+	OK(doca_rdma_cap_task_receive_is_supported(info));
+	OK(doca_rdma_cap_task_send_is_supported(info));
+	OK(doca_rdma_cap_task_send_imm_is_supported(info));
+	OK(doca_rdma_cap_task_read_is_supported(info));
+	OK(doca_rdma_cap_task_write_is_supported(info));
+	OK(doca_rdma_cap_task_write_imm_is_supported(info));
+	OK(doca_rdma_cap_task_remote_net_sync_event_get_is_supported(info));
+	OK(doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(info));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_task_read_is_supported(NULL));
+	OK(doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_RC));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_DC));
+	OK(doca_rdma_cap_get_max_message_size(info, &value));
+	CHECK(value >= 1u << 20);
+	OK(doca_rdma_cap_get_max_send_buf_list_len(info, &value));
+	CHECK(value >= 16);
+	OK(doca_rdma_cap_get_max_send_queue_size(info, &value));
+	OK(doca_rdma_cap_get_max_recv_queue_size(info, &value));
+	OK(doca_rdma_cap_task_receive_get_max_dst_buf_list_len(info, DOCA_RDMA_TRANSPORT_TYPE_RC, &value));
+	OK(doca_rdma_cap_get_gid_table_size(info, &value));
+	CHECK(value >= 1);
+	OK(doca_rdma_cap_get_gid(info, 0, 1, &gid));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_get_gid(info, value, 1, &gid));
+	rig_close(s);
+}
+
+static void the_device_tells_what_it_can(void)
+{
+	both(capabilities, nothing);
+}
+
+/* -- tasks -- */
+
+static void pools(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_rdma_task_send *tasks[RIG_TASKS], *one_more;
+	struct doca_rdma_connection *conn;
+	struct doca_buf *buf = rig_data(s, 0, 100);
+	const union doca_data tag = {.u64 = 9};
+	const void *blob;
+	size_t size;
+
+	(void)fd;
+	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
+	for (int i = 0; i < RIG_TASKS; i++)
+		OK(doca_rdma_task_send_allocate_init(s->rdma, conn, buf, tag, &tasks[i]));
+	FAILS(DOCA_ERROR_NO_MEMORY, doca_rdma_task_send_allocate_init(s->rdma, conn, buf, tag, &one_more));
+	CHECK(doca_task_get_user_data(doca_rdma_task_send_as_task(tasks[0])).u64 == 9);
+	for (int i = 0; i < RIG_TASKS; i++) {
+		doca_task_free(doca_rdma_task_send_as_task(tasks[i]));
+		/* fields are still there: programs read them after they have freed the task */
+		CHECK(doca_rdma_task_send_get_src_buf(tasks[i]) == buf);
+		CHECK(doca_rdma_task_send_get_rdma_connection(tasks[i]) == conn);
+	}
+	OK(doca_rdma_task_send_allocate_init(s->rdma, conn, buf, tag, &one_more));
+	doca_task_free(doca_rdma_task_send_as_task(one_more));
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void a_pool_has_so_many_tasks_whose_fields_outlive_them(void)
+{
+	both(pools, nothing);
+}
+
+static void withdrawn(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_rdma_task_receive *task;
+
+	(void)fd;
+	OK(doca_rdma_task_receive_allocate_init(s->rdma, NULL, (union doca_data){.u64 = 0}, &task));
+	OK(doca_task_submit(doca_rdma_task_receive_as_task(task)));
+	doca_task_free(doca_rdma_task_receive_as_task(task)); /* no callback comes for it */
+	OK(doca_ctx_stop(s->ctx));
+	CHECK(s->n_ends == 0);
+	rig_close(s);
+}
+
+static void a_receive_that_is_freed_while_it_is_posted_is_taken_back(void)
+{
+	both(withdrawn, nothing);
+}
+
+static void judged(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_buf *big = rig_data(s, 0, 1000), *small = rig_room(s, 5000, 10), *second = rig_room(s, 6000, 10);
+	struct doca_rdma_task_read *read;
+	struct doca_rdma_task_write *write;
+	struct doca_rdma_connection *conn;
+	const union doca_data tag = {.u64 = 0};
+	const void *blob;
+	size_t size;
+
+	(void)fd;
+	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_read_allocate_init(s->rdma, NULL, big, small, tag, &read));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_read_allocate_init(NULL, conn, big, small, tag, &read));
+	OK(doca_rdma_task_read_allocate_init(s->rdma, conn, big, small, tag, &read));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_read_as_task(read))); /* no room */
+	OK(doca_buf_chain_list(small, second));
+	OK(doca_rdma_task_write_allocate_init(s->rdma, conn, big, small, tag, &write));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_write_as_task(write))); /* the far side is a chain */
+	doca_task_free(doca_rdma_task_read_as_task(read));
+	doca_task_free(doca_rdma_task_write_as_task(write));
+	CHECK(s->n_ends == 0);
+	rig_put(big);
+	rig_put(small);
+	rig_close(s);
+}
+
+static void try_submit_refuses_what_makes_no_sense_and_leaves_the_task(void)
+{
+	both(judged, nothing);
+}
+
+/* -- errors over a connection -- */
+
+static void expect_failure(struct rig_side *s)
+{
+	enum doca_ctx_states state;
+
+	CHECK(rig_end(s)->status != DOCA_SUCCESS);
+	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(s->states[s->n_states - 2] == DOCA_CTX_STATE_STOPPING && s->states[s->n_states - 1] == DOCA_CTX_STATE_IDLE);
+}
+
+static void overreach(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_buf *own = rig_data(s, 0, 1000), *remote, *room = rig_room(s, 5000, 100);
+
+	rig_connect(s, fd, 0);
+	rig_import(s, fd);
+	rig_receive(s, room, 2);
+	remote = rig_remote_room(s, 0, 1000);
+	rig_write(s, s->conns[0], own, remote, 1); /* exported for reads */
+	UNTIL(s, s->n_ends == 2);
+	CHECK(s->ends[0].tag == 1 && s->ends[0].status == DOCA_ERROR_NOT_PERMITTED);
+	CHECK(s->ends[1].tag == 2 && s->ends[1].status != DOCA_SUCCESS); /* the other task is flushed */
+	s->n_seen = 1;
+	expect_failure(s);
+	rig_tell(fd);
+	rig_put(own);
+	rig_put(remote);
+	rig_put(room);
+	rig_close(s);
+}
+
+static void read_only(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true,
+			.access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ});
+
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	rig_hark(fd);
+	for (int i = 0; i < 1000; i++)
+		CHECK(s->memory[i] == 0);
+	rig_close(s);
+}
+
+static void a_write_to_memory_that_is_only_to_be_read_fails_and_stops_the_context(void)
+{
+	both(overreach, read_only);
+}
+
+static void say_too_much(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_buf *buf = rig_data(s, 0, 101);
+
+	rig_connect(s, fd, 0);
+	rig_send(s, s->conns[0], buf, 1);
+	rig_end(s);
+	rig_hark(fd);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void take_too_little(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
+	struct doca_buf *buf = rig_room(s, 0, 100);
+	size_t length;
+
+	rig_connect(s, fd, 0);
+	rig_receive(s, buf, 1);
+	expect_failure(s);
+	OK(doca_buf_get_data_len(buf, &length));
+	CHECK(length == 0 && s->memory[0] == 0 && s->memory[100] == 0);
+	rig_tell(fd);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void a_message_that_does_not_fit_fails_its_receive(void)
+{
+	both(say_too_much, take_too_little);
+}
+
+static void local_for_remote(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_buf *one = rig_data(s, 0, 100), *two = rig_room(s, 1000, 100);
+
+	rig_connect(s, fd, 0);
+	rig_write(s, s->conns[0], one, two, 1); /* both are our own */
+	expect_failure(s);
+	rig_tell(fd);
+	rig_put(one);
+	rig_put(two);
+	rig_close(s);
+}
+
+static void sit(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
+
+	rig_connect(s, fd, 0);
+	rig_hark(fd);
+	rig_close(s);
+}
+
+static void an_access_to_what_is_not_the_peers_fails(void)
+{
+	both(local_for_remote, sit);
+}
+
+/* -- misuse -- */
+
+static void blobs(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_rdma_connection *conn;
+	char bent[4096];
+	const void *blob;
+	size_t size;
+
+	(void)fd;
+	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
+	CHECK(size <= sizeof(bent));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, blob, size, conn)); /* its own */
+	for (size_t i = 0; i < 8; i++) {
+		memcpy(bent, blob, size);
+		bent[i] ^= 1;
+		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, size, conn));
+	}
+	memcpy(bent, blob, size);
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, size - 1, conn));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, 0, conn));
+	memset(bent + 24, 'x', size - 24); /* a service without end */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, bent, size, conn));
+	rig_close(s);
+}
+
+static void a_blob_that_is_none_is_refused(void)
+{
+	both(blobs, nothing);
+}
+
+static void nulls(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
+	struct doca_rdma_connection *conn;
+	struct doca_rdma_addr *addr;
+	struct doca_rdma *rdma;
+	const void *blob;
+	size_t size;
+
+	(void)fd;
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_create(NULL, &rdma));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_create(s->dev, NULL));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_destroy(NULL));
+	CHECK(doca_rdma_as_ctx(NULL) == NULL);
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_export(s->rdma, &blob, &size, &conn)); /* before start */
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_start_listen_to_port(s->rdma, 1));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_send_set_conf(s->rdma, NULL, NULL, 1));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_send_set_conf(NULL, NULL, NULL, 1));
+	OK(doca_ctx_start(s->ctx));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_export(s->rdma, NULL, &size, &conn));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, NULL, 1, NULL));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_disconnect(NULL));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_accept(NULL, NULL, 0));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_set_user_data(NULL, (union doca_data){.u64 = 0}));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, NULL, 1, &addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, "::1", 1, &addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv6, "127.0.0.1", 1, &addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_destroy(NULL));
+	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_GID, "0000:0000:0000:0000:0000:ffff:c000:0201", 1, &addr));
+	OK(doca_rdma_addr_destroy(addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect_to_addr(s->rdma, NULL, (union doca_data){.u64 = 0}));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_start_listen_to_port(s->rdma, 0));
+	OK(doca_rdma_start_listen_to_port(s->rdma, 4711));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_start_listen_to_port(s->rdma, 4711));
+	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
+	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connection_accept(conn, NULL, 0));
+	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connection_reject(conn));
+	CHECK(doca_rdma_task_send_as_task(NULL) == NULL && doca_rdma_task_read_get_dst_buf(NULL) == NULL);
+	doca_rdma_task_write_set_src_buf(NULL, NULL);
+	rig_close(s);
+}
+
+static void what_makes_no_sense_is_refused_and_nothing_crashes(void)
+{
+	both(nulls, nothing);
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(start_is_success_and_running_and_stop_is_synchronous_and_repeatable);
+	RUN_TEST(stop_flushes_what_is_outstanding_and_ends_in_idle);
+	RUN_TEST(settings_are_kept_and_are_late_after_start);
+	RUN_TEST(the_device_tells_what_it_can);
+	RUN_TEST(a_pool_has_so_many_tasks_whose_fields_outlive_them);
+	RUN_TEST(a_receive_that_is_freed_while_it_is_posted_is_taken_back);
+	RUN_TEST(try_submit_refuses_what_makes_no_sense_and_leaves_the_task);
+	RUN_TEST(a_write_to_memory_that_is_only_to_be_read_fails_and_stops_the_context);
+	RUN_TEST(a_message_that_does_not_fit_fails_its_receive);
+	RUN_TEST(an_access_to_what_is_not_the_peers_fails);
+	RUN_TEST(a_blob_that_is_none_is_refused);
+	RUN_TEST(what_makes_no_sense_is_refused_and_nothing_crashes);
+	return UNITY_END();
+}
