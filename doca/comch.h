@@ -47,7 +47,8 @@ enum gd_comch_word {
 	GD_HELLO = 1, /* a: size of messages, b: receive queue */
 	GD_MESSAGE,   /* bytes of the program follow */
 	GD_ACK,       /* a: messages that the program has taken, ever */
-	GD_CONSUMER,  /* a: number of the transport's consumer, b: our id of it, c: bytes of immediate data */
+	GD_ROOMS,     /* the token of the memory that comch_room.c is about follows */
+	GD_CONSUMER,  /* a: number of the transport's consumer, b: our id of it, c: its row there, above bytes of immediate data */
 	GD_BYE,
 	GD_BYE_OK,
 	GD_WORDS
@@ -75,6 +76,7 @@ struct gd_remote {
 	uint32_t queue;    /* the transport's number */
 	uint32_t id;       /* 0: not told yet */
 	uint32_t imm_len;
+	uint32_t row;      /* of the lengths of its posted buffers */
 	uint32_t refs;     /* lock: the connection's, and each target's */
 	uint32_t gone;     /* shared with lanes */
 };
@@ -124,6 +126,8 @@ struct doca_comch_connection {
 	struct gd_remote *remotes;
 	struct gd_shared *shared;   /* GD_COMCH_SHARED of them, once needed */
 	uint32_t next_handle;
+	struct gd_rooms *rooms;     /* once a consumer was started here; and there */
+	struct gantry_region *peer_rooms;
 	uint64_t counters[4], shown[4];
 	union doca_data user_data;
 };
@@ -198,9 +202,23 @@ void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);    
 struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id); /* lock; takes a reference */
 void gd_remote_put(struct gd_remote *remote);                                      /* lock */
 
+/* comch_room.c: lock */
+struct gd_rooms;
+/* A row of words, all 0; undone by gd_room_close. 0 or -errno. */
+int gd_room_open(struct doca_comch_connection *conn, uint32_t *row_p);
+void gd_room_close(struct doca_comch_connection *conn, uint32_t row);
+uint64_t *gd_room_row(const struct doca_comch_connection *conn, uint32_t row);
+/* The peer named its memory: NULL, or what is wrong. */
+const char *gd_rooms_heard(struct doca_comch_connection *conn, const void *token_bytes, uint32_t len);
+/* A row of the peer, for as long as the connection has a link; NULL: there is none. */
+const uint64_t *gd_room_of_peer(const struct doca_comch_connection *conn, uint32_t row);
+/* Before the link is closed, and after it. */
+void gd_rooms_let_go(struct doca_comch_connection *conn);
+void gd_rooms_free(struct doca_comch_connection *conn);
+
 /*
- * Consumers and producers: on an OPEN connection, else BAD_STATE. `hold` at create, `start` at start; the answers of start are
- * the operations and the transport's connection, with the lock held until gd_conn_unlock().
+ * For consumers and producers, which exist on an OPEN connection only: hold at create (else BAD_STATE), release at destroy.
+ * What they do with the transport's connection is done with the lock held.
  */
 doca_error_t gd_conn_hold(struct doca_comch_connection *conn);
 void gd_conn_release(struct doca_comch_connection *conn);

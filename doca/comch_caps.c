@@ -123,5 +123,7 @@ uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n)
 	struct gantry_device_info info;
 
 	gd_transport_info(transport, &info);
+	if (info.max_depth > GD_FAST_POSTS)
+		info.max_depth = GD_FAST_POSTS;
 	return n < info.max_depth ? n : info.max_depth;
 }

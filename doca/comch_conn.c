@@ -212,8 +212,11 @@ void gd_conn_settle(struct doca_comch_connection *conn)
 {
 	if (conn->state != GD_CONN_LOST || conn->n_active)
 		return;
-	if (conn->link)
+	if (conn->link) {
+		gd_rooms_let_go(conn);
 		ops_of(conn)->disconnect(conn->link);
+		gd_rooms_free(conn);
+	}
 	conn->link = NULL;
 	drop_remotes(conn);
 	if (conn->n_notes) /* its program has not heard of the end */
@@ -310,6 +313,11 @@ static const char *on_ack(struct doca_comch_connection *conn, const struct words
 	return NULL;
 }
 
+static const char *on_rooms(struct doca_comch_connection *conn, const struct words *w)
+{
+	return gd_rooms_heard(conn, w->data, w->len);
+}
+
 static const char *on_consumer_named(struct doca_comch_connection *conn, const struct words *w)
 {
 	struct gd_remote *named = NULL;
@@ -320,10 +328,12 @@ static const char *on_consumer_named(struct doca_comch_connection *conn, const s
 		if (r->queue == w->head.a && !r->id)
 			named = r;
 	}
-	if (!named || w->head.b == 0 || w->head.b == GD_COMCH_BAD_ID || w->head.c > GD_COMCH_IMM)
+	if (!named || w->head.b == 0 || w->head.b == GD_COMCH_BAD_ID ||
+	    (w->head.c & 0xffff) > GD_COMCH_IMM)
 		return "the peer's consumer makes no sense";
 	named->id = w->head.b;
-	named->imm_len = w->head.c;
+	named->imm_len = w->head.c & 0xffff;
+	named->row = w->head.c >> 16;
 	return gd_note(conn, GD_NOTE_CONSUMER, named->id, NULL, 0);
 }
 
@@ -355,6 +365,7 @@ static const struct {
 	[GD_HELLO] = { on_hello, IN(GD_CONN_GREETING), false },
 	[GD_MESSAGE] = { on_message, IN(GD_CONN_OPEN), true },
 	[GD_ACK] = { on_ack, IN(GD_CONN_OPEN), false },
+	[GD_ROOMS] = { on_rooms, IN(GD_CONN_OPEN), true },
 	[GD_CONSUMER] = { on_consumer_named, IN(GD_CONN_OPEN), false },
 	[GD_BYE] = { on_bye, IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING) | IN(GD_CONN_GREETING), false },
 	[GD_BYE_OK] = { on_bye_ok, IN(GD_CONN_LEAVING), false },

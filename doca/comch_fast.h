@@ -10,6 +10,7 @@
 
 #define GD_FAST_BATCH 16
 #define GD_FAST_TASKS 16384u /* of one consumer or producer */
+#define GD_FAST_POSTS 4096u  /* of them that the transport is told of; a power of two */
 #define GD_FAST_QUEUES 128u  /* consumers, or producers, that are worth making */
 #define GD_FAST_HOLDS 8u /* maps that a producer has at hand */
 
@@ -29,7 +30,9 @@ struct doca_comch_consumer {
 	struct gd_pool posts;
 	struct doca_task *first, **last; /* posted, in order */
 	struct doca_task *beyond;       /* the first of them that found the transport's queue full */
-	uint32_t id, imm_max;
+	uint32_t id, imm_max, row, depth;
+	uint32_t n_posted, n_used;
+	uint64_t *rooms;                /* its row of lengths, in turns */
 	struct gd_event started;
 };
 
@@ -59,7 +62,8 @@ struct gd_hold {
 struct gd_target {
 	struct gd_target *next;
 	struct gd_remote *remote;
-	uint32_t id, imm_max;
+	uint32_t id, imm_max, n_sent;
+	const uint64_t *rooms;          /* the row of its consumer, or NULL */
 	void *queue;
 	struct doca_task *first, **last; /* in flight: the peer has yet to read their data */
 };

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gantry/shm.h>
+
 #include "base/container_of.h"
 #include "comch_fast.h"
 
@@ -54,6 +56,21 @@ static doca_error_t check_recv(const struct doca_task *task)
 	return find_room(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
+/* The length goes first: whoever finds the post knows it. */
+static int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
+{
+	const uint32_t n = c->n_posted;
+	int rc;
+
+	if (n - c->n_used >= c->depth)
+		return -ENOSPC;
+	gantry_shm_st64_release(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
+	rc = c->ops->post_recv(c->queue, recv, 1);
+	if (rc == 0)
+		c->n_posted++;
+	return rc;
+}
+
 static doca_error_t submit_recv(struct doca_task *task)
 {
 	struct doca_comch_consumer_task_post_recv *t = recv_of(task);
@@ -67,7 +84,7 @@ static doca_error_t submit_recv(struct doca_task *task)
 		gd_task_done(task, DOCA_ERROR_INVALID_VALUE);
 		return DOCA_SUCCESS;
 	}
-	rc = c->beyond ? -ENOSPC : c->ops->post_recv(c->queue, &recv, 1);
+	rc = c->beyond ? -ENOSPC : post(c, &recv);
 	if (rc && rc != -ENOSPC)
 		return gd_comch_error(rc);
 	if (rc && !c->beyond)
@@ -86,7 +103,7 @@ static void post_beyond(struct doca_comch_consumer *c)
 		struct gantry_recv recv = { .cookie = (uintptr_t)t };
 
 		find_room(t, &recv);
-		if (c->ops->post_recv(c->queue, &recv, 1))
+		if (post(c, &recv))
 			return;
 		c->beyond = t->task.next;
 	}
@@ -115,6 +132,7 @@ static void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg
 	struct doca_comch_consumer_task_post_recv *t = (void *)(uintptr_t)msg->cookie;
 	doca_error_t result = status_of(msg->status);
 
+	c->n_used++;
 	c->first = t->task.next;
 	if (!c->first)
 		c->last = &c->first;
@@ -149,6 +167,14 @@ static void run_started(struct gd_event *event)
 	gd_ctx_started(&gn_container_of(event, struct doca_comch_consumer, started)->ctx);
 }
 
+static void close_queue(struct doca_comch_consumer *c)
+{
+	if (c->queue)
+		c->ops->consumer_destroy(c->queue);
+	c->queue = NULL;
+	gd_room_close(c->conn, c->row);
+}
+
 /* Lock. Tells the peer: the queue first, then by which id it is known. */
 static doca_error_t open_queue(struct doca_comch_consumer *c)
 {
@@ -161,13 +187,17 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 
 	if (conn->state != GD_CONN_OPEN)
 		return DOCA_ERROR_BAD_STATE;
+	rc = gd_room_open(conn, &c->row);
+	if (rc)
+		return gd_comch_error(rc);
+	c->rooms = gd_room_row(conn, c->row);
+	c->depth = attr.depth;
+	c->n_posted = c->n_used = 0;
 	rc = c->ops->consumer_create(conn->link, &attr, &number, &c->queue);
 	if (rc == 0)
-		rc = gd_conn_say(conn, GD_CONSUMER, number, c->id, c->imm_max);
+		rc = gd_conn_say(conn, GD_CONSUMER, number, c->id, c->imm_max | c->row << 16);
 	if (rc) {
-		if (c->queue)
-			c->ops->consumer_destroy(c->queue);
-		c->queue = NULL;
+		close_queue(c);
 		return gd_comch_error(rc);
 	}
 	conn->next_lane++;
@@ -216,8 +246,7 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 		for (int i = 0; i < n; i++)
 			complete(c, &msgs[i]);
 	gd_conn_lock(c->conn);
-	c->ops->consumer_destroy(c->queue);
-	c->queue = NULL;
+	close_queue(c);
 	gd_fast_stopped(c->conn);
 	gd_conn_unlock(c->conn);
 	while (c->first) {

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gantry/shm.h>
+
 #include "base/container_of.h"
 #include "comch_fast.h"
 
@@ -69,6 +71,7 @@ static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id, stru
 		return DOCA_ERROR_NO_MEMORY;
 	*target = (struct gd_target){ .next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len };
 	target->last = &target->first;
+	target->rooms = gd_room_of_peer(p->conn, remote->row);
 	rc = p->ops->producer_create(p->conn->link, remote->queue, &attr, &target->queue);
 	if (rc) {
 		free(target);
@@ -171,6 +174,20 @@ static doca_error_t check_send(const struct doca_task *task)
 	return find_data(send_of(task), &data) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
+/* Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no. */
+static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target, uint32_t length)
+{
+	const uint32_t number = target->n_sent + 1;
+	uint64_t word;
+
+	if (!target->rooms)
+		return 0;
+	word = gantry_shm_ld64_acquire(&target->rooms[target->n_sent % GD_FAST_POSTS]);
+	if ((int32_t)((uint32_t)(word >> 32) - number) < 0)
+		return is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
+	return (uint32_t)(word >> 32) == number && length > (uint32_t)word ? -EMSGSIZE : 0;
+}
+
 /* The task makes no sense: it ends by its callback. */
 static doca_error_t refuse(struct doca_task *task, doca_error_t why)
 {
@@ -197,6 +214,7 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
 		return refuse(&t->task, DOCA_ERROR_INVALID_VALUE);
 	if (rc)
 		return gd_comch_error(rc);
+	target->n_sent++;
 	t->hold = h;
 	t->task.next = NULL;
 	*target->last = &t->task;
@@ -225,13 +243,16 @@ static doca_error_t submit_send(struct doca_task *task)
 	send.imm_len = (uint32_t)sizeof(t->imm.producer) + t->imm_len;
 	send.data = data;
 	send.length = data ? (uint32_t)t->buf->data_len : 0;
-	if (send.length > p->max_inline)
+	rc = data ? look_at_room(p, p->target, send.length) : 0;
+	if (rc == 0 && send.length > p->max_inline)
 		return send_shared(p, t, &send, data);
-	rc = p->ops->send(p->target->queue, &send, 0);
+	if (rc == 0)
+		rc = p->ops->send(p->target->queue, &send, 0);
 	if (rc == -EMSGSIZE)
 		return refuse(task, DOCA_ERROR_INVALID_VALUE);
 	if (rc)
 		return gd_comch_error(rc);
+	p->target->n_sent++;
 	gd_task_done(task, DOCA_SUCCESS);
 	return DOCA_SUCCESS;
 }
