@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comch_fast_rig.h - a consumer and a producer on the connection of a side, with memory for both. */
+#ifndef COMCH_FAST_RIG_H
+#define COMCH_FAST_RIG_H
+
+#include "comch_rig.h"
+
+#define FAST_TASKS 64u
+
+struct fast {
+	struct side *side;
+	char *mem;
+	size_t bytes;
+	struct doca_mmap *mmap;
+	struct doca_buf_inventory *inventory;
+	struct doca_pe *pe; /* of both */
+	struct doca_comch_consumer *consumer;
+	struct doca_comch_producer *producer;
+	uint32_t to;        /* consumer of the peer; at first the one that the side knows */
+	unsigned int n_received, n_flushed, n_sent, n_failed;
+	doca_error_t recv_status, send_status; /* of the last that failed */
+	size_t length;      /* of the last that was received */
+	char *data;
+	uint8_t imm[64];
+	uint32_t imm_len, from;
+	bool keep;          /* buffers and tasks are not given back, the receive is posted again */
+	bool hold;          /* tasks that end stay with the program: kept */
+	struct doca_task *kept;
+	void (*on_received)(struct fast *f);
+	char consumer_journal[64], producer_journal[64];
+};
+
+/* Memory of so many bytes, a map with the right to write from outside, an inventory, an engine. */
+void fast_open(struct fast *f, struct side *side, size_t bytes);
+void fast_add_consumer(struct fast *f, uint32_t n_tasks); /* created and configured */
+void fast_add_producer(struct fast *f, uint32_t n_tasks);
+void fast_start_consumer(struct fast *f);                 /* until it runs; progresses its own engine alone */
+void fast_start(struct fast *f);                          /* both, made if they are not there */
+void fast_post(struct fast *f, size_t offset, size_t length);
+/* Immediate data alone when length is 0. The result of the submit. */
+doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const void *imm, uint32_t imm_len);
+/* Until it is not AGAIN, without any progress. */
+void fast_send(struct fast *f, size_t offset, size_t length, const void *imm, uint32_t imm_len);
+struct doca_buf *fast_buf(struct fast *f, size_t offset, size_t length, size_t data_len);
+void fast_stop(struct fast *f); /* both; destroys them */
+void fast_close(struct fast *f);
+
+#endif
