@@ -180,7 +180,7 @@ struct comch_consumer {
 	/* lane */
 	struct gantry_recv *posts;
 	uint32_t post_mask, depth, max_data;
-	uint32_t n_posted, n_used; /* counts that wrap */
+	uint32_t n_posted, n_used; /* counts that wrap; the control thread reads them when a ring comes */
 	uint32_t quarter;
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */

@@ -190,7 +190,7 @@ static int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, 
 		}
 		in->position += slots;
 		in->taken++;
-		c->n_used++;
+		__atomic_store_n(&c->n_used, c->n_used + 1, __ATOMIC_RELAXED);
 		n++;
 	}
 	return (int)n;
@@ -314,7 +314,7 @@ int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		return -ENOSPC;
 	for (uint32_t i = 0; i < n; i++)
 		c->posts[(c->n_posted + i) & c->post_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
-	c->n_posted += n;
+	__atomic_store_n(&c->n_posted, c->n_posted + n, __ATOMIC_RELAXED);
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
 		give_some(c, c->in[__builtin_ctzll(left)]);
 	return 0;

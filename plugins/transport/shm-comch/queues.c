@@ -193,7 +193,28 @@ static unsigned int free_line(struct comch_consumer *c)
 	return found;
 }
 
-static const char *attach(struct comch_consumer *c, unsigned int line, const struct comch_producer_up *up, int fd)
+/* Receives that are posted, as seen from outside the lane. */
+static uint32_t outstanding(const struct comch_consumer *c)
+{
+	return __atomic_load_n(&c->n_posted, __ATOMIC_RELAXED) - __atomic_load_n(&c->n_used, __ATOMIC_RELAXED);
+}
+
+/*
+ * A new ring has its first credit without the lane, which may be busy elsewhere and wait for the peer. What the lane posted
+ * while it did not yet know the ring is added here, unless the lane has said more meanwhile.
+ */
+static void give_late(struct comch_consumer *c, unsigned int line, uint32_t limit)
+{
+	uint64_t first = comch_credit_pack(0, limit);
+	uint32_t now = outstanding(c);
+
+	if ((int32_t)(now - limit) > 0)
+		__atomic_compare_exchange_n(&c->page->ring[line].credit, &first, comch_credit_pack(0, now), false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+static const char *attach(struct comch_consumer *c, unsigned int line, const struct comch_producer_up *up, int fd,
+			  uint32_t *limit_p)
 {
 	struct comch_in *in = calloc(1, sizeof(*in));
 	const char *why = "no memory for its ring";
@@ -208,7 +229,8 @@ static const char *attach(struct comch_consumer *c, unsigned int line, const str
 	in->mask = up->slots - 1;
 	in->producer = up->id;
 	in->line = &c->page->ring[line];
-	gantry_shm_st64(&in->line->credit, 0);
+	*limit_p = in->given_limit = outstanding(c); /* the lane goes on from here */
+	gantry_shm_st64(&in->line->credit, comch_credit_pack(0, in->given_limit));
 	c->in[line] = in;
 	c->conn->n_rings++;
 	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);
@@ -221,6 +243,7 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 	struct comch_frame frame;
 	const char *why;
 	unsigned int line;
+	uint32_t limit = 0;
 
 	if (up->id <= conn->seen_producers || up->zero)
 		return "malformed producer";
@@ -233,7 +256,7 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 	frame.ok = (struct comch_producer_ok){up->id, COMCH_NO_LINE};
 	line = c ? free_line(c) : COMCH_RINGS;
 	if (line < COMCH_RINGS && conn->n_rings < COMCH_PRODUCERS) {
-		why = attach(c, line, up, fds[0]);
+		why = attach(c, line, up, fds[0], &limit);
 		if (why)
 			return why;
 		frame.ok.line = line;
@@ -241,6 +264,8 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 		comch_bell_ring(conn, c->bell_ring);
 	}
 	comch_out_send(conn, &frame, NULL, 0);
+	if (frame.ok.line != COMCH_NO_LINE)
+		give_late(c, line, limit);
 	return NULL;
 }
 
