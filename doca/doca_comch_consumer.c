@@ -66,9 +66,11 @@ static int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
 		return -ENOSPC;
 	gantry_shm_st64_release(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
 	rc = c->ops->post_recv(c->queue, recv, 1);
-	if (rc == 0)
-		c->n_posted++;
-	return rc;
+	if (rc)
+		return rc;
+	c->n_posted++;
+	c->ops->poll_recv(c->queue, NULL, 0); /* the peer may send at once: this thread may be busy sending, and not come to poll */
+	return 0;
 }
 
 static doca_error_t submit_recv(struct doca_task *task)

@@ -2,9 +2,9 @@
 /*
  * doca_comch_producer.c - producers: send queues of a connection.
  *
- * Towards each consumer that it sends to, a producer has a queue of the transport, made at the first task for that consumer. Data
- * that fits travels in the queue, and its task is done at once; other data is read by the peer out of the shared
- * map, and its task is done after that. No credit: the submit says AGAIN, having looked.
+ * Towards each consumer that it sends to, a producer has a queue of the transport, made at the first task for that consumer.
+ * Little data travels in the queue, and its task is done at once; other data is read by the peer out of the shared map, and
+ * its task is done after that, and those behind it not before. No credit: the submit says AGAIN, having looked.
  */
 #include <doca_comch_producer.h>
 
@@ -15,6 +15,8 @@
 
 #include "base/container_of.h"
 #include "comch_fast.h"
+
+#define INLINE_MAX 512u /* bytes: more of them would fill the queue sooner than the receives that are posted */
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -195,6 +197,15 @@ static doca_error_t refuse(struct doca_task *task, doca_error_t why)
 	return DOCA_SUCCESS;
 }
 
+/* hold: NULL when it is done but for those before it. */
+static void append(struct gd_target *target, struct doca_comch_producer_task_send *t, struct gd_hold *h)
+{
+	t->hold = h;
+	t->task.next = NULL;
+	*target->last = &t->task;
+	target->last = &t->task.next;
+}
+
 /* Larger data: the peer reads it where it is. */
 static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t,
 				struct gantry_send *send, const void *data)
@@ -215,10 +226,7 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
 	if (rc)
 		return gd_comch_error(rc);
 	target->n_sent++;
-	t->hold = h;
-	t->task.next = NULL;
-	*target->last = &t->task;
-	target->last = &t->task.next;
+	append(target, t, h);
 	h->n_inflight++;
 	p->n_inflight++;
 	return DOCA_SUCCESS;
@@ -253,7 +261,10 @@ static doca_error_t submit_send(struct doca_task *task)
 	if (rc)
 		return gd_comch_error(rc);
 	p->target->n_sent++;
-	gd_task_done(task, DOCA_SUCCESS);
+	if (unlikely(p->target->first != NULL))
+		append(p->target, t, NULL);
+	else
+		gd_task_done(task, DOCA_SUCCESS);
 	return DOCA_SUCCESS;
 }
 
@@ -266,9 +277,22 @@ static void complete_first(struct doca_comch_producer *p, struct gd_target *targ
 	target->first = task->next;
 	if (!target->first)
 		target->last = &target->first;
-	send_of(task)->hold->n_inflight--;
-	p->n_inflight--;
+	if (send_of(task)->hold) {
+		send_of(task)->hold->n_inflight--;
+		p->n_inflight--;
+	}
 	gd_task_done(task, result);
+}
+
+/* Up to this task, whose data has been read, and those behind it that are sent and waited for it. */
+static void complete_through(struct doca_comch_producer *p, struct gd_target *target, const struct doca_comch_producer_task_send *t)
+{
+	bool is_through = false;
+
+	while (target->first && (!is_through || !send_of(target->first)->hold)) {
+		is_through = is_through || send_of(target->first) == t;
+		complete_first(p, target, DOCA_SUCCESS);
+	}
 }
 
 /* Tasks whose data has been read; when the reader is gone, the others fail. Returns how many. */
@@ -281,8 +305,8 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 
 	do {
 		n = p->ops->poll_send(target->queue, cookies, GD_FAST_BATCH);
-		for (int i = 0; i < n && target->first; i++, all++)
-			complete_first(p, target, DOCA_SUCCESS);
+		for (int i = 0; i < n; i++, all++)
+			complete_through(p, target, (void *)(uintptr_t)cookies[i]);
 	} while (n == GD_FAST_BATCH);
 	for (; over && target->first; all++)
 		complete_first(p, target, DOCA_ERROR_NOT_CONNECTED);
@@ -315,7 +339,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gd_transport_info(p->conn->transport, &info);
-	p->max_inline = info.max_inline;
+	p->max_inline = info.max_inline < INLINE_MAX ? info.max_inline : INLINE_MAX;
 	gd_conn_lock(p->conn);
 	if (p->conn->state == GD_CONN_OPEN) {
 		p->conn->n_active++;
