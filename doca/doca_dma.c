@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "ctx.h"
+#include "dma.h"
 #include "log.h"
-#include "memory.h"
 
-enum { MAX_TASKS = 65536, MAX_LIST = 64, MAX_BYTES = 2 << 20 };
+enum { MAX_TASKS = 65536 };
 
 struct doca_dma_task_memcpy {
 	struct doca_task task;
@@ -30,22 +30,35 @@ static uint32_t list_length(const struct doca_buf *buf)
 {
 	uint32_t n = 0;
 
-	for (; buf && n <= MAX_LIST; buf = buf->next)
+	for (; buf && n <= GD_DMA_MAX_LIST; buf = buf->next)
 		n++;
 	return n;
+}
+
+doca_error_t gd_dma_check(const struct doca_buf *src, const struct doca_buf *dst)
+{
+	size_t bytes;
+
+	if (!src || !dst || list_length(src) > GD_DMA_MAX_LIST || list_length(dst) > GD_DMA_MAX_LIST)
+		return DOCA_ERROR_INVALID_VALUE;
+	bytes = gd_buf_data_bytes(src);
+	if (bytes == 0 || bytes > GD_DMA_MAX_BYTES || bytes > gd_buf_room(dst))
+		return DOCA_ERROR_INVALID_VALUE;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t gd_dma_copy(const struct doca_buf *src, struct doca_buf *dst)
+{
+	const doca_error_t result = gd_dma_check(src, dst);
+
+	return result == DOCA_SUCCESS ? gd_buf_copy(dst, src) : result;
 }
 
 static doca_error_t check(const struct doca_task *task)
 {
 	const struct doca_dma_task_memcpy *copy = (const struct doca_dma_task_memcpy *)task;
-	size_t bytes;
 
-	if (!copy->src || !copy->dst || list_length(copy->src) > MAX_LIST || list_length(copy->dst) > MAX_LIST)
-		return DOCA_ERROR_INVALID_VALUE;
-	bytes = gd_buf_data_bytes(copy->src);
-	if (bytes == 0 || bytes > MAX_BYTES || bytes > gd_buf_room(copy->dst))
-		return DOCA_ERROR_INVALID_VALUE;
-	return DOCA_SUCCESS;
+	return gd_dma_check(copy->src, copy->dst);
 }
 
 static doca_error_t submit(struct doca_task *task)
@@ -84,14 +97,6 @@ static struct doca_task *pop(struct doca_dma *dma)
 	return task;
 }
 
-static doca_error_t execute(struct doca_task *task)
-{
-	struct doca_dma_task_memcpy *copy = (struct doca_dma_task_memcpy *)task;
-	const doca_error_t result = check(task);
-
-	return result == DOCA_SUCCESS ? gd_buf_copy(copy->dst, copy->src) : result;
-}
-
 /* -- the context -- */
 
 static doca_error_t start(struct doca_ctx *ctx)
@@ -114,10 +119,11 @@ static doca_error_t stop(struct doca_ctx *ctx)
 static int poll(struct doca_ctx *ctx)
 {
 	struct doca_task *task = ctx->failed ? NULL : pop((struct doca_dma *)ctx);
+	struct doca_dma_task_memcpy *copy = (struct doca_dma_task_memcpy *)task;
 
 	if (!task)
 		return 0;
-	gd_task_done_or_fail(task, execute(task));
+	gd_task_done_or_fail(task, gd_dma_copy(copy->src, copy->dst));
 	return 1;
 }
 
@@ -179,7 +185,7 @@ doca_error_t doca_dma_cap_task_memcpy_get_max_buf_list_len(const struct doca_dev
 {
 	if (!devinfo || !max_buf_list_len)
 		return DOCA_ERROR_INVALID_VALUE;
-	*max_buf_list_len = MAX_LIST;
+	*max_buf_list_len = GD_DMA_MAX_LIST;
 	return DOCA_SUCCESS;
 }
 
@@ -187,7 +193,7 @@ doca_error_t doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo
 {
 	if (!devinfo || !buf_size)
 		return DOCA_ERROR_INVALID_VALUE;
-	*buf_size = MAX_BYTES;
+	*buf_size = GD_DMA_MAX_BYTES;
 	return DOCA_SUCCESS;
 }
 

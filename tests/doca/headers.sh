@@ -20,8 +20,10 @@ alone()
 {
 	header=$1 profile=$2
 	shift 2
-	printf '#include <%s>\n#include <%s>\n' "$header" "$header" |
-		"$@" -Wall -Wextra -Wpointer-arith -Werror -fsyntax-only -I"$profile/.." -I"$profile" - 2>&1
+	folder=.
+	case $header in */*) folder=${header%/*} ;; esac # what a program has first in its path
+	printf '#include <%s>\n#include <%s>\n' "${header##*/}" "${header##*/}" |
+		"$@" -Wall -Wextra -Wpointer-arith -Werror -fsyntax-only -I"$profile/../$folder" -I"$profile/.." -I"$profile" - 2>&1
 }
 
 # compilers - one command line for each line
@@ -34,7 +36,7 @@ compilers()
 
 check()
 {
-	(cd "$1/include/doca" && ls doca_*.h) | while read -r header; do
+	(cd "$1/include/doca" && ls doca_*.h workq/doca_*.h 2>/dev/null) | while read -r header; do
 		for profile in host dpu; do
 			compilers | while read -r compiler; do
 				# shellcheck disable=SC2086 # words

@@ -34,7 +34,7 @@ in_place()
 	sed -nE 's/^static inline [^(]*[ *](doca_[a-z0-9_]+)\(.*/\1/p' "$@" | sort -u
 }
 
-declared "$headers"/*.h >"$tmp/declared"
+declared "$headers"/*.h "$headers"/workq/*.h >"$tmp/declared"
 in_place "$headers"/*.h >"$tmp/inline"
 nm -D --defined-only "$lib" | awk '{ print $NF }' | sort -u >"$tmp/exported"
 grep -v '^#' "$list" | sort -u >"$tmp/used"
