@@ -70,7 +70,9 @@ static doca_error_t check_partial(const struct doca_task *task)
 
 	if (result != DOCA_SUCCESS || partial->is_final)
 		return result;
-	return gd_buf_data_bytes(partial->sha.src) % gd_sha_kind(partial->sha.algorithm)->block ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+	if (gd_buf_data_bytes(partial->sha.src) % gd_sha_kind(partial->sha.algorithm)->block != 0)
+		return DOCA_ERROR_INVALID_VALUE;
+	return DOCA_SUCCESS;
 }
 
 static doca_error_t add_source(struct gd_serial *serial, struct gd_hash *hash, const struct doca_buf *src)

@@ -57,7 +57,8 @@ static void a_pair_was_read_within_its_margin(void)
 	int64_t apart;
 
 	for (int i = 0; i < 100; i++) {
-		OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC_RAW, DOCA_CLOCK_NIC_FREE_RUNNING, &host, &nic, &margin));
+		OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC_RAW, DOCA_CLOCK_NIC_FREE_RUNNING, &host, &nic,
+						 &margin));
 		apart = ns_of(&host) - ns_of(&nic);
 		TEST_ASSERT_TRUE((apart < 0 ? -apart : apart) <= (int64_t)margin + 1);
 	}
@@ -88,7 +89,8 @@ static void wrong_clocks_are_refused(void)
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME | DOCA_CLOCK_NIC_FREE_RUNNING, &a));
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(NULL, DOCA_CLOCK_NIC_REAL_TIME, &a));
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME, NULL));
-	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC, DOCA_CLOCK_HOST_MONOTONIC, &a, &b, &margin));
+	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME, DOCA_CLOCK_HOST_MONOTONIC, &a, &b,
+							     &margin));
 	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, 0, DOCA_CLOCK_NIC_REAL_TIME, &a, &b, &margin));
 	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC, DOCA_CLOCK_NIC_REAL_TIME, &a, &b, NULL));
 }

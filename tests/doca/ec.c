@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Erasure coding: lose any blocks and have them again; redundancy as isa-l makes it; updates. */
+#include <doca_erasure_coding.h>
+
+#include <isa-l/erasure_code.h>
+#include <stdlib.h>
+
+#include "ec.h"
+#include "serial_rig.h"
+
+enum { K = 5, R = 3, BLOCK = 192 };
+
+static struct doca_ec *ec;
+static struct doca_ctx *ctx;
+static uint8_t blocks[K + R][BLOCK]; /* data, then redundancy */
+
+void setUp(void)
+{
+	rig_up();
+	OK(doca_ec_create(&dev, &ec));
+	ctx = doca_ec_as_ctx(ec);
+	OK(doca_ec_task_create_set_conf(ec, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t), 2));
+	OK(doca_ec_task_recover_set_conf(ec, DONE_AND_ERROR(doca_ec_task_recover_completion_cb_t), 2));
+	OK(doca_ec_task_update_set_conf(ec, DONE_AND_ERROR(doca_ec_task_update_completion_cb_t), 2));
+	OK(doca_ec_task_galois_mul_set_conf(ec, DONE_AND_ERROR(doca_ec_task_galois_mul_completion_cb_t), 2));
+	rig_start(ctx);
+	for (int i = 0; i < K; i++)
+		for (int j = 0; j < BLOCK; j++)
+			blocks[i][j] = (uint8_t)rand();
+}
+
+void tearDown(void)
+{
+	rig_stop(ctx);
+	OK(doca_ec_destroy(ec));
+	rig_down();
+}
+
+static struct doca_ec_matrix *code(enum doca_ec_matrix_type type, size_t k, size_t r)
+{
+	struct doca_ec_matrix *matrix;
+
+	OK(doca_ec_matrix_create(ec, type, k, r, &matrix));
+	return matrix;
+}
+
+static doca_error_t create_task(const struct doca_ec_matrix *matrix, struct doca_buf *src, struct doca_buf *dst)
+{
+	struct doca_ec_task_create *task;
+	doca_error_t result;
+
+	OK(doca_ec_task_create_allocate_init(ec, matrix, src, dst, no_data, &task));
+	TEST_ASSERT_EQUAL_PTR(matrix, doca_ec_task_create_get_coding_matrix(task));
+	TEST_ASSERT_EQUAL_PTR(src, doca_ec_task_create_get_original_data_blocks(task));
+	TEST_ASSERT_EQUAL_PTR(dst, doca_ec_task_create_get_rdnc_blocks(task));
+	result = run_task(doca_ec_task_create_as_task(task));
+	doca_task_free(doca_ec_task_create_as_task(task));
+	return result;
+}
+
+static doca_error_t recover_task(const struct doca_ec_matrix *matrix, struct doca_buf *src, struct doca_buf *dst)
+{
+	struct doca_ec_task_recover *task;
+	doca_error_t result;
+
+	OK(doca_ec_task_recover_allocate_init(ec, matrix, src, dst, no_data, &task));
+	TEST_ASSERT_EQUAL_PTR(src, doca_ec_task_recover_get_available_blocks(task));
+	TEST_ASSERT_EQUAL_PTR(dst, doca_ec_task_recover_get_recovered_data(task));
+	result = run_task(doca_ec_task_recover_as_task(task));
+	doca_task_free(doca_ec_task_recover_as_task(task));
+	return result;
+}
+
+/* Redundancy of blocks[0..K) into blocks[K..). */
+static void encode(const struct doca_ec_matrix *matrix)
+{
+	struct doca_buf *src, *dst = room(0, R * BLOCK);
+
+	memcpy(from, blocks, K * BLOCK);
+	src = source(0, K * BLOCK);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_task(matrix, src, dst));
+	TEST_ASSERT_EQUAL_INT(R * BLOCK, length_of(dst));
+	memcpy(blocks[K], to, R * BLOCK);
+	give_back(src, dst);
+}
+
+static const enum doca_ec_matrix_type types[] = {DOCA_EC_MATRIX_TYPE_CAUCHY, DOCA_EC_MATRIX_TYPE_VANDERMONDE};
+
+/* Two ways to the same numbers: ours, and isa-l's simplest functions over matrices that it makes. */
+static void redundancy_is_that_of_isal(void)
+{
+	uint8_t a[(K + R) * K], expected;
+
+	for (int t = 0; t < 2; t++) {
+		struct doca_ec_matrix *matrix = code(types[t], K, R);
+
+		encode(matrix);
+		(t ? gf_gen_rs_matrix : gf_gen_cauchy1_matrix)(a, K + R, K);
+		for (int r = 0; r < R; r++)
+			for (int j = 0; j < BLOCK; j++) {
+				expected = 0;
+				for (int c = 0; c < K; c++) /* each column is divided by its first cell, which is 1 for Vandermonde */
+					expected ^= gf_mul(gf_mul(a[(K + r) * K + c], gf_inv(a[K * K + c])), blocks[c][j]);
+				TEST_ASSERT_EQUAL_HEX8(expected, blocks[K + r][j]);
+			}
+		OK(doca_ec_matrix_destroy(matrix));
+	}
+}
+
+/* For each way to lose 1 to R of all blocks: the first K others give them back. */
+static void any_lost_blocks_come_back(void)
+{
+	for (int t = 0; t < 2; t++) {
+		struct doca_ec_matrix *matrix = code(types[t], K, R), *recover;
+
+		encode(matrix);
+		for (unsigned int lost = 1; lost < 1u << (K + R); lost++) {
+			uint32_t missing[K + R], n = 0, there = 0;
+			struct doca_buf *src, *dst;
+
+			for (uint32_t i = 0; i < K + R; i++) {
+				if (lost & 1u << i)
+					missing[n++] = i;
+				else if (there < K)
+					memcpy(from + BLOCK * there++, blocks[i], BLOCK);
+			}
+			if (n > R) {
+				REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, missing, n, &recover));
+				continue;
+			}
+			OK(doca_ec_matrix_create_recover(ec, matrix, missing, n, &recover));
+			src = source(0, K * BLOCK);
+			dst = room(0, n * BLOCK);
+			TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, recover_task(recover, src, dst));
+			for (uint32_t i = 0; i < n; i++)
+				TEST_ASSERT_EQUAL_MEMORY(blocks[missing[i]], to + i * BLOCK, BLOCK);
+			give_back(src, dst);
+			OK(doca_ec_matrix_destroy(recover));
+		}
+		OK(doca_ec_matrix_destroy(matrix));
+	}
+}
+
+/* storage gives the coding matrix of 2 + 1 to the recover task, with the redundancy block in the place of the lost one */
+static void a_code_of_two_and_one_recovers_by_its_own_matrix(void)
+{
+	for (int t = 0; t < 2; t++) {
+		struct doca_ec_matrix *matrix = code(types[t], 2, 1);
+		struct doca_buf *src, *dst = room(0, BLOCK), *tail;
+
+		memcpy(from, blocks, 2 * BLOCK);
+		src = source(0, 2 * BLOCK);
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_task(matrix, src, dst));
+		give_back(src, dst);
+		for (int lost = 0; lost < 2; lost++) {
+			memcpy(from, blocks, 2 * BLOCK);
+			memcpy(from + lost * BLOCK, to, BLOCK);
+			src = source(0, BLOCK);
+			tail = source(BLOCK, BLOCK);
+			OK(doca_buf_chain_list(src, tail));
+			dst = room(4096, BLOCK);
+			TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, recover_task(matrix, src, dst));
+			TEST_ASSERT_EQUAL_MEMORY(blocks[lost], to + 4096, BLOCK);
+			give_back(src, dst);
+		}
+		OK(doca_ec_matrix_destroy(matrix));
+	}
+}
+
+static void an_update_makes_the_redundancy_of_new_data(void)
+{
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, K, R), *update;
+	struct doca_ec_task_update *task;
+	uint32_t changed[] = {1, 4};
+	struct doca_buf *src, *dst = room(0, R * BLOCK);
+	uint8_t *p = from;
+
+	encode(matrix);
+	for (int i = 0; i < 2; i++) {
+		memcpy(p, blocks[changed[i]], BLOCK);
+		memset(blocks[changed[i]], 0x5a + i, BLOCK);
+		memcpy(p + BLOCK, blocks[changed[i]], BLOCK);
+		p += 2 * BLOCK;
+	}
+	memcpy(p, blocks[K], R * BLOCK);
+	OK(doca_ec_matrix_create_update(ec, matrix, changed, 2, &update));
+	src = source(0, (4 + R) * BLOCK);
+	OK(doca_ec_task_update_allocate_init(ec, update, src, dst, no_data, &task));
+	TEST_ASSERT_EQUAL_PTR(update, doca_ec_task_update_get_update_matrix(task));
+	TEST_ASSERT_EQUAL_PTR(src, doca_ec_task_update_get_original_updated_and_rdnc_blocks(task));
+	TEST_ASSERT_EQUAL_PTR(dst, doca_ec_task_update_get_updated_rdnc_blocks(task));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_ec_task_update_as_task(task)));
+	doca_task_free(doca_ec_task_update_as_task(task));
+	memcpy(from + 100000, to, R * BLOCK);
+	give_back(src, dst);
+	encode(matrix);
+	TEST_ASSERT_EQUAL_MEMORY(blocks[K], from + 100000, R * BLOCK);
+	OK(doca_ec_matrix_destroy(matrix));
+	OK(doca_ec_matrix_destroy(update));
+}
+
+/* Blocks that lie across the ends of buffers, and a result in pieces. */
+static void lists_may_be_cut_anywhere(void)
+{
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, K, R);
+	struct doca_buf *src, *dst = in_pieces(room, R * BLOCK);
+
+	encode(matrix);
+	src = in_pieces(source, K * BLOCK);
+	memset(to, 0, R * BLOCK);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_task(matrix, src, dst));
+	TEST_ASSERT_EQUAL_MEMORY(blocks[K], to, R * BLOCK);
+	TEST_ASSERT_EQUAL_INT(R * BLOCK, length_of(dst));
+	give_back(src, dst);
+	OK(doca_ec_matrix_destroy(matrix));
+}
+
+static void a_raw_matrix_multiplies(void)
+{
+	uint8_t raw[2 * 2] = {1, 1, 2, 3};
+	struct doca_ec_matrix *matrix;
+	struct doca_ec_task_galois_mul *task;
+	struct doca_buf *src = source(0, 128), *dst = room(0, 128);
+
+	memset(from, 0x80, 64);
+	memset(from + 64, 0x01, 64);
+	OK(doca_ec_matrix_create_from_raw(ec, raw, 2, 2, &matrix));
+	OK(doca_ec_task_galois_mul_allocate_init(ec, matrix, src, dst, no_data, &task));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_ec_task_galois_mul_as_task(task)));
+	TEST_ASSERT_EQUAL_HEX8(0x81, to[0]);
+	TEST_ASSERT_EQUAL_HEX8(0x1d ^ 0x03, to[64]); /* 2 x 0x80 is 0x11d less 0x100 */
+	doca_task_free(doca_ec_task_galois_mul_as_task(task));
+	give_back(src, dst);
+	OK(doca_ec_matrix_destroy(matrix));
+}
+
+static void large_codes_are_codes_too(void)
+{
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 200, 55), *recover, *update;
+	struct doca_buf *src = source(0, 200 * 64), *dst = room(0, 55 * 64);
+	uint32_t missing[55], all[200];
+	uint8_t lost[55][64];
+
+	for (uint32_t i = 0; i < 200 * 64; i++)
+		from[i] = (uint8_t)rand();
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_task(matrix, src, dst));
+	for (uint32_t i = 0; i < 55; i++) {
+		missing[i] = i * 3;
+		memcpy(lost[i], from + i * 3 * 64, 64);
+	}
+	for (uint32_t i = 0, n = 0; i < 255; i++)
+		if (i >= 55 * 3 || i % 3)
+			memmove(from + 64 * n++, i < 200 ? from + 64 * i : to + 64 * (i - 200), 64);
+	OK(doca_ec_matrix_create_recover(ec, matrix, missing, 55, &recover));
+	OK(doca_buf_reset_data_len(dst));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, recover_task(recover, src, dst));
+	TEST_ASSERT_EQUAL_MEMORY(lost, to, sizeof(lost));
+	for (uint32_t i = 0; i < 200; i++)
+		all[i] = i;
+	OK(doca_ec_matrix_create_update(ec, matrix, all, 200, &update));
+	OK(doca_ec_matrix_destroy(matrix));
+	OK(doca_ec_matrix_destroy(recover));
+	OK(doca_ec_matrix_destroy(update));
+	give_back(src, dst);
+}
+
+static void tasks_that_make_no_sense_fail(void)
+{
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2);
+	struct doca_ec_task_create *task;
+	static const size_t wrong[] = {0, 4 * 63, 4 * 64 + 1, 4 * 100};
+	struct doca_buf *src = source(0, 256), *dst = room(0, 127);
+
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, create_task(matrix, src, dst)); /* no room */
+	give_back(dst, NULL);
+	dst = room(0, 4096);
+	give_back(src, NULL);
+	src = source(0, 4096);
+	for (int i = 0; i < 4; i++) {
+		OK(doca_buf_set_data(src, from, wrong[i]));
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, create_task(matrix, src, dst));
+	}
+	OK(doca_ec_task_create_allocate_init(ec, matrix, src, dst, no_data, &task));
+	REFUSED(INVALID_VALUE, doca_task_try_submit(doca_ec_task_create_as_task(task)));
+	doca_ec_task_create_set_coding_matrix(task, NULL);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_ec_task_create_as_task(task)));
+	doca_task_free(doca_ec_task_create_as_task(task));
+	OK(doca_buf_set_data(src, from, 256));
+	to_map.access = 0;
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, create_task(matrix, src, dst));
+	TEST_ASSERT_EQUAL_INT(0, length_of(dst));
+	give_back(src, dst);
+	OK(doca_ec_matrix_destroy(matrix));
+}
+
+static void wrong_matrices_are_refused(void)
+{
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2), *m;
+	uint32_t twice[] = {1, 1}, down[] = {2, 1}, far[] = {6}, no_data_block[] = {4};
+	uint8_t raw[4] = {0};
+
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(NULL, DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, (enum doca_ec_matrix_type)0, 4, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 0, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 0, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 200, 56, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, SIZE_MAX, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2, NULL));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_from_raw(ec, NULL, 2, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, twice, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, down, 2, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, far, 1, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, far, 0, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, NULL, far, 1, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_update(ec, matrix, no_data_block, 1, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_update(ec, matrix, NULL, 1, &m));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_destroy(NULL));
+	OK(doca_ec_matrix_destroy(matrix));
+	/* a code that cannot be undone */
+	OK(doca_ec_matrix_create_from_raw(ec, raw, 2, 2, &matrix));
+	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, (uint32_t[]){0}, 1, &m));
+	OK(doca_ec_matrix_destroy(matrix));
+}
+
+static void arguments_and_capabilities(void)
+{
+	struct doca_ec *e;
+	uint64_t size;
+	uint32_t n;
+
+	OK(doca_ec_cap_task_create_is_supported(&info));
+	OK(doca_ec_cap_task_recover_is_supported(&info));
+	OK(doca_ec_cap_task_update_is_supported(&info));
+	OK(doca_ec_cap_task_galois_mul_is_supported(&info));
+	REFUSED(INVALID_VALUE, doca_ec_cap_task_create_is_supported(NULL));
+	OK(doca_ec_cap_get_max_block_size(&info, &size));
+	TEST_ASSERT_TRUE(size >= 1 << 20);
+	OK(doca_ec_cap_get_max_buf_list_len(&info, &n));
+	TEST_ASSERT_TRUE(n >= 2);
+	REFUSED(INVALID_VALUE, doca_ec_create(NULL, &e));
+	REFUSED(INVALID_VALUE, doca_ec_create(&dev, NULL));
+	REFUSED(BAD_STATE, doca_ec_destroy(ec)); /* it runs (6.1) */
+	REFUSED(INVALID_VALUE, doca_ec_destroy(NULL));
+	TEST_ASSERT_NULL(doca_ec_as_ctx(NULL));
+	REFUSED(BAD_STATE, doca_ec_task_create_set_conf(ec, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t), 2));
+	REFUSED(INVALID_VALUE, doca_ec_task_create_set_conf(NULL, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t), 2));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(redundancy_is_that_of_isal);
+	RUN_TEST(any_lost_blocks_come_back);
+	RUN_TEST(a_code_of_two_and_one_recovers_by_its_own_matrix);
+	RUN_TEST(an_update_makes_the_redundancy_of_new_data);
+	RUN_TEST(lists_may_be_cut_anywhere);
+	RUN_TEST(a_raw_matrix_multiplies);
+	RUN_TEST(large_codes_are_codes_too);
+	RUN_TEST(tasks_that_make_no_sense_fail);
+	RUN_TEST(wrong_matrices_are_refused);
+	RUN_TEST(arguments_and_capabilities);
+	return UNITY_END();
+}
