@@ -53,7 +53,8 @@ uint64_t rig_now_ms(void)
 
 /* -- ends of tasks -- */
 
-static void ended(struct rig_side *s, struct doca_task *task, union doca_data user_data, const struct doca_rdma_task_receive *receive)
+static void ended(struct rig_side *s, struct doca_task *task, union doca_data user_data,
+		  const struct doca_rdma_task_receive *receive)
 {
 	struct rig_end *end = &s->ends[s->n_ends % (sizeof(s->ends) / sizeof(s->ends[0]))];
 
@@ -359,7 +360,8 @@ void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const s
 	OK(doca_task_submit(doca_rdma_task_send_imm_as_task(task)));
 }
 
-void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst, uint64_t tag)
+void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
+	       uint64_t tag)
 {
 	struct doca_rdma_task_read *task;
 
@@ -367,7 +369,8 @@ void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struc
 	OK(doca_task_submit(doca_rdma_task_read_as_task(task)));
 }
 
-void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst, uint64_t tag)
+void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
+	       uint64_t tag)
 {
 	struct doca_rdma_task_write *task;
 

@@ -3,7 +3,8 @@
  * rdma_rig.h - a program that uses RDMA, as tests need it: a side is all that one process has; two sides are two processes.
  *
  * The devices are those of $GANTRY_DOCA_CONF; which of them the sides use is said by the names of their RDMA devices in
- * $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV, else it is mlx5_0 and mlx5_1 of the card that is always there.
+ * $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV, else it is mlx5_0 and mlx5_1 of the card that is always there. $RDMA_TEST_DEATH_MS
+ * is how soon the death of a peer has to be told, where the machine is slower than ours: 100.
  */
 #ifndef TEST_RDMA_RIG_H
 #define TEST_RDMA_RIG_H
@@ -106,8 +107,10 @@ void rig_put(struct doca_buf *buf);
 void rig_receive(struct rig_side *s, struct doca_buf *buf, uint64_t tag);
 void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint64_t tag);
 void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint32_t imm, uint64_t tag);
-void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst, uint64_t tag);
-void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst, uint64_t tag);
+void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
+	       uint64_t tag);
+void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
+	       uint64_t tag);
 void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
 		   uint32_t imm, uint64_t tag);
 void rig_event_get(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_sync_event_remote_net *event,

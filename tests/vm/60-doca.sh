@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# 60-doca.sh - programs written for DOCA use RDMA from one soft-RoCE device to the other: the same tests that run over shared
+# memory in make check.
+. "$top_srcdir/tests/vm/guest.sh"
+vm_network
+vm_limit=200
+export GANTRY_DOCA_CONF=$TMPDIR/doca.conf RDMA_TEST_IBDEV=rxe1 RDMA_TEST_PEER_IBDEV=rxe0
+export RDMA_TEST_DEATH_MS=1000 # everything is ten times slower here
+
+# devices TRANSPORT OPTIONS-OF-ONE OPTIONS-OF-THE-OTHER OPTIONS-OF-BOTH
+devices()
+{
+	cat >"$GANTRY_DOCA_CONF" <<-END
+		doca = { functions = "none"; };
+		devices = {
+			dpu = { transport = "$1"; pci = "03:00.0"; ibdev = "rxe1"; profile = "dpu"; $2 $4 };
+			host = { transport = "$1"; pci = "b1:00.0"; ibdev = "rxe0"; profile = "host"; $3 $4 };
+		};
+	END
+}
+
+programs() # WHAT
+{
+	local program
+	for program in rdma rdma_conns rdma_rules; do
+		vm_program "$1" "$top_builddir/tests/doca/$program"
+	done
+}
+
+devices rdma-verbs '' '' 'inline = "1024";'
+programs "rdma-verbs"
+devices rdma-verbs '' '' 'data_qp = "shared";'
+programs "rdma-verbs, one queue pair"
+devices rxe 'netdev = "v1";' 'netdev = "v0";' ''
+programs "rxe"
+vm_done
