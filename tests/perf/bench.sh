@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh BUILD [--quick] [--json FILE] - gantry beside the limits of the machine, measured in the same run.
+# bench.sh BUILD [--doca] [--quick] [--json FILE] - gantry beside the limits of the machine, measured in the same run; with
+# --doca the library for programs that are written for DOCA, beside the transport below it.
 #
 # Only ratios are judged, and only those of undisturbed pairs (measure.sh says which); on a busy machine the verdict is "not
 # measured". The exit status says whether everything ran, not whether it was fast.
@@ -11,15 +12,16 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 
 usage()
 {
-	echo "usage: ./dev bench [--quick] [--json FILE]"
+	echo "usage: ./dev bench [--doca] [--quick] [--json FILE]"
 	exit "$1"
 }
 
-build=${1:?usage: bench.sh BUILD [--quick] [--json FILE]}
+build=${1:?usage: bench.sh BUILD [--doca] [--quick] [--json FILE]}
 shift
-pairs=5 ms=300 io_time=500ms budget=240000 idle_s=5 quick=false json=
+pairs=5 ms=300 io_time=500ms budget=240000 idle_s=5 quick=false json= what=storage
 while [ $# -gt 0 ]; do
 	case $1 in
+	--doca) what=doca ;;
 	--quick) pairs=3 ms=100 io_time=200ms budget=45000 idle_s=2 quick=true ;;
 	--json) json=${2:?--json FILE}; shift ;;
 	-h | --help) usage 0 ;;
@@ -143,11 +145,16 @@ ours_one() { alone one; }
 per_io() { awk '{ printf "%.5g\n", 1e6 / $1 }'; }
 noop_0() { kiops=$(alone noop0) && echo "$kiops" | per_io; }
 noop_4() { kiops=$(alone noop4) && echo "$kiops" | per_io; }
+doca() { GANTRY_PLUGIN_PATH=$build/plugins/.libs GANTRY_RUNDIR=$tmp/run "$perf/docabench" "$1" $ms | value "$1"; }
+doca_rtt() { doca rtt; }
+doca_single() { doca single; }
+doca_dma() { doca dma:65536; }
+doca_idle() { doca idle; }
 ours_idle() { bash "$here/idle.sh" "$build" $idle_s | value idle; }
 
 # NAME|TEXT|UNIT|LIMIT|OURS|SCORE|GOAL. Score of a pair, with l and o: ratio o/l; enough o/min(20, l/5); stage (o-l)/4;
 # value o. Goal: <N, >N or nothing.
-cat >"$tmp/list" <<'END'
+cat >"$tmp/storage.list" <<'END'
 rtt|message there and back, 64 B|ns|limit_line|ours_rtt|ratio|<4.0
 single|messages one way, one by one|M/s|limit_ring|ours_single|enough|>1
 batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|
@@ -161,6 +168,13 @@ one_32|4 KiB random read, 1 process, depth 32|kIO/s|none|ours_one|value|
 null_32|4 KiB of nothing, 1 process, depth 32|kIO/s|none|ours_null|value|
 stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<10
 END
+cat >"$tmp/doca.list" <<'END'
+doca_rtt|consumer and producer there and back, 64 B|ns|ours_rtt|doca_rtt|ratio|<1.3
+doca_single|consumer and producer one way, 64 B|M/s|ours_single|doca_single|ratio|>0.5
+doca_dma|a DMA task of 64 KiB|ns|limit_copy_65536|doca_dma|ratio|<1.11
+doca_idle|progress of an idle engine|ns|none|doca_idle|value|<30
+END
+mv "$tmp/$what.list" "$tmp/list"
 
 # judge NAME TEXT UNIT LIMIT OURS SCORE GOAL [FAILED] - one measure's pairs to a line of $tmp/results
 judge()
@@ -202,11 +216,13 @@ while IFS='|' read -r name text unit limit ours score goal; do
 	tail -n 1 "$tmp/results" | show
 done <"$tmp/list"
 
-idle=$(ours_idle) || failures=$((failures + 1))
-echo "0 ${idle:-0} ok" >"$tmp/idle.pairs"
-pairs=1
-judge idle "three idle processes, of one CPU" "%" none ours_idle value "<1" "$([ -n "$idle" ] || echo 1)"
-tail -n 1 "$tmp/results" | show
+if [ $what = storage ]; then
+	idle=$(ours_idle) || failures=$((failures + 1))
+	echo "0 ${idle:-0} ok" >"$tmp/idle.pairs"
+	pairs=1
+	judge idle "three idle processes, of one CPU" "%" none ours_idle value "<1" "$([ -n "$idle" ] || echo 1)"
+	tail -n 1 "$tmp/results" | show
+fi
 echo "pairs: undisturbed / all. ratio: ours to the limit, median of the pairs; for one by one, to min(20 M/s, limit / 5);"
 echo "for a stage, nanoseconds for each IO. limit: ping-pong, ring, memcpy or bare storage path of tests/perf/limits."
 [ -z "$json" ] || write_json
