@@ -18,7 +18,7 @@ usage()
 
 build=${1:?usage: bench.sh BUILD [--doca] [--quick] [--json FILE]}
 shift
-pairs=5 ms=300 io_time=500ms budget=240000 idle_s=5 quick=false json= what=storage
+pairs=5 ms=300 io_time=500ms budget=240000 idle_s=5 quick=false json="" what=storage
 while [ $# -gt 0 ]; do
 	case $1 in
 	--doca) what=doca ;;
