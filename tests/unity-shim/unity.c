@@ -126,3 +126,10 @@ void shim_memory(const void *expected, const void *actual, size_t n, const char 
 		if (p[i] != q[i])
 			leave("FAIL", user, file, line, "Byte %zu Expected 0x%02X Was 0x%02X", i, p[i], q[i]);
 }
+
+void shim_each_char(char expected, const char *actual, size_t n, const char *file, int line)
+{
+	for (size_t i = 0; i < n; i++)
+		if (actual[i] != expected)
+			leave("FAIL", NULL, file, line, "Element %zu Expected %d Was %d", i, expected, actual[i]);
+}

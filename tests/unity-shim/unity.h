@@ -28,6 +28,7 @@ void shim_uint(uint64_t expected, enum shim_op op, uint64_t actual, const char *
 void shim_hex(uint64_t expected, uint64_t actual, const char *user, const char *file, int line);
 void shim_string(const char *expected, const char *actual, const char *user, const char *file, int line);
 void shim_memory(const void *expected, const void *actual, size_t n, const char *user, const char *file, int line);
+void shim_each_char(char expected, const char *actual, size_t n, const char *file, int line);
 __attribute__((noreturn)) void shim_fail(const char *user, const char *file, int line);
 __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, int line);
 
@@ -74,6 +75,7 @@ __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, i
 #define TEST_ASSERT_EQUAL_UINT16(e, a) TEST_ASSERT_EQUAL_UINT_MESSAGE((uint16_t)(e), (uint16_t)(a), NULL)
 #define TEST_ASSERT_EQUAL_UINT32(e, a) TEST_ASSERT_EQUAL_UINT32_MESSAGE(e, a, NULL)
 #define TEST_ASSERT_EQUAL_UINT64(e, a) TEST_ASSERT_EQUAL_UINT_MESSAGE(e, a, NULL)
+#define TEST_ASSERT_EQUAL_size_t(e, a) TEST_ASSERT_EQUAL_UINT_MESSAGE(e, a, NULL)
 #define TEST_ASSERT_EQUAL_HEX(e, a) TEST_ASSERT_EQUAL_HEX_MESSAGE(e, a, NULL)
 #define TEST_ASSERT_EQUAL_HEX8(e, a) TEST_ASSERT_EQUAL_HEX_MESSAGE((uint8_t)(e), (uint8_t)(a), NULL)
 #define TEST_ASSERT_EQUAL_HEX16(e, a) TEST_ASSERT_EQUAL_HEX_MESSAGE((uint16_t)(e), (uint16_t)(a), NULL)
@@ -82,6 +84,8 @@ __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, i
 #define TEST_ASSERT_EQUAL_PTR(e, a) TEST_ASSERT_EQUAL_PTR_MESSAGE(e, a, NULL)
 #define TEST_ASSERT_EQUAL_STRING(e, a) TEST_ASSERT_EQUAL_STRING_MESSAGE(e, a, NULL)
 #define TEST_ASSERT_EQUAL_MEMORY(e, a, n) TEST_ASSERT_EQUAL_MEMORY_MESSAGE(e, a, n, NULL)
+#define TEST_ASSERT_EQUAL_UINT64_ARRAY(e, a, n) TEST_ASSERT_EQUAL_MEMORY(e, a, (n) * sizeof(uint64_t))
+#define TEST_ASSERT_EACH_EQUAL_CHAR(e, a, n) shim_each_char(e, a, n, SHIM_AT)
 #define TEST_ASSERT_NOT_EQUAL(e, a) shim_int((int64_t)(e), SHIM_NE, (int64_t)(a), NULL, SHIM_AT)
 
 #define TEST_ASSERT_GREATER_THAN(t, a) shim_int((int64_t)(t), SHIM_GT, (int64_t)(a), NULL, SHIM_AT)
@@ -96,6 +100,7 @@ __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, i
 #define TEST_ASSERT_GREATER_OR_EQUAL_UINT64(t, a) shim_uint((uint64_t)(t), SHIM_GE, (uint64_t)(a), NULL, SHIM_AT)
 #define TEST_ASSERT_LESS_THAN_UINT64(t, a) shim_uint((uint64_t)(t), SHIM_LT, (uint64_t)(a), NULL, SHIM_AT)
 #define TEST_ASSERT_LESS_OR_EQUAL_UINT64(t, a) shim_uint((uint64_t)(t), SHIM_LE, (uint64_t)(a), NULL, SHIM_AT)
+#define TEST_ASSERT_GREATER_OR_EQUAL_UINT32(t, a) TEST_ASSERT_GREATER_OR_EQUAL_UINT64((uint32_t)(t), (uint32_t)(a))
 #define TEST_ASSERT_GREATER_THAN_UINT TEST_ASSERT_GREATER_THAN_UINT64
 #define TEST_ASSERT_GREATER_OR_EQUAL_UINT TEST_ASSERT_GREATER_OR_EQUAL_UINT64
 #define TEST_ASSERT_LESS_THAN_UINT TEST_ASSERT_LESS_THAN_UINT64
