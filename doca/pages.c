@@ -89,6 +89,13 @@ static long sys_read_pipe(struct work *w, size_t bytes)
 	return (long)n;
 }
 
+static uint32_t moves;
+
+uint32_t gd_pages_moves(void)
+{
+	return __atomic_load_n(&moves, __ATOMIC_ACQUIRE);
+}
+
 static int map_over(uintptr_t at, size_t bytes, int prot)
 {
 	return syscall(SYS_mmap, at, bytes, prot, MAP_SHARED | MAP_FIXED, memfd, at) == (long)at ? 0 : -errno;
@@ -108,6 +115,7 @@ static int move_batch(struct work *w, uintptr_t at, size_t bytes, int prot)
 		rc = -errno;
 	if (rc == 0)
 		rc = map_over(at, bytes, prot);
+	__atomic_fetch_add(&moves, 1, __ATOMIC_RELEASE);
 	if (kept > 0)
 		kept = sys_read_pipe(w, (size_t)kept);
 	if (rc == 0 && kept > 0)

@@ -30,6 +30,11 @@ int gd_pages_hold(const void *addr, size_t length, bool write, int *fd_p);
  */
 void gd_pages_drop(const void *addr, size_t length);
 
+/*
+ * Changes whenever pages of this process have been replaced: what a device has registered before may be others. Any thread.
+ */
+uint32_t gd_pages_moves(void);
+
 /* Install what keeps fork() right: a child gets pages of its own. Before others of the library lock at a fork. Once is enough. */
 void gd_pages_watch_forks(void);
 

@@ -177,6 +177,7 @@ struct gd_rdma_link {
 	uint32_t next_handle; /* lock */
 	struct gd_rdma_local *exports; /* lock */
 	struct gd_rdma_local *locals;
+	uint32_t moves;                /* engine: gd_pages_moves() when they were registered */
 	struct gd_rdma_remote *remotes;
 };
 

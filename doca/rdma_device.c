@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "pages.h"
 #include "rdma.h"
 
 #define ASKED 0u
@@ -173,6 +174,23 @@ static void forget_locals(struct gd_rdma_link *link)
 	}
 }
 
+/* Pages of ours were replaced since they were registered: begin anew. AGAIN: when what is under way has ended. */
+static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_rdma_task *task)
+{
+	struct gd_rdma_link *link = conn->link;
+	const uint32_t moves = gd_pages_moves();
+
+	if (link->moves == moves)
+		return DOCA_SUCCESS;
+	if (link->locals && (conn->flying.first || task->pieces))
+		return DOCA_ERROR_AGAIN;
+	gd_transport_lock(conn->rdma->transport, NULL);
+	forget_locals(link);
+	gd_transport_unlock(conn->rdma->transport);
+	link->moves = moves;
+	return DOCA_SUCCESS;
+}
+
 /* Register a map for the device. AGAIN: when what is under way has ended. */
 static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *map, struct gd_rdma_local **local_p)
 {
@@ -221,6 +239,9 @@ static doca_error_t own_piece(struct doca_rdma_connection *conn, const struct gd
 		return result;
 	op->op = fills ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
 	op->length = length < MAX_PIECE ? (uint32_t)length : MAX_PIECE;
+	result = catch_up(conn, task);
+	if (result != DOCA_SUCCESS)
+		return result;
 	local = find_local(conn->link->locals, &buf->mmap->id);
 	if (!local)
 		result = enter(conn, buf->mmap, &local);

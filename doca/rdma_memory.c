@@ -86,6 +86,8 @@ static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma
 	const struct doca_mmap *map = target->map;
 	uint32_t wanted = right(task->kind);
 
+	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
+		return DOCA_ERROR_IO_FAILED; /* its owner has taken it back, or is gone */
 	if (!map || !map->started || !map->imported) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA task needs a remote buffer, of a map made by doca_mmap_create_from_export");
 		return DOCA_ERROR_INVALID_VALUE;

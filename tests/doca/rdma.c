@@ -445,6 +445,46 @@ static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes
 	both(write_with_words, read_the_words);
 }
 
+/* Exporting memory moves it to pages that others can map: a device that knew the old ones has to learn of that. */
+static void export_between(int fd)
+{
+	struct rig_side *s = begin(fd, false);
+	struct doca_buf *remote, *own = rig_room(s, 0, 100000);
+	const void *blob;
+	size_t size;
+
+	rig_import(s, fd);
+	remote = rig_remote_data(s, 0, 100000);
+	rig_read(s, s->conns[0], remote, own, 1);
+	rig_end_ok(s, 1);
+	CHECK(rig_differs(s->memory, 100000, 8) == 100000);
+	OK(doca_mmap_export_rdma(s->map, s->dev, &blob, &size));
+	memset(s->memory, 0, RIG_BYTES);
+	OK(doca_buf_reset_data_len(own));
+	rig_read(s, s->conns[0], remote, own, 2);
+	rig_end_ok(s, 2);
+	CHECK(rig_differs(s->memory, 100000, 8) == 100000);
+	rig_tell(fd);
+	rig_put(remote);
+	rig_put(own);
+	rig_close(s);
+}
+
+static void be_read(int fd)
+{
+	struct rig_side *s = begin(fd, true);
+
+	rig_fill(s->memory, RIG_BYTES, 8);
+	rig_export(s, fd);
+	rig_hark(fd);
+	rig_close(s);
+}
+
+static void memory_that_is_exported_after_it_was_used_is_still_read_into(void)
+{
+	both(export_between, be_read);
+}
+
 /* -- sync events -- */
 
 static void own_an_event(int fd)
@@ -555,6 +595,7 @@ int main(void)
 	RUN_TEST(reads_and_writes_complete_while_the_responder_never_progresses);
 	RUN_TEST(a_read_after_a_write_sees_it_with_many_under_way);
 	RUN_TEST(a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data);
+	RUN_TEST(memory_that_is_exported_after_it_was_used_is_still_read_into);
 	RUN_TEST(a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits);
 	RUN_TEST(a_program_may_sleep_until_its_notification_handle_tells);
 	return UNITY_END();

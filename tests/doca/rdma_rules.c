@@ -372,6 +372,44 @@ static void an_access_to_what_is_not_the_peers_fails(void)
 	both(local_for_remote, sit);
 }
 
+static void reach_for_the_withdrawn(int fd)
+{
+	struct rig_side *s = plain();
+	struct doca_buf *own = rig_room(s, 0, 1000), *remote;
+
+	rig_connect(s, fd, 0);
+	rig_import(s, fd);
+	remote = rig_remote_data(s, 0, 1000);
+	rig_hark(fd);
+	do { /* word of it may still be on its way */
+		OK(doca_buf_reset_data_len(own));
+		rig_read(s, s->conns[0], remote, own, 1);
+	} while (rig_end(s)->status == DOCA_SUCCESS);
+	s->n_seen--;
+	expect_failure(s);
+	rig_tell(fd);
+	rig_put(own);
+	rig_put(remote);
+	rig_close(s);
+}
+
+static void withdraw(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
+
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	OK(doca_mmap_stop(s->map));
+	rig_tell(fd);
+	rig_hark(fd);
+	rig_close(s);
+}
+
+static void memory_that_its_owner_has_stopped_is_not_reached(void)
+{
+	both(reach_for_the_withdrawn, withdraw);
+}
+
 /* -- misuse -- */
 
 static void blobs(int fd)
@@ -466,6 +504,7 @@ int main(void)
 	RUN_TEST(a_write_to_memory_that_is_only_to_be_read_fails_and_stops_the_context);
 	RUN_TEST(a_message_that_does_not_fit_fails_its_receive);
 	RUN_TEST(an_access_to_what_is_not_the_peers_fails);
+	RUN_TEST(memory_that_its_owner_has_stopped_is_not_reached);
 	RUN_TEST(a_blob_that_is_none_is_refused);
 	RUN_TEST(what_makes_no_sense_is_refused_and_nothing_crashes);
 	return UNITY_END();
