@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sync events of an RDMA peer, and programs that sleep until there is something to do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma_rig.h"
+#include "unity.h"
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static struct rig_side *begin(int fd, bool is_peer)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer});
+
+	rig_connect(s, fd, 0);
+	return s;
+}
+
+static void both(void (*first)(int fd), void (*second)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(first, second, false));
+}
+
+/* -- sync events -- */
+
+static void own_an_event(int fd)
+{
+	struct rig_side *s = begin(fd, true);
+	struct doca_sync_event *event;
+	const uint8_t *blob;
+	size_t size;
+
+	OK(doca_sync_event_create(&event));
+	OK(doca_sync_event_add_publisher_location_remote_net(event));
+	OK(doca_sync_event_add_subscriber_location_cpu(event, s->dev));
+	OK(doca_sync_event_start(event));
+	OK(doca_sync_event_update_set(event, 0x1122334455667788));
+	OK(doca_sync_event_export_to_remote_net(event, &blob, &size));
+	rig_say(fd, blob, size);
+	OK(doca_sync_event_wait_gt(event, 0x2000000000000000, UINT64_MAX)); /* blocks, without progress */
+	rig_tell(fd);
+	OK(doca_sync_event_stop(event));
+	OK(doca_sync_event_destroy(event));
+	rig_close(s);
+}
+
+static void use_an_event(int fd)
+{
+	struct rig_side *s = begin(fd, false);
+	struct doca_sync_event_remote_net *event;
+	struct doca_buf *room = rig_room(s, 0, 8), *data = rig_data(s, 8, 8);
+	uint64_t value = 0x2000000000000001;
+	uint8_t blob[1024];
+	size_t size = rig_hear(fd, blob, sizeof(blob));
+
+	OK(doca_sync_event_remote_net_create_from_export(s->dev, blob, size, &event));
+	rig_event_get(s, s->conns[0], event, room, 1);
+	rig_end_ok(s, 1);
+	CHECK(*(uint64_t *)s->memory == 0x1122334455667788);
+	memcpy(s->memory + 8, &value, sizeof(value));
+	rig_event_set(s, s->conns[0], event, data, 2);
+	rig_end_ok(s, 2);
+	rig_hark(fd);
+	OK(doca_sync_event_remote_net_destroy(event));
+	rig_put(room);
+	rig_put(data);
+	rig_close(s);
+}
+
+static void a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits(void)
+{
+	both(use_an_event, own_an_event);
+}
+
+/* -- waiting for events -- */
+
+static void ping(int fd)
+{
+	struct rig_side *s = begin(fd, false);
+	struct doca_buf *data = rig_data(s, 0, 100), *room = rig_room(s, 4096, 100);
+
+	s->progresses_wait = true;
+	for (uint32_t i = 0; i < 100; i++) {
+		OK(doca_buf_reset_data_len(room));
+		rig_fill(s->memory, 100, i);
+		rig_receive(s, room, 1);
+		rig_send(s, s->conns[0], data, 2);
+		OK(rig_end(s)->status);
+		OK(rig_end(s)->status);
+		CHECK(rig_differs(s->memory + 4096, 100, i + 1) == 100);
+	}
+	rig_put(data);
+	rig_put(room);
+	rig_close(s);
+}
+
+static void pong(int fd)
+{
+	struct rig_side *s = begin(fd, true);
+	struct doca_buf *data = rig_data(s, 0, 100), *room = rig_room(s, 4096, 100);
+
+	s->progresses_wait = true;
+	for (uint32_t i = 0; i < 100; i++) {
+		OK(doca_buf_reset_data_len(room));
+		rig_receive(s, room, 1);
+		rig_end_ok(s, 1);
+		CHECK(rig_differs(s->memory + 4096, 100, i) == 100);
+		rig_fill(s->memory, 100, i + 1);
+		rig_send(s, s->conns[0], data, 2);
+		rig_end_ok(s, 2);
+	}
+	rig_put(data);
+	rig_put(room);
+	rig_close(s);
+}
+
+static void a_program_may_sleep_until_its_notification_handle_tells(void)
+{
+	both(ping, pong);
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits);
+	RUN_TEST(a_program_may_sleep_until_its_notification_handle_tells);
+	return UNITY_END();
+}
