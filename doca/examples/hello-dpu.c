@@ -73,7 +73,6 @@ static void serve(struct doca_pe *pe, struct doca_comch_server *server)
 	    failed("start", doca_ctx_start(ctx)))
 		return;
 	printf("waiting for a client\n");
-	fflush(stdout);
 	reaches(pe, ctx, DOCA_CTX_STATE_IDLE);
 }
 
@@ -84,6 +83,7 @@ int main(void)
 	struct doca_comch_server *server;
 	struct doca_pe *pe;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* line by line, also into a file */
 	if (!rep) {
 		fprintf(stderr, "no device for a Comch server\n");
 		if (dev)

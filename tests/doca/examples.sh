@@ -101,7 +101,7 @@ appears()
 
 is "the DPU's side is built" build dpu hello-dpu
 is "the host's side is built" build host hello-host
-(side dpu stdbuf -oL ./hello-dpu) >dpu.out 2>&1 &
+(side dpu ./hello-dpu) >dpu.out 2>&1 &
 server=$!
 is "the server waits" appears "waiting" dpu.out
 (side host ./hello-host "good morning") >host.out 2>&1
