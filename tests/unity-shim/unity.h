@@ -96,6 +96,7 @@ __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, i
 #define TEST_ASSERT_GREATER_OR_EQUAL_INT TEST_ASSERT_GREATER_OR_EQUAL
 #define TEST_ASSERT_LESS_THAN_INT TEST_ASSERT_LESS_THAN
 #define TEST_ASSERT_LESS_OR_EQUAL_INT TEST_ASSERT_LESS_OR_EQUAL
+#define TEST_ASSERT_LESS_THAN_INT64 TEST_ASSERT_LESS_THAN
 #define TEST_ASSERT_GREATER_THAN_UINT64(t, a) shim_uint((uint64_t)(t), SHIM_GT, (uint64_t)(a), NULL, SHIM_AT)
 #define TEST_ASSERT_GREATER_OR_EQUAL_UINT64(t, a) shim_uint((uint64_t)(t), SHIM_GE, (uint64_t)(a), NULL, SHIM_AT)
 #define TEST_ASSERT_LESS_THAN_UINT64(t, a) shim_uint((uint64_t)(t), SHIM_LT, (uint64_t)(a), NULL, SHIM_AT)
