@@ -31,6 +31,20 @@
 #define BATCH (16 * PAGE) /* what a pipe usually holds */
 #define ADDRESSES (1ull << 48)
 #define STACK_BYTES (64 * 1024ul)
+/* Whole pages of the heap hold what valgrind thinks nobody may look at; once they have moved it knows nothing of them. */
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_DISABLE_ERROR_REPORTING (void)0
+#define VALGRIND_ENABLE_ERROR_REPORTING (void)0
+#define VALGRIND_MAKE_MEM_DEFINED(addr, bytes) 0
+#define VALGRIND_STACK_REGISTER(from, to) 0
+#define VALGRIND_STACK_DEREGISTER(id) (void)(id)
+#endif
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
 
 struct range {
@@ -47,6 +61,7 @@ struct work {
 	size_t n, batch, bytes;
 	char *before, *after; /* BATCH each */
 	int pipe[2];
+	pid_t pid;
 	int rc;
 	ucontext_t here, there;
 };
@@ -101,18 +116,39 @@ static int map_over(uintptr_t at, size_t bytes, int prot)
 	return syscall(SYS_mmap, at, bytes, prot, MAP_SHARED | MAP_FIXED, memfd, at) == (long)at ? 0 : -errno;
 }
 
+/* Make them pages of our own, not ones that the first write would replace. */
+static void claim(uintptr_t at, size_t bytes)
+{
+	if (syscall(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) != 0)
+		touch((char *)at, bytes); /* before Linux 5.14 */
+}
+
+/* What is there now, whatever it is, into w->before. */
+static int read_pages(struct work *w, uintptr_t at, size_t bytes)
+{
+	struct iovec to = {w->before, bytes}, from = {(void *)at, bytes};
+
+	if (syscall(SYS_process_vm_readv, w->pid, &to, 1ul, &from, 1ul, 0ul) == (long)bytes)
+		return 0;
+	/* not allowed here: by way of the file, then */
+	if (syscall(SYS_pwrite64, memfd, at, bytes, at) != (long)bytes || syscall(SYS_pread64, memfd, w->before, bytes, at) != (long)bytes)
+		return errno != 0 ? -errno : -EIO;
+	return 0;
+}
+
 static int move_batch(struct work *w, uintptr_t at, size_t bytes, int prot)
 {
 	struct iovec iov = {(void *)at, bytes};
 	long kept = 0;
-	int rc = 0;
+	int rc;
 
 	if ((prot & PROT_WRITE) != 0) {
-		touch((char *)at, bytes); /* it is a page of our own now, and not one that the first write would replace */
+		claim(at, bytes);
 		kept = syscall(SYS_vmsplice, w->pipe[1], &iov, 1ul, SPLICE_F_NONBLOCK);
 	}
-	if (syscall(SYS_pwrite64, memfd, at, bytes, at) != (long)bytes || syscall(SYS_pread64, memfd, w->before, bytes, at) != (long)bytes)
-		rc = -errno;
+	rc = read_pages(w, at, bytes);
+	if (rc == 0 && syscall(SYS_pwrite64, memfd, w->before, bytes, at) != (long)bytes)
+		rc = errno != 0 ? -errno : -EIO;
 	if (rc == 0)
 		rc = map_over(at, bytes, prot);
 	__atomic_fetch_add(&moves, 1, __ATOMIC_RELEASE);
@@ -152,10 +188,21 @@ static int part_piece(struct work *w, const struct gd_piece *piece)
 	return syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, piece->from) < 0 ? -errno : 0;
 }
 
+static int do_piece(struct work *w, const struct gd_piece *piece, int (*step)(struct work *w, const struct gd_piece *piece))
+{
+	int rc;
+
+	VALGRIND_DISABLE_ERROR_REPORTING;
+	rc = step(w, piece);
+	VALGRIND_ENABLE_ERROR_REPORTING;
+	(void)VALGRIND_MAKE_MEM_DEFINED(piece->from, piece->to - piece->from);
+	return rc;
+}
+
 static int run_here(struct work *w)
 {
 	for (size_t i = 0; i < w->n && w->rc == 0; i++)
-		w->rc = w->step(w, &w->pieces[i]);
+		w->rc = do_piece(w, &w->pieces[i], w->step);
 	return w->rc;
 }
 
@@ -167,7 +214,8 @@ static void run_there(unsigned high, unsigned low)
 /* The pages of the stack that we are on must be quiet meanwhile. */
 static int run_on_another_stack(struct work *w)
 {
-	void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned id = VALGRIND_STACK_REGISTER(stack, stack + STACK_BYTES);
 
 	if (stack == MAP_FAILED || getcontext(&w->there) != 0)
 		return -ENOMEM;
@@ -175,6 +223,7 @@ static int run_on_another_stack(struct work *w)
 	w->there.uc_link = &w->here;
 	makecontext(&w->there, (void (*)(void))run_there, 2, (unsigned)((uintptr_t)w >> 32), (unsigned)(uintptr_t)w);
 	swapcontext(&w->here, &w->there);
+	VALGRIND_STACK_DEREGISTER(id);
 	munmap(stack, STACK_BYTES);
 	return w->rc;
 }
@@ -197,6 +246,7 @@ static struct work *make_work(void)
 	if (w == MAP_FAILED)
 		return NULL;
 	w->bytes = bytes;
+	w->pid = getpid();
 	w->before = (char *)w + head;
 	w->after = w->before + BATCH;
 	if (pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -529,7 +579,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	for (size_t i = 0; i < n_at_fork - n_of_stack; i++)
-		part_piece(NULL, &at_fork[i]);
+		do_piece(NULL, &at_fork[i], part_piece);
 	if (fork_pipe[1] >= 0) {
 		close(fork_pipe[0]);
 		close(fork_pipe[1]);

@@ -33,9 +33,13 @@ static int captured(void (*fn)(void))
 	if (pid == 0) {
 		dup2(out, STDOUT_FILENO);
 		dup2(err, STDERR_FILENO);
-		fn();
+		if (TEST_PROTECT()) {
+			fn();
+			fflush(NULL);
+			_exit(0);
+		}
 		fflush(NULL);
-		_exit(0);
+		_exit(99);
 	}
 	TEST_ASSERT_TRUE(pid > 0 && waitpid(pid, &status, 0) == pid);
 	captured_read(out, captured_out);

@@ -235,7 +235,7 @@ static int n_freed;
 static void free_memory(void *addr, size_t len, void *cookie)
 {
 	TEST_ASSERT_EQUAL_PTR(&n_freed, cookie);
-	TEST_ASSERT_EQUAL_size_t(100, len);
+	TEST_ASSERT_EQUAL_UINT64(100, len);
 	free(addr);
 	n_freed++;
 }

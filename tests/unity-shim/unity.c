@@ -29,6 +29,11 @@ __attribute__((noreturn, format(printf, 5, 6))) static void leave(const char *ve
 	longjmp(shim.leave, 1);
 }
 
+jmp_buf *shim_frame(void)
+{
+	return &shim.leave;
+}
+
 void shim_begin(void)
 {
 	memset(&shim, 0, sizeof(shim));
