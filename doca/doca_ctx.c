@@ -194,6 +194,7 @@ doca_error_t doca_ctx_stop(struct doca_ctx *ctx)
 	result = ctx->ops->stop ? ctx->ops->stop(ctx) : DOCA_SUCCESS;
 	if (result != DOCA_SUCCESS && result != DOCA_ERROR_IN_PROGRESS)
 		return result;
+	forget_due(ctx);
 	ctx->stop_pending = result == DOCA_ERROR_IN_PROGRESS;
 	if (is_over(ctx)) {
 		change(ctx, DOCA_CTX_STATE_IDLE);

@@ -207,6 +207,30 @@ static void test_bad_task_stops_the_context_and_flushes(void)
 	doca_buf_dec_refcount(empty, NULL);
 }
 
+static void nothing(struct gd_event *event)
+{
+	(void)event;
+}
+
+/* The same when the failure has to wait for its turn on the engine. */
+static void test_nothing_is_done_behind_the_bad_task(void)
+{
+	struct doca_buf *empty = get(&from_map, 0, 100, 0);
+	struct gd_event events[80];
+	size_t i;
+
+	for (i = 0; i < 80; i++) {
+		events[i].run = nothing;
+		gd_pe_post(pe, &events[i]);
+	}
+	doca_task_submit(task_of(empty, dst, 1));
+	doca_task_submit(task_of(src, dst, 2));
+	drain();
+	TEST_ASSERT_EQUAL_INT(0, n_done);
+	TEST_ASSERT_EQUAL_INT(2, n_error);
+	doca_buf_dec_refcount(empty, NULL);
+}
+
 static void test_tasks_before_the_bad_one_succeed(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0);
@@ -402,6 +426,7 @@ int main(void)
 	RUN_TEST(test_copy_into_and_out_of_imported_memory);
 	RUN_TEST(test_lists_on_both_sides);
 	RUN_TEST(test_bad_task_stops_the_context_and_flushes);
+	RUN_TEST(test_nothing_is_done_behind_the_bad_task);
 	RUN_TEST(test_tasks_before_the_bad_one_succeed);
 	RUN_TEST(test_try_submit_refuses_what_would_fail);
 	RUN_TEST(test_rights_are_checked);

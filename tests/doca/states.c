@@ -360,10 +360,27 @@ static void test_program_stops_before_the_failure_is_brought(void)
 	doca_ctx_start(&fake->ctx);
 	doca_task_submit(fake_task(fake, 1));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(&fake->ctx));
-	while (doca_pe_progress(pe))
-		;
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* the task; nothing of the failure */
+	TEST_ASSERT_EQUAL_INT(1, n_error);
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_STRING("02 23 30 ", seen);
+	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, fake->n_stops);
+}
+
+static void test_destroyed_while_a_change_was_on_its_way(void)
+{
+	struct gd_event event = { .run = run_stopped };
+
+	doca_ctx_start(&fake->ctx);
+	kept = fake_task(fake, 1);
+	doca_ctx_stop(&fake->ctx);
+	gd_pe_post(pe, &event);
+	doca_task_free(kept); /* idle as soon as the engine comes to it */
+	destroy_when_idle = true;
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
+	TEST_ASSERT_NULL(fake);
+	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
 }
 
 static void test_failure_with_nothing_outstanding_reaches_idle(void)
@@ -550,6 +567,7 @@ int main(void)
 	RUN_TEST(test_failed_task_stops_the_context);
 	RUN_TEST(test_task_that_fails_in_submit_stops_later);
 	RUN_TEST(test_program_stops_before_the_failure_is_brought);
+	RUN_TEST(test_destroyed_while_a_change_was_on_its_way);
 	RUN_TEST(test_failure_with_nothing_outstanding_reaches_idle);
 	RUN_TEST(test_failure_cannot_be_refused);
 	RUN_TEST(test_stop_inside_the_running_callback);
