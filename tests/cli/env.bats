@@ -76,5 +76,6 @@ needs_doca() {
 			[[ "$(pkg-config --cflags "doca-$module")" == *"/include/doca/$profile"* ]]
 			[[ "$(pkg-config --libs "doca-$module")" == *-lgantry-doca* ]]
 		done
+		[[ "$(pkg-config --cflags doca-dma-workq)" == -I*/doca/workq\ *"/include/doca/$profile"* ]]
 	done
 }
