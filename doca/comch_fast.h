@@ -34,6 +34,14 @@ struct doca_comch_consumer {
 	uint32_t n_posted, n_used;
 	uint64_t *rooms;                /* its row of lengths, in turns */
 	struct gd_event started;
+	/* of a MsgQ: it has no connection; below, the lock of the DPA */
+	struct doca_comch_msgq *msgq;
+	struct doca_comch_consumer *next;
+	bool is_running, is_notified;
+	struct doca_task *arrived, **arrived_last; /* on the CPU: messages that its engine has yet to hear of */
+	struct gd_event arrival;
+	struct doca_comch_consumer_completion *completion; /* on the DPA */
+	uint32_t completion_data, max_recv, credit;
 };
 
 /* One message on the way: the producer's number goes in front of the immediate data. */
@@ -77,8 +85,16 @@ struct doca_comch_producer {
 	struct gd_target *target;       /* the one used last comes first */
 	struct gd_hold holds[GD_FAST_HOLDS];
 	uint32_t next_hold;
+	/* of a MsgQ: it has no connection */
+	struct doca_comch_msgq *msgq;
+	struct doca_dpa_completion *completion; /* on the DPA */
+	uint32_t max_send;
+	bool is_running;
 };
 
+/* Those of a MsgQ end as those of a connection do, but for this. */
+void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);
+void gd_msgq_release_producer(struct doca_comch_producer *producer);
 /* Depth of a queue for n tasks: as far as the transport goes. */
 uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
 /* Lock. One consumer or producer of the connection less. */

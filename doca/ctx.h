@@ -63,6 +63,7 @@ struct gd_ctx_ops {
 	int (*poll)(struct doca_ctx *ctx);
 	/* The engine is about to wait: gd_pe_post() when poll has work; non-zero: it has work now. NULL: none needed. */
 	int (*arm)(struct doca_ctx *ctx);
+	bool on_dpa; /* used by code on an emulated DPA: may run without an engine */
 };
 
 struct doca_ctx {

@@ -315,7 +315,10 @@ doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer)
 	result = gd_ctx_fini(&consumer->ctx, DOCA_ERROR_IN_USE);
 	if (result != DOCA_SUCCESS)
 		return result;
-	gd_conn_release(consumer->conn);
+	if (consumer->msgq)
+		gd_msgq_release_consumer(consumer);
+	else
+		gd_conn_release(consumer->conn);
 	free(consumer);
 	return DOCA_SUCCESS;
 }

@@ -415,7 +415,10 @@ doca_error_t doca_comch_producer_destroy(struct doca_comch_producer *producer)
 	result = gd_ctx_fini(&producer->ctx, DOCA_ERROR_IN_USE);
 	if (result != DOCA_SUCCESS)
 		return result;
-	gd_conn_release(producer->conn);
+	if (producer->msgq)
+		gd_msgq_release_producer(producer);
+	else
+		gd_conn_release(producer->conn);
 	free(producer);
 	return DOCA_SUCCESS;
 }

@@ -169,7 +169,7 @@ doca_error_t doca_ctx_start(struct doca_ctx *ctx)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (ctx->state != DOCA_CTX_STATE_IDLE)
 		return DOCA_ERROR_BAD_STATE;
-	if (!ctx->pe)
+	if (!ctx->pe && !ctx->ops->on_dpa)
 		return DOCA_ERROR_NOT_CONNECTED;
 	ctx->failed = false;
 	ctx->stop_pending = false;
@@ -256,6 +256,13 @@ doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_
 	if (!ctx || comp_vector != 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_ctx_configurable(ctx, DOCA_ERROR_BAD_STATE);
+}
+
+doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx, struct doca_dpa *dpa_dev)
+{
+	if (!ctx || !dpa_dev)
+		return DOCA_ERROR_INVALID_VALUE;
+	return ctx->ops->on_dpa ? gd_ctx_configurable(ctx, DOCA_ERROR_BAD_STATE) : DOCA_ERROR_NOT_SUPPORTED;
 }
 
 doca_error_t doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo, uint32_t *num_comp_vectors)

@@ -58,6 +58,12 @@ DOCA_STABLE doca_error_t doca_ctx_get_state(const struct doca_ctx *ctx, enum doc
 /* Let tasks go that were submitted without DOCA_TASK_SUBMIT_FLAG_FLUSH. */
 DOCA_EXPERIMENTAL void doca_ctx_flush_tasks(struct doca_ctx *ctx);
 
+/*
+ * Before start: code on an emulated DPA will use it, as consumers and producers of a MsgQ on that side. Errors: BAD_STATE,
+ * NOT_SUPPORTED.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx, struct doca_dpa *dpa_dev);
+
 /* Before start: which of the device's interrupts it uses. Errors: BAD_STATE, NOT_SUPPORTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_vector);
 

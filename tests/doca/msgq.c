@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* msgq.c - message queues between the CPU and an emulated DPA, in both directions. */
+#include <doca_comch_msgq.h>
+#include <doca_dpa.h>
+#include <doca_dpa_dev.h>
+#include <doca_dpa_dev_comch_msgq.h>
+#include <string.h>
+
+#include "comch_rig.h"
+
+#define N 5000u
+#define DEPTH 16u
+#define BAD(x) NEED_RESULT(DOCA_ERROR_INVALID_VALUE, x)
+
+/* What both sides of a test have: a device, a DPA with one thread, an engine for the CPU. */
+static struct side s;
+static struct doca_dpa *dpa;
+static struct doca_dpa_thread *thread;
+static struct doca_comch_msgq *msgq;
+static struct doca_comch_consumer *consumer;
+static struct doca_comch_producer *producer;
+static struct doca_comch_consumer_completion *comp;
+static struct doca_dpa_completion *ends;
+/* handles, as a program hands them to its code on the DPA */
+static doca_dpa_dev_comch_consumer_completion_t dev_comp;
+static doca_dpa_dev_comch_consumer_t dev_consumer;
+static doca_dpa_dev_comch_producer_t dev_producer;
+static doca_dpa_dev_completion_t dev_ends;
+static uint32_t consumer_id, producer_id;
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void open_dpa(doca_dpa_func_t *func)
+{
+	side_open_dev(&s, "03:00.0");
+	NEED_OK(doca_pe_create(&s.pe));
+	NEED_OK(doca_dpa_cap_is_supported(doca_dev_as_devinfo(s.dev)));
+	NEED_OK(doca_dpa_create(s.dev, &dpa));
+	NEED_OK(doca_dpa_thread_create(dpa, &thread));
+	NEED_OK(doca_dpa_thread_set_func_arg(thread, func, 7));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_dpa_thread_start(thread)); /* the DPA comes first */
+	NEED_OK(doca_dpa_start(dpa));
+	NEED_OK(doca_dpa_thread_start(thread));
+	NEED_OK(doca_comch_msgq_create(s.dev, &msgq));
+}
+
+static void close_dpa(void)
+{
+	NEED_OK(doca_comch_msgq_stop(msgq));
+	NEED_OK(doca_comch_msgq_destroy(msgq));
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dpa_destroy(dpa));
+	NEED_OK(doca_dpa_thread_destroy(thread));
+	NEED_OK(doca_dpa_stop(dpa));
+	NEED_OK(doca_dpa_destroy(dpa));
+	NEED_OK(doca_pe_destroy(s.pe));
+	NEED_OK(doca_dev_close(s.dev));
+}
+
+/* -- from the CPU to the DPA -- */
+
+static unsigned int taken; /* of the DPA, in order */
+
+/* One activation: take all there is, give the places back, ask to be called again. */
+static __dpa_global__ void take_all(uint64_t arg)
+{
+	doca_dpa_dev_comch_consumer_completion_element_t element;
+	uint32_t n = 0, len, number;
+
+	NEED(arg == 7);
+	while (doca_dpa_dev_comch_consumer_get_completion(dev_comp, &element)) {
+		const uint8_t *imm = doca_dpa_dev_comch_consumer_get_completion_imm(element, &len);
+
+		memcpy(&number, imm, sizeof(number));
+		NEED(number == taken && len == sizeof(number) + number % 29);
+		NEED(doca_dpa_dev_comch_consumer_get_completion_producer_id(element) == producer_id);
+		NEED(doca_dpa_dev_comch_consumer_get_completion_consumer_user_data(element) == 77);
+		for (uint32_t i = sizeof(number); i < len; i++)
+			NEED(imm[i] == (uint8_t)number);
+		__atomic_store_n(&taken, number + 1, __ATOMIC_RELEASE);
+		n++;
+	}
+	doca_dpa_dev_comch_consumer_completion_ack(dev_comp, n);
+	doca_dpa_dev_comch_consumer_ack(dev_consumer, n);
+	doca_dpa_dev_comch_consumer_completion_request_notification(dev_comp);
+	doca_dpa_dev_thread_reschedule();
+	NEED(!"reschedule returned");
+}
+
+static unsigned int n_sent, n_failed;
+static doca_error_t status;
+
+static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task_data;
+	(void)ctx_data;
+	n_sent++;
+	doca_task_free(doca_comch_producer_task_send_as_task(task));
+}
+
+static void on_failed(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task_data;
+	(void)ctx_data;
+	n_failed++;
+	status = doca_task_get_status(doca_comch_producer_task_send_as_task(task));
+	doca_task_free(doca_comch_producer_task_send_as_task(task));
+}
+
+static void open_dpa_consumer(void)
+{
+	struct doca_ctx *ctx;
+
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_msgq_start(msgq)); /* in which direction? */
+	NEED_OK(doca_comch_msgq_set_dpa_consumer(msgq, dpa));
+	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED, doca_comch_msgq_set_dpa_producer(msgq, dpa));
+	NEED_OK(doca_comch_msgq_set_max_num_consumers(msgq, 1));
+	NEED_OK(doca_comch_msgq_set_max_num_producers(msgq, 2));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_msgq_consumer_create(msgq, &consumer));
+	NEED_OK(doca_comch_msgq_start(msgq));
+	NEED_OK(doca_comch_msgq_consumer_create(msgq, &consumer));
+	ctx = doca_comch_consumer_as_ctx(consumer);
+	NEED_OK(doca_ctx_set_datapath_on_dpa(ctx, dpa));
+	BAD(doca_ctx_start(ctx)); /* no completion */
+	NEED_OK(doca_comch_consumer_completion_create(&comp));
+	NEED_OK(doca_comch_consumer_completion_set_dpa_thread(comp, thread));
+	NEED_OK(doca_comch_consumer_completion_set_max_num_recv(comp, DEPTH));
+	NEED_OK(doca_comch_consumer_completion_start(comp));
+	NEED_OK(doca_comch_consumer_set_completion(consumer, comp, 77));
+	BAD(doca_comch_consumer_set_dev_max_num_recv(consumer, 0));
+	NEED_OK(doca_comch_consumer_set_dev_max_num_recv(consumer, DEPTH));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
+	NEED_OK(doca_ctx_start(ctx)); /* without an engine */
+	NEED_OK(doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
+	NEED_OK(doca_comch_consumer_completion_get_dpa_handle(comp, &dev_comp));
+	NEED_OK(doca_comch_consumer_get_id(consumer, &consumer_id));
+	NEED_OK(doca_comch_msgq_producer_create(msgq, &producer));
+	ctx = doca_comch_producer_as_ctx(producer);
+	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_ctx_set_datapath_on_dpa(ctx, dpa));
+	NEED_OK(doca_pe_connect_ctx(s.pe, ctx));
+	NEED_OK(doca_comch_producer_task_send_set_conf(producer, on_sent, on_failed, DEPTH));
+	NEED_OK(doca_ctx_start(ctx));
+	NEED_OK(doca_comch_producer_get_id(producer, &producer_id));
+}
+
+static doca_error_t send(uint32_t to, unsigned int number, struct doca_buf *buf)
+{
+	struct doca_comch_producer_task_send *task;
+	uint8_t imm[32];
+	doca_error_t result;
+
+	memset(imm, (int)number, sizeof(imm));
+	memcpy(imm, &number, sizeof(number));
+	NEED_OK(doca_comch_producer_task_send_alloc_init(producer, buf, imm, (uint32_t)sizeof(number) + number % 29, to, &task));
+	result = doca_task_submit(doca_comch_producer_task_send_as_task(task));
+	if (result != DOCA_SUCCESS)
+		doca_task_free(doca_comch_producer_task_send_as_task(task));
+	return result;
+}
+
+static void close_dpa_consumer(void)
+{
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_msgq_stop(msgq));
+	NEED_OK(doca_ctx_stop(doca_comch_producer_as_ctx(producer)));
+	NEED_OK(doca_comch_producer_destroy(producer));
+	NEED_OK(doca_dpa_thread_stop(thread));
+	NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(consumer)));
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_consumer_completion_stop(comp));
+	NEED_OK(doca_comch_consumer_destroy(consumer));
+	NEED_OK(doca_comch_consumer_completion_stop(comp));
+	NEED_OK(doca_comch_consumer_completion_destroy(comp));
+}
+
+static void to_the_dpa(void)
+{
+	unsigned int n = 0;
+
+	open_dpa(take_all);
+	open_dpa_consumer();
+	NEED_RESULT(DOCA_ERROR_AGAIN, send(consumer_id, 0, NULL)); /* it has acknowledged none */
+	NEED_OK(send(consumer_id + 1, 0, NULL));
+	NEED_OK(send(consumer_id, 0, (struct doca_buf *)(void *)&s)); /* immediate data alone */
+	UNTIL(&s, n_failed == 2);
+	NEED(status == DOCA_ERROR_INVALID_VALUE);
+	doca_dpa_dev_comch_consumer_ack(dev_consumer, DEPTH);
+	NEED_OK(doca_dpa_thread_run(thread)); /* asks for notifications from now on */
+	while (n < N) {
+		const doca_error_t result = send(consumer_id, n, NULL);
+
+		NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_AGAIN);
+		n += result == DOCA_SUCCESS;
+		if (!doca_pe_progress(s.pe))
+			rig_yield();
+	}
+	UNTIL(&s, n_sent == N && __atomic_load_n(&taken, __ATOMIC_ACQUIRE) == N);
+	close_dpa_consumer();
+	close_dpa();
+}
+
+static void messages_to_the_DPA_arrive_in_order_and_only_as_many_as_it_acknowledged(void)
+{
+	rig_begin();
+	rig_wait(rig_fork(to_the_dpa), 0);
+}
+
+/* -- from the DPA to the CPU -- */
+
+static char from[N * 8], into[N * 8];
+static doca_dpa_dev_mmap_t from_map, into_map;
+static unsigned int n_put, n_done;
+
+/* Sends all: every third with a copy ahead of it, every fifth with a completion. Then it waits for those. */
+static __dpa_global__ void send_all(uint64_t arg)
+{
+	doca_dpa_dev_completion_element_t element;
+	uint8_t long_imm[33] = { 0 };
+
+	NEED(arg == 7);
+	for (; n_put < N; n_put++) {
+		const uint8_t wanted = n_put % 5 == 0;
+
+		if (n_put % 3 == 0)
+			doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + n_put * 8ull,
+							     from_map, (uintptr_t)from + n_put * 8ull, 8, (uint8_t *)&n_put,
+							     sizeof(n_put), wanted);
+		else
+			doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, (uint8_t *)&n_put,
+								       sizeof(n_put), wanted);
+		while (doca_dpa_dev_get_completion(dev_ends, &element)) {
+			NEED(doca_dpa_dev_get_completion_user_data(element) == 55);
+			doca_dpa_dev_completion_ack(dev_ends, 1);
+			__atomic_add_fetch(&n_done, 1, __ATOMIC_RELEASE);
+		}
+	}
+	/* what is refused: too long, out of the map, overlapping */
+	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, long_imm, sizeof(long_imm), 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + sizeof(into) - 4, from_map,
+					     (uintptr_t)from, 8, long_imm, 4, 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, from_map, (uintptr_t)from + 4, from_map,
+					     (uintptr_t)from, 8, long_imm, 4, 0);
+	doca_dpa_dev_completion_request_notification(dev_ends); /* there is none left: no activation */
+	doca_dpa_dev_thread_finish();
+}
+
+static unsigned int n_received, n_flushed;
+
+static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+{
+	unsigned int number;
+
+	(void)task_data;
+	(void)ctx_data;
+	NEED(doca_comch_consumer_task_post_recv_get_imm_data_len(task) == sizeof(number));
+	memcpy(&number, doca_comch_consumer_task_post_recv_get_imm_data(task), sizeof(number));
+	NEED(number == n_received && doca_comch_consumer_task_post_recv_get_producer_id(task) == producer_id);
+	/* the copy was done before the message came */
+	NEED(memcmp(into + number * 8ul, number % 3 ? "\0\0\0\0\0\0\0" : from + number * 8ul, 8) == 0);
+	n_received++;
+	NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(task)));
+}
+
+static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task_data;
+	(void)ctx_data;
+	n_flushed++;
+	status = doca_task_get_status(doca_comch_consumer_task_post_recv_as_task(task));
+	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
+}
+
+static struct doca_mmap *map(char *addr, size_t length, doca_dpa_dev_mmap_t *handle)
+{
+	struct doca_mmap *mmap;
+
+	NEED_OK(doca_mmap_create(&mmap));
+	NEED_OK(doca_mmap_add_dev(mmap, s.dev));
+	NEED_OK(doca_mmap_set_permissions(mmap, DOCA_ACCESS_FLAG_PCI_READ_WRITE));
+	NEED_OK(doca_mmap_set_memrange(mmap, addr, length));
+	NEED_OK(doca_mmap_start(mmap));
+	NEED_OK(doca_mmap_dev_get_dpa_handle(mmap, s.dev, handle));
+	return mmap;
+}
+
+static void open_dpa_producer(void)
+{
+	struct doca_ctx *ctx;
+
+	NEED_OK(doca_comch_msgq_set_dpa_producer(msgq, dpa));
+	NEED_OK(doca_comch_msgq_start(msgq));
+	NEED_OK(doca_comch_msgq_producer_create(msgq, &producer));
+	ctx = doca_comch_producer_as_ctx(producer);
+	NEED_OK(doca_ctx_set_user_data(ctx, (union doca_data){ .u64 = 55 }));
+	BAD(doca_ctx_start(ctx));
+	NEED_OK(doca_dpa_completion_create(dpa, DEPTH, &ends));
+	NEED_OK(doca_dpa_completion_set_thread(ends, thread));
+	NEED_OK(doca_dpa_completion_start(ends));
+	NEED_OK(doca_comch_producer_dpa_completion_attach(producer, ends));
+	NEED_OK(doca_comch_producer_set_dev_max_num_send(producer, DEPTH));
+	NEED_OK(doca_ctx_start(ctx));
+	NEED_OK(doca_comch_producer_get_dpa_handle(producer, &dev_producer));
+	NEED_OK(doca_dpa_completion_get_dpa_handle(ends, &dev_ends));
+	NEED_OK(doca_comch_producer_get_id(producer, &producer_id));
+	NEED_OK(doca_comch_msgq_consumer_create(msgq, &consumer));
+	NEED_OK(doca_comch_consumer_get_id(consumer, &consumer_id));
+	ctx = doca_comch_consumer_as_ctx(consumer);
+	NEED_OK(doca_pe_connect_ctx(s.pe, ctx));
+	NEED_OK(doca_comch_consumer_task_post_recv_set_conf(consumer, on_received, on_flushed, DEPTH + 1));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(ctx));
+	UNTIL(&s, state_of(ctx) == DOCA_CTX_STATE_RUNNING);
+}
+
+static void post(struct doca_buf *buf)
+{
+	struct doca_comch_consumer_task_post_recv *task;
+
+	NEED_OK(doca_comch_consumer_task_post_recv_alloc_init(consumer, buf, &task));
+	NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(task)));
+}
+
+static void close_dpa_producer(void)
+{
+	struct doca_ctx *ctx = doca_comch_consumer_as_ctx(consumer);
+
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(ctx));
+	UNTIL(&s, state_of(ctx) == DOCA_CTX_STATE_IDLE);
+	NEED(n_flushed == DEPTH + 1);
+	NEED_OK(doca_comch_consumer_destroy(consumer));
+	NEED_OK(doca_ctx_stop(doca_comch_producer_as_ctx(producer)));
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dpa_completion_stop(ends));
+	NEED_OK(doca_comch_producer_destroy(producer));
+	NEED_OK(doca_dpa_completion_stop(ends));
+	NEED_OK(doca_dpa_completion_destroy(ends));
+}
+
+static void from_the_dpa(void)
+{
+	struct doca_mmap *maps[2];
+
+	open_dpa(send_all);
+	open_dpa_producer();
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (char)(1 + i % 100);
+	maps[0] = map(from, sizeof(from), &from_map);
+	maps[1] = map(into, sizeof(into), &into_map);
+	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(dev_producer, consumer_id) == 1);
+	post((struct doca_buf *)(void *)&s); /* a buffer is no use here */
+	UNTIL(&s, n_flushed == 1);
+	NEED(status == DOCA_ERROR_INVALID_VALUE);
+	NEED_OK(doca_dpa_thread_run(thread)); /* it waits: nothing is posted */
+	for (unsigned int i = 0; i < DEPTH; i++)
+		post(NULL);
+	UNTIL(&s, n_received == N && __atomic_load_n(&n_done, __ATOMIC_ACQUIRE) == N / 5);
+	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(dev_producer, consumer_id) == 0);
+	NEED_OK(doca_dpa_thread_stop(thread));
+	close_dpa_producer();
+	NEED_OK(doca_mmap_destroy(maps[0]));
+	NEED_OK(doca_mmap_destroy(maps[1]));
+	close_dpa();
+}
+
+static void messages_and_copies_of_the_DPA_arrive_in_order_and_complete_when_asked_to(void)
+{
+	rig_begin();
+	rig_wait(rig_fork(from_the_dpa), 0);
+}
+
+/* -- misuse -- */
+
+static void misuse(void)
+{
+	struct doca_dpa *none;
+
+	BAD(doca_comch_msgq_create(NULL, &msgq));
+	BAD(doca_comch_msgq_destroy(NULL));
+	BAD(doca_comch_msgq_start(NULL));
+	BAD(doca_comch_msgq_stop(NULL));
+	BAD(doca_comch_msgq_set_dpa_consumer(NULL, NULL));
+	BAD(doca_comch_msgq_set_dpa_producer(NULL, NULL));
+	BAD(doca_comch_msgq_set_max_num_consumers(NULL, 1));
+	BAD(doca_comch_msgq_set_max_num_producers(NULL, 1));
+	BAD(doca_comch_msgq_consumer_create(NULL, &consumer));
+	BAD(doca_comch_msgq_producer_create(NULL, &producer));
+	BAD(doca_comch_consumer_completion_create(NULL));
+	BAD(doca_comch_consumer_completion_destroy(NULL));
+	BAD(doca_comch_consumer_completion_start(NULL));
+	BAD(doca_comch_consumer_completion_stop(NULL));
+	BAD(doca_comch_consumer_completion_set_dpa_thread(NULL, NULL));
+	BAD(doca_comch_consumer_completion_set_max_num_recv(NULL, 1));
+	BAD(doca_comch_consumer_completion_set_imm_data_len(NULL, 1));
+	BAD(doca_comch_consumer_completion_get_dpa_handle(NULL, &dev_comp));
+	BAD(doca_comch_consumer_set_completion(NULL, NULL, 0));
+	BAD(doca_comch_consumer_set_dev_max_num_recv(NULL, 1));
+	BAD(doca_comch_consumer_get_dpa_handle(NULL, &dev_consumer));
+	BAD(doca_comch_producer_set_dev_max_num_send(NULL, 1));
+	BAD(doca_comch_producer_dpa_completion_attach(NULL, NULL));
+	BAD(doca_comch_producer_get_dpa_handle(NULL, &dev_producer));
+	BAD(doca_dpa_create(NULL, &none));
+	BAD(doca_dpa_destroy(NULL));
+	BAD(doca_dpa_start(NULL));
+	BAD(doca_dpa_thread_create(NULL, &thread));
+	BAD(doca_dpa_thread_run(NULL));
+	BAD(doca_dpa_completion_create(NULL, 1, &ends));
+	NEED(doca_dpa_dev_get_completion(0, NULL) == 0 && doca_dpa_dev_comch_consumer_get_completion(0, NULL) == 0);
+	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(0, 1) == 1);
+	doca_dpa_dev_comch_consumer_ack(0, 1);
+	doca_dpa_dev_comch_producer_post_send_imm_only(0, 1, NULL, 0, 0);
+}
+
+static void what_is_no_object_is_refused(void)
+{
+	rig_begin();
+	rig_wait(rig_fork(misuse), 0);
+}
+
+int main(void)
+{
+	rig_init();
+	UNITY_BEGIN();
+	RUN_TEST(messages_to_the_DPA_arrive_in_order_and_only_as_many_as_it_acknowledged);
+	RUN_TEST(messages_and_copies_of_the_DPA_arrive_in_order_and_complete_when_asked_to);
+	RUN_TEST(what_is_no_object_is_refused);
+	rig_fini();
+	return UNITY_END();
+}
