@@ -301,8 +301,10 @@ static doca_error_t call_program(struct argp *argp)
 {
 	doca_error_t result = DOCA_SUCCESS;
 
-	for (struct argp_found *found = argp->found; found && result == DOCA_SUCCESS; found = found->next)
-		result = call_param(argp, found);
+	for (int json = 1; json >= 0; json--)
+		for (struct argp_found *found = argp->found; found && result == DOCA_SUCCESS; found = found->next)
+			if (found->json == json)
+				result = call_param(argp, found);
 	if (result == DOCA_SUCCESS && argp->cmd->callback)
 		result = argp->cmd->callback(argp->config);
 	if (result == DOCA_SUCCESS && argp->validate)

@@ -6,6 +6,7 @@
  */
 #include <doca_compress.h>
 
+#include <endian.h>
 #include <stdlib.h>
 
 #include "compress.h"
@@ -89,7 +90,7 @@ static doca_error_t put(struct compress_task *t, enum kind kind, const struct en
 	if (kind == DECOMPRESS)
 		t->adler = gd_adler32(e->room.bytes, e->length);
 	else
-		t->xxh = gd_xxh32(e->room.bytes, e->length);
+		t->xxh = htobe32(gd_xxh32(e->room.bytes, e->length)); /* programs compare it with the frame's, read as big-endian */
 	return gd_serial_put(&e->room, e->length);
 }
 

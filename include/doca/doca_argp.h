@@ -63,6 +63,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_argp_disable_logger_callback(void);
 /*
  * Parse: callbacks run in the order of the arguments, after those of a JSON file. What is wrong is printed, with the
  * usage. Errors: BAD_STATE, INITIALIZATION, IO_FAILED, NO_MEMORY, NOT_SUPPORTED.
+ *
+ * Options are written -s VALUE, --long VALUE or --long=VALUE; short names may have several letters. --json FILE reads
+ * options by their long names, comments as in C are left out, and the command line goes before the file:
+ *	{"doca_general_flags": {"log-level": 60}, "doca_program_flags": {"pci-addr": "03:00.0", "cpu": [1, 2]}}
  */
 DOCA_EXPERIMENTAL doca_error_t doca_argp_start(int argc, char **argv);
 

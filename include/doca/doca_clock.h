@@ -46,7 +46,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_clock_destroy(struct doca_clock *clock);
 DOCA_EXPERIMENTAL doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t type,
 		union doca_clock_timespec_t *ts);
 
-/* Read a clock of the host and one of the device at the same time, give or take so many nanoseconds. */
+/*
+ * Read a clock of the host and one of the device at the same time, give or take so many nanoseconds, or cycles when the
+ * host's clock counts them.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,
 		uint64_t nic_type, union doca_clock_timespec_t *primary_ts, union doca_clock_timespec_t *nic_ts,
 		uint64_t *error_margin_nsecs);

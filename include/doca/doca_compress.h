@@ -185,6 +185,8 @@ DOCA_EXPERIMENTAL void doca_compress_task_decompress_lz4_stream_set_dst(
 		struct doca_compress_task_decompress_lz4_stream *task, struct doca_buf *dst_buff);
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_lz4_stream_get_dst(
 		const struct doca_compress_task_decompress_lz4_stream *task);
+
+/* CRC-32 of the result as zlib has it; and its xxHash-32, as who reads the checksum of a frame as big-endian has it. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_crc_cs(
 		const struct doca_compress_task_decompress_lz4_stream *task);
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_stream_get_xxh_cs(
@@ -225,6 +227,8 @@ DOCA_EXPERIMENTAL void doca_compress_task_decompress_lz4_block_set_dst(
 		struct doca_compress_task_decompress_lz4_block *task, struct doca_buf *dst_buff);
 DOCA_EXPERIMENTAL struct doca_buf *doca_compress_task_decompress_lz4_block_get_dst(
 		const struct doca_compress_task_decompress_lz4_block *task);
+
+/* The same two. */
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_block_get_crc_cs(
 		const struct doca_compress_task_decompress_lz4_block *task);
 DOCA_EXPERIMENTAL uint32_t doca_compress_task_decompress_lz4_block_get_xxh_cs(

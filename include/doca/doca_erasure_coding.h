@@ -173,20 +173,26 @@ DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_block_size(const struct doca_
 DOCA_EXPERIMENTAL doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 		uint32_t *max_buf_list_len);
 
-/* What redundancy blocks are made with: kind, number of data blocks, number of redundancy blocks. */
+/*
+ * What redundancy blocks are made with: kind, number of data blocks, number of redundancy blocks, 255 together at most.
+ * The first redundancy block is the exclusive or of all data blocks, whatever the kind.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create(struct doca_ec *ec, enum doca_ec_matrix_type type,
 		size_t data_block_count, size_t rdnc_block_count, struct doca_ec_matrix **matrix);
 
-/* The same out of bytes of the caller's, which are copied. */
+/* The same out of bytes of the caller's, which are copied: a row of data_block_count bytes for each redundancy block */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_from_raw(struct doca_ec *ec, uint8_t *data,
 		size_t data_block_count, size_t rdnc_block_count, struct doca_ec_matrix **matrix);
 
-/* Out of one to create: what an update is made with. */
+/* Out of one to create: what an update of data blocks is made with; indices ascend. */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_update(struct doca_ec *ec,
 		const struct doca_ec_matrix *coding_matrix, uint32_t update_indices[], size_t n_updates,
 		struct doca_ec_matrix **matrix);
 
-/* Out of one to create: what those missing blocks are recovered with. */
+/*
+ * Out of one to create: what missing blocks are recovered with, out of the first others, as many as there are data
+ * blocks. Indices ascend; redundancy blocks count on after data blocks.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_ec_matrix_create_recover(struct doca_ec *ec,
 		const struct doca_ec_matrix *coding_matrix, uint32_t missing_indices[], size_t n_missing,
 		struct doca_ec_matrix **matrix);

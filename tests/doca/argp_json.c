@@ -119,10 +119,10 @@ static void the_command_line_goes_first(void)
 {
 	program();
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"num\": 1, \"flag\": false}}", "--num=2"));
-	TEST_ASSERT_EQUAL_STRING("i=2 b=0 ", calls);
+	TEST_ASSERT_EQUAL_STRING("b=0 i=2 ", calls);
 	setUp();
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"cpu\": 1}}", "--cpu=2"));
-	TEST_ASSERT_EQUAL_STRING("i=2 i=1 ", calls);
+	TEST_ASSERT_EQUAL_STRING("i=1 i=2 ", calls);
 }
 
 static void a_mandatory_option_may_stand_in_the_file(void)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Libraries that a build can do without: then their functions are there all the same, and say that they are not supported. */
+#include <doca_compress.h>
+#include <doca_dev.h>
+#include <doca_erasure_coding.h>
+#include <doca_sha.h>
+
+#include "unity.h"
+
+#ifdef HAVE_LIBCRYPTO
+#define SHA DOCA_SUCCESS
+#else
+#define SHA DOCA_ERROR_NOT_SUPPORTED
+#endif
+#ifdef HAVE_ZLIB
+#define DEFLATE DOCA_SUCCESS
+#else
+#define DEFLATE DOCA_ERROR_NOT_SUPPORTED
+#endif
+#if defined(HAVE_ZLIB) && defined(HAVE_LIBLZ4)
+#define LZ4 DOCA_SUCCESS
+#else
+#define LZ4 DOCA_ERROR_NOT_SUPPORTED
+#endif
+#ifdef HAVE_LIBISAL
+#define EC DOCA_SUCCESS
+#else
+#define EC DOCA_ERROR_NOT_SUPPORTED
+#endif
+
+static struct doca_devinfo **list;
+static struct doca_dev *dev;
+
+void setUp(void)
+{
+	uint32_t n;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_create_list(&list, &n));
+	TEST_ASSERT_TRUE(n > 0);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(list[0], &dev));
+}
+
+void tearDown(void)
+{
+	doca_dev_close(dev);
+	doca_devinfo_destroy_list(list);
+}
+
+static void capabilities_tell_what_was_built(void)
+{
+	uint64_t size;
+	uint32_t n;
+
+	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_task_hash_get_supported(list[0], DOCA_SHA_ALGORITHM_SHA256));
+	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_task_partial_hash_get_supported(list[0], DOCA_SHA_ALGORITHM_SHA256));
+	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_get_min_dst_buf_size(list[0], DOCA_SHA_ALGORITHM_SHA256, &n));
+	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_cap_task_compress_deflate_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_cap_task_decompress_deflate_get_max_buf_size(list[0], &size));
+	TEST_ASSERT_EQUAL_INT(LZ4, doca_compress_cap_task_decompress_lz4_stream_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(LZ4, doca_compress_cap_task_decompress_lz4_block_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(EC, doca_ec_cap_task_create_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(EC, doca_ec_cap_get_max_block_size(list[0], &size));
+}
+
+static void objects_are_made_of_what_was_built(void)
+{
+	struct doca_compress *compress;
+	struct doca_sha *sha;
+	struct doca_ec *ec;
+
+	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_create(dev, &sha));
+	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_create(dev, &compress));
+	TEST_ASSERT_EQUAL_INT(EC, doca_ec_create(dev, &ec));
+	if (SHA == DOCA_SUCCESS)
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_sha_destroy(sha));
+	if (DEFLATE == DOCA_SUCCESS)
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_compress_destroy(compress));
+	if (EC == DOCA_SUCCESS)
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ec_destroy(ec));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(capabilities_tell_what_was_built);
+	RUN_TEST(objects_are_made_of_what_was_built);
+	return UNITY_END();
+}
