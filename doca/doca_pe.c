@@ -211,6 +211,23 @@ bool gd_pe_is_polling(const struct doca_pe *pe)
 	return pe->polling;
 }
 
+/* Whose callback runs on this thread: the engine itself may be gone when it returns. */
+static _Thread_local const struct doca_pe *running;
+
+bool gd_pe_is_running(const struct doca_pe *pe)
+{
+	return running == pe;
+}
+
+static void run(struct doca_pe *pe, struct gd_event *event)
+{
+	const struct doca_pe *before = running; /* a callback may progress another engine */
+
+	running = pe;
+	event->run(event);
+	running = before;
+}
+
 /* After the event has run the engine is not touched: a callback may have destroyed it. */
 uint8_t doca_pe_progress(struct doca_pe *pe)
 {
@@ -231,7 +248,7 @@ uint8_t doca_pe_progress(struct doca_pe *pe)
 	}
 	if (!event)
 		return done;
-	event->run(event);
+	run(pe, event);
 	return 1;
 }
 

@@ -2,6 +2,8 @@
 /* doca_rdma.c - RDMA contexts: made, configured, started and stopped. */
 #include <stdlib.h>
 
+#include "base/container_of.h"
+#include "pe.h"
 #include "rdma.h"
 
 #define DEFAULT_QUEUE 256u
@@ -32,7 +34,15 @@ static doca_error_t start(struct doca_ctx *ctx)
 	return DOCA_SUCCESS;
 }
 
-/* Peers are told; what they have sent and nobody has taken is lost. */
+static void run_stopped(struct gd_event *event)
+{
+	gd_ctx_stopped(&gn_container_of(event, struct doca_rdma, stopped)->ctx);
+}
+
+/*
+ * Peers are told; what they have sent and nobody has taken is lost. All is over at once, but in a callback programs expect
+ * that it takes its time.
+ */
 static doca_error_t stop(struct doca_ctx *ctx)
 {
 	struct doca_rdma *rdma = gd_rdma_of(ctx);
@@ -49,7 +59,10 @@ static doca_error_t stop(struct doca_ctx *ctx)
 		if (conn->state != GD_RDMA_FREE)
 			gd_rdma_conn_drop(conn, DOCA_ERROR_SHUTDOWN);
 	gd_rdma_flush_receives(rdma, DOCA_ERROR_SHUTDOWN);
-	return DOCA_SUCCESS;
+	if (!gd_pe_is_running(ctx->pe))
+		return DOCA_SUCCESS;
+	gd_pe_post(ctx->pe, &rdma->stopped);
+	return DOCA_ERROR_IN_PROGRESS;
 }
 
 static const struct gd_ctx_ops rdma_ops = {
@@ -79,6 +92,7 @@ doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma)
 	gd_ctx_init(&new->ctx, &rdma_ops, dev);
 	gd_rdma_tasks_init(new);
 	gd_rdma_list_init(&new->receives);
+	new->stopped.run = run_stopped;
 	new->mtu = DOCA_MTU_SIZE_1K_BYTES;
 	new->send_queue_size = new->recv_queue_size = DEFAULT_QUEUE;
 	new->max_send_list = new->max_receive_list = GD_RDMA_MAX_LIST;

@@ -12,6 +12,9 @@ void gd_pe_remove(struct doca_ctx *ctx);
 /* Is a context of this engine being polled right now? Then callbacks have to wait until that is over. */
 bool gd_pe_is_polling(const struct doca_pe *pe);
 
+/* Does a callback of this engine run right now, on this thread? */
+bool gd_pe_is_running(const struct doca_pe *pe);
+
 /* The last task of a context was given back: it may have become idle. */
 void gd_ctx_task_freed(struct doca_ctx *ctx);
 /* gd_ctx_fail(), but at the next doca_pe_progress: for callers that must not run callbacks. */

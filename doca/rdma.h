@@ -255,6 +255,7 @@ struct doca_rdma {
 	uint16_t port;
 	struct doca_rdma_connection *live; /* engine */
 	struct gd_rdma_list receives;      /* engine */
+	struct gd_event stopped;
 	char *scratch;                     /* engine: limits.max_inline + GD_RDMA_PART bytes */
 };
 

@@ -89,6 +89,44 @@ static void stop_flushes_what_is_outstanding_and_ends_in_idle(void)
 	both(flushed, nothing);
 }
 
+static void stop_inside(struct rig_side *s, struct doca_task *task, const struct rig_end *end)
+{
+	(void)end;
+	doca_task_free(task);
+	FAILS(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s->ctx));
+	CHECK(s->states[s->n_states - 1] == DOCA_CTX_STATE_STOPPING);
+}
+
+static void stops_inside(int fd)
+{
+	struct rig_side *s = plain();
+	enum doca_ctx_states state;
+
+	s->hook = stop_inside;
+	rig_connect(s, fd, 0);
+	rig_receive(s, NULL, 1);
+	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(s->n_ends == 1 && s->n_states == 3);
+	rig_tell(fd);
+	rig_close(s);
+}
+
+static void send_one(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
+
+	rig_connect(s, fd, 0);
+	rig_send(s, s->conns[0], NULL, 1);
+	rig_end_ok(s, 1);
+	rig_hark(fd);
+	rig_close(s);
+}
+
+static void stop_inside_of_a_callback_is_in_progress_and_idle_comes_by_progress(void)
+{
+	both(stops_inside, send_one);
+}
+
 /* -- settings -- */
 
 static void settings(int fd)
@@ -496,6 +534,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(start_is_success_and_running_and_stop_is_synchronous_and_repeatable);
 	RUN_TEST(stop_flushes_what_is_outstanding_and_ends_in_idle);
+	RUN_TEST(stop_inside_of_a_callback_is_in_progress_and_idle_comes_by_progress);
 	RUN_TEST(settings_are_kept_and_are_late_after_start);
 	RUN_TEST(the_device_tells_what_it_can);
 	RUN_TEST(a_pool_has_so_many_tasks_whose_fields_outlive_them);
