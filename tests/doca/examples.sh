@@ -65,13 +65,13 @@ install()
 	sed -i -E "s|^([a-z]+)=/|\\1=$tmp/root/|" "$lib"/gantry/doca/*/pkgconfig/*.pc
 }
 
-# build_installed PROFILE - with nothing but what is installed
+# build_installed PROFILE NAME - with nothing but what is installed
 build_installed()
 (
 	PKG_CONFIG_LIBDIR=$lib/gantry/doca/$1/pkgconfig
 	export PKG_CONFIG_LIBDIR
-	rm -f "hello-$1"
-	compile "hello-$1"
+	rm -f "$2"
+	compile "$2"
 )
 
 # said WHAT - the text behind that mark of the page
@@ -115,9 +115,13 @@ said file >functions.conf
 said seen >seen
 is "the list of functions is built" build dpu devices
 is "a configuration adds functions as the page says" sees
+is "a program of the WorkQ time is built" build dpu workq-copy
+(side dpu ./workq-copy "as it was done then") >copy.out 2>&1
+is "it copies" grep -qx "as it was done then" copy.out
 is "it is installed" install
-is "the DPU's side is built with what is installed" build_installed dpu
-is "and the host's" build_installed host
+is "the DPU's side is built with what is installed" build_installed dpu hello-dpu
+is "and the host's" build_installed host hello-host
+is "and a program of the WorkQ time" build_installed dpu workq-copy
 (GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS LD_LIBRARY_PATH=$lib exec timeout 60 ./hello-host) >host.out 2>&1
 is "without a server the client fails" [ $? -eq 1 ]
 is "and says why" grep -q 'no server "hello"' host.out
