@@ -10,6 +10,7 @@
  * after having posted. So one of them sees the other, and the eventfd is written at most once for each time it was armed.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -20,10 +21,17 @@
 /* Events in a row after which the contexts are polled again, so that neither starves the other. */
 #define EVENTS_IN_A_ROW 16
 
+/*
+ * Programs call doca_pe_progress without end. After so many calls that found nothing the processor is offered to others: the
+ * peer that has to answer may be waiting for this very processor.
+ */
+#define IDLE_ROUNDS 32
+
 struct doca_pe {
 	struct gd_event *first, *last;
 	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
 	uint32_t in_a_row;
+	uint32_t n_idle; /* calls in a row that found nothing to do */
 	bool polling;
 	enum doca_pe_event_mode mode;
 	int fd;
@@ -246,8 +254,12 @@ uint8_t doca_pe_progress(struct doca_pe *pe)
 		done = poll_contexts(pe);
 		event = take_event(pe);
 	}
-	if (!event)
+	if (!event) {
+		if (!done && ++pe->n_idle % IDLE_ROUNDS == 0)
+			sched_yield();
 		return done;
+	}
+	pe->n_idle = 0;
 	run(pe, event);
 	return 1;
 }
