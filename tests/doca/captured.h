@@ -25,7 +25,7 @@ static void captured_read(int fd, char *text)
 /* Runs it in a child; what it wrote is in captured_out and captured_err, its exit status is returned (-1: killed). */
 static int captured(void (*fn)(void))
 {
-	int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC), status;
+	int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC), status = -1;
 	pid_t pid;
 
 	fflush(NULL);
