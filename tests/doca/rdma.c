@@ -154,6 +154,11 @@ static void send_early(int fd)
 		doca_pe_progress(s->pe);
 	CHECK(s->n_ends == 0);
 	rig_tell(fd);
+	rig_hark(fd); /* now it has connected, and still has no receive */
+	for (int i = 0; i < 1000; i++)
+		doca_pe_progress(s->pe);
+	CHECK(s->n_ends == 0);
+	rig_tell(fd);
 	rig_end_ok(s, 1);
 	rig_hark(fd);
 	rig_put(buf);
@@ -175,6 +180,7 @@ static void receive_late(int fd)
 	OK(doca_rdma_connect(s->rdma, peers, size, s->conns[0]));
 	for (int i = 0; i < 1000; i++)
 		doca_pe_progress(s->pe);
+	rig_sync(fd);
 	rig_receive(s, buf, 2);
 	rig_end_ok(s, 2);
 	CHECK(rig_differs(s->memory, 1000, 5) == 1000);

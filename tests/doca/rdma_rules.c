@@ -418,7 +418,7 @@ static void reach_for_the_withdrawn(int fd)
 	rig_connect(s, fd, 0);
 	rig_import(s, fd);
 	remote = rig_remote_data(s, 0, 1000);
-	rig_hark(fd);
+	rig_sync(fd);
 	do { /* word of it may still be on its way */
 		OK(doca_buf_reset_data_len(own));
 		rig_read(s, s->conns[0], remote, own, 1);
@@ -437,6 +437,7 @@ static void withdraw(int fd)
 
 	rig_connect(s, fd, 0);
 	rig_export(s, fd);
+	rig_hark(fd);
 	OK(doca_mmap_stop(s->map));
 	rig_tell(fd);
 	rig_hark(fd);
