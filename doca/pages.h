@@ -14,7 +14,7 @@
 
 /*
  * Have all pages that the range touches in the memfd from now on, with what is in them. Other threads may go on reading and
- * writing them, but for atomic operations and for frames of their stacks: see pages.c. write: others are to write them.
+ * writing them, but for atomic operations and for frames of their stacks: see pages_move.c. write: others are to write them.
  * The descriptor stays ours; 0, or
  *	-EFAULT      not all of it is mapped
  *	-EACCES      the program itself may not read it, or not write it
@@ -34,8 +34,5 @@ void gd_pages_drop(const void *addr, size_t length);
  * Changes whenever pages of this process have been replaced: what a device has registered before may be others. Any thread.
  */
 uint32_t gd_pages_moves(void);
-
-/* Install what keeps fork() right: a child gets pages of its own. Before others of the library lock at a fork. Once is enough. */
-void gd_pages_watch_forks(void);
 
 #endif

@@ -255,18 +255,26 @@ static void after_fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void prepare(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	atexit(stop_thread);
+}
+
+void gd_service_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, prepare);
+}
+
 /* The service of this process, with the lock held; NULL with nothing held. */
 static struct service *enter(void)
 {
-	static bool prepared;
 	int rc = -ENOMEM;
 
+	gd_service_watch_forks();
 	pthread_mutex_lock(&lock);
-	if (!prepared) {
-		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-		atexit(stop_thread);
-		prepared = true;
-	}
 	if (service != NULL && service->epoll_fd >= 0)
 		return service; /* also when it was stopped: the process exits */
 	struct service *s = create();

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "log.h"
 #include "pages.h"
+#include "service.h"
 #include "share_wire.h"
 
 #include <errno.h>
@@ -175,17 +176,18 @@ static void after_fork_child(void)
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
+/* The lock of the service is taken within ours; that of pages too, which has its handlers from the beginning. */
+static void prepare(void)
+{
+	gd_service_watch_forks();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	atexit(remove_socket);
+}
+
 static doca_error_t listen_for_importers(void)
 {
-	static bool prepared;
 	doca_error_t result;
 
-	if (!prepared) {
-		gd_pages_watch_forks(); /* locks within ours */
-		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-		atexit(remove_socket);
-		prepared = true;
-	}
 	if (listener.fd >= 0)
 		return DOCA_SUCCESS;
 	result = gd_listener_open(&listener);
@@ -201,8 +203,10 @@ static doca_error_t listen_for_importers(void)
 
 static struct gd_share *make_share(struct doca_mmap *mmap)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gd_share *s = mmap->share;
 
+	pthread_once(&once, prepare);
 	if (s != NULL)
 		return s;
 	s = calloc(1, sizeof(*s));
