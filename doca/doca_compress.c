@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "compress.h"
+#include "log.h"
 #include "serial.h"
 
 #define MAX_BYTES ((uint64_t)128 << 20) /* of a source, and of a result */
@@ -147,8 +148,10 @@ doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **c
 
 	if (!dev || !compress)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!GD_HAVE_DEFLATE)
+	if (!GD_HAVE_DEFLATE) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "no compression: this library was built without zlib");
 		return DOCA_ERROR_NOT_SUPPORTED;
+	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return DOCA_ERROR_NO_MEMORY;

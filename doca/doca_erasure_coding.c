@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "log.h"
 #include "serial.h"
 
 #define BLOCK_UNIT 64 /* bytes that a block is a multiple of */
@@ -110,8 +111,10 @@ doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec)
 
 	if (!dev || !ec)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!GD_HAVE_EC)
+	if (!GD_HAVE_EC) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "no erasure coding: this library was built without isa-l");
 		return DOCA_ERROR_NOT_SUPPORTED;
+	}
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return DOCA_ERROR_NO_MEMORY;

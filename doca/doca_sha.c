@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "log.h"
 #include "serial.h"
 #include "sha.h"
 
@@ -158,8 +159,10 @@ doca_error_t doca_sha_create(struct doca_dev *dev, struct doca_sha **sha)
 
 	if (!dev || !sha)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!GD_HAVE_SHA)
+	if (!GD_HAVE_SHA) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "no SHA: this library was built without libcrypto");
 		return DOCA_ERROR_NOT_SUPPORTED;
+	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return DOCA_ERROR_NO_MEMORY;
