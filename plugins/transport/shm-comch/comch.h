@@ -171,6 +171,7 @@ struct comch_in {
 	uint64_t position;
 	uint32_t taken;               /* messages */
 	uint32_t given_tail, given_limit; /* as last published */
+	uint32_t last_slots; /* of the last message */
 	/* shared */
 	uint32_t gone;     /* the producer will write no more */
 	uint32_t detached; /* the lane has let go of it */

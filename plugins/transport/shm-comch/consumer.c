@@ -170,6 +170,8 @@ static int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, 
 		struct gantry_msg *msg = &msgs[n];
 		uint32_t slots = 1;
 
+		if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
+			__builtin_prefetch(slot_at(in, in->position + 1));
 		if (ready != RING_READY) {
 			if (unlikely(ready == RING_BROKEN))
 				goto broken;
@@ -189,6 +191,7 @@ static int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, 
 				goto broken;
 		}
 		in->position += slots;
+		in->last_slots = slots;
 		in->taken++;
 		__atomic_store_n(&c->n_used, c->n_used + 1, __ATOMIC_RELAXED);
 		n++;
