@@ -17,6 +17,8 @@
 struct doca_comch_consumer_task_post_recv {
 	struct doca_task task;
 	struct doca_buf *buf;
+	char *room;                     /* where data goes, once posted, and how much of it */
+	uint32_t length;
 	uint32_t producer, imm_len;
 	uint8_t imm[GD_COMCH_IMM];
 };
@@ -44,18 +46,25 @@ struct doca_comch_consumer {
 	uint32_t completion_data, max_recv, credit;
 };
 
-/* One message on the way: the producer's number goes in front of the immediate data. */
-struct gd_imm {
-	uint32_t producer;
-	uint8_t data[GD_COMCH_IMM];
+/*
+ * What is immediate data for the transport: that of the program, and behind it the last bytes of little data, since there
+ * they cost nothing.
+ */
+#define GD_FAST_BYTES (GANTRY_IMM_MAX - 4)
+struct gd_fast_imm {
+	uint16_t producer;
+	uint8_t imm_len, tail_len;
+	uint8_t bytes[GD_FAST_BYTES];
 };
+
+_Static_assert(sizeof(struct gd_fast_imm) == GANTRY_IMM_MAX, "as much as a message of the transport takes");
 
 struct doca_comch_producer_task_send {
 	struct doca_task task;
 	const struct doca_buf *buf;
 	uint32_t consumer, imm_len;
 	struct gd_hold *hold;           /* while its data is being read */
-	struct gd_imm imm;
+	uint8_t imm[GD_COMCH_IMM];
 };
 
 /* A map that is shared on the connection, held by a producer. */

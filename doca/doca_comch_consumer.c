@@ -57,13 +57,15 @@ static doca_error_t check_recv(const struct doca_task *task)
 }
 
 /* The length goes first: whoever finds the post knows it. */
-static int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
+static int post(struct doca_comch_consumer *c, struct doca_comch_consumer_task_post_recv *t, const struct gantry_recv *recv)
 {
 	const uint32_t n = c->n_posted;
 	int rc;
 
 	if (n - c->n_used >= c->depth)
 		return -ENOSPC;
+	t->room = recv->buf;
+	t->length = recv->length;
 	gantry_shm_st64_release(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
 	rc = c->ops->post_recv(c->queue, recv, 1);
 	if (rc)
@@ -86,7 +88,7 @@ static doca_error_t submit_recv(struct doca_task *task)
 		gd_task_done(task, DOCA_ERROR_INVALID_VALUE);
 		return DOCA_SUCCESS;
 	}
-	rc = c->beyond ? -ENOSPC : post(c, &recv);
+	rc = c->beyond ? -ENOSPC : post(c, t, &recv);
 	if (rc && rc != -ENOSPC)
 		return gd_comch_error(rc);
 	if (rc && !c->beyond)
@@ -105,7 +107,7 @@ static void post_beyond(struct doca_comch_consumer *c)
 		struct gantry_recv recv = { .cookie = (uintptr_t)t };
 
 		find_room(t, &recv);
-		if (post(c, &recv))
+		if (post(c, t, &recv))
 			return;
 		c->beyond = t->task.next;
 	}
@@ -113,14 +115,23 @@ static void post_beyond(struct doca_comch_consumer *c)
 
 static const struct gd_task_ops recv_ops = { .check = check_recv, .submit = submit_recv };
 
-/* What arrived, without the number of the producer in front of it. */
-static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg)
+/* Immediate data, and the end of the data behind it. */
+static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint32_t *length)
 {
-	if (msg->imm_len < sizeof(t->producer) || msg->imm_len - sizeof(t->producer) > GD_COMCH_IMM)
+	struct gd_fast_imm imm;
+
+	memcpy(&imm, msg->imm, sizeof(imm));
+	if (imm.imm_len > GD_COMCH_IMM || imm.tail_len > GD_FAST_BYTES - imm.imm_len ||
+	    offsetof(struct gd_fast_imm, bytes) + imm.imm_len + imm.tail_len > msg->imm_len)
 		return DOCA_ERROR_IO_FAILED;
-	memcpy(&t->producer, msg->imm, sizeof(t->producer));
-	t->imm_len = msg->imm_len - (uint32_t)sizeof(t->producer);
-	memcpy(t->imm, msg->imm + sizeof(t->producer), GD_COMCH_IMM);
+	if (imm.tail_len > t->length - msg->length)
+		return DOCA_ERROR_INVALID_VALUE;
+	*length = msg->length + imm.tail_len;
+	t->producer = imm.producer;
+	t->imm_len = imm.imm_len;
+	memcpy(t->imm, imm.bytes, GD_COMCH_IMM);
+	if (imm.tail_len)
+		memcpy(t->room + msg->length, imm.bytes + imm.imm_len, imm.tail_len);
 	return DOCA_SUCCESS;
 }
 
@@ -133,15 +144,16 @@ static void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg
 {
 	struct doca_comch_consumer_task_post_recv *t = (void *)(uintptr_t)msg->cookie;
 	doca_error_t result = status_of(msg->status);
+	uint32_t length = 0;
 
 	c->n_used++;
 	c->first = t->task.next;
 	if (!c->first)
 		c->last = &c->first;
 	if (result == DOCA_SUCCESS)
-		result = take_imm(t, msg);
+		result = take_imm(t, msg, &length);
 	if (result == DOCA_SUCCESS && t->buf && !t->task.dropped)
-		t->buf->data_len += msg->length;
+		t->buf->data_len += length;
 	gd_task_done(&t->task, result);
 }
 

@@ -232,11 +232,24 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
 	return DOCA_SUCCESS;
 }
 
+/* The end of the data goes with the immediate data. */
+static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send)
+{
+	const uint32_t room = GD_FAST_BYTES - imm->imm_len, n = send->length < room ? send->length : room;
+
+	imm->tail_len = (uint8_t)n;
+	send->imm_len = sizeof(*imm);
+	send->length -= n;
+	if (n)
+		memcpy(imm->bytes + imm->imm_len, (const char *)send->data + send->length, n);
+}
+
 static doca_error_t submit_send(struct doca_task *task)
 {
 	struct doca_comch_producer_task_send *t = send_of(task);
 	struct doca_comch_producer *p = producer_of(task->ctx);
-	struct gantry_send send = { .imm = &t->imm, .cookie = (uintptr_t)t };
+	struct gd_fast_imm imm = { .producer = (uint16_t)p->id };
+	struct gantry_send send = { .imm = &imm, .cookie = (uintptr_t)t };
 	const void *data;
 	int rc;
 
@@ -248,12 +261,16 @@ static doca_error_t submit_send(struct doca_task *task)
 	}
 	if (unlikely(!find_data(t, &data) || t->imm_len > p->target->imm_max))
 		return refuse(task, DOCA_ERROR_INVALID_VALUE);
-	send.imm_len = (uint32_t)sizeof(t->imm.producer) + t->imm_len;
 	send.data = data;
 	send.length = data ? (uint32_t)t->buf->data_len : 0;
+	imm.imm_len = (uint8_t)t->imm_len;
+	memcpy(imm.bytes, t->imm, GD_COMCH_IMM);
 	rc = data ? look_at_room(p, p->target, send.length) : 0;
-	if (rc == 0 && send.length > p->max_inline)
+	if (rc == 0 && send.length > p->max_inline) {
+		send.imm_len = (uint32_t)offsetof(struct gd_fast_imm, bytes) + t->imm_len;
 		return send_shared(p, t, &send, data);
+	}
+	add_tail(&imm, &send);
 	if (rc == 0)
 		rc = p->ops->send(p->target->queue, &send, 0);
 	if (rc == -EMSGSIZE)
@@ -401,6 +418,8 @@ doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_conn
 	p->conn = comch_connection;
 	p->ops = gd_conn_lock(p->conn);
 	p->id = p->conn->next_producer++;
+	if (p->conn->next_producer > UINT16_MAX) /* it travels in 16 bits */
+		p->conn->next_producer = 1;
 	gd_conn_unlock(p->conn);
 	*producer = p;
 	return DOCA_SUCCESS;
@@ -453,7 +472,7 @@ static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_
 
 	t->imm_len = imm_data_len;
 	if (n && imm_data)
-		memcpy(t->imm.data, imm_data, n);
+		memcpy(t->imm, imm_data, n);
 }
 
 doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer, const struct doca_buf *buf,
@@ -471,7 +490,6 @@ doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer
 	t = send_of(taken);
 	t->buf = buf;
 	t->consumer = consumer_id;
-	t->imm.producer = producer->id;
 	set_imm(t, imm_data, imm_data_len);
 	*task = t;
 	return DOCA_SUCCESS;
@@ -501,7 +519,7 @@ void doca_comch_producer_task_send_set_consumer_id(struct doca_comch_producer_ta
 
 uint8_t *doca_comch_producer_task_send_get_imm_data(const struct doca_comch_producer_task_send *task)
 {
-	return task && task->imm_len ? (uint8_t *)(uintptr_t)task->imm.data : NULL;
+	return task && task->imm_len ? (uint8_t *)(uintptr_t)task->imm : NULL;
 }
 
 uint32_t doca_comch_producer_task_send_get_imm_data_len(const struct doca_comch_producer_task_send *task)

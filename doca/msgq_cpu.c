@@ -167,7 +167,7 @@ static doca_error_t check_send(const struct doca_task *task)
 }
 
 /* Lock held. */
-static doca_error_t put(struct doca_comch_msgq *msgq, const struct doca_comch_producer_task_send *t)
+static doca_error_t put(struct doca_comch_msgq *msgq, uint32_t producer, const struct doca_comch_producer_task_send *t)
 {
 	struct doca_comch_consumer *c = gd_msgq_find(msgq, t->consumer);
 	struct doca_comch_consumer_completion *comp = c ? c->completion : NULL;
@@ -181,22 +181,22 @@ static doca_error_t put(struct doca_comch_msgq *msgq, const struct doca_comch_pr
 		return DOCA_ERROR_AGAIN;
 	c->credit--;
 	msg = &comp->msgs[comp->ring.put % comp->ring.size];
-	*msg = (struct gd_dpa_msg){ .imm_len = t->imm_len, .producer = t->imm.producer, .user_data = c->completion_data };
+	*msg = (struct gd_dpa_msg){ .imm_len = t->imm_len, .producer = producer, .user_data = c->completion_data };
 	for (uint32_t i = 0; i < t->imm_len; i++)
-		msg->imm[i] = t->imm.data[i];
+		msg->imm[i] = t->imm[i];
 	gd_ring_put(&comp->ring, &comp->bell);
 	return DOCA_SUCCESS;
 }
 
 static doca_error_t submit_send(struct doca_task *task)
 {
-	struct doca_comch_msgq *msgq = gn_container_of(task->ctx, struct doca_comch_producer, ctx)->msgq;
+	const struct doca_comch_producer *p = gn_container_of(task->ctx, struct doca_comch_producer, ctx);
 	doca_error_t result = check_send(task);
 
 	if (result == DOCA_SUCCESS) {
-		lock(msgq);
-		result = put(msgq, send_of(task));
-		unlock(msgq);
+		lock(p->msgq);
+		result = put(p->msgq, p->id, send_of(task));
+		unlock(p->msgq);
 	}
 	if (result == DOCA_ERROR_AGAIN)
 		return result;
