@@ -34,7 +34,7 @@ static doca_error_t add_chunk(struct doca_buf_inventory *inventory, uint32_t n)
 	inventory->chunks = chunk;
 	for (i = n; i-- > 0;) {
 		chunk->bufs[i].inventory = inventory;
-		chunk->bufs[i].next = inventory->free;
+		chunk->bufs[i].free_next = inventory->free;
 		inventory->free = &chunk->bufs[i];
 	}
 	inventory->n += n;
@@ -126,7 +126,7 @@ doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *da
 
 static void take(struct doca_buf_inventory *inventory, struct doca_buf *buf)
 {
-	inventory->free = buf->next;
+	inventory->free = buf->free_next;
 	inventory->n_free--;
 	buf->references = 1;
 	buf->in_list = false;
@@ -137,6 +137,7 @@ static void take(struct doca_buf_inventory *inventory, struct doca_buf *buf)
 		__atomic_fetch_add(&buf->mmap->n_bufs, 1, __ATOMIC_RELAXED);
 }
 
+/* It keeps what it points to: a task that still has it, against the rules, finds one buffer and no other's list. */
 static void give_back_one(struct doca_buf *buf)
 {
 	struct doca_buf_inventory *inventory = buf->inventory;
@@ -145,7 +146,9 @@ static void give_back_one(struct doca_buf *buf)
 		__atomic_fetch_sub(&buf->mmap->n_bufs, 1, __ATOMIC_RELAXED);
 	buf->references = 0;
 	buf->in_list = false;
-	buf->next = inventory->free;
+	buf->next = NULL;
+	buf->last = buf;
+	buf->free_next = inventory->free;
 	inventory->free = buf;
 	inventory->n_free++;
 }

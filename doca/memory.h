@@ -74,8 +74,9 @@ struct doca_buf {
 	uint16_t references;    /* 0: free */
 	bool in_list;           /* not the first of a list */
 	bool is_counted;        /* in n_bufs of its map; if not, the map may go before it */
-	struct doca_buf *next;  /* in the list, or the next free one */
+	struct doca_buf *next;  /* in the list */
 	struct doca_buf *last;  /* of the list, kept in its first */
+	struct doca_buf *free_next; /* among the free ones */
 };
 
 /* Address of this process for `addr` of the buffer's map; NULL: the map is not mapped here, or length bytes there are not in it. */

@@ -334,6 +334,21 @@ static void test_free_in_flight(void)
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 }
 
+/* MUST: references may be dropped while tasks still have the buffers. */
+static void test_buffers_are_dropped_while_in_use(void)
+{
+	struct doca_buf *a = get(&from_map, 0, 100, 100), *b = get(&to_map, 0, 100, 0);
+
+	doca_buf_chain_list(a, get(&from_map, 200, 100, 100));
+	doca_task_submit(task_of(a, b, 1));
+	doca_task_submit(task_of(b, a, 2));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_dec_refcount(a, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_dec_refcount(b, NULL));
+	drain();
+	TEST_ASSERT_EQUAL_INT(2, n_done + n_error);
+	TEST_ASSERT_EQUAL_UINT8(0, to[100]);
+}
+
 /* One buffer may be in many tasks at once. */
 static void test_pool_of_tasks_ends(void)
 {
@@ -434,6 +449,7 @@ int main(void)
 	RUN_TEST(test_stop_and_destroy_in_callbacks);
 	RUN_TEST(test_stop_flushes);
 	RUN_TEST(test_free_in_flight);
+	RUN_TEST(test_buffers_are_dropped_while_in_use);
 	RUN_TEST(test_pool_of_tasks_ends);
 	RUN_TEST(test_waiting_for_a_task);
 	RUN_TEST(test_configuration);
