@@ -273,8 +273,8 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 	struct gd_wire **place = wide ? &info->wide : &info->local;
 
 	if (*place != NULL && (*place)->node != NULL)
-		gn_conf_fault(errs, wire->node, "function %s has such a transport already: \"%s\"; leave one of them out", info->pci,
-			      (*place)->name);
+		gn_conf_fault(errs, wire->node, "function %s has such a transport already: \"%s\"; leave one of them out",
+			      info->pci, (*place)->name);
 	*place = wire;
 	if (wide)
 		info->network = true;

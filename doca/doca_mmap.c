@@ -412,13 +412,15 @@ static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_d
 	return (mmap->access & flags) != 0 ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
 
-static doca_error_t export(struct doca_mmap *mmap, enum gd_blob_kind kind, const void **export_desc, size_t *export_desc_len)
+static doca_error_t export(struct doca_mmap *mmap, enum gd_blob_kind kind, const struct doca_dev *dev, const void **export_desc,
+			   size_t *export_desc_len)
 {
+	bool here = kind == GD_BLOB_PCI || !dev->info->network;
 	const struct gd_blob *blob;
 	doca_error_t result;
 
 	pthread_mutex_lock(&gd_mmaps_lock);
-	result = gd_share_export(mmap, kind, &blob);
+	result = gd_share_export(mmap, kind, here, &blob);
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -435,7 +437,7 @@ doca_error_t doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev 
 
 	if (result == DOCA_SUCCESS && mmap->imported)
 		result = DOCA_ERROR_NOT_PERMITTED;
-	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_PCI, export_desc, export_desc_len) : result;
+	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_PCI, dev, export_desc, export_desc_len) : result;
 }
 
 /* What came by PCI may be passed on; what came by RDMA has to be asked of its owner. */
@@ -445,7 +447,7 @@ doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev
 	uint32_t flags = is_map(mmap) && mmap->imported ? GD_PCI_FLAGS : GD_RDMA_FLAGS;
 	doca_error_t result = may_export(mmap, dev, export_desc, export_desc_len, flags);
 
-	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_RDMA, export_desc, export_desc_len) : result;
+	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_RDMA, dev, export_desc, export_desc_len) : result;
 }
 
 doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct doca_dev *dev, doca_dpa_dev_mmap_t *dpa_mmap_handle)
@@ -471,7 +473,8 @@ static doca_error_t open_blob(const void *desc, size_t n, const struct doca_dev 
 	*map_p = blob->kind == GD_BLOB_PCI || !dev->info->network;
 	if (!*map_p || blob->host == gd_host_id())
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory of another machine cannot be reached by %s: it has no transport of a network", dev->info->pci);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory of another machine cannot be reached by %s: it has no transport of a network",
+	       dev->info->pci);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 

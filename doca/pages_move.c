@@ -116,7 +116,8 @@ static int read_pages(struct work *w, uintptr_t at, size_t bytes)
 	if (syscall(SYS_process_vm_readv, w->pid, &to, 1ul, &from, 1ul, 0ul) == (long)bytes)
 		return 0;
 	/* not allowed here: by way of the file, then */
-	if (syscall(SYS_pwrite64, w->memfd, at, bytes, at) != (long)bytes || syscall(SYS_pread64, w->memfd, w->before, bytes, at) != (long)bytes)
+	if (syscall(SYS_pwrite64, w->memfd, at, bytes, at) != (long)bytes ||
+	    syscall(SYS_pread64, w->memfd, w->before, bytes, at) != (long)bytes)
 		return errno != 0 ? -errno : -EIO;
 	return 0;
 }

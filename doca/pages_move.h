@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pages_move.h - between pages.c and pages_move.c. Each function goes over a list of pieces; 0, or -errno of the first that fails. */
+/* pages_move.h - between pages.c and pages_move.c. What goes over a list returns 0, or -errno of the first that fails. */
 #ifndef GD_PAGES_MOVE_H
 #define GD_PAGES_MOVE_H
 

@@ -60,7 +60,7 @@ static uint32_t granted(const struct doca_mmap *mmap, uint32_t kind)
 	const struct gd_share *s = mmap->share;
 	uint32_t access = 0;
 
-	if (s == NULL)
+	if (s == NULL || s->fd < 0)
 		return 0;
 	if (kind == GD_BLOB_PCI && s->pci.kind != 0)
 		access = s->pci.access;
@@ -285,18 +285,20 @@ static doca_error_t fill_blob(struct doca_mmap *mmap, enum gd_blob_kind kind, st
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, const struct gd_blob **blob_p)
+doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, bool here, const struct gd_blob **blob_p)
 {
 	doca_error_t result = DOCA_SUCCESS;
 	struct gd_blob blob, *place;
 
 	if (!mmap->imported) {
 		result = listen_for_importers();
-		if (result == DOCA_SUCCESS)
+		if (result == DOCA_SUCCESS && here)
 			result = gd_share_hold(mmap);
 	}
 	if (result != DOCA_SUCCESS)
 		return result;
+	if (make_share(mmap) == NULL)
+		return DOCA_ERROR_NO_MEMORY;
 	place = kind == GD_BLOB_PCI ? &mmap->share->pci : &mmap->share->rdma;
 	if (place->kind == 0) {
 		result = fill_blob(mmap, kind, &blob);

@@ -30,7 +30,8 @@ struct doca_mmap *gd_mmaps(void);
 
 /* All with gd_mmaps_lock held, except where it says otherwise. */
 doca_error_t gd_share_hold(struct doca_mmap *mmap);
-doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, const struct gd_blob **blob_p);
+/* here: processes of this machine are to have its memory; else it is reached through a network, wherever it is. */
+doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, bool here, const struct gd_blob **blob_p);
 /* Not held: ends what importers have, and what we have of an owner; frees the share. */
 void gd_share_release(struct doca_mmap *mmap);
 /* Not held: a map for what a descriptor names; map: its memory as well, else only its address and length. */

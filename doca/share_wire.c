@@ -306,6 +306,13 @@ static ssize_t receive(int fd, struct gd_share_reply *reply, int *memfd_p)
 	return (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? 0 : n;
 }
 
+/* Of this memory, with no more rights than were asked for, and a range that can be. */
+static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply)
+{
+	return reply->addr == blob->addr && reply->length == blob->length && reply->access != 0 &&
+	       (reply->access & ~ask->access) == 0 && reply->offset <= (uint64_t)INT64_MAX - reply->length;
+}
+
 static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply,
 				int memfd)
 {
@@ -313,8 +320,7 @@ static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_shar
 
 	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
 		why = "it does not know it, or has not allowed that";
-	else if (reply->magic == GD_SHARE_MAGIC && memfd >= 0 && reply->addr == blob->addr && reply->length == blob->length &&
-		 reply->access != 0 && (reply->access & ~ask->access) == 0 && reply->offset <= (uint64_t)INT64_MAX - reply->length &&
+	else if (reply->magic == GD_SHARE_MAGIC && memfd >= 0 && is_answer(blob, ask, reply) &&
 		 gantry_memfd_check(memfd, reply->offset + reply->length, INT64_MAX, NULL, &why) == 0)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory does not give it: %s", why);

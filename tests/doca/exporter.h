@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* exporter.h - a process that exports memory and then sits in read(), and processes that import it. */
+#ifndef TESTS_DOCA_EXPORTER_H
+#define TESTS_DOCA_EXPORTER_H
+
+#include "device.h"
+#include "memory.h"
+#include "unity.h"
+
+#define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
+#define IS(error, call) TEST_ASSERT_EQUAL_INT(DOCA_ERROR_##error, (call))
+#define LENGTH 10000
+#define SHIFT 123
+
+struct exporter {
+	pid_t pid;
+	int to, from; /* pipes */
+	char desc[GD_BLOB_MAX] __attribute__((aligned(8)));
+	size_t len;
+};
+
+extern char run_dir[64];
+extern struct doca_dev *dev;
+
+/* All sockets in a folder of our own; the plugins just built. Then what it returns is to be given to end_rig, for main(). */
+int begin_rig(void);
+int end_rig(int rc);
+
+void open_device(void);
+/* LENGTH bytes at an odd address, of the heap ('h') or of the program's data ('d'). */
+char *memory_of(char kind);
+struct doca_mmap *make_map(char *memory, uint32_t access);
+
+void start_exporter(struct exporter *e, char kind, uint32_t access, bool rdma);
+/* What it sees at a place of its memory ('r'); 's': it stops its map after that. */
+int ask(struct exporter *e, int what, int at);
+void end_exporter(struct exporter *e);
+
+/* Run something in a process that has used nothing of the library yet, with the device open. */
+void in_process(void (*fn)(struct exporter *e), struct exporter *e);
+struct doca_mmap *import(struct exporter *e);
+
+/* Import it, look at it, write to it, and have the exporter see that. */
+void read_and_write(struct exporter *e);
+
+#endif
