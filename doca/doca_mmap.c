@@ -407,7 +407,7 @@ static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_d
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!mmap->started)
 		return DOCA_ERROR_NOT_PERMITTED;
-	if (!mmap->imported && find_dev(mmap, dev) == mmap->n_devs)
+	if (mmap->imported ? doca_dev_as_devinfo(dev) == NULL : find_dev(mmap, dev) == mmap->n_devs)
 		return DOCA_ERROR_NOT_FOUND;
 	return (mmap->access & flags) != 0 ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }

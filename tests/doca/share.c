@@ -228,6 +228,42 @@ static void passing_on_adds_no_rights(void)
 	end_exporter(&e);
 }
 
+/* -- a device of a network: memory is where it is, and named by its id -- */
+
+static void over_a_network(struct exporter *e)
+{
+	struct doca_mmap *owned, *imported;
+	struct gantry_region region;
+	char *memory = memory_of('h');
+	const void *desc;
+	size_t len;
+
+	(void)e;
+	dev->info->network = true;
+	owned = make_map(memory, DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_PCI_READ_WRITE);
+	OK(doca_mmap_export_rdma(owned, dev, &desc, &len));
+	OK(gd_mmap_region(owned, 0, &region));
+	TEST_ASSERT_TRUE(region.fd < 0 && region.addr == memory);
+	OK(doca_mmap_create_from_export(NULL, desc, len, dev, &imported));
+	TEST_ASSERT_TRUE(imported->addr == memory && imported->local == NULL);
+	IS(NOT_SUPPORTED, gd_mmap_region(imported, 0, &region));
+	TEST_ASSERT_EQUAL_PTR(owned, gd_mmap_find(&imported->id));
+	OK(doca_mmap_destroy(imported));
+	/* by PCI it is shared, also from such a device */
+	OK(doca_mmap_export_pci(owned, dev, &desc, &len));
+	OK(doca_mmap_create_from_export(NULL, desc, len, dev, &imported));
+	TEST_ASSERT_NOT_NULL(imported->local);
+	OK(doca_mmap_destroy(imported));
+	OK(doca_mmap_destroy(owned));
+}
+
+static void memory_for_a_network_is_not_shared_here(void)
+{
+	struct exporter none = {.pid = 0};
+
+	in_process(over_a_network, &none);
+}
+
 /* -- fork in between -- */
 
 /* A child of the owner that lives on does not hide the owner's death; and what it writes is its own. */
@@ -291,6 +327,7 @@ int main(void)
 	RUN_TEST(nothing_is_left_in_the_run_directory);
 	RUN_TEST(what_is_passed_on_comes_from_its_owner);
 	RUN_TEST(passing_on_adds_no_rights);
+	RUN_TEST(memory_for_a_network_is_not_shared_here);
 	RUN_TEST(a_child_of_the_owner_does_not_stand_for_it);
 	return end_rig(UNITY_END());
 }
