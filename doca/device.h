@@ -101,8 +101,8 @@ void gd_service_remove_fd(int fd); /* when it returns fn does not run any more, 
 doca_error_t gd_service_call(void (*fn)(void *arg), void *arg);
 
 /*
- * Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry, /run/gantry
- * (root), /tmp/gantry-UID.
+ * Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry when
+ * there is such a folder, /run/gantry (root), /tmp/gantry-UID.
  */
 doca_error_t gd_run_dir(char path[80]);
 

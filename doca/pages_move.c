@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -70,7 +71,9 @@ static NO_SANITIZE void mend(char *at, const char *before, const char *after, si
 	for (size_t i = 0; i < bytes; i++) {
 		char was = before[i];
 
-		if (was != after[i])
+		if (i % 64 == 0 && memcmp(before + i, after + i, 64) == 0)
+			i += 63;
+		else if (was != after[i])
 			__atomic_compare_exchange_n(at + i, &was, after[i], false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
 }
@@ -102,10 +105,14 @@ static int map_over(const struct work *w, uintptr_t at, size_t bytes, int prot)
 }
 
 /* Make them pages of our own, not ones that the first write would replace. */
-static void claim(uintptr_t at, size_t bytes)
+static int claim(uintptr_t at, size_t bytes)
 {
-	if (syscall(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) != 0)
-		touch((char *)at, bytes); /* before Linux 5.14 */
+	if (syscall(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno; /* behind the end of a file, or there is no memory */
+	touch((char *)at, bytes); /* before Linux 5.14 */
+	return 0;
 }
 
 /* What is there now, whatever it is, into w->before. */
@@ -126,12 +133,14 @@ static int move_batch(struct work *w, uintptr_t at, size_t bytes, int prot)
 {
 	struct iovec iov = {(void *)at, bytes};
 	long kept = 0;
-	int rc;
+	int rc = 0;
 
-	if ((prot & PROT_WRITE) != 0) {
-		claim(at, bytes);
+	if ((prot & PROT_WRITE) != 0)
+		rc = claim(at, bytes);
+	if (rc != 0)
+		return rc;
+	if ((prot & PROT_WRITE) != 0)
 		kept = syscall(SYS_vmsplice, w->pipe[1], &iov, 1ul, SPLICE_F_NONBLOCK);
-	}
 	rc = read_pages(w, at, bytes);
 	if (rc == 0 && syscall(SYS_pwrite64, w->memfd, w->before, bytes, at) != (long)bytes)
 		rc = errno != 0 ? -errno : -EIO;

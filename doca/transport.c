@@ -350,6 +350,13 @@ void gd_transport_info(const struct gd_transport *transport, struct gantry_devic
 
 /* -- the run directory -- */
 
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return path != NULL && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static const char *usual_dir(char path[80])
 {
 	const char *own = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_RUNDIR");
@@ -358,7 +365,7 @@ static const char *usual_dir(char path[80])
 
 	if (own != NULL && own[0] == '/')
 		n = snprintf(path, 80, "%s", own);
-	else if (xdg != NULL && xdg[0] == '/')
+	else if (is_dir(xdg)) /* it may be that of a login that is over */
 		n = snprintf(path, 80, "%s/gantry", xdg);
 	else if (geteuid() == 0)
 		n = snprintf(path, 80, "/run/gantry");

@@ -213,6 +213,7 @@ static void memory_that_cannot_be_shared_is_left_alone(void)
 {
 	unsigned char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int file;
 
 	memset(m, 9, 4 * PAGE);
 	TEST_ASSERT_EQUAL_INT(-EOPNOTSUPP, gd_pages_hold(s, PAGE, false, &fd));
@@ -229,6 +230,14 @@ static void memory_that_cannot_be_shared_is_left_alone(void)
 	TEST_ASSERT_EQUAL_INT(9, m[0]);
 	munmap(m, 4 * PAGE);
 	munmap(s, PAGE);
+	/* behind the end of a file */
+	file = memfd_create("short", MFD_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(file, 100));
+	m = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	TEST_ASSERT_TRUE(gd_pages_hold(m, 3 * PAGE, true, &fd) < 0);
+	TEST_ASSERT_EQUAL_INT(0, m[0]);
+	munmap(m, 3 * PAGE);
+	close(file);
 }
 
 static long blocks(void)
