@@ -43,13 +43,18 @@ static void address_of(struct rig_side *s, char *text, size_t size)
 			inet_ntop(AF_INET, &gids[i].raw[12], text, (socklen_t)size);
 }
 
-static void listen_here(struct rig_side *s, int fd)
+static void say_address(struct rig_side *s, int fd)
 {
 	char address[64] = "";
 
-	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
 	address_of(s, address, sizeof(address));
 	rig_say(fd, address, sizeof(address));
+}
+
+static void listen_here(struct rig_side *s, int fd)
+{
+	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
+	say_address(s, fd);
 }
 
 static void connect_there(struct rig_side *s, int fd)
@@ -183,8 +188,9 @@ static void deaf_server(int fd)
 {
 	struct rig_side *s = open_side(true, 0);
 
-	listen_here(s, fd);
+	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
 	OK(doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	say_address(s, fd);
 	rig_sync(fd);
 	rig_close(s);
 }
