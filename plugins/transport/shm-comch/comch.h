@@ -31,7 +31,7 @@
 #include "ring.h"
 #include "wire.h"
 
-#define COMCH_CONSUMERS 64u
+#define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
 #define COMCH_CONNS 1024u
 #define COMCH_HALF_OPEN 64u
