@@ -91,6 +91,7 @@ struct doca_comch_producer {
 	const struct gantry_transport_ops *ops;
 	struct gd_pool sends;
 	uint32_t id, max_inline, n_inflight;
+	uint32_t max_copied;            /* bytes that the transport can take into its queue */
 	struct gd_target *target;       /* the one used last comes first */
 	struct gd_hold holds[GD_FAST_HOLDS];
 	uint32_t next_hold;

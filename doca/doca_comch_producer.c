@@ -206,7 +206,7 @@ static void append(struct gd_target *target, struct doca_comch_producer_task_sen
 	target->last = &t->task.next;
 }
 
-/* Larger data: the peer reads it where it is. */
+/* Larger data: the peer reads it where it is. NOT_SUPPORTED: nobody else can read it, but it may be copied into the queue. */
 static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t,
 				struct gantry_send *send, const void *data)
 {
@@ -215,8 +215,10 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
 	doca_error_t result = hold(p, t->buf->mmap, &h);
 	int rc;
 
+	if (result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED)
+		return result;
 	if (result != DOCA_SUCCESS)
-		return result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED ? result : refuse(&t->task, result);
+		return send->length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED : refuse(&t->task, result);
 	send->region = &h->shared->region;
 	send->region_offset = (uint64_t)((const char *)data - (const char *)send->region->addr);
 	send->data = NULL;
@@ -267,8 +269,12 @@ static doca_error_t submit_send(struct doca_task *task)
 	memcpy(imm.bytes, t->imm, GD_COMCH_IMM);
 	rc = data ? look_at_room(p, p->target, send.length) : 0;
 	if (rc == 0 && send.length > p->max_inline) {
+		doca_error_t result;
+
 		send.imm_len = (uint32_t)offsetof(struct gd_fast_imm, bytes) + t->imm_len;
-		return send_shared(p, t, &send, data);
+		result = send_shared(p, t, &send, data);
+		if (result != DOCA_ERROR_NOT_SUPPORTED)
+			return result;
 	}
 	add_tail(&imm, &send);
 	if (rc == 0)
@@ -356,6 +362,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gd_transport_info(p->conn->transport, &info);
+	p->max_copied = info.max_inline;
 	p->max_inline = info.max_inline < INLINE_MAX ? info.max_inline : INLINE_MAX;
 	gd_conn_lock(p->conn);
 	if (p->conn->state == GD_CONN_OPEN) {

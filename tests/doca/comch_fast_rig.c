@@ -83,16 +83,18 @@ static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca
 	char *journal = ctx == doca_comch_consumer_as_ctx(f->consumer) ? f->consumer_journal : f->producer_journal;
 	size_t n = strlen(journal);
 
-	NEED(prev != next && n + 1 < sizeof(f->consumer_journal));
-	journal[n] = (char)('0' + next);
+	NEED(prev != next);
+	if (n + 1 < sizeof(f->consumer_journal))
+		journal[n] = (char)('0' + next);
 }
 
-void fast_open(struct fast *f, struct side *side, size_t bytes)
+void fast_open_at(struct fast *f, struct side *side, void *mem, size_t bytes)
 {
 	f->side = side;
 	f->bytes = bytes;
 	f->to = side->consumer;
-	f->mem = calloc(1, bytes);
+	f->mem = mem;
+	f->not_ours = true;
 	NEED(f->mem);
 	NEED_OK(doca_mmap_create(&f->mmap));
 	NEED_OK(doca_mmap_add_dev(f->mmap, side->dev));
@@ -102,6 +104,12 @@ void fast_open(struct fast *f, struct side *side, size_t bytes)
 	NEED_OK(doca_buf_inventory_create(1024, &f->inventory));
 	NEED_OK(doca_buf_inventory_start(f->inventory));
 	NEED_OK(doca_pe_create(&f->pe));
+}
+
+void fast_open(struct fast *f, struct side *side, size_t bytes)
+{
+	fast_open_at(f, side, calloc(1, bytes), bytes);
+	f->not_ours = false;
 }
 
 static void configure(struct fast *f, struct doca_ctx *ctx)
@@ -225,6 +233,7 @@ void fast_close(struct fast *f)
 	NEED_OK(doca_pe_destroy(f->pe));
 	NEED_OK(doca_mmap_destroy(f->mmap));
 	NEED_OK(doca_buf_inventory_destroy(f->inventory));
-	free(f->mem);
+	if (!f->not_ours)
+		free(f->mem);
 	memset(f, 0, sizeof(*f));
 }

@@ -23,6 +23,7 @@ struct fast {
 	char *data;
 	uint8_t imm[64];
 	uint32_t imm_len, from;
+	bool not_ours;      /* whose memory it is */
 	bool keep;          /* buffers and tasks are not given back, the receive is posted again */
 	bool hold;          /* tasks that end stay with the program: kept */
 	struct doca_task *kept;
@@ -32,6 +33,8 @@ struct fast {
 
 /* Memory of so many bytes, a map with the right to write from outside, an inventory, an engine. */
 void fast_open(struct fast *f, struct side *side, size_t bytes);
+/* The same with memory of the caller. */
+void fast_open_at(struct fast *f, struct side *side, void *mem, size_t bytes);
 void fast_add_consumer(struct fast *f, uint32_t n_tasks); /* created and configured */
 void fast_add_producer(struct fast *f, uint32_t n_tasks);
 void fast_start_consumer(struct fast *f);                 /* until it runs; progresses its own engine alone */

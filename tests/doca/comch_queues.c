@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "comch_fast_rig.h"
 
@@ -125,6 +126,84 @@ static void map_client(void)
 static void more_maps_than_a_connection_can_share_at_a_time_take_turns(void)
 {
 	rig_run(map_server, map_client);
+}
+
+/* -- memory that cannot be shared in place -- */
+
+static void odd_server(void)
+{
+	open_server(1 << 16);
+	fast_start(&f);
+	fast_post(&f, 0, 30000);
+	fast_post(&f, 0, 30000);
+	UNTIL(&f, f.n_received == 1);
+	NEED(f.length == 3000 && f.data[0] == 'o' && f.data[2999] == 'o');
+	close_server();
+}
+
+static void odd_client(void)
+{
+	void *mem = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	open_client(1 << 16);
+	NEED(mem != MAP_FAILED);
+	fast_open_at(&g, &s, mem, 1 << 16);
+	memset(mem, 'o', 1 << 16);
+	UNTIL(&s, s.n_new);
+	g.to = s.consumer;
+	fast_add_producer(&g, FAST_TASKS);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(g.producer)));
+	fast_send(&g, 0, 3000, NULL, 0);
+	UNTIL(&g, g.n_sent == 1);
+	fast_send(&g, 0, 30000, NULL, 0);
+	UNTIL(&g, g.n_failed == 1);
+	fast_close(&g);
+	munmap(mem, 1 << 16);
+	close_client();
+}
+
+static void from_memory_that_others_share_only_little_data_is_sent(void)
+{
+	rig_run(odd_server, odd_client);
+}
+
+/* -- as many consumers as the limits say -- */
+
+#define CROWD 127
+
+static void crowd_server(void)
+{
+	struct doca_comch_consumer *consumers[CROWD];
+
+	open_server(1 << 16);
+	for (int i = 0; i < CROWD; i++) {
+		f.consumer = NULL;
+		fast_add_consumer(&f, 4);
+		memset(f.consumer_journal, 0, sizeof(f.consumer_journal));
+		fast_start_consumer(&f);
+		consumers[i] = f.consumer;
+	}
+	UNTIL(&s, s.n_messages == 1);
+	for (int i = 0; i < CROWD; i++) {
+		NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(consumers[i])));
+		NEED_OK(doca_comch_consumer_destroy(consumers[i]));
+	}
+	f.consumer = NULL;
+	close_server();
+}
+
+static void crowd_client(void)
+{
+	open_client(1 << 16);
+	UNTIL(&s, s.n_new == CROWD);
+	side_send(&s, "seen");
+	UNTIL(&s, s.n_expired == CROWD);
+	close_client();
+}
+
+static void a_connection_has_127_consumers(void)
+{
+	rig_run(crowd_server, crowd_client);
 }
 
 /* -- more receives than the transport takes -- */
@@ -439,6 +518,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_message_of_64_MiB_goes_in_one_piece);
 	RUN_TEST(more_maps_than_a_connection_can_share_at_a_time_take_turns);
+	RUN_TEST(from_memory_that_others_share_only_little_data_is_sent);
+	RUN_TEST(a_connection_has_127_consumers);
 	RUN_TEST(thousands_of_receives_are_posted_and_used_in_order);
 	RUN_TEST(tasks_that_make_no_sense_fail_by_their_callback_and_try_submit_refuses_them);
 	RUN_TEST(a_consumer_needs_a_map_with_PCI_READ_WRITE);
