@@ -92,7 +92,8 @@ static void wrong_clocks_are_refused(void)
 	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME, DOCA_CLOCK_HOST_MONOTONIC, &a, &b,
 							     &margin));
 	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, 0, DOCA_CLOCK_NIC_REAL_TIME, &a, &b, &margin));
-	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC, DOCA_CLOCK_NIC_REAL_TIME, &a, &b, NULL));
+	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC, DOCA_CLOCK_NIC_REAL_TIME, &a, &b,
+							     NULL));
 }
 
 /* -- hints -- */

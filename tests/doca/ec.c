@@ -99,7 +99,7 @@ static void redundancy_is_that_of_isal(void)
 		for (int r = 0; r < R; r++)
 			for (int j = 0; j < BLOCK; j++) {
 				expected = 0;
-				for (int c = 0; c < K; c++) /* each column is divided by its first cell, which is 1 for Vandermonde */
+				for (int c = 0; c < K; c++) /* divided by its first cell, 1 for Vandermonde */
 					expected ^= gf_mul(gf_mul(a[(K + r) * K + c], gf_inv(a[K * K + c])), blocks[c][j]);
 				TEST_ASSERT_EQUAL_HEX8(expected, blocks[K + r][j]);
 			}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sync events of an RDMA peer, and programs that sleep until there is something to do. */
+/* Sync events of an RDMA peer, and programs that wait on a descriptor until there is something to do. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -44,7 +44,8 @@ static struct doca_sha_task_hash *hash_task(enum doca_sha_algorithm algorithm, s
 	return task;
 }
 
-static struct doca_sha_task_partial_hash *partial_task(enum doca_sha_algorithm algorithm, struct doca_buf *src, struct doca_buf *dst)
+static struct doca_sha_task_partial_hash *partial_task(enum doca_sha_algorithm algorithm, struct doca_buf *src,
+						       struct doca_buf *dst)
 {
 	struct doca_sha_task_partial_hash *task;
 
