@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A peer of an RDMA connection that means harm: it speaks to the transport itself, and says what no library would. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rdma.h"
+#include "rdma_rig.h"
+#include "unity.h"
+
+#define DEADLINE_S 10
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+/* -- the attacker's end of the transport -- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool is_connected, is_closed, is_welcome;
+static uint32_t refused = UINT32_MAX, consumer_id;
+
+static void note(void)
+{
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)
+{
+	(void)arg;
+	(void)conn;
+	(void)peer;
+	(void)conn_arg_p;
+	return 1;
+}
+
+static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
+{
+	(void)arg;
+	(void)conn;
+	(void)peer;
+	pthread_mutex_lock(&lock);
+	is_connected = true;
+	note();
+}
+
+static void on_message(void *arg, void *conn, const void *msg, size_t len)
+{
+	const struct gd_rdma_resolve *answer = msg;
+
+	(void)arg;
+	(void)conn;
+	pthread_mutex_lock(&lock);
+	if (len == sizeof(struct gd_rdma_hello))
+		is_welcome = true;
+	else if (len == sizeof(*answer))
+		refused = answer->refused;
+	note();
+}
+
+static void on_consumer(void *arg, void *conn, uint32_t id, int up)
+{
+	(void)arg;
+	(void)conn;
+	pthread_mutex_lock(&lock);
+	if (up)
+		consumer_id = id;
+	note();
+}
+
+static void on_revoke(void *arg, void *conn, uint32_t handle)
+{
+	(void)arg;
+	(void)conn;
+	(void)handle;
+}
+
+static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
+{
+	(void)rc;
+	on_revoke(arg, conn, handle);
+}
+
+static void on_closed(void *arg, void *conn, int reason)
+{
+	(void)arg;
+	(void)conn;
+	(void)reason;
+	pthread_mutex_lock(&lock);
+	is_closed = true;
+	note();
+}
+
+static const struct gantry_conn_events events = {
+	.accept = on_accept, .connected = on_connected, .message = on_message, .consumer = on_consumer,
+	.revoke = on_revoke, .revoked = on_revoked, .closed = on_closed,
+};
+
+#define AWAIT(condition)                                                                                \
+	do {                                                                                            \
+		struct timespec until_;                                                                 \
+		int rc_ = 0;                                                                            \
+		clock_gettime(CLOCK_REALTIME, &until_);                                                 \
+		until_.tv_sec += DEADLINE_S;                                                            \
+		pthread_mutex_lock(&lock);                                                              \
+		while (!(condition) && rc_ == 0)                                                        \
+			rc_ = pthread_cond_timedwait(&changed, &lock, &until_);                         \
+		rc_ = !(condition);                                                                     \
+		pthread_mutex_unlock(&lock);                                                            \
+		CHECK(rc_ == 0);                                                                        \
+	} while (0)
+
+static struct gd_transport *transport;
+static const struct gantry_transport_ops *ops;
+static void *gantry;
+
+static void knock(const struct gd_rdma_blob *at)
+{
+	struct doca_devinfo *const *infos;
+	uint32_t n;
+	void *device;
+
+	OK(gd_devices(&infos, &n));
+	CHECK(n == 2);
+	OK(gd_transport_get_rdma(infos[1], &transport));
+	ops = gd_transport_lock(transport, &device);
+	is_connected = is_closed = is_welcome = false;
+	CHECK(ops->connect(device, at->service, &events, NULL, &gantry) == 0);
+	gd_transport_unlock(transport);
+	AWAIT(is_connected);
+}
+
+static void say(const void *msg, size_t len)
+{
+	gd_transport_lock(transport, NULL);
+	ops->send_ctrl(gantry, msg, len); /* fails once the victim has hung up */
+	gd_transport_unlock(transport);
+}
+
+static void leave(void)
+{
+	gd_transport_lock(transport, NULL);
+	ops->disconnect(gantry);
+	gd_transport_unlock(transport);
+}
+
+/* -- before it was let in -- */
+
+static const struct gd_rdma_id small_id = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+
+static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
+{
+	return (struct gd_rdma_hello){.say = GD_RDMA_HELLO, .magic = GD_RDMA_MAGIC, .version = GD_RDMA_VERSION, .max_inline = 100,
+				      .from = small_id, .to = to->id};
+}
+
+/* Each of these is turned away. */
+static void strangers(int fd)
+{
+	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE};
+	struct gd_rdma_blob blob;
+
+	CHECK(rig_hear(fd, &blob, sizeof(blob)) == sizeof(blob));
+	for (int i = 0; i < 10; i++) {
+		struct gd_rdma_hello hello = right_hello(&blob);
+		size_t len = sizeof(hello);
+
+		hello.say = i == 0 ? 99 : i == 1 ? GD_RDMA_WELCOME : hello.say;
+		hello.magic ^= i == 2;
+		hello.version += i == 3;
+		hello.by_address = i == 4 ? 1 : i == 5 ? 7 : 0; /* nobody listens to a port; no such word */
+		hello.to.bytes[3] ^= i == 6;
+		len = i == 7 ? 1 : i == 8 ? len - 1 : len;
+		knock(&blob);
+		if (i == 9)
+			say(&resolve, sizeof(resolve));
+		else
+			say(&hello, len);
+		AWAIT(is_closed);
+		leave();
+	}
+	rig_tell(fd);
+}
+
+static void offer(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.callbacks = true});
+	const void *blob;
+	size_t size;
+
+	OK(doca_rdma_export(s->rdma, &blob, &size, &s->conns[0]));
+	rig_say(fd, blob, size);
+	rig_hark(fd);
+	for (int i = 0; i < 100; i++)
+		doca_pe_progress(s->pe);
+	CHECK(s->n_failed == 0 && s->n_disconnected == 0 && s->n_established == 0);
+	rig_close(s);
+}
+
+static void strangers_are_turned_away_and_nobody_hears_of_them(void)
+{
+	TEST_ASSERT_TRUE(rig_run(strangers, offer, false));
+}
+
+/* -- once it was -- */
+
+enum {
+	HELLO_AGAIN, WELCOME_BACK, ANSWER_UNASKED, FEW_BYTES, /* control messages */
+	NO_HEAD, NO_SUCH_KIND, NO_BEGINNING, TOO_LONG, MORE_THAN_SAID, BEGIN_TWICE, EMPTY_PART, /* messages */
+	ATTACKS
+};
+static int attack;
+
+static void attack_words(const struct gd_rdma_blob *blob)
+{
+	struct gd_rdma_hello hello = right_hello(blob);
+	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE};
+
+	say(&resolve, sizeof(resolve)); /* a map that is not there: that is a question, and has an answer */
+	AWAIT(refused != UINT32_MAX);
+	CHECK(refused == DOCA_ERROR_NOT_PERMITTED);
+	hello.say = attack == WELCOME_BACK ? GD_RDMA_WELCOME : GD_RDMA_HELLO;
+	resolve.say = GD_RDMA_RESOLVED;
+	if (attack == ANSWER_UNASKED)
+		say(&resolve, sizeof(resolve));
+	else
+		say(&hello, attack == FEW_BYTES ? 3 : sizeof(hello));
+}
+
+static void attack_messages(void)
+{
+	struct gantry_queue_attr attr = {.depth = 8, .max_data = 100};
+	struct gd_rdma_head head = {.kind = DOCA_RDMA_OPCODE_RECV_SEND, .first = 1, .length = 50};
+	struct gantry_send send;
+	uint8_t imm[GANTRY_IMM_MAX] = {0};
+	void *consumer, *producer;
+	uint32_t id;
+
+	AWAIT(consumer_id);
+	gd_transport_lock(transport, NULL);
+	CHECK(ops->consumer_create(gantry, &attr, &id, &consumer) == 0);
+	CHECK(ops->producer_create(gantry, consumer_id, &attr, &producer) == 0);
+	gd_transport_unlock(transport);
+	head.kind = attack == NO_SUCH_KIND ? 3 : head.kind;
+	head.first = attack != NO_BEGINNING;
+	head.length = attack == TOO_LONG ? UINT32_MAX : attack == MORE_THAN_SAID ? 10 : head.length;
+	for (int i = 0; i < 2; i++) {
+		memcpy(imm, &head, sizeof(head));
+		send = (struct gantry_send){.imm = imm, .imm_len = attack == NO_HEAD ? 3 : sizeof(head) + 20};
+		for (uint64_t until = rig_now_ms() + 1000 * DEADLINE_S; ops->send(producer, &send, 0) == -11;)
+			CHECK(rig_now_ms() < until);
+		if (attack != BEGIN_TWICE && attack != EMPTY_PART)
+			break;
+		head.first = attack == BEGIN_TWICE;
+		if (attack == EMPTY_PART) {
+			memcpy(imm, &head, sizeof(head));
+			send.imm_len = sizeof(head);
+			while (ops->send(producer, &send, 0) == -11)
+				;
+			break;
+		}
+	}
+	AWAIT(is_closed);
+	gd_transport_lock(transport, NULL);
+	ops->producer_destroy(producer);
+	ops->consumer_destroy(consumer);
+	gd_transport_unlock(transport);
+}
+
+static void betray(int fd)
+{
+	struct gd_rdma_blob blob, ours = {.magic = GD_RDMA_MAGIC, .version = GD_RDMA_VERSION, .id = small_id, .service = "nowhere"};
+	struct gd_rdma_hello hello;
+
+	CHECK(rig_hear(fd, &blob, sizeof(blob)) == sizeof(blob));
+	rig_say(fd, &ours, sizeof(ours));
+	rig_hark(fd);
+	knock(&blob);
+	hello = right_hello(&blob);
+	say(&hello, sizeof(hello));
+	AWAIT(is_welcome);
+	if (attack < NO_HEAD)
+		attack_words(&blob);
+	else
+		attack_messages();
+	AWAIT(is_closed);
+	leave();
+}
+
+static void trust(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.callbacks = true});
+	struct doca_buf *buf = rig_room(s, 0, 100);
+
+	rig_connect(s, fd, 0);
+	rig_tell(fd);
+	rig_receive(s, buf, 1);
+	UNTIL(s, s->n_failed + s->n_disconnected);
+	CHECK(s->memory[100] == 0);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void a_peer_that_breaks_the_rules_loses_its_connection(void)
+{
+	for (attack = 0; attack < ATTACKS; attack++)
+		TEST_ASSERT_TRUE_MESSAGE(rig_run(betray, trust, false), "an attack");
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(strangers_are_turned_away_and_nobody_hears_of_them);
+	RUN_TEST(a_peer_that_breaks_the_rules_loses_its_connection);
+	return UNITY_END();
+}
