@@ -23,9 +23,9 @@
 
 /*
  * Programs call doca_pe_progress without end. After so many calls that found nothing the processor is offered to others: the
- * peer that has to answer may be waiting for this very processor.
+ * peer that has to answer may be waiting for this very processor. The call costs some 500 ns: over so many, 4 ns each.
  */
-#define IDLE_ROUNDS 32
+#define IDLE_ROUNDS 128
 
 struct doca_pe {
 	struct gd_event *first, *last;
