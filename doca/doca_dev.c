@@ -125,10 +125,9 @@ doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 	if (!is_info(devinfo) || dev == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	if (devinfo->dev == NULL)
-		devinfo->dev = calloc(1, sizeof(*devinfo->dev));
-	if (devinfo->dev != NULL) {
+	if (devinfo->dev == NULL && (devinfo->dev = calloc(1, sizeof(*devinfo->dev))) != NULL)
 		devinfo->dev->info = devinfo;
+	if (devinfo->dev != NULL) {
 		__atomic_fetch_add(&devinfo->dev->references, 1, __ATOMIC_RELAXED);
 		*dev = devinfo->dev;
 		result = DOCA_SUCCESS;
