@@ -40,7 +40,7 @@ static bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct
 		return true;
 	tail = (char *)buf->data + buf->data_len;
 	used = (size_t)(tail - (char *)buf->head);
-	if (buf->mmap != consumer_of(t->task.ctx)->mmap || buf->next || used > buf->len)
+	if (buf->mmap != consumer_of(t->task.ctx)->mmap || !buf->mmap->started || buf->next || used > buf->len)
 		return false;
 	room = buf->len - used;
 	recv->length = room > GD_COMCH_BUF_SIZE ? GD_COMCH_BUF_SIZE : (uint32_t)room;

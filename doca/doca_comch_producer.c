@@ -161,7 +161,7 @@ static bool find_data(const struct doca_comch_producer_task_send *t, const void 
 	const struct doca_buf *buf = t->buf;
 
 	*data_p = NULL;
-	if (t->imm_len > GD_COMCH_IMM || (buf && (buf->next || buf->data_len > GD_COMCH_BUF_SIZE)))
+	if (t->imm_len > GD_COMCH_IMM || (buf && (buf->next || !buf->mmap->started || buf->data_len > GD_COMCH_BUF_SIZE)))
 		return false;
 	if (!buf || buf->data_len == 0)
 		return true;
