@@ -460,7 +460,20 @@ static bool is_neq(uint64_t value, uint64_t than)
 	return value != than;
 }
 
-/* Until the masked value passes the test. spins: looks between two offers of the processor, at least 1. */
+bool gd_se_is_gone(const struct doca_sync_event *event)
+{
+	return event->imported && gd_mmap_check(event->map) != DOCA_SUCCESS;
+}
+
+static bool passes(const struct doca_sync_event *event, bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask)
+{
+	return test(__atomic_load_n(event->cell, __ATOMIC_SEQ_CST) & mask, value);
+}
+
+/*
+ * Until the masked value passes the test; IO_FAILED when its owner has gone before. spins: looks between two offers of the
+ * processor, at least 1.
+ */
 static doca_error_t wait_until(const struct doca_sync_event *event, bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask,
 	unsigned spins)
 {
@@ -468,9 +481,13 @@ static doca_error_t wait_until(const struct doca_sync_event *event, bool (*test)
 
 	if (event == NULL || event->cell == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	while (!test(__atomic_load_n(event->cell, __ATOMIC_SEQ_CST) & mask, value))
-		if (++n % spins == 0)
-			sched_yield();
+	while (!passes(event, test, value, mask)) {
+		if (++n % spins != 0)
+			continue;
+		if (gd_se_is_gone(event))
+			return passes(event, test, value, mask) ? DOCA_SUCCESS : DOCA_ERROR_IO_FAILED;
+		sched_yield();
+	}
 	return DOCA_SUCCESS;
 }
 

@@ -58,6 +58,8 @@ struct doca_sync_event {
 doca_error_t gd_se_open(struct doca_sync_event *event);
 /* The counterpart. Blobs of the event mean nothing any more. */
 void gd_se_close(struct doca_sync_event *event);
+/* Imported, and its owner has stopped it or has ended: the value does not change any more, unless by us. */
+bool gd_se_is_gone(const struct doca_sync_event *event);
 /* Put the five pools of tasks in place. */
 void gd_se_tasks_init(struct doca_sync_event *event);
 /* Operations of the context. */

@@ -65,20 +65,23 @@ static bool is_over(const struct gd_se_task *wait, const struct gd_pool *eq, uin
 	return ((value & wait->mask) == wait->value) == (wait->task.pool == eq);
 }
 
-/* The first wait that is over ends. */
+/* The first wait that is over, or has become hopeless, ends. */
 static int poll(struct doca_ctx *ctx)
 {
 	struct doca_sync_event *event = (struct doca_sync_event *)ctx;
+	bool gone;
 
 	if (event->waiting == NULL || event->cell == NULL)
 		return 0;
+	gone = gd_se_is_gone(event); /* before the value is looked at, which may be the last */
 	for (struct doca_task **at = &event->waiting; *at != NULL; at = &(*at)->next) {
 		struct doca_task *task = *at;
+		bool over = is_over((struct gd_se_task *)task, &event->pools[GD_SE_WAIT_EQ], load(event));
 
-		if (!is_over((struct gd_se_task *)task, &event->pools[GD_SE_WAIT_EQ], load(event)))
+		if (!over && !gone)
 			continue;
 		forget(event, at);
-		gd_task_done(task, DOCA_SUCCESS);
+		gd_task_done(task, over ? DOCA_SUCCESS : DOCA_ERROR_IO_FAILED);
 		return 1;
 	}
 	return 0;

@@ -316,7 +316,7 @@ static void test_stop_ends_what_still_waits(void)
 
 static int peer_fd; /* to the other process; each message is the blob of an event, and what to do with it */
 
-enum order { ADD, PONG, TASKS };
+enum order { ADD, PONG, TASKS, FOR_EVER, FOR_EVER_TASK };
 
 struct message {
 	enum order order;
@@ -361,6 +361,22 @@ static bool peer_tasks(struct doca_sync_event *event)
 	return true;
 }
 
+/* The peer waits, as a task, for what never comes. */
+static bool wait_task_fails(struct doca_sync_event *event)
+{
+	struct tasks t;
+	union doca_data none = { .u64 = 0 };
+	struct doca_sync_event_task_wait_eq *eq;
+
+	run_as_ctx(&t, event);
+	MUST(doca_sync_event_task_wait_eq_alloc_init(event, 77, ALL, none, &eq));
+	MUST(doca_task_submit(doca_sync_event_task_wait_eq_as_doca_task(eq)));
+	while (doca_pe_progress(t.pe) == 0)
+		;
+	doca_task_free(doca_sync_event_task_wait_eq_as_doca_task(eq));
+	return doca_ctx_stop(t.ctx) == DOCA_SUCCESS && n_failed == 1 && last_status == DOCA_ERROR_IO_FAILED;
+}
+
 /* What the other process is: it serves orders until the connection ends. */
 static int peer(void)
 {
@@ -372,7 +388,7 @@ static int peer(void)
 		doca_error_t result = doca_sync_event_create_from_export(dev, m.blob, m.sz, &event);
 		bool ok = result == DOCA_SUCCESS;
 
-		if (ok && m.order != TASKS)
+		if (ok && m.order != TASKS && m.order != FOR_EVER_TASK)
 			ok = doca_sync_event_start(event) == DOCA_SUCCESS;
 		send(peer_fd, &result, sizeof(result), 0);
 		if (!ok)
@@ -383,7 +399,11 @@ static int peer(void)
 			ok = pong(event);
 		else if (m.order == TASKS)
 			ok = peer_tasks(event);
-		if (m.order != TASKS)
+		else if (m.order == FOR_EVER)
+			ok = doca_sync_event_wait_eq(event, 77, ALL) == DOCA_ERROR_IO_FAILED;
+		else
+			ok = wait_task_fails(event);
+		if (m.order != TASKS && m.order != FOR_EVER_TASK)
 			ok = ok && doca_sync_event_stop(event) == DOCA_SUCCESS;
 		ok = ok && doca_sync_event_destroy(event) == DOCA_SUCCESS;
 		send(peer_fd, &ok, sizeof(ok), 0);
@@ -464,74 +484,18 @@ static void test_tasks_on_both_sides(void)
 	end_ctx(&t);
 }
 
-/* -- blobs -- */
-
-static void test_export_needs_its_location(void)
+static void test_a_wait_ends_with_the_owner_of_the_event(void)
 {
-	struct doca_sync_event *event;
-	const uint8_t *blob;
-	size_t sz;
-	uint64_t own = 0;
+	static const enum order orders[] = { FOR_EVER, FOR_EVER_TASK };
 
-	MUST(doca_sync_event_create(&event));
-	MUST(doca_sync_event_add_publisher_location_remote_net(event));
-	MUST(doca_sync_event_add_subscriber_location_cpu(event, dev));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_export_to_remote_net(event, &blob, &sz));
-	MUST(doca_sync_event_start(event));
-	TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS, doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
-	MUST(doca_sync_event_export_to_remote_net(event, &blob, &sz));
-	MUST(doca_sync_event_stop(event));
-	MUST(doca_sync_event_set_addr(event, &own));
-	MUST(doca_sync_event_start(event));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_SUPPORTED, doca_sync_event_export_to_remote_net(event, &blob, &sz));
-	MUST(doca_sync_event_destroy(event));
-}
+	for (unsigned i = 0; i < 2; i++) {
+		struct doca_sync_event *event = new_event();
 
-static void test_blob_of_one_kind_is_not_one_of_the_other(void)
-{
-	struct doca_sync_event *event = new_event(), *wrong;
-	struct doca_sync_event_remote_net *net, *wrong_net;
-	const uint8_t *blob;
-	size_t sz;
-
-	MUST(doca_sync_event_start(event));
-	MUST(doca_sync_event_export_to_remote_net(event, &blob, &sz));
-	MUST(doca_sync_event_remote_net_create_from_export(dev, blob, sz, &net));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_create_from_export(dev, blob, sz, &wrong));
-	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_remote_net_create_from_export(dev, blob, sz, &wrong_net));
-	MUST(doca_sync_event_remote_net_destroy(net));
-	MUST(doca_sync_event_destroy(event));
-}
-
-/* Every byte of a blob is changed once, and every length is tried: an import is refused, or is one that can be used. */
-static void test_bad_blob_is_an_error(void)
-{
-	struct doca_sync_event *event = new_event(), *bad;
-	const uint8_t *blob;
-	uint8_t *copy;
-	size_t sz;
-	uint64_t value;
-
-	MUST(doca_sync_event_start(event));
-	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
-	for (size_t i = 0; i < sz; i++) {
-		copy = malloc(i + 1);
-		memcpy(copy, blob, i);
-		TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS, doca_sync_event_create_from_export(dev, copy, i, &bad));
-		free(copy);
+		MUST(doca_sync_event_start(event));
+		MUST(give(event, orders[i]));
+		MUST(doca_sync_event_destroy(event));
+		expect_peer_ok();
 	}
-	copy = malloc(sz);
-	for (size_t i = 0; i < sz; i++) {
-		memcpy(copy, blob, sz);
-		copy[i] ^= 0x81;
-		if (doca_sync_event_create_from_export(dev, copy, sz, &bad) != DOCA_SUCCESS)
-			continue;
-		MUST(doca_sync_event_get(bad, &value));
-		MUST(doca_sync_event_destroy(bad));
-	}
-	free(copy);
-	MUST(doca_sync_event_destroy(event));
 }
 
 static void test_blob_of_an_event_that_is_gone(void)
@@ -583,9 +547,7 @@ int main(void)
 	RUN_TEST(test_no_update_of_two_processes_is_lost);
 	RUN_TEST(test_two_processes_wait_for_each_other);
 	RUN_TEST(test_tasks_on_both_sides);
-	RUN_TEST(test_export_needs_its_location);
-	RUN_TEST(test_blob_of_one_kind_is_not_one_of_the_other);
-	RUN_TEST(test_bad_blob_is_an_error);
+	RUN_TEST(test_a_wait_ends_with_the_owner_of_the_event);
 	RUN_TEST(test_blob_of_an_event_that_is_gone);
 	doca_dev_close(dev);
 	failures = UNITY_END();

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors of sync events: which events have one, and what is done with a bad one. */
+#include <doca_dev.h>
+#include <doca_sync_event.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unity.h"
+
+#define MUST(call) TEST_ASSERT_EQUAL_MESSAGE(DOCA_SUCCESS, (call), #call)
+
+static struct doca_dev *dev;
+
+void setUp(void) {}
+void tearDown(void) {}
+
+static struct doca_dev *open_dev(void)
+{
+	struct doca_devinfo **list;
+	uint32_t n;
+	struct doca_dev *opened = NULL;
+
+	if (doca_devinfo_create_list(&list, &n) != DOCA_SUCCESS || n == 0)
+		return NULL;
+	if (doca_dev_open(list[0], &opened) != DOCA_SUCCESS)
+		opened = NULL;
+	doca_devinfo_destroy_list(list);
+	return opened;
+}
+
+/* An event of this process that the other side of PCIe and of the network may use too. */
+static struct doca_sync_event *new_event(void)
+{
+	struct doca_sync_event *event;
+
+	MUST(doca_sync_event_create(&event));
+	MUST(doca_sync_event_add_publisher_location_cpu(event, dev));
+	MUST(doca_sync_event_add_publisher_location_remote_pci(event));
+	MUST(doca_sync_event_add_publisher_location_remote_net(event));
+	MUST(doca_sync_event_add_subscriber_location_cpu(event, dev));
+	MUST(doca_sync_event_add_subscriber_location_remote_pci(event));
+	return event;
+}
+
+static void test_export_needs_its_location(void)
+{
+	struct doca_sync_event *event;
+	const uint8_t *blob;
+	size_t sz;
+	uint64_t own = 0;
+
+	MUST(doca_sync_event_create(&event));
+	MUST(doca_sync_event_add_publisher_location_remote_net(event));
+	MUST(doca_sync_event_add_subscriber_location_cpu(event, dev));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_export_to_remote_net(event, &blob, &sz));
+	MUST(doca_sync_event_start(event));
+	TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS, doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
+	MUST(doca_sync_event_export_to_remote_net(event, &blob, &sz));
+	MUST(doca_sync_event_stop(event));
+	MUST(doca_sync_event_set_addr(event, &own));
+	MUST(doca_sync_event_start(event));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_SUPPORTED, doca_sync_event_export_to_remote_net(event, &blob, &sz));
+	MUST(doca_sync_event_destroy(event));
+}
+
+static void test_blob_of_one_kind_is_not_one_of_the_other(void)
+{
+	struct doca_sync_event *event = new_event(), *wrong;
+	struct doca_sync_event_remote_net *net, *wrong_net;
+	const uint8_t *blob;
+	size_t sz;
+
+	MUST(doca_sync_event_start(event));
+	MUST(doca_sync_event_export_to_remote_net(event, &blob, &sz));
+	MUST(doca_sync_event_remote_net_create_from_export(dev, blob, sz, &net));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_create_from_export(dev, blob, sz, &wrong));
+	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_remote_net_create_from_export(dev, blob, sz, &wrong_net));
+	MUST(doca_sync_event_remote_net_destroy(net));
+	MUST(doca_sync_event_destroy(event));
+}
+
+/* Every byte of a blob is changed once, and every length is tried: an import is refused, or is one that can be used. */
+static void test_bad_blob_is_an_error(void)
+{
+	struct doca_sync_event *event = new_event(), *bad;
+	const uint8_t *blob;
+	uint8_t *copy;
+	size_t sz;
+	uint64_t value;
+
+	MUST(doca_sync_event_start(event));
+	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
+	for (size_t i = 0; i < sz; i++) {
+		copy = malloc(i + 1);
+		memcpy(copy, blob, i);
+		TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS, doca_sync_event_create_from_export(dev, copy, i, &bad));
+		free(copy);
+	}
+	copy = malloc(sz);
+	for (size_t i = 0; i < sz; i++) {
+		memcpy(copy, blob, sz);
+		copy[i] ^= 0x81;
+		if (doca_sync_event_create_from_export(dev, copy, sz, &bad) != DOCA_SUCCESS)
+			continue;
+		MUST(doca_sync_event_get(bad, &value));
+		MUST(doca_sync_event_destroy(bad));
+	}
+	free(copy);
+	MUST(doca_sync_event_destroy(event));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	dev = open_dev();
+	RUN_TEST(test_export_needs_its_location);
+	RUN_TEST(test_blob_of_one_kind_is_not_one_of_the_other);
+	RUN_TEST(test_bad_blob_is_an_error);
+	doca_dev_close(dev);
+	return UNITY_END();
+}
