@@ -145,6 +145,8 @@ ours_one() { alone one; }
 per_io() { awk '{ printf "%.5g\n", 1e6 / $1 }'; }
 noop_0() { kiops=$(alone noop0) && echo "$kiops" | per_io; }
 noop_4() { kiops=$(alone noop4) && echo "$kiops" | per_io; }
+transport_rtt() { message inline:64; }
+transport_single() { message inlines:64; }
 doca() { GANTRY_PLUGIN_PATH=$build/plugins/.libs GANTRY_RUNDIR=$tmp/run "$perf/docabench" "$1" $ms | value "$1"; }
 doca_rtt() { doca rtt; }
 doca_single() { doca single; }
@@ -169,8 +171,8 @@ null_32|4 KiB of nothing, 1 process, depth 32|kIO/s|none|ours_null|value|
 stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<10
 END
 cat >"$tmp/doca.list" <<'END'
-doca_rtt|consumer and producer there and back, 64 B|ns|ours_rtt|doca_rtt|ratio|<1.3
-doca_single|consumer and producer one way, 64 B|M/s|ours_single|doca_single|ratio|>0.5
+doca_rtt|consumer and producer there and back, 64 B|ns|transport_rtt|doca_rtt|ratio|<1.3
+doca_single|consumer and producer one way, 64 B|M/s|transport_single|doca_single|ratio|>0.5
 doca_dma|a DMA task of 64 KiB|ns|limit_copy_65536|doca_dma|ratio|<1.11
 doca_idle|progress of an idle engine|ns|none|doca_idle|value|<30
 END

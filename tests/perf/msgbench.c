@@ -5,6 +5,8 @@
  *   rtt        there and back, 56 bytes of immediate data                     ns, median of slices
  *   single     one way, each message submitted by itself                      M/s, mean of the run
  *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, mean of the run
+ *   inline:BYTES                there and back, data that travels in the queue ns, median of slices
+ *   inlines:BYTES               the same one way, each submitted by itself     M/s, mean of the run
  *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
  *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
  *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
@@ -25,12 +27,13 @@
 #define DATA_DEPTH 16
 #define ACCESS_DEPTH 64
 #define BATCH 32
+#define MAX_INLINE 1024
 #define TAKE 64
 #define WARM 50
 #define SLICE_NS 20000u
 #define PAUSES 3 /* for each poll that finds nothing, over shared memory: leaves the line to the one who writes it */
 
-enum mode { RTT, SINGLE, FLUSHED, DATA, ACCESS, ACCESSES, PONG };
+enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, ACCESS, ACCESSES, PONG };
 
 struct bench {
 	enum mode mode;
@@ -59,7 +62,7 @@ static void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, u
 
 	fill_words(word, seq);
 	send->imm = word;
-	send->imm_len = sizeof(word);
+	send->imm_len = p->attr->inlined ? sizeof(*word) : sizeof(word);
 	while ((rc = p->ops->send(p->producer, send, flags)) == -EAGAIN) {
 		p->ops->flush(p->producer);
 		wait_a_little(p);
@@ -71,14 +74,31 @@ static void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, u
 static void send_message(struct peer *p, uint64_t seq, uint32_t flags)
 {
 	struct gantry_send send = {.imm = NULL};
+	char data[MAX_INLINE];
 
+	if (p->attr->inlined) {
+		send.data = memset(data, (char)seq, p->attr->data_bytes);
+		send.length = (uint32_t)p->attr->data_bytes;
+	}
 	send_words(p, seq, &send, flags);
 }
 
-static uint64_t number(const struct gantry_msg *msg)
+static uint64_t number_of_inlined(const struct peer *p, const struct gantry_msg *msg)
+{
+	uint64_t bytes = p->attr->data_bytes, seq;
+
+	memcpy(&seq, msg->imm, sizeof(seq));
+	if (msg->imm_len != sizeof(seq) || msg->length != bytes || p->buffer[0] != (char)seq || p->buffer[bytes - 1] != (char)seq)
+		wrong(seq, "arrived damaged");
+	return seq;
+}
+
+static uint64_t number(const struct peer *p, const struct gantry_msg *msg)
 {
 	uint64_t word[7];
 
+	if (p->attr->inlined)
+		return number_of_inlined(p, msg);
 	memcpy(word, msg->imm, sizeof(word));
 	if (msg->imm_len != sizeof(word) || msg->status || !words_ok(word, word[0]))
 		wrong(word[0], "arrived damaged");
@@ -105,7 +125,7 @@ static void expect(struct peer *p, uint64_t seq)
 
 	while (poll_some(p, &msg, 1) == 0)
 		;
-	if (number(&msg) != seq)
+	if (number(p, &msg) != seq)
 		wrong(seq, "not the one that was expected");
 }
 
@@ -187,7 +207,7 @@ static void answer(struct peer *p, int with_data)
 	for (uint64_t expected = 1;; expected++) {
 		while (poll_some(p, &msg, 1) == 0)
 			;
-		seq = number(&msg);
+		seq = number(p, &msg);
 		if (seq == STOP)
 			break;
 		if (seq != expected)
@@ -205,10 +225,10 @@ static void swallow(struct peer *p)
 	uint64_t expected = 1;
 
 	for (;;) {
-		int n = poll_some(p, msgs, TAKE);
+		int n = poll_some(p, msgs, p->attr->inlined ? 1 : TAKE); /* all receives have the same buffer */
 
 		for (int i = 0; i < n; i++, expected++) {
-			uint64_t seq = number(&msgs[i]);
+			uint64_t seq = number(p, &msgs[i]);
 
 			if (seq == STOP) {
 				send_message(p, STOP, 0);
@@ -417,7 +437,7 @@ static void drive(const struct bench *b, struct peer *p)
 			measure_accesses(b, p);
 		send_message(p, STOP, 0);
 		expect(p, STOP);
-	} else if (b->mode == RTT || b->mode == DATA || b->mode == PONG) {
+	} else if (b->mode == RTT || b->mode == INLINE || b->mode == DATA || b->mode == PONG) {
 		measure_rounds(b, p);
 	} else {
 		measure_flood(b, p);
@@ -502,7 +522,7 @@ static void run_processes(const struct bench *b)
 static int usage(void)
 {
 	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
-			"modes: rtt single batch BYTES read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
+			"modes: rtt single batch inline:BYTES inlines:BYTES BYTES read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
 }
 
@@ -515,6 +535,14 @@ static int parse_access(struct bench *b, const char *text)
 	b->attr.data_bytes = strtoull(strchr(text, ':') + 1, NULL, 10);
 	b->attr.depth = ACCESS_DEPTH;
 	return b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096 ? -EINVAL : 0;
+}
+
+static int parse_inline(struct bench *b, const char *text)
+{
+	b->mode = text[6] == 's' ? SINGLE : INLINE;
+	b->attr.inlined = 1;
+	b->attr.data_bytes = strtoull(strchr(text, ':') + 1, NULL, 10);
+	return b->attr.data_bytes == 0 || b->attr.data_bytes > MAX_INLINE ? -EINVAL : 0;
 }
 
 static int parse(struct bench *b, int argc, char **argv)
@@ -535,6 +563,8 @@ static int parse(struct bench *b, int argc, char **argv)
 		b->mode = SINGLE;
 	} else if (!strcmp(argv[2], "batch")) {
 		b->mode = FLUSHED;
+	} else if (!strncmp(argv[2], "inline:", 7) || !strncmp(argv[2], "inlines:", 8)) {
+		return parse_inline(b, argv[2]);
 	} else if (strchr(argv[2], ':')) {
 		return parse_access(b, argv[2]);
 	} else {

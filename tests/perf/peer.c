@@ -197,8 +197,8 @@ static void make_region(struct peer *p)
 
 void peer_begin(struct peer *p)
 {
-	if (p->attr->data_bytes && p->is_server && !p->attr->rma) {
-		p->buffer = aligned_alloc(4096, p->attr->data_bytes);
+	if (p->attr->inlined || (p->attr->data_bytes && p->is_server && !p->attr->rma)) {
+		p->buffer = aligned_alloc(4096, (p->attr->data_bytes + 4095) & ~4095ull);
 		if (!p->buffer)
 			fake_fail("out of memory");
 		memset(p->buffer, 0, p->attr->data_bytes);
@@ -244,8 +244,9 @@ static void make_queues(struct peer *p)
 
 static void share_region(struct peer *p)
 {
-	int exports = p->attr->data_bytes && (p->attr->both || p->is_server == p->attr->rma);
-	int imports = p->attr->data_bytes && (p->attr->both || !exports);
+	int shares = p->attr->data_bytes && !p->attr->inlined;
+	int exports = shares && (p->attr->both || p->is_server == p->attr->rma);
+	int imports = shares && (p->attr->both || !exports);
 
 	if (exports && !p->is_exported) {
 		check(p, p->ops->export_region(p->conn, &p->region, p->region.rights, REGION, &p->own_token), "export");

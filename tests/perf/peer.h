@@ -23,6 +23,7 @@ struct peer_attr {
 	uint64_t data_bytes; /* size of the region, and of a receive buffer at the server; 0: immediate data only */
 	int rma;             /* remote access instead of messages with data: of the server's region, or */
 	int both;            /* with rma: of each other's */
+	int inlined;         /* data travels in the queue: no region, and both ends receive into a buffer */
 };
 
 struct peer {
@@ -35,7 +36,7 @@ struct peer {
 	struct gantry_region region;    /* what is exported, and with rma what is registered */
 	struct gantry_region *imported; /* the other end's view of it */
 	struct gantry_token own_token, token; /* of what is exported, of what the other end exports */
-	char *buffer; /* of receives, the server's */
+	char *buffer; /* of receives: the server's, with `inlined` of both */
 	uint32_t own_id, other_id;
 	int is_server, owns_device;
 	unsigned n_idle;
