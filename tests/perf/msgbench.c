@@ -21,17 +21,15 @@
 #include <pthread.h>
 
 #include "perf/limits/common.h"
-#include "perf/peer.h"
+#include "perf/numbered.h"
 
 #define DEPTH 4096
 #define DATA_DEPTH 16
 #define ACCESS_DEPTH 64
 #define BATCH 32
-#define MAX_INLINE 1024
 #define TAKE 64
 #define WARM 50
 #define SLICE_NS 20000u
-#define PAUSES 3 /* for each poll that finds nothing, over shared memory: leaves the line to the one who writes it */
 
 enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, ACCESS, ACCESSES, PONG };
 
@@ -42,92 +40,6 @@ struct bench {
 	struct peer_attr attr;
 	const char *name;
 };
-
-static void wait_a_little(struct peer *p)
-{
-	peer_idle(p);
-	for (int i = 0; i < PAUSES && p->shares_lines; i++)
-		relax();
-}
-
-static void wrong(uint64_t seq, const char *what)
-{
-	fake_fail("message %llu: %s", (unsigned long long)seq, what);
-}
-
-static void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t flags)
-{
-	uint64_t word[7];
-	int rc;
-
-	fill_words(word, seq);
-	send->imm = word;
-	send->imm_len = p->attr->inlined ? sizeof(*word) : sizeof(word);
-	while ((rc = p->ops->send(p->producer, send, flags)) == -EAGAIN) {
-		p->ops->flush(p->producer);
-		wait_a_little(p);
-	}
-	if (rc)
-		wrong(seq, strerror(-rc));
-}
-
-static void send_message(struct peer *p, uint64_t seq, uint32_t flags)
-{
-	struct gantry_send send = {.imm = NULL};
-	char data[MAX_INLINE];
-
-	if (p->attr->inlined) {
-		send.data = memset(data, (char)seq, p->attr->data_bytes);
-		send.length = (uint32_t)p->attr->data_bytes;
-	}
-	send_words(p, seq, &send, flags);
-}
-
-static uint64_t number_of_inlined(const struct peer *p, const struct gantry_msg *msg)
-{
-	uint64_t bytes = p->attr->data_bytes, seq;
-
-	memcpy(&seq, msg->imm, sizeof(seq));
-	if (msg->imm_len != sizeof(seq) || msg->length != bytes || p->buffer[0] != (char)seq || p->buffer[bytes - 1] != (char)seq)
-		wrong(seq, "arrived damaged");
-	return seq;
-}
-
-static uint64_t number(const struct peer *p, const struct gantry_msg *msg)
-{
-	uint64_t word[7];
-
-	if (p->attr->inlined)
-		return number_of_inlined(p, msg);
-	memcpy(word, msg->imm, sizeof(word));
-	if (msg->imm_len != sizeof(word) || msg->status || !words_ok(word, word[0]))
-		wrong(word[0], "arrived damaged");
-	return word[0];
-}
-
-static int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max)
-{
-	int n = p->ops->poll_recv(p->consumer, msgs, max);
-
-	if (n < 0)
-		wrong(0, strerror(-n));
-	if (n == 0)
-		wait_a_little(p);
-	else
-		peer_post(p, (uint32_t)n);
-	return n;
-}
-
-/* The next message must have this number. */
-static void expect(struct peer *p, uint64_t seq)
-{
-	struct gantry_msg msg;
-
-	while (poll_some(p, &msg, 1) == 0)
-		;
-	if (number(p, &msg) != seq)
-		wrong(seq, "not the one that was expected");
-}
 
 /* -- remote access -- */
 

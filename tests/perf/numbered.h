@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * numbered.h - messages that carry their number in each of their words, or with `inlined` data in front of it, and are checked
+ * at the other end. What is damaged ends the program.
+ */
+#ifndef PERF_NUMBERED_H
+#define PERF_NUMBERED_H
+
+#include "perf/peer.h"
+
+#define MAX_INLINE 1024
+
+__attribute__((noreturn)) void wrong(uint64_t seq, const char *what);
+/* One poll found nothing. */
+void wait_a_little(struct peer *p);
+/* Send the number, with what else `send` says. Waits for room. */
+void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t flags);
+void send_message(struct peer *p, uint64_t seq, uint32_t flags);
+/* Up to max messages; their receives are posted again. */
+int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
+/* The number of a message that is whole. */
+uint64_t number(const struct peer *p, const struct gantry_msg *msg);
+/* The next message must have this number. */
+void expect(struct peer *p, uint64_t seq);
+
+#endif
