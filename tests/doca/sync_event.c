@@ -345,36 +345,34 @@ static bool pong(struct doca_sync_event *event)
 	return true;
 }
 
-static bool peer_tasks(struct doca_sync_event *event)
+static bool peer_tasks(struct tasks *t, struct doca_sync_event *event)
 {
-	struct tasks t;
 	union doca_data none = { .u64 = 0 };
 	struct doca_sync_event_task_wait_eq *eq;
 	struct doca_sync_event_task_notify_set *set;
 
-	run_as_ctx(&t, event);
+	run_as_ctx(t, event);
 	MUST(doca_sync_event_task_wait_eq_alloc_init(event, 1, ALL, none, &eq));
-	expect_end(&t, doca_sync_event_task_wait_eq_as_doca_task(eq));
+	expect_end(t, doca_sync_event_task_wait_eq_as_doca_task(eq));
 	MUST(doca_sync_event_task_notify_set_alloc_init(event, 2, none, &set));
-	expect_end(&t, doca_sync_event_task_notify_set_as_doca_task(set));
-	MUST(doca_ctx_stop(t.ctx));
+	expect_end(t, doca_sync_event_task_notify_set_as_doca_task(set));
+	MUST(doca_ctx_stop(t->ctx));
 	return true;
 }
 
 /* The peer waits, as a task, for what never comes. */
-static bool wait_task_fails(struct doca_sync_event *event)
+static bool wait_task_fails(struct tasks *t, struct doca_sync_event *event)
 {
-	struct tasks t;
 	union doca_data none = { .u64 = 0 };
 	struct doca_sync_event_task_wait_eq *eq;
 
-	run_as_ctx(&t, event);
+	run_as_ctx(t, event);
 	MUST(doca_sync_event_task_wait_eq_alloc_init(event, 77, ALL, none, &eq));
 	MUST(doca_task_submit(doca_sync_event_task_wait_eq_as_doca_task(eq)));
-	while (doca_pe_progress(t.pe) == 0)
+	while (doca_pe_progress(t->pe) == 0)
 		;
 	doca_task_free(doca_sync_event_task_wait_eq_as_doca_task(eq));
-	return doca_ctx_stop(t.ctx) == DOCA_SUCCESS && n_failed == 1 && last_status == DOCA_ERROR_IO_FAILED;
+	return doca_ctx_stop(t->ctx) == DOCA_SUCCESS && n_failed == 1 && last_status == DOCA_ERROR_IO_FAILED;
 }
 
 /* What the other process is: it serves orders until the connection ends. */
@@ -386,6 +384,7 @@ static int peer(void)
 	while (recv(peer_fd, &m, sizeof(m), 0) > 0) {
 		struct doca_sync_event *event;
 		doca_error_t result = doca_sync_event_create_from_export(dev, m.blob, m.sz, &event);
+		struct tasks t = { .pe = NULL };
 		bool ok = result == DOCA_SUCCESS;
 
 		if (ok && m.order != TASKS && m.order != FOR_EVER_TASK)
@@ -398,14 +397,15 @@ static int peer(void)
 		else if (m.order == PONG)
 			ok = pong(event);
 		else if (m.order == TASKS)
-			ok = peer_tasks(event);
+			ok = peer_tasks(&t, event);
 		else if (m.order == FOR_EVER)
 			ok = doca_sync_event_wait_eq(event, 77, ALL) == DOCA_ERROR_IO_FAILED;
 		else
-			ok = wait_task_fails(event);
+			ok = wait_task_fails(&t, event);
 		if (m.order != TASKS && m.order != FOR_EVER_TASK)
 			ok = ok && doca_sync_event_stop(event) == DOCA_SUCCESS;
 		ok = ok && doca_sync_event_destroy(event) == DOCA_SUCCESS;
+		ok = ok && (!t.pe || doca_pe_destroy(t.pe) == DOCA_SUCCESS);
 		send(peer_fd, &ok, sizeof(ok), 0);
 	}
 	return 0;
