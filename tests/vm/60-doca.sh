@@ -30,8 +30,6 @@ programs() # WHAT
 
 devices rdma-verbs '' '' 'inline = "1024";'
 programs "rdma-verbs"
-devices rdma-verbs '' '' 'data_qp = "shared";'
-programs "rdma-verbs, one queue pair"
-devices rxe 'netdev = "v1";' 'netdev = "v0";' ''
-programs "rxe"
+devices rxe 'netdev = "v1";' 'netdev = "v0";' 'data_qp = "shared";'
+programs "rxe, one queue pair"
 vm_done
