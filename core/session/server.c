@@ -407,9 +407,10 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	sv->ended = host->counter(host, "sessions_ended");
 	sv->lost = host->counter(host, "sessions_lost");
 	sv->refused = host->counter(host, "sessions_refused");
+	sv->direct = host->counter(host, "sessions_direct");
 	sv->ops_done = calloc(role->n_lanes, sizeof(*sv->ops_done));
 	sv->ops_failed = calloc(role->n_lanes, sizeof(*sv->ops_failed));
-	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->ops_done || !sv->ops_failed)
+	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct || !sv->ops_done || !sv->ops_failed)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->n_lanes; i++) {
 		sv->ops_done[i] = host->counter(host, "ops_done");

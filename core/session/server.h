@@ -19,7 +19,7 @@ struct gn_server {
 	uint64_t n_ended;
 	int stopping;
 	struct gn_log_limit refusals; /* whoever is turned away may come again at once */
-	uint64_t *opened, *ended, *lost, *refused; /* counters */
+	uint64_t *opened, *ended, *lost, *refused, *direct; /* counters; direct: whose data moves straight to and from the store */
 	uint64_t **ops_done, **ops_failed;         /* counters, a cell for each lane */
 };
 

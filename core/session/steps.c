@@ -154,8 +154,10 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 		return rc;
 	s->store = store;
 	rc = s->ep->device->ops->register_region(s->ch.conn, &s->store);
-	if (rc == 0)
+	if (rc == 0) {
+		gantry_count(s->role->server.direct, 1);
 		return 0;
+	}
 	gn_log(GN_LOG_INFO, role->host.name, "the volume cannot be made known to device %s, its data is copied: %s%s",
 	       s->ep->device->name, strerror(-rc), rc == -ENOMEM ? "; raise ulimit -l" : "");
 	s->store.addr = NULL;

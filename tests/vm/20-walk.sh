@@ -16,6 +16,19 @@ verified()
 	agree "$(completed load)"
 }
 
+# a volume that the device knows: its data moves straight to and from it
+straight()
+{
+	leg "$1"
+	store_backend='type = "memory"; size = "16MiB"; populate = true;'
+	topology
+	serve_all
+	load_well --set "roles.load.workload.ops=$ops" "${@:2}"
+	stop bridge store
+	agree "$(completed load)"
+	holds "$dir/store.json" 'store.sessions_direct == 1'
+}
+
 two_initiators()
 {
 	leg "$1"
@@ -71,6 +84,7 @@ over_legs "four lanes" verified "" --set roles.load.lanes=4
 over_legs "blocks of 64 KiB, with flushes" verified "" --set roles.load.workload.block=64KiB \
 	--set roles.load.workload.flush_every=50
 over_legs "one queue pair for messages and data" verified 'data_qp = "shared";' --set roles.load.lanes=2
+over_legs "a volume that the device knows" straight --set roles.load.lanes=2 --set roles.load.workload.flush_every=50
 over_legs "two initiators at once" two_initiators
 over_legs "the image of a file system, in and out" copied 1
 over_legs "the same on four lanes" copied 4
