@@ -434,7 +434,8 @@ static void run_processes(const struct bench *b)
 static int usage(void)
 {
 	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
-			"modes: rtt single batch inline:BYTES inlines:BYTES BYTES read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
+			"modes: rtt single batch BYTES inline:BYTES inlines:BYTES\n"
+			"	read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
 }
 
