@@ -6,7 +6,6 @@
 vm_network
 vm_limit=200
 export GANTRY_DOCA_CONF=$TMPDIR/doca.conf RDMA_TEST_IBDEV=rxe1 RDMA_TEST_PEER_IBDEV=rxe0
-export RDMA_TEST_DEATH_MS=1000 # everything is ten times slower here
 
 # devices TRANSPORT OPTIONS-OF-ONE OPTIONS-OF-THE-OTHER OPTIONS-OF-BOTH
 devices()
