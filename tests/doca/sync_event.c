@@ -12,44 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "doca/sync_event_rig.h"
 #include "unity.h"
 
 #define ALL UINT64_MAX
 #define ROUNDS 1000000
-#define MUST(call) TEST_ASSERT_EQUAL_MESSAGE(DOCA_SUCCESS, (call), #call)
-
-static struct doca_dev *dev;
 
 void setUp(void) {}
 void tearDown(void) {}
-
-static struct doca_dev *open_dev(void)
-{
-	struct doca_devinfo **list;
-	uint32_t n;
-	struct doca_dev *opened = NULL;
-
-	if (doca_devinfo_create_list(&list, &n) != DOCA_SUCCESS || n == 0)
-		return NULL;
-	if (doca_dev_open(list[0], &opened) != DOCA_SUCCESS)
-		opened = NULL;
-	doca_devinfo_destroy_list(list);
-	return opened;
-}
-
-/* An event of this process that the other side of PCIe and of the network may use too. */
-static struct doca_sync_event *new_event(void)
-{
-	struct doca_sync_event *event;
-
-	MUST(doca_sync_event_create(&event));
-	MUST(doca_sync_event_add_publisher_location_cpu(event, dev));
-	MUST(doca_sync_event_add_publisher_location_remote_pci(event));
-	MUST(doca_sync_event_add_publisher_location_remote_net(event));
-	MUST(doca_sync_event_add_subscriber_location_cpu(event, dev));
-	MUST(doca_sync_event_add_subscriber_location_remote_pci(event));
-	return event;
-}
 
 /* -- alone -- */
 
