@@ -42,10 +42,10 @@ static int stand_in_open(const struct gantry_host *host, const void *conf, void 
 	return 0;
 }
 
-static void stand_in_volume(void *backend, struct gantry_volume *volume)
+static void stand_in_volume(void *backend, struct gantry_volume_info *volume)
 {
 	(void)backend;
-	*volume = (struct gantry_volume){.size = 1ull << 40, .block_size = 4096, .ops = ~0u >> (32 - GANTRY_OP_COUNT),
+	*volume = (struct gantry_volume_info){.size = 1ull << 40, .block_size = 4096, .ops = ~0u >> (32 - GANTRY_OP_COUNT),
 					 .max_io = 1u << 20};
 }
 

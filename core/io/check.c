@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-static enum gantry_status check_volume(const struct gantry_volume *volume, const struct gantry_io *io)
+static enum gantry_status check_volume(const struct gantry_volume_info *volume, const struct gantry_io *io)
 {
 	if (io->opcode >= GANTRY_OP_COUNT || (io->flags & ~GANTRY_IO_FLAGS) != 0)
 		return GANTRY_S_INVALID;
@@ -52,7 +52,7 @@ enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io
 	return check_region(rules, io);
 }
 
-int gn_volume_ok(const struct gantry_volume *v)
+int gn_volume_ok(const struct gantry_volume_info *v)
 {
 	return v->size != 0 && v->block_size >= 512 && v->block_size <= 65536 && (v->block_size & (v->block_size - 1)) == 0 &&
 	       v->size % v->block_size == 0 && v->max_io >= v->block_size;

@@ -10,7 +10,7 @@
 
 /* What may be used by the descriptors of one session. Changes only while no port of it runs. */
 struct gn_io_rules {
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	struct gantry_region **regions; /* by handle; NULL entries: none */
 	uint32_t n_regions;
 	uint64_t io_timeout_ns;
@@ -25,6 +25,6 @@ struct gn_io_rules {
 enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io);
 
 /* Whether a volume is one that descriptors can be checked against: sizes and block size as backend.h says. */
-int gn_volume_ok(const struct gantry_volume *volume);
+int gn_volume_ok(const struct gantry_volume_info *volume);
 
 #endif

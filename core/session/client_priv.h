@@ -36,7 +36,7 @@ struct gantry_client {
 	unsigned pending; /* request that is not answered; 0: none */
 	uint32_t pending_id;
 	const struct gantry_region *exporting;
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	struct gn_client_lane *lanes;
 	uint32_t n_queues; /* lanes with a consumer */
 	uint64_t *stale;

@@ -11,7 +11,7 @@ static const struct {
 	size_t request, answer; /* bytes of payload, behind the verdict in an answer */
 } types[GN_FRAME_TYPES] = {
 	[GN_FRAME_HELLO] = {"hello", sizeof(struct gn_hello), sizeof(struct gn_hello_answer)},
-	[GN_FRAME_QUERY] = {"query", 0, sizeof(struct gantry_volume)},
+	[GN_FRAME_QUERY] = {"query", 0, sizeof(struct gantry_volume_info)},
 	[GN_FRAME_EXPORT] = {"export", sizeof(struct gantry_token), 0},
 	[GN_FRAME_QUEUES] = {"queues", sizeof(struct gn_queues), sizeof(struct gn_queues)},
 	[GN_FRAME_START] = {"start", 0, 0},

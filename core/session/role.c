@@ -73,7 +73,7 @@ static int rh_serve(const struct gantry_role_host *rh, const struct gantry_serve
 	return gn_server_start(rh->core, ops);
 }
 
-static void rh_backend_volume(const struct gantry_role_host *rh, struct gantry_volume *volume)
+static void rh_backend_volume(const struct gantry_role_host *rh, struct gantry_volume_info *volume)
 {
 	const struct gn_role *role = rh->core;
 

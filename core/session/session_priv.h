@@ -35,7 +35,7 @@ struct gantry_session {
 	enum gn_state pending_next;
 	union {
 		struct gn_hello_answer hello;
-		struct gantry_volume volume;
+		struct gantry_volume_info volume;
 		struct gn_queues queues;
 	} answer;
 	size_t answer_len;

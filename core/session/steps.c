@@ -84,7 +84,7 @@ static int must_move(const struct gantry_session *s)
 
 static int query_done(struct gantry_session *s)
 {
-	struct gantry_volume *volume = &s->answer.volume;
+	struct gantry_volume_info *volume = &s->answer.volume;
 	uint64_t most = s->ep->move_memory < GN_MOVER_MAX_IO ? s->ep->move_memory : GN_MOVER_MAX_IO;
 
 	if (must_move(s) && volume->max_io > most)
@@ -138,7 +138,7 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 {
 	const struct gn_role *role = s->role;
 	struct gantry_region store = {.fd = -1};
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	int rc;
 
 	if (s->store.addr != NULL)

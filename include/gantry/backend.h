@@ -21,7 +21,7 @@ extern "C" {
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
 
 /* What a volume looks like; also what a target answers to the storage query. */
-struct gantry_volume {
+struct gantry_volume_info {
 	uint64_t size;       /* bytes, a multiple of block_size */
 	uint32_t block_size; /* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
 	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does */
@@ -32,7 +32,7 @@ struct gantry_volume {
 struct gantry_backend_ops {
 	/* Open the store. Must not return 0 when another process serves it. Logs why it failed. */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
-	void (*volume)(void *backend, struct gantry_volume *volume);
+	void (*volume)(void *backend, struct gantry_volume_info *volume);
 	/* `depth`: descriptors that can be in flight on this lane at a time. */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
 	/* Do it: complete it with its status now or from poll. Returns 0, or -EAGAIN when it can take no more now. */

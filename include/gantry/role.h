@@ -38,7 +38,7 @@ struct gantry_session_attr {
 /* Events of a client. An -errno comes with a text that says what went wrong and where. */
 struct gantry_client_events {
 	/* Hello and query are done. */
-	void (*ready)(void *arg, struct gantry_client *client, const struct gantry_volume *volume);
+	void (*ready)(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume);
 	/* The peer has imported a region. */
 	void (*exported)(void *arg, struct gantry_client *client, const struct gantry_region *region);
 	/* IO may be submitted. */
@@ -56,7 +56,7 @@ struct gantry_client_events {
  */
 struct gantry_server_ops {
 	int (*hello)(void *role, struct gantry_session *session, const struct gantry_session_attr *attr);
-	int (*query)(void *role, struct gantry_session *session, struct gantry_volume *volume);
+	int (*query)(void *role, struct gantry_session *session, struct gantry_volume_info *volume);
 	/* A region of the client was imported; it is valid until `closed` is done. */
 	int (*region)(void *role, struct gantry_session *session, struct gantry_region *region);
 	/* All lanes are set up and receives are posted: get ready for IO. */
@@ -152,7 +152,7 @@ struct gantry_role_host {
 	uint64_t (*session_id)(struct gantry_session *session);
 
 	/* -- target: the backend of the configuration; opened before the role -- */
-	void (*backend_volume)(const struct gantry_role_host *rh, struct gantry_volume *volume);
+	void (*backend_volume)(const struct gantry_role_host *rh, struct gantry_volume_info *volume);
 	int (*backend_hop)(const struct gantry_role_host *rh, struct gantry_lane *lane, struct gantry_hop *terminal);
 
 	/* The role's work is done (initiator) or it cannot go on: exit status 0 or 1. */

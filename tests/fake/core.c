@@ -32,7 +32,7 @@ static int on_hello(void *role, struct gantry_session *session, const struct gan
 	return take_step(fc, FAKE_HELLO, session);
 }
 
-static int on_query(void *role, struct gantry_session *session, struct gantry_volume *volume)
+static int on_query(void *role, struct gantry_session *session, struct gantry_volume_info *volume)
 {
 	struct fake_core *fc = role;
 
@@ -146,7 +146,7 @@ void fake_core_init(struct fake_core *fc)
 	fake_clock_start();
 	fake_transport_init(&fc->ft);
 	fc->ops = &role_ops;
-	fc->volume = (struct gantry_volume){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	fc->volume = (struct gantry_volume_info){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	fc->server_ops = (struct gantry_server_ops){
 		.hello = on_hello, .query = on_query, .region = on_region, .start = on_start, .lane = on_lane, .stop = on_stop,
 		.closed = on_closed, .map_regions = 1,

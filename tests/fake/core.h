@@ -43,7 +43,7 @@ struct fake_core {
 	unsigned n[FAKE_STEPS], n_closed, n_open;
 	int closed_reason, closed_rc; /* what closed got, and returns */
 	struct gantry_session *session; /* the last one */
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */
 	_Atomic unsigned n_held;
 	_Atomic int hold; /* do not complete them */

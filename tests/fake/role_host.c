@@ -89,7 +89,7 @@ static void execute(struct fake_role_host *rh, struct gantry_io *io, const struc
 
 static void check(struct fake_role_host *rh, const struct gantry_io *io)
 {
-	const struct gantry_volume *v = &rh->volume;
+	const struct gantry_volume_info *v = &rh->volume;
 	const struct gantry_region *r = rh->region;
 
 	rh->n_bad += !(v->ops & 1u << io->opcode) || !io->busy || (io->flags & ~GANTRY_IO_FLAGS);
@@ -411,7 +411,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 	rh->turn_ns = 1000;
 	for (uint32_t i = 0; i < n_lanes; i++)
 		fake_lane_init(&rh->lanes[i], host, i, n_lanes);
-	rh->volume = (struct gantry_volume){
+	rh->volume = (struct gantry_volume_info){
 		.size = size, .block_size = block_size, .ops = (1u << GANTRY_OP_COUNT) - 1, .max_io = 1 << 20};
 	rh->data = calloc(1, size);
 	rh->before = calloc(1, size);

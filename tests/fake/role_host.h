@@ -48,7 +48,7 @@ struct fake_role_host {
 	uint32_t n_lanes;
 
 	/* the volume */
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	uint8_t *data, *before; /* before: each block as it was before its last write */
 	int inline_completion;  /* complete in submit instead of at the next turn */
 	int newest_first;       /* order of completions */

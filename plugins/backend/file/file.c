@@ -76,7 +76,7 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 	return 0;
 }
 
-static void file_volume(void *backend, struct gantry_volume *volume)
+static void file_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct file_store *store = backend;
 	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
@@ -85,7 +85,7 @@ static void file_volume(void *backend, struct gantry_volume *volume)
 		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES;
 	if (store->can_discard)
 		ops |= 1u << GANTRY_OP_DISCARD;
-	*volume = (struct gantry_volume){
+	*volume = (struct gantry_volume_info){
 		.size = store->size,
 		.block_size = (uint32_t)store->conf->block,
 		.ops = ops,

@@ -137,11 +137,11 @@ static int memory_open(const struct gantry_host *host, const void *arg, void **b
 	return 0;
 }
 
-static void memory_volume(void *backend, struct gantry_volume *volume)
+static void memory_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct memory *m = backend;
 
-	*volume = (struct gantry_volume){
+	*volume = (struct gantry_volume_info){
 		.size = m->conf->size,
 		.block_size = (uint32_t)m->conf->block,
 		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_FLUSH |

@@ -43,11 +43,11 @@ static int null_open(const struct gantry_host *host, const void *conf, void **ba
 	return 0;
 }
 
-static void null_volume(void *backend, struct gantry_volume *volume)
+static void null_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct null_conf *conf = backend;
 
-	*volume = (struct gantry_volume){
+	*volume = (struct gantry_volume_info){
 		.size = conf->size,
 		.block_size = (uint32_t)conf->block,
 		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_FLUSH |

@@ -15,7 +15,7 @@ struct gateway {
 struct leg {
 	struct relay *relay;
 	struct gantry_client *client;
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	uint64_t base; /* where it begins in the volume that is shown */
 	int done;      /* with the step that is being relayed */
 	int closed;
@@ -26,7 +26,7 @@ struct relay {
 	struct gateway *gateway;
 	struct gantry_session *session;
 	int parting; /* it has ended, and waits for the legs to be closed */
-	struct gantry_volume volume;    /* what is shown: the targets one after another */
+	struct gantry_volume_info volume;    /* what is shown: the targets one after another */
 	uint32_t depth;
 	uint32_t n_lanes;
 	struct route **routes; /* by lane of the session; NULL with one target */

@@ -33,7 +33,7 @@ static void begin_step(struct relay *relay)
 		relay->legs[i].done = 0;
 }
 
-static void on_ready(void *arg, struct gantry_client *client, const struct gantry_volume *volume)
+static void on_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
 {
 	struct leg *leg = arg;
 
@@ -141,7 +141,7 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 	return -EINPROGRESS;
 }
 
-static int query(void *role, struct gantry_session *session, struct gantry_volume *volume)
+static int query(void *role, struct gantry_session *session, struct gantry_volume_info *volume)
 {
 	struct gateway *gateway = role;
 	struct relay *relay = gateway->rh->session_user(session);

@@ -82,7 +82,7 @@ static int copy_out_prepare(struct initiator *in)
 /* Bytes of one IO and number of IOs. */
 static int set_blocks(struct initiator *in)
 {
-	const struct gantry_volume *volume = &in->volume;
+	const struct gantry_volume_info *volume = &in->volume;
 	uint64_t block = in->conf->copy_block;
 
 	if (block > volume->max_io)
@@ -99,7 +99,7 @@ static int set_blocks(struct initiator *in)
 
 static int copy_in_setup(struct initiator *in)
 {
-	const struct gantry_volume *volume = &in->volume;
+	const struct gantry_volume_info *volume = &in->volume;
 
 	if (!(volume->ops & 1u << GANTRY_OP_WRITE) || volume->flags & GANTRY_VOLUME_READ_ONLY) {
 		gantry_log_error(in->host, "the volume is read-only");
@@ -164,7 +164,7 @@ static void copy_teardown(struct initiator *in)
 static int copy_lane_setup(struct lane *lane)
 {
 	struct initiator *in = lane->in;
-	const struct gantry_volume *volume = &in->volume;
+	const struct gantry_volume_info *volume = &in->volume;
 	struct copy *copy = calloc(1, sizeof(*copy));
 	uint64_t last = (in->copy_bytes + volume->block_size - 1) / volume->block_size * volume->block_size;
 	uint64_t each = in->n_blocks / in->n_lanes, more = in->n_blocks % in->n_lanes;

@@ -149,7 +149,7 @@ struct initiator {
 	/* session */
 	struct gantry_client *client;
 	struct gantry_region *region;
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	enum phase phase;
 	uint32_t n_done; /* lanes whose end was heard of */
 	uint64_t block;  /* bytes of a slot */

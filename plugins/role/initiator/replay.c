@@ -136,7 +136,7 @@ static int replay_prepare(struct initiator *in)
 	return 0;
 }
 
-static const char *misfit(const struct gantry_volume *volume, const struct entry *e)
+static const char *misfit(const struct gantry_volume_info *volume, const struct entry *e)
 {
 	if (!(volume->ops & 1u << e->opcode))
 		return "is an operation that the volume does not have";

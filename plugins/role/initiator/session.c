@@ -62,7 +62,7 @@ static int make_region(struct initiator *in)
 	return 0;
 }
 
-static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume *volume)
+static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
 {
 	struct initiator *in = arg;
 	int rc;

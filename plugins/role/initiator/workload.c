@@ -85,7 +85,7 @@ static void set_target(struct initiator *in)
 static int workload_setup(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
-	const struct gantry_volume *volume = &in->volume;
+	const struct gantry_volume_info *volume = &in->volume;
 	unsigned long long size = volume->size, block = conf->block;
 	uint64_t part;
 

@@ -22,7 +22,7 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 	return 0;
 }
 
-static int query(void *role, struct gantry_session *session, struct gantry_volume *volume)
+static int query(void *role, struct gantry_session *session, struct gantry_volume_info *volume)
 {
 	struct target *target = role;
 
@@ -102,7 +102,7 @@ static void target_close(void *role)
 static void target_report(void *role, struct gantry_writer *w)
 {
 	struct target *target = role;
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 
 	target->rh->backend_volume(target->rh, &volume);
 	w->object(w, "volume");

@@ -86,7 +86,7 @@ static void odd_block_is_refused(void)
 
 static void volume_is_the_file_or_what_size_says(void)
 {
-	struct gantry_volume v;
+	struct gantry_volume_info v;
 
 	volume_make(MIB);
 	OPEN("block=512");
@@ -180,7 +180,7 @@ static void readers_share_and_writers_do_not(void)
 static void read_only_volume_refuses_writes(void)
 {
 	static uint8_t data[4 * KIB] __attribute__((aligned(4096)));
-	struct gantry_volume v;
+	struct gantry_volume_info v;
 
 	volume_make(MIB);
 	OPEN("read_only=true");

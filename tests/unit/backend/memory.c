@@ -116,7 +116,7 @@ static void memory_says_when_it_is_too_much(void)
 
 static void volume_is_what_was_asked_for(void)
 {
-	struct gantry_volume v;
+	struct gantry_volume_info v;
 
 	OPEN("memory", "size=3MiB", "block=512");
 	chain.backend_ops->volume(chain.backend, &v);

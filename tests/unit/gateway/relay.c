@@ -32,7 +32,7 @@ static void stop_gateway(void)
 static size_t answer_payload(unsigned type, void *buf)
 {
 	const struct gn_hello_answer hello = {.version = 1, .epoch = 1};
-	const struct gantry_volume volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
 
 	switch (type) {

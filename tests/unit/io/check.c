@@ -41,7 +41,7 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules, struct gant
 {
 	uint32_t block = 512u << gantry_random_below(r, 8);
 
-	rules->volume = (struct gantry_volume){
+	rules->volume = (struct gantry_volume_info){
 		.size = block * (1 + gantry_random_below(r, gantry_random_below(r, 2) ? 8 : UINT64_MAX / block - 1)),
 		.block_size = block,
 		.ops = (uint32_t)gantry_random_next(r) | 0x6,
@@ -190,8 +190,8 @@ static void statuses_and_errnos_are_each_others_mirror(void)
 
 static void volumes(void)
 {
-	const struct gantry_volume good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096};
-	struct gantry_volume v;
+	const struct gantry_volume_info good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096};
+	struct gantry_volume_info v;
 
 	TEST_ASSERT_TRUE(gn_volume_ok(&good));
 #define BAD(field, value)                                                                                               \

@@ -10,7 +10,7 @@
 
 typedef unsigned __int128 wide;
 
-static inline enum gantry_status reference_volume(const struct gantry_volume *v, const struct gantry_io *io)
+static inline enum gantry_status reference_volume(const struct gantry_volume_info *v, const struct gantry_io *io)
 {
 	int ranged = io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE || io->opcode == GANTRY_OP_WRITE_ZEROES ||
 		     io->opcode == GANTRY_OP_DISCARD;

@@ -31,7 +31,7 @@ static int close_in_ready, io_done_before_closed;
 static _Atomic unsigned n_io_done;
 static uint16_t io_status;
 
-static void on_ready(void *arg, struct gantry_client *c, const struct gantry_volume *volume)
+static void on_ready(void *arg, struct gantry_client *c, const struct gantry_volume_info *volume)
 {
 	(void)arg;
 	TEST_ASSERT_EQUAL_UINT64(1 << 20, volume->size);
@@ -139,7 +139,7 @@ static inline void say(unsigned type, uint32_t id, uint64_t session, const struc
 static inline size_t answer_payload(unsigned type, void *buf)
 {
 	const struct gn_hello_answer hello = {.version = 1, .epoch = 1};
-	const struct gantry_volume volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = DEPTH, .consumer = {21, 22}};
 
 	switch (type) {

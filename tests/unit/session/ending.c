@@ -352,7 +352,7 @@ static void what_stages_hold_of_a_lost_session_comes_back(void)
 	end_with_a_keeper(IS_LOST);
 }
 
-static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume *volume)
+static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
 {
 	(void)arg;
 	(void)client;
@@ -433,7 +433,7 @@ static void who_may_connect(void)
 
 static void data_is_moved_where_regions_cannot_be_mapped(void)
 {
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	struct fake_conn *conn;
 	uint8_t imm[GANTRY_IMM_MAX];
 
@@ -468,7 +468,7 @@ static void data_is_moved_where_regions_cannot_be_mapped(void)
 
 static void memory_to_move_through_is_bounded(void)
 {
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	struct fake_conn *conn;
 
 	fc.ft.caps = GANTRY_CAP_RMA;

@@ -11,7 +11,7 @@ static void a_whole_session(void)
 {
 	struct fake_conn *conn;
 	struct gn_hello_answer hello;
-	struct gantry_volume volume;
+	struct gantry_volume_info volume;
 	struct gn_queues queues;
 	uint8_t imm[GANTRY_IMM_MAX];
 
