@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compress.h - what doca_compress.c has done by zlib and lz4; without one of them its part is not there. */
+/* compress.h - what doca_compress.c has done by zlib, lz4 and xxHash; without one of them its part is not there. */
 #ifndef GD_COMPRESS_H
 #define GD_COMPRESS_H
 
@@ -15,7 +15,7 @@
 #define GD_HAVE_DEFLATE false
 #endif
 
-#if defined(HAVE_LIBLZ4) && defined(HAVE_ZLIB) /* its CRC is that of zlib */
+#ifdef HAVE_LZ4
 #define GD_HAVE_LZ4 true
 #else
 #define GD_HAVE_LZ4 false

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* compress_lz4.c - what is packed by LZ4 is unpacked: a block, or the blocks of a frame with their checksums. */
 #include "compress.h"
 
-#ifdef HAVE_LIBLZ4
+#ifdef HAVE_LZ4
 
 #include <lz4.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define RAW_BLOCK 0x80000000u /* in the size of a block: its bytes are not compressed */
 #define HISTORY 65536         /* bytes that a block may refer to, before its beginning */
@@ -70,6 +72,11 @@ doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool
 	return DOCA_SUCCESS;
 }
 
+uint32_t gd_xxh32(const uint8_t *data, size_t n)
+{
+	return XXH32(data, n, 0);
+}
+
 #else
 
 doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t *length_p)
@@ -82,6 +89,12 @@ doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool
 {
 	(void)source, (void)n, (void)checksums, (void)independent, (void)room, (void)length_p;
 	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
+uint32_t gd_xxh32(const uint8_t *data, size_t n)
+{
+	(void)data, (void)n;
+	return 0;
 }
 
 #endif

@@ -17,7 +17,7 @@
 #else
 #define DEFLATE DOCA_ERROR_NOT_SUPPORTED
 #endif
-#if defined(HAVE_ZLIB) && defined(HAVE_LIBLZ4)
+#ifdef HAVE_LZ4
 #define LZ4 DOCA_SUCCESS
 #else
 #define LZ4 DOCA_ERROR_NOT_SUPPORTED
