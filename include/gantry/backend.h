@@ -12,22 +12,11 @@
 #define GANTRY_BACKEND_H
 
 #include <gantry/plugin.h>
+#include <gantry/volume.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define GANTRY_VOLUME_READ_ONLY 0x1u
-#define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
-
-/* What a volume looks like; also what a target answers to the storage query. */
-struct gantry_volume_info {
-	uint64_t size;       /* bytes, a multiple of block_size */
-	uint32_t block_size; /* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
-	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does */
-	uint32_t flags;      /* GANTRY_VOLUME_* */
-	uint32_t max_io;     /* bytes in one IO */
-};
 
 struct gantry_backend_ops {
 	/* Open the store. Must not return 0 when another process serves it. Logs why it failed. */
