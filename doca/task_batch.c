@@ -6,14 +6,12 @@
 
 doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch)
 {
-	(void)task_batch;
-	return DOCA_ERROR_NOT_SUPPORTED;
+	return task_batch ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch)
 {
-	(void)task_batch;
-	return DOCA_ERROR_NOT_SUPPORTED;
+	return task_batch ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
 void doca_task_batch_free(struct doca_task_batch *task_batch)
@@ -23,8 +21,7 @@ void doca_task_batch_free(struct doca_task_batch *task_batch)
 
 doca_error_t doca_task_batch_get_status(const struct doca_task_batch *task_batch)
 {
-	(void)task_batch;
-	return DOCA_ERROR_NOT_SUPPORTED;
+	return task_batch ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
 void doca_task_batch_set_user_data(struct doca_task_batch *task_batch, union doca_data user_data)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nothing.h - for the program that errors.sh makes: C++, which can call any function without being told its types */
+#include <cstdio>
+
+template <class... A> static int with_nothing(doca_error_t (*f)(A...))
+{
+	return f(A{}...);
+}
+
+/* The name first, for one that crashes. */
+template <class F> static void refused(const char *name, F f)
+{
+	fprintf(stderr, "%s\n", name);
+	const int error = with_nothing(f);
+
+	if (error != DOCA_ERROR_INVALID_VALUE)
+		printf("%s: error %d for nothing but NULL and 0\n", name, error);
+}
