@@ -89,6 +89,9 @@ ENDED(write)
 ENDED(write_imm)
 ENDED(remote_net_sync_event_get)
 ENDED(remote_net_sync_event_notify_set)
+ENDED(atomic_cmp_swp)
+ENDED(atomic_fetch_add)
+ENDED(remote_net_sync_event_notify_add)
 
 const struct rig_end *rig_end(struct rig_side *s)
 {
@@ -178,8 +181,20 @@ static struct doca_dev *open_device(bool is_peer)
 	return dev;
 }
 
+/* What transports of a network have not. */
+static void configure_atomics(struct rig_side *s)
+{
+	if (doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)) != DOCA_SUCCESS)
+		return;
+	OK(doca_rdma_task_atomic_cmp_swp_set_conf(s->rdma, atomic_cmp_swp_ended, atomic_cmp_swp_ended, RIG_TASKS));
+	OK(doca_rdma_task_atomic_fetch_add_set_conf(s->rdma, atomic_fetch_add_ended, atomic_fetch_add_ended, RIG_TASKS));
+	OK(doca_rdma_task_remote_net_sync_event_notify_add_set_conf(s->rdma, remote_net_sync_event_notify_add_ended,
+								    remote_net_sync_event_notify_add_ended, RIG_TASKS));
+}
+
 static void configure(struct rig_side *s, const struct rig_wish *wish)
 {
+	configure_atomics(s);
 	OK(doca_rdma_task_receive_set_conf(s->rdma, receive_ended, receive_ended, RIG_TASKS));
 	OK(doca_rdma_task_send_set_conf(s->rdma, send_ended, send_ended, RIG_TASKS));
 	OK(doca_rdma_task_send_imm_set_conf(s->rdma, send_imm_ended, send_imm_ended, RIG_TASKS));

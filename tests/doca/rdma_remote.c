@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is done to the peer's memory in one step: atomic tasks and sync events; and what of all that is refused. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma_rig.h"
+#include "unity.h"
+
+#define ROUNDS 2000u
+#define TAG ((union doca_data){.u64 = tag})
+#define EVERYTHING \
+	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE | \
+	 DOCA_ACCESS_FLAG_RDMA_ATOMIC)
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void both(void (*first)(int fd), void (*second)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(first, second, false));
+}
+
+static uint64_t *cell(struct rig_side *s, size_t i)
+{
+	return (uint64_t *)(void *)s->memory + i;
+}
+
+/* -- tasks -- */
+
+static void add(struct rig_side *s, struct doca_buf *dst, struct doca_buf *result, uint64_t n, uint64_t tag)
+{
+	struct doca_rdma_task_atomic_fetch_add *task;
+
+	OK(doca_rdma_task_atomic_fetch_add_allocate_init(s->rdma, s->conns[0], dst, result, n, TAG, &task));
+	OK(doca_task_submit(doca_rdma_task_atomic_fetch_add_as_task(task)));
+}
+
+static void swap(struct rig_side *s, struct doca_buf *dst, struct doca_buf *result, uint64_t from, uint64_t to, uint64_t tag)
+{
+	struct doca_rdma_task_atomic_cmp_swp *task;
+
+	OK(doca_rdma_task_atomic_cmp_swp_allocate_init(s->rdma, s->conns[0], dst, result, from, to,
+						       TAG, &task));
+	OK(doca_task_submit(doca_rdma_task_atomic_cmp_swp_as_task(task)));
+}
+
+static void event_add(struct rig_side *s, struct doca_sync_event_remote_net *event, struct doca_buf *result, uint64_t n,
+		      uint64_t tag)
+{
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task;
+
+	OK(doca_rdma_task_remote_net_sync_event_notify_add_allocate_init(s->rdma, s->conns[0], event, result, n,
+									 TAG, &task));
+	OK(doca_task_submit(doca_rdma_task_remote_net_sync_event_notify_add_as_task(task)));
+}
+
+/* -- atomic tasks -- */
+
+/* The value before in the result, behind what is there; the owner adds at the same time, and nothing is lost. */
+static void count_there(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
+	struct doca_buf *remote, *result = rig_room(s, 0, 24);
+	size_t length;
+
+	rig_connect(s, fd, 0);
+	rig_import(s, fd);
+	remote = rig_remote_data(s, 8, 8);
+	add(s, remote, result, 5, 1);
+	rig_end_ok(s, 1);
+	swap(s, remote, result, 8, 40, 2); /* it is 105: nothing happens */
+	rig_end_ok(s, 2);
+	swap(s, remote, result, 105, 41, 3);
+	rig_end_ok(s, 3);
+	OK(doca_buf_get_data_len(result, &length));
+	CHECK(length == 24 && *cell(s, 0) == 100 && *cell(s, 1) == 105 && *cell(s, 2) == 105);
+	swap(s, remote, NULL, 41, 0, 4);
+	rig_end_ok(s, 4);
+	rig_sync(fd);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		add(s, remote, NULL, 1, i);
+		rig_end_ok(s, i);
+	}
+	rig_tell(fd);
+	rig_put(remote);
+	rig_put(result);
+	rig_close(s);
+}
+
+static void count_here(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = EVERYTHING});
+
+	*cell(s, 1) = 100;
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	rig_sync(fd);
+	for (uint64_t i = 0; i < ROUNDS; i++)
+		__atomic_fetch_add(cell(s, 1), 1, __ATOMIC_SEQ_CST);
+	rig_hark(fd);
+	CHECK(*cell(s, 1) == 2 * ROUNDS && *cell(s, 0) == 0 && *cell(s, 2) == 0);
+	rig_close(s);
+}
+
+static void atomic_tasks_tell_the_value_before_and_lose_nothing(void)
+{
+	both(count_there, count_here);
+}
+
+/* -- sync events -- */
+
+static struct doca_sync_event *give_event(struct rig_side *s, int fd)
+{
+	struct doca_sync_event *event;
+	const uint8_t *blob;
+	size_t size;
+
+	OK(doca_sync_event_create(&event));
+	OK(doca_sync_event_add_publisher_location_remote_net(event));
+	OK(doca_sync_event_add_subscriber_location_cpu(event, s->dev));
+	OK(doca_sync_event_start(event));
+	OK(doca_sync_event_export_to_remote_net(event, &blob, &size));
+	rig_say(fd, blob, size);
+	return event;
+}
+
+static struct doca_sync_event_remote_net *take_event(struct rig_side *s, int fd)
+{
+	struct doca_sync_event_remote_net *event;
+	uint8_t blob[1024];
+	const size_t size = rig_hear(fd, blob, sizeof(blob));
+
+	OK(doca_sync_event_remote_net_create_from_export(s->dev, blob, size, &event));
+	return event;
+}
+
+static void notify_there(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
+	struct doca_buf *result = rig_room(s, 0, 8);
+	struct doca_sync_event_remote_net *event;
+
+	rig_connect(s, fd, 0);
+	event = take_event(s, fd);
+	rig_hark(fd);
+	event_add(s, event, result, 7, 1);
+	rig_end_ok(s, 1);
+	CHECK(*cell(s, 0) >= 1000);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		event_add(s, event, NULL, 1, i);
+		rig_end_ok(s, i);
+	}
+	rig_tell(fd);
+	OK(doca_sync_event_remote_net_destroy(event));
+	rig_put(result);
+	rig_close(s);
+}
+
+static void count_notifications(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
+	struct doca_sync_event *event;
+	uint64_t value;
+
+	rig_connect(s, fd, 0);
+	event = give_event(s, fd);
+	OK(doca_sync_event_update_set(event, 0));
+	for (uint64_t i = 0; i < 1000; i++)
+		OK(doca_sync_event_update_add(event, 1, &value));
+	rig_tell(fd);
+	for (uint64_t i = 0; i < ROUNDS; i++)
+		OK(doca_sync_event_update_add(event, 1, &value));
+	OK(doca_sync_event_wait_eq_yield(event, 1007 + 2 * ROUNDS, UINT64_MAX)); /* of both, and without progress */
+	rig_hark(fd);
+	OK(doca_sync_event_destroy(event));
+	rig_close(s);
+}
+
+static void an_event_of_the_peer_is_added_to_and_no_notification_is_lost(void)
+{
+	both(notify_there, count_notifications);
+}
+
+/* -- what is refused: a task that fails, alone, and its context stops -- */
+
+struct refused {
+	struct rig_side *s;
+	struct doca_sync_event_remote_net *event;
+	struct doca_buf *own, *remote; /* of 64 bytes: data and room of ours; data of the peer's */
+};
+
+static struct doca_buf *short_room(const struct refused *r)
+{
+	return rig_room(r->s, 4096, 7);
+}
+
+static void make_it_a_list(const struct refused *r)
+{
+	OK(doca_buf_chain_list(r->remote, rig_remote_data(r->s, 128, 8)));
+}
+
+static void add_at_an_odd_place(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_remote_data(r->s, 4, 8);
+	add(r->s, *used, NULL, 1, 0);
+}
+
+static void add_to_a_list(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	make_it_a_list(r);
+	add(r->s, r->remote, NULL, 1, 0);
+}
+
+static void add_with_no_room_for_the_result(const struct refused *r, struct doca_buf **used)
+{
+	*used = short_room(r);
+	add(r->s, r->remote, *used, 1, 0);
+}
+
+static void swap_with_no_room_for_the_result(const struct refused *r, struct doca_buf **used)
+{
+	*used = short_room(r);
+	swap(r->s, r->remote, *used, 0, 1, 0);
+}
+
+static void add_to_memory_of_ours(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	add(r->s, r->own, NULL, 1, 0);
+}
+
+static void add_to_nothing(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	add(r->s, NULL, NULL, 1, 0);
+}
+
+static void get_an_event_with_no_room(const struct refused *r, struct doca_buf **used)
+{
+	*used = short_room(r);
+	rig_event_get(r->s, r->s->conns[0], r->event, *used, 0);
+}
+
+static void get_an_event_to_nowhere(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	rig_event_get(r->s, r->s->conns[0], r->event, NULL, 0);
+}
+
+static void get_no_event(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_room(r->s, 4096, 8);
+	rig_event_get(r->s, r->s->conns[0], NULL, *used, 0);
+}
+
+static void set_an_event_to_more_than_it_holds(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	rig_event_set(r->s, r->s->conns[0], r->event, r->own, 0);
+}
+
+static void set_an_event_to_nothing(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	rig_event_set(r->s, r->s->conns[0], r->event, NULL, 0);
+}
+
+static void add_to_an_event_with_no_room(const struct refused *r, struct doca_buf **used)
+{
+	*used = short_room(r);
+	event_add(r->s, r->event, *used, 1, 0);
+}
+
+static void add_to_no_event(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	event_add(r->s, NULL, NULL, 1, 0);
+}
+
+static void read_from_a_list(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_room(r->s, 4096, 100);
+	make_it_a_list(r);
+	rig_read(r->s, r->s->conns[0], r->remote, *used, 0);
+}
+
+static void read_more_than_there_is_room_for(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_room(r->s, 4096, 63);
+	rig_read(r->s, r->s->conns[0], r->remote, *used, 0);
+}
+
+static void write_more_than_there_is_room_for(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_remote_room(r->s, 0, 63);
+	rig_write(r->s, r->s->conns[0], r->own, *used, 0);
+}
+
+static void write_to_a_list(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	OK(doca_buf_reset_data_len(r->remote));
+	make_it_a_list(r);
+	rig_write_imm(r->s, r->s->conns[0], r->own, r->remote, 1, 0);
+}
+
+static void swap_what_is_to_be_swapped(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	swap(r->s, r->remote, NULL, 0, 1, 0);
+}
+
+static void write_what_may_be_written(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	OK(doca_buf_reset_data_len(r->remote));
+	rig_write(r->s, r->s->conns[0], r->own, r->remote, 0);
+}
+
+static void read_what_may_be_read(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_room(r->s, 4096, 64);
+	rig_read(r->s, r->s->conns[0], r->remote, *used, 0);
+}
+
+static const struct {
+	void (*submit)(const struct refused *r, struct doca_buf **used);
+	uint32_t access; /* that the memory of the peer is exported for */
+	doca_error_t status;
+} refusals[] = {
+	{add_at_an_odd_place, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{add_to_a_list, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{add_with_no_room_for_the_result, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{swap_with_no_room_for_the_result, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{add_to_memory_of_ours, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{add_to_nothing, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{get_an_event_with_no_room, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{get_an_event_to_nowhere, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{get_no_event, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{set_an_event_to_more_than_it_holds, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{set_an_event_to_nothing, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{add_to_an_event_with_no_room, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{add_to_no_event, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{read_from_a_list, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{read_more_than_there_is_room_for, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{write_more_than_there_is_room_for, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{write_to_a_list, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
+	{swap_what_is_to_be_swapped, EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_ATOMIC, DOCA_ERROR_NOT_PERMITTED},
+	{write_what_may_be_written, EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_WRITE, DOCA_ERROR_NOT_PERMITTED},
+	{read_what_may_be_read, EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_READ, DOCA_ERROR_NOT_PERMITTED},
+};
+static size_t at; /* in the table, of both processes */
+
+static void try_it(int fd)
+{
+	struct refused r = {.s = rig_open(&(struct rig_wish){.max_conns = 1})};
+	struct doca_buf *used = NULL;
+	enum doca_ctx_states state;
+	const struct rig_end *end;
+
+	rig_connect(r.s, fd, 0);
+	rig_import(r.s, fd);
+	r.event = take_event(r.s, fd);
+	r.own = rig_data(r.s, 0, 64);
+	r.remote = rig_remote_data(r.s, 64, 64);
+	refusals[at].submit(&r, &used);
+	end = rig_end(r.s);
+	FAILS(refusals[at].status, end->status);
+	UNTIL(r.s, doca_ctx_get_state(r.s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(r.s->n_ends == 1);
+	rig_tell(fd);
+	OK(doca_sync_event_remote_net_destroy(r.event));
+	rig_put(r.own);
+	rig_put(r.remote);
+	if (used)
+		rig_put(used);
+	rig_close(r.s);
+}
+
+/* Nothing of it has changed. */
+static void be_tried(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = refusals[at].access});
+	struct doca_sync_event *event;
+	uint64_t value;
+
+	rig_fill(s->memory, 4096, 3);
+	rig_connect(s, fd, 0);
+	rig_export(s, fd);
+	event = give_event(s, fd);
+	rig_hark(fd);
+	CHECK(rig_differs(s->memory, 4096, 3) == 4096);
+	OK(doca_sync_event_get(event, &value));
+	CHECK(value == 0);
+	OK(doca_sync_event_destroy(event));
+	rig_close(s);
+}
+
+static void what_makes_no_sense_or_is_not_allowed_fails_and_changes_nothing(void)
+{
+	for (at = 0; at < sizeof(refusals) / sizeof(refusals[0]); at++)
+		both(try_it, be_tried);
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(atomic_tasks_tell_the_value_before_and_lose_nothing);
+	RUN_TEST(an_event_of_the_peer_is_added_to_and_no_notification_is_lost);
+	RUN_TEST(what_makes_no_sense_or_is_not_allowed_fails_and_changes_nothing);
+	return UNITY_END();
+}
