@@ -181,8 +181,8 @@ static doca_error_t open_client(struct gd_end *end, const struct gantry_transpor
 		       end->ctx.dev->info->pci, strerror(-rc));
 		return DOCA_ERROR_INITIALIZATION;
 	}
-	conn->deadline_ns = gn_now_ns() + GD_COMCH_CONNECT_NS;
-	gd_end_wake(end, GD_COMCH_CONNECT_NS);
+	conn->deadline_ns = gn_now_ns() + gd_connect_ns();
+	gd_end_wake(end, gd_connect_ns());
 	return DOCA_ERROR_IN_PROGRESS;
 }
 

@@ -14,7 +14,8 @@
  *	card                         functions of one card meet; left out: the one card
  *	transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA between processes of it;
  *	                             one of the network (rdma-verbs, rxe) RDMA, instead of the other where a function has both
- * and `doca = { functions = "none"; }` takes away those that are always there.
+ * and `doca = { functions = "none"; }` takes away those that are always there. There, too, stands how long clients wait:
+ * connect_timeout = "5s".
  */
 #ifndef GD_DEVICE_H
 #define GD_DEVICE_H
@@ -69,6 +70,8 @@ struct doca_dev_rep {
 
 /* All functions of this process, in the order of listing; NOT_FOUND after lines in the log when the configuration is wrong. */
 doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p);
+/* With a device open: how long a Comch client waits for a server that does not answer. */
+uint64_t gd_connect_ns(void);
 
 /*
  * The transport of a device for Comch; the plugin is loaded and the device opened at the first call. NOT_SUPPORTED: has

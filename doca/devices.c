@@ -52,9 +52,17 @@ static const struct gantry_option rep_options[] = {
 	GANTRY_OPTION_END,
 };
 
+/* What is said of the library as a whole. */
+static struct {
+	uint32_t functions;
+	uint64_t connect_ns;
+} doca_said = {.connect_ns = 5000000000};
+
 static const struct gantry_option doca_options[] = {
-	{"functions", GANTRY_OPT_CHOICE, 0, "default", 0, 0, function_words, NULL,
+	{"functions", GANTRY_OPT_CHOICE, offsetof(typeof(doca_said), functions), "default", 0, 0, function_words, NULL,
 	 "none: only those of this file; default: also those that are always there."},
+	{"connect_timeout", GANTRY_OPT_TIME, offsetof(typeof(doca_said), connect_ns), "5s", 1000000, 600000000000, NULL, NULL,
+	 "How long a Comch client waits for a server that does not answer."},
 	GANTRY_OPTION_END,
 };
 
@@ -317,16 +325,15 @@ static void parse_file(const char *path, struct gn_errs *errs)
 {
 	static const char *const sections[] = {"runtime", "devices", "roles", "doca", NULL};
 	struct gn_conf_node *root, *devices;
-	uint32_t functions;
 
 	config = gn_config_open(path, NULL, 0, errs);
 	if (config == NULL)
 		return;
 	root = gn_config_root(config);
 	gn_conf_options(root, NULL, NULL, sections, errs);
-	gn_conf_options(gn_conf_child(root, "doca"), doca_options, &functions, NULL, errs);
+	gn_conf_options(gn_conf_child(root, "doca"), doca_options, &doca_said, NULL, errs);
 	gd_plugin_dirs(gn_conf_child(gn_conf_child(root, "runtime"), "plugin_dirs"));
-	if (errs->n == 0 && functions == 0 && add_defaults() != 0)
+	if (errs->n == 0 && doca_said.functions == 0 && add_defaults() != 0)
 		gn_errs_add(errs, "out of memory");
 	devices = gn_conf_child(root, "devices");
 	if (devices != NULL && !gn_conf_is_group(devices))
@@ -383,4 +390,9 @@ doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p)
 	*infos_p = infos;
 	*n_p = n_listed;
 	return load_result;
+}
+
+uint64_t gd_connect_ns(void)
+{
+	return doca_said.connect_ns;
 }
