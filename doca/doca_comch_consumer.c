@@ -371,7 +371,8 @@ doca_error_t doca_comch_consumer_task_post_recv_set_conf(
 	struct doca_comch_consumer *consumer, doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,
 	doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb, uint32_t num_post_recv_tasks)
 {
-	if (!consumer || num_post_recv_tasks > GD_FAST_TASKS)
+	/* one on a DPA has no tasks */
+	if (!consumer || consumer->ctx.ops->on_dpa || num_post_recv_tasks > GD_FAST_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_pool_conf(&consumer->posts, task_completion_cb, task_error_cb, num_post_recv_tasks, DOCA_ERROR_BAD_STATE);
 }

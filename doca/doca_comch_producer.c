@@ -467,7 +467,8 @@ doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comch_producer *
 						    doca_comch_producer_task_send_completion_cb_t task_error_cb,
 						    uint32_t num_send_tasks)
 {
-	if (!producer || num_send_tasks > GD_FAST_TASKS)
+	/* one on a DPA has no tasks */
+	if (!producer || producer->ctx.ops->on_dpa || num_send_tasks > GD_FAST_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_pool_conf(&producer->sends, task_completion_cb, task_error_cb, num_send_tasks, DOCA_ERROR_BAD_STATE);
 }

@@ -35,7 +35,7 @@ typedef uint64_t doca_dpa_dev_comch_consumer_t;
 DOCA_STABLE doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,
 		struct doca_mmap *buf_mmap, struct doca_comch_consumer **consumer);
 
-/* It must be idle. Errors: INITIALIZATION. */
+/* It must be idle, else IN_USE. */
 DOCA_STABLE doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */

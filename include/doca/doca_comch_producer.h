@@ -30,7 +30,7 @@ typedef uint64_t doca_dpa_dev_comch_producer_t;
 DOCA_STABLE doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_connection,
 		struct doca_comch_producer **producer);
 
-/* It must be idle. Errors: INITIALIZATION. */
+/* It must be idle, else IN_USE. */
 DOCA_STABLE doca_error_t doca_comch_producer_destroy(struct doca_comch_producer *producer);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
