@@ -38,7 +38,6 @@
 #define GD_COMCH_IMM 32u           /* bytes of immediate data */
 #define GD_COMCH_BUF_SIZE (1u << 30)
 #define GD_COMCH_SHARED 48u        /* maps of one connection that are shared at a time */
-#define GD_COMCH_CONNECT_NS 5000000000ull
 #define GD_COMCH_BYE_NS 500000000ull /* for a peer that does not answer */
 #define GD_COMCH_RETRY_NS 2000000ull
 #define GD_COMCH_BAD_ID 0xffffu      /* programs take it for "none", as they do 0 */
@@ -111,6 +110,7 @@ struct doca_comch_connection {
 	enum gd_conn_state state;
 	uint32_t lost;              /* shared with lanes: it does not work any more */
 	bool is_server;
+	bool is_known;              /* the program has been told of it: it is established */
 	bool want_ack;              /* the transport had no room for it */
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */

@@ -518,7 +518,7 @@ doca_error_t gd_conn_hold(struct doca_comch_connection *conn)
 	doca_error_t result = DOCA_ERROR_BAD_STATE;
 
 	gd_conn_lock(conn);
-	if (conn->state == GD_CONN_OPEN) {
+	if (conn->state == GD_CONN_OPEN && conn->is_known) {
 		conn->refs++;
 		result = DOCA_SUCCESS;
 	}

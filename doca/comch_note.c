@@ -28,6 +28,9 @@ static void tell_connected(struct gd_end *end, struct note *note)
 {
 	struct doca_comch_event_connection_status_changed event = { end };
 
+	gd_conn_lock(note->conn);
+	note->conn->is_known = true;
+	gd_conn_unlock(note->conn);
 	if (end->is_server)
 		end->on_connect(&event, note->conn, 1);
 	else
@@ -84,20 +87,22 @@ static void run_note(struct gd_event *event)
 	free(note);
 }
 
-/* A server goes on without it; a client has nothing else. */
+/* A server goes on without it; a client has nothing else, and one that was not connected yet is idle at once. */
 static void run_lost(struct gd_event *event)
 {
 	struct doca_comch_connection *conn = gn_container_of(event, struct doca_comch_connection, lost_note);
 	struct doca_comch_event_connection_status_changed what = { conn->end };
+	struct gd_end *end = conn->end;
+	const bool never_ran = end->ctx.state == DOCA_CTX_STATE_STARTING;
 
-	if (!conn->end->stopping) {
-		if (conn->is_server)
-			conn->end->on_disconnect(&what, conn, 1);
-		else
-			gd_ctx_fail(&conn->end->ctx);
-	}
+	if (!end->stopping && conn->is_server)
+		end->on_disconnect(&what, conn, 1);
+	else if (!end->stopping && !never_ran)
+		gd_ctx_fail(&end->ctx);
 	gd_conn_lock(conn);
 	finish(conn);
+	if (never_ran)
+		gd_ctx_stopped(&end->ctx);
 }
 
 static void post(struct doca_comch_connection *conn, struct gd_event *event)

@@ -328,8 +328,9 @@ doca_error_t doca_comch_connection_update_info(struct doca_comch_connection *com
 	if (!comch_connection)
 		return DOCA_ERROR_INVALID_VALUE;
 	gd_conn_lock(comch_connection);
-	result = comch_connection->state == GD_CONN_GREETING ? DOCA_ERROR_CONNECTION_INPROGRESS :
-		 comch_connection->state == GD_CONN_OPEN ? DOCA_SUCCESS : DOCA_ERROR_CONNECTION_ABORTED;
+	result = comch_connection->state != GD_CONN_GREETING && comch_connection->state != GD_CONN_OPEN ?
+			 DOCA_ERROR_CONNECTION_ABORTED :
+		 comch_connection->is_known ? DOCA_SUCCESS : DOCA_ERROR_CONNECTION_INPROGRESS;
 	for (int i = 0; i < 4 && result == DOCA_SUCCESS; i++)
 		comch_connection->shown[i] = comch_connection->counters[i];
 	gd_conn_unlock(comch_connection);
