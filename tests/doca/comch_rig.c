@@ -149,6 +149,17 @@ void rig_init(void)
 	unsetenv("GANTRY_DOCA_CONF");
 }
 
+void rig_configure(const char *text)
+{
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/doca-%d.conf", run_dir, getpid());
+	file = fopen(path, "w");
+	NEED(file && fputs(text, file) >= 0 && fclose(file) == 0);
+	NEED(setenv("GANTRY_DOCA_CONF", path, 1) == 0);
+}
+
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
 	(void)st;
@@ -290,6 +301,21 @@ enum doca_ctx_states state_of(struct doca_ctx *ctx)
 
 	NEED_OK(doca_ctx_get_state(ctx, &state));
 	return state;
+}
+
+void rig_try(struct doca_ctx *ctx, const struct rig_row *rows, size_t n)
+{
+	const enum doca_ctx_states state = state_of(ctx);
+	char what[128];
+
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].wanted[state] == NOT_HERE)
+			continue;
+		snprintf(what, sizeof(what), "%s in state %d", rows[i].what, state);
+		rig_need_result(__FILE__, __LINE__, what, rows[i].call(), rows[i].wanted[state]);
+		if (state_of(ctx) != state)
+			rig_die(__FILE__, __LINE__, what);
+	}
 }
 
 void side_open_dev(struct side *s, const char *pci)

@@ -73,6 +73,20 @@ void side_stop(struct side *s);
 void side_close(struct side *s);
 enum doca_ctx_states state_of(struct doca_ctx *ctx);
 
+/*
+ * A row of a state table: what a call returns in each of the states 0..3. NOT_HERE: there is no such state, or the call is a
+ * transition, which tests walk themselves.
+ */
+struct rig_row {
+	const char *what;
+	doca_error_t (*call)(void);
+	doca_error_t wanted[4];
+};
+#define NOT_HERE DOCA_ERROR_UNEXPECTED
+/* Try all rows in the state that the context is in; none may change it. */
+void rig_try(struct doca_ctx *ctx, const struct rig_row *rows, size_t n);
+#define TRY(ctx, rows) rig_try(ctx, rows, sizeof(rows) / sizeof(*(rows)))
+
 doca_error_t side_try_send(struct side *s, const void *msg, uint32_t len);
 void side_send(struct side *s, const char *text);
 
@@ -100,6 +114,8 @@ enum { RIG_SERVER, RIG_CLIENT, RIG_TEST, RIG_PIPES };
 void rig_tell(int to, char letter);
 void rig_hear(int me, char letter);
 bool rig_heard(int me, char letter); /* does not wait */
+/* The functions of a side are those of this configuration; before it opens one. */
+void rig_configure(const char *text);
 /* Fresh pipes; before the forks of a test. */
 void rig_begin(void);
 /* Once in main(): the environment of the sides. */
