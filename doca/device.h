@@ -68,7 +68,10 @@ struct doca_dev_rep {
 	uint32_t references;
 };
 
-/* All functions of this process, in the order of listing; NOT_FOUND after lines in the log when the configuration is wrong. */
+/*
+ * All functions of this process, in the order of listing. NO_MEMORY; NOT_FOUND after lines in the log when the configuration
+ * is wrong.
+ */
 doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p);
 /* With a device open: how long a Comch client waits for a server that does not answer. */
 uint64_t gd_connect_ns(void);

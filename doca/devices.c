@@ -363,6 +363,17 @@ static void choose(struct gn_errs *errs)
 	}
 }
 
+/* Nothing was there yet: the next question begins again. */
+static doca_error_t no_memory(void)
+{
+	while (n_infos > 0) {
+		free(infos[--n_infos]->reps);
+		free(infos[n_infos]);
+	}
+	n_wires = 0;
+	return DOCA_ERROR_NO_MEMORY;
+}
+
 static doca_error_t load(void)
 {
 	const char *path = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_DOCA_CONF");
@@ -371,7 +382,7 @@ static doca_error_t load(void)
 	if (path != NULL && path[0] != '\0')
 		parse_file(path, &errs);
 	else if (add_defaults() != 0)
-		gn_errs_add(&errs, "out of memory");
+		return no_memory();
 	choose(&errs);
 	if (errs.n == 0)
 		return DOCA_SUCCESS;
@@ -385,7 +396,7 @@ doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p)
 	pthread_mutex_lock(&lock);
 	if (!loaded)
 		load_result = load();
-	loaded = true;
+	loaded = load_result != DOCA_ERROR_NO_MEMORY;
 	pthread_mutex_unlock(&lock);
 	*infos_p = infos;
 	*n_p = n_listed;

@@ -138,10 +138,15 @@ static doca_error_t may_set(const struct doca_mmap *mmap, doca_error_t late)
 
 doca_error_t doca_mmap_create(struct doca_mmap **mmap)
 {
+	struct doca_mmap *made;
+
 	if (mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	*mmap = allocate();
-	return *mmap != NULL ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY;
+	made = allocate();
+	if (made == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	*mmap = made;
+	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_mmap_start(struct doca_mmap *mmap)

@@ -32,14 +32,15 @@ uint32_t gd_rdma_of_pci(uint32_t access)
 
 uint64_t gd_host_id(void)
 {
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	uint64_t h = 0xcbf29ce484222325ull;
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	int c;
+	char id[64];
+	ssize_t n = fd >= 0 ? read(fd, id, sizeof(id)) : 0;
 
-	while (f != NULL && (c = fgetc(f)) != EOF)
-		h = (h ^ (unsigned char)c) * 0x100000001b3ull;
-	if (f != NULL)
-		fclose(f);
+	for (ssize_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)id[i]) * 0x100000001b3ull;
+	if (fd >= 0)
+		close(fd);
 	return h;
 }
 
