@@ -7,6 +7,10 @@
 #include "rdma.h"
 
 #define DEFAULT_QUEUE 256u
+/* A program that says nothing lets its peers do what its maps allow. */
+#define DEFAULT_PERMISSIONS \
+	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE | \
+	 DOCA_ACCESS_FLAG_RDMA_ATOMIC)
 
 static doca_error_t start(struct doca_ctx *ctx)
 {
@@ -97,6 +101,7 @@ doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma)
 	new->send_queue_size = new->recv_queue_size = DEFAULT_QUEUE;
 	new->max_send_list = new->max_receive_list = GD_RDMA_MAX_LIST;
 	new->max_connections = 1;
+	new->permissions = DEFAULT_PERMISSIONS;
 	new->request_timeout = 2000;
 	new->rnr_retry = 7;
 	*rdma = new;
@@ -152,6 +157,8 @@ doca_error_t doca_rdma_set_connection_state_callbacks(struct doca_rdma *rdma,
 		return result;                                                                          \
 	}
 
+#define WRONG_OR_TOO_MUCH (value ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE)
+
 #define GETTER(name, type, field, constness)                                                            \
 	doca_error_t doca_rdma_get_##name(constness struct doca_rdma *rdma, type *value)                \
 	{                                                                                               \
@@ -161,13 +168,13 @@ doca_error_t doca_rdma_set_connection_state_callbacks(struct doca_rdma *rdma,
 		return DOCA_SUCCESS;                                                                    \
 	}
 
-SETTER(send_queue_size, uint32_t, send_queue_size, value > 0, DOCA_ERROR_INVALID_VALUE)
-SETTER(recv_queue_size, uint32_t, recv_queue_size, value > 0, DOCA_ERROR_INVALID_VALUE)
+SETTER(send_queue_size, uint32_t, send_queue_size, value > 0 && value <= GD_RDMA_MAX_QUEUE, WRONG_OR_TOO_MUCH)
+SETTER(recv_queue_size, uint32_t, recv_queue_size, value > 0 && value <= GD_RDMA_MAX_QUEUE, WRONG_OR_TOO_MUCH)
 SETTER(max_send_buf_list_len, uint32_t, max_send_list, value > 0 && value <= GD_RDMA_MAX_LIST, DOCA_ERROR_INVALID_VALUE)
 SETTER(transport_type, enum doca_rdma_transport_type, transport_type, value == DOCA_RDMA_TRANSPORT_TYPE_RC,
        value == DOCA_RDMA_TRANSPORT_TYPE_DC ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE)
-SETTER(mtu, enum doca_mtu_size, mtu, value >= DOCA_MTU_SIZE_256_BYTES && value <= DOCA_MTU_SIZE_RAW_ETHERNET,
-       DOCA_ERROR_INVALID_VALUE)
+SETTER(mtu, enum doca_mtu_size, mtu, value >= DOCA_MTU_SIZE_256_BYTES && value <= DOCA_MTU_SIZE_4K_BYTES,
+       value == DOCA_MTU_SIZE_RAW_ETHERNET ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE)
 SETTER(permissions, uint32_t, permissions, true, DOCA_SUCCESS)
 SETTER(grh_enabled, uint8_t, grh, value <= 1, DOCA_ERROR_INVALID_VALUE)
 SETTER(sl, uint32_t, sl, value < 16, DOCA_ERROR_INVALID_VALUE)

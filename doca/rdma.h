@@ -34,6 +34,7 @@
 #define GD_RDMA_DEPTH 64u      /* gantry messages on their way to one connection */
 #define GD_RDMA_GUESTS 64u     /* peers that have not said yet whom they want, of one context */
 #define GD_RDMA_MAX_MESSAGE (1u << 30)
+#define GD_RDMA_MAX_QUEUE 65536u /* tasks, as the capabilities say */
 #define GD_RDMA_MAX_LIST 64u   /* buffers in a chain */
 
 enum gd_rdma_kind {
@@ -71,7 +72,7 @@ struct gd_rdma_blob {
 };
 
 #define GD_RDMA_MAGIC 0x4d445247u
-#define GD_RDMA_VERSION 1u
+#define GD_RDMA_VERSION 2u
 
 /* Control messages of a link. */
 enum gd_rdma_say {
@@ -87,6 +88,7 @@ struct gd_rdma_hello {
 	uint16_t version;
 	uint16_t by_address; /* connected by address, not by a blob: ids are zero */
 	uint32_t max_inline; /* bytes of data in one message that it takes */
+	uint32_t permissions; /* what may be done to its memory: doca_access_flag */
 	struct gd_rdma_id from, to;
 };
 
@@ -170,6 +172,7 @@ struct gd_rdma_link {
 	bool lost;          /* lock: `closed` came */
 	uint32_t peer_id;   /* lock: the peer's consumer, 0: not yet */
 	uint32_t max_inline; /* bytes that both take */
+	uint32_t permissions; /* of the peer; fixed before conn->up */
 	struct gd_rdma_id from; /* who the peer says it is */
 	void *consumer, *producer, *rma; /* lock until conn->up has run, then the engine's */
 	char *bounce;       /* GD_RDMA_DEPTH times max_inline of ours */
@@ -191,6 +194,7 @@ enum gd_rdma_state {
 };
 
 struct doca_rdma_addr {
+	bool is_lent; /* the library's: of a connection */
 	enum doca_rdma_addr_type type;
 	uint16_t port;
 	char text[64];

@@ -6,7 +6,6 @@
 
 #include "rdma.h"
 
-#define MAX_QUEUE 65536u
 #define GID_TEXT 40 /* 8 groups of 4 digits */
 #define GIDS 256u
 
@@ -48,12 +47,12 @@ static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, ui
 
 doca_error_t doca_rdma_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo, uint32_t *max_recv_queue_size)
 {
-	return limit(devinfo, MAX_QUEUE, max_recv_queue_size);
+	return limit(devinfo, GD_RDMA_MAX_QUEUE, max_recv_queue_size);
 }
 
 doca_error_t doca_rdma_cap_get_max_send_queue_size(const struct doca_devinfo *devinfo, uint32_t *max_send_queue_size)
 {
-	return limit(devinfo, MAX_QUEUE, max_send_queue_size);
+	return limit(devinfo, GD_RDMA_MAX_QUEUE, max_send_queue_size);
 }
 
 doca_error_t doca_rdma_cap_get_max_send_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_send_buf_list_len)

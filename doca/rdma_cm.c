@@ -64,6 +64,8 @@ doca_error_t doca_rdma_addr_destroy(struct doca_rdma_addr *addr)
 {
 	if (!addr)
 		return DOCA_ERROR_INVALID_VALUE;
+	if (addr->is_lent)
+		return DOCA_ERROR_BAD_STATE;
 	free(addr);
 	return DOCA_SUCCESS;
 }
@@ -81,10 +83,8 @@ doca_error_t doca_rdma_addr_get_params(struct doca_rdma_addr *addr, enum doca_rd
 
 doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rdma_connection, struct doca_rdma_addr **addr)
 {
-	if (!rdma_connection || !addr)
+	if (!rdma_connection || !addr || !rdma_connection->addr.text[0])
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!rdma_connection->addr.text[0])
-		return DOCA_ERROR_NOT_FOUND;
 	*addr = (struct doca_rdma_addr *)&rdma_connection->addr;
 	return DOCA_SUCCESS;
 }
@@ -146,10 +146,8 @@ doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port
 	doca_error_t result = DOCA_ERROR_INVALID_VALUE;
 	void *device;
 
-	if (!rdma)
+	if (!rdma || !rdma->transport)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!rdma->transport)
-		return DOCA_ERROR_BAD_STATE;
 	gd_transport_lock(rdma->transport, &device);
 	if (rdma->listener && rdma->port == port) {
 		rdma->ops->unlisten(rdma->listener);
@@ -208,6 +206,7 @@ doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_
 	if (result == DOCA_SUCCESS) {
 		conn->by_address = true;
 		conn->addr = *addr;
+		conn->addr.is_lent = true;
 		conn->user_data = connection_user_data;
 		result = gd_rdma_link_connect(conn, device, text);
 		if (result != DOCA_SUCCESS)

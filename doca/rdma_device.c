@@ -84,10 +84,13 @@ static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map
 	return DOCA_SUCCESS;
 }
 
-static uint32_t rights_of(const struct doca_mmap *map)
+/* What a peer of that context may do with that map. */
+static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *map)
 {
-	return (map->access & DOCA_ACCESS_FLAG_RDMA_READ ? GANTRY_REMOTE_READ : 0) |
-	       (map->access & DOCA_ACCESS_FLAG_RDMA_WRITE ? GANTRY_REMOTE_WRITE : 0);
+	const uint32_t access = map->access & rdma->permissions;
+
+	return (access & DOCA_ACCESS_FLAG_RDMA_READ ? GANTRY_REMOTE_READ : 0) |
+	       (access & DOCA_ACCESS_FLAG_RDMA_WRITE ? GANTRY_REMOTE_WRITE : 0);
 }
 
 /* A transport that reads and writes by copying needs memory that it can map. */
@@ -109,7 +112,7 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 		*token = local->token;
 		return DOCA_SUCCESS;
 	}
-	rights = rights_of(map);
+	rights = rights_of(link->rdma, map);
 	if (!rights)
 		return DOCA_ERROR_NOT_PERMITTED;
 	local = calloc(1, sizeof(*local));

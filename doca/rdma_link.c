@@ -119,6 +119,7 @@ static int greet(struct gd_rdma_link *link, enum gd_rdma_say say, const struct g
 		.version = GD_RDMA_VERSION,
 		.by_address = by_address,
 		.max_inline = link->bounce_bytes,
+		.permissions = link->rdma->permissions,
 		.from = *from,
 		.to = *to,
 	};
@@ -184,7 +185,7 @@ doca_error_t gd_rdma_link_welcome(struct gd_rdma_link *link, struct doca_rdma_co
 	if (!rc)
 		return DOCA_SUCCESS;
 	give_up(link, "its queues cannot be made", rc);
-	return DOCA_ERROR_CONNECTION_ABORTED;
+	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_CONNECTION_ABORTED;
 }
 
 static bool same_id(const struct gd_rdma_id *a, const struct gd_rdma_id *b)
@@ -210,13 +211,20 @@ static void on_request(struct gd_rdma_link *link)
 	gd_pe_post(rdma->ctx.pe, &conn->requested);
 }
 
+/* What both can, and what the peer allows. */
+static void agree(struct gd_rdma_link *link, const struct gd_rdma_hello *hello)
+{
+	if (hello->max_inline < link->max_inline)
+		link->max_inline = hello->max_inline;
+	link->permissions = hello->permissions;
+}
+
 static void on_hello(struct gd_rdma_link *link, const struct gd_rdma_hello *hello)
 {
 	struct doca_rdma_connection *conn;
 
 	link->from = hello->from;
-	if (hello->max_inline < link->max_inline)
-		link->max_inline = hello->max_inline;
+	agree(link, hello);
 	if (hello->by_address) {
 		on_request(link);
 		return;
@@ -238,8 +246,7 @@ static void on_welcome(struct gd_rdma_link *link, const struct gd_rdma_hello *he
 {
 	int rc;
 
-	if (hello->max_inline < link->max_inline)
-		link->max_inline = hello->max_inline;
+	agree(link, hello);
 	rc = settle(link);
 	if (rc)
 		give_up(link, "its queues cannot be made", rc);

@@ -84,7 +84,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect(struct doca_rdma *rdma, const v
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type, const char *address,
 		uint16_t port, struct doca_rdma_addr **addr);
 
-/* Free it. Errors: BAD_STATE. */
+/* Free it. BAD_STATE when it belongs to a connection. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_addr_destroy(struct doca_rdma_addr *addr);
 
 /*
@@ -163,7 +163,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_transport_type(struct doca_rdma *rd
 /* Before start. Errors: NOT_SUPPORTED, BAD_STATE, UNEXPECTED. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_mtu(struct doca_rdma *rdma, enum doca_mtu_size mtu);
 
-/* Before start: what peers may do here, bits of doca_access_flag; local ones are ignored. Errors: BAD_STATE. */
+/*
+ * Before start: what peers may do with maps of this side that allow it, bits of doca_access_flag; local ones are ignored.
+ * Without it: all that the maps allow. Errors: BAD_STATE.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_set_permissions(struct doca_rdma *rdma, uint32_t permissions);
 
 /* Before start. Errors: BAD_STATE, NOT_SUPPORTED. */
@@ -206,7 +209,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_sl(const struct doca_rdma *rdma, ui
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_get_connection_request_timeout(const struct doca_rdma *rdma,
 		uint16_t *timeout);
 
-/* The address of its peer; it belongs to the connection. */
+/* The address that it was connected to; it belongs to the connection. INVALID_VALUE when it was made otherwise. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rdma_connection,
 		struct doca_rdma_addr **addr);
 

@@ -99,12 +99,20 @@ static void set_all(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
 	struct doca_rdma *rdma;
+	uint32_t most;
 
 	(void)fd;
 	OK(doca_rdma_create(s->dev, &rdma));
 	for (size_t i = 0; i < N_SETTINGS; i++)
 		settings[i].is_kept(rdma);
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_transport_type(rdma, DOCA_RDMA_TRANSPORT_TYPE_DC));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_mtu(rdma, DOCA_MTU_SIZE_RAW_ETHERNET));
+	OK(doca_rdma_cap_get_max_send_queue_size(doca_dev_as_devinfo(s->dev), &most));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_send_queue_size(rdma, most + 1));
+	OK(doca_rdma_cap_get_max_recv_queue_size(doca_dev_as_devinfo(s->dev), &most));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_recv_queue_size(rdma, most + 1));
+	OK(doca_rdma_get_permissions(rdma, &most));
+	CHECK(most & DOCA_ACCESS_FLAG_RDMA_READ && most & DOCA_ACCESS_FLAG_RDMA_WRITE && most & DOCA_ACCESS_FLAG_RDMA_ATOMIC);
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_get_permissions(rdma, NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_permissions(NULL, 0));
 	set_lists(rdma);

@@ -329,31 +329,42 @@ static void read_what_may_be_read(const struct refused *r, struct doca_buf **use
 	rig_read(r->s, r->s->conns[0], r->remote, *used, 0);
 }
 
+static void add_to_the_event(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	event_add(r->s, r->event, NULL, 1, 0);
+}
+
+#define NO(what) (EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_##what)
 static const struct {
 	void (*submit)(const struct refused *r, struct doca_buf **used);
-	uint32_t access; /* that the memory of the peer is exported for */
 	doca_error_t status;
+	uint32_t access, permissions; /* of the peer's memory, and of its context; 0: all */
 } refusals[] = {
-	{add_at_an_odd_place, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{add_to_a_list, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{add_with_no_room_for_the_result, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{swap_with_no_room_for_the_result, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{add_to_memory_of_ours, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{add_to_nothing, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{get_an_event_with_no_room, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{get_an_event_to_nowhere, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{get_no_event, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{set_an_event_to_more_than_it_holds, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{set_an_event_to_nothing, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{add_to_an_event_with_no_room, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{add_to_no_event, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{read_from_a_list, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{read_more_than_there_is_room_for, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{write_more_than_there_is_room_for, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{write_to_a_list, EVERYTHING, DOCA_ERROR_INVALID_VALUE},
-	{swap_what_is_to_be_swapped, EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_ATOMIC, DOCA_ERROR_NOT_PERMITTED},
-	{write_what_may_be_written, EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_WRITE, DOCA_ERROR_NOT_PERMITTED},
-	{read_what_may_be_read, EVERYTHING & ~(uint32_t)DOCA_ACCESS_FLAG_RDMA_READ, DOCA_ERROR_NOT_PERMITTED},
+	{add_at_an_odd_place, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_to_a_list, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_with_no_room_for_the_result, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{swap_with_no_room_for_the_result, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_to_memory_of_ours, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_to_nothing, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{get_an_event_with_no_room, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{get_an_event_to_nowhere, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{get_no_event, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{set_an_event_to_more_than_it_holds, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{set_an_event_to_nothing, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_to_an_event_with_no_room, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_to_no_event, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{read_from_a_list, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{read_more_than_there_is_room_for, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{write_more_than_there_is_room_for, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{write_to_a_list, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{swap_what_is_to_be_swapped, DOCA_ERROR_NOT_PERMITTED, NO(ATOMIC), 0},
+	{swap_what_is_to_be_swapped, DOCA_ERROR_NOT_PERMITTED, 0, NO(ATOMIC)},
+	{write_what_may_be_written, DOCA_ERROR_NOT_PERMITTED, NO(WRITE), 0},
+	{write_what_may_be_written, DOCA_ERROR_NOT_PERMITTED, 0, NO(WRITE)},
+	{read_what_may_be_read, DOCA_ERROR_NOT_PERMITTED, NO(READ), 0},
+	{read_what_may_be_read, DOCA_ERROR_NOT_PERMITTED, 0, NO(READ)},
+	{add_to_the_event, DOCA_ERROR_NOT_PERMITTED, 0, NO(WRITE)},
 };
 static size_t at; /* in the table, of both processes */
 
@@ -386,7 +397,8 @@ static void try_it(int fd)
 /* Nothing of it has changed. */
 static void be_tried(int fd)
 {
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .access = refusals[at].access});
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .permissions = refusals[at].permissions,
+							 .access = refusals[at].access ? refusals[at].access : EVERYTHING});
 	struct doca_sync_event *event;
 	uint64_t value;
 

@@ -205,8 +205,8 @@ static void configure(struct rig_side *s, const struct rig_wish *wish)
 							     remote_net_sync_event_get_ended, RIG_TASKS));
 	OK(doca_rdma_task_remote_net_sync_event_notify_set_set_conf(s->rdma, remote_net_sync_event_notify_set_ended,
 								    remote_net_sync_event_notify_set_ended, RIG_TASKS));
-	OK(doca_rdma_set_permissions(s->rdma, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ |
-						      DOCA_ACCESS_FLAG_RDMA_WRITE));
+	if (wish->permissions)
+		OK(doca_rdma_set_permissions(s->rdma, wish->permissions));
 	if (wish->max_conns)
 		OK(doca_rdma_set_max_num_connections(s->rdma, wish->max_conns));
 	if (wish->callbacks)

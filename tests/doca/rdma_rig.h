@@ -70,6 +70,7 @@ struct rig_wish {
 	bool is_peer;
 	uint16_t max_conns;   /* 0: not set */
 	uint32_t access;      /* of the memory; 0: local and RDMA read and write */
+	uint32_t permissions; /* of the context; 0: not set, so that all is allowed */
 	size_t bytes;         /* of memory; 0: RIG_BYTES */
 	bool callbacks;       /* of connections */
 	bool unstarted;
