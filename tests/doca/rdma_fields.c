@@ -153,12 +153,13 @@ struct values {
 	union doca_data tag;
 };
 
-/* A function that takes a task of that type, looks at it as a task, at its fields, and frees it. */
+/* A function that takes a task of that type, looks at it as a task and at its fields, and takes all there are. */
 #define TASK(name, arguments, fields)                                                                                     \
 	static void name##_has_fields(const struct values *v)                                                             \
 	{                                                                                                                 \
 		struct doca_rdma_task_##name *task, *none = NULL;                                                         \
-		struct doca_task *base;                                                                                   \
+		struct doca_task *base, *all[RIG_TASKS];                                                                  \
+		unsigned n;                                                                                               \
                                                                                                                           \
 		OK(doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task));                          \
 		base = doca_rdma_task_##name##_as_task(task);                                                             \
@@ -168,7 +169,14 @@ struct values {
 		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_##name##_allocate_init(NULL, arguments, v->tag, &task));   \
 		FAILS(DOCA_ERROR_INVALID_VALUE,                                                                           \
 		      doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, NULL));                        \
+		for (n = 0; n < RIG_TASKS - 1; n++) {                                                                     \
+			OK(doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task));                  \
+			all[n] = doca_rdma_task_##name##_as_task(task);                                                   \
+		}                                                                                                         \
+		FAILS(DOCA_ERROR_NO_MEMORY, doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task)); \
 		doca_task_free(base);                                                                                     \
+		while (n-- > 0)                                                                                           \
+			doca_task_free(all[n]);                                                                           \
 	}
 #define WITH(...) __VA_ARGS__
 #define CONN(name) FIELD(name, rdma_connection, v->conn, v->conn2)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors of RDMA that are documented: calls at the wrong time, with connections and addresses that are not for them. */
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma_rig.h"
+#include "unity.h"
+
+#define PORT 13581
+
+static const union doca_data no_data = {.u64 = 0};
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void nothing(int fd)
+{
+	(void)fd;
+}
+
+static void alone(void (*program)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(program, nothing, false));
+}
+
+/* Another context on the same device and engine. */
+static struct doca_rdma *another(struct rig_side *s)
+{
+	struct doca_rdma *rdma;
+
+	OK(doca_rdma_create(s->dev, &rdma));
+	OK(doca_pe_connect_ctx(s->pe, doca_rdma_as_ctx(rdma)));
+	OK(doca_ctx_start(doca_rdma_as_ctx(rdma)));
+	return rdma;
+}
+
+static void end(struct doca_rdma *rdma)
+{
+	OK(doca_ctx_stop(doca_rdma_as_ctx(rdma)));
+	OK(doca_rdma_destroy(rdma));
+}
+
+/* -- blobs -- */
+
+static void connect_wrongly(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
+	struct doca_rdma_connection *conn, *conn2;
+	struct doca_rdma *peer;
+	const void *blob, *blob2;
+	char bent[4096];
+	size_t size;
+
+	(void)fd;
+	memset(bent, 0, sizeof(bent));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect(s->rdma, bent, sizeof(bent), (struct doca_rdma_connection *)bent));
+	rig_start(s);
+	peer = another(s);
+	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
+	OK(doca_rdma_export(peer, &blob2, &size, &conn2));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(peer, blob, size, conn)); /* the connection of another context */
+	memcpy(bent, blob2, size);
+	memset(bent + 8, 0xff, 16); /* so that this side connects, */
+	memset(bent + 24, '/', 63); /* to what has no name that can be */
+	bent[24 + 63] = 0;
+	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect(s->rdma, bent, size, conn));
+	OK(doca_rdma_connect(s->rdma, blob2, size, conn));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect(s->rdma, blob2, size, conn)); /* it is on its way already */
+	end(peer);
+	rig_close(s);
+}
+
+static void a_blob_is_connected_to_once_and_by_its_own_context(void)
+{
+	alone(connect_wrongly);
+}
+
+static int take_away(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	return remove(path);
+}
+
+/* The folder where peers meet is taken away. */
+static void meet_nowhere(int fd)
+{
+	char folder[] = "/tmp/gantry-test-XXXXXX";
+	struct doca_rdma_connection *conn;
+	struct rig_side *s;
+	const void *blob;
+	size_t size;
+
+	(void)fd;
+	CHECK(mkdtemp(folder));
+	CHECK(setenv("GANTRY_RUNDIR", folder, 1) == 0);
+	s = rig_open(&(struct rig_wish){.max_conns = 1});
+	CHECK(nftw(folder, take_away, 8, FTW_DEPTH | FTW_PHYS) == 0);
+	for (int i = 0; i < 2; i++) /* and the one connection is not used up */
+		FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_export(s->rdma, &blob, &size, &conn));
+	rig_close(s);
+}
+
+static void where_nobody_can_be_met_nothing_is_exported(void)
+{
+	alone(meet_nowhere);
+}
+
+/* -- addresses -- */
+
+static void listen_wrongly(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true, .callbacks = true});
+	struct doca_rdma *second;
+
+	(void)fd;
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_start_listen_to_port(s->rdma, PORT));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	rig_start(s);
+	second = another(s);
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
+	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_start_listen_to_port(second, PORT));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_stop_listen_to_port(s->rdma, PORT + 1));
+	OK(doca_rdma_stop_listen_to_port(s->rdma, PORT));
+	OK(doca_rdma_start_listen_to_port(second, PORT));
+	end(second);
+	rig_close(s);
+}
+
+static void a_port_is_listened_to_once(void)
+{
+	alone(listen_wrongly);
+}
+
+static struct doca_rdma_connection *established;
+
+static void remember(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+{
+	(void)user_data;
+	(void)ctx;
+	established = conn;
+}
+
+static void forget(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+{
+	(void)conn;
+	(void)user_data;
+	(void)ctx;
+}
+
+static void connect_to_addresses(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .max_conns = 2, .callbacks = true});
+	struct doca_rdma_connection *exported;
+	struct doca_rdma_addr *addr, *told;
+	enum doca_rdma_addr_type type;
+	struct doca_rdma *client;
+	const char *text;
+	const void *blob;
+	uint16_t port;
+	size_t size;
+
+	(void)fd;
+	OK(doca_rdma_create(s->dev, &client));
+	OK(doca_rdma_set_connection_state_callbacks(client, NULL, remember, forget, forget));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_connection_state_callbacks(client, NULL, NULL, forget, forget));
+	OK(doca_pe_connect_ctx(s->pe, doca_rdma_as_ctx(client)));
+	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, "127.0.0.1", PORT, &addr));
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect_to_addr(client, addr, no_data));
+	OK(doca_ctx_start(doca_rdma_as_ctx(client)));
+	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
+	OK(doca_rdma_connect_to_addr(client, addr, no_data));
+	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect_to_addr(client, addr, no_data)); /* it may have one */
+	UNTIL(s, established);
+	OK(doca_rdma_addr_destroy(addr));
+	OK(doca_rdma_connection_get_addr(established, &told));
+	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
+	CHECK(type == DOCA_RDMA_ADDR_TYPE_IPv4 && strcmp(text, "127.0.0.1") == 0 && port == PORT);
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_addr_destroy(told)); /* the connection's */
+	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
+	OK(doca_rdma_export(s->rdma, &blob, &size, &exported));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_addr(exported, &told)); /* by no address */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_accept(exported, NULL, 1)); /* data that is not there */
+	end(client);
+	rig_close(s);
+}
+
+static void an_address_belongs_to_who_made_it_and_connections_are_counted(void)
+{
+	alone(connect_to_addresses);
+}
+
+/* -- numbers of connections, and those of others -- */
+
+static void number(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 3});
+	struct doca_rdma_connection *conns[3];
+	struct rdma_cm_id *id = (void *)conns;
+	union doca_data data = {.u64 = 1};
+	const void *blob;
+	uint32_t numbers[3];
+	size_t size;
+
+	(void)fd;
+	for (int i = 0; i < 3; i++) {
+		OK(doca_rdma_export(s->rdma, &blob, &size, &conns[i]));
+		OK(doca_rdma_connection_get_id(conns[i], &numbers[i]));
+		for (int j = 0; j < i; j++)
+			CHECK(numbers[j] != numbers[i]);
+		OK(doca_rdma_connection_get_user_data(conns[i], &data));
+		CHECK(data.u64 == 0);
+		OK(doca_rdma_connection_set_user_data(conns[i], (union doca_data){.u64 = 7u + (unsigned)i}));
+	}
+	for (int i = 0; i < 3; i++) {
+		OK(doca_rdma_connection_get_user_data(conns[i], &data));
+		CHECK(data.u64 == 7u + (unsigned)i);
+	}
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_id(conns[0], NULL));
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_id(NULL, &numbers[0]));
+	/* connections of librdmacm are not for us */
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_prepare_connection(s->rdma, id, &conns[0]));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_accept(s->rdma, NULL, 0, conns[0]));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_established(s->rdma, conns[0]));
+	rig_close(s);
+}
+
+static void connections_have_numbers_and_data_of_their_own(void)
+{
+	alone(number);
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(a_blob_is_connected_to_once_and_by_its_own_context);
+	RUN_TEST(where_nobody_can_be_met_nothing_is_exported);
+	RUN_TEST(a_port_is_listened_to_once);
+	RUN_TEST(an_address_belongs_to_who_made_it_and_connections_are_counted);
+	RUN_TEST(connections_have_numbers_and_data_of_their_own);
+	return UNITY_END();
+}
