@@ -26,18 +26,8 @@ struct gn_pipeline {
 	struct stage stages[GANTRY_CHAIN_STAGES];
 };
 
-static int tick(void *arg)
-{
-	struct gn_lane *lane = arg;
-
-	lane->pub.now_ns = gn_worker_now(lane->worker);
-	return 0;
-}
-
 int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct gn_host *host, struct gn_worker *worker)
 {
-	struct gantry_poller clock = {.poll = tick, .self = lane};
-
 	*lane = (struct gn_lane){
 		.pub = {.index = index, .n_lanes = n_lanes, .host = &host->pub, .core = lane},
 		.worker = worker,
@@ -46,13 +36,13 @@ int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct 
 	lane->double_completions = host->pub.counter(&host->pub, "double_completions");
 	if (lane->double_completions == NULL)
 		return -ENOMEM;
-	return gn_worker_add(worker, &clock);
+	return gn_worker_add_clock(worker, &lane->pub.now_ns);
 }
 
 void gn_lane_fini(struct gn_lane *lane)
 {
 	if (lane->worker != NULL)
-		gn_worker_remove(lane->worker, lane);
+		gn_worker_remove_clock(lane->worker, &lane->pub.now_ns);
 	lane->worker = NULL;
 }
 

@@ -35,7 +35,7 @@ struct gn_part {
 	const void *conf;
 };
 
-/* Make a lane on a worker; its clock is a poller of that worker. 0 or -errno. */
+/* Make a lane on a worker; its clock is that of the worker. 0 or -errno. */
 int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct gn_host *host, struct gn_worker *worker);
 void gn_lane_fini(struct gn_lane *lane);
 
