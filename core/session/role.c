@@ -37,6 +37,13 @@ static void rh_poller_remove(struct gantry_lane *lane, void *self)
 	gn_worker_remove(l->worker, self);
 }
 
+static void rh_lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *arg)
+{
+	struct gn_lane *l = lane->core;
+
+	gn_worker_call(l->worker, fn, arg);
+}
+
 static int rh_chain_create(struct gantry_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal,
 			   uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p)
 {
@@ -166,6 +173,7 @@ static void fill_services(struct gn_role *role)
 		.finished = rh_finished,
 		.post = rh_post,
 		.client_quiet = gn_client_quiet,
+		.lane_call = rh_lane_call,
 	};
 }
 

@@ -177,6 +177,9 @@ struct gantry_role_host {
 	 * whose status leaves that open. True after an orderly end, and where the transport itself takes care of it.
 	 */
 	int (*client_quiet)(const struct gantry_client *client);
+
+	/* Run fn(arg) on the lane's thread, between two turns, and wait for it. Control thread; not for the IO path. */
+	void (*lane_call)(struct gantry_lane *lane, void (*fn)(void *arg), void *arg);
 };
 
 /*

@@ -12,6 +12,7 @@ enum step { STEP_IDLE, STEP_READY, STEP_EXPORTED, STEP_STARTED, STEP_RUNNING, ST
 struct gantry_chain {
 	struct gantry_hop hops[3];
 	struct gantry_io *ios;
+	struct fake_role_host *rh;
 };
 
 static struct fake_role_host *of(const struct gantry_role_host *pub)
@@ -174,6 +175,12 @@ static void poller_remove(struct gantry_lane *lane, void *self)
 	memset(poller, 0, sizeof(*poller));
 }
 
+static void lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *arg)
+{
+	(void)lane;
+	fn(arg);
+}
+
 /* A real guard would stop it here; this one lets the role see what it does about it. */
 static void guard_complete(void *self, struct gantry_io *io)
 {
@@ -197,7 +204,8 @@ static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner
 		chain->ios[i].hop = &chain->hops[1];
 		chain->ios[i].slot = (uint16_t)i;
 	}
-	of_lane(lane)->n_chains++;
+	chain->rh = of_lane(lane);
+	chain->rh->n_chains++;
 	*chain_p = chain;
 	*ios_p = chain->ios;
 	return 0;
@@ -205,9 +213,7 @@ static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner
 
 static void chain_destroy(struct gantry_chain *chain)
 {
-	struct fake_role_host *rh = chain->hops[2].self;
-
-	rh->n_chains--;
+	chain->rh->n_chains--;
 	free(chain->ios);
 	free(chain);
 }
@@ -437,6 +443,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_quiet = client_quiet,
 		.finished = finished,
 		.post = post,
+		.lane_call = lane_call,
 	};
 }
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.h - how this project issues IO: a session with its region, and a queue for each of its lanes.
+ *
+ *      gc_session_open -> `ready` (the region is made: gc_session_memory) -> exported -> `started` -> `closed`
+ *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `done` -> gc_queue_put
+ *
+ * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot is a descriptor with
+ * its part of the region. Behind the parts of all slots the region may have memory that the owner divides.
+ *
+ * Threads   What belongs to a session: control thread. What belongs to a queue: its lane's thread.
+ */
+#ifndef GC_ENGINE_H
+#define GC_ENGINE_H
+
+#include <gantry/role.h>
+
+#define GC_SLOT_ALIGN 4096u
+
+struct gc_session;
+struct gc_queue;
+
+/* Control thread. None is called from inside gc_session_open. */
+struct gc_session_events {
+	/* Hello and query are done: call gc_session_memory. 0; or -errno, and the session ends with that reason. */
+	int (*ready)(void *arg, const struct gantry_volume_info *info);
+	/* IO may be submitted. */
+	void (*started)(void *arg);
+	/*
+	 * The session is over, last event. What the link and the queues had has completed; what stages hold will.
+	 * reason: 0 after gc_session_close, else -errno.
+	 */
+	void (*closed)(void *arg, int reason, const char *text);
+};
+
+struct gc_session_attr {
+	uint32_t connect;  /* entry of `connect` */
+	uint32_t n_queues; /* queue i is on lane i of the role */
+	uint32_t depth;    /* slots of each */
+	/* The descriptor is the caller's again, with its status, until gc_queue_put. May submit. Lane's thread. */
+	void (*done)(void *arg, struct gc_queue *queue, struct gantry_io *io);
+};
+
+/* rh: of a role that connects. What failed has been logged. 0 or -errno; no event follows then. */
+int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_attr *attr,
+		    const struct gc_session_events *events, void *arg, struct gc_session **session_p);
+/*
+ * Make the region: slot_bytes for each slot, rounded up to GC_SLOT_ALIGN, and shared_bytes behind them. Together they
+ * are at least one byte. To be called once, from `ready`; what is written there before it returns is there for the peer.
+ */
+int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int huge_pages);
+/* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */
+void gc_session_close(struct gc_session *session);
+/* After `closed`; no queue may have anything in flight. NULL is legal. */
+void gc_session_free(struct gc_session *session);
+
+struct gc_queue *gc_session_queue(struct gc_session *session, uint32_t index);
+/* From gc_session_memory on. */
+const struct gantry_region *gc_session_region(const struct gc_session *session);
+/* Bytes of the region before the shared memory. */
+uint64_t gc_session_shared_offset(const struct gc_session *session);
+
+/* Read it, and write `user`. */
+struct gc_queue {
+	struct gc_session *session;
+	struct gantry_lane *lane;
+	void *user;
+	uint32_t index;
+	uint32_t n_inflight;    /* submitted, and not done */
+	uint32_t n_waiting;     /* of these: refused with -EAGAIN, to be tried again */
+	uint32_t n_quarantined; /* slots that are never used again: somebody may still touch their buffers */
+	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that is true */
+	uint64_t n_doubled;     /* completions of a slot at rest; ignored */
+	int up;                 /* between `started` and the end of the session */
+
+	/* the engine's own */
+	struct gantry_io *ios;
+	struct gantry_chain *chain;
+	struct gantry_hop link; /* where the gate leads */
+	uint16_t *free;         /* slots at rest, the last one used on top */
+	uint32_t n_free;
+	uint16_t *waiting; /* a ring of slots, oldest at waiting_at */
+	uint32_t waiting_at;
+	uint8_t *buffers; /* of the slots */
+	uint64_t buffers_offset;
+	uint64_t slot_bytes;
+};
+
+/* A slot at rest; NULL: none. */
+struct gantry_io *gc_queue_get(struct gc_queue *queue);
+/*
+ * Give it back, not submitted or done. After a status that is not quiet a slot whose own buffer was used is put into
+ * quarantine instead.
+ */
+void gc_queue_put(struct gc_queue *queue, struct gantry_io *io);
+/*
+ * Submit a slot whose first line is filled. 0: `done` will be called, perhaps has been. -ENOTCONN, or what a stage says:
+ * refused, the slot is still the caller's. -EAGAIN never: such an IO waits here, and others behind it.
+ */
+int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io);
+/* Submit what waits; to be called by a poller of the lane. Returns how many it did. */
+int gc_queue_poll(struct gc_queue *queue);
+
+/* Offset in the region of a slot's own buffer. */
+static inline uint64_t gc_slot_offset(const struct gc_queue *queue, const struct gantry_io *io)
+{
+	return queue->buffers_offset + io->slot * queue->slot_bytes;
+}
+
+static inline void *gc_slot_buffer(const struct gc_queue *queue, const struct gantry_io *io)
+{
+	return queue->buffers + io->slot * queue->slot_bytes;
+}
+
+/* Fill the first line. region_offset: of the data, for operations that have some. */
+void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io, unsigned opcode, unsigned flags, uint64_t offset,
+		uint32_t length, uint64_t region_offset);
+
+#endif
