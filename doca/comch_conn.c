@@ -485,7 +485,9 @@ static void on_closed(void *arg, void *link, int reason)
 	(void)link;
 	if (conn->state == GD_CONN_GREETING && !conn->is_server)
 		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to the Comch server \"%s\": %s", conn->end->name,
-		       reason == -ECONNREFUSED ? "there is none on that device; start it first" : strerror(-reason));
+		       reason == -ECONNREFUSED ? "there is none on that device; start it first" :
+		       reason == -EACCES ? "it has as many clients as it takes, or they belong to another user" :
+					   strerror(-reason));
 	gd_conn_lose(conn);
 }
 
