@@ -303,6 +303,7 @@ doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const
 	gd_ctx_init(&end->ctx, rep ? &server_ops : &client_ops, dev);
 	gd_pool_init(&end->sends, &end->ctx, &send_ops, sizeof(struct doca_comch_task_send));
 	end->rep = rep;
+	gd_rep_hold(rep);
 	memcpy(end->name, name, length);
 	end->max_msg_size = GD_COMCH_MSG_SIZE;
 	end->recv_queue = GD_COMCH_RECV_DEFAULT;
@@ -335,6 +336,7 @@ doca_error_t gd_end_destroy(struct gd_end *end)
 	result = gd_ctx_fini(&end->ctx, DOCA_ERROR_IN_USE);
 	if (result != DOCA_SUCCESS)
 		return result;
+	gd_rep_release(end->rep);
 	if (end->timer >= 0) {
 		gd_service_remove_fd(end->timer);
 		close(end->timer);

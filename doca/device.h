@@ -59,13 +59,15 @@ struct doca_devinfo {
 
 struct doca_dev {
 	struct doca_devinfo *info; /* lives as long as the process */
-	uint32_t references; /* under the lock of doca_dev.c; 0: closed */
+	uint32_t references; /* under the lock of doca_dev.c, as users; 0: closed */
+	uint32_t users;      /* contexts made with it */
 };
 
 struct doca_dev_rep {
 	struct doca_devinfo_rep *info;
 	struct doca_dev *dev;
 	uint32_t references;
+	uint32_t users;
 };
 
 /*
@@ -75,6 +77,12 @@ struct doca_dev_rep {
 doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p);
 /* With a device open: how long a Comch client waits for a server that does not answer. */
 uint64_t gd_connect_ns(void);
+
+/* Something was made with it, or is gone again: until then it cannot be closed. Any thread. NULL is fine. */
+void gd_dev_hold(struct doca_dev *dev);
+void gd_dev_release(struct doca_dev *dev);
+void gd_rep_hold(struct doca_dev_rep *rep);
+void gd_rep_release(struct doca_dev_rep *rep);
 
 /*
  * The transport of a device for Comch; the plugin is loaded and the device opened at the first call. NOT_SUPPORTED: has

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/container_of.h"
+#include "device.h"
 #include "pe.h"
 
 enum { DUE_STARTED = 1, DUE_FAIL = 2, DUE_STOPPED = 4, DUE_IDLE = 8 };
@@ -86,6 +87,7 @@ static void make_due(struct doca_ctx *ctx, uint8_t due)
 void gd_ctx_init(struct doca_ctx *ctx, const struct gd_ctx_ops *ops, struct doca_dev *dev)
 {
 	*ctx = (struct doca_ctx){ .ops = ops, .dev = dev, .state = DOCA_CTX_STATE_IDLE, .event.run = run_due };
+	gd_dev_hold(dev);
 }
 
 doca_error_t gd_ctx_fini(struct doca_ctx *ctx, doca_error_t busy)
@@ -97,6 +99,7 @@ doca_error_t gd_ctx_fini(struct doca_ctx *ctx, doca_error_t busy)
 	gd_pe_remove(ctx);
 	for (pool = ctx->pools; pool; pool = pool->next)
 		gd_pool_fini(pool);
+	gd_dev_release(ctx->dev);
 	return DOCA_SUCCESS;
 }
 

@@ -21,7 +21,7 @@
 #define EMULATED_RATE 100000000000ull /* bits in a second */
 #define FILTERS (DOCA_DEVINFO_REP_FILTER_NET | DOCA_DEVINFO_REP_FILTER_EMULATED)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards references */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards references and users */
 
 /* Any pointer may come as an argument: is it one of ours? */
 static bool is_info(const struct doca_devinfo *info)
@@ -136,23 +136,56 @@ doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 	return result;
 }
 
-/* One reference less; INVALID_VALUE: there is none. */
-static doca_error_t drop(uint32_t *references)
+/* One reference less; INVALID_VALUE: there is none; IN_USE: the last one, and something was made with it and still is. */
+static doca_error_t drop(uint32_t *references, const uint32_t *users)
 {
-	doca_error_t result = DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = DOCA_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	if (*references > 0) {
+	if (*references == 0)
+		result = DOCA_ERROR_INVALID_VALUE;
+	else if (*references == 1 && *users > 0)
+		result = DOCA_ERROR_IN_USE;
+	else
 		__atomic_fetch_sub(references, 1, __ATOMIC_RELAXED);
-		result = DOCA_SUCCESS;
-	}
 	pthread_mutex_unlock(&lock);
 	return result;
 }
 
 doca_error_t doca_dev_close(struct doca_dev *dev)
 {
-	return dev == NULL ? DOCA_SUCCESS : drop(&dev->references);
+	return dev == NULL ? DOCA_SUCCESS : drop(&dev->references, &dev->users);
+}
+
+static void change_users(uint32_t *users, uint32_t by)
+{
+	pthread_mutex_lock(&lock);
+	*users += by;
+	pthread_mutex_unlock(&lock);
+}
+
+void gd_dev_hold(struct doca_dev *dev)
+{
+	if (dev != NULL)
+		change_users(&dev->users, 1);
+}
+
+void gd_dev_release(struct doca_dev *dev)
+{
+	if (dev != NULL)
+		change_users(&dev->users, (uint32_t)-1);
+}
+
+void gd_rep_hold(struct doca_dev_rep *rep)
+{
+	if (rep != NULL)
+		change_users(&rep->users, 1);
+}
+
+void gd_rep_release(struct doca_dev_rep *rep)
+{
+	if (rep != NULL)
+		change_users(&rep->users, (uint32_t)-1);
 }
 
 doca_error_t doca_dev_accelerate_resource_reclaim(struct doca_dev *dev)
@@ -182,7 +215,7 @@ doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo, struct doca_dev
 
 doca_error_t doca_dev_rep_close(struct doca_dev_rep *dev)
 {
-	return dev == NULL ? DOCA_ERROR_INVALID_VALUE : drop(&dev->references);
+	return dev == NULL ? DOCA_ERROR_INVALID_VALUE : drop(&dev->references, &dev->users);
 }
 
 struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev)
@@ -251,15 +284,15 @@ doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, cha
 	return give_text(ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE, devinfo->ibdev);
 }
 
-/* The first address of that family of an interface of this machine. */
-static bool interface_address(const char *iface, int family, void *to, size_t size)
+/* The first address of that family of an interface of this machine; NOT_FOUND: it has none. */
+static doca_error_t interface_address(const char *iface, int family, void *to, size_t size)
 {
+	doca_error_t result = DOCA_ERROR_NOT_FOUND;
 	struct ifaddrs *all, *i;
-	bool found = false;
 
 	if (getifaddrs(&all) != 0)
-		return false;
-	for (i = all; i != NULL && !found; i = i->ifa_next) {
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	for (i = all; i != NULL && result != DOCA_SUCCESS; i = i->ifa_next) {
 		const void *from;
 
 		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != family || strcmp(i->ifa_name, iface) != 0)
@@ -267,20 +300,20 @@ static bool interface_address(const char *iface, int family, void *to, size_t si
 		from = family == AF_INET ? (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr :
 					   (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
 		memcpy(to, from, size);
-		found = true;
+		result = DOCA_SUCCESS;
 	}
 	freeifaddrs(all);
-	return found;
+	return result;
 }
 
 /* An emulated interface is reached within this machine only. */
 static doca_error_t get_address(const struct doca_devinfo *devinfo, int family, void *to, size_t size)
 {
-	if (interface_address(devinfo->iface, family, to, size))
-		return DOCA_SUCCESS;
-	if (devinfo->network)
-		return DOCA_ERROR_NOT_FOUND;
-	return inet_pton(family, family == AF_INET ? "127.0.0.1" : "::1", to) == 1 ? DOCA_SUCCESS : DOCA_ERROR_OPERATING_SYSTEM;
+	doca_error_t result = interface_address(devinfo->iface, family, to, size);
+
+	if (result == DOCA_ERROR_NOT_FOUND && !devinfo->network)
+		result = inet_pton(family, family == AF_INET ? "127.0.0.1" : "::1", to) == 1 ? DOCA_SUCCESS : result;
+	return result;
 }
 
 doca_error_t doca_devinfo_get_ipv4_addr(const struct doca_devinfo *devinfo, uint8_t *ipv4_addr, uint32_t size)

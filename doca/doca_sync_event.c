@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* doca_sync_event.c - sync events: what they are made of, their export and import, and their use without tasks */
+#include "device.h"
 #include "log.h"
 #include "sync_event.h"
 
@@ -66,6 +67,13 @@ static doca_error_t configurable(const struct doca_sync_event *event)
 	return gd_ctx_configurable(&event->ctx, DOCA_ERROR_INVALID_VALUE);
 }
 
+/* Its first device is that of the context, which lets go of it in the end. */
+static void set_dev(struct doca_sync_event *event, struct doca_dev *dev)
+{
+	event->ctx.dev = dev;
+	gd_dev_hold(dev);
+}
+
 static doca_error_t add_dev(struct doca_sync_event *event, struct doca_dev *dev)
 {
 	for (uint32_t i = 0; i < event->n_devs; i++)
@@ -75,7 +83,7 @@ static doca_error_t add_dev(struct doca_sync_event *event, struct doca_dev *dev)
 		return DOCA_ERROR_INVALID_VALUE;
 	event->devs[event->n_devs++] = dev;
 	if (event->ctx.dev == NULL)
-		event->ctx.dev = dev;
+		set_dev(event, dev);
 	return DOCA_SUCCESS;
 }
 
@@ -370,7 +378,7 @@ doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint
 		doca_mmap_destroy(map);
 		return result;
 	}
-	event->ctx.dev = dev;
+	set_dev(event, dev);
 	event->imported = true;
 	event->map = map;
 	event->cell = (void *)((uint8_t *)map->local + (cell - (uintptr_t)map->addr));

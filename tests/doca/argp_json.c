@@ -278,6 +278,8 @@ static void wrong_cmds(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_register_cmd(NULL, cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_destroy(cmd));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_cmd_register_cmd(cmd, make_cmd(NULL, on_add)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_cmd_register_param(cmd, make("y", DOCA_ARGP_TYPE_INT, NULL)));
 	words("remote", "-h", NULL, NULL);
 	_exit(7);
 }
@@ -299,6 +301,13 @@ static doca_error_t on_dpdk(int argc, char **argv)
 	return DOCA_SUCCESS;
 }
 
+static doca_error_t refuse_dpdk(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return DOCA_ERROR_INITIALIZATION;
+}
+
 static void words_before_the_dashes_are_those_of_dpdk(void)
 {
 	program();
@@ -308,6 +317,10 @@ static void words_before_the_dashes_are_those_of_dpdk(void)
 	setUp();
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("--num=1", NULL, NULL, NULL));
 	TEST_ASSERT_EQUAL_STRING("dpdk1prog i=1 ", calls);
+	setUp();
+	doca_argp_set_dpdk_program(refuse_dpdk);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, words("-a", "--", "--num=1", NULL));
+	TEST_ASSERT_EQUAL_STRING("", calls);
 }
 
 int main(void)

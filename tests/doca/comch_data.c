@@ -371,6 +371,8 @@ static void flush(void)
 
 static void orderly_server(void)
 {
+	struct doca_dev *dev;
+
 	open_server();
 	meet();
 	/* with producers or consumers that run neither the context nor the connection ends */
@@ -385,8 +387,12 @@ static void orderly_server(void)
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_producer_create(s.conn, &g.producer));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_consumer_create(s.conn, f.mmap, &g.consumer));
+	/* they outlive their connection, but not their device */
+	NEED_OK(doca_dev_open(doca_dev_as_devinfo(s.dev), &dev));
 	side_stop(&s);
-	fast_close(&f); /* they outlive their connection */
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dev_close(dev));
+	fast_close(&f);
+	NEED_OK(doca_dev_close(dev));
 }
 
 static void orderly_client(void)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Devices and representors, as programs look for them. */
+#include <doca_comch.h>
 #include <doca_dev.h>
+#include <doca_dma.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "unity.h"
 
@@ -80,6 +84,34 @@ static void opening_twice_gives_the_same_device(void)
 static void closing_no_device_is_success(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(NULL));
+}
+
+/* the last reference stays as long as something is there that was made with it */
+static void a_device_in_use_is_not_closed(void)
+{
+	struct doca_devinfo_rep **reps;
+	struct doca_comch_server *server;
+	struct doca_dev_rep *rep;
+	struct doca_dev *dev;
+	struct doca_dma *dma;
+	uint32_t n_reps;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(list[0], &dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(list[0], &dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_create(dev, &dma));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_dev_close(dev));
+	TEST_ASSERT_EQUAL_PTR(list[0], doca_dev_as_devinfo(dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &reps, &n_reps));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_open(reps[0], &rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_destroy_list(reps));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_comch_server_create(dev, rep, "server", &server));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(dma));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_dev_close(dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_dev_rep_close(rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_comch_server_destroy(server));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_close(rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
 }
 
 static void an_open_device_outlives_its_list(void)
@@ -180,6 +212,25 @@ static void what_a_function_says_about_itself(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_devinfo_cap_is_hotplug_manager_supported(list[0], NULL));
 }
 
+/* addresses of interfaces come from the operating system, which may have none to give */
+static void what_the_operating_system_refuses_is_said(void)
+{
+	struct rlimit before, none;
+	uint8_t ip[16];
+	struct doca_dev *dev;
+
+	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &before));
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &none));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM, doca_devinfo_get_ipv4_addr(list[0], ip, 4));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM, doca_devinfo_get_ipv6_addr(list[0], ip, 16));
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(list[0], &dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_dev_accelerate_resource_reclaim(dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dev_accelerate_resource_reclaim(dev));
+}
+
 static void pointers_that_are_none_are_refused(void)
 {
 	char text[DOCA_DEVINFO_IFACE_NAME_SIZE];
@@ -209,10 +260,12 @@ int main(void)
 	RUN_TEST(an_address_that_is_none_is_refused);
 	RUN_TEST(opening_twice_gives_the_same_device);
 	RUN_TEST(closing_no_device_is_success);
+	RUN_TEST(a_device_in_use_is_not_closed);
 	RUN_TEST(an_open_device_outlives_its_list);
 	RUN_TEST(the_dpu_has_the_representor_of_the_host);
 	RUN_TEST(only_the_dpu_can_filter_by_net);
 	RUN_TEST(what_a_function_says_about_itself);
+	RUN_TEST(what_the_operating_system_refuses_is_said);
 	RUN_TEST(pointers_that_are_none_are_refused);
 	return UNITY_END();
 }

@@ -78,6 +78,52 @@ static void a_configuration_changes_and_adds_functions(void)
 		   "0000:03:00.0 mlx5_0 1\n0000:b1:00.0 mlx5_1 0\n");
 }
 
+/* What the function that was configured last says of its interface, of its address, and of that of its representor. */
+static void print_interfaces(void)
+{
+	char iface[DOCA_DEVINFO_IFACE_NAME_SIZE];
+	struct doca_devinfo **infos;
+	struct doca_devinfo_rep **reps;
+	struct doca_dev *dev;
+	uint32_t n_infos, n_reps;
+	uint8_t ip[4];
+
+	doca_devinfo_create_list(&infos, &n_infos);
+	printf("%s ", doca_error_get_name(doca_devinfo_get_iface_name(infos[n_infos - 1], iface, sizeof(iface))));
+	printf("%s ", doca_error_get_name(doca_devinfo_get_ipv4_addr(infos[n_infos - 1], ip, sizeof(ip))));
+	doca_dev_open(infos[n_infos - 1], &dev);
+	if (doca_devinfo_rep_create_list(dev, 0, &reps, &n_reps) == DOCA_SUCCESS)
+		printf("%s", doca_error_get_name(doca_devinfo_rep_get_iface_name(reps[0], iface, sizeof(iface))));
+}
+
+static void interfaces(const char *text, const char *expected)
+{
+	write_file(text);
+	TEST_ASSERT_EQUAL_INT(0, captured(print_interfaces));
+	unsetenv("GANTRY_DOCA_CONF");
+	TEST_ASSERT_EQUAL_STRING(expected, captured_out);
+}
+
+static void a_function_may_have_no_interface_or_one_without_address(void)
+{
+	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; representors = ( { pci = \"e1:00.0\"; } ); }; };",
+		"DOCA_ERROR_OPERATING_SYSTEM DOCA_SUCCESS DOCA_ERROR_OPERATING_SYSTEM");
+	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; iface = \"none0\";\n"
+		   "representors = ( { pci = \"e1:00.0\"; iface = \"e0\"; } ); }; };", "DOCA_SUCCESS DOCA_SUCCESS DOCA_SUCCESS");
+}
+
+/* An emulated interface has the address of the machine itself; one of a network has its own, or none. */
+static void an_interface_of_a_network_may_have_no_address(void)
+{
+	char plugin[256];
+
+	snprintf(plugin, sizeof(plugin), "%s/rxe.so", getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
+	if (access(plugin, R_OK) != 0)
+		TEST_IGNORE_MESSAGE("no transport of a network is built");
+	interfaces("devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; }; };",
+		"DOCA_SUCCESS DOCA_ERROR_NOT_FOUND ");
+}
+
 static void mistake(const char *text, const char *message)
 {
 	configured(text, "16\n");
@@ -121,6 +167,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_profile_leaves_one_side);
 	RUN_TEST(a_configuration_changes_and_adds_functions);
+	RUN_TEST(a_function_may_have_no_interface_or_one_without_address);
+	RUN_TEST(an_interface_of_a_network_may_have_no_address);
 	RUN_TEST(mistakes_in_a_configuration_have_their_place);
 	unlink(file);
 	return UNITY_END();
