@@ -10,8 +10,7 @@
 #	HEADERS='doca_dma doca_buf' PROGRAMS='dma buf' make -C build/gcc check TESTS=doca/errors.sh VERBOSE=1
 # A header of `unchecked` is printed, and fails nothing.
 unchecked="doca_buf_array doca_buf_pool doca_comch doca_comch_consumer doca_comch_msgq doca_comch_producer doca_compress
-	doca_erasure_coding doca_graph doca_mmap_advise doca_rdma doca_rdma_remote doca_rdma_task doca_sha doca_sync_event
-	doca_buf_inventory doca_ctx doca_dev doca_dma doca_mmap doca_pe workq"
+	doca_erasure_coding doca_graph doca_mmap_advise doca_rdma doca_rdma_remote doca_rdma_task doca_sha doca_sync_event"
 here=$top_srcdir/tests/doca
 tests=$top_builddir/tests
 include=$top_srcdir/include/doca

@@ -5,12 +5,9 @@
 #include <doca_dev.h>
 #include <doca_mmap.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 
-#include "unity.h"
+#include "captured.h"
 
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
 #define IS(error, call) TEST_ASSERT_EQUAL_INT(DOCA_ERROR_##error, (call))
@@ -193,7 +190,44 @@ static void an_export_by_rdma_needs_a_flag_of_rdma(void)
 
 	start(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE);
 	IS(NOT_PERMITTED, doca_mmap_export_pci(map, dev, &desc, &len));
+	IS(NOT_FOUND, doca_mmap_export_rdma(map, other, &desc, &len));
 	OK(doca_mmap_export_rdma(map, dev, &desc, &len));
+}
+
+/* what other processes have by other ways cannot be moved to where importers find it */
+static void memory_that_is_shared_already_is_not_exported(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const void *desc;
+	size_t len;
+
+	OK(doca_mmap_add_dev(map, dev));
+	OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
+	OK(doca_mmap_set_memrange(map, page, 4096));
+	OK(doca_mmap_start(map));
+	IS(NOT_SUPPORTED, doca_mmap_export_pci(map, dev, &desc, &len));
+	IS(NOT_SUPPORTED, doca_mmap_export_rdma(map, dev, &desc, &len));
+	OK(doca_mmap_stop(map));
+	munmap(page, 4096);
+}
+
+static void export_with_a_limit_of_files(void)
+{
+	const struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
+	const void *desc;
+	size_t len;
+
+	start(DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ);
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_FSIZE, &limit));
+	IS(DRIVER, doca_mmap_export_pci(map, dev, &desc, &len));
+	IS(DRIVER, doca_mmap_export_rdma(map, dev, &desc, &len));
+}
+
+/* the memory of importers is a file, which a limit of the process may forbid */
+static void a_limit_of_the_process_is_an_error_of_the_driver(void)
+{
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(export_with_a_limit_of_files), captured_out);
+	TEST_ASSERT_NOT_NULL(strstr(captured_err, "ulimit -f"));
 }
 
 static void memory_that_is_not_there_is_not_exported(void)
@@ -366,6 +400,8 @@ int main(void)
 	RUN_TEST(flags_must_make_sense);
 	RUN_TEST(an_export_needs_its_flag_a_start_and_a_device_of_the_map);
 	RUN_TEST(an_export_by_rdma_needs_a_flag_of_rdma);
+	RUN_TEST(memory_that_is_shared_already_is_not_exported);
+	RUN_TEST(a_limit_of_the_process_is_an_error_of_the_driver);
 	RUN_TEST(memory_that_is_not_there_is_not_exported);
 	RUN_TEST(memory_that_is_read_only_is_not_exported_for_writing);
 	RUN_TEST(destroy_calls_back_if_it_was_started);

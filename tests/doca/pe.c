@@ -2,6 +2,8 @@
 /* Progress engines: one event per call, fairness, waiting, what an idle one costs. */
 #include <poll.h>
 
+#include <unistd.h>
+
 #include "fake_ctx.h"
 #include "unity.h"
 
@@ -308,6 +310,20 @@ static void test_handle_is_stable(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_set_notification_handle(pe, fd, (union doca_data){ .u64 = 0 }));
 }
 
+/* A program that closes the handle, which is not its own, is told so when it uses it. */
+static void test_a_handle_that_was_closed(void)
+{
+	struct doca_pe *other;
+	int handle;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&other));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_get_notification_handle(other, &handle));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_clear_notification(other, handle));
+	close(handle);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM, doca_pe_clear_notification(other, handle));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_destroy(other));
+}
+
 static void test_missing_arguments(void)
 {
 	size_t n;
@@ -342,6 +358,7 @@ int main(void)
 	RUN_TEST(test_nothing_is_signalled_without_request);
 	RUN_TEST(test_mode_all_needs_no_clear);
 	RUN_TEST(test_handle_is_stable);
+	RUN_TEST(test_a_handle_that_was_closed);
 	RUN_TEST(test_missing_arguments);
 	return UNITY_END();
 }

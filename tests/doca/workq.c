@@ -5,9 +5,11 @@
 
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "device.h"
 #include "fake_map.h"
+#include "scarce.h"
 #include "unity.h"
 
 enum { SIZE = 4096, DEPTH = 3 };
@@ -220,6 +222,102 @@ static void test_devices_of_a_context(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(bare));
 }
 
+/* There is room for 16. */
+static void test_too_many_devices(void)
+{
+	struct doca_dev devs[17];
+	struct doca_dma *bare;
+	int i;
+
+	doca_dma_create(&bare);
+	for (i = 0; i < 16; i++)
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY, doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(bare));
+}
+
+static struct doca_dma *scarce_dma;
+static struct doca_workq *scarce_workq;
+
+static doca_error_t create_dma(void *arg)
+{
+	(void)arg;
+	return doca_dma_create(&scarce_dma);
+}
+
+static void destroy_dma(void *arg)
+{
+	(void)arg;
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(scarce_dma));
+}
+
+static doca_error_t create_workq(void *arg)
+{
+	(void)arg;
+	return doca_workq_create(DEPTH, &scarce_workq);
+}
+
+static void destroy_workq(void *arg)
+{
+	(void)arg;
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_destroy(scarce_workq));
+}
+
+static doca_error_t make_deeper(void *arg)
+{
+	(void)arg;
+	return doca_workq_set_depth(scarce_workq, 2 * DEPTH);
+}
+
+static void is_deeper(void *arg)
+{
+	uint32_t depth;
+
+	(void)arg;
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_get_depth(scarce_workq, &depth));
+	TEST_ASSERT_EQUAL_UINT32(2 * DEPTH, depth);
+}
+
+static doca_error_t add_workq(void *arg)
+{
+	(void)arg;
+	return doca_ctx_workq_add(ctx, scarce_workq);
+}
+
+static void rm_workq(void *arg)
+{
+	(void)arg;
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_rm(ctx, scarce_workq));
+}
+
+static void test_without_memory(void)
+{
+	if (!scarce_can())
+		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	TEST_ASSERT_EQUAL_UINT(1, scarce_walk(DOCA_ERROR_NO_MEMORY, create_dma, destroy_dma, NULL));
+	TEST_ASSERT_EQUAL_UINT(2, scarce_walk(DOCA_ERROR_NO_MEMORY, create_workq, destroy_workq, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_workq(NULL));
+	TEST_ASSERT_EQUAL_UINT(1, scarce_walk(DOCA_ERROR_NO_MEMORY, make_deeper, is_deeper, NULL));
+	TEST_ASSERT_EQUAL_UINT(1, scarce_walk(DOCA_ERROR_NO_MEMORY, add_workq, rm_workq, NULL));
+	destroy_workq(NULL);
+}
+
+/* A queue that may be waited on takes a file descriptor. */
+static void test_without_file_descriptors(void)
+{
+	struct rlimit before, none;
+	struct doca_workq *other;
+
+	doca_workq_create(1, &other);
+	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &before));
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &none));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_DRIVER, doca_workq_set_event_driven_enable(other, 1));
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_set_event_driven_enable(other, 1));
+	doca_workq_destroy(other);
+}
+
 static void test_waiting_for_events(void)
 {
 	struct doca_workq *other;
@@ -230,6 +328,7 @@ static void test_waiting_for_events(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_workq_set_event_driven_enable(workq, 1));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_workq_get_event_handle(workq, &pfd.fd));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_workq_event_handle_arm(workq));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_workq_event_handle_clear(workq, 0));
 	doca_ctx_get_event_driven_supported(ctx, &enabled);
 	TEST_ASSERT_EQUAL_UINT8(1, enabled);
 	doca_workq_create(1, &other);
@@ -301,6 +400,9 @@ int main(void)
 	RUN_TEST(test_teardown_in_a_wrong_order);
 	RUN_TEST(test_one_queue_for_two_contexts);
 	RUN_TEST(test_devices_of_a_context);
+	RUN_TEST(test_too_many_devices);
+	RUN_TEST(test_without_memory);
+	RUN_TEST(test_without_file_descriptors);
 	RUN_TEST(test_waiting_for_events);
 	RUN_TEST(test_questions_about_a_device);
 	RUN_TEST(test_missing_arguments);
