@@ -106,7 +106,8 @@ static void interfaces(const char *text, const char *expected)
 
 static void a_function_may_have_no_interface_or_one_without_address(void)
 {
-	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; representors = ( { pci = \"e1:00.0\"; } ); }; };",
+	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\";\n"
+		   "representors = ( { pci = \"e1:00.0\"; } ); }; };",
 		"DOCA_ERROR_OPERATING_SYSTEM DOCA_SUCCESS DOCA_ERROR_OPERATING_SYSTEM");
 	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; iface = \"none0\";\n"
 		   "representors = ( { pci = \"e1:00.0\"; iface = \"e0\"; } ); }; };", "DOCA_SUCCESS DOCA_SUCCESS DOCA_SUCCESS");

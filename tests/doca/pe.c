@@ -310,6 +310,23 @@ static void test_handle_is_stable(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_set_notification_handle(pe, fd, (union doca_data){ .u64 = 0 }));
 }
 
+/* Only what code on a DPA uses can be put there, before start; it needs no engine then. */
+static void test_path_of_data_on_a_dpa(void)
+{
+	struct fake *fake = fake_create(pe, 1, on_done, on_done);
+	struct gd_ctx_ops on_dpa = *fake->ctx.ops;
+	struct doca_dpa *dpa = (struct doca_dpa *)&on_dpa;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
+	on_dpa.on_dpa = true;
+	fake->ctx.ops = &on_dpa;
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_datapath_on_dpa(&fake->ctx, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
+	doca_ctx_start(&fake->ctx);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
+	gone(fake);
+}
+
 /* A program that closes the handle, which is not its own, is told so when it uses it. */
 static void test_a_handle_that_was_closed(void)
 {
@@ -358,6 +375,7 @@ int main(void)
 	RUN_TEST(test_nothing_is_signalled_without_request);
 	RUN_TEST(test_mode_all_needs_no_clear);
 	RUN_TEST(test_handle_is_stable);
+	RUN_TEST(test_path_of_data_on_a_dpa);
 	RUN_TEST(test_a_handle_that_was_closed);
 	RUN_TEST(test_missing_arguments);
 	return UNITY_END();

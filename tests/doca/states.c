@@ -520,23 +520,6 @@ static void test_configuration_ends_with_start(void)
 	doca_ctx_stop(&fake->ctx);
 }
 
-/* Only what code on a DPA uses can be put there, before start; it needs no engine then. */
-static void test_path_of_data_on_a_dpa(void)
-{
-	struct gd_ctx_ops on_dpa = *fake->ctx.ops;
-	struct doca_dpa *dpa = (struct doca_dpa *)&on_dpa;
-
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
-	on_dpa.on_dpa = true;
-	fake->ctx.ops = &on_dpa;
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_datapath_on_dpa(&fake->ctx, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
-	doca_ctx_start(&fake->ctx);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
-	doca_ctx_stop(&fake->ctx);
-	fake->ctx.ops = &fake_ops;
-}
-
 static void test_missing_arguments_are_invalid(void)
 {
 	union doca_data data;
@@ -596,7 +579,6 @@ int main(void)
 	RUN_TEST(test_idle_may_be_started_again);
 	RUN_TEST(test_destroy_needs_idle);
 	RUN_TEST(test_configuration_ends_with_start);
-	RUN_TEST(test_path_of_data_on_a_dpa);
 	RUN_TEST(test_missing_arguments_are_invalid);
 	return UNITY_END();
 }
