@@ -316,6 +316,74 @@ static void xxhash_has_its_known_values(void)
 	TEST_ASSERT_EQUAL_HEX32(0x32d153ff, gd_xxh32((const uint8_t *)"abc", 3));
 }
 
+/* Of each kind: as many tasks as were asked for, with fields; what the device can; and a pool is set up well, and in time. */
+#define FN(name, rest) doca_compress_task_##name##rest
+#define CAP(name, rest) doca_compress_cap_task_##name##rest
+#define CALLBACKS(name) DONE_AND_ERROR(doca_compress_task_##name##_completion_cb_t)
+#define KIND(name, alloc)                                                                                               \
+	static void name##_has_fields(struct doca_buf *src, struct doca_buf *dst)                                       \
+	{                                                                                                               \
+		struct doca_compress_task_##name *tasks[4], *more;                                                      \
+		uint64_t size;                                                                                          \
+		uint32_t n;                                                                                             \
+                                                                                                                        \
+		for (int i = 0; i < 4; i++)                                                                             \
+			OK(alloc(compress_, src, dst, no_data, &tasks[i]));                                             \
+		REFUSED(NO_MEMORY, alloc(compress_, src, dst, no_data, &more));                                         \
+		REFUSED(INVALID_VALUE, alloc(NULL, src, dst, no_data, &more));                                          \
+		REFUSED(INVALID_VALUE, alloc(compress_, NULL, dst, no_data, &more));                                    \
+		REFUSED(INVALID_VALUE, alloc(compress_, src, NULL, no_data, &more));                                    \
+		REFUSED(INVALID_VALUE, alloc(compress_, src, dst, no_data, NULL));                                      \
+		FIELD(FN(name, _get_src), FN(name, _set_src), tasks[0], src, dst);                                      \
+		FIELD(FN(name, _get_dst), FN(name, _set_dst), tasks[0], dst, NULL);                                     \
+		REFUSED(INVALID_VALUE, doca_task_try_submit(FN(name, _as_task)(tasks[0])));                             \
+		TEST_ASSERT_NULL(FN(name, _as_task)(NULL));                                                             \
+		TEST_ASSERT_EQUAL_INT(0, FN(name, _get_crc_cs)(NULL));                                                  \
+		for (int i = 0; i < 4; i++)                                                                             \
+			doca_task_free(FN(name, _as_task)(tasks[i]));                                                   \
+		OK(CAP(name, _is_supported)(&info));                                                                    \
+		OK(CAP(name, _get_max_buf_size)(&info, &size));                                                         \
+		OK(CAP(name, _get_max_buf_list_len)(&info, &n));                                                        \
+		TEST_ASSERT_TRUE(size >= 2 << 20 && n >= 2);                                                            \
+		REFUSED(INVALID_VALUE, CAP(name, _get_max_buf_size)(&info, NULL));                                      \
+		REFUSED(INVALID_VALUE, CAP(name, _get_max_buf_list_len)(&info, NULL));                                  \
+		REFUSED(BAD_STATE, FN(name, _set_conf)(compress_, CALLBACKS(name), 4));                                 \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(compress_, CALLBACKS(name), 0));                             \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(compress_, NULL, NULL, 4));                                  \
+	}
+
+static doca_error_t alloc_stream(struct doca_compress *compress, const struct doca_buf *src, struct doca_buf *dst,
+				 union doca_data data, struct doca_compress_task_decompress_lz4_stream **task)
+{
+	return doca_compress_task_decompress_lz4_stream_alloc_init(compress, 1, 0, src, dst, data, task);
+}
+
+KIND(compress_deflate, doca_compress_task_compress_deflate_alloc_init)
+KIND(decompress_deflate, doca_compress_task_decompress_deflate_alloc_init)
+KIND(decompress_lz4_stream, alloc_stream)
+KIND(decompress_lz4_block, doca_compress_task_decompress_lz4_block_alloc_init)
+
+static void each_kind_of_task_has_its_fields_and_its_number(void)
+{
+	struct doca_compress_task_decompress_lz4_stream *task;
+	struct doca_buf *src = source(0, 10), *dst = room(0, 10);
+
+	compress_deflate_has_fields(src, dst);
+	decompress_deflate_has_fields(src, dst);
+	decompress_lz4_stream_has_fields(src, dst);
+	decompress_lz4_block_has_fields(src, dst);
+	OK(alloc_stream(compress_, src, dst, no_data, &task));
+	FIELD(FN(decompress_lz4_stream, _get_has_block_checksum), FN(decompress_lz4_stream, _set_has_block_checksum), task, 1, 0);
+	FIELD(FN(decompress_lz4_stream, _get_are_blocks_independent), FN(decompress_lz4_stream, _set_are_blocks_independent), task,
+	      0, 1);
+	doca_task_free(FN(decompress_lz4_stream, _as_task)(task));
+	TEST_ASSERT_EQUAL_INT(0, doca_compress_task_compress_deflate_get_adler_cs(NULL));
+	TEST_ASSERT_EQUAL_INT(0, doca_compress_task_decompress_deflate_get_adler_cs(NULL));
+	TEST_ASSERT_EQUAL_INT(0, doca_compress_task_decompress_lz4_stream_get_xxh_cs(NULL));
+	TEST_ASSERT_EQUAL_INT(0, doca_compress_task_decompress_lz4_block_get_xxh_cs(NULL));
+	give_back(src, dst);
+}
+
 static void arguments_and_capabilities(void)
 {
 	struct doca_compress_task_compress_deflate *task;
@@ -371,6 +439,7 @@ int main(void)
 	RUN_TEST(broken_blocks_fail_and_change_no_length);
 	RUN_TEST(a_block_of_lz4_is_decompressed);
 	RUN_TEST(xxhash_has_its_known_values);
+	RUN_TEST(each_kind_of_task_has_its_fields_and_its_number);
 	RUN_TEST(arguments_and_capabilities);
 	return UNITY_END();
 }

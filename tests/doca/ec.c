@@ -322,17 +322,62 @@ static void wrong_matrices_are_refused(void)
 	OK(doca_ec_matrix_destroy(matrix));
 }
 
+/* Of each kind: as many tasks as were asked for, and their fields; what the device can; a pool is set up well, and in time. */
+#define FN(name, rest) doca_ec_task_##name##rest
+#define CALLBACKS(name) DONE_AND_ERROR(doca_ec_task_##name##_completion_cb_t)
+#define KIND(name, matrix, src, dst, get_dst)                                                                           \
+	static void name##_has_fields(struct doca_ec_matrix *m, struct doca_ec_matrix *m2, struct doca_buf *a, struct doca_buf *b) \
+	{                                                                                                               \
+		struct doca_ec_task_##name *tasks[2], *more;                                                            \
+                                                                                                                        \
+		for (int i = 0; i < 2; i++)                                                                             \
+			OK(FN(name, _allocate_init)(ec, m, a, b, no_data, &tasks[i]));                                  \
+		REFUSED(NO_MEMORY, FN(name, _allocate_init)(ec, m, a, b, no_data, &more));                              \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(NULL, m, a, b, no_data, &more));                        \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, NULL, a, b, no_data, &more));                       \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, NULL, b, no_data, &more));                       \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, a, NULL, no_data, &more));                       \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, a, b, no_data, NULL));                           \
+		FIELD(FN(name, _get_##matrix), FN(name, _set_##matrix), tasks[0], m, m2);                               \
+		FIELD(FN(name, _get_##src), FN(name, _set_##src), tasks[0], a, b);                                      \
+		FIELD(FN(name, _get_##get_dst), FN(name, _set_##dst), tasks[0], b, NULL);                               \
+		REFUSED(INVALID_VALUE, doca_task_try_submit(FN(name, _as_task)(tasks[0])));                             \
+		TEST_ASSERT_NULL(FN(name, _as_task)(NULL));                                                             \
+		for (int i = 0; i < 2; i++)                                                                             \
+			doca_task_free(FN(name, _as_task)(tasks[i]));                                                   \
+		OK(doca_ec_cap_task_##name##_is_supported(&info));                                                      \
+		REFUSED(INVALID_VALUE, doca_ec_cap_task_##name##_is_supported(NULL));                                   \
+		REFUSED(BAD_STATE, FN(name, _set_conf)(ec, CALLBACKS(name), 2));                                        \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(NULL, CALLBACKS(name), 2));                                  \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(ec, CALLBACKS(name), 0));                                    \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(ec, NULL, NULL, 2));                                         \
+	}
+
+KIND(galois_mul, coding_matrix, src_buf, dst_buf, dst_buf)
+KIND(create, coding_matrix, original_data_blocks, rdnc_blocks, rdnc_blocks)
+KIND(update, update_matrix, original_updated_and_rdnc_blocks, updated_rdnc_blocks, updated_rdnc_blocks)
+KIND(recover, recover_matrix, available_blocks, recovered_data_blocks, recovered_data)
+
+static void each_kind_of_task_has_its_fields_and_its_number(void)
+{
+	struct doca_ec_matrix *m = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2), *m2 = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2);
+	struct doca_buf *src = source(0, 256), *dst = room(0, 128);
+
+	galois_mul_has_fields(m, m2, src, dst);
+	create_has_fields(m, m2, src, dst);
+	update_has_fields(m, m2, src, dst);
+	recover_has_fields(m, m2, src, dst);
+	OK(doca_ec_matrix_destroy(m));
+	OK(doca_ec_matrix_destroy(m2));
+	give_back(src, dst);
+}
+
 static void arguments_and_capabilities(void)
 {
 	struct doca_ec *e;
 	uint64_t size;
 	uint32_t n;
 
-	OK(doca_ec_cap_task_create_is_supported(&info));
-	OK(doca_ec_cap_task_recover_is_supported(&info));
-	OK(doca_ec_cap_task_update_is_supported(&info));
-	OK(doca_ec_cap_task_galois_mul_is_supported(&info));
-	REFUSED(INVALID_VALUE, doca_ec_cap_task_create_is_supported(NULL));
 	OK(doca_ec_cap_get_max_block_size(&info, &size));
 	TEST_ASSERT_TRUE(size >= 1 << 20);
 	OK(doca_ec_cap_get_max_buf_list_len(&info, &n));
@@ -342,8 +387,8 @@ static void arguments_and_capabilities(void)
 	REFUSED(BAD_STATE, doca_ec_destroy(ec)); /* it runs (6.1) */
 	REFUSED(INVALID_VALUE, doca_ec_destroy(NULL));
 	TEST_ASSERT_NULL(doca_ec_as_ctx(NULL));
-	REFUSED(BAD_STATE, doca_ec_task_create_set_conf(ec, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t), 2));
-	REFUSED(INVALID_VALUE, doca_ec_task_create_set_conf(NULL, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t), 2));
+	REFUSED(INVALID_VALUE, doca_ec_cap_get_max_block_size(&info, NULL));
+	REFUSED(INVALID_VALUE, doca_ec_cap_get_max_buf_list_len(&info, NULL));
 }
 
 int main(void)
@@ -358,6 +403,7 @@ int main(void)
 	RUN_TEST(large_codes_are_codes_too);
 	RUN_TEST(tasks_that_make_no_sense_fail);
 	RUN_TEST(wrong_matrices_are_refused);
+	RUN_TEST(each_kind_of_task_has_its_fields_and_its_number);
 	RUN_TEST(arguments_and_capabilities);
 	return UNITY_END();
 }

@@ -109,6 +109,16 @@ static inline void give_back(struct doca_buf *a, struct doca_buf *b)
 		OK(doca_buf_dec_refcount(b, NULL));
 }
 
+/* A field of a task: what it was made with, then another; with no task nothing happens. */
+#define FIELD(get, set, task, made, other)                \
+	do {                                              \
+		TEST_ASSERT_TRUE(get(task) == (made));    \
+		set(task, other);                         \
+		TEST_ASSERT_TRUE(get(task) == (other));   \
+		set(NULL, other);                         \
+		TEST_ASSERT_TRUE(!get(NULL));             \
+	} while (0)
+
 /* Submit, progress until it ended; its status. It ends in doca_pe_progress, never inside the submit. */
 static inline doca_error_t run_task(struct doca_task *task)
 {

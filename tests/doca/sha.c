@@ -163,6 +163,38 @@ static void parts_make_the_digest_of_the_whole(void)
 	rig_stop(ctx);
 }
 
+static void a_partial_task_has_its_fields_and_its_number(void)
+{
+	struct doca_buf *src = source(0, 64), *src2 = source(64, 64), *dst = room(0, 64), *dst2 = room(64, 64);
+	struct doca_sha_task_partial_hash *task[2], *more;
+
+	for (int i = 0; i < 2; i++)
+		task[i] = partial_task(DOCA_SHA_ALGORITHM_SHA256, src, dst);
+	REFUSED(NO_MEMORY, doca_sha_task_partial_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst, no_data, &more));
+	TEST_ASSERT_EQUAL_PTR(src, doca_sha_task_partial_hash_get_src(task[0]));
+	TEST_ASSERT_EQUAL_PTR(dst, doca_sha_task_partial_hash_get_dst(task[0]));
+	TEST_ASSERT_EQUAL_INT(DOCA_SHA_ALGORITHM_SHA256, doca_sha_task_partial_hash_get_algorithm(task[0]));
+	TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_is_final(task[0]));
+	OK(doca_sha_task_partial_hash_set_src(task[0], src2));
+	OK(doca_sha_task_partial_hash_set_dst(task[0], dst2));
+	OK(doca_sha_task_partial_hash_set_algorithm(task[0], DOCA_SHA_ALGORITHM_SHA512));
+	TEST_ASSERT_EQUAL_PTR(src2, doca_sha_task_partial_hash_get_src(task[0]));
+	TEST_ASSERT_EQUAL_PTR(dst2, doca_sha_task_partial_hash_get_dst(task[0]));
+	TEST_ASSERT_EQUAL_INT(DOCA_SHA_ALGORITHM_SHA512, doca_sha_task_partial_hash_get_algorithm(task[0]));
+	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_set_src(task[0], NULL));
+	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_set_dst(task[0], NULL));
+	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_set_algorithm(task[0], (enum doca_sha_algorithm)3));
+	TEST_ASSERT_NULL(doca_sha_task_partial_hash_get_src(NULL));
+	TEST_ASSERT_NULL(doca_sha_task_partial_hash_get_dst(NULL));
+	TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_algorithm(NULL));
+	for (int i = 0; i < 2; i++)
+		free_partial(task[i]);
+	rig_stop(ctx);
+	REFUSED(BAD_STATE, doca_sha_task_partial_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst, no_data, &more));
+	give_back(src, dst);
+	give_back(src2, dst2);
+}
+
 static void a_part_of_the_wrong_size_fails_and_changes_nothing(void)
 {
 	uint8_t expected[64];
@@ -276,6 +308,7 @@ int main(void)
 	RUN_TEST(abc_has_the_digests_of_the_standard);
 	RUN_TEST(lists_of_buffers_are_one_message);
 	RUN_TEST(parts_make_the_digest_of_the_whole);
+	RUN_TEST(a_partial_task_has_its_fields_and_its_number);
 	RUN_TEST(a_part_of_the_wrong_size_fails_and_changes_nothing);
 	RUN_TEST(a_task_that_makes_no_sense_fails);
 	RUN_TEST(tasks_are_limited_flushed_and_withdrawn);
