@@ -70,7 +70,7 @@ size_t gd_buf_room(const struct doca_buf *list)
 	return bytes;
 }
 
-static bool is_allowed(const struct doca_mmap *mmap, bool is_filled)
+bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled)
 {
 	if (!is_filled)
 		return !mmap->imported || (mmap->access & MAY_BE_READ);
@@ -98,7 +98,7 @@ static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *l
 	}
 	if (left < *length_p)
 		*length_p = left;
-	if (!is_allowed(buf->mmap, side->is_filled))
+	if (!gd_mmap_allows(buf->mmap, side->is_filled))
 		return DOCA_ERROR_NOT_PERMITTED;
 	result = gd_mmap_check(buf->mmap); /* its owner may be gone */
 	if (result != DOCA_SUCCESS)

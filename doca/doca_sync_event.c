@@ -160,7 +160,11 @@ doca_error_t doca_sync_event_set_doca_buf(struct doca_sync_event *event, struct 
 {
 	if (event == NULL || buf == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	return configurable(event) != DOCA_SUCCESS ? DOCA_ERROR_BAD_STATE : use_cell(event, gd_buf_host(buf, buf->head, 8));
+	if (configurable(event) != DOCA_SUCCESS)
+		return DOCA_ERROR_BAD_STATE;
+	if (!gd_mmap_allows(buf->mmap, true))
+		return DOCA_ERROR_NOT_PERMITTED;
+	return use_cell(event, buf->len < 8 ? NULL : gd_buf_host(buf, buf->head, 8));
 }
 
 /* -- the cell -- */

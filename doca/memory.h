@@ -81,6 +81,8 @@ struct doca_buf {
 
 /* Address of this process for `addr` of the buffer's map; NULL: the map is not mapped here, or length bytes there are not in it. */
 void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length);
+/* May its memory be written (is_filled), or read, from here? */
+bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled);
 /* Bytes of data in a list, and bytes that can be appended to the list's tail. */
 size_t gd_buf_data_bytes(const struct doca_buf *list);
 size_t gd_buf_room(const struct doca_buf *list);

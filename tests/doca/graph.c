@@ -19,6 +19,7 @@
 #define SIZE 1024
 #define N_INSTANCES 10
 #define MUST(call) TEST_ASSERT_EQUAL_MESSAGE(DOCA_SUCCESS, (call), #call)
+#define REFUSED(error, call) TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_##error, (call), #call)
 
 static struct doca_dev *dev;
 static struct doca_pe *pe;
@@ -449,6 +450,102 @@ static void test_copies_are_compared_when_both_are_made(void)
 	free(memory);
 }
 
+/* What is set up, and what an instance is given, each at its time and of its kind. */
+static void test_all_has_its_time_and_its_kind(void)
+{
+	struct doca_graph_node *work = add_ctx(graph), *user = add_user(graph), *below, *node;
+	struct doca_graph_instance *instance, *inner, *second;
+	struct doca_task *task = adder();
+	const union doca_data seven = { .u64 = 7 };
+	struct doca_graph *sub;
+	union doca_data data;
+
+	MUST(doca_graph_create(pe, &sub));
+	TEST_ASSERT_NOT_NULL(add_ctx(sub));
+	MUST(doca_graph_node_create_from_graph(graph, sub, &below));
+	MUST(doca_graph_set_user_data(graph, (union doca_data){ .ptr = NULL }));
+	start(sub);
+	start(graph);
+	REFUSED(BAD_STATE, doca_graph_set_conf(graph, on_done, on_failed, 1));
+	REFUSED(BAD_STATE, doca_graph_set_user_data(graph, seven));
+	MUST(doca_graph_get_user_data(graph, &data));
+	TEST_ASSERT_NULL(data.ptr);
+	REFUSED(BAD_STATE, doca_graph_node_create_from_ctx(graph, ctx, &node));
+	REFUSED(BAD_STATE, doca_graph_node_create_from_user(graph, user_node, &node));
+	REFUSED(BAD_STATE, doca_graph_node_create_from_graph(graph, sub, &node));
+	REFUSED(BAD_STATE, doca_graph_add_dependency(graph, work, user));
+
+	instance = new_instance(graph);
+	second = new_instance(graph);
+	inner = new_instance(sub);
+	REFUSED(NOT_PERMITTED, doca_graph_instance_set_ctx_node_data(instance, user, task));
+	REFUSED(NOT_PERMITTED, doca_graph_instance_set_user_node_data(instance, work, letter('x')));
+	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(instance, user, inner));
+	REFUSED(INVALID_VALUE, doca_graph_instance_set_sub_graph_node_data(instance, below, second)); /* not of that graph */
+	MUST(doca_graph_instance_set_ctx_node_data(instance, work, task));
+	MUST(doca_graph_instance_set_user_node_data(instance, user, letter('u')));
+	MUST(doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
+	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(second, below, inner)); /* it is in another */
+	MUST(doca_graph_instance_destroy(second));
+
+	/* the graph below has no task yet: this one does not run either */
+	REFUSED(INVALID_VALUE, doca_graph_instance_submit(instance));
+	MUST(doca_graph_instance_destroy(inner));
+	MUST(doca_graph_instance_set_user_data(instance, (union doca_data){ .ptr = NULL }));
+	MUST(doca_graph_instance_get_user_data(instance, &data));
+	TEST_ASSERT_NULL(data.ptr);
+	MUST(doca_graph_instance_destroy(instance));
+	MUST(doca_graph_stop(sub));
+	MUST(doca_graph_stop(graph)); /* and it may be set up again */
+	MUST(doca_graph_set_user_data(graph, seven));
+	MUST(doca_graph_get_user_data(graph, &data));
+	TEST_ASSERT_EQUAL_UINT64(7, data.u64);
+	MUST(doca_graph_destroy(sub));
+	doca_task_free(task);
+}
+
+/* While it runs, an instance is left alone. */
+static void test_a_running_instance_is_not_changed(void)
+{
+	struct doca_graph_node *work = add_ctx(graph), *user = add_user(graph), *below, *inner_node;
+	struct doca_graph_instance *instance, *inner;
+	struct doca_task *task = waiter(1, UINT64_MAX), *inner_task = adder();
+	struct doca_graph *sub;
+
+	MUST(doca_graph_create(pe, &sub));
+	inner_node = add_ctx(sub);
+	MUST(doca_graph_node_create_from_graph(graph, sub, &below));
+	MUST(doca_graph_add_dependency(graph, work, below));
+	start(sub);
+	start(graph);
+	instance = new_instance(graph);
+	inner = new_instance(sub);
+	MUST(doca_graph_instance_set_ctx_node_data(inner, inner_node, inner_task));
+	MUST(doca_graph_instance_set_ctx_node_data(instance, work, task));
+	MUST(doca_graph_instance_set_user_node_data(instance, user, letter('u')));
+	MUST(doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
+	MUST(doca_graph_instance_submit(instance));
+	while (strchr(story, 'u') == NULL)
+		doca_pe_progress(pe);
+	REFUSED(BAD_STATE, doca_graph_instance_set_ctx_node_data(instance, work, task));
+	REFUSED(BAD_STATE, doca_graph_instance_set_user_node_data(instance, user, letter('x')));
+	REFUSED(BAD_STATE, doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
+	REFUSED(IN_USE, doca_graph_instance_set_user_data(instance, (union doca_data){ .ptr = NULL }));
+	REFUSED(IN_USE, doca_graph_instance_submit(instance));
+	REFUSED(IN_USE, doca_graph_instance_destroy(instance));
+	REFUSED(IN_USE, doca_graph_instance_destroy(inner));
+	REFUSED(IN_USE, doca_graph_stop(graph));
+	MUST(doca_sync_event_update_set(event, 1));
+	progress_until_told('+');
+	TEST_ASSERT_EQUAL_STRING("u+", story);
+	MUST(doca_graph_instance_destroy(inner));
+	MUST(doca_graph_instance_destroy(instance));
+	MUST(doca_graph_stop(sub));
+	MUST(doca_graph_destroy(sub));
+	doca_task_free(task);
+	doca_task_free(inner_task);
+}
+
 static void test_null_is_refused(void)
 {
 	struct doca_graph_node *node;
@@ -478,6 +575,8 @@ int main(void)
 	RUN_TEST(test_a_failure_ends_the_run);
 	RUN_TEST(test_a_graph_is_a_node_of_another);
 	RUN_TEST(test_copies_are_compared_when_both_are_made);
+	RUN_TEST(test_all_has_its_time_and_its_kind);
+	RUN_TEST(test_a_running_instance_is_not_changed);
 	RUN_TEST(test_null_is_refused);
 	return UNITY_END();
 }
