@@ -247,6 +247,7 @@ doca_error_t doca_ec_matrix_create_recover(struct doca_ec *ec, const struct doca
 					   uint32_t missing_indices[], size_t n_missing, struct doca_ec_matrix **matrix)
 {
 	struct doca_ec_matrix *m;
+	doca_error_t result;
 
 	if (!ec || !coding_matrix || !matrix ||
 	    !good_indices(missing_indices, n_missing, coding_matrix->rows, coding_matrix->columns + coding_matrix->rows))
@@ -254,9 +255,10 @@ doca_error_t doca_ec_matrix_create_recover(struct doca_ec *ec, const struct doca
 	m = gd_ec_matrix_new((uint32_t)n_missing, coding_matrix->columns);
 	if (!m)
 		return DOCA_ERROR_NO_MEMORY;
-	if (!gd_ec_fill_recover(m, coding_matrix, missing_indices)) {
+	result = gd_ec_fill_recover(m, coding_matrix, missing_indices);
+	if (result != DOCA_SUCCESS) {
 		gd_ec_matrix_free(m);
-		return DOCA_ERROR_INVALID_VALUE;
+		return result;
 	}
 	gd_ec_matrix_ready(m);
 	*matrix = m;

@@ -368,24 +368,24 @@ doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint
 	struct doca_sync_event **event_p)
 {
 	struct doca_sync_event *event;
-	struct doca_mmap *map;
 	uint64_t cell;
 	doca_error_t result;
 
 	if (event_p == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	result = import_map(dev, data, sz, GD_SE_REMOTE_PCI, &map, &cell);
+	result = doca_sync_event_create(&event);
 	if (result != DOCA_SUCCESS)
 		return result;
-	result = map->local == NULL ? DOCA_ERROR_NOT_SUPPORTED : doca_sync_event_create(&event);
+	result = import_map(dev, data, sz, GD_SE_REMOTE_PCI, &event->map, &cell);
+	if (result == DOCA_SUCCESS && event->map->local == NULL)
+		result = DOCA_ERROR_NOT_SUPPORTED;
 	if (result != DOCA_SUCCESS) {
-		doca_mmap_destroy(map);
+		doca_sync_event_destroy(event);
 		return result;
 	}
 	set_dev(event, dev);
 	event->imported = true;
-	event->map = map;
-	event->cell = (void *)((uint8_t *)map->local + (cell - (uintptr_t)map->addr));
+	event->cell = (void *)((uint8_t *)event->map->local + (cell - (uintptr_t)event->map->addr));
 	*event_p = event;
 	return DOCA_SUCCESS;
 }

@@ -33,8 +33,8 @@ void gd_ec_matrix_free(struct doca_ec_matrix *matrix);
 
 /* Fill the cells, then gd_ec_matrix_ready() once. */
 void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type);
-/* Rows that make the missing blocks of `coding` out of the first others; false: they cannot be made. */
-bool gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing);
+/* Rows that make the missing blocks of `coding` out of the first others. INVALID_VALUE: they cannot be made; NO_MEMORY. */
+doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing);
 void gd_ec_matrix_ready(struct doca_ec_matrix *matrix);
 
 /* out[row] = sum over columns of cell x in[column], each block `length` bytes. */

@@ -90,15 +90,15 @@ static void multiply_row(uint8_t *out, const uint8_t *row, const uint8_t *invers
 	}
 }
 
-bool gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing)
+doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing)
 {
 	const uint32_t k = coding->columns;
 	uint8_t *there = malloc((size_t)k * k * 2), *inverse, row[GD_EC_BLOCKS_MAX];
-	bool possible = false;
+	doca_error_t result = DOCA_ERROR_INVALID_VALUE;
 	uint32_t n = 0, m = 0;
 
 	if (!there)
-		return false;
+		return DOCA_ERROR_NO_MEMORY;
 	inverse = there + (size_t)k * k;
 	for (uint32_t i = 0; n < k && i < k + coding->rows; i++) {
 		if (m < matrix->rows && missing[m] == i)
@@ -112,10 +112,10 @@ bool gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matr
 		copy_row(row, coding, missing[r]);
 		multiply_row(matrix->cells + (size_t)r * k, row, inverse, k);
 	}
-	possible = true;
+	result = DOCA_SUCCESS;
 out:
 	free(there);
-	return possible;
+	return result;
 }
 
 void gd_ec_matrix_ready(struct doca_ec_matrix *matrix)
@@ -135,10 +135,10 @@ void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type)
 	(void)matrix, (void)type;
 }
 
-bool gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing)
+doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing)
 {
 	(void)matrix, (void)coding, (void)missing;
-	return false;
+	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
 void gd_ec_matrix_ready(struct doca_ec_matrix *matrix)
