@@ -17,7 +17,7 @@
 #include "cli/budget.h"
 #include "cli/cli.h"
 #include "cli/report.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 #include "transport/mover.h"
 
 #define FDS_OF_PROCESS 64u  /* standard streams, plugins, loops, logs */
@@ -405,7 +405,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	if (print(check, cli))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
 	fflush(stdout);
-	return check->errs.n ? gn_topology_complain(&check->errs) : GN_EXIT_OK;
+	return check->errs.n ? gn_cli_complain(&check->errs) : GN_EXIT_OK;
 }
 
 int gn_cli_check(const struct gn_cli *cli)
@@ -416,8 +416,8 @@ int gn_cli_check(const struct gn_cli *cli)
 
 	if (!loop || !check.warnings)
 		code = gn_cli_fail(GN_EXIT_FAILED, "cannot set up: %s", strerror(errno));
-	else if (gn_topology_load(&check.topology, cli->args.word[0], cli, &check.errs))
-		code = gn_topology_complain(&check.errs);
+	else if (gn_topology_load(&check.topology, cli->args.word[0], &cli->topology, &check.errs))
+		code = gn_cli_complain(&check.errs);
 	else
 		code = check_open(&check, cli, loop);
 	gn_topology_close(&check.topology);

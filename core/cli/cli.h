@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "topology/topology.h"
+
 /* Exit codes; `gantry --help` explains them. */
 enum gn_exit {
 	GN_EXIT_OK = 0,
@@ -31,19 +33,13 @@ enum gn_cli_option {
 	GN_CLI_MDOC = 0x400,
 };
 
-/* A list of words in the order in which they were given; the words belong to argv. */
-struct gn_words {
-	const char **word;
-	size_t n;
-};
-
 /* What the command line said. */
 struct gn_cli {
 	const char *command;
-	struct gn_words plugin_dirs, roles, sets, args;
+	struct gn_topology_args topology; /* --plugin-dir, --role, --set, -v; words of argv */
+	struct gn_words args;
 	const char *config; /* -c; NULL: not given */
 	const char *dir;    /* --dir; NULL: not given */
-	int verbose;        /* how many -v */
 	bool json;
 	bool options, mdoc;
 };
@@ -70,8 +66,10 @@ int gn_cli_version(const struct gn_cli *cli);
 /* Print "gantry: ..." and a newline to stderr. Returns `code`, for `return gn_cli_fail(...)`. */
 int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
+int gn_cli_complain(struct gn_errs *errs);
+
 /* Append a word; exits the process when there is no memory for it (no work has begun then). */
-void gn_words_add(struct gn_words *words, const char *word);
-bool gn_words_has(const struct gn_words *words, const char *word);
+void gn_cli_add_word(struct gn_words *words, const char *word);
 
 #endif

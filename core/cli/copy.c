@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/run.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 
 #define VOLUME "volume:"
 #define GROUP "copy" /* of options, with from and to */
@@ -56,14 +56,14 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 static char *find_role(const struct gn_cli *cli)
 {
 	struct gn_errs errs = {0};
-	struct gn_config *config = gn_config_open(cli->config, cli->sets.word, cli->sets.n, &errs);
+	struct gn_config *config = gn_config_open(cli->config, cli->topology.sets.word, cli->topology.sets.n, &errs);
 	struct gn_loader *loader = NULL;
 	const char *found = NULL;
 	char *name;
 
-	if (config && !gn_topology_loader(config, cli, &errs, &loader))
+	if (config && !gn_topology_loader(config, &cli->topology, &errs, &loader))
 		found = only_copier(cli, config, loader);
-	gn_topology_complain(&errs);
+	gn_cli_complain(&errs);
 	name = found ? strdup(found) : NULL;
 	gn_loader_close(&loader);
 	gn_config_close(&config);
@@ -113,16 +113,16 @@ static int copy(const struct gn_cli *cli, const char *role, const char *key, con
 		free(other);
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	}
-	told.sets = (struct gn_words){0};
-	told.roles = (struct gn_words){0};
-	for (size_t i = 0; i < cli->sets.n; i++)
-		gn_words_add(&told.sets, cli->sets.word[i]);
-	gn_words_add(&told.sets, text);
-	gn_words_add(&told.sets, other);
-	gn_words_add(&told.roles, role);
+	told.topology.sets = (struct gn_words){0};
+	told.topology.roles = (struct gn_words){0};
+	for (size_t i = 0; i < cli->topology.sets.n; i++)
+		gn_cli_add_word(&told.topology.sets, cli->topology.sets.word[i]);
+	gn_cli_add_word(&told.topology.sets, text);
+	gn_cli_add_word(&told.topology.sets, other);
+	gn_cli_add_word(&told.topology.roles, role);
 	code = gn_run(&told, cli->config, print);
-	free(told.sets.word);
-	free(told.roles.word);
+	gn_words_fini(&told.topology.sets);
+	gn_words_fini(&told.topology.roles);
 	free(text);
 	free(other);
 	return code;
@@ -142,12 +142,12 @@ int gn_cli_copy(const struct gn_cli *cli)
 		return gn_cli_fail(GN_EXIT_USAGE, "one of SRC and DST must be \"volume:\" or \"volume:ROLE\", the other a file");
 	if (!file[0] || strchr(file, '"'))
 		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here", file);
-	if (cli->roles.n > 1 || (cli->roles.n && named[0] && strcmp(named, cli->roles.word[0])))
+	if (cli->topology.roles.n > 1 || (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
 		return gn_cli_fail(GN_EXIT_USAGE, "copy runs one role; write volume:ROLE or --role ROLE");
 	if (named[0])
 		role = strdup(named);
 	else
-		role = cli->roles.n ? strdup(cli->roles.word[0]) : find_role(cli);
+		role = cli->topology.roles.n ? strdup(cli->topology.roles.word[0]) : find_role(cli);
 	if (!role)
 		return GN_EXIT_USAGE;
 	code = copy(cli, role, volume_role(to) ? "from" : "to", file);

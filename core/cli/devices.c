@@ -9,7 +9,7 @@
 #include "base/container_of.h"
 #include "cli/cli.h"
 #include "cli/report.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 
 /* -- one transport -- */
 
@@ -194,14 +194,14 @@ int gn_cli_devices(const struct gn_cli *cli)
 	struct gn_errs errs = {0};
 	int code;
 
-	if (!file && (cli->roles.n || cli->sets.n))
+	if (!file && (cli->topology.roles.n || cli->topology.sets.n))
 		return gn_cli_fail(GN_EXIT_USAGE, "--role and --set go with the FILE that they speak of");
 	if (file)
-		gn_topology_load(&topology, file, cli, &errs);
+		gn_topology_load(&topology, file, &cli->topology, &errs);
 	else
-		gn_topology_loader(NULL, cli, &errs, &loader);
+		gn_topology_loader(NULL, &cli->topology, &errs, &loader);
 	if (errs.n)
-		code = gn_topology_complain(&errs);
+		code = gn_cli_complain(&errs);
 	else
 		code = list(cli, file ? topology.loader : loader, file ? &topology : NULL);
 	gn_topology_close(&topology);

@@ -71,22 +71,22 @@ int gn_cli_fail(int code, const char *fmt, ...)
 	return code;
 }
 
-void gn_words_add(struct gn_words *words, const char *word)
+int gn_cli_complain(struct gn_errs *errs)
 {
-	const char **grown = realloc(words->word, (words->n + 1) * sizeof(*grown));
+	size_t kept = gn_errs_kept(errs);
 
-	if (!grown)
-		exit(gn_cli_fail(GN_EXIT_FAILED, "out of memory"));
-	words->word = grown;
-	words->word[words->n++] = word;
+	for (size_t i = 0; i < kept; i++)
+		fprintf(stderr, "gantry: %s\n", errs->text[i]);
+	if (errs->n > kept)
+		fprintf(stderr, "gantry: and %zu more\n", errs->n - kept);
+	gn_errs_fini(errs);
+	return GN_EXIT_USAGE;
 }
 
-bool gn_words_has(const struct gn_words *words, const char *word)
+void gn_cli_add_word(struct gn_words *words, const char *word)
 {
-	for (size_t i = 0; i < words->n; i++)
-		if (!strcmp(words->word[i], word))
-			return true;
-	return false;
+	if (gn_words_add(words, word))
+		exit(gn_cli_fail(GN_EXIT_FAILED, "out of memory"));
 }
 
 /* -- help -- */
@@ -159,17 +159,17 @@ static void build_getopt(unsigned accepts, bool posix, char *letters, struct opt
 static void take(struct gn_cli *cli, unsigned bit, const char *arg)
 {
 	if (bit == GN_CLI_PLUGIN_DIR)
-		gn_words_add(&cli->plugin_dirs, arg);
+		gn_cli_add_word(&cli->topology.plugin_dirs, arg);
 	else if (bit == GN_CLI_ROLE)
-		gn_words_add(&cli->roles, arg);
+		gn_cli_add_word(&cli->topology.roles, arg);
 	else if (bit == GN_CLI_SET)
-		gn_words_add(&cli->sets, arg);
+		gn_cli_add_word(&cli->topology.sets, arg);
 	else if (bit == GN_CLI_CONFIG)
 		cli->config = arg;
 	else if (bit == GN_CLI_DIR)
 		cli->dir = arg;
 	else if (bit == GN_CLI_VERBOSE)
-		cli->verbose++;
+		cli->topology.verbose++;
 	else if (bit == GN_CLI_JSON)
 		cli->json = true;
 	else if (bit == GN_CLI_OPTIONS)
@@ -247,11 +247,11 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	if (code >= 0)
 		return code;
 	for (int i = optind; i < argc; i++)
-		gn_words_add(&cli->args, argv[i]);
+		gn_cli_add_word(&cli->args, argv[i]);
 	if (cli->args.n < command->min_args || cli->args.n > command->max_args)
 		return gn_cli_fail(GN_EXIT_USAGE, "usage: gantry %s [OPTION]... %s; %s", command->name, command->args,
 				   hint(cli));
-	gn_log_set_level(cli->verbose > 1 ? GN_LOG_DEBUG : cli->verbose ? GN_LOG_INFO : GN_LOG_WARN);
+	gn_log_set_level(cli->topology.verbose > 1 ? GN_LOG_DEBUG : cli->topology.verbose ? GN_LOG_INFO : GN_LOG_WARN);
 	return command->run(cli);
 }
 
@@ -268,10 +268,10 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN); /* a file that gets too long is an error of its write */
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	code = dispatch(&cli, argc, argv);
-	free(cli.plugin_dirs.word);
-	free(cli.roles.word);
-	free(cli.sets.word);
-	free(cli.args.word);
+	gn_words_fini(&cli.topology.plugin_dirs);
+	gn_words_fini(&cli.topology.roles);
+	gn_words_fini(&cli.topology.sets);
+	gn_words_fini(&cli.args);
 	if (fflush(stdout) && code == GN_EXIT_OK)
 		code = gn_cli_fail(GN_EXIT_FAILED, "cannot write the output: %s", strerror(errno));
 	return code;

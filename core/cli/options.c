@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/report.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 
 static const struct {
 	const char *name, *summary;
@@ -128,9 +128,9 @@ int gn_cli_options(const struct gn_cli *cli)
 	json_t *tree;
 	int code;
 
-	gn_topology_loader(NULL, cli, &errs, &loader);
+	gn_topology_loader(NULL, &cli->topology, &errs, &loader);
 	if (errs.n)
-		return gn_topology_complain(&errs);
+		return gn_cli_complain(&errs);
 	search.list = cli->json ? json_array() : NULL;
 	code = show_all(&search, loader);
 	if (search.list && code == GN_EXIT_OK) {

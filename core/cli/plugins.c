@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/report.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 
 struct listing {
 	const struct gn_cli *cli;
@@ -59,7 +59,7 @@ static int show(void *arg, const struct gn_plugin_file *file)
 		return 0;
 	for (size_t i = 0; i < asked->n; i++)
 		if (!strcmp(asked->word[i], file->name))
-			gn_words_add(&listing->seen, asked->word[i]);
+			gn_cli_add_word(&listing->seen, asked->word[i]);
 	if (asked->n && !file->plugin)
 		listing->unusable = true;
 	if (listing->list)
@@ -103,14 +103,14 @@ int gn_cli_plugins(const struct gn_cli *cli)
 	if (cli->config)
 		config = gn_config_open(cli->config, NULL, 0, &errs);
 	if (!errs.n)
-		gn_topology_loader(config, cli, &errs, &loader);
+		gn_topology_loader(config, &cli->topology, &errs, &loader);
 	if (errs.n) {
-		code = gn_topology_complain(&errs);
+		code = gn_cli_complain(&errs);
 	} else {
 		listing.list = cli->json ? json_array() : NULL;
 		code = list(&listing, loader);
 		json_decref(listing.list);
-		free(listing.seen.word);
+		gn_words_fini(&listing.seen);
 	}
 	gn_loader_close(&loader);
 	gn_config_close(&config);

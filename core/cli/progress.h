@@ -9,7 +9,7 @@
 #define GN_CLI_PROGRESS_H
 
 #include "base/loop.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 
 struct gn_progress {
 	struct gn_loop *loop; /* NULL: stderr is no terminal */

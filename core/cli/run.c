@@ -14,7 +14,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stat_server.h"
-#include "cli/topology.h"
+#include "topology/topology.h"
 #include "memory/region.h"
 
 struct run {
@@ -285,8 +285,8 @@ int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct
 	run.signal_fd = open_signals(&before);
 	if (run.signal_fd < 0)
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-run.signal_fd));
-	if (gn_topology_load(&run.topology, file, cli, &errs))
-		code = gn_topology_complain(&errs);
+	if (gn_topology_load(&run.topology, file, &cli->topology, &errs))
+		code = gn_cli_complain(&errs);
 	else
 		code = run_topology(&run, print);
 	if (run.loop)

@@ -41,11 +41,13 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 	return -EINVAL;
 }
 
-struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n, struct gn_errs *errs)
+/* text: of the main file; dir: its folder, NULL: that of its path. */
+static struct gn_config *make(const char *path, char *text, const char *dir, const char *const *overrides, size_t n,
+			      struct gn_errs *errs)
 {
 	struct gn_config *config = calloc(1, sizeof(*config));
 	size_t before = errs->n;
-	char *text, *copy;
+	char *copy;
 
 	if (!config) {
 		gn_errs_add(errs, "out of memory");
@@ -58,25 +60,43 @@ struct gn_config *gn_config_open(const char *path, const char *const *overrides,
 		gn_errs_add(errs, "out of memory");
 		goto out_undo_config;
 	}
-	config->dir = dirname(copy);
+	config->dir = dir ? dir : dirname(copy);
 	config_set_include_dir(&config->cfg, config->dir);
-	text = gn_config_scan(path, config->dir, errs);
-	if (!text)
+	if (gn_config_scan(path, text, config->dir, errs) || parse(config, text, errs))
 		goto out_undo_config;
-	if (parse(config, text, errs))
-		goto out_undo_text;
 	for (size_t i = 0; i < n; i++)
 		gn_config_override(config, overrides[i], errs);
 	if (errs->n != before)
-		goto out_undo_text;
-	free(text);
+		goto out_undo_config;
 	return config;
 
-out_undo_text:
-	free(text);
 out_undo_config:
 	gn_config_close(&config);
 	return NULL;
+}
+
+struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n, struct gn_errs *errs)
+{
+	char *text = gn_config_read_file(path, "", errs);
+	struct gn_config *config = text ? make(path, text, NULL, overrides, n, errs) : NULL;
+
+	free(text);
+	return config;
+}
+
+struct gn_config *gn_config_open_text(const char *name, const char *text, const char *const *overrides, size_t n,
+				      struct gn_errs *errs)
+{
+	struct gn_config *config;
+	char *line;
+
+	if (asprintf(&line, "%s\n", text) < 0) { /* libconfig 1.5 stumbles over a comment without a newline */
+		gn_errs_add(errs, "out of memory");
+		return NULL;
+	}
+	config = make(name, line, ".", overrides, n, errs);
+	free(line);
+	return config;
 }
 
 void gn_config_close(struct gn_config **config_p)

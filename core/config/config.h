@@ -29,6 +29,10 @@ struct gn_conf_node; /* a setting: a value, or a group, list or array of setting
  */
 struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n, struct gn_errs *errs);
 
+/* The same from a text; `name` stands for the file in messages, and includes are named relative to the current folder. */
+struct gn_config *gn_config_open_text(const char *name, const char *text, const char *const *overrides, size_t n,
+				      struct gn_errs *errs);
+
 /* Frees everything and sets *config_p to NULL; *config_p may be NULL. */
 void gn_config_close(struct gn_config **config_p);
 

@@ -10,7 +10,7 @@
 struct gn_config {
 	config_t cfg;
 	char *path; /* of the main file, as the user wrote it */
-	char *dir;  /* of the main file: where includes are found */
+	const char *dir; /* of the main file: where includes are found */
 	struct gn_arena arena;
 };
 
@@ -26,13 +26,16 @@ static inline struct gn_conf_node *gn_conf_node(config_setting_t *setting)
 }
 
 /*
- * Reads a file and follows its includes, and says everything that libconfig would swallow or garble: who may write the
- * file, numbers that do not fit, includes that lead away. dir: where includes must lie. Returns the text of the main
- * file, newline at the end, to be freed by the caller; NULL with messages in errs.
+ * Looks at the text of a file and at its includes, and says everything that libconfig would swallow or garble: who may
+ * write an include, numbers that do not fit, includes that lead away. dir: where includes must lie. 0, or -EINVAL with
+ * messages in errs.
  */
-char *gn_config_scan(const char *path, const char *dir, struct gn_errs *errs);
+int gn_config_scan(const char *path, const char *text, const char *dir, struct gn_errs *errs);
 
-/* Reads one file. `where` stands in front of messages, "FILE: " or "FILE:LINE: ". As gn_config_scan otherwise. */
+/*
+ * Reads one file. `where` stands in front of messages, "FILE: " or "FILE:LINE: ". Returns the text, newline at the end, to
+ * be freed by the caller; NULL with messages in errs.
+ */
 char *gn_config_read_file(const char *path, const char *where, struct gn_errs *errs);
 
 /* Applies one --set. Adds a message and returns -EINVAL if it cannot be done. */

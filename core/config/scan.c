@@ -264,26 +264,17 @@ static void scan_text(struct scan *scan, struct text *t)
 		gn_errs_add(scan->errs, "%s:%u: bracket without its end", t->path, t->opened[t->nesting - 1]);
 }
 
-char *gn_config_scan(const char *path, const char *dir, struct gn_errs *errs)
+int gn_config_scan(const char *path, const char *text, const char *dir, struct gn_errs *errs)
 {
 	struct scan scan = {.errs = errs, .dir = dir};
-	struct text t = {.path = path, .line = 1};
+	struct text t = {.path = path, .start = text, .p = text, .line = 1};
 	size_t before = errs->n;
-	char *text = gn_config_read_file(path, "", errs);
 
-	if (!text)
-		return NULL;
 	scan.real_dir = realpath(dir, NULL);
-	if (!scan.real_dir) {
-		gn_errs_add(errs, "%s: cannot find its folder: %s", path, strerror(errno));
-	} else {
-		t.start = t.p = text;
+	if (scan.real_dir)
 		scan_text(&scan, &t);
-	}
+	else
+		gn_errs_add(errs, "%s: cannot find its folder: %s", path, strerror(errno));
 	free(scan.real_dir);
-	if (errs->n != before) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	return errs->n == before ? 0 : -EINVAL;
 }

@@ -38,7 +38,8 @@ check()
 		may["config"] = "base config"
 		may["loader"] = "base config loader"
 		may["session"] = may["transport"] " session"
-		may["cli"] = may["session"] " config loader cli"
+		may["topology"] = may["session"] " config loader topology"
+		may["cli"] = may["topology"] " cli"
 	}
 	function bug(text) { print $1 ": " text }
 	function there(name) { return (getline line < (root "/" name)) >= 0 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/topology_priv.h"
+#include "topology/topology_priv.h"
 
 #define SERVICE_MAX 63 /* bytes, see struct gantry_transport_ops */
 #define CONNECTS_MAX 16

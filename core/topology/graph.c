@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/topology_priv.h"
+#include "topology/topology_priv.h"
 
 static bool serves(const struct gn_topo_role *role, const struct gn_topo_device *device, const char *service)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files that make a topology share. All add their faults to errs and return 0 or -EINVAL (-ENOMEM). */
-#ifndef GN_CLI_TOPOLOGY_PRIV_H
-#define GN_CLI_TOPOLOGY_PRIV_H
+#ifndef GN_TOPOLOGY_TOPOLOGY_PRIV_H
+#define GN_TOPOLOGY_TOPOLOGY_PRIV_H
 
-#include "cli/topology.h"
+#include "topology/topology.h"
 
 struct gn_topo_parse {
 	struct gn_topology *topology;
@@ -24,6 +24,9 @@ int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugi
 
 /* One entry of `roles`. */
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
+
+/* Can the role of this process take the place of this one, as far as can be seen? */
+bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node);
 
 /* After all roles: what they are together. 0, also when it added faults; -ENOMEM. */
 int gn_topo_graph(struct gn_topo_parse *p);

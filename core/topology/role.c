@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/topology_priv.h"
+#include "topology/topology_priv.h"
 
 struct role_conf {
 	int64_t lanes;
@@ -14,6 +14,8 @@ const struct gantry_option gn_role_options[] = {
 	 "Shares of this role, each with a thread and queues of its own."},
 	GANTRY_OPTION_END,
 };
+
+static const char *const core_keys[] = {"role", "listen", "connect", "stages", "backend", NULL};
 
 static size_t count_rows(const struct gantry_option *table)
 {
@@ -59,7 +61,6 @@ static const struct gantry_option *join_tables(struct gn_arena *arena, const str
 
 static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
-	static const char *const also[] = {"role", "listen", "connect", "stages", "backend", NULL};
 	struct gn_arena *arena = &p->topology->arena;
 	const uint32_t shift = 64; /* keeps any alignment */
 	const struct gantry_option *table;
@@ -72,7 +73,7 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 		gn_errs_add(p->errs, "out of memory");
 		return -ENOMEM;
 	}
-	if (gn_conf_options(role->node, table, conf, also, p->errs) ||
+	if (gn_conf_options(role->node, table, conf, core_keys, p->errs) ||
 	    gn_topo_check_options(p, role->plugin, role->node, conf + shift))
 		return -EINVAL;
 	role->spec.n_lanes = (uint32_t)((struct role_conf *)conf)->lanes;
@@ -81,6 +82,44 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 	role->spec.part.conf = conf + shift;
 	return 0;
 }
+
+/* -- the role of this process -- */
+
+static bool connects_once(uint32_t flags)
+{
+	const uint32_t needed = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
+
+	return (flags & needed) == needed && !(flags & GANTRY_ROLE_LISTENS);
+}
+
+bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node)
+{
+	struct gn_conf_node *type = gn_conf_child(node, "role");
+	const struct gn_plugin *plugin;
+
+	if (!gn_conf_is_group(node) || !type)
+		return gn_conf_is_group(node);
+	return gn_conf_string(type) && !gn_loader_find(p->topology->loader, GANTRY_KIND_ROLE, gn_conf_string(type), &plugin) &&
+	       connects_once(((const struct gantry_role_ops *)plugin->ops)->flags);
+}
+
+/* What the plugin would have done does not matter; that its options are right does. */
+static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role, const struct gn_topo_own *own)
+{
+	struct role_conf conf;
+
+	if (!role->plugin)
+		gn_conf_options(role->node, gn_role_options, &conf, core_keys, p->errs);
+	else if (!connects_once(role->flags))
+		gn_conf_fault(p->errs, gn_conf_child(role->node, "role"),
+			      "programs need a role that connects to one place, as an initiator does; \"%s\" is none",
+			      role->plugin->desc->name);
+	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
+	role->spec.part = (struct gn_part){.name = own->name, .ops = own->ops, .conf = own->conf};
+	role->spec.n_lanes = own->n_lanes;
+}
+
+/* -- sections -- */
 
 static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *list)
 {
@@ -124,12 +163,13 @@ static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uin
 			 const char *verb, const char *example)
 {
 	struct gn_conf_node *node = gn_conf_child(role->node, key);
+	const char *type = role->plugin ? role->plugin->desc->name : role->spec.part.name;
 
 	if (node && !(role->flags & flag))
-		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; leave this out", role->plugin->desc->name, verb);
+		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; leave this out", type, verb);
 	else if (!node && (role->flags & flag))
 		gn_conf_fault(p->errs, role->node, "the role \"%s\" needs \"%s\"; write %s = { %s };",
-			      role->plugin->desc->name, key, key, example);
+			      type, key, key, example);
 	else
 		return 0;
 	return -EINVAL;
@@ -141,11 +181,12 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 
 	if ((role->flags & GANTRY_ROLE_ONE_CONNECT) && gn_conf_is_list(node) && gn_conf_length(node) > 1)
 		gn_conf_fault(p->errs, node, "has %u entries; the role \"%s\" connects to one place", gn_conf_length(node),
-			      role->plugin->desc->name);
+			      role->plugin ? role->plugin->desc->name : role->spec.part.name);
 }
 
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
+	const struct gn_topo_own *own = p->topology->own;
 	struct gn_conf_node *node = role->node;
 	size_t before = p->errs->n;
 
@@ -154,10 +195,15 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 		return -EINVAL;
 	}
 	role->spec.name = role->name;
-	role->plugin = gn_topo_plugin(p, GANTRY_KIND_ROLE, node, "role");
+	if (!own || gn_conf_child(node, "role"))
+		role->plugin = gn_topo_plugin(p, GANTRY_KIND_ROLE, node, "role");
 	if (role->plugin) {
 		role->flags = ((const struct gantry_role_ops *)role->plugin->ops)->flags;
 		parse_options(p, role);
+	}
+	if (own)
+		take_place(p, role, own);
+	if (role->plugin || own) {
 		check_section(p, role, GANTRY_ROLE_LISTENS, "listen", "listen", "device = \"NAME\"; name = \"SERVICE\";");
 		check_section(p, role, GANTRY_ROLE_CONNECTS, "connect", "connect", "device = \"NAME\"; name = \"SERVICE\";");
 		check_connects(p, role);

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/topology_priv.h"
+#include "topology/topology_priv.h"
 
 static uint32_t count_lanes(const struct gn_topology *t, bool separate)
 {
 	uint32_t n = 0;
 
+	if (t->own)
+		return 0;
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		uint32_t lanes = t->roles[i].selected ? t->roles[i].spec.n_lanes : 0;
 
@@ -137,7 +139,7 @@ static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct 
 	if (!workers)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < role->spec.n_lanes; k++)
-		workers[k] = t->workers[first_worker + k];
+		workers[k] = t->own ? t->own->workers[k] : t->workers[first_worker + k];
 	role->spec.workers = workers;
 	connect_devices(role);
 	role->spec.finished = role_finished;

@@ -9,19 +9,42 @@
  *
  * Control thread.
  */
-#ifndef GN_CLI_TOPOLOGY_H
-#define GN_CLI_TOPOLOGY_H
+#ifndef GN_TOPOLOGY_TOPOLOGY_H
+#define GN_TOPOLOGY_TOPOLOGY_H
 
 #include <gantry/role.h>
 
 #include "base/arena.h"
 #include "base/errs.h"
-#include "cli/cli.h"
+#include "base/words.h"
 #include "config/config.h"
 #include "loader/loader.h"
 #include "session/role.h"
 
 #define GN_TOPOLOGY_LANES_MAX 64
+
+/* What is asked of a configuration, beside the configuration itself. Zeroed: all of it, as it is. */
+struct gn_topology_args {
+	struct gn_words roles;       /* only these, with the devices that they use; none: all */
+	struct gn_words sets;        /* values that override those of the file, as of gn_config_open */
+	struct gn_words plugin_dirs; /* where plugins are looked for, instead of runtime.plugin_dirs */
+	int verbose;                 /* the level of the log was said: runtime.log does not count */
+	const struct gn_topo_own *own; /* NULL: none; else it lives as long as the topology */
+};
+
+/*
+ * A role of this process itself, for programs around the core. It takes the place of one role of the configuration, whose
+ * connect and stages it gets, and no other role is made. That must be one that connects to one place, or one that does
+ * not say which plugin it is; without a name in `roles`, the only such role.
+ */
+struct gn_topo_own {
+	const char *name; /* in the place of that of a plugin */
+	const struct gantry_role_ops *ops; /* without a NULL slot; not its flags */
+	const void *conf;
+	uint32_t n_lanes;
+	/* n_lanes of them, the caller's, who sets them before gn_topology_open. No threads are made. */
+	struct gn_worker **workers;
+};
 
 /* What the core's own groups of a configuration accept. */
 extern const struct gantry_option gn_runtime_options[], gn_role_options[], gn_listen_options[], gn_connect_options[];
@@ -56,7 +79,7 @@ struct gn_topo_role {
 	const char *name;
 	struct gn_conf_node *node;
 	bool selected;
-	const struct gn_plugin *plugin;
+	const struct gn_plugin *plugin; /* NULL: the configuration is wrong, or does not say and `own` takes its place */
 	struct gn_role_spec spec; /* device and worker pointers are set when those are made */
 	struct gn_endpoint *listen;
 	struct gn_endpoint *connects;
@@ -64,7 +87,7 @@ struct gn_topo_role {
 	struct gn_topo_device **connect_devices;
 	struct gn_part *stages;
 	struct gn_part *backend;
-	uint32_t flags; /* GANTRY_ROLE_* of the plugin */
+	uint32_t flags; /* GANTRY_ROLE_* */
 	struct gn_role *role; /* once created */
 	bool started, finished;
 	int status;
@@ -75,6 +98,7 @@ struct gn_topology {
 	const char *file;
 	struct gn_config *config;
 	struct gn_loader *loader;
+	const struct gn_topo_own *own; /* NULL: none */
 	struct gn_arena arena;
 	struct gn_runtime runtime;
 	struct gn_topo_device *devices;
@@ -90,10 +114,14 @@ struct gn_topology {
 };
 
 /*
- * Load `file`. cli: --role, --set, --plugin-dir; only the roles named there are looked at, with the devices that they
- * use. Returns 0; -EINVAL with messages in errs. Close in either case.
+ * Load `file`. Returns 0; -ENOENT: there is no such role; -EINVAL, -ENOMEM; with messages in errs. Close in either case.
+ * `file` and `args` must stay until then.
  */
-int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_cli *cli, struct gn_errs *errs);
+int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_topology_args *args,
+		     struct gn_errs *errs);
+/* The same with the text of a configuration; `name` stands for the file in messages. */
+int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
+			  const struct gn_topology_args *args, struct gn_errs *errs);
 
 /* Open and create; what failed has been logged. 0 or -errno. */
 int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
@@ -106,11 +134,8 @@ void gn_topology_report(struct gn_topology *topology, struct gantry_writer *w);
 /* How many workers the selected roles want. */
 uint32_t gn_topology_workers(const struct gn_topology *topology);
 
-/* Make the loader: --plugin-dir, else runtime.plugin_dirs (config may be NULL), else $GANTRY_PLUGIN_PATH, else built in. */
-int gn_topology_loader(struct gn_config *config, const struct gn_cli *cli, struct gn_errs *errs,
+/* Make the loader: args->plugin_dirs, else runtime.plugin_dirs (config may be NULL), else $GANTRY_PLUGIN_PATH, else built in. */
+int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args, struct gn_errs *errs,
 		       struct gn_loader **loader_p);
-
-/* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
-int gn_topology_complain(struct gn_errs *errs);
 
 #endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gn_words_add(struct gn_words *words, const char *word)
+{
+	const char **grown = realloc(words->word, (words->n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	words->word = grown;
+	words->word[words->n++] = word;
+	return 0;
+}
+
+bool gn_words_has(const struct gn_words *words, const char *word)
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (!strcmp(words->word[i], word))
+			return true;
+	return false;
+}
+
+void gn_words_fini(struct gn_words *words)
+{
+	free(words->word);
+	*words = (struct gn_words){0};
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where plugins are looked for, and how a group of the configuration becomes an instance of one. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "topology/topology_priv.h"
+
+/* -- directories -- */
+
+/* Add an absolute form of dir; one that is not there stands in the current one, so that messages name it. */
+static int add_dir(struct gn_words *dirs, struct gn_arena *arena, const char *dir)
+{
+	char *real = realpath(dir, NULL), *here, *kept;
+
+	if (!real && dir[0] && dir[0] != '/') {
+		here = realpath(".", NULL);
+		if (!here || asprintf(&real, "%s/%s", here, dir) < 0)
+			real = NULL;
+		free(here);
+	}
+	kept = gn_arena_strdup(arena, real ? real : dir);
+	free(real);
+	return kept ? gn_words_add(dirs, kept) : -ENOMEM;
+}
+
+static int add_config_dirs(struct gn_words *dirs, struct gn_conf_node *list, struct gn_errs *errs)
+{
+	int rc = 0;
+
+	if (!gn_conf_is_list(list)) {
+		gn_conf_fault(errs, list, "is no list; write [ \"/absolute/directory\" ]");
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < gn_conf_length(list); i++) {
+		struct gn_conf_node *item = gn_conf_index(list, i);
+		const char *dir = gn_conf_string(item);
+
+		if (!dir || dir[0] != '/') {
+			gn_conf_fault(errs, item, "is no absolute path; write it with a leading slash, in double quotes");
+			rc = -EINVAL;
+		} else if (gn_words_add(dirs, dir)) {
+			return -ENOMEM;
+		}
+	}
+	return rc;
+}
+
+static int add_env_dirs(struct gn_words *dirs, struct gn_arena *arena, const char *path)
+{
+	int rc = 0;
+
+	while (*path && !rc) {
+		size_t n = strcspn(path, ":");
+		char *dir = gn_arena_strndup(arena, path, n);
+
+		if (n)
+			rc = dir ? add_dir(dirs, arena, dir) : -ENOMEM;
+		path += n + (path[n] == ':');
+	}
+	return rc;
+}
+
+/* What the command line says, else the configuration, else the environment, else what was built in. */
+static int find_dirs(struct gn_words *dirs, struct gn_arena *arena, const struct gn_words *said, struct gn_conf_node *list,
+		     struct gn_errs *errs)
+{
+	const char *env = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_PLUGIN_PATH");
+	int rc = 0;
+
+	for (size_t i = 0; i < said->n && !rc; i++)
+		rc = add_dir(dirs, arena, said->word[i]);
+	if (!said->n && list)
+		rc = add_config_dirs(dirs, list, errs);
+	else if (!said->n && env)
+		rc = add_env_dirs(dirs, arena, env);
+	if (!dirs->n && !list && !rc)
+		rc = gn_words_add(dirs, GANTRY_PLUGINDIR);
+	if (rc == -ENOMEM)
+		gn_errs_add(errs, "out of memory");
+	return rc;
+}
+
+int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args, struct gn_errs *errs,
+		       struct gn_loader **loader_p)
+{
+	struct gn_conf_node *list = NULL;
+	struct gn_words dirs = {0};
+	struct gn_arena arena = {0};
+	const char *text;
+	int rc;
+
+	if (config)
+		list = gn_conf_child(gn_conf_child(gn_config_root(config), "runtime"), "plugin_dirs");
+	rc = find_dirs(&dirs, &arena, &args->plugin_dirs, list, errs);
+	if (!rc) {
+		rc = gn_loader_open(dirs.word, dirs.n, loader_p, &text);
+		if (rc)
+			gn_errs_add(errs, "%s", text);
+	}
+	gn_words_fini(&dirs);
+	gn_arena_fini(&arena);
+	return rc;
+}
+
+/* -- plugins -- */
+
+struct names {
+	unsigned kind;
+	char text[512];
+};
+
+static int note_name(void *arg, const struct gn_plugin_file *file)
+{
+	struct names *names = arg;
+	size_t n = strlen(names->text);
+
+	if (file->plugin && file->plugin->desc->kind == names->kind)
+		snprintf(names->text + n, sizeof(names->text) - n, "%s%s", n ? ", " : "", file->name);
+	return 0;
+}
+
+const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *owner,
+				       const char *key)
+{
+	struct gn_conf_node *node = gn_conf_child(owner, key);
+	struct gn_loader *loader = p->topology->loader;
+	struct names names = {.kind = kind};
+	const struct gn_plugin *plugin;
+	const char *name = gn_conf_string(node);
+	int rc;
+
+	if (!name) {
+		gn_conf_fault(p->errs, node ? node : owner, "\"%s\" must be given: the name of a %s plugin, in double quotes",
+			      key, gn_kind_name(kind));
+		return NULL;
+	}
+	rc = gn_loader_find(loader, kind, name, &plugin);
+	if (!rc)
+		return plugin;
+	if (rc == -ENOENT) {
+		gn_loader_each(loader, note_name, &names);
+		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name, gn_loader_dirs(loader),
+			      gn_kind_name(kind), names.text[0] ? names.text : "none; --plugin-dir DIR looks elsewhere");
+	} else {
+		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
+	}
+	return NULL;
+}
+
+/* Takes the mistakes that a plugin finds in its options. */
+struct objections {
+	struct gantry_option_faults pub;
+	struct gn_errs *errs;
+	struct gn_conf_node *group;
+};
+
+__attribute__((format(printf, 3, 4)))
+static void object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+{
+	const struct objections *o = faults->core;
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	gn_conf_fault_option(o->errs, o->group, option, text);
+}
+
+int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
+			  const void *conf)
+{
+	struct objections o = {.pub = {&o, object}, .errs = p->errs, .group = group};
+	size_t before = p->errs->n;
+
+	plugin->check(conf, &o.pub);
+	return p->errs->n == before ? 0 : -EINVAL;
+}
+
+const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
+				     const char *key, struct gn_part *part)
+{
+	const char *also[] = {key, NULL};
+	const struct gn_plugin *plugin;
+	void *conf;
+
+	if (!gn_conf_is_group(group)) {
+		gn_conf_fault(p->errs, group, "is no group; write { %s = \"NAME\"; ... }", key);
+		return NULL;
+	}
+	plugin = gn_topo_plugin(p, kind, group, key);
+	if (!plugin)
+		return NULL;
+	conf = gn_arena_alloc(&p->topology->arena, plugin->desc->conf_size + 1);
+	if (!conf) {
+		gn_errs_add(p->errs, "out of memory");
+		return NULL;
+	}
+	if (gn_conf_options(group, plugin->desc->options, conf, also, p->errs) ||
+	    gn_topo_check_options(p, plugin, group, conf))
+		return NULL;
+	part->name = plugin->desc->name;
+	part->ops = plugin->ops;
+	part->conf = conf;
+	return plugin;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topology/topology.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "topology/topology_priv.h"
+
+static const char *const log_words[] = {"error", "warn", "info", "debug", NULL};
+static const char *const form_words[] = {"text", "json", NULL};
+static const char *const thread_words[] = {"shared", "separate", NULL};
+
+struct runtime_conf {
+	uint32_t log, log_format;
+	struct gn_runtime out;
+};
+
+#define RUNTIME(name) offsetof(struct runtime_conf, out.name)
+
+const struct gantry_option gn_runtime_options[] = {
+	{"log", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log), "warn", 0, 0, log_words, NULL,
+	 "How much is logged; -v on the command line wins."},
+	{"log_format", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log_format), "text", 0, 0, form_words, NULL,
+	 "How a line of the log looks: text for people, json for machines. It goes to the standard error."},
+	{"spin", GANTRY_OPT_TIME, RUNTIME(spin_ns), "100us", 0, 1000000000, NULL, NULL,
+	 "How long a thread without work spins before it sleeps."},
+	{"threads", GANTRY_OPT_CHOICE, RUNTIME(threads), "shared", 0, 0, thread_words, NULL,
+	 "shared: lane k of every role runs on thread k; separate: a thread for each lane."},
+	{"cpus", GANTRY_OPT_STRING, RUNTIME(cpus), "", 0, 0, NULL, NULL,
+	 "Pin thread k to the k-th of these CPUs, \"0-3,8\"."},
+	{"stat", GANTRY_OPT_BOOL, RUNTIME(stat), "true", 0, 0, NULL, NULL, "Answer gantry stat."},
+	{"stat_dir", GANTRY_OPT_STRING, RUNTIME(stat_dir), "", 0, 0, NULL, NULL,
+	 "Where the socket for gantry stat lies; empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, else /tmp/gantry-UID."},
+	GANTRY_OPTION_END,
+};
+
+int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
+		    const uint32_t **list_p, uint32_t *n_p)
+{
+	enum { LIMIT = 1024 };
+	uint32_t *list = gn_arena_alloc(&p->topology->arena, LIMIT * sizeof(*list)), n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	while (*text) {
+		unsigned long long first, last;
+		char *end;
+
+		first = last = strtoull(text, &end, 10);
+		if (end != text && *end == '-' && end[1] >= '0' && end[1] <= '9')
+			last = strtoull(end + 1, &end, 10);
+		if (end == text || *text < '0' || *text > '9' || (*end && *end != ',') || (*end == ',' && !end[1]) ||
+		    first > last || last > max || last - first >= LIMIT - n)
+			goto wrong;
+		for (; first <= last; first++)
+			list[n++] = (uint32_t)first;
+		text = end + (*end == ',');
+	}
+	*list_p = list;
+	*n_p = n;
+	return 0;
+
+wrong:
+	gn_conf_fault(p->errs, node, "is no list of numbers up to %u; write such as \"0-3,8\"", max);
+	return -EINVAL;
+}
+
+static int parse_runtime(struct gn_topo_parse *p, const struct gn_topology_args *args)
+{
+	static const char *const also[] = {"plugin_dirs", NULL};
+	struct gn_conf_node *group = gn_conf_child(gn_config_root(p->topology->config), "runtime");
+	struct runtime_conf conf = {0};
+	int rc;
+
+	rc = gn_conf_options(group, gn_runtime_options, &conf, also, p->errs);
+	if (rc)
+		return rc;
+	p->topology->runtime = conf.out;
+	if (!args->verbose)
+		gn_log_set_level((enum gn_log_level)conf.log);
+	gn_log_set_sink(STDERR_FILENO, (enum gn_log_form)conf.log_format);
+	return gn_topo_numbers(p, group ? gn_conf_child(group, "cpus") : NULL, conf.out.cpus, 4095,
+			       &p->topology->runtime.cpu, &p->topology->runtime.n_cpus);
+}
+
+/* The members of `devices` or `roles`; NULL with n 0 when that is wrong. */
+static struct gn_conf_node *section(struct gn_topo_parse *p, const char *name, unsigned *n_p)
+{
+	struct gn_conf_node *node = gn_conf_child(gn_config_root(p->topology->config), name);
+
+	*n_p = 0;
+	if (!node)
+		gn_errs_add(p->errs, "%s: there is no \"%s\"; write %s = { NAME = { ... }; };", p->topology->file, name, name);
+	else if (!gn_conf_is_group(node))
+		gn_conf_fault(p->errs, node, "is no group; write %s = { NAME = { ... }; };", name);
+	else
+		*n_p = gn_conf_length(node);
+	return node;
+}
+
+static int list_entries(struct gn_topo_parse *p, const struct gn_topology_args *args)
+{
+	struct gn_topology *t = p->topology;
+	struct gn_conf_node *devices, *roles;
+
+	devices = section(p, "devices", &t->n_devices);
+	roles = section(p, "roles", &t->n_roles);
+	t->devices = gn_arena_alloc(&t->arena, (t->n_devices + 1) * sizeof(*t->devices));
+	t->roles = gn_arena_alloc(&t->arena, (t->n_roles + 1) * sizeof(*t->roles));
+	if (!t->devices || !t->roles) {
+		t->n_devices = t->n_roles = 0;
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < t->n_devices; i++) {
+		t->devices[i].node = gn_conf_index(devices, i);
+		t->devices[i].name = gn_conf_name(t->devices[i].node);
+	}
+	for (unsigned i = 0; i < t->n_roles; i++) {
+		t->roles[i].node = gn_conf_index(roles, i);
+		t->roles[i].name = gn_conf_name(t->roles[i].node);
+		t->roles[i].topology = t;
+		t->roles[i].selected = args->roles.n ? gn_words_has(&args->roles, t->roles[i].name) : !args->own;
+	}
+	return 0;
+}
+
+static const struct gn_topo_role *find_role(const struct gn_topology *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (!strcmp(t->roles[i].name, name))
+			return &t->roles[i];
+	return NULL;
+}
+
+static int check_role_names(struct gn_topo_parse *p, const struct gn_topology_args *args)
+{
+	struct gn_topology *t = p->topology;
+	char known[256] = "";
+	int rc = 0;
+
+	if (!t->n_roles && gn_conf_is_group(gn_conf_child(gn_config_root(t->config), "roles")))
+		gn_errs_add(p->errs, "%s: \"roles\" is empty; there is nothing to run", t->file);
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		size_t n = strlen(known);
+
+		snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", t->roles[i].name);
+	}
+	for (size_t i = 0; i < args->roles.n; i++) {
+		if (find_role(t, args->roles.word[i]))
+			continue;
+		gn_errs_add(p->errs, "%s%s: %s has no such role; it has: %s", t->own ? "" : "--role ", args->roles.word[i],
+			    t->file, known[0] ? known : "none");
+		rc = -ENOENT;
+	}
+	return rc;
+}
+
+/* The one role that ours can take the place of, when nobody has named one. */
+static int choose_own(struct gn_topo_parse *p)
+{
+	struct gn_topology *t = p->topology;
+	char found[256] = "";
+	uint32_t n_found = 0, last = 0;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		size_t n = strlen(found);
+
+		if (!gn_topo_can_be_own(p, t->roles[i].node))
+			continue;
+		n_found++;
+		last = i;
+		snprintf(found + n, sizeof(found) - n, "%s%s", n ? ", " : "", t->roles[i].name);
+	}
+	if (n_found == 1) {
+		t->roles[last].selected = true;
+		return 0;
+	}
+	if (n_found)
+		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s", t->file, found);
+	else
+		gn_errs_add(p->errs, "%s: no role connects to one place, as an initiator does", t->file);
+	return n_found ? -EINVAL : -ENOENT;
+}
+
+static void parse_devices(struct gn_topo_parse *p, bool all)
+{
+	struct gn_topology *t = p->topology;
+
+	for (unsigned i = 0; i < t->n_devices; i++) {
+		struct gn_topo_device *device = &t->devices[i];
+		struct gn_part part = {0};
+
+		if (!device->used && !all)
+			continue;
+		device->plugin = gn_topo_part(p, GANTRY_KIND_TRANSPORT, device->node, "transport", &part);
+		device->conf = (void *)part.conf;
+	}
+}
+
+static int load(struct gn_topology *topology, const struct gn_topology_args *args, struct gn_errs *errs)
+{
+	static const char *const sections[] = {"runtime", "devices", "roles", NULL};
+	struct gn_topo_parse p = {.topology = topology, .errs = errs};
+	int rc;
+
+	topology->own = args->own;
+	gn_conf_options(gn_config_root(topology->config), NULL, NULL, sections, errs);
+	parse_runtime(&p, args);
+	if (gn_topology_loader(topology->config, args, errs, &topology->loader))
+		return -EINVAL;
+	if (list_entries(&p, args)) {
+		gn_errs_add(errs, "out of memory");
+		return -ENOMEM;
+	}
+	rc = args->own && !args->roles.n ? choose_own(&p) : check_role_names(&p, args);
+	for (unsigned i = 0; i < topology->n_roles; i++)
+		if (topology->roles[i].selected)
+			gn_topo_role(&p, &topology->roles[i]);
+	if (gn_topo_graph(&p))
+		gn_errs_add(errs, "out of memory");
+	parse_devices(&p, !args->roles.n && !args->own);
+	gn_topo_services(&p);
+	if (rc)
+		return rc;
+	return errs->n ? -EINVAL : 0;
+}
+
+int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_topology_args *args,
+		     struct gn_errs *errs)
+{
+	topology->file = file;
+	topology->config = gn_config_open(file, args->sets.word, args->sets.n, errs);
+	return topology->config ? load(topology, args, errs) : -EINVAL;
+}
+
+int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
+			  const struct gn_topology_args *args, struct gn_errs *errs)
+{
+	topology->file = name;
+	topology->config = gn_config_open_text(name, text, args->sets.word, args->sets.n, errs);
+	return topology->config ? load(topology, args, errs) : -EINVAL;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A role of the process itself in the place of one of a configuration: which one it may replace, and what it gets of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "topology/topology.h"
+#include "unity.h"
+
+#define DEVICES "devices = { wire = { transport = \"loop\"; }; other = { transport = \"loop\"; }; };\n"
+#define TARGET                                                                                                          \
+	"store = { role = \"target\"; listen = { device = \"wire\"; name = \"v\"; };"                                   \
+	" backend = { type = \"null\"; size = \"1MiB\"; }; };\n"
+#define LOAD(name) name " = { role = \"initiator\"; lanes = 5; connect = { device = \"wire\"; name = \"v\"; };"         \
+	" stages = ( { type = \"noop\"; } ); workload = { depth = 1; }; };\n"
+#define BARE "bare = { connect = { device = \"wire\"; name = \"v\"; }; };\n"
+#define ROLES(text) DEVICES "roles = {\n" text "};\n"
+
+/* -- a role -- */
+
+static const struct gantry_role_host *seen;
+static const void *conf_seen;
+static unsigned n_closed;
+
+static int own_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
+{
+	seen = rh;
+	conf_seen = conf;
+	*role_p = &seen;
+	return 0;
+}
+
+static int own_start(void *role)
+{
+	(void)role;
+	return 0;
+}
+
+static void own_stop(void *role)
+{
+	(void)role;
+}
+
+static void own_close(void *role)
+{
+	(void)role;
+	n_closed++;
+}
+
+static void own_report(void *role, struct gantry_writer *w)
+{
+	(void)role;
+	(void)w;
+}
+
+static void own_plan(void *role, uint32_t connect, struct gantry_plan *plan)
+{
+	(void)role;
+	(void)connect;
+	(void)plan;
+}
+
+static const struct gantry_role_ops ops = {
+	.open = own_open, .start = own_start, .stop = own_stop, .close = own_close, .report = own_report, .plan = own_plan,
+};
+
+/* -- topologies -- */
+
+static struct gn_worker *workers[2];
+static struct gn_topo_own own = {.name = "program", .ops = &ops, .conf = &workers, .n_lanes = 2, .workers = workers};
+static struct gn_topology_args args;
+static struct gn_topology topology;
+static struct gn_errs errs;
+
+void setUp(void)
+{
+	struct gn_worker_attr attr = {.driven = true};
+
+	gn_log_set_level(GN_LOG_ERROR);
+	args = (struct gn_topology_args){.verbose = 1, .own = &own};
+	TEST_ASSERT_EQUAL_INT(0, gn_words_add(&args.plugin_dirs, TEST_PLUGINDIR));
+	topology = (struct gn_topology){0};
+	seen = NULL;
+	n_closed = 0;
+	for (int i = 0; i < 2; i++)
+		TEST_ASSERT_EQUAL_INT(0, gn_worker_create(&attr, &workers[i]));
+}
+
+void tearDown(void)
+{
+	gn_topology_close(&topology);
+	for (int i = 0; i < 2; i++)
+		gn_worker_destroy(&workers[i]);
+	gn_words_fini(&args.plugin_dirs);
+	gn_words_fini(&args.roles);
+	gn_words_fini(&args.sets);
+	gn_errs_fini(&errs);
+}
+
+static int load(const char *text)
+{
+	return gn_topology_load_text(&topology, "the text", text, &args, &errs);
+}
+
+static void refused(int rc, const char *text, const char *message)
+{
+	TEST_ASSERT_EQUAL_INT(rc, load(text));
+	TEST_ASSERT_EQUAL_UINT(1, errs.n);
+	TEST_ASSERT_EQUAL_STRING(message, errs.text[0]);
+}
+
+static const struct gn_topo_role *selected(void)
+{
+	const struct gn_topo_role *found = NULL;
+
+	for (uint32_t i = 0; i < topology.n_roles; i++) {
+		if (!topology.roles[i].selected)
+			continue;
+		TEST_ASSERT_NULL(found);
+		found = &topology.roles[i];
+	}
+	TEST_ASSERT_NOT_NULL(found);
+	return found;
+}
+
+static void the_only_one_that_fits_is_taken(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("load"))));
+	TEST_ASSERT_EQUAL_STRING("load", selected()->name);
+	TEST_ASSERT_EQUAL_STRING("program", selected()->spec.part.name);
+	TEST_ASSERT_EQUAL_UINT(2, selected()->spec.n_lanes);
+	TEST_ASSERT_EQUAL_UINT(1, selected()->spec.n_stages);
+	TEST_ASSERT_TRUE(topology.devices[0].used);
+	TEST_ASSERT_FALSE(topology.devices[1].used);
+	TEST_ASSERT_NULL(topology.devices[1].plugin);
+}
+
+static void it_gets_lanes_connect_and_services(void)
+{
+	struct gn_loop *loop = gn_loop_create();
+
+	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET BARE)));
+	TEST_ASSERT_EQUAL_INT(0, gn_topology_open(&topology, loop));
+	TEST_ASSERT_EQUAL_UINT(0, topology.n_workers);
+	TEST_ASSERT_NOT_NULL(seen);
+	TEST_ASSERT_TRUE(conf_seen == own.conf);
+	TEST_ASSERT_EQUAL_UINT(2, seen->n_lanes);
+	TEST_ASSERT_EQUAL_UINT(1, seen->n_connects);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t before = seen->lane(seen, i)->now_ns;
+
+		do {
+			gn_worker_enter(workers[i]);
+			gn_worker_leave(workers[i]);
+		} while (seen->lane(seen, i)->now_ns == before); /* it is ours: its time goes on when we say so */
+	}
+	TEST_ASSERT_EQUAL_INT(0, gn_topology_start(&topology));
+	gn_topology_close(&topology);
+	TEST_ASSERT_EQUAL_UINT(1, n_closed);
+	gn_loop_destroy(&loop);
+}
+
+static void of_several_one_must_be_named(void)
+{
+	refused(-EINVAL, ROLES(TARGET LOAD("a") LOAD("b")), "the text: several roles connect to one place; name one of: a, b");
+	gn_errs_fini(&errs);
+	gn_topology_close(&topology);
+	gn_words_add(&args.roles, "b");
+	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("a") LOAD("b"))));
+	TEST_ASSERT_EQUAL_STRING("b", selected()->name);
+}
+
+static void there_must_be_one(void)
+{
+	refused(-ENOENT, ROLES(TARGET), "the text: no role connects to one place, as an initiator does");
+}
+
+static void a_name_must_be_right(void)
+{
+	gn_words_add(&args.roles, "lod");
+	refused(-ENOENT, ROLES(TARGET LOAD("load")), "lod: the text has no such role; it has: store, load");
+}
+
+static void a_role_that_listens_is_no_place_for_it(void)
+{
+	gn_words_add(&args.roles, "store");
+	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET LOAD("load"))));
+	TEST_ASSERT_EQUAL_STRING("the text:3: roles.store.role: programs need a role that connects to one place, as an initiator "
+				 "does; \"target\" is none",
+				 errs.text[0]);
+}
+
+static void faults_have_their_place(void)
+{
+	refused(-EINVAL, ROLES("bare = { connect = { device = \"wire\"; };\n };\n"),
+		"the text:3: roles.bare.connect: lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
+		"device on a network");
+}
+
+static void a_text_can_be_overridden_like_a_file(void)
+{
+	gn_words_add(&args.sets, "roles.bare.connect.name=w");
+	TEST_ASSERT_EQUAL_INT(0, load(ROLES(BARE) "# no newline at the end"));
+	TEST_ASSERT_EQUAL_STRING("w", selected()->connects[0].service);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(the_only_one_that_fits_is_taken);
+	RUN_TEST(it_gets_lanes_connect_and_services);
+	RUN_TEST(of_several_one_must_be_named);
+	RUN_TEST(there_must_be_one);
+	RUN_TEST(a_name_must_be_right);
+	RUN_TEST(a_role_that_listens_is_no_place_for_it);
+	RUN_TEST(faults_have_their_place);
+	RUN_TEST(a_text_can_be_overridden_like_a_file);
+	return UNITY_END();
+}
