@@ -185,7 +185,7 @@ struct gd_rdma_link {
 };
 
 enum gd_rdma_state {
-	GD_RDMA_FREE,      /* may be given out again */
+	GD_RDMA_FREE,
 	GD_RDMA_EXPORTED,  /* waits for doca_rdma_connect */
 	GD_RDMA_REQUESTED, /* the peer waits for an answer of the program */
 	GD_RDMA_WAITING,   /* for the peer */
@@ -208,6 +208,7 @@ struct doca_rdma_connection {
 	bool by_address;   /* rdma_cm */
 	bool lost;         /* engine: what it sent is read to the end */
 	bool was_up;
+	bool taken;        /* lock: else it may be given out again */
 	enum gd_rdma_state state; /* engine */
 	struct gd_rdma_id id, peer;
 	struct gd_rdma_blob blob;

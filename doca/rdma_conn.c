@@ -110,13 +110,14 @@ doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
 
 	if (rdma->n_conns >= rdma->max_connections)
 		return DOCA_ERROR_FULL;
-	for (conn = rdma->conns; conn && conn->state != GD_RDMA_FREE; conn = conn->next)
+	for (conn = rdma->conns; conn && conn->taken; conn = conn->next)
 		;
 	if (!conn)
 		conn = conn_new(rdma);
 	if (!conn)
 		return DOCA_ERROR_NO_MEMORY;
 	rdma->n_conns++;
+	conn->taken = true;
 	conn->state = state;
 	conn->by_address = conn->knows_peer = conn->lost = conn->was_up = conn->armed = false;
 	conn->user_data.u64 = 0;
@@ -133,8 +134,9 @@ doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
 
 void gd_rdma_conn_give(struct doca_rdma_connection *conn)
 {
-	if (conn->state == GD_RDMA_FREE)
+	if (!conn->taken)
 		return;
+	conn->taken = false;
 	conn->state = GD_RDMA_FREE;
 	conn->rdma->n_conns--;
 }
