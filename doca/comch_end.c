@@ -15,6 +15,7 @@
 #include "base/container_of.h"
 #include "comch.h"
 #include "log.h"
+#include "service.h"
 
 static struct gd_end *end_of(const struct doca_ctx *ctx)
 {

@@ -109,11 +109,6 @@ void gd_transport_unlock(struct gd_transport *transport);
 const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *transport);
 void gd_transport_info(const struct gd_transport *transport, struct gantry_device_info *info);
 
-/* The service thread of the process: fds and calls. Started at the first use; ends with the process. Any thread. */
-doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg);
-void gd_service_remove_fd(int fd); /* when it returns fn does not run any more, unless called from fn */
-doca_error_t gd_service_call(void (*fn)(void *arg), void *arg);
-
 /*
  * Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry when
  * there is such a folder, /run/gantry (root), /tmp/gantry-UID.

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "rdma.h"
+#include "service.h"
 
 #define PARTS_PER_TURN 256 /* of messages that come in */
 

@@ -28,7 +28,7 @@ struct gd_transport {
 	const struct gantry_transport_ops *ops;
 	void *device;
 	pthread_mutex_t lock; /* recursive */
-	int fd;
+	struct gn_timer due;  /* progress is to be made, whatever its fd says */
 	pid_t pid;
 	struct gn_host host;
 };
@@ -216,7 +216,7 @@ static void progress(void *arg)
 
 	pthread_mutex_lock(&t->lock);
 	t->ops->progress(t->device);
-	gd_service_set_time(t->fd, t->ops->wake_ns(t->device));
+	gd_service_set_timer(&t->due, t->ops->wake_ns(t->device));
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -233,25 +233,26 @@ static void init_lock(pthread_mutex_t *mutex)
 static int open_transport(struct gd_wire *wire, struct gd_transport **transport_p)
 {
 	struct gd_transport *t = calloc(1, sizeof(*t));
-	int rc;
+	int rc, fd;
 
 	if (t == NULL)
 		return -ENOMEM;
 	t->ops = wire->ops;
 	t->pid = getpid();
+	t->due = (struct gn_timer){.fn = progress, .arg = t};
 	init_lock(&t->lock);
 	gn_host_init(&t->host, "devices.%s", wire->name);
 	rc = t->ops->open(&t->host.pub, wire->conf, &t->device);
 	if (rc != 0)
 		goto out_free;
 	rc = -ENOTSUP;
-	t->fd = t->ops->fd(t->device);
-	if (t->fd < 0)
+	fd = t->ops->fd(t->device);
+	if (fd < 0)
 		goto out_close;
 	rc = -ENOMEM;
-	if (gd_service_add_fd(t->fd, progress, t) != DOCA_SUCCESS)
+	if (gd_service_add_fd(fd, progress, t) != DOCA_SUCCESS)
 		goto out_close;
-	gd_service_set_time(t->fd, 1);
+	gd_service_set_timer(&t->due, 1);
 	*transport_p = t;
 	return 0;
 
@@ -329,12 +330,10 @@ const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transp
 
 void gd_transport_unlock(struct gd_transport *transport)
 {
-	int fd = transport->fd;
-
 	if (!is_ours(transport))
 		return;
 	pthread_mutex_unlock(&transport->lock);
-	gd_service_set_time(fd, 1);
+	gd_service_set_timer(&transport->due, 1);
 }
 
 const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *transport)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,17 +26,31 @@ struct post {
 	void *arg;
 };
 
+/* The lock guards all that follows it. It is held but while the loop waits and while something is called. */
 struct gn_loop {
 	int epoll_fd;
 	int wake_fd;
+	pthread_mutex_t lock;
+	pthread_cond_t idle;    /* a watch has returned */
+	pthread_t thread;       /* of the turn that runs */
+	struct watch *current;  /* whose function runs */
+	int waiting;
 	int quit;
 	int status;
 	uint32_t turn; /* counts passes over the timers */
 	struct watch *watches;
 	struct gn_timer *timers; /* a handful: a list will do */
-	pthread_mutex_t lock;    /* guards posts */
 	struct post *posts, **posts_end;
 };
+
+/* Lock held. What has changed is for the loop to see now. */
+static void wake(struct gn_loop *loop)
+{
+	uint64_t one = 1;
+
+	if (loop->waiting && write(loop->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: the loop is awake anyway */
+}
 
 static void drain_wake(void *arg)
 {
@@ -54,6 +69,7 @@ struct gn_loop *gn_loop_create(void)
 		return NULL;
 	loop->posts_end = &loop->posts;
 	pthread_mutex_init(&loop->lock, NULL);
+	pthread_cond_init(&loop->idle, NULL);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->wake_fd < 0 || loop->epoll_fd < 0 || gn_loop_add_fd(loop, loop->wake_fd, drain_wake, loop) != 0)
@@ -79,13 +95,10 @@ static void reap(struct gn_loop *loop, int all)
 
 static struct post *take_posts(struct gn_loop *loop)
 {
-	struct post *list;
+	struct post *list = loop->posts;
 
-	pthread_mutex_lock(&loop->lock);
-	list = loop->posts;
 	loop->posts = NULL;
 	loop->posts_end = &loop->posts;
-	pthread_mutex_unlock(&loop->lock);
 	return list;
 }
 
@@ -101,44 +114,62 @@ void gn_loop_destroy(struct gn_loop **loop_p)
 		next = p->next;
 		free(p);
 	}
+	gn_loop_abandon(loop);
+	pthread_cond_destroy(&loop->idle);
+	pthread_mutex_destroy(&loop->lock);
+	free(loop);
+}
+
+void gn_loop_abandon(struct gn_loop *loop)
+{
 	if (loop->epoll_fd >= 0)
 		close(loop->epoll_fd);
 	if (loop->wake_fd >= 0)
 		close(loop->wake_fd);
-	pthread_mutex_destroy(&loop->lock);
-	free(loop);
 }
 
 int gn_loop_add_fd(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg)
 {
 	struct watch *w = malloc(sizeof(*w));
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
+	int rc = 0;
 
 	if (w == NULL)
 		return -ENOMEM;
-	*w = (struct watch){.next = loop->watches, .fd = fd, .fn = fn, .arg = arg};
-	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
-		int rc = -errno;
-
+	*w = (struct watch){.fd = fd, .fn = fn, .arg = arg};
+	pthread_mutex_lock(&loop->lock);
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0) {
+		w->next = loop->watches;
+		loop->watches = w;
+	} else {
+		rc = -errno;
 		free(w);
-		return rc;
 	}
-	loop->watches = w;
-	return 0;
+	pthread_mutex_unlock(&loop->lock);
+	return rc;
+}
+
+static bool runs_elsewhere(const struct gn_loop *loop, int fd)
+{
+	return loop->current != NULL && loop->current->fd == fd && !pthread_equal(loop->thread, pthread_self());
 }
 
 void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 {
+	pthread_mutex_lock(&loop->lock);
 	for (struct watch *w = loop->watches; w != NULL; w = w->next)
 		if (w->fd == fd && !w->dead) {
 			epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 			w->dead = 1;
+			wake(loop); /* it frees w */
 		}
+	while (runs_elsewhere(loop, fd)) /* also when it has removed itself */
+		pthread_cond_wait(&loop->idle, &loop->lock);
+	pthread_mutex_unlock(&loop->lock);
 }
 
-void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer)
+static void clear_timer(struct gn_timer *timer)
 {
-	(void)loop;
 	if (timer->at_ns == 0)
 		return;
 	timer->at_ns = 0;
@@ -147,11 +178,8 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer)
 		timer->next->prev_p = timer->prev_p;
 }
 
-void gn_loop_set_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns)
+static void add_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns)
 {
-	gn_loop_clear_timer(loop, timer);
-	if (at_ns == 0)
-		return;
 	timer->at_ns = at_ns;
 	timer->turn = loop->turn;
 	timer->next = loop->timers;
@@ -159,12 +187,26 @@ void gn_loop_set_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at
 	if (loop->timers != NULL)
 		loop->timers->prev_p = &timer->next;
 	loop->timers = timer;
+	wake(loop);
+}
+
+void gn_loop_set_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns)
+{
+	pthread_mutex_lock(&loop->lock);
+	clear_timer(timer);
+	if (at_ns != 0)
+		add_timer(loop, timer, at_ns);
+	pthread_mutex_unlock(&loop->lock);
+}
+
+void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer)
+{
+	gn_loop_set_timer(loop, timer, 0);
 }
 
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 {
 	struct post *p = malloc(sizeof(*p));
-	uint64_t one = 1;
 
 	if (p == NULL)
 		return -ENOMEM;
@@ -172,9 +214,8 @@ int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 	pthread_mutex_lock(&loop->lock);
 	*loop->posts_end = p;
 	loop->posts_end = &p->next;
+	wake(loop);
 	pthread_mutex_unlock(&loop->lock);
-	if (write(loop->wake_fd, &one, sizeof(one)) < 0)
-		return 0; /* the counter is full: the loop is awake anyway */
 	return 0;
 }
 
@@ -183,6 +224,8 @@ void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 	while (gn_loop_post(loop, fn, arg) != 0)
 		sched_yield();
 }
+
+/* -- a turn; lock held -- */
 
 static struct gn_timer *first_timer(struct gn_loop *loop)
 {
@@ -199,6 +242,8 @@ static int wait_ms(struct gn_loop *loop, int timeout_ms)
 	struct gn_timer *first = first_timer(loop);
 	uint64_t now, left;
 
+	if (loop->quit || loop->posts != NULL)
+		return 0;
 	if (first == NULL)
 		return timeout_ms;
 	now = gn_now_ns();
@@ -206,6 +251,23 @@ static int wait_ms(struct gn_loop *loop, int timeout_ms)
 	if (timeout_ms >= 0 && left > (uint64_t)timeout_ms)
 		return timeout_ms;
 	return left > 60000 ? 60000 : (int)left;
+}
+
+static void call(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
+{
+	pthread_mutex_unlock(&loop->lock);
+	fn(arg);
+	pthread_mutex_lock(&loop->lock);
+}
+
+static void run_watch(struct gn_loop *loop, struct watch *w)
+{
+	if (w->dead)
+		return;
+	loop->current = w;
+	call(loop, w->fn, w->arg);
+	loop->current = NULL;
+	pthread_cond_broadcast(&loop->idle);
 }
 
 static struct gn_timer *due_timer(const struct gn_loop *loop, uint64_t now)
@@ -226,8 +288,8 @@ static void run_timers(struct gn_loop *loop)
 
 	loop->turn++;
 	while ((t = due_timer(loop, now)) != NULL) {
-		gn_loop_clear_timer(loop, t);
-		t->fn(t->arg);
+		clear_timer(t);
+		call(loop, t->fn, t->arg);
 	}
 }
 
@@ -235,44 +297,72 @@ static void run_posts(struct gn_loop *loop)
 {
 	for (struct post *p = take_posts(loop), *next; p != NULL; p = next) {
 		next = p->next;
-		p->fn(p->arg);
+		call(loop, p->fn, p->arg);
 		free(p);
 	}
 }
 
-int gn_loop_turn(struct gn_loop *loop, int timeout_ms)
+/* Wait for fds, at most that long; what epoll_wait returns, or -errno. */
+static int wait_for_events(struct gn_loop *loop, struct epoll_event *ev, int max, int timeout_ms)
+{
+	int n;
+
+	loop->thread = pthread_self();
+	loop->waiting = 1;
+	pthread_mutex_unlock(&loop->lock);
+	n = epoll_wait(loop->epoll_fd, ev, max, timeout_ms);
+	if (n < 0)
+		n = errno == EINTR ? 0 : -errno;
+	pthread_mutex_lock(&loop->lock);
+	loop->waiting = 0;
+	return n;
+}
+
+static int turn(struct gn_loop *loop, int timeout_ms)
 {
 	struct epoll_event ev[16];
-	int n = epoll_wait(loop->epoll_fd, ev, 16, wait_ms(loop, timeout_ms));
+	int n = wait_for_events(loop, ev, 16, wait_ms(loop, timeout_ms));
 
-	if (n < 0 && errno != EINTR)
-		return -errno;
-	for (int i = 0; i < n; i++) {
-		struct watch *w = ev[i].data.ptr;
-
-		if (!w->dead)
-			w->fn(w->arg);
-	}
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++)
+		run_watch(loop, ev[i].data.ptr);
 	run_timers(loop);
 	run_posts(loop);
 	reap(loop, 0);
-	return n < 0 ? 0 : n;
+	return n;
+}
+
+int gn_loop_turn(struct gn_loop *loop, int timeout_ms)
+{
+	int rc;
+
+	pthread_mutex_lock(&loop->lock);
+	rc = turn(loop, timeout_ms);
+	pthread_mutex_unlock(&loop->lock);
+	return rc;
 }
 
 int gn_loop_run(struct gn_loop *loop)
 {
-	while (!loop->quit) {
-		int rc = gn_loop_turn(loop, -1);
+	int rc = 0;
 
-		if (rc < 0)
-			return rc;
+	pthread_mutex_lock(&loop->lock);
+	while (!loop->quit && rc >= 0)
+		rc = turn(loop, -1);
+	if (rc >= 0) {
+		loop->quit = 0;
+		rc = loop->status;
 	}
-	loop->quit = 0;
-	return loop->status;
+	pthread_mutex_unlock(&loop->lock);
+	return rc;
 }
 
 void gn_loop_quit(struct gn_loop *loop, int status)
 {
+	pthread_mutex_lock(&loop->lock);
 	loop->quit = 1;
 	loop->status = status;
+	wake(loop);
+	pthread_mutex_unlock(&loop->lock);
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "device.h"
 #include "service.h"
 #include "unity.h"
@@ -23,7 +24,7 @@ static uint32_t n_infos;
 static char dir[64];
 
 /* What has happened, in whatever thread: a bit each. */
-enum { ACCEPTED = 1, CONNECTED = 2, MESSAGE = 4, CLOSED = 8, CALLED = 16, READABLE = 32 };
+enum { ACCEPTED = 1, CONNECTED = 2, MESSAGE = 4, CLOSED = 8, TIMED = 16, READABLE = 32 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned seen;
@@ -228,22 +229,26 @@ static void names_of_services_differ_and_fit(void)
 	TEST_ASSERT_TRUE(strlen(b) < 63 && strchr(b, '/') == NULL);
 }
 
-static void on_call(void *arg)
+static void on_time(void *arg)
 {
 	sigset_t blocked;
 
 	/* signals of the program are not for this thread */
 	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
 	*(bool *)arg = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) && sigismember(&blocked, SIGCHLD);
-	note(CALLED);
+	note(TIMED);
 }
 
-static void a_call_runs_with_all_signals_blocked(void)
-{
-	bool blocked = false;
+static bool blocked;
+static struct gn_timer timer = {.fn = on_time, .arg = &blocked};
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_service_call(on_call, &blocked));
-	TEST_ASSERT_TRUE(wait_for(CALLED));
+static void a_timer_runs_at_its_time_with_all_signals_blocked(void)
+{
+	uint64_t until_ns = gn_now_ns() + 20 * GN_NS_PER_MS;
+
+	gd_service_set_timer(&timer, until_ns);
+	TEST_ASSERT_TRUE(wait_for(TIMED));
+	TEST_ASSERT_TRUE(gn_now_ns() >= until_ns);
 	TEST_ASSERT_TRUE(blocked);
 }
 
@@ -277,29 +282,12 @@ static void an_fd_is_heard_until_it_is_removed(void)
 	gd_service_remove_fd(12345);
 }
 
-static void an_fd_has_a_time(void)
-{
-	struct timespec before, after;
-
-	seen = 0;
-	TEST_ASSERT_EQUAL_INT(0, pipe(pipe_fds));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_service_add_fd(pipe_fds[0], on_readable, pipe_fds));
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	gd_service_set_time(pipe_fds[0], (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec + 20000000);
-	TEST_ASSERT_TRUE(wait_for(READABLE));
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	TEST_ASSERT_TRUE((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec >= 20000000);
-	gd_service_remove_fd(pipe_fds[0]);
-	close(pipe_fds[0]);
-	close(pipe_fds[1]);
-}
-
 static int in_child(void)
 {
 	struct gd_transport *dpu = transport_of(infos[0]), *host = transport_of(infos[1]);
-	bool blocked = false;
 
-	if (gd_service_call(on_call, &blocked) != DOCA_SUCCESS || !wait_for(CALLED))
+	gd_service_set_timer(&timer, 1);
+	if (!wait_for(TIMED))
 		return 1;
 	if (try_listen(dpu, infos[1]->pci, "in the child") != 0 || try_connect(host, infos[1]->pci, "in the child") != 0)
 		return 2;
@@ -378,9 +366,8 @@ int main(void)
 	RUN_TEST(names_of_services_differ_and_fit);
 	RUN_TEST(two_functions_of_the_card_meet);
 	RUN_TEST(another_function_finds_nobody);
-	RUN_TEST(a_call_runs_with_all_signals_blocked);
+	RUN_TEST(a_timer_runs_at_its_time_with_all_signals_blocked);
 	RUN_TEST(an_fd_is_heard_until_it_is_removed);
-	RUN_TEST(an_fd_has_a_time);
 	RUN_TEST(a_forked_child_can_use_the_library);
 	rc = UNITY_END();
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -3,8 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -231,6 +236,98 @@ static void a_post_from_a_post_runs_at_the_next_turn(void)
 	}
 }
 
+/* -- the loop runs on a thread of its own, the test on another -- */
+
+static void *run(void *arg)
+{
+	*(int *)arg = gn_loop_run(loop);
+	return NULL;
+}
+
+static sem_t inside, may_return;
+static int has_returned;
+
+static bool arrives(sem_t *sem)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	return sem_timedwait(sem, &until) == 0;
+}
+
+static void wait_inside(void *arg)
+{
+	if (arg != NULL)
+		gn_loop_remove_fd(loop, *(int *)arg);
+	sem_post(&inside);
+	sem_wait(&may_return);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	__atomic_store_n(&has_returned, 1, __ATOMIC_RELEASE);
+}
+
+static void removal_from_another_thread_waits_for_the_function(void)
+{
+	pthread_t thread;
+	int status;
+
+	sem_init(&inside, 0, 0);
+	sem_init(&may_return, 0, 0);
+	pthread_create(&thread, NULL, run, &status);
+	for (int i = 0; i < 20; i++) {
+		has_returned = 0; /* nothing runs now */
+		TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fds[0], wait_inside, i % 2 ? &fds[0] : NULL));
+		ring(fds[0]);
+		TEST_ASSERT_TRUE(arrives(&inside));
+		sem_post(&may_return);
+		gn_loop_remove_fd(loop, fds[0]);
+		TEST_ASSERT_EQUAL_INT(1, __atomic_load_n(&has_returned, __ATOMIC_ACQUIRE));
+	}
+	gn_loop_quit(loop, 4);
+	pthread_join(thread, NULL);
+	TEST_ASSERT_EQUAL_INT(4, status);
+}
+
+static void post_semaphore(void *arg)
+{
+	sem_post(arg);
+}
+
+static void a_timer_of_another_thread_wakes_the_loop(void)
+{
+	struct gn_timer timer = {.fn = post_semaphore, .arg = &inside};
+	pthread_t thread;
+	int status;
+
+	sem_init(&inside, 0, 0);
+	pthread_create(&thread, NULL, run, &status);
+	for (int i = 0; i < 1000; i++) {
+		gn_loop_set_timer(loop, &timer, 1);
+		TEST_ASSERT_TRUE(arrives(&inside));
+	}
+	gn_loop_quit(loop, 0);
+	pthread_join(thread, NULL);
+}
+
+static void a_child_abandons_what_its_parent_goes_on_with(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	gn_loop_add_fd(loop, fds[0], count, &n_called[0]);
+	pid = fork();
+	if (pid == 0) {
+		gn_loop_abandon(loop);
+		_exit(0);
+	}
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	TEST_ASSERT_EQUAL_INT(0, status);
+	ring(fds[0]);
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(1, n_called[0]);
+}
+
 static void what_is_left_goes_with_the_loop(void)
 {
 	gn_loop_post(loop, count, &n_posts);
@@ -249,6 +346,9 @@ int main(void)
 	RUN_TEST(a_timer_that_is_always_due_lets_fds_through);
 	RUN_TEST(posts_of_other_threads_all_run_here);
 	RUN_TEST(a_post_from_a_post_runs_at_the_next_turn);
+	RUN_TEST(removal_from_another_thread_waits_for_the_function);
+	RUN_TEST(a_timer_of_another_thread_wakes_the_loop);
+	RUN_TEST(a_child_abandons_what_its_parent_goes_on_with);
 	RUN_TEST(what_is_left_goes_with_the_loop);
 	return UNITY_END();
 }
