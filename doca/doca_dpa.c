@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "device.h"
 #include "dpa.h"
 
 #define MAX_COMPLETIONS (1u << 20)
@@ -29,6 +30,7 @@ doca_error_t doca_dpa_create(struct doca_dev *dev, struct doca_dpa **dpa_p)
 	if (!dpa)
 		return DOCA_ERROR_NO_MEMORY;
 	dpa->dev = dev;
+	gd_dev_hold(dev);
 	pthread_mutex_init(&dpa->lock, NULL);
 	pthread_cond_init(&dpa->changed, NULL);
 	*dpa_p = dpa;
@@ -43,6 +45,7 @@ doca_error_t doca_dpa_destroy(struct doca_dpa *dpa)
 		return DOCA_ERROR_IN_USE;
 	pthread_cond_destroy(&dpa->changed);
 	pthread_mutex_destroy(&dpa->lock);
+	gd_dev_release(dpa->dev);
 	free(dpa);
 	return DOCA_SUCCESS;
 }

@@ -73,6 +73,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_destroy(struct doca_dpa_compl
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp,
 		struct doca_dpa_thread *thread);
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_start(struct doca_dpa_completion *dpa_comp);
+/* IN_USE with producers. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_stop(struct doca_dpa_completion *dpa_comp);
 
 /* After start: the completion as code on the DPA names it. Errors: BAD_STATE. */

@@ -332,6 +332,7 @@ static void close_dpa_producer(void)
 	NEED_OK(doca_comch_consumer_destroy(consumer));
 	NEED_OK(doca_ctx_stop(doca_comch_producer_as_ctx(producer)));
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dpa_completion_stop(ends));
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dpa_completion_destroy(ends));
 	NEED_OK(doca_comch_producer_destroy(producer));
 	NEED_OK(doca_dpa_completion_stop(ends));
 	NEED_OK(doca_dpa_completion_destroy(ends));

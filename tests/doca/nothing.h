@@ -7,6 +7,11 @@ template <class... A> static int with_nothing(doca_error_t (*f)(A...))
 	return f(A{}...);
 }
 
+template <class... A> static int with_nothing(doca_error_t (*f)(A..., ...))
+{
+	return f(A{}...);
+}
+
 /* The name first, for one that crashes. */
 template <class F> static void refused(const char *name, F f)
 {

@@ -327,6 +327,19 @@ static void test_path_of_data_on_a_dpa(void)
 	gone(fake);
 }
 
+/* Nothing makes a batch; what is none is refused all the same. */
+static void test_there_are_no_batches(void)
+{
+	struct doca_task_batch *batch = (struct doca_task_batch *)turns;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_task_batch_submit(batch));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_task_batch_try_submit(batch));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_task_batch_get_status(batch));
+	TEST_ASSERT_EQUAL_UINT16(0, doca_task_batch_get_tasks_num(batch));
+	TEST_ASSERT_NULL(doca_task_batch_get_ctx(batch));
+	doca_task_batch_free(batch);
+}
+
 /* A program that closes the handle, which is not its own, is told so when it uses it. */
 static void test_a_handle_that_was_closed(void)
 {
@@ -376,6 +389,7 @@ int main(void)
 	RUN_TEST(test_mode_all_needs_no_clear);
 	RUN_TEST(test_handle_is_stable);
 	RUN_TEST(test_path_of_data_on_a_dpa);
+	RUN_TEST(test_there_are_no_batches);
 	RUN_TEST(test_a_handle_that_was_closed);
 	RUN_TEST(test_missing_arguments);
 	return UNITY_END();

@@ -143,11 +143,14 @@ static void test_an_error_calls_the_other_callback_with_its_status(void)
 
 static void test_refused_submit_leaves_the_task_to_the_program(void)
 {
+	static const doca_error_t refusals[] = { DOCA_ERROR_AGAIN, DOCA_ERROR_NO_MEMORY };
 	struct doca_task *task = fake_task(fake, 9);
 
-	fake->submit_result = DOCA_ERROR_AGAIN;
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_AGAIN, doca_task_submit(task));
-	TEST_ASSERT_EQUAL_size_t(0, inflight());
+	for (int i = 0; i < 2; i++) {
+		fake->submit_result = refusals[i];
+		TEST_ASSERT_EQUAL_INT(refusals[i], doca_task_submit(task));
+		TEST_ASSERT_EQUAL_size_t(0, inflight());
+	}
 	drain();
 	TEST_ASSERT_EQUAL_INT(0, n_done + n_error);
 	fake->submit_result = DOCA_SUCCESS;
