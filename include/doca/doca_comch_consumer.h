@@ -75,7 +75,11 @@ DOCA_STABLE doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_
 /* The object as a context, until it is destroyed. NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_comch_consumer_as_ctx(struct doca_comch_consumer *consumer);
 
-/* For the side on an emulated DPA. */
+/*
+ * For the side on an emulated DPA: where code there finds the messages of some consumers. What is set is set before start, else
+ * BAD_STATE; it has a handle after start, else BAD_STATE. IN_USE: stop and destroy while there are consumers with it. create
+ * and start: NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_create(
 		struct doca_comch_consumer_completion **consumer_comp);
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_dpa_thread(
@@ -105,8 +109,12 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_set_imm_data_len(
 /* For the side on an emulated DPA. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_completion_get_imm_data_len(
 		const struct doca_comch_consumer_completion *consumer_comp, uint32_t *imm_data_len);
+
+/* Before start, else BAD_STATE: how many messages may wait for the DPA. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer,
 		uint32_t dev_num_recv);
+
+/* Before start, else BAD_STATE, and once, else NOT_PERMITTED. FULL: it is that of as many consumers as it takes. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
 		struct doca_comch_consumer_completion *consumer_comp, uint32_t user_data);
 

@@ -58,11 +58,11 @@ DOCA_STABLE doca_error_t doca_comch_producer_cap_get_max_producers(const struct 
 /* The object as a context, until it is destroyed. NULL for NULL. */
 DOCA_STABLE struct doca_ctx *doca_comch_producer_as_ctx(struct doca_comch_producer *producer);
 
-/* For the side on an emulated DPA. */
+/* Before start, else BAD_STATE: how many sends of the side on an emulated DPA may be under way. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer,
 		uint32_t dev_num_send);
 
-/* Before start: completions for the side on an emulated DPA. */
+/* Before start, else BAD_STATE, and once, else NOT_PERMITTED: completions for the side on an emulated DPA. */
 DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer,
 		struct doca_dpa_completion *dpa_comp);
 
