@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control.c - a volume's life, on its control thread.
+ *
+ * The configuration becomes a topology with one role of it, whose plugin is replaced by this file: it opens a session and
+ * waits to be told to end. The queues of the volume are its lanes; their workers are driven by those who use them.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib_priv.h"
+
+#define COPY_BYTES (1u << 20)
+
+/* Loading plugins and setting what the log shows are for one thread at a time. */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+/* The volume that this thread opens: what it logs says why that fails. */
+static __thread struct gantry_volume *opening;
+
+/* -- state -- */
+
+static void set_state(struct gantry_volume *volume, enum gc_state state)
+{
+	pthread_mutex_lock(&volume->lock);
+	volume->state = state;
+	pthread_cond_broadcast(&volume->changed);
+	pthread_mutex_unlock(&volume->lock);
+}
+
+/* Why it is not up; the first reason counts. */
+__attribute__((format(printf, 3, 4)))
+static int fail(struct gantry_volume *volume, int rc, const char *fmt, ...)
+{
+	va_list ap;
+
+	pthread_mutex_lock(&volume->lock);
+	if (!volume->rc)
+		volume->rc = rc;
+	if (!volume->text[0]) {
+		va_start(ap, fmt);
+		vsnprintf(volume->text, sizeof(volume->text), fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&volume->lock);
+	return rc;
+}
+
+/* The log of everything below this file. While a volume is opened, gantry_error() tells instead. */
+static void log_line(enum gn_log_level level, const char *who, const char *message)
+{
+	static const char *const words[] = {"error", "warn", "info", "debug", "trace"};
+
+	if (!opening)
+		dprintf(STDERR_FILENO, "gantry: %s %s: %s\n", words[level], who, message);
+	else if (level == GN_LOG_ERROR)
+		fail(opening, 0, "%s: %s", who, message);
+}
+
+/* -- the role -- */
+
+static uint32_t copy_bytes(const struct gantry_volume *volume, const struct gantry_volume_info *info)
+{
+	uint32_t wanted = volume->attr.copy_bytes ? volume->attr.copy_bytes : COPY_BYTES;
+
+	if (wanted > info->max_io)
+		wanted = info->max_io;
+	if (wanted < info->block_size)
+		wanted = info->block_size;
+	return wanted - wanted % info->block_size;
+}
+
+static int on_ready(void *arg, const struct gantry_volume_info *info)
+{
+	struct gantry_volume *volume = arg;
+	uint64_t offset;
+	int rc;
+
+	volume->info = *info;
+	volume->copy_bytes = copy_bytes(volume, info);
+	rc = gc_session_memory(volume->session, volume->copy_bytes, volume->attr.buffer_bytes, 0);
+	if (rc)
+		return rc;
+	offset = gc_session_shared_offset(volume->session);
+	volume->buffers_offset = offset;
+	volume->buffers = (uint8_t *)gc_session_region(volume->session)->addr + offset;
+	return 0;
+}
+
+static void on_started(void *arg)
+{
+	opening = NULL;
+	set_state(arg, GC_UP);
+}
+
+static void finish(struct gantry_volume *volume)
+{
+	if (volume->ending && volume->over)
+		volume->rh->finished(volume->rh, 0);
+}
+
+/* What stages hold comes back: nobody waits for that longer than for the session. */
+static void drain(void *arg)
+{
+	struct gantry_volume *volume = arg;
+
+	struct gn_topology *t = &volume->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].role)
+			gn_role_stop(t->roles[i].role);
+}
+
+static void on_closed(void *arg, int reason, const char *text)
+{
+	struct gantry_volume *volume = arg;
+
+	volume->over = 1;
+	if (opening) {
+		fail(volume, reason ? reason : -ECANCELED, "%s", text);
+		volume->ending = 1;
+	} else if (!volume->ending) {
+		fail(volume, reason, "%s", text);
+		set_state(volume, GC_LOST);
+		volume->rh->post(volume->rh, drain, volume);
+	}
+	finish(volume);
+}
+
+static const struct gc_session_events events = {on_ready, on_started, on_closed};
+
+static int role_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
+{
+	struct gantry_volume *volume = (struct gantry_volume *)conf;
+
+	volume->rh = rh;
+	*role_p = volume;
+	return 0;
+}
+
+static int role_start(void *role)
+{
+	struct gantry_volume *volume = role;
+	const struct gc_session_attr attr = {
+		.n_queues = volume->attr.queues, .depth = volume->attr.depth, .done = gc_queue_done};
+
+	return gc_session_open(volume->rh, &attr, &events, volume, &volume->session);
+}
+
+static void role_stop(void *role)
+{
+	struct gantry_volume *volume = role;
+
+	gc_session_close(volume->session);
+}
+
+static void role_close(void *role)
+{
+	struct gantry_volume *volume = role;
+
+	gc_session_free(volume->session);
+	volume->session = NULL;
+}
+
+static void role_report(void *role, struct gantry_writer *w)
+{
+	(void)role;
+	(void)w;
+}
+
+static void role_plan(void *role, uint32_t connect, struct gantry_plan *plan)
+{
+	(void)role;
+	(void)connect;
+	(void)plan;
+}
+
+static const struct gantry_role_ops role_ops = {
+	.open = role_open,
+	.start = role_start,
+	.stop = role_stop,
+	.close = role_close,
+	.report = role_report,
+	.plan = role_plan,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT,
+};
+
+/* -- from a configuration to the role -- */
+
+/* One line: the first fault, and how many more there are. */
+static int complain(struct gantry_volume *volume, int rc, struct gn_errs *errs)
+{
+	static const char nowhere[] = "--set";
+	const char *text = errs->n ? errs->text[0] : "out of memory", *from = "";
+	char more[40] = "";
+
+	/* a setting of the URI */
+	if (volume->uri && !strncmp(text, nowhere, strlen(nowhere))) {
+		text += strlen(nowhere) + (text[strlen(nowhere)] == ':');
+		from = volume->uri;
+	}
+	if (errs->n > 1)
+		snprintf(more, sizeof(more), " (and %zu more)", errs->n - 1);
+	fail(volume, rc, "%.256s%s%.512s%s", from, *from ? ":" : "", text, more);
+	gn_errs_fini(errs);
+	return rc;
+}
+
+static int load_file(struct gantry_volume *volume, const char *file, const char *role)
+{
+	struct gn_topology_args *args = &volume->args;
+	struct gn_errs errs = {0};
+	int rc = role ? gn_words_add(&args->roles, role) : 0;
+
+	if (!rc)
+		rc = gn_topology_load(&volume->topology, file, args, &errs);
+	return rc ? complain(volume, rc, &errs) : 0;
+}
+
+static int load_uri(struct gantry_volume *volume)
+{
+	struct gc_uri *uri = &volume->parsed;
+	struct gn_topology_args *args = &volume->args;
+	struct gn_errs errs = {0};
+	char text[GC_TEXT] = "out of memory";
+	int rc = gc_uri_parse(uri, volume->uri, text, sizeof(text));
+
+	if (rc)
+		return fail(volume, rc, "%s", text);
+	if (uri->config)
+		return load_file(volume, uri->config, uri->role);
+	for (size_t i = 0; i < uri->n_sets && !rc; i++)
+		rc = gn_words_add(&args->sets, uri->sets[i]);
+	if (!rc)
+		rc = gn_topology_load_text(&volume->topology, volume->uri, "", args, &errs);
+	return rc ? complain(volume, rc, &errs) : 0;
+}
+
+static int load_volume(struct gantry_volume *volume)
+{
+	volume->own = (struct gn_topo_own){
+		.name = "volume", .ops = &role_ops, .conf = volume, .n_lanes = volume->attr.queues, .workers = volume->workers};
+	volume->args.own = &volume->own;
+	return volume->uri ? load_uri(volume) : load_file(volume, volume->file, volume->role);
+}
+
+static int make_workers(struct gantry_volume *volume)
+{
+	const struct gn_worker_attr attr = {.cpu = -1, .spin_ns = volume->topology.runtime.spin_ns, .driven = true};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < volume->attr.queues && !rc; i++)
+		rc = gn_worker_create(&attr, &volume->workers[i]);
+	return rc;
+}
+
+/* -- life -- */
+
+static void role_finished(void *arg, struct gn_topo_role *role)
+{
+	struct gantry_volume *volume = arg;
+
+	(void)role;
+	gn_loop_quit(volume->loop, 0);
+}
+
+static int run(struct gantry_volume *volume)
+{
+	struct gn_topology *t = &volume->topology;
+	int rc;
+
+	pthread_mutex_lock(&loading);
+	gn_log_set_hook(log_line);
+	rc = load_volume(volume);
+	pthread_mutex_unlock(&loading);
+	if (!rc)
+		rc = make_workers(volume);
+	if (rc)
+		return rc;
+	volume->loop = gn_loop_create();
+	if (!volume->loop)
+		return -errno;
+	t->role_finished = role_finished;
+	t->arg = volume;
+	rc = gn_topology_open(t, volume->loop);
+	if (!rc)
+		rc = gn_topology_start(t);
+	if (!rc)
+		gn_loop_run(volume->loop);
+	return rc;
+}
+
+static void take_down(struct gantry_volume *volume)
+{
+	pthread_mutex_lock(&loading);
+	gn_topology_close(&volume->topology);
+	pthread_mutex_unlock(&loading);
+	for (uint32_t i = 0; i < volume->attr.queues; i++)
+		gn_worker_destroy(&volume->workers[i]);
+	if (volume->loop)
+		gn_loop_destroy(&volume->loop);
+	gn_words_fini(&volume->args.roles);
+	gn_words_fini(&volume->args.sets);
+	gc_uri_fini(&volume->parsed);
+}
+
+void *gc_control_run(void *arg)
+{
+	struct gantry_volume *volume = arg;
+	int rc;
+
+	opening = volume;
+	rc = run(volume);
+	if (rc)
+		fail(volume, rc, "cannot be set up: %s", strerror(-rc));
+	take_down(volume);
+	set_state(volume, GC_ENDED);
+	return NULL;
+}
+
+static void stop(void *arg)
+{
+	struct gantry_volume *volume = arg;
+
+	volume->ending = 1;
+	gc_session_close(volume->session);
+	finish(volume);
+}
+
+void gc_control_stop(struct gantry_volume *volume)
+{
+	gn_loop_must_post(volume->loop, stop, volume);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * queue.c - queues, on their callers' threads.
+ *
+ * What completes while somebody is inside the worker, the owner or the control thread that tears a session down, is noted
+ * in `done`; the owner takes the list out and calls back outside of the worker.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/status.h"
+#include "lib_priv.h"
+
+void gc_queue_done(void *volume, struct gc_queue *engine, struct gantry_io *io)
+{
+	struct gantry_queue *queue = engine->user;
+
+	(void)volume;
+	queue->done[queue->n_done++] = io->slot;
+}
+
+/* -- open and close -- */
+
+static void free_queue(struct gantry_queue *queue)
+{
+	free(queue->told);
+	free(queue->done);
+	free(queue->requests);
+	free(queue);
+}
+
+static struct gantry_queue *make_queue(struct gantry_volume *volume)
+{
+	struct gantry_queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	queue->volume = volume;
+	queue->requests = calloc(volume->attr.depth, sizeof(*queue->requests));
+	queue->done = calloc(volume->attr.depth, sizeof(*queue->done));
+	queue->told = calloc(volume->attr.depth, sizeof(*queue->told));
+	if (queue->requests && queue->done && queue->told)
+		return queue;
+	free_queue(queue);
+	return NULL;
+}
+
+/* A lane that nobody has; the volume's queues when there is none. */
+static uint32_t take_lane(struct gantry_volume *volume, struct gantry_queue *queue)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&volume->lock);
+	while (i < volume->attr.queues && volume->queues[i])
+		i++;
+	if (i < volume->attr.queues)
+		volume->queues[i] = queue;
+	pthread_mutex_unlock(&volume->lock);
+	return i;
+}
+
+int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p)
+{
+	struct gantry_queue *queue;
+	int rc = gc_check_fork(volume);
+
+	*queue_p = NULL;
+	if (rc)
+		return rc;
+	queue = make_queue(volume);
+	if (!queue)
+		return gc_error_static(-ENOMEM, "out of memory");
+	queue->index = take_lane(volume, queue);
+	if (queue->index == volume->attr.queues) {
+		free_queue(queue);
+		return gc_error(-EBUSY, "all %u queues of the volume are open (queues)", volume->attr.queues);
+	}
+	queue->worker = volume->workers[queue->index];
+	queue->engine = gc_session_queue(volume->session, queue->index);
+	queue->engine->user = queue;
+	*queue_p = queue;
+	return 0;
+}
+
+int gantry_queue_close(struct gantry_queue **queue_p)
+{
+	struct gantry_queue *queue = *queue_p;
+	struct gantry_volume *volume;
+	int rc;
+
+	if (!queue)
+		return 0;
+	volume = queue->volume;
+	rc = gc_check_fork(volume);
+	if (rc)
+		return rc;
+	if (queue->telling)
+		return gc_error_static(-EBUSY, "a queue cannot be closed from inside `done`");
+	queue->closing = 1;
+	while (queue->n_open)
+		gantry_queue_wait(queue, -1);
+	queue->engine->user = NULL;
+	pthread_mutex_lock(&volume->lock);
+	volume->queues[queue->index] = NULL;
+	pthread_mutex_unlock(&volume->lock);
+	free_queue(queue);
+	*queue_p = NULL;
+	return 0;
+}
+
+/* -- progress -- */
+
+/* One turn of everything; inside the worker. */
+static int turn(struct gantry_queue *queue)
+{
+	return gc_queue_poll(queue->engine) + gn_worker_turn(queue->worker);
+}
+
+/* Take out what has completed; inside the worker. */
+static uint32_t take_done(struct gantry_queue *queue)
+{
+	uint16_t *slots = queue->done;
+	uint32_t n = queue->n_done;
+
+	queue->done = queue->told;
+	queue->told = slots;
+	queue->n_done = 0;
+	return n;
+}
+
+static void tell_one(struct gantry_queue *queue, struct gantry_io *io)
+{
+	struct gc_request request = queue->requests[io->slot];
+	int result = gn_errno_of_status(io->status);
+
+	if (request.copy_to && result == 0)
+		memcpy(request.copy_to, gc_slot_buffer(queue->engine, io), io->length);
+	gc_queue_put(queue->engine, io);
+	queue->n_open--;
+	request.done(request.arg, result);
+}
+
+static int tell(struct gantry_queue *queue, uint32_t n)
+{
+	queue->telling = 1;
+	for (uint32_t i = 0; i < n; i++)
+		tell_one(queue, &queue->engine->ios[queue->told[i]]);
+	queue->telling = 0;
+	return (int)n;
+}
+
+int gantry_queue_poll(struct gantry_queue *queue)
+{
+	uint32_t n;
+
+	if (queue->telling || gc_check_fork(queue->volume))
+		return 0;
+	gn_worker_enter(queue->worker);
+	turn(queue);
+	n = take_done(queue);
+	gn_worker_leave(queue->worker);
+	return tell(queue, n);
+}
+
+int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms)
+{
+	uint64_t until = timeout_ms < 0 ? 0 : gn_now_ns() + (uint64_t)timeout_ms * GN_NS_PER_MS;
+	uint32_t n;
+
+	if (queue->telling || gc_check_fork(queue->volume))
+		return 0;
+	gn_worker_enter(queue->worker);
+	for (;;) {
+		int found = turn(queue);
+
+		if (queue->n_done || !queue->n_open || (until && gn_now_ns() >= until))
+			break;
+		if (!found)
+			gn_worker_idle(queue->worker, until);
+	}
+	n = take_done(queue);
+	gn_worker_leave(queue->worker);
+	return tell(queue, n);
+}
+
+/* -- event loops -- */
+
+int gantry_queue_fd(const struct gantry_queue *queue)
+{
+	return gn_worker_fd(queue->worker);
+}
+
+int gantry_queue_arm(struct gantry_queue *queue)
+{
+	int rc;
+
+	if (gc_check_fork(queue->volume))
+		return 0;
+	gn_worker_enter(queue->worker);
+	rc = queue->n_done || gc_queue_poll(queue->engine) || gn_worker_arm(queue->worker);
+	gn_worker_leave(queue->worker);
+	return rc;
+}
+
+uint32_t gantry_queue_inflight(const struct gantry_queue *queue)
+{
+	return queue->n_open;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* volume.c - open and close a volume, and what is known of one. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "lib_priv.h"
+
+#define DEFAULT_DEPTH 32u
+#define DEFAULT_QUEUES 1u
+
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
+
+static int check_attr(const struct gantry_volume_attr *attr)
+{
+	if (attr->queues > GN_TOPOLOGY_LANES_MAX)
+		return gc_error(-EINVAL, "%u queues; up to %d are possible", attr->queues, GN_TOPOLOGY_LANES_MAX);
+	if (attr->depth > UINT16_MAX)
+		return gc_error(-EINVAL, "%u IOs in flight on a queue; up to %d are possible", attr->depth, UINT16_MAX);
+	return 0;
+}
+
+/* What the caller's struct has and ours does not must be 0: a later program asks for what we cannot do. */
+static int take_attr(struct gantry_volume *volume, const struct gantry_volume_attr *attr)
+{
+	struct gantry_volume_attr *own = &volume->attr;
+	size_t size = attr ? attr->struct_size : sizeof(*own);
+
+	if (size < 2 * sizeof(uint32_t))
+		return gc_error_static(-EINVAL, "the size of struct gantry_volume_attr is not set; start from "
+						"GANTRY_VOLUME_ATTR_INIT");
+	if (attr)
+		memcpy(own, attr, size < sizeof(*own) ? size : sizeof(*own));
+	for (size_t i = sizeof(*own); i < size; i++)
+		if (((const char *)attr)[i])
+			return gc_error_static(-EINVAL, "struct gantry_volume_attr asks for something that this version of "
+							"libgantry does not have");
+	if (!own->queues)
+		own->queues = DEFAULT_QUEUES;
+	if (!own->depth)
+		own->depth = DEFAULT_DEPTH;
+	return check_attr(own);
+}
+
+/* No signal is for a thread of ours. */
+static int start_thread(struct gantry_volume *volume)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&volume->thread, NULL, gc_control_run, volume);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc)
+		return gc_error(-rc, "no thread for the volume: %s", strerror(rc));
+	pthread_setname_np(volume->thread, "gantry-volume");
+	return 0;
+}
+
+static void free_volume(struct gantry_volume *volume)
+{
+	free(volume->role);
+	free(volume->file);
+	free(volume->uri);
+	pthread_cond_destroy(&volume->changed);
+	pthread_mutex_destroy(&volume->lock);
+	free(volume->workers);
+	free(volume->queues);
+	free(volume);
+}
+
+/* Until the session is up or has failed. */
+static int wait_up(struct gantry_volume *volume)
+{
+	int rc;
+
+	pthread_mutex_lock(&volume->lock);
+	while (volume->state == GC_LOADING)
+		pthread_cond_wait(&volume->changed, &volume->lock);
+	/* what was up for a moment was open: the next IO says that it is lost */
+	rc = volume->state == GC_ENDED ? volume->rc : 0;
+	pthread_mutex_unlock(&volume->lock);
+	if (!rc)
+		return 0;
+	pthread_join(volume->thread, NULL);
+	return gc_error(rc, "%s", volume->text);
+}
+
+/* A copy; NULL of NULL. */
+static int copy_text(const char *from, char **to)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+static int open_volume(struct gantry_volume *volume, const struct gantry_volume_attr *attr)
+{
+	int rc = take_attr(volume, attr);
+
+	if (rc)
+		return rc;
+	volume->queues = calloc(volume->attr.queues, sizeof(struct gantry_queue *));
+	volume->workers = calloc(volume->attr.queues, sizeof(struct gn_worker *));
+	if (!volume->queues || !volume->workers)
+		return gc_error_static(-ENOMEM, "out of memory");
+	rc = start_thread(volume);
+	return rc ? rc : wait_up(volume);
+}
+
+static int make_volume(const char *uri, const char *file, const char *role, const struct gantry_volume_attr *attr,
+		       struct gantry_volume **volume_p)
+{
+	struct gantry_volume *volume = calloc(1, sizeof(*volume));
+	int rc;
+
+	if (!volume)
+		return gc_error_static(-ENOMEM, "out of memory");
+	pthread_once(&clock_once, gn_clock_init);
+	volume->forks = gc_forks();
+	pthread_mutex_init(&volume->lock, NULL);
+	pthread_cond_init(&volume->changed, NULL);
+	if (copy_text(uri, &volume->uri) || copy_text(file, &volume->file) || copy_text(role, &volume->role))
+		rc = gc_error_static(-ENOMEM, "out of memory");
+	else
+		rc = open_volume(volume, attr);
+	if (rc) {
+		free_volume(volume);
+		return rc;
+	}
+	*volume_p = volume;
+	return 0;
+}
+
+int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
+{
+	*volume_p = NULL;
+	if (!uri)
+		return gc_error_static(-EINVAL, "no URI is given");
+	return make_volume(uri, NULL, NULL, attr, volume_p);
+}
+
+int gantry_volume_open_role(const char *file, const char *role, const struct gantry_volume_attr *attr,
+			    struct gantry_volume **volume_p)
+{
+	*volume_p = NULL;
+	if (!file)
+		return gc_error_static(-EINVAL, "no configuration file is given");
+	return make_volume(NULL, file, role, attr, volume_p);
+}
+
+static int count_queues(struct gantry_volume *volume)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&volume->lock);
+	for (uint32_t i = 0; i < volume->attr.queues; i++)
+		n += volume->queues[i] != NULL;
+	pthread_mutex_unlock(&volume->lock);
+	return n;
+}
+
+int gantry_volume_close(struct gantry_volume **volume_p)
+{
+	struct gantry_volume *volume = *volume_p;
+	int n, rc;
+
+	if (!volume)
+		return 0;
+	rc = gc_check_fork(volume);
+	if (rc)
+		return rc;
+	n = count_queues(volume);
+	if (n)
+		return gc_error(-EBUSY, "the volume has %d open queues; close them first", n);
+	gc_control_stop(volume);
+	pthread_join(volume->thread, NULL);
+	free_volume(volume);
+	*volume_p = NULL;
+	return 0;
+}
+
+void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info)
+{
+	*info = volume->info;
+}
+
+uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume)
+{
+	return volume->copy_bytes;
+}
+
+void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_p)
+{
+	*bytes_p = volume->attr.buffer_bytes;
+	return volume->attr.buffer_bytes ? volume->buffers : NULL;
+}

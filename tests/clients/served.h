@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * served.h - servers in processes of their own, for programs that use libgantry.
+ *
+ *	served_begin(); served_conf(...); served_start("store"); served_start("bridge")
+ *	open volumes: role "load" goes through the bridge, "direct" to the store
+ *	served_end()
+ *
+ * Nobody has to wait until a server listens: who opens a volume does.
+ */
+#ifndef CLIENTS_SERVED_H
+#define CLIENTS_SERVED_H
+
+#include <gantry/client.h>
+#include <sys/types.h>
+
+#define SERVED_BYTES (16u << 20) /* of the volume */
+#define SERVED_BLOCK 4096u
+
+/* What the configuration says beside the usual. */
+struct served_options {
+	const char *backend; /* NULL: memory */
+	const char *connect, *listen, *load_stages, *store_stages;
+};
+
+extern char served_file[128]; /* the configuration */
+extern char served_dir[64];
+
+void served_begin(const struct served_options *options);
+/* Run the role in a process of its own. The number of the process. */
+pid_t served_start(const char *role);
+/* End it: with a signal, and wait. */
+void served_kill(const char *role, int sig);
+/* Send it a signal. */
+void served_signal(const char *role, int sig);
+void served_end(void);
+
+/* A URI of the bridge's volume, or of the store's, with `more` behind it. */
+const char *served_uri(const char *name, const char *more);
+
+/* Milliseconds of a clock. */
+uint64_t served_ms(void);
+
+/* -- IOs whose ends are counted -- */
+
+struct served_io {
+	int n;      /* how often it has completed */
+	int result; /* the last */
+};
+gantry_done_fn served_done; /* arg: a struct served_io */
+
+/* One IO, to its end. What submit said, or what it completed with. */
+int served_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset);
+int served_write(struct gantry_queue *queue, const void *buf, uint64_t length, uint64_t offset);
+int served_flush(struct gantry_queue *queue);
+
+/* Wait until that many of the n IOs have completed; fails the test after a minute. */
+void served_wait(struct gantry_queue *queue, const struct served_io *ios, int n, int wanted);
+
+/* Fill and check: the content follows from seed and place. */
+void served_fill(void *buf, uint64_t bytes, uint64_t seed);
+/* The first byte that is not as filled; `bytes` when all are. */
+uint64_t served_check(const void *buf, uint64_t bytes, uint64_t seed);
+
+#endif

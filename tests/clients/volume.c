@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libgantry as a program sees it, with servers in other processes: data in both directions, with each kind of buffer. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gantry/random.h>
+
+#include "clients/served.h"
+#include "unity.h"
+
+#define BLOCK SERVED_BLOCK
+#define BLOCKS (SERVED_BYTES / BLOCK)
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+static struct gantry_volume_attr attr;
+
+void setUp(void)
+{
+	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
+	served_begin(NULL);
+}
+
+void tearDown(void)
+{
+	gantry_queue_close(&queue);
+	gantry_volume_close(&volume);
+	served_end();
+}
+
+static void open_all(const char *role)
+{
+	int rc = gantry_volume_open_role(served_file, role, &attr, &volume);
+
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+}
+
+static void close_all(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_NULL(queue);
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	TEST_ASSERT_NULL(volume);
+}
+
+/* -- data -- */
+
+#define SLOTS 16
+#define IO_BLOCKS 16u
+
+/* One IO of the mixture: random place, length, buffer and operation; nothing else touches its blocks meanwhile. */
+struct mix {
+	struct served_io io;
+	int busy, reads;
+	uint32_t block, n;
+	uint8_t *own, *shared, *buf;
+};
+
+static struct mix mixes[SLOTS];
+static uint64_t seeds[BLOCKS]; /* of what each block holds; 0: zeroes */
+static uint8_t locked[BLOCKS];
+static uint64_t next_seed;
+static struct gantry_random mix_random;
+
+static int is_zero(const uint8_t *buf)
+{
+	for (uint32_t i = 0; i < BLOCK; i++)
+		if (buf[i])
+			return 0;
+	return 1;
+}
+
+static void expect_block(const uint8_t *buf, uint32_t block)
+{
+	int right = seeds[block] ? served_check(buf, BLOCK, seeds[block]) == BLOCK : is_zero(buf);
+
+	TEST_ASSERT_TRUE_MESSAGE(right, "a block does not hold what was written last");
+}
+
+static int choose_place(struct mix *m)
+{
+	m->n = 1 + (uint32_t)gantry_random_below(&mix_random, IO_BLOCKS);
+	m->block = (uint32_t)gantry_random_below(&mix_random, BLOCKS / 16 - m->n); /* dense: they meet again */
+	for (uint32_t i = 0; i < m->n; i++)
+		if (locked[m->block + i])
+			return -EBUSY;
+	memset(locked + m->block, 1, m->n);
+	return 0;
+}
+
+static int issue(struct mix *m)
+{
+	uint64_t length = (uint64_t)m->n * BLOCK, offset = (uint64_t)m->block * BLOCK;
+	unsigned what = (unsigned)gantry_random_below(&mix_random, 10);
+
+	m->buf = gantry_random_below(&mix_random, 2) ? m->own : m->shared;
+	m->reads = what < 5;
+	if (m->reads) {
+		memset(m->buf, 0xee, length);
+		return gantry_queue_read(queue, m->buf, length, offset, served_done, &m->io);
+	}
+	for (uint32_t i = 0; i < m->n; i++) {
+		seeds[m->block + i] = what < 8 ? ++next_seed : 0;
+		served_fill(m->buf + (uint64_t)i * BLOCK, BLOCK, next_seed);
+	}
+	if (what == 8)
+		return gantry_queue_write_zeroes(queue, length, offset, GANTRY_IO_FUA, served_done, &m->io);
+	if (what == 9)
+		return gantry_queue_discard(queue, length, offset, served_done, &m->io);
+	return gantry_queue_write(queue, m->buf, length, offset, what == 7 ? GANTRY_IO_FUA : 0, served_done, &m->io);
+}
+
+static void finish(struct mix *m)
+{
+	TEST_ASSERT_EQUAL_INT(1, m->io.n);
+	TEST_ASSERT_EQUAL_INT(0, m->io.result);
+	for (uint32_t i = 0; m->reads && i < m->n; i++)
+		expect_block(m->buf + (uint64_t)i * BLOCK, m->block + i);
+	memset(locked + m->block, 0, m->n);
+	m->busy = 0;
+	m->io.n = 0;
+}
+
+static void run_mix(unsigned n_ops)
+{
+	uint64_t until = served_ms() + 120000;
+	unsigned issued = 0, finished = 0;
+
+	while (finished < n_ops) {
+		for (int i = 0; i < SLOTS; i++) {
+			struct mix *m = &mixes[i];
+
+			if (m->busy && m->io.n) {
+				finish(m);
+				finished++;
+			}
+			if (m->busy || issued == n_ops || choose_place(m))
+				continue;
+			TEST_ASSERT_EQUAL_INT_MESSAGE(0, issue(m), gantry_error());
+			m->busy = 1;
+			issued++;
+		}
+		gantry_queue_wait(queue, 1000);
+		TEST_ASSERT_TRUE_MESSAGE(served_ms() < until, "the mixture does not end");
+	}
+	TEST_ASSERT_EQUAL_UINT32(0, gantry_queue_inflight(queue));
+}
+
+/* Another session sees the same, in larger pieces. */
+static void expect_all(const char *role)
+{
+	uint8_t *buf = malloc(1 << 20);
+
+	open_all(role);
+	for (uint32_t at = 0; at < BLOCKS; at += (1 << 20) / BLOCK) {
+		TEST_ASSERT_EQUAL_INT(0, served_read(queue, buf, 1 << 20, (uint64_t)at * BLOCK));
+		for (uint32_t i = 0; i < (1 << 20) / BLOCK; i++)
+			expect_block(buf + (uint64_t)i * BLOCK, at + i);
+	}
+	close_all();
+	free(buf);
+}
+
+static void test_a_mixture_of_everything_is_as_written(void)
+{
+	uint64_t bytes;
+	uint8_t *shared;
+
+	memset(seeds, 0, sizeof(seeds));
+	gantry_random_seed(&mix_random, 7);
+	attr.depth = SLOTS;
+	attr.buffer_bytes = SLOTS * IO_BLOCKS * BLOCK;
+	served_start("store");
+	served_start("bridge");
+	open_all("load");
+	shared = gantry_volume_buffers(volume, &bytes);
+	TEST_ASSERT_EQUAL_UINT64(attr.buffer_bytes, bytes);
+	TEST_ASSERT_EQUAL_UINT64(0, (uintptr_t)shared % 4096);
+	TEST_ASSERT_TRUE(is_zero(shared));
+	for (int i = 0; i < SLOTS; i++) {
+		mixes[i] = (struct mix){.shared = shared + (uint64_t)i * IO_BLOCKS * BLOCK};
+		mixes[i].own = malloc(IO_BLOCKS * BLOCK);
+	}
+	run_mix(4000);
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+	for (int i = 0; i < SLOTS; i++)
+		free(mixes[i].own);
+	close_all();
+	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
+	expect_all("direct");
+}
+
+static void test_what_is_known_of_a_volume(void)
+{
+	struct gantry_volume_info info;
+	uint64_t bytes = 1;
+
+	served_start("store");
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", NULL, &volume));
+	gantry_volume_get_info(volume, &info);
+	TEST_ASSERT_EQUAL_UINT64(SERVED_BYTES, info.size);
+	TEST_ASSERT_EQUAL_UINT32(0, info.size % info.block_size);
+	TEST_ASSERT_TRUE(info.ops & 1u << GANTRY_OP_WRITE_ZEROES);
+	TEST_ASSERT_NULL(gantry_volume_buffers(volume, &bytes));
+	TEST_ASSERT_EQUAL_UINT64(0, bytes);
+	TEST_ASSERT_EQUAL_UINT32(1 << 20, gantry_volume_copy_bytes(volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	attr.copy_bytes = 3 * info.block_size + 1;
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	TEST_ASSERT_EQUAL_UINT32(3 * info.block_size, gantry_volume_copy_bytes(volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	attr.copy_bytes = 1;
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	TEST_ASSERT_EQUAL_UINT32(info.block_size, gantry_volume_copy_bytes(volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+static void test_a_uri_opens_the_same(void)
+{
+	char buf[BLOCK], uri[256];
+
+	served_start("store");
+	served_start("bridge");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open(served_uri("volume", "&connect.io_timeout=5s"), NULL, &volume),
+				      gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	served_fill(buf, BLOCK, 9);
+	TEST_ASSERT_EQUAL_INT(0, served_write(queue, buf, BLOCK, 0));
+	close_all();
+	snprintf(uri, sizeof(uri), "gantry:///?config=%s&role=direct", served_file);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open(uri, NULL, &volume), gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	memset(buf, 0, BLOCK);
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, buf, BLOCK, 0));
+	TEST_ASSERT_EQUAL_UINT64(BLOCK, served_check(buf, BLOCK, 9));
+	close_all();
+}
+
+/* -- progress -- */
+
+static void test_an_event_loop(void)
+{
+	struct served_io io = {0, 1};
+	struct pollfd pfd = {.events = POLLIN};
+	char buf[BLOCK];
+	int n = 0;
+
+	served_start("store");
+	open_all("direct");
+	pfd.fd = gantry_queue_fd(queue);
+	for (int i = 0; i < 200; i++) {
+		io.n = 0;
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buf, BLOCK, 0, served_done, &io));
+		while (!io.n) {
+			if (gantry_queue_arm(queue) == 0) {
+				TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&pfd, 1, 60000), "nobody woke the loop");
+				n++;
+			}
+			gantry_queue_poll(queue);
+		}
+		TEST_ASSERT_EQUAL_INT(0, io.result);
+	}
+	TEST_ASSERT_GREATER_THAN_INT(0, n); /* it did sleep */
+	close_all();
+}
+
+static void test_waiting(void)
+{
+	struct served_io io = {0, 1};
+	char buf[BLOCK];
+	uint64_t before = served_ms();
+
+	served_start("store");
+	open_all("direct");
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_wait(queue, -1)); /* nothing is in flight */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_poll(queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buf, BLOCK, 0, served_done, &io));
+	TEST_ASSERT_EQUAL_UINT32(1, gantry_queue_inflight(queue));
+	TEST_ASSERT_EQUAL_INT(1, gantry_queue_wait(queue, -1));
+	TEST_ASSERT_EQUAL_INT(1, io.n);
+	served_kill("store", SIGKILL);
+	before = served_ms();
+	while (gantry_queue_read(queue, buf, BLOCK, 0, served_done, &io) == 0)
+		gantry_queue_wait(queue, 10);
+	TEST_ASSERT_LESS_THAN_UINT64(20000, served_ms() - before);
+	close_all();
+}
+
+/* `done` may submit: a chain of IOs that keeps itself going. */
+static char chain_buf[BLOCK];
+static int chain_left, chain_close;
+
+static void chain_done(void *arg, int result)
+{
+	struct gantry_queue *again = queue;
+
+	(void)arg;
+	TEST_ASSERT_EQUAL_INT(0, result);
+	chain_close = gantry_queue_close(&again);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_poll(queue));
+	if (--chain_left > 0)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, chain_buf, BLOCK, 0, chain_done, NULL));
+}
+
+static void test_submitting_from_inside_done(void)
+{
+	attr.depth = 1;
+	served_start("store");
+	open_all("direct");
+	chain_left = 100;
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, chain_buf, BLOCK, 0, chain_done, NULL));
+	while (chain_left > 0)
+		TEST_ASSERT_EQUAL_INT(1, gantry_queue_wait(queue, 60000));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, chain_close);
+	close_all();
+}
+
+static void test_closing_with_much_in_flight(void)
+{
+	struct served_io ios[32] = {{0, 1}};
+	static char buf[32][BLOCK];
+
+	served_start("store");
+	served_start("bridge");
+	open_all("load");
+	for (int i = 0; i < 32; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buf[i], BLOCK, 0, served_done, &ios[i]));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, gantry_volume_close(&volume));
+	TEST_ASSERT_NOT_NULL(volume);
+	close_all();
+	for (int i = 0; i < 32; i++) {
+		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
+		TEST_ASSERT_EQUAL_INT(0, ios[i].result);
+	}
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* NULL is closed */
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+static void test_queues_are_taken_and_given_back(void)
+{
+	struct gantry_queue *others[3] = {NULL};
+
+	attr.queues = 3;
+	served_start("store");
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &others[i]));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, gantry_queue_open(volume, &queue));
+	TEST_ASSERT_NULL(queue);
+	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), "all 3 queues"));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&others[1]));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&others[i]));
+	close_all();
+}
+
+static void test_a_fork_leaves_the_volume_to_the_parent(void)
+{
+	char buf[BLOCK];
+	int status = 1;
+	pid_t pid;
+
+	served_start("store");
+	open_all("direct");
+	pid = fork();
+	if (pid == 0) {
+		int rc = gantry_queue_read(queue, buf, BLOCK, 0, served_done, NULL) == -EINVAL &&
+			 strstr(gantry_error(), "before a fork") && gantry_queue_close(&queue) == -EINVAL &&
+			 gantry_volume_close(&volume) == -EINVAL && gantry_queue_poll(queue) == 0;
+
+		_exit(rc ? 0 : 3);
+	}
+	waitpid(pid, &status, 0);
+	TEST_ASSERT_EQUAL_INT(0, status);
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, buf, BLOCK, 0));
+	close_all();
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_what_is_known_of_a_volume);
+	RUN_TEST(test_a_uri_opens_the_same);
+	RUN_TEST(test_a_mixture_of_everything_is_as_written);
+	RUN_TEST(test_an_event_loop);
+	RUN_TEST(test_waiting);
+	RUN_TEST(test_submitting_from_inside_done);
+	RUN_TEST(test_closing_with_much_in_flight);
+	RUN_TEST(test_queues_are_taken_and_given_back);
+	RUN_TEST(test_a_fork_leaves_the_volume_to_the_parent);
+	return UNITY_END();
+}
