@@ -2,6 +2,7 @@
 /* The parser of command lines: what programs register, what users write, what goes wrong. */
 #include <doca_argp.h>
 #include <doca_version.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
@@ -294,6 +295,23 @@ static void usage_can_be_asked_for(void)
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "Usage: prog"));
 }
 
+static void nameless(void)
+{
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_init(NULL, &config));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("-x"));
+}
+
+/* without a name the program has that of its file, without the folder */
+static void a_program_without_a_name_has_that_of_its_file(void)
+{
+	char usage[300];
+
+	TEST_ASSERT_EQUAL_INT(0, captured(nameless));
+	snprintf(usage, sizeof(usage), "Usage: %.250s [DOCA Flags]", program_invocation_short_name);
+	TEST_ASSERT_NULL(strchr(program_invocation_short_name, '/'));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, usage));
+}
+
 static void plain_version(void)
 {
 	program();
@@ -501,6 +519,7 @@ int main(void)
 	RUN_TEST(validation_comes_last);
 	RUN_TEST(help_prints_the_usage_and_ends_the_program);
 	RUN_TEST(usage_can_be_asked_for);
+	RUN_TEST(a_program_without_a_name_has_that_of_its_file);
 	RUN_TEST(version_is_the_programs_or_that_of_the_library);
 	RUN_TEST(log_levels_are_set);
 	RUN_TEST(errors_go_to_the_programs_logger);

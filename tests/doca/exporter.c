@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "exporter.h"
 
+#include <doca_buf.h>
+#include <doca_buf_inventory.h>
+
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
@@ -168,7 +171,9 @@ struct doca_mmap *import(struct exporter *e)
 void read_and_write(struct exporter *e)
 {
 	union doca_data data = {.u64 = 5}, got;
+	struct doca_buf_inventory *inventory;
 	struct doca_mmap *map;
+	struct doca_buf *buf;
 	uint8_t imported;
 	size_t len;
 	void *addr;
@@ -194,9 +199,15 @@ void read_and_write(struct exporter *e)
 	IS(NOT_PERMITTED, doca_mmap_add_dev(map, dev));
 	/* MUST: a program switches it on for imported maps */
 	OK(doca_mmap_enable_thread_safety(map));
+	/* MUST: buffers are made with the addresses of the exporter; they are not counted then, and do not keep the map */
+	OK(doca_buf_inventory_create(1, &inventory));
+	OK(doca_buf_inventory_start(inventory));
+	OK(doca_buf_inventory_buf_get_by_addr(inventory, map, (char *)addr + 10, len - 10, &buf));
 	/* MUST: programs take an error of stop for a failure, also of an imported map */
 	OK(doca_mmap_stop(map));
 	OK(doca_mmap_destroy(map));
+	OK(doca_buf_dec_refcount(buf, NULL));
+	OK(doca_buf_inventory_destroy(inventory));
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)

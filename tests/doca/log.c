@@ -242,6 +242,31 @@ static void syslog_is_a_backend_too(void)
 	TEST_ASSERT_EQUAL_INT(0, captured(run_syslog));
 }
 
+static int n_evaluated;
+
+static int evaluated(void)
+{
+	return ++n_evaluated;
+}
+
+static void run_hidden(void)
+{
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
+	DOCA_LOG_DBG("hidden %d", evaluated());
+	TEST_ASSERT_EQUAL_INT(1, n_evaluated);
+	DOCA_LOG_TRC("not there at all %d", evaluated());
+	TEST_ASSERT_EQUAL_INT(1, n_evaluated);
+	DOCA_LOG_INFO("100%%");
+}
+
+/* what a line would have shown is evaluated at every level; of TRC, which is not compiled in, nothing is (6.14) */
+static void arguments_are_evaluated_though_the_level_hides_the_line(void)
+{
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(run_hidden), captured_out);
+	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\n"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "] 100%\n"));
+}
+
 static void wrong_arguments_are_refused(void)
 {
 	struct doca_log_backend *b = NULL;
@@ -335,6 +360,7 @@ int main(void)
 	RUN_TEST(a_buffer_is_flushed_for_each_line_and_cut);
 	RUN_TEST(syslog_is_a_backend_too);
 	RUN_TEST(a_line_without_a_place_or_too_long_is_still_a_line);
+	RUN_TEST(arguments_are_evaluated_though_the_level_hides_the_line);
 	RUN_TEST(lines_of_threads_do_not_mix);
 	RUN_TEST(wrong_arguments_are_refused);
 	return UNITY_END();

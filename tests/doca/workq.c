@@ -86,6 +86,71 @@ static void test_numbers_that_programs_have_compiled_in(void)
 	TEST_ASSERT_EQUAL_INT(65537, DOCA_DMA_JOB_MEMCPY);
 	TEST_ASSERT_EQUAL_INT(0, DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
 	TEST_ASSERT_EQUAL_INT(1, DOCA_ACCESS_LOCAL_READ_WRITE);
+	TEST_ASSERT_EQUAL_INT(0, DOCA_JOB_FLAGS_NONE);
+	TEST_ASSERT_EQUAL_INT(0, DOCA_BUF_EXTENSION_NONE);
+	TEST_ASSERT_EQUAL_size_t(24, sizeof(struct doca_job));
+	TEST_ASSERT_EQUAL_size_t(8, offsetof(struct doca_job, ctx));
+	TEST_ASSERT_EQUAL_size_t(24, offsetof(struct doca_dma_job_memcpy, dst_buff));
+	TEST_ASSERT_EQUAL_size_t(32, offsetof(struct doca_dma_job_memcpy, src_buff));
+	TEST_ASSERT_EQUAL_size_t(8, offsetof(struct doca_event, user_data));
+	TEST_ASSERT_EQUAL_size_t(16, offsetof(struct doca_event, result));
+	TEST_ASSERT_EQUAL_size_t(sizeof(doca_error_t), sizeof(struct doca_dma_memcpy_result));
+}
+
+/* The queue has a copy of the job: what the program does with its own afterwards is of no matter. */
+static void test_a_job_is_copied(void)
+{
+	struct doca_dma_job_memcpy job = job_of(src, dst, 3);
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_submit(workq, &job.base));
+	memset(&job, 0xff, sizeof(job));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, retrieve());
+	TEST_ASSERT_EQUAL_UINT64(3, event.user_data.u64);
+	TEST_ASSERT_EQUAL_MEMORY(from, to, 100);
+}
+
+/* The old names of what maps, inventories and lists of buffers can do. */
+static void test_old_names_of_memory(void)
+{
+	static const size_t wrong[] = { 0, 1, 2048, 4097, 12288 };
+	union doca_data data = { .u64 = 9 }, got;
+	struct doca_buf *more, *at;
+	struct doca_mmap *map;
+	uint16_t references;
+	uint8_t yes;
+	uint32_t n;
+	size_t i;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_create(&data, &map));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_get_user_data(map, &got));
+	TEST_ASSERT_EQUAL_UINT64(9, got.u64);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_start(map));
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_mmap_populate(map, from, SIZE, wrong[i], NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_populate(map, from, SIZE, 8192, NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_by_addr(inventory, map, from, 10, &more));
+	doca_buf_get_data_len(more, &i);
+	TEST_ASSERT_EQUAL_size_t(0, i);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_chain(src, more));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_num_elements(src, &n));
+	TEST_ASSERT_EQUAL_UINT32(2, n);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_next(src, &at));
+	TEST_ASSERT_EQUAL_PTR(more, at);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_last(src, &at));
+	TEST_ASSERT_EQUAL_PTR(more, at);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_is_first(src, &yes));
+	TEST_ASSERT_EQUAL_UINT8(1, yes);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_is_last(src, &yes));
+	TEST_ASSERT_EQUAL_UINT8(0, yes);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_is_in_list(src, &yes));
+	TEST_ASSERT_EQUAL_UINT8(1, yes);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_unchain(src, more));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_add(more, &references));
+	TEST_ASSERT_EQUAL_UINT16(1, references);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, &references)); /* what it was before */
+	TEST_ASSERT_EQUAL_UINT16(2, references);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_destroy(map));
 }
 
 /* One event for each job, in order, with its type, its user data and its result. */
@@ -393,6 +458,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_numbers_that_programs_have_compiled_in);
+	RUN_TEST(test_a_job_is_copied);
+	RUN_TEST(test_old_names_of_memory);
 	RUN_TEST(test_events_tell_of_jobs);
 	RUN_TEST(test_failed_job_is_io_failed_and_the_queue_goes_on);
 	RUN_TEST(test_queue_is_as_deep_as_created);
