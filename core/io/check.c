@@ -13,7 +13,7 @@ static enum gantry_status check_volume(const struct gantry_volume_info *volume, 
 		return GANTRY_S_READ_ONLY;
 	if (!gantry_op_has_range(io->opcode))
 		return GANTRY_S_OK;
-	if (io->length == 0 || io->offset % volume->block_size != 0 || io->length % volume->block_size != 0)
+	if (io->length == 0 || ((io->offset | io->length) & (volume->block_size - 1)) != 0) /* a power of two */
 		return GANTRY_S_INVALID;
 	if (!gantry_range_ok(io->offset, io->length, volume->size))
 		return GANTRY_S_RANGE;

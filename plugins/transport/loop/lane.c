@@ -6,6 +6,9 @@
 
 #include "loop.h"
 
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
 static void give(struct loop_consumer *c, struct loop_ring *r)
 {
 	uint32_t limit = __atomic_load_n(&r->tail, __ATOMIC_RELAXED) + (c->n_posted - c->n_used);
@@ -27,28 +30,30 @@ int loop_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 
 	if (n > c->depth - (c->n_posted - c->n_used))
 		return -ENOSPC;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && (recvs || c->has_buffers); i++)
 		c->posts[(c->n_posted + i) & c->mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
+	c->has_buffers |= recvs != NULL;
 	c->n_posted += n;
 	give_all(c);
 	return 0;
 }
 
-static void copy_data(struct loop_consumer *c, struct loop_ring *r, uint32_t index, const struct gantry_recv *post,
-		      struct gantry_msg *out)
+static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct loop_ring *r, uint32_t index,
+						const struct gantry_recv *post, struct gantry_msg *out)
 {
 	const struct loop_msg *m = &r->msgs[index];
+	const uint8_t *region = r->regions[index];
 
 	if (m->length > post->length || !post->buf) {
 		out->status = -EMSGSIZE;
 		return;
 	}
-	if (m->region) {
+	if (region) {
 		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
 			out->status = -EFAULT; /* the sender has left, and its memory may have */
 		else
-			memcpy(post->buf, m->region, m->length);
+			memcpy(post->buf, region, m->length);
 		__atomic_store_n(&r->copying, 0, __ATOMIC_SEQ_CST);
 		if (out->status)
 			return;
@@ -76,7 +81,7 @@ static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry
 		out->length = 0;
 		out->producer = r->number;
 		out->cookie = post->cookie;
-		if (m->length)
+		if (unlikely(m->length))
 			copy_data(c, r, index, post, out);
 	}
 	if (n) {
@@ -104,7 +109,8 @@ int loop_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 			n += take(c, c->rings[number], msgs + n, max - n < 64 ? max - n : 64);
 			c->turn = (number + 1) % LOOP_RINGS;
 		}
-	give_all(c); /* a ring that is new has no credit yet */
+	if (!n) /* a ring that is new has no credit yet */
+		give_all(c);
 	return (int)n;
 }
 
@@ -118,8 +124,9 @@ int loop_consumer_arm(void *arg)
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1) {
 		struct loop_ring *r = c->rings[__builtin_ctzll(left)];
 
-		__atomic_store_n(&r->asleep, 1, __ATOMIC_SEQ_CST);
-		work |= __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) != r->tail && c->n_used != c->n_posted;
+		__atomic_store_n(&r->asleep, 1, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		work |= __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) != r->tail && c->n_used != c->n_posted;
 	}
 	return work;
 }
@@ -149,11 +156,35 @@ void loop_flush(void *arg)
 	uint64_t one = 1;
 
 	p->unrung = false;
-	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_SEQ_CST) && write(p->ring->bell, &one, sizeof(one)) < 0)
+	/* The message is published, then the flag is looked at. The sleeper does both the other way round. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_RELAXED) && write(p->ring->bell, &one, sizeof(one)) < 0)
 		return; /* it is ringing already */
 }
 
-static int find_region(const struct loop_producer *p, const struct gantry_send *s, struct loop_msg *m)
+/* Look again how far the consumer lets us go; whether the next message may be sent. */
+static __attribute__((noinline)) bool refresh(struct loop_producer *p)
+{
+	const struct loop_ring *r = p->ring;
+	uint32_t limit = __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE);
+	uint32_t full = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + r->mask + 1;
+
+	p->end = (int32_t)(limit - full) < 0 ? limit : full;
+	if ((int32_t)(p->end - p->head) > 0)
+		return true;
+	p->end = p->head;
+	return false;
+}
+
+/* Nothing may be sent now. Who waits for room must not wait for a sleeper. */
+static __attribute__((noinline)) int no_room(struct loop_producer *p)
+{
+	if (p->unrung)
+		loop_flush(p);
+	return -EAGAIN;
+}
+
+static int find_region(const struct loop_producer *p, const struct gantry_send *s, const uint8_t **at_p)
 {
 	for (unsigned int i = 0; i < LOOP_REGIONS; i++) {
 		const struct loop_export *e = &p->conn->exports[i];
@@ -162,62 +193,63 @@ static int find_region(const struct loop_producer *p, const struct gantry_send *
 			continue;
 		if (!gantry_range_ok(s->region_offset, s->length, e->length))
 			return -EINVAL;
-		m->region = e->addr + s->region_offset;
+		*at_p = e->addr + s->region_offset;
 		return 0;
 	}
 	return -EINVAL;
 }
 
-static int put_data(struct loop_producer *p, const struct gantry_send *s, uint32_t index)
+/* The data of message `index`, which is the next one. */
+static __attribute__((noinline)) int put_data(struct loop_producer *p, const struct gantry_send *s, uint32_t index)
 {
 	struct loop_ring *r = p->ring;
+	int rc;
 
 	if (s->length > p->max_data)
 		return -EMSGSIZE;
-	if (s->region)
-		return find_region(p, s, &r->msgs[index]);
-	if (!s->data)
-		return -EINVAL;
-	if (s->length > r->max_data)
-		return -EMSGSIZE;
-	memcpy(r->inline_data + (size_t)index * r->max_data, s->data, s->length);
-	return 0;
+	r->regions[index] = NULL;
+	if (!s->region) {
+		if (!s->data)
+			return -EINVAL;
+		if (s->length > r->max_data)
+			return -EMSGSIZE;
+		memcpy(r->inline_data + (size_t)index * r->max_data, s->data, s->length);
+		return 0;
+	}
+	if (p->cookie_head - p->cookie_tail > r->mask)
+		return no_room(p);
+	rc = find_region(p, s, &r->regions[index]);
+	if (rc == 0)
+		p->cookies[p->cookie_head++ & r->mask] = (struct loop_cookie){.cookie = s->cookie, .end = p->head + 1};
+	return rc;
 }
 
 int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct loop_producer *p = arg;
 	struct loop_ring *r = p->ring;
-	uint32_t head = r->head, index = head & r->mask;
+	uint32_t index = p->head & r->mask;
 	struct loop_msg *m = &r->msgs[index];
-	int rc = 0;
+	int rc;
 
-	if (__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&r->closed, __ATOMIC_ACQUIRE))
+	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&r->closed, __ATOMIC_ACQUIRE)))
 		return -ENOTCONN;
-	if (s->imm_len > GANTRY_IMM_MAX)
+	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
-	if (head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > r->mask ||
-	    (s->region && p->cookie_head - p->cookie_tail > r->mask) ||
-	    (int32_t)(__atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) - head) <= 0) {
-		if (p->unrung)
-			loop_flush(p);
-		return -EAGAIN;
-	}
-	m->region = NULL;
-	if (s->length)
+	if (unlikely(p->end == p->head) && !refresh(p))
+		return no_room(p);
+	if (unlikely(s->length)) {
 		rc = put_data(p, s, index);
-	if (rc)
-		return rc;
-	if (s->imm_len)
+		if (rc)
+			return rc;
+	}
+	if (likely(s->imm_len == GANTRY_IMM_MAX))
+		memcpy(m->imm, s->imm, GANTRY_IMM_MAX); /* a size that the compiler knows */
+	else if (s->imm_len)
 		memcpy(m->imm, s->imm, s->imm_len);
 	m->imm_len = s->imm_len;
 	m->length = s->length;
-	if (m->region) {
-		struct loop_cookie *c = &p->cookies[p->cookie_head++ & r->mask];
-
-		*c = (struct loop_cookie){.cookie = s->cookie, .end = head + 1};
-	}
-	__atomic_store_n(&r->head, head + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&r->head, ++p->head, __ATOMIC_RELEASE);
 	p->unrung = true;
 	if (!(flags & GANTRY_SEND_MORE))
 		loop_flush(p);

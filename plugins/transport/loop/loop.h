@@ -92,17 +92,18 @@ struct loop_device {
 	struct tc_cells payload; /* bytes copied, by queue */
 };
 
+/* One cache line. */
 struct loop_msg {
 	uint8_t imm[GANTRY_IMM_MAX];
 	uint32_t imm_len, length;
-	const uint8_t *region; /* NULL: inline data */
-};
+} __attribute__((aligned(64)));
 
 struct loop_ring {
 	unsigned int refs; /* control thread */
 	uint32_t mask, number, max_data;
 	uint8_t *inline_data;
 	struct loop_msg *msgs;
+	const uint8_t **regions; /* by message, of those that have data: where it is; NULL: inline */
 	struct loop_consumer *consumer; /* valid while `closed` is not set */
 	int bell;                       /* a duplicate of the consumer's */
 	/* atomic */
@@ -116,7 +117,8 @@ struct loop_consumer {
 	struct loop_consumer *next;
 	struct loop_conn *conn;
 	uint32_t id, depth, max_data, mask, n_posted, n_used, turn;
-	struct gantry_recv *posts;
+	struct gantry_recv *posts; /* all zero until has_buffers */
+	bool has_buffers;
 	int bell;
 	bool armed;
 	uint64_t *payload; /* counter: bytes copied */
@@ -132,6 +134,7 @@ struct loop_cookie {
 struct loop_producer {
 	struct loop_conn *conn;
 	struct loop_ring *ring;
+	uint32_t head, end; /* next message; the first that must not be sent, as last seen */
 	uint32_t max_data, cookie_head, cookie_tail;
 	struct loop_cookie *cookies;
 	bool unrung;

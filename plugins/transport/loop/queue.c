@@ -10,14 +10,20 @@
 
 #include "loop.h"
 
-static void ring_put(struct loop_ring *r)
+static void ring_free(struct loop_ring *r)
 {
-	if (--r->refs)
-		return;
-	close(r->bell);
+	if (r->bell >= 0)
+		close(r->bell);
 	free(r->inline_data);
+	free(r->regions);
 	free(r->msgs);
 	free(r);
+}
+
+static void ring_put(struct loop_ring *r)
+{
+	if (--r->refs == 0)
+		ring_free(r);
 }
 
 static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data)
@@ -31,15 +37,12 @@ static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t dep
 	r->refs = 2;
 	r->mask = n - 1;
 	r->max_data = max_data < LOOP_INLINE ? max_data : LOOP_INLINE;
-	r->msgs = calloc(n, sizeof(*r->msgs));
+	r->msgs = aligned_alloc(sizeof(*r->msgs), n * sizeof(*r->msgs));
+	r->regions = calloc(n, sizeof(*r->regions));
 	r->inline_data = r->max_data ? calloc(n, r->max_data) : NULL;
 	r->bell = fcntl(c->bell, F_DUPFD_CLOEXEC, 0);
-	if (!r->msgs || (r->max_data && !r->inline_data) || r->bell < 0) {
-		if (r->bell >= 0)
-			close(r->bell);
-		free(r->inline_data);
-		free(r->msgs);
-		free(r);
+	if (!r->msgs || !r->regions || (r->max_data && !r->inline_data) || r->bell < 0) {
+		ring_free(r);
 		return NULL;
 	}
 	return r;

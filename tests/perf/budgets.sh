@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# budgets.sh [--write] - instructions that one IO takes from submit to complete, counted by callgrind, against tests/perf/budgets
+#
+# A case is one process with one lane, so the count is the same each time, however busy the machine is: two runs that differ
+# in the number of IOs, and only what the lane's thread did. More than 3 % beside the budget, above or below, is a failure: what
+# became dearer is to be explained or repaired, what became cheaper is to be kept. --write prints the file anew.
+#
+# The figures are those of one compiler, which the file names; with another one, and without valgrind, all is skipped.
+set -u
+export LC_ALL=C
+top=${top_srcdir:?} gantry=${GANTRY:?} plugins=${GANTRY_PLUGINS:?}
+file=$top/tests/perf/budgets
+few=2000 many=12000
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+compiler=$(${CC:-gcc} -dumpfullversion -dumpversion 2>/dev/null)
+compiler="gcc ${compiler%%.*} $(uname -m)"
+cases=$(sed -n 's/^\([a-z].*[^ ]\)  *\([0-9][0-9]*\)$/\1/p' "$file")
+
+skip_all()
+{
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# configuration TRANSPORT STAGES GATEWAY - into $tmp/conf; one lane, the null backend, 4 KiB random reads at depth 32
+configuration()
+{
+	local to=store bridge=""
+	if [ "$3" = yes ]; then
+		to=volume
+		bridge="bridge = { role = \"gateway\"; listen = { device = \"near\"; name = \"volume\"; sessions = 1; };
+			connect = { device = \"far\"; name = \"store\"; }; };"
+	fi
+	cat >"$tmp/conf" <<-END
+	runtime = { stat = false; };
+	devices = { near = { transport = "$1"; $4 }; far = { transport = "$1"; ${4/03:/04:} }; };
+	roles = {
+		store = { role = "target"; listen = { device = "far"; name = "store"; sessions = 1; };
+			stages = ( $2 ); backend = { type = "null"; size = "1GiB"; }; };
+		$bridge
+		load = { role = "initiator"; connect = { device = "$([ $to = store ] && echo far || echo near)"; name = "$to"; };
+			workload = { pattern = "randread"; block = "4KiB"; depth = 32; time = "0"; ops = $few; }; };
+	};
+	END
+}
+
+# counted N - instructions of the lane's thread for N IOs
+counted()
+{
+	rm -f "$tmp"/count*
+	valgrind --tool=callgrind --separate-threads=yes --callgrind-out-file="$tmp/count" "$gantry" run "$tmp/conf" -p "$plugins" \
+		--set "roles.load.workload.ops=$1" >"$tmp/out" 2>&1 || return 1
+	cat "$tmp"/count-* | awk '/^totals:/ && NR > 1 { if ($2 > most) most = $2 } END { print most }' n="$1"
+}
+
+# per_io - instructions of one IO of the configuration that was written last
+per_io()
+{
+	local less more
+	less=$(counted $few) && more=$(counted $many) || return 1
+	echo $(((more - less) / (many - few)))
+}
+
+# of NAME - the same for a case of the file: TRANSPORT[, gateway][, N stages]
+of()
+{
+	local transport=${1%%,*} stages="" gateway=no options="" n
+	case $1 in *gateway*) gateway=yes ;; esac
+	n=$(sed -n "s/.* \([0-9]*\) stages.*/\1/p" <<<"$1")
+	for (( ; n > 0; n--)); do
+		stages="$stages${stages:+, }{ type = \"noop\"; }"
+	done
+	[ "$transport" = loop ] || options="dir = \"$tmp/run\"; pci = \"03:00.0\";"
+	configuration "$transport" "$stages" $gateway "$options"
+	per_io
+}
+
+if [ "${1:-}" = --write ]; then
+	sed '/^[a-z]/d' "$file" | sed "s/^# compiler: .*/# compiler: $compiler/"
+	while read -r name; do
+		printf '%-32s %6d\n' "$name" "$(of "$name")"
+	done <<<"$cases"
+	exit 0
+fi
+
+command -v valgrind >/dev/null || skip_all "valgrind is missing (Debian: valgrind)"
+grep -qx "# compiler: $compiler" "$file" || skip_all "the budgets are those of $(sed -n 's/^# compiler: //p' "$file"), this is $compiler"
+echo "1..$(wc -l <<<"$cases")"
+n=0
+while read -r name; do
+	n=$((n + 1))
+	budget=$(awk -v name="$name" 'index($0, name " ") == 1 { print $NF }' "$file")
+	if ! took=$(of "$name"); then
+		echo "not ok $n - $name: gantry run failed"
+		sed 's/^/# /' "$tmp/out" | tail -n 5
+	elif [ $((took * 100)) -gt $((budget * 103)) ]; then
+		echo "not ok $n - $name: $took instructions for an IO, the budget is $budget"
+	elif [ $((took * 100)) -lt $((budget * 97)) ]; then
+		echo "not ok $n - $name: $took instructions for an IO, less than the budget of $budget: write it down (budgets.sh --write)"
+	else
+		echo "ok $n - $name: $took instructions for an IO, the budget is $budget"
+	fi
+done <<<"$cases"
