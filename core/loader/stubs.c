@@ -226,6 +226,12 @@ static void no_unregister(void *conn, const struct gantry_region *region)
 	(void)region;
 }
 
+static void not_direct(void *consumer, const struct gantry_direct *direct)
+{
+	(void)consumer;
+	(void)direct;
+}
+
 static const char *any_service(const char *service)
 {
 	(void)service;
@@ -252,6 +258,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_submit = no_rma_submit,
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
+	.consumer_direct = not_direct,
 	.check_service = any_service,
 };
 
@@ -306,7 +313,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
-	TRANSPORT(rma_poll), TRANSPORT(check_service), {NULL, 0},
+	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(check_service), {NULL, 0},
 };
 
 static const struct {

@@ -97,6 +97,7 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 		struct gn_client_lane *cl = &c->lanes[i];
 
 		attr.lane = i;
+		attr.thread = gn_link_thread(cl->link);
 		rc = ops->producer_create(c->ch.conn, q.consumer[i], &attr, &cl->producer);
 		if (rc == 0)
 			rc = gn_link_start(cl->link, cl->consumer, cl->producer);

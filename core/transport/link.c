@@ -9,6 +9,7 @@
 
 #define BATCH 32
 #define SLOT(tag) ((tag) & 0xffffu)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* One IO in flight. io NULL with busy set: it timed out, but the peer still owes the answer. */
 struct flight {
@@ -38,38 +39,43 @@ static void note_deadline(struct gn_link *link, uint64_t at_ns)
 		link->next_deadline_ns = at_ns;
 }
 
+/* The transport has not taken it: nothing is in flight. */
+static __attribute__((noinline)) int take_back(struct gn_link *link, struct flight *f, int rc)
+{
+	f->io->tag = f->owner_tag;
+	f->io = NULL;
+	f->busy = 0;
+	link->n_free++;
+	if (rc == -EAGAIN)
+		link->refused = 2; /* this turn and the next, wherever in a turn we are */
+	return rc;
+}
+
 static int link_submit(void *self, struct gantry_io *io)
 {
 	struct gn_link *link = self;
-	struct flight *f;
-	uint64_t timeout_ns;
 	struct gantry_send send = {.imm = io, .imm_len = GANTRY_IO_WIRE_BYTES};
+	uint64_t timeout_ns;
+	struct flight *f;
 	int rc;
 
-	if (link->producer == NULL || link->broken)
+	if (unlikely(link->producer == NULL || link->broken))
 		return -ENOTCONN;
-	if (link->n_free == 0)
+	if (unlikely(link->n_free == 0))
 		return -EAGAIN;
-	f = &link->flights[link->free[link->n_free - 1]];
+	f = &link->flights[link->free[--link->n_free]];
 	f->tag += 0x10000u;
 	f->owner_tag = io->tag;
 	io->tag = f->tag;
 	io->flags &= (uint8_t)~link->attr.left_out;
-	rc = link->attr.ops->send(link->producer, &send, GANTRY_SEND_MORE);
-	if (rc != 0) {
-		io->tag = f->owner_tag;
-		if (rc == -EAGAIN)
-			link->refused = 2; /* this turn and the next, wherever in a turn we are */
-		return rc;
-	}
-	link->n_free--;
-	link->dirty = 1;
 	timeout_ns = io->deadline_us != 0 ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
 	f->io = io;
 	f->busy = 1;
 	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
 	note_deadline(link, f->deadline_ns);
-	return 0;
+	link->dirty = 1;
+	rc = link->attr.ops->send(link->producer, &send, GANTRY_SEND_MORE); /* where it is direct, the answer comes within */
+	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
 }
 
 static void link_complete(void *self, struct gantry_io *io)
@@ -87,25 +93,26 @@ static void break_link(struct gn_link *link, int reason)
 }
 
 /* Which IO a reply is for; NULL when it is for none in flight. */
-static struct flight *match(struct gn_link *link, const struct gantry_msg *msg, uint32_t tag)
+static struct flight *match(struct gn_link *link, uint32_t imm_len, uint32_t tag)
 {
 	struct flight *f;
 
-	if (msg->imm_len != GANTRY_IO_WIRE_BYTES || SLOT(tag) >= link->attr.depth)
+	if (imm_len != GANTRY_IO_WIRE_BYTES || SLOT(tag) >= link->attr.depth)
 		return NULL;
 	f = &link->flights[SLOT(tag)];
 	return f->busy && f->tag == tag ? f : NULL;
 }
 
-static void take_reply(struct gn_link *link, const struct gantry_msg *msg)
+/* imm: nobody else can change it. */
+static void take_reply(struct gn_link *link, const void *imm, uint32_t imm_len)
 {
 	struct gantry_io wire; /* the first line of it */
 	struct flight *f;
 	struct gantry_io *io;
 
-	memcpy(&wire, msg->imm, GANTRY_IO_WIRE_BYTES);
-	f = match(link, msg, wire.tag);
-	if (f == NULL) {
+	memcpy(&wire, imm, GANTRY_IO_WIRE_BYTES);
+	f = match(link, imm_len, wire.tag);
+	if (unlikely(f == NULL)) {
 		break_link(link, -EPROTO);
 		return;
 	}
@@ -113,7 +120,7 @@ static void take_reply(struct gn_link *link, const struct gantry_msg *msg)
 	f->io = NULL;
 	f->busy = 0;
 	link->free[link->n_free++] = (uint16_t)SLOT(f->tag);
-	if (io == NULL) {
+	if (unlikely(io == NULL)) {
 		gantry_count(link->attr.stale, 1);
 		return;
 	}
@@ -138,8 +145,18 @@ static int take_replies(struct gn_link *link)
 	if (n > 0)
 		link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n);
 	for (int i = 0; i < n && !link->broken; i++)
-		take_reply(link, &msgs[i]);
+		take_reply(link, msgs[i].imm, msgs[i].imm_len);
 	return n;
+}
+
+/* As struct gantry_direct. */
+static int take_direct(void *arg, const void *imm, uint32_t imm_len)
+{
+	struct gn_link *link = arg;
+
+	if (!link->broken)
+		take_reply(link, imm, imm_len);
+	return 0;
 }
 
 /* Complete what is over its deadline; the slot stays taken until the late answer comes. */
@@ -259,6 +276,11 @@ void gn_link_hop(struct gn_link *link, struct gantry_hop *hop)
 	*hop = (struct gantry_hop){.submit = link_submit, .complete = link_complete, .self = link};
 }
 
+const void *gn_link_thread(const struct gn_link *link)
+{
+	return link->attr.lane->worker;
+}
+
 struct queues {
 	struct gn_link *link;
 	void *consumer, *producer;
@@ -270,6 +292,7 @@ static void start_on_lane(void *arg)
 	struct queues *q = arg;
 	struct gantry_poller poller = {.poll = link_poll, .arm = link_arm, .disarm = link_disarm, .wake_ns = link_wake,
 				       .fd = link_fd, .self = q->link};
+	struct gantry_direct direct = {.thread = q->link->attr.lane->worker, .take = take_direct, .arg = q->link};
 
 	q->link->consumer = q->consumer;
 	q->link->producer = q->producer;
@@ -277,6 +300,8 @@ static void start_on_lane(void *arg)
 	q->link->polled = q->rc == 0;
 	if (q->rc != 0)
 		q->link->consumer = q->link->producer = NULL;
+	else
+		q->link->attr.ops->consumer_direct(q->consumer, &direct);
 }
 
 int gn_link_start(struct gn_link *link, void *consumer, void *producer)
@@ -291,6 +316,8 @@ static void stop_on_lane(void *arg)
 {
 	struct gn_link *link = arg;
 
+	if (link->consumer != NULL)
+		link->attr.ops->consumer_direct(link->consumer, NULL);
 	link->producer = NULL; /* who completes now must not submit again: with a busy peer that would never end */
 	link->dirty = 0;
 	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)

@@ -32,6 +32,9 @@ void gn_link_free(struct gn_link **link_p);
 /* The hop for chains. Until gn_link_start, and after gn_link_stop, submits are refused with -ENOTCONN. */
 void gn_link_hop(struct gn_link *link, struct gantry_hop *hop);
 
+/* What names the thread of its lane, for struct gantry_queue_attr. */
+const void *gn_link_thread(const struct gn_link *link);
+
 /* Begin, with queues whose receives (2 x depth) are posted. Control thread. 0 or -errno. */
 int gn_link_start(struct gn_link *link, void *consumer, void *producer);
 /*

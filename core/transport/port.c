@@ -250,7 +250,7 @@ static void admit(struct gn_port *port, struct gantry_io *io)
 		fifo_put(port, &port->crowd, io);
 }
 
-static void take(struct gn_port *port, const struct gantry_msg *msg, uint64_t now_ns)
+static void take(struct gn_port *port, const void *imm, uint64_t now_ns)
 {
 	struct gantry_io *io = port->free[--port->n_free];
 	uint32_t tag = io->peer_tag; /* our own, see reply() */
@@ -258,7 +258,7 @@ static void take(struct gn_port *port, const struct gantry_msg *msg, uint64_t no
 
 	port->n_open++;
 	port->owes[io->slot] = OWES_REPLY;
-	memcpy(io, msg->imm, GANTRY_IO_WIRE_BYTES);
+	memcpy(io, imm, GANTRY_IO_WIRE_BYTES);
 	io->peer_tag = io->tag;
 	io->tag = tag;
 	gantry_io_begin(io, now_ns);
@@ -280,6 +280,12 @@ static uint32_t wanted(const struct gn_port *port)
 	return port->n_free < BATCH ? port->n_free : BATCH;
 }
 
+/* More in flight than agreed, or not a descriptor: this peer does not keep to the protocol. */
+static int breach(const struct gn_port *port, uint32_t imm_len)
+{
+	return port->n_open == port->attr.depth || imm_len != GANTRY_IO_WIRE_BYTES;
+}
+
 static int take_requests(struct gn_port *port)
 {
 	struct gantry_msg msgs[BATCH];
@@ -296,14 +302,29 @@ static int take_requests(struct gn_port *port)
 	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
 	now_ns = gn_fast_ns();
 	for (int i = 0; i < n; i++) {
-		/* More in flight than agreed, or not a descriptor: this peer does not keep to the protocol. */
-		if (port->n_open == port->attr.depth || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
+		if (breach(port, msgs[i].imm_len)) {
 			break_port(port, -EPROTO);
 			break;
 		}
-		take(port, &msgs[i], now_ns);
+		take(port, msgs[i].imm, now_ns);
 	}
 	return n;
+}
+
+/* As struct gantry_direct. */
+static int take_direct(void *arg, const void *imm, uint32_t imm_len)
+{
+	struct gn_port *port = arg;
+
+	if (port->broken || port->quiescing)
+		return -EAGAIN;
+	if (breach(port, imm_len))
+		break_port(port, -EPROTO);
+	else if (port->n_free == 0)
+		return -EAGAIN;
+	else
+		take(port, imm, gn_fast_ns());
+	return 0;
 }
 
 static int expired(const struct gantry_io *io, uint64_t now_ns)
@@ -436,12 +457,37 @@ static int make_mover(struct gn_port *port)
 	return gn_mover_create(&attr, &port->mover);
 }
 
+struct begin {
+	struct gn_port *port;
+	int rc;
+};
+
+static void begin_on_lane(void *arg)
+{
+	struct begin *begin = arg;
+	struct gn_port *port = begin->port;
+	struct gantry_poller poller = {.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .wake_ns = port_wake,
+				       .fd = port_fd, .self = port};
+	struct gantry_direct direct = {.thread = port->attr.lane->worker, .take = take_direct, .arg = port};
+
+	begin->rc = gn_worker_add(port->attr.lane->worker, &poller);
+	if (begin->rc == 0)
+		port->attr.ops->consumer_direct(port->attr.consumer, &direct);
+}
+
+static void end_on_lane(void *arg)
+{
+	struct gn_port *port = arg;
+
+	port->attr.ops->consumer_direct(port->attr.consumer, NULL);
+	gn_worker_remove(port->attr.lane->worker, port);
+}
+
 int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 {
 	struct gn_port *port = calloc(1, sizeof(*port));
 	struct gantry_hop owner = {.submit = gn_io_no_submit, .complete = owner_complete, .self = port};
-	struct gantry_poller poller = {.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .wake_ns = port_wake,
-				       .fd = port_fd, .self = port};
+	struct begin begin = {.port = port};
 	int rc;
 
 	if (port == NULL)
@@ -468,7 +514,8 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		port->ios[i].peer_tag = port->ios[i].tag;
 		port->free[port->n_free++] = &port->ios[i];
 	}
-	rc = gn_worker_add(attr->lane->worker, &poller);
+	gn_worker_call(attr->lane->worker, begin_on_lane, &begin);
+	rc = begin.rc;
 	if (rc != 0)
 		goto out_free;
 	*port_p = port;
@@ -514,6 +561,6 @@ void gn_port_destroy(struct gn_port **port_p)
 	*port_p = NULL;
 	if (port == NULL)
 		return;
-	gn_worker_remove(port->attr.lane->worker, port);
+	gn_worker_call(port->attr.lane->worker, end_on_lane, port);
 	free_port(port);
 }

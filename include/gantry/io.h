@@ -198,22 +198,28 @@ static inline int gantry_range_ok(uint64_t offset, uint64_t length, uint64_t siz
 	return length <= size && offset <= size - length;
 }
 
+/* gantry_op_in - true when the operation is in a set of 1 << enum gantry_opcode */
+static inline int gantry_op_in(unsigned opcode, uint32_t set)
+{
+	return opcode < GANTRY_OP_COUNT && (set >> opcode & 1) != 0;
+}
+
 /* gantry_op_has_data - true for operations that move data between region and volume */
 static inline int gantry_op_has_data(unsigned opcode)
 {
-	return opcode == GANTRY_OP_READ || opcode == GANTRY_OP_WRITE;
-}
-
-/* gantry_op_has_range - true for operations that name a range of the volume */
-static inline int gantry_op_has_range(unsigned opcode)
-{
-	return gantry_op_has_data(opcode) || opcode == GANTRY_OP_WRITE_ZEROES || opcode == GANTRY_OP_DISCARD;
+	return gantry_op_in(opcode, 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE);
 }
 
 /* gantry_op_writes - true for operations that change the volume */
 static inline int gantry_op_writes(unsigned opcode)
 {
-	return opcode == GANTRY_OP_WRITE || opcode == GANTRY_OP_WRITE_ZEROES || opcode == GANTRY_OP_DISCARD;
+	return gantry_op_in(opcode, 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD);
+}
+
+/* gantry_op_has_range - true for operations that name a range of the volume */
+static inline int gantry_op_has_range(unsigned opcode)
+{
+	return gantry_op_has_data(opcode) || gantry_op_writes(opcode);
 }
 
 /* gantry_status_is_quiet - true when no agent can touch the buffer of an IO that completed with this status */

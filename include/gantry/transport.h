@@ -125,6 +125,15 @@ struct gantry_queue_attr {
 	uint32_t max_data;   /* bytes of data in one message; 0: immediate data only */
 	uint32_t lane;       /* which thread uses it, see above */
 	uint32_t reserved;
+	const void *thread;  /* names that thread within the process; NULL: not known */
+};
+
+/* For consumer_direct: who takes a message of immediate data at once. */
+struct gantry_direct {
+	const void *thread; /* of the consumer's lane, as in struct gantry_queue_attr */
+	/* Inside the send of the producer; imm is its. 0, or -EAGAIN: not now, send it again later. */
+	int (*take)(void *arg, const void *imm, uint32_t imm_len);
+	void *arg;
 };
 
 /* A posted receive: where the data of one message may be put. buf NULL: immediate data only. */
@@ -261,6 +270,12 @@ struct gantry_transport_ops {
 	int (*rma_submit)(void *rma, const struct gantry_rma *op);
 	void (*rma_flush)(void *rma);
 	int (*rma_poll)(void *rma, struct gantry_rma_done *done, uint32_t max);
+
+	/*
+	 * From now on (direct NULL: no longer) a message whose producer is used by the same thread may be given to direct->take
+	 * instead of being queued. Copied. The lane's thread, or while it is stopped. Slot empty: all are queued.
+	 */
+	void (*consumer_direct)(void *consumer, const struct gantry_direct *direct);
 
 	/* -- configuration -- */
 	/*

@@ -263,6 +263,15 @@ void fake_queue_break(struct fake_queue *q, int rc)
 	unlock(q->conn);
 }
 
+void fq_consumer_direct(void *consumer, const struct gantry_direct *direct)
+{
+	struct fake_queue *q = consumer;
+
+	if (direct != NULL && direct->thread == NULL)
+		fake_fail("transport: a direct consumer on no thread");
+	q->direct = direct != NULL ? *direct : (struct gantry_direct){.take = NULL};
+}
+
 int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 {
 	struct fake_queue *q = producer;
@@ -285,6 +294,8 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 		q->n_refused++;
 	}
 	unlock(conn);
+	if (rc == 0 && q->echo != NULL && q->echo->direct.take != NULL)
+		q->echo->direct.take(q->echo->direct.arg, send->imm, send->imm_len);
 	return rc;
 }
 

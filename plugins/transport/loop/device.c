@@ -410,6 +410,7 @@ static const struct gantry_transport_ops ops = {
 	.send = loop_send,
 	.flush = loop_flush,
 	.poll_send = loop_poll_send,
+	.consumer_direct = loop_consumer_direct,
 	.rma_submit = loop_rma_submit,
 	.rma_poll = loop_rma_poll,
 };

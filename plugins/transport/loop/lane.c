@@ -145,6 +145,23 @@ void loop_consumer_disarm(void *arg)
 		return; /* was not rung */
 }
 
+/* Only where both ends are of one thread, and nothing would be overtaken. */
+void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct)
+{
+	bool same = direct->take && direct->thread && direct->thread == r->thread;
+
+	r->direct = same && r->tail == r->head ? *direct : (struct gantry_direct){.take = NULL};
+}
+
+void loop_consumer_direct(void *arg, const struct gantry_direct *direct)
+{
+	struct loop_consumer *c = arg;
+
+	c->direct = direct ? *direct : (struct gantry_direct){.take = NULL};
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
+		loop_ring_direct(c->rings[__builtin_ctzll(left)], &c->direct);
+}
+
 int loop_consumer_fd(void *arg)
 {
 	return ((struct loop_consumer *)arg)->bell;
@@ -155,6 +172,8 @@ void loop_flush(void *arg)
 	struct loop_producer *p = arg;
 	uint64_t one = 1;
 
+	if (!p->unrung)
+		return;
 	p->unrung = false;
 	/* The message is published, then the flag is looked at. The sleeper does both the other way round. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -224,18 +243,19 @@ static __attribute__((noinline)) int put_data(struct loop_producer *p, const str
 	return rc;
 }
 
-int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
+static bool gone(const struct loop_producer *p)
 {
-	struct loop_producer *p = arg;
+	return __atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&p->ring->closed, __ATOMIC_ACQUIRE);
+}
+
+/* Into the ring. */
+static __attribute__((noinline)) int queue(struct loop_producer *p, const struct gantry_send *s, uint32_t flags)
+{
 	struct loop_ring *r = p->ring;
 	uint32_t index = p->head & r->mask;
 	struct loop_msg *m = &r->msgs[index];
 	int rc;
 
-	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&r->closed, __ATOMIC_ACQUIRE)))
-		return -ENOTCONN;
-	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
-		return -EINVAL;
 	if (unlikely(p->end == p->head) && !refresh(p))
 		return no_room(p);
 	if (unlikely(s->length)) {
@@ -254,6 +274,18 @@ int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 	if (!(flags & GANTRY_SEND_MORE))
 		loop_flush(p);
 	return 0;
+}
+
+int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
+{
+	struct loop_producer *p = arg;
+	const struct gantry_direct *direct = &p->ring->direct;
+
+	if (unlikely(gone(p)))
+		return -ENOTCONN;
+	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
+		return -EINVAL;
+	return direct->take && !s->length ? direct->take(direct->arg, s->imm, s->imm_len) : queue(p, s, flags);
 }
 
 int loop_poll_send(void *arg, uint64_t *cookies, uint32_t max)

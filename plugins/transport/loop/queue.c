@@ -128,6 +128,7 @@ static int attach(struct loop_consumer *c, struct loop_ring *r)
 	if (line == LOOP_RINGS)
 		return -ENOSPC;
 	r->number = line;
+	loop_ring_direct(r, &c->direct);
 	c->rings[line] = r;
 	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);
 	/* a lane that sleeps does not know the ring yet, so it has given no credit */
@@ -156,6 +157,8 @@ int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr 
 	p->max_data = attr->max_data < c->max_data ? attr->max_data : c->max_data;
 	p->cookies = calloc(tc_power_of_two(attr->depth), sizeof(*p->cookies));
 	p->ring = ring_create(c, attr->depth, p->max_data);
+	if (p->ring)
+		p->ring->thread = attr->thread;
 	rc = p->ring && p->cookies ? attach(c, p->ring) : -ENOMEM;
 	if (rc) {
 		if (p->ring) {

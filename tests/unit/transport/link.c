@@ -392,6 +392,39 @@ static void stop_takes_what_was_published_then_loses_the_rest(void)
 	gn_link_stop(NULL);
 }
 
+/* Where the peer is on this thread, the answer comes inside the submit. */
+static void an_answer_inside_the_send_completes_its_io(void)
+{
+	start();
+	producer->echo = consumer;
+	for (unsigned i = 0; i < 3 * DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(0, submit(1, 0));
+		TEST_ASSERT_EQUAL_UINT(i + 1, n_done[1]);
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, status[1]);
+		TEST_ASSERT_EQUAL_UINT(1, ios[1].tag & 0xffff);
+		taken();
+	}
+	fake_queue_refuse(producer, -EAGAIN);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(1, 0));
+	TEST_ASSERT_EQUAL_UINT(3 * DEPTH, n_done[1]);
+	fake_queue_refuse(producer, 0);
+	producer->echo = NULL;
+	for (unsigned i = 0; i < DEPTH; i++) /* no slot was lost */
+		TEST_ASSERT_EQUAL_INT(0, submit(i, 0));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(DEPTH, 0));
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+}
+
+static void nothing_comes_directly_after_stop(void)
+{
+	TEST_ASSERT_NULL(consumer->direct.take);
+	start();
+	TEST_ASSERT_NOT_NULL(consumer->direct.take);
+	TEST_ASSERT_EQUAL_PTR(gn_link_thread(link), consumer->direct.thread);
+	gn_link_stop(link);
+	TEST_ASSERT_NULL(consumer->direct.take);
+}
+
 static void a_link_that_is_idle_lets_the_lane_sleep(void)
 {
 	uint32_t polls;
@@ -462,6 +495,8 @@ int main(void)
 	RUN_TEST(the_second_answer_to_one_io_breaks);
 	RUN_TEST(a_broken_queue_breaks);
 	RUN_TEST(stop_takes_what_was_published_then_loses_the_rest);
+	RUN_TEST(an_answer_inside_the_send_completes_its_io);
+	RUN_TEST(nothing_comes_directly_after_stop);
 	RUN_TEST(a_link_that_is_idle_lets_the_lane_sleep);
 	RUN_TEST(any_order_of_answers_completes_each_once);
 	return UNITY_END();

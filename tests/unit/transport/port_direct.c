@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A port whose peer is on the same thread: requests come by a call, and are held to the same rules. */
+#include "port_rig.h"
+
+struct handed {
+	struct gantry_io wire;
+	uint32_t len;
+	int rc;
+};
+
+static void hand_on_lane(void *arg)
+{
+	struct handed *h = arg;
+
+	h->rc = consumer->direct.take(consumer->direct.arg, &h->wire, h->len);
+}
+
+static int hand(struct gantry_io wire, uint32_t len)
+{
+	struct handed h = {.wire = wire, .len = len};
+
+	gn_worker_call(fw.worker, hand_on_lane, &h);
+	return h.rc;
+}
+
+static void a_request_goes_down_and_its_answer_back(void)
+{
+	make_port(0);
+	TEST_ASSERT_EQUAL_PTR(fw.worker, consumer->direct.thread);
+	for (uint32_t i = 1; i < 3 * DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(0, hand(request(i, GANTRY_OP_WRITE), GANTRY_IO_WIRE_BYTES));
+		TEST_ASSERT_EQUAL_UINT(i, n_seen);
+		TEST_ASSERT_EQUAL_PTR(ft.memory + 512, held[0]->data);
+		finish(GANTRY_S_OK);
+		TEST_ASSERT_EQUAL_UINT(i, replied().tag);
+	}
+	no_reply();
+}
+
+static void what_is_wrong_with_an_io_fails_that_io(void)
+{
+	struct gantry_io wire = request(5, GANTRY_OP_READ);
+
+	make_port(0);
+	wire.region_offset = REGION;
+	TEST_ASSERT_EQUAL_INT(0, hand(wire, GANTRY_IO_WIRE_BYTES));
+	wire = replied();
+	TEST_ASSERT_EQUAL_UINT(5, wire.tag);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_RANGE, wire.status);
+	TEST_ASSERT_EQUAL_UINT(0, n_seen);
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+}
+
+/* What the peer does with its own copy afterwards does not matter. */
+static void the_descriptor_is_copied(void)
+{
+	struct handed h = {.wire = request(7, GANTRY_OP_READ), .len = GANTRY_IO_WIRE_BYTES};
+
+	make_port(0);
+	gn_worker_call(fw.worker, hand_on_lane, &h);
+	h.wire.offset = UINT64_MAX;
+	TEST_ASSERT_EQUAL_UINT64(1024, held[0]->offset);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(7, replied().tag);
+}
+
+static void more_in_flight_than_agreed_breaks(void)
+{
+	make_port(0);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, hand(request(i, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	hand(request(9, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, hand(request(9, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
+	TEST_ASSERT_EQUAL_UINT(DEPTH, n_seen);
+	while (n_held > 0)
+		finish(GANTRY_S_OK);
+}
+
+static void a_short_message_breaks(void)
+{
+	make_port(0);
+	hand(request(1, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES - 8);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_UINT(0, n_seen);
+}
+
+static void who_winds_down_takes_no_more(void)
+{
+	make_port(0);
+	TEST_ASSERT_EQUAL_INT(0, hand(request(1, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
+	gn_port_quiesce(port);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, hand(request(2, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
+	TEST_ASSERT_EQUAL_UINT(1, n_seen);
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+	gn_port_destroy(&port);
+	TEST_ASSERT_NULL(consumer->direct.take);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_request_goes_down_and_its_answer_back);
+	RUN_TEST(what_is_wrong_with_an_io_fails_that_io);
+	RUN_TEST(the_descriptor_is_copied);
+	RUN_TEST(more_in_flight_than_agreed_breaks);
+	RUN_TEST(a_short_message_breaks);
+	RUN_TEST(who_winds_down_takes_no_more);
+	return UNITY_END();
+}
