@@ -51,6 +51,9 @@ void gn_worker_remove(struct gn_worker *worker, void *self);
 int gn_worker_add_clock(struct gn_worker *worker, uint64_t *now_ns);
 void gn_worker_remove_clock(struct gn_worker *worker, uint64_t *now_ns);
 
+/* The time is now: for who has reason to believe that some has passed. Worker's thread, or inside. */
+void gn_worker_tick(struct gn_worker *worker);
+
 /* -- driven workers; all but gn_worker_enter and gn_worker_fd: between enter and leave -- */
 
 /* Come in, and disarm. Waits for the calls of other threads. Not from inside. */

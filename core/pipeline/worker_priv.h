@@ -49,8 +49,6 @@ struct gn_worker {
 	unsigned n_wanted; /* threads that want to call; __atomic */
 };
 
-/* The time is now. */
-void gn_worker_tick(struct gn_worker *worker);
 /* Forget the pollers that were removed; not while they are walked. */
 void gn_worker_sweep(struct gn_worker *worker);
 /* 0: all pollers are armed. 1: there is work; none is. */

@@ -290,6 +290,7 @@ static int start_done(struct gantry_session *s)
 			.rma = sl->rma,
 			.move_memory = sl->move_memory != NULL ? sl->move_memory : &s->store,
 			.moves_store = sl->move_memory == NULL,
+			.relays = s->role->backend_ops == NULL,
 			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
 			.broken = port_broken,
 			.idle = port_idle,

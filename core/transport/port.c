@@ -112,8 +112,12 @@ static int send_reply(struct gn_port *port, struct gantry_io *io)
 
 static void reply(struct gn_port *port, struct gantry_io *io)
 {
-	uint64_t took = gn_fast_ns() - io->start_ns;
 	uint32_t tag = io->tag;
+	uint64_t took;
+
+	if (!port->attr.relays)
+		gn_worker_tick(port->attr.lane->worker);
+	took = port->attr.lane->pub.now_ns - io->start_ns;
 
 	/* The generation of our own tag lives in the descriptor: keep it while the peer's tag goes out. */
 	io->tag = io->peer_tag;
@@ -250,7 +254,7 @@ static void admit(struct gn_port *port, struct gantry_io *io)
 		fifo_put(port, &port->crowd, io);
 }
 
-static void take(struct gn_port *port, const void *imm, uint64_t now_ns)
+static void take(struct gn_port *port, const void *imm)
 {
 	struct gantry_io *io = port->free[--port->n_free];
 	uint32_t tag = io->peer_tag; /* our own, see reply() */
@@ -261,7 +265,7 @@ static void take(struct gn_port *port, const void *imm, uint64_t now_ns)
 	memcpy(io, imm, GANTRY_IO_WIRE_BYTES);
 	io->peer_tag = io->tag;
 	io->tag = tag;
-	gantry_io_begin(io, now_ns);
+	gantry_io_begin(io, port->attr.lane->pub.now_ns);
 	status = gn_check_io(port->attr.rules, io);
 	if (status != GANTRY_S_OK)
 		refuse(port, io, status);
@@ -291,7 +295,6 @@ static int take_requests(struct gn_port *port)
 	struct gantry_msg msgs[BATCH];
 	uint32_t max = wanted(port);
 	int n = max != 0 ? port->attr.ops->poll_recv(port->attr.consumer, msgs, max) : 0;
-	uint64_t now_ns;
 
 	if (n < 0) {
 		break_port(port, n);
@@ -300,13 +303,13 @@ static int take_requests(struct gn_port *port)
 	if (n == 0)
 		return 0;
 	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
-	now_ns = gn_fast_ns();
+	gn_worker_tick(port->attr.lane->worker);
 	for (int i = 0; i < n; i++) {
 		if (breach(port, msgs[i].imm_len)) {
 			break_port(port, -EPROTO);
 			break;
 		}
-		take(port, msgs[i].imm, now_ns);
+		take(port, msgs[i].imm);
 	}
 	return n;
 }
@@ -323,7 +326,7 @@ static int take_direct(void *arg, const void *imm, uint32_t imm_len)
 	else if (port->n_free == 0)
 		return -EAGAIN;
 	else
-		take(port, imm, gn_fast_ns());
+		take(port, imm);
 	return 0;
 }
 

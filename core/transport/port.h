@@ -26,6 +26,7 @@ struct gn_port_attr {
 	void *rma;     /* to move data of regions that are not mapped; NULL: they are */
 	const struct gantry_region *move_memory; /* with rma: where it is moved through, see mover.h */
 	int moves_store;                         /* that is the volume itself */
+	int relays;  /* the terminal is a link, which knows when an answer came; 0: look at the clock for each reply */
 	int ordered; /* GANTRY_CAP_ORDERED: the answer of a read may follow its data without waiting for the end of the move */
 	/* The peer broke the protocol, or vanished; once, on the lane's thread. */
 	void (*broken)(void *arg, int reason);

@@ -110,7 +110,7 @@ void lane_complete(void *self, struct gantry_io *io)
 		lane_fail(in);
 		return;
 	}
-	lane->clock = in->host->now_ns(in->host);
+	lane->clock = lane->pub->now_ns;
 	lane->n_flying--;
 	gantry_count(&lane->stats->n_completed, 1);
 	measured = in->source->done(lane, io);
@@ -218,7 +218,7 @@ static int lane_poll(void *self)
 
 	if (lane->state == LANE_DONE)
 		return 0;
-	lane->clock = in->host->now_ns(in->host);
+	lane->clock = lane->pub->now_ns;
 	if (lane->state == LANE_RUNNING && !atomic_load_explicit(&in->stop, memory_order_relaxed))
 		n = submit_all(lane);
 	if (atomic_load_explicit(&in->stop, memory_order_relaxed) && lane->state == LANE_RUNNING)
