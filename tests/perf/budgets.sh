@@ -87,7 +87,8 @@ if [ "${1:-}" = --write ]; then
 fi
 
 command -v valgrind >/dev/null || skip_all "valgrind is missing (Debian: valgrind)"
-grep -qx "# compiler: $compiler" "$file" || skip_all "the budgets are those of $(sed -n 's/^# compiler: //p' "$file"), this is $compiler"
+grep -qx "# compiler: $compiler" "$file" ||
+	skip_all "the budgets are those of $(sed -n 's/^# compiler: //p' "$file"), this is $compiler"
 echo "1..$(wc -l <<<"$cases")"
 n=0
 while read -r name; do
@@ -99,7 +100,7 @@ while read -r name; do
 	elif [ $((took * 100)) -gt $((budget * 103)) ]; then
 		echo "not ok $n - $name: $took instructions for an IO, the budget is $budget"
 	elif [ $((took * 100)) -lt $((budget * 97)) ]; then
-		echo "not ok $n - $name: $took instructions for an IO, less than the budget of $budget: write it down (budgets.sh --write)"
+		echo "not ok $n - $name: $took instructions for an IO, the budget of $budget is too high (budgets.sh --write)"
 	else
 		echo "ok $n - $name: $took instructions for an IO, the budget is $budget"
 	fi
