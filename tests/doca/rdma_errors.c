@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rdma_rig.h"
 #include "unity.h"
@@ -239,6 +240,58 @@ static void connections_have_numbers_and_data_of_their_own(void)
 	alone(number);
 }
 
+/* -- what transports of a network do not have -- */
+
+static void never(struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task;
+	(void)task_data;
+	(void)ctx_data;
+}
+
+static void use_a_network(int fd)
+{
+	char file[] = "/tmp/gantry-test-XXXXXX";
+	struct doca_devinfo **list;
+	struct doca_rdma *rdma;
+	struct doca_dev *dev;
+	struct doca_pe *pe;
+	uint32_t n;
+	FILE *conf = fdopen(mkstemp(file), "w");
+
+	(void)fd;
+	CHECK(conf);
+	fputs("doca = { functions = \"none\"; };\n"
+	      "devices = { net = { transport = \"rxe\"; netdev = \"none0\"; pci = \"04:00.0\"; }; };\n", conf);
+	CHECK(fclose(conf) == 0 && setenv("GANTRY_DOCA_CONF", file, 1) == 0);
+	OK(doca_devinfo_create_list(&list, &n));
+	CHECK(n == 1 && remove(file) == 0);
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_task_atomic_cmp_swp_is_supported(list[0]));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_task_atomic_fetch_add_is_supported(list[0]));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(list[0]));
+	OK(doca_rdma_cap_task_write_is_supported(list[0]));
+	OK(doca_dev_open(list[0], &dev));
+	OK(doca_devinfo_destroy_list(list));
+	OK(doca_pe_create(&pe));
+	OK(doca_rdma_create(dev, &rdma));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_task_atomic_cmp_swp_set_conf(rdma, never, never, 1));
+	OK(doca_pe_connect_ctx(pe, doca_rdma_as_ctx(rdma)));
+	FAILS(DOCA_ERROR_INITIALIZATION, doca_ctx_start(doca_rdma_as_ctx(rdma))); /* there is no such interface */
+	OK(doca_rdma_destroy(rdma));
+	OK(doca_pe_destroy(pe));
+	OK(doca_dev_close(dev));
+}
+
+static void a_network_has_no_atomic_tasks_and_a_device_may_not_be_there(void)
+{
+	char plugin[256];
+
+	snprintf(plugin, sizeof(plugin), "%s/rxe.so", getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
+	if (access(plugin, R_OK) != 0)
+		TEST_IGNORE_MESSAGE("no transport of a network is built");
+	alone(use_a_network);
+}
+
 int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
@@ -249,5 +302,6 @@ int main(void)
 	RUN_TEST(a_port_is_listened_to_once);
 	RUN_TEST(an_address_belongs_to_who_made_it_and_connections_are_counted);
 	RUN_TEST(connections_have_numbers_and_data_of_their_own);
+	RUN_TEST(a_network_has_no_atomic_tasks_and_a_device_may_not_be_there);
 	return UNITY_END();
 }

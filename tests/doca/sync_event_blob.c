@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blob.h"
 #include "doca/sync_event_rig.h"
 #include "unity.h"
 
@@ -80,6 +81,32 @@ static void test_bad_blob_is_an_error(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
+/* The descriptor of an event in a machine that is not this one, or was this one before it was booted. */
+static void test_an_event_of_another_machine_is_out_of_reach(void)
+{
+	struct doca_sync_event *event = new_event(), *far;
+	struct doca_sync_event_remote_net *net;
+	uint8_t copy[1024];
+	struct gd_blob map;
+	const uint8_t *blob;
+	size_t sz;
+
+	MUST(doca_sync_event_start(event));
+	for (int i = 0; i < 2; i++) {
+		MUST(i ? doca_sync_event_export_to_remote_net(event, &blob, &sz)
+		       : doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
+		memcpy(copy, blob, sz);
+		memcpy(&map, copy + sz - sizeof(map), sizeof(map));
+		map.host ^= 1;
+		gd_blob_seal(&map);
+		memcpy(copy + sz - sizeof(map), &map, sizeof(map));
+		TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_SUPPORTED,
+			i ? doca_sync_event_remote_net_create_from_export(dev, copy, sz, &net)
+			  : doca_sync_event_create_from_export(dev, copy, sz, &far));
+	}
+	MUST(doca_sync_event_destroy(event));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -87,6 +114,7 @@ int main(void)
 	RUN_TEST(test_export_needs_its_location);
 	RUN_TEST(test_blob_of_one_kind_is_not_one_of_the_other);
 	RUN_TEST(test_bad_blob_is_an_error);
+	RUN_TEST(test_an_event_of_another_machine_is_out_of_reach);
 	doca_dev_close(dev);
 	return UNITY_END();
 }
