@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comch_fast_rules.c - more that programs rely on with consumers and producers: what callbacks may do, tasks that are used again,
+ * one buffer in many tasks, ids. Both sides are in one process, so that each step of both is chosen by the test.
+ */
+#include <string.h>
+
+#include "comch_fast_rig.h"
+
+static struct side s, c;
+static struct fast f, peer; /* on the connection of the client, and of the server */
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void alone(void (*role)(void))
+{
+	rig_begin();
+	rig_wait(rig_fork(role), 0);
+}
+
+static void open_both(void)
+{
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	side_client(&c, RIG_NAME);
+	side_start(&c);
+	UNTIL(&s, s.n_connected);
+	fast_open(&f, &c, 1 << 20);
+	fast_open(&peer, &s, 1 << 20);
+}
+
+static void close_both(void)
+{
+	fast_close(&f);
+	fast_close(&peer);
+	side_stop(&c);
+	side_stop(&s);
+}
+
+/* -- what state callbacks may do -- */
+
+static bool stop_at_once;
+static unsigned int n_states;
+
+static void on_producer_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+			      enum doca_ctx_states next)
+{
+	NEED(data.ptr == &f && prev != next);
+	n_states++;
+	if (next != DOCA_CTX_STATE_RUNNING)
+		return;
+	if (stop_at_once)
+		NEED_OK(doca_ctx_stop(ctx));
+	else
+		fast_send(&f, 0, 100, "i", 1);
+}
+
+static void on_consumer_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+			      enum doca_ctx_states next)
+{
+	NEED(data.ptr == &peer && ctx && prev != next);
+	n_states++;
+	if (next == DOCA_CTX_STATE_RUNNING)
+		fast_post(&peer, 0, 100);
+}
+
+static void busy_fast_callbacks(void)
+{
+	struct doca_ctx *producer, *consumer;
+
+	open_both();
+	fast_add_producer(&f, 4);
+	fast_add_consumer(&peer, 4);
+	producer = doca_comch_producer_as_ctx(f.producer);
+	consumer = doca_comch_consumer_as_ctx(peer.consumer);
+	NEED_OK(doca_ctx_set_state_changed_cb(producer, on_producer_state));
+	NEED_OK(doca_ctx_set_state_changed_cb(consumer, on_consumer_state));
+	stop_at_once = true;
+	NEED_OK(doca_ctx_start(producer)); /* SUCCESS, though it is idle again */
+	NEED(state_of(producer) == DOCA_CTX_STATE_IDLE && n_states == 2);
+	stop_at_once = false;
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(consumer));
+	UNTIL(&peer, state_of(consumer) == DOCA_CTX_STATE_RUNNING);
+	UNTIL(&c, c.n_new == 1);
+	NEED_OK(doca_ctx_start(producer));
+	UNTIL(&peer, peer.n_received == 1);
+	UNTIL(&f, f.n_sent == 1);
+	NEED(peer.length == 100 && peer.imm_len == 1);
+	close_both();
+}
+
+static void a_producer_sends_or_stops_and_a_consumer_posts_in_the_callback_of_RUNNING(void)
+{
+	alone(busy_fast_callbacks);
+}
+
+/* -- a task that is used again, and its user data -- */
+
+static unsigned int n_again;
+
+static void produce_again(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+{
+	struct doca_task *t = doca_comch_producer_task_send_as_task(task);
+	uint8_t imm[4];
+	doca_error_t result;
+
+	NEED(ctx_data.ptr == &f && task_data.u64 == n_again && doca_task_get_status(t) == DOCA_SUCCESS);
+	if (++n_again == 1000) {
+		f.n_sent++;
+		doca_task_free(t);
+		NEED(doca_comch_producer_task_send_get_imm_data_len(task) == 4); /* readable after it was freed */
+		return;
+	}
+	doca_task_set_user_data(t, (union doca_data){ .u64 = n_again });
+	memcpy(imm, &n_again, sizeof(imm));
+	doca_comch_producer_task_send_set_imm_data(task, imm, sizeof(imm));
+	while ((result = doca_task_submit(t)) == DOCA_ERROR_AGAIN) /* programs spin in a callback; receives are posted meanwhile */
+		doca_pe_progress(peer.pe);
+	NEED_OK(result);
+}
+
+static void produce_never(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task;
+	(void)task_data;
+	(void)ctx_data;
+	NEED(!"a send failed");
+}
+
+static void check_next(struct fast *fast)
+{
+	unsigned int n;
+
+	NEED(fast->imm_len == 4 && fast->length == 64);
+	memcpy(&n, fast->imm, sizeof(n));
+	NEED(n == fast->n_received - 1);
+}
+
+static void same_producer_task(void)
+{
+	struct doca_comch_producer_task_send *task;
+	uint8_t imm[4] = { 0 };
+
+	open_both();
+	fast_add_consumer(&peer, FAST_TASKS);
+	peer.on_received = check_next;
+	peer.keep = true;
+	fast_start_consumer(&peer);
+	fast_post(&peer, 0, 64);
+	fast_post(&peer, 64, 64);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, 4);
+	NEED_OK(doca_comch_producer_task_send_set_conf(f.producer, produce_again, produce_never, 1));
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, fast_buf(&f, 0, 64, 64), imm, 4, c.consumer, &task));
+	while (doca_task_submit(doca_comch_producer_task_send_as_task(task)) == DOCA_ERROR_AGAIN)
+		doca_pe_progress(peer.pe);
+	UNTIL(&f, f.n_sent == 1);
+	UNTIL(&peer, peer.n_received == 1000);
+	NEED_OK(doca_buf_dec_refcount((struct doca_buf *)(uintptr_t)doca_comch_producer_task_send_get_buf(task), NULL));
+	peer.keep = false;
+	close_both();
+}
+
+static void a_producer_sends_one_task_again_and_again_in_its_callback_and_spins_there(void)
+{
+	alone(same_producer_task);
+}
+
+/* -- one buffer in many tasks; a send that fails changes no buffer; lists are refused -- */
+
+#define SENDS 1024u
+
+static void one_buffer(void)
+{
+	static struct doca_comch_producer_task_send *tasks[SENDS];
+	struct doca_buf *buf;
+
+	open_both();
+	fast_add_consumer(&peer, SENDS);
+	fast_start_consumer(&peer);
+	for (size_t i = 0; i < SENDS; i++)
+		fast_post(&peer, i * 1000, 1000);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, SENDS);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	buf = fast_buf(&f, 5000, 1000, 1000);
+	memset(f.mem + 5000, 'o', 1000);
+	for (size_t i = 0; i < SENDS; i++) {
+		NEED_OK(doca_buf_inc_refcount(buf, NULL)); /* the end of each task takes one */
+		NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0, c.consumer, &tasks[i]));
+	}
+	for (size_t i = 0; i < SENDS; i++)
+		UNTIL(&peer, doca_task_submit(doca_comch_producer_task_send_as_task(tasks[i])) == DOCA_SUCCESS);
+	UNTIL(&peer, peer.n_received == SENDS);
+	UNTIL(&f, f.n_sent == SENDS);
+	for (size_t i = 0; i < SENDS; i++)
+		NEED(peer.mem[i * 1000] == 'o' && peer.mem[i * 1000 + 999] == 'o');
+	NEED_OK(doca_buf_dec_refcount(buf, NULL));
+	close_both();
+}
+
+static void one_buffer_is_sent_by_many_tasks_at_a_time(void)
+{
+	alone(one_buffer);
+}
+
+/* Submit with the buffer, and the error that follows; the task is freed. */
+static void fails_with(struct doca_buf *buf, doca_error_t status)
+{
+	const unsigned int before = f.n_failed;
+	struct doca_comch_producer_task_send *task;
+
+	NEED_OK(doca_buf_inc_refcount(buf, NULL));
+	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0, c.consumer, &task));
+	UNTIL(&peer, doca_task_submit(doca_comch_producer_task_send_as_task(task)) == DOCA_SUCCESS);
+	UNTIL(&f, f.n_failed == before + 1);
+	NEED(f.send_status == status);
+}
+
+static void failed_sends(void)
+{
+	struct doca_buf *buf, *second;
+	size_t length;
+	void *data;
+
+	open_both();
+	fast_add_consumer(&peer, 4);
+	fast_start_consumer(&peer);
+	fast_post(&peer, 0, 100);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, 4);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	buf = fast_buf(&f, 1000, 50000, 101);
+	fails_with(buf, DOCA_ERROR_INVALID_VALUE);
+	NEED_OK(doca_buf_set_data(buf, f.mem + 1100, 20000));
+	fails_with(buf, DOCA_ERROR_INVALID_VALUE);
+	NEED_OK(doca_buf_get_data_len(buf, &length));
+	NEED_OK(doca_buf_get_data(buf, &data));
+	NEED(length == 20000 && data == f.mem + 1100); /* as before */
+	second = fast_buf(&f, 0, 10, 10);
+	NEED_OK(doca_buf_set_data(buf, f.mem + 1100, 10));
+	NEED_OK(doca_buf_chain_list(buf, second));
+	fails_with(buf, DOCA_ERROR_INVALID_VALUE);
+	NEED_OK(doca_buf_unchain_list(buf, second));
+	NEED_OK(doca_buf_dec_refcount(second, NULL));
+	/* the receive that was posted is as good as it was */
+	fast_send(&f, 0, 100, NULL, 0);
+	UNTIL(&peer, peer.n_received == 1);
+	NEED(peer.length == 100 && peer.n_flushed == 0);
+	NEED_OK(doca_buf_dec_refcount(buf, NULL));
+	UNTIL(&f, f.n_sent == 1);
+	close_both();
+}
+
+static void sends_that_fail_change_no_buffer_and_lists_are_refused(void)
+{
+	alone(failed_sends);
+}
+
+/* -- ids -- */
+
+static void many_ids(void)
+{
+	struct doca_comch_consumer *first, *consumer;
+	uint32_t id, last = 0;
+
+	open_both();
+	NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &first));
+	for (int i = 0; i < 33000; i++) { /* past 0xffff, which programs take for none */
+		NEED_OK(doca_comch_consumer_create(s.conn, peer.mmap, &consumer));
+		NEED_OK(doca_comch_consumer_get_id(consumer, &id));
+		NEED(id != 0 && id != 0xffff && id > last);
+		last = id;
+		NEED_OK(doca_comch_consumer_destroy(consumer));
+	}
+	NEED(last > 0xffff);
+	NEED_OK(doca_comch_consumer_destroy(first));
+	close_both();
+}
+
+static void MUST_ids_are_never_ffff_however_many_consumers_there_were(void)
+{
+	alone(many_ids);
+}
+
+int main(void)
+{
+	rig_init();
+	UNITY_BEGIN();
+	RUN_TEST(a_producer_sends_or_stops_and_a_consumer_posts_in_the_callback_of_RUNNING);
+	RUN_TEST(a_producer_sends_one_task_again_and_again_in_its_callback_and_spins_there);
+	RUN_TEST(one_buffer_is_sent_by_many_tasks_at_a_time);
+	RUN_TEST(sends_that_fail_change_no_buffer_and_lists_are_refused);
+	RUN_TEST(MUST_ids_are_never_ffff_however_many_consumers_there_were);
+	rig_fini();
+	return UNITY_END();
+}
