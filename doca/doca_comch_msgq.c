@@ -134,7 +134,7 @@ doca_error_t doca_comch_msgq_consumer_create(struct doca_comch_msgq *msgq, struc
 void gd_msgq_release_consumer(struct doca_comch_consumer *consumer)
 {
 	if (consumer->completion)
-		consumer->completion->refs--;
+		consumer->completion->done.refs--;
 	consumer->msgq->n_consumers--;
 }
 
@@ -163,7 +163,7 @@ doca_error_t doca_comch_msgq_producer_create(struct doca_comch_msgq *msgq, struc
 void gd_msgq_release_producer(struct doca_comch_producer *producer)
 {
 	if (producer->completion)
-		producer->completion->refs--;
+		producer->completion->done.refs--;
 	producer->msgq->n_producers--;
 }
 

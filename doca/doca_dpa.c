@@ -216,50 +216,6 @@ void doca_dpa_dev_thread_finish(void)
 	longjmp(current->end, 1);
 }
 
-/* -- rings -- */
-
-bool gd_ring_is_full(const struct gd_done_ring *ring)
-{
-	return ring->put - ring->acked >= ring->size;
-}
-
-static void ring_bell(struct gd_bell *bell)
-{
-	if (!bell->armed || !bell->thread || bell->thread->finished)
-		return;
-	bell->armed = false;
-	bell->thread->is_due = true;
-	pthread_cond_signal(&bell->thread->wake);
-}
-
-uint32_t gd_ring_put(struct gd_done_ring *ring, struct gd_bell *bell)
-{
-	const uint32_t place = ring->put++ % ring->size;
-
-	ring_bell(bell);
-	return place;
-}
-
-bool gd_ring_see(struct gd_done_ring *ring, uint32_t *place)
-{
-	if (ring->seen == ring->put)
-		return false;
-	*place = ring->seen++ % ring->size;
-	return true;
-}
-
-void gd_ring_ack(struct gd_done_ring *ring, uint32_t n)
-{
-	ring->acked += n < ring->seen - ring->acked ? n : ring->seen - ring->acked;
-}
-
-void gd_bell_arm(const struct gd_done_ring *ring, struct gd_bell *bell)
-{
-	bell->armed = true;
-	if (ring->seen != ring->put)
-		ring_bell(bell);
-}
-
 /* -- completions -- */
 
 doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa, unsigned int queue_size, struct doca_dpa_completion **dpa_comp)
@@ -276,22 +232,25 @@ doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa, unsigned int queue
 		free(comp);
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	comp->ring.size = queue_size;
-	comp->dpa = dpa;
+	comp->done.size = queue_size;
+	comp->done.dpa = dpa;
 	dpa->refs++;
 	*dpa_comp = comp;
 	return DOCA_SUCCESS;
 }
 
+static struct gd_done *done_of(struct doca_dpa_completion *comp)
+{
+	return comp ? &comp->done : NULL;
+}
+
 doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp)
 {
-	if (!dpa_comp)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (dpa_comp->refs)
-		return DOCA_ERROR_IN_USE;
-	if (dpa_comp->bell.thread)
-		dpa_comp->bell.thread->refs--;
-	dpa_comp->dpa->refs--;
+	const doca_error_t result = gd_done_fini(done_of(dpa_comp));
+
+	if (result != DOCA_SUCCESS)
+		return result;
+	dpa_comp->done.dpa->refs--;
 	free(dpa_comp->user_data);
 	free(dpa_comp);
 	return DOCA_SUCCESS;
@@ -299,63 +258,37 @@ doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp)
 
 doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp, struct doca_dpa_thread *thread)
 {
-	if (!dpa_comp || !thread || thread->dpa != dpa_comp->dpa)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (dpa_comp->started)
-		return DOCA_ERROR_BAD_STATE;
-	if (dpa_comp->bell.thread)
-		dpa_comp->bell.thread->refs--;
-	dpa_comp->bell.thread = thread;
-	thread->refs++;
-	return DOCA_SUCCESS;
+	return gd_done_set_thread(done_of(dpa_comp), thread);
 }
 
 doca_error_t doca_dpa_completion_start(struct doca_dpa_completion *dpa_comp)
 {
-	if (!dpa_comp)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (dpa_comp->started)
-		return DOCA_ERROR_BAD_STATE;
-	dpa_comp->started = true;
-	return DOCA_SUCCESS;
+	const doca_error_t result = gd_done_may_set(done_of(dpa_comp), true);
+
+	if (result == DOCA_SUCCESS)
+		gd_done_start(&dpa_comp->done, dpa_comp->done.size);
+	return result;
 }
 
 doca_error_t doca_dpa_completion_stop(struct doca_dpa_completion *dpa_comp)
 {
-	if (!dpa_comp)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (!dpa_comp->started)
-		return DOCA_ERROR_BAD_STATE;
-	if (dpa_comp->refs)
-		return DOCA_ERROR_IN_USE;
-	dpa_comp->started = false;
-	return DOCA_SUCCESS;
+	return gd_done_stop(done_of(dpa_comp));
 }
 
 doca_error_t doca_dpa_completion_get_dpa_handle(struct doca_dpa_completion *dpa_comp, doca_dpa_dev_completion_t *handle)
 {
-	if (!dpa_comp || !handle)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (!dpa_comp->started)
-		return DOCA_ERROR_BAD_STATE;
-	*handle = (uintptr_t)dpa_comp;
-	return DOCA_SUCCESS;
+	return gd_done_handle(done_of(dpa_comp), handle);
 }
 
 int doca_dpa_dev_get_completion(doca_dpa_dev_completion_t dpa_comp_handle, doca_dpa_dev_completion_element_t *comp_element)
 {
-	struct doca_dpa_completion *comp = (void *)(uintptr_t)dpa_comp_handle;
+	const struct doca_dpa_completion *comp = (void *)(uintptr_t)dpa_comp_handle;
 	uint32_t place;
-	bool found;
 
-	if (!comp || !comp_element)
+	if (!comp_element || !gd_done_next(dpa_comp_handle, &place))
 		return 0;
-	pthread_mutex_lock(&comp->dpa->lock);
-	found = gd_ring_see(&comp->ring, &place);
-	pthread_mutex_unlock(&comp->dpa->lock);
-	if (found)
-		*comp_element = (uintptr_t)&comp->user_data[place];
-	return found;
+	*comp_element = (uintptr_t)&comp->user_data[place];
+	return 1;
 }
 
 uint32_t doca_dpa_dev_get_completion_user_data(doca_dpa_dev_completion_element_t comp_element)
@@ -367,23 +300,10 @@ uint32_t doca_dpa_dev_get_completion_user_data(doca_dpa_dev_completion_element_t
 
 void doca_dpa_dev_completion_ack(doca_dpa_dev_completion_t dpa_comp_handle, uint64_t num_comp)
 {
-	struct doca_dpa_completion *comp = (void *)(uintptr_t)dpa_comp_handle;
-
-	if (!comp)
-		return;
-	pthread_mutex_lock(&comp->dpa->lock);
-	gd_ring_ack(&comp->ring, num_comp > UINT32_MAX ? UINT32_MAX : (uint32_t)num_comp);
-	pthread_cond_broadcast(&comp->dpa->changed);
-	pthread_mutex_unlock(&comp->dpa->lock);
+	gd_done_ack(dpa_comp_handle, num_comp);
 }
 
 void doca_dpa_dev_completion_request_notification(doca_dpa_dev_completion_t dpa_comp_handle)
 {
-	struct doca_dpa_completion *comp = (void *)(uintptr_t)dpa_comp_handle;
-
-	if (!comp)
-		return;
-	pthread_mutex_lock(&comp->dpa->lock);
-	gd_bell_arm(&comp->ring, &comp->bell);
-	pthread_mutex_unlock(&comp->dpa->lock);
+	gd_done_arm(dpa_comp_handle);
 }

@@ -25,7 +25,7 @@
 struct doca_dpa {
 	struct doca_dev *dev;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* room in a queue, or a thread is to end */
+	pthread_cond_t changed; /* a receive was posted, a consumer left, or a thread is to end */
 	bool started;
 	uint32_t refs;          /* threads, completions and queues */
 };
@@ -41,24 +41,22 @@ struct doca_dpa_thread {
 	uint32_t refs;          /* completions that activate it */
 };
 
-/* What a completion has in common with one of a consumer: a thread that it may be asked to activate. */
-struct gd_bell {
-	struct doca_dpa_thread *thread;
-	bool armed;
-};
-
-/* A ring of what happened: put by one side, looked at and then acknowledged by code on the DPA. Counts that wrap. */
-struct gd_done_ring {
-	uint32_t size, put, seen, acked;
+/*
+ * What has happened, for code on a DPA to find: a ring that one side puts into, and that code looks at and then acknowledges;
+ * and the thread that may be activated then. First member of both kinds of completions, so that handles are its address.
+ */
+struct gd_done {
+	struct doca_dpa *dpa;   /* whose lock guards it: of its thread, or of its first consumer. NULL: neither yet */
+	struct doca_dpa_thread *thread; /* or NULL */
+	bool armed;             /* it is to be activated */
+	bool started;
+	uint32_t size, put, seen, acked; /* counts that wrap */
+	uint32_t refs;          /* producers or consumers */
 };
 
 struct doca_dpa_completion {
-	struct doca_dpa *dpa;
-	struct gd_bell bell;
-	struct gd_done_ring ring;
+	struct gd_done done;
 	uint32_t *user_data;    /* of the producers, one each */
-	bool started;
-	uint32_t refs;          /* producers */
 };
 
 /* A message that came to a DPA consumer. */
@@ -68,13 +66,9 @@ struct gd_dpa_msg {
 };
 
 struct doca_comch_consumer_completion {
-	struct doca_dpa *dpa;   /* of its thread, or of its first consumer */
-	struct gd_bell bell;
-	struct gd_done_ring ring;
+	struct gd_done done;
 	struct gd_dpa_msg *msgs;
 	uint32_t max_consumers, max_recv, imm_len;
-	bool started;
-	uint32_t refs;          /* consumers */
 };
 
 struct doca_comch_msgq {
@@ -86,14 +80,29 @@ struct doca_comch_msgq {
 	struct doca_comch_consumer *consumers; /* that run */
 };
 
+/* Not started: SUCCESS. INVALID_VALUE: NULL, or what is to be set is not valid; BAD_STATE. */
+doca_error_t gd_done_may_set(const struct gd_done *done, bool valid);
+/* INVALID_VALUE (NULL, another DPA), BAD_STATE. */
+doca_error_t gd_done_set_thread(struct gd_done *done, struct doca_dpa_thread *thread);
+/* Empty, with room for so many. */
+void gd_done_start(struct gd_done *done, uint32_t size);
+/* INVALID_VALUE (NULL), BAD_STATE, IN_USE. */
+doca_error_t gd_done_stop(struct gd_done *done);
+/* The thread is let go. INVALID_VALUE (NULL), IN_USE. */
+doca_error_t gd_done_fini(struct gd_done *done);
+/* Of what is started. INVALID_VALUE (NULL), BAD_STATE. */
+doca_error_t gd_done_handle(const struct gd_done *done, uint64_t *handle);
+
 /* Lock held. */
-bool gd_ring_is_full(const struct gd_done_ring *ring);
-/* The place of the next one, and the bell rings. */
-uint32_t gd_ring_put(struct gd_done_ring *ring, struct gd_bell *bell);
-/* The next that was not seen; false: none. */
-bool gd_ring_see(struct gd_done_ring *ring, uint32_t *place);
-void gd_ring_ack(struct gd_done_ring *ring, uint32_t n);
-void gd_bell_arm(const struct gd_done_ring *ring, struct gd_bell *bell);
+bool gd_done_is_full(const struct gd_done *done);
+uint32_t gd_done_place(const struct gd_done *done); /* of what comes next */
+void gd_done_put(struct gd_done *done);             /* it is there; activates the thread */
+
+/* Code on the DPA. Handle 0: nothing. */
+bool gd_done_next(uint64_t handle, uint32_t *place); /* the next that was not looked at; false: none */
+void gd_done_ack(uint64_t handle, uint64_t n);       /* so many of those need no room any more */
+void gd_done_arm(uint64_t handle);                   /* activate the thread at the next one */
+
 /* Does the calling thread of a DPA have to end? */
 bool gd_dpa_must_quit(void);
 

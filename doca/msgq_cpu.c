@@ -177,14 +177,14 @@ static doca_error_t put(struct doca_comch_msgq *msgq, uint32_t producer, const s
 		return DOCA_ERROR_NOT_FOUND;
 	if (t->imm_len > c->imm_max || t->imm_len > comp->imm_len)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (c->credit == 0 || gd_ring_is_full(&comp->ring))
+	if (c->credit == 0 || gd_done_is_full(&comp->done))
 		return DOCA_ERROR_AGAIN;
 	c->credit--;
-	msg = &comp->msgs[comp->ring.put % comp->ring.size];
+	msg = &comp->msgs[gd_done_place(&comp->done)];
 	*msg = (struct gd_dpa_msg){ .imm_len = t->imm_len, .producer = producer, .user_data = c->completion_data };
 	for (uint32_t i = 0; i < t->imm_len; i++)
 		msg->imm[i] = t->imm[i];
-	gd_ring_put(&comp->ring, &comp->bell);
+	gd_done_put(&comp->done);
 	return DOCA_SUCCESS;
 }
 

@@ -40,44 +40,31 @@ doca_error_t doca_comch_consumer_completion_create(struct doca_comch_consumer_co
 	return DOCA_SUCCESS;
 }
 
+static struct gd_done *done_of(struct doca_comch_consumer_completion *comp)
+{
+	return comp ? &comp->done : NULL;
+}
+
 doca_error_t doca_comch_consumer_completion_destroy(struct doca_comch_consumer_completion *consumer_comp)
 {
-	if (!consumer_comp)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (consumer_comp->refs)
-		return DOCA_ERROR_IN_USE;
-	if (consumer_comp->bell.thread)
-		consumer_comp->bell.thread->refs--;
+	const doca_error_t result = gd_done_fini(done_of(consumer_comp));
+
+	if (result != DOCA_SUCCESS)
+		return result;
 	free(consumer_comp->msgs);
 	free(consumer_comp);
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t may_set(const struct doca_comch_consumer_completion *comp, bool valid)
-{
-	if (!comp || !valid)
-		return DOCA_ERROR_INVALID_VALUE;
-	return comp->started ? DOCA_ERROR_BAD_STATE : DOCA_SUCCESS;
-}
-
 doca_error_t doca_comch_consumer_completion_set_dpa_thread(struct doca_comch_consumer_completion *consumer_comp,
 							   struct doca_dpa_thread *dpa_thread)
 {
-	const doca_error_t result = may_set(consumer_comp, dpa_thread != NULL);
-
-	if (result != DOCA_SUCCESS)
-		return result;
-	if (consumer_comp->bell.thread)
-		consumer_comp->bell.thread->refs--;
-	consumer_comp->bell.thread = dpa_thread;
-	consumer_comp->dpa = dpa_thread->dpa;
-	dpa_thread->refs++;
-	return DOCA_SUCCESS;
+	return gd_done_set_thread(done_of(consumer_comp), dpa_thread);
 }
 
 static doca_error_t set(struct doca_comch_consumer_completion *comp, uint32_t *number, uint32_t value, uint32_t most)
 {
-	const doca_error_t result = may_set(comp, value != 0 && value <= most);
+	const doca_error_t result = gd_done_may_set(done_of(comp), value != 0 && value <= most);
 
 	if (result == DOCA_SUCCESS)
 		*number = value;
@@ -130,7 +117,7 @@ doca_error_t doca_comch_consumer_completion_get_imm_data_len(const struct doca_c
 
 doca_error_t doca_comch_consumer_completion_start(struct doca_comch_consumer_completion *consumer_comp)
 {
-	const doca_error_t result = may_set(consumer_comp, true);
+	const doca_error_t result = gd_done_may_set(done_of(consumer_comp), true);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -138,32 +125,19 @@ doca_error_t doca_comch_consumer_completion_start(struct doca_comch_consumer_com
 	consumer_comp->msgs = calloc(consumer_comp->max_recv, sizeof(*consumer_comp->msgs));
 	if (!consumer_comp->msgs)
 		return DOCA_ERROR_NO_MEMORY;
-	consumer_comp->ring = (struct gd_done_ring){ .size = consumer_comp->max_recv };
-	consumer_comp->started = true;
+	gd_done_start(&consumer_comp->done, consumer_comp->max_recv);
 	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_comch_consumer_completion_stop(struct doca_comch_consumer_completion *consumer_comp)
 {
-	if (!consumer_comp)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (!consumer_comp->started)
-		return DOCA_ERROR_BAD_STATE;
-	if (consumer_comp->refs)
-		return DOCA_ERROR_IN_USE;
-	consumer_comp->started = false;
-	return DOCA_SUCCESS;
+	return gd_done_stop(done_of(consumer_comp));
 }
 
 doca_error_t doca_comch_consumer_completion_get_dpa_handle(struct doca_comch_consumer_completion *consumer_comp,
 							   doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle)
 {
-	if (!consumer_comp || !consumer_comp_handle)
-		return DOCA_ERROR_INVALID_VALUE;
-	if (!consumer_comp->started)
-		return DOCA_ERROR_BAD_STATE;
-	*consumer_comp_handle = (uintptr_t)consumer_comp;
-	return DOCA_SUCCESS;
+	return gd_done_handle(done_of(consumer_comp), consumer_comp_handle);
 }
 
 /* -- consumers -- */
@@ -192,14 +166,14 @@ doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *cons
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (!consumer_comp || !on_dpa(consumer) || (consumer_comp->dpa && consumer_comp->dpa != consumer->msgq->dpa))
+	if (!consumer_comp || !on_dpa(consumer) || (consumer_comp->done.dpa && consumer_comp->done.dpa != consumer->msgq->dpa))
 		return DOCA_ERROR_INVALID_VALUE;
 	if (consumer->completion)
 		return DOCA_ERROR_NOT_PERMITTED;
-	if (consumer_comp->refs == consumer_comp->max_consumers)
+	if (consumer_comp->done.refs == consumer_comp->max_consumers)
 		return DOCA_ERROR_FULL;
-	consumer_comp->dpa = consumer->msgq->dpa;
-	consumer_comp->refs++;
+	consumer_comp->done.dpa = consumer->msgq->dpa;
+	consumer_comp->done.refs++;
 	consumer->completion = consumer_comp;
 	consumer->completion_data = user_data;
 	return DOCA_SUCCESS;
@@ -220,7 +194,7 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = consumer_of(ctx);
 
-	if (!c->completion || !c->completion->started || c->max_recv == 0) {
+	if (!c->completion || !c->completion->done.started || c->max_recv == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
 		       "DPA consumer has no started completion (set_completion), or no number of receives (set_dev_max_num_recv)");
 		return DOCA_ERROR_INVALID_VALUE;
@@ -263,18 +237,13 @@ void doca_dpa_dev_comch_consumer_ack(doca_dpa_dev_comch_consumer_t consumer_hand
 int doca_dpa_dev_comch_consumer_get_completion(doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle,
 					       doca_dpa_dev_comch_consumer_completion_element_t *comp_element)
 {
-	struct doca_comch_consumer_completion *comp = (void *)(uintptr_t)consumer_comp_handle;
+	const struct doca_comch_consumer_completion *comp = (void *)(uintptr_t)consumer_comp_handle;
 	uint32_t place;
-	bool found;
 
-	if (!comp || !comp_element || !comp->dpa)
+	if (!comp_element || !gd_done_next(consumer_comp_handle, &place))
 		return 0;
-	pthread_mutex_lock(&comp->dpa->lock);
-	found = gd_ring_see(&comp->ring, &place);
-	pthread_mutex_unlock(&comp->dpa->lock);
-	if (found)
-		*comp_element = (uintptr_t)&comp->msgs[place];
-	return found;
+	*comp_element = (uintptr_t)&comp->msgs[place];
+	return 1;
 }
 
 const uint8_t *doca_dpa_dev_comch_consumer_get_completion_imm(doca_dpa_dev_comch_consumer_completion_element_t comp_element,
@@ -304,25 +273,13 @@ uint32_t doca_dpa_dev_comch_consumer_get_completion_consumer_user_data(
 
 void doca_dpa_dev_comch_consumer_completion_ack(doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle, uint32_t num_comp)
 {
-	struct doca_comch_consumer_completion *comp = (void *)(uintptr_t)consumer_comp_handle;
-
-	if (!comp || !comp->dpa)
-		return;
-	pthread_mutex_lock(&comp->dpa->lock);
-	gd_ring_ack(&comp->ring, num_comp);
-	pthread_mutex_unlock(&comp->dpa->lock);
+	gd_done_ack(consumer_comp_handle, num_comp);
 }
 
 void doca_dpa_dev_comch_consumer_completion_request_notification(
 	doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle)
 {
-	struct doca_comch_consumer_completion *comp = (void *)(uintptr_t)consumer_comp_handle;
-
-	if (!comp || !comp->dpa)
-		return;
-	pthread_mutex_lock(&comp->dpa->lock);
-	gd_bell_arm(&comp->ring, &comp->bell);
-	pthread_mutex_unlock(&comp->dpa->lock);
+	gd_done_arm(consumer_comp_handle);
 }
 
 /* -- producers -- */
@@ -350,11 +307,11 @@ doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_produce
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (!dpa_comp || !producer_on_dpa(producer) || dpa_comp->dpa != producer->msgq->dpa)
+	if (!dpa_comp || !producer_on_dpa(producer) || dpa_comp->done.dpa != producer->msgq->dpa)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (producer->completion)
 		return DOCA_ERROR_NOT_PERMITTED;
-	dpa_comp->refs++;
+	dpa_comp->done.refs++;
 	producer->completion = dpa_comp;
 	return DOCA_SUCCESS;
 }
@@ -374,7 +331,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *p = producer_of(ctx);
 
-	if (p->completion && p->completion->started && p->max_send)
+	if (p->completion && p->completion->done.started && p->max_send)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
 	       "DPA producer has no started completion (dpa_completion_attach), or no number of sends (set_dev_max_num_send)");
@@ -412,9 +369,9 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 	c = wait_for_room(p->msgq, consumer_id);
 	if (c)
 		gd_msgq_deliver(c, p->id, imm, imm_len);
-	if (c && completion_requested && !gd_ring_is_full(&comp->ring)) {
-		comp->user_data[comp->ring.put % comp->ring.size] = (uint32_t)p->ctx.user_data.u64;
-		gd_ring_put(&comp->ring, &comp->bell);
+	if (c && completion_requested && !gd_done_is_full(&comp->done)) {
+		comp->user_data[gd_done_place(&comp->done)] = (uint32_t)p->ctx.user_data.u64;
+		gd_done_put(&comp->done);
 	}
 	pthread_mutex_unlock(&p->msgq->dpa->lock);
 	if (!c)

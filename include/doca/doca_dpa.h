@@ -69,7 +69,7 @@ DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa, 
 /* IN_USE with producers. */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp);
 
-/* Before start: the thread that it activates. Errors: BAD_STATE. */
+/* Before start: the thread that it activates, of the same DPA. Errors: BAD_STATE. */
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp,
 		struct doca_dpa_thread *thread);
 DOCA_EXPERIMENTAL doca_error_t doca_dpa_completion_start(struct doca_dpa_completion *dpa_comp);

@@ -412,6 +412,40 @@ static void misuse(void)
 	doca_dpa_dev_comch_producer_post_send_imm_only(0, 1, NULL, 0, 0);
 }
 
+static __dpa_global__ void nothing(uint64_t arg)
+{
+	(void)arg;
+}
+
+static void stay_with_a_dpa(void)
+{
+	struct doca_dpa_thread *another_thread;
+	struct doca_dpa *another;
+
+	open_dpa(nothing);
+	NEED_OK(doca_dpa_create(s.dev, &another));
+	NEED_OK(doca_dpa_thread_create(another, &another_thread));
+	NEED_OK(doca_comch_consumer_completion_create(&comp));
+	NEED_OK(doca_comch_consumer_completion_set_dpa_thread(comp, thread));
+	BAD(doca_comch_consumer_completion_set_dpa_thread(comp, another_thread));
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_dpa_thread_destroy(thread));
+	NEED_OK(doca_comch_consumer_completion_destroy(comp));
+	NEED_OK(doca_dpa_completion_create(dpa, DEPTH, &ends));
+	BAD(doca_dpa_completion_set_thread(ends, another_thread));
+	NEED_OK(doca_dpa_completion_destroy(ends));
+	NEED_OK(doca_dpa_thread_destroy(another_thread));
+	NEED_OK(doca_dpa_destroy(another));
+	NEED_OK(doca_comch_msgq_set_dpa_consumer(msgq, dpa));
+	NEED_OK(doca_comch_msgq_start(msgq));
+	close_dpa();
+}
+
+static void completions_have_no_thread_of_another_DPA(void)
+{
+	rig_begin();
+	rig_wait(rig_fork(stay_with_a_dpa), 0);
+}
+
 static void what_is_no_object_is_refused(void)
 {
 	rig_begin();
@@ -424,6 +458,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(messages_to_the_DPA_arrive_in_order_and_only_as_many_as_it_acknowledged);
 	RUN_TEST(messages_and_copies_of_the_DPA_arrive_in_order_and_complete_when_asked_to);
+	RUN_TEST(completions_have_no_thread_of_another_DPA);
 	RUN_TEST(what_is_no_object_is_refused);
 	rig_fini();
 	return UNITY_END();
