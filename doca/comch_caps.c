@@ -6,25 +6,19 @@
 
 static doca_error_t supported(const struct doca_devinfo *devinfo, bool can)
 {
-	if (!devinfo)
-		return DOCA_ERROR_INVALID_VALUE;
-	return devinfo->comch && can ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+	return gd_cap(devinfo, devinfo && devinfo->comch && can);
 }
 
+/* What any device is told. */
 static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *value_p)
 {
-	if (!devinfo || !value_p)
-		return DOCA_ERROR_INVALID_VALUE;
-	*value_p = value;
-	return DOCA_SUCCESS;
+	return gd_cap_u32(devinfo, true, value, value_p);
 }
 
-/* As limit(), for what asks for support first. */
+/* What is asked of devices with Comch. */
 static doca_error_t fast_limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *value_p)
 {
-	if (!devinfo || !value_p)
-		return DOCA_ERROR_INVALID_VALUE;
-	return devinfo->comch ? limit(devinfo, value, value_p) : DOCA_ERROR_NOT_SUPPORTED;
+	return gd_cap_u32(devinfo, devinfo && devinfo->comch, value, value_p);
 }
 
 /* A server is on the card, and has clients on the functions that the card represents. */

@@ -109,6 +109,32 @@ void gd_transport_unlock(struct gd_transport *transport);
 const struct gantry_transport_ops *gd_transport_ops(const struct gd_transport *transport);
 void gd_transport_info(const struct gd_transport *transport, struct gantry_device_info *info);
 
+/* What the functions doca_*_cap_* answer. INVALID_VALUE: no device, or no place for the number; NOT_SUPPORTED: it cannot. */
+static inline doca_error_t gd_cap(const struct doca_devinfo *devinfo, bool can)
+{
+	if (!devinfo)
+		return DOCA_ERROR_INVALID_VALUE;
+	return can ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+}
+
+static inline doca_error_t gd_cap_u32(const struct doca_devinfo *devinfo, bool can, uint32_t value, uint32_t *value_p)
+{
+	const doca_error_t result = value_p ? gd_cap(devinfo, can) : DOCA_ERROR_INVALID_VALUE;
+
+	if (result == DOCA_SUCCESS)
+		*value_p = value;
+	return result;
+}
+
+static inline doca_error_t gd_cap_u64(const struct doca_devinfo *devinfo, bool can, uint64_t value, uint64_t *value_p)
+{
+	const doca_error_t result = value_p ? gd_cap(devinfo, can) : DOCA_ERROR_INVALID_VALUE;
+
+	if (result == DOCA_SUCCESS)
+		*value_p = value;
+	return result;
+}
+
 /*
  * Folder for sockets of this user on this machine, made when needed: $GANTRY_RUNDIR, $XDG_RUNTIME_DIR/gantry when
  * there is such a folder, /run/gantry (root), /tmp/gantry-UID.

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "device.h"
 
 #define CYCLES ((clockid_t)-1)
 #define TRIES 5 /* of a pair of clocks: the pair that was read fastest counts */
@@ -69,24 +70,19 @@ static void move(clockid_t id, union doca_clock_timespec_t *ts, uint64_t by)
 	ts->ts.tv_nsec = (long)(by % 1000000000);
 }
 
-static doca_error_t is_supported(const struct doca_devinfo *devinfo)
-{
-	return devinfo ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
-}
-
 doca_error_t doca_clock_cap_nic_free_running_is_supported(const struct doca_devinfo *devinfo)
 {
-	return is_supported(devinfo);
+	return gd_cap(devinfo, true);
 }
 
 doca_error_t doca_clock_cap_nic_real_time_is_supported(const struct doca_devinfo *devinfo)
 {
-	return is_supported(devinfo);
+	return gd_cap(devinfo, true);
 }
 
 doca_error_t doca_clock_cap_nic_dpa_timer_is_supported(const struct doca_devinfo *devinfo)
 {
-	return is_supported(devinfo);
+	return gd_cap(devinfo, true);
 }
 
 doca_error_t doca_clock_create(const struct doca_dev *dev, struct doca_clock **clock)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "compress.h"
+#include "device.h"
 #include "log.h"
 #include "serial.h"
 
@@ -191,30 +192,6 @@ doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_compress *compress,
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t cap_is_supported(const struct doca_devinfo *devinfo, enum kind kind)
-{
-	if (!devinfo)
-		return DOCA_ERROR_INVALID_VALUE;
-	return supports(kind) ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
-}
-
-static doca_error_t cap_size(const struct doca_devinfo *devinfo, enum kind kind, uint64_t *size)
-{
-	doca_error_t result = size ? cap_is_supported(devinfo, kind) : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		*size = MAX_BYTES;
-	return result;
-}
-
-static doca_error_t cap_list(const struct doca_devinfo *devinfo, uint32_t *length)
-{
-	if (!devinfo || !length)
-		return DOCA_ERROR_INVALID_VALUE;
-	*length = GD_SERIAL_LIST_MAX;
-	return DOCA_SUCCESS;
-}
-
 /* -- tasks -- */
 
 static doca_error_t set_conf(struct doca_compress *compress, enum kind kind, void *done_cb, void *error_cb, uint32_t n)
@@ -250,15 +227,15 @@ static doca_error_t take(struct doca_compress *compress, enum kind kind, struct 
 #define KIND(NAME, kind) \
 	doca_error_t doca_compress_cap_task_##NAME##_is_supported(const struct doca_devinfo *devinfo) \
 	{ \
-		return cap_is_supported(devinfo, kind); \
+		return gd_cap(devinfo, supports(kind)); \
 	} \
 	doca_error_t doca_compress_cap_task_##NAME##_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *size) \
 	{ \
-		return cap_size(devinfo, kind, size); \
+		return gd_cap_u64(devinfo, supports(kind), MAX_BYTES, size); \
 	} \
 	doca_error_t doca_compress_cap_task_##NAME##_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *length) \
 	{ \
-		return cap_list(devinfo, length); \
+		return gd_cap_u32(devinfo, true, GD_SERIAL_LIST_MAX, length); \
 	} \
 	doca_error_t doca_compress_task_##NAME##_set_conf( \
 		struct doca_compress *compress, doca_compress_task_##NAME##_completion_cb_t task_completion_cb, \

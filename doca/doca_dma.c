@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ctx.h"
+#include "device.h"
 #include "dma.h"
 #include "log.h"
 
@@ -170,7 +171,7 @@ struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma)
 
 doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo)
 {
-	return devinfo ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return gd_cap(devinfo, true);
 }
 
 doca_error_t doca_dma_cap_get_max_num_tasks(struct doca_dma *dma, uint32_t *max_num_tasks)
@@ -183,18 +184,12 @@ doca_error_t doca_dma_cap_get_max_num_tasks(struct doca_dma *dma, uint32_t *max_
 
 doca_error_t doca_dma_cap_task_memcpy_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len)
 {
-	if (!devinfo || !max_buf_list_len)
-		return DOCA_ERROR_INVALID_VALUE;
-	*max_buf_list_len = GD_DMA_MAX_LIST;
-	return DOCA_SUCCESS;
+	return gd_cap_u32(devinfo, true, GD_DMA_MAX_LIST, max_buf_list_len);
 }
 
 doca_error_t doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *buf_size)
 {
-	if (!devinfo || !buf_size)
-		return DOCA_ERROR_INVALID_VALUE;
-	*buf_size = GD_DMA_MAX_BYTES;
-	return DOCA_SUCCESS;
+	return gd_cap_u64(devinfo, true, GD_DMA_MAX_BYTES, buf_size);
 }
 
 doca_error_t doca_dma_task_memcpy_set_conf(struct doca_dma *dma, doca_dma_task_memcpy_completion_cb_t task_completion_cb,

@@ -15,9 +15,7 @@ static _Thread_local struct doca_dpa_thread *current;
 
 doca_error_t doca_dpa_cap_is_supported(const struct doca_devinfo *devinfo)
 {
-	if (!devinfo)
-		return DOCA_ERROR_INVALID_VALUE;
-	return devinfo->comch ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+	return gd_cap(devinfo, devinfo && devinfo->comch);
 }
 
 doca_error_t doca_dpa_create(struct doca_dev *dev, struct doca_dpa **dpa_p)

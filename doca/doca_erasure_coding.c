@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "ec.h"
 #include "log.h"
 #include "serial.h"
@@ -139,28 +140,14 @@ struct doca_ctx *doca_ec_as_ctx(struct doca_ec *ec)
 	return ec ? &ec->serial.ctx : NULL;
 }
 
-static doca_error_t cap_is_supported(const struct doca_devinfo *devinfo)
-{
-	if (!devinfo)
-		return DOCA_ERROR_INVALID_VALUE;
-	return GD_HAVE_EC ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
-}
-
 doca_error_t doca_ec_cap_get_max_block_size(const struct doca_devinfo *devinfo, uint64_t *max_block_size)
 {
-	doca_error_t result = max_block_size ? cap_is_supported(devinfo) : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		*max_block_size = MAX_BLOCK;
-	return result;
+	return gd_cap_u64(devinfo, GD_HAVE_EC, MAX_BLOCK, max_block_size);
 }
 
 doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len)
 {
-	if (!devinfo || !max_buf_list_len)
-		return DOCA_ERROR_INVALID_VALUE;
-	*max_buf_list_len = GD_SERIAL_LIST_MAX;
-	return DOCA_SUCCESS;
+	return gd_cap_u32(devinfo, true, GD_SERIAL_LIST_MAX, max_buf_list_len);
 }
 
 /* -- matrices -- */
@@ -304,7 +291,7 @@ static doca_error_t take(struct doca_ec *ec, enum kind kind, const struct doca_e
 #define KIND(NAME, kind, MATRIX, SRC, DST, GET_DST) \
 	doca_error_t doca_ec_cap_task_##NAME##_is_supported(const struct doca_devinfo *devinfo) \
 	{ \
-		return cap_is_supported(devinfo); \
+		return gd_cap(devinfo, GD_HAVE_EC); \
 	} \
 	doca_error_t doca_ec_task_##NAME##_set_conf( \
 		struct doca_ec *ec, doca_ec_task_##NAME##_completion_cb_t successful_task_completion_cb, \

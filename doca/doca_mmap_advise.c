@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "device.h"
 #include "serial.h"
 
 struct doca_mmap_advise {
@@ -68,15 +69,12 @@ struct doca_ctx *doca_mmap_advise_as_ctx(struct doca_mmap_advise *mmap_advise)
 
 doca_error_t doca_mmap_advise_cap_task_cache_invalidate_is_supported(const struct doca_devinfo *devinfo)
 {
-	return devinfo ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return gd_cap(devinfo, true);
 }
 
 doca_error_t doca_mmap_advise_task_cache_invalidate_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *buf_size)
 {
-	if (!devinfo || !buf_size)
-		return DOCA_ERROR_INVALID_VALUE;
-	*buf_size = SIZE_MAX;
-	return DOCA_SUCCESS;
+	return gd_cap_u64(devinfo, true, SIZE_MAX, buf_size);
 }
 
 doca_error_t doca_mmap_advise_task_invalidate_cache_set_conf(struct doca_mmap_advise *mmap_advise,

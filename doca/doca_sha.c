@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "device.h"
 #include "log.h"
 #include "serial.h"
 #include "sha.h"
@@ -41,13 +42,17 @@ struct doca_sha_task_partial_hash {
 
 static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("SHA");
 
-static const struct gd_sha_kind kinds[] = {
+static const struct sha_kind {
+	uint32_t bytes; /* of a digest */
+	uint32_t block; /* parts but the last are multiples of it */
+} kinds[] = {
 	[DOCA_SHA_ALGORITHM_SHA1] = {20, 64},
 	[DOCA_SHA_ALGORITHM_SHA256] = {32, 64},
 	[DOCA_SHA_ALGORITHM_SHA512] = {64, 128},
 };
 
-const struct gd_sha_kind *gd_sha_kind(enum doca_sha_algorithm algorithm)
+/* NULL: there is no such algorithm. */
+static const struct sha_kind *sha_kind(enum doca_sha_algorithm algorithm)
 {
 	return (size_t)algorithm < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[algorithm] : NULL;
 }
@@ -57,7 +62,7 @@ const struct gd_sha_kind *gd_sha_kind(enum doca_sha_algorithm algorithm)
 static doca_error_t check_hash(const struct doca_task *task)
 {
 	const struct sha_task *sha = (const struct sha_task *)task;
-	const struct gd_sha_kind *kind = gd_sha_kind(sha->algorithm);
+	const struct sha_kind *kind = sha_kind(sha->algorithm);
 
 	if (!sha->src || !sha->dst || !kind || gd_buf_data_bytes(sha->src) > MAX_SOURCE || gd_buf_room(sha->dst) < kind->bytes)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -71,7 +76,7 @@ static doca_error_t check_partial(const struct doca_task *task)
 
 	if (result != DOCA_SUCCESS || partial->is_final)
 		return result;
-	if (gd_buf_data_bytes(partial->sha.src) % gd_sha_kind(partial->sha.algorithm)->block != 0)
+	if (gd_buf_data_bytes(partial->sha.src) % sha_kind(partial->sha.algorithm)->block != 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	return DOCA_SUCCESS;
 }
@@ -93,7 +98,7 @@ static doca_error_t put_digest(struct gd_hash *hash, const struct sha_task *sha)
 
 	if (!gd_hash_end(hash, digest))
 		return DOCA_ERROR_DRIVER;
-	return gd_buf_append(sha->dst, digest, gd_sha_kind(sha->algorithm)->bytes);
+	return gd_buf_append(sha->dst, digest, sha_kind(sha->algorithm)->bytes);
 }
 
 static doca_error_t run_hash(struct gd_serial *serial, struct doca_task *task)
@@ -204,9 +209,7 @@ struct doca_ctx *doca_sha_as_ctx(struct doca_sha *sha)
 
 static doca_error_t supported(const struct doca_devinfo *devinfo, enum doca_sha_algorithm algorithm)
 {
-	if (!devinfo || !gd_sha_kind(algorithm))
-		return DOCA_ERROR_INVALID_VALUE;
-	return GD_HAVE_SHA ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+	return sha_kind(algorithm) ? gd_cap(devinfo, GD_HAVE_SHA) : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_sha_cap_task_hash_get_supported(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm)
@@ -221,40 +224,28 @@ doca_error_t doca_sha_cap_task_partial_hash_get_supported(struct doca_devinfo co
 
 doca_error_t doca_sha_cap_get_max_list_buf_num_elem(struct doca_devinfo const *devinfo, uint32_t *max_list_buf_num_elem)
 {
-	doca_error_t result = max_list_buf_num_elem ? supported(devinfo, DOCA_SHA_ALGORITHM_SHA1) : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		*max_list_buf_num_elem = GD_SERIAL_LIST_MAX;
-	return result;
+	return gd_cap_u32(devinfo, GD_HAVE_SHA, GD_SERIAL_LIST_MAX, max_list_buf_num_elem);
 }
 
 doca_error_t doca_sha_cap_get_max_src_buf_size(struct doca_devinfo const *devinfo, uint64_t *max_src_buf_size)
 {
-	doca_error_t result = max_src_buf_size ? supported(devinfo, DOCA_SHA_ALGORITHM_SHA1) : DOCA_ERROR_INVALID_VALUE;
-
-	if (result == DOCA_SUCCESS)
-		*max_src_buf_size = MAX_SOURCE;
-	return result;
+	return gd_cap_u64(devinfo, GD_HAVE_SHA, MAX_SOURCE, max_src_buf_size);
 }
 
 doca_error_t doca_sha_cap_get_min_dst_buf_size(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm,
 					       uint32_t *min_dst_buf_size)
 {
-	doca_error_t result = min_dst_buf_size ? supported(devinfo, algorithm) : DOCA_ERROR_INVALID_VALUE;
+	const struct sha_kind *kind = sha_kind(algorithm);
 
-	if (result == DOCA_SUCCESS)
-		*min_dst_buf_size = gd_sha_kind(algorithm)->bytes;
-	return result;
+	return kind ? gd_cap_u32(devinfo, GD_HAVE_SHA, kind->bytes, min_dst_buf_size) : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_sha_cap_get_partial_hash_block_size(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm,
 						      uint32_t *partial_block_size)
 {
-	doca_error_t result = partial_block_size ? supported(devinfo, algorithm) : DOCA_ERROR_INVALID_VALUE;
+	const struct sha_kind *kind = sha_kind(algorithm);
 
-	if (result == DOCA_SUCCESS)
-		*partial_block_size = gd_sha_kind(algorithm)->block;
-	return result;
+	return kind ? gd_cap_u32(devinfo, GD_HAVE_SHA, kind->block, partial_block_size) : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_sha_cap_get_max_num_tasks(struct doca_sha *sha, uint32_t *max_num_tasks)
@@ -273,7 +264,7 @@ static doca_error_t take(struct gd_pool *pool, enum doca_sha_algorithm algorithm
 	struct doca_task *task;
 	doca_error_t result;
 
-	if (!src || !dst || !gd_sha_kind(algorithm))
+	if (!src || !dst || !sha_kind(algorithm))
 		return DOCA_ERROR_INVALID_VALUE;
 	result = gd_serial_take(pool, user_data, &task);
 	if (result != DOCA_SUCCESS)
@@ -303,7 +294,7 @@ static doca_error_t set_dst(struct sha_task *task, struct doca_buf *dst)
 
 static doca_error_t set_algorithm(struct sha_task *task, enum doca_sha_algorithm algorithm)
 {
-	if (!gd_sha_kind(algorithm))
+	if (!sha_kind(algorithm))
 		return DOCA_ERROR_INVALID_VALUE;
 	task->algorithm = algorithm;
 	return DOCA_SUCCESS;

@@ -14,15 +14,13 @@
 #define TASK_SUPPORTED(name)                                                                      \
 	doca_error_t doca_rdma_cap_task_##name##_is_supported(const struct doca_devinfo *devinfo) \
 	{                                                                                         \
-		return devinfo ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;                         \
+		return gd_cap(devinfo, true);                                                     \
 	}
 
 #define ATOMIC_SUPPORTED(name)                                                                    \
 	doca_error_t doca_rdma_cap_task_##name##_is_supported(const struct doca_devinfo *devinfo) \
 	{                                                                                         \
-		if (!devinfo)                                                                     \
-			return DOCA_ERROR_INVALID_VALUE;                                          \
-		return devinfo->network ? DOCA_ERROR_NOT_SUPPORTED : DOCA_SUCCESS;                \
+		return gd_cap(devinfo, devinfo && !devinfo->network);                             \
 	}
 
 TASK_SUPPORTED(receive)
@@ -37,32 +35,24 @@ TASK_SUPPORTED(remote_net_sync_event_get)
 TASK_SUPPORTED(remote_net_sync_event_notify_set)
 ATOMIC_SUPPORTED(remote_net_sync_event_notify_add)
 
-static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *out)
-{
-	if (!devinfo || !out)
-		return DOCA_ERROR_INVALID_VALUE;
-	*out = value;
-	return DOCA_SUCCESS;
-}
-
 doca_error_t doca_rdma_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo, uint32_t *max_recv_queue_size)
 {
-	return limit(devinfo, GD_RDMA_MAX_QUEUE, max_recv_queue_size);
+	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_QUEUE, max_recv_queue_size);
 }
 
 doca_error_t doca_rdma_cap_get_max_send_queue_size(const struct doca_devinfo *devinfo, uint32_t *max_send_queue_size)
 {
-	return limit(devinfo, GD_RDMA_MAX_QUEUE, max_send_queue_size);
+	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_QUEUE, max_send_queue_size);
 }
 
 doca_error_t doca_rdma_cap_get_max_send_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_send_buf_list_len)
 {
-	return limit(devinfo, GD_RDMA_MAX_LIST, max_send_buf_list_len);
+	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_LIST, max_send_buf_list_len);
 }
 
 doca_error_t doca_rdma_cap_get_max_message_size(const struct doca_devinfo *devinfo, uint32_t *max_message_size)
 {
-	return limit(devinfo, GD_RDMA_MAX_MESSAGE, max_message_size);
+	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_MESSAGE, max_message_size);
 }
 
 doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(const struct doca_devinfo *devinfo,
@@ -70,7 +60,7 @@ doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(const struct do
 {
 	if (transport_type != DOCA_RDMA_TRANSPORT_TYPE_RC)
 		return DOCA_ERROR_INVALID_VALUE;
-	return limit(devinfo, GD_RDMA_MAX_LIST, max_buf_list_len);
+	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_LIST, max_buf_list_len);
 }
 
 doca_error_t doca_rdma_cap_transport_type_is_supported(const struct doca_devinfo *devinfo,
@@ -78,7 +68,7 @@ doca_error_t doca_rdma_cap_transport_type_is_supported(const struct doca_devinfo
 {
 	if (!devinfo || (transport_type != DOCA_RDMA_TRANSPORT_TYPE_RC && transport_type != DOCA_RDMA_TRANSPORT_TYPE_DC))
 		return DOCA_ERROR_INVALID_VALUE;
-	return transport_type == DOCA_RDMA_TRANSPORT_TYPE_RC ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+	return gd_cap(devinfo, transport_type == DOCA_RDMA_TRANSPORT_TYPE_RC);
 }
 
 /* -- addresses of the port -- */

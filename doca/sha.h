@@ -12,14 +12,6 @@
 
 struct gd_hash; /* a digest in the making */
 
-struct gd_sha_kind {
-	uint32_t bytes; /* of a digest */
-	uint32_t block; /* parts but the last are multiples of it */
-};
-
-/* NULL: there is no such algorithm. */
-const struct gd_sha_kind *gd_sha_kind(enum doca_sha_algorithm algorithm);
-
 #ifdef HAVE_LIBCRYPTO
 #define GD_HAVE_SHA true
 #else

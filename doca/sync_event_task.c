@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sync_event_task.c - tasks of a sync event in context mode, and what devices can do for sync events */
+/* sync_event_task.c - tasks of a sync event in context mode, and what devices can do for sync events. */
+#include "device.h"
 #include "sync_event.h"
-
-/* The public names of a task. */
-struct doca_sync_event_task_get {
-	struct gd_se_task t;
-};
-
-struct doca_sync_event_task_notify_set {
-	struct gd_se_task t;
-};
-
-struct doca_sync_event_task_notify_add {
-	struct gd_se_task t;
-};
-
-struct doca_sync_event_task_wait_eq {
-	struct gd_se_task t;
-};
-
-struct doca_sync_event_task_wait_neq {
-	struct gd_se_task t;
-};
 
 /* -- the context -- */
 
@@ -195,271 +175,109 @@ static doca_error_t set_conf(struct doca_sync_event *event, enum gd_se_kind kind
 			     : gd_pool_conf(&event->pools[kind], done_cb, error_cb, n, DOCA_ERROR_NOT_PERMITTED);
 }
 
-/* A task of this kind; NULL: none left. The caller has checked its arguments. */
-static struct gd_se_task *take(struct doca_sync_event *event, enum gd_se_kind kind, uint64_t value, uint64_t mask, uint64_t *out,
-	union doca_data user_data)
+/* task_p: where the public type's pointer goes. */
+static doca_error_t take(struct doca_sync_event *event, enum gd_se_kind kind, uint64_t value, uint64_t mask, uint64_t *out,
+	union doca_data user_data, void *task_p)
 {
-	struct gd_se_task *task = (struct gd_se_task *)gd_task_take(&event->pools[kind], user_data);
+	struct gd_se_task *task;
 
+	if (event == NULL || task_p == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	task = (struct gd_se_task *)gd_task_take(&event->pools[kind], user_data);
 	if (task != NULL) {
 		task->value = value;
 		task->mask = mask;
 		task->out = out;
 	}
-	return task;
+	*(void **)task_p = task;
+	return task == NULL ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
 }
 
-/* -- get -- */
+#define SUPPORTED(what)                                                                                           \
+	doca_error_t doca_sync_event_cap_##what##_supported(const struct doca_devinfo *devinfo)                   \
+	{                                                                                                         \
+		return gd_cap(devinfo, true);                                                                     \
+	}
 
-doca_error_t doca_sync_event_task_get_set_conf(struct doca_sync_event *event,
-	doca_sync_event_task_get_completion_cb_t completion_cb, doca_sync_event_task_get_completion_cb_t error_cb,
-	uint32_t num_tasks)
-{
-	return set_conf(event, GD_SE_GET, (void *)completion_cb, (void *)error_cb, num_tasks);
-}
+/* The type of a kind, and the functions that each has. */
+#define TASK(name, kind)                                                                                          \
+	struct doca_sync_event_task_##name {                                                                      \
+		struct gd_se_task t;                                                                              \
+	};                                                                                                        \
+	SUPPORTED(task_##name##_is)                                                                               \
+	doca_error_t doca_sync_event_task_##name##_set_conf(struct doca_sync_event *event,                        \
+			doca_sync_event_task_##name##_completion_cb_t completion_cb,                              \
+			doca_sync_event_task_##name##_completion_cb_t error_cb, uint32_t num_tasks)               \
+	{                                                                                                         \
+		return set_conf(event, kind, (void *)completion_cb, (void *)error_cb, num_tasks);                 \
+	}                                                                                                         \
+	struct doca_task *doca_sync_event_task_##name##_as_doca_task(struct doca_sync_event_task_##name *task)    \
+	{                                                                                                         \
+		return task == NULL ? NULL : &task->t.task;                                                       \
+	}
+
+/* A field that is set and read. */
+#define FIELD(name, type, what, field)                                                                            \
+	void doca_sync_event_task_##name##_set_##what(struct doca_sync_event_task_##name *task, type what)        \
+	{                                                                                                         \
+		if (task != NULL)                                                                                 \
+			task->t.field = what;                                                                     \
+	}                                                                                                         \
+	type doca_sync_event_task_##name##_get_##what(const struct doca_sync_event_task_##name *task)             \
+	{                                                                                                         \
+		return task == NULL ? (type)0 : task->t.field;                                                    \
+	}
+
+TASK(get, GD_SE_GET)
+FIELD(get, uint64_t *, ret_val_ptr, out)
 
 doca_error_t doca_sync_event_task_get_alloc_init(struct doca_sync_event *event, uint64_t *ret_val_ptr,
 	union doca_data user_data, struct doca_sync_event_task_get **task)
 {
-	if (event == NULL || task == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*task = (void *)take(event, GD_SE_GET, 0, 0, ret_val_ptr, user_data);
-	return *task == NULL ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
+	return take(event, GD_SE_GET, 0, 0, ret_val_ptr, user_data, task);
 }
 
-struct doca_task *doca_sync_event_task_get_as_doca_task(struct doca_sync_event_task_get *task)
-{
-	return task == NULL ? NULL : &task->t.task;
-}
-
-void doca_sync_event_task_get_set_ret_val_ptr(struct doca_sync_event_task_get *task, uint64_t *ret_val_ptr)
-{
-	if (task != NULL)
-		task->t.out = ret_val_ptr;
-}
-
-uint64_t *doca_sync_event_task_get_get_ret_val_ptr(const struct doca_sync_event_task_get *task)
-{
-	return task == NULL ? NULL : task->t.out;
-}
-
-/* -- set -- */
-
-doca_error_t doca_sync_event_task_notify_set_set_conf(struct doca_sync_event *event,
-	doca_sync_event_task_notify_set_completion_cb_t completion_cb, doca_sync_event_task_notify_set_completion_cb_t error_cb,
-	uint32_t num_tasks)
-{
-	return set_conf(event, GD_SE_SET, (void *)completion_cb, (void *)error_cb, num_tasks);
-}
+TASK(notify_set, GD_SE_SET)
+FIELD(notify_set, uint64_t, set_val, value)
 
 doca_error_t doca_sync_event_task_notify_set_alloc_init(struct doca_sync_event *event, uint64_t set_val,
 	union doca_data user_data, struct doca_sync_event_task_notify_set **task)
 {
-	if (event == NULL || task == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*task = (void *)take(event, GD_SE_SET, set_val, 0, NULL, user_data);
-	return *task == NULL ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
+	return take(event, GD_SE_SET, set_val, 0, NULL, user_data, task);
 }
 
-struct doca_task *doca_sync_event_task_notify_set_as_doca_task(struct doca_sync_event_task_notify_set *task)
-{
-	return task == NULL ? NULL : &task->t.task;
-}
-
-void doca_sync_event_task_notify_set_set_set_val(struct doca_sync_event_task_notify_set *task, uint64_t set_val)
-{
-	if (task != NULL)
-		task->t.value = set_val;
-}
-
-uint64_t doca_sync_event_task_notify_set_get_set_val(const struct doca_sync_event_task_notify_set *task)
-{
-	return task == NULL ? 0 : task->t.value;
-}
-
-/* -- add -- */
-
-doca_error_t doca_sync_event_task_notify_add_set_conf(struct doca_sync_event *event,
-	doca_sync_event_task_notify_add_completion_cb_t completion_cb, doca_sync_event_task_notify_add_completion_cb_t error_cb,
-	uint32_t num_tasks)
-{
-	return set_conf(event, GD_SE_ADD, (void *)completion_cb, (void *)error_cb, num_tasks);
-}
+TASK(notify_add, GD_SE_ADD)
+FIELD(notify_add, uint64_t, inc_val, value)
+FIELD(notify_add, uint64_t *, fetched_val_ptr, out)
 
 doca_error_t doca_sync_event_task_notify_add_alloc_init(struct doca_sync_event *event, uint64_t inc_val, uint64_t *fetched_val_ptr,
 	union doca_data user_data, struct doca_sync_event_task_notify_add **task)
 {
-	if (event == NULL || task == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*task = (void *)take(event, GD_SE_ADD, inc_val, 0, fetched_val_ptr, user_data);
-	return *task == NULL ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
+	return take(event, GD_SE_ADD, inc_val, 0, fetched_val_ptr, user_data, task);
 }
 
-struct doca_task *doca_sync_event_task_notify_add_as_doca_task(struct doca_sync_event_task_notify_add *task)
-{
-	return task == NULL ? NULL : &task->t.task;
-}
-
-void doca_sync_event_task_notify_add_set_inc_val(struct doca_sync_event_task_notify_add *task, uint64_t inc_val)
-{
-	if (task != NULL)
-		task->t.value = inc_val;
-}
-
-uint64_t doca_sync_event_task_notify_add_get_inc_val(const struct doca_sync_event_task_notify_add *task)
-{
-	return task == NULL ? 0 : task->t.value;
-}
-
-void doca_sync_event_task_notify_add_set_fetched_val_ptr(struct doca_sync_event_task_notify_add *task, uint64_t *fetched_val_ptr)
-{
-	if (task != NULL)
-		task->t.out = fetched_val_ptr;
-}
-
-uint64_t *doca_sync_event_task_notify_add_get_fetched_val_ptr(const struct doca_sync_event_task_notify_add *task)
-{
-	return task == NULL ? NULL : task->t.out;
-}
-
-/* -- wait_eq -- */
-
-doca_error_t doca_sync_event_task_wait_eq_set_conf(struct doca_sync_event *event,
-	doca_sync_event_task_wait_eq_completion_cb_t completion_cb, doca_sync_event_task_wait_eq_completion_cb_t error_cb,
-	uint32_t num_tasks)
-{
-	return set_conf(event, GD_SE_WAIT_EQ, (void *)completion_cb, (void *)error_cb, num_tasks);
-}
+TASK(wait_eq, GD_SE_WAIT_EQ)
+FIELD(wait_eq, uint64_t, wait_val, value)
+FIELD(wait_eq, uint64_t, mask, mask)
 
 doca_error_t doca_sync_event_task_wait_eq_alloc_init(struct doca_sync_event *event, uint64_t wait_val, uint64_t mask,
 	union doca_data user_data, struct doca_sync_event_task_wait_eq **task)
 {
-	if (event == NULL || task == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*task = (void *)take(event, GD_SE_WAIT_EQ, wait_val, mask, NULL, user_data);
-	return *task == NULL ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
+	return take(event, GD_SE_WAIT_EQ, wait_val, mask, NULL, user_data, task);
 }
 
-struct doca_task *doca_sync_event_task_wait_eq_as_doca_task(struct doca_sync_event_task_wait_eq *task)
-{
-	return task == NULL ? NULL : &task->t.task;
-}
-
-void doca_sync_event_task_wait_eq_set_wait_val(struct doca_sync_event_task_wait_eq *task, uint64_t wait_val)
-{
-	if (task != NULL)
-		task->t.value = wait_val;
-}
-
-uint64_t doca_sync_event_task_wait_eq_get_wait_val(const struct doca_sync_event_task_wait_eq *task)
-{
-	return task == NULL ? 0 : task->t.value;
-}
-
-void doca_sync_event_task_wait_eq_set_mask(struct doca_sync_event_task_wait_eq *task, uint64_t mask)
-{
-	if (task != NULL)
-		task->t.mask = mask;
-}
-
-uint64_t doca_sync_event_task_wait_eq_get_mask(const struct doca_sync_event_task_wait_eq *task)
-{
-	return task == NULL ? 0 : task->t.mask;
-}
-
-/* -- wait_neq -- */
-
-doca_error_t doca_sync_event_task_wait_neq_set_conf(struct doca_sync_event *event,
-	doca_sync_event_task_wait_neq_completion_cb_t completion_cb, doca_sync_event_task_wait_neq_completion_cb_t error_cb,
-	uint32_t num_tasks)
-{
-	return set_conf(event, GD_SE_WAIT_NEQ, (void *)completion_cb, (void *)error_cb, num_tasks);
-}
+TASK(wait_neq, GD_SE_WAIT_NEQ)
+FIELD(wait_neq, uint64_t, wait_val, value)
+FIELD(wait_neq, uint64_t, mask, mask)
 
 doca_error_t doca_sync_event_task_wait_neq_alloc_init(struct doca_sync_event *event, uint64_t wait_val, uint64_t mask,
 	union doca_data user_data, struct doca_sync_event_task_wait_neq **task)
 {
-	if (event == NULL || task == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*task = (void *)take(event, GD_SE_WAIT_NEQ, wait_val, mask, NULL, user_data);
-	return *task == NULL ? DOCA_ERROR_NO_MEMORY : DOCA_SUCCESS;
+	return take(event, GD_SE_WAIT_NEQ, wait_val, mask, NULL, user_data, task);
 }
 
-struct doca_task *doca_sync_event_task_wait_neq_as_doca_task(struct doca_sync_event_task_wait_neq *task)
-{
-	return task == NULL ? NULL : &task->t.task;
-}
-
-void doca_sync_event_task_wait_neq_set_wait_val(struct doca_sync_event_task_wait_neq *task, uint64_t wait_val)
-{
-	if (task != NULL)
-		task->t.value = wait_val;
-}
-
-uint64_t doca_sync_event_task_wait_neq_get_wait_val(const struct doca_sync_event_task_wait_neq *task)
-{
-	return task == NULL ? 0 : task->t.value;
-}
-
-void doca_sync_event_task_wait_neq_set_mask(struct doca_sync_event_task_wait_neq *task, uint64_t mask)
-{
-	if (task != NULL)
-		task->t.mask = mask;
-}
-
-uint64_t doca_sync_event_task_wait_neq_get_mask(const struct doca_sync_event_task_wait_neq *task)
-{
-	return task == NULL ? 0 : task->t.mask;
-}
-
-/* -- what a device can do: all of them everything -- */
-
-static doca_error_t yes(const struct doca_devinfo *devinfo)
-{
-	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
-}
-
-doca_error_t doca_sync_event_cap_is_create_from_export_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_remote_net_is_create_from_export_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_task_get_is_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_task_notify_set_is_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_task_notify_add_is_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_task_wait_eq_is_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_task_wait_neq_is_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_is_export_to_remote_pci_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
-
-doca_error_t doca_sync_event_cap_is_export_to_remote_net_supported(const struct doca_devinfo *devinfo)
-{
-	return yes(devinfo);
-}
+/* what a device can do: all of them everything */
+SUPPORTED(is_create_from_export)
+SUPPORTED(remote_net_is_create_from_export)
+SUPPORTED(is_export_to_remote_pci)
+SUPPORTED(is_export_to_remote_net)
