@@ -146,33 +146,32 @@ static void grow(struct doca_buf *tail, size_t length)
 	}
 }
 
-doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src)
+/* Behind the data of dst. */
+static doca_error_t append(struct doca_buf *dst, const struct side *from, size_t length)
 {
-	struct side to = { .is_filled = true }, from = { .buf = src };
-	const size_t length = gd_buf_data_bytes(src);
+	const struct side to = { .buf = tail_of(dst), .is_filled = true };
 	doca_error_t result;
 
-	if (!dst || !src || length > gd_buf_room(dst))
+	if (length > gd_buf_room(dst))
 		return DOCA_ERROR_INVALID_VALUE;
-	to.buf = tail_of(dst);
-	result = copy(&to, &from, length);
+	result = copy(&to, from, length);
 	if (result == DOCA_SUCCESS)
 		grow((struct doca_buf *)to.buf, length);
 	return result;
 }
 
+doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src)
+{
+	const struct side from = { .buf = src };
+
+	return dst && src ? append(dst, &from, gd_buf_data_bytes(src)) : DOCA_ERROR_INVALID_VALUE;
+}
+
 doca_error_t gd_buf_append(struct doca_buf *dst, const void *data, size_t length)
 {
-	struct side to = { .is_filled = true }, from = { .memory = (uint8_t *)data };
-	doca_error_t result;
+	const struct side from = { .memory = (uint8_t *)data };
 
-	if (!dst || !data || length > gd_buf_room(dst))
-		return DOCA_ERROR_INVALID_VALUE;
-	to.buf = tail_of(dst);
-	result = copy(&to, &from, length);
-	if (result == DOCA_SUCCESS)
-		grow((struct doca_buf *)to.buf, length);
-	return result;
+	return dst && data ? append(dst, &from, length) : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, size_t length)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/container_of.h"
 #include "comch.h"
 #include "log.h"
 
@@ -101,6 +102,26 @@ struct doca_comch_producer {
 	uint32_t max_send;
 	bool is_running;
 };
+
+static inline struct doca_comch_consumer *gd_consumer_of(const struct doca_ctx *ctx)
+{
+	return gn_container_of(ctx, struct doca_comch_consumer, ctx);
+}
+
+static inline struct doca_comch_producer *gd_producer_of(const struct doca_ctx *ctx)
+{
+	return gn_container_of(ctx, struct doca_comch_producer, ctx);
+}
+
+static inline struct doca_comch_consumer_task_post_recv *gd_recv_of(const struct doca_task *task)
+{
+	return gn_container_of(task, struct doca_comch_consumer_task_post_recv, task);
+}
+
+static inline struct doca_comch_producer_task_send *gd_send_of(const struct doca_task *task)
+{
+	return gn_container_of(task, struct doca_comch_producer_task_send, task);
+}
 
 /* Those of a MsgQ end as those of a connection do, but for this. */
 void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);

@@ -15,18 +15,6 @@
 #include "base/container_of.h"
 #include "comch_fast.h"
 
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-static struct doca_comch_consumer *consumer_of(const struct doca_ctx *ctx)
-{
-	return gn_container_of(ctx, struct doca_comch_consumer, ctx);
-}
-
-static struct doca_comch_consumer_task_post_recv *recv_of(const struct doca_task *task)
-{
-	return gn_container_of(task, struct doca_comch_consumer_task_post_recv, task);
-}
-
 /* -- the data path -- */
 
 /* Where data for this task goes; false: it cannot go anywhere. */
@@ -40,7 +28,7 @@ static bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct
 		return true;
 	tail = (char *)buf->data + buf->data_len;
 	used = (size_t)(tail - (char *)buf->head);
-	if (buf->mmap != consumer_of(t->task.ctx)->mmap || !buf->mmap->started || buf->next || used > buf->len)
+	if (buf->mmap != gd_consumer_of(t->task.ctx)->mmap || !buf->mmap->started || buf->next || used > buf->len)
 		return false;
 	room = buf->len - used;
 	recv->length = room > GD_COMCH_BUF_SIZE ? GD_COMCH_BUF_SIZE : (uint32_t)room;
@@ -50,7 +38,7 @@ static bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct
 
 static doca_error_t check_recv(const struct doca_task *task)
 {
-	const struct doca_comch_consumer_task_post_recv *t = recv_of(task);
+	const struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
 	struct gantry_recv recv = { .buf = NULL };
 
 	return find_room(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
@@ -77,8 +65,8 @@ static int post(struct doca_comch_consumer *c, struct doca_comch_consumer_task_p
 
 static doca_error_t submit_recv(struct doca_task *task)
 {
-	struct doca_comch_consumer_task_post_recv *t = recv_of(task);
-	struct doca_comch_consumer *c = consumer_of(task->ctx);
+	struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
+	struct doca_comch_consumer *c = gd_consumer_of(task->ctx);
 	struct gantry_recv recv = { .cookie = (uintptr_t)t };
 	int rc;
 
@@ -103,7 +91,7 @@ static doca_error_t submit_recv(struct doca_task *task)
 static void post_beyond(struct doca_comch_consumer *c)
 {
 	while (c->beyond) {
-		struct doca_comch_consumer_task_post_recv *t = recv_of(c->beyond);
+		struct doca_comch_consumer_task_post_recv *t = gd_recv_of(c->beyond);
 		struct gantry_recv recv = { .cookie = (uintptr_t)t };
 
 		find_room(t, &recv);
@@ -159,17 +147,17 @@ static void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg
 
 static int poll_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 	struct gantry_msg msgs[GD_FAST_BATCH];
 	int n = c->queue ? c->ops->poll_recv(c->queue, msgs, GD_FAST_BATCH) : 0;
 
-	if (unlikely(n < 0)) {
+	if (doca_unlikely(n < 0)) {
 		gd_ctx_fail(ctx);
 		return 0;
 	}
 	for (int i = 0; i < n; i++)
 		complete(c, &msgs[i]);
-	if (unlikely(c->beyond != NULL))
+	if (doca_unlikely(c->beyond != NULL))
 		post_beyond(c);
 	return n > 0;
 }
@@ -221,7 +209,7 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 
 static doca_error_t start_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 	doca_error_t result;
 
 	if (!c->posts.is_set) {
@@ -251,7 +239,7 @@ void gd_fast_stopped(struct doca_comch_connection *conn)
 /* What arrived before is delivered; the rest of the tasks come back with an error. */
 static doca_error_t stop_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 	struct gantry_msg msgs[GD_FAST_BATCH];
 	int n;
 
@@ -387,7 +375,7 @@ doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_con
 	t = gd_task_take(&consumer->posts, (union doca_data){ .u64 = 0 });
 	if (!t)
 		return DOCA_ERROR_NO_MEMORY;
-	*task = recv_of(t);
+	*task = gd_recv_of(t);
 	(*task)->buf = buf;
 	(*task)->producer = (*task)->imm_len = 0;
 	return DOCA_SUCCESS;

@@ -18,18 +18,6 @@
 
 #define INLINE_MAX 512u /* bytes: more of them would fill the queue sooner than the receives that are posted */
 
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-static struct doca_comch_producer *producer_of(const struct doca_ctx *ctx)
-{
-	return gn_container_of(ctx, struct doca_comch_producer, ctx);
-}
-
-static struct doca_comch_producer_task_send *send_of(const struct doca_task *task)
-{
-	return gn_container_of(task, struct doca_comch_producer_task_send, task);
-}
-
 static bool is_lost(const struct doca_comch_producer *p)
 {
 	return __atomic_load_n(&p->conn->lost, __ATOMIC_ACQUIRE);
@@ -173,7 +161,7 @@ static doca_error_t check_send(const struct doca_task *task)
 {
 	const void *data;
 
-	return find_data(send_of(task), &data) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return find_data(gd_send_of(task), &data) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
 /* Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no. */
@@ -248,20 +236,20 @@ static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send)
 
 static doca_error_t submit_send(struct doca_task *task)
 {
-	struct doca_comch_producer_task_send *t = send_of(task);
-	struct doca_comch_producer *p = producer_of(task->ctx);
+	struct doca_comch_producer_task_send *t = gd_send_of(task);
+	struct doca_comch_producer *p = gd_producer_of(task->ctx);
 	struct gd_fast_imm imm = { .producer = (uint16_t)p->id };
 	struct gantry_send send = { .imm = &imm, .cookie = (uintptr_t)t };
 	const void *data;
 	int rc;
 
-	if (unlikely(!p->target || p->target->id != t->consumer)) {
+	if (doca_unlikely(!p->target || p->target->id != t->consumer)) {
 		doca_error_t result = find_target(p, t->consumer);
 
 		if (result != DOCA_SUCCESS)
 			return result == DOCA_ERROR_NOT_FOUND ? refuse(task, result) : result;
 	}
-	if (unlikely(!find_data(t, &data) || t->imm_len > p->target->imm_max))
+	if (doca_unlikely(!find_data(t, &data) || t->imm_len > p->target->imm_max))
 		return refuse(task, DOCA_ERROR_INVALID_VALUE);
 	send.data = data;
 	send.length = data ? (uint32_t)t->buf->data_len : 0;
@@ -284,7 +272,7 @@ static doca_error_t submit_send(struct doca_task *task)
 	if (rc)
 		return gd_comch_error(rc);
 	p->target->n_sent++;
-	if (unlikely(p->target->first != NULL))
+	if (doca_unlikely(p->target->first != NULL))
 		append(p->target, t, NULL);
 	else
 		gd_task_done(task, DOCA_SUCCESS);
@@ -300,8 +288,8 @@ static void complete_first(struct doca_comch_producer *p, struct gd_target *targ
 	target->first = task->next;
 	if (!target->first)
 		target->last = &target->first;
-	if (send_of(task)->hold) {
-		send_of(task)->hold->n_inflight--;
+	if (gd_send_of(task)->hold) {
+		gd_send_of(task)->hold->n_inflight--;
 		p->n_inflight--;
 	}
 	gd_task_done(task, result);
@@ -312,8 +300,8 @@ static void complete_through(struct doca_comch_producer *p, struct gd_target *ta
 {
 	bool is_through = false;
 
-	while (target->first && (!is_through || !send_of(target->first)->hold)) {
-		is_through = is_through || send_of(target->first) == t;
+	while (target->first && (!is_through || !gd_send_of(target->first)->hold)) {
+		is_through = is_through || gd_send_of(target->first) == t;
 		complete_first(p, target, DOCA_SUCCESS);
 	}
 }
@@ -338,7 +326,7 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 
 static int poll_producer(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *p = producer_of(ctx);
+	struct doca_comch_producer *p = gd_producer_of(ctx);
 	uint32_t n = 0;
 
 	if (p->n_inflight == 0)
@@ -353,7 +341,7 @@ static int poll_producer(struct doca_ctx *ctx)
 
 static doca_error_t start_producer(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *p = producer_of(ctx);
+	struct doca_comch_producer *p = gd_producer_of(ctx);
 	doca_error_t result = DOCA_ERROR_BAD_STATE;
 	struct gantry_device_info info;
 
@@ -375,7 +363,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 
 static doca_error_t stop_producer(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *p = producer_of(ctx);
+	struct doca_comch_producer *p = gd_producer_of(ctx);
 
 	for (struct gd_target *target = p->target; target; target = target->next) {
 		reap(p, target);
@@ -495,7 +483,7 @@ doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer
 	taken = gd_task_take(&producer->sends, (union doca_data){ .u64 = 0 });
 	if (!taken)
 		return DOCA_ERROR_NO_MEMORY;
-	t = send_of(taken);
+	t = gd_send_of(taken);
 	t->buf = buf;
 	t->consumer = consumer_id;
 	set_imm(t, imm_data, imm_data_len);

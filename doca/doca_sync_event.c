@@ -89,55 +89,47 @@ static doca_error_t add_dev(struct doca_sync_event *event, struct doca_dev *dev)
 
 static doca_error_t add_cpu(struct doca_sync_event *event, struct doca_dev *dev, uint32_t *locations)
 {
-	doca_error_t result;
+	doca_error_t result = configurable(event);
 
-	if (dev == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	result = add_dev(event, dev);
+	if (result == DOCA_SUCCESS)
+		result = dev != NULL ? add_dev(event, dev) : DOCA_ERROR_INVALID_VALUE;
 	if (result == DOCA_SUCCESS)
 		*locations |= GD_SE_CPU;
 	return result;
 }
 
-doca_error_t doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event, struct doca_dev *dev)
+static doca_error_t add(struct doca_sync_event *event, uint32_t location, uint32_t *locations)
 {
 	doca_error_t result = configurable(event);
 
-	return result != DOCA_SUCCESS ? result : add_cpu(event, dev, &event->publishers);
+	if (result == DOCA_SUCCESS)
+		*locations |= location;
+	return result;
+}
+
+doca_error_t doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event, struct doca_dev *dev)
+{
+	return add_cpu(event, dev, event == NULL ? NULL : &event->publishers);
 }
 
 doca_error_t doca_sync_event_add_publisher_location_remote_pci(struct doca_sync_event *event)
 {
-	doca_error_t result = configurable(event);
-
-	if (result == DOCA_SUCCESS)
-		event->publishers |= GD_SE_REMOTE_PCI;
-	return result;
+	return add(event, GD_SE_REMOTE_PCI, event == NULL ? NULL : &event->publishers);
 }
 
 doca_error_t doca_sync_event_add_publisher_location_remote_net(struct doca_sync_event *event)
 {
-	doca_error_t result = configurable(event);
-
-	if (result == DOCA_SUCCESS)
-		event->publishers |= GD_SE_REMOTE_NET;
-	return result;
+	return add(event, GD_SE_REMOTE_NET, event == NULL ? NULL : &event->publishers);
 }
 
 doca_error_t doca_sync_event_add_subscriber_location_cpu(struct doca_sync_event *event, struct doca_dev *dev)
 {
-	doca_error_t result = configurable(event);
-
-	return result != DOCA_SUCCESS ? result : add_cpu(event, dev, &event->subscribers);
+	return add_cpu(event, dev, event == NULL ? NULL : &event->subscribers);
 }
 
 doca_error_t doca_sync_event_add_subscriber_location_remote_pci(struct doca_sync_event *event)
 {
-	doca_error_t result = configurable(event);
-
-	if (result == DOCA_SUCCESS)
-		event->subscribers |= GD_SE_REMOTE_PCI;
-	return result;
+	return add(event, GD_SE_REMOTE_PCI, event == NULL ? NULL : &event->subscribers);
 }
 
 static doca_error_t use_cell(struct doca_sync_event *event, void *cell)

@@ -3,21 +3,6 @@
 #include "base/container_of.h"
 #include "dpa.h"
 
-static struct doca_comch_consumer *consumer_of(const struct doca_ctx *ctx)
-{
-	return gn_container_of(ctx, struct doca_comch_consumer, ctx);
-}
-
-static struct doca_comch_consumer_task_post_recv *recv_of(const struct doca_task *task)
-{
-	return gn_container_of(task, struct doca_comch_consumer_task_post_recv, task);
-}
-
-static struct doca_comch_producer_task_send *send_of(const struct doca_task *task)
-{
-	return gn_container_of(task, struct doca_comch_producer_task_send, task);
-}
-
 static void lock(struct doca_comch_msgq *msgq)
 {
 	pthread_mutex_lock(&msgq->dpa->lock);
@@ -32,15 +17,15 @@ static void unlock(struct doca_comch_msgq *msgq)
 
 static doca_error_t check_recv(const struct doca_task *task)
 {
-	return recv_of(task)->buf ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+	return gd_recv_of(task)->buf ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
 }
 
 static doca_error_t submit_recv(struct doca_task *task)
 {
-	struct doca_comch_consumer *c = consumer_of(task->ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(task->ctx);
 
-	recv_of(task)->producer = recv_of(task)->imm_len = 0;
-	if (recv_of(task)->buf) {
+	gd_recv_of(task)->producer = gd_recv_of(task)->imm_len = 0;
+	if (gd_recv_of(task)->buf) {
 		gd_task_done(task, DOCA_ERROR_INVALID_VALUE);
 		return DOCA_SUCCESS;
 	}
@@ -87,7 +72,7 @@ static void run_arrival(struct gd_event *event)
 void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm, uint32_t imm_len)
 {
 	struct doca_task *task = c->first;
-	struct doca_comch_consumer_task_post_recv *t = recv_of(task);
+	struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
 
 	c->first = task->next;
 	if (!c->first)
@@ -114,7 +99,7 @@ static void run_started(struct gd_event *event)
 
 static doca_error_t start_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 
 	if (!c->posts.is_set)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -143,7 +128,7 @@ static void leave(struct doca_comch_consumer *c)
 
 static doca_error_t stop_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 	struct doca_task *arrived;
 
 	gd_pe_withdraw(ctx->pe, &c->started);
@@ -163,7 +148,7 @@ const struct gd_ctx_ops gd_msgq_cpu_consumer = { .name = "MsgQ consumer", .start
 
 static doca_error_t check_send(const struct doca_task *task)
 {
-	return send_of(task)->buf || send_of(task)->imm_len > GD_COMCH_IMM ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+	return gd_send_of(task)->buf || gd_send_of(task)->imm_len > GD_COMCH_IMM ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
 }
 
 /* Lock held. */
@@ -195,7 +180,7 @@ static doca_error_t submit_send(struct doca_task *task)
 
 	if (result == DOCA_SUCCESS) {
 		lock(p->msgq);
-		result = put(p->msgq, p->id, send_of(task));
+		result = put(p->msgq, p->id, gd_send_of(task));
 		unlock(p->msgq);
 	}
 	if (result == DOCA_ERROR_AGAIN)

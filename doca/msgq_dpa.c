@@ -12,16 +12,6 @@
 
 #define MAX_RECV (1u << 20)
 
-static struct doca_comch_consumer *consumer_of(const struct doca_ctx *ctx)
-{
-	return gn_container_of(ctx, struct doca_comch_consumer, ctx);
-}
-
-static struct doca_comch_producer *producer_of(const struct doca_ctx *ctx)
-{
-	return gn_container_of(ctx, struct doca_comch_producer, ctx);
-}
-
 /* -- completions of consumers -- */
 
 doca_error_t doca_comch_consumer_completion_create(struct doca_comch_consumer_completion **consumer_comp)
@@ -192,7 +182,7 @@ doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *cons
 
 static doca_error_t start_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx);
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 
 	if (!c->completion || !c->completion->done.started || c->max_recv == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
@@ -209,7 +199,7 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 
 static doca_error_t stop_consumer(struct doca_ctx *ctx)
 {
-	struct doca_comch_consumer *c = consumer_of(ctx), **p = &c->msgq->consumers;
+	struct doca_comch_consumer *c = gd_consumer_of(ctx), **p = &c->msgq->consumers;
 
 	pthread_mutex_lock(&c->msgq->dpa->lock);
 	while (*p != c)
@@ -329,7 +319,7 @@ doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *prod
 
 static doca_error_t start_producer(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *p = producer_of(ctx);
+	struct doca_comch_producer *p = gd_producer_of(ctx);
 
 	if (p->completion && p->completion->done.started && p->max_send)
 		return DOCA_SUCCESS;
