@@ -19,6 +19,7 @@ struct gn_endpoint {
 	const char *where;   /* "FILE:LINE", for messages */
 
 	uint64_t connect_timeout_ns; /* connects only: keep trying this long */
+	uint64_t resume_ns;          /* connects only: keep trying this long when a session is lost; 0: do not */
 	uint64_t control_timeout_ns; /* wait for one answer of the peer, and for its next request before start */
 	uint64_t heartbeat_ns;       /* interval of heartbeats; the peer is lost after four without an answer */
 	uint64_t io_timeout_ns;      /* deadline of an IO that brings none */

@@ -50,6 +50,7 @@ struct gantry_session {
 	uint32_t n_busy;  /* ports that are not idle yet */
 
 	void *user; /* the role's */
+	int behind; /* its hello waits for an older session of the same id to end */
 	int known;  /* the role's hello was called: closed must be */
 	int ending;
 	int parting; /* the role's closed is under way */
@@ -60,6 +61,14 @@ struct gantry_session {
 int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload);
 /* The second half, after the role has agreed. Returns as above. */
 int gn_step_finish(struct gantry_session *s, unsigned type);
+
+/*
+ * End the sessions of this id with a lower epoch. 0: there is none. -EINPROGRESS: gn_step_hello follows when they are gone,
+ * drained. Else refused: one has this epoch or a higher one, or belongs to somebody else.
+ */
+int gn_session_supersede(struct gantry_session *s, uint32_t epoch);
+/* The last part of the step hello: ask the role. */
+int gn_step_hello(struct gantry_session *s);
 
 /* Pieces of the teardown. */
 void gn_session_quiesce(struct gantry_session *s); /* ends in gn_session_idle, at once when no port is there */

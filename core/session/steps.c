@@ -23,6 +23,7 @@ static int hello(struct gantry_session *s, const void *payload)
 {
 	const struct gn_endpoint *ep = s->ep;
 	struct gn_hello h;
+	int rc;
 
 	memcpy(&h, payload, sizeof(h));
 	if (s->ch.session == 0) {
@@ -45,6 +46,9 @@ static int hello(struct gantry_session *s, const void *payload)
 		gn_session_refuse(s, "%u regions asked for, %u are allowed (max_regions)", h.regions, ep->max_regions);
 		return -EINVAL;
 	}
+	rc = gn_session_supersede(s, h.epoch);
+	if (rc != 0 && rc != -EINPROGRESS)
+		return rc;
 	s->attr = (struct gantry_session_attr){
 		.id = s->ch.session, .epoch = h.epoch, .lanes = h.lanes, .depth = h.depth, .regions = h.regions};
 	s->rules.n_regions = h.regions + 1;
@@ -57,6 +61,13 @@ static int hello(struct gantry_session *s, const void *payload)
 	s->answer.hello =
 		(struct gn_hello_answer){.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
 	s->answer_len = sizeof(s->answer.hello);
+	s->behind = rc == -EINPROGRESS;
+	return s->behind ? -EINPROGRESS : gn_step_hello(s);
+}
+
+int gn_step_hello(struct gantry_session *s)
+{
+	s->behind = 0;
 	s->known = 1;
 	return ops_of(s)->hello(s->role->role, s, &s->attr);
 }

@@ -12,7 +12,7 @@
 
 struct endpoint_conf {
 	const char *device, *name, *address, *uids;
-	uint64_t timeout_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes, move_memory, direct_memory;
+	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes, move_memory, direct_memory;
 	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
 };
 
@@ -35,6 +35,9 @@ const struct gantry_option gn_connect_options[] = {
 	COMMON_ROWS,
 	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
 	 "How long to keep trying while nobody listens."},
+	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
+	 "How long to try to open a session again that was lost, for programs and initiators; IO waits meanwhile. 0s: it fails at "
+	 "once."},
 	GANTRY_OPTION_END,
 };
 
@@ -115,6 +118,7 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 		return -EINVAL;
 	endpoint->where = gn_conf_where(group);
 	endpoint->connect_timeout_ns = conf.timeout_ns;
+	endpoint->resume_ns = conf.resume_ns;
 	endpoint->control_timeout_ns = conf.control_ns;
 	endpoint->heartbeat_ns = conf.heartbeat_ns;
 	endpoint->io_timeout_ns = conf.io_ns;

@@ -252,11 +252,20 @@ void fake_core_fini(struct fake_core *fc)
 
 /* -- the peer -- */
 
+uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn)
+{
+	unsigned i = 0;
+
+	while (fc->ft.conns[i] != conn)
+		i++;
+	return FAKE_SESSION + i;
+}
+
 void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id, const void *payload, size_t len)
 {
 	uint8_t buf[GANTRY_CTRL_MAX];
 
-	fake_ctrl_send(conn, buf, gn_frame_build(buf, type, id, FAKE_SESSION, NULL, payload, len));
+	fake_ctrl_send(conn, buf, gn_frame_build(buf, type, id, fake_session(fc, conn), NULL, payload, len));
 	fake_core_turn(fc);
 }
 

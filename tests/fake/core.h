@@ -60,7 +60,9 @@ void fake_core_pass(struct fake_core *fc, uint64_t ns, uint64_t step_ns);
 /* Complete the IOs that the terminal holds. */
 void fake_core_finish(struct fake_core *fc, unsigned status);
 
-/* Send a request of FAKE_SESSION as a peer, and turn. */
+/* The id of the session on conn. */
+uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn);
+/* Send a request of that session as a peer, and turn. */
 void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id, const void *payload, size_t len);
 /* The next frame that the core sent on conn, heartbeats left out. 1: there is one. */
 int fake_told(struct fake_conn *conn, struct gn_parsed *parsed);

@@ -12,6 +12,7 @@
 
 static struct fake_conn *front, *leg; /* the initiator's connection, the one to the target */
 static void *gateway_ops;
+static uint32_t epoch; /* of the session, as the target heard it */
 
 static void start_gateway(void)
 {
@@ -31,7 +32,7 @@ static void stop_gateway(void)
 
 static size_t answer_payload(unsigned type, void *buf)
 {
-	const struct gn_hello_answer hello = {.version = 1, .epoch = 1};
+	const struct gn_hello_answer hello = {.version = 1, .epoch = epoch};
 	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
 
@@ -52,7 +53,9 @@ static void target_does(unsigned type)
 	TEST_ASSERT_EQUAL_INT(1, fake_told(leg, &p));
 	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
 	TEST_ASSERT_EQUAL_INT(0, p.answer);
-	fake_ctrl_send(leg, buf, gn_frame_build(buf, type, p.head.id, FAKE_SESSION, &ok, payload, answer_payload(type, payload)));
+	if (type == GN_FRAME_HELLO)
+		memcpy(&epoch, (const uint8_t *)p.payload + offsetof(struct gn_hello, epoch), sizeof(epoch));
+	fake_ctrl_send(leg, buf, gn_frame_build(buf, type, p.head.id, p.head.session, &ok, payload, answer_payload(type, payload)));
 	fake_core_turn(&fc);
 }
 
@@ -202,6 +205,42 @@ static void an_initiator_that_leaves_while_the_target_is_asked(void)
 	stop_gateway();
 }
 
+/* The targets hear of the same session, with the epoch that the initiator has; what the older one had is gone by then. */
+static void an_initiator_that_comes_again(void)
+{
+	struct fake_conn *old, *old_leg;
+	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];
+	size_t len = fake_payload(GN_FRAME_HELLO, hello);
+	uint64_t id;
+
+	start_gateway();
+	run();
+	TEST_ASSERT_EQUAL_UINT(1, epoch);
+	id = fake_session(&fc, front);
+	TEST_ASSERT_EQUAL_HEX64(id, p.head.session);
+	old = front;
+	old_leg = leg;
+	front = fake_reach(&fc, GN_NEW);
+	memcpy(hello + offsetof(struct gn_hello, epoch), &(uint32_t){2}, sizeof(uint32_t));
+	fake_ctrl_send(front, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, id, NULL, hello, len));
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, old_leg->disconnected);
+	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
+	TEST_ASSERT_TRUE(old_leg->disconnected_at < old->released_at);
+	leg = fake_pending(&fc.ft);
+	TEST_ASSERT_NOT_NULL(leg);
+	fake_accept(leg);
+	fake_core_turn(&fc);
+	target_does(GN_FRAME_HELLO);
+	TEST_ASSERT_EQUAL_UINT(2, epoch);
+	TEST_ASSERT_EQUAL_HEX64(id, p.head.session);
+	target_does(GN_FRAME_QUERY);
+	told(front, GN_FRAME_HELLO, 0);
+	fake_close(front, -ENOTCONN);
+	fake_core_turn(&fc);
+	stop_gateway();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -213,5 +252,6 @@ int main(void)
 	RUN_TEST(good_bye_before_it_ran);
 	RUN_TEST(a_target_that_does_not_say_good_bye);
 	RUN_TEST(an_initiator_that_leaves_while_the_target_is_asked);
+	RUN_TEST(an_initiator_that_comes_again);
 	return UNITY_END();
 }

@@ -39,7 +39,7 @@ static unsigned count_pings(struct fake_conn *conn)
 
 	while ((len = fake_ctrl_recv(conn, buf)) != 0) {
 		TEST_ASSERT_EQUAL_INT(0, gn_frame_parse(buf, len, &p));
-		TEST_ASSERT_EQUAL_HEX64(FAKE_SESSION, p.head.session);
+		TEST_ASSERT_EQUAL_HEX64(fake_session(&fc, conn), p.head.session);
 		n += p.type == GN_FRAME_PING;
 	}
 	return n;

@@ -76,7 +76,7 @@ static void features_are_those_of_both(void)
 		uint8_t buf[GANTRY_CTRL_MAX];
 
 		memcpy(hello + offsetof(struct gn_hello, features), &table[i].offered, sizeof(uint64_t));
-		len = gn_frame_build(buf, GN_FRAME_HELLO, 1, FAKE_SESSION + i, NULL, hello, len);
+		len = gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, conn), NULL, hello, len);
 		fake_ctrl_send(conn, buf, len);
 		fake_core_turn(&fc);
 		told(conn, GN_FRAME_HELLO, 0);
@@ -95,7 +95,7 @@ static void one_frame(enum gn_state state, unsigned type, int as_answer)
 	size_t len = fake_payload(type, payload);
 	int legal = !as_answer && type != GN_FRAME_END && gn_state_next(state, type) >= 0;
 
-	len = gn_frame_build(buf, type, 9, FAKE_SESSION, as_answer ? &fine : NULL, payload, as_answer ? 0 : len);
+	len = gn_frame_build(buf, type, 9, fake_session(&fc, conn), as_answer ? &fine : NULL, payload, as_answer ? 0 : len);
 	fake_ctrl_send(conn, buf, len);
 	fake_core_turn(&fc);
 	if (legal && type == GN_FRAME_PING) {
@@ -358,7 +358,7 @@ static void frames_of_another_session_end_this_one(void)
 		struct fake_conn *conn = fake_reach(&fc, GN_GREETED);
 		uint8_t buf[GANTRY_CTRL_MAX];
 
-		fake_ctrl_send(conn, buf, gn_frame_build(buf, types[i], 1, FAKE_SESSION + 1, NULL, NULL, 0));
+		fake_ctrl_send(conn, buf, gn_frame_build(buf, types[i], 1, fake_session(&fc, conn) + 1, NULL, NULL, 0));
 		fake_core_turn(&fc);
 		told(conn, GN_FRAME_END, GANTRY_S_IO);
 		gone(conn, i + 1);

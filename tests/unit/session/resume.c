@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client that comes again, with a higher epoch of the same session, before its server has done with the older one: the
+ * older one ends first, drained, so that nothing of it can come after what the new one does.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "unit/session/rig.h"
+
+#define ID 0xabcdefull
+
+static struct fake_conn *dial(void)
+{
+	struct fake_conn *conn = fake_dial(&fc.ft, fc.listen.service);
+
+	TEST_ASSERT_NOT_NULL(conn);
+	fake_core_turn(&fc);
+	return conn;
+}
+
+static void say(struct fake_conn *conn, unsigned type, uint32_t epoch)
+{
+	uint8_t buf[GANTRY_CTRL_MAX];
+	size_t len = fake_payload(type, payload);
+
+	if (type == GN_FRAME_HELLO)
+		memcpy(payload + offsetof(struct gn_hello, epoch), &epoch, sizeof(epoch));
+	fake_ctrl_send(conn, buf, gn_frame_build(buf, type, 9, ID, NULL, payload, len));
+	fake_core_turn(&fc);
+}
+
+static struct fake_conn *hello(uint32_t epoch)
+{
+	struct fake_conn *conn = dial();
+
+	say(conn, GN_FRAME_HELLO, epoch);
+	return conn;
+}
+
+/* It said hello before; now it runs. */
+static void run(struct fake_conn *conn)
+{
+	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES, GN_FRAME_START};
+
+	for (unsigned i = 0; i < 4; i++) {
+		say(conn, path[i], 0);
+		told(conn, path[i], 0);
+	}
+}
+
+static void welcomed(struct fake_conn *conn, uint32_t epoch)
+{
+	struct gn_hello_answer answer;
+
+	told(conn, GN_FRAME_HELLO, 0);
+	memcpy(&answer, p.payload, sizeof(answer));
+	TEST_ASSERT_EQUAL_UINT(epoch, answer.epoch);
+}
+
+static void superseded(struct fake_conn *conn, const char *why)
+{
+	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_UINT(GN_FRAME_END, p.type);
+	TEST_ASSERT_EQUAL_STRING(why, p.verdict.text);
+}
+
+static void the_old_one_ends_at_once_when_nothing_is_in_flight(void)
+{
+	struct fake_conn *old, *conn;
+
+	fake_core_start(&fc, 1);
+	old = hello(1);
+	welcomed(old, 1);
+	run(old);
+	conn = hello(2);
+	superseded(old, "its client has connected again, with epoch 2");
+	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
+	TEST_ASSERT_EQUAL_UINT(0, old->n_imports);
+	welcomed(conn, 2);
+	run(conn);
+	arrive(conn, 0, 1);
+	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
+}
+
+static void the_answer_comes_when_the_old_one_is_drained(void)
+{
+	struct fake_conn *old, *conn;
+	uint8_t imm[GANTRY_IMM_MAX];
+
+	fake_core_start(&fc, 1);
+	fc.hold = 1;
+	old = hello(1);
+	welcomed(old, 1);
+	run(old);
+	arrive(old, 0, 1);
+	arrive(old, 1, 2);
+	TEST_ASSERT_EQUAL_UINT(2, fc.n_held);
+	conn = hello(5);
+	superseded(old, "its client has connected again, with epoch 5");
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p)); /* the backend has its IO still */
+	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
+	TEST_ASSERT_EQUAL_UINT(0, fc.n_closed);
+	say(conn, GN_FRAME_PING, 0); /* a sign of life while it waits is no mistake */
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	fc.hold = 0;
+	fake_core_finish(&fc, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
+	welcomed(conn, 5);
+	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
+	TEST_ASSERT_EQUAL_UINT(0, old->n_imports);
+	run(conn);
+	arrive(conn, 0, 1);
+	TEST_ASSERT_EQUAL_INT(1, fake_taken(&conn->producers[0], imm));
+}
+
+/* Whoever is lost already, and has IO in flight still, is waited for as well. */
+static void what_is_ending_is_waited_for(void)
+{
+	struct fake_conn *old, *conn;
+
+	fake_core_start(&fc, 1);
+	fc.hold = 1;
+	fc.closed_rc = -EINPROGRESS; /* and its role takes its time to let go */
+	old = hello(1);
+	welcomed(old, 1);
+	run(old);
+	arrive(old, 0, 1);
+	fake_close(old, -ENOTCONN);
+	fake_core_turn(&fc);
+	conn = hello(2);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	fake_core_finish(&fc, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	fc.closed_rc = 0;
+	fc.rh->session_continue(fc.session, 0);
+	fake_core_turn(&fc);
+	welcomed(conn, 2);
+}
+
+static void epochs_that_are_not_above_are_refused(void)
+{
+	static const uint32_t epochs[] = {0, 6, 7};
+	struct fake_conn *old;
+
+	fake_core_start(&fc, 1);
+	old = hello(7);
+	welcomed(old, 7);
+	run(old);
+	for (unsigned i = 0; i < 3; i++) {
+		struct fake_conn *conn = hello(epochs[i]);
+		char text[GN_FRAME_TEXT];
+
+		snprintf(text, sizeof(text), "this session is there already with epoch 7; epoch %u is not above", epochs[i]);
+		told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
+		fake_core_turn(&fc);
+		TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+	}
+	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
+	arrive(old, 0, 1); /* it goes on as if nothing had been */
+	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
+}
+
+static void nobody_takes_the_session_of_another_user(void)
+{
+	static const uint32_t uids[] = {1, 2};
+	struct fake_conn *old;
+
+	fc.listen.uids = uids;
+	fc.listen.n_uids = 2;
+	fc.ft.peer.uid = 1;
+	fake_core_start(&fc, 1);
+	old = hello(1);
+	welcomed(old, 1);
+	fc.ft.peer.uid = 2;
+	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_STRING("this session is there already, of another user", p.verdict.text);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
+	fc.ft.peer.uid = 1;
+	welcomed(hello(2), 2);
+}
+
+static void who_waits_is_superseded_too(void)
+{
+	struct fake_conn *old, *second, *third;
+
+	fake_core_start(&fc, 1);
+	fc.hold = 1;
+	old = hello(1);
+	welcomed(old, 1);
+	run(old);
+	arrive(old, 0, 1);
+	second = hello(2);
+	third = hello(3);
+	superseded(second, "its client has connected again, with epoch 3");
+	TEST_ASSERT_EQUAL_INT(1, second->disconnected);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(third, &p));
+	fake_core_finish(&fc, GANTRY_S_OK);
+	welcomed(third, 3);
+	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_HELLO]); /* nobody asked the role for the second */
+	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
+}
+
+static void who_waits_may_leave(void)
+{
+	struct fake_conn *old, *conn;
+
+	fake_core_start(&fc, 1);
+	fc.hold = 1;
+	old = hello(1);
+	welcomed(old, 1);
+	run(old);
+	arrive(old, 0, 1);
+	conn = hello(2);
+	fake_close(conn, -ENOTCONN);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+	fake_core_finish(&fc, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n_closed);
+	conn = hello(1); /* nothing is left of it: any epoch will do */
+	welcomed(conn, 1);
+}
+
+static void a_role_may_refuse_or_take_its_time(void)
+{
+	struct fake_conn *old, *conn;
+
+	fake_core_start(&fc, 1);
+	old = hello(1);
+	welcomed(old, 1);
+	fc.rc[FAKE_HELLO] = -EINPROGRESS;
+	conn = hello(2);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_UINT(2, fc.n[FAKE_HELLO]);
+	fc.rh->session_continue(fc.session, 0);
+	fake_core_turn(&fc);
+	welcomed(conn, 2);
+	fc.rc[FAKE_HELLO] = -ENOMEM;
+	conn = hello(3);
+	told(conn, GN_FRAME_HELLO, GANTRY_S_NOMEM);
+	gone(conn, 3);
+}
+
+static void sessions_of_other_ids_do_not_matter(void)
+{
+	struct fake_conn *other, *conn;
+
+	fake_core_start(&fc, 1);
+	other = fake_reach(&fc, GN_RUNNING);
+	conn = hello(1);
+	welcomed(conn, 1);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(other, &p));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(the_old_one_ends_at_once_when_nothing_is_in_flight);
+	RUN_TEST(the_answer_comes_when_the_old_one_is_drained);
+	RUN_TEST(what_is_ending_is_waited_for);
+	RUN_TEST(epochs_that_are_not_above_are_refused);
+	RUN_TEST(nobody_takes_the_session_of_another_user);
+	RUN_TEST(who_waits_is_superseded_too);
+	RUN_TEST(who_waits_may_leave);
+	RUN_TEST(a_role_may_refuse_or_take_its_time);
+	RUN_TEST(sessions_of_other_ids_do_not_matter);
+	return UNITY_END();
+}
