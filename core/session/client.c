@@ -338,6 +338,11 @@ void gn_client_free(struct gantry_client *c)
 	free(c);
 }
 
+uint64_t gn_client_id(const struct gantry_client *c)
+{
+	return c->attr.id;
+}
+
 int gn_client_quiet(const struct gantry_client *c)
 {
 	return c->buried && c->quiet;

@@ -129,6 +129,13 @@ static void rh_finished(const struct gantry_role_host *rh, int status)
 	drain(role);
 }
 
+static uint64_t rh_connect_resume(const struct gantry_role_host *rh, uint32_t connect)
+{
+	const struct gn_role *role = rh->core;
+
+	return connect < role->spec.n_connects ? role->spec.connects[connect].resume_ns : 0;
+}
+
 static void rh_post(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg)
 {
 	const struct gn_role *role = rh->core;
@@ -173,6 +180,8 @@ static void fill_services(struct gn_role *role)
 		.finished = rh_finished,
 		.post = rh_post,
 		.client_quiet = gn_client_quiet,
+		.connect_resume = rh_connect_resume,
+		.client_id = gn_client_id,
 		.lane_call = rh_lane_call,
 	};
 }

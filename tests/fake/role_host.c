@@ -175,6 +175,22 @@ static void poller_remove(struct gantry_lane *lane, void *self)
 	memset(poller, 0, sizeof(*poller));
 }
 
+static uint64_t connect_resume(const struct gantry_role_host *rh, uint32_t connect)
+{
+	const struct fake_role_host *fake = rh->core;
+
+	if (connect != 0)
+		fake_fail("connect_resume: there is no connect %u", connect);
+	return fake->resume_ns;
+}
+
+static uint64_t client_id(const struct gantry_client *client)
+{
+	const struct fake_role_host *fake = (const struct fake_role_host *)client;
+
+	return fake->attr.id != 0 ? fake->attr.id : 1;
+}
+
 static void lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *arg)
 {
 	(void)lane;
@@ -444,6 +460,8 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,
+		.connect_resume = connect_resume,
+		.client_id = client_id,
 	};
 }
 

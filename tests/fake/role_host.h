@@ -72,6 +72,7 @@ struct fake_role_host {
 	int lose_rc;      /* set by the test: end the session with it at the next turn */
 	int open_rc;      /* what client_open returns */
 	int quiet;        /* what client_quiet returns */
+	uint64_t resume_ns; /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
 	uint64_t turn_ns; /* the clock goes on by this at each turn */
 
