@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh BUILD [--doca] [--quick] [--json FILE] - gantry beside the limits of the machine, measured in the same run; with
-# --doca the library for programs that are written for DOCA, beside the transport below it.
+# bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] - gantry beside the limits of the machine, measured in the same
+# run; with --doca the library for programs that are written for DOCA, beside the transport below it; with --clients fio and
+# nbdkit on a gantry volume, beside what else they can use.
 #
 # Only ratios are judged, and only those of undisturbed pairs (measure.sh says which); on a busy machine the verdict is "not
 # measured". The exit status says whether everything ran, not whether it was fast.
@@ -12,16 +13,17 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 
 usage()
 {
-	echo "usage: ./dev bench [--doca] [--quick] [--json FILE]"
+	echo "usage: ./dev bench [--doca|--clients] [--quick] [--json FILE]"
 	exit "$1"
 }
 
-build=${1:?usage: bench.sh BUILD [--doca] [--quick] [--json FILE]}
+build=${1:?usage: bench.sh BUILD [--doca|--clients] [--quick] [--json FILE]}
 shift
 pairs=5 ms=300 io_time=500ms budget=240000 idle_s=5 quick=false json="" what=storage
 while [ $# -gt 0 ]; do
 	case $1 in
 	--doca) what=doca ;;
+	--clients) what=clients ;;
 	--quick) pairs=3 ms=100 io_time=200ms budget=45000 idle_s=2 quick=true ;;
 	--json) json=${2:?--json FILE}; shift ;;
 	-h | --help) usage 0 ;;
@@ -176,6 +178,10 @@ doca_single|consumer and producer one way, 64 B|M/s|transport_single|doca_single
 doca_dma|a DMA task of 64 KiB|ns|limit_copy_65536|doca_dma|ratio|<1.11
 doca_idle|progress of an idle engine|ns|none|doca_idle|value|<30
 END
+if [ $what = clients ]; then
+	. "$here/clients.sh"
+	client_list >"$tmp/clients.list"
+fi
 mv "$tmp/$what.list" "$tmp/list"
 
 # judge NAME TEXT UNIT LIMIT OURS SCORE GOAL [FAILED] - one measure's pairs to a line of $tmp/results

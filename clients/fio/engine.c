@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.c - fio's IO on a gantry volume, as an external engine: ioengine=external:.../gantry-fio.so
+ *
+ * Compiled with fio's own headers, which are GPL-2.0-only: this text is BSD-3-Clause, the module made of both is under the
+ * licence of fio. No other part of gantry is built with those headers.
+ *
+ * Each job has a session of its own: fio asks for the size before it forks or starts a thread for the job (setup), and a
+ * session does not go through a fork. It is opened for good by the job itself (init).
+ *
+ * Memory    fio's buffers lie in the memory that the session exported: they are read and written by the target itself. When
+ *           fio wants more than was foreseen (an iolog with longer IOs), they are ordinary ones, which cost a copy each.
+ * Threads   one for each job calls all functions here; `done` comes from fio's getevents.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fio.h>
+#include <optgroup.h>
+
+#include <gantry/client.h>
+
+struct options {
+	void *pad; /* no option at offset 0: fio takes that as none */
+	char *config;
+	char *volume;
+	char *uri;
+};
+
+struct job {
+	struct gantry_volume *volume;
+	struct gantry_queue *queue;
+	struct gantry_volume_info info;
+	void *own;          /* buffers that are not in the volume's memory */
+	unsigned write;     /* flags of writes */
+	int lost;           /* errno; set: buffers may still be touched by the other side, so none is used again */
+	bool told;          /* a refusal was logged */
+	unsigned size;      /* entries of completed[] */
+	unsigned head;      /* of those that fio was given last */
+	unsigned given;     /* how many these are */
+	unsigned tail;      /* behind the last that has completed */
+	struct io_u *completed[];
+};
+
+/* -- options -- */
+
+static struct fio_option option_table[] = {
+	{
+		.name = "config",
+		.lname = "gantry configuration",
+		.type = FIO_OPT_STR_STORE,
+		.off1 = offsetof(struct options, config),
+		.help = "Configuration file of gantry",
+		.category = FIO_OPT_C_ENGINE,
+		.group = FIO_OPT_G_INVALID,
+	},
+	{
+		.name = "volume",
+		.lname = "gantry volume",
+		.alias = "role",
+		.type = FIO_OPT_STR_STORE,
+		.off1 = offsetof(struct options, volume),
+		.help = "Role in that file whose connection leads to the volume (the only one that connects)",
+		.category = FIO_OPT_C_ENGINE,
+		.group = FIO_OPT_G_INVALID,
+	},
+	{
+		.name = "uri",
+		.lname = "gantry URI",
+		.type = FIO_OPT_STR_STORE,
+		.off1 = offsetof(struct options, uri),
+		.help = "Volume without a file, such as gantry:///volume0?device=dpu0",
+		.category = FIO_OPT_C_ENGINE,
+		.group = FIO_OPT_G_INVALID,
+	},
+	{ .name = NULL },
+};
+
+/* -- a volume -- */
+
+/* Say what gantry has to say, and make it the error of the job. Returns 1, which is "failed" in fio's functions. */
+static int failed(struct thread_data *td, int rc, const char *function)
+{
+	log_err("fio: gantry: %s\n", gantry_error());
+	td_verror(td, -rc, function);
+	return 1;
+}
+
+static int wrong(struct thread_data *td, const char *text)
+{
+	log_err("fio: gantry: %s\n", text);
+	td_verror(td, EINVAL, "options");
+	return 1;
+}
+
+/* Layouts of fio's structures differ from release to release, and fio checks one number only. */
+static bool is_our_fio(void)
+{
+	if (!strcmp(fio_version_string, GANTRY_FIO_VERSION))
+		return true;
+	log_err("fio: gantry: this engine was built for %s and cannot be used with %s: configure gantry --with-fio=DIR, the "
+		"source of that one\n", GANTRY_FIO_VERSION, fio_version_string);
+	return false;
+}
+
+static int open_volume(struct thread_data *td, const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
+{
+	const struct options *o = td->eo;
+	int rc;
+
+	*volume_p = NULL;
+	if (o->uri && (o->config || o->volume))
+		return wrong(td, "uri= stands alone, without config= and volume=");
+	if (o->uri) {
+		rc = gantry_volume_open(o->uri, attr, volume_p);
+		return rc ? failed(td, rc, "gantry_volume_open") : 0;
+	}
+	if (!o->config)
+		return wrong(td, "no volume: config=FILE or uri=gantry://... is missing");
+	rc = gantry_volume_open_role(o->config, o->volume, attr, volume_p);
+	return rc ? failed(td, rc, "gantry_volume_open_role") : 0;
+}
+
+/* What the volume is like, from a session that is over when this returns. */
+static int look(struct thread_data *td, struct gantry_volume_info *info)
+{
+	const struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
+	struct gantry_volume *volume;
+
+	if (open_volume(td, &attr, &volume))
+		return 1;
+	gantry_volume_get_info(volume, info);
+	gantry_volume_close(&volume);
+	return 0;
+}
+
+/* Jobs that cannot succeed are told so before they start. Sizes of single IOs are checked when they are submitted. */
+static int check(struct thread_data *td, const struct gantry_volume_info *info)
+{
+	if ((td_write(td) || td_trim(td)) && (info->flags & GANTRY_VOLUME_READ_ONLY))
+		return wrong(td, "the volume is read-only: only rw=read and rw=randread");
+	if (td_trim(td) && !(info->ops & 1u << GANTRY_OP_DISCARD))
+		return wrong(td, "the volume does not discard: no trim in rw=");
+	if (td_min_bs(td) % info->block_size) {
+		log_err("fio: gantry: bs=%llu is not a multiple of the volume's block of %u bytes\n", td_min_bs(td),
+			info->block_size);
+		td_verror(td, EINVAL, "bs");
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * In fio's main process, before the job has a process or thread; with create_serialize=0 in the job, after init. Each file
+ * of the job, whatever its name, is the volume.
+ */
+static int engine_setup(struct thread_data *td)
+{
+	struct job *job = td->io_ops_data;
+	struct gantry_volume_info info;
+	struct fio_file *file;
+	unsigned i;
+
+	if (!is_our_fio())
+		return 1;
+	if (job)
+		info = job->info;
+	else if (look(td, &info))
+		return 1;
+	if (check(td, &info))
+		return 1;
+	for_each_file(td, file, i) {
+		file->filetype = FIO_TYPE_BLOCK;
+		file->real_file_size = info.size;
+		fio_file_set_size_known(file);
+	}
+	return 0;
+}
+
+/* Bytes of buffers that fio will ask for at most: see init_io_u_buffers() and allocate_io_mem() there. */
+static uint64_t buffer_bytes(struct thread_data *td)
+{
+	if (!td_read(td) && !td_write(td))
+		return 0;
+	return td_max_bs(td) * td->o.iodepth + 2 * ((uint64_t)page_mask + td->o.mem_align + 1);
+}
+
+static int engine_init(struct thread_data *td)
+{
+	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
+	struct job *job;
+	int rc;
+
+	if (!is_our_fio())
+		return 1;
+	job = calloc(1, sizeof(*job) + td->o.iodepth * sizeof(job->completed[0]));
+	if (!job) {
+		td_verror(td, ENOMEM, "calloc");
+		return 1;
+	}
+	job->size = td->o.iodepth;
+	job->write = td->o.sync_io ? GANTRY_IO_FUA : 0;
+	attr.queues = 1;
+	attr.depth = td->o.iodepth;
+	attr.buffer_bytes = buffer_bytes(td);
+	if (open_volume(td, &attr, &job->volume))
+		goto out_free;
+	rc = gantry_queue_open(job->volume, &job->queue);
+	if (rc) {
+		failed(td, rc, "gantry_queue_open");
+		goto out_close;
+	}
+	gantry_volume_get_info(job->volume, &job->info);
+	td->io_ops_data = job;
+	return 0;
+
+out_close:
+	gantry_volume_close(&job->volume);
+out_free:
+	free(job);
+	return 1;
+}
+
+/* After an init that failed, there is none. IOs that are still in flight complete here: fio has kept their io_u. */
+static void engine_cleanup(struct thread_data *td)
+{
+	struct job *job = td->io_ops_data;
+
+	if (!job)
+		return;
+	gantry_queue_close(&job->queue);
+	gantry_volume_close(&job->volume);
+	free(job);
+	td->io_ops_data = NULL;
+}
+
+/* -- buffers -- */
+
+static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
+{
+	struct job *job = td->io_ops_data;
+	uint64_t have;
+	void *buffers = gantry_volume_buffers(job->volume, &have);
+
+	if (bytes <= have) {
+		td->orig_buffer = buffers;
+		return 0;
+	}
+	log_info("fio: gantry: %zu bytes of buffers, %llu of them foreseen: each IO costs a copy\n", bytes,
+		 (unsigned long long)have);
+	job->own = malloc(bytes);
+	td->orig_buffer = job->own;
+	return job->own ? 0 : ENOMEM;
+}
+
+static void engine_iomem_free(struct thread_data *td)
+{
+	struct job *job = td->io_ops_data;
+
+	if (!job)
+		return;
+	free(job->own);
+	job->own = NULL;
+}
+
+/* fio goes on when there are no buffers; we do not. */
+static int engine_post_init(struct thread_data *td)
+{
+	return td->error != 0;
+}
+
+/* -- IO -- */
+
+static int engine_io_u_init(struct thread_data *td, struct io_u *io_u)
+{
+	io_u->engine_data = td->io_ops_data;
+	return 0;
+}
+
+static void done(void *arg, int result)
+{
+	struct io_u *io_u = arg;
+	struct job *job = io_u->engine_data;
+
+	if (result) {
+		io_u->error = -result;
+		if ((result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD) && !job->lost)
+			job->lost = -result;
+	}
+	job->completed[job->tail++ % job->size] = io_u;
+}
+
+static int submit(struct job *job, struct io_u *io_u)
+{
+	switch (io_u->ddir) {
+	case DDIR_READ:
+		return gantry_queue_read(job->queue, io_u->xfer_buf, io_u->xfer_buflen, io_u->offset, done, io_u);
+	case DDIR_WRITE:
+		return gantry_queue_write(job->queue, io_u->xfer_buf, io_u->xfer_buflen, io_u->offset, job->write, done,
+					  io_u);
+	case DDIR_TRIM:
+		return gantry_queue_discard(job->queue, io_u->xfer_buflen, io_u->offset, done, io_u);
+	default: /* fsync, fdatasync and, as more than was asked for, sync_file_range */
+		return gantry_queue_flush(job->queue, done, io_u);
+	}
+}
+
+static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
+{
+	struct job *job = td->io_ops_data;
+	int rc;
+
+	fio_ro_check(td, io_u);
+	rc = job->lost ? -job->lost : submit(job, io_u);
+	if (!rc)
+		return FIO_Q_QUEUED;
+	if (rc == -EAGAIN)
+		return FIO_Q_BUSY;
+	if (!job->told) {
+		log_err("fio: gantry: %s\n", job->lost ? "an IO has no answer and may still use its memory: no more are sent"
+						       : gantry_error());
+		job->told = true;
+	}
+	io_u->error = -rc;
+	return FIO_Q_COMPLETED;
+}
+
+static int engine_getevents(struct thread_data *td, unsigned min, unsigned max, const struct timespec *time)
+{
+	struct job *job = td->io_ops_data;
+	int ms = time ? (int)(time->tv_sec * 1000 + time->tv_nsec / 1000000) : -1;
+	unsigned n;
+
+	job->head += job->given;
+	if (!min)
+		gantry_queue_poll(job->queue);
+	while (job->tail - job->head < min)
+		if (gantry_queue_wait(job->queue, ms) <= 0)
+			break;
+	n = job->tail - job->head;
+	job->given = n < max ? n : max;
+	return (int)job->given;
+}
+
+static struct io_u *engine_event(struct thread_data *td, int event)
+{
+	struct job *job = td->io_ops_data;
+
+	return job->completed[(job->head + (unsigned)event) % job->size];
+}
+
+/* -- the file that fio thinks it is -- */
+
+static int engine_nothing(struct thread_data *td, struct fio_file *file)
+{
+	(void)td;
+	(void)file;
+	return 0;
+}
+
+__attribute__((visibility("default"))) struct ioengine_ops ioengine = {
+	.name = "gantry",
+	.version = FIO_IOOPS_VERSION,
+	.flags = FIO_DISKLESSIO | FIO_NOEXTEND | FIO_NODISKUTIL | FIO_RAWIO | FIO_NO_OFFLOAD,
+	.setup = engine_setup,
+	.init = engine_init,
+	.post_init = engine_post_init,
+	.cleanup = engine_cleanup,
+	.iomem_alloc = engine_iomem_alloc,
+	.iomem_free = engine_iomem_free,
+	.io_u_init = engine_io_u_init,
+	.queue = engine_queue,
+	.getevents = engine_getevents,
+	.event = engine_event,
+	.open_file = engine_nothing,
+	.close_file = engine_nothing,
+	.invalidate = engine_nothing,
+	.unlink_file = engine_nothing,
+	.option_struct_size = sizeof(struct options),
+	.options = option_table,
+};

@@ -1,0 +1,93 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# clients.sh - programs of others on a gantry volume in the memory of another process, beside what else they can use. Sourced
+# by bench.sh (bash). fio is on our first CPU, who serves it on the second. Where a peer is not there, its lines are left out.
+#
+# Needs: build, tmp, perf, cpu0, cpu1, ms, io_time, gantry, shm, memory.
+
+engine=$build/clients/.libs/gantry-fio.so
+plugin=$build/clients/.libs/nbdkit-gantry-plugin.so
+export GANTRY_PLUGIN_PATH=$build/plugins/.libs
+
+# the job, for DEPTH and an engine
+fio_job="taskset -c $cpu0 fio --name=load --thread --rw=randread --bs=4k --norandommap --size=256m --time_based
+	--runtime=$io_time --ramp_time=50ms --output-format=terse --terse-version=3 --output=$tmp/fio"
+
+# reads - thousands a second, out of fio's report
+reads()
+{
+	awk -F';' '/^3;/ { printf "%.5g\n", $8 / 1000; found = 1 } END { exit !found }' "$tmp/fio"
+}
+
+# beside CONF COMMAND... - run that while the target of CONF serves
+beside()
+{
+	local server rc conf=$tmp/$1.conf
+	shift
+	"${gantry[@]}" "$conf" --role store --set "runtime.cpus=$cpu1" --set roles.store.listen.sessions=0 \
+		>/dev/null 2>>"$tmp/errors" &
+	server=$!
+	"$@"
+	rc=$?
+	kill -TERM "$server"
+	wait "$server" || rc=1
+	return $rc
+}
+
+# over_nbd DEPTH PLUGIN ARGUMENT... - fio's own engine for NBD, on nbdkit with that plugin and a Unix socket
+over_nbd()
+{
+	local job
+	job="$(echo $fio_job) --iodepth=$1 --ioengine=nbd"
+	shift
+	taskset -c "$cpu1" nbdkit -U - "$@" --run "$job --uri=\"\$uri\"" >/dev/null 2>>"$tmp/errors" && reads
+}
+
+# over_gantry DEPTH CONF - fio with our engine
+over_gantry()
+{
+	# shellcheck disable=SC2086 # words
+	$fio_job --iodepth="$1" --ioengine="external:$engine" --config="$2" --volume=load >/dev/null 2>>"$tmp/errors" && reads
+}
+
+fio_1() { beside two1 over_gantry 1 "$tmp/two1.conf"; }
+fio_32() { beside two32 over_gantry 32 "$tmp/two32.conf"; }
+nbd_1() { over_nbd 1 memory 256M; }
+nbd_32() { over_nbd 32 memory 256M; }
+nbd_gantry_1() { beside two1 over_nbd 1 "$plugin" config="$tmp/two1.conf" volume=load; }
+nbd_gantry_32() { beside two32 over_nbd 32 "$plugin" config="$tmp/two32.conf" volume=load; }
+
+# without WHAT - said once, in place of lines that need it
+without()
+{
+	echo "left out, because it is not there: $1" >&2
+}
+
+# client_list - lines of what is there, as those of bench.sh
+client_list()
+{
+	local nbd=true
+	command -v fio >/dev/null || { without fio; return; }
+	command -v nbdkit >/dev/null || { without nbdkit; nbd=false; }
+	fio --enghelp=nbd >/dev/null 2>&1 || { without "fio's engine nbd"; nbd=false; }
+	if [ ! -e "$engine" ]; then
+		without "the engine for fio (configure --with-fio=DIR)"
+	else
+		! $nbd || cat <<-'END'
+		fio_1|fio, depth 1, ours to its NBD engine|kIO/s|nbd_1|fio_1|ratio|>5
+		fio_32|fio, depth 32, ours to its NBD engine|kIO/s|nbd_32|fio_32|ratio|>5
+		END
+		cat <<-'END'
+		fio_own_1|fio, depth 1, to gantry without fio|kIO/s|ours_two_1|fio_1|ratio|>0.8
+		fio_own_32|fio, depth 32, to gantry without fio|kIO/s|ours_two_32|fio_32|ratio|>0.8
+		END
+	fi
+	if [ ! -e "$plugin" ]; then
+		without "the plugin for nbdkit"
+	elif $nbd; then
+		cat <<-'END'
+		nbd_1|nbdkit, depth 1, ours to its memory|kIO/s|nbd_1|nbd_gantry_1|ratio|>0.9
+		nbd_32|nbdkit, depth 32, ours to its memory|kIO/s|nbd_32|nbd_gantry_32|ratio|>0.9
+		END
+	fi
+}
