@@ -173,6 +173,8 @@ static bool has_bufs(const struct doca_mmap *mmap)
 static void stop(struct doca_mmap *mmap)
 {
 	delist(mmap);
+	if (gd_mmap_find(&mmap->id) == NULL) /* nor an import of it that is passed on */
+		gd_rdma_take_back(&mmap->id);
 	gd_share_release(mmap);
 	if (mmap->imported)
 		mmap->local = NULL;

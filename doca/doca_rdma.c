@@ -31,6 +31,7 @@ static doca_error_t start(struct doca_ctx *ctx)
 		return DOCA_ERROR_NO_MEMORY;
 	rdma->scratch = scratch;
 	gd_rdma_list_init(&rdma->receives);
+	gd_rdma_enlist(rdma);
 	rdma->live = NULL;
 	gd_transport_lock(transport, &device);
 	rdma->open = true;
@@ -117,6 +118,7 @@ doca_error_t doca_rdma_destroy(struct doca_rdma *rdma)
 	result = gd_ctx_fini(&rdma->ctx, DOCA_ERROR_BAD_STATE);
 	if (result != DOCA_SUCCESS)
 		return result;
+	gd_rdma_delist(rdma);
 	gd_rdma_conns_free(rdma);
 	free(rdma->scratch);
 	free(rdma);

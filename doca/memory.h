@@ -61,6 +61,8 @@ doca_error_t gd_mmap_region(struct doca_mmap *mmap, int share, struct gantry_reg
  * of struct doca_mmap is never given back: one that is destroyed meanwhile is only not started.
  */
 struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id);
+/* rdma_revoke.c: no device of a peer reaches that map any more, which is not to be found by now. Waits, 2 s at most. */
+void gd_rdma_take_back(const struct gd_mmap_id *map);
 /* The started map that doca_mmap_dev_get_dpa_handle gave that handle; NULL. */
 struct doca_mmap *gd_mmap_by_handle(uint32_t handle);
 

@@ -121,6 +121,7 @@ struct gd_rdma_task {
 	struct doca_buf *dst;
 	struct doca_buf *result;           /* of atomic operations: the value before; may be NULL */
 	const struct doca_sync_event_remote_net *event;
+	struct gd_rdma_remote *remote;     /* that its pieces go to */
 	uint64_t value, compare;
 	doca_be32_t imm;
 	/* while it runs: engine */
@@ -146,12 +147,17 @@ bool gd_rdma_list_remove(struct gd_rdma_list *list, struct gd_rdma_task *task);
 
 /* -- links -- */
 
+#define GD_RDMA_ASKED 0u
+#define GD_RDMA_HERE 1u
+#define GD_RDMA_REFUSED 2u /* or taken back; and the doca_error_t */
+
 /* Memory of the peer, as this link knows it. Made by the engine under the lock; stays until the link goes. */
 struct gd_rdma_remote {
 	struct gd_rdma_remote *next;
 	struct gd_mmap_id map;
-	struct gantry_region *region; /* once `state` says so */
-	uint32_t state;               /* __atomic: 0 asked for, 1 here, else refused: 2 + doca_error_t */
+	struct gantry_region *region; /* once `state` says so, and until it is given back: engine, under the lock */
+	uint32_t state;               /* __atomic: asked for, here, or refused */
+	uint32_t pieces;              /* engine: under way to it */
 };
 
 /* Memory of ours that the peer asked for (lock), or that this side's reads and writes use (engine, changed under the lock). */
@@ -182,6 +188,7 @@ struct gd_rdma_link {
 	struct gd_rdma_local *locals;
 	uint32_t moves;                /* engine: gd_pages_moves() when they were registered */
 	struct gd_rdma_remote *remotes;
+	bool gives_back; /* lock: conn->revoked is posted */
 };
 
 enum gd_rdma_state {
@@ -216,7 +223,7 @@ struct doca_rdma_connection {
 	void *listener;              /* lock */
 	struct gd_rdma_link *link;   /* lock; of UP: the engine's */
 	struct gd_rdma_link *parked; /* lock: the peer was faster than doca_rdma_connect */
-	struct gd_event requested, up, closed, over, bell;
+	struct gd_event requested, up, closed, over, bell, revoked;
 	bool armed;
 	union doca_data user_data;
 	struct doca_rdma_addr addr;  /* that it connected to, if by_address; else empty */
@@ -232,6 +239,7 @@ struct doca_rdma_connection {
 
 struct doca_rdma {
 	struct doca_ctx ctx;
+	struct doca_rdma *next; /* of those that were started: rdma_revoke.c */
 	struct gd_pool pools[GD_RDMA_KINDS];
 	/* configuration */
 	enum doca_rdma_transport_type transport_type;
@@ -337,5 +345,13 @@ bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve 
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer);
 void gd_rdma_memory_release(struct gd_rdma_link *link); /* before the link goes, after its queues */
 void gd_rdma_memory_free(struct gd_rdma_link *link);    /* and after */
+
+/* -- rdma_revoke.c -- */
+void gd_rdma_enlist(struct doca_rdma *rdma); /* of which maps are taken back; again: nothing happens */
+void gd_rdma_delist(struct doca_rdma *rdma);
+/* Under the lock. The peer asks for memory of its own; memory of ours is back. */
+void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle);
+void gd_rdma_on_revoked(struct gd_rdma_link *link, uint32_t handle);
+void gd_rdma_give_back(struct doca_rdma_connection *conn); /* engine: what the peer asked for and nothing uses */
 
 #endif

@@ -83,6 +83,11 @@ static void run_bell(struct gd_event *event)
 	gd_rdma_unarm(gn_container_of(event, struct doca_rdma_connection, bell));
 }
 
+static void run_revoked(struct gd_event *event)
+{
+	gd_rdma_give_back(gn_container_of(event, struct doca_rdma_connection, revoked));
+}
+
 /* -- made and given back -- */
 
 static struct doca_rdma_connection *conn_new(struct doca_rdma *rdma)
@@ -98,6 +103,7 @@ static struct doca_rdma_connection *conn_new(struct doca_rdma *rdma)
 	conn->closed.run = run_closed;
 	conn->over.run = run_over;
 	conn->bell.run = run_bell;
+	conn->revoked.run = run_revoked;
 	while (*at)
 		at = &(*at)->next;
 	*at = conn;
@@ -164,7 +170,7 @@ static void stop_listening(struct doca_rdma_connection *conn)
 static void hang_up(struct doca_rdma_connection *conn)
 {
 	struct doca_rdma *rdma = conn->rdma;
-	struct gd_event *const events[] = {&conn->requested, &conn->up, &conn->closed, &conn->over, &conn->bell};
+	struct gd_event *const events[] = {&conn->requested, &conn->up, &conn->closed, &conn->over, &conn->bell, &conn->revoked};
 	struct gd_rdma_link *link;
 	void *device;
 

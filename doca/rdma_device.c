@@ -15,9 +15,6 @@
 #include "pages.h"
 #include "rdma.h"
 
-#define ASKED 0u
-#define HERE 1u
-#define REFUSED 2u /* and the doca_error_t */
 #define MAX_PIECE (1u << 30)
 
 static bool same_map(const struct gd_mmap_id *a, const struct gd_mmap_id *b)
@@ -67,8 +64,8 @@ static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
 	return DOCA_ERROR_AGAIN; /* the peer does not read just now, or the end of the connection is on its way */
 }
 
-/* Its region in *region_p. AGAIN: not yet. */
-static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map, const struct gantry_region **region_p)
+/* The map at the peer, whose region is here. AGAIN: not yet. */
+static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map, struct gd_rdma_remote **remote_p)
 {
 	struct gd_rdma_remote *remote = find_remote(link, &map->id);
 	uint32_t state;
@@ -76,11 +73,11 @@ static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map
 	if (!remote)
 		return ask(link, &map->id, &remote) == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_AGAIN;
 	state = __atomic_load_n(&remote->state, __ATOMIC_ACQUIRE);
-	if (state == ASKED)
+	if (state == GD_RDMA_ASKED)
 		return DOCA_ERROR_AGAIN;
-	if (state != HERE)
-		return (doca_error_t)(state - REFUSED);
-	*region_p = remote->region;
+	if (state != GD_RDMA_HERE)
+		return (doca_error_t)(state - GD_RDMA_REFUSED);
+	*remote_p = remote;
 	return DOCA_SUCCESS;
 }
 
@@ -145,19 +142,19 @@ bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve 
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer)
 {
 	struct gd_rdma_remote *remote = find_remote(link, &answer->map);
-	uint32_t state = HERE;
+	uint32_t state = GD_RDMA_HERE;
 	int rc;
 
-	if (!remote || remote->state != ASKED || answer->refused > DOCA_ERROR_SKIPPED)
+	if (!remote || remote->state != GD_RDMA_ASKED || answer->refused > DOCA_ERROR_SKIPPED)
 		return false;
 	if (answer->refused) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be reached by RDMA");
-		state = REFUSED + answer->refused;
+		state = GD_RDMA_REFUSED + answer->refused;
 	} else {
 		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0, &remote->region);
 		if (rc) {
 			gd_log(DOCA_LOG_LEVEL_ERROR, "memory of the peer cannot be reached by RDMA: %s", strerror(-rc));
-			state = REFUSED + DOCA_ERROR_DRIVER;
+			state = GD_RDMA_REFUSED + DOCA_ERROR_DRIVER;
 		}
 	}
 	__atomic_store_n(&remote->state, state, __ATOMIC_RELEASE);
@@ -275,17 +272,19 @@ static doca_error_t meaning(int rc)
 static doca_error_t submit_piece(struct doca_rdma_connection *conn, struct gd_rdma_task *task, const struct gd_rdma_target *target)
 {
 	struct gantry_rma op = {.cookie = (uintptr_t)task};
-	doca_error_t result = reach(conn->link, target->map, &op.remote);
+	doca_error_t result = reach(conn->link, target->map, &task->remote);
 
 	if (result == DOCA_SUCCESS)
 		result = own_piece(conn, task, &op);
 	if (result != DOCA_SUCCESS)
 		return result;
+	op.remote = task->remote->region;
 	op.remote_offset = (uint64_t)(target->addr - (char *)target->map->addr) + task->done;
 	result = meaning(conn->rdma->ops->rma_submit(conn->link->rma, &op));
 	if (result == DOCA_SUCCESS) {
 		task->done += op.length;
 		task->pieces++;
+		task->remote->pieces++;
 	}
 	return result;
 }
@@ -327,6 +326,8 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET : meaning(done.status);
 	if (--task->pieces == 0 && task->flies)
 		finish(task);
+	if (--task->remote->pieces == 0 && task->remote->state >= GD_RDMA_REFUSED)
+		gd_rdma_give_back(conn);
 	return true;
 }
 

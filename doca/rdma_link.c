@@ -368,20 +368,17 @@ static void on_consumer(void *arg, void *gantry, uint32_t id, int up)
 		give_up(link, "its queues cannot be made", rc);
 }
 
-/* The peer wants its memory back, which happens only when it ends: the end of the link releases it. */
 static void on_revoke(void *arg, void *gantry, uint32_t handle)
 {
-	(void)arg;
 	(void)gantry;
-	(void)handle;
+	gd_rdma_on_revoke(arg, handle);
 }
 
 static void on_revoked(void *arg, void *gantry, uint32_t handle, int rc)
 {
-	(void)arg;
 	(void)gantry;
-	(void)handle;
 	(void)rc;
+	gd_rdma_on_revoked(arg, handle);
 }
 
 static void on_closed(void *arg, void *gantry, int reason)

@@ -36,8 +36,8 @@ DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
 /*
- * Exports of it and buffers in it are not to be used any more. Fine for exported and imported maps. Errors:
- * NOT_PERMITTED.
+ * Exports of it and buffers in it are not to be used any more. Fine for exported and imported maps. Devices of peers
+ * that read or write it over a network are waited for, 2 s at most. Errors: NOT_PERMITTED.
  */
 DOCA_STABLE doca_error_t doca_mmap_stop(struct doca_mmap *mmap);
 
