@@ -66,9 +66,6 @@ struct argp {
 	int log_level, sdk_log_level;
 };
 
-/* The parser of this process; NULL: not initialized. */
-struct argp *gd_argp(void);
-
 /* The options of every program, a list by next. */
 extern struct doca_argp_param *const gd_argp_flags;
 
@@ -89,8 +86,6 @@ doca_error_t gd_argp_note(struct argp *argp, struct doca_argp_param *param, cons
 
 /* The options that stand in a file. IO_FAILED, INVALID_VALUE, NO_MEMORY after a message. */
 doca_error_t gd_argp_read_json(struct argp *argp, const char *path);
-/* The same of a text, which is changed: its comments become blanks. */
-doca_error_t gd_argp_parse_json(struct argp *argp, const char *name, char *text, size_t length);
 
 void gd_argp_usage(const struct argp *argp, FILE *out);
 

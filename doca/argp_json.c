@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* argp_json.c - options out of a JSON file, which may have comments. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -155,7 +156,8 @@ static doca_error_t read_root(struct argp *argp, const char *file, json_t *root)
 	return result;
 }
 
-doca_error_t gd_argp_parse_json(struct argp *argp, const char *name, char *text, size_t length)
+/* A text, which is changed: its comments become blanks. */
+static doca_error_t parse(struct argp *argp, const char *name, char *text, size_t length)
 {
 	doca_error_t result = DOCA_ERROR_INVALID_VALUE;
 	json_error_t error;
@@ -206,7 +208,7 @@ doca_error_t gd_argp_read_json(struct argp *argp, const char *path)
 		gd_argp_error(argp, "cannot read %s: %s", path, strerror(errno));
 		return DOCA_ERROR_IO_FAILED;
 	}
-	result = gd_argp_parse_json(argp, path, text, (size_t)length);
+	result = parse(argp, path, text, (size_t)length);
 	free(text);
 	return result;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* argp_parse.c - argv and the file become a list of options found; they are checked, and then their callbacks run. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

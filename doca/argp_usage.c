@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* argp_usage.c - the options of every program, and the text of --help. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* blob.c - export descriptors of memory: made, and looked at when they come back; anybody may have written them. */
 #include "blob.h"
 
 #include <gantry/crc32c.h>
@@ -8,6 +9,13 @@
 #define BLOB_VERSION 1u
 
 static const char magic[8] = {'G', 'A', 'N', 'T', 'R', 'Y', 'M', 'M'};
+
+uint32_t gd_rdma_of_pci(uint32_t access)
+{
+	if ((access & DOCA_ACCESS_FLAG_PCI_READ_WRITE) != 0)
+		return GD_RDMA_FLAGS;
+	return (access & DOCA_ACCESS_FLAG_PCI_READ_ONLY) != 0 ? DOCA_ACCESS_FLAG_RDMA_READ : 0;
+}
 
 static uint32_t sum(const struct gd_blob *blob)
 {

@@ -11,6 +11,9 @@ enum gd_blob_kind { GD_BLOB_PCI = 1, GD_BLOB_RDMA = 2 };
 #define GD_PCI_FLAGS (DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_PCI_RELAXED_ORDERING)
 #define GD_RDMA_FLAGS (DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)
 
+/* What passing memory on by RDMA allows, when it was given by PCI with these flags. */
+uint32_t gd_rdma_of_pci(uint32_t access);
+
 #define GD_BLOB_PATH 108 /* bytes of a Unix socket's name, with its end */
 
 /* As it travels, in the byte order of the machine. */

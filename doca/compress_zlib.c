@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* compress_zlib.c - deflate both ways, without a header, and the checksums of zlib. */
 #include "compress.h"
 
 #ifdef HAVE_ZLIB

@@ -7,9 +7,7 @@
 
 enum { GD_DMA_MAX_LIST = 64, GD_DMA_MAX_BYTES = 2 << 20 };
 
-/* Could it be done? SUCCESS or INVALID_VALUE: nothing to copy, too much, too long a list, no room. */
-doca_error_t gd_dma_check(const struct doca_buf *src, const struct doca_buf *dst);
-/* Do it: as gd_dma_check and gd_buf_copy. */
+/* As gd_buf_copy, and INVALID_VALUE for nothing to copy, too much, or too long a list. */
 doca_error_t gd_dma_copy(const struct doca_buf *src, struct doca_buf *dst);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* doca_argp.c - the parser of command lines: its life, and what programs register. */
 #include <doca_argp.h>
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 
 static struct argp parser;
 
-struct argp *gd_argp(void)
+/* The parser of this process; NULL: not initialized. */
+static struct argp *the_parser(void)
 {
 	return parser.started ? &parser : NULL;
 }
@@ -75,7 +77,7 @@ static void free_cmd(struct doca_argp_cmd *cmd)
 
 doca_error_t doca_argp_destroy(void)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->end)
 		return DOCA_ERROR_BAD_STATE;
@@ -100,7 +102,7 @@ doca_error_t doca_argp_destroy(void)
 
 doca_error_t doca_argp_start(int argc, char **argv)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 	doca_error_t result;
 
 	if (!argp || argp->running)
@@ -120,8 +122,8 @@ doca_error_t doca_argp_start(int argc, char **argv)
 
 void doca_argp_usage(void)
 {
-	if (gd_argp())
-		gd_argp_usage(gd_argp(), stdout);
+	if (the_parser())
+		gd_argp_usage(the_parser(), stdout);
 }
 
 /* -- objects: the parser owns them all, so a pointer that it does not know is refused -- */
@@ -145,17 +147,17 @@ static bool known_cmd(const struct argp *argp, const struct doca_argp_cmd *cmd)
 /* Can this one be changed still? */
 static bool open_param(const struct doca_argp_param *param)
 {
-	return param && gd_argp() && known_param(gd_argp(), param) && !param->registered;
+	return param && the_parser() && known_param(the_parser(), param) && !param->registered;
 }
 
 static bool open_cmd(const struct doca_argp_cmd *cmd)
 {
-	return cmd && gd_argp() && known_cmd(gd_argp(), cmd) && !cmd->registered;
+	return cmd && the_parser() && known_cmd(the_parser(), cmd) && !cmd->registered;
 }
 
 doca_error_t doca_argp_param_create(struct doca_argp_param **param)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!param)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -171,7 +173,7 @@ doca_error_t doca_argp_param_create(struct doca_argp_param **param)
 
 doca_error_t doca_argp_cmd_create(struct doca_argp_cmd **cmd)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!cmd)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -187,7 +189,7 @@ doca_error_t doca_argp_cmd_create(struct doca_argp_cmd **cmd)
 
 doca_error_t doca_argp_param_destroy(struct doca_argp_param *param)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->running)
 		return DOCA_ERROR_BAD_STATE;
@@ -205,7 +207,7 @@ doca_error_t doca_argp_param_destroy(struct doca_argp_param *param)
 
 doca_error_t doca_argp_cmd_destroy(struct doca_argp_cmd *cmd)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->running)
 		return DOCA_ERROR_BAD_STATE;
@@ -365,7 +367,7 @@ static doca_error_t check_param(const struct argp *argp, const struct doca_argp_
 
 static doca_error_t register_param(struct doca_argp_cmd *cmd, struct doca_argp_param *param)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 	struct doca_argp_param **end = &cmd->params;
 	doca_error_t result;
 
@@ -383,7 +385,7 @@ static doca_error_t register_param(struct doca_argp_cmd *cmd, struct doca_argp_p
 
 doca_error_t doca_argp_register_param(struct doca_argp_param *input_param)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->running)
 		return DOCA_ERROR_BAD_STATE;
@@ -392,7 +394,7 @@ doca_error_t doca_argp_register_param(struct doca_argp_param *input_param)
 
 doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd, struct doca_argp_param *input_param)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->running)
 		return DOCA_ERROR_BAD_STATE;
@@ -409,7 +411,7 @@ static bool is_ancestor(const struct doca_argp_cmd *cmd, const struct doca_argp_
 
 static doca_error_t register_cmd(struct doca_argp_cmd *parent, struct doca_argp_cmd *cmd)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 	struct doca_argp_cmd **end;
 
 	if (!open_cmd(cmd) || is_ancestor(cmd, parent))
@@ -433,7 +435,7 @@ static doca_error_t register_cmd(struct doca_argp_cmd *parent, struct doca_argp_
 
 doca_error_t doca_argp_register_cmd(struct doca_argp_cmd *input_cmd)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->running)
 		return DOCA_ERROR_BAD_STATE;
@@ -442,7 +444,7 @@ doca_error_t doca_argp_register_cmd(struct doca_argp_cmd *input_cmd)
 
 doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *input_cmd)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp || argp->running)
 		return DOCA_ERROR_BAD_STATE;
@@ -451,7 +453,7 @@ doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd, struct doca_a
 
 doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp)
 		return DOCA_ERROR_BAD_STATE;
@@ -463,7 +465,7 @@ doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback)
 
 doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t callback)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp)
 		return DOCA_ERROR_BAD_STATE;
@@ -475,7 +477,7 @@ doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t ca
 
 doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp)
 		return DOCA_ERROR_BAD_STATE;
@@ -489,7 +491,7 @@ doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback)
 
 doca_error_t doca_argp_disable_logger_callback(void)
 {
-	struct argp *argp = gd_argp();
+	struct argp *argp = the_parser();
 
 	if (!argp)
 		return DOCA_ERROR_BAD_STATE;
@@ -499,8 +501,8 @@ doca_error_t doca_argp_disable_logger_callback(void)
 
 void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback)
 {
-	if (gd_argp())
-		gd_argp()->dpdk = callback;
+	if (the_parser())
+		the_parser()->dpdk = callback;
 }
 
 /* -- questions: they have answers before init and after destroy, too -- */
@@ -509,7 +511,7 @@ doca_error_t doca_argp_get_log_level(int *log_level)
 {
 	if (!log_level)
 		return DOCA_ERROR_INVALID_VALUE;
-	*log_level = gd_argp() ? gd_argp()->log_level : (int)doca_log_level_get_global_lower_limit();
+	*log_level = the_parser() ? the_parser()->log_level : (int)doca_log_level_get_global_lower_limit();
 	return DOCA_SUCCESS;
 }
 
@@ -517,6 +519,6 @@ doca_error_t doca_argp_get_sdk_log_level(int *log_level)
 {
 	if (!log_level)
 		return DOCA_ERROR_INVALID_VALUE;
-	*log_level = gd_argp() ? gd_argp()->sdk_log_level : (int)doca_log_level_get_global_sdk_limit();
+	*log_level = the_parser() ? the_parser()->sdk_log_level : (int)doca_log_level_get_global_sdk_limit();
 	return DOCA_SUCCESS;
 }

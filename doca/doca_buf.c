@@ -106,7 +106,7 @@ doca_error_t doca_buf_reset_data_len(struct doca_buf *buf)
 
 /* -- lists -- */
 
-struct doca_buf *gd_buf_last(const struct doca_buf *buf)
+static struct doca_buf *last_of(const struct doca_buf *buf)
 {
 	if (!buf->in_list)
 		return buf->last;
@@ -127,7 +127,7 @@ doca_error_t doca_buf_get_last_in_list(struct doca_buf *buf, struct doca_buf **l
 {
 	if (!buf || !last_buf)
 		return DOCA_ERROR_INVALID_VALUE;
-	*last_buf = gd_buf_last(buf);
+	*last_buf = last_of(buf);
 	return DOCA_SUCCESS;
 }
 

@@ -36,7 +36,8 @@ static uint32_t list_length(const struct doca_buf *buf)
 	return n;
 }
 
-doca_error_t gd_dma_check(const struct doca_buf *src, const struct doca_buf *dst)
+/* Could it be done? SUCCESS or INVALID_VALUE. */
+static doca_error_t check_ends(const struct doca_buf *src, const struct doca_buf *dst)
 {
 	size_t bytes;
 
@@ -50,7 +51,7 @@ doca_error_t gd_dma_check(const struct doca_buf *src, const struct doca_buf *dst
 
 doca_error_t gd_dma_copy(const struct doca_buf *src, struct doca_buf *dst)
 {
-	const doca_error_t result = gd_dma_check(src, dst);
+	const doca_error_t result = check_ends(src, dst);
 
 	return result == DOCA_SUCCESS ? gd_buf_copy(dst, src) : result;
 }
@@ -59,7 +60,7 @@ static doca_error_t check(const struct doca_task *task)
 {
 	const struct doca_dma_task_memcpy *copy = (const struct doca_dma_task_memcpy *)task;
 
-	return gd_dma_check(copy->src, copy->dst);
+	return check_ends(copy->src, copy->dst);
 }
 
 static doca_error_t submit(struct doca_task *task)

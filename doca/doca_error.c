@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* doca_error.c - names and descriptions of errors: one table. */
 #include <doca_error.h>
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* doca_log.c - sources, backends and levels of log lines, of the program and of the library itself. */
 #include <doca_log.h>
 
 #include <errno.h>

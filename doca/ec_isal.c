@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ec_isal.c - matrices of erasure codes, and blocks made by them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* maps.c - /proc/self/maps, read. */
 #include "maps.h"
 
 #include <errno.h>

@@ -88,8 +88,6 @@ bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled);
 /* Bytes of data in a list, and bytes that can be appended to the list's tail. */
 size_t gd_buf_data_bytes(const struct doca_buf *list);
 size_t gd_buf_room(const struct doca_buf *list);
-/* The last of a list. */
-struct doca_buf *gd_buf_last(const struct doca_buf *buf);
 /* Give a buffer a range of its map, and data in it. INVALID_VALUE: not in the map, or the data not in the range. */
 doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *data, size_t data_len);
 /* A buffer of an inventory that was never expanded, pointing nowhere yet, and its number in it. NULL: none is left. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* serial.c - tasks that are done one at a time while the engine progresses, and the memory for data that lies in pieces. */
 #include "serial.h"
 
 #include <stdlib.h>
@@ -114,7 +115,8 @@ doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data, str
 
 /* -- memory -- */
 
-void *gd_scratch_get(struct gd_scratch *scratch, size_t size)
+/* At least size bytes, valid until the next call; NULL: no memory. */
+static void *scratch_get(struct gd_scratch *scratch, size_t size)
 {
 	if (size > scratch->size || !scratch->bytes) {
 		free(scratch->bytes);
@@ -140,7 +142,7 @@ doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *l
 	*data_p = here;
 	if (result != DOCA_SUCCESS || stretch == length)
 		return result;
-	here = gd_scratch_get(&serial->source, length);
+	here = scratch_get(&serial->source, length);
 	*data_p = here;
 	return here ? gd_buf_read(list, 0, here, length) : DOCA_ERROR_NO_MEMORY;
 }
@@ -160,7 +162,7 @@ doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, siz
 	if (result != DOCA_SUCCESS)
 		return result;
 	room->is_direct = stretch == size;
-	room->bytes = room->is_direct ? here : gd_scratch_get(&serial->result, size);
+	room->bytes = room->is_direct ? here : scratch_get(&serial->result, size);
 	return room->bytes ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY;
 }
 

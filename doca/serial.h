@@ -62,8 +62,6 @@ doca_error_t gd_serial_conf(struct gd_pool *pool, void *done_cb, void *error_cb,
 /* *_alloc_init: BAD_STATE while idle, NO_MEMORY when none is left. */
 doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data, struct doca_task **task_p);
 
-/* At least size bytes, valid until the next call; NULL: no memory. */
-void *gd_scratch_get(struct gd_scratch *scratch, size_t size);
 /* All data of a list in one piece, valid while the task runs. Errors as of gd_buf_read, and NO_MEMORY. */
 doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *list, const uint8_t **data_p, size_t *length_p);
 

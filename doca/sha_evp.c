@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* sha_evp.c - digests by libcrypto. */
 #include "sha.h"
 
 #ifdef HAVE_LIBCRYPTO

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* share_wire.c - how importers and owners of memory find each other, and read and write what they say. */
 #include "share_wire.h"
 
 #include "device.h"
@@ -22,13 +23,6 @@
 #define UNBORN_S 60   /* after which nobody is still at it */
 #define ANSWER_S 5
 #define BACKLOG 128
-
-uint32_t gd_rdma_of_pci(uint32_t access)
-{
-	if ((access & DOCA_ACCESS_FLAG_PCI_READ_WRITE) != 0)
-		return GD_RDMA_FLAGS;
-	return (access & DOCA_ACCESS_FLAG_PCI_READ_ONLY) != 0 ? DOCA_ACCESS_FLAG_RDMA_READ : 0;
-}
 
 uint64_t gd_host_id(void)
 {

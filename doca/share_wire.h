@@ -34,8 +34,6 @@ struct gd_listener {
 	char path[GD_BLOB_PATH];
 };
 
-/* What passing memory on by RDMA allows, when it was given by PCI with these flags. */
-uint32_t gd_rdma_of_pci(uint32_t access);
 /* This machine, as it has booted. */
 uint64_t gd_host_id(void);
 
