@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plugin.c - what nbdkit calls. See nbdkit-plugin(3). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
+#include <nbdkit-plugin.h>
+
+#include "server.h"
+
+#define MOST_QUEUES 64
+#define MOST_DEPTH 64
+#define MOST_PIECE (64 << 20) /* bytes: nbdkit's longest request */
+#define LEAST_PREFERRED 4096  /* bytes: what file systems like */
+
+/* -- parameters -- */
+
+static int set_number(const char *key, const char *value, int64_t most, uint32_t *number)
+{
+	int64_t n = nbdkit_parse_size(value);
+
+	if (n < 0)
+		return -1;
+	if (n < 1 || n > most) {
+		nbdkit_error("%s=%s: 1 to %lld", key, value, (long long)most);
+		return -1;
+	}
+	*number = (uint32_t)n;
+	return 0;
+}
+
+static int set_config(const char *value)
+{
+	free(server_conf.config);
+	server_conf.config = nbdkit_realpath(value);
+	return server_conf.config ? 0 : -1;
+}
+
+static int server_config(const char *key, const char *value)
+{
+	if (!strcmp(key, "config"))
+		return set_config(value);
+	if (!strcmp(key, "volume"))
+		server_conf.volume = value;
+	else if (!strcmp(key, "uri"))
+		server_conf.uri = value;
+	else if (!strcmp(key, "queues"))
+		return set_number(key, value, MOST_QUEUES, &server_conf.queues);
+	else if (!strcmp(key, "depth"))
+		return set_number(key, value, MOST_DEPTH, &server_conf.depth);
+	else if (!strcmp(key, "piece"))
+		return set_number(key, value, MOST_PIECE, &server_conf.piece);
+	else {
+		nbdkit_error("unknown parameter %s=%s: see nbdkit gantry --help", key, value);
+		return -1;
+	}
+	return 0;
+}
+
+static int server_config_complete(void)
+{
+	if (!server_conf.config == !server_conf.uri) {
+		nbdkit_error("which volume? Give either config=FILE, or uri=URI");
+		return -1;
+	}
+	if (server_conf.uri && server_conf.volume) {
+		nbdkit_error("volume=%s is a role of config=FILE; a URI names the volume itself", server_conf.volume);
+		return -1;
+	}
+	return 0;
+}
+
+static void server_unload(void)
+{
+	free(server_conf.config);
+}
+
+/* -- life -- */
+
+/*
+ * Threads do not outlive a fork, so the volume is opened after it. By then nbdkit may have told its caller that all is well:
+ * so that a volume that is not there is found out before, it is opened here too, and closed.
+ */
+static int server_get_ready(void)
+{
+	if (server_open())
+		return -1;
+	server_close();
+	return 0;
+}
+
+static int server_after_fork(void)
+{
+	return server_open();
+}
+
+static void *server_open_connection(int readonly)
+{
+	(void)readonly;
+	return server_connect() ? NULL : NBDKIT_HANDLE_NOT_NEEDED;
+}
+
+static void server_close_connection(void *handle)
+{
+	(void)handle;
+	server_disconnect();
+}
+
+/* -- what the volume can do -- */
+
+static int does(enum gantry_opcode opcode)
+{
+	return !!(server_info()->ops & 1u << opcode);
+}
+
+static int64_t server_get_size(void *handle)
+{
+	(void)handle;
+	return (int64_t)server_info()->size;
+}
+
+static int server_block_size(void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
+{
+	(void)handle;
+	*minimum = server_info()->block_size;
+	*preferred = *minimum > LEAST_PREFERRED ? *minimum : LEAST_PREFERRED;
+	*maximum = MOST_PIECE;
+	return 0;
+}
+
+static int server_can_write(void *handle)
+{
+	(void)handle;
+	return does(GANTRY_OP_WRITE) && !(server_info()->flags & GANTRY_VOLUME_READ_ONLY);
+}
+
+static int server_can_flush(void *handle)
+{
+	(void)handle;
+	return does(GANTRY_OP_FLUSH);
+}
+
+static int server_can_trim(void *handle)
+{
+	(void)handle;
+	return does(GANTRY_OP_DISCARD);
+}
+
+/* Without it nbdkit writes zeroes by pwrite. With it, none of them is sent, so it is never slower. */
+static int server_can_zero(void *handle)
+{
+	(void)handle;
+	return does(GANTRY_OP_WRITE_ZEROES);
+}
+
+static int server_can_fua(void *handle)
+{
+	(void)handle;
+	return does(GANTRY_OP_FLUSH) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
+}
+
+/* All connections share one session, and this plugin keeps nothing: a flush covers what any of them has written. */
+static int server_can_multi_conn(void *handle)
+{
+	(void)handle;
+	return 1;
+}
+
+/* -- requests -- */
+
+static unsigned fua(uint32_t flags)
+{
+	return flags & NBDKIT_FLAG_FUA ? GANTRY_IO_FUA : 0;
+}
+
+static int server_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	(void)flags;
+	return server_request(GANTRY_OP_READ, buf, count, offset, 0);
+}
+
+static int server_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	return server_request(GANTRY_OP_WRITE, (void *)buf, count, offset, fua(flags)); /* only read from */
+}
+
+static int server_flush(void *handle, uint32_t flags)
+{
+	(void)handle;
+	(void)flags;
+	return server_request(GANTRY_OP_FLUSH, NULL, 0, 0, 0);
+}
+
+/* A discard has no FUA of its own. */
+static int server_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	int rc = server_request(GANTRY_OP_DISCARD, NULL, count, offset, 0);
+
+	return rc || !fua(flags) ? rc : server_flush(handle, 0);
+}
+
+/* Not by a discard, though NBD would allow one: what a volume reads after that is not said to be zeroes. */
+static int server_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	return server_request(GANTRY_OP_WRITE_ZEROES, NULL, count, offset, fua(flags));
+}
+
+static struct nbdkit_plugin plugin = {
+	.name = "gantry",
+	.longname = "gantry volume",
+	.version = PACKAGE_VERSION,
+	.description = "Serves a volume of gantry. See nbdkit-gantry-plugin(1).",
+	.config = server_config,
+	.config_complete = server_config_complete,
+	.config_help = "config=FILE     configuration of gantry; or uri=URI\n"
+		       "volume=NAME     the role in it that connects to the volume (the only such one)\n"
+		       "uri=URI         such as gantry:///volume0?device=dpu0; also without uri=\n"
+		       "queues=N        requests that are done at a time, 1 to 64 (16)\n"
+		       "depth=N         IOs in flight for one request, 1 to 64 (4)\n"
+		       "piece=SIZE      longer requests become several IOs (256K)",
+	.magic_config_key = "uri",
+	.unload = server_unload,
+	.get_ready = server_get_ready,
+	.after_fork = server_after_fork,
+	.cleanup = server_close,
+	.open = server_open_connection,
+	.close = server_close_connection,
+	.get_size = server_get_size,
+	.block_size = server_block_size,
+	.can_write = server_can_write,
+	.can_flush = server_can_flush,
+	.can_trim = server_can_trim,
+	.can_zero = server_can_zero,
+	.can_fast_zero = server_can_zero,
+	.can_fua = server_can_fua,
+	.can_multi_conn = server_can_multi_conn,
+	.pread = server_pread,
+	.pwrite = server_pwrite,
+	.flush = server_flush,
+	.trim = server_trim,
+	.zero = server_zero,
+};
+
+NBDKIT_REGISTER_PLUGIN(plugin)

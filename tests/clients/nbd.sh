@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# nbd.sh - a volume behind nbdkit, for the tests of its plugin; comes after walk/lib.sh. The initiator `load` of the
+# topology names the volume; whatever runs in another process stays as it is there.
+
+nbd_setup() {
+	plugin=$top_builddir/clients/.libs/nbdkit-gantry-plugin.so
+	[ -e "$plugin" ] || skip "nbdkit's plugin is not built"
+	tool nbdkit nbdkit
+	export GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
+	nbd_options=()
+	# a sanitizer wants to be there before everything else
+	nbd_preload=$(ldd "$plugin" | awk '/lib[at]san/ { print $3; exit }')
+}
+
+tool() { # PROGRAM PACKAGE
+	command -v "$1" >/dev/null || skip "$1 is not installed (Debian: $2)"
+}
+
+# Start it, as pids[NAME], with NAME.sock and NAME.log; sets uri. With no PARAMETER: the volume of `load`.
+nbd_begin() { # NAME [PARAMETER...]
+	local name=$1
+	shift
+	[ $# -gt 0 ] || set -- config="$conf" volume=load
+	rm -f "$dir/$name.pid" "$dir/$name.sock"
+	LD_PRELOAD=$nbd_preload nbdkit -f -U "$dir/$name.sock" -P "$dir/$name.pid" "${nbd_options[@]}" "$plugin" "$@" \
+		>>"$dir/$name.log" 2>&1 3>&- &
+	pids[$name]=$!
+	uri="nbd+unix:///?socket=$dir/$name.sock"
+}
+
+nbd_serve() { # NAME [PARAMETER...] - and wait until it listens
+	nbd_begin "$@"
+	until_true nbd_up "$1" && [ -s "$dir/$1.pid" ] || { cat "$dir"/*.log; return 1; }
+}
+
+nbd_up() { # NAME - it listens, or has ended
+	[ -s "$dir/$1.pid" ] || ! kill -0 "${pids[$1]}" 2>/dev/null
+}
+
+nbd_all() { # [PARAMETER...] - target, gateway and nbdkit
+	topology
+	serve_all
+	nbd_serve nbd "$@"
+}
+
+nbd_stop() { # [NAME...] - ask nbdkit to end, which it must do well, and then all others
+	stop "$@" bridge store
+	rm "$dir"/*.sock # which nbdkit leaves behind
+	nothing_left
+}
+
+calls() { # CALL... - what nbdcalls prints, in $output
+	[ -x "$top_builddir/tests/clients/nbdcalls" ] || skip "nbdcalls is not built (Debian: libnbd-dev)"
+	output=$(timeout "$seconds" "$top_builddir/tests/clients/nbdcalls" "$uri" "$@") || { cat "$dir"/*.log; return 1; }
+}
+
+answered() { # LINE... - exactly that
+	diff <(printf '%s\n' "$@") <(echo "$output")
+}
+
+fio_begin() { # ARGUMENT... - as pids[fio]; what it says goes to fio.log
+	tool fio fio
+	fio --name=nbd --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --iodepth=32 --size=8m "$@" \
+		>"$dir/fio.log" 2>&1 3>&- &
+	pids[fio]=$!
+}
+
+fio_nbd() { # ARGUMENT... - to its end; sets status
+	fio_begin "$@"
+	finish fio
+}
+
+# -- what the manual shows --
+
+# lines below `.\" WHAT` in nbdkit-gantry-plugin(1), as the reader sees them
+shown() { # WHAT
+	awk -v what="$1" '
+		/^\.\\" / { on = $2 " " $3 == what; found += on }
+		/^\.Ed/ { on = 0 }
+		on && !/^\./ { sub(/^[$#] /, ""); gsub(/\\e/, "\\"); print }
+		END { exit !found }' "$top_srcdir/man/nbdkit-gantry-plugin.1"
+}
+
+# The configuration of the manual as $conf, and its commands as they would be on a machine where gantry is installed.
+manual_setup() {
+	conf=$dir/volume.conf
+	shown "check file" >"$conf"
+	export dir plugin nbd_preload
+	# what it leaves running is known by its number
+	gantry() {
+		echo "$BASHPID" >>"$dir/started"
+		exec "$GANTRY" "$@" >>"$dir/gantry.log" 2>&1
+	}
+	nbdkit() {
+		LD_PRELOAD=$nbd_preload command nbdkit "${@/%gantry/$plugin}"
+	}
+	export -f gantry nbdkit
+}
+
+manual() { # NAME - run the commands of that example in $dir; the first that fails is the last
+	shown "run $1" >"$dir/$1.sh" || { echo "the manual has no example $1"; return 1; }
+	(cd "$dir" && timeout "$seconds" bash -ex "./$1.sh") 3>&- || { cat "$dir/gantry.log"; return 1; }
+}
+
+manual_teardown() {
+	local pid
+	for pid in $(cat "$dir/started" "$dir/disk0.pid" 2>/dev/null); do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+}
