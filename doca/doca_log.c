@@ -38,7 +38,8 @@ struct doca_log_backend {
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* of all that follows; a flush callback may log */
 static struct doca_log_backend *backends;
-static bool have_standard, have_sdk;
+static bool have_sdk;
+static int n_standard; /* of the two backends that are the standard */
 static uint32_t lower_limit = DOCA_LOG_LEVEL_INFO, upper_limit = DOCA_LOG_LEVEL_CRIT;
 static uint32_t sdk_limit = DOCA_LOG_LEVEL_INFO;
 static uint32_t stderr_limit = DOCA_LOG_LEVEL_WARNING; /* of the library's lines while it has no backend */
@@ -484,11 +485,14 @@ doca_error_t doca_log_backend_create_standard(void)
 	doca_error_t result = DOCA_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	if (!have_standard)
+	if (n_standard == 0)
 		result = add_file(false, stdout, DOCA_LOG_LEVEL_TRACE, DOCA_LOG_LEVEL_INFO, NULL);
-	if (!have_standard && result == DOCA_SUCCESS)
+	if (n_standard == 0 && result == DOCA_SUCCESS)
+		n_standard = 1;
+	if (n_standard == 1)
 		result = add_file(false, stderr, DOCA_LOG_LEVEL_WARNING, 0, NULL);
-	have_standard |= result == DOCA_SUCCESS;
+	if (n_standard == 1 && result == DOCA_SUCCESS)
+		n_standard = 2;
 	pthread_mutex_unlock(&lock);
 	return result;
 }

@@ -49,13 +49,16 @@ DOCA_EXPERIMENTAL doca_error_t doca_log_level_set_global_upper_limit(uint32_t up
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_lower_limit(void);
 DOCA_EXPERIMENTAL uint32_t doca_log_level_get_global_upper_limit(void);
 
-/* A number for the name of a source of lines. Works before main(). DOCA_LOG_REGISTER calls it. */
+/* A number for the name of a source of lines. Works before main(). DOCA_LOG_REGISTER calls it. Errors: NO_MEMORY. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_register_source(const char *source_name, int *source);
 
 /* The number is free again. */
 DOCA_EXPERIMENTAL doca_error_t doca_log_unregister_source(int source);
 
-/* Lines of the program go to a file. A backend lives as long as the process; what it writes to is the caller's. */
+/*
+ * Lines of the program go to a file. A backend lives as long as the process; what it writes to is the caller's. Errors, of this
+ * and of all that make backends: NO_MEMORY.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_log_backend_create_with_file(FILE *fptr, struct doca_log_backend **backend);
 
 /* The same, to a file descriptor. */

@@ -159,6 +159,9 @@ for list in "$here"/errors/*.txt; do
 done >"$SEEN/out"
 verdict "the check sees each gap and each stale reason" "$SEEN/out"
 
+cat "$here"/errors/*.txt | sed 's/ .*//' | sort -u | comm -23 "$SEEN/functions" - >"$SEEN/out"
+verdict "each function that can fail is in a list" "$SEEN/out"
+
 run
 for program in $programs; do
 	case $(cat "$SEEN/$program.exit") in 0 | 77) continue ;; esac

@@ -12,13 +12,13 @@
 #include <doca_mmap.h>
 #include <doca_pe.h>
 
-#include <stdlib.h>
-
+#include "captured.h"
 #include "scarce.h"
-#include "unity.h"
 
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+DOCA_LOG_REGISTER(NO_MEMORY);
 
 static struct doca_devinfo **list;
 static struct doca_devinfo_rep **reps;
@@ -354,6 +354,103 @@ static void test_parser(void)
 	destroy_argp(NULL);
 }
 
+/* -- the log; its backends stay as long as the process -- */
+
+static struct doca_log_backend *backend;
+static char line[100];
+static int source;
+
+static void nobody(char *text)
+{
+	(void)text;
+}
+
+static doca_error_t log_to_file(void *arg)
+{
+	return doca_log_backend_create_with_file(arg, &backend);
+}
+
+static doca_error_t log_to_file_sdk(void *arg)
+{
+	return doca_log_backend_create_with_file_sdk(arg, &backend);
+}
+
+static doca_error_t log_to_fd(void *arg)
+{
+	return doca_log_backend_create_with_fd(fileno(arg), &backend);
+}
+
+static doca_error_t log_to_fd_sdk(void *arg)
+{
+	return doca_log_backend_create_with_fd_sdk(fileno(arg), &backend);
+}
+
+static doca_error_t log_to_buf(void *arg)
+{
+	(void)arg;
+	return doca_log_backend_create_with_buf(line, sizeof(line), nobody, &backend);
+}
+
+static doca_error_t log_to_buf_sdk(void *arg)
+{
+	(void)arg;
+	return doca_log_backend_create_with_buf_sdk(line, sizeof(line), nobody, &backend);
+}
+
+static doca_error_t log_to_syslog(void *arg)
+{
+	(void)arg;
+	return doca_log_backend_create_with_syslog("no memory", &backend);
+}
+
+static doca_error_t log_to_syslog_sdk(void *arg)
+{
+	(void)arg;
+	return doca_log_backend_create_with_syslog_sdk("no memory", &backend);
+}
+
+static doca_error_t register_source(void *arg)
+{
+	(void)arg;
+	return doca_log_register_source("source", &source);
+}
+
+static void stays(void *arg)
+{
+	(void)arg;
+}
+
+static void test_log(void)
+{
+	doca_error_t (*const all[])(void *arg) = {log_to_file, log_to_file_sdk, log_to_fd, log_to_fd_sdk, log_to_buf,
+						  log_to_buf_sdk, log_to_syslog, log_to_syslog_sdk, register_source};
+	FILE *null = fopen("/dev/null", "w");
+
+	TEST_ASSERT_NOT_NULL(null);
+	for (size_t i = 0; i < LENGTH(all); i++)
+		TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, all[i], stays, null));
+}
+
+/* One of the two is there already: it is not made a second time. */
+static void log_by_halves(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		scarce_after(i);
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY, doca_log_backend_create_standard());
+		TEST_ASSERT_TRUE(scarce_end());
+	}
+	OK(doca_log_backend_create_standard());
+	DOCA_LOG_INFO("once");
+	DOCA_LOG_ERR("once");
+}
+
+static void test_standard_log(void)
+{
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(log_by_halves), captured_out);
+	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "once"));
+	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "once"));
+}
+
 int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
@@ -365,5 +462,7 @@ int main(void)
 	RUN_TEST(test_maps);
 	RUN_TEST(test_objects);
 	RUN_TEST(test_parser);
+	RUN_TEST(test_standard_log);
+	RUN_TEST(test_log);
 	return UNITY_END();
 }
