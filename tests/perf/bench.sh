@@ -232,7 +232,10 @@ if [ $what = storage ]; then
 	tail -n 1 "$tmp/results" | show
 fi
 echo "pairs: undisturbed / all. ratio: ours to the limit, median of the pairs; for one by one, to min(20 M/s, limit / 5);"
-echo "for a stage, nanoseconds for each IO. limit: ping-pong, ring, memcpy or bare storage path of tests/perf/limits."
+case $what in
+clients) echo "limit: what ours is compared to." ;;
+*) echo "for a stage, nanoseconds for each IO. limit: ping-pong, ring, memcpy or bare storage path of tests/perf/limits." ;;
+esac
 [ -z "$json" ] || write_json
 if [ $failures -ne 0 ]; then
 	echo "bench: $failures measures failed" >&2
