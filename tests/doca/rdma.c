@@ -284,6 +284,82 @@ static void chains_are_gathered_and_scattered(void)
 	both(chains_out, chains_in);
 }
 
+/* -- behind what is there -- */
+
+#define THERE 10u
+#define MORE 90u
+
+/* Room for both, with the first bytes as data. */
+static struct doca_buf *partly_filled(struct rig_side *s, size_t at)
+{
+	struct doca_buf *buf = rig_room(s, at, THERE + MORE);
+
+	memset(s->memory + at, 0xab, THERE);
+	OK(doca_buf_set_data(buf, s->memory + at, THERE));
+	return buf;
+}
+
+static void check_both(const struct rig_side *s, const struct doca_buf *buf, size_t at, uint32_t generation)
+{
+	size_t length;
+
+	OK(doca_buf_get_data_len(buf, &length));
+	CHECK(length == THERE + MORE && s->memory[at] == 0xab && s->memory[at + THERE - 1] == 0xab);
+	CHECK(rig_differs(s->memory + at + THERE, MORE, generation) == MORE);
+}
+
+static void append_there(int fd)
+{
+	struct rig_side *s = begin(fd, false);
+	struct doca_buf *src = rig_data(s, 0, MORE), *dst = partly_filled(s, 4096), *remote;
+	struct doca_rdma_task_read *read;
+	size_t length;
+	void *data;
+
+	rig_import(s, fd);
+	rig_fill(s->memory, MORE, 1);
+	rig_send(s, s->conns[0], src, 1);
+	rig_end_ok(s, 1);
+	remote = rig_remote_room(s, 50000, THERE + MORE);
+	OK(doca_buf_get_data(remote, &data));
+	OK(doca_buf_set_data(remote, data, THERE));
+	rig_write(s, s->conns[0], src, remote, 2);
+	rig_end_ok(s, 2);
+	OK(doca_buf_get_data_len(remote, &length));
+	CHECK(length == THERE); /* it is the peer's */
+	OK(doca_buf_set_data(remote, (char *)data + THERE, MORE));
+	OK(doca_rdma_task_read_allocate_init(s->rdma, s->conns[0], remote, dst, (union doca_data){.u64 = 3}, &read));
+	OK(doca_task_submit(doca_rdma_task_read_as_task(read)));
+	rig_end_ok(s, 3);
+	CHECK(doca_rdma_task_read_get_result_len(read) == MORE); /* as programs do, of a task that is free again */
+	check_both(s, dst, 4096, 1);
+	rig_sync(fd);
+	rig_put(src);
+	rig_put(dst);
+	rig_put(remote);
+	rig_close(s);
+}
+
+static void append_here(int fd)
+{
+	struct rig_side *s = begin(fd, true);
+	struct doca_buf *dst = partly_filled(s, 4096);
+
+	rig_export(s, fd);
+	rig_receive(s, dst, 1);
+	CHECK(rig_end(s)->length == MORE);
+	check_both(s, dst, 4096, 1);
+	rig_sync(fd);
+	CHECK(s->memory[50000 + THERE - 1] == 0 && rig_differs(s->memory + 50000 + THERE, MORE, 1) == MORE);
+	rig_put(dst);
+	rig_close(s);
+}
+
+static void data_goes_behind_what_is_there(void)
+{
+	both(append_there, append_here);
+}
+
 /* -- the peer's memory -- */
 
 /* Blocked, as programs are in getchar(): its engine is never progressed. */
@@ -500,6 +576,7 @@ int main(void)
 	RUN_TEST(messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks);
 	RUN_TEST(connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_receive);
 	RUN_TEST(chains_are_gathered_and_scattered);
+	RUN_TEST(data_goes_behind_what_is_there);
 	RUN_TEST(reads_and_writes_complete_while_the_responder_never_progresses);
 	RUN_TEST(a_read_after_a_write_sees_it_with_many_under_way);
 	RUN_TEST(a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data);

@@ -200,6 +200,46 @@ static void an_address_belongs_to_who_made_it_and_connections_are_counted(void)
 	alone(connect_to_addresses);
 }
 
+/* Each kind of address leads to who listens: over shared memory all of them are of this machine. */
+static void connect_by_each_kind(int fd)
+{
+	static const struct {
+		enum doca_rdma_addr_type type;
+		const char *text;
+	} kinds[] = {
+		{DOCA_RDMA_ADDR_TYPE_IPv4, "127.0.0.1"},
+		{DOCA_RDMA_ADDR_TYPE_IPv6, "::1"},
+		{DOCA_RDMA_ADDR_TYPE_GID, "0000:0000:0000:0000:0000:ffff:7f00:0001"},
+	};
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .max_conns = 3, .callbacks = true});
+	struct rig_side *client = rig_open(&(struct rig_wish){.max_conns = 3, .callbacks = true});
+	union doca_data data;
+
+	(void)fd;
+	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
+	for (unsigned i = 0; i < 3; i++) {
+		struct doca_rdma_addr *addr;
+
+		OK(doca_rdma_addr_create(kinds[i].type, kinds[i].text, PORT, &addr));
+		OK(doca_rdma_connect_to_addr(client->rdma, addr, (union doca_data){.u64 = i}));
+		OK(doca_rdma_addr_destroy(addr));
+		while (client->n_established <= i || s->n_established <= i) {
+			rig_progress(client);
+			rig_progress(s);
+		}
+		OK(doca_rdma_connection_get_user_data(client->conns[i], &data));
+		CHECK(data.u64 == i);
+	}
+	rig_close(client);
+	rig_until(s, &s->n_disconnected, 3);
+	rig_close(s);
+}
+
+static void each_kind_of_address_is_connected_to(void)
+{
+	alone(connect_by_each_kind);
+}
+
 /* -- numbers of connections, and those of others -- */
 
 static void number(int fd)
@@ -301,6 +341,7 @@ int main(void)
 	RUN_TEST(where_nobody_can_be_met_nothing_is_exported);
 	RUN_TEST(a_port_is_listened_to_once);
 	RUN_TEST(an_address_belongs_to_who_made_it_and_connections_are_counted);
+	RUN_TEST(each_kind_of_address_is_connected_to);
 	RUN_TEST(connections_have_numbers_and_data_of_their_own);
 	RUN_TEST(a_network_has_no_atomic_tasks_and_a_device_may_not_be_there);
 	return UNITY_END();

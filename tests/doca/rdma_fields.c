@@ -304,6 +304,30 @@ static void configure(int fd)
 	rig_close(s);
 }
 
+/* 6.9: how many receives there may be is said by their tasks; the size of the queue counts for nothing. */
+static void post_more_than_the_queue_says(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
+	struct doca_rdma_task_receive *posted[RIG_TASKS];
+
+	(void)fd;
+	OK(doca_rdma_set_recv_queue_size(s->rdma, 1));
+	OK(doca_rdma_set_send_queue_size(s->rdma, 1));
+	rig_start(s);
+	for (int i = 0; i < RIG_TASKS; i++) {
+		OK(doca_rdma_task_receive_allocate_init(s->rdma, NULL, (union doca_data){.u64 = 0}, &posted[i]));
+		OK(doca_task_submit(doca_rdma_task_receive_as_task(posted[i])));
+	}
+	for (int i = 0; i < RIG_TASKS; i++)
+		doca_task_free(doca_rdma_task_receive_as_task(posted[i]));
+	rig_close(s);
+}
+
+static void the_number_of_receives_is_that_of_their_tasks(void)
+{
+	alone(post_more_than_the_queue_says);
+}
+
 static void pools_are_configured_before_start(void)
 {
 	alone(configure);
@@ -317,5 +341,6 @@ int main(void)
 	RUN_TEST(settings_have_defaults_are_kept_and_are_late_after_start);
 	RUN_TEST(fields_of_all_tasks_are_what_they_were_set_to);
 	RUN_TEST(pools_are_configured_before_start);
+	RUN_TEST(the_number_of_receives_is_that_of_their_tasks);
 	return UNITY_END();
 }

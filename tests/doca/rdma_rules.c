@@ -188,6 +188,9 @@ static void capabilities(int fd)
 	OK(doca_rdma_cap_task_write_imm_is_supported(info));
 	OK(doca_rdma_cap_task_remote_net_sync_event_get_is_supported(info));
 	OK(doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(info));
+	OK(doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(info));
+	OK(doca_rdma_cap_task_atomic_cmp_swp_is_supported(info));
+	OK(doca_rdma_cap_task_atomic_fetch_add_is_supported(info));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_task_read_is_supported(NULL));
 	OK(doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_RC));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_DC));
@@ -361,6 +364,18 @@ static void say_too_much(int fd)
 	rig_close(s);
 }
 
+/* No buffer at all is for empty messages alone. */
+static void take_nothing(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
+
+	rig_connect(s, fd, 0);
+	rig_receive(s, NULL, 1);
+	expect_failure(s);
+	rig_tell(fd);
+	rig_close(s);
+}
+
 static void take_too_little(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true});
@@ -380,6 +395,7 @@ static void take_too_little(int fd)
 static void a_message_that_does_not_fit_fails_its_receive(void)
 {
 	both(say_too_much, take_too_little);
+	both(say_too_much, take_nothing);
 }
 
 static void local_for_remote(int fd)
