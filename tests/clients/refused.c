@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What libgantry refuses, and what gantry_error() says of it: each IO that can never be done, each volume that cannot be had. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clients/served.h"
+#include "unity.h"
+
+#define BLOCK SERVED_BLOCK
+#define SHARED (4u * BLOCK)
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+static struct gantry_volume_attr attr;
+
+void setUp(void)
+{
+	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
+	volume = NULL;
+	queue = NULL;
+}
+
+void tearDown(void)
+{
+	gantry_queue_close(&queue);
+	gantry_volume_close(&volume);
+	served_end();
+}
+
+static void says(const char *text)
+{
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), text), gantry_error());
+	TEST_ASSERT_NULL_MESSAGE(strchr(gantry_error(), '\n'), "more than one line");
+}
+
+static void open_direct(void)
+{
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(served_file, "direct", &attr, &volume), gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+}
+
+/* -- IOs -- */
+
+enum where { OWN, SHARED_BUFFER, SHARED_END, NOWHERE };
+
+struct wrong {
+	unsigned op;
+	enum where where;
+	uint64_t length, offset;
+	unsigned flags;
+	int rc;
+	const char *text;
+};
+
+static uint8_t own[3 << 20];
+
+static void *buffer(enum where where)
+{
+	uint64_t bytes;
+	uint8_t *shared = gantry_volume_buffers(volume, &bytes);
+
+	switch (where) {
+	case OWN:
+		return own;
+	case SHARED_BUFFER:
+		return shared;
+	case SHARED_END:
+		return shared + bytes - BLOCK;
+	default:
+		return NULL;
+	}
+}
+
+static int submit(const struct wrong *w, gantry_done_fn *done, struct served_io *io)
+{
+	switch (w->op) {
+	case GANTRY_OP_READ:
+		return gantry_queue_read(queue, buffer(w->where), w->length, w->offset, done, io);
+	case GANTRY_OP_WRITE:
+		return gantry_queue_write(queue, buffer(w->where), w->length, w->offset, w->flags, done, io);
+	case GANTRY_OP_DISCARD:
+		return gantry_queue_discard(queue, w->length, w->offset, done, io);
+	case GANTRY_OP_WRITE_ZEROES:
+		return gantry_queue_write_zeroes(queue, w->length, w->offset, w->flags, done, io);
+	default:
+		return gantry_queue_flush(queue, done, io);
+	}
+}
+
+static void refuse(const struct wrong *w, unsigned n)
+{
+	struct served_io io = {0, 1};
+
+	for (; n--; w++) {
+		TEST_ASSERT_EQUAL_INT_MESSAGE(w->rc, submit(w, served_done, &io), w->text);
+		says(w->text);
+		TEST_ASSERT_EQUAL_UINT32(0, gantry_queue_inflight(queue));
+	}
+	gantry_queue_poll(queue);
+	TEST_ASSERT_EQUAL_INT(0, io.n);
+}
+
+#define REFUSE(table) refuse(table, sizeof(table) / sizeof((table)[0]))
+
+static void test_ios_that_can_never_be_done(void)
+{
+	static const struct wrong table[] = {
+		{GANTRY_OP_READ, OWN, 0, 0, 0, -EINVAL, "multiples of 4096"},
+		{GANTRY_OP_READ, OWN, 1, 0, 0, -EINVAL, "multiples of 4096"},
+		{GANTRY_OP_WRITE, OWN, BLOCK + 512, 0, 0, -EINVAL, "multiples of 4096"},
+		{GANTRY_OP_WRITE, OWN, BLOCK, 512, 0, -EINVAL, "multiples of 4096"},
+		{GANTRY_OP_DISCARD, OWN, 512, 0, 0, -EINVAL, "multiples of 4096"},
+		{GANTRY_OP_READ, OWN, BLOCK, SERVED_BYTES, 0, -ERANGE, "the volume has 16777216 bytes"},
+		{GANTRY_OP_WRITE, OWN, 2 * BLOCK, SERVED_BYTES - BLOCK, 0, -ERANGE, "the volume has"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0 - (uint64_t)BLOCK, 0, -ERANGE, "the volume has"},
+		{GANTRY_OP_DISCARD, OWN, 0 - (uint64_t)BLOCK, BLOCK, 0, -ERANGE, "the volume has"},
+		{GANTRY_OP_READ, OWN, 2 * BLOCK, 0, 0, -EMSGSIZE, "copy up to 4096"},
+		{GANTRY_OP_WRITE, OWN, 2 << 20, 0, 0, -EMSGSIZE, "gantry_volume_buffers()"},
+		{GANTRY_OP_WRITE, OWN, BLOCK, 0, 0x80, -EINVAL, "unknown flags 0x80"},
+		{GANTRY_OP_WRITE, OWN, BLOCK, 0, GANTRY_IO_CRC, -EINVAL, "unknown flags 0x2"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0, 0x101, -EINVAL, "unknown flags 0x101"},
+		{GANTRY_OP_READ, NOWHERE, BLOCK, 0, 0, -EINVAL, "no buffer"},
+		{GANTRY_OP_WRITE, SHARED_END, 2 * BLOCK, 0, 0, -EINVAL, "ends behind it"},
+	};
+	struct served_io io = {0, 1};
+
+	served_begin(NULL);
+	served_start("store");
+	attr.copy_bytes = BLOCK;
+	attr.buffer_bytes = SHARED;
+	open_direct();
+	REFUSE(table);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_queue_flush(queue, NULL, NULL));
+	says("no function `done`");
+	/* what is just inside is taken */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, buffer(SHARED_BUFFER), SHARED, SERVED_BYTES - SHARED,
+						    GANTRY_IO_FUA, served_done, &io));
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(0, io.result);
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, own, BLOCK, SERVED_BYTES - BLOCK));
+}
+
+static void test_longer_than_the_volume_takes(void)
+{
+	static const struct wrong table[] = {
+		{GANTRY_OP_DISCARD, OWN, 2ull << 30, 0, 0, -EMSGSIZE, "in one IO; the volume takes up to"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, 6ull << 30, 0, 0, -EMSGSIZE, "in one IO; the volume takes up to"},
+	};
+	const struct served_options options = {.backend = "type = \"null\"; size = \"64GiB\";"};
+
+	served_begin(&options);
+	served_start("store");
+	open_direct();
+	REFUSE(table);
+}
+
+static void test_a_volume_that_is_only_read(void)
+{
+	static const struct wrong table[] = {
+		{GANTRY_OP_WRITE, OWN, BLOCK, 0, 0, -EROFS, "read-only"},
+		{GANTRY_OP_DISCARD, OWN, BLOCK, 0, 0, -EROFS, "read-only"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0, 0, -EROFS, "read-only"},
+	};
+	char backend[256];
+	struct served_options options = {.backend = backend};
+	FILE *f = fopen("/tmp/gantry-clients-read-only", "we");
+
+	TEST_ASSERT_NOT_NULL(f);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fileno(f), 1 << 20));
+	fclose(f);
+	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"/tmp/gantry-clients-read-only\"; read_only = true;");
+	served_begin(&options);
+	served_start("store");
+	open_direct();
+	REFUSE(table);
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, own, BLOCK, 0));
+	unlink("/tmp/gantry-clients-read-only");
+}
+
+static void test_more_than_the_depth(void)
+{
+	struct served_io ios[3] = {{0, 1}};
+
+	attr.depth = 2;
+	served_begin(NULL);
+	served_start("store");
+	open_direct();
+	served_signal("store", SIGSTOP);
+	for (int i = 0; i < 2; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_flush(queue, served_done, &ios[i]));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, gantry_queue_flush(queue, served_done, &ios[2]));
+	says("gantry_queue_poll");
+	TEST_ASSERT_EQUAL_UINT32(2, gantry_queue_inflight(queue));
+	served_signal("store", SIGCONT);
+	served_wait(queue, ios, 3, 2);
+	TEST_ASSERT_EQUAL_INT(0, ios[2].n);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_flush(queue, served_done, &ios[2]));
+	served_wait(queue, ios, 3, 3);
+}
+
+/* -- volumes -- */
+
+static void no_volume(int rc, const char *role, const char *text)
+{
+	volume = (struct gantry_volume *)own;
+	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, gantry_volume_open_role(served_file, role, &attr, &volume), gantry_error());
+	TEST_ASSERT_NULL(volume);
+	says(text);
+}
+
+static void no_uri(int rc, const char *uri, const char *text)
+{
+	volume = (struct gantry_volume *)own;
+	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, gantry_volume_open(uri, &attr, &volume), gantry_error());
+	TEST_ASSERT_NULL(volume);
+	says(text);
+}
+
+static void test_nobody_listens(void)
+{
+	const struct served_options options = {.connect = "timeout = \"100ms\";"};
+
+	served_begin(&options);
+	no_volume(-ECONNREFUSED, "direct", "nobody listens");
+	says("served.conf:");
+	no_uri(-ECONNREFUSED, served_uri("volume", "&connect.timeout=100ms"), "nobody listens");
+}
+
+static void test_a_gateway_without_its_target(void)
+{
+	const struct served_options options = {.connect = "timeout = \"20s\"; control_timeout = \"60s\";"};
+
+	served_begin(&options);
+	served_start("bridge"); /* tries for its timeout of 10 s, then says so */
+	no_volume(-EIO, "load", "refused at hello: target: ");
+	says("nobody listens");
+}
+
+static void test_roles_that_will_not_do(void)
+{
+	served_begin(NULL);
+	no_volume(-ENOENT, "nobody", "nobody");
+	no_volume(-EINVAL, "store", "connect");
+	no_volume(-EINVAL, "bridge", "connect");
+	no_volume(-EINVAL, NULL, "load");
+	says("direct");
+	no_uri(-EINVAL, "gantry:///?config=/tmp/gantry-clients-none.conf", "/tmp/gantry-clients-none.conf");
+}
+
+static void rewrite(const char *text)
+{
+	FILE *f = fopen(served_file, "we");
+
+	TEST_ASSERT_NOT_NULL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_configurations_with_mistakes(void)
+{
+	char uri[256];
+
+	served_begin(NULL);
+	rewrite("devices = {\n d = { transport = \"loop\"; };\n};\nroles = {\n a = { role = \"initiator\";\n"
+		"  connect = { device = \"e\"; name = \"v\"; }; };\n};\n");
+	no_volume(-EINVAL, "a", "served.conf:6: roles.a.connect.device: there is no device \"e\"");
+	rewrite("devices = {\n");
+	no_volume(-EINVAL, "a", "served.conf:1");
+	snprintf(uri, sizeof(uri), "gantry:///?config=%s&role=a", served_file);
+	no_uri(-EINVAL, uri, "served.conf:1");
+	rewrite("devices = { d = { transport = \"loop\"; }; };\nroles = { };\n");
+	no_volume(-ENOENT, NULL, "role");
+	unlink(served_file);
+	no_volume(-EINVAL, "a", "served.conf");
+}
+
+static void test_uris_with_mistakes(void)
+{
+	served_begin(NULL);
+	no_uri(-EINVAL, "volume0", "is no gantry URI");
+	no_uri(-EINVAL, "gantry:///v?transport=none", "no plugin \"none\"");
+	no_uri(-EINVAL, "gantry:///v?connect.heartbeat=never", "gantry:///v?connect.heartbeat=never: roles.volume.connect.heartbeat");
+	no_uri(-EINVAL, "gantry:///v?device.size=1", "devices.dpu0.size");
+	no_uri(-EINVAL, NULL, "no URI");
+}
+
+static void test_attributes_with_mistakes(void)
+{
+	struct {
+		struct gantry_volume_attr attr;
+		uint64_t more;
+	} later = {{sizeof(later), 0, 0, 0, 0}, 0};
+
+	served_begin(NULL);
+	served_start("store");
+	attr.queues = 65;
+	no_volume(-EINVAL, "direct", "65 queues");
+	attr.queues = 1;
+	attr.depth = 65536;
+	no_volume(-EINVAL, "direct", "65536 IOs");
+	attr.depth = 300; /* more than listen.max_depth */
+	no_volume(-EINVAL, "direct", "max_depth");
+	attr.depth = 0;
+	attr.buffer_bytes = 1ull << 62;
+	no_volume(-ENOMEM, "direct", "");
+	attr.buffer_bytes = 0;
+	attr.struct_size = 0;
+	no_volume(-EINVAL, "direct", "GANTRY_VOLUME_ATTR_INIT");
+	attr.struct_size = 8; /* of a time with fewer fields */
+	attr.depth = 70000;
+	open_direct();
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &later.attr, &volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	later.more = 1;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_volume_open_role(served_file, "direct", &later.attr, &volume));
+	says("this version of libgantry");
+}
+
+static void test_a_server_that_takes_no_more(void)
+{
+	const struct served_options options = {.listen = "max_sessions = 1; max_region_bytes = \"64MiB\";"};
+	struct gantry_volume *first;
+
+	served_begin(&options);
+	served_start("store");
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &first));
+	no_volume(-EACCES, "direct", "turned away");
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&first));
+	attr.buffer_bytes = 65 << 20;
+	no_volume(-EACCES, "direct", "max_region_bytes");
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_ios_that_can_never_be_done);
+	RUN_TEST(test_longer_than_the_volume_takes);
+	RUN_TEST(test_a_volume_that_is_only_read);
+	RUN_TEST(test_more_than_the_depth);
+	RUN_TEST(test_nobody_listens);
+	RUN_TEST(test_a_gateway_without_its_target);
+	RUN_TEST(test_roles_that_will_not_do);
+	RUN_TEST(test_configurations_with_mistakes);
+	RUN_TEST(test_uris_with_mistakes);
+	RUN_TEST(test_attributes_with_mistakes);
+	RUN_TEST(test_a_server_that_takes_no_more);
+	return UNITY_END();
+}
