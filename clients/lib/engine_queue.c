@@ -99,6 +99,8 @@ int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 {
 	int rc = -EAGAIN;
 
+	if (!queue->up)
+		return -ENOTCONN; /* a stage might keep it, and nobody would take it back */
 	gantry_io_begin(io, queue->lane->now_ns);
 	queue->n_inflight++;
 	if (!queue->n_waiting)

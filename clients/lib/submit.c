@@ -64,14 +64,6 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 	return 0;
 }
 
-static int no_slot(const struct gantry_queue *queue)
-{
-	if (queue->engine->n_quarantined == queue->volume->attr.depth)
-		return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the "
-						 "volume again");
-	return gc_error_static(-EAGAIN, "as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
-}
-
 static int refused(struct gantry_volume *volume, int rc)
 {
 	if (rc != -ENOTCONN)
@@ -80,6 +72,21 @@ static int refused(struct gantry_volume *volume, int rc)
 	gc_error(rc, "the session is lost: %s", volume->text);
 	pthread_mutex_unlock(&volume->lock);
 	return rc;
+}
+
+/* Who has them all? */
+static int no_slot(struct gantry_queue *queue)
+{
+	int up;
+
+	if (queue->engine->n_quarantined < queue->volume->attr.depth)
+		return gc_error_static(-EAGAIN, "as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
+	gn_worker_enter(queue->worker);
+	up = queue->engine->up;
+	gn_worker_leave(queue->worker);
+	if (!up)
+		return refused(queue->volume, -ENOTCONN);
+	return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the volume again");
 }
 
 static int submit(struct gantry_queue *queue, const struct wish *wish)

@@ -81,9 +81,10 @@ static int slot_of(const char *role)
 pid_t served_start(const char *role)
 {
 	int i = slot_of("");
-	pid_t pid = fork();
+	pid_t pid;
 
 	TEST_ASSERT_GREATER_OR_EQUAL(0, i);
+	pid = fork();
 	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

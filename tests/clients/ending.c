@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How it ends: with IO in flight, a peer that dies or does not answer. Each IO completes exactly once, and nothing hangs. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "clients/served.h"
+#include "unity.h"
+
+#define BLOCK SERVED_BLOCK
+#define DEPTH 32
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+static struct gantry_volume_attr attr;
+static struct served_io ios[DEPTH];
+static uint8_t bufs[DEPTH][BLOCK];
+
+/* Held for a while, or for ever as far as a test is concerned. */
+#define FOR_A_WHILE "{ type = \"fault\"; delay = \"100ms\"; delay_rate = \"100%\"; }"
+#define FOR_EVER "{ type = \"fault\"; delay = \"1h\"; delay_rate = \"100%\"; }"
+
+void setUp(void)
+{
+	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
+	memset(ios, 0, sizeof(ios));
+	volume = NULL;
+	queue = NULL;
+}
+
+void tearDown(void)
+{
+	gantry_queue_close(&queue);
+	gantry_volume_close(&volume);
+	served_end();
+}
+
+static void serve(const struct served_options *options, const char *role)
+{
+	served_begin(options);
+	served_start("store");
+	served_start("bridge");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(served_file, role, &attr, &volume), gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+}
+
+static void fill_queue(void)
+{
+	for (int i = 0; i < DEPTH; i++) {
+		int rc = i % 2 ? gantry_queue_read(queue, bufs[i], BLOCK, (uint64_t)i * BLOCK, served_done, &ios[i])
+			       : gantry_queue_write(queue, bufs[i], BLOCK, (uint64_t)i * BLOCK, 0, served_done, &ios[i]);
+
+		TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
+	}
+	gantry_queue_poll(queue);
+}
+
+static void expect_each_once(int result)
+{
+	for (int i = 0; i < DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
+		TEST_ASSERT_EQUAL_INT(result, ios[i].result);
+	}
+	TEST_ASSERT_EQUAL_UINT32(0, gantry_queue_inflight(queue));
+}
+
+static void expect_lost(void)
+{
+	struct served_io io = {0, 1};
+
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_read(queue, bufs[0], BLOCK, 0, served_done, &io));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "the session is lost: "), gantry_error());
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_flush(queue, served_done, &io));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_wait(queue, -1));
+	TEST_ASSERT_EQUAL_INT(0, io.n);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_read(queue, bufs[0], BLOCK, 0, served_done, &io));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+static void test_a_close_waits_for_what_is_delayed(void)
+{
+	const struct served_options options = {.store_stages = FOR_A_WHILE};
+
+	serve(&options, "load");
+	fill_queue();
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	for (int i = 0; i < DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
+		TEST_ASSERT_EQUAL_INT(0, ios[i].result);
+	}
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+static void test_a_close_waits_no_longer_than_io_timeout(void)
+{
+	const struct served_options options = {.store_stages = FOR_EVER, .connect = "io_timeout = \"200ms\";"};
+
+	serve(&options, "load");
+	fill_queue();
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	for (int i = 0; i < DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
+		TEST_ASSERT_TRUE(ios[i].result == -ETIMEDOUT || ios[i].result == -ENOTCONN);
+	}
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+/* Killed with all in flight: known at once by the end of its connection. */
+static void killed(const char *who, const char *role)
+{
+	const struct served_options options = {.store_stages = FOR_EVER};
+
+	serve(&options, role);
+	fill_queue();
+	served_kill(who, SIGKILL);
+	served_wait(queue, ios, DEPTH, DEPTH);
+	expect_each_once(-ENOTCONN);
+	expect_lost();
+}
+
+static void test_the_gateway_is_killed(void)
+{
+	killed("bridge", "load");
+}
+
+static void test_the_target_is_killed(void)
+{
+	killed("store", "load");
+}
+
+static void test_the_target_is_killed_without_a_gateway_in_between(void)
+{
+	killed("store", "direct");
+}
+
+static void test_the_peer_stops_to_answer(void)
+{
+	const struct served_options options = {.connect = "heartbeat = \"50ms\";", .store_stages = FOR_EVER};
+
+	serve(&options, "load");
+	fill_queue();
+	served_signal("bridge", SIGSTOP);
+	served_wait(queue, ios, DEPTH, DEPTH);
+	expect_each_once(-ENOTCONN);
+	expect_lost();
+}
+
+static void test_a_peer_that_ends_in_order(void)
+{
+	const struct served_options options = {.store_stages = FOR_A_WHILE};
+
+	serve(&options, "load");
+	fill_queue();
+	served_signal("bridge", SIGTERM);
+	served_wait(queue, ios, DEPTH, DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_TRUE(ios[i].result == 0 || ios[i].result == -ENOTCONN);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+/* A stage of the volume's own role has them: nobody else would give them back. */
+static void test_what_own_stages_hold_comes_back_too(void)
+{
+	const struct served_options options = {.load_stages = FOR_EVER};
+
+	serve(&options, "load");
+	fill_queue();
+	served_kill("bridge", SIGKILL);
+	served_wait(queue, ios, DEPTH, DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_NOT_EQUAL(0, ios[i].result);
+	expect_lost();
+}
+
+/* The owner sleeps in its own loop, and is woken although it is the control thread that knows. */
+static void test_an_event_loop_hears_of_it(void)
+{
+	const struct served_options options = {.store_stages = FOR_EVER};
+	struct pollfd pfd = {.events = POLLIN};
+	int n = 0;
+
+	serve(&options, "load");
+	fill_queue();
+	pfd.fd = gantry_queue_fd(queue);
+	served_kill("bridge", SIGKILL);
+	while (n < DEPTH) {
+		if (gantry_queue_arm(queue) == 0)
+			TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&pfd, 1, 60000), "nobody woke the loop");
+		n += gantry_queue_poll(queue);
+	}
+	expect_each_once(-ENOTCONN);
+	expect_lost();
+}
+
+/* Nobody polls when it happens: it is all there afterwards. */
+static void test_it_happens_while_nobody_looks(void)
+{
+	const struct served_options options = {.store_stages = FOR_EVER};
+
+	serve(&options, "load");
+	fill_queue();
+	served_kill("bridge", SIGKILL);
+	while (gantry_queue_flush(queue, served_done, &ios[0]) == -EAGAIN) {
+		struct pollfd pfd = {.fd = gantry_queue_fd(queue), .events = POLLIN};
+
+		if (gantry_queue_arm(queue) || poll(&pfd, 1, 60000) == 1)
+			break;
+	}
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue)); /* tells of all of them */
+	for (int i = 0; i < DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, ios[i].result);
+	}
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+/* Late answers find nobody, and do no harm; slots whose buffers are in doubt are not used again. */
+static void test_ios_that_time_out(void)
+{
+	const struct served_options options = {
+		.store_stages = "{ type = \"fault\"; delay = \"600ms\"; delay_nth = 10; }",
+		.connect = "io_timeout = \"150ms\";",
+	};
+	int n = 0;
+
+	attr.depth = 4;
+	serve(&options, "load");
+	for (int i = 0; i < 20; i++) {
+		int rc = served_read(queue, bufs[0], BLOCK, 0);
+
+		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT, gantry_error());
+		n += rc == -ETIMEDOUT;
+	}
+	TEST_ASSERT_EQUAL_INT(2, n);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_a_close_waits_for_what_is_delayed);
+	RUN_TEST(test_a_close_waits_no_longer_than_io_timeout);
+	RUN_TEST(test_the_gateway_is_killed);
+	RUN_TEST(test_the_target_is_killed);
+	RUN_TEST(test_the_target_is_killed_without_a_gateway_in_between);
+	RUN_TEST(test_the_peer_stops_to_answer);
+	RUN_TEST(test_a_peer_that_ends_in_order);
+	RUN_TEST(test_what_own_stages_hold_comes_back_too);
+	RUN_TEST(test_an_event_loop_hears_of_it);
+	RUN_TEST(test_it_happens_while_nobody_looks);
+	RUN_TEST(test_ios_that_time_out);
+	return UNITY_END();
+}
