@@ -101,6 +101,7 @@ struct doca_comch_task_send {
 };
 
 struct gd_end;
+struct gd_word;
 
 struct doca_comch_connection {
 	struct doca_comch_connection *next;
@@ -117,6 +118,7 @@ struct doca_comch_connection {
 	uint32_t n_active;          /* and those that run */
 	uint32_t n_notes;
 	struct gd_event lost_note;
+	struct gd_word *words;      /* that wait for room in the transport, before messages do */
 	/* messages out */
 	uint32_t window, sent, taken; /* the peer's queue; ours that it got, and its program took */
 	struct doca_comch_task_send *first, **last; /* waiting */
@@ -172,8 +174,6 @@ void gd_end_wake(struct gd_end *end, uint64_t ns);
 extern const struct gantry_conn_events gd_conn_events;
 struct doca_comch_connection *gd_conn_create(struct gd_end *end);
 void gd_conn_free(struct doca_comch_connection *conn);
-/* Say one word: 0 or -errno of send_ctrl. */
-int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c);
 /* A message of the program: 0, -EAGAIN, -ENOTCONN. */
 int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t len);
 /* Send what waits. */
@@ -186,6 +186,18 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force);
 void gd_conn_lose(struct doca_comch_connection *conn);
 /* Close the transport's connection if nobody uses it any more. */
 void gd_conn_settle(struct doca_comch_connection *conn);
+
+/* comch_words.c: lock */
+/* Say one word at once: 0 or -errno of send_ctrl; -EAGAIN also when others wait. */
+int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c);
+/* At once, or, in order, when there is room: no -EAGAIN. Bytes begin with a struct gd_comch_head. */
+int gd_conn_tell(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c);
+int gd_conn_tell_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len);
+/* Say what waits; false: some still does, and the timer is set. */
+bool gd_conn_tell_rest(struct doca_comch_connection *conn);
+/* A consumer is gone before the peer was told its number. */
+void gd_conn_forget_consumer(struct doca_comch_connection *conn, uint32_t id);
+void gd_conn_forget_words(struct doca_comch_connection *conn);
 
 /* comch_note.c: what a program is to hear; lock */
 enum gd_note_kind { GD_NOTE_CONNECTED, GD_NOTE_MESSAGE, GD_NOTE_CONSUMER, GD_NOTE_EXPIRED };

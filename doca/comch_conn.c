@@ -48,15 +48,6 @@ doca_error_t gd_comch_error(int rc)
 
 /* -- words -- */
 
-int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c)
-{
-	const struct gd_comch_head head = {
-		.word = (uint16_t)word, .version = word == GD_HELLO ? GD_COMCH_VERSION : 0, .a = a, .b = b, .c = c,
-	};
-
-	return conn->link ? ops_of(conn)->send_ctrl(conn->link, &head, sizeof(head)) : -ENOTCONN;
-}
-
 static int say_hello(struct doca_comch_connection *conn)
 {
 	return gd_conn_say(conn, GD_HELLO, conn->end->max_msg_size, conn->end->recv_queue, 0);
@@ -72,7 +63,7 @@ int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t l
 
 	if (conn->state != GD_CONN_OPEN)
 		return -ENOTCONN;
-	if (conn->sent - conn->taken >= conn->window)
+	if (conn->words || conn->sent - conn->taken >= conn->window)
 		return -EAGAIN;
 	frame.head = (struct gd_comch_head){ .word = GD_MESSAGE };
 	memcpy(frame.data, msg, len);
@@ -134,6 +125,8 @@ void gd_conn_push(struct doca_comch_connection *conn)
 {
 	if (conn->want_ack && conn->state == GD_CONN_OPEN)
 		acknowledge(conn);
+	if (!gd_conn_tell_rest(conn))
+		return;
 	while (conn->first) {
 		int rc = gd_conn_send(conn, conn->first->copy, conn->first->len);
 
@@ -193,6 +186,7 @@ struct doca_comch_connection *gd_conn_create(struct gd_end *end)
 
 void gd_conn_free(struct doca_comch_connection *conn)
 {
+	gd_conn_forget_words(conn);
 	free(conn->shared);
 	free(conn);
 }
@@ -218,6 +212,7 @@ void gd_conn_settle(struct doca_comch_connection *conn)
 		gd_rooms_free(conn);
 	}
 	conn->link = NULL;
+	gd_conn_forget_words(conn);
 	drop_remotes(conn);
 	if (conn->n_notes) /* its program has not heard of the end */
 		return;
@@ -249,8 +244,10 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 
 	if (conn->state != GD_CONN_OPEN && conn->state != GD_CONN_GREETING)
 		return 0;
-	rc = conn->state == GD_CONN_OPEN ? gd_conn_say(conn, GD_BYE, 0, 0, 0) : -ENOTCONN;
-	if (rc == -EAGAIN && !force)
+	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN :
+	     force			 ? gd_conn_tell(conn, GD_BYE, 0, 0, 0) :
+					   gd_conn_say(conn, GD_BYE, 0, 0, 0);
+	if (rc == -EAGAIN)
 		return rc;
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
 	conn->state = GD_CONN_LEAVING;

@@ -57,6 +57,8 @@ static void look_at(struct doca_comch_connection *conn, uint64_t now)
 	}
 	if (conn->state == GD_CONN_OPEN)
 		gd_conn_push(conn);
+	else if (conn->state == GD_CONN_LEAVING)
+		gd_conn_tell_rest(conn);
 }
 
 /* Service thread. */

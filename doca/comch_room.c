@@ -69,7 +69,7 @@ static int tell(struct doca_comch_connection *conn, const struct gantry_transpor
 	} word = { .head.word = GD_ROOMS };
 	int rc = ops->export_region(conn->link, &rooms->region, GANTRY_REMOTE_READ, HANDLE, &word.token);
 
-	return rc ? rc : ops->send_ctrl(conn->link, &word, sizeof(word));
+	return rc ? rc : gd_conn_tell_bytes(conn, &word, sizeof(word));
 }
 
 int gd_room_open(struct doca_comch_connection *conn, uint32_t *row_p)

@@ -174,7 +174,14 @@ static void close_queue(struct doca_comch_consumer *c)
 	if (c->queue)
 		c->ops->consumer_destroy(c->queue);
 	c->queue = NULL;
+	gd_conn_forget_consumer(c->conn, c->id);
 	gd_room_close(c->conn, c->row);
+}
+
+/* A connection that is about to end is no different from one that has ended. */
+static doca_error_t start_error(int rc)
+{
+	return rc == -ENOTCONN ? DOCA_ERROR_BAD_STATE : gd_comch_error(rc);
 }
 
 /* Lock. Tells the peer: the queue first, then by which id it is known. */
@@ -191,16 +198,16 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 		return DOCA_ERROR_BAD_STATE;
 	rc = gd_room_open(conn, &c->row);
 	if (rc)
-		return gd_comch_error(rc);
+		return start_error(rc);
 	c->rooms = gd_room_row(conn, c->row);
 	c->depth = attr.depth;
 	c->n_posted = c->n_used = 0;
 	rc = c->ops->consumer_create(conn->link, &attr, &number, &c->queue);
 	if (rc == 0)
-		rc = gd_conn_say(conn, GD_CONSUMER, number, c->id, c->imm_max | c->row << 16);
+		rc = gd_conn_tell(conn, GD_CONSUMER, number, c->id, c->imm_max | c->row << 16);
 	if (rc) {
 		close_queue(c);
-		return gd_comch_error(rc);
+		return start_error(rc);
 	}
 	conn->next_lane++;
 	conn->n_active++;

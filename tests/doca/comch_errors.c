@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,12 @@ static void alone(void (*role)(void))
 
 /* -- a client that is frozen: R runs, C connected, Z it is frozen, T it may go on -- */
 
+/* What the client is to find when it goes on; 0: anything. */
+static struct {
+	uint32_t wanted;         /* messages */
+	unsigned int n_consumers;
+} *shared;
+
 static void frozen_client(void)
 {
 	uint32_t number, expected = 0;
@@ -50,6 +57,8 @@ static void frozen_client(void)
 		memcpy(&number, c.text, sizeof(number));
 		NEED(c.len == 4000 && number == expected++);
 	}
+	NEED(shared->wanted == 0 || expected == shared->wanted);
+	NEED(c.n_new == shared->n_consumers && c.n_expired <= c.n_new);
 	side_close(&c);
 }
 
@@ -76,6 +85,21 @@ static uint32_t send_all(void)
 	return text[0];
 }
 
+static struct fast fast;
+
+/* They start, though the client cannot be told yet. It will not hear of one that is gone by then. */
+static void start_consumers(void)
+{
+	fast_open(&fast, &s, 4096);
+	fast_add_consumer(&fast, 1);
+	fast_start_consumer(&fast);
+	fast_stop(&fast);
+	fast_add_consumer(&fast, 1);
+	memset(fast.consumer_journal, 0, sizeof(fast.consumer_journal));
+	fast_start_consumer(&fast);
+	shared->n_consumers = 1;
+}
+
 static void disconnecting_server(void)
 {
 	uint32_t n;
@@ -86,8 +110,10 @@ static void disconnecting_server(void)
 	NEED_RESULT(DOCA_ERROR_AGAIN, doca_comch_server_disconnect(s.server, s.conn));
 	NEED_OK(doca_comch_connection_update_info(s.conn)); /* nothing has changed */
 	NEED(s.n_failed == 0);
+	start_consumers();
 	rig_tell(RIG_TEST, 'T');
 	UNTIL(&s, s.n_sent == n);
+	fast_close(&fast);
 	NEED_OK(doca_comch_server_disconnect(s.server, s.conn));
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, side_try_send(&s, "late", 4));
 	side_stop(&s);
@@ -106,11 +132,26 @@ static void stopping_server(void)
 	rig_tell(RIG_TEST, 'T');
 }
 
+/* What was sent before the stop arrives, once the client moves. */
+static void hasty_server(void)
+{
+	serve_frozen_client();
+	send_all();
+	shared->wanted = s.n_sent;
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
+	rig_tell(RIG_TEST, 'T');
+	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
+	NEED(s.n_sent == shared->wanted);
+	side_close(&s);
+}
+
 static void with_frozen_client(void (*role)(void))
 {
 	pid_t server, client;
 
 	rig_begin();
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	TEST_ASSERT_TRUE(shared != MAP_FAILED);
 	server = rig_fork(role);
 	client = rig_fork(frozen_client);
 	rig_hear(RIG_TEST, 'C');
@@ -122,6 +163,12 @@ static void with_frozen_client(void (*role)(void))
 	rig_tell(RIG_CLIENT, 'T');
 	rig_wait(server, 0);
 	rig_wait(client, 0);
+	munmap(shared, sizeof(*shared));
+}
+
+static void what_was_sent_before_a_stop_is_delivered_though_the_client_was_slow(void)
+{
+	with_frozen_client(hasty_server);
 }
 
 static void disconnect_of_a_client_that_takes_nothing_is_AGAIN_until_there_is_room(void)
@@ -343,8 +390,6 @@ static void a_server_has_as_many_clients_as_it_says_and_refuses_more(void)
 
 /* -- no memory: in this process, since the walk asserts -- */
 
-static struct fast fast;
-
 static doca_error_t make_server(void *arg)
 {
 	return doca_comch_server_create(s.dev, s.rep, "another", arg);
@@ -413,6 +458,7 @@ int main(void)
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(disconnect_of_a_client_that_takes_nothing_is_AGAIN_until_there_is_room);
+	RUN_TEST(what_was_sent_before_a_stop_is_delivered_though_the_client_was_slow);
 	RUN_TEST(a_server_stops_although_a_client_takes_nothing);
 	RUN_TEST(only_clients_on_the_function_of_the_representor_reach_a_server);
 	RUN_TEST(names_that_look_alike_are_different_servers);
