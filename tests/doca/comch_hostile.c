@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comch_hostile.c - programs that are careless or worse: they stop, free, destroy and start again where nobody expects it, and
+ * die at any moment. Nothing crashes, each task ends once, nothing stays open.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comch_fast_rig.h"
+
+static struct side s, c;
+static struct fast f, peer; /* on the connection of the client, and of the server */
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static void alone(void (*role)(void))
+{
+	rig_begin();
+	rig_wait(rig_fork(role), 0);
+}
+
+static void open_sides(void)
+{
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	side_client(&c, RIG_NAME);
+	side_start(&c);
+	UNTIL(&s, s.n_connected);
+}
+
+static unsigned int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	NEED(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* -- a callback that does everything wrong that it can -- */
+
+static unsigned int n_wrong;
+
+static void do_wrong(struct side *side)
+{
+	struct doca_comch_consumer *consumer;
+
+	if (side->server)
+		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_destroy(side->server));
+	if (side->client)
+		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_client_destroy(side->client));
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_pe_destroy(side->pe));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_ctx_start(side->ctx));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_consumer_create(side->conn, NULL, &consumer));
+	n_wrong++;
+	doca_pe_progress(side->pe); /* not allowed, and no reason to crash */
+}
+
+static void do_wrong_connected(struct side *side, struct doca_comch_connection *conn)
+{
+	NEED(conn);
+	do_wrong(side);
+}
+
+static void wrong_everywhere(void)
+{
+	struct doca_comch_task_send *task;
+
+	side_server(&s, RIG_NAME);
+	s.on_connect = do_wrong_connected;
+	s.on_message = do_wrong;
+	side_start(&s);
+	side_client(&c, RIG_NAME);
+	c.on_message = do_wrong;
+	side_start(&c);
+	for (int i = 0; i < 20; i++)
+		side_send(&c, "wrong?");
+	UNTIL(&s, s.n_messages == 20);
+	for (int i = 0; i < 20; i++)
+		side_send(&s, "wrong!");
+	UNTIL(&c, c.n_messages == 20 && c.n_sent == 20);
+	NEED(n_wrong == 41);
+	/* the connection of another, tasks that are nobody's any more */
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_task_send_alloc_init(s.server, c.conn, "x", 1, &task));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_client_task_send_alloc_init(c.client, s.conn, "x", 1, &task));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_disconnect(s.server, c.conn));
+	NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1, &task));
+	doca_task_free(doca_comch_task_send_as_task(task));
+	doca_task_free(doca_comch_task_send_as_task(task));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_task_submit(doca_comch_task_send_as_task(task)));
+	side_stop(&c);
+	UNTIL(&s, s.n_lost == 1);
+	side_stop(&s);
+}
+
+static void what_is_wrong_in_a_callback_is_refused_there(void)
+{
+	alone(wrong_everywhere);
+}
+
+/* -- stop in each kind of callback -- */
+
+/* The letters of a journal at which the side stops itself. */
+static struct side *stopper;
+static char stop_at;
+static bool has_stopped;
+
+static void stop_now(struct side *side)
+{
+	doca_error_t result;
+
+	if (side != stopper || has_stopped || strchr(side->journal, stop_at) == NULL)
+		return;
+	has_stopped = true;
+	result = doca_ctx_stop(side->ctx);
+	NEED(result == DOCA_ERROR_IN_PROGRESS || result == DOCA_ERROR_IN_USE || result == DOCA_SUCCESS);
+	has_stopped = result != DOCA_ERROR_IN_USE;
+}
+
+static void stop_connected(struct side *side, struct doca_comch_connection *conn)
+{
+	(void)conn;
+	stop_now(side);
+}
+
+static void stop_in_state(struct side *side, enum doca_ctx_states next)
+{
+	if (next == DOCA_CTX_STATE_RUNNING)
+		stop_now(side);
+}
+
+static void stop_in_callback(void)
+{
+	size_t length;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	side_server(&s, RIG_NAME);
+	side_client(&c, RIG_NAME);
+	s.on_connect = stop_connected;
+	s.on_message = c.on_message = stop_now;
+	s.on_state = c.on_state = stop_in_state;
+	NEED_OK(doca_ctx_start(s.ctx));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
+	while (!has_stopped || state_of(stopper->ctx) != DOCA_CTX_STATE_IDLE) {
+		doca_pe_progress(s.pe);
+		doca_pe_progress(c.pe);
+		if (c.n_sent + c.n_failed < 40 && state_of(c.ctx) == DOCA_CTX_STATE_RUNNING) {
+			NEED_OK(doca_comch_client_get_connection(c.client, &c.conn));
+			side_try_send(&c, "ping", 4);
+		}
+		if (s.n_connected && s.n_sent + s.n_failed < 40 && state_of(s.ctx) == DOCA_CTX_STATE_RUNNING)
+			side_try_send(&s, "pong", 4);
+		stop_now(stopper); /* for the ends of tasks, whose callbacks have no hook */
+	}
+	length = strlen(stopper->journal);
+	NEED(stopper->journal[length - 1] == '0');
+	while (doca_pe_progress(stopper->pe))
+		;
+	NEED(strlen(stopper->journal) == length); /* nothing after IDLE */
+	side_stop(&c);
+	side_stop(&s);
+}
+
+static void everywhere(void)
+{
+	static const struct { struct side *side; char at; } places[] = {
+		{ &s, 'C' }, { &s, 'm' }, { &s, 's' }, { &c, '2' }, { &c, 'm' }, { &c, 's' },
+	};
+	unsigned int before = 0;
+
+	for (int round = 0; round < 5; round++) {
+		for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+			stopper = places[i].side;
+			stop_at = places[i].at;
+			has_stopped = false;
+			stop_in_callback();
+		}
+		if (round == 1)
+			before = open_files();
+	}
+	NEED(open_files() <= before); /* the library keeps what it needs once, no more */
+}
+
+static void a_side_stops_in_any_callback_and_hears_nothing_after_IDLE(void)
+{
+	alone(everywhere);
+}
+
+/* -- disconnected while it sends: each task ends once -- */
+
+static void cut_off(void)
+{
+	for (int round = 0; round < 30; round++) {
+		unsigned int submitted = 0;
+		bool is_cut = false;
+
+		memset(&s, 0, sizeof(s));
+		memset(&c, 0, sizeof(c));
+		open_sides();
+		while (state_of(c.ctx) == DOCA_CTX_STATE_RUNNING) {
+			doca_error_t result = side_try_send(&c, "again and again", 15);
+
+			NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_NO_MEMORY || result == DOCA_ERROR_NOT_CONNECTED);
+			submitted += result == DOCA_SUCCESS;
+			doca_pe_progress(s.pe);
+			if (!is_cut && s.n_messages >= (unsigned int)round * 3)
+				is_cut = doca_comch_server_disconnect(s.server, s.conn) == DOCA_SUCCESS;
+			if (round % 2)
+				doca_pe_progress(c.pe);
+			else
+				while (doca_pe_progress(c.pe))
+					;
+		}
+		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+		NEED(c.n_sent + c.n_failed == submitted);
+		side_close(&c);
+		side_stop(&s);
+	}
+}
+
+static void every_send_ends_once_when_the_server_disconnects_meanwhile(void)
+{
+	alone(cut_off);
+}
+
+/* -- tasks that are freed while the library has them -- */
+
+static void free_in_flight(void)
+{
+	struct doca_comch_consumer_task_post_recv *recvs[16];
+	struct doca_comch_task_send *sends[64];
+	struct doca_buf *buf;
+
+	side_server(&s, RIG_NAME);
+	NEED_OK(doca_comch_server_set_recv_queue_size(s.server, 10));
+	side_start(&s);
+	side_client(&c, RIG_NAME);
+	side_start(&c);
+	UNTIL(&s, s.n_connected);
+	fast_open(&f, &c, 1 << 16);
+	fast_open(&peer, &s, 1 << 16);
+	fast_add_consumer(&peer, 16);
+	fast_start_consumer(&peer);
+	for (int i = 0; i < 16; i++) {
+		buf = fast_buf(&peer, (size_t)i * 1000, 1000, 0);
+		NEED_OK(doca_comch_consumer_task_post_recv_alloc_init(peer.consumer, buf, &recvs[i]));
+		NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(recvs[i])));
+		NEED_OK(doca_buf_dec_refcount(buf, NULL));
+		doca_task_free(doca_comch_consumer_task_post_recv_as_task(recvs[i]));
+		doca_task_free(doca_comch_consumer_task_post_recv_as_task(recvs[i]));
+	}
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, 4);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	fast_send(&f, 0, 900, "x", 1); /* to one that was freed */
+	UNTIL(&peer, doca_pe_progress(f.pe) && f.n_sent == 1);
+	/* sends that wait for their turn: their messages go, their ends are not told */
+	for (int i = 0; i < 64; i++) {
+		NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "free", 4, &sends[i]));
+		NEED_OK(doca_task_submit(doca_comch_task_send_as_task(sends[i])));
+		doca_task_free(doca_comch_task_send_as_task(sends[i]));
+	}
+	UNTIL(&s, s.n_messages == 64);
+	while (doca_pe_progress(c.pe))
+		;
+	NEED(c.n_sent == 0 && c.n_failed == 0);
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
+	UNTIL(&peer, state_of(doca_comch_consumer_as_ctx(peer.consumer)) == DOCA_CTX_STATE_IDLE);
+	NEED(peer.n_received == 0 && peer.n_flushed == 0);
+	fast_close(&f);
+	fast_close(&peer);
+	side_stop(&c);
+	side_stop(&s);
+}
+
+static void tasks_that_are_freed_in_flight_are_forgotten(void)
+{
+	alone(free_in_flight);
+}
+
+/* -- started again in the callback of IDLE -- */
+
+static unsigned int n_starts;
+
+static void start_again(struct side *side, enum doca_ctx_states next)
+{
+	if (next != DOCA_CTX_STATE_IDLE || n_starts == 300)
+		return;
+	n_starts++;
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(side->ctx));
+}
+
+static void stubborn_client(void)
+{
+	side_client(&c, RIG_NAME);
+	c.on_state = start_again;
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
+	UNTIL(&c, n_starts == 280); /* more connections than the library remembers */
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	UNTIL(&c, n_starts == 300 || state_of(c.ctx) == DOCA_CTX_STATE_RUNNING);
+	n_starts = 290;
+	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING);
+	UNTIL(&s, s.n_connected == 1);
+	for (unsigned int i = 2; n_starts < 300; i++) {
+		NEED_OK(doca_comch_server_disconnect(s.server, s.conn));
+		UNTIL(&c, state_of(c.ctx) != DOCA_CTX_STATE_RUNNING);
+		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING);
+		UNTIL(&s, s.n_connected == i);
+	}
+	NEED_OK(doca_comch_client_get_connection(c.client, &c.conn));
+	side_send(&c, "at last");
+	UNTIL(&s, s.n_messages == 1);
+	side_stop(&c);
+	side_stop(&s);
+}
+
+static void a_client_starts_again_in_the_callback_of_IDLE_hundreds_of_times(void)
+{
+	alone(stubborn_client);
+}
+
+/* -- killed at any moment -- */
+
+static unsigned int seed;
+
+/* Comes, sends, makes consumers and lets them go, without end. */
+static void restless_client(void)
+{
+	uint64_t next = 0;
+
+	side_client(&c, RIG_NAME);
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
+	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING);
+	NEED_OK(doca_comch_client_get_connection(c.client, &c.conn));
+	fast_open(&f, &c, 1 << 18);
+	fast_start(&f);
+	for (uint64_t until = rig_now() + RIG_DEADLINE_NS; rig_now() < until;) {
+		side_try_send(&c, "restless", 8);
+		if (c.n_new)
+			fast_try_send(&f, 0, (size_t)rand_r(&seed) % 20000, "r", 1);
+		if (rig_now() > next) { /* a peer that cannot follow is given up by its transport, so not all the time */
+			next = rig_now() + (uint64_t)rand_r(&seed) % 4000000;
+			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
+			memset(f.consumer_journal, 0, sizeof(f.consumer_journal));
+			fast_start_consumer(&f);
+		}
+		doca_pe_progress(f.pe);
+		doca_pe_progress(c.pe);
+	}
+}
+
+static void receive_again(struct fast *fast)
+{
+	NEED(fast->length <= 20000 && fast->imm_len == 1);
+}
+
+/* In a side, so not rig_wait, which asserts in the test. */
+static void was_killed(pid_t pid)
+{
+	int status;
+
+	NEED(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* Here the client is a process of its own, and dies some milliseconds after it came. */
+static void patient_server(void)
+{
+	unsigned int before = 0;
+
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	for (unsigned int round = 1; round <= 40; round++) {
+		uint64_t until;
+		pid_t pid;
+
+		seed = round * 7919;
+		pid = rig_fork(restless_client);
+		UNTIL(&s, s.n_connected == round);
+		fast_open(&peer, &s, 1 << 18);
+		peer.keep = true;
+		peer.on_received = receive_again;
+		fast_add_consumer(&peer, 8);
+		fast_start_consumer(&peer);
+		for (size_t i = 0; i < 8; i++)
+			fast_post(&peer, i * 20000, 20000);
+		until = rig_now() + (uint64_t)rand_r(&seed) % 30 * 1000000;
+		while (rig_now() < until) {
+			doca_pe_progress(peer.pe);
+			doca_pe_progress(s.pe);
+			side_try_send(&s, "patient", 7);
+		}
+		kill(pid, SIGKILL);
+		UNTIL(&s, s.n_lost == round);
+		was_killed(pid);
+		peer.keep = false;
+		fast_close(&peer);
+		UNTIL(&s, doca_pe_progress(s.pe) == 0);
+		if (round == 10)
+			before = open_files();
+	}
+	NEED(open_files() <= before);
+	NEED_OK(doca_ctx_stop(s.ctx)); /* nothing of any of them is left */
+	side_close(&s);
+}
+
+static void a_server_survives_clients_that_are_killed_at_any_moment(void)
+{
+	alone(patient_server);
+}
+
+static void restless_server(void)
+{
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	UNTIL(&s, s.n_connected);
+	fast_open(&f, &s, 1 << 18);
+	fast_start(&f);
+	for (uint64_t until = rig_now() + RIG_DEADLINE_NS; rig_now() < until;) {
+		side_try_send(&s, "restless", 8);
+		if (s.n_new)
+			fast_try_send(&f, 0, (size_t)rand_r(&seed) % 20000, "r", 1);
+		doca_pe_progress(f.pe);
+		doca_pe_progress(s.pe);
+	}
+}
+
+static void patient_client(void)
+{
+	unsigned int before = 0;
+
+	side_client(&c, RIG_NAME);
+	for (unsigned int round = 1; round <= 30; round++) {
+		uint64_t until;
+		pid_t pid;
+
+		seed = round * 104729;
+		pid = rig_fork(restless_server);
+		while (state_of(c.ctx) != DOCA_CTX_STATE_RUNNING) { /* until the server is there */
+			NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
+			UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING || state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+		}
+		NEED_OK(doca_comch_client_get_connection(c.client, &c.conn));
+		fast_open(&peer, &c, 1 << 18);
+		fast_start(&peer);
+		fast_post(&peer, 0, 20000);
+		fast_post(&peer, 20000, 20000);
+		until = rig_now() + (uint64_t)rand_r(&seed) % 30 * 1000000;
+		while (rig_now() < until) {
+			doca_pe_progress(peer.pe);
+			doca_pe_progress(c.pe);
+			side_try_send(&c, "patient", 7);
+		}
+		kill(pid, SIGKILL);
+		was_killed(pid);
+		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_STOPPING);
+		fast_close(&peer);
+		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+		memset(c.journal, 0, sizeof(c.journal));
+		if (round == 10)
+			before = open_files();
+	}
+	NEED(open_files() <= before);
+	side_close(&c);
+}
+
+static void a_client_survives_servers_that_are_killed_at_any_moment(void)
+{
+	alone(patient_client);
+}
+
+int main(void)
+{
+	rig_init();
+	UNITY_BEGIN();
+	RUN_TEST(what_is_wrong_in_a_callback_is_refused_there);
+	RUN_TEST(a_side_stops_in_any_callback_and_hears_nothing_after_IDLE);
+	RUN_TEST(every_send_ends_once_when_the_server_disconnects_meanwhile);
+	RUN_TEST(tasks_that_are_freed_in_flight_are_forgotten);
+	RUN_TEST(a_client_starts_again_in_the_callback_of_IDLE_hundreds_of_times);
+	RUN_TEST(a_server_survives_clients_that_are_killed_at_any_moment);
+	RUN_TEST(a_client_survives_servers_that_are_killed_at_any_moment);
+	rig_fini();
+	return UNITY_END();
+}
