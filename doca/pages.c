@@ -120,8 +120,11 @@ static int track(const struct range *range)
 		all.from = tracked[i].from < all.from ? tracked[i].from : all.from;
 		all.to = tracked[i].to > all.to ? tracked[i].to : all.to;
 	}
-	n_tracked = kept;
-	return add_range(&tracked, &n_tracked, &all);
+	if (kept == n_tracked)
+		return add_range(&tracked, &n_tracked, &all);
+	tracked[kept] = all; /* where one of those was */
+	n_tracked = kept + 1;
+	return 0;
 }
 
 static bool is_held(const struct range *range)
@@ -171,12 +174,32 @@ static void punch(uintptr_t from, uintptr_t to)
 		fallocate(memfd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, (off_t)from, (off_t)(to - from));
 }
 
-/* Give memory back that the program does not map any more and nobody holds. */
+/* What of a tracked range is still mapped is tracked on, the rest of its memory is given back. 0 or -ENOMEM. */
+static int sweep_range(const struct range *range, const struct gd_piece *pieces, size_t n)
+{
+	uintptr_t at = range->from;
+	int rc = 0;
+
+	if (is_held(range)) /* later */
+		return track(range);
+	while (at < range->to) {
+		struct range used = first_mapped(pieces, n, at, range->to);
+
+		punch(at, used.from);
+		if (used.from < used.to && track(&used) != 0)
+			rc = -ENOMEM;
+		at = used.to;
+	}
+	return rc;
+}
+
+/* Give memory back that the program does not map any more and nobody holds. Without memory to tell, all is tracked as before. */
 static void sweep(void)
 {
 	struct range *before = tracked;
 	struct gd_piece *pieces = NULL;
 	size_t n_before = n_tracked, n = 0;
+	int rc = 0;
 
 	if (n_tracked == 0)
 		return;
@@ -186,21 +209,13 @@ static void sweep(void)
 	}
 	tracked = NULL;
 	n_tracked = 0;
-	for (size_t i = 0; i < n_before; i++) {
-		uintptr_t at = before[i].from, to = before[i].to;
-
-		if (is_held(&before[i])) { /* later */
-			track(&before[i]);
-			continue;
-		}
-		while (at < to) {
-			struct range used = first_mapped(pieces, n, at, to);
-
-			punch(at, used.from);
-			if (used.from < used.to)
-				track(&used);
-			at = used.to;
-		}
+	for (size_t i = 0; i < n_before; i++)
+		rc |= sweep_range(&before[i], pieces, n);
+	if (rc != 0) {
+		free(tracked);
+		tracked = before;
+		n_tracked = n_before;
+		before = NULL;
 	}
 	free(before);
 	free(pieces);

@@ -12,6 +12,7 @@
 
 #include "maps.h"
 #include "pages.h"
+#include "scarce.h"
 #include "unity.h"
 
 #define PAGE 4096u
@@ -336,6 +337,33 @@ static void a_forked_child_can_share_pages_itself(void)
 	free(memory);
 }
 
+/* What can be given back is looked for when a map ends; when there is no memory to look, nothing of what is held is forgotten. */
+static void a_forked_child_has_pages_of_its_own_after_memory_ran_out(void)
+{
+	const size_t n = 20000;
+	volatile unsigned char *memory = malloc(n);
+	bool was_scarce = true;
+	pid_t pid;
+
+	if (!scarce_can())
+		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	for (unsigned i = 0; was_scarce; i++) {
+		memset((void *)memory, 10, n);
+		TEST_ASSERT_EQUAL_INT(0, gd_pages_hold((void *)memory, n, true, &fd));
+		scarce_after(i);
+		gd_pages_drop((void *)memory, n);
+		was_scarce = scarce_end();
+		pid = fork();
+		if (pid == 0) {
+			memset((void *)memory, 20, n);
+			_exit(0);
+		}
+		TEST_ASSERT_EQUAL_INT(0, child_status(pid));
+		TEST_ASSERT_EQUAL_INT(10, memory[n / 2]);
+	}
+	free((void *)memory);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -350,5 +378,6 @@ int main(void)
 	RUN_TEST(memory_that_was_unmapped_is_given_back);
 	RUN_TEST(a_forked_child_has_pages_of_its_own);
 	RUN_TEST(a_forked_child_can_share_pages_itself);
+	RUN_TEST(a_forked_child_has_pages_of_its_own_after_memory_ran_out);
 	return UNITY_END();
 }
