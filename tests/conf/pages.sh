@@ -46,7 +46,7 @@ whole()
 	esac
 }
 
-for page in "$top_srcdir"/man/*.[157]; do
+for page in "$top_srcdir"/man/*.[1357]; do
 	name=${page##*/}
 	split "$page"
 	for file in ./*.file ./*.roles ./*.target; do

@@ -49,7 +49,7 @@ check()
 		grep -qsx ".\\\\\" options $plugin" "$1/man/gantry-$plugin.7" ||
 			echo "man/gantry-$plugin.7 is missing, or its list of options"
 	done
-	for page in "$1"/man/*.[157]; do
+	for page in "$1"/man/*.[1357]; do
 		sh "$top/man/options.sh" "$page" >"$bad/page"
 		cmp -s "$bad/page" "$page" || echo "man/${page##*/}: options drifted; make -C man update-options"
 	done

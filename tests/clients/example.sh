@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# example.sh - the program of gantry-client(3) is built with nothing but what is installed, as the page says, and run
+# with the configuration of the page; and libgantry exports what its header declares, with a version
+[ -e "$top_builddir/clients/.libs/libgantry.so" ] || { echo "1..0 # SKIP libgantry is not built"; exit 0; }
+command -v pkg-config >/dev/null || { echo "1..0 # SKIP pkg-config is not installed"; exit 0; }
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-example.XXXXXX") || exit 1
+server=
+trap 'rm -rf "$tmp"; [ -z "$server" ] || kill "$server" 2>/dev/null' EXIT
+trap 'exit 1' INT TERM HUP
+mkdir -m 700 "$tmp/run"
+XDG_RUNTIME_DIR=$tmp/run
+GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
+export XDG_RUNTIME_DIR GANTRY_PLUGIN_PATH
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES PKG_CONFIG_PATH LD_LIBRARY_PATH
+umask 022
+cd "$tmp" || exit 1
+san=$(sed -n "s/^GANTRY_LDFLAGS = //p" "$top_builddir/clients/Makefile" | tr ' ' '\n' | grep -e -fsanitize | tr '\n' ' ')
+page=$top_srcdir/man/gantry-client.3
+lib=$top_builddir/clients/.libs/libgantry.so
+touch server.out out
+n=0
+
+# is WHAT COMMAND... - one line of TAP
+is()
+{
+	n=$((n + 1))
+	what=$1
+	shift
+	if "$@" >log 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		sed 's/^/# /' log out server.out
+	fi
+}
+
+# said WHAT - the text behind that mark of the page
+said()
+{
+	awk -v mark=".\\\\\" client $1" '
+	$0 == mark { on = 1; next } /^\.Ed/ { on = 0 } on && !/^\./
+	' "$page" | sed 's/\\e/\\/g; s/\\&//g'
+}
+
+# install - library and headers below root/; what lies there says so
+install()
+{
+	for folder in include clients; do
+		${MAKE:-make} -s -C "$top_builddir/$folder" install DESTDIR="$tmp/root" || return
+	done
+	libdir=$(dirname "$(find root -name libgantry.so)")
+	sed -i -E "s|^prefix=|&$tmp/root|" "$libdir/pkgconfig/gantry.pc"
+}
+
+# compile - with the command of the page
+compile()
+{
+	said program >hello.c
+	grep -q '^\$ cc -o hello hello.c $(pkg-config --cflags --libs gantry)$' "$page" || return
+	PKG_CONFIG_LIBDIR=$libdir/pkgconfig
+	export PKG_CONFIG_LIBDIR
+	# shellcheck disable=SC2046,SC2086 # words
+	${CC:-cc} -Wall -Wextra -Werror $san -o hello hello.c $(pkg-config --cflags --libs gantry)
+}
+
+# hello URI - run it
+hello()
+{
+	LD_LIBRARY_PATH=$tmp/$libdir timeout 60 ./hello "$1" >out 2>&1
+}
+
+# as_said - it prints what the page shows
+as_said()
+{
+	sed -n '/^67108864 bytes/p' "$page" | diff - out
+}
+
+declared()
+{
+	sed -nE 's/^[a-z].*[ *](gantry_(volume|queue)_[a-z_]+|gantry_error)\(.*/\1/p' "$top_srcdir/include/gantry/client.h" | sort -u
+}
+
+exported()
+{
+	nm -D --defined-only "$lib" | awk '$2 == "T" { print $3 }' | sort -u
+}
+
+declared | sed 's/$/@@GANTRY_1/' >declared
+exported >exported
+is "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
+case ${CC:-cc}$san in
+*sanitize*) is "a sanitizer exports more # SKIP" true ;;
+*) is "what is declared is exported, with its version, and nothing else" diff declared exported ;;
+esac
+nm -D --undefined-only "$lib" | awk '$NF ~ /^(gn|gc|gantry)_/' >missing
+is "nothing of our own is missing" [ ! -s missing ]
+is "it is installed" install
+is "the program of the page is built" compile
+said conf >volume.conf
+"$GANTRY" run volume.conf >server.out 2>&1 &
+server=$!
+is "it runs" hello gantry:///volume0
+is "and says what the page says" as_said
+hello gantry:///nowhere?connect.timeout=10ms
+is "without that volume it fails" [ $? -eq 1 ]
+is "and says why" grep -q '^hello: cannot open the volume: .*nobody listens there' out
+kill "$server"
+wait "$server"
+is "the target ends well" [ $? -eq 0 ]
+server=
+echo "1..$n"
