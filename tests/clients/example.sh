@@ -78,7 +78,8 @@ as_said()
 
 declared()
 {
-	sed -nE 's/^[a-z].*[ *](gantry_(volume|queue)_[a-z_]+|gantry_error)\(.*/\1/p' "$top_srcdir/include/gantry/client.h" | sort -u
+	sed -nE 's/^[a-z].*[ *](gantry_(volume|queue)_[a-z_]+|gantry_error)\(.*/\1/p' \
+		"$top_srcdir/include/gantry/client.h" | sort -u
 }
 
 exported()

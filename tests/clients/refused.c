@@ -40,7 +40,9 @@ static void says(const char *text)
 
 static void open_direct(void)
 {
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(served_file, "direct", &attr, &volume), gantry_error());
+	int rc = gantry_volume_open_role(served_file, "direct", &attr, &volume);
+
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 }
 
@@ -207,16 +209,22 @@ static void test_more_than_the_depth(void)
 
 static void no_volume(int rc, const char *role, const char *text)
 {
+	int got;
+
 	volume = (struct gantry_volume *)own;
-	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, gantry_volume_open_role(served_file, role, &attr, &volume), gantry_error());
+	got = gantry_volume_open_role(served_file, role, &attr, &volume);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, got, gantry_error());
 	TEST_ASSERT_NULL(volume);
 	says(text);
 }
 
 static void no_uri(int rc, const char *uri, const char *text)
 {
+	int got;
+
 	volume = (struct gantry_volume *)own;
-	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, gantry_volume_open(uri, &attr, &volume), gantry_error());
+	got = gantry_volume_open(uri, &attr, &volume);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, got, gantry_error());
 	TEST_ASSERT_NULL(volume);
 	says(text);
 }
@@ -284,7 +292,8 @@ static void test_uris_with_mistakes(void)
 	served_begin(NULL);
 	no_uri(-EINVAL, "volume0", "is no gantry URI");
 	no_uri(-EINVAL, "gantry:///v?transport=none", "no plugin \"none\"");
-	no_uri(-EINVAL, "gantry:///v?connect.heartbeat=never", "gantry:///v?connect.heartbeat=never: roles.volume.connect.heartbeat");
+	no_uri(-EINVAL, "gantry:///v?connect.heartbeat=never",
+	       "gantry:///v?connect.heartbeat=never: roles.volume.connect.heartbeat");
 	no_uri(-EINVAL, "gantry:///v?device.size=1", "devices.dpu0.size");
 	no_uri(-EINVAL, NULL, "no URI");
 }
