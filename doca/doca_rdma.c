@@ -31,11 +31,11 @@ static doca_error_t start(struct doca_ctx *ctx)
 		return DOCA_ERROR_NO_MEMORY;
 	rdma->scratch = scratch;
 	gd_rdma_list_init(&rdma->receives);
-	gd_rdma_enlist(rdma);
 	rdma->live = NULL;
 	gd_transport_lock(transport, &device);
 	rdma->open = true;
 	gd_transport_unlock(transport);
+	gd_rdma_enlist(rdma);
 	return DOCA_SUCCESS;
 }
 
@@ -63,6 +63,7 @@ static doca_error_t stop(struct doca_ctx *ctx)
 	for (struct doca_rdma_connection *conn = rdma->conns; conn; conn = conn->next)
 		if (conn->state != GD_RDMA_FREE)
 			gd_rdma_conn_drop(conn, DOCA_ERROR_SHUTDOWN);
+	gd_rdma_delist(rdma);
 	gd_rdma_flush_receives(rdma, DOCA_ERROR_SHUTDOWN);
 	if (!gd_pe_is_running(ctx->pe))
 		return DOCA_SUCCESS;
@@ -118,7 +119,6 @@ doca_error_t doca_rdma_destroy(struct doca_rdma *rdma)
 	result = gd_ctx_fini(&rdma->ctx, DOCA_ERROR_BAD_STATE);
 	if (result != DOCA_SUCCESS)
 		return result;
-	gd_rdma_delist(rdma);
 	gd_rdma_conns_free(rdma);
 	free(rdma->scratch);
 	free(rdma);

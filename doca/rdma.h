@@ -239,7 +239,7 @@ struct doca_rdma_connection {
 
 struct doca_rdma {
 	struct doca_ctx ctx;
-	struct doca_rdma *next; /* of those that were started: rdma_revoke.c */
+	struct doca_rdma *next; /* of those that run: rdma_revoke.c */
 	struct gd_pool pools[GD_RDMA_KINDS];
 	/* configuration */
 	enum doca_rdma_transport_type transport_type;
@@ -347,7 +347,7 @@ void gd_rdma_memory_release(struct gd_rdma_link *link); /* before the link goes,
 void gd_rdma_memory_free(struct gd_rdma_link *link);    /* and after */
 
 /* -- rdma_revoke.c -- */
-void gd_rdma_enlist(struct doca_rdma *rdma); /* of which maps are taken back; again: nothing happens */
+void gd_rdma_enlist(struct doca_rdma *rdma); /* of those from whose peers maps are taken back; as long as it runs */
 void gd_rdma_delist(struct doca_rdma *rdma);
 /* Under the lock. The peer asks for memory of its own; memory of ours is back. */
 void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle);

@@ -326,7 +326,7 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET : meaning(done.status);
 	if (--task->pieces == 0 && task->flies)
 		finish(task);
-	if (--task->remote->pieces == 0 && task->remote->state >= GD_RDMA_REFUSED)
+	if (--task->remote->pieces == 0 && __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REFUSED)
 		gd_rdma_give_back(conn);
 	return true;
 }

@@ -18,7 +18,7 @@
 #define WAIT_NS 2000000000ull /* for peers that do not answer, and transports that wait for them longer */
 #define LOOK_NS 50000         /* between two looks whether it is back */
 
-/* Contexts that were started. The lock is taken before that of a transport. */
+/* Contexts that run. The lock is taken before that of a transport. */
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct doca_rdma *contexts;
 
@@ -41,7 +41,6 @@ void gd_rdma_enlist(struct doca_rdma *rdma)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, watch_forks);
-	gd_rdma_delist(rdma);
 	pthread_mutex_lock(&contexts_lock);
 	rdma->next = contexts;
 	contexts = rdma;
