@@ -68,6 +68,9 @@ static void count_there(int fd)
 	struct doca_buf *remote, *result = rig_room(s, 0, 24);
 	size_t length;
 
+	OK(doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)));
+	OK(doca_rdma_cap_task_atomic_fetch_add_is_supported(doca_dev_as_devinfo(s->dev)));
+	OK(doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(doca_dev_as_devinfo(s->dev)));
 	rig_connect(s, fd, 0);
 	rig_import(s, fd);
 	remote = rig_remote_data(s, 8, 8);

@@ -28,9 +28,11 @@ static void both(void (*first)(int fd), void (*second)(int fd))
 /* As over a network: the owner does not tell us that it stops the map, nor is it mapped here. */
 static void import(struct rig_side *s, int fd)
 {
+	const bool network = s->dev->info->network;
+
 	s->dev->info->network = true;
 	rig_import(s, fd);
-	s->dev->info->network = false;
+	s->dev->info->network = network;
 }
 
 /* The owner waits for us, as for any program that progresses. */

@@ -188,9 +188,6 @@ static void capabilities(int fd)
 	OK(doca_rdma_cap_task_write_imm_is_supported(info));
 	OK(doca_rdma_cap_task_remote_net_sync_event_get_is_supported(info));
 	OK(doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(info));
-	OK(doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(info));
-	OK(doca_rdma_cap_task_atomic_cmp_swp_is_supported(info));
-	OK(doca_rdma_cap_task_atomic_fetch_add_is_supported(info));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_task_read_is_supported(NULL));
 	OK(doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_RC));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_DC));
