@@ -16,6 +16,13 @@ char run_dir[64];
 static struct doca_devinfo **list;
 struct doca_dev *dev;
 
+/* Children here have threads of their own, as programs do that fork; the thread sanitizer lets them if it is asked to. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
 void open_device(void)
 {
 	uint32_t n;
