@@ -48,15 +48,15 @@ trap 'exit 130' INT TERM
 renice -n -20 $$ >/dev/null 2>&1
 [ -z "$group" ] || echo -20 2>/dev/null >/proc/self/autogroup
 
-# the first two CPUs that we may use
-read -r cpu0 cpu1 < <(awk '/^Cpus_allowed_list/ {
+# the first CPUs that we may use; the third one, where there is one, is for three processes
+read -r cpu0 cpu1 cpu2 < <(awk '/^Cpus_allowed_list/ {
 	n = split($2, part, ",")
 	for (i = 1; i <= n; i++) {
 		split(part[i], range, "-")
 		for (c = range[1]; c <= (range[2] == "" ? range[1] : range[2]); c++) printf "%d ", c
 	}
 	print ""
-}' /proc/self/status | cut -d" " -f1,2)
+}' /proc/self/status | cut -d" " -f1-3)
 
 # --- gantry itself ---
 

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 # clients.sh - programs of others on a gantry volume in the memory of another process, beside what else they can use. Sourced
-# by bench.sh (bash). fio is on our first CPU, who serves it on the second. Where a peer is not there, its lines are left out.
+# by bench.sh (bash). fio is on our first CPU, who serves it on the second. A target that serves nbdkit is on the third; where
+# there are but two, on that of fio. Where a peer is not there, its lines are left out.
 #
-# Needs: build, tmp, perf, cpu0, cpu1, ms, io_time, gantry, shm, memory.
+# Needs: build, tmp, cpu0, cpu1, cpu2, io_time, gantry.
 
 engine=$build/clients/.libs/gantry-fio.so
 plugin=$build/clients/.libs/nbdkit-gantry-plugin.so
@@ -19,17 +20,17 @@ reads()
 	awk -F';' '/^3;/ { printf "%.5g\n", $8 / 1000; found = 1 } END { exit !found }' "$tmp/fio"
 }
 
-# beside CONF COMMAND... - run that while the target of CONF serves
+# beside CONF CPU COMMAND... - run that while the target of CONF serves
 beside()
 {
-	local server rc conf=$tmp/$1.conf
-	shift
-	"${gantry[@]}" "$conf" --role store --set "runtime.cpus=$cpu1" --set roles.store.listen.sessions=0 \
+	local server rc conf=$tmp/$1.conf cpu=$2
+	shift 2
+	"${gantry[@]}" "$conf" --role store --set "runtime.cpus=$cpu" --set roles.store.listen.sessions=0 \
 		>/dev/null 2>>"$tmp/errors" &
 	server=$!
 	"$@"
 	rc=$?
-	kill -TERM "$server"
+	kill -TERM "$server" 2>/dev/null
 	wait "$server" || rc=1
 	return $rc
 }
@@ -50,12 +51,12 @@ over_gantry()
 	$fio_job --iodepth="$1" --ioengine="external:$engine" --config="$2" --volume=load >/dev/null 2>>"$tmp/errors" && reads
 }
 
-fio_1() { beside two1 over_gantry 1 "$tmp/two1.conf"; }
-fio_32() { beside two32 over_gantry 32 "$tmp/two32.conf"; }
+fio_1() { beside two1 "$cpu1" over_gantry 1 "$tmp/two1.conf"; }
+fio_32() { beside two32 "$cpu1" over_gantry 32 "$tmp/two32.conf"; }
 nbd_1() { over_nbd 1 memory 256M; }
 nbd_32() { over_nbd 32 memory 256M; }
-nbd_gantry_1() { beside two1 over_nbd 1 "$plugin" config="$tmp/two1.conf" volume=load; }
-nbd_gantry_32() { beside two32 over_nbd 32 "$plugin" config="$tmp/two32.conf" volume=load; }
+nbd_gantry_1() { beside two1 "${cpu2:-$cpu0}" over_nbd 1 "$plugin" config="$tmp/two1.conf" volume=load; }
+nbd_gantry_32() { beside two32 "${cpu2:-$cpu0}" over_nbd 32 "$plugin" config="$tmp/two32.conf" volume=load; }
 
 # without WHAT - said once, in place of lines that need it
 without()
