@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,6 +74,7 @@ pid_t rig_fork(void (*role)(void))
 	pid = fork();
 	NEED(pid >= 0);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a side that is frozen does not outlive a test that failed */
 		role();
 		fflush(NULL);
 		exit(0);
