@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parser of command lines: what programs register, what users write, what goes wrong. */
-#include <doca_argp.h>
 #include <doca_version.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
-#include "captured.h"
-
-/* doca_argp_start with these words; a program with the name "prog" */
-#define START(...) start_words((const char *[]){"prog", ##__VA_ARGS__, NULL})
+#include "argp_rig.h"
 
 /* What a program keeps of its options: copies, as storage does, which destroys the parser right after the start. */
 static struct config {
@@ -28,15 +24,6 @@ void setUp(void)
 void tearDown(void)
 {
 	doca_argp_destroy();
-}
-
-static int start_words(const char **words)
-{
-	int n = 0;
-
-	while (words[n])
-		n++;
-	return (int)doca_argp_start(n, (char **)words);
 }
 
 static void called(const char *what)
@@ -89,24 +76,6 @@ static doca_error_t on_validate(void *arg)
 	TEST_ASSERT_EQUAL_PTR(&config, arg);
 	called("validate ");
 	return config.invalid;
-}
-
-static struct doca_argp_param *make(const char *s, const char *l, enum doca_argp_type type, doca_argp_param_cb_t callback)
-{
-	struct doca_argp_param *param;
-
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_param_create(&param));
-	doca_argp_param_set_short_name(param, s);
-	doca_argp_param_set_long_name(param, l);
-	doca_argp_param_set_description(param, "what it is for");
-	doca_argp_param_set_callback(param, callback);
-	doca_argp_param_set_type(param, type);
-	return param;
-}
-
-static void add(struct doca_argp_param *param)
-{
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_param(param));
 }
 
 /* A program with an option of each kind. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Options in a JSON file, sub-commands, and words for DPDK. */
-#include <doca_argp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
-#include "captured.h"
+#include "argp_rig.h"
 
 static char calls[512], mark[] = "!";
 
@@ -48,36 +47,19 @@ static doca_error_t on_bool(void *value, void *arg)
 	return DOCA_SUCCESS;
 }
 
-static struct doca_argp_param *make(const char *name, enum doca_argp_type type, doca_argp_param_cb_t callback)
-{
-	struct doca_argp_param *param;
-
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_param_create(&param));
-	doca_argp_param_set_long_name(param, name);
-	doca_argp_param_set_description(param, "what it is for");
-	doca_argp_param_set_callback(param, callback);
-	doca_argp_param_set_type(param, type);
-	return param;
-}
-
-static void add(struct doca_argp_param *param)
-{
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_param(param));
-}
-
 static void program(void)
 {
 	struct doca_argp_param *cpu, *only;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_init("prog", NULL));
-	add(make("file", DOCA_ARGP_TYPE_STRING, on_string));
-	add(make("num", DOCA_ARGP_TYPE_INT, on_int));
-	add(make("flag", DOCA_ARGP_TYPE_BOOLEAN, on_bool));
-	add(make("tree", DOCA_ARGP_TYPE_JSON_OBJ, on_string));
-	cpu = make("cpu", DOCA_ARGP_TYPE_INT, on_int);
+	add(make(NULL, "file", DOCA_ARGP_TYPE_STRING, on_string));
+	add(make(NULL, "num", DOCA_ARGP_TYPE_INT, on_int));
+	add(make(NULL, "flag", DOCA_ARGP_TYPE_BOOLEAN, on_bool));
+	add(make(NULL, "tree", DOCA_ARGP_TYPE_JSON_OBJ, on_string));
+	cpu = make(NULL, "cpu", DOCA_ARGP_TYPE_INT, on_int);
 	doca_argp_param_set_multiplicity(cpu);
 	add(cpu);
-	only = make("only", DOCA_ARGP_TYPE_INT, on_int);
+	only = make(NULL, "only", DOCA_ARGP_TYPE_INT, on_int);
 	doca_argp_param_set_cli_only(only);
 	add(only);
 }
@@ -130,7 +112,7 @@ static void a_mandatory_option_may_stand_in_the_file(void)
 	struct doca_argp_param *param;
 
 	program();
-	param = make("must", DOCA_ARGP_TYPE_INT, on_int);
+	param = make(NULL, "must", DOCA_ARGP_TYPE_INT, on_int);
 	doca_argp_param_set_mandatory(param);
 	add(param);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"must\": 1}}", NULL));
@@ -220,13 +202,14 @@ static void program_with_cmds(void)
 	struct doca_argp_param *all;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_init("prog", mark));
-	all = make("all", DOCA_ARGP_TYPE_BOOLEAN, on_bool);
+	all = make(NULL, "all", DOCA_ARGP_TYPE_BOOLEAN, on_bool);
 	doca_argp_param_set_inherited(all);
 	add(all);
-	add(make("mine", DOCA_ARGP_TYPE_INT, on_int));
+	add(make(NULL, "mine", DOCA_ARGP_TYPE_INT, on_int));
 	remote = make_cmd("remote", NULL);
 	more = make_cmd("add", on_add);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_register_param(more, make("url", DOCA_ARGP_TYPE_STRING, on_string)));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_argp_cmd_register_param(more, make(NULL, "url", DOCA_ARGP_TYPE_STRING, on_string)));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_register_cmd(remote, more));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(remote));
 	hidden = make_cmd("hidden", on_remote);
@@ -234,26 +217,16 @@ static void program_with_cmds(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(hidden));
 }
 
-static int words(const char *a, const char *b, const char *c, const char *d)
-{
-	char *argv[] = {(char[]){"prog"}, (char *)a, (char *)b, (char *)c, (char *)d, NULL};
-	int n = 1;
-
-	while (argv[n])
-		n++;
-	return (int)doca_argp_start(n, argv);
-}
-
 static void a_command_has_options_of_its_own(void)
 {
 	program_with_cmds();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("--mine=1", "remote", "add", "--url=u"));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, START("--mine=1", "remote", "add", "--url=u"));
 	TEST_ASSERT_EQUAL_STRING("i=1 s=u add! ", calls);
 	setUp();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("remote", "add", "--all", NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, START("remote", "add", "--all"));
 	TEST_ASSERT_EQUAL_STRING("b=1 add! ", calls);
 	setUp();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("hidden", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, START("hidden"));
 	TEST_ASSERT_EQUAL_STRING("remote! ", calls);
 }
 
@@ -262,10 +235,10 @@ static void wrong_cmds(void)
 	struct doca_argp_cmd *cmd;
 
 	program_with_cmds();
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("remote", NULL, NULL, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("remote", "--mine=1", "add", NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("--url=u", "remote", "add", NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, words("removed", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("remote"));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("remote", "--mine=1", "add"));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("--url=u", "remote", "add"));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("removed"));
 	TEST_ASSERT_EQUAL_STRING("", calls);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_register_cmd(make_cmd(NULL, on_add)));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_cmd(make_cmd("remote", on_add)));
@@ -279,8 +252,9 @@ static void wrong_cmds(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_destroy(cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_cmd_register_cmd(cmd, make_cmd(NULL, on_add)));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_cmd_register_param(cmd, make("y", DOCA_ARGP_TYPE_INT, NULL)));
-	words("remote", "-h", NULL, NULL);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION,
+			      doca_argp_cmd_register_param(cmd, make(NULL, "y", DOCA_ARGP_TYPE_INT, NULL)));
+	START("remote", "-h");
 	_exit(7);
 }
 
@@ -312,14 +286,14 @@ static void words_before_the_dashes_are_those_of_dpdk(void)
 {
 	program();
 	doca_argp_set_dpdk_program(on_dpdk);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("-a", "x", "--", "--num=1"));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, START("-a", "x", "--", "--num=1"));
 	TEST_ASSERT_EQUAL_STRING("dpdk3x i=1 ", calls);
 	setUp();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, words("--num=1", NULL, NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, START("--num=1"));
 	TEST_ASSERT_EQUAL_STRING("dpdk1prog i=1 ", calls);
 	setUp();
 	doca_argp_set_dpdk_program(refuse_dpdk);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, words("-a", "--", "--num=1", NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, START("-a", "--", "--num=1"));
 	TEST_ASSERT_EQUAL_STRING("", calls);
 }
 

@@ -4,7 +4,6 @@
 #include <doca_error.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "run_dir.h"
+
 static pid_t test_pid;
-static char run_dir[64];
 static int pipes[RIG_PIPES][2];
 
 void rig_die(const char *file, int line, const char *what)
@@ -142,10 +142,7 @@ void rig_init(void)
 	const char *plugins = getenv("GANTRY_PLUGINS");
 
 	test_pid = getpid();
-	snprintf(run_dir, sizeof(run_dir), "/tmp/gantry-comch-XXXXXX");
-	if (!mkdtemp(run_dir))
-		abort();
-	setenv("GANTRY_RUNDIR", run_dir, 1);
+	make_run_dir();
 	setenv("GANTRY_PLUGIN_PATH", plugins ? plugins : TEST_PLUGINDIR, 1);
 	unsetenv("GANTRY_DOCA_PROFILE");
 	unsetenv("GANTRY_DOCA_CONF");
@@ -162,17 +159,9 @@ void rig_configure(const char *text)
 	NEED(setenv("GANTRY_DOCA_CONF", path, 1) == 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 void rig_fini(void)
 {
-	nftw(run_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_run_dir();
 }
 
 /* -- a side -- */

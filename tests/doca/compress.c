@@ -43,31 +43,23 @@ void tearDown(void)
 
 static uint32_t crc, other; /* checksums of the last task */
 
-static doca_error_t deflate_task(struct doca_buf *src, struct doca_buf *dst)
-{
-	struct doca_compress_task_compress_deflate *task;
-	doca_error_t result;
-
-	OK(doca_compress_task_compress_deflate_alloc_init(compress_, src, dst, no_data, &task));
-	result = run_task(doca_compress_task_compress_deflate_as_task(task));
-	crc = doca_compress_task_compress_deflate_get_crc_cs(task);
-	other = doca_compress_task_compress_deflate_get_adler_cs(task);
-	doca_task_free(doca_compress_task_compress_deflate_as_task(task));
-	return result;
-}
-
-static doca_error_t inflate_task(struct doca_buf *src, struct doca_buf *dst)
-{
-	struct doca_compress_task_decompress_deflate *task;
-	doca_error_t result;
-
-	OK(doca_compress_task_decompress_deflate_alloc_init(compress_, src, dst, no_data, &task));
-	result = run_task(doca_compress_task_decompress_deflate_as_task(task));
-	crc = doca_compress_task_decompress_deflate_get_crc_cs(task);
-	other = doca_compress_task_decompress_deflate_get_adler_cs(task);
-	doca_task_free(doca_compress_task_decompress_deflate_as_task(task));
-	return result;
-}
+/* run(src, dst): a task of that kind, and its checksums. */
+#define PLAIN_TASK(run, NAME, SUM) \
+	static doca_error_t run(struct doca_buf *src, struct doca_buf *dst) \
+	{ \
+		struct doca_compress_task_##NAME *task; \
+		doca_error_t result; \
+\
+		OK(doca_compress_task_##NAME##_alloc_init(compress_, src, dst, no_data, &task)); \
+		result = run_task(doca_compress_task_##NAME##_as_task(task)); \
+		crc = doca_compress_task_##NAME##_get_crc_cs(task); \
+		other = doca_compress_task_##NAME##_get_##SUM##_cs(task); \
+		doca_task_free(doca_compress_task_##NAME##_as_task(task)); \
+		return result; \
+	}
+PLAIN_TASK(deflate_task, compress_deflate, adler)
+PLAIN_TASK(inflate_task, decompress_deflate, adler)
+PLAIN_TASK(block_task, decompress_lz4_block, xxh)
 
 static doca_error_t stream_task(bool checksum, bool independent, struct doca_buf *src, struct doca_buf *dst)
 {
@@ -81,19 +73,6 @@ static doca_error_t stream_task(bool checksum, bool independent, struct doca_buf
 	crc = doca_compress_task_decompress_lz4_stream_get_crc_cs(task);
 	other = doca_compress_task_decompress_lz4_stream_get_xxh_cs(task);
 	doca_task_free(doca_compress_task_decompress_lz4_stream_as_task(task));
-	return result;
-}
-
-static doca_error_t block_task(struct doca_buf *src, struct doca_buf *dst)
-{
-	struct doca_compress_task_decompress_lz4_block *task;
-	doca_error_t result;
-
-	OK(doca_compress_task_decompress_lz4_block_alloc_init(compress_, src, dst, no_data, &task));
-	result = run_task(doca_compress_task_decompress_lz4_block_as_task(task));
-	crc = doca_compress_task_decompress_lz4_block_get_crc_cs(task);
-	other = doca_compress_task_decompress_lz4_block_get_xxh_cs(task);
-	doca_task_free(doca_compress_task_decompress_lz4_block_as_task(task));
 	return result;
 }
 

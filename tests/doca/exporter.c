@@ -4,7 +4,6 @@
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-char run_dir[64];
+#include "run_dir.h"
+
 static struct doca_devinfo **list;
 struct doca_dev *dev;
 
@@ -217,26 +217,14 @@ void read_and_write(struct exporter *e)
 	OK(doca_buf_inventory_destroy(inventory));
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+void begin_rig(void)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-int begin_rig(void)
-{
-	snprintf(run_dir, sizeof(run_dir), "/tmp/gantry-share.XXXXXX");
-	if (mkdtemp(run_dir) == NULL)
-		return 1;
-	setenv("GANTRY_RUNDIR", run_dir, 1);
+	make_run_dir();
 	signal(SIGPIPE, SIG_IGN);
-	return 0;
 }
 
 int end_rig(int rc)
 {
-	nftw(run_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_run_dir();
 	return rc;
 }

@@ -19,11 +19,10 @@ struct exporter {
 	size_t len;
 };
 
-extern char run_dir[64];
 extern struct doca_dev *dev;
 
 /* All sockets in a folder of our own; the plugins just built. Then what it returns is to be given to end_rig, for main(). */
-int begin_rig(void);
+void begin_rig(void);
 int end_rig(int rc);
 
 void open_device(void);

@@ -4,10 +4,10 @@
 #include <doca_buf_inventory.h>
 #include <doca_dev.h>
 #include <doca_mmap.h>
-#include <ftw.h>
 #include <sys/resource.h>
 
 #include "captured.h"
+#include "run_dir.h"
 
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
 #define IS(error, call) TEST_ASSERT_EQUAL_INT(DOCA_ERROR_##error, (call))
@@ -15,7 +15,7 @@
 static struct doca_devinfo **list;
 static struct doca_dev *dev, *other;
 static struct doca_mmap *map;
-static char memory[10000], dir[64];
+static char memory[10000];
 static uint32_t n;
 
 void setUp(void)
@@ -376,22 +376,11 @@ static void maps_have_handles_for_a_dpa(void)
 	OK(doca_mmap_destroy(two));
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 int main(void)
 {
 	int rc;
 
-	snprintf(dir, sizeof(dir), "/tmp/gantry-mmap.XXXXXX");
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	setenv("GANTRY_RUNDIR", dir, 1);
+	make_run_dir();
 	UNITY_BEGIN();
 	RUN_TEST(pointers_that_are_null_are_refused);
 	RUN_TEST(a_range_is_mandatory_and_set_once);
@@ -409,6 +398,6 @@ int main(void)
 	RUN_TEST(bufs_keep_a_map_unless_it_is_thread_safe);
 	RUN_TEST(maps_have_handles_for_a_dpa);
 	rc = UNITY_END();
-	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_run_dir();
 	return rc;
 }

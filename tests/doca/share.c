@@ -137,7 +137,7 @@ static void an_importer_is_told_that_the_owner_has_stopped_the_map(void)
 
 static int n_sockets(void)
 {
-	DIR *d = opendir(run_dir);
+	DIR *d = opendir(getenv("GANTRY_RUNDIR"));
 	struct dirent *entry;
 	int n = 0;
 
@@ -318,8 +318,7 @@ static void a_child_of_the_owner_does_not_stand_for_it(void)
 
 int main(void)
 {
-	if (begin_rig() != 0)
-		return 1;
+	begin_rig();
 	UNITY_BEGIN();
 	RUN_TEST(an_importer_reads_and_writes_the_memory_of_a_blocked_process);
 	RUN_TEST(what_is_read_only_cannot_be_written);

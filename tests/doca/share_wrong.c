@@ -133,8 +133,7 @@ static void an_importer_that_misbehaves_is_dropped(void)
 
 int main(void)
 {
-	if (begin_rig() != 0)
-		return 1;
+	begin_rig();
 	UNITY_BEGIN();
 	RUN_TEST(a_descriptor_that_is_damaged_or_forged_is_an_error);
 	RUN_TEST(an_importer_that_misbehaves_is_dropped);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transports behind functions, and the thread that drives them. */
 #include <errno.h>
-#include <ftw.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "device.h"
+#include "run_dir.h"
 #include "service.h"
 #include "unity.h"
 
@@ -21,7 +21,6 @@
 
 static struct doca_devinfo *const *infos;
 static uint32_t n_infos;
-static char dir[64];
 
 /* What has happened, in whatever thread: a bit each. */
 enum { ACCEPTED = 1, CONNECTED = 2, MESSAGE = 4, CLOSED = 8, TIMED = 16, READABLE = 32 };
@@ -338,18 +337,10 @@ static void the_run_dir_is_ours(void)
 	char path[80];
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_run_dir(path));
-	TEST_ASSERT_EQUAL_STRING(dir, path);
+	TEST_ASSERT_EQUAL_STRING(run_dir, path);
 	setenv("GANTRY_RUNDIR", "/proc/nowhere", 1);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM, gd_run_dir(path));
-	setenv("GANTRY_RUNDIR", dir, 1);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
+	setenv("GANTRY_RUNDIR", run_dir, 1);
 }
 
 int main(void)
@@ -357,10 +348,7 @@ int main(void)
 	int rc;
 
 	setenv("GANTRY_PLUGIN_PATH", TEST_PLUGINDIR, 1);
-	snprintf(dir, sizeof(dir), "/tmp/gantry-transport.XXXXXX");
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	setenv("GANTRY_RUNDIR", dir, 1);
+	make_run_dir();
 	UNITY_BEGIN();
 	RUN_TEST(the_run_dir_is_ours);
 	RUN_TEST(names_of_services_differ_and_fit);
@@ -370,6 +358,6 @@ int main(void)
 	RUN_TEST(an_fd_is_heard_until_it_is_removed);
 	RUN_TEST(a_forked_child_can_use_the_library);
 	rc = UNITY_END();
-	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_run_dir();
 	return rc;
 }
