@@ -27,7 +27,8 @@ check()
 		grep -rqE --include='*.am' "^([^#]*[[:space:]=/])?${file#*/}([[:space:]]|\$)" "$1/$folder" || echo "$file is in no list"
 	done
 	files "$1" '*.c' | grep -E '^doca/[^/]*$' | grep -v '/doca_' | while read -r file; do
-		sed -n '/^# Where what is/,/^#$/p' "$1/doca/Makefile.am" | grep -qw "${file#*/}" || echo "$file is not on the map"
+		sed -n '/^# Where what is/,/^#$/p' "$1/doca/Makefile.am" | grep -qw "${file#*/}" ||
+			echo "$file is not on the map of doca/Makefile.am"
 	done
 	files "$1" '*.am' | while read -r file; do
 		[ "${file##*/}" = Makefile.am ] || grep -qx "include ${file#*/}" "$1/${file%%/*}/Makefile.am" ||
