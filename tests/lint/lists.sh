@@ -24,7 +24,8 @@ check()
 {
 	files "$1" '*.[ch]' '*.sh' '*.bats' '*.awk' '*.conf' '*.[1-8]' | while read -r file; do
 		folder=${file%%/*}
-		grep -rqE --include='*.am' "^([^#]*[[:space:]=/])?${file#*/}([[:space:]]|\$)" "$1/$folder" || echo "$file is in no list"
+		grep -rqE --include='*.am' "^([^#]*[[:space:]=/])?${file#*/}([[:space:]]|\$)" "$1/$folder" ||
+			echo "$file is in no list"
 	done
 	files "$1" '*.c' | grep -E '^doca/[^/]*$' | grep -v '/doca_' | while read -r file; do
 		sed -n '/^# Where what is/,/^#$/p' "$1/doca/Makefile.am" | grep -qw "${file#*/}" ||
