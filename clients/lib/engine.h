@@ -13,9 +13,12 @@
 #ifndef GC_ENGINE_H
 #define GC_ENGINE_H
 
+#include <errno.h>
+
 #include <gantry/role.h>
 
 #define GC_SLOT_ALIGN 4096u
+#define GC_REGION_HANDLE 1u /* of the only region */
 
 struct gc_session;
 struct gc_queue;
@@ -74,6 +77,8 @@ struct gc_queue {
 	int up;                 /* between `started` and the end of the session */
 
 	/* the engine's own */
+	void (*done)(void *arg, struct gc_queue *queue, struct gantry_io *io);
+	void *arg;
 	struct gantry_io *ios;
 	struct gantry_chain *chain;
 	struct gantry_hop link; /* where the gate leads */
@@ -81,25 +86,16 @@ struct gc_queue {
 	uint32_t n_free;
 	uint16_t *waiting; /* a ring of slots, oldest at waiting_at */
 	uint32_t waiting_at;
-	uint8_t *buffers; /* of the slots */
-	uint64_t buffers_offset;
+	uint8_t *memory;         /* the region */
+	uint64_t buffers_offset; /* in it, of the slots */
 	uint64_t slot_bytes;
 };
 
 /* A slot at rest; NULL: none. */
-struct gantry_io *gc_queue_get(struct gc_queue *queue);
-/*
- * Give it back, not submitted or done. After a status that is not quiet a slot whose own buffer was used is put into
- * quarantine instead.
- */
-void gc_queue_put(struct gc_queue *queue, struct gantry_io *io);
-/*
- * Submit a slot whose first line is filled. 0: `done` will be called, perhaps has been. -ENOTCONN, or what a stage says:
- * refused, the slot is still the caller's. -EAGAIN never: such an IO waits here, and others behind it.
- */
-int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io);
-/* Submit what waits; to be called by a poller of the lane. Returns how many it did. */
-int gc_queue_poll(struct gc_queue *queue);
+static inline struct gantry_io *gc_queue_get(struct gc_queue *queue)
+{
+	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
+}
 
 /* Offset in the region of a slot's own buffer. */
 static inline uint64_t gc_slot_offset(const struct gc_queue *queue, const struct gantry_io *io)
@@ -109,11 +105,64 @@ static inline uint64_t gc_slot_offset(const struct gc_queue *queue, const struct
 
 static inline void *gc_slot_buffer(const struct gc_queue *queue, const struct gantry_io *io)
 {
-	return queue->buffers + io->slot * queue->slot_bytes;
+	return queue->memory + gc_slot_offset(queue, io);
 }
 
 /* Fill the first line. region_offset: of the data, for operations that have some. */
-void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io, unsigned opcode, unsigned flags, uint64_t offset,
-		uint32_t length, uint64_t region_offset);
+static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io, unsigned opcode, unsigned flags,
+			      uint64_t offset, uint32_t length, uint64_t region_offset)
+{
+	int has_data = gantry_op_has_data(opcode);
+
+	io->opcode = (uint8_t)opcode;
+	io->flags = (uint8_t)flags;
+	io->offset = offset;
+	io->length = length;
+	io->region = has_data ? GC_REGION_HANDLE : 0;
+	io->region_offset = has_data ? region_offset : 0;
+	io->data = has_data ? queue->memory + region_offset : NULL;
+	io->deadline_us = 0;
+	io->crc32c = 0;
+	io->reserved = 0;
+}
+
+/* What is left to do when a chain has refused a descriptor. */
+int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
+
+/*
+ * Submit a slot whose first line is filled. 0: `done` will be called, perhaps has been. -ENOTCONN, or what a stage says:
+ * refused, the slot is still the caller's. -EAGAIN never: such an IO waits here, and others behind it.
+ */
+static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
+{
+	int rc;
+
+	if (__builtin_expect(!queue->up, 0))
+		return -ENOTCONN; /* a stage might keep it, and nobody would take it back */
+	gantry_io_begin(io, queue->lane->now_ns);
+	queue->n_inflight++;
+	rc = __builtin_expect(!queue->n_waiting, 1) ? gantry_submit(io) : -EAGAIN;
+	return __builtin_expect(rc == 0, 1) ? 0 : gc_queue_refused(queue, io, rc);
+}
+
+/* Submit what waits; to be called by a poller of the lane. Returns how many it did. */
+int gc_queue_poll(struct gc_queue *queue);
+/* One that waits, to be the caller's again as if it had been refused; NULL: none does. */
+struct gantry_io *gc_queue_take_back(struct gc_queue *queue);
+
+/* gc_queue_put after a status that is not quiet. */
+void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io);
+
+/*
+ * Give it back, not submitted or done. After a status that is not quiet a slot whose own buffer was used is put into
+ * quarantine instead.
+ */
+static inline void gc_queue_put(struct gc_queue *queue, struct gantry_io *io)
+{
+	if (__builtin_expect(!gantry_status_is_quiet(io->status), 0))
+		gc_queue_put_doubtful(queue, io);
+	else
+		queue->free[queue->n_free++] = io->slot;
+}
 
 #endif

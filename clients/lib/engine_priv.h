@@ -4,8 +4,6 @@
 
 #include "engine.h"
 
-#define GC_REGION_HANDLE 1u
-
 enum gc_phase { GC_OPENING, GC_RUNNING, GC_CLOSING, GC_CLOSED };
 
 struct gc_session {

@@ -19,8 +19,18 @@ static int gate_submit(void *self, struct gantry_io *io)
 {
 	struct gc_queue *queue = self;
 
-	return queue->up ? queue->link.submit(queue->link.self, io) : -ENOTCONN;
+	return queue->link.submit(queue->link.self, io);
 }
+
+/* Where it leads without a session. */
+static int nowhere(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -ENOTCONN;
+}
+
+static const struct gantry_hop no_link = {.submit = nowhere};
 
 static void gate_complete(void *self, struct gantry_io *io)
 {
@@ -30,34 +40,12 @@ static void gate_complete(void *self, struct gantry_io *io)
 
 /* -- slots -- */
 
-void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io, unsigned opcode, unsigned flags, uint64_t offset,
-		uint32_t length, uint64_t region_offset)
+void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 {
-	int has_data = gantry_op_has_data(opcode);
+	int has_data = gantry_op_has_data(io->opcode);
 
-	io->opcode = (uint8_t)opcode;
-	io->flags = (uint8_t)flags;
-	io->offset = offset;
-	io->length = length;
-	io->region = has_data ? GC_REGION_HANDLE : 0;
-	io->region_offset = has_data ? region_offset : 0;
-	io->data = has_data ? (uint8_t *)queue->session->region->addr + region_offset : NULL;
-	io->deadline_us = 0;
-	io->crc32c = 0;
-	io->reserved = 0;
-}
-
-struct gantry_io *gc_queue_get(struct gc_queue *queue)
-{
-	return queue->n_free ? &queue->ios[queue->free[--queue->n_free]] : NULL;
-}
-
-void gc_queue_put(struct gc_queue *queue, struct gantry_io *io)
-{
-	int doubtful = !gantry_status_is_quiet(io->status) && gantry_op_has_data(io->opcode);
-
-	queue->n_doubtful += (uint64_t)doubtful;
-	if (__builtin_expect(doubtful, 0) && io->data == gc_slot_buffer(queue, io))
+	queue->n_doubtful += (uint64_t)has_data;
+	if (has_data && io->data == gc_slot_buffer(queue, io))
 		queue->n_quarantined++;
 	else
 		queue->free[queue->n_free++] = io->slot;
@@ -66,14 +54,13 @@ void gc_queue_put(struct gc_queue *queue, struct gantry_io *io)
 static void complete(void *self, struct gantry_io *io)
 {
 	struct gc_queue *queue = self;
-	const struct gc_session *session = queue->session;
 
 	if (gantry_io_end(io)) {
 		queue->n_doubled++;
 		return;
 	}
 	queue->n_inflight--;
-	session->attr.done(session->arg, queue, io);
+	queue->done(queue->arg, queue, io);
 }
 
 static void wait_behind(struct gc_queue *queue, struct gantry_io *io)
@@ -95,18 +82,8 @@ static struct gantry_io *take_waiting(struct gc_queue *queue)
 	return io;
 }
 
-int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
+int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc)
 {
-	int rc = -EAGAIN;
-
-	if (!queue->up)
-		return -ENOTCONN; /* a stage might keep it, and nobody would take it back */
-	gantry_io_begin(io, queue->lane->now_ns);
-	queue->n_inflight++;
-	if (!queue->n_waiting)
-		rc = gantry_submit(io);
-	if (__builtin_expect(rc == 0, 1))
-		return 0;
 	if (rc == -EAGAIN) {
 		wait_behind(queue, io);
 		return 0;
@@ -154,6 +131,18 @@ int gc_queue_poll(struct gc_queue *queue)
 	return n;
 }
 
+struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
+{
+	struct gantry_io *io;
+
+	if (!queue->n_waiting)
+		return NULL;
+	io = take_waiting(queue);
+	queue->n_inflight--;
+	gantry_io_end(io);
+	return io;
+}
+
 /* -- the session's side -- */
 
 int gc_queue_make_chain(struct gc_queue *queue)
@@ -164,7 +153,7 @@ int gc_queue_make_chain(struct gc_queue *queue)
 
 	queue->slot_bytes = session->slot_bytes;
 	queue->buffers_offset = session->slot_bytes * session->attr.depth * queue->index;
-	queue->buffers = (uint8_t *)session->region->addr + queue->buffers_offset;
+	queue->memory = session->region->addr;
 	return session->rh->chain_create(queue->lane, &owner, &gate, session->attr.depth, &queue->chain, &queue->ios);
 }
 
@@ -186,6 +175,7 @@ static void down_on_lane(void *arg)
 	struct gc_queue *queue = arg;
 
 	queue->up = 0;
+	queue->link = no_link;
 	while (queue->n_waiting)
 		fail(queue, take_waiting(queue), GANTRY_S_SESSION_LOST);
 }
@@ -208,6 +198,9 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	uint32_t depth = session->attr.depth;
 
 	queue->session = session;
+	queue->done = session->attr.done;
+	queue->arg = session->arg;
+	queue->link = no_link;
 	queue->index = index;
 	queue->lane = session->rh->lane(session->rh, index);
 	queue->free = calloc(depth, sizeof(*queue->free));

@@ -257,7 +257,7 @@ static int copy_in_next(struct lane *lane, struct gantry_io *io)
 	int rc;
 
 	if (!length) {
-		if (lane->n_flying)
+		if (lane->queue->n_inflight)
 			return -EAGAIN;
 		if (copy->ended || !(in->volume.ops & 1u << GANTRY_OP_FLUSH))
 			return -ENODATA;
@@ -265,11 +265,11 @@ static int copy_in_next(struct lane *lane, struct gantry_io *io)
 		lane_fill(lane, io, GANTRY_OP_FLUSH, 0, 0);
 		return 0;
 	}
-	rc = read_file(in, lane_buffer(lane, io), length, copy->at);
+	rc = read_file(in, gc_slot_buffer(lane->queue, io), length, copy->at);
 	if (rc)
 		return file_failed(lane, "cannot read", rc == -ENODATA ? -EIO : rc);
 	if (in->conf->copy_sparse && in->volume.ops & 1u << GANTRY_OP_WRITE_ZEROES &&
-	    is_zero(lane_buffer(lane, io), length))
+	    is_zero(gc_slot_buffer(lane->queue, io), length))
 		opcode = GANTRY_OP_WRITE_ZEROES;
 	lane_fill(lane, io, opcode, copy->at, length);
 	copy->at += length;
@@ -291,7 +291,7 @@ static int copy_out_next(struct lane *lane, struct gantry_io *io)
 	uint32_t length = next_length(lane);
 
 	if (!length) {
-		if (lane->n_flying)
+		if (lane->queue->n_inflight)
 			return -EAGAIN;
 		if (!copy->ended && lane->in->copy_regular && fdatasync(lane->in->fd))
 			return file_failed(lane, "cannot sync", -errno);

@@ -116,7 +116,6 @@ static void initiator_close(void *role)
 		if (lane->event_fd >= 0)
 			close(lane->event_fd);
 		free(lane->stats);
-		free(lane->free);
 	}
 	if (in->source->teardown)
 		in->source->teardown(in);
@@ -130,12 +129,11 @@ static int make_lane(struct initiator *in, struct lane *lane, uint32_t index)
 	lane->index = index;
 	lane->pub = in->rh->lane(in->rh, index);
 	lane->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	lane->free = calloc(in->depth, sizeof(*lane->free));
 	lane->stats = calloc(1, sizeof(*lane->stats));
 	in->n_lanes++;
 	if (lane->event_fd < 0)
 		return -errno;
-	return lane->free && lane->stats ? 0 : -ENOMEM;
+	return lane->stats ? 0 : -ENOMEM;
 }
 
 static int initiator_open(const struct gantry_role_host *rh, const void *conf, void **role_p)

@@ -4,7 +4,7 @@
  *
  *      initiator.c   options, life                      control thread
  *      session.c     events of the session              control thread
- *      lane.c        issue and complete IOs             lane's thread
+ *      lane.c        keeps the queue of a lane full     lane's thread
  *      workload.c copy.c replay.c
  *                    sources: what to issue next        see struct source
  *      stamp.c       content of a block that says what it is
@@ -23,8 +23,8 @@
 #include <gantry/random.h>
 #include <gantry/role.h>
 
-#define REGION_HANDLE 1u
-#define SLOT_ALIGN 4096u
+#include "engine.h"
+
 #define NS_PER_S 1000000000ull
 
 enum pattern { PATTERN_READ, PATTERN_WRITE, PATTERN_RW, PATTERN_RANDREAD, PATTERN_RANDWRITE, PATTERN_RANDRW };
@@ -90,22 +90,15 @@ struct initiator;
 struct lane {
 	struct initiator *in;
 	struct gantry_lane *pub;
-	struct gantry_io *ios;
-	struct gantry_io *pending; /* refused with -EAGAIN: goes first at the next poll */
-	uint16_t *free;            /* slots at rest, the last one used on top */
-	uint32_t n_free, n_flying;
+	struct gc_queue *queue;
 	enum lane_state state;
 	uint64_t clock; /* the last time that was read */
-	uint8_t *buffers;
-	uint64_t buffers_offset; /* in the region */
-	void *work;              /* of the source */
+	void *work;     /* of the source */
 	struct lane_stats *stats;
 
 	int event_fd; /* wakes the lane */
 	uint32_t index;
-	/* control thread */
-	struct gantry_chain *chain;
-	int polled;
+	int polled; /* control thread */
 };
 
 /* Where work comes from. All but next and done: control thread. */
@@ -147,13 +140,11 @@ struct initiator {
 	uint32_t deadline_us;
 
 	/* session */
-	struct gantry_client *client;
-	struct gantry_region *region;
+	struct gc_session *engine;
 	struct gantry_volume_info volume;
 	enum phase phase;
 	uint32_t n_done; /* lanes whose end was heard of */
 	uint64_t block;  /* bytes of a slot */
-	uint64_t slot_bytes;
 
 	atomic_bool stop;   /* issue nothing more */
 	atomic_bool failed; /* exit status 1 */
@@ -176,7 +167,7 @@ struct initiator {
 
 /* -- lane.c -- */
 extern const struct gantry_poller lane_poller; /* without self */
-void lane_complete(void *self, struct gantry_io *io);
+void lane_done(void *arg, struct gc_queue *queue, struct gantry_io *io);
 /* The first line of a descriptor; data operations use the buffer of its slot. */
 void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length);
 /* The run is a failure: all lanes stop. Any thread. */
@@ -187,17 +178,7 @@ void lanes_stop(struct initiator *in);
 /* Bytes of the region for an IO of that length. */
 static inline uint64_t slot_room(uint64_t block)
 {
-	return (block + SLOT_ALIGN - 1) & ~(uint64_t)(SLOT_ALIGN - 1);
-}
-
-static inline uint64_t lane_slot_offset(const struct lane *lane, const struct gantry_io *io)
-{
-	return lane->buffers_offset + io->slot * lane->in->slot_bytes;
-}
-
-static inline void *lane_buffer(const struct lane *lane, const struct gantry_io *io)
-{
-	return lane->buffers + io->slot * lane->in->slot_bytes;
+	return (block + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
 }
 
 /* -- session.c -- */

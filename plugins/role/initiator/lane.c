@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane.c - the issue engine: keeps as many IOs in flight as there are slots and the source has work for, and accounts
- * for each completion.
+ * lane.c - keeps as many IOs in flight as there are slots and the source has work for, and accounts for each completion.
  *
  *      running --(source has nothing more, stop, failure, session lost)--> draining --(nothing in flight)--> done
- *
- * A slot is a descriptor with its part of the region. After a completion that leaves the buffer in doubt the slot is
- * never used again.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,23 +41,8 @@ void lane_fail(struct initiator *in)
 
 void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length)
 {
-	int has_data = gantry_op_has_data(opcode);
-
-	io->opcode = (uint8_t)opcode;
-	io->flags = 0;
-	io->offset = offset;
-	io->length = length;
-	io->region = has_data ? REGION_HANDLE : 0;
-	io->region_offset = has_data ? lane_slot_offset(lane, io) : 0;
-	io->data = has_data ? lane_buffer(lane, io) : NULL;
+	gc_io_fill(lane->queue, io, opcode, 0, offset, length, gc_slot_offset(lane->queue, io));
 	io->deadline_us = lane->in->deadline_us;
-	io->crc32c = 0;
-	io->reserved = 0;
-}
-
-static void put_slot(struct lane *lane, struct gantry_io *io)
-{
-	lane->free[lane->n_free++] = io->slot;
 }
 
 static void record(struct lane *lane, const struct gantry_io *io)
@@ -99,38 +80,28 @@ static void note_failure(struct lane *lane, const struct gantry_io *io)
 	}
 }
 
-void lane_complete(void *self, struct gantry_io *io)
+void lane_done(void *arg, struct gc_queue *queue, struct gantry_io *io)
 {
-	struct lane *lane = self;
-	struct initiator *in = lane->in;
+	struct initiator *in = arg;
+	struct lane *lane = queue->user;
 	int measured;
 
-	if (gantry_io_end(io)) {
-		gantry_count(&lane->stats->n_doubled, 1);
-		lane_fail(in);
-		return;
-	}
 	lane->clock = lane->pub->now_ns;
-	lane->n_flying--;
 	gantry_count(&lane->stats->n_completed, 1);
 	measured = in->source->done(lane, io);
 	if (__builtin_expect(io->status != GANTRY_S_OK, 0))
 		note_failure(lane, io);
 	else if (measured && io->start_ns >= in->measure_ns)
 		record(lane, io);
-	if (__builtin_expect(gantry_status_is_quiet(io->status), 1))
-		put_slot(lane, io);
-	else
-		gantry_count(&lane->stats->n_quarantined, 1);
+	gc_queue_put(queue, io);
 }
 
 /* A descriptor that was never taken by the chain goes back. */
 static void drop(struct lane *lane, struct gantry_io *io)
 {
-	gantry_io_end(io);
 	io->status = GANTRY_S_CANCELED;
 	lane->in->source->done(lane, io);
-	put_slot(lane, io);
+	gc_queue_put(lane->queue, io);
 }
 
 /* Refused for good: the session is ending, or the chain does not take such descriptors. */
@@ -148,43 +119,31 @@ static void refused(struct lane *lane, struct gantry_io *io, int rc)
 /* The next descriptor to submit, NULL: none now. */
 static struct gantry_io *take(struct lane *lane)
 {
-	struct gantry_io *io = lane->pending;
+	struct gantry_io *io = lane->queue->n_waiting == 0 ? gc_queue_get(lane->queue) : NULL;
 	int rc;
 
-	if (io) {
-		lane->pending = NULL;
-		return io;
-	}
-	if (!lane->n_free)
+	if (!io)
 		return NULL;
-	io = &lane->ios[lane->free[lane->n_free - 1]];
 	rc = lane->in->source->next(lane, io);
-	if (rc == -EAGAIN)
-		return NULL;
-	if (rc) {
+	if (!rc)
+		return io;
+	io->status = GANTRY_S_CANCELED;
+	gc_queue_put(lane->queue, io);
+	if (rc != -EAGAIN)
 		lane->state = LANE_DRAINING;
-		return NULL;
-	}
-	lane->n_free--;
-	gantry_io_begin(io, lane->clock);
-	return io;
+	return NULL;
 }
 
 static int submit_all(struct lane *lane)
 {
+	const struct gc_queue *queue = lane->queue;
 	struct gantry_io *io;
 	int n = 0, rc;
 
 	while (lane->state == LANE_RUNNING && (io = take(lane))) {
-		lane->n_flying++;
-		rc = gantry_submit(io);
+		rc = gc_queue_submit(lane->queue, io);
 		if (rc) {
-			lane->n_flying--;
-			if (rc != -EAGAIN) {
-				refused(lane, io, rc);
-				break;
-			}
-			lane->pending = io;
+			refused(lane, io, rc);
 			break;
 		}
 		gantry_count(&lane->stats->n_submitted, 1);
@@ -192,12 +151,37 @@ static int submit_all(struct lane *lane)
 		if (n >= (int)lane->in->depth) /* others on this thread have work too */
 			break;
 	}
-	if (lane->state == LANE_RUNNING && !lane->n_free && !lane->n_flying && !lane->pending) {
+	if (lane->state == LANE_RUNNING && !queue->n_free && !queue->n_inflight) {
 		gantry_log_error(lane->in->host, "lane %u: all %u buffers are in quarantine",
 				 lane->index, lane->in->depth);
 		lane_fail(lane->in);
 	}
 	return n;
+}
+
+/* What the queue alone sees. */
+static void look_at_queue(struct lane *lane)
+{
+	const struct gc_queue *queue = lane->queue;
+	struct lane_stats *stats = lane->stats;
+
+	if (__builtin_expect(queue->n_quarantined != stats->n_quarantined, 0))
+		gantry_count(&stats->n_quarantined, queue->n_quarantined - stats->n_quarantined);
+	if (__builtin_expect(queue->n_doubled != stats->n_doubled, 0)) {
+		gantry_count(&stats->n_doubled, queue->n_doubled - stats->n_doubled);
+		lane_fail(lane->in);
+	}
+}
+
+/* Nothing more is issued: what the chain has not taken yet is not to be. */
+static void take_back(struct lane *lane)
+{
+	struct gantry_io *io;
+
+	while ((io = gc_queue_take_back(lane->queue))) {
+		gantry_count(&lane->stats->n_submitted, (uint64_t)-1);
+		drop(lane, io);
+	}
 }
 
 static void end(struct lane *lane)
@@ -219,17 +203,17 @@ static int lane_poll(void *self)
 	if (lane->state == LANE_DONE)
 		return 0;
 	lane->clock = lane->pub->now_ns;
-	if (lane->state == LANE_RUNNING && !atomic_load_explicit(&in->stop, memory_order_relaxed))
-		n = submit_all(lane);
+	if (lane->state == LANE_RUNNING && !atomic_load_explicit(&in->stop, memory_order_relaxed)) {
+		n = gc_queue_poll(lane->queue);
+		n += submit_all(lane);
+	}
+	look_at_queue(lane);
 	if (atomic_load_explicit(&in->stop, memory_order_relaxed) && lane->state == LANE_RUNNING)
 		lane->state = LANE_DRAINING;
 	if (lane->state != LANE_DRAINING)
 		return n;
-	if (lane->pending) {
-		drop(lane, lane->pending);
-		lane->pending = NULL;
-	}
-	if (!lane->n_flying) {
+	take_back(lane);
+	if (!lane->queue->n_inflight) {
 		end(lane);
 		n++;
 	}
@@ -256,7 +240,7 @@ static uint64_t lane_wake_ns(void *self)
 {
 	struct lane *lane = self;
 
-	if (lane->state != LANE_RUNNING || lane->pending || !lane->n_free)
+	if (lane->state != LANE_RUNNING || lane->queue->n_waiting || !lane->queue->n_free)
 		return 0;
 	return lane->in->source->wake_ns(lane);
 }

@@ -263,7 +263,7 @@ static int begin_sweep(struct lane *lane, struct gantry_io *io)
 
 	if (!work->blocks)
 		return -ENODATA;
-	if (lane->n_flying)
+	if (lane->queue->n_inflight)
 		return -EAGAIN;
 	work->sweeping = 1;
 	gantry_count(&lane->stats->end_ns, lane->clock);
