@@ -144,7 +144,7 @@ static int role_start(void *role)
 {
 	struct gantry_volume *volume = role;
 	const struct gc_session_attr attr = {
-		.n_queues = volume->attr.queues, .depth = volume->attr.depth, .done = gc_queue_done};
+		.n_queues = volume->attr.queues, .depth = volume->attr.depth, .complete = gc_queue_done};
 
 	return gc_session_open(volume->rh, &attr, &events, volume, &volume->session);
 }

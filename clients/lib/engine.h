@@ -3,7 +3,7 @@
  * engine.h - how this project issues IO: a session with its region, and a queue for each of its lanes.
  *
  *      gc_session_open -> `ready` (the region is made: gc_session_memory) -> exported -> `started` -> `closed`
- *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `done` -> gc_queue_put
+ *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete` -> gc_queue_put
  *
  * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot is a descriptor with
  * its part of the region. Behind the parts of all slots the region may have memory that the owner divides.
@@ -40,8 +40,11 @@ struct gc_session_attr {
 	uint32_t connect;  /* entry of `connect` */
 	uint32_t n_queues; /* queue i is on lane i of the role */
 	uint32_t depth;    /* slots of each */
-	/* The descriptor is the caller's again, with its status, until gc_queue_put. May submit. Lane's thread. */
-	void (*done)(void *arg, struct gc_queue *queue, struct gantry_io *io);
+	/*
+	 * A descriptor comes back. It calls gc_queue_completed first; after 0 the descriptor is the caller's, with its status,
+	 * until gc_queue_put. May submit. Lane's thread.
+	 */
+	void (*complete)(void *queue, struct gantry_io *io);
 };
 
 /* rh: of a role that connects. What failed has been logged. 0 or -errno; no event follows then. */
@@ -77,8 +80,6 @@ struct gc_queue {
 	int up;                 /* between `started` and the end of the session */
 
 	/* the engine's own */
-	void (*done)(void *arg, struct gc_queue *queue, struct gantry_io *io);
-	void *arg;
 	struct gantry_io *ios;
 	struct gantry_chain *chain;
 	struct gantry_hop link; /* where the gate leads */
@@ -130,7 +131,7 @@ static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
 /*
- * Submit a slot whose first line is filled. 0: `done` will be called, perhaps has been. -ENOTCONN, or what a stage says:
+ * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been. -ENOTCONN, or what a stage says:
  * refused, the slot is still the caller's. -EAGAIN never: such an IO waits here, and others behind it.
  */
 static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
@@ -145,8 +146,25 @@ static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 	return __builtin_expect(rc == 0, 1) ? 0 : gc_queue_refused(queue, io, rc);
 }
 
+/* For `complete`. 0: the descriptor is the caller's again. Else it is not: it was at rest. */
+static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *io)
+{
+	if (__builtin_expect(gantry_io_end(io), 0)) {
+		queue->n_doubled++;
+		return -1;
+	}
+	queue->n_inflight--;
+	return 0;
+}
+
+int gc_queue_submit_waiting(struct gc_queue *queue);
+
 /* Submit what waits; to be called by a poller of the lane. Returns how many it did. */
-int gc_queue_poll(struct gc_queue *queue);
+static inline int gc_queue_poll(struct gc_queue *queue)
+{
+	return __builtin_expect(queue->n_waiting != 0, 0) ? gc_queue_submit_waiting(queue) : 0;
+}
+
 /* One that waits, to be the caller's again as if it had been refused; NULL: none does. */
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue);
 

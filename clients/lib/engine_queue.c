@@ -2,7 +2,7 @@
 /*
  * engine_queue.c - slots, from rest to rest.
  *
- *      rest --get--> caller's --submit--> in flight --done--> caller's --put--> rest, or quarantine
+ *      rest --get--> caller's --submit--> in flight --complete--> caller's --put--> rest, or quarantine
  *                                waiting ---^
  *
  * A queue's chain ends in its gate, which hands descriptors to the link of the session as it is now, without a step
@@ -49,18 +49,6 @@ void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 		queue->n_quarantined++;
 	else
 		queue->free[queue->n_free++] = io->slot;
-}
-
-static void complete(void *self, struct gantry_io *io)
-{
-	struct gc_queue *queue = self;
-
-	if (gantry_io_end(io)) {
-		queue->n_doubled++;
-		return;
-	}
-	queue->n_inflight--;
-	queue->done(queue->arg, queue, io);
 }
 
 static void wait_behind(struct gc_queue *queue, struct gantry_io *io)
@@ -110,10 +98,10 @@ static unsigned status_of(int error)
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status)
 {
 	io->status = (uint16_t)status;
-	complete(queue, io);
+	queue->session->attr.complete(queue, io);
 }
 
-int gc_queue_poll(struct gc_queue *queue)
+int gc_queue_submit_waiting(struct gc_queue *queue)
 {
 	int n = 0;
 
@@ -148,7 +136,7 @@ struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 int gc_queue_make_chain(struct gc_queue *queue)
 {
 	struct gc_session *session = queue->session;
-	struct gantry_hop owner = {.complete = complete, .self = queue};
+	struct gantry_hop owner = {.complete = session->attr.complete, .self = queue};
 	struct gantry_hop gate = {.submit = gate_submit, .complete = gate_complete, .self = queue};
 
 	queue->slot_bytes = session->slot_bytes;
@@ -198,8 +186,6 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	uint32_t depth = session->attr.depth;
 
 	queue->session = session;
-	queue->done = session->attr.done;
-	queue->arg = session->arg;
 	queue->link = no_link;
 	queue->index = index;
 	queue->lane = session->rh->lane(session->rh, index);

@@ -96,6 +96,6 @@ void *gc_control_run(void *arg);
 void gc_control_stop(struct gantry_volume *volume);
 
 /* -- queue.c -- */
-void gc_queue_done(void *volume, struct gc_queue *engine, struct gantry_io *io);
+void gc_queue_done(void *engine, struct gantry_io *io);
 
 #endif

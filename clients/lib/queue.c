@@ -13,11 +13,13 @@
 #include "io/status.h"
 #include "lib_priv.h"
 
-void gc_queue_done(void *volume, struct gc_queue *engine, struct gantry_io *io)
+void gc_queue_done(void *self, struct gantry_io *io)
 {
+	struct gc_queue *engine = self;
 	struct gantry_queue *queue = engine->user;
 
-	(void)volume;
+	if (gc_queue_completed(engine, io))
+		return;
 	queue->done[queue->n_done++] = io->slot;
 }
 

@@ -50,9 +50,12 @@ static void on_closed(void *arg, int rc, const char *why)
 	strncpy(text, why, sizeof(text) - 1);
 }
 
-static void on_done(void *arg, struct gc_queue *queue, struct gantry_io *io)
+static void on_complete(void *self, struct gantry_io *io)
 {
-	(void)arg;
+	struct gc_queue *queue = self;
+
+	if (gc_queue_completed(queue, io))
+		return;
 	TEST_ASSERT_LESS_THAN_UINT(64, n_done);
 	done_status[n_done] = io->status;
 	done[n_done++] = io;
@@ -66,7 +69,7 @@ static const struct gc_session_events events = {on_ready, on_started, on_closed}
 
 static int open_session(uint32_t n_queues)
 {
-	const struct gc_session_attr attr = {.n_queues = n_queues, .depth = DEPTH, .done = on_done};
+	const struct gc_session_attr attr = {.n_queues = n_queues, .depth = DEPTH, .complete = on_complete};
 
 	return gc_session_open(&rh.pub, &attr, &events, NULL, &session);
 }

@@ -167,7 +167,7 @@ struct initiator {
 
 /* -- lane.c -- */
 extern const struct gantry_poller lane_poller; /* without self */
-void lane_done(void *arg, struct gc_queue *queue, struct gantry_io *io);
+void lane_complete(void *queue, struct gantry_io *io);
 /* The first line of a descriptor; data operations use the buffer of its slot. */
 void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length);
 /* The run is a failure: all lanes stop. Any thread. */

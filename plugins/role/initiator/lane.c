@@ -80,12 +80,15 @@ static void note_failure(struct lane *lane, const struct gantry_io *io)
 	}
 }
 
-void lane_done(void *arg, struct gc_queue *queue, struct gantry_io *io)
+void lane_complete(void *self, struct gantry_io *io)
 {
-	struct initiator *in = arg;
+	struct gc_queue *queue = self;
 	struct lane *lane = queue->user;
+	struct initiator *in = lane->in;
 	int measured;
 
+	if (gc_queue_completed(queue, io))
+		return;
 	lane->clock = lane->pub->now_ns;
 	gantry_count(&lane->stats->n_completed, 1);
 	measured = in->source->done(lane, io);

@@ -155,7 +155,7 @@ static const struct gc_session_events events = {
 
 int session_open(struct initiator *in)
 {
-	struct gc_session_attr attr = {.n_queues = in->n_lanes, .depth = in->depth, .done = lane_done};
+	struct gc_session_attr attr = {.n_queues = in->n_lanes, .depth = in->depth, .complete = lane_complete};
 	int rc;
 
 	in->phase = PHASE_OPENING;
