@@ -246,4 +246,5 @@ static struct nbdkit_plugin plugin = {
 	.zero = server_zero,
 };
 
+struct nbdkit_plugin *plugin_init(void); /* what the next line defines */
 NBDKIT_REGISTER_PLUGIN(plugin)
