@@ -92,7 +92,7 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 static void on_started(void *arg)
 {
 	opening = NULL;
-	set_state(arg, GC_UP);
+	set_state(arg, GC_OPEN);
 }
 
 static void finish(struct gantry_volume *volume)

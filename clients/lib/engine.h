@@ -5,6 +5,9 @@
  *      gc_session_open -> `ready` (the region is made: gc_session_memory) -> exported -> `started` -> `closed`
  *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete` -> gc_queue_put
  *
+ * Where the connect may be resumed, a lost session is opened again and nobody hears of it: IOs wait, and those that were
+ * in flight are submitted again, in their order. `closed` comes when that has not succeeded in time.
+ *
  * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot is a descriptor with
  * its part of the region. Behind the parts of all slots the region may have memory that the owner divides.
  *
@@ -66,6 +69,12 @@ const struct gantry_region *gc_session_region(const struct gc_session *session);
 /* Bytes of the region before the shared memory. */
 uint64_t gc_session_shared_offset(const struct gc_session *session);
 
+enum gc_up {
+	GC_DOWN,
+	GC_UP,
+	GC_UP_KEPT /* the session is opened again when it is lost */
+};
+
 /* Read it, and write `user`. */
 struct gc_queue {
 	struct gc_session *session;
@@ -77,7 +86,8 @@ struct gc_queue {
 	uint32_t n_quarantined; /* slots that are never used again: somebody may still touch their buffers */
 	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that is true */
 	uint64_t n_doubled;     /* completions of a slot at rest; ignored */
-	int up;                 /* between `started` and the end of the session */
+	int up;                 /* enum gc_up; not 0 between `started` and the end of the session */
+	int paused;             /* the session is lost, and may be opened again */
 
 	/* the engine's own */
 	struct gantry_io *ios;
@@ -87,9 +97,22 @@ struct gc_queue {
 	uint32_t n_free;
 	uint16_t *waiting; /* a ring of slots, oldest at waiting_at */
 	uint32_t waiting_at;
+	struct gc_kept *kept; /* by slot; NULL: the session is not opened again */
+	uint64_t n_kept;
+	uint16_t *lost; /* slots that were in flight when the session was lost */
+	uint32_t n_lost;
+	struct gantry_hop next; /* the link of the session that is being opened */
 	uint8_t *memory;         /* the region */
 	uint64_t buffers_offset; /* in it, of the slots */
 	uint64_t slot_bytes;
+};
+
+/* What is needed to submit a slot again. */
+struct gc_kept {
+	uint64_t order;
+	uint32_t deadline_us, crc32c;
+	uint8_t flags;
+	uint8_t again; /* it was in flight once */
 };
 
 /* A slot at rest; NULL: none. */
@@ -127,6 +150,8 @@ static inline void gc_io_fill(const struct gc_queue *queue, struct gantry_io *io
 	io->reserved = 0;
 }
 
+/* gc_queue_submit where the session may be opened again, or is over. */
+int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io);
 /* What is left to do when a chain has refused a descriptor. */
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
@@ -138,21 +163,26 @@ static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 {
 	int rc;
 
-	if (__builtin_expect(!queue->up, 0))
-		return -ENOTCONN; /* a stage might keep it, and nobody would take it back */
+	if (__builtin_expect(queue->up != GC_UP, 0))
+		return gc_queue_submit_kept(queue, io);
 	gantry_io_begin(io, queue->lane->now_ns);
 	queue->n_inflight++;
 	rc = __builtin_expect(!queue->n_waiting, 1) ? gantry_submit(io) : -EAGAIN;
 	return __builtin_expect(rc == 0, 1) ? 0 : gc_queue_refused(queue, io, rc);
 }
 
-/* For `complete`. 0: the descriptor is the caller's again. Else it is not: it was at rest. */
+/* An IO that was in flight when the session was lost. 1: it will be submitted again. */
+int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io);
+
+/* For `complete`. 0: the descriptor is the caller's again. Else it is not: it was at rest, or is to be submitted again. */
 static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *io)
 {
 	if (__builtin_expect(gantry_io_end(io), 0)) {
 		queue->n_doubled++;
 		return -1;
 	}
+	if (__builtin_expect(io->status == GANTRY_S_SESSION_LOST, 0) && gc_queue_keep_lost(queue, io))
+		return -1;
 	queue->n_inflight--;
 	return 0;
 }

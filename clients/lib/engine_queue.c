@@ -32,6 +32,16 @@ static int nowhere(void *self, struct gantry_io *io)
 
 static const struct gantry_hop no_link = {.submit = nowhere};
 
+/* Where it leads while a session is being opened again. */
+static int later(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -EAGAIN;
+}
+
+static const struct gantry_hop later_link = {.submit = later};
+
 static void gate_complete(void *self, struct gantry_io *io)
 {
 	(void)self;
@@ -49,6 +59,41 @@ void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 		queue->n_quarantined++;
 	else
 		queue->free[queue->n_free++] = io->slot;
+}
+
+/* The peer says that the session is lost, or a stage: then it is. */
+static void expect_loss(void *arg)
+{
+	struct gc_session *session = arg;
+
+	if (session->phase == GC_RUNNING)
+		session->rh->client_abort(session->client);
+}
+
+int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io)
+{
+	if (!queue->kept || !queue->up)
+		return 0;
+	if (queue->n_lost == 0 && !queue->paused)
+		queue->session->rh->post(queue->session->rh, expect_loss, queue->session);
+	queue->lost[queue->n_lost++] = io->slot;
+	return 1;
+}
+
+int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
+{
+	int rc;
+
+	if (!queue->up)
+		return -ENOTCONN; /* a stage might keep it, and nobody would take it back */
+	queue->kept[io->slot] = (struct gc_kept){
+		.order = queue->n_kept++, .deadline_us = io->deadline_us, .crc32c = io->crc32c, .flags = io->flags};
+	gantry_io_begin(io, queue->lane->now_ns);
+	queue->n_inflight++;
+	rc = queue->n_waiting || queue->paused ? -EAGAIN : gantry_submit(io);
+	if (rc == -ENOTCONN)
+		rc = -EAGAIN; /* the link knows before the session does */
+	return rc ? gc_queue_refused(queue, io, rc) : 0;
 }
 
 static void wait_behind(struct gc_queue *queue, struct gantry_io *io)
@@ -105,11 +150,11 @@ int gc_queue_submit_waiting(struct gc_queue *queue)
 {
 	int n = 0;
 
-	while (queue->n_waiting) {
+	while (queue->n_waiting && !queue->paused) {
 		struct gantry_io *io = &queue->ios[queue->waiting[queue->waiting_at]];
 		int rc = gantry_submit(io);
 
-		if (rc == -EAGAIN)
+		if (rc == -EAGAIN || (rc == -ENOTCONN && queue->up == GC_UP_KEPT))
 			break;
 		take_waiting(queue);
 		if (rc)
@@ -123,8 +168,8 @@ struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 {
 	struct gantry_io *io;
 
-	if (!queue->n_waiting)
-		return NULL;
+	if (!queue->n_waiting || (queue->kept && queue->kept[queue->waiting[queue->waiting_at]].again))
+		return NULL; /* what was in flight once may have been done */
 	io = take_waiting(queue);
 	queue->n_inflight--;
 	gantry_io_end(io);
@@ -147,32 +192,96 @@ int gc_queue_make_chain(struct gc_queue *queue)
 
 struct change {
 	struct gc_queue *queue;
-	const struct gantry_hop *link;
+	uint32_t n;
 };
+
+/* Everything that is to go down, in the order of its first submission. Nearly sorted: each part is. */
+static void sort_waiting(struct gc_queue *queue)
+{
+	for (uint32_t i = 1; i < queue->n_waiting; i++) {
+		uint16_t slot = queue->waiting[i];
+		uint32_t at = i;
+
+		for (; at > 0 && queue->kept[queue->waiting[at - 1]].order > queue->kept[slot].order; at--)
+			queue->waiting[at] = queue->waiting[at - 1];
+		queue->waiting[at] = slot;
+	}
+}
+
+/* As it was when it was submitted: stages and the peer have written to it. */
+static void restore(struct gc_queue *queue, struct gantry_io *io)
+{
+	struct gc_kept *kept = &queue->kept[io->slot];
+
+	gantry_io_begin(io, io->start_ns);
+	io->flags = kept->flags;
+	io->deadline_us = kept->deadline_us;
+	io->crc32c = kept->crc32c;
+	kept->again = 1;
+}
 
 static void up_on_lane(void *arg)
 {
-	const struct change *change = arg;
+	struct change *change = arg;
+	struct gc_queue *queue = change->queue;
+	uint32_t n_waiting = queue->n_waiting;
 
-	change->queue->link = *change->link;
-	change->queue->up = 1;
+	change->n = queue->n_lost;
+	queue->link = queue->next;
+	queue->paused = 0;
+	queue->up = queue->kept ? GC_UP_KEPT : GC_UP;
+	if (!queue->kept)
+		return; /* the first time */
+	/* the ring, from its beginning: behind what is lost, what waits; both are of `lost`, which has room for all slots */
+	for (uint32_t i = 0; i < n_waiting; i++)
+		queue->lost[queue->n_lost + i] = take_waiting(queue)->slot;
+	queue->waiting_at = 0;
+	queue->n_waiting = queue->n_lost + n_waiting;
+	for (uint32_t i = 0; i < queue->n_waiting; i++)
+		queue->waiting[i] = queue->lost[i];
+	for (uint32_t i = 0; i < queue->n_lost; i++)
+		restore(queue, &queue->ios[queue->lost[i]]);
+	queue->n_lost = 0;
+	sort_waiting(queue);
+}
+
+static void pause_on_lane(void *arg)
+{
+	struct gc_queue *queue = arg;
+
+	queue->link = later_link;
+	queue->paused = 1;
 }
 
 static void down_on_lane(void *arg)
 {
 	struct gc_queue *queue = arg;
 
-	queue->up = 0;
+	queue->up = GC_DOWN;
+	queue->paused = 0;
 	queue->link = no_link;
+	for (uint32_t i = 0; i < queue->n_lost; i++) {
+		struct gantry_io *io = &queue->ios[queue->lost[i]];
+
+		io->busy = 1; /* it has come back, and nobody was told */
+		fail(queue, io, GANTRY_S_SESSION_LOST);
+	}
+	queue->n_lost = 0;
 	while (queue->n_waiting)
 		fail(queue, take_waiting(queue), GANTRY_S_SESSION_LOST);
 }
 
-void gc_queue_up(struct gc_queue *queue, const struct gantry_hop *link)
+uint32_t gc_queue_up(struct gc_queue *queue)
 {
-	struct change change = {.queue = queue, .link = link};
+	struct change change = {.queue = queue};
 
 	queue->session->rh->lane_call(queue->lane, up_on_lane, &change);
+	return change.n;
+}
+
+void gc_queue_pause(struct gc_queue *queue)
+{
+	queue->session->rh->lane_call(queue->lane, pause_on_lane, queue);
 }
 
 void gc_queue_down(struct gc_queue *queue)
@@ -191,7 +300,11 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	queue->lane = session->rh->lane(session->rh, index);
 	queue->free = calloc(depth, sizeof(*queue->free));
 	queue->waiting = calloc(depth, sizeof(*queue->waiting));
-	if (!queue->free || !queue->waiting)
+	if (session->resume_ns) {
+		queue->kept = calloc(depth, sizeof(*queue->kept));
+		queue->lost = calloc(depth, sizeof(*queue->lost));
+	}
+	if (!queue->free || !queue->waiting || (session->resume_ns && (!queue->kept || !queue->lost)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < depth; i++)
 		queue->free[i] = (uint16_t)(depth - 1 - i);
@@ -203,6 +316,8 @@ void gc_queue_fini(struct gc_queue *queue)
 {
 	if (queue->chain)
 		queue->session->rh->chain_destroy(queue->chain);
+	free(queue->lost);
+	free(queue->kept);
 	free(queue->waiting);
 	free(queue->free);
 }

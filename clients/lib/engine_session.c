@@ -13,12 +13,19 @@
 __attribute__((format(printf, 3, 4)))
 static void give_up(struct gc_session *session, int reason, const char *fmt, ...)
 {
+	char text[sizeof(session->text)];
 	va_list ap;
 
-	session->reason = reason;
 	va_start(ap, fmt);
-	vsnprintf(session->text, sizeof(session->text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (session->phase == GC_PAUSED) { /* it may be gone again already; there is another attempt */
+		gantry_log_warn(session->rh->host, "%s", text);
+		session->rh->client_abort(session->client);
+		return;
+	}
+	session->reason = reason;
+	snprintf(session->text, sizeof(session->text), "%s", text);
 	gantry_log_error(session->rh->host, "%s", session->text);
 	gc_session_close(session);
 }
@@ -39,40 +46,49 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 	return rc;
 }
 
+/* The region of a session that is opened again is there already. */
+static int make_ready(struct gc_session *session, const struct gantry_volume_info *info)
+{
+	int rc;
+
+	if (session->phase == GC_PAUSED) {
+		rc = gc_resume_check(session, info);
+	} else {
+		session->info = *info;
+		rc = session->events->ready(session->arg, info);
+		session->reason = rc;
+	}
+	if (rc)
+		gc_session_close(session);
+	return rc;
+}
+
+static int is_opening(const struct gc_session *session)
+{
+	return session->phase == GC_OPENING || session->phase == GC_PAUSED;
+}
+
 static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *info)
 {
 	struct gc_session *session = arg;
 	int rc;
 
 	session->client = client;
-	if (session->phase != GC_OPENING)
-		return;
-	session->info = *info;
-	rc = session->events->ready(session->arg, info);
-	if (rc) {
-		session->reason = rc;
-		gc_session_close(session);
-	}
-	if (session->phase != GC_OPENING) /* the owner may have closed it */
+	session->ran = 1;
+	if (!is_opening(session) || make_ready(session, info) || !is_opening(session)) /* the owner may have closed it */
 		return;
 	rc = session->rh->client_export(client, session->region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
 					GC_REGION_HANDLE);
 	if (rc)
 		give_up(session, rc, "cannot export the region of %llu bytes: %s",
-			(unsigned long long)session->region->length, strerror(-rc));
+				   (unsigned long long)session->region->length, strerror(-rc));
 }
 
 static int set_up_lane(struct gc_session *session, struct gc_queue *queue)
 {
-	struct gantry_hop link;
-	int rc = session->rh->client_hop(session->client, queue->index, queue->lane, &link);
+	int rc = session->rh->client_hop(session->client, queue->index, queue->lane, &queue->next);
 
-	if (rc)
-		return rc;
-	rc = gc_queue_make_chain(queue);
-	if (!rc)
-		gc_queue_up(queue, &link);
-	return rc;
+	return rc || queue->chain ? rc : gc_queue_make_chain(queue);
 }
 
 static void client_exported(void *arg, struct gantry_client *client, const struct gantry_region *region)
@@ -81,43 +97,60 @@ static void client_exported(void *arg, struct gantry_client *client, const struc
 	int rc = 0;
 
 	(void)region;
-	if (session->phase != GC_OPENING)
+	if (!is_opening(session))
 		return;
 	for (uint32_t i = 0; i < session->attr.n_queues && !rc; i++)
 		rc = set_up_lane(session, &session->queues[i]);
 	if (!rc)
 		rc = session->rh->client_start(client);
 	if (rc)
-		give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s", session->attr.n_queues, session->attr.depth,
-			strerror(-rc), rc == -EINVAL ? "; the device may have shorter queues (its max_depth)" : "");
+		give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s", session->attr.n_queues,
+				   session->attr.depth, strerror(-rc),
+				   rc == -EINVAL ? "; the device may have shorter queues (its max_depth)" : "");
 }
 
 static void client_started(void *arg, struct gantry_client *client)
 {
 	struct gc_session *session = arg;
+	int again = session->phase == GC_PAUSED;
+	uint32_t n = 0;
 
-	(void)client;
-	if (session->phase != GC_OPENING)
+	if (!is_opening(session))
 		return;
 	session->phase = GC_RUNNING;
-	session->events->started(session->arg);
+	session->id = session->rh->client_id(client);
+	for (uint32_t i = 0; i < session->attr.n_queues; i++)
+		n += gc_queue_up(&session->queues[i]);
+	if (again)
+		gc_resume_done(session, n);
+	else
+		session->events->started(session->arg);
+}
+
+void gc_session_end(struct gc_session *session, int reason, const char *text)
+{
+	session->phase = GC_CLOSED;
+	session->rh->after_cancel(session->rh, session);
+	for (uint32_t i = 0; i < session->attr.n_queues; i++)
+		gc_queue_down(&session->queues[i]);
+	session->events->closed(session->arg, reason, text);
 }
 
 static void client_closed(void *arg, struct gantry_client *client, int reason, const char *text)
 {
 	struct gc_session *session = arg;
 
-	(void)client;
-	session->phase = GC_CLOSED;
-	for (uint32_t i = 0; i < session->attr.n_queues; i++)
-		gc_queue_down(&session->queues[i]);
+	/* a client that was ready has all before it drained: what is true of it is true of them */
+	if (session->ran || session->phase == GC_OPENING)
+		session->quiet = session->rh->client_quiet(client);
+	session->ran = 0;
 	if (session->reason)
-		session->events->closed(session->arg, session->reason, session->text);
-	else
-		session->events->closed(session->arg, reason, text);
+		gc_session_end(session, session->reason, session->text);
+	else if (!gc_resume_begin(session, reason, text))
+		gc_session_end(session, session->phase == GC_CLOSING ? 0 : reason, text);
 }
 
-static const struct gantry_client_events client_events = {
+const struct gantry_client_events gc_client_events = {
 	.ready = client_ready,
 	.exported = client_exported,
 	.started = client_started,
@@ -127,7 +160,7 @@ static const struct gantry_client_events client_events = {
 int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_attr *attr,
 		    const struct gc_session_events *events, void *arg, struct gc_session **session_p)
 {
-	struct gantry_session_attr wanted = {.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
+	const struct gantry_session_attr wanted = {.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
 	struct gc_session *session = calloc(1, sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
 	int rc = 0;
 
@@ -137,10 +170,13 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	session->attr = *attr;
 	session->events = events;
 	session->arg = arg;
+	session->epoch = wanted.epoch;
+	session->quiet = 1;
+	session->resume_ns = rh->connect_resume(rh, attr->connect);
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
 		rc = gc_queue_init(session, i);
 	if (!rc)
-		rc = rh->client_open(rh, attr->connect, &wanted, &client_events, session, &session->client);
+		rc = rh->client_open(rh, attr->connect, &wanted, &gc_client_events, session, &session->client);
 	if (rc) {
 		session->phase = GC_CLOSED;
 		gc_session_free(session);
@@ -150,12 +186,28 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	return 0;
 }
 
+/* Closed while there was no client. */
+static void end_between(void *arg)
+{
+	struct gc_session *session = arg;
+
+	if (session->phase == GC_CLOSING)
+		gc_session_end(session, session->reason, session->text);
+}
+
 void gc_session_close(struct gc_session *session)
 {
+	int paused = session->phase == GC_PAUSED;
+
 	if (session->phase >= GC_CLOSING)
 		return;
 	session->phase = GC_CLOSING;
-	session->rh->client_close(session->client);
+	if (!session->client)
+		session->rh->post(session->rh, end_between, session);
+	else if (paused)
+		session->rh->client_abort(session->client); /* nobody has to wait for its answers */
+	else
+		session->rh->client_close(session->client);
 }
 
 void gc_session_free(struct gc_session *session)
@@ -171,7 +223,7 @@ void gc_session_free(struct gc_session *session)
 		gc_queue_fini(&session->queues[i]);
 	}
 	if (session->region)
-		rh->region_destroy(rh, session->region, !doubtful || rh->client_quiet(session->client));
+		rh->region_destroy(rh, session->region, !doubtful || session->quiet);
 	if (session->client)
 		rh->client_free(session->client);
 	free(session);

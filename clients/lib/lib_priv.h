@@ -24,10 +24,10 @@
 #define GC_TEXT 1024 /* bytes of a message */
 
 /*
- *      LOADING --(loaded, started)--> UP --(session over)--> LOST
+ *      LOADING --(loaded, started)--> OPEN --(session over)--> LOST
  *         `-------------------------------------------------> ENDED  (failed, or closed)
  */
-enum gc_state { GC_LOADING, GC_UP, GC_LOST, GC_ENDED };
+enum gc_state { GC_LOADING, GC_OPEN, GC_LOST, GC_ENDED };
 
 struct gantry_volume {
 	struct gantry_volume_attr attr; /* no field is 0, but buffer_bytes */
@@ -39,7 +39,7 @@ struct gantry_volume {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	enum gc_state state;
-	int rc;             /* why it is not UP */
+	int rc;             /* why it is not OPEN */
 	char text[GC_TEXT]; /* the same for people */
 	struct gantry_queue **queues; /* attr.queues entries, NULL: not open */
 
@@ -54,7 +54,7 @@ struct gantry_volume {
 	struct gc_session *session;
 	int ending, over; /* to be closed; the session has had its `closed` */
 
-	/* set before it is UP */
+	/* set before it is OPEN */
 	struct gantry_volume_info info;
 	uint32_t copy_bytes;
 	uint8_t *buffers;

@@ -69,7 +69,7 @@ static int refused(struct gantry_volume *volume, int rc)
 	if (rc != -ENOTCONN)
 		return gc_error(rc, "refused by a stage: %s", strerror(-rc));
 	pthread_mutex_lock(&volume->lock);
-	gc_error(rc, "the session is lost: %s", volume->text);
+	gc_error(rc, "the session is lost: %s", volume->text[0] ? volume->text : "just now");
 	pthread_mutex_unlock(&volume->lock);
 	return rc;
 }

@@ -4,6 +4,7 @@
  */
 #include "session/role.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "memory/region.h"
 #include "pipeline/fanout.h"
@@ -143,6 +144,66 @@ static void rh_post(const struct gantry_role_host *rh, void (*fn)(void *arg), vo
 	gn_loop_must_post(role->loop, fn, arg);
 }
 
+/* -- timers of the plugin -- */
+
+struct gn_role_timer {
+	struct gn_timer timer;
+	struct gn_role *role;
+	void (*fn)(void *arg);
+	void *arg;
+	struct gn_role_timer *next;
+};
+
+static void drop_timer(struct gn_role_timer *t)
+{
+	struct gn_role_timer **p;
+
+	for (p = &t->role->timers; *p != t; p = &(*p)->next)
+		;
+	*p = t->next;
+	gn_loop_clear_timer(t->role->loop, &t->timer);
+	free(t);
+}
+
+static void on_timer(void *arg)
+{
+	struct gn_role_timer *t = arg;
+	void (*fn)(void *arg) = t->fn;
+	void *fn_arg = t->arg;
+
+	drop_timer(t);
+	fn(fn_arg);
+}
+
+static int rh_after(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg), void *arg)
+{
+	struct gn_role *role = rh->core;
+	struct gn_role_timer *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return -ENOMEM;
+	t->timer = (struct gn_timer){.fn = on_timer, .arg = t};
+	t->role = role;
+	t->fn = fn;
+	t->arg = arg;
+	t->next = role->timers;
+	role->timers = t;
+	gn_loop_set_timer(role->loop, &t->timer, gn_now_ns() + ns);
+	return 0;
+}
+
+static void rh_after_cancel(const struct gantry_role_host *rh, const void *arg)
+{
+	const struct gn_role *role = rh->core;
+	struct gn_role_timer *t = role->timers, *next;
+
+	for (; t != NULL; t = next) {
+		next = t->next;
+		if (t->arg == arg)
+			drop_timer(t);
+	}
+}
+
 static void fill_services(struct gn_role *role)
 {
 	role->rh = (struct gantry_role_host){
@@ -182,6 +243,8 @@ static void fill_services(struct gn_role *role)
 		.client_quiet = gn_client_quiet,
 		.connect_resume = rh_connect_resume,
 		.client_id = gn_client_id,
+		.after = rh_after,
+		.after_cancel = rh_after_cancel,
 		.lane_call = rh_lane_call,
 	};
 }
@@ -347,6 +410,8 @@ void gn_role_destroy(struct gn_role **role_p)
 	gn_server_unlisten(role);
 	if (role->opened)
 		role->ops->close(role->role);
+	while (role->timers != NULL)
+		drop_timer(role->timers);
 	gn_client_free_all(role);
 	gn_pipeline_close(&role->pipeline);
 	close_backend(role);

@@ -24,6 +24,7 @@ struct gn_role {
 
 	struct gn_server server;
 	struct gantry_client *clients;
+	struct gn_role_timer *timers; /* of the plugin */
 
 	int opened;   /* the plugin's open was done */
 	int finished; /* said so */

@@ -189,6 +189,11 @@ struct gantry_role_host {
 	uint64_t (*connect_resume)(const struct gantry_role_host *rh, uint32_t connect);
 	/* The id of a client's session, also when it was chosen by client_open. */
 	uint64_t (*client_id)(const struct gantry_client *client);
+
+	/* Run fn(arg) on the control thread, once, so many nanoseconds from now. Control thread. 0, -ENOMEM. */
+	int (*after)(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg), void *arg);
+	/* Forget what `after` was given with this arg. */
+	void (*after_cancel)(const struct gantry_role_host *rh, const void *arg);
 };
 
 /*

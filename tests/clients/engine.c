@@ -313,12 +313,13 @@ static void test_the_owner_may_refuse_the_volume(void)
 static void test_a_close_at_each_step(void)
 {
 	for (unsigned step = 0; step < 5; step++) {
+		fake_role_fini(&rh);
 		setUp();
 		TEST_ASSERT_EQUAL_INT(0, open_session(2));
 		turn(step);
 		close_session(0);
-		fake_role_fini(&rh);
 	}
+	fake_role_fini(&rh);
 	setUp();
 	ready_again = 1;
 	TEST_ASSERT_EQUAL_INT(0, open_session(2));

@@ -33,7 +33,7 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-static void write_conf(const struct served_options *o)
+void served_conf(const struct served_options *o)
 {
 	FILE *f = fopen(served_file, "we");
 
@@ -67,7 +67,7 @@ void served_begin(const struct served_options *options)
 	strcpy(served_dir, "/tmp/gantry-clients.XXXXXX");
 	TEST_ASSERT_NOT_NULL(mkdtemp(served_dir));
 	snprintf(served_file, sizeof(served_file), "%s/served.conf", served_dir);
-	write_conf(options ? options : &none);
+	served_conf(options ? options : &none);
 }
 
 static int slot_of(const char *role)
@@ -110,7 +110,7 @@ void served_kill(const char *role, int sig)
 	int i = slot_of(role);
 
 	TEST_ASSERT_GREATER_OR_EQUAL(0, i);
-	kill(servers[i].pid, sig);
+	TEST_ASSERT_EQUAL_INT(0, kill(servers[i].pid, sig));
 	waitpid(servers[i].pid, NULL, 0);
 	servers[i].role[0] = '\0';
 }

@@ -27,6 +27,8 @@ extern char served_file[128]; /* the configuration */
 extern char served_dir[64];
 
 void served_begin(const struct served_options *options);
+/* Another configuration, for servers that start from now on. */
+void served_conf(const struct served_options *options);
 /* Run the role in a process of its own. The number of the process. */
 pid_t served_start(const char *role);
 /* End it: with a signal, and wait. */

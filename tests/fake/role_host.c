@@ -191,6 +191,40 @@ static uint64_t client_id(const struct gantry_client *client)
 	return fake->attr.id != 0 ? fake->attr.id : 1;
 }
 
+static int after(const struct gantry_role_host *pub, uint64_t ns, void (*fn)(void *arg), void *arg)
+{
+	struct fake_role_host *rh = of(pub);
+
+	for (unsigned i = 0; i < FAKE_LANES; i++) {
+		if (rh->timers[i].at_ns)
+			continue;
+		rh->timers[i].at_ns = rh->host->now_ns + ns;
+		rh->timers[i].fn = fn;
+		rh->timers[i].arg = arg;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static void after_cancel(const struct gantry_role_host *pub, const void *arg)
+{
+	struct fake_role_host *rh = of(pub);
+
+	for (unsigned i = 0; i < FAKE_LANES; i++)
+		if (rh->timers[i].arg == arg)
+			rh->timers[i].at_ns = 0;
+}
+
+static void run_timers(struct fake_role_host *rh)
+{
+	for (unsigned i = 0; i < FAKE_LANES; i++) {
+		if (!rh->timers[i].at_ns || rh->timers[i].at_ns > rh->host->now_ns)
+			continue;
+		rh->timers[i].at_ns = 0;
+		rh->timers[i].fn(rh->timers[i].arg);
+	}
+}
+
 static void lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *arg)
 {
 	(void)lane;
@@ -222,6 +256,7 @@ static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner
 	}
 	chain->rh = of_lane(lane);
 	chain->rh->n_chains++;
+	chain->rh->n_ends += terminal->submit == volume_submit;
 	*chain_p = chain;
 	*ios_p = chain->ios;
 	return 0;
@@ -230,6 +265,7 @@ static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner
 static void chain_destroy(struct gantry_chain *chain)
 {
 	chain->rh->n_chains--;
+	chain->rh->n_ends -= chain->hops[2].submit == volume_submit;
 	free(chain->ios);
 	free(chain);
 }
@@ -314,6 +350,11 @@ static void client_close(struct gantry_client *client)
 	of_client(client)->step = STEP_CLOSE;
 }
 
+static void client_abort(struct gantry_client *client)
+{
+	of_client(client)->lose_rc = -ECANCELED;
+}
+
 static int client_quiet(const struct gantry_client *client)
 {
 	return ((const struct fake_role_host *)client)->quiet;
@@ -321,7 +362,7 @@ static int client_quiet(const struct gantry_client *client)
 
 static void client_free(struct gantry_client *client)
 {
-	if (of_client(client)->n_chains)
+	if (of_client(client)->n_ends)
 		fake_fail("client_free: chains end in it");
 	of_client(client)->n_freed++;
 }
@@ -381,6 +422,7 @@ void fake_role_turn(struct fake_role_host *rh)
 {
 	deliver(rh);
 	rh->host->now_ns += rh->turn_ns;
+	run_timers(rh);
 	for (uint32_t i = 0; i < rh->n_lanes; i++) {
 		rh->lanes[i].now_ns = rh->host->now_ns;
 		if (rh->pollers[i].poll)
@@ -456,12 +498,15 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_hop = client_hop,
 		.client_close = client_close,
 		.client_free = client_free,
+		.client_abort = client_abort,
 		.client_quiet = client_quiet,
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,
 		.connect_resume = connect_resume,
 		.client_id = client_id,
+		.after = after,
+		.after_cancel = after_cancel,
 	};
 }
 

@@ -74,6 +74,7 @@ struct fake_role_host {
 	int quiet;        /* what client_quiet returns */
 	uint64_t resume_ns; /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
+	unsigned n_ends; /* chains that end in the client itself */
 	uint64_t turn_ns; /* the clock goes on by this at each turn */
 
 	struct {
@@ -81,6 +82,11 @@ struct fake_role_host {
 		void *arg;
 	} posts[FAKE_LANES];
 	unsigned n_posts;
+	struct {
+		uint64_t at_ns; /* 0: not set */
+		void (*fn)(void *arg);
+		void *arg;
+	} timers[FAKE_LANES];
 	int finished; /* how often */
 	int status;
 };

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_resume.c - a session that was lost is opened again.
+ *
+ *      lost -> queues paused -> client freed -> (open another one, with the id and the next epoch)... -> ready -> started
+ *
+ * The peer says that it is ready when what the lost one had under way is drained, on the whole way to the volume. From
+ * then on nobody touches the buffers of what was in flight, and nothing of it can come after what is submitted now.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_priv.h"
+
+#define RETRY_NS 50000000ull /* between two attempts */
+#define NS_PER_MS 1000000ull
+
+static uint64_t now_ns(const struct gc_session *session)
+{
+	const struct gantry_host *host = session->rh->host;
+
+	return host->now_ns(host);
+}
+
+static void try_later(struct gc_session *session, uint64_t ns);
+
+static void attempt(void *arg)
+{
+	struct gc_session *session = arg;
+	struct gantry_session_attr wanted = {.id = session->id, .lanes = session->attr.n_queues,
+					     .depth = session->attr.depth, .regions = 1};
+
+	if (session->phase != GC_PAUSED || session->client)
+		return;
+	wanted.epoch = ++session->epoch;
+	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events, session,
+				     &session->client)) {
+		session->client = NULL;
+		try_later(session, RETRY_NS);
+	}
+}
+
+static void no_memory(void *arg)
+{
+	struct gc_session *session = arg;
+
+	if (session->phase == GC_PAUSED)
+		gc_session_end(session, -ENOTCONN, session->text);
+}
+
+static void try_later(struct gc_session *session, uint64_t ns)
+{
+	if (session->rh->after(session->rh, ns, attempt, session))
+		session->rh->post(session->rh, no_memory, session);
+}
+
+/* The time is over. */
+static void on_late(void *arg)
+{
+	struct gc_session *session = arg;
+
+	session->late = 1;
+	if (session->phase != GC_PAUSED)
+		return;
+	if (session->client)
+		session->rh->client_abort(session->client);
+	else
+		gc_session_end(session, -ENOTCONN, session->text);
+}
+
+static int pause_session(struct gc_session *session, const char *text)
+{
+	session->lost_ns = now_ns(session);
+	session->late = 0;
+	snprintf(session->text, sizeof(session->text), "%.160s; not resumed within %llu ms", text,
+		 (unsigned long long)(session->resume_ns / NS_PER_MS));
+	if (session->rh->after(session->rh, session->resume_ns, on_late, session))
+		return -ENOMEM;
+	session->phase = GC_PAUSED;
+	for (uint32_t i = 0; i < session->attr.n_queues; i++)
+		gc_queue_pause(&session->queues[i]);
+	return 0;
+}
+
+int gc_resume_begin(struct gc_session *session, int reason, const char *text)
+{
+	int first = session->phase == GC_RUNNING;
+
+	if (!session->resume_ns || !reason || (!first && session->phase != GC_PAUSED))
+		return 0;
+	if (first && pause_session(session, text))
+		return 0;
+	session->rh->client_free(session->client);
+	session->client = NULL;
+	if (session->late)
+		gc_session_end(session, -ENOTCONN, session->text);
+	else
+		try_later(session, first ? 0 : RETRY_NS);
+	return 1;
+}
+
+int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info)
+{
+	const struct gantry_volume_info *was = &session->info;
+
+	if (info->size == was->size && info->block_size == was->block_size && info->ops == was->ops &&
+	    info->flags == was->flags && info->max_io == was->max_io)
+		return 0;
+	session->reason = -ENOTCONN;
+	snprintf(session->text, sizeof(session->text), "the volume is not the same after it was connected to again: %llu bytes "
+		 "in blocks of %u, it had %llu in blocks of %u", (unsigned long long)info->size, info->block_size,
+		 (unsigned long long)was->size, was->block_size);
+	return -ENOTCONN;
+}
+
+void gc_resume_done(struct gc_session *session, uint32_t n_again)
+{
+	session->rh->after_cancel(session->rh, session);
+	session->text[0] = '\0';
+	gantry_log_warn(session->rh->host, "session resumed id=%llx epoch=%u after %llu ms, %u IOs submitted again",
+			(unsigned long long)session->id, session->epoch,
+			(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS), n_again);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The gateway, or the target, is killed and started again under a volume that writes and reads: with `resume`, nothing is
+ * lost, doubled or wrong, and nobody hears of it; when the time is over, each IO in flight fails once.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gantry/random.h>
+
+#include "clients/served.h"
+#include "unity.h"
+
+#define BLOCK SERVED_BLOCK
+#define BLOCKS 512u
+#define DEPTH 16
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+
+/* One IO at a time on a block, so that what it holds is known: the version of the last write. */
+struct slot {
+	struct served_io io;
+	uint32_t block;
+	int busy, reads;
+	uint64_t own[BLOCK / 8], *data;
+};
+
+static struct slot slots[DEPTH];
+static uint32_t versions[BLOCKS];
+static uint8_t locked[BLOCKS];
+static struct gantry_random chance;
+static unsigned n_finished;
+
+void setUp(void)
+{
+	memset(slots, 0, sizeof(slots));
+	memset(versions, 0, sizeof(versions));
+	memset(locked, 0, sizeof(locked));
+	gantry_random_seed(&chance, 3);
+	n_finished = 0;
+	volume = NULL;
+	queue = NULL;
+}
+
+void tearDown(void)
+{
+	gantry_queue_close(&queue);
+	gantry_volume_close(&volume);
+	served_end();
+}
+
+static void serve(const struct served_options *options)
+{
+	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
+	uint64_t bytes;
+	uint8_t *shared;
+	int rc;
+
+	attr.depth = DEPTH;
+	attr.buffer_bytes = (uint64_t)DEPTH * BLOCK;
+	served_begin(options);
+	served_start("store");
+	served_start("bridge");
+	rc = gantry_volume_open_role(served_file, "load", &attr, &volume);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	shared = gantry_volume_buffers(volume, &bytes);
+	for (int i = 0; i < DEPTH; i++)
+		slots[i].data = i % 2 ? slots[i].own : (uint64_t *)(void *)(shared + (uint64_t)i * BLOCK);
+}
+
+static uint64_t word(uint32_t block, uint32_t i)
+{
+	return (uint64_t)versions[block] << 40 | (uint64_t)block << 16 | i;
+}
+
+static int issue(struct slot *s)
+{
+	uint64_t offset;
+
+	s->block = (uint32_t)gantry_random_below(&chance, BLOCKS);
+	if (locked[s->block])
+		return 0;
+	offset = (uint64_t)s->block * BLOCK;
+	s->reads = versions[s->block] && gantry_random_below(&chance, 2);
+	s->io.n = 0;
+	s->busy = locked[s->block] = 1;
+	if (s->reads) {
+		memset(s->data, 0xee, BLOCK);
+		return gantry_queue_read(queue, s->data, BLOCK, offset, served_done, &s->io);
+	}
+	versions[s->block]++;
+	for (uint32_t i = 0; i < BLOCK / 8; i++)
+		s->data[i] = word(s->block, i);
+	return gantry_queue_write(queue, s->data, BLOCK, offset, 0, served_done, &s->io);
+}
+
+static void finish(struct slot *s)
+{
+	TEST_ASSERT_EQUAL_INT_MESSAGE(1, s->io.n, "completed twice");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, s->io.result, "an IO failed");
+	for (uint32_t i = 0; s->reads && i < BLOCK / 8; i++)
+		TEST_ASSERT_EQUAL_HEX64_MESSAGE(word(s->block, i), s->data[i], "not what was written last");
+	s->busy = locked[s->block] = 0;
+	n_finished++;
+}
+
+/* Until so many more have completed. */
+static void run(unsigned n)
+{
+	uint64_t until = served_ms() + 60000;
+
+	for (n += n_finished; n_finished < n;) {
+		for (int i = 0; i < DEPTH; i++) {
+			if (slots[i].busy && slots[i].io.n)
+				finish(&slots[i]);
+			if (!slots[i].busy)
+				TEST_ASSERT_EQUAL_INT_MESSAGE(0, issue(&slots[i]), "refused");
+		}
+		gantry_queue_wait(queue, 1000);
+		TEST_ASSERT_TRUE_MESSAGE(served_ms() < until, "it hangs");
+	}
+}
+
+static void drain(void)
+{
+	while (gantry_queue_inflight(queue))
+		gantry_queue_wait(queue, 1000);
+	for (int i = 0; i < DEPTH; i++)
+		if (slots[i].busy)
+			finish(&slots[i]);
+}
+
+static void read_all(void)
+{
+	for (uint32_t block = 0; block < BLOCKS; block++) {
+		if (!versions[block])
+			continue;
+		TEST_ASSERT_EQUAL_INT(0, served_read(queue, slots[1].own, BLOCK, (uint64_t)block * BLOCK));
+		for (uint32_t i = 0; i < BLOCK / 8; i++)
+			TEST_ASSERT_EQUAL_HEX64(word(block, i), slots[1].own[i]);
+	}
+}
+
+static void test_the_gateway_is_killed_and_comes_again(void)
+{
+	const struct served_options options = {.connect = "resume = \"50s\";"};
+
+	serve(&options);
+	for (int round = 0; round < 5; round++) {
+		run(2000);
+		served_kill("bridge", SIGKILL);
+		served_start("bridge");
+		run(200);
+	}
+	drain();
+	read_all();
+}
+
+/* What the target holds when its gateway dies is given back there before the new session begins. */
+static void test_the_target_holds_much_of_it_when_the_gateway_is_killed(void)
+{
+	const struct served_options options = {
+		.connect = "resume = \"50s\";",
+		.store_stages = "{ type = \"fault\"; delay = \"20ms\"; delay_rate = \"30%\"; }",
+	};
+
+	serve(&options);
+	for (int round = 0; round < 3; round++) {
+		run(100);
+		served_kill("bridge", SIGKILL);
+		served_start("bridge");
+		run(50);
+	}
+	drain();
+	read_all();
+}
+
+static void test_the_target_is_killed_and_comes_again(void)
+{
+	struct served_options options = {.connect = "resume = \"50s\";"};
+	char path[64], backend[256];
+
+	snprintf(path, sizeof(path), "/tmp/gantry-clients-%d.img", (int)getpid());
+	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\"; "
+		 "lock_wait = \"30s\";", path); /* the one that was killed may have it for a moment */
+	options.backend = backend;
+	serve(&options);
+	for (int round = 0; round < 3; round++) {
+		run(500);
+		served_kill("store", SIGKILL);
+		served_start("store");
+		run(100);
+	}
+	drain();
+	read_all();
+	remove(path);
+}
+
+/* IOs know before the volume does. */
+static void expect_lost(const char *text)
+{
+	uint64_t until = served_ms() + 60000;
+
+	do
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_flush(queue, served_done, NULL));
+	while (!strstr(gantry_error(), text) && served_ms() < until);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), text), gantry_error());
+}
+
+static void test_the_time_is_over(void)
+{
+	const struct served_options options = {
+		.connect = "resume = \"300ms\";",
+		.store_stages = "{ type = \"fault\"; delay = \"1h\"; delay_rate = \"100%\"; }",
+	};
+	struct served_io ios[DEPTH];
+
+	memset(ios, 0, sizeof(ios));
+	serve(&options);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[i].data, BLOCK, (uint64_t)i * BLOCK, served_done,
+							   &ios[i]));
+	gantry_queue_poll(queue);
+	served_kill("bridge", SIGKILL);
+	served_wait(queue, ios, DEPTH, DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, ios[i].result);
+	expect_lost("not resumed within 300 ms");
+}
+
+static void test_another_volume_comes_back(void)
+{
+	const struct served_options options = {.connect = "resume = \"50s\";"};
+	const struct served_options other = {.backend = "type = \"memory\"; size = \"8MiB\";"};
+	struct served_io io = {0, 1};
+
+	serve(&options);
+	served_kill("bridge", SIGKILL);
+	served_kill("store", SIGKILL);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[0].data, BLOCK, 0, served_done, &io));
+	served_conf(&other);
+	served_start("store");
+	served_start("bridge");
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, io.result);
+	expect_lost("not the same");
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_the_gateway_is_killed_and_comes_again);
+	RUN_TEST(test_the_target_holds_much_of_it_when_the_gateway_is_killed);
+	RUN_TEST(test_the_target_is_killed_and_comes_again);
+	RUN_TEST(test_the_time_is_over);
+	RUN_TEST(test_another_volume_comes_back);
+	return UNITY_END();
+}
