@@ -193,6 +193,22 @@ refused() { # PATTERN - it ended with an error that says this
 	stop bridge
 }
 
+@test "the gateway is killed and started again: with resume the job goes on, and all of its writes are verified" {
+	connect_options='resume = "1m";'
+	bridge_connect='{ device = "back"; name = "store"; }'
+	volume
+	on_volume --rw=randwrite --bs=4k --size=32m --io_size=128m --iodepth=16 --verify=crc32c &
+	local fio=$!
+	until_true live store '.roles.store.counters.ops_done > 2000'
+	slay bridge
+	serve bridge
+	wait "$fio"
+	status=0
+	well '.jobs[0].write.total_ios > 8000' '.jobs[0].read.total_ios > 8000'
+	stop bridge store
+	holds store.json 'store.sessions_lost == 1'
+}
+
 @test "IO that is never answered: the deadline of the connection ends it" {
 	need fault
 	connect_options='io_timeout = "500ms";'
