@@ -210,6 +210,13 @@ void gc_session_close(struct gc_session *session)
 		session->rh->client_close(session->client);
 }
 
+void gc_session_give_up(struct gc_session *session)
+{
+	session->resume_ns = 0;
+	if (session->phase == GC_PAUSED)
+		gc_session_close(session);
+}
+
 void gc_session_free(struct gc_session *session)
 {
 	const struct gantry_role_host *rh;

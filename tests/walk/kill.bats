@@ -63,6 +63,43 @@ teardown() {
 	holds "$dir/store.json" 'store.sessions_lost == 1 and store.sessions_opened == 2 and store.double_completions == 0'
 }
 
+@test "the gateway is killed and comes again: the initiator resumes, and nothing is lost" {
+	connect_options='resume = "60s";'
+	topology
+	serve_all
+	mark store
+	hammer
+	slay bridge
+	serve bridge
+	logged load 'session resumed .*epoch=[2-9]'
+	done=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
+	busy load $((done + 1000))
+	kill -TERM "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}' 'load.quarantined == 0'
+	stop bridge
+	clean store
+	stop store
+	nothing_left
+}
+
+@test "an initiator that waits for its gateway can be stopped" {
+	connect_options='resume = "1h";'
+	topology
+	serve_all
+	hammer
+	slay bridge
+	logged load 'session lost'
+	kill -TERM "${pids[load]}"
+	finish load
+	[ "$status" -ne 0 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0" 'load.errors | keys - ["SESSION_LOST", "refused"] == []'
+	stop store
+}
+
 @test "the target is killed" {
 	serve_all
 	mark bridge

@@ -177,6 +177,7 @@ void session_stop(struct initiator *in)
 		break;
 	case PHASE_RUNNING:
 		lanes_stop(in);
+		gc_session_give_up(in->engine); /* or the lanes would wait for what was in flight when it was lost */
 		break;
 	default:
 		break;
