@@ -74,17 +74,28 @@ static int refused(struct gantry_volume *volume, int rc)
 	return rc;
 }
 
+/* IOs come back before the end of the session is known. */
+static int is_lost(const struct gc_queue *engine, uint32_t depth)
+{
+	uint32_t i = 0;
+
+	while (i < depth && engine->ios[i].status != GANTRY_S_SESSION_LOST)
+		i++;
+	return i < depth || !engine->up;
+}
+
 /* Who has them all? */
 static int no_slot(struct gantry_queue *queue)
 {
-	int up;
+	uint32_t depth = queue->volume->attr.depth;
+	int lost;
 
-	if (queue->engine->n_quarantined < queue->volume->attr.depth)
+	if (queue->engine->n_quarantined < depth)
 		return gc_error_static(-EAGAIN, "as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
 	gn_worker_enter(queue->worker);
-	up = queue->engine->up;
+	lost = is_lost(queue->engine, depth);
 	gn_worker_leave(queue->worker);
-	if (!up)
+	if (lost)
 		return refused(queue->volume, -ENOTCONN);
 	return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the volume again");
 }
