@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * iofloor [MS [DEPTH...]] - random reads of 4 KiB from another process's memory: what a storage path over shared memory
- * cannot be faster than.
+ * iofloor [MS [DEPTH[:read|:write|:null[:BYTES]]...]] - random access to another process's memory, reads of 4 KiB if not
+ * said otherwise: what a storage path over shared memory cannot be faster than.
  *
- * A client sends descriptors of 64 bytes over a ring, the server copies each block from its memory into the buffer of the
- * client and answers over a second ring. Nothing else happens: no sessions, no checks, no statistics.
+ * A client sends descriptors of 64 bytes over a ring, the server copies each block between its memory and the buffer of the
+ * client (null: does not) and answers over a second ring. Nothing else happens: no sessions, no checks, no statistics.
  */
 #include "common.h"
 
 #define SLOTS 256u
-#define BLOCK 4096u
+#define PAGE 4096u
+#define MAX_BLOCK (1ul << 20)
 #define VOLUME (256ull << 20)
 #define BURST 1024
 
+enum op { READ, WRITE, NOTHING };
+
 struct message {
-	uint64_t offset, buffer, length, tag, spare[3];
+	uint64_t offset, buffer, length, tag, op, spare[2];
 	uint64_t seq;
 } __attribute__((aligned(LINE)));
 
@@ -22,6 +25,8 @@ struct path {
 	struct message *requests, *replies;
 	char *buffers;
 	unsigned depth;
+	enum op op;
+	size_t block;
 };
 
 /* As the volume of a server is: private memory, all of it there. */
@@ -31,7 +36,7 @@ static char *make_volume(void)
 
 	if (volume == MAP_FAILED)
 		die("mmap");
-	for (uint64_t at = 0; at < VOLUME; at += 4096)
+	for (uint64_t at = 0; at < VOLUME; at += PAGE)
 		*(volatile uint64_t *)(void *)(volume + at) = at;
 	return volume;
 }
@@ -49,7 +54,10 @@ static void serve(void *arg)
 		m = *slot;
 		if (m.tag == STOP)
 			return;
-		memcpy(path->buffers + m.buffer, volume + m.offset, m.length);
+		if (m.op == READ)
+			memcpy(path->buffers + m.buffer, volume + m.offset, m.length);
+		else if (m.op == WRITE)
+			memcpy(volume + m.offset, path->buffers + m.buffer, m.length);
 		reply->tag = m.tag;
 		store(&reply->seq, at);
 	}
@@ -60,6 +68,7 @@ struct client {
 	uint64_t sent, received, random;
 	uint64_t offset[SLOTS]; /* asked for, by tag */
 	unsigned free[SLOTS], n_free;
+	int again; /* the places that were asked for last, to read them */
 };
 
 static void request(struct client *c)
@@ -67,9 +76,12 @@ static void request(struct client *c)
 	struct message *slot = &c->path->requests[++c->sent % SLOTS];
 	unsigned tag = c->free[--c->n_free];
 
-	slot->offset = c->offset[tag] = next_random(&c->random) % (VOLUME / BLOCK) * BLOCK;
-	slot->buffer = (uint64_t)tag * BLOCK;
-	slot->length = BLOCK;
+	if (!c->again)
+		c->offset[tag] = next_random(&c->random) % (VOLUME / c->path->block) * c->path->block;
+	slot->offset = c->offset[tag];
+	slot->buffer = (uint64_t)tag * c->path->block;
+	slot->length = c->path->block;
+	slot->op = c->again ? READ : c->path->op;
 	slot->tag = tag;
 	store(&slot->seq, c->sent);
 }
@@ -102,35 +114,60 @@ static void ios(struct client *c, uint64_t until)
 	}
 }
 
-/* Does every buffer hold the block that was asked for last? */
-static void check(struct client *c)
+static void drain(struct client *c)
 {
 	while (c->received != c->sent)
 		replies(c);
-	for (unsigned i = 0; i < c->path->depth; i++) {
+}
+
+/* The first word of each buffer that is written: which buffer it is, from 1. */
+static void mark(const struct path *path)
+{
+	for (uint64_t i = 0; i < path->depth; i++) {
+		uint64_t first = path->op == WRITE ? i + 1 : 0;
+
+		memcpy(path->buffers + i * path->block, &first, sizeof(first));
+	}
+}
+
+/* Does every buffer hold the block that was asked for last? After writes, of those: one that was written by some buffer. */
+static void check(struct client *c)
+{
+	const struct path *path = c->path;
+
+	drain(c);
+	if (path->op == WRITE) {
+		c->again = 1;
+		while (c->n_free)
+			request(c);
+		drain(c);
+	}
+	for (unsigned i = 0; i < path->depth; i++) {
 		uint64_t first;
 
-		memcpy(&first, c->path->buffers + (size_t)i * BLOCK, sizeof(first));
-		if (first != c->offset[i]) {
+		memcpy(&first, path->buffers + i * path->block, sizeof(first));
+		if (path->op == READ ? first != c->offset[i] : path->op == WRITE && (first < 1 || first > path->depth)) {
 			fprintf(stderr, "buffer %u does not hold its block\n", i);
 			exit(1);
 		}
 	}
 }
 
-static void measure(unsigned depth, uint64_t length)
+static void measure(const char *spec, struct path path, uint64_t length)
 {
 	static struct stats stats;
-	struct path path = {.requests = share(SLOTS * sizeof(struct message)),
-			    .replies = share(SLOTS * sizeof(struct message)),
-			    .buffers = share((size_t)depth * BLOCK), .depth = depth};
 	struct client c = {.path = &path, .random = 88172645463325252u};
 	uint64_t start, before, t, first;
 	char name[64];
-	pid_t pid = run_beside(serve, &path);
+	pid_t pid;
 
+	path.requests = share(SLOTS * sizeof(struct message));
+	path.replies = share(SLOTS * sizeof(struct message));
+	path.buffers = share(path.depth * path.block);
+	mark(&path);
+	pid = run_beside(serve, &path);
 	stats.n = 0;
-	while (c.n_free < depth) {
+	while (c.n_free < path.depth) {
 		c.free[c.n_free] = c.n_free;
 		c.n_free++;
 	}
@@ -148,26 +185,46 @@ static void measure(unsigned depth, uint64_t length)
 	path.requests[(c.sent + 1) % SLOTS].tag = STOP;
 	store(&path.requests[(c.sent + 1) % SLOTS].seq, c.sent + 1);
 	join(pid);
-	snprintf(name, sizeof(name), "iofloor_%u", depth);
+	snprintf(name, sizeof(name), "iofloor_%s", spec);
 	print_extremes(name, &stats, "kIO/s");
 	print_value(name, (double)first * 1e6 / (double)(t - start), "kIO/s");
 }
 
+/* DEPTH[:OP[:BYTES]] */
+static int parse(const char *spec, struct path *path)
+{
+	static const char *const names[] = {"read", "write", "null"};
+	char *end, op[8] = "read";
+	unsigned long depth = strtoul(spec, &end, 10), bytes = PAGE;
+
+	if (*end && sscanf(end, ":%7[a-z]:%lu", op, &bytes) < 1)
+		return -1;
+	if (depth < 1 || depth > SLOTS || bytes < PAGE || bytes > MAX_BLOCK || bytes % PAGE)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(op, names[i])) {
+			*path = (struct path){.depth = (unsigned)depth, .op = (enum op)i, .block = bytes};
+			return 0;
+		}
+	return -1;
+}
+
 int main(int argc, char **argv)
 {
+	static const char *const usual[] = {"1", "32", "128"};
 	uint64_t length = duration_ns(argc, argv, 300);
-	static const unsigned usual[] = {1, 32, 128};
+	int n = argc < 3 ? 3 : argc - 2;
+	struct path path;
 
-	for (unsigned i = 0; argc < 3 && i < sizeof(usual) / sizeof(usual[0]); i++)
-		measure(usual[i], length);
-	for (int i = 2; i < argc; i++) {
-		unsigned long depth = strtoul(argv[i], NULL, 10);
+	for (int i = 0; i < n; i++) {
+		const char *spec = argc < 3 ? usual[i] : argv[i + 2];
 
-		if (depth < 1 || depth > SLOTS) {
-			fprintf(stderr, "iofloor: %s: not a depth up to %u\n", argv[i], SLOTS);
+		if (parse(spec, &path)) {
+			fprintf(stderr, "iofloor: %s: not DEPTH[:read|:write|:null[:BYTES]] with a depth up to %u, whole pages up "
+					"to 1 MiB\n", spec, SLOTS);
 			return 2;
 		}
-		measure((unsigned)depth, length);
+		measure(spec, path, length);
 	}
 	return 0;
 }
