@@ -14,10 +14,10 @@ export GANTRY_PLUGIN_PATH=$build/plugins/.libs
 fio_job="taskset -c $cpu0 fio --name=load --thread --rw=randread --bs=4k --norandommap --size=256m --time_based
 	--runtime=$io_time --ramp_time=50ms --output-format=terse --terse-version=3 --output=$tmp/fio"
 
-# reads - thousands a second, out of fio's report
+# reads - thousands of reads and writes a second, out of fio's report
 reads()
 {
-	awk -F';' '/^3;/ { printf "%.5g\n", $8 / 1000; found = 1 } END { exit !found }' "$tmp/fio"
+	awk -F';' '/^3;/ { printf "%.5g\n", ($8 + $49) / 1000; found = 1 } END { exit !found }' "$tmp/fio"
 }
 
 # beside CONF CPU COMMAND... - run that while the target of CONF serves
@@ -51,12 +51,12 @@ over_gantry()
 	$fio_job --iodepth="$1" --ioengine="external:$engine" --config="$2" --volume=load >/dev/null 2>>"$tmp/errors" && reads
 }
 
-fio_1() { beside two1 "$cpu1" over_gantry 1 "$tmp/two1.conf"; }
-fio_32() { beside two32 "$cpu1" over_gantry 32 "$tmp/two32.conf"; }
+fio_1() { beside two "$cpu1" over_gantry 1 "$tmp/two.conf"; }
+fio_32() { beside two "$cpu1" over_gantry 32 "$tmp/two.conf"; }
 nbd_1() { over_nbd 1 memory 256M; }
 nbd_32() { over_nbd 32 memory 256M; }
-nbd_gantry_1() { beside two1 "${cpu2:-$cpu0}" over_nbd 1 "$plugin" config="$tmp/two1.conf" volume=load; }
-nbd_gantry_32() { beside two32 "${cpu2:-$cpu0}" over_nbd 32 "$plugin" config="$tmp/two32.conf" volume=load; }
+nbd_gantry_1() { beside two "${cpu2:-$cpu0}" over_nbd 1 "$plugin" config="$tmp/two.conf" volume=load; }
+nbd_gantry_32() { beside two "${cpu2:-$cpu0}" over_nbd 32 "$plugin" config="$tmp/two.conf" volume=load; }
 
 # without WHAT - said once, in place of lines that need it
 without()
@@ -64,8 +64,8 @@ without()
 	echo "left out, because it is not there: $1" >&2
 }
 
-# client_list - lines of what is there, as those of bench.sh
-client_list()
+# clients_list - lines of what is there, as those of bench.sh
+clients_list()
 {
 	local nbd=true
 	command -v fio >/dev/null || { without fio; return; }
@@ -79,8 +79,8 @@ client_list()
 		fio_32|fio, depth 32, ours to its NBD engine|kIO/s|nbd_32|fio_32|ratio|>5
 		END
 		cat <<-'END'
-		fio_own_1|fio, depth 1, to gantry without fio|kIO/s|ours_two_1|fio_1|ratio|>0.8
-		fio_own_32|fio, depth 32, to gantry without fio|kIO/s|ours_two_32|fio_32|ratio|>0.8
+		fio_own_1|fio, depth 1, to gantry without fio|kIO/s|ours_1|fio_1|ratio|>0.8
+		fio_own_32|fio, depth 32, to gantry without fio|kIO/s|ours_32|fio_32|ratio|>0.8
 		END
 	fi
 	if [ ! -e "$plugin" ]; then

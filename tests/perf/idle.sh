@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# idle.sh BUILD [SECONDS] - what a topology costs that has next to nothing to do: target, gateway and initiator as three
-# processes with their sessions open, one IO a second. Prints "idle PERCENT %", of one CPU, all three together.
+# idle.sh BUILD [SECONDS [RATE]] - what a topology costs that has little to do: target, gateway and initiator as three
+# processes with their sessions open, RATE IOs a second (1). Prints "idle PERCENT %", of one CPU, all three together.
 set -u
-build=${1:?usage: idle.sh BUILD [SECONDS]}
-seconds=${2:-5}
+build=${1:?usage: idle.sh BUILD [SECONDS [RATE]]}
+seconds=${2:-5} rate=${3:-1}
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+. "$here/cpu.sh"
 tmp=$(mktemp -d) || exit 1
 pids=
 trap 'for p in $pids; do kill -TERM "$p" 2>/dev/null; done; wait; rm -rf "$tmp"' EXIT
@@ -19,19 +21,9 @@ roles = {
 	bridge = { role = "gateway"; listen = { device = "dpu0"; name = "volume"; };
 		connect = { device = "nic0"; name = "store"; }; };
 	load = { role = "initiator"; connect = { device = "dpu0"; name = "volume"; };
-		workload = { pattern = "randread"; depth = 1; rate = 1; time = "1h"; }; };
+		workload = { pattern = "randread"; depth = 1; rate = $rate; time = "1h"; }; };
 };
 END
-
-# cpu_ns PID - all threads so far; from the scheduler, which is exact, else from the ticks
-cpu_ns()
-{
-	if [ -r "/proc/$1/schedstat" ]; then
-		cat "/proc/$1/task/"*/schedstat | awk '{ n += $1 } END { printf "%.0f\n", n }'
-	else
-		awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); printf "%.0f\n", ($12 + $13) * 1e9 / hz }' "/proc/$1/stat"
-	fi
-}
 
 sum()
 {
@@ -53,8 +45,8 @@ after=$(sum)
 kill -TERM "$!" 2>/dev/null
 wait "$!"
 ops=$(tr '{,' '\n\n' <"$tmp/load" | awk -F: '/"total"/ { inside = 1 } inside && /"ops"/ { print $2 + 0; exit }')
-if [ "${ops:-0}" -lt "$seconds" ]; then
-	echo "idle.sh: ${ops:-0} IOs in $seconds seconds, one each second was asked for" >&2
+if [ $((${ops:-0} * 10)) -lt $((seconds * rate * 9)) ]; then
+	echo "idle.sh: ${ops:-0} IOs in $seconds seconds, $rate each second were asked for" >&2
 	cat "$tmp"/*.log >&2
 	exit 1
 fi

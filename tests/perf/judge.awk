@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# judge.awk - pairs of one measure, lines "LIMIT OURS VERDICT ...", to one line
-#	NAME|TEXT|UNIT|LIMIT|MIN|MEDIAN|MAX|SCORE|GOAL|VERDICT|UNDISTURBED|ALL
-# Variables: head (NAME|TEXT|UNIT), kind (of score), goal (<N, >N or empty), want (undisturbed pairs), failed (1: a run did).
-# Without enough undisturbed pairs the others are shown too, but nothing is judged.
+# judge.awk - the rounds of one measure, lines "LIMIT OURS VERDICT BEFORE AFTER FOREIGN [PEER=VALUE...]", to one line
+#	NAME|TEXT|UNIT|LIMIT|MIN|MEDIAN|MAX|SCORE|GOAL|VERDICT|UNDISTURBED|ALL|PEER=MEDIAN ...|BEST PEER|OURS TO IT|GOAL FOR THAT
+# Variables: head (NAME|TEXT|UNIT), kind (of score: ratio, stage or value), goal and peer_goal (<N, >N or empty), want
+# (undisturbed rounds), failed (1: a run did). A peer without a value did not run in that round.
+# Without enough undisturbed rounds the others are shown too, but nothing is judged.
 
-function score()
+function score(limit, ours)
 {
 	if (kind == "ratio")
-		return $1 ? $2 / $1 : 0
-	if (kind == "enough")
-		return $2 / ($1 / 5 < 20 ? $1 / 5 : 20)
+		return limit ? ours / limit : 0
 	if (kind == "stage")
-		return ($2 - $1) / 4
-	return $2
+		return (ours - limit) / 4
+	return ours
 }
 
 function sort(a, n,  i, j, t)
@@ -32,48 +31,109 @@ function median(a, n)
 	return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
 }
 
-function verdict(x,  bound)
+function holds(x, goal,  bound)
+{
+	bound = substr(goal, 2) + 0
+	return goal ~ /^</ ? x <= bound : x >= bound
+}
+
+function verdict(x, to_best)
 {
 	if (failed)
 		return "failed"
 	if (n < want)
 		return "not measured (machine busy)"
-	if (goal == "")
-		return ""
-	bound = substr(goal, 2) + 0
-	if (goal ~ /^</)
-		return x <= bound ? "reached" : "missed"
-	return x >= bound ? "reached" : "missed"
+	if (goal != "" && !holds(x, goal) || peer_goal != "" && best != "" && !holds(to_best, peer_goal))
+		return "missed"
+	return goal != "" || peer_goal != "" && best != "" ? "reached" : ""
 }
 
-$3 == "ok" {
-	n++
-	limit[n] = $1 + 0
-	ours[n] = $2 + 0
-	scores[n] = score()
+# four digits, and no exponent where the number is large
+function number(x)
+{
+	return sprintf((x >= 1000 ? "%.0f" : "%.4g"), x)
 }
 
-$3 != "ok" {
-	dropped++
-	limit_dropped[dropped] = $1 + 0
-	ours_dropped[dropped] = $2 + 0
-	score_dropped[dropped] = score()
+function short(x)
+{
+	return x >= 1000 ? number(x) : sprintf("%.3g", x)
 }
+
+# of peer p: the median of its values, or with `ratio` of ours to them; 0 when it never ran
+function of_peer(p, ratio,  i, m, values)
+{
+	m = 0
+	split("", values)
+	for (i = 1; i <= shown; i++)
+		if (round[i, p] > 0)
+			values[++m] = ratio ? round[i, "ours"] / round[i, p] : round[i, p]
+	sort(values, m)
+	return median(values, m)
+}
+
+function better(a, b)
+{
+	return lower_is_better ? a < b : a > b
+}
+
+# set best and best_value, return all peers as text
+function list_peers(  i, value, text)
+{
+	for (i = 1; i <= n_peers; i++) {
+		value = of_peer(peers[i], 0)
+		if (!value)
+			continue
+		text = text (text == "" ? "" : " ") peers[i] "=" number(value)
+		if (best == "" || better(value, best_value)) {
+			best = peers[i]
+			best_value = value
+		}
+	}
+	return text
+}
+
+# keep this line as the at-th round that is shown
+function keep(at, line,  field, n_fields, part, i)
+{
+	n_fields = split(line, field, " ")
+	round[at, "limit"] = field[1] + 0
+	round[at, "ours"] = field[2] + 0
+	for (i = 7; i <= n_fields; i++) {
+		split(field[i], part, "=")
+		round[at, part[1]] = part[2] + 0
+		if (!(part[1] in known)) {
+			known[part[1]] = 1
+			peers[++n_peers] = part[1]
+		}
+	}
+}
+
+BEGIN {
+	split(head, part, "|")
+	lower_is_better = part[3] ~ /^(ns|us|%|KiB|ns\/IO)$/
+}
+
+$3 == "ok" { good[++n] = $0 }
+$3 != "ok" { bad[++dropped] = $0 }
 
 END {
-	shown = n
-	if (n < want) {
-		for (i = 1; i <= dropped; i++) {
-			shown++
-			limit[shown] = limit_dropped[i]
-			ours[shown] = ours_dropped[i]
-			scores[shown] = score_dropped[i]
-		}
+	for (i = 1; i <= n; i++)
+		keep(++shown, good[i])
+	for (i = 1; n < want && i <= dropped; i++)
+		keep(++shown, bad[i])
+	for (i = 1; i <= shown; i++) {
+		limit[i] = round[i, "limit"]
+		ours[i] = round[i, "ours"]
+		scores[i] = score(limit[i], ours[i])
 	}
 	sort(limit, shown)
 	sort(ours, shown)
 	sort(scores, shown)
 	x = median(scores, shown)
-	printf "%s|%.4g|%.4g|%.4g|%.4g|%.3g|%s|%s|%d|%d\n", head, median(limit, shown), ours[1] + 0, median(ours, shown),
-		ours[shown] + 0, x, goal, verdict(x), n, n + dropped
+	text = list_peers()
+	to_best = best == "" ? 0 : of_peer(best, 1)
+	printf "%s|%s|%s|%s|%s|", head, number(median(limit, shown)), number(ours[1]), number(median(ours, shown)),
+		number(ours[shown])
+	printf "%s|%s|%s|%d|%d|%s|%s|%s|%s\n", short(x), goal, verdict(x, to_best), n,
+		n + dropped, text, best, short(to_best), peer_goal
 }

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# measure.sh - pairs of runs on a machine that has other things to do. Sourced by bench.sh (bash).
+# measure.sh - rounds of runs on a machine that has other things to do. Sourced by bench.sh (bash).
 #
-# A limit of the machine and our own figure are measured one right after the other, several times, and only the ratio
-# within such a pair is judged. A pair is dropped when it was disturbed:
+# A limit of the machine, our own figure and those of peers are measured one right after the other, several times, and only the
+# ratios within such a round are judged. A round is dropped when it was disturbed:
 #	busy     others used more than 6 % of a CPU meanwhile (/proc/stat less what we used ourselves)
 #	regime   the ping-pong before and after differ by more than 30 %, or one is under 70 ns: then the two CPUs are
 #	         threads of one core, and nothing can be compared with other runs
@@ -91,11 +91,26 @@ verdict_of_pair()
 	}'
 }
 
-# measure NAME MS LIMIT OURS - pairs of the commands LIMIT and OURS, each of which prints one number, for at most MS. Lines
-# "LIMIT OURS VERDICT BEFORE AFTER FOREIGN" go to $tmp/NAME.pairs. Returns non-zero when a command failed.
+# peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each; one that fails is left out, and $tmp/peer-errors has it
+peers_of()
+{
+	local pair number
+	beside=
+	for pair in $2; do
+		if number=$(${pair#*=}) && [ -n "$number" ]; then
+			beside="$beside ${pair%%=*}=$number"
+		else
+			echo "${pair%%=*} failed beside $1: left out" >>"$tmp/peer-errors"
+		fi
+	done
+}
+
+# measure NAME MS LIMIT OURS "PEER=COMMAND ..." - rounds of the commands LIMIT and OURS and those of the peers, each of which
+# prints one number, for at most MS. Lines "LIMIT OURS VERDICT BEFORE AFTER FOREIGN [PEER=VALUE...]" go to $tmp/NAME.pairs.
+# Returns non-zero when LIMIT or OURS failed.
 measure()
 {
-	local name=$1 end good=0 patience before after limit ours verdict
+	local name=$1 end good=0 patience before after limit ours verdict beside
 	patience=$(($2 / pairs / 3))
 	end=$(($(now_ms) + $2))
 	: >"$tmp/$name.pairs"
@@ -103,11 +118,11 @@ measure()
 		[ ! -s "$tmp/$name.pairs" ] || [ "$(now_ms)" -lt "$end" ] || break
 		wait_quiet "$patience"
 		watch_begin
-		before=$(stamp) && limit=$($3) && ours=$($4) && after=$(stamp) || return 1
+		before=$(stamp) && limit=$($3) && ours=$($4) && peers_of "$name" "${5:-}" && after=$(stamp) || return 1
 		watch_end
 		[ -n "$limit" ] && [ -n "$ours" ] || return 1
 		verdict=$(verdict_of_pair "$before" "$after")
-		echo "$limit $ours $verdict $before $after $foreign" >>"$tmp/$name.pairs"
+		echo "$limit $ours $verdict $before $after $foreign$beside" >>"$tmp/$name.pairs"
 		[ "$verdict" != ok ] || good=$((good + 1))
 	done
 }

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# cpu.sh - what a process has used so far. Sourced by idle.sh and crowd.sh (bash).
+
+# cpu_ns PID - all threads so far; from the scheduler, which is exact, else from the ticks
+cpu_ns()
+{
+	if [ -r "/proc/$1/schedstat" ]; then
+		cat "/proc/$1/task/"*/schedstat | awk '{ n += $1 } END { printf "%.0f\n", n }'
+	else
+		awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); printf "%.0f\n", ($12 + $13) * 1e9 / hz }' "/proc/$1/stat"
+	fi
+}

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# crowd.sh BUILD [SESSIONS [SECONDS]] - what idle sessions cost the gateway that has them. Prints
+#	crowd_cpu PERCENT %     of one CPU, more than the same gateway takes without a session
+#	crowd_memory KIB KiB    proportional share of memory (PSS), for each session
+set -u
+build=${1:?usage: crowd.sh BUILD [SESSIONS [SECONDS]]}
+sessions=${2:-256} seconds=${3:-2}
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+. "$here/cpu.sh"
+tmp=$(mktemp -d) || exit 1
+pids=
+trap 'exec 9>&-; for p in $pids; do kill -TERM "$p" 2>/dev/null; done; wait; rm -rf "$tmp"' EXIT
+export GANTRY_PLUGIN_PATH=$build/plugins/.libs
+ulimit -n "$(ulimit -H -n)"
+
+cat >"$tmp/conf" <<END
+runtime = { stat = false; };
+devices = { dpu0 = { transport = "shm-comch"; dir = "$tmp/run"; pci = "03:00.0"; };
+	nic0 = { transport = "shm-comch"; dir = "$tmp/run"; pci = "04:00.0"; }; };
+roles = {
+	store = { role = "target"; listen = { device = "nic0"; name = "store"; max_sessions = $sessions; };
+		backend = { type = "null"; size = "64MiB"; }; };
+	bridge = { role = "gateway"; listen = { device = "dpu0"; name = "volume"; max_sessions = $sessions; };
+		connect = { device = "nic0"; name = "store"; }; };
+	load = { role = "initiator"; connect = { device = "dpu0"; name = "volume"; }; };
+};
+END
+
+# pss PID - KiB
+pss()
+{
+	awk '/^Pss:/ { print $2 }' "/proc/$1/smaps_rollup"
+}
+
+# used PID - nanoseconds of CPU in the seconds that follow
+used()
+{
+	local before
+	before=$(cpu_ns "$1") || return 1
+	sleep "$seconds" # lint: allowed, the time that is measured
+	echo $(($(cpu_ns "$1") - before))
+}
+
+for role in store bridge; do
+	"$build/core/gantry" run "$tmp/conf" --role $role >/dev/null 2>"$tmp/$role.log" &
+	pids="$pids $!"
+done
+gateway=$!
+sleep 1 # lint: allowed, both have started by then and the first spinning is over
+alone_ns=$(used "$gateway") && alone_kib=$(pss "$gateway") || { cat "$tmp"/*.log >&2; exit 1; }
+mkfifo "$tmp/hold" "$tmp/ready"
+"$build/tests/perf/crowd" "$tmp/conf" load "$sessions" <"$tmp/hold" >"$tmp/ready" 2>"$tmp/crowd.log" &
+pids="$pids $!"
+exec 9>"$tmp/hold"
+read -r -t 50 word <"$tmp/ready"
+if [ "${word:-}" != ready ]; then
+	cat "$tmp"/*.log >&2
+	exit 1
+fi
+sleep 1 # lint: allowed, the spinning after the last session is over
+crowd_ns=$(used "$gateway") && crowd_kib=$(pss "$gateway") || exit 1
+awk -v ns=$((crowd_ns - alone_ns)) -v s="$seconds" -v kib=$((crowd_kib - alone_kib)) -v n="$sessions" 'BEGIN {
+	printf "crowd_cpu %.3f %%\ncrowd_memory %.4g KiB\n", ns / s / 1e7, kib / n
+}'

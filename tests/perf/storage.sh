@@ -1,0 +1,251 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# storage.sh - gantry itself and its library for DOCA programs, and the limits for them: the commands of bench.sh's rounds, each
+# of which prints one number, and the lists of what is measured. Sourced by bench.sh (bash).
+#
+# Needs: build, perf, here, tmp, cpu0, cpu1, cpu3, ms, io_time, what of value() in measure.sh, peers() of peers.sh.
+
+gantry=("$build/core/gantry" run -p "$build/plugins/.libs")
+load_set=() # more arguments for the process with the initiator
+volume=$build/tests/perf/volume # on a disk, for direct IO
+
+# configuration NAME TRANSPORT BACKEND [STAGES] - write $tmp/NAME.conf
+configuration()
+{
+	cat >"$tmp/$1.conf" <<-END
+	runtime = { stat = false; cpus = "$cpu0"; };
+	devices = { dpu0 = { transport = "$2"; }; nic0 = { transport = "$2"; }; };
+	roles = {
+		store = { role = "target"; listen = { device = "nic0"; name = "store"; sessions = 1; };
+			stages = ( ${4:-} ); backend = { $3 }; };
+		bridge = { role = "gateway"; listen = { device = "dpu0"; name = "volume"; sessions = 1; };
+			connect = { device = "nic0"; name = "store"; }; };
+		load = { role = "initiator"; connect = { device = "nic0"; name = "store"; };
+			workload = { pattern = "randread"; block = "4KiB"; depth = 32; time = "$io_time"; ramp = "50ms"; }; };
+	};
+	END
+}
+
+# through the gateway: the same with the initiator connected to it
+with_gateway()
+{
+	sed -e '/nic0 = {/s/\(nic0.*pci = "\)03/\104/' -e '/load = /s/nic0"; name = "store"/dpu0"; name = "volume"/' "$tmp/$1.conf"
+}
+
+memory='type = "memory"; size = "256MiB"; populate = true;'
+nothing='type = "null"; size = "1GiB";'
+noop='{ type = "noop"; }'
+shm="shm-comch\"; dir = \"$tmp/run\"; pci = \"03:00.0"
+configuration two "$shm" "$memory"
+configuration two_null "$shm" "$nothing"
+with_gateway two >"$tmp/three.conf"
+configuration null loop "$nothing"
+configuration noop4 loop "$nothing" "$noop, $noop, $noop, $noop"
+configuration one loop "$memory"
+configuration file loop "type = \"file\"; path = \"$volume\"; engine = \"uring\";"
+
+# the first NAME after "total", or NAME of the reads, out of a report in JSON
+out_of()
+{
+	tr '{,' '\n\n' <"$tmp/report" | awk -F: -v from="$1" -v name="\"$2\"" '
+		index($0, "\"" from "\"") { inside = 1 }
+		inside && index($0, name) { print $2 + 0; exit }'
+}
+
+# iops - thousands of IOs a second
+iops() { out_of total iops | awk '{ printf "%.5g\n", $1 / 1000 }'; }
+
+# run_processes NAME [ROLE CPU]... - servers with their CPUs in the background, the initiator on our first CPU
+run_processes()
+{
+	local conf=$tmp/$1.conf servers="" rc=0
+	shift
+	while [ $# -gt 0 ]; do
+		"${gantry[@]}" "$conf" --role "$1" --set "runtime.cpus=$2" >/dev/null 2>>"$tmp/errors" &
+		servers="$servers $!"
+		shift 2
+	done
+	"${gantry[@]}" "$conf" --role load "${load_set[@]}" --json >"$tmp/report" 2>>"$tmp/errors" || rc=1
+	# shellcheck disable=SC2086 # process numbers
+	[ $rc -eq 0 ] || kill -TERM $servers 2>/dev/null
+	# shellcheck disable=SC2086
+	wait $servers
+	return $rc
+}
+
+# loads WORKLOAD-OPTION=VALUE... - for the initiator that runs next
+loads()
+{
+	local option
+	load_set=()
+	for option; do
+		load_set+=(--set "roles.load.workload.$option")
+	done
+}
+
+# two NAME OPTION... - target and initiator as two processes
+two()
+{
+	local name=$1
+	shift
+	loads "$@"
+	run_processes "$name" store "$cpu1" && iops
+}
+
+# three OPTION... - with the gateway beside the target
+three()
+{
+	loads "$@"
+	run_processes three store "$cpu1" bridge "$cpu1"
+}
+
+# alone NAME OPTION... - target and initiator in one process, on one CPU
+alone()
+{
+	local name=$1
+	shift
+	loads "$@"
+	"${gantry[@]}" "$tmp/$name.conf" --role store --role load "${load_set[@]}" --json >"$tmp/report" 2>>"$tmp/errors" && iops
+}
+
+none() { echo 0; }
+limit_line() { "$perf/limits/pingpong" "$ms" | value pingpong; }
+limit_ring() { "$perf/limits/ring" "$ms" 1024 | value ring_1024; }
+limit_copy() { "$perf/limits/memcpy" 50 "$1" | value "memcpy_$1"; }
+limit_copy_4k() { limit_copy 4096; }
+limit_copy_64k() { limit_copy 65536; }
+limit_copy_1m() { limit_copy 1048576; }
+limit_io() { "$perf/limits/iofloor" "$ms" "$1" | value "iofloor_$1"; }
+limit_1() { limit_io 1; }
+limit_32() { limit_io 32; }
+limit_128() { limit_io 128; }
+limit_128k() { limit_io 1:read:131072; }
+limit_write_1() { limit_io 1:write; }
+limit_write_32() { limit_io 32:write; }
+limit_null_1() { limit_io 1:null; }
+limit_null_32() { limit_io 32:null; }
+limit_wake() { "$perf/limits/wake" "$ms" | value wake; }
+
+message() { "$perf/msgbench" shm-comch "$1" "$ms" "dir=$tmp/run" | value "$1"; }
+ours_rtt() { message rtt; }
+ours_single() { message single; }
+ours_batch() { message batch; }
+ours_data_4k() { message 4096; }
+ours_data_64k() { message 65536; }
+ours_data_1m() { message 1048576; }
+ours_copy_1m() { message write:1048576; }
+
+ours_1() { two two depth=1; }
+ours_32() { two two; }
+ours_128() { two two depth=128; }
+ours_write_1() { two two pattern=randwrite depth=1; }
+ours_write_32() { two two pattern=randwrite; }
+ours_128k() { two two block=128KiB depth=1; }
+ours_null_1() { two two_null depth=1; }
+ours_null_32() { two two_null; }
+ours_wake() { two two_null depth=1 rate=100 >/dev/null && out_of reads p50_ns | awk '{ printf "%.5g\n", $1 / 1000 }'; }
+ours_three_1() { three depth=1 && iops; }
+ours_three_32() { three && iops; }
+ours_tail() { three && echo "$(out_of reads p50_ns) $(out_of reads p99_9_ns)" | awk '$1 { printf "%.4g\n", $2 / $1 }'; }
+ours_lanes_4() { loads && load_set=(--set roles.load.lanes=4) && run_processes two store "$cpu1" && iops; }
+ours_lanes_2()
+{
+	load_set=(--set roles.load.lanes=2 --set "runtime.cpus=$cpu0,$cpu2")
+	run_processes two store "$cpu1,$cpu3" && iops
+}
+ours_one_null() { alone null; }
+ours_one_memory() { alone one; }
+ours_file_1() { alone file depth=1; }
+ours_file_32() { alone file; }
+per_io() { awk '{ printf "%.5g\n", 1e6 / $1 }'; }
+noop_0() { kiops=$(alone null) && echo "$kiops" | per_io; }
+noop_4() { kiops=$(alone noop4) && echo "$kiops" | per_io; }
+fio_gantry_null() { beside two_null "$cpu1" over_gantry 32 "$tmp/two_null.conf"; }
+
+transport_rtt() { message inline:64; }
+transport_single() { message inlines:64; }
+doca() { GANTRY_PLUGIN_PATH=$build/plugins/.libs GANTRY_RUNDIR=$tmp/run "$perf/docabench" "$1" "$ms" | value "$1"; }
+doca_rtt() { doca rtt; }
+doca_single() { doca single; }
+doca_dma() { doca dma:65536; }
+doca_idle() { doca idle; }
+
+# measured once, for the time they take, which counts no other processes
+once_idle() { bash "$here/idle.sh" "$build" "$idle_s" | value idle; }
+once_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 | value idle; }
+once_crowd_cpu() { bash "$here/crowd.sh" "$build" 256 "$idle_s" >"$tmp/crowd" 2>>"$tmp/errors" && value crowd_cpu <"$tmp/crowd"; }
+once_crowd_memory() { value crowd_memory <"$tmp/crowd"; }
+
+# make_volume - 256 MiB, all of it written, where direct IO is possible; else its lines are left out
+make_volume()
+{
+	[ ! -f "$volume" ] || return 0
+	dd if=/dev/zero of="$volume" bs=1M count=256 oflag=direct conv=fsync 2>/dev/null && return
+	rm -f "$volume"
+	absent "the file backend: no direct IO in $perf"
+	return 1
+}
+
+# NAME|TEXT|UNIT|LIMIT|OURS|SCORE|GOAL|PEERS|GOAL TO THE BEST OF THEM. Score of a round, with l and o: ratio o/l;
+# stage (o-l)/4; value o. Goal: <N, >N or nothing. What is called once_ is measured once, the rest in rounds.
+storage_list()
+{
+	cat <<-END
+	rtt|message there and back, 64 B|ns|limit_line|ours_rtt|ratio|<2.0|$(peers ucx-tag=ucx_tag_rtt ucx-am=ucx_am_rtt \
+		fabric=fabric_rtt)|
+	single|messages one way, one by one|M/s|limit_ring|ours_single|ratio|>0.4|$(peers ucx-tag=ucx_tag_rate \
+		ucx-am=ucx_am_rate)|>2.5
+	batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|>0.6||
+	data_4k|4 KiB of a region, and answer|ns|limit_copy_4k|ours_data_4k|ratio|||
+	data_64k|64 KiB of a region, and answer|ns|limit_copy_64k|ours_data_64k|ratio|<1.2||
+	data_1m|1 MiB of a region, and answer|ns|limit_copy_1m|ours_data_1m|ratio|<1.2||
+	copy_1m|remote write of 1 MiB, by copy|ns|limit_copy_1m|ours_copy_1m|ratio|<1.05||
+	read_1|random read, 2 processes, depth 1|kIO/s|limit_1|ours_1|ratio|>0.75|$(peers nbd-far=nbd_1 nbd-near=nbd_here_1)|
+	read_32|random read, 2 processes, depth 32|kIO/s|limit_32|ours_32|ratio|>0.8|$(peers nbd=nbd_32)|
+	read_128|random read, 2 processes, depth 128|kIO/s|limit_128|ours_128|ratio|>0.8|$(peers nbd=nbd_128)|
+	write_1|random write, 2 processes, depth 1|kIO/s|limit_write_1|ours_write_1|ratio|>0.75|$(peers nbd=nbd_write_1)|
+	write_32|random write, 2 processes, depth 32|kIO/s|limit_write_32|ours_write_32|ratio|>0.8|$(peers nbd=nbd_write_32)|
+	read_128k|random read of 128 KiB, 2 processes|kIO/s|limit_128k|ours_128k|ratio|>0.98||
+	null_1|null backend, 2 processes, depth 1|kIO/s|limit_null_1|ours_null_1|ratio|>0.4|$(peers nbd-far=nbd_null_1 \
+		nbd-near=nbd_here_null_1 qemu=qemu_null_1)|
+	null_32|null backend, 2 processes, depth 32|kIO/s|limit_null_32|ours_null_32|value|>8000|$(peers nbd=nbd_null_32 \
+		qemu=qemu_null_32)|
+	three_1|with the gateway between, depth 1|kIO/s|limit_1|ours_three_1|ratio|>0.375||
+	three_32|with the gateway between, depth 32|kIO/s|limit_32|ours_three_32|ratio|>0.4||
+	tail|the same, latency: 99.9 % to median|x|none|ours_tail|value|<20||
+	lanes_4|4 lanes on 2 CPUs, to one lane|kIO/s|ours_32|ours_lanes_4|ratio|||
+	one_memory|1 process, memory, depth 32|kIO/s|none|ours_one_memory|value|||
+	one_null|1 process, null backend, depth 32|kIO/s|none|ours_one_null|value|>15000||
+	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
+	wake|wake-up from idle, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||
+	END
+	[ -z "$cpu3" ] || echo "lanes_2|2 lanes, to one lane|kIO/s|ours_32|ours_lanes_2|ratio|>1.8||"
+	case $there in *" engine "*)
+		echo "fio_null|fio, null backend, to fio's null engine|kIO/s|fio_null|fio_gantry_null|ratio|>0.75||" ;;
+	esac
+	case $there in *" fio "*)
+		make_volume && cat <<-'END'
+		file_1|file, direct, depth 1, to fio's io_uring|kIO/s|uring_1|ours_file_1|ratio|>0.95||
+		file_32|file, direct, depth 32, to fio's io_uring|kIO/s|uring_32|ours_file_32|ratio|>0.95||
+		END
+	esac
+	cat <<-'END'
+	idle|three idle processes, of one CPU|%|none|once_idle|value|<0.5||
+	busy|the same with 1000 IO a second|%|none|once_busy|value|<5||
+	END
+	[ ! -x "$perf/crowd" ] || cat <<-'END'
+	crowd_cpu|256 idle sessions of a gateway, of one CPU|%|none|once_crowd_cpu|value|<1||
+	crowd_memory|the same, memory of each|KiB|none|once_crowd_memory|value|<256||
+	END
+}
+
+doca_list()
+{
+	cat <<-'END'
+	doca_rtt|consumer and producer there and back, 64 B|ns|transport_rtt|doca_rtt|ratio|<1.3||
+	doca_line|the same, to the line of a cache|ns|limit_line|doca_rtt|ratio|<2.5||
+	doca_single|consumer and producer one way, 64 B|M/s|transport_single|doca_single|ratio|>0.5||
+	doca_dma|a DMA task of 64 KiB|ns|limit_copy_64k|doca_dma|ratio|<1.11||
+	doca_idle|progress of an idle engine|ns|none|doca_idle|value|<30||
+	END
+}
