@@ -6,7 +6,7 @@
 # in the number of IOs, and only what the lane's thread did. More than 3 % beside the budget, above or below, is a failure: what
 # became dearer is to be explained or repaired, what became cheaper is to be kept. --write prints the file anew.
 #
-# The figures are those of one compiler, which the file names; with another one, and without valgrind, all is skipped.
+# The figures are those of one compiler and its flags, which the file names; with others, and without valgrind, all is skipped.
 set -u
 export LC_ALL=C
 top=${top_srcdir:?} gantry=${GANTRY:?} plugins=${GANTRY_PLUGINS:?}
@@ -15,8 +15,16 @@ few=2000 many=12000
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
-compiler=$(${CC:-gcc} -dumpfullversion -dumpversion 2>/dev/null)
-compiler="gcc ${compiler%%.*} $(uname -m)"
+# with what this build was made, as the file says it
+made_with()
+{
+	local version name=gcc
+	${CC:-gcc} --version 2>/dev/null | grep -q clang && name=clang
+	version=$(${CC:-gcc} -dumpfullversion -dumpversion 2>/dev/null)
+	echo "$name ${version%%.*} $(uname -m) ${CFLAGS:--g -O2}"
+}
+
+compiler=$(made_with)
 cases=$(sed -n 's/^\([a-z].*[^ ]\)  *\([0-9][0-9]*\)$/\1/p' "$file")
 
 skip_all()
