@@ -6,12 +6,15 @@
  * flight at a time. After the first that fails no more are sent; what the others did stays done, as NBD allows.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 
 #include "server.h"
+
+#define YIELDS 4
 
 struct request {
 	struct gantry_queue *queue;
@@ -56,6 +59,22 @@ static uint32_t next_length(const struct request *r)
 	return r->left < most ? r->left : most;
 }
 
+/*
+ * Until something of it has completed. Whoever does the IO may need this very processor, and so may threads with requests
+ * that could go out together with this one: they go first.
+ */
+static void wait_some(struct request *r)
+{
+	int i;
+
+	for (i = 0; i < YIELDS; i++) {
+		sched_yield();
+		if (gantry_queue_poll(r->queue))
+			return;
+	}
+	gantry_queue_wait(r->queue, -1);
+}
+
 /* Send what is left, wait for all of it. */
 static void run(struct request *r)
 {
@@ -64,7 +83,7 @@ static void run(struct request *r)
 		int rc = submit(r, length);
 
 		if (rc == -EAGAIN) {
-			gantry_queue_wait(r->queue, -1);
+			wait_some(r);
 			continue;
 		}
 		if (rc) {
@@ -78,7 +97,7 @@ static void run(struct request *r)
 			r->data += length;
 	} while (r->left && !r->result);
 	while (gantry_queue_inflight(r->queue))
-		gantry_queue_wait(r->queue, -1);
+		wait_some(r);
 }
 
 /* What the client is to see: nbdkit turns an errno that NBD does not know into EINVAL. */

@@ -205,7 +205,7 @@ random_image() { # BYTES
 refused() {
 	local pattern=$1
 	shift
-	run env LD_PRELOAD="$nbd_preload" timeout "$seconds" nbdkit -U "$dir/nbd.sock" -P "$dir/nbd.pid" "$plugin" "$@"
+	run timeout "$seconds" nbdkit -U "$dir/nbd.sock" -P "$dir/nbd.pid" "$plugin" "$@"
 	[ "$status" -eq 1 ]
 	grep -q -E -- "$pattern" <<<"$output" || { echo "not said: $pattern"; echo "$output"; return 1; }
 }
@@ -237,7 +237,7 @@ refused() {
 @test "as a daemon it serves after its parent has gone" {
 	topology
 	serve_all
-	LD_PRELOAD=$nbd_preload nbdkit -U "$dir/nbd.sock" -P "$dir/nbd.pid" "$plugin" config="$conf" volume=load 3>&-
+	nbdkit -U "$dir/nbd.sock" -P "$dir/nbd.pid" "$plugin" config="$conf" volume=load 3>&-
 	until_true test -s "$dir/nbd.pid"
 	pids[daemon]=$(cat "$dir/nbd.pid")
 	uri="nbd+unix:///?socket=$dir/nbd.sock"
