@@ -72,8 +72,9 @@ fi
 . "$here/clients.sh"
 . "$here/peers.sh"
 find_peers
-sed 's/^/left out, because it is not there: /' "$tmp/absent"
+[ $what = storage ] || : >"$tmp/absent" # the others have lists of their own
 "${what}_list" >"$tmp/list"
+sed 's/^/left out, because it is not there: /' "$tmp/absent"
 
 # judge NAME TEXT UNIT SCORE GOAL PEER-GOAL [FAILED] - one measure's rounds to a line of $tmp/results, and of the table
 judge()

@@ -122,6 +122,7 @@ limit_128() { limit_io 128; }
 limit_128k() { limit_io 1:read:131072; }
 limit_write_1() { limit_io 1:write; }
 limit_write_32() { limit_io 32:write; }
+limit_write_128() { limit_io 128:write; }
 limit_null_1() { limit_io 1:null; }
 limit_null_32() { limit_io 32:null; }
 limit_wake() { "$perf/limits/wake" "$ms" | value wake; }
@@ -140,6 +141,7 @@ ours_32() { two two; }
 ours_128() { two two depth=128; }
 ours_write_1() { two two pattern=randwrite depth=1; }
 ours_write_32() { two two pattern=randwrite; }
+ours_write_128() { two two pattern=randwrite depth=128; }
 ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
@@ -205,6 +207,7 @@ storage_list()
 	read_128|random read, 2 processes, depth 128|kIO/s|limit_128|ours_128|ratio|>0.8|$(peers nbd=nbd_128)|
 	write_1|random write, 2 processes, depth 1|kIO/s|limit_write_1|ours_write_1|ratio|>0.75|$(peers nbd=nbd_write_1)|
 	write_32|random write, 2 processes, depth 32|kIO/s|limit_write_32|ours_write_32|ratio|>0.8|$(peers nbd=nbd_write_32)|
+	write_128|random write, 2 processes, depth 128|kIO/s|limit_write_128|ours_write_128|ratio|>0.8||
 	read_128k|random read of 128 KiB, 2 processes|kIO/s|limit_128k|ours_128k|ratio|>0.98||
 	null_1|null backend, 2 processes, depth 1|kIO/s|limit_null_1|ours_null_1|ratio|>0.4|$(peers nbd-far=nbd_null_1 \
 		nbd-near=nbd_here_null_1 qemu=qemu_null_1)|
@@ -219,6 +222,7 @@ storage_list()
 	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
 	wake|wake-up from idle, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||
 	END
+	[ ! -x "$perf/docabench" ] || echo "doca_line|64 B by the library for DOCA programs|ns|limit_line|doca_rtt|ratio|<2.5||"
 	[ -z "$cpu3" ] || echo "lanes_2|2 lanes, to one lane|kIO/s|ours_32|ours_lanes_2|ratio|>1.8||"
 	case $there in *" engine "*)
 		echo "fio_null|fio, null backend, to fio's null engine|kIO/s|fio_null|fio_gantry_null|ratio|>0.75||" ;;
