@@ -268,6 +268,23 @@ gone() { # PID
 	[ "$(grep -c 'the volume is lost' "$dir/nbd.log")" -eq 1 ]
 }
 
+@test "with resume, a target that is killed and comes again is waited for" {
+	need file
+	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
+	topology
+	sed -i '/load = /s/connect = {/& resume = "60s";/' "$conf"
+	serve_all
+	nbd_serve nbd
+	fio_begin --verify=crc32c --rate_iops=2000
+	until_true live store 'store.ops_done > 500'
+	slay store
+	serve store
+	finish fio
+	[ "$status" -eq 0 ] || { cat "$dir/fio.log" "$dir/nbd.log"; false; }
+	says nbd 'session'
+	nbd_stop nbd
+}
+
 @test "who connects after that gets a new session, when there is a target again" {
 	connect_options='timeout = "100ms";'
 	nbd_all
