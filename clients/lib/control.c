@@ -105,11 +105,10 @@ static void finish(struct gantry_volume *volume)
 static void drain(void *arg)
 {
 	struct gantry_volume *volume = arg;
-
 	struct gn_topology *t = &volume->topology;
 
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].role)
+		if (t->roles[i].role && t->roles[i].is_own)
 			gn_role_stop(t->roles[i].role);
 }
 
@@ -258,12 +257,26 @@ static int make_workers(struct gantry_volume *volume)
 
 /* -- life -- */
 
+/* Ours is the first; then those that came along with it, relays before whom they connect to. */
+static void go_on_ending(void *arg)
+{
+	struct gantry_volume *volume = arg;
+	struct gn_topology *t = &volume->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].started && !t->roles[i].finished) {
+			gn_topology_wind_down(t);
+			return;
+		}
+	gn_loop_quit(volume->loop, 0);
+}
+
 static void role_finished(void *arg, struct gn_topo_role *role)
 {
 	struct gantry_volume *volume = arg;
 
 	(void)role;
-	gn_loop_quit(volume->loop, 0);
+	gn_loop_must_post(volume->loop, go_on_ending, volume); /* a role may finish while it is asked to stop */
 }
 
 static int run(struct gantry_volume *volume)

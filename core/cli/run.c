@@ -36,31 +36,6 @@ static bool works(const struct gn_topo_role *role)
 	return role->flags & GANTRY_ROLE_WORKS;
 }
 
-/* What is asked to stop first: those who work, relays, servers. */
-static int stop_rank(const struct gn_topo_role *role)
-{
-	return works(role) ? 2 : role->flags & GANTRY_ROLE_CONNECTS ? 1 : 0;
-}
-
-static void wind_down(struct run *run)
-{
-	struct gn_topology *t = &run->topology;
-	int rank = -1;
-
-	for (uint32_t i = 0; i < t->n_roles; i++) {
-		struct gn_topo_role *role = &t->roles[i];
-
-		if (role->started && !role->finished && stop_rank(role) > rank)
-			rank = stop_rank(role);
-	}
-	for (uint32_t i = 0; i < t->n_roles; i++) {
-		struct gn_topo_role *role = &t->roles[i];
-
-		if (role->started && !role->finished && stop_rank(role) == rank)
-			gn_role_stop(role->role);
-	}
-}
-
 static void advance(void *arg)
 {
 	struct run *run = arg;
@@ -85,7 +60,7 @@ static void advance(void *arg)
 	if (!left)
 		gn_loop_quit(run->loop, 0);
 	else if (run->winding_down)
-		wind_down(run);
+		gn_topology_wind_down(&run->topology);
 }
 
 /* From the loop's next turn: gn_role_stop may call this before it returns. */

@@ -193,6 +193,29 @@ int gn_topology_start(struct gn_topology *topology)
 	return 0;
 }
 
+/* The other way round. */
+static uint32_t stop_rank(const struct gn_topo_role *role)
+{
+	return start_rank(role) + 1; /* 0: nobody */
+}
+
+static bool runs(const struct gn_topo_role *role)
+{
+	return role->started && !role->finished;
+}
+
+void gn_topology_wind_down(struct gn_topology *topology)
+{
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < topology->n_roles; i++)
+		if (runs(&topology->roles[i]) && stop_rank(&topology->roles[i]) > rank)
+			rank = stop_rank(&topology->roles[i]);
+	for (uint32_t i = 0; i < topology->n_roles; i++)
+		if (runs(&topology->roles[i]) && stop_rank(&topology->roles[i]) == rank)
+			gn_role_stop(topology->roles[i].role);
+}
+
 void gn_topology_close(struct gn_topology *topology)
 {
 	for (uint32_t i = topology->n_roles; i-- > 0;)

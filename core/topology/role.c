@@ -186,7 +186,7 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
-	const struct gn_topo_own *own = p->topology->own;
+	const struct gn_topo_own *own = role->is_own ? p->topology->own : NULL;
 	struct gn_conf_node *node = role->node;
 	size_t before = p->errs->n;
 

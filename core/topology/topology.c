@@ -123,6 +123,7 @@ static int list_entries(struct gn_topo_parse *p, const struct gn_topology_args *
 		t->roles[i].node = gn_conf_index(roles, i);
 		t->roles[i].name = gn_conf_name(t->roles[i].node);
 		t->roles[i].topology = t;
+		t->roles[i].is_own = args->own && args->roles.n && gn_words_has(&args->roles, t->roles[i].name);
 		t->roles[i].selected = args->roles.n ? gn_words_has(&args->roles, t->roles[i].name) : !args->own;
 	}
 	return 0;
@@ -176,7 +177,7 @@ static int choose_own(struct gn_topo_parse *p)
 		snprintf(found + n, sizeof(found) - n, "%s%s", n ? ", " : "", t->roles[i].name);
 	}
 	if (n_found == 1) {
-		t->roles[last].selected = true;
+		t->roles[last].selected = t->roles[last].is_own = true;
 		return 0;
 	}
 	if (n_found)
@@ -220,6 +221,9 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 	for (unsigned i = 0; i < topology->n_roles; i++)
 		if (topology->roles[i].selected)
 			gn_topo_role(&p, &topology->roles[i]);
+	for (unsigned i = 0; i < topology->n_roles; i++)
+		if (topology->roles[i].is_own)
+			gn_topo_bring_along(&p, &topology->roles[i]);
 	if (gn_topo_graph(&p))
 		gn_errs_add(errs, "out of memory");
 	parse_devices(&p, !args->roles.n && !args->own);

@@ -34,8 +34,9 @@ struct gn_topology_args {
 
 /*
  * A role of this process itself, for programs around the core. It takes the place of one role of the configuration, whose
- * connect and stages it gets, and no other role is made. That must be one that connects to one place, or one that does
- * not say which plugin it is; without a name in `roles`, the only such role.
+ * connect and stages it gets. That must be one that connects to one place, or one that does not say which plugin it is;
+ * without a name in `roles`, the only such role. Of the others only those are made that it leads to and that nobody else
+ * can reach: over a transport inside this process. They have as many lanes, on the same workers.
  */
 struct gn_topo_own {
 	const char *name; /* in the place of that of a plugin */
@@ -79,6 +80,7 @@ struct gn_topo_role {
 	const char *name;
 	struct gn_conf_node *node;
 	bool selected;
+	bool is_own; /* struct gn_topo_own takes its place */
 	const struct gn_plugin *plugin; /* NULL: the configuration is wrong, or does not say and `own` takes its place */
 	struct gn_role_spec spec; /* device and worker pointers are set when those are made */
 	struct gn_endpoint *listen;
@@ -126,6 +128,8 @@ int gn_topology_load_text(struct gn_topology *topology, const char *name, const 
 /* Open and create; what failed has been logged. 0 or -errno. */
 int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
 int gn_topology_start(struct gn_topology *topology);
+/* Ask those to stop who must be first of those that still run: who works, relays, servers. */
+void gn_topology_wind_down(struct gn_topology *topology);
 void gn_topology_close(struct gn_topology *topology);
 
 /* Workers, devices and roles as they are now. */

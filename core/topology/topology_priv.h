@@ -28,6 +28,9 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
 /* Can the role of this process take the place of this one, as far as can be seen? */
 bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node);
 
+/* Select and parse the roles that this one leads to and that only this process can reach; and so on from them. */
+void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *role);
+
 /* After all roles: what they are together. 0, also when it added faults; -ENOMEM. */
 int gn_topo_graph(struct gn_topo_parse *p);
 

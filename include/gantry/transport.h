@@ -42,7 +42,6 @@ extern "C" {
 /* What a transport can do. */
 #define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
-#define GANTRY_CAP_SAME_PROCESS 0x4u /* reaches only peers in the same process */
 #define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
 				     /*   at all when that write fails; a flush of the producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
@@ -62,6 +61,9 @@ struct gantry_device_info {
 	uint64_t lane_bytes;   /* and each lane of it */
 	char detail[96];       /* for people: where it lives, state */
 };
+
+/* What is true of all devices of a transport. */
+#define GANTRY_TRANSPORT_INSIDE 0x1u /* reaches only peers in the same process */
 
 /* Who is at the other end. pid -1 and uid -1: not known (another machine). */
 struct gantry_peer {
@@ -283,6 +285,7 @@ struct gantry_transport_ops {
 	 * without a device, and looks at the text only. Slot empty: any text will do.
 	 */
 	const char *(*check_service)(const char *service);
+	uint32_t flags; /* GANTRY_TRANSPORT_* */
 };
 
 #ifdef __cplusplus

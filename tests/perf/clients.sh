@@ -58,6 +58,10 @@ nbd_32() { over_nbd 32 memory 256M; }
 nbd_gantry_1() { beside two "${cpu2:-$cpu0}" over_nbd 1 "$plugin" config="$tmp/two.conf" volume=load; }
 nbd_gantry_32() { beside two "${cpu2:-$cpu0}" over_nbd 32 "$plugin" config="$tmp/two.conf" volume=load; }
 
+# the same with the target inside nbdkit, as its own memory is
+nbd_inside_1() { over_nbd 1 "$plugin" config="$tmp/one.conf" volume=load; }
+nbd_inside_32() { over_nbd 32 "$plugin" config="$tmp/one.conf" volume=load; }
+
 # without WHAT - said once, in place of lines that need it
 without()
 {
@@ -89,6 +93,8 @@ clients_list()
 		cat <<-'END'
 		nbd_1|nbdkit, depth 1, ours to its memory|kIO/s|nbd_1|nbd_gantry_1|ratio|>0.9
 		nbd_32|nbdkit, depth 32, ours to its memory|kIO/s|nbd_32|nbd_gantry_32|ratio|>0.9
+		nbd_in_1|nbdkit, depth 1, ours inside it to its memory|kIO/s|nbd_1|nbd_inside_1|ratio|>0.9
+		nbd_in_32|nbdkit, depth 32, ours inside it to its memory|kIO/s|nbd_32|nbd_inside_32|ratio|>0.9
 		END
 	fi
 }

@@ -494,12 +494,10 @@ static int parse(struct bench *b, int argc, char **argv)
 static void ask(void *arg)
 {
 	static struct peer peer;
-	struct gantry_device_info info;
 
 	peer_open(&peer, arg, 1, NULL);
-	peer.ops->info(peer.device, &info);
 	peer.ops->close(peer.device);
-	_exit(info.caps & GANTRY_CAP_SAME_PROCESS ? 3 : 0);
+	_exit(peer.ops->flags & GANTRY_TRANSPORT_INSIDE ? 3 : 0);
 }
 
 static int same_process(struct peer_attr *attr)

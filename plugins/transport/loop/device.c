@@ -359,7 +359,7 @@ static void loop_info(void *arg, struct gantry_device_info *info)
 	const struct loop_device *dev = arg;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | GANTRY_CAP_SAME_PROCESS |
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED |
 			(dev->conf->mapped ? GANTRY_CAP_MAPPED : GANTRY_CAP_QUIET),
 		.max_depth = (uint32_t)dev->conf->max_depth,
 		.max_inline = LOOP_INLINE,
@@ -411,6 +411,7 @@ static const struct gantry_transport_ops ops = {
 	.flush = loop_flush,
 	.poll_send = loop_poll_send,
 	.consumer_direct = loop_consumer_direct,
+	.flags = GANTRY_TRANSPORT_INSIDE,
 	.rma_submit = loop_rma_submit,
 	.rma_poll = loop_rma_poll,
 };

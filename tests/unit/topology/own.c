@@ -110,24 +110,40 @@ static void refused(int rc, const char *text, const char *message)
 	TEST_ASSERT_EQUAL_STRING(message, errs.text[0]);
 }
 
+/* The role whose place is taken. */
 static const struct gn_topo_role *selected(void)
 {
 	const struct gn_topo_role *found = NULL;
 
 	for (uint32_t i = 0; i < topology.n_roles; i++) {
-		if (!topology.roles[i].selected)
+		if (!topology.roles[i].is_own)
 			continue;
 		TEST_ASSERT_NULL(found);
 		found = &topology.roles[i];
 	}
 	TEST_ASSERT_NOT_NULL(found);
+	TEST_ASSERT_TRUE(found->selected);
 	return found;
+}
+
+/* Which roles are made. */
+static void made(const char *names)
+{
+	char text[64] = "";
+
+	for (uint32_t i = 0; i < topology.n_roles; i++)
+		if (topology.roles[i].selected)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ", topology.roles[i].name);
+	TEST_ASSERT_EQUAL_STRING(names, text);
 }
 
 static void the_only_one_that_fits_is_taken(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING("load", selected()->name);
+	made("store load "); /* nobody else can reach the store */
+	TEST_ASSERT_FALSE(topology.roles[0].is_own);
+	TEST_ASSERT_EQUAL_UINT(2, topology.roles[0].spec.n_lanes);
 	TEST_ASSERT_EQUAL_STRING("program", selected()->spec.part.name);
 	TEST_ASSERT_EQUAL_UINT(2, selected()->spec.n_lanes);
 	TEST_ASSERT_EQUAL_UINT(1, selected()->spec.n_stages);
@@ -169,6 +185,28 @@ static void of_several_one_must_be_named(void)
 	gn_words_add(&args.roles, "b");
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("a") LOAD("b"))));
 	TEST_ASSERT_EQUAL_STRING("b", selected()->name);
+	made("store b ");
+}
+
+static void only_what_it_leads_to_inside_comes_along(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, load("devices = { a = { transport = \"loop\"; }; b = { transport = \"loop\"; };\n"
+				      " c = { transport = \"shm-comch\"; }; };\nroles = {\n"
+				      "far = { role = \"target\"; listen = { device = \"c\"; name = \"v\"; };\n"
+				      " backend = { type = \"null\"; size = \"1MiB\"; }; };\n"
+				      "relay = { role = \"gateway\"; listen = { device = \"a\"; name = \"v\"; };\n"
+				      " connect = { device = \"c\"; name = \"v\"; }; };\n"
+				      "twin = { role = \"gateway\"; listen = { device = \"b\"; name = \"v\"; };\n"
+				      " connect = { device = \"c\"; name = \"v\"; }; };\n"
+				      "load = { role = \"initiator\"; connect = { device = \"a\"; name = \"v\"; }; };\n};\n"));
+	made("relay load ");
+}
+
+static void somebody_must_listen_inside(void)
+{
+	refused(-EINVAL, ROLES(BARE),
+		"the text:3: roles.bare.connect: leads to \"v\" on the device \"wire\", which reaches only this process, and no "
+		"role here listens there");
 }
 
 static void there_must_be_one(void)
@@ -201,7 +239,8 @@ static void faults_have_their_place(void)
 static void a_text_can_be_overridden_like_a_file(void)
 {
 	gn_words_add(&args.sets, "roles.bare.connect.name=w");
-	TEST_ASSERT_EQUAL_INT(0, load(ROLES(BARE) "# no newline at the end"));
+	gn_words_add(&args.sets, "roles.store.listen.name=w");
+	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET BARE) "# no newline at the end"));
 	TEST_ASSERT_EQUAL_STRING("w", selected()->connects[0].service);
 }
 
@@ -211,6 +250,8 @@ int main(void)
 	RUN_TEST(the_only_one_that_fits_is_taken);
 	RUN_TEST(it_gets_lanes_connect_and_services);
 	RUN_TEST(of_several_one_must_be_named);
+	RUN_TEST(only_what_it_leads_to_inside_comes_along);
+	RUN_TEST(somebody_must_listen_inside);
 	RUN_TEST(there_must_be_one);
 	RUN_TEST(a_name_must_be_right);
 	RUN_TEST(a_role_that_listens_is_no_place_for_it);

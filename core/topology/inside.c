@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inside.c - with a role of this process itself come the roles that it leads to by a transport inside the process: nobody
+ * else can reach them, so nobody else runs them.
+ */
+#include <string.h>
+
+#include "topology/topology_priv.h"
+
+static bool is_inside(struct gn_topo_parse *p, const struct gn_topo_device *device)
+{
+	const struct gn_plugin *plugin = gn_topo_plugin(p, GANTRY_KIND_TRANSPORT, device->node, "transport");
+
+	return plugin && (((const struct gantry_transport_ops *)plugin->ops)->flags & GANTRY_TRANSPORT_INSIDE);
+}
+
+static bool says(struct gn_conf_node *group, const char *key, const char *text)
+{
+	const char *said = gn_conf_string(gn_conf_child(group, key));
+
+	return said && !strcmp(said, text);
+}
+
+static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_device *device, const char *service)
+{
+	struct gn_conf_node *listen = gn_conf_child(role->node, "listen");
+
+	return says(listen, "device", device->name) && (says(listen, "name", service) || says(listen, "address", service));
+}
+
+/* The lanes of the own role must find one each, on their worker. */
+static void take_its_lanes(struct gn_topo_role *role, const struct gn_topo_own *own)
+{
+	role->spec.n_lanes = own->n_lanes;
+	if (role->listen && role->listen->max_lanes < own->n_lanes &&
+	    !gn_conf_child(gn_conf_child(role->node, "listen"), "max_lanes"))
+		role->listen->max_lanes = own->n_lanes;
+}
+
+static void bring(struct gn_topo_parse *p, const struct gn_topo_role *from, uint32_t connect)
+{
+	const struct gn_topo_device *device = from->connect_devices[connect];
+	const char *service = from->connects[connect].service;
+	struct gn_topology *t = p->topology;
+
+	if (!device || !service || !is_inside(p, device))
+		return;
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		struct gn_topo_role *role = &t->roles[i];
+
+		if (!listens_at(role, device, service))
+			continue;
+		if (!role->selected) {
+			role->selected = true;
+			gn_topo_role(p, role);
+			take_its_lanes(role, t->own);
+			gn_topo_bring_along(p, role);
+		}
+		return;
+	}
+	gn_conf_fault(p->errs, gn_conf_child(from->node, "connect"),
+		      "leads to \"%s\" on the device \"%s\", which reaches only this process, and no role here listens there",
+		      service, device->name);
+}
+
+void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *role)
+{
+	for (uint32_t i = 0; i < role->spec.n_connects; i++)
+		bring(p, role, i);
+}
