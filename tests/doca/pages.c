@@ -341,12 +341,13 @@ static void a_forked_child_can_share_pages_itself(void)
 static void a_forked_child_has_pages_of_its_own_after_memory_ran_out(void)
 {
 	const size_t n = 20000;
-	volatile unsigned char *memory = malloc(n);
+	volatile unsigned char *memory;
 	bool was_scarce = true;
 	pid_t pid;
 
 	if (!scarce_can())
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	memory = malloc(n);
 	for (unsigned i = 0; was_scarce; i++) {
 		memset((void *)memory, 10, n);
 		TEST_ASSERT_EQUAL_INT(0, gd_pages_hold((void *)memory, n, true, &fd));
