@@ -68,9 +68,9 @@ static void wait_some(struct request *r)
 	int i;
 
 	for (i = 0; i < YIELDS; i++) {
-		sched_yield();
-		if (gantry_queue_poll(r->queue))
+		if (gantry_queue_poll(r->queue)) /* a target inside this process does it right here */
 			return;
+		sched_yield();
 	}
 	gantry_queue_wait(r->queue, -1);
 }
