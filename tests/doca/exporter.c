@@ -146,25 +146,35 @@ void end_exporter(struct exporter *e)
 }
 
 /* Run something in a process that has used nothing of the library yet. */
-void in_process(void (*fn)(struct exporter *e), struct exporter *e)
+pid_t begin_process(void (*fn)(struct exporter *e), struct exporter *e)
 {
-	int status = -1;
 	pid_t pid;
 
 	fflush(NULL);
 	pid = fork();
-	if (pid == 0) {
-		if (TEST_PROTECT()) {
-			open_device();
-			fn(e);
-			exit(0);
-		}
-		fflush(NULL);
-		_exit(1);
+	if (pid != 0)
+		return pid;
+	if (TEST_PROTECT()) {
+		open_device();
+		fn(e);
+		exit(0);
 	}
+	fflush(NULL);
+	_exit(1);
+}
+
+void end_process(pid_t pid)
+{
+	int status = -1;
+
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
 	TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status), "an importer was killed by a signal");
 	TEST_ASSERT_EQUAL_INT(0, WEXITSTATUS(status));
+}
+
+void in_process(void (*fn)(struct exporter *e), struct exporter *e)
+{
+	end_process(begin_process(fn, e));
 }
 
 struct doca_mmap *import(struct exporter *e)

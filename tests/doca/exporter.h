@@ -37,6 +37,9 @@ void end_exporter(struct exporter *e);
 
 /* Run something in a process that has used nothing of the library yet, with the device open. */
 void in_process(void (*fn)(struct exporter *e), struct exporter *e);
+/* The same in two steps, for what must be forked before somebody else has threads. */
+pid_t begin_process(void (*fn)(struct exporter *e), struct exporter *e);
+void end_process(pid_t pid);
 struct doca_mmap *import(struct exporter *e);
 
 /* Import it, look at it, write to it, and have the exporter see that. */

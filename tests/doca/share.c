@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory maps between processes: export, import, passing on; what rights allow, and what the end of a process does. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -164,13 +165,17 @@ static void nothing_is_left_in_the_run_directory(void)
 	TEST_ASSERT_EQUAL_INT(0, n_sockets());
 }
 
-/* -- three processes: the second passes on what it has imported -- */
+/* -- three processes: the second passes on what it has imported; all are forked while there is one thread -- */
+
+static int told[2], over[2]; /* pipes: what the second passes on to the third; closed when the third has ended */
 
 static void third(struct exporter *e)
 {
-	struct doca_mmap *map = import(e);
+	struct doca_mmap *map;
 	struct gantry_region region;
 
+	TEST_ASSERT_EQUAL_INT(sizeof(*e), read(told[0], e, sizeof(*e)));
+	map = import(e);
 	TEST_ASSERT_EQUAL_UINT32(GD_RDMA_FLAGS, map->access);
 	OK(gd_mmap_region(map, 0, &region));
 	TEST_ASSERT_EQUAL_UINT32(GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, region.rights);
@@ -185,13 +190,15 @@ static void second(struct exporter *e)
 	struct gd_mmap_id id = map->id;
 	struct exporter passed = *e;
 	const void *desc;
+	char end;
 
 	TEST_ASSERT_NULL(gd_mmap_find(&id));
 	IS(NOT_PERMITTED, doca_mmap_export_pci(map, dev, &desc, &passed.len));
 	OK(doca_mmap_export_rdma(map, dev, &desc, &passed.len));
 	TEST_ASSERT_EQUAL_PTR(map, gd_mmap_find(&id));
 	memcpy(passed.desc, desc, passed.len);
-	in_process(third, &passed);
+	TEST_ASSERT_EQUAL_INT(sizeof(passed), write(told[1], &passed, sizeof(passed)));
+	TEST_ASSERT_EQUAL_INT(0, read(over[0], &end, 1));
 	OK(doca_mmap_stop(map));
 	TEST_ASSERT_NULL(gd_mmap_find(&id));
 	OK(doca_mmap_destroy(map));
@@ -200,11 +207,20 @@ static void second(struct exporter *e)
 /* MUST: a program passes the memory that it has by PCI on by RDMA; the third has it from the first */
 static void what_is_passed_on_comes_from_its_owner(void)
 {
-	struct exporter e;
+	struct exporter e, passed;
+	pid_t pid;
 
 	start_exporter(&e, 'h', DOCA_ACCESS_FLAG_PCI_READ_WRITE, false);
+	TEST_ASSERT_EQUAL_INT(0, pipe2(told, O_CLOEXEC));
+	TEST_ASSERT_EQUAL_INT(0, pipe2(over, O_CLOEXEC));
+	pid = begin_process(third, &passed);
+	close(over[1]);
 	in_process(second, &e);
+	end_process(pid);
 	end_exporter(&e);
+	close(over[0]);
+	close(told[0]);
+	close(told[1]);
 }
 
 static void second_read_only(struct exporter *e)
