@@ -38,9 +38,9 @@ struct job {
 	int lost;           /* errno; set: buffers may still be touched by the other side, so none is used again */
 	bool told;          /* a refusal was logged */
 	unsigned size;      /* entries of completed[] */
-	unsigned head;      /* of those that fio was given last */
+	uint64_t head;      /* of those that fio was given last */
 	unsigned given;     /* how many these are */
-	unsigned tail;      /* behind the last that has completed */
+	uint64_t tail;      /* behind the last that has completed */
 	struct io_u *completed[];
 };
 

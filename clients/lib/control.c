@@ -11,9 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "lib_priv.h"
 
 #define COPY_BYTES (1u << 20)
+#define TURN_NS GN_NS_PER_MS
 
 /* Loading plugins and setting what the log shows are for one thread at a time. */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
@@ -333,11 +335,26 @@ void *gc_control_run(void *arg)
 	return NULL;
 }
 
+/* Nobody polls the queues any more, and what is inside this process may have something to end on their workers. */
+static void turn_all(void *arg)
+{
+	struct gantry_volume *volume = arg;
+
+	for (uint32_t i = 0; i < volume->attr.queues; i++) {
+		gn_worker_enter(volume->workers[i]);
+		gn_worker_turn(volume->workers[i]);
+		gn_worker_leave(volume->workers[i]);
+	}
+	gn_loop_set_timer(volume->loop, &volume->turns, gn_now_ns() + TURN_NS);
+}
+
 static void stop(void *arg)
 {
 	struct gantry_volume *volume = arg;
 
 	volume->ending = 1;
+	volume->turns = (struct gn_timer){.fn = turn_all, .arg = volume};
+	gn_loop_set_timer(volume->loop, &volume->turns, 1);
 	gc_session_close(volume->session);
 	finish(volume);
 }

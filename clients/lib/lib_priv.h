@@ -52,6 +52,7 @@ struct gantry_volume {
 	struct gn_worker **workers; /* attr.queues entries */
 	const struct gantry_role_host *rh;
 	struct gc_session *session;
+	struct gn_timer turns; /* while it is closed, see control.c */
 	int ending, over; /* to be closed; the session has had its `closed` */
 
 	/* set before it is OPEN */

@@ -5,12 +5,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <ltdl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loader/loader_priv.h"
@@ -167,20 +169,67 @@ static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *n
 	return desc;
 }
 
-/* Fill e->plugin, or e->why. The descriptor stays open with the mapping: were its number used for the next plugin,
- * the linker would take that one for this one, because it goes by the path. */
-static void load(struct entry *e, int fd)
+/* A file that was mapped. Its descriptor stays open with the mapping: were its number used for the next plugin, the
+ * linker would take that one for this one, because it goes by the path. One for each file, whoever loads it again. */
+struct mapped {
+	struct mapped *next;
+	dev_t dev;
+	ino_t ino;
+	int fd;
+};
+
+static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mapped *mapped_files;
+
+/* The one that has the file behind fd; NULL: it was not mapped yet. */
+static const struct mapped *find_mapped(const struct stat *st)
 {
-	const struct gantry_plugin *desc;
+	const struct mapped *m = mapped_files;
+
+	while (m && (m->dev != st->st_dev || m->ino != st->st_ino))
+		m = m->next;
+	return m;
+}
+
+static void remember(const struct stat *st, int fd)
+{
+	struct mapped *m = malloc(sizeof(*m));
+
+	if (!m)
+		return; /* the next one maps it by a descriptor of its own */
+	*m = (struct mapped){.next = mapped_files, .dev = st->st_dev, .ino = st->st_ino, .fd = fd};
+	mapped_files = m;
+}
+
+/* Map the file behind fd, which is closed or kept. */
+static lt_dlhandle map_once(int fd, char *why)
+{
+	const struct mapped *known = NULL;
+	struct stat st = {.st_ino = 0};
 	lt_dlhandle handle;
 	char link[40];
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	handle = map_file(link, e->why);
-	if (!handle) {
+	pthread_mutex_lock(&mapped_lock);
+	if (!fstat(fd, &st))
+		known = find_mapped(&st);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", known ? known->fd : fd);
+	handle = map_file(link, why);
+	if (handle && !known)
+		remember(&st, fd);
+	else
 		close(fd);
+	pthread_mutex_unlock(&mapped_lock);
+	return handle;
+}
+
+/* Fill e->plugin, or e->why. */
+static void load(struct entry *e, int fd)
+{
+	const struct gantry_plugin *desc;
+	lt_dlhandle handle = map_once(fd, e->why);
+
+	if (!handle)
 		return;
-	}
 	desc = find_symbol(handle, e->name, e->why);
 	if (!desc || gn_loader_check(desc, e->name, e->why) || gn_plugin_ops(desc, &e->ops, e->why))
 		return;

@@ -100,12 +100,15 @@ static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
 static int send_reply(struct gn_port *port, struct gantry_io *io)
 {
 	struct gantry_send send = {.imm = io, .imm_len = GANTRY_IO_WIRE_BYTES};
-	int rc = port->broken ? -ENOTCONN : port->attr.ops->send(port->attr.producer, &send, GANTRY_SEND_MORE);
+	int rc;
 
-	if (rc == -EAGAIN && !port->abandoned)
+	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
+	rc = port->broken ? -ENOTCONN : port->attr.ops->send(port->attr.producer, &send, GANTRY_SEND_MORE);
+	if (rc == -EAGAIN && !port->abandoned) {
+		port->n_open++;
 		return rc;
+	}
 	port->dirty = 1;
-	port->n_open--;
 	settle(port, io, OWES_REPLY); /* sent, or there is nobody to send it to */
 	return 0;
 }

@@ -13,7 +13,8 @@
  *           inside `done` except to submit. `done` is only ever called by gantry_queue_poll, _wait and _close, on their
  *           caller's thread. Each open volume has one thread of its own for connection and heartbeat; no IO passes it.
  * Errors    Functions return 0 or -errno; gantry_error() then has the text. An IO that was accepted completes exactly
- *           once, with 0 or -errno. None waits for ever: io_timeout of the connection, and of `done` -ETIMEDOUT.
+ *           once, with 0 or -errno. None waits for ever: -ETIMEDOUT comes after the io_timeout of the connection, which
+ *           begins when stages of the volume's own role have let the IO pass.
  * Copies    A buffer inside gantry_volume_buffers() is read and written by the target itself. Any other buffer costs
  *           one copy on this side.
  * Fork      Open volumes after a fork, not before.

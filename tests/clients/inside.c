@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A volume whose target is in the program itself: over the transport loop, with a gateway or without; also for TSan. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -201,6 +202,41 @@ static void a_gateway_and_a_target_in_the_program_and_nobody_else(void)
 	threads_read_what_they_wrote();
 }
 
+static unsigned n_fds(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* The last answers go out before the ends of their moves are seen: whoever closes sees to that. */
+static void it_closes_though_nobody_polls_any_more(void)
+{
+	static struct user u;
+	unsigned before = 0;
+
+	configure("devices = { wire = { transport = \"loop\"; mapped = false; }; };\nroles = {\n" STORE
+		  "load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
+	for (uint32_t n = 1; n <= 20; n++) {
+		struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
+
+		attr.copy_bytes = BLOCKS * BLOCK;
+		TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(file, "load", &attr, &volume));
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &u.queue));
+		u.n_done = u.n_failed = 0;
+		for (uint32_t i = 0; i < n; i++)
+			TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(u.queue, u.ordinary, 65536, 0, done, &u));
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&u.queue));
+		TEST_ASSERT_EQUAL_UINT(n, u.n_done);
+		TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+		if (n > 1)
+			TEST_ASSERT_EQUAL_UINT(before, n_fds());
+		before = n_fds();
+	}
+}
+
 static void nobody_listens_inside(void)
 {
 	configure("devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
@@ -225,6 +261,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_target_in_the_program);
 	RUN_TEST(a_gateway_and_a_target_in_the_program_and_nobody_else);
+	RUN_TEST(it_closes_though_nobody_polls_any_more);
 	RUN_TEST(nobody_listens_inside);
 	RUN_TEST(a_target_that_cannot_start_says_why);
 	return UNITY_END();
