@@ -145,21 +145,21 @@ void loop_consumer_disarm(void *arg)
 		return; /* was not rung */
 }
 
-/* Only where both ends are of one thread, and nothing would be overtaken. */
-void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct)
+/* Only where both ends are of one thread, and nothing would be overtaken; a sender of another thread looks at it too. */
+void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct, const void *thread)
 {
-	bool same = direct->take && direct->thread && direct->thread == r->thread;
-
-	r->direct = same && r->tail == r->head ? *direct : (struct gantry_direct){.take = NULL};
+	if (thread && thread == r->thread)
+		r->direct = r->tail == r->head ? *direct : (struct gantry_direct){.take = NULL};
 }
 
 void loop_consumer_direct(void *arg, const struct gantry_direct *direct)
 {
 	struct loop_consumer *c = arg;
+	const void *thread = direct ? direct->thread : c->direct.thread;
 
 	c->direct = direct ? *direct : (struct gantry_direct){.take = NULL};
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		loop_ring_direct(c->rings[__builtin_ctzll(left)], &c->direct);
+		loop_ring_direct(c->rings[__builtin_ctzll(left)], &c->direct, thread);
 }
 
 int loop_consumer_fd(void *arg)

@@ -169,7 +169,7 @@ void loop_consumer_disarm(void *consumer);
 int loop_consumer_fd(void *consumer);
 int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void loop_flush(void *producer);
-void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct);
+void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct, const void *thread);
 void loop_consumer_direct(void *consumer, const struct gantry_direct *direct);
 int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 
