@@ -94,7 +94,7 @@ static void program(void)
 
 /* -- what users write -- */
 
-/* short names of several letters have one dash (6.13) */
+/* short names of several letters have one dash */
 static void options_are_written_in_several_ways(void)
 {
 	program();
@@ -146,7 +146,7 @@ static void wrong_words(void)
 	printf("%zu", sizeof(wrong) / sizeof(wrong[0]));
 }
 
-/* an error prints a message and the usage, and start returns it (6.13) */
+/* an error prints a message and the usage, and start returns it */
 static void wrong_words_are_explained_and_no_callback_runs(void)
 {
 	int n;
@@ -180,7 +180,7 @@ static void mandatory(void)
 	TEST_ASSERT_EQUAL_STRING("text flag ", config.calls);
 }
 
-/* the absence of a mandatory option is an error (6.13) */
+/* the absence of a mandatory option is an error */
 static void a_mandatory_option_may_not_be_missing(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(mandatory));
@@ -204,7 +204,7 @@ static void what_the_program_refuses_is_the_result(void)
 	TEST_ASSERT_EQUAL_INT(0, count(captured_err, "Usage"));
 }
 
-/* the validation callback comes after parsing, with the configuration; its error is the result (6.13) */
+/* the validation callback comes after parsing, with the configuration; its error is the result */
 static void validation_comes_last(void)
 {
 	program();
@@ -233,7 +233,7 @@ static void show_help(void)
 	_exit(7);
 }
 
-/* --help prints the usage and exits with success (6.13) */
+/* --help prints the usage and exits with success */
 static void help_prints_the_usage_and_ends_the_program(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(show_help));
@@ -321,7 +321,7 @@ static void returning_version(void)
 	_exit(7);
 }
 
-/* the version callback prints, destroys the parser and exits (6.13) */
+/* the version callback prints, destroys the parser and exits */
 static void version_is_the_programs_or_that_of_the_library(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(plain_version));
@@ -331,7 +331,7 @@ static void version_is_the_programs_or_that_of_the_library(void)
 	TEST_ASSERT_EQUAL_INT(0, captured(returning_version));
 }
 
-/* log levels on the command line are the numbers 10 to 70 (6.13) */
+/* log levels on the command line are the numbers 10 to 70 */
 static void log_levels_are_set(void)
 {
 	int level = 0, sdk = 0;

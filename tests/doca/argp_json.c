@@ -86,7 +86,7 @@ static const char full[] = "{ // general ones\n"
 			   "  }\n"
 			   "}\n";
 
-/* objects doca_general_flags and doca_program_flags, long names, comments of both kinds (6.13) */
+/* objects doca_general_flags and doca_program_flags, long names, comments of both kinds */
 static void a_file_gives_options(void)
 {
 	program();

@@ -114,7 +114,7 @@ static void a_cache_is_invalidated_by_a_task(void)
 	OK(doca_mmap_advise_task_invalidate_cache_set_conf(
 		advise, DONE_AND_ERROR(doca_mmap_advise_task_invalidate_cache_completion_cb_t), 1));
 	rig_start(doca_mmap_advise_as_ctx(advise));
-	/* too late: NOT_PERMITTED, not BAD_STATE (6.1) */
+	/* too late: NOT_PERMITTED, not BAD_STATE */
 	REFUSED(NOT_PERMITTED, doca_mmap_advise_task_invalidate_cache_set_conf(
 				       advise, DONE_AND_ERROR(doca_mmap_advise_task_invalidate_cache_completion_cb_t), 1));
 	OK(doca_mmap_advise_task_invalidate_cache_alloc_init(advise, src, no_data, &task));

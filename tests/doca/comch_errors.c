@@ -25,12 +25,6 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
 /* -- a client that is frozen: R runs, C connected, Z it is frozen, T it may go on -- */
 
 /* What the client is to find when it goes on; 0: anything. */
@@ -262,7 +256,7 @@ static void two_functions(void)
 
 static void only_clients_on_the_function_of_the_representor_reach_a_server(void)
 {
-	alone(two_functions);
+	rig_alone(two_functions);
 }
 
 /* -- names -- */
@@ -298,7 +292,7 @@ static void many_names(void)
 
 static void names_that_look_alike_are_different_servers(void)
 {
-	alone(many_names);
+	rig_alone(many_names);
 }
 
 /* -- a device without Comch, a host with representors -- */
@@ -342,7 +336,7 @@ static void a_device_that_cannot_says_so(void)
 	snprintf(path, sizeof(path), "%s/rxe.so", plugins ? plugins : TEST_PLUGINDIR);
 	if (access(path, R_OK) != 0)
 		TEST_IGNORE_MESSAGE("there is no plugin for a network");
-	alone(without_comch);
+	rig_alone(without_comch);
 }
 
 /* -- as many clients as there may be, and one more -- */
@@ -385,7 +379,7 @@ static void a_server_has_as_many_clients_as_it_says_and_refuses_more(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_max < 8192)
 		TEST_IGNORE_MESSAGE("a process may not have 8192 files open");
-	alone(crowd);
+	rig_alone(crowd);
 }
 
 /* -- no memory: in this process, since the walk asserts -- */

@@ -18,19 +18,9 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
 static void open_both(void)
 {
-	side_server(&s, RIG_NAME);
-	side_start(&s);
-	side_client(&c, RIG_NAME);
-	side_start(&c);
-	UNTIL(&s, s.n_connected);
+	side_join(&s, &c);
 	fast_open(&f, &c, 1 << 20);
 	fast_open(&peer, &s, 1 << 20);
 }
@@ -97,7 +87,7 @@ static void busy_fast_callbacks(void)
 
 static void a_producer_sends_or_stops_and_a_consumer_posts_in_the_callback_of_RUNNING(void)
 {
-	alone(busy_fast_callbacks);
+	rig_alone(busy_fast_callbacks);
 }
 
 /* -- a task that is used again, and its user data -- */
@@ -170,7 +160,7 @@ static void same_producer_task(void)
 
 static void a_producer_sends_one_task_again_and_again_in_its_callback_and_spins_there(void)
 {
-	alone(same_producer_task);
+	rig_alone(same_producer_task);
 }
 
 /* -- one buffer in many tasks; a send that fails changes no buffer; lists are refused -- */
@@ -208,7 +198,7 @@ static void one_buffer(void)
 
 static void one_buffer_is_sent_by_many_tasks_at_a_time(void)
 {
-	alone(one_buffer);
+	rig_alone(one_buffer);
 }
 
 /* Submit with the buffer, and the error that follows; the task is freed. */
@@ -261,7 +251,7 @@ static void failed_sends(void)
 
 static void sends_that_fail_change_no_buffer_and_lists_are_refused(void)
 {
-	alone(failed_sends);
+	rig_alone(failed_sends);
 }
 
 /* -- ids -- */
@@ -287,7 +277,7 @@ static void many_ids(void)
 
 static void MUST_ids_are_never_ffff_however_many_consumers_there_were(void)
 {
-	alone(many_ids);
+	rig_alone(many_ids);
 }
 
 int main(void)

@@ -25,12 +25,6 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
 static void drain(struct doca_pe *pe)
 {
 	while (doca_pe_progress(pe))
@@ -39,11 +33,7 @@ static void drain(struct doca_pe *pe)
 
 static void open_both(void)
 {
-	side_server(&s, RIG_NAME);
-	side_start(&s);
-	side_client(&c, RIG_NAME);
-	side_start(&c);
-	UNTIL(&s, s.n_connected);
+	side_join(&s, &c);
 	fast_open(&f, &c, 1 << 16);
 	fast_open(&peer, &s, 1 << 16);
 }
@@ -165,7 +155,7 @@ static void walk_consumer(void)
 
 static void a_consumer_goes_through_all_states_and_each_call_gives_what_is_documented(void)
 {
-	alone(walk_consumer);
+	rig_alone(walk_consumer);
 }
 
 static void stopped_while_starting(void)
@@ -190,7 +180,7 @@ static void stopped_while_starting(void)
 
 static void a_consumer_is_stopped_while_starting(void)
 {
-	alone(stopped_while_starting);
+	rig_alone(stopped_while_starting);
 }
 
 /* -- a producer -- */
@@ -296,7 +286,7 @@ static void walk_producer(void)
 
 static void a_producer_goes_through_all_states_and_each_call_gives_what_is_documented(void)
 {
-	alone(walk_producer);
+	rig_alone(walk_producer);
 }
 
 /* The peer has not come to read it: the task is flushed. The producer is idle when the program has freed it. */
@@ -324,7 +314,7 @@ static void stopped_with_data_in_flight(void)
 
 static void a_producer_that_stops_flushes_what_was_not_read_and_waits_for_its_tasks(void)
 {
-	alone(stopped_with_data_in_flight);
+	rig_alone(stopped_with_data_in_flight);
 }
 
 /* -- their connection -- */
@@ -368,7 +358,7 @@ static void keep_the_connection(void)
 
 static void consumers_and_producers_keep_their_connection_until_they_stop(void)
 {
-	alone(keep_the_connection);
+	rig_alone(keep_the_connection);
 }
 
 static void killed_server(void)

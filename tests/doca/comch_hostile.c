@@ -23,21 +23,6 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
-static void open_sides(void)
-{
-	side_server(&s, RIG_NAME);
-	side_start(&s);
-	side_client(&c, RIG_NAME);
-	side_start(&c);
-	UNTIL(&s, s.n_connected);
-}
-
 static unsigned int open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -108,7 +93,7 @@ static void wrong_everywhere(void)
 
 static void what_is_wrong_in_a_callback_is_refused_there(void)
 {
-	alone(wrong_everywhere);
+	rig_alone(wrong_everywhere);
 }
 
 /* -- stop in each kind of callback -- */
@@ -197,7 +182,7 @@ static void everywhere(void)
 
 static void a_side_stops_in_any_callback_and_hears_nothing_after_IDLE(void)
 {
-	alone(everywhere);
+	rig_alone(everywhere);
 }
 
 /* -- disconnected while it sends: each task ends once -- */
@@ -210,7 +195,7 @@ static void cut_off(void)
 
 		memset(&s, 0, sizeof(s));
 		memset(&c, 0, sizeof(c));
-		open_sides();
+		side_join(&s, &c);
 		while (state_of(c.ctx) == DOCA_CTX_STATE_RUNNING) {
 			doca_error_t result = side_try_send(&c, "again and again", 15);
 
@@ -234,7 +219,7 @@ static void cut_off(void)
 
 static void every_send_ends_once_when_the_server_disconnects_meanwhile(void)
 {
-	alone(cut_off);
+	rig_alone(cut_off);
 }
 
 /* -- tasks that are freed while the library has them -- */
@@ -289,7 +274,7 @@ static void free_in_flight(void)
 
 static void tasks_that_are_freed_in_flight_are_forgotten(void)
 {
-	alone(free_in_flight);
+	rig_alone(free_in_flight);
 }
 
 /* -- started again in the callback of IDLE -- */
@@ -331,7 +316,7 @@ static void stubborn_client(void)
 
 static void a_client_starts_again_in_the_callback_of_IDLE_hundreds_of_times(void)
 {
-	alone(stubborn_client);
+	rig_alone(stubborn_client);
 }
 
 /* -- killed at any moment -- */
@@ -420,7 +405,7 @@ static void patient_server(void)
 
 static void a_server_survives_clients_that_are_killed_at_any_moment(void)
 {
-	alone(patient_server);
+	rig_alone(patient_server);
 }
 
 static void restless_server(void)
@@ -480,7 +465,7 @@ static void patient_client(void)
 
 static void a_client_survives_servers_that_are_killed_at_any_moment(void)
 {
-	alone(patient_client);
+	rig_alone(patient_client);
 }
 
 int main(void)

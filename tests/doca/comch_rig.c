@@ -101,6 +101,12 @@ void rig_wait(pid_t pid, int signal)
 		TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a side failed");
 }
 
+void rig_alone(void (*role)(void))
+{
+	rig_begin();
+	rig_wait(rig_fork(role), 0);
+}
+
 void rig_run(void (*server)(void), void (*client)(void))
 {
 	pid_t a, b;
@@ -395,6 +401,15 @@ void side_close(struct side *s)
 	if (s->rep)
 		NEED_OK(doca_dev_rep_close(s->rep));
 	NEED_OK(doca_dev_close(s->dev));
+}
+
+void side_join(struct side *server, struct side *client)
+{
+	side_server(server, RIG_NAME);
+	side_start(server);
+	side_client(client, RIG_NAME);
+	side_start(client);
+	UNTIL(server, server->n_connected);
 }
 
 void side_stop(struct side *s)

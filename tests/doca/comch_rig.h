@@ -69,6 +69,8 @@ void side_configure(struct side *s, uint32_t n_tasks);
 /* Start, and for a client wait until it runs. */
 void side_start(struct side *s);
 /* Stop, wait until it is idle, destroy all. */
+/* A server and its client in one process, up to the connection that both know. */
+void side_join(struct side *server, struct side *client);
 void side_stop(struct side *s);
 void side_close(struct side *s);
 enum doca_ctx_states state_of(struct doca_ctx *ctx);
@@ -109,6 +111,8 @@ void rig_run(void (*server)(void), void (*client)(void));
 pid_t rig_fork(void (*role)(void));
 /* Wait for a child to end well, or by that signal. */
 void rig_wait(pid_t pid, int signal);
+/* One role is the whole test: it has both ends, or needs no other. */
+void rig_alone(void (*role)(void));
 /* Letters between all processes of a test: each `to` is a pipe of its own. */
 enum { RIG_SERVER, RIG_CLIENT, RIG_TEST, RIG_PIPES };
 void rig_tell(int to, char letter);

@@ -18,12 +18,6 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
 /* -- order of messages and of what is heard of consumers -- */
 
 #define ROUNDS 300
@@ -66,7 +60,7 @@ static void many_orders(void)
 
 static void MUST_consumers_come_and_go_in_order_with_messages(void)
 {
-	alone(many_orders);
+	rig_alone(many_orders);
 }
 
 /* The queue of the server holds ten: the others wait at the client, which does not progress. Its one buffer is used for all. */
@@ -95,7 +89,7 @@ static void waiting_messages(void)
 
 static void MUST_sends_that_waited_leave_without_progress_and_were_copied_at_submit(void)
 {
-	alone(waiting_messages);
+	rig_alone(waiting_messages);
 }
 
 static void thousand_tasks(void)
@@ -118,7 +112,7 @@ static void thousand_tasks(void)
 
 static void a_client_has_1024_sends_under_way(void)
 {
-	alone(thousand_tasks);
+	rig_alone(thousand_tasks);
 }
 
 /* One event per progress, at the server as well. */
@@ -144,7 +138,7 @@ static void steps_of_server(void)
 
 static void MUST_a_connection_and_its_first_message_are_two_events(void)
 {
-	alone(steps_of_server);
+	rig_alone(steps_of_server);
 }
 
 /* -- callbacks of connections -- */
@@ -227,7 +221,7 @@ static void two_clients(void)
 
 static void events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end(void)
 {
-	alone(two_clients);
+	rig_alone(two_clients);
 }
 
 /* -- what state callbacks may do -- */
@@ -278,7 +272,7 @@ static void busy_state_callbacks(void)
 
 static void a_client_sends_in_the_callback_of_RUNNING_and_both_are_destroyed_in_that_of_IDLE(void)
 {
-	alone(busy_state_callbacks);
+	rig_alone(busy_state_callbacks);
 }
 
 /* -- tasks that are used again, and their user data -- */
@@ -328,7 +322,7 @@ static void same_task(void)
 
 static void a_send_is_submitted_again_in_its_callback_and_user_data_comes_along(void)
 {
-	alone(same_task);
+	rig_alone(same_task);
 }
 
 int main(void)

@@ -22,12 +22,6 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
 static void drain(struct side *side)
 {
 	while (doca_pe_progress(side->pe))
@@ -231,7 +225,7 @@ static void walk_client(void)
 
 static void a_client_goes_through_all_states_and_each_call_gives_what_is_documented(void)
 {
-	alone(walk_client);
+	rig_alone(walk_client);
 }
 
 /* A task that is not freed keeps it from IDLE; so does the other side, until it has answered. */
@@ -255,7 +249,7 @@ static void outstanding_client(void)
 
 static void a_client_stops_when_its_tasks_are_free(void)
 {
-	alone(outstanding_client);
+	rig_alone(outstanding_client);
 }
 
 /* -- from starting to idle -- */
@@ -289,7 +283,7 @@ static void never_running(void)
 
 static void a_client_whose_start_fails_is_idle_and_can_start_again(void)
 {
-	alone(never_running);
+	rig_alone(never_running);
 }
 
 /* A task that was taken before has to be freed. */
@@ -310,7 +304,7 @@ static void start_fails_with_a_task(void)
 
 static void a_client_whose_start_fails_waits_for_tasks_that_were_taken_meanwhile(void)
 {
-	alone(start_fails_with_a_task);
+	rig_alone(start_fails_with_a_task);
 }
 
 static void stopped_before_it_was_connected(void)
@@ -340,7 +334,7 @@ static void stopped_before_it_was_connected(void)
 
 static void a_client_is_stopped_while_starting(void)
 {
-	alone(stopped_before_it_was_connected);
+	rig_alone(stopped_before_it_was_connected);
 }
 
 /* -- a server that does not answer -- */
@@ -406,7 +400,7 @@ static void server_disconnects(void)
 
 static void a_client_goes_to_stopping_and_idle_when_the_server_disconnects_it(void)
 {
-	alone(server_disconnects);
+	rig_alone(server_disconnects);
 }
 
 /* A program may keep a task over the end of the server: the client stays in STOPPING as long. */
@@ -433,7 +427,7 @@ static void server_stops(void)
 
 static void a_client_goes_to_stopping_when_the_server_stops_and_to_idle_when_its_tasks_are_free(void)
 {
-	alone(server_stops);
+	rig_alone(server_stops);
 }
 
 /* -- a server -- */
@@ -511,7 +505,7 @@ static void walk_server(void)
 
 static void a_server_goes_through_all_states_and_each_call_gives_what_is_documented(void)
 {
-	alone(walk_server);
+	rig_alone(walk_server);
 }
 
 /* A task that is not freed keeps it from IDLE, also without any connection. */
@@ -539,7 +533,7 @@ static void outstanding_server(void)
 
 static void a_server_stops_when_its_tasks_are_free(void)
 {
-	alone(outstanding_server);
+	rig_alone(outstanding_server);
 }
 
 int main(void)

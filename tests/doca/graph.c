@@ -205,7 +205,7 @@ static void test_nodes_run_in_the_order_of_their_dependencies(void)
 		TEST_ASSERT_EQUAL_UINT(run, n_instance);
 		TEST_ASSERT_EQUAL_UINT(run, n_graph);
 	}
-	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, n_task_callbacks, "6.2: callbacks of a task that a graph runs are not called");
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, n_task_callbacks, "callbacks of a task that a graph runs are not called");
 	TEST_ASSERT_EQUAL(DOCA_ERROR_IN_USE, doca_graph_stop(graph));
 	MUST(doca_graph_instance_destroy(instance));
 	MUST(doca_task_submit(task));

@@ -31,7 +31,7 @@ static void all_sdk_levels(void)
 		gd_log(level, "sdk %d", (int)level);
 }
 
-/* a source is registered before main(), and before anything else was called (6.14) */
+/* a source is registered before main(), and before anything else was called */
 static void a_source_is_registered_before_main(void)
 {
 	int source = -1;
@@ -69,7 +69,7 @@ static void run_standard(void)
 	all_levels();
 }
 
-/* stdout for INFO and more verbose, stderr for WARNING to CRIT; the default level hides DBG (6.14) */
+/* stdout for INFO and more verbose, stderr for WARNING to CRIT; the default level hides DBG */
 static void standard_backends_split_at_info(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(run_standard));
@@ -120,7 +120,7 @@ static void global_limits_move_all_backends(void)
 	TEST_ASSERT_EQUAL_STRING("", captured_err);
 }
 
-/* [HH:MM:SS:uuuuuu][pid][DOCA][ERR][file.c:LINE][function] text (6.14) */
+/* [HH:MM:SS:uuuuuu][pid][DOCA][ERR][file.c:LINE][function] text */
 static void a_line_has_time_process_level_place_and_text(void)
 {
 	regex_t re;
@@ -140,7 +140,7 @@ static void a_line_has_time_process_level_place_and_text(void)
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "[TRC]"));
 }
 
-/* what every program does first (6.14) */
+/* what every program does first */
 static void run_program(void)
 {
 	struct doca_log_backend *sdk;
@@ -259,7 +259,7 @@ static void run_hidden(void)
 	DOCA_LOG_INFO("100%%");
 }
 
-/* what a line would have shown is evaluated at every level; of TRC, which is not compiled in, nothing is (6.14) */
+/* what a line would have shown is evaluated at every level; of TRC, which is not compiled in, nothing is */
 static void arguments_are_evaluated_though_the_level_hides_the_line(void)
 {
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(run_hidden), captured_out);

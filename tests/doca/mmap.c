@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory maps in one process: order of calls, and the documented error of each that is wrong (6.4). */
+/* Memory maps in one process: order of calls, and the documented error of each that is wrong. */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_dev.h>

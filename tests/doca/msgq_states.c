@@ -38,12 +38,6 @@ void tearDown(void)
 {
 }
 
-static void alone(void (*role)(void))
-{
-	rig_begin();
-	rig_wait(rig_fork(role), 0);
-}
-
 static void open_dpa(void)
 {
 	side_open_dev(&s, "03:00.0");
@@ -139,7 +133,7 @@ static void walk_queue(void)
 
 static void a_queue_goes_through_all_states_and_each_call_gives_what_is_documented(void)
 {
-	alone(walk_queue);
+	rig_alone(walk_queue);
 }
 
 /* -- on the CPU -- */
@@ -347,7 +341,7 @@ static void from_the_dpa(void)
 
 static void a_DPA_producer_and_a_CPU_consumer_go_through_all_states(void)
 {
-	alone(from_the_dpa);
+	rig_alone(from_the_dpa);
 }
 
 /* -- completions of DPA consumers -- */
@@ -473,7 +467,7 @@ static void to_the_dpa(void)
 
 static void a_DPA_consumer_and_a_CPU_producer_go_through_all_states(void)
 {
-	alone(to_the_dpa);
+	rig_alone(to_the_dpa);
 }
 
 /* -- no memory: in this process, since the walk asserts -- */

@@ -21,16 +21,6 @@ void tearDown(void)
 {
 }
 
-static void nothing(int fd)
-{
-	(void)fd;
-}
-
-static void alone(void (*program)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(program, nothing, false));
-}
-
 /* Another context on the same device and engine. */
 static struct doca_rdma *another(struct rig_side *s)
 {
@@ -80,7 +70,7 @@ static void connect_wrongly(int fd)
 
 static void a_blob_is_connected_to_once_and_by_its_own_context(void)
 {
-	alone(connect_wrongly);
+	rig_alone(connect_wrongly);
 }
 
 static int take_away(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -112,7 +102,7 @@ static void meet_nowhere(int fd)
 
 static void where_nobody_can_be_met_nothing_is_exported(void)
 {
-	alone(meet_nowhere);
+	rig_alone(meet_nowhere);
 }
 
 /* -- addresses -- */
@@ -139,7 +129,7 @@ static void listen_wrongly(int fd)
 
 static void a_port_is_listened_to_once(void)
 {
-	alone(listen_wrongly);
+	rig_alone(listen_wrongly);
 }
 
 static struct doca_rdma_connection *established;
@@ -197,7 +187,7 @@ static void connect_to_addresses(int fd)
 
 static void an_address_belongs_to_who_made_it_and_connections_are_counted(void)
 {
-	alone(connect_to_addresses);
+	rig_alone(connect_to_addresses);
 }
 
 /* Each kind of address leads to who listens: over shared memory all of them are of this machine. */
@@ -237,7 +227,7 @@ static void connect_by_each_kind(int fd)
 
 static void each_kind_of_address_is_connected_to(void)
 {
-	alone(connect_by_each_kind);
+	rig_alone(connect_by_each_kind);
 }
 
 /* -- numbers of connections, and those of others -- */
@@ -277,7 +267,7 @@ static void number(int fd)
 
 static void connections_have_numbers_and_data_of_their_own(void)
 {
-	alone(number);
+	rig_alone(number);
 }
 
 /* -- what transports of a network do not have -- */
@@ -329,7 +319,7 @@ static void a_network_has_no_atomic_tasks_and_a_device_may_not_be_there(void)
 	snprintf(plugin, sizeof(plugin), "%s/rxe.so", getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
 	if (access(plugin, R_OK) != 0)
 		TEST_IGNORE_MESSAGE("no transport of a network is built");
-	alone(use_a_network);
+	rig_alone(use_a_network);
 }
 
 int main(void)

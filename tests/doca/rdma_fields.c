@@ -13,16 +13,6 @@ void tearDown(void)
 {
 }
 
-static void nothing(int fd)
-{
-	(void)fd;
-}
-
-static void alone(void (*program)(int fd))
-{
-	TEST_ASSERT_TRUE(rig_run(program, nothing, false));
-}
-
 /* -- settings -- */
 
 /*
@@ -129,7 +119,7 @@ static void set_all(int fd)
 
 static void settings_have_defaults_are_kept_and_are_late_after_start(void)
 {
-	alone(set_all);
+	rig_alone(set_all);
 }
 
 /* -- fields -- */
@@ -248,7 +238,7 @@ static void look_at_fields(int fd)
 
 static void fields_of_all_tasks_are_what_they_were_set_to(void)
 {
-	alone(look_at_fields);
+	rig_alone(look_at_fields);
 }
 
 /* -- pools -- */
@@ -304,7 +294,7 @@ static void configure(int fd)
 	rig_close(s);
 }
 
-/* 6.9: how many receives there may be is said by their tasks; the size of the queue counts for nothing. */
+/* How many receives there may be is said by their tasks; the size of the queue counts for nothing. */
 static void post_more_than_the_queue_says(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
@@ -325,12 +315,12 @@ static void post_more_than_the_queue_says(int fd)
 
 static void the_number_of_receives_is_that_of_their_tasks(void)
 {
-	alone(post_more_than_the_queue_says);
+	rig_alone(post_more_than_the_queue_says);
 }
 
 static void pools_are_configured_before_start(void)
 {
-	alone(configure);
+	rig_alone(configure);
 }
 
 int main(void)

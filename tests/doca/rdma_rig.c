@@ -15,6 +15,8 @@
 
 #include <doca_error.h>
 
+#include "unity.h"
+
 #ifdef RIG_BY_DEVICE
 #include "rdma.h"
 #endif
@@ -471,6 +473,16 @@ bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_kille
 	if (status[0] != 0)
 		return false;
 	return second_is_killed ? WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL : status[1] == 0;
+}
+
+static void nobody(int fd)
+{
+	(void)fd;
+}
+
+void rig_alone(void (*program)(int fd))
+{
+	TEST_ASSERT_TRUE(rig_run(program, nobody, false));
 }
 
 void rig_say_pid(int fd)

@@ -130,6 +130,8 @@ size_t rig_differs(const void *memory, size_t length, uint32_t generation); /* f
  * second one, by SIGKILL when that was the plan.
  */
 bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_killed);
+/* The first one without a second. */
+void rig_alone(void (*program)(int fd));
 void rig_say_pid(int fd);
 pid_t rig_hear_pid(int fd);
 void rig_say(int fd, const void *data, size_t length);

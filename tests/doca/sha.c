@@ -286,7 +286,7 @@ static void arguments_and_capabilities(void)
 	OK(doca_sha_cap_task_partial_hash_get_supported(&info, DOCA_SHA_ALGORITHM_SHA512));
 	REFUSED(INVALID_VALUE, doca_sha_cap_task_hash_get_supported(NULL, DOCA_SHA_ALGORITHM_SHA1));
 	REFUSED(INVALID_VALUE, doca_sha_cap_task_hash_get_supported(&info, (enum doca_sha_algorithm)-1));
-	/* block sizes and digest sizes (6.11) */
+	/* block sizes and digest sizes */
 	for (int i = 0; i < 3; i++) {
 		OK(doca_sha_cap_get_partial_hash_block_size(&info, (enum doca_sha_algorithm)i, &n));
 		TEST_ASSERT_EQUAL_INT(i == DOCA_SHA_ALGORITHM_SHA512 ? 128 : 64, n);

@@ -34,7 +34,7 @@ static void test_value_is_set_added_to_and_waited_for(void)
 	TEST_ASSERT_EQUAL_UINT64(0, value);
 	MUST(doca_sync_event_update_set(event, 0x1205));
 	MUST(doca_sync_event_update_add(event, 2, &value));
-	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0x1205, value, "6.10: update_add returns the value before");
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0x1205, value, "update_add returns the value before");
 	MUST(doca_sync_event_wait_eq(event, 0x1207, ALL));
 	MUST(doca_sync_event_wait_eq_yield(event, 0x07, 0xff));
 	MUST(doca_sync_event_wait_gt(event, 0x1206, ALL));
@@ -166,10 +166,10 @@ static void expect_end(struct tasks *t, struct doca_task *task)
 	unsigned before = n_done;
 
 	MUST(doca_task_submit(task));
-	TEST_ASSERT_EQUAL_UINT_MESSAGE(before, n_done, "6.2: no callback inside submit");
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(before, n_done, "no callback inside submit");
 	while (doca_pe_progress(t->pe) == 0)
 		;
-	TEST_ASSERT_EQUAL_UINT_MESSAGE(before + 1, n_done, "6.3: progress says 1 only when a task has ended");
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(before + 1, n_done, "progress says 1 only when a task has ended");
 	TEST_ASSERT_EQUAL(DOCA_SUCCESS, last_status);
 	TEST_ASSERT_EQUAL(0, doca_pe_progress(t->pe));
 	doca_task_free(task);
@@ -188,7 +188,7 @@ static void test_tasks_do_what_the_calls_do(void)
 	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_NOT_PERMITTED,
 		doca_sync_event_task_get_set_conf(t.event, (doca_sync_event_task_get_completion_cb_t)on_done,
 			(doca_sync_event_task_get_completion_cb_t)on_failed, 2),
-		"6.10: set_conf after start is NOT_PERMITTED");
+		"set_conf after start is NOT_PERMITTED");
 	MUST(doca_sync_event_task_notify_set_alloc_init(t.event, 40, none, &set));
 	TEST_ASSERT_EQUAL_UINT64(40, doca_sync_event_task_notify_set_get_set_val(set));
 	doca_sync_event_task_notify_set_set_set_val(set, 41);
@@ -390,7 +390,7 @@ static doca_error_t give(struct doca_sync_event *event, enum order order)
 	doca_error_t result;
 
 	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
-	TEST_ASSERT_TRUE_MESSAGE(sz < 1024, "6.10: the sample's buffer has 1024 bytes");
+	TEST_ASSERT_TRUE_MESSAGE(sz < 1024, "the sample's buffer has 1024 bytes");
 	memcpy(m.blob, blob, sz);
 	m.sz = (uint32_t)sz;
 	TEST_ASSERT_EQUAL(sizeof(m), send(peer_fd, &m, sizeof(m), 0));
@@ -421,7 +421,7 @@ static void test_no_update_of_two_processes_is_lost(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
-/* 6.10: waits look at shared memory; neither side progresses an engine. */
+/* Waits look at shared memory; neither side progresses an engine. */
 static void test_two_processes_wait_for_each_other(void)
 {
 	struct doca_sync_event *event = new_event();
