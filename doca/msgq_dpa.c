@@ -343,6 +343,14 @@ static struct doca_comch_consumer *wait_for_room(struct doca_comch_msgq *msgq, u
 	return c;
 }
 
+static bool can_be_sent(const struct doca_comch_producer *p, const uint8_t *imm, uint32_t imm_len)
+{
+	if (p && imm_len <= GD_COMCH_IMM && (!imm_len || imm))
+		return true;
+	gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %u bytes cannot be sent; at most %u can", imm_len, GD_COMCH_IMM);
+	return false;
+}
+
 void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_t producer_handle, uint32_t consumer_id,
 						    const uint8_t *imm, uint32_t imm_len, uint8_t completion_requested)
 {
@@ -350,10 +358,8 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 	struct doca_comch_consumer *c;
 	struct doca_dpa_completion *comp;
 
-	if (!p || imm_len > GD_COMCH_IMM || (imm_len && !imm)) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %u bytes cannot be sent; at most %u can", imm_len, GD_COMCH_IMM);
+	if (!can_be_sent(p, imm, imm_len))
 		return;
-	}
 	comp = p->completion;
 	pthread_mutex_lock(&p->msgq->dpa->lock);
 	c = wait_for_room(p->msgq, consumer_id);
@@ -368,13 +374,14 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: there is no consumer %u", consumer_id);
 }
 
-/* Where length bytes at that address of a map are; NULL: not in it. */
-static char *in_map(doca_dpa_dev_mmap_t handle, uint64_t addr, size_t length)
+/* Where length bytes at that address of a map are; NULL: not in it, or they may not be read, or written (is_filled). */
+static char *in_map(doca_dpa_dev_mmap_t handle, uint64_t addr, size_t length, bool is_filled)
 {
 	const struct doca_mmap *map = gd_mmap_by_handle(handle);
 	const uint64_t from = map ? (uintptr_t)map->addr : 0;
 
-	if (!map || !map->local || addr < from || !gantry_range_ok(addr - from, length, map->length))
+	if (!map || !map->local || !gd_mmap_allows(map, is_filled) || addr < from ||
+	    !gantry_range_ok(addr - from, length, map->length))
 		return NULL;
 	return (char *)map->local + (addr - from);
 }
@@ -384,11 +391,14 @@ void doca_dpa_dev_comch_producer_dma_copy(doca_dpa_dev_comch_producer_t producer
 					  uint64_t src_addr, size_t length, const uint8_t *imm, uint32_t imm_len,
 					  uint8_t completion_requested)
 {
-	const char *src = in_map(src_mmap, src_addr, length);
-	char *dst = in_map(dst_mmap, dst_addr, length);
+	const char *src = in_map(src_mmap, src_addr, length, false);
+	char *dst = in_map(dst_mmap, dst_addr, length, true);
 
+	if (!can_be_sent((void *)(uintptr_t)producer_handle, imm, imm_len))
+		return;
 	if (!src || !dst || (dst < src + length && src < dst + length)) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %zu bytes to copy are not in their maps, or overlap", length);
+		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %zu bytes to copy are not in their maps, not allowed there, or overlap",
+		       length);
 		return;
 	}
 	memcpy(dst, src, length);

@@ -211,7 +211,8 @@ static void messages_to_the_DPA_arrive_in_order_and_only_as_many_as_it_acknowled
 /* -- from the DPA to the CPU -- */
 
 static char from[N * 8], into[N * 8];
-static doca_dpa_dev_mmap_t from_map, into_map;
+static char sealed[8];
+static doca_dpa_dev_mmap_t from_map, into_map, sealed_map;
 static unsigned int n_put, n_done;
 
 /* Sends all: every third with a copy ahead of it, every fifth with a completion. Then it waits for those. */
@@ -237,11 +238,15 @@ static __dpa_global__ void send_all(uint64_t arg)
 			__atomic_add_fetch(&n_done, 1, __ATOMIC_RELEASE);
 		}
 	}
-	/* what is refused: too long, out of the map, overlapping */
+	/* what is refused, and copies nothing: too long, out of the map, overlapping, into a map that may only be read */
 	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, long_imm, sizeof(long_imm), 0);
 	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + sizeof(into) - 4, from_map,
 					     (uintptr_t)from, 8, long_imm, 4, 0);
 	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, from_map, (uintptr_t)from + 4, from_map,
+					     (uintptr_t)from, 8, long_imm, 4, 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + 8, from_map,
+					     (uintptr_t)from, 8, long_imm, sizeof(long_imm), 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map, (uintptr_t)sealed, from_map,
 					     (uintptr_t)from, 8, long_imm, 4, 0);
 	doca_dpa_dev_completion_request_notification(dev_ends); /* there is none left: no activation */
 	doca_dpa_dev_thread_finish();
@@ -273,13 +278,13 @@ static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union do
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 }
 
-static struct doca_mmap *map(char *addr, size_t length, doca_dpa_dev_mmap_t *handle)
+static struct doca_mmap *map(char *addr, size_t length, uint32_t access, doca_dpa_dev_mmap_t *handle)
 {
 	struct doca_mmap *mmap;
 
 	NEED_OK(doca_mmap_create(&mmap));
 	NEED_OK(doca_mmap_add_dev(mmap, s.dev));
-	NEED_OK(doca_mmap_set_permissions(mmap, DOCA_ACCESS_FLAG_PCI_READ_WRITE));
+	NEED_OK(doca_mmap_set_permissions(mmap, access));
 	NEED_OK(doca_mmap_set_memrange(mmap, addr, length));
 	NEED_OK(doca_mmap_start(mmap));
 	NEED_OK(doca_mmap_dev_get_dpa_handle(mmap, s.dev, handle));
@@ -340,14 +345,15 @@ static void close_dpa_producer(void)
 
 static void from_the_dpa(void)
 {
-	struct doca_mmap *maps[2];
+	struct doca_mmap *maps[3];
 
 	open_dpa(send_all);
 	open_dpa_producer();
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (char)(1 + i % 100);
-	maps[0] = map(from, sizeof(from), &from_map);
-	maps[1] = map(into, sizeof(into), &into_map);
+	maps[0] = map(from, sizeof(from), DOCA_ACCESS_FLAG_PCI_READ_ONLY, &from_map);
+	maps[1] = map(into, sizeof(into), DOCA_ACCESS_FLAG_PCI_READ_WRITE, &into_map);
+	maps[2] = map(sealed, sizeof(sealed), DOCA_ACCESS_FLAG_PCI_READ_ONLY, &sealed_map);
 	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(dev_producer, consumer_id) == 1);
 	post((struct doca_buf *)(void *)&s); /* a buffer is no use here */
 	UNTIL(&s, n_flushed == 1);
@@ -358,9 +364,10 @@ static void from_the_dpa(void)
 	UNTIL(&s, n_received == N && __atomic_load_n(&n_done, __ATOMIC_ACQUIRE) == N / 5);
 	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(dev_producer, consumer_id) == 0);
 	NEED_OK(doca_dpa_thread_stop(thread));
+	NEED(memcmp(into + 8, "\0\0\0\0\0\0\0", 8) == 0 && sealed[0] == 0);
 	close_dpa_producer();
-	NEED_OK(doca_mmap_destroy(maps[0]));
-	NEED_OK(doca_mmap_destroy(maps[1]));
+	for (int i = 0; i < 3; i++)
+		NEED_OK(doca_mmap_destroy(maps[i]));
 	close_dpa();
 }
 
