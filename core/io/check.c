@@ -5,27 +5,24 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-static enum gantry_status check_range(const struct gantry_volume_info *volume, const struct gantry_io *io)
+static inline enum gantry_status check_range(const struct gantry_volume_info *volume, const struct gantry_io *io)
 {
 	if (unlikely(io->length == 0 || ((io->offset | io->length) & (volume->block_size - 1)) != 0)) /* a power of two */
 		return GANTRY_S_INVALID;
 	return gantry_range_ok(io->offset, io->length, volume->size) ? GANTRY_S_OK : GANTRY_S_RANGE;
 }
 
-static enum gantry_status check_volume(const struct gantry_volume_info *volume, const struct gantry_io *io)
+/* op: 1 << io->opcode. */
+static inline enum gantry_status check_volume(const struct gantry_volume_info *volume, const struct gantry_io *io, uint32_t op)
 {
-	unsigned opcode = io->opcode;
-
-	if (unlikely(opcode >= GANTRY_OP_COUNT || (io->flags & ~GANTRY_IO_FLAGS) != 0))
-		return GANTRY_S_INVALID;
-	if (unlikely(((volume->ops | 1u << GANTRY_OP_NOP) >> opcode & 1) == 0))
+	if (unlikely(((volume->ops | 1u << GANTRY_OP_NOP) & op) == 0))
 		return GANTRY_S_UNSUPPORTED;
-	if (unlikely((volume->flags & GANTRY_VOLUME_READ_ONLY) != 0 && gantry_op_writes(opcode)))
+	if (unlikely((volume->flags & GANTRY_VOLUME_READ_ONLY) != 0 && (op & GANTRY_OPS_WRITE) != 0))
 		return GANTRY_S_READ_ONLY;
-	return gantry_op_has_range(opcode) ? check_range(volume, io) : GANTRY_S_OK;
+	return (op & GANTRY_OPS_RANGE) != 0 ? check_range(volume, io) : GANTRY_S_OK;
 }
 
-static enum gantry_status check_region(const struct gn_io_rules *rules, struct gantry_io *io)
+static inline enum gantry_status check_region(const struct gn_io_rules *rules, struct gantry_io *io)
 {
 	const struct gantry_region *region = io->region < rules->n_regions ? rules->regions[io->region] : NULL;
 	/* a read of the volume writes to the region */
@@ -40,7 +37,7 @@ static enum gantry_status check_region(const struct gn_io_rules *rules, struct g
 	return GANTRY_S_OK;
 }
 
-static void set_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
+static __attribute__((noinline)) void set_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
 {
 	uint64_t us = rules->io_timeout_ns / GN_NS_PER_US;
 
@@ -49,16 +46,21 @@ static void set_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
 
 enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io)
 {
-	enum gantry_status status = check_volume(&rules->volume, io);
+	enum gantry_status status;
+	uint32_t op;
 
 	io->data = NULL;
 	if (unlikely(io->deadline_us == 0))
 		set_deadline(rules, io);
+	if (unlikely(io->opcode >= GANTRY_OP_COUNT || (io->flags & ~GANTRY_IO_FLAGS) != 0))
+		return GANTRY_S_INVALID;
+	op = 1u << io->opcode;
+	status = check_volume(&rules->volume, io, op);
 	if (unlikely(status != GANTRY_S_OK))
 		return status;
 	if (unlikely((io->flags & rules->refused_flags) != 0))
 		return GANTRY_S_UNSUPPORTED;
-	if (!gantry_op_has_data(io->opcode))
+	if ((op & GANTRY_OPS_DATA) == 0)
 		return GANTRY_S_OK;
 	return io->length <= rules->volume.max_io ? check_region(rules, io) : GANTRY_S_INVALID;
 }

@@ -26,9 +26,11 @@ static void relax(void)
 
 void gn_worker_tick(struct gn_worker *worker)
 {
-	worker->now_ns = gn_fast_ns();
-	for (unsigned i = 0; i < worker->n_clocks; i++)
-		*worker->clocks[i] = worker->now_ns;
+	uint64_t now_ns = gn_fast_ns();
+
+	worker->now_ns = now_ns;
+	for (uint64_t **clock = worker->clocks, **end = clock + worker->n_clocks; clock != end; clock++)
+		**clock = now_ns;
 }
 
 void gn_worker_sweep(struct gn_worker *worker)

@@ -2,40 +2,44 @@
 #include "transport/link.h"
 
 #include "base/clock.h"
+#include "io/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BATCH 32
 #define SLOT(tag) ((tag) & 0xffffu)
+#define NEVER UINT64_MAX
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* One IO in flight. io NULL with busy set: it timed out, but the peer still owes the answer. */
+/* One IO in flight. */
 struct flight {
-	struct gantry_io *io;
+	struct gantry_io *io; /* NULL: none */
+	uint32_t tag;         /* as on the wire */
+	int owed;             /* it timed out, but the peer still owes the answer */
 	uint64_t deadline_ns;
-	uint32_t tag;       /* as on the wire */
 	uint32_t owner_tag; /* of the descriptor before */
-	int busy;
 };
 
 struct gn_link {
 	struct gn_link_attr attr;
-	void *consumer, *producer;
+	void *consumer;
+	void *producer;          /* NULL: nothing can be sent */
+	struct gantry_send send; /* filled but for the descriptor */
 	uint32_t n_free;
 	int dirty;   /* sent without a doorbell */
 	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
 	int broken;
+	uint8_t sent_flags; /* GANTRY_IO_*: all but what is left out */
 	int polled;  /* its poller is on the worker */
-	uint64_t next_deadline_ns; /* no deadline is earlier; 0: none */
+	uint64_t next_deadline_ns; /* no deadline is earlier */
 	struct flight *flights;
-	uint16_t *free;
+	struct flight **free;
 };
 
 static void note_deadline(struct gn_link *link, uint64_t at_ns)
 {
-	if (link->next_deadline_ns == 0 || at_ns < link->next_deadline_ns)
+	if (at_ns < link->next_deadline_ns)
 		link->next_deadline_ns = at_ns;
 }
 
@@ -44,7 +48,6 @@ static __attribute__((noinline)) int take_back(struct gn_link *link, struct flig
 {
 	f->io->tag = f->owner_tag;
 	f->io = NULL;
-	f->busy = 0;
 	link->n_free++;
 	if (rc == -EAGAIN)
 		link->refused = 2; /* this turn and the next, wherever in a turn we are */
@@ -54,27 +57,26 @@ static __attribute__((noinline)) int take_back(struct gn_link *link, struct flig
 static int link_submit(void *self, struct gantry_io *io)
 {
 	struct gn_link *link = self;
-	struct gantry_send send = {.imm = io, .imm_len = GANTRY_IO_WIRE_BYTES};
 	uint64_t timeout_ns;
 	struct flight *f;
 	int rc;
 
-	if (unlikely(link->producer == NULL || link->broken))
+	if (unlikely(link->producer == NULL))
 		return -ENOTCONN;
 	if (unlikely(link->n_free == 0))
 		return -EAGAIN;
-	f = &link->flights[link->free[--link->n_free]];
-	f->tag += 0x10000u;
-	f->owner_tag = io->tag;
-	io->tag = f->tag;
-	io->flags &= (uint8_t)~link->attr.left_out;
-	timeout_ns = io->deadline_us != 0 ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
+	f = link->free[--link->n_free];
 	f->io = io;
-	f->busy = 1;
+	f->owner_tag = io->tag;
+	io->tag = f->tag += 0x10000u;
+	io->flags &= link->sent_flags;
+	timeout_ns = io->deadline_us != 0 ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
 	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
 	note_deadline(link, f->deadline_ns);
 	link->dirty = 1;
-	rc = link->attr.ops->send(link->producer, &send, GANTRY_SEND_MORE); /* where it is direct, the answer comes within */
+	link->send.imm = io;
+	/* where it is direct, the answer comes within, and whoever gets it may submit here again */
+	rc = link->attr.ops->send(link->producer, &link->send, GANTRY_SEND_MORE);
 	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
 }
 
@@ -89,47 +91,46 @@ static void break_link(struct gn_link *link, int reason)
 	if (link->broken)
 		return;
 	link->broken = 1;
+	link->producer = NULL;
 	link->attr.broken(link->attr.arg, reason);
 }
 
-/* Which IO a reply is for; NULL when it is for none in flight. */
-static struct flight *match(struct gn_link *link, uint32_t imm_len, uint32_t tag)
+/* An answer to nothing that is in flight: late, or made up. */
+static __attribute__((noinline)) void take_late(struct gn_link *link, struct flight *f)
 {
-	struct flight *f;
+	if (f == NULL || !f->owed) {
+		break_link(link, -EPROTO);
+		return;
+	}
+	f->owed = 0;
+	link->free[link->n_free++] = f;
+	gantry_count(link->attr.stale, 1);
+}
 
-	if (imm_len != GANTRY_IO_WIRE_BYTES || SLOT(tag) >= link->attr.depth)
-		return NULL;
-	f = &link->flights[SLOT(tag)];
-	return f->busy && f->tag == tag ? f : NULL;
+/* Which IO has this tag, in flight or late; NULL: none. */
+static inline struct flight *find(struct gn_link *link, uint32_t tag)
+{
+	struct flight *f = &link->flights[SLOT(tag)];
+
+	return SLOT(tag) < link->attr.depth && f->tag == tag ? f : NULL;
 }
 
 /* imm: nobody else can change it. */
-static void take_reply(struct gn_link *link, const void *imm, uint32_t imm_len)
+static inline void take_reply(struct gn_link *link, const void *imm, uint32_t imm_len)
 {
-	struct gantry_io wire; /* the first line of it */
-	struct flight *f;
+	const volatile struct gn_wire *wire = gn_wire(imm);
+	struct flight *f = imm_len == GANTRY_IO_WIRE_BYTES ? find(link, wire->tag) : NULL;
 	struct gantry_io *io;
 
-	memcpy(&wire, imm, GANTRY_IO_WIRE_BYTES);
-	f = match(link, imm_len, wire.tag);
-	if (unlikely(f == NULL)) {
-		break_link(link, -EPROTO);
+	if (unlikely(f == NULL || f->io == NULL)) {
+		take_late(link, f);
 		return;
 	}
 	io = f->io;
 	f->io = NULL;
-	f->busy = 0;
-	link->free[link->n_free++] = (uint16_t)SLOT(f->tag);
-	if (unlikely(io == NULL)) {
-		gantry_count(link->attr.stale, 1);
-		return;
-	}
+	link->free[link->n_free++] = f;
 	io->tag = f->owner_tag;
-	io->status = wire.status < GANTRY_S_COUNT ? wire.status : GANTRY_S_UNKNOWN;
-	io->flags = (uint8_t)((io->flags & ~GANTRY_IO_CRC) | (wire.flags & GANTRY_IO_CRC));
-	io->crc32c = wire.crc32c;
-	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
-		io->hop_ns[i] = wire.hop_ns[i];
+	gn_wire_take_answer(wire, io);
 	gantry_complete(io);
 }
 
@@ -166,23 +167,20 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 {
 	uint32_t n_owed = 0;
 
-	link->next_deadline_ns = 0;
+	link->next_deadline_ns = NEVER;
 	for (uint32_t i = 0; i < link->attr.depth; i++) {
 		struct flight *f = &link->flights[i];
 		struct gantry_io *io = f->io;
 
-		if (f->busy && io == NULL)
-			n_owed++;
-		if (io == NULL)
-			continue;
-		if (f->deadline_ns > now_ns) {
+		if (io != NULL && f->deadline_ns > now_ns) {
 			note_deadline(link, f->deadline_ns);
-			continue;
+		} else if (io != NULL) {
+			f->io = NULL;
+			f->owed = 1;
+			io->tag = f->owner_tag;
+			gantry_fail(io, GANTRY_S_TIMEOUT);
 		}
-		f->io = NULL;
-		n_owed++;
-		io->tag = f->owner_tag;
-		gantry_fail(io, GANTRY_S_TIMEOUT);
+		n_owed += (uint32_t)f->owed;
 	}
 	if (n_owed == link->attr.depth)
 		break_link(link, -ETIMEDOUT);
@@ -198,9 +196,9 @@ static int link_poll(void *self)
 	if (link->refused != 0)
 		link->refused--;
 	n = take_replies(link);
-	if (link->next_deadline_ns != 0 && link->attr.lane->pub.now_ns >= link->next_deadline_ns)
+	if (link->attr.lane->pub.now_ns >= link->next_deadline_ns)
 		expire(link, link->attr.lane->pub.now_ns);
-	if (link->dirty) {
+	if (link->dirty && !link->broken) {
 		link->dirty = 0;
 		link->attr.ops->flush(link->producer);
 	}
@@ -227,7 +225,7 @@ static uint64_t link_wake(void *self)
 {
 	const struct gn_link *link = self;
 
-	return link->broken ? 0 : link->next_deadline_ns;
+	return link->broken || link->next_deadline_ns == NEVER ? 0 : link->next_deadline_ns;
 }
 
 static int link_fd(void *self)
@@ -255,8 +253,11 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	}
 	for (uint32_t i = 0; i < attr->depth; i++) {
 		link->flights[i].tag = i;
-		link->free[link->n_free++] = (uint16_t)i;
+		link->free[link->n_free++] = &link->flights[i];
 	}
+	link->next_deadline_ns = NEVER;
+	link->sent_flags = (uint8_t)~attr->left_out;
+	link->send.imm_len = GANTRY_IO_WIRE_BYTES;
 	*link_p = link;
 	return 0;
 }

@@ -5,15 +5,16 @@
 #include "io/check.h"
 #include "io/pool.h"
 #include "io/status.h"
+#include "io/wire.h"
 #include "transport/mover.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BATCH 32
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* What a descriptor must still see done before its slot is free. */
+/* gantry_io.owes: what must still be done before the slot is free. */
 #define OWES_REPLY 1u
 #define OWES_MOVE 2u /* the end of a move that its reply did not wait for */
 
@@ -35,13 +36,13 @@ struct gn_port {
 	struct fifo crowd;   /* for a buffer; apart from `moves`, where those stand who have one and will give it back */
 	uint32_t n_moving; /* moves whose end was not polled */
 	uint32_t n_open;   /* requests that the peer has no reply to */
-	uint8_t *owes;     /* by slot: OWES_* */
-	struct gn_mover *mover; /* of data in regions that are not mapped; NULL: all are */
-	int dirty, unmoved;     /* sends, moves without a doorbell */
+	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
+	struct gantry_send send; /* filled but for the descriptor */
+	int dirty, unmoved;      /* sends, moves without a doorbell */
 	int broken, quiescing, abandoned, said_idle;
 };
 
-static void fifo_put(struct gn_port *port, struct fifo *fifo, struct gantry_io *io)
+static __attribute__((noinline)) void fifo_put(struct gn_port *port, struct fifo *fifo, struct gantry_io *io)
 {
 	fifo->slots[(fifo->head + fifo->n++) % port->attr.depth] = io;
 }
@@ -77,34 +78,34 @@ static void ring(struct gn_port *port)
 	port->dirty = port->unmoved = 0;
 }
 
-static void say_idle(struct gn_port *port)
+static __attribute__((noinline)) void say_idle(struct gn_port *port)
 {
-	if (!port->quiescing || port->n_free != port->attr.depth || port->said_idle)
+	if (port->n_free != port->attr.depth || port->said_idle)
 		return;
 	port->said_idle = 1;
 	ring(port); /* nobody may poll this port again */
 	port->attr.idle(port->attr.arg);
 }
 
-static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
+static inline void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
 {
-	uint8_t *owes = &port->owes[io->slot];
-
-	*owes &= (uint8_t)~what;
-	if (*owes != 0)
+	io->owes &= (uint8_t)~what;
+	if (unlikely(io->owes != 0))
 		return;
 	port->free[port->n_free++] = io;
-	say_idle(port);
+	if (unlikely(port->quiescing))
+		say_idle(port);
 }
 
-static int send_reply(struct gn_port *port, struct gantry_io *io)
+static inline int send_reply(struct gn_port *port, struct gantry_io *io)
 {
-	struct gantry_send send = {.imm = io, .imm_len = GANTRY_IO_WIRE_BYTES};
-	int rc;
+	int rc = -ENOTCONN;
 
 	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
-	rc = port->broken ? -ENOTCONN : port->attr.ops->send(port->attr.producer, &send, GANTRY_SEND_MORE);
-	if (rc == -EAGAIN && !port->abandoned) {
+	port->send.imm = io;
+	if (!unlikely(port->broken))
+		rc = port->attr.ops->send(port->attr.producer, &port->send, GANTRY_SEND_MORE);
+	if (unlikely(rc == -EAGAIN) && !port->abandoned) {
 		port->n_open++;
 		return rc;
 	}
@@ -113,7 +114,7 @@ static int send_reply(struct gn_port *port, struct gantry_io *io)
 	return 0;
 }
 
-static void reply(struct gn_port *port, struct gantry_io *io)
+static inline void reply(struct gn_port *port, struct gantry_io *io)
 {
 	uint32_t tag = io->tag;
 	uint64_t took;
@@ -126,36 +127,36 @@ static void reply(struct gn_port *port, struct gantry_io *io)
 	io->tag = io->peer_tag;
 	io->peer_tag = tag;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-	if (port->mover != NULL && (port->owes[io->slot] & OWES_MOVE) == 0)
+	if (port->mover != NULL && (io->owes & OWES_MOVE) == 0)
 		gn_mover_detach(port->mover, io);
 	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
-	if (port->replies.n != 0 || send_reply(port, io) != 0)
+	if (unlikely(port->replies.n != 0 || send_reply(port, io) != 0))
 		fifo_put(port, &port->replies, io);
 }
 
-static void refuse(struct gn_port *port, struct gantry_io *io, enum gantry_status status)
+static __attribute__((noinline)) void refuse(struct gn_port *port, struct gantry_io *io, enum gantry_status status)
 {
 	gantry_io_end(io);
 	io->status = (uint16_t)status;
 	reply(port, io);
 }
 
-static int push(struct gn_port *port, struct gantry_io *io)
+static inline int push(struct gn_port *port, struct gantry_io *io)
 {
 	int rc = gantry_submit(io);
 
-	if (rc == -EAGAIN && !port->abandoned)
+	if (unlikely(rc == -EAGAIN) && !port->abandoned)
 		return rc;
-	if (rc != 0)
+	if (unlikely(rc != 0))
 		refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gn_status_of_errno(rc));
 	return 0;
 }
 
-static void go(struct gn_port *port, struct gantry_io *io)
+static inline void go(struct gn_port *port, struct gantry_io *io)
 {
-	if (port->abandoned)
+	if (unlikely(port->abandoned))
 		refuse(port, io, GANTRY_S_CANCELED); /* a stage might keep it, and was drained already */
-	else if (port->waiting.n != 0 || push(port, io) != 0)
+	else if (unlikely(port->waiting.n != 0 || push(port, io) != 0))
 		fifo_put(port, &port->waiting, io);
 }
 
@@ -177,7 +178,7 @@ static void on_moved(void *arg, struct gantry_io *io, int status)
 	struct gn_port *port = arg;
 
 	port->n_moving--;
-	if ((port->owes[io->slot] & OWES_MOVE) == 0) {
+	if ((io->owes & OWES_MOVE) == 0) {
 		moved(port, io, status);
 		return;
 	}
@@ -191,7 +192,7 @@ static void on_moved(void *arg, struct gantry_io *io, int status)
 /* The move is in the hands of the transport, and what is sent from now on arrives after its data. */
 static void reply_behind(struct gn_port *port, struct gantry_io *io)
 {
-	port->owes[io->slot] |= OWES_MOVE;
+	io->owes |= OWES_MOVE;
 	io->status = GANTRY_S_OK;
 	reply(port, io);
 }
@@ -257,20 +258,20 @@ static void admit(struct gn_port *port, struct gantry_io *io)
 		fifo_put(port, &port->crowd, io);
 }
 
-static void take(struct gn_port *port, const void *imm)
+static inline void take(struct gn_port *port, const void *imm)
 {
+	const volatile struct gn_wire *wire = gn_wire(imm);
 	struct gantry_io *io = port->free[--port->n_free];
-	uint32_t tag = io->peer_tag; /* our own, see reply() */
 	enum gantry_status status;
 
 	port->n_open++;
-	port->owes[io->slot] = OWES_REPLY;
-	memcpy(io, imm, GANTRY_IO_WIRE_BYTES);
-	io->peer_tag = io->tag;
-	io->tag = tag;
+	io->owes = OWES_REPLY;
+	io->tag = io->peer_tag; /* our own, see reply() */
+	io->peer_tag = wire->tag;
+	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, port->attr.lane->pub.now_ns);
 	status = gn_check_io(port->attr.rules, io);
-	if (status != GANTRY_S_OK)
+	if (unlikely(status != GANTRY_S_OK))
 		refuse(port, io, status);
 	else
 		admit(port, io);
@@ -322,9 +323,9 @@ static int take_direct(void *arg, const void *imm, uint32_t imm_len)
 {
 	struct gn_port *port = arg;
 
-	if (port->broken || port->quiescing)
+	if (unlikely(port->broken || port->quiescing))
 		return -EAGAIN;
-	if (breach(port, imm_len))
+	if (unlikely(breach(port, imm_len)))
 		break_port(port, -EPROTO);
 	else if (port->n_free == 0)
 		return -EAGAIN;
@@ -441,7 +442,6 @@ static void free_port(struct gn_port *port)
 	gn_mover_destroy(&port->mover);
 	gn_chain_destroy(port->chain);
 	free(port->free);
-	free(port->owes);
 	free(port->waiting.slots);
 	free(port->replies.slots);
 	free(port->moves.slots);
@@ -500,14 +500,14 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		return -ENOMEM;
 	port->attr = *attr;
 	port->free = calloc(attr->depth, sizeof(*port->free));
-	port->owes = calloc(attr->depth, sizeof(*port->owes));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
 	port->crowd.slots = calloc(attr->depth, sizeof(*port->crowd.slots));
+	port->send.imm_len = GANTRY_IO_WIRE_BYTES;
 	rc = -ENOMEM;
-	if (port->free == NULL || port->owes == NULL || port->waiting.slots == NULL || port->replies.slots == NULL ||
-	    port->moves.slots == NULL || port->crowd.slots == NULL)
+	if (port->free == NULL || port->waiting.slots == NULL || port->replies.slots == NULL || port->moves.slots == NULL ||
+	    port->crowd.slots == NULL)
 		goto out_free;
 	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)

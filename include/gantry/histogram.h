@@ -8,7 +8,7 @@
 #ifndef GANTRY_HISTOGRAM_H
 #define GANTRY_HISTOGRAM_H
 
-#include <stdint.h>
+#include <gantry/count.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,7 +20,6 @@ extern "C" {
 	((GANTRY_HISTOGRAM_MAX_BITS - GANTRY_HISTOGRAM_SUB_BITS + 1) << GANTRY_HISTOGRAM_SUB_BITS)
 
 struct gantry_histogram {
-	uint64_t count;
 	uint64_t sum;
 	uint64_t max;
 	uint64_t inverted_min; /* UINT64_MAX - min, so that 0 means none */
@@ -30,12 +29,6 @@ struct gantry_histogram {
 static inline uint64_t gantry_histogram_load(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
-}
-
-/* Adds to a word that only this thread writes: no locked instruction. */
-static inline void gantry_histogram_bump(uint64_t *p, uint64_t n)
-{
-	__atomic_store_n(p, *p + n, __ATOMIC_RELAXED);
 }
 
 static inline void gantry_histogram_raise(uint64_t *p, uint64_t v)
@@ -49,11 +42,10 @@ static inline unsigned int gantry_histogram_index(uint64_t ns)
 {
 	unsigned int shift;
 
-	if (ns >> GANTRY_HISTOGRAM_MAX_BITS)
+	if (__builtin_expect(ns >> GANTRY_HISTOGRAM_MAX_BITS != 0, 0))
 		return GANTRY_HISTOGRAM_BUCKETS - 1;
-	if (ns < 1u << GANTRY_HISTOGRAM_SUB_BITS)
-		return (unsigned int)ns;
-	shift = 63u - (unsigned int)__builtin_clzll(ns) - GANTRY_HISTOGRAM_SUB_BITS;
+	/* the bit that is set here stands for all shorter values, whose shift is 0 too */
+	shift = 63u - (unsigned int)__builtin_clzll(ns | 1u << GANTRY_HISTOGRAM_SUB_BITS) - GANTRY_HISTOGRAM_SUB_BITS;
 	return (shift << GANTRY_HISTOGRAM_SUB_BITS) + (unsigned int)(ns >> shift);
 }
 
@@ -71,9 +63,8 @@ static inline uint64_t gantry_histogram_upper(unsigned int index)
 /* Counts one sample. Thread: the writer. O(1), no allocation, no lock. */
 static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t ns)
 {
-	gantry_histogram_bump(&h->bucket[gantry_histogram_index(ns)], 1);
-	gantry_histogram_bump(&h->count, 1);
-	gantry_histogram_bump(&h->sum, ns);
+	gantry_count(&h->bucket[gantry_histogram_index(ns)], 1);
+	gantry_count(&h->sum, ns);
 	gantry_histogram_raise(&h->max, ns);
 	gantry_histogram_raise(&h->inverted_min, UINT64_MAX - ns);
 }
@@ -82,17 +73,20 @@ static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t 
 static inline void gantry_histogram_merge(struct gantry_histogram *h, const struct gantry_histogram *from)
 {
 	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++)
-		gantry_histogram_bump(&h->bucket[i], gantry_histogram_load(&from->bucket[i]));
-	gantry_histogram_bump(&h->count, gantry_histogram_load(&from->count));
-	gantry_histogram_bump(&h->sum, gantry_histogram_load(&from->sum));
+		gantry_count(&h->bucket[i], gantry_histogram_load(&from->bucket[i]));
+	gantry_count(&h->sum, gantry_histogram_load(&from->sum));
 	gantry_histogram_raise(&h->max, gantry_histogram_load(&from->max));
 	gantry_histogram_raise(&h->inverted_min, gantry_histogram_load(&from->inverted_min));
 }
 
-/* Number of samples. Any thread, as all below. */
+/* Number of samples. Any thread, as all below. Walks all buckets, as do minimum, mean and percentiles. */
 static inline uint64_t gantry_histogram_count(const struct gantry_histogram *h)
 {
-	return gantry_histogram_load(&h->count);
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++)
+		count += gantry_histogram_load(&h->bucket[i]);
+	return count;
 }
 
 /* Exact; 0 when empty, as all below. */
@@ -115,15 +109,13 @@ static inline double gantry_histogram_mean(const struct gantry_histogram *h)
 
 /*
  * The value that `percent` (0..100) of the samples do not exceed; at most 1.6 % too high, never too low, never above the
- * maximum. Walks all buckets.
+ * maximum.
  */
 static inline uint64_t gantry_histogram_percentile(const struct gantry_histogram *h, double percent)
 {
-	uint64_t total = 0, seen = 0, want, max = gantry_histogram_max(h);
+	uint64_t total = gantry_histogram_count(h), seen = 0, want, max = gantry_histogram_max(h);
 	double exact;
 
-	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++)
-		total += gantry_histogram_load(&h->bucket[i]);
 	exact = (double)total * (percent < 0 ? 0 : percent > 100 ? 100 : percent) / 100;
 	want = (uint64_t)exact;
 	if ((double)want < exact || want == 0)

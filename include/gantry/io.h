@@ -40,6 +40,11 @@ enum gantry_opcode {
 	GANTRY_OP_COUNT
 };
 
+/* Sets of operations, as 1 << enum gantry_opcode: that move data between region and volume, change the volume, name a range. */
+#define GANTRY_OPS_DATA (1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE)
+#define GANTRY_OPS_WRITE (1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD)
+#define GANTRY_OPS_RANGE (GANTRY_OPS_DATA | GANTRY_OPS_WRITE)
+
 #define GANTRY_IO_FUA 0x01u /* the write is stable before it completes */
 #define GANTRY_IO_CRC 0x02u /* crc32c holds the CRC32C of the data */
 #define GANTRY_IO_FLAGS (GANTRY_IO_FUA | GANTRY_IO_CRC)
@@ -106,7 +111,7 @@ struct gantry_io {
 	uint64_t start_ns;                /* when the owner submitted it */
 	uint16_t slot;                    /* index in its pool */
 	uint8_t busy;                     /* between submit and completion */
-	uint8_t spare;                    /* 0 */
+	uint8_t owes;                     /* its owner's, 0 at first */
 	uint32_t peer_tag;                /* tag that the peer used for it */
 	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage that asked for one */
 }
@@ -207,19 +212,19 @@ static inline int gantry_op_in(unsigned opcode, uint32_t set)
 /* gantry_op_has_data - true for operations that move data between region and volume */
 static inline int gantry_op_has_data(unsigned opcode)
 {
-	return gantry_op_in(opcode, 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE);
+	return gantry_op_in(opcode, GANTRY_OPS_DATA);
 }
 
 /* gantry_op_writes - true for operations that change the volume */
 static inline int gantry_op_writes(unsigned opcode)
 {
-	return gantry_op_in(opcode, 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD);
+	return gantry_op_in(opcode, GANTRY_OPS_WRITE);
 }
 
 /* gantry_op_has_range - true for operations that name a range of the volume */
 static inline int gantry_op_has_range(unsigned opcode)
 {
-	return gantry_op_has_data(opcode) || gantry_op_writes(opcode);
+	return gantry_op_in(opcode, GANTRY_OPS_RANGE);
 }
 
 /* gantry_status_is_quiet - true when no agent can touch the buffer of an IO that completed with this status */

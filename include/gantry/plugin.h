@@ -16,6 +16,7 @@
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H
 
+#include <gantry/count.h>
 #include <gantry/io.h>
 #include <gantry/option.h>
 
@@ -99,12 +100,6 @@ struct gantry_host {
 	 */
 	uint64_t *(*counter)(const struct gantry_host *host, const char *name);
 };
-
-/* gantry_count - add to a counter cell that this thread alone writes; another thread may read it */
-static inline void gantry_count(uint64_t *cell, uint64_t n)
-{
-	__atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-}
 
 #define gantry_log_error(host, ...) (host)->log(host, GANTRY_LOG_ERROR, __VA_ARGS__)
 #define gantry_log_warn(host, ...) (host)->log(host, GANTRY_LOG_WARN, __VA_ARGS__)

@@ -169,7 +169,12 @@ struct initiator {
 extern const struct gantry_poller lane_poller; /* without self */
 void lane_complete(void *queue, struct gantry_io *io);
 /* The first line of a descriptor; data operations use the buffer of its slot. */
-void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length);
+static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length)
+{
+	gc_io_fill(lane->queue, io, opcode, 0, offset, length, gc_slot_offset(lane->queue, io));
+	io->deadline_us = lane->in->deadline_us;
+}
+
 /* The run is a failure: all lanes stop. Any thread. */
 void lane_fail(struct initiator *in);
 /* All lanes stop issuing and drain. Any thread. */

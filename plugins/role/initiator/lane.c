@@ -11,18 +11,11 @@
 
 #include "initiator.h"
 
-static enum kind kind_of(unsigned opcode)
+static inline enum kind kind_of(unsigned opcode)
 {
-	switch (opcode) {
-	case GANTRY_OP_READ:
-		return KIND_READ;
-	case GANTRY_OP_WRITE:
-		return KIND_WRITE;
-	case GANTRY_OP_FLUSH:
-		return KIND_FLUSH;
-	default:
-		return KIND_OTHER;
-	}
+	if (__builtin_expect(gantry_op_has_data(opcode), 1))
+		return opcode == GANTRY_OP_READ ? KIND_READ : KIND_WRITE;
+	return opcode == GANTRY_OP_FLUSH ? KIND_FLUSH : KIND_OTHER;
 }
 
 void lanes_stop(struct initiator *in)
@@ -39,12 +32,6 @@ void lane_fail(struct initiator *in)
 	lanes_stop(in);
 }
 
-void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length)
-{
-	gc_io_fill(lane->queue, io, opcode, 0, offset, length, gc_slot_offset(lane->queue, io));
-	io->deadline_us = lane->in->deadline_us;
-}
-
 /* Most IOs pass one or two of these: no loop over all. */
 static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop)
 {
@@ -52,7 +39,7 @@ static inline void record_hop(struct lane_stats *stats, const struct gantry_io *
 		gantry_histogram_record(&stats->hop[hop], io->hop_ns[hop]);
 }
 
-static void record(struct lane *lane, const struct gantry_io *io)
+static inline void record(struct lane *lane, const struct gantry_io *io)
 {
 	struct lane_stats *stats = lane->stats;
 	enum kind kind = kind_of(io->opcode);
@@ -72,7 +59,7 @@ static void record(struct lane *lane, const struct gantry_io *io)
 		gantry_histogram_record(&stats->link, ns - remote);
 }
 
-static void note_failure(struct lane *lane, const struct gantry_io *io)
+static __attribute__((noinline)) void note_failure(struct lane *lane, const struct gantry_io *io)
 {
 	unsigned status = io->status < GANTRY_S_COUNT ? io->status : GANTRY_S_UNKNOWN;
 
@@ -117,7 +104,7 @@ static void drop(struct lane *lane, struct gantry_io *io)
 }
 
 /* Refused for good: the session is ending, or the chain does not take such descriptors. */
-static void refused(struct lane *lane, struct gantry_io *io, int rc)
+static __attribute__((noinline)) void refused(struct lane *lane, struct gantry_io *io, int rc)
 {
 	gantry_count(&lane->stats->n_refused, 1);
 	drop(lane, io);
@@ -158,11 +145,11 @@ static int submit_all(struct lane *lane)
 			refused(lane, io, rc);
 			break;
 		}
-		gantry_count(&lane->stats->n_submitted, 1);
 		n++;
 		if (n >= (int)lane->in->depth) /* others on this thread have work too */
 			break;
 	}
+	gantry_count(&lane->stats->n_submitted, (uint64_t)n);
 	if (lane->state == LANE_RUNNING && !queue->n_free && !queue->n_inflight) {
 		gantry_log_error(lane->in->host, "lane %u: all %u buffers are in quarantine",
 				 lane->index, lane->in->depth);

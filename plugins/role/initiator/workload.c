@@ -15,15 +15,18 @@
 
 struct work {
 	uint64_t first, count;      /* blocks of this lane */
+	uint64_t base;              /* where they begin in the volume, bytes */
 	uint64_t read_at, write_at; /* cursors of sequential patterns, from 0 */
 	uint64_t sweep_at;
 	uint64_t ops_left;
 	uint64_t interval_ns, next_ns; /* of the rate; 0: none */
-	uint64_t end_ns;               /* 0: none */
+	uint64_t end_ns;               /* NO_LIMIT: none */
 	uint64_t n_frozen;
-	uint64_t since_flush;
+	uint64_t since_flush, flush_every; /* writes; NO_LIMIT: never */
+	uint32_t read_percent; /* of the pattern */
+	int random;
 	int sweeping; /* reading back what was written */
-	struct gantry_random random;
+	struct gantry_random numbers;
 	struct block_state *blocks; /* with verify, count entries */
 };
 
@@ -136,13 +139,16 @@ static int workload_lane_setup(struct lane *lane)
 	for (uint32_t i = 0; i < lane->index; i++)
 		work->first += share(in->n_blocks, i, in->n_lanes);
 	work->count = share(in->n_blocks, lane->index, in->n_lanes);
+	work->base = conf->offset + work->first * in->block;
+	work->random = conf->pattern >= PATTERN_RANDREAD;
+	work->read_percent = !pattern_writes(conf->pattern) ? 100 : !pattern_reads(conf->pattern) ? 0 : (uint32_t)conf->read_percent;
 	work->ops_left = conf->ops ? share((uint64_t)conf->ops, lane->index, in->n_lanes) : NO_LIMIT;
-	gantry_random_seed(&work->random, gantry_random_split(&seed));
+	gantry_random_seed(&work->numbers, gantry_random_split(&seed));
 	work->next_ns = in->start_ns;
 	if (conf->rate)
 		work->interval_ns = NS_PER_S * in->n_lanes / (uint64_t)conf->rate;
-	if (conf->time_ns)
-		work->end_ns = in->measure_ns + conf->time_ns;
+	work->end_ns = conf->time_ns ? in->measure_ns + conf->time_ns : NO_LIMIT;
+	work->flush_every = conf->flush_every ? (uint64_t)conf->flush_every : NO_LIMIT;
 	if (conf->verify == VERIFY_STAMP) {
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {
@@ -168,44 +174,65 @@ static uint64_t block_offset(const struct lane *lane, uint64_t index)
 {
 	const struct work *work = lane->work;
 
-	return lane->in->conf->offset + (work->first + index) * lane->in->block;
+	return work->base + index * lane->in->block;
 }
 
 static struct block_state *block_of(const struct lane *lane, const struct gantry_io *io)
 {
 	const struct work *work = lane->work;
 
-	return &work->blocks[(io->offset - lane->in->conf->offset) / lane->in->block - work->first];
+	return &work->blocks[(io->offset - work->base) / lane->in->block];
 }
 
-static int can_write(const struct work *work, uint64_t index)
+static void advance(const struct work *work, uint64_t *cursor)
 {
-	return !work->blocks || !(work->blocks[index].busy || work->blocks[index].frozen);
+	*cursor = *cursor + 1 < work->count ? *cursor + 1 : 0;
 }
 
-static int can_read(const struct work *work, uint64_t index)
+static int can_write(const struct block_state *block)
 {
-	return !work->blocks || (work->blocks[index].issued && !work->blocks[index].busy);
+	return !block->busy && !block->frozen;
 }
 
-/* A block for the next IO in *index_p; 0, or -EAGAIN: none that is at rest. */
-static int pick(struct work *work, int random, int (*fits)(const struct work *, uint64_t), uint64_t *cursor,
-		uint64_t *index_p)
+static int can_read(const struct block_state *block)
+{
+	return block->issued && !block->busy;
+}
+
+/* A block that is at rest. 0, or -EAGAIN: none was found. */
+static __attribute__((noinline)) int pick_at_rest(struct work *work, int (*fits)(const struct block_state *block),
+						  uint64_t *cursor, uint64_t *index_p)
 {
 	for (unsigned int i = 0; i < TRIES; i++) {
-		*index_p = random ? gantry_random_below(&work->random, work->count) : *cursor;
-		if (fits(work, *index_p)) {
-			if (!random)
-				*cursor = (*cursor + 1) % work->count;
+		uint64_t index = work->random ? gantry_random_below(&work->numbers, work->count) : *cursor;
+
+		if (fits(&work->blocks[index])) {
+			if (!work->random)
+				advance(work, cursor);
+			*index_p = index;
 			return 0;
 		}
 		/* the cursor waits for a busy block, but not for one that will never be written again */
-		if (!random && work->blocks[*index_p].busy)
+		if (!work->random && work->blocks[index].busy)
 			break;
-		if (!random && work->blocks[*index_p].frozen)
-			*cursor = (*cursor + 1) % work->count;
+		if (!work->random && work->blocks[index].frozen)
+			advance(work, cursor);
 	}
 	return -EAGAIN;
+}
+
+/* A block for the next IO in *index_p; 0, or -EAGAIN: none now. */
+static inline int pick(struct work *work, int (*fits)(const struct block_state *block), uint64_t *cursor, uint64_t *index_p)
+{
+	if (work->blocks)
+		return pick_at_rest(work, fits, cursor, index_p);
+	if (work->random) {
+		*index_p = gantry_random_below(&work->numbers, work->count);
+	} else {
+		*index_p = *cursor;
+		advance(work, cursor);
+	}
+	return 0;
 }
 
 static int next_flush(struct lane *lane, struct gantry_io *io)
@@ -270,52 +297,54 @@ static int begin_sweep(struct lane *lane, struct gantry_io *io)
 	return next_sweep(lane, io);
 }
 
-static int next_block(struct lane *lane, struct gantry_io *io)
+static inline int next_block(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
-	uint32_t pattern = lane->in->conf->pattern;
-	int random = pattern >= PATTERN_RANDREAD;
-	int reads = pattern_reads(pattern);
+	uint32_t percent = work->read_percent;
+	int reads = percent == 100 || (percent && gantry_random_below(&work->numbers, 100) < percent);
 	uint64_t index;
 
-	if (reads && pattern_writes(pattern))
-		reads = gantry_random_below(&work->random, 100) < (uint64_t)lane->in->conf->read_percent;
-	if (reads && pick(work, random, can_read, &work->read_at, &index) == 0) {
+	if (reads && pick(work, can_read, &work->read_at, &index) == 0) {
 		fill_read(lane, io, index);
 		return 0;
 	}
 	if (reads && !work->blocks)
 		return -EAGAIN;
-	if (pick(work, random, can_write, &work->write_at, &index))
+	if (pick(work, can_write, &work->write_at, &index))
 		return -EAGAIN;
 	fill_write(lane, io, index);
 	return 0;
 }
 
+/* A rate that was missed is made up for, but not for long. */
+static void spend(struct work *work, uint64_t now_ns)
+{
+	if (work->next_ns + BURST_NS < now_ns)
+		work->next_ns = now_ns - BURST_NS;
+	work->next_ns += work->interval_ns;
+}
+
 static int workload_next(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
-	const struct initiator_conf *conf = lane->in->conf;
 	int rc;
 
 	if (work->sweeping)
 		return next_sweep(lane, io);
-	if (!work->ops_left || (work->end_ns && lane->clock >= work->end_ns))
+	if (!work->ops_left || lane->clock >= work->end_ns)
 		return begin_sweep(lane, io);
 	if (work->interval_ns && lane->clock < work->next_ns)
 		return -EAGAIN;
-	if (conf->flush_every && work->since_flush >= (uint64_t)conf->flush_every)
+	if (work->since_flush >= work->flush_every)
 		return next_flush(lane, io);
 	if (work->blocks && work->n_frozen == work->count)
 		return begin_sweep(lane, io);
 	rc = next_block(lane, io);
 	if (rc)
 		return rc;
-	if (work->ops_left != NO_LIMIT)
-		work->ops_left--;
-	if (work->next_ns + BURST_NS < lane->clock)
-		work->next_ns = lane->clock - BURST_NS;
-	work->next_ns += work->interval_ns;
+	work->ops_left--;
+	if (work->interval_ns)
+		spend(work, lane->clock);
 	return 0;
 }
 
@@ -351,11 +380,11 @@ static uint64_t workload_wake_ns(struct lane *lane)
 	const struct work *work = lane->work;
 	uint64_t wake = work->end_ns;
 
-	if (work->sweeping || !work->ops_left || (work->end_ns && lane->clock >= work->end_ns))
+	if (work->sweeping || !work->ops_left || lane->clock >= work->end_ns)
 		return 0;
-	if (work->interval_ns && (!wake || work->next_ns < wake) && work->next_ns > lane->clock)
+	if (work->interval_ns && work->next_ns < wake && work->next_ns > lane->clock)
 		wake = work->next_ns;
-	return wake;
+	return wake == NO_LIMIT ? 0 : wake;
 }
 
 const struct source workload_source = {
