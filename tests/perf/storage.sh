@@ -40,6 +40,7 @@ configuration two "$shm" "$memory"
 configuration two_null "$shm" "$nothing"
 with_gateway two >"$tmp/three.conf"
 configuration null loop "$nothing"
+with_gateway null >"$tmp/null3.conf"
 configuration noop4 loop "$nothing" "$noop, $noop, $noop, $noop"
 configuration one loop "$memory"
 configuration file loop "type = \"file\"; path = \"$volume\"; engine = \"uring\";"
@@ -108,6 +109,12 @@ alone()
 	"${gantry[@]}" "$tmp/$name.conf" --role store --role load "${load_set[@]}" --json >"$tmp/report" 2>>"$tmp/errors" && iops
 }
 
+# together NAME - all roles of a configuration in one process, on one CPU
+together()
+{
+	"${gantry[@]}" "$tmp/$1.conf" --json >"$tmp/report" 2>>"$tmp/errors" && iops
+}
+
 none() { echo 0; }
 limit_line() { "$perf/limits/pingpong" "$ms" | value pingpong; }
 limit_ring() { "$perf/limits/ring" "$ms" 1024 | value ring_1024; }
@@ -156,6 +163,7 @@ ours_lanes_2()
 	run_processes two store "$cpu1,$cpu3" && iops
 }
 ours_one_null() { alone null; }
+ours_all_null() { together null3; }
 ours_one_memory() { alone one; }
 ours_file_1() { alone file depth=1; }
 ours_file_32() { alone file; }
@@ -218,7 +226,8 @@ storage_list()
 	tail|the same, latency: 99.9 % to median|x|none|ours_tail|value|<20||
 	lanes_4|4 lanes on 2 CPUs, to one lane|kIO/s|ours_32|ours_lanes_4|ratio|||
 	one_memory|1 process, memory, depth 32|kIO/s|none|ours_one_memory|value|||
-	one_null|1 process, null backend, depth 32|kIO/s|none|ours_one_null|value|>15000||
+	all_null|1 process, 3 roles, null backend, depth 32|kIO/s|none|ours_all_null|value|>15000||
+	one_null|the same without the gateway|kIO/s|none|ours_one_null|value|||
 	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
 	wake|wake-up from idle, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||
 	END
