@@ -266,7 +266,7 @@ static void many_names(void)
 {
 	static char names[6][121] = { "comch_ctrl_path_sample_server", "dma copy server", "a/../b", "a_.._b" };
 	struct side servers[6], clients[6];
-	char text[8];
+	char text[16];
 
 	for (int i = 4; i < 6; i++) { /* the longest there are, different in the last letter */
 		memset(names[i], 'n', 119);

@@ -51,9 +51,10 @@ run()
 
 one()
 {
-	local name=${1##*/}
+	local name=${1##*/} start=$SECONDS
 	name=${name%.sh}
 	relay "$name" < <(run "$1" 2> >(tee -a "${VM_OUT:-/tmp}/$name.stderr" >&2))
+	echo "# $name took $((SECONDS - start)) s"
 }
 
 one "$here/environment.sh"
