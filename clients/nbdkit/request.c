@@ -75,27 +75,35 @@ static void wait_some(struct request *r)
 	gantry_queue_wait(r->queue, -1);
 }
 
-/* Send what is left, wait for all of it. */
+/* Send the next piece when the queue has room for it. It may be of no bytes: a flush is. */
+static void send_piece(struct request *r)
+{
+	uint32_t length = next_length(r);
+	int rc = submit(r, length);
+
+	while (rc == -EAGAIN) {
+		wait_some(r);
+		if (r->result)
+			return;
+		rc = submit(r, length);
+	}
+	if (rc) {
+		r->text = gantry_error();
+		done(r, rc);
+		return;
+	}
+	r->left -= length;
+	r->offset += length;
+	if (r->data)
+		r->data += length;
+}
+
+/* Send all of it, wait for all of it. */
 static void run(struct request *r)
 {
-	do {
-		uint32_t length = next_length(r);
-		int rc = submit(r, length);
-
-		if (rc == -EAGAIN) {
-			wait_some(r);
-			continue;
-		}
-		if (rc) {
-			r->text = gantry_error();
-			done(r, rc);
-			break;
-		}
-		r->left -= length;
-		r->offset += length;
-		if (r->data)
-			r->data += length;
-	} while (r->left && !r->result);
+	do
+		send_piece(r);
+	while (r->left && !r->result);
 	while (gantry_queue_inflight(r->queue))
 		wait_some(r);
 }
