@@ -142,6 +142,7 @@ struct comch_conn {
 	int fd, pidfd;
 	char service[64]; /* of a client: what it asked for */
 	int reason; /* of `closed` */
+	bool starved; /* -EPROTO, but by a lack of descriptors here: -EMFILE is told */
 	bool said_bye, is_dead, membarrier, half_open;
 	uint64_t deadline_ns; /* 0: none */
 	struct comch_list out;
@@ -265,7 +266,7 @@ int comch_rundir_connect(const struct comch_device *dev, const char *service);
 
 /* socket.c: one frame in, one frame out; who is there */
 ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds, unsigned int n_fds);
-/* Returns bytes, 0 at the end, -EAGAIN, or -EPROTO with *why_p. fds are ours. */
+/* Returns bytes, 0 at the end, -EAGAIN, or -EPROTO, -EMFILE with *why_p. fds are ours. */
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p);
 int comch_socket_peer(int fd, struct gantry_peer *peer);
 /* A descriptor of the peer's process; -1: there is no way to get one. */

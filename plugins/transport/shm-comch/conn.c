@@ -129,7 +129,7 @@ static void finish(struct comch_conn *conn, int reason)
 		comch_rundir_sweep(conn->dev, conn->service);
 	conn->state = COMCH_S_CLOSED;
 	conn->dev->events++;
-	conn->events->closed(conn->arg, conn, reason);
+	conn->events->closed(conn->arg, conn, conn->starved ? -EMFILE : reason);
 }
 
 static bool process_ended(struct comch_conn *conn)
@@ -306,6 +306,7 @@ static int read_frame(struct comch_conn *conn)
 				close(fds[i]);
 	}
 	if (why) {
+		conn->starved = len == -EMFILE;
 		comch_conn_broken(conn, why);
 		return 0;
 	}

@@ -104,6 +104,16 @@ static int has_ended(int fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR));
 }
 
+/* The kernel leaves descriptors out when they are more than fit, or than this process may have. */
+static int is_starved(int fd)
+{
+	int probe = fcntl(fd, F_DUPFD_CLOEXEC, 0), starved = probe < 0;
+
+	if (!starved)
+		close(probe);
+	return starved;
+}
+
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p)
 {
 	char control[CMSG_SPACE(sizeof(int) * FDS_ROOM)] __attribute__((aligned(8)));
@@ -133,9 +143,11 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	else if (len == 0)
 		why = "empty frame";
 	if (why) {
+		int starved = (msg.msg_flags & MSG_CTRUNC) && is_starved(fd);
+
 		comch_close_fds(fds, n);
-		*why_p = why;
-		return -EPROTO;
+		*why_p = starved ? "this process may open no more files (ulimit -n)" : why;
+		return starved ? -EMFILE : -EPROTO;
 	}
 	*n_fds_p = n;
 	return len;
