@@ -18,7 +18,7 @@
 struct join {
 	struct gantry_io *parent;
 	uint32_t n_left;
-	uint16_t status; /* of the first child that failed */
+	uint16_t status; /* of the first child that failed; before others, of one that leaves the data in doubt */
 };
 
 struct gantry_fanout {
@@ -39,6 +39,12 @@ static void add_times(struct gantry_io *parent, const struct gantry_io *child)
 			parent->hop_ns[i] = child->hop_ns[i];
 }
 
+/* That somebody may still touch the data is said before anything else. */
+static int is_worse(unsigned status, unsigned than)
+{
+	return than == GANTRY_S_OK || (!gantry_status_is_quiet(status) && gantry_status_is_quiet(than));
+}
+
 static void child_done(void *self, struct gantry_io *child)
 {
 	struct gantry_fanout *f = self;
@@ -47,7 +53,7 @@ static void child_done(void *self, struct gantry_io *child)
 
 	if (gantry_io_end(child) != 0)
 		return;
-	if (join->status == GANTRY_S_OK)
+	if (is_worse(child->status, join->status))
 		join->status = child->status;
 	add_times(parent, child);
 	if (child->length == parent->length) { /* it was the whole of it: its checksum holds for the parent */

@@ -236,6 +236,18 @@ static void the_first_error_wins(void)
 	TEST_ASSERT_EQUAL_UINT(4, n_done[0]);
 }
 
+static void that_data_may_still_be_touched_wins(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	finish(2, GANTRY_S_IO);
+	finish(0, GANTRY_S_TIMEOUT);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[0]);
+	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 2));
+	finish(2, GANTRY_S_UNKNOWN);
+	finish(0, GANTRY_S_TIMEOUT);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_UNKNOWN, status[0]);
+}
+
 static void a_child_that_is_refused_for_now_is_offered_again(void)
 {
 	terminals[2].rc = -EAGAIN;
@@ -375,6 +387,7 @@ int main(void)
 	RUN_TEST(the_checksum_of_the_whole_travels_both_ways);
 	RUN_TEST(the_slowest_child_gives_the_time);
 	RUN_TEST(the_first_error_wins);
+	RUN_TEST(that_data_may_still_be_touched_wins);
 	RUN_TEST(a_child_that_is_refused_for_now_is_offered_again);
 	RUN_TEST(a_child_that_nobody_takes_ends_at_its_deadline);
 	RUN_TEST(parents_that_come_back_at_once_find_room);
