@@ -160,6 +160,18 @@ static int check_role_names(struct gn_topo_parse *p, const struct gn_topology_ar
 	return rc;
 }
 
+/* None was found: perhaps because plugins do not load. Returns how many roles have that. */
+static size_t complain_of_plugins(struct gn_topo_parse *p)
+{
+	struct gn_topology *t = p->topology;
+	size_t before = p->errs->n;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (gn_conf_child(t->roles[i].node, "role"))
+			gn_topo_plugin(p, GANTRY_KIND_ROLE, t->roles[i].node, "role");
+	return p->errs->n - before;
+}
+
 /* The one role that ours can take the place of, when nobody has named one. */
 static int choose_own(struct gn_topo_parse *p)
 {
@@ -180,6 +192,8 @@ static int choose_own(struct gn_topo_parse *p)
 		t->roles[last].selected = t->roles[last].is_own = true;
 		return 0;
 	}
+	if (!n_found && complain_of_plugins(p))
+		return -EINVAL;
 	if (n_found)
 		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s", t->file, found);
 	else

@@ -214,6 +214,13 @@ static void there_must_be_one(void)
 	refused(-ENOENT, ROLES(TARGET), "the text: no role connects to one place, as an initiator does");
 }
 
+static void a_plugin_that_does_not_load_is_no_role_that_is_missing(void)
+{
+	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET "load = { role = \"none\"; };\n")));
+	TEST_ASSERT_EQUAL_UINT(1, errs.n);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errs.text[0], "roles.load.role: no plugin \"none\" in "), errs.text[0]);
+}
+
 static void a_name_must_be_right(void)
 {
 	gn_words_add(&args.roles, "lod");
@@ -253,6 +260,7 @@ int main(void)
 	RUN_TEST(only_what_it_leads_to_inside_comes_along);
 	RUN_TEST(somebody_must_listen_inside);
 	RUN_TEST(there_must_be_one);
+	RUN_TEST(a_plugin_that_does_not_load_is_no_role_that_is_missing);
 	RUN_TEST(a_name_must_be_right);
 	RUN_TEST(a_role_that_listens_is_no_place_for_it);
 	RUN_TEST(faults_have_their_place);
