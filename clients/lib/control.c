@@ -193,18 +193,11 @@ static const struct gantry_role_ops role_ops = {
 /* One line: the first fault, and how many more there are. */
 static int complain(struct gantry_volume *volume, int rc, struct gn_errs *errs)
 {
-	static const char nowhere[] = "--set";
-	const char *text = errs->n ? errs->text[0] : "out of memory", *from = "";
 	char more[40] = "";
 
-	/* a setting of the URI */
-	if (volume->uri && !strncmp(text, nowhere, strlen(nowhere))) {
-		text += strlen(nowhere) + (text[strlen(nowhere)] == ':');
-		from = volume->uri;
-	}
 	if (errs->n > 1)
 		snprintf(more, sizeof(more), " (and %zu more)", errs->n - 1);
-	fail(volume, rc, "%.256s%s%.512s%s", from, *from ? ":" : "", text, more);
+	fail(volume, rc, "%.900s%s", errs->n ? errs->text[0] : "out of memory", more);
 	gn_errs_fini(errs);
 	return rc;
 }
@@ -230,12 +223,14 @@ static int load_uri(struct gantry_volume *volume)
 
 	if (rc)
 		return fail(volume, rc, "%s", text);
-	if (uri->config)
+	if (uri->config) {
+		gc_volume_name(volume, uri->config);
 		return load_file(volume, uri->config, uri->role);
+	}
 	for (size_t i = 0; i < uri->n_sets && !rc; i++)
 		rc = gn_words_add(&args->sets, uri->sets[i]);
 	if (!rc)
-		rc = gn_topology_load_text(&volume->topology, volume->uri, "", args, &errs);
+		rc = gn_topology_load_text(&volume->topology, volume->name, "", args, &errs);
 	return rc ? complain(volume, rc, &errs) : 0;
 }
 

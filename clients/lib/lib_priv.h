@@ -34,6 +34,7 @@ struct gantry_volume {
 	unsigned forks;                 /* as it was when it was opened */
 
 	char *uri, *file, *role; /* what to open; uri NULL: file and role */
+	char name[GC_URI_SHOWN + 1]; /* the URI or the file, for messages; cut when it is longer */
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards what follows */
@@ -89,6 +90,9 @@ int gc_error_static(int rc, const char *text);
 int gc_check_fork(const struct gantry_volume *volume);
 /* How often this process has been forked off. */
 unsigned gc_forks(void);
+
+/* -- volume.c -- */
+void gc_volume_name(struct gantry_volume *volume, const char *name);
 
 /* -- control.c -- */
 /* The control thread. arg: the volume. */

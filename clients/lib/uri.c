@@ -25,7 +25,7 @@ struct pair {
 __attribute__((format(printf, 2, 3)))
 static int wrong(struct parse *p, const char *fmt, ...)
 {
-	int n = snprintf(p->text, p->text_bytes, "%.*s: ", 128, p->from);
+	int n = snprintf(p->text, p->text_bytes, "%.*s: ", GC_URI_SHOWN, p->from);
 	va_list ap;
 
 	va_start(ap, fmt);

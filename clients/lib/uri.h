@@ -10,6 +10,7 @@
 #include "base/arena.h"
 
 #define GC_URI_MAX 4096 /* bytes */
+#define GC_URI_SHOWN 128 /* of them in messages */
 #define GC_URI_SETS 64
 #define GC_URI_ROLE "volume" /* the role that a URI describes */
 

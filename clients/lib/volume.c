@@ -2,6 +2,7 @@
 /* volume.c - open and close a volume, and what is known of one. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,22 @@ static int copy_text(const char *from, char **to)
 	return from && !*to ? -ENOMEM : 0;
 }
 
+void gc_volume_name(struct gantry_volume *volume, const char *name)
+{
+	snprintf(volume->name, sizeof(volume->name), "%s", name);
+}
+
+/* Whatever went wrong, the message names what was to be opened. */
+static int not_opened(const struct gantry_volume *volume, int rc)
+{
+	char why[GC_TEXT];
+
+	if (strstr(gantry_error(), volume->name))
+		return rc;
+	snprintf(why, sizeof(why), "%s", gantry_error());
+	return gc_error(rc, "%s: %s", volume->name, why);
+}
+
 static int open_volume(struct gantry_volume *volume, const struct gantry_volume_attr *attr)
 {
 	int rc = take_attr(volume, attr);
@@ -122,11 +139,13 @@ static int make_volume(const char *uri, const char *file, const char *role, cons
 	volume->forks = gc_forks();
 	pthread_mutex_init(&volume->lock, NULL);
 	pthread_cond_init(&volume->changed, NULL);
+	gc_volume_name(volume, uri ? uri : file);
 	if (copy_text(uri, &volume->uri) || copy_text(file, &volume->file) || copy_text(role, &volume->role))
 		rc = gc_error_static(-ENOMEM, "out of memory");
 	else
 		rc = open_volume(volume, attr);
 	if (rc) {
+		rc = not_opened(volume, rc);
 		free_volume(volume);
 		return rc;
 	}

@@ -77,7 +77,7 @@ int server_open(void)
 		return -1;
 	}
 	if (connect_volume()) {
-		nbdkit_error("%s: cannot open the volume: %s", where(), gantry_error());
+		nbdkit_error("cannot open the volume: %s", gantry_error());
 		goto out_undo_queues;
 	}
 	if (describe_volume())

@@ -61,6 +61,7 @@ static struct gn_config *make(const char *path, char *text, const char *dir, con
 		goto out_undo_config;
 	}
 	config->dir = dir ? dir : dirname(copy);
+	config->beside = dir ? config->path : "--set";
 	config_set_include_dir(&config->cfg, config->dir);
 	if (gn_config_scan(path, text, config->dir, errs) || parse(config, text, errs))
 		goto out_undo_config;

@@ -63,7 +63,7 @@ bool gn_conf_is_group(struct gn_conf_node *node);
 /* ( ... ) or [ ... ]; false for NULL. */
 bool gn_conf_is_list(struct gn_conf_node *node);
 
-/* "FILE:LINE", or "--set" for what an override made. Lives as long as the configuration. */
+/* "FILE:LINE"; for what an override made "--set", or the name of the text. Lives as long as the configuration. */
 const char *gn_conf_where(struct gn_conf_node *node);
 
 /* "roles.bridge.stages[1].type"; "" for the root. Lives as long as the configuration. */

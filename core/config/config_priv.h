@@ -11,6 +11,7 @@ struct gn_config {
 	config_t cfg;
 	char *path; /* of the main file, as the user wrote it */
 	const char *dir; /* of the main file: where includes are found */
+	const char *beside; /* where settings come from that no line made: "--set", or the name of the text */
 	struct gn_arena arena;
 };
 

@@ -79,7 +79,7 @@ const char *gn_conf_where(struct gn_conf_node *node)
 	char *text;
 
 	if (!config_setting_is_root(setting) && setting->line == 0)
-		return "--set";
+		return owner(node)->beside;
 	text = gn_arena_alloc(&owner(node)->arena, bytes);
 	if (!text)
 		return file;

@@ -94,9 +94,9 @@ static bool set_value(config_setting_t *group, const char *name, const char *tex
 	return set_string(group, name, text);
 }
 
-static int fail(struct gn_errs *errs, const char *text, const char *why)
+static int fail(const struct gn_config *config, struct gn_errs *errs, const char *text, const char *why)
 {
-	gn_errs_add(errs, "--set %s: %s", text, why);
+	gn_errs_add(errs, "%s %s: %s", config->beside, text, why);
 	return -EINVAL;
 }
 
@@ -108,27 +108,28 @@ int gn_config_override(struct gn_config *config, const char *text, struct gn_err
 	char name[NAME_BYTES];
 
 	if (!end || end == text)
-		return fail(errs, text, "write KEY.PATH=VALUE");
+		return fail(config, errs, text, "write KEY.PATH=VALUE");
 	for (;;) {
 		path = next_name(path, end, name);
 		if (!path)
-			return fail(errs, text, "there is an empty or overlong name in the path");
+			return fail(config, errs, text, "there is an empty or overlong name in the path");
 		if (path == end)
 			break;
 		at = step(at, name, path);
 		if (!at)
-			return fail(errs, text, "the path leads to a place in a list that is not there, or through a plain value");
+			return fail(config, errs, text,
+				    "the path leads to a place in a list that is not there, or through a plain value");
 	}
 	if (!config_setting_is_group(at))
-		return fail(errs, text, "only a member of a group can be set");
+		return fail(config, errs, text, "only a member of a group can be set");
 	old = config_setting_get_member(at, name);
 	if (old && config_setting_is_aggregate(old))
-		return fail(errs, text, "this is a group or a list; set one of its members");
+		return fail(config, errs, text, "this is a group or a list; set one of its members");
 	if (old) {
 		was_string = config_setting_type(old) == CONFIG_TYPE_STRING;
 		config_setting_remove(at, name);
 	}
 	if (!set_value(at, name, end + 1, was_string))
-		return fail(errs, text, "not a name that a setting can have");
+		return fail(config, errs, text, "not a name that a setting can have");
 	return 0;
 }

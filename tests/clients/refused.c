@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,9 +28,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	gantry_queue_close(&queue);
-	gantry_volume_close(&volume);
-	served_end();
+	served_finish(&queue, &volume);
 }
 
 static void says(const char *text)
@@ -207,6 +206,16 @@ static void test_more_than_the_depth(void)
 
 /* -- volumes -- */
 
+/* Every message says which volume it is about, and nothing of how a URI is understood. */
+static void names(const char *name)
+{
+	char shown[129];
+
+	snprintf(shown, sizeof(shown), "%.128s", name);
+	says(shown);
+	TEST_ASSERT_NULL_MESSAGE(strstr(gantry_error(), "--set"), gantry_error());
+}
+
 static void no_volume(int rc, const char *role, const char *text)
 {
 	int got;
@@ -216,6 +225,7 @@ static void no_volume(int rc, const char *role, const char *text)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, got, gantry_error());
 	TEST_ASSERT_NULL(volume);
 	says(text);
+	names(served_file);
 }
 
 static void no_uri(int rc, const char *uri, const char *text)
@@ -227,6 +237,8 @@ static void no_uri(int rc, const char *uri, const char *text)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(rc, got, gantry_error());
 	TEST_ASSERT_NULL(volume);
 	says(text);
+	if (uri && !strstr(uri, "config="))
+		names(uri);
 }
 
 static void test_nobody_listens(void)
@@ -237,6 +249,7 @@ static void test_nobody_listens(void)
 	no_volume(-ECONNREFUSED, "direct", "nobody listens");
 	says("served.conf:");
 	no_uri(-ECONNREFUSED, served_uri("volume", "&connect.timeout=100ms"), "nobody listens");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, strncmp(gantry_error(), "gantry:///volume?", 17), gantry_error());
 }
 
 static void test_a_gateway_without_its_target(void)
@@ -295,6 +308,9 @@ static void test_uris_with_mistakes(void)
 	no_uri(-EINVAL, "gantry:///v?connect.heartbeat=never",
 	       "gantry:///v?connect.heartbeat=never: roles.volume.connect.heartbeat");
 	no_uri(-EINVAL, "gantry:///v?device.size=1", "devices.dpu0.size");
+	attr.queues = 65;
+	no_uri(-EINVAL, "gantry:///v", "65 queues");
+	attr.queues = 0;
 	no_uri(-EINVAL, NULL, "no URI");
 }
 
@@ -347,6 +363,38 @@ static void test_a_server_that_takes_no_more(void)
 	no_volume(-EACCES, "direct", "max_region_bytes");
 }
 
+/* With each number of descriptors that is too small, the message says so. */
+static void test_out_of_file_descriptors(void)
+{
+	struct rlimit enough, few;
+	char text[512];
+	int rc;
+
+	served_begin(NULL);
+	served_start("store");
+	open_direct(); /* it is up */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	snprintf(text, sizeof(text), "devices = { back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; }; };\n"
+		 "roles = { host = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; }; }; };\n",
+		 served_dir);
+	rewrite(text);
+	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &enough));
+	few = enough;
+	few.rlim_cur = 0;
+	do {
+		few.rlim_cur++;
+		TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &few));
+		rc = gantry_volume_open_role(served_file, NULL, &attr, &volume);
+		TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &enough));
+		if (rc) {
+			says(strerror(EMFILE));
+			names(served_file);
+		}
+	} while (rc && few.rlim_cur < 200);
+	TEST_ASSERT_EQUAL_INT(0, rc);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -361,5 +409,6 @@ int main(void)
 	RUN_TEST(test_uris_with_mistakes);
 	RUN_TEST(test_attributes_with_mistakes);
 	RUN_TEST(test_a_server_that_takes_no_more);
+	RUN_TEST(test_out_of_file_descriptors);
 	return UNITY_END();
 }

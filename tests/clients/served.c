@@ -135,6 +135,13 @@ void served_end(void)
 	served_dir[0] = '\0';
 }
 
+void served_finish(struct gantry_queue **queue, struct gantry_volume **volume)
+{
+	gantry_queue_close(queue);
+	gantry_volume_close(volume);
+	served_end();
+}
+
 const char *served_uri(const char *name, const char *more)
 {
 	static char uri[512];

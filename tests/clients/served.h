@@ -36,6 +36,8 @@ void served_kill(const char *role, int sig);
 /* Send it a signal. */
 void served_signal(const char *role, int sig);
 void served_end(void);
+/* For tearDown: close what is open, then the same. */
+void served_finish(struct gantry_queue **queue, struct gantry_volume **volume);
 
 /* A URI of the bridge's volume, or of the store's, with `more` behind it. */
 const char *served_uri(const char *name, const char *more);

@@ -320,6 +320,18 @@ static void override_has_a_place(void)
 	gn_config_close(&config);
 }
 
+static void those_of_a_text_have_its_name(void)
+{
+	const char *const sets[] = {"a.b=1"}, *const wrong[] = {"a=1"};
+	struct gn_config *config = gn_config_open_text("the text", "a = { b = 0; };", sets, 1, &errs);
+
+	gn_conf_fault(&errs, gn_conf_child(gn_conf_child(gn_config_root(config), "a"), "b"), "bad");
+	TEST_ASSERT_EQUAL_STRING("the text: a.b: bad", faults());
+	gn_config_close(&config);
+	TEST_ASSERT_NULL(gn_config_open_text("the text", "a = { b = 0; };", wrong, 1, &errs));
+	TEST_ASSERT_EQUAL_STRING("the text a=1: this is a group or a list; set one of its members", faults());
+}
+
 static void overrides_that_make_no_sense(void)
 {
 	const char *const sets[] = {"a", "=1", "a..b=1", ".a=1", "a.=1", "g=1", "l=1", "l.0=1", "l.9.x=1", "l.0.x=1",
@@ -362,6 +374,7 @@ int main(void)
 	RUN_TEST(includes_end);
 	RUN_TEST(overrides_replace_and_make);
 	RUN_TEST(override_has_a_place);
+	RUN_TEST(those_of_a_text_have_its_name);
 	RUN_TEST(overrides_that_make_no_sense);
 	return UNITY_END();
 }
