@@ -237,3 +237,20 @@ void fast_close(struct fast *f)
 		free(f->mem);
 	memset(f, 0, sizeof(*f));
 }
+
+void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server, size_t bytes)
+{
+	side_join(server, client);
+	fast_open(f, client, bytes);
+	fast_open(peer, server, bytes);
+}
+
+void fast_close_both(struct fast *f, struct fast *peer)
+{
+	struct side *client = f->side, *server = peer->side;
+
+	fast_close(f);
+	fast_close(peer);
+	side_stop(client);
+	side_stop(server);
+}

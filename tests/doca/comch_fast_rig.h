@@ -48,4 +48,8 @@ struct doca_buf *fast_buf(struct fast *f, size_t offset, size_t length, size_t d
 void fast_stop(struct fast *f); /* both; destroys them */
 void fast_close(struct fast *f);
 
+/* Both sides in one process, each with its own; so that each step of both is chosen by the test. */
+void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server, size_t bytes);
+void fast_close_both(struct fast *f, struct fast *peer);
+
 #endif

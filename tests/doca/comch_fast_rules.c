@@ -20,17 +20,12 @@ void tearDown(void)
 
 static void open_both(void)
 {
-	side_join(&s, &c);
-	fast_open(&f, &c, 1 << 20);
-	fast_open(&peer, &s, 1 << 20);
+	fast_open_both(&f, &c, &peer, &s, 1 << 20);
 }
 
 static void close_both(void)
 {
-	fast_close(&f);
-	fast_close(&peer);
-	side_stop(&c);
-	side_stop(&s);
+	fast_close_both(&f, &peer);
 }
 
 /* -- what state callbacks may do -- */

@@ -33,17 +33,12 @@ static void drain(struct doca_pe *pe)
 
 static void open_both(void)
 {
-	side_join(&s, &c);
-	fast_open(&f, &c, 1 << 16);
-	fast_open(&peer, &s, 1 << 16);
+	fast_open_both(&f, &c, &peer, &s, 1 << 16);
 }
 
 static void close_both(void)
 {
-	fast_close(&f);
-	fast_close(&peer);
-	side_stop(&c);
-	side_stop(&s);
+	fast_close_both(&f, &peer);
 }
 
 /* What a row allocates is posted or sent, or given back at once. */
