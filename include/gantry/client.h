@@ -14,7 +14,7 @@
  *           caller's thread. Each open volume has one thread of its own for connection and heartbeat; no IO passes it.
  * Errors    Functions return 0 or -errno; gantry_error() then has the text. An IO that was accepted completes exactly
  *           once, with 0 or -errno. None waits for ever: -ETIMEDOUT comes after the io_timeout of the connection, which
- *           begins when stages of the volume's own role have let the IO pass.
+ *           begins when stages of the volume's own role have let the IO pass. How long these hold it is theirs to say.
  * Copies    A buffer inside gantry_volume_buffers() is read and written by the target itself. Any other buffer costs
  *           one copy on this side.
  * Fork      Open volumes after a fork, not before.
@@ -94,7 +94,10 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
  */
 int gantry_queue_close(struct gantry_queue **queue_p);
 
-/* result: 0 or -errno. After -ETIMEDOUT and -ENOTCONN a buffer of gantry_volume_buffers() may still be touched. */
+/*
+ * result: 0 or -errno. After -ETIMEDOUT, -ENOTCONN and -EOWNERDEAD a buffer of gantry_volume_buffers() may still be touched until
+ * the volume is closed; any other never is.
+ */
 typedef void gantry_done_fn(void *arg, int result);
 
 /*
