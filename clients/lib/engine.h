@@ -85,8 +85,9 @@ struct gc_queue {
 	uint32_t index;
 	uint32_t n_inflight;    /* submitted, and not done */
 	uint32_t n_waiting;     /* of these: refused with -EAGAIN, to be tried again */
-	uint32_t n_quarantined; /* slots that are never used again: somebody may still touch their buffers */
-	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that is true */
+	uint32_t n_quarantined; /* slots that are not used: somebody may still touch their buffers */
+	uint64_t n_quarantines; /* how often a slot was put there */
+	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that may be true */
 	uint64_t n_doubled;     /* completions of a slot at rest; ignored */
 	int up;                 /* enum gc_up; not 0 between `started` and the end of the session */
 	int paused;             /* the session is lost, and may be opened again */
@@ -97,6 +98,7 @@ struct gc_queue {
 	struct gantry_hop link; /* where the gate leads */
 	uint16_t *free;         /* slots at rest, the last one used on top */
 	uint32_t n_free;
+	uint16_t *quarantine; /* slots, the oldest first; since start_ns of their descriptors */
 	uint16_t *waiting; /* a ring of slots, oldest at waiting_at */
 	uint32_t waiting_at;
 	struct gc_kept *kept; /* by slot; NULL: the session is not opened again */
@@ -114,7 +116,7 @@ struct gc_kept {
 	uint64_t order;
 	uint32_t deadline_us, crc32c;
 	uint8_t flags;
-	uint8_t again; /* it was in flight once */
+	uint8_t again; /* how often it was submitted again */
 };
 
 /* A slot at rest; NULL: none. */
@@ -189,12 +191,12 @@ static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *i
 	return 0;
 }
 
-int gc_queue_submit_waiting(struct gc_queue *queue);
+int gc_queue_poll_more(struct gc_queue *queue);
 
-/* Submit what waits; to be called by a poller of the lane. Returns how many it did. */
+/* Submit what waits, take slots out of quarantine; to be called by a poller of the lane. Returns how many were submitted. */
 static inline int gc_queue_poll(struct gc_queue *queue)
 {
-	return __builtin_expect(queue->n_waiting != 0, 0) ? gc_queue_submit_waiting(queue) : 0;
+	return __builtin_expect((queue->n_waiting | queue->n_doubtful) != 0, 0) ? gc_queue_poll_more(queue) : 0;
 }
 
 /* One that waits, to be the caller's again as if it had been refused; NULL: none does. */
@@ -205,7 +207,7 @@ void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io);
 
 /*
  * Give it back, not submitted or done. After a status that is not quiet a slot whose own buffer was used is put into
- * quarantine instead.
+ * quarantine instead, until nobody can touch it any more: the answer has come after all, or a session that was lost is up again.
  */
 static inline void gc_queue_put(struct gc_queue *queue, struct gantry_io *io)
 {

@@ -2,16 +2,19 @@
 /*
  * engine_queue.c - slots, from rest to rest.
  *
- *      rest --get--> caller's --submit--> in flight --complete--> caller's --put--> rest, or quarantine
- *                                waiting ---^
+ *      rest --get--> caller's --submit--> in flight --complete--> caller's --put--> rest
+ *                                waiting ---^                                 `--> quarantine --settled--> rest
  *
  * A queue's chain ends in its gate, which hands descriptors to the link of the session as it is now, without a step
  * of their own: the link completes them into the chain.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_priv.h"
+
+#define AGAIN_MOST 100 /* a stage may say that the session is lost whenever it is up again */
 
 /* -- the gate -- */
 
@@ -52,13 +55,30 @@ static void gate_complete(void *self, struct gantry_io *io)
 
 void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 {
+	const struct gantry_host *host = queue->session->rh->host;
 	int has_data = gantry_op_has_data(io->opcode);
 
 	queue->n_doubtful += (uint64_t)has_data;
-	if (has_data && io->data == gc_slot_buffer(queue, io))
-		queue->n_quarantined++;
-	else
+	if (has_data && io->data == gc_slot_buffer(queue, io)) {
+		io->start_ns = host->now_ns(host);
+		queue->quarantine[queue->n_quarantined++] = io->slot;
+		queue->n_quarantines++;
+	} else {
 		queue->free[queue->n_free++] = io->slot;
+	}
+}
+
+/* Nobody touches the buffers of what came back before that. */
+static void settle(struct gc_queue *queue, uint64_t before_ns)
+{
+	uint32_t n = 0;
+
+	while (n < queue->n_quarantined && queue->ios[queue->quarantine[n]].start_ns < before_ns)
+		queue->free[queue->n_free++] = queue->quarantine[n++];
+	queue->n_quarantined -= n;
+	memmove(queue->quarantine, queue->quarantine + n, queue->n_quarantined * sizeof(*queue->quarantine));
+	if (before_ns == UINT64_MAX)
+		queue->n_doubtful = 0;
 }
 
 /* The peer says that the session is lost, or a stage: then it is. */
@@ -72,7 +92,7 @@ static void expect_loss(void *arg)
 
 int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io)
 {
-	if (!queue->kept || !queue->up)
+	if (!queue->kept || !queue->up || queue->kept[io->slot].again == AGAIN_MOST)
 		return 0;
 	if (queue->n_lost == 0 && !queue->paused)
 		queue->session->rh->post(queue->session->rh, expect_loss, queue->session);
@@ -146,7 +166,7 @@ static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status)
 	queue->session->attr.complete(queue, io);
 }
 
-int gc_queue_submit_waiting(struct gc_queue *queue)
+static int submit_waiting(struct gc_queue *queue)
 {
 	int n = 0;
 
@@ -162,6 +182,16 @@ int gc_queue_submit_waiting(struct gc_queue *queue)
 		n++;
 	}
 	return n;
+}
+
+int gc_queue_poll_more(struct gc_queue *queue)
+{
+	const struct gc_session *session = queue->session;
+
+	/* the client stays for as long as the link leads there; one that was opened again has what was before it drained */
+	if (queue->n_doubtful && queue->up && !queue->paused)
+		settle(queue, session->rh->client_settled_ns(session->client, queue->index));
+	return submit_waiting(queue);
 }
 
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
@@ -195,17 +225,13 @@ struct change {
 	uint32_t n;
 };
 
-/* Everything that is to go down, in the order of its first submission. Nearly sorted: each part is. */
-static void sort_waiting(struct gc_queue *queue)
+/* Of two slots: the order of their first submission. */
+static int by_order(const void *a, const void *b, void *arg)
 {
-	for (uint32_t i = 1; i < queue->n_waiting; i++) {
-		uint16_t slot = queue->waiting[i];
-		uint32_t at = i;
+	const uint16_t *x = a, *y = b;
+	const struct gc_kept *kept = arg;
 
-		for (; at > 0 && queue->kept[queue->waiting[at - 1]].order > queue->kept[slot].order; at--)
-			queue->waiting[at] = queue->waiting[at - 1];
-		queue->waiting[at] = slot;
-	}
+	return kept[*x].order < kept[*y].order ? -1 : kept[*x].order > kept[*y].order;
 }
 
 /* As it was when it was submitted: stages and the peer have written to it. */
@@ -217,7 +243,7 @@ static void restore(struct gc_queue *queue, struct gantry_io *io)
 	io->flags = kept->flags;
 	io->deadline_us = kept->deadline_us;
 	io->crc32c = kept->crc32c;
-	kept->again = 1;
+	kept->again++;
 }
 
 static void up_on_lane(void *arg)
@@ -242,7 +268,7 @@ static void up_on_lane(void *arg)
 	for (uint32_t i = 0; i < queue->n_lost; i++)
 		restore(queue, &queue->ios[queue->lost[i]]);
 	queue->n_lost = 0;
-	sort_waiting(queue);
+	qsort_r(queue->waiting, queue->n_waiting, sizeof(*queue->waiting), by_order, queue->kept);
 }
 
 static void pause_on_lane(void *arg)
@@ -299,12 +325,13 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	queue->index = index;
 	queue->lane = session->rh->lane(session->rh, index);
 	queue->free = calloc(depth, sizeof(*queue->free));
+	queue->quarantine = calloc(depth, sizeof(*queue->quarantine));
 	queue->waiting = calloc(depth, sizeof(*queue->waiting));
 	if (session->resume_ns) {
 		queue->kept = calloc(depth, sizeof(*queue->kept));
 		queue->lost = calloc(depth, sizeof(*queue->lost));
 	}
-	if (!queue->free || !queue->waiting || (session->resume_ns && (!queue->kept || !queue->lost)))
+	if (!queue->free || !queue->quarantine || !queue->waiting || (session->resume_ns && (!queue->kept || !queue->lost)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < depth; i++)
 		queue->free[i] = (uint16_t)(depth - 1 - i);
@@ -319,5 +346,6 @@ void gc_queue_fini(struct gc_queue *queue)
 	free(queue->lost);
 	free(queue->kept);
 	free(queue->waiting);
+	free(queue->quarantine);
 	free(queue->free);
 }

@@ -93,8 +93,12 @@ static int no_slot(struct gantry_queue *queue)
 	if (queue->engine->n_quarantined < depth)
 		return gc_error_static(-EAGAIN, "as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
 	gn_worker_enter(queue->worker);
+	gn_worker_turn(queue->worker); /* late answers free some */
+	gc_queue_poll(queue->engine);
 	lost = is_lost(queue->engine, depth);
 	gn_worker_leave(queue->worker);
+	if (queue->engine->n_free)
+		return gc_error_static(-EAGAIN, "IOs that had timed out were answered just now; try again");
 	if (lost)
 		return refused(queue->volume, -ENOTCONN);
 	return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the volume again");

@@ -348,6 +348,11 @@ int gn_client_quiet(const struct gantry_client *c)
 	return c->buried && c->quiet;
 }
 
+uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
+{
+	return gn_link_settled_ns(c->lanes[index].link);
+}
+
 int gn_client_all_closed(const struct gn_role *role)
 {
 	for (const struct gantry_client *c = role->clients; c != NULL; c = c->next)

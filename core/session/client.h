@@ -19,6 +19,7 @@ void gn_client_abort(struct gantry_client *client);
 void gn_client_free(struct gantry_client *client);
 uint64_t gn_client_id(const struct gantry_client *client);
 int gn_client_quiet(const struct gantry_client *client);
+uint64_t gn_client_settled_ns(const struct gantry_client *client, uint32_t index); /* lane's thread */
 /* Whether every client of the role has had its `closed`. */
 int gn_client_all_closed(const struct gn_role *role);
 /* Close every client of the role. */

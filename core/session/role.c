@@ -246,6 +246,7 @@ static void fill_services(struct gn_role *role)
 		.after = rh_after,
 		.after_cancel = rh_after_cancel,
 		.lane_call = rh_lane_call,
+		.client_settled_ns = gn_client_settled_ns,
 	};
 }
 

@@ -33,6 +33,8 @@ struct gn_link {
 	uint8_t sent_flags; /* GANTRY_IO_*: all but what is left out */
 	int polled;  /* its poller is on the worker */
 	uint64_t next_deadline_ns; /* no deadline is earlier */
+	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
+	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
 	struct flight *flights;
 	struct flight **free;
 };
@@ -95,9 +97,26 @@ static void break_link(struct gn_link *link, int reason)
 	link->attr.broken(link->attr.arg, reason);
 }
 
-/* An answer to nothing that is in flight: late, or made up. */
-static __attribute__((noinline)) void take_late(struct gn_link *link, struct flight *f)
+static void note_unclear(struct gn_link *link, unsigned status, uint64_t at_ns)
 {
+	if (!gantry_status_is_quiet(status) && at_ns < link->unclear_ns)
+		link->unclear_ns = at_ns;
+}
+
+static void look_what_is_owed(struct gn_link *link)
+{
+	link->owed_ns = NEVER;
+	for (uint32_t i = 0; i < link->attr.depth; i++)
+		if (link->flights[i].owed && link->flights[i].deadline_ns < link->owed_ns)
+			link->owed_ns = link->flights[i].deadline_ns;
+}
+
+/* An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer, unless it says so. */
+static __attribute__((noinline)) void take_late(struct gn_link *link, struct flight *f,
+						const volatile struct gn_wire *wire)
+{
+	unsigned status;
+
 	if (f == NULL || !f->owed) {
 		break_link(link, -EPROTO);
 		return;
@@ -105,6 +124,9 @@ static __attribute__((noinline)) void take_late(struct gn_link *link, struct fli
 	f->owed = 0;
 	link->free[link->n_free++] = f;
 	gantry_count(link->attr.stale, 1);
+	status = wire->status;
+	note_unclear(link, status < GANTRY_S_COUNT ? status : GANTRY_S_UNKNOWN, f->deadline_ns);
+	look_what_is_owed(link);
 }
 
 /* Which IO has this tag, in flight or late; NULL: none. */
@@ -123,7 +145,7 @@ static inline void take_reply(struct gn_link *link, const void *imm, uint32_t im
 	struct gantry_io *io;
 
 	if (unlikely(f == NULL || f->io == NULL)) {
-		take_late(link, f);
+		take_late(link, f, wire);
 		return;
 	}
 	io = f->io;
@@ -131,6 +153,8 @@ static inline void take_reply(struct gn_link *link, const void *imm, uint32_t im
 	link->free[link->n_free++] = f;
 	io->tag = f->owner_tag;
 	gn_wire_take_answer(wire, io);
+	if (unlikely(io->status != GANTRY_S_OK))
+		note_unclear(link, io->status, link->attr.lane->pub.now_ns);
 	gantry_complete(io);
 }
 
@@ -177,6 +201,8 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 		} else if (io != NULL) {
 			f->io = NULL;
 			f->owed = 1;
+			if (f->deadline_ns < link->owed_ns)
+				link->owed_ns = f->deadline_ns;
 			io->tag = f->owner_tag;
 			gantry_fail(io, GANTRY_S_TIMEOUT);
 		}
@@ -245,6 +271,7 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	if (link == NULL)
 		return -ENOMEM;
 	link->attr = *attr;
+	link->owed_ns = link->unclear_ns = NEVER;
 	link->flights = calloc(attr->depth, sizeof(*link->flights));
 	link->free = calloc(attr->depth, sizeof(*link->free));
 	if (link->flights == NULL || link->free == NULL) {
@@ -277,6 +304,11 @@ void gn_link_free(struct gn_link **link_p)
 void gn_link_hop(struct gn_link *link, struct gantry_hop *hop)
 {
 	*hop = (struct gantry_hop){.submit = link_submit, .complete = link_complete, .self = link};
+}
+
+uint64_t gn_link_settled_ns(const struct gn_link *link)
+{
+	return link->owed_ns < link->unclear_ns ? link->owed_ns : link->unclear_ns;
 }
 
 const void *gn_link_thread(const struct gn_link *link)
@@ -326,6 +358,7 @@ static void stop_on_lane(void *arg)
 	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
 		;
 	link->broken = 1;
+	link->unclear_ns = 0; /* nobody will tell */
 	for (uint32_t i = 0; i < link->attr.depth; i++) {
 		struct flight *f = &link->flights[i];
 		struct gantry_io *io = f->io;

@@ -32,6 +32,9 @@ void gn_link_free(struct gn_link **link_p);
 /* The hop for chains. Until gn_link_start, and after gn_link_stop, submits are refused with -ENOTCONN. */
 void gn_link_hop(struct gn_link *link, struct gantry_hop *hop);
 
+/* As client_settled_ns of struct gantry_role_host. Lane's thread. */
+uint64_t gn_link_settled_ns(const struct gn_link *link);
+
 /* What names the thread of its lane, for struct gantry_queue_attr. */
 const void *gn_link_thread(const struct gn_link *link);
 

@@ -159,8 +159,9 @@ struct gantry_role_host {
 	void (*finished)(const struct gantry_role_host *rh, int status);
 
 	/*
-	 * One parent, several children, the first error wins. A fan-out serves parents with slots 0 .. n_parents - 1,
-	 * each with up to max_pieces children at a time, and passes those to its terminals.
+	 * One parent, several children, the first error wins; before it, one that leaves the data in doubt. A fan-out serves
+	 * parents with slots 0 .. n_parents - 1, each with up to max_pieces children at a time, and passes those to its
+	 * terminals.
 	 */
 	int (*fanout_create)(struct gantry_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals,
 			     uint32_t n_parents, uint32_t max_pieces, struct gantry_fanout **fanout_p);
@@ -194,6 +195,13 @@ struct gantry_role_host {
 	int (*after)(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg), void *arg);
 	/* Forget what `after` was given with this arg. */
 	void (*after_cancel)(const struct gantry_role_host *rh, const void *arg);
+
+	/*
+	 * Client side, between `started` and `closed`: a time (gantry_lane.now_ns clock). Nobody can touch the buffers of IOs
+	 * that came back from lane `index` of the session before it, whatever their status: those that timed out have been
+	 * answered after all. UINT64_MAX: that is true of all. Lane's thread.
+	 */
+	uint64_t (*client_settled_ns)(const struct gantry_client *client, uint32_t index);
 };
 
 /*

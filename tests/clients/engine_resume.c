@@ -3,57 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine.h"
-#include "fake/role_host.h"
+#include "clients/rig.h"
 #include "unity.h"
 
-#define SIZE (1u << 20)
-#define BLOCK 4096u
+#define BLOCK RIG_BLOCK
 #define DEPTH 8u
 #define MS 1000000ull
 
-static struct fake_host host;
-static struct fake_role_host rh;
-static struct gc_session *session;
 static struct gc_queue *queue;
-static unsigned n_started, n_closed, n_done;
-static int reason;
-static char text[256];
-static unsigned done_status[64];
-static uint64_t done_offset[64], seen_offset[64];
+static uint64_t seen_offset[64];
 static unsigned n_seen;
-
-static int on_ready(void *arg, const struct gantry_volume_info *info)
-{
-	(void)arg;
-	(void)info;
-	return gc_session_memory(session, BLOCK, 0, 0);
-}
-
-static void on_started(void *arg)
-{
-	(void)arg;
-	n_started++;
-}
-
-static void on_closed(void *arg, int rc, const char *why)
-{
-	(void)arg;
-	n_closed++;
-	reason = rc;
-	strncpy(text, why, sizeof(text) - 1);
-}
-
-static void on_done(void *arg, struct gantry_io *io)
-{
-	struct gc_queue *q = arg;
-
-	if (gc_queue_completed(q, io))
-		return;
-	done_offset[n_done] = io->offset;
-	done_status[n_done++] = io->status;
-	gc_queue_put(q, io);
-}
 
 static void seen(struct fake_role_host *fake, const struct gantry_io *io)
 {
@@ -63,42 +22,25 @@ static void seen(struct fake_role_host *fake, const struct gantry_io *io)
 	TEST_ASSERT_EQUAL_UINT32(77, io->deadline_us);
 }
 
-static const struct gc_session_events events = {on_ready, on_started, on_closed};
-
-static void turn(unsigned n)
+static void begin(uint32_t depth)
 {
-	while (n--) {
-		fake_role_turn(&rh);
-		if (queue)
-			gc_queue_poll(queue);
-	}
+	rig_begin(1, depth);
+	rig.rh.resume_ns = 1000 * MS;
+	rig.rh.turn_ns = 10 * MS;
+	rig.rh.quiet = 1;
+	n_seen = 0;
+	queue = rig_start(1);
 }
 
 void setUp(void)
 {
-	const struct gc_session_attr attr = {.n_queues = 1, .depth = DEPTH, .complete = on_done};
-
-	fake_host_init(&host, "roles.load");
-	fake_role_init(&rh, &host, 1, SIZE, BLOCK);
-	rh.resume_ns = 1000 * MS;
-	rh.turn_ns = 10 * MS;
-	n_started = n_closed = n_done = n_seen = 0;
-	queue = NULL;
-	text[0] = '\0';
-	TEST_ASSERT_EQUAL_INT(0, gc_session_open(&rh.pub, &attr, &events, NULL, &session));
-	turn(5);
-	TEST_ASSERT_EQUAL_UINT(1, n_started);
-	queue = gc_session_queue(session, 0);
-	rh.seen = seen;
+	begin(DEPTH);
+	rig.rh.seen = seen;
 }
 
 void tearDown(void)
 {
-	gc_session_free(session);
-	TEST_ASSERT_EQUAL_UINT(0, rh.n_chains);
-	TEST_ASSERT_EQUAL_UINT(0, rh.n_regions);
-	TEST_ASSERT_EQUAL_UINT(0, rh.n_bad);
-	fake_role_fini(&rh);
+	rig_end(0);
 }
 
 static void write_block(uint32_t block, uint8_t value)
@@ -114,53 +56,45 @@ static void write_block(uint32_t block, uint8_t value)
 
 static void lose(void)
 {
-	rh.lose_rc = -ECONNRESET;
-	turn(1);
+	rig.rh.lose_rc = -ECONNRESET;
+	rig_turn(1);
 	TEST_ASSERT_EQUAL_INT(1, queue->paused);
-	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_closed);
 }
 
 static void expect_done(unsigned n, unsigned status)
 {
-	TEST_ASSERT_EQUAL_UINT(n, n_done);
+	TEST_ASSERT_EQUAL_UINT(n, rig.n_done);
 	for (unsigned i = 0; i < n; i++)
-		TEST_ASSERT_EQUAL_UINT(status, done_status[i]);
+		TEST_ASSERT_EQUAL_UINT(status, rig.done[i].status);
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_inflight + queue->n_waiting + queue->n_lost);
-}
-
-static void finish(void)
-{
-	gc_session_close(session);
-	turn(5);
-	TEST_ASSERT_EQUAL_UINT(1, n_closed);
-	TEST_ASSERT_EQUAL_INT(0, reason);
 }
 
 static void test_what_was_in_flight_is_submitted_again(void)
 {
 	for (uint8_t i = 0; i < 4; i++)
 		write_block(i, (uint8_t)(i + 1));
-	rh.newest_first = 1; /* it comes back in another order */
+	rig.rh.newest_first = 1; /* it comes back in another order */
 	lose();
 	write_block(4, 5);
 	write_block(5, 6);
-	TEST_ASSERT_EQUAL_UINT(0, n_done);
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_done);
 	TEST_ASSERT_EQUAL_UINT32(6, queue->n_inflight);
-	rh.newest_first = 0;
-	turn(10);
-	TEST_ASSERT_EQUAL_UINT(1, n_started);
-	TEST_ASSERT_EQUAL_UINT32(2, rh.attr.epoch);
-	TEST_ASSERT_NOT_EQUAL(0, rh.attr.id);
+	rig.rh.newest_first = 0;
+	rig_turn(10);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
+	TEST_ASSERT_EQUAL_UINT32(2, rig.rh.attr.epoch);
+	TEST_ASSERT_NOT_EQUAL(0, rig.rh.attr.id);
 	expect_done(6, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(4 + 6, n_seen);
 	for (unsigned i = 0; i < 6; i++) {
 		TEST_ASSERT_EQUAL_UINT64(i * BLOCK, seen_offset[4 + i]);
-		TEST_ASSERT_EQUAL_UINT64(i * BLOCK, done_offset[i]);
-		TEST_ASSERT_EQUAL_HEX8(i + 1, rh.data[i * BLOCK]);
+		TEST_ASSERT_EQUAL_UINT64(i * BLOCK, rig.done[i].offset);
+		TEST_ASSERT_EQUAL_HEX8(i + 1, rig.rh.data[i * BLOCK]);
 	}
-	TEST_ASSERT_TRUE(fake_logged(&host, "4 IOs submitted again"));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "4 IOs submitted again"));
 	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined);
-	finish();
+	rig_close();
 }
 
 static void test_it_is_lost_again_and_again(void)
@@ -168,42 +102,42 @@ static void test_it_is_lost_again_and_again(void)
 	for (unsigned round = 0; round < 3; round++) {
 		write_block(round, 9);
 		lose();
-		turn(4); /* lost in the middle of being opened, too */
-		rh.lose_rc = -ECONNRESET;
-		turn(30);
+		rig_turn(4); /* lost in the middle of being opened, too */
+		rig.rh.lose_rc = -ECONNRESET;
+		rig_turn(30);
 		TEST_ASSERT_EQUAL_INT(0, queue->paused);
-		TEST_ASSERT_EQUAL_UINT(round + 1, n_done);
+		TEST_ASSERT_EQUAL_UINT(round + 1, rig.n_done);
 	}
 	expect_done(3, GANTRY_S_OK);
-	finish();
+	rig_close();
 }
 
 static void test_attempts_that_fail(void)
 {
 	write_block(0, 1);
-	rh.open_rc = -ENOMEM;
+	rig.rh.open_rc = -ENOMEM;
 	lose();
-	turn(20);
-	TEST_ASSERT_EQUAL_UINT(0, n_done);
-	rh.open_rc = 0;
-	turn(20);
-	TEST_ASSERT_GREATER_THAN_UINT(2, rh.attr.epoch);
+	rig_turn(20);
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_done);
+	rig.rh.open_rc = 0;
+	rig_turn(20);
+	TEST_ASSERT_GREATER_THAN_UINT(2, rig.rh.attr.epoch);
 	expect_done(1, GANTRY_S_OK);
-	finish();
+	rig_close();
 }
 
 static void test_the_time_is_over(void)
 {
 	write_block(0, 1);
 	write_block(1, 2);
-	rh.open_rc = -ENOMEM;
+	rig.rh.open_rc = -ENOMEM;
 	lose();
 	write_block(2, 3);
-	turn(120);
+	rig_turn(120);
 	expect_done(3, GANTRY_S_SESSION_LOST);
-	TEST_ASSERT_EQUAL_UINT(1, n_closed);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, reason);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "lost on purpose; not resumed within 1000 ms"), text);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "lost on purpose; not resumed within 1000 ms"), rig.text);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, &queue->ios[7]));
 	TEST_ASSERT_EQUAL_UINT32(3, queue->n_quarantined);
 }
@@ -211,33 +145,90 @@ static void test_the_time_is_over(void)
 static void test_the_volume_is_another_one(void)
 {
 	write_block(0, 1);
-	rh.volume.size /= 2;
+	rig.rh.volume.size /= 2;
 	lose();
-	turn(20);
+	rig_turn(20);
 	expect_done(1, GANTRY_S_SESSION_LOST);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, reason);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "not the same"), text);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "not the same"), rig.text);
 }
 
 static void test_a_close_while_it_is_paused(void)
 {
 	write_block(0, 1);
-	rh.open_rc = -ENOMEM;
+	rig.rh.open_rc = -ENOMEM;
 	lose();
-	turn(3);
-	finish();
+	rig_turn(3);
+	rig_close();
 	expect_done(1, GANTRY_S_SESSION_LOST);
 }
 
 static void test_a_stage_that_says_lost_is_believed(void)
 {
-	fake_role_fault(&rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1,
-						 .status = GANTRY_S_SESSION_LOST});
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .status = GANTRY_S_SESSION_LOST);
 	write_block(0, 1);
-	turn(30);
+	rig_turn(30);
 	expect_done(1, GANTRY_S_OK);
-	TEST_ASSERT_EQUAL_UINT32(2, rh.attr.epoch);
-	finish();
+	TEST_ASSERT_EQUAL_UINT32(2, rig.rh.attr.epoch);
+	rig_close();
+}
+
+static void test_a_stage_that_says_lost_for_ever_is_believed_for_a_while(void)
+{
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .more = 1000, .status = GANTRY_S_SESSION_LOST);
+	write_block(0, 1);
+	for (unsigned i = 0; i < 10000 && !rig.n_done; i++) {
+		rig_turn(1);
+		n_seen = 0;
+	}
+	expect_done(1, GANTRY_S_SESSION_LOST);
+	TEST_ASSERT_LESS_THAN_UINT(1000, rig.rh.attr.epoch);
+	rig_close();
+}
+
+/* How often the order of two slots was asked: work, however fast the machine is. The test is linked with --wrap. */
+static uint64_t n_compared;
+static int (*compare)(const void *a, const void *b, void *arg);
+
+void __real_qsort_r(void *base, size_t n, size_t size, int (*order)(const void *a, const void *b, void *arg), void *arg);
+void __wrap_qsort_r(void *base, size_t n, size_t size, int (*order)(const void *a, const void *b, void *arg), void *arg);
+
+static int count_and_compare(const void *a, const void *b, void *arg)
+{
+	n_compared++;
+	return compare(a, b, arg);
+}
+
+void __wrap_qsort_r(void *base, size_t n, size_t size, int (*order)(const void *a, const void *b, void *arg), void *arg)
+{
+	compare = order;
+	__real_qsort_r(base, n, size, count_and_compare, arg);
+}
+
+static void seen_by_slot(struct fake_role_host *fake, const struct gantry_io *io)
+{
+	(void)fake;
+	TEST_ASSERT_EQUAL_UINT(n_seen++, io->slot);
+}
+
+static void test_a_deep_queue_is_put_in_order_with_little_work(void)
+{
+	const uint32_t depth = 30000;
+
+	rig_end(0);
+	begin(depth);
+	for (uint32_t i = 0; i < depth; i++)
+		TEST_ASSERT_EQUAL_UINT(i, rig_submit(queue, GANTRY_OP_FLUSH, 0)->slot);
+	rig.rh.newest_first = 1;
+	n_compared = 0;
+	lose();
+	rig.rh.seen = seen_by_slot;
+	rig_turn(10);
+	TEST_ASSERT_EQUAL_UINT(depth, n_seen);
+	TEST_ASSERT_EQUAL_UINT(depth, rig.n_done);
+	TEST_ASSERT_GREATER_THAN_UINT64(0, n_compared);
+	TEST_ASSERT_LESS_THAN_UINT64(16ull * depth, n_compared);
+	rig_close();
 }
 
 int main(void)
@@ -250,5 +241,7 @@ int main(void)
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_close_while_it_is_paused);
 	RUN_TEST(test_a_stage_that_says_lost_is_believed);
+	RUN_TEST(test_a_stage_that_says_lost_for_ever_is_believed_for_a_while);
+	RUN_TEST(test_a_deep_queue_is_put_in_order_with_little_work);
 	return UNITY_END();
 }

@@ -48,9 +48,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	gantry_queue_close(&queue);
-	gantry_volume_close(&volume);
-	served_end();
+	served_finish(&queue, &volume);
 }
 
 static void serve(const struct served_options *options)

@@ -360,6 +360,15 @@ static int client_quiet(const struct gantry_client *client)
 	return ((const struct fake_role_host *)client)->quiet;
 }
 
+static uint64_t client_settled_ns(const struct gantry_client *client, uint32_t index)
+{
+	const struct fake_role_host *rh = (const struct fake_role_host *)client;
+
+	if (index >= rh->n_lanes)
+		fake_fail("client_settled_ns: there is no lane %u", index);
+	return rh->settled_ns;
+}
+
 static void client_free(struct gantry_client *client)
 {
 	if (of_client(client)->n_ends)
@@ -507,6 +516,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_id = client_id,
 		.after = after,
 		.after_cancel = after_cancel,
+		.client_settled_ns = client_settled_ns,
 	};
 }
 

@@ -14,7 +14,7 @@
 #include "host.h"
 
 #define FAKE_LANES 4
-#define FAKE_HELD 4096
+#define FAKE_HELD 32768
 #define FAKE_FAULTS 8
 
 enum fake_fault_kind {
@@ -72,6 +72,7 @@ struct fake_role_host {
 	int lose_rc;      /* set by the test: end the session with it at the next turn */
 	int open_rc;      /* what client_open returns */
 	int quiet;        /* what client_quiet returns */
+	uint64_t settled_ns; /* what client_settled_ns returns */
 	uint64_t resume_ns; /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
 	unsigned n_ends; /* chains that end in the client itself */

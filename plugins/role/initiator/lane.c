@@ -164,8 +164,8 @@ static void look_at_queue(struct lane *lane)
 	const struct gc_queue *queue = lane->queue;
 	struct lane_stats *stats = lane->stats;
 
-	if (__builtin_expect(queue->n_quarantined != stats->n_quarantined, 0))
-		gantry_count(&stats->n_quarantined, queue->n_quarantined - stats->n_quarantined);
+	if (__builtin_expect(queue->n_quarantines != stats->n_quarantined, 0))
+		gantry_count(&stats->n_quarantined, queue->n_quarantines - stats->n_quarantined);
 	if (__builtin_expect(queue->n_doubled != stats->n_doubled, 0)) {
 		gantry_count(&stats->n_doubled, queue->n_doubled - stats->n_doubled);
 		lane_fail(lane->in);

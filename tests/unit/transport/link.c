@@ -284,6 +284,69 @@ static void a_deadline_ends_the_io_and_the_late_answer_its_slot(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 }
 
+static void ask_on_lane(void *arg)
+{
+	uint64_t *settled_ns = arg;
+
+	*settled_ns = gn_link_settled_ns(link);
+}
+
+static uint64_t settled_ns(void)
+{
+	uint64_t ns;
+
+	fake_settle(&fw);
+	gn_worker_call(fw.worker, ask_on_lane, &ns);
+	return ns;
+}
+
+static void buffers_are_in_nobodys_hands_when_the_late_answers_have_come(void)
+{
+	struct gantry_io first, second;
+	uint64_t at;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 1000000));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, 2000000));
+	first = taken();
+	second = taken();
+	at = gn_now_ns() + GN_NS_PER_S;
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, settled_ns());
+	fake_clock_advance(3 * GN_NS_PER_S);
+	TEST_ASSERT_EQUAL_UINT64(at, settled_ns());
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[1]);
+	answer(first, GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT64(at + GN_NS_PER_S, settled_ns());
+	answer(second, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, settled_ns());
+	TEST_ASSERT_EQUAL_UINT64(2, gn_host_counter(&fw.host, "late_answers"));
+}
+
+/* A late answer that says so, and one in time; and the end, after which nobody will tell. */
+static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
+{
+	struct gantry_io late;
+	uint64_t at;
+
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, 1000000));
+	answer(taken(), GANTRY_S_NOSPC);
+	late = taken();
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, settled_ns());
+	at = gn_now_ns() + GN_NS_PER_S;
+	fake_clock_advance(GN_NS_PER_S);
+	fake_settle(&fw);
+	fake_clock_advance(GN_NS_PER_S);
+	TEST_ASSERT_EQUAL_INT(0, submit(2, 0));
+	answer(taken(), GANTRY_S_TIMEOUT);
+	TEST_ASSERT_EQUAL_UINT64(at, settled_ns());
+	answer(late, GANTRY_S_UNKNOWN);
+	TEST_ASSERT_EQUAL_UINT64(at, settled_ns());
+	gn_link_stop(link);
+	TEST_ASSERT_EQUAL_UINT64(0, settled_ns());
+}
+
 static void a_peer_that_owes_every_slot_is_lost(void)
 {
 	start();
@@ -487,6 +550,8 @@ int main(void)
 	RUN_TEST(what_cannot_be_sent_stays_with_its_owner);
 	RUN_TEST(a_lane_that_was_told_to_try_again_stays_awake);
 	RUN_TEST(a_deadline_ends_the_io_and_the_late_answer_its_slot);
+	RUN_TEST(buffers_are_in_nobodys_hands_when_the_late_answers_have_come);
+	RUN_TEST(an_answer_may_leave_open_whether_a_buffer_is_touched);
 	RUN_TEST(a_peer_that_owes_every_slot_is_lost);
 	RUN_TEST(a_slot_that_is_not_in_flight_breaks);
 	RUN_TEST(a_slot_behind_the_depth_breaks);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "clients/rig.h"
+#include "unity.h"
+
+struct rig rig;
+
+static int on_ready(void *arg, const struct gantry_volume_info *info)
+{
+	(void)arg;
+	TEST_ASSERT_EQUAL_UINT64(rig.rh.volume.size, info->size);
+	rig.n_ready++;
+	if (rig.ready_rc)
+		return rig.ready_rc;
+	if (rig.close_when_ready)
+		gc_session_close(rig.session);
+	return gc_session_memory(rig.session, RIG_SLOT, RIG_SHARED, 0);
+}
+
+static void on_started(void *arg)
+{
+	(void)arg;
+	rig.n_started++;
+}
+
+static void on_closed(void *arg, int rc, const char *why)
+{
+	(void)arg;
+	rig.n_closed++;
+	rig.reason = rc;
+	strncpy(rig.text, why, sizeof(rig.text) - 1);
+}
+
+static void on_complete(void *self, struct gantry_io *io)
+{
+	struct gc_queue *queue = self;
+
+	if (gc_queue_completed(queue, io))
+		return;
+	if (rig.n_done < RIG_DONE)
+		rig.done[rig.n_done] = (struct rig_done){.io = io, .offset = io->offset, .status = io->status};
+	rig.n_done++;
+	if (!rig.keep)
+		gc_queue_put(queue, io);
+}
+
+void rig_begin(uint32_t n_lanes, uint32_t depth)
+{
+	memset(&rig, 0, sizeof(rig));
+	rig.depth = depth;
+	rig.reason = 1;
+	fake_host_init(&rig.host, "roles.load");
+	fake_role_init(&rig.rh, &rig.host, n_lanes, RIG_SIZE, RIG_BLOCK);
+}
+
+int rig_open(uint32_t n_queues)
+{
+	static const struct gc_session_events events = {on_ready, on_started, on_closed};
+	const struct gc_session_attr attr = {.n_queues = n_queues, .depth = rig.depth, .complete = on_complete};
+
+	rig.n_queues = n_queues;
+	return gc_session_open(&rig.rh.pub, &attr, &events, NULL, &rig.session);
+}
+
+void rig_turn(unsigned n)
+{
+	while (n--) {
+		fake_role_turn(&rig.rh);
+		for (uint32_t i = 0; i < rig.n_queues; i++)
+			if (rig.n_started && !rig.n_closed)
+				gc_queue_poll(gc_session_queue(rig.session, i));
+	}
+}
+
+struct gc_queue *rig_start(uint32_t n_queues)
+{
+	TEST_ASSERT_EQUAL_INT(0, rig_open(n_queues));
+	rig_turn(5);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_closed);
+	return gc_session_queue(rig.session, 0);
+}
+
+struct gantry_io *rig_filled(struct gc_queue *queue, unsigned opcode, uint64_t offset)
+{
+	struct gantry_io *io = gc_queue_get(queue);
+
+	TEST_ASSERT_NOT_NULL(io);
+	gc_io_fill(queue, io, opcode, 0, offset, RIG_BLOCK, gc_slot_offset(queue, io));
+	return io;
+}
+
+struct gantry_io *rig_submit(struct gc_queue *queue, unsigned opcode, uint64_t offset)
+{
+	struct gantry_io *io = rig_filled(queue, opcode, offset);
+
+	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+	return io;
+}
+
+void rig_close(void)
+{
+	gc_session_close(rig.session);
+	gc_session_close(rig.session);
+	rig_turn(5);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(0, rig.reason);
+}
+
+void rig_end(unsigned quarantined)
+{
+	gc_session_free(rig.session);
+	rig.session = NULL;
+	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_chains);
+	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_regions);
+	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_bad);
+	TEST_ASSERT_EQUAL_UINT(quarantined, rig.rh.n_quarantined);
+	fake_role_fini(&rig.rh);
+}
