@@ -19,7 +19,7 @@ usage()
 	exit "$1"
 }
 
-build=${1:?usage: bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] [--svg FILE]}
+build=${1:?usage: bench.sh BUILD [ARGUMENTS OF ./dev bench]}
 shift
 pairs=5 ms=200 io_time=300ms budget=480000 idle_s=5 quick=false json="" svg="" what=storage
 while [ $# -gt 0 ]; do
@@ -89,7 +89,7 @@ once()
 {
 	local value
 	value=$($2)
-	echo "0 ${value:-0} ok" >"$tmp/$1.pairs"
+	echo "0 ${value:-0} cores" >"$tmp/$1.pairs"
 	[ -n "$value" ]
 }
 
@@ -118,11 +118,13 @@ while IFS='|' read -r name text unit limit ours score goal others peer_goal; do
 done <"$tmp/list"
 
 echo "score: ours to the limit, median of the rounds, or in the unit of the goal where a value is judged (a stage: for each of"
-echo "four); then ours to the best peer. rounds: undisturbed / all. Below us is good with ns, us, KiB and %, above us else."
+echo "four); then ours to the best peer. rounds: those that count / all. Less is better with ns, us, x, KiB and %, more else."
+echo "t: the two CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
 case $what in
 clients) echo "limit: what ours is compared to." ;;
 *) echo "limit: cache line, ring, memcpy or bare storage path of tests/perf/limits, or what the text says." ;;
 esac
+echo "It took $SECONDS s."
 [ ! -s "$tmp/peer-errors" ] || sort -u "$tmp/peer-errors"
 [ -z "$json" ] || written json "$json"
 [ -z "$svg" ] || written svg "$svg"

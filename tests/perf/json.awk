@@ -6,7 +6,7 @@ function text(s)
 	return "\"" s "\""
 }
 
-# PEER=VALUE ... to members of an object
+# NAME=VALUE ... to members of an object
 function members(s,  i, n, word, part, out)
 {
 	n = split(s, word, " ")
@@ -27,7 +27,7 @@ function strings(s,  i, n, word, out)
 
 BEGIN {
 	FS = "|"
-	printf "{\n  \"schema\": 2,\n  \"version\": %s,\n  \"quick\": %s,\n  \"cpus\": %s,\n", text(version), quick, text(cpus)
+	printf "{\n  \"schema\": 3,\n  \"version\": %s,\n  \"quick\": %s,\n  \"cpus\": %s,\n", text(version), quick, text(cpus)
 	printf "  \"absent\": [%s],\n  \"measures\": [", strings(absent)
 }
 
@@ -37,7 +37,7 @@ BEGIN {
 	printf "\"score\": %s, \"goal\": %s, \"verdict\": %s, ", $8, text($9), text($10)
 	printf "\"peers\": {%s}, \"best_peer\": %s, \"to_best_peer\": %s, \"peer_goal\": %s, ", members($13), text($14), $15,
 		text($16)
-	printf "\"rounds\": %d, \"dropped\": %d}", $11, $12 - $11
+	printf "\"rounds\": %d, \"regime\": %s, \"dropped\": {%s}}", $11, text($17), members($18)
 }
 
 END {

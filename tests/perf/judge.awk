@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# judge.awk - the rounds of one measure, lines "LIMIT OURS VERDICT BEFORE AFTER FOREIGN [PEER=VALUE...]", to one line
-#	NAME|TEXT|UNIT|LIMIT|MIN|MEDIAN|MAX|SCORE|GOAL|VERDICT|UNDISTURBED|ALL|PEER=MEDIAN ...|BEST PEER|OURS TO IT|GOAL FOR THAT
+# judge.awk - the rounds of one measure, lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", to one line
+#	NAME|TEXT|UNIT|LIMIT|MIN|MEDIAN|MAX|SCORE|GOAL|VERDICT|USED|ALL|PEER=MEDIAN ...|BEST PEER|OURS TO IT|GOAL FOR THAT|
+#	REGIME|WHY THE OTHERS WERE NOT USED|KIND
 # Variables: head (NAME|TEXT|UNIT), kind (of score: ratio, stage or value), goal and peer_goal (<N, >N or empty), want
 # (undisturbed rounds), failed (1: a run did). A peer without a value did not run in that round.
-# Without enough undisturbed rounds the others are shown too, but nothing is judged.
+# The rounds that count are those with VERDICT cores, or where these are too few those with threads; and of these the most that
+# agree about the ping-pong, for two cores may be near or far. Where none are enough, all are shown, but nothing is judged.
 
 function score(limit, ours)
 {
@@ -41,8 +43,8 @@ function verdict(x, to_best)
 {
 	if (failed)
 		return "failed"
-	if (n < want)
-		return "not measured (machine busy)"
+	if (regime == "")
+		return "not measured"
 	if (goal != "" && !holds(x, goal) || peer_goal != "" && best != "" && !holds(to_best, peer_goal))
 		return "missed"
 	return goal != "" || peer_goal != "" && best != "" ? "reached" : ""
@@ -110,17 +112,52 @@ function keep(at, line,  field, n_fields, part, i)
 
 BEGIN {
 	split(head, part, "|")
-	lower_is_better = part[3] ~ /^(ns|us|%|KiB|ns\/IO)$/
+	lower_is_better = part[3] ~ /^(ns|us|x|%|KiB|ns\/IO)$/
 }
 
-$3 == "ok" { good[++n] = $0 }
-$3 != "ok" { bad[++dropped] = $0 }
+# mark the rounds of that kind whose ping-pong is within 30 % of that of one among them, the one that has the most; how many
+function agree(kind,  i, j, n, most, centre)
+{
+	for (i = 1; i <= NR; i++) {
+		n = 0
+		for (j = 1; j <= NR; j++)
+			n += why[i] == kind && why[j] == kind && low[j] <= 1.3 * low[i] && low[i] <= 1.3 * low[j]
+		if (n > most) {
+			most = n
+			centre = low[i]
+		}
+	}
+	for (i = 1; i <= NR; i++)
+		used[i] = why[i] == kind && low[i] <= 1.3 * centre && centre <= 1.3 * low[i]
+	return most + 0
+}
+
+# reason for each round that is not used
+function leave(  i, n_why, word)
+{
+	for (i = 1; i <= NR; i++)
+		if (!used[i])
+			left[why[i]]++
+	n_why = split("busy regime cores threads", word, " ")
+	for (i = 1; i <= n_why; i++)
+		if (left[word[i]])
+			reasons = reasons (reasons == "" ? "" : " ") word[i] "=" left[word[i]]
+}
+
+{
+	line[NR] = $0
+	why[NR] = $3
+	low[NR] = $4
+}
 
 END {
-	for (i = 1; i <= n; i++)
-		keep(++shown, good[i])
-	for (i = 1; n < want && i <= dropped; i++)
-		keep(++shown, bad[i])
+	regime = agree("cores") >= want ? "cores" : agree("threads") >= want ? "threads" : ""
+	for (i = 1; i <= NR; i++) {
+		used[i] = regime != "" && used[i]
+		if (regime == "" || used[i])
+			keep(++shown, line[i])
+	}
+	leave()
 	for (i = 1; i <= shown; i++) {
 		limit[i] = round[i, "limit"]
 		ours[i] = round[i, "ours"]
@@ -134,6 +171,6 @@ END {
 	to_best = best == "" ? 0 : of_peer(best, 1)
 	printf "%s|%s|%s|%s|%s|", head, number(median(limit, shown)), number(ours[1]), number(median(ours, shown)),
 		number(ours[shown])
-	printf "%s|%s|%s|%d|%d|%s|%s|%s|%s\n", short(x), goal, verdict(x, to_best), n,
-		n + dropped, text, best, short(to_best), peer_goal
+	printf "%s|%s|%s|%d|%d|", short(x), goal, verdict(x, to_best), regime == "" ? 0 : shown, NR
+	printf "%s|%s|%s|%s|%s|%s|%s\n", text, best, short(to_best), peer_goal, regime, reasons, kind
 }

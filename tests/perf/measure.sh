@@ -5,9 +5,11 @@
 # A limit of the machine, our own figure and those of peers are measured one right after the other, several times, and only the
 # ratios within such a round are judged. A round is dropped when it was disturbed:
 #	busy     others used more than 6 % of a CPU meanwhile (/proc/stat less what we used ourselves)
-#	regime   the ping-pong before and after differ by more than 30 %, or one is under 70 ns: then the two CPUs are
-#	         threads of one core, and nothing can be compared with other runs
-# Needs: tmp, perf (folder of the programs), pairs (how many are wanted).
+#	regime   the ping-pongs before, between and after its runs differ by more than 30 %
+# The others are of one of two kinds, which are never mixed:
+#	cores    the two CPUs are two cores
+#	threads  they are threads of one core, as it pleases the host of a virtual machine: limits/siblings tells
+# Needs: here, tmp, perf (folder of the programs), pairs (how many are wanted).
 
 tick_ms=$((1000 / $(getconf CLK_TCK)))
 
@@ -76,19 +78,28 @@ value()
 	awk -v name="$1" '$1 == name { print $2 }'
 }
 
+# stamp - a short ping-pong: $low and $high are the extremes of this round
 stamp()
 {
-	"$perf/limits/pingpong" 50 | value pingpong
+	local line
+	line=$("$perf/limits/pingpong" 20 | value pingpong) && [ -n "$line" ] || return 1
+	read -r low high < <(echo "$line ${low:-$line} ${high:-$line}" | awk '{ print ($1 < $2 ? $1 : $2), ($1 > $3 ? $1 : $3) }')
 }
 
-# verdict_of_pair BEFORE AFTER - why the pair does not count, or "ok"
-verdict_of_pair()
+# verdict_of_round SIBLINGS - what the round is: cores or threads, or why it does not count
+verdict_of_round()
 {
-	awk -v a="$1" -v b="$2" -v foreign="$foreign" 'BEGIN {
+	awk -v siblings="$1" -v low="$low" -v high="$high" -v foreign="$foreign" 'BEGIN {
 		if (foreign > 6) print "busy"
-		else if (a < 70 || b < 70 || a > 1.3 * b || b > 1.3 * a) print "regime"
-		else print "ok"
+		else if (high > 1.3 * low) print "regime"
+		else print siblings < 1.6 ? "threads" : "cores"
 	}'
+}
+
+# enough NAME - are there as many rounds of one kind as are wanted?
+enough()
+{
+	[ "$(awk -v head='||' -v want="$pairs" -f "$here/judge.awk" "$tmp/$1.pairs" | cut -d'|' -f11)" -ge "$pairs" ]
 }
 
 # peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each; one that fails is left out, and $tmp/peer-errors has it
@@ -99,6 +110,7 @@ peers_of()
 	for pair in $2; do
 		if number=$(${pair#*=}) && [ -n "$number" ]; then
 			beside="$beside ${pair%%=*}=$number"
+			stamp
 		else
 			echo "${pair%%=*} failed beside $1: left out" >>"$tmp/peer-errors"
 		fi
@@ -106,23 +118,24 @@ peers_of()
 }
 
 # measure NAME MS LIMIT OURS "PEER=COMMAND ..." - rounds of the commands LIMIT and OURS and those of the peers, each of which
-# prints one number, for at most MS. Lines "LIMIT OURS VERDICT BEFORE AFTER FOREIGN [PEER=VALUE...]" go to $tmp/NAME.pairs.
-# Returns non-zero when LIMIT or OURS failed.
+# prints one number, for at most MS. Lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the extremes of the
+# ping-pong, go to $tmp/NAME.pairs. Returns non-zero when LIMIT or OURS failed.
 measure()
 {
-	local name=$1 end good=0 patience before after limit ours verdict beside
+	local name=$1 end patience low high siblings limit ours verdict beside
 	patience=$(($2 / pairs / 3))
 	end=$(($(now_ms) + $2))
 	: >"$tmp/$name.pairs"
-	while [ "$good" -lt "$pairs" ]; do
+	until enough "$name"; do
 		[ ! -s "$tmp/$name.pairs" ] || [ "$(now_ms)" -lt "$end" ] || break
 		wait_quiet "$patience"
 		watch_begin
-		before=$(stamp) && limit=$($3) && ours=$($4) && peers_of "$name" "${5:-}" && after=$(stamp) || return 1
+		low="" high=""
+		siblings=$("$perf/limits/siblings" 5 | value siblings)
+		stamp && limit=$($3) && stamp && ours=$($4) && stamp && peers_of "$name" "${5:-}" || return 1
 		watch_end
 		[ -n "$limit" ] && [ -n "$ours" ] || return 1
-		verdict=$(verdict_of_pair "$before" "$after")
-		echo "$limit $ours $verdict $before $after $foreign$beside" >>"$tmp/$name.pairs"
-		[ "$verdict" != ok ] || good=$((good + 1))
+		verdict=$(verdict_of_round "${siblings:-2}")
+		echo "$limit $ours $verdict $low $high $foreign$beside" >>"$tmp/$name.pairs"
 	done
 }
