@@ -65,6 +65,44 @@ fabric_rtt()
 	both_ends "${job[@]}" -B "$port" -- "${job[@]}" -P "$port" 127.0.0.1 | awk '$1 == 64 { printf "%.4g\n", $7 * 2000 }'
 }
 
+# testpmd ROLE CPU EAL-ARGUMENT... -- ARGUMENT... - DPDK's own program for packets, with one port, a memif; a second thread of it
+# sleeps on the same CPU
+testpmd()
+{
+	local role=$1 cpu=$2
+	shift 2
+	RUNTIME_DIRECTORY=$tmp exec timeout 20 stdbuf -oL dpdk-testpmd --lcores "0@$cpu,1@$cpu" --no-pci --no-telemetry \
+		--file-prefix="$role" \
+		--vdev="net_memif0,role=$role,socket=$tmp/memif.sock,socket-abstract=no,rsize=10$memif_device" -m 64 \
+		"${memif_pages[@]}" -- --total-num-mbufs=8192 --no-mlockall "$@" 2>>"$tmp/errors"
+}
+
+# memif - packets of 64 bytes, one way, in bursts of 32: what the receiver says of itself, millions a second
+memif()
+{
+	local server client turn report
+	rm -f "$tmp/memif".*
+	mkfifo "$tmp/memif.in"
+	(testpmd server "$cpu1" -i --forward-mode=rxonly <"$tmp/memif.in" >"$tmp/memif.out") &
+	server=$!
+	exec 8>"$tmp/memif.in"
+	echo start >&8
+	until_ready $server test -S "$tmp/memif.sock" || { exec 8>&-; wait $server; return 1; }
+	(testpmd client "$cpu0" --forward-mode=txonly --stats-period=60 >/dev/null 8>&-) &
+	client=$!
+	for ((turn = 0; turn < 3000 / ms; turn++)); do
+		echo "show port stats 0" >&8 # a rate is that since the last time
+		sleep "$(printf 0.%03d "$ms")" # lint: allowed, the time that is measured
+		report=$(awk '/Rx-pps:/ && $2 { n++; rate = $2 } END { if (n >= 3) printf "%.4g\n", rate / 1e6 }' "$tmp/memif.out")
+		[ -z "$report" ] || break
+	done
+	exec 8>&-
+	kill -TERM $client $server 2>/dev/null
+	wait $client $server
+	echo "$report"
+	[ -n "$report" ]
+}
+
 nbd_128() { over_nbd 128 memory 256M; }
 nbd_write_1() { fio_job="${fio_job/randread/randwrite}" over_nbd 1 memory 256M; }
 nbd_write_32() { fio_job="${fio_job/randread/randwrite}" over_nbd 32 memory 256M; }
@@ -73,24 +111,39 @@ nbd_null_32() { over_nbd 32 null 256M; }
 nbd_here_1() { cpu1=$cpu0 over_nbd 1 memory 256M; }
 nbd_here_null_1() { cpu1=$cpu0 over_nbd 1 null 256M; }
 
-# qemu_null DEPTH - qemu-storage-daemon serves its null device over NBD
+# qemu_null EXPORT FIO-ARGUMENT... - qemu-storage-daemon serves its null device so; its socket is $tmp/qemu.sock
 qemu_null()
 {
-	local pid rc
+	local pid rc export=$1
+	shift
 	rm -f "$tmp/qemu.sock"
-	taskset -c "$cpu1" qemu-storage-daemon --blockdev driver=null-co,node-name=n0,size=268435456,read-zeroes=off \
-		--nbd-server "addr.type=unix,addr.path=$tmp/qemu.sock" --export type=nbd,id=e0,node-name=n0,name=v \
+	# shellcheck disable=SC2086 # words
+	taskset -c "$cpu1" qemu-storage-daemon --blockdev driver=null-co,node-name=n0,size=268435456,read-zeroes=off $export \
 		>/dev/null 2>>"$tmp/errors" &
 	pid=$!
-	until_ready $pid test -S "$tmp/qemu.sock" && $fio_job --iodepth="$1" --ioengine=nbd \
-		--uri="nbd+unix:///v?socket=$tmp/qemu.sock" >/dev/null 2>>"$tmp/errors" && reads
+	until_ready $pid test -S "$tmp/qemu.sock" && $fio_job "$@" >/dev/null 2>>"$tmp/errors" && reads
 	rc=$?
 	kill -TERM $pid 2>/dev/null
 	wait $pid
 	return $rc
 }
-qemu_null_1() { qemu_null 1; }
-qemu_null_32() { qemu_null 32; }
+
+qemu_nbd()
+{
+	qemu_null "--nbd-server addr.type=unix,addr.path=$tmp/qemu.sock --export type=nbd,id=e0,node-name=n0,name=v" \
+		--iodepth="$1" --ioengine=nbd --uri="nbd+unix:///v?socket=$tmp/qemu.sock"
+}
+
+qemu_vhost()
+{
+	qemu_null "--export type=vhost-user-blk,id=e0,node-name=n0,addr.type=unix,addr.path=$tmp/qemu.sock" \
+		--iodepth="$1" --ioengine=libblkio --libblkio_driver=virtio-blk-vhost-user --libblkio_path="$tmp/qemu.sock"
+}
+
+qemu_null_1() { qemu_nbd 1; }
+qemu_null_32() { qemu_nbd 32; }
+qemu_vhost_1() { qemu_vhost 1; }
+qemu_vhost_32() { qemu_vhost 32; }
 
 # fio's own engines: null, which does nothing, and io_uring on the file that gantry's file backend has too
 fio_null() { $fio_job --iodepth=32 --ioengine=null >/dev/null 2>>"$tmp/errors" && reads; }
@@ -116,6 +169,22 @@ has()
 	fi
 }
 
+# also WORD OTHER - that is there if the other is
+also()
+{
+	case $there in *" $2 "*) there="$there$1 " ;; esac
+}
+
+# find_pages - set $memif_peer: what memif is called, with huge pages and no copy where 64 of them are free
+find_pages()
+{
+	memif_peer=memif memif_pages=(--in-memory --single-file-segments) memif_device=,zero-copy=yes
+	awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { size = $2 } END { exit free < 64 || size != 2048 }' /proc/meminfo &&
+		return
+	memif_peer=memif-4k memif_pages=(--no-huge --no-shconf) memif_device=
+	absent "memif of DPDK without a copy: no 64 huge pages are free (vm.nr_hugepages); with small ones: memif-4k"
+}
+
 # find_peers - which are there: words of $there; of the others $tmp/absent says why not
 find_peers()
 {
@@ -123,14 +192,20 @@ find_peers()
 	: >"$tmp/absent"
 	has ucx ucx_perftest ucx-utils
 	has fabric fi_pingpong libfabric-bin
-	absent "memif of DPDK: its testpmd needs huge pages and a configuration by hand"
+	has memif dpdk-testpmd dpdk-dev
+	find_pages
 	has fio fio
 	command -v fio >/dev/null || { absent "all that fio measures"; return; }
 	if [ -e "$engine" ]; then there="$there""engine "; else absent "gantry's engine for fio (configure --with-fio=DIR)"; fi
-	fio --enghelp=libblkio >/dev/null 2>&1 || absent "vhost-user-blk of qemu-storage-daemon: this fio has no engine libblkio"
+	has daemon qemu-storage-daemon qemu-utils
+	if fio --enghelp=libblkio >/dev/null 2>&1; then
+		also vhost daemon
+	else
+		absent "vhost-user-blk of qemu-storage-daemon: this fio has no libblkio, and other clients are virtual machines"
+	fi
 	fio --enghelp=nbd >/dev/null 2>&1 || { absent "nbdkit and qemu-storage-daemon: this fio has no engine nbd"; return; }
 	has nbd nbdkit
-	has qemu qemu-storage-daemon qemu-utils
+	also qemu daemon
 }
 
 # peers WORD=FUNCTION... - those of them that are there, WORD up to a "-" being what must be

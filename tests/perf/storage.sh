@@ -204,8 +204,8 @@ storage_list()
 	rtt|message there and back, 64 B|ns|limit_line|ours_rtt|ratio|<2.0|$(peers ucx-tag=ucx_tag_rtt ucx-am=ucx_am_rtt \
 		fabric=fabric_rtt)|
 	single|messages one way, one by one|M/s|limit_ring|ours_single|ratio|>0.4|$(peers ucx-tag=ucx_tag_rate \
-		ucx-am=ucx_am_rate)|>2.5
-	batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|>0.6||
+		ucx-am=ucx_am_rate "$memif_peer=memif")|>2.5
+	batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|>0.6|$(peers "$memif_peer=memif")|
 	data_4k|4 KiB of a region, and answer|ns|limit_copy_4k|ours_data_4k|ratio|||
 	data_64k|64 KiB of a region, and answer|ns|limit_copy_64k|ours_data_64k|ratio|<1.2||
 	data_1m|1 MiB of a region, and answer|ns|limit_copy_1m|ours_data_1m|ratio|<1.2||
@@ -218,9 +218,9 @@ storage_list()
 	write_128|random write, 2 processes, depth 128|kIO/s|limit_write_128|ours_write_128|ratio|>0.8||
 	read_128k|random read of 128 KiB, 2 processes|kIO/s|limit_128k|ours_128k|ratio|>0.98||
 	null_1|null backend, 2 processes, depth 1|kIO/s|limit_null_1|ours_null_1|ratio|>0.4|$(peers nbd-far=nbd_null_1 \
-		nbd-near=nbd_here_null_1 qemu=qemu_null_1)|
+		nbd-near=nbd_here_null_1 qemu=qemu_null_1 vhost=qemu_vhost_1)|
 	null_32|null backend, 2 processes, depth 32|kIO/s|limit_null_32|ours_null_32|value|>8000|$(peers nbd=nbd_null_32 \
-		qemu=qemu_null_32)|
+		qemu=qemu_null_32 vhost=qemu_vhost_32)|
 	three_1|with the gateway between, depth 1|kIO/s|limit_1|ours_three_1|ratio|>0.375||
 	three_32|with the gateway between, depth 32|kIO/s|limit_32|ours_three_32|ratio|>0.4||
 	tail|the same, latency: 99.9 % to median|x|none|ours_tail|value|<20||
