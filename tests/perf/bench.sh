@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bench.sh BUILD [--doca|--clients] [--quick] [--json FILE] [--svg FILE] - gantry beside the limits of the machine and beside
 # others that do the same, measured in the same run; with --doca the library for programs that are written for DOCA, beside
-# the transport below it; with --clients fio and nbdkit on a gantry volume, beside what else they can use.
+# the transport below it; with --clients fio and nbdkit on a gantry volume, beside what else they can use. With --tunables
+# [TEXT] the tables of gantry-performance(7) are measured anew, all or those with that text.
 #
 # storage.sh has what is measured and its goals, peers.sh and clients.sh the others, limits/ what the machine can do.
 #
@@ -16,21 +17,23 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 usage()
 {
 	echo "usage: ./dev bench [--doca|--clients] [--quick] [--json FILE] [--svg FILE]"
+	echo "       ./dev bench [--quick] --tunables [TEXT]"
 	exit "$1"
 }
 
 build=${1:?usage: bench.sh BUILD [ARGUMENTS OF ./dev bench]}
 shift
-pairs=5 ms=200 io_time=300ms budget=480000 idle_s=5 quick=false json="" svg="" what=storage
+pairs=5 ms=200 io_time=300ms budget=480000 idle_s=5 quick=false json="" svg="" what=storage text=""
 while [ $# -gt 0 ]; do
 	case $1 in
 	--doca) what=doca ;;
 	--clients) what=clients ;;
+	--tunables) what=tunables io_time=150ms ;;
 	--quick) pairs=3 ms=50 io_time=100ms budget=75000 idle_s=1 quick=true ;;
 	--json) json=${2:?--json FILE}; shift ;;
 	--svg) svg=${2:?--svg FILE}; shift ;;
 	-h | --help) usage 0 ;;
-	*) usage 2 >&2 ;;
+	*) [ $what = tunables ] || usage 2 >&2; text=$1 ;;
 	esac
 	shift
 done
@@ -69,6 +72,7 @@ fi
 [ -f "$build/plugins/.libs/shm-comch.so" ] || { echo "bench: not measured: there is no plugin shm-comch"; exit 0; }
 
 . "$here/storage.sh"
+[ $what != tunables ] || { . "$here/tunables.sh"; tunables "$text"; exit; }
 . "$here/clients.sh"
 . "$here/peers.sh"
 find_peers

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# performance.sh - gantry-performance(7) is about the program that there is: its commands run, each row of its tables with
+# them, and every option is named below the heading of what has it
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-performance.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+chmod 700 "$tmp"
+XDG_RUNTIME_DIR=$tmp
+export XDG_RUNTIME_DIR
+page=$top_srcdir/man/gantry-performance.7 tables=$top_srcdir/tests/perf/tunables.awk
+n=0
+
+# result OK|REASON NAME
+result()
+{
+	n=$((n + 1))
+	if [ "$1" = OK ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		echo "$1" | sed 's/^/# /'
+	fi
+}
+
+# ran SETTINGS - gantry run FILE with them, for a moment
+ran()
+{
+	(
+		cd "$tmp" || exit 1
+		set=
+		for setting in $1; do set="$set --set $setting"; done
+		# shellcheck disable=SC2086 # words
+		timeout 60 "$GANTRY" run FILE --plugin-dir "$GANTRY_PLUGINS" $set --set roles.load.workload.ramp=0s \
+			--set roles.load.workload.time=10ms >out 2>&1 && echo OK || { echo "gantry run FILE $set"; cat out; }
+	)
+}
+
+# named OWNER - the options of that plugin or section which its part of the page does not name
+named()
+{
+	$AWK -v owner="$1" '
+	/^\.S[sh] / { inside = index(" " $0 ",", " " owner ",") || index(" " $0 " ", " " owner " "); next }
+	inside' "$page" >"$tmp/part"
+	"$GANTRY" options --plugin-dir "$GANTRY_PLUGINS" "$1" | sed -n 's/^  \([a-z_.]*\)  *[a-z].*/\1/p' |
+		while read -r option; do
+			grep -qwF -e "$option" "$tmp/part" || echo "$1: $option"
+		done
+}
+
+$AWK -v file=1 -f "$tables" "$page" >"$tmp/FILE"
+if [ -e "$GANTRY_PLUGINS/shm-comch.so" ] && taskset -c 0,1 true 2>/dev/null; then
+	$AWK -f "$tables" "$page" >"$tmp/tables"
+	result "$([ "$(grep -c '^table' "$tmp/tables")" -gt 0 ] && grep -q '^row' "$tmp/tables" && echo OK)" "there are tables"
+	while IFS='|' read -r kind _ settings columns; do
+		[ "$kind" = table ] && base=$settings
+		[ "$kind" = table ] && settings=
+		result "$(ran "$base $settings")" "FILE $base $settings"
+	done <"$tmp/tables"
+else
+	n=$((n + 1))
+	echo "ok $n - commands # SKIP they need CPUs 0 and 1, and shm-comch"
+fi
+for owner in runtime role listen connect $(cd "$GANTRY_PLUGINS" && ls ./*.so | sed 's|./\(.*\)\.so|\1|'); do
+	case $owner in *-test* | test-*) continue ;; esac
+	missing=$(named "$owner")
+	result "${missing:-OK}" "all options of $owner are named"
+done
+echo "1..$n"
