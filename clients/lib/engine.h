@@ -109,7 +109,7 @@ struct gc_queue {
 	uint8_t *memory;         /* the region */
 	uint64_t buffers_offset; /* in it, of the slots */
 	uint64_t slot_bytes;
-};
+} __attribute__((aligned(GANTRY_CACHE_LINE))); /* its lane writes to it with each IO */
 
 /* What is needed to submit a slot again. */
 struct gc_kept {

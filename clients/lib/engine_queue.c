@@ -324,7 +324,7 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 	queue->link = no_link;
 	queue->index = index;
 	queue->lane = session->rh->lane(session->rh, index);
-	queue->free = calloc(depth, sizeof(*queue->free));
+	queue->free = gantry_zalloc_lines(depth * sizeof(*queue->free));
 	queue->quarantine = calloc(depth, sizeof(*queue->quarantine));
 	queue->waiting = calloc(depth, sizeof(*queue->waiting));
 	if (session->resume_ns) {

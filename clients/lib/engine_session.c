@@ -161,7 +161,7 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 		    const struct gc_session_events *events, void *arg, struct gc_session **session_p)
 {
 	const struct gantry_session_attr wanted = {.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
-	struct gc_session *session = calloc(1, sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
+	struct gc_session *session = gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
 	int rc = 0;
 
 	if (!session)

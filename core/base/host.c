@@ -40,7 +40,7 @@ static uint64_t host_now(const struct gantry_host *pub)
 static uint64_t *host_counter(const struct gantry_host *pub, const char *name)
 {
 	struct gn_host *host = pub->core;
-	struct gn_counter *c = calloc(1, sizeof(*c)), **end = &host->counters;
+	struct gn_counter *c = gantry_zalloc_lines(sizeof(*c)), **end = &host->counters;
 
 	if (c == NULL)
 		return NULL;

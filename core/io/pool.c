@@ -5,15 +5,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest)
 {
-	struct gantry_io *ios = aligned_alloc(GANTRY_CACHE_LINE, n * sizeof(*ios));
+	struct gantry_io *ios = gantry_zalloc_lines(n * sizeof(*ios));
 
 	if (ios == NULL)
 		return NULL;
-	memset(ios, 0, n * sizeof(*ios));
 	for (uint32_t i = 0; i < n; i++) {
 		ios[i].hop = rest;
 		ios[i].slot = (uint16_t)i;

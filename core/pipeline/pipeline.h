@@ -26,7 +26,7 @@ struct gn_lane {
 	struct gn_worker *worker;
 	struct gn_pipeline *pipeline;
 	uint64_t *double_completions; /* counter */
-};
+} __attribute__((aligned(GANTRY_CACHE_LINE))); /* its worker sets the clock all the time */
 
 /* A plugin instance to be made: ops complete (no NULL slot), conf filled; all of it outlives the instance. */
 struct gn_part {

@@ -92,7 +92,7 @@ static void free_worker(struct gn_worker *worker)
 
 int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worker_p)
 {
-	struct gn_worker *worker = calloc(1, sizeof(*worker));
+	struct gn_worker *worker = gantry_zalloc_lines(sizeof(*worker));
 	struct epoll_event ev = {.events = EPOLLIN};
 	int rc = 0;
 

@@ -254,7 +254,7 @@ static void fill_services(struct gn_role *role)
 
 static int open_lanes(struct gn_role *role)
 {
-	role->lanes = calloc(role->spec.n_lanes, sizeof(*role->lanes));
+	role->lanes = gantry_zalloc_lines(role->spec.n_lanes * sizeof(*role->lanes));
 	if (role->lanes == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->spec.n_lanes; i++) {

@@ -267,13 +267,13 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 
 	if (attr->depth == 0 || attr->depth > UINT16_MAX)
 		return -EINVAL;
-	link = calloc(1, sizeof(*link));
+	link = gantry_zalloc_lines(sizeof(*link));
 	if (link == NULL)
 		return -ENOMEM;
 	link->attr = *attr;
 	link->owed_ns = link->unclear_ns = NEVER;
-	link->flights = calloc(attr->depth, sizeof(*link->flights));
-	link->free = calloc(attr->depth, sizeof(*link->free));
+	link->flights = gantry_zalloc_lines(attr->depth * sizeof(*link->flights));
+	link->free = gantry_zalloc_lines(attr->depth * sizeof(*link->free));
 	if (link->flights == NULL || link->free == NULL) {
 		gn_link_free(&link);
 		return -ENOMEM;

@@ -491,7 +491,7 @@ static void end_on_lane(void *arg)
 
 int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 {
-	struct gn_port *port = calloc(1, sizeof(*port));
+	struct gn_port *port = gantry_zalloc_lines(sizeof(*port));
 	struct gantry_hop owner = {.submit = gn_io_no_submit, .complete = owner_complete, .self = port};
 	struct begin begin = {.port = port};
 	int rc;
@@ -499,7 +499,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	if (port == NULL)
 		return -ENOMEM;
 	port->attr = *attr;
-	port->free = calloc(attr->depth, sizeof(*port->free));
+	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));

@@ -21,6 +21,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +31,19 @@ extern "C" {
 #define GANTRY_CACHE_LINE 64
 #define GANTRY_IO_FRAMES 3    /* private words that the stages of one chain share */
 #define GANTRY_CHAIN_STAGES 8 /* stages in one pipeline, without owner and terminal */
+
+/*
+ * gantry_zalloc_lines - zeroed memory in cache lines of its own, for free(); NULL: out of memory
+ *
+ * For what a lane writes with each IO: beside something that another lane uses, it would go from processor to processor.
+ */
+static inline void *gantry_zalloc_lines(size_t bytes)
+{
+	size_t rounded = (bytes + GANTRY_CACHE_LINE - 1) & ~(size_t)(GANTRY_CACHE_LINE - 1);
+	void *memory = rounded >= bytes ? aligned_alloc(GANTRY_CACHE_LINE, rounded) : NULL;
+
+	return memory ? memset(memory, 0, rounded) : NULL;
+}
 
 enum gantry_opcode {
 	GANTRY_OP_NOP = 0,

@@ -32,6 +32,12 @@ with_gateway()
 	sed -e '/nic0 = {/s/\(nic0.*pci = "\)03/\104/' -e '/load = /s/nic0"; name = "store"/dpu0"; name = "volume"/' "$tmp/$1.conf"
 }
 
+# with_lanes NAME - the same with two lanes, on our first two CPUs
+with_lanes()
+{
+	sed -e 's/role = "\(target\|initiator\)";/& lanes = 2;/' -e "s/cpus = \"[^\"]*\"/cpus = \"$cpu0,$cpu1\"/" "$tmp/$1.conf"
+}
+
 memory='type = "memory"; size = "256MiB"; populate = true;'
 nothing='type = "null"; size = "1GiB";'
 noop='{ type = "noop"; }'
@@ -43,6 +49,9 @@ configuration null loop "$nothing"
 with_gateway null >"$tmp/null3.conf"
 configuration noop4 loop "$nothing" "$noop, $noop, $noop, $noop"
 configuration one loop "$memory"
+with_lanes two >"$tmp/two_lanes.conf"
+with_lanes null >"$tmp/null_lanes.conf"
+with_lanes one >"$tmp/one_lanes.conf"
 configuration file loop "type = \"file\"; path = \"$volume\"; engine = \"uring\";"
 
 # the first NAME after "total", or NAME of the reads, out of a report in JSON
@@ -159,12 +168,14 @@ ours_tail() { three && echo "$(out_of reads p50_ns) $(out_of reads p99_9_ns)" | 
 ours_lanes_4() { loads && load_set=(--set roles.load.lanes=4) && run_processes two store "$cpu1" && iops; }
 ours_lanes_2()
 {
-	load_set=(--set roles.load.lanes=2 --set "runtime.cpus=$cpu0,$cpu2")
-	run_processes two store "$cpu1,$cpu3" && iops
+	load_set=(--set "runtime.cpus=$cpu0,$cpu2")
+	run_processes two_lanes store "$cpu1,$cpu3" && iops
 }
 ours_one_null() { alone null; }
 ours_all_null() { together null3; }
 ours_one_memory() { alone one; }
+ours_null_lanes() { alone null_lanes; }
+ours_memory_lanes() { alone one_lanes; }
 ours_file_1() { alone file depth=1; }
 ours_file_32() { alone file; }
 per_io() { awk '{ printf "%.5g\n", 1e6 / $1 }'; }
@@ -228,6 +239,8 @@ storage_list()
 	one_memory|1 process, memory, depth 32|kIO/s|none|ours_one_memory|value|||
 	all_null|1 process, 3 roles, null backend, depth 32|kIO/s|none|ours_all_null|value|>15000||
 	one_null|the same without the gateway|kIO/s|none|ours_one_null|value|||
+	null_lanes|2 lanes on 2 CPUs, null, 1 process, to one|kIO/s|ours_one_null|ours_null_lanes|ratio|>1.8||
+	memory_lanes|the same with the memory backend|kIO/s|ours_one_memory|ours_memory_lanes|ratio|>1.8||
 	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
 	wake|wake-up from idle, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||
 	END

@@ -97,7 +97,7 @@ static void file_volume(void *backend, struct gantry_volume_info *volume)
 static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	struct file_store *store = backend;
-	struct file_lane *self = calloc(1, sizeof *self);
+	struct file_lane *self = gantry_zalloc_lines(sizeof *self);
 	int rc;
 
 	(void)lane;

@@ -29,7 +29,7 @@ static void count(uint64_t *cell)
 int file_requests_create(struct file_lane *lane, uint32_t n)
 {
 	lane->n_requests = n < 1 ? 1 : n < FILE_MAX_REQUESTS ? n : FILE_MAX_REQUESTS;
-	lane->requests = calloc(lane->n_requests, sizeof *lane->requests);
+	lane->requests = gantry_zalloc_lines(lane->n_requests * sizeof *lane->requests);
 	if (!lane->requests)
 		return -ENOMEM;
 	if (lane->store->direct) {

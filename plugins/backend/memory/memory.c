@@ -153,7 +153,7 @@ static void memory_volume(void *backend, struct gantry_volume_info *volume)
 
 static int memory_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
-	struct memory_lane *own = calloc(1, sizeof *own);
+	struct memory_lane *own = gantry_zalloc_lines(sizeof *own);
 
 	(void)lane;
 	(void)depth;

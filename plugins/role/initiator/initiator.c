@@ -129,7 +129,7 @@ static int make_lane(struct initiator *in, struct lane *lane, uint32_t index)
 	lane->index = index;
 	lane->pub = in->rh->lane(in->rh, index);
 	lane->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	lane->stats = calloc(1, sizeof(*lane->stats));
+	lane->stats = gantry_zalloc_lines(sizeof(*lane->stats));
 	in->n_lanes++;
 	if (lane->event_fd < 0)
 		return -errno;
@@ -148,7 +148,7 @@ static int initiator_open(const struct gantry_role_host *rh, const void *conf, v
 	in->conf = conf;
 	in->fd = -1;
 	choose_source(in);
-	in->lanes = calloc(rh->n_lanes, sizeof(*in->lanes));
+	in->lanes = gantry_zalloc_lines(rh->n_lanes * sizeof(*in->lanes));
 	rc = in->lanes ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < rh->n_lanes && !rc; i++)
 		rc = make_lane(in, &in->lanes[i], i);

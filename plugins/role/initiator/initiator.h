@@ -99,7 +99,7 @@ struct lane {
 	int event_fd; /* wakes the lane */
 	uint32_t index;
 	int polled; /* control thread */
-};
+} __attribute__((aligned(GANTRY_CACHE_LINE)));
 
 /* Where work comes from. All but next and done: control thread. */
 struct source {

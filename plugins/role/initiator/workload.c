@@ -130,7 +130,7 @@ static int workload_lane_setup(struct lane *lane)
 {
 	struct initiator *in = lane->in;
 	const struct initiator_conf *conf = in->conf;
-	struct work *work = calloc(1, sizeof(*work));
+	struct work *work = gantry_zalloc_lines(sizeof(*work));
 	uint64_t seed = (uint64_t)conf->seed + lane->index * 0x9e3779b97f4a7c15u;
 
 	if (!work)

@@ -20,7 +20,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <gantry/crc32c.h>
 #include <gantry/stage.h>
@@ -92,10 +91,9 @@ static int crc_start(void *stage, struct gantry_lane *lane, void **self_p)
 	struct crc_lane *self;
 
 	if (!crc->lanes) {
-		crc->lanes = aligned_alloc(GANTRY_CACHE_LINE, lane->n_lanes * sizeof *crc->lanes);
+		crc->lanes = gantry_zalloc_lines(lane->n_lanes * sizeof *crc->lanes);
 		if (!crc->lanes)
 			return -ENOMEM;
-		memset(crc->lanes, 0, lane->n_lanes * sizeof *crc->lanes);
 		crc->n_lanes = lane->n_lanes;
 	}
 	self = &crc->lanes[lane->index];

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fault.h"
 
@@ -31,12 +30,11 @@ static int fault_open(const struct gantry_host *host, const void *conf, void **s
 
 static struct fault_lane *lane_create(struct fault *fault)
 {
-	struct fault_lane *self = aligned_alloc(GANTRY_CACHE_LINE, sizeof *self);
+	struct fault_lane *self = gantry_zalloc_lines(sizeof *self);
 	size_t n = (size_t)fault->conf->limit;
 
 	if (!self)
 		return NULL;
-	memset(self, 0, sizeof *self);
 	self->fault = fault;
 	self->records = calloc(n, sizeof *self->records);
 	if (!self->records) {

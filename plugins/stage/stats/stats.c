@@ -59,10 +59,9 @@ static int stats_start(void *stage, struct gantry_lane *lane, void **self_p)
 	}
 	self = stats->lanes[lane->index];
 	if (!self) {
-		self = aligned_alloc(GANTRY_CACHE_LINE, sizeof *self);
+		self = gantry_zalloc_lines(sizeof *self);
 		if (!self)
 			return -ENOMEM;
-		memset(self, 0, sizeof *self);
 		self->host = stats->host;
 		__atomic_store_n(&stats->lanes[lane->index], self, __ATOMIC_RELEASE);
 	}

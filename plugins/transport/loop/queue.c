@@ -28,12 +28,11 @@ static void ring_put(struct loop_ring *r)
 
 static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data)
 {
-	struct loop_ring *r = aligned_alloc(64, sizeof(*r));
+	struct loop_ring *r = gantry_zalloc_lines(sizeof(*r));
 	uint32_t n = tc_power_of_two(depth);
 
 	if (!r)
 		return NULL;
-	memset(r, 0, sizeof(*r));
 	r->refs = 2;
 	r->mask = n - 1;
 	r->max_data = max_data < LOOP_INLINE ? max_data : LOOP_INLINE;
@@ -58,7 +57,7 @@ int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32
 		return rc;
 	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
 		return -EINVAL;
-	c = calloc(1, sizeof(*c));
+	c = gantry_zalloc_lines(sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	c->conn = conn;
@@ -150,7 +149,7 @@ int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr 
 		return -ENOENT;
 	if (attr->depth == 0 || attr->depth > conn->dev->conf->max_depth)
 		return -EINVAL;
-	p = calloc(1, sizeof(*p));
+	p = gantry_zalloc_lines(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	p->conn = conn;
