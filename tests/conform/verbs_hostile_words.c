@@ -159,10 +159,11 @@ struct letter {
 static void wrong_messages(void)
 {
 	static const char cannot[] = "sends a message that cannot be", region[] = "sends data of a region that cannot be";
+	static const char no[] = "sends what it may not";
 	static const char jump[] = "more messages than it has room for"; /* for itself; the message is good */
 	static const struct letter rows[] = {
-		{"nothing", 0, {.kind = 0}, {0}, "sends what it may not"},
-		{"no head", 7, {.kind = VB_MSG_PLAIN}, {0}, "sends what it may not"},
+		{"nothing", 0, {.kind = 0}, {0}, no},
+		{"no head", 7, {.kind = VB_MSG_PLAIN}, {0}, no},
 		{"kind 0", 64, {.kind = 0}, {0}, cannot},
 		{"next kind", 64, {.kind = VB_MSG_REGION + 1}, {0}, cannot},
 		{"imm beyond the head", 64, {.kind = VB_MSG_PLAIN, .imm_len = 255}, {0}, cannot},
@@ -179,6 +180,9 @@ static void wrong_messages(void)
 		 {.handle = 1, .generation = 1, .offset = 4096 - 31, .length = 32}, region},
 		{"offset that wraps", 64 + 24, {.kind = VB_MSG_REGION},
 		 {.handle = 1, .generation = 1, .offset = UINT64_MAX - 15, .length = 32}, region},
+		{"another kind behind it", 64 + 24, {.kind = VB_MSG_PLAIN}, {.offset = VB_MSG_REGION}, no},
+		{"less than a head behind it", 64 + 7, {.kind = VB_MSG_PLAIN}, {.offset = VB_MSG_PLAIN}, no},
+		{"data behind it", 64 + 24, {.kind = VB_MSG_PLAIN}, {.offset = 16ull << 48 | VB_MSG_PLAIN}, no},
 		{"credit that jumps", 16, {.kind = VB_MSG_PLAIN, .imm_len = 8, .allowed = 0x4000}, {0}, jump},
 	};
 

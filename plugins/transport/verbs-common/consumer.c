@@ -106,7 +106,7 @@ out_free:
 
 static const struct vb_msg *message(const struct vb_arrival *a)
 {
-	return (const void *)(a->pipe->recv_slots + (size_t)a->slot * a->pipe->slot_bytes);
+	return (const void *)(a->pipe->recv_slots + (size_t)a->slot * a->pipe->slot_bytes + a->at);
 }
 
 static int is_region(const struct vb_msg *msg)
@@ -118,22 +118,25 @@ static int is_region(const struct vb_msg *msg)
 struct lot {
 	struct vb_pipe *pipe;
 	uint32_t slots[VB_POLL];
-	uint32_t n;
+	uint32_t n, messages;
 };
 
 static void give_lot(struct lot *lot)
 {
 	if (lot->n && !__atomic_load_n(&lot->pipe->quiet, __ATOMIC_ACQUIRE))
-		vb_pipe_give_back(lot->pipe, lot->slots, lot->n);
-	lot->n = 0;
+		vb_pipe_give_back(lot->pipe, lot->slots, lot->n, lot->messages);
+	lot->n = lot->messages = 0;
 }
 
 static void add_to_lot(struct lot *lot, const struct vb_arrival *a)
 {
+	if (!a->ends)
+		return; /* there are more in that slot */
 	if (lot->n == VB_POLL || lot->pipe != a->pipe)
 		give_lot(lot);
 	lot->pipe = a->pipe;
 	lot->slots[lot->n++] = a->slot;
+	lot->messages += a->ends;
 }
 
 /* Nobody takes these any more. */
@@ -233,15 +236,13 @@ static bool well_formed(const struct vb_consumer *c, const struct vb_pipe *pipe,
 	       (msg->length == 0 || bytes == sizeof(*msg) + msg->length);
 }
 
-void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
+void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival, uint32_t bytes)
 {
-	struct vb_arrival *a = &c->arrivals[c->head & c->mask];
-
-	*a = (struct vb_arrival){.pipe = pipe, .slot = slot};
+	c->arrivals[c->head & c->mask] = *arrival;
 	c->dirty = 1;
-	if (c->head - c->tail > c->mask || !well_formed(c, pipe, message(a), bytes)) {
+	if (c->head - c->tail > c->mask || !well_formed(c, arrival->pipe, message(arrival), bytes)) {
 		c->broken = 1;
-		vb_conn_broken(pipe->conn, "sends a message that cannot be");
+		vb_conn_broken(arrival->pipe->conn, "sends a message that cannot be");
 	} else {
 		c->head++;
 	}

@@ -255,7 +255,7 @@ static void arrived(struct vb_conn *conn, uint32_t slot, uint32_t bytes)
 		why = hear(conn, pipe->recv_slots + (size_t)slot * pipe->slot_bytes, bytes);
 	if (why)
 		vb_conn_broken(conn, why);
-	vb_pipe_give_back(pipe, &slot, 1);
+	vb_pipe_give_back(pipe, &slot, 1, 1);
 }
 
 static void ended(void *arg, const struct vb_send *send, int status)

@@ -111,32 +111,59 @@ static void ended(void *arg, const struct vb_send *send, int status)
 		vb_consumer_fetched(send->object, status);
 }
 
-/* A message for nobody: its consumer is gone. The receive goes back; the sender's region is not wanted. */
-static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg)
+/* Messages for nobody: their consumer is gone. The receive goes back; the sender's region is not wanted. */
+static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg, uint32_t n)
 {
 	if ((msg->kind & 0xf) == VB_MSG_REGION)
 		pipe->taken++;
-	vb_pipe_give_back(pipe, &slot, 1);
+	vb_pipe_give_back(pipe, &slot, 1, n);
 	vb_pipe_tell(pipe, 0, 1, VB_TELL_IDLE);
+}
+
+/* How many messages came in a slot. 0: not one, or they are not alike. */
+static uint32_t count_messages(const struct vb_msg *msg, uint32_t bytes)
+{
+	uint32_t n = (bytes + (uint32_t)sizeof(*msg) - 1) / (uint32_t)sizeof(*msg);
+
+	if (bytes < offsetof(struct vb_msg, imm))
+		return 0;
+	if ((msg->kind & 0xf) != VB_MSG_PLAIN || msg->length)
+		return 1;
+	if (bytes - (n - 1) * sizeof(*msg) < offsetof(struct vb_msg, imm))
+		return 0;
+	for (uint32_t i = 1; i < n; i++)
+		if (msg[i].kind != msg->kind || msg[i].length)
+			return 0;
+	return n;
+}
+
+static void deliver(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct vb_arrival arrival = {.pipe = pipe, .slot = slot, .at = (uint16_t)(i * sizeof(struct vb_msg)),
+						   .ends = (uint16_t)(i + 1 == n ? n : 0)};
+
+		vb_consumer_arrived(c, &arrival, i + 1 == n ? bytes - arrival.at : (uint32_t)sizeof(struct vb_msg));
+	}
 }
 
 static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 {
 	struct vb_consumer *c = __atomic_load_n(&pipe->lane->consumer, __ATOMIC_ACQUIRE);
-	const struct vb_msg *msg;
+	const struct vb_msg *msg = (const void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
+	uint32_t n = slot < pipe->slots ? count_messages(msg, bytes) : 0;
 
-	pipe->received++;
-	pipe->waiting++;
-	if (slot >= pipe->slots || bytes < offsetof(struct vb_msg, imm) || (int32_t)(pipe->told - pipe->received) < 0) {
+	pipe->received += n;
+	pipe->waiting += n;
+	if (n == 0 || (int32_t)(pipe->told - pipe->received) < 0) {
 		vb_conn_broken(pipe->conn, "sends what it may not");
 		return;
 	}
-	msg = (const void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
-	vb_pipe_told(pipe, msg->allowed, 0xffff);
+	vb_pipe_told(pipe, msg[n - 1].allowed, 0xffff);
 	if (!c || (c->id & 0xf) != msg->kind >> 4)
-		drop(pipe, slot, msg);
+		drop(pipe, slot, msg, n);
 	else
-		vb_consumer_arrived(c, pipe, slot, bytes);
+		deliver(c, pipe, slot, bytes, n);
 }
 
 static int poll_pipe(struct vb_pipe *pipe)

@@ -256,11 +256,50 @@ char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_
 	return slot;
 }
 
-void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
+static void set_length(const struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
 {
 	wr->sg_list->length = bytes;
-	if (bytes <= pipe->qp.max_inline)
-		wr->send_flags |= IBV_SEND_INLINE;
+	wr->send_flags = bytes <= pipe->qp.max_inline ? IBV_SEND_INLINE : 0;
+}
+
+static struct ibv_send_wr *last_built(const struct vb_pipe *pipe)
+{
+	return &pipe->qp.wrs[(pipe->qp.built - 1) & pipe->qp.mask];
+}
+
+/* Where the message behind those of a request would begin. */
+static uint32_t next_seat(const struct ibv_send_wr *wr)
+{
+	return (wr->sg_list->length + (uint32_t)sizeof(struct vb_msg) - 1) & ~((uint32_t)sizeof(struct vb_msg) - 1);
+}
+
+bool vb_pipe_has_seat(const struct vb_pipe *pipe)
+{
+	return pipe->bare == pipe->qp.built && pipe->qp.built != pipe->qp.posted &&
+	       next_seat(last_built(pipe)) + sizeof(struct vb_msg) <= pipe->slot_bytes;
+}
+
+struct vb_msg *vb_pipe_ride(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes)
+{
+	struct ibv_send_wr *wr = last_built(pipe);
+	struct vb_msg *before;
+	uint32_t at;
+
+	if (!vb_pipe_has_seat(pipe) || vb_pipe_credit(pipe) == 0)
+		return NULL;
+	at = next_seat(wr);
+	before = (struct vb_msg *)(uintptr_t)(wr->sg_list->addr + at) - 1;
+	if (before->kind != kind)
+		return NULL;
+	memset(before->imm + before->imm_len, 0, sizeof(before->imm) - before->imm_len);
+	set_length(pipe, wr, at + bytes);
+	pipe->sent++;
+	return before + 1;
+}
+
+void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
+{
+	set_length(pipe, wr, bytes);
 	pipe->sent++;
 	pipe->send_at = pipe->send_at + 1 < pipe->slots ? pipe->send_at + 1 : 0;
 }
@@ -343,11 +382,11 @@ int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum
 	return 0;
 }
 
-void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n)
+void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages)
 {
 	int rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots, n);
 
-	pipe->waiting -= n;
+	pipe->waiting -= messages;
 	if (rc)
 		vb_conn_fail(pipe->conn, rc);
 }

@@ -124,6 +124,11 @@ static int check_data(struct vb_producer *p, const struct gantry_send *s, struct
 	return s->length > p->lane->conn->t->conf->inline_bytes ? -EMSGSIZE : 0;
 }
 
+static uint8_t kind_of(const struct vb_producer *p)
+{
+	return (uint8_t)(VB_MSG_PLAIN | (p->consumer_id & 0xf) << 4);
+}
+
 /* Credit comes with what is polled: look again before giving up. */
 static char *claim(struct vb_producer *p, struct vb_pipe *pipe, struct ibv_send_wr **wr_p)
 {
@@ -141,7 +146,7 @@ static void fill(struct vb_producer *p, struct vb_msg *msg, const struct gantry_
 {
 	struct vb_consumer *c = __atomic_load_n(&p->lane->consumer, __ATOMIC_ACQUIRE);
 
-	msg->kind = (uint8_t)(VB_MSG_PLAIN | (p->consumer_id & 0xf) << 4);
+	msg->kind = kind_of(p);
 	msg->imm_len = (uint8_t)s->imm_len;
 	msg->allowed = (uint16_t)(c ? vb_pipe_allow(p->pipe, vb_consumer_free(c)) : p->pipe->told);
 	msg->producer = (uint16_t)p->number;
@@ -169,14 +174,34 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 	return (uint32_t)(sizeof(*msg) + sizeof(*ref));
 }
 
+/* Into the chain: without data behind others that have not gone yet, where there is room. */
+static int put(struct vb_producer *p, const struct gantry_send *s, const struct vb_msg_region *ref)
+{
+	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + s->imm_len;
+	struct vb_msg *msg = s->length ? NULL : vb_pipe_ride(p->pipe, kind_of(p), bytes);
+	struct ibv_send_wr *wr;
+
+	if (msg) {
+		fill(p, msg, s);
+		return 0;
+	}
+	msg = (struct vb_msg *)claim(p, p->pipe, &wr);
+	if (!msg)
+		return -EAGAIN;
+	fill(p, msg, s);
+	if (s->length)
+		bytes = fill_data(p, msg, s, ref);
+	else
+		p->pipe->bare = p->pipe->qp.built;
+	vb_pipe_push(p->pipe, wr, bytes);
+	return 0;
+}
+
 int vb_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct vb_producer *p = arg;
 	struct vb_pipe *pipe = way(p);
 	struct vb_msg_region ref = {.length = 0};
-	struct ibv_send_wr *wr;
-	struct vb_msg *msg;
-	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + s->imm_len;
 
 	if (__atomic_load_n(&p->lane->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&p->gone, __ATOMIC_RELAXED))
 		return -ENOTCONN;
@@ -188,15 +213,8 @@ int vb_send(void *arg, const struct gantry_send *s, uint32_t flags)
 		if (rc)
 			return rc;
 	}
-	if (!pipe || (s->region && s->length && !has_room(p, pipe)))
+	if (!pipe || (s->region && s->length && !has_room(p, pipe)) || put(p, s, &ref))
 		return -EAGAIN;
-	msg = (struct vb_msg *)claim(p, pipe, &wr);
-	if (!msg)
-		return -EAGAIN;
-	fill(p, msg, s);
-	if (s->length)
-		bytes = fill_data(p, msg, s, &ref);
-	vb_pipe_push(pipe, wr, bytes);
 	if (!(flags & GANTRY_SEND_MORE))
 		vb_pipe_post(pipe);
 	return 0;

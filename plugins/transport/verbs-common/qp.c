@@ -110,6 +110,26 @@ struct ibv_send_wr *vb_qp_build(struct vb_qp *qp, const struct vb_send *send)
 	return wr;
 }
 
+struct ibv_send_wr *vb_qp_build_before(struct vb_qp *qp, const struct vb_send *send)
+{
+	uint32_t at = (qp->built - 1) & qp->mask;
+	struct ibv_send_wr *wr = &qp->wrs[at], *behind = vb_qp_build(qp, &qp->sends[at]);
+
+	if (!behind)
+		return NULL;
+	behind->opcode = wr->opcode;
+	behind->send_flags = wr->send_flags;
+	behind->num_sge = wr->num_sge;
+	behind->wr = wr->wr;
+	*behind->sg_list = *wr->sg_list;
+	wr->send_flags = 0;
+	wr->num_sge = 1;
+	*wr->sg_list = (struct ibv_sge){.length = 0};
+	qp->sends[at] = *send;
+	qp->wanted |= (int)send->wanted;
+	return wr;
+}
+
 int vb_qp_post(struct vb_qp *qp)
 {
 	uint32_t last = qp->built - 1;

@@ -208,6 +208,8 @@ int vb_qp_fail(struct vb_qp *qp);
 /* The data path: one thread. */
 /* The next send request, its single sge cleared and set up, to be filled in; NULL: depth reached. `send` is copied. */
 struct ibv_send_wr *vb_qp_build(struct vb_qp *qp, const struct vb_send *send);
+/* The same, in front of the request that was built last and has not been posted, which becomes the last one again. */
+struct ibv_send_wr *vb_qp_build_before(struct vb_qp *qp, const struct vb_send *send);
 /*
  * Post what was built, with one doorbell. Its last request is signalled when something in the chain is waited for, or when a
  * quarter of the depth is out without a signal. 0 or -errno; then the queue pair is of no use any more.
@@ -232,6 +234,7 @@ int vb_qp_wake(struct vb_qp *qp);
  * moves. A doorbell is nothing beside the time for so many bytes.
  */
 #define VB_LOT_BYTES 65536u
+#define VB_SHORT_BYTES 8192u /* a write that messages may wait for */
 
 #define VB_RECV (1ull << 63) /* in a wr_id: a receive */
 #define VB_WAKE (1ull << 62) /* vb_qp_wake */

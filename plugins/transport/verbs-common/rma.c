@@ -89,6 +89,22 @@ static int check(struct vb_rma *rma, const struct gantry_rma *op, uint32_t *lkey
 	return vb_local_key(rma->lane->conn, op->local_region, op->local, op->length, lkey_p);
 }
 
+/*
+ * A short write goes in front of the messages that were built last: so the one that will follow the write still finds its
+ * seat among them.
+ */
+static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *op, const struct vb_send *send)
+{
+	struct ibv_send_wr *wr;
+
+	if (op->op != GANTRY_RMA_WRITE || op->length > VB_SHORT_BYTES || !vb_pipe_has_seat(pipe))
+		return vb_qp_build(&pipe->qp, send);
+	wr = vb_qp_build_before(&pipe->qp, send);
+	if (wr)
+		pipe->bare = pipe->qp.built;
+	return wr;
+}
+
 int vb_rma_submit(void *arg, const struct gantry_rma *op)
 {
 	struct vb_rma *rma = arg;
@@ -102,7 +118,7 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	if (rc)
 		return rc;
 	pipe = way(rma, im);
-	wr = pipe && rma->n_out < rma->depth ? vb_qp_build(&pipe->qp, &send) : NULL;
+	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
 	if (!wr) {
 		vb_lane_flush(rma->lane); /* rma_poll makes room, when what stands there has started */
 		return -EAGAIN;

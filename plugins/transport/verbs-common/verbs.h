@@ -159,7 +159,8 @@ struct vb_pipe {
 
 	/* sending: by the lane, or the control thread. Counts from the beginning, modulo 2^32 */
 	uint32_t sent, allowed;
-	uint32_t send_at;   /* the slot of the next message */
+	uint32_t send_at;   /* the next slot */
+	uint32_t bare;      /* qp.built, while the request that was built last is one of messages without data */
 	struct vb_region_send *region_sends; /* ring: REGION messages whose data the peer has not taken; no more than slots */
 	uint32_t region_mask, region_head, region_tail;
 	/* receiving */
@@ -202,7 +203,8 @@ enum vb_request { VB_R_MESSAGE, VB_R_CREDIT, VB_R_PROBE, VB_R_RMA, VB_R_FETCH };
 struct vb_arrival {
 	struct vb_pipe *pipe;
 	uint32_t slot;
-	uint32_t bytes;
+	uint16_t at;   /* bytes in it */
+	uint16_t ends; /* how many messages the slot had, at the last of them; else 0 */
 };
 
 struct vb_consumer {
@@ -375,6 +377,10 @@ uint32_t vb_pipe_credit(struct vb_pipe *pipe);                       /* messages
 /* Slot for the next message and its request: sge.length is still to be set. NULL: no credit or no room. */
 char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p);
 void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes); /* that slot is filled */
+/* The request that was built last has messages without data, has not gone, and its slot has room for one more. */
+bool vb_pipe_has_seat(const struct vb_pipe *pipe);
+/* That room, for a message of this kind and so many bytes, which is counted as sent. NULL: it needs a slot of its own. */
+struct vb_msg *vb_pipe_ride(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes);
 /*
  * What the peer may send, with free_recvs receives of the consumer unclaimed: for a message that goes anyway; and by a write
  * of its own if that is worth it, for a consumer of that depth. Returns 1 when it would be, but has no room: tell it later.
@@ -388,7 +394,8 @@ uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs);
 int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when);
 void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask); /* the peer says so, in the bits of mask */
 void vb_pipe_post(struct vb_pipe *pipe);                             /* what was built; a failure ends the connection */
-void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n); /* post them again */
+/* Post n slots again, that so many messages came in. */
+void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages);
 int vb_pipe_probe(struct vb_pipe *pipe);                             /* keepalive: an empty write */
 
 /* -- lane.c -- */
@@ -463,7 +470,7 @@ int vb_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int vb_consumer_arm(void *consumer);
 void vb_consumer_disarm(void *consumer);
 int vb_consumer_fd(void *consumer);
-void vb_consumer_arrived(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes); /* from vb_lane_poll */
+void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival, uint32_t bytes); /* from vb_lane_poll */
 void vb_consumer_fetched(struct vb_consumer *c, int status);
 void vb_consumers_reap(struct vb_lane *lane);           /* those that are gone; after its pipes */
 uint32_t vb_consumer_free(const struct vb_consumer *c); /* receives that no message has claimed; 0 of NULL */

@@ -15,7 +15,7 @@
 #include <gantry/transport.h>
 
 #define VB_MAGIC 0x4d445247u /* "GRDM" */
-#define VB_VERSION 1u
+#define VB_VERSION 2u
 #define VB_TOKEN_KIND 0x62726576u /* "verb" */
 
 enum vb_kind { VB_CONTROL = 1, VB_MESSAGES, VB_DATA, VB_DIRECT };
@@ -56,7 +56,10 @@ struct vb_credit {
 
 enum vb_msg_kind { VB_MSG_PLAIN = 1, VB_MSG_REGION };
 
-/* At the start of a slot; followed by imm, then data. 64 bytes where there is data. */
+/*
+ * At the start of a slot; followed by imm, then data. 64 bytes where there is data. Messages without data to one consumer may
+ * share a slot: each but the last has 64 bytes then.
+ */
 struct vb_msg {
 	uint8_t kind;      /* low half: enum vb_msg_kind; high half: low bits of the number of the consumer that it is for */
 	uint8_t imm_len;

@@ -196,6 +196,8 @@ static void credit_word_does_not_get_old(void)
 	ends_close();
 }
 
+#define SEATS 3u /* messages without data that one slot holds, with 128 bytes of inline data */
+
 static void one_doorbell_for_a_flush(void)
 {
 	struct queue q[2];
@@ -210,7 +212,7 @@ static void one_doorbell_for_a_flush(void)
 	TEST_ASSERT_EQUAL_UINT64(0, counted().doorbells);
 	vb_flush(q[0].tx);
 	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
-	TEST_ASSERT_EQUAL_UINT64(30, counted().sends);
+	TEST_ASSERT_EQUAL_UINT64(30 / SEATS, counted().sends);
 	TEST_ASSERT_TRUE(counted().signalled <= 1);
 	vb_flush(q[0].tx);
 	vb_flush(q[1].tx);
@@ -218,10 +220,86 @@ static void one_doorbell_for_a_flush(void)
 	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[0], 5, GANTRY_SEND_MORE));
 	TEST_ASSERT_EQUAL_INT(0, queue_send(&q[1], 5, 0)); /* rings for both */
 	TEST_ASSERT_EQUAL_UINT64(2, counted().doorbells);
-	TEST_ASSERT_EQUAL_UINT64(32, counted().sends);
+	TEST_ASSERT_EQUAL_UINT64(30 / SEATS + 1, counted().sends);
 	queue_close(&q[1]);
 	queue_close(&q[0]);
 	ends_close();
+}
+
+static int send_imm(struct queue *q, uint64_t value, uint32_t imm_len, const void *data, uint32_t length)
+{
+	uint8_t imm[GANTRY_IMM_MAX];
+	const struct gantry_send send = {.imm = imm, .imm_len = imm_len, .data = data, .length = length};
+
+	fill(imm, sizeof(imm), value);
+	memcpy(imm, &value, sizeof(value));
+	return vb_send(q->tx, &send, GANTRY_SEND_MORE);
+}
+
+static void expect_imm(struct queue *q, uint64_t value, uint32_t imm_len, uint32_t length)
+{
+	uint8_t imm[GANTRY_IMM_MAX];
+	struct gantry_msg msg;
+
+	TEST_ASSERT_EQUAL_UINT64(value, queue_take(q, &msg));
+	fill(imm, sizeof(imm), value);
+	memcpy(imm, &value, sizeof(value));
+	TEST_ASSERT_EQUAL_UINT32(imm_len, msg.imm_len);
+	TEST_ASSERT_EQUAL_MEMORY(imm, msg.imm, imm_len);
+	TEST_ASSERT_EQUAL_UINT32(length, msg.length);
+}
+
+/* Of those that wait for a doorbell as many as fit. One with data has a slot for itself, and nothing follows it there. */
+static void messages_share_a_slot(uint32_t max_inline)
+{
+	const uint32_t lens[] = {8, 56, 20, 33, 8, 56, 8, 9};
+	struct gantry_recv recv = {.length = 128};
+	uint8_t data[128], into[128];
+	struct vb_pipe *far;
+	struct queue q;
+
+	fake_device(0)->max_inline = max_inline;
+	ends_open("max_depth=16", NULL, NULL);
+	queue_open(&q, &b, 0, &a, 0, 16, 128);
+	recv.buf = into;
+	for (int i = 0; i < 9; i++)
+		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(q.rx, &recv, 1));
+	queue_tell(&q);
+	fill(data, sizeof(data), 3);
+	far = queue_far_pipe(&q);
+	count_from_here();
+	for (uint64_t i = 0; i < 4; i++)
+		TEST_ASSERT_EQUAL_INT(0, send_imm(&q, i, lens[i], NULL, 0));
+	TEST_ASSERT_EQUAL_INT(0, send_imm(&q, 100, 8, data, 128));
+	for (uint64_t i = 4; i < 8; i++)
+		TEST_ASSERT_EQUAL_INT(0, send_imm(&q, i, lens[i], NULL, 0));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, send_imm(&q, 9, 8, NULL, 0)); /* which rings */
+	TEST_ASSERT_EQUAL_UINT64(1, counted().doorbells);
+	TEST_ASSERT_EQUAL_UINT64(5, counted().sends);
+	TEST_ASSERT_EQUAL_UINT64(max_inline >= 192 ? 5 : 0, counted().inlined);
+	for (uint64_t i = 0; i < 4; i++) {
+		expect_imm(&q, i, lens[i], 0);
+		TEST_ASSERT_EQUAL_UINT32(i < 2 ? 9 : i < 3 ? 6 : 5, far->waiting); /* a slot goes back as a whole */
+		pipes_check();
+	}
+	expect_imm(&q, 100, 8, 128);
+	TEST_ASSERT_TRUE(filled(into, 128, 3));
+	for (uint64_t i = 4; i < 8; i++)
+		expect_imm(&q, i, lens[i], 0);
+	TEST_ASSERT_EQUAL_UINT32(0, far->waiting);
+	pipes_check();
+	queue_close(&q);
+	ends_close();
+}
+
+static void messages_share_a_slot_inline(void)
+{
+	messages_share_a_slot(256);
+}
+
+static void messages_share_a_slot_from_memory(void)
+{
+	messages_share_a_slot(0);
 }
 
 /* Who goes to rest, or finds the queue full, has rung. */
@@ -491,6 +569,8 @@ int main(void)
 	RUN_TEST(new_pipe_is_told);
 	RUN_TEST(credit_word_does_not_get_old);
 	RUN_TEST(one_doorbell_for_a_flush);
+	RUN_TEST(messages_share_a_slot_inline);
+	RUN_TEST(messages_share_a_slot_from_memory);
 	RUN_TEST(held_back_messages_go_with_the_rest);
 	RUN_TEST(stream_inline);
 	RUN_TEST(stream_from_slots);

@@ -338,6 +338,33 @@ static void messages_of_a_gone_consumer(void)
 	close_all(&q, &s);
 }
 
+/* One that has not gone yet is for a consumer that is gone, the next one for its successor: not in one slot. */
+static void messages_of_two_consumers(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
+	struct queue old, q = {.to = &b};
+	struct shared s;
+	void *rx = NULL;
+
+	open_all(&old, &s);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&old, 1, GANTRY_SEND_MORE));
+	vb_consumer_destroy(old.rx);
+	old.rx = NULL;
+	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &q.id, &rx));
+	q.rx = rx;
+	ends_until(a.up == q.id);
+	queue_join(&q, &q, &a, 0, 8);
+	q.rx = rx;
+	post(&q, 8);
+	TEST_ASSERT_EQUAL_UINT32(1, queue_pipe(&q)->qp.built - queue_pipe(&q)->qp.posted);
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 2, GANTRY_SEND_MORE));
+	vb_flush(q.tx);
+	TEST_ASSERT_EQUAL_UINT64(2, queue_take(&q, NULL));
+	nothing_comes(&q);
+	vb_producer_destroy(old.tx);
+	close_all(&q, &s);
+}
+
 /* The end of what it sent is for nobody; what others sent on the same pipe ends as before. */
 static void producer_goes_in_the_middle(void)
 {
@@ -480,6 +507,7 @@ int main(void)
 	RUN_TEST(consumer_goes_while_it_reads);
 	RUN_TEST(connection_ends_while_a_gone_consumer_reads);
 	RUN_TEST(messages_of_a_gone_consumer);
+	RUN_TEST(messages_of_two_consumers);
 	RUN_TEST(producer_goes_in_the_middle);
 	RUN_TEST(producers_end_by_themselves);
 	RUN_TEST(lanes_share_a_consumer);

@@ -174,6 +174,47 @@ static void message_behind_a_write(void)
 	close_all();
 }
 
+/* Short writes go in front of the messages that were built before them: these then share a request, behind all of their data. */
+static void messages_behind_their_writes(void)
+{
+	struct fake_counters before;
+	struct gantry_msg msg;
+	struct queue there;
+
+	open_all("max_depth=16 data_qp=shared", 16);
+	queue_open(&there, &a, 0, &b, 0, 4, 0);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	queue_tell(&there);
+	fill(b.bytes, 4 * 64, 3);
+	fake_wire_hold(1);
+	before = counters();
+	for (uint64_t i = 0; i < 4; i++) {
+		TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, (uint32_t)i, i));
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&there, i, GANTRY_SEND_MORE));
+	}
+	vb_flush(there.tx);
+	TEST_ASSERT_EQUAL_UINT64(1, counters().doorbells - before.doorbells);
+	TEST_ASSERT_EQUAL_UINT64(1, counters().signalled - before.signalled);
+	for (int i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(there.rx, &msg, 1));
+	TEST_ASSERT_TRUE(filled(s.bytes, 3 * 64, 3));
+	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
+	for (uint64_t i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_UINT64(i, queue_take(&there, NULL));
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(there.rx, &msg, 1));
+	fake_wire_hold(0);
+	TEST_ASSERT_EQUAL_UINT64(3, queue_take(&there, NULL));
+	TEST_ASSERT_TRUE(filled(s.bytes, 4 * 64, 3));
+	for (uint64_t i = 0; i < 4; i++)
+		expect_end(i, 0);
+	expect_none();
+	TEST_ASSERT_EQUAL_UINT64(4, counters().writes - before.writes);
+	TEST_ASSERT_EQUAL_UINT64(2, counters().sends - before.sends);
+	queue_close(&there);
+	close_all();
+}
+
 static void not_before_there_is_a_pipe(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 2};
@@ -383,6 +424,7 @@ int main(void)
 	RUN_TEST(or_shared_with_messages);
 	RUN_TEST(passive_end_has_no_lane);
 	RUN_TEST(message_behind_a_write);
+	RUN_TEST(messages_behind_their_writes);
 	RUN_TEST(not_before_there_is_a_pipe);
 	RUN_TEST(length_of_zero);
 	RUN_TEST(several_of_a_lane);
