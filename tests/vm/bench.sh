@@ -3,7 +3,8 @@
 # bench.sh [--quick] - gantry over soft-RoCE beside perftest and the kernel's NVMe over RDMA, on the same devices in the same boot
 #
 # Absolute times mean little in a virtual machine: only ratios of medians are printed as verdicts. All measures of a round are
-# taken one after the other; there are several rounds. The exit status says whether everything ran, not whether it was fast.
+# taken one after the other; there are several rounds. What is counted, packets and doorbells for each IO, means as much as on
+# any machine. The exit status says whether everything ran, not whether it was fast.
 . "$top_srcdir/tests/vm/guest.sh"
 rounds=5 ms=600 io_time=1500ms n=500
 case ${1:-} in
@@ -56,13 +57,42 @@ half_us() { messages "$1" | awk '{ print $1 / 2000 }'; }
 us() { messages "$1" | awk '{ print $1 / 1000 }'; }
 mib() { messages "$1" | awk '{ print $1 * 1e6 / 1048576 }'; }
 
+# -- what an IO takes: time means little here, but counts are what they are anywhere --
+
+# packets - that both ends have sent so far, acknowledgements included
+packets()
+{
+	local a b
+	read -r a </sys/class/net/v0/statistics/tx_packets
+	read -r b </sys/class/net/v1/statistics/tx_packets
+	echo $((a + b))
+}
+
+# counted BEFORE IOS DOORBELLS - to $work/counts: packets since BEFORE, and doorbells, for each IO
+counted()
+{
+	awk -v packets=$(($(packets) - $1)) -v ios="$2" -v doorbells="$3" 'BEGIN {
+		if (ios + 0)
+			printf "%.4g %s\n", packets / ios, doorbells == "" ? "-" : sprintf("%.4g", doorbells / ios)
+	}' >"$work/counts"
+}
+
+# in_reports NAME FILE... - the numbers of that name in reports, added up
+in_reports()
+{
+	local name=$1
+	shift
+	cat "$@" | tr '{,}' '\n\n\n' | awk -F: -v name="\"$name\"" 'index($1, name) { n += $2 } END { print n + 0 }'
+}
+
 # -- initiator to target --
 
 # storage PATTERN BLOCK DEPTH DATA_QP - IOs a second
 storage()
 {
-	local server
+	local server before
 	port=$((port + 1))
+	before=$(packets)
 	cat >"$work/conf" <<-END
 	runtime = { stat = false; spin = "500us"; };
 	devices = {
@@ -76,7 +106,7 @@ storage()
 			workload = { pattern = "$1"; block = "$2"; depth = $3; time = "$io_time"; ramp = "200ms"; }; };
 	};
 	END
-	taskset -c 1 "$GANTRY" run -p "$GANTRY_PLUGINS" "$work/conf" --role store >"$work/store" 2>&1 &
+	taskset -c 1 "$GANTRY" run -p "$GANTRY_PLUGINS" "$work/conf" --role store --json >"$work/store" 2>&1 &
 	server=$!
 	taskset -c 0 "$GANTRY" run -p "$GANTRY_PLUGINS" "$work/conf" --role load --json >"$work/load" 2>"$work/errors" || {
 		kill "$server"
@@ -84,6 +114,7 @@ storage()
 		return 1
 	}
 	wait "$server" || { cat "$work/store" >&2; return 1; }
+	counted "$before" "$(in_reports completed "$work/load")" "$(in_reports doorbells "$work/load" "$work/store")"
 	tr '{,' '\n\n' <"$work/load" | awk -F: '/"total"/ { inside = 1 } inside && /"iops"/ { printf "%.6g\n", $2; exit }'
 }
 
@@ -115,10 +146,14 @@ hostid=${host##*:},nr_io_queues=1" >/dev/nvme-fabrics || return 1
 # nvme PATTERN BLOCK DEPTH
 nvme()
 {
+	local before column=8
+	before=$(packets)
+	[ "$1" = randread ] || column=49
 	fio --name=x --filename="$nvme_disk" --ioengine=libaio --direct=1 --rw="$1" --bs="$2" --iodepth="$3" \
 		--runtime="${io_time%ms}ms" --time_based --size=64m --cpus_allowed=0 --output-format=terse \
 		>"$work/fio" 2>&1 || return 1
-	awk -F';' -v column="$([ "$1" = randread ] && echo 8 || echo 49)" '{ print $column }' "$work/fio"
+	counted "$before" "$(awk -F';' -v column=$column '{ print $column * $(column + 1) / 1000 }' "$work/fio")" ""
+	awk -F';' -v column=$column '{ print $column }' "$work/fio"
 }
 
 # -- rounds --
@@ -126,10 +161,14 @@ nvme()
 # take NAME COMMAND... - one value of NAME
 take()
 {
-	local name=$1 value
+	local name=$1 value packets doorbells
 	shift
+	: >"$work/counts"
 	value=$("$@") && [ -n "$value" ] || { echo "bench: $name: failed" >&2; failed=1; return 1; }
 	echo "$value" >>"$work/runs/$name"
+	read -r packets doorbells <"$work/counts" || return 0
+	echo "$packets" >>"$work/runs/$name.packets"
+	echo "$doorbells" >>"$work/runs/$name.doorbells"
 }
 
 median()
@@ -225,6 +264,24 @@ many() # TEXT LIMIT RUN KIB GOAL
 	row "$1" "$limit" "$rate" "$(calc "$rate / $limit")" "$5"
 }
 
+# count_rows - of all runs of storage, for each IO
+count_rows()
+{
+	local who name packets doorbells
+	json_counts=""
+	printf '\n%-46s %10s %10s\n' "for each IO" packets doorbells
+	for who in our.shared our.separate kernel; do
+		for name in rr1 rw1 rr32 rw32 rr64k rw64k; do
+			packets=$(median "$who.$name.packets")
+			[ -n "$packets" ] || continue
+			doorbells=$(median "$who.$name.doorbells")
+			printf '%-46s %10s %10s\n' "$who.$name" "$packets" "$doorbells"
+			json_counts="$json_counts${json_counts:+,}
+ {\"run\":\"$who.$name\",\"packets\":$packets,\"doorbells\":${doorbells/#-/null}}"
+		done
+	done
+}
+
 failed=0 json=
 [ -x "$perf/msgbench" ] || die "no $perf/msgbench: make perf-programs"
 for program in ib_send_lat ib_read_lat ib_write_lat ib_write_bw ib_read_bw; do
@@ -244,5 +301,6 @@ against "64 KiB remote writes, MiB/s" limit.wbw64 our.wbw64 ">=0.95"
 storage_rows our.shared "shared" "<=1.5" "<=1.5" ">=0.75" ">=0.75" ">=0.92" ">=0.92"
 storage_rows our.separate "separate" "<=1.5" "<=1.5" ">=0.75" ">=0.75" ">=0.92" ">=0.92"
 storage_rows kernel "kernel NVMe" - - - - - -
-printf '{"schema":1,"rounds":%d,"rows":[%s\n]}\n' "$rounds" "$json" >"$VM_OUT/bench.json"
+count_rows
+printf '{"schema":2,"rounds":%d,"rows":[%s\n],"for_each_io":[%s\n]}\n' "$rounds" "$json" "$json_counts" >"$VM_OUT/bench.json"
 exit $failed
