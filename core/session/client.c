@@ -174,7 +174,7 @@ static void on_closed(void *arg, void *conn, int reason)
 	if (c->connecting)
 		gn_client_lose(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
 			       c->ep->device->name,
-			       reason == -ECONNREFUSED ? "nobody listens there; start that role first"
+			       reason == -ECONNREFUSED ? "nobody listens there; start the role that serves it first"
 			       : reason == -EACCES     ? "turned away; the log of that role says why"
 						       : strerror(-reason));
 	else
