@@ -137,7 +137,7 @@ static void test_the_target_is_killed_without_a_gateway_in_between(void)
 
 static void test_the_peer_stops_to_answer(void)
 {
-	const struct served_options options = {.connect = "heartbeat = \"50ms\";", .store_stages = FOR_EVER};
+	const struct served_options options = {.connect = "heartbeat = \"200ms\";", .store_stages = FOR_EVER};
 
 	serve(&options, "load");
 	fill_queue();
