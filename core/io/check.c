@@ -9,7 +9,7 @@ static inline enum gantry_status check_range(const struct gantry_volume_info *vo
 {
 	if (unlikely(io->length == 0 || ((io->offset | io->length) & (volume->block_size - 1)) != 0)) /* a power of two */
 		return GANTRY_S_INVALID;
-	return gantry_range_ok(io->offset, io->length, volume->size) ? GANTRY_S_OK : GANTRY_S_RANGE;
+	return unlikely(!gantry_range_ok(io->offset, io->length, volume->size)) ? GANTRY_S_RANGE : GANTRY_S_OK;
 }
 
 /* op: 1 << io->opcode. */
@@ -24,10 +24,13 @@ static inline enum gantry_status check_volume(const struct gantry_volume_info *v
 
 static inline enum gantry_status check_region(const struct gn_io_rules *rules, struct gantry_io *io)
 {
-	const struct gantry_region *region = io->region < rules->n_regions ? rules->regions[io->region] : NULL;
+	const struct gantry_region *region;
 	/* a read of the volume writes to the region */
 	uint32_t need = io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ;
 
+	if (unlikely(io->region >= rules->n_regions))
+		return GANTRY_S_ACCESS;
+	region = rules->regions[io->region];
 	if (unlikely(region == NULL || (region->rights & need) == 0))
 		return GANTRY_S_ACCESS;
 	if (unlikely(!gantry_range_ok(io->region_offset, io->length, region->length)))
@@ -44,7 +47,7 @@ static __attribute__((noinline)) void set_deadline(const struct gn_io_rules *rul
 	io->deadline_us = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
-enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io)
+enum gantry_status gn_check_io_closely(const struct gn_io_rules *rules, struct gantry_io *io)
 {
 	enum gantry_status status;
 	uint32_t op;
@@ -62,7 +65,9 @@ enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io
 		return GANTRY_S_UNSUPPORTED;
 	if ((op & GANTRY_OPS_DATA) == 0)
 		return GANTRY_S_OK;
-	return io->length <= rules->volume.max_io ? check_region(rules, io) : GANTRY_S_INVALID;
+	if (unlikely(io->length > rules->volume.max_io))
+		return GANTRY_S_INVALID;
+	return check_region(rules, io);
 }
 
 int gn_volume_ok(const struct gantry_volume_info *v)

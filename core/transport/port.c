@@ -99,12 +99,15 @@ static inline void settle(struct gn_port *port, struct gantry_io *io, uint8_t wh
 
 static inline int send_reply(struct gn_port *port, struct gantry_io *io)
 {
+	uint32_t tag = io->tag;
 	int rc = -ENOTCONN;
 
 	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
 	port->send.imm = io;
+	io->tag = io->peer_tag;
 	if (!unlikely(port->broken))
 		rc = port->attr.ops->send(port->attr.producer, &port->send, GANTRY_SEND_MORE);
+	io->tag = tag; /* our own, with its generation */
 	if (unlikely(rc == -EAGAIN) && !port->abandoned) {
 		port->n_open++;
 		return rc;
@@ -116,16 +119,11 @@ static inline int send_reply(struct gn_port *port, struct gantry_io *io)
 
 static inline void reply(struct gn_port *port, struct gantry_io *io)
 {
-	uint32_t tag = io->tag;
 	uint64_t took;
 
 	if (!port->attr.relays)
 		gn_worker_tick(port->attr.lane->worker);
 	took = port->attr.lane->pub.now_ns - io->start_ns;
-
-	/* The generation of our own tag lives in the descriptor: keep it while the peer's tag goes out. */
-	io->tag = io->peer_tag;
-	io->peer_tag = tag;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 	if (port->mover != NULL && (io->owes & OWES_MOVE) == 0)
 		gn_mover_detach(port->mover, io);
@@ -216,7 +214,7 @@ static int begin_move(struct gn_port *port, struct gantry_io *io)
 	return 0;
 }
 
-static void move(struct gn_port *port, struct gantry_io *io)
+static __attribute__((noinline)) void move(struct gn_port *port, struct gantry_io *io)
 {
 	if (port->moves.n != 0 || begin_move(port, io) != 0)
 		fifo_put(port, &port->moves, io);
@@ -249,16 +247,22 @@ static int enter(struct gn_port *port, struct gantry_io *io)
 	return 0;
 }
 
-/* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
-static void admit(struct gn_port *port, struct gantry_io *io)
+static __attribute__((noinline)) void queue_up(struct gn_port *port, struct gantry_io *io)
 {
-	if (port->mover == NULL || !gantry_op_has_data(io->opcode))
-		go(port, io);
-	else if (port->crowd.n != 0 || enter(port, io) != 0)
+	if (port->crowd.n != 0 || enter(port, io) != 0)
 		fifo_put(port, &port->crowd, io);
 }
 
-static inline void take(struct gn_port *port, const void *imm)
+/* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
+static inline void admit(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->mover != NULL && gantry_op_has_data(io->opcode))
+		queue_up(port, io);
+	else
+		go(port, io);
+}
+
+static inline __attribute__((always_inline)) void take(struct gn_port *port, const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
 	struct gantry_io *io = port->free[--port->n_free];
@@ -266,7 +270,6 @@ static inline void take(struct gn_port *port, const void *imm)
 
 	port->n_open++;
 	io->owes = OWES_REPLY;
-	io->tag = io->peer_tag; /* our own, see reply() */
 	io->peer_tag = wire->tag;
 	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, port->attr.lane->pub.now_ns);
@@ -517,7 +520,6 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		goto out_free;
 	for (uint32_t i = 0; i < attr->depth; i++) {
 		port->ios[i].owner = port;
-		port->ios[i].peer_tag = port->ios[i].tag;
 		port->free[port->n_free++] = &port->ios[i];
 	}
 	gn_worker_call(attr->lane->worker, begin_on_lane, &begin);

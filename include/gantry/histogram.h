@@ -38,7 +38,7 @@ static inline void gantry_histogram_raise(uint64_t *p, uint64_t v)
 }
 
 /* The bucket of a value. */
-static inline unsigned int gantry_histogram_index(uint64_t ns)
+static inline uint64_t gantry_histogram_index(uint64_t ns)
 {
 	unsigned int shift;
 
@@ -46,7 +46,7 @@ static inline unsigned int gantry_histogram_index(uint64_t ns)
 		return GANTRY_HISTOGRAM_BUCKETS - 1;
 	/* the bit that is set here stands for all shorter values, whose shift is 0 too */
 	shift = 63u - (unsigned int)__builtin_clzll(ns | 1u << GANTRY_HISTOGRAM_SUB_BITS) - GANTRY_HISTOGRAM_SUB_BITS;
-	return (shift << GANTRY_HISTOGRAM_SUB_BITS) + (unsigned int)(ns >> shift);
+	return ((uint64_t)shift << GANTRY_HISTOGRAM_SUB_BITS) + (ns >> shift);
 }
 
 /* The largest value that goes into a bucket. */
@@ -60,13 +60,19 @@ static inline uint64_t gantry_histogram_upper(unsigned int index)
 	return ((uint64_t)(index - (shift << GANTRY_HISTOGRAM_SUB_BITS) + 1) << shift) - 1;
 }
 
-/* Counts one sample. Thread: the writer. O(1), no allocation, no lock. */
-static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t ns)
+/* Counts one sample, of which the caller knows the bucket. Thread: the writer. O(1), no allocation, no lock. */
+static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64_t index, uint64_t ns)
 {
-	gantry_count(&h->bucket[gantry_histogram_index(ns)], 1);
+	gantry_count(&h->bucket[index], 1);
 	gantry_count(&h->sum, ns);
 	gantry_histogram_raise(&h->max, ns);
 	gantry_histogram_raise(&h->inverted_min, UINT64_MAX - ns);
+}
+
+/* Counts one sample. */
+static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t ns)
+{
+	gantry_histogram_record_at(h, gantry_histogram_index(ns), ns);
 }
 
 /* Adds all samples of `from` to `h`. Thread: the writer of h; from may be in use by its own writer. */

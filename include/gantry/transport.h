@@ -275,7 +275,8 @@ struct gantry_transport_ops {
 
 	/*
 	 * From now on (direct NULL: no longer) a message whose producer is used by the same thread may be given to direct->take
-	 * instead of being queued. Copied. The lane's thread, or while it is stopped. Slot empty: all are queued.
+	 * instead of being queued, also when the connection is lost meanwhile. Copied. The lane's thread, or while it is
+	 * stopped; NULL again before the consumer is destroyed. Slot empty: all are queued.
 	 */
 	void (*consumer_direct)(void *consumer, const struct gantry_direct *direct);
 

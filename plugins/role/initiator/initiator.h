@@ -66,10 +66,14 @@ enum verdict {
 	VERDICT_COUNT
 };
 
+struct kind_stats {
+	uint64_t bytes;
+	struct gantry_histogram latency;
+};
+
 /* Written by the lane's thread, read by any. */
 struct lane_stats {
-	uint64_t bytes[KIND_COUNT];
-	struct gantry_histogram latency[KIND_COUNT];
+	struct kind_stats kind[KIND_COUNT];
 	struct gantry_histogram hop[GANTRY_HOP_COUNT];
 	struct gantry_histogram link; /* the latency without what the next role took */
 	uint64_t status[GANTRY_S_COUNT];

@@ -11,12 +11,16 @@
 
 #include "initiator.h"
 
-static inline enum kind kind_of(unsigned opcode)
-{
-	if (__builtin_expect(gantry_op_has_data(opcode), 1))
-		return opcode == GANTRY_OP_READ ? KIND_READ : KIND_WRITE;
-	return opcode == GANTRY_OP_FLUSH ? KIND_FLUSH : KIND_OTHER;
-}
+#define TURN 128 /* IOs issued at a time: others on this thread have work too */
+
+static const uint8_t kind_of[GANTRY_OP_COUNT] = {
+	[GANTRY_OP_NOP] = KIND_OTHER,
+	[GANTRY_OP_READ] = KIND_READ,
+	[GANTRY_OP_WRITE] = KIND_WRITE,
+	[GANTRY_OP_FLUSH] = KIND_FLUSH,
+	[GANTRY_OP_WRITE_ZEROES] = KIND_OTHER,
+	[GANTRY_OP_DISCARD] = KIND_OTHER,
+};
 
 void lanes_stop(struct initiator *in)
 {
@@ -32,31 +36,46 @@ void lane_fail(struct initiator *in)
 	lanes_stop(in);
 }
 
-/* Most IOs pass one or two of these: no loop over all. */
-static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop)
+/* A time, and the bucket that it falls into. */
+struct sample {
+	uint64_t ns, index;
+};
+
+static inline struct sample sample(uint64_t ns)
 {
-	if (io->hop_ns[hop])
-		gantry_histogram_record(&stats->hop[hop], io->hop_ns[hop]);
+	return (struct sample){.ns = ns, .index = gantry_histogram_index(ns)};
+}
+
+/*
+ * Most IOs pass one or two of these: no loop over all. Where the next role is on the same thread the hop took as long as all,
+ * by a clock that is looked at once for each IO.
+ */
+static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop, struct sample all)
+{
+	uint64_t ns = io->hop_ns[hop];
+
+	if (ns)
+		gantry_histogram_record_at(&stats->hop[hop], ns == all.ns ? all.index : gantry_histogram_index(ns), ns);
 }
 
 static inline void record(struct lane *lane, const struct gantry_io *io)
 {
 	struct lane_stats *stats = lane->stats;
-	enum kind kind = kind_of(io->opcode);
-	uint64_t ns = lane->clock > io->start_ns ? lane->clock - io->start_ns : 0;
+	struct kind_stats *kind = &stats->kind[kind_of[io->opcode]];
+	struct sample all = sample(lane->clock > io->start_ns ? lane->clock - io->start_ns : 0);
 	uint32_t remote = io->hop_ns[GANTRY_HOP_GATEWAY];
 
-	gantry_histogram_record(&stats->latency[kind], ns);
-	gantry_count(&stats->bytes[kind], io->length);
-	record_hop(stats, io, GANTRY_HOP_GATEWAY);
-	record_hop(stats, io, GANTRY_HOP_TARGET);
-	record_hop(stats, io, GANTRY_HOP_BACKEND);
-	record_hop(stats, io, GANTRY_HOP_DATA);
+	gantry_histogram_record_at(&kind->latency, all.index, all.ns);
+	gantry_count(&kind->bytes, io->length);
+	record_hop(stats, io, GANTRY_HOP_GATEWAY, all);
+	record_hop(stats, io, GANTRY_HOP_TARGET, all);
+	record_hop(stats, io, GANTRY_HOP_BACKEND, all);
+	record_hop(stats, io, GANTRY_HOP_DATA, all);
 	_Static_assert(GANTRY_HOP_COUNT == 4, "all of them");
 	if (!remote)
 		remote = io->hop_ns[GANTRY_HOP_TARGET];
-	if (remote && remote <= ns)
-		gantry_histogram_record(&stats->link, ns - remote);
+	if (remote && remote <= all.ns)
+		gantry_histogram_record(&stats->link, all.ns - remote);
 }
 
 static __attribute__((noinline)) void note_failure(struct lane *lane, const struct gantry_io *io)
@@ -146,7 +165,7 @@ static int submit_all(struct lane *lane)
 			break;
 		}
 		n++;
-		if (n >= (int)lane->in->depth) /* others on this thread have work too */
+		if (n >= TURN)
 			break;
 	}
 	gantry_count(&lane->stats->n_submitted, (uint64_t)n);

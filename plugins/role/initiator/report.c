@@ -39,8 +39,8 @@ static void sum(const struct initiator *in, struct lane_stats *total)
 		uint64_t end = gantry_histogram_load(&stats->end_ns);
 
 		for (int k = 0; k < KIND_COUNT; k++) {
-			total->bytes[k] += gantry_histogram_load(&stats->bytes[k]);
-			gantry_histogram_merge(&total->latency[k], &stats->latency[k]);
+			total->kind[k].bytes += gantry_histogram_load(&stats->kind[k].bytes);
+			gantry_histogram_merge(&total->kind[k].latency, &stats->kind[k].latency);
 		}
 		for (int h = 0; h < GANTRY_HOP_COUNT; h++)
 			gantry_histogram_merge(&total->hop[h], &stats->hop[h]);
@@ -100,18 +100,18 @@ static uint64_t write_kinds(struct gantry_writer *w, const struct lane_stats *to
 	uint64_t ops = 0;
 
 	for (int k = 0; k < KIND_COUNT; k++) {
-		uint64_t n = gantry_histogram_count(&total->latency[k]);
+		uint64_t n = gantry_histogram_count(&total->kind[k].latency);
 
 		ops += n;
-		*bytes_p += total->bytes[k];
+		*bytes_p += total->kind[k].bytes;
 		if (!n && k > KIND_WRITE)
 			continue;
 		w->object(w, kind_keys[k]);
 		w->u64(w, "ops", n);
-		w->u64(w, "bytes", total->bytes[k]);
+		w->u64(w, "bytes", total->kind[k].bytes);
 		w->real(w, "iops", per_second(n, ns));
-		w->real(w, "bytes_per_second", per_second(total->bytes[k], ns));
-		write_latency(w, "latency", &total->latency[k]);
+		w->real(w, "bytes_per_second", per_second(total->kind[k].bytes, ns));
+		write_latency(w, "latency", &total->kind[k].latency);
 		w->end(w);
 	}
 	return ops;

@@ -12,6 +12,7 @@
 #define TRIES 16u              /* random picks before waiting for a completion */
 #define BURST_NS 10000000ull   /* that much of a missed rate is made up for */
 #define NO_LIMIT UINT64_MAX
+#define NO_BLOCK UINT64_MAX
 
 struct work {
 	uint64_t first, count;      /* blocks of this lane */
@@ -199,9 +200,8 @@ static int can_read(const struct block_state *block)
 	return block->issued && !block->busy;
 }
 
-/* A block that is at rest. 0, or -EAGAIN: none was found. */
-static __attribute__((noinline)) int pick_at_rest(struct work *work, int (*fits)(const struct block_state *block),
-						  uint64_t *cursor, uint64_t *index_p)
+/* A block that is at rest; NO_BLOCK: none was found. */
+static uint64_t pick_at_rest(struct work *work, int (*fits)(const struct block_state *block), uint64_t *cursor)
 {
 	for (unsigned int i = 0; i < TRIES; i++) {
 		uint64_t index = work->random ? gantry_random_below(&work->numbers, work->count) : *cursor;
@@ -209,8 +209,7 @@ static __attribute__((noinline)) int pick_at_rest(struct work *work, int (*fits)
 		if (fits(&work->blocks[index])) {
 			if (!work->random)
 				advance(work, cursor);
-			*index_p = index;
-			return 0;
+			return index;
 		}
 		/* the cursor waits for a busy block, but not for one that will never be written again */
 		if (!work->random && work->blocks[index].busy)
@@ -218,24 +217,21 @@ static __attribute__((noinline)) int pick_at_rest(struct work *work, int (*fits)
 		if (!work->random && work->blocks[index].frozen)
 			advance(work, cursor);
 	}
-	return -EAGAIN;
+	return NO_BLOCK;
 }
 
-/* A block for the next IO in *index_p; 0, or -EAGAIN: none now. */
-static inline int pick(struct work *work, int (*fits)(const struct block_state *block), uint64_t *cursor, uint64_t *index_p)
+/* Any block: what is not verified may be read and written as it comes. */
+static inline uint64_t pick(struct work *work, uint64_t *cursor)
 {
-	if (work->blocks)
-		return pick_at_rest(work, fits, cursor, index_p);
-	if (work->random) {
-		*index_p = gantry_random_below(&work->numbers, work->count);
-	} else {
-		*index_p = *cursor;
-		advance(work, cursor);
-	}
-	return 0;
+	uint64_t index = *cursor;
+
+	if (work->random)
+		return gantry_random_below(&work->numbers, work->count);
+	advance(work, cursor);
+	return index;
 }
 
-static int next_flush(struct lane *lane, struct gantry_io *io)
+static __attribute__((noinline)) int next_flush(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
 
@@ -244,33 +240,41 @@ static int next_flush(struct lane *lane, struct gantry_io *io)
 	return 0;
 }
 
-static void fill_read(struct lane *lane, struct gantry_io *io, uint64_t index)
+static inline void fill_read(struct lane *lane, struct gantry_io *io, uint64_t index)
 {
-	struct work *work = lane->work;
-
 	lane_fill(lane, io, GANTRY_OP_READ, block_offset(lane, index), (uint32_t)lane->in->block);
-	if (work->blocks) {
-		work->blocks[index].busy = 1;
-		verify_poison(lane, io->data);
-	}
 }
 
-static void fill_write(struct lane *lane, struct gantry_io *io, uint64_t index)
+static inline void fill_write(struct lane *lane, struct gantry_io *io, uint64_t index)
 {
 	struct work *work = lane->work;
 
 	lane_fill(lane, io, GANTRY_OP_WRITE, block_offset(lane, index), (uint32_t)lane->in->block);
 	if (lane->in->conf->fua)
 		io->flags |= GANTRY_IO_FUA;
-	if (work->blocks) {
-		work->blocks[index].busy = 1;
-		verify_write(lane, &work->blocks[index], io->data, io->offset);
-	}
 	work->since_flush++;
 }
 
+static void read_back(struct lane *lane, struct gantry_io *io, uint64_t index)
+{
+	struct work *work = lane->work;
+
+	fill_read(lane, io, index);
+	work->blocks[index].busy = 1;
+	verify_poison(lane, io->data);
+}
+
+static void write_stamped(struct lane *lane, struct gantry_io *io, uint64_t index)
+{
+	struct work *work = lane->work;
+
+	fill_write(lane, io, index);
+	work->blocks[index].busy = 1;
+	verify_write(lane, &work->blocks[index], io->data, io->offset);
+}
+
 /* The last pass of a verified run: read each block that was written. */
-static int next_sweep(struct lane *lane, struct gantry_io *io)
+static __attribute__((noinline)) int next_sweep(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
 
@@ -280,11 +284,11 @@ static int next_sweep(struct lane *lane, struct gantry_io *io)
 		return -ENODATA;
 	if (work->blocks[work->sweep_at].busy)
 		return -EAGAIN;
-	fill_read(lane, io, work->sweep_at++);
+	read_back(lane, io, work->sweep_at++);
 	return 0;
 }
 
-static int begin_sweep(struct lane *lane, struct gantry_io *io)
+static __attribute__((noinline)) int begin_sweep(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
 
@@ -297,23 +301,11 @@ static int begin_sweep(struct lane *lane, struct gantry_io *io)
 	return next_sweep(lane, io);
 }
 
-static inline int next_block(struct lane *lane, struct gantry_io *io)
+static inline int wants_read(struct work *work)
 {
-	struct work *work = lane->work;
 	uint32_t percent = work->read_percent;
-	int reads = percent == 100 || (percent && gantry_random_below(&work->numbers, 100) < percent);
-	uint64_t index;
 
-	if (reads && pick(work, can_read, &work->read_at, &index) == 0) {
-		fill_read(lane, io, index);
-		return 0;
-	}
-	if (reads && !work->blocks)
-		return -EAGAIN;
-	if (pick(work, can_write, &work->write_at, &index))
-		return -EAGAIN;
-	fill_write(lane, io, index);
-	return 0;
+	return percent == 100 || (percent && gantry_random_below(&work->numbers, 100) < percent);
 }
 
 /* A rate that was missed is made up for, but not for long. */
@@ -324,10 +316,51 @@ static void spend(struct work *work, uint64_t now_ns)
 	work->next_ns += work->interval_ns;
 }
 
+static inline void issued(struct lane *lane)
+{
+	struct work *work = lane->work;
+
+	work->ops_left--;
+	if (work->interval_ns)
+		spend(work, lane->clock);
+}
+
+static inline int next_block(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+
+	if (wants_read(work))
+		fill_read(lane, io, pick(work, &work->read_at));
+	else
+		fill_write(lane, io, pick(work, &work->write_at));
+	issued(lane);
+	return 0;
+}
+
+/* The same where each read is judged. What finds nothing to be read writes. */
+static __attribute__((noinline)) int next_verified(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+	uint64_t index;
+
+	if (work->n_frozen == work->count)
+		return begin_sweep(lane, io);
+	index = wants_read(work) ? pick_at_rest(work, can_read, &work->read_at) : NO_BLOCK;
+	if (index != NO_BLOCK) {
+		read_back(lane, io, index);
+	} else {
+		index = pick_at_rest(work, can_write, &work->write_at);
+		if (index == NO_BLOCK)
+			return -EAGAIN;
+		write_stamped(lane, io, index);
+	}
+	issued(lane);
+	return 0;
+}
+
 static int workload_next(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
-	int rc;
 
 	if (work->sweeping)
 		return next_sweep(lane, io);
@@ -337,15 +370,7 @@ static int workload_next(struct lane *lane, struct gantry_io *io)
 		return -EAGAIN;
 	if (work->since_flush >= work->flush_every)
 		return next_flush(lane, io);
-	if (work->blocks && work->n_frozen == work->count)
-		return begin_sweep(lane, io);
-	rc = next_block(lane, io);
-	if (rc)
-		return rc;
-	work->ops_left--;
-	if (work->interval_ns)
-		spend(work, lane->clock);
-	return 0;
+	return work->blocks ? next_verified(lane, io) : next_block(lane, io);
 }
 
 static void check(struct lane *lane, struct gantry_io *io)
@@ -362,16 +387,26 @@ static void check(struct lane *lane, struct gantry_io *io)
 	state->busy = 0;
 }
 
+static __attribute__((noinline)) int verified_done(struct lane *lane, struct gantry_io *io)
+{
+	struct work *work = lane->work;
+
+	if (gantry_op_has_data(io->opcode))
+		check(lane, io);
+	if (!work->sweeping && io->status == GANTRY_S_OK && gantry_op_has_data(io->opcode))
+		gantry_count(&lane->stats->done, 1);
+	return !work->sweeping;
+}
+
 static int workload_done(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
-	int measured = !work->sweeping;
 
-	if (work->blocks && gantry_op_has_data(io->opcode))
-		check(lane, io);
-	if (measured && io->status == GANTRY_S_OK && gantry_op_has_data(io->opcode))
+	if (work->blocks)
+		return verified_done(lane, io);
+	if (io->status == GANTRY_S_OK && gantry_op_has_data(io->opcode))
 		gantry_count(&lane->stats->done, 1);
-	return measured;
+	return 1;
 }
 
 /* Time limit or next token of the rate; neither in the last pass. */

@@ -256,6 +256,10 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 	struct loop_msg *m = &r->msgs[index];
 	int rc;
 
+	if (unlikely(gone(p)))
+		return -ENOTCONN;
+	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
+		return -EINVAL;
 	if (unlikely(p->end == p->head) && !refresh(p))
 		return no_room(p);
 	if (unlikely(s->length)) {
@@ -276,15 +280,12 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 	return 0;
 }
 
+/* Who takes messages directly is there until it says that it does not, whatever becomes of the connection. */
 int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct loop_producer *p = arg;
 	const struct gantry_direct *direct = &p->ring->direct;
 
-	if (unlikely(gone(p)))
-		return -ENOTCONN;
-	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
-		return -EINVAL;
 	return direct->take && !s->length ? direct->take(direct->arg, s->imm, s->imm_len) : queue(p, s, flags);
 }
 
