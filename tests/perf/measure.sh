@@ -96,10 +96,18 @@ verdict_of_round()
 	}'
 }
 
-# enough NAME - are there as many rounds of one kind as are wanted?
+# enough NAME N - are there that many rounds that count?
 enough()
 {
-	[ "$(awk -v head='||' -v want="$pairs" -f "$here/judge.awk" "$tmp/$1.pairs" | cut -d'|' -f11)" -ge "$pairs" ]
+	[ "$(awk -v head='||' -v want="$2" -f "$here/judge.awk" "$tmp/$1.pairs" | cut -d'|' -f11)" -ge "$2" ]
+}
+
+# time_left NAME END - for another round: till then, and twice as long where nothing could be judged yet
+time_left()
+{
+	local now
+	now=$(now_ms)
+	[ ! -s "$tmp/$1.pairs" ] || [ "$now" -lt "$2" ] || { [ "$now" -lt $(($2 + share)) ] && ! enough "$1" $(((pairs + 1) / 2)); }
 }
 
 # peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each; one that fails is left out, and $tmp/peer-errors has it
@@ -118,16 +126,16 @@ peers_of()
 }
 
 # measure NAME MS LIMIT OURS "PEER=COMMAND ..." - rounds of the commands LIMIT and OURS and those of the peers, each of which
-# prints one number, for at most MS. Lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the extremes of the
+# prints one number, for about MS, at most twice that. Lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the extremes of the
 # ping-pong, go to $tmp/NAME.pairs. Returns non-zero when LIMIT or OURS failed.
 measure()
 {
-	local name=$1 end patience low high siblings limit ours verdict beside
-	patience=$(($2 / pairs / 3))
-	end=$(($(now_ms) + $2))
+	local name=$1 share=$2 end patience low high siblings limit ours verdict beside
+	patience=$((share / pairs / 3))
+	end=$(($(now_ms) + share))
 	: >"$tmp/$name.pairs"
-	until enough "$name"; do
-		[ ! -s "$tmp/$name.pairs" ] || [ "$(now_ms)" -lt "$end" ] || break
+	until enough "$name" "$pairs"; do
+		time_left "$name" "$end" || break
 		wait_quiet "$patience"
 		watch_begin
 		low="" high=""
