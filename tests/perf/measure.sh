@@ -126,8 +126,8 @@ peers_of()
 }
 
 # measure NAME MS LIMIT OURS "PEER=COMMAND ..." - rounds of the commands LIMIT and OURS and those of the peers, each of which
-# prints one number, for about MS, at most twice that. Lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the extremes of the
-# ping-pong, go to $tmp/NAME.pairs. Returns non-zero when LIMIT or OURS failed.
+# prints one number, for about MS, at most twice that. Lines "LIMIT OURS VERDICT LOW HIGH FOREIGN [PEER=VALUE...]", with the
+# extremes of the ping-pong, go to $tmp/NAME.pairs. Returns non-zero when LIMIT or OURS failed.
 measure()
 {
 	local name=$1 share=$2 end patience low high siblings limit ours verdict beside
