@@ -39,7 +39,7 @@ struct gn_loop {
 	int status;
 	uint32_t turn; /* counts passes over the timers */
 	struct watch *watches;
-	struct gn_timer *timers; /* a handful: a list will do */
+	struct gn_timer *first, *last; /* of the timers, by time: most are set to later than all others */
 	struct post *posts, **posts_end;
 };
 
@@ -168,32 +168,35 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 	pthread_mutex_unlock(&loop->lock);
 }
 
-static void clear_timer(struct gn_timer *timer)
+static void clear_timer(struct gn_loop *loop, struct gn_timer *timer)
 {
 	if (timer->at_ns == 0)
 		return;
 	timer->at_ns = 0;
-	*timer->prev_p = timer->next;
-	if (timer->next != NULL)
-		timer->next->prev_p = timer->prev_p;
+	*(timer->prev != NULL ? &timer->prev->next : &loop->first) = timer->next;
+	*(timer->next != NULL ? &timer->next->prev : &loop->last) = timer->prev;
 }
 
 static void add_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns)
 {
+	struct gn_timer *before = loop->last;
+
+	while (before != NULL && before->at_ns > at_ns)
+		before = before->prev;
 	timer->at_ns = at_ns;
 	timer->turn = loop->turn;
-	timer->next = loop->timers;
-	timer->prev_p = &loop->timers;
-	if (loop->timers != NULL)
-		loop->timers->prev_p = &timer->next;
-	loop->timers = timer;
-	wake(loop);
+	timer->prev = before;
+	timer->next = before != NULL ? before->next : loop->first;
+	*(before != NULL ? &before->next : &loop->first) = timer;
+	*(timer->next != NULL ? &timer->next->prev : &loop->last) = timer;
+	if (before == NULL)
+		wake(loop);
 }
 
 void gn_loop_set_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns)
 {
 	pthread_mutex_lock(&loop->lock);
-	clear_timer(timer);
+	clear_timer(loop, timer);
 	if (at_ns != 0)
 		add_timer(loop, timer, at_ns);
 	pthread_mutex_unlock(&loop->lock);
@@ -227,19 +230,9 @@ void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 
 /* -- a turn; lock held -- */
 
-static struct gn_timer *first_timer(struct gn_loop *loop)
-{
-	struct gn_timer *first = NULL;
-
-	for (struct gn_timer *t = loop->timers; t != NULL; t = t->next)
-		if (first == NULL || t->at_ns < first->at_ns)
-			first = t;
-	return first;
-}
-
 static int wait_ms(struct gn_loop *loop, int timeout_ms)
 {
-	struct gn_timer *first = first_timer(loop);
+	const struct gn_timer *first = loop->first;
 	uint64_t now, left;
 
 	if (loop->quit || loop->posts != NULL)
@@ -272,12 +265,11 @@ static void run_watch(struct gn_loop *loop, struct watch *w)
 
 static struct gn_timer *due_timer(const struct gn_loop *loop, uint64_t now)
 {
-	struct gn_timer *first = NULL;
+	struct gn_timer *t = loop->first;
 
-	for (struct gn_timer *t = loop->timers; t != NULL; t = t->next)
-		if (t->turn != loop->turn && t->at_ns <= now && (first == NULL || t->at_ns < first->at_ns))
-			first = t;
-	return first;
+	while (t != NULL && t->at_ns <= now && t->turn == loop->turn)
+		t = t->next;
+	return t != NULL && t->at_ns <= now ? t : NULL;
 }
 
 /* A timer that is set again while they run waits for the next turn: it must not starve the fds. */
@@ -288,7 +280,7 @@ static void run_timers(struct gn_loop *loop)
 
 	loop->turn++;
 	while ((t = due_timer(loop, now)) != NULL) {
-		clear_timer(t);
+		clear_timer(loop, t);
 		call(loop, t->fn, t->arg);
 	}
 }

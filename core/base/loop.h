@@ -33,7 +33,7 @@ struct gn_timer {
 	uint64_t at_ns;
 	void (*fn)(void *arg);
 	void *arg;
-	struct gn_timer *next, **prev_p;
+	struct gn_timer *next, *prev; /* by time */
 	uint32_t turn; /* in which it was set */
 };
 
