@@ -6,27 +6,41 @@
 #include <errno.h>
 
 #define BEATS_MISSED 4
+#define BEAT_STEPS 16 /* in a heartbeat: at their ends beats come */
+
+/* Beats of many sessions of a process fall together where they may: its loop wakes once for all of them. */
+static void beat_at(struct gn_channel *ch, uint64_t at_ns)
+{
+	uint64_t step = ch->heartbeat_ns / BEAT_STEPS;
+
+	gn_loop_set_timer(ch->device->loop, &ch->beat, (at_ns + step - 1) / step * step);
+}
 
 static void beat(void *arg)
 {
 	struct gn_channel *ch = arg;
-	uint64_t now = gn_now_ns();
+	uint64_t now = gn_now_ns(), silent_ns = now - ch->heard_ns;
 
-	if (now - ch->heard_ns > BEATS_MISSED * ch->heartbeat_ns) {
+	if (silent_ns > BEATS_MISSED * ch->heartbeat_ns) {
 		ch->silent(ch->arg);
+		return;
+	}
+	if (silent_ns < ch->patience_ns) {
+		beat_at(ch, ch->heard_ns + ch->patience_ns);
 		return;
 	}
 	if (ch->session != 0) /* else the peer has not said hello yet */
 		gn_channel_send(ch, GN_FRAME_PING, GN_PING, NULL, NULL, 0);
-	gn_loop_set_timer(ch->device->loop, &ch->beat, now + ch->heartbeat_ns);
+	beat_at(ch, now + ch->heartbeat_ns);
 }
 
-void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, void (*silent)(void *arg),
-		     void *arg)
+void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, bool connected,
+		     void (*silent)(void *arg), void *arg)
 {
 	*ch = (struct gn_channel){
 		.device = device,
 		.heartbeat_ns = heartbeat_ns,
+		.patience_ns = connected ? heartbeat_ns : heartbeat_ns * 3 / 2,
 		.beat = {.fn = beat, .arg = ch},
 		.silent = silent,
 		.arg = arg,
@@ -36,7 +50,7 @@ void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t h
 void gn_channel_start(struct gn_channel *ch)
 {
 	gn_channel_heard(ch);
-	gn_loop_set_timer(ch->device->loop, &ch->beat, ch->heard_ns + ch->heartbeat_ns);
+	beat_at(ch, ch->heard_ns + ch->patience_ns);
 }
 
 void gn_channel_stop(struct gn_channel *ch)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * channel.h - what both ends of a session do with their connection: send frames, keep a heartbeat.
+ *
+ * An end asks for a sign of life when it has heard nothing for a heartbeat; question and answer are a sign of life for both.
+ * The end that connected asks first: the other one waits half a heartbeat longer, and so does not ask at all.
  */
 #ifndef GN_SESSION_CHANNEL_H
 #define GN_SESSION_CHANNEL_H
@@ -8,20 +11,24 @@
 #include "session/frame.h"
 #include "transport/device.h"
 
+#include <stdbool.h>
+
 struct gn_channel {
 	struct gn_device *device;
 	void *conn; /* NULL: none */
 	uint64_t session;
 	uint64_t heartbeat_ns;
+	uint64_t patience_ns; /* so long may the peer be silent before it is asked */
 	uint64_t heard_ns; /* when the peer was last heard */
 	struct gn_timer beat;
-	/* Four heartbeats went unanswered. */
+	/* Nothing was heard for four heartbeats. */
 	void (*silent)(void *arg);
 	void *arg;
 };
 
-void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, void (*silent)(void *arg),
-		     void *arg);
+/* connected: this end, not the peer. */
+void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, bool connected,
+		     void (*silent)(void *arg), void *arg);
 /* Start the heartbeat. */
 void gn_channel_start(struct gn_channel *ch);
 /* Stop it, and end the connection. Idempotent. */

@@ -285,7 +285,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
 	c->connecting = 1;
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
-	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, on_silent, c);
+	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
 	c->ch.session = c->attr.id;
 	c->stale = role->host.pub.counter(&role->host.pub, "late_answers");
 	c->lanes = calloc(attr->lanes, sizeof(*c->lanes));

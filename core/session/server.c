@@ -222,7 +222,7 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	s->deadline = (struct gn_timer){.fn = on_deadline, .arg = s};
 	s->rules.io_timeout_ns = s->ep->io_timeout_ns;
 	s->rules.hop = (role->ops->flags & GANTRY_ROLE_STORES) != 0 ? GANTRY_HOP_TARGET : GANTRY_HOP_GATEWAY;
-	gn_channel_init(&s->ch, s->ep->device, s->ep->heartbeat_ns, on_silent, s);
+	gn_channel_init(&s->ch, s->ep->device, s->ep->heartbeat_ns, false, on_silent, s);
 	s->ch.conn = conn;
 	gn_channel_start(&s->ch);
 	s->next = role->server.sessions;

@@ -51,19 +51,34 @@ static void heartbeats_go_out_and_a_silent_peer_is_lost(void)
 
 	fake_core_start(&fc, 1);
 	conn = fake_reach(&fc, GN_RUNNING);
-	fake_core_pass(&fc, 4 * GN_NS_PER_S, GN_NS_PER_S);
+	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
+	TEST_ASSERT_EQUAL_UINT(0, count_pings(conn)); /* the peer's turn */
+	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
-	TEST_ASSERT_EQUAL_UINT(4, count_pings(conn));
+	TEST_ASSERT_EQUAL_UINT(3, count_pings(conn));
 	fake_ask(&fc, conn, GN_FRAME_PING, GN_PING, NULL, 0);
 	TEST_ASSERT_EQUAL_UINT(1, count_pings(conn)); /* the echo, for a peer with a shorter heartbeat */
 	fake_ask(&fc, conn, GN_FRAME_PING, GN_PING_ECHO, NULL, 0);
 	TEST_ASSERT_EQUAL_UINT(0, count_pings(conn));
 	fake_core_pass(&fc, 4 * GN_NS_PER_S, GN_NS_PER_S);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
-	TEST_ASSERT_EQUAL_UINT(4, count_pings(conn));
+	TEST_ASSERT_EQUAL_UINT(3, count_pings(conn));
 	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, fc.closed_reason);
+}
+
+static void who_is_asked_all_the_time_asks_nothing(void)
+{
+	struct fake_conn *conn;
+
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_RUNNING);
+	for (int i = 0; i < 20; i++) {
+		fake_core_pass(&fc, GN_NS_PER_S + GN_NS_PER_S / 16, GN_NS_PER_S / 16);
+		fake_ask(&fc, conn, GN_FRAME_PING, GN_PING, NULL, 0);
+		TEST_ASSERT_EQUAL_UINT(1, count_pings(conn)); /* the echo */
+	}
 }
 
 static void no_heartbeat_before_hello(void)
@@ -518,6 +533,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_peer_that_asks_nothing_is_ended_unless_it_runs);
 	RUN_TEST(heartbeats_go_out_and_a_silent_peer_is_lost);
+	RUN_TEST(who_is_asked_all_the_time_asks_nothing);
 	RUN_TEST(no_heartbeat_before_hello);
 	RUN_TEST(end_and_disconnection_end_it_in_every_state);
 	RUN_TEST(stop_waits_for_what_is_in_flight);
