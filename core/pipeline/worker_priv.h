@@ -10,6 +10,8 @@
 
 #include <pthread.h>
 
+#define GN_FIRST_YIELD_NS 1000ull /* so long an idle worker only pauses; then it also yields the processor */
+
 struct gn_worker_call;
 
 struct gn_worker {
@@ -24,7 +26,11 @@ struct gn_worker {
 	uint64_t now_ns;
 	uint64_t idle_since_ns; /* 0: the last turn found work */
 	uint64_t max_spin_ns;
-	uint64_t spin_ns; /* the budget of today */
+	uint64_t spin_ns;  /* what this wait is worth */
+	uint64_t yield_ns; /* so far into a wait others are let run */
+	uint16_t waits;    /* the last 16, newest in bit 0; set: it was short */
+	uint8_t late;      /* this wait: how often it counts as not short */
+	bool rare;         /* and it is so long that such waits must be few */
 
 	/* for reports; written by the worker alone */
 	uint64_t n_turns, n_hits, n_sleeps;

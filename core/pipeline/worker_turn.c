@@ -9,10 +9,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define PURE_SPIN_NS 1000ull      /* so long an idle worker only pauses; then it also yields the processor */
-#define STOLEN_NS 20000ull        /* a yield that took longer than this let somebody else run */
-#define NEAR_TIMER_NS 50000ull    /* a timer so near is not worth a sleep */
-#define MIN_SPIN_SHARE 8          /* the spin budget never falls below its maximum divided by this */
+#define LAST_YIELD_NS 16000ull   /* as GN_FIRST_YIELD_NS, where nobody wants the processor */
+#define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run */
+#define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
+#define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
+#define GLANCE_NS 2000ull        /* a spin that costs less than the sleep that it may save */
+#define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
+#define IN_VAIN 3                /* for so many such waits counts one that had a whole budget */
+#define RARE 64                  /* after one of so many a spin of a whole budget is next to nothing */
+#define MANY_SHORT 12            /* of the last 16 waits: as good as all */
 
 static void relax(void)
 {
@@ -129,28 +134,57 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 		}
 }
 
-/* A long sleep says that spinning is wasted here; a short one that it nearly paid. */
-static void learn(struct gn_worker *worker, uint64_t slept_ns)
+/*
+ * How long is a wait that begins worth spinning for? As long as the budget where nearly all of the last waits would have ended
+ * within it. A lane that waits now for an answer, which is near, and now for the next request, which is not, must not count
+ * the one for the other: there every spin is a loss. After a very long wait it is none, and who woke us may want more.
+ */
+static void begin_wait(struct gn_worker *worker)
 {
-	if (slept_ns > 4 * worker->max_spin_ns)
-		worker->spin_ns = worker->max_spin_ns / MIN_SPIN_SHARE;
-	else
-		worker->spin_ns = worker->max_spin_ns;
-	worker->idle_since_ns = 0;
+	uint16_t waits = (uint16_t)(worker->late ? worker->waits << worker->late : worker->waits << 1 | 1);
+	bool spin = worker->rare || __builtin_popcount(waits) >= MANY_SHORT;
+
+	worker->spin_ns = spin || worker->max_spin_ns < GLANCE_NS ? worker->max_spin_ns : GLANCE_NS;
+	worker->waits = waits;
+	worker->late = 0;
+	worker->rare = false;
+	worker->idle_since_ns = worker->now_ns;
+}
+
+/* It woke up. The wait goes on until there is work: waking up for nothing is no reason to spin again. */
+static void learn(struct gn_worker *worker)
+{
+	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;
+
+	if (worker->spin_ns == worker->max_spin_ns)
+		worker->late = IN_VAIN;
+	else if (waited_ns > LATE * worker->max_spin_ns)
+		worker->late = 1;
+	worker->rare = waited_ns > RARE * worker->max_spin_ns;
 }
 
 /* Let somebody else run: who uses this processor, who wants to call. */
 static void yield(struct gn_worker *worker)
 {
+	uint64_t before, took;
+
 	gn_worker_step_out(worker);
+	before = gn_fast_ns();
 	sched_yield();
+	took = gn_fast_ns() - before;
 	gn_worker_step_in(worker);
+	if (took > SWITCHED_NS)
+		worker->yield_ns = GN_FIRST_YIELD_NS;
+	else if (worker->yield_ns < LAST_YIELD_NS)
+		worker->yield_ns *= 2;
+	if (worker->idle_since_ns != 0 && took > STOLEN_NS)
+		worker->idle_since_ns += took;
 }
 
 /* Nothing happened for the whole budget: sleep until something does. */
 static void doze(struct gn_worker *worker, uint64_t until_ns)
 {
-	uint64_t timer = gn_worker_timer(worker), before, left;
+	uint64_t timer = gn_worker_timer(worker), left;
 
 	if (timer != 0 && (until_ns == 0 || timer < until_ns))
 		until_ns = timer;
@@ -164,35 +198,29 @@ static void doze(struct gn_worker *worker, uint64_t until_ns)
 		return;
 	}
 	left = until_ns != 0 ? until_ns - worker->now_ns : 0;
-	before = gn_now_ns();
 	gn_worker_step_out(worker);
 	if (!__atomic_load_n(&worker->have_calls, __ATOMIC_SEQ_CST))
 		wait_fds(worker, until_ns != 0, left);
 	gn_worker_step_in(worker);
 	gn_worker_disarm_all(worker);
 	gantry_count(&worker->n_sleeps, 1);
-	learn(worker, gn_now_ns() - before);
+	learn(worker);
 }
 
 void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 {
-	uint64_t before = worker->now_ns, waited, after;
+	uint64_t waited;
 
 	if (worker->idle_since_ns == 0)
-		worker->idle_since_ns = before;
-	waited = before - worker->idle_since_ns;
+		begin_wait(worker);
+	waited = worker->now_ns - worker->idle_since_ns;
 	if (waited >= worker->spin_ns) {
 		doze(worker, until_ns);
-		return;
-	}
-	if (waited < PURE_SPIN_NS) {
+	} else if (waited >= worker->yield_ns) {
+		yield(worker); /* perhaps it is the very lane that we wait for */
+	} else {
 		gn_worker_step_out(worker);
 		relax();
 		gn_worker_step_in(worker);
-		return;
 	}
-	yield(worker); /* perhaps it is the very lane that we wait for */
-	after = gn_fast_ns();
-	if (worker->idle_since_ns != 0 && after - before > STOLEN_NS)
-		worker->idle_since_ns += after - before;
 }
