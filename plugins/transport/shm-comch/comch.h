@@ -72,6 +72,8 @@ struct comch_device {
 	int in_progress, events;
 	bool membarrier;
 	bool retry; /* some region waits for a lane to finish its copy */
+	uint32_t unseen;      /* shared: something has happened to a connection that its file descriptors do not tell */
+	uint64_t deadline_ns; /* none of a connection is earlier; 0: none */
 	uint64_t *protocol_errors, *connections; /* counters */
 	struct tc_cells payload; /* bytes copied, by queue */
 };
@@ -187,7 +189,8 @@ struct comch_consumer {
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */
 	bool dirty;    /* credit that has not been published */
-	bool broken, armed;
+	bool broken;
+	uint8_t asks; /* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
 	struct comch_page *page;
 	struct comch_conn *conn;
 	uint64_t *payload; /* counter: bytes copied */

@@ -42,6 +42,15 @@ static struct comch_conn *conn_create(struct comch_device *dev, int fd)
 	return conn;
 }
 
+static void set_deadline(struct comch_conn *conn, uint64_t at_ns)
+{
+	struct comch_device *dev = conn->dev;
+
+	conn->deadline_ns = at_ns;
+	if (!dev->deadline_ns || at_ns < dev->deadline_ns)
+		dev->deadline_ns = at_ns;
+}
+
 static void forget_process(struct comch_conn *conn)
 {
 	if (conn->pidfd >= 0)
@@ -166,7 +175,7 @@ static void lose(struct comch_conn *conn)
 	}
 	hang_up(conn);
 	conn->state = COMCH_S_DYING;
-	conn->deadline_ns = comch_now(conn->dev) + COMCH_DEATH_NS;
+	set_deadline(conn, comch_now(conn->dev) + COMCH_DEATH_NS);
 }
 
 void comch_conn_broken(struct comch_conn *conn, const char *why)
@@ -369,7 +378,7 @@ static int start(struct comch_conn *conn)
 		return -EACCES;
 	}
 	conn->state = COMCH_S_HELLO;
-	conn->deadline_ns = comch_now(dev) + COMCH_HELLO_NS;
+	set_deadline(conn, comch_now(dev) + COMCH_HELLO_NS);
 	rc = comch_watch_add(dev, conn->fd, EPOLLIN, &conn->watch);
 	if (rc)
 		return rc;

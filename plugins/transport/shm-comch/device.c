@@ -31,7 +31,8 @@ static const struct gantry_option options[] = {
 	{"max_depth", GANTRY_OPT_INT, offsetof(struct comch_conf, max_depth), "4096", 1, 65536, NULL, NULL,
 	 "Largest depth of a queue, in messages."},
 	{"ring_slots", GANTRY_OPT_INT, offsetof(struct comch_conf, ring_slots), "4096", COMCH_SLOTS_MIN, COMCH_SLOTS_MAX,
-	 NULL, NULL, "Slots of 64 bytes in the ring of each producer: a power of two."},
+	 NULL, NULL, "Slots of 64 bytes in the ring of a producer that sends data: a power of two. Others have one for "
+	 "each message of their depth, but no more than these."},
 	{"max_bytes", GANTRY_OPT_SIZE, offsetof(struct comch_conf, max_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL,
 	 "Memory that one peer may have us map."},
 	{"mapped", GANTRY_OPT_BOOL, offsetof(struct comch_conf, mapped), "true", 0, 0, NULL, NULL,
@@ -57,8 +58,10 @@ void comch_watch_close(struct comch_device *dev, int fd)
 void comch_device_kick(struct comch_device *dev)
 {
 	uint64_t one = 1;
-	ssize_t n = write(dev->wake, &one, sizeof(one));
+	ssize_t n;
 
+	__atomic_store_n(&dev->unseen, 1, __ATOMIC_RELEASE);
+	n = write(dev->wake, &one, sizeof(one));
 	(void)n; /* full means that it is readable */
 }
 
@@ -219,6 +222,7 @@ static void dispatch(struct comch_device *dev, const struct epoll_event *ev)
 		break;
 	case COMCH_W_PROCESS:
 		((struct comch_conn *)watch->self)->is_dead = true;
+		dev->unseen = 1;
 		break;
 	}
 }
@@ -233,6 +237,28 @@ static void empty_graveyard(struct comch_device *dev)
 		comch_listener_free(comch_entry(pos, struct comch_listener, link));
 }
 
+/* A callback may end any connection: it then stands in the graveyard, and the walk starts again. */
+static void check_all(struct comch_device *dev, uint64_t now)
+{
+	struct comch_link *pos, *next;
+
+	comch_list_each(pos, next, &dev->conns) {
+		int before = dev->events;
+
+		comch_conn_check(comch_entry(pos, struct comch_conn, link), now);
+		if (dev->events != before)
+			next = dev->conns.head.next;
+	}
+	dev->deadline_ns = 0;
+	comch_list_each(pos, next, &dev->conns) {
+		uint64_t at = comch_entry(pos, struct comch_conn, link)->deadline_ns;
+
+		if (at && (!dev->deadline_ns || at < dev->deadline_ns))
+			dev->deadline_ns = at;
+	}
+}
+
+/* Connections that are well and have nothing to say cost nothing, however many there are. */
 static int comch_progress(void *device)
 {
 	struct comch_device *dev = device;
@@ -249,14 +275,8 @@ static int comch_progress(void *device)
 	for (int i = 0; i < n; i++)
 		dispatch(dev, &events[i]);
 	now = comch_now(dev);
-	/* A callback may end any connection: it then stands in the graveyard, and the walk starts again. */
-	comch_list_each(pos, next, &dev->conns) {
-		int before = dev->events;
-
-		comch_conn_check(comch_entry(pos, struct comch_conn, link), now);
-		if (dev->events != before)
-			next = dev->conns.head.next;
-	}
+	if (__atomic_exchange_n(&dev->unseen, 0, __ATOMIC_ACQUIRE) || (dev->deadline_ns && now >= dev->deadline_ns))
+		check_all(dev, now);
 	if (dev->retry) {
 		dev->retry = false;
 		comch_list_each(pos, next, &dev->conns)
@@ -269,17 +289,7 @@ static int comch_progress(void *device)
 
 static uint64_t comch_wake_ns(void *device)
 {
-	struct comch_device *dev = device;
-	struct comch_link *pos, *next;
-	uint64_t first = 0;
-
-	comch_list_each(pos, next, &dev->conns) {
-		uint64_t at = comch_entry(pos, struct comch_conn, link)->deadline_ns;
-
-		if (at && (!first || at < first))
-			first = at;
-	}
-	return first;
+	return ((struct comch_device *)device)->deadline_ns;
 }
 
 static const struct gantry_transport_ops ops = {

@@ -375,6 +375,16 @@ static int tell_producer(struct comch_producer *p)
 	return comch_out_send(p->conn, &frame, &p->ring_fd, 1);
 }
 
+/* What sends immediate data only never fills more than its depth. */
+static uint32_t ring_slots(const struct comch_conf *conf, const struct gantry_queue_attr *attr)
+{
+	uint32_t most = (uint32_t)conf->ring_slots, slots = tc_power_of_two(attr->depth);
+
+	if (attr->max_data || slots > most)
+		return most;
+	return slots < COMCH_SLOTS_MIN ? COMCH_SLOTS_MIN : slots;
+}
+
 int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p)
 {
 	struct comch_conn *conn = arg;
@@ -397,7 +407,7 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 	p->conn = conn;
 	p->remote = remote;
 	p->id = conn->next_producer + 1;
-	p->n_slots = (uint32_t)conn->dev->conf->ring_slots;
+	p->n_slots = ring_slots(conn->dev->conf, attr);
 	p->mask = p->n_slots - 1;
 	p->max_data = attr->max_data < remote->max_data ? attr->max_data : remote->max_data;
 	p->asleep = &remote->page->asleep.asleep;
