@@ -282,7 +282,7 @@ void comch_escape(char *out, size_t bytes, const char *text);
 /* device.c */
 int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct comch_watch *watch);
 void comch_watch_close(struct comch_device *dev, int fd);
-void comch_device_kick(struct comch_device *dev); /* any thread: progress has work */
+void comch_device_kick(struct comch_device *dev); /* any thread: progress has to look at all connections */
 bool comch_uid_ok(const struct comch_device *dev, uint32_t uid);
 
 /* scan.c */

@@ -271,6 +271,16 @@ static int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_ms
 	return n;
 }
 
+/* Messages have come. When they do a second time without a sleep between, producers need not ring for the rest. */
+static void heard(struct comch_consumer *c)
+{
+	if (c->asks++ == 1)
+		return;
+	c->asks = 0;
+	gantry_shm_st32(&c->page->asleep.asleep, 0);
+	comch_bell_clear(c->conn, c->bell);
+}
+
 int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 {
 	struct comch_consumer *c = arg;
@@ -306,6 +316,8 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	}
 	if (n == 0 && c->dirty)
 		give_all(c);
+	if (unlikely(c->asks) && n)
+		heard(c);
 	return (int)n;
 }
 
@@ -338,16 +350,31 @@ static bool has_work(const struct comch_consumer *c)
 	return false;
 }
 
+/*
+ * The wish to be rung for outlives the sleep: a lane that sleeps after each message pays for it once, and one that does not
+ * sleep any more takes it back, see heard().
+ */
+static int ask(struct comch_consumer *c)
+{
+	if (!c->asks) {
+		gantry_shm_st32(&c->page->asleep.asleep, 1);
+		gantry_shm_fence();
+		/* a producer that skips its fence relies on this one, which runs on its CPU as well */
+		if (c->conn->membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)) {
+			gantry_shm_st32(&c->page->asleep.asleep, 0);
+			return -errno;
+		}
+	}
+	c->asks = 1;
+	return 0;
+}
+
 int comch_consumer_arm(void *arg)
 {
 	struct comch_consumer *c = arg;
 
 	give_all(c);
-	c->armed = true;
-	gantry_shm_st32(&c->page->asleep.asleep, 1);
-	gantry_shm_fence();
-	/* a producer that skips its fence relies on this one, which runs on its CPU as well */
-	if (c->conn->membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+	if (ask(c))
 		return 1;
 	return has_work(c);
 }
@@ -356,11 +383,8 @@ void comch_consumer_disarm(void *arg)
 {
 	struct comch_consumer *c = arg;
 
-	if (!c->armed)
-		return;
-	c->armed = false;
-	gantry_shm_st32(&c->page->asleep.asleep, 0);
-	comch_bell_clear(c->conn, c->bell);
+	if (c->asks)
+		comch_bell_clear(c->conn, c->bell);
 }
 
 int comch_consumer_fd(void *arg)
