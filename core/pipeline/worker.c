@@ -101,7 +101,6 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 	worker->cpu = attr->cpu;
 	worker->driven = attr->driven;
 	worker->max_spin_ns = attr->spin_ns;
-	worker->yield_ns = GN_FIRST_YIELD_NS;
 	worker->waits = UINT16_MAX;
 	worker->now_ns = gn_fast_ns();
 	pthread_mutex_init(&worker->lock, NULL);

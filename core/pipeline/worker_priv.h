@@ -10,8 +10,6 @@
 
 #include <pthread.h>
 
-#define GN_FIRST_YIELD_NS 1000ull /* so long an idle worker only pauses; then it also yields the processor */
-
 struct gn_worker_call;
 
 struct gn_worker {

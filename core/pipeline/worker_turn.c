@@ -9,11 +9,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define LAST_YIELD_NS 16000ull   /* as GN_FIRST_YIELD_NS, where nobody wants the processor */
+#define FIRST_YIELD_NS 1000ull   /* where nobody else wants the processor an idle worker pauses for so long before a yield, */
+#define LAST_YIELD_NS 16000ull   /*   and longer and longer, up to this; where somebody does it yields at once */
 #define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
 #define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
-#define GLANCE_NS 2000ull        /* a spin that costs less than the sleep that it may save */
+#define GLANCE_NS 1000ull        /* a spin that costs less than the sleep that it may save */
 #define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
 #define IN_VAIN 3                /* for so many such waits counts one that had a whole budget */
 #define RARE 64                  /* after one of so many a spin of a whole budget is next to nothing */
@@ -174,9 +175,9 @@ static void yield(struct gn_worker *worker)
 	took = gn_fast_ns() - before;
 	gn_worker_step_in(worker);
 	if (took > SWITCHED_NS)
-		worker->yield_ns = GN_FIRST_YIELD_NS;
+		worker->yield_ns = 0;
 	else if (worker->yield_ns < LAST_YIELD_NS)
-		worker->yield_ns *= 2;
+		worker->yield_ns = worker->yield_ns != 0 ? 2 * worker->yield_ns : FIRST_YIELD_NS;
 	if (worker->idle_since_ns != 0 && took > STOLEN_NS)
 		worker->idle_since_ns += took;
 }
