@@ -40,7 +40,7 @@ void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t h
 	*ch = (struct gn_channel){
 		.device = device,
 		.heartbeat_ns = heartbeat_ns,
-		.patience_ns = connected ? heartbeat_ns : heartbeat_ns * 3 / 2,
+		.patience_ns = connected ? heartbeat_ns * 3 / 2 : heartbeat_ns * 2,
 		.beat = {.fn = beat, .arg = ch},
 		.silent = silent,
 		.arg = arg,

@@ -2,8 +2,9 @@
 /*
  * channel.h - what both ends of a session do with their connection: send frames, keep a heartbeat.
  *
- * An end asks for a sign of life when it has heard nothing for a heartbeat; question and answer are a sign of life for both.
- * The end that connected asks first: the other one waits half a heartbeat longer, and so does not ask at all.
+ * An end asks for a sign of life when it has heard nothing for a heartbeat and a half, and then with every heartbeat; question
+ * and answer are a sign of life for both. The end that connected asks first: the other one waits half a heartbeat longer, and
+ * so does not ask at all.
  */
 #ifndef GN_SESSION_CHANNEL_H
 #define GN_SESSION_CHANNEL_H
