@@ -152,6 +152,8 @@ static void no_system_call_while_the_peer_polls(void)
 	if (pid == 0)
 		run();
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	rig_close();
+	rig_open(); /* a device that opens clears away what the child has left */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTERS)
 		TEST_IGNORE_MESSAGE("no seccomp filters here");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(-1, *call, "this is the number of the system call that was made");

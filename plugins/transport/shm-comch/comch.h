@@ -191,6 +191,7 @@ struct comch_consumer {
 	bool dirty;    /* credit that has not been published */
 	bool broken;
 	uint8_t asks; /* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
+	uint8_t unsure; /* wakes for which no message was there */
 	struct comch_page *page;
 	struct comch_conn *conn;
 	uint64_t *payload; /* counter: bytes copied */

@@ -13,7 +13,8 @@
 
 #include "comch.h"
 
-#define BUDGET 64u /* messages of one ring in one turn */
+#define BUDGET 64u     /* messages of one ring in one turn */
+#define STRAY_WAKES 4u /* so often a ring with nothing behind it may wake a lane */
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -379,12 +380,18 @@ int comch_consumer_arm(void *arg)
 	return has_work(c);
 }
 
+/*
+ * Without a message it was another queue of the lane that was rung for: among many sessions that is so for all but one. A ring
+ * with nothing behind it wakes the lane again, until we look.
+ */
 void comch_consumer_disarm(void *arg)
 {
 	struct comch_consumer *c = arg;
 
-	if (c->asks)
-		comch_bell_clear(c->conn, c->bell);
+	if (!c->asks || (!has_work(c) && ++c->unsure < STRAY_WAKES))
+		return;
+	c->unsure = 0;
+	comch_bell_clear(c->conn, c->bell);
 }
 
 int comch_consumer_fd(void *arg)
