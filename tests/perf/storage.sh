@@ -161,7 +161,9 @@ ours_write_128() { two two pattern=randwrite depth=128; }
 ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
-ours_wake() { two two_null depth=1 rate=100 >/dev/null && out_of reads p50_ns | awk '{ printf "%.5g\n", $1 / 1000 }'; }
+# the target sleeps; who reads from it spins, as limits/wake does: it is one wake-up in both
+rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load "$ms" | value rouse; }
+ours_wake() { beside two_null "$cpu1" rouse; }
 ours_three_1() { three depth=1 && iops; }
 ours_three_32() { three && iops; }
 ours_tail() { three && echo "$(out_of reads p50_ns) $(out_of reads p99_9_ns)" | awk '$1 { printf "%.4g\n", $2 / $1 }'; }
@@ -242,8 +244,8 @@ storage_list()
 	null_lanes|2 lanes on 2 CPUs, null, 1 process, to one|kIO/s|ours_one_null|ours_null_lanes|ratio|>1.8||
 	memory_lanes|the same with the memory backend|kIO/s|ours_one_memory|ours_memory_lanes|ratio|>1.8||
 	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
-	wake|wake-up from idle, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||
 	END
+	[ ! -x "$perf/rouse" ] || echo "wake|IO that wakes its target, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||"
 	[ ! -x "$perf/docabench" ] || echo "doca_line|64 B by the library for DOCA programs|ns|limit_line|doca_rtt|ratio|<2.5||"
 	[ -z "$cpu3" ] || echo "lanes_2|2 lanes, to one lane|kIO/s|ours_32|ours_lanes_2|ratio|>1.8||"
 	case $there in *" engine "*)
