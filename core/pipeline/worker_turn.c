@@ -14,7 +14,6 @@
 #define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
 #define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
-#define GLANCE_NS 1000ull        /* a spin that costs less than the sleep that it may save */
 #define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
 #define IN_VAIN 3                /* for so many such waits counts one that had a whole budget */
 #define RARE 64                  /* after one of so many a spin of a whole budget is next to nothing */
@@ -136,16 +135,17 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 }
 
 /*
- * How long is a wait that begins worth spinning for? As long as the budget where nearly all of the last waits would have ended
+ * Is a wait that begins worth spinning for? Yes, for all of the budget, where nearly all of the last waits would have ended
  * within it. A lane that waits now for an answer, which is near, and now for the next request, which is not, must not count
- * the one for the other: there every spin is a loss. After a very long wait it is none, and who woke us may want more.
+ * the one for the other: there every spin is a loss, however short. After a very long wait it is none, and who woke us may want
+ * more.
  */
 static void begin_wait(struct gn_worker *worker)
 {
 	uint16_t waits = (uint16_t)(worker->late ? worker->waits << worker->late : worker->waits << 1 | 1);
 	bool spin = worker->rare || __builtin_popcount(waits) >= MANY_SHORT;
 
-	worker->spin_ns = spin || worker->max_spin_ns < GLANCE_NS ? worker->max_spin_ns : GLANCE_NS;
+	worker->spin_ns = spin ? worker->max_spin_ns : 0;
 	worker->waits = waits;
 	worker->late = 0;
 	worker->rare = false;
@@ -157,7 +157,7 @@ static void learn(struct gn_worker *worker)
 {
 	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;
 
-	if (worker->spin_ns == worker->max_spin_ns)
+	if (worker->spin_ns != 0)
 		worker->late = IN_VAIN;
 	else if (waited_ns > LATE * worker->max_spin_ns)
 		worker->late = 1;
