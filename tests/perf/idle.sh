@@ -17,7 +17,7 @@ devices = { dpu0 = { transport = "shm-comch"; dir = "$tmp/run"; pci = "03:00.0";
 	nic0 = { transport = "shm-comch"; dir = "$tmp/run"; pci = "04:00.0"; }; };
 roles = {
 	store = { role = "target"; listen = { device = "nic0"; name = "store"; };
-		backend = { type = "memory"; size = "64MiB"; }; };
+		backend = { type = "memory"; size = "64MiB"; populate = true; }; };
 	bridge = { role = "gateway"; listen = { device = "dpu0"; name = "volume"; };
 		connect = { device = "nic0"; name = "store"; }; };
 	load = { role = "initiator"; connect = { device = "dpu0"; name = "volume"; };
