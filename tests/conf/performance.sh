@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # performance.sh - gantry-performance(7) is about the program that there is: its commands run, each row of its tables with
-# them, and every option is named below the heading of what has it
+# them, and every option is named below the heading of what has it; and its tables fit on a terminal
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-performance.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP
@@ -66,4 +66,11 @@ for owner in runtime role listen connect $(cd "$GANTRY_PLUGINS" && ls ./*.so | s
 	missing=$(named "$owner")
 	result "${missing:-OK}" "all options of $owner are named"
 done
+if command -v mandoc >/dev/null; then
+	wide=$(mandoc -T ascii -O width=78 "$page" | sed 's/.\x08//g' | expand | $AWK 'length($0) > 78')
+	result "${wide:-OK}" "no line is wider than a terminal"
+else
+	n=$((n + 1))
+	echo "ok $n - width # SKIP mandoc is missing (Debian: mandoc)"
+fi
 echo "1..$n"

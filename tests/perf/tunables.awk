@@ -34,20 +34,20 @@ file && example && !/^\.Bd/ { print }
 open && !/^\$/ { command = command " " $0 }
 open && !/\\e$/ { open = 0 }
 
-/^\.It Sy set Ta / {
+/^\.It Sy .* Ta Sy set$/ {
 	n++
 	if (got == "" && !file)
-		print "table|" n "|" settings(command) "|" columns(substr($0, length(".It Sy set Ta ") + 1))
+		print "table|" n "|" settings(command) "|" columns(substr($0, 5, length($0) - length(".It  Ta Sy set")))
 }
 
-/^\.It Li .* Ta / {
-	at = index($0, " Ta ")
-	set = substr($0, length(".It Li ") + 1, at - length(".It Li ") - 1)
+/^\.It [0-9.]+ Ta .*Li / {
+	at = index($0, " Ta Li ")
+	set = substr($0, at + length(" Ta Li "))
 	if (got == "" && !file)
-		print "row|" n "|" set "|" columns(substr($0, at + 4))
+		print "row|" n "|" set "|" columns(substr($0, 5, at - 5))
 	else if ((n, set) in ratios) {
 		gsub(/ /, " Ta ", ratios[n, set])
-		$0 = substr($0, 1, at) "Ta " ratios[n, set]
+		$0 = ".It " ratios[n, set] substr($0, at)
 	}
 }
 
