@@ -53,10 +53,8 @@ static int fail(struct gantry_volume *volume, int rc, const char *fmt, ...)
 /* The log of everything below this file. While a volume is opened, gantry_error() tells instead. */
 static void log_line(enum gn_log_level level, const char *who, const char *message)
 {
-	static const char *const words[] = {"error", "warn", "info", "debug", "trace"};
-
 	if (!opening)
-		dprintf(STDERR_FILENO, "gantry: %s %s: %s\n", words[level], who, message);
+		dprintf(STDERR_FILENO, "gantry: %s %s: %s\n", gn_log_word(level), who, message);
 	else if (level == GN_LOG_ERROR)
 		fail(opening, 0, "%s: %s", who, message);
 }

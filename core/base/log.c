@@ -23,6 +23,11 @@ struct line {
 	char text[6 * GN_LOG_LINE_MAX + 256];
 };
 
+const char *gn_log_word(enum gn_log_level level)
+{
+	return words[level];
+}
+
 void gn_log_set_level(enum gn_log_level level)
 {
 	__atomic_store_n(&max_level, (int)level, __ATOMIC_RELAXED);

@@ -30,6 +30,9 @@ void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...) __at
 /* Shows lines up to this level; info at start. Any thread. */
 void gn_log_set_level(enum gn_log_level level);
 
+/* "error" ... "trace". */
+const char *gn_log_word(enum gn_log_level level);
+
 /* Would gn_log write a line of this level? For callers whose arguments are dear to make. Any thread. */
 bool gn_log_on(enum gn_log_level level);
 
