@@ -34,17 +34,25 @@ static void run_calls(struct gn_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
+/* Whoever woke it waits for what comes of the poll, and not for the pollers to be disarmed: that comes after it. */
 static void *run(void *arg)
 {
 	struct gn_worker *worker = arg;
+	int n;
 
 	while (!__atomic_load_n(&worker->stop, __ATOMIC_RELAXED)) {
 		gn_worker_tick(worker);
-		if (__atomic_load_n(&worker->have_calls, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&worker->have_calls, __ATOMIC_ACQUIRE)) {
+			gn_worker_disarm_all(worker);
 			run_calls(worker);
-		if (gn_worker_poll_all(worker) == 0)
+		}
+		n = gn_worker_poll_all(worker);
+		if (worker->armed)
+			gn_worker_disarm_all(worker);
+		if (n == 0)
 			gn_worker_idle(worker, 0);
 	}
+	gn_worker_disarm_all(worker);
 	run_calls(worker);
 	return NULL;
 }
@@ -218,6 +226,8 @@ static void do_remove(void *arg)
 		if (p->poll == NULL || p->self != ch->self)
 			continue;
 		fd = p->fd != NULL ? p->fd(p->self) : -1;
+		if (worker->armed && p->disarm != NULL)
+			p->disarm(p->self);
 		*p = (struct gantry_poller){.poll = NULL};
 		worker->n_removed++;
 		if (fd >= 0 && !fd_shared(worker, fd))

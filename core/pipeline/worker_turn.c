@@ -203,7 +203,8 @@ static void doze(struct gn_worker *worker, uint64_t until_ns)
 	if (!__atomic_load_n(&worker->have_calls, __ATOMIC_SEQ_CST))
 		wait_fds(worker, until_ns != 0, left);
 	gn_worker_step_in(worker);
-	gn_worker_disarm_all(worker);
+	if (worker->driven)
+		gn_worker_disarm_all(worker);
 	gantry_count(&worker->n_sleeps, 1);
 	learn(worker);
 }

@@ -388,7 +388,7 @@ void comch_consumer_disarm(void *arg)
 {
 	struct comch_consumer *c = arg;
 
-	if (!c->asks || (!has_work(c) && ++c->unsure < STRAY_WAKES))
+	if (!c->asks || (c->asks == 1 && !has_work(c) && ++c->unsure < STRAY_WAKES))
 		return;
 	c->unsure = 0;
 	comch_bell_clear(c->conn, c->bell);
