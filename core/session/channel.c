@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define BEATS_MISSED 4
-#define BEAT_STEPS 16 /* in a heartbeat: at their ends beats come */
+#define BEAT_STEPS 8 /* in a heartbeat: at their ends beats come */
 
 /* Beats of many sessions of a process fall together where they may: its loop wakes once for all of them. */
 static void beat_at(struct gn_channel *ch, uint64_t at_ns)
