@@ -33,8 +33,8 @@ static inline int gn_io_is_plain(const struct gn_io_rules *rules, const struct g
 	_Static_assert(GANTRY_OP_READ == GANTRY_REMOTE_READ && GANTRY_OP_WRITE == GANTRY_REMOTE_WRITE, "for right");
 	return op - 1 < 2 && (volume->ops >> op & 1) && !(volume->flags & GANTRY_VOLUME_READ_ONLY) && !special &&
 	       io->deadline_us != 0 && ((io->offset | io->length) & (volume->block_size - 1)) == 0 &&
-	       io->length - 1 < volume->max_io && gantry_range_ok(io->offset, io->length, volume->size) && (region->rights & right) &&
-	       gantry_range_ok(io->region_offset, io->length, region->length);
+	       io->length - 1 < volume->max_io && gantry_range_ok(io->offset, io->length, volume->size) &&
+	       (region->rights & right) && gantry_range_ok(io->region_offset, io->length, region->length);
 }
 
 /*
