@@ -271,6 +271,7 @@ gone() { # PID
 @test "with resume, a target that is killed and comes again is waited for" {
 	need file
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
+	store_backend+=' lock_wait = "30s";' # the one that was killed may have it for a moment
 	topology
 	sed -i '/load = /s/connect = {/& resume = "60s";/' "$conf"
 	serve_all
