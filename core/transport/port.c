@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define BATCH 32
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* gantry_io.owes: what must still be done before the slot is free. */
@@ -40,11 +41,23 @@ struct gn_port {
 	struct gantry_send send; /* filled but for the descriptor */
 	int dirty, unmoved;      /* sends, moves without a doorbell */
 	int broken, quiescing, abandoned, said_idle;
+	int plain; /* see look() */
 };
+
+/*
+ * While a port has no mover, nothing waits in it and it does not end, a request goes straight down and its answer straight out,
+ * without a look at each of these. To be called whenever one of them changes.
+ */
+static void look(struct gn_port *port)
+{
+	port->plain = port->mover == NULL && port->waiting.n == 0 && port->replies.n == 0 && !port->broken && !port->quiescing &&
+		      !port->abandoned;
+}
 
 static __attribute__((noinline)) void fifo_put(struct gn_port *port, struct fifo *fifo, struct gantry_io *io)
 {
 	fifo->slots[(fifo->head + fifo->n++) % port->attr.depth] = io;
+	look(port);
 }
 
 static struct gantry_io *fifo_first(const struct fifo *fifo)
@@ -56,6 +69,7 @@ static void fifo_drop(struct gn_port *port, struct fifo *fifo)
 {
 	fifo->head = (fifo->head + 1) % port->attr.depth;
 	fifo->n--;
+	look(port);
 }
 
 static void break_port(struct gn_port *port, int reason)
@@ -63,6 +77,7 @@ static void break_port(struct gn_port *port, int reason)
 	if (port->broken)
 		return;
 	port->broken = 1;
+	look(port);
 	port->attr.broken(port->attr.arg, reason);
 }
 
@@ -87,34 +102,53 @@ static __attribute__((noinline)) void say_idle(struct gn_port *port)
 	port->attr.idle(port->attr.arg);
 }
 
-static inline void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
+static inline void give_back(struct gn_port *port, struct gantry_io *io)
 {
-	io->owes &= (uint8_t)~what;
-	if (unlikely(io->owes != 0))
-		return;
 	port->free[port->n_free++] = io;
-	if (unlikely(port->quiescing))
+	if (unlikely(!port->plain) && port->quiescing)
 		say_idle(port);
 }
 
-static inline int send_reply(struct gn_port *port, struct gantry_io *io)
+static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
+{
+	io->owes &= (uint8_t)~what;
+	if (io->owes == 0)
+		give_back(port, io);
+}
+
+/* Under the peer's tag; ours, with its generation, stays with the descriptor. */
+static inline int send_it(struct gn_port *port, struct gantry_io *io)
 {
 	uint32_t tag = io->tag;
-	int rc = -ENOTCONN;
+	int rc;
 
 	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
+	port->dirty = 1;
 	port->send.imm = io;
 	io->tag = io->peer_tag;
-	if (!unlikely(port->broken))
-		rc = port->attr.ops->send(port->attr.producer, &port->send, GANTRY_SEND_MORE);
-	io->tag = tag; /* our own, with its generation */
-	if (unlikely(rc == -EAGAIN) && !port->abandoned) {
+	rc = port->attr.ops->send(port->attr.producer, &port->send, GANTRY_SEND_MORE);
+	io->tag = tag;
+	if (unlikely(rc == -EAGAIN))
 		port->n_open++;
+	return rc;
+}
+
+static int send_reply(struct gn_port *port, struct gantry_io *io)
+{
+	int rc = port->broken ? -ENOTCONN : send_it(port, io);
+
+	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
-	}
-	port->dirty = 1;
 	settle(port, io, OWES_REPLY); /* sent, or there is nobody to send it to */
 	return 0;
+}
+
+static __attribute__((noinline)) void reply_in_turn(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->mover != NULL && (io->owes & OWES_MOVE) == 0)
+		gn_mover_detach(port->mover, io);
+	if (port->replies.n != 0 || send_reply(port, io) != 0)
+		fifo_put(port, &port->replies, io);
 }
 
 static inline void reply(struct gn_port *port, struct gantry_io *io)
@@ -125,11 +159,11 @@ static inline void reply(struct gn_port *port, struct gantry_io *io)
 		gn_worker_tick(port->attr.lane->worker);
 	took = port->attr.lane->pub.now_ns - io->start_ns;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-	if (port->mover != NULL && (io->owes & OWES_MOVE) == 0)
-		gn_mover_detach(port->mover, io);
 	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
-	if (unlikely(port->replies.n != 0 || send_reply(port, io) != 0))
-		fifo_put(port, &port->replies, io);
+	if (likely(port->plain && send_it(port, io) != -EAGAIN))
+		give_back(port, io);
+	else
+		reply_in_turn(port, io);
 }
 
 static __attribute__((noinline)) void refuse(struct gn_port *port, struct gantry_io *io, enum gantry_status status)
@@ -139,22 +173,27 @@ static __attribute__((noinline)) void refuse(struct gn_port *port, struct gantry
 	reply(port, io);
 }
 
+/* The stages have not taken it. 0: it has been refused; -EAGAIN: they may take it later. */
+static __attribute__((noinline)) int not_taken(struct gn_port *port, struct gantry_io *io, int rc)
+{
+	if (rc == -EAGAIN && !port->abandoned)
+		return rc;
+	refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gn_status_of_errno(rc));
+	return 0;
+}
+
 static inline int push(struct gn_port *port, struct gantry_io *io)
 {
 	int rc = gantry_submit(io);
 
-	if (unlikely(rc == -EAGAIN) && !port->abandoned)
-		return rc;
-	if (unlikely(rc != 0))
-		refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gn_status_of_errno(rc));
-	return 0;
+	return unlikely(rc != 0) ? not_taken(port, io, rc) : 0;
 }
 
-static inline void go(struct gn_port *port, struct gantry_io *io)
+static void go(struct gn_port *port, struct gantry_io *io)
 {
-	if (unlikely(port->abandoned))
+	if (port->abandoned)
 		refuse(port, io, GANTRY_S_CANCELED); /* a stage might keep it, and was drained already */
-	else if (unlikely(port->waiting.n != 0 || push(port, io) != 0))
+	else if (port->waiting.n != 0 || push(port, io) != 0)
 		fifo_put(port, &port->waiting, io);
 }
 
@@ -247,19 +286,13 @@ static int enter(struct gn_port *port, struct gantry_io *io)
 	return 0;
 }
 
-static __attribute__((noinline)) void queue_up(struct gn_port *port, struct gantry_io *io)
-{
-	if (port->crowd.n != 0 || enter(port, io) != 0)
-		fifo_put(port, &port->crowd, io);
-}
-
 /* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
-static inline void admit(struct gn_port *port, struct gantry_io *io)
+static __attribute__((noinline)) void admit(struct gn_port *port, struct gantry_io *io)
 {
-	if (port->mover != NULL && gantry_op_has_data(io->opcode))
-		queue_up(port, io);
-	else
+	if (port->mover == NULL || !gantry_op_has_data(io->opcode))
 		go(port, io);
+	else if (port->crowd.n != 0 || enter(port, io) != 0)
+		fifo_put(port, &port->crowd, io);
 }
 
 static inline __attribute__((always_inline)) void take(struct gn_port *port, const void *imm)
@@ -276,8 +309,10 @@ static inline __attribute__((always_inline)) void take(struct gn_port *port, con
 	status = gn_check_io(port->attr.rules, io);
 	if (unlikely(status != GANTRY_S_OK))
 		refuse(port, io, status);
-	else
+	else if (unlikely(!port->plain))
 		admit(port, io);
+	else if (unlikely(push(port, io) != 0))
+		fifo_put(port, &port->waiting, io);
 }
 
 /*
@@ -326,7 +361,7 @@ static int take_direct(void *arg, const void *imm, uint32_t imm_len)
 {
 	struct gn_port *port = arg;
 
-	if (unlikely(port->broken || port->quiescing))
+	if (unlikely(!port->plain) && (port->broken || port->quiescing))
 		return -EAGAIN;
 	if (unlikely(breach(port, imm_len)))
 		break_port(port, -EPROTO);
@@ -343,17 +378,17 @@ static int expired(const struct gantry_io *io, uint64_t now_ns)
 }
 
 /*
- * Offer again what waits; what nobody has taken by its deadline has not begun, and never will. The first of the crowd
- * gets its buffer in the end: those who have one need nothing of the crowd to give theirs back.
+ * Offer again what waits. With a time, what nobody has taken by its deadline has not begun, and never will. The first of the
+ * crowd gets its buffer in the end: those who have one need nothing of the crowd to give theirs back.
  */
-static int retry_until_expired(struct gn_port *port, struct fifo *fifo, int (*offer)(struct gn_port *port, struct gantry_io *io))
+static int offer_again(struct gn_port *port, struct fifo *fifo, int (*offer)(struct gn_port *port, struct gantry_io *io),
+		       uint64_t now_ns)
 {
-	uint64_t now_ns = gn_fast_ns();
 	struct gantry_io *io;
 	int n = 0;
 
 	while ((io = fifo_first(fifo)) != NULL) {
-		if (expired(io, now_ns))
+		if (now_ns != 0 && expired(io, now_ns))
 			refuse(port, io, GANTRY_S_CANCELED);
 		else if (offer(port, io) != 0)
 			break;
@@ -363,25 +398,14 @@ static int retry_until_expired(struct gn_port *port, struct fifo *fifo, int (*of
 	return n;
 }
 
-static int retry_until_taken(struct gn_port *port, struct fifo *fifo, int (*offer)(struct gn_port *port, struct gantry_io *io))
-{
-	struct gantry_io *io;
-	int n = 0;
-
-	while ((io = fifo_first(fifo)) != NULL && offer(port, io) == 0) {
-		fifo_drop(port, fifo);
-		n++;
-	}
-	return n;
-}
-
 static int retry(struct gn_port *port)
 {
-	int n = retry_until_taken(port, &port->replies, send_reply);
+	uint64_t now_ns = gn_fast_ns();
+	int n = offer_again(port, &port->replies, send_reply, 0);
 
-	n += retry_until_taken(port, &port->moves, begin_move);
-	n += retry_until_expired(port, &port->waiting, push);
-	return n + retry_until_expired(port, &port->crowd, enter);
+	n += offer_again(port, &port->moves, begin_move, 0);
+	n += offer_again(port, &port->waiting, push, now_ns);
+	return n + offer_again(port, &port->crowd, enter, now_ns);
 }
 
 static int someone_waits(const struct gn_port *port)
@@ -509,8 +533,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->crowd.slots = calloc(attr->depth, sizeof(*port->crowd.slots));
 	port->send.imm_len = GANTRY_IO_WIRE_BYTES;
 	rc = -ENOMEM;
-	if (port->free == NULL || port->waiting.slots == NULL || port->replies.slots == NULL || port->moves.slots == NULL ||
-	    port->crowd.slots == NULL)
+	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots || !port->crowd.slots)
 		goto out_free;
 	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)
@@ -522,6 +545,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		port->ios[i].owner = port;
 		port->free[port->n_free++] = &port->ios[i];
 	}
+	look(port);
 	gn_worker_call(attr->lane->worker, begin_on_lane, &begin);
 	rc = begin.rc;
 	if (rc != 0)
@@ -539,6 +563,7 @@ static void quiesce_on_lane(void *arg)
 	struct gn_port *port = arg;
 
 	port->quiescing = 1;
+	look(port);
 	say_idle(port);
 }
 
@@ -547,6 +572,7 @@ static void abandon_on_lane(void *arg)
 	struct gn_port *port = arg;
 
 	port->abandoned = 1;
+	look(port);
 	retry(port); /* empties all four: what is not taken now ends here */
 	gn_pipeline_drain(port->attr.lane, port);
 	quiesce_on_lane(port);

@@ -74,7 +74,9 @@ static inline void record(struct lane *lane, const struct gantry_io *io)
 	_Static_assert(GANTRY_HOP_COUNT == 4, "all of them");
 	if (!remote)
 		remote = io->hop_ns[GANTRY_HOP_TARGET];
-	if (remote && remote <= all.ns)
+	if (remote == all.ns)
+		gantry_histogram_record_at(&stats->link, 0, 0);
+	else if (remote && remote < all.ns)
 		gantry_histogram_record(&stats->link, all.ns - remote);
 }
 

@@ -142,9 +142,11 @@ static int workload_lane_setup(struct lane *lane)
 	work->count = share(in->n_blocks, lane->index, in->n_lanes);
 	work->base = conf->offset + work->first * in->block;
 	work->random = conf->pattern >= PATTERN_RANDREAD;
-	work->read_percent = !pattern_writes(conf->pattern)  ? 100
-			     : !pattern_reads(conf->pattern) ? 0
-							     : (uint32_t)conf->read_percent;
+	work->read_percent = (uint32_t)conf->read_percent;
+	if (!pattern_writes(conf->pattern))
+		work->read_percent = 100;
+	else if (!pattern_reads(conf->pattern))
+		work->read_percent = 0;
 	work->ops_left = conf->ops ? share((uint64_t)conf->ops, lane->index, in->n_lanes) : NO_LIMIT;
 	gantry_random_seed(&work->numbers, gantry_random_split(&seed));
 	work->next_ns = in->start_ns;
