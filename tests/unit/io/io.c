@@ -178,6 +178,26 @@ static void unsure_statuses_are_not_quiet(void)
 	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_UNKNOWN));
 }
 
+/* Whatever is asked for: all of a line is ours, and zero, also where others have been before. */
+static void lines_are_of_one_owner(void)
+{
+	for (size_t bytes = 1; bytes <= 3 * GANTRY_CACHE_LINE + 1; bytes += 31) {
+		size_t all = (bytes + GANTRY_CACHE_LINE - 1) / GANTRY_CACHE_LINE * GANTRY_CACHE_LINE;
+
+		for (int round = 0; round < 3; round++) {
+			uint8_t *memory = gantry_zalloc_lines(bytes);
+
+			TEST_ASSERT_NOT_NULL(memory);
+			TEST_ASSERT_EQUAL_UINT(0, (uintptr_t)memory % GANTRY_CACHE_LINE);
+			for (size_t i = 0; i < all; i++)
+				TEST_ASSERT_EQUAL_UINT8(0, memory[i]);
+			memset(memory, 0xa5, all);
+			free(memory);
+		}
+	}
+	TEST_ASSERT_NULL(gantry_zalloc_lines(SIZE_MAX));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -191,5 +211,6 @@ int main(void)
 	RUN_TEST(range_refuses_what_does_not_even_when_the_sum_wraps);
 	RUN_TEST(operations_say_what_they_do);
 	RUN_TEST(unsure_statuses_are_not_quiet);
+	RUN_TEST(lines_are_of_one_owner);
 	return UNITY_END();
 }
