@@ -4,7 +4,8 @@
  *
  * Entries are collected at submit and handed to the kernel at the next poll, or earlier, when there are as many as it works
  * on: so a disk that stands still begins at once, and while it is at work the next ones, twice as many, are made ready for
- * one system call. The eventfd of the ring speaks only between arm and disarm; a lane that polls pays nothing for it.
+ * one system call. A file in memory is done when the call returns: there one call is enough. The eventfd of the ring speaks
+ * only between arm and disarm; a lane that polls pays nothing for it.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -130,6 +131,12 @@ static void fill(struct io_uring_sqe *sqe, const struct ring *ring, const struct
 	io_uring_sqe_set_data(sqe, (void *)r);
 }
 
+/* Enough to be handed over now. Where something has ended that nobody has looked at, what is under way needs no company. */
+static int is_enough(const struct ring *ring)
+{
+	return ring->n_pending >= BATCH || (ring->n_pending >= ring->n_under_way && io_uring_cq_ready(&ring->uring) == 0);
+}
+
 static void uring_issue(struct file_lane *lane, struct file_request *request)
 {
 	struct ring *ring = lane->engine;
@@ -141,7 +148,8 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 		return;
 	}
 	fill(sqe, ring, request);
-	if (++ring->n_pending >= ring->n_under_way || ring->n_pending >= BATCH)
+	ring->n_pending++;
+	if (is_enough(ring))
 		flush_pending(ring);
 }
 
