@@ -7,6 +7,8 @@
  *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, mean of the run
  *   inline:BYTES                there and back, data that travels in the queue ns, median of slices
  *   inlines:BYTES               the same one way, each submitted by itself     M/s, mean of the run
+ *   post:BYTES                  there and back, a name of that much data in a  ns, median of slices
+ *                               region that both have mapped: it stays there
  *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
  *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
  *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
@@ -434,20 +436,26 @@ static void run_processes(const struct bench *b)
 static int usage(void)
 {
 	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
-			"modes: rtt single batch BYTES inline:BYTES inlines:BYTES\n"
+			"modes: rtt single batch BYTES inline:BYTES inlines:BYTES post:BYTES\n"
 			"	read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
+}
+
+static int parse_region(struct bench *b, enum mode mode, uint32_t depth, const char *bytes)
+{
+	b->mode = mode;
+	b->attr.depth = depth;
+	b->attr.data_bytes = strtoull(bytes, NULL, 10);
+	return b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096 ? -EINVAL : 0;
 }
 
 static int parse_access(struct bench *b, const char *text)
 {
 	b->attr.both = !strncmp(text, "pong:", 5);
-	b->mode = b->attr.both ? PONG : strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS : ACCESSES;
 	b->op = *text == 'r' ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
 	b->attr.rma = 1;
-	b->attr.data_bytes = strtoull(strchr(text, ':') + 1, NULL, 10);
-	b->attr.depth = ACCESS_DEPTH;
-	return b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096 ? -EINVAL : 0;
+	return parse_region(b, b->attr.both ? PONG : strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS : ACCESSES,
+			    ACCESS_DEPTH, strchr(text, ':') + 1);
 }
 
 static int parse_inline(struct bench *b, const char *text)
@@ -478,14 +486,13 @@ static int parse(struct bench *b, int argc, char **argv)
 		b->mode = FLUSHED;
 	} else if (!strncmp(argv[2], "inline:", 7) || !strncmp(argv[2], "inlines:", 8)) {
 		return parse_inline(b, argv[2]);
+	} else if (!strncmp(argv[2], "post:", 5)) {
+		b->attr.posted = 1;
+		return parse_region(b, RTT, DEPTH, argv[2] + 5);
 	} else if (strchr(argv[2], ':')) {
 		return parse_access(b, argv[2]);
 	} else {
-		b->mode = DATA;
-		b->attr.data_bytes = strtoull(argv[2], NULL, 10);
-		b->attr.depth = DATA_DEPTH;
-		if (b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096)
-			return -EINVAL;
+		return parse_region(b, DATA, DATA_DEPTH, argv[2]);
 	}
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 
+#include <gantry/io.h>
+
 #include "perf/limits/common.h"
 #include "perf/numbered.h"
 
@@ -18,12 +20,55 @@ void wrong(uint64_t seq, const char *what)
 	fake_fail("message %llu: %s", (unsigned long long)seq, what);
 }
 
+/* The last message leads to what it says: only then is the data looked at, a post costs nothing but itself. */
+static void mark_ends(char *data, uint64_t bytes)
+{
+	const uint64_t end = STOP;
+
+	memcpy(data, &end, sizeof(end));
+	memcpy(data + bytes - sizeof(end), &end, sizeof(end));
+}
+
+static int ends_marked(const char *data, uint64_t bytes)
+{
+	uint64_t first, last;
+
+	memcpy(&first, data, sizeof(first));
+	memcpy(&last, data + bytes - sizeof(last), sizeof(last));
+	return first == STOP && last == STOP;
+}
+
+/* Offset and length in the exported region take the place of two of the words. */
+static void refer(const struct peer *p, uint64_t seq, uint64_t word[7])
+{
+	word[1] = 0;
+	word[2] = p->attr->data_bytes;
+	if (seq == STOP && p->region.addr)
+		mark_ends(p->region.addr, p->attr->data_bytes);
+}
+
+/* Whether the reference is good, and of the last one whether it leads to the data; puts the words back. */
+static int follow(const struct peer *p, uint64_t word[7])
+{
+	const struct gantry_region *region = p->imported ? p->imported : &p->region;
+	uint64_t offset = word[1], bytes = word[2], expected[7];
+
+	fill_words(expected, word[0]);
+	word[1] = expected[1];
+	word[2] = expected[2];
+	if (bytes != p->attr->data_bytes || !gantry_range_ok(offset, bytes, region->length))
+		return 0;
+	return word[0] != STOP || ends_marked((const char *)region->addr + offset, bytes);
+}
+
 void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t flags)
 {
 	uint64_t word[7];
 	int rc;
 
 	fill_words(word, seq);
+	if (p->attr->posted)
+		refer(p, seq, word);
 	send->imm = word;
 	send->imm_len = p->attr->inlined ? sizeof(*word) : sizeof(word);
 	while ((rc = p->ops->send(p->producer, send, flags)) == -EAGAIN) {
@@ -63,6 +108,8 @@ uint64_t number(const struct peer *p, const struct gantry_msg *msg)
 	if (p->attr->inlined)
 		return number_of_inlined(p, msg);
 	memcpy(word, msg->imm, sizeof(word));
+	if (p->attr->posted && !follow(p, word))
+		wrong(word[0], "does not lead to its data");
 	if (msg->imm_len != sizeof(word) || msg->status || !words_ok(word, word[0]))
 		wrong(word[0], "arrived damaged");
 	return word[0];

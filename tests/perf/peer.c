@@ -197,12 +197,14 @@ static void make_region(struct peer *p)
 
 void peer_begin(struct peer *p)
 {
-	if (p->attr->inlined || (p->attr->data_bytes && p->is_server && !p->attr->rma)) {
+	int receives = p->is_server && !p->attr->rma;
+
+	if (p->attr->inlined || (p->attr->data_bytes && receives && !p->attr->posted)) {
 		p->buffer = aligned_alloc(4096, (p->attr->data_bytes + 4095) & ~4095ull);
 		if (!p->buffer)
 			fake_fail("out of memory");
 		memset(p->buffer, 0, p->attr->data_bytes);
-	} else if (p->attr->data_bytes) {
+	} else if (p->attr->data_bytes && !receives) {
 		make_region(p);
 	}
 	if (p->is_server) {
@@ -228,7 +230,7 @@ void peer_post(struct peer *p, uint32_t n)
 
 static void make_queues(struct peer *p)
 {
-	struct gantry_queue_attr attr = {.depth = p->depth, .max_data = (uint32_t)p->attr->data_bytes};
+	struct gantry_queue_attr attr = {.depth = p->depth, .max_data = p->attr->posted ? 0 : (uint32_t)p->attr->data_bytes};
 
 	if (!p->consumer) {
 		check(p, p->ops->consumer_create(p->conn, &attr, &p->own_id, &p->consumer), "consumer");
@@ -254,7 +256,7 @@ static void share_region(struct peer *p)
 		say(p, TOKEN);
 	}
 	if (imports && p->has_token && !p->imported) {
-		check(p, p->ops->import_region(p->conn, &p->token, 0, &p->imported), "import");
+		check(p, p->ops->import_region(p->conn, &p->token, p->attr->posted, &p->imported), "import");
 		say(p, IMPORTED);
 	}
 	p->has_regions = (!exports || p->is_seen) && (!imports || p->imported);

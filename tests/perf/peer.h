@@ -23,6 +23,7 @@ struct peer_attr {
 	uint64_t data_bytes; /* size of the region, and of a receive buffer at the server; 0: immediate data only */
 	int rma;             /* remote access instead of messages with data: of the server's region, or */
 	int both;            /* with rma: of each other's */
+	int posted;          /* messages that name data in the client's region, which the server has mapped: nothing is copied */
 	int inlined;         /* data travels in the queue: no region, and both ends receive into a buffer */
 };
 

@@ -147,6 +147,9 @@ message() { "$perf/msgbench" shm-comch "$1" "$ms" "dir=$tmp/run" | value "$1"; }
 ours_rtt() { message rtt; }
 ours_single() { message single; }
 ours_batch() { message batch; }
+ours_post_4k() { message post:4096; }
+ours_post_64k() { message post:65536; }
+ours_post_1m() { message post:1048576; }
 ours_data_4k() { message 4096; }
 ours_data_64k() { message 65536; }
 ours_data_1m() { message 1048576; }
@@ -219,6 +222,9 @@ storage_list()
 	single|messages one way, one by one|M/s|limit_ring|ours_single|ratio|>0.4|$(peers ucx-tag=ucx_tag_rate \
 		ucx-am=ucx_am_rate "$memif_peer=memif")|>2.5
 	batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|>0.6|$(peers "$memif_peer=memif")|
+	post_4k|name of 4 KiB in a region, to 64 B|ns|ours_rtt|ours_post_4k|ratio|<1.1||
+	post_64k|name of 64 KiB in a region, to 64 B|ns|ours_rtt|ours_post_64k|ratio|<1.1||
+	post_1m|name of 1 MiB in a region, to 64 B|ns|ours_rtt|ours_post_1m|ratio|<1.1||
 	data_4k|4 KiB of a region, and answer|ns|limit_copy_4k|ours_data_4k|ratio|||
 	data_64k|64 KiB of a region, and answer|ns|limit_copy_64k|ours_data_64k|ratio|<1.2||
 	data_1m|1 MiB of a region, and answer|ns|limit_copy_1m|ours_data_1m|ratio|<1.2||
