@@ -9,6 +9,7 @@
  *   inlines:BYTES               the same one way, each submitted by itself     M/s, mean of the run
  *   post:BYTES                  there and back, a name of that much data in a  ns, median of slices
  *                               region that both have mapped: it stays there
+ *   sum:BYTES  the same, all of it written before and summed by the other      ns, median, without the writing
  *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
  *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
  *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
@@ -33,7 +34,7 @@
 #define WARM 50
 #define SLICE_NS 20000u
 
-enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, ACCESS, ACCESSES, PONG };
+enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, SUM, ACCESS, ACCESSES, PONG };
 
 struct bench {
 	enum mode mode;
@@ -113,7 +114,7 @@ static void check_data(const struct peer *p, const struct gantry_msg *msg, uint6
 		wrong(seq, "wrong data");
 }
 
-static void answer(struct peer *p, int with_data)
+static void answer(const struct bench *b, struct peer *p)
 {
 	struct gantry_msg msg;
 	uint64_t seq;
@@ -126,8 +127,10 @@ static void answer(struct peer *p, int with_data)
 			break;
 		if (seq != expected)
 			wrong(seq, "out of order");
-		if (with_data)
+		if (b->mode == DATA)
 			check_data(p, &msg, seq);
+		else if (b->mode == SUM)
+			check_sum(p, seq);
 		send_message(p, seq, 0);
 	}
 	send_message(p, STOP, 0);
@@ -167,7 +170,7 @@ static void serve(const struct bench *b, struct peer *p)
 	if (b->mode == PONG)
 		throw_back(b, p);
 	else if (b->mode != SINGLE && b->mode != FLUSHED)
-		answer(p, b->mode == DATA);
+		answer(b, p);
 	else
 		swallow(p);
 }
@@ -248,6 +251,34 @@ static void measure_rounds(const struct bench *b, struct peer *p)
 	if (b->mode == PONG)
 		while (take_accesses(p, STOP - 1) == 0)
 			;
+	print_median(b->name, &stats, "ns");
+}
+
+/* Each is noted by itself: what is written before is none of it. */
+static uint64_t rounds_of_sums(struct peer *p, uint64_t seq, unsigned n, struct stats *stats)
+{
+	uint64_t before;
+
+	while (n--) {
+		write_data(p, ++seq);
+		before = now_ns();
+		send_message(p, seq, 0);
+		expect(p, seq);
+		if (stats)
+			note(stats, (double)(now_ns() - before));
+	}
+	return seq;
+}
+
+static void measure_sums(const struct bench *b, struct peer *p)
+{
+	uint64_t seq = rounds_of_sums(p, 0, WARM, NULL), end = now_ns() + b->length_ns;
+	static struct stats stats;
+
+	while (now_ns() < end)
+		seq = rounds_of_sums(p, seq, 1, &stats);
+	send_message(p, STOP, 0);
+	expect(p, STOP);
 	print_median(b->name, &stats, "ns");
 }
 
@@ -353,6 +384,8 @@ static void drive(const struct bench *b, struct peer *p)
 		expect(p, STOP);
 	} else if (b->mode == RTT || b->mode == INLINE || b->mode == DATA || b->mode == PONG) {
 		measure_rounds(b, p);
+	} else if (b->mode == SUM) {
+		measure_sums(b, p);
 	} else {
 		measure_flood(b, p);
 	}
@@ -436,7 +469,7 @@ static void run_processes(const struct bench *b)
 static int usage(void)
 {
 	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
-			"modes: rtt single batch BYTES inline:BYTES inlines:BYTES post:BYTES\n"
+			"modes: rtt single batch BYTES inline:BYTES inlines:BYTES post:BYTES sum:BYTES\n"
 			"	read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
 }
@@ -486,9 +519,9 @@ static int parse(struct bench *b, int argc, char **argv)
 		b->mode = FLUSHED;
 	} else if (!strncmp(argv[2], "inline:", 7) || !strncmp(argv[2], "inlines:", 8)) {
 		return parse_inline(b, argv[2]);
-	} else if (!strncmp(argv[2], "post:", 5)) {
+	} else if (!strncmp(argv[2], "post:", 5) || !strncmp(argv[2], "sum:", 4)) {
 		b->attr.posted = 1;
-		return parse_region(b, RTT, DEPTH, argv[2] + 5);
+		return parse_region(b, *argv[2] == 'p' ? RTT : SUM, DEPTH, strchr(argv[2], ':') + 1);
 	} else if (strchr(argv[2], ':')) {
 		return parse_access(b, argv[2]);
 	} else {

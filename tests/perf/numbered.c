@@ -138,3 +138,55 @@ void expect(struct peer *p, uint64_t seq)
 	if (number(p, &msg) != seq)
 		wrong(seq, "not the one that was expected");
 }
+
+void write_data(struct peer *p, uint64_t seq)
+{
+	uint64_t *word = p->region.addr, n = p->attr->data_bytes / sizeof(*word);
+
+	for (uint64_t i = 0; i < n; i++)
+		word[i] = seq + i;
+}
+
+typedef uint64_t line __attribute__((vector_size(LINE)));
+
+/* Of n lines, a multiple of four: four sums, which do not wait for each other. */
+static inline __attribute__((always_inline)) void add_lines(const line *at, uint64_t n, line *sum)
+{
+	line a = {0}, b = {0}, c = {0}, d = {0};
+
+	for (const line *end = at + n; at < end; at += 4) {
+		a += at[0];
+		b += at[1];
+		c += at[2];
+		d += at[3];
+	}
+	*sum = a + b + c + d;
+}
+
+static void add_plain(const line *at, uint64_t n, line *sum)
+{
+	add_lines(at, n, sum);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx512f"))) static void add_wide(const line *at, uint64_t n, line *sum)
+{
+	add_lines(at, n, sum);
+}
+#define HAS_WIDE __builtin_cpu_supports("avx512f")
+#else
+#define add_wide add_plain
+#define HAS_WIDE 0
+#endif
+
+void check_sum(const struct peer *p, uint64_t seq)
+{
+	uint64_t n = p->attr->data_bytes / sizeof(seq), all = 0;
+	line sum;
+
+	(HAS_WIDE ? add_wide : add_plain)(p->imported->addr, p->attr->data_bytes / LINE, &sum);
+	for (unsigned i = 0; i < LINE / sizeof(seq); i++)
+		all += sum[i];
+	if (all != n * seq + n * (n - 1) / 2)
+		wrong(seq, "is of data that is not what was written");
+}

@@ -20,6 +20,9 @@ void send_message(struct peer *p, uint64_t seq, uint32_t flags);
 int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
 /* The number of a message that is whole. */
 uint64_t number(const struct peer *p, const struct gantry_msg *msg);
+/* With `posted`: fill the region, each word of it from the number; sum up the region of the peer, which must be that. */
+void write_data(struct peer *p, uint64_t seq);
+void check_sum(const struct peer *p, uint64_t seq);
 /* The next message must have this number. */
 void expect(struct peer *p, uint64_t seq);
 

@@ -127,6 +127,9 @@ together()
 none() { echo 0; }
 limit_line() { "$perf/limits/pingpong" "$ms" | value pingpong; }
 limit_ring() { "$perf/limits/ring" "$ms" 1024 | value ring_1024; }
+limit_dirty() { "$perf/limits/memcpy" 50 "dirty:$1" | value "dirty_$1"; }
+limit_dirty_64k() { limit_dirty 65536; }
+limit_dirty_1m() { limit_dirty 1048576; }
 limit_copy() { "$perf/limits/memcpy" 50 "$1" | value "memcpy_$1"; }
 limit_copy_4k() { limit_copy 4096; }
 limit_copy_64k() { limit_copy 65536; }
@@ -150,6 +153,8 @@ ours_batch() { message batch; }
 ours_post_4k() { message post:4096; }
 ours_post_64k() { message post:65536; }
 ours_post_1m() { message post:1048576; }
+ours_sum_64k() { message sum:65536; }
+ours_sum_1m() { message sum:1048576; }
 ours_data_4k() { message 4096; }
 ours_data_64k() { message 65536; }
 ours_data_1m() { message 1048576; }
@@ -225,6 +230,8 @@ storage_list()
 	post_4k|name of 4 KiB in a region, to 64 B|ns|ours_rtt|ours_post_4k|ratio|<1.1||
 	post_64k|name of 64 KiB in a region, to 64 B|ns|ours_rtt|ours_post_64k|ratio|<1.1||
 	post_1m|name of 1 MiB in a region, to 64 B|ns|ours_rtt|ours_post_1m|ratio|<1.1||
+	sum_64k|64 KiB written, posted, summed, to a copy|ns|limit_dirty_64k|ours_sum_64k|ratio|<1.2||
+	sum_1m|1 MiB written, posted, summed, to a copy|ns|limit_dirty_1m|ours_sum_1m|ratio|<1.2||
 	data_4k|4 KiB of a region, and answer|ns|limit_copy_4k|ours_data_4k|ratio|||
 	data_64k|64 KiB of a region, and answer|ns|limit_copy_64k|ours_data_64k|ratio|<1.2||
 	data_1m|1 MiB of a region, and answer|ns|limit_copy_1m|ours_data_1m|ratio|<1.2||
