@@ -11,7 +11,7 @@
 #include "server.h"
 
 #define MOST_QUEUES 64
-#define MOST_DEPTH 64
+#define MOST_DEPTH 256
 #define MOST_PIECE (64 << 20) /* bytes: nbdkit's longest request */
 #define LEAST_PREFERRED 4096  /* bytes: what file systems like */
 
@@ -220,8 +220,8 @@ static struct nbdkit_plugin plugin = {
 	.config_help = "config=FILE     configuration of gantry; or uri=URI\n"
 		       "volume=NAME     the role in it that connects to the volume (the only such one)\n"
 		       "uri=URI         such as gantry:///volume0?device=dpu0; also without uri=\n"
-		       "queues=N        requests that are done at a time, 1 to 64 (16)\n"
-		       "depth=N         IOs in flight for one request, 1 to 64 (4)\n"
+		       "queues=N        lanes of the session, 1 to 64 (one for each processor, up to 4)\n"
+		       "depth=N         IOs in flight on each, 1 to 256 (64)\n"
 		       "piece=SIZE      longer requests become several IOs (256K)",
 	.magic_config_key = "uri",
 	.unload = server_unload,

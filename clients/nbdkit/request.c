@@ -2,11 +2,10 @@
 /*
  * request.c - a request of NBD becomes one IO or several.
  *
- * NBD allows requests far longer than an IO of the volume. They are cut, and as many pieces as the queue is deep are in
- * flight at a time. After the first that fails no more are sent; what the others did stays done, as NBD allows.
+ * NBD allows requests far longer than an IO of the volume. They are cut, and a few pieces are in flight at a time.
+ * After the first that fails no more are sent; what the others did stays done, as NBD allows.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #define NBDKIT_API_VERSION 2
@@ -14,10 +13,10 @@
 
 #include "server.h"
 
-#define YIELDS 4
+#define PIECES 4 /* of one request, in flight */
 
 struct request {
-	struct gantry_queue *queue;
+	struct server_waiter waiter;
 	enum gantry_opcode opcode;
 	unsigned flags;
 	uint8_t *data;
@@ -33,21 +32,24 @@ static void done(void *arg, int result)
 
 	if (result && !r->result)
 		r->result = result;
+	server_completed(&r->waiter);
 }
 
 static int submit(struct request *r, uint32_t length)
 {
+	struct gantry_queue *queue = r->waiter.queue->queue;
+
 	switch (r->opcode) {
 	case GANTRY_OP_READ:
-		return gantry_queue_read(r->queue, r->data, length, r->offset, done, r);
+		return gantry_queue_read(queue, r->data, length, r->offset, done, r);
 	case GANTRY_OP_WRITE:
-		return gantry_queue_write(r->queue, r->data, length, r->offset, r->flags, done, r);
+		return gantry_queue_write(queue, r->data, length, r->offset, r->flags, done, r);
 	case GANTRY_OP_WRITE_ZEROES:
-		return gantry_queue_write_zeroes(r->queue, length, r->offset, r->flags, done, r);
+		return gantry_queue_write_zeroes(queue, length, r->offset, r->flags, done, r);
 	case GANTRY_OP_DISCARD:
-		return gantry_queue_discard(r->queue, length, r->offset, done, r);
+		return gantry_queue_discard(queue, length, r->offset, done, r);
 	default:
-		return gantry_queue_flush(r->queue, done, r);
+		return gantry_queue_flush(queue, done, r);
 	}
 }
 
@@ -59,53 +61,43 @@ static uint32_t next_length(const struct request *r)
 	return r->left < most ? r->left : most;
 }
 
-/*
- * Until something of it has completed. Whoever does the IO may need this very processor, and so may threads with requests
- * that could go out together with this one: they go first.
- */
-static void wait_some(struct request *r)
+static int try_submit(struct request *r, uint32_t length)
 {
-	int i;
-
-	for (i = 0; i < YIELDS; i++) {
-		if (gantry_queue_poll(r->queue)) /* a target inside this process does it right here */
-			return;
-		sched_yield();
-	}
-	gantry_queue_wait(r->queue, -1);
+	return r->waiter.inflight < PIECES ? submit(r, length) : -EAGAIN;
 }
 
-/* Send the next piece when the queue has room for it. It may be of no bytes: a flush is. */
+/* Send the next piece when there is room for it. It may be of no bytes: a flush is. */
 static void send_piece(struct request *r)
 {
 	uint32_t length = next_length(r);
-	int rc = submit(r, length);
+	int rc = try_submit(r, length);
 
 	while (rc == -EAGAIN) {
-		wait_some(r);
+		server_wait(&r->waiter);
 		if (r->result)
 			return;
-		rc = submit(r, length);
+		rc = try_submit(r, length);
 	}
 	if (rc) {
 		r->text = gantry_error();
-		done(r, rc);
+		r->result = rc;
 		return;
 	}
+	r->waiter.inflight++;
 	r->left -= length;
 	r->offset += length;
 	if (r->data)
 		r->data += length;
 }
 
-/* Send all of it, wait for all of it. */
+/* Send all of it, wait for all of it; under the queue's lock. */
 static void run(struct request *r)
 {
 	do
 		send_piece(r);
 	while (r->left && !r->result);
-	while (gantry_queue_inflight(r->queue))
-		wait_some(r);
+	while (r->waiter.inflight)
+		server_wait(&r->waiter);
 }
 
 /* What the client is to see: nbdkit turns an errno that NBD does not know into EINVAL. */
@@ -165,17 +157,13 @@ static int aligned(uint32_t count, uint64_t offset)
 int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64_t offset, unsigned flags)
 {
 	struct request r = { .opcode = opcode, .flags = flags, .data = data, .offset = offset, .left = count };
-	struct server_queue *own;
 
 	if (!aligned(count, offset))
 		return -1;
-	own = server_take();
-	if (!own) {
-		nbdkit_set_error(EIO);
-		return -1;
-	}
-	r.queue = own->queue;
+	r.waiter.queue = server_queue();
+	sem_init(&r.waiter.wake, 0, 0);
+	server_lock(r.waiter.queue);
 	run(&r);
-	server_give(own);
+	server_unlock(r.waiter.queue);
 	return r.result ? failed(&r, count, offset) : 0;
 }

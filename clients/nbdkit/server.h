@@ -5,15 +5,19 @@
  *	plugin.c   what nbdkit calls
  *	volume.c   the one volume that is open, and its queues
  *	request.c  a request of NBD becomes one IO or several
+ *	queue.c    a queue that several threads use
  *
- * nbdkit calls from threads of its own, many for each connection, and a call returns when the request is done. So a thread
- * takes a queue for as long as its request lasts. The queue that was given back last is taken first: when few requests
- * are under way, few lanes are in use, and what belongs to them is in the cache.
+ * nbdkit calls from threads of its own, many for each connection, and a call returns when the request is done. Threads that
+ * are on the same processor share a queue: what one of them finds completed it completes for all, and the target has few
+ * lanes to look at.
  */
 #ifndef CLIENTS_NBDKIT_SERVER_H
 #define CLIENTS_NBDKIT_SERVER_H
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <gantry/client.h>
 
@@ -23,14 +27,9 @@ struct server_conf {
 	char *config;       /* file, absolute; NULL: uri */
 	const char *volume; /* role in it; NULL: the only one */
 	const char *uri;
-	uint32_t queues;
+	uint32_t queues; /* 0: one for each processor */
 	uint32_t depth;
 	uint32_t piece; /* bytes */
-};
-
-struct server_queue {
-	struct gantry_queue *queue;
-	struct server_queue *next; /* that is free */
 };
 
 extern struct server_conf server_conf;
@@ -50,12 +49,49 @@ void server_disconnect(void);
 const struct gantry_volume_info *server_info(void);
 uint32_t server_piece(void); /* longest IO with data, bytes */
 
-/* Take a queue; waits while all are taken. NULL after nbdkit_error(). */
-struct server_queue *server_take(void);
-void server_give(struct server_queue *queue);
+/* For a request that the calling thread has got. */
+struct server_queue *server_queue(void);
 
 /* The session is lost. Returns 1 the first time, when it is worth a line in the log. */
 int server_lost(void);
+
+/* -- queue.c -- */
+
+TAILQ_HEAD(server_waiters, server_waiter);
+
+struct server_queue {
+	pthread_mutex_t lock; /* to use the queue, and of all below */
+	struct gantry_queue *queue;
+	int watched; /* somebody will poll it when something comes; at_fd: he sleeps until then */
+	int at_fd;
+	struct server_waiters sleeping; /* those who need not: until theirs has completed */
+	struct server_waiters outside;  /* who found it full */
+	struct server_waiters woken;    /* to be told when the lock is free */
+};
+
+/* A thread with its IOs. */
+struct server_waiter {
+	struct server_queue *queue;
+	uint32_t inflight; /* its IOs */
+	int asleep;        /* in a list of the queue */
+	sem_t wake;
+	TAILQ_ENTRY(server_waiter) link;
+};
+
+/* 0, or -errno with gantry_error(). */
+int server_queue_open(struct server_queue *queue, struct gantry_volume *volume);
+void server_queue_close(struct server_queue *queue);
+
+void server_lock(struct server_queue *queue);
+void server_unlock(struct server_queue *queue);
+
+/*
+ * Wait until an IO of the waiter has completed; where it has none, because the queue is full of those of others, until any has.
+ * Under the lock, which is let go of meanwhile.
+ */
+void server_wait(struct server_waiter *waiter);
+/* To be called by `done` of each IO; under the lock. */
+void server_completed(struct server_waiter *waiter);
 
 /* -- request.c -- */
 

@@ -2,6 +2,7 @@
 /* volume.c - the one volume that is open, and its queues. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@
 
 #include "server.h"
 
-struct server_conf server_conf = { .queues = 16, .depth = 4, .piece = 256 * 1024 };
+#define MOST_DEFAULT_QUEUES 4
+
+struct server_conf server_conf = { .queues = 0, .depth = 64, .piece = 256 * 1024 };
 
 static struct {
 	struct gantry_volume *volume; /* changes only while there is no connection */
@@ -19,12 +22,10 @@ static struct {
 	int lost;
 
 	pthread_mutex_t lock; /* of all below, and of opening the volume again */
-	pthread_cond_t given;
-	struct server_queue *queues; /* server_conf.queues */
-	struct server_queue *free;
-	uint32_t opened;
+	struct server_queue *queues;
+	uint32_t n_queues;
 	uint32_t connections;
-} server = { .lock = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER };
+} server = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 const struct gantry_volume_info *server_info(void)
 {
@@ -42,11 +43,11 @@ static const char *where(void)
 	return server_conf.config ? server_conf.config : server_conf.uri;
 }
 
-static int connect_volume(void)
+static int connect_volume(uint32_t n_queues)
 {
 	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 
-	attr.queues = server_conf.queues;
+	attr.queues = n_queues;
 	attr.depth = server_conf.depth;
 	attr.copy_bytes = server_conf.piece;
 	if (server_conf.uri)
@@ -69,42 +70,65 @@ static int describe_volume(void)
 	return -1;
 }
 
-int server_open(void)
+/* As many as there are processors that we may use: threads that share one share a queue. */
+static uint32_t count_queues(void)
 {
-	server.queues = calloc(server_conf.queues, sizeof *server.queues);
+	cpu_set_t set;
+	uint32_t n = 1;
+
+	if (server_conf.queues)
+		return server_conf.queues;
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		n = (uint32_t)CPU_COUNT(&set);
+	return n < MOST_DEFAULT_QUEUES ? n : MOST_DEFAULT_QUEUES;
+}
+
+static void close_queues(void)
+{
+	while (server.n_queues)
+		server_queue_close(&server.queues[--server.n_queues]);
+	free(server.queues);
+	server.queues = NULL;
+}
+
+static int open_queues(uint32_t n)
+{
+	server.queues = calloc(n, sizeof *server.queues);
 	if (!server.queues) {
 		nbdkit_error("out of memory");
 		return -1;
 	}
-	if (connect_volume()) {
+	for (; server.n_queues < n; server.n_queues++)
+		if (server_queue_open(&server.queues[server.n_queues], server.volume)) {
+			nbdkit_error("cannot open a queue: %s", gantry_error());
+			close_queues();
+			return -1;
+		}
+	return 0;
+}
+
+int server_open(void)
+{
+	uint32_t n_queues = count_queues();
+
+	if (connect_volume(n_queues)) {
 		nbdkit_error("cannot open the volume: %s", gantry_error());
-		goto out_undo_queues;
+		return -1;
 	}
-	if (describe_volume())
-		goto out_undo_volume;
+	if (describe_volume() || open_queues(n_queues)) {
+		gantry_volume_close(&server.volume);
+		return -1;
+	}
 	__atomic_store_n(&server.lost, 0, __ATOMIC_RELAXED);
 	return 0;
-
-out_undo_volume:
-	gantry_volume_close(&server.volume);
-out_undo_queues:
-	free(server.queues);
-	server.queues = NULL;
-	return -1;
 }
 
 void server_close(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < server.opened; i++)
-		gantry_queue_close(&server.queues[i].queue);
-	server.opened = 0;
-	server.free = NULL;
-	free(server.queues);
-	server.queues = NULL;
-	if (server.volume)
-		gantry_volume_close(&server.volume);
+	if (!server.volume)
+		return;
+	close_queues();
+	gantry_volume_close(&server.volume);
 }
 
 int server_connect(void)
@@ -134,40 +158,9 @@ int server_lost(void)
 	return !__atomic_exchange_n(&server.lost, 1, __ATOMIC_RELAXED);
 }
 
-/* Under the lock: one that nobody has used yet. */
-static struct server_queue *open_one(void)
+struct server_queue *server_queue(void)
 {
-	struct server_queue *own = &server.queues[server.opened];
+	int cpu = sched_getcpu();
 
-	if (gantry_queue_open(server.volume, &own->queue)) {
-		nbdkit_error("cannot open a queue: %s", gantry_error());
-		return NULL;
-	}
-	server.opened++;
-	return own;
-}
-
-struct server_queue *server_take(void)
-{
-	struct server_queue *own;
-
-	pthread_mutex_lock(&server.lock);
-	while (!server.free && server.opened == server_conf.queues)
-		pthread_cond_wait(&server.given, &server.lock);
-	own = server.free;
-	if (own)
-		server.free = own->next;
-	else
-		own = open_one();
-	pthread_mutex_unlock(&server.lock);
-	return own;
-}
-
-void server_give(struct server_queue *queue)
-{
-	pthread_mutex_lock(&server.lock);
-	queue->next = server.free;
-	server.free = queue;
-	pthread_mutex_unlock(&server.lock);
-	pthread_cond_signal(&server.given);
+	return &server.queues[cpu < 0 ? 0 : (uint32_t)cpu % server.n_queues];
 }

@@ -134,7 +134,7 @@ random_image() { # BYTES
 @test "a request longer than an IO is cut; what it wrote is read by requests that are not" {
 	tool nbdcopy libnbd-bin
 	random_image 16777216
-	nbd_all "config=$conf" volume=load piece=64K depth=3 queues=2
+	nbd_all "config=$conf" volume=load piece=64K depth=6 queues=2
 	timeout "$seconds" nbdcopy --request-size=16777216 "$dir/in.img" "$uri"
 	timeout "$seconds" nbdcopy --request-size=65536 "$uri" "$dir/out.img"
 	cmp "$dir/in.img" "$dir/out.img"
@@ -148,6 +148,17 @@ random_image() { # BYTES
 	calls 100 write:0:4096 read:65536:65536 flush
 	[ "$(grep -c OK <<<"$output")" -eq 300 ]
 	nbd_stop nbd
+}
+
+@test "requests that find a queue full wait, and are done once" {
+	need stats
+	store_stages='{ type = "stats"; }'
+	nbd_all "config=$conf" volume=load queues=1 depth=1
+	calls 100 write:0:4096 flush zero:4096:4096
+	[ "$(grep -c OK <<<"$output")" -eq 300 ]
+	nbd_stop nbd
+	holds "$dir/store.json" '.roles.store.stages[0] | .write.done_ops == 100 and .flush.done_ops == 100' \
+		'.roles.store.stages[0] | .write_zeroes.done_ops == 100'
 }
 
 @test "a flush on one connection covers what was written on another" {

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 # clients.sh - programs of others on a gantry volume in the memory of another process, beside what else they can use. Sourced
-# by bench.sh (bash). fio is on our first CPU, who serves it on the second. A target that serves nbdkit is on the third; where
-# there are but two, on that of fio. Where a peer is not there, its lines are left out.
+# by bench.sh (bash). fio is on our first CPU, who serves it on the second. A target that serves nbdkit is on the third. Where
+# there are but two, it is where it takes time from nobody: on that of fio while fio does one IO at a time and mostly waits, else
+# with nbdkit on that of the servers. Where a peer is not there, its lines are left out.
 #
 # Needs: build, tmp, cpu0, cpu1, cpu2, io_time, gantry.
 
@@ -56,7 +57,7 @@ fio_32() { beside two "$cpu1" over_gantry 32 "$tmp/two.conf"; }
 nbd_1() { over_nbd 1 memory 256M; }
 nbd_32() { over_nbd 32 memory 256M; }
 nbd_gantry_1() { beside two "${cpu2:-$cpu0}" over_nbd 1 "$plugin" config="$tmp/two.conf" volume=load; }
-nbd_gantry_32() { beside two "${cpu2:-$cpu0}" over_nbd 32 "$plugin" config="$tmp/two.conf" volume=load; }
+nbd_gantry_32() { beside two "${cpu2:-$cpu1}" over_nbd 32 "$plugin" config="$tmp/two.conf" volume=load; }
 
 # the same with the target inside nbdkit, as its own memory is
 nbd_inside_1() { over_nbd 1 "$plugin" config="$tmp/one.conf" volume=load; }
