@@ -188,7 +188,8 @@ struct comch_consumer {
 	uint32_t quarter;
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */
-	bool dirty;    /* credit that has not been published */
+	bool dirty;       /* credit that has not been published */
+	bool has_buffers; /* posts[] is written; until then it is all zero */
 	bool broken;
 	uint8_t asks; /* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
 	uint8_t unsure; /* wakes for which no message was there */

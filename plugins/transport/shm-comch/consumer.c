@@ -14,8 +14,10 @@
 #include "comch.h"
 
 #define BUDGET 64u     /* messages of one ring in one turn */
+#define AHEAD 8u       /* slots that are looked at before the first of them is taken */
 #define STRAY_WAKES 4u /* so often a ring with nothing behind it may wake a lane */
 
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum ready { RING_EMPTY, RING_READY, RING_BROKEN };
@@ -157,50 +159,92 @@ static uint32_t take_data(struct comch_consumer *c, const struct comch_in *in, s
 	return 0;
 }
 
-/* Up to max messages of one ring. Returns how many, or -EPROTO. */
-static int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+/* A message of any kind. Returns slots; 0: there is none; -EPROTO. */
+static __attribute__((noinline)) int take_any(struct comch_consumer *c, struct comch_in *in, const struct gantry_recv *post,
+					      struct gantry_msg *msg)
+{
+	uint64_t word = gantry_shm_ld64_acquire(&slot_at(in, in->position)->trailer);
+	struct comch_trailer t = comch_trailer_unpack(word);
+	enum ready ready = look(in, word);
+	uint32_t slots = 1;
+
+	if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
+		__builtin_prefetch(slot_at(in, in->position + 1));
+	if (ready != RING_READY)
+		return ready == RING_EMPTY ? 0 : -EPROTO;
+	if (unlikely(t.imm_len > GANTRY_IMM_MAX))
+		return -EPROTO;
+	gantry_shm_read(msg->imm, slot_at(in, in->position)->payload, COMCH_SLOT_PAYLOAD);
+	msg->imm_len = t.imm_len;
+	msg->status = 0;
+	msg->length = 0;
+	if (t.kind != COMCH_K_IMM || t.length)
+		slots = t.kind == COMCH_K_IMM ? 0 : take_data(c, in, t, post, msg);
+	msg->cookie = post->cookie;
+	in->last_slots = slots;
+	return slots ? (int)slots : -EPROTO;
+}
+
+/*
+ * How many slots full of immediate data come next, up to max. Nothing else is done with them yet, so that the processor fetches
+ * their lines all at once: each comes from another CPU.
+ */
+static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 {
 	uint32_t n = 0;
 
-	while (n < max && c->n_used != c->n_posted) {
-		const struct gantry_recv *post = &c->posts[c->n_used & c->post_mask];
-		const struct comch_slot *slot = slot_at(in, in->position);
-		uint64_t word = gantry_shm_ld64_acquire(&slot->trailer);
-		struct comch_trailer t = comch_trailer_unpack(word);
-		enum ready ready = look(in, word);
-		struct gantry_msg *msg = &msgs[n];
-		uint32_t slots = 1;
+	while (n < max && gantry_shm_ld64_acquire(&slot_at(in, in->position + n)->trailer) == comch_full_word(in->position + n))
+		n++;
+	return n;
+}
 
-		if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
-			__builtin_prefetch(slot_at(in, in->position + 1));
-		if (ready != RING_READY) {
-			if (unlikely(ready == RING_BROKEN))
-				goto broken;
-			break;
-		}
-		if (unlikely(t.imm_len > GANTRY_IMM_MAX))
-			goto broken;
-		gantry_shm_read(msg->imm, slot->payload, COMCH_SLOT_PAYLOAD);
-		msg->imm_len = t.imm_len;
+/* n slots whose trailers have been looked at. */
+static inline void take_full(const struct comch_consumer *c, struct comch_in *in, struct gantry_msg *msgs, uint32_t used,
+			     uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct gantry_msg *msg = &msgs[i];
+
+		gantry_shm_read(msg->imm, slot_at(in, in->position + i)->payload, COMCH_SLOT_PAYLOAD);
+		msg->imm_len = COMCH_SLOT_PAYLOAD;
 		msg->status = 0;
 		msg->length = 0;
-		msg->producer = number;
-		msg->cookie = post->cookie;
-		if (unlikely(t.kind != COMCH_K_IMM || t.length)) {
-			slots = t.kind == COMCH_K_IMM ? 0 : take_data(c, in, t, post, msg);
-			if (slots == 0)
-				goto broken;
-		}
-		in->position += slots;
-		in->last_slots = slots;
-		in->taken++;
-		__atomic_store_n(&c->n_used, c->n_used + 1, __ATOMIC_RELAXED);
-		n++;
+		msg->cookie = c->posts[(used + i) & c->post_mask].cookie;
 	}
-	return (int)n;
+	in->last_slots = 1;
+	in->position += n;
+}
 
-broken:
-	return n ? (int)n : -EPROTO; /* what is whole comes first; the next call finds the breach again */
+/* Up to max messages of one ring. Returns how many, or -EPROTO. */
+static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+{
+	const uint32_t first = c->n_used, left = c->n_posted - first;
+	uint32_t n = 0;
+	int rc = 1;
+
+	if (max > left)
+		max = left;
+	while (n < max && rc > 0) {
+		uint32_t full = count_full(in, max - n < AHEAD ? max - n : AHEAD);
+
+		if (likely(full)) {
+			take_full(c, in, msgs + n, first + n, full);
+			n += full;
+			continue;
+		}
+		rc = take_any(c, in, &c->posts[(first + n) & c->post_mask], &msgs[n]);
+		if (rc > 0) {
+			in->position += (uint32_t)rc;
+			n++;
+		}
+	}
+	if (n == 0)
+		return rc < 0 ? rc : 0; /* what is whole comes first; the next call finds the breach again */
+	for (uint32_t i = 0; i < n; i++)
+		msgs[i].producer = number;
+	in->taken += n;
+	__atomic_store_n(&c->n_used, first + n, __ATOMIC_RELAXED);
+	return (int)n;
 }
 
 /* Tell the producer what it may send. Never less than before: with several producers more may be promised than posted. */
@@ -253,7 +297,7 @@ static int break_down(struct comch_consumer *c)
 }
 
 /* One ring. What came before the breach is delivered first. */
-static int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+static inline int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs, uint32_t max)
 {
 	struct comch_in *in = c->in[number];
 	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
@@ -282,11 +326,33 @@ static void heard(struct comch_consumer *c)
 	comch_bell_clear(c->conn, c->bell);
 }
 
+/* All rings, beginning with another one each time. */
+static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64_t left, struct gantry_msg *msgs, uint32_t max)
+{
+	uint64_t from = left & ~((2ull << c->next) - 1);
+	uint32_t n = 0;
+
+	c->next = (uint32_t)__builtin_ctzll(from ? from : left);
+	for (uint32_t number = c->next; left && n < max;) {
+		int got = poll_ring(c, number, msgs + n, max - n < BUDGET ? max - n : BUDGET);
+
+		if (unlikely(got < 0))
+			return n ? (int)n : got;
+		n += (uint32_t)got;
+		left &= ~(1ull << number);
+		if (left) {
+			from = number == 63 ? 0 : left & ~((2ull << number) - 1);
+			number = (uint32_t)__builtin_ctzll(from ? from : left);
+		}
+	}
+	return (int)n;
+}
+
 int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 {
 	struct comch_consumer *c = arg;
 	uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
-	uint32_t n = 0;
+	int n;
 
 	if (unlikely(c->broken))
 		return -EPROTO;
@@ -294,32 +360,17 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 		c->known = left;
 		c->dirty = true;
 	}
-	if (left & (left - 1)) { /* begin with another ring each time */
-		uint64_t from = left & ~((2ull << c->next) - 1);
-
-		c->next = (uint32_t)__builtin_ctzll(from ? from : left);
-	} else if (left) {
-		c->next = (uint32_t)__builtin_ctzll(left);
-	}
-	for (uint32_t number = c->next; left && n < max;) {
-		uint32_t room = max - n < BUDGET ? max - n : BUDGET;
-		int got = poll_ring(c, number, msgs + n, room);
-
-		if (unlikely(got < 0))
-			return n ? (int)n : got;
-		n += (uint32_t)got;
-		left &= ~(1ull << number);
-		if (left) {
-			uint64_t from = number == 63 ? 0 : left & ~((2ull << number) - 1);
-
-			number = (uint32_t)__builtin_ctzll(from ? from : left);
-		}
-	}
+	if (unlikely(!left || !max))
+		n = 0;
+	else if (likely(!(left & (left - 1))))
+		n = poll_ring(c, (uint32_t)__builtin_ctzll(left), msgs, max < BUDGET ? max : BUDGET);
+	else
+		n = poll_rings(c, left, msgs, max);
 	if (n == 0 && c->dirty)
 		give_all(c);
-	if (unlikely(c->asks) && n)
+	if (unlikely(c->asks) && n > 0)
 		heard(c);
-	return (int)n;
+	return n;
 }
 
 int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
@@ -328,7 +379,9 @@ int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 
 	if (n > c->depth - (c->n_posted - c->n_used))
 		return -ENOSPC;
-	for (uint32_t i = 0; i < n; i++)
+	if (recvs)
+		c->has_buffers = true;
+	for (uint32_t i = 0; i < n && c->has_buffers; i++)
 		c->posts[(c->n_posted + i) & c->post_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	__atomic_store_n(&c->n_posted, c->n_posted + n, __ATOMIC_RELAXED);
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)

@@ -7,7 +7,7 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-static void ring_if_asleep(struct comch_producer *p)
+static inline void ring_if_asleep(struct comch_producer *p)
 {
 	p->unrung = false;
 	/* The slot is published, then the flag is looked at. The sleeper does both the other way round. */
@@ -17,6 +17,11 @@ static void ring_if_asleep(struct comch_producer *p)
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (unlikely(gantry_shm_ld32(p->asleep)))
 		comch_bell_ring(p->conn, p->bell);
+}
+
+static inline bool has_room(const struct comch_producer *p, uint32_t n)
+{
+	return p->limit != p->sent && p->position + n - p->tail <= p->n_slots;
 }
 
 /* Look at the credit again. Tells whether a message of n slots may go. */
@@ -38,21 +43,19 @@ static bool refresh(struct comch_producer *p, uint32_t n)
 	p->tail += tail - (uint32_t)p->tail;
 	if ((int32_t)(limit - p->limit) > 0)
 		p->limit = limit;
-	return p->limit != p->sent && p->position + n - p->tail <= p->n_slots;
+	return has_room(p, n);
 }
 
-static bool may_send(struct comch_producer *p, uint32_t n)
+static __attribute__((noinline)) bool may_send(struct comch_producer *p, uint32_t n)
 {
-	if (__builtin_expect(p->limit != p->sent && p->position + n - p->tail <= p->n_slots, 1))
-		return true;
-	if (refresh(p, n))
+	if (has_room(p, n) || refresh(p, n))
 		return true;
 	if (p->unrung) /* who waits for room must not wait for a sleeper */
 		ring_if_asleep(p);
 	return false;
 }
 
-static void put(struct comch_producer *p, uint64_t position, const void *payload, struct comch_trailer t)
+static inline void put(struct comch_producer *p, uint64_t position, const void *payload, struct comch_trailer t)
 {
 	struct comch_slot *slot = &p->slots[position & p->mask];
 
@@ -66,10 +69,6 @@ static void put_imm(struct comch_producer *p, const struct gantry_send *s)
 	struct comch_trailer t = {.kind = COMCH_K_IMM, .imm_len = (uint8_t)s->imm_len};
 	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
 
-	if (__builtin_expect(s->imm_len == COMCH_SLOT_PAYLOAD, 1)) {
-		put(p, p->position, s->imm, t);
-		return;
-	}
 	if (s->imm_len)
 		memcpy(payload, s->imm, s->imm_len);
 	put(p, p->position, payload, t);
@@ -167,16 +166,25 @@ static int send_data(struct comch_producer *p, const struct gantry_send *s, uint
 	return s->length > COMCH_INLINE_MAX ? -EMSGSIZE : send_inline(p, s, slots_p);
 }
 
-int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
+static inline int sent(struct comch_producer *p, uint32_t slots, uint32_t flags)
 {
-	struct comch_producer *p = arg;
+	p->position += slots;
+	p->sent++;
+	if (flags & GANTRY_SEND_MORE)
+		p->unrung = true;
+	else
+		ring_if_asleep(p);
+	return 0;
+}
+
+/* All but the commonest message, and that one where there seems to be no room. */
+static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s, uint32_t flags)
+{
 	uint32_t slots = 1;
 
-	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) | __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
-		return -ENOTCONN;
 	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
-	if (unlikely(s->length)) {
+	if (s->length) {
 		int rc = send_data(p, s, &slots);
 
 		if (rc)
@@ -186,13 +194,19 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 			return -EAGAIN;
 		put_imm(p, s);
 	}
-	p->position += slots;
-	p->sent++;
-	if (flags & GANTRY_SEND_MORE)
-		p->unrung = true;
-	else
-		ring_if_asleep(p);
-	return 0;
+	return sent(p, slots, flags);
+}
+
+int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
+{
+	struct comch_producer *p = arg;
+
+	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) | __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
+		return -ENOTCONN;
+	if (unlikely(s->imm_len != COMCH_SLOT_PAYLOAD || s->length || !has_room(p, 1)))
+		return send_any(p, s, flags);
+	put(p, p->position, s->imm, (struct comch_trailer){.kind = COMCH_K_IMM, .imm_len = COMCH_SLOT_PAYLOAD});
+	return sent(p, 1, flags);
 }
 
 void comch_flush(void *arg)

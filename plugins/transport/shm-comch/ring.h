@@ -67,6 +67,12 @@ static inline struct comch_trailer comch_trailer_unpack(uint64_t word)
 				      (uint16_t)(word >> 48)};
 }
 
+/* The trailer of a slot full of immediate data, the commonest of all messages. */
+static inline uint64_t comch_full_word(uint64_t position)
+{
+	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_IMM, COMCH_SLOT_PAYLOAD, 0});
+}
+
 /* Slots that follow the first one of a message with `length` bytes of inline data. */
 static inline uint32_t comch_more_slots(uint32_t length)
 {
