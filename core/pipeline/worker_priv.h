@@ -25,7 +25,11 @@ struct gn_worker {
 	uint64_t idle_since_ns; /* 0: the last turn found work */
 	uint64_t max_spin_ns;
 	uint64_t spin_ns;  /* what this wait is worth */
-	uint64_t yield_ns; /* so far into a wait others are let run */
+	uint64_t yield_ns; /* so far into a wait others are let run; 0: somebody shares the processor */
+	uint64_t pause_ns; /* the same of this wait */
+	bool yielded;      /* in this wait */
+	bool tried;        /* it pauses before it yields, though the processor is shared */
+	uint8_t pays;      /* for so many waits more it is worth it */
 	uint16_t waits;    /* the last 16, newest in bit 0; set: it was short */
 	uint8_t late;      /* this wait: how often it counts as not short */
 	bool rare;         /* and it is so long that such waits must be few */

@@ -12,6 +12,8 @@
 #define FIRST_YIELD_NS 1000ull   /* where nobody else wants the processor an idle worker pauses for so long before a yield, */
 #define LAST_YIELD_NS 16000ull   /*   and longer and longer, up to this; where somebody does it yields at once */
 #define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run */
+#define PAYS_MOST 2              /* so many pauses in vain follow one that paid, before it is only tried now and then */
+#define TRY_EACH 61              /* turns; a prime: each of the waits that follow each other in a circle has its try */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
 #define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
 #define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
@@ -135,6 +137,24 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 }
 
 /*
+ * Who shares a processor with the one it waits for yields at once. But a relay waits in turn for one beside it and for one on
+ * another processor: after what a yield has brought, a pause may bring the next. It is tried now and then, and kept up while
+ * it does. Returns for how long the wait that begins pauses before it yields.
+ */
+static uint64_t pause_before_yield(struct gn_worker *worker)
+{
+	bool after_yield = worker->yielded;
+
+	if (worker->tried && !after_yield)
+		worker->pays = PAYS_MOST;
+	else if (worker->tried && worker->pays > 0)
+		worker->pays--;
+	worker->yielded = false;
+	worker->tried = worker->yield_ns == 0 && after_yield && (worker->pays > 0 || worker->n_turns % TRY_EACH == 0);
+	return worker->tried ? FIRST_YIELD_NS : worker->yield_ns;
+}
+
+/*
  * Is a wait that begins worth spinning for? Yes, for all of the budget, where nearly all of the last waits would have ended
  * within it. A lane that waits now for an answer, which is near, and now for the next request, which is not, must not count
  * the one for the other: there every spin is a loss, however short. After a very long wait it is none, and who woke us may want
@@ -142,6 +162,7 @@ static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
  */
 static void begin_wait(struct gn_worker *worker)
 {
+	worker->pause_ns = pause_before_yield(worker);
 	uint16_t waits = (uint16_t)(worker->late ? worker->waits << worker->late : worker->waits << 1 | 1);
 	bool spin = worker->rare || __builtin_popcount(waits) >= MANY_SHORT;
 
@@ -174,10 +195,12 @@ static void yield(struct gn_worker *worker)
 	sched_yield();
 	took = gn_fast_ns() - before;
 	gn_worker_step_in(worker);
+	worker->yielded = true;
 	if (took > SWITCHED_NS)
 		worker->yield_ns = 0;
 	else if (worker->yield_ns < LAST_YIELD_NS)
 		worker->yield_ns = worker->yield_ns != 0 ? 2 * worker->yield_ns : FIRST_YIELD_NS;
+	worker->pause_ns = worker->yield_ns;
 	if (worker->idle_since_ns != 0 && took > STOLEN_NS)
 		worker->idle_since_ns += took;
 }
@@ -218,7 +241,7 @@ void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 	waited = worker->now_ns - worker->idle_since_ns;
 	if (waited >= worker->spin_ns) {
 		doze(worker, until_ns);
-	} else if (waited >= worker->yield_ns) {
+	} else if (waited >= worker->pause_ns) {
 		yield(worker); /* perhaps it is the very lane that we wait for */
 	} else {
 		gn_worker_step_out(worker);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How long an idle worker spins before it sleeps: by what its waits were like. The clock is the test's. */
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,6 +16,15 @@ static struct gn_worker *worker;
 static uint64_t now_ns;  /* the worker's */
 static uint64_t left_ns; /* of the wait, when it goes to sleep: it sleeps for so long */
 static int bell, asleep, work;
+static unsigned n_yields, neighbour_ns; /* who shares the processor runs for so long in a yield; 0: nobody does */
+
+/* In place of the C library's. */
+int sched_yield(void)
+{
+	n_yields++;
+	fake_clock_advance(neighbour_ns);
+	return 0;
+}
 
 static int probe_poll(void *self)
 {
@@ -64,6 +74,7 @@ static void drop_worker(void)
 
 void setUp(void)
 {
+	n_yields = neighbour_ns = 0;
 	bell = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	fake_clock_start();
 	make_worker(BUDGET_US);
@@ -166,6 +177,67 @@ static void without_a_budget_it_sleeps_at_once(void)
 		TEST_ASSERT_EQUAL_UINT(0, wait_us(i % 2 ? 5 : 900));
 }
 
+/* For one who shares the processor, and for one who does not and comes after so long. Returns how often the worker paused. */
+static unsigned wait_for(unsigned far_ns)
+{
+	uint64_t spun_ns = 0;
+	unsigned pauses = 0, before = n_yields;
+
+	while (far_ns != 0 ? spun_ns < far_ns : n_yields == before) {
+		unsigned yields = n_yields;
+
+		gn_worker_tick(worker);
+		gn_worker_idle(worker, 0);
+		if (n_yields == yields) {
+			fake_clock_advance(100);
+			pauses++;
+		}
+		spun_ns += n_yields == yields ? 100 : neighbour_ns;
+	}
+	work = 1;
+	TEST_ASSERT_EQUAL_INT(1, gn_worker_turn(worker));
+	work = 0;
+	gn_worker_tick(worker);
+	return pauses;
+}
+
+static void who_shares_a_processor_yields_at_once(void)
+{
+	unsigned pauses = 0;
+
+	neighbour_ns = 3000;
+	wait_for(0); /* now it knows */
+	for (int i = 0; i < 1000; i++)
+		pauses += wait_for(0);
+	TEST_ASSERT_LESS_THAN(1000, pauses); /* a try now and then */
+}
+
+static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
+{
+	unsigned yields;
+
+	neighbour_ns = 3000;
+	for (int i = 0; i < 2000; i++)
+		wait_for(i % 2 ? 600 : 0);
+	yields = n_yields;
+	for (int i = 0; i < 100; i++) {
+		unsigned pauses = wait_for(i % 2 ? 600 : 0);
+
+		TEST_ASSERT_EQUAL_UINT(i % 2 ? 6 : 0, pauses);
+	}
+	TEST_ASSERT_EQUAL_UINT(yields + 50, n_yields);
+}
+
+static void alone_it_yields_seldom(void)
+{
+	for (int i = 0; i < 20; i++)
+		wait_us(20);
+	n_yields = 0;
+	for (int i = 0; i < 1000; i++)
+		wait_us(12);
+	TEST_ASSERT_EQUAL_UINT(0, n_yields);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -176,5 +248,8 @@ int main(void)
 	RUN_TEST(what_just_does_not_fit_costs_little);
 	RUN_TEST(after_a_very_long_wait_it_spins_once);
 	RUN_TEST(without_a_budget_it_sleeps_at_once);
+	RUN_TEST(who_shares_a_processor_yields_at_once);
+	RUN_TEST(a_relay_pauses_for_the_one_and_yields_for_the_other);
+	RUN_TEST(alone_it_yields_seldom);
 	return UNITY_END();
 }
