@@ -37,13 +37,13 @@ void server_queue_close(struct server_queue *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-void server_lock(struct server_queue *q)
+void server_enter(struct server_queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 }
 
 /* Those who are woken want the lock, and may get this processor at once: so first the one and then the other. */
-void server_unlock(struct server_queue *q)
+static void unlock(struct server_queue *q)
 {
 	struct server_waiters woken = TAILQ_HEAD_INITIALIZER(woken);
 	struct server_waiter *w;
@@ -69,16 +69,23 @@ static void wake_first(struct server_queue *q, struct server_waiters *of)
 		wake(q, of, TAILQ_FIRST(of));
 }
 
+/* One who was told of room may not have taken it, because the session is lost: so each that leaves tells the next. */
+void server_leave(struct server_queue *q)
+{
+	wake_first(q, &q->outside);
+	unlock(q);
+}
+
 static void sleep_in(struct server_waiters *list, struct server_waiter *w)
 {
 	struct server_queue *q = w->queue;
 
 	TAILQ_INSERT_TAIL(list, w, link);
 	w->asleep = 1;
-	server_unlock(q);
+	unlock(q);
 	while (sem_wait(&w->wake))
 		; /* a signal */
-	server_lock(q);
+	server_enter(q);
 }
 
 void server_completed(struct server_waiter *w)
@@ -98,9 +105,9 @@ static void poll_queue(struct server_queue *q)
 
 static void let_others(struct server_queue *q)
 {
-	server_unlock(q);
+	unlock(q);
 	sched_yield();
-	server_lock(q);
+	server_enter(q);
 }
 
 /* Poll, and let others go first, so many times; or until less than `before` is in flight. */
@@ -118,9 +125,9 @@ static void wait_for_fd(struct server_queue *q)
 	struct pollfd fd = { .fd = gantry_queue_fd(q->queue), .events = POLLIN };
 
 	q->at_fd = 1;
-	server_unlock(q);
+	unlock(q);
 	poll(&fd, 1, -1); /* an IO that is submitted meanwhile ends it too */
-	server_lock(q);
+	server_enter(q);
 	q->at_fd = 0;
 }
 

@@ -162,8 +162,8 @@ int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64
 		return -1;
 	r.waiter.queue = server_queue();
 	sem_init(&r.waiter.wake, 0, 0);
-	server_lock(r.waiter.queue);
+	server_enter(r.waiter.queue);
 	run(&r);
-	server_unlock(r.waiter.queue);
+	server_leave(r.waiter.queue);
 	return r.result ? failed(&r, count, offset) : 0;
 }

@@ -82,8 +82,9 @@ struct server_waiter {
 int server_queue_open(struct server_queue *queue, struct gantry_volume *volume);
 void server_queue_close(struct server_queue *queue);
 
-void server_lock(struct server_queue *queue);
-void server_unlock(struct server_queue *queue);
+/* Take the lock for a request, and let go of it when the request is done. */
+void server_enter(struct server_queue *queue);
+void server_leave(struct server_queue *queue);
 
 /*
  * Wait until an IO of the waiter has completed; where it has none, because the queue is full of those of others, until any has.

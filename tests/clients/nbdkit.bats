@@ -279,6 +279,17 @@ gone() { # PID
 	[ "$(grep -c 'the volume is lost' "$dir/nbd.log")" -eq 1 ]
 }
 
+@test "the target is killed while requests wait for room in a queue: they end with EIO too" {
+	nbd_all "config=$conf" volume=load queues=1 depth=1
+	fio_begin --rw=randrw --loops=50 --continue_on_error=all --error_dump=0 --output-format=json
+	until_true live store 'store.ops_done > 500'
+	slay store
+	finish fio
+	sed -n '/^{/,$p' "$dir/fio.log" >"$report"
+	holds "$report" '.jobs[0] | .error == 5 and .total_err > 1000'
+	stop nbd bridge
+}
+
 @test "with resume, a target that is killed and comes again is waited for" {
 	need file
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
