@@ -49,7 +49,7 @@ static void probe_disarm(void *self)
 static int probe_fd(void *self)
 {
 	(void)self;
-	return bell; /* is always readable: a sleep ends at once */
+	return bell; /* is always readable: sleeping ends at once */
 }
 
 static void make_worker(uint64_t budget_us)
@@ -139,7 +139,7 @@ static void where_short_and_long_take_turns_it_sleeps_at_once(void)
 		TEST_ASSERT_EQUAL_UINT(0, wait_us(i % 2 ? 60 : 900));
 }
 
-/* Two who both sleep see each other's waking as their own waits: they find out of it. */
+/* Two who are both asleep see each other's waking as their own waits: they find out of it. */
 static void waits_that_became_short_are_spun_through_again(void)
 {
 	settle(1000);
