@@ -108,6 +108,7 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 		return -ENOMEM;
 	worker->cpu = attr->cpu;
 	worker->driven = attr->driven;
+	worker->pauses = gn_worker_pauses();
 	worker->max_spin_ns = attr->spin_ns;
 	worker->waits = UINT16_MAX;
 	worker->now_ns = gn_fast_ns();

@@ -24,6 +24,7 @@ struct gn_worker {
 	uint64_t now_ns;
 	uint64_t idle_since_ns; /* 0: the last turn found work */
 	uint64_t max_spin_ns;
+	unsigned pauses; /* between two turns without work */
 	uint64_t spin_ns;  /* what this wait is worth */
 	uint64_t yield_ns; /* so far into a wait others are let run; 0: somebody shares the processor */
 	uint64_t pause_ns; /* the same of this wait */
@@ -66,6 +67,8 @@ void gn_worker_disarm_all(struct gn_worker *worker);
 uint64_t gn_worker_timer(const struct gn_worker *worker);
 /* Make the wake_fd readable; any thread. */
 void gn_worker_wake(struct gn_worker *worker);
+/* How many make up the time between two turns without work, on this processor: measured in a few microseconds. */
+unsigned gn_worker_pauses(void);
 /* Poll everybody and count. */
 int gn_worker_poll_all(struct gn_worker *worker);
 

@@ -9,6 +9,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define RELAX_NS 40ull           /* an idle worker pauses for about so long between two turns */
+#define TRIED_PAUSES 32
+#define MAX_PAUSES 8
 #define FIRST_YIELD_NS 1000ull   /* where nobody else wants the processor an idle worker pauses for so long before a yield, */
 #define LAST_YIELD_NS 16000ull   /*   and longer and longer, up to this; where somebody does it yields at once */
 #define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run */
@@ -21,14 +24,41 @@
 #define RARE 64                  /* after one of so many a spin of a whole budget is next to nothing */
 #define MANY_SHORT 12            /* of the last 16 waits: as good as all */
 
-static void relax(void)
+static inline void pause_once(void)
 {
 #if defined(__x86_64__)
-	for (int i = 0; i < 5; i++)
-		__builtin_ia32_pause();
+	__builtin_ia32_pause();
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
+}
+
+/*
+ * Between two looks at a line the one who writes it should get hold of it, and no more: a pause is 10 ns on one processor and 60
+ * on another.
+ */
+unsigned gn_worker_pauses(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int try = 0; try < 8; try++) {
+		uint64_t before = gn_fast_ns(), took;
+
+		for (int i = 0; i < TRIED_PAUSES; i++)
+			pause_once();
+		took = gn_fast_ns() - before;
+		if (took < best)
+			best = took;
+	}
+	if (best <= RELAX_NS * TRIED_PAUSES / MAX_PAUSES)
+		return MAX_PAUSES;
+	return best >= RELAX_NS * TRIED_PAUSES ? 1 : (unsigned)(RELAX_NS * TRIED_PAUSES / best);
+}
+
+static void relax(const struct gn_worker *worker)
+{
+	for (unsigned i = 0; i < worker->pauses; i++)
+		pause_once();
 }
 
 void gn_worker_tick(struct gn_worker *worker)
@@ -245,7 +275,7 @@ void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 		yield(worker); /* perhaps it is the very lane that we wait for */
 	} else {
 		gn_worker_step_out(worker);
-		relax();
+		relax(worker);
 		gn_worker_step_in(worker);
 	}
 }
