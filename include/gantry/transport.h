@@ -247,7 +247,7 @@ struct gantry_transport_ops {
 	int (*rma_create)(void *conn, const struct gantry_queue_attr *attr, void **rma_p); /* depth and lane of it */
 	void (*rma_destroy)(void *rma);
 
-	/* -- data path: the lane's thread; no allocation, no system call while the other side is awake -- */
+	/* -- data path: the lane's thread; no allocation, no system call while the other side polls -- */
 	/* Post n receives; recvs NULL: n without buffer and cookie. -ENOSPC: more than depth. */
 	int (*post_recv)(void *consumer, const struct gantry_recv *recvs, uint32_t n);
 	/* Take up to max messages that arrived. Returns how many; -EPROTO: the peer broke the queue, nothing more comes. */
