@@ -54,7 +54,7 @@ one()
 	local name=${1##*/} start=$SECONDS
 	name=${name%.sh}
 	relay "$name" < <(run "$1" 2> >(tee -a "${VM_OUT:-/tmp}/$name.stderr" >&2))
-	echo "# $name took $((SECONDS - start)) s"
+	echo "$name $((SECONDS - start))" >>"${VM_OUT:-/tmp}/seconds"
 }
 
 one "$here/environment.sh"
