@@ -63,11 +63,11 @@ static void relax(const struct gn_worker *worker)
 
 void gn_worker_tick(struct gn_worker *worker)
 {
-	uint64_t now_ns = gn_fast_ns();
+	uint64_t now_ns = gn_fast_ns(), **clocks = worker->clocks;
 
 	worker->now_ns = now_ns;
-	for (uint64_t **clock = worker->clocks, **end = clock + worker->n_clocks; clock != end; clock++)
-		**clock = now_ns;
+	for (unsigned i = 0, n = worker->n_clocks; i < n; i++)
+		*clocks[i] = now_ns;
 }
 
 void gn_worker_sweep(struct gn_worker *worker)
