@@ -6,7 +6,7 @@
 #include "perf/limits/common.h"
 #include "perf/numbered.h"
 
-#define PAUSES 3 /* for each poll that finds nothing, over shared memory: leaves the line to the one who writes it */
+#define PAUSES 1 /* for each poll that finds nothing, over shared memory, as the programs of limits/ do */
 
 void wait_a_little(struct peer *p)
 {

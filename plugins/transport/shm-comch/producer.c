@@ -177,6 +177,45 @@ static inline int sent(struct comch_producer *p, uint32_t slots, uint32_t flags)
 	return 0;
 }
 
+/* As a descriptor is stored: a few fields that are narrow, then words. */
+struct fields {
+	uint8_t byte[2];
+	uint16_t half;
+	uint32_t word[COMCH_SLOT_PAYLOAD / 4 - 1];
+} __attribute__((packed, may_alias));
+
+static inline uint64_t joined(uint64_t low, uint64_t high)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? low | high << 32 : low << 32 | high;
+}
+
+static inline uint32_t first_word(const volatile struct fields *from)
+{
+	const uint8_t bytes[] = {from->byte[0], from->byte[1]};
+	uint32_t half = from->half;
+
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? bytes[0] | (uint32_t)bytes[1] << 8 | half << 16 :
+							   (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | half;
+}
+
+/*
+ * A slot full of immediate data, which was stored a moment ago, field by field. It is loaded in pieces that are not wider: a
+ * wider load would wait until those stores are in the cache, and before them those to the last slot, whose line the consumer
+ * has. Then no two slots would ever be on their way at the same time.
+ */
+static inline void put_full(struct comch_producer *p, const void *imm)
+{
+	const struct comch_trailer t = {.seq = (uint32_t)p->position + 1, .kind = COMCH_K_IMM, .imm_len = COMCH_SLOT_PAYLOAD};
+	struct comch_slot *slot = &p->slots[p->position & p->mask];
+	const volatile struct fields *from = imm;
+
+	gantry_shm_st64((uint64_t *)(void *)slot->payload, joined(first_word(from), from->word[0]));
+	GANTRY_SHM_UNROLL
+	for (unsigned int i = 1; i < COMCH_SLOT_PAYLOAD / 8; i++)
+		gantry_shm_st64((uint64_t *)(void *)slot->payload + i, joined(from->word[2 * i - 1], from->word[2 * i]));
+	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
+}
+
 /* All but the commonest message, and that one where there seems to be no room. */
 static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s, uint32_t flags)
 {
@@ -200,12 +239,14 @@ static __attribute__((noinline)) int send_any(struct comch_producer *p, const st
 int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct comch_producer *p = arg;
+	/* atomic: that the compiler makes no wider load of both, see put_full */
+	uint32_t imm_len = __atomic_load_n(&s->imm_len, __ATOMIC_RELAXED), length = __atomic_load_n(&s->length, __ATOMIC_RELAXED);
 
 	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) | __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
 		return -ENOTCONN;
-	if (unlikely(s->imm_len != COMCH_SLOT_PAYLOAD || s->length || !has_room(p, 1)))
+	if (unlikely(imm_len != COMCH_SLOT_PAYLOAD || length || !has_room(p, 1)))
 		return send_any(p, s, flags);
-	put(p, p->position, s->imm, (struct comch_trailer){.kind = COMCH_K_IMM, .imm_len = COMCH_SLOT_PAYLOAD});
+	put_full(p, s->imm);
 	return sent(p, 1, flags);
 }
 
