@@ -132,9 +132,12 @@ static __attribute__((noinline)) void take_late(struct gn_link *link, struct fli
 /* Which IO has this tag, in flight or late; NULL: none. */
 static inline struct flight *find(struct gn_link *link, uint32_t tag)
 {
-	struct flight *f = &link->flights[SLOT(tag)];
+	struct flight *f;
 
-	return SLOT(tag) < link->attr.depth && f->tag == tag ? f : NULL;
+	if (unlikely(SLOT(tag) >= link->attr.depth))
+		return NULL;
+	f = &link->flights[SLOT(tag)];
+	return f->tag == tag ? f : NULL;
 }
 
 /* imm: nobody else can change it. */
