@@ -248,7 +248,7 @@ static int begin_move(struct gn_port *port, struct gantry_io *io)
 	}
 	port->n_moving++;
 	port->unmoved = 1;
-	if (port->attr.ordered && op == GANTRY_RMA_WRITE)
+	if (port->attr.ordered && op == GANTRY_RMA_WRITE && !port->attr.rules->regions[io->region]->apart)
 		reply_behind(port, io);
 	return 0;
 }

@@ -43,7 +43,7 @@ extern "C" {
 #define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
 #define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
-				     /*   at all when that write fails; a flush of the producer starts both */
+				     /*   at all when that write fails, but for regions that are `apart`; a flush of the producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
 #define GANTRY_CAP_QUIET 0x20u       /* after disconnect nobody who got an export over that connection can touch its memory */
 
@@ -85,6 +85,8 @@ struct gantry_region {
 	uint32_t handle;   /* imported: name of it on that connection */
 	uint32_t domain;   /* imported: `kind` of the token, so that a transport knows its own; 0: made by the host */
 	void *transport;   /* imported: what the transport keeps with it */
+	uint32_t apart;    /* imported: moves to it take a way of their own, in no order with messages, GANTRY_CAP_ORDERED or not */
+	uint32_t reserved; /* 0 */
 };
 
 /* An export, as it travels in a control message: plain bytes, meaningful only on the connection it was made for. */

@@ -303,6 +303,22 @@ static void with_order_a_reply_follows_its_data(void)
 	TEST_ASSERT_EQUAL_UINT64(2, done);
 }
 
+/* Its data takes another way: the reply could be there first. */
+static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
+{
+	ordered = 1;
+	make_port(1);
+	memory.apart = 1;
+	fake_rma_set(rma, 0, 0, 1);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	no_reply();
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_STRING("WFSf", conn->order);
+}
+
 /* The buffer is the transport's until the end of the move was polled, and so is the slot. */
 static void a_buffer_is_kept_until_its_move_has_ended(void)
 {
@@ -454,6 +470,7 @@ int main(void)
 	RUN_TEST(a_lane_sleeps_while_buffers_are_missing);
 	RUN_TEST(a_reply_waits_for_its_data);
 	RUN_TEST(with_order_a_reply_follows_its_data);
+	RUN_TEST(with_order_a_reply_waits_for_data_of_a_region_apart);
 	RUN_TEST(a_buffer_is_kept_until_its_move_has_ended);
 	RUN_TEST(slots_that_lag_behind_are_no_fault_of_the_peer);
 	RUN_TEST(a_write_that_fails_behind_its_reply_breaks);

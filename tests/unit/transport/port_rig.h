@@ -127,6 +127,7 @@ void setUp(void)
 	done = failed = 0;
 	n_broken = n_idle = 0;
 	ordered = 0;
+	memory.apart = 0;
 	n_held = 0;
 	n_seen = 0;
 	n_refused = 0;
