@@ -10,6 +10,12 @@ limit=${VM_SCRIPT_LIMIT:-900} # seconds for one script
 n=0
 failed=0
 
+# took NAME START - for who wants to know where the time goes: milliseconds since START, in microseconds
+took()
+{
+	echo "$(((${EPOCHREALTIME/./} - $2) / 1000)) $1" >>"${VM_OUT:-/tmp}/milliseconds"
+}
+
 # say ok|"not ok" TEXT - a result of our own
 say()
 {
@@ -21,8 +27,11 @@ say()
 # relay NAME - standard input: what the script prints, and then `status N`
 relay()
 {
-	local line plan='' count=0 bad=$failed status=''
+	local line plan='' count=0 bad=$failed status='' start=${EPOCHREALTIME/./}
 	while IFS= read -r line; do
+		case $line in
+		"ok "* | "not ok "*) took "$1: ${line#*ok * - }" "$start"; start=${EPOCHREALTIME/./} ;;
+		esac
 		case $line in
 		"ok "*) count=$((count + 1)); say ok "$1: ${line#ok * - }" ;;
 		"not ok "*) count=$((count + 1)); say "not ok" "$1: ${line#not ok * - }" ;;
@@ -51,10 +60,10 @@ run()
 
 one()
 {
-	local name=${1##*/} start=$SECONDS
+	local name=${1##*/} start=${EPOCHREALTIME/./}
 	name=${name%.sh}
 	relay "$name" < <(run "$1" 2> >(tee -a "${VM_OUT:-/tmp}/$name.stderr" >&2))
-	echo "$name $((SECONDS - start))" >>"${VM_OUT:-/tmp}/seconds"
+	took "$name" "$start"
 }
 
 one "$here/environment.sh"

@@ -29,8 +29,10 @@ script=$(realpath -e "${1:?usage: run.sh [-b BUILD] [-o DIR] [-t SECONDS] SCRIPT
 build=$(realpath -e "$build") || exit 2
 shift
 name=${script##*/}
-# the emulator moves strings byte by byte: programs are not to take that for fast
-cpu=max,-erms,-fsrm
+# what the emulator does byte by byte, or bit by bit, programs are not to take for fast: moves of strings, carry-less products
+cpu=max,-erms,-fsrm,-pclmulqdq
+# code that lies at another address each time would be translated each time
+arguments="console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off tsc=reliable norandmaps ipv6.disable=1"
 out=$(realpath -m "${out:-$build/vm/${name%.sh}}")
 qemu=${QEMU:-qemu-system-x86_64}
 command -v "$qemu" >/dev/null || { echo "$qemu is not installed" >&2; exit 77; }
@@ -76,7 +78,7 @@ boot()
 	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu "$cpu" -machine q35 -smp 2 -m 2048 \
 		-nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
 		-kernel "$image/kernel" -initrd "$initrd" \
-		-append "console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off tsc=reliable ipv6.disable=1" \
+		-append "$arguments" \
 		-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
 		-fsdev local,id=out,path="$(place "$out")",security_model=none -device virtio-9p-pci,fsdev=out,mount_tag=out \
