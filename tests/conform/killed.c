@@ -80,9 +80,11 @@ static void while_it_connects(void)
 			if (i % 2)
 				rig_turn();
 		peer_kill();
-		peer_untold();
-		TEST_ASSERT_EQUAL_INT(rig.b.n_accept, rig.b.n_closed);
+		if (i < 2)
+			rig_until(rig.b.n_closed, rig.b.n_accept);
 	}
+	peer_untold();
+	TEST_ASSERT_EQUAL_INT(rig.b.n_accept, rig.b.n_closed);
 }
 
 static void what_it_sent_can_still_be_taken(void)

@@ -89,14 +89,12 @@ struct rig_driver rig_driver = {
 	.turn = turn,
 	.threads = threads,
 	.slower = LATE ? 20 : 2,
-	.setting = {"revoke_timeout=1s"},
-	.revoke_ms = 1000,
 #else
 	.missing = missing,
 	.slower = 100,
-	.setting = {"revoke_timeout=3s"},
-	.revoke_ms = 3000,
 #endif
+	.setting = {"revoke_timeout=1s"},
+	.revoke_ms = 1000,
 	.services = services,
 	.no_services = no_services,
 	.nobody = text[9],

@@ -159,6 +159,7 @@ until_true() { # COMMAND... - repeat until it says yes
 	local end=$((SECONDS + seconds))
 	until "$@"; do
 		[ "$SECONDS" -lt "$end" ] || { echo "never came true: $*"; return 1; }
+		read -rt 0.02 <><(:) || : # the processor is for others meanwhile
 	done
 }
 
