@@ -388,7 +388,7 @@ static void no_answer(void)
 	struct vb_hello hello;
 	int n, m;
 
-	hostile_begin("connect_timeout=3s");
+	hostile_begin("connect_timeout=1s");
 	n = rig.b.n_accept;
 	m = rig.b.n_closed;
 	raw_open(&evil);

@@ -147,11 +147,11 @@ disk_killed()
 	with_files "$1"
 	writing "$2"
 	slay nbd
+	nbd-client -d "$disk" # what is under way fails now, not when the kernel has lost patience with it
 	finish writer
 	[ "$status" -ne 0 ]
 	cat "$dir/writer.log"
 	umount "$place"
-	nbd-client -d "$disk"
 	# another one takes its place; the file system has its journal for that
 	nbd_serve nbd "${few[@]}"
 	attach
