@@ -43,7 +43,8 @@ extern "C" {
 #define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
 #define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
-				     /*   at all when that write fails, but for regions that are `apart`; a flush of the producer starts both */
+				     /*   at all when that write fails, but for regions that are `apart`; a flush of the */
+				     /*   producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
 #define GANTRY_CAP_QUIET 0x20u       /* after disconnect nobody who got an export over that connection can touch its memory */
 
