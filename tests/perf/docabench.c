@@ -4,6 +4,8 @@
  *
  *   rtt        64 bytes there and back, consumers and producers of two processes      ns, median of slices
  *   single     64 bytes one way                                                       M/s, mean of the run
+ *   alone      the same with both ends on one thread: what is computed for a message  ns, median of slices
+ *   count:N    N of those and no clock, for who counts instructions
  *   dma:BYTES  a copy by the DMA context, submitted and waited for                    ns, median of slices
  *   idle       doca_pe_progress() on an engine with a context that has nothing to do  ns, median of slices
  *
@@ -197,6 +199,7 @@ static void send(struct end *e, uint64_t seq, int may_progress)
 	ok(rc, "send");
 }
 
+/* The answer first: it is waited for, and more receives are posted than messages are on their way. */
 static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_data words, union doca_data own)
 {
 	struct doca_task *task = doca_comch_consumer_task_post_recv_as_task(recv);
@@ -212,12 +215,12 @@ static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_dat
 	if (seq != e->expected && seq != STOP)
 		wrong(seq, "out of order");
 	e->expected++;
-	ok(doca_buf_reset_data_len(buf), "reset");
-	ok(doca_task_submit(task), "post");
 	if (seq == STOP)
 		e->stopped = 1;
 	if (e->server && (e->echoes || seq == STOP))
 		send(e, seq, 0);
+	ok(doca_buf_reset_data_len(buf), "reset");
+	ok(doca_task_submit(task), "post");
 }
 
 static void not_posted(struct doca_comch_consumer_task_post_recv *recv, union doca_data words, union doca_data own)
@@ -476,6 +479,87 @@ static void messages(const char *mode, uint64_t length_ns)
 	join(pid);
 }
 
+/* -- both ends on one thread: no line moves, and nothing waits -- */
+
+static void progress_both(struct end *a, struct end *b)
+{
+	doca_pe_progress(a->pe);
+	doca_pe_progress(b->pe);
+}
+
+static uint64_t one_way(struct end *from, struct end *to, uint64_t seq, unsigned n)
+{
+	for (; n; n--) {
+		send(from, ++seq, 1);
+		while (to->expected == seq || from->n_free != TASKS)
+			progress_both(from, to);
+	}
+	return seq;
+}
+
+/* What make_queues and free_queues do, by turns: each end waits for the other. */
+static void meet(struct end *server, struct end *client)
+{
+	ok(doca_pe_create(&server->pe), "engine");
+	ok(doca_pe_create(&client->pe), "engine");
+	serve(server);
+	dial(client);
+	while (!server->connection)
+		progress_both(server, client);
+	for (int i = 0; i < 2; i++) {
+		struct end *e = i ? client : server;
+
+		e->expected = 1;
+		make_memory(e, 2 * TASKS * BYTES, 2 * TASKS);
+		make_consumer(e);
+	}
+	make_producer(server);
+	make_producer(client);
+}
+
+static void part(struct end *server, struct end *client)
+{
+	server->stopped = client->stopped = 1;
+	while (client->n_free != TASKS)
+		progress_both(server, client);
+	free_queues(client);
+	free_queues(server);
+	stop(client, doca_comch_client_as_ctx(client->client), "stop the client");
+	ok(doca_comch_client_destroy(client->client), "client");
+	while (server->connection)
+		progress_both(server, client);
+	stop(server, doca_comch_server_as_ctx(server->server), "stop the server");
+	ok(doca_comch_server_destroy(server->server), "server");
+}
+
+static void measure_alone(struct end *from, struct end *to, uint64_t length_ns)
+{
+	uint64_t begin = now_ns(), seq = one_way(from, to, 0, WARM), before = now_ns(), end = before + length_ns, t;
+	unsigned slice = slice_of(before - begin, WARM);
+	static struct stats stats;
+
+	do {
+		seq = one_way(from, to, seq, slice);
+		t = now_ns();
+		note(&stats, (double)(t - before) / slice);
+		before = t;
+	} while (t < end);
+	print_median("alone", &stats, "ns");
+}
+
+/* count: 0: as many as there is time for. */
+static void alone(unsigned count, uint64_t length_ns)
+{
+	static struct end server, client;
+
+	meet(&server, &client);
+	if (count)
+		one_way(&client, &server, 0, count);
+	else
+		measure_alone(&client, &server, length_ns);
+	part(&server, &client);
+}
+
 /* -- DMA -- */
 
 static void copied(struct doca_dma_task_memcpy *task, union doca_data flag, union doca_data own)
@@ -578,6 +662,9 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "rtt") || !strcmp(mode, "single")) {
 		messages(mode, length_ns);
+	} else if (!strcmp(mode, "alone") || (!strncmp(mode, "count:", 6) && atoi(mode + 6) > 0)) {
+		pin(nth_cpu(0));
+		alone(*mode == 'c' ? (unsigned)atoi(mode + 6) : 0, length_ns);
 	} else if (!strncmp(mode, "dma:", 4) && strtoull(mode + 4, NULL, 10) >= 4096) {
 		pin(nth_cpu(0));
 		measure_dma(strtoull(mode + 4, NULL, 10), length_ns, mode);
@@ -585,7 +672,7 @@ int main(int argc, char **argv)
 		pin(nth_cpu(0));
 		measure_idle(length_ns);
 	} else {
-		fprintf(stderr, "usage: docabench rtt|single|dma:BYTES|idle [MS]\n");
+		fprintf(stderr, "usage: docabench rtt|single|alone|count:N|dma:BYTES|idle [MS]\n");
 		return 2;
 	}
 	return 0;
