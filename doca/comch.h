@@ -28,7 +28,7 @@
 #include "device.h"
 #include "memory.h"
 
-#define GD_COMCH_VERSION 1
+#define GD_COMCH_VERSION 2
 #define GD_COMCH_NAME_LEN 120u     /* with its NUL */
 #define GD_COMCH_MSG_SIZE 4080u
 #define GD_COMCH_RECV_QUEUE 8192u  /* most; messages */

@@ -48,17 +48,50 @@ struct doca_comch_consumer {
 };
 
 /*
- * What is immediate data for the transport: that of the program, and behind it the last bytes of little data, since there
- * they cost nothing.
+ * What is immediate data for the transport: a word about it, the immediate data of the program in whole words, and behind that
+ * the last bytes of little data, since there they cost nothing.
  */
-#define GD_FAST_BYTES (GANTRY_IMM_MAX - 4)
+#define GD_FAST_BYTES (GANTRY_IMM_MAX - 8)
 struct gd_fast_imm {
-	uint16_t producer;
-	uint8_t imm_len, tail_len;
+	uint64_t head;
 	uint8_t bytes[GD_FAST_BYTES];
 };
 
 _Static_assert(sizeof(struct gd_fast_imm) == GANTRY_IMM_MAX, "as much as a message of the transport takes");
+
+static inline uint64_t gd_fast_head(uint32_t producer, uint32_t imm_len, uint32_t tail_len)
+{
+	return (uint16_t)producer | (uint64_t)(uint8_t)imm_len << 16 | (uint64_t)tail_len << 24;
+}
+
+/* Where data begins behind that much immediate data. */
+static inline uint32_t gd_fast_tail(uint32_t imm_len)
+{
+	return (imm_len + 7) & ~7u;
+}
+
+/*
+ * Copy little data by words. What was stored a moment ago comes out of the processor's store buffer only for a load that is
+ * not wider; any other waits until all that was stored before is in the cache, and some of that goes to lines of the peer.
+ */
+static inline void gd_fast_copy(void *to, const void *from, uint32_t n)
+{
+	struct word { uint64_t v; } __attribute__((packed, may_alias));
+	struct half { uint32_t v; } __attribute__((packed, may_alias));
+	volatile struct word *dst = to;
+	const volatile struct word *src = from;
+	uint32_t i;
+
+	for (i = 0; i < n / 8; i++)
+		dst[i].v = src[i].v;
+	i *= 8;
+	if (n & 4) {
+		((struct half *)((char *)to + i))->v = ((const struct half *)((const char *)from + i))->v;
+		i += 4;
+	}
+	for (; i < n; i++)
+		((char *)to)[i] = ((const volatile char *)from)[i];
+}
 
 struct doca_comch_producer_task_send {
 	struct doca_task task;

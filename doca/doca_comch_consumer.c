@@ -106,20 +106,24 @@ static const struct gd_task_ops recv_ops = { .check = check_recv, .submit = subm
 /* Immediate data, and the end of the data behind it. */
 static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint32_t *length)
 {
+	uint32_t imm_len, tail_len, at;
 	struct gd_fast_imm imm;
 
-	memcpy(&imm, msg->imm, sizeof(imm));
-	if (imm.imm_len > GD_COMCH_IMM || imm.tail_len > GD_FAST_BYTES - imm.imm_len ||
-	    offsetof(struct gd_fast_imm, bytes) + imm.imm_len + imm.tail_len > msg->imm_len)
+	memcpy(&imm.head, msg->imm, sizeof(imm.head));
+	imm_len = (uint8_t)(imm.head >> 16);
+	tail_len = (uint8_t)(imm.head >> 24);
+	at = gd_fast_tail(imm_len);
+	if (imm_len > GD_COMCH_IMM || tail_len > GD_FAST_BYTES - at || sizeof(imm.head) + at + tail_len > msg->imm_len)
 		return DOCA_ERROR_IO_FAILED;
-	if (imm.tail_len > t->length - msg->length)
+	if (tail_len > t->length - msg->length)
 		return DOCA_ERROR_INVALID_VALUE;
-	*length = msg->length + imm.tail_len;
-	t->producer = imm.producer;
-	t->imm_len = imm.imm_len;
-	memcpy(t->imm, imm.bytes, GD_COMCH_IMM);
-	if (imm.tail_len)
-		memcpy(t->room + msg->length, imm.bytes + imm.imm_len, imm.tail_len);
+	*length = msg->length + tail_len;
+	t->producer = (uint16_t)imm.head;
+	t->imm_len = imm_len;
+	if (imm_len)
+		gd_fast_copy(t->imm, msg->imm + sizeof(imm.head), GD_COMCH_IMM);
+	if (tail_len)
+		gd_fast_copy(t->room + msg->length, msg->imm + sizeof(imm.head) + at, tail_len);
 	return DOCA_SUCCESS;
 }
 

@@ -222,23 +222,22 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
 	return DOCA_SUCCESS;
 }
 
-/* The end of the data goes with the immediate data. */
-static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send)
+/* The end of the data goes with the immediate data: all of it, or whole words. */
+static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send, uint32_t producer, uint32_t imm_len)
 {
-	const uint32_t room = GD_FAST_BYTES - imm->imm_len, n = send->length < room ? send->length : room;
+	const uint32_t at = gd_fast_tail(imm_len), room = GD_FAST_BYTES - at, n = send->length < room ? send->length : room;
 
-	imm->tail_len = (uint8_t)n;
+	imm->head = gd_fast_head(producer, imm_len, n);
 	send->imm_len = sizeof(*imm);
 	send->length -= n;
-	if (n)
-		memcpy(imm->bytes + imm->imm_len, (const char *)send->data + send->length, n);
+	gd_fast_copy(imm->bytes + at, (const char *)send->data + send->length, n);
 }
 
 static doca_error_t submit_send(struct doca_task *task)
 {
 	struct doca_comch_producer_task_send *t = gd_send_of(task);
 	struct doca_comch_producer *p = gd_producer_of(task->ctx);
-	struct gd_fast_imm imm = { .producer = (uint16_t)p->id };
+	struct gd_fast_imm imm = { .bytes = { 0 } };
 	struct gantry_send send = { .imm = &imm, .cookie = (uintptr_t)t };
 	const void *data;
 	int rc;
@@ -253,18 +252,19 @@ static doca_error_t submit_send(struct doca_task *task)
 		return refuse(task, DOCA_ERROR_INVALID_VALUE);
 	send.data = data;
 	send.length = data ? (uint32_t)t->buf->data_len : 0;
-	imm.imm_len = (uint8_t)t->imm_len;
-	memcpy(imm.bytes, t->imm, GD_COMCH_IMM);
+	if (t->imm_len)
+		gd_fast_copy(imm.bytes, t->imm, t->imm_len);
 	rc = data ? look_at_room(p, p->target, send.length) : 0;
-	if (rc == 0 && send.length > p->max_inline) {
+	if (rc == 0 && doca_unlikely(send.length > p->max_inline)) {
 		doca_error_t result;
 
-		send.imm_len = (uint32_t)offsetof(struct gd_fast_imm, bytes) + t->imm_len;
+		imm.head = gd_fast_head(p->id, t->imm_len, 0);
+		send.imm_len = (uint32_t)sizeof(imm.head) + gd_fast_tail(t->imm_len);
 		result = send_shared(p, t, &send, data);
 		if (result != DOCA_ERROR_NOT_SUPPORTED)
 			return result;
 	}
-	add_tail(&imm, &send);
+	add_tail(&imm, &send, p->id, t->imm_len);
 	if (rc == 0)
 		rc = p->ops->send(p->target->queue, &send, 0);
 	if (rc == -EMSGSIZE)

@@ -249,6 +249,61 @@ static void sends_that_fail_change_no_buffer_and_lists_are_refused(void)
 	rig_alone(failed_sends);
 }
 
+/* -- every length -- */
+
+#define GUARD 16u
+#define TO 4096u
+
+static uint8_t byte_at(size_t i, size_t length, uint32_t imm_len)
+{
+	return (uint8_t)(1 + (i * 37 + length * 5 + imm_len * 11) % 255);
+}
+
+/* From and to every place in a word; what is around it stays as it is. */
+static void one_length(size_t length, uint32_t imm_len)
+{
+	const size_t from = (length + imm_len) % 8, to = TO + GUARD + imm_len % 8;
+	const unsigned int n = peer.n_received;
+	uint8_t imm[32];
+
+	for (uint32_t i = 0; i < imm_len; i++)
+		imm[i] = byte_at(i, imm_len, 1);
+	for (size_t i = 0; i < length; i++)
+		f.mem[from + i] = (char)byte_at(i, length, imm_len);
+	memset(peer.mem + to - GUARD, 0, length + 2 * GUARD);
+	fast_post(&peer, to, length + 1);
+	fast_send(&f, from, length, imm, imm_len);
+	UNTIL(&peer, peer.n_received == n + 1);
+	NEED(peer.length == length && peer.imm_len == imm_len && memcmp(peer.imm, imm, imm_len) == 0);
+	for (size_t i = 0; i < length; i++)
+		NEED((uint8_t)peer.mem[to + i] == byte_at(i, length, imm_len));
+	for (size_t i = 0; i < GUARD; i++)
+		NEED(peer.mem[to - GUARD + i] == 0 && peer.mem[to + length + i] == 0);
+	UNTIL(&f, f.n_sent == n + 1);
+}
+
+static void every_length(void)
+{
+	open_both();
+	fast_add_consumer(&peer, 4);
+	fast_start_consumer(&peer);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, 4);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	for (uint32_t imm_len = 0; imm_len <= 32; imm_len++) {
+		for (size_t length = 0; length <= 130; length++)
+			one_length(length, imm_len);
+		for (size_t length = 505; length <= 520; length++)
+			one_length(length, imm_len);
+	}
+	close_both();
+}
+
+static void data_and_immediate_data_of_every_length_arrive_as_they_are(void)
+{
+	rig_alone(every_length);
+}
+
 /* -- ids -- */
 
 static void many_ids(void)
@@ -283,6 +338,7 @@ int main(void)
 	RUN_TEST(a_producer_sends_one_task_again_and_again_in_its_callback_and_spins_there);
 	RUN_TEST(one_buffer_is_sent_by_many_tasks_at_a_time);
 	RUN_TEST(sends_that_fail_change_no_buffer_and_lists_are_refused);
+	RUN_TEST(data_and_immediate_data_of_every_length_arrive_as_they_are);
 	RUN_TEST(MUST_ids_are_never_ffff_however_many_consumers_there_were);
 	rig_fini();
 	return UNITY_END();
