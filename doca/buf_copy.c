@@ -21,16 +21,6 @@ struct side {
 	bool is_filled;
 };
 
-void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length)
-{
-	const struct doca_mmap *mmap = buf->mmap;
-	const uintptr_t begin = (uintptr_t)mmap->addr, at = (uintptr_t)addr;
-
-	if (!mmap->local || at < begin || length > mmap->length || at - begin > mmap->length - length)
-		return NULL;
-	return (char *)mmap->local + (at - begin);
-}
-
 size_t gd_buf_data_bytes(const struct doca_buf *list)
 {
 	size_t bytes = 0;

@@ -27,18 +27,6 @@
  */
 #define IDLE_ROUNDS 128
 
-struct doca_pe {
-	struct gd_event *first, *last;
-	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
-	uint32_t in_a_row;
-	uint32_t n_idle; /* calls in a row that found nothing to do */
-	bool polling;
-	enum doca_pe_event_mode mode;
-	int fd;
-	_Alignas(64) _Atomic(struct gd_event *) inbox;
-	atomic_bool armed;
-};
-
 doca_error_t doca_pe_create(struct doca_pe **pe_p)
 {
 	struct doca_pe *pe;
@@ -118,10 +106,16 @@ static void signal_fd(struct doca_pe *pe)
 	while (n < 0 && errno == EINTR); /* EAGAIN: it is readable as it is */
 }
 
+void gd_pe_wake_armed(struct doca_pe *pe)
+{
+	if (atomic_exchange(&pe->armed, false))
+		signal_fd(pe);
+}
+
 void gd_pe_wake(struct doca_pe *pe)
 {
-	if (atomic_load(&pe->armed) && atomic_exchange(&pe->armed, false))
-		signal_fd(pe);
+	if (atomic_load(&pe->armed))
+		gd_pe_wake_armed(pe);
 }
 
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
@@ -134,44 +128,29 @@ void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 	gd_pe_wake(pe);
 }
 
-static void append(struct doca_pe *pe, struct gd_event *first, struct gd_event *last)
-{
-	if (pe->first)
-		pe->last->next = first;
-	else
-		pe->first = first;
-	pe->last = last;
-}
-
 /* Move what is in the inbox behind the events in order. */
-static void collect(struct doca_pe *pe)
+void gd_pe_collect_inbox(struct doca_pe *pe)
 {
-	struct gd_event *newest, *event, *next, *first = NULL;
+	struct gd_event *newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire), *event, *next, *first = NULL;
 
-	if (!atomic_load_explicit(&pe->inbox, memory_order_relaxed))
-		return;
-	newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire);
 	for (event = newest; event; event = next) {
 		next = event->next;
 		event->next = first;
 		first = event;
 	}
-	append(pe, first, newest);
+	gd_pe_append(pe, first, newest);
 }
 
 void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
 {
-	collect(pe);
-	event->next = NULL;
-	append(pe, event, event);
-	gd_pe_wake(pe);
+	gd_pe_add(pe, event);
 }
 
 bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 {
 	struct gd_event **link, *before = NULL;
 
-	collect(pe);
+	gd_pe_collect(pe);
 	for (link = &pe->first; *link && *link != event; link = &before->next)
 		before = *link;
 	if (!*link)
@@ -183,17 +162,6 @@ bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 }
 
 /* -- progress -- */
-
-static struct gd_event *take_event(struct doca_pe *pe)
-{
-	struct gd_event *event;
-
-	collect(pe);
-	event = pe->first;
-	if (event)
-		pe->first = event->next;
-	return event;
-}
 
 /* Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback. */
 static bool poll_contexts(struct doca_pe *pe)
@@ -220,48 +188,53 @@ bool gd_pe_is_polling(const struct doca_pe *pe)
 }
 
 /* Whose callback runs on this thread: the engine itself may be gone when it returns. */
-static _Thread_local const struct doca_pe *running;
+static _Thread_local const struct doca_pe *running __attribute__((tls_model("initial-exec")));
 
 bool gd_pe_is_running(const struct doca_pe *pe)
 {
 	return running == pe;
 }
 
-static void run(struct doca_pe *pe, struct gd_event *event)
+/* After the event has run the engine is not touched: a callback may have destroyed it. */
+static void run_first(struct doca_pe *pe)
 {
 	const struct doca_pe *before = running; /* a callback may progress another engine */
+	struct gd_event *event = pe->first;
 
+	pe->first = event->next;
 	running = pe;
 	event->run(event);
 	running = before;
 }
 
-/* After the event has run the engine is not touched: a callback may have destroyed it. */
 uint8_t doca_pe_progress(struct doca_pe *pe)
 {
-	struct gd_event *event;
-	bool done = false;
+	bool done;
 
-	if (!pe)
+	if (doca_unlikely(!pe))
 		return 0;
-	if (pe->in_a_row++ == EVENTS_IN_A_ROW) {
+	if (doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
 		pe->in_a_row = 0;
 		poll_contexts(pe);
 	}
-	event = take_event(pe);
-	if (!event) {
-		pe->in_a_row = 0;
-		done = poll_contexts(pe);
-		event = take_event(pe);
+	gd_pe_collect(pe);
+	if (pe->first) {
+		pe->in_a_row++;
+		pe->n_idle = 0;
+		run_first(pe);
+		return 1;
 	}
-	if (!event) {
-		if (!done && ++pe->n_idle % IDLE_ROUNDS == 0)
-			sched_yield();
-		return done;
+	pe->in_a_row = 0;
+	done = poll_contexts(pe);
+	gd_pe_collect(pe);
+	if (pe->first) {
+		pe->n_idle = 0;
+		run_first(pe);
+		return 1;
 	}
-	pe->n_idle = 0;
-	run(pe, event);
-	return 1;
+	if (!done && ++pe->n_idle % IDLE_ROUNDS == 0)
+		sched_yield();
+	return done;
 }
 
 /* -- waiting -- */

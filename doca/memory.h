@@ -82,7 +82,16 @@ struct doca_buf {
 };
 
 /* Address of this process for `addr` of the buffer's map; NULL: the map is not mapped here, or length bytes there are not in it. */
-void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length);
+static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length)
+{
+	const struct doca_mmap *mmap = buf->mmap;
+	const uintptr_t begin = (uintptr_t)mmap->addr, at = (uintptr_t)addr;
+
+	if (!mmap->local || at < begin || length > mmap->length || at - begin > mmap->length - length)
+		return NULL;
+	return (char *)mmap->local + (at - begin);
+}
+
 /* May its memory be written (is_filled), or read, from here? */
 bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled);
 /* Bytes of data in a list, and bytes that can be appended to the list's tail. */

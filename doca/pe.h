@@ -5,7 +5,57 @@
 #ifndef GD_PE_H
 #define GD_PE_H
 
+#include <stdatomic.h>
+
 #include "ctx.h"
+
+struct doca_pe {
+	struct gd_event *first, *last;
+	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
+	uint32_t in_a_row;
+	uint32_t n_idle; /* calls in a row that found nothing to do */
+	bool polling;
+	enum doca_pe_event_mode mode;
+	int fd;
+	_Alignas(64) _Atomic(struct gd_event *) inbox; /* and below: any thread */
+	atomic_bool armed;
+};
+
+/* -- thread of the engine: what every message goes through -- */
+
+void gd_pe_collect_inbox(struct doca_pe *pe);
+void gd_pe_wake_armed(struct doca_pe *pe);
+
+static inline void gd_pe_append(struct doca_pe *pe, struct gd_event *first, struct gd_event *last)
+{
+	if (pe->first)
+		pe->last->next = first;
+	else
+		pe->first = first;
+	pe->last = last;
+}
+
+static inline void gd_pe_collect(struct doca_pe *pe)
+{
+	if (doca_unlikely(atomic_load_explicit(&pe->inbox, memory_order_relaxed) != NULL))
+		gd_pe_collect_inbox(pe);
+}
+
+/* gd_pe_wake() by the thread that arms the engine itself. */
+static inline void gd_pe_wake_own(struct doca_pe *pe)
+{
+	if (doca_unlikely(atomic_load_explicit(&pe->armed, memory_order_relaxed)))
+		gd_pe_wake_armed(pe);
+}
+
+/* gd_pe_post_own() */
+static inline void gd_pe_add(struct doca_pe *pe, struct gd_event *event)
+{
+	gd_pe_collect(pe);
+	event->next = NULL;
+	gd_pe_append(pe, event, event);
+	gd_pe_wake_own(pe);
+}
 
 /* Take a context off its engine. Thread of the engine. */
 void gd_pe_remove(struct doca_ctx *ctx);
