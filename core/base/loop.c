@@ -39,7 +39,7 @@ struct gn_loop {
 	int status;
 	uint32_t turn; /* counts passes over the timers */
 	struct watch *watches;
-	struct gn_timer *first, *last; /* of the timers, by time: most are set to later than all others */
+	struct gn_timer *first, *last; /* of the times at which timers are set: most are set to later than all others */
 	struct post *posts, **posts_end;
 };
 
@@ -168,13 +168,48 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 	pthread_mutex_unlock(&loop->lock);
 }
 
+/*
+ * Hundreds of sessions have their beats at few times. So the timers of one time hang together, the first one set stands among the
+ * times, and a new one is found its place without a look at all of them.
+ */
+static bool is_first_of_time(const struct gn_loop *loop, const struct gn_timer *timer)
+{
+	return timer->prev != NULL || loop->first == timer;
+}
+
+/* What stands between prev and next from now on. */
+static void stand(struct gn_loop *loop, struct gn_timer *prev, struct gn_timer *timer, struct gn_timer *next)
+{
+	timer->prev = prev;
+	timer->next = next;
+	*(prev != NULL ? &prev->next : &loop->first) = timer;
+	*(next != NULL ? &next->prev : &loop->last) = timer;
+}
+
 static void clear_timer(struct gn_loop *loop, struct gn_timer *timer)
 {
 	if (timer->at_ns == 0)
 		return;
 	timer->at_ns = 0;
+	timer->same->same_prev = timer->same_prev;
+	timer->same_prev->same = timer->same;
+	if (!is_first_of_time(loop, timer))
+		return;
+	if (timer->same != timer) {
+		stand(loop, timer->prev, timer->same, timer->next);
+		return;
+	}
 	*(timer->prev != NULL ? &timer->prev->next : &loop->first) = timer->next;
 	*(timer->next != NULL ? &timer->next->prev : &loop->last) = timer->prev;
+}
+
+static void join(struct gn_timer *first, struct gn_timer *timer)
+{
+	timer->prev = timer->next = NULL;
+	timer->same = first;
+	timer->same_prev = first->same_prev;
+	first->same_prev->same = timer;
+	first->same_prev = timer;
 }
 
 static void add_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_ns)
@@ -185,10 +220,12 @@ static void add_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_
 		before = before->prev;
 	timer->at_ns = at_ns;
 	timer->turn = loop->turn;
-	timer->prev = before;
-	timer->next = before != NULL ? before->next : loop->first;
-	*(before != NULL ? &before->next : &loop->first) = timer;
-	*(timer->next != NULL ? &timer->next->prev : &loop->last) = timer;
+	if (before != NULL && before->at_ns == at_ns) {
+		join(before, timer);
+		return;
+	}
+	timer->same = timer->same_prev = timer;
+	stand(loop, before, timer, before != NULL ? before->next : loop->first);
 	if (before == NULL)
 		wake(loop);
 }
@@ -265,11 +302,16 @@ static void run_watch(struct gn_loop *loop, struct watch *w)
 
 static struct gn_timer *due_timer(const struct gn_loop *loop, uint64_t now)
 {
-	struct gn_timer *t = loop->first;
+	for (struct gn_timer *first = loop->first; first != NULL && first->at_ns <= now; first = first->next) {
+		struct gn_timer *t = first;
 
-	while (t != NULL && t->at_ns <= now && t->turn == loop->turn)
-		t = t->next;
-	return t != NULL && t->at_ns <= now ? t : NULL;
+		do {
+			if (t->turn != loop->turn)
+				return t;
+			t = t->same;
+		} while (t != first);
+	}
+	return NULL;
 }
 
 /* A timer that is set again while they run waits for the next turn: it must not starve the fds. */

@@ -33,7 +33,8 @@ struct gn_timer {
 	uint64_t at_ns;
 	void (*fn)(void *arg);
 	void *arg;
-	struct gn_timer *next, *prev; /* by time */
+	struct gn_timer *next, *prev; /* by time: the first one of each */
+	struct gn_timer *same, *same_prev; /* in a circle, as they were set: those of one time */
 	uint32_t turn; /* in which it was set */
 };
 

@@ -175,6 +175,68 @@ static void timers_fire_in_order_of_time_and_once(void)
 	TEST_ASSERT_EQUAL_UINT(2, n_timers);
 }
 
+#define MANY 40
+#define TIMES 5
+
+static int fired[MANY];
+
+/* What is due, by time, then as it was set; ages[] says when that was. */
+static int expected(const struct numbered *t, const unsigned *ages, uint64_t now, int *out)
+{
+	int n = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		int at = n;
+
+		if (t[i].timer.at_ns == 0 || t[i].timer.at_ns > now)
+			continue;
+		while (at > 0 && (t[out[at - 1]].timer.at_ns > t[i].timer.at_ns ||
+				  (t[out[at - 1]].timer.at_ns == t[i].timer.at_ns && ages[out[at - 1]] > ages[i]))) {
+			out[at] = out[at - 1];
+			at--;
+		}
+		out[at] = i;
+		n++;
+	}
+	return n;
+}
+
+static void note_number(void *arg)
+{
+	const struct numbered *t = arg;
+
+	TEST_ASSERT_TRUE(n_timers < MANY);
+	fired[n_timers++] = t->number;
+}
+
+static void timers_of_few_times_fire_in_the_order_in_which_they_were_set(void)
+{
+	static struct numbered t[MANY];
+	unsigned ages[MANY] = {0}, age = 0;
+	int wanted[MANY], n;
+
+	srand(7);
+	for (int i = 0; i < MANY; i++)
+		t[i] = (struct numbered){.timer = {.fn = note_number, .arg = &t[i]}, .number = i};
+	for (int round = 0; round < 300; round++) {
+		for (int i = 0; i < MANY; i++) {
+			struct numbered *one = &t[rand() % MANY];
+
+			ages[one->number] = ++age;
+			gn_loop_set_timer(loop, &one->timer, rand() % 4 ? gn_now_ns() + 10 + 10 * (uint64_t)(rand() % TIMES) : 0);
+		}
+		fake_clock_advance(10 * (uint64_t)(rand() % (TIMES + 2)));
+		n_timers = 0;
+		n = expected(t, ages, gn_now_ns(), wanted);
+		gn_loop_turn(loop, 0);
+		TEST_ASSERT_EQUAL_INT(n, n_timers);
+		if (n != 0)
+			TEST_ASSERT_EQUAL_INT_ARRAY(wanted, fired, (unsigned)n);
+	}
+	for (int i = 0; i < MANY; i++)
+		gn_loop_clear_timer(loop, &t[i].timer);
+}
+
 static void a_timer_that_is_always_due_lets_fds_through(void)
 {
 	struct numbered t;
@@ -343,6 +405,7 @@ int main(void)
 	RUN_TEST(removal_holds_for_an_fd_that_is_readable_in_the_same_turn);
 	RUN_TEST(a_callback_may_remove_itself);
 	RUN_TEST(timers_fire_in_order_of_time_and_once);
+	RUN_TEST(timers_of_few_times_fire_in_the_order_in_which_they_were_set);
 	RUN_TEST(a_timer_that_is_always_due_lets_fds_through);
 	RUN_TEST(posts_of_other_threads_all_run_here);
 	RUN_TEST(a_post_from_a_post_runs_at_the_next_turn);
