@@ -98,10 +98,24 @@ static void free_worker(struct gn_worker *worker)
 	free(worker);
 }
 
+/*
+ * A thread looks everywhere when it has woken up, and before it sleeps: it need not hear of anything twice, and so nobody has to
+ * clear an fd. The owner of a driven worker waits for the epoll itself, which stays readable for as long as they are.
+ */
+static uint32_t worker_events(bool driven)
+{
+	return driven ? EPOLLIN : EPOLLIN | (uint32_t)EPOLLET;
+}
+
+bool gn_worker_hears_edges(const struct gn_worker *worker)
+{
+	return !worker->driven;
+}
+
 int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worker_p)
 {
 	struct gn_worker *worker = gantry_zalloc_lines(sizeof(*worker));
-	struct epoll_event ev = {.events = EPOLLIN};
+	struct epoll_event ev = {.events = worker_events(attr->driven)};
 	int rc = 0;
 
 	if (worker == NULL)
@@ -117,7 +131,6 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 	worker->timer_fd = -1;
 	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	worker->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	ev.data.fd = worker->wake_fd;
 	if (worker->wake_fd < 0 || worker->epoll_fd < 0 ||
 	    epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &ev) != 0)
 		rc = -errno;
@@ -182,7 +195,7 @@ static void do_add(void *arg)
 	struct change *ch = arg;
 	struct gn_worker *worker = ch->worker;
 	int fd = ch->poller->fd != NULL ? ch->poller->fd(ch->poller->self) : -1;
-	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+	struct epoll_event ev = {.events = worker_events(worker->driven)};
 
 	if (worker->n_pollers == worker->max_pollers) {
 		unsigned max = worker->max_pollers * 2 + 8;

@@ -74,6 +74,9 @@ int gn_worker_arm(struct gn_worker *worker);
 /* The worker's; any thread. */
 int gn_worker_fd(const struct gn_worker *worker);
 
+/* Does it hear each new signal of an fd, whatever stands there from before? As GANTRY_QUEUE_EDGES. Any thread. */
+bool gn_worker_hears_edges(const struct gn_worker *worker);
+
 /* Turns, turns that found work, sleeps: for reports. */
 void gn_worker_report(const struct gn_worker *worker, struct gantry_writer *w);
 

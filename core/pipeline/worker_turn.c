@@ -148,22 +148,14 @@ void gn_worker_wake(struct gn_worker *worker)
 		return; /* the counter is full: it is awake anyway */
 }
 
-/* left_ns: at most so long, when limited is set. */
+/* left_ns: at most so long, when limited is set. What for does not matter: all pollers are polled, and calls looked for. */
 static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 {
 	struct epoll_event ev[8];
-	struct timespec ts = {.tv_sec = (time_t)(left_ns / GN_NS_PER_S), .tv_nsec = (long)(left_ns % GN_NS_PER_S)};
-	int n = epoll_pwait2(worker->epoll_fd, ev, 8, limited ? &ts : NULL, NULL);
+	const struct timespec ts = {.tv_sec = (time_t)(left_ns / GN_NS_PER_S), .tv_nsec = (long)(left_ns % GN_NS_PER_S)};
 
-	if (n < 0 && errno == ENOSYS)
-		n = epoll_wait(worker->epoll_fd, ev, 8, limited ? (int)(left_ns / GN_NS_PER_MS) + 1 : -1);
-	for (int i = 0; i < n; i++)
-		if (ev[i].data.fd == worker->wake_fd && !worker->driven) {
-			uint64_t count;
-
-			if (read(worker->wake_fd, &count, sizeof(count)) < 0)
-				return; /* EAGAIN: nothing to clear */
-		}
+	if (epoll_pwait2(worker->epoll_fd, ev, 8, limited ? &ts : NULL, NULL) < 0 && errno == ENOSYS)
+		epoll_wait(worker->epoll_fd, ev, 8, limited ? (int)(left_ns / GN_NS_PER_MS) + 1 : -1);
 }
 
 /*

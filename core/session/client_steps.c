@@ -169,6 +169,7 @@ static int make_consumers(struct gantry_client *c, struct gn_queues *q)
 		int rc;
 
 		attr.lane = i;
+		attr.flags = cl->link != NULL && gn_link_hears_edges(cl->link) ? GANTRY_QUEUE_EDGES : 0;
 		rc = cl->link == NULL ? -EINVAL : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
 		if (rc != 0)
 			return rc;

@@ -205,6 +205,7 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 	int rc;
 
 	sl->session = s;
+	attr.flags = gn_worker_hears_edges(lane->worker) ? GANTRY_QUEUE_EDGES : 0;
 	rc = ops->consumer_create(s->ch.conn, &attr, &sl->consumer_id, &sl->consumer);
 	if (rc != 0)
 		return rc;

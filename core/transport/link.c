@@ -319,6 +319,11 @@ const void *gn_link_thread(const struct gn_link *link)
 	return link->attr.lane->worker;
 }
 
+bool gn_link_hears_edges(const struct gn_link *link)
+{
+	return gn_worker_hears_edges(link->attr.lane->worker);
+}
+
 struct queues {
 	struct gn_link *link;
 	void *consumer, *producer;

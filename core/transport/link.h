@@ -11,6 +11,8 @@
 #include "pipeline/pipeline.h"
 #include "transport/device.h"
 
+#include <stdbool.h>
+
 struct gn_link;
 
 struct gn_link_attr {
@@ -37,6 +39,9 @@ uint64_t gn_link_settled_ns(const struct gn_link *link);
 
 /* What names the thread of its lane, for struct gantry_queue_attr. */
 const void *gn_link_thread(const struct gn_link *link);
+
+/* As gn_worker_hears_edges, of that thread. Any thread. */
+bool gn_link_hears_edges(const struct gn_link *link);
 
 /* Begin, with queues whose receives (2 x depth) are posted. Control thread. 0 or -errno. */
 int gn_link_start(struct gn_link *link, void *consumer, void *producer);

@@ -121,8 +121,9 @@ struct gantry_lane {
  * Something that a lane polls. Only `poll` and `self` must be set.
  *
  * A lane that finds no work for a while prepares to sleep: it calls `arm` of every poller; if one returns non-zero
- * (work came meanwhile) all are disarmed and polling goes on; else the lane sleeps until an fd is readable or the
- * earliest `wake_ns` has come, then calls `disarm` of every poller.
+ * (work came meanwhile) all are disarmed and polling goes on; else the lane sleeps until an fd becomes readable or the
+ * earliest `wake_ns` has come, then polls, and calls `disarm` of every poller. Whether the fd was readable before `arm` does
+ * not matter.
  */
 struct gantry_poller {
 	int (*poll)(void *self);           /* returns how many things it did; may not block */

@@ -125,11 +125,14 @@ struct gantry_conn_events {
 	void (*closed)(void *arg, void *conn, int reason);
 };
 
+/* Who waits for the consumer's fd hears each new signal, also while an old one stands (EPOLLET): none need be cleared for it. */
+#define GANTRY_QUEUE_EDGES 1u
+
 struct gantry_queue_attr {
 	uint32_t depth;      /* consumer: receives that can be posted; producer: messages in flight; 1 .. max_depth */
 	uint32_t max_data;   /* bytes of data in one message; 0: immediate data only */
 	uint32_t lane;       /* which thread uses it, see above */
-	uint32_t reserved;
+	uint32_t flags;      /* consumer: GANTRY_QUEUE_* */
 	const void *thread;  /* names that thread within the process; NULL: not known */
 };
 

@@ -21,7 +21,7 @@ static struct rig_queue *new_queue(void)
 struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx, uint32_t tx_lane,
 				       uint32_t depth, uint32_t max_data)
 {
-	struct gantry_queue_attr attr = {.depth = depth, .max_data = max_data, .lane = rx_lane};
+	struct gantry_queue_attr attr = {.depth = depth, .max_data = max_data, .lane = rx_lane, .flags = rig.queue_flags};
 	struct rig_queue *q = new_queue();
 	int ups = tx->n_up;
 

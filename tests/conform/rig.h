@@ -102,6 +102,7 @@ struct rig {
 	struct gantry_device_info info;
 	struct gantry_region local; /* memory of this process that is registered on connections */
 	uint32_t local_used;
+	uint32_t queue_flags; /* of consumers that are opened */
 	struct rig_queue queues[RIG_QUEUES];
 	struct rig_rma rmas[RIG_QUEUES];
 	int n_fds;

@@ -3,6 +3,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "conform/rig.h"
 
@@ -13,6 +16,7 @@ struct lane {
 	struct rig_queue *in, *out;
 	uint32_t rounds;
 	int sleeps, failed, first;
+	int epoll; /* what it waits with, for edges; -1: it looks whether the fd is readable */
 };
 
 /* Send when there is credit. Only the rig's thread may turn the devices. */
@@ -28,17 +32,23 @@ static int send_in_time(struct rig_queue *q, const struct gantry_send *send, uin
 	return rc;
 }
 
+static int wait_fd(const struct lane *l)
+{
+	struct pollfd p = {.fd = rig.ops->consumer_fd(l->in->rx), .events = POLLIN};
+	struct epoll_event ev;
+
+	return l->epoll < 0 ? poll(&p, 1, 10000) : epoll_wait(l->epoll, &ev, 1, 10000);
+}
+
 /* Sleep until there is a message, as a lane does. */
 static int wait_message(struct lane *l, struct gantry_msg *msg)
 {
 	int n;
 
 	while ((n = rig.ops->poll_recv(l->in->rx, msg, 1)) == 0) {
-		struct pollfd p = {.fd = rig.ops->consumer_fd(l->in->rx), .events = POLLIN};
-
 		if (rig.ops->consumer_arm(l->in->rx) == 0) {
 			l->sleeps++;
-			if (poll(&p, 1, 10000) != 1)
+			if (wait_fd(l) != 1)
 				return -ETIMEDOUT;
 		}
 		rig.ops->consumer_disarm(l->in->rx);
@@ -64,14 +74,24 @@ static void *ping(void *arg)
 	return NULL;
 }
 
+static int edges_of(const struct rig_queue *q)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	TEST_ASSERT_EQUAL_INT(0, epoll_ctl(epoll, EPOLL_CTL_ADD, rig.ops->consumer_fd(q->rx), &ev));
+	return epoll;
+}
+
 /* No wake-up is lost: both ends wait whenever they find nothing. */
-static void ping_pong_of_sleepers(void)
+static void play_ping_pong(bool edges)
 {
 	struct rig_queue *there, *back;
 	struct lane a, b;
 	pthread_t t;
 
 	rig_connect();
+	rig.queue_flags = edges ? GANTRY_QUEUE_EDGES : 0;
 	there = rig_queue_open(&rig.b, &rig.a, 4, 0);
 	back = rig_queue_open(&rig.a, &rig.b, 4, 0);
 	rig_warm(there);
@@ -80,8 +100,8 @@ static void ping_pong_of_sleepers(void)
 	rig_lend(back);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(there->rx, NULL, 4));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(back->rx, NULL, 4));
-	a = (struct lane){.in = back, .out = there, .rounds = rig_rounds(3000), .first = 1};
-	b = (struct lane){.in = there, .out = back, .rounds = rig_rounds(3000)};
+	a = (struct lane){.in = back, .out = there, .rounds = rig_rounds(3000), .first = 1, .epoll = edges ? edges_of(back) : -1};
+	b = (struct lane){.in = there, .out = back, .rounds = rig_rounds(3000), .epoll = edges ? edges_of(there) : -1};
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, ping, &b));
 	ping(&a);
 	pthread_join(t, NULL);
@@ -90,6 +110,20 @@ static void ping_pong_of_sleepers(void)
 	TEST_ASSERT_TRUE(a.sleeps + b.sleeps > 0);
 	rig_queue_close(there);
 	rig_queue_close(back);
+	if (edges) {
+		close(a.epoll);
+		close(b.epoll);
+	}
+}
+
+static void ping_pong_of_sleepers(void)
+{
+	play_ping_pong(false);
+}
+
+static void ping_pong_of_sleepers_that_hear_edges(void)
+{
+	play_ping_pong(true);
 }
 
 struct flow {
@@ -224,6 +258,7 @@ static void region_buffers_are_reused_after_completion(void)
 void thread_cases(void)
 {
 	RIG_CASE(ping_pong_of_sleepers);
+	RIG_CASE(ping_pong_of_sleepers_that_hear_edges);
 	RIG_CASE(stream_between_threads);
 	RIG_CASE(region_buffers_are_reused_after_completion);
 }

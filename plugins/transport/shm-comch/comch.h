@@ -193,6 +193,7 @@ struct comch_consumer {
 	bool broken;
 	uint8_t asks; /* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
 	uint8_t unsure; /* wakes for which no message was there */
+	bool clears;    /* the bell, when it has been rung */
 	struct comch_page *page;
 	struct comch_conn *conn;
 	uint64_t *payload; /* counter: bytes copied */
@@ -350,6 +351,7 @@ int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
 bool comch_bell_ok(const struct comch_conn *conn, int fd); /* may what the peer sent be rung? */
 void comch_bell_ring(const struct comch_conn *conn, int fd);
 void comch_bell_clear(const struct comch_conn *conn, int fd);
+bool comch_bell_fills(const struct comch_conn *conn); /* unless it is cleared it will not ring any more */
 
 /* consumer.c, producer.c, rma.c: the lanes */
 int comch_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n);

@@ -323,7 +323,8 @@ static void heard(struct comch_consumer *c)
 		return;
 	c->asks = 0;
 	gantry_shm_st32(&c->page->asleep.asleep, 0);
-	comch_bell_clear(c->conn, c->bell);
+	if (c->clears)
+		comch_bell_clear(c->conn, c->bell);
 }
 
 /* All rings, beginning with another one each time. */
@@ -441,7 +442,7 @@ void comch_consumer_disarm(void *arg)
 {
 	struct comch_consumer *c = arg;
 
-	if (!c->asks || (c->asks == 1 && !has_work(c) && ++c->unsure < STRAY_WAKES))
+	if (!c->clears || !c->asks || (c->asks == 1 && !has_work(c) && ++c->unsure < STRAY_WAKES))
 		return;
 	c->unsure = 0;
 	comch_bell_clear(c->conn, c->bell);

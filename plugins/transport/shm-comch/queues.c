@@ -96,6 +96,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->id = conn->next_consumer + 1;
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
+	c->clears = !(attr->flags & GANTRY_QUEUE_EDGES) || comch_bell_fills(conn);
 	c->quarter = attr->depth / 4 ? attr->depth / 4 : 1;
 	c->post_mask = tc_power_of_two(attr->depth) - 1;
 	c->posts = calloc((size_t)c->post_mask + 1, sizeof(*c->posts));

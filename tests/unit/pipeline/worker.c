@@ -17,6 +17,7 @@ struct probe {
 	struct fake_worker *fw;
 	unsigned polls, arms, disarms;
 	int fd, work, arm_rc;
+	int keeps; /* the fd as it is */
 	uint64_t wake_ns;
 	void (*in_poll)(struct probe *probe);
 	struct probe *other;
@@ -31,7 +32,7 @@ static int probe_poll(void *self)
 	uint64_t n;
 
 	__atomic_fetch_add(&p->polls, 1, __ATOMIC_RELAXED);
-	if (p->fd >= 0 && read(p->fd, &n, sizeof(n)) == sizeof(n))
+	if (p->fd >= 0 && !p->keeps && read(p->fd, &n, sizeof(n)) == sizeof(n))
 		__atomic_fetch_add(&p->work, (int)n, __ATOMIC_RELAXED);
 	if (p->in_poll != NULL)
 		p->in_poll(p);
@@ -253,6 +254,33 @@ static void an_fd_wakes_the_sleeper(void)
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
 }
 
+/* A signal that stands is heard once, and the next one all the same. */
+static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
+{
+	uint64_t until;
+	unsigned arms;
+
+	a.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a.keeps = 1;
+	TEST_ASSERT_TRUE(gn_worker_hears_edges(fw.worker));
+	add(&a);
+	for (int i = 1; i <= 20; i++) {
+		unsigned polls;
+
+		until_asleep(&a);
+		polls = get(&a.polls);
+		ring(a.fd);
+		while (get(&a.polls) == polls)
+			;
+	}
+	until_asleep(&a);
+	arms = get(&a.arms);
+	until = gn_now_ns() + 20 * GN_NS_PER_MS;
+	while (gn_now_ns() < until)
+		;
+	TEST_ASSERT_LESS_THAN_UINT(arms + 20, get(&a.arms));
+}
+
 static void an_fd_that_two_wait_for_survives_the_first_removal(void)
 {
 	a.fd = b.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -351,6 +379,7 @@ int main(void)
 	RUN_TEST(a_poller_adds_so_many_that_the_table_moves);
 	RUN_TEST(calls_of_many_threads_run_on_the_worker);
 	RUN_TEST(an_fd_wakes_the_sleeper);
+	RUN_TEST(an_fd_that_nobody_clears_wakes_once_for_each_signal);
 	RUN_TEST(an_fd_that_two_wait_for_survives_the_first_removal);
 	RUN_TEST(a_bad_fd_is_refused);
 	RUN_TEST(who_has_work_keeps_all_awake);
