@@ -232,6 +232,14 @@ static void not_direct(void *consumer, const struct gantry_direct *direct)
 	(void)direct;
 }
 
+static const struct gantry_direct *nobody(void *producer)
+{
+	static const struct gantry_direct none;
+
+	(void)producer;
+	return &none;
+}
+
 static const char *any_service(const char *service)
 {
 	(void)service;
@@ -259,6 +267,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
 	.consumer_direct = not_direct,
+	.producer_direct = nobody,
 	.check_service = any_service,
 };
 
@@ -313,7 +322,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
-	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(check_service), {NULL, 0},
+	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), {NULL, 0},
 };
 
 static const struct {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "io/wire.h"
+#include "transport/sender.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,8 +25,7 @@ struct flight {
 struct gn_link {
 	struct gn_link_attr attr;
 	void *consumer;
-	void *producer;          /* NULL: nothing can be sent */
-	struct gantry_send send; /* filled but for the descriptor */
+	struct gn_sender sender; /* producer NULL: nothing can be sent */
 	uint32_t n_free;
 	int dirty;   /* sent without a doorbell */
 	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
@@ -63,7 +63,7 @@ static int link_submit(void *self, struct gantry_io *io)
 	struct flight *f;
 	int rc;
 
-	if (unlikely(link->producer == NULL))
+	if (unlikely(link->sender.producer == NULL))
 		return -ENOTCONN;
 	if (unlikely(link->n_free == 0))
 		return -EAGAIN;
@@ -76,9 +76,8 @@ static int link_submit(void *self, struct gantry_io *io)
 	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
 	note_deadline(link, f->deadline_ns);
 	link->dirty = 1;
-	link->send.imm = io;
 	/* where it is direct, the answer comes within, and whoever gets it may submit here again */
-	rc = link->attr.ops->send(link->producer, &link->send, GANTRY_SEND_MORE);
+	rc = gn_sender_send(&link->sender, io);
 	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
 }
 
@@ -93,7 +92,7 @@ static void break_link(struct gn_link *link, int reason)
 	if (link->broken)
 		return;
 	link->broken = 1;
-	link->producer = NULL;
+	link->sender.producer = NULL;
 	link->attr.broken(link->attr.arg, reason);
 }
 
@@ -229,7 +228,7 @@ static int link_poll(void *self)
 		expire(link, link->attr.lane->pub.now_ns);
 	if (link->dirty && !link->broken) {
 		link->dirty = 0;
-		link->attr.ops->flush(link->producer);
+		link->attr.ops->flush(link->sender.producer);
 	}
 	return n;
 }
@@ -287,7 +286,6 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	}
 	link->next_deadline_ns = NEVER;
 	link->sent_flags = (uint8_t)~attr->left_out;
-	link->send.imm_len = GANTRY_IO_WIRE_BYTES;
 	*link_p = link;
 	return 0;
 }
@@ -338,11 +336,11 @@ static void start_on_lane(void *arg)
 	struct gantry_direct direct = {.thread = q->link->attr.lane->worker, .take = take_direct, .arg = q->link};
 
 	q->link->consumer = q->consumer;
-	q->link->producer = q->producer;
+	gn_sender_init(&q->link->sender, q->link->attr.ops, q->producer);
 	q->rc = gn_worker_add(q->link->attr.lane->worker, &poller);
 	q->link->polled = q->rc == 0;
 	if (q->rc != 0)
-		q->link->consumer = q->link->producer = NULL;
+		q->link->consumer = q->link->sender.producer = NULL;
 	else
 		q->link->attr.ops->consumer_direct(q->consumer, &direct);
 }
@@ -361,7 +359,7 @@ static void stop_on_lane(void *arg)
 
 	if (link->consumer != NULL)
 		link->attr.ops->consumer_direct(link->consumer, NULL);
-	link->producer = NULL; /* who completes now must not submit again: with a busy peer that would never end */
+	link->sender.producer = NULL; /* who completes now must not submit again: with a busy peer that would never end */
 	link->dirty = 0;
 	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
 		;

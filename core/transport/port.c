@@ -7,6 +7,7 @@
 #include "io/status.h"
 #include "io/wire.h"
 #include "transport/mover.h"
+#include "transport/sender.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ struct gn_port {
 	uint32_t n_moving; /* moves whose end was not polled */
 	uint32_t n_open;   /* requests that the peer has no reply to */
 	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
-	struct gantry_send send; /* filled but for the descriptor */
+	struct gn_sender sender;
 	int dirty, unmoved;      /* sends, moves without a doorbell */
 	int broken, quiescing, abandoned, said_idle;
 	int plain; /* see look() */
@@ -124,9 +125,8 @@ static inline int send_it(struct gn_port *port, struct gantry_io *io)
 
 	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
 	port->dirty = 1;
-	port->send.imm = io;
 	io->tag = io->peer_tag;
-	rc = port->attr.ops->send(port->attr.producer, &port->send, GANTRY_SEND_MORE);
+	rc = gn_sender_send(&port->sender, io);
 	io->tag = tag;
 	if (unlikely(rc == -EAGAIN))
 		port->n_open++;
@@ -479,12 +479,8 @@ static void free_port(struct gn_port *port)
 static int make_mover(struct gn_port *port)
 {
 	struct gn_mover_attr attr = {
-		.ops = port->attr.ops,
-		.rma = port->attr.rma,
-		.memory = port->attr.move_memory,
-		.is_store = port->attr.moves_store,
-		.ios = port->ios,
-		.n = port->attr.depth,
+		.ops = port->attr.ops, .rma = port->attr.rma, .ios = port->ios, .n = port->attr.depth,
+		.memory = port->attr.move_memory, .is_store = port->attr.moves_store,
 	};
 
 	return gn_mover_create(&attr, &port->mover);
@@ -531,7 +527,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
 	port->crowd.slots = calloc(attr->depth, sizeof(*port->crowd.slots));
-	port->send.imm_len = GANTRY_IO_WIRE_BYTES;
+	gn_sender_init(&port->sender, attr->ops, attr->producer);
 	rc = -ENOMEM;
 	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots || !port->crowd.slots)
 		goto out_free;

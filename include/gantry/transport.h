@@ -285,6 +285,11 @@ struct gantry_transport_ops {
 	 * stopped; NULL again before the consumer is destroyed. Slot empty: all are queued.
 	 */
 	void (*consumer_direct)(void *consumer, const struct gantry_direct *direct);
+	/*
+	 * Who takes messages of this producer directly: take is NULL while nobody does, which any call may change. Instead of
+	 * `send`, its lane's thread may call what stands there. Valid while the producer is. Slot empty: nobody.
+	 */
+	const struct gantry_direct *(*producer_direct)(void *producer);
 
 	/* -- configuration -- */
 	/*

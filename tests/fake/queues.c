@@ -272,6 +272,14 @@ void fq_consumer_direct(void *consumer, const struct gantry_direct *direct)
 	q->direct = direct != NULL ? *direct : (struct gantry_direct){.take = NULL};
 }
 
+const struct gantry_direct *fq_producer_direct(void *producer)
+{
+	static const struct gantry_direct none;
+
+	(void)producer;
+	return &none;
+}
+
 int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 {
 	struct fake_queue *q = producer;

@@ -22,6 +22,7 @@ int fq_consumer_arm(void *consumer);
 void fq_consumer_disarm(void *consumer);
 int fq_consumer_fd(void *consumer);
 void fq_consumer_direct(void *consumer, const struct gantry_direct *direct);
+const struct gantry_direct *fq_producer_direct(void *producer);
 int fq_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void fq_flush(void *producer);
 int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max);
@@ -36,6 +37,7 @@ int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 	.rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, .poll_recv = fq_poll_recv,                            \
 	.consumer_arm = fq_consumer_arm, .consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd,          \
 	.send = fq_send, .flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit,                     \
-	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, .consumer_direct = fq_consumer_direct
+	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, .consumer_direct = fq_consumer_direct, \
+	.producer_direct = fq_producer_direct
 
 #endif

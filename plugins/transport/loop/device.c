@@ -411,6 +411,7 @@ static const struct gantry_transport_ops ops = {
 	.flush = loop_flush,
 	.poll_send = loop_poll_send,
 	.consumer_direct = loop_consumer_direct,
+	.producer_direct = loop_producer_direct,
 	.flags = GANTRY_TRANSPORT_INSIDE,
 	.rma_submit = loop_rma_submit,
 	.rma_poll = loop_rma_poll,

@@ -162,6 +162,11 @@ void loop_consumer_direct(void *arg, const struct gantry_direct *direct)
 		loop_ring_direct(c->rings[__builtin_ctzll(left)], &c->direct, thread);
 }
 
+const struct gantry_direct *loop_producer_direct(void *arg)
+{
+	return &((struct loop_producer *)arg)->ring->direct;
+}
+
 int loop_consumer_fd(void *arg)
 {
 	return ((struct loop_consumer *)arg)->bell;

@@ -171,6 +171,7 @@ int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void loop_flush(void *producer);
 void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct, const void *thread);
 void loop_consumer_direct(void *consumer, const struct gantry_direct *direct);
+const struct gantry_direct *loop_producer_direct(void *producer);
 int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 
 /* region.c */
