@@ -18,6 +18,8 @@
 #define PAYS_MOST 2              /* so many pauses in vain follow one that paid, before it is only tried now and then */
 #define TRY_EACH 61              /* turns; a prime: each of the waits that follow each other in a circle has its try */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
+#define SMALL_NS 100ull          /* things that take less are timed so many at a time: */
+#define SMALL_THINGS 8
 #define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
 #define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
 #define IN_VAIN 3                /* for so many such waits counts one that had a whole budget */
@@ -68,6 +70,16 @@ void gn_worker_tick(struct gn_worker *worker)
 	worker->now_ns = now_ns;
 	for (unsigned i = 0, n = worker->n_clocks; i < n; i++)
 		*clocks[i] = now_ns;
+}
+
+void gn_worker_glance(struct gn_worker *worker)
+{
+	if (++worker->n_small <= worker->max_small)
+		return;
+	gn_worker_tick(worker);
+	worker->max_small = worker->now_ns - worker->looked_ns < worker->n_small * SMALL_NS ? SMALL_THINGS - 1 : 0;
+	worker->looked_ns = worker->now_ns;
+	worker->n_small = 0;
 }
 
 void gn_worker_sweep(struct gn_worker *worker)

@@ -42,7 +42,8 @@ struct gn_port {
 	struct gn_sender sender;
 	int dirty, unmoved;      /* sends, moves without a doorbell */
 	int broken, quiescing, abandoned, said_idle;
-	int plain; /* see look() */
+	int plain;  /* see look() */
+	int inside; /* the send of a peer on this thread, and does not only relay */
 };
 
 /*
@@ -151,11 +152,13 @@ static __attribute__((noinline)) void reply_in_turn(struct gn_port *port, struct
 		fifo_put(port, &port->replies, io);
 }
 
-static inline void reply(struct gn_port *port, struct gantry_io *io)
+static inline __attribute__((always_inline)) void reply(struct gn_port *port, struct gantry_io *io)
 {
 	uint64_t took;
 
-	if (!port->attr.relays)
+	if (port->inside)
+		gn_worker_glance(port->attr.lane->worker);
+	else if (!port->attr.relays)
 		gn_worker_tick(port->attr.lane->worker);
 	took = port->attr.lane->pub.now_ns - io->start_ns;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
@@ -363,12 +366,15 @@ static int take_direct(void *arg, const void *imm, uint32_t imm_len)
 
 	if (unlikely(!port->plain) && (port->broken || port->quiescing))
 		return -EAGAIN;
-	if (unlikely(breach(port, imm_len)))
+	if (unlikely(breach(port, imm_len))) {
 		break_port(port, -EPROTO);
-	else if (port->n_free == 0)
+		return 0;
+	}
+	if (port->n_free == 0)
 		return -EAGAIN;
-	else
-		take(port, imm);
+	port->inside = !port->attr.relays;
+	take(port, imm);
+	port->inside = 0;
 	return 0;
 }
 
@@ -480,8 +486,7 @@ static int make_mover(struct gn_port *port)
 {
 	struct gn_mover_attr attr = {
 		.ops = port->attr.ops, .rma = port->attr.rma, .ios = port->ios, .n = port->attr.depth,
-		.memory = port->attr.move_memory, .is_store = port->attr.moves_store,
-	};
+		.memory = port->attr.move_memory, .is_store = port->attr.moves_store};
 
 	return gn_mover_create(&attr, &port->mover);
 }
@@ -517,7 +522,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	struct gn_port *port = gantry_zalloc_lines(sizeof(*port));
 	struct gantry_hop owner = {.submit = gn_io_no_submit, .complete = owner_complete, .self = port};
 	struct begin begin = {.port = port};
-	int rc;
+	int rc = -ENOMEM;
 
 	if (port == NULL)
 		return -ENOMEM;
@@ -528,7 +533,6 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
 	port->crowd.slots = calloc(attr->depth, sizeof(*port->crowd.slots));
 	gn_sender_init(&port->sender, attr->ops, attr->producer);
-	rc = -ENOMEM;
 	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots || !port->crowd.slots)
 		goto out_free;
 	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);

@@ -60,11 +60,11 @@ static inline uint64_t gantry_histogram_upper(unsigned int index)
 	return ((uint64_t)(index - (shift << GANTRY_HISTOGRAM_SUB_BITS) + 1) << shift) - 1;
 }
 
-/* Counts one sample, of which the caller knows the bucket. Thread: the writer. O(1), no allocation, no lock. */
-static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64_t index, uint64_t ns)
+/* Counts n equal samples, of which the caller knows the bucket. Thread: the writer. O(1), no allocation, no lock. */
+static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64_t index, uint64_t ns, uint64_t n)
 {
-	gantry_count(&h->bucket[index], 1);
-	gantry_count(&h->sum, ns);
+	gantry_count(&h->bucket[index], n);
+	gantry_count(&h->sum, n * ns);
 	gantry_histogram_raise(&h->max, ns);
 	gantry_histogram_raise(&h->inverted_min, UINT64_MAX - ns);
 }
@@ -72,7 +72,7 @@ static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64
 /* Counts one sample. */
 static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t ns)
 {
-	gantry_histogram_record_at(h, gantry_histogram_index(ns), ns);
+	gantry_histogram_record_at(h, gantry_histogram_index(ns), ns, 1);
 }
 
 /* Adds all samples of `from` to `h`. Thread: the writer of h; from may be in use by its own writer. */

@@ -100,6 +100,8 @@ struct lane {
 	void *work;     /* of the source */
 	struct lane_stats *stats;
 
+	uint32_t untimed[KIND_COUNT], n_untimed; /* IOs for which the time stood still */
+
 	int event_fd; /* wakes the lane */
 	uint32_t index;
 	int polled; /* control thread */

@@ -11,6 +11,7 @@
 
 #include "initiator.h"
 
+#define SHARED_NS 1000 /* IOs that took no longer together share it */
 #define TURN 128 /* IOs issued at a time: others on this thread have work too */
 
 static const uint8_t kind_of[GANTRY_OP_COUNT] = {
@@ -47,35 +48,63 @@ static inline struct sample sample(uint64_t ns)
 }
 
 /*
- * Most IOs pass one or two of these: no loop over all. Where the next role is on the same thread the hop took as long as all,
- * by a clock that is looked at once for each IO.
+ * IOs that ended without the clock being looked at, which they and `timed` more took so long together: each its share. In a
+ * longer time it may have been any of them that took it: then it counts for all. Returns what each has.
  */
-static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop, struct sample all)
+static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns, uint32_t timed)
+{
+	struct sample each = sample(ns < SHARED_NS ? ns / (lane->n_untimed + timed) : ns);
+
+	for (int i = 0; i < KIND_COUNT; i++) {
+		if (lane->untimed[i])
+			gantry_histogram_record_at(&lane->stats->kind[i].latency, each.index, each.ns, lane->untimed[i]);
+		lane->untimed[i] = 0;
+	}
+	lane->n_untimed = 0;
+	return each.ns;
+}
+
+/*
+ * Most IOs pass one or two of these: no loop over all. Where the next role is on the same thread the hop took the whole time,
+ * by the only look at the clock.
+ */
+static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop, uint64_t whole_ns,
+			      struct sample all)
 {
 	uint64_t ns = io->hop_ns[hop];
 
-	if (ns)
-		gantry_histogram_record_at(&stats->hop[hop], ns == all.ns ? all.index : gantry_histogram_index(ns), ns);
+	if (ns && ns == whole_ns)
+		gantry_histogram_record_at(&stats->hop[hop], all.index, all.ns, 1);
+	else if (ns)
+		gantry_histogram_record(&stats->hop[hop], ns);
 }
 
 static inline void record(struct lane *lane, const struct gantry_io *io)
 {
 	struct lane_stats *stats = lane->stats;
-	struct kind_stats *kind = &stats->kind[kind_of[io->opcode]];
-	struct sample all = sample(lane->clock > io->start_ns ? lane->clock - io->start_ns : 0);
+	enum kind which = kind_of[io->opcode];
+	struct kind_stats *kind = &stats->kind[which];
+	uint64_t ns = lane->clock > io->start_ns ? lane->clock - io->start_ns : 0;
 	uint32_t remote = io->hop_ns[GANTRY_HOP_GATEWAY];
+	struct sample all;
 
-	gantry_histogram_record_at(&kind->latency, all.index, all.ns);
 	gantry_count(&kind->bytes, io->length);
-	record_hop(stats, io, GANTRY_HOP_GATEWAY, all);
-	record_hop(stats, io, GANTRY_HOP_TARGET, all);
-	record_hop(stats, io, GANTRY_HOP_BACKEND, all);
-	record_hop(stats, io, GANTRY_HOP_DATA, all);
+	if (!ns && !io->hop_ns[GANTRY_HOP_TARGET]) {
+		lane->untimed[which]++;
+		lane->n_untimed++;
+		return;
+	}
+	all = sample(lane->n_untimed ? record_untimed(lane, ns, 1) : ns);
+	gantry_histogram_record_at(&kind->latency, all.index, all.ns, 1);
+	record_hop(stats, io, GANTRY_HOP_GATEWAY, ns, all);
+	record_hop(stats, io, GANTRY_HOP_TARGET, ns, all);
+	record_hop(stats, io, GANTRY_HOP_BACKEND, ns, all);
+	record_hop(stats, io, GANTRY_HOP_DATA, ns, all);
 	_Static_assert(GANTRY_HOP_COUNT == 4, "all of them");
 	if (!remote)
 		remote = io->hop_ns[GANTRY_HOP_TARGET];
-	if (remote == all.ns)
-		gantry_histogram_record_at(&stats->link, 0, 0);
+	if (remote == ns)
+		gantry_histogram_record_at(&stats->link, 0, 0, 1);
 	else if (remote && remote < all.ns)
 		gantry_histogram_record(&stats->link, all.ns - remote);
 }
@@ -228,6 +257,8 @@ static int lane_poll(void *self)
 		n += submit_all(lane);
 	}
 	look_at_queue(lane);
+	if (lane->n_untimed)
+		record_untimed(lane, in->host->now_ns(in->host) - lane->clock, 0);
 	if (atomic_load_explicit(&in->stop, memory_order_relaxed) && lane->state == LANE_RUNNING)
 		lane->state = LANE_DRAINING;
 	if (lane->state != LANE_DRAINING)

@@ -238,6 +238,37 @@ static void alone_it_yields_seldom(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_yields);
 }
 
+/* So many things are done, which take so long each. Returns how often the time has moved. */
+static unsigned looks_for(unsigned things, unsigned each_ns)
+{
+	unsigned looks = 0;
+
+	for (unsigned i = 0; i < things; i++) {
+		uint64_t before = now_ns;
+
+		fake_clock_advance(each_ns);
+		gn_worker_glance(worker);
+		looks += now_ns != before;
+	}
+	return looks;
+}
+
+static void small_things_share_a_look_at_the_clock(void)
+{
+	uint64_t begin_ns;
+
+	gn_worker_tick(worker);
+	looks_for(10, 200);
+	begin_ns = now_ns;
+	TEST_ASSERT_EQUAL_UINT(100, looks_for(100, 200));
+	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 200, now_ns);
+	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 80, 50));
+	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 200 + 81 * 50, now_ns);
+	TEST_ASSERT_EQUAL_UINT(0, looks_for(7, 50));
+	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000)); /* the next look sees all of it, and those after are for each again */
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 200));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -251,5 +282,6 @@ int main(void)
 	RUN_TEST(who_shares_a_processor_yields_at_once);
 	RUN_TEST(a_relay_pauses_for_the_one_and_yields_for_the_other);
 	RUN_TEST(alone_it_yields_seldom);
+	RUN_TEST(small_things_share_a_look_at_the_clock);
 	return UNITY_END();
 }
