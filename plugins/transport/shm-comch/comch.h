@@ -183,13 +183,14 @@ struct comch_in {
 struct comch_consumer {
 	/* lane */
 	struct gantry_recv *posts;
-	uint32_t post_mask, depth, max_data;
+	uint32_t post_mask; /* 0 until there are buffers: posts[] is all zero, and the first of it speaks for all */
+	uint32_t posts_last, depth, max_data;
 	uint32_t n_posted, n_used; /* counts that wrap; the control thread reads them when a ring comes */
 	uint32_t quarter;
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */
 	bool dirty;       /* credit that has not been published */
-	bool has_buffers; /* posts[] is written; until then it is all zero */
+	bool has_buffers; /* posts[] is written */
 	bool broken;
 	uint8_t asks; /* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
 	uint8_t unsure; /* wakes for which no message was there */
@@ -223,23 +224,24 @@ struct comch_cookie {
 };
 
 struct comch_producer {
-	/* lane */
+	/* lane: the first line of it is all that a short message needs */
 	struct comch_slot *slots;
-	uint32_t mask, max_data;
+	const uint32_t *asleep;
+	struct comch_conn *conn;
 	uint64_t position;
-	uint64_t tail;         /* slots that the consumer is done with, as last seen */
-	uint32_t sent, limit;  /* messages; limit as last seen */
+	uint64_t tail;  /* slots that the consumer is done with, as last seen */
+	uint32_t mask;
+	uint32_t more;  /* slots behind the first ones of their messages: position - more messages have been sent */
+	uint32_t limit; /* messages, as last seen */
 	bool unrung, fence;
+	uint32_t gone; /* shared: the consumer went away */
 	struct comch_cookie *cookies;
 	uint32_t cookie_mask, cookie_head, cookie_tail;
 	const struct gantry_region *last_region; /* where it stands in exported[] */
-	uint32_t last_epoch, last_slot;
-	const uint32_t *asleep;
+	uint32_t last_epoch, last_slot, max_data;
 	int bell;
-	struct comch_conn *conn;
 	/* shared */
 	const struct comch_line *line; /* NULL until the consumer has attached the ring */
-	uint32_t gone;                 /* the consumer went away */
 	/* control */
 	struct comch_link link;
 	struct comch_remote *remote;

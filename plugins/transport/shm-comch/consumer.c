@@ -199,8 +199,8 @@ static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 }
 
 /* n slots whose trailers have been looked at. */
-static inline void take_full(const struct comch_consumer *c, struct comch_in *in, struct gantry_msg *msgs, uint32_t used,
-			     uint32_t n)
+static inline void take_full(const struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs,
+			     uint32_t used, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct gantry_msg *msg = &msgs[i];
@@ -209,6 +209,7 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 		msg->imm_len = COMCH_SLOT_PAYLOAD;
 		msg->status = 0;
 		msg->length = 0;
+		msg->producer = number;
 		msg->cookie = c->posts[(used + i) & c->post_mask].cookie;
 	}
 	in->last_slots = 1;
@@ -225,23 +226,23 @@ static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t n
 	if (max > left)
 		max = left;
 	while (n < max && rc > 0) {
-		uint32_t full = count_full(in, max - n < AHEAD ? max - n : AHEAD);
+		uint32_t most = max - n < AHEAD ? max - n : AHEAD, full = count_full(in, most);
 
 		if (likely(full)) {
-			take_full(c, in, msgs + n, first + n, full);
+			take_full(c, in, number, msgs + n, first + n, full);
 			n += full;
+			if (full < most)
+				break;
 			continue;
 		}
 		rc = take_any(c, in, &c->posts[(first + n) & c->post_mask], &msgs[n]);
 		if (rc > 0) {
 			in->position += (uint32_t)rc;
-			n++;
+			msgs[n++].producer = number;
 		}
 	}
 	if (n == 0)
 		return rc < 0 ? rc : 0; /* what is whole comes first; the next call finds the breach again */
-	for (uint32_t i = 0; i < n; i++)
-		msgs[i].producer = number;
 	in->taken += n;
 	__atomic_store_n(&c->n_used, first + n, __ATOMIC_RELAXED);
 	return (int)n;
@@ -380,8 +381,10 @@ int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 
 	if (n > c->depth - (c->n_posted - c->n_used))
 		return -ENOSPC;
-	if (recvs)
+	if (recvs) {
 		c->has_buffers = true;
+		c->post_mask = c->posts_last;
+	}
 	for (uint32_t i = 0; i < n && c->has_buffers; i++)
 		c->posts[(c->n_posted + i) & c->post_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	__atomic_store_n(&c->n_posted, c->n_posted + n, __ATOMIC_RELAXED);

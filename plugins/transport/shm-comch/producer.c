@@ -9,7 +9,8 @@
 
 static inline void ring_if_asleep(struct comch_producer *p)
 {
-	p->unrung = false;
+	if (p->unrung)
+		p->unrung = false;
 	/* The slot is published, then the flag is looked at. The sleeper does both the other way round. */
 	if (unlikely(p->fence))
 		gantry_shm_fence();
@@ -21,7 +22,7 @@ static inline void ring_if_asleep(struct comch_producer *p)
 
 static inline bool has_room(const struct comch_producer *p, uint32_t n)
 {
-	return p->limit != p->sent && p->position + n - p->tail <= p->n_slots;
+	return p->limit != (uint32_t)p->position - p->more && p->position + n - p->tail <= (uint64_t)p->mask + 1;
 }
 
 /* Look at the credit again. Tells whether a message of n slots may go. */
@@ -169,11 +170,10 @@ static int send_data(struct comch_producer *p, const struct gantry_send *s, uint
 static inline int sent(struct comch_producer *p, uint32_t slots, uint32_t flags)
 {
 	p->position += slots;
-	p->sent++;
-	if (flags & GANTRY_SEND_MORE)
-		p->unrung = true;
-	else
+	if (!(flags & GANTRY_SEND_MORE))
 		ring_if_asleep(p);
+	else if (!p->unrung)
+		p->unrung = true;
 	return 0;
 }
 
@@ -184,10 +184,9 @@ struct fields {
 	uint32_t word[COMCH_SLOT_PAYLOAD / 4 - 1];
 } __attribute__((packed, may_alias));
 
-static inline uint64_t joined(uint64_t low, uint64_t high)
-{
-	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? low | high << 32 : low << 32 | high;
-}
+/* Stored in one access each: the fewer a message needs, the more messages are on their way to the cache at a time. */
+typedef uint32_t two_words __attribute__((vector_size(8), may_alias));
+typedef uint32_t four_words __attribute__((vector_size(16), may_alias));
 
 static inline uint32_t first_word(const volatile struct fields *from)
 {
@@ -208,11 +207,12 @@ static inline void put_full(struct comch_producer *p, const void *imm)
 	const struct comch_trailer t = {.seq = (uint32_t)p->position + 1, .kind = COMCH_K_IMM, .imm_len = COMCH_SLOT_PAYLOAD};
 	struct comch_slot *slot = &p->slots[p->position & p->mask];
 	const volatile struct fields *from = imm;
+	volatile four_words *to = (void *)slot->payload;
 
-	gantry_shm_st64((uint64_t *)(void *)slot->payload, joined(first_word(from), from->word[0]));
-	GANTRY_SHM_UNROLL
-	for (unsigned int i = 1; i < COMCH_SLOT_PAYLOAD / 8; i++)
-		gantry_shm_st64((uint64_t *)(void *)slot->payload + i, joined(from->word[2 * i - 1], from->word[2 * i]));
+	to[0] = (four_words){first_word(from), from->word[0], from->word[1], from->word[2]};
+	to[1] = (four_words){from->word[3], from->word[4], from->word[5], from->word[6]};
+	to[2] = (four_words){from->word[7], from->word[8], from->word[9], from->word[10]};
+	*(volatile two_words *)&to[3] = (two_words){from->word[11], from->word[12]};
 	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
 }
 
@@ -233,6 +233,8 @@ static __attribute__((noinline)) int send_any(struct comch_producer *p, const st
 			return -EAGAIN;
 		put_imm(p, s);
 	}
+	if (slots > 1)
+		p->more += slots - 1;
 	return sent(p, slots, flags);
 }
 

@@ -98,8 +98,8 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->max_data = attr->max_data;
 	c->clears = !(attr->flags & GANTRY_QUEUE_EDGES) || comch_bell_fills(conn);
 	c->quarter = attr->depth / 4 ? attr->depth / 4 : 1;
-	c->post_mask = tc_power_of_two(attr->depth) - 1;
-	c->posts = calloc((size_t)c->post_mask + 1, sizeof(*c->posts));
+	c->posts_last = tc_power_of_two(attr->depth) - 1;
+	c->posts = calloc((size_t)c->posts_last + 1, sizeof(*c->posts));
 	if (!c->posts)
 		goto out_undo_alloc;
 	c->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
@@ -401,7 +401,7 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 		return -EINVAL;
 	if (conn->n_producers >= COMCH_PRODUCERS || remote->refs >= COMCH_RINGS)
 		return -ENOSPC;
-	p = calloc(1, sizeof(*p));
+	p = gantry_zalloc_lines(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	rc = -ENOMEM;
