@@ -179,12 +179,16 @@ static void serve(const struct bench *b, struct peer *p)
 
 static void send_data(struct peer *p, uint64_t seq)
 {
-	struct gantry_send send = {.length = (uint32_t)p->region.length, .region = &p->region, .cookie = seq};
+	struct gantry_send send = p->send;
 	char *data = p->region.addr;
 
+	send.length = (uint32_t)p->region.length;
+	send.region = &p->region;
+	send.cookie = seq;
 	memcpy(data, &seq, sizeof(seq));
 	memcpy(data + p->region.length - sizeof(seq), &seq, sizeof(seq));
-	send_words(p, seq, &send, 0);
+	fill_words(p->word, seq);
+	send_now(p, seq, &send, 0);
 }
 
 static void take_back(struct peer *p, uint64_t seq)

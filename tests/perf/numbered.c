@@ -6,6 +6,7 @@
 #include "perf/limits/common.h"
 #include "perf/numbered.h"
 
+#define REPOST 8 /* receives; or as many as there are when no message waits */
 #define PAUSES 1 /* for each poll that finds nothing, over shared memory, as the programs of limits/ do */
 
 void wait_a_little(struct peer *p)
@@ -38,11 +39,10 @@ static int ends_marked(const char *data, uint64_t bytes)
 	return first == STOP && last == STOP;
 }
 
-/* Offset and length in the exported region take the place of two of the words. */
-static void refer(const struct peer *p, uint64_t seq, uint64_t word[7])
+void refer(struct peer *p, uint64_t seq)
 {
-	word[1] = 0;
-	word[2] = p->attr->data_bytes;
+	p->word[1] = 0;
+	p->word[2] = p->attr->data_bytes;
 	if (seq == STOP && p->region.addr)
 		mark_ends(p->region.addr, p->attr->data_bytes);
 }
@@ -61,17 +61,9 @@ static int follow(const struct peer *p, uint64_t word[7])
 	return word[0] != STOP || ends_marked((const char *)region->addr + offset, bytes);
 }
 
-void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t flags)
+void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags, int rc)
 {
-	uint64_t word[7];
-	int rc;
-
-	fill_words(word, seq);
-	if (p->attr->posted)
-		refer(p, seq, word);
-	send->imm = word;
-	send->imm_len = p->attr->inlined ? sizeof(*word) : sizeof(word);
-	while ((rc = p->ops->send(p->producer, send, flags)) == -EAGAIN) {
+	for (; rc == -EAGAIN; rc = p->ops->send(p->producer, send, flags)) {
 		p->ops->flush(p->producer);
 		wait_a_little(p);
 	}
@@ -79,16 +71,13 @@ void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t
 		wrong(seq, strerror(-rc));
 }
 
-void send_message(struct peer *p, uint64_t seq, uint32_t flags)
+void send_inlined(struct peer *p, uint64_t seq, uint32_t flags)
 {
-	struct gantry_send send = {.imm = NULL};
+	struct gantry_send send = {.imm = &seq, .imm_len = sizeof(seq), .length = (uint32_t)p->attr->data_bytes};
 	char data[MAX_INLINE];
 
-	if (p->attr->inlined) {
-		send.data = memset(data, (char)seq, p->attr->data_bytes);
-		send.length = (uint32_t)p->attr->data_bytes;
-	}
-	send_words(p, seq, &send, flags);
+	send.data = memset(data, (char)seq, p->attr->data_bytes);
+	send_now(p, seq, &send, flags);
 }
 
 static uint64_t number_of_inlined(const struct peer *p, const struct gantry_msg *msg)
@@ -103,16 +92,25 @@ static uint64_t number_of_inlined(const struct peer *p, const struct gantry_msg 
 
 uint64_t number(const struct peer *p, const struct gantry_msg *msg)
 {
-	uint64_t word[7];
+	const uint64_t *word = (const void *)msg->imm;
+	uint64_t copy[7];
 
 	if (p->attr->inlined)
 		return number_of_inlined(p, msg);
-	memcpy(word, msg->imm, sizeof(word));
-	if (p->attr->posted && !follow(p, word))
-		wrong(word[0], "does not lead to its data");
-	if (msg->imm_len != sizeof(word) || msg->status || !words_ok(word, word[0]))
+	if (p->attr->posted) {
+		word = memcpy(copy, msg->imm, sizeof(copy));
+		if (!follow(p, copy))
+			wrong(word[0], "does not lead to its data");
+	}
+	if (msg->imm_len != sizeof(copy) || msg->status || !words_ok(word, word[0]))
 		wrong(word[0], "arrived damaged");
 	return word[0];
+}
+
+static void post_again(struct peer *p)
+{
+	peer_post(p, p->n_taken);
+	p->n_taken = 0;
 }
 
 int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max)
@@ -121,10 +119,11 @@ int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max)
 
 	if (n < 0)
 		wrong(0, strerror(-n));
+	p->n_taken += (uint32_t)n;
+	if (p->n_taken >= REPOST || (n == 0 && p->n_taken))
+		post_again(p);
 	if (n == 0)
 		wait_a_little(p);
-	else
-		peer_post(p, (uint32_t)n);
 	return n;
 }
 

@@ -6,6 +6,7 @@
 #ifndef PERF_NUMBERED_H
 #define PERF_NUMBERED_H
 
+#include "perf/limits/common.h"
 #include "perf/peer.h"
 
 #define MAX_INLINE 1024
@@ -13,9 +14,34 @@
 __attribute__((noreturn)) void wrong(uint64_t seq, const char *what);
 /* One poll found nothing. */
 void wait_a_little(struct peer *p);
-/* Send the number, with what else `send` says. Waits for room. */
-void send_words(struct peer *p, uint64_t seq, struct gantry_send *send, uint32_t flags);
-void send_message(struct peer *p, uint64_t seq, uint32_t flags);
+/* `send` was answered with rc: wait until there is room for it. */
+void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags, int rc);
+/* With `inlined`: the number, and data in front of it. */
+void send_inlined(struct peer *p, uint64_t seq, uint32_t flags);
+/* With `posted`: offset and length in the exported region take the place of two of the words. */
+void refer(struct peer *p, uint64_t seq);
+
+static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags)
+{
+	int rc = p->ops->send(p->producer, send, flags);
+
+	if (rc)
+		send_later(p, seq, send, flags, rc);
+}
+
+/* Here, because a message takes no longer than a few calls of functions do. */
+static inline void send_message(struct peer *p, uint64_t seq, uint32_t flags)
+{
+	if (p->attr->inlined) {
+		send_inlined(p, seq, flags);
+		return;
+	}
+	fill_words(p->word, seq);
+	if (p->attr->posted)
+		refer(p, seq);
+	send_now(p, seq, &p->send, flags);
+}
+
 /* Up to max messages; their receives are posted again. */
 int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
 /* The number of a message that is whole. */

@@ -164,6 +164,8 @@ void peer_open(struct peer *p, const struct peer_attr *attr, int is_server, stru
 	check(p, gn_plugin_ops(plugin, &p->own_ops, why), why);
 	p->ops = p->own_ops;
 	p->region.fd = -1;
+	p->send.imm = p->word;
+	p->send.imm_len = sizeof(p->word);
 	fake_host_init(&p->host, "devices.bench");
 	p->host.real_clock = 1;
 	if (beside) {

@@ -37,6 +37,9 @@ struct peer {
 	struct gantry_region region;    /* what is exported, and with rma what is registered */
 	struct gantry_region *imported; /* the other end's view of it */
 	struct gantry_token own_token, token; /* of what is exported, of what the other end exports */
+	struct gantry_send send; /* these words */
+	uint64_t word[7] __attribute__((aligned(64)));
+	uint32_t n_taken; /* receives that are to be posted again */
 	char *buffer; /* of receives: the server's, with `inlined` of both */
 	uint32_t own_id, other_id;
 	int is_server, owns_device;

@@ -126,6 +126,7 @@ together()
 
 none() { echo 0; }
 limit_line() { "$perf/limits/pingpong" "$ms" | value pingpong; }
+limit_rings() { "$perf/limits/rings" "$ms" | value rings; }
 limit_ring() { "$perf/limits/ring" "$ms" 1024 | value ring_1024; }
 limit_dirty() { "$perf/limits/memcpy" 50 "dirty:$1" | value "dirty_$1"; }
 limit_dirty_64k() { limit_dirty 65536; }
@@ -224,6 +225,7 @@ storage_list()
 	cat <<-END
 	rtt|message there and back, 64 B|ns|limit_line|ours_rtt|ratio|<2.0|$(peers ucx-tag=ucx_tag_rtt ucx-am=ucx_am_rtt \
 		fabric=fabric_rtt)|
+	rings|the same, to two bare rings|ns|limit_rings|ours_rtt|ratio|<1.3||
 	single|messages one way, one by one|M/s|limit_ring|ours_single|ratio|>0.4|$(peers ucx-tag=ucx_tag_rate \
 		ucx-am=ucx_am_rate "$memif_peer=memif")|>2.5
 	batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|>0.6|$(peers "$memif_peer=memif")|

@@ -24,6 +24,11 @@
 #define STOP UINT64_MAX /* the sequence number that ends a run */
 #define TOO_LONG_S 60   /* nothing here may hang: a run that long is ended by SIGALRM */
 #define N_SLICES 4096
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
 
 #define load(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
@@ -185,6 +190,7 @@ static inline uint64_t next_random(uint64_t *state)
 /* The seven words of a 56-byte message with the number seq: all of them depend on it. */
 static inline void fill_words(uint64_t word[7], uint64_t seq)
 {
+	UNROLLED
 	for (unsigned i = 0; i < 7; i++)
 		word[i] = seq + i * 0x0101010101010101u;
 }
@@ -193,6 +199,7 @@ static inline int words_ok(const uint64_t word[7], uint64_t seq)
 {
 	uint64_t wrong = 0;
 
+	UNROLLED
 	for (unsigned i = 0; i < 7; i++)
 		wrong |= word[i] ^ (seq + i * 0x0101010101010101u);
 	return wrong == 0;
