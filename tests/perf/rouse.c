@@ -1,18 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rouse FILE ROLE [MS [PAUSE_MS]] - how long it takes to wake a target that sleeps, until the answer of an IO is seen: what
- * limits/wake measures of an eventfd, between the same two CPUs and in the same way.
+ * rouse FILE ROLE [MS [PAUSE_MS]] - how long it takes to wake a target that sleeps, until the answer of an IO is seen, and how
+ * long to wake a process that sleeps on an eventfd, until its answer is seen: "rouse" and "wake", medians in microseconds.
  *
- * The client, on our first CPU, pauses (10 ms), long enough for the target to be asleep, and reads one block; it spins until the
- * answer has come. The target is to be on the second CPU. Median, in microseconds.
+ * Both sleepers are on the second CPU and whoever wakes them on the first, the target by its own settings. They are woken in
+ * turn, each after a pause (10 ms) long enough to be asleep: a wake-up is twice as dear in one second as it is in the next, and
+ * dearer the longer the CPUs and their caches were left alone.
  */
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <gantry/client.h>
 
 #include "limits/common.h"
 
+#define LAST 2 /* rung once, at the end */
+
+struct pair {
+	uint64_t *line;
+	int fd;
+};
+
 static int is_done, failed;
+
+static void answer(void *arg)
+{
+	const struct pair *pair = arg;
+	uint64_t n, value;
+
+	for (n = 1;; n++) {
+		if (read(pair->fd, &value, sizeof(value)) != sizeof(value))
+			die("read of the eventfd");
+		if (value == LAST)
+			return;
+		store(pair->line, n);
+	}
+}
+
+static void ring(const struct pair *pair, uint64_t value)
+{
+	if (write(pair->fd, &value, sizeof(value)) != sizeof(value))
+		die("write to the eventfd");
+}
+
+static void wake_process(const struct pair *pair, uint64_t n)
+{
+	ring(pair, 1);
+	while (load(pair->line) != n)
+		relax();
+}
 
 static void done(void *arg, int result)
 {
@@ -27,24 +63,37 @@ static void give_up(const char *what)
 	exit(1);
 }
 
+static void wake_target(struct gantry_queue *queue, void *buf, uint32_t bytes)
+{
+	is_done = 0;
+	if (gantry_queue_read(queue, buf, bytes, 0, done, NULL))
+		give_up("refused");
+	while (!is_done)
+		if (gantry_queue_poll(queue) == 0)
+			relax();
+}
+
 int main(int argc, char **argv)
 {
 	struct gantry_volume_attr attr = {.struct_size = sizeof(attr), .queues = 1, .depth = 1, .buffer_bytes = 1 << 16};
+	struct pair pair = {.line = share(4096), .fd = eventfd(0, EFD_CLOEXEC)};
 	uint64_t length, start, before, bytes;
 	struct gantry_volume_info info;
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
-	static struct stats stats;
+	static struct stats wake, rouse;
 	int pause_ms = argc > 4 ? atoi(argv[4]) : 10;
+	pid_t pid;
 	void *buf;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: rouse FILE ROLE [MS [PAUSE_MS]]\n");
 		return 2;
 	}
+	if (pair.fd < 0)
+		die("eventfd");
 	length = (argc > 3 ? strtoull(argv[3], NULL, 10) : 300) * 1000000;
-	alarm(TOO_LONG_S);
-	pin(nth_cpu(0));
+	pid = run_beside(answer, &pair);
 	if (gantry_volume_open_role(argv[1], argv[2], &attr, &volume) || gantry_queue_open(volume, &queue))
 		give_up("no volume");
 	gantry_volume_get_info(volume, &info);
@@ -52,15 +101,17 @@ int main(int argc, char **argv)
 	start = now_ns();
 	for (uint64_t n = 1; n < 5 || now_ns() - start < length; n++) {
 		poll(NULL, 0, pause_ms);
-		is_done = 0;
 		before = now_ns();
-		if (gantry_queue_read(queue, buf, info.block_size, 0, done, NULL))
-			give_up("refused");
-		while (!is_done)
-			if (gantry_queue_poll(queue) == 0)
-				relax();
-		note(&stats, (double)(now_ns() - before) / 1e3);
+		wake_process(&pair, n);
+		note(&wake, (double)(now_ns() - before) / 1e3);
+		poll(NULL, 0, pause_ms);
+		before = now_ns();
+		wake_target(queue, buf, info.block_size);
+		note(&rouse, (double)(now_ns() - before) / 1e3);
 	}
-	print_median("rouse", &stats, "us");
+	ring(&pair, LAST);
+	join(pid);
+	print_median("wake", &wake, "us");
+	print_median("rouse", &rouse, "us");
 	return gantry_queue_close(&queue) || gantry_volume_close(&volume) || failed;
 }

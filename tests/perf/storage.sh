@@ -3,7 +3,7 @@
 # storage.sh - gantry itself and its library for DOCA programs, and the limits for them: the commands of bench.sh's rounds, each
 # of which prints one number, and the lists of what is measured. Sourced by bench.sh (bash).
 #
-# Needs: build, perf, here, tmp, cpu0, cpu1, cpu3, ms, io_time, what of value() in measure.sh, peers() of peers.sh.
+# Needs: build, perf, here, tmp, cpu0, cpu1, cpu3, ms, io_time, idle_s, what of value() in measure.sh, peers() of peers.sh.
 
 gantry=("$build/core/gantry" run -p "$build/plugins/.libs")
 load_set=() # more arguments for the process with the initiator
@@ -145,7 +145,6 @@ limit_write_32() { limit_io 32:write; }
 limit_write_128() { limit_io 128:write; }
 limit_null_1() { limit_io 1:null; }
 limit_null_32() { limit_io 32:null; }
-limit_wake() { "$perf/limits/wake" "$ms" | value wake; }
 
 message() { "$perf/msgbench" shm-comch "$1" "$ms" "dir=$tmp/run" | value "$1"; }
 ours_rtt() { message rtt; }
@@ -170,9 +169,12 @@ ours_write_128() { two two pattern=randwrite depth=128; }
 ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
-# the target sleeps; who reads from it spins, as limits/wake does: it is one wake-up in both
-rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load "$ms" | value rouse; }
-ours_wake() { beside two_null "$cpu1" rouse; }
+# the target and a process on an eventfd sleep, and are woken in turn; who does it spins: it is one wake-up in both
+rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load $((ms * 8)) >"$tmp/rouse"; }
+limit_wake() { beside two_null "$cpu1" rouse && value wake <"$tmp/rouse"; }
+ours_wake() { value rouse <"$tmp/rouse"; }
+limit_relay() { "$perf/limits/relay" $((idle_s * 1000)) | value relay; }
+ours_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 2>>"$tmp/errors" | value idle; }
 ours_three_1() { three depth=1 && iops; }
 ours_three_32() { three && iops; }
 ours_tail() { three && echo "$(out_of reads p50_ns) $(out_of reads p99_9_ns)" | awk '$1 { printf "%.4g\n", $2 / $1 }'; }
@@ -204,7 +206,6 @@ doca_idle() { doca idle; }
 
 # measured once, for the time they take, which counts no other processes
 once_idle() { bash "$here/idle.sh" "$build" "$idle_s" | value idle; }
-once_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 | value idle; }
 once_crowd_cpu() { bash "$here/crowd.sh" "$build" 256 "$idle_s" >"$tmp/crowd" 2>>"$tmp/errors" && value crowd_cpu <"$tmp/crowd"; }
 once_crowd_memory() { value crowd_memory <"$tmp/crowd"; }
 
@@ -274,7 +275,7 @@ storage_list()
 	esac
 	cat <<-'END'
 	idle|three idle processes, of one CPU|%|none|once_idle|value|<0.5||
-	busy|the same with 1000 IO a second|%|none|once_busy|value|<5||
+	busy|the same, 1000 IO a second; limit: eventfds|%|limit_relay|ours_busy|value|<5||
 	END
 	[ ! -x "$perf/crowd" ] || cat <<-'END'
 	crowd_cpu|256 idle sessions of a gateway, of one CPU|%|none|once_crowd_cpu|value|<1||
