@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# run.sh [-b BUILD] [-o DIR] [-t SECONDS] SCRIPT [ARGUMENT...] - boot a virtual machine and run SCRIPT in it, as root
+# run.sh [-b BUILD] [-o DIR] [-t SECONDS] [-p] SCRIPT [ARGUMENT...] - boot a virtual machine and run SCRIPT in it, as root
 #
 # The machine has this machine's tree (changes go to its memory only), two CPUs and no network. QEMU emulates all of it,
 # so no right of any kind is needed, and everything is some ten times slower. Prints what the script prints and exits with
@@ -8,6 +8,7 @@
 #	77	there is nothing to boot: the reason is on standard error
 #	99	inconclusive: twice the kernel of the machine had an error of its own, or the machine ended by itself
 #	124	no end after SECONDS (600)
+# With -p each of its CPUs stays on one of this machine, which is for measurements; else they go where there is room.
 # The script finds in its environment what `make check` gives (top_srcdir, top_builddir, GANTRY, GANTRY_PLUGINS, ...; BUILD
 # is build/gcc), our own variables VM_..., and VM_OUT, a folder whose files the host has. DIR (BUILD/vm/NAME) keeps `console`,
 # `output`, `stderr`, `dmesg` and those files; an inconclusive first run is kept in DIR.first.
@@ -15,17 +16,18 @@ set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$(cd "$here/../.." && pwd)
-build=$top/build/gcc out='' limit=600
-while getopts b:o:t: option; do
+build=$top/build/gcc out='' limit=600 pinned=''
+while getopts b:o:t:p option; do
 	case $option in
 	b) build=$OPTARG ;;
 	o) out=$OPTARG ;;
 	t) limit=$OPTARG ;;
+	p) pinned=1 ;;
 	*) exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
-script=$(realpath -e "${1:?usage: run.sh [-b BUILD] [-o DIR] [-t SECONDS] SCRIPT [ARGUMENT...]}") || exit 2
+script=$(realpath -e "${1:?usage: run.sh [-b BUILD] [-o DIR] [-t SECONDS] [-p] SCRIPT [ARGUMENT...]}") || exit 2
 build=$(realpath -e "$build") || exit 2
 shift
 name=${script##*/}
@@ -72,10 +74,28 @@ place()
 	printf '%s' "${1//,/,,}"
 }
 
+# pin - once they are there, the threads that are its CPUs: each to a CPU of its own
+pin()
+{
+	local end=$((SECONDS + 10)) task name at=0 pid
+	while [ "$at" -lt 2 ]; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "run.sh: the machine's CPUs could not be pinned: figures will be rough" >&2
+			return
+		fi
+		pid=$(pgrep -P "$vm") # of timeout
+		for task in "/proc/$pid/task"/*; do
+			{ read -r name <"$task/comm"; } 2>/dev/null && [ "$name" = "CPU $at/TCG" ] &&
+				taskset -pc "$at" "${task##*/}" >/dev/null && at=$((at + 1))
+		done
+		read -rt 0.1 <><(:) || :
+	done
+}
+
 # boot - to the end of the machine; sets rc
 boot()
 {
-	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu "$cpu" -machine q35 -smp 2 -m 2048 \
+	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu "$cpu" -machine q35 -smp 2 -m 2048 -name gantry,debug-threads=on \
 		-nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
 		-kernel "$image/kernel" -initrd "$initrd" \
 		-append "$arguments" \
@@ -87,6 +107,7 @@ boot()
 		-chardev file,id=status,path="$(place "$out/status")" -device virtserialport,chardev=status,name=status \
 		</dev/null >"$out/qemu" 2>&1 &
 	vm=$!
+	[ -z "$pinned" ] || pin
 	wait "$vm"
 	rc=$?
 	vm=''
