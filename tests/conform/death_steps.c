@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* death_steps.c - shm-comch: a peer that is killed after each instruction of a send. */
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
@@ -35,14 +36,10 @@ static void part_sends_under_the_knife(void)
 }
 
 /* Returns the steps made: fewer than k when the peer had ended before. */
-static uint32_t kill_after(uint32_t k)
+static uint32_t step(uint32_t k)
 {
 	int status;
 
-	waitpid(forked.pid, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		TEST_IGNORE_MESSAGE("may not trace");
-	TEST_ASSERT_TRUE(WIFSTOPPED(status));
 	for (uint32_t i = 0; i < k; i++) {
 		ptrace(PTRACE_SINGLESTEP, forked.pid, NULL, NULL);
 		waitpid(forked.pid, &status, 0);
@@ -51,6 +48,26 @@ static uint32_t kill_after(uint32_t k)
 	}
 	kill(forked.pid, SIGKILL);
 	waitpid(forked.pid, NULL, 0);
+	return k;
+}
+
+/* The peer and who watches its steps take turns: on one processor, that wakes up no other one. */
+static uint32_t kill_after(uint32_t k)
+{
+	cpu_set_t all, one;
+	int status;
+
+	waitpid(forked.pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		TEST_IGNORE_MESSAGE("may not trace");
+	TEST_ASSERT_TRUE(WIFSTOPPED(status));
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	TEST_ASSERT_EQUAL_INT(0, sched_getaffinity(0, sizeof(all), &all));
+	sched_setaffinity(0, sizeof(one), &one);
+	sched_setaffinity(forked.pid, sizeof(one), &one);
+	k = step(k);
+	TEST_ASSERT_EQUAL_INT(0, sched_setaffinity(0, sizeof(all), &all));
 	return k;
 }
 
