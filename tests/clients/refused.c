@@ -254,10 +254,13 @@ static void test_nobody_listens(void)
 
 static void test_a_gateway_without_its_target(void)
 {
-	const struct served_options options = {.connect = "timeout = \"20s\"; control_timeout = \"60s\";"};
+	const struct served_options options = {
+		.connect = "timeout = \"20s\"; control_timeout = \"60s\";",
+		.bridge = "timeout = \"200ms\";", /* it says so after that */
+	};
 
 	served_begin(&options);
-	served_start("bridge"); /* tries for its timeout of 10 s, then says so */
+	served_start("bridge");
 	no_volume(-EIO, "load", "refused at hello: target: ");
 	says("nobody listens");
 }

@@ -45,14 +45,14 @@ void served_conf(const struct served_options *o)
 		   "  store = { role = \"target\"; listen = { device = \"back\"; name = \"store\"; %s };\n"
 		   "            backend = { %s }; stages = ( %s ); };\n"
 		   "  bridge = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume\"; %s };\n"
-		   "             connect = { device = \"back\"; name = \"store\"; }; };\n"
+		   "             connect = { device = \"back\"; name = \"store\"; %s }; };\n"
 		   "  load = { role = \"initiator\"; connect = { device = \"front\"; name = \"volume\"; %s };\n"
 		   "           stages = ( %s ); };\n"
 		   "  direct = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; %s }; };\n"
 		   "};\n",
 		served_dir, served_dir, or_empty(o->listen), o->backend ? o->backend : "type = \"memory\"; size = \"16MiB\";",
-		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->connect), or_empty(o->load_stages),
-		or_empty(o->connect));
+		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge), or_empty(o->connect),
+		or_empty(o->load_stages), or_empty(o->connect));
 	fclose(f);
 }
 

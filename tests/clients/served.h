@@ -21,6 +21,7 @@
 struct served_options {
 	const char *backend; /* NULL: memory */
 	const char *connect, *listen, *load_stages, *store_stages;
+	const char *bridge; /* of its connection to the store */
 };
 
 extern char served_file[128]; /* the configuration */
