@@ -81,7 +81,8 @@ while IFS="@" read -r plugin file script test what; do
 		echo "ok $n - $what # SKIP rdma-verbs is not built"
 		continue
 	fi
-	source=$top/plugins/transport/$plugin/$file
+	source=$top/plugins/transport/$plugin/$file object=$dir/$plugin-$file.o
+	cp "$object" "$dir/kept"
 	sed "$script" "$source" >"$dir/$file"
 	if cmp -s "$source" "$dir/$file" || ! build "$plugin" "$dir/$file" 2>"$dir/out"; then
 		echo "not ok $n - $what (the mutant does not apply)"
@@ -91,5 +92,5 @@ while IFS="@" read -r plugin file script test what; do
 	else
 		echo "not ok $n - $what (not seen by $test)"
 	fi
-	build "$plugin" "$source"
+	mv "$dir/kept" "$object"
 done <"$mutants"
