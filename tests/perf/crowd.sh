@@ -3,9 +3,11 @@
 # crowd.sh BUILD [SESSIONS [SECONDS]] - what idle sessions cost the gateway that has them. Prints
 #	crowd_cpu PERCENT %     of one CPU, more than the same gateway takes without a session
 #	crowd_memory KIB KiB    proportional share of memory (PSS), for each session
+# Each session is asked for a sign of life every 13/16 s: SECONDS should be four times that (3.25), or many more, since in a second
+# some of them are asked once and some twice.
 set -u
 build=${1:?usage: crowd.sh BUILD [SESSIONS [SECONDS]]}
-sessions=${2:-256} seconds=${3:-2}
+sessions=${2:-256} seconds=${3:-3.25}
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/cpu.sh"
 tmp=$(mktemp -d) || exit 1
