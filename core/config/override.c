@@ -78,20 +78,25 @@ static bool set_string(config_setting_t *group, const char *name, const char *te
 	return done;
 }
 
-static bool set_value(config_setting_t *group, const char *name, const char *text, bool was_string)
+/* What is no string by its looks keeps its text: the option may be one. */
+static bool set_value(struct gn_config *config, config_setting_t *group, const char *name, const char *text, bool was_string)
 {
 	config_setting_t *made;
 	long long number;
 
 	if (!was_string && (!strcasecmp(text, "true") || !strcasecmp(text, "false"))) {
 		made = config_setting_add(group, name, CONFIG_TYPE_BOOL);
-		return made && config_setting_set_bool(made, !strcasecmp(text, "true"));
-	}
-	if (!was_string && is_number(text, &number)) {
+		if (!made || !config_setting_set_bool(made, !strcasecmp(text, "true")))
+			return false;
+	} else if (!was_string && is_number(text, &number)) {
 		made = config_setting_add(group, name, CONFIG_TYPE_INT64);
-		return made && config_setting_set_int64(made, number);
+		if (!made || !config_setting_set_int64(made, number))
+			return false;
+	} else {
+		return set_string(group, name, text);
 	}
-	return set_string(group, name, text);
+	config_setting_set_hook(made, (void *)gn_arena_strdup(&config->arena, text));
+	return true;
 }
 
 static int fail(const struct gn_config *config, struct gn_errs *errs, const char *text, const char *why)
@@ -129,7 +134,7 @@ int gn_config_override(struct gn_config *config, const char *text, struct gn_err
 		was_string = config_setting_type(old) == CONFIG_TYPE_STRING;
 		config_setting_remove(at, name);
 	}
-	if (!set_value(at, name, end + 1, was_string))
+	if (!set_value(config, at, name, end + 1, was_string))
 		return fail(config, errs, text, "not a name that a setting can have");
 	return 0;
 }

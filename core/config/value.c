@@ -86,9 +86,17 @@ static bool number(struct gn_conf_node *node, int64_t *value_p)
 	return true;
 }
 
-static int fill_string(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+/* A string, or the text of a --set that would be something else in a file; NULL. */
+static const char *text_of(struct gn_conf_node *node)
 {
 	const char *text = gn_conf_string(node);
+
+	return text ? text : config_setting_get_hook(gn_conf_setting(node));
+}
+
+static int fill_string(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+{
+	const char *text = text_of(node);
 
 	if (!text)
 		return gn_config_fault_type(f, node, "a string in double quotes");
@@ -187,7 +195,7 @@ static int choice_index(const struct gantry_option *row, const char *word, uint3
 
 static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
 {
-	const char *word = gn_conf_string(node), *best = NULL;
+	const char *word = text_of(node), *best = NULL;
 	char list[LIST_BYTES] = "";
 	size_t n = 0;
 	uint32_t i;

@@ -289,6 +289,22 @@ initiator() {
 	[ "$status" -eq 2 ]
 }
 
+@test "an override has the type of its option, also where the file has none" {
+	target >"$conf"
+	check() {
+		run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set "$1"
+		echo "$output"
+		[ "$status" -eq "$2" ]
+	}
+	check runtime.cpus=0 0
+	check roles.store.listen.name=007 0
+	[[ "$output" == *" 007"* ]] # as it was written
+	check runtime.threads=1 2
+	[[ "$output" == *"--set: runtime.threads: \"1\" is unknown; write one of"* ]]
+	check roles.store.lanes=false 2
+	[[ "$output" == *"--set: roles.store.lanes: is a bool; write a whole number, without quotes"* ]]
+}
+
 @test "overrides are checked like the file" {
 	target >"$conf"
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set roles.store.lanes=77
