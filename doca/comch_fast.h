@@ -35,6 +35,7 @@ struct doca_comch_consumer {
 	struct doca_task *beyond;       /* the first of them that found the transport's queue full */
 	uint32_t id, imm_max, row, depth;
 	uint32_t n_posted, n_used;
+	uint32_t batch;                 /* messages that the next poll asks for: a look for a second takes time as well */
 	uint64_t *rooms;                /* its row of lengths, in turns */
 	struct gd_event started;
 	/* of a MsgQ: it has no connection; below, the lock of the DPA */

@@ -153,7 +153,7 @@ static int poll_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 	struct gantry_msg msgs[GD_FAST_BATCH];
-	int n = c->queue ? c->ops->poll_recv(c->queue, msgs, GD_FAST_BATCH) : 0;
+	int n = c->queue ? c->ops->poll_recv(c->queue, msgs, c->batch) : 0;
 
 	if (doca_unlikely(n < 0)) {
 		gd_ctx_fail(ctx);
@@ -161,6 +161,7 @@ static int poll_consumer(struct doca_ctx *ctx)
 	}
 	for (int i = 0; i < n; i++)
 		complete(c, &msgs[i]);
+	c->batch = n > 1 || (uint32_t)n == c->batch ? GD_FAST_BATCH : 1;
 	if (doca_unlikely(c->beyond != NULL))
 		post_beyond(c);
 	return n > 0;
@@ -206,6 +207,7 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 	c->rooms = gd_room_row(conn, c->row);
 	c->depth = attr.depth;
 	c->n_posted = c->n_used = 0;
+	c->batch = 1;
 	rc = c->ops->consumer_create(conn->link, &attr, &number, &c->queue);
 	if (rc == 0)
 		rc = gd_conn_tell(conn, GD_CONSUMER, number, c->id, c->imm_max | c->row << 16);
