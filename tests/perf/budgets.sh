@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# budgets.sh [--write] - instructions that one IO takes from submit to complete, counted by callgrind, against tests/perf/budgets
+# budgets.sh [--write] - instructions that one IO takes from submit to complete, counted by callgrind, against tests/perf/budgets;
+# and a message of the library for DOCA programs, at both ends together
 #
 # A case is one process with one lane, so the count is the same each time, however busy the machine is: two runs that differ
 # in the number of IOs, and only what the lane's thread did. More than 3 % beside the budget, above or below, is a failure: what
@@ -10,7 +11,7 @@
 set -u
 export LC_ALL=C
 top=${top_srcdir:?} gantry=${GANTRY:?} plugins=${GANTRY_PLUGINS:?}
-file=$top/tests/perf/budgets
+file=$top/tests/perf/budgets docabench=${top_builddir:?}/tests/perf/docabench
 few=12000 many=22000 # so that the lane's thread has more to do than the one that starts all
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -55,27 +56,33 @@ configuration()
 	END
 }
 
-# counted N - instructions of the lane's thread for N IOs
+# counted COMMAND... - instructions of the thread of it that did most
 counted()
 {
 	rm -f "$tmp"/count*
-	valgrind --tool=callgrind --separate-threads=yes --callgrind-out-file="$tmp/count" "$gantry" run "$tmp/conf" -p "$plugins" \
-		--set "roles.load.workload.ops=$1" >"$tmp/out" 2>&1 || return 1
-	cat "$tmp"/count-* | awk '/^totals:/ && NR > 1 { if ($2 > most) most = $2 } END { print most }' n="$1"
+	valgrind --tool=callgrind --separate-threads=yes --callgrind-out-file="$tmp/count" "$@" >"$tmp/out" 2>&1 || return 1
+	cat "$tmp"/count-* | awk '/^totals:/ && NR > 1 { if ($2 > most) most = $2 } END { print most }'
 }
 
-# per_io - instructions of one IO of the configuration that was written last
-per_io()
+# ios N - run the configuration that was written last, so many IOs
+ios() { counted "$gantry" run "$tmp/conf" -p "$plugins" --set "roles.load.workload.ops=$1"; }
+
+# messages N - so many messages through the library for DOCA programs
+messages() { GANTRY_PLUGIN_PATH=$plugins GANTRY_RUNDIR=$tmp/run counted "$docabench" "count:$1"; }
+
+# per_one ios|messages - instructions of one of them
+per_one()
 {
 	local less more
-	less=$(counted $few) && more=$(counted $many) || return 1
+	less=$("$1" $few) && more=$("$1" $many) || return 1
 	echo $(((more - less) / (many - few)))
 }
 
-# of NAME - the same for a case of the file: TRANSPORT[, gateway][, N stages]
+# of NAME - the same for a case of the file: TRANSPORT[, gateway][, N stages], or doca
 of()
 {
 	local transport=${1%%,*} stages="" gateway=no options="" n
+	[ "$transport" != doca ] || { per_one messages; return; }
 	case $1 in *gateway*) gateway=yes ;; esac
 	n=$(sed -n "s/.* \([0-9]*\) stages.*/\1/p" <<<"$1")
 	for (( ; n > 0; n--)); do
@@ -83,7 +90,7 @@ of()
 	done
 	[ "$transport" = loop ] || options="dir = \"$tmp/run\"; pci = \"03:00.0\";"
 	configuration "$transport" "$stages" $gateway "$options"
-	per_io
+	per_one ios
 }
 
 if [ "${1:-}" = --write ]; then
@@ -94,6 +101,7 @@ if [ "${1:-}" = --write ]; then
 	exit 0
 fi
 
+[ -x "$docabench" ] || cases=$(grep -v '^doca' <<<"$cases") # built without it
 command -v valgrind >/dev/null || skip_all "valgrind is missing (Debian: valgrind)"
 grep -qx "# compiler: $compiler" "$file" ||
 	skip_all "the budgets are those of $(sed -n 's/^# compiler: //p' "$file"), this is $compiler"
@@ -103,13 +111,13 @@ while read -r name; do
 	n=$((n + 1))
 	budget=$(awk -v name="$name" 'index($0, name " ") == 1 { print $NF }' "$file")
 	if ! took=$(of "$name"); then
-		echo "not ok $n - $name: gantry run failed"
+		echo "not ok $n - $name: it failed"
 		sed 's/^/# /' "$tmp/out" | tail -n 5
 	elif [ $((took * 100)) -gt $((budget * 103)) ]; then
-		echo "not ok $n - $name: $took instructions for an IO, the budget is $budget"
+		echo "not ok $n - $name: $took instructions, the budget is $budget"
 	elif [ $((took * 100)) -lt $((budget * 97)) ]; then
-		echo "not ok $n - $name: $took instructions for an IO, the budget of $budget is too high (budgets.sh --write)"
+		echo "not ok $n - $name: $took instructions, the budget of $budget is too high (budgets.sh --write)"
 	else
-		echo "ok $n - $name: $took instructions for an IO, the budget is $budget"
+		echo "ok $n - $name: $took instructions, the budget is $budget"
 	fi
 done <<<"$cases"
