@@ -11,50 +11,15 @@
  *
  * Each message is numbered at both ends and checked; so is what was copied. Plugins are found as `gantry env` says.
  */
-#include <doca_buf.h>
-#include <doca_buf_inventory.h>
-#include <doca_comch.h>
-#include <doca_comch_consumer.h>
-#include <doca_comch_producer.h>
-#include <doca_ctx.h>
-#include <doca_dev.h>
-#include <doca_dma.h>
-#include <doca_error.h>
-#include <doca_mmap.h>
-#include <doca_pe.h>
-
-#include "perf/limits/common.h"
+#include "perf/docabench.h"
 
 #define HOST "b1:00.0"
-#define CARD "03:00.0"
 #define NAME "gantry docabench"
 #define BYTES 64u
 #define WORDS (BYTES / 8)
-#define TASKS 1024u
-#define WARM 200
 #define SLICE_NS 20000u
 
-struct end {
-	struct doca_pe *pe;
-	struct doca_dev *dev;
-	struct doca_dev_rep *rep;
-	struct doca_comch_server *server;
-	struct doca_comch_client *client;
-	struct doca_comch_connection *connection;
-	struct doca_mmap *mmap;
-	struct doca_buf_inventory *inventory;
-	struct doca_comch_consumer *consumer;
-	struct doca_comch_producer *producer;
-	uint32_t peer;       /* id of its consumer */
-	uint64_t *memory;    /* messages to send, then messages that came */
-	struct doca_task *free[TASKS];
-	uint64_t *words[TASKS]; /* of the message of free[i] */
-	uint32_t n_free;
-	uint64_t expected;   /* number of the next message */
-	int echoes, stopped;
-};
-
-static void ok(doca_error_t rc, const char *what)
+void ok(doca_error_t rc, const char *what)
 {
 	if (rc == DOCA_SUCCESS)
 		return;
@@ -62,13 +27,13 @@ static void ok(doca_error_t rc, const char *what)
 	exit(1);
 }
 
-static void wrong(uint64_t seq, const char *what)
+void wrong(uint64_t seq, const char *what)
 {
 	fprintf(stderr, "docabench: message %llu: %s\n", (unsigned long long)seq, what);
 	exit(1);
 }
 
-static struct doca_dev *open_device(const char *pci)
+struct doca_dev *open_device(const char *pci)
 {
 	struct doca_devinfo **list;
 	struct doca_dev *dev = NULL;
@@ -108,7 +73,7 @@ static struct doca_dev_rep *open_representor(struct doca_dev *dev, const char *p
 	return rep;
 }
 
-static void start(struct end *e, struct doca_ctx *ctx, const char *what)
+void start(struct end *e, struct doca_ctx *ctx, const char *what)
 {
 	enum doca_ctx_states state = DOCA_CTX_STATE_IDLE;
 	doca_error_t rc = doca_ctx_start(ctx);
@@ -134,7 +99,7 @@ static void stop(struct end *e, struct doca_ctx *ctx, const char *what)
 	} while (state != DOCA_CTX_STATE_IDLE);
 }
 
-static void connect_engine(struct end *e, struct doca_ctx *ctx)
+void connect_engine(struct end *e, struct doca_ctx *ctx)
 {
 	union doca_data own = {.ptr = e};
 
@@ -142,7 +107,7 @@ static void connect_engine(struct end *e, struct doca_ctx *ctx)
 	ok(doca_pe_connect_ctx(e->pe, ctx), "connect to the engine");
 }
 
-static void make_memory(struct end *e, size_t bytes, size_t bufs)
+void make_memory(struct end *e, size_t bytes, size_t bufs)
 {
 	e->memory = aligned_alloc(4096, bytes);
 	if (!e->memory)
@@ -406,7 +371,7 @@ static void serve_process(void *arg)
 	ok(doca_comch_server_destroy(e.server), "server");
 }
 
-static unsigned slice_of(uint64_t took_ns, unsigned n)
+unsigned slice_of(uint64_t took_ns, unsigned n)
 {
 	uint64_t one = took_ns / n + 1;
 
@@ -558,101 +523,6 @@ static void alone(unsigned count, uint64_t length_ns)
 	else
 		measure_alone(&client, &server, length_ns);
 	part(&server, &client);
-}
-
-/* -- DMA -- */
-
-static void copied(struct doca_dma_task_memcpy *task, union doca_data flag, union doca_data own)
-{
-	(void)task;
-	(void)own;
-	*(int *)flag.ptr = 1;
-}
-
-static void not_copied(struct doca_dma_task_memcpy *task, union doca_data flag, union doca_data own)
-{
-	(void)flag;
-	(void)own;
-	ok(doca_task_get_status(doca_dma_task_memcpy_as_task(task)), "copy");
-}
-
-static struct doca_dma *make_dma(struct end *e)
-{
-	struct doca_dma *dma;
-
-	ok(doca_pe_create(&e->pe), "engine");
-	e->dev = open_device(CARD);
-	ok(doca_dma_create(e->dev, &dma), "DMA");
-	ok(doca_dma_task_memcpy_set_conf(dma, copied, not_copied, 1), "DMA");
-	connect_engine(e, doca_dma_as_ctx(dma));
-	start(e, doca_dma_as_ctx(dma), "start DMA");
-	return dma;
-}
-
-static void copies(struct end *e, struct doca_task *task, struct doca_buf *dst, const int *done, unsigned n)
-{
-	for (; n; n--) {
-		*(volatile int *)done = 0;
-		ok(doca_buf_reset_data_len(dst), "reset");
-		ok(doca_task_submit(task), "copy");
-		while (!*(volatile const int *)done)
-			doca_pe_progress(e->pe);
-	}
-}
-
-static void measure_dma(size_t bytes, uint64_t length_ns, const char *name)
-{
-	static struct end e;
-	struct doca_dma *dma = make_dma(&e);
-	struct doca_dma_task_memcpy *task;
-	struct doca_buf *src, *dst;
-	static struct stats stats;
-	int done = 0;
-	union doca_data flag = {.ptr = &done};
-	uint64_t before, end, t;
-	char *memory;
-	unsigned slice;
-
-	make_memory(&e, 2 * bytes, 2);
-	memory = (char *)e.memory;
-	memset(memory, 0x5a, bytes);
-	ok(doca_buf_inventory_buf_get_by_data(e.inventory, e.mmap, memory, bytes, &src), "source");
-	ok(doca_buf_inventory_buf_get_by_addr(e.inventory, e.mmap, memory + bytes, bytes, &dst), "destination");
-	ok(doca_dma_task_memcpy_alloc_init(dma, src, dst, flag, &task), "task");
-	before = now_ns();
-	copies(&e, doca_dma_task_memcpy_as_task(task), dst, &done, WARM);
-	slice = slice_of(now_ns() - before, WARM);
-	before = now_ns();
-	end = before + length_ns;
-	do {
-		copies(&e, doca_dma_task_memcpy_as_task(task), dst, &done, slice);
-		t = now_ns();
-		note(&stats, (double)(t - before) / slice);
-		before = t;
-	} while (t < end);
-	if (memcmp(memory, memory + bytes, bytes) != 0)
-		wrong(0, "not what was to be copied");
-	print_median(name, &stats, "ns");
-}
-
-static void measure_idle(uint64_t length_ns)
-{
-	static struct end e;
-	static struct stats stats;
-	uint64_t before, end, t;
-
-	make_dma(&e);
-	before = now_ns();
-	end = before + length_ns;
-	do {
-		for (int i = 0; i < 1000; i++)
-			if (doca_pe_progress(e.pe))
-				wrong(0, "progress without work");
-		t = now_ns();
-		note(&stats, (double)(t - before) / 1000);
-		before = t;
-	} while (t < end);
-	print_median("idle", &stats, "ns");
 }
 
 int main(int argc, char **argv)
