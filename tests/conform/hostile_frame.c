@@ -33,7 +33,7 @@ ATTACK(one_byte, 1, "shorter than its header")
 
 ATTACK(half_a_header, 1, "shorter than its header")
 {
-	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 0), 15, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 0), 15, NULL, 0);
 }
 
 ATTACK(one_byte_before_hello, 0, "shorter than its header")
@@ -66,7 +66,7 @@ ATTACK(wrong_magic, 1, "wrong magic")
 
 ATTACK(wrong_version, 1, "wrong version")
 {
-	evil_raw(head(COMCH_MAGIC, 2, COMCH_DATA, 4), 20, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION + 1, COMCH_DATA, 4), 20, NULL, 0);
 }
 
 ATTACK(wrong_version_in_hello, 0, "wrong version")
@@ -76,44 +76,44 @@ ATTACK(wrong_version_in_hello, 0, "wrong version")
 
 ATTACK(type_zero, 1, "unknown type")
 {
-	evil_raw(head(COMCH_MAGIC, 1, 0, 0), 16, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, 0, 0), 16, NULL, 0);
 }
 
 ATTACK(type_unknown, 1, "unknown type")
 {
-	evil_raw(head(COMCH_MAGIC, 1, COMCH_TYPES, 8), 24, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_TYPES, 8), 24, NULL, 0);
 }
 
 ATTACK(type_huge, 1, "unknown type")
 {
-	evil_raw(head(COMCH_MAGIC, 1, 0xffff, 8), 24, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, 0xffff, 8), 24, NULL, 0);
 }
 
 ATTACK(length_says_more, 1, "length does not match")
 {
-	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 100), 20, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 100), 20, NULL, 0);
 }
 
 ATTACK(length_says_less, 1, "length does not match")
 {
-	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 1), 20, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 1), 20, NULL, 0);
 }
 
 ATTACK(length_wraps, 1, "length does not match")
 {
-	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 0xfffffff0), 16, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 0xfffffff0), 16, NULL, 0);
 }
 
 ATTACK(data_without_data, 1, "wrong length")
 {
-	evil_raw(head(COMCH_MAGIC, 1, COMCH_DATA, 0), 16, NULL, 0);
+	evil_raw(head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 0), 16, NULL, 0);
 }
 
 ATTACK(too_long, 1, "longer than any")
 {
 	static uint8_t big[8192];
 
-	memcpy(big, head(COMCH_MAGIC, 1, COMCH_DATA, 8176), 16);
+	memcpy(big, head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 8176), 16);
 	evil_raw(big, sizeof(big), NULL, 0);
 }
 
@@ -121,7 +121,7 @@ ATTACK(much_too_long, 1, "longer than any")
 {
 	static uint8_t big[100000];
 
-	memcpy(big, head(COMCH_MAGIC, 1, COMCH_DATA, 99984), 16);
+	memcpy(big, head(COMCH_MAGIC, COMCH_VERSION, COMCH_DATA, 99984), 16);
 	evil_raw(big, sizeof(big), NULL, 0);
 }
 

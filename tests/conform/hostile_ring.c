@@ -104,7 +104,7 @@ RING_ATTACK(immediate_data_too_long, 4096, 0)
 
 RING_ATTACK(immediate_data_much_too_long, 4096, 0)
 {
-	put(s, 1, COMCH_K_SHORT, 255, 1);
+	put(s, 1, COMCH_K_INLINE, 255, 1);
 }
 
 RING_ATTACK(immediate_with_a_length, 4096, 0)
@@ -112,14 +112,14 @@ RING_ATTACK(immediate_with_a_length, 4096, 0)
 	put(s, 1, COMCH_K_IMM, 8, 8);
 }
 
-RING_ATTACK(short_data_does_not_fit, 4096, 0)
+RING_ATTACK(end_of_inline_data_is_missing, 4096, 0)
 {
-	put(s, 1, COMCH_K_SHORT, 50, 7);
+	put(s, 1, COMCH_K_INLINE, 50, 7);
 }
 
-RING_ATTACK(short_data_of_nothing, 4096, 0)
+RING_ATTACK(inline_data_of_nothing, 4096, 0)
 {
-	put(s, 1, COMCH_K_SHORT, 8, 0);
+	put(s, 1, COMCH_K_INLINE, 8, 0);
 }
 
 RING_ATTACK(inline_data_too_long, 65535, 0)
@@ -374,8 +374,8 @@ void ring_attacks(void)
 	RUN_TEST(immediate_data_too_long);
 	RUN_TEST(immediate_data_much_too_long);
 	RUN_TEST(immediate_with_a_length);
-	RUN_TEST(short_data_does_not_fit);
-	RUN_TEST(short_data_of_nothing);
+	RUN_TEST(end_of_inline_data_is_missing);
+	RUN_TEST(inline_data_of_nothing);
 	RUN_TEST(inline_data_too_long);
 	RUN_TEST(inline_data_against_the_agreement);
 	RUN_TEST(inline_data_is_missing);

@@ -61,24 +61,26 @@ static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_
 	return true;
 }
 
-/* Inline data out of the slots behind the first one. Returns slots, 0: broken. */
-static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in, uint32_t length,
+/* Inline data, of which msg->imm holds the beginning. Returns slots, 0: broken. */
+static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
 			    const struct gantry_recv *post, struct gantry_msg *msg)
 {
-	uint32_t n = comch_more_slots(length);
-	bool wanted = fits(post, length, msg);
+	uint32_t n = comch_more_slots(t.imm_len, t.length), at = comch_inline_here(t.imm_len, t.length);
+	bool wanted = fits(post, t.length, msg);
 
-	for (uint32_t i = 0; i < n; i++) {
+	if (wanted)
+		memcpy(post->buf, msg->imm + t.imm_len, at);
+	for (uint32_t i = 1; i <= n; i++, at += COMCH_SLOT_PAYLOAD) {
 		uint64_t data[COMCH_SLOT_PAYLOAD / 8];
-		uint32_t at = i * COMCH_SLOT_PAYLOAD, rest = length - at;
+		uint32_t rest = t.length - at;
 
-		if (!more(in, in->position + 1 + i, data))
+		if (!more(in, in->position + i, data))
 			return 0;
 		if (wanted)
 			memcpy((char *)post->buf + at, data, rest < COMCH_SLOT_PAYLOAD ? rest : COMCH_SLOT_PAYLOAD);
 	}
 	if (wanted)
-		gantry_count(c->payload, length);
+		gantry_count(c->payload, t.length);
 	return n + 1;
 }
 
@@ -143,20 +145,9 @@ static uint32_t take_data(struct comch_consumer *c, const struct comch_in *in, s
 {
 	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
 		return t.length ? 0 : take_region(c, in, t, post, msg);
-	if (t.length == 0 || t.length > c->max_data)
+	if (t.kind != COMCH_K_INLINE || t.length == 0 || t.length > c->max_data || t.length > COMCH_INLINE_MAX)
 		return 0;
-	if (t.kind == COMCH_K_SHORT) {
-		if (t.imm_len + t.length > COMCH_SLOT_PAYLOAD)
-			return 0;
-		if (fits(post, t.length, msg)) {
-			memcpy(post->buf, msg->imm + t.imm_len, t.length);
-			gantry_count(c->payload, t.length);
-		}
-		return 1;
-	}
-	if (t.kind == COMCH_K_INLINE && t.length <= COMCH_INLINE_MAX)
-		return take_inline(c, in, t.length, post, msg);
-	return 0;
+	return take_inline(c, in, t, post, msg);
 }
 
 /* A message of any kind. Returns slots; 0: there is none; -EPROTO. */

@@ -75,31 +75,23 @@ static void put_imm(struct comch_producer *p, const struct gantry_send *s)
 	put(p, p->position, payload, t);
 }
 
-/* Small data that was copied: in the same slot, or in the slots behind it, which are published first. */
+/* Small data that was copied: behind the immediate data, and in the slots that follow, which are published first. */
 static int send_inline(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
 {
-	bool is_short = s->imm_len + s->length <= COMCH_SLOT_PAYLOAD;
-	struct comch_trailer t = {.kind = is_short ? COMCH_K_SHORT : COMCH_K_INLINE, .imm_len = (uint8_t)s->imm_len,
-				  .length = (uint16_t)s->length};
-	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
-	uint32_t n = is_short ? 0 : comch_more_slots(s->length);
+	struct comch_trailer t = {.kind = COMCH_K_INLINE, .imm_len = (uint8_t)s->imm_len, .length = (uint16_t)s->length};
+	uint32_t n = comch_more_slots(s->imm_len, s->length), here = comch_inline_here(s->imm_len, s->length);
+	const uint8_t *data = (const uint8_t *)s->data + here;
+	uint8_t first[COMCH_SLOT_PAYLOAD] = {0}, last[COMCH_SLOT_PAYLOAD] = {0};
 
 	if (!may_send(p, n + 1))
 		return -EAGAIN;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = i * COMCH_SLOT_PAYLOAD, rest = s->length - at;
-		const uint8_t *from = (const uint8_t *)s->data + at;
-
-		if (rest < COMCH_SLOT_PAYLOAD)
-			from = memcpy(payload, from, rest);
-		put(p, p->position + 1 + i, from, (struct comch_trailer){.kind = COMCH_K_MORE});
-	}
-	memset(payload, 0, sizeof(payload));
+	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD)
+		put(p, p->position + i, rest < COMCH_SLOT_PAYLOAD ? memcpy(last, data, rest) : data,
+		    (struct comch_trailer){.kind = COMCH_K_MORE});
 	if (s->imm_len)
-		memcpy(payload, s->imm, s->imm_len);
-	if (is_short)
-		memcpy(payload + s->imm_len, s->data, s->length);
-	put(p, p->position, payload, t);
+		memcpy(first, s->imm, s->imm_len);
+	memcpy(first + s->imm_len, s->data, here);
+	put(p, p->position, first, t);
 	*slots_p = n + 1;
 	return 0;
 }

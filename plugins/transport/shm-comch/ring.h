@@ -34,8 +34,7 @@ _Static_assert(sizeof(struct comch_slot) == 64, "one cache line");
 
 enum comch_kind {
 	COMCH_K_IMM = 1, /* immediate data only */
-	COMCH_K_SHORT,   /* immediate data, then inline data, in this slot */
-	COMCH_K_INLINE,  /* immediate data; inline data in the slots that follow */
+	COMCH_K_INLINE,  /* immediate data, then inline data, which goes on in the slots that follow */
 	COMCH_K_REGION,  /* struct comch_region_send, then immediate data */
 	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the slot that follows */
 	COMCH_K_MORE,    /* not the first slot of its message */
@@ -73,10 +72,16 @@ static inline uint64_t comch_full_word(uint64_t position)
 	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_IMM, COMCH_SLOT_PAYLOAD, 0});
 }
 
-/* Slots that follow the first one of a message with `length` bytes of inline data. */
-static inline uint32_t comch_more_slots(uint32_t length)
+/* Of `length` bytes of inline data behind imm_len bytes: how many lie in the first slot. */
+static inline uint32_t comch_inline_here(uint32_t imm_len, uint32_t length)
 {
-	return (length + COMCH_SLOT_PAYLOAD - 1) / COMCH_SLOT_PAYLOAD;
+	return length < COMCH_SLOT_PAYLOAD - imm_len ? length : COMCH_SLOT_PAYLOAD - imm_len;
+}
+
+/* And how many slots follow it. */
+static inline uint32_t comch_more_slots(uint32_t imm_len, uint32_t length)
+{
+	return (imm_len + length - 1) / COMCH_SLOT_PAYLOAD;
 }
 
 #define COMCH_LINE_STRIDE 128u /* two lines: the prefetcher fetches them in pairs */

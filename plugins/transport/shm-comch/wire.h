@@ -15,7 +15,7 @@
 #include <gantry/transport.h>
 
 #define COMCH_MAGIC 0x48434d43u /* "CMCH" */
-#define COMCH_VERSION 1
+#define COMCH_VERSION 2
 #define COMCH_FDS_MAX 2
 
 enum comch_type {
