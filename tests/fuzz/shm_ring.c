@@ -142,7 +142,7 @@ static void make_consumer(struct comch_conn *conn, uint64_t *payload_bytes, uint
 	memset(consumer, 0, sizeof(*consumer));
 	consumer->conn = conn;
 	consumer->depth = DEPTH;
-	consumer->post_mask = DEPTH - 1;
+	consumer->posts_last = DEPTH - 1;
 	consumer->quarter = DEPTH / 4;
 	consumer->max_data = 4096;
 	consumer->posts = calloc(DEPTH, sizeof(*consumer->posts));
