@@ -50,6 +50,7 @@ vm_test()
 		echo "not ok $vm_n - $what"
 		tail -c 8000 "$log" | tail -n 60 | sed 's/^/# /'
 		vm_keep "$what"
+		netem_clear # which it may not have come to
 	fi
 	rm -rf "$vm_dir" "$log" "$vm_dir.skip"
 }
