@@ -96,7 +96,8 @@ pin()
 boot()
 {
 	timeout -k 5 "$limit" "$qemu" -accel tcg,thread=multi -cpu "$cpu" -machine q35 -smp 2 -m 2048 \
-		-name gantry,debug-threads=on -nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
+		-name gantry,debug-threads=on \
+		-nodefaults -no-user-config -no-reboot -display none -serial "file:$(place "$out/console")" \
 		-kernel "$image/kernel" -initrd "$initrd" \
 		-append "$arguments" \
 		-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
