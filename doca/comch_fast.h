@@ -71,29 +71,6 @@ static inline uint32_t gd_fast_tail(uint32_t imm_len)
 	return (imm_len + 7) & ~7u;
 }
 
-/*
- * Copy little data by words. What was stored a moment ago comes out of the processor's store buffer only for a load that is
- * not wider; any other waits until all that was stored before is in the cache, and some of that goes to lines of the peer.
- */
-static inline void gd_fast_copy(void *to, const void *from, uint32_t n)
-{
-	struct word { uint64_t v; } __attribute__((packed, may_alias));
-	struct half { uint32_t v; } __attribute__((packed, may_alias));
-	volatile struct word *dst = to;
-	const volatile struct word *src = from;
-	uint32_t i;
-
-	for (i = 0; i < n / 8; i++)
-		dst[i].v = src[i].v;
-	i *= 8;
-	if (n & 4) {
-		((struct half *)((char *)to + i))->v = ((const struct half *)((const char *)from + i))->v;
-		i += 4;
-	}
-	for (; i < n; i++)
-		((char *)to)[i] = ((const volatile char *)from)[i];
-}
-
 struct doca_comch_producer_task_send {
 	struct doca_task task;
 	const struct doca_buf *buf;

@@ -246,7 +246,7 @@ static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send, uint32_t
 	imm->head = gd_fast_head(producer, imm_len, n);
 	send->imm_len = sizeof(*imm);
 	send->length -= n;
-	gd_fast_copy(imm->bytes + at, (const char *)send->data + send->length, n);
+	gantry_copy_fresh(imm->bytes + at, (const char *)send->data + send->length, n);
 }
 
 static doca_error_t submit_send(struct doca_task *task)
@@ -269,7 +269,7 @@ static doca_error_t submit_send(struct doca_task *task)
 	send.data = data;
 	send.length = data ? (uint32_t)t->buf->data_len : 0;
 	if (t->imm_len)
-		gd_fast_copy(imm.bytes, t->imm, t->imm_len);
+		gantry_copy_fresh(imm.bytes, t->imm, t->imm_len);
 	rc = data ? look_at_room(p, p->target, send.length) : 0;
 	if (rc == 0 && doca_unlikely(send.length > p->max_inline)) {
 		doca_error_t result;

@@ -147,6 +147,31 @@ static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
 	}
 }
 
+/*
+ * Copies little data between private memories, by words, then what is left in smaller pieces. What was stored a moment ago
+ * comes out of the processor's store buffer only for a load that is not wider; any other waits until all that was stored
+ * before is in the cache, and some of that goes to lines of the peer. Any alignment; the two do not overlap. Returns `to`.
+ */
+static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
+{
+	struct word { uint64_t v; } __attribute__((packed, may_alias));
+	struct half { uint32_t v; } __attribute__((packed, may_alias));
+	volatile struct word *dst = (volatile struct word *)to;
+	const volatile struct word *src = (const volatile struct word *)from;
+	size_t i;
+
+	for (i = 0; i < bytes / 8; i++)
+		dst[i].v = src[i].v;
+	i *= 8;
+	if (bytes & 4) {
+		((struct half *)((char *)to + i))->v = ((const struct half *)((const char *)from + i))->v;
+		i += 4;
+	}
+	for (; i < bytes; i++)
+		((char *)to)[i] = ((const volatile char *)from)[i];
+	return to;
+}
+
 #ifdef __cplusplus
 }
 #endif

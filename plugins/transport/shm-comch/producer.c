@@ -85,12 +85,13 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s, ui
 
 	if (!may_send(p, n + 1))
 		return -EAGAIN;
-	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD)
-		put(p, p->position + i, rest < COMCH_SLOT_PAYLOAD ? memcpy(last, data, rest) : data,
-		    (struct comch_trailer){.kind = COMCH_K_MORE});
-	if (s->imm_len)
-		memcpy(first, s->imm, s->imm_len);
-	memcpy(first + s->imm_len, s->data, here);
+	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD) {
+		if (rest < COMCH_SLOT_PAYLOAD)
+			data = gantry_copy_fresh(last, data, rest);
+		put(p, p->position + i, data, (struct comch_trailer){.kind = COMCH_K_MORE});
+	}
+	gantry_copy_fresh(first, s->imm, s->imm_len);
+	gantry_copy_fresh(first + s->imm_len, s->data, here);
 	put(p, p->position, first, t);
 	*slots_p = n + 1;
 	return 0;
