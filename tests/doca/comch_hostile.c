@@ -354,15 +354,32 @@ static void receive_again(struct fast *fast)
 	NEED(fast->length <= 20000 && fast->imm_len == 1);
 }
 
-/* In a side, so not rig_wait, which asserts in the test. */
-static void was_killed(pid_t pid)
+/*
+ * Forks a restless side whenever the patient one asks for it, and kills it at the next word. It has no threads: a child of a
+ * process with threads could inherit a lock that one of them held, and which nobody will release.
+ */
+static void fork_and_kill(void (*role)(void), unsigned int rounds, unsigned int spread)
 {
-	int status;
+	for (unsigned int round = 1; round <= rounds; round++) {
+		int status;
+		pid_t pid;
 
-	NEED(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		rig_hear(RIG_TEST, 'f');
+		seed = round * spread;
+		pid = rig_fork(role);
+		rig_hear(RIG_TEST, 'k');
+		kill(pid, SIGKILL);
+		NEED(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		rig_tell(RIG_CLIENT, 'd');
+	}
 }
 
-/* Here the client is a process of its own, and dies some milliseconds after it came. */
+static void restless_clients(void)
+{
+	fork_and_kill(restless_client, 40, 7919);
+}
+
+/* The client dies some milliseconds after it came. */
 static void patient_server(void)
 {
 	unsigned int before = 0;
@@ -371,10 +388,9 @@ static void patient_server(void)
 	side_start(&s);
 	for (unsigned int round = 1; round <= 40; round++) {
 		uint64_t until;
-		pid_t pid;
 
 		seed = round * 7919;
-		pid = rig_fork(restless_client);
+		rig_tell(RIG_TEST, 'f');
 		UNTIL(&s, s.n_connected == round);
 		fast_open(&peer, &s, 1 << 18);
 		peer.keep = true;
@@ -389,9 +405,9 @@ static void patient_server(void)
 			doca_pe_progress(s.pe);
 			side_try_send(&s, "patient", 7);
 		}
-		kill(pid, SIGKILL);
+		rig_tell(RIG_TEST, 'k');
 		UNTIL(&s, s.n_lost == round);
-		was_killed(pid);
+		rig_hear(RIG_CLIENT, 'd');
 		peer.keep = false;
 		fast_close(&peer);
 		UNTIL(&s, doca_pe_progress(s.pe) == 0);
@@ -405,7 +421,7 @@ static void patient_server(void)
 
 static void a_server_survives_clients_that_are_killed_at_any_moment(void)
 {
-	rig_alone(patient_server);
+	rig_run(patient_server, restless_clients);
 }
 
 static void restless_server(void)
@@ -424,6 +440,11 @@ static void restless_server(void)
 	}
 }
 
+static void restless_servers(void)
+{
+	fork_and_kill(restless_server, 30, 104729);
+}
+
 static void patient_client(void)
 {
 	unsigned int before = 0;
@@ -431,10 +452,9 @@ static void patient_client(void)
 	side_client(&c, RIG_NAME);
 	for (unsigned int round = 1; round <= 30; round++) {
 		uint64_t until;
-		pid_t pid;
 
 		seed = round * 104729;
-		pid = rig_fork(restless_server);
+		rig_tell(RIG_TEST, 'f');
 		while (state_of(c.ctx) != DOCA_CTX_STATE_RUNNING) { /* until the server is there */
 			NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
 			UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING || state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
@@ -450,8 +470,8 @@ static void patient_client(void)
 			doca_pe_progress(c.pe);
 			side_try_send(&c, "patient", 7);
 		}
-		kill(pid, SIGKILL);
-		was_killed(pid);
+		rig_tell(RIG_TEST, 'k');
+		rig_hear(RIG_CLIENT, 'd');
 		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_STOPPING);
 		fast_close(&peer);
 		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
@@ -465,7 +485,7 @@ static void patient_client(void)
 
 static void a_client_survives_servers_that_are_killed_at_any_moment(void)
 {
-	rig_alone(patient_client);
+	rig_run(restless_servers, patient_client);
 }
 
 int main(void)
