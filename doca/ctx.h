@@ -35,8 +35,6 @@ struct gd_event {
  * The engine must be there until the call has returned.
  */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event);
-/* The same, thread of the engine only: no atomic operation. */
-void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event);
 /* Any thread: the engine has work that it finds by polling; makes its notification fd readable when that was requested. */
 void gd_pe_wake(struct doca_pe *pe);
 /* Thread of the engine: take an event back that has not run; returns whether it was waiting. */

@@ -14,6 +14,7 @@
 #include <gantry/shm.h>
 
 #include "base/container_of.h"
+#include "base/pause.h"
 #include "comch_fast.h"
 
 #define PAUSES 4        /* some 100 ns */
@@ -229,13 +230,8 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
  */
 static void let_peer_post(void)
 {
-	for (int i = 0; i < PAUSES; i++) {
-#if defined(__x86_64__) || defined(__i386__)
-		__builtin_ia32_pause();
-#elif defined(__aarch64__)
-		__asm__ volatile("yield");
-#endif
-	}
+	for (int i = 0; i < PAUSES; i++)
+		gn_pause();
 }
 
 /* The end of the data goes with the immediate data: all of it, or whole words. */

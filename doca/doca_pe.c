@@ -141,11 +141,6 @@ void gd_pe_collect_inbox(struct doca_pe *pe)
 	gd_pe_append(pe, first, newest);
 }
 
-void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
-{
-	gd_pe_add(pe, event);
-}
-
 bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 {
 	struct gd_event **link, *before = NULL;

@@ -48,8 +48,8 @@ static inline void gd_pe_wake_own(struct doca_pe *pe)
 		gd_pe_wake_armed(pe);
 }
 
-/* gd_pe_post_own() */
-static inline void gd_pe_add(struct doca_pe *pe, struct gd_event *event)
+/* As gd_pe_post, by the thread of the engine: without a call. */
+static inline void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
 {
 	gd_pe_collect(pe);
 	event->next = NULL;

@@ -118,7 +118,7 @@ void gd_task_done(struct doca_task *task, doca_error_t status)
 {
 	task->status = status;
 	task->state = GD_TASK_DONE;
-	gd_pe_add(task->ctx->pe, &task->event);
+	gd_pe_post_own(task->ctx->pe, &task->event);
 }
 
 void gd_task_done_or_fail(struct doca_task *task, doca_error_t status)

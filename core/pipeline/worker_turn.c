@@ -3,6 +3,7 @@
 #include "pipeline/worker_priv.h"
 
 #include "base/clock.h"
+#include "base/pause.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -26,15 +27,6 @@
 #define RARE 64                  /* after one of so many a spin of a whole budget is next to nothing */
 #define MANY_SHORT 12            /* of the last 16 waits: as good as all */
 
-static inline void pause_once(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /*
  * Between two looks at a line the one who writes it should get hold of it, and no more: a pause is 10 ns on one processor and 60
  * on another.
@@ -47,7 +39,7 @@ unsigned gn_worker_pauses(void)
 		uint64_t before = gn_fast_ns(), took;
 
 		for (int i = 0; i < TRIED_PAUSES; i++)
-			pause_once();
+			gn_pause();
 		took = gn_fast_ns() - before;
 		if (took < best)
 			best = took;
@@ -60,7 +52,7 @@ unsigned gn_worker_pauses(void)
 static void relax(const struct gn_worker *worker)
 {
 	for (unsigned i = 0; i < worker->pauses; i++)
-		pause_once();
+		gn_pause();
 }
 
 void gn_worker_tick(struct gn_worker *worker)

@@ -3,7 +3,6 @@
 
 #include <gantry/io.h>
 
-#include "perf/limits/common.h"
 #include "perf/numbered.h"
 
 #define REPOST 8 /* receives; or as many as there are when no message waits */
