@@ -91,7 +91,8 @@ struct gd_hold {
 struct gd_target {
 	struct gd_target *next;
 	struct gd_remote *remote;
-	uint32_t id, imm_max, n_sent;
+	uint32_t id, imm_max;
+	uint64_t n_sent;
 	const uint64_t *rooms;          /* the row of its consumer, or NULL */
 	void *queue;
 	struct doca_task *first, **last; /* in flight: the peer has yet to read their data */

@@ -166,16 +166,19 @@ static doca_error_t check_send(const struct doca_task *task)
 	return find_data(gd_send_of(task), &data) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no. */
+/*
+ * Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no. Who has sent n messages finds
+ * post n + 1 at its place or, while it is not there, the one of a lap before; or a later one, however much others have sent.
+ */
 static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target, uint32_t length)
 {
-	const uint32_t number = target->n_sent + 1;
+	const uint32_t number = (uint32_t)target->n_sent + 1, before = target->n_sent < GD_FAST_POSTS ? 0 : number - GD_FAST_POSTS;
 	uint64_t word;
 
 	if (!target->rooms)
 		return 0;
 	word = gantry_shm_ld64_acquire(&target->rooms[target->n_sent % GD_FAST_POSTS]);
-	if ((int32_t)((uint32_t)(word >> 32) - number) < 0)
+	if ((uint32_t)(word >> 32) == before)
 		return is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
 	return (uint32_t)(word >> 32) == number && length > (uint32_t)word ? -EMSGSIZE : 0;
 }
