@@ -153,7 +153,9 @@ void server_wait(struct server_waiter *w)
 	uint32_t before = w->inflight;
 
 	if (!before) {
-		sleep_in(&w->queue->outside, w);
+		/* with nothing in flight nobody would wake us: there is room now, by answers that came after their time */
+		if (gantry_queue_inflight(w->queue->queue))
+			sleep_in(&w->queue->outside, w);
 		return;
 	}
 	take_turns(w, before, TURNS);

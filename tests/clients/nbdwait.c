@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that wait at a queue of nbdkit's plugin: none sleeps when nobody is left to wake it. The queue is the test's. */
+#include <unistd.h>
+
+#include "../clients/nbdkit/queue.c"
+#include "unity.h"
+
+static struct server_queue queue;
+static struct server_waiter first, second;
+static uint32_t n_inflight;
+static pthread_t thread;
+
+int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p)
+{
+	(void)volume;
+	*queue_p = (struct gantry_queue *)&n_inflight;
+	return 0;
+}
+
+int gantry_queue_close(struct gantry_queue **queue_p)
+{
+	*queue_p = NULL;
+	return 0;
+}
+
+int gantry_queue_poll(struct gantry_queue *q)
+{
+	(void)q;
+	return 0;
+}
+
+int gantry_queue_fd(const struct gantry_queue *q)
+{
+	(void)q;
+	return -1;
+}
+
+int gantry_queue_arm(struct gantry_queue *q)
+{
+	(void)q;
+	return 1;
+}
+
+uint32_t gantry_queue_inflight(const struct gantry_queue *q)
+{
+	(void)q;
+	return n_inflight;
+}
+
+void setUp(void)
+{
+	alarm(60); /* who sleeps for ever ends the test */
+	TEST_ASSERT_EQUAL_INT(0, server_queue_open(&queue, NULL));
+	first = second = (struct server_waiter){.queue = &queue};
+	sem_init(&first.wake, 0, 0);
+	sem_init(&second.wake, 0, 0);
+	n_inflight = 0;
+}
+
+void tearDown(void)
+{
+	server_queue_close(&queue);
+	alarm(0);
+}
+
+/* Answers that came after their time gave the slots back, and said so with -EAGAIN: it is for this thread to try again. */
+static void who_waits_for_room_while_nothing_is_in_flight_does_not_sleep(void)
+{
+	server_enter(&queue);
+	server_wait(&first);
+	server_leave(&queue);
+	TEST_ASSERT_EQUAL_INT(0, first.asleep);
+}
+
+static void *wait_for_room(void *arg)
+{
+	server_enter(&queue);
+	server_wait(arg);
+	server_leave(&queue);
+	return NULL;
+}
+
+static int is_asleep(void)
+{
+	int asleep;
+
+	server_enter(&queue);
+	asleep = second.asleep;
+	unlock(&queue);
+	return asleep;
+}
+
+static void who_waits_for_room_is_woken_by_the_next_that_completes(void)
+{
+	first.inflight = n_inflight = 1;
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, wait_for_room, &second));
+	while (!is_asleep())
+		sched_yield();
+	server_enter(&queue);
+	n_inflight = 0;
+	server_completed(&first);
+	unlock(&queue);
+	TEST_ASSERT_EQUAL_INT(0, pthread_join(thread, NULL));
+	TEST_ASSERT_EQUAL_UINT(0, first.inflight);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(who_waits_for_room_while_nothing_is_in_flight_does_not_sleep);
+	RUN_TEST(who_waits_for_room_is_woken_by_the_next_that_completes);
+	return UNITY_END();
+}
