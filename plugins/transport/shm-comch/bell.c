@@ -16,6 +16,8 @@
 
 #include "comch.h"
 
+#define RINGS_AT_A_TIME 64 /* that are cleared: a peer may go on ringing, and others of the lane have work */
+
 static bool by_socket(const struct comch_conn *conn)
 {
 	return conn->peer.uid != conn->dev->uids[0];
@@ -81,7 +83,7 @@ void comch_bell_clear(const struct comch_conn *conn, int fd)
 	uint64_t n;
 
 	if (by_socket(conn))
-		while (recv(fd, &n, sizeof(n), MSG_DONTWAIT) >= 0)
+		for (int i = 0; i < RINGS_AT_A_TIME && recv(fd, &n, sizeof(n), MSG_DONTWAIT) >= 0; i++)
 			;
 	else if (read(fd, &n, sizeof(n)) < 0)
 		return; /* was not rung */

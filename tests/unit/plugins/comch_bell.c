@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The doorbell between processes of different users: a peer that rings without end keeps nobody busy. */
+#include <sys/socket.h>
+
+static unsigned n_left, n_received;
+
+static ssize_t recv_one(void)
+{
+	n_received++;
+	return n_left && n_left-- ? 1 : -1;
+}
+
+#define recv(fd, buf, bytes, flags) ((void)(fd), (void)(buf), recv_one())
+#include "../plugins/transport/shm-comch/bell.c"
+#undef recv
+#include "unity.h"
+
+static struct comch_device dev = {.uids = {1000}};
+static struct comch_conn conn = {.dev = &dev, .peer.uid = 1001};
+
+void setUp(void)
+{
+	n_received = 0;
+}
+
+void tearDown(void)
+{
+}
+
+static void what_was_rung_is_cleared(void)
+{
+	n_left = 10; /* as many as Linux lets wait */
+	comch_bell_clear(&conn, -1);
+	TEST_ASSERT_EQUAL_UINT(0, n_left);
+	TEST_ASSERT_EQUAL_UINT(11, n_received);
+}
+
+static void who_rings_without_end_is_not_listened_to_for_ever(void)
+{
+	n_left = 1000000;
+	comch_bell_clear(&conn, -1);
+	TEST_ASSERT_TRUE(n_received <= 100);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(what_was_rung_is_cleared);
+	RUN_TEST(who_rings_without_end_is_not_listened_to_for_ever);
+	return UNITY_END();
+}
