@@ -20,6 +20,9 @@ static void seen(struct fake_role_host *fake, const struct gantry_io *io)
 	seen_offset[n_seen++] = io->offset;
 	TEST_ASSERT_EQUAL_HEX8(GANTRY_IO_FUA, io->flags);
 	TEST_ASSERT_EQUAL_UINT32(77, io->deadline_us);
+	TEST_ASSERT_EQUAL_HEX32(0xc5c32 + io->offset, io->crc32c);
+	queue->ios[io->slot].flags = 0; /* as stages and peers do */
+	queue->ios[io->slot].deadline_us = queue->ios[io->slot].crc32c = 0;
 }
 
 static void begin(uint32_t depth)
@@ -51,6 +54,7 @@ static void write_block(uint32_t block, uint8_t value)
 	memset(gc_slot_buffer(queue, io), value, BLOCK);
 	gc_io_fill(queue, io, GANTRY_OP_WRITE, GANTRY_IO_FUA, (uint64_t)block * BLOCK, BLOCK, gc_slot_offset(queue, io));
 	io->deadline_us = 77;
+	io->crc32c = (uint32_t)(0xc5c32 + io->offset);
 	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
 }
 

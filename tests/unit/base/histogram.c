@@ -90,10 +90,18 @@ static void samples_beyond_the_range_keep_their_maximum(void)
 	TEST_ASSERT_EQUAL_UINT64(10, gantry_histogram_percentile(&a, 50));
 }
 
+static void equal_samples_count_as_so_many(void)
+{
+	gantry_histogram_record_at(&a, gantry_histogram_index(10), 10, 3);
+	gantry_histogram_record(&a, 50);
+	TEST_ASSERT_EQUAL_UINT64(4, gantry_histogram_count(&a));
+	TEST_ASSERT_TRUE(gantry_histogram_mean(&a) > 19.9 && gantry_histogram_mean(&a) < 20.1);
+}
+
 static void merge_adds(void)
 {
 	for (uint64_t i = 1; i <= 100; i++)
-		gantry_histogram_record(i & 1 ? &a : &b, i);
+		gantry_histogram_record(i > 25 && i <= 75 ? &a : &b, i);
 	gantry_histogram_merge(&a, &b);
 	TEST_ASSERT_EQUAL_UINT64(100, gantry_histogram_count(&a));
 	TEST_ASSERT_EQUAL_UINT64(1, gantry_histogram_min(&a));
@@ -135,6 +143,7 @@ int main(void)
 	RUN_TEST(percentiles_are_close_to_the_sorted_samples);
 	RUN_TEST(one_sample_is_every_percentile);
 	RUN_TEST(samples_beyond_the_range_keep_their_maximum);
+	RUN_TEST(equal_samples_count_as_so_many);
 	RUN_TEST(merge_adds);
 	RUN_TEST(random_numbers_repeat_and_stay_in_range);
 	return UNITY_END();

@@ -88,8 +88,8 @@ static void level_above_the_limit_is_silent(void)
 
 static void newline_in_a_message_cannot_forge_a_line(void)
 {
-	gn_log(GN_LOG_INFO, "a\nb", "x\n2026 error y\x1b[2J");
-	TEST_ASSERT_EQUAL_STRING("info a\\x0ab: x\\x0a2026 error y\\x1b[2J\n", logged());
+	gn_log(GN_LOG_INFO, "a\nb", "x\n2026 error y\x1b[2J\x7f");
+	TEST_ASSERT_EQUAL_STRING("info a\\x0ab: x\\x0a2026 error y\\x1b[2J\\x7f\n", logged());
 }
 
 static void json_line_is_escaped(void)

@@ -131,6 +131,35 @@ static void a_child_does_not_hold_the_pages(void)
 	gn_region_destroy(&region, 1);
 }
 
+/* What the kernel calls the mapping at addr, of the words in its VmFlags. */
+static int has_flag(const void *addr, const char *flag)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long begin = 0, at;
+	char line[512];
+	int has = 0;
+
+	TEST_ASSERT_NOT_NULL(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%lx-", &at) == 1 && strchr(line, '-') != NULL)
+			begin = at;
+		else if (begin == (unsigned long)addr && strncmp(line, "VmFlags:", 8) == 0)
+			has = strstr(line, flag) != NULL;
+	}
+	fclose(f);
+	return has;
+}
+
+static void a_core_dump_does_not_have_the_data(void)
+{
+	struct gantry_region *region;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	TEST_ASSERT_TRUE(has_flag(region->addr, " wr"));
+	TEST_ASSERT_TRUE(has_flag(region->addr, " dd"));
+	gn_region_destroy(&region, 1);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -139,5 +168,6 @@ int main(void)
 	RUN_TEST(huge_pages_are_asked_for);
 	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
 	RUN_TEST(a_child_does_not_hold_the_pages);
+	RUN_TEST(a_core_dump_does_not_have_the_data);
 	return UNITY_END();
 }

@@ -254,6 +254,28 @@ static void an_fd_wakes_the_sleeper(void)
 	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
 }
 
+static void remove_when_rung(struct probe *p)
+{
+	if (__atomic_load_n(&p->work, __ATOMIC_RELAXED) != 0)
+		remove_self(p);
+}
+
+/* Who wakes up is polled before anybody is disarmed. */
+static void who_leaves_when_it_wakes_up_is_disarmed(void)
+{
+	a.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a.fw = &fw;
+	a.in_poll = remove_when_rung;
+	add(&a);
+	until_asleep(&a);
+	ring(a.fd);
+	while (__atomic_load_n(&a.work, __ATOMIC_RELAXED) == 0)
+		;
+	gn_worker_remove(fw.worker, &fw); /* of nobody: its turn is over */
+	TEST_ASSERT_GREATER_THAN(0, a.arms);
+	TEST_ASSERT_EQUAL_UINT(a.arms, a.disarms);
+}
+
 /* A signal that stands is heard once, and the next one all the same. */
 static void an_fd_that_nobody_clears_wakes_once_for_each_signal(void)
 {
@@ -379,6 +401,7 @@ int main(void)
 	RUN_TEST(a_poller_adds_so_many_that_the_table_moves);
 	RUN_TEST(calls_of_many_threads_run_on_the_worker);
 	RUN_TEST(an_fd_wakes_the_sleeper);
+	RUN_TEST(who_leaves_when_it_wakes_up_is_disarmed);
 	RUN_TEST(an_fd_that_nobody_clears_wakes_once_for_each_signal);
 	RUN_TEST(an_fd_that_two_wait_for_survives_the_first_removal);
 	RUN_TEST(a_bad_fd_is_refused);
