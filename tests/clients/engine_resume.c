@@ -167,6 +167,18 @@ static void test_a_close_while_it_is_paused(void)
 	expect_done(1, GANTRY_S_SESSION_LOST);
 }
 
+static void test_a_link_that_is_lost_before_its_session_makes_ios_wait(void)
+{
+	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_WRITE, .nth = 1, .rc = -ENOTCONN);
+	write_block(0, 1);
+	TEST_ASSERT_EQUAL_UINT32(1, queue->n_waiting);
+	lose();
+	rig_turn(10);
+	expect_done(1, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_HEX8(1, rig.rh.data[0]);
+	rig_close();
+}
+
 static void test_a_stage_that_says_lost_is_believed(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .status = GANTRY_S_SESSION_LOST);
@@ -244,6 +256,7 @@ int main(void)
 	RUN_TEST(test_the_time_is_over);
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_close_while_it_is_paused);
+	RUN_TEST(test_a_link_that_is_lost_before_its_session_makes_ios_wait);
 	RUN_TEST(test_a_stage_that_says_lost_is_believed);
 	RUN_TEST(test_a_stage_that_says_lost_for_ever_is_believed_for_a_while);
 	RUN_TEST(test_a_deep_queue_is_put_in_order_with_little_work);
