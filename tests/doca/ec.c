@@ -207,8 +207,10 @@ static void lists_may_be_cut_anywhere(void)
 
 	encode(matrix);
 	src = in_pieces(source, K * BLOCK);
+	set_apart(from, K * BLOCK);
 	memset(to, 0, R * BLOCK);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_task(matrix, src, dst));
+	put_together(to, R * BLOCK);
 	TEST_ASSERT_EQUAL_MEMORY(blocks[K], to, R * BLOCK);
 	TEST_ASSERT_EQUAL_INT(R * BLOCK, length_of(dst));
 	give_back(src, dst);

@@ -87,14 +87,29 @@ static inline struct doca_buf *room(size_t offset, size_t length)
 	return buf;
 }
 
-/* Both in three pieces, the middle one short. */
+#define APART (RIG_BYTES - 64)
+#define APART_BYTES 7
+
+/* Both in three pieces, the middle one short and far from the others: what is read beyond the end of a piece is wrong. */
 static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset, size_t length), size_t length)
 {
 	struct doca_buf *list = make(0, length / 2);
 
-	OK(doca_buf_chain_list(list, make(length / 2, 7)));
-	OK(doca_buf_chain_list(list, make(length / 2 + 7, length - length / 2 - 7)));
+	OK(doca_buf_chain_list(list, make(APART, APART_BYTES)));
+	OK(doca_buf_chain_list(list, make(length / 2 + APART_BYTES, length - length / 2 - APART_BYTES)));
 	return list;
+}
+
+/* Cut what lies in one piece so, and put what is so together again. */
+static inline void set_apart(uint8_t *memory, size_t length)
+{
+	memcpy(memory + APART, memory + length / 2, APART_BYTES);
+	memset(memory + length / 2, 0xee, APART_BYTES);
+}
+
+static inline void put_together(uint8_t *memory, size_t length)
+{
+	memcpy(memory + length / 2, memory + APART, APART_BYTES);
 }
 
 static inline size_t length_of(const struct doca_buf *buf)

@@ -95,14 +95,18 @@ static void lists_of_buffers_are_one_message(void)
 	struct doca_sha_task_hash *task = hash_task(DOCA_SHA_ALGORITHM_SHA512, src, dst);
 
 	EVP_Digest(from, 100000, expected, &n, EVP_sha512(), NULL);
+	set_apart(from, 100000);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_hash_as_task(task)));
+	put_together(to, 64);
 	TEST_ASSERT_EQUAL_MEMORY(expected, to, 64);
 	TEST_ASSERT_EQUAL_INT(64, length_of(dst));
 	give_back(dst, NULL);
+	put_together(from, 100000);
 	dst = room(200, 100);
 	OK(doca_sha_task_hash_set_dst(task, dst));
 	OK(doca_sha_task_hash_set_algorithm(task, DOCA_SHA_ALGORITHM_SHA1));
 	EVP_Digest(from, 100000, expected, &n, EVP_sha1(), NULL);
+	set_apart(from, 100000);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_hash_as_task(task)));
 	TEST_ASSERT_EQUAL_MEMORY(expected, to + 200, 20);
 	TEST_ASSERT_EQUAL_INT(20, length_of(dst));
