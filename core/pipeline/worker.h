@@ -56,7 +56,7 @@ void gn_worker_tick(struct gn_worker *worker);
 
 /*
  * The same for who has done one of many small things, and comes again after the next: the clock, which takes 10 ns, is looked at
- * after every eighth only, while they take less than 100.
+ * after every eighth only, while they take less than 200.
  */
 void gn_worker_glance(struct gn_worker *worker);
 

@@ -19,7 +19,7 @@
 #define PAYS_MOST 2              /* so many pauses in vain follow one that paid, before it is only tried now and then */
 #define TRY_EACH 61              /* turns; a prime: each of the waits that follow each other in a circle has its try */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
-#define SMALL_NS 100ull          /* things that take less are timed so many at a time: */
+#define SMALL_NS 200ull          /* things that take less are timed so many at a time: */
 #define SMALL_THINGS 8
 #define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
 #define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */

@@ -11,7 +11,7 @@
 
 #include "initiator.h"
 
-#define SHARED_NS 1000 /* IOs that took no longer together share it */
+#define SHARED_NS 2000 /* IOs that took no longer together share it */
 #define TURN 128 /* IOs issued at a time: others on this thread have work too */
 
 static const uint8_t kind_of[GANTRY_OP_COUNT] = {

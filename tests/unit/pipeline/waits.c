@@ -258,15 +258,15 @@ static void small_things_share_a_look_at_the_clock(void)
 	uint64_t begin_ns;
 
 	gn_worker_tick(worker);
-	looks_for(10, 200);
+	looks_for(10, 250);
 	begin_ns = now_ns;
-	TEST_ASSERT_EQUAL_UINT(100, looks_for(100, 200));
-	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 200, now_ns);
-	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 80, 50));
-	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 200 + 81 * 50, now_ns);
-	TEST_ASSERT_EQUAL_UINT(0, looks_for(7, 50));
+	TEST_ASSERT_EQUAL_UINT(100, looks_for(100, 250));
+	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250, now_ns);
+	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 80, 150));
+	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250 + 81 * 150, now_ns);
+	TEST_ASSERT_EQUAL_UINT(0, looks_for(7, 150));
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000)); /* the next look sees all of it, and those after are for each again */
-	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 200));
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 250));
 }
 
 int main(void)
