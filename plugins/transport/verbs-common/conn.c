@@ -243,6 +243,14 @@ static void check_deadlines(struct vb_conn *conn, uint64_t now_ns)
 	}
 }
 
+/* Fetches of consumers that are gone: the peer waits for the end of each before its region is its own again. */
+static void end_fetches(struct vb_conn *conn)
+{
+	for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
+		if (vb_lane_lingers(lane))
+			vb_lane_poll(lane);
+}
+
 void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 {
 	if (conn->freed || conn->said)
@@ -255,6 +263,7 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 			keep_alive(conn, now_ns);
 		if (!conn->freed)
 			vb_exports_progress(conn, now_ns);
+		end_fetches(conn);
 		vb_imports_progress(conn);
 	}
 	if (!conn->freed && lost(conn))
@@ -282,6 +291,9 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 		earlier(&first, conn->control->probing ? conn->probe_ns + probe_limit(conf) + 1
 						       : conn->control->busy_ns + conf->keepalive_ns);
 	earlier(&first, vb_exports_wake_ns(conn));
+	for (const struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
+		if (vb_lane_lingers(lane)) /* its channel is not looked at */
+			earlier(&first, now(conn) + LOOK_NS);
 	return first;
 }
 

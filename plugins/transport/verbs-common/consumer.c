@@ -159,20 +159,22 @@ static void drop_arrivals(struct vb_consumer *c)
 void vb_consumer_destroy(void *arg)
 {
 	struct vb_consumer *c = arg;
+	struct vb_lane *lane;
 
 	if (!c)
 		return;
-	__atomic_store_n(&c->lane->consumer, NULL, __ATOMIC_RELEASE);
+	lane = c->lane;
+	__atomic_store_n(&lane->consumer, NULL, __ATOMIC_RELEASE);
 	drop_arrivals(c);
 	say(c, 0);
-	vb_lane_put(c->lane);
 	if (c->fetch == VB_F_UNDER_WAY) { /* the device writes to its memory, and reads the peer's */
 		c->gone = 1;
-		c->next = c->lane->gone;
-		c->lane->gone = c;
-		return;
+		c->next = lane->gone;
+		lane->gone = c;
+	} else {
+		free_consumer(c);
 	}
-	free_consumer(c);
+	vb_lane_put(lane);
 }
 
 void vb_consumers_reap(struct vb_lane *lane)

@@ -65,7 +65,18 @@ int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
 
 void vb_lane_put(struct vb_lane *lane)
 {
-	lane->n_users--;
+	if (--lane->n_users == 0 && lane->gone)
+		vb_transport_wake(lane->conn->t); /* nobody else sees the end of their fetches from now on */
+}
+
+bool vb_lane_lingers(const struct vb_lane *lane)
+{
+	if (lane->n_users)
+		return false;
+	for (const struct vb_consumer *c = lane->gone; c; c = c->next)
+		if (c->fetch == VB_F_UNDER_WAY)
+			return true;
+	return false;
 }
 
 void vb_lane_free(struct vb_lane *lane)

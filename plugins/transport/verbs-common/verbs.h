@@ -401,6 +401,7 @@ int vb_pipe_probe(struct vb_pipe *pipe);                             /* keepaliv
 /* -- lane.c -- */
 int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p); /* found or made, with a user more */
 void vb_lane_put(struct vb_lane *lane);  /* a user less; it stays until the connection ends */
+bool vb_lane_lingers(const struct vb_lane *lane); /* no thread uses it, but a fetch of a consumer that is gone is under way */
 void vb_lane_free(struct vb_lane *lane); /* after its pipes */
 struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane); /* that is up, or NULL */
 void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe); /* control thread: hand over a pipe that is up */

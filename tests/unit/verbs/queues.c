@@ -2,6 +2,8 @@
 /* queues.c - consumers and producers: data that is fetched, many of them on a pipe, and the end of one in the middle. */
 #include "unit/verbs/ends.h"
 
+#include <poll.h>
+
 #define BYTES 8192u
 
 static uint8_t buf[4][BYTES];
@@ -29,7 +31,7 @@ static void post(struct queue *q, uint32_t n)
 
 static void open_all(struct queue *q, struct shared *s)
 {
-	ends_open("max_depth=8", NULL, NULL);
+	ends_open("max_depth=8 keepalive=60s", NULL, NULL);
 	queue_open(q, &b, 0, &a, 0, 8, BYTES);
 	share_begin(s, &a, &b, BYTES, GANTRY_REMOTE_READ);
 	fill(s->bytes, BYTES, 1);
@@ -211,6 +213,16 @@ static void revoked_before_it_is_read(void)
 	close_all(&q, &s);
 }
 
+/* What the control pipes carry arrives, and nothing else. */
+static void step_control(void)
+{
+	for (int i = 0; i < 20; i++) {
+		while (fake_wire_step(a.conn->control->qp.qp) || fake_wire_step(b.conn->control->qp.qp))
+			;
+		ends_turn();
+	}
+}
+
 /* Taken back while it is read: only when it was read. */
 static void revoked_while_it_is_read(void)
 {
@@ -226,11 +238,7 @@ static void revoked_while_it_is_read(void)
 	fake_wire_hold(1);
 	nothing_comes(&q);
 	TEST_ASSERT_EQUAL_PTR(&s.region, a.conn->exports[0].region);
-	for (int i = 0; i < 20; i++) {
-		while (fake_wire_step(a.conn->control->qp.qp) || fake_wire_step(b.conn->control->qp.qp))
-			;
-		ends_turn();
-	}
+	step_control();
 	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
 	fake_wire_hold(0);
 	TEST_ASSERT_EQUAL_UINT64(5, queue_take(&q, &msg));
@@ -263,11 +271,7 @@ static void consumer_goes_while_it_reads(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(b.conn, &attr, &again.id, &rx));
 	again.rx = rx;
 	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
-	for (int i = 0; i < 20; i++) {
-		while (fake_wire_step(a.conn->control->qp.qp) || fake_wire_step(b.conn->control->qp.qp))
-			;
-		ends_turn();
-	}
+	step_control();
 	TEST_ASSERT_EQUAL_INT(1, a.n_down);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, queue_send(&q, 3, 0));
 	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
@@ -281,6 +285,42 @@ static void consumer_goes_while_it_reads(void)
 	post(&q, 8);
 	TEST_ASSERT_EQUAL_INT(0, queue_send(&q, 4, 0));
 	TEST_ASSERT_EQUAL_UINT64(4, queue_take(&q, &msg));
+	close_all(&q, &s);
+}
+
+/* Its consumer goes, and with the last user of a lane the thread that would see the end of the read. */
+static void lane_goes_while_it_reads(void)
+{
+	const uint64_t soon_ns = 1000000000;
+	const struct gantry_host *host;
+	struct queue q, back;
+	struct shared s;
+
+	open_all(&q, &s);
+	host = &b.host.pub;
+	queue_open(&back, &a, 0, &b, 0, 8, 0);
+	vb_release(b.conn, s.imported);
+	s.imported = NULL;
+	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 1));
+	fake_wire_hold(1);
+	nothing_comes(&q);
+	vb_consumer_destroy(q.rx);
+	q.rx = NULL;
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
+	step_control();
+	TEST_ASSERT_TRUE(vb_wake_ns(b.device) > host->now_ns(host) + soon_ns); /* a producer's thread may still poll there */
+	vb_producer_destroy(back.tx);
+	back.tx = NULL;
+	TEST_ASSERT_EQUAL_INT(1, poll(&(struct pollfd){.fd = vb_fd(b.device), .events = POLLIN}, 1, 0));
+	step_control();
+	TEST_ASSERT_TRUE(vb_wake_ns(b.device) < host->now_ns(host) + soon_ns); /* no descriptor tells of the end */
+	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
+	fake_wire_hold(0);
+	ends_until(a.n_revoked == 1);
+	TEST_ASSERT_EQUAL_INT(0, a.revoked_rc);
+	TEST_ASSERT_TRUE(vb_wake_ns(b.device) > host->now_ns(host) + soon_ns);
+	TEST_ASSERT_EQUAL_UINT64(1, ended(&q));
+	queue_close(&back);
 	close_all(&q, &s);
 }
 
@@ -505,6 +545,7 @@ int main(void)
 	RUN_TEST(revoked_before_it_is_read);
 	RUN_TEST(revoked_while_it_is_read);
 	RUN_TEST(consumer_goes_while_it_reads);
+	RUN_TEST(lane_goes_while_it_reads);
 	RUN_TEST(connection_ends_while_a_gone_consumer_reads);
 	RUN_TEST(messages_of_a_gone_consumer);
 	RUN_TEST(messages_of_two_consumers);
