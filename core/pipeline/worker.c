@@ -123,6 +123,7 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 	worker->cpu = attr->cpu;
 	worker->driven = attr->driven;
 	worker->pauses = gn_worker_pauses();
+	worker->switched_ns = gn_worker_switched_ns();
 	worker->max_spin_ns = attr->spin_ns;
 	worker->waits = UINT16_MAX;
 	worker->now_ns = gn_fast_ns();

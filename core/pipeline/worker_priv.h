@@ -28,6 +28,7 @@ struct gn_worker {
 	uint64_t idle_since_ns; /* 0: the last turn found work */
 	uint64_t max_spin_ns;
 	unsigned pauses; /* between two turns without work */
+	uint64_t switched_ns; /* a yield that took longer has let somebody else run */
 	uint64_t spin_ns;  /* what this wait is worth */
 	uint64_t yield_ns; /* so far into a wait others are let run; 0: somebody shares the processor */
 	uint64_t pause_ns; /* the same of this wait */
@@ -72,6 +73,8 @@ uint64_t gn_worker_timer(const struct gn_worker *worker);
 void gn_worker_wake(struct gn_worker *worker);
 /* How many make up the time between two turns without work, on this processor: measured in a few microseconds. */
 unsigned gn_worker_pauses(void);
+/* A yield that takes longer, on this processor and under this kernel, has let somebody else run; measured likewise. */
+uint64_t gn_worker_switched_ns(void);
 /* Poll everybody and count. */
 int gn_worker_poll_all(struct gn_worker *worker);
 

@@ -15,7 +15,9 @@
 #define MAX_PAUSES 8
 #define FIRST_YIELD_NS 1000ull   /* where nobody else wants the processor an idle worker pauses for so long before a yield, */
 #define LAST_YIELD_NS 16000ull   /*   and longer and longer, up to this; where somebody does it yields at once */
-#define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run */
+#define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run, */
+#define SWITCHED_CALLS 5         /*   or than so many system calls, where those are slow: on a processor that is emulated */
+#define TRIED_CALLS 8
 #define PAYS_MOST 2              /* so many pauses in vain follow one that paid, before it is only tried now and then */
 #define TRY_EACH 61              /* turns; a prime: each of the waits that follow each other in a circle has its try */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
@@ -47,6 +49,21 @@ unsigned gn_worker_pauses(void)
 	if (best <= RELAX_NS * TRIED_PAUSES / MAX_PAUSES)
 		return MAX_PAUSES;
 	return best >= RELAX_NS * TRIED_PAUSES ? 1 : (unsigned)(RELAX_NS * TRIED_PAUSES / best);
+}
+
+uint64_t gn_worker_switched_ns(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int try = 0; try < TRIED_CALLS; try++) {
+		uint64_t before = gn_fast_ns(), took;
+
+		getppid(); /* the kernel does next to nothing for it, and the C library does not keep it */
+		took = gn_fast_ns() - before;
+		if (took < best)
+			best = took;
+	}
+	return best * SWITCHED_CALLS > SWITCHED_NS ? best * SWITCHED_CALLS : SWITCHED_NS;
 }
 
 static void relax(const struct gn_worker *worker)
@@ -222,7 +239,7 @@ static void yield(struct gn_worker *worker)
 	took = gn_fast_ns() - before;
 	gn_worker_step_in(worker);
 	worker->yielded = true;
-	if (took > SWITCHED_NS)
+	if (took > worker->switched_ns)
 		worker->yield_ns = 0;
 	else if (worker->yield_ns < LAST_YIELD_NS)
 		worker->yield_ns = worker->yield_ns != 0 ? 2 * worker->yield_ns : FIRST_YIELD_NS;

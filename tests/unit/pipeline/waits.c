@@ -17,6 +17,7 @@ static uint64_t now_ns;  /* the worker's */
 static uint64_t left_ns; /* of the wait, when it goes to sleep: it sleeps for so long */
 static int bell, asleep, work;
 static unsigned n_yields, neighbour_ns; /* who shares the processor runs for so long in a yield; 0: nobody does */
+static unsigned call_ns; /* what a system call takes */
 
 /* In place of the C library's. */
 int sched_yield(void)
@@ -24,6 +25,13 @@ int sched_yield(void)
 	n_yields++;
 	fake_clock_advance(neighbour_ns);
 	return 0;
+}
+
+/* The call by which a worker learns what calls take here. */
+pid_t getppid(void)
+{
+	fake_clock_advance(call_ns);
+	return 1;
 }
 
 static int probe_poll(void *self)
@@ -74,7 +82,7 @@ static void drop_worker(void)
 
 void setUp(void)
 {
-	n_yields = neighbour_ns = 0;
+	n_yields = neighbour_ns = call_ns = 0;
 	bell = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	fake_clock_start();
 	make_worker(BUDGET_US);
@@ -228,6 +236,24 @@ static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
 	TEST_ASSERT_EQUAL_UINT(yields + 50, n_yields);
 }
 
+/* An emulated processor: a yield takes long although it lets nobody run. */
+static void where_calls_are_slow_a_slow_yield_is_no_neighbour(void)
+{
+	call_ns = 1200;
+	drop_worker();
+	make_worker(BUDGET_US);
+	neighbour_ns = 5000;
+	for (int i = 0; i < 20; i++)
+		wait_for(40000);
+	n_yields = 0;
+	TEST_ASSERT_GREATER_THAN(150, wait_for(16000)); /* it knows that it is alone */
+	TEST_ASSERT_EQUAL_UINT(0, n_yields);
+	neighbour_ns = 7000;
+	wait_for(0);
+	wait_for(0);
+	TEST_ASSERT_LESS_THAN(20, wait_for(0)); /* and now that it is not */
+}
+
 static void alone_it_yields_seldom(void)
 {
 	for (int i = 0; i < 20; i++)
@@ -281,6 +307,7 @@ int main(void)
 	RUN_TEST(without_a_budget_it_sleeps_at_once);
 	RUN_TEST(who_shares_a_processor_yields_at_once);
 	RUN_TEST(a_relay_pauses_for_the_one_and_yields_for_the_other);
+	RUN_TEST(where_calls_are_slow_a_slow_yield_is_no_neighbour);
 	RUN_TEST(alone_it_yields_seldom);
 	RUN_TEST(small_things_share_a_look_at_the_clock);
 	return UNITY_END();
