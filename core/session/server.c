@@ -280,7 +280,12 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch)
 			gn_session_refuse(s, "this session is there already, of another user");
 			return -EACCES;
 		}
-		if (t->attr.epoch >= epoch) {
+		if (t->attr.epoch == epoch) {
+			gn_session_refuse(s, "this session is here already, with epoch %u; a gateway may lead here by one way only",
+					  epoch);
+			return -EACCES;
+		}
+		if (t->attr.epoch > epoch) {
 			gn_session_refuse(s, "this session is there already with epoch %u; epoch %u is not above", t->attr.epoch,
 					  epoch);
 			return -EACCES;

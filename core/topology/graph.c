@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What no role shows by itself: two of them at one service, or IO that would go in a circle. */
+/* What no endpoint shows by itself: two of them at one service, or IO that would go in a circle. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,24 @@ static void check_service_twice(struct gn_topo_parse *p, const struct gn_topo_ro
 			gn_conf_fault(p->errs, gn_conf_child(role->node, "listen"),
 				      "the role \"%s\" (%s) listens at \"%s\" of this device already; write another name",
 				      other->name, other->listen->where, role->listen->service);
+}
+
+/* The volume would stand twice in what is shown, and each of its bytes would have two places. */
+static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_role *role, uint32_t index)
+{
+	const struct gn_endpoint *connect = &role->connects[index];
+
+	if (!role->connect_devices[index] || !connect->service)
+		return;
+	for (uint32_t i = 0; i < index; i++)
+		if (role->connect_devices[i] == role->connect_devices[index] && role->connects[i].service &&
+		    !strcmp(role->connects[i].service, connect->service)) {
+			gn_conf_fault(p->errs, gn_conf_index(gn_conf_child(role->node, "connect"), index),
+				      "leads to \"%s\" of this device, as connect[%u] does: the volume would follow itself, and "
+				      "each byte be in two places; leave this out (for more threads, write lanes = 2 in each role)",
+				      connect->service, i);
+			return;
+		}
 }
 
 /* -- circles -- */
@@ -91,6 +109,8 @@ int gn_topo_graph(struct gn_topo_parse *p)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		check_service_twice(p, &t->roles[i]);
+		for (uint32_t k = 1; k < t->roles[i].spec.n_connects; k++)
+			check_connects_twice(p, &t->roles[i], k);
 		if (walk.marks[i] == UNSEEN)
 			visit(&walk, i);
 	}

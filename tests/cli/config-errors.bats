@@ -329,6 +329,17 @@ initiator() {
 		wrong "6: roles.store.listen: the role \"other\" ($conf:3) listens at \"v\" of this device already; write "
 }
 
+@test "a gateway that leads to one volume twice" {
+	local d='device = "d"; name ='
+	local text='roles.a.connect[2]: leads to "y" of this device, as connect[0] does: the volume would follow itself, and '
+	wrong "3: $text" <<-END
+		devices = { d = { transport = "loop"; }; e = { transport = "loop"; }; }; roles = {
+		a = { role = "gateway"; listen = { $d "x"; };
+			connect = ( { $d "y"; }, { $d "z"; }, { $d "y"; }, { device = "e"; name = "y"; } ); };
+		};
+	END
+}
+
 @test "gateways in a circle" {
 	gateway() { # NAME SERVICE CONNECT
 		echo "$1 = { role = \"gateway\"; listen = { device = \"d\"; name = \"$2\"; }; connect = $3; };"

@@ -141,7 +141,14 @@ static void what_is_ending_is_waited_for(void)
 
 static void epochs_that_are_not_above_are_refused(void)
 {
-	static const uint32_t epochs[] = {0, 6, 7};
+	static const struct {
+		uint32_t epoch;
+		const char *text;
+	} cases[] = {
+		{0, "this session is there already with epoch 7; epoch 0 is not above"},
+		{6, "this session is there already with epoch 7; epoch 6 is not above"},
+		{7, "this session is here already, with epoch 7; a gateway may lead here by one way only"},
+	};
 	struct fake_conn *old;
 
 	fake_core_start(&fc, 1);
@@ -149,12 +156,10 @@ static void epochs_that_are_not_above_are_refused(void)
 	welcomed(old, 7);
 	run(old);
 	for (unsigned i = 0; i < 3; i++) {
-		struct fake_conn *conn = hello(epochs[i]);
-		char text[GN_FRAME_TEXT];
+		struct fake_conn *conn = hello(cases[i].epoch);
 
-		snprintf(text, sizeof(text), "this session is there already with epoch 7; epoch %u is not above", epochs[i]);
 		told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
-		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
+		TEST_ASSERT_EQUAL_STRING(cases[i].text, p.verdict.text);
 		fake_core_turn(&fc);
 		TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 	}
