@@ -15,12 +15,20 @@
 
 struct gn_errs {
 	size_t n; /* messages that were added */
+	int cause; /* of the first; 0: none was said */
 	const char *text[GN_ERRS_MAX];
 	struct gn_arena arena;
 };
 
 /* Adds a message, without newline; of any length. */
 void gn_errs_add(struct gn_errs *errs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The next message has this -errno for its cause, and not what somebody wrote. */
+void gn_errs_because(struct gn_errs *errs, int rc);
+/* The message for -ENOMEM. */
+void gn_errs_no_memory(struct gn_errs *errs);
+/* -errno of the first message: its cause, else -EINVAL. 0: there is no message. */
+int gn_errs_rc(const struct gn_errs *errs);
 
 /* How many messages text[] holds. */
 size_t gn_errs_kept(const struct gn_errs *errs);

@@ -30,8 +30,9 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 	int ok;
 
 	if (!stream) {
+		gn_errs_because(errs, -errno);
 		gn_errs_add(errs, "%s: %s", config->path, strerror(errno));
-		return -errno;
+		return gn_errs_rc(errs);
 	}
 	ok = config_read(&config->cfg, stream);
 	fclose(stream);
@@ -50,14 +51,14 @@ static struct gn_config *make(const char *path, char *text, const char *dir, con
 	char *copy;
 
 	if (!config) {
-		gn_errs_add(errs, "out of memory");
+		gn_errs_no_memory(errs);
 		return NULL;
 	}
 	config_init(&config->cfg);
 	config->path = gn_arena_strdup(&config->arena, path);
 	copy = gn_arena_strdup(&config->arena, path);
 	if (!config->path || !copy) {
-		gn_errs_add(errs, "out of memory");
+		gn_errs_no_memory(errs);
 		goto out_undo_config;
 	}
 	config->dir = dir ? dir : dirname(copy);
@@ -92,7 +93,7 @@ struct gn_config *gn_config_open_text(const char *name, const char *text, const 
 	char *line;
 
 	if (asprintf(&line, "%s\n", text) < 0) { /* libconfig 1.5 stumbles over a comment without a newline */
-		gn_errs_add(errs, "out of memory");
+		gn_errs_no_memory(errs);
 		return NULL;
 	}
 	config = make(name, line, ".", overrides, n, errs);

@@ -24,6 +24,7 @@ static int check(int fd, const char *path, const char *where, size_t *size_p, st
 	struct stat st;
 
 	if (fstat(fd, &st)) {
+		gn_errs_because(errs, -errno);
 		gn_errs_add(errs, "%scannot examine %s: %s", where, path, strerror(errno));
 		return -EINVAL;
 	}
@@ -70,11 +71,13 @@ static char *load(int fd, size_t size, const char *path, const char *where, stru
 	ssize_t n;
 
 	if (!text) {
+		gn_errs_because(errs, -ENOMEM);
 		gn_errs_add(errs, "%sout of memory", where);
 		return NULL;
 	}
 	n = read_all(fd, text, size);
 	if (n < 0) {
+		gn_errs_because(errs, (int)n);
 		gn_errs_add(errs, "%scannot read %s: %s", where, path, strerror((int)-n));
 		goto out_undo_text;
 	}
@@ -99,6 +102,7 @@ char *gn_config_read_file(const char *path, const char *where, struct gn_errs *e
 	size_t size;
 
 	if (fd < 0) {
+		gn_errs_because(errs, -errno);
 		gn_errs_add(errs, "%scannot open %s: %s", where, path, strerror(errno));
 		return NULL;
 	}

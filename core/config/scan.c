@@ -271,10 +271,12 @@ int gn_config_scan(const char *path, const char *text, const char *dir, struct g
 	size_t before = errs->n;
 
 	scan.real_dir = realpath(dir, NULL);
-	if (scan.real_dir)
+	if (scan.real_dir) {
 		scan_text(&scan, &t);
-	else
+	} else {
+		gn_errs_because(errs, -errno);
 		gn_errs_add(errs, "%s: cannot find its folder: %s", path, strerror(errno));
+	}
 	free(scan.real_dir);
 	return errs->n == before ? 0 : -EINVAL;
 }

@@ -26,6 +26,7 @@ struct entry {
 	void *ops;
 	struct gn_plugin plugin; /* desc NULL: not usable, see why */
 	char name[GN_PLUGIN_NAME_MAX];
+	int rc; /* when not usable */
 	char why[GN_WHY];
 };
 
@@ -120,32 +121,44 @@ void gn_loader_close(struct gn_loader **loader_p)
 	free(loader);
 }
 
+/* What a linker says is a text only; but when the process lacked something, errno is still what told it. */
+static int reason(void)
+{
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -ENOEXEC;
+}
+
 /* Map the file behind `link` and leave it mapped. libltdl resolves symbols late and keeps the reason of a failure for
- * itself, so the linker is asked first: everything must resolve now. */
-static lt_dlhandle map_file(const char *link, char *why)
+ * itself, so the linker is asked first: everything must resolve now. NULL: *rc_p and why say why not. */
+static lt_dlhandle map_file(const char *link, int *rc_p, char *why)
 {
 	lt_dlhandle handle = NULL;
 	lt_dladvise advise;
 	const char *text;
 	void *probe;
 
+	errno = 0;
 	probe = dlopen(link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!probe) {
+		*rc_p = reason();
 		text = dlerror();
 		if (!strncmp(text, link, strlen(link)))
 			text += strlen(link) + strspn(text + strlen(link), ": ");
 		snprintf(why, GN_WHY, "does not load: %s", text);
 		return NULL;
 	}
+	errno = 0;
 	if (lt_dladvise_init(&advise)) {
+		*rc_p = reason();
 		snprintf(why, GN_WHY, "libltdl: %s", lt_dlerror());
 		dlclose(probe);
 		return NULL;
 	}
 	if (!lt_dladvise_resident(&advise) && !lt_dladvise_local(&advise))
 		handle = lt_dlopenadvise(link, advise);
-	if (!handle)
+	if (!handle) {
+		*rc_p = reason();
 		snprintf(why, GN_WHY, "libltdl: %s", lt_dlerror());
+	}
 	lt_dladvise_destroy(&advise);
 	dlclose(probe);
 	return handle;
@@ -202,7 +215,7 @@ static void remember(const struct stat *st, int fd)
 }
 
 /* Map the file behind fd, which is closed or kept. */
-static lt_dlhandle map_once(int fd, char *why)
+static lt_dlhandle map_once(int fd, int *rc_p, char *why)
 {
 	const struct mapped *known = NULL;
 	struct stat st = {.st_ino = 0};
@@ -213,7 +226,7 @@ static lt_dlhandle map_once(int fd, char *why)
 	if (!fstat(fd, &st))
 		known = find_mapped(&st);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", known ? known->fd : fd);
-	handle = map_file(link, why);
+	handle = map_file(link, rc_p, why);
 	if (handle && !known)
 		remember(&st, fd);
 	else
@@ -222,16 +235,19 @@ static lt_dlhandle map_once(int fd, char *why)
 	return handle;
 }
 
-/* Fill e->plugin, or e->why. */
+/* Fill e->plugin, or e->rc and e->why. */
 static void load(struct entry *e, int fd)
 {
 	const struct gantry_plugin *desc;
-	lt_dlhandle handle = map_once(fd, e->why);
+	lt_dlhandle handle = map_once(fd, &e->rc, e->why);
 
 	if (!handle)
 		return;
 	desc = find_symbol(handle, e->name, e->why);
-	if (!desc || gn_loader_check(desc, e->name, e->why) || gn_plugin_ops(desc, &e->ops, e->why))
+	e->rc = desc ? gn_loader_check(desc, e->name, e->why) : -ENOEXEC;
+	if (!e->rc)
+		e->rc = gn_plugin_ops(desc, &e->ops, e->why);
+	if (e->rc)
 		return;
 	e->plugin.ops = e->ops;
 	e->plugin.check = gn_plugin_check(desc);
@@ -261,6 +277,8 @@ static struct entry *try_name(struct gn_loader *loader, const char *name)
 		e->path = NULL;
 	} else if (fd >= 0) {
 		load(e, fd);
+	} else {
+		e->rc = fd;
 	}
 	e->next = loader->entries;
 	loader->entries = e;
@@ -300,7 +318,7 @@ int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, co
 	if (!e->path)
 		return fail(loader, -ENOENT, "no plugin \"%s\" in %.4000s", name, loader->dirs_text);
 	if (!e->plugin.desc)
-		return fail(loader, -ENOEXEC, "%.4000s: %s", e->path, e->why);
+		return fail(loader, e->rc, "%.4000s: %s", e->path, e->why);
 	if (kind && e->plugin.desc->kind != kind)
 		return fail(loader, -ENOEXEC, "%.4000s: is a %s, not a %s", e->path, gn_kind_name(e->plugin.desc->kind),
 			    gn_kind_name(kind));

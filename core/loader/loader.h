@@ -50,7 +50,8 @@ void gn_loader_close(struct gn_loader **loader_p); /* the plugins stay in memory
 
 /*
  * Find a plugin by name and load it, or give the one that was loaded before. kind 0: any kind.
- * Returns 0; -EINVAL not a name; -ENOENT no such file; -ENOEXEC unfit: gn_loader_error says why; -ENOMEM.
+ * Returns 0; -EINVAL not a name; -ENOENT no such file; else gn_loader_error says why: -EPERM others could write to it;
+ * -ENOEXEC unfit; -EMFILE, -ENFILE, -ENOMEM or whatever kept it from being opened.
  */
 int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, const struct gn_plugin **plugin_p);
 

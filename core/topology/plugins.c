@@ -80,7 +80,7 @@ static int find_dirs(struct gn_words *dirs, struct gn_arena *arena, const struct
 	if (!dirs->n && !list && !rc)
 		rc = gn_words_add(dirs, GANTRY_PLUGINDIR);
 	if (rc == -ENOMEM)
-		gn_errs_add(errs, "out of memory");
+		gn_errs_no_memory(errs);
 	return rc;
 }
 
@@ -98,8 +98,10 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 	rc = find_dirs(&dirs, &arena, &args->plugin_dirs, list, errs);
 	if (!rc) {
 		rc = gn_loader_open(dirs.word, dirs.n, loader_p, &text);
-		if (rc)
+		if (rc) {
+			gn_errs_because(errs, rc);
 			gn_errs_add(errs, "%s", text);
+		}
 	}
 	gn_words_fini(&dirs);
 	gn_arena_fini(&arena);
@@ -146,6 +148,7 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name, gn_loader_dirs(loader),
 			      gn_kind_name(kind), names.text[0] ? names.text : "none; --plugin-dir DIR looks elsewhere");
 	} else {
+		gn_errs_because(p->errs, rc);
 		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
 	}
 	return NULL;
@@ -197,7 +200,7 @@ const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, str
 		return NULL;
 	conf = gn_arena_alloc(&p->topology->arena, plugin->desc->conf_size + 1);
 	if (!conf) {
-		gn_errs_add(p->errs, "out of memory");
+		gn_errs_no_memory(p->errs);
 		return NULL;
 	}
 	if (gn_conf_options(group, plugin->desc->options, conf, also, p->errs) ||

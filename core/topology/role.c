@@ -70,7 +70,7 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 	table = join_tables(arena, role->plugin->desc->options, shift);
 	conf = gn_arena_alloc(arena, shift + role->plugin->desc->conf_size + 1);
 	if (!table || !conf) {
-		gn_errs_add(p->errs, "out of memory");
+		gn_errs_no_memory(p->errs);
 		return -ENOMEM;
 	}
 	if (gn_conf_options(role->node, table, conf, core_keys, p->errs) ||
@@ -213,6 +213,6 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 	    gn_topo_connect(p, role, gn_conf_child(node, "connect")) == -ENOMEM ||
 	    parse_stages(p, role, gn_conf_child(node, "stages")) == -ENOMEM ||
 	    parse_backend(p, role, gn_conf_child(node, "backend")) == -ENOMEM)
-		gn_errs_add(p->errs, "out of memory");
+		gn_errs_no_memory(p->errs);
 	return p->errs->n == before ? 0 : -EINVAL;
 }

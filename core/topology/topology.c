@@ -44,8 +44,10 @@ int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 	enum { LIMIT = 1024 };
 	uint32_t *list = gn_arena_alloc(&p->topology->arena, LIMIT * sizeof(*list)), n = 0;
 
-	if (!list)
+	if (!list) {
+		gn_errs_no_memory(p->errs);
 		return -ENOMEM;
+	}
 	while (*text) {
 		unsigned long long first, last;
 		char *end;
@@ -137,11 +139,10 @@ static const struct gn_topo_role *find_role(const struct gn_topology *t, const c
 	return NULL;
 }
 
-static int check_role_names(struct gn_topo_parse *p, const struct gn_topology_args *args)
+static void check_role_names(struct gn_topo_parse *p, const struct gn_topology_args *args)
 {
 	struct gn_topology *t = p->topology;
 	char known[256] = "";
-	int rc = 0;
 
 	if (!t->n_roles && gn_conf_is_group(gn_conf_child(gn_config_root(t->config), "roles")))
 		gn_errs_add(p->errs, "%s: \"roles\" is empty; there is nothing to run", t->file);
@@ -153,11 +154,10 @@ static int check_role_names(struct gn_topo_parse *p, const struct gn_topology_ar
 	for (size_t i = 0; i < args->roles.n; i++) {
 		if (find_role(t, args->roles.word[i]))
 			continue;
+		gn_errs_because(p->errs, -ENOENT);
 		gn_errs_add(p->errs, "%s%s: %s has no such role; it has: %s", t->own ? "" : "--role ", args->roles.word[i],
 			    t->file, known[0] ? known : "none");
-		rc = -ENOENT;
 	}
-	return rc;
 }
 
 /* None was found: perhaps because plugins do not load. Returns how many roles have that. */
@@ -173,7 +173,7 @@ static size_t complain_of_plugins(struct gn_topo_parse *p)
 }
 
 /* The one role that ours can take the place of, when nobody has named one. */
-static int choose_own(struct gn_topo_parse *p)
+static void choose_own(struct gn_topo_parse *p)
 {
 	struct gn_topology *t = p->topology;
 	char found[256] = "";
@@ -190,15 +190,12 @@ static int choose_own(struct gn_topo_parse *p)
 	}
 	if (n_found == 1) {
 		t->roles[last].selected = t->roles[last].is_own = true;
-		return 0;
-	}
-	if (!n_found && complain_of_plugins(p))
-		return -EINVAL;
-	if (n_found)
+	} else if (n_found) {
 		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s", t->file, found);
-	else
+	} else if (!complain_of_plugins(p)) {
+		gn_errs_because(p->errs, -ENOENT);
 		gn_errs_add(p->errs, "%s: no role connects to one place, as an initiator does", t->file);
-	return n_found ? -EINVAL : -ENOENT;
+	}
 }
 
 static void parse_devices(struct gn_topo_parse *p, bool all)
@@ -220,18 +217,20 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 {
 	static const char *const sections[] = {"runtime", "devices", "roles", NULL};
 	struct gn_topo_parse p = {.topology = topology, .errs = errs};
-	int rc;
 
 	topology->own = args->own;
 	gn_conf_options(gn_config_root(topology->config), NULL, NULL, sections, errs);
 	parse_runtime(&p, args);
 	if (gn_topology_loader(topology->config, args, errs, &topology->loader))
-		return -EINVAL;
+		return gn_errs_rc(errs);
 	if (list_entries(&p, args)) {
-		gn_errs_add(errs, "out of memory");
-		return -ENOMEM;
+		gn_errs_no_memory(errs);
+		return gn_errs_rc(errs);
 	}
-	rc = args->own && !args->roles.n ? choose_own(&p) : check_role_names(&p, args);
+	if (args->own && !args->roles.n)
+		choose_own(&p);
+	else
+		check_role_names(&p, args);
 	for (unsigned i = 0; i < topology->n_roles; i++)
 		if (topology->roles[i].selected)
 			gn_topo_role(&p, &topology->roles[i]);
@@ -239,12 +238,10 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 		if (topology->roles[i].is_own)
 			gn_topo_bring_along(&p, &topology->roles[i]);
 	if (gn_topo_graph(&p))
-		gn_errs_add(errs, "out of memory");
+		gn_errs_no_memory(errs);
 	parse_devices(&p, !args->roles.n && !args->own);
 	gn_topo_services(&p);
-	if (rc)
-		return rc;
-	return errs->n ? -EINVAL : 0;
+	return gn_errs_rc(errs);
 }
 
 int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_topology_args *args,
@@ -252,7 +249,7 @@ int gn_topology_load(struct gn_topology *topology, const char *file, const struc
 {
 	topology->file = file;
 	topology->config = gn_config_open(file, args->sets.word, args->sets.n, errs);
-	return topology->config ? load(topology, args, errs) : -EINVAL;
+	return topology->config ? load(topology, args, errs) : gn_errs_rc(errs);
 }
 
 int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
@@ -260,5 +257,5 @@ int gn_topology_load_text(struct gn_topology *topology, const char *name, const 
 {
 	topology->file = name;
 	topology->config = gn_config_open_text(name, text, args->sets.word, args->sets.n, errs);
-	return topology->config ? load(topology, args, errs) : -EINVAL;
+	return topology->config ? load(topology, args, errs) : gn_errs_rc(errs);
 }

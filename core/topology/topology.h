@@ -116,7 +116,8 @@ struct gn_topology {
 };
 
 /*
- * Load `file`. Returns 0; -ENOENT: there is no such role; -EINVAL, -ENOMEM; with messages in errs. Close in either case.
+ * Load `file`. Returns 0, or what the first of the messages in errs is about: -EINVAL: mistakes; -ENOENT: there is no such role,
+ * or file; what gn_loader_find returned for a plugin; -EMFILE, -ENOMEM and others that the process lacks. Close in either case.
  * `file` and `args` must stay until then.
  */
 int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_topology_args *args,

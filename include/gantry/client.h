@@ -55,8 +55,9 @@ struct gantry_volume_attr {
  *
  * attr     NULL: all defaults; copied
  * returns  0 with *volume_p set: hello, query, export and start are done. -EINVAL: the URI or the configuration is wrong;
- *          -ENOENT: no such role; -ECONNREFUSED: nobody listens (after the timeout of the connection); -EACCES and others:
- *          refused by the peer. *volume_p is NULL then.
+ *          -ENOENT: no such file or role; -ECONNREFUSED: nobody listens (after the timeout of the connection); -EMFILE, -ENOMEM
+ *          and others of that kind: what this process could not have; -EACCES and others: refused by the peer. *volume_p is
+ *          NULL then.
  * blocks   until the session is up, at most `timeout` and `control_timeout` of the connection
  */
 int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr, struct gantry_volume **volume_p);

@@ -273,7 +273,7 @@ static void test_roles_that_will_not_do(void)
 	no_volume(-EINVAL, "bridge", "connect");
 	no_volume(-EINVAL, NULL, "load");
 	says("direct");
-	no_uri(-EINVAL, "gantry:///?config=/tmp/gantry-clients-none.conf", "/tmp/gantry-clients-none.conf");
+	no_uri(-ENOENT, "gantry:///?config=/tmp/gantry-clients-none.conf", "/tmp/gantry-clients-none.conf");
 }
 
 static void rewrite(const char *text)
@@ -300,7 +300,7 @@ static void test_configurations_with_mistakes(void)
 	rewrite("devices = { d = { transport = \"loop\"; }; };\nroles = { };\n");
 	no_volume(-ENOENT, NULL, "role");
 	unlink(served_file);
-	no_volume(-EINVAL, "a", "served.conf");
+	no_volume(-ENOENT, "a", "served.conf");
 }
 
 static void test_uris_with_mistakes(void)
@@ -366,7 +366,7 @@ static void test_a_server_that_takes_no_more(void)
 	no_volume(-EACCES, "direct", "max_region_bytes");
 }
 
-/* With each number of descriptors that is too small, the message says so. */
+/* With each number of descriptors that is too small, error number and message say so. */
 static void test_out_of_file_descriptors(void)
 {
 	struct rlimit enough, few;
@@ -391,6 +391,7 @@ static void test_out_of_file_descriptors(void)
 		rc = gantry_volume_open_role(served_file, NULL, &attr, &volume);
 		TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &enough));
 		if (rc) {
+			TEST_ASSERT_EQUAL_INT_MESSAGE(-EMFILE, rc, gantry_error());
 			says(strerror(EMFILE));
 			names(served_file);
 		}

@@ -59,18 +59,29 @@ static void open_dirs(const char *first, const char *second)
 	TEST_ASSERT_NULL(text);
 }
 
-/* Find it, expect a failure whose text has all of these pieces and the file's path. */
-static void refused(const char *name, const char *piece, const char *piece2)
+/* Find it, expect this failure, whose text has all of these pieces and the file's path. */
+static void fails(int rc, const char *name, const char *piece, const char *piece2)
 {
 	char path[128];
 
 	open_dirs(dir, NULL);
-	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, 0, name, &plugin));
+	TEST_ASSERT_EQUAL_INT(rc, gn_loader_find(loader, 0, name, &plugin));
 	snprintf(path, sizeof(path), "%s/%s.so: ", dir, name);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), path), gn_loader_error(loader));
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece), gn_loader_error(loader));
 	if (piece2)
 		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece2), gn_loader_error(loader));
+}
+
+static void refused(const char *name, const char *piece, const char *piece2)
+{
+	fails(-ENOEXEC, name, piece, piece2);
+}
+
+/* Somebody else could have written it. */
+static void unsafe(const char *name, const char *piece, const char *piece2)
+{
+	fails(-EPERM, name, piece, piece2);
 }
 
 void setUp(void)
@@ -267,14 +278,14 @@ static void world_writable_file(void)
 {
 	build("open", GOOD("open", "open"));
 	TEST_ASSERT_EQUAL_INT(0, shell("chmod 0777 %s/open.so", dir));
-	refused("open", "the file is writable for everybody", "fix its owner or mode");
+	unsafe("open", "the file is writable for everybody", "fix its owner or mode");
 }
 
 static void world_writable_directory(void)
 {
 	build("exposed", GOOD("exposed", "exposed"));
 	TEST_ASSERT_EQUAL_INT(0, chmod(dir, 0777));
-	refused("exposed", dir, "is writable for everybody");
+	unsafe("exposed", dir, "is writable for everybody");
 }
 
 static void foreign_owner(void)
@@ -283,20 +294,20 @@ static void foreign_owner(void)
 		TEST_IGNORE_MESSAGE("only root can give a file away");
 	build("foreign", GOOD("foreign", "foreign"));
 	TEST_ASSERT_EQUAL_INT(0, shell("chown 12345 %s/foreign.so", dir));
-	refused("foreign", "belongs to neither root nor the user that runs gantry", NULL);
+	unsafe("foreign", "belongs to neither root nor the user that runs gantry", NULL);
 }
 
 static void symbolic_link(void)
 {
 	build("real", GOOD("real", "real"));
 	TEST_ASSERT_EQUAL_INT(0, shell("ln -s real.so %s/linked.so", dir));
-	refused("linked", "is a symbolic link", NULL);
+	unsafe("linked", "is a symbolic link", NULL);
 }
 
 static void directory_in_place_of_a_file(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, shell("mkdir %s/folder.so", dir));
-	refused("folder", "is not a regular file", NULL);
+	unsafe("folder", "is not a regular file", NULL);
 }
 
 static void wrong_kind_says_what_it_is(void)
