@@ -55,9 +55,10 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 		    const struct gc_session_events *events, void *arg, struct gc_session **session_p);
 /*
  * Make the region: slot_bytes for each slot, rounded up to GC_SLOT_ALIGN, and shared_bytes behind them. Together they
- * are at least one byte. To be called once, from `ready`; what is written there before it returns is there for the peer.
+ * are at least one byte. flags: GANTRY_REGION_*, LATE is for the slots only. To be called once, from `ready`; what is written
+ * there before it returns is there for the peer.
  */
-int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int huge_pages);
+int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags);
 /* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */
 void gc_session_close(struct gc_session *session);
 /* From now on it is not opened again when it is lost, and not any more when that has begun: then it ends. */

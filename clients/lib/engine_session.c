@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine_priv.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 __attribute__((format(printf, 3, 4)))
 static void give_up(struct gc_session *session, int reason, const char *fmt, ...)
@@ -30,7 +35,7 @@ static void give_up(struct gc_session *session, int reason, const char *fmt, ...
 	gc_session_close(session);
 }
 
-int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int huge_pages)
+int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags)
 {
 	uint64_t slots = (uint64_t)session->attr.depth * session->attr.n_queues, bytes;
 	int rc = -EOVERFLOW;
@@ -38,11 +43,13 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 	session->slot_bytes = (slot_bytes + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
 	if (!__builtin_mul_overflow(session->slot_bytes, slots, &session->shared_offset) &&
 	    !__builtin_add_overflow(session->shared_offset, shared_bytes, &bytes))
-		rc = session->rh->region_create(session->rh, bytes, huge_pages, &session->region);
+		rc = session->rh->region_create(session->rh, bytes, flags, &session->region);
 	if (rc)
 		gantry_log_error(session->rh->host, "no region of %llu x %llu bytes and %llu bytes: %s",
 				 (unsigned long long)slots, (unsigned long long)session->slot_bytes,
 				 (unsigned long long)shared_bytes, strerror(-rc));
+	else if (shared_bytes && (flags & GANTRY_REGION_LATE)) /* a kernel that cannot leaves it late, too */
+		madvise((uint8_t *)session->region->addr + session->shared_offset, shared_bytes, MADV_POPULATE_WRITE);
 	return rc;
 }
 

@@ -19,14 +19,14 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-static int map_memfd(struct gantry_region *region, uint64_t bytes, unsigned flags)
+static int map_memfd(struct gantry_region *region, uint64_t bytes, int huge, int populate)
 {
 	int rc;
 
-	region->fd = gantry_memfd_create("gantry-region", bytes, flags);
+	region->fd = gantry_memfd_create("gantry-region", bytes, huge ? GANTRY_MEMFD_HUGE : 0);
 	if (region->fd < 0)
 		return region->fd;
-	region->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, region->fd, 0);
+	region->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate, region->fd, 0);
 	if (region->addr == MAP_FAILED) {
 		rc = -errno;
 		goto out_close;
@@ -47,8 +47,9 @@ out_close:
 	return rc;
 }
 
-int gn_region_create(uint64_t bytes, int huge, struct gantry_region **region_p)
+int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 {
+	int populate = flags & GANTRY_REGION_LATE ? 0 : MAP_POPULATE;
 	struct gantry_region *region;
 	int rc = -ENOMEM;
 
@@ -57,15 +58,15 @@ int gn_region_create(uint64_t bytes, int huge, struct gantry_region **region_p)
 	region = calloc(1, sizeof(*region));
 	if (region == NULL)
 		return -ENOMEM;
-	if (huge) {
-		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), GANTRY_MEMFD_HUGE);
+	if (flags & GANTRY_REGION_HUGE) {
+		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), 1, populate);
 		if (rc != 0)
 			gn_log(GN_LOG_WARN, "memory",
 			       "no huge pages for %llu bytes, ordinary pages instead; raise /proc/sys/vm/nr_hugepages",
 			       (unsigned long long)bytes);
 	}
 	if (rc != 0)
-		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0);
+		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0, populate);
 	if (rc != 0) {
 		free(region);
 		return rc;

@@ -8,10 +8,10 @@
 #ifndef GN_MEMORY_REGION_H
 #define GN_MEMORY_REGION_H
 
-#include <gantry/transport.h>
+#include <gantry/role.h>
 
-/* bytes > 0, rounded up to pages. huge: with huge pages when there are any. Zeroed. 0, -EINVAL, -ENOMEM, -errno. */
-int gn_region_create(uint64_t bytes, int huge, struct gantry_region **region_p);
+/* bytes > 0, rounded up to pages. flags: GANTRY_REGION_*. Zeroed. 0, -EINVAL, -ENOMEM, -errno. */
+int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p);
 /* quiet: nobody can touch it any more; else it goes to quarantine. Frees the region object either way. */
 void gn_region_destroy(struct gantry_region **region_p, int quiet);
 /* Bytes in quarantine in this process. Any thread. */

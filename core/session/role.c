@@ -57,10 +57,10 @@ static int rh_fanout_create(struct gantry_lane *lane, const struct gantry_hop *t
 	return gn_fanout_create(lane->core, terminals, n_terminals, n_parents, max_pieces, fanout_p);
 }
 
-static int rh_region_create(const struct gantry_role_host *rh, uint64_t bytes, int huge, struct gantry_region **region_p)
+static int rh_region_create(const struct gantry_role_host *rh, uint64_t bytes, int flags, struct gantry_region **region_p)
 {
 	(void)rh;
-	return gn_region_create(bytes, huge, region_p);
+	return gn_region_create(bytes, flags, region_p);
 }
 
 static void rh_region_destroy(const struct gantry_role_host *rh, struct gantry_region *region, int quiet)

@@ -95,6 +95,10 @@ struct gantry_piece {
 	uint64_t skip;     /* bytes of the parent's data before this piece */
 };
 
+/* How a region is made. */
+#define GANTRY_REGION_HUGE 0x1 /* of huge pages, when there are any */
+#define GANTRY_REGION_LATE 0x2 /* pages come when they are touched first, for who may never need most of them; else all at once */
+
 /* Services of the host for roles; valid until close. */
 struct gantry_role_host {
 	uint32_t struct_size;
@@ -117,8 +121,8 @@ struct gantry_role_host {
 			    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
 	void (*chain_destroy)(struct gantry_chain *chain); /* nothing may be in flight */
 
-	/* Memory that can be exported: a sealed memfd; huge pages when huge != 0 and there are any. */
-	int (*region_create)(const struct gantry_role_host *rh, uint64_t bytes, int huge, struct gantry_region **region_p);
+	/* Memory that can be exported: a sealed memfd. flags: GANTRY_REGION_*. */
+	int (*region_create)(const struct gantry_role_host *rh, uint64_t bytes, int flags, struct gantry_region **region_p);
 	/* quiet == 0: an agent may still touch it; it goes to quarantine and is never used again. */
 	void (*region_destroy)(const struct gantry_role_host *rh, struct gantry_region *region, int quiet);
 

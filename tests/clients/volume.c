@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libgantry as a program sees it, with servers in other processes: data in both directions, with each kind of buffer. */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -382,6 +384,48 @@ static void test_a_fork_leaves_the_volume_to_the_parent(void)
 	close_all();
 }
 
+/* Memory behind all regions of this process, bytes. */
+static uint64_t region_bytes(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	uint64_t sum = 0;
+
+	TEST_ASSERT_NOT_NULL(dir);
+	while ((entry = readdir(dir))) {
+		char is[64] = "";
+		struct stat st;
+
+		if (readlinkat(dirfd(dir), entry->d_name, is, sizeof(is) - 1) > 0 && strstr(is, "gantry-region") &&
+		    fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+			sum += (uint64_t)st.st_blocks * 512;
+	}
+	closedir(dir);
+	return sum;
+}
+
+/* Not what its IOs could need: hundreds of volumes are opened in no time, and are held by a small machine. */
+static void test_a_volume_takes_the_memory_that_it_uses(void)
+{
+	static uint8_t buf[BLOCK];
+	uint64_t bytes;
+
+	served_start("store");
+	open_all("direct");
+	TEST_ASSERT_EQUAL_UINT32(1 << 20, gantry_volume_copy_bytes(volume));
+	TEST_ASSERT_EQUAL_UINT64(0, region_bytes());
+	for (int i = 0; i < 100; i++)
+		TEST_ASSERT_EQUAL_INT(0, served_write(queue, buf, BLOCK, (uint64_t)i * BLOCK));
+	bytes = region_bytes();
+	TEST_ASSERT_TRUE(bytes >= BLOCK && bytes <= 64 * BLOCK);
+	close_all();
+	TEST_ASSERT_EQUAL_UINT64(0, region_bytes());
+	attr.buffer_bytes = 1 << 20; /* but what was asked for is there, since the first IO is not to wait for it */
+	open_all("direct");
+	TEST_ASSERT_EQUAL_UINT64(1 << 20, region_bytes());
+	close_all();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -393,6 +437,7 @@ int main(void)
 	RUN_TEST(test_submitting_from_inside_done);
 	RUN_TEST(test_closing_with_much_in_flight);
 	RUN_TEST(test_queues_are_taken_and_given_back);
+	RUN_TEST(test_a_volume_takes_the_memory_that_it_uses);
 	RUN_TEST(test_a_fork_leaves_the_volume_to_the_parent);
 	return UNITY_END();
 }

@@ -270,11 +270,11 @@ static void chain_destroy(struct gantry_chain *chain)
 	free(chain);
 }
 
-static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int huge, struct gantry_region **region_p)
+static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int flags, struct gantry_region **region_p)
 {
 	struct gantry_region *region = calloc(1, sizeof(*region));
 
-	(void)huge;
+	(void)flags;
 	region->addr = aligned_alloc(4096, bytes);
 	region->length = bytes;
 	region->fd = -1;

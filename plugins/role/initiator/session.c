@@ -47,7 +47,7 @@ static int ready(void *arg, const struct gantry_volume_info *info)
 	in->volume = *info;
 	rc = in->source->setup(in);
 	if (!rc)
-		rc = gc_session_memory(in->engine, in->block, 0, in->conf->huge_pages);
+		rc = gc_session_memory(in->engine, in->block, 0, in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
 	if (rc)
 		return rc;
 	fill_region(in);

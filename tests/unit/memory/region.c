@@ -42,13 +42,35 @@ static void a_region_is_sealed_zeroed_and_whole_pages(void)
 	gn_region_destroy(&region, 1);
 }
 
+static uint64_t bytes_there(const struct gantry_region *region)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, fstat(region->fd, &st));
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void pages_are_there_at_once_or_when_they_are_touched(void)
+{
+	struct gantry_region *region;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * 4096, 0, &region));
+	TEST_ASSERT_EQUAL_UINT64(64 * 4096, bytes_there(region));
+	gn_region_destroy(&region, 1);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * 4096, GANTRY_REGION_LATE, &region));
+	TEST_ASSERT_EQUAL_UINT64(0, bytes_there(region));
+	((char *)region->addr)[5000] = 1;
+	TEST_ASSERT_TRUE(bytes_there(region) > 0 && bytes_there(region) < 64 * 4096);
+	gn_region_destroy(&region, 1);
+}
+
 static void absurd_sizes_are_refused(void)
 {
 	struct gantry_region *region = NULL;
 
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(0, 0, &region));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(UINT64_MAX, 0, &region));
-	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(INT64_MAX, 1, &region));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_region_create(INT64_MAX, GANTRY_REGION_HUGE, &region));
 	TEST_ASSERT_TRUE(gn_region_create(1ull << 62, 0, &region) < 0);
 	TEST_ASSERT_NULL(region);
 }
@@ -71,7 +93,7 @@ static void huge_pages_are_asked_for(void)
 	if (probe >= 0)
 		close(probe);
 	gn_log_set_sink(log, GN_LOG_TEXT);
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 1, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, GANTRY_REGION_HUGE, &region));
 	gn_log_set_sink(2, GN_LOG_TEXT);
 	TEST_ASSERT_TRUE(pread(log, text, sizeof(text) - 1, 0) >= 0);
 	close(log);
@@ -164,6 +186,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_region_is_sealed_zeroed_and_whole_pages);
+	RUN_TEST(pages_are_there_at_once_or_when_they_are_touched);
 	RUN_TEST(absurd_sizes_are_refused);
 	RUN_TEST(huge_pages_are_asked_for);
 	RUN_TEST(what_is_not_quiet_goes_to_quarantine);
