@@ -28,6 +28,8 @@ struct gn_host {
 
 /* name: printf-like, "roles.%s", cut to 95 bytes. */
 void gn_host_init(struct gn_host *host, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* GANTRY_HOST_* of all that are made from now on; 0 at first. Before there are threads. */
+void gn_host_set_flags(uint32_t flags);
 void gn_host_fini(struct gn_host *host); /* frees the counters */
 /* Write the counters, cells of one name added up, as an object "counters" of a report. */
 void gn_host_report(const struct gn_host *host, struct gantry_writer *w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gantry check: everything that can be known before the first IO. Devices are opened, because only they know their
- * limits; roles are made, but not started. A stand-in takes the place of each backend, so that no volume is touched.
+ * limits; roles are made, but not started. A stand-in takes the place of each backend, so that no volume is touched, and
+ * plugins make nothing that is not there.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -14,6 +15,7 @@
 
 #include <gantry/backend.h>
 
+#include "base/host.h"
 #include "cli/budget.h"
 #include "cli/cli.h"
 #include "cli/report.h"
@@ -274,9 +276,12 @@ static void check_devices(struct check *check)
 
 	for (uint32_t i = 0; i < t->n_devices; i++)
 		if (t->devices[i].absent)
-			warn(check, "%s: %s: this machine does not have it, so its limits and the memory that it locks were not "
-				    "checked; a role that uses it would not start here",
-			     gn_conf_where(t->devices[i].node), gn_conf_path(t->devices[i].node));
+			warn(check, "%s: %s: this machine does not have it%s, so its limits and the memory that it locks were not "
+				    "checked; %s",
+			     gn_conf_where(t->devices[i].node), gn_conf_path(t->devices[i].node),
+			     t->devices[i].absent == -EAGAIN ? " yet" : "",
+			     t->devices[i].absent == -EAGAIN ? "gantry run would make it, and leave it there" :
+							       "a role that uses it would not start here");
 }
 
 static void check_process(struct check *check)
@@ -394,6 +399,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 		if (t->roles[i].selected && t->roles[i].backend)
 			t->roles[i].backend->ops = &stand_in;
 	t->absent = &absent;
+	gn_host_set_flags(GANTRY_HOST_LOOK);
 	if (gn_topology_open(t, loop))
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start; see the messages above", t->file);
 	if (make_budget(check))

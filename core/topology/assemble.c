@@ -34,9 +34,9 @@ static int open_device(struct gn_topology *t, struct gn_topo_device *device, str
 	const char *plugin = device->plugin->desc->name;
 	int rc = gn_device_open(loop, device->name, plugin, device->plugin->ops, device->conf, &device->device);
 
-	if (!t->absent || (rc != -ENODEV && rc != -ENOENT))
+	if (!t->absent || (rc != -ENODEV && rc != -ENOENT && rc != -EAGAIN))
 		return rc;
-	device->absent = true;
+	device->absent = rc;
 	return gn_device_open(loop, device->name, plugin, t->absent, NULL, &device->device);
 }
 

@@ -72,7 +72,7 @@ struct gn_topo_device {
 	void *conf;
 	bool used;
 	struct gn_device *device; /* once open */
-	bool absent;              /* this machine does not have it: a stand-in is open */
+	int absent; /* what its open returned: this machine does not have it, -EAGAIN: not yet; then a stand-in is open */
 };
 
 /* One entry of `roles`. */

@@ -34,7 +34,8 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 	gn_host_init(&device->host, "devices.%s", name);
 	rc = ops->open(&device->host.pub, conf, &device->dev);
 	if (rc != 0) {
-		gn_log(GN_LOG_ERROR, device->host.name, "%s: cannot be opened: %s", plugin_name, strerror(-rc));
+		if (rc != -EAGAIN)
+			gn_log(GN_LOG_ERROR, device->host.name, "%s: cannot be opened: %s", plugin_name, strerror(-rc));
 		goto out_free;
 	}
 	fd = ops->fd(device->dev);

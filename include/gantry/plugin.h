@@ -76,13 +76,16 @@ struct gantry_plugin {
 
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
+/* `gantry check`: look whether what `open` makes could be made, and make nothing: no file, no directory, no link. */
+#define GANTRY_HOST_LOOK 0x1u
+
 /*
  * What the host gives to an instance; valid until the instance is closed. Every function may be called from any
  * thread unless it says otherwise.
  */
 struct gantry_host {
 	uint32_t struct_size;
-	uint32_t reserved;
+	uint32_t flags;   /* GANTRY_HOST_* */
 	const char *name; /* of the instance, for messages: "roles.bridge", "devices.dpu0" */
 	void *core;       /* the host's own */
 

@@ -194,7 +194,10 @@ struct gantry_rma_done {
 
 struct gantry_transport_ops {
 	/* -- device -- */
-	/* Make the device `host->name` from its options. Logs why it failed. */
+	/*
+	 * Make the device `host->name` from its options. Logs why it failed; -ENODEV and -ENOENT: this machine does not have it.
+	 * -EAGAIN, with GANTRY_HOST_LOOK only: it is not there, and would be made.
+	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **device_p);
 	/*
 	 * Describe what this machine has for the transport, whether or not the configuration uses it: one object per

@@ -174,3 +174,47 @@ counted here; write max_region_bytes to say how much a session may bring"
 	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store --set devices.nic.transport=rxe --set devices.nic.netdev=none0
 	[ "$status" -eq 1 ]
 }
+
+@test "a device that a run would make" {
+	check 0 --set devices.nic.made=true
+	[ "$status" -eq 0 ]
+	says "devices.nic: this machine does not have it yet, so its limits and the memory that it locks were not checked; \
+gantry run would make it, and leave it there"
+	lacks "cannot be opened"
+	says "t.conf: ok"
+}
+
+# everything - all files below the test's folder, their content and their times
+everything() {
+	find "$BATS_TEST_TMPDIR" -printf '%p %y %s %T@ %m\n' | sort
+}
+
+@test "nothing on the machine changes, and what would fail does" {
+	local before
+	for plugin in shm-comch trace; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+	echo "from an earlier run" >"$BATS_TEST_TMPDIR/old.trace"
+	cat >"$conf" <<-END
+		devices = { dpu = { transport = "shm-comch"; dir = "$BATS_TEST_TMPDIR/run"; }; };
+		roles = { load = { role = "initiator"; connect = { device = "dpu"; name = "volume0"; };
+		    stages = ( { type = "trace"; path = "$BATS_TEST_TMPDIR/old.trace"; },
+		      { type = "trace"; path = "$BATS_TEST_TMPDIR/new.trace"; } ); }; };
+	END
+	before=$(everything)
+	check 0
+	[ "$status" -eq 0 ]
+	says "detail                $BATS_TEST_TMPDIR/run/00%3A00.0"
+	[ "$(everything)" = "$before" ]
+	mkdir -m 700 "$BATS_TEST_TMPDIR/run" # half of it is there
+	before=$(everything)
+	check 0
+	[ "$status" -eq 0 ]
+	[ "$(everything)" = "$before" ]
+	check 0 --set 'roles.load.stages.1.path=/no/such/folder/trace'
+	[ "$status" -eq 1 ]
+	says "/no/such/folder/trace: cannot write a trace: No such file or directory"
+	check 0 --set devices.dpu.dir=/no/such/folder/run
+	says "cannot make directory /no/such/folder/run: No such file or directory"
+	says "a role that uses it would not start here"
+}

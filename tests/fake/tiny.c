@@ -15,7 +15,7 @@
 struct tiny_conf {
 	int64_t max_depth, max_regions, max_queues, conn_queues, lane_queues;
 	uint64_t max_region_bytes, conn_bytes, lane_bytes;
-	uint8_t pins, mapped, broken;
+	uint8_t pins, mapped, broken, made;
 };
 
 #define NUMBER(name, dflt)                                                                                              \
@@ -37,6 +37,7 @@ static const struct gantry_option options[] = {
 	FLAG(pins, "true"),
 	FLAG(mapped, "false"),
 	FLAG(broken, "false"),
+	FLAG(made, "false"),
 	GANTRY_OPTION_END,
 };
 
@@ -46,6 +47,8 @@ static int tiny_open(const struct gantry_host *host, const void *conf, void **de
 		gantry_log_error(host, "it is broken; repair it");
 		return -ENODEV;
 	}
+	if (((const struct tiny_conf *)conf)->made && (host->flags & GANTRY_HOST_LOOK))
+		return -EAGAIN;
 	*device_p = (void *)conf;
 	return 0;
 }

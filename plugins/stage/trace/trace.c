@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,37 @@ static int write_head(struct trace *trace)
 	return write_all(trace->fd, &head, sizeof head);
 }
 
+/* Could it be written? Nothing is changed. 0 or -errno. */
+static int look(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	return faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+}
+
+/* With its head; trace->fd -1 when it is only to be looked at. */
+static int open_file(struct trace *trace)
+{
+	int rc;
+
+	trace->fd = -1;
+	if (trace->host->flags & GANTRY_HOST_LOOK)
+		return look(trace->conf->path);
+	trace->fd = open(trace->conf->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	if (trace->fd < 0)
+		return -errno;
+	rc = write_head(trace);
+	if (rc)
+		close(trace->fd);
+	return rc;
+}
+
 static int trace_open(const struct gantry_host *host, const void *arg, void **stage_p)
 {
 	struct trace *trace = calloc(1, sizeof *trace);
@@ -100,26 +132,15 @@ static int trace_open(const struct gantry_host *host, const void *arg, void **st
 		return -ENOMEM;
 	trace->host = host;
 	trace->conf = arg;
-	trace->fd = open(trace->conf->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
-	if (trace->fd < 0) {
-		rc = -errno;
-		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path, strerror(-rc));
-		goto out_undo_alloc;
-	}
 	trace->start_ns = host->now_ns(host);
-	rc = write_head(trace);
+	rc = open_file(trace);
 	if (rc) {
 		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path, strerror(-rc));
-		goto out_undo_open;
+		free(trace);
+		return rc;
 	}
 	*stage_p = trace;
 	return 0;
-
-out_undo_open:
-	close(trace->fd);
-out_undo_alloc:
-	free(trace);
-	return rc;
 }
 
 static int trace_start(void *stage, struct gantry_lane *lane, void **self_p)
@@ -256,7 +277,7 @@ static void trace_close(void *stage)
 {
 	struct trace *trace = stage;
 
-	if (close(trace->fd))
+	if (trace->fd >= 0 && close(trace->fd))
 		gantry_log_warn(trace->host, "%s: %s", trace->conf->path, strerror(errno));
 	for (uint32_t i = 0; i < trace->n_lanes; i++)
 		free(trace->lanes[i]);

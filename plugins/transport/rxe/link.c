@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <net/if.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,21 +113,48 @@ static int ask(int fd, const void *request, size_t bytes)
 	return answer.err.error;
 }
 
+static int ask_kernel(const void *request, int bytes)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = ask(fd, request, (size_t)bytes);
+	close(fd);
+	return rc;
+}
+
+static void name_of(const char *netdev, char name[RXE_NAME])
+{
+	snprintf(name, RXE_NAME, "rxe_%.48s", netdev);
+}
+
 int rxe_create(const char *netdev, char name[RXE_NAME])
 {
 	uint32_t request[64];
-	int fd, rc;
+	int rc;
 
-	snprintf(name, RXE_NAME, "rxe_%.48s", netdev);
+	name_of(netdev, name);
 	rc = rxe_request(request, sizeof(request), name, netdev);
-	if (rc < 0)
-		return rc;
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
-	if (fd < 0)
+	return rc < 0 ? rc : ask_kernel(request, rc);
+}
+
+int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME])
+{
+	const struct nlmsghdr nameless = {.nlmsg_len = NLMSG_HDRLEN,
+					  .nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK),
+					  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
+	char path[512];
+	int rc;
+
+	name_of(netdev, name);
+	if (!if_nametoindex(netdev))
 		return -errno;
-	rc = ask(fd, request, (size_t)rc);
-	close(fd);
-	return rc;
+	snprintf(path, sizeof(path), "%.400s/%s", sysfs, name);
+	if (access(path, F_OK) == 0)
+		return -EEXIST;
+	rc = ask_kernel(&nameless, NLMSG_HDRLEN);
+	return rc == -EINVAL ? 0 : rc; /* names are missing: it looks for them after it has asked for our rights */
 }
 
 const char *rxe_advice(int rc)

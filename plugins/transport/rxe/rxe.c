@@ -27,13 +27,14 @@ static void check(const void *conf, const struct gantry_option_faults *faults)
 
 static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
 {
-	int rc = rxe_create(netdev, name);
+	int look = host->flags & GANTRY_HOST_LOOK;
+	int rc = look ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
 
 	if (rc)
 		gantry_log_error(host, "cannot make a soft-RoCE device on %s: %s: %s", netdev, strerror(-rc), rxe_advice(rc));
 	else
-		gantry_log_info(host, "made soft-RoCE device %s on %s", name, netdev);
-	return rc;
+		gantry_log_info(host, "%s soft-RoCE device %s on %s", look ? "would make" : "made", name, netdev);
+	return rc || !look ? rc : -EAGAIN;
 }
 
 static int rxe_open(const struct gantry_host *host, const void *conf, void **device_p)

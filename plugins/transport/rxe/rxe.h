@@ -17,6 +17,8 @@ int rxe_is_one(const char *sysfs, const char *name);
 int rxe_request(void *buf, size_t size, const char *name, const char *netdev);
 /* Make a device on an interface, called rxe_NETDEV. 0 or -errno of the kernel; -EPROTONOSUPPORT: it has no RDMA at all. */
 int rxe_create(const char *netdev, char name[RXE_NAME]);
+/* Could it? Asks the kernel and changes nothing; the name it would have in name. 0 or -errno, as rxe_create. */
+int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME]);
 /* What to do about that error. */
 const char *rxe_advice(int rc);
 

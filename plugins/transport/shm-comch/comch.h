@@ -289,6 +289,10 @@ int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct co
 void comch_watch_close(struct comch_device *dev, int fd);
 void comch_device_kick(struct comch_device *dev); /* any thread: progress has to look at all connections */
 bool comch_uid_ok(const struct comch_device *dev, uint32_t uid);
+static inline bool comch_only_looks(const struct comch_device *dev)
+{
+	return dev->host->flags & GANTRY_HOST_LOOK;
+}
 
 /* scan.c */
 int comch_scan(const struct gantry_host *host, struct gantry_writer *w);

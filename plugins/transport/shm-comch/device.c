@@ -179,7 +179,8 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 		comch_close(dev);
 		return rc;
 	}
-	comch_rundir_sweep_all(dev);
+	if (!comch_only_looks(dev))
+		comch_rundir_sweep_all(dev);
 	dev->membarrier = use_membarrier();
 	*device_p = dev;
 	return 0;

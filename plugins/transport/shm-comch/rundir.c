@@ -59,7 +59,24 @@ void comch_rundir_default(char *out, size_t bytes)
 		snprintf(out, bytes, "/tmp/gantry-%u", (unsigned int)geteuid());
 }
 
-/* Opens, and makes if missing, a directory that nobody but us and root can have tampered with. */
+/* Could it be made? Nothing is changed: -EAGAIN, or as of the mkdirat(2) that is not done, with errno set. */
+static int look_for_room(int at, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[COMCH_DIR_BYTES];
+
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	if (faccessat(at, path, F_OK, 0) == 0)
+		errno = EEXIST;
+	else if (faccessat(at, parent, W_OK | X_OK, AT_EACCESS) == 0)
+		errno = EAGAIN;
+	return -1;
+}
+
+/*
+ * Opens, and makes if missing, a directory that nobody but us and root can have tampered with. -EAGAIN: it would be made, but we
+ * are here to look.
+ */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
 	mode_t mode = dev->n_uids > 1 ? 0711 : 0700; /* others may be let in: they need to reach the socket */
@@ -67,9 +84,12 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	struct stat st;
 	int fd, err;
 
-	if (mkdirat(at, path, mode) && errno != EEXIST) {
+	if ((comch_only_looks(dev) ? look_for_room(at, path) : mkdirat(at, path, mode)) && errno != EEXIST) {
 		err = errno;
-		gantry_log_error(dev->host, "cannot make directory %s: %s", shown, strerror(err));
+		if (err == EAGAIN)
+			gantry_log_info(dev->host, "would make directory %s", shown);
+		else
+			gantry_log_error(dev->host, "cannot make directory %s: %s", shown, strerror(err));
 		return -err;
 	}
 	fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -122,14 +142,13 @@ int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundi
 	rc = file_name(pci, sizeof(pci), dev->conf->pci, "");
 	if (rc)
 		return rc;
-	fd = open_dir(dev, AT_FDCWD, dir, dir);
-	if (fd < 0)
-		return fd;
 	snprintf(shown, sizeof(shown), "%s/%s", dir, pci);
-	rundir->fd = open_dir(dev, fd, pci, shown);
-	close(fd);
 	snprintf(rundir->path, sizeof(rundir->path), "%.95s", shown);
-	return rundir->fd < 0 ? rundir->fd : 0;
+	fd = open_dir(dev, AT_FDCWD, dir, dir);
+	rundir->fd = fd < 0 ? fd : open_dir(dev, fd, pci, shown);
+	if (fd >= 0)
+		close(fd);
+	return rundir->fd < 0 && rundir->fd != -EAGAIN ? rundir->fd : 0;
 }
 
 void comch_rundir_close(struct comch_rundir *rundir)

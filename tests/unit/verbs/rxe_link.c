@@ -116,6 +116,18 @@ static void request_for_a_link(void)
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, rxe_request(buf, 40, "rxe_eth0", "eth0"));
 }
 
+static void may_be_made(void)
+{
+	TEST_ASSERT_EQUAL_INT(-ENODEV, rxe_may_create(root, "none9", name));
+	TEST_ASSERT_EQUAL_STRING("rxe_none9", name);
+	in_root("rxe_lo", NULL, 1);
+	TEST_ASSERT_EQUAL_INT(-EEXIST, rxe_may_create(root, "lo", name));
+	in_root("rxe_lo", NULL, 0);
+	/* the kernel is asked, and nothing comes of it: a second time it says the same */
+	TEST_ASSERT_EQUAL_INT(rxe_may_create(root, "lo", name), rxe_may_create(root, "lo", name));
+	TEST_ASSERT_EQUAL_STRING("rxe_lo", name);
+}
+
 static void advice(void)
 {
 	TEST_ASSERT_NOT_NULL(strstr(rxe_advice(-EPERM), "CAP_NET_ADMIN"));
@@ -132,6 +144,7 @@ int main(void)
 	RUN_TEST(the_only_one);
 	RUN_TEST(one_of_several);
 	RUN_TEST(request_for_a_link);
+	RUN_TEST(may_be_made);
 	RUN_TEST(advice);
 	return UNITY_END();
 }
