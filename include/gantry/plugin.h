@@ -7,8 +7,9 @@
  * constant before any code of the plugin runs, so that `gantry plugins` can list a plugin that would not work here.
  *
  * Compatibility: the major number must be equal; the minor number may differ. Structs that carry their size, or come with
- * one (ops_size), grow at their end; the host fills what a plugin does not know, or leaves out, with stubs. All others
- * stay as they are within a major number.
+ * one (ops_size), grow at their end; the host fills what a plugin does not know, or leaves out, with stubs. All others,
+ * the tables of events that one side gives the other among them, stay as they are within a major number; a plugin of another
+ * one is refused, with both numbers.
  *
  * ABI history
  *   1.0  first version

@@ -330,6 +330,35 @@ static void absent_plugin_names_the_directories(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_loader_find(loader, 0, "", &plugin));
 }
 
+/* Nothing tells a plugin how large the others' are: who changes one of these raises GANTRY_ABI_MAJOR. */
+static void structs_without_a_size_stay_as_they_are(void)
+{
+#define STAYS(name, bytes) TEST_ASSERT_EQUAL_UINT_MESSAGE(bytes, sizeof(struct name), #name)
+	if (sizeof(void *) != 8 || GANTRY_ABI_MAJOR != 1)
+		TEST_IGNORE_MESSAGE("the numbers are those of 64 bits and major number 1");
+	STAYS(gantry_conn_events, 56);
+	STAYS(gantry_client_events, 32);
+	STAYS(gantry_server_ops, 72);
+	STAYS(gantry_poller, 48);
+	STAYS(gantry_writer, 64);
+	STAYS(gantry_lane, 32);
+	STAYS(gantry_device_info, 152);
+	STAYS(gantry_peer, 76);
+	STAYS(gantry_region, 56);
+	STAYS(gantry_token, 56);
+	STAYS(gantry_queue_attr, 24);
+	STAYS(gantry_direct, 24);
+	STAYS(gantry_recv, 24);
+	STAYS(gantry_send, 48);
+	STAYS(gantry_msg, 80);
+	STAYS(gantry_rma, 48);
+	STAYS(gantry_rma_done, 16);
+	STAYS(gantry_session_attr, 24);
+	STAYS(gantry_piece, 24);
+	STAYS(gantry_plan, 80);
+#undef STAYS
+}
+
 static void relative_directory_is_refused(void)
 {
 	const char *dirs[] = {"plugins"}, *text = NULL;
@@ -390,6 +419,7 @@ int main(void)
 	RUN_TEST(directory_in_place_of_a_file);
 	RUN_TEST(wrong_kind_says_what_it_is);
 	RUN_TEST(absent_plugin_names_the_directories);
+	RUN_TEST(structs_without_a_size_stay_as_they_are);
 	RUN_TEST(relative_directory_is_refused);
 	RUN_TEST(listing_is_sorted_and_says_why);
 	return UNITY_END();
