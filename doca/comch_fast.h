@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+#include <gantry/shm.h>
+
 #include "base/container_of.h"
 #include "comch.h"
 #include "log.h"
@@ -69,6 +71,15 @@ static inline uint64_t gd_fast_head(uint32_t producer, uint32_t imm_len, uint32_
 static inline uint32_t gd_fast_tail(uint32_t imm_len)
 {
 	return (imm_len + 7) & ~7u;
+}
+
+/* What goes with the immediate data: mostly all that there is room for, which is copied without a loop. */
+static inline void gd_fast_copy(void *to, const void *from, uint32_t bytes)
+{
+	if (doca_likely(bytes == GD_FAST_BYTES))
+		gantry_copy_fresh(to, from, GD_FAST_BYTES);
+	else
+		gantry_copy_fresh(to, from, bytes);
 }
 
 struct doca_comch_producer_task_send {

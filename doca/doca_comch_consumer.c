@@ -123,7 +123,7 @@ static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const
 	if (imm_len)
 		gantry_copy_fresh(t->imm, msg->imm + sizeof(imm.head), GD_COMCH_IMM);
 	if (tail_len)
-		gantry_copy_fresh(t->room + msg->length, msg->imm + sizeof(imm.head) + at, tail_len);
+		gd_fast_copy(t->room + msg->length, msg->imm + sizeof(imm.head) + at, tail_len);
 	return DOCA_SUCCESS;
 }
 

@@ -245,7 +245,7 @@ static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send, uint32_t
 	imm->head = gd_fast_head(producer, imm_len, n);
 	send->imm_len = sizeof(*imm);
 	send->length -= n;
-	gantry_copy_fresh(imm->bytes + at, (const char *)send->data + send->length, n);
+	gd_fast_copy(imm->bytes + at, (const char *)send->data + send->length, n);
 }
 
 static doca_error_t submit_send(struct doca_task *task)

@@ -150,7 +150,8 @@ static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
 /*
  * Copies little data between private memories, by words, then what is left in smaller pieces. What was stored a moment ago
  * comes out of the processor's store buffer only for a load that is not wider; any other waits until all that was stored
- * before is in the cache, and some of that goes to lines of the peer. Any alignment; the two do not overlap. Returns `to`.
+ * before is in the cache, and some of that goes to lines of the peer. Any alignment; the two do not overlap. bytes: constant if
+ * it is to be fast. Returns `to`.
  */
 static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
 {
@@ -160,7 +161,12 @@ static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
 	const volatile struct word *src = (const volatile struct word *)from;
 	size_t i;
 
-	for (i = 0; i < bytes / 8; i++)
+	if (__builtin_constant_p(bytes)) {
+		GANTRY_SHM_UNROLL
+		for (i = 0; i < bytes / 8; i++)
+			dst[i].v = src[i].v;
+	}
+	for (i = __builtin_constant_p(bytes) ? bytes / 8 : 0; i < bytes / 8; i++)
 		dst[i].v = src[i].v;
 	i *= 8;
 	if (bytes & 4) {

@@ -68,16 +68,18 @@ static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 	uint32_t n = comch_more_slots(t.imm_len, t.length), at = comch_inline_here(t.imm_len, t.length);
 	bool wanted = fits(post, t.length, msg);
 
-	if (wanted)
-		memcpy(post->buf, msg->imm + t.imm_len, at);
+	if (wanted && at)
+		gantry_copy_fresh(post->buf, msg->imm + t.imm_len, at);
 	for (uint32_t i = 1; i <= n; i++, at += COMCH_SLOT_PAYLOAD) {
 		uint64_t data[COMCH_SLOT_PAYLOAD / 8];
 		uint32_t rest = t.length - at;
 
 		if (!more(in, in->position + i, data))
 			return 0;
-		if (wanted)
-			memcpy((char *)post->buf + at, data, rest < COMCH_SLOT_PAYLOAD ? rest : COMCH_SLOT_PAYLOAD);
+		if (wanted && rest >= COMCH_SLOT_PAYLOAD)
+			memcpy((char *)post->buf + at, data, COMCH_SLOT_PAYLOAD);
+		else if (wanted)
+			gantry_copy_fresh((char *)post->buf + at, data, rest);
 	}
 	if (wanted)
 		gantry_count(c->payload, t.length);
@@ -217,7 +219,7 @@ static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t n
 	if (max > left)
 		max = left;
 	while (n < max && rc > 0) {
-		uint32_t most = max - n < AHEAD ? max - n : AHEAD, full = count_full(in, most);
+		uint32_t most = max - n < AHEAD ? max - n : AHEAD, full = in->last_slots > 1 ? 0 : count_full(in, most);
 
 		if (likely(full)) {
 			take_full(c, in, number, msgs + n, first + n, full);

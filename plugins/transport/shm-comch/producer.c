@@ -75,24 +75,47 @@ static void put_imm(struct comch_producer *p, const struct gantry_send *s)
 	put(p, p->position, payload, t);
 }
 
+/* The last slot of a message, not full. What lies behind the data there is ours, of an earlier message. */
+static inline void put_rest(struct comch_producer *p, uint64_t position, const uint8_t *data, uint32_t bytes)
+{
+	const struct comch_trailer t = {.seq = (uint32_t)position + 1, .kind = COMCH_K_MORE};
+	struct comch_slot *slot = &p->slots[position & p->mask];
+	uint8_t *to = slot->payload;
+
+	for (; bytes >= 8; bytes -= 8, data += 8, to += 8)
+		gantry_shm_write(to, data, 8);
+	if (unlikely(bytes)) {
+		uint64_t word = 0;
+
+		gantry_copy_fresh(&word, data, bytes);
+		gantry_shm_write(to, &word, sizeof(word));
+	}
+	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
+}
+
 /* Small data that was copied: behind the immediate data, and in the slots that follow, which are published first. */
 static int send_inline(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
 {
 	struct comch_trailer t = {.kind = COMCH_K_INLINE, .imm_len = (uint8_t)s->imm_len, .length = (uint16_t)s->length};
 	uint32_t n = comch_more_slots(s->imm_len, s->length), here = comch_inline_here(s->imm_len, s->length);
 	const uint8_t *data = (const uint8_t *)s->data + here;
-	uint8_t first[COMCH_SLOT_PAYLOAD] = {0}, last[COMCH_SLOT_PAYLOAD] = {0};
 
-	if (!may_send(p, n + 1))
+	if (!has_room(p, n + 1) && !may_send(p, n + 1))
 		return -EAGAIN;
-	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD) {
+	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD)
 		if (rest < COMCH_SLOT_PAYLOAD)
-			data = gantry_copy_fresh(last, data, rest);
-		put(p, p->position + i, data, (struct comch_trailer){.kind = COMCH_K_MORE});
+			put_rest(p, p->position + i, data, rest);
+		else
+			put(p, p->position + i, data, (struct comch_trailer){.kind = COMCH_K_MORE});
+	if (s->imm_len == COMCH_SLOT_PAYLOAD) { /* all of the data is behind it */
+		put(p, p->position, s->imm, t);
+	} else {
+		uint8_t first[COMCH_SLOT_PAYLOAD] = {0};
+
+		gantry_copy_fresh(first, s->imm, s->imm_len);
+		gantry_copy_fresh(first + s->imm_len, s->data, here);
+		put(p, p->position, first, t);
 	}
-	gantry_copy_fresh(first, s->imm, s->imm_len);
-	gantry_copy_fresh(first + s->imm_len, s->data, here);
-	put(p, p->position, first, t);
 	*slots_p = n + 1;
 	return 0;
 }
