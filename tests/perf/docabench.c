@@ -9,6 +9,8 @@
  *   dma:BYTES  a copy by the DMA context, submitted and waited for                    ns, median of slices
  *   idle       doca_pe_progress() on an engine with a context that has nothing to do  ns, median of slices
  *
+ * Between the slices of rtt a line of the cache goes there and back, `line`: the limit, in the same processes and milliseconds.
+ *
  * Each message is numbered at both ends and checked; so is what was copied. Plugins are found as `gantry env` says.
  */
 #include "perf/docabench.h"
@@ -177,15 +179,19 @@ static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_dat
 	ok(doca_buf_get_data_len(buf, &bytes), "length");
 	if (bytes != BYTES || got[WORDS - 1] != seq)
 		wrong(seq, "damaged");
-	if (seq != e->expected && seq != STOP)
+	if (seq != e->expected && seq < TURN)
 		wrong(seq, "out of order");
-	e->expected++;
+	e->expected += seq != TURN;
 	if (seq == STOP)
 		e->stopped = 1;
 	if (e->server && (e->echoes || seq == STOP))
 		send(e, seq, 0);
 	ok(doca_buf_reset_data_len(buf), "reset");
 	ok(doca_task_submit(task), "post");
+	if (seq == TURN && e->server)
+		e->at = line_answer(e->line, e->at, LINE_ROUNDS);
+	else if (seq == TURN)
+		e->turns++;
 }
 
 static void not_posted(struct doca_comch_consumer_task_post_recv *recv, union doca_data words, union doca_data own)
@@ -348,6 +354,7 @@ static void free_queues(struct end *e)
 struct beside {
 	int echoes;
 	int *listening; /* shared */
+	uint64_t *line; /* shared */
 };
 
 static void serve_process(void *arg)
@@ -356,6 +363,7 @@ static void serve_process(void *arg)
 	static struct end e;
 
 	e.echoes = beside->echoes;
+	e.line = beside->line;
 	ok(doca_pe_create(&e.pe), "engine");
 	serve(&e);
 	store(beside->listening, 1);
@@ -388,19 +396,33 @@ static uint64_t rounds(struct end *e, uint64_t seq, unsigned n)
 	return seq;
 }
 
+static void slice_of_line(struct end *e, struct stats *stats)
+{
+	unsigned turns = e->turns;
+	uint64_t before;
+
+	send(e, TURN, 1);
+	while (e->turns == turns)
+		doca_pe_progress(e->pe);
+	before = now_ns();
+	e->at = line_throw(e->line, e->at, LINE_ROUNDS);
+	note(stats, (double)(now_ns() - before) / LINE_ROUNDS);
+}
+
 static void measure_rtt(struct end *e, uint64_t length_ns)
 {
-	uint64_t begin = now_ns(), seq = rounds(e, 0, WARM), before = now_ns(), end = before + length_ns, t;
+	uint64_t begin = now_ns(), seq = rounds(e, 0, WARM), before = now_ns(), end = before + length_ns;
 	unsigned slice = slice_of(before - begin, WARM);
-	static struct stats stats;
+	static struct stats stats, line;
 
 	do {
+		before = now_ns();
 		seq = rounds(e, seq, slice);
-		t = now_ns();
-		note(&stats, (double)(t - before) / slice);
-		before = t;
-	} while (t < end);
+		note(&stats, (double)(now_ns() - before) / slice);
+		slice_of_line(e, &line);
+	} while (now_ns() < end);
 	print_median("rtt", &stats, "ns");
+	print_median("line", &line, "ns");
 }
 
 static void measure_single(struct end *e, uint64_t length_ns)
@@ -421,13 +443,14 @@ static void measure_single(struct end *e, uint64_t length_ns)
 
 static void messages(const char *mode, uint64_t length_ns)
 {
-	struct beside beside = {.echoes = !strcmp(mode, "rtt"), .listening = share(4096)};
+	struct beside beside = {.echoes = !strcmp(mode, "rtt"), .listening = share(4096), .line = share(4096)};
 	pid_t pid = run_beside(serve_process, &beside);
 	static struct end e;
 
 	while (!load(beside.listening))
 		if (waitpid(pid, NULL, WNOHANG) != 0)
 			exit(1);
+	e.line = beside.line;
 	ok(doca_pe_create(&e.pe), "engine");
 	dial(&e);
 	make_queues(&e);

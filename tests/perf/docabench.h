@@ -14,7 +14,7 @@
 #include <doca_mmap.h>
 #include <doca_pe.h>
 
-#include "perf/limits/common.h"
+#include "perf/limits/bare.h"
 
 #define CARD "03:00.0"
 #define TASKS 1024u
@@ -37,6 +37,8 @@ struct end {
 	uint64_t *words[TASKS]; /* of the message of free[i] */
 	uint32_t n_free;
 	uint64_t expected;   /* number of the next message */
+	uint64_t *line, at;  /* the limit, and where it stands */
+	unsigned turns;      /* it was the limit's turn */
 	int echoes, stopped;
 };
 

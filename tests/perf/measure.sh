@@ -5,7 +5,8 @@
 # A limit of the machine, our own figure and those of peers are measured one right after the other, several times, and only the
 # ratios within such a round are judged. A round is dropped when it was disturbed:
 #	busy     others used more than 6 % of a CPU meanwhile (/proc/stat less what we used ourselves)
-#	regime   the ping-pongs before, between and after its runs differ by more than 30 %
+#	regime   the ping-pongs before, between and after its runs differ by more than 30 %; that does not matter where LIMIT is
+#	         called turn_: then both figures come from one run, piece by piece in turn
 # The others are of one of two kinds, which are never mixed:
 #	cores    the two CPUs are two cores
 #	threads  they are threads of one core, as it pleases the host of a virtual machine: limits/siblings tells
@@ -143,6 +144,7 @@ measure()
 		stamp && limit=$($3) && stamp && ours=$($4) && stamp && peers_of "$name" "${5:-}" || return 1
 		watch_end
 		[ -n "$limit" ] && [ -n "$ours" ] || return 1
+		case $3 in turn_*) low=1 high=1 ;; esac
 		verdict=$(verdict_of_round "${siblings:-2}")
 		echo "$limit $ours $verdict $low $high $foreign$beside" >>"$tmp/$name.pairs"
 	done

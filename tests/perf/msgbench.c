@@ -3,8 +3,8 @@
  * msgbench TRANSPORT MODE [MS [SETTING...]] - messages over a transport plugin, through its whole public table of operations.
  *
  *   rtt        there and back, 56 bytes of immediate data                     ns, median of slices
- *   single     one way, each message submitted by itself                      M/s, mean of the run
- *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, mean of the run
+ *   single     one way, each message submitted by itself                      M/s, median of slices
+ *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, median of slices
  *   inline:BYTES                there and back, data that travels in the queue ns, median of slices
  *   inlines:BYTES               the same one way, each submitted by itself     M/s, mean of the run
  *   post:BYTES                  there and back, a name of that much data in a  ns, median of slices
@@ -16,90 +16,23 @@
  *   pong:BYTES                  remote writes there and back, each seen in    ns, median of slices
  *                               memory (RDMA: the last byte comes last)
  *
- * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written
- * last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is none of the
- * transport's. Two processes on two CPUs; for a transport that reaches only its own process, two threads.
+ * Between the slices of rtt and inline a line of the cache goes there and back, `line`, and between those of single, batch and
+ * inlines messages go through a bare ring, `ring`: the limits, in the same processes and in the same milliseconds.
+ *
+ * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written last. A
+ * setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is none of the transport's.
+ * Two processes on two CPUs; for a transport that reaches only its own process, two threads.
  */
 #include <errno.h>
 #include <pthread.h>
 
-#include "perf/limits/common.h"
-#include "perf/numbered.h"
+#include "perf/msgbench.h"
 
 #define DEPTH 4096
 #define DATA_DEPTH 16
-#define ACCESS_DEPTH 64
 #define BATCH 32
-#define TAKE 64
-#define WARM 50
-#define SLICE_NS 20000u
-
-enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, SUM, ACCESS, ACCESSES, PONG };
-
-struct bench {
-	enum mode mode;
-	enum gantry_rma_op op;
-	uint64_t length_ns;
-	struct peer_attr attr;
-	const char *name;
-};
-
-/* -- remote access -- */
-
-static void submit_access(const struct bench *b, struct peer *p, uint64_t seq)
-{
-	struct gantry_rma op = {.op = b->op, .length = (uint32_t)p->region.length, .local = p->region.addr,
-				.local_region = &p->region, .remote = p->imported, .cookie = seq};
-	int rc;
-
-	while ((rc = p->ops->rma_submit(p->rma, &op)) == -EAGAIN)
-		wait_a_little(p);
-	if (rc)
-		wrong(seq, strerror(-rc));
-}
-
-static unsigned take_accesses(struct peer *p, uint64_t after)
-{
-	struct gantry_rma_done done[TAKE];
-	int n = p->ops->rma_poll(p->rma, done, TAKE);
-
-	for (int i = 0; i < n; i++)
-		if (done[i].status || done[i].cookie != ++after)
-			wrong(after, "remote access failed, or ended out of order");
-	return (unsigned)n;
-}
-
-/* -- remote writes both ways: what comes to stand in memory is the message -- */
-
-static uint64_t *last_word(const struct peer *p)
-{
-	return (uint64_t *)p->region.addr + p->region.length / sizeof(uint64_t) - 1;
-}
-
-/* Write the whole region, with the number at both ends. */
-static void throw(const struct bench *b, struct peer *p, uint64_t seq)
-{
-	uint64_t *first = p->region.addr;
-
-	*first = *last_word(p) = seq;
-	submit_access(b, p, seq);
-	p->ops->rma_flush(p->rma);
-}
-
-/* What the other side threw: seq, or STOP. Our own write that it answers (thrown; 0: none) has ended then, or is about to. */
-static uint64_t catch(struct peer *p, uint64_t seq, uint64_t thrown)
-{
-	const uint64_t *first = p->region.addr;
-	uint64_t got;
-
-	while ((got = __atomic_load_n(last_word(p), __ATOMIC_ACQUIRE)) == thrown)
-		wait_a_little(p);
-	if (*first != got || (got != seq && got != STOP))
-		wrong(seq, "is not what came, or its end stands there before its beginning");
-	while (thrown && take_accesses(p, thrown - 1) == 0)
-		;
-	return got;
-}
+#define FLOOD_NS 1000000u /* of a slice: many laps of the ring, whose lines are not in the caches when it begins */
+#define RING_SLOTS 1024
 
 /* -- the server's lane -- */
 
@@ -117,7 +50,7 @@ static void check_data(const struct peer *p, const struct gantry_msg *msg, uint6
 static void answer(const struct bench *b, struct peer *p)
 {
 	struct gantry_msg msg;
-	uint64_t seq;
+	uint64_t seq, at = 0;
 
 	for (uint64_t expected = 1;; expected++) {
 		while (poll_some(p, &msg, 1) == 0)
@@ -125,6 +58,12 @@ static void answer(const struct bench *b, struct peer *p)
 		seq = number(p, &msg);
 		if (seq == STOP)
 			break;
+		if (seq == TURN) {
+			send_message(p, TURN, 0);
+			at = line_answer(b->line, at, LINE_ROUNDS);
+			expected--;
+			continue;
+		}
 		if (seq != expected)
 			wrong(seq, "out of order");
 		if (b->mode == DATA)
@@ -136,33 +75,38 @@ static void answer(const struct bench *b, struct peer *p)
 	send_message(p, STOP, 0);
 }
 
-static void swallow(struct peer *p)
+static void swallow_bare(struct peer *p, struct bare_ring *ring)
 {
+	send_message(p, TURN, 0);
+	while (ring_take(ring) != STOP)
+		;
+	ring_tell(ring);
+}
+
+static void swallow(const struct bench *b, struct peer *p)
+{
+	struct bare_ring ring = b->ring;
 	struct gantry_msg msgs[TAKE];
 	uint64_t expected = 1;
 
 	for (;;) {
 		int n = poll_some(p, msgs, p->attr->inlined ? 1 : TAKE); /* all receives have the same buffer */
 
-		for (int i = 0; i < n; i++, expected++) {
+		for (int i = 0; i < n; i++) {
 			uint64_t seq = number(p, &msgs[i]);
 
+			if (seq == TURN) {
+				swallow_bare(p, &ring);
+				continue;
+			}
 			if (seq == STOP) {
 				send_message(p, STOP, 0);
 				return;
 			}
-			if (seq != expected)
+			if (seq != expected++)
 				wrong(seq, "out of order");
 		}
 	}
-}
-
-static void throw_back(const struct bench *b, struct peer *p)
-{
-	for (uint64_t seq = 1; catch(p, seq, seq - 1) != STOP; seq += 2)
-		throw(b, p, seq + 1);
-	expect(p, STOP);
-	send_message(p, STOP, 0);
 }
 
 static void serve(const struct bench *b, struct peer *p)
@@ -172,7 +116,7 @@ static void serve(const struct bench *b, struct peer *p)
 	else if (b->mode != SINGLE && b->mode != FLUSHED)
 		answer(b, p);
 	else
-		swallow(p);
+		swallow(b, p);
 }
 
 /* -- the client's lane: measures -- */
@@ -201,16 +145,6 @@ static void take_back(struct peer *p, uint64_t seq)
 		wrong(seq, "wrong cookie");
 }
 
-static uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
-{
-	while (n--) {
-		throw(b, p, seq + 1);
-		seq += 2;
-		catch(p, seq, seq - 1);
-	}
-	return seq;
-}
-
 static uint64_t rounds(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
 {
 	if (b->mode == PONG)
@@ -228,34 +162,45 @@ static uint64_t rounds(const struct bench *b, struct peer *p, uint64_t seq, unsi
 	return seq;
 }
 
-/* Rounds to be timed together: as many as make the clock's own time count for nothing, after some to get warm. */
-static unsigned slice_of(uint64_t took_ns, unsigned n)
+static void say_turn(struct peer *p)
 {
-	uint64_t one = took_ns / n + 1;
+	send_message(p, TURN, 0);
+	expect(p, TURN);
+}
 
-	return one >= SLICE_NS ? 1 : (unsigned)(SLICE_NS / one);
+static uint64_t slice_of_line(const struct bench *b, struct peer *p, uint64_t at, struct stats *stats)
+{
+	uint64_t before;
+
+	say_turn(p);
+	before = now_ns();
+	at = line_throw(b->line, at, LINE_ROUNDS);
+	note(stats, (double)(now_ns() - before) / LINE_ROUNDS);
+	return at;
 }
 
 static void measure_rounds(const struct bench *b, struct peer *p)
 {
-	uint64_t start = now_ns(), seq = rounds(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, t;
+	uint64_t start = now_ns(), seq = rounds(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, at = 0;
 	unsigned slice = slice_of(before - start, WARM);
-	static struct stats stats;
+	static struct stats stats, line;
 
 	do {
+		before = now_ns();
 		seq = rounds(b, p, seq, slice);
-		t = now_ns();
-		note(&stats, (double)(t - before) / slice);
-		before = t;
-	} while (t < end);
+		note(&stats, (double)(now_ns() - before) / slice);
+		if (b->mode == RTT || b->mode == INLINE)
+			at = slice_of_line(b, p, at, &line);
+	} while (now_ns() < end);
 	if (b->mode == PONG)
-		throw(b, p, STOP);
+		throw_last(b, p);
 	send_message(p, STOP, 0);
 	expect(p, STOP);
 	if (b->mode == PONG)
-		while (take_accesses(p, STOP - 1) == 0)
-			;
+		see_last_thrown(p);
 	print_median(b->name, &stats, "ns");
+	if (line.n)
+		print_median("line", &line, "ns");
 }
 
 /* Each is noted by itself: what is written before is none of it. */
@@ -295,83 +240,48 @@ static uint64_t flood(const struct bench *b, struct peer *p, uint64_t seq, unsig
 	return seq;
 }
 
-static void measure_flood(const struct bench *b, struct peer *p)
+/* Both slices end when all has arrived. */
+static void slice_of_ring(struct bare_ring *ring, struct stats *stats)
 {
-	uint64_t first = flood(b, p, 0, 4 * DEPTH), seq = first, start = now_ns(), before = start, t;
-	static struct stats stats;
+	uint64_t before = now_ns(), first = ring->at;
 
-	do {
-		seq = flood(b, p, seq, DEPTH);
-		t = now_ns();
-		note(&stats, DEPTH * 1e3 / (double)(t - before));
-		before = t;
-	} while (t - start < b->length_ns);
-	send_message(p, STOP, 0);
-	expect(p, STOP);
-	t = now_ns();
-	print_extremes(b->name, &stats, "M/s");
-	print_value(b->name, (double)(seq - first) * 1e3 / (double)(t - start), "M/s");
+	do
+		for (unsigned i = 0; i < DEPTH; i++)
+			ring_put(ring, ring->at + 1);
+	while (now_ns() - before < FLOOD_NS);
+	ring_put(ring, STOP);
+	ring_drain(ring);
+	note(stats, (double)(ring->at - first) * 1e3 / (double)(now_ns() - before));
 }
 
-static uint64_t accesses(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
+static uint64_t slice_of_flood(const struct bench *b, struct peer *p, uint64_t seq, struct stats *stats)
 {
-	for (; n; n--) {
-		submit_access(b, p, ++seq);
-		p->ops->rma_flush(p->rma);
-		while (take_accesses(p, seq - 1) == 0)
-			;
-	}
+	uint64_t before = now_ns(), first = seq;
+
+	do
+		seq = flood(b, p, seq, DEPTH);
+	while (now_ns() - before < FLOOD_NS);
+	say_turn(p);
+	note(stats, (double)(seq - first) * 1e3 / (double)(now_ns() - before));
 	return seq;
 }
 
-/* What was written last is what stands there. */
-static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
+static void measure_flood(const struct bench *b, struct peer *p)
 {
-	struct bench back = *b;
-	uint64_t *word = p->region.addr;
+	uint64_t seq = flood(b, p, 0, 4 * DEPTH), end = now_ns() + b->length_ns;
+	struct bare_ring ring = b->ring;
+	static struct stats stats, bare;
 
-	back.op = GANTRY_RMA_WRITE;
-	*word = seq;
-	seq = accesses(&back, p, seq, 1);
-	*word = 0;
-	back.op = GANTRY_RMA_READ;
-	accesses(&back, p, seq, 1);
-	if (*word != seq - 1)
-		wrong(seq, "not what was written");
-}
-
-static void measure_access(const struct bench *b, struct peer *p)
-{
-	uint64_t start = now_ns(), seq = accesses(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, t;
-	unsigned slice = slice_of(before - start, WARM);
-	static struct stats stats;
-
+	say_turn(p);
+	slice_of_ring(&ring, &bare);
 	do {
-		seq = accesses(b, p, seq, slice);
-		t = now_ns();
-		note(&stats, (double)(t - before) / slice);
-		before = t;
-	} while (t < end);
-	check_access(b, p, seq);
-	print_median(b->name, &stats, "ns");
-}
-
-static void measure_accesses(const struct bench *b, struct peer *p)
-{
-	uint64_t seq = accesses(b, p, 0, ACCESS_DEPTH), taken = seq, first = seq, start = now_ns(), t;
-
-	do {
-		while (seq - taken < ACCESS_DEPTH)
-			submit_access(b, p, ++seq);
-		p->ops->rma_flush(p->rma);
-		taken += take_accesses(p, taken);
-		t = now_ns();
-	} while (t - start < b->length_ns);
-	while (taken != seq)
-		taken += take_accesses(p, taken);
-	t = now_ns();
-	check_access(b, p, seq);
-	print_value(b->name, (double)(seq - first) * (double)b->attr.data_bytes * 1e3 / (double)(t - start), "MB/s");
+		seq = slice_of_flood(b, p, seq, &stats);
+		slice_of_ring(&ring, &bare);
+	} while (now_ns() < end);
+	send_message(p, STOP, 0);
+	expect(p, STOP);
+	print_median(b->name, &stats, "M/s");
+	print_median("ring", &bare, "M/s");
 }
 
 static void drive(const struct bench *b, struct peer *p)
@@ -560,6 +470,8 @@ int main(int argc, char **argv)
 
 	if (parse(&bench, argc, argv))
 		return usage();
+	bench.line = share(4096);
+	bench.ring = bare_ring(RING_SLOTS);
 	if (same_process(&bench.attr)) {
 		peer_open(&both.server, &bench.attr, 1, NULL);
 		run_threads(&bench, &both);

@@ -125,9 +125,7 @@ together()
 }
 
 none() { echo 0; }
-limit_line() { "$perf/limits/pingpong" "$ms" | value pingpong; }
 limit_rings() { "$perf/limits/rings" "$ms" | value rings; }
-limit_ring() { "$perf/limits/ring" "$ms" 1024 | value ring_1024; }
 limit_dirty() { "$perf/limits/memcpy" 50 "dirty:$1" | value "dirty_$1"; }
 limit_dirty_64k() { limit_dirty 65536; }
 limit_dirty_1m() { limit_dirty 1048576; }
@@ -146,10 +144,23 @@ limit_write_128() { limit_io 128:write; }
 limit_null_1() { limit_io 1:null; }
 limit_null_32() { limit_io 32:null; }
 
-message() { "$perf/msgbench" shm-comch "$1" "$ms" "dir=$tmp/run" | value "$1"; }
+messages() { "$perf/msgbench" shm-comch "$1" "$ms" "dir=$tmp/run"; }
+message() { messages "$1" | value "$1"; }
+# in_turn NAME COMMAND... - run what measures its limit as well, and print that; of_turn NAME prints its own figure
+in_turn()
+{
+	local name=$1
+	shift
+	"$@" >"$tmp/turn" && value "$name" <"$tmp/turn"
+}
+of_turn() { value "$1" <"$tmp/turn"; }
+turn_rtt() { in_turn line messages rtt; }
+turn_single() { in_turn ring messages single; }
+turn_batch() { in_turn ring messages batch; }
+of_rtt() { of_turn rtt; }
+of_single() { of_turn single; }
+of_batch() { of_turn batch; }
 ours_rtt() { message rtt; }
-ours_single() { message single; }
-ours_batch() { message batch; }
 ours_post_4k() { message post:4096; }
 ours_post_64k() { message post:65536; }
 ours_post_1m() { message post:1048576; }
@@ -170,9 +181,9 @@ ours_128k() { two two block=128KiB depth=1; }
 ours_null_1() { two two_null depth=1; }
 ours_null_32() { two two_null; }
 # the target and a process on an eventfd sleep, and are woken in turn; who does it spins: it is one wake-up in both
-rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load $((ms * 8)) >"$tmp/rouse"; }
-limit_wake() { beside two_null "$cpu1" rouse && value wake <"$tmp/rouse"; }
-ours_wake() { value rouse <"$tmp/rouse"; }
+rouse() { GANTRY_PLUGIN_PATH=$build/plugins/.libs "$perf/rouse" "$tmp/two_null.conf" load $((ms * 8)) >"$tmp/turn"; }
+turn_wake() { beside two_null "$cpu1" rouse && of_turn wake; }
+of_wake() { of_turn rouse; }
 limit_relay() { "$perf/limits/relay" $((idle_s * 1000)) | value relay; }
 ours_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 2>>"$tmp/errors" | value idle; }
 ours_three_1() { three depth=1 && iops; }
@@ -198,7 +209,9 @@ fio_gantry_null() { beside two_null "$cpu1" over_gantry 32 "$tmp/two_null.conf";
 
 transport_rtt() { message inline:64; }
 transport_single() { message inlines:64; }
-doca() { GANTRY_PLUGIN_PATH=$build/plugins/.libs GANTRY_RUNDIR=$tmp/run "$perf/docabench" "$1" "$ms" | value "$1"; }
+docabench() { GANTRY_PLUGIN_PATH=$build/plugins/.libs GANTRY_RUNDIR=$tmp/run "$perf/docabench" "$1" "$ms"; }
+doca() { docabench "$1" | value "$1"; }
+turn_doca() { in_turn line docabench rtt; }
 doca_rtt() { doca rtt; }
 doca_single() { doca single; }
 doca_dma() { doca dma:65536; }
@@ -227,12 +240,12 @@ make_volume()
 storage_list()
 {
 	cat <<-END
-	rtt|message there and back, 64 B|ns|limit_line|ours_rtt|ratio|<2.0|$(peers ucx-tag=ucx_tag_rtt ucx-am=ucx_am_rtt \
+	rtt|message there and back, 64 B|ns|turn_rtt|of_rtt|ratio|<2.0|$(peers ucx-tag=ucx_tag_rtt ucx-am=ucx_am_rtt \
 		fabric=fabric_rtt)|
 	rings|the same, to two bare rings|ns|limit_rings|ours_rtt|ratio|<1.3||
-	single|messages one way, one by one|M/s|limit_ring|ours_single|ratio|>0.4|$(peers ucx-tag=ucx_tag_rate \
+	single|messages one way, one by one|M/s|turn_single|of_single|ratio|>0.4|$(peers ucx-tag=ucx_tag_rate \
 		ucx-am=ucx_am_rate "$memif_peer=memif")|>2.5
-	batch|messages one way, batches of 32|M/s|limit_ring|ours_batch|ratio|>0.6|$(peers "$memif_peer=memif")|
+	batch|messages one way, batches of 32|M/s|turn_batch|of_batch|ratio|>0.6|$(peers "$memif_peer=memif")|
 	post_4k|name of 4 KiB in a region, to 64 B|ns|ours_rtt|ours_post_4k|ratio|<1.1||
 	post_64k|name of 64 KiB in a region, to 64 B|ns|ours_rtt|ours_post_64k|ratio|<1.1||
 	post_1m|name of 1 MiB in a region, to 64 B|ns|ours_rtt|ours_post_1m|ratio|<1.1||
@@ -264,8 +277,8 @@ storage_list()
 	memory_lanes|the same with the memory backend|kIO/s|ours_one_memory|ours_memory_lanes|ratio|>1.8||
 	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
 	END
-	[ ! -x "$perf/rouse" ] || echo "wake|IO that wakes its target, to an eventfd's|us|limit_wake|ours_wake|ratio|<1.05||"
-	[ ! -x "$perf/docabench" ] || echo "doca_line|64 B by the library for DOCA programs|ns|limit_line|doca_rtt|ratio|<2.5||"
+	[ ! -x "$perf/rouse" ] || echo "wake|IO that wakes its target, to an eventfd's|us|turn_wake|of_wake|ratio|<1.05||"
+	[ ! -x "$perf/docabench" ] || echo "doca_line|64 B by the library for DOCA programs|ns|turn_doca|of_rtt|ratio|<2.5||"
 	[ -z "$cpu3" ] || echo "lanes_2|2 lanes, to one lane|kIO/s|ours_32|ours_lanes_2|ratio|>1.8||"
 	case $there in *" engine "*)
 		echo "fio_null|fio, null backend, to fio's null engine|kIO/s|fio_null|fio_gantry_null|ratio|>0.75||" ;;
@@ -290,7 +303,7 @@ doca_list()
 {
 	cat <<-'END'
 	doca_rtt|consumer and producer there and back, 64 B|ns|transport_rtt|doca_rtt|ratio|<1.3||
-	doca_line|the same, to the line of a cache|ns|limit_line|doca_rtt|ratio|<2.5||
+	doca_line|the same, to the line of a cache|ns|turn_doca|of_rtt|ratio|<2.5||
 	doca_single|consumer and producer one way, 64 B|M/s|transport_single|doca_single|ratio|>0.5||
 	doca_dma|a DMA task of 64 KiB|ns|limit_copy_64k|doca_dma|ratio|<1.11||
 	doca_idle|progress of an idle engine|ns|none|doca_idle|value|<30||

@@ -2,33 +2,14 @@
 /*
  * pingpong [MS] - one cache line, there and back between two processes: nothing that talks over memory is faster.
  */
-#include "common.h"
+#include "bare.h"
 
 #define SLICE 1000
 
-static void answer(void *arg)
+static void answer(void *line)
 {
-	uint64_t *line = arg, seen;
-
-	for (uint64_t expected = 1;; expected += 2) {
-		while ((seen = load(line)) != expected) {
-			if (seen == STOP)
-				return;
-			relax();
-		}
-		store(line, expected + 1);
-	}
-}
-
-static uint64_t rounds(uint64_t *line, uint64_t at, unsigned n)
-{
-	while (n--) {
-		store(line, at + 1);
-		at += 2;
-		while (load(line) != at)
-			relax();
-	}
-	return at;
+	for (uint64_t at = 0; at != STOP;)
+		at = line_answer(line, at, SLICE);
 }
 
 int main(int argc, char **argv)
@@ -37,11 +18,11 @@ int main(int argc, char **argv)
 	uint64_t length = duration_ns(argc, argv, 300), *line = share(4096), at, t, before, end;
 	pid_t pid = run_beside(answer, line);
 
-	at = rounds(line, 0, SLICE);
+	at = line_throw(line, 0, SLICE);
 	before = now_ns();
 	end = before + length;
 	do {
-		at = rounds(line, at, SLICE);
+		at = line_throw(line, at, SLICE);
 		t = now_ns();
 		note(&stats, (double)(t - before) / SLICE);
 		before = t;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bare.h - what nothing that talks over memory is faster than: a line of the cache there and back, and a ring one way.
+ *
+ * In pieces: a program that is compared to them runs a piece of theirs in turn with a piece of its own, because the machine may
+ * have another speed in the next millisecond.
+ */
+#ifndef PERF_BARE_H
+#define PERF_BARE_H
+
+#include "common.h"
+
+#define TURN (STOP - 1) /* the sequence number of a message that is answered, and followed by a piece of the limit */
+#define LINE_ROUNDS 256 /* of such a piece */
+
+/* n rounds of a line that stands at `at`, by who begins. Returns where it stands then. */
+static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
+{
+	while (n--) {
+		store(line, at + 1);
+		at += 2;
+		while (load(line) != at)
+			relax();
+	}
+	return at;
+}
+
+/* The same by who answers; it may be ended by STOP. */
+static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
+{
+	uint64_t seen;
+
+	while (n--) {
+		while ((seen = load(line)) != at + 1) {
+			if (seen == STOP)
+				return STOP;
+			relax();
+		}
+		at += 2;
+		store(line, at);
+	}
+	return at;
+}
+
+/* The sequence number lies in the slot, behind the message; credit comes back for a quarter of the ring at a time. */
+struct bare_slot {
+	uint64_t word[7];
+	uint64_t seq;
+} __attribute__((aligned(LINE)));
+
+/* One end of a ring. */
+struct bare_ring {
+	struct bare_slot *slots; /* shared */
+	uint64_t *taken;         /* shared: a line of the consumer's */
+	uint64_t n_slots, at;    /* at: messages so far */
+	uint64_t seen;           /* of `taken`, by the producer */
+};
+
+static inline struct bare_ring bare_ring(uint64_t n_slots)
+{
+	return (struct bare_ring){.slots = share(n_slots * sizeof(struct bare_slot)), .n_slots = n_slots, .taken = share(4096)};
+}
+
+/* The next message; its words are filled from `first`. */
+static inline void ring_put(struct bare_ring *ring, uint64_t first)
+{
+	uint64_t at = ++ring->at;
+	struct bare_slot *slot = &ring->slots[at % ring->n_slots];
+
+	while (at - ring->seen > ring->n_slots) {
+		ring->seen = load(ring->taken);
+		if (at - ring->seen > ring->n_slots)
+			relax();
+	}
+	fill_words(slot->word, first);
+	store(&slot->seq, at);
+}
+
+/* Wait for the next message: its number, or STOP. */
+static inline uint64_t ring_take(struct bare_ring *ring)
+{
+	uint64_t at = ++ring->at, word[7];
+	const struct bare_slot *slot = &ring->slots[at % ring->n_slots];
+
+	while (load(&slot->seq) != at)
+		relax();
+	memcpy(word, slot->word, sizeof(word));
+	if (at % (ring->n_slots / 4) == 0)
+		store(ring->taken, at);
+	if (word[0] != STOP && !words_ok(word, at)) {
+		fprintf(stderr, "message %llu is wrong\n", (unsigned long long)at);
+		_exit(1);
+	}
+	return word[0];
+}
+
+/* All that have been taken are told to the producer. */
+static inline void ring_tell(const struct bare_ring *ring)
+{
+	store(ring->taken, ring->at);
+}
+
+/* Until all have been taken, and that was told. */
+static inline void ring_drain(const struct bare_ring *ring)
+{
+	while (load(ring->taken) != ring->at)
+		relax();
+}
+
+#endif

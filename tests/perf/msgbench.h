@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* msgbench.h - what is measured, and the part of it that is remote access: msgbench_access.c. */
+#ifndef PERF_MSGBENCH_H
+#define PERF_MSGBENCH_H
+
+#include "perf/limits/bare.h"
+#include "perf/numbered.h"
+
+#define ACCESS_DEPTH 64
+#define TAKE 64
+#define WARM 50
+#define SLICE_NS 20000u
+
+enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, SUM, ACCESS, ACCESSES, PONG };
+
+struct bench {
+	enum mode mode;
+	enum gantry_rma_op op;
+	uint64_t length_ns;
+	struct peer_attr attr;
+	const char *name;
+	uint64_t *line; /* the limits, for these two processes or threads */
+	struct bare_ring ring;
+};
+
+/* Rounds to be timed together: as many as make the clock's own time count for nothing, after some to get warm. */
+static inline unsigned slice_of(uint64_t took_ns, unsigned n)
+{
+	uint64_t one = took_ns / n + 1;
+
+	return one >= SLICE_NS ? 1 : (unsigned)(SLICE_NS / one);
+}
+
+/* One access at a time, or ACCESS_DEPTH of them: measure, check what stands there then, print. */
+void measure_access(const struct bench *b, struct peer *p);
+void measure_accesses(const struct bench *b, struct peer *p);
+
+/* Remote writes there and back, n times, from message seq on; returns the last one. By who answers: until the last. */
+uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n);
+void throw_back(const struct bench *b, struct peer *p);
+/* The write that ends them, and wait for its completion. */
+void throw_last(const struct bench *b, struct peer *p);
+void see_last_thrown(struct peer *p);
+
+#endif
