@@ -79,6 +79,33 @@ copied() # LEG LANES
 	holds "$dir/bridge.json" 'front_bytes + back_bytes == 0' 'bridge.ops_failed == 0'
 }
 
+# a device that is to be made: gantry check says so and makes nothing, gantry run makes it
+made()
+{
+	local pid
+	leg rxe
+	ip link add c0 type veth peer name c1
+	ip address add 192.0.2.1/24 dev c0
+	ip link set c0 up
+	ip link set c1 up
+	cat >"$dir/made.conf" <<-'END'
+		devices: { nic = { transport = "rxe"; netdev = "c0"; create = true; }; };
+		roles: { store = { role = "target"; listen = { device = "nic"; address = "192.0.2.1:7473"; };
+		                   backend = { type = "null"; size = "1MiB"; }; }; };
+	END
+	"$GANTRY" check -p "$GANTRY_PLUGINS" "$dir/made.conf" >"$dir/made.log" 2>&1
+	cat "$dir/made.log"
+	grep -q 'gantry run would make it, and leave it there' "$dir/made.log"
+	[ ! -e /sys/class/infiniband/rxe_c0 ]
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$dir/made.conf" --role store >"$dir/made.log" 2>&1 &
+	pid=$!
+	await test -e /sys/class/infiniband/rxe_c0
+	kill -INT $pid
+	wait $pid
+	ip link del c0
+}
+
+vm_test "rxe: check makes no device, run does" made
 over_legs "three processes, one lane" verified ""
 over_legs "four lanes" verified "" --set roles.load.lanes=4
 over_legs "blocks of 64 KiB, with flushes" verified "" --set roles.load.workload.block=64KiB \
