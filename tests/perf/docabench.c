@@ -421,8 +421,7 @@ static void measure_rtt(struct end *e, uint64_t length_ns)
 		note(&stats, (double)(now_ns() - before) / slice);
 		slice_of_line(e, &line);
 	} while (now_ns() < end);
-	print_median("rtt", &stats, "ns");
-	print_median("line", &line, "ns");
+	print_beside("rtt", &stats, "line", &line, "ns");
 }
 
 static void measure_single(struct end *e, uint64_t length_ns)

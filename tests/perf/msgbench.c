@@ -198,9 +198,7 @@ static void measure_rounds(const struct bench *b, struct peer *p)
 	expect(p, STOP);
 	if (b->mode == PONG)
 		see_last_thrown(p);
-	print_median(b->name, &stats, "ns");
-	if (line.n)
-		print_median("line", &line, "ns");
+	print_beside(b->name, &stats, "line", &line, "ns");
 }
 
 /* Each is noted by itself: what is written before is none of it. */
@@ -280,8 +278,7 @@ static void measure_flood(const struct bench *b, struct peer *p)
 	} while (now_ns() < end);
 	send_message(p, STOP, 0);
 	expect(p, STOP);
-	print_median(b->name, &stats, "M/s");
-	print_median("ring", &bare, "M/s");
+	print_beside(b->name, &stats, "ring", &bare, "M/s");
 }
 
 static void drive(const struct bench *b, struct peer *p)

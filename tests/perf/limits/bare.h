@@ -13,6 +13,24 @@
 #define TURN (STOP - 1) /* the sequence number of a message that is answered, and followed by a piece of the limit */
 #define LINE_ROUNDS 256 /* of such a piece */
 
+/*
+ * Print the median of ours, and as the limit what it was beside that: by the median of the ratios of slices that belong
+ * together, for the medians of the two may be of different speeds of the machine. Sorts ours.
+ */
+static inline void print_beside(const char *name, struct stats *ours, const char *limit_name, const struct stats *limit,
+				const char *unit)
+{
+	static struct stats ratios;
+
+	ratios.n = 0;
+	for (unsigned i = 0; i < ours->n && i < limit->n; i++)
+		note(&ratios, ours->v[i] / limit->v[i]);
+	qsort(ratios.v, ratios.n, sizeof(ratios.v[0]), compare);
+	print_median(name, ours, unit);
+	if (ratios.n)
+		print_value(limit_name, ours->v[ours->n / 2] / ratios.v[ratios.n / 2], unit);
+}
+
 /* n rounds of a line that stands at `at`, by who begins. Returns where it stands then. */
 static inline uint64_t line_throw(uint64_t *line, uint64_t at, unsigned n)
 {
