@@ -19,7 +19,6 @@
 #define NAME "gantry docabench"
 #define BYTES 64u
 #define WORDS (BYTES / 8)
-#define SLICE_NS 20000u
 
 void ok(doca_error_t rc, const char *what)
 {
@@ -377,13 +376,6 @@ static void serve_process(void *arg)
 		doca_pe_progress(e.pe);
 	stop(&e, doca_comch_server_as_ctx(e.server), "stop the server");
 	ok(doca_comch_server_destroy(e.server), "server");
-}
-
-unsigned slice_of(uint64_t took_ns, unsigned n)
-{
-	uint64_t one = took_ns / n + 1;
-
-	return one >= SLICE_NS ? 1 : (unsigned)(SLICE_NS / one);
 }
 
 static uint64_t rounds(struct end *e, uint64_t seq, unsigned n)

@@ -50,8 +50,6 @@ void connect_engine(struct end *e, struct doca_ctx *ctx);
 void start(struct end *e, struct doca_ctx *ctx, const char *what); /* until it runs */
 /* A started map of so many bytes, all 0, and an inventory. */
 void make_memory(struct end *e, size_t bytes, size_t bufs);
-/* Rounds to be timed together, when n took so long. */
-unsigned slice_of(uint64_t took_ns, unsigned n);
 
 /* docabench_dma.c */
 void measure_dma(size_t bytes, uint64_t length_ns, const char *name);

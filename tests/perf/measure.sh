@@ -5,8 +5,8 @@
 # A limit of the machine, our own figure and those of peers are measured one right after the other, several times, and only the
 # ratios within such a round are judged. A round is dropped when it was disturbed:
 #	busy     others used more than 6 % of a CPU meanwhile (/proc/stat less what we used ourselves)
-#	regime   the ping-pongs before, between and after its runs differ by more than 30 %; that does not matter where LIMIT is
-#	         called turn_: then both figures come from one run, piece by piece in turn
+#	regime   the ping-pongs before, between and after its runs differ by more than 30 %. Where LIMIT is called turn_ there are
+#	         none (0): both figures come from one run then, piece by piece in turn
 # The others are of one of two kinds, which are never mixed:
 #	cores    the two CPUs are two cores
 #	threads  they are threads of one core, as it pleases the host of a virtual machine: limits/siblings tells
@@ -111,7 +111,7 @@ time_left()
 	[ ! -s "$tmp/$1.pairs" ] || [ "$now" -lt "$2" ] || { [ "$now" -lt $(($2 + share)) ] && ! enough "$1" $(((pairs + 1) / 2)); }
 }
 
-# peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each; one that fails is left out, and $tmp/peer-errors has it
+# peers_of NAME "PEER=COMMAND ..." - set $beside: " PEER=VALUE" for each, with a $stamp after it; in $tmp/peer-errors who failed
 peers_of()
 {
 	local pair number
@@ -119,7 +119,7 @@ peers_of()
 	for pair in $2; do
 		if number=$(${pair#*=}) && [ -n "$number" ]; then
 			beside="$beside ${pair%%=*}=$number"
-			stamp
+			$stamp
 		else
 			echo "${pair%%=*} failed beside $1: left out" >>"$tmp/peer-errors"
 		fi
@@ -131,7 +131,8 @@ peers_of()
 # extremes of the ping-pong, go to $tmp/NAME.pairs. Returns non-zero when LIMIT or OURS failed.
 measure()
 {
-	local name=$1 share=$2 end patience low high siblings limit ours verdict beside
+	local name=$1 share=$2 end patience low high siblings limit ours verdict beside stamp=stamp
+	case $3 in turn_*) stamp=: ;; esac
 	patience=$((share / pairs / 3))
 	end=$(($(now_ms) + share))
 	: >"$tmp/$name.pairs"
@@ -141,11 +142,10 @@ measure()
 		watch_begin
 		low="" high=""
 		siblings=$("$perf/limits/siblings" 5 | value siblings)
-		stamp && limit=$($3) && stamp && ours=$($4) && stamp && peers_of "$name" "${5:-}" || return 1
+		$stamp && limit=$($3) && $stamp && ours=$($4) && $stamp && peers_of "$name" "${5:-}" || return 1
 		watch_end
 		[ -n "$limit" ] && [ -n "$ours" ] || return 1
-		case $3 in turn_*) low=1 high=1 ;; esac
 		verdict=$(verdict_of_round "${siblings:-2}")
-		echo "$limit $ours $verdict $low $high $foreign$beside" >>"$tmp/$name.pairs"
+		echo "$limit $ours $verdict ${low:-0} ${high:-0} $foreign$beside" >>"$tmp/$name.pairs"
 	done
 }

@@ -6,7 +6,7 @@
  *   single     one way, each message submitted by itself                      M/s, median of slices
  *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, median of slices
  *   inline:BYTES                there and back, data that travels in the queue ns, median of slices
- *   inlines:BYTES               the same one way, each submitted by itself     M/s, mean of the run
+ *   inlines:BYTES               the same one way, each submitted by itself     M/s, median of slices
  *   post:BYTES                  there and back, a name of that much data in a  ns, median of slices
  *                               region that both have mapped: it stays there
  *   sum:BYTES  the same, all of it written before and summed by the other      ns, median, without the writing

@@ -9,7 +9,6 @@
 #define ACCESS_DEPTH 64
 #define TAKE 64
 #define WARM 50
-#define SLICE_NS 20000u
 
 enum mode { RTT, SINGLE, FLUSHED, INLINE, DATA, SUM, ACCESS, ACCESSES, PONG };
 
@@ -22,14 +21,6 @@ struct bench {
 	uint64_t *line; /* the limits, for these two processes or threads */
 	struct bare_ring ring;
 };
-
-/* Rounds to be timed together: as many as make the clock's own time count for nothing, after some to get warm. */
-static inline unsigned slice_of(uint64_t took_ns, unsigned n)
-{
-	uint64_t one = took_ns / n + 1;
-
-	return one >= SLICE_NS ? 1 : (unsigned)(SLICE_NS / one);
-}
 
 /* One access at a time, or ACCESS_DEPTH of them: measure, check what stands there then, print. */
 void measure_access(const struct bench *b, struct peer *p);

@@ -24,6 +24,7 @@
 #define STOP UINT64_MAX /* the sequence number that ends a run */
 #define TOO_LONG_S 60   /* nothing here may hang: a run that long is ended by SIGALRM */
 #define N_SLICES 4096
+#define SLICE_NS 20000u /* of one, where that is not said otherwise */
 #ifdef __clang__
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
@@ -149,6 +150,14 @@ static inline int compare(const void *a, const void *b)
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
+}
+
+/* Rounds for a slice, where n took so long: the clock's own time counts for nothing then. */
+static inline unsigned slice_of(uint64_t took_ns, unsigned n)
+{
+	uint64_t one = took_ns / n + 1;
+
+	return one >= SLICE_NS ? 1 : (unsigned)(SLICE_NS / one);
 }
 
 static inline void print_value(const char *name, double value, const char *unit)

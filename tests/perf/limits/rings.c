@@ -5,31 +5,26 @@
  * As in `ring` the sequence number lies in the slot, but nobody gives credit: the answer does. Each slot's line was last
  * in the other processor's cache, so it travels twice for each message, to be written and to be read.
  */
-#include "common.h"
+#include "bare.h"
 
 #define SLICE 1000
 #define SLOTS 1024
 
-struct slot {
-	uint64_t word[7];
-	uint64_t seq;
-} __attribute__((aligned(LINE)));
-
 struct rings {
-	struct slot there[SLOTS], back[SLOTS];
+	struct bare_slot there[SLOTS], back[SLOTS];
 };
 
-static void put(struct slot *ring, uint64_t at, uint64_t first)
+static void put(struct bare_slot *ring, uint64_t at, uint64_t first)
 {
-	struct slot *slot = &ring[at % SLOTS];
+	struct bare_slot *slot = &ring[at % SLOTS];
 
 	fill_words(slot->word, first);
 	store(&slot->seq, at);
 }
 
-static uint64_t take(const struct slot *ring, uint64_t at)
+static uint64_t take(const struct bare_slot *ring, uint64_t at)
 {
-	const struct slot *slot = &ring[at % SLOTS];
+	const struct bare_slot *slot = &ring[at % SLOTS];
 	uint64_t word[7];
 
 	while (load(&slot->seq) != at)
