@@ -161,12 +161,8 @@ static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
 	const volatile struct word *src = (const volatile struct word *)from;
 	size_t i;
 
-	if (__builtin_constant_p(bytes)) {
-		GANTRY_SHM_UNROLL
-		for (i = 0; i < bytes / 8; i++)
-			dst[i].v = src[i].v;
-	}
-	for (i = __builtin_constant_p(bytes) ? bytes / 8 : 0; i < bytes / 8; i++)
+	GANTRY_SHM_UNROLL
+	for (i = 0; i < bytes / 8; i++)
 		dst[i].v = src[i].v;
 	i *= 8;
 	if (bytes & 4) {
