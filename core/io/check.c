@@ -5,6 +5,24 @@
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+void gn_io_rules_ready(struct gn_io_rules *rules)
+{
+	const struct gantry_volume_info *volume = &rules->volume;
+	uint32_t ops = volume->ops;
+
+	if (volume->flags & GANTRY_VOLUME_READ_ONLY)
+		ops &= ~GANTRY_OPS_WRITE;
+	memset(&rules->plain, 0, sizeof(rules->plain));
+	/* a read of the volume writes to the region */
+	if (gantry_op_in(GANTRY_OP_READ, ops))
+		rules->plain.rights[GANTRY_OP_READ] = GANTRY_REMOTE_WRITE;
+	if (gantry_op_in(GANTRY_OP_WRITE, ops))
+		rules->plain.rights[GANTRY_OP_WRITE] = GANTRY_REMOTE_READ;
+	rules->plain.no_flags = (uint8_t)(~GANTRY_IO_FLAGS | rules->refused_flags);
+	rules->plain.no_bits = volume->block_size - 1;
+	rules->plain.max = volume->max_io < volume->size ? volume->max_io : volume->size;
+}
+
 static inline enum gantry_status check_range(const struct gantry_volume_info *volume, const struct gantry_io *io)
 {
 	if (unlikely(io->length == 0 || ((io->offset | io->length) & (volume->block_size - 1)) != 0)) /* a power of two */

@@ -16,7 +16,16 @@ struct gn_io_rules {
 	uint64_t io_timeout_ns;
 	uint8_t refused_flags; /* GANTRY_IO_*: what the session has not agreed on */
 	enum gantry_hop_time hop; /* which hop time this role writes */
+	struct {                  /* of a plain descriptor; gn_io_rules_ready() works it out of those above */
+		uint8_t rights[UINT8_MAX + 1]; /* by opcode: what it needs of its region; 0: it is not plain */
+		uint8_t no_flags;              /* that it has none of */
+		uint32_t no_bits;              /* of its offset and length */
+		uint64_t max;                  /* bytes; not more than the volume has */
+	} plain;
 };
+
+/* To be called when the rules are complete, and whenever those of the volume or the flags have changed. */
+void gn_io_rules_ready(struct gn_io_rules *rules);
 
 /* gn_check_io, one question after the other: what is wrong with a descriptor is the first that it fails. */
 enum gantry_status gn_check_io_closely(const struct gn_io_rules *rules, struct gantry_io *io);
@@ -25,16 +34,10 @@ enum gantry_status gn_check_io_closely(const struct gn_io_rules *rules, struct g
 static inline int gn_io_is_plain(const struct gn_io_rules *rules, const struct gantry_region *region,
 				 const struct gantry_io *io)
 {
-	const struct gantry_volume_info *volume = &rules->volume;
-	uint32_t op = io->opcode, special = io->flags & (~GANTRY_IO_FLAGS | rules->refused_flags);
-	/* a read of the volume writes to the region */
-	uint32_t right = op ^ (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
-
-	_Static_assert(GANTRY_OP_READ == GANTRY_REMOTE_READ && GANTRY_OP_WRITE == GANTRY_REMOTE_WRITE, "for right");
-	return op - 1 < 2 && (volume->ops >> op & 1) && !(volume->flags & GANTRY_VOLUME_READ_ONLY) && !special &&
-	       io->deadline_us != 0 && ((io->offset | io->length) & (volume->block_size - 1)) == 0 &&
-	       io->length - 1 < volume->max_io && gantry_range_ok(io->offset, io->length, volume->size) &&
-	       (region->rights & right) && gantry_range_ok(io->region_offset, io->length, region->length);
+	return (region->rights & rules->plain.rights[io->opcode]) != 0 && (io->flags & rules->plain.no_flags) == 0 &&
+	       ((io->offset | io->length) & rules->plain.no_bits) == 0 && io->deadline_us != 0 &&
+	       io->length - 1ull < rules->plain.max && io->offset <= rules->volume.size - io->length &&
+	       gantry_range_ok(io->region_offset, io->length, region->length);
 }
 
 /*

@@ -15,7 +15,6 @@ struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest)
 	for (uint32_t i = 0; i < n; i++) {
 		ios[i].hop = rest;
 		ios[i].slot = (uint16_t)i;
-		ios[i].tag = i;
 	}
 	return ios;
 }

@@ -4,14 +4,14 @@
  *
  * The pool is made when a session or a role starts; nothing is allocated for an IO. Exactly-once completion is kept
  * by three things: a descriptor that is at rest stands at its owner, so that one completion too many reaches the
- * guard; the owner notes each completion with gantry_io_end(); and a tag changes its generation with each flight.
+ * guard; the owner notes each completion with gantry_io_end(); and each send over a link has a tag of its own.
  */
 #ifndef GN_IO_POOL_H
 #define GN_IO_POOL_H
 
 #include <gantry/io.h>
 
-/* n descriptors, zeroed, with their slots and first tags, at rest at `rest`. 1 .. 65535. NULL: out of memory. */
+/* n descriptors, zeroed, with their slots, at rest at `rest`. 1 .. 65535. NULL: out of memory. */
 struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest);
 
 /* The hop before an owner: counts completions of descriptors at rest in *double_completions, and puts them back. */

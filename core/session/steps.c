@@ -105,6 +105,7 @@ static int query_done(struct gantry_session *s)
 		return -EINVAL;
 	}
 	s->rules.volume = *volume;
+	gn_io_rules_ready(&s->rules);
 	return 0;
 }
 

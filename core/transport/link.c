@@ -19,7 +19,6 @@ struct flight {
 	uint32_t tag;         /* as on the wire */
 	int owed;             /* it timed out, but the peer still owes the answer */
 	uint64_t deadline_ns;
-	uint32_t owner_tag; /* of the descriptor before */
 };
 
 struct gn_link {
@@ -48,7 +47,6 @@ static void note_deadline(struct gn_link *link, uint64_t at_ns)
 /* The transport has not taken it: nothing is in flight. */
 static __attribute__((noinline)) int take_back(struct gn_link *link, struct flight *f, int rc)
 {
-	f->io->tag = f->owner_tag;
 	f->io = NULL;
 	link->n_free++;
 	if (rc == -EAGAIN)
@@ -69,7 +67,6 @@ static int link_submit(void *self, struct gantry_io *io)
 		return -EAGAIN;
 	f = link->free[--link->n_free];
 	f->io = io;
-	f->owner_tag = io->tag;
 	io->tag = f->tag += 0x10000u;
 	io->flags &= link->sent_flags;
 	timeout_ns = io->deadline_us != 0 ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
@@ -153,7 +150,6 @@ static inline void take_reply(struct gn_link *link, const void *imm, uint32_t im
 	io = f->io;
 	f->io = NULL;
 	link->free[link->n_free++] = f;
-	io->tag = f->owner_tag;
 	gn_wire_take_answer(wire, io);
 	if (unlikely(io->status != GANTRY_S_OK))
 		note_unclear(link, io->status, link->attr.lane->pub.now_ns);
@@ -205,7 +201,6 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 			f->owed = 1;
 			if (f->deadline_ns < link->owed_ns)
 				link->owed_ns = f->deadline_ns;
-			io->tag = f->owner_tag;
 			gantry_fail(io, GANTRY_S_TIMEOUT);
 		}
 		n_owed += (uint32_t)f->owed;
@@ -370,10 +365,8 @@ static void stop_on_lane(void *arg)
 		struct gantry_io *io = f->io;
 
 		f->io = NULL;
-		if (io == NULL)
-			continue;
-		io->tag = f->owner_tag;
-		gantry_fail(io, GANTRY_S_SESSION_LOST);
+		if (io != NULL)
+			gantry_fail(io, GANTRY_S_SESSION_LOST);
 	}
 	if (link->polled)
 		gn_worker_remove(link->attr.lane->worker, link);

@@ -42,8 +42,9 @@ struct gn_port {
 	struct gn_sender sender;
 	int dirty, unmoved;      /* sends, moves without a doorbell */
 	int broken, quiescing, abandoned, said_idle;
-	int plain;  /* see look() */
-	int inside; /* the send of a peer on this thread, and does not only relay */
+	int plain;   /* see look() */
+	int answers; /* it does not only relay: how long it takes is its own time */
+	int inside;  /* it answers, in the send of a peer on this thread */
 };
 
 /*
@@ -118,17 +119,14 @@ static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
 		give_back(port, io);
 }
 
-/* Under the peer's tag; ours, with its generation, stays with the descriptor. */
 static inline int send_it(struct gn_port *port, struct gantry_io *io)
 {
-	uint32_t tag = io->tag;
 	int rc;
 
 	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
 	port->dirty = 1;
 	io->tag = io->peer_tag;
 	rc = gn_sender_send(&port->sender, io);
-	io->tag = tag;
 	if (unlikely(rc == -EAGAIN))
 		port->n_open++;
 	return rc;
@@ -158,7 +156,7 @@ static inline __attribute__((always_inline)) void reply(struct gn_port *port, st
 
 	if (port->inside)
 		gn_worker_glance(port->attr.lane->worker);
-	else if (!port->attr.relays)
+	else if (port->answers)
 		gn_worker_tick(port->attr.lane->worker);
 	took = port->attr.lane->pub.now_ns - io->start_ns;
 	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
@@ -372,7 +370,7 @@ static int take_direct(void *arg, const void *imm, uint32_t imm_len)
 	}
 	if (port->n_free == 0)
 		return -EAGAIN;
-	port->inside = !port->attr.relays;
+	port->inside = port->answers;
 	take(port, imm);
 	port->inside = 0;
 	return 0;
@@ -527,6 +525,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	if (port == NULL)
 		return -ENOMEM;
 	port->attr = *attr;
+	port->answers = !attr->relays;
 	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));

@@ -109,7 +109,7 @@ struct gantry_io {
 	uint8_t opcode;         /* enum gantry_opcode */
 	uint8_t flags;          /* GANTRY_IO_* */
 	uint16_t status;        /* enum gantry_status; meaningful from completion on */
-	uint32_t tag;           /* slot:16 low, generation:16 high: a stale or forged completion does not match */
+	uint32_t tag;           /* of the link that sends it: slot:16 low, generation:16 high, so that no stale answer matches */
 	uint64_t offset;        /* bytes, in the volume */
 	uint32_t length;        /* bytes */
 	uint32_t region;        /* handle of the exported region that holds the data */
@@ -127,7 +127,7 @@ struct gantry_io {
 	uint16_t slot;                    /* index in its pool */
 	uint8_t busy;                     /* between submit and completion */
 	uint8_t owes;                     /* its owner's, 0 at first */
-	uint32_t peer_tag;                /* tag that the peer used for it */
+	uint32_t peer_tag;                /* tag that the peer used for it, whose answer needs it */
 	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage that asked for one */
 }
 #ifdef __GNUC__
@@ -189,7 +189,6 @@ static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 /* gantry_io_begin - make a descriptor at rest ready to be submitted; its first line is the caller's to fill after this */
 static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 {
-	io->tag += 0x10000u; /* next generation */
 	io->busy = 1;
 	io->status = GANTRY_S_OK;
 	io->start_ns = now_ns;

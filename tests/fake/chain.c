@@ -67,7 +67,6 @@ void fake_chain_init(struct fake_chain *chain, struct fake_host *host)
 	chain->n_hops = 2;
 	for (unsigned i = 0; i < FAKE_IOS; i++) {
 		chain->ios[i].slot = (uint16_t)i;
-		chain->ios[i].tag = i;
 		chain->ios[i].hop = &chain->hops[1];
 		chain->ios[i].owner = chain;
 	}

@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rules.volume.flags = in.volume_flags;
 	rules.volume.ops = in.ops;
 	rules.volume.max_io = in.max_io;
+	rules.refused_flags = in.volume_flags & GANTRY_IO_CRC;
 	rules.n_regions = in.n_regions % 5;
 	rules.io_timeout_ns = in.io_timeout_ns;
 	region.length = in.region_length;
@@ -46,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	io.region_offset = in.region_offset;
 	io.deadline_us = in.deadline_us;
 	copy = io;
+	gn_io_rules_ready(&rules);
 	status = gn_check_io(&rules, &io);
 	if (status != reference_check(&rules, &copy) || io.data != copy.data || io.deadline_us != copy.deadline_us)
 		abort();

@@ -26,6 +26,7 @@ struct work {
 	uint64_t since_flush, flush_every; /* writes; NO_LIMIT: never */
 	uint32_t read_percent; /* of the pattern */
 	int random;
+	int plain;    /* no rate, no flushes, no verification */
 	int sweeping; /* reading back what was written */
 	struct gantry_random numbers;
 	struct block_state *blocks; /* with verify, count entries */
@@ -154,6 +155,7 @@ static int workload_lane_setup(struct lane *lane)
 		work->interval_ns = NS_PER_S * in->n_lanes / (uint64_t)conf->rate;
 	work->end_ns = conf->time_ns ? in->measure_ns + conf->time_ns : NO_LIMIT;
 	work->flush_every = conf->flush_every ? (uint64_t)conf->flush_every : NO_LIMIT;
+	work->plain = !conf->rate && !conf->flush_every && conf->verify != VERIFY_STAMP;
 	if (conf->verify == VERIFY_STAMP) {
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {
@@ -366,6 +368,8 @@ static int workload_next(struct lane *lane, struct gantry_io *io)
 {
 	struct work *work = lane->work;
 
+	if (work->plain && work->ops_left && lane->clock < work->end_ns)
+		return next_block(lane, io);
 	if (work->sweeping)
 		return next_sweep(lane, io);
 	if (!work->ops_left || lane->clock >= work->end_ns)

@@ -73,6 +73,8 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules, struct gant
 	io->region_offset = near(r, io->length, regions[io->region % 4].length);
 	io->deadline_us = (uint32_t)gantry_random_below(r, 2);
 	rules->io_timeout_ns = near(r, GN_NS_PER_US, GN_NS_PER_S);
+	rules->refused_flags = gantry_random_below(r, 2) ? GANTRY_IO_CRC : 0;
+	gn_io_rules_ready(rules);
 }
 
 /* How many of `rounds` random cases a check answers differently from the reference. */
@@ -127,6 +129,7 @@ static enum gantry_status one_block_too_far(const struct gn_io_rules *rules, str
 
 	if (longer.volume.size <= UINT64_MAX - longer.volume.block_size)
 		longer.volume.size += longer.volume.block_size;
+	gn_io_rules_ready(&longer);
 	return gn_check_io(&longer, io);
 }
 
@@ -154,7 +157,17 @@ static enum gantry_status no_read_only(const struct gn_io_rules *rules, struct g
 	struct gn_io_rules writable = *rules;
 
 	writable.volume.flags = 0;
+	gn_io_rules_ready(&writable);
 	return gn_check_io(&writable, io);
+}
+
+static enum gantry_status takes_every_flag(const struct gn_io_rules *rules, struct gantry_io *io)
+{
+	struct gn_io_rules lax = *rules;
+
+	lax.refused_flags = 0;
+	gn_io_rules_ready(&lax);
+	return gn_check_io(&lax, io);
 }
 
 static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
@@ -169,7 +182,7 @@ static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules, 
 static void the_reference_sees_mistakes(void)
 {
 	static check_fn *const mutants[] = {sum_that_overflows, one_block_too_far, no_rights, one_byte_behind_the_region,
-					    no_read_only, forgets_the_deadline};
+					    no_read_only, takes_every_flag, forgets_the_deadline};
 
 	for (unsigned i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
 		TEST_ASSERT_GREATER_THAN(0, differences(mutants[i], ROUNDS / 4, NULL));

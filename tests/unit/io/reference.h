@@ -27,8 +27,6 @@ static inline enum gantry_status reference_volume(const struct gantry_volume_inf
 		return GANTRY_S_INVALID;
 	if ((wide)io->offset + io->length > v->size)
 		return GANTRY_S_RANGE;
-	if ((io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE) && io->length > v->max_io)
-		return GANTRY_S_INVALID;
 	return GANTRY_S_OK;
 }
 
@@ -41,8 +39,14 @@ static inline enum gantry_status reference_check(const struct gn_io_rules *rules
 	if (io->deadline_us == 0)
 		io->deadline_us = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 	io->data = NULL;
-	if (status != GANTRY_S_OK || (io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_WRITE))
+	if (status != GANTRY_S_OK)
 		return status;
+	if (io->flags & rules->refused_flags)
+		return GANTRY_S_UNSUPPORTED;
+	if (io->opcode != GANTRY_OP_READ && io->opcode != GANTRY_OP_WRITE)
+		return GANTRY_S_OK;
+	if (io->length > rules->volume.max_io)
+		return GANTRY_S_INVALID;
 	if (io->region >= rules->n_regions || rules->regions[io->region] == NULL)
 		return GANTRY_S_ACCESS;
 	region = rules->regions[io->region];

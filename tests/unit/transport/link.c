@@ -177,7 +177,6 @@ static void an_answer_completes_its_io(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_CRC, ios[3].flags);
 	TEST_ASSERT_EQUAL_UINT(77, ios[3].crc32c);
 	TEST_ASSERT_EQUAL_UINT(55, ios[3].hop_ns[2]);
-	TEST_ASSERT_EQUAL_UINT(3, ios[3].tag & 0xffff);
 	TEST_ASSERT_EQUAL_INT(0, submit(3, 0));
 	TEST_ASSERT_NOT_EQUAL(tag, taken().tag);
 }
@@ -201,7 +200,6 @@ static void what_cannot_be_sent_stays_with_its_owner(void)
 	fake_queue_refuse(producer, -EAGAIN);
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(0, 0));
 	TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
-	TEST_ASSERT_EQUAL_UINT(0, ios[0].tag & 0xffff);
 	fake_queue_refuse(producer, 0);
 	for (unsigned i = 0; i < DEPTH; i++)
 		TEST_ASSERT_EQUAL_INT(0, submit(i, 0));
@@ -464,7 +462,6 @@ static void an_answer_inside_the_send_completes_its_io(void)
 		TEST_ASSERT_EQUAL_INT(0, submit(1, 0));
 		TEST_ASSERT_EQUAL_UINT(i + 1, n_done[1]);
 		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, status[1]);
-		TEST_ASSERT_EQUAL_UINT(1, ios[1].tag & 0xffff);
 		taken();
 	}
 	fake_queue_refuse(producer, -EAGAIN);

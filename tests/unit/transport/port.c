@@ -11,7 +11,6 @@ static void a_request_goes_down_and_its_answer_back(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_held);
 	TEST_ASSERT_EQUAL_PTR(ft.memory + 512, held[0]->data);
 	TEST_ASSERT_EQUAL_UINT(3000000, held[0]->deadline_us);
-	TEST_ASSERT_NOT_EQUAL(0xabcd0007, held[0]->tag);
 	no_reply();
 	fake_clock_advance(7000);
 	finish(GANTRY_S_OK);
@@ -64,6 +63,7 @@ static void what_is_wrong_with_an_io_fails_that_io(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 	TEST_ASSERT_EQUAL_UINT64(sizeof(table) / sizeof(table[0]), failed);
 	rules.volume.flags = GANTRY_VOLUME_READ_ONLY;
+	gn_io_rules_ready(&rules);
 	ask(request(1, GANTRY_OP_WRITE));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, replied().status);
 	ask(request(1, GANTRY_OP_READ));
