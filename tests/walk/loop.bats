@@ -33,6 +33,15 @@ well() {
 		'load.hops | .gateway.p50_ns >= .target.p50_ns and .target.max_ns > 0' # one thread: all else is a call
 }
 
+@test "so fast that IOs share a look at the clock: the hops count each of them" {
+	store_backend='type = "null"; size = "16MiB";'
+	topology
+	walk --set roles.load.workload.verify=none --set roles.load.workload.ops=100000
+	well
+	holds "$report" 'load.total.ops == 100000' 'load | .reads.latency.count + .writes.latency.count == 100000' \
+		'load.hops | .gateway.count == 100000 and .target.count == 100000 and .link.count == 100000'
+}
+
 @test "two lanes on shared threads" {
 	topology
 	walk --set roles.load.lanes=2 --set roles.bridge.lanes=2 --set roles.store.lanes=2

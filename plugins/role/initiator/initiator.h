@@ -101,6 +101,7 @@ struct lane {
 	struct lane_stats *stats;
 
 	uint32_t untimed[KIND_COUNT], n_untimed; /* IOs for which the time stood still */
+	uint32_t near; /* 1 << enum gantry_hop_time: hops that took as long as the IO itself, where that was looked at */
 
 	int event_fd; /* wakes the lane */
 	uint32_t index;

@@ -12,6 +12,8 @@
 #include "initiator.h"
 
 #define SHARED_NS 2000 /* IOs that took no longer together share it */
+#define NEAR_SEEN (1u << GANTRY_HOP_COUNT) /* in lane.near: an IO with a time was seen */
+#define NEXT_ROLE (1u << GANTRY_HOP_GATEWAY | 1u << GANTRY_HOP_TARGET) /* hops in it */
 #define TURN 128 /* IOs issued at a time: others on this thread have work too */
 
 static const uint8_t kind_of[GANTRY_OP_COUNT] = {
@@ -54,20 +56,30 @@ static inline struct sample sample(uint64_t ns)
 static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns, uint32_t timed)
 {
 	struct sample each = sample(ns < SHARED_NS ? ns / (lane->n_untimed + timed) : ns);
+	struct lane_stats *stats = lane->stats;
 
 	for (int i = 0; i < KIND_COUNT; i++) {
 		if (lane->untimed[i])
-			gantry_histogram_record_at(&lane->stats->kind[i].latency, each.index, each.ns, lane->untimed[i]);
+			gantry_histogram_record_at(&stats->kind[i].latency, each.index, each.ns, lane->untimed[i]);
 		lane->untimed[i] = 0;
 	}
+	for (uint32_t left = lane->near & ~NEAR_SEEN; left; left &= left - 1)
+		gantry_histogram_record_at(&stats->hop[__builtin_ctz(left)], each.index, each.ns, lane->n_untimed);
+	if (lane->near & NEXT_ROLE)
+		gantry_histogram_record_at(&stats->link, 0, 0, lane->n_untimed);
 	lane->n_untimed = 0;
 	return each.ns;
 }
 
-/*
- * Most IOs pass one or two of these: no loop over all. Where the next role is on the same thread the hop took the whole time,
- * by the only look at the clock.
- */
+/* Which hops took the whole time, by the only look at the clock: the next role is on the same thread. */
+static __attribute__((noinline)) void note_near(struct lane *lane, const struct gantry_io *io, uint64_t whole_ns)
+{
+	lane->near = NEAR_SEEN;
+	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
+		lane->near |= (uint32_t)(whole_ns && io->hop_ns[i] == whole_ns) << i;
+}
+
+/* Most IOs pass one or two of these: no loop over all. */
 static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop, uint64_t whole_ns,
 			      struct sample all)
 {
@@ -94,6 +106,8 @@ static inline void record(struct lane *lane, const struct gantry_io *io)
 		lane->n_untimed++;
 		return;
 	}
+	if (lane->n_untimed || !lane->near)
+		note_near(lane, io, ns);
 	all = sample(lane->n_untimed ? record_untimed(lane, ns, 1) : ns);
 	gantry_histogram_record_at(&kind->latency, all.index, all.ns, 1);
 	record_hop(stats, io, GANTRY_HOP_GATEWAY, ns, all);
