@@ -1,472 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/port.h"
-
-#include "base/clock.h"
-#include "io/check.h"
-#include "io/pool.h"
-#include "io/status.h"
-#include "io/wire.h"
+/* port.c - the life of a port, by the control thread; what it does with descriptors is port_path.c */
 #include "transport/mover.h"
-#include "transport/sender.h"
+#include "transport/port_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#define BATCH 32
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-/* gantry_io.owes: what must still be done before the slot is free. */
-#define OWES_REPLY 1u
-#define OWES_MOVE 2u /* the end of a move that its reply did not wait for */
-
-/* A queue of descriptors that wait; as large as the pool, so it cannot overflow. */
-struct fifo {
-	struct gantry_io **slots;
-	uint32_t head, n;
-};
-
-struct gn_port {
-	struct gn_port_attr attr;
-	struct gantry_chain *chain;
-	struct gantry_io *ios;
-	struct gantry_io **free;
-	uint32_t n_free;
-	struct fifo waiting; /* for the stages to take them */
-	struct fifo replies; /* for the transport to take them */
-	struct fifo moves;   /* for the transport to move their data */
-	struct fifo crowd;   /* for a buffer; apart from `moves`, where those stand who have one and will give it back */
-	uint32_t n_moving; /* moves whose end was not polled */
-	uint32_t n_open;   /* requests that the peer has no reply to */
-	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
-	struct gn_sender sender;
-	int dirty, unmoved;      /* sends, moves without a doorbell */
-	int broken, quiescing, abandoned, said_idle;
-	int plain;   /* see look() */
-	int answers; /* it does not only relay: how long it takes is its own time */
-	int inside;  /* it answers, in the send of a peer on this thread */
-};
-
-/*
- * While a port has no mover, nothing waits in it and it does not end, a request goes straight down and its answer straight out,
- * without a look at each of these. To be called whenever one of them changes.
- */
-static void look(struct gn_port *port)
-{
-	port->plain = port->mover == NULL && port->waiting.n == 0 && port->replies.n == 0 && !port->broken && !port->quiescing &&
-		      !port->abandoned;
-}
-
-static __attribute__((noinline)) void fifo_put(struct gn_port *port, struct fifo *fifo, struct gantry_io *io)
-{
-	fifo->slots[(fifo->head + fifo->n++) % port->attr.depth] = io;
-	look(port);
-}
-
-static struct gantry_io *fifo_first(const struct fifo *fifo)
-{
-	return fifo->n != 0 ? fifo->slots[fifo->head] : NULL;
-}
-
-static void fifo_drop(struct gn_port *port, struct fifo *fifo)
-{
-	fifo->head = (fifo->head + 1) % port->attr.depth;
-	fifo->n--;
-	look(port);
-}
-
-static void break_port(struct gn_port *port, int reason)
-{
-	if (port->broken)
-		return;
-	port->broken = 1;
-	look(port);
-	port->attr.broken(port->attr.arg, reason);
-}
-
-static void ring(struct gn_port *port)
-{
-	int send = port->dirty && !port->broken;
-
-	/* moves must end, whatever happened; where they are in order with the replies these bring them along */
-	if (port->unmoved && !(send && port->attr.ordered))
-		gn_mover_flush(port->mover);
-	if (send)
-		port->attr.ops->flush(port->attr.producer);
-	port->dirty = port->unmoved = 0;
-}
-
-static __attribute__((noinline)) void say_idle(struct gn_port *port)
-{
-	if (port->n_free != port->attr.depth || port->said_idle)
-		return;
-	port->said_idle = 1;
-	ring(port); /* nobody may poll this port again */
-	port->attr.idle(port->attr.arg);
-}
-
-static inline void give_back(struct gn_port *port, struct gantry_io *io)
-{
-	port->free[port->n_free++] = io;
-	if (unlikely(!port->plain) && port->quiescing)
-		say_idle(port);
-}
-
-static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
-{
-	io->owes &= (uint8_t)~what;
-	if (io->owes == 0)
-		give_back(port, io);
-}
-
-static inline int send_it(struct gn_port *port, struct gantry_io *io)
-{
-	int rc;
-
-	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
-	port->dirty = 1;
-	io->tag = io->peer_tag;
-	rc = gn_sender_send(&port->sender, io);
-	if (unlikely(rc == -EAGAIN))
-		port->n_open++;
-	return rc;
-}
-
-static int send_reply(struct gn_port *port, struct gantry_io *io)
-{
-	int rc = port->broken ? -ENOTCONN : send_it(port, io);
-
-	if (rc == -EAGAIN && !port->abandoned)
-		return rc;
-	settle(port, io, OWES_REPLY); /* sent, or there is nobody to send it to */
-	return 0;
-}
-
-static __attribute__((noinline)) void reply_in_turn(struct gn_port *port, struct gantry_io *io)
-{
-	if (port->mover != NULL && (io->owes & OWES_MOVE) == 0)
-		gn_mover_detach(port->mover, io);
-	if (port->replies.n != 0 || send_reply(port, io) != 0)
-		fifo_put(port, &port->replies, io);
-}
-
-static inline __attribute__((always_inline)) void reply(struct gn_port *port, struct gantry_io *io)
-{
-	uint64_t took;
-
-	if (port->inside)
-		gn_worker_glance(port->attr.lane->worker);
-	else if (port->answers)
-		gn_worker_tick(port->attr.lane->worker);
-	took = port->attr.lane->pub.now_ns - io->start_ns;
-	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
-	if (likely(port->plain && send_it(port, io) != -EAGAIN))
-		give_back(port, io);
-	else
-		reply_in_turn(port, io);
-}
-
-static __attribute__((noinline)) void refuse(struct gn_port *port, struct gantry_io *io, enum gantry_status status)
-{
-	gantry_io_end(io);
-	io->status = (uint16_t)status;
-	reply(port, io);
-}
-
-/* The stages have not taken it. 0: it has been refused; -EAGAIN: they may take it later. */
-static __attribute__((noinline)) int not_taken(struct gn_port *port, struct gantry_io *io, int rc)
-{
-	if (rc == -EAGAIN && !port->abandoned)
-		return rc;
-	refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gn_status_of_errno(rc));
-	return 0;
-}
-
-static inline int push(struct gn_port *port, struct gantry_io *io)
-{
-	int rc = gantry_submit(io);
-
-	return unlikely(rc != 0) ? not_taken(port, io, rc) : 0;
-}
-
-static void go(struct gn_port *port, struct gantry_io *io)
-{
-	if (port->abandoned)
-		refuse(port, io, GANTRY_S_CANCELED); /* a stage might keep it, and was drained already */
-	else if (port->waiting.n != 0 || push(port, io) != 0)
-		fifo_put(port, &port->waiting, io);
-}
-
-/* The data of a descriptor has been moved: of a write before it goes down, of a read after it came back. */
-static void moved(struct gn_port *port, struct gantry_io *io, int status)
-{
-	if (io->busy && status == 0) {
-		go(port, io);
-	} else if (io->busy) {
-		refuse(port, io, gn_status_of_errno(status));
-	} else {
-		io->status = status == 0 ? GANTRY_S_OK : (uint16_t)gn_status_of_errno(status);
-		reply(port, io);
-	}
-}
-
-static void on_moved(void *arg, struct gantry_io *io, int status)
-{
-	struct gn_port *port = arg;
-
-	port->n_moving--;
-	if ((io->owes & OWES_MOVE) == 0) {
-		moved(port, io, status);
-		return;
-	}
-	/* Its reply says that the data is there. It cannot have been delivered: it stands behind a write that failed. */
-	if (status != 0)
-		break_port(port, status);
-	gn_mover_detach(port->mover, io);
-	settle(port, io, OWES_MOVE);
-}
-
-/* The move is in the hands of the transport, and what is sent from now on arrives after its data. */
-static void reply_behind(struct gn_port *port, struct gantry_io *io)
-{
-	io->owes |= OWES_MOVE;
-	io->status = GANTRY_S_OK;
-	reply(port, io);
-}
-
-static int begin_move(struct gn_port *port, struct gantry_io *io)
-{
-	/* what is read from the volume is written to the region */
-	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
-	int rc = gn_mover_move(port->mover, io, port->attr.rules->regions[io->region], op);
-
-	if (rc == -EAGAIN && !port->abandoned)
-		return rc;
-	if (rc != 0) {
-		moved(port, io, rc == -EAGAIN ? -ECANCELED : rc);
-		return 0;
-	}
-	port->n_moving++;
-	port->unmoved = 1;
-	if (port->attr.ordered && op == GANTRY_RMA_WRITE && !port->attr.rules->regions[io->region]->apart)
-		reply_behind(port, io);
-	return 0;
-}
-
-static __attribute__((noinline)) void move(struct gn_port *port, struct gantry_io *io)
-{
-	if (port->moves.n != 0 || begin_move(port, io) != 0)
-		fifo_put(port, &port->moves, io);
-}
-
-/* The owner's hop: a descriptor came back. */
-static void owner_complete(void *self, struct gantry_io *io)
-{
-	struct gn_port *port = self;
-
-	if (gantry_io_end(io) != 0)
-		return;
-	if (port->mover != NULL && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
-		move(port, io);
-	else
-		reply(port, io);
-}
-
-/* Give it a buffer, and fetch what is to be written. */
-static int enter(struct gn_port *port, struct gantry_io *io)
-{
-	if (port->abandoned)
-		refuse(port, io, GANTRY_S_CANCELED);
-	else if (gn_mover_attach(port->mover, io) != 0)
-		return -EAGAIN;
-	else if (io->opcode == GANTRY_OP_WRITE)
-		move(port, io);
-	else
-		go(port, io);
-	return 0;
-}
-
-/* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
-static __attribute__((noinline)) void admit(struct gn_port *port, struct gantry_io *io)
-{
-	if (port->mover == NULL || !gantry_op_has_data(io->opcode))
-		go(port, io);
-	else if (port->crowd.n != 0 || enter(port, io) != 0)
-		fifo_put(port, &port->crowd, io);
-}
-
-static inline __attribute__((always_inline)) void take(struct gn_port *port, const void *imm)
-{
-	const volatile struct gn_wire *wire = gn_wire(imm);
-	struct gantry_io *io = port->free[--port->n_free];
-	enum gantry_status status;
-
-	port->n_open++;
-	io->owes = OWES_REPLY;
-	io->peer_tag = wire->tag;
-	gn_wire_take_request(wire, io);
-	gantry_io_begin(io, port->attr.lane->pub.now_ns);
-	status = gn_check_io(port->attr.rules, io);
-	if (unlikely(status != GANTRY_S_OK))
-		refuse(port, io, status);
-	else if (unlikely(!port->plain))
-		admit(port, io);
-	else if (unlikely(push(port, io) != 0))
-		fifo_put(port, &port->waiting, io);
-}
-
-/*
- * How many messages to take. The peer may have `depth` requests without a reply, and one more breaks the protocol. A slot
- * whose reply has gone out may still wait for the end of its move: the next request then waits in the queue.
- */
-static uint32_t wanted(const struct gn_port *port)
-{
-	if (port->n_open == port->attr.depth)
-		return 1;
-	return port->n_free < BATCH ? port->n_free : BATCH;
-}
-
-/* More in flight than agreed, or not a descriptor: this peer does not keep to the protocol. */
-static int breach(const struct gn_port *port, uint32_t imm_len)
-{
-	return port->n_open == port->attr.depth || imm_len != GANTRY_IO_WIRE_BYTES;
-}
-
-static int take_requests(struct gn_port *port)
-{
-	struct gantry_msg msgs[BATCH];
-	uint32_t max = wanted(port);
-	int n = max != 0 ? port->attr.ops->poll_recv(port->attr.consumer, msgs, max) : 0;
-
-	if (n < 0) {
-		break_port(port, n);
-		return 0;
-	}
-	if (n == 0)
-		return 0;
-	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
-	gn_worker_tick(port->attr.lane->worker);
-	for (int i = 0; i < n; i++) {
-		if (breach(port, msgs[i].imm_len)) {
-			break_port(port, -EPROTO);
-			break;
-		}
-		take(port, msgs[i].imm);
-	}
-	return n;
-}
-
-/* As struct gantry_direct. */
-static int take_direct(void *arg, const void *imm, uint32_t imm_len)
-{
-	struct gn_port *port = arg;
-
-	if (unlikely(!port->plain) && (port->broken || port->quiescing))
-		return -EAGAIN;
-	if (unlikely(breach(port, imm_len))) {
-		break_port(port, -EPROTO);
-		return 0;
-	}
-	if (port->n_free == 0)
-		return -EAGAIN;
-	port->inside = port->answers;
-	take(port, imm);
-	port->inside = 0;
-	return 0;
-}
-
-static int expired(const struct gantry_io *io, uint64_t now_ns)
-{
-	return io->deadline_us != 0 && now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
-}
-
-/*
- * Offer again what waits. With a time, what nobody has taken by its deadline has not begun, and never will. The first of the
- * crowd gets its buffer in the end: those who have one need nothing of the crowd to give theirs back.
- */
-static int offer_again(struct gn_port *port, struct fifo *fifo, int (*offer)(struct gn_port *port, struct gantry_io *io),
-		       uint64_t now_ns)
-{
-	struct gantry_io *io;
-	int n = 0;
-
-	while ((io = fifo_first(fifo)) != NULL) {
-		if (now_ns != 0 && expired(io, now_ns))
-			refuse(port, io, GANTRY_S_CANCELED);
-		else if (offer(port, io) != 0)
-			break;
-		fifo_drop(port, fifo);
-		n++;
-	}
-	return n;
-}
-
-static int retry(struct gn_port *port)
-{
-	uint64_t now_ns = gn_fast_ns();
-	int n = offer_again(port, &port->replies, send_reply, 0);
-
-	n += offer_again(port, &port->moves, begin_move, 0);
-	n += offer_again(port, &port->waiting, push, now_ns);
-	return n + offer_again(port, &port->crowd, enter, now_ns);
-}
-
-static int someone_waits(const struct gn_port *port)
-{
-	return port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0;
-}
-
-static int port_poll(void *self)
-{
-	struct gn_port *port = self;
-	int n = someone_waits(port) || port->crowd.n != 0 ? retry(port) : 0;
-
-	if (port->n_moving != 0)
-		n += gn_mover_poll(port->mover, on_moved, port);
-	if (!port->broken && !port->quiescing)
-		n += take_requests(port);
-	ring(port);
-	return n;
-}
-
-static int port_arm(void *self)
-{
-	struct gn_port *port = self;
-	const struct gantry_io *next = fifo_first(&port->crowd);
-
-	if (someone_waits(port) || (next != NULL && gn_mover_fits(port->mover, next)))
-		return 1;
-	if ((port->broken || port->quiescing) && port->n_moving == 0)
-		return 0;
-	if (port->dirty || port->attr.ops->consumer_arm(port->attr.consumer) != 0)
-		return 1;
-	/* the end of a move wakes the lane as a message does; but not one that came before the queue was armed */
-	return port->n_moving != 0 && gn_mover_poll(port->mover, on_moved, port) != 0;
-}
-
-static void port_disarm(void *self)
-{
-	struct gn_port *port = self;
-
-	port->attr.ops->consumer_disarm(port->attr.consumer);
-}
-
-/* Of the crowd only the deadline may pass while the lane sleeps: whoever gives a buffer back wakes it. */
-static uint64_t port_wake(void *self)
-{
-	const struct gn_port *port = self;
-	const struct gantry_io *next = fifo_first(&port->crowd);
-
-	return next != NULL && next->deadline_us != 0 ? next->start_ns + next->deadline_us * GN_NS_PER_US : 0;
-}
-
-static int port_fd(void *self)
-{
-	const struct gn_port *port = self;
-
-	return port->attr.ops->consumer_fd(port->attr.consumer);
-}
 
 static void free_port(struct gn_port *port)
 {
@@ -498,10 +36,10 @@ static void begin_on_lane(void *arg)
 {
 	struct begin *begin = arg;
 	struct gn_port *port = begin->port;
-	struct gantry_poller poller = {.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .wake_ns = port_wake,
-				       .fd = port_fd, .self = port};
-	struct gantry_direct direct = {.thread = port->attr.lane->worker, .take = take_direct, .arg = port};
+	struct gantry_poller poller = gn_port_poller;
+	struct gantry_direct direct = {.thread = port->attr.lane->worker, .take = gn_port_take_direct, .arg = port};
 
+	poller.self = port;
 	begin->rc = gn_worker_add(port->attr.lane->worker, &poller);
 	if (begin->rc == 0)
 		port->attr.ops->consumer_direct(port->attr.consumer, &direct);
@@ -518,12 +56,13 @@ static void end_on_lane(void *arg)
 int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 {
 	struct gn_port *port = gantry_zalloc_lines(sizeof(*port));
-	struct gantry_hop owner = {.submit = gn_io_no_submit, .complete = owner_complete, .self = port};
+	struct gantry_hop owner = gn_port_owner;
 	struct begin begin = {.port = port};
 	int rc = -ENOMEM;
 
 	if (port == NULL)
 		return -ENOMEM;
+	owner.self = port;
 	port->attr = *attr;
 	port->answers = !attr->relays;
 	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
@@ -544,7 +83,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		port->ios[i].owner = port;
 		port->free[port->n_free++] = &port->ios[i];
 	}
-	look(port);
+	gn_port_look(port);
 	gn_worker_call(attr->lane->worker, begin_on_lane, &begin);
 	rc = begin.rc;
 	if (rc != 0)
@@ -562,8 +101,8 @@ static void quiesce_on_lane(void *arg)
 	struct gn_port *port = arg;
 
 	port->quiescing = 1;
-	look(port);
-	say_idle(port);
+	gn_port_look(port);
+	gn_port_say_idle(port);
 }
 
 static void abandon_on_lane(void *arg)
@@ -571,8 +110,8 @@ static void abandon_on_lane(void *arg)
 	struct gn_port *port = arg;
 
 	port->abandoned = 1;
-	look(port);
-	retry(port); /* empties all four: what is not taken now ends here */
+	gn_port_look(port);
+	gn_port_retry(port); /* empties all four: what is not taken now ends here */
 	gn_pipeline_drain(port->attr.lane, port);
 	quiesce_on_lane(port);
 }

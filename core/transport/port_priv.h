@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* port_priv.h - shared by port.c (life) and port_path.c (the way of a descriptor through it, and polling) */
+#ifndef GN_TRANSPORT_PORT_PRIV_H
+#define GN_TRANSPORT_PORT_PRIV_H
+
+#include "transport/port.h"
+#include "transport/sender.h"
+
+/* A queue of descriptors that wait; as large as the pool, so it cannot overflow. */
+struct gn_port_fifo {
+	struct gantry_io **slots;
+	uint32_t head, n;
+};
+
+struct gn_port {
+	struct gn_port_attr attr;
+	struct gantry_chain *chain;
+	struct gantry_io *ios;
+	struct gantry_io **free;
+	uint32_t n_free;
+	struct gn_port_fifo waiting; /* for the stages to take them */
+	struct gn_port_fifo replies; /* for the transport to take them */
+	struct gn_port_fifo moves;   /* for the transport to move their data */
+	struct gn_port_fifo crowd;   /* for a buffer; apart from `moves`, where those stand who have one and will give it back */
+	uint32_t n_moving; /* moves whose end was not polled */
+	uint32_t n_open;   /* requests that the peer has no reply to */
+	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
+	struct gn_sender sender;
+	int dirty, unmoved;      /* sends, moves without a doorbell */
+	int broken, quiescing, abandoned, said_idle;
+	int plain;   /* see gn_port_look() */
+	int answers; /* it does not only relay: how long it takes is its own time */
+	int inside;  /* it answers, in the send of a peer on this thread */
+};
+
+/*
+ * While a port has no mover, nothing waits in it and it does not end, a request goes straight down and its answer straight out,
+ * without a look at each of these. To be called whenever one of them changes.
+ */
+static inline void gn_port_look(struct gn_port *port)
+{
+	port->plain = port->mover == NULL && port->waiting.n == 0 && port->replies.n == 0 && !port->broken && !port->quiescing &&
+		      !port->abandoned;
+}
+
+/* What follows: on the lane's thread. */
+
+/* Without `self`: the owner of its descriptors, and what a worker polls. */
+extern const struct gantry_hop gn_port_owner;
+extern const struct gantry_poller gn_port_poller;
+/* As struct gantry_direct; arg: the port. */
+int gn_port_take_direct(void *port, const void *imm, uint32_t imm_len);
+/* Offer again what waits. Where the port is abandoned this empties all its queues: what is not taken ends. */
+int gn_port_retry(struct gn_port *port);
+/* Tell, once, when nothing is in flight any more. */
+void gn_port_say_idle(struct gn_port *port);
+
+#endif
