@@ -48,6 +48,19 @@ refused() { # PATTERN - it ended with an error that says this
 	cat "$dir/fio.log" "$dir/fio.json" | grep -E -q -- "$1" || { cat "$dir/fio.log" "$dir/fio.json"; return 1; }
 }
 
+# It knows that the session is lost: by an IO that was under way, or by the next one, when all of them had been answered.
+knows_of_loss() {
+	grep -E -q 'io_u error .*: Transport endpoint is not connected|gantry: the session is lost: ' fio.log && return 0
+	cat fio.log fio.json
+	return 1
+}
+
+all_answered() { # the target has done nothing more since the last look, and the gateway has sent all of it back
+	local before=$done
+	done=$("$GANTRY" stat --dir "$dir/stat" --json | jq -c '[.processes[].roles[].counters.ops_done]')
+	[ "$done" = "$before" ] && jq -e 'length == 2 and .[0] == .[1]' <<<"$done" >/dev/null
+}
+
 @test "random writes, 32 at a time, all of them verified; the counters of the target agree" {
 	volume
 	on_volume --rw=randwrite --bs=4k --size=32m --iodepth=32 --verify=crc32c
@@ -176,7 +189,25 @@ refused() { # PATTERN - it ended with an error that says this
 	slay store
 	wait "$fio"
 	[ "$(($(now_ms) - died))" -lt 10000 ]
-	grep -q 'io_u error .*: Transport endpoint is not connected' fio.log
+	knows_of_loss
+	grep -q '"error" : 107' fio.json
+	stop bridge
+}
+
+@test "the target is killed while no IO is under way: the next one is refused, fio says why and ends" {
+	volume
+	fio --name=job --ioengine="external:$engine" --output-format=json --output=fio.json --config="$conf" --volume=load \
+		--thread --rw=randwrite --bs=4k --iodepth=32 --time_based --runtime=1h >fio.log 2>&1 3>&- &
+	pids[fio]=$!
+	until_true live store '.roles.store.counters.ops_done > 2000'
+	kill -STOP "${pids[fio]}"
+	until_true all_answered
+	slay store
+	logged bridge 'session lost'
+	kill -CONT "${pids[fio]}"
+	finish fio
+	[ "$status" -eq 1 ]
+	knows_of_loss
 	grep -q '"error" : 107' fio.json
 	stop bridge
 }
@@ -189,7 +220,7 @@ refused() { # PATTERN - it ended with an error that says this
 	until_true live store '.roles.store.counters.ops_done > 2000'
 	slay store
 	wait "$fio"
-	grep -q 'gantry: an IO has no answer and may still use its memory' "$dir/fio.log"
+	grep -q 'gantry: an IO has no answer and may still use its memory' fio.log || knows_of_loss
 	stop bridge
 }
 
