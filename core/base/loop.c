@@ -12,6 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define RESERVE 64 /* posts: more than end at once, in a process that has no memory */
+
 struct watch {
 	struct watch *next;
 	int fd;
@@ -22,6 +24,7 @@ struct watch {
 
 struct post {
 	struct post *next;
+	int kept; /* one of the loop's reserve */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -41,6 +44,8 @@ struct gn_loop {
 	struct watch *watches;
 	struct gn_timer *first, *last; /* of the times at which timers are set: most are set to later than all others */
 	struct post *posts, **posts_end;
+	struct post *unused; /* of the reserve: for what must be posted when there is no memory */
+	struct post reserve[RESERVE];
 };
 
 /* Lock held. What has changed is for the loop to see now. */
@@ -68,6 +73,10 @@ struct gn_loop *gn_loop_create(void)
 	if (loop == NULL)
 		return NULL;
 	loop->posts_end = &loop->posts;
+	for (int i = 0; i < RESERVE; i++) {
+		loop->reserve[i] = (struct post){.next = loop->unused, .kept = 1};
+		loop->unused = &loop->reserve[i];
+	}
 	pthread_mutex_init(&loop->lock, NULL);
 	pthread_cond_init(&loop->idle, NULL);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -102,6 +111,17 @@ static struct post *take_posts(struct gn_loop *loop)
 	return list;
 }
 
+/* It has run, or never will. */
+static void drop_post(struct gn_loop *loop, struct post *p)
+{
+	if (!p->kept) {
+		free(p);
+		return;
+	}
+	p->next = loop->unused;
+	loop->unused = p;
+}
+
 void gn_loop_destroy(struct gn_loop **loop_p)
 {
 	struct gn_loop *loop = *loop_p;
@@ -112,7 +132,7 @@ void gn_loop_destroy(struct gn_loop **loop_p)
 	reap(loop, 1);
 	for (struct post *p = take_posts(loop), *next; p != NULL; p = next) {
 		next = p->next;
-		free(p);
+		drop_post(loop, p);
 	}
 	gn_loop_abandon(loop);
 	pthread_cond_destroy(&loop->idle);
@@ -244,24 +264,47 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer)
 	gn_loop_set_timer(loop, timer, 0);
 }
 
+/* Lock held. */
+static void add_post(struct gn_loop *loop, struct post *p, void (*fn)(void *arg), void *arg)
+{
+	p->next = NULL;
+	p->fn = fn;
+	p->arg = arg;
+	*loop->posts_end = p;
+	loop->posts_end = &p->next;
+	wake(loop);
+}
+
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 {
 	struct post *p = malloc(sizeof(*p));
 
 	if (p == NULL)
 		return -ENOMEM;
-	*p = (struct post){.fn = fn, .arg = arg};
+	p->kept = 0;
 	pthread_mutex_lock(&loop->lock);
-	*loop->posts_end = p;
-	loop->posts_end = &p->next;
-	wake(loop);
+	add_post(loop, p, fn, arg);
 	pthread_mutex_unlock(&loop->lock);
 	return 0;
 }
 
+static int post_reserve(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
+{
+	struct post *p;
+
+	pthread_mutex_lock(&loop->lock);
+	p = loop->unused;
+	if (p != NULL) {
+		loop->unused = p->next;
+		add_post(loop, p, fn, arg);
+	}
+	pthread_mutex_unlock(&loop->lock);
+	return p != NULL ? 0 : -ENOMEM;
+}
+
 void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 {
-	while (gn_loop_post(loop, fn, arg) != 0)
+	while (gn_loop_post(loop, fn, arg) != 0 && post_reserve(loop, fn, arg) != 0)
 		sched_yield();
 }
 
@@ -332,7 +375,7 @@ static void run_posts(struct gn_loop *loop)
 	for (struct post *p = take_posts(loop), *next; p != NULL; p = next) {
 		next = p->next;
 		call(loop, p->fn, p->arg);
-		free(p);
+		drop_post(loop, p);
 	}
 }
 

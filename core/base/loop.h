@@ -45,7 +45,8 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer);
 
 /* Run fn(arg) on the loop's thread at its next turn. Any thread. -ENOMEM. */
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
-/* The same for what cannot be left out: tries until there is memory for it, 32 bytes. Any thread. */
+/* The same for what cannot be left out: the loop has a reserve, and when that is used up, it tries until there is memory. Any
+ * thread. */
 void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
 
 /* Run until gn_loop_quit. Returns what quit was given. */
