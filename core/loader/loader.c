@@ -87,10 +87,12 @@ int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **lo
 	loader = calloc(1, sizeof(*loader));
 	if (!loader || add_dirs(loader, dirs, n_dirs))
 		goto out;
-	rc = -EIO;
-	*text_p = "libltdl does not start";
-	if (lt_dlinit())
+	/* there is nothing else that it can lack */
+	*text_p = "libltdl does not start: out of memory";
+	if (lt_dlinit()) {
+		lt_dlexit(); /* or it takes itself for started the next time */
 		goto out;
+	}
 	*text_p = NULL;
 	*loader_p = loader;
 	return 0;
@@ -128,8 +130,9 @@ static int reason(void)
 }
 
 /* Map the file behind `link` and leave it mapped. libltdl resolves symbols late and keeps the reason of a failure for
- * itself, so the linker is asked first: everything must resolve now. NULL: *rc_p and why say why not. */
-static lt_dlhandle map_file(const char *link, int *rc_p, char *why)
+ * itself, so the linker is asked first: everything must resolve now. NULL: *rc_p and why say why not; it may be mapped all
+ * the same. */
+static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_mapped_p)
 {
 	lt_dlhandle handle = NULL;
 	lt_dladvise advise;
@@ -146,6 +149,7 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why)
 		snprintf(why, GN_WHY, "does not load: %s", text);
 		return NULL;
 	}
+	*is_mapped_p = true;
 	errno = 0;
 	if (lt_dladvise_init(&advise)) {
 		*rc_p = reason();
@@ -204,33 +208,36 @@ static const struct mapped *find_mapped(const struct stat *st)
 	return m;
 }
 
-static void remember(const struct stat *st, int fd)
-{
-	struct mapped *m = malloc(sizeof(*m));
-
-	if (!m)
-		return; /* the next one maps it by a descriptor of its own */
-	*m = (struct mapped){.next = mapped_files, .dev = st->st_dev, .ino = st->st_ino, .fd = fd};
-	mapped_files = m;
-}
-
 /* Map the file behind fd, which is closed or kept. */
 static lt_dlhandle map_once(int fd, int *rc_p, char *why)
 {
+	struct mapped *m = malloc(sizeof(*m)); /* before it is mapped, which nobody can undo */
 	const struct mapped *known = NULL;
 	struct stat st = {.st_ino = 0};
-	lt_dlhandle handle;
+	lt_dlhandle handle = NULL;
+	bool is_mapped = false;
 	char link[40];
 
+	if (!m) {
+		*rc_p = -ENOMEM;
+		snprintf(why, GN_WHY, "out of memory");
+		close(fd);
+		return NULL;
+	}
 	pthread_mutex_lock(&mapped_lock);
 	if (!fstat(fd, &st))
 		known = find_mapped(&st);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", known ? known->fd : fd);
-	handle = map_file(link, rc_p, why);
-	if (handle && !known)
-		remember(&st, fd);
-	else
+	handle = map_file(link, rc_p, why, &is_mapped);
+	if (!handle && *rc_p == -ENOMEM)
+		is_mapped = true; /* perhaps: the linker does not say */
+	if (is_mapped && !known) {
+		*m = (struct mapped){.next = mapped_files, .dev = st.st_dev, .ino = st.st_ino, .fd = fd};
+		mapped_files = m;
+	} else {
+		free(m);
 		close(fd);
+	}
 	pthread_mutex_unlock(&mapped_lock);
 	return handle;
 }
