@@ -394,14 +394,16 @@ static int print(struct check *check, const struct gn_cli *cli)
 static int check_open(struct check *check, const struct gn_cli *cli, struct gn_loop *loop)
 {
 	struct gn_topology *t = &check->topology;
+	int rc;
 
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].selected && t->roles[i].backend)
 			t->roles[i].backend->ops = &stand_in;
 	t->absent = &absent;
 	gn_host_set_flags(GANTRY_HOST_LOOK);
-	if (gn_topology_open(t, loop))
-		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start; see the messages above", t->file);
+	rc = gn_topology_open(t, loop);
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));
 	if (make_budget(check))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
