@@ -144,7 +144,7 @@ struct comch_conn {
 	int fd, pidfd;
 	char service[64]; /* of a client: what it asked for */
 	int reason; /* of `closed` */
-	bool starved; /* -EPROTO, but by a lack of descriptors here: -EMFILE is told */
+	int lack; /* -EPROTO, but by what this process lacks: told is that, -EMFILE or -ENOMEM */
 	bool said_bye, is_dead, membarrier, half_open;
 	uint64_t deadline_ns; /* 0: none */
 	struct comch_list out;

@@ -138,7 +138,7 @@ static void finish(struct comch_conn *conn, int reason)
 		comch_rundir_sweep(conn->dev, conn->service);
 	conn->state = COMCH_S_CLOSED;
 	conn->dev->events++;
-	conn->events->closed(conn->arg, conn, conn->starved ? -EMFILE : reason);
+	conn->events->closed(conn->arg, conn, conn->lack ? conn->lack : reason);
 }
 
 static bool process_ended(struct comch_conn *conn)
@@ -315,7 +315,8 @@ static int read_frame(struct comch_conn *conn)
 				close(fds[i]);
 	}
 	if (why) {
-		conn->starved = len == -EMFILE;
+		if (len == -EMFILE)
+			conn->lack = -EMFILE;
 		comch_conn_broken(conn, why);
 		return 0;
 	}

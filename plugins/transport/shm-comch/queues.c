@@ -39,7 +39,7 @@ static void *own_memory(const char *name, size_t bytes, int *fd_p)
 }
 
 /* Memory of the peer, checked, for reading. On success the descriptor is no longer needed. */
-static const void *peer_memory(int fd, size_t bytes, const char **why_p)
+static const void *peer_memory(struct comch_conn *conn, int fd, size_t bytes, const char **why_p)
 {
 	void *p;
 
@@ -48,6 +48,7 @@ static const void *peer_memory(int fd, size_t bytes, const char **why_p)
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (p == MAP_FAILED) {
+		conn->lack = errno == ENOMEM ? -ENOMEM : 0;
 		*why_p = "queue memory cannot be mapped";
 		return NULL;
 	}
@@ -220,9 +221,11 @@ static const char *attach(struct comch_consumer *c, unsigned int line, const str
 	struct comch_in *in = calloc(1, sizeof(*in));
 	const char *why = "no memory for its ring";
 
-	if (!in)
+	if (!in) {
+		c->conn->lack = -ENOMEM;
 		return why;
-	in->slots = peer_memory(fd, up->slots * sizeof(*in->slots), &why);
+	}
+	in->slots = peer_memory(c->conn, fd, up->slots * sizeof(*in->slots), &why);
 	if (!in->slots) {
 		free(in);
 		return why;
@@ -323,9 +326,11 @@ const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consum
 	if (conn->n_remotes >= COMCH_CONSUMERS + COMCH_PRODUCERS)
 		return "too many consumers";
 	r = calloc(1, sizeof(*r));
-	if (!r)
+	if (!r) {
+		conn->lack = -ENOMEM;
 		return why;
-	r->page = peer_memory(fds[0], COMCH_PAGE_BYTES, &why);
+	}
+	r->page = peer_memory(conn, fds[0], COMCH_PAGE_BYTES, &why);
 	if (r->page && !comch_bell_ok(conn, fds[1])) {
 		unmap(r->page, COMCH_PAGE_BYTES);
 		r->page = NULL;
