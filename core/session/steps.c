@@ -51,11 +51,11 @@ static int hello(struct gantry_session *s, const void *payload)
 		return rc;
 	s->attr = (struct gantry_session_attr){
 		.id = s->ch.session, .epoch = h.epoch, .lanes = h.lanes, .depth = h.depth, .regions = h.regions};
-	s->rules.n_regions = h.regions + 1;
-	s->rules.regions = calloc(s->rules.n_regions, sizeof(struct gantry_region *));
+	s->rules.regions = calloc(h.regions + 1, sizeof(struct gantry_region *));
 	s->lanes = calloc(h.lanes, sizeof(*s->lanes));
 	if (s->rules.regions == NULL || s->lanes == NULL)
 		return -ENOMEM;
+	s->rules.n_regions = h.regions + 1;
 	s->features = h.features & GN_FEATURES;
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;
 	s->answer.hello =

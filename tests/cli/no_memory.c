@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gantry check and gantry run where one allocation fails: the first, then the second, and so on; and where all fail from there
+ * on. Each ends by itself, with an exit status that the manual has, says why, and leaves no socket.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake/shortage.h"
+#include "unity.h"
+
+#define PATIENCE 60 /* seconds: a process that takes longer hangs */
+#define MOST 20000  /* allocations */
+#define EACH 400    /* of the first of them, each; then some */
+#define STEP 11
+
+static char dir[] = "/tmp/gantry-cli-no-memory.XXXXXX";
+static char conf[64], log_file[64], sockets[64];
+static struct shortage *shortage;
+static int fd = -1;
+
+void setUp(void)
+{
+	FILE *f;
+
+	if (!shortage_can())
+		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	TEST_ASSERT_NOT_NULL(getenv("GANTRY"));
+	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+	TEST_ASSERT_NOT_NULL(mkdtemp(dir));
+	snprintf(conf, sizeof(conf), "%s/conf", dir);
+	snprintf(log_file, sizeof(log_file), "%s/log", dir);
+	snprintf(sockets, sizeof(sockets), "%s/run/00:00.0", dir);
+	f = fopen(conf, "we");
+	TEST_ASSERT_NOT_NULL(f);
+	fprintf(f, "runtime = { stat = false; };\n"
+		   "devices = { wire = { transport = \"shm-comch\"; dir = \"%s/run\"; }; };\n"
+		   "roles = {\n"
+		   "  store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n"
+		   "            backend = { type = \"memory\"; size = \"16MiB\"; }; };\n"
+		   "  bridge = { role = \"gateway\"; listen = { device = \"wire\"; name = \"volume\"; };\n"
+		   "             stages = ( { type = \"stats\"; } ); connect = { device = \"wire\"; name = \"disk\"; }; };\n"
+		   "  load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"volume\"; };\n"
+		   "           workload = { pattern = \"randrw\"; time = \"0s\"; ops = 50; size = \"1MiB\";\n"
+		   "                        verify = \"stamp\"; }; };\n"
+		   "};\n",
+		dir);
+	fclose(f);
+	fd = memfd_create("shortage", 0);
+	TEST_ASSERT_GREATER_OR_EQUAL(0, fd);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, sizeof(*shortage)));
+	shortage = mmap(NULL, sizeof(*shortage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	TEST_ASSERT_TRUE(shortage != MAP_FAILED);
+}
+
+static unsigned count_sockets(int remove_them)
+{
+	DIR *d = opendir(sockets);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && (e = readdir(d))) {
+		struct stat st;
+
+		if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		n += S_ISSOCK(st.st_mode);
+		if (remove_them)
+			unlinkat(dirfd(d), e->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+void tearDown(void)
+{
+	char path[64];
+
+	if (!shortage)
+		return;
+	munmap(shortage, sizeof(*shortage));
+	shortage = NULL;
+	close(fd);
+	count_sockets(1);
+	rmdir(sockets);
+	snprintf(path, sizeof(path), "%s/run", dir);
+	rmdir(path);
+	unlink(conf);
+	unlink(log_file);
+	rmdir(dir);
+}
+
+static void gantry(const char *command)
+{
+	char number[16], library[512];
+	int log = open(log_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	snprintf(number, sizeof(number), "%d", fd);
+	snprintf(library, sizeof(library), "%s/tests/.libs/shortage.so", getenv("top_builddir"));
+	setenv(SHORTAGE_ENV, number, 1);
+	setenv("LD_PRELOAD", library, 1);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	alarm(PATIENCE);
+	execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), conf, (char *)NULL);
+	_exit(127);
+}
+
+static void run(const char *command, uint32_t at, uint32_t lasts)
+{
+	char text[200];
+	int status;
+	pid_t pid;
+	struct stat st;
+
+	*shortage = (struct shortage){.at = at, .lasts = lasts};
+	pid = fork();
+	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
+	if (pid == 0)
+		gantry(command);
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	snprintf(text, sizeof(text), "gantry %s: allocation %u of %u fails, of %s: status %#x", command, at, shortage->n,
+		 shortage->file, (unsigned)status);
+	TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : 0), text);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, stat(log_file, &st), text);
+	TEST_ASSERT_TRUE_MESSAGE(!status || st.st_size, text);
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
+}
+
+static void walk(const char *command, uint32_t lasts)
+{
+	uint32_t n = 0;
+
+	run(command, 0, 0);
+	do {
+		n += n < EACH ? 1 : STEP;
+		run(command, n, lasts);
+		TEST_ASSERT_LESS_THAN(MOST, n);
+	} while (shortage->failed);
+	TEST_ASSERT_GREATER_THAN(100, n);
+}
+
+static void test_check_where_one_fails(void)
+{
+	walk("check", 0);
+}
+
+static void test_check_where_all_fail(void)
+{
+	walk("check", 1);
+}
+
+static void test_run_where_one_fails(void)
+{
+	walk("run", 0);
+}
+
+static void test_run_where_all_fail(void)
+{
+	walk("run", 1);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_check_where_one_fails);
+	RUN_TEST(test_check_where_all_fail);
+	RUN_TEST(test_run_where_one_fails);
+	RUN_TEST(test_run_where_all_fail);
+	return UNITY_END();
+}

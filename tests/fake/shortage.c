@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shortage.c - see shortage.h. What the program defines, or a library loaded before it, goes before what the C library has, for
+ * all libraries of the process.
+ */
+#include "fake/shortage.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <libconfig.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#endif
+
+static struct shortage *current;
+static long n_blocks, n_maps;
+
+#if defined(__GLIBC__) && !defined(SANITIZED)
+#define OURS __attribute__((visibility("default")))
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *block);
+
+static __thread int spared;
+
+bool shortage_can(void)
+{
+	return true;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *number = getenv(SHORTAGE_ENV);
+	void *at;
+
+	if (!number)
+		return;
+	at = mmap(NULL, sizeof(*current), PROT_READ | PROT_WRITE, MAP_SHARED, atoi(number), 0);
+	if (at != MAP_FAILED)
+		shortage_use(at);
+}
+
+static void note(struct shortage *s, void *caller)
+{
+	const char *name;
+	Dl_info info;
+
+	if (!dladdr(caller, &info) || !info.dli_fname)
+		return;
+	name = strrchr(info.dli_fname, '/');
+	strncpy(s->file, name ? name + 1 : info.dli_fname, sizeof(s->file) - 1);
+}
+
+static bool is_granted(void *caller)
+{
+	struct shortage *s = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+	uint32_t n;
+
+	if (!s || spared)
+		return true;
+	n = __atomic_add_fetch(&s->n, 1, __ATOMIC_RELAXED);
+	if (!s->at || n < s->at || (n > s->at && !s->lasts))
+		return true;
+	if (__atomic_fetch_add(&s->failed, 1, __ATOMIC_RELAXED) == 0)
+		note(s, caller);
+	errno = ENOMEM;
+	return false;
+}
+
+static void *counted(void *block)
+{
+	__atomic_add_fetch(&n_blocks, block != NULL, __ATOMIC_RELAXED);
+	return block;
+}
+
+OURS void *malloc(size_t size)
+{
+	return is_granted(__builtin_return_address(0)) ? counted(__libc_malloc(size)) : NULL;
+}
+
+OURS void *calloc(size_t n, size_t size)
+{
+	return is_granted(__builtin_return_address(0)) ? counted(__libc_calloc(n, size)) : NULL;
+}
+
+OURS void *realloc(void *block, size_t size)
+{
+	void *moved;
+
+	if (!is_granted(__builtin_return_address(0)))
+		return NULL;
+	moved = __libc_realloc(block, size);
+	__atomic_add_fetch(&n_blocks, (moved && !block) - (!moved && block && !size), __ATOMIC_RELAXED);
+	return moved;
+}
+
+OURS void *memalign(size_t alignment, size_t size)
+{
+	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size)) : NULL;
+}
+
+OURS void *aligned_alloc(size_t alignment, size_t size)
+{
+	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size)) : NULL;
+}
+
+OURS int posix_memalign(void **block, size_t alignment, size_t size)
+{
+	void *got = memalign(alignment, size);
+
+	if (!got)
+		return ENOMEM;
+	*block = got;
+	return 0;
+}
+
+OURS void free(void *block)
+{
+	__atomic_sub_fetch(&n_blocks, block != NULL, __ATOMIC_RELAXED);
+	__libc_free(block);
+}
+
+OURS void *mmap(void *at, size_t length, int rights, int flags, int fd, off_t offset)
+{
+	long got;
+
+	if (!is_granted(__builtin_return_address(0)))
+		return MAP_FAILED;
+	got = syscall(SYS_mmap, at, length, rights, flags, fd, offset);
+	if (got != -1 && !(flags & MAP_FIXED))
+		__atomic_add_fetch(&n_maps, 1, __ATOMIC_RELAXED);
+	return (void *)got;
+}
+
+OURS void *mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset)
+{
+	return mmap(at, length, rights, flags, fd, offset);
+}
+
+OURS int munmap(void *at, size_t length)
+{
+	__atomic_sub_fetch(&n_maps, 1, __ATOMIC_RELAXED);
+	return (int)syscall(SYS_munmap, at, length);
+}
+
+/* -- libconfig -- */
+
+#define SPARED(type, call, decl, args)                                                                                  \
+	OURS type call decl                                                                                             \
+	{                                                                                                               \
+		type(*next) decl;                                                                                       \
+		type got;                                                                                               \
+                                                                                                                        \
+		spared++;                                                                                               \
+		*(void **)&next = dlsym(RTLD_NEXT, #call);                                                              \
+		got = next args;                                                                                        \
+		spared--;                                                                                               \
+		return got;                                                                                             \
+	}
+
+SPARED(int, config_read, (config_t *config, FILE *f), (config, f))
+SPARED(config_setting_t *, config_setting_add, (config_setting_t *parent, const char *name, int type), (parent, name, type))
+SPARED(int, config_setting_set_string, (config_setting_t *setting, const char *value), (setting, value))
+SPARED(config_setting_t *, config_setting_get_elem, (const config_setting_t *setting, unsigned n), (setting, n))
+
+OURS void config_init(config_t *config)
+{
+	void (*next)(config_t *config);
+
+	spared++;
+	*(void **)&next = dlsym(RTLD_NEXT, "config_init");
+	next(config);
+	spared--;
+}
+
+OURS void config_set_include_dir(config_t *config, const char *dir)
+{
+	void (*next)(config_t *config, const char *dir);
+
+	spared++;
+	*(void **)&next = dlsym(RTLD_NEXT, "config_set_include_dir");
+	next(config, dir);
+	spared--;
+}
+#else
+bool shortage_can(void)
+{
+	return false;
+}
+#endif
+
+void shortage_use(struct shortage *shortage)
+{
+	__atomic_store_n(&current, shortage, __ATOMIC_RELEASE);
+}
+
+long shortage_blocks(void)
+{
+	return __atomic_load_n(&n_blocks, __ATOMIC_RELAXED);
+}
+
+long shortage_maps(void)
+{
+	return __atomic_load_n(&n_maps, __ATOMIC_RELAXED);
+}
