@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What libgantry refuses, and what gantry_error() says of it: each IO that can never be done, each volume that cannot be had. */
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clients/served.h"
@@ -399,6 +401,74 @@ static void test_out_of_file_descriptors(void)
 	TEST_ASSERT_EQUAL_INT(0, rc);
 }
 
+/* -- without the right to -- */
+
+/* In a process that is nobody, where this one is root. Returns what the open did, -errno; its message in `text`. */
+static int open_as_nobody(char *text, size_t bytes)
+{
+	int ends[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	TEST_ASSERT_EQUAL_INT(0, pipe(ends));
+	pid = fork();
+	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
+	if (pid == 0) {
+		int rc;
+
+		if (getuid() == 0 && (setgroups(0, NULL) || setgid(65534) || setuid(65534)))
+			_exit(1);
+		rc = gantry_volume_open_role(served_file, "direct", &attr, &volume);
+		if (write(ends[1], gantry_error(), strlen(gantry_error())) < 0)
+			_exit(1);
+		_exit(-rc);
+	}
+	close(ends[1]);
+	n = read(ends[0], text, bytes - 1);
+	close(ends[0]);
+	text[n > 0 ? n : 0] = '\0';
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	TEST_ASSERT_TRUE(WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+static void no_right(const char *why)
+{
+	char text[1024];
+	int rc = open_as_nobody(text, sizeof(text));
+
+	TEST_ASSERT_EQUAL_INT_MESSAGE(-EACCES, rc, text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, why), text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, served_file), text);
+}
+
+/* What stands between the program and the volume, from the configuration to the server. */
+static void test_without_the_right_to(void)
+{
+	char sockets[128], socket[192];
+
+	served_begin(NULL);
+	served_start("store");
+	open_direct(); /* it is up */
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+	snprintf(sockets, sizeof(sockets), "%s/04%%3A00.0", served_dir);
+	snprintf(socket, sizeof(socket), "%s/store.sock", sockets);
+	TEST_ASSERT_EQUAL_INT(0, chmod(served_dir, 0755));
+	TEST_ASSERT_EQUAL_INT(0, chmod(served_file, 0));
+	no_right("served.conf: ");
+	TEST_ASSERT_EQUAL_INT(0, chmod(served_file, 0644));
+	TEST_ASSERT_EQUAL_INT(0, chmod(sockets, 0));
+	no_right(strerror(EACCES));
+	TEST_ASSERT_EQUAL_INT(0, chmod(sockets, 0755));
+	TEST_ASSERT_EQUAL_INT(0, chmod(socket, 0));
+	no_right(strerror(EACCES));
+	if (getuid()) /* a server's own user is always let in */
+		return;
+	TEST_ASSERT_EQUAL_INT(0, chmod(socket, 0666));
+	no_right("turned away");
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -414,5 +484,6 @@ int main(void)
 	RUN_TEST(test_attributes_with_mistakes);
 	RUN_TEST(test_a_server_that_takes_no_more);
 	RUN_TEST(test_out_of_file_descriptors);
+	RUN_TEST(test_without_the_right_to);
 	return UNITY_END();
 }

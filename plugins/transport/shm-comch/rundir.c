@@ -324,6 +324,8 @@ int comch_rundir_connect(const struct comch_device *dev, const char *service)
 		if (errno == ECONNREFUSED)
 			comch_rundir_sweep(dev, service);
 		rc = errno == ENOENT || errno == EAGAIN ? -ECONNREFUSED : -errno;
+		if (rc == -EACCES) /* which is also how a server turns somebody away */
+			gantry_log_error(dev->host, "no right to connect to the socket %s: %s", name, strerror(EACCES));
 		close(fd);
 		return rc;
 	}
