@@ -165,7 +165,7 @@ static doca_error_t open_server(struct gd_end *end, const struct gantry_transpor
 	else
 		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start on %s: %s", end->name,
 		       end->ctx.dev->info->pci, strerror(-rc));
-	return DOCA_ERROR_INITIALIZATION;
+	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 }
 
 static doca_error_t open_client(struct gd_end *end, const struct gantry_transport_ops *ops, void *device,
@@ -182,7 +182,7 @@ static doca_error_t open_client(struct gd_end *end, const struct gantry_transpor
 		end->n_conns--;
 		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch client \"%s\" cannot start on %s: %s", end->name,
 		       end->ctx.dev->info->pci, strerror(-rc));
-		return DOCA_ERROR_INITIALIZATION;
+		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
 	conn->deadline_ns = gn_now_ns() + gd_connect_ns();
 	gd_end_wake(end, gd_connect_ns());
@@ -191,16 +191,19 @@ static doca_error_t open_client(struct gd_end *end, const struct gantry_transpor
 
 static doca_error_t add_timer(struct gd_end *end)
 {
+	doca_error_t result;
+
 	if (end->timer >= 0)
 		return DOCA_SUCCESS;
 	end->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (end->timer < 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
-	if (gd_service_add_fd(end->timer, on_timer, end) == DOCA_SUCCESS)
-		return DOCA_SUCCESS;
-	close(end->timer);
-	end->timer = -1;
-	return DOCA_ERROR_OPERATING_SYSTEM;
+	result = gd_service_add_fd(end->timer, on_timer, end);
+	if (result != DOCA_SUCCESS) {
+		close(end->timer);
+		end->timer = -1;
+	}
+	return result;
 }
 
 static doca_error_t start(struct doca_ctx *ctx)

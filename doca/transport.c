@@ -83,6 +83,10 @@ static int open_loader(struct gn_errs *errs)
 	size_t n = copy != NULL ? split_path(copy, dirs, 16) : 0;
 	int rc;
 
+	if (env != NULL && copy == NULL) {
+		gn_errs_add(errs, "out of memory");
+		return -ENOMEM;
+	}
 	for (unsigned i = 0; n == i && i < gn_conf_length(conf_dirs) && i < 16; i++) {
 		dirs[i] = gn_conf_string(gn_conf_index(conf_dirs, i));
 		n += dirs[i] != NULL;
@@ -96,24 +100,23 @@ static int open_loader(struct gn_errs *errs)
 	return rc;
 }
 
-static const struct gn_plugin *find_plugin(struct gd_wire *wire, struct gn_errs *errs)
+static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p, struct gn_errs *errs)
 {
-	const struct gn_plugin *plugin;
 	char why[512];
-	int rc;
+	int rc = loader == NULL ? open_loader(errs) : 0;
 
-	if (loader == NULL && open_loader(errs) != 0)
-		return NULL;
-	rc = gn_loader_find(loader, GANTRY_KIND_TRANSPORT, wire->plugin, &plugin);
+	if (rc != 0)
+		return rc;
+	rc = gn_loader_find(loader, GANTRY_KIND_TRANSPORT, wire->plugin, plugin_p);
 	if (rc == 0)
-		return plugin;
+		return 0;
 	snprintf(why, sizeof(why), "no transport plugin \"%s\" in %s; GANTRY_PLUGIN_PATH says where they are", wire->plugin,
 		 gn_loader_dirs(loader));
 	if (wire->node != NULL)
 		gn_conf_fault_option(errs, wire->node, "transport", rc == -ENOENT ? why : gn_loader_error(loader));
 	else
 		gn_errs_add(errs, "%s", rc == -ENOENT ? why : gn_loader_error(loader));
-	return NULL;
+	return rc;
 }
 
 /* Takes the mistakes that a plugin finds in its options. */
@@ -186,9 +189,11 @@ static int fill(struct gd_wire *wire, const struct gn_plugin *plugin, const char
 
 static int load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs)
 {
-	const struct gn_plugin *plugin = find_plugin(wire, errs);
-	int rc = plugin == NULL ? -ENOENT : fill(wire, plugin, also_known, errs);
+	const struct gn_plugin *plugin;
+	int rc = find_plugin(wire, &plugin, errs);
 
+	if (rc == 0)
+		rc = fill(wire, plugin, also_known, errs);
 	if (rc == 0)
 		wire->ops = plugin->ops;
 	return rc;
@@ -284,7 +289,7 @@ static doca_error_t get(struct gd_wire *wire, struct gd_transport **transport_p)
 	if (rc != 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "device %s: the transport %s cannot be opened: %s", wire->name, wire->plugin,
 		       strerror(-rc));
-		return DOCA_ERROR_INITIALIZATION;
+		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
 	open->inherited = wire->open;
 	*transport_p = wire->open = open;

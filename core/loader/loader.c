@@ -102,6 +102,13 @@ out:
 	return rc;
 }
 
+static void free_entry(struct entry *e)
+{
+	free(e->path);
+	free(e->ops);
+	free(e);
+}
+
 void gn_loader_close(struct gn_loader **loader_p)
 {
 	struct gn_loader *loader = *loader_p;
@@ -112,9 +119,7 @@ void gn_loader_close(struct gn_loader **loader_p)
 		return;
 	for (e = loader->entries; e; e = next) {
 		next = e->next;
-		free(e->path);
-		free(e->ops);
-		free(e);
+		free_entry(e);
 	}
 	for (size_t i = 0; i < loader->n_dirs; i++)
 		free(loader->dirs[i]);
@@ -292,11 +297,20 @@ static struct entry *try_name(struct gn_loader *loader, const char *name)
 	return e;
 }
 
+/* One that did not load is tried again: it may have been for a lack that is over. */
 static struct entry *get_entry(struct gn_loader *loader, const char *name)
 {
-	for (struct entry *e = loader->entries; e; e = e->next)
-		if (e->path && !strcmp(e->name, name))
-			return e;
+	struct entry **p = &loader->entries, *e;
+
+	while (*p && (!(*p)->path || strcmp((*p)->name, name)))
+		p = &(*p)->next;
+	e = *p;
+	if (e && e->plugin.desc)
+		return e;
+	if (e) {
+		*p = e->next;
+		free_entry(e);
+	}
 	return try_name(loader, name);
 }
 
