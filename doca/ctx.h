@@ -70,6 +70,7 @@ struct doca_ctx {
 	struct doca_pe *pe;              /* NULL until connected */
 	struct doca_ctx *next;           /* on that engine: a ring */
 	enum doca_ctx_states state;
+	int (*poll)(struct doca_ctx *ctx); /* of its operations; NULL in IDLE as well */
 	union doca_data user_data;
 	doca_ctx_state_changed_callback_t state_cb;
 	size_t n_inflight;               /* submitted, callback not yet run */

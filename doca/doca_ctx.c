@@ -31,6 +31,7 @@ static void change(struct doca_ctx *ctx, enum doca_ctx_states next)
 	const enum doca_ctx_states prev = ctx->state;
 
 	ctx->state = next;
+	ctx->poll = next == DOCA_CTX_STATE_IDLE ? NULL : ctx->ops->poll;
 	if (next == DOCA_CTX_STATE_IDLE)
 		forget_due(ctx);
 	if (ctx->state_cb)

@@ -118,6 +118,13 @@ void gd_pe_wake(struct doca_pe *pe)
 		gd_pe_wake_armed(pe);
 }
 
+void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
+{
+	gd_pe_collect(pe);
+	gd_pe_append(pe, event, event);
+	gd_pe_wake_own(pe);
+}
+
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 {
 	struct gd_event *old = atomic_load_explicit(&pe->inbox, memory_order_relaxed);
@@ -159,7 +166,7 @@ bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 /* -- progress -- */
 
 /* Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback. */
-static bool poll_contexts(struct doca_pe *pe)
+static __attribute__((noinline)) bool poll_contexts(struct doca_pe *pe)
 {
 	struct doca_ctx *end = pe->turn, *ctx = end;
 	bool done = false;
@@ -169,8 +176,8 @@ static bool poll_contexts(struct doca_pe *pe)
 	pe->polling = true;
 	do {
 		ctx = ctx->next;
-		if (ctx->ops->poll && ctx->state != DOCA_CTX_STATE_IDLE)
-			done = ctx->ops->poll(ctx) != 0;
+		if (ctx->poll)
+			done = ctx->poll(ctx) != 0;
 	} while (!done && ctx != end);
 	pe->turn = ctx;
 	pe->polling = false;
@@ -204,25 +211,18 @@ static void run_first(struct doca_pe *pe)
 
 uint8_t doca_pe_progress(struct doca_pe *pe)
 {
-	bool done;
+	bool done = false;
 
 	if (doca_unlikely(!pe))
 		return 0;
-	if (doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
-		pe->in_a_row = 0;
-		poll_contexts(pe);
-	}
 	gd_pe_collect(pe);
+	if (!pe->first || doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
+		pe->in_a_row = 0;
+		done = poll_contexts(pe);
+		gd_pe_collect(pe);
+	}
 	if (pe->first) {
 		pe->in_a_row++;
-		pe->n_idle = 0;
-		run_first(pe);
-		return 1;
-	}
-	pe->in_a_row = 0;
-	done = poll_contexts(pe);
-	gd_pe_collect(pe);
-	if (pe->first) {
 		pe->n_idle = 0;
 		run_first(pe);
 		return 1;

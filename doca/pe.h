@@ -25,6 +25,8 @@ struct doca_pe {
 
 void gd_pe_collect_inbox(struct doca_pe *pe);
 void gd_pe_wake_armed(struct doca_pe *pe);
+/* Behind what other threads have posted, or while somebody waits. */
+void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event);
 
 static inline void gd_pe_append(struct doca_pe *pe, struct gd_event *first, struct gd_event *last)
 {
@@ -51,10 +53,12 @@ static inline void gd_pe_wake_own(struct doca_pe *pe)
 /* As gd_pe_post, by the thread of the engine: without a call. */
 static inline void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
 {
-	gd_pe_collect(pe);
 	event->next = NULL;
-	gd_pe_append(pe, event, event);
-	gd_pe_wake_own(pe);
+	if (doca_unlikely(atomic_load_explicit(&pe->inbox, memory_order_relaxed) != NULL ||
+			  atomic_load_explicit(&pe->armed, memory_order_relaxed)))
+		gd_pe_post_slowly(pe, event);
+	else
+		gd_pe_append(pe, event, event);
 }
 
 /* Take a context off its engine. Thread of the engine. */
