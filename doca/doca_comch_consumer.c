@@ -59,7 +59,6 @@ static int post(struct doca_comch_consumer *c, struct doca_comch_consumer_task_p
 	if (rc)
 		return rc;
 	c->n_posted++;
-	c->ops->poll_recv(c->queue, NULL, 0); /* the peer may send at once: this thread may be busy sending, and not come to poll */
 	return 0;
 }
 
@@ -195,6 +194,7 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 	struct doca_comch_connection *conn = c->conn;
 	struct gantry_queue_attr attr = {
 		.depth = gd_fast_depth(conn->transport, c->posts.n), .max_data = GD_COMCH_BUF_SIZE, .lane = conn->next_lane,
+		.flags = GANTRY_QUEUE_PROMPT,
 	};
 	uint32_t number;
 	int rc;

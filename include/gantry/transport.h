@@ -127,6 +127,8 @@ struct gantry_conn_events {
 
 /* Who waits for the consumer's fd hears each new signal, also while an old one stands (EPOLLET): none need be cleared for it. */
 #define GANTRY_QUEUE_EDGES 1u
+/* The peer hears of each receive when it is posted, not of several together: the lane may be busy, and not come to poll. */
+#define GANTRY_QUEUE_PROMPT 2u
 
 struct gantry_queue_attr {
 	uint32_t depth;      /* consumer: receives that can be posted; producer: messages in flight; 1 .. max_depth */

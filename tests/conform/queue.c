@@ -413,6 +413,33 @@ static void producers_come_and_go(void)
 	rig_queue_close(q);
 }
 
+/* The lane does not come to poll: nothing else would tell of the second. */
+static void prompt_receives_count_at_once(void)
+{
+	struct gantry_msg msg;
+	struct rig_queue *q;
+
+	rig_connect();
+	rig.queue_flags = GANTRY_QUEUE_PROMPT;
+	q = rig_queue_open(&rig.b, &rig.a, 64, 0);
+	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1)); /* it knows its producer */
+	q->resting = 1;
+	for (uint64_t i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, i));
+	for (uint64_t i = 0; i < 3; i++)
+		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, i));
+	for (uint64_t i = 0; i < 3; i++) {
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, i)); /* also when messages wait */
+		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 3 + i));
+	}
+	q->resting = 0;
+	for (uint64_t i = 0; i < 6; i++) {
+		rig_take(q, &msg);
+		TEST_ASSERT_EQUAL_UINT8(i, msg.imm[0]);
+	}
+	rig_queue_close(q);
+}
+
 static void consumer_goes_sends_fail(void)
 {
 	struct gantry_send send = {.imm = "x", .imm_len = 1};
@@ -473,6 +500,7 @@ void queue_cases(void)
 	RIG_CASE(ring_wraps_and_nothing_is_torn);
 	RIG_CASE(producer_goes_its_messages_stay);
 	RIG_CASE(producers_come_and_go);
+	RIG_CASE(prompt_receives_count_at_once);
 	RIG_CASE(consumer_goes_sends_fail);
 	RIG_CASE(peer_leaves_what_it_sent_stays);
 }

@@ -304,6 +304,31 @@ static void data_and_immediate_data_of_every_length_arrive_as_they_are(void)
 	rig_alone(every_length);
 }
 
+/* -- credit -- */
+
+static void idle_receiver(void)
+{
+	open_both();
+	fast_start(&peer);
+	UNTIL(&c, c.n_new == 1);
+	fast_start(&f);
+	fast_post(&peer, 0, 100);
+	fast_send(&f, 0, 100, NULL, 0);
+	UNTIL(&peer, peer.n_received == 1);
+	for (int i = 0; i < 3; i++)
+		fast_post(&peer, 0, 100);
+	for (int i = 0; i < 3; i++)
+		NEED_OK(fast_try_send(&f, 0, 100, NULL, 0));
+	UNTIL(&peer, peer.n_received == 4);
+	UNTIL(&f, f.n_sent == 4);
+	close_both();
+}
+
+static void receives_count_at_once_while_their_engine_is_not_progressed(void)
+{
+	rig_alone(idle_receiver);
+}
+
 /* -- ids -- */
 
 static void many_ids(void)
@@ -339,6 +364,7 @@ int main(void)
 	RUN_TEST(one_buffer_is_sent_by_many_tasks_at_a_time);
 	RUN_TEST(sends_that_fail_change_no_buffer_and_lists_are_refused);
 	RUN_TEST(data_and_immediate_data_of_every_length_arrive_as_they_are);
+	RUN_TEST(receives_count_at_once_while_their_engine_is_not_progressed);
 	RUN_TEST(MUST_ids_are_never_ffff_however_many_consumers_there_were);
 	rig_fini();
 	return UNITY_END();

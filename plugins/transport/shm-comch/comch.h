@@ -175,6 +175,7 @@ struct comch_in {
 	uint32_t taken;               /* messages */
 	uint32_t given_tail, given_limit; /* as last published */
 	uint32_t last_slots; /* of the last message */
+	bool copied;         /* data of a region has been read, which its producer has not been told */
 	/* shared */
 	uint32_t gone;     /* the producer will write no more */
 	uint32_t detached; /* the lane has let go of it */
@@ -186,7 +187,7 @@ struct comch_consumer {
 	uint32_t post_mask; /* 0 until there are buffers: posts[] is all zero, and the first of it speaks for all */
 	uint32_t posts_last, depth, max_data;
 	uint32_t n_posted, n_used; /* counts that wrap; the control thread reads them when a ring comes */
-	uint32_t quarter;
+	uint32_t lot;   /* receives of which the peer is told together */
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */
 	bool dirty;       /* credit that has not been published */

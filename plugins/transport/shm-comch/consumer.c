@@ -118,7 +118,7 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 }
 
 /* msg->imm holds the payload of the first slot. Returns slots, 0: broken. */
-static uint32_t take_region(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
+static uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
 			    const struct gantry_recv *post, struct gantry_msg *msg)
 {
 	uint64_t imm[COMCH_SLOT_PAYLOAD / 8];
@@ -138,11 +138,12 @@ static uint32_t take_region(struct comch_consumer *c, const struct comch_in *in,
 	}
 	if (from.length == 0 || from.length > c->max_data)
 		return 0;
+	in->copied = true;
 	return copy_region(c, &from, post, msg) ? 0 : n;
 }
 
 /* All but the commonest kind. Returns slots, 0: broken. */
-static uint32_t take_data(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
+static uint32_t take_data(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
 			  const struct gantry_recv *post, struct gantry_msg *msg)
 {
 	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
@@ -250,17 +251,18 @@ static void give(struct comch_consumer *c, struct comch_in *in)
 		limit = in->given_limit;
 	if (tail == in->given_tail && limit == in->given_limit)
 		return;
+	in->copied = false;
 	in->given_tail = tail;
 	in->given_limit = limit;
 	gantry_shm_st64_release(&in->line->credit, comch_credit_pack(tail, limit));
 }
 
-/* Credit is told in lots: when a quarter has come together, or the producer may have come to its end. */
+/* Credit is told in lots: when one has come together, the producer may have come to its end, or waits for that of a copy. */
 static void give_some(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t limit = in->taken + (c->n_posted - c->n_used);
 
-	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->quarter || in->given_limit == in->taken ||
+	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->lot || in->given_limit == in->taken || in->copied ||
 	    (uint32_t)in->position - in->given_tail > in->mask / 4)
 		give(c, in);
 	else
@@ -295,15 +297,12 @@ static inline int poll_ring(struct comch_consumer *c, uint32_t number, struct ga
 {
 	struct comch_in *in = c->in[number];
 	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
-	uint64_t before = in->position;
 	int n = take(c, in, number, msgs, max);
 
 	if (unlikely(n < 0))
 		return break_down(c);
 	if (n > 0) {
 		give_some(c, in);
-		if (in->position - before != (uint64_t)n) /* data: somebody waits for the end of the copy */
-			give(c, in);
 	} else if (unlikely(gone) && c->n_used != c->n_posted) {
 		let_go(c, number);
 	}

@@ -77,6 +77,7 @@ int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 		goto out_lane;
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
+	c->prompt = (attr->flags & GANTRY_QUEUE_PROMPT) != 0;
 	size = tc_power_of_two(attr->depth);
 	c->recv_mask = size - 1;
 	c->recvs = calloc(size, sizeof(*c->recvs));
@@ -225,6 +226,8 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		c->recvs[(c->recv_head + i) & c->recv_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
 	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
+	if (c->prompt)
+		tell(c, VB_TELL_LAST);
 	return 0;
 }
 

@@ -222,6 +222,7 @@ struct vb_consumer {
 	struct vb_import *fetching;
 	int32_t fetch_status;
 	int dirty;        /* the peers may have to be told: messages came or were taken, or receives posted */
+	int prompt;       /* of those at once */
 	const struct vb_pipe *newest; /* of the lane, when they were told last */
 	int broken;       /* -EPROTO */
 };
