@@ -20,8 +20,7 @@
 struct doca_comch_consumer_task_post_recv {
 	struct doca_task task;
 	struct doca_buf *buf;
-	char *room;                     /* where data goes, once posted, and how much of it */
-	uint32_t length;
+	struct gantry_recv recv;        /* where data goes, once posted, and how much of it */
 	uint32_t producer, imm_len;
 	uint8_t imm[GD_COMCH_IMM];
 };
@@ -52,7 +51,7 @@ struct doca_comch_consumer {
 
 /*
  * What is immediate data for the transport: a word about it, the immediate data of the program in whole words, and behind that
- * the last bytes of little data, since there they cost nothing.
+ * little data, or the last bytes of more, since there they cost nothing. Producers here send all of it there, or none.
  */
 #define GD_FAST_BYTES (GANTRY_IMM_MAX - 8)
 struct gd_fast_imm {
@@ -119,6 +118,8 @@ struct doca_comch_producer {
 	struct gd_target *target;       /* the one used last comes first */
 	struct gd_hold holds[GD_FAST_HOLDS];
 	uint32_t next_hold;
+	struct gantry_send send;        /* what goes next; where its immediate data leaves room, that of an earlier message stays */
+	struct gd_fast_imm imm;
 	/* of a MsgQ: it has no connection */
 	struct doca_comch_msgq *msgq;
 	struct doca_dpa_completion *completion; /* on the DPA */

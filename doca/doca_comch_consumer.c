@@ -18,12 +18,14 @@
 /* -- the data path -- */
 
 /* Where data for this task goes; false: it cannot go anywhere. */
-static bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct gantry_recv *recv)
+static inline bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct gantry_recv *recv)
 {
 	const struct doca_buf *buf = t->buf;
 	size_t used, room;
 	char *tail;
 
+	recv->buf = NULL;
+	recv->length = 0;
 	if (!buf)
 		return true;
 	tail = (char *)buf->data + buf->data_len;
@@ -39,21 +41,19 @@ static bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct
 static doca_error_t check_recv(const struct doca_task *task)
 {
 	const struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
-	struct gantry_recv recv = { .buf = NULL };
+	struct gantry_recv recv;
 
 	return find_room(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
 /* The length goes first: whoever finds the post knows it. */
-static int post(struct doca_comch_consumer *c, struct doca_comch_consumer_task_post_recv *t, const struct gantry_recv *recv)
+static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
 {
 	const uint32_t n = c->n_posted;
 	int rc;
 
 	if (n - c->n_used >= c->depth)
 		return -ENOSPC;
-	t->room = recv->buf;
-	t->length = recv->length;
 	gantry_shm_st64_release(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
 	rc = c->ops->post_recv(c->queue, recv, 1);
 	if (rc)
@@ -66,20 +66,21 @@ static doca_error_t submit_recv(struct doca_task *task)
 {
 	struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
 	struct doca_comch_consumer *c = gd_consumer_of(task->ctx);
-	struct gantry_recv recv = { .cookie = (uintptr_t)t };
 	int rc;
 
 	t->producer = 0;
 	t->imm_len = 0;
-	if (!find_room(t, &recv)) {
+	if (doca_unlikely(!find_room(t, &t->recv))) {
 		gd_task_done(task, DOCA_ERROR_INVALID_VALUE);
 		return DOCA_SUCCESS;
 	}
-	rc = c->beyond ? -ENOSPC : post(c, t, &recv);
-	if (rc && rc != -ENOSPC)
-		return gd_comch_error(rc);
-	if (rc && !c->beyond)
-		c->beyond = task;
+	rc = c->beyond ? -ENOSPC : post(c, &t->recv);
+	if (doca_unlikely(rc != 0)) {
+		if (rc != -ENOSPC)
+			return gd_comch_error(rc);
+		if (!c->beyond)
+			c->beyond = task;
+	}
 	task->next = NULL;
 	*c->last = task;
 	c->last = &task->next;
@@ -87,14 +88,12 @@ static doca_error_t submit_recv(struct doca_task *task)
 }
 
 /* There is room in the transport's queue again. */
-static void post_beyond(struct doca_comch_consumer *c)
+static __attribute__((noinline)) void post_beyond(struct doca_comch_consumer *c)
 {
 	while (c->beyond) {
 		struct doca_comch_consumer_task_post_recv *t = gd_recv_of(c->beyond);
-		struct gantry_recv recv = { .cookie = (uintptr_t)t };
 
-		find_room(t, &recv);
-		if (post(c, t, &recv))
+		if (post(c, &t->recv))
 			return;
 		c->beyond = t->task.next;
 	}
@@ -112,9 +111,9 @@ static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const
 	imm_len = (uint8_t)(imm.head >> 16);
 	tail_len = (uint8_t)(imm.head >> 24);
 	at = gd_fast_tail(imm_len);
-	if (imm_len > GD_COMCH_IMM || tail_len > GD_FAST_BYTES - at || sizeof(imm.head) + at + tail_len > msg->imm_len)
+	if (imm_len > GD_COMCH_IMM || sizeof(imm.head) + at + tail_len > msg->imm_len) /* no more than GANTRY_IMM_MAX */
 		return DOCA_ERROR_IO_FAILED;
-	if (tail_len > t->length - msg->length)
+	if (tail_len > t->recv.length - msg->length)
 		return DOCA_ERROR_INVALID_VALUE;
 	*length = msg->length + tail_len;
 	t->producer = (uint16_t)imm.head;
@@ -122,7 +121,7 @@ static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const
 	if (imm_len)
 		gantry_copy_fresh(t->imm, msg->imm + sizeof(imm.head), GD_COMCH_IMM);
 	if (tail_len)
-		gd_fast_copy(t->room + msg->length, msg->imm + sizeof(imm.head) + at, tail_len);
+		gd_fast_copy((char *)t->recv.buf + msg->length, msg->imm + sizeof(imm.head) + at, tail_len);
 	return DOCA_SUCCESS;
 }
 
@@ -148,18 +147,26 @@ static void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg
 	gd_task_done(&t->task, result);
 }
 
+/* Messages that have come. Returns how many, or -errno. */
+static int take_messages(struct doca_comch_consumer *c, uint32_t max)
+{
+	struct gantry_msg msgs[GD_FAST_BATCH];
+	int n = c->ops->poll_recv(c->queue, msgs, max);
+
+	for (int i = 0; i < n; i++)
+		complete(c, &msgs[i]);
+	return n;
+}
+
 static int poll_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
-	struct gantry_msg msgs[GD_FAST_BATCH];
-	int n = c->queue ? c->ops->poll_recv(c->queue, msgs, c->batch) : 0;
+	int n = c->queue ? take_messages(c, c->batch) : 0;
 
 	if (doca_unlikely(n < 0)) {
 		gd_ctx_fail(ctx);
 		return 0;
 	}
-	for (int i = 0; i < n; i++)
-		complete(c, &msgs[i]);
 	c->batch = n > 1 || (uint32_t)n == c->batch ? GD_FAST_BATCH : 1;
 	if (doca_unlikely(c->beyond != NULL))
 		post_beyond(c);
@@ -253,13 +260,10 @@ void gd_fast_stopped(struct doca_comch_connection *conn)
 static doca_error_t stop_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
-	struct gantry_msg msgs[GD_FAST_BATCH];
-	int n;
 
 	gd_pe_withdraw(ctx->pe, &c->started);
-	while ((n = c->ops->poll_recv(c->queue, msgs, GD_FAST_BATCH)) > 0)
-		for (int i = 0; i < n; i++)
-			complete(c, &msgs[i]);
+	while (take_messages(c, GD_FAST_BATCH) > 0)
+		;
 	gd_conn_lock(c->conn);
 	close_queue(c);
 	gd_fast_stopped(c->conn);
@@ -391,6 +395,7 @@ doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_con
 	*task = gd_recv_of(t);
 	(*task)->buf = buf;
 	(*task)->producer = (*task)->imm_len = 0;
+	(*task)->recv.cookie = (uintptr_t)*task;
 	return DOCA_SUCCESS;
 }
 

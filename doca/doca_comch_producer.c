@@ -92,7 +92,7 @@ static doca_error_t make_target(struct doca_comch_producer *p, uint32_t id)
 }
 
 /* Afterwards the target stands first. */
-static doca_error_t find_target(struct doca_comch_producer *p, uint32_t id)
+static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_producer *p, uint32_t id)
 {
 	struct gd_target **link = &p->target, *target;
 
@@ -146,14 +146,16 @@ static doca_error_t hold(struct doca_comch_producer *p, struct doca_mmap *mmap, 
 /* -- the data path -- */
 
 /* The bytes of the buffer; false: it cannot be sent. */
-static bool find_data(const struct doca_comch_producer_task_send *t, const void **data_p)
+static inline bool find_data(const struct doca_buf *buf, const void **data_p, uint32_t *length_p)
 {
-	const struct doca_buf *buf = t->buf;
-
 	*data_p = NULL;
-	if (t->imm_len > GD_COMCH_IMM || (buf && (buf->next || !buf->mmap->started || buf->data_len > GD_COMCH_BUF_SIZE)))
+	*length_p = 0;
+	if (!buf)
+		return true;
+	if (buf->next || !buf->mmap->started || buf->data_len > GD_COMCH_BUF_SIZE)
 		return false;
-	if (!buf || buf->data_len == 0)
+	*length_p = (uint32_t)buf->data_len;
+	if (buf->data_len == 0)
 		return true;
 	*data_p = gd_buf_host(buf, buf->data, buf->data_len);
 	return *data_p != NULL;
@@ -161,9 +163,22 @@ static bool find_data(const struct doca_comch_producer_task_send *t, const void 
 
 static doca_error_t check_send(const struct doca_task *task)
 {
+	const struct doca_comch_producer_task_send *t = gd_send_of(task);
 	const void *data;
+	uint32_t length;
 
-	return find_data(gd_send_of(task), &data) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return t->imm_len <= GD_COMCH_IMM && find_data(t->buf, &data, &length) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
+/* The post that a message needs is not at its place: nothing is posted, or, when others send to that consumer, a later one. */
+static __attribute__((noinline)) int look_for_room(const struct doca_comch_producer *p, const struct gd_target *target,
+						   uint32_t found)
+{
+	const uint32_t before = target->n_sent < GD_FAST_POSTS ? 0 : (uint32_t)target->n_sent + 1 - GD_FAST_POSTS;
+
+	if (found != before)
+		return 0;
+	return is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
 }
 
 /*
@@ -172,15 +187,14 @@ static doca_error_t check_send(const struct doca_task *task)
  */
 static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target, uint32_t length)
 {
-	const uint32_t number = (uint32_t)target->n_sent + 1, before = target->n_sent < GD_FAST_POSTS ? 0 : number - GD_FAST_POSTS;
 	uint64_t word;
 
 	if (!target->rooms)
 		return 0;
 	word = gantry_shm_ld64_acquire(&target->rooms[target->n_sent % GD_FAST_POSTS]);
-	if ((uint32_t)(word >> 32) == before)
-		return is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
-	return (uint32_t)(word >> 32) == number && length > (uint32_t)word ? -EMSGSIZE : 0;
+	if (doca_unlikely((uint32_t)(word >> 32) != (uint32_t)target->n_sent + 1))
+		return look_for_room(p, target, (uint32_t)(word >> 32));
+	return length > (uint32_t)word ? -EMSGSIZE : 0;
 }
 
 /* The task makes no sense: it ends by its callback. */
@@ -200,9 +214,9 @@ static void append(struct gd_target *target, struct doca_comch_producer_task_sen
 }
 
 /* Larger data: the peer reads it where it is. NOT_SUPPORTED: nobody else can read it, but it may be copied into the queue. */
-static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t,
-				struct gantry_send *send, const void *data)
+static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t)
 {
+	struct gantry_send send = p->send;
 	struct gd_target *target = p->target;
 	struct gd_hold *h;
 	doca_error_t result = hold(p, t->buf->mmap, &h);
@@ -211,11 +225,12 @@ static doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch
 	if (result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED)
 		return result;
 	if (result != DOCA_SUCCESS)
-		return send->length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED : refuse(&t->task, result);
-	send->region = &h->shared->region;
-	send->region_offset = (uint64_t)((const char *)data - (const char *)send->region->addr);
-	send->data = NULL;
-	rc = p->ops->send(target->queue, send, 0);
+		return send.length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED : refuse(&t->task, result);
+	send.region = &h->shared->region;
+	send.region_offset = (uint64_t)((const char *)send.data - (const char *)send.region->addr);
+	send.data = NULL;
+	send.cookie = (uintptr_t)t;
+	rc = p->ops->send(target->queue, &send, 0);
 	if (rc == -EMSGSIZE || rc == -EINVAL)
 		return refuse(&t->task, DOCA_ERROR_INVALID_VALUE);
 	if (rc)
@@ -237,60 +252,59 @@ static void let_peer_post(void)
 		gn_pause();
 }
 
-/* The end of the data goes with the immediate data: all of it, or whole words. */
-static void add_tail(struct gd_fast_imm *imm, struct gantry_send *send, uint32_t producer, uint32_t imm_len)
+static __attribute__((noinline)) doca_error_t not_sent(struct doca_task *task, int rc)
 {
-	const uint32_t at = gd_fast_tail(imm_len), room = GD_FAST_BYTES - at, n = send->length < room ? send->length : room;
-
-	imm->head = gd_fast_head(producer, imm_len, n);
-	send->imm_len = sizeof(*imm);
-	send->length -= n;
-	gd_fast_copy(imm->bytes + at, (const char *)send->data + send->length, n);
+	if (rc == -EAGAIN)
+		let_peer_post();
+	return rc == -EMSGSIZE ? refuse(task, DOCA_ERROR_INVALID_VALUE) : gd_comch_error(rc);
 }
 
 static doca_error_t submit_send(struct doca_task *task)
 {
 	struct doca_comch_producer_task_send *t = gd_send_of(task);
 	struct doca_comch_producer *p = gd_producer_of(task->ctx);
-	struct gd_fast_imm imm = { .bytes = { 0 } };
-	struct gantry_send send = { .imm = &imm, .cookie = (uintptr_t)t };
+	const uint32_t at = gd_fast_tail(t->imm_len);
+	struct gantry_send *send = &p->send;
+	struct gd_target *target = p->target;
+	doca_error_t result;
+	uint32_t length, tail = 0;
 	const void *data;
 	int rc;
 
-	if (doca_unlikely(!p->target || p->target->id != t->consumer)) {
-		doca_error_t result = find_target(p, t->consumer);
-
+	if (doca_unlikely(!target || target->id != t->consumer)) {
+		result = find_target(p, t->consumer);
 		if (result != DOCA_SUCCESS)
 			return result == DOCA_ERROR_NOT_FOUND ? refuse(task, result) : result;
+		target = p->target;
 	}
-	if (doca_unlikely(!find_data(t, &data) || t->imm_len > p->target->imm_max))
+	if (doca_unlikely(!find_data(t->buf, &data, &length) || t->imm_len > target->imm_max))
 		return refuse(task, DOCA_ERROR_INVALID_VALUE);
-	send.data = data;
-	send.length = data ? (uint32_t)t->buf->data_len : 0;
+	rc = length ? look_at_room(p, target, length) : 0;
+	if (doca_unlikely(rc != 0))
+		return not_sent(task, rc);
 	if (t->imm_len)
-		gantry_copy_fresh(imm.bytes, t->imm, t->imm_len);
-	rc = data ? look_at_room(p, p->target, send.length) : 0;
-	if (rc == 0 && doca_unlikely(send.length > p->max_inline)) {
-		doca_error_t result;
-
-		imm.head = gd_fast_head(p->id, t->imm_len, 0);
-		send.imm_len = (uint32_t)sizeof(imm.head) + gd_fast_tail(t->imm_len);
-		result = send_shared(p, t, &send, data);
+		gantry_copy_fresh(p->imm.bytes, t->imm, t->imm_len);
+	if (length <= GD_FAST_BYTES - at) { /* all of the data goes with the immediate data */
+		tail = length;
+		gd_fast_copy(p->imm.bytes + at, data, tail);
+		send->imm_len = sizeof(p->imm);
+	} else {
+		send->imm_len = (uint32_t)sizeof(p->imm.head) + at;
+		send->data = data;
+	}
+	send->length = length - tail;
+	p->imm.head = gd_fast_head(p->id, t->imm_len, tail);
+	if (doca_unlikely(send->length > p->max_inline)) {
+		result = send_shared(p, t);
 		if (result != DOCA_ERROR_NOT_SUPPORTED)
 			return result;
 	}
-	add_tail(&imm, &send, p->id, t->imm_len);
-	if (rc == 0)
-		rc = p->ops->send(p->target->queue, &send, 0);
-	if (rc == -EMSGSIZE)
-		return refuse(task, DOCA_ERROR_INVALID_VALUE);
-	if (rc == -EAGAIN)
-		let_peer_post();
-	if (rc)
-		return gd_comch_error(rc);
-	p->target->n_sent++;
-	if (doca_unlikely(p->target->first != NULL))
-		append(p->target, t, NULL);
+	rc = p->ops->send(target->queue, send, 0);
+	if (doca_unlikely(rc != 0))
+		return not_sent(task, rc);
+	target->n_sent++;
+	if (doca_unlikely(target->first != NULL))
+		append(target, t, NULL);
 	else
 		gd_task_done(task, DOCA_SUCCESS);
 	return DOCA_SUCCESS;
@@ -428,6 +442,7 @@ doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_conn
 	gd_ctx_init(&p->ctx, &producer_ops, comch_connection->end->ctx.dev);
 	gd_pool_init(&p->sends, &p->ctx, &send_ops, sizeof(struct doca_comch_producer_task_send));
 	p->conn = comch_connection;
+	p->send.imm = &p->imm;
 	p->ops = gd_conn_lock(p->conn);
 	p->id = p->conn->next_producer++;
 	if (p->conn->next_producer > UINT16_MAX) /* it travels in 16 bits */

@@ -85,11 +85,11 @@ struct doca_buf {
 static inline void *gd_buf_host(const struct doca_buf *buf, const void *addr, size_t length)
 {
 	const struct doca_mmap *mmap = buf->mmap;
-	const uintptr_t begin = (uintptr_t)mmap->addr, at = (uintptr_t)addr;
+	const uintptr_t offset = (uintptr_t)addr - (uintptr_t)mmap->addr; /* below the map: more than its length */
 
-	if (!mmap->local || at < begin || length > mmap->length || at - begin > mmap->length - length)
+	if (!mmap->local || length > mmap->length || offset > mmap->length - length)
 		return NULL;
-	return (char *)mmap->local + (at - begin);
+	return (char *)mmap->local + offset;
 }
 
 /* May its memory be written (is_filled), or read, from here? */

@@ -183,7 +183,7 @@ struct comch_in {
 
 struct comch_consumer {
 	/* lane */
-	struct gantry_recv *posts;
+	struct gantry_recv *posts; /* two at least */
 	uint32_t post_mask; /* 0 until there are buffers: posts[] is all zero, and the first of it speaks for all */
 	uint32_t posts_last, depth, max_data;
 	uint32_t n_posted, n_used; /* counts that wrap; the control thread reads them when a ring comes */
@@ -191,7 +191,6 @@ struct comch_consumer {
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */
 	bool dirty;       /* credit that has not been published */
-	bool has_buffers; /* posts[] is written */
 	bool broken;
 	uint8_t asks; /* to be rung for: 0: no; else 1 + how often messages have come since it was armed */
 	uint8_t unsure; /* wakes for which no message was there */

@@ -39,16 +39,13 @@ static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t posi
 	return &in->slots[position & in->mask];
 }
 
-/* True when the slot at `position` continues the message; its payload is in out. */
-static bool more(const struct comch_in *in, uint64_t position, uint64_t out[COMCH_SLOT_PAYLOAD / 8])
+/* The slot at `position`; NULL: it does not continue the message. */
+static const struct comch_slot *more(const struct comch_in *in, uint64_t position)
 {
 	const struct comch_slot *slot = slot_at(in, position);
 	struct comch_trailer t = comch_trailer_unpack(gantry_shm_ld64_acquire(&slot->trailer));
 
-	if (t.seq != (uint32_t)position + 1 || t.kind != COMCH_K_MORE)
-		return false;
-	gantry_shm_read(out, slot->payload, COMCH_SLOT_PAYLOAD);
-	return true;
+	return t.seq == (uint32_t)position + 1 && t.kind == COMCH_K_MORE ? slot : NULL;
 }
 
 static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_msg *msg)
@@ -61,29 +58,51 @@ static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_
 	return true;
 }
 
+/* Less than a word. */
+static __attribute__((noinline)) void copy_bytes(char *to, const uint8_t *from, uint32_t bytes)
+{
+	uint64_t word;
+
+	gantry_shm_read(&word, from, sizeof(word));
+	gantry_copy_fresh(to, &word, bytes);
+}
+
+/* The last slot of a message, not full. Nobody checks the data. */
+static inline void take_rest(char *to, const uint8_t *from, uint32_t bytes)
+{
+	const uint32_t words = bytes / 8;
+
+	for (size_t i = 0; i < words; i++)
+		gantry_shm_read(to + 8 * i, from + 8 * i, 8);
+	if (unlikely(bytes % 8))
+		copy_bytes(to + words * 8, from + words * 8, bytes % 8);
+}
+
 /* Inline data, of which msg->imm holds the beginning. Returns slots, 0: broken. */
 static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
 			    const struct gantry_recv *post, struct gantry_msg *msg)
 {
-	uint32_t n = comch_more_slots(t.imm_len, t.length), at = comch_inline_here(t.imm_len, t.length);
-	bool wanted = fits(post, t.length, msg);
+	uint32_t at = comch_inline_here(t.imm_len, t.length), n = 1;
+	char *to = fits(post, t.length, msg) ? post->buf : NULL;
 
-	if (wanted && at)
-		gantry_copy_fresh(post->buf, msg->imm + t.imm_len, at);
-	for (uint32_t i = 1; i <= n; i++, at += COMCH_SLOT_PAYLOAD) {
-		uint64_t data[COMCH_SLOT_PAYLOAD / 8];
+	if (to && at == COMCH_BEHIND_WORD)
+		gantry_copy_fresh(to, msg->imm + t.imm_len, COMCH_BEHIND_WORD);
+	else if (to)
+		gantry_copy_fresh(to, msg->imm + t.imm_len, at);
+	for (; at < t.length; at += COMCH_SLOT_PAYLOAD, n++) {
+		const struct comch_slot *slot = more(in, in->position + n);
 		uint32_t rest = t.length - at;
 
-		if (!more(in, in->position + i, data))
+		if (!slot)
 			return 0;
-		if (wanted && rest >= COMCH_SLOT_PAYLOAD)
-			memcpy((char *)post->buf + at, data, COMCH_SLOT_PAYLOAD);
-		else if (wanted)
-			gantry_copy_fresh((char *)post->buf + at, data, rest);
+		if (to && rest >= COMCH_SLOT_PAYLOAD)
+			gantry_shm_read(to + at, slot->payload, COMCH_SLOT_PAYLOAD);
+		else if (to)
+			take_rest(to + at, slot->payload, rest);
 	}
-	if (wanted)
+	if (to)
 		gantry_count(c->payload, t.length);
-	return n + 1;
+	return n;
 }
 
 /*
@@ -118,10 +137,10 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 }
 
 /* msg->imm holds the payload of the first slot. Returns slots, 0: broken. */
-static uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
+static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
 			    const struct gantry_recv *post, struct gantry_msg *msg)
 {
-	uint64_t imm[COMCH_SLOT_PAYLOAD / 8];
+	const struct comch_slot *slot;
 	struct comch_region_send from;
 	uint32_t n = 1;
 
@@ -131,9 +150,10 @@ static uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struc
 			return 0;
 		memmove(msg->imm, msg->imm + sizeof(from), COMCH_REGION_IMM);
 	} else {
-		if (!more(in, in->position + 1, imm))
+		slot = more(in, in->position + 1);
+		if (!slot)
 			return 0;
-		memcpy(msg->imm, imm, COMCH_SLOT_PAYLOAD);
+		gantry_shm_read(msg->imm, slot->payload, COMCH_SLOT_PAYLOAD);
 		n = 2;
 	}
 	if (from.length == 0 || from.length > c->max_data)
@@ -142,52 +162,38 @@ static uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struc
 	return copy_region(c, &from, post, msg) ? 0 : n;
 }
 
-/* All but the commonest kind. Returns slots, 0: broken. */
-static uint32_t take_data(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
-			  const struct gantry_recv *post, struct gantry_msg *msg)
+/* A message of any kind, whose trailer this is. Returns slots, 0: broken. */
+static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, struct comch_in *in, uint64_t word,
+						   const struct gantry_recv *post, struct gantry_msg *msg)
 {
-	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
-		return t.length ? 0 : take_region(c, in, t, post, msg);
-	if (t.kind != COMCH_K_INLINE || t.length == 0 || t.length > c->max_data || t.length > COMCH_INLINE_MAX)
-		return 0;
-	return take_inline(c, in, t, post, msg);
-}
-
-/* A message of any kind. Returns slots; 0: there is none; -EPROTO. */
-static __attribute__((noinline)) int take_any(struct comch_consumer *c, struct comch_in *in, const struct gantry_recv *post,
-					      struct gantry_msg *msg)
-{
-	uint64_t word = gantry_shm_ld64_acquire(&slot_at(in, in->position)->trailer);
 	struct comch_trailer t = comch_trailer_unpack(word);
-	enum ready ready = look(in, word);
-	uint32_t slots = 1;
 
-	if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
-		__builtin_prefetch(slot_at(in, in->position + 1));
-	if (ready != RING_READY)
-		return ready == RING_EMPTY ? 0 : -EPROTO;
 	if (unlikely(t.imm_len > GANTRY_IMM_MAX))
-		return -EPROTO;
+		return 0;
 	gantry_shm_read(msg->imm, slot_at(in, in->position)->payload, COMCH_SLOT_PAYLOAD);
 	msg->imm_len = t.imm_len;
 	msg->status = 0;
 	msg->length = 0;
-	if (t.kind != COMCH_K_IMM || t.length)
-		slots = t.kind == COMCH_K_IMM ? 0 : take_data(c, in, t, post, msg);
 	msg->cookie = post->cookie;
-	in->last_slots = slots;
-	return slots ? (int)slots : -EPROTO;
+	if (t.kind == COMCH_K_INLINE)
+		return t.length && t.length <= c->max_data && t.length <= COMCH_INLINE_MAX ? take_inline(c, in, t, post, msg) : 0;
+	if (t.length)
+		return 0;
+	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
+		return take_region(c, in, t, post, msg);
+	return t.kind == COMCH_K_IMM;
 }
 
 /*
- * How many slots full of immediate data come next, up to max. Nothing else is done with them yet, so that the processor fetches
- * their lines all at once: each comes from another CPU.
+ * How many slots full of immediate data come next, up to max; *word_p: the trailer behind them. Nothing else is done with them
+ * yet, so that the processor fetches their lines all at once: each comes from another CPU.
  */
-static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
+static inline uint32_t count_full(const struct comch_in *in, uint32_t max, uint64_t *word_p)
 {
 	uint32_t n = 0;
 
-	while (n < max && gantry_shm_ld64_acquire(&slot_at(in, in->position + n)->trailer) == comch_full_word(in->position + n))
+	while (n < max && (*word_p = gantry_shm_ld64_acquire(&slot_at(in, in->position + n)->trailer)) ==
+				  comch_full_word(in->position + n))
 		n++;
 	return n;
 }
@@ -214,14 +220,18 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs, uint32_t max)
 {
 	const uint32_t first = c->n_used, left = c->n_posted - first;
+	enum ready ready = RING_READY;
 	uint32_t n = 0;
-	int rc = 1;
 
 	if (max > left)
 		max = left;
-	while (n < max && rc > 0) {
-		uint32_t most = max - n < AHEAD ? max - n : AHEAD, full = in->last_slots > 1 ? 0 : count_full(in, most);
+	while (n < max) {
+		uint32_t most = max - n < AHEAD ? max - n : AHEAD, full, slots;
+		uint64_t word;
 
+		if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
+			__builtin_prefetch(slot_at(in, in->position + 1));
+		full = count_full(in, most, &word);
 		if (likely(full)) {
 			take_full(c, in, number, msgs + n, first + n, full);
 			n += full;
@@ -229,14 +239,20 @@ static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t n
 				break;
 			continue;
 		}
-		rc = take_any(c, in, &c->posts[(first + n) & c->post_mask], &msgs[n]);
-		if (rc > 0) {
-			in->position += (uint32_t)rc;
-			msgs[n++].producer = number;
+		ready = look(in, word);
+		if (ready != RING_READY)
+			break;
+		slots = take_any(c, in, word, &c->posts[(first + n) & c->post_mask], &msgs[n]);
+		in->last_slots = slots;
+		if (unlikely(!slots)) {
+			ready = RING_BROKEN;
+			break;
 		}
+		in->position += slots;
+		msgs[n++].producer = number;
 	}
 	if (n == 0)
-		return rc < 0 ? rc : 0; /* what is whole comes first; the next call finds the breach again */
+		return ready == RING_BROKEN ? -EPROTO : 0; /* what is whole comes first; the next call finds the breach again */
 	in->taken += n;
 	__atomic_store_n(&c->n_used, first + n, __ATOMIC_RELAXED);
 	return (int)n;
@@ -258,7 +274,7 @@ static void give(struct comch_consumer *c, struct comch_in *in)
 }
 
 /* Credit is told in lots: when one has come together, the producer may have come to its end, or waits for that of a copy. */
-static void give_some(struct comch_consumer *c, struct comch_in *in)
+static inline void give_some(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t limit = in->taken + (c->n_posted - c->n_used);
 
@@ -367,19 +383,29 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	return n;
 }
 
+/* What was posted. Once one has a buffer, that of each is kept. */
+static inline void keep(struct comch_consumer *c, uint32_t first, const struct gantry_recv *recvs, uint32_t n)
+{
+	static const struct gantry_recv none;
+	const size_t step = recvs ? 1 : 0;
+
+	if (!recvs)
+		recvs = &none;
+	c->post_mask = c->posts_last;
+	for (uint32_t i = 0; i < n; i++, recvs += step)
+		c->posts[(first + i) & c->posts_last] = *recvs;
+}
+
 int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 {
 	struct comch_consumer *c = arg;
+	const uint32_t first = c->n_posted;
 
-	if (n > c->depth - (c->n_posted - c->n_used))
+	if (n > c->depth - (first - c->n_used))
 		return -ENOSPC;
-	if (recvs) {
-		c->has_buffers = true;
-		c->post_mask = c->posts_last;
-	}
-	for (uint32_t i = 0; i < n && c->has_buffers; i++)
-		c->posts[(c->n_posted + i) & c->post_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
-	__atomic_store_n(&c->n_posted, c->n_posted + n, __ATOMIC_RELAXED);
+	if (recvs || c->post_mask)
+		keep(c, first, recvs, n);
+	__atomic_store_n(&c->n_posted, first + n, __ATOMIC_RELAXED);
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
 		give_some(c, c->in[__builtin_ctzll(left)]);
 	return 0;

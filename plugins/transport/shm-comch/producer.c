@@ -65,7 +65,7 @@ static inline void put(struct comch_producer *p, uint64_t position, const void *
 	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
 }
 
-static void put_imm(struct comch_producer *p, const struct gantry_send *s)
+static __attribute__((noinline)) void put_imm(struct comch_producer *p, const struct gantry_send *s)
 {
 	struct comch_trailer t = {.kind = COMCH_K_IMM, .imm_len = (uint8_t)s->imm_len};
 	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
@@ -75,49 +75,68 @@ static void put_imm(struct comch_producer *p, const struct gantry_send *s)
 	put(p, p->position, payload, t);
 }
 
-/* The last slot of a message, not full. What lies behind the data there is ours, of an earlier message. */
-static inline void put_rest(struct comch_producer *p, uint64_t position, const uint8_t *data, uint32_t bytes)
+/* Less than a word. */
+static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
-	const struct comch_trailer t = {.seq = (uint32_t)position + 1, .kind = COMCH_K_MORE};
-	struct comch_slot *slot = &p->slots[position & p->mask];
-	uint8_t *to = slot->payload;
+	uint64_t word = 0;
 
-	for (; bytes >= 8; bytes -= 8, data += 8, to += 8)
-		gantry_shm_write(to, data, 8);
-	if (unlikely(bytes)) {
-		uint64_t word = 0;
+	gantry_copy_fresh(&word, from, bytes);
+	gantry_shm_write(to, &word, sizeof(word));
+}
 
-		gantry_copy_fresh(&word, data, bytes);
-		gantry_shm_write(to, &word, sizeof(word));
-	}
+/* The last slot of a message, not full. What lies behind the data there is ours, of an earlier message. */
+static inline void put_rest(uint8_t *to, const uint8_t *data, uint32_t bytes)
+{
+	const uint32_t words = bytes / 8;
+
+	for (size_t i = 0; i < words; i++)
+		gantry_shm_write(to + 8 * i, data + 8 * i, 8);
+	if (unlikely(bytes % 8))
+		put_bytes(to + words * 8, data + words * 8, bytes % 8);
+}
+
+/* The first slot: immediate data, and data behind it. */
+static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry_send *s, uint32_t here)
+{
+	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
+
+	gantry_copy_fresh(payload, s->imm, s->imm_len);
+	gantry_copy_fresh(payload + s->imm_len, s->data, here);
+	gantry_shm_write(to, payload, COMCH_SLOT_PAYLOAD);
+}
+
+static inline void publish(struct comch_slot *slot, struct comch_trailer t)
+{
 	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
 }
 
 /* Small data that was copied: behind the immediate data, and in the slots that follow, which are published first. */
-static int send_inline(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
+static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 {
-	struct comch_trailer t = {.kind = COMCH_K_INLINE, .imm_len = (uint8_t)s->imm_len, .length = (uint16_t)s->length};
-	uint32_t n = comch_more_slots(s->imm_len, s->length), here = comch_inline_here(s->imm_len, s->length);
+	const uint32_t n = comch_more_slots(s->imm_len, s->length), here = comch_inline_here(s->imm_len, s->length);
 	const uint8_t *data = (const uint8_t *)s->data + here;
+	struct comch_slot *slot;
 
 	if (!has_room(p, n + 1) && !may_send(p, n + 1))
 		return -EAGAIN;
-	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD)
+	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD) {
+		slot = &p->slots[(p->position + i) & p->mask];
 		if (rest < COMCH_SLOT_PAYLOAD)
-			put_rest(p, p->position + i, data, rest);
+			put_rest(slot->payload, data, rest);
 		else
-			put(p, p->position + i, data, (struct comch_trailer){.kind = COMCH_K_MORE});
-	if (s->imm_len == COMCH_SLOT_PAYLOAD) { /* all of the data is behind it */
-		put(p, p->position, s->imm, t);
-	} else {
-		uint8_t first[COMCH_SLOT_PAYLOAD] = {0};
-
-		gantry_copy_fresh(first, s->imm, s->imm_len);
-		gantry_copy_fresh(first + s->imm_len, s->data, here);
-		put(p, p->position, first, t);
+			gantry_shm_write(slot->payload, data, COMCH_SLOT_PAYLOAD);
+		publish(slot, (struct comch_trailer){.seq = (uint32_t)(p->position + i) + 1, .kind = COMCH_K_MORE});
 	}
-	*slots_p = n + 1;
-	return 0;
+	slot = &p->slots[p->position & p->mask];
+	if (s->imm_len == 8 && here == COMCH_BEHIND_WORD) {
+		gantry_shm_write(slot->payload, s->imm, 8);
+		gantry_shm_write(slot->payload + 8, s->data, COMCH_BEHIND_WORD);
+	} else {
+		put_mixed(slot->payload, s, here);
+	}
+	publish(slot, (struct comch_trailer){.seq = (uint32_t)p->position + 1, .kind = COMCH_K_INLINE,
+					     .imm_len = (uint8_t)s->imm_len, .length = (uint16_t)s->length});
+	return (int)n + 1;
 }
 
 /* Where the region stands among our exports; -1: nowhere. */
@@ -142,9 +161,10 @@ static int find_region(struct comch_producer *p, const struct gantry_region *reg
 	return -1;
 }
 
-static int send_region(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
+static __attribute__((noinline)) int send_region(struct comch_producer *p, const struct gantry_send *s)
 {
 	bool one = s->imm_len <= COMCH_REGION_IMM;
+	int slots = one ? 1 : 2;
 	struct comch_trailer t = {.kind = one ? COMCH_K_REGION : COMCH_K_REGION2, .imm_len = (uint8_t)s->imm_len};
 	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0}, imm[COMCH_SLOT_PAYLOAD] = {0};
 	struct comch_region_send to;
@@ -156,7 +176,7 @@ static int send_region(struct comch_producer *p, const struct gantry_send *s, ui
 	e = &p->conn->exported[slot];
 	if (!gantry_range_ok(s->region_offset, s->length, e->length))
 		return -EINVAL;
-	if (p->cookie_head - p->cookie_tail > p->cookie_mask || !may_send(p, one ? 1 : 2) ||
+	if (p->cookie_head - p->cookie_tail > p->cookie_mask || !may_send(p, (uint32_t)slots) ||
 	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) /* the peer has yet to map it */
 		return -EAGAIN;
 	to = (struct comch_region_send){.ref = e->ref, .length = s->length, .offset = s->region_offset};
@@ -166,21 +186,21 @@ static int send_region(struct comch_producer *p, const struct gantry_send *s, ui
 	if (!one)
 		put(p, p->position + 1, imm, (struct comch_trailer){.kind = COMCH_K_MORE});
 	put(p, p->position, payload, t);
-	*slots_p = one ? 1 : 2;
 	p->cookies[p->cookie_head++ & p->cookie_mask] =
-		(struct comch_cookie){.cookie = s->cookie, .end = p->position + *slots_p};
-	return 0;
+		(struct comch_cookie){.cookie = s->cookie, .end = p->position + (uint32_t)slots};
+	return slots;
 }
 
-static int send_data(struct comch_producer *p, const struct gantry_send *s, uint32_t *slots_p)
+/* Returns slots, or -errno. */
+static int send_data(struct comch_producer *p, const struct gantry_send *s)
 {
 	if (s->length > p->max_data)
 		return -EMSGSIZE;
 	if (s->region)
-		return send_region(p, s, slots_p);
+		return send_region(p, s);
 	if (!s->data)
 		return -EINVAL;
-	return s->length > COMCH_INLINE_MAX ? -EMSGSIZE : send_inline(p, s, slots_p);
+	return s->length > COMCH_INLINE_MAX ? -EMSGSIZE : send_inline(p, s);
 }
 
 static inline int sent(struct comch_producer *p, uint32_t slots, uint32_t flags)
@@ -235,23 +255,21 @@ static inline void put_full(struct comch_producer *p, const void *imm)
 /* All but the commonest message, and that one where there seems to be no room. */
 static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s, uint32_t flags)
 {
-	uint32_t slots = 1;
+	int slots = 1;
 
 	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
 	if (s->length) {
-		int rc = send_data(p, s, &slots);
-
-		if (rc)
-			return rc;
+		slots = send_data(p, s);
+		if (slots < 0)
+			return slots;
 	} else {
 		if (!may_send(p, 1))
 			return -EAGAIN;
 		put_imm(p, s);
 	}
-	if (slots > 1)
-		p->more += slots - 1;
-	return sent(p, slots, flags);
+	p->more += (uint32_t)slots - 1;
+	return sent(p, (uint32_t)slots, flags);
 }
 
 int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)

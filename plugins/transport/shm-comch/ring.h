@@ -21,6 +21,7 @@
 #include <gantry/transport.h>
 
 #define COMCH_SLOT_PAYLOAD 56u
+#define COMCH_BEHIND_WORD (COMCH_SLOT_PAYLOAD - 8) /* room behind one word of immediate data: copied without a loop */
 #define COMCH_INLINE_MAX 4096u
 #define COMCH_SLOTS_MIN 128u /* an inline message of the largest size fits with room to spare */
 #define COMCH_SLOTS_MAX 65536u
