@@ -227,13 +227,13 @@ all_answered() { # the target has done nothing more since the last look, and the
 @test "the gateway is killed and started again: with resume the job goes on, and all of its writes are verified" {
 	need fault
 	connect_options='resume = "1m";'
-	# one of the last 400 writes: without it the job does not end, however late the gateway is killed
+	# one of the last 400 writes, which is held until the gateway is killed: the job does not end before, however late that is
 	store_stages='{ type = "fault"; only = "write"; delay = "1h"; delay_nth = 16000; }'
 	bridge_connect='{ device = "back"; name = "store"; }'
 	volume
 	on_volume --rw=randwrite --bs=4k --size=32m --io_size=128m --iodepth=16 --verify=crc32c &
 	local fio=$!
-	until_true live store '.roles.store.counters.ops_done > 2000'
+	until_true live store '.roles.store.stages[0].delayed_ops > 0'
 	slay bridge
 	serve bridge
 	wait "$fio"
