@@ -6,7 +6,7 @@ while [ "$n" -gt 0 ]; do
 	arg=$1
 	shift
 	case $arg in
-	doca/*.o)
+	doca/*.o | lib*rig*.a)
 		object=$SEEN/$$.${arg##*/}
 		objcopy --redefine-syms="$SEEN/map" "$arg" "$object" || exit 1
 		arg=$object

@@ -20,7 +20,7 @@ compile()
 # link TEST - the mutant stands before the archive that has the same object
 link()
 {
-	"$cc" -o "$dir/test" "$build/tests/unit/verbs/$1-$1.o" "$build/tests/unit/verbs/$1-ends.o" "$dir/mutant.o" \
+	"$cc" -o "$dir/test" "$build/tests/unit/verbs/$1-$1.o" "$build/tests/libends.a" "$dir/mutant.o" \
 		"$build/plugins/.libs/libverbs-common.a" "$build/tests/.libs/libfakeverbs.a" "$build/tests/libfake.a" \
 		"$build/core/.libs/libgantry-core.a" "$build/tests/libunity.a" -lpthread -ldl -lm
 }
