@@ -45,7 +45,7 @@ static bool is_rep(const struct doca_devinfo_rep *rep)
 	if (rep == NULL || gd_devices(&all, &n) != DOCA_SUCCESS)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (rep >= all[i]->reps && rep < all[i]->reps + all[i]->n_reps)
+		if (all[i]->n_reps > 0 && rep >= all[i]->reps && rep < all[i]->reps + all[i]->n_reps)
 			return true;
 	return false;
 }

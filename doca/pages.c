@@ -325,7 +325,8 @@ static void after_fork_parent(void)
 		close(fork_pipe[0]);
 		fork_pipe[0] = fork_pipe[1] = -1;
 	}
-	gd_pages_share(memfd, at_fork + n_at_fork - n_of_stack, n_of_stack);
+	if (n_of_stack > 0)
+		gd_pages_share(memfd, at_fork + n_at_fork - n_of_stack, n_of_stack);
 	free(at_fork);
 	at_fork = NULL;
 	n_at_fork = n_of_stack = 0;

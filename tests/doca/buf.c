@@ -112,8 +112,9 @@ static void test_ranges_outside_of_the_map_are_invalid(void)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		TEST_ASSERT_EQUAL_INT_MESSAGE(DOCA_ERROR_INVALID_VALUE,
-			doca_buf_inventory_buf_get_by_args(inventory, &map, memory + bad[i].offset, bad[i].len,
-							   memory + bad[i].data, bad[i].data_len, &buf), "row");
+			doca_buf_inventory_buf_get_by_args(inventory, &map, (void *)((uintptr_t)memory + bad[i].offset), bad[i].len,
+							   (void *)((uintptr_t)memory + bad[i].data), bad[i].data_len, &buf),
+			"row");
 	TEST_ASSERT_EQUAL_UINT32(N_BUFS, n_free());
 	buf = by_addr(SIZE, 0); /* an empty range at the end is in it */
 	drop(buf);
