@@ -28,7 +28,7 @@ AS_IF([test -n "$gantry_san"],
 		[AC_MSG_RESULT([no])
 		 AC_MSG_ERROR([$CC cannot link with$gantry_san (Debian, clang: libclang-rt-dev)])])
 	 LDFLAGS=$gantry_save_LDFLAGS
-	 GANTRY_CFLAGS="$GANTRY_CFLAGS$gantry_san -g -fno-omit-frame-pointer"
+	 GANTRY_CFLAGS="$GANTRY_CFLAGS$gantry_san -g1 -fno-omit-frame-pointer"
 	 GANTRY_LDFLAGS="$GANTRY_LDFLAGS$gantry_san"
 	 AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#ifndef __clang__
 #error not clang
