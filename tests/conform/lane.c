@@ -122,6 +122,55 @@ static void full_queue_rings(void)
 	rig_queue_close(q);
 }
 
+/* So has who may not send more data of a region because the peer has yet to read what came before. */
+static void full_of_regions_rings(void)
+{
+	uint8_t *buf = rig_local(64);
+	struct gantry_token token;
+	struct gantry_send send;
+	struct gantry_msg msg;
+	struct gantry_queue_attr attr = {.depth = 4, .max_data = 64}; /* full before the receives are used up */
+	struct rig_queue *q;
+	struct rig_memory m;
+	struct pollfd p;
+	uint64_t late = 0;
+	int n = 0, rc;
+
+	rig_connect();
+	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	rig_fence();
+	send = (struct gantry_send){.length = 64, .region = &m.region};
+	q = rig_queue_open(&rig.b, &rig.a, 8, 64);
+	rig.ops->producer_destroy(q->tx);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.a.conn, q->id, &attr, &q->tx));
+	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 64, 0));
+	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
+	rig_take(q, &msg);
+	rig_take_done(q);
+	for (int i = 0; i < 8; i++)
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, 64, 0));
+	rest(q, &p);
+	q->resting = 1;
+	while ((rc = rig.ops->send(q->tx, &send, GANTRY_SEND_MORE)) == 0 || n == 0) {
+		TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN);
+		n += rc == 0;
+		rig_wait(&late, rc == 0);
+	}
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, rc);
+	wait_rung(&p);
+	rig.ops->consumer_disarm(q->rx);
+	q->resting = 0;
+	for (; n > 0; n--) {
+		rig_take(q, &msg);
+		rig_take_done(q);
+	}
+	rig_queue_close(q);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
+	rig_until(rig.a.n_revoked, 1);
+	rig_memory_close(&m);
+}
+
 /* What one lane has used up is not missed by another. */
 static void lanes_are_independent(void)
 {
@@ -315,6 +364,7 @@ void lane_cases(void)
 	RIG_CASE(arm_says_when_there_is_work);
 	RIG_CASE(flush_rings_for_what_was_held_back);
 	RIG_CASE(full_queue_rings);
+	RIG_CASE(full_of_regions_rings);
 	RIG_CASE(lanes_are_independent);
 	RIG_CASE(lanes_end_by_themselves);
 	RIG_CASE(lanes_of_different_numbers);

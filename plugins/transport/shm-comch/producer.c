@@ -176,9 +176,14 @@ static __attribute__((noinline)) int send_region(struct comch_producer *p, const
 	e = &p->conn->exported[slot];
 	if (!gantry_range_ok(s->region_offset, s->length, e->length))
 		return -EINVAL;
-	if (p->cookie_head - p->cookie_tail > p->cookie_mask || !may_send(p, (uint32_t)slots) ||
-	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) /* the peer has yet to map it */
+	if (!may_send(p, (uint32_t)slots))
 		return -EAGAIN;
+	if (p->cookie_head - p->cookie_tail > p->cookie_mask ||
+	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) { /* the peer has yet to map it */
+		if (p->unrung) /* as in may_send: it has to read what came before */
+			ring_if_asleep(p);
+		return -EAGAIN;
+	}
 	to = (struct comch_region_send){.ref = e->ref, .length = s->length, .offset = s->region_offset};
 	memcpy(payload, &to, sizeof(to));
 	if (s->imm_len)

@@ -110,7 +110,10 @@ static bool has_room(const struct vb_producer *p, struct vb_pipe *pipe)
 {
 	if (pipe->region_head - pipe->region_tail == pipe->slots)
 		collect_taken(pipe);
-	return p->n_regions < p->depth && pipe->region_head - pipe->region_tail < pipe->slots;
+	if (p->n_regions < p->depth && pipe->region_head - pipe->region_tail < pipe->slots)
+		return true;
+	vb_lane_flush(p->lane); /* the peer cannot take what has not gone */
+	return false;
 }
 
 static int check_data(struct vb_producer *p, const struct gantry_send *s, struct vb_msg_region *ref)
