@@ -226,8 +226,10 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 		c->recvs[(c->recv_head + i) & c->recv_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
 	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
-	if (c->prompt)
+	if (c->prompt) {
+		vb_lane_poll(c->lane); /* telling needs room in the send queue, which the ends of earlier sends make */
 		tell(c, VB_TELL_LAST);
+	}
 	return 0;
 }
 
