@@ -4,7 +4,6 @@
  * fail; and where all fail from there on. It is opened, or there is a clean error; nothing of it stays, and the next time it
  * opens. Each time in a process of its own, which loads all anew.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -58,31 +57,6 @@ static void leave(const char *why, long a, long b)
 	snprintf(shared->text, sizeof(shared->text), "%s: %ld, %ld; allocation %u, of %s: %.300s", why, a, b,
 		 shared->shortage.at, shared->shortage.file, gantry_error());
 	_exit(1);
-}
-
-static long entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	long n = 0;
-
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-static long regions(void)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[1000];
-	long n = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		n += strstr(line, "memfd:") != NULL;
-	if (f)
-		fclose(f);
-	return n;
 }
 
 static int use(struct gantry_volume *volume)
@@ -139,9 +113,9 @@ static void no_thread_left(void)
 {
 	uint64_t until = served_ms() + PATIENCE * 500;
 
-	while (entries("/proc/self/task") != 1 + 2) {
+	while (shortage_entries("/proc/self/task") != 1 + 2) {
 		if (served_ms() > until)
-			leave("threads that stay", entries("/proc/self/task") - 3, 0);
+			leave("threads that stay", shortage_entries("/proc/self/task") - 3, 0);
 		sched_yield();
 	}
 }
@@ -163,7 +137,7 @@ static void process(void)
 	rc = once();
 	if (rc)
 		leave("it fails the second time", rc, 0);
-	held = (struct held){entries("/proc/self/fd"), regions(), shortage_blocks(), shortage_maps()};
+	held = (struct held){shortage_entries("/proc/self/fd"), shortage_regions(), shortage_blocks(), shortage_maps()};
 	if (!shared->shortage.at)
 		shared->held = held;
 	check("descriptors", held.fds, shared->held.fds);

@@ -6,7 +6,6 @@
  */
 #include <doca_log.h>
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,31 +47,6 @@ void tearDown(void)
 }
 
 /* -- in the process that has too little -- */
-
-static long entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	long n = 0;
-
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-static long regions(void)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[1000];
-	long n = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		n += strstr(line, "memfd:") != NULL;
-	if (f)
-		fclose(f);
-	return n;
-}
 
 static int progress(void)
 {
@@ -159,7 +133,7 @@ static void process(void)
 	NEED(once() || shared->shortage.failed);
 	memset(&shared->shortage.at, 0, sizeof(shared->shortage.at)); /* there is enough */
 	NEED(once());
-	held = (struct held){entries("/proc/self/fd"), regions()};
+	held = (struct held){shortage_entries("/proc/self/fd"), shortage_regions()};
 	if (!shared->held.fds)
 		shared->held = held;
 	NEED(held.fds <= shared->held.fds);

@@ -5,6 +5,7 @@
  */
 #include "fake/shortage.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -220,4 +221,29 @@ long shortage_blocks(void)
 long shortage_maps(void)
 {
 	return __atomic_load_n(&n_maps, __ATOMIC_RELAXED);
+}
+
+long shortage_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	long n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+long shortage_regions(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[1000];
+	long n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, "memfd:") != NULL;
+	if (f)
+		fclose(f);
+	return n;
 }

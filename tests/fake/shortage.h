@@ -30,5 +30,8 @@ void shortage_use(struct shortage *shortage);
 /* Blocks of malloc() that the process has, and mappings. */
 long shortage_blocks(void);
 long shortage_maps(void);
+/* What the process has besides: entries of a folder of /proc/self, and mappings of memory that is shared by a descriptor. */
+long shortage_entries(const char *path);
+long shortage_regions(void);
 
 #endif
