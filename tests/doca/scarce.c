@@ -1,46 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * scarce.c - see scarce.h. What the program defines goes before what the C library has, for all libraries of the process.
- */
+/* scarce.c - see scarce.h */
 #include "scarce.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <malloc.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+
+#include "fake/allocator.h"
 
 #include <unity.h>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
 
 static _Thread_local unsigned left = UINT_MAX; /* allocations that will succeed; UINT_MAX: all */
 static _Thread_local bool has_failed;
 static _Thread_local long held;
 
-#if defined(__GLIBC__) && !defined(SANITIZED)
-#define OURS __attribute__((visibility("default")))
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *block, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *block);
-
+#ifdef ALLOCATOR_OURS
 bool scarce_can(void)
 {
 	return true;
 }
 
-static bool is_granted(void)
+static bool is_granted(void *caller)
 {
+	(void)caller;
 	if (!left) {
 		has_failed = true;
 		errno = ENOMEM;
@@ -51,57 +31,9 @@ static bool is_granted(void)
 	return true;
 }
 
-static void *counted(void *block)
+static void hold(long blocks)
 {
-	held += block != NULL;
-	return block;
-}
-
-OURS void *malloc(size_t size)
-{
-	return is_granted() ? counted(__libc_malloc(size)) : NULL;
-}
-
-OURS void *calloc(size_t n, size_t size)
-{
-	return is_granted() ? counted(__libc_calloc(n, size)) : NULL;
-}
-
-OURS void *realloc(void *block, size_t size)
-{
-	void *moved;
-
-	if (!is_granted())
-		return NULL;
-	moved = __libc_realloc(block, size);
-	held += (moved && !block) - (!moved && block && !size);
-	return moved;
-}
-
-OURS void *memalign(size_t alignment, size_t size)
-{
-	return is_granted() ? counted(__libc_memalign(alignment, size)) : NULL;
-}
-
-OURS void *aligned_alloc(size_t alignment, size_t size)
-{
-	return memalign(alignment, size);
-}
-
-OURS int posix_memalign(void **block, size_t alignment, size_t size)
-{
-	void *got = memalign(alignment, size);
-
-	if (!got)
-		return ENOMEM;
-	*block = got;
-	return 0;
-}
-
-OURS void free(void *block)
-{
-	held -= block != NULL;
-	__libc_free(block);
+	held += blocks;
 }
 #else
 bool scarce_can(void)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * shortage.c - see shortage.h. What the program defines, or a library loaded before it, goes before what the C library has, for
- * all libraries of the process.
- */
+/* shortage.c - see shortage.h */
 #include "fake/shortage.h"
+
+#include "fake/allocator.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <malloc.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,27 +15,10 @@
 
 #include <libconfig.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-
 static struct shortage *current;
 static long n_blocks, n_maps;
 
-#if defined(__GLIBC__) && !defined(SANITIZED)
-#define OURS __attribute__((visibility("default")))
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *block, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *block);
-
+#ifdef ALLOCATOR_OURS
 static __thread int spared;
 
 bool shortage_can(void)
@@ -86,57 +65,9 @@ static bool is_granted(void *caller)
 	return false;
 }
 
-static void *counted(void *block)
+static void hold(long blocks)
 {
-	__atomic_add_fetch(&n_blocks, block != NULL, __ATOMIC_RELAXED);
-	return block;
-}
-
-OURS void *malloc(size_t size)
-{
-	return is_granted(__builtin_return_address(0)) ? counted(__libc_malloc(size)) : NULL;
-}
-
-OURS void *calloc(size_t n, size_t size)
-{
-	return is_granted(__builtin_return_address(0)) ? counted(__libc_calloc(n, size)) : NULL;
-}
-
-OURS void *realloc(void *block, size_t size)
-{
-	void *moved;
-
-	if (!is_granted(__builtin_return_address(0)))
-		return NULL;
-	moved = __libc_realloc(block, size);
-	__atomic_add_fetch(&n_blocks, (moved && !block) - (!moved && block && !size), __ATOMIC_RELAXED);
-	return moved;
-}
-
-OURS void *memalign(size_t alignment, size_t size)
-{
-	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size)) : NULL;
-}
-
-OURS void *aligned_alloc(size_t alignment, size_t size)
-{
-	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size)) : NULL;
-}
-
-OURS int posix_memalign(void **block, size_t alignment, size_t size)
-{
-	void *got = memalign(alignment, size);
-
-	if (!got)
-		return ENOMEM;
-	*block = got;
-	return 0;
-}
-
-OURS void free(void *block)
-{
-	__atomic_sub_fetch(&n_blocks, block != NULL, __ATOMIC_RELAXED);
-	__libc_free(block);
+	__atomic_add_fetch(&n_blocks, blocks, __ATOMIC_RELAXED);
 }
 
 OURS void *mmap(void *at, size_t length, int rights, int flags, int fd, off_t offset)
