@@ -138,6 +138,7 @@ limit_1() { limit_io 1; }
 limit_32() { limit_io 32; }
 limit_128() { limit_io 128; }
 limit_128k() { limit_io 1:read:131072; }
+limit_relayed() { limit_io 1:relayed; }
 limit_write_1() { limit_io 1:write; }
 limit_write_32() { limit_io 32:write; }
 limit_write_128() { limit_io 128:write; }
@@ -196,6 +197,14 @@ ours_lanes_2()
 	run_processes two_lanes store "$cpu1,$cpu3" && iops
 }
 ours_one_null() { alone null; }
+# two processes at a time, on a CPU each
+limit_twins()
+{
+	local one
+	loads
+	"${gantry[@]}" "$tmp/null.conf" --role store --role load --set "runtime.cpus=$cpu1" --json >"$tmp/twin" 2>>"$tmp/errors" &
+	one=$(alone null) && wait $! && mv "$tmp/twin" "$tmp/report" && iops | awk -v one="$one" '{ printf "%.5g\n", $1 + one }'
+}
 ours_all_null() { together null3; }
 ours_one_memory() { alone one; }
 ours_null_lanes() { alone null_lanes; }
@@ -267,6 +276,7 @@ storage_list()
 	null_32|null backend, 2 processes, depth 32|kIO/s|limit_null_32|ours_null_32|value|>8000|$(peers nbd=nbd_null_32 \
 		qemu=qemu_null_32 vhost=qemu_vhost_32)|
 	three_1|with the gateway between, depth 1|kIO/s|limit_1|ours_three_1|ratio|>0.375||
+	relayed_1|the same, to a bare relay|kIO/s|limit_relayed|ours_three_1|ratio|>0.75||
 	three_32|with the gateway between, depth 32|kIO/s|limit_32|ours_three_32|ratio|>0.4||
 	tail|the same, latency: 99.9 % to median|x|none|ours_tail|value|<20||
 	lanes_4|4 lanes on 2 CPUs, to one lane|kIO/s|ours_32|ours_lanes_4|ratio|||
@@ -274,7 +284,8 @@ storage_list()
 	all_null|1 process, 3 roles, null backend, depth 32|kIO/s|none|ours_all_null|value|>15000||
 	one_null|the same without the gateway|kIO/s|none|ours_one_null|value|||
 	null_lanes|2 lanes on 2 CPUs, null, 1 process, to one|kIO/s|ours_one_null|ours_null_lanes|ratio|>1.8||
-	memory_lanes|the same with the memory backend|kIO/s|ours_one_memory|ours_memory_lanes|ratio|>1.8||
+	twin_lanes|the same, to two processes of one lane|kIO/s|limit_twins|ours_null_lanes|ratio|>0.9||
+	memory_lanes|2 lanes to one with the memory backend|kIO/s|ours_one_memory|ours_memory_lanes|ratio|>1.8||
 	stage|a noop stage: 0 and 4 of them|ns/IO|noop_0|noop_4|stage|<4||
 	END
 	[ ! -x "$perf/rouse" ] || echo "wake|IO that wakes its target, to an eventfd's|us|turn_wake|of_wake|ratio|<1.05||"

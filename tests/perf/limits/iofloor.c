@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * iofloor [MS [DEPTH[:read|:write|:null[:BYTES]]...]] - random access to another process's memory, reads of 4 KiB if not
- * said otherwise: what a storage path over shared memory cannot be faster than.
+ * iofloor [MS [DEPTH[:read|:write|:null|:relayed[:BYTES]]...]] - random access to another process's memory, reads of 4 KiB if
+ * not said otherwise: what a storage path over shared memory cannot be faster than.
  *
  * A client sends descriptors of 64 bytes over a ring, the server copies each block between its memory and the buffer of the
  * client (null: does not) and answers over a second ring. Nothing else happens: no sessions, no checks, no statistics.
+ *
+ * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway does. It shares the second
+ * CPU with the server, and each of them lets the other run when it has nothing to do.
  */
 #include "common.h"
 
@@ -14,15 +17,20 @@
 #define VOLUME (256ull << 20)
 #define BURST 1024
 
-enum op { READ, WRITE, NOTHING };
+enum op { READ, WRITE, NOTHING, RELAYED };
 
 struct message {
 	uint64_t offset, buffer, length, tag, op, spare[2];
 	uint64_t seq;
 } __attribute__((aligned(LINE)));
 
-struct path {
+/* There and back. */
+struct wire {
 	struct message *requests, *replies;
+};
+
+struct path {
+	struct wire near, far; /* of the client, of the server; the same where nobody relays */
 	char *buffers;
 	unsigned depth;
 	enum op op;
@@ -41,25 +49,67 @@ static char *make_volume(void)
 	return volume;
 }
 
+static void wait_for(const struct path *path)
+{
+	if (path->op == RELAYED)
+		sched_yield();
+	else
+		relax();
+}
+
 static void serve(void *arg)
 {
 	const struct path *path = arg;
 	char *volume = make_volume();
 
 	for (uint64_t at = 1;; at++) {
-		struct message m, *slot = &path->requests[at % SLOTS], *reply = &path->replies[at % SLOTS];
+		struct message m, *slot = &path->far.requests[at % SLOTS], *reply = &path->far.replies[at % SLOTS];
 
 		while (load(&slot->seq) != at)
-			relax();
+			wait_for(path);
 		m = *slot;
 		if (m.tag == STOP)
 			return;
-		if (m.op == READ)
+		if (m.op == READ || m.op == RELAYED)
 			memcpy(path->buffers + m.buffer, volume + m.offset, m.length);
 		else if (m.op == WRITE)
 			memcpy(volume + m.offset, path->buffers + m.buffer, m.length);
 		reply->tag = m.tag;
 		store(&reply->seq, at);
+	}
+}
+
+/* The next message from one ring to the other. False: there is none. */
+static int pass(struct message *from, struct message *to, uint64_t at, uint64_t *tag_p)
+{
+	struct message m, *slot = &from[at % SLOTS];
+
+	if (load(&slot->seq) != at)
+		return 0;
+	m = *slot;
+	*tag_p = m.tag;
+	slot = &to[at % SLOTS];
+	m.seq = slot->seq;
+	*slot = m;
+	store(&slot->seq, at);
+	return 1;
+}
+
+static void relay(void *arg)
+{
+	const struct path *path = arg;
+	uint64_t there = 1, back = 1, tag = 0;
+
+	while (tag != STOP) {
+		int n = pass(path->near.requests, path->far.requests, there, &tag);
+
+		there += (uint64_t)n;
+		if (tag != STOP && pass(path->far.replies, path->near.replies, back, &tag)) {
+			back++;
+			n = 1;
+		}
+		if (!n)
+			sched_yield();
 	}
 }
 
@@ -73,7 +123,7 @@ struct client {
 
 static void request(struct client *c)
 {
-	struct message *slot = &c->path->requests[++c->sent % SLOTS];
+	struct message *slot = &c->path->near.requests[++c->sent % SLOTS];
 	unsigned tag = c->free[--c->n_free];
 
 	if (!c->again)
@@ -91,7 +141,7 @@ static unsigned replies(struct client *c)
 	unsigned n = 0;
 
 	while (c->received != c->sent) {
-		const struct message *slot = &c->path->replies[(c->received + 1) % SLOTS];
+		const struct message *slot = &c->path->near.replies[(c->received + 1) % SLOTS];
 		unsigned tag;
 
 		if (load(&slot->seq) != c->received + 1)
@@ -146,11 +196,16 @@ static void check(struct client *c)
 		uint64_t first;
 
 		memcpy(&first, path->buffers + i * path->block, sizeof(first));
-		if (path->op == READ ? first != c->offset[i] : path->op == WRITE && (first < 1 || first > path->depth)) {
+		if (path->op == WRITE ? first < 1 || first > path->depth : path->op != NOTHING && first != c->offset[i]) {
 			fprintf(stderr, "buffer %u does not hold its block\n", i);
 			exit(1);
 		}
 	}
+}
+
+static struct wire make_wire(void)
+{
+	return (struct wire){share(SLOTS * sizeof(struct message)), share(SLOTS * sizeof(struct message))};
 }
 
 static void measure(const char *spec, struct path path, uint64_t length)
@@ -159,13 +214,15 @@ static void measure(const char *spec, struct path path, uint64_t length)
 	struct client c = {.path = &path, .random = 88172645463325252u};
 	uint64_t start, before, t, first;
 	char name[64];
-	pid_t pid;
+	pid_t pid, between = 0;
 
-	path.requests = share(SLOTS * sizeof(struct message));
-	path.replies = share(SLOTS * sizeof(struct message));
+	path.near = make_wire();
+	path.far = path.op == RELAYED ? make_wire() : path.near;
 	path.buffers = share(path.depth * path.block);
 	mark(&path);
 	pid = run_beside(serve, &path);
+	if (path.op == RELAYED)
+		between = run_beside(relay, &path);
 	stats.n = 0;
 	while (c.n_free < path.depth) {
 		c.free[c.n_free] = c.n_free;
@@ -182,8 +239,10 @@ static void measure(const char *spec, struct path path, uint64_t length)
 	} while (t - start < length);
 	first = c.received - first;
 	check(&c);
-	path.requests[(c.sent + 1) % SLOTS].tag = STOP;
-	store(&path.requests[(c.sent + 1) % SLOTS].seq, c.sent + 1);
+	path.near.requests[(c.sent + 1) % SLOTS].tag = STOP;
+	store(&path.near.requests[(c.sent + 1) % SLOTS].seq, c.sent + 1);
+	if (between)
+		join(between);
 	join(pid);
 	snprintf(name, sizeof(name), "iofloor_%s", spec);
 	print_extremes(name, &stats, "kIO/s");
@@ -193,7 +252,7 @@ static void measure(const char *spec, struct path path, uint64_t length)
 /* DEPTH[:OP[:BYTES]] */
 static int parse(const char *spec, struct path *path)
 {
-	static const char *const names[] = {"read", "write", "null"};
+	static const char *const names[] = {"read", "write", "null", "relayed"};
 	char *end, op[8] = "read";
 	unsigned long depth = strtoul(spec, &end, 10), bytes = PAGE;
 
@@ -201,7 +260,7 @@ static int parse(const char *spec, struct path *path)
 		return -1;
 	if (depth < 1 || depth > SLOTS || bytes < PAGE || bytes > MAX_BLOCK || bytes % PAGE)
 		return -1;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (!strcmp(op, names[i])) {
 			*path = (struct path){.depth = (unsigned)depth, .op = (enum op)i, .block = bytes};
 			return 0;
@@ -220,8 +279,8 @@ int main(int argc, char **argv)
 		const char *spec = argc < 3 ? usual[i] : argv[i + 2];
 
 		if (parse(spec, &path)) {
-			fprintf(stderr, "iofloor: %s: not DEPTH[:read|:write|:null[:BYTES]] with a depth up to %u, whole pages up "
-					"to 1 MiB\n", spec, SLOTS);
+			fprintf(stderr, "iofloor: %s: not DEPTH[:read|:write|:null|:relayed[:BYTES]] with a depth up to %u, "
+					"whole pages up to 1 MiB\n", spec, SLOTS);
 			return 2;
 		}
 		measure(spec, path, length);
