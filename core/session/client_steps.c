@@ -86,7 +86,7 @@ static void answered_export(struct gantry_client *c, const void *payload)
 static void answered_queues(struct gantry_client *c, const void *payload)
 {
 	const struct gantry_transport_ops *ops = c->ep->device->ops;
-	struct gantry_queue_attr attr = {.depth = 2 * c->attr.depth};
+	struct gantry_queue_attr attr = {.depth = gn_device_queue_depth(c->ep->device, c->attr.depth)};
 	struct gn_queues q;
 	int rc = 0;
 
@@ -162,7 +162,7 @@ int gn_client_export(struct gantry_client *c, const struct gantry_region *region
 static int make_consumers(struct gantry_client *c, struct gn_queues *q)
 {
 	const struct gantry_transport_ops *ops = c->ep->device->ops;
-	struct gantry_queue_attr attr = {.depth = 2 * c->attr.depth};
+	struct gantry_queue_attr attr = {.depth = gn_device_queue_depth(c->ep->device, c->attr.depth)};
 
 	for (uint32_t i = 0; i < c->attr.lanes; i++) {
 		struct gn_client_lane *cl = &c->lanes[i];

@@ -494,15 +494,14 @@ static void describe_endpoint(const struct gn_endpoint *ep, const char *key, str
 
 static void describe_credits(const struct gn_endpoint *ep, struct gantry_writer *w)
 {
-	uint64_t queues = (uint64_t)ep->max_sessions * ep->max_lanes;
+	uint64_t queues = (uint64_t)ep->max_sessions * ep->max_lanes, depth = gn_device_queue_depth(ep->device, ep->max_depth);
 
-	/* Each side posts two receives for each IO in flight, so that an answer never overtakes its credit. */
 	w->object(w, "credits");
 	w->u64(w, "sessions", ep->max_sessions);
 	w->u64(w, "lanes", ep->max_lanes);
 	w->u64(w, "depth", ep->max_depth);
-	w->u64(w, "receives_per_queue", 2ull * ep->max_depth);
-	w->u64(w, "receives_total", 2ull * ep->max_depth * queues);
+	w->u64(w, "receives_per_queue", depth);
+	w->u64(w, "receives_total", depth * queues);
 	w->u64(w, "descriptor_bytes", queues * ep->max_depth * sizeof(struct gantry_io));
 	w->u64(w, "region_bytes", ep->max_region_bytes * ep->max_sessions);
 	w->end(w);

@@ -202,7 +202,8 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 	const struct gantry_transport_ops *ops = s->ep->device->ops;
 	struct gn_session_lane *sl = &s->lanes[i];
 	struct gn_lane *lane = &s->role->lanes[i % s->role->n_lanes];
-	struct gantry_queue_attr attr = {.depth = 2 * s->attr.depth, .lane = i, .thread = lane->worker};
+	struct gantry_queue_attr attr = {
+		.depth = gn_device_queue_depth(s->ep->device, s->attr.depth), .lane = i, .thread = lane->worker};
 	int rc;
 
 	sl->session = s;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FEW_MESSAGES 64u
+
 static void progress(void *arg)
 {
 	struct gn_device *device = arg;
@@ -94,6 +96,17 @@ static void describe_limit(const char *key, uint64_t limit, struct gantry_writer
 {
 	if (limit != 0 && limit < INT64_MAX)
 		w->u64(w, key, limit);
+}
+
+uint32_t gn_device_queue_depth(const struct gn_device *device, uint32_t depth)
+{
+	struct gantry_device_info info = {.caps = 0};
+	uint32_t few = FEW_MESSAGES;
+
+	device->ops->info(device->dev, &info);
+	if (info.max_depth != 0 && info.max_depth < few)
+		few = info.max_depth;
+	return 2 * depth < few ? few : 2 * depth;
 }
 
 void gn_device_describe(const struct gn_device *device, struct gantry_writer *w)

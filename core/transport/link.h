@@ -43,7 +43,7 @@ const void *gn_link_thread(const struct gn_link *link);
 /* As gn_worker_hears_edges, of that thread. Any thread. */
 bool gn_link_hears_edges(const struct gn_link *link);
 
-/* Begin, with queues whose receives (2 x depth) are posted. Control thread. 0 or -errno. */
+/* Begin, with queues all of whose receives are posted. Control thread. 0 or -errno. */
 int gn_link_start(struct gn_link *link, void *consumer, void *producer);
 /*
  * Take what the peer had published, then complete the rest with GANTRY_S_SESSION_LOST, and refuse what comes. The

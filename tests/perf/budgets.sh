@@ -34,7 +34,7 @@ skip_all()
 	exit 0
 }
 
-# configuration TRANSPORT STAGES GATEWAY - into $tmp/conf; one lane, the null backend, 4 KiB random reads at depth 32
+# configuration TRANSPORT STAGES GATEWAY OPTIONS DEPTH - into $tmp/conf; one lane, the null backend, 4 KiB random reads
 configuration()
 {
 	local to=store bridge=""
@@ -51,7 +51,7 @@ configuration()
 			stages = ( $2 ); backend = { type = "null"; size = "1GiB"; }; };
 		$bridge
 		load = { role = "initiator"; connect = { device = "$([ $to = store ] && echo far || echo near)"; name = "$to"; };
-			workload = { pattern = "randread"; block = "4KiB"; depth = 32; time = "0"; ops = $few; }; };
+			workload = { pattern = "randread"; block = "4KiB"; depth = $5; time = "0"; ops = $few; }; };
 	};
 	END
 }
@@ -78,10 +78,10 @@ per_one()
 	echo $(((more - less) / (many - few)))
 }
 
-# of NAME - the same for a case of the file: TRANSPORT[, gateway][, N stages], or doca
+# of NAME - the same for a case of the file: TRANSPORT[, gateway][, N stages][, depth N], or doca
 of()
 {
-	local transport=${1%%,*} stages="" gateway=no options="" n
+	local transport=${1%%,*} stages="" gateway=no options="" depth n
 	[ "$transport" != doca ] || { per_one messages; return; }
 	case $1 in *gateway*) gateway=yes ;; esac
 	n=$(sed -n "s/.* \([0-9]*\) stages.*/\1/p" <<<"$1")
@@ -89,7 +89,8 @@ of()
 		stages="$stages${stages:+, }{ type = \"noop\"; }"
 	done
 	[ "$transport" = loop ] || options="dir = \"$tmp/run\"; pci = \"03:00.0\";"
-	configuration "$transport" "$stages" $gateway "$options"
+	depth=$(sed -n "s/.*depth //p" <<<"$1")
+	configuration "$transport" "$stages" $gateway "$options" "${depth:-32}"
 	per_one ios
 }
 

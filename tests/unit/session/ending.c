@@ -524,8 +524,20 @@ static void a_report_and_a_description(void)
 	TEST_ASSERT_NOT_NULL(strstr(report->text, "test.sessions.0.state=running\n"));
 	fake_report_init(report);
 	gn_role_describe(fc.role, &report->pub);
-	TEST_ASSERT_NOT_NULL(strstr(report->text, "receives_per_queue=32\n"));
+	TEST_ASSERT_NOT_NULL(strstr(report->text, "receives_per_queue=64\n"));
 	free(report);
+}
+
+/* Two for each IO, but not so few that a peer waits for credit with each; and no more than the device has. */
+static void receives_of_a_queue(void)
+{
+	static const uint32_t depths[][3] = {{1, 256, 64}, {32, 256, 64}, {33, 256, 66}, {100, 256, 200}, {1, 2, 2}, {16, 48, 48}};
+
+	fake_core_start(&fc, 1);
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		fc.ft.max_depth = depths[i][1];
+		TEST_ASSERT_EQUAL_UINT(depths[i][2], gn_device_queue_depth(fc.device, depths[i][0]));
+	}
 }
 
 int main(void)
@@ -552,5 +564,6 @@ int main(void)
 	RUN_TEST(data_is_moved_where_regions_cannot_be_mapped);
 	RUN_TEST(memory_to_move_through_is_bounded);
 	RUN_TEST(a_report_and_a_description);
+	RUN_TEST(receives_of_a_queue);
 	return UNITY_END();
 }
