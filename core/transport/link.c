@@ -165,12 +165,12 @@ static int take_replies(struct gn_link *link)
 		break_link(link, n);
 		return 0;
 	}
-	if (n > 0) {
-		gn_worker_tick(link->attr.lane->worker); /* whose answers these are takes their time from it */
-		link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n);
-	}
+	if (n == 0)
+		return 0;
+	gn_worker_tick(link->attr.lane->worker); /* whose answers these are takes their time from it */
 	for (int i = 0; i < n && !link->broken; i++)
 		take_reply(link, msgs[i].imm, msgs[i].imm_len);
+	link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n); /* there are twice as many as can be in flight */
 	return n;
 }
 

@@ -306,7 +306,6 @@ static int take_requests(struct gn_port *port)
 	}
 	if (n == 0)
 		return 0;
-	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
 	gn_worker_tick(port->attr.lane->worker);
 	for (int i = 0; i < n; i++) {
 		if (breach(port, msgs[i].imm_len)) {
@@ -315,6 +314,7 @@ static int take_requests(struct gn_port *port)
 		}
 		take(port, msgs[i].imm);
 	}
+	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n); /* there are twice as many as can be in flight */
 	return n;
 }
 
