@@ -293,7 +293,7 @@ static int copy_out_next(struct lane *lane, struct gantry_io *io)
 	if (!length) {
 		if (lane->queue->n_inflight)
 			return -EAGAIN;
-		if (!copy->ended && lane->in->copy_regular && fdatasync(lane->in->fd))
+		if (!copy->ended && fdatasync(lane->in->fd))
 			return file_failed(lane, "cannot sync", -errno);
 		copy->ended = 1;
 		return -ENODATA;

@@ -11,6 +11,28 @@
 static char path[64];
 static uint8_t content[2 * SIZE];
 
+/* The file that the role has open looks like a block device, and what is asked of it is counted, or fails. */
+static struct {
+	int active, syncs, error;
+} device;
+
+__attribute__((visibility("default"))) int fstat(int fd, struct stat *st)
+{
+	int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
+
+	if (!rc && device.active)
+		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFBLK;
+	return rc;
+}
+
+__attribute__((visibility("default"))) int fdatasync(int fd)
+{
+	(void)fd;
+	device.syncs++;
+	errno = device.error;
+	return device.error ? -1 : 0;
+}
+
 /* A file of `size` bytes in `path`; every third KiB is zero. */
 static void make_file(uint32_t size)
 {
@@ -141,6 +163,31 @@ static void test_volume_into_file(void)
 	copy_out(2, 0, "copy.sparse=true", 11 * 65536 / 512);
 }
 
+/* Copies out to what looks like a block device; returns the exit status. */
+static int copy_to_device(uint32_t n_lanes, int sync_error)
+{
+	int status;
+
+	make_file(2 * SIZE);
+	rig_init(n_lanes, SIZE, 512);
+	device.active = 1;
+	device.syncs = 0;
+	device.error = sync_error;
+	status = rig_run(RIG_CONF(setting("copy.to", path), "copy.block=64KiB"));
+	device.active = device.error = 0;
+	unlink(path);
+	return status;
+}
+
+/* What is in the page cache of a device is not copied yet. */
+static void test_a_device_is_synced(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, copy_to_device(2, 0));
+	TEST_ASSERT_EQUAL_INT(2, device.syncs);
+	TEST_ASSERT_EQUAL_INT(1, copy_to_device(1, EIO));
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "cannot sync"));
+}
+
 static void test_more_than_the_volume_has(void)
 {
 	rig_init(1, SIZE, 4096);
@@ -158,6 +205,7 @@ int main(void)
 	RUN_TEST(test_a_source_that_is_not_there);
 	RUN_TEST(test_an_error_ends_the_copy);
 	RUN_TEST(test_volume_into_file);
+	RUN_TEST(test_a_device_is_synced);
 	RUN_TEST(test_more_than_the_volume_has);
 	return UNITY_END();
 }
