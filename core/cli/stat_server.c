@@ -25,6 +25,7 @@ struct gn_stat_server {
 	void *arg;
 	struct sockaddr_un address;
 	int fd;
+	int reserve; /* a descriptor that can be given up for one who asks */
 };
 
 void gn_stat_dir(char *dst)
@@ -79,16 +80,42 @@ static void answer(struct gn_stat_server *server, int fd)
 	gn_report_fini(&report);
 }
 
+/* 0 or -errno. */
+static int open_reserve(struct gn_stat_server *server)
+{
+	if (server->reserve < 0)
+		server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return server->reserve < 0 ? -errno : 0;
+}
+
+static int take_one(const struct gn_stat_server *server)
+{
+	return accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+/* Of a process that may open no more files, too, one wants to know what it does; and who is left waiting keeps the loop awake. */
+static int take_by_reserve(struct gn_stat_server *server)
+{
+	if ((errno != EMFILE && errno != ENFILE) || server->reserve < 0)
+		return -1;
+	close(server->reserve);
+	server->reserve = -1;
+	return take_one(server);
+}
+
 static void on_readable(void *arg)
 {
 	struct gn_stat_server *server = arg;
-	int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = take_one(server);
 
 	if (fd < 0)
-		return;
-	if (may_ask(fd))
-		answer(server, fd);
-	close(fd);
+		fd = take_by_reserve(server);
+	if (fd >= 0) {
+		if (may_ask(fd))
+			answer(server, fd);
+		close(fd);
+	}
+	open_reserve(server);
 }
 
 /* The socket gets its name when it listens: who connects to that name and is refused has found a dead one. */
@@ -168,7 +195,7 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir, json_t *(*write)(
 	server->loop = loop;
 	server->write = write;
 	server->arg = arg;
-	server->fd = -1;
+	server->fd = server->reserve = -1;
 	server->address.sun_family = AF_UNIX;
 	rc = -ENAMETOOLONG;
 	if ((size_t)snprintf(server->address.sun_path, sizeof(server->address.sun_path), "%s/%d" GN_STAT_SUFFIX, dir,
@@ -178,6 +205,9 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir, json_t *(*write)(
 	if (rc)
 		goto out_undo_server;
 	sweep(dir);
+	rc = open_reserve(server);
+	if (rc)
+		goto out_undo_server;
 	rc = open_socket(server);
 	if (rc)
 		goto out_undo_socket;
@@ -189,6 +219,7 @@ out_undo_socket:
 		unlink(server->address.sun_path);
 		close(server->fd);
 	}
+	close(server->reserve);
 out_undo_server:
 	free(server);
 out:
@@ -215,5 +246,7 @@ void gn_stat_server_close(struct gn_stat_server **server_p)
 	*strrchr(server->address.sun_path, '/') = '\0'; /* the directory is left */
 	sweep(server->address.sun_path);
 	close(server->fd);
+	if (server->reserve >= 0)
+		close(server->reserve);
 	free(server);
 }

@@ -217,6 +217,23 @@ finish() { # wait for it; sets status and output
 	finish
 }
 
+@test "stat: a process that may open no more files answers all the same" {
+	local free=0
+	begin --role store
+	while [ -e "/proc/$pid/fd/$free" ]; do
+		free=$((free + 1))
+	done
+	prlimit --pid "$pid" --nofile="$free:"
+	for _ in 1 2 3; do
+		gantry stat --dir "$dir"
+		[ "$status" -eq 0 ]
+		says "process $pid  $conf"
+	done
+	kill -TERM "$pid"
+	finish
+	[ "$status" -eq 0 ]
+}
+
 @test "stat: the socket is ours alone and goes away" {
 	begin --role store
 	[ "$(stat -c %a "$dir/$pid.stat.sock")" = 600 ]
