@@ -30,14 +30,23 @@ static void set_deadline(struct gantry_session *s)
 	gn_loop_set_timer(s->role->loop, &s->deadline, waits ? gn_now_ns() + s->ep->control_timeout_ns : 0);
 }
 
+/* A warning about a peer. One that never came to IO may come again as often as it likes: the log has lines for others too. */
+static bool may_warn(const struct gantry_session *s)
+{
+	struct gn_role *role = s->role;
+
+	return s->state >= GN_RUNNING || gn_log_ratelimit(&role->server.refusals, GN_LOG_WARN, role->host.name);
+}
+
 static void answer(struct gantry_session *s, int rc)
 {
 	struct gn_verdict verdict = {.status = rc != 0 ? (int32_t)gn_status_of_errno(rc) : 0};
 
 	if (rc != 0) {
 		snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal[0] != '\0' ? s->refusal : strerror(-rc));
-		gn_log(GN_LOG_WARN, s->role->host.name, "session refused id=%llx step=%s pid=%d reason=\"%s\"",
-		       (unsigned long long)s->ch.session, gn_frame_name(s->pending), s->peer.pid, verdict.text);
+		if (may_warn(s))
+			gn_log(GN_LOG_WARN, s->role->host.name, "session refused id=%llx step=%s pid=%d reason=\"%s\"",
+			       (unsigned long long)s->ch.session, gn_frame_name(s->pending), s->peer.pid, verdict.text);
 		gantry_count(s->role->server.refused, 1);
 	}
 	gn_channel_send(&s->ch, s->pending, s->pending_id, &verdict, &s->answer, rc == 0 ? s->answer_len : 0);
@@ -432,6 +441,23 @@ void gn_session_release(struct gantry_session *s)
 	}
 }
 
+/* Tell the peer and the log. */
+static void tell_lost(struct gantry_session *s)
+{
+	struct gn_verdict verdict = {.status = (int32_t)gn_status_of_errno(s->reason)};
+	bool stops = s->reason == -ECANCELED;
+
+	if (s->refusal[0] == '\0')
+		gn_session_refuse(s, "%s", strerror(-s->reason));
+	snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal);
+	gn_channel_send(&s->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
+	gantry_count(s->role->server.lost, 1);
+	if (stops || may_warn(s))
+		gn_log(stops ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
+		       "session lost id=%llx pid=%d state=%s reason=\"%s\"", (unsigned long long)s->ch.session, s->peer.pid,
+		       gn_state_name(s->state), s->refusal);
+}
+
 void gn_session_end(struct gantry_session *s, int reason)
 {
 	if (s->ending)
@@ -439,20 +465,10 @@ void gn_session_end(struct gantry_session *s, int reason)
 	s->ending = 1;
 	s->reason = reason;
 	set_deadline(s);
-	if (reason != 0) {
-		struct gn_verdict verdict = {.status = (int32_t)gn_status_of_errno(reason)};
-
-		if (s->refusal[0] == '\0')
-			gn_session_refuse(s, "%s", strerror(-reason));
-		snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal);
-		gn_channel_send(&s->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
-		gantry_count(s->role->server.lost, 1);
-		gn_log(reason == -ECANCELED ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
-		       "session lost id=%llx pid=%d state=%s reason=\"%s\"", (unsigned long long)s->ch.session, s->peer.pid,
-		       gn_state_name(s->state), s->refusal);
-	} else {
+	if (reason != 0)
+		tell_lost(s);
+	else
 		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%llx", (unsigned long long)s->ch.session);
-	}
 	if (reason != 0 && s->known && s->role->server.ops->lost != NULL)
 		s->role->server.ops->lost(s->role->role, s);
 	gn_session_quiesce(s);

@@ -381,6 +381,41 @@ static void nonsense_ends_the_session(void)
 	}
 }
 
+static unsigned n_warnings;
+
+static void count_warnings(enum gn_log_level level, const char *who, const char *message)
+{
+	(void)who;
+	(void)message;
+	n_warnings += level == GN_LOG_WARN;
+}
+
+/* Whoever may connect may do so as often as he likes; whose IO ran before is heard of in any case. */
+static void strangers_do_not_fill_the_log(void)
+{
+	struct fake_conn *conn;
+
+	n_warnings = 0;
+	memset(payload, 0, sizeof(payload));
+	gn_log_set_level(GN_LOG_WARN);
+	gn_log_set_hook(count_warnings);
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < 40; i++) {
+		conn = fake_reach(&fc, GN_NEW);
+		if (i % 2)
+			fake_ctrl_send(conn, "?", 1);
+		else
+			fake_ask(&fc, conn, GN_FRAME_HELLO, 9, payload, sizeof(struct gn_hello));
+		gone(conn, fc.n_closed);
+	}
+	TEST_ASSERT_EQUAL_UINT(10, n_warnings);
+	conn = fake_reach(&fc, GN_RUNNING);
+	fake_close(conn, -ENOTCONN);
+	gone(conn, fc.n_closed + 1);
+	TEST_ASSERT_EQUAL_UINT(11, n_warnings);
+	gn_log_set_hook(NULL);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -398,5 +433,6 @@ int main(void)
 	RUN_TEST(two_requests_at_a_time_end_the_session);
 	RUN_TEST(frames_of_another_session_end_this_one);
 	RUN_TEST(nonsense_ends_the_session);
+	RUN_TEST(strangers_do_not_fill_the_log);
 	return UNITY_END();
 }
