@@ -158,6 +158,28 @@ static void names_that_are_occupied(void)
 	rig.ops->unlisten(l);
 }
 
+/* `gantry check` asks the one, `gantry run` does the other. */
+static void names_that_pass_the_check_can_be_served(void)
+{
+	struct gantry_conn_events none = {0};
+	char name[64] = "";
+	unsigned n_good = 0;
+	void *l;
+
+	for (size_t n = 1; n < sizeof(name); n++) {
+		int good, rc;
+
+		name[n - 1] = '/';
+		good = !rig.ops->check_service(name);
+		rc = rig.ops->listen(rig.b.dev, name, &none, NULL, &l);
+		TEST_ASSERT_EQUAL_INT(good ? 0 : -ENAMETOOLONG, rc);
+		if (good)
+			rig.ops->unlisten(l);
+		n_good += (unsigned)good;
+	}
+	TEST_ASSERT_TRUE(n_good > 0 && n_good < sizeof(name) - 1);
+}
+
 static void other_cards_do_not_meet(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
@@ -252,6 +274,7 @@ int main(void)
 	RUN_TEST(card_names_stay_in_the_directory);
 	RUN_TEST(options_that_make_no_sense);
 	RUN_TEST(names_that_are_occupied);
+	RUN_TEST(names_that_pass_the_check_can_be_served);
 	RUN_TEST(other_cards_do_not_meet);
 	RUN_TEST(read_only_is_read_only);
 	RUN_TEST(unsealed_memory_is_not_exported);

@@ -36,6 +36,7 @@
 #define COMCH_CONNS 1024u
 #define COMCH_HALF_OPEN 64u
 #define COMCH_UIDS 16u
+#define COMCH_NAME_BYTES 83u /* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
 #define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
 #define COMCH_DEATH_NS 80000000ull   /* from its socket's end to the end of its process */
 #define COMCH_CTRL_QUEUE 32u         /* control messages that wait for a peer that does not read */
@@ -86,7 +87,7 @@ struct comch_listener {
 	void *arg;
 	int fd, lock;
 	bool dead;
-	char name[128], lock_name[128];
+	char name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES];
 };
 
 enum comch_state {

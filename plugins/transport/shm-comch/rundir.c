@@ -124,7 +124,7 @@ void comch_rundir_check(const struct comch_conf *conf, const struct gantry_optio
 
 const char *comch_check_service(const char *service)
 {
-	char name[128];
+	char name[COMCH_NAME_BYTES];
 
 	return file_name(name, sizeof(name), service, ".sock") ?
 		       "is too long for a file name: what is no letter, digit, '_', '-' or '.' counts three times" : NULL;
@@ -182,13 +182,11 @@ static int take_lock(int dir, const char *name)
 	return -EADDRINUSE;
 }
 
-static int address(int dir, const char *name, struct sockaddr_un *sun)
+static void address(int dir, const char *name, struct sockaddr_un *sun)
 {
-	int n;
-
+	_Static_assert(sizeof("/proc/self/fd/2147483647/") - 1 + COMCH_NAME_BYTES <= sizeof(sun->sun_path), "any name fits");
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(sun->sun_path, sizeof(sun->sun_path), "/proc/self/fd/%d/%s", dir, name);
-	return n < (int)sizeof(sun->sun_path) ? 0 : -ENAMETOOLONG;
+	snprintf(sun->sun_path, sizeof(sun->sun_path), "/proc/self/fd/%d/%s", dir, name);
 }
 
 /* Somebody who only clears away a dead socket has the lock for a moment, too: then nobody answers at the socket. */
@@ -218,10 +216,9 @@ int comch_rundir_bind(const struct comch_device *dev, const char *service, struc
 	rc = file_name(l->name, sizeof(l->name), service, ".sock");
 	if (!rc)
 		rc = file_name(l->lock_name, sizeof(l->lock_name), service, ".lock");
-	if (!rc)
-		rc = address(dev->rundir.fd, l->name, &sun);
 	if (rc)
 		return rc;
+	address(dev->rundir.fd, l->name, &sun);
 	l->lock = take_lock_of_the_dead(dev->rundir.fd, l->lock_name, &sun);
 	if (l->lock < 0)
 		return l->lock;
@@ -276,7 +273,7 @@ static void sweep(int dir, const char *sock_name, const char *lock_name)
 
 void comch_rundir_sweep(const struct comch_device *dev, const char *service)
 {
-	char sock_name[128], lock_name[128];
+	char sock_name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES];
 
 	if (file_name(sock_name, sizeof(sock_name), service, ".sock") == 0 &&
 	    file_name(lock_name, sizeof(lock_name), service, ".lock") == 0)
@@ -296,7 +293,7 @@ void comch_rundir_sweep_all(const struct comch_device *dev)
 	}
 	while ((entry = readdir(dir))) {
 		size_t n = strlen(entry->d_name);
-		char lock_name[128];
+		char lock_name[COMCH_NAME_BYTES];
 
 		if (n < 6 || n >= sizeof(lock_name) || strcmp(entry->d_name + n - 5, ".sock") != 0)
 			continue;
@@ -309,14 +306,13 @@ void comch_rundir_sweep_all(const struct comch_device *dev)
 int comch_rundir_connect(const struct comch_device *dev, const char *service)
 {
 	struct sockaddr_un sun;
-	char name[128];
+	char name[COMCH_NAME_BYTES];
 	int fd, rc;
 
 	rc = file_name(name, sizeof(name), service, ".sock");
-	if (!rc)
-		rc = address(dev->rundir.fd, name, &sun);
 	if (rc)
 		return rc;
+	address(dev->rundir.fd, name, &sun);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;

@@ -43,7 +43,7 @@ static void plain_name(char *dst, const char *src, size_t n)
 static int describe(int dir, const char *card, const char *file, struct gantry_writer *w)
 {
 	size_t n = strlen(file);
-	char name[128], lock_name[128], pci[128];
+	char name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES], pci[128];
 
 	if (n < 6 || n >= sizeof(name) || strlen(card) >= sizeof(pci) || strcmp(file + n - 5, ".sock") != 0)
 		return 0;
