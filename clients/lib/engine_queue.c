@@ -104,8 +104,10 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
 {
 	int rc;
 
-	if (!queue->up)
-		return -ENOTCONN; /* a stage might keep it, and nobody would take it back */
+	if (!queue->up) { /* a stage might keep it, and nobody would take it back */
+		io->status = GANTRY_S_OK;
+		return -ENOTCONN;
+	}
 	queue->kept[io->slot] = (struct gc_kept){
 		.order = queue->n_kept++, .deadline_us = io->deadline_us, .crc32c = io->crc32c, .flags = io->flags};
 	gantry_io_begin(io, queue->lane->now_ns);

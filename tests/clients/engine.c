@@ -147,6 +147,27 @@ static void test_a_lost_session_gives_each_back_once(void)
 	rig_end(1);
 }
 
+/* Whatever became of the slot's last IO: of one that was refused nobody has heard. */
+static void test_what_is_refused_leaves_no_doubt(void)
+{
+	struct gc_queue *queue;
+	struct gantry_io *io;
+
+	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_FLUSH, .nth = 1, .more = 99, .rc = -EAGAIN);
+	queue = start();
+	rig_submit(queue, GANTRY_OP_FLUSH, 0);
+	rig.rh.lose_rc = -ECONNRESET;
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, rig.done[0].status);
+	io = rig_filled(queue, GANTRY_OP_READ, 0);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, io->status);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, io));
+	gc_queue_put(queue, io);
+	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined);
+	TEST_ASSERT_EQUAL_UINT64(0, queue->n_doubtful);
+	rig_end(0);
+}
+
 static void test_buffers_in_doubt_are_not_used_again(void)
 {
 	struct gc_queue *queue;
@@ -265,6 +286,7 @@ int main(void)
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
 	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);
 	RUN_TEST(test_a_lost_session_gives_each_back_once);
+	RUN_TEST(test_what_is_refused_leaves_no_doubt);
 	RUN_TEST(test_buffers_in_doubt_are_not_used_again);
 	RUN_TEST(test_buffers_are_used_again_when_nobody_touches_them_any_more);
 	RUN_TEST(test_a_second_completion_is_counted_and_ignored);
