@@ -134,7 +134,4 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file
  */
 int file_step_done(struct file_lane *lane, struct file_request *request, ssize_t result);
 
-/* The status that an errno of the store becomes. */
-enum gantry_status file_status(int err);
-
 #endif

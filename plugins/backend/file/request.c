@@ -63,7 +63,8 @@ void file_requests_destroy(struct file_lane *lane)
 	lane->bounce = NULL;
 }
 
-enum gantry_status file_status(int err)
+/* What an errno of the store becomes. */
+static enum gantry_status status_of(int err)
 {
 	switch (err) {
 	case EDQUOT:
@@ -238,7 +239,7 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 	}
 	if (r->step == FILE_STEP_SYNC || (r->step == FILE_STEP_WRITE && r->stable && err == EIO))
 		fail_store(store, err);
-	return finish(lane, r, file_status(err));
+	return finish(lane, r, status_of(err));
 }
 
 static int data_step_done(struct file_lane *lane, struct file_request *r, uint32_t bytes)

@@ -26,7 +26,6 @@ struct relay {
 	struct gateway *gateway;
 	struct gantry_session *session;
 	int parting; /* it has ended, and waits for the legs to be closed */
-	struct gantry_volume_info volume;    /* what is shown: the targets one after another */
 	uint32_t depth;
 	uint32_t n_lanes;
 	struct route **routes; /* by lane of the session; NULL with one target */

@@ -162,7 +162,6 @@ static int query(void *role, struct gantry_session *session, struct gantry_volum
 		volume->ops &= leg->volume.ops;
 		volume->flags |= leg->volume.flags;
 	}
-	relay->volume = *volume;
 	for (uint32_t i = 1; i < relay->n_legs; i++)
 		if (relay->legs[i].base % volume->block_size != 0) {
 			gateway->rh->session_refuse(session,

@@ -165,7 +165,7 @@ struct initiator {
 
 	/* source's own */
 	uint64_t session; /* stamped into blocks */
-	uint64_t first_block, n_blocks;
+	uint64_t n_blocks;
 	int fd;
 	uint64_t copy_bytes; /* to be copied, before padding */
 	int copy_regular;    /* the file is a regular one */

@@ -115,7 +115,6 @@ static int workload_setup(struct initiator *in)
 				 (unsigned long long)conf->offset, (unsigned long long)part, size, block, in->n_lanes);
 		return -ERANGE;
 	}
-	in->first_block = 0;
 	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session))
 		return -EIO;
 	set_target(in);

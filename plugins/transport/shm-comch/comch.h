@@ -282,8 +282,6 @@ int comch_socket_peer(int fd, struct gantry_peer *peer);
 int comch_socket_pidfd(int fd, int32_t pid);
 void comch_close_fds(const int *fds, unsigned int n);
 uint64_t comch_now(const struct comch_device *dev);
-/* Peer text, made printable; out: 4 * max bytes at most. */
-void comch_escape(char *out, size_t bytes, const char *text);
 
 /* device.c */
 int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct comch_watch *watch);

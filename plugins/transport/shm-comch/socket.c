@@ -28,21 +28,6 @@ uint64_t comch_now(const struct comch_device *dev)
 	return dev->host->now_ns(dev->host);
 }
 
-void comch_escape(char *out, size_t bytes, const char *text)
-{
-	size_t n = 0;
-
-	for (; *text && n + 5 <= bytes; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c >= ' ' && c < 0x7f && c != '\\')
-			out[n++] = (char)c;
-		else
-			n += (size_t)snprintf(out + n, bytes - n, "\\x%02x", c);
-	}
-	out[n] = 0;
-}
-
 ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds, unsigned int n_fds)
 {
 	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_MAX)] __attribute__((aligned(8))) = {0};
