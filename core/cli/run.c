@@ -154,7 +154,8 @@ static json_t *report_for_stat(void *arg, struct gn_report *report)
 	return write_report(arg, report, false);
 }
 
-int gn_run_print(const struct gn_cli *cli, const json_t *report)
+/* The final report as `gantry run` shows it. */
+static int print_run(const struct gn_cli *cli, const json_t *report)
 {
 	static const char *const heads[] = {"schema", "version", "command", "config", "pid"};
 	json_t *shown, *role;
@@ -278,5 +279,5 @@ int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct
 
 int gn_cli_run(const struct gn_cli *cli)
 {
-	return gn_run(cli, cli->args.word[0], gn_run_print);
+	return gn_run(cli, cli->args.word[0], print_run);
 }

@@ -19,7 +19,4 @@
  */
 int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct gn_cli *cli, const json_t *report));
 
-/* The final report as `gantry run` shows it. */
-int gn_run_print(const struct gn_cli *cli, const json_t *report);
-
 #endif

@@ -61,6 +61,9 @@ int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option 
 /* Stores 0, false or NULL. */
 void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *row);
 
+/* A limit of the row's range, as it would be written. dst: GN_UNITS_BYTES. */
+void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *dst);
+
 /* Adds the message that the setting has another type than `wanted`, a text. Returns -EINVAL. */
 int gn_config_fault_type(struct gn_config_fill *f, struct gn_conf_node *node, const char *wanted);
 

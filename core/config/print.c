@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an option table accepts, for a terminal or for a manual page. */
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -21,16 +20,6 @@ static const char *type_text(const struct gantry_option *row)
 	return row->type < sizeof(words) / sizeof(words[0]) && words[row->type] ? words[row->type] : "unknown";
 }
 
-static void limit_text(const struct gantry_option *row, int64_t limit, char *dst)
-{
-	if (row->type == GANTRY_OPT_SIZE)
-		gn_size_format(dst, GN_UNITS_BYTES, (uint64_t)limit);
-	else if (row->type == GANTRY_OPT_TIME)
-		gn_time_format(dst, GN_UNITS_BYTES, (uint64_t)limit);
-	else
-		snprintf(dst, GN_UNITS_BYTES, "%" PRId64, limit);
-}
-
 /* "1 to 4096", `"a", "b"` or nothing. */
 static void range_text(const struct gantry_option *row, char *dst, size_t size)
 {
@@ -42,8 +31,8 @@ static void range_text(const struct gantry_option *row, char *dst, size_t size)
 		n += (size_t)snprintf(dst + n, size - n, "%s\"%s\"", i ? ", " : "", row->choices[i]);
 	if (row->type < GANTRY_OPT_INT || row->type > GANTRY_OPT_TIME || (row->min == 0 && row->max == 0))
 		return;
-	limit_text(row, row->min, min);
-	limit_text(row, row->max, max);
+	gn_config_limit_text(row, row->min, min);
+	gn_config_limit_text(row, row->max, max);
 	if (row->max >= row->min && row->max != INT64_MAX)
 		snprintf(dst, size, "%s to %s", min, max);
 	else if (row->min != INT64_MIN)

@@ -250,7 +250,7 @@ static void scan_text(struct scan *scan, struct text *t)
 		} else if (c == '#' || (c == '/' && (next == '/' || next == '*'))) {
 			skip_comment(scan, t);
 		} else if (isalpha(c) || c == '*') {
-			while (isalnum((unsigned char)*t->p) || strchr("-_*", *t->p))
+			while (isalnum((unsigned char)*t->p) || (*t->p && strchr("-_*", *t->p)))
 				t->p++;
 		} else if (isdigit(c) || ((c == '-' || c == '+') && isdigit(next))) {
 			scan_number(scan, t);

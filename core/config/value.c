@@ -28,22 +28,22 @@ static bool in_range(const struct gantry_option *row, int64_t value)
 	return value >= row->min && (value <= row->max || row->max < row->min);
 }
 
-static void limit_text(const struct gantry_option *row, int64_t limit, char *dst, size_t size)
+void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *dst)
 {
 	if (row->type == GANTRY_OPT_SIZE)
-		gn_size_format(dst, size, (uint64_t)limit);
+		gn_size_format(dst, GN_UNITS_BYTES, (uint64_t)limit);
 	else if (row->type == GANTRY_OPT_TIME)
-		gn_time_format(dst, size, (uint64_t)limit);
+		gn_time_format(dst, GN_UNITS_BYTES, (uint64_t)limit);
 	else
-		snprintf(dst, size, "%" PRId64, limit);
+		snprintf(dst, GN_UNITS_BYTES, "%" PRId64, limit);
 }
 
 static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *value)
 {
 	char min[GN_UNITS_BYTES], max[GN_UNITS_BYTES];
 
-	limit_text(row, row->min, min, sizeof(min));
-	limit_text(row, row->max, max, sizeof(max));
+	gn_config_limit_text(row, row->min, min);
+	gn_config_limit_text(row, row->max, max);
 	if (row->max < row->min || row->max == INT64_MAX)
 		gn_conf_fault(f->errs, node, "%s is out of range; write %s or more", value, min);
 	else
@@ -275,4 +275,3 @@ void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *r
 		bytes = sizeof(uint8_t);
 	store(f, row, &zero, bytes);
 }
-

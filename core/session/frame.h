@@ -3,8 +3,8 @@
  * frame.h - the control plane on the wire: frames, their payloads, and which is allowed when.
  *
  * Little-endian, fixed sizes. A request has an id; its answer has the same type with GN_FRAME_ANSWER, the same id, and
- * begins with a status. END is not answered, and PING only by
- * another PING with the id GN_PING_ECHO: so each end may have a heartbeat of its own.
+ * begins with a status. END is not answered, and PING only by another PING with the id GN_PING_ECHO: so each end may have a
+ * heartbeat of its own.
  *
  *      server state   may be asked                     next state
  *      NEW            HELLO                            GREETED

@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "topology/topology_priv.h"
 
-static uint32_t count_lanes(const struct gn_topology *t, bool separate)
+/* Threads that the selected roles want. */
+static uint32_t count_workers(const struct gn_topology *t)
 {
+	bool separate = t->runtime.threads == GN_THREADS_SEPARATE;
 	uint32_t n = 0;
 
 	if (t->own)
@@ -22,11 +24,6 @@ static uint32_t count_lanes(const struct gn_topology *t, bool separate)
 			n = lanes;
 	}
 	return n;
-}
-
-uint32_t gn_topology_workers(const struct gn_topology *topology)
-{
-	return count_lanes(topology, topology->runtime.threads == GN_THREADS_SEPARATE);
 }
 
 static int open_device(struct gn_topology *t, struct gn_topo_device *device, struct gn_loop *loop)
@@ -60,7 +57,7 @@ static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 
 static int create_workers(struct gn_topology *t)
 {
-	uint32_t n = gn_topology_workers(t);
+	uint32_t n = count_workers(t);
 
 	t->workers = gn_arena_alloc(&t->arena, (n + 1) * sizeof(struct gn_worker *));
 	if (!t->workers)

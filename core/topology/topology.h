@@ -52,7 +52,6 @@ extern const struct gantry_option gn_runtime_options[], gn_role_options[], gn_li
 
 /* The group `runtime`. */
 struct gn_runtime {
-	const char *log_level; /* NULL: not given */
 	uint64_t spin_ns;
 	uint32_t threads; /* enum gn_threads */
 	const char *cpus; /* "0-3,8"; "": do not pin */
@@ -135,9 +134,6 @@ void gn_topology_close(struct gn_topology *topology);
 
 /* Workers, devices and roles as they are now. */
 void gn_topology_report(struct gn_topology *topology, struct gantry_writer *w);
-
-/* How many workers the selected roles want. */
-uint32_t gn_topology_workers(const struct gn_topology *topology);
 
 /* Make the loader: args->plugin_dirs, else runtime.plugin_dirs (config may be NULL), else $GANTRY_PLUGIN_PATH, else built in. */
 int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args, struct gn_errs *errs,

@@ -82,12 +82,20 @@ void gn_device_close(struct gn_device **device_p)
 
 static void describe_caps(uint32_t caps, struct gantry_writer *w)
 {
-	static const char *const words[] = {"map", "rma", "same process only", "ordered", "locks memory"};
+	static const struct {
+		uint32_t cap;
+		const char *word;
+	} rows[] = {
+		{GANTRY_CAP_MAPPED, "map"},
+		{GANTRY_CAP_RMA, "rma"},
+		{GANTRY_CAP_ORDERED, "ordered"},
+		{GANTRY_CAP_PINS, "locks memory"},
+	};
 
 	w->array(w, "can");
-	for (uint32_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if ((caps & 1u << i) != 0)
-			w->string(w, NULL, words[i]);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((caps & rows[i].cap) != 0)
+			w->string(w, NULL, rows[i].word);
 	w->end(w);
 }
 
