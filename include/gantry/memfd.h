@@ -27,10 +27,12 @@ extern "C" {
 
 #define GANTRY_MEMFD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define GANTRY_MEMFD_HUGETLBFS 0x958458f6ul
+#define GANTRY_MEMFD_MODE 0644
 
 /*
  * Makes zeroed memory of `bytes` (more than 0; a multiple of the page size if it is to be mapped). The caller owns the
- * descriptor, which closes on exec. name: for /proc only. Returns the descriptor, or -errno.
+ * descriptor, which closes on exec. Another user who is given one for reading cannot make of it one for writing, which the mode
+ * of a memfd, 0777, lets everybody do by way of /proc. name: for /proc only. Returns the descriptor, or -errno.
  */
 static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned int flags)
 {
@@ -43,7 +45,8 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
 	if (fd < 0)
 		return -errno;
 	/* Without fallocate the pages of a huge memfd are found missing by SIGBUS only. */
-	if (ftruncate(fd, (off_t)bytes) || ((flags & GANTRY_MEMFD_HUGE) && fallocate(fd, 0, 0, (off_t)bytes))) {
+	if (fchmod(fd, GANTRY_MEMFD_MODE) || ftruncate(fd, (off_t)bytes) ||
+	    ((flags & GANTRY_MEMFD_HUGE) && fallocate(fd, 0, 0, (off_t)bytes))) {
 		err = errno == ENOSPC ? ENOMEM : errno;
 		close(fd);
 		return -err;

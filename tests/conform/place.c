@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "conform/rig.h"
@@ -200,6 +202,46 @@ static void other_cards_do_not_meet(void)
 }
 
 /* Rights are not a matter of politeness: without the right to write there is no way to map for writing. */
+/* In a child: somebody else, who has the descriptor, opens its file. Exit status 0: it went as it should. */
+static _Noreturn void open_again(int fd)
+{
+	char path[40];
+	int may_read, may_write;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) || prctl(PR_SET_DUMPABLE, 1))
+		_exit(2);
+	may_read = open(path, O_RDONLY | O_CLOEXEC) >= 0;
+	may_write = open(path, O_RDWR | O_CLOEXEC) >= 0;
+	_exit(!may_read || may_write);
+}
+
+static void read_only_stays_so_for_another_user(void)
+{
+	struct gantry_token token;
+	struct gantry_region *r;
+	struct rig_memory m;
+	int status;
+	pid_t child;
+
+	if (getuid() != 0)
+		TEST_IGNORE_MESSAGE("needs root");
+	rig_connect();
+	rig_memory_open(&m, 65536, 3);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &r));
+	child = fork();
+	if (child == 0)
+		open_again(r->fd);
+	TEST_ASSERT_EQUAL_INT(child, waitpid(child, &status, 0));
+	TEST_ASSERT_TRUE(WIFEXITED(status));
+	TEST_ASSERT_EQUAL_INT(0, WEXITSTATUS(status));
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
 static void read_only_is_read_only(void)
 {
 	struct gantry_token token;
@@ -277,6 +319,7 @@ int main(void)
 	RUN_TEST(names_that_pass_the_check_can_be_served);
 	RUN_TEST(other_cards_do_not_meet);
 	RUN_TEST(read_only_is_read_only);
+	RUN_TEST(read_only_stays_so_for_another_user);
 	RUN_TEST(unsealed_memory_is_not_exported);
 	RUN_TEST(descriptors_run_out);
 	return UNITY_END();

@@ -38,17 +38,18 @@ static void export_changed(struct comch_conn *conn, struct comch_export *e, uint
 	__atomic_store_n(&conn->export_epoch, conn->export_epoch + 1, __ATOMIC_RELEASE);
 }
 
-/* What the peer gets: without the right to write, a descriptor that cannot be mapped for writing. */
+/* What the peer gets: without the right to write, a descriptor that cannot be mapped for writing. -1 with errno. */
 static int peer_fd(const struct gantry_region *region, uint32_t rights)
 {
+	int flags = fcntl(region->fd, F_GETFL);
 	char path[40];
-	int fd;
 
 	if (rights & GANTRY_REMOTE_WRITE)
 		return fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
+	if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
+		return fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", region->fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? fcntl(region->fd, F_DUPFD_CLOEXEC, 0) : fd;
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 static int send_region(struct comch_conn *conn, const struct gantry_region *region, const struct comch_export *e)
