@@ -47,12 +47,15 @@ static void free_consumer(struct vb_consumer *c)
 	free(c);
 }
 
+/* What cannot be told ends the connection: the peer would know of other consumers than there are. */
 static void say(struct vb_consumer *c, int up)
 {
 	struct vb_ctrl_consumer body = {
 		.id = c->id, .lane = (uint16_t)c->lane->number, .up = (uint16_t)up, .max_data = c->max_data};
+	int rc = vb_control_send(c->lane->conn, VB_CTRL_CONSUMER, &body, sizeof(body));
 
-	vb_control_send(c->lane->conn, VB_CTRL_CONSUMER, &body, sizeof(body)); /* fails when the connection is lost */
+	if (rc)
+		vb_conn_fail(c->lane->conn, rc);
 }
 
 int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)

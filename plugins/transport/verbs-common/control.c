@@ -7,7 +7,7 @@
 #include "verbs.h"
 
 #define USER_WAITS 32u    /* messages of the user that wait for a peer that does not read */
-#define ALL_WAIT 1024u    /* messages of all kinds; then something is wrong with it */
+#define ALL_WAIT 1024u    /* messages of all kinds; then the peer is given up */
 #define ROUNDS 8          /* of VB_POLL completions, in one progress() */
 
 /* -- sending -- */
@@ -55,8 +55,10 @@ static int queue(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body,
 {
 	struct vb_outgoing *out;
 
-	if (conn->n_out >= ALL_WAIT)
-		return -EAGAIN;
+	if (conn->n_out >= ALL_WAIT) {
+		vb_conn_broken(conn, "does not read its control messages");
+		return -ENOTCONN;
+	}
 	out = malloc(sizeof(*out) + len);
 	if (!out)
 		return -ENOMEM;

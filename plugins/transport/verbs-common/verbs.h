@@ -426,7 +426,7 @@ void vb_conn_destroy(struct vb_conn *conn);          /* at once */
 
 /* -- control.c -- */
 int vb_send_ctrl(void *conn, const void *msg, size_t len);
-/* Queued where it must. -ENOTCONN, -ENOMEM, -EAGAIN: too much waits already. */
+/* Queued where it must. -ENOMEM; -ENOTCONN, also where so much waits already that the peer is given up. */
 int vb_control_send(struct vb_conn *conn, enum vb_ctrl_kind kind, const void *body, size_t len);
 void vb_control_poll(struct vb_conn *conn);          /* completions and messages of the control pipe */
 void vb_control_rearm(struct vb_conn *conn);         /* its channel had something to say */

@@ -535,6 +535,23 @@ static void connection_ends_while_it_reads(void)
 	ends_close();
 }
 
+/* What waits for it has an end, and nothing of it is left out: it would not know what consumers there are. */
+static void peer_that_does_not_listen(void)
+{
+	const struct gantry_queue_attr attr = {.depth = 1};
+	void *consumer;
+	uint32_t id;
+
+	ends_open("max_depth=8 keepalive=60s", NULL, NULL);
+	for (int i = 0; i < 2000 && vb_consumer_create(a.conn, &attr, &id, &consumer) == 0; i++)
+		vb_consumer_destroy(consumer);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, a.conn->lost);
+	TEST_ASSERT_TRUE(fake_logged(&a.host, "does not read its control messages"));
+	ends_until(a.n_closed);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, a.reason);
+	ends_close();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -553,5 +570,6 @@ int main(void)
 	RUN_TEST(producers_end_by_themselves);
 	RUN_TEST(lanes_share_a_consumer);
 	RUN_TEST(connection_ends_while_it_reads);
+	RUN_TEST(peer_that_does_not_listen);
 	return UNITY_END();
 }
