@@ -109,40 +109,64 @@ struct gantry_role_host {
 	void *core;
 
 	struct gantry_lane *(*lane)(const struct gantry_role_host *rh, uint32_t index);
-	/* Add or remove a poller. The lane's thread runs the change before this returns. */
+	/*
+	 * Add or remove a poller, which is copied; `self` names it, and stays until it is removed. The lane's thread runs the
+	 * change before this returns. 0; -ENOMEM, or why its fd cannot be waited for.
+	 */
 	int (*poller_add)(struct gantry_lane *lane, const struct gantry_poller *poller);
 	void (*poller_remove)(struct gantry_lane *lane, void *self);
 
 	/*
 	 * Build owner -> stages of the configuration -> terminal for a lane, and n descriptors that rest at the owner.
-	 * owner->complete is called for each completion. *ios_p: n descriptors, index = slot. The chain owns them.
+	 * owner->complete is called for each completion. *ios_p: n descriptors, index = slot. The chain owns them. n is 1 to 65535.
+	 * Both hops are copied. 0, -EINVAL, -ENOMEM.
 	 */
 	int (*chain_create)(struct gantry_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal,
 			    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
 	void (*chain_destroy)(struct gantry_chain *chain); /* nothing may be in flight */
 
-	/* Memory that can be exported: a sealed memfd. flags: GANTRY_REGION_*. */
+	/* Memory that can be exported: a sealed memfd, zeroed. flags: GANTRY_REGION_*. 0, -EINVAL: no bytes; -ENOMEM, -EMFILE. */
 	int (*region_create)(const struct gantry_role_host *rh, uint64_t bytes, int flags, struct gantry_region **region_p);
 	/* quiet == 0: an agent may still touch it; it goes to quarantine and is never used again. */
 	void (*region_destroy)(const struct gantry_role_host *rh, struct gantry_region *region, int quiet);
 
 	/* -- client side -- */
+	/*
+	 * Begin a session at the place that `connect`, an index, names; it is tried again while nobody listens there. attr is
+	 * copied, events and arg stay until `closed`, which comes in any case. No event comes before this returns. -EINVAL: no
+	 * such connect, or no lanes, no depth, too many lanes; -ENOMEM.
+	 */
 	int (*client_open)(const struct gantry_role_host *rh, uint32_t connect, const struct gantry_session_attr *attr,
 			   const struct gantry_client_events *events, void *arg, struct gantry_client **client_p);
+	/*
+	 * After `ready`, before client_start: `exported` follows, then the next may be exported. handle: 1 to attr.regions, each
+	 * once; rights: GANTRY_REMOTE_*. The region stays until `closed`. -EBUSY: not now; -ENOSPC: more than attr.regions; else
+	 * what the transport says, of which some is the end of the session: `closed` follows then as well.
+	 */
 	int (*client_export)(struct gantry_client *client, const struct gantry_region *region, uint32_t rights,
 			     uint32_t handle);
-	int (*client_start)(struct gantry_client *client); /* create the queues, start */
-	/* Lane `index` of the session, to be used by `lane` of this role; after `ready`, before client_start. */
+	/*
+	 * Create the queues of all lanes, each of which has its client_hop by then, and start: `started` follows. -EBUSY: not
+	 * now; -EINVAL: a lane has no hop, or the device has no queues of that depth; else as client_export.
+	 */
+	int (*client_start)(struct gantry_client *client);
+	/*
+	 * Lane `index` of the session, to be used by `lane` of this role; after `ready`, before client_start. The hop may stand
+	 * in chains until client_free; before `started` and after the end it refuses with -ENOTCONN. 0, -EINVAL, -ENOMEM.
+	 */
 	int (*client_hop)(struct gantry_client *client, uint32_t index, struct gantry_lane *lane,
 			  struct gantry_hop *terminal);
-	void (*client_close)(struct gantry_client *client); /* stop, bye; ends with `closed` */
+	/* What is in flight completes; stop, bye; ends with `closed`. Idempotent, as is client_abort. */
+	void (*client_close)(struct gantry_client *client);
 	/* End it at once: what is in flight completes with GANTRY_S_SESSION_LOST; `closed` follows. */
 	void (*client_abort)(struct gantry_client *client);
 	/* After `closed`, when no chain ends in it any more. What a role has not freed goes with the role. */
 	void (*client_free)(struct gantry_client *client);
 
 	/* -- server side -- */
+	/* Listen, as `listen` of the configuration says; once. ops stays until close. 0; -errno, having logged why. */
 	int (*serve)(const struct gantry_role_host *rh, const struct gantry_server_ops *ops, void *role);
+	/* After -EINPROGRESS of a step: it is done, or with -errno refused. Without one under way it does nothing. */
 	void (*session_continue)(struct gantry_session *session, int rc);
 	/* Say why a step is refused; the text reaches the client. */
 	void (*session_refuse)(struct gantry_session *session, const char *fmt, ...)
@@ -151,12 +175,15 @@ struct gantry_role_host {
 #endif
 		;
 	void (*session_end)(struct gantry_session *session, int reason); /* ends with `closed` */
+	/* The role's own pointer for a session: NULL until it is set. */
 	void (*session_set)(struct gantry_session *session, void *user);
 	void *(*session_user)(struct gantry_session *session);
 	uint64_t (*session_id)(struct gantry_session *session);
 
 	/* -- target: the backend of the configuration; opened before the role -- */
+	/* All zero when the role has no backend. */
 	void (*backend_volume)(const struct gantry_role_host *rh, struct gantry_volume_info *volume);
+	/* The terminal for chains of this lane. -EINVAL: no backend. */
 	int (*backend_hop)(const struct gantry_role_host *rh, struct gantry_lane *lane, struct gantry_hop *terminal);
 
 	/* The role's work is done (initiator) or it cannot go on: exit status 0 or 1. */
@@ -224,13 +251,13 @@ struct gantry_plan {
 };
 
 struct gantry_role_ops {
-	/* Make the role from its options; `conf` lives as long as the role. */
+	/* Make the role from its options; `conf` lives as long as the role. 0, or -errno having logged why. */
 	int (*open)(const struct gantry_role_host *rh, const void *conf, void **role_p);
-	int (*start)(void *role); /* begin: serve, or open clients */
+	int (*start)(void *role); /* begin: serve, or open clients; 0 or -errno */
 	/* Wind down; ends with finished(). Idempotent. */
 	void (*stop)(void *role);
-	void (*close)(void *role);
-	void (*report)(void *role, struct gantry_writer *w);
+	void (*close)(void *role); /* after finished(), or a start that failed, or without a start */
+	void (*report)(void *role, struct gantry_writer *w); /* values for the report; the lanes may be running */
 	/* GANTRY_ROLE_*: what configuration sections it needs. */
 	uint32_t flags;
 	/*
