@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * role_priv.h - shared by role.c (life), role_host.c (what the host does for it), role_report.c, and the sessions of a role
+ */
 #ifndef GN_SESSION_ROLE_PRIV_H
 #define GN_SESSION_ROLE_PRIV_H
 
@@ -30,6 +33,12 @@ struct gn_role {
 	int finished; /* said so */
 	int status;
 };
+
+/* role->rh, from role->spec. */
+void gn_role_fill_host(struct gn_role *role);
+void gn_role_drop_timers(struct gn_role *role);
+/* Stages give back what they hold. When nothing comes any more: what came after it would stay with them. */
+void gn_role_drain(struct gn_role *role);
 
 /* Role is done; tells whoever made it, at the next turn of the loop. Idempotent. */
 void gn_role_finish(struct gn_role *role, int status);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * role_report.c - what a role is doing, for reports; and what it will ask for, for `gantry check`.
+ */
+#include "session/role_priv.h"
+
+void gn_role_report(struct gn_role *role, struct gantry_writer *w)
+{
+	w->object(w, role->spec.name);
+	w->string(w, "role", role->spec.part.name);
+	w->u64(w, "lanes", role->n_lanes);
+	role->ops->report(role->role, w);
+	gn_host_report(&role->host, w);
+	if (role->server.ops != NULL)
+		gn_server_report(role, w);
+	gn_pipeline_report(role->pipeline, w);
+	if (role->backend_ops != NULL) {
+		w->object(w, "backend");
+		w->string(w, "type", role->spec.backend->name);
+		role->backend_ops->report(role->backend, w);
+		gn_host_report(&role->backend_host, w);
+		w->end(w);
+	}
+	w->end(w);
+}
+
+/* -- gantry check -- */
+
+void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan)
+{
+	const struct gn_endpoint *ep = role->spec.listen;
+
+	*plan = (struct gantry_plan){
+		.sessions = ep->max_sessions,
+		.lanes = ep->max_lanes,
+		.depth = ep->max_depth,
+		.regions = ep->max_regions,
+		.region_bytes = ep->max_region_bytes,
+		.sessions_option = "listen.max_sessions",
+		.lanes_option = "listen.max_lanes",
+		.depth_option = "listen.max_depth",
+		.regions_option = "listen.max_regions",
+		.bytes_option = "listen.max_region_bytes",
+	};
+}
+
+void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan)
+{
+	if (role->spec.listen != NULL)
+		gn_role_plan_listen(role, plan);
+	else
+		*plan = (struct gantry_plan){.sessions = 1, .lanes = role->spec.n_lanes, .lanes_option = "lanes"};
+	role->ops->plan(role->role, connect, plan);
+}
+
+static void describe_endpoint(const struct gn_endpoint *ep, const char *key, struct gantry_writer *w)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	ep->device->ops->info(ep->device->dev, &info);
+	w->object(w, key);
+	w->string(w, "device", ep->device->name);
+	w->string(w, "transport", ep->device->plugin_name);
+	w->string(w, "service", ep->service);
+	w->u64(w, "max_queue_depth", info.max_depth);
+	if (ep->connect_timeout_ns)
+		w->u64(w, "connect_timeout_ns", ep->connect_timeout_ns);
+	w->u64(w, "control_timeout_ns", ep->control_timeout_ns);
+	w->u64(w, "heartbeat_ns", ep->heartbeat_ns);
+	w->u64(w, "io_timeout_ns", ep->io_timeout_ns);
+	w->end(w);
+}
+
+static void describe_credits(const struct gn_endpoint *ep, struct gantry_writer *w)
+{
+	uint64_t queues = (uint64_t)ep->max_sessions * ep->max_lanes, depth = gn_device_queue_depth(ep->device, ep->max_depth);
+
+	w->object(w, "credits");
+	w->u64(w, "sessions", ep->max_sessions);
+	w->u64(w, "lanes", ep->max_lanes);
+	w->u64(w, "depth", ep->max_depth);
+	w->u64(w, "receives_per_queue", depth);
+	w->u64(w, "receives_total", depth * queues);
+	w->u64(w, "descriptor_bytes", queues * ep->max_depth * sizeof(struct gantry_io));
+	w->u64(w, "region_bytes", ep->max_region_bytes * ep->max_sessions);
+	w->end(w);
+}
+
+void gn_role_describe(struct gn_role *role, struct gantry_writer *w)
+{
+	w->object(w, role->spec.name);
+	w->string(w, "role", role->spec.part.name);
+	w->u64(w, "lanes", role->n_lanes);
+	w->array(w, "pipeline");
+	for (uint32_t i = 0; i < gn_pipeline_length(role->pipeline); i++)
+		w->string(w, NULL, gn_pipeline_stage_name(role->pipeline, i));
+	w->string(w, NULL, role->backend_ops != NULL ? role->spec.backend->name : "link");
+	w->end(w);
+	if (role->spec.listen != NULL) {
+		describe_endpoint(role->spec.listen, "listen", w);
+		describe_credits(role->spec.listen, w);
+	}
+	w->array(w, "connects");
+	for (uint32_t i = 0; i < role->spec.n_connects; i++)
+		describe_endpoint(&role->spec.connects[i], NULL, w);
+	w->end(w);
+	w->end(w);
+}
