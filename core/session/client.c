@@ -265,6 +265,27 @@ static uint64_t choose_id(void)
 	return id;
 }
 
+/* Clients come and go, and cells stay: those of one lane share one. */
+static int make_cells(struct gn_role *role)
+{
+	uint64_t **cells;
+
+	if (role->late_answers != NULL)
+		return 0;
+	cells = calloc(role->n_lanes, sizeof(*cells));
+	if (cells == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < role->n_lanes; i++) {
+		cells[i] = role->host.pub.counter(&role->host.pub, "late_answers");
+		if (cells[i] == NULL) {
+			free(cells);
+			return -ENOMEM;
+		}
+	}
+	role->late_answers = cells;
+	return 0;
+}
+
 int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_session_attr *attr,
 		   const struct gantry_client_events *events, void *arg, struct gantry_client **client_p)
 {
@@ -272,6 +293,8 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 
 	if (connect >= role->spec.n_connects || attr->lanes == 0 || attr->lanes > GN_MAX_LANES || attr->depth == 0)
 		return -EINVAL;
+	if (make_cells(role) != 0)
+		return -ENOMEM;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return -ENOMEM;
@@ -287,10 +310,9 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
 	c->ch.session = c->attr.id;
-	c->stale = role->host.pub.counter(&role->host.pub, "late_answers");
 	c->lanes = calloc(attr->lanes, sizeof(*c->lanes));
 	c->exports = calloc(attr->regions + 1ull, sizeof(*c->exports));
-	if (c->lanes == NULL || c->exports == NULL || c->stale == NULL) {
+	if (c->lanes == NULL || c->exports == NULL) {
 		free(c->exports);
 		free(c->lanes);
 		free(c);

@@ -226,7 +226,7 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 		.depth = c->attr.depth,
 		.io_timeout_ns = c->ep->io_timeout_ns,
 		.broken = link_broken,
-		.stale = c->stale,
+		.stale = c->role->late_answers[lane->index],
 		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,
 	};
 

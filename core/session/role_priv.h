@@ -27,6 +27,7 @@ struct gn_role {
 
 	struct gn_server server;
 	struct gantry_client *clients;
+	uint64_t **late_answers; /* counter, a cell for each lane; NULL before the first client */
 	struct gn_role_timer *timers; /* of the plugin */
 
 	int opened;   /* the plugin's open was done */

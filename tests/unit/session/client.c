@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions at the side that opens them: the test is the server, honest or not. `closed` comes once, and comes last. */
+#include "session/role_priv.h"
 #include "unit/session/client_rig.h"
 
 static void a_whole_session(void)
@@ -349,6 +350,35 @@ static void close_before_anything_happened(void)
 	TEST_ASSERT_EQUAL_UINT(0, fc.ft.n_conns);
 }
 
+static unsigned count_cells(void)
+{
+	unsigned n = 0;
+
+	for (const struct gn_counter *c = fc.role->host.counters; c != NULL; c = c->next)
+		n++;
+	return n;
+}
+
+/* A relay opens one for each that it serves, as long as it lives. */
+static void sessions_that_come_and_go_leave_no_counters_behind(void)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		reach(STARTED);
+		fc.rh->client_abort(client);
+		fake_core_turn(&fc);
+		TEST_ASSERT_EQUAL_UINT(i + 1, n_closed);
+		gn_chain_destroy(chain);
+		chain = NULL;
+		fc.rh->client_free(client);
+		client = NULL;
+		if (i == 0)
+			first = count_cells();
+	}
+	TEST_ASSERT_EQUAL_UINT(first, count_cells());
+}
+
 static void close_while_it_waits_to_try_again(void)
 {
 	open_client();
@@ -464,6 +494,7 @@ int main(void)
 	RUN_TEST(end_and_disconnection_close_it_in_every_state);
 	RUN_TEST(close_is_possible_at_every_point);
 	RUN_TEST(close_before_anything_happened);
+	RUN_TEST(sessions_that_come_and_go_leave_no_counters_behind);
 	RUN_TEST(close_while_it_waits_to_try_again);
 	RUN_TEST(close_from_inside_ready);
 	RUN_TEST(what_is_in_flight_completes_before_closed);
