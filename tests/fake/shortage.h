@@ -14,11 +14,12 @@
 #define SHORTAGE_ENV "GANTRY_TEST_SHORTAGE"
 
 struct shortage {
-	uint32_t at;     /* which allocation fails, from 1; 0: none */
-	uint32_t lasts;  /* so do all that come after it */
-	uint32_t n;      /* allocations so far */
-	uint32_t failed; /* of them */
-	char file[64];   /* the library that wanted the first of these */
+	uint32_t at;      /* which allocation fails, from 1; 0: none */
+	uint32_t lasts;   /* so do all that come after it */
+	uint32_t foreign; /* only those of libraries and plugins count: the program, that shortage.c is a part of, has enough */
+	uint32_t n;       /* allocations so far */
+	uint32_t failed;  /* of them */
+	char file[64];    /* the library that wanted the first of these */
 };
 
 /* Can allocations fail here? Not in a sanitizer's build, whose allocator is not to be replaced. */

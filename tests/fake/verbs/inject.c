@@ -33,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fv_obj *objs[FV_KINDS];
 static struct {
 	unsigned calls;
-	int nth, err;
+	int nth, err, lasts;
 } fns[FV_FNS];
 static char misuse[4096], report[8192];
 static unsigned n_misuse;
@@ -51,6 +51,8 @@ int fv_enter(enum fv_fn fn)
 	if (fns[fn].err == 0 || (fns[fn].nth != FAKE_ALWAYS && --fns[fn].nth != 0))
 		return 0;
 	int err = fns[fn].err;
+	if (fns[fn].lasts)
+		fns[fn].nth = FAKE_ALWAYS;
 	if (fns[fn].nth == 0)
 		fns[fn].err = 0;
 	return err;
@@ -149,7 +151,7 @@ static int find_fn(const char *name)
 	return -1;
 }
 
-void fake_verbs_fail(const char *function, int nth, int err)
+static void fail(const char *function, int nth, int err, int lasts)
 {
 	int fn;
 
@@ -158,8 +160,19 @@ void fake_verbs_fail(const char *function, int nth, int err)
 	if (fn >= 0) {
 		fns[fn].nth = nth;
 		fns[fn].err = err;
+		fns[fn].lasts = lasts;
 	}
 	fv_leave(0);
+}
+
+void fake_verbs_fail(const char *function, int nth, int err)
+{
+	fail(function, nth, err, 0);
+}
+
+void fake_verbs_fail_from(const char *function, int nth, int err)
+{
+	fail(function, nth, err, 1);
 }
 
 unsigned fake_verbs_calls(const char *function)

@@ -43,6 +43,8 @@ unsigned fake_verbs_forgive(void);
  * function has: value, errno and -1, errno and NULL; polling gives -err. err 0: no failure any more. Inlines have their own
  * names too: "ibv_post_send", "ibv_poll_cq". A name that is not known is misuse. */
 void fake_verbs_fail(const char *function, int nth, int err);
+/* The same for the nth and all that follow. */
+void fake_verbs_fail_from(const char *function, int nth, int err);
 /* How often a function was called since the reset, with or without success. */
 unsigned fake_verbs_calls(const char *function);
 
