@@ -194,8 +194,12 @@ static void other_device(struct vb_pipe *pipe)
 	char why[240];
 
 	if (!pipe->bound && own_address(t, pipe->to.ss_family, &from) == 0) {
+		int rc = resolve(pipe, (struct sockaddr *)&from);
+
 		pipe->bound = 1;
-		if (resolve(pipe, (struct sockaddr *)&from) == 0)
+		if (rc == -ENOMEM)
+			fail(pipe, rc, strerror(-rc));
+		if (rc == 0 || rc == -ENOMEM)
 			return;
 	}
 	snprintf(why, sizeof(why), "it is reached by RDMA device %s, and this transport uses %s",
@@ -234,8 +238,12 @@ static void equip_failed(struct vb_pipe *pipe, int rc)
 {
 	const struct vb_transport *t = pipe->conn->t;
 
-	if (rc == -ENOMEM)
+	if (rc == -ENOMEM && pipe->region_sends && !pipe->credit_mr)
 		vb_explain_memory(t, kind_text(pipe), vb_pipe_bytes(t->conf, pipe->kind), rc);
+	else if (rc == -ENOMEM)
+		gantry_log_error(t->host, "no memory for a %s of RDMA device %s: lower max_depth, or let this process have more, "
+			  "to lock too: `ulimit -l`, or LimitMEMLOCK= of its service", kind_text(pipe),
+			  t->device.context->device->name);
 	else if (rc == -E2BIG)
 		gantry_log_error(t->host, "a %s does not fit RDMA device %s: lower max_depth (the device has %u requests in a "
 			  "queue, %u completions)", kind_text(pipe), t->device.context->device->name,
@@ -352,7 +360,9 @@ static void on_error(struct vb_pipe *pipe, const struct vb_event *event)
 	int reason = vb_event_reason(event->type, event->status);
 	const char *why = strerror(-reason);
 
-	if (event->type == RDMA_CM_EVENT_ADDR_ERROR)
+	if (reason == -ENOMEM) /* ours, whichever step it was */
+		why = "out of memory here";
+	else if (event->type == RDMA_CM_EVENT_ADDR_ERROR)
 		why = "no RDMA device has a route to it: see `rdma link` and `ip route get`";
 	else if (event->type == RDMA_CM_EVENT_ROUTE_ERROR)
 		why = "the path to it cannot be found: is it up?";
@@ -366,9 +376,14 @@ static void on_unresolved(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	struct sockaddr_storage from;
 	int bound = pipe->bound && own_address(pipe->conn->t, pipe->to.ss_family, &from) == 0;
+	struct vb_event last = *event;
 
-	if (event->status != -ETIMEDOUT || resolve(pipe, bound ? (struct sockaddr *)&from : NULL) != 0)
-		on_error(pipe, event);
+	if (event->status == -ETIMEDOUT) {
+		last.status = resolve(pipe, bound ? (struct sockaddr *)&from : NULL);
+		if (last.status == 0)
+			return;
+	}
+	on_error(pipe, &last);
 }
 
 static void on_gone(struct vb_pipe *pipe, const struct vb_event *event)

@@ -17,6 +17,7 @@ static int make_bounce(struct vb_consumer *c)
 {
 	struct vb_conn *conn = c->lane->conn;
 	void *bounce;
+	int rc;
 
 	if (c->max_data == 0)
 		return 0;
@@ -25,7 +26,10 @@ static int make_bounce(struct vb_consumer *c)
 		return -errno;
 	c->bounce = bounce;
 	madvise(bounce, c->max_data, MADV_DONTFORK);
-	return vb_mr_create(conn->pd, bounce, c->max_data, 0, 1, &c->bounce_mr);
+	rc = vb_mr_create(conn->pd, bounce, c->max_data, 0, 1, &c->bounce_mr);
+	if (rc)
+		vb_explain_memory(conn->t, "message's data", c->max_data, rc);
+	return rc;
 }
 
 static void end_fetch(struct vb_consumer *c)

@@ -166,10 +166,14 @@ static const char *on_consumer(struct vb_conn *conn, const void *body, size_t le
 static const char *on_region(struct vb_conn *conn, const void *body, size_t len)
 {
 	struct vb_ctrl_region r;
+	int rc;
 
 	(void)len;
 	memcpy(&r, body, sizeof(r));
-	return vb_on_region(conn, &r) ? "announces a region that cannot be" : NULL;
+	rc = vb_on_region(conn, &r);
+	if (rc == -ENOMEM) /* which is none of its doing */
+		vb_conn_fail(conn, rc);
+	return rc == -EPROTO ? "announces a region that cannot be" : NULL;
 }
 
 static const char *on_revoke(struct vb_conn *conn, const void *body, size_t len)
@@ -305,7 +309,11 @@ void vb_control_poll(struct vb_conn *conn)
 
 void vb_control_rearm(struct vb_conn *conn)
 {
+	int rc = 0;
+
 	vb_channel_drain(conn->control_channel);
-	if (conn->control && conn->control->cq.cq && vb_cq_arm(&conn->control->cq) != 0)
-		vb_conn_fail(conn, -EIO);
+	if (conn->control && conn->control->cq.cq)
+		rc = vb_cq_arm(&conn->control->cq);
+	if (rc)
+		vb_conn_fail(conn, rc);
 }

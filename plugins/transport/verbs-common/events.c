@@ -74,5 +74,5 @@ int vb_event_reason(enum rdma_cm_event_type type, int status)
 
 	if ((size_t)type >= sizeof(rows) / sizeof(rows[0]))
 		return 0;
-	return rows[type].says_why && (status == -ETIMEDOUT || status == -ENODEV) ? status : rows[type].reason;
+	return rows[type].says_why && (status == -ETIMEDOUT || status == -ENODEV || status == -ENOMEM) ? status : rows[type].reason;
 }

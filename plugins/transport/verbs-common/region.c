@@ -100,8 +100,8 @@ static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_stora
 		memcpy(wire->address, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
 }
 
-/* Where somebody to whom the peer passes the region on can reach it. Without that it can only not be passed on. */
-static void invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
+/* Where somebody to whom the peer passes the region on can reach it. Without that it can only not be passed on. 0, or -ENOMEM. */
+static int invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
 {
 	struct sockaddr_storage addr;
 	int rc = 0;
@@ -113,11 +113,12 @@ static void invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
 	if (rc) {
 		gantry_log_info(conn->t->host, "regions cannot be passed on by %s: no port for it: %s", conn->peer.address,
 			 strerror(-rc));
-		return;
+		return rc == -ENOMEM ? rc : 0; /* which passes */
 	}
 	wire->session = conn->session;
 	wire->secret = conn->direct_secret;
 	put_address(wire, &addr);
+	return 0;
 }
 
 static int check_export(struct vb_conn *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle)
@@ -201,8 +202,9 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 	if (rc)
 		return rc;
 	if (!e->wire.direct)
-		invite(conn, &e->wire);
-	rc = vb_control_send(conn, VB_CTRL_REGION, &e->wire, sizeof(e->wire));
+		rc = invite(conn, &e->wire);
+	if (!rc)
+		rc = vb_control_send(conn, VB_CTRL_REGION, &e->wire, sizeof(e->wire));
 	if (rc) {
 		deregister(e);
 		return rc;
@@ -243,6 +245,7 @@ int vb_revoke(void *arg, uint32_t handle)
 	struct vb_conn *conn = arg;
 	struct vb_export *e = find_export(conn, handle);
 	struct vb_ctrl_handle body;
+	int rc;
 
 	if (!vb_usable(conn->t))
 		return -EPERM;
@@ -253,7 +256,9 @@ int vb_revoke(void *arg, uint32_t handle)
 	body = (struct vb_ctrl_handle){.handle = handle, .generation = e->wire.generation};
 	e->revoking = 1;
 	e->deadline_ns = conn->t->host->now_ns(conn->t->host) + conn->t->conf->revoke_timeout_ns;
-	vb_control_send(conn, VB_CTRL_REVOKE, &body, sizeof(body)); /* if that fails, the deadline or `closed` does it */
+	rc = vb_control_send(conn, VB_CTRL_REVOKE, &body, sizeof(body));
+	if (rc) /* a peer that is not told would take the next region of that name for an error: `closed` does it */
+		vb_conn_fail(conn, rc);
 	return 0;
 }
 

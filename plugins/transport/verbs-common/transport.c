@@ -137,8 +137,10 @@ int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf
 	struct vb_transport *t = calloc(1, sizeof(*t));
 	int rc;
 
-	if (!t)
+	if (!t) {
+		explain_open(host, name, -ENOMEM);
 		return -ENOMEM;
+	}
 	t->host = host;
 	t->conf = conf;
 	t->pid = getpid();

@@ -356,6 +356,18 @@ static void no_address_on_our_device(void)
 	fails("other device", -ENODEV, "it is reached by RDMA device fake1, and this transport uses fake0");
 }
 
+/* Nobody has told the address, and there is no memory to ask again. */
+static void no_memory_to_ask_again(void)
+{
+	static const struct vb_event silence = {.type = RDMA_CM_EVENT_ADDR_ERROR, .status = -ETIMEDOUT};
+
+	begin(NULL);
+	resolving();
+	fake_verbs_fail("rdma_create_id", 1, ENOMEM);
+	vb_on_pipe_event(conn->control, &silence);
+	fails("not asked again", -ENOMEM, "no connection with 127.0.0.2:7471: out of memory here");
+}
+
 static void limits_of_the_device(void)
 {
 	begin(NULL);
@@ -476,6 +488,7 @@ int main(void)
 	RUN_TEST(who_was_asked_has_a_deadline);
 	RUN_TEST(route_over_another_device);
 	RUN_TEST(no_address_on_our_device);
+	RUN_TEST(no_memory_to_ask_again);
 	RUN_TEST(limits_of_the_device);
 	RUN_TEST(depth_beyond_the_device);
 	RUN_TEST(memory_may_not_be_locked);

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transport over RDMA where memory runs out: all that two ends can do is done where one allocation of the plugin fails, the
+ * first, then the second, and so on; where all fail from there on; and the same for each call into the libraries of RDMA. What
+ * is missing comes out as -ENOMEM and is said in the log, nobody waits in vain, nothing is left, and then all works.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gantry/transport.h>
+
+#include "fake/host.h"
+#include "fake/shortage.h"
+#include "fake/verbs/verbs.h"
+#include "unity.h"
+
+#define SERVICE "127.0.0.2:7471"
+#define TURNS 200  /* until what must come is taken to be missing */
+#define WORDS 20u  /* control messages at once: more than go without waiting, so that what comes after them needs memory */
+#define BYTES 8192u
+#define DATA 2048u /* of a message: more than fits into it */
+#define PATIENCE 60 /* seconds: a process that takes longer hangs */
+#define MOST 2000   /* allocations */
+
+struct side {
+	struct fake_host host;
+	void *conf, *device, *listener, *conn, *rx, *tx, *rma;
+	int n_connected, n_closed, reason, n_said, n_heard, n_revoke, n_revoked;
+	uint32_t consumer; /* of the peer */
+	struct gantry_region local, *imported, *passed_on;
+	int registered;
+	struct gantry_token token, token_on;
+	uint8_t bytes[BYTES] __attribute__((aligned(4096)));
+};
+
+static struct side a, b; /* connects; listens */
+static const struct gantry_plugin *plugin;
+static const struct gantry_transport_ops *ops;
+static struct shortage *shortage; /* shared with those who have too little */
+static int is_short; /* this process is one of them */
+
+/* -- events -- */
+
+static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)
+{
+	struct side *s = arg;
+
+	(void)peer;
+	s->conn = conn;
+	*conn_arg_p = s;
+	return 0;
+}
+
+static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
+{
+	(void)conn, (void)peer;
+	((struct side *)arg)->n_connected++;
+}
+
+static void on_message(void *arg, void *conn, const void *msg, size_t len)
+{
+	(void)conn, (void)msg, (void)len;
+	((struct side *)arg)->n_heard++;
+}
+
+static void on_consumer(void *arg, void *conn, uint32_t id, int up)
+{
+	(void)conn;
+	((struct side *)arg)->consumer = up ? id : 0;
+}
+
+static void on_revoke(void *arg, void *conn, uint32_t handle)
+{
+	(void)conn, (void)handle;
+	((struct side *)arg)->n_revoke++;
+}
+
+static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
+{
+	(void)conn, (void)handle, (void)rc;
+	((struct side *)arg)->n_revoked++;
+}
+
+static void on_closed(void *arg, void *conn, int reason)
+{
+	struct side *s = arg;
+
+	(void)conn;
+	s->n_closed++;
+	s->reason = reason;
+}
+
+static const struct gantry_conn_events events = {.accept = on_accept, .connected = on_connected, .message = on_message,
+						 .consumer = on_consumer, .revoke = on_revoke, .revoked = on_revoked,
+						 .closed = on_closed};
+
+/* -- steps: each ends in 0, or in the first -errno that one of the ends gets -- */
+
+static int open_side(struct side *s, const char *name, const char *ibdev)
+{
+	fake_host_init(&s->host, name);
+	s->conf = fake_conf(plugin, ibdev, "max_depth=8", "inline=64", NULL);
+	s->local = (struct gantry_region){.addr = s->bytes, .length = BYTES, .fd = -1,
+					  .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
+	return ops->open(&s->host.pub, s->conf, &s->device);
+}
+
+/* The first reason counts: the other end has lost its peer then. */
+static int ended(void)
+{
+	if (a.n_closed && (!b.n_closed || a.reason != -ENOTCONN))
+		return a.reason;
+	return b.n_closed ? b.reason : 0;
+}
+
+static void turn_side(struct side *s)
+{
+	ops->progress(s->device);
+	if (s->rx)
+		ops->poll_recv(s->rx, NULL, 0);
+}
+
+static int turn(void)
+{
+	turn_side(&a);
+	turn_side(&b);
+	return ended();
+}
+
+/* A peer that has ended says why, if it is given the time. */
+static int reason_of_end(int rc)
+{
+	for (int i = 0; i < TURNS && rc == -ENOTCONN; i++)
+		rc = turn();
+	return rc;
+}
+
+#define UNTIL(what)                                                                                                     \
+	do {                                                                                                            \
+		int rc_ = 0;                                                                                            \
+                                                                                                                        \
+		for (int turns_ = 0; !rc_ && !(what); turns_++) {                                                       \
+			TEST_ASSERT_TRUE_MESSAGE(turns_ < TURNS, "in vain: " #what);                                    \
+			rc_ = turn();                                                                                   \
+		}                                                                                                       \
+		if (rc_)                                                                                                \
+			return reason_of_end(rc_);                                                                      \
+	} while (0)
+#define TRY(call)                                                                                                       \
+	do {                                                                                                            \
+		int rc_ = (call);                                                                                       \
+                                                                                                                        \
+		if (rc_)                                                                                                \
+			return reason_of_end(rc_);                                                                      \
+	} while (0)
+
+static int meet(void)
+{
+	TRY(open_side(&a, "a", "ibdev=fake0"));
+	TRY(open_side(&b, "b", "ibdev=fake1"));
+	TRY(ops->listen(b.device, SERVICE, &events, &b, &b.listener));
+	TRY(ops->connect(a.device, SERVICE, &events, &a, &a.conn));
+	UNTIL(a.n_connected && b.conn);
+	return 0;
+}
+
+static int crowd(struct side *s)
+{
+	for (uint32_t i = 0; i < WORDS; i++, s->n_said++)
+		TRY(ops->send_ctrl(s->conn, "word", 4));
+	return 0;
+}
+
+static int make_queues(struct side *s)
+{
+	const struct gantry_queue_attr attr = {.depth = 4, .max_data = DATA};
+	uint32_t id;
+
+	TRY(ops->register_region(s->conn, &s->local));
+	s->registered = 1;
+	TRY(crowd(s));
+	TRY(ops->consumer_create(s->conn, &attr, &id, &s->rx));
+	return ops->post_recv(s->rx, NULL, 3);
+}
+
+static int join_queues(struct side *s)
+{
+	const struct gantry_queue_attr attr = {.depth = 4, .max_data = DATA};
+
+	UNTIL(s->consumer);
+	TRY(crowd(s)); /* the end that listens asks the other one for queue pairs */
+	TRY(ops->producer_create(s->conn, s->consumer, &attr, &s->tx));
+	return ops->rma_create(s->conn, &attr, &s->rma);
+}
+
+static int sent(struct side *from, const struct gantry_send *what)
+{
+	int rc = ops->send(from->tx, what, 0);
+
+	TEST_ASSERT_TRUE(rc == 0 || rc == -EAGAIN || rc == -ENOTCONN || rc == -ENOMEM);
+	return rc == 0;
+}
+
+static int received(struct side *to, struct gantry_msg *msg)
+{
+	return ops->poll_recv(to->rx, msg, 1) == 1;
+}
+
+static int send_one(struct side *from, struct side *to, uint32_t length)
+{
+	const struct gantry_send what = {.imm = "message", .imm_len = 8, .length = length, .region = length ? &from->local : NULL,
+					 .cookie = 7};
+	const struct gantry_recv recv = {.buf = to->bytes + DATA, .length = DATA};
+	struct gantry_msg msg = {.status = -1};
+	uint64_t cookie = 0;
+
+	TRY(ops->post_recv(to->rx, &recv, 1));
+	for (uint32_t i = 0; i < 4; i++) {
+		UNTIL(sent(from, &what));
+		UNTIL(received(to, &msg));
+		/* no buffer was posted for data but the last time */
+		TEST_ASSERT_EQUAL_INT(length && i < 3 ? -EMSGSIZE : 0, msg.status);
+		if (length)
+			UNTIL(ops->poll_send(from->tx, &cookie, 1) == 1);
+	}
+	return ops->post_recv(to->rx, NULL, 3);
+}
+
+static int imports(struct side *s, const struct gantry_token *token, struct gantry_region **region_p, int *rc_p)
+{
+	*rc_p = ops->import_region(s->conn, token, 0, region_p);
+	return *rc_p != -ENOENT;
+}
+
+static int submitted(struct side *s, const struct gantry_rma *what)
+{
+	struct gantry_rma_done done;
+
+	ops->rma_poll(s->rma, &done, 1);
+	return ops->rma_submit(s->rma, what) != -EAGAIN;
+}
+
+static int finished(struct side *s, struct gantry_rma_done *done)
+{
+	return ops->rma_poll(s->rma, done, 1) == 1;
+}
+
+static int move(struct side *s, struct gantry_region *from)
+{
+	const struct gantry_rma what = {.op = GANTRY_RMA_READ, .length = 64, .local = s->bytes, .local_region = &s->local,
+					.remote = from};
+	struct gantry_rma_done done = {.status = 1};
+
+	UNTIL(submitted(s, &what));
+	ops->rma_flush(s->rma);
+	UNTIL(finished(s, &done));
+	TEST_ASSERT_TRUE(done.status == 0 || done.status == -ENOTCONN);
+	return done.status ? reason_of_end(done.status) : 0;
+}
+
+/* A region of a is lent to b, which hands it on: to a again, of all people, which knows it only as a third party's. */
+static int lend(void)
+{
+	int rc = 0;
+
+	TRY(crowd(&a));
+	TRY(ops->export_region(a.conn, &a.local, a.local.rights, 1, &a.token));
+	UNTIL(imports(&b, &a.token, &b.imported, &rc));
+	TRY(rc);
+	TRY(send_one(&a, &b, DATA));
+	TRY(move(&b, b.imported));
+	TRY(ops->export_region(b.conn, b.imported, GANTRY_REMOTE_READ, 1, &b.token_on));
+	UNTIL(imports(&a, &b.token_on, &a.passed_on, &rc));
+	TRY(rc);
+	return move(&a, a.passed_on);
+}
+
+static void give_up(struct side *s, struct gantry_region **region_p)
+{
+	if (*region_p)
+		ops->release_region(s->conn, *region_p);
+	*region_p = NULL;
+}
+
+static int take_back(struct side *s, struct side *from, struct gantry_region **region_p)
+{
+	TRY(crowd(s));
+	TRY(ops->revoke_region(s->conn, 1));
+	UNTIL(from->n_revoke);
+	TRY(crowd(from));
+	give_up(from, region_p);
+	UNTIL(s->n_revoked);
+	return 0;
+}
+
+static void drop_queues(struct side *s)
+{
+	if (s->rma)
+		ops->rma_destroy(s->rma);
+	if (s->tx)
+		ops->producer_destroy(s->tx);
+	if (s->rx)
+		ops->consumer_destroy(s->rx);
+	s->rma = s->tx = s->rx = NULL;
+}
+
+static int part(void)
+{
+	TRY(take_back(&b, &a, &a.passed_on));
+	TRY(take_back(&a, &b, &b.imported));
+	/* the name is free again, at both ends */
+	TRY(ops->export_region(a.conn, &a.local, a.local.rights, 1, &a.token));
+	TRY(crowd(&a));
+	drop_queues(&a);
+	UNTIL(b.consumer == 0 && b.n_heard == a.n_said && a.n_heard == b.n_said);
+	return 0;
+}
+
+static int everything(void)
+{
+	TRY(meet());
+	TRY(make_queues(&a));
+	TRY(make_queues(&b));
+	TRY(join_queues(&a));
+	TRY(join_queues(&b));
+	TRY(send_one(&b, &a, 0));
+	TRY(lend());
+	return part();
+}
+
+static void end_side(struct side *s)
+{
+	drop_queues(s);
+	if (s->conn) {
+		give_up(s, &s->imported);
+		give_up(s, &s->passed_on);
+		if (s->registered)
+			ops->unregister_region(s->conn, &s->local);
+		ops->disconnect(s->conn);
+	}
+	if (s->listener)
+		ops->unlisten(s->listener);
+	if (s->device)
+		ops->close(s->device);
+	free(s->conf);
+}
+
+static int once(void)
+{
+	int rc;
+
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	rc = everything();
+	end_side(&a);
+	end_side(&b);
+	return rc;
+}
+
+/* Who uses a transport says what it was told; why a device does not open, and what is to be done, only the transport knows. */
+static int is_said(const char *advice)
+{
+	if (!advice && b.device)
+		return 1;
+	advice = advice ? advice : "LimitMEMLOCK";
+	return fake_logged(&a.host, advice) || fake_logged(&b.host, advice);
+}
+
+/* -- calls into the libraries -- */
+
+void setUp(void)
+{
+	fake_verbs_reset();
+	rdma_free_devices(rdma_get_devices(NULL)); /* what the library opens, it keeps */
+}
+
+void tearDown(void)
+{
+	fflush(NULL);
+	if (is_short)
+		_exit(1);
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+static void test_nothing_fails(void)
+{
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, once(), b.host.log);
+}
+
+static unsigned calls_of(const char *function)
+{
+	unsigned before = fake_verbs_calls(function);
+
+	TEST_ASSERT_EQUAL_INT(0, once());
+	return fake_verbs_calls(function) - before;
+}
+
+static void check_end(int rc, const char *advice, const char *where)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text), "%s: %d, %.200s%.200s", where, rc, a.host.log, b.host.log);
+	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || (rc == -ENOMEM && is_said(advice)), text);
+	TEST_ASSERT_EQUAL_STRING_MESSAGE("", fake_verbs_check_clean(), text);
+}
+
+static void fail_everywhere(const char *function, const char *advice)
+{
+	unsigned calls = calls_of(function);
+	char where[80];
+
+	TEST_ASSERT_TRUE_MESSAGE(calls, function);
+	for (unsigned nth = 1; nth <= calls; nth++)
+		for (int lasts = 0; lasts < 2; lasts++) {
+			snprintf(where, sizeof(where), "%s, call %u%s", function, nth, lasts ? " and all that follow" : "");
+			(lasts ? fake_verbs_fail_from : fake_verbs_fail)(function, (int)nth, ENOMEM);
+			check_end(once(), advice, where);
+			fake_verbs_fail(function, 1, 0);
+		}
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, once(), where);
+}
+
+static void test_each_call_fails(void)
+{
+	static const struct {
+		const char *function, *advice;
+	} rows[] = {
+		{"rdma_get_devices", NULL},
+		{"ibv_query_device", NULL},
+		{"rdma_create_event_channel", NULL},
+		{"rdma_create_id", NULL},
+		{"rdma_bind_addr", NULL},
+		{"rdma_listen", NULL},
+		{"rdma_resolve_addr", NULL},
+		{"rdma_resolve_route", NULL},
+		{"rdma_connect", NULL},
+		{"rdma_accept", NULL},
+		{"rdma_set_option", NULL},
+		{"rdma_create_qp", "LimitMEMLOCK"},
+		{"ibv_alloc_pd", NULL},
+		{"ibv_reg_mr", "LimitMEMLOCK"},
+		{"ibv_create_comp_channel", NULL},
+		{"ibv_create_cq", "LimitMEMLOCK"},
+		{"ibv_req_notify_cq", NULL},
+		{"ibv_modify_qp", NULL},
+		{"ibv_post_send", NULL},
+		{"ibv_post_recv", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		fail_everywhere(rows[i].function, rows[i].advice);
+}
+
+/* -- allocations -- */
+
+struct left {
+	long fds, blocks, maps;
+};
+
+static struct left left(void)
+{
+	fake_verbs_reset();
+	rdma_free_devices(rdma_get_devices(NULL));
+	return (struct left){shortage_entries("/proc/self/fd"), shortage_blocks(), shortage_maps()};
+}
+
+/* In a process of its own, which a signal may end; or a failed assertion, in tearDown. */
+static void with_too_little(void)
+{
+	struct left before, after;
+	char where[160];
+	int rc;
+
+	is_short = 1;
+	alarm(PATIENCE);
+	TEST_ASSERT_EQUAL_INT(0, once());
+	before = left();
+	shortage_use(shortage);
+	rc = once();
+	shortage_use(NULL);
+	snprintf(where, sizeof(where), "allocation %u of %u fails, of %s", shortage->at, shortage->n, shortage->file);
+	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || shortage->failed, where);
+	check_end(rc, NULL, where);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, once(), where);
+	after = left();
+	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.fds, after.fds, where);
+	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.blocks, after.blocks, where);
+	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.maps, after.maps, where);
+	_exit(0);
+}
+
+static void run(uint32_t at, uint32_t lasts)
+{
+	char text[160];
+	int status;
+	pid_t pid;
+
+	*shortage = (struct shortage){.at = at, .lasts = lasts, .foreign = 1};
+	fflush(NULL);
+	pid = fork();
+	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
+	if (pid == 0)
+		with_too_little();
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	snprintf(text, sizeof(text), "allocation %u, of %s, status %#x", at, shortage->file, (unsigned)status);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, status, text);
+}
+
+static void walk(uint32_t lasts)
+{
+	uint32_t n = 0;
+
+	if (!shortage_can())
+		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	do {
+		run(++n, lasts);
+		TEST_ASSERT_LESS_THAN(MOST, n);
+	} while (shortage->failed);
+	TEST_ASSERT_GREATER_THAN(50, n);
+}
+
+static void test_one_allocation_fails(void)
+{
+	walk(0);
+}
+
+static void test_all_fail_from_one_on(void)
+{
+	walk(1);
+}
+
+int main(void)
+{
+	const struct rlimit little = {.rlim_cur = 65536, .rlim_max = 65536}; /* as it is without rights */
+
+	setrlimit(RLIMIT_MEMLOCK, &little);
+	plugin = fake_plugin("rdma-verbs");
+	ops = plugin->ops;
+	shortage = mmap(NULL, sizeof(*shortage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shortage == MAP_FAILED)
+		fake_fail("no memory to share");
+	UNITY_BEGIN();
+	RUN_TEST(test_nothing_fails);
+	RUN_TEST(test_each_call_fails);
+	RUN_TEST(test_one_allocation_fails);
+	RUN_TEST(test_all_fail_from_one_on);
+	return UNITY_END();
+}
