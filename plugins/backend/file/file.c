@@ -61,8 +61,10 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 	struct file_store *store = calloc(1, sizeof *store);
 	int rc;
 
-	if (!store)
+	if (!store) {
+		gantry_log_error(host, "%s: %s", ((const struct file_conf *)conf)->path, strerror(ENOMEM));
 		return -ENOMEM;
+	}
 	store->host = host;
 	store->conf = conf;
 	store->calls = &file_calls;
@@ -109,8 +111,9 @@ static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, v
 		goto out_undo_alloc;
 	rc = store->engine->start(self);
 	if (rc && store->engine != &file_engine_sync) {
-		gantry_log_warn(store->host, "cannot use io_uring here (%s), using the sync engine",
-				strerror(-rc));
+		gantry_log_warn(store->host, "cannot use io_uring here (%s), using the sync engine%s", strerror(-rc),
+				rc == -ENOMEM ? "; let this process have more memory, to lock too: `ulimit -l`, or LimitMEMLOCK= "
+						"of its service" : "");
 		store->engine = &file_engine_sync;
 		rc = store->engine->start(self);
 	}

@@ -161,9 +161,15 @@ static int check_direct(struct file_store *store)
 	if (!store->direct)
 		return 0;
 	rc = try_direct(store, store->alignment);
-	if (rc == -EINVAL && conf->block < 4096 && try_direct(store, 4096) == 0) {
-		refuse(store, "%s: direct IO needs blocks of 4 KiB here; set block = \"4KiB\" or direct = false", conf->path);
-		return rc;
+	if (rc == -EINVAL && conf->block < 4096) {
+		int larger = try_direct(store, 4096);
+
+		if (larger == 0) {
+			refuse(store, "%s: direct IO needs blocks of 4 KiB here; set block = \"4KiB\" or direct = false",
+			       conf->path);
+			return rc;
+		}
+		rc = larger;
 	}
 	if (rc == -EINVAL) {
 		gantry_log_info(store->host, "%s: no direct IO here, using the page cache",
@@ -207,6 +213,7 @@ int file_store_open(struct file_store *store)
 	store->zeroes = mmap(NULL, FILE_ZERO_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (store->zeroes == MAP_FAILED) {
 		rc = -ENOMEM;
+		refuse(store, "%s: %s", conf->path, strerror(-rc));
 		goto out_undo_take;
 	}
 	return 0;

@@ -16,6 +16,7 @@
 #include "file.h"
 
 #define BATCH 32u
+#define PROBED 64u /* operations that a kernel is asked for: more than those that we need */
 
 struct ring {
 	struct io_uring uring;
@@ -29,12 +30,14 @@ struct ring {
 static int has_operations(struct io_uring *uring)
 {
 	static const int needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC, IORING_OP_FALLOCATE};
-	struct io_uring_probe *probe = io_uring_get_probe_ring(uring);
-	int all = probe != NULL;
+	union {
+		struct io_uring_probe head;
+		uint8_t room[sizeof(struct io_uring_probe) + PROBED * sizeof(struct io_uring_probe_op)];
+	} probe = {.room = {0}};
+	int all = io_uring_register_probe(uring, &probe.head, PROBED) == 0;
 
 	for (unsigned i = 0; all && i < sizeof needed / sizeof *needed; i++)
-		all = io_uring_opcode_supported(probe, needed[i]);
-	io_uring_free_probe(probe);
+		all = io_uring_opcode_supported(&probe.head, needed[i]);
 	return all;
 }
 

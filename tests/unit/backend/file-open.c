@@ -219,6 +219,8 @@ static int without_rings(int err)
 	fake_chain_report(&chain, -1, &report);
 	if (strncmp(fake_reported(&report, "engine"), "sync\n", 5) != 0)
 		return 2;
+	if (!fake_logged(&host, strerror(err)) || fake_logged(&host, "LimitMEMLOCK") != (err == ENOMEM))
+		return 5;
 	if (run(GANTRY_OP_WRITE, 0, sizeof out, out) || run(GANTRY_OP_READ, 0, sizeof in, in))
 		return 3;
 	fake_chain_fini(&chain);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The file backend is opened and used where one allocation fails, the first, then the second, and so on; and where all fail from
+ * there on. It serves, or says that memory was missing; nothing stays, the file is free again, and then it serves as always.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "fake/shortage.h"
+#include "file.h"
+
+#define MOST 200 /* allocations */
+
+static struct shortage shortage;
+static uint8_t out[64 * KIB] __attribute__((aligned(4096))), in[sizeof(out) + 512] __attribute__((aligned(4096)));
+
+void setUp(void)
+{
+	if (!shortage_can())
+		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	fake_plugin("file");
+	folder_make();
+	volume_make(MIB);
+}
+
+void tearDown(void)
+{
+	shortage_use(NULL);
+	if (shortage_can())
+		folder_remove();
+}
+
+/* Writes, at addresses that direct IO takes and that it does not. What there is to be done needs no memory. */
+static void serve(void)
+{
+	memset(out, (int)shortage.at + 1, sizeof(out));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 0, sizeof(out), out));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_READ, 0, sizeof(out), in + 512));
+	TEST_ASSERT_EQUAL_MEMORY(out, in + 512, sizeof(out));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE_ZEROES, 0, sizeof(out), NULL));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_DISCARD, 0, sizeof(out), NULL));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+}
+
+/* What its conf is made of is the test's. */
+static int once(struct shortage *use, const char *engine)
+{
+	int rc;
+
+	fake_host_init(&host, "test");
+	host.real_clock = 1;
+	fake_chain_init(&chain, &host);
+	shortage_use(use);
+	rc = TRY(engine, "block=512");
+	if (rc == 0)
+		serve();
+	fake_chain_fini(&chain);
+	shortage_use(NULL);
+	return rc;
+}
+
+struct left {
+	long fds, blocks, maps;
+};
+
+static struct left left(void)
+{
+	return (struct left){shortage_entries("/proc/self/fd"), shortage_blocks(), shortage_maps()};
+}
+
+static void with_too_little(const char *engine, uint32_t at, uint32_t lasts)
+{
+	struct left before = left(), after;
+	char where[1100];
+	int rc;
+
+	shortage = (struct shortage){.at = at, .lasts = lasts, .foreign = 1};
+	rc = once(&shortage, engine);
+	snprintf(where, sizeof(where), "%s, allocation %u of %u fails, of %s: %d, %.900s", engine, at, shortage.n, shortage.file,
+		 rc, host.log);
+	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || (rc == -ENOMEM && shortage.failed), where);
+	/* a lane that does not start is spoken of by who starts it */
+	TEST_ASSERT_TRUE_MESSAGE(!chain.backend == (rc && *host.log), where);
+	/* what is done in another way than was asked for has its reason */
+	TEST_ASSERT_TRUE_MESSAGE(!fake_logged(&host, "cannot use") || fake_logged(&host, "Cannot allocate memory"), where);
+	after = left();
+	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.fds, after.fds, where);
+	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.blocks, after.blocks, where);
+	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.maps, after.maps, where);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, once(NULL, engine), where);
+}
+
+static void walk(const char *engine, uint32_t least)
+{
+	for (uint32_t lasts = 0; lasts < 2; lasts++) {
+		uint32_t n = 0;
+
+		TEST_ASSERT_EQUAL_INT_MESSAGE(0, once(NULL, engine), host.log);
+		do {
+			with_too_little(engine, ++n, lasts);
+			TEST_ASSERT_LESS_THAN(MOST, n);
+		} while (shortage.failed);
+		TEST_ASSERT_GREATER_OR_EQUAL(least, n);
+	}
+}
+
+static void without_a_queue(void)
+{
+	walk("engine=sync", 6);
+}
+
+static void with_io_uring(void)
+{
+	walk("engine=auto", 6);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(without_a_queue);
+	RUN_TEST(with_io_uring);
+	return UNITY_END();
+}
