@@ -72,8 +72,10 @@ static int create_workers(struct gn_topology *t)
 		snprintf(name, sizeof(name), "gantry-%u", k);
 		rc = gn_worker_create(&attr, &t->workers[k]);
 		if (rc) {
-			gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u%s: %s", k,
-			       attr.cpu >= 0 ? " on the CPU that runtime.cpus says" : "", strerror(-rc));
+			gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u%s: %s%s", k,
+			       attr.cpu >= 0 ? " on the CPU that runtime.cpus says" : "", strerror(-rc),
+			       rc == -EAGAIN ? "; no room for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)"
+					     : "");
 			return rc;
 		}
 		t->n_workers++;

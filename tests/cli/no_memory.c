@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gantry check and gantry run where one allocation fails: the first, then the second, and so on; and where all fail from there
- * on. Each ends by itself, with an exit status that the manual has, says why, and leaves no socket.
+ * on; and where the process may not grow beyond a size: hardly enough for the program, then a little more, and so on. Each ends by
+ * itself, with an exit status that the manual has, says why, and leaves no socket.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +22,10 @@
 #define MOST 20000  /* allocations */
 #define EACH 400    /* of the first of them, each; then some */
 #define STEP 11
+#define LITTLE 4u       /* MiB: not even the libraries fit into it */
+#define PLENTY 512u     /* MiB */
+#define PIECE (1u << 18) /* bytes more each time; and where it is nearly enough: */
+#define CRUMB 4096u
 
 static char dir[] = "/tmp/gantry-cli-no-memory.XXXXXX";
 static char conf[64], log_file[64], sockets[64];
@@ -37,7 +43,7 @@ void setUp(void)
 	TEST_ASSERT_NOT_NULL(mkdtemp(dir));
 	snprintf(conf, sizeof(conf), "%s/conf", dir);
 	snprintf(log_file, sizeof(log_file), "%s/log", dir);
-	snprintf(sockets, sizeof(sockets), "%s/run/00:00.0", dir);
+	snprintf(sockets, sizeof(sockets), "%s/run/00%%3A00.0", dir);
 	f = fopen(conf, "we");
 	TEST_ASSERT_NOT_NULL(f);
 	fprintf(f, "runtime = { stat = false; };\n"
@@ -98,35 +104,53 @@ void tearDown(void)
 	rmdir(dir);
 }
 
-static void gantry(const char *command)
+static void preload(void)
 {
 	char number[16], library[512];
-	int log = open(log_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	snprintf(number, sizeof(number), "%d", fd);
 	snprintf(library, sizeof(library), "%s/tests/.libs/shortage.so", getenv("top_builddir"));
 	setenv(SHORTAGE_ENV, number, 1);
 	setenv("LD_PRELOAD", library, 1);
+}
+
+/* size: bytes that it may have of addresses; 0: the allocation that is to fail is */
+static void gantry(const char *command, uint64_t size)
+{
+	const struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
+	int log = open(log_file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	if (!size)
+		preload();
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
 	alarm(PATIENCE);
+	if (size && setrlimit(RLIMIT_AS, &limit))
+		_exit(126);
 	execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), conf, (char *)NULL);
 	_exit(127);
+}
+
+static int status_of(const char *command, uint64_t size)
+{
+	pid_t pid = fork();
+	int status;
+
+	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
+	if (pid == 0)
+		gantry(command, size);
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	return status;
 }
 
 static void run(const char *command, uint32_t at, uint32_t lasts)
 {
 	char text[200];
 	int status;
-	pid_t pid;
 	struct stat st;
 
 	*shortage = (struct shortage){.at = at, .lasts = lasts};
-	pid = fork();
-	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
-	if (pid == 0)
-		gantry(command);
-	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	status = status_of(command, 0);
 	snprintf(text, sizeof(text), "gantry %s: allocation %u of %u fails, of %s: status %#x", command, at, shortage->n,
 		 shortage->file, (unsigned)status);
 	TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : 0), text);
@@ -168,6 +192,52 @@ static void test_run_where_all_fail(void)
 	walk("run", 1);
 }
 
+/* -- the size of the process -- */
+
+static bool is_said(const char *what)
+{
+	FILE *f = fopen(log_file, "re");
+	char line[1000];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, what) != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Was there enough? 127: the program was not even loaded. */
+static bool fits(uint64_t size)
+{
+	int status = status_of("run", size);
+	bool loaded = WIFEXITED(status) && WEXITSTATUS(status) != 127;
+	char text[120];
+
+	snprintf(text, sizeof(text), "gantry run within %llu bytes: status %#x", (unsigned long long)size, (unsigned)status);
+	if (loaded)
+		TEST_ASSERT_TRUE_MESSAGE(WEXITSTATUS(status) <= 2, text);
+	else
+		TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && is_said("error while loading shared libraries"), text);
+	TEST_ASSERT_TRUE_MESSAGE(!status || is_said("allocate memory") || is_said("ulimit -v") || is_said("shared object"), text);
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
+	TEST_ASSERT_TRUE_MESSAGE(status || access(sockets, F_OK) == 0, sockets); /* it is there that they were */
+	return status == 0;
+}
+
+static void test_run_in_a_small_space(void)
+{
+	uint64_t size = (uint64_t)LITTLE << 20;
+
+	TEST_ASSERT_FALSE(fits(size));
+	while (!fits(size)) {
+		size += PIECE;
+		TEST_ASSERT_LESS_THAN_UINT64((uint64_t)PLENTY << 20, size);
+	}
+	for (uint64_t less = PIECE; less; less -= CRUMB)
+		fits(size - less);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -175,5 +245,6 @@ int main(void)
 	RUN_TEST(test_check_where_all_fail);
 	RUN_TEST(test_run_where_one_fails);
 	RUN_TEST(test_run_where_all_fail);
+	RUN_TEST(test_run_in_a_small_space);
 	return UNITY_END();
 }
