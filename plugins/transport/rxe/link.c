@@ -49,7 +49,9 @@ int rxe_find(const char *sysfs, const char *netdev, char name[RXE_NAME])
 	struct dirent *entry;
 	int n = 0;
 
-	while (dir && (entry = readdir(dir))) {
+	if (!dir)
+		return errno == ENOMEM ? -ENOMEM : -ENODEV;
+	while ((entry = readdir(dir))) {
 		char of[64];
 
 		if (entry->d_name[0] == '.' || !parent(sysfs, entry->d_name, of, sizeof(of)) || (*netdev && strcmp(of, netdev)))
@@ -57,8 +59,7 @@ int rxe_find(const char *sysfs, const char *netdev, char name[RXE_NAME])
 		snprintf(name, RXE_NAME, "%.63s", entry->d_name);
 		n++;
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return n == 0 ? -ENODEV : n > 1 ? -ENOTUNIQ : 0;
 }
 

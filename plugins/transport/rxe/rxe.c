@@ -51,6 +51,8 @@ static int rxe_open(const struct gantry_host *host, const void *conf, void **dev
 			  *c->netdev ? " on " : "", c->netdev, *c->netdev ? c->netdev : "eth0");
 	else if (rc == -ENOTUNIQ)
 		gantry_log_error(host, "there are several soft-RoCE devices: say with netdev on which interface (see `rdma link`)");
+	else if (rc)
+		gantry_log_error(host, "cannot look for soft-RoCE devices: %s", strerror(-rc));
 	return rc ? rc : vb_transport_open(host, c, name, device_p);
 }
 

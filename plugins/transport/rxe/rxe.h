@@ -9,7 +9,7 @@
 
 /*
  * Name of the soft-RoCE device on a network interface; netdev "": of the only one on this machine. sysfs: where
- * /sys/class/infiniband is. -ENODEV: none; -ENOTUNIQ: several, and no interface was named.
+ * /sys/class/infiniband is. -ENODEV: none; -ENOTUNIQ: several, and no interface was named; -ENOMEM: not known.
  */
 int rxe_find(const char *sysfs, const char *netdev, char name[RXE_NAME]);
 int rxe_is_one(const char *sysfs, const char *name);

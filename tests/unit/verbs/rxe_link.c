@@ -11,6 +11,7 @@
 
 #include <rdma/rdma_netlink.h>
 
+#include "fake/shortage.h"
 #include "rxe.h"
 #include "unity.h"
 
@@ -53,6 +54,23 @@ void tearDown(void)
 	for (int i = 0; i < 3; i++)
 		in_root(all[i], NULL, 0);
 	TEST_ASSERT_EQUAL_INT(0, rmdir(root));
+}
+
+/* It is not known that there is none: nobody is to make one. */
+static void no_memory_to_look(void)
+{
+	struct shortage shortage = {.at = 1, .foreign = 1};
+	int rc;
+
+	if (!shortage_can())
+		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
+	in_root("rxe0", "eth0", 1);
+	shortage_use(&shortage);
+	rc = rxe_find(root, "", name);
+	shortage_use(NULL);
+	TEST_ASSERT_EQUAL_UINT(1, shortage.failed);
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, rc);
+	TEST_ASSERT_EQUAL_INT(0, rxe_find(root, "", name));
 }
 
 static void none(void)
@@ -141,6 +159,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(none);
+	RUN_TEST(no_memory_to_look);
 	RUN_TEST(the_only_one);
 	RUN_TEST(one_of_several);
 	RUN_TEST(request_for_a_link);
