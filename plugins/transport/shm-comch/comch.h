@@ -319,7 +319,9 @@ int comch_conn_usable(const struct comch_conn *conn);
 
 /* outbox.c */
 int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds, unsigned int n_fds);
-int comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id);
+/* What the peer waits for: a connection over which it cannot be said ends. */
+void comch_out_must(struct comch_conn *conn, const struct comch_frame *frame);
+void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id);
 void comch_out_flush(struct comch_conn *conn);
 void comch_out_drop(struct comch_conn *conn);
 

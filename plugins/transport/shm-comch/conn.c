@@ -208,18 +208,16 @@ int comch_conn_usable(const struct comch_conn *conn)
 	return 0;
 }
 
-static int send_hello(struct comch_conn *conn)
+static void hello_init(const struct comch_conn *conn, struct comch_frame *frame)
 {
-	struct comch_frame frame;
-
-	comch_frame_init(&frame, COMCH_HELLO, sizeof(frame.hello));
-	frame.hello.features = conn->dev->membarrier ? COMCH_F_MEMBARRIER : 0;
-	return comch_out_send(conn, &frame, NULL, 0);
+	comch_frame_init(frame, COMCH_HELLO, sizeof(frame->hello));
+	frame->hello.features = conn->dev->membarrier ? COMCH_F_MEMBARRIER : 0;
 }
 
 static const char *on_hello(struct comch_conn *conn, const struct comch_hello *hello)
 {
 	struct comch_listener *l = conn->listener;
+	struct comch_frame answer;
 	bool refused;
 
 	conn->membarrier = conn->dev->membarrier && (hello->features & COMCH_F_MEMBARRIER);
@@ -248,9 +246,11 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 	}
 	conn->listener = NULL;
 	gantry_count(conn->dev->connections, 1);
-	send_hello(conn); /* goes to the head of what accept() may have sent */
+	hello_init(conn, &answer);
+	comch_out_must(conn, &answer); /* goes to the head of what accept() may have sent */
 	conn->state = COMCH_S_OPEN;
-	comch_out_flush(conn);
+	if (!__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
+		comch_out_flush(conn);
 	return NULL;
 }
 
@@ -393,6 +393,7 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 		  void **conn_p)
 {
 	struct comch_device *dev = device;
+	struct comch_frame hello;
 	struct comch_conn *conn;
 	int fd, rc;
 
@@ -414,7 +415,8 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 	snprintf(conn->service, sizeof(conn->service), "%s", service);
 	rc = fd < 0 ? fd : start(conn);
 	if (!rc) {
-		rc = send_hello(conn);
+		hello_init(conn, &hello);
+		rc = comch_out_send(conn, &hello, NULL, 0);
 		gantry_count(dev->connections, 1);
 	}
 	if (rc) { /* `closed` tells it, in the next progress */

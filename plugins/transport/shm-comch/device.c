@@ -151,8 +151,10 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	struct comch_device *dev = calloc(1, sizeof(*dev));
 	int rc;
 
-	if (!dev)
+	if (!dev) {
+		gantry_log_error(host, "no memory for the device: %s", strerror(ENOMEM));
 		return -ENOMEM;
+	}
 	dev->host = host;
 	dev->conf = conf;
 	dev->pid = getpid();

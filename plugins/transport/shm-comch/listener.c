@@ -96,7 +96,7 @@ void comch_listener_ready(struct comch_listener *l)
 	struct comch_device *dev = l->dev;
 
 	for (int i = 0; i < ACCEPTS_PER_TURN && !l->dead; i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), rc;
 
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
@@ -105,7 +105,7 @@ void comch_listener_ready(struct comch_listener *l)
 		}
 		if (dev->n_half_open >= COMCH_HALF_OPEN || dev->n_conns >= COMCH_CONNS)
 			close(fd);
-		else
-			comch_conn_accept(l, fd);
+		else if ((rc = comch_conn_accept(l, fd)) == -ENOMEM) /* all that the peer sees is that nobody speaks to it */
+			gantry_log_warn(dev->host, "cannot take a connection: %s", strerror(-rc));
 	}
 }

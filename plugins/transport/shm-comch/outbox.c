@@ -83,13 +83,23 @@ int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, con
 	return rc;
 }
 
-int comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id)
+void comch_out_must(struct comch_conn *conn, const struct comch_frame *frame)
+{
+	int rc = comch_out_send(conn, frame, NULL, 0);
+
+	if (rc == 0 || rc == -ENOTCONN)
+		return;
+	conn->lack = rc;
+	comch_conn_broken(conn, "there is no memory to tell it what it must know");
+}
+
+void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id)
 {
 	struct comch_frame frame;
 
 	comch_frame_init(&frame, type, sizeof(frame.id));
 	frame.id.id = id;
-	return comch_out_send(conn, &frame, NULL, 0);
+	comch_out_must(conn, &frame);
 }
 
 void comch_out_flush(struct comch_conn *conn)

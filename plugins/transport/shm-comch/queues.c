@@ -267,7 +267,7 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 		/* a lane that sleeps does not know the ring yet, so it has given no credit */
 		comch_bell_ring(conn, c->bell_ring);
 	}
-	comch_out_send(conn, &frame, NULL, 0);
+	comch_out_must(conn, &frame);
 	if (frame.ok.line != COMCH_NO_LINE)
 		give_late(c, line, limit);
 	return NULL;

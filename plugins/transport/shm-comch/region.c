@@ -138,7 +138,7 @@ int comch_revoke(void *arg, uint32_t handle)
 	if (e->state == COMCH_E_REVOKING)
 		return -EALREADY;
 	export_changed(conn, e, COMCH_E_REVOKING);
-	comch_out_id(conn, COMCH_REVOKE, e->ref); /* if that fails, the end of the connection tells `revoked` */
+	comch_out_id(conn, COMCH_REVOKE, e->ref);
 	return 0;
 }
 
