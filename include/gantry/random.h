@@ -56,7 +56,7 @@ static inline uint64_t gantry_random_next(struct gantry_random *r)
 /* A number in 0..n-1; n is at least 1. The bias is below n / 2^64. */
 static inline uint64_t gantry_random_below(struct gantry_random *r, uint64_t n)
 {
-	return (uint64_t)(((unsigned __int128)gantry_random_next(r) * n) >> 64);
+	return (uint64_t)(__extension__((unsigned __int128)gantry_random_next(r) * n) >> 64);
 }
 
 #ifdef __cplusplus

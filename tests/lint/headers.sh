@@ -14,7 +14,7 @@ seed()
 # alone COMPILER... - does the header on standard input compile?
 alone()
 {
-	"$@" -Wall -Wextra -Wpointer-arith -Werror -D_GNU_SOURCE -fsyntax-only - 2>&1
+	"$@" -Wall -Wextra -Wpedantic -Wpointer-arith -Werror -D_GNU_SOURCE -fsyntax-only - 2>&1
 }
 
 check()
