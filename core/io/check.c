@@ -88,8 +88,13 @@ enum gantry_status gn_check_io_closely(const struct gn_io_rules *rules, struct g
 	return check_region(rules, io);
 }
 
-int gn_volume_ok(const struct gantry_volume_info *v)
+const char *gn_volume_fault(const struct gantry_volume_info *v)
 {
-	return v->size != 0 && v->block_size >= 512 && v->block_size <= 65536 && (v->block_size & (v->block_size - 1)) == 0 &&
-	       v->size % v->block_size == 0 && v->max_io >= v->block_size;
+	if (v->block_size < 512 || v->block_size > 65536 || (v->block_size & (v->block_size - 1)) != 0)
+		return "its block_size is no power of two from 512 to 65536";
+	if (v->size == 0 || v->size % v->block_size != 0)
+		return "its size is 0, or no multiple of its block_size";
+	if (v->max_io < v->block_size)
+		return "its max_io is less than its block_size";
+	return NULL;
 }

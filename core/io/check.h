@@ -54,7 +54,7 @@ static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, st
 	return GANTRY_S_OK;
 }
 
-/* Whether a volume is one that descriptors can be checked against: sizes and block size as backend.h says. */
-int gn_volume_ok(const struct gantry_volume_info *volume);
+/* What keeps descriptors from being checked against a volume, sizes and block size being as volume.h says; NULL: nothing. */
+const char *gn_volume_fault(const struct gantry_volume_info *volume);
 
 #endif

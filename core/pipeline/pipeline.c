@@ -55,8 +55,11 @@ static int start_stage(struct gn_pipeline *pl, struct stage *st)
 		struct gantry_poller poller = {.poll = st->ops->poll, .wake_ns = st->ops->wake_ns};
 		int rc = st->ops->start(st->stage, &pl->lanes[l].pub, &st->selfs[l]);
 
-		if (rc != 0)
+		if (rc != 0) {
+			gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be started on lane %u: %s", pl->n_stages - 1,
+			       st->part->name, l, strerror(-rc));
 			return rc;
+		}
 		st->n_started++;
 		poller.self = st->selfs[l];
 		rc = gn_worker_add(pl->lanes[l].worker, &poller);

@@ -69,9 +69,12 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 
 static void answered_query(struct gantry_client *c, const void *payload)
 {
+	const char *fault;
+
 	memcpy(&c->volume, payload, sizeof(c->volume));
-	if (!gn_volume_ok(&c->volume)) {
-		gn_client_lose(c, -EPROTO, "%s: the peer describes an impossible volume", c->ep->where);
+	fault = gn_volume_fault(&c->volume);
+	if (fault != NULL) {
+		gn_client_lose(c, -EPROTO, "%s: the peer describes an impossible volume: %s", c->ep->where, fault);
 		return;
 	}
 	c->events->ready(c->arg, c, &c->volume);

@@ -5,6 +5,7 @@
 #include "session/role_priv.h"
 
 #include "base/log.h"
+#include "io/check.h"
 #include "session/client.h"
 
 #include <errno.h>
@@ -51,6 +52,20 @@ static int start_backend_lane(struct gn_role *role, struct gn_lane *lane)
 	return gn_worker_add(lane->worker, &poller);
 }
 
+/* Told when the backend is opened, not to the first one that wants a session. */
+static int check_volume(const struct gn_role *role)
+{
+	struct gantry_volume_info volume;
+	const char *fault;
+
+	role->rh.backend_volume(&role->rh, &volume);
+	fault = gn_volume_fault(&volume);
+	if (fault == NULL)
+		return 0;
+	gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: describes an impossible volume: %s", role->spec.backend->name, fault);
+	return -EINVAL;
+}
+
 static int open_backend(struct gn_role *role)
 {
 	const struct gn_part *part = role->spec.backend;
@@ -70,8 +85,13 @@ static int open_backend(struct gn_role *role)
 		gn_host_fini(&role->backend_host);
 		return rc;
 	}
-	for (uint32_t i = 0; i < role->n_lanes && rc == 0; i++)
+	rc = check_volume(role);
+	for (uint32_t i = 0; i < role->n_lanes && rc == 0; i++) {
 		rc = start_backend_lane(role, &role->lanes[i]);
+		if (rc != 0)
+			gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: cannot be started on lane %u: %s", part->name, i,
+			       strerror(-rc));
+	}
 	return rc;
 }
 

@@ -97,11 +97,13 @@ static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume_info *volume = &s->answer.volume;
 	uint64_t most = s->ep->move_memory < GN_MOVER_MAX_IO ? s->ep->move_memory : GN_MOVER_MAX_IO;
+	const char *fault;
 
 	if (must_move(s) && volume->max_io > most)
 		volume->max_io = (uint32_t)most;
-	if (!gn_volume_ok(volume)) {
-		gn_session_refuse(s, "the role describes an impossible volume");
+	fault = gn_volume_fault(volume);
+	if (fault != NULL) {
+		gn_session_refuse(s, "the role describes an impossible volume: %s", fault);
 		return -EINVAL;
 	}
 	s->rules.volume = *volume;

@@ -7,6 +7,8 @@
  * What the backend may rely on at submit: the opcode is in its `ops` mask; for operations with a range, offset and
  * length lie in the volume, are multiples of the block size, and length is not 0; for read and write io->data points
  * to `length` bytes that stay valid until completion.
+ *
+ * `volume` and `submit` must be there; the host does what is usual for all others.
  */
 #ifndef GANTRY_BACKEND_H
 #define GANTRY_BACKEND_H

@@ -206,11 +206,12 @@ static void volumes(void)
 	const struct gantry_volume_info good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096};
 	struct gantry_volume_info v;
 
-	TEST_ASSERT_TRUE(gn_volume_ok(&good));
+	TEST_ASSERT_NULL(gn_volume_fault(&good));
 #define BAD(field, value)                                                                                               \
 	v = good;                                                                                                       \
 	v.field = value;                                                                                                \
-	TEST_ASSERT_FALSE(gn_volume_ok(&v));
+	TEST_ASSERT_NOT_NULL(gn_volume_fault(&v));                                                                       \
+	TEST_ASSERT_NOT_NULL(strstr(gn_volume_fault(&v), "its " #field));
 	BAD(size, 0)
 	BAD(size, (1 << 20) + 512)
 	BAD(block_size, 0)
