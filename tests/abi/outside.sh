@@ -79,7 +79,7 @@ wrap cc "$CC"
 PKG_CONFIG_LIBDIR=$tmp/pc PATH=$tmp/bin:$PATH
 export PKG_CONFIG_LIBDIR PATH
 cd "$tmp/work" || exit 1
-for file in mine.c mine.conf cap.c plus.cc; do
+for file in mine.c mine.conf cap.c heap.c plus.cc; do
 	example $file >$file
 done
 
@@ -100,8 +100,19 @@ gantry run cap.conf --json --plugin-dir . --plugin-dir "$(pkg-config --variable=
 [ $? -eq 1 ] && grep -q '"too_long_ops": [1-9]' "$tmp/out"
 report $? "it fails long IO, and counts it"
 
+sed 's/backend = .*/backend = { type = "heap"; };/' mine.conf >heap.conf
+commands 3 >backend.sh
+try "the commands build heap.c and run it" sh -e backend.sh
+grep -q '10000' "$tmp/out"
+report $? "the backend did the IO"
+sed -i '/max_io/d' heap.c
+sh -e backend.sh >"$tmp/out" 2>&1
+[ $? -eq 1 ] && grep -q 'heap: describes an impossible volume: its max_io is less than its block_size' "$tmp/out"
+report $? "a volume that cannot be is told when the backend is opened, with what is wrong"
+example heap.c >heap.c
+
 if command -v c++ >/dev/null; then
-	commands 3 >third.sh
+	commands 4 >third.sh
 	try "the commands build plus.cc" sh -e third.sh
 	sed 's/"mine"/"plus"/' mine.conf >plus.conf
 	try "it runs" gantry run plus.conf --plugin-dir . \
@@ -111,7 +122,7 @@ if command -v c++ >/dev/null; then
 else
 	echo "ok $((n += 1)) - C++ # SKIP no c++"
 fi
-for file in mine.c cap.c; do
+for file in mine.c cap.c heap.c; do
 	try "$file in C11 with all warnings" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
 		"-I$(pkg-config --variable=includedir gantry-plugin)" $file
 done
