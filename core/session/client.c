@@ -163,6 +163,7 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 static void on_closed(void *arg, void *conn, int reason)
 {
 	struct gantry_client *c = arg;
+	struct gantry_device_info info = {.caps = 0};
 
 	(void)conn;
 	if (c->connecting && reason == -ECONNREFUSED && !c->lost && gn_now_ns() < c->connect_until_ns) {
@@ -171,12 +172,16 @@ static void on_closed(void *arg, void *conn, int reason)
 		gn_loop_set_timer(c->role->loop, &c->retry, gn_now_ns() + RETRY_NS);
 		return;
 	}
-	if (c->connecting)
+	c->ep->device->ops->info(c->ep->device->dev, &info);
+	if (c->connecting && reason == -ECONNREFUSED)
+		gn_client_lose(c, reason,
+			       "%s: cannot connect to \"%s\" on device %s: nobody listens there; start the role that serves "
+			       "it first (%s: %s)",
+			       c->ep->where, c->ep->service, c->ep->device->name, c->ep->device->name, info.detail);
+	else if (c->connecting)
 		gn_client_lose(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
 			       c->ep->device->name,
-			       reason == -ECONNREFUSED ? "nobody listens there; start the role that serves it first"
-			       : reason == -EACCES     ? "turned away; the log of that role says why"
-						       : strerror(-reason));
+			       reason == -EACCES ? "turned away; the log of that role says why" : strerror(-reason));
 	else
 		gn_client_lose(c, reason, "%s: the peer is gone: %s", c->ep->where, strerror(-reason));
 }
