@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 
@@ -237,6 +238,9 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	command = find_command(argv[optind]);
 	if (!command && !strcmp(argv[optind], "help"))
 		return help();
+	if (!command && access(argv[optind], R_OK) == 0)
+		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; to run that file: gantry run %s", argv[optind],
+				   argv[optind]);
 	if (!command)
 		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; %s", argv[optind], hint(cli));
 	cli->command = command->name;

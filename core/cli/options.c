@@ -100,7 +100,9 @@ static int show(struct search *search, struct gn_loader *loader)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	if (search->found)
 		return GN_EXIT_OK;
-	return gn_cli_fail(GN_EXIT_USAGE, "no section and no usable plugin \"%s\" in %s", search->name, gn_loader_dirs(loader));
+	return gn_cli_fail(GN_EXIT_USAGE,
+			   "no section and no usable plugin \"%s\" in %s; the sections are runtime, role, listen and connect, "
+			   "gantry plugins lists the plugins", search->name, gn_loader_dirs(loader));
 }
 
 static int show_all(struct search *search, struct gn_loader *loader)

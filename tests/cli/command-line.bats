@@ -55,6 +55,12 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	mistake "gantry: unknown command \"frob\"; see gantry --help" frob
 }
 
+@test "a file is no command" {
+	touch "$BATS_TEST_TMPDIR/a.conf"
+	mistake "gantry: unknown command \"$BATS_TEST_TMPDIR/a.conf\"; to run that file: gantry run $BATS_TEST_TMPDIR/a.conf" \
+		"$BATS_TEST_TMPDIR/a.conf"
+}
+
 @test "unknown option before the command" {
 	mistake "gantry: unknown option --frob; see gantry --help" --frob run x
 }
