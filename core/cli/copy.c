@@ -53,7 +53,22 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 	return NULL;
 }
 
-static char *find_role(const struct gn_cli *cli)
+/* The role that was named; one that is not there, or does not load, is told when it is to run. NULL after a message. */
+static const char *named_copier(const struct gn_cli *cli, struct gn_config *config, struct gn_loader *loader, const char *name)
+{
+	struct gn_conf_node *role = gn_conf_child(gn_conf_child(gn_config_root(config), "roles"), name);
+	const char *plugin_name = gn_conf_string(gn_conf_child(role, "role"));
+	const struct gn_plugin *plugin;
+
+	if (!plugin_name || gn_loader_find(loader, GANTRY_KIND_ROLE, plugin_name, &plugin) || can_copy(loader, role))
+		return name;
+	gn_cli_fail(GN_EXIT_USAGE, "%s: the role \"%s\" cannot copy: it is a \"%s\"; name an initiator", cli->config, name,
+		    plugin_name);
+	return NULL;
+}
+
+/* asked: NULL, or the role that was named. NULL after a message. */
+static char *find_role(const struct gn_cli *cli, const char *asked)
 {
 	struct gn_errs errs = {0};
 	struct gn_config *config = gn_config_open(cli->config, cli->topology.sets.word, cli->topology.sets.n, &errs);
@@ -62,7 +77,7 @@ static char *find_role(const struct gn_cli *cli)
 	char *name;
 
 	if (config && !gn_topology_loader(config, &cli->topology, &errs, &loader))
-		found = only_copier(cli, config, loader);
+		found = asked ? named_copier(cli, config, loader, asked) : only_copier(cli, config, loader);
 	gn_cli_complain(&errs);
 	name = found ? strdup(found) : NULL;
 	gn_loader_close(&loader);
@@ -144,10 +159,7 @@ int gn_cli_copy(const struct gn_cli *cli)
 		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here", file);
 	if (cli->topology.roles.n > 1 || (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
 		return gn_cli_fail(GN_EXIT_USAGE, "copy runs one role; write volume:ROLE or --role ROLE");
-	if (named[0])
-		role = strdup(named);
-	else
-		role = cli->topology.roles.n ? strdup(cli->topology.roles.word[0]) : find_role(cli);
+	role = find_role(cli, named[0] ? named : cli->topology.roles.n ? cli->topology.roles.word[0] : NULL);
 	if (!role)
 		return GN_EXIT_USAGE;
 	code = copy(cli, role, volume_role(to) ? "from" : "to", file);

@@ -96,5 +96,5 @@ serve() {
 	says "gantry: $conf has 0 roles that can copy; write volume:ROLE"
 	gantry copy volume:store "$BATS_TEST_TMPDIR/out" -c "$conf"
 	[ "$status" -eq 2 ]
-	says "roles.store.copy: unknown key"
+	says "gantry: $conf: the role \"store\" cannot copy: it is a \"target\"; name an initiator"
 }
