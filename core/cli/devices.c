@@ -37,7 +37,7 @@ static void note_problem(const struct gantry_host *pub, int level, const char *f
 		json_array_append_new(scan->problems, json_string(text));
 }
 
-/* { "summary", "found": [ ... ], "problems": [ ... ] }; NULL: out of memory. */
+/* { "summary", "inside", "found": [ ... ], "problems": [ ... ] }; NULL: out of memory. */
 static json_t *scan_transport(const struct gn_plugin *plugin)
 {
 	const struct gantry_transport_ops *ops = plugin->ops;
@@ -58,8 +58,8 @@ static json_t *scan_transport(const struct gn_plugin *plugin)
 	tree = gn_report_tree(&report);
 	if (!tree)
 		json_array_append_new(scan.problems, json_string("what it found cannot be shown: its report is broken"));
-	tree = json_pack("{ss so so}", "summary", plugin->desc->summary, "found",
-			 tree ? json_incref(json_object_get(tree, "found")) : json_array(), "problems", scan.problems);
+	tree = json_pack("{ss sb so so}", "summary", plugin->desc->summary, "inside", (ops->flags & GANTRY_TRANSPORT_INSIDE) != 0,
+			 "found", tree ? json_incref(json_object_get(tree, "found")) : json_array(), "problems", scan.problems);
 	gn_report_fini(&report);
 	return tree;
 }
@@ -143,7 +143,8 @@ static void print_transport(const char *name, const json_t *transport)
 	if (n)
 		printf("%zu found\n", n);
 	else
-		puts("nothing found");
+		puts(json_is_true(json_object_get(transport, "inside")) ? "nothing to find, each process has its own" :
+									 "nothing found");
 	json_array_foreach((json_t *)found, i, item)
 		print_found(string_of(item, "name"), item);
 	json_array_foreach((json_t *)problems, i, item) {
