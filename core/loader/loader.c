@@ -45,13 +45,15 @@ static bool is_plugin_name(const char *name)
 	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
 }
 
+#define NOT_THERE " (does not exist)" /* behind a directory, in messages */
+
 static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_dirs)
 {
 	size_t bytes = sizeof("no directory");
 	char *at;
 
 	for (size_t i = 0; i < n_dirs; i++)
-		bytes += strlen(dirs[i]) + 2;
+		bytes += strlen(dirs[i]) + sizeof(NOT_THERE) + 2;
 	loader->dirs = calloc(n_dirs + 1, sizeof(*loader->dirs));
 	loader->dirs_text = malloc(bytes);
 	if (!loader->dirs || !loader->dirs_text)
@@ -63,6 +65,7 @@ static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_
 			return -ENOMEM;
 		loader->n_dirs++;
 		at = stpcpy(stpcpy(at, i ? ", " : ""), dirs[i]);
+		at = stpcpy(at, access(dirs[i], F_OK) != 0 && errno == ENOENT ? NOT_THERE : "");
 	}
 	return 0;
 }

@@ -34,6 +34,12 @@ says() {
 	says 'default "4KiB"'
 }
 
+@test "a directory that is not there is told as such" {
+	gantry plugins -p "$dir" -p "$dir/nowhere" frob
+	[ "$status" -eq 2 ]
+	says "no plugin \"frob\" in $dir, $dir/nowhere (does not exist)"
+}
+
 @test "JSON has the same" {
 	gantry plugins -p "$dir" --json --options
 	[ "$status" -eq 0 ]
@@ -135,4 +141,5 @@ says() {
 	gantry options -p "$dir" frob
 	[ "$status" -eq 2 ]
 	says 'no section and no usable plugin "frob"'
+	says 'the sections are runtime, role, listen and connect, gantry plugins lists the plugins'
 }
