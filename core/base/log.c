@@ -16,6 +16,7 @@ static const char *const words[] = {"error", "warn", "info", "debug", "trace"}; 
 static int max_level = GN_LOG_INFO;
 static int sink_fd = STDERR_FILENO;
 static int sink_form = GN_LOG_TEXT;
+static bool over_line;
 static gn_log_hook *line_hook;
 
 struct line {
@@ -42,6 +43,11 @@ void gn_log_set_sink(int fd, enum gn_log_form form)
 {
 	__atomic_store_n(&sink_fd, fd, __ATOMIC_RELAXED);
 	__atomic_store_n(&sink_form, (int)form, __ATOMIC_RELAXED);
+}
+
+void gn_log_set_over(bool over)
+{
+	__atomic_store_n(&over_line, over, __ATOMIC_RELAXED);
 }
 
 void gn_log_set_hook(gn_log_hook *hook)
@@ -139,6 +145,8 @@ void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
 		return;
 	}
 	l.n = 0;
+	put(&l, __atomic_load_n(&over_line, __ATOMIC_RELAXED) && __atomic_load_n(&sink_fd, __ATOMIC_RELAXED) == STDERR_FILENO ?
+			"\r\033[K" : "");
 	put_line(&l, level, name, message);
 	while (write(__atomic_load_n(&sink_fd, __ATOMIC_RELAXED), l.text, l.n) < 0 && errno == EINTR)
 		;

@@ -39,6 +39,9 @@ bool gn_log_on(enum gn_log_level level);
 /* Where lines go and how they look; stderr and text at start. The descriptor stays the caller's. Any thread. */
 void gn_log_set_sink(int fd, enum gn_log_form form);
 
+/* A line that has not ended yet stands on the terminal at stderr: lines written there take its place. Any thread. */
+void gn_log_set_over(bool over);
+
 /* Give each line to a function of a program around the core, instead of writing it; NULL: write again. Any thread. */
 typedef void gn_log_hook(enum gn_log_level level, const char *who, const char *message);
 void gn_log_set_hook(gn_log_hook *hook);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "cli/report.h"
 
@@ -41,9 +42,13 @@ static void show(struct gn_progress *progress, const struct gn_topo_role *role, 
 		bar[BAR] = '\0';
 		fprintf(stderr, " [%s] %3.0f%%", bar, 100 * (done > 1 ? 1 : done));
 	}
-	fprintf(stderr, "  %.0f IO/s  %s/s", seconds > 0 && ios > progress->last_ios ? (ios - progress->last_ios) / seconds : 0,
-		rate);
+	if (gn_report_number(values, "submitted", 1) > 0)
+		fprintf(stderr, "  %.0f IO/s  %s/s",
+			seconds > 0 && ios > progress->last_ios ? (ios - progress->last_ios) / seconds : 0, rate);
+	else
+		fputs("  no IO yet: waiting for its peer", stderr);
 	fflush(stderr);
+	gn_log_set_over(true);
 	progress->last_ns = now;
 	progress->last_ios = ios;
 	progress->last_bytes = bytes;
@@ -85,6 +90,7 @@ void gn_progress_clear(struct gn_progress *progress)
 {
 	if (progress->shown)
 		fputs("\r\033[K", stderr);
+	gn_log_set_over(false);
 	progress->shown = false;
 }
 

@@ -3,7 +3,7 @@
  * progress.h - one line on a terminal about work that takes more than a second, rewritten each second.
  *
  * It shows what the first role that works reports under these keys: "progress" { "done", "target" } in any unit, if the
- * role knows its end, and "total" { "ops", "bytes" }.
+ * role knows its end, and "total" { "ops", "bytes" }; with "submitted" 0, that it waits for its peer.
  */
 #ifndef GN_CLI_PROGRESS_H
 #define GN_CLI_PROGRESS_H

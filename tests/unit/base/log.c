@@ -57,6 +57,25 @@ static void text_line_has_time_level_speaker_and_message(void)
 	TEST_ASSERT_EQUAL_INT('T', out[10]);
 }
 
+static void a_line_takes_the_place_of_one_that_has_not_ended(void)
+{
+	int terminal = dup(STDERR_FILENO);
+
+	gn_log_set_over(true);
+	gn_log(GN_LOG_WARN, "session", "gone");
+	TEST_ASSERT_EQUAL_INT('2', (logged(), out[0])); /* somewhere else: nothing is in its way */
+	gn_log_set_sink(STDERR_FILENO, GN_LOG_TEXT);
+	dup2(pipe_fds[1], STDERR_FILENO);
+	gn_log(GN_LOG_WARN, "session", "gone");
+	gn_log_set_over(false);
+	TEST_ASSERT_EQUAL_STRING("warn session: gone\n", logged());
+	TEST_ASSERT_EQUAL_INT(0, strncmp(out, "\r\033[K2", 5));
+	gn_log(GN_LOG_WARN, "session", "gone");
+	dup2(terminal, STDERR_FILENO);
+	close(terminal);
+	TEST_ASSERT_EQUAL_INT('2', (logged(), out[0]));
+}
+
 static char hooked[64];
 
 static void hook(enum gn_log_level level, const char *who, const char *message)
@@ -175,6 +194,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(text_line_has_time_level_speaker_and_message);
+	RUN_TEST(a_line_takes_the_place_of_one_that_has_not_ended);
 	RUN_TEST(a_hook_gets_the_lines_instead);
 	RUN_TEST(level_above_the_limit_is_silent);
 	RUN_TEST(newline_in_a_message_cannot_forge_a_line);
