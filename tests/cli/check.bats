@@ -217,4 +217,8 @@ everything() {
 	check 0 --set devices.dpu.dir=/no/such/folder/run
 	says "cannot make directory /no/such/folder/run: No such file or directory"
 	says "a role that uses it would not start here"
+	# what the environment says is named as such
+	sed -i 's/ dir = "[^"]*";//' "$conf"
+	XDG_RUNTIME_DIR=/no/such/folder check 0
+	says "cannot make directory /no/such/folder/gantry: No such file or directory; dir of the device, or XDG_RUNTIME_DIR of the"
 }

@@ -73,6 +73,13 @@ static int look_for_room(int at, const char *path)
 	return -1;
 }
 
+/* What to do about a directory that cannot be used: one that nobody has named comes from the environment. */
+static const char *elsewhere(const struct comch_device *dev)
+{
+	return dev->conf->dir && *dev->conf->dir ? "" :
+	       "; dir of the device, or XDG_RUNTIME_DIR of the environment, puts it elsewhere";
+}
+
 /*
  * Opens, and makes if missing, a directory that nobody but us and root can have tampered with. -EAGAIN: it would be made, but we
  * are here to look.
@@ -89,13 +96,13 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 		if (err == EAGAIN)
 			gantry_log_info(dev->host, "would make directory %s", shown);
 		else
-			gantry_log_error(dev->host, "cannot make directory %s: %s", shown, strerror(err));
+			gantry_log_error(dev->host, "cannot make directory %s: %s%s", shown, strerror(err), elsewhere(dev));
 		return -err;
 	}
 	fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		err = errno;
-		gantry_log_error(dev->host, "cannot open directory %s: %s", shown, strerror(err));
+		gantry_log_error(dev->host, "cannot open directory %s: %s%s", shown, strerror(err), elsewhere(dev));
 		return -err;
 	}
 	if (fstat(fd, &st))
@@ -105,7 +112,7 @@ static int open_dir(const struct comch_device *dev, int at, const char *path, co
 	else if (st.st_mode & 022)
 		why = "can be written by others";
 	if (why) {
-		gantry_log_error(dev->host, "directory %s %s", shown, why);
+		gantry_log_error(dev->host, "directory %s %s%s", shown, why, elsewhere(dev));
 		close(fd);
 		return -EACCES;
 	}
