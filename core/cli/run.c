@@ -187,6 +187,18 @@ static int print_report(struct run *run, int (*print)(const struct gn_cli *cli, 
 	return rc;
 }
 
+/* Which roles failed, below a report that pushed what the log said out of sight. */
+static void name_failures(const struct run *run)
+{
+	const struct gn_topology *t = &run->topology;
+
+	fflush(stdout);
+	for (uint32_t i = 0; i < t->n_roles && !run->cli->json; i++)
+		if (t->roles[i].finished && t->roles[i].status)
+			gn_cli_fail(GN_EXIT_FAILED, "%s: roles.%s failed; the log above the report says why", t->file,
+				    t->roles[i].name);
+}
+
 /* -- life -- */
 
 static int open_run(struct run *run)
@@ -248,6 +260,7 @@ static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, 
 	gn_stat_server_close(&run->stat);
 	if (print_report(run, print))
 		return GN_EXIT_FAILED;
+	name_failures(run);
 	return exit_code(run);
 }
 

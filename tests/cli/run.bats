@@ -112,6 +112,7 @@ finish() { # wait for it; sets status and output
 	[ "$status" -eq 1 ]
 	says "result                    failed"
 	says "roles.load"
+	[[ "${lines[-1]}" == "gantry: $conf: roles.load failed; the log above the report says why" ]]
 	# of a process alone on "loop" this is the reason
 	says 'cannot connect to "f" on device d: nobody listens there; start the role that serves it first (d: in this process)'
 }
