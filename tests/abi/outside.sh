@@ -71,6 +71,12 @@ done >"$tmp/out"
 [ ! -s "$tmp/out" ]
 report $? "all manual pages are installed"
 
+for dir in INCLUDEDIR LIBDIR DOCDIR; do
+	grep -rlw $dir "$tmp/root" --include='*.[1-8]'
+done >"$tmp/out"
+[ ! -s "$tmp/out" ] && grep -rq "^\.It Pa /.*/conf/\*\.conf" "$tmp/root"
+report $? "installed pages say where things are"
+
 # the installation lies in a folder of ours: so must what it says about itself
 mkdir "$tmp/bin" "$tmp/pc" "$tmp/work"
 sed -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$pc" >"$tmp/pc/gantry-plugin.pc"
