@@ -63,20 +63,20 @@ static int workload_prepare(struct initiator *in)
 	return 0;
 }
 
-static int missing_op(struct initiator *in)
+/* What the workload does and the volume does not; NULL: nothing. */
+static const char *missing(const struct initiator *in)
 {
-	uint32_t need = 0;
+	uint32_t ops = in->volume.ops;
 
-	if (pattern_reads(in->conf->pattern) || in->conf->verify == VERIFY_STAMP)
-		need |= 1u << GANTRY_OP_READ;
-	if (pattern_writes(in->conf->pattern)) {
-		need |= 1u << GANTRY_OP_WRITE;
-		if (in->volume.flags & GANTRY_VOLUME_READ_ONLY)
-			return 1;
-	}
-	if (in->conf->flush_every)
-		need |= 1u << GANTRY_OP_FLUSH;
-	return (need & ~in->volume.ops) != 0;
+	if (pattern_writes(in->conf->pattern) && (in->volume.flags & GANTRY_VOLUME_READ_ONLY))
+		return "it is read-only; write workload.pattern = \"randread\" or \"read\"";
+	if (pattern_writes(in->conf->pattern) && !gantry_op_in(GANTRY_OP_WRITE, ops))
+		return "it takes no writes";
+	if ((pattern_reads(in->conf->pattern) || in->conf->verify == VERIFY_STAMP) && !gantry_op_in(GANTRY_OP_READ, ops))
+		return "it takes no reads";
+	if (in->conf->flush_every && !gantry_op_in(GANTRY_OP_FLUSH, ops))
+		return "it takes no flushes; leave workload.flush_every out";
+	return NULL;
 }
 
 static void set_target(struct initiator *in)
@@ -92,18 +92,22 @@ static int workload_setup(struct initiator *in)
 	const struct initiator_conf *conf = in->conf;
 	const struct gantry_volume_info *volume = &in->volume;
 	unsigned long long size = volume->size, block = conf->block;
+	const char *reason = missing(in);
 	uint64_t part;
 
-	if (missing_op(in)) {
-		gantry_log_error(in->host, "the volume does not allow what the workload does");
+	if (reason) {
+		gantry_log_error(in->host, "the volume does not allow what the workload does: %s", reason);
 		return -EOPNOTSUPP;
 	}
-	if (block % volume->block_size || block > volume->max_io || conf->offset % volume->block_size) {
+	if (block % volume->block_size || block > volume->max_io) {
 		gantry_log_error(in->host,
-				 "block %llu and offset %llu must be multiples of the volume's block of %u bytes, "
-				 "and block at most %u bytes",
-				 block, (unsigned long long)conf->offset, volume->block_size,
-				 volume->max_io);
+				 "workload.block is %llu bytes; write multiples of the volume's block of %u bytes, up to %u",
+				 block, volume->block_size, volume->max_io);
+		return -EINVAL;
+	}
+	if (conf->offset % volume->block_size) {
+		gantry_log_error(in->host, "workload.offset is %llu bytes; write multiples of the volume's block of %u bytes",
+				 (unsigned long long)conf->offset, volume->block_size);
 		return -EINVAL;
 	}
 	part = conf->size ? conf->size : size > conf->offset ? size - conf->offset : 0;
