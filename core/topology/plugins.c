@@ -136,8 +136,11 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 	int rc;
 
 	if (!name) {
-		gn_conf_fault(p->errs, node ? node : owner, "\"%s\" must be given: the name of a %s plugin, in double quotes",
-			      key, gn_kind_name(kind));
+		/* an entry that --set made is a misspelt one more often than a new one */
+		bool made = !node && !strcmp(gn_conf_where(owner), "--set");
+
+		gn_conf_fault(p->errs, node ? node : owner, "%s\"%s\" must be given: the name of a %s plugin, in double quotes",
+			      made ? "the file has no such entry; for a new one, " : "", key, gn_kind_name(kind));
 		return NULL;
 	}
 	rc = gn_loader_find(loader, kind, name, &plugin);

@@ -310,6 +310,9 @@ initiator() {
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set roles.store.lanes=77
 	[ "$status" -eq 2 ]
 	[[ "$output" == *"gantry: --set: roles.store.lanes: 77 is out of range; write 1 to 64"* ]]
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set roles.stroe.lanes=2
+	[ "$status" -eq 2 ]
+	[[ "$output" == *'--set: roles.stroe: the file has no such entry; for a new one, "role" must be given'* ]]
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --set nonsense
 	[ "$status" -eq 2 ]
 	[[ "$output" == *"gantry: --set nonsense: write KEY.PATH=VALUE"* ]]
