@@ -17,16 +17,19 @@
 #include "topology/topology.h"
 #include "memory/region.h"
 
+#define LATE_NS (3 * GN_NS_PER_S)
+
 struct run {
 	const struct gn_cli *cli;
 	struct gn_topology topology;
 	struct gn_loop *loop;
 	struct gn_timer advance; /* look at who has finished */
+	struct gn_timer late;    /* say who has not */
 	struct gn_stat_server *stat;
 	struct gn_progress progress;
 	uint64_t start_ns;
 	int signal_fd;
-	bool failed, interrupted, winding_down;
+	bool failed, interrupted, winding_down, late_set;
 };
 
 /* -- the end of roles -- */
@@ -34,6 +37,19 @@ struct run {
 static bool works(const struct gn_topo_role *role)
 {
 	return role->flags & GANTRY_ROLE_WORKS;
+}
+
+/* The end takes long: an IO that a backend or a stage never completes would keep the process, and nobody knew why. */
+static void late(void *arg)
+{
+	struct run *run = arg;
+	const struct gn_topology *t = &run->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].started && !t->roles[i].finished)
+			gn_log(GN_LOG_WARN, "gantry", "roles.%s has not ended yet: it waits for its peers, or for IO that its "
+			       "backend or a stage has not completed; %s ends the process at once", t->roles[i].name,
+			       run->interrupted ? "one more signal" : "a signal, given twice,");
 }
 
 static void advance(void *arg)
@@ -61,6 +77,9 @@ static void advance(void *arg)
 		gn_loop_quit(run->loop, 0);
 	else if (run->winding_down)
 		gn_topology_wind_down(&run->topology);
+	if (run->winding_down && !run->late_set)
+		gn_loop_set_timer(run->loop, &run->late, gn_now_ns() + LATE_NS);
+	run->late_set |= run->winding_down;
 }
 
 /* From the loop's next turn: gn_role_stop may call this before it returns. */
@@ -211,6 +230,8 @@ static int open_run(struct run *run)
 		return -errno;
 	run->advance.fn = advance;
 	run->advance.arg = run;
+	run->late.fn = late;
+	run->late.arg = run;
 	t->role_finished = role_finished;
 	t->arg = run;
 	return gn_topology_open(t, run->loop);
@@ -278,8 +299,10 @@ int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct
 		code = gn_cli_complain(&errs);
 	else
 		code = run_topology(&run, print);
-	if (run.loop)
+	if (run.loop) {
 		gn_loop_clear_timer(run.loop, &run.advance);
+		gn_loop_clear_timer(run.loop, &run.late);
+	}
 	gn_topology_close(&run.topology);
 	if (run.loop) {
 		gn_loop_remove_fd(run.loop, run.signal_fd);

@@ -116,6 +116,20 @@ sh -e backend.sh >"$tmp/out" 2>&1
 [ $? -eq 1 ] && grep -q 'heap: describes an impossible volume: its max_io is less than its block_size' "$tmp/out"
 report $? "a volume that cannot be is told when the backend is opened, with what is wrong"
 example heap.c >heap.c
+sed -i '/gantry_complete/d' heap.c
+mkfifo log
+exec 3<>log # stays open
+sed 's/gantry run/exec gantry run --set roles.load.workload.deadline=100ms/' backend.sh >holds.sh
+sh -e holds.sh >"$tmp/out" 2>log &
+held=$!
+timeout 60 grep -m 1 'roles.store has not ended yet' <log >>"$tmp/out"
+told=$?
+kill -TERM $held
+kill -INT $held
+wait $held
+[ $? -eq 3 ] && [ $told -eq 0 ]
+report $? "a backend that holds IO for ever keeps the process, which says so, until a second signal"
+example heap.c >heap.c
 
 if command -v c++ >/dev/null; then
 	commands 4 >third.sh
