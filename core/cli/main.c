@@ -109,8 +109,8 @@ static void print_options(unsigned accepts)
 
 static int help_command(const struct gn_command *command)
 {
-	printf("gantry %s - %s\n\nUsage: gantry %s [OPTION]... %s\n", command->name, command->help, command->name,
-	       command->args);
+	printf("gantry %s - %s\n\nUsage: gantry %s [OPTION]...%s%s\n", command->name, command->help, command->name,
+	       *command->args ? " " : "", command->args);
 	print_options(command->accepts);
 	return GN_EXIT_OK;
 }
@@ -124,7 +124,7 @@ static int help(void)
 	print_options(GLOBAL | GN_CLI_VERSION);
 	puts("\nExit status: 0 all went well; 1 an IO, a session or a device failed; 2 wrong command line or\n"
 	     "configuration; 3 a signal ended it before the work was done.\n\n"
-	     "gantry COMMAND --help tells more.");
+	     "gantry COMMAND --help tells more; the manual is gantry(1), and gantry.conf(5) for configurations.");
 	return GN_EXIT_OK;
 }
 
