@@ -190,7 +190,8 @@ static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *n
 	if (!desc)
 		desc = lt_dlsym(handle, "gantry_plugin");
 	if (!desc)
-		snprintf(why, GN_WHY, "not a gantry plugin of that name: it has no symbol %s", symbol);
+		snprintf(why, GN_WHY, "not a gantry plugin of that name: it has no symbol %s, which GANTRY_PLUGIN(%.*s) makes",
+			 symbol, (int)strlen(name), symbol);
 	return desc;
 }
 

@@ -71,7 +71,7 @@ says() {
 	[ "$status" -eq 0 ]
 	says "broken       unusable   $dir/broken.so: does not load: "
 	says "renamed      unusable   $dir/renamed.so: not a gantry plugin of that name:"
-	says "it has no symbol renamed_LTX_gantry_plugin"
+	says "it has no symbol renamed_LTX_gantry_plugin, which GANTRY_PLUGIN(renamed) makes"
 	gantry plugins -p "$dir" broken
 	[ "$status" -eq 2 ]
 }

@@ -387,7 +387,7 @@ static void listing_is_sorted_and_says_why(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_each(loader, note, text));
 	snprintf(expect, sizeof(expect),
 		 "Bad=not the name of a plugin: a-z, 0-9 and -;bare=not a gantry plugin of that name: it has no symbol "
-		 "bare_LTX_gantry_plugin;good=ok;good=hidden by the one in %s;", dir);
+		 "bare_LTX_gantry_plugin, which GANTRY_PLUGIN(bare) makes;good=ok;good=hidden by the one in %s;", dir);
 	TEST_ASSERT_EQUAL_STRING(expect, text);
 }
 
