@@ -106,6 +106,8 @@ static doca_error_t start_task(struct gd_node_run *run)
 	struct doca_task *task = run->data.task;
 	doca_error_t result;
 
+	if (task->state != GD_TASK_TAKEN) /* it may be at work in another run, which wants to hear of its end */
+		return DOCA_ERROR_BAD_STATE;
 	task->ended = task_ended;
 	task->ended_arg = run;
 	result = doca_task_submit(task);
