@@ -97,19 +97,24 @@ doca_error_t doca_buf_pool_stop(struct doca_buf_pool *pool)
 doca_error_t doca_buf_pool_buf_alloc(struct doca_buf_pool *pool, struct doca_buf **buf_p)
 {
 	struct doca_buf *buf;
+	doca_error_t result;
 	size_t index;
 	char *element;
 
 	if (!pool || !buf_p)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!pool->started)
+	if (!pool->started || !pool->mmap->started)
 		return DOCA_ERROR_BAD_STATE;
 	buf = gd_inventory_take(pool->inventory, pool->mmap, &index);
 	if (!buf)
 		return DOCA_ERROR_NO_MEMORY;
 	element = pool->first + index * pool->stride;
-	*buf_p = buf;
-	return gd_buf_point(buf, element, pool->size, element, 0);
+	result = gd_buf_point(buf, element, pool->size, element, 0);
+	if (result == DOCA_SUCCESS)
+		*buf_p = buf;
+	else
+		gd_buf_give_back(buf);
+	return result;
 }
 
 doca_error_t doca_buf_pool_set_user_data(struct doca_buf_pool *pool, union doca_data user_data)

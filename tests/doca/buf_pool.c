@@ -88,6 +88,20 @@ static void test_set_up_of_a_pool(void)
 	TEST_ASSERT_EQUAL_UINT64(3, data.u64);
 }
 
+/* A map that was stopped, or has become another one meanwhile, gives no buffer, and none gets lost. */
+static void test_a_pool_whose_map_is_gone(void)
+{
+	struct doca_buf *buf;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_start(pool));
+	map.started = false;
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_pool_buf_alloc(pool, &buf));
+	expect_free(N);
+	map = (struct doca_mmap)FAKE_MAP(memory, ELEMENT);
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_pool_buf_alloc(pool, &buf));
+	expect_free(N);
+}
+
 static void test_missing_arguments(void)
 {
 	struct doca_buf_pool *other;
@@ -126,6 +140,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_elements);
 	RUN_TEST(test_set_up_of_a_pool);
+	RUN_TEST(test_a_pool_whose_map_is_gone);
 	RUN_TEST(test_missing_arguments);
 	RUN_TEST(test_array);
 	return UNITY_END();
