@@ -371,6 +371,8 @@ doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint
 	result = import_map(dev, data, sz, GD_SE_REMOTE_PCI, &event->map, &cell);
 	if (result == DOCA_SUCCESS && event->map->local == NULL)
 		result = DOCA_ERROR_NOT_SUPPORTED;
+	else if (result == DOCA_SUCCESS && !gd_mmap_allows(event->map, true))
+		result = DOCA_ERROR_INVALID_VALUE;
 	if (result != DOCA_SUCCESS) {
 		doca_sync_event_destroy(event);
 		return result;

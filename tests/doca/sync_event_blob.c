@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors of sync events: which events have one, and what is done with a bad one. */
 #include <doca_dev.h>
+#include <doca_mmap.h>
 #include <doca_sync_event.h>
 
 #include <stdlib.h>
@@ -81,6 +82,33 @@ static void test_bad_blob_is_an_error(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
+/* A peer that gives out memory only to be read as if it were an event: whoever imported it could not update it. */
+static void test_an_event_that_may_not_be_written_is_none(void)
+{
+	static _Alignas(8) char page[64];
+	struct doca_sync_event *event = new_event(), *mute;
+	const uint8_t *blob;
+	uint8_t copy[1024];
+	struct doca_mmap *map;
+	const void *desc;
+	size_t sz, length;
+
+	MUST(doca_sync_event_start(event));
+	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
+	MUST(doca_mmap_create(&map));
+	MUST(doca_mmap_add_dev(map, dev));
+	MUST(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_ONLY));
+	MUST(doca_mmap_set_memrange(map, page, sizeof(page)));
+	MUST(doca_mmap_start(map));
+	MUST(doca_mmap_export_pci(map, dev, &desc, &length));
+	memcpy(copy, blob, sz);
+	memcpy(copy + 8, &(uint64_t){ (uintptr_t)page }, 8); /* where the value is */
+	memcpy(copy + sz - length, desc, length);
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_create_from_export(dev, copy, sz, &mute));
+	MUST(doca_mmap_destroy(map));
+	MUST(doca_sync_event_destroy(event));
+}
+
 /* The descriptor of an event in a machine that is not this one, or was this one before it was booted. */
 static void test_an_event_of_another_machine_is_out_of_reach(void)
 {
@@ -114,6 +142,7 @@ int main(void)
 	RUN_TEST(test_export_needs_its_location);
 	RUN_TEST(test_blob_of_one_kind_is_not_one_of_the_other);
 	RUN_TEST(test_bad_blob_is_an_error);
+	RUN_TEST(test_an_event_that_may_not_be_written_is_none);
 	RUN_TEST(test_an_event_of_another_machine_is_out_of_reach);
 	doca_dev_close(dev);
 	return UNITY_END();
