@@ -29,7 +29,9 @@ static uint32_t right(enum gd_rdma_kind kind)
 
 static doca_error_t target_of_buf(const struct doca_buf *buf, char *addr, size_t length, struct gd_rdma_target *target)
 {
-	if ((size_t)((char *)buf->head + buf->len - addr) < length)
+	const size_t offset = (size_t)(addr - (char *)buf->head);
+
+	if (offset > buf->len || length > buf->len - offset)
 		return DOCA_ERROR_INVALID_VALUE;
 	*target = (struct gd_rdma_target){.map = buf->mmap, .addr = addr, .length = length};
 	return DOCA_SUCCESS;

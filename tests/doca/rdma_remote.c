@@ -313,6 +313,36 @@ static void write_to_a_list(const struct refused *r, struct doca_buf **used)
 	rig_write_imm(r->s, r->s->conns[0], r->own, r->remote, 1, 0);
 }
 
+/* The buffer has 64 bytes; the map goes on behind them. */
+static void point_behind_the_buffer(const struct refused *r, size_t data_len)
+{
+	void *head;
+
+	OK(doca_buf_get_head(r->remote, &head));
+	OK(doca_buf_set_data(r->remote, (char *)head + 128, data_len));
+}
+
+static void write_behind_the_buffer(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	point_behind_the_buffer(r, 0);
+	rig_write(r->s, r->s->conns[0], r->own, r->remote, 0);
+}
+
+static void read_behind_the_buffer(const struct refused *r, struct doca_buf **used)
+{
+	*used = rig_room(r->s, 4096, 64);
+	point_behind_the_buffer(r, 64);
+	rig_read(r->s, r->s->conns[0], r->remote, *used, 0);
+}
+
+static void add_behind_the_buffer(const struct refused *r, struct doca_buf **used)
+{
+	(void)used;
+	point_behind_the_buffer(r, 8);
+	add(r->s, r->remote, NULL, 1, 0);
+}
+
 static void swap_what_is_to_be_swapped(const struct refused *r, struct doca_buf **used)
 {
 	(void)used;
@@ -361,6 +391,9 @@ static const struct {
 	{read_more_than_there_is_room_for, DOCA_ERROR_INVALID_VALUE, 0, 0},
 	{write_more_than_there_is_room_for, DOCA_ERROR_INVALID_VALUE, 0, 0},
 	{write_to_a_list, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{write_behind_the_buffer, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{read_behind_the_buffer, DOCA_ERROR_INVALID_VALUE, 0, 0},
+	{add_behind_the_buffer, DOCA_ERROR_INVALID_VALUE, 0, 0},
 	{swap_what_is_to_be_swapped, DOCA_ERROR_NOT_PERMITTED, NO(ATOMIC), 0},
 	{swap_what_is_to_be_swapped, DOCA_ERROR_NOT_PERMITTED, 0, NO(ATOMIC)},
 	{write_what_may_be_written, DOCA_ERROR_NOT_PERMITTED, NO(WRITE), 0},
