@@ -296,7 +296,7 @@ doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_conn
 
 	if (!comch_connection || !buf_mmap || !consumer || !buf_mmap->started)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!(buf_mmap->access & DOCA_ACCESS_FLAG_PCI_READ_WRITE) && !buf_mmap->imported) {
+	if (!(buf_mmap->imported ? gd_mmap_allows(buf_mmap, true) : buf_mmap->access & DOCA_ACCESS_FLAG_PCI_READ_WRITE)) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch consumer needs a map with PCI_READ_WRITE: doca_mmap_set_permissions()");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}

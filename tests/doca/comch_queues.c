@@ -363,7 +363,9 @@ static void timid(void)
 {
 	static char mem[64];
 	struct doca_comch_consumer *consumer;
-	struct doca_mmap *mmap;
+	struct doca_mmap *mmap, *imported;
+	const void *desc;
+	size_t length;
 	struct side client = { .dev = NULL };
 
 	side_server(&s, RIG_NAME);
@@ -380,6 +382,11 @@ static void timid(void)
 	NEED_OK(doca_mmap_start(mmap));
 	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED, doca_comch_consumer_create(client.conn, mmap, &consumer));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_consumer_create(client.conn, NULL, &consumer));
+	/* nor may who imports it write to it */
+	NEED_OK(doca_mmap_export_pci(mmap, client.dev, &desc, &length));
+	NEED_OK(doca_mmap_create_from_export(NULL, desc, length, client.dev, &imported));
+	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED, doca_comch_consumer_create(client.conn, imported, &consumer));
+	NEED_OK(doca_mmap_destroy(imported));
 	NEED_OK(doca_mmap_destroy(mmap));
 	side_stop(&client);
 	side_stop(&s);
