@@ -110,6 +110,7 @@ struct doca_comch_connection {
 	void *link;                 /* the transport's connection; NULL: none */
 	enum gd_conn_state state;
 	uint32_t lost;              /* shared with lanes: it does not work any more */
+	uint32_t crowded;           /* shared with lanes: a producer wants a slot for a map, and all are held */
 	bool is_server;
 	bool is_known;              /* the program has been told of it: it is established */
 	bool want_ack;              /* the transport had no room for it */
@@ -187,6 +188,10 @@ void gd_conn_lose(struct doca_comch_connection *conn);
 /* Close the transport's connection if nobody uses it any more. */
 void gd_conn_settle(struct doca_comch_connection *conn);
 
+/* A consumer of the peer, with a reference; NULL. */
+struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id);
+void gd_remote_put(struct gd_remote *remote);
+
 /* comch_words.c: lock */
 /* Say one word at once: 0 or -errno of send_ctrl; -EAGAIN also when others wait. */
 int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c);
@@ -206,13 +211,8 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 /* The last one of a connection. */
 void gd_note_lost(struct doca_comch_connection *conn);
 
-/* comch_shared.c, comch_remote.c */
-/* Any thread, no lock. AGAIN: all slots are in use. Undone by gd_shared_put. */
-doca_error_t gd_shared_get(struct doca_comch_connection *conn, struct doca_mmap *mmap, struct gd_shared **shared_p);
-void gd_shared_put(struct gd_shared *shared);                                      /* lock */
-void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);      /* lock */
-struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id); /* lock; takes a reference */
-void gd_remote_put(struct gd_remote *remote);                                      /* lock */
+/* comch_shared.c: lock. A map that was asked back is nobody's there any more. */
+void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);
 
 /* comch_room.c: lock */
 struct gd_rooms;

@@ -117,7 +117,7 @@ struct doca_comch_producer {
 	uint32_t max_copied;            /* bytes that the transport can take into its queue */
 	struct gd_target *target;       /* the one used last comes first */
 	struct gd_hold holds[GD_FAST_HOLDS];
-	uint32_t next_hold;
+	uint32_t next_hold, n_held;
 	struct gantry_send send;        /* what goes next; where its immediate data leaves room, that of an earlier message stays */
 	struct gd_fast_imm imm;
 	/* of a MsgQ: it has no connection */
@@ -146,6 +146,13 @@ static inline struct doca_comch_producer_task_send *gd_send_of(const struct doca
 {
 	return gn_container_of(task, struct doca_comch_producer_task_send, task);
 }
+
+/* comch_shared.c. A hold of this map, shared on the connection. AGAIN: all are in use; else it cannot be shared. */
+doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p);
+/* Another producer of the connection waits for a map that nothing is in flight from. */
+void gd_hold_make_room(struct doca_comch_producer *p);
+/* Lock. Let go of those that nothing is in flight from. */
+void gd_hold_let_go(struct doca_comch_producer *p);
 
 /* Those of a MsgQ end as those of a connection do, but for this. */
 void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * comch_shared.c - maps whose memory a peer may read, so that its consumers copy data out of it: each is exported once for a
- * connection. A producer holds on to those that it uses; when all slots are taken the first that nobody holds is asked back.
+ * connection. A producer holds on to those that it uses; when all slots are taken the first that nobody holds is asked back. When
+ * there is none, the connection is crowded, and producers let go of what they have nothing in flight from.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "comch.h"
+#include "comch_fast.h"
 
 static bool is_of(const struct gd_shared *s, const struct doca_mmap *mmap)
 {
@@ -29,17 +30,22 @@ static struct gd_shared *find_free(struct doca_comch_connection *conn)
 	return NULL;
 }
 
-static void ask_one_back(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
+/* A slot will be free: one is asked back, or was before. */
+static bool ask_one_back(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
 {
+	bool asked = false;
+
 	for (uint32_t i = 0; i < GD_COMCH_SHARED; i++) {
 		struct gd_shared *s = &conn->shared[i];
 
+		asked |= s->state == GD_SHARED_LEAVING;
 		if (s->state != GD_SHARED_LIVE || s->users)
 			continue;
 		s->state = GD_SHARED_LEAVING;
 		ops->revoke_region(conn->link, s->handle);
-		return;
+		return true;
 	}
+	return asked;
 }
 
 /* Lock. */
@@ -51,9 +57,11 @@ static doca_error_t share(struct doca_comch_connection *conn, const struct gantr
 	int rc;
 
 	if (!s) {
-		ask_one_back(conn, ops);
+		if (!ask_one_back(conn, ops))
+			__atomic_store_n(&conn->crowded, 1, __ATOMIC_RELAXED);
 		return DOCA_ERROR_AGAIN;
 	}
+	__atomic_store_n(&conn->crowded, 0, __ATOMIC_RELAXED);
 	s->id = mmap->id;
 	s->region = *region;
 	s->handle = ++conn->next_handle;
@@ -66,7 +74,8 @@ static doca_error_t share(struct doca_comch_connection *conn, const struct gantr
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gd_shared_get(struct doca_comch_connection *conn, struct doca_mmap *mmap, struct gd_shared **shared_p)
+/* No lock. AGAIN: all slots are in use. Whoever has it is one of its users. */
+static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mmap, struct gd_shared **shared_p)
 {
 	struct gantry_region region = { .fd = -1 };
 	const struct gantry_transport_ops *ops;
@@ -92,14 +101,80 @@ doca_error_t gd_shared_get(struct doca_comch_connection *conn, struct doca_mmap 
 	return result;
 }
 
-void gd_shared_put(struct gd_shared *shared)
-{
-	shared->users--;
-}
-
 void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle)
 {
 	for (uint32_t i = 0; conn->shared && i < GD_COMCH_SHARED; i++)
 		if (conn->shared[i].state != GD_SHARED_FREE && conn->shared[i].handle == handle)
 			conn->shared[i].state = GD_SHARED_FREE;
+}
+
+/* -- what producers hold -- */
+
+static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
+{
+	return h->shared && h->mmap == mmap && memcmp(&h->id, &mmap->id, sizeof(h->id)) == 0;
+}
+
+/* Lock. */
+static void let_go(struct doca_comch_producer *p, struct gd_hold *h)
+{
+	h->shared->users--;
+	h->shared = NULL;
+	p->n_held--;
+}
+
+static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h, struct doca_mmap *mmap)
+{
+	doca_error_t result;
+
+	if (h->shared) {
+		gd_conn_lock(p->conn);
+		let_go(p, h);
+		gd_conn_unlock(p->conn);
+	}
+	h->mmap = mmap;
+	h->id = mmap->id;
+	result = get(p->conn, mmap, &h->shared);
+	p->n_held += h->shared != NULL;
+	return result;
+}
+
+static bool is_idle(const struct gd_hold *h)
+{
+	return h->shared && h->n_inflight == 0;
+}
+
+void gd_hold_let_go(struct doca_comch_producer *p)
+{
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++)
+		if (is_idle(&p->holds[i]))
+			let_go(p, &p->holds[i]);
+}
+
+void gd_hold_make_room(struct doca_comch_producer *p)
+{
+	bool has_idle = false;
+
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++)
+		has_idle |= is_idle(&p->holds[i]);
+	if (!has_idle)
+		return;
+	gd_conn_lock(p->conn);
+	gd_hold_let_go(p);
+	gd_conn_unlock(p->conn);
+}
+
+doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p)
+{
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		*hold_p = &p->holds[i];
+		if (is_for(*hold_p, mmap))
+			return DOCA_SUCCESS;
+	}
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		*hold_p = &p->holds[p->next_hold++ % GD_FAST_HOLDS];
+		if ((*hold_p)->n_inflight == 0)
+			return fill_hold(p, *hold_p, mmap);
+	}
+	return DOCA_ERROR_AGAIN;
 }

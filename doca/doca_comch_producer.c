@@ -107,42 +107,6 @@ static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_prod
 	return DOCA_SUCCESS;
 }
 
-/* -- maps -- */
-
-static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
-{
-	return h->shared && h->mmap == mmap && memcmp(&h->id, &mmap->id, sizeof(h->id)) == 0;
-}
-
-static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h, struct doca_mmap *mmap)
-{
-	if (h->shared) {
-		gd_conn_lock(p->conn);
-		gd_shared_put(h->shared);
-		gd_conn_unlock(p->conn);
-		h->shared = NULL;
-	}
-	h->mmap = mmap;
-	h->id = mmap->id;
-	return gd_shared_get(p->conn, mmap, &h->shared);
-}
-
-/* A hold of this map. AGAIN: all are in use. */
-static doca_error_t hold(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p)
-{
-	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
-		*hold_p = &p->holds[i];
-		if (is_for(*hold_p, mmap))
-			return DOCA_SUCCESS;
-	}
-	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
-		*hold_p = &p->holds[p->next_hold++ % GD_FAST_HOLDS];
-		if ((*hold_p)->n_inflight == 0)
-			return fill_hold(p, *hold_p, mmap);
-	}
-	return DOCA_ERROR_AGAIN;
-}
-
 /* -- the data path -- */
 
 /* The bytes of the buffer; false: it cannot be sent. */
@@ -219,7 +183,7 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 	struct gantry_send send = p->send;
 	struct gd_target *target = p->target;
 	struct gd_hold *h;
-	doca_error_t result = hold(p, t->buf->mmap, &h);
+	doca_error_t result = gd_hold_map(p, t->buf->mmap, &h);
 	int rc;
 
 	if (result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED)
@@ -360,6 +324,10 @@ static int poll_producer(struct doca_ctx *ctx)
 	struct doca_comch_producer *p = gd_producer_of(ctx);
 	uint32_t n = 0;
 
+	if (p->n_held == 0) /* so nothing is in flight */
+		return 0;
+	if (doca_unlikely(__atomic_load_n(&p->conn->crowded, __ATOMIC_RELAXED)))
+		gd_hold_make_room(p);
 	if (p->n_inflight == 0)
 		return 0;
 	for (struct gd_target *target = p->target; target; target = target->next)
@@ -404,11 +372,7 @@ static doca_error_t stop_producer(struct doca_ctx *ctx)
 	gd_conn_lock(p->conn);
 	while (p->target)
 		drop_target(p, &p->target);
-	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
-		if (p->holds[i].shared)
-			gd_shared_put(p->holds[i].shared);
-		p->holds[i].shared = NULL;
-	}
+	gd_hold_let_go(p); /* of all: nothing is in flight any more */
 	gd_fast_stopped(p->conn);
 	gd_conn_unlock(p->conn);
 	return DOCA_SUCCESS;

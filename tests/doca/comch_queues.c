@@ -167,6 +167,58 @@ static void from_memory_that_others_share_only_little_data_is_sent(void)
 	rig_run(odd_server, odd_client);
 }
 
+/* -- more producers than maps can be shared at a time, each with its own -- */
+
+#define PRODUCERS 60
+
+static void choir_server(void)
+{
+	open_server(1 << 16);
+	f.keep = true;
+	fast_add_consumer(&f, FAST_TASKS);
+	fast_start_consumer(&f);
+	for (int i = 0; i < PRODUCERS; i++)
+		fast_post(&f, 0, 10000);
+	UNTIL(&f, f.n_received == 2 * PRODUCERS);
+	f.keep = false;
+	close_server();
+}
+
+static void choir_client(void)
+{
+	static struct fast voices[PRODUCERS];
+
+	open_client(1 << 12);
+	UNTIL(&s, s.n_new);
+	for (int i = 0; i < PRODUCERS; i++) {
+		fast_open(&voices[i], &s, 10000);
+		fast_add_producer(&voices[i], 4);
+		NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(voices[i].producer)));
+	}
+	for (unsigned int round = 0; round < 2; round++) {
+		for (int i = 0; i < PRODUCERS; i++) {
+			const uint64_t until = rig_now() + RIG_DEADLINE_NS;
+			doca_error_t result;
+
+			while ((result = fast_try_send(&voices[i], 0, 10000, NULL, 0)) == DOCA_ERROR_AGAIN) {
+				NEED(rig_now() < until && "a map is let go of");
+				for (int j = 0; j < PRODUCERS; j++)
+					doca_pe_progress(voices[j].pe);
+			}
+			NEED_OK(result);
+			UNTIL(&voices[i], voices[i].n_sent == round + 1);
+		}
+	}
+	for (int i = 0; i < PRODUCERS; i++)
+		fast_close(&voices[i]);
+	close_client();
+}
+
+static void producers_that_have_nothing_to_send_let_go_of_maps_for_others(void)
+{
+	rig_run(choir_server, choir_client);
+}
+
 /* -- as many consumers as the limits say -- */
 
 #define CROWD 127
@@ -526,6 +578,7 @@ int main(void)
 	RUN_TEST(a_message_of_64_MiB_goes_in_one_piece);
 	RUN_TEST(more_maps_than_a_connection_can_share_at_a_time_take_turns);
 	RUN_TEST(from_memory_that_others_share_only_little_data_is_sent);
+	RUN_TEST(producers_that_have_nothing_to_send_let_go_of_maps_for_others);
 	RUN_TEST(a_connection_has_127_consumers);
 	RUN_TEST(thousands_of_receives_are_posted_and_used_in_order);
 	RUN_TEST(tasks_that_make_no_sense_fail_by_their_callback_and_try_submit_refuses_them);
