@@ -63,8 +63,8 @@ size_t gd_buf_room(const struct doca_buf *list)
 bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled)
 {
 	if (!is_filled)
-		return !mmap->imported || (mmap->access & MAY_BE_READ);
-	return mmap->access & (mmap->imported ? MAY_BE_WRITTEN : MAY_BE_WRITTEN | DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+		return !mmap->imported || (gd_mmap_access(mmap) & MAY_BE_READ);
+	return gd_mmap_access(mmap) & (mmap->imported ? MAY_BE_WRITTEN : MAY_BE_WRITTEN | DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 }
 
 /* The next piece of a side in one stretch, at most *length_p bytes: its address here; its length replaces *length_p. */

@@ -373,8 +373,10 @@ doca_error_t doca_mmap_get_exported(const struct doca_mmap *mmap, uint8_t *expor
 
 	if (!is_map(mmap) || exported == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&gd_mmaps_lock);
 	s = mmap->share;
 	*exported = s != NULL && !mmap->imported && (s->pci.kind != 0 || s->rdma.kind != 0);
+	pthread_mutex_unlock(&gd_mmaps_lock);
 	return DOCA_SUCCESS;
 }
 
@@ -416,7 +418,7 @@ static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_d
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (mmap->imported ? doca_dev_as_devinfo(dev) == NULL : find_dev(mmap, dev) == mmap->n_devs)
 		return DOCA_ERROR_NOT_FOUND;
-	return (mmap->access & flags) != 0 ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
+	return (gd_mmap_access(mmap) & flags) != 0 ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
 
 static doca_error_t export(struct doca_mmap *mmap, enum gd_blob_kind kind, const struct doca_dev *dev, const void **export_desc,
@@ -520,7 +522,7 @@ doca_error_t doca_mmap_create_from_export(const union doca_data *user_data, cons
 
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap)
 {
-	const struct gd_share *s = mmap->share;
+	const struct gd_share *s = mmap->imported ? mmap->share : NULL; /* that of our own may be made just now */
 
 	if (!mmap->started)
 		return DOCA_ERROR_BAD_STATE;

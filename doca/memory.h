@@ -32,7 +32,7 @@ struct doca_mmap {
 	void *addr;             /* as buffers use it: the exporter's, when imported */
 	size_t length;
 	void *local;            /* where that is in this process: addr itself when it is our own; NULL: not mapped here */
-	uint32_t access;        /* doca_access_flag: set by the owner, or what the export allows */
+	uint32_t access;        /* __atomic; doca_access_flag: set by the owner, or what the export allows, and passing it on */
 	bool is_alive, started, imported, has_range, thread_safe, was_started;
 	uint32_t n_bufs;        /* __atomic */
 	uint32_t n_devs, max_devs;
@@ -44,6 +44,11 @@ struct doca_mmap {
 	struct gd_share *share; /* once exported or imported; see share.h */
 	struct doca_mmap *next; /* started maps; or those that were destroyed, whose memory is kept */
 };
+
+static inline uint32_t gd_mmap_access(const struct doca_mmap *mmap)
+{
+	return __atomic_load_n(&mmap->access, __ATOMIC_RELAXED);
+}
 
 /* SUCCESS; BAD_STATE: not started; IO_FAILED: imported, and its owner has stopped it or is gone. Any thread, no system call. */
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap);

@@ -84,7 +84,7 @@ static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map
 /* What a peer of that context may do with that map. */
 static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *map)
 {
-	const uint32_t access = map->access & rdma->permissions;
+	const uint32_t access = gd_mmap_access(map) & rdma->permissions;
 
 	return (access & DOCA_ACCESS_FLAG_RDMA_READ ? GANTRY_REMOTE_READ : 0) |
 	       (access & DOCA_ACCESS_FLAG_RDMA_WRITE ? GANTRY_REMOTE_WRITE : 0);

@@ -87,7 +87,7 @@ static doca_error_t find(const struct gd_rdma_task *task, struct gd_rdma_target 
 static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma_target *target)
 {
 	const struct doca_mmap *map = target->map;
-	uint32_t wanted = right(task->kind);
+	uint32_t wanted = right(task->kind), access;
 
 	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
 		return DOCA_ERROR_IO_FAILED; /* its owner has taken it back, or is gone */
@@ -95,11 +95,12 @@ static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma
 		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA task needs a remote buffer, of a map made by doca_mmap_create_from_export");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	if (map->access & task->conn->link->permissions & wanted)
+	access = gd_mmap_access(map);
+	if (access & task->conn->link->permissions & wanted)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be used for RDMA %s: see its doca_%s_set_permissions",
 	       wanted == DOCA_ACCESS_FLAG_RDMA_READ ? "reads" : wanted == DOCA_ACCESS_FLAG_RDMA_WRITE ? "writes" : "atomics",
-	       map->access & wanted ? "rdma" : "mmap");
+	       access & wanted ? "rdma" : "mmap");
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 

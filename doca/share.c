@@ -307,7 +307,7 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
 		gd_blob_seal(&blob);
 		*place = blob;
 		if (mmap->imported)
-			mmap->access |= blob.access;
+			__atomic_fetch_or(&mmap->access, blob.access, __ATOMIC_RELAXED);
 	}
 	*blob_p = place;
 	return DOCA_SUCCESS;
