@@ -33,6 +33,7 @@
 #define GD_COMCH_MSG_SIZE 4080u
 #define GD_COMCH_RECV_QUEUE 8192u  /* most; messages */
 #define GD_COMCH_RECV_DEFAULT 1024u
+#define GD_COMCH_EVENTS 4096u      /* of consumers, which a program has yet to hear of: a peer that makes more is given up */
 #define GD_COMCH_CLIENTS 512u
 #define GD_COMCH_SEND_TASKS 8192u
 #define GD_COMCH_IMM 32u           /* bytes of immediate data */

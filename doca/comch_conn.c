@@ -402,6 +402,7 @@ static void on_queue(void *arg, void *link, uint32_t number, int up)
 {
 	struct doca_comch_connection *conn = arg;
 	struct gd_remote **p = &conn->remotes, *remote;
+	const char *why = NULL;
 
 	(void)link;
 	if (conn->state != GD_CONN_OPEN && conn->state != GD_CONN_LEAVING)
@@ -423,9 +424,11 @@ static void on_queue(void *arg, void *link, uint32_t number, int up)
 		return;
 	*p = remote->next;
 	__atomic_store_n(&remote->gone, 1, __ATOMIC_RELEASE);
-	if (remote->id && conn->state == GD_CONN_OPEN && gd_note(conn, GD_NOTE_EXPIRED, remote->id, NULL, 0))
-		break_off(conn, "out of memory");
+	if (remote->id && conn->state == GD_CONN_OPEN)
+		why = gd_note(conn, GD_NOTE_EXPIRED, remote->id, NULL, 0);
 	gd_remote_put(remote);
+	if (why)
+		break_off(conn, why);
 }
 
 /* -- other events of the transport -- */

@@ -112,10 +112,20 @@ static void post(struct doca_comch_connection *conn, struct gd_event *event)
 	gd_pe_post(conn->end->ctx.pe, event);
 }
 
+/* Messages are kept from being too many by the receive queue, what is told of consumers by this. */
+static bool is_too_much(const struct doca_comch_connection *conn, enum gd_note_kind kind)
+{
+	return (kind == GD_NOTE_CONSUMER || kind == GD_NOTE_EXPIRED) &&
+	       conn->n_notes - (conn->arrived - conn->delivered) >= GD_COMCH_EVENTS;
+}
+
 const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, uint32_t id, const void *data, uint32_t len)
 {
-	struct note *note = malloc(sizeof(*note) + len);
+	struct note *note;
 
+	if (is_too_much(conn, kind))
+		return "the peer has consumers come and go faster than the program hears of it";
+	note = malloc(sizeof(*note) + len);
 	if (!note)
 		return "out of memory";
 	*note = (struct note){ .event.run = run_note, .conn = conn, .kind = kind, .id = id, .len = len };

@@ -488,6 +488,60 @@ static void a_client_survives_servers_that_are_killed_at_any_moment(void)
 	rig_run(restless_servers, patient_client);
 }
 
+/* -- a client whose consumers come and go while the server's program looks elsewhere -- */
+
+#define COMINGS 6000u
+
+static void never_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task;
+	(void)task_data;
+	(void)ctx_data;
+	NEED(!"nothing is posted");
+}
+
+static void deaf_server(void)
+{
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	rig_tell(RIG_CLIENT, 'r');
+	UNTIL(&s, s.n_connected);
+	rig_hear(RIG_SERVER, 'd'); /* without any progress */
+	UNTIL(&s, s.n_lost == 1);
+	NEED(s.n_new > 1000 && s.n_new < COMINGS);
+	side_stop(&s);
+}
+
+static void noisy_client(void)
+{
+	rig_hear(RIG_CLIENT, 'r');
+	side_client(&c, RIG_NAME);
+	side_start(&c);
+	fast_open(&f, &c, 4096);
+	for (unsigned int i = 0; i < COMINGS; i++) {
+		if (doca_comch_consumer_create(c.conn, f.mmap, &f.consumer) != DOCA_SUCCESS)
+			break; /* the server has given this client up */
+		NEED_OK(doca_pe_connect_ctx(f.pe, doca_comch_consumer_as_ctx(f.consumer)));
+		NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f.consumer, never_received, never_received, 1));
+		if (doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)) == DOCA_ERROR_IN_PROGRESS)
+			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
+		NEED_OK(doca_comch_consumer_destroy(f.consumer));
+		if (i % 32 == 0)
+			rig_yield(); /* or the transport would give it up, for sending faster than anybody reads */
+	}
+	f.consumer = NULL;
+	rig_tell(RIG_SERVER, 'd');
+	fast_close(&f);
+	doca_ctx_stop(c.ctx);
+	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+	side_close(&c);
+}
+
+static void a_client_that_makes_more_events_than_anybody_hears_is_given_up(void)
+{
+	rig_run(deaf_server, noisy_client);
+}
+
 int main(void)
 {
 	rig_init();
@@ -497,6 +551,7 @@ int main(void)
 	RUN_TEST(every_send_ends_once_when_the_server_disconnects_meanwhile);
 	RUN_TEST(tasks_that_are_freed_in_flight_are_forgotten);
 	RUN_TEST(a_client_starts_again_in_the_callback_of_IDLE_hundreds_of_times);
+	RUN_TEST(a_client_that_makes_more_events_than_anybody_hears_is_given_up);
 	RUN_TEST(a_server_survives_clients_that_are_killed_at_any_moment);
 	RUN_TEST(a_client_survives_servers_that_are_killed_at_any_moment);
 	rig_fini();
