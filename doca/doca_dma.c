@@ -6,12 +6,10 @@
 
 #include <stdlib.h>
 
-#include "ctx.h"
 #include "device.h"
 #include "dma.h"
 #include "log.h"
-
-enum { MAX_TASKS = 65536 };
+#include "serial.h"
 
 struct doca_dma_task_memcpy {
 	struct doca_task task;
@@ -20,9 +18,8 @@ struct doca_dma_task_memcpy {
 };
 
 struct doca_dma {
-	struct doca_ctx ctx;
+	struct gd_serial serial; /* first */
 	struct gd_pool memcpys;
-	struct doca_task *first, *last; /* submitted */
 };
 
 /* -- tasks -- */
@@ -63,78 +60,31 @@ static doca_error_t check(const struct doca_task *task)
 	return check_ends(copy->src, copy->dst);
 }
 
-static doca_error_t submit(struct doca_task *task)
+static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
 {
-	struct doca_dma *dma = (struct doca_dma *)task->ctx;
+	const struct doca_dma_task_memcpy *copy = (const struct doca_dma_task_memcpy *)task;
 
-	task->next = NULL;
-	if (dma->first)
-		dma->last->next = task;
-	else
-		dma->first = task;
-	dma->last = task;
-	return DOCA_SUCCESS;
+	(void)serial;
+	return gd_dma_copy(copy->src, copy->dst);
 }
 
-static void withdraw(struct doca_task *task)
-{
-	struct doca_dma *dma = (struct doca_dma *)task->ctx;
-	struct doca_task **link = &dma->first, *before = NULL;
-
-	for (; *link != task; link = &before->next)
-		before = *link;
-	*link = task->next;
-	if (dma->last == task)
-		dma->last = before;
-}
-
-static const struct gd_task_ops memcpy_ops = { .check = check, .submit = submit, .withdraw = withdraw };
-
-static struct doca_task *pop(struct doca_dma *dma)
-{
-	struct doca_task *task = dma->first;
-
-	if (task)
-		dma->first = task->next;
-	return task;
-}
+static const struct gd_serial_ops memcpy_ops = {
+	.ops = { .check = check, .submit = gd_serial_submit, .withdraw = gd_serial_withdraw }, .run = run, .stops_at_errors = true,
+};
 
 /* -- the context -- */
 
 static doca_error_t start(struct doca_ctx *ctx)
 {
 	if (((struct doca_dma *)ctx)->memcpys.is_set)
-		return DOCA_SUCCESS;
+		return gd_serial_start(ctx);
 	gd_log(DOCA_LOG_LEVEL_ERROR, "a DMA context cannot start: no task is configured; call doca_dma_task_memcpy_set_conf first");
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
-static doca_error_t stop(struct doca_ctx *ctx)
-{
-	struct doca_task *task;
-
-	while ((task = pop((struct doca_dma *)ctx)))
-		gd_task_done(task, GD_FLUSHED);
-	return DOCA_SUCCESS;
-}
-
-static int poll(struct doca_ctx *ctx)
-{
-	struct doca_task *task = ctx->failed ? NULL : pop((struct doca_dma *)ctx);
-	struct doca_dma_task_memcpy *copy = (struct doca_dma_task_memcpy *)task;
-
-	if (!task)
-		return 0;
-	gd_task_done_or_fail(task, gd_dma_copy(copy->src, copy->dst));
-	return 1;
-}
-
-static int arm(struct doca_ctx *ctx)
-{
-	return ((struct doca_dma *)ctx)->first != NULL;
-}
-
-static const struct gd_ctx_ops ops = { .name = "DMA", .start = start, .stop = stop, .poll = poll, .arm = arm };
+static const struct gd_ctx_ops ctx_ops = {
+	.name = "DMA", .start = start, .stop = gd_serial_stop, .poll = gd_serial_poll, .arm = gd_serial_arm,
+};
 
 /* -- for programs -- */
 
@@ -147,19 +97,16 @@ doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma_p)
 	dma = calloc(1, sizeof(*dma));
 	if (!dma)
 		return DOCA_ERROR_NO_MEMORY;
-	gd_ctx_init(&dma->ctx, &ops, dev);
-	gd_pool_init(&dma->memcpys, &dma->ctx, &memcpy_ops, sizeof(struct doca_dma_task_memcpy));
+	gd_ctx_init(&dma->serial.ctx, &ctx_ops, dev);
+	gd_pool_init(&dma->memcpys, &dma->serial.ctx, &memcpy_ops.ops, sizeof(struct doca_dma_task_memcpy));
 	*dma_p = dma;
 	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_dma_destroy(struct doca_dma *dma)
 {
-	doca_error_t result;
+	doca_error_t result = dma ? gd_serial_fini(&dma->serial, DOCA_ERROR_IN_USE) : DOCA_ERROR_INVALID_VALUE;
 
-	if (!dma)
-		return DOCA_ERROR_INVALID_VALUE;
-	result = gd_ctx_fini(&dma->ctx, DOCA_ERROR_IN_USE);
 	if (result == DOCA_SUCCESS)
 		free(dma);
 	return result;
@@ -167,7 +114,7 @@ doca_error_t doca_dma_destroy(struct doca_dma *dma)
 
 struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma)
 {
-	return dma ? &dma->ctx : NULL;
+	return dma ? &dma->serial.ctx : NULL;
 }
 
 doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo)
@@ -179,7 +126,7 @@ doca_error_t doca_dma_cap_get_max_num_tasks(struct doca_dma *dma, uint32_t *max_
 {
 	if (!dma || !max_num_tasks)
 		return DOCA_ERROR_INVALID_VALUE;
-	*max_num_tasks = MAX_TASKS;
+	*max_num_tasks = GD_SERIAL_TASKS_MAX;
 	return DOCA_SUCCESS;
 }
 
@@ -196,24 +143,25 @@ doca_error_t doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo
 doca_error_t doca_dma_task_memcpy_set_conf(struct doca_dma *dma, doca_dma_task_memcpy_completion_cb_t task_completion_cb,
 					   doca_dma_task_memcpy_completion_cb_t task_error_cb, uint32_t num_memcpy_tasks)
 {
-	if (!dma || num_memcpy_tasks > MAX_TASKS)
+	if (!dma)
 		return DOCA_ERROR_INVALID_VALUE;
-	return gd_pool_conf(&dma->memcpys, (void *)task_completion_cb, (void *)task_error_cb, num_memcpy_tasks,
-			    DOCA_ERROR_BAD_STATE);
+	return gd_serial_conf(&dma->memcpys, (void *)task_completion_cb, (void *)task_error_cb, num_memcpy_tasks,
+			      DOCA_ERROR_BAD_STATE);
 }
 
 doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma, const struct doca_buf *src, struct doca_buf *dst,
 					     union doca_data user_data, struct doca_dma_task_memcpy **task_p)
 {
 	struct doca_dma_task_memcpy *copy;
+	struct doca_task *task;
+	doca_error_t result;
 
 	if (!dma || !task_p)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (dma->ctx.state == DOCA_CTX_STATE_IDLE)
-		return DOCA_ERROR_BAD_STATE;
-	copy = (struct doca_dma_task_memcpy *)gd_task_take(&dma->memcpys, user_data);
-	if (!copy)
-		return DOCA_ERROR_NO_MEMORY;
+	result = gd_serial_take(&dma->memcpys, user_data, &task);
+	if (result != DOCA_SUCCESS)
+		return result;
+	copy = (struct doca_dma_task_memcpy *)task;
 	copy->src = src;
 	copy->dst = dst;
 	*task_p = copy;

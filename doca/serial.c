@@ -69,11 +69,13 @@ doca_error_t gd_serial_stop(struct doca_ctx *ctx)
 int gd_serial_poll(struct doca_ctx *ctx)
 {
 	struct gd_serial *serial = gn_container_of(ctx, struct gd_serial, ctx);
-	struct doca_task *task = take_first(serial);
+	struct doca_task *task = ctx->failed ? NULL : take_first(serial);
+	const struct gd_serial_ops *ops;
 
 	if (!task)
 		return 0;
-	gd_task_done(task, gn_container_of(task->ops, const struct gd_serial_ops, ops)->run(serial, task));
+	ops = gn_container_of(task->ops, const struct gd_serial_ops, ops);
+	(ops->stops_at_errors ? gd_task_done_or_fail : gd_task_done)(task, ops->run(serial, task));
 	return 1;
 }
 

@@ -35,6 +35,7 @@ struct gd_serial_ops {
 	struct gd_task_ops ops; /* first */
 	/* Do it; the status of the task. */
 	doca_error_t (*run)(struct gd_serial *serial, struct doca_task *task);
+	bool stops_at_errors; /* the context does, by itself; what is left of its tasks is flushed */
 };
 
 doca_error_t gd_serial_submit(struct doca_task *task);
