@@ -4,8 +4,8 @@
  *
  *	FREE -> TAKEN -> SUBMITTED -> DONE -> TAKEN (its callback runs) -> FREE
  *
- * The program owns a task while it is TAKEN. A task that is freed while the library has it is dropped: its end is not
- * reported, and it goes back to the pool then.
+ * The program owns a task while it is TAKEN. A task that is freed while the library has it is dropped: the program is not told
+ * of its end, and it goes back to the pool then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,16 @@ static void give_back(struct doca_task *task)
 	gd_ctx_task_freed(ctx);
 }
 
+/* The program hears nothing of it; a graph that runs it does, or would never end. */
+static __attribute__((noinline)) void end_dropped(struct doca_task *task)
+{
+	void (*const ended)(struct doca_task *task, void *arg) = task->ended;
+
+	give_back(task);
+	if (ended)
+		ended(task, task->ended_arg);
+}
+
 /* On the engine: the task is the program's again. After the callback neither the task nor its context is touched. */
 static void run_end(struct gd_event *event)
 {
@@ -34,8 +44,8 @@ static void run_end(struct gd_event *event)
 
 	ctx->n_inflight--;
 	task->state = GD_TASK_TAKEN;
-	if (task->dropped)
-		give_back(task);
+	if (doca_unlikely(task->dropped))
+		end_dropped(task);
 	else if (task->ended)
 		task->ended(task, task->ended_arg);
 	else
@@ -197,6 +207,10 @@ void doca_task_free(struct doca_task *task)
 		task->ops->withdraw(task);
 		if (task->state != GD_TASK_SUBMITTED) /* it ended on the way */
 			break;
+		if (task->ended) {
+			gd_task_done(task, GD_FLUSHED);
+			break;
+		}
 		task->ctx->n_inflight--;
 		give_back(task);
 		break;

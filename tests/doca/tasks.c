@@ -323,6 +323,27 @@ static void test_graph_gets_the_end_instead(void)
 	TEST_ASSERT_EQUAL_INT(0, n_done);
 }
 
+/* The program is told nothing, but a run that waits for the task would never end. */
+static void test_graph_hears_of_a_task_that_is_freed_in_flight(void)
+{
+	n_ended = 0;
+	fake->holds = true;
+	for (int i = 0; i < 2; i++) {
+		struct doca_task *task = fake_task(fake, 1);
+
+		fake->ends_in_submit = i == 1;
+		task->ended = ended;
+		task->ended_arg = &n_ended;
+		doca_task_submit(task);
+		doca_task_free(task);
+		TEST_ASSERT_EQUAL_INT(i, n_ended);
+		drain();
+		TEST_ASSERT_EQUAL_INT(i + 1, n_ended);
+	}
+	TEST_ASSERT_EQUAL_INT(0, n_done + n_error);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(&fake->ctx)); /* none is left */
+}
+
 static void test_missing_arguments(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_submit(NULL));
@@ -354,6 +375,7 @@ int main(void)
 	RUN_TEST(test_tasks_end_in_order);
 	RUN_TEST(test_submit_in_a_wrong_state);
 	RUN_TEST(test_graph_gets_the_end_instead);
+	RUN_TEST(test_graph_hears_of_a_task_that_is_freed_in_flight);
 	RUN_TEST(test_missing_arguments);
 	return UNITY_END();
 }
