@@ -65,16 +65,29 @@ static void give(struct doca_rdma_connection *conn)
 	gd_transport_unlock(conn->rdma->transport);
 }
 
+/* Under the lock. */
+static void discount(struct doca_rdma_connection *conn)
+{
+	conn->state = GD_RDMA_FREE;
+	conn->rdma->n_conns--;
+}
+
 static void run_over(struct gd_event *event)
 {
 	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection, over);
 	struct doca_rdma *rdma = conn->rdma;
 
-	give(conn); /* the callback may make another one */
+	/* the callback may make another one; this one is nobody else's until the program has heard */
+	gd_transport_lock(rdma->transport, NULL);
+	discount(conn);
+	gd_transport_unlock(rdma->transport);
 	if (conn->was_up && rdma->disconnection_cb)
 		rdma->disconnection_cb(conn, conn->user_data, rdma->ctx.user_data);
 	else if (!conn->was_up && rdma->failure_cb)
 		rdma->failure_cb(conn, conn->user_data, rdma->ctx.user_data);
+	gd_transport_lock(rdma->transport, NULL);
+	conn->taken = false;
+	gd_transport_unlock(rdma->transport);
 }
 
 /* The transport rang: poll finds out why. */
@@ -143,8 +156,7 @@ void gd_rdma_conn_give(struct doca_rdma_connection *conn)
 	if (!conn->taken)
 		return;
 	conn->taken = false;
-	conn->state = GD_RDMA_FREE;
-	conn->rdma->n_conns--;
+	discount(conn);
 }
 
 void gd_rdma_conns_free(struct doca_rdma *rdma)

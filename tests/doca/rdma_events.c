@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sync events of an RDMA peer, and programs that wait on a descriptor until there is something to do. */
+/* Sync events of an RDMA peer, programs that wait on a descriptor until there is something to do, and a peer that is gone. */
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +127,54 @@ static void a_program_may_sleep_until_its_notification_handle_tells(void)
 	both(ping, pong);
 }
 
+/* -- a blob whose owner is gone -- */
+
+/* The peer of the blob has died before it could connect. */
+static void knock_at_the_dead(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.callbacks = true});
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	struct doca_rdma_connection *conn;
+	const void *blob;
+	char peers[4096];
+	size_t size, own_size;
+	pid_t pid;
+
+	size = rig_hear(fd, peers, sizeof(peers));
+	pid = rig_hear_pid(fd);
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(poll(&end, 1, RIG_WAIT_MS) == 1); /* its end of the socket is gone */
+	/* whoever has the smaller id connects: until this is us */
+	for (;;) {
+		OK(doca_rdma_export(s->rdma, &blob, &own_size, &conn));
+		if (memcmp((const char *)blob + 8, peers + 8, 16) < 0)
+			break;
+		OK(doca_rdma_connection_disconnect(conn));
+		rig_until(s, &s->n_failed, s->n_failed + 1);
+	}
+	s->n_failed = 0;
+	OK(doca_rdma_connect(s->rdma, peers, size, conn));
+	rig_until(s, &s->n_failed, 1);
+	rig_close(s);
+}
+
+static void export_and_die(int fd)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .callbacks = true});
+	const void *blob;
+	size_t size;
+
+	OK(doca_rdma_export(s->rdma, &blob, &size, &s->conns[0]));
+	rig_say(fd, blob, size);
+	rig_say_pid(fd);
+	rig_hark(fd);
+}
+
+static void a_peer_that_died_before_it_connected_is_a_failure(void)
+{
+	TEST_ASSERT_TRUE(rig_run(knock_at_the_dead, export_and_die, true));
+}
+
 int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
@@ -132,5 +182,6 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits);
 	RUN_TEST(a_program_may_sleep_until_its_notification_handle_tells);
+	RUN_TEST(a_peer_that_died_before_it_connected_is_a_failure);
 	return UNITY_END();
 }
