@@ -210,12 +210,15 @@ static doca_error_t start(struct doca_ctx *ctx)
 {
 	struct gd_end *end = end_of(ctx);
 	const struct gantry_transport_ops *ops;
+	struct gd_transport *transport;
 	char service[64];
 	doca_error_t result = check_configuration(end);
 	void *device;
 
 	if (result == DOCA_SUCCESS)
-		result = gd_transport_get(ctx->dev->info, &end->transport);
+		result = gd_transport_get(ctx->dev->info, &transport);
+	if (result == DOCA_SUCCESS && end->transport != transport) /* else the timer may be looking at it */
+		end->transport = transport;
 	if (result == DOCA_SUCCESS)
 		result = add_timer(end);
 	if (result != DOCA_SUCCESS)
