@@ -260,6 +260,7 @@ struct doca_rdma {
 	bool by_device; /* remote memory is reached by the device, not mapped; a test may say so before it connects */
 	bool open;    /* lock: new peers are welcome */
 	struct doca_rdma_connection *conns; /* lock; engine may read */
+	struct doca_rdma_connection *told;  /* lock: the last whose end was told; nobody else's until the next ends */
 	uint32_t n_conns;                   /* lock: not FREE */
 	uint32_t n_numbers;
 	struct gd_rdma_link *guests; /* lock */

@@ -65,29 +65,20 @@ static void give(struct doca_rdma_connection *conn)
 	gd_transport_unlock(conn->rdma->transport);
 }
 
-/* Under the lock. */
-static void discount(struct doca_rdma_connection *conn)
-{
-	conn->state = GD_RDMA_FREE;
-	conn->rdma->n_conns--;
-}
-
+/* After the callback nothing of the context is touched. */
 static void run_over(struct gd_event *event)
 {
 	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection, over);
 	struct doca_rdma *rdma = conn->rdma;
 
-	/* the callback may make another one; this one is nobody else's until the program has heard */
 	gd_transport_lock(rdma->transport, NULL);
-	discount(conn);
+	rdma->told = conn;
+	gd_rdma_conn_give(conn); /* the callback may make another one */
 	gd_transport_unlock(rdma->transport);
 	if (conn->was_up && rdma->disconnection_cb)
 		rdma->disconnection_cb(conn, conn->user_data, rdma->ctx.user_data);
 	else if (!conn->was_up && rdma->failure_cb)
 		rdma->failure_cb(conn, conn->user_data, rdma->ctx.user_data);
-	gd_transport_lock(rdma->transport, NULL);
-	conn->taken = false;
-	gd_transport_unlock(rdma->transport);
 }
 
 /* The transport rang: poll finds out why. */
@@ -129,7 +120,7 @@ doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
 
 	if (rdma->n_conns >= rdma->max_connections)
 		return DOCA_ERROR_FULL;
-	for (conn = rdma->conns; conn && conn->taken; conn = conn->next)
+	for (conn = rdma->conns; conn && (conn->taken || conn == rdma->told); conn = conn->next)
 		;
 	if (!conn)
 		conn = conn_new(rdma);
@@ -156,7 +147,8 @@ void gd_rdma_conn_give(struct doca_rdma_connection *conn)
 	if (!conn->taken)
 		return;
 	conn->taken = false;
-	discount(conn);
+	conn->state = GD_RDMA_FREE;
+	conn->rdma->n_conns--;
 }
 
 void gd_rdma_conns_free(struct doca_rdma *rdma)
