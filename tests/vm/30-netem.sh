@@ -22,8 +22,7 @@ disturbed()
 	case $1 in
 	loss) [ "$(netem_dropped)" -gt 0 ] ;;
 	corrupt) [ "$sent" -gt "$received" ] ;;
-	duplicate) [ "$received" -gt "$sent" ] ;;
-	reorder) [ "$odd" -gt 0 ] ;;
+	duplicate | reorder) [ "$odd" -gt 0 ] ;; # a busy machine loses some, and as many may have come twice
 	esac && return 0
 	echo "netem has changed nothing"
 	return 1
