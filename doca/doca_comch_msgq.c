@@ -21,6 +21,7 @@ doca_error_t doca_comch_msgq_create(struct doca_dev *dev, struct doca_comch_msgq
 	if (!q)
 		return DOCA_ERROR_NO_MEMORY;
 	q->dev = dev;
+	gd_dev_hold(dev);
 	q->max_consumers = q->max_producers = GD_FAST_QUEUES;
 	q->next_consumer = q->next_producer = 1;
 	*msgq = q;
@@ -37,6 +38,7 @@ doca_error_t doca_comch_msgq_destroy(struct doca_comch_msgq *msgq)
 		return DOCA_ERROR_IN_USE;
 	if (msgq->dpa)
 		msgq->dpa->refs--;
+	gd_dev_release(msgq->dev);
 	free(msgq);
 	return DOCA_SUCCESS;
 }

@@ -131,6 +131,21 @@ static void walk_queue(void)
 	close_dpa();
 }
 
+/* New, with nothing else made on its device. */
+static void keep_device(void)
+{
+	side_open_dev(&s, "03:00.0");
+	NEED_OK(doca_comch_msgq_create(s.dev, &msgq));
+	NEED_RESULT(BUSY, doca_dev_close(s.dev));
+	NEED_OK(doca_comch_msgq_destroy(msgq));
+	NEED_OK(doca_dev_close(s.dev));
+}
+
+static void the_device_of_a_queue_is_not_closed(void)
+{
+	rig_alone(keep_device);
+}
+
 static void a_queue_goes_through_all_states_and_each_call_gives_what_is_documented(void)
 {
 	rig_alone(walk_queue);
@@ -541,6 +556,7 @@ int main(void)
 {
 	rig_init();
 	UNITY_BEGIN();
+	RUN_TEST(the_device_of_a_queue_is_not_closed);
 	RUN_TEST(a_queue_goes_through_all_states_and_each_call_gives_what_is_documented);
 	RUN_TEST(a_DPA_producer_and_a_CPU_consumer_go_through_all_states);
 	RUN_TEST(a_DPA_consumer_and_a_CPU_producer_go_through_all_states);
