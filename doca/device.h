@@ -78,6 +78,9 @@ doca_error_t gd_devices(struct doca_devinfo *const **infos_p, uint32_t *n_p);
 /* With a device open: how long a Comch client waits for a server that does not answer. */
 uint64_t gd_connect_ns(void);
 
+/* May something be made with it? NULL and one that was closed: no. Any thread. */
+bool gd_dev_is_open(const struct doca_dev *dev);
+bool gd_rep_is_open(const struct doca_dev_rep *rep);
 /* Something was made with it, or is gone again: until then it cannot be closed. Any thread. NULL is fine. */
 void gd_dev_hold(struct doca_dev *dev);
 void gd_dev_release(struct doca_dev *dev);

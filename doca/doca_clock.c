@@ -89,7 +89,7 @@ doca_error_t doca_clock_create(const struct doca_dev *dev, struct doca_clock **c
 {
 	struct doca_clock *c;
 
-	if (!dev || !clock)
+	if (!gd_dev_is_open(dev) || !clock)
 		return DOCA_ERROR_INVALID_VALUE;
 	c = malloc(sizeof(*c));
 	if (!c)

@@ -89,7 +89,7 @@ doca_error_t doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep 
 	struct gd_end *end;
 	doca_error_t result;
 
-	if (!dev || !repr || !name || !comch_server || repr->dev != dev)
+	if (!gd_dev_is_open(dev) || !gd_rep_is_open(repr) || !name || !comch_server || repr->dev != dev)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (doca_comch_cap_server_is_supported(dev->info) != DOCA_SUCCESS)
 		return DOCA_ERROR_INITIALIZATION;
@@ -199,7 +199,7 @@ doca_error_t doca_comch_client_create(struct doca_dev *dev, const char *name, st
 	struct gd_end *end;
 	doca_error_t result;
 
-	if (!dev || !name || !comch_client)
+	if (!gd_dev_is_open(dev) || !name || !comch_client)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (doca_comch_cap_client_is_supported(dev->info) != DOCA_SUCCESS)
 		return DOCA_ERROR_INITIALIZATION;

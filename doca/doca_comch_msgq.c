@@ -15,7 +15,7 @@ doca_error_t doca_comch_msgq_create(struct doca_dev *dev, struct doca_comch_msgq
 {
 	struct doca_comch_msgq *q;
 
-	if (!dev || !msgq)
+	if (!gd_dev_is_open(dev) || !msgq)
 		return DOCA_ERROR_INVALID_VALUE;
 	q = calloc(1, sizeof(*q));
 	if (!q)

@@ -147,7 +147,7 @@ doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **c
 {
 	struct doca_compress *c;
 
-	if (!dev || !compress)
+	if (!gd_dev_is_open(dev) || !compress)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_DEFLATE) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "no compression: this library was built without zlib");

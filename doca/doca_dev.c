@@ -82,9 +82,14 @@ doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_list)
 	return DOCA_SUCCESS;
 }
 
-static bool is_open(const struct doca_dev *dev)
+bool gd_dev_is_open(const struct doca_dev *dev)
 {
 	return dev != NULL && __atomic_load_n(&dev->references, __ATOMIC_RELAXED) > 0;
+}
+
+bool gd_rep_is_open(const struct doca_dev_rep *rep)
+{
+	return rep != NULL && __atomic_load_n(&rep->references, __ATOMIC_RELAXED) > 0;
 }
 
 doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter, struct doca_devinfo_rep ***dev_list_rep,
@@ -93,7 +98,7 @@ doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter, stru
 	struct doca_devinfo_rep **list;
 	const struct doca_devinfo *info;
 
-	if (!is_open(dev) || dev_list_rep == NULL || nb_devs_rep == NULL || (filter & ~FILTERS) != 0)
+	if (!gd_dev_is_open(dev) || dev_list_rep == NULL || nb_devs_rep == NULL || (filter & ~FILTERS) != 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	info = dev->info;
 	if (info->n_reps == 0 || filter == DOCA_DEVINFO_REP_FILTER_EMULATED)
@@ -190,7 +195,7 @@ void gd_rep_release(struct doca_dev_rep *rep)
 
 doca_error_t doca_dev_accelerate_resource_reclaim(struct doca_dev *dev)
 {
-	return is_open(dev) ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+	return gd_dev_is_open(dev) ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo, struct doca_dev_rep **dev_rep)
@@ -205,7 +210,7 @@ doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo, struct doca_dev
 	if (devinfo->rep != NULL) {
 		devinfo->rep->info = devinfo;
 		devinfo->rep->dev = devinfo->of->dev;
-		devinfo->rep->references++;
+		__atomic_fetch_add(&devinfo->rep->references, 1, __ATOMIC_RELAXED);
 		*dev_rep = devinfo->rep;
 		result = DOCA_SUCCESS;
 	}
@@ -220,7 +225,7 @@ doca_error_t doca_dev_rep_close(struct doca_dev_rep *dev)
 
 struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev)
 {
-	return is_open(dev) ? dev->info : NULL;
+	return gd_dev_is_open(dev) ? dev->info : NULL;
 }
 
 struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep)

@@ -92,7 +92,7 @@ doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma_p)
 {
 	struct doca_dma *dma;
 
-	if (!dev || !dma_p)
+	if (!gd_dev_is_open(dev) || !dma_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	dma = calloc(1, sizeof(*dma));
 	if (!dma)

@@ -22,7 +22,7 @@ doca_error_t doca_dpa_create(struct doca_dev *dev, struct doca_dpa **dpa_p)
 {
 	struct doca_dpa *dpa;
 
-	if (!dev || !dpa_p)
+	if (!gd_dev_is_open(dev) || !dpa_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	dpa = calloc(1, sizeof(*dpa));
 	if (!dpa)

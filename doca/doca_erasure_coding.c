@@ -110,7 +110,7 @@ doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec)
 {
 	struct doca_ec *e;
 
-	if (!dev || !ec)
+	if (!gd_dev_is_open(dev) || !ec)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_EC) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "no erasure coding: this library was built without isa-l");

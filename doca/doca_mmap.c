@@ -233,7 +233,7 @@ doca_error_t doca_mmap_add_dev(struct doca_mmap *mmap, struct doca_dev *dev)
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (doca_dev_as_devinfo(dev) == NULL)
+	if (!gd_dev_is_open(dev))
 		return DOCA_ERROR_INVALID_VALUE;
 	if (find_dev(mmap, dev) < mmap->n_devs)
 		return DOCA_ERROR_ALREADY_EXIST;
@@ -416,7 +416,7 @@ static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_d
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!mmap->started)
 		return DOCA_ERROR_NOT_PERMITTED;
-	if (mmap->imported ? doca_dev_as_devinfo(dev) == NULL : find_dev(mmap, dev) == mmap->n_devs)
+	if (mmap->imported ? !gd_dev_is_open(dev) : find_dev(mmap, dev) == mmap->n_devs)
 		return DOCA_ERROR_NOT_FOUND;
 	return (gd_mmap_access(mmap) & flags) != 0 ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
@@ -495,7 +495,7 @@ doca_error_t doca_mmap_create_from_export(const union doca_data *user_data, cons
 	struct gd_blob blob;
 	bool map;
 
-	if (export_desc == NULL || mmap == NULL || doca_dev_as_devinfo(dev) == NULL)
+	if (export_desc == NULL || mmap == NULL || !gd_dev_is_open(dev))
 		return DOCA_ERROR_INVALID_VALUE;
 	result = open_blob(export_desc, export_desc_len, dev, &blob, &map);
 	if (result != DOCA_SUCCESS)

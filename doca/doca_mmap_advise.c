@@ -42,7 +42,7 @@ doca_error_t doca_mmap_advise_create(struct doca_dev *dev, struct doca_mmap_advi
 {
 	struct doca_mmap_advise *advise;
 
-	if (!dev || !mmap_advise)
+	if (!gd_dev_is_open(dev) || !mmap_advise)
 		return DOCA_ERROR_INVALID_VALUE;
 	advise = calloc(1, sizeof(*advise));
 	if (!advise)

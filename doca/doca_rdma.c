@@ -90,7 +90,7 @@ doca_error_t doca_rdma_create(struct doca_dev *dev, struct doca_rdma **rdma)
 {
 	struct doca_rdma *new;
 
-	if (!dev || !rdma)
+	if (!gd_dev_is_open(dev) || !rdma)
 		return DOCA_ERROR_INVALID_VALUE;
 	new = calloc(1, sizeof(*new));
 	if (!new)

@@ -92,7 +92,7 @@ static doca_error_t add_cpu(struct doca_sync_event *event, struct doca_dev *dev,
 	doca_error_t result = configurable(event);
 
 	if (result == DOCA_SUCCESS)
-		result = dev != NULL ? add_dev(event, dev) : DOCA_ERROR_INVALID_VALUE;
+		result = gd_dev_is_open(dev) ? add_dev(event, dev) : DOCA_ERROR_INVALID_VALUE;
 	if (result == DOCA_SUCCESS)
 		*locations |= GD_SE_CPU;
 	return result;

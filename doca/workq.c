@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "dma.h"
 #include "log.h"
 
@@ -88,7 +89,7 @@ doca_error_t doca_ctx_dev_add(struct doca_ctx *doca_ctx, struct doca_dev *dev)
 {
 	struct old_ctx *ctx = of(doca_ctx);
 
-	if (!ctx || !dev)
+	if (!ctx || !gd_dev_is_open(dev))
 		return DOCA_ERROR_INVALID_VALUE;
 	if (ctx->is_started)
 		return DOCA_ERROR_BAD_STATE;

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Devices and representors, as programs look for them. */
+#include <doca_clock.h>
 #include <doca_comch.h>
+#include <doca_comch_msgq.h>
+#include <doca_compress.h>
 #include <doca_dev.h>
 #include <doca_dma.h>
+#include <doca_dpa.h>
+#include <doca_erasure_coding.h>
+#include <doca_mmap.h>
+#include <doca_mmap_advise.h>
+#include <doca_rdma.h>
+#include <doca_sha.h>
+#include <doca_sync_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -112,6 +122,55 @@ static void a_device_in_use_is_not_closed(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_comch_server_destroy(server));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_close(rep));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
+}
+
+static void nothing_is_made_with_what_was_closed(void)
+{
+	struct doca_comch_server *server;
+	struct doca_mmap_advise *advise;
+	struct doca_comch_client *client;
+	struct doca_devinfo_rep **reps;
+	struct doca_compress *compress;
+	struct doca_comch_msgq *msgq;
+	struct doca_sync_event *event;
+	struct doca_clock *clock;
+	struct doca_dev_rep *rep;
+	struct doca_mmap *mmap;
+	struct doca_rdma *rdma;
+	struct doca_dev *dev;
+	struct doca_dma *dma;
+	struct doca_dpa *dpa;
+	struct doca_sha *sha;
+	struct doca_ec *ec;
+	uint32_t n_reps;
+
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(list[0], &dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &reps, &n_reps));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_open(reps[0], &rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_close(rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_create(dev, rep, "server", &server));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_open(reps[0], &rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_close(dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_create(dev, rep, "server", &server));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_clock_create(dev, &clock));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_comch_client_create(dev, "server", &client));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_comch_msgq_create(dev, &msgq));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_compress_create(dev, &compress));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_create(dev, &dma));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dpa_create(dev, &dpa));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ec_create(dev, &ec));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_mmap_advise_create(dev, &advise));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_rdma_create(dev, &rdma));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_sha_create(dev, &sha));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_create(&mmap));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_mmap_add_dev(mmap, dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_destroy(mmap));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_sync_event_create(&event));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_sync_event_add_publisher_location_cpu(event, dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_sync_event_add_subscriber_location_cpu(event, dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_sync_event_destroy(event));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_close(rep));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_destroy_list(reps));
 }
 
 static void an_open_device_outlives_its_list(void)
@@ -261,6 +320,7 @@ int main(void)
 	RUN_TEST(opening_twice_gives_the_same_device);
 	RUN_TEST(closing_no_device_is_success);
 	RUN_TEST(a_device_in_use_is_not_closed);
+	RUN_TEST(nothing_is_made_with_what_was_closed);
 	RUN_TEST(an_open_device_outlives_its_list);
 	RUN_TEST(the_dpu_has_the_representor_of_the_host);
 	RUN_TEST(only_the_dpu_can_filter_by_net);

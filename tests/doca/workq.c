@@ -15,7 +15,8 @@
 enum { SIZE = 4096, DEPTH = 3 };
 
 static struct doca_devinfo info;
-static struct doca_dev dev = { .info = &info }, other_dev = { .info = &info };
+static struct doca_dev dev = { .info = &info, .references = 1 }, other_dev = { .info = &info, .references = 1 };
+static struct doca_dev closed = { .info = &info };
 static uint8_t from[SIZE], to[SIZE];
 static struct doca_mmap from_map, to_map;
 static struct doca_buf_inventory *inventory;
@@ -278,6 +279,7 @@ static void test_devices_of_a_context(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_start(bare_ctx)); /* no device */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_dev_add(bare_ctx, &dev));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_ctx_dev_add(bare_ctx, &dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_dev_add(bare_ctx, &closed));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_FOUND, doca_ctx_dev_rm(bare_ctx, &other_dev));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_start(bare_ctx));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_start(bare_ctx));
@@ -295,6 +297,8 @@ static void test_too_many_devices(void)
 	int i;
 
 	doca_dma_create(&bare);
+	for (i = 0; i < 17; i++)
+		devs[i] = dev;
 	for (i = 0; i < 16; i++)
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY, doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
