@@ -104,7 +104,7 @@ static void tell_sent(struct gd_event *event)
 {
 	struct doca_comch_task_send *t = gn_container_of(event, struct doca_comch_task_send, sent);
 
-	gd_task_done(&t->task, t->result);
+	gd_task_end(&t->task, t->result);
 }
 
 static void end_first(struct doca_comch_connection *conn, doca_error_t result)

@@ -163,7 +163,9 @@ doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, u
 struct doca_task *gd_task_take(struct gd_pool *pool, union doca_data user_data);
 /* Any library code on the thread of the engine: the task has ended; its callback runs from doca_pe_progress, never here. */
 void gd_task_done(struct doca_task *task, doca_error_t status);
-/* The same; an error also stops the context, as DMA and RDMA document. */
+/* The last thing that an event of the engine does: the task has ended, and its callback runs at once. */
+void gd_task_end(struct doca_task *task, doca_error_t status);
+/* As gd_task_done; an error also stops the context, as DMA and RDMA document. */
 void gd_task_done_or_fail(struct doca_task *task, doca_error_t status);
 
 #endif

@@ -131,6 +131,12 @@ void gd_task_done(struct doca_task *task, doca_error_t status)
 	gd_pe_post_own(task->ctx->pe, &task->event);
 }
 
+void gd_task_end(struct doca_task *task, doca_error_t status)
+{
+	task->status = status;
+	run_end(&task->event);
+}
+
 void gd_task_done_or_fail(struct doca_task *task, doca_error_t status)
 {
 	if (status != DOCA_SUCCESS)

@@ -330,6 +330,34 @@ static void MUST_progress_handles_one_event_so_RUNNING_and_a_message_are_two(voi
 	rig_run(talking_server, stepping_client);
 }
 
+/* A send that had to wait for its turn is as much progress as one that had not. */
+static void count_progress(void)
+{
+	static struct side c;
+
+	side_server(&s, RIG_NAME);
+	NEED_OK(doca_comch_server_set_recv_queue_size(s.server, 10));
+	side_start(&s);
+	side_client(&c, RIG_NAME);
+	side_start(&c);
+	for (int i = 0; i < 40; i++)
+		side_send(&c, "x");
+	for (unsigned int n = 0; n < 40;) {
+		if (!doca_pe_progress(c.pe))
+			doca_pe_progress(s.pe);
+		else
+			NEED(c.n_sent == ++n);
+	}
+	NEED(doca_pe_progress(c.pe) == 0);
+	side_stop(&c);
+	side_stop(&s);
+}
+
+static void MUST_progress_that_returns_1_has_called_back_also_for_a_send_that_waited(void)
+{
+	rig_alone(count_progress);
+}
+
 int main(void)
 {
 	rig_init();
@@ -342,6 +370,7 @@ int main(void)
 	RUN_TEST(sizes_of_messages_that_differ_fail_the_connection);
 	RUN_TEST(a_message_of_4080_bytes_goes_both_ways);
 	RUN_TEST(MUST_progress_handles_one_event_so_RUNNING_and_a_message_are_two);
+	RUN_TEST(MUST_progress_that_returns_1_has_called_back_also_for_a_send_that_waited);
 	rig_fini();
 	return UNITY_END();
 }
