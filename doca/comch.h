@@ -118,6 +118,7 @@ struct doca_comch_connection {
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */
 	uint32_t n_active;          /* and those that run */
+	uint32_t n_tasks;           /* sends that are allocated: of the engine, read by the service thread */
 	uint32_t n_notes;
 	struct gd_event lost_note;
 	struct gd_word *words;      /* that wait for room in the transport, before messages do */

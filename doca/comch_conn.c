@@ -144,14 +144,19 @@ static void fail_waiting(struct doca_comch_connection *conn)
 
 /* -- life -- */
 
-/* A program may still name connections that are over; the oldest go when there are many. */
+static bool is_named(const struct doca_comch_connection *conn)
+{
+	return conn->refs || __atomic_load_n(&conn->n_tasks, __ATOMIC_ACQUIRE);
+}
+
+/* A program may still name connections that are over; when there are many, the oldest go that no object or task of it has. */
 static void forget_oldest(struct gd_end *end)
 {
 	struct doca_comch_connection **p = &end->conns, **oldest = NULL, *conn;
 	uint32_t n = 0;
 
 	for (; *p; p = &(*p)->next) {
-		if ((*p)->state == GD_CONN_OVER && !(*p)->refs) {
+		if ((*p)->state == GD_CONN_OVER && !is_named(*p)) {
 			oldest = p;
 			n++;
 		}

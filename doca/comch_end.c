@@ -111,7 +111,12 @@ static doca_error_t submit_send(struct doca_task *task)
 	return result;
 }
 
-static const struct gd_task_ops send_ops = { .submit = submit_send };
+static void free_send(struct doca_task *task)
+{
+	__atomic_fetch_sub(&send_of(task)->conn->n_tasks, 1, __ATOMIC_RELEASE);
+}
+
+static const struct gd_task_ops send_ops = { .submit = submit_send, .freed = free_send };
 
 doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn, const void *msg, uint32_t len,
 			 struct doca_comch_task_send **task_p)
@@ -123,6 +128,7 @@ doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn,
 	task = gd_task_take(&end->sends, (union doca_data){ .u64 = 0 });
 	if (!task)
 		return DOCA_ERROR_NO_MEMORY;
+	__atomic_fetch_add(&conn->n_tasks, 1, __ATOMIC_RELAXED);
 	send_of(task)->conn = conn;
 	send_of(task)->msg = msg;
 	send_of(task)->len = len;

@@ -119,6 +119,8 @@ struct gd_task_ops {
 	doca_error_t (*submit)(struct doca_task *task);
 	/* doca_task_free() on one that is in flight: forget it, no callback. NULL: it is dropped when its end comes. */
 	void (*withdraw)(struct doca_task *task);
+	/* It goes back to its pool: let go of what it held since it was allocated. NULL: nothing. */
+	void (*freed)(struct doca_task *task);
 };
 
 /* First member of every task type. Keeps its values after it was freed: programs read them in that order. */

@@ -17,6 +17,8 @@ static void give_back(struct doca_task *task)
 {
 	struct doca_ctx *ctx = task->ctx;
 
+	if (doca_unlikely(task->ops->freed != NULL))
+		task->ops->freed(task);
 	task->state = GD_TASK_FREE;
 	task->dropped = false;
 	task->next = task->pool->free;

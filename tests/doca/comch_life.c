@@ -367,6 +367,52 @@ static void a_client_starts_again_and_again_and_its_tasks_must_be_free_before_ID
 	rig_run(patient_server, returning_client);
 }
 
+/* -- tasks of connections that ended long ago -- */
+
+static struct side visitor;
+
+static void come_and_go(unsigned int times)
+{
+	for (unsigned int i = s.n_connected + 1; times > 0; i++, times--) {
+		side_start(&visitor);
+		UNTIL(&s, s.n_connected == i);
+		NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(visitor.ctx));
+		UNTIL(&visitor, state_of(visitor.ctx) == DOCA_CTX_STATE_IDLE);
+		UNTIL(&s, s.n_lost == i);
+	}
+}
+
+static void submit_late(void)
+{
+	struct doca_comch_task_send *early, *late;
+
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	side_client(&visitor, RIG_NAME);
+	side_start(&visitor);
+	UNTIL(&s, s.n_connected == 1);
+	NEED_OK(doca_comch_server_task_send_alloc_init(s.server, s.conn, "x", 1, &early));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(visitor.ctx));
+	UNTIL(&visitor, state_of(visitor.ctx) == DOCA_CTX_STATE_IDLE);
+	UNTIL(&s, s.n_lost == 1);
+	come_and_go(1);
+	NEED_OK(doca_comch_server_task_send_alloc_init(s.server, s.conn, "x", 1, &late));
+	come_and_go(260); /* more than the library remembers */
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(early)));
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(late)));
+	doca_task_free(doca_comch_task_send_as_task(early));
+	come_and_go(1); /* the first one may go now */
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(late)));
+	doca_task_free(doca_comch_task_send_as_task(late));
+	side_close(&visitor);
+	side_stop(&s);
+}
+
+static void a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED(void)
+{
+	rig_alone(submit_late);
+}
+
 int main(void)
 {
 	rig_init();
@@ -378,6 +424,7 @@ int main(void)
 	RUN_TEST(a_server_hears_soon_that_its_client_was_killed);
 	RUN_TEST(a_client_goes_to_idle_soon_after_its_server_was_killed);
 	RUN_TEST(a_client_starts_again_and_again_and_its_tasks_must_be_free_before_IDLE);
+	RUN_TEST(a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED);
 	rig_fini();
 	return UNITY_END();
 }
