@@ -251,14 +251,30 @@ static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, str
 		gn_errs_add(errs, "out of memory");
 }
 
-/* The names of options of a plugin that stand in the entry beside ours: said_options must let them pass. */
+/* Is it a typing error of a key that must be there and is not? */
+static bool is_misspelt(struct gn_conf_node *node, const char *name)
+{
+	for (const struct gantry_option *row = said_options; row->name != NULL; row++)
+		if (row->dflt == NULL && gn_conf_child(node, row->name) == NULL && gn_config_near(name, row->name) >= 0)
+			return true;
+	return false;
+}
+
+/*
+ * The names of options of a plugin that stand in the entry beside ours: said_options must let them pass. Where it knows which
+ * plugin, that one tells of unknown keys; a misspelt "pci" or "transport" keeps it from coming so far.
+ */
 static const char **all_names(struct gn_conf_node *node)
 {
 	unsigned n = gn_conf_length(node);
-	const char **names = calloc(n + 1, sizeof(*names));
+	const char **names = calloc(n + 1, sizeof(*names)), **next = names;
 
-	for (unsigned i = 0; i < n && names != NULL; i++)
-		names[i] = gn_conf_name(gn_conf_index(node, i));
+	for (unsigned i = 0; i < n && names != NULL; i++) {
+		const char *name = gn_conf_name(gn_conf_index(node, i));
+
+		if (!is_misspelt(node, name))
+			*next++ = name;
+	}
 	return names;
 }
 

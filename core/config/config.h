@@ -88,6 +88,9 @@ void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, cons
 int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *table, void *conf,
 		    const char *const *also_known, struct gn_errs *errs);
 
+/* Is `word` so near to `known` that it may be a typing error of it? Returns the number of errors, or -1: not near. */
+int gn_config_near(const char *word, const char *known);
+
 enum gn_option_style {
 	GN_OPTION_TEXT, /* for a terminal */
 	GN_OPTION_MDOC  /* list items for a manual page, to stand between .Bl and .El */

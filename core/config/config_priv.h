@@ -67,7 +67,4 @@ void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *
 /* Adds the message that the setting has another type than `wanted`, a text. Returns -EINVAL. */
 int gn_config_fault_type(struct gn_config_fill *f, struct gn_conf_node *node, const char *wanted);
 
-/* Is `word` so near to `known` that it may be a typing error of it? Returns the number of errors, or -1: not near. */
-int gn_config_near(const char *word, const char *known);
-
 #endif

@@ -145,6 +145,14 @@ static void mistakes_in_a_configuration_have_their_place(void)
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"
 		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};", "has such a transport already");
 	mistake("devicez = { };", "devicez");
+	mistake("devices = {\n a = { transport = \"shm-comch\";\n pic = \"03:00.0\"; max_depth = 64; };\n};",
+		":3: devices.a.pic: unknown key; did you mean \"pci\"?");
+	TEST_ASSERT_NULL_MESSAGE(strstr(captured_err, "max_depth"), captured_err); /* the plugin's */
+	mistake("devices = {\n a = { pci = \"03:00.0\";\n transprot = \"shm-comch\"; max_depth = 64; };\n};",
+		":3: devices.a.transprot: unknown key; did you mean \"transport\"?");
+	TEST_ASSERT_NULL_MESSAGE(strstr(captured_err, "max_depth"), captured_err);
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n ifcae = \"p0\"; };\n};",
+		":3: devices.a.ifcae: unknown key; did you mean \"iface\"?");
 	setenv("GANTRY_DOCA_CONF", "/nonexistent/file", 1);
 	TEST_ASSERT_EQUAL_INT(0, captured(print_functions));
 	unsetenv("GANTRY_DOCA_CONF");
