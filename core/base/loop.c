@@ -148,10 +148,10 @@ void gn_loop_abandon(struct gn_loop *loop)
 		close(loop->wake_fd);
 }
 
-int gn_loop_add_fd(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg)
+static int add_watch(struct gn_loop *loop, int fd, uint32_t events, void (*fn)(void *arg), void *arg)
 {
 	struct watch *w = malloc(sizeof(*w));
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
+	struct epoll_event ev = {.events = events, .data.ptr = w};
 	int rc = 0;
 
 	if (w == NULL)
@@ -167,6 +167,16 @@ int gn_loop_add_fd(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *ar
 	}
 	pthread_mutex_unlock(&loop->lock);
 	return rc;
+}
+
+int gn_loop_add_fd(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg)
+{
+	return add_watch(loop, fd, EPOLLIN, fn, arg);
+}
+
+int gn_loop_add_writer(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg)
+{
+	return add_watch(loop, fd, EPOLLOUT, fn, arg);
 }
 
 static bool runs_elsewhere(const struct gn_loop *loop, int fd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.h - the control loop: readable fds and timers, on one thread. No IO passes here.
+ * loop.h - the control loop: fds that are ready and timers, on one thread. No IO passes here.
  *
  * Functions of fds, timers and posts run on the thread that runs the loop, one at a time. What is called here may be called
  * from any thread where it says so, with locks held that those functions take; removing an fd is the exception.
@@ -22,6 +22,8 @@ void gn_loop_abandon(struct gn_loop *loop);
 
 /* Watch an fd: fn runs at each turn at which it is readable, hung up or in error. Level-triggered. Any thread. 0 or -errno. */
 int gn_loop_add_fd(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg);
+/* The same at each turn at which it takes what is written, hung up or in error. An fd is watched for one of both. */
+int gn_loop_add_writer(struct gn_loop *loop, int fd, void (*fn)(void *arg), void *arg);
 /*
  * Legal from inside a callback, also for an fd that is readable in the same turn. The fd must still be open. Any thread: on
  * another one than the loop's it waits until fn has returned, so hold no lock that fn takes. fn does not run again.

@@ -16,7 +16,7 @@
 #include "cli/report.h"
 #include "cli/stat_server.h"
 
-#define ANSWER_MAX (8u * 1024 * 1024)
+#define ANSWER_MAX (64u * 1024 * 1024)
 #define PATIENCE_MS 2000 /* for each answer, all waited for at the same time */
 #define KNOCK_MS 10      /* between attempts at one who has many others to answer */
 
@@ -35,6 +35,7 @@ struct question {
 	bool connected;
 	char *text;
 	size_t n, room;
+	bool broken; /* it has begun to answer, but that cannot be read */
 	json_t *tree; /* the answer; NULL: none yet, or it has gone */
 };
 
@@ -74,6 +75,7 @@ static void read_on(struct question *q)
 		char *grown = room <= ANSWER_MAX ? realloc(q->text, room) : NULL;
 
 		if (!grown) {
+			q->broken = true;
 			hang_up(q);
 			return;
 		}
@@ -86,6 +88,7 @@ static void read_on(struct question *q)
 	} else if (!got || errno != EAGAIN) {
 		q->text[q->n] = '\0';
 		q->tree = got ? NULL : json_loads(q->text, JSON_REJECT_DUPLICATES, NULL);
+		q->broken = q->n && !q->tree;
 		hang_up(q);
 	}
 }
@@ -141,6 +144,8 @@ static json_t *ask_all(const char *dir, const char *role, json_t *silent)
 
 		if (q->fd >= 0)
 			json_array_append_new(silent, json_integer(q->pid));
+		if (q->broken)
+			gn_cli_fail(0, "the report of process %d broke off after %zu bytes", q->pid, q->n);
 		if (q->tree && (!role || json_object_get(json_object_get(q->tree, "roles"), role)))
 			json_array_append(list, q->tree);
 		json_decref(q->tree);

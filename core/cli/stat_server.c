@@ -13,9 +13,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
-#define SEND_BYTES (4 * 1024 * 1024) /* a report goes out in one send or not at all: nobody can make us wait */
+#define SEND_BYTES (4 * 1024 * 1024) /* a report goes out in one send where the system allows a socket that much */
+#define SLOW_MAX 8                   /* askers who have a part of their report: each holds the text of it */
+#define SLOW_NS (2 * GN_NS_PER_S)    /* as long as gantry stat waits */
 
 #define EARLY_SUFFIX ".new"             /* of a socket that does not listen yet */
 
@@ -26,6 +29,18 @@ struct gn_stat_server {
 	struct sockaddr_un address;
 	int fd;
 	int reserve; /* a descriptor that can be given up for one who asks */
+	struct asker *slow;
+	unsigned n_slow;
+};
+
+/* Somebody who has not taken all of the report yet: the loop goes on, and tells when there is room for more. */
+struct asker {
+	struct asker *next;
+	struct gn_stat_server *server;
+	struct gn_timer deadline;
+	int fd;
+	char *text;
+	size_t sent, length;
 };
 
 void gn_stat_dir(char *dst)
@@ -64,28 +79,106 @@ static int may_ask(int fd)
 	return peer.uid == geteuid() || peer.uid == 0;
 }
 
-static void answer(struct gn_stat_server *server, int fd)
-{
-	int room = SEND_BYTES;
-	struct gn_report report;
-	json_t *tree = server->write(server->arg, &report);
-	char *text = tree ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
-
-	if (text) {
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-		if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)strlen(text))
-			gn_log(GN_LOG_DEBUG, "stat", "nobody took the report");
-	}
-	free(text);
-	gn_report_fini(&report);
-}
-
 /* 0 or -errno. */
 static int open_reserve(struct gn_stat_server *server)
 {
 	if (server->reserve < 0)
 		server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return server->reserve < 0 ? -errno : 0;
+}
+
+/* 0, -EAGAIN when there is no room for all of it, or -errno. Never waits. */
+static int send_on(struct asker *asker)
+{
+	while (asker->sent < asker->length) {
+		ssize_t n = send(asker->fd, asker->text + asker->sent, asker->length - asker->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0)
+			return -errno;
+		asker->sent += (size_t)n;
+	}
+	return 0;
+}
+
+static void hang_up(struct asker *asker)
+{
+	close(asker->fd);
+	free(asker->text);
+	free(asker);
+}
+
+static void drop(struct asker *asker)
+{
+	struct gn_stat_server *server = asker->server;
+	struct asker **p = &server->slow;
+
+	while (*p != asker)
+		p = &(*p)->next;
+	*p = asker->next;
+	server->n_slow--;
+	if (asker->sent < asker->length)
+		gn_log(GN_LOG_DEBUG, "stat", "nobody took the whole report");
+	gn_loop_clear_timer(server->loop, &asker->deadline);
+	gn_loop_remove_fd(server->loop, asker->fd);
+	hang_up(asker);
+	open_reserve(server);
+}
+
+static void on_deadline(void *arg)
+{
+	drop(arg);
+}
+
+static void on_writable(void *arg)
+{
+	if (send_on(arg) != -EAGAIN)
+		drop(arg);
+}
+
+/* The rest is for later. */
+static int keep(struct gn_stat_server *server, struct asker *asker)
+{
+	int rc = server->n_slow < SLOW_MAX ? gn_loop_add_writer(server->loop, asker->fd, on_writable, asker) : -EBUSY;
+
+	if (rc)
+		return rc;
+	asker->next = server->slow;
+	server->slow = asker;
+	server->n_slow++;
+	gn_loop_set_timer(server->loop, &asker->deadline, gn_now_ns() + SLOW_NS);
+	return 0;
+}
+
+/* NULL: there is none to give. */
+static char *report_text(struct gn_stat_server *server)
+{
+	struct gn_report report;
+	json_t *tree = server->write(server->arg, &report);
+	char *text = tree ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+
+	gn_report_fini(&report);
+	return text;
+}
+
+/* Takes over fd. */
+static void answer(struct gn_stat_server *server, int fd)
+{
+	struct asker *asker = calloc(1, sizeof(*asker));
+	int room = SEND_BYTES;
+
+	if (!asker) {
+		close(fd);
+		return;
+	}
+	*asker = (struct asker){.server = server, .fd = fd, .text = report_text(server)};
+	asker->deadline = (struct gn_timer){.fn = on_deadline, .arg = asker};
+	asker->length = asker->text ? strlen(asker->text) : 0;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	if (send_on(asker) == -EAGAIN && !keep(server, asker))
+		return;
+	if (asker->sent < asker->length)
+		gn_log(GN_LOG_DEBUG, "stat", "nobody took the report");
+	hang_up(asker);
 }
 
 static int take_one(const struct gn_stat_server *server)
@@ -113,9 +206,12 @@ static void on_readable(void *arg)
 	if (fd >= 0) {
 		if (may_ask(fd))
 			answer(server, fd);
-		close(fd);
+		else
+			close(fd);
 	}
-	open_reserve(server);
+	/* without the reserve, who asks next could neither be taken nor sent away */
+	while (open_reserve(server) && server->slow)
+		drop(server->slow);
 }
 
 /* The socket gets its name when it listens: who connects to that name and is refused has found a dead one. */
@@ -241,6 +337,8 @@ void gn_stat_server_close(struct gn_stat_server **server_p)
 	*server_p = NULL;
 	if (!server)
 		return;
+	while (server->slow)
+		drop(server->slow);
 	gn_loop_remove_fd(server->loop, server->fd);
 	unlink(server->address.sun_path);
 	*strrchr(server->address.sun_path, '/') = '\0'; /* the directory is left */

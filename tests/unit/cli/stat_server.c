@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who asks what a process does, gets all of it, however slowly it reads; and the loop of the process waits for nobody. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/stat_server.h"
+#include "fake/worker.h"
+#include "unity.h"
+
+#define ENTRIES 1536 /* in a report, with LONG bytes each: more than a socket takes */
+#define LONG 8192
+
+static struct gn_loop *loop;
+static struct gn_stat_server *server;
+static char dir[] = "/tmp/gantry-stat-XXXXXX";
+static struct sockaddr_un address = {.sun_family = AF_UNIX};
+static unsigned n_reports;
+
+static json_t *report(void *arg, struct gn_report *r)
+{
+	static char word[LONG + 1];
+
+	(void)arg;
+	n_reports++;
+	memset(word, 'x', LONG);
+	gn_report_init(r);
+	r->w.array(&r->w, "list");
+	for (unsigned i = 0; i < ENTRIES; i++)
+		r->w.string(&r->w, NULL, word);
+	r->w.end(&r->w);
+	return gn_report_tree(r);
+}
+
+void setUp(void)
+{
+	fake_clock_start();
+	n_reports = 0;
+	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+	TEST_ASSERT_NOT_NULL(mkdtemp(dir));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d" GN_STAT_SUFFIX, dir, (int)getpid());
+	loop = gn_loop_create();
+	TEST_ASSERT_NOT_NULL(loop);
+	TEST_ASSERT_EQUAL_INT(0, gn_stat_server_open(loop, dir, report, NULL, &server));
+}
+
+void tearDown(void)
+{
+	gn_stat_server_close(&server);
+	gn_loop_destroy(&loop);
+	rmdir(dir);
+	fake_clock_stop();
+}
+
+static int ask(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	TEST_ASSERT_EQUAL_INT(0, connect(fd, (const struct sockaddr *)&address, sizeof(address)));
+	gn_loop_turn(loop, -1);
+	return fd;
+}
+
+/* Read until there is nothing (EAGAIN) or the end (0). */
+static int take(int fd, size_t *n)
+{
+	static char text[65536];
+	ssize_t got;
+
+	while ((got = read(fd, text, sizeof(text))) > 0)
+		*n += (size_t)got;
+	return got < 0 ? errno : 0;
+}
+
+static size_t take_all(int fd)
+{
+	size_t n = 0;
+
+	while (take(fd, &n) == EAGAIN)
+		gn_loop_turn(loop, -1);
+	close(fd);
+	return n;
+}
+
+static void a_report_that_no_socket_takes_at_once_arrives_whole(void)
+{
+	int one = ask(), two = ask();
+	size_t n = take_all(one);
+
+	TEST_ASSERT_GREATER_THAN_UINT64((size_t)ENTRIES * LONG, n);
+	TEST_ASSERT_EQUAL_size_t(n, take_all(two)); /* it has waited all the time */
+	TEST_ASSERT_EQUAL_UINT(2, n_reports);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* nothing is left to do */
+}
+
+/* What one gets who does not read in time ends somewhere. */
+static void who_does_not_read_is_hung_up_on(void)
+{
+	int fd = ask();
+	size_t n = 0;
+
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0)); /* the loop sleeps meanwhile */
+	fake_clock_advance(60 * GN_NS_PER_S);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_INT(0, take(fd, &n));
+	TEST_ASSERT_LESS_THAN_UINT64((size_t)ENTRIES * LONG, n);
+	TEST_ASSERT_GREATER_THAN_UINT64(0, n);
+	close(fd);
+}
+
+static void many_who_do_not_read_hold_little(void)
+{
+	int fds[12];
+	unsigned n_held = 0;
+
+	for (unsigned i = 0; i < 12; i++)
+		fds[i] = ask();
+	for (unsigned i = 0; i < 12; i++) {
+		size_t n = 0;
+
+		n_held += take(fds[i], &n) == EAGAIN;
+	}
+	TEST_ASSERT_EQUAL_UINT(8, n_held);
+	gn_stat_server_close(&server); /* in the middle of all of them */
+	for (unsigned i = 0; i < 12; i++) {
+		size_t n = 0;
+
+		TEST_ASSERT_EQUAL_INT(0, take(fds[i], &n));
+		close(fds[i]);
+	}
+}
+
+static void who_has_gone_is_forgotten(void)
+{
+	int fd = ask();
+
+	close(fd);
+	gn_loop_turn(loop, -1);
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_INT(0, gn_loop_turn(loop, 0));
+}
+
+/* The last descriptor is for the next one who asks: it is not left with one who takes his time. */
+static void the_reserve_comes_back_from_the_slow(void)
+{
+	struct rlimit before, none;
+	int slow, next = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	size_t n = 0;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	slow = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	none = (struct rlimit){.rlim_cur = (rlim_t)slow + 1, .rlim_max = before.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	TEST_ASSERT_EQUAL_INT(0, connect(slow, (const struct sockaddr *)&address, sizeof(address)));
+	gn_loop_turn(loop, 0);
+	TEST_ASSERT_EQUAL_INT(0, connect(next, (const struct sockaddr *)&address, sizeof(address)));
+	gn_loop_turn(loop, 0);
+	setrlimit(RLIMIT_NOFILE, &before);
+	TEST_ASSERT_EQUAL_UINT(2, n_reports);
+	TEST_ASSERT_EQUAL_INT(0, take(slow, &n));
+	TEST_ASSERT_EQUAL_INT(0, take(next, &n));
+	close(slow);
+	close(next);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_report_that_no_socket_takes_at_once_arrives_whole);
+	RUN_TEST(who_does_not_read_is_hung_up_on);
+	RUN_TEST(many_who_do_not_read_hold_little);
+	RUN_TEST(who_has_gone_is_forgotten);
+	RUN_TEST(the_reserve_comes_back_from_the_slow);
+	return UNITY_END();
+}
