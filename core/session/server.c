@@ -198,15 +198,41 @@ static int uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
 	return 0;
 }
 
-static const char *objection(const struct gn_role *role, const struct gantry_peer *peer)
+/* The one that has been silent for longest since it came; NULL: all have said who they are. */
+static struct gantry_session *oldest_unnamed(const struct gn_role *role)
+{
+	struct gantry_session *oldest = NULL;
+
+	for (struct gantry_session *s = role->server.sessions; s != NULL; s = s->next) /* the newest first */
+		if (s->state == GN_NEW && s->pending == 0 && !s->ending)
+			oldest = s;
+	return oldest;
+}
+
+/* Whoever connects and says nothing must not keep out those who would. Is there room now? */
+static bool make_room(struct gn_role *role)
+{
+	struct gantry_session *s;
+
+	if (role->server.n_sessions < role->spec.listen->max_sessions)
+		return true;
+	s = oldest_unnamed(role);
+	if (s == NULL)
+		return false;
+	gn_session_refuse(s, "has not said who it is, and another one wants its place (listen.max_sessions)");
+	gn_session_end(s, -ECONNRESET);
+	return true;
+}
+
+static const char *objection(struct gn_role *role, const struct gantry_peer *peer)
 {
 	const struct gn_endpoint *ep = role->spec.listen;
 
 	if (peer->pid != -1 && !uid_allowed(ep, peer->uid))
 		return "its uid is not allowed (listen.uids)";
-	if (role->server.n_sessions >= ep->max_sessions)
-		return "all sessions are taken (listen.max_sessions)";
-	return role->server.stopping || role->finished ? "the role is stopping" : NULL;
+	if (role->server.stopping || role->finished)
+		return "the role is stopping";
+	return make_room(role) ? NULL : "all sessions are taken (listen.max_sessions)";
 }
 
 static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)

@@ -432,7 +432,7 @@ static void who_may_connect(void)
 	conn = fake_reach(&fc, GN_NEW);
 	TEST_ASSERT_EQUAL_INT(1, conn->refused);
 	fc.ft.peer.pid = -1; /* another machine: nothing is known */
-	conn = fake_reach(&fc, GN_NEW);
+	conn = fake_reach(&fc, GN_KNOWN);
 	TEST_ASSERT_EQUAL_INT(0, conn->refused);
 	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused); /* max_sessions */
 	fake_close(conn, -ENOTCONN);
