@@ -306,6 +306,41 @@ static void descriptors_run_out(void)
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_accept);
 }
 
+/* What is kept for the worst, and was lost in it, is there again for the next time. */
+static void the_reserve_comes_back(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct rlimit old, limit;
+	int fds[2], fill[256], n = 0;
+	char c;
+
+	rig_connect();
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/vol.sock", rig.info.detail);
+	for (int i = 0; i < 2; i++)
+		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	getrlimit(RLIMIT_NOFILE, &old);
+	limit = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max}; /* not even what was given up can be had */
+	setrlimit(RLIMIT_NOFILE, &limit);
+	TEST_ASSERT_EQUAL_INT(0, connect(fds[0], (struct sockaddr *)&sun, sizeof(sun)));
+	for (int i = 0; i < 10; i++)
+		rig.ops->progress(rig.b.dev);
+	limit.rlim_cur = 256;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	rig_settle();
+	while (n < 256 && (fill[n] = dup(fds[1])) >= 0)
+		n++;
+	TEST_ASSERT_EQUAL_INT(0, connect(fds[1], (struct sockaddr *)&sun, sizeof(sun)));
+	for (int i = 0; i < 10; i++)
+		rig.ops->progress(rig.b.dev);
+	setrlimit(RLIMIT_NOFILE, &old);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, recv(fds[1], &c, 1, MSG_DONTWAIT), "nobody hung up");
+	while (n > 0)
+		close(fill[--n]);
+	for (int i = 0; i < 2; i++)
+		close(fds[i]);
+	rig_settle();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -322,5 +357,6 @@ int main(void)
 	RUN_TEST(read_only_stays_so_for_another_user);
 	RUN_TEST(unsealed_memory_is_not_exported);
 	RUN_TEST(descriptors_run_out);
+	RUN_TEST(the_reserve_comes_back);
 	return UNITY_END();
 }

@@ -76,6 +76,13 @@ void comch_unlisten(void *listener)
 		comch_listener_free(l);
 }
 
+/* Also what a former shortage has taken. */
+static void open_reserve(struct comch_device *dev)
+{
+	if (dev->reserve < 0)
+		dev->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 /* No descriptor left: give up the reserve for a moment to get the peer off the queue, and hang up on it. */
 static void shed(struct comch_listener *l)
 {
@@ -88,13 +95,15 @@ static void shed(struct comch_listener *l)
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
-	dev->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	dev->reserve = -1;
+	open_reserve(dev);
 }
 
 void comch_listener_ready(struct comch_listener *l)
 {
 	struct comch_device *dev = l->dev;
 
+	open_reserve(dev);
 	for (int i = 0; i < ACCEPTS_PER_TURN && !l->dead; i++) {
 		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), rc;
 
