@@ -247,7 +247,7 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	t->due = (struct gn_timer){.fn = progress, .arg = t};
 	init_lock(&t->lock);
 	gn_host_init(&t->host, "devices.%s", wire->name);
-	rc = t->ops->open(&t->host.pub, wire->conf, &t->device);
+	rc = gn_host_returned(&t->host, wire->plugin, "open", t->ops->open(&t->host.pub, wire->conf, &t->device));
 	if (rc != 0)
 		goto out_free;
 	rc = -ENOTSUP;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,15 @@ void gn_host_init(struct gn_host *host, const char *fmt, ...)
 		.now_ns = host_now,
 		.counter = host_counter,
 	};
+}
+
+int gn_host_returned(const struct gn_host *host, const char *plugin, const char *function, int rc)
+{
+	if (rc <= 0)
+		return rc;
+	gn_log(GN_LOG_ERROR, host->name, "%s: its function %s returned %d, and only 0 or -errno is allowed: a fault of the plugin",
+	       plugin, function, rc);
+	return -EPROTO;
 }
 
 void gn_host_fini(struct gn_host *host)

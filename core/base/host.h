@@ -31,6 +31,11 @@ void gn_host_init(struct gn_host *host, const char *fmt, ...) __attribute__((for
 /* GANTRY_HOST_* of all that are made from now on; 0 at first. Before there are threads. */
 void gn_host_set_flags(uint32_t flags);
 void gn_host_fini(struct gn_host *host); /* frees the counters */
+/*
+ * What a plugin's function has returned: 0 or -errno. A number above 0 is neither, a fault of the plugin, whatever it has done:
+ * that is told, and -EPROTO from here on.
+ */
+int gn_host_returned(const struct gn_host *host, const char *plugin, const char *function, int rc);
 /* Write the counters, cells of one name added up, as an object "counters" of a report. */
 void gn_host_report(const struct gn_host *host, struct gantry_writer *w);
 /* Value of a counter by name, 0 when there is none. */

@@ -55,6 +55,7 @@ static int start_stage(struct gn_pipeline *pl, struct stage *st)
 		struct gantry_poller poller = {.poll = st->ops->poll, .wake_ns = st->ops->wake_ns};
 		int rc = st->ops->start(st->stage, &pl->lanes[l].pub, &st->selfs[l]);
 
+		rc = gn_host_returned(&st->host, st->part->name, "start", rc);
 		if (rc != 0) {
 			gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be started on lane %u: %s", pl->n_stages - 1,
 			       st->part->name, l, strerror(-rc));
@@ -85,7 +86,7 @@ static int open_stage(struct gn_pipeline *pl, const struct gn_part *part, uint32
 		return -E2BIG;
 	}
 	gn_host_init(&st->host, "%s.stages[%u]", pl->owner, pl->n_stages);
-	rc = st->ops->open(&st->host.pub, part->conf, &st->stage);
+	rc = gn_host_returned(&st->host, part->name, "open", st->ops->open(&st->host.pub, part->conf, &st->stage));
 	if (rc != 0) {
 		gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be opened: %s", pl->n_stages, part->name, strerror(-rc));
 		gn_host_fini(&st->host);

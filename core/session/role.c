@@ -45,6 +45,7 @@ static int start_backend_lane(struct gn_role *role, struct gn_lane *lane)
 	struct gantry_poller poller = {.poll = ops->poll, .arm = ops->arm, .disarm = ops->disarm, .fd = ops->fd};
 	int rc = ops->start(role->backend, &lane->pub, backend_depth(role), &self);
 
+	rc = gn_host_returned(&role->backend_host, role->spec.backend->name, "start", rc);
 	if (rc != 0)
 		return rc;
 	role->backend_lanes[role->n_backend_lanes++] = self;
@@ -79,6 +80,7 @@ static int open_backend(struct gn_role *role)
 	gn_host_init(&role->backend_host, "%s.backend", role->host.name);
 	role->backend_ops = part->ops;
 	rc = role->backend_ops->open(&role->backend_host.pub, part->conf, &role->backend);
+	rc = gn_host_returned(&role->backend_host, part->name, "open", rc);
 	if (rc != 0) {
 		gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: cannot be opened: %s", part->name, strerror(-rc));
 		role->backend_ops = NULL;
@@ -128,7 +130,8 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 	if (rc == 0)
 		rc = gn_pipeline_open(role->host.name, spec->stages, spec->n_stages, role->lanes, role->n_lanes, &role->pipeline);
 	if (rc == 0) {
-		rc = role->ops->open(&role->rh, spec->part.conf, &role->role);
+		rc = gn_host_returned(&role->host, spec->part.name, "open",
+				      role->ops->open(&role->rh, spec->part.conf, &role->role));
 		role->opened = rc == 0;
 		if (rc != 0)
 			gn_log(GN_LOG_ERROR, role->host.name, "%s: cannot be opened: %s", spec->part.name, strerror(-rc));
@@ -143,7 +146,7 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 
 int gn_role_start(struct gn_role *role)
 {
-	return role->ops->start(role->role);
+	return gn_host_returned(&role->host, role->spec.part.name, "start", role->ops->start(role->role));
 }
 
 static void drain_on_lane(void *arg)

@@ -34,7 +34,7 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 		.timer = {.fn = progress, .arg = device},
 	};
 	gn_host_init(&device->host, "devices.%s", name);
-	rc = ops->open(&device->host.pub, conf, &device->dev);
+	rc = gn_host_returned(&device->host, plugin_name, "open", ops->open(&device->host.pub, conf, &device->dev));
 	if (rc != 0) {
 		if (rc != -EAGAIN)
 			gn_log(GN_LOG_ERROR, device->host.name, "%s: cannot be opened: %s", plugin_name, strerror(-rc));
