@@ -67,22 +67,23 @@ static const char *named_copier(const struct gn_cli *cli, struct gn_config *conf
 	return NULL;
 }
 
-/* asked: NULL, or the role that was named. NULL after a message. */
-static char *find_role(const struct gn_cli *cli, const char *asked)
+/* asked: NULL, or the role that was named. GN_EXIT_OK, or another one after a message. */
+static int find_role(const struct gn_cli *cli, const char *asked, char **role_p)
 {
 	struct gn_errs errs = {0};
 	struct gn_config *config = gn_config_open(cli->config, cli->topology.sets.word, cli->topology.sets.n, &errs);
 	struct gn_loader *loader = NULL;
 	const char *found = NULL;
-	char *name;
+	int code;
 
 	if (config && !gn_topology_loader(config, &cli->topology, &errs, &loader))
 		found = asked ? named_copier(cli, config, loader, asked) : only_copier(cli, config, loader);
 	gn_cli_complain(&errs);
-	name = found ? strdup(found) : NULL;
+	*role_p = found ? strdup(found) : NULL;
+	code = *role_p ? GN_EXIT_OK : found ? gn_cli_fail(GN_EXIT_FAILED, "out of memory") : GN_EXIT_USAGE;
 	gn_loader_close(&loader);
 	gn_config_close(&config);
-	return name;
+	return code;
 }
 
 /* "roles.NAME.copy.from=..." as --set takes it; quotes keep a file named "3" a string. */
@@ -159,9 +160,9 @@ int gn_cli_copy(const struct gn_cli *cli)
 		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here", file);
 	if (cli->topology.roles.n > 1 || (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
 		return gn_cli_fail(GN_EXIT_USAGE, "copy runs one role; write volume:ROLE or --role ROLE");
-	role = find_role(cli, named[0] ? named : cli->topology.roles.n ? cli->topology.roles.word[0] : NULL);
-	if (!role)
-		return GN_EXIT_USAGE;
+	code = find_role(cli, named[0] ? named : cli->topology.roles.n ? cli->topology.roles.word[0] : NULL, &role);
+	if (code)
+		return code;
 	code = copy(cli, role, volume_role(to) ? "from" : "to", file);
 	free(role);
 	return code;
