@@ -94,8 +94,11 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 	int rc = 0;
 
 	memcpy(&q, payload, sizeof(q));
-	if (q.n != c->attr.lanes)
-		rc = -EPROTO;
+	if (q.n != c->attr.lanes || q.depth != c->attr.depth) {
+		gn_client_lose(c, -EPROTO, "%s: the peer has made %u queues of depth %u; asked for were %u of %u",
+			       c->ep->where, q.n, q.depth, c->attr.lanes, c->attr.depth);
+		return;
+	}
 	for (uint32_t i = 0; i < c->attr.lanes && rc == 0; i++) {
 		struct gn_client_lane *cl = &c->lanes[i];
 

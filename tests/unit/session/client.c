@@ -189,6 +189,8 @@ static void answers_that_make_no_sense_close_it(void)
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, max_io), 0},
 		{EXPORTED, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1},
 		{EXPORTED, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX},
+		{EXPORTED, GN_FRAME_QUEUES, offsetof(struct gn_queues, depth), DEPTH - 1},
+		{EXPORTED, GN_FRAME_QUEUES, offsetof(struct gn_queues, depth), DEPTH + 1},
 	};
 	uint8_t payload[GANTRY_CTRL_MAX];
 
