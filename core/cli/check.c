@@ -103,6 +103,15 @@ static const struct gantry_backend_ops stand_in = {
 	.close = nothing,
 };
 
+/* No volume is opened; what it will be like, its plugin says from the options. */
+static void take_place(struct gn_topo_role *role)
+{
+	const struct gantry_backend_ops *ops = role->backend->ops;
+
+	ops->expect(role->backend->conf, &role->volume);
+	role->backend->ops = &stand_in;
+}
+
 /* -- the stand-in for devices that this machine does not have -- */
 
 static int absent_open(const struct gantry_host *host, const void *conf, void **device_p)
@@ -398,13 +407,13 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].selected && t->roles[i].backend)
-			t->roles[i].backend->ops = &stand_in;
+			take_place(&t->roles[i]);
 	t->absent = &absent;
 	gn_host_set_flags(GANTRY_HOST_LOOK);
 	rc = gn_topology_open(t, loop);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));
-	if (make_budget(check))
+	if (make_budget(check) || gn_topology_expect(t, &check->errs))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
 	check->n_fds = count_fds(check);

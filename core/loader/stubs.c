@@ -111,6 +111,12 @@ static int no_memory(void *backend, void **addr_p)
 	return -ENOTSUP;
 }
 
+static void tells_nothing(const void *conf, struct gantry_volume_info *volume)
+{
+	(void)conf;
+	(void)volume;
+}
+
 static const struct gantry_backend_ops backend_stubs = {
 	.open = open_nothing,
 	.start = backend_start,
@@ -122,6 +128,7 @@ static const struct gantry_backend_ops backend_stubs = {
 	.report = no_report,
 	.close = nothing,
 	.memory = no_memory,
+	.expect = tells_nothing,
 };
 
 /* -- role -- */
@@ -133,11 +140,22 @@ static void plan_as_usual(void *role, uint32_t connect, struct gantry_plan *plan
 	(void)plan;
 }
 
+/* What a role shows that stores is what its backend says: it comes so. */
+static void expects_nothing(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+			    const struct gantry_option_faults *faults)
+{
+	(void)role;
+	(void)volumes;
+	(void)shown;
+	(void)faults;
+}
+
 static const struct gantry_role_ops role_stubs = {
 	.stop = nothing, /* its sessions are ended by the host */
 	.close = nothing,
 	.report = no_report,
 	.plan = plan_as_usual,
+	.expect = expects_nothing,
 };
 
 /* -- transport: what it cannot do answers -ENOTSUP -- */
@@ -306,11 +324,12 @@ static const struct slot stage_slots[] = {
 
 static const struct slot backend_slots[] = {
 	BACKEND(open), BACKEND(volume), BACKEND(start), BACKEND(submit), BACKEND(poll), BACKEND(arm),
-	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), BACKEND(memory), {NULL, 0},
+	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), BACKEND(memory), BACKEND(expect),
+	{NULL, 0},
 };
 
 static const struct slot role_slots[] = {
-	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), ROLE(plan), {NULL, 0},
+	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), ROLE(plan), ROLE(expect), {NULL, 0},
 };
 
 static const struct slot transport_slots[] = {

@@ -70,6 +70,9 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w);
 void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan);
 /* For `gantry check`: what a created role will ask for through its n-th connect. */
 void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan);
+/* For `gantry check`: as expect of the role's ops; works on a created role. */
+void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+		    const struct gantry_option_faults *faults);
 /* For `gantry check`: lanes, chain, memory and credits as they will be; works on a created role. */
 void gn_role_describe(struct gn_role *role, struct gantry_writer *w);
 

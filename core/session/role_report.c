@@ -53,6 +53,12 @@ void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_pl
 	role->ops->plan(role->role, connect, plan);
 }
 
+void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+		    const struct gantry_option_faults *faults)
+{
+	role->ops->expect(role->role, volumes, shown, faults);
+}
+
 static void describe_endpoint(const struct gn_endpoint *ep, const char *key, struct gantry_writer *w)
 {
 	struct gantry_device_info info = {.caps = 0};

@@ -52,8 +52,7 @@ struct walk {
 	uint32_t length;
 };
 
-/* The role that the i-th connect of a role leads to; NULL: it is not in this process. */
-static struct gn_topo_role *next_role(struct gn_topology *t, const struct gn_topo_role *role, uint32_t i)
+struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_topo_role *role, uint32_t i)
 {
 	if (!role->connect_devices[i] || !role->connects[i].service)
 		return NULL;
@@ -88,7 +87,7 @@ static void visit(struct walk *walk, uint32_t index)
 	walk->marks[index] = ON_THE_WAY;
 	walk->way[walk->length++] = index;
 	for (uint32_t i = 0; role->listen && i < role->spec.n_connects; i++) {
-		struct gn_topo_role *next = next_role(t, role, i);
+		struct gn_topo_role *next = gn_topo_next_role(t, role, i);
 
 		if (next && walk->marks[next - t->roles] == ON_THE_WAY)
 			complain(walk, i, (uint32_t)(next - t->roles));

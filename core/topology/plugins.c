@@ -157,17 +157,9 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 	return NULL;
 }
 
-/* Takes the mistakes that a plugin finds in its options. */
-struct objections {
-	struct gantry_option_faults pub;
-	struct gn_errs *errs;
-	struct gn_conf_node *group;
-};
-
-__attribute__((format(printf, 3, 4)))
-static void object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+void gn_topo_object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
 {
-	const struct objections *o = faults->core;
+	const struct gn_topo_objections *o = faults->core;
 	char text[512];
 	va_list args;
 
@@ -180,7 +172,7 @@ static void object(const struct gantry_option_faults *faults, const char *option
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
 			  const void *conf)
 {
-	struct objections o = {.pub = {&o, object}, .errs = p->errs, .group = group};
+	struct gn_topo_objections o = {.pub = {&o, gn_topo_object}, .errs = p->errs, .group = group};
 	size_t before = p->errs->n;
 
 	plugin->check(conf, &o.pub);

@@ -40,7 +40,7 @@ struct gn_topology_args {
  */
 struct gn_topo_own {
 	const char *name; /* in the place of that of a plugin */
-	const struct gantry_role_ops *ops; /* without a NULL slot; not its flags */
+	const struct gantry_role_ops *ops; /* without a NULL slot, but for `expect`; not its flags */
 	const void *conf;
 	uint32_t n_lanes;
 	/* n_lanes of them, the caller's, who sets them before gn_topology_open. No threads are made. */
@@ -90,6 +90,8 @@ struct gn_topo_role {
 	struct gn_part *backend;
 	uint32_t flags; /* GANTRY_ROLE_* */
 	struct gn_role *role; /* once created */
+	struct gantry_volume_info volume; /* of gn_topology_expect */
+	bool expected;
 	bool started, finished;
 	int status;
 	struct gn_topology *topology;
@@ -128,6 +130,11 @@ int gn_topology_load_text(struct gn_topology *topology, const char *name, const 
 /* Open and create; what failed has been logged. 0 or -errno. */
 int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
 int gn_topology_start(struct gn_topology *topology);
+/*
+ * For `gantry check`, once open: does each role go with the volumes that it leads to in this configuration? `volume` of a role
+ * with a backend is what that is expected to say. Adds faults. 0, -ENOMEM.
+ */
+int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs);
 /* Ask those to stop who must be first of those that still run: who works, relays, servers. */
 void gn_topology_wind_down(struct gn_topology *topology);
 void gn_topology_close(struct gn_topology *topology);

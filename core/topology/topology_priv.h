@@ -22,6 +22,19 @@ const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, str
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
 			  const void *conf);
 
+/* Takes the mistakes that a plugin finds in its options, which stand in `group`. */
+struct gn_topo_objections {
+	struct gantry_option_faults pub;
+	struct gn_errs *errs;
+	struct gn_conf_node *group;
+};
+
+void gn_topo_object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The role that the i-th connect of a role leads to; NULL: it is not in this process. */
+struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_topo_role *role, uint32_t i);
+
 /* One entry of `roles`. */
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
 

@@ -41,6 +41,11 @@ struct gantry_backend_ops {
 	 * may be its own place in the volume. -ENOTSUP: it is not. Control thread. May be NULL.
 	 */
 	int (*memory)(void *backend, void **addr_p);
+	/*
+	 * For `gantry check`, which opens no volume: what `volume` will say, as far as the options tell; what they do not tell
+	 * stays 0. conf is as for open. No look at the machine. May be NULL: they tell nothing.
+	 */
+	void (*expect)(const void *conf, struct gantry_volume_info *volume);
 };
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
  *
  * ABI history
  *   1.0  first version
+ *   1.1  backends and roles: expect
  */
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H
@@ -27,7 +28,7 @@ extern "C" {
 
 #define GANTRY_PLUGIN_MAGIC 0x59525447u /* "GTRY" */
 #define GANTRY_ABI_MAJOR 1
-#define GANTRY_ABI_MINOR 0
+#define GANTRY_ABI_MINOR 1
 
 enum gantry_kind {
 	GANTRY_KIND_TRANSPORT = 1, /* ops: struct gantry_transport_ops */

@@ -265,6 +265,13 @@ struct gantry_role_ops {
 	 * limits of `listen`, as for a relay; else with one session of all lanes.
 	 */
 	void (*plan)(void *role, uint32_t connect, struct gantry_plan *plan);
+	/*
+	 * For `gantry check`, after open: volumes[i] is what the i-th connect will lead to, as far as the configuration says;
+	 * what is not known is 0. Add a fault for what this role cannot do with them. One that listens says what it will show in
+	 * *shown, which comes as its backend says it, or with nothing known.
+	 */
+	void (*expect)(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+		       const struct gantry_option_faults *faults);
 };
 
 #define GANTRY_ROLE_LISTENS 0x1u  /* needs `listen` */

@@ -184,6 +184,78 @@ gantry run would make it, and leave it there"
 	says "t.conf: ok"
 }
 
+# wrong TEXT SETTING... - with these settings, that is said about the role load, and a run says it when it connects
+wrong() {
+	local text=$1 sets=() set
+	shift
+	for set; do
+		sets+=(--set "roles.$set")
+	done
+	check 0 "${sets[@]}"
+	[ "$status" -eq 2 ]
+	says "roles.load.$text"
+	lacks "t.conf: ok"
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" "${sets[@]}"
+	[ "$status" -eq 1 ]
+	says "roles.load: $text"
+}
+
+@test "what a workload asks is compared with the volume that it leads to" {
+	cat >"$conf" <<-'END'
+		devices = { wire = { transport = "loop"; }; };
+		roles = {
+		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; block = "8KiB"; };
+		    listen = { device = "wire"; name = "disk"; }; };
+		  more = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
+		    listen = { device = "wire"; name = "disk2"; }; };
+		  bridge = { role = "gateway"; listen = { device = "wire"; name = "volume0"; };
+		    connect = ( { device = "wire"; name = "disk2"; }, { device = "wire"; name = "disk"; } ); };
+		  load = { role = "initiator"; connect = { device = "wire"; name = "volume0"; };
+		    workload = { block = "8KiB"; ops = 10; pattern = "randrw"; }; };
+		};
+	END
+	check 0
+	[ "$status" -eq 0 ]
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
+	wrong "workload.block: 4096 bytes; write multiples of the volume's block of 8192 bytes, up to 67108864" \
+		load.workload.block=4KiB
+	wrong "workload.offset: 4096 bytes; write multiples of the volume's block" load.workload.offset=4KiB
+	wrong "workload.offset: 2097152 is not inside the volume of 2097152 bytes" load.workload.offset=2MiB
+	wrong "workload.size: 3145728 from 0 on is not inside the volume of 2097152 bytes; write up to 2097152" \
+		load.workload.size=3MiB
+	wrong "workload.block: the 2097152 bytes from 0 on, of the volume of 2097152, are less than one block of 4194304" \
+		load.workload.block=4MiB
+	check 0 --set roles.more.backend.size=1028KiB
+	[ "$status" -eq 2 ]
+	says "roles.bridge.connect: target 1 begins at byte 1052672, not at a multiple of the block size 8192"
+	# in a process of its own it leads to nobody that is known
+	check 0 --role load --set roles.load.workload.block=4KiB
+	[ "$status" -eq 0 ]
+}
+
+@test "a copy, too; and a volume of which not all is known" {
+	[ -e "$GANTRY_PLUGINS/file.so" ] || skip "built without the plugin file"
+	cat >"$conf" <<-END
+		devices = { wire = { transport = "loop"; }; };
+		roles = {
+		  store = { role = "target"; backend = { type = "file"; path = "$BATS_TEST_TMPDIR/volume"; };
+		    listen = { device = "wire"; name = "disk"; }; };
+		  load = { role = "initiator"; connect = { device = "wire"; name = "disk"; };
+		    copy = { to = "$BATS_TEST_TMPDIR/out"; size = "3MiB"; }; };
+		};
+	END
+	truncate -s 1MiB "$BATS_TEST_TMPDIR/volume"
+	check 0 # the options do not say how large the file is, and it is not looked at
+	[ "$status" -eq 0 ]
+	wrong "copy.size: the volume has 1048576 bytes, less than the 3145728 to be copied" store.backend.size=1MiB
+	check 0 --set roles.load.copy.to= --set roles.load.copy.from="$GANTRY" --set roles.load.copy.size=1MiB \
+		--set roles.store.backend.read_only=true
+	[ "$status" -eq 2 ]
+	says "roles.load.copy.from: the volume is read-only"
+	[ ! -e "$BATS_TEST_TMPDIR/out" ]
+}
+
 # everything - all files below the test's folder, their content and their times
 everything() {
 	find "$BATS_TEST_TMPDIR" -printf '%p %y %s %T@ %m\n' | sort

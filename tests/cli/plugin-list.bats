@@ -47,7 +47,7 @@ says() {
 	says "\"path\": \"$dir/noop.so\""
 	says '"usable": true'
 	says '"kind": "stage"'
-	says '"abi": "1.0"'
+	says '"abi": "1.1"'
 	says '"options": []'
 }
 

@@ -78,22 +78,31 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 	return 0;
 }
 
+/* Whether the store takes discards it says itself; without the option, its size too. */
+static void file_expect(const void *arg, struct gantry_volume_info *volume)
+{
+	const struct file_conf *conf = arg;
+	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
+
+	if (!conf->read_only)
+		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD;
+	*volume = (struct gantry_volume_info){
+		.size = conf->size,
+		.block_size = (uint32_t)conf->block,
+		.ops = ops,
+		.flags = conf->read_only ? GANTRY_VOLUME_READ_ONLY : 0,
+		.max_io = FILE_MAX_IO,
+	};
+}
+
 static void file_volume(void *backend, struct gantry_volume_info *volume)
 {
 	const struct file_store *store = backend;
-	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
 
-	if (!store->conf->read_only)
-		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES;
-	if (store->can_discard)
-		ops |= 1u << GANTRY_OP_DISCARD;
-	*volume = (struct gantry_volume_info){
-		.size = store->size,
-		.block_size = (uint32_t)store->conf->block,
-		.ops = ops,
-		.flags = store->conf->read_only ? GANTRY_VOLUME_READ_ONLY : 0,
-		.max_io = FILE_MAX_IO,
-	};
+	file_expect(store->conf, volume);
+	volume->size = store->size;
+	if (!store->can_discard)
+		volume->ops &= ~(1u << GANTRY_OP_DISCARD);
 }
 
 static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
@@ -206,6 +215,7 @@ static void file_close(void *backend)
 static const struct gantry_backend_ops ops = {
 	.open = file_open,
 	.volume = file_volume,
+	.expect = file_expect,
 	.start = file_start,
 	.submit = file_submit,
 	.poll = file_poll,

@@ -137,18 +137,25 @@ static int memory_open(const struct gantry_host *host, const void *arg, void **b
 	return 0;
 }
 
-static void memory_volume(void *backend, struct gantry_volume_info *volume)
+static void memory_expect(const void *arg, struct gantry_volume_info *volume)
 {
-	const struct memory *m = backend;
+	const struct memory_conf *conf = arg;
 
 	*volume = (struct gantry_volume_info){
-		.size = m->conf->size,
-		.block_size = (uint32_t)m->conf->block,
+		.size = conf->size,
+		.block_size = (uint32_t)conf->block,
 		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_FLUSH |
 		       1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD,
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};
+}
+
+static void memory_volume(void *backend, struct gantry_volume_info *volume)
+{
+	const struct memory *m = backend;
+
+	memory_expect(m->conf, volume);
 }
 
 static int memory_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
@@ -290,6 +297,7 @@ static void memory_close(void *backend)
 static const struct gantry_backend_ops ops = {
 	.open = memory_open,
 	.volume = memory_volume,
+	.expect = memory_expect,
 	.start = memory_start,
 	.submit = memory_submit,
 	.poll = memory_poll,

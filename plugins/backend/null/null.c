@@ -43,9 +43,9 @@ static int null_open(const struct gantry_host *host, const void *conf, void **ba
 	return 0;
 }
 
-static void null_volume(void *backend, struct gantry_volume_info *volume)
+static void null_expect(const void *arg, struct gantry_volume_info *volume)
 {
-	const struct null_conf *conf = backend;
+	const struct null_conf *conf = arg;
 
 	*volume = (struct gantry_volume_info){
 		.size = conf->size,
@@ -55,6 +55,11 @@ static void null_volume(void *backend, struct gantry_volume_info *volume)
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};
+}
+
+static void null_volume(void *backend, struct gantry_volume_info *volume)
+{
+	null_expect(backend, volume);
 }
 
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
@@ -79,6 +84,7 @@ static int null_submit(void *self, struct gantry_io *io)
 static const struct gantry_backend_ops ops = {
 	.open = null_open,
 	.volume = null_volume,
+	.expect = null_expect,
 	.start = null_start,
 	.submit = null_submit,
 };

@@ -31,10 +31,30 @@ static void gateway_close(void *role)
 	free(role);
 }
 
+static void gateway_expect(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+			   const struct gantry_option_faults *faults)
+{
+	const struct gateway *gateway = role;
+	uint64_t base = 0;
+
+	*shown = volumes[0];
+	for (uint32_t i = 1; i < gateway->rh->n_connects; i++)
+		if (route_append(shown, &volumes[i]) != 0)
+			*shown = (struct gantry_volume_info){.size = 0};
+	for (uint32_t i = 0; i < gateway->rh->n_connects && shown->size != 0 && shown->block_size != 0; i++) {
+		if (base % shown->block_size != 0)
+			gantry_option_fault(faults, "connect",
+					    "target %u begins at byte %llu, not at a multiple of the block size %u",
+					    i, (unsigned long long)base, shown->block_size);
+		base += volumes[i].size;
+	}
+}
+
 static const struct gantry_role_ops ops = {
 	.open = gateway_open,
 	.start = gateway_start,
 	.close = gateway_close,
+	.expect = gateway_expect,
 	.flags = GANTRY_ROLE_LISTENS | GANTRY_ROLE_CONNECTS,
 };
 

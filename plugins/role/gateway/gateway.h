@@ -35,6 +35,9 @@ struct relay {
 
 extern const struct gantry_server_ops relay_ops;
 
+/* The volume of one more target behind `sum`. What is 0 is not known, and is not of the sum either. 0, -ERANGE: too large. */
+int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info *next);
+
 /* The terminal hop of one lane when there are several targets. */
 int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index, struct route **route_p,
 		 struct gantry_hop *terminal);

@@ -151,16 +151,10 @@ static int query(void *role, struct gantry_session *session, struct gantry_volum
 		struct leg *leg = &relay->legs[i];
 
 		leg->base = volume->size;
-		if (__builtin_add_overflow(volume->size, leg->volume.size, &volume->size)) {
+		if (route_append(volume, &leg->volume) != 0) {
 			gateway->rh->session_refuse(session, "the targets together are larger than 2^64 bytes");
 			return -ERANGE;
 		}
-		if (leg->volume.block_size > volume->block_size)
-			volume->block_size = leg->volume.block_size;
-		if (leg->volume.max_io < volume->max_io)
-			volume->max_io = leg->volume.max_io;
-		volume->ops &= leg->volume.ops;
-		volume->flags |= leg->volume.flags;
 	}
 	for (uint32_t i = 1; i < relay->n_legs; i++)
 		if (relay->legs[i].base % volume->block_size != 0) {

@@ -15,6 +15,22 @@ struct route {
 	struct gantry_piece *pieces; /* one for each leg */
 };
 
+int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info *next)
+{
+	uint64_t size;
+
+	if (__builtin_add_overflow(sum->size, next->size, &size))
+		return -ERANGE;
+	sum->size = sum->size && next->size ? size : 0;
+	if (!next->block_size || (sum->block_size && next->block_size > sum->block_size))
+		sum->block_size = next->block_size;
+	if (next->max_io < sum->max_io)
+		sum->max_io = next->max_io;
+	sum->ops &= next->ops;
+	sum->flags |= next->flags;
+	return 0;
+}
+
 static uint32_t split(struct route *route, const struct gantry_io *io)
 {
 	const struct relay *relay = route->relay;

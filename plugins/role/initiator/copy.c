@@ -97,21 +97,34 @@ static int set_blocks(struct initiator *in)
 	return 0;
 }
 
-static int copy_in_setup(struct initiator *in)
+static int copy_in_fits(const struct initiator *in, const struct gantry_volume_info *volume,
+			const struct gantry_option_faults *faults)
 {
-	const struct gantry_volume_info *volume = &in->volume;
-
-	if (!(volume->ops & 1u << GANTRY_OP_WRITE) || volume->flags & GANTRY_VOLUME_READ_ONLY) {
-		gantry_log_error(in->host, "the volume is read-only");
+	if ((volume->ops && !gantry_op_in(GANTRY_OP_WRITE, volume->ops)) || volume->flags & GANTRY_VOLUME_READ_ONLY) {
+		gantry_option_fault(faults, "copy.from", "the volume is read-only");
 		return -EROFS;
 	}
-	if (in->copy_bytes > volume->size) {
-		gantry_log_error(in->host, "%s has %llu bytes, the volume only %llu",
-				 in->conf->copy_from, (unsigned long long)in->copy_bytes,
-				 (unsigned long long)volume->size);
+	if (volume->size && in->copy_bytes > volume->size) {
+		gantry_option_fault(faults, "copy.from", "%s has %llu bytes, the volume only %llu",
+				    in->conf->copy_from, (unsigned long long)in->copy_bytes, (unsigned long long)volume->size);
 		return -ENOSPC;
 	}
-	return set_blocks(in);
+	return 0;
+}
+
+static int copy_out_fits(const struct initiator *in, const struct gantry_volume_info *volume,
+			 const struct gantry_option_faults *faults)
+{
+	if (volume->ops && !gantry_op_in(GANTRY_OP_READ, volume->ops)) {
+		gantry_option_fault(faults, "copy.to", "the volume cannot be read");
+		return -EOPNOTSUPP;
+	}
+	if (volume->size && in->conf->copy_size > volume->size) {
+		gantry_option_fault(faults, "copy.size", "the volume has %llu bytes, less than the %llu to be copied",
+				    (unsigned long long)volume->size, (unsigned long long)in->conf->copy_size);
+		return -ERANGE;
+	}
+	return 0;
 }
 
 /* A regular file gets the size of the copy; a device must have it. */
@@ -138,16 +151,7 @@ static int copy_out_setup(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
 
-	if (!(in->volume.ops & 1u << GANTRY_OP_READ)) {
-		gantry_log_error(in->host, "the volume cannot be read");
-		return -EOPNOTSUPP;
-	}
 	in->copy_bytes = conf->copy_size ? conf->copy_size : in->volume.size;
-	if (in->copy_bytes > in->volume.size) {
-		gantry_log_error(in->host, "the volume has %llu bytes, less than the %llu to be copied",
-				 (unsigned long long)in->volume.size, (unsigned long long)in->copy_bytes);
-		return -ERANGE;
-	}
 	in->fd = open(conf->copy_to, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 	if (in->fd < 0)
 		return file_error(in, "cannot open", -errno);
@@ -323,7 +327,8 @@ const struct source copy_in_source = {
 	.depth_option = "copy.depth",
 	.block_option = "copy.block",
 	.prepare = copy_in_prepare,
-	.setup = copy_in_setup,
+	.fits = copy_in_fits,
+	.setup = set_blocks,
 	.lane_setup = copy_lane_setup,
 	.lane_teardown = copy_lane_teardown,
 	.teardown = copy_teardown,
@@ -337,6 +342,7 @@ const struct source copy_out_source = {
 	.depth_option = "copy.depth",
 	.block_option = "copy.block",
 	.prepare = copy_out_prepare,
+	.fits = copy_out_fits,
 	.setup = copy_out_setup,
 	.lane_setup = copy_lane_setup,
 	.lane_teardown = copy_lane_teardown,

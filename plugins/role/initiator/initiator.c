@@ -186,6 +186,15 @@ static void initiator_plan(void *role, uint32_t connect, struct gantry_plan *pla
 	plan->bytes_option = in->source->block_option;
 }
 
+static void initiator_expect(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+			     const struct gantry_option_faults *faults)
+{
+	const struct initiator *in = role;
+
+	(void)shown;
+	in->source->fits(in, &volumes[0], faults);
+}
+
 static const struct gantry_role_ops ops = {
 	.open = initiator_open,
 	.start = initiator_start,
@@ -193,6 +202,7 @@ static const struct gantry_role_ops ops = {
 	.close = initiator_close,
 	.report = initiator_report,
 	.plan = initiator_plan,
+	.expect = initiator_expect,
 	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
 };
 

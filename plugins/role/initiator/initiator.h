@@ -114,7 +114,13 @@ struct source {
 	const char *depth_option, *block_option; /* that say how large its region is; NULL: none does */
 	/* Before the session: look at what the options name, and set in->block to what it may be at the most. Logs. */
 	int (*prepare)(struct initiator *in);
-	/* The volume is known: set in->target, and make in->block fit. Logs. */
+	/*
+	 * What the options ask of a volume that it is not, as a fault, and -errno; 0: nothing. What is not known of it is 0. Looks
+	 * at nothing else.
+	 */
+	int (*fits)(const struct initiator *in, const struct gantry_volume_info *volume,
+		    const struct gantry_option_faults *faults);
+	/* The volume is known, and fits: set in->target, and make in->block fit. Logs. */
 	int (*setup)(struct initiator *in);
 	/* Make lane->work, right before the lane runs. */
 	int (*lane_setup)(struct lane *lane);

@@ -138,33 +138,42 @@ static int replay_prepare(struct initiator *in)
 
 static const char *misfit(const struct gantry_volume_info *volume, const struct entry *e)
 {
-	if (!(volume->ops & 1u << e->opcode))
+	if (volume->ops && !(volume->ops & 1u << e->opcode))
 		return "is an operation that the volume does not have";
 	if (gantry_op_writes(e->opcode) && volume->flags & GANTRY_VOLUME_READ_ONLY)
 		return "is a write, and the volume is read-only";
 	if (!gantry_op_has_range(e->opcode))
 		return NULL;
-	if (!gantry_range_ok(e->offset, e->length, volume->size))
+	if (volume->size && !gantry_range_ok(e->offset, e->length, volume->size))
 		return "is outside the volume";
-	if (!e->length || e->offset % volume->block_size || e->length % volume->block_size)
+	if (!e->length || (volume->block_size && (e->offset % volume->block_size || e->length % volume->block_size)))
 		return "is not made of blocks of the volume";
-	return gantry_op_has_data(e->opcode) && e->length > volume->max_io ? "is longer than the volume takes" : NULL;
+	return gantry_op_has_data(e->opcode) && volume->max_io && e->length > volume->max_io ? "is longer than the volume takes"
+											       : NULL;
+}
+
+static int replay_fits(const struct initiator *in, const struct gantry_volume_info *volume,
+		       const struct gantry_option_faults *faults)
+{
+	const struct replay *replay = in->replay;
+
+	for (uint64_t i = 0; i < replay->n; i++) {
+		const struct entry *e = &replay->entries[i];
+		const char *why = misfit(volume, e);
+
+		if (!why)
+			continue;
+		gantry_option_fault(faults, "replay.path", "%s: the IO at offset %llu with %u bytes %s", in->conf->replay_path,
+				    (unsigned long long)e->offset, e->length, why);
+		return -ERANGE;
+	}
+	return 0;
 }
 
 static int replay_setup(struct initiator *in)
 {
 	const struct replay *replay = in->replay;
 
-	for (uint64_t i = 0; i < replay->n; i++) {
-		const struct entry *e = &replay->entries[i];
-		const char *why = misfit(&in->volume, e);
-
-		if (!why)
-			continue;
-		gantry_log_error(in->host, "%s: the IO at offset %llu with %u bytes %s",
-				 in->conf->replay_path, (unsigned long long)e->offset, e->length, why);
-		return -ERANGE;
-	}
 	in->target = replay->n;
 	in->unit = "ops";
 	return 0;
@@ -244,6 +253,7 @@ const struct source replay_source = {
 	.mode = "replay",
 	.depth_option = "replay.depth",
 	.prepare = replay_prepare,
+	.fits = replay_fits,
 	.setup = replay_setup,
 	.teardown = replay_teardown,
 	.lane_setup = replay_lane_setup,

@@ -6,6 +6,8 @@
  * holds comes back. In both cases the end is told to the host after the session and all lanes have ended.
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "initiator.h"
@@ -39,13 +41,29 @@ static void fill_region(struct initiator *in)
 	}
 }
 
+__attribute__((format(printf, 3, 4)))
+static void log_fault(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+{
+	const struct initiator *in = faults->core;
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	gantry_log_error(in->host, "%s: %s", option, text);
+}
+
 static int ready(void *arg, const struct gantry_volume_info *info)
 {
 	struct initiator *in = arg;
+	struct gantry_option_faults faults = {in, log_fault};
 	int rc;
 
 	in->volume = *info;
-	rc = in->source->setup(in);
+	rc = in->source->fits(in, info, &faults);
+	if (!rc)
+		rc = in->source->setup(in);
 	if (!rc)
 		rc = gc_session_memory(in->engine, in->block, 0, in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
 	if (rc)

@@ -63,20 +63,74 @@ static int workload_prepare(struct initiator *in)
 	return 0;
 }
 
-/* What the workload does and the volume does not; NULL: nothing. */
-static const char *missing(const struct initiator *in)
+/* What the workload does and the volume does not, and in *option_p why the workload does it; NULL: nothing. */
+static const char *missing(const struct initiator_conf *conf, const struct gantry_volume_info *volume, const char **option_p)
 {
-	uint32_t ops = in->volume.ops;
+	uint32_t ops = volume->ops ? volume->ops : UINT32_MAX;
 
-	if (pattern_writes(in->conf->pattern) && (in->volume.flags & GANTRY_VOLUME_READ_ONLY))
+	*option_p = "workload.pattern";
+	if (pattern_writes(conf->pattern) && (volume->flags & GANTRY_VOLUME_READ_ONLY))
 		return "it is read-only; write workload.pattern = \"randread\" or \"read\"";
-	if (pattern_writes(in->conf->pattern) && !gantry_op_in(GANTRY_OP_WRITE, ops))
+	if (pattern_writes(conf->pattern) && !gantry_op_in(GANTRY_OP_WRITE, ops))
 		return "it takes no writes";
-	if ((pattern_reads(in->conf->pattern) || in->conf->verify == VERIFY_STAMP) && !gantry_op_in(GANTRY_OP_READ, ops))
+	if ((pattern_reads(conf->pattern) || conf->verify == VERIFY_STAMP) && !gantry_op_in(GANTRY_OP_READ, ops))
 		return "it takes no reads";
-	if (in->conf->flush_every && !gantry_op_in(GANTRY_OP_FLUSH, ops))
+	*option_p = "workload.flush_every";
+	if (conf->flush_every && !gantry_op_in(GANTRY_OP_FLUSH, ops))
 		return "it takes no flushes; leave workload.flush_every out";
 	return NULL;
+}
+
+static int fits_range(const struct initiator *in, uint64_t volume_bytes, const struct gantry_option_faults *faults)
+{
+	const struct initiator_conf *conf = in->conf;
+	unsigned long long size = volume_bytes, offset = conf->offset, block = conf->block, part = conf->size;
+
+	if (!size)
+		return 0;
+	if (offset >= size) {
+		gantry_option_fault(faults, "workload.offset", "%llu is not inside the volume of %llu bytes", offset, size);
+		return -ERANGE;
+	}
+	if (part > size - offset) {
+		gantry_option_fault(faults, "workload.size",
+				    "%llu from %llu on is not inside the volume of %llu bytes; write up to %llu",
+				    part, offset, size, size - offset);
+		return -ERANGE;
+	}
+	part = part ? part : size - offset;
+	if (part / block < in->n_lanes) {
+		gantry_option_fault(faults, conf->size ? "workload.size" : "workload.block",
+				    "the %llu bytes from %llu on, of the volume of %llu, are less than one block of %llu for each "
+				    "of %u lanes", part, offset, size, block, in->n_lanes);
+		return -ERANGE;
+	}
+	return 0;
+}
+
+static int workload_fits(const struct initiator *in, const struct gantry_volume_info *volume,
+			 const struct gantry_option_faults *faults)
+{
+	const struct initiator_conf *conf = in->conf;
+	const char *option, *reason = missing(conf, volume, &option);
+	unsigned long long block = conf->block, offset = conf->offset;
+	uint32_t unit = volume->block_size ? volume->block_size : 1, max = volume->max_io ? volume->max_io : UINT32_MAX;
+
+	if (reason) {
+		gantry_option_fault(faults, option, "the volume does not allow what the workload does: %s", reason);
+		return -EOPNOTSUPP;
+	}
+	if (block % unit || block > max) {
+		gantry_option_fault(faults, "workload.block",
+				    "%llu bytes; write multiples of the volume's block of %u bytes, up to %u", block, unit, max);
+		return -EINVAL;
+	}
+	if (offset % unit) {
+		gantry_option_fault(faults, "workload.offset", "%llu bytes; write multiples of the volume's block of %u bytes",
+				    offset, unit);
+		return -EINVAL;
+	}
+	return fits_range(in, volume->size, faults);
 }
 
 static void set_target(struct initiator *in)
@@ -90,35 +144,8 @@ static void set_target(struct initiator *in)
 static int workload_setup(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
-	const struct gantry_volume_info *volume = &in->volume;
-	unsigned long long size = volume->size, block = conf->block;
-	const char *reason = missing(in);
-	uint64_t part;
 
-	if (reason) {
-		gantry_log_error(in->host, "the volume does not allow what the workload does: %s", reason);
-		return -EOPNOTSUPP;
-	}
-	if (block % volume->block_size || block > volume->max_io) {
-		gantry_log_error(in->host,
-				 "workload.block is %llu bytes; write multiples of the volume's block of %u bytes, up to %u",
-				 block, volume->block_size, volume->max_io);
-		return -EINVAL;
-	}
-	if (conf->offset % volume->block_size) {
-		gantry_log_error(in->host, "workload.offset is %llu bytes; write multiples of the volume's block of %u bytes",
-				 (unsigned long long)conf->offset, volume->block_size);
-		return -EINVAL;
-	}
-	part = conf->size ? conf->size : size > conf->offset ? size - conf->offset : 0;
-	in->n_blocks = part / block;
-	if (!gantry_range_ok(conf->offset, part, size) || in->n_blocks < in->n_lanes) {
-		gantry_log_error(in->host,
-				 "offset %llu, size %llu: not inside the volume of %llu bytes, or less than one "
-				 "block of %llu bytes for each of %u lanes",
-				 (unsigned long long)conf->offset, (unsigned long long)part, size, block, in->n_lanes);
-		return -ERANGE;
-	}
+	in->n_blocks = (conf->size ? conf->size : in->volume.size - conf->offset) / conf->block;
 	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session))
 		return -EIO;
 	set_target(in);
@@ -438,6 +465,7 @@ const struct source workload_source = {
 	.depth_option = "workload.depth",
 	.block_option = "workload.block",
 	.prepare = workload_prepare,
+	.fits = workload_fits,
 	.setup = workload_setup,
 	.lane_setup = workload_lane_setup,
 	.lane_teardown = workload_lane_teardown,

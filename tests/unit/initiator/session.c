@@ -48,11 +48,12 @@ static void does_not_fit(void *conf, const char *text)
 static void test_a_volume_that_does_not_fit(void)
 {
 	rig_init(1, SIZE, 4096);
-	does_not_fit(RIG_CONF("workload.block=512"), "workload.block is 512 bytes; write multiples of");
+	does_not_fit(RIG_CONF("workload.block=512"), "workload.block: 512 bytes; write multiples of");
 	does_not_fit(RIG_CONF("workload.block=2MiB"), "up to 1048576");
-	does_not_fit(RIG_CONF("workload.offset=6KiB"), "workload.offset is 6144 bytes; write multiples of the volume's block");
+	does_not_fit(RIG_CONF("workload.offset=6KiB"), "workload.offset: 6144 bytes; write multiples of the volume's block");
 	does_not_fit(RIG_CONF("workload.offset=1MiB"), "not inside the volume of 1048576 bytes");
-	does_not_fit(RIG_CONF("workload.offset=512KiB", "workload.size=1MiB"), "not inside the volume");
+	does_not_fit(RIG_CONF("workload.offset=512KiB", "workload.size=1MiB"), "of 1048576 bytes; write up to 524288");
+	does_not_fit(RIG_CONF("workload.offset=1020KiB", "workload.block=8KiB"), "less than one block of 8192 for each of 1 lanes");
 	rig.rh.volume.flags = GANTRY_VOLUME_READ_ONLY;
 	does_not_fit(RIG_CONF("workload.pattern=randrw"), "does not allow what the workload does: it is read-only; write");
 	rig.rh.volume.ops &= ~(1u << GANTRY_OP_FLUSH);

@@ -209,6 +209,37 @@ static void cut_short(void)
 	refused("short", "the file is cut short at 4200 bytes", NULL);
 }
 
+/* As plugins were compiled before version 1.1: their tables end where `expect` begins. */
+static void older_minor_version_is_completed(void)
+{
+	struct gantry_volume_info volume = {.size = 7}, shown = {.size = 8};
+	const struct gantry_backend_ops *backend;
+	const struct gantry_role_ops *role;
+
+	build("oldstore", "#include <gantry/backend.h>\n#include <stddef.h>\n"
+			  "static int submit(void *self, struct gantry_io *io) { (void)self; (void)io; return 0; }\n"
+			  "static void volume(void *backend, struct gantry_volume_info *v) { (void)backend; (void)v; }\n"
+			  "static const struct gantry_backend_ops ops = {.submit = submit, .volume = volume};\n"
+			  "GANTRY_PLUGIN(oldstore) = {GANTRY_PLUGIN_MAGIC, 1, 0, sizeof(struct gantry_plugin),\n"
+			  "GANTRY_KIND_BACKEND, \"oldstore\", \"1\", \"test\", 0, 0, offsetof(struct gantry_backend_ops, expect), &ops};\n");
+	build("oldrole", "#include <gantry/role.h>\n#include <stddef.h>\n"
+			 "static int open(const struct gantry_role_host *rh, const void *conf, void **role_p)\n"
+			 "{ (void)rh; (void)conf; *role_p = 0; return 0; }\n"
+			 "static int start(void *role) { (void)role; return 0; }\n"
+			 "static const struct gantry_role_ops ops = {.open = open, .start = start};\n"
+			 "GANTRY_PLUGIN(oldrole) = {GANTRY_PLUGIN_MAGIC, 1, 0, sizeof(struct gantry_plugin), GANTRY_KIND_ROLE,\n"
+			 "\"oldrole\", \"1\", \"test\", 0, 0, offsetof(struct gantry_role_ops, expect), &ops};\n");
+	open_dirs(dir, NULL);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_BACKEND, "oldstore", &plugin));
+	backend = plugin->ops;
+	backend->expect(NULL, &volume);
+	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_ROLE, "oldrole", &plugin));
+	role = plugin->ops;
+	role->expect(NULL, &volume, &shown, NULL);
+	TEST_ASSERT_EQUAL_UINT(7, volume.size);
+	TEST_ASSERT_EQUAL_UINT(8, shown.size);
+}
+
 static void wrong_name(void)
 {
 	build("alias", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
@@ -398,6 +429,7 @@ int main(void)
 	RUN_TEST(two_plugins_stay_two);
 	RUN_TEST(first_directory_wins);
 	RUN_TEST(newer_minor_version_with_more_slots_is_taken);
+	RUN_TEST(older_minor_version_is_completed);
 	RUN_TEST(older_shorter_ops_are_completed);
 	RUN_TEST(wrong_magic);
 	RUN_TEST(wrong_major);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each role will find behind its connects, as far as the configuration says; for `gantry check`. */
+#include <errno.h>
+
+#include "topology/topology_priv.h"
+#include "transport/mover.h"
+
+/* Data that has to be moved goes through memory of the target. What a device does that is not there is not known. */
+static void limit_moves(struct gn_topo_role *role)
+{
+	uint64_t most = role->listen->move_memory < GN_MOVER_MAX_IO ? role->listen->move_memory : GN_MOVER_MAX_IO;
+	const struct gn_topo_device *device = role->listen_device;
+	struct gantry_device_info info = {.caps = 0};
+
+	device->device->ops->info(device->device->dev, &info);
+	if (device->absent)
+		role->volume.max_io = 0;
+	else if (!(info.caps & GANTRY_CAP_MAPPED) && role->volume.max_io > most)
+		role->volume.max_io = (uint32_t)most;
+}
+
+static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_errs *errs)
+{
+	struct gn_topo_objections o = {.pub = {&o, gn_topo_object}, .errs = errs, .group = role->node};
+	struct gantry_volume_info *volumes;
+
+	if (role->expected || !role->role)
+		return 0;
+	role->expected = true;
+	volumes = gn_arena_alloc(&t->arena, (role->spec.n_connects + 1) * sizeof(*volumes));
+	if (!volumes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < role->spec.n_connects; i++) {
+		struct gn_topo_role *next = gn_topo_next_role(t, role, i);
+
+		if (next && expect(t, next, errs)) /* there are no circles */
+			return -ENOMEM;
+		if (next)
+			volumes[i] = next->volume;
+	}
+	gn_role_expect(role->role, volumes, &role->volume, &o.pub);
+	if (role->flags & GANTRY_ROLE_STORES && role->listen)
+		limit_moves(role);
+	return 0;
+}
+
+int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs)
+{
+	for (uint32_t i = 0; i < topology->n_roles; i++)
+		if (expect(topology, &topology->roles[i], errs))
+			return -ENOMEM;
+	return 0;
+}
