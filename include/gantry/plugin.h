@@ -9,11 +9,12 @@
  * Compatibility: the major number must be equal; the minor number may differ. Structs that carry their size, or come with
  * one (ops_size), grow at their end; the host fills what a plugin does not know, or leaves out, with stubs. All others,
  * the tables of events that one side gives the other among them, stay as they are within a major number; a plugin of another
- * one is refused, with both numbers.
+ * one is refused, with both numbers. Each addition, of a slot, a flag or a constant, raises the minor number, once for all that
+ * come with one release. Who does not know a flag ignores it.
  *
  * ABI history
  *   1.0  first version
- *   1.1  backends and roles: expect
+ *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect
  */
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H

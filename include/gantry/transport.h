@@ -127,7 +127,7 @@ struct gantry_conn_events {
 
 /* Who waits for the consumer's fd hears each new signal, also while an old one stands (EPOLLET): none need be cleared for it. */
 #define GANTRY_QUEUE_EDGES 1u
-/* The peer hears of each receive when it is posted, not of several together: the lane may be busy, and not come to poll. */
+/* The peer hears of each receive when it is posted, not of several together: the lane may be busy, and not come to poll. 1.1. */
 #define GANTRY_QUEUE_PROMPT 2u
 
 struct gantry_queue_attr {
