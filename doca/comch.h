@@ -41,6 +41,7 @@
 #define GD_COMCH_SHARED 48u        /* maps of one connection that are shared at a time */
 #define GD_COMCH_BYE_NS 500000000ull /* for a peer that does not answer */
 #define GD_COMCH_RETRY_NS 2000000ull
+#define GD_CONN_NO_TASKS 0x80000000u /* it is being forgotten */
 #define GD_COMCH_BAD_ID 0xffffu      /* programs take it for "none", as they do 0 */
 
 enum gd_comch_word {
@@ -63,7 +64,8 @@ struct gd_comch_head {
 _Static_assert(sizeof(struct gd_comch_head) + GD_COMCH_MSG_SIZE == GANTRY_CTRL_MAX, "a message fits exactly");
 
 enum gd_conn_state {
-	GD_CONN_GREETING = 1, /* the peer has not said HELLO */
+	GD_CONN_FORGOTTEN,    /* all of it is zero: only its address is left, see comch_names.c */
+	GD_CONN_GREETING, /* the peer has not said HELLO */
 	GD_CONN_OPEN,
 	GD_CONN_LEAVING,      /* we said BYE */
 	GD_CONN_LOST,         /* the peer left, or died; the program has or will hear of it */
@@ -107,7 +109,7 @@ struct gd_word;
 struct doca_comch_connection {
 	struct doca_comch_connection *next;
 	struct gd_end *end;         /* NULL: destroyed */
-	struct gd_transport *transport;
+	struct gd_transport *transport; /* NULL: forgotten */
 	void *link;                 /* the transport's connection; NULL: none */
 	enum gd_conn_state state;
 	uint32_t lost;              /* shared with lanes: it does not work any more */
@@ -118,7 +120,7 @@ struct doca_comch_connection {
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */
 	uint32_t n_active;          /* and those that run */
-	uint32_t n_tasks;           /* sends that are allocated: of the engine, read by the service thread */
+	uint32_t n_tasks;           /* sends that are allocated: of the engine, read by the service thread; GD_CONN_NO_TASKS */
 	uint32_t n_notes;
 	struct gd_event lost_note;
 	struct gd_word *words;      /* that wait for room in the transport, before messages do */
@@ -151,7 +153,8 @@ struct gd_end {
 	/* below: lock */
 	struct gd_transport *transport;
 	void *listener;
-	struct doca_comch_connection *conns; /* all, also those that are over */
+	struct doca_comch_connection *conns; /* all, also those that are over; but those that are forgotten */
+	struct gd_conn_lot *lots;
 	uint32_t n_conns;                    /* in use */
 	uint32_t n_notes;
 	bool stopping, is_ended;
@@ -193,6 +196,15 @@ void gd_conn_settle(struct doca_comch_connection *conn);
 /* A consumer of the peer, with a reference; NULL. */
 struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id);
 void gd_remote_put(struct gd_remote *remote);
+
+/* comch_names.c: lock. All zero, or NULL: out of memory. */
+struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);
+/* Only its address stays, until its end is destroyed. */
+void gd_conn_forget(struct doca_comch_connection *conn);
+/* The end is being destroyed: what is left goes with the last connection that somebody holds. */
+void gd_conn_lots_leave(struct gd_end *end);
+/* Without the lock. Also when it is forgotten; NULL: the end is destroyed. */
+struct gd_end *gd_conn_end(const struct doca_comch_connection *conn);
 
 /* comch_words.c: lock */
 /* Say one word at once: 0 or -errno of send_ctrl; -EAGAIN also when others wait. */
@@ -237,6 +249,8 @@ void gd_rooms_free(struct doca_comch_connection *conn);
 doca_error_t gd_conn_hold(struct doca_comch_connection *conn);
 void gd_conn_release(struct doca_comch_connection *conn);
 const struct gantry_transport_ops *gd_conn_lock(struct doca_comch_connection *conn);
+/* What a program names may be forgotten meanwhile: NULL, and nothing is locked; else undone by gd_transport_unlock. */
+struct gd_transport *gd_conn_lock_named(struct doca_comch_connection *conn);
 void gd_conn_unlock(struct doca_comch_connection *conn);
 
 /* Which error a negative errno of the transport is. */

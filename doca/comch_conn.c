@@ -144,19 +144,19 @@ static void fail_waiting(struct doca_comch_connection *conn)
 
 /* -- life -- */
 
-static bool is_named(const struct doca_comch_connection *conn)
+static bool is_held(const struct doca_comch_connection *conn)
 {
 	return conn->refs || __atomic_load_n(&conn->n_tasks, __ATOMIC_ACQUIRE);
 }
 
-/* A program may still name connections that are over; when there are many, the oldest go that no object or task of it has. */
+/* A program may still name connections that are over; when there are many, only the addresses of the oldest are kept. */
 static void forget_oldest(struct gd_end *end)
 {
 	struct doca_comch_connection **p = &end->conns, **oldest = NULL, *conn;
-	uint32_t n = 0;
+	uint32_t n = 0, no_tasks = 0;
 
 	for (; *p; p = &(*p)->next) {
-		if ((*p)->state == GD_CONN_OVER && !is_named(*p)) {
+		if ((*p)->state == GD_CONN_OVER && !is_held(*p)) {
 			oldest = p;
 			n++;
 		}
@@ -164,17 +164,20 @@ static void forget_oldest(struct gd_end *end)
 	if (n < REMEMBERED)
 		return;
 	conn = *oldest;
+	if (!__atomic_compare_exchange_n(&conn->n_tasks, &no_tasks, GD_CONN_NO_TASKS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
 	*oldest = conn->next;
 	gd_conn_free(conn);
 }
 
 struct doca_comch_connection *gd_conn_create(struct gd_end *end)
 {
-	struct doca_comch_connection *conn = calloc(1, sizeof(*conn));
+	struct doca_comch_connection *conn;
 
+	forget_oldest(end);
+	conn = gd_conn_alloc(end);
 	if (!conn)
 		return NULL;
-	forget_oldest(end);
 	conn->end = end;
 	conn->transport = end->transport;
 	conn->is_server = end->is_server;
@@ -193,7 +196,7 @@ void gd_conn_free(struct doca_comch_connection *conn)
 {
 	gd_conn_forget_words(conn);
 	free(conn->shared);
-	free(conn);
+	gd_conn_forget(conn);
 }
 
 static void drop_remotes(struct doca_comch_connection *conn)
@@ -520,16 +523,28 @@ void gd_conn_unlock(struct doca_comch_connection *conn)
 	gd_transport_unlock(conn->transport);
 }
 
+struct gd_transport *gd_conn_lock_named(struct doca_comch_connection *conn)
+{
+	struct gd_transport *transport = __atomic_load_n(&conn->transport, __ATOMIC_ACQUIRE);
+	void *device;
+
+	if (transport)
+		gd_transport_lock(transport, &device);
+	return transport;
+}
+
 doca_error_t gd_conn_hold(struct doca_comch_connection *conn)
 {
+	struct gd_transport *transport = gd_conn_lock_named(conn);
 	doca_error_t result = DOCA_ERROR_BAD_STATE;
 
-	gd_conn_lock(conn);
+	if (!transport)
+		return result;
 	if (conn->state == GD_CONN_OPEN && conn->is_known) {
 		conn->refs++;
 		result = DOCA_SUCCESS;
 	}
-	gd_conn_unlock(conn);
+	gd_transport_unlock(transport);
 	return result;
 }
 

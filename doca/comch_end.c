@@ -123,12 +123,18 @@ doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn,
 {
 	struct doca_task *task;
 
-	if (!end || !conn || !msg || !task_p || conn->end != end || len == 0 || len > end->max_msg_size)
+	if (!end || !conn || !msg || !task_p || gd_conn_end(conn) != end || len == 0 || len > end->max_msg_size)
 		return DOCA_ERROR_INVALID_VALUE;
+	if (__atomic_fetch_add(&conn->n_tasks, 1, __ATOMIC_ACQ_REL) >= GD_CONN_NO_TASKS ||
+	    !__atomic_load_n(&conn->transport, __ATOMIC_RELAXED)) {
+		__atomic_fetch_sub(&conn->n_tasks, 1, __ATOMIC_RELAXED);
+		return DOCA_ERROR_NOT_CONNECTED;
+	}
 	task = gd_task_take(&end->sends, (union doca_data){ .u64 = 0 });
-	if (!task)
+	if (!task) {
+		__atomic_fetch_sub(&conn->n_tasks, 1, __ATOMIC_RELEASE);
 		return DOCA_ERROR_NO_MEMORY;
-	__atomic_fetch_add(&conn->n_tasks, 1, __ATOMIC_RELAXED);
+	}
 	send_of(task)->conn = conn;
 	send_of(task)->msg = msg;
 	send_of(task)->len = len;
@@ -289,10 +295,10 @@ doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection 
 {
 	doca_error_t result = DOCA_SUCCESS;
 
-	if (!end || !conn || conn->end != end)
+	if (!end || !conn || gd_conn_end(conn) != end || !end->transport)
 		return DOCA_ERROR_INVALID_VALUE;
 	lock(end, NULL);
-	if (conn->state == GD_CONN_OVER)
+	if (conn->state == GD_CONN_OVER || conn->state == GD_CONN_FORGOTTEN)
 		result = DOCA_ERROR_INVALID_VALUE;
 	else if (conn->n_active)
 		result = DOCA_ERROR_IN_USE;
@@ -339,6 +345,7 @@ static void let_go(struct gd_end *end)
 		if (!conn->refs)
 			gd_conn_free(conn);
 	}
+	gd_conn_lots_leave(end);
 	unlock(end);
 }
 

@@ -298,6 +298,8 @@ doca_error_t doca_comch_connection_set_user_data(struct doca_comch_connection *c
 {
 	if (!connection)
 		return DOCA_ERROR_INVALID_VALUE;
+	if (!__atomic_load_n(&connection->transport, __ATOMIC_RELAXED)) /* forgotten */
+		return DOCA_ERROR_NOT_CONNECTED;
 	connection->user_data = user_data;
 	return DOCA_SUCCESS;
 }
@@ -309,31 +311,34 @@ union doca_data doca_comch_connection_get_user_data(const struct doca_comch_conn
 
 struct doca_comch_server *doca_comch_server_get_server_ctx(const struct doca_comch_connection *connection)
 {
-	if (!connection || !connection->is_server || !connection->end)
-		return NULL;
-	return gn_container_of(connection->end, struct doca_comch_server, end);
+	struct gd_end *end = connection ? gd_conn_end(connection) : NULL;
+
+	return end && end->is_server ? gn_container_of(end, struct doca_comch_server, end) : NULL;
 }
 
 struct doca_comch_client *doca_comch_client_get_client_ctx(const struct doca_comch_connection *connection)
 {
-	if (!connection || connection->is_server || !connection->end)
-		return NULL;
-	return gn_container_of(connection->end, struct doca_comch_client, end);
+	struct gd_end *end = connection ? gd_conn_end(connection) : NULL;
+
+	return end && !end->is_server ? gn_container_of(end, struct doca_comch_client, end) : NULL;
 }
 
 doca_error_t doca_comch_connection_update_info(struct doca_comch_connection *comch_connection)
 {
+	struct gd_transport *transport;
 	doca_error_t result;
 
 	if (!comch_connection)
 		return DOCA_ERROR_INVALID_VALUE;
-	gd_conn_lock(comch_connection);
+	transport = gd_conn_lock_named(comch_connection);
+	if (!transport)
+		return DOCA_ERROR_CONNECTION_ABORTED;
 	result = comch_connection->state != GD_CONN_GREETING && comch_connection->state != GD_CONN_OPEN ?
 			 DOCA_ERROR_CONNECTION_ABORTED :
 		 comch_connection->is_known ? DOCA_SUCCESS : DOCA_ERROR_CONNECTION_INPROGRESS;
 	for (int i = 0; i < 4 && result == DOCA_SUCCESS; i++)
 		comch_connection->shown[i] = comch_connection->counters[i];
-	gd_conn_unlock(comch_connection);
+	gd_transport_unlock(transport);
 	return result;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "comch_rig.h"
@@ -413,6 +414,62 @@ static void a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED(void)
 	rig_alone(submit_late);
 }
 
+/* -- a name of one that ended long ago -- */
+
+static bool is_resident(const void *at)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char there = 0;
+
+	NEED(mincore((void *)((uintptr_t)at & ~(page - 1)), 1, &there) == 0);
+	return there & 1;
+}
+
+static void name_in_every_call(struct doca_comch_connection *conn)
+{
+	struct doca_comch_producer *producer;
+	struct doca_comch_task_send *task;
+	uint64_t value = 7;
+
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_comch_server_task_send_alloc_init(s.server, conn, "x", 1, &task));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_disconnect(s.server, conn));
+	NEED_RESULT(DOCA_ERROR_CONNECTION_ABORTED, doca_comch_connection_update_info(conn));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_producer_create(conn, &producer));
+	NEED_OK(doca_comch_connection_get_counter(conn, DOCA_COMCH_COUNTER_SENT_BYTES, &value));
+	NEED(value == 0);
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_comch_connection_set_user_data(conn, (union doca_data){ .u64 = 1 }));
+	NEED(doca_comch_connection_get_user_data(conn).u64 == 0);
+	NEED(doca_comch_server_get_server_ctx(conn) == s.server);
+	NEED(doca_comch_client_get_client_ctx(conn) == NULL);
+}
+
+static void name_late(void)
+{
+	struct doca_comch_connection *first, *page;
+
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	side_client(&visitor, RIG_NAME);
+	come_and_go(1);
+	first = s.conn;
+	come_and_go(30);
+	page = s.conn;
+	come_and_go(256);
+	NEED(is_resident(page)); /* still remembered */
+	NEED(!is_resident(first));
+	name_in_every_call(first);
+	come_and_go(20);
+	name_in_every_call(page);
+	NEED(s.conn != first && s.conn != page);
+	side_close(&visitor);
+	side_stop(&s);
+}
+
+static void a_connection_that_ended_long_ago_may_be_named(void)
+{
+	rig_alone(name_late);
+}
+
 int main(void)
 {
 	rig_init();
@@ -425,6 +482,7 @@ int main(void)
 	RUN_TEST(a_client_goes_to_idle_soon_after_its_server_was_killed);
 	RUN_TEST(a_client_starts_again_and_again_and_its_tasks_must_be_free_before_IDLE);
 	RUN_TEST(a_task_of_a_connection_that_ended_long_ago_is_NOT_CONNECTED);
+	RUN_TEST(a_connection_that_ended_long_ago_may_be_named);
 	rig_fini();
 	return UNITY_END();
 }
