@@ -15,7 +15,7 @@
 #define TRIES 5 /* of a pair of clocks: the pair that was read fastest counts */
 
 struct doca_clock {
-	const struct doca_dev *dev;
+	struct doca_dev *dev; /* held: it cannot be closed meanwhile */
 };
 
 static const struct {
@@ -94,7 +94,8 @@ doca_error_t doca_clock_create(const struct doca_dev *dev, struct doca_clock **c
 	c = malloc(sizeof(*c));
 	if (!c)
 		return DOCA_ERROR_NO_MEMORY;
-	c->dev = dev;
+	c->dev = (struct doca_dev *)(uintptr_t)dev;
+	gd_dev_hold(c->dev);
 	*clock = c;
 	return DOCA_SUCCESS;
 }
@@ -103,6 +104,7 @@ doca_error_t doca_clock_destroy(struct doca_clock *clock)
 {
 	if (!clock)
 		return DOCA_ERROR_INVALID_VALUE;
+	gd_dev_release(clock->dev);
 	free(clock);
 	return DOCA_SUCCESS;
 }

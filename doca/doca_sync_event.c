@@ -54,6 +54,8 @@ doca_error_t doca_sync_event_destroy(struct doca_sync_event *event)
 		return result;
 	event->imported = false;
 	gd_se_close(event);
+	for (uint32_t i = 1; i < event->n_devs; i++)
+		gd_dev_release(event->devs[i]);
 	free(event);
 	return DOCA_SUCCESS;
 }
@@ -67,7 +69,7 @@ static doca_error_t configurable(const struct doca_sync_event *event)
 	return gd_ctx_configurable(&event->ctx, DOCA_ERROR_INVALID_VALUE);
 }
 
-/* Its first device is that of the context, which lets go of it in the end. */
+/* Its first device is that of the context, which lets go of it in the end; the others are held beside it. */
 static void set_dev(struct doca_sync_event *event, struct doca_dev *dev)
 {
 	event->ctx.dev = dev;
@@ -84,6 +86,8 @@ static doca_error_t add_dev(struct doca_sync_event *event, struct doca_dev *dev)
 	event->devs[event->n_devs++] = dev;
 	if (event->ctx.dev == NULL)
 		set_dev(event, dev);
+	else
+		gd_dev_hold(dev);
 	return DOCA_SUCCESS;
 }
 

@@ -96,6 +96,15 @@ static void wrong_clocks_are_refused(void)
 							     NULL));
 }
 
+static void its_device_stays_open(void)
+{
+	REFUSED(IN_USE, doca_dev_close(&dev));
+	OK(doca_clock_destroy(clock_));
+	OK(doca_dev_close(&dev));
+	dev.references = 1;
+	OK(doca_clock_create(&dev, &clock_));
+}
+
 /* -- hints -- */
 
 static void a_cache_is_invalidated_by_a_task(void)
@@ -140,6 +149,7 @@ int main(void)
 	RUN_TEST(every_clock_goes_forward);
 	RUN_TEST(a_pair_was_read_within_its_margin);
 	RUN_TEST(wrong_clocks_are_refused);
+	RUN_TEST(its_device_stays_open);
 	RUN_TEST(a_cache_is_invalidated_by_a_task);
 	return UNITY_END();
 }

@@ -233,6 +233,31 @@ static void test_start_needs_both_locations_and_a_device(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
+static void test_its_devices_stay_open(void)
+{
+	struct doca_dev *second;
+	struct doca_sync_event *event;
+	struct doca_devinfo **list;
+	uint32_t n;
+
+	MUST(doca_devinfo_create_list(&list, &n));
+	TEST_ASSERT_TRUE(n > 1);
+	MUST(doca_dev_open(list[1], &second));
+	MUST(doca_devinfo_destroy_list(list));
+	TEST_ASSERT_TRUE(second != dev);
+	MUST(doca_sync_event_create(&event));
+	MUST(doca_sync_event_add_publisher_location_cpu(event, dev));
+	MUST(doca_sync_event_add_subscriber_location_cpu(event, second));
+	MUST(doca_sync_event_add_publisher_location_cpu(event, second)); /* is there already */
+	REFUSED(IN_USE, doca_dev_close(dev));
+	REFUSED(IN_USE, doca_dev_close(second));
+	MUST(doca_sync_event_start(event));
+	MUST(doca_sync_event_stop(event));
+	REFUSED(IN_USE, doca_dev_close(second));
+	MUST(doca_sync_event_destroy(event));
+	MUST(doca_dev_close(second));
+}
+
 /* -- calls on what is not started -- */
 
 static void test_nothing_is_read_set_or_waited_for_before_start(void)
@@ -269,6 +294,7 @@ int main(void)
 	RUN_TEST(test_an_event_lives_in_a_buffer_that_may_be_written);
 	RUN_TEST(test_an_imported_event_is_ready_and_cannot_be_set_up);
 	RUN_TEST(test_start_needs_both_locations_and_a_device);
+	RUN_TEST(test_its_devices_stay_open);
 	RUN_TEST(test_nothing_is_read_set_or_waited_for_before_start);
 	doca_dev_close(dev);
 	return UNITY_END();
