@@ -58,6 +58,10 @@ static void end_all(struct doca_task *list, doca_error_t status)
 	}
 }
 
+/*
+ * The first one ends here, the others in events of their own: each is a progress that calls back. Those are posted with the
+ * lock held, before the arrival of what comes next can be.
+ */
 static void run_arrival(struct gd_event *event)
 {
 	struct doca_comch_consumer *c = gn_container_of(event, struct doca_comch_consumer, arrival);
@@ -65,8 +69,9 @@ static void run_arrival(struct gd_event *event)
 
 	lock(c->msgq);
 	list = take_arrived(c);
+	end_all(list->next, DOCA_SUCCESS);
 	unlock(c->msgq);
-	end_all(list, DOCA_SUCCESS);
+	gd_task_end(list, DOCA_SUCCESS);
 }
 
 void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm, uint32_t imm_len)
