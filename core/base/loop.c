@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define RESERVE 64 /* posts: more than end at once, in a process that has no memory */
+#define RESERVE 64 /* posts: more than roles have at once, in a process that has no memory */
 
 struct watch {
 	struct watch *next;
@@ -22,12 +22,7 @@ struct watch {
 	void *arg;
 };
 
-struct post {
-	struct post *next;
-	int kept; /* one of the loop's reserve */
-	void (*fn)(void *arg);
-	void *arg;
-};
+enum place { ALLOCATED, RESERVED, CALLERS }; /* where a post lies */
 
 /* The lock guards all that follows it. It is held but while the loop waits and while something is called. */
 struct gn_loop {
@@ -43,9 +38,10 @@ struct gn_loop {
 	uint32_t turn; /* counts passes over the timers */
 	struct watch *watches;
 	struct gn_timer *first, *last; /* of the times at which timers are set: most are set to later than all others */
-	struct post *posts, **posts_end;
-	struct post *unused; /* of the reserve: for what must be posted when there is no memory */
-	struct post reserve[RESERVE];
+	struct gn_post *posts, **posts_end;
+	struct gn_post *batch;  /* what is left of the posts of this turn */
+	struct gn_post *unused; /* of the reserve: for what must be posted when there is no memory */
+	struct gn_post reserve[RESERVE];
 };
 
 /* Lock held. What has changed is for the loop to see now. */
@@ -74,7 +70,7 @@ struct gn_loop *gn_loop_create(void)
 		return NULL;
 	loop->posts_end = &loop->posts;
 	for (int i = 0; i < RESERVE; i++) {
-		loop->reserve[i] = (struct post){.next = loop->unused, .kept = 1};
+		loop->reserve[i] = (struct gn_post){.next = loop->unused, .place = RESERVED};
 		loop->unused = &loop->reserve[i];
 	}
 	pthread_mutex_init(&loop->lock, NULL);
@@ -102,24 +98,25 @@ static void reap(struct gn_loop *loop, int all)
 	}
 }
 
-static struct post *take_posts(struct gn_loop *loop)
+static void unlink_post(struct gn_loop *loop, struct gn_post *p)
 {
-	struct post *list = loop->posts;
-
-	loop->posts = NULL;
-	loop->posts_end = &loop->posts;
-	return list;
+	*p->at = p->next;
+	if (p->next != NULL)
+		p->next->at = p->at;
+	else if (loop->posts_end == &p->next)
+		loop->posts_end = p->at;
+	p->at = NULL;
 }
 
-/* It has run, or never will. */
-static void drop_post(struct gn_loop *loop, struct post *p)
+/* It has run, or never will; the caller's is not touched any more. */
+static void drop_post(struct gn_loop *loop, struct gn_post *p, int place)
 {
-	if (!p->kept) {
+	if (place == ALLOCATED) {
 		free(p);
-		return;
+	} else if (place == RESERVED) {
+		p->next = loop->unused;
+		loop->unused = p;
 	}
-	p->next = loop->unused;
-	loop->unused = p;
 }
 
 void gn_loop_destroy(struct gn_loop **loop_p)
@@ -130,9 +127,9 @@ void gn_loop_destroy(struct gn_loop **loop_p)
 	if (loop == NULL)
 		return;
 	reap(loop, 1);
-	for (struct post *p = take_posts(loop), *next; p != NULL; p = next) {
-		next = p->next;
-		drop_post(loop, p);
+	for (struct gn_post *p; (p = loop->posts) != NULL;) {
+		unlink_post(loop, p);
+		drop_post(loop, p, p->place);
 	}
 	gn_loop_abandon(loop);
 	pthread_cond_destroy(&loop->idle);
@@ -275,23 +272,24 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer)
 }
 
 /* Lock held. */
-static void add_post(struct gn_loop *loop, struct post *p, void (*fn)(void *arg), void *arg)
+static void add_post(struct gn_loop *loop, struct gn_post *p, void (*fn)(void *arg), void *arg)
 {
 	p->next = NULL;
 	p->fn = fn;
 	p->arg = arg;
-	*loop->posts_end = p;
+	p->at = loop->posts_end;
+	*p->at = p;
 	loop->posts_end = &p->next;
 	wake(loop);
 }
 
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 {
-	struct post *p = malloc(sizeof(*p));
+	struct gn_post *p = malloc(sizeof(*p));
 
 	if (p == NULL)
 		return -ENOMEM;
-	p->kept = 0;
+	p->place = ALLOCATED;
 	pthread_mutex_lock(&loop->lock);
 	add_post(loop, p, fn, arg);
 	pthread_mutex_unlock(&loop->lock);
@@ -300,7 +298,7 @@ int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 
 static int post_reserve(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 {
-	struct post *p;
+	struct gn_post *p;
 
 	pthread_mutex_lock(&loop->lock);
 	p = loop->unused;
@@ -310,6 +308,24 @@ static int post_reserve(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 	}
 	pthread_mutex_unlock(&loop->lock);
 	return p != NULL ? 0 : -ENOMEM;
+}
+
+void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&loop->lock);
+	if (post->at == NULL) {
+		post->place = CALLERS;
+		add_post(loop, post, fn, arg);
+	}
+	pthread_mutex_unlock(&loop->lock);
+}
+
+void gn_loop_withdraw(struct gn_loop *loop, struct gn_post *post)
+{
+	pthread_mutex_lock(&loop->lock);
+	if (post->at != NULL)
+		unlink_post(loop, post);
+	pthread_mutex_unlock(&loop->lock);
 }
 
 void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
@@ -380,12 +396,23 @@ static void run_timers(struct gn_loop *loop)
 	}
 }
 
+/* What is posted meanwhile waits for the next turn. */
 static void run_posts(struct gn_loop *loop)
 {
-	for (struct post *p = take_posts(loop), *next; p != NULL; p = next) {
-		next = p->next;
+	struct gn_post *p = loop->posts;
+
+	if (p == NULL)
+		return;
+	loop->batch = p;
+	p->at = &loop->batch;
+	loop->posts = NULL;
+	loop->posts_end = &loop->posts;
+	while ((p = loop->batch) != NULL) {
+		int place = p->place;
+
+		unlink_post(loop, p);
 		call(loop, p->fn, p->arg);
-		drop_post(loop, p);
+		drop_post(loop, p, place);
 	}
 }
 

@@ -47,9 +47,24 @@ void gn_loop_clear_timer(struct gn_loop *loop, struct gn_timer *timer);
 
 /* Run fn(arg) on the loop's thread at its next turn. Any thread. -ENOMEM. */
 int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
-/* The same for what cannot be left out: the loop has a reserve, and when that is used up, it tries until there is memory. Any
- * thread. */
+/*
+ * The same for what cannot be left out: the loop has a reserve, and when that is used up, it tries until there is memory. Any
+ * thread. What many may have to do at once needs posts of its own.
+ */
 void gn_loop_must_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg);
+
+/* A post in the caller's memory, all zero at first. */
+struct gn_post {
+	struct gn_post *next, **at; /* at NULL: not posted */
+	void (*fn)(void *arg);
+	void *arg;
+	int place; /* the loop's */
+};
+
+/* The same without memory. It is not posted any more when fn begins; until then it is posted but once. Any thread. */
+void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(void *arg), void *arg);
+/* Before its memory goes: fn does not run any more. On another thread than the loop's, it may still be running. */
+void gn_loop_withdraw(struct gn_loop *loop, struct gn_post *post);
 
 /* Run until gn_loop_quit. Returns what quit was given. */
 int gn_loop_run(struct gn_loop *loop);

@@ -82,7 +82,7 @@ void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
 	else
 		gn_log(GN_LOG_WARN, c->role->host.name, "session lost id=%llx device=%s service=%s reason=\"%s\"",
 		       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->text);
-	gn_loop_must_post(c->role->loop, bury, c);
+	gn_loop_post_own(c->role->loop, &c->last, bury, c);
 }
 
 int gn_client_request(struct gantry_client *c, unsigned type, const void *payload, size_t len)
@@ -358,8 +358,11 @@ void gn_client_free(struct gantry_client *c)
 	for (p = &c->role->clients; *p != c; p = &(*p)->next)
 		;
 	*p = c->next;
-	for (uint32_t i = 0; i < c->attr.lanes; i++)
+	gn_loop_withdraw(c->role->loop, &c->last);
+	for (uint32_t i = 0; i < c->attr.lanes; i++) {
 		gn_link_free(&c->lanes[i].link);
+		gn_loop_withdraw(c->role->loop, &c->lanes[i].broken_post);
+	}
 	free(c->exports);
 	free(c->lanes);
 	free(c);

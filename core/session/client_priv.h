@@ -17,6 +17,7 @@ struct gn_client_lane {
 	void *consumer, *producer;
 	uint32_t consumer_id;
 	int broken; /* why; written by the lane before it posts */
+	struct gn_post broken_post;
 };
 
 struct gantry_client {
@@ -26,6 +27,7 @@ struct gantry_client {
 	struct gn_channel ch;
 	struct gn_timer retry;    /* of the connect */
 	struct gn_timer deadline; /* of the answer that is due */
+	struct gn_post last;      /* of its end */
 	uint64_t connect_until_ns;
 	enum gn_state state;
 	struct gantry_session_attr attr;

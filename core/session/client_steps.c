@@ -220,7 +220,7 @@ static void link_broken(void *arg, int reason)
 	struct gn_client_lane *cl = arg;
 
 	cl->broken = reason;
-	gn_loop_must_post(cl->client->role->loop, broken_posted, cl);
+	gn_loop_post_own(cl->client->role->loop, &cl->broken_post, broken_posted, cl);
 }
 
 int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *lane, struct gantry_hop *terminal)

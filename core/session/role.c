@@ -186,7 +186,7 @@ void gn_role_finish(struct gn_role *role, int status)
 		       (unsigned long long)doubled);
 	role->finished = 1;
 	role->status = status;
-	gn_loop_must_post(role->loop, tell_finished, role);
+	gn_loop_post_own(role->loop, &role->finished_post, tell_finished, role);
 }
 
 void gn_role_unlisten(struct gn_role *role)
@@ -205,6 +205,7 @@ void gn_role_destroy(struct gn_role **role_p)
 	if (role->opened)
 		role->ops->close(role->role);
 	gn_role_drop_timers(role);
+	gn_loop_withdraw(role->loop, &role->finished_post);
 	gn_client_free_all(role);
 	gn_pipeline_close(&role->pipeline);
 	close_backend(role);

@@ -32,6 +32,7 @@ struct gn_role {
 
 	int opened;   /* the plugin's open was done */
 	int finished; /* said so */
+	struct gn_post finished_post;
 	int status;
 };
 

@@ -77,7 +77,7 @@ void gn_session_continue(struct gantry_session *s, int rc)
 {
 	if (s->parting) {
 		s->parting = 0;
-		gn_loop_must_post(s->role->loop, bury, s);
+		gn_loop_post_own(s->role->loop, &s->last, bury, s);
 	} else if (!s->ending && s->pending != 0) {
 		finish_step(s, rc);
 	}
@@ -397,7 +397,7 @@ void gn_session_idle(struct gantry_session *s)
 	int rc;
 
 	if (s->ending) {
-		gn_loop_must_post(s->role->loop, part, s);
+		gn_loop_post_own(s->role->loop, &s->last, part, s);
 		return;
 	}
 	drop_ports(s);
@@ -444,6 +444,8 @@ static void release_lane(struct gantry_session *s, struct gn_session_lane *sl)
 	if (sl->move_memory != NULL)
 		ops->unregister_region(s->ch.conn, sl->move_memory);
 	gn_region_destroy(&sl->move_memory, 1);
+	gn_loop_withdraw(s->role->loop, &sl->broken_post);
+	gn_loop_withdraw(s->role->loop, &sl->idle_post);
 	*sl = (struct gn_session_lane){.session = s};
 }
 

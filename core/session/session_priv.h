@@ -17,6 +17,7 @@ struct gn_session_lane {
 	uint32_t consumer_id, peer_consumer_id;
 	struct gn_port *port;
 	int broken; /* why; written by the lane before it posts */
+	struct gn_post broken_post, idle_post;
 };
 
 struct gantry_session {
@@ -25,6 +26,7 @@ struct gantry_session {
 	struct gantry_session *next;
 	struct gn_channel ch;
 	struct gn_timer deadline; /* of the next request */
+	struct gn_post last;      /* of its end: part, then bury */
 	enum gn_state state;
 	struct gantry_peer peer;
 	struct gantry_session_attr attr;

@@ -272,7 +272,7 @@ static void port_broken(void *arg, int reason)
 	struct gn_session_lane *sl = arg;
 
 	sl->broken = reason;
-	gn_loop_must_post(sl->session->role->loop, broken_posted, sl);
+	gn_loop_post_own(sl->session->role->loop, &sl->broken_post, broken_posted, sl);
 }
 
 static void idle_posted(void *arg)
@@ -287,7 +287,7 @@ static void port_idle(void *arg)
 {
 	struct gn_session_lane *sl = arg;
 
-	gn_loop_must_post(sl->session->role->loop, idle_posted, sl->session);
+	gn_loop_post_own(sl->session->role->loop, &sl->idle_post, idle_posted, sl->session);
 }
 
 static int start_done(struct gantry_session *s)

@@ -390,6 +390,85 @@ static void a_child_abandons_what_its_parent_goes_on_with(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_called[0]);
 }
 
+/* -- posts in memory of those who post -- */
+
+#define OWN 1000 /* more than a reserve may be */
+
+struct own {
+	struct gn_post post;
+	unsigned number;
+	struct own *victim;
+};
+
+static void in_order(void *arg)
+{
+	struct own *own = arg;
+
+	TEST_ASSERT_EQUAL_UINT(n_posts++, own->number);
+	if (own->victim)
+		gn_loop_withdraw(loop, &own->victim->post);
+	free(own);
+}
+
+static struct own *post_own(unsigned number)
+{
+	struct own *own = calloc(1, sizeof(*own));
+
+	TEST_ASSERT_NOT_NULL(own);
+	own->number = number;
+	gn_loop_post_own(loop, &own->post, in_order, own);
+	return own;
+}
+
+static void posts_with_memory_of_their_own_run_in_order_and_may_free_it(void)
+{
+	for (unsigned i = 0; i < OWN; i++) {
+		struct own *own = post_own(i);
+
+		gn_loop_post_own(loop, &own->post, in_order, own); /* it is posted already */
+		if (i % 3 == 0)
+			gn_loop_post(loop, count, &n_called[0]);
+	}
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(OWN, n_posts);
+	TEST_ASSERT_EQUAL_UINT(OWN / 3 + 1, n_called[0]);
+}
+
+static void a_post_that_is_withdrawn_does_not_run(void)
+{
+	struct own *first = post_own(0), *second = post_own(7), *last;
+
+	first->victim = second; /* in the turn in which they run */
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(1, n_posts);
+	gn_loop_withdraw(loop, &second->post); /* which is not posted */
+	second->number = 1;
+	last = post_own(9);
+	gn_loop_withdraw(loop, &last->post);
+	gn_loop_post_own(loop, &second->post, in_order, second); /* behind one that is gone from the end */
+	gn_loop_turn(loop, -1);
+	TEST_ASSERT_EQUAL_UINT(2, n_posts);
+	free(last);
+}
+
+static struct gn_post own_post;
+
+static void post_own_again(void *arg)
+{
+	if (++n_posts < 5)
+		gn_loop_post_own(loop, &own_post, post_own_again, arg);
+}
+
+static void an_own_post_from_itself_runs_at_the_next_turn(void)
+{
+	gn_loop_post_own(loop, &own_post, post_own_again, NULL);
+	for (unsigned i = 1; i <= 5; i++) {
+		gn_loop_turn(loop, -1);
+		TEST_ASSERT_EQUAL_UINT(i, n_posts);
+	}
+	gn_loop_post_own(loop, &own_post, count, &n_called[0]); /* and goes with the loop */
+}
+
 static void what_is_left_goes_with_the_loop(void)
 {
 	gn_loop_post(loop, count, &n_posts);
@@ -412,6 +491,9 @@ int main(void)
 	RUN_TEST(removal_from_another_thread_waits_for_the_function);
 	RUN_TEST(a_timer_of_another_thread_wakes_the_loop);
 	RUN_TEST(a_child_abandons_what_its_parent_goes_on_with);
+	RUN_TEST(posts_with_memory_of_their_own_run_in_order_and_may_free_it);
+	RUN_TEST(a_post_that_is_withdrawn_does_not_run);
+	RUN_TEST(an_own_post_from_itself_runs_at_the_next_turn);
 	RUN_TEST(what_is_left_goes_with_the_loop);
 	return UNITY_END();
 }
