@@ -286,11 +286,12 @@ static void read_cm_events(struct vb_transport *t)
 
 	while (n-- > 0) {
 		rc = vb_events_next(t->channel, &event);
-		if (rc <= 0) {
-			if (rc < 0)
-				gantry_log_error(t->host, "cannot read connection events: %s", strerror(-rc));
+		/* the channel stays readable, and is read each turn: said once, until that works again */
+		if (rc < 0 && rc != t->events_rc)
+			gantry_log_error(t->host, "cannot read connection events: %s", strerror(-rc));
+		t->events_rc = rc < 0 ? rc : 0;
+		if (rc <= 0)
 			return;
-		}
 		on_cm_event(t, &event);
 	}
 }

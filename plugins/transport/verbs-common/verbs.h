@@ -99,6 +99,7 @@ struct vb_transport {
 	struct vb_listener *listeners; /* all of them; those of direct pipes have no service */
 	uint32_t n_accepted; /* connections that listeners took */
 	int n_events;      /* that this progress() delivered */
+	int events_rc;     /* why none could be read at last, which was said; 0: they can */
 	pid_t pid;         /* a forked child may use nothing */
 	uint64_t *doorbells, *connections, *protocol_errors; /* counters of the control thread */
 	struct tc_cells lane_doorbells, lane_payload;        /* and of the lanes */

@@ -473,6 +473,37 @@ static void strange_requests(void)
 	finish();
 }
 
+static unsigned n_said(const char *text)
+{
+	unsigned n = 0;
+
+	for (const char *at = b.host.log; (at = strstr(at, text)) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* What brings no event for lack of memory stays, and is tried at each turn: the log need not have it each time. */
+static void events_that_cannot_be_read_are_told_once(void)
+{
+	static const char said[] = "cannot read connection events: Cannot allocate memory";
+	struct vb_listener *l;
+
+	begin(NULL);
+	ends_settle();
+	l = b.listener;
+	for (unsigned i = 1; i <= 2; i++) {
+		fake_cm_push(l->id, RDMA_CM_EVENT_MULTICAST_ERROR, 0, NULL, 0);
+		fake_verbs_fail("rdma_get_cm_event", FAKE_ALWAYS, ENOMEM);
+		for (int turn = 0; turn < 20; turn++)
+			vb_progress(tb);
+		TEST_ASSERT_EQUAL_UINT(i, n_said(said));
+		fake_verbs_fail("rdma_get_cm_event", FAKE_ALWAYS, 0);
+		vb_progress(tb);
+	}
+	TEST_ASSERT_EQUAL_INT(0, a.n_closed + b.n_closed);
+	finish();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -493,5 +524,6 @@ int main(void)
 	RUN_TEST(depth_beyond_the_device);
 	RUN_TEST(memory_may_not_be_locked);
 	RUN_TEST(strange_requests);
+	RUN_TEST(events_that_cannot_be_read_are_told_once);
 	return UNITY_END();
 }
