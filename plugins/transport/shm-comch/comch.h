@@ -325,6 +325,9 @@ void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id);
 void comch_out_flush(struct comch_conn *conn);
 void comch_out_drop(struct comch_conn *conn);
 
+/* memory.c: as gantry_memfd_check, for what comes from the peer, or goes to it */
+int comch_memory_check(const struct comch_conn *conn, int fd, uint64_t min_bytes, uint64_t quota_bytes, const char **why_p);
+
 /* region.c. on_*: a frame came; they return NULL or what is wrong with it */
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);

@@ -44,7 +44,7 @@ static const void *peer_memory(struct comch_conn *conn, int fd, size_t bytes, co
 	void *p;
 
 	*why_p = "queue memory has the wrong size";
-	if (gantry_memfd_check(fd, bytes, bytes, NULL, why_p))
+	if (comch_memory_check(conn, fd, bytes, bytes, why_p))
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (p == MAP_FAILED) {

@@ -77,6 +77,7 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 {
 	struct comch_conn *conn = arg;
 	struct comch_export *e = NULL;
+	const char *why = "";
 	int rc = comch_conn_usable(conn);
 
 	if (rc)
@@ -87,9 +88,11 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		return -EACCES;
 	if (find_export(conn, handle))
 		return -EEXIST;
-	rc = gantry_memfd_check(region->fd, region->fd_offset + region->length, UINT64_MAX, NULL, NULL);
-	if (rc)
+	rc = comch_memory_check(conn, region->fd, region->fd_offset + region->length, UINT64_MAX, &why);
+	if (rc) {
+		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s", conn->peer.address, why);
 		return rc;
+	}
 	for (unsigned int i = 0; i < COMCH_REGIONS && !e; i++)
 		if (conn->exported[i].state == COMCH_E_FREE)
 			e = &conn->exported[i];
@@ -213,7 +216,7 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 		return "malformed region";
 	if (up->length > left || up->fd_offset > INT64_MAX - up->length)
 		return "region exceeds the quota";
-	if (gantry_memfd_check(fds[0], up->fd_offset + up->length, INT64_MAX, NULL, &why))
+	if (comch_memory_check(conn, fds[0], up->fd_offset + up->length, INT64_MAX, &why))
 		return why;
 	/* one by one: a lane may look at the name of a free region, to tell a stale one from one that never was */
 	__atomic_store_n(&r->ref, up->ref, __ATOMIC_RELAXED);
