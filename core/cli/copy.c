@@ -20,18 +20,19 @@ static const char *volume_role(const char *word)
 	return strncmp(word, VOLUME, strlen(VOLUME)) ? NULL : word + strlen(VOLUME);
 }
 
-/* Does the plugin of a role have the group of options `copy`? */
-static bool can_copy(struct gn_loader *loader, struct gn_conf_node *role)
+/* Does the plugin of a role have the group of options `copy`? 1, 0, or what gn_loader_find returned. */
+static int can_copy(struct gn_loader *loader, struct gn_conf_node *role)
 {
 	const char *name = gn_conf_string(gn_conf_child(role, "role"));
 	const struct gn_plugin *plugin;
+	int rc = name ? gn_loader_find(loader, GANTRY_KIND_ROLE, name, &plugin) : -ENOENT;
 
-	if (!name || gn_loader_find(loader, GANTRY_KIND_ROLE, name, &plugin))
-		return false;
+	if (rc)
+		return rc;
 	for (const struct gantry_option *o = plugin->desc->options; o && o->name; o++)
 		if (o->type == GANTRY_OPT_GROUP && !strcmp(o->name, GROUP))
-			return true;
-	return false;
+			return 1;
+	return 0;
 }
 
 /* The only role of the configuration that can copy; its name lives as long as the configuration. NULL after a message. */
@@ -39,17 +40,25 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 {
 	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");
 	const char *found = NULL;
+	char why[512] = "";
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < gn_conf_length(roles); i++) {
-		if (!can_copy(loader, gn_conf_index(roles, i)))
-			continue;
-		found = gn_conf_name(gn_conf_index(roles, i));
-		n++;
+		struct gn_conf_node *role = gn_conf_index(roles, i);
+		int rc = can_copy(loader, role);
+
+		if (rc > 0)
+			found = gn_conf_name(role);
+		else if (rc < 0 && rc != -ENOENT && !why[0])
+			snprintf(why, sizeof(why), "roles.%s: %s", gn_conf_name(role), gn_loader_error(loader));
+		n += rc > 0;
 	}
 	if (n == 1)
 		return found;
-	gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE", cli->config, n);
+	if (n == 0 && why[0]) /* which may be the one */
+		gn_cli_fail(GN_EXIT_USAGE, "%s: %s", cli->config, why);
+	else
+		gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE", cli->config, n);
 	return NULL;
 }
 
@@ -60,7 +69,7 @@ static const char *named_copier(const struct gn_cli *cli, struct gn_config *conf
 	const char *plugin_name = gn_conf_string(gn_conf_child(role, "role"));
 	const struct gn_plugin *plugin;
 
-	if (!plugin_name || gn_loader_find(loader, GANTRY_KIND_ROLE, plugin_name, &plugin) || can_copy(loader, role))
+	if (!plugin_name || gn_loader_find(loader, GANTRY_KIND_ROLE, plugin_name, &plugin) || can_copy(loader, role) != 0)
 		return name;
 	gn_cli_fail(GN_EXIT_USAGE, "%s: the role \"%s\" cannot copy: it is a \"%s\"; name an initiator", cli->config, name,
 		    plugin_name);

@@ -146,6 +146,18 @@ static int status_of(const char *command, uint64_t size)
 	return status;
 }
 
+/* Does the log have this? */
+static bool says(const char *what)
+{
+	char text[8192];
+	int log = open(log_file, O_RDONLY);
+	ssize_t n = read(log, text, sizeof(text) - 1);
+
+	close(log);
+	text[n < 0 ? 0 : n] = '\0';
+	return strstr(text, what) != NULL;
+}
+
 static void run(const char *command, uint32_t at, uint32_t lasts)
 {
 	int status, most = !strcmp(command, "copy") ? 2 : 0; /* exit status where nothing fails */
@@ -159,6 +171,7 @@ static void run(const char *command, uint32_t at, uint32_t lasts)
 	TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : most), text);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, stat(log_file, &st), text);
 	TEST_ASSERT_TRUE_MESSAGE(!status || st.st_size, text);
+	TEST_ASSERT_FALSE_MESSAGE(says("has 0 roles that can copy"), text); /* it has one, which was not looked at */
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
 }
 
