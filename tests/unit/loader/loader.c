@@ -221,7 +221,8 @@ static void older_minor_version_is_completed(void)
 			  "static void volume(void *backend, struct gantry_volume_info *v) { (void)backend; (void)v; }\n"
 			  "static const struct gantry_backend_ops ops = {.submit = submit, .volume = volume};\n"
 			  "GANTRY_PLUGIN(oldstore) = {GANTRY_PLUGIN_MAGIC, 1, 0, sizeof(struct gantry_plugin),\n"
-			  "GANTRY_KIND_BACKEND, \"oldstore\", \"1\", \"test\", 0, 0, offsetof(struct gantry_backend_ops, expect), &ops};\n");
+			  "GANTRY_KIND_BACKEND, \"oldstore\", \"1\", \"test\", 0, 0,\n"
+			  "offsetof(struct gantry_backend_ops, expect), &ops};\n");
 	build("oldrole", "#include <gantry/role.h>\n#include <stddef.h>\n"
 			 "static int open(const struct gantry_role_host *rh, const void *conf, void **role_p)\n"
 			 "{ (void)rh; (void)conf; *role_p = 0; return 0; }\n"
