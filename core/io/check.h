@@ -46,8 +46,11 @@ static inline int gn_io_is_plain(const struct gn_io_rules *rules, const struct g
  */
 static inline enum gantry_status gn_check_io(const struct gn_io_rules *rules, struct gantry_io *io)
 {
-	const struct gantry_region *region = io->region < rules->n_regions ? rules->regions[io->region] : NULL;
+	const struct gantry_region *region;
 
+	if (__builtin_expect(io->region >= rules->n_regions, 0))
+		return gn_check_io_closely(rules, io);
+	region = rules->regions[io->region];
 	if (__builtin_expect(region == NULL || !gn_io_is_plain(rules, region, io), 0))
 		return gn_check_io_closely(rules, io);
 	io->data = region->addr != NULL ? (char *)region->addr + io->region_offset : NULL;

@@ -47,17 +47,17 @@ static inline void gn_wire_take_request(const volatile struct gn_wire *wire, str
 	to->crc32c = wire->crc32c;
 }
 
-/* What an answer says; all but its tag. A status that nobody knows is UNKNOWN. */
+/* What an answer says; all but its tag and its status. */
 static inline void gn_wire_take_answer(const volatile struct gn_wire *wire, struct gantry_io *io)
 {
 	volatile struct gn_wire *to = (struct gn_wire *)io;
-	uint16_t status = wire->status;
-	uint8_t flags = wire->flags;
 
-	to->status = status < GANTRY_S_COUNT ? status : GANTRY_S_UNKNOWN;
-	to->crc32c = wire->crc32c;
-	if ((io->flags ^ flags) & GANTRY_IO_CRC)
-		io->flags ^= GANTRY_IO_CRC;
+	if (__builtin_expect((wire->flags & GANTRY_IO_CRC) != 0, 0)) {
+		io->flags |= GANTRY_IO_CRC;
+		to->crc32c = wire->crc32c;
+	} else if (__builtin_expect((io->flags & GANTRY_IO_CRC) != 0, 0)) {
+		io->flags &= (uint8_t)~GANTRY_IO_CRC;
+	}
 	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
 		to->hop_ns[i] = wire->hop_ns[i];
 }

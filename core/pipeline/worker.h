@@ -54,11 +54,28 @@ void gn_worker_remove_clock(struct gn_worker *worker, uint64_t *now_ns);
 /* The time is now: for who has reason to believe that some has passed. Worker's thread, or inside. */
 void gn_worker_tick(struct gn_worker *worker);
 
+/* What every worker begins with. */
+struct gn_worker_small {
+	uint32_t done; /* small things, since the clock was looked at for one */
+	uint32_t most; /* for so many it need not be */
+};
+
 /*
  * The same for who has done one of many small things, and comes again after the next: the clock, which takes 10 ns, is looked at
  * after every eighth only, while they take less than 200.
  */
 void gn_worker_glance(struct gn_worker *worker);
+
+/* gn_worker_glance, where the clock need not be looked at; false: call that. */
+static inline bool gn_worker_need_not_glance(struct gn_worker *worker)
+{
+	struct gn_worker_small *small = (struct gn_worker_small *)worker;
+
+	if (small->done >= small->most)
+		return false;
+	small->done++;
+	return true;
+}
 
 /* -- driven workers; all but gn_worker_enter and gn_worker_fd: between enter and leave -- */
 

@@ -13,6 +13,7 @@
 struct gn_worker_call;
 
 struct gn_worker {
+	struct gn_worker_small small; /* first */
 	struct gantry_poller *pollers;
 	unsigned n_pollers, max_pollers;
 	unsigned n_removed; /* entries whose poll is NULL, swept at the end of a turn */
@@ -22,9 +23,7 @@ struct gn_worker {
 	int wake_fd;
 	bool armed; /* all pollers are */
 	uint64_t now_ns;
-	uint32_t n_small;   /* things were done since the clock was looked at for one */
-	uint32_t max_small; /* for so many it need not be */
-	uint64_t looked_ns; /* the time then */
+	uint64_t looked_ns; /* the time when it was looked at for a small thing */
 	uint64_t idle_since_ns; /* 0: the last turn found work */
 	uint64_t max_spin_ns;
 	unsigned pauses; /* between two turns without work */

@@ -83,12 +83,14 @@ void gn_worker_tick(struct gn_worker *worker)
 
 void gn_worker_glance(struct gn_worker *worker)
 {
-	if (++worker->n_small <= worker->max_small)
+	struct gn_worker_small *small = &worker->small;
+
+	if (gn_worker_need_not_glance(worker))
 		return;
 	gn_worker_tick(worker);
-	worker->max_small = worker->now_ns - worker->looked_ns < worker->n_small * SMALL_NS ? SMALL_THINGS - 1 : 0;
+	small->most = worker->now_ns - worker->looked_ns < (small->done + 1) * SMALL_NS ? SMALL_THINGS - 1 : 0;
+	small->done = 0;
 	worker->looked_ns = worker->now_ns;
-	worker->n_small = 0;
 }
 
 void gn_worker_sweep(struct gn_worker *worker)

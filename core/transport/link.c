@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "io/wire.h"
+#include "transport/port_priv.h"
 #include "transport/sender.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #define BATCH 32
 #define SLOT(tag) ((tag) & 0xffffu)
 #define NEVER UINT64_MAX
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* One IO in flight. */
@@ -19,14 +21,15 @@ struct flight {
 	uint32_t tag;         /* as on the wire */
 	int owed;             /* it timed out, but the peer still owes the answer */
 	uint64_t deadline_ns;
-};
+	struct flight *next; /* at rest */
+} __attribute__((aligned(32))); /* never in two cache lines */
 
 struct gn_link {
 	struct gn_link_attr attr;
 	void *consumer;
 	struct gn_sender sender; /* producer NULL: nothing can be sent */
-	uint32_t n_free;
-	int dirty;   /* sent without a doorbell */
+	struct flight *rest; /* those at rest, the last one used first */
+	uint32_t n_tags; /* slots that an answer may name: all, and none where the link is broken */
 	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
 	int broken;
 	uint8_t sent_flags; /* GANTRY_IO_*: all but what is left out */
@@ -35,8 +38,13 @@ struct gn_link {
 	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
 	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
 	struct flight *flights;
-	struct flight **free;
 };
+
+static inline void put_to_rest(struct gn_link *link, struct flight *f)
+{
+	f->next = link->rest;
+	link->rest = f;
+}
 
 static void note_deadline(struct gn_link *link, uint64_t at_ns)
 {
@@ -48,34 +56,40 @@ static void note_deadline(struct gn_link *link, uint64_t at_ns)
 static __attribute__((noinline)) int take_back(struct gn_link *link, struct flight *f, int rc)
 {
 	f->io = NULL;
-	link->n_free++;
+	put_to_rest(link, f);
 	if (rc == -EAGAIN)
 		link->refused = 2; /* this turn and the next, wherever in a turn we are */
 	return rc;
 }
 
+/* Over the producer, or to whoever may refuse it. */
+static __attribute__((noinline)) int send(struct gn_link *link, struct flight *f, struct gantry_io *io)
+{
+	int rc = gn_sender_send(&link->sender, io);
+
+	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
+}
+
 static int link_submit(void *self, struct gantry_io *io)
 {
 	struct gn_link *link = self;
+	const struct gantry_direct *direct = link->sender.direct;
 	uint64_t timeout_ns;
-	struct flight *f;
-	int rc;
+	struct flight *f = link->rest;
 
-	if (unlikely(link->sender.producer == NULL))
-		return -ENOTCONN;
-	if (unlikely(link->n_free == 0))
-		return -EAGAIN;
-	f = link->free[--link->n_free];
+	if (unlikely(f == NULL))
+		return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
+	link->rest = f->next;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
 	io->flags &= link->sent_flags;
-	timeout_ns = io->deadline_us != 0 ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
+	timeout_ns = likely(io->deadline_us != 0) ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
 	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
 	note_deadline(link, f->deadline_ns);
-	link->dirty = 1;
-	/* where it is direct, the answer comes within, and whoever gets it may submit here again */
-	rc = gn_sender_send(&link->sender, io);
-	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
+	/* a port on this thread takes it as the last thing that is done here: the answer may come within, and the next submit */
+	if (direct->take == gn_port_take_direct && gn_port_is_ready(direct->arg))
+		return gn_port_take(direct->arg, io);
+	return send(link, f, io);
 }
 
 static void link_complete(void *self, struct gantry_io *io)
@@ -89,14 +103,19 @@ static void break_link(struct gn_link *link, int reason)
 	if (link->broken)
 		return;
 	link->broken = 1;
-	link->sender.producer = NULL;
+	link->n_tags = 0;
+	gn_sender_stop(&link->sender);
 	link->attr.broken(link->attr.arg, reason);
 }
 
-static void note_unclear(struct gn_link *link, unsigned status, uint64_t at_ns)
+/* Returns the status; one that nobody knows is UNKNOWN. */
+static uint16_t note_failure(struct gn_link *link, uint16_t status, uint64_t at_ns)
 {
+	if (status >= GANTRY_S_COUNT)
+		status = GANTRY_S_UNKNOWN;
 	if (!gantry_status_is_quiet(status) && at_ns < link->unclear_ns)
 		link->unclear_ns = at_ns;
+	return status;
 }
 
 static void look_what_is_owed(struct gn_link *link)
@@ -111,17 +130,16 @@ static void look_what_is_owed(struct gn_link *link)
 static __attribute__((noinline)) void take_late(struct gn_link *link, struct flight *f,
 						const volatile struct gn_wire *wire)
 {
-	unsigned status;
-
+	if (link->broken)
+		return;
 	if (f == NULL || !f->owed) {
 		break_link(link, -EPROTO);
 		return;
 	}
 	f->owed = 0;
-	link->free[link->n_free++] = f;
+	put_to_rest(link, f);
 	gantry_count(link->attr.stale, 1);
-	status = wire->status;
-	note_unclear(link, status < GANTRY_S_COUNT ? status : GANTRY_S_UNKNOWN, f->deadline_ns);
+	note_failure(link, wire->status, f->deadline_ns);
 	look_what_is_owed(link);
 }
 
@@ -130,18 +148,19 @@ static inline struct flight *find(struct gn_link *link, uint32_t tag)
 {
 	struct flight *f;
 
-	if (unlikely(SLOT(tag) >= link->attr.depth))
+	if (unlikely(SLOT(tag) >= link->n_tags))
 		return NULL;
 	f = &link->flights[SLOT(tag)];
 	return f->tag == tag ? f : NULL;
 }
 
 /* imm: nobody else can change it. */
-static inline void take_reply(struct gn_link *link, const void *imm, uint32_t imm_len)
+static inline void take_reply(struct gn_link *link, const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
-	struct flight *f = imm_len == GANTRY_IO_WIRE_BYTES ? find(link, wire->tag) : NULL;
+	struct flight *f = find(link, wire->tag);
 	struct gantry_io *io;
+	uint16_t status;
 
 	if (unlikely(f == NULL || f->io == NULL)) {
 		take_late(link, f, wire);
@@ -149,11 +168,26 @@ static inline void take_reply(struct gn_link *link, const void *imm, uint32_t im
 	}
 	io = f->io;
 	f->io = NULL;
-	link->free[link->n_free++] = f;
+	put_to_rest(link, f);
 	gn_wire_take_answer(wire, io);
-	if (unlikely(io->status != GANTRY_S_OK))
-		note_unclear(link, io->status, link->attr.lane->pub.now_ns);
+	status = wire->status;
+	if (unlikely(status != GANTRY_S_OK))
+		status = note_failure(link, status, link->attr.lane->pub.now_ns);
+	io->status = status;
 	gantry_complete(io);
+}
+
+void gn_link_take_answer(struct gn_link *link, const struct gantry_io *from)
+{
+	take_reply(link, from);
+}
+
+static void take_message(struct gn_link *link, const void *imm, uint32_t imm_len)
+{
+	if (unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
+		break_link(link, -EPROTO);
+	else
+		take_reply(link, imm);
 }
 
 static int take_replies(struct gn_link *link)
@@ -168,19 +202,15 @@ static int take_replies(struct gn_link *link)
 	if (n == 0)
 		return 0;
 	gn_worker_tick(link->attr.lane->worker); /* whose answers these are takes their time from it */
-	for (int i = 0; i < n && !link->broken; i++)
-		take_reply(link, msgs[i].imm, msgs[i].imm_len);
+	for (int i = 0; i < n; i++)
+		take_message(link, msgs[i].imm, msgs[i].imm_len);
 	link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n); /* there are twice as many as can be in flight */
 	return n;
 }
 
-/* As struct gantry_direct. */
-static int take_direct(void *arg, const void *imm, uint32_t imm_len)
+int gn_link_take_direct(void *arg, const void *imm, uint32_t imm_len)
 {
-	struct gn_link *link = arg;
-
-	if (!link->broken)
-		take_reply(link, imm, imm_len);
+	take_message(arg, imm, imm_len);
 	return 0;
 }
 
@@ -221,10 +251,7 @@ static int link_poll(void *self)
 	n = take_replies(link);
 	if (link->attr.lane->pub.now_ns >= link->next_deadline_ns)
 		expire(link, link->attr.lane->pub.now_ns);
-	if (link->dirty && !link->broken) {
-		link->dirty = 0;
-		link->attr.ops->flush(link->sender.producer);
-	}
+	gn_sender_flush(&link->sender);
 	return n;
 }
 
@@ -234,7 +261,7 @@ static int link_arm(void *self)
 
 	if (link->broken)
 		return 0;
-	return link->dirty || link->refused || link->attr.ops->consumer_arm(link->consumer);
+	return link->sender.dirty || link->refused || link->attr.ops->consumer_arm(link->consumer);
 }
 
 static void link_disarm(void *self)
@@ -270,15 +297,16 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	link->attr = *attr;
 	link->owed_ns = link->unclear_ns = NEVER;
 	link->flights = gantry_zalloc_lines(attr->depth * sizeof(*link->flights));
-	link->free = gantry_zalloc_lines(attr->depth * sizeof(*link->free));
-	if (link->flights == NULL || link->free == NULL) {
+	if (link->flights == NULL) {
 		gn_link_free(&link);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < attr->depth; i++) {
 		link->flights[i].tag = i;
-		link->free[link->n_free++] = &link->flights[i];
+		put_to_rest(link, &link->flights[i]);
 	}
+	link->n_tags = attr->depth;
+	gn_sender_stop(&link->sender);
 	link->next_deadline_ns = NEVER;
 	link->sent_flags = (uint8_t)~attr->left_out;
 	*link_p = link;
@@ -292,7 +320,6 @@ void gn_link_free(struct gn_link **link_p)
 	*link_p = NULL;
 	if (link == NULL)
 		return;
-	free(link->free);
 	free(link->flights);
 	free(link);
 }
@@ -328,16 +355,18 @@ static void start_on_lane(void *arg)
 	struct queues *q = arg;
 	struct gantry_poller poller = {.poll = link_poll, .arm = link_arm, .disarm = link_disarm, .wake_ns = link_wake,
 				       .fd = link_fd, .self = q->link};
-	struct gantry_direct direct = {.thread = q->link->attr.lane->worker, .take = take_direct, .arg = q->link};
+	struct gantry_direct direct = {.thread = q->link->attr.lane->worker, .take = gn_link_take_direct, .arg = q->link};
 
 	q->link->consumer = q->consumer;
 	gn_sender_init(&q->link->sender, q->link->attr.ops, q->producer);
 	q->rc = gn_worker_add(q->link->attr.lane->worker, &poller);
 	q->link->polled = q->rc == 0;
-	if (q->rc != 0)
-		q->link->consumer = q->link->sender.producer = NULL;
-	else
-		q->link->attr.ops->consumer_direct(q->consumer, &direct);
+	if (q->rc != 0) {
+		q->link->consumer = NULL;
+		gn_sender_stop(&q->link->sender);
+		return;
+	}
+	q->link->attr.ops->consumer_direct(q->consumer, &direct);
 }
 
 int gn_link_start(struct gn_link *link, void *consumer, void *producer)
@@ -354,11 +383,11 @@ static void stop_on_lane(void *arg)
 
 	if (link->consumer != NULL)
 		link->attr.ops->consumer_direct(link->consumer, NULL);
-	link->sender.producer = NULL; /* who completes now must not submit again: with a busy peer that would never end */
-	link->dirty = 0;
+	gn_sender_stop(&link->sender); /* who completes now must not submit again: with a busy peer that would never end */
 	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
 		;
 	link->broken = 1;
+	link->n_tags = 0;
 	link->unclear_ns = 0; /* nobody will tell */
 	for (uint32_t i = 0; i < link->attr.depth; i++) {
 		struct flight *f = &link->flights[i];

@@ -51,4 +51,9 @@ int gn_link_start(struct gn_link *link, void *consumer, void *producer);
  */
 void gn_link_stop(struct gn_link *link);
 
+/* As struct gantry_direct, of its consumer; arg: the link. It refuses nothing. Lane's thread. */
+int gn_link_take_direct(void *link, const void *imm, uint32_t imm_len);
+/* The same, for a port: of its descriptor, which is read before anybody else is called. */
+void gn_link_take_answer(struct gn_link *link, const struct gantry_io *from);
+
 #endif

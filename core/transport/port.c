@@ -56,15 +56,16 @@ static void end_on_lane(void *arg)
 int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 {
 	struct gn_port *port = gantry_zalloc_lines(sizeof(*port));
-	struct gantry_hop owner = gn_port_owner;
+	struct gantry_hop owner;
 	struct begin begin = {.port = port};
 	int rc = -ENOMEM;
 
 	if (port == NULL)
 		return -ENOMEM;
-	owner.self = port;
 	port->attr = *attr;
 	port->answers = !attr->relays;
+	port->hop = attr->rules->hop;
+	owner = gn_port_owner(port);
 	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));

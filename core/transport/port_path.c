@@ -6,6 +6,7 @@
 #include "io/pool.h"
 #include "io/status.h"
 #include "io/wire.h"
+#include "transport/link.h"
 #include "transport/mover.h"
 
 #include <errno.h>
@@ -47,14 +48,14 @@ static void break_port(struct gn_port *port, int reason)
 
 static void ring(struct gn_port *port)
 {
-	int send = port->dirty && !port->broken;
+	int send = port->sender.dirty && !port->broken;
 
 	/* moves must end, whatever happened; where they are in order with the replies these bring them along */
 	if (port->unmoved && !(send && port->attr.ordered))
 		gn_mover_flush(port->mover);
 	if (send)
-		port->attr.ops->flush(port->attr.producer);
-	port->dirty = port->unmoved = 0;
+		gn_sender_flush(&port->sender);
+	port->unmoved = 0;
 }
 
 __attribute__((noinline)) void gn_port_say_idle(struct gn_port *port)
@@ -69,37 +70,38 @@ __attribute__((noinline)) void gn_port_say_idle(struct gn_port *port)
 static inline void give_back(struct gn_port *port, struct gantry_io *io)
 {
 	port->free[port->n_free++] = io;
-	if (unlikely(!port->plain) && port->quiescing)
-		gn_port_say_idle(port);
 }
 
-static void settle(struct gn_port *port, struct gantry_io *io, uint8_t what)
-{
-	io->owes &= (uint8_t)~what;
-	if (io->owes == 0)
-		give_back(port, io);
-}
-
+/*
+ * The slot is free before its reply is sent: where the peer is on this thread, its next request may come inside the send, and
+ * what the reply says has been read by then.
+ */
 static inline int send_it(struct gn_port *port, struct gantry_io *io)
 {
-	int rc;
-
-	port->n_open--; /* first: where the peer is on this thread, its next request may come inside the send */
-	port->dirty = 1;
 	io->tag = io->peer_tag;
-	rc = gn_sender_send(&port->sender, io);
-	if (unlikely(rc == -EAGAIN))
-		port->n_open++;
-	return rc;
+	return gn_sender_send(&port->sender, io);
 }
 
+/* Its reply goes now, whoever hears of it; 0 or -EAGAIN: not yet. */
 static int send_reply(struct gn_port *port, struct gantry_io *io)
 {
-	int rc = port->broken ? -ENOTCONN : send_it(port, io);
+	int behind = (io->owes & OWES_MOVE) != 0, rc = -ENOTCONN;
 
-	if (rc == -EAGAIN && !port->abandoned)
+	if (behind)
+		port->n_behind++;
+	else
+		give_back(port, io);
+	io->owes &= (uint8_t)~OWES_REPLY;
+	if (!port->broken)
+		rc = send_it(port, io);
+	if (rc == -EAGAIN && !port->abandoned) { /* nobody has been called */
+		io->owes |= OWES_REPLY;
+		port->n_behind -= (uint32_t)behind;
+		port->n_free -= (uint32_t)!behind;
 		return rc;
-	settle(port, io, OWES_REPLY); /* sent, or there is nobody to send it to */
+	}
+	if (port->quiescing)
+		gn_port_say_idle(port);
 	return 0;
 }
 
@@ -111,21 +113,33 @@ static __attribute__((noinline)) void reply_in_turn(struct gn_port *port, struct
 		fifo_put(port, &port->replies, io);
 }
 
-static inline __attribute__((always_inline)) void reply(struct gn_port *port, struct gantry_io *io)
+/* How long its own part took a target looks for each; of a peer on this thread, which waits meanwhile, not that closely. */
+static inline void look_at_clock(const struct gn_port *port)
 {
-	uint64_t took;
-
-	if (port->inside)
+	if (gn_sender_is_direct(&port->sender))
 		gn_worker_glance(port->attr.lane->worker);
-	else if (port->answers)
-		gn_worker_tick(port->attr.lane->worker);
-	took = port->attr.lane->pub.now_ns - io->start_ns;
-	io->hop_ns[port->attr.rules->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-	gantry_count(io->status == GANTRY_S_OK ? port->attr.ops_done : port->attr.ops_failed, 1);
-	if (likely(port->plain && send_it(port, io) != -EAGAIN))
-		give_back(port, io);
 	else
-		reply_in_turn(port, io);
+		gn_worker_tick(port->attr.lane->worker);
+}
+
+/* What an answer says of this port, and counts. */
+static inline void sign(struct gn_port *port, struct gantry_io *io)
+{
+	uint64_t took = port->attr.lane->pub.now_ns - io->start_ns;
+
+	io->hop_ns[port->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+	if (likely(io->status == GANTRY_S_OK))
+		gantry_count(port->attr.ops_done, 1);
+	else
+		gantry_count(port->attr.ops_failed, 1);
+}
+
+static __attribute__((noinline)) void reply(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->answers)
+		look_at_clock(port);
+	sign(port, io);
+	reply_in_turn(port, io);
 }
 
 static __attribute__((noinline)) void refuse(struct gn_port *port, struct gantry_io *io, enum gantry_status status)
@@ -185,7 +199,13 @@ static void on_moved(void *arg, struct gantry_io *io, int status)
 	if (status != 0)
 		break_port(port, status);
 	gn_mover_detach(port->mover, io);
-	settle(port, io, OWES_MOVE);
+	io->owes &= (uint8_t)~OWES_MOVE;
+	if (io->owes != 0)
+		return;
+	port->n_behind--;
+	give_back(port, io);
+	if (port->quiescing)
+		gn_port_say_idle(port);
 }
 
 /* The move is in the hands of the transport, and what is sent from now on arrives after its data. */
@@ -221,17 +241,59 @@ static __attribute__((noinline)) void move(struct gn_port *port, struct gantry_i
 		fifo_put(port, &port->moves, io);
 }
 
-/* The owner's hop: a descriptor came back. */
-static void owner_complete(void *self, struct gantry_io *io)
+static __attribute__((noinline)) void complete_closely(struct gn_port *port, struct gantry_io *io)
 {
-	struct gn_port *port = self;
-
-	if (gantry_io_end(io) != 0)
-		return;
 	if (port->mover != NULL && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
 		move(port, io);
 	else
 		reply(port, io);
+}
+
+/* Nothing waits in the port. */
+static __attribute__((noinline)) void reply_plain(struct gn_port *port, struct gantry_io *io)
+{
+	if (port->answers)
+		look_at_clock(port);
+	sign(port, io);
+	give_back(port, io);
+	if (likely(send_it(port, io) != -EAGAIN))
+		return;
+	port->n_free--; /* nobody has been called */
+	fifo_put(port, &port->replies, io);
+}
+
+/*
+ * The owner's hop: a descriptor came back. Where nothing waits and the peer is a link on this thread, that takes the answer as
+ * the last thing that is done here.
+ */
+static inline __attribute__((always_inline)) void complete(struct gn_port *port, struct gantry_io *io, int answers)
+{
+	const struct gantry_direct *direct = port->sender.direct;
+
+	if (unlikely(gantry_io_end(io) != 0))
+		return;
+	if (unlikely(!port->plain)) {
+		complete_closely(port, io);
+		return;
+	}
+	if (direct->take != gn_link_take_direct || (answers && !gn_worker_need_not_glance(port->attr.lane->worker))) {
+		reply_plain(port, io);
+		return;
+	}
+	sign(port, io);
+	give_back(port, io);
+	io->tag = io->peer_tag;
+	gn_link_take_answer(direct->arg, io);
+}
+
+static void relay_complete(void *self, struct gantry_io *io)
+{
+	complete(self, io, 0);
+}
+
+static void answer_complete(void *self, struct gantry_io *io)
+{
+	complete(self, io, 1);
 }
 
 /* Give it a buffer, and fetch what is to be written. */
@@ -257,21 +319,31 @@ static __attribute__((noinline)) void admit(struct gn_port *port, struct gantry_
 		fifo_put(port, &port->crowd, io);
 }
 
-static inline __attribute__((always_inline)) void take(struct gn_port *port, const void *imm)
+/* Copy a request, and check the copy; NULL: it has been refused. */
+static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_port *port, const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
 	struct gantry_io *io = port->free[--port->n_free];
 	enum gantry_status status;
 
-	port->n_open++;
 	io->owes = OWES_REPLY;
 	io->peer_tag = wire->tag;
 	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, port->attr.lane->pub.now_ns);
 	status = gn_check_io(port->attr.rules, io);
-	if (unlikely(status != GANTRY_S_OK))
-		refuse(port, io, status);
-	else if (unlikely(!port->plain))
+	if (likely(status == GANTRY_S_OK))
+		return io;
+	refuse(port, io, status);
+	return NULL;
+}
+
+static inline void take(struct gn_port *port, const void *imm)
+{
+	struct gantry_io *io = accept(port, imm);
+
+	if (unlikely(io == NULL))
+		return;
+	if (unlikely(!port->plain))
 		admit(port, io);
 	else if (unlikely(push(port, io) != 0))
 		fifo_put(port, &port->waiting, io);
@@ -283,15 +355,9 @@ static inline __attribute__((always_inline)) void take(struct gn_port *port, con
  */
 static uint32_t wanted(const struct gn_port *port)
 {
-	if (port->n_open == port->attr.depth)
-		return 1;
+	if (port->n_free == 0)
+		return port->n_behind == 0;
 	return port->n_free < BATCH ? port->n_free : BATCH;
-}
-
-/* More in flight than agreed, or not a descriptor: this peer does not keep to the protocol. */
-static int breach(const struct gn_port *port, uint32_t imm_len)
-{
-	return port->n_open == port->attr.depth || imm_len != GANTRY_IO_WIRE_BYTES;
 }
 
 static int take_requests(struct gn_port *port)
@@ -308,7 +374,8 @@ static int take_requests(struct gn_port *port)
 		return 0;
 	gn_worker_tick(port->attr.lane->worker);
 	for (int i = 0; i < n; i++) {
-		if (breach(port, msgs[i].imm_len)) {
+		/* more in flight than agreed, or not a descriptor */
+		if (port->n_free == 0 || msgs[i].imm_len != GANTRY_IO_WIRE_BYTES) {
 			break_port(port, -EPROTO);
 			break;
 		}
@@ -318,22 +385,34 @@ static int take_requests(struct gn_port *port)
 	return n;
 }
 
+/* What does not go straight down, or cannot. */
+static __attribute__((noinline)) int take_closely(struct gn_port *port, const void *imm, uint32_t imm_len)
+{
+	if (port->broken || port->quiescing || (port->n_free == 0 && port->n_behind != 0))
+		return -EAGAIN;
+	if (port->n_free == 0 || imm_len != GANTRY_IO_WIRE_BYTES)
+		break_port(port, -EPROTO);
+	else
+		take(port, imm);
+	return 0;
+}
+
+int gn_port_take(struct gn_port *port, const struct gantry_io *from)
+{
+	struct gantry_io *io = accept(port, from);
+
+	if (likely(io != NULL) && unlikely(push(port, io) != 0))
+		fifo_put(port, &port->waiting, io);
+	return 0;
+}
+
 int gn_port_take_direct(void *arg, const void *imm, uint32_t imm_len)
 {
 	struct gn_port *port = arg;
 
-	if (unlikely(!port->plain) && (port->broken || port->quiescing))
-		return -EAGAIN;
-	if (unlikely(breach(port, imm_len))) {
-		break_port(port, -EPROTO);
-		return 0;
-	}
-	if (port->n_free == 0)
-		return -EAGAIN;
-	port->inside = port->answers;
-	take(port, imm);
-	port->inside = 0;
-	return 0;
+	if (likely(gn_port_is_ready(port) && imm_len == GANTRY_IO_WIRE_BYTES))
+		return gn_port_take(port, imm);
+	return take_closely(port, imm, imm_len);
 }
 
 static int expired(const struct gantry_io *io, uint64_t now_ns)
@@ -399,7 +478,7 @@ static int port_arm(void *self)
 		return 1;
 	if ((port->broken || port->quiescing) && port->n_moving == 0)
 		return 0;
-	if (port->dirty || port->attr.ops->consumer_arm(port->attr.consumer) != 0)
+	if (port->sender.dirty || port->attr.ops->consumer_arm(port->attr.consumer) != 0)
 		return 1;
 	/* the end of a move wakes the lane as a message does; but not one that came before the queue was armed */
 	return port->n_moving != 0 && gn_mover_poll(port->mover, on_moved, port) != 0;
@@ -428,6 +507,11 @@ static int port_fd(void *self)
 	return port->attr.ops->consumer_fd(port->attr.consumer);
 }
 
-const struct gantry_hop gn_port_owner = {.submit = gn_io_no_submit, .complete = owner_complete};
+struct gantry_hop gn_port_owner(struct gn_port *port)
+{
+	return (struct gantry_hop){
+		.submit = gn_io_no_submit, .complete = port->answers ? answer_complete : relay_complete, .self = port};
+}
+
 const struct gantry_poller gn_port_poller = {
 	.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .wake_ns = port_wake, .fd = port_fd};

@@ -23,14 +23,14 @@ struct gn_port {
 	struct gn_port_fifo moves;   /* for the transport to move their data */
 	struct gn_port_fifo crowd;   /* for a buffer; apart from `moves`, where those stand who have one and will give it back */
 	uint32_t n_moving; /* moves whose end was not polled */
-	uint32_t n_open;   /* requests that the peer has no reply to */
+	uint32_t n_behind; /* slots whose reply has gone, and which wait for the end of their move */
 	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
 	struct gn_sender sender;
-	int dirty, unmoved;      /* sends, moves without a doorbell */
+	int unmoved;             /* moves without a doorbell */
 	int broken, quiescing, abandoned, said_idle;
 	int plain;   /* see gn_port_look() */
+	enum gantry_hop_time hop; /* as in the rules */
 	int answers; /* it does not only relay: how long it takes is its own time */
-	int inside;  /* it answers, in the send of a peer on this thread */
 };
 
 /*
@@ -45,11 +45,23 @@ static inline void gn_port_look(struct gn_port *port)
 
 /* What follows: on the lane's thread. */
 
-/* Without `self`: the owner of its descriptors, and what a worker polls. */
-extern const struct gantry_hop gn_port_owner;
+/* The owner of its descriptors. */
+struct gantry_hop gn_port_owner(struct gn_port *port);
+/* What a worker polls, without `self`. */
 extern const struct gantry_poller gn_port_poller;
+
 /* As struct gantry_direct; arg: the port. */
 int gn_port_take_direct(void *port, const void *imm, uint32_t imm_len);
+
+/* It takes the next request, whatever that is: gn_port_take() may be called. */
+static inline bool gn_port_is_ready(const struct gn_port *port)
+{
+	return port->plain && port->n_free != 0;
+}
+
+/* gn_port_take_direct, for a link: of a port that is ready. 0 always. */
+int gn_port_take(struct gn_port *port, const struct gantry_io *from);
+
 /* Offer again what waits. Where the port is abandoned this empties all its queues: what is not taken ends. */
 int gn_port_retry(struct gn_port *port);
 /* Tell, once, when nothing is in flight any more. */

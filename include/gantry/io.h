@@ -161,7 +161,7 @@ static inline int gantry_submit(struct gantry_io *io)
 	int rc = hop->submit(hop->self, io);
 
 	if (__builtin_expect(rc != 0, 0))
-		io->hop = hop - 1;
+		io->hop--;
 	return rc;
 }
 

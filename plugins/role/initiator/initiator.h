@@ -98,6 +98,7 @@ struct lane {
 	enum lane_state state;
 	uint64_t clock; /* the last time that was read */
 	void *work;     /* of the source */
+	int counted;    /* all its IOs carry data and are only counted: `done` of the source need not be called */
 	struct lane_stats *stats;
 
 	uint32_t untimed[KIND_COUNT], n_untimed; /* IOs for which the time stood still */

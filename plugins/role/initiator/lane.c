@@ -91,21 +91,13 @@ static inline void record_hop(struct lane_stats *stats, const struct gantry_io *
 		gantry_histogram_record(&stats->hop[hop], ns);
 }
 
-static inline void record(struct lane *lane, const struct gantry_io *io)
+static __attribute__((noinline)) void record_timed(struct lane *lane, const struct gantry_io *io, struct kind_stats *kind,
+						  uint64_t ns)
 {
 	struct lane_stats *stats = lane->stats;
-	enum kind which = kind_of[io->opcode];
-	struct kind_stats *kind = &stats->kind[which];
-	uint64_t ns = lane->clock > io->start_ns ? lane->clock - io->start_ns : 0;
 	uint32_t remote = io->hop_ns[GANTRY_HOP_GATEWAY];
 	struct sample all;
 
-	gantry_count(&kind->bytes, io->length);
-	if (!ns && !io->hop_ns[GANTRY_HOP_TARGET]) {
-		lane->untimed[which]++;
-		lane->n_untimed++;
-		return;
-	}
 	if (lane->n_untimed || !lane->near)
 		note_near(lane, io, ns);
 	all = sample(lane->n_untimed ? record_untimed(lane, ns, 1) : ns);
@@ -121,6 +113,21 @@ static inline void record(struct lane *lane, const struct gantry_io *io)
 		gantry_histogram_record_at(&stats->link, 0, 0, 1);
 	else if (remote && remote < all.ns)
 		gantry_histogram_record(&stats->link, all.ns - remote);
+}
+
+static inline void record(struct lane *lane, const struct gantry_io *io)
+{
+	enum kind which = kind_of[io->opcode];
+	struct kind_stats *kind = &lane->stats->kind[which];
+	uint64_t ns = lane->clock > io->start_ns ? lane->clock - io->start_ns : 0;
+
+	gantry_count(&kind->bytes, io->length);
+	if (ns || io->hop_ns[GANTRY_HOP_TARGET]) {
+		record_timed(lane, io, kind, ns);
+		return;
+	}
+	lane->untimed[which]++;
+	lane->n_untimed++;
 }
 
 static __attribute__((noinline)) void note_failure(struct lane *lane, const struct gantry_io *io)
@@ -140,9 +147,9 @@ static __attribute__((noinline)) void note_failure(struct lane *lane, const stru
 	}
 }
 
-void lane_complete(void *self, struct gantry_io *io)
+/* It failed, or the source has a say in it. */
+static __attribute__((noinline)) void complete_closely(struct gc_queue *queue, struct gantry_io *io)
 {
-	struct gc_queue *queue = self;
 	struct lane *lane = queue->user;
 	struct initiator *in = lane->in;
 	int measured;
@@ -157,6 +164,25 @@ void lane_complete(void *self, struct gantry_io *io)
 	else if (measured && io->start_ns >= in->measure_ns)
 		record(lane, io);
 	gc_queue_put(queue, io);
+}
+
+void lane_complete(void *self, struct gantry_io *io)
+{
+	struct gc_queue *queue = self;
+	struct lane *lane = queue->user;
+
+	if (__builtin_expect(!lane->counted || io->status != GANTRY_S_OK, 0)) {
+		complete_closely(queue, io);
+		return;
+	}
+	if (gc_queue_completed(queue, io))
+		return;
+	lane->clock = lane->pub->now_ns;
+	gantry_count(&lane->stats->n_completed, 1);
+	gantry_count(&lane->stats->done, 1);
+	gc_queue_put(queue, io);
+	if (io->start_ns >= lane->in->measure_ns) /* nobody has taken it again yet */
+		record(lane, io);
 }
 
 /* A descriptor that was never taken by the chain goes back. */

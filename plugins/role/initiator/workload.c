@@ -186,6 +186,7 @@ static int workload_lane_setup(struct lane *lane)
 	work->end_ns = conf->time_ns ? in->measure_ns + conf->time_ns : NO_LIMIT;
 	work->flush_every = conf->flush_every ? (uint64_t)conf->flush_every : NO_LIMIT;
 	work->plain = !conf->rate && !conf->flush_every && conf->verify != VERIFY_STAMP;
+	lane->counted = work->plain;
 	if (conf->verify == VERIFY_STAMP) {
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {

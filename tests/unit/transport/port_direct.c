@@ -79,6 +79,24 @@ static void more_in_flight_than_agreed_breaks(void)
 		finish(GANTRY_S_OK);
 }
 
+/* The peer has its reply inside the send, and the next request of as many as were agreed upon may come there. */
+static void the_next_request_may_come_inside_a_reply(void)
+{
+	make_port(0);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, hand(request(i, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
+	producer->echo = consumer;
+	for (uint32_t i = 0; i < 2 * DEPTH; i++) {
+		finish(GANTRY_S_OK);
+		TEST_ASSERT_EQUAL_UINT(i % DEPTH, replied().tag);
+		TEST_ASSERT_EQUAL_UINT(DEPTH + 1 + i, n_seen);
+	}
+	producer->echo = NULL;
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	while (n_held > 0)
+		finish(GANTRY_S_OK);
+}
+
 static void a_short_message_breaks(void)
 {
 	make_port(0);
@@ -107,6 +125,7 @@ int main(void)
 	RUN_TEST(what_is_wrong_with_an_io_fails_that_io);
 	RUN_TEST(the_descriptor_is_copied);
 	RUN_TEST(more_in_flight_than_agreed_breaks);
+	RUN_TEST(the_next_request_may_come_inside_a_reply);
 	RUN_TEST(a_short_message_breaks);
 	RUN_TEST(who_winds_down_takes_no_more);
 	return UNITY_END();

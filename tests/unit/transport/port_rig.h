@@ -38,7 +38,7 @@ static unsigned n_broken, n_idle;
 static int broken_reason;
 
 /* the terminal: holds what it gets, or refuses it */
-static struct gantry_io *held[DEPTH];
+static struct gantry_io *held[DEPTH + 1]; /* one may come while another goes */
 static _Atomic unsigned n_held, n_seen, n_refused;
 static _Atomic int terminal_rc, terminal_now;
 
