@@ -98,3 +98,11 @@ serve() {
 	[ "$status" -eq 2 ]
 	says "gantry: $conf: the role \"store\" cannot copy: it is a \"target\"; name an initiator"
 }
+
+@test "a FIFO is refused at once, with no one at its other end" {
+	serve
+	mkfifo "$BATS_TEST_TMPDIR/fifo"
+	run timeout -s KILL 60 "$GANTRY" copy "$BATS_TEST_TMPDIR/fifo" volume: -c "$conf" -p "$GANTRY_PLUGINS"
+	[ "$status" -eq 1 ]
+	says "$BATS_TEST_TMPDIR/fifo: only a regular file or a block device can be copied"
+}

@@ -17,12 +17,14 @@ struct copy {
 	int ended;        /* the last step, a flush or an fdatasync, is done or on its way */
 };
 
+static const char *file_name(const struct initiator *in)
+{
+	return in->source == &copy_in_source ? in->conf->copy_from : in->conf->copy_to;
+}
+
 static int file_error(struct initiator *in, const char *what, int rc)
 {
-	const struct initiator_conf *conf = in->conf;
-
-	gantry_log_error(in->host, "%s %s: %s", what,
-			 in->source == &copy_in_source ? conf->copy_from : conf->copy_to, strerror(-rc));
+	gantry_log_error(in->host, "%s %s: %s", what, file_name(in), strerror(-rc));
 	return rc;
 }
 
@@ -31,6 +33,13 @@ static int file_failed(struct lane *lane, const char *what, int rc)
 	file_error(lane->in, what, rc);
 	lane_fail(lane->in);
 	return rc;
+}
+
+/* A FIFO that nobody writes is opened and refused: without O_NONBLOCK, open() would wait, deaf to signals. */
+static int open_file(struct initiator *in, int flags)
+{
+	in->fd = open(file_name(in), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	return in->fd < 0 ? file_error(in, "cannot open", -errno) : 0;
 }
 
 /* Size of the open file in *size_p. */
@@ -43,6 +52,11 @@ static int file_size(struct initiator *in, uint64_t *size_p)
 		return file_error(in, "cannot examine", -errno);
 	if (S_ISDIR(st.st_mode))
 		return file_error(in, "cannot copy", -EISDIR);
+	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) {
+		gantry_log_error(in->host, "%s: only a regular file or a block device can be copied",
+				 file_name(in));
+		return -EINVAL;
+	}
 	in->copy_regular = S_ISREG(st.st_mode);
 	end = lseek(in->fd, 0, SEEK_END);
 	if (end < 0)
@@ -55,12 +69,8 @@ static int copy_in_prepare(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
 	uint64_t size;
-	int rc;
+	int rc = open_file(in, O_RDONLY) ?: file_size(in, &size);
 
-	in->fd = open(conf->copy_from, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (in->fd < 0)
-		return file_error(in, "cannot open", -errno);
-	rc = file_size(in, &size);
 	if (rc)
 		return rc;
 	if (conf->copy_size > size) {
@@ -152,10 +162,7 @@ static int copy_out_setup(struct initiator *in)
 	const struct initiator_conf *conf = in->conf;
 
 	in->copy_bytes = conf->copy_size ? conf->copy_size : in->volume.size;
-	in->fd = open(conf->copy_to, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-	if (in->fd < 0)
-		return file_error(in, "cannot open", -errno);
-	return make_room(in) ?: set_blocks(in);
+	return open_file(in, O_RDWR | O_CREAT) ?: make_room(in) ?: set_blocks(in);
 }
 
 static void copy_teardown(struct initiator *in)

@@ -4,9 +4,11 @@
  * fast as possible. A lane of the trace stays one lane, so its order is kept.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <gantry/trace.h>
 
@@ -94,6 +96,25 @@ static int read_trace(struct initiator *in, FILE *file)
 	return rc;
 }
 
+/* A FIFO that nobody writes is opened, and is no trace: without O_NONBLOCK, open() would wait, deaf to signals. */
+static int read_file(struct initiator *in)
+{
+	int fd = open(in->conf->replay_path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int rc;
+
+	if (!file) {
+		rc = -errno;
+		gantry_log_error(in->host, "cannot open %s: %s", in->conf->replay_path, strerror(-rc));
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	rc = read_trace(in, file);
+	fclose(file);
+	return rc;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct entry *l = a, *r = b;
@@ -107,21 +128,12 @@ static int replay_prepare(struct initiator *in)
 {
 	struct replay *replay = calloc(1, sizeof(*replay));
 	uint64_t first = UINT64_MAX;
-	FILE *file;
 	int rc;
 
 	if (!replay)
 		return -ENOMEM;
 	in->replay = replay;
-	file = fopen(in->conf->replay_path, "re");
-	if (!file) {
-		rc = -errno;
-		gantry_log_error(in->host, "cannot open %s: %s", in->conf->replay_path,
-				 strerror(-rc));
-		return rc;
-	}
-	rc = read_trace(in, file);
-	fclose(file);
+	rc = read_file(in);
 	if (rc)
 		return rc;
 	if (!replay->n)

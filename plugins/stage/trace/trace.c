@@ -109,15 +109,16 @@ static int look(const char *path)
 /* With its head; trace->fd -1 when it is only to be looked at. */
 static int open_file(struct trace *trace)
 {
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
 	int rc;
 
 	trace->fd = -1;
 	if (trace->host->flags & GANTRY_HOST_LOOK)
 		return look(trace->conf->path);
-	trace->fd = open(trace->conf->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	trace->fd = open(trace->conf->path, flags | O_NONBLOCK, 0600); /* ENXIO: a FIFO that nobody reads */
 	if (trace->fd < 0)
 		return -errno;
-	rc = write_head(trace);
+	rc = fcntl(trace->fd, F_SETFL, O_APPEND) ? -errno : write_head(trace);
 	if (rc)
 		close(trace->fd);
 	return rc;
@@ -135,7 +136,8 @@ static int trace_open(const struct gantry_host *host, const void *arg, void **st
 	trace->start_ns = host->now_ns(host);
 	rc = open_file(trace);
 	if (rc) {
-		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path, strerror(-rc));
+		gantry_log_error(host, "%s: cannot write a trace: %s", trace->conf->path,
+				 rc == -ENXIO ? "nobody reads this FIFO or socket" : strerror(-rc));
 		free(trace);
 		return rc;
 	}

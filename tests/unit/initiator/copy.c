@@ -118,6 +118,20 @@ static void test_a_source_that_is_not_there(void)
 	TEST_ASSERT_EQUAL_INT(-EISDIR, rig_open(RIG_CONF("copy.from=.")));
 }
 
+/* Nobody opens the other end, and the role does not wait for one: it could not be told to stop. */
+static void test_a_fifo(void)
+{
+	snprintf(path, sizeof(path), "initiator-fifo.%d", (int)getpid());
+	TEST_ASSERT_EQUAL_INT(0, mkfifo(path, 0600));
+	alarm(60);
+	rig_init(1, SIZE, 4096);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_open(RIG_CONF(setting("copy.from", path))));
+	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF(setting("copy.to", path))));
+	alarm(0);
+	unlink(path);
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "only a regular file or a block device can be copied"));
+}
+
 static void test_an_error_ends_the_copy(void)
 {
 	make_file(SIZE);
@@ -203,6 +217,7 @@ int main(void)
 	RUN_TEST(test_zeroes_are_not_sent);
 	RUN_TEST(test_a_file_that_is_too_large_writes_nothing);
 	RUN_TEST(test_a_source_that_is_not_there);
+	RUN_TEST(test_a_fifo);
 	RUN_TEST(test_an_error_ends_the_copy);
 	RUN_TEST(test_volume_into_file);
 	RUN_TEST(test_a_device_is_synced);

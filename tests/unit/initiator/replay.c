@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gantry/trace.h>
@@ -126,6 +127,20 @@ static void test_files_that_are_no_trace(void)
 	unlink(path);
 }
 
+/* Nobody writes it, and the role does not wait for one who does: it could not be told to stop. */
+static void test_a_fifo(void)
+{
+	snprintf(path, sizeof(path), "initiator-fifo.%d", (int)getpid());
+	snprintf(setting, sizeof(setting), "replay.path=%s", path);
+	TEST_ASSERT_EQUAL_INT(0, mkfifo(path, 0600));
+	alarm(60);
+	rig_init(1, SIZE, 4096);
+	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_open(RIG_CONF(setting)));
+	alarm(0);
+	unlink(path);
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "is not a trace"));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -133,5 +148,6 @@ int main(void)
 	RUN_TEST(test_as_fast_as_possible);
 	RUN_TEST(test_a_trace_that_does_not_fit);
 	RUN_TEST(test_files_that_are_no_trace);
+	RUN_TEST(test_a_fifo);
 	return UNITY_END();
 }

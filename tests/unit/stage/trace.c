@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gantry/trace.h>
@@ -200,6 +202,24 @@ static void path_that_cannot_be_written_is_refused(void)
 	TEST_ASSERT_TRUE(fake_logged(&host, "/nowhere/trace"));
 }
 
+/* Nobody reads it, and the stage does not wait for one who does: the process could not be told to stop. */
+static void fifo_without_a_reader_is_refused(void)
+{
+	const struct gantry_plugin *plugin = fake_plugin("trace");
+	int reader;
+
+	unlink(path);
+	TEST_ASSERT_EQUAL_INT(0, mkfifo(path, 0600));
+	alarm(60);
+	TEST_ASSERT_EQUAL_INT(-ENXIO, fake_chain_stage(&chain, plugin, fake_conf(plugin, setting, NULL)));
+	alarm(0);
+	TEST_ASSERT_TRUE(fake_logged(&host, "nobody reads this FIFO"));
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	OPEN("limit=1MiB");
+	TEST_ASSERT_EQUAL_INT(64, read(reader, file, sizeof file));
+	close(reader);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -211,5 +231,6 @@ int main(void)
 	RUN_TEST(limit_ends_the_trace_and_not_the_io);
 	RUN_TEST(full_disk_ends_the_trace_and_not_the_io);
 	RUN_TEST(path_that_cannot_be_written_is_refused);
+	RUN_TEST(fifo_without_a_reader_is_refused);
 	return UNITY_END();
 }
