@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* queue.c - conformance: consumers, producers, credit, order, the end of a queue. */
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "conform/rig.h"
 
 static void consumer_appears_and_goes(void)
@@ -34,6 +37,50 @@ static void attributes_are_checked(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig.ops->producer_create(rig.a.conn, id, &huge, &p));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig.ops->rma_create(rig.a.conn, &none, &p));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig.ops->rma_create(rig.a.conn, &huge, &p));
+	rig.ops->consumer_destroy(consumer);
+}
+
+/* No more descriptors, or again as many as before. */
+static void limit_descriptors(int on)
+{
+	static struct rlimit old;
+	struct rlimit none;
+	int lowest;
+
+	if (!on) {
+		setrlimit(RLIMIT_NOFILE, &old);
+		return;
+	}
+	getrlimit(RLIMIT_NOFILE, &old);
+	lowest = dup(STDERR_FILENO);
+	close(lowest);
+	none = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = old.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+}
+
+/* What a process lacks is told as that: who looks for memory does not find what is missing. */
+static void descriptors_that_lack_are_told(void)
+{
+	struct gantry_queue_attr attr = {.depth = 4};
+	void *consumer = NULL, *producer = NULL;
+	uint32_t id;
+	int rc;
+
+	rig_connect();
+	limit_descriptors(1);
+	rc = rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer);
+	limit_descriptors(0);
+	if (rc) { /* not all transports need one */
+		TEST_ASSERT_EQUAL_INT(-EMFILE, rc);
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer));
+	}
+	rig_until(rig.a.n_up, 1);
+	limit_descriptors(1);
+	rc = rig.ops->producer_create(rig.a.conn, id, &attr, &producer);
+	limit_descriptors(0);
+	if (rc)
+		TEST_ASSERT_EQUAL_INT(-EMFILE, rc);
+	rig.ops->producer_destroy(producer);
 	rig.ops->consumer_destroy(consumer);
 }
 
@@ -489,6 +536,7 @@ void queue_cases(void)
 {
 	RIG_CASE(consumer_appears_and_goes);
 	RIG_CASE(attributes_are_checked);
+	RIG_CASE(descriptors_that_lack_are_told);
 	RIG_CASE(nothing_posted_nothing_sent);
 	RIG_CASE(receives_are_bounded_by_depth);
 	RIG_CASE(as_many_as_were_posted);

@@ -26,13 +26,14 @@ static void ring_put(struct loop_ring *r)
 		ring_free(r);
 }
 
-static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data)
+static int ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data, struct loop_ring **r_p)
 {
 	struct loop_ring *r = gantry_zalloc_lines(sizeof(*r));
 	uint32_t n = tc_power_of_two(depth);
+	int rc;
 
 	if (!r)
-		return NULL;
+		return -ENOMEM;
 	r->refs = 2;
 	r->mask = n - 1;
 	r->max_data = max_data < LOOP_INLINE ? max_data : LOOP_INLINE;
@@ -40,11 +41,14 @@ static struct loop_ring *ring_create(const struct loop_consumer *c, uint32_t dep
 	r->regions = calloc(n, sizeof(*r->regions));
 	r->inline_data = r->max_data ? calloc(n, r->max_data) : NULL;
 	r->bell = fcntl(c->bell, F_DUPFD_CLOEXEC, 0);
-	if (!r->msgs || !r->regions || (r->max_data && !r->inline_data) || r->bell < 0) {
+	rc = r->bell < 0 ? -errno : 0;
+	if (!r->msgs || !r->regions || (r->max_data && !r->inline_data))
+		rc = -ENOMEM;
+	if (rc)
 		ring_free(r);
-		return NULL;
-	}
-	return r;
+	else
+		*r_p = r;
+	return rc;
 }
 
 int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
@@ -155,10 +159,11 @@ int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr 
 	p->conn = conn;
 	p->max_data = attr->max_data < c->max_data ? attr->max_data : c->max_data;
 	p->cookies = calloc(tc_power_of_two(attr->depth), sizeof(*p->cookies));
-	p->ring = ring_create(c, attr->depth, p->max_data);
-	if (p->ring)
+	rc = p->cookies ? ring_create(c, attr->depth, p->max_data, &p->ring) : -ENOMEM;
+	if (!rc) {
 		p->ring->thread = attr->thread;
-	rc = p->ring && p->cookies ? attach(c, p->ring) : -ENOMEM;
+		rc = attach(c, p->ring);
+	}
 	if (rc) {
 		if (p->ring) {
 			p->ring->refs = 1;

@@ -18,24 +18,23 @@
 
 #include "comch.h"
 
-/* Zeroed memory that only this mapping can write, for ever. */
-static void *own_memory(const char *name, size_t bytes, int *fd_p)
+/* Zeroed memory in *p_p that only this mapping can write, for ever. Its descriptor, or -errno. */
+static int own_memory(const char *name, size_t bytes, void **p_p)
 {
-	int fd = gantry_memfd_create(name, bytes, 0);
-	void *p;
+	int fd = gantry_memfd_create(name, bytes, 0), rc;
 
 	if (fd < 0)
-		return NULL;
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (p != MAP_FAILED && gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE) == 0) {
-		madvise(p, bytes, MADV_DONTFORK);
-		*fd_p = fd;
-		return p;
+		return fd;
+	*p_p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	rc = *p_p == MAP_FAILED ? -errno : gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE);
+	if (rc) {
+		if (*p_p != MAP_FAILED)
+			munmap(*p_p, bytes);
+		close(fd);
+		return rc;
 	}
-	if (p != MAP_FAILED)
-		munmap(p, bytes);
-	close(fd);
-	return NULL;
+	madvise(*p_p, bytes, MADV_DONTFORK);
+	return fd;
 }
 
 /* Memory of the peer, checked, for reading. On success the descriptor is no longer needed. */
@@ -78,6 +77,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	struct comch_conn *conn = arg;
 	struct comch_consumer *c;
 	int rc = comch_conn_usable(conn);
+	void *memory;
 
 	if (rc)
 		return rc;
@@ -106,9 +106,11 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
 	if (!c->payload)
 		goto out_undo_posts;
-	c->page = own_memory("gantry-credit", COMCH_PAGE_BYTES, &c->page_fd);
-	if (!c->page)
+	rc = own_memory("gantry-credit", COMCH_PAGE_BYTES, &memory);
+	if (rc < 0)
 		goto out_undo_posts;
+	c->page_fd = rc;
+	c->page = memory;
 	rc = comch_bell_create(conn, &c->bell, &c->bell_ring);
 	if (rc)
 		goto out_undo_page;
@@ -397,6 +399,7 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 	struct comch_remote *remote = find_remote(conn, consumer_id);
 	struct comch_producer *p;
 	int rc = comch_conn_usable(conn);
+	void *memory;
 
 	if (rc)
 		return rc;
@@ -423,9 +426,11 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 	p->cookies = calloc((size_t)p->cookie_mask + 1, sizeof(*p->cookies));
 	if (!p->cookies)
 		goto out_undo_alloc;
-	p->slots = own_memory("gantry-ring", p->n_slots * sizeof(*p->slots), &p->ring_fd);
-	if (!p->slots)
+	rc = own_memory("gantry-ring", p->n_slots * sizeof(*p->slots), &memory);
+	if (rc < 0)
 		goto out_undo_cookies;
+	p->ring_fd = rc;
+	p->slots = memory;
 	rc = tell_producer(p);
 	if (rc)
 		goto out_undo_ring;
