@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,11 +56,25 @@ const struct gantry_option fault_options[] = {
 	GANTRY_OPTION_END,
 };
 
+/* As strtod, with a point whatever the locale of the program is. */
+static double parse_number(const char *text, char **end_p)
+{
+	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	double number;
+
+	*end_p = (char *)(uintptr_t)text;
+	if (!c)
+		return 0;
+	number = strtod_l(text, end_p, c);
+	freelocale(c);
+	return number;
+}
+
 /* "1%" or "0.01" to a share of 2^32. */
 static int parse_rate(const char *text, uint64_t *threshold_p)
 {
 	char *end;
-	double share = strtod(text, &end);
+	double share = parse_number(text, &end);
 
 	if (end == text)
 		return -EINVAL;

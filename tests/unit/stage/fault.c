@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake/chain.h"
@@ -96,6 +99,39 @@ static void wrong_rates_are_refused(void)
 		TEST_ASSERT_EQUAL_INT(-EINVAL, fake_chain_stage(&chain, plugin, fake_conf(plugin, wrong[i], NULL)));
 	TEST_ASSERT_EQUAL_UINT(sizeof wrong / sizeof *wrong, host.n_logged[GANTRY_LOG_ERROR]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "drop_rate: \"lots\" is no rate"));
+}
+
+/* With a comma in its numbers, from the system or made here; false: neither is to be had. */
+static int set_comma_locale(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char dir[256], command[600];
+	int found;
+
+	if (setlocale(LC_NUMERIC, "de_DE.UTF-8"))
+		return 1;
+	snprintf(dir, sizeof dir, "%s/gantry-locale-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		return 0;
+	setenv("LOCPATH", dir, 1);
+	snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1", dir, dir);
+	found = system(command) >= 0 && setlocale(LC_NUMERIC, "de_DE.UTF-8");
+	snprintf(command, sizeof command, "rm -r %s", dir);
+	return system(command) == 0 && found;
+}
+
+/* The stage may be one of a program that writes its numbers as its user does. */
+static void rates_are_the_same_in_all_locales(void)
+{
+	int found = set_comma_locale(), rc;
+
+	if (found)
+		TEST_ASSERT_EQUAL_STRING(",", localeconv()->decimal_point);
+	rc = fake_chain_stage(&chain, fake_plugin("fault"), fake_conf(fake_plugin("fault"), "drop_rate=0.5%", NULL));
+	setlocale(LC_NUMERIC, "C");
+	TEST_ASSERT_EQUAL_INT(0, rc);
+	if (!found)
+		TEST_IGNORE_MESSAGE("no locale with a comma, and localedef makes none");
 }
 
 static void delayed_goes_on_in_time(void)
@@ -405,6 +441,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(without_options_it_only_passes);
 	RUN_TEST(wrong_rates_are_refused);
+	RUN_TEST(rates_are_the_same_in_all_locales);
 	RUN_TEST(delayed_goes_on_in_time);
 	RUN_TEST(delayed_waits_for_a_busy_path);
 	RUN_TEST(delayed_fails_when_the_path_refuses_for_good);
