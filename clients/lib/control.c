@@ -295,9 +295,7 @@ static int run(struct gantry_volume *volume)
 	rc = gn_topology_open(t, volume->loop);
 	if (!rc)
 		rc = gn_topology_start(t);
-	if (!rc)
-		gn_loop_run(volume->loop);
-	return rc;
+	return rc ? rc : gn_loop_run(volume->loop);
 }
 
 static void take_down(struct gantry_volume *volume)

@@ -66,11 +66,11 @@ void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(voi
 /* Before its memory goes: fn does not run any more. On another thread than the loop's, it may still be running. */
 void gn_loop_withdraw(struct gn_loop *loop, struct gn_post *post);
 
-/* Run until gn_loop_quit. Returns what quit was given. */
+/* Run until gn_loop_quit. Returns what quit was given, or -errno when it cannot wait: somebody closed its descriptors. */
 int gn_loop_run(struct gn_loop *loop);
 /* At the end of this turn; before gn_loop_run: that one returns at once. Any thread. */
 void gn_loop_quit(struct gn_loop *loop, int status);
-/* One turn, waiting at most timeout_ms (-1: until something happens). For tests. */
+/* One turn, waiting at most timeout_ms (-1: until something happens). How many fds had something, or -errno. For tests. */
 int gn_loop_turn(struct gn_loop *loop, int timeout_ms);
 
 #endif

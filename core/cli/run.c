@@ -240,12 +240,18 @@ static int open_run(struct run *run)
 /* Start and run until all started roles have finished. */
 static void run_loop(struct run *run)
 {
+	int rc;
+
 	if (gn_topology_start(&run->topology)) {
 		run->failed = true;
 		run->winding_down = true;
 	}
 	gn_loop_set_timer(run->loop, &run->advance, 1);
-	gn_loop_run(run->loop);
+	rc = gn_loop_run(run->loop);
+	if (rc) {
+		gn_cli_fail(GN_EXIT_FAILED, "%s: the control thread cannot wait: %s", run->topology.file, strerror(-rc));
+		run->failed = true;
+	}
 }
 
 static int exit_code(const struct run *run)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +21,18 @@
 static struct gantry_volume *volume;
 static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
+
+static int cannot_wait; /* __atomic */
+
+/* In place of that of the C library. */
+__attribute__((visibility("default")))
+int epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms)
+{
+	if (!__atomic_load_n(&cannot_wait, __ATOMIC_RELAXED))
+		return epoll_pwait(fd, events, max, timeout_ms, NULL);
+	errno = EBADF;
+	return -1;
+}
 
 void setUp(void)
 {
@@ -401,6 +414,18 @@ static void test_out_of_file_descriptors(void)
 	TEST_ASSERT_EQUAL_INT(0, rc);
 }
 
+/* A program that closes all descriptors closes those of the library as well. */
+static void test_a_control_thread_that_cannot_wait(void)
+{
+	served_begin(NULL);
+	served_start("store");
+	__atomic_store_n(&cannot_wait, 1, __ATOMIC_RELAXED);
+	TEST_ASSERT_EQUAL_INT(-EBADF, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	__atomic_store_n(&cannot_wait, 0, __ATOMIC_RELAXED);
+	TEST_ASSERT_NULL(volume);
+	says(strerror(EBADF));
+}
+
 /* -- without the right to -- */
 
 /* In a process that is nobody, where this one is root. Returns what the open did, -errno; its message in `text`. */
@@ -484,6 +509,7 @@ int main(void)
 	RUN_TEST(test_attributes_with_mistakes);
 	RUN_TEST(test_a_server_that_takes_no_more);
 	RUN_TEST(test_out_of_file_descriptors);
+	RUN_TEST(test_a_control_thread_that_cannot_wait);
 	RUN_TEST(test_without_the_right_to);
 	return UNITY_END();
 }
