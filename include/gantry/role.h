@@ -192,7 +192,7 @@ struct gantry_role_host {
 	/*
 	 * One parent, several children, the first error wins; before it, one that leaves the data in doubt. A fan-out serves
 	 * parents with slots 0 .. n_parents - 1, each with up to max_pieces children at a time, and passes those to its
-	 * terminals.
+	 * terminals. n_parents times max_pieces is 1 .. 65535. 0, -EINVAL: it is not; -ENOMEM.
 	 */
 	int (*fanout_create)(struct gantry_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals,
 			     uint32_t n_parents, uint32_t max_pieces, struct gantry_fanout **fanout_p);

@@ -256,6 +256,27 @@ finish() { # wait for it; sets status and output
 	[ -z "$(ls "$dir")" ]
 }
 
+@test "a gateway with more targets than its descriptors have pieces for says which depth it takes" {
+	local i stores='' legs=''
+	for i in {1..16}; do
+		stores+="s$i = { role = \"target\"; listen = { device = \"d\"; name = \"v$i\"; max_depth = 4096; };"
+		stores+=" backend = { type = \"memory\"; size = \"1MiB\"; }; };"
+		legs+="${legs:+, }{ device = \"d\"; name = \"v$i\"; }"
+	done
+	cat >"$conf" <<-END
+		devices = { d = { transport = "loop"; }; };
+		roles = {
+		  $stores
+		  bridge = { role = "gateway"; listen = { device = "d"; name = "f"; max_depth = 4096; }; connect = ( $legs ); };
+		  load = { role = "initiator"; connect = { device = "d"; name = "f"; timeout = "50ms"; };
+		           workload = { ops = 10; depth = 4096; }; };
+		};
+	END
+	gantry run -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 1 ]
+	says "refused at hello: a depth of 4096 is too much for 16 targets as one volume; at most 4095"
+}
+
 @test "check describes what run would make, and leaves nothing behind" {
 	gantry check -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"

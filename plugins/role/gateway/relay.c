@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define MAX_CHILDREN 65535u /* of a fan-out */
+
 /* One leg has done the step that is under way; when all have, the initiator is answered. */
 static void leg_done(struct leg *leg)
 {
@@ -111,12 +113,28 @@ static const struct gantry_client_events leg_events = {
 	.closed = on_closed,
 };
 
+/* Can its descriptors become one child for each target, all at the same time? */
+static int check_depth(const struct gantry_role_host *rh, struct gantry_session *session, uint32_t depth)
+{
+	uint32_t most = MAX_CHILDREN / rh->n_connects;
+
+	if (rh->n_connects == 1 || depth <= most)
+		return 0;
+	rh->session_refuse(session, "a depth of %u is too much for %u targets as one volume; at most %u", depth, rh->n_connects,
+			   most);
+	return -EINVAL;
+}
+
 static int hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
 {
 	struct gateway *gateway = role;
 	const struct gantry_role_host *rh = gateway->rh;
-	struct relay *relay = calloc(1, sizeof(*relay) + rh->n_connects * sizeof(struct leg));
+	struct relay *relay;
+	int rc = check_depth(rh, session, attr->depth);
 
+	if (rc != 0)
+		return rc;
+	relay = calloc(1, sizeof(*relay) + rh->n_connects * sizeof(struct leg));
 	if (relay == NULL)
 		return -ENOMEM;
 	relay->routes = calloc(attr->lanes, sizeof(struct route *));
@@ -131,11 +149,11 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 	rh->session_set(session, relay);
 	for (uint32_t i = 0; i < rh->n_connects; i++) {
 		struct leg *leg = &relay->legs[i];
-		int rc = rh->client_open(rh, i, attr, &leg_events, leg, &leg->client);
 
+		leg->relay = relay;
+		rc = rh->client_open(rh, i, attr, &leg_events, leg, &leg->client);
 		if (rc != 0)
 			return rc;
-		leg->relay = relay;
 		relay->n_legs = i + 1;
 	}
 	return -EINPROGRESS;
