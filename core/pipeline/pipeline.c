@@ -56,16 +56,16 @@ static int start_stage(struct gn_pipeline *pl, struct stage *st)
 		int rc = st->ops->start(st->stage, &pl->lanes[l].pub, &st->selfs[l]);
 
 		rc = gn_host_returned(&st->host, st->part->name, "start", rc);
+		if (rc == 0) {
+			st->n_started++;
+			poller.self = st->selfs[l];
+			rc = gn_worker_add(pl->lanes[l].worker, &poller);
+		}
 		if (rc != 0) {
 			gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be started on lane %u: %s", pl->n_stages - 1,
 			       st->part->name, l, strerror(-rc));
 			return rc;
 		}
-		st->n_started++;
-		poller.self = st->selfs[l];
-		rc = gn_worker_add(pl->lanes[l].worker, &poller);
-		if (rc != 0)
-			return rc;
 	}
 	return 0;
 }

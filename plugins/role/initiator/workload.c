@@ -146,8 +146,10 @@ static int workload_setup(struct initiator *in)
 	const struct initiator_conf *conf = in->conf;
 
 	in->n_blocks = (conf->size ? conf->size : in->volume.size - conf->offset) / conf->block;
-	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session))
+	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session)) {
+		gantry_log_error(in->host, "the system gives no random numbers, by which the runs' writes are told apart");
 		return -EIO;
+	}
 	set_target(in);
 	return 0;
 }
