@@ -104,10 +104,9 @@ struct loop_ring {
 	uint8_t *inline_data;
 	struct loop_msg *msgs;
 	const uint8_t **regions; /* by message, of those that have data: where it is; NULL: inline */
-	struct loop_consumer *consumer; /* valid while `closed` is not set */
-	int bell;                       /* a duplicate of the consumer's */
-	const void *thread;             /* of the producer */
-	struct gantry_direct direct;    /* take NULL: messages go through the ring; that thread alone */
+	int bell;                    /* a duplicate of the consumer's */
+	const void *thread;          /* of the producer */
+	struct gantry_direct direct; /* take NULL: messages go through the ring; that thread alone */
 	/* atomic */
 	uint32_t head __attribute__((aligned(64))); /* producer */
 	uint32_t gone;                              /* no more will be sent */

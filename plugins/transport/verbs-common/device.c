@@ -37,10 +37,8 @@ int vb_device_limits(struct ibv_context *context, struct vb_limits *limits)
 	*limits = (struct vb_limits){
 		.max_qp = (uint32_t)attr.max_qp,
 		.max_qp_wr = (uint32_t)attr.max_qp_wr,
-		.max_cq = (uint32_t)attr.max_cq,
 		.max_cqe = (uint32_t)attr.max_cqe,
 		.max_mr = (uint32_t)attr.max_mr,
-		.max_sge = (uint32_t)attr.max_sge,
 		.max_rd_atomic = (uint32_t)attr.max_qp_rd_atom,
 		.max_init_rd_atomic = (uint32_t)attr.max_qp_init_rd_atom,
 		.max_mr_bytes = attr.max_mr_size,

@@ -33,7 +33,7 @@ struct vb_fate {
 int vb_fd_unblock(int fd); /* does not block from now on, and is closed on exec */
 
 struct vb_limits {
-	uint32_t max_qp, max_qp_wr, max_cq, max_cqe, max_mr, max_sge;
+	uint32_t max_qp, max_qp_wr, max_cqe, max_mr;
 	uint32_t max_rd_atomic;      /* reads that a queue pair can have under way, as responder */
 	uint32_t max_init_rd_atomic; /* the same as initiator */
 	uint64_t max_mr_bytes;

@@ -2,12 +2,14 @@
 /*
  * verbs.h - the transport over RDMA: what its files share.
  *
- *   vb_transport      one entry of `devices`                                   device.. transport.c
+ *   vb_transport      one entry of `devices`                                   transport.c
  *     vb_listener     an address where connections are taken                   listener.c
- *     vb_conn         a peer: protection domain, control pipe, regions         conn.c control.c region.c
+ *     vb_conn         a peer: protection domain, control pipe, regions         conn.c control.c region.c import.c
  *       vb_lane       a thread's share: completion channel, its pipes          lane.c
  *         vb_pipe     a queue pair, its completion queue, slots and credit     pipe.c; made in connect.c
  *         vb_consumer, vb_producer, vb_rma                                     consumer.c producer.c rma.c
+ *
+ * Below them are thin objects over the libraries, one per file: rdma.h.
  *
  * Threads. The control thread makes and destroys everything and drives connection events and control pipes. The thread of a
  * lane polls its pipes and touches its consumer, producers and rma. Between the two there is no lock: a pipe is handed to
@@ -186,7 +188,6 @@ struct vb_lane {
 	struct vb_consumer *consumer; /* __atomic; at most one */
 	struct vb_consumer *gone;     /* whose last fetch may be under way: they stay as long as the lane */
 	struct vb_producer *producers; /* control thread */
-	int armed;
 	uint64_t *doorbells, *payload_bytes;
 };
 
@@ -198,7 +199,6 @@ struct vb_region_send {
 
 /* What a send request was for: kind of struct vb_send. */
 enum vb_request { VB_R_MESSAGE, VB_R_CREDIT, VB_R_PROBE, VB_R_RMA, VB_R_FETCH };
-
 
 /* A message that came. */
 struct vb_arrival {

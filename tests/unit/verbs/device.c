@@ -120,20 +120,16 @@ static void test_limits(void)
 
 	fake->attr.max_qp = 11;
 	fake->attr.max_qp_wr = 12;
-	fake->attr.max_cq = 13;
 	fake->attr.max_cqe = 14;
 	fake->attr.max_mr = 15;
-	fake->attr.max_sge = 16;
 	fake->attr.max_qp_rd_atom = 17;
 	fake->attr.max_qp_init_rd_atom = 18;
 	fake->attr.max_mr_size = 1ull << 50;
 	TEST_ASSERT_EQUAL_INT(0, vb_device_open(&dev, "fake0"));
 	TEST_ASSERT_EQUAL_UINT32(11, limits->max_qp);
 	TEST_ASSERT_EQUAL_UINT32(12, limits->max_qp_wr);
-	TEST_ASSERT_EQUAL_UINT32(13, limits->max_cq);
 	TEST_ASSERT_EQUAL_UINT32(14, limits->max_cqe);
 	TEST_ASSERT_EQUAL_UINT32(15, limits->max_mr);
-	TEST_ASSERT_EQUAL_UINT32(16, limits->max_sge);
 	TEST_ASSERT_EQUAL_UINT32(17, limits->max_rd_atomic);
 	TEST_ASSERT_EQUAL_UINT32(18, limits->max_init_rd_atomic);
 	TEST_ASSERT_EQUAL_UINT64(1ull << 50, limits->max_mr_bytes);
