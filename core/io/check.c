@@ -93,7 +93,7 @@ const char *gn_volume_fault(const struct gantry_volume_info *v)
 	if (v->block_size < 512 || v->block_size > 65536 || (v->block_size & (v->block_size - 1)) != 0)
 		return "its block_size is no power of two from 512 to 65536";
 	if (v->size == 0 || v->size % v->block_size != 0)
-		return "its size is 0, or no multiple of its block_size";
+		return "its size is 0, or not a multiple of its block_size";
 	if (v->max_io < v->block_size)
 		return "its max_io is less than its block_size";
 	return NULL;

@@ -207,7 +207,7 @@ struct mapped {
 static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapped *mapped_files;
 
-/* The one that has the file behind fd; NULL: it was not mapped yet. */
+/* The one of this file; NULL: it was not mapped yet. mapped_lock is held. */
 static const struct mapped *find_mapped(const struct stat *st)
 {
 	const struct mapped *m = mapped_files;

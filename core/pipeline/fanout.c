@@ -61,8 +61,10 @@ static void child_done(void *self, struct gantry_io *child)
 		parent->crc32c = child->crc32c;
 	}
 	f->free[f->n_free++] = child;
-	if (--join->n_left == 0)
-		gantry_fail(parent, (enum gantry_status)join->status);
+	if (--join->n_left == 0) {
+		parent->status = join->status;
+		gantry_complete(parent);
+	}
 }
 
 static int offer(struct gantry_io *child)

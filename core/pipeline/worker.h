@@ -40,7 +40,10 @@ void gn_worker_destroy(struct gn_worker **worker_p);
  */
 void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg);
 
-/* Add and remove pollers: from any thread (through gn_worker_call) or from the worker's own. 0, -ENOMEM. */
+/*
+ * Add and remove pollers: from any thread (through gn_worker_call) or from the worker's own. 0, -ENOMEM, or -errno when its fd
+ * cannot be watched.
+ */
 int gn_worker_add(struct gn_worker *worker, const struct gantry_poller *poller);
 void gn_worker_remove(struct gn_worker *worker, void *self);
 

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/frame.h"
 #include "topology/topology_priv.h"
+
+_Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES, "a session has room for what may be configured");
 
 #define SERVICE_MAX 63 /* bytes, see struct gantry_transport_ops */
 #define CONNECTS_MAX 16

@@ -62,11 +62,11 @@ static const struct gantry_option *join_tables(struct gn_arena *arena, const str
 static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_arena *arena = &p->topology->arena;
-	const uint32_t shift = 64; /* keeps any alignment */
+	enum { shift = 64 }; /* keeps any alignment */
 	const struct gantry_option *table;
 	char *conf;
 
-	_Static_assert(sizeof(struct role_conf) <= 64, "the plugin's part begins behind it");
+	_Static_assert(sizeof(struct role_conf) <= shift, "the plugin's part begins behind it");
 	table = join_tables(arena, role->plugin->desc->options, shift);
 	conf = gn_arena_alloc(arena, shift + role->plugin->desc->conf_size + 1);
 	if (!table || !conf) {

@@ -67,7 +67,7 @@ int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 	return 0;
 
 wrong:
-	gn_conf_fault(p->errs, node, "is no list of numbers up to %u; write such as \"0-3,8\"", max);
+	gn_conf_fault(p->errs, node, "is no list of numbers up to %u, %d at the most; write such as \"0-3,8\"", max, LIMIT);
 	return -EINVAL;
 }
 
@@ -209,7 +209,7 @@ static void parse_devices(struct gn_topo_parse *p, bool all)
 		if (!device->used && !all)
 			continue;
 		device->plugin = gn_topo_part(p, GANTRY_KIND_TRANSPORT, device->node, "transport", &part);
-		device->conf = (void *)part.conf;
+		device->conf = part.conf;
 	}
 }
 

@@ -68,7 +68,7 @@ struct gn_topo_device {
 	const char *name;
 	struct gn_conf_node *node;
 	const struct gn_plugin *plugin; /* NULL: the configuration is wrong, or the device is not used */
-	void *conf;
+	const void *conf;
 	bool used;
 	struct gn_device *device; /* once open */
 	int absent; /* what its open returned: this machine does not have it, -EAGAIN: not yet; then a stand-in is open */

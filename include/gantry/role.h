@@ -164,7 +164,7 @@ struct gantry_role_host {
 	void (*client_free)(struct gantry_client *client);
 
 	/* -- server side -- */
-	/* Listen, as `listen` of the configuration says; once. ops stays until close. 0; -errno, having logged why. */
+	/* Listen, as `listen` of the configuration says; once. ops stays until close; role: what open gave. 0; -errno, logged. */
 	int (*serve)(const struct gantry_role_host *rh, const struct gantry_server_ops *ops, void *role);
 	/* After -EINPROGRESS of a step: it is done, or with -errno refused. Without one under way it does nothing. */
 	void (*session_continue)(struct gantry_session *session, int rc);

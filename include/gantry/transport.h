@@ -42,6 +42,7 @@ extern "C" {
 /* What a transport can do. */
 #define GANTRY_CAP_MAPPED 0x1u     /* imported regions can be addressed by the CPU */
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
+/* 0x4u was one that is now GANTRY_TRANSPORT_INSIDE */
 #define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
 				     /*   at all when that write fails, but for regions that are `apart`; a flush of the */
 				     /*   producer starts both */

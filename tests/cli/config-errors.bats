@@ -110,7 +110,7 @@ target() {
 		wrong "1: runtime.threads: \"sharedd\" is unknown; did you mean \"shared\"?"
 	for cpus in x 0- 1,,2 3-1 "1," 9999999; do
 		{ echo "runtime = { cpus = \"$cpus\"; };"; target; } |
-			wrong "1: runtime.cpus: is no list of numbers up to 4095; write such as \"0-3,8\""
+			wrong "1: runtime.cpus: is no list of numbers up to 4095, 1024 at the most; write such as \"0-3,8\""
 	done
 }
 
@@ -174,10 +174,10 @@ initiator() {
 
 @test "what no single option says: the plugin looks at all of them before anything is opened" {
 	initiator "block = 1000;" |
-		wrong "4: roles.load.workload.block: 1000 is no multiple of 512; write such as 512 or \"4KiB\""
+		wrong "4: roles.load.workload.block: 1000 is not a multiple of 512; write such as 512 or \"4KiB\""
 	initiator 'verify = "stamp";' | wrong "4: roles.load.workload.verify: \"stamp\" needs a pattern that writes"
 	initiator 'pattern = "write"; verify = "stamp"; block = "6KiB";' |
-		wrong "4: roles.load.workload.block: 6144 is no multiple of 4096, which verify needs; write such as 4096"
+		wrong "4: roles.load.workload.block: 6144 is not a multiple of 4096, which verify needs; write such as 4096"
 	initiator "" 'copy = { from = "a"; }; replay = { path = "b"; };' |
 		wrong "6: roles.load.replay.path: give only one of copy.from, copy.to and replay.path"
 	for type in memory null file; do

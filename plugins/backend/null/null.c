@@ -32,7 +32,7 @@ static void null_check(const void *arg, const struct gantry_option_faults *fault
 	if (conf->block & (conf->block - 1))
 		gantry_option_fault(faults, "block", "is no power of two; write such as \"4KiB\"");
 	else if (conf->size % conf->block)
-		gantry_option_fault(faults, "size", "is no multiple of the block of %llu bytes",
+		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);
 }
 

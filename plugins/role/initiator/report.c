@@ -3,6 +3,7 @@
  * report.c - what the initiator measured; also while the lanes run, for a line of progress.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "initiator.h"
@@ -156,7 +157,7 @@ static void write_progress(struct gantry_writer *w, const struct initiator *in, 
 
 	if (!in->target)
 		return;
-	if (in->unit[0] == 'n') /* time */
+	if (!strcmp(in->unit, "ns"))
 		done = in->start_ns && now > in->measure_ns ? now - in->measure_ns : 0;
 	w->object(w, "progress");
 	w->u64(w, "done", done < in->target ? done : in->target);

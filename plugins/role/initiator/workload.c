@@ -49,11 +49,11 @@ void workload_check(const struct initiator_conf *conf, const struct gantry_optio
 	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern))
 		gantry_option_fault(faults, "workload.verify", "\"stamp\" needs a pattern that writes");
 	if (block % 512)
-		gantry_option_fault(faults, "workload.block", "%llu is no multiple of 512; write such as %llu or \"4KiB\"",
+		gantry_option_fault(faults, "workload.block", "%llu is not a multiple of 512; write such as %llu or \"4KiB\"",
 				    block, block - block % 512);
 	else if (conf->verify == VERIFY_STAMP && block > STAMP_UNIT && block % STAMP_UNIT)
 		gantry_option_fault(faults, "workload.block",
-				    "%llu is no multiple of %u, which verify needs; write such as %llu", block, STAMP_UNIT,
+				    "%llu is not a multiple of %u, which verify needs; write such as %llu", block, STAMP_UNIT,
 				    block - block % STAMP_UNIT);
 }
 

@@ -189,9 +189,12 @@ static void stats_report(void *stage, struct gantry_writer *w)
 	for (unsigned op = 0; op < GANTRY_OP_COUNT; op++)
 		report_op(stats, op, scratch, w);
 	report_errors(stats, w);
-	for (uint32_t i = 0; i < stats->n_lanes; i++)
-		if (stats->lanes[i])
-			n_refused += get(&stats->lanes[i]->n_refused);
+	for (uint32_t i = 0; i < stats->n_lanes; i++) {
+		const struct stats_lane *lane = __atomic_load_n(&stats->lanes[i], __ATOMIC_ACQUIRE);
+
+		if (lane)
+			n_refused += get(&lane->n_refused);
+	}
 	w->u64(w, "refused_ops", n_refused);
 	free(scratch);
 }
