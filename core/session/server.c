@@ -238,19 +238,19 @@ static const char *objection(struct gn_role *role, const struct gantry_peer *pee
 static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)
 {
 	struct gn_role *role = arg;
-	const char *why = objection(role, peer);
-	struct gantry_session *s;
+	struct gantry_session *s = calloc(1, sizeof(*s));
+	const char *why = s == NULL ? "out of memory" : objection(role, peer);
 
 	if (why != NULL) {
+		int rc = s == NULL ? -ENOMEM : -EACCES;
+
 		if (gn_log_ratelimit(&role->server.refusals, GN_LOG_WARN, role->host.name))
 			gn_log(GN_LOG_WARN, role->host.name, "connection refused pid=%d uid=%u reason=\"%s\"", peer->pid, peer->uid,
 			       why);
 		gantry_count(role->server.refused, 1);
-		return -EACCES;
+		free(s);
+		return rc;
 	}
-	s = calloc(1, sizeof(*s));
-	if (s == NULL)
-		return -ENOMEM;
 	s->role = role;
 	s->ep = role->spec.listen;
 	s->peer = *peer;
