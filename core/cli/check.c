@@ -19,6 +19,7 @@
 #include "cli/budget.h"
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "loader/loader.h"
 #include "topology/topology.h"
 #include "transport/mover.h"
 
@@ -34,74 +35,24 @@ struct check {
 	json_t *warnings;
 };
 
-/* -- the stand-in for backends -- */
+/* -- stand-ins: what they lack is filled in by gn_ops_complete -- */
 
-static int stand_in_open(const struct gantry_host *host, const void *conf, void **backend_p)
-{
-	(void)host;
-	(void)conf;
-	*backend_p = NULL;
-	return 0;
-}
-
-static void stand_in_volume(void *backend, struct gantry_volume_info *volume)
+static void any_volume(void *backend, struct gantry_volume_info *volume)
 {
 	(void)backend;
 	*volume = (struct gantry_volume_info){.size = 1ull << 40, .block_size = 4096, .ops = ~0u >> (32 - GANTRY_OP_COUNT),
 					 .max_io = 1u << 20};
 }
 
-static int stand_in_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
-{
-	(void)backend;
-	(void)depth;
-	*self_p = lane;
-	return 0;
-}
-
-static int stand_in_submit(void *self, struct gantry_io *io)
+static int refuse_io(void *self, struct gantry_io *io)
 {
 	(void)self;
 	gantry_fail(io, GANTRY_S_UNSUPPORTED);
 	return 0;
 }
 
-static int zero(void *self)
-{
-	(void)self;
-	return 0;
-}
-
-static int no_fd(void *self)
-{
-	(void)self;
-	return -1;
-}
-
-static void nothing(void *self)
-{
-	(void)self;
-}
-
-static void no_report(void *self, struct gantry_writer *w)
-{
-	(void)self;
-	(void)w;
-}
-
-static const struct gantry_backend_ops stand_in = {
-	.open = stand_in_open,
-	.volume = stand_in_volume,
-	.start = stand_in_start,
-	.submit = stand_in_submit,
-	.poll = zero,
-	.arm = zero,
-	.disarm = nothing,
-	.fd = no_fd,
-	.stop = nothing,
-	.report = no_report,
-	.close = nothing,
-};
+/* For every backend. */
+static struct gantry_backend_ops no_backend = {.volume = any_volume, .submit = refuse_io};
 
 /* No volume is opened; what it will be like, its plugin says from the options. */
 static void take_place(struct gn_topo_role *role)
@@ -109,10 +60,8 @@ static void take_place(struct gn_topo_role *role)
 	const struct gantry_backend_ops *ops = role->backend->ops;
 
 	ops->expect(role->backend->conf, &role->volume);
-	role->backend->ops = &stand_in;
+	role->backend->ops = &no_backend;
 }
-
-/* -- the stand-in for devices that this machine does not have -- */
 
 static int absent_open(const struct gantry_host *host, const void *conf, void **device_p)
 {
@@ -122,20 +71,26 @@ static int absent_open(const struct gantry_host *host, const void *conf, void **
 	return 0;
 }
 
+static void absent_close(void *device)
+{
+	(void)device;
+}
+
 static void absent_info(void *device, struct gantry_device_info *info)
 {
 	(void)device;
 	*info = (struct gantry_device_info){.detail = "not on this machine"};
 }
 
-static uint64_t never(void *device)
+static int absent_progress(void *device)
 {
 	(void)device;
 	return 0;
 }
 
-static const struct gantry_transport_ops absent = {
-	.open = absent_open, .close = nothing, .info = absent_info, .fd = no_fd, .progress = zero, .wake_ns = never};
+/* For devices that this machine does not have. Nobody listens or connects on them: roles are not started. */
+static struct gantry_transport_ops no_device = {
+	.open = absent_open, .close = absent_close, .info = absent_info, .progress = absent_progress};
 
 /* -- warnings -- */
 
@@ -405,10 +360,12 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	struct gn_topology *t = &check->topology;
 	int rc;
 
+	gn_ops_complete(GANTRY_KIND_BACKEND, &no_backend);
+	gn_ops_complete(GANTRY_KIND_TRANSPORT, &no_device);
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].selected && t->roles[i].backend)
 			take_place(&t->roles[i]);
-	t->absent = &absent;
+	t->absent = &no_device;
 	gn_host_set_flags(GANTRY_HOST_LOOK);
 	rc = gn_topology_open(t, loop);
 	if (rc)

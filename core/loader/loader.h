@@ -64,6 +64,12 @@ int gn_loader_each(struct gn_loader *loader, int (*fn)(void *arg, const struct g
 /* The directories, for messages: "/a, /b" (or "no directory"). Lives as long as the loader. */
 const char *gn_loader_dirs(const struct gn_loader *loader);
 
+/*
+ * What the loader does with the operations of a plugin, for a table that stands in for one: each empty slot gets what is usual
+ * for this kind. Returns the first slot that stays empty, since every plugin brings its own; NULL: none does.
+ */
+const char *gn_ops_complete(unsigned kind, void *ops);
+
 /* "transport" ... "stage"; "unknown kind" for other numbers. */
 const char *gn_kind_name(unsigned kind);
 

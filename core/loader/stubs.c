@@ -365,35 +365,48 @@ static any_fn get_slot(const void *ops, size_t offset)
 	return fn;
 }
 
+const char *gn_ops_complete(unsigned kind, void *ops)
+{
+	const char *missing = NULL;
+
+	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
+		any_fn stub = get_slot(kinds[kind].stubs, slot->offset);
+
+		if (get_slot(ops, slot->offset))
+			continue;
+		if (!stub && !missing)
+			missing = slot->name;
+		memcpy((char *)ops + slot->offset, &stub, sizeof(stub));
+	}
+	return missing;
+}
+
 int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 {
 	size_t size = kinds[desc->kind].size;
-	char *ops = calloc(1, size);
+	void *ops = calloc(1, size);
+	const char *missing;
 
 	if (!ops) {
 		snprintf(why, GN_WHY, "out of memory");
 		return -ENOMEM;
 	}
 	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
-	for (const struct slot *slot = kinds[desc->kind].slots; slot->name; slot++) {
-		any_fn stub = get_slot(kinds[desc->kind].stubs, slot->offset);
-
-		if (get_slot(ops, slot->offset))
-			continue;
-		if (!stub) {
-			snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs", slot->name,
-				 gn_kind_name(desc->kind));
-			free(ops);
-			return -ENOEXEC;
-		}
-		memcpy(ops + slot->offset, &stub, sizeof(stub));
+	missing = gn_ops_complete(desc->kind, ops);
+	if (missing) {
+		snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs", missing,
+			 gn_kind_name(desc->kind));
+		goto out_unfit;
 	}
 	if (desc->kind == GANTRY_KIND_STAGE && ((struct gantry_stage_ops *)ops)->n_frames > 1) {
 		snprintf(why, GN_WHY, "asks for %u frame words; a stage may have 1",
 			 ((struct gantry_stage_ops *)ops)->n_frames);
-		free(ops);
-		return -ENOEXEC;
+		goto out_unfit;
 	}
 	*ops_p = ops;
 	return 0;
+
+out_unfit:
+	free(ops);
+	return -ENOEXEC;
 }
