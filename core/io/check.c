@@ -96,5 +96,7 @@ const char *gn_volume_fault(const struct gantry_volume_info *v)
 		return "its size is 0, or not a multiple of its block_size";
 	if (v->max_io < v->block_size)
 		return "its max_io is less than its block_size";
+	if ((v->ops & ((1u << GANTRY_OP_COUNT) - 1)) == 0)
+		return "its ops name no operation";
 	return NULL;
 }

@@ -15,7 +15,7 @@
 struct gantry_volume_info {
 	uint64_t size;       /* bytes, a multiple of block_size, not 0 */
 	uint32_t block_size; /* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
-	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does */
+	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does; at least one */
 	uint32_t flags;      /* GANTRY_VOLUME_* */
 	uint32_t max_io;     /* bytes in one IO, at least block_size */
 };

@@ -203,7 +203,8 @@ static void statuses_and_errnos_are_each_others_mirror(void)
 
 static void volumes(void)
 {
-	const struct gantry_volume_info good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096};
+	const struct gantry_volume_info good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096,
+						.ops = 1u << GANTRY_OP_READ};
 	struct gantry_volume_info v;
 
 	TEST_ASSERT_NULL(gn_volume_fault(&good));
@@ -220,6 +221,8 @@ static void volumes(void)
 	BAD(block_size, 131072)
 	BAD(max_io, 0)
 	BAD(max_io, 4095)
+	BAD(ops, 0)
+	BAD(ops, 1u << GANTRY_OP_COUNT)
 #undef BAD
 }
 
