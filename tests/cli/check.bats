@@ -232,6 +232,14 @@ wrong() {
 	# in a process of its own it leads to nobody that is known
 	check 0 --role load --set roles.load.workload.block=4KiB
 	[ "$status" -eq 0 ]
+	[ -e "$GANTRY_PLUGINS/null.so" ] || return 0
+	local third='third = { role = "target"; backend = { type = "memory"; size = "1MiB"; };'
+	third+=' listen = { device = "wire"; name = "disk3"; }; };'
+	sed -i -e "s/bridge = /$third &/" -e 's/connect = (/& { device = "wire"; name = "disk3"; },/' "$conf"
+	sed -i 's/type = "memory"; size = "1MiB"/type = "null"; size = "8387584TiB"/' "$conf"
+	check 0
+	[ "$status" -eq 2 ]
+	says "roles.bridge.connect: the targets together are larger than 2^64 bytes"
 }
 
 @test "a copy, too; and a volume of which not all is known" {

@@ -39,8 +39,10 @@ static void gateway_expect(void *role, const struct gantry_volume_info *volumes,
 
 	*shown = volumes[0];
 	for (uint32_t i = 1; i < gateway->rh->n_connects; i++)
-		if (route_append(shown, &volumes[i]) != 0)
+		if (route_append(shown, &volumes[i]) != 0) {
+			gantry_option_fault(faults, "connect", "the targets together are larger than 2^64 bytes");
 			*shown = (struct gantry_volume_info){.size = 0};
+		}
 	for (uint32_t i = 0; i < gateway->rh->n_connects && shown->size != 0 && shown->block_size != 0; i++) {
 		if (base % shown->block_size != 0)
 			gantry_option_fault(faults, "connect",
