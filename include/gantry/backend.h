@@ -21,10 +21,11 @@ extern "C" {
 #endif
 
 struct gantry_backend_ops {
-	/* Open the store. Must not return 0 when another process serves it. Logs why it failed. */
+	/* Open the store. Must not return 0 when another process serves it. 0; -errno, having logged why. */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
+	/* Control thread, at each session: always the same. */
 	void (*volume)(void *backend, struct gantry_volume_info *volume);
-	/* `depth`: descriptors that can be in flight on this lane at a time. */
+	/* `depth`: descriptors that can be in flight on this lane at a time. 0; -errno, which the host logs. */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
 	/* Do it: complete it with its status now or from poll. Returns 0, or -EAGAIN when it can take no more now. */
 	int (*submit)(void *self, struct gantry_io *io);
@@ -33,8 +34,8 @@ struct gantry_backend_ops {
 	void (*disarm)(void *self);
 	int (*fd)(void *self);
 	void (*stop)(void *self); /* nothing is in flight any more */
-	void (*report)(void *backend, struct gantry_writer *w);
-	void (*close)(void *backend);
+	void (*report)(void *backend, struct gantry_writer *w); /* control thread, while lanes run */
+	void (*close)(void *backend); /* also when a start failed */
 	/*
 	 * The volume as memory of this process, byte for byte, that stays where it is until close: *addr_p, as long as the
 	 * volume. Its data may then be moved to and from there by a device, without a copy: io->data of a read or write
