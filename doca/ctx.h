@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 struct gd_pool;
+struct pollfd;
 
 /* Something that is to happen on the thread of an engine. Embedded in whatever it is about; in one queue at a time. */
 struct gd_event {
@@ -61,6 +62,12 @@ struct gd_ctx_ops {
 	int (*poll)(struct doca_ctx *ctx);
 	/* The engine is about to wait: gd_pe_post() when poll has work; non-zero: it has work now. NULL: none needed. */
 	int (*arm)(struct doca_ctx *ctx);
+	/*
+	 * The engine is about to sleep for a moment: fds that become readable when poll has work, how many, none if it gets all of
+	 * it by gd_pe_post(); -1: it has work now, or cannot tell. rouse follows in any case. NULL: what arm says.
+	 */
+	int (*doze)(struct doca_ctx *ctx, struct pollfd *fds, int max);
+	void (*rouse)(struct doca_ctx *ctx);
 	bool on_dpa; /* used by code on an emulated DPA: may run without an engine */
 };
 

@@ -7,6 +7,7 @@
  */
 #include <doca_comch_consumer.h>
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,28 @@ static int poll_consumer(struct doca_ctx *ctx)
 	return n > 0;
 }
 
+/* -- sleep -- */
+
+static int doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+{
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
+
+	if (!c->queue)
+		return 0;
+	if (max < 1 || c->beyond || c->ops->consumer_arm(c->queue))
+		return -1;
+	fds[0] = (struct pollfd){.fd = c->ops->consumer_fd(c->queue), .events = POLLIN};
+	return 1;
+}
+
+static void rouse(struct doca_ctx *ctx)
+{
+	struct doca_comch_consumer *c = gd_consumer_of(ctx);
+
+	if (c->queue)
+		c->ops->consumer_disarm(c->queue);
+}
+
 /* -- states -- */
 
 static void run_started(struct gd_event *event)
@@ -284,6 +307,8 @@ static const struct gd_ctx_ops consumer_ops = {
 	.start = start_consumer,
 	.stop = stop_consumer,
 	.poll = poll_consumer,
+	.doze = doze,
+	.rouse = rouse,
 };
 
 /* -- public -- */

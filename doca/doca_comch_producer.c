@@ -336,6 +336,14 @@ static int poll_producer(struct doca_ctx *ctx)
 	return n > 0;
 }
 
+/* Nobody is told when the peer has read data. */
+static int doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+{
+	(void)fds;
+	(void)max;
+	return gd_producer_of(ctx)->n_inflight ? -1 : 0;
+}
+
 /* -- states -- */
 
 static doca_error_t start_producer(struct doca_ctx *ctx)
@@ -383,6 +391,7 @@ static const struct gd_ctx_ops producer_ops = {
 	.start = start_producer,
 	.stop = stop_producer,
 	.poll = poll_producer,
+	.doze = doze,
 };
 
 /* -- public -- */

@@ -10,7 +10,6 @@
  * after having posted. So one of them sees the other, and the eventfd is written at most once for each time it was armed.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -228,7 +227,7 @@ uint8_t doca_pe_progress(struct doca_pe *pe)
 		return 1;
 	}
 	if (!done && ++pe->n_idle % IDLE_ROUNDS == 0)
-		sched_yield();
+		gd_pe_offer(pe);
 	return done;
 }
 

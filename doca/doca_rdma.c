@@ -77,6 +77,8 @@ static const struct gd_ctx_ops rdma_ops = {
 	.stop = stop,
 	.poll = gd_rdma_poll,
 	.arm = gd_rdma_arm,
+	.doze = gd_rdma_doze,
+	.rouse = gd_rdma_rouse,
 };
 
 doca_error_t gd_rdma_running(const struct doca_rdma *rdma)

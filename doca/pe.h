@@ -14,6 +14,8 @@ struct doca_pe {
 	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
 	uint32_t in_a_row;
 	uint32_t n_idle; /* calls in a row that found nothing to do */
+	uint32_t n_crowded; /* so often it had better sleep than yield */
+	uint32_t n_rung; /* sleeps that were ended by something to do */
 	bool polling;
 	enum doca_pe_event_mode mode;
 	int fd;
@@ -60,6 +62,9 @@ static inline void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
 	else
 		gd_pe_append(pe, event, event);
 }
+
+/* It has found nothing for a while: others may have the processor. */
+void gd_pe_offer(struct doca_pe *pe);
 
 /* Take a context off its engine. Thread of the engine. */
 void gd_pe_remove(struct doca_ctx *ctx);

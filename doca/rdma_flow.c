@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdma_flow.c - tasks go out and messages come in: all on the engine's thread. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "log.h"
@@ -448,4 +449,26 @@ int gd_rdma_arm(struct doca_ctx *ctx)
 	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn; conn = conn->next_live)
 		busy |= arm(conn);
 	return busy;
+}
+
+int gd_rdma_doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+{
+	const struct gantry_transport_ops *ops = gd_rdma_of(ctx)->ops;
+	int n = 0;
+
+	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn; conn = conn->next_live) {
+		void *consumer = conn->link->consumer;
+
+		if (n == max || conn->sends.first || conn->flying.first || conn->lost || conn->armed || ops->consumer_arm(consumer))
+			return -1;
+		fds[n++] = (struct pollfd){.fd = ops->consumer_fd(consumer), .events = POLLIN};
+	}
+	return n;
+}
+
+void gd_rdma_rouse(struct doca_ctx *ctx)
+{
+	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn; conn = conn->next_live)
+		if (!conn->armed)
+			conn->rdma->ops->consumer_disarm(conn->link->consumer);
 }

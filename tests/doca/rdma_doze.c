@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rdma_doze.c - an engine that sleeps for a moment, see pe_doze.c, is rung for by RDMA messages. */
+#include "pe.h"
+#include "rdma_rig.h"
+#include "unity.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#define BYTES 64u
+
+void setUp(void)
+{
+}
+
+void tearDown(void)
+{
+}
+
+static struct rig_side *begin(int fd, bool is_peer)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer});
+
+	rig_connect(s, fd, 0);
+	return s;
+}
+
+static bool is_readable(int fd, int ms)
+{
+	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, ms) == 1;
+}
+
+static void sleep_for_a_message(int fd)
+{
+	struct rig_side *s = begin(fd, false);
+	const struct gd_ctx_ops *ops = s->ctx->ops;
+	struct doca_buf *buf = rig_room(s, 0, BYTES);
+	struct pollfd fds[2];
+
+	rig_receive(s, buf, 1);
+	UNTIL(s, ops->doze(s->ctx, fds, 0) == -1); /* it is up, and there is no room for it */
+	/* the first rings may be about what was before */
+	for (ops->rouse(s->ctx); ops->doze(s->ctx, fds, 2) == 1 && is_readable(fds[0].fd, 0); ops->rouse(s->ctx))
+		;
+	rig_tell(fd);
+	CHECK(is_readable(fds[0].fd, RIG_WAIT_MS));
+	ops->rouse(s->ctx);
+	CHECK(ops->doze(s->ctx, fds, 2) == -1); /* there is a message */
+	ops->rouse(s->ctx);
+	rig_end_ok(s, 1);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void send_one(int fd)
+{
+	struct rig_side *s = begin(fd, true);
+	struct doca_buf *buf = rig_data(s, 0, BYTES);
+
+	rig_hark(fd);
+	rig_send(s, s->conns[0], buf, 2);
+	rig_end_ok(s, 2);
+	rig_put(buf);
+	rig_close(s);
+}
+
+static void test_a_message_rings(void)
+{
+	TEST_ASSERT_TRUE(rig_run(sleep_for_a_message, send_one, false));
+}
+
+int main(void)
+{
+	if (getenv("GANTRY_PLUGINS"))
+		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
+	UNITY_BEGIN();
+	RUN_TEST(test_a_message_rings);
+	return UNITY_END();
+}
