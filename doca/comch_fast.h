@@ -10,6 +10,7 @@
 #include "base/container_of.h"
 #include "comch.h"
 #include "log.h"
+#include "pe.h"
 
 #define GD_FAST_BATCH 16
 #define GD_FAST_TASKS 16384u /* of one consumer or producer */

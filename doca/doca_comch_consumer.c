@@ -102,27 +102,38 @@ static __attribute__((noinline)) void post_beyond(struct doca_comch_consumer *c)
 
 static const struct gd_task_ops recv_ops = { .check = check_recv, .submit = submit_recv };
 
-/* Immediate data, and the end of the data behind it. */
-static doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint32_t *length)
+/* Immediate data, and the end of the data behind it, as the word in front of them says. */
+static __attribute__((noinline)) doca_error_t take_behind(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint64_t head,
+				uint32_t *length)
 {
-	uint32_t imm_len, tail_len, at;
-	struct gd_fast_imm imm;
+	const uint32_t imm_len = (uint8_t)(head >> 16), tail_len = (uint8_t)(head >> 24), at = gd_fast_tail(imm_len);
 
-	memcpy(&imm.head, msg->imm, sizeof(imm.head));
-	imm_len = (uint8_t)(imm.head >> 16);
-	tail_len = (uint8_t)(imm.head >> 24);
-	at = gd_fast_tail(imm_len);
-	if (imm_len > GD_COMCH_IMM || sizeof(imm.head) + at + tail_len > msg->imm_len) /* no more than GANTRY_IMM_MAX */
+	if (imm_len > GD_COMCH_IMM || sizeof(head) + at + tail_len > msg->imm_len) /* no more than GANTRY_IMM_MAX */
 		return DOCA_ERROR_IO_FAILED;
 	if (tail_len > t->recv.length - msg->length)
 		return DOCA_ERROR_INVALID_VALUE;
 	*length = msg->length + tail_len;
-	t->producer = (uint16_t)imm.head;
+	t->producer = (uint16_t)head;
 	t->imm_len = imm_len;
 	if (imm_len)
-		gantry_copy_fresh(t->imm, msg->imm + sizeof(imm.head), GD_COMCH_IMM);
+		gantry_copy_fresh(t->imm, msg->imm + sizeof(head), GD_COMCH_IMM);
 	if (tail_len)
-		gd_fast_copy((char *)t->recv.buf + msg->length, msg->imm + sizeof(imm.head) + at, tail_len);
+		gd_fast_copy((char *)t->recv.buf + msg->length, msg->imm + sizeof(head) + at, tail_len);
+	return DOCA_SUCCESS;
+}
+
+static inline doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint32_t *length)
+{
+	uint64_t head;
+
+	if (doca_unlikely(msg->imm_len < sizeof(head)))
+		return DOCA_ERROR_IO_FAILED;
+	memcpy(&head, msg->imm, sizeof(head));
+	if (head >> 16)
+		return take_behind(t, msg, head, length);
+	*length = msg->length;
+	t->producer = (uint32_t)head;
+	t->imm_len = 0;
 	return DOCA_SUCCESS;
 }
 
@@ -131,7 +142,7 @@ static doca_error_t status_of(int32_t status)
 	return status == 0 ? DOCA_SUCCESS : status == -EMSGSIZE ? DOCA_ERROR_INVALID_VALUE : DOCA_ERROR_IO_FAILED;
 }
 
-static void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg)
+static inline void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg)
 {
 	struct doca_comch_consumer_task_post_recv *t = (void *)(uintptr_t)msg->cookie;
 	doca_error_t result = status_of(msg->status);
@@ -145,11 +156,11 @@ static void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg
 		result = take_imm(t, msg, &length);
 	if (result == DOCA_SUCCESS && t->buf && !t->task.dropped)
 		t->buf->data_len += length;
-	gd_task_done(&t->task, result);
+	gd_task_done_own(&t->task, result);
 }
 
 /* Messages that have come. Returns how many, or -errno. */
-static int take_messages(struct doca_comch_consumer *c, uint32_t max)
+static inline __attribute__((always_inline)) int take_messages(struct doca_comch_consumer *c, uint32_t max)
 {
 	struct gantry_msg msgs[GD_FAST_BATCH];
 	int n = c->ops->poll_recv(c->queue, msgs, max);

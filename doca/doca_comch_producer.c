@@ -270,7 +270,7 @@ static doca_error_t submit_send(struct doca_task *task)
 	if (doca_unlikely(target->first != NULL))
 		append(target, t, NULL);
 	else
-		gd_task_done(task, DOCA_SUCCESS);
+		gd_task_done_own(task, DOCA_SUCCESS);
 	return DOCA_SUCCESS;
 }
 

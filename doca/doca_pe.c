@@ -165,9 +165,9 @@ bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 /* -- progress -- */
 
 /* Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback. */
-static __attribute__((noinline)) bool poll_contexts(struct doca_pe *pe)
+static bool poll_contexts(struct doca_pe *pe)
 {
-	struct doca_ctx *end = pe->turn, *ctx = end;
+	struct doca_ctx *const end = pe->turn, *ctx = end;
 	bool done = false;
 
 	if (!end)
@@ -175,10 +175,12 @@ static __attribute__((noinline)) bool poll_contexts(struct doca_pe *pe)
 	pe->polling = true;
 	do {
 		ctx = ctx->next;
-		if (ctx->poll)
-			done = ctx->poll(ctx) != 0;
-	} while (!done && ctx != end);
-	pe->turn = ctx;
+		if (ctx->poll && ctx->poll(ctx)) {
+			pe->turn = ctx;
+			done = true;
+			break;
+		}
+	} while (ctx != end);
 	pe->polling = false;
 	return done;
 }

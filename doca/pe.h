@@ -66,6 +66,14 @@ static inline void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
 /* It has found nothing for a while: others may have the processor. */
 void gd_pe_offer(struct doca_pe *pe);
 
+/* gd_task_done() without a call. */
+static inline void gd_task_done_own(struct doca_task *task, doca_error_t status)
+{
+	task->status = status;
+	task->state = GD_TASK_DONE;
+	gd_pe_post_own(task->ctx->pe, &task->event);
+}
+
 /* Take a context off its engine. Thread of the engine. */
 void gd_pe_remove(struct doca_ctx *ctx);
 /* Is a context of this engine being polled right now? Then callbacks have to wait until that is over. */

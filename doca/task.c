@@ -128,9 +128,7 @@ struct doca_task *gd_task_take(struct gd_pool *pool, union doca_data user_data)
 
 void gd_task_done(struct doca_task *task, doca_error_t status)
 {
-	task->status = status;
-	task->state = GD_TASK_DONE;
-	gd_pe_post_own(task->ctx->pe, &task->event);
+	gd_task_done_own(task, status);
 }
 
 void gd_task_end(struct doca_task *task, doca_error_t status)
