@@ -103,8 +103,8 @@ static __attribute__((noinline)) void post_beyond(struct doca_comch_consumer *c)
 static const struct gd_task_ops recv_ops = { .check = check_recv, .submit = submit_recv };
 
 /* Immediate data, and the end of the data behind it, as the word in front of them says. */
-static __attribute__((noinline)) doca_error_t take_behind(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint64_t head,
-				uint32_t *length)
+static __attribute__((noinline)) doca_error_t take_behind(struct doca_comch_consumer_task_post_recv *t,
+							  const struct gantry_msg *msg, uint64_t head, uint32_t *length)
 {
 	const uint32_t imm_len = (uint8_t)(head >> 16), tail_len = (uint8_t)(head >> 24), at = gd_fast_tail(imm_len);
 

@@ -43,9 +43,8 @@ static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t posi
 static const struct comch_slot *more(const struct comch_in *in, uint64_t position)
 {
 	const struct comch_slot *slot = slot_at(in, position);
-	struct comch_trailer t = comch_trailer_unpack(gantry_shm_ld64_acquire(&slot->trailer));
 
-	return t.seq == (uint32_t)position + 1 && t.kind == COMCH_K_MORE ? slot : NULL;
+	return gantry_shm_ld64_acquire(&slot->trailer) == comch_more_word(position) ? slot : NULL;
 }
 
 static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_msg *msg)
@@ -67,15 +66,31 @@ static __attribute__((noinline)) void copy_bytes(char *to, const uint8_t *from, 
 	gantry_copy_fresh(to, &word, bytes);
 }
 
-/* The last slot of a message, not full. Nobody checks the data. */
+/* Up to 7 words. Nobody checks the data. */
+static inline void take_words(char *to, const uint8_t *from, uint32_t bytes)
+{
+	if (bytes & 32) {
+		gantry_shm_read(to, from, 32);
+		to += 32;
+		from += 32;
+	}
+	if (bytes & 16) {
+		gantry_shm_read(to, from, 16);
+		to += 16;
+		from += 16;
+	}
+	if (bytes & 8)
+		gantry_shm_read(to, from, 8);
+}
+
+/* The last slot of a message, not full. */
 static inline void take_rest(char *to, const uint8_t *from, uint32_t bytes)
 {
-	const uint32_t words = bytes / 8;
+	const uint32_t words = bytes & ~7u;
 
-	for (size_t i = 0; i < words; i++)
-		gantry_shm_read(to + 8 * i, from + 8 * i, 8);
-	if (unlikely(bytes % 8))
-		copy_bytes(to + words * 8, from + words * 8, bytes % 8);
+	take_words(to, from, words);
+	if (unlikely(bytes != words))
+		copy_bytes(to + words, from + words, bytes - words);
 }
 
 /* Inline data, of which msg->imm holds the beginning. Returns slots, 0: broken. */
@@ -103,6 +118,29 @@ static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 	if (to)
 		gantry_count(c->payload, t.length);
 	return n;
+}
+
+/* A message of two slots, of which this is the first. Its data goes to its place at once: nobody checks it. Returns slots. */
+static inline __attribute__((always_inline)) uint32_t take_pair(struct comch_consumer *c, const struct comch_in *in,
+								const struct comch_slot *slot, uint32_t length,
+								const struct gantry_recv *post, struct gantry_msg *msg)
+{
+	const struct comch_slot *second = more(in, in->position + 1);
+	char *const to = post->buf;
+
+	if (unlikely(!second || length > c->max_data))
+		return 0;
+	gantry_shm_read(msg->imm, slot->payload, 8);
+	msg->imm_len = 8;
+	msg->status = 0;
+	msg->length = 0;
+	msg->cookie = post->cookie;
+	if (likely(fits(post, length, msg))) {
+		gantry_shm_read(to, slot->payload + 8, COMCH_BEHIND_WORD);
+		take_words(to + COMCH_BEHIND_WORD, second->payload, length - COMCH_BEHIND_WORD);
+		gantry_count(c->payload, length);
+	}
+	return 2;
 }
 
 /*
@@ -185,15 +223,14 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 }
 
 /*
- * How many slots full of immediate data come next, up to max; *word_p: the trailer behind them. Nothing else is done with them
- * yet, so that the processor fetches their lines all at once: each comes from another CPU.
+ * How many slots full of immediate data come next, up to max, the first of which has been looked at. Nothing else is done with
+ * them yet, so that the processor fetches their lines all at once: each comes from another CPU.
  */
-static inline uint32_t count_full(const struct comch_in *in, uint32_t max, uint64_t *word_p)
+static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 {
-	uint32_t n = 0;
+	uint32_t n = 1;
 
-	while (n < max && (*word_p = gantry_shm_ld64_acquire(&slot_at(in, in->position + n)->trailer)) ==
-				  comch_full_word(in->position + n))
+	while (n < max && gantry_shm_ld64_acquire(&slot_at(in, in->position + n)->trailer) == comch_full_word(in->position + n))
 		n++;
 	return n;
 }
@@ -217,7 +254,8 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 }
 
 /* Up to max messages of one ring. Returns how many, or -EPROTO. */
-static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+static inline __attribute__((always_inline)) int take(struct comch_consumer *c, struct comch_in *in, uint32_t number,
+						      struct gantry_msg *msgs, uint32_t max)
 {
 	const uint32_t first = c->n_used, left = c->n_posted - first;
 	enum ready ready = RING_READY;
@@ -226,13 +264,17 @@ static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t n
 	if (max > left)
 		max = left;
 	while (n < max) {
-		uint32_t most = max - n < AHEAD ? max - n : AHEAD, full, slots;
+		const struct comch_slot *slot = slot_at(in, in->position);
+		const struct gantry_recv *post;
+		uint32_t most, full, slots;
 		uint64_t word;
 
 		if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
 			__builtin_prefetch(slot_at(in, in->position + 1));
-		full = count_full(in, most, &word);
-		if (likely(full)) {
+		word = gantry_shm_ld64_acquire(&slot->trailer);
+		if (likely(word == comch_full_word(in->position))) {
+			most = max - n < AHEAD ? max - n : AHEAD;
+			full = count_full(in, most);
 			take_full(c, in, number, msgs + n, first + n, full);
 			n += full;
 			if (full < most)
@@ -242,7 +284,11 @@ static inline int take(struct comch_consumer *c, struct comch_in *in, uint32_t n
 		ready = look(in, word);
 		if (ready != RING_READY)
 			break;
-		slots = take_any(c, in, word, &c->posts[(first + n) & c->post_mask], &msgs[n]);
+		post = &c->posts[(first + n) & c->post_mask];
+		if (comch_is_pair(in->position, word))
+			slots = take_pair(c, in, slot, (uint32_t)(word >> 48), post, &msgs[n]);
+		else
+			slots = take_any(c, in, word, post, &msgs[n]);
 		in->last_slots = slots;
 		if (unlikely(!slots)) {
 			ready = RING_BROKEN;
@@ -309,7 +355,8 @@ static int break_down(struct comch_consumer *c)
 }
 
 /* One ring. What came before the breach is delivered first. */
-static inline int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs, uint32_t max)
+static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs,
+							   uint32_t max)
 {
 	struct comch_in *in = c->in[number];
 	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
@@ -336,6 +383,12 @@ static void heard(struct comch_consumer *c)
 		comch_bell_clear(c->conn, c->bell);
 }
 
+static __attribute__((noinline)) int poll_one_of(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs,
+						 uint32_t max)
+{
+	return poll_ring(c, number, msgs, max);
+}
+
 /* All rings, beginning with another one each time. */
 static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64_t left, struct gantry_msg *msgs, uint32_t max)
 {
@@ -344,7 +397,7 @@ static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64
 
 	c->next = (uint32_t)__builtin_ctzll(from ? from : left);
 	for (uint32_t number = c->next; left && n < max;) {
-		int got = poll_ring(c, number, msgs + n, max - n < BUDGET ? max - n : BUDGET);
+		int got = poll_one_of(c, number, msgs + n, max - n < BUDGET ? max - n : BUDGET);
 
 		if (unlikely(got < 0))
 			return n ? (int)n : got;
@@ -384,7 +437,7 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 }
 
 /* What was posted. Once one has a buffer, that of each is kept. */
-static inline void keep(struct comch_consumer *c, uint32_t first, const struct gantry_recv *recvs, uint32_t n)
+static __attribute__((noinline)) void keep(struct comch_consumer *c, uint32_t first, const struct gantry_recv *recvs, uint32_t n)
 {
 	static const struct gantry_recv none;
 	const size_t step = recvs ? 1 : 0;
@@ -403,8 +456,12 @@ int comch_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 
 	if (n > c->depth - (first - c->n_used))
 		return -ENOSPC;
-	if (recvs || c->post_mask)
+	if (recvs && n == 1) {
+		c->post_mask = c->posts_last;
+		c->posts[first & c->posts_last] = *recvs;
+	} else if (recvs || c->post_mask) {
 		keep(c, first, recvs, n);
+	}
 	__atomic_store_n(&c->n_posted, first + n, __ATOMIC_RELAXED);
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
 		give_some(c, c->in[__builtin_ctzll(left)]);

@@ -84,15 +84,31 @@ static __attribute__((noinline)) void put_bytes(uint8_t *to, const uint8_t *from
 	gantry_shm_write(to, &word, sizeof(word));
 }
 
-/* The last slot of a message, not full. What lies behind the data there is ours, of an earlier message. */
+/* Up to 7 words. What lies behind them is ours, of an earlier message. */
+static inline void put_words(uint8_t *to, const uint8_t *data, uint32_t bytes)
+{
+	if (bytes & 32) {
+		gantry_shm_write(to, data, 32);
+		to += 32;
+		data += 32;
+	}
+	if (bytes & 16) {
+		gantry_shm_write(to, data, 16);
+		to += 16;
+		data += 16;
+	}
+	if (bytes & 8)
+		gantry_shm_write(to, data, 8);
+}
+
+/* The last slot of a message, not full. */
 static inline void put_rest(uint8_t *to, const uint8_t *data, uint32_t bytes)
 {
-	const uint32_t words = bytes / 8;
+	const uint32_t words = bytes & ~7u;
 
-	for (size_t i = 0; i < words; i++)
-		gantry_shm_write(to + 8 * i, data + 8 * i, 8);
-	if (unlikely(bytes % 8))
-		put_bytes(to + words * 8, data + words * 8, bytes % 8);
+	put_words(to, data, words);
+	if (unlikely(bytes != words))
+		put_bytes(to + words, data + words, bytes - words);
 }
 
 /* The first slot: immediate data, and data behind it. */
@@ -137,6 +153,28 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 	publish(slot, (struct comch_trailer){.seq = (uint32_t)p->position + 1, .kind = COMCH_K_INLINE,
 					     .imm_len = (uint8_t)s->imm_len, .length = (uint16_t)s->length});
 	return (int)n + 1;
+}
+
+/* The consumer looks at this slot all the time: take the line away from it while there is still something to compute. */
+static inline void fetch_to_write(const struct comch_slot *slot)
+{
+#ifdef __x86_64__
+	__asm__ volatile("prefetchw %0" : : "m"(*slot)); /* __builtin_prefetch would fetch it to read */
+#else
+	__builtin_prefetch(slot, 1);
+#endif
+}
+
+/* A message of two slots, for which there is room. The second is published first. */
+static inline void put_pair(uint64_t position, struct comch_slot *slot, struct comch_slot *second, const struct gantry_send *s)
+{
+	const uint8_t *data = s->data;
+
+	put_words(second->payload, data + COMCH_BEHIND_WORD, s->length - COMCH_BEHIND_WORD);
+	gantry_shm_st64_release(&second->trailer, comch_more_word(position + 1));
+	gantry_shm_write(slot->payload, s->imm, 8);
+	gantry_shm_write(slot->payload + 8, data, COMCH_BEHIND_WORD);
+	gantry_shm_st64_release(&slot->trailer, comch_pair_word(position, s->length));
 }
 
 /* Where the region stands among our exports; -1: nowhere. */
@@ -277,6 +315,23 @@ static __attribute__((noinline)) int send_any(struct comch_producer *p, const st
 	return sent(p, (uint32_t)slots, flags);
 }
 
+/* What is not a slot full of immediate data, or finds no room. */
+static __attribute__((noinline)) int send_other(struct comch_producer *p, const struct gantry_send *s, uint32_t flags)
+{
+	const uint64_t position = p->position;
+	struct comch_slot *slot = &p->slots[position & p->mask], *second = &p->slots[(position + 1) & p->mask];
+
+	if (!has_room(p, 2))
+		return send_any(p, s, flags);
+	fetch_to_write(second);
+	fetch_to_write(slot);
+	if (s->imm_len != 8 || !comch_fits_pair(s->length) || s->length > p->max_data || s->region || !s->data)
+		return send_any(p, s, flags);
+	put_pair(position, slot, second, s);
+	p->more++;
+	return sent(p, 2, flags);
+}
+
 int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct comch_producer *p = arg;
@@ -286,7 +341,7 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) | __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
 		return -ENOTCONN;
 	if (unlikely(imm_len != COMCH_SLOT_PAYLOAD || length || !has_room(p, 1)))
-		return send_any(p, s, flags);
+		return send_other(p, s, flags);
 	put_full(p, s->imm);
 	return sent(p, 1, flags);
 }

@@ -17,6 +17,8 @@
 #ifndef COMCH_RING_H
 #define COMCH_RING_H
 
+#include <stdbool.h>
+
 #include <gantry/shm.h>
 #include <gantry/transport.h>
 
@@ -71,6 +73,31 @@ static inline struct comch_trailer comch_trailer_unpack(uint64_t word)
 static inline uint64_t comch_full_word(uint64_t position)
 {
 	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_IMM, COMCH_SLOT_PAYLOAD, 0});
+}
+
+/* The trailer of a slot that is not the first of its message. */
+static inline uint64_t comch_more_word(uint64_t position)
+{
+	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_MORE, 0, 0});
+}
+
+/*
+ * Of the messages of several slots the commonest: whole words of data behind one word of immediate data, up to the end of the
+ * second slot. The trailer of the first, and whether a trailer that is ready is such.
+ */
+static inline bool comch_fits_pair(uint32_t length)
+{
+	return length % 8 == 0 && length > COMCH_BEHIND_WORD && length <= COMCH_BEHIND_WORD + COMCH_SLOT_PAYLOAD;
+}
+
+static inline uint64_t comch_pair_word(uint64_t position, uint32_t length)
+{
+	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_INLINE, 8, (uint16_t)length});
+}
+
+static inline bool comch_is_pair(uint64_t position, uint64_t word)
+{
+	return (word & ~(UINT64_MAX << 48)) == comch_pair_word(position, 0) && comch_fits_pair((uint32_t)(word >> 48));
 }
 
 /* Of `length` bytes of inline data behind imm_len bytes: how many lie in the first slot. */
