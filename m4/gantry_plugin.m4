@@ -5,9 +5,16 @@
 AC_DEFUN([GANTRY_ROW],[gantry_table="$gantry_table
 $(printf '  %-10s %-14s %-4s %s' "$1" "$2" "$3" "$4")"])
 
+# GANTRY_MISSES(WHAT, DEBIAN-PACKAGE) - note that something is missing without which nothing is built
+AC_DEFUN([GANTRY_MISSES],[gantry_misses="$gantry_misses
+  $1 not found (Debian: $2)"])
+
 # GANTRY_NEED(VAR, MODULES, DEBIAN-PACKAGE) - a library without which nothing is built
 AC_DEFUN([GANTRY_NEED],[PKG_CHECK_MODULES([$1],[$2],[GANTRY_ROW([library],[m4_bpatsubst([$2],[ .*])],[yes],[])],
-	[AC_MSG_ERROR([$2 not found (Debian: $3)])])])
+	[GANTRY_MISSES([$2],[$3])])])
+
+# GANTRY_NEEDED - after the last of them: end, if any is missing, and name all
+AC_DEFUN([GANTRY_NEEDED],[AS_IF([test -n "$gantry_misses"],[AC_MSG_ERROR([gantry cannot be built here:$gantry_misses])])])
 
 # GANTRY_WANT(VAR, MODULES, DEBIAN-PACKAGE, PURPOSE) - a library that some part can do without
 # Gives --without-VAR, HAVE_VAR in config.h, VAR_CFLAGS and VAR_LIBS, and the conditional HAVE_VAR.

@@ -34,7 +34,14 @@ AS_IF([test -n "$gantry_san"],
 #error not clang
 #endif]])],[GANTRY_PLUGIN_DEFS=])
 	 GANTRY_ROW([build],[sanitizers],[yes],[$gantry_san])],
-	[GANTRY_TRY_CFLAG([-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2])])
+	[# who builds a distribution, or the compiler itself, has chosen a level: that one holds
+	 AC_MSG_CHECKING([whether _FORTIFY_SOURCE is set already])
+	 AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#ifndef _FORTIFY_SOURCE
+#error not set
+#endif]])],
+		[AC_MSG_RESULT([yes])],
+		[AC_MSG_RESULT([no])
+		 GANTRY_TRY_CFLAG([-D_FORTIFY_SOURCE=2])])])
 AC_SUBST([GANTRY_PLUGIN_DEFS])
 AM_CONDITIONAL([SANITIZED],[test -n "$gantry_san"])
 ])

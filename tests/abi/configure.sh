@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# configure.sh - what configure says to who builds a package: all that is missing at once, nothing on standard error when
+# all is well, and the hardening that a distribution asks for is not lowered
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-configure.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+n=0
+
+report()
+{
+	n=$((n + 1))
+	[ "$1" -eq 0 ] && echo "ok $n - $2" && return
+	echo "not ok $n - $2 (exit status $1)"
+	tail -n 20 "$tmp/out" "$tmp/err" | sed 's/^/# /'
+}
+
+# configure ARGUMENT... - in $tmp/build, with what this build knows of the compiler already; of what pkg-config finds, nothing
+configure()
+{
+	sed -n '/^## Cache variables/,/^## Output variables/s/^\([a-z_]*_cv_.*\)/\1/p' "$top_builddir/config.log" |
+		grep -vE '^(ac_cv_env_|pkg_cv_|ac_cv_path_|ac_cv_header_ltdl)' >"$tmp/cache"
+	(cd "$tmp/build" && "$top_srcdir/configure" CC="$CC" --cache-file="$tmp/cache" "$@") >"$tmp/out" 2>"$tmp/err"
+}
+
+# flags - what the project itself gives to the compiler
+flags()
+{
+	sed -n 's/^GANTRY_CFLAGS = //p' "$tmp/build/core/Makefile"
+}
+
+case $CC in
+*sanitize*) echo "1..0 # SKIP a build for people who package nothing"; exit 0 ;;
+esac
+mkdir -p "$tmp/build"
+
+configure PKG_CONFIG=false
+[ $? -eq 1 ] && grep -q '^configure: error: pkg-config .* not found (Debian: pkg-config)' "$tmp/err"
+report $? "no pkg-config: that it is which is missing, not the libraries"
+
+# a pkg-config that is there and finds nothing
+printf '#!/bin/sh\ncase "$*" in *atleast-pkgconfig*) exit 0 ;; esac\nexit 1\n' >"$tmp/pkg-config"
+chmod +x "$tmp/pkg-config"
+configure PKG_CONFIG="$tmp/pkg-config" ac_cv_header_ltdl_h=no
+[ $? -eq 1 ] && for name in libconfig-dev libjansson-dev libltdl-dev; do
+	grep -q "not found (Debian: $name)" "$tmp/err" || exit 1
+done
+report $? "libraries that are missing are named all at once"
+
+# what is installed is not asked: this is about flags and noise
+set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson
+mkdir -p "$tmp/build/core"
+configure "$@" CFLAGS='-O2 -D_FORTIFY_SOURCE=3' && [ -z "$(flags | grep -o FORTIFY)" ]
+report $? "a level of _FORTIFY_SOURCE in CFLAGS is left alone"
+
+[ ! -s "$tmp/err" ] && [ ! -e "$tmp/build/confdefs.h" ]
+report $? "configure does not stumble over the folder core"
+
+configure "$@" CFLAGS=-O2 && flags | grep -q -- '-D_FORTIFY_SOURCE='
+report $? "without one there is one"
+echo "1..$n"
