@@ -50,7 +50,7 @@ install()
 		${MAKE:-make} -s -C "$top_builddir/$folder" install DESTDIR="$tmp/root" || return
 	done
 	libdir=$(dirname "$(find root -name libgantry.so)")
-	sed -i -E "s|^prefix=|&$tmp/root|" "$libdir/pkgconfig/gantry.pc"
+	sed -i -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$libdir/pkgconfig/gantry.pc"
 }
 
 # compile - with the command of the page

@@ -232,6 +232,9 @@ static void without_io_uring_the_sync_engine_serves(void)
 	static const int errors[] = {EPERM, ENOSYS, ENOMEM};
 	int status;
 
+#ifndef HAVE_LIBURING
+	TEST_IGNORE_MESSAGE("built without io_uring");
+#endif
 	volume_make(MIB);
 	for (unsigned i = 0; i < 3; i++) {
 		pid_t pid = fork();
