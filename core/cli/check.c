@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,6 +249,48 @@ static void check_devices(struct check *check)
 							       "a role that uses it would not start here");
 }
 
+/* Found out by going there: which CPUs a container leaves to a process is told nowhere else. */
+static bool may_run_on(uint32_t cpu)
+{
+	cpu_set_t before, one;
+	bool may;
+
+	if (cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(before), &before))
+		return cpu < (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	may = !sched_setaffinity(0, sizeof(one), &one);
+	sched_setaffinity(0, sizeof(before), &before);
+	return may;
+}
+
+static bool is_served(const struct gn_topology *t, const struct gn_topo_device *device, const char *service)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].selected && t->roles[i].listen_device == device && t->roles[i].listen->service &&
+		    !strcmp(t->roles[i].listen->service, service))
+			return true;
+	return false;
+}
+
+/* A transport inside the process leads to a role of this process, or nowhere. */
+static void check_inside(struct check *check)
+{
+	const struct gn_topology *t = &check->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++) {
+			const struct gn_topo_device *device = t->roles[i].connect_devices[k];
+			const struct gantry_transport_ops *ops = device->plugin->ops;
+
+			if ((ops->flags & GANTRY_TRANSPORT_INSIDE) && !is_served(t, device, t->roles[i].connects[k].service))
+				warn(check, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this process, and "
+					    "no role that it runs listens there",
+				     t->roles[i].connects[k].where, t->roles[i].name, t->roles[i].connects[k].service,
+				     device->name);
+		}
+}
+
 static void check_process(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
@@ -261,8 +304,9 @@ static void check_process(struct check *check)
 	if (cpus > 0 && t->n_workers > (uint32_t)cpus)
 		warn(check, "%u threads poll on %ld CPUs; they will take turns", t->n_workers, cpus);
 	for (uint32_t i = 0; i < t->runtime.n_cpus; i++)
-		if (t->runtime.cpu[i] >= (uint32_t)sysconf(_SC_NPROCESSORS_CONF))
-			warn(check, "runtime.cpus names CPU %u, which this machine does not have", t->runtime.cpu[i]);
+		if (!may_run_on(t->runtime.cpu[i]))
+			warn(check, "runtime.cpus names CPU %u, which is not there, or not for this process: gantry run would "
+				    "not start", t->runtime.cpu[i]);
 }
 
 /* -- report -- */
@@ -375,6 +419,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
 	check->n_fds = count_fds(check);
 	check_process(check);
+	check_inside(check);
 	check_devices(check);
 	if (print(check, cli))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");

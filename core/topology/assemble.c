@@ -55,6 +55,17 @@ static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 	return 0;
 }
 
+static void complain_of_thread(const struct gn_topology *t, uint32_t k, int cpu, int rc)
+{
+	if (cpu >= 0 && rc == -EINVAL)
+		gn_log(GN_LOG_ERROR, "gantry", "%s: runtime.cpus: CPU %d, of thread %u, is not there, or not for this process; "
+		       "write some of those that \"taskset -cp $$\" names",
+		       gn_conf_where(gn_conf_child(gn_conf_child(gn_config_root(t->config), "runtime"), "cpus")), cpu, k);
+	else
+		gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u: %s%s", k, strerror(-rc),
+		       rc == -EAGAIN ? "; no room for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)" : "");
+}
+
 static int create_workers(struct gn_topology *t)
 {
 	uint32_t n = count_workers(t);
@@ -67,15 +78,12 @@ static int create_workers(struct gn_topology *t)
 		struct gn_worker_attr attr = {.name = name, .cpu = -1, .spin_ns = t->runtime.spin_ns};
 		int rc;
 
-		if (t->runtime.n_cpus)
+		if (t->runtime.n_cpus && !t->absent) /* who only looks says by itself which are missing */
 			attr.cpu = (int)t->runtime.cpu[k % t->runtime.n_cpus];
 		snprintf(name, sizeof(name), "gantry-%u", k);
 		rc = gn_worker_create(&attr, &t->workers[k]);
 		if (rc) {
-			gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u%s: %s%s", k,
-			       attr.cpu >= 0 ? " on the CPU that runtime.cpus says" : "", strerror(-rc),
-			       rc == -EAGAIN ? "; no room for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)"
-					     : "");
+			complain_of_thread(t, k, attr.cpu, rc);
 			return rc;
 		}
 		t->n_workers++;

@@ -289,6 +289,34 @@ initiator() {
 	[ "$status" -eq 2 ]
 }
 
+@test "a transport inside the process leads to a role of it, or nowhere" {
+	load='load = { role = "initiator"; connect = { device = "d"; name = "w"; }; workload = { ops = 1; }; };'
+	target | sed "s/^};\$/$load\n&/" >"$conf"
+	check() { # WARNING EXPECTED ARGUMENT...
+		local text="warning: $conf:9: roles.load leads to \"$1\" on the device \"d\", which reaches only this process"
+		run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" "${@:3}"
+		echo "$output"
+		[ "$status" -eq 0 ]
+		case $output in *"$text"*) [ "$2" = yes ] ;; *) [ "$2" = no ] ;; esac
+	}
+	check w yes
+	check v no --set roles.load.connect.name=v
+	check v yes --set roles.load.connect.name=v --role load # it is in the file, and not in this process
+	check v no --role store
+}
+
+@test "CPUs that are not there" {
+	{ echo 'runtime = { cpus = "0,4095"; };'; target "lanes = 2;"; } >"$conf"
+	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"$conf:1: runtime.cpus: CPU 4095, of thread 1, is not there, or not for this process; write some of"* ]]
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"runtime.cpus names CPU 4095, which is not there"* ]]
+}
+
 @test "an override has the type of its option, also where the file has none" {
 	target >"$conf"
 	check() {
