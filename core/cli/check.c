@@ -284,8 +284,8 @@ static void check_inside(struct check *check)
 			const struct gantry_transport_ops *ops = device->plugin->ops;
 
 			if ((ops->flags & GANTRY_TRANSPORT_INSIDE) && !is_served(t, device, t->roles[i].connects[k].service))
-				warn(check, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this process, and "
-					    "no role that it runs listens there",
+				warn(check, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this process, "
+					    "and no role that it runs listens there",
 				     t->roles[i].connects[k].where, t->roles[i].name, t->roles[i].connects[k].service,
 				     device->name);
 		}
@@ -299,7 +299,7 @@ static void check_process(struct check *check)
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY && check->n_fds > limit.rlim_cur)
 		warn(check, "all sessions at their limits need about %llu file descriptors, this process may have %llu; raise "
-			    "\"ulimit -n\" or lower max_sessions, max_lanes or max_regions",
+			    "\"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or max_regions",
 		     (unsigned long long)check->n_fds, (unsigned long long)limit.rlim_cur);
 	if (cpus > 0 && t->n_workers > (uint32_t)cpus)
 		warn(check, "%u threads poll on %ld CPUs; they will take turns", t->n_workers, cpus);

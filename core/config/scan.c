@@ -235,9 +235,26 @@ static void count_bracket(struct scan *scan, struct text *t)
 	skip(t, 1);
 }
 
+/* What an editor, or a page that was copied from, has put there: the parser would only say "syntax error". */
+static void scan_foreign(struct scan *scan, struct text *t, unsigned int *told)
+{
+	const char *p = t->p;
+	size_t n = 0;
+
+	while ((unsigned char)p[n] >= 0x80)
+		n++;
+	if (p == t->start && !strncmp(p, "\xef\xbb\xbf", 3))
+		gn_errs_add(scan->errs, "%s:1: begins with a byte order mark; save it as UTF-8 without one", t->path);
+	else if (*told != t->line)
+		gn_errs_add(scan->errs, "%s:%u: %.*s stands outside of strings and comments, where only ASCII does; quotes are \"",
+			    t->path, t->line, n < 16 ? (int)n : 0, p);
+	*told = t->line;
+	skip(t, n);
+}
+
 static void scan_text(struct scan *scan, struct text *t)
 {
-	unsigned int around = t->nesting;
+	unsigned int around = t->nesting, told = 0;
 
 	while (*t->p) {
 		unsigned char c = (unsigned char)t->p[0], next = (unsigned char)t->p[1];
@@ -256,6 +273,8 @@ static void scan_text(struct scan *scan, struct text *t)
 			scan_number(scan, t);
 		} else if (c == '.') {
 			skip_float(t);
+		} else if (c >= 0x80) {
+			scan_foreign(scan, t, &told);
 		} else {
 			count_bracket(scan, t);
 		}

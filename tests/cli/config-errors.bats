@@ -293,7 +293,7 @@ initiator() {
 	load='load = { role = "initiator"; connect = { device = "d"; name = "w"; }; workload = { ops = 1; }; };'
 	target | sed "s/^};\$/$load\n&/" >"$conf"
 	check() { # WARNING EXPECTED ARGUMENT...
-		local text="warning: $conf:9: roles.load leads to \"$1\" on the device \"d\", which reaches only this process"
+		local text="warning: $conf:9: roles.load leads to \"$1\" on the device \"d\", which reaches only this"
 		run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" "${@:3}"
 		echo "$output"
 		[ "$status" -eq 0 ]
@@ -303,6 +303,19 @@ initiator() {
 	check v no --set roles.load.connect.name=v
 	check v yes --set roles.load.connect.name=v --role load # it is in the file, and not in this process
 	check v no --role store
+}
+
+@test "quotes of a page, and the mark of an editor" {
+	cd "$BATS_TEST_TMPDIR"
+	target | sed 's/"loop"/“loop”/' >quotes.conf
+	wrong '1: “ stands outside of strings and comments, where only ASCII does; quotes are "' <quotes.conf
+	[ "${#lines[@]}" -eq 1 ]
+	{ printf '\357\273\277'; target; } >mark.conf
+	wrong "1: begins with a byte order mark; save it as UTF-8 without one" <mark.conf
+	[ "${#lines[@]}" -eq 1 ]
+	{ echo '# “fine”'; target | sed 's/"v"/"„v”"/'; } >"$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
 }
 
 @test "CPUs that are not there" {
