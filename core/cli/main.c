@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 
@@ -259,6 +260,20 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	return command->run(cli);
 }
 
+/*
+ * The usual soft limit, 1024, is there for programs that call select(). A role at its limits needs more, and whoever means to
+ * bound it sets the hard one.
+ */
+static void take_all_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	struct gn_cli cli = {0};
@@ -271,6 +286,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file that gets too long is an error of its write */
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	take_all_files();
 	code = dispatch(&cli, argc, argv);
 	gn_words_fini(&cli.topology.plugin_dirs);
 	gn_words_fini(&cli.topology.roles);

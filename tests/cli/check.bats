@@ -71,6 +71,17 @@ needs_a_limit() {
 	says '"errors": []'
 }
 
+@test "the soft limit of open files is raised; the hard one counts" {
+	cd "$BATS_TEST_TMPDIR"
+	(
+		ulimit -S -n 64
+		"$GANTRY" check -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" | grep "file descriptors allowed *$(ulimit -H -n)$"
+	)
+	ulimit -n 64
+	check 0
+	says "file descriptors, this process may have 64; raise \"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or"
+}
+
 @test "a role in a process of its own needs only its own" {
 	needs_a_limit
 	check 4096 --role load
