@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -274,11 +275,24 @@ static void take_all_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Who was started without them must not have a report or a log written into what is opened next. */
+static void keep_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct gn_cli cli = {0};
 	int code;
 
+	keep_standard_streams();
 	unsetenv("LTDL_LIBRARY_PATH");
 	if (getauxval(AT_SECURE))
 		return gn_cli_fail(GN_EXIT_USAGE, "refusing to run with more rights than the user has "
@@ -292,7 +306,8 @@ int main(int argc, char **argv)
 	gn_words_fini(&cli.topology.roles);
 	gn_words_fini(&cli.topology.sets);
 	gn_words_fini(&cli.args);
-	if (fflush(stdout) && code == GN_EXIT_OK)
-		code = gn_cli_fail(GN_EXIT_FAILED, "cannot write the output: %s", strerror(errno));
+	errno = 0;
+	if ((fflush(stdout) || ferror(stdout)) && code == GN_EXIT_OK) /* what was lost may have been flushed long ago */
+		code = gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 	return code;
 }

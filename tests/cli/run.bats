@@ -87,6 +87,31 @@ finish() { # wait for it; sets status and output
 	says "service             192.0.2.7:4791"
 }
 
+@test "a report that is lost is a failure" {
+	[ -c /dev/full ] || skip "no /dev/full"
+	run sh -c '"$GANTRY" run -p "$GANTRY_PLUGINS" "$1" >/dev/full' sh "$conf"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "gantry: cannot write the output"
+	run sh -c '"$GANTRY" check -p "$GANTRY_PLUGINS" "$1" >/dev/full' sh "$conf"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "gantry: cannot write the output"
+}
+
+@test "without standard streams, none of its files takes their place" {
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store <&- >&- 2>&- 3>&- &
+	pid=$!
+	until_true answers
+	for n in 0 1 2; do
+		readlink "/proc/$pid/fd/$n"
+		[ "$(readlink "/proc/$pid/fd/$n")" = /dev/null ]
+	done
+	kill "$pid"
+	wait "$pid"
+	pid=
+}
+
 @test "JSON: schema, result, roles, devices, threads" {
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --json >"$BATS_TEST_TMPDIR/out"
 	output=$(cat "$BATS_TEST_TMPDIR/out")
