@@ -82,6 +82,22 @@ serve() {
 	says "$BATS_TEST_TMPDIR/absent: No such file or directory"
 }
 
+@test "a file that cannot take all: said once, and what it has taken" {
+	serve
+	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf"
+	[ "$status" -eq 0 ]
+	mkdir "$BATS_TEST_TMPDIR/small"
+	local full='mount -t tmpfs -o size=1m small "$2" || exit 77; shift; exec "$GANTRY" copy -p "$GANTRY_PLUGINS" "${@:2}"'
+	run unshare -rm bash -c "$full" bash x "$BATS_TEST_TMPDIR/small" -c "$conf" --set roles.load.copy.block=64KiB \
+		volume: "$BATS_TEST_TMPDIR/small/out"
+	echo "$output"
+	[[ "$status" -ne 77 && "$output" != unshare:* ]] || skip "no mount of our own"
+	[ "$status" -eq 1 ]
+	[ "$(grep -c "cannot write .*/out: No space left on device" <<<"$output")" -eq 1 ]
+	[[ "$output" =~ "stopped after: "([0-9]+)" bytes" ]]
+	[ "${BASH_REMATCH[1]}" -le 1048576 ]
+}
+
 @test "nobody serves the volume" {
 	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --set roles.load.connect.timeout=50ms
 	[ "$status" -eq 1 ]

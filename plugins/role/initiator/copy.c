@@ -30,7 +30,8 @@ static int file_error(struct initiator *in, const char *what, int rc)
 
 static int file_failed(struct lane *lane, const char *what, int rc)
 {
-	file_error(lane->in, what, rc);
+	if (!atomic_exchange(&lane->in->failed, true)) /* of the many in flight, the first */
+		file_error(lane->in, what, rc);
 	lane_fail(lane->in);
 	return rc;
 }
@@ -323,8 +324,10 @@ static int copy_out_done(struct lane *lane, struct gantry_io *io)
 
 	if (io->status == GANTRY_S_OK && !hole) {
 		rc = write_file(in, io->data, io->length, io->offset);
-		if (rc)
+		if (rc) {
 			file_failed(lane, "cannot write", rc);
+			return 1;
+		}
 	}
 	return copy_done(lane, io);
 }
