@@ -195,6 +195,24 @@ finish() { # wait for it; sets status and output
 	[ "$status" -eq 0 ]
 }
 
+@test "a service has a runtime directory and nothing else" {
+	sed -i '/stat_dir/d' "$conf"
+	mkdir -m 755 "$BATS_TEST_TMPDIR/service"
+	dir=$BATS_TEST_TMPDIR/service/gantry
+	(
+		cd / && umask 077
+		exec env -i XDG_RUNTIME_DIR="$BATS_TEST_TMPDIR/service" "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store
+	) </dev/null >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	pid=$!
+	until_true answers
+	gantry stat --dir "$dir" store
+	says "role                    target"
+	kill -HUP "$pid"
+	finish
+	[ "$status" -eq 0 ]
+	[ -z "$(ls "$dir")" ]
+}
+
 @test "stat: live report, for people, for machines, for one role" {
 	begin --set roles.load.workload.ops=0 --set roles.load.workload.time=600s
 	gantry stat --dir "$dir"
