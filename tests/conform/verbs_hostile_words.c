@@ -63,6 +63,11 @@ static void wrong_words(void)
 	}
 	hostile_check_honest();
 	hostile_intrude();
+	/* a note is nothing to the control queue pair, whatever its receive holds */
+	raw_move(&evil, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0);
+	hostile_check_dropped("a note to nobody", -EPROTO, "without a head");
+	hostile_leave();
+	hostile_intrude();
 	/* more than a receive holds: devices differ in what they call that */
 	TEST_ASSERT_TRUE(raw_send(&evil, VB_CTRL_SLOT + 1) != IBV_WC_SUCCESS);
 	hostile_check_dropped("longer than a slot", 0, NULL);
@@ -116,6 +121,12 @@ static void no_credit(void)
 	put_message(&plain, NULL);
 	raw_send(&more, 16);
 	hostile_check_dropped("a message without credit", -EPROTO, "sends what it may not");
+	hostile_leave();
+	hostile_check_honest();
+	hostile_intrude();
+	reach_consumer(0);
+	raw_move(&more, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 0);
+	hostile_check_dropped("a note without credit", -EPROTO, "sends what it may not");
 	hostile_leave();
 	hostile_check_honest();
 	hostile_intrude();

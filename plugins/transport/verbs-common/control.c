@@ -281,7 +281,7 @@ static void complete(struct vb_conn *conn, const struct ibv_wc *wc)
 	}
 	conn->control->busy_ns = conn->t->host->now_ns(conn->t->host);
 	if (wc->wr_id & VB_RECV)
-		arrived(conn, (uint32_t)wc->wr_id, wc->byte_len);
+		arrived(conn, (uint32_t)wc->wr_id, wc->opcode == IBV_WC_RECV ? wc->byte_len : 0); /* no note comes here */
 	else
 		vb_qp_done(&conn->control->qp, wc->wr_id, 0, ended, conn);
 }
