@@ -208,6 +208,14 @@ static int no_rma_submit(void *rma, const struct gantry_rma *op)
 	return -ENOTSUP;
 }
 
+static int no_rma_note(void *rma, const struct gantry_rma *op, uint32_t note)
+{
+	(void)rma;
+	(void)op;
+	(void)note;
+	return -ENOTSUP;
+}
+
 static int no_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max)
 {
 	(void)rma;
@@ -287,6 +295,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.consumer_direct = not_direct,
 	.producer_direct = nobody,
 	.check_service = any_service,
+	.rma_note = no_rma_note,
 };
 
 /* -- the description -- */
@@ -341,7 +350,8 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
-	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), {NULL, 0},
+	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
+	{NULL, 0},
 };
 
 static const struct {

@@ -14,7 +14,7 @@
  *
  * ABI history
  *   1.0  first version
- *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect
+ *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect; transports: GANTRY_CAP_NOTES, rma_note
  */
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H

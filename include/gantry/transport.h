@@ -48,6 +48,7 @@ extern "C" {
 				     /*   producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
 #define GANTRY_CAP_QUIET 0x20u       /* after disconnect nobody who got an export over that connection can touch its memory */
+#define GANTRY_CAP_NOTES 0x40u       /* remote writes with notes: rma_note. 1.1 */
 
 struct gantry_device_info {
 	uint32_t caps;         /* GANTRY_CAP_* */
@@ -304,6 +305,15 @@ struct gantry_transport_ops {
 	 */
 	const char *(*check_service)(const char *service);
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
+
+	/*
+	 * With GANTRY_CAP_NOTES, of the data path, and part of 1.1: a remote write as rma_submit does it, to a region that is not
+	 * `apart`, and with it a note, which the peer's consumer of the same lane gets when all of the data is there, or never: a
+	 * message that uses a receive, with the 4 bytes of the note as its immediate data, and producer 0. -EAGAIN also while that
+	 * consumer has nothing posted; -EMSGSIZE: too long for a note, and all that is longer is too. Only for a peer whose
+	 * transport can do it as well.
+	 */
+	int (*rma_note)(void *rma, const struct gantry_rma *op, uint32_t note);
 };
 
 #ifdef __cplusplus

@@ -345,6 +345,59 @@ static void written_before_told(void)
 	rig_memory_close(&m);
 }
 
+/* A note, and the data that it came with; between messages. */
+static void noted_when_written(void)
+{
+	struct ordered o = {.local = rig_local(BYTES)};
+	uint32_t length, most = BYTES;
+	struct rig_memory m;
+
+	rig_connect();
+	if (!(rig.info.caps & GANTRY_CAP_NOTES))
+		TEST_IGNORE_MESSAGE("it has no notes");
+	rig_memory_open(&m, BYTES, BOTH);
+	o.r = import_to_b(&m, BOTH, 1);
+	o.rma = rig_rma_open(&rig.b, 4, 2);
+	o.q = rig_queue_open_lanes(&rig.a, 2, &rig.b, 2, 8, 0);
+	for (uint32_t round = 0; round < rig_rounds(1000) + 8; round++) {
+		struct gantry_rma rma = {.op = GANTRY_RMA_WRITE, .local = o.local, .local_region = &rig.local, .remote = o.r};
+		struct gantry_msg msg;
+		uint64_t late = 0;
+		int rc;
+
+		TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
+		if (round % 4 == 3) {
+			TEST_ASSERT_EQUAL_INT(0, rig_post(o.q, NULL, 0, 0));
+			TEST_ASSERT_EQUAL_INT(0, rig_send_imm(o.q, round));
+		}
+		do {
+			rma.length = length = round * 7919 % most;
+			rma.remote_offset = BYTES - length;
+			rma.cookie = round;
+			rig_fill(o.local, length, round);
+			while ((rc = rig.ops->rma_note(o.rma->q, &rma, ~round)) == -EAGAIN)
+				rig_wait(&late, 0);
+		} while (rc == -EMSGSIZE && (most = length) > 4096);
+		TEST_ASSERT_EQUAL_INT(0, rc);
+		rig.ops->rma_flush(o.rma->q);
+		if (round % 4 == 3) {
+			rig_take(o.q, &msg);
+			TEST_ASSERT_EQUAL_UINT32(8, msg.imm_len);
+		}
+		rig_take(o.q, &msg);
+		TEST_ASSERT_EQUAL_UINT32(4, msg.imm_len);
+		TEST_ASSERT_EQUAL_UINT32(0, msg.length);
+		TEST_ASSERT_EQUAL_MEMORY(&(uint32_t){~round}, msg.imm, 4);
+		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, round));
+		TEST_ASSERT_EQUAL_INT(0, rig_rma_status(o.rma, round));
+	}
+	rig_queue_close(o.q);
+	rig_rma_close(o.rma);
+	rig.ops->release_region(rig.b.conn, o.r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
 /* A peer that keeps what it was asked for does not keep us from our memory for ever. */
 static void peer_that_keeps_its_region(void)
 {
@@ -391,5 +444,6 @@ void rma_cases(void)
 	RIG_CASE(remote_queue_has_a_depth);
 	RIG_CASE(remote_access_ends_with_the_connection);
 	RIG_CASE(written_before_told);
+	RIG_CASE(noted_when_written);
 	RIG_CASE(peer_that_keeps_its_region);
 }

@@ -87,6 +87,13 @@ static void hostile_send(struct vb_pipe *from, const struct queue *q, const stru
 
 	if (!wr)
 		return;
+	if (left && *input == 0xff) {
+		wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr->num_sge = 0;
+		wr->imm_data = (uint32_t)bytes(5);
+		vb_qp_post(&from->qp);
+		return;
+	}
 	wr->opcode = IBV_WR_SEND;
 	*wr->sg_list = (struct ibv_sge){.addr = (uintptr_t)slot, .lkey = from->mr->lkey,
 					.length = make_message(slot, from, q, s)};

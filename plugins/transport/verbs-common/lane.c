@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lane.c - the pipes that one thread uses: their completions, and to whom each goes. */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,17 @@ static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 		deliver(c, pipe, slot, bytes, n);
 }
 
+/* Of a note the data is in the region, and the slot empty. */
+static void received(struct vb_pipe *pipe, const struct ibv_wc *wc)
+{
+	uint32_t slot = (uint32_t)wc->wr_id;
+	uint32_t bytes = wc->byte_len;
+
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		bytes = slot < pipe->slots ? vb_pipe_noted(pipe, slot, be32toh(wc->imm_data)) : 0;
+	arrived(pipe, slot, bytes);
+}
+
 static int poll_pipe(struct vb_pipe *pipe)
 {
 	struct ibv_wc wcs[VB_POLL];
@@ -189,7 +201,7 @@ static int poll_pipe(struct vb_pipe *pipe)
 		if (wc->status != IBV_WC_SUCCESS)
 			vb_pipe_broke(pipe, wc);
 		else if (wc->wr_id & VB_RECV)
-			arrived(pipe, (uint32_t)wc->wr_id, wc->byte_len);
+			received(pipe, wc);
 		else if (wc->wr_id != VB_WAKE)
 			vb_qp_done(&pipe->qp, wc->wr_id, 0, ended, NULL);
 	}

@@ -304,6 +304,19 @@ void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes)
 	pipe->send_at = pipe->send_at + 1 < pipe->slots ? pipe->send_at + 1 : 0;
 }
 
+uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note)
+{
+	struct vb_msg *msg = (void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
+	const struct vb_consumer *c = __atomic_load_n(&pipe->lane->consumer, __ATOMIC_ACQUIRE);
+
+	msg->kind = (uint8_t)(VB_MSG_PLAIN | (c ? c->id & 0xf : 0) << 4);
+	msg->imm_len = sizeof(note);
+	msg->allowed = (uint16_t)pipe->allowed; /* nothing new */
+	msg->producer = msg->length = 0;
+	memcpy(msg->imm, &note, sizeof(note));
+	return (uint32_t)(offsetof(struct vb_msg, imm) + sizeof(note));
+}
+
 void vb_pipe_post(struct vb_pipe *pipe)
 {
 	int rc = vb_qp_post(&pipe->qp);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rma.c - remote reads and writes of imported regions. */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -105,25 +106,11 @@ static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *
 	return wr;
 }
 
-int vb_rma_submit(void *arg, const struct gantry_rma *op)
+/* The request that was built for it. */
+static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr *wr, const struct gantry_rma *op, uint32_t lkey)
 {
-	struct vb_rma *rma = arg;
 	const struct vb_import *im = op->remote->transport;
-	const struct vb_send send = {.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
-	struct ibv_send_wr *wr;
-	struct vb_pipe *pipe;
-	uint32_t lkey;
-	int rc = check(rma, op, &lkey);
 
-	if (rc)
-		return rc;
-	pipe = way(rma, im);
-	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
-	if (!wr) {
-		vb_lane_flush(rma->lane); /* rma_poll makes room, when what stands there has started */
-		return -EAGAIN;
-	}
-	wr->opcode = op->op == GANTRY_RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
 	wr->wr.rdma.remote_addr = im->wire.addr + op->remote_offset;
 	wr->wr.rdma.rkey = im->wire.key;
 	wr->sg_list->addr = (uintptr_t)op->local;
@@ -135,6 +122,72 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	pipe->qp.lot_bytes += op->length;
 	if (pipe->qp.lot_bytes >= VB_LOT_BYTES)
 		vb_pipe_post(pipe);
+}
+
+int vb_rma_submit(void *arg, const struct gantry_rma *op)
+{
+	struct vb_rma *rma = arg;
+	const struct vb_send send = {.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
+	struct ibv_send_wr *wr;
+	struct vb_pipe *pipe;
+	uint32_t lkey;
+	int rc = check(rma, op, &lkey);
+
+	if (rc)
+		return rc;
+	pipe = way(rma, op->remote->transport);
+	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
+	if (!wr) {
+		vb_lane_flush(rma->lane); /* rma_poll makes room, when what stands there has started */
+		return -EAGAIN;
+	}
+	wr->opcode = op->op == GANTRY_RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+	fill_in(rma, pipe, wr, op, lkey);
+	return 0;
+}
+
+/* -- with a note, which is the immediate data of the write -- */
+
+/* They take the way of messages, which may wait for a short write: where they have a queue pair of their own, for no other. */
+static bool is_too_long(const struct vb_rma *rma, uint32_t length)
+{
+	return length > VB_SHORT_BYTES && kind_of_pipe(rma->lane->conn) == VB_DATA;
+}
+
+static struct vb_pipe *way_of_notes(struct vb_rma *rma)
+{
+	if (!rma->notes)
+		rma->notes = vb_lane_pipe(rma->lane, VB_MESSAGES, rma->lane->number);
+	return rma->notes;
+}
+
+int vb_rma_note(void *arg, const struct gantry_rma *op, uint32_t note)
+{
+	struct vb_rma *rma = arg;
+	const struct vb_import *im = op->remote->transport;
+	const struct vb_send send = {.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
+	struct ibv_send_wr *wr = NULL;
+	struct vb_pipe *pipe;
+	uint32_t lkey;
+	int rc = check(rma, op, &lkey);
+
+	if (rc)
+		return rc;
+	if (op->op != GANTRY_RMA_WRITE || im->peer)
+		return -EINVAL;
+	if (is_too_long(rma, op->length))
+		return -EMSGSIZE;
+	pipe = way_of_notes(rma);
+	if (pipe && rma->n_out < rma->depth && vb_pipe_credit(pipe))
+		wr = vb_qp_build(&pipe->qp, &send);
+	if (!wr) {
+		vb_lane_flush(rma->lane);
+		return -EAGAIN;
+	}
+	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr->imm_data = htobe32(note);
+	pipe->sent++; /* a message, without a slot here */
+	fill_in(rma, pipe, wr, op, lkey);
 	return 0;
 }
 

@@ -17,7 +17,7 @@
  *
  * Credit. A pipe has `slots` receives posted, always. The side that receives says how many messages it takes, counted from
  * the beginning: allowed = received + min(receives its consumer has free, slots that are free). The number goes along with
- * every message the other way, and by an RDMA write of its own when the sender would otherwise stand still.
+ * every message the other way but notes, and by an RDMA write of its own when the sender would otherwise stand still.
  * So no send ever finds no receive, and a send that the consumer has no receive for is -EAGAIN.
  */
 #ifndef VB_VERBS_H
@@ -245,6 +245,7 @@ struct vb_rma {
 	uint32_t depth, n_out;
 	struct tc_done done;
 	struct vb_pipe *pipe; /* of this connection's own regions */
+	struct vb_pipe *notes; /* of messages, once it is up */
 };
 
 /* Memory of this process that the peer may touch. */
@@ -379,6 +380,8 @@ uint32_t vb_pipe_credit(struct vb_pipe *pipe);                       /* messages
 /* Slot for the next message and its request: sge.length is still to be set. NULL: no credit or no room. */
 char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_send_wr **wr_p);
 void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes); /* that slot is filled */
+/* A note came in this slot: it is made a message there, for the lane's consumer. Returns its bytes. */
+uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note);
 /* The request that was built last has messages without data, has not gone, and its slot has room for one more. */
 bool vb_pipe_has_seat(const struct vb_pipe *pipe);
 /* That room, for a message of this kind and so many bytes, which is counted as sent. NULL: it needs a slot of its own. */
@@ -487,6 +490,7 @@ int vb_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int vb_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void vb_rma_destroy(void *rma);
 int vb_rma_submit(void *rma, const struct gantry_rma *op);
+int vb_rma_note(void *rma, const struct gantry_rma *op, uint32_t note);
 void vb_rma_flush(void *rma);
 int vb_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_lane_poll */
@@ -503,6 +507,6 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_l
 	.post_recv = vb_post_recv, .poll_recv = vb_poll_recv, .consumer_arm = vb_consumer_arm,                          \
 	.consumer_disarm = vb_consumer_disarm, .consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush,       \
 	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll,     \
-	.check_service = vb_check_service
+	.check_service = vb_check_service, .rma_note = vb_rma_note
 
 #endif

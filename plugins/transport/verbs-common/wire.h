@@ -69,6 +69,12 @@ struct vb_msg {
 	uint8_t imm[GANTRY_IMM_MAX];
 } __attribute__((packed));
 
+/*
+ * A note is a message that has no bytes here: the immediate data, big-endian, of a write to a region. It uses a receive and
+ * credit as others do, and is for whichever consumer the lane has. A connection may bring them at any time; whether they say
+ * something is up to the users of it.
+ */
+
 /* REGION: where the data of the message is, to be fetched by a remote read. */
 struct vb_msg_region {
 	uint64_t offset; /* bytes in it */

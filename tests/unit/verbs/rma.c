@@ -325,6 +325,160 @@ static void what_cannot_be(void)
 	close_all();
 }
 
+/* -- notes -- */
+
+static int submit_noted(uint32_t slot, uint32_t length, uint64_t cookie, uint32_t number)
+{
+	const struct gantry_rma op = {.op = GANTRY_RMA_WRITE, .length = length, .local = b.bytes + slot * 64,
+				      .local_region = &b.local, .remote = s.imported, .remote_offset = slot * 64, .cookie = cookie};
+
+	return vb_rma_note(rma, &op, number);
+}
+
+static void expect_note(struct queue *there, uint32_t number)
+{
+	struct gantry_msg msg;
+	uint32_t came;
+
+	TEST_ASSERT_EQUAL_INT(1, vb_poll_recv(there->rx, &msg, 1));
+	memcpy(&came, msg.imm, sizeof(came));
+	TEST_ASSERT_EQUAL_UINT32(sizeof(number), msg.imm_len);
+	TEST_ASSERT_EQUAL_HEX32(number, came);
+	TEST_ASSERT_EQUAL_UINT32(0, msg.length);
+	TEST_ASSERT_EQUAL_INT(0, msg.status);
+}
+
+/* By the queue pair of messages in both cases: one request, one doorbell, and nothing before all of the data is there. */
+static void note_comes_with_its_data(const char *settings)
+{
+	struct fake_counters before;
+	struct gantry_msg msg;
+	struct queue there;
+
+	open_all(settings, 16);
+	queue_open(&there, &a, 0, &b, 0, 4, 0);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	queue_tell(&there);
+	fill(b.bytes, BYTES, 3);
+	fake_wire_hold(1);
+	before = counters();
+	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 0x01020304));
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 5, GANTRY_SEND_MORE)); /* which does not ride on it */
+	TEST_ASSERT_EQUAL_INT(0, submit_noted(1, 0, 2, 0xfffffffe)); /* of nothing */
+	TEST_ASSERT_EQUAL_UINT64(0, counters().doorbells - before.doorbells);
+	vb_rma_flush(rma);
+	TEST_ASSERT_EQUAL_UINT64(1, counters().doorbells - before.doorbells);
+	TEST_ASSERT_EQUAL_UINT64(1, counters().signalled - before.signalled);
+	TEST_ASSERT_EQUAL_UINT64(3, counters().send_wrs - before.send_wrs);
+	TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(there.rx, &msg, 1));
+	TEST_ASSERT_EQUAL_INT(1, fake_wire_step(NULL));
+	TEST_ASSERT_TRUE(filled(s.bytes, 64, 3));
+	expect_note(&there, 0x01020304);
+	fake_wire_hold(0);
+	TEST_ASSERT_EQUAL_UINT64(5, queue_take(&there, NULL));
+	expect_note(&there, 0xfffffffe);
+	expect_end(1, 0);
+	expect_end(2, 0);
+	expect_none();
+	pipes_check();
+	queue_close(&there);
+	close_all();
+}
+
+static void note_with_queue_pairs_apart(void)
+{
+	note_comes_with_its_data("max_depth=16");
+}
+
+static void note_with_a_shared_queue_pair(void)
+{
+	note_comes_with_its_data("max_depth=16 data_qp=shared");
+}
+
+/* It is a message: not more of them than the peer takes, and all slots of a long run are posted again. */
+static void notes_need_credit(void)
+{
+	struct queue there;
+
+	open_all("max_depth=4", 4);
+	queue_open(&there, &a, 0, &b, 0, 4, 0);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_noted(0, 64, 1, 1));
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 2));
+	queue_tell(&there);
+	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 0, 100));
+	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 101));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_noted(0, 64, 2, 102));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, queue_send(&there, 1, 0));
+	for (uint32_t i = 0; i < 40; i++) {
+		if (i >= 2) {
+			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 1));
+			queue_tell(&there);
+			TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, i, 100 + i));
+			vb_rma_flush(rma);
+		}
+		expect_note(&there, 100 + i);
+		expect_end(i, 0);
+		pipes_check();
+	}
+	queue_close(&there);
+	close_all();
+	wire_check();
+}
+
+/* Nobody is there for it: its receive is posted again. */
+static void note_for_a_consumer_that_is_gone(void)
+{
+	struct vb_pipe *far;
+	struct queue there;
+
+	open_all("max_depth=4", 4);
+	queue_open(&there, &a, 0, &b, 0, 4, 0);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(there.rx, NULL, 4));
+	queue_tell(&there);
+	far = queue_far_pipe(&there);
+	vb_consumer_destroy(there.rx);
+	there.rx = NULL;
+	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 1));
+	vb_rma_flush(rma);
+	expect_end(1, 0);
+	ends_settle();
+	TEST_ASSERT_EQUAL_INT(0, a.conn->lost);
+	TEST_ASSERT_EQUAL_UINT32(0, far->waiting);
+	queue_close(&there);
+	close_all();
+}
+
+static void notes_that_cannot_be(void)
+{
+	struct gantry_rma op = {.op = GANTRY_RMA_READ, .length = 64, .local_region = &b.local};
+	struct vb_import_peer peer = {.session = 1};
+	struct vb_import *im;
+
+	open_all("max_depth=4", 4);
+	im = s.imported->transport;
+	op.local = b.bytes;
+	op.remote = s.imported;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_note(rma, &op, 1));
+	op.op = GANTRY_RMA_WRITE;
+	op.remote_offset = BYTES - 63;
+	TEST_ASSERT_EQUAL_INT(-ERANGE, vb_rma_note(rma, &op, 1));
+	op.remote_offset = 0;
+	op.local_region = NULL;
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_note(rma, &op, 1));
+	op.local_region = &b.local;
+	im->peer = &peer; /* as of memory that somebody else passed on */
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_note(rma, &op, 1));
+	im->peer = NULL;
+	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* messages would wait for it */
+	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_note(rma, &op, 1));
+	im->pub.length = BYTES;
+	vb_conn_fail(b.conn, -ENOTCONN);
+	op.length = 64;
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, vb_rma_note(rma, &op, 1));
+	expect_none();
+	close_all();
+}
+
 /* -- loss -- */
 
 /* In flight, built and done: each ends once, and those in flight only when nothing can touch their memory any more. */
@@ -434,5 +588,10 @@ int main(void)
 	RUN_TEST(flush_of_the_dead);
 	RUN_TEST(network_that_is_cut);
 	RUN_TEST(access_after_a_revoke);
+	RUN_TEST(note_with_queue_pairs_apart);
+	RUN_TEST(note_with_a_shared_queue_pair);
+	RUN_TEST(notes_need_credit);
+	RUN_TEST(note_for_a_consumer_that_is_gone);
+	RUN_TEST(notes_that_cannot_be);
 	return UNITY_END();
 }
