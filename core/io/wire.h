@@ -23,6 +23,12 @@ struct gn_wire {
 	uint32_t hop_ns[GANTRY_HOP_COUNT];
 } __attribute__((may_alias));
 
+/*
+ * A read that was right, with nothing else to say, may be answered by its tag alone: so many bytes. Times of hops and checksums
+ * do not go along.
+ */
+#define GN_NOTE_BYTES 4u
+
 _Static_assert(sizeof(struct gn_wire) == GANTRY_IO_WIRE_BYTES, "all of it");
 _Static_assert(offsetof(struct gn_wire, region_offset) == offsetof(struct gantry_io, region_offset), "in the same places");
 
@@ -60,6 +66,16 @@ static inline void gn_wire_take_answer(const volatile struct gn_wire *wire, stru
 	}
 	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
 		to->hop_ns[i] = wire->hop_ns[i];
+}
+
+/* The same of a note. */
+static inline void gn_wire_take_note(struct gantry_io *io)
+{
+	io->status = GANTRY_S_OK;
+	io->crc32c = 0;
+	io->flags &= (uint8_t)~GANTRY_IO_CRC;
+	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
+		io->hop_ns[i] = 0;
 }
 
 #endif

@@ -27,6 +27,9 @@ struct gn_channel {
 	void *arg;
 };
 
+/* GN_FEATURE_* that an end of a session over this device has. */
+uint64_t gn_features_over(const struct gn_device *device);
+
 /* connected: this end, not the peer. */
 void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, bool connected,
 		     void (*silent)(void *arg), void *arg);

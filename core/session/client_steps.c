@@ -43,7 +43,7 @@ void gn_client_hello(struct gantry_client *c)
 		.version_min = GN_FRAME_VERSION,
 		.version_max = GN_FRAME_VERSION,
 		.epoch = c->attr.epoch,
-		.features = GN_FEATURES,
+		.features = gn_features_over(c->ep->device),
 		.lanes = c->attr.lanes,
 		.depth = c->attr.depth,
 		.regions = c->attr.regions,
@@ -60,7 +60,7 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 	if (h.version != GN_FRAME_VERSION || h.epoch != c->attr.epoch)
 		gn_client_lose(c, -EPROTO, "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u", c->ep->where,
 			       h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
-	else if ((h.features & ~GN_FEATURES) != 0)
+	else if ((h.features & ~gn_features_over(c->ep->device)) != 0)
 		gn_client_lose(c, -EPROTO, "%s: the peer agreed to features that were not offered", c->ep->where);
 	else
 		gn_client_request(c, GN_FRAME_QUERY, NULL, 0);
@@ -234,6 +234,7 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 		.broken = link_broken,
 		.stale = c->role->late_answers[lane->index],
 		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,
+		.notes = (c->features & GN_FEATURE_NOTES) != 0,
 	};
 
 	if (index >= c->attr.lanes)

@@ -35,7 +35,8 @@
 
 /* What an end can do beyond the version; a session uses what both ends can. */
 #define GN_FEATURE_CRC 0x1ull /* checksums of the data travel in descriptors */
-#define GN_FEATURES GN_FEATURE_CRC
+#define GN_FEATURE_NOTES 0x2ull /* a read may be answered by a note of its tag, which comes with its data */
+#define GN_FEATURES (GN_FEATURE_CRC | GN_FEATURE_NOTES)
 
 enum gn_frame_type {
 	GN_FRAME_HELLO = 1,

@@ -56,7 +56,7 @@ static int hello(struct gantry_session *s, const void *payload)
 	if (s->rules.regions == NULL || s->lanes == NULL)
 		return -ENOMEM;
 	s->rules.n_regions = h.regions + 1;
-	s->features = h.features & GN_FEATURES;
+	s->features = h.features & gn_features_over(ep->device);
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;
 	s->answer.hello =
 		(struct gn_hello_answer){.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
@@ -308,6 +308,7 @@ static int start_done(struct gantry_session *s)
 			.moves_store = sl->move_memory == NULL,
 			.relays = s->role->backend_ops == NULL,
 			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
+			.notes = (s->features & GN_FEATURE_NOTES) != 0,
 			.broken = port_broken,
 			.idle = port_idle,
 			.arg = sl,

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BATCH 32
 #define SLOT(tag) ((tag) & 0xffffu)
@@ -126,7 +127,10 @@ static void look_what_is_owed(struct gn_link *link)
 			link->owed_ns = link->flights[i].deadline_ns;
 }
 
-/* An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer, unless it says so. */
+/*
+ * An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer, unless it says so. wire NULL:
+ * a note.
+ */
 static __attribute__((noinline)) void take_late(struct gn_link *link, struct flight *f,
 						const volatile struct gn_wire *wire)
 {
@@ -139,7 +143,7 @@ static __attribute__((noinline)) void take_late(struct gn_link *link, struct fli
 	f->owed = 0;
 	put_to_rest(link, f);
 	gantry_count(link->attr.stale, 1);
-	note_failure(link, wire->status, f->deadline_ns);
+	note_failure(link, wire != NULL ? wire->status : GANTRY_S_OK, f->deadline_ns);
 	look_what_is_owed(link);
 }
 
@@ -154,6 +158,37 @@ static inline struct flight *find(struct gn_link *link, uint32_t tag)
 	return f->tag == tag ? f : NULL;
 }
 
+static inline struct gantry_io *land(struct gn_link *link, struct flight *f)
+{
+	struct gantry_io *io = f->io;
+
+	f->io = NULL;
+	put_to_rest(link, f);
+	return io;
+}
+
+/* Not a descriptor: it may be a note, which answers a read in flight. */
+static __attribute__((noinline)) void take_note(struct gn_link *link, const void *imm, uint32_t imm_len)
+{
+	struct flight *f = NULL;
+	uint32_t tag;
+
+	if (link->attr.notes && imm_len == GN_NOTE_BYTES) {
+		memcpy(&tag, imm, sizeof(tag));
+		f = find(link, tag);
+	}
+	if (f == NULL || f->io == NULL) {
+		take_late(link, f, NULL);
+	} else if (f->io->opcode != GANTRY_OP_READ) {
+		break_link(link, -EPROTO);
+	} else {
+		struct gantry_io *io = land(link, f);
+
+		gn_wire_take_note(io);
+		gantry_complete(io);
+	}
+}
+
 /* imm: nobody else can change it. */
 static inline void take_reply(struct gn_link *link, const void *imm)
 {
@@ -166,9 +201,7 @@ static inline void take_reply(struct gn_link *link, const void *imm)
 		take_late(link, f, wire);
 		return;
 	}
-	io = f->io;
-	f->io = NULL;
-	put_to_rest(link, f);
+	io = land(link, f);
 	gn_wire_take_answer(wire, io);
 	status = wire->status;
 	if (unlikely(status != GANTRY_S_OK))
@@ -185,7 +218,7 @@ void gn_link_take_answer(struct gn_link *link, const struct gantry_io *from)
 static void take_message(struct gn_link *link, const void *imm, uint32_t imm_len)
 {
 	if (unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
-		break_link(link, -EPROTO);
+		take_note(link, imm, imm_len);
 	else
 		take_reply(link, imm);
 }

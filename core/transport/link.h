@@ -21,6 +21,7 @@ struct gn_link_attr {
 	uint32_t depth;         /* IOs in flight */
 	uint64_t io_timeout_ns; /* for an IO without a deadline of its own */
 	uint8_t left_out;       /* GANTRY_IO_* that the peer would not understand: not sent */
+	bool notes;             /* a read may be answered by a note, see io/wire.h */
 	/* Something is wrong with the peer; called once, on the lane's thread. */
 	void (*broken)(void *arg, int reason);
 	void *arg;

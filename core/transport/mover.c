@@ -82,9 +82,10 @@ int gn_mover_fits(const struct gn_mover *m, const struct gantry_io *io)
 	return m->attr.is_store || gn_pages_fit(m->pages, gn_page_count(io->length));
 }
 
-int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)
+static struct gantry_rma begin(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)
 {
-	struct gantry_rma rma = {
+	m->buffers[io->slot].started_ns = gn_fast_ns();
+	return (struct gantry_rma){
 		.op = op,
 		.length = io->length,
 		.local = io->data,
@@ -93,9 +94,20 @@ int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_
 		.remote_offset = io->region_offset,
 		.cookie = io->slot,
 	};
+}
 
-	m->buffers[io->slot].started_ns = gn_fast_ns();
+int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)
+{
+	struct gantry_rma rma = begin(m, io, region, op);
+
 	return m->attr.ops->rma_submit(m->attr.rma, &rma);
+}
+
+int gn_mover_note(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, uint32_t note)
+{
+	struct gantry_rma rma = begin(m, io, region, GANTRY_RMA_WRITE);
+
+	return m->attr.ops->rma_note(m->attr.rma, &rma, note);
 }
 
 int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg)

@@ -42,6 +42,9 @@ int gn_mover_fits(const struct gn_mover *mover, const struct gantry_io *io);
 int gn_mover_move(struct gn_mover *mover, struct gantry_io *io, const struct gantry_region *region,
 		  enum gantry_rma_op op);
 
+/* The same for a write to the region, with a note: rma_note of the transport. */
+int gn_mover_note(struct gn_mover *mover, struct gantry_io *io, const struct gantry_region *region, uint32_t note);
+
 /* Call moved(arg, io, status) for each move that ended; adds its time to io->hop_ns. Returns how many. */
 int gn_mover_poll(struct gn_mover *mover, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg);
 

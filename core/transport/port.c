@@ -66,6 +66,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->answers = !attr->relays;
 	port->hop = attr->rules->hop;
 	owner = gn_port_owner(port);
+	port->max_noted = attr->notes ? UINT32_MAX : 0;
 	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
 	port->replies.slots = calloc(attr->depth, sizeof(*port->replies.slots));

@@ -29,6 +29,7 @@ struct gn_port_attr {
 	int relays;  /* the terminal is a link, which knows when an answer came; 0: look at the clock for each reply */
 	int ordered; /* GANTRY_CAP_ORDERED: the answer of a read may follow its data, in a region that is not apart, without waiting
 		      * for the end of the move */
+	int notes;   /* a read may be answered by a note, see io/wire.h */
 	/* The peer broke the protocol, or vanished; once, on the lane's thread. */
 	void (*broken)(void *arg, int reason);
 	/* After gn_port_quiesce: nothing is in flight any more; once, on the lane's thread. */

@@ -27,6 +27,8 @@ struct gn_port {
 	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
 	struct gn_sender sender;
 	int unmoved;             /* moves without a doorbell */
+	uint32_t max_noted;      /* bytes of a read that may be answered by a note */
+	unsigned n_notes;        /* answers that were, or could have been, notes */
 	int broken, quiescing, abandoned, said_idle;
 	int plain;   /* see gn_port_look() */
 	enum gantry_hop_time hop; /* as in the rules */

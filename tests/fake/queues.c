@@ -362,21 +362,46 @@ uint32_t fake_peek(struct fake_queue *q, const uint32_t *value)
 	return now;
 }
 
-int fq_rma_submit(void *arg, const struct gantry_rma *op)
+/* With the lock. */
+static int submit(struct fake_rma *rma, const struct gantry_rma *op, char what)
 {
-	struct fake_rma *rma = arg;
-	struct fake_conn *conn = rma->conn;
-	int rc;
+	int rc = rma->conn->closed ? -ENOTCONN : rma->submit_rc;
 
-	check_local(rma, op);
-	lock(conn);
-	rc = conn->closed ? -ENOTCONN : rma->submit_rc;
 	if (rc == 0) {
 		rma->pending[rma->n_pending++] = *op;
 		rma->n_submits++;
-		note(conn, op->op == GANTRY_RMA_WRITE ? 'W' : 'R');
+		note(rma->conn, what);
 	}
-	unlock(conn);
+	return rc;
+}
+
+int fq_rma_submit(void *arg, const struct gantry_rma *op)
+{
+	struct fake_rma *rma = arg;
+	int rc;
+
+	check_local(rma, op);
+	lock(rma->conn);
+	rc = submit(rma, op, op->op == GANTRY_RMA_WRITE ? 'W' : 'R');
+	unlock(rma->conn);
+	return rc;
+}
+
+int fq_rma_note(void *arg, const struct gantry_rma *op, uint32_t number)
+{
+	struct fake_rma *rma = arg;
+	int rc;
+
+	check_local(rma, op);
+	if (op->op != GANTRY_RMA_WRITE || op->remote->apart)
+		fake_fail("transport: a note that cannot be");
+	if (op->length > rma->conn->ft->max_noted)
+		return -EMSGSIZE;
+	lock(rma->conn);
+	rc = rma->note_rc != 0 ? rma->note_rc : submit(rma, op, 'N');
+	if (rc == 0)
+		rma->notes[rma->n_notes++ % FAKE_MSGS] = number;
+	unlock(rma->conn);
 	return rc;
 }
 

@@ -68,7 +68,10 @@ struct fake_rma {
 	const struct gantry_region *used; /* as local memory, last */
 	struct gantry_rma pending[FAKE_MSGS];
 	uint32_t n_pending, n_flushed, n_submits;
+	uint32_t notes[FAKE_MSGS]; /* of writes that had one, not looked at */
+	uint32_t n_notes;
 	int submit_rc; /* what submit returns; 0: takes it */
+	int note_rc;   /* and for a write with a note, before that */
 	int status;    /* that moves end with */
 	int hold;      /* do not end them */
 };
@@ -88,7 +91,7 @@ struct fake_conn {
 	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
 	struct fake_rma rmas[FAKE_QUEUES];
 	const struct gantry_region *registered[FAKE_QUEUES];
-	char order[FAKE_ORDER]; /* the first calls of the data path: W R moves, S sends, F f flushes of an rma and a producer */
+	char order[FAKE_ORDER]; /* the first calls: moves W R, N with a note; S sends; flushes F of an rma, f of a producer */
 	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
 	uint32_t exports[FAKE_QUEUES]; /* handles that the core exported */
@@ -107,6 +110,7 @@ struct fake_event {
 struct fake_transport {
 	pthread_mutex_t lock;
 	uint32_t caps, max_depth;
+	uint32_t max_noted; /* bytes of a write with a note */
 	int event_fd;
 	uint64_t wake_ns;
 	unsigned n_progress, n_steps;

@@ -27,6 +27,7 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void fq_flush(void *producer);
 int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int fq_rma_submit(void *rma, const struct gantry_rma *op);
+int fq_rma_note(void *rma, const struct gantry_rma *op, uint32_t note);
 void fq_rma_flush(void *rma);
 int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 
@@ -38,6 +39,6 @@ int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 	.consumer_arm = fq_consumer_arm, .consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd,          \
 	.send = fq_send, .flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit,                     \
 	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, .consumer_direct = fq_consumer_direct, \
-	.producer_direct = fq_producer_direct
+	.producer_direct = fq_producer_direct, .rma_note = fq_rma_note
 
 #endif

@@ -60,8 +60,8 @@ struct vb_conf {
 
 #define VB_OPTIONS(conf_)                                                                                               \
 	{"data_qp", GANTRY_OPT_CHOICE, offsetof(conf_, data_qp), "separate", 0, 0, vb_data_qp_words, NULL,                \
-	 "Queue pairs of a lane: separate, so that small messages never wait behind data; or shared, so that data and its " \
-	 "answer go out together."},                                                                                    \
+	 "Queue pairs of a lane: separate, so that messages never wait behind more than 8 KiB of data; or shared, so that " \
+	 "data of any length and its answer go out together."},                                                         \
 	{"max_depth", GANTRY_OPT_INT, offsetof(conf_, max_depth), "256", 2, 8192, NULL, NULL,                             \
 	 "Largest depth of a queue, in messages: so many receives each message queue pair has posted."},                \
 	{"inline", GANTRY_OPT_SIZE, offsetof(conf_, inline_bytes), "128", 0, 4096, NULL, NULL,                            \

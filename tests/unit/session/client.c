@@ -182,6 +182,7 @@ static void answers_that_make_no_sense_close_it(void)
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, version), 2},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, epoch), 7},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), 0x80},
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), GN_FEATURE_NOTES}, /* not here */
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 513},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 0},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, block_size), 0},

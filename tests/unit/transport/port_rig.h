@@ -34,6 +34,7 @@ static struct gantry_region write_only = {.addr = ft.memory, .length = REGION, .
 static struct gantry_region *regions[] = {NULL, &memory, &read_only, &write_only};
 static struct gn_io_rules rules;
 static int ordered; /* of the next port */
+static uint32_t max_noted; /* the same */
 static unsigned n_broken, n_idle;
 static int broken_reason;
 
@@ -109,6 +110,8 @@ static inline void make_port(int moved)
 	attr.move_memory = through;
 	attr.moves_store = store != NULL;
 	attr.ordered = ordered;
+	attr.notes = max_noted != 0;
+	ft.max_noted = max_noted;
 	TEST_ASSERT_EQUAL_INT(0, gn_port_create(&attr, &port));
 }
 
@@ -125,6 +128,7 @@ void setUp(void)
 	done = failed = 0;
 	n_broken = n_idle = 0;
 	ordered = 0;
+	max_noted = 0;
 	memory.apart = 0;
 	n_held = 0;
 	n_seen = 0;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receiving end of a lane that answers reads by notes: which, and when their slots are free again. */
+#include "port_rig.h"
+
+/* ops of one turn of the lane: the completion of a read, with what the port does after it */
+static void finish_and_poll(void)
+{
+	finish(GANTRY_S_OK);
+	fake_settle(&fw);
+}
+
+/* The first answer, and each 16th after it, is whole. */
+static void a_read_is_answered_by_a_note(void)
+{
+	max_noted = 1024;
+	make_port(1);
+	for (uint32_t i = 0; i < 2 * 16 + 1; i++) {
+		unsigned whole = i % 16 == 0;
+
+		ask(request(100 + i, GANTRY_OP_READ));
+		memset(held[0]->data, (int)i, 1024);
+		finish_and_poll();
+		TEST_ASSERT_EQUAL_UINT(i, ft.memory[512 + 1023]);
+		TEST_ASSERT_EQUAL_UINT(i - i / 16, rma->n_notes);
+		if (whole)
+			TEST_ASSERT_EQUAL_UINT(100 + i, replied().tag);
+		else
+			TEST_ASSERT_EQUAL_UINT(100 + i, rma->notes[rma->n_notes - 1]);
+		no_reply();
+		TEST_ASSERT_EQUAL_UINT64(i + 1, done);
+	}
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+}
+
+/* A whole answer went, so that all that follow could be notes. */
+static void make_port_with_notes(void)
+{
+	max_noted = 1024;
+	make_port(1);
+	ask(request(0, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(0, replied().tag);
+	memset(conn->order, 0, sizeof(conn->order));
+	conn->n_order = 0;
+}
+
+static void what_has_more_to_say_gets_a_whole_answer(void)
+{
+	struct gantry_io late = request(7, GANTRY_OP_READ);
+
+	make_port_with_notes();
+	ask(request(1, GANTRY_OP_WRITE));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	ask(request(2, GANTRY_OP_READ));
+	finish(GANTRY_S_IO);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, replied().status);
+	ask(request(3, GANTRY_OP_FLUSH));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(3, replied().tag);
+	ask(request(4, GANTRY_OP_READ));
+	held[0]->flags |= GANTRY_IO_CRC; /* as a stage does */
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(4, replied().tag);
+	memory.apart = 1;
+	ask(request(5, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(5, replied().tag);
+	memory.apart = 0;
+	late.length = 1536;
+	late.tag = 6;
+	ask(late); /* longer than a note allows */
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(6, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(0, rma->n_notes);
+	ask(request(8, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(8, rma->notes[0]);
+	no_reply();
+}
+
+/* Nobody else rings for it, and no message goes. */
+static void a_note_goes_out_with_its_data(void)
+{
+	make_port_with_notes();
+	fake_rma_set(rma, 0, 0, 1);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_STRING("NF", conn->order);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	no_reply();
+}
+
+static void who_cannot_be_told_by_a_note_is_told_by_a_message(void)
+{
+	make_port_with_notes();
+	rma->note_rc = -EAGAIN;
+	ask(request(1, GANTRY_OP_READ));
+	memset(held[0]->data, 0x44, 1024);
+	finish_and_poll();
+	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(0x44, ft.memory[512]);
+	TEST_ASSERT_EQUAL_UINT(0, rma->n_notes);
+}
+
+/* The next request may come before the end of the move; the slot and its buffer wait for that. */
+static void after_a_note_a_buffer_is_kept_until_its_move_has_ended(void)
+{
+	make_port_with_notes();
+	fake_rma_set(rma, 0, 0, 1);
+	for (uint32_t i = 0; i < DEPTH + ROOM; i++) {
+		ask(request(i, GANTRY_OP_READ));
+		if (i < ROOM)
+			finish_and_poll();
+		TEST_ASSERT_EQUAL_UINT(0, n_held);
+	}
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	TEST_ASSERT_EQUAL_UINT(ROOM, rma->n_notes);
+	fake_rma_set(rma, 0, 0, 0);
+	fake_settle(&fw);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(ROOM, n_held);
+}
+
+static void a_noted_move_that_fails_breaks(void)
+{
+	make_port_with_notes();
+	fake_rma_set(rma, 0, -ENOTCONN, 0);
+	ask(request(1, GANTRY_OP_READ));
+	finish_and_poll();
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, broken_reason);
+	no_reply();
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(a_read_is_answered_by_a_note);
+	RUN_TEST(what_has_more_to_say_gets_a_whole_answer);
+	RUN_TEST(a_note_goes_out_with_its_data);
+	RUN_TEST(who_cannot_be_told_by_a_note_is_told_by_a_message);
+	RUN_TEST(after_a_note_a_buffer_is_kept_until_its_move_has_ended);
+	RUN_TEST(a_noted_move_that_fails_breaks);
+	return UNITY_END();
+}
