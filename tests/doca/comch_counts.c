@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comch_counts.c - a consumer and its producers after more messages than 32 bits count, or half of them. */
-#include "comch_fast.h"
+#include "comch/fast.h"
 #include "comch_fast_rig.h"
 
 static struct side s, c;

@@ -7,7 +7,7 @@
 #include <lz4frame.h>
 #include <zlib.h>
 
-#include "compress.h"
+#include "compute/compress.h"
 #include "serial_rig.h"
 
 static struct doca_compress *compress_;

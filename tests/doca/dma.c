@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <string.h>
 
-#include "ctx.h"
-#include "device.h"
+#include "engine/ctx.h"
+#include "device/device.h"
 #include "fake_map.h"
 #include "unity.h"
 

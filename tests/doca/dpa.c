@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "device.h"
+#include "device/device.h"
 #include "scarce.h"
 #include "unity.h"
 

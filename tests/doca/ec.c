@@ -5,7 +5,7 @@
 #include <isa-l/erasure_code.h>
 #include <stdlib.h>
 
-#include "ec.h"
+#include "compute/ec.h"
 #include "serial_rig.h"
 
 enum { K = 5, R = 3, BLOCK = 192 };

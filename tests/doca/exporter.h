@@ -3,8 +3,8 @@
 #ifndef TESTS_DOCA_EXPORTER_H
 #define TESTS_DOCA_EXPORTER_H
 
-#include "device.h"
-#include "memory.h"
+#include "device/device.h"
+#include "mmap/mmap.h"
 #include "unity.h"
 
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))

@@ -5,7 +5,7 @@
 #ifndef TESTS_DOCA_FAKE_CTX_H
 #define TESTS_DOCA_FAKE_CTX_H
 
-#include "ctx.h"
+#include "engine/ctx.h"
 
 struct fake_task {
 	struct doca_task task;

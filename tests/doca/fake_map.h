@@ -3,7 +3,7 @@
 #ifndef TESTS_DOCA_FAKE_MAP_H
 #define TESTS_DOCA_FAKE_MAP_H
 
-#include "memory.h"
+#include "buf/buf.h"
 
 #define FAKE_MAP(memory, size) \
 	{ .addr = (memory), .length = (size), .local = (memory), .access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE, .started = true }

@@ -6,7 +6,7 @@
 #include <regex.h>
 
 #include "captured.h"
-#include "log.h"
+#include "common/log.h"
 
 DOCA_LOG_REGISTER(TEST::LOG);
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "maps.h"
-#include "pages.h"
+#include "mmap/maps.h"
+#include "mmap/pages.h"
 #include "scarce.h"
 #include "unity.h"
 

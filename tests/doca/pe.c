@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fake_ctx.h"
-#include "pe.h"
+#include "engine/pe.h"
 #include "unity.h"
 
 static struct doca_pe *pe;

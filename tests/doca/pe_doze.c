@@ -8,10 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "comch_fast.h"
+#include "comch/fast.h"
 #include "comch_fast_rig.h"
 #include "fake_ctx.h"
-#include "pe.h"
+#include "engine/pe.h"
 
 #define IDLE 128 /* rounds after which an engine offers its processor */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdma_doze.c - an engine that sleeps for a moment, see pe_doze.c, is rung for by RDMA messages. */
-#include "pe.h"
+#include "engine/pe.h"
 #include "rdma_rig.h"
 #include "unity.h"
 

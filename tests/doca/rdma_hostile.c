@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "rdma.h"
+#include "rdma/rdma.h"
 #include "rdma_rig.h"
 #include "unity.h"
 

@@ -18,7 +18,7 @@
 #include "unity.h"
 
 #ifdef RIG_BY_DEVICE
-#include "rdma.h"
+#include "rdma/rdma.h"
 #endif
 
 /* -- checks -- */

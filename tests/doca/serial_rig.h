@@ -7,7 +7,7 @@
 #include <doca_pe.h>
 #include <string.h>
 
-#include "device.h"
+#include "device/device.h"
 #include "fake_map.h"
 #include "unity.h"
 

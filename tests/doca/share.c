@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "blob.h"
+#include "mmap/blob.h"
 #include "exporter.h"
 
 #define DEADLINE_MS 10000

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "exporter.h"
-#include "share_wire.h"
+#include "mmap/share_wire.h"
 
 void setUp(void) {}
 void tearDown(void) {}

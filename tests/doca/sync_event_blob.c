@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blob.h"
+#include "mmap/blob.h"
 #include "doca/sync_event_rig.h"
 #include "unity.h"
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "device.h"
+#include "device/device.h"
 #include "run_dir.h"
-#include "service.h"
+#include "device/service.h"
 #include "unity.h"
 
 #define DEADLINE_S 10

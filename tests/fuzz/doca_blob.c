@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Export descriptors from any bytes: what is accepted is whole, and the same again when it is sealed anew. */
-#include "blob.h"
+#include "mmap/blob.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# rooms.sh - who may include whom. Rooms of the core lean only on rooms before them; a plugin sees <gantry/...>, its own
-# folder and the system, and nothing of the core; transports also see transport/common, and the two over RDMA share
+# rooms.sh - who may include whom. Rooms of the core and of doca lean only on rooms before them; a plugin sees <gantry/...>,
+# its own folder and the system, and nothing of the core; transports also see transport/common, and the two over RDMA share
 # transport/verbs-common; the role initiator sees engine.h of clients/lib; libltdl and libconfig stay in one room each.
 . "$(dirname "$0")/lib.sh"
 
@@ -21,11 +21,13 @@ seed()
 	: | put "$1/plugins/transport/verbs-common/verbs.h"
 	echo '#include "verbs.h"' | put "$1/plugins/transport/rxe/rxe.c"
 	echo '#include "verbs.h"' | put "$1/plugins/transport/rope/rope.c"
+	printf '#include "base/clock.h"\n#include "engine/pe.h"\n#include "rdma/rdma.h"\n' | put "$1/doca/comch/x.c"
+	echo '#include "link.h"' | put "$1/doca/rdma/x.c"
 }
 
 check()
 {
-	files "$1" '*.[ch]' | grep -E '^(core|plugins|include)/' | while read -r file; do
+	files "$1" '*.[ch]' | grep -E '^(core|plugins|include|doca)/' | while read -r file; do
 		sed -n "s|^[[:space:]]*#[[:space:]]*include[[:space:]]*\([<\"][^>\"]*\).*|$file \1|p" "$1/$file"
 	done | $awk -v root="$1" '
 	BEGIN {
@@ -40,6 +42,9 @@ check()
 		may["session"] = may["transport"] " session"
 		may["topology"] = may["session"] " config loader topology"
 		may["cli"] = may["topology"] " cli"
+		n = split("common argp device engine mmap buf sync_event compute dma comch dpa rdma", doca)
+		may["common"] = "base config loader common"
+		for (i = 2; i <= n; i++) may[doca[i]] = may[doca[i - 1]] " " doca[i]
 	}
 	function bug(text) { print $1 ": " text }
 	function there(name) { return (getline line < (root "/" name)) >= 0 }
@@ -57,7 +62,10 @@ check()
 		common = p[2] == "transport" && name ~ /^\.\.\/common\/[^\/]*$/ && there("plugins/transport/" substr(name, 4))
 		if (name ~ /\.\./ && !(p[1] == "plugins" && common)) bug("includes by way of ..: " name)
 		else if (p[1] == "include") { if (own) bug("a public header includes " name) }
-		else if (p[1] == "plugins") {
+		else if (p[1] == "doca") {
+			if (own && p[2] != "examples" && !index(" " may[p[2]] " ", " " q[1] " "))
+				bug(name ~ /\// ? p[2] " may not lean on " name : "a header without its room: " name)
+		} else if (p[1] == "plugins") {
 			if (own && !common && !(name !~ /\// && beside(name))) bug("a plugin includes " name)
 		} else {
 			if (own && name ~ /\// && !index(" " may[p[2]] " ", " " q[1] " ")) bug(p[2] " may not lean on " name)
@@ -68,4 +76,4 @@ check()
 	}'
 }
 
-run_lint 11 "each room leans only on rooms that it may know"
+run_lint 13 "each room leans only on rooms that it may know"

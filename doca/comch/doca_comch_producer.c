@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doca_comch_producer.c - producers: send queues of a connection.
+ *
+ * Towards each consumer that it sends to, a producer has a queue of the transport, made at the first task for that consumer.
+ * Little data travels in the queue, and its task is done at once; other data is read by the peer out of the shared map, and
+ * its task is done after that, and those behind it not before. No credit: the submit says AGAIN, having looked.
+ */
+#include <doca_comch_producer.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gantry/shm.h>
+
+#include "base/container_of.h"
+#include "base/pause.h"
+#include "buf/buf.h"
+#include "comch/fast.h"
+
+#define PAUSES 4        /* some 100 ns */
+#define INLINE_MAX 512u /* bytes: more of them would fill the queue sooner than the receives that are posted */
+
+static bool is_lost(const struct doca_comch_producer *p)
+{
+	return __atomic_load_n(&p->conn->lost, __ATOMIC_ACQUIRE);
+}
+
+/* -- targets -- */
+
+/* Nothing of it is in flight. */
+static void drop_target(struct doca_comch_producer *p, struct gd_target **link)
+{
+	struct gd_target *target = *link;
+
+	*link = target->next;
+	p->ops->producer_destroy(target->queue);
+	gd_remote_put(target->remote);
+	free(target);
+}
+
+/* Lock. Those of consumers that are gone make room. */
+static void drop_gone(struct doca_comch_producer *p)
+{
+	struct gd_target **link = &p->target;
+
+	while (*link) {
+		if (!(*link)->first && __atomic_load_n(&(*link)->remote->gone, __ATOMIC_ACQUIRE))
+			drop_target(p, link);
+		else
+			link = &(*link)->next;
+	}
+}
+
+static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id, struct gd_remote *remote)
+{
+	struct gantry_queue_attr attr = {
+		.depth = gd_fast_depth(p->conn->transport, p->sends.n), .max_data = GD_COMCH_BUF_SIZE, .lane = p->conn->next_lane,
+	};
+	struct gd_target *target = calloc(1, sizeof(*target));
+	int rc;
+
+	if (!target)
+		return DOCA_ERROR_NO_MEMORY;
+	*target = (struct gd_target){ .next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len };
+	target->last = &target->first;
+	target->rooms = gd_room_of_peer(p->conn, remote->row);
+	rc = p->ops->producer_create(p->conn->link, remote->queue, &attr, &target->queue);
+	if (rc) {
+		free(target);
+		return gd_comch_error(rc);
+	}
+	p->conn->next_lane++;
+	p->target = target;
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t make_target(struct doca_comch_producer *p, uint32_t id)
+{
+	doca_error_t result = DOCA_ERROR_NOT_CONNECTED;
+	struct gd_remote *remote;
+
+	gd_conn_lock(p->conn);
+	drop_gone(p);
+	if (p->conn->state == GD_CONN_OPEN) {
+		remote = gd_remote_find(p->conn, id);
+		result = remote ? open_target(p, id, remote) : DOCA_ERROR_NOT_FOUND;
+		if (remote && result != DOCA_SUCCESS)
+			gd_remote_put(remote);
+	}
+	gd_conn_unlock(p->conn);
+	return result;
+}
+
+/* Afterwards the target stands first. */
+static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_producer *p, uint32_t id)
+{
+	struct gd_target **link = &p->target, *target;
+
+	while (*link && (*link)->id != id)
+		link = &(*link)->next;
+	target = *link;
+	if (!target)
+		return make_target(p, id);
+	*link = target->next;
+	target->next = p->target;
+	p->target = target;
+	return DOCA_SUCCESS;
+}
+
+/* -- the data path -- */
+
+/* The bytes of the buffer; false: it cannot be sent. */
+static inline bool find_data(const struct doca_buf *buf, const void **data_p, uint32_t *length_p)
+{
+	*data_p = NULL;
+	*length_p = 0;
+	if (!buf)
+		return true;
+	if (buf->next || !buf->mmap->started || buf->data_len > GD_COMCH_BUF_SIZE)
+		return false;
+	*length_p = (uint32_t)buf->data_len;
+	if (buf->data_len == 0)
+		return true;
+	*data_p = gd_buf_host(buf, buf->data, buf->data_len);
+	return *data_p != NULL;
+}
+
+static doca_error_t check_send(const struct doca_task *task)
+{
+	const struct doca_comch_producer_task_send *t = gd_send_of(task);
+	const void *data;
+	uint32_t length;
+
+	return t->imm_len <= GD_COMCH_IMM && find_data(t->buf, &data, &length) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
+/* The post that a message needs is not at its place: nothing is posted, or, when others send to that consumer, a later one. */
+static __attribute__((noinline)) int look_for_room(const struct doca_comch_producer *p, const struct gd_target *target,
+						   uint32_t found)
+{
+	const uint32_t before = target->n_sent < GD_FAST_POSTS ? 0 : (uint32_t)target->n_sent + 1 - GD_FAST_POSTS;
+
+	if (found != before)
+		return 0;
+	return is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
+}
+
+/*
+ * Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no. Who has sent n messages finds
+ * post n + 1 at its place or, while it is not there, the one of a lap before; or a later one, however much others have sent.
+ */
+static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target, uint32_t length)
+{
+	uint64_t word;
+
+	if (!target->rooms)
+		return 0;
+	word = gantry_shm_ld64_acquire(&target->rooms[target->n_sent % GD_FAST_POSTS]);
+	if (doca_unlikely((uint32_t)(word >> 32) != (uint32_t)target->n_sent + 1))
+		return look_for_room(p, target, (uint32_t)(word >> 32));
+	return length > (uint32_t)word ? -EMSGSIZE : 0;
+}
+
+/* The task makes no sense: it ends by its callback. */
+static doca_error_t refuse(struct doca_task *task, doca_error_t why)
+{
+	gd_task_done(task, why);
+	return DOCA_SUCCESS;
+}
+
+/* hold: NULL when it is done but for those before it. */
+static void append(struct gd_target *target, struct doca_comch_producer_task_send *t, struct gd_hold *h)
+{
+	t->hold = h;
+	t->task.next = NULL;
+	*target->last = &t->task;
+	target->last = &t->task.next;
+}
+
+/* Larger data: the peer reads it where it is. NOT_SUPPORTED: nobody else can read it, but it may be copied into the queue. */
+static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t)
+{
+	struct gantry_send send = p->send;
+	struct gd_target *target = p->target;
+	struct gd_hold *h;
+	doca_error_t result = gd_hold_map(p, t->buf->mmap, &h);
+	int rc;
+
+	if (result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED)
+		return result;
+	if (result != DOCA_SUCCESS)
+		return send.length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED : refuse(&t->task, result);
+	send.region = &h->shared->region;
+	send.region_offset = (uint64_t)((const char *)send.data - (const char *)send.region->addr);
+	send.data = NULL;
+	send.cookie = (uintptr_t)t;
+	rc = p->ops->send(target->queue, &send, 0);
+	if (rc == -EMSGSIZE || rc == -EINVAL)
+		return refuse(&t->task, DOCA_ERROR_INVALID_VALUE);
+	if (rc)
+		return gd_comch_error(rc);
+	target->n_sent++;
+	append(target, t, h);
+	h->n_inflight++;
+	p->n_inflight++;
+	return DOCA_SUCCESS;
+}
+
+/*
+ * A program that hears AGAIN submits again at once. Each look takes the lines away in which the peer tells of its posts, so that
+ * each of them would wait for the last look: give it the time for a few.
+ */
+static void let_peer_post(void)
+{
+	for (int i = 0; i < PAUSES; i++)
+		gn_pause();
+}
+
+static __attribute__((noinline)) doca_error_t not_sent(struct doca_task *task, int rc)
+{
+	if (rc == -EAGAIN)
+		let_peer_post();
+	return rc == -EMSGSIZE ? refuse(task, DOCA_ERROR_INVALID_VALUE) : gd_comch_error(rc);
+}
+
+static doca_error_t submit_send(struct doca_task *task)
+{
+	struct doca_comch_producer_task_send *t = gd_send_of(task);
+	struct doca_comch_producer *p = gd_producer_of(task->ctx);
+	const uint32_t at = gd_fast_tail(t->imm_len);
+	struct gantry_send *send = &p->send;
+	struct gd_target *target = p->target;
+	doca_error_t result;
+	uint32_t length, tail = 0;
+	const void *data;
+	int rc;
+
+	if (doca_unlikely(!target || target->id != t->consumer)) {
+		result = find_target(p, t->consumer);
+		if (result != DOCA_SUCCESS)
+			return result == DOCA_ERROR_NOT_FOUND ? refuse(task, result) : result;
+		target = p->target;
+	}
+	if (doca_unlikely(!find_data(t->buf, &data, &length) || t->imm_len > target->imm_max))
+		return refuse(task, DOCA_ERROR_INVALID_VALUE);
+	rc = length ? look_at_room(p, target, length) : 0;
+	if (doca_unlikely(rc != 0))
+		return not_sent(task, rc);
+	if (t->imm_len)
+		gantry_copy_fresh(p->imm.bytes, t->imm, t->imm_len);
+	if (length <= GD_FAST_BYTES - at) { /* all of the data goes with the immediate data */
+		tail = length;
+		gd_fast_copy(p->imm.bytes + at, data, tail);
+		send->imm_len = sizeof(p->imm);
+	} else {
+		send->imm_len = (uint32_t)sizeof(p->imm.head) + at;
+		send->data = data;
+	}
+	send->length = length - tail;
+	p->imm.head = gd_fast_head(p->id, t->imm_len, tail);
+	if (doca_unlikely(send->length > p->max_inline)) {
+		result = send_shared(p, t);
+		if (result != DOCA_ERROR_NOT_SUPPORTED)
+			return result;
+	}
+	rc = p->ops->send(target->queue, send, 0);
+	if (doca_unlikely(rc != 0))
+		return not_sent(task, rc);
+	target->n_sent++;
+	if (doca_unlikely(target->first != NULL))
+		append(target, t, NULL);
+	else
+		gd_task_done_own(task, DOCA_SUCCESS);
+	return DOCA_SUCCESS;
+}
+
+static const struct gd_task_ops send_ops = { .check = check_send, .submit = submit_send };
+
+static void complete_first(struct doca_comch_producer *p, struct gd_target *target, doca_error_t result)
+{
+	struct doca_task *task = target->first;
+
+	target->first = task->next;
+	if (!target->first)
+		target->last = &target->first;
+	if (gd_send_of(task)->hold) {
+		gd_send_of(task)->hold->n_inflight--;
+		p->n_inflight--;
+	}
+	gd_task_done(task, result);
+}
+
+/* Up to this task, whose data has been read, and those behind it that are sent and waited for it. */
+static void complete_through(struct doca_comch_producer *p, struct gd_target *target, const struct doca_comch_producer_task_send *t)
+{
+	bool is_through = false;
+
+	while (target->first && (!is_through || !gd_send_of(target->first)->hold)) {
+		is_through = is_through || gd_send_of(target->first) == t;
+		complete_first(p, target, DOCA_SUCCESS);
+	}
+}
+
+/* Tasks whose data has been read; when the reader is gone, the others fail. Returns how many. */
+static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
+{
+	bool over = is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
+	uint64_t cookies[GD_FAST_BATCH];
+	uint32_t all = 0;
+	int n;
+
+	do {
+		n = p->ops->poll_send(target->queue, cookies, GD_FAST_BATCH);
+		for (int i = 0; i < n; i++, all++)
+			complete_through(p, target, (void *)(uintptr_t)cookies[i]);
+	} while (n == GD_FAST_BATCH);
+	for (; over && target->first; all++)
+		complete_first(p, target, DOCA_ERROR_NOT_CONNECTED);
+	return all;
+}
+
+static int poll_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = gd_producer_of(ctx);
+	uint32_t n = 0;
+
+	if (p->n_held == 0) /* so nothing is in flight */
+		return 0;
+	if (doca_unlikely(__atomic_load_n(&p->conn->crowded, __ATOMIC_RELAXED)))
+		gd_hold_make_room(p);
+	if (p->n_inflight == 0)
+		return 0;
+	for (struct gd_target *target = p->target; target; target = target->next)
+		if (target->first)
+			n += reap(p, target);
+	return n > 0;
+}
+
+/* Nobody is told when the peer has read data. */
+static int doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+{
+	(void)fds;
+	(void)max;
+	return gd_producer_of(ctx)->n_inflight ? -1 : 0;
+}
+
+/* -- states -- */
+
+static doca_error_t start_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = gd_producer_of(ctx);
+	doca_error_t result = DOCA_ERROR_BAD_STATE;
+	struct gantry_device_info info;
+
+	if (!p->sends.is_set) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch producer has no task_send_set_conf: set it before start");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	gd_transport_info(p->conn->transport, &info);
+	p->max_copied = info.max_inline;
+	p->max_inline = info.max_inline < INLINE_MAX ? info.max_inline : INLINE_MAX;
+	gd_conn_lock(p->conn);
+	if (p->conn->state == GD_CONN_OPEN) {
+		p->conn->n_active++;
+		result = DOCA_SUCCESS;
+	}
+	gd_conn_unlock(p->conn);
+	return result;
+}
+
+static doca_error_t stop_producer(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *p = gd_producer_of(ctx);
+
+	for (struct gd_target *target = p->target; target; target = target->next) {
+		reap(p, target);
+		while (target->first)
+			complete_first(p, target, DOCA_ERROR_SHUTDOWN);
+	}
+	gd_conn_lock(p->conn);
+	while (p->target)
+		drop_target(p, &p->target);
+	gd_hold_let_go(p); /* of all: nothing is in flight any more */
+	gd_fast_stopped(p->conn);
+	gd_conn_unlock(p->conn);
+	return DOCA_SUCCESS;
+}
+
+static const struct gd_ctx_ops producer_ops = {
+	.name = "Comch producer",
+	.start = start_producer,
+	.stop = stop_producer,
+	.poll = poll_producer,
+	.doze = doze,
+};
+
+/* -- public -- */
+
+doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_connection,
+					struct doca_comch_producer **producer)
+{
+	struct doca_comch_producer *p;
+	doca_error_t result;
+
+	if (!comch_connection || !producer)
+		return DOCA_ERROR_INVALID_VALUE;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return DOCA_ERROR_NO_MEMORY;
+	result = gd_conn_hold(comch_connection);
+	if (result != DOCA_SUCCESS) {
+		free(p);
+		return result;
+	}
+	gd_ctx_init(&p->ctx, &producer_ops, comch_connection->end->ctx.dev);
+	gd_pool_init(&p->sends, &p->ctx, &send_ops, sizeof(struct doca_comch_producer_task_send));
+	p->conn = comch_connection;
+	p->send.imm = &p->imm;
+	p->ops = gd_conn_lock(p->conn);
+	p->id = p->conn->next_producer++;
+	if (p->conn->next_producer > UINT16_MAX) /* it travels in 16 bits */
+		p->conn->next_producer = 1;
+	gd_conn_unlock(p->conn);
+	*producer = p;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_comch_producer_destroy(struct doca_comch_producer *producer)
+{
+	doca_error_t result;
+
+	if (!producer)
+		return DOCA_ERROR_INVALID_VALUE;
+	result = gd_ctx_fini(&producer->ctx, DOCA_ERROR_IN_USE);
+	if (result != DOCA_SUCCESS)
+		return result;
+	if (producer->msgq)
+		gd_msgq_release_producer(producer);
+	else
+		gd_conn_release(producer->conn);
+	free(producer);
+	return DOCA_SUCCESS;
+}
+
+struct doca_ctx *doca_comch_producer_as_ctx(struct doca_comch_producer *producer)
+{
+	return producer ? &producer->ctx : NULL;
+}
+
+doca_error_t doca_comch_producer_get_id(const struct doca_comch_producer *producer, uint32_t *id)
+{
+	if (!producer || !id)
+		return DOCA_ERROR_INVALID_VALUE;
+	*id = producer->id;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comch_producer *producer,
+						    doca_comch_producer_task_send_completion_cb_t task_completion_cb,
+						    doca_comch_producer_task_send_completion_cb_t task_error_cb,
+						    uint32_t num_send_tasks)
+{
+	/* one on a DPA has no tasks */
+	if (!producer || producer->ctx.ops->on_dpa || num_send_tasks > GD_FAST_TASKS)
+		return DOCA_ERROR_INVALID_VALUE;
+	return gd_pool_conf(&producer->sends, task_completion_cb, task_error_cb, num_send_tasks, DOCA_ERROR_BAD_STATE);
+}
+
+/* More than can be sent is cut off here, and refused when the task is submitted. */
+static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_data, uint32_t imm_data_len)
+{
+	uint32_t n = imm_data_len < GD_COMCH_IMM ? imm_data_len : GD_COMCH_IMM;
+
+	t->imm_len = imm_data_len;
+	if (n && imm_data)
+		memcpy(t->imm, imm_data, n);
+}
+
+doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer, const struct doca_buf *buf,
+						      uint8_t *imm_data, uint32_t imm_data_len, uint32_t consumer_id,
+						      struct doca_comch_producer_task_send **task)
+{
+	struct doca_comch_producer_task_send *t;
+	struct doca_task *taken;
+
+	if (!producer || !task || (imm_data_len && !imm_data) || imm_data_len > GD_COMCH_IMM)
+		return DOCA_ERROR_INVALID_VALUE;
+	taken = gd_task_take(&producer->sends, (union doca_data){ .u64 = 0 });
+	if (!taken)
+		return DOCA_ERROR_NO_MEMORY;
+	t = gd_send_of(taken);
+	t->buf = buf;
+	t->consumer = consumer_id;
+	set_imm(t, imm_data, imm_data_len);
+	*task = t;
+	return DOCA_SUCCESS;
+}
+
+const struct doca_buf *doca_comch_producer_task_send_get_buf(const struct doca_comch_producer_task_send *task)
+{
+	return task ? task->buf : NULL;
+}
+
+void doca_comch_producer_task_send_set_buf(struct doca_comch_producer_task_send *task, const struct doca_buf *buf)
+{
+	if (task)
+		task->buf = buf;
+}
+
+uint32_t doca_comch_producer_task_send_get_consumer_id(const struct doca_comch_producer_task_send *task)
+{
+	return task ? task->consumer : 0;
+}
+
+void doca_comch_producer_task_send_set_consumer_id(struct doca_comch_producer_task_send *task, const uint32_t consumer_id)
+{
+	if (task)
+		task->consumer = consumer_id;
+}
+
+uint8_t *doca_comch_producer_task_send_get_imm_data(const struct doca_comch_producer_task_send *task)
+{
+	return task && task->imm_len ? (uint8_t *)(uintptr_t)task->imm : NULL;
+}
+
+uint32_t doca_comch_producer_task_send_get_imm_data_len(const struct doca_comch_producer_task_send *task)
+{
+	return task ? task->imm_len : 0;
+}
+
+void doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task, uint8_t *imm_data,
+						uint32_t imm_data_len)
+{
+	if (task)
+		set_imm(task, imm_data, imm_data ? imm_data_len : 0);
+}
+
+struct doca_task *doca_comch_producer_task_send_as_task(struct doca_comch_producer_task_send *task)
+{
+	return task ? &task->task : NULL;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * note.c - what a program is to hear of a connection: written down by the service thread, told by the program's
+ * engine, one at a time and in order.
+ *
+ * An end is not idle before its last note is gone, so a note may use its connection; what the callback then did to the end
+ * takes effect in later events. Once the program has stopped its end it hears nothing more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/container_of.h"
+#include "comch/comch.h"
+
+struct doca_comch_event_msg_recv { struct gd_end *end; };
+struct doca_comch_event_connection_status_changed { struct gd_end *end; };
+struct doca_comch_event_consumer { struct gd_end *end; };
+
+struct note {
+	struct gd_event event;
+	struct doca_comch_connection *conn;
+	enum gd_note_kind kind;
+	uint32_t id, len;
+	_Alignas(16) uint8_t data[];
+};
+
+static void tell_connected(struct gd_end *end, struct note *note)
+{
+	struct doca_comch_event_connection_status_changed event = { end };
+
+	gd_conn_lock(note->conn);
+	note->conn->is_known = true;
+	gd_conn_unlock(note->conn);
+	if (end->is_server)
+		end->on_connect(&event, note->conn, 1);
+	else
+		gd_ctx_started(&end->ctx);
+}
+
+static void tell_message(struct gd_end *end, struct note *note)
+{
+	struct doca_comch_event_msg_recv event = { end };
+
+	end->on_message(&event, note->data, note->len, note->conn);
+}
+
+static void tell_consumer(struct gd_end *end, struct note *note)
+{
+	const doca_comch_event_consumer_cb_t callback = note->kind == GD_NOTE_CONSUMER ? end->on_consumer : end->on_expired;
+	struct doca_comch_event_consumer event = { end };
+
+	if (callback)
+		callback(&event, note->conn, note->id);
+}
+
+static void (*const tell[])(struct gd_end *end, struct note *note) = {
+	[GD_NOTE_CONNECTED] = tell_connected,
+	[GD_NOTE_MESSAGE] = tell_message,
+	[GD_NOTE_CONSUMER] = tell_consumer,
+	[GD_NOTE_EXPIRED] = tell_consumer,
+};
+
+/* The lock is taken for good. After it is given back neither may be used. */
+static void finish(struct doca_comch_connection *conn)
+{
+	struct gd_transport *transport = conn->transport;
+	struct gd_end *end = conn->end;
+
+	conn->n_notes--;
+	end->n_notes--;
+	gd_conn_settle(conn);
+	gd_end_check(end);
+	gd_transport_unlock(transport);
+}
+
+static void run_note(struct gd_event *event)
+{
+	struct note *note = gn_container_of(event, struct note, event);
+	struct doca_comch_connection *conn = note->conn;
+
+	if (!conn->end->stopping)
+		tell[note->kind](conn->end, note);
+	gd_conn_lock(conn);
+	if (note->kind == GD_NOTE_MESSAGE)
+		gd_conn_took(conn);
+	finish(conn);
+	free(note);
+}
+
+/* A server goes on without it; a client has nothing else, and one that was not connected yet is idle at once. */
+static void run_lost(struct gd_event *event)
+{
+	struct doca_comch_connection *conn = gn_container_of(event, struct doca_comch_connection, lost_note);
+	struct doca_comch_event_connection_status_changed what = { conn->end };
+	struct gd_end *end = conn->end;
+	const bool never_ran = end->ctx.state == DOCA_CTX_STATE_STARTING;
+
+	if (!end->stopping && conn->is_server)
+		end->on_disconnect(&what, conn, 1);
+	else if (!end->stopping && !never_ran)
+		gd_ctx_fail(&end->ctx);
+	gd_conn_lock(conn);
+	finish(conn);
+	if (never_ran)
+		gd_ctx_stopped(&end->ctx);
+}
+
+static void post(struct doca_comch_connection *conn, struct gd_event *event)
+{
+	conn->n_notes++;
+	conn->end->n_notes++;
+	gd_pe_post(conn->end->ctx.pe, event);
+}
+
+/* Messages are kept from being too many by the receive queue, what is told of consumers by this. */
+static bool is_too_much(const struct doca_comch_connection *conn, enum gd_note_kind kind)
+{
+	return (kind == GD_NOTE_CONSUMER || kind == GD_NOTE_EXPIRED) &&
+	       conn->n_notes - (conn->arrived - conn->delivered) >= GD_COMCH_EVENTS;
+}
+
+const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, uint32_t id, const void *data, uint32_t len)
+{
+	struct note *note;
+
+	if (is_too_much(conn, kind))
+		return "the peer has consumers come and go faster than the program hears of it";
+	note = malloc(sizeof(*note) + len);
+	if (!note)
+		return "out of memory";
+	*note = (struct note){ .event.run = run_note, .conn = conn, .kind = kind, .id = id, .len = len };
+	if (len)
+		memcpy(note->data, data, len);
+	post(conn, &note->event);
+	return NULL;
+}
+
+void gd_note_lost(struct doca_comch_connection *conn)
+{
+	conn->lost_note.run = run_lost;
+	post(conn, &conn->lost_note);
+}

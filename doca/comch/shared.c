@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shared.c - maps whose memory a peer may read, so that its consumers copy data out of it: each is exported once for a
+ * connection. A producer holds on to those that it uses; when all slots are taken the first that nobody holds is asked back. When
+ * there is none, the connection is crowded, and producers let go of what they have nothing in flight from.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comch/fast.h"
+
+static bool is_of(const struct gd_shared *s, const struct doca_mmap *mmap)
+{
+	return s->state == GD_SHARED_LIVE && memcmp(&s->id, &mmap->id, sizeof(s->id)) == 0;
+}
+
+static struct gd_shared *find(struct doca_comch_connection *conn, const struct doca_mmap *mmap)
+{
+	for (uint32_t i = 0; i < GD_COMCH_SHARED; i++)
+		if (is_of(&conn->shared[i], mmap))
+			return &conn->shared[i];
+	return NULL;
+}
+
+static struct gd_shared *find_free(struct doca_comch_connection *conn)
+{
+	for (uint32_t i = 0; i < GD_COMCH_SHARED; i++)
+		if (conn->shared[i].state == GD_SHARED_FREE)
+			return &conn->shared[i];
+	return NULL;
+}
+
+/* A slot will be free: one is asked back, or was before. */
+static bool ask_one_back(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
+{
+	bool asked = false;
+
+	for (uint32_t i = 0; i < GD_COMCH_SHARED; i++) {
+		struct gd_shared *s = &conn->shared[i];
+
+		asked |= s->state == GD_SHARED_LEAVING;
+		if (s->state != GD_SHARED_LIVE || s->users)
+			continue;
+		s->state = GD_SHARED_LEAVING;
+		ops->revoke_region(conn->link, s->handle);
+		return true;
+	}
+	return asked;
+}
+
+/* Lock. */
+static doca_error_t share(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops,
+			  const struct doca_mmap *mmap, const struct gantry_region *region, struct gd_shared **shared_p)
+{
+	struct gd_shared *s = find_free(conn);
+	struct gantry_token token;
+	int rc;
+
+	if (!s) {
+		if (!ask_one_back(conn, ops))
+			__atomic_store_n(&conn->crowded, 1, __ATOMIC_RELAXED);
+		return DOCA_ERROR_AGAIN;
+	}
+	__atomic_store_n(&conn->crowded, 0, __ATOMIC_RELAXED);
+	s->id = mmap->id;
+	s->region = *region;
+	s->handle = ++conn->next_handle;
+	s->users = 0;
+	rc = ops->export_region(conn->link, &s->region, GANTRY_REMOTE_READ, s->handle, &token);
+	if (rc)
+		return gd_comch_error(rc);
+	s->state = GD_SHARED_LIVE;
+	*shared_p = s;
+	return DOCA_SUCCESS;
+}
+
+/* No lock. AGAIN: all slots are in use. Whoever has it is one of its users. */
+static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mmap, struct gd_shared **shared_p)
+{
+	struct gantry_region region = { .fd = -1 };
+	const struct gantry_transport_ops *ops;
+	doca_error_t result = gd_mmap_region(mmap, 1, &region);
+	struct gd_shared *s = NULL;
+
+	if (result != DOCA_SUCCESS)
+		return result;
+	region.rights |= GANTRY_REMOTE_READ; /* what a peer of ours gets is what the program sends it */
+	ops = gd_conn_lock(conn);
+	if (!conn->shared)
+		conn->shared = calloc(GD_COMCH_SHARED, sizeof(*conn->shared));
+	if (conn->state != GD_CONN_OPEN)
+		result = DOCA_ERROR_NOT_CONNECTED;
+	else if (!conn->shared)
+		result = DOCA_ERROR_NO_MEMORY;
+	else if (!(s = find(conn, mmap)))
+		result = share(conn, ops, mmap, &region, &s);
+	if (s)
+		s->users++;
+	gd_conn_unlock(conn);
+	*shared_p = s;
+	return result;
+}
+
+void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle)
+{
+	for (uint32_t i = 0; conn->shared && i < GD_COMCH_SHARED; i++)
+		if (conn->shared[i].state != GD_SHARED_FREE && conn->shared[i].handle == handle)
+			conn->shared[i].state = GD_SHARED_FREE;
+}
+
+/* -- what producers hold -- */
+
+static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
+{
+	return h->shared && h->mmap == mmap && memcmp(&h->id, &mmap->id, sizeof(h->id)) == 0;
+}
+
+/* Lock. */
+static void let_go(struct doca_comch_producer *p, struct gd_hold *h)
+{
+	h->shared->users--;
+	h->shared = NULL;
+	p->n_held--;
+}
+
+static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h, struct doca_mmap *mmap)
+{
+	doca_error_t result;
+
+	if (h->shared) {
+		gd_conn_lock(p->conn);
+		let_go(p, h);
+		gd_conn_unlock(p->conn);
+	}
+	h->mmap = mmap;
+	h->id = mmap->id;
+	result = get(p->conn, mmap, &h->shared);
+	p->n_held += h->shared != NULL;
+	return result;
+}
+
+static bool is_idle(const struct gd_hold *h)
+{
+	return h->shared && h->n_inflight == 0;
+}
+
+void gd_hold_let_go(struct doca_comch_producer *p)
+{
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++)
+		if (is_idle(&p->holds[i]))
+			let_go(p, &p->holds[i]);
+}
+
+void gd_hold_make_room(struct doca_comch_producer *p)
+{
+	bool has_idle = false;
+
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++)
+		has_idle |= is_idle(&p->holds[i]);
+	if (!has_idle)
+		return;
+	gd_conn_lock(p->conn);
+	gd_hold_let_go(p);
+	gd_conn_unlock(p->conn);
+}
+
+doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p)
+{
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		*hold_p = &p->holds[i];
+		if (is_for(*hold_p, mmap))
+			return DOCA_SUCCESS;
+	}
+	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
+		*hold_p = &p->holds[p->next_hold++ % GD_FAST_HOLDS];
+		if ((*hold_p)->n_inflight == 0)
+			return fill_hold(p, *hold_p, mmap);
+	}
+	return DOCA_ERROR_AGAIN;
+}

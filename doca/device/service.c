@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * service.c - the service thread runs a control loop. It is started at the first use and joined when the process exits; what
+ * a parent of the process had is kept aside, not touched.
+ */
+#include "device/service.h"
+
+#include "common/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXIT_WAIT_S 1 /* for a thread that somebody keeps from ending */
+
+struct service {
+	struct service *inherited; /* of the process that forked this one */
+	struct gn_loop *loop;
+	pthread_t thread;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static struct service *service; /* of this process; NULL: not started */
+static struct service *inherited;
+
+/* -- its life -- */
+
+static void *run(void *arg)
+{
+	gn_loop_run(arg);
+	return NULL;
+}
+
+/* The program's signals are for the program's threads. */
+static int start_thread(struct service *s)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, run, s->loop);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		pthread_setname_np(s->thread, "gantry-doca");
+	return rc;
+}
+
+/* 0 or an errno. */
+static int start(void)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	int rc = ENOMEM;
+
+	if (s == NULL)
+		return rc;
+	s->inherited = inherited;
+	s->loop = gn_loop_create();
+	rc = s->loop == NULL ? errno : start_thread(s);
+	if (rc == 0) {
+		service = s;
+		return 0;
+	}
+	gn_loop_destroy(&s->loop);
+	free(s);
+	return rc;
+}
+
+/* At exit. Nothing is taken apart: other threads of the program may still be in the library. */
+static void stop(void)
+{
+	struct timespec until;
+	struct service *s;
+
+	pthread_mutex_lock(&lock);
+	s = service;
+	pthread_mutex_unlock(&lock);
+	if (s == NULL)
+		return;
+	gn_loop_quit(s->loop, 0);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += EXIT_WAIT_S;
+	if (!pthread_equal(pthread_self(), s->thread))
+		pthread_timedjoin_np(s->thread, NULL, &until);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_child(void)
+{
+	if (service != NULL) {
+		gn_loop_abandon(service->loop); /* closing our copies does not end what the parent watches */
+		inherited = service;
+		service = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void prepare(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	atexit(stop);
+}
+
+void gd_service_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, prepare);
+}
+
+/* The loop of this process; NULL: it has none yet. */
+static struct gn_loop *loop_if_any(void)
+{
+	struct gn_loop *loop;
+
+	pthread_mutex_lock(&lock);
+	loop = service != NULL ? service->loop : NULL;
+	pthread_mutex_unlock(&lock);
+	return loop;
+}
+
+/* The same, started when needed. NULL after a line in the log. Also when it was stopped: the process exits. */
+static struct gn_loop *loop_of_process(void)
+{
+	struct gn_loop *loop;
+	int rc;
+
+	gd_service_watch_forks();
+	pthread_mutex_lock(&lock);
+	rc = service == NULL ? start() : 0;
+	loop = rc == 0 ? service->loop : NULL;
+	pthread_mutex_unlock(&lock);
+	if (rc != 0)
+		gd_log(DOCA_LOG_LEVEL_ERROR, "the library's thread cannot be started: %s", strerror(rc));
+	return loop;
+}
+
+/* -- what others use -- */
+
+doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg)
+{
+	struct gn_loop *loop = loop_of_process();
+	int rc = loop != NULL ? gn_loop_add_fd(loop, fd, fn, arg) : -ENOMEM;
+
+	if (rc == 0)
+		return DOCA_SUCCESS;
+	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_OPERATING_SYSTEM;
+}
+
+void gd_service_remove_fd(int fd)
+{
+	struct gn_loop *loop = loop_if_any();
+
+	if (loop != NULL)
+		gn_loop_remove_fd(loop, fd);
+}
+
+void gd_service_set_timer(struct gn_timer *timer, uint64_t at_ns)
+{
+	struct gn_loop *loop = loop_of_process();
+
+	if (loop != NULL)
+		gn_loop_set_timer(loop, timer, at_ns);
+}

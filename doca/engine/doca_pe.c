@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doca_pe.c - progress engines.
+ *
+ * Two queues of events: `inbox`, where any thread pushes (a stack, newest first), and `first`..`last`, in order, of the thread
+ * that progresses. The inbox is emptied as a whole and turned around, so the order of posting is kept and nothing is
+ * ever popped from the middle of a stack that others push to.
+ *
+ * Waiting: `armed` is set by the one who will wait, before he looks whether there is something; the one who posts looks at it
+ * after having posted. So one of them sees the other, and the eventfd is written at most once for each time it was armed.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engine/pe.h"
+
+/* Events in a row after which the contexts are polled again, so that neither starves the other. */
+#define EVENTS_IN_A_ROW 16
+
+/*
+ * Programs call doca_pe_progress without end. After so many calls that found nothing the processor is offered to others: the
+ * peer that has to answer may be waiting for this very processor. The call costs some 500 ns: over so many, 4 ns each.
+ */
+#define IDLE_ROUNDS 128
+
+doca_error_t doca_pe_create(struct doca_pe **pe_p)
+{
+	struct doca_pe *pe;
+
+	if (!pe_p)
+		return DOCA_ERROR_INVALID_VALUE;
+	pe = aligned_alloc(_Alignof(struct doca_pe), sizeof(*pe));
+	if (!pe)
+		return DOCA_ERROR_NO_MEMORY;
+	*pe = (struct doca_pe){ .mode = DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE };
+	pe->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pe->fd < 0) {
+		free(pe);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	*pe_p = pe;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_pe_destroy(struct doca_pe *pe)
+{
+	if (!pe)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (pe->turn)
+		return DOCA_ERROR_IN_USE;
+	close(pe->fd);
+	free(pe);
+	return DOCA_SUCCESS;
+}
+
+/* -- contexts: a ring -- */
+
+doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx)
+{
+	if (!pe || !ctx)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (ctx->state != DOCA_CTX_STATE_IDLE)
+		return DOCA_ERROR_BAD_STATE;
+	if (ctx->pe)
+		return DOCA_ERROR_NOT_PERMITTED;
+	ctx->pe = pe;
+	if (pe->turn) {
+		ctx->next = pe->turn->next;
+		pe->turn->next = ctx;
+	} else {
+		ctx->next = ctx;
+	}
+	pe->turn = ctx;
+	return DOCA_SUCCESS;
+}
+
+void gd_pe_remove(struct doca_ctx *ctx)
+{
+	struct doca_pe *pe = ctx->pe;
+	struct doca_ctx *before = ctx;
+
+	if (!pe)
+		return;
+	while (before->next != ctx)
+		before = before->next;
+	before->next = ctx->next;
+	if (pe->turn == ctx)
+		pe->turn = before == ctx ? NULL : before;
+	ctx->pe = NULL;
+	ctx->next = NULL;
+}
+
+/* -- events -- */
+
+static void signal_fd(struct doca_pe *pe)
+{
+	const uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(pe->fd, &one, sizeof(one));
+	while (n < 0 && errno == EINTR); /* EAGAIN: it is readable as it is */
+}
+
+void gd_pe_wake_armed(struct doca_pe *pe)
+{
+	if (atomic_exchange(&pe->armed, false))
+		signal_fd(pe);
+}
+
+void gd_pe_wake(struct doca_pe *pe)
+{
+	if (atomic_load(&pe->armed))
+		gd_pe_wake_armed(pe);
+}
+
+void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
+{
+	gd_pe_collect(pe);
+	gd_pe_append(pe, event, event);
+	gd_pe_wake_own(pe);
+}
+
+void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
+{
+	struct gd_event *old = atomic_load_explicit(&pe->inbox, memory_order_relaxed);
+
+	do
+		event->next = old;
+	while (!atomic_compare_exchange_weak(&pe->inbox, &old, event));
+	gd_pe_wake(pe);
+}
+
+/* Move what is in the inbox behind the events in order. */
+void gd_pe_collect_inbox(struct doca_pe *pe)
+{
+	struct gd_event *newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire), *event, *next, *first = NULL;
+
+	for (event = newest; event; event = next) {
+		next = event->next;
+		event->next = first;
+		first = event;
+	}
+	gd_pe_append(pe, first, newest);
+}
+
+bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
+{
+	struct gd_event **link, *before = NULL;
+
+	gd_pe_collect(pe);
+	for (link = &pe->first; *link && *link != event; link = &before->next)
+		before = *link;
+	if (!*link)
+		return false;
+	*link = event->next;
+	if (pe->last == event)
+		pe->last = before;
+	return true;
+}
+
+/* -- progress -- */
+
+/* Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback. */
+static bool poll_contexts(struct doca_pe *pe)
+{
+	struct doca_ctx *const end = pe->turn, *ctx = end;
+	bool done = false;
+
+	if (!end)
+		return false;
+	pe->polling = true;
+	do {
+		ctx = ctx->next;
+		if (ctx->poll && ctx->poll(ctx)) {
+			pe->turn = ctx;
+			done = true;
+			break;
+		}
+	} while (ctx != end);
+	pe->polling = false;
+	return done;
+}
+
+bool gd_pe_is_polling(const struct doca_pe *pe)
+{
+	return pe->polling;
+}
+
+/* Whose callback runs on this thread: the engine itself may be gone when it returns. */
+static _Thread_local const struct doca_pe *running __attribute__((tls_model("initial-exec")));
+
+bool gd_pe_is_running(const struct doca_pe *pe)
+{
+	return running == pe;
+}
+
+/* After the event has run the engine is not touched: a callback may have destroyed it. */
+static void run_first(struct doca_pe *pe)
+{
+	const struct doca_pe *before = running; /* a callback may progress another engine */
+	struct gd_event *event = pe->first;
+
+	pe->first = event->next;
+	running = pe;
+	event->run(event);
+	running = before;
+}
+
+uint8_t doca_pe_progress(struct doca_pe *pe)
+{
+	bool done = false;
+
+	if (doca_unlikely(!pe))
+		return 0;
+	gd_pe_collect(pe);
+	if (!pe->first || doca_unlikely(pe->in_a_row == EVENTS_IN_A_ROW)) {
+		pe->in_a_row = 0;
+		done = poll_contexts(pe);
+		gd_pe_collect(pe);
+	}
+	if (pe->first) {
+		pe->in_a_row++;
+		pe->n_idle = 0;
+		run_first(pe);
+		return 1;
+	}
+	if (!done && ++pe->n_idle % IDLE_ROUNDS == 0)
+		gd_pe_offer(pe);
+	return done;
+}
+
+/* -- waiting -- */
+
+doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe, doca_notification_handle_t *handle)
+{
+	if (!pe || !handle)
+		return DOCA_ERROR_INVALID_VALUE;
+	*handle = pe->fd;
+	return DOCA_SUCCESS;
+}
+
+/* There is nothing to set: the handle is a file descriptor of the engine. */
+doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
+					     union doca_data completion_key)
+{
+	(void)handle;
+	(void)completion_key;
+	return pe ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+}
+
+doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_handle_t handle)
+{
+	uint64_t count;
+
+	(void)handle;
+	if (!pe)
+		return DOCA_ERROR_INVALID_VALUE;
+	while (read(pe->fd, &count, sizeof(count)) < 0) {
+		if (errno == EAGAIN)
+			break;
+		if (errno != EINTR)
+			return DOCA_ERROR_OPERATING_SYSTEM;
+	}
+	return DOCA_SUCCESS;
+}
+
+/* Is there something to do now? If not, the contexts have promised to say when there is. */
+static bool has_work(struct doca_pe *pe)
+{
+	struct doca_ctx *ctx = pe->turn;
+	bool work = pe->first || atomic_load(&pe->inbox);
+
+	if (!ctx)
+		return work;
+	do {
+		ctx = ctx->next;
+		if (ctx->ops->arm && ctx->state != DOCA_CTX_STATE_IDLE && ctx->ops->arm(ctx))
+			work = true;
+	} while (ctx != pe->turn);
+	return work;
+}
+
+doca_error_t doca_pe_request_notification(struct doca_pe *pe)
+{
+	if (!pe)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (pe->mode == DOCA_PE_EVENT_MODE_PROGRESS_ALL)
+		doca_pe_clear_notification(pe, pe->fd);
+	atomic_store(&pe->armed, true);
+	if (has_work(pe))
+		gd_pe_wake(pe);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode)
+{
+	if (!pe || (event_mode != DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && event_mode != DOCA_PE_EVENT_MODE_PROGRESS_ALL))
+		return DOCA_ERROR_INVALID_VALUE;
+	pe->mode = event_mode;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_pe_get_num_inflight_tasks(const struct doca_pe *pe, size_t *num_inflight_tasks)
+{
+	const struct doca_ctx *ctx;
+	size_t sum = 0;
+
+	if (!pe || !num_inflight_tasks)
+		return DOCA_ERROR_INVALID_VALUE;
+	ctx = pe->turn;
+	if (ctx) {
+		do {
+			sum += ctx->n_inflight;
+			ctx = ctx->next;
+		} while (ctx != pe->turn);
+	}
+	*num_inflight_tasks = sum;
+	return DOCA_SUCCESS;
+}

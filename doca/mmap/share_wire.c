@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* share_wire.c - how importers and owners of memory find each other, and read and write what they say. */
+#include "mmap/share_wire.h"
+
+#include "common/log.h"
+#include "device/device.h"
+
+#include <gantry/memfd.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+#define PREFIX "map-"
+#define SUFFIX ".sock"
+#define UNBORN ".new" /* until it listens */
+#define UNBORN_S 60   /* after which nobody is still at it */
+#define ANSWER_S 5
+#define BACKLOG 128
+
+uint64_t gd_host_id(void)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	uint64_t h = 0xcbf29ce484222325ull;
+	char id[64];
+	ssize_t n = fd >= 0 ? read(fd, id, sizeof(id)) : 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)id[i]) * 0x100000001b3ull;
+	if (fd >= 0)
+		close(fd);
+	return h;
+}
+
+/* -- the socket -- */
+
+static bool address(struct sockaddr_un *sun, const char *path)
+{
+	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
+	return (size_t)snprintf(sun->sun_path, sizeof(sun->sun_path), "%s", path) < sizeof(sun->sun_path);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* Nobody listens: its process is dead. */
+static bool is_dead(const char *path)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un sun;
+	bool dead;
+
+	dead = fd >= 0 && address(&sun, path) && connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0 && errno == ECONNREFUSED;
+	if (fd >= 0)
+		close(fd);
+	return dead;
+}
+
+static bool is_old(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && time(NULL) - st.st_mtime > UNBORN_S;
+}
+
+static void sweep(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	char path[400];
+
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		if ((ends_with(entry->d_name, SUFFIX) && is_dead(path)) || (ends_with(entry->d_name, UNBORN) && is_old(path)))
+			unlink(path);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+/* It gets its name when it listens: until then it would look dead. */
+static int bind_and_listen(int fd, const char *path, const char *unborn)
+{
+	struct sockaddr_un sun;
+
+	if (!address(&sun, unborn))
+		return -ENAMETOOLONG;
+	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
+		return -errno;
+	if (chmod(unborn, 0600) != 0 || listen(fd, BACKLOG) != 0 || rename(unborn, path) != 0) {
+		int rc = -errno;
+
+		unlink(unborn);
+		return rc;
+	}
+	return 0;
+}
+
+doca_error_t gd_listener_open(struct gd_listener *listener)
+{
+	char dir[80], unborn[GD_BLOB_PATH + 8];
+	doca_error_t result = gd_run_dir(dir);
+	uint32_t number = 0;
+	int rc;
+
+	if (result != DOCA_SUCCESS)
+		return result;
+	sweep(dir);
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		number = (uint32_t)time(NULL);
+	snprintf(listener->path, sizeof(listener->path), "%s/" PREFIX "%d-%08x" SUFFIX, dir, (int)getpid(), number);
+	snprintf(unborn, sizeof(unborn), "%s/" PREFIX "%d-%08x" UNBORN, dir, (int)getpid(), number);
+	listener->pid = getpid();
+	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	rc = listener->fd < 0 ? -errno : bind_and_listen(listener->fd, listener->path, unborn);
+	if (rc == 0) {
+		listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return DOCA_SUCCESS;
+	}
+	gd_log(DOCA_LOG_LEVEL_ERROR, "no socket %s for those who import memory: %s", listener->path, strerror(-rc));
+	if (listener->fd >= 0)
+		close(listener->fd);
+	listener->fd = -1;
+	return DOCA_ERROR_OPERATING_SYSTEM;
+}
+
+void gd_listener_remove(const struct gd_listener *listener)
+{
+	if (listener->fd >= 0 && listener->pid == getpid())
+		unlink(listener->path);
+}
+
+void gd_listener_forget(struct gd_listener *listener)
+{
+	if (listener->fd < 0)
+		return;
+	close(listener->fd);
+	close(listener->reserve);
+	listener->fd = -1;
+}
+
+void gd_listener_close(struct gd_listener *listener)
+{
+	gd_listener_remove(listener);
+	gd_listener_forget(listener);
+}
+
+/* The same user, or root. */
+static bool is_friend(int fd)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && (cred.uid == geteuid() || cred.uid == 0);
+}
+
+static int accept_one(struct gd_listener *listener)
+{
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE) || listener->reserve < 0)
+		return fd;
+	close(listener->reserve);
+	fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		close(fd);
+	listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "a process that wanted to import memory was refused: too many open files");
+	return -1;
+}
+
+int gd_listener_accept(struct gd_listener *listener)
+{
+	int fd = listener->fd < 0 ? -1 : accept_one(listener);
+
+	while (fd >= 0 && !is_friend(fd)) {
+		close(fd);
+		gd_log(DOCA_LOG_LEVEL_WARNING, "a process of another user that wanted to import memory was refused");
+		fd = accept_one(listener);
+	}
+	return fd;
+}
+
+/* -- the owner's side -- */
+
+int gd_wire_read_ask(int fd, struct gd_share_ask *ask)
+{
+	ssize_t n = recv(fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC); /* without room for descriptors */
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
+	if (n != sizeof(*ask) || ask->magic != GD_SHARE_MAGIC || ask->zero != 0)
+		return -EPROTO;
+	return 0;
+}
+
+/* A descriptor of the same memory by which nobody can write. */
+static int read_only(int memfd)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memfd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void gd_wire_reply(int fd, const struct gd_share_reply *reply, int memfd)
+{
+	const uint32_t writes = DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {(void *)(uintptr_t)reply, sizeof(*reply)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int given = memfd < 0 || (reply->access & writes) != 0 ? memfd : read_only(memfd);
+
+	if (memfd >= 0 && given < 0) {
+		shutdown(fd, SHUT_RDWR);
+		return;
+	}
+	if (given >= 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &given, sizeof(int));
+	}
+	if (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		shutdown(fd, SHUT_RDWR);
+	if (given != memfd)
+		close(given);
+}
+
+/* -- the importer's side -- */
+
+static doca_error_t no_owner(int err)
+{
+	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory cannot be reached: %s; has it stopped the map, or ended?",
+	       strerror(err));
+	return DOCA_ERROR_DRIVER;
+}
+
+static doca_error_t connect_owner(const char *path, int *conn_p)
+{
+	struct timeval patience = {.tv_sec = ANSWER_S};
+	struct sockaddr_un sun;
+	int fd;
+
+	if (!address(&sun, path))
+		return DOCA_ERROR_INVALID_VALUE;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	*conn_p = fd;
+	if (fd < 0)
+		return no_owner(errno);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0)
+		return no_owner(errno);
+	if (is_friend(fd))
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory is another user");
+	return DOCA_ERROR_NOT_PERMITTED;
+}
+
+/* One message; of the descriptors that came with it the first is kept, and only if it is the only one. */
+static ssize_t receive(int fd, struct gd_share_reply *reply, int *memfd_p)
+{
+	char control[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = {reply, sizeof(*reply)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	int fds[4], n_fds = 0;
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && n_fds == 0) {
+			n_fds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+			memcpy(fds, CMSG_DATA(c), (size_t)n_fds * sizeof(int));
+		}
+	if (n_fds == 1 && n == sizeof(*reply) && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+		*memfd_p = fds[0];
+		return n;
+	}
+	while (n_fds > 0)
+		close(fds[--n_fds]);
+	return (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? 0 : n;
+}
+
+/* Of this memory, with no more rights than were asked for, and a range that can be. */
+static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply)
+{
+	return reply->addr == blob->addr && reply->length == blob->length && reply->access != 0 &&
+	       (reply->access & ~ask->access) == 0 && reply->offset <= (uint64_t)INT64_MAX - reply->length;
+}
+
+static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply,
+				int memfd)
+{
+	const char *why = "it does not keep to the protocol";
+
+	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
+		why = "it does not know it, or has not allowed that";
+	else if (reply->magic == GD_SHARE_MAGIC && memfd >= 0 && is_answer(blob, ask, reply) &&
+		 gantry_memfd_check(memfd, reply->offset + reply->length, INT64_MAX, NULL, &why) == 0)
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory does not give it: %s", why);
+	return DOCA_ERROR_NOT_PERMITTED;
+}
+
+doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask, struct gd_share_reply *reply, int *conn_p,
+			 int *memfd_p)
+{
+	doca_error_t result;
+	ssize_t n;
+
+	*conn_p = *memfd_p = -1;
+	result = connect_owner(blob->path, conn_p);
+	if (result != DOCA_SUCCESS)
+		return result;
+	n = send(*conn_p, ask, sizeof(*ask), MSG_NOSIGNAL);
+	if (n == sizeof(*ask))
+		n = receive(*conn_p, reply, memfd_p);
+	if (n < 0)
+		return no_owner(errno);
+	if (n != sizeof(*reply))
+		return no_owner(ECONNRESET);
+	return check_reply(blob, ask, reply, *memfd_p);
+}

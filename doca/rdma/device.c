@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.c - reads and writes of the peer's memory by the device, where it is not mapped here.
+ *
+ * Before the first access to a map of the peer its service thread is asked for it, by the map's id:
+ *	RESOLVE {id} -->	finds the map, registers and exports it on this connection
+ *	<-- RESOLVED {token}	imported: kept as long as the connection
+ * The local side is registered as well, each map once. Buffers in a chain become an access each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf/buf.h"
+#include "common/log.h"
+#include "mmap/pages.h"
+#include "rdma/rdma.h"
+
+#define MAX_PIECE (1u << 30)
+
+static bool same_map(const struct gd_mmap_id *a, const struct gd_mmap_id *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static struct gd_rdma_local *find_local(struct gd_rdma_local *list, const struct gd_mmap_id *map)
+{
+	while (list && !same_map(&list->map, map))
+		list = list->next;
+	return list;
+}
+
+static struct gd_rdma_remote *find_remote(const struct gd_rdma_link *link, const struct gd_mmap_id *map)
+{
+	struct gd_rdma_remote *remote = link->remotes;
+
+	while (remote && !same_map(&remote->map, map))
+		remote = remote->next;
+	return remote;
+}
+
+/* -- the peer's memory -- */
+
+static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map, struct gd_rdma_remote **remote_p)
+{
+	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE, .map = *map};
+	struct gd_rdma_remote *remote = calloc(1, sizeof(*remote));
+	int rc;
+
+	if (!remote)
+		return DOCA_ERROR_NO_MEMORY;
+	remote->map = *map;
+	gd_transport_lock(link->rdma->transport, NULL);
+	rc = link->rdma->ops->send_ctrl(link->gantry, &resolve, sizeof(resolve));
+	if (!rc) {
+		remote->next = link->remotes;
+		link->remotes = remote;
+	}
+	gd_transport_unlock(link->rdma->transport);
+	if (!rc) {
+		*remote_p = remote;
+		return DOCA_SUCCESS;
+	}
+	free(remote);
+	return DOCA_ERROR_AGAIN; /* the peer does not read just now, or the end of the connection is on its way */
+}
+
+/* The map at the peer, whose region is here. AGAIN: not yet. */
+static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map, struct gd_rdma_remote **remote_p)
+{
+	struct gd_rdma_remote *remote = find_remote(link, &map->id);
+	uint32_t state;
+
+	if (!remote)
+		return ask(link, &map->id, &remote) == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_AGAIN;
+	state = __atomic_load_n(&remote->state, __ATOMIC_ACQUIRE);
+	if (state == GD_RDMA_ASKED)
+		return DOCA_ERROR_AGAIN;
+	if (state != GD_RDMA_HERE)
+		return (doca_error_t)(state - GD_RDMA_REFUSED);
+	*remote_p = remote;
+	return DOCA_SUCCESS;
+}
+
+/* What a peer of that context may do with that map. */
+static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *map)
+{
+	const uint32_t access = gd_mmap_access(map) & rdma->permissions;
+
+	return (access & DOCA_ACCESS_FLAG_RDMA_READ ? GANTRY_REMOTE_READ : 0) |
+	       (access & DOCA_ACCESS_FLAG_RDMA_WRITE ? GANTRY_REMOTE_WRITE : 0);
+}
+
+/* A transport that reads and writes by copying needs memory that it can map. */
+static int wants_shared(const struct gd_rdma_link *link)
+{
+	return !(link->rdma->limits.caps & GANTRY_CAP_PINS);
+}
+
+static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_id *id, struct gantry_token *token)
+{
+	struct gd_rdma_local *local = find_local(link->exports, id);
+	struct doca_mmap *map = gd_mmap_find(id);
+	uint32_t rights;
+	int rc;
+
+	if (!map)
+		return DOCA_ERROR_NOT_PERMITTED;
+	if (local) {
+		*token = local->token;
+		return DOCA_SUCCESS;
+	}
+	rights = rights_of(link->rdma, map);
+	if (!rights)
+		return DOCA_ERROR_NOT_PERMITTED;
+	local = calloc(1, sizeof(*local));
+	if (!local)
+		return DOCA_ERROR_NO_MEMORY;
+	local->map = *id;
+	rc = gd_mmap_region(map, wants_shared(link), &local->region) == DOCA_SUCCESS ? 0 : -EFAULT;
+	local->region.rights = rights;
+	if (!rc)
+		rc = link->rdma->ops->export_region(link->gantry, &local->region, rights, ++link->next_handle, token);
+	if (rc) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "a memory map of %zu bytes cannot be reached by RDMA: %s", map->length, strerror(-rc));
+		free(local);
+		return DOCA_ERROR_DRIVER;
+	}
+	local->token = *token;
+	local->next = link->exports;
+	link->exports = local;
+	return DOCA_SUCCESS;
+}
+
+bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve *ask)
+{
+	struct gd_rdma_resolve answer = {.say = GD_RDMA_RESOLVED, .map = ask->map};
+
+	answer.refused = export_map(link, &ask->map, &answer.token);
+	return link->rdma->ops->send_ctrl(link->gantry, &answer, sizeof(answer)) == 0;
+}
+
+bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer)
+{
+	struct gd_rdma_remote *remote = find_remote(link, &answer->map);
+	uint32_t state = GD_RDMA_HERE;
+	int rc;
+
+	if (!remote || remote->state != GD_RDMA_ASKED || answer->refused > DOCA_ERROR_SKIPPED)
+		return false;
+	if (answer->refused) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be reached by RDMA");
+		state = GD_RDMA_REFUSED + answer->refused;
+	} else {
+		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0, &remote->region);
+		if (rc) {
+			gd_log(DOCA_LOG_LEVEL_ERROR, "memory of the peer cannot be reached by RDMA: %s", strerror(-rc));
+			state = GD_RDMA_REFUSED + DOCA_ERROR_DRIVER;
+		}
+	}
+	__atomic_store_n(&remote->state, state, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* -- our memory -- */
+
+static void forget_locals(struct gd_rdma_link *link)
+{
+	while (link->locals) {
+		struct gd_rdma_local *local = link->locals;
+
+		link->locals = local->next;
+		link->rdma->ops->unregister_region(link->gantry, &local->region);
+		free(local);
+	}
+}
+
+/* Pages of ours were replaced since they were registered: begin anew. AGAIN: when what is under way has ended. */
+static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_rdma_task *task)
+{
+	struct gd_rdma_link *link = conn->link;
+	const uint32_t moves = gd_pages_moves();
+
+	if (link->moves == moves)
+		return DOCA_SUCCESS;
+	if (link->locals && (conn->flying.first || task->pieces))
+		return DOCA_ERROR_AGAIN;
+	gd_transport_lock(conn->rdma->transport, NULL);
+	forget_locals(link);
+	gd_transport_unlock(conn->rdma->transport);
+	link->moves = moves;
+	return DOCA_SUCCESS;
+}
+
+/* Register a map for the device. AGAIN: when what is under way has ended. */
+static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *map, struct gd_rdma_local **local_p)
+{
+	struct gd_rdma_link *link = conn->link;
+	struct gd_rdma_local *local = calloc(1, sizeof(*local));
+	doca_error_t result;
+	int rc;
+
+	if (!local)
+		return DOCA_ERROR_NO_MEMORY;
+	local->map = map->id;
+	result = gd_mmap_region(map, 0, &local->region);
+	if (result != DOCA_SUCCESS) {
+		free(local);
+		return result;
+	}
+	gd_transport_lock(conn->rdma->transport, NULL);
+	rc = conn->rdma->ops->register_region(link->gantry, &local->region);
+	if (rc == -ENOSPC && !conn->flying.first) { /* too many maps: begin anew */
+		forget_locals(link);
+		rc = conn->rdma->ops->register_region(link->gantry, &local->region);
+	}
+	if (!rc) {
+		local->next = link->locals;
+		link->locals = local;
+	}
+	gd_transport_unlock(conn->rdma->transport);
+	if (!rc) {
+		*local_p = local;
+		return DOCA_SUCCESS;
+	}
+	free(local);
+	return rc == -ENOSPC || rc == -ENOTCONN ? DOCA_ERROR_AGAIN : DOCA_ERROR_DRIVER;
+}
+
+/* The piece of our memory that comes next, at most *length_p bytes. */
+static doca_error_t own_piece(struct doca_rdma_connection *conn, const struct gd_rdma_task *task, struct gantry_rma *op)
+{
+	const bool fills = task->kind == GD_RDMA_READ || task->kind == GD_RDMA_EVENT_GET;
+	const struct doca_buf *buf;
+	struct gd_rdma_local *local;
+	size_t length = task->length - task->done;
+	doca_error_t result = gd_buf_piece(fills ? task->dst : task->src, fills, task->done, &buf, &op->local, &length);
+
+	if (result != DOCA_SUCCESS)
+		return result;
+	op->op = fills ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
+	op->length = length < MAX_PIECE ? (uint32_t)length : MAX_PIECE;
+	result = catch_up(conn, task);
+	if (result != DOCA_SUCCESS)
+		return result;
+	local = find_local(conn->link->locals, &buf->mmap->id);
+	if (!local)
+		result = enter(conn, buf->mmap, &local);
+	op->local_region = result == DOCA_SUCCESS ? &local->region : NULL;
+	return result;
+}
+
+/* -- accesses -- */
+
+static doca_error_t meaning(int rc)
+{
+	switch (rc) {
+	case 0:
+		return DOCA_SUCCESS;
+	case -EAGAIN:
+	case -ENOTCONN: /* what waits then ends with the connection */
+		return DOCA_ERROR_AGAIN;
+	case -EACCES:
+		return DOCA_ERROR_NOT_PERMITTED;
+	case -EINVAL:
+	case -ERANGE:
+		return DOCA_ERROR_INVALID_VALUE;
+	default:
+		return DOCA_ERROR_IO_FAILED;
+	}
+}
+
+static doca_error_t submit_piece(struct doca_rdma_connection *conn, struct gd_rdma_task *task, const struct gd_rdma_target *target)
+{
+	struct gantry_rma op = {.cookie = (uintptr_t)task};
+	doca_error_t result = reach(conn->link, target->map, &task->remote);
+
+	if (result == DOCA_SUCCESS)
+		result = own_piece(conn, task, &op);
+	if (result != DOCA_SUCCESS)
+		return result;
+	op.remote = task->remote->region;
+	op.remote_offset = (uint64_t)(target->addr - (char *)target->map->addr) + task->done;
+	result = meaning(conn->rdma->ops->rma_submit(conn->link->rma, &op));
+	if (result == DOCA_SUCCESS) {
+		task->done += op.length;
+		task->pieces++;
+		task->remote->pieces++;
+	}
+	return result;
+}
+
+static void finish(struct gd_rdma_task *task)
+{
+	if (task->trouble != DOCA_SUCCESS)
+		return;
+	task->result_len = (uint32_t)task->length;
+	if (task->kind == GD_RDMA_READ || task->kind == GD_RDMA_EVENT_GET)
+		gd_buf_grow(task->dst, task->length);
+}
+
+enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
+					const struct gd_rdma_target *target)
+{
+	while (task->trouble == DOCA_SUCCESS && task->done < task->length) {
+		const doca_error_t result = submit_piece(conn, task, target);
+
+		if (result == DOCA_ERROR_AGAIN)
+			return GD_RDMA_WAIT;
+		task->trouble = result;
+	}
+	if (task->pieces)
+		return GD_RDMA_OUT;
+	finish(task);
+	return GD_RDMA_DONE;
+}
+
+bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
+{
+	struct gantry_rma_done done;
+	struct gd_rdma_task *task;
+
+	if (conn->rdma->ops->rma_poll(conn->link->rma, &done, 1) <= 0)
+		return false;
+	task = (struct gd_rdma_task *)(uintptr_t)done.cookie;
+	if (task->trouble == DOCA_SUCCESS)
+		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET : meaning(done.status);
+	if (--task->pieces == 0 && task->flies)
+		finish(task);
+	if (--task->remote->pieces == 0 && __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REFUSED)
+		gd_rdma_give_back(conn);
+	return true;
+}
+
+/* -- the end -- */
+
+void gd_rdma_memory_release(struct gd_rdma_link *link)
+{
+	forget_locals(link);
+	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next)
+		if (remote->region)
+			link->rdma->ops->release_region(link->gantry, remote->region);
+}
+
+void gd_rdma_memory_free(struct gd_rdma_link *link)
+{
+	while (link->remotes) {
+		struct gd_rdma_remote *remote = link->remotes;
+
+		link->remotes = remote->next;
+		free(remote);
+	}
+	while (link->exports) {
+		struct gd_rdma_local *local = link->exports;
+
+		link->exports = local->next;
+		free(local);
+	}
+}

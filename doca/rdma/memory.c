@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.c - reads and writes of the peer's memory: what they are about, and how they are done where it is mapped.
+ *
+ * A write goes behind the data of the destination, and leaves that buffer as it is: it is the peer's memory.
+ */
+#include <string.h>
+
+#include "buf/buf.h"
+#include "common/log.h"
+#include "rdma/rdma.h"
+#include "sync_event/sync_event.h"
+
+#define CELL sizeof(uint64_t)
+
+/* What a peer has to allow for it. */
+static uint32_t right(enum gd_rdma_kind kind)
+{
+	switch (kind) {
+	case GD_RDMA_READ:
+	case GD_RDMA_EVENT_GET:
+		return DOCA_ACCESS_FLAG_RDMA_READ;
+	case GD_RDMA_CMP_SWP:
+	case GD_RDMA_FETCH_ADD:
+		return DOCA_ACCESS_FLAG_RDMA_ATOMIC;
+	default:
+		return DOCA_ACCESS_FLAG_RDMA_WRITE;
+	}
+}
+
+static doca_error_t target_of_buf(const struct doca_buf *buf, char *addr, size_t length, struct gd_rdma_target *target)
+{
+	const size_t offset = (size_t)(addr - (char *)buf->head);
+
+	if (offset > buf->len || length > buf->len - offset)
+		return DOCA_ERROR_INVALID_VALUE;
+	*target = (struct gd_rdma_target){.map = buf->mmap, .addr = addr, .length = length};
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t target_of_event(const struct gd_rdma_task *task, struct gd_rdma_target *target)
+{
+	uint64_t addr;
+	doca_error_t result = gd_sync_event_remote_mmap((struct doca_sync_event_remote_net *)task->event, &target->map, &addr);
+
+	target->addr = (char *)(uintptr_t)addr;
+	target->length = CELL;
+	return result;
+}
+
+/* Which memory of the peer a task is about; INVALID_VALUE: its buffers do not fit together. */
+static doca_error_t find(const struct gd_rdma_task *task, struct gd_rdma_target *target)
+{
+	const struct doca_buf *src = task->src;
+	struct doca_buf *dst = task->dst;
+
+	switch (task->kind) {
+	case GD_RDMA_READ:
+		if (!src || !dst || src->next || gd_buf_room(dst) < src->data_len)
+			return DOCA_ERROR_INVALID_VALUE;
+		return target_of_buf(src, src->data, src->data_len, target);
+	case GD_RDMA_WRITE:
+	case GD_RDMA_WRITE_IMM:
+		if (!src || !dst || dst->next)
+			return DOCA_ERROR_INVALID_VALUE;
+		return target_of_buf(dst, (char *)dst->data + dst->data_len, gd_buf_data_bytes(src), target);
+	case GD_RDMA_CMP_SWP:
+	case GD_RDMA_FETCH_ADD:
+		if (!dst || dst->next || (uintptr_t)dst->data % CELL || (task->result && gd_buf_room(task->result) < CELL))
+			return DOCA_ERROR_INVALID_VALUE;
+		return target_of_buf(dst, dst->data, CELL, target);
+	case GD_RDMA_EVENT_GET:
+		if (!dst || gd_buf_room(dst) < CELL)
+			return DOCA_ERROR_INVALID_VALUE;
+		return target_of_event(task, target);
+	case GD_RDMA_EVENT_SET:
+		if (!src || gd_buf_data_bytes(src) != CELL)
+			return DOCA_ERROR_INVALID_VALUE;
+		return target_of_event(task, target);
+	default:
+		if (task->result && gd_buf_room(task->result) < CELL)
+			return DOCA_ERROR_INVALID_VALUE;
+		return target_of_event(task, target);
+	}
+}
+
+/* Both have to allow it: the map, and the context of the peer. */
+static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma_target *target)
+{
+	const struct doca_mmap *map = target->map;
+	uint32_t wanted = right(task->kind), access;
+
+	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
+		return DOCA_ERROR_IO_FAILED; /* its owner has taken it back, or is gone */
+	if (!map || !map->started || !map->imported) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA task needs a remote buffer, of a map made by doca_mmap_create_from_export");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	access = gd_mmap_access(map);
+	if (access & task->conn->link->permissions & wanted)
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be used for RDMA %s: see its doca_%s_set_permissions",
+	       wanted == DOCA_ACCESS_FLAG_RDMA_READ ? "reads" : wanted == DOCA_ACCESS_FLAG_RDMA_WRITE ? "writes" : "atomics",
+	       access & wanted ? "rdma" : "mmap");
+	return DOCA_ERROR_NOT_PERMITTED;
+}
+
+/* Where it is in this process; NULL: nowhere. */
+static void *mapped(const struct gd_rdma_target *target)
+{
+	const struct doca_mmap *map = target->map;
+	const size_t offset = (size_t)(target->addr - (char *)map->addr);
+
+	if (!map->local || offset > map->length || target->length > map->length - offset)
+		return NULL;
+	return (char *)map->local + offset;
+}
+
+static doca_error_t give_value(struct doca_buf *result, uint64_t value)
+{
+	return result ? gd_buf_append(result, &value, sizeof(value)) : DOCA_SUCCESS;
+}
+
+/* The cell of a sync event may be changed by several at once: in one step, as all who use it do. */
+static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)
+{
+	uint64_t value = task->compare;
+
+	switch (task->kind) {
+	case GD_RDMA_CMP_SWP:
+		__atomic_compare_exchange_n(cell, &value, task->value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		return give_value(task->result, value);
+	case GD_RDMA_EVENT_GET:
+		return give_value(task->dst, __atomic_load_n(cell, __ATOMIC_ACQUIRE));
+	case GD_RDMA_EVENT_SET:
+		if (gd_buf_read(task->src, 0, &value, sizeof(value)) != DOCA_SUCCESS)
+			return DOCA_ERROR_INVALID_VALUE;
+		__atomic_store_n(cell, value, __ATOMIC_RELEASE);
+		return DOCA_SUCCESS;
+	default:
+		return give_value(task->result, __atomic_fetch_add(cell, task->value, __ATOMIC_SEQ_CST));
+	}
+}
+
+static doca_error_t copy(struct gd_rdma_task *task, void *memory, size_t length)
+{
+	switch (task->kind) {
+	case GD_RDMA_READ:
+		return length ? gd_buf_append(task->dst, memory, length) : DOCA_SUCCESS;
+	case GD_RDMA_WRITE:
+	case GD_RDMA_WRITE_IMM:
+		return length ? gd_buf_read(task->src, 0, memory, length) : DOCA_SUCCESS;
+	default:
+		return change_cell(task, memory);
+	}
+}
+
+enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
+{
+	struct gd_rdma_target target;
+	void *memory;
+	doca_error_t result = find(task, &target);
+
+	if (result == DOCA_SUCCESS)
+		result = permit(task, &target);
+	if (result != DOCA_SUCCESS) {
+		task->trouble = result;
+		return task->pieces ? GD_RDMA_OUT : GD_RDMA_DONE;
+	}
+	task->length = target.length;
+	if (conn->rdma->by_device)
+		return gd_rdma_device_access(conn, task, &target);
+	memory = mapped(&target);
+	task->trouble = memory ? copy(task, memory, target.length) : DOCA_ERROR_INVALID_VALUE;
+	if (task->trouble == DOCA_SUCCESS)
+		task->result_len = (uint32_t)target.length;
+	return GD_RDMA_DONE;
+}
