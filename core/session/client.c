@@ -358,6 +358,12 @@ void gn_client_free(struct gantry_client *c)
 	for (p = &c->role->clients; *p != c; p = &(*p)->next)
 		;
 	*p = c->next;
+	gn_loop_clear_timer(c->role->loop, &c->retry);
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	for (uint32_t i = 0; i < c->attr.lanes; i++)
+		gn_link_stop(c->lanes[i].link);
+	gn_client_drop_queues(c);
+	gn_channel_stop(&c->ch);
 	gn_loop_withdraw(c->role->loop, &c->last);
 	for (uint32_t i = 0; i < c->attr.lanes; i++) {
 		gn_link_free(&c->lanes[i].link);
@@ -399,15 +405,6 @@ void gn_client_close_all(const struct gn_role *role)
 
 void gn_client_free_all(struct gn_role *role)
 {
-	while (role->clients != NULL) {
-		struct gantry_client *c = role->clients;
-
-		gn_loop_clear_timer(role->loop, &c->retry);
-		gn_loop_clear_timer(role->loop, &c->deadline);
-		for (uint32_t i = 0; i < c->attr.lanes; i++)
-			gn_link_stop(c->lanes[i].link);
-		gn_client_drop_queues(c);
-		gn_channel_stop(&c->ch);
-		gn_client_free(c);
-	}
+	while (role->clients != NULL)
+		gn_client_free(role->clients);
 }

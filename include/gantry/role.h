@@ -160,7 +160,7 @@ struct gantry_role_host {
 	void (*client_close)(struct gantry_client *client);
 	/* End it at once: what is in flight completes with GANTRY_S_SESSION_LOST; `closed` follows. */
 	void (*client_abort)(struct gantry_client *client);
-	/* After `closed`, when no chain ends in it any more. What a role has not freed goes with the role. */
+	/* After `closed`, or as the role itself closes; no chain ends in it any more. What a role has not freed goes with it. */
 	void (*client_free)(struct gantry_client *client);
 
 	/* -- server side -- */
