@@ -82,7 +82,8 @@ per_one()
 of()
 {
 	local transport=${1%%,*} stages="" gateway=no options="" depth n
-	[ "$transport" != doca ] || { many=$((few + 100000)) per_one messages; return; } # that many: how long both ends take to meet differs
+	# that many, since how long both ends take to meet differs
+	[ "$transport" != doca ] || { many=$((few + 100000)) per_one messages; return; }
 	case $1 in *gateway*) gateway=yes ;; esac
 	n=$(sed -n "s/.* \([0-9]*\) stages.*/\1/p" <<<"$1")
 	for (( ; n > 0; n--)); do
