@@ -15,6 +15,8 @@
 #define LOT (256u << 10) /* bytes; a power of two, and so is the address */
 #define CONN ((sizeof(struct doca_comch_connection) + 63) & ~(size_t)63)
 
+_Static_assert(CONN <= 4096, "at least one in a page");
+
 /* At the beginning of its first page, which holds nothing else. */
 struct gd_conn_lot {
 	struct gd_conn_lot *next; /* of the end */
