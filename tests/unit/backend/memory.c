@@ -139,6 +139,21 @@ static void memory_keeps_what_was_written(void)
 	TEST_ASSERT_EQUAL_MEMORY(out + 4 * MIB - 4 * KIB, in, 4 * KIB);
 }
 
+/* A volume that no cache holds is copied in strides: each length near their edges, up to the last byte of the volume. */
+static void a_large_volume_is_read_as_it_was_written(void)
+{
+	static const uint32_t lengths[] = {512, 3584, 4096, 4608, 7680, 8192, 8704, 128 * KIB - 512, MIB};
+
+	OPEN("memory", "size=64MiB", "block=512");
+	ok(GANTRY_OP_WRITE, 60 * MIB, 4 * MIB, out);
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+		memset(in, 0xee, sizeof in);
+		ok(GANTRY_OP_READ, 64 * MIB - lengths[i], lengths[i], in);
+		TEST_ASSERT_EQUAL_MEMORY(out + sizeof out - lengths[i], in, lengths[i]);
+		TEST_ASSERT_EQUAL_HEX8(0xee, in[lengths[i]]);
+	}
+}
+
 static void wipe_check(uint64_t offset, uint32_t length, unsigned opcode)
 {
 	ok(GANTRY_OP_WRITE, 0, 4 * MIB, out);
@@ -214,6 +229,7 @@ int main(void)
 	RUN_TEST(memory_says_when_it_is_too_much);
 	RUN_TEST(volume_is_what_was_asked_for);
 	RUN_TEST(memory_keeps_what_was_written);
+	RUN_TEST(a_large_volume_is_read_as_it_was_written);
 	RUN_TEST(wiped_ranges_read_as_zero_and_no_more_than_them);
 	RUN_TEST(memory_with_huge_pages_is_the_same_volume);
 	RUN_TEST(copy_is_measured_when_asked);
