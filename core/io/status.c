@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/status.h"
 
-#include <errno.h>
 
 enum gantry_status gn_status_of_errno(int error)
 {
-	switch (error < 0 ? -error : error) {
-#define GN_STATUS_CASE(num, name, err, text)                                                                            \
-	case err:                                                                                                       \
-		return GANTRY_S_##name;
-		GANTRY_STATUS_LIST(GN_STATUS_CASE)
-#undef GN_STATUS_CASE
-	default:
-		return GANTRY_S_IO;
-	}
+	return gantry_status_of_errno(error);
 }
 
 int gn_errno_of_status(unsigned status)

@@ -19,6 +19,7 @@
 #ifndef GANTRY_IO_H
 #define GANTRY_IO_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -184,6 +185,25 @@ static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 {
 	io->status = (uint16_t)status;
 	gantry_complete(io);
+}
+
+/*
+ * gantry_status_of_errno - the status that an errno, or -errno, stands for; GANTRY_S_IO when there is none
+ *
+ * For who kept a descriptor and finds later that gantry_submit() refuses it for good:
+ *	gantry_fail(io, gantry_status_of_errno(rc));
+ */
+static inline enum gantry_status gantry_status_of_errno(int error)
+{
+	switch (error < 0 ? -error : error) {
+#define GANTRY_STATUS_CASE(num, name, err, text)                                                                        \
+	case err:                                                                                                       \
+		return GANTRY_S_##name;
+		GANTRY_STATUS_LIST(GANTRY_STATUS_CASE)
+#undef GANTRY_STATUS_CASE
+	default:
+		return GANTRY_S_IO;
+	}
 }
 
 /* gantry_io_begin - make a descriptor at rest ready to be submitted; its first line is the caller's to fill after this */

@@ -28,7 +28,8 @@ struct gantry_stage_ops {
 	/*
 	 * A descriptor on its way down. Pass it on with gantry_submit() and return what that returns; or keep it,
 	 * return 0, and pass it on later; or complete it with gantry_complete() and return 0. After gantry_submit()
-	 * has returned 0 the descriptor is gone. Never submit and keep.
+	 * has returned 0 the descriptor is gone. Never submit and keep. One that was kept and is then refused with anything but
+	 * -EAGAIN is completed with what that says: gantry_status_of_errno(); its initiator may be waiting to send it again.
 	 */
 	int (*submit)(void *self, struct gantry_io *io);
 	/* The same descriptor on its way back, status set: pass it on with gantry_complete(), now or later. */

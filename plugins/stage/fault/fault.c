@@ -293,7 +293,7 @@ static int release(struct fault_lane *lane, struct fault_record *record)
 		fault_hold_add(&lane->hold, record, record->due_ns);
 	} else if (rc) {
 		record_free(lane, record);
-		gantry_fail(io, GANTRY_S_IO);
+		gantry_fail(io, gantry_status_of_errno(rc));
 	}
 	return rc == -EAGAIN ? rc : 0;
 }

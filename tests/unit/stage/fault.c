@@ -184,6 +184,13 @@ static void delayed_fails_when_the_path_refuses_for_good(void)
 	fake_poll(&chain);
 	TEST_ASSERT_FALSE(io->busy);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, io->status);
+	io = submit(GANTRY_OP_WRITE);
+	chain.terminal.refuse = -ENOTCONN; /* as it would have been without the delay: the session may be resumed */
+	chain.terminal.n_refuse = 1;
+	fake_advance(&chain.lane, MS);
+	fake_poll(&chain);
+	TEST_ASSERT_FALSE(io->busy);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, io->status);
 }
 
 static void dropped_times_out_at_its_deadline(void)
