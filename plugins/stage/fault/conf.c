@@ -29,8 +29,8 @@ const struct gantry_option fault_options[] = {
 	{"only", GANTRY_OPT_CHOICE, offsetof(struct fault_conf, only), "any", 0, 0, only, NULL,
 	 "Operations that are hit and counted; all others pass."},
 	RATE("drop_rate", FAULT_DROP,
-	     "Share of IOs that get no answer: held until their deadline, then completed with status timeout. As all rates: "
-	     "\"1%\" or \"0.01\"."),
+	     "Share of IOs that get no answer: held until their deadline, or for 30 s where they bring none, then completed with "
+	     "status timeout. As all rates: \"1%\" or \"0.01\"."),
 	NTH("drop_nth", FAULT_DROP, "Drop every n-th IO of a lane; 0: none. As for all of these, IOs count from 1."),
 	RATE("error_rate", FAULT_ERROR, "Share of IOs that fail with the status of `error`, without going further."),
 	NTH("error_nth", FAULT_ERROR, "Fail every n-th IO of a lane; 0: none."),

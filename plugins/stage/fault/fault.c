@@ -14,6 +14,7 @@
 
 #define POLL_BOUND 64
 #define SHORT_UNIT 4096u
+#define NO_DEADLINE_US 30000000u /* as io_timeout is by default, which begins behind the stages of a program's own role */
 
 static int fault_open(const struct gantry_host *host, const void *conf, void **stage_p)
 {
@@ -154,7 +155,7 @@ static int drop(struct fault_lane *lane, struct fault_record *record)
 	const struct gantry_io *io = record->io;
 
 	record->dropped = 1;
-	fault_hold_add(&lane->hold, record, io->start_ns + (uint64_t)io->deadline_us * 1000);
+	fault_hold_add(&lane->hold, record, io->start_ns + (uint64_t)(io->deadline_us ? io->deadline_us : NO_DEADLINE_US) * 1000);
 	gantry_count(&lane->n_done[FAULT_DROP], 1);
 	return 0;
 }

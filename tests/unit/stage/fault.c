@@ -215,6 +215,23 @@ static void dropped_times_out_at_its_deadline(void)
 	TEST_ASSERT_EQUAL_UINT(0, chain.terminal.n_accepted);
 }
 
+static void dropped_without_a_deadline_is_held_as_long_as_usual(void)
+{
+	struct gantry_io *io;
+
+	OPEN("drop_rate=100%");
+	io = fake_io(&chain, GANTRY_OP_WRITE, 0, 4096, data);
+	io->deadline_us = 0; /* of a program, in the stages of its own role */
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	TEST_ASSERT_EQUAL_UINT64(chain.lane.now_ns + 30000ull * MS, fake_wake_ns(&chain));
+	fake_poll(&chain);
+	TEST_ASSERT_TRUE(io->busy);
+	fake_advance(&chain.lane, 30000ull * MS);
+	fake_poll(&chain);
+	TEST_ASSERT_FALSE(io->busy);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, io->status);
+}
+
 static void drain_gives_everything_back(void)
 {
 	OPEN("drop_nth=2", "delay_nth=3");
@@ -453,6 +470,7 @@ int main(void)
 	RUN_TEST(delayed_waits_for_a_busy_path);
 	RUN_TEST(delayed_fails_when_the_path_refuses_for_good);
 	RUN_TEST(dropped_times_out_at_its_deadline);
+	RUN_TEST(dropped_without_a_deadline_is_held_as_long_as_usual);
 	RUN_TEST(drain_gives_everything_back);
 	RUN_TEST(drain_of_one_owner_leaves_the_others);
 	RUN_TEST(nth_fails_with_the_status_asked_for);
