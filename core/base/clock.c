@@ -81,8 +81,8 @@ static void read_pair(uint64_t *ticks_p, uint64_t *ns_p)
 
 void gn_clock_init(void)
 {
-	uint64_t ticks, ns;
-	struct gn_clock c;
+	uint64_t ticks = 0, ns = 0; /* what -O3 cannot see: the first try is narrower than none */
+	struct gn_clock c = {0};
 
 	if (!counter_usable())
 		return;
