@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <gantry/backend.h>
 #include <gantry/role.h>
 #include <gantry/stage.h>
+#include <gantry/transport.h>
 
 #include "unity.h"
 
@@ -263,6 +265,31 @@ static void missing_slot(void)
 	refused("noslot", "does not have the function \"open\", which every role needs", NULL);
 }
 
+static int some(void *self)
+{
+	(void)self;
+	return 0;
+}
+
+/* Who can be polled, and could not say when, is polled without a sleep: nothing else would end it. */
+static void slots_that_wake(void)
+{
+	struct gantry_transport_ops silent = {.progress = some}, bare = {.fd = some}, level = {.fd = some, .consumer_fd = some};
+	struct gantry_backend_ops polled = {.poll = some}, direct = {.poll = NULL}, woken = {.poll = some, .fd = some};
+
+	TEST_ASSERT_EQUAL_STRING("fd", gn_ops_complete(GANTRY_KIND_TRANSPORT, &silent)); /* nobody would call its progress */
+	TEST_ASSERT_EQUAL_STRING("open", gn_ops_complete(GANTRY_KIND_TRANSPORT, &bare));
+	TEST_ASSERT_NOT_EQUAL(0, bare.consumer_arm(NULL));
+	gn_ops_complete(GANTRY_KIND_TRANSPORT, &level);
+	TEST_ASSERT_EQUAL_INT(0, level.consumer_arm(NULL));
+	gn_ops_complete(GANTRY_KIND_BACKEND, &polled);
+	TEST_ASSERT_NOT_EQUAL(0, polled.arm(NULL));
+	gn_ops_complete(GANTRY_KIND_BACKEND, &direct);
+	TEST_ASSERT_EQUAL_INT(0, direct.arm(NULL));
+	gn_ops_complete(GANTRY_KIND_BACKEND, &woken);
+	TEST_ASSERT_EQUAL_INT(0, woken.arm(NULL));
+}
+
 static void unknown_kind(void)
 {
 	build("kind", HEAD "GANTRY_PLUGIN(kind) = {GANTRY_PLUGIN_HEAD, 77, \"kind\", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n");
@@ -442,6 +469,7 @@ int main(void)
 	RUN_TEST(wrong_name);
 	RUN_TEST(missing_ops);
 	RUN_TEST(missing_slot);
+	RUN_TEST(slots_that_wake);
 	RUN_TEST(unknown_kind);
 	RUN_TEST(too_many_frames);
 	RUN_TEST(bad_options);
