@@ -114,6 +114,7 @@ static int query_done(struct gantry_session *s)
 static int export(struct gantry_session *s, const void *payload)
 {
 	const struct gn_device *device = s->ep->device;
+	const int map = ops_of(s)->map_regions && !must_move(s);
 	struct gantry_token token;
 	int rc;
 
@@ -127,7 +128,7 @@ static int export(struct gantry_session *s, const void *payload)
 				  (unsigned long long)token.length);
 		return -EACCES;
 	}
-	rc = device->ops->import_region(s->ch.conn, &token, ops_of(s)->map_regions && !must_move(s), &s->importing);
+	rc = device->ops->import_region(s->ch.conn, &token, map, &s->importing);
 	if (rc != 0) {
 		gn_session_refuse(s, "region %u cannot be imported: %s", token.handle, strerror(-rc));
 		return rc;
@@ -135,6 +136,10 @@ static int export(struct gantry_session *s, const void *payload)
 	if (s->importing->handle != token.handle || s->importing->length > token.length) {
 		gn_session_refuse(s, "region %u is not what its token says", token.handle);
 		return -EPROTO;
+	}
+	if (map && s->importing->addr == NULL) {
+		gn_session_refuse(s, "region %u was not mapped, which device %s says that it can do", token.handle, device->name);
+		return -EOPNOTSUPP;
 	}
 	return ops_of(s)->region(s->role->role, s, s->importing);
 }

@@ -358,7 +358,7 @@ static int ft_import(void *arg, const struct gantry_token *token, int map, struc
 	if (region == NULL)
 		return -ENOMEM;
 	*region = (struct gantry_region){
-		.addr = map ? conn->ft->memory : NULL,
+		.addr = map && !conn->ft->unmapped ? conn->ft->memory : NULL,
 		.length = token->length,
 		.fd = -1,
 		.rights = token->rights,

@@ -131,6 +131,7 @@ struct fake_transport {
 	unsigned n_events;
 	struct gantry_peer peer;    /* whom dial pretends to be; same uid at first */
 	uint32_t skew_handle;       /* added to the handle of what is imported */
+	int unmapped;               /* what is imported has no address, wanted or not */
 	int maps;                   /* last import asked for a mapping */
 	int keeps;                  /* the peer does not answer when a region is asked back */
 	uint32_t next_consumer;

@@ -264,6 +264,13 @@ static void a_handle_is_used_once_and_the_quota_is_for_all_regions(void)
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_IO);
 	gone(conn, 3);
+	conn = fake_reach(&fc, GN_KNOWN);
+	fc.ft.skew_handle = 0;
+	fc.ft.unmapped = 1; /* one that says it can, and does not */
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_UNSUPPORTED);
+	TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "not mapped"));
+	gone(conn, 4);
 }
 
 static void whatever_the_transport_refuses_ends_the_session(void)
