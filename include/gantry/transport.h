@@ -22,6 +22,13 @@
  *
  * When the peer dies, what it had published can still be polled; `closed` comes once, within 100 ms. After that sends
  * return -ENOTCONN, and the owner destroys the queues and disconnects.
+ *
+ * A transport has at least open, close, info, progress and fd or wake_ns; listen, unlisten, connect, send_ctrl and disconnect;
+ * create and destroy of consumers and producers; post_recv, poll_recv and send; the first four slots of memory, and remote
+ * access where it cannot map. An empty slot answers -ENOTSUP, or does nothing. The roles of gantry send immediate data only:
+ * max_data is 0, and poll_send may be left out.
+ *
+ * Arguments that are out of their range are refused with -EINVAL, and change nothing.
  */
 #ifndef GANTRY_TRANSPORT_H
 #define GANTRY_TRANSPORT_H
@@ -102,7 +109,10 @@ struct gantry_token {
 	uint64_t opaque[4]; /* address, key or whatever the transport needs */
 };
 
-/* Events of a connection. `arg` is what listen or connect got, or what `accept` answered. */
+/*
+ * Events of a connection. `arg` is what listen or connect got, or what `accept` answered. Those that cannot come may be NULL:
+ * `accept` for who connects, `connected` for who listens, `revoked` for who exports nothing.
+ */
 struct gantry_conn_events {
 	/*
 	 * A peer connected to a listener (arg: the listener's). Return 0 to take it, with the argument for its own
@@ -117,7 +127,10 @@ struct gantry_conn_events {
 	void (*consumer)(void *arg, void *conn, uint32_t id, int up);
 	/* The peer wants its region back: stop using it, then call release_region. */
 	void (*revoke)(void *arg, void *conn, uint32_t handle);
-	/* revoke_region() is done: no agent of the peer can touch the region any more. rc -ETIMEDOUT: not known. */
+	/*
+	 * revoke_region() is done: no agent of the peer can touch the region any more. rc -ETIMEDOUT: not known. It comes as well,
+	 * before `closed`, for each export that ends with its connection.
+	 */
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
 	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT, -EPROTO it broke
@@ -211,10 +224,10 @@ struct gantry_transport_ops {
 	int (*scan)(const struct gantry_host *host, struct gantry_writer *w);
 	void (*close)(void *device); /* after all its connections and listeners */
 	void (*info)(void *device, struct gantry_device_info *info);
-	int (*fd)(void *device); /* readable when progress has work */
+	int (*fd)(void *device); /* readable when progress has work; always the same. -1: progress is called at wake_ns only */
 	/* Deliver events. Returns how many. Also to be called when wake_ns has come. */
 	int (*progress)(void *device);
-	uint64_t (*wake_ns)(void *device);
+	uint64_t (*wake_ns)(void *device); /* absolute time, as of host->now_ns; 0: none */
 
 	/* -- connection -- */
 	/* service: a name or an address, 1 .. 63 bytes. -EADDRINUSE: somebody serves it. */
@@ -224,7 +237,10 @@ struct gantry_transport_ops {
 	/* Starts connecting; ends with `connected` or `closed`. -errno only when it could not even start. */
 	int (*connect)(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 		       void **conn_p);
-	/* 1 .. GANTRY_CTRL_MAX bytes, in order. -EAGAIN: the peer does not read; -ENOTCONN. */
+	/*
+	 * 1 .. GANTRY_CTRL_MAX bytes, in order: the peer knows by then what was exported and which consumers were made before.
+	 * -EAGAIN: the peer does not read; -ENOTCONN.
+	 */
 	int (*send_ctrl)(void *conn, const void *msg, size_t len);
 	/* End it (no event follows) and free it; the queues must be destroyed before. */
 	void (*disconnect)(void *conn);
@@ -232,17 +248,20 @@ struct gantry_transport_ops {
 	/* -- memory -- */
 	/*
 	 * Let the peer of conn use a region (made by the host or imported from any connection: re-export). `handle` is
-	 * the caller's choice, unique on the connection. The token is for the peer; send it in a control message.
+	 * the caller's choice, unique among the exports of the connection. The token is for the peer, which gets it in a control
+	 * message. rights: not 0, and none that the region does not have: -EACCES. -ENOSPC: more than max_regions.
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 			     struct gantry_token *token_p);
 	/*
 	 * Take the export that the peer named. map != 0: addr is wanted (only with GANTRY_CAP_MAPPED). The region
-	 * belongs to the transport until release_region. -ENOENT unknown token, -EPERM bad seals, -ERANGE, -ENOMEM.
+	 * belongs to the transport until release_region. As often as wanted: each import is released by itself, and
+	 * the export stays until it is revoked. Nothing in a token is believed. -ENOENT: no such export, or one that was revoked,
+	 * also where its handle names another now; -EPERM bad seals, -ERANGE, -ENOMEM.
 	 */
 	int (*import_region)(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
 	void (*release_region)(void *conn, struct gantry_region *region); /* signs off: no use of it after this */
-	/* Ask for an exported region back; ends with the event `revoked`, or with `closed`. */
+	/* Ask for an exported region back; ends with `revoked`, which waits for the last release. -ENOENT: no such export. */
 	int (*revoke_region)(void *conn, uint32_t handle);
 	/*
 	 * Let rma of this connection use memory of this process as their local side. Slot empty: nothing to do.
@@ -251,7 +270,7 @@ struct gantry_transport_ops {
 	int (*register_region)(void *conn, const struct gantry_region *region);
 	void (*unregister_region)(void *conn, const struct gantry_region *region);
 
-	/* -- queues -- */
+	/* -- queues: a consumer has one producer, or several, of any lanes; -ENOENT: the peer has no such consumer -- */
 	int (*consumer_create)(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
 	void (*consumer_destroy)(void *consumer);
 	int (*producer_create)(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr,
@@ -279,8 +298,9 @@ struct gantry_transport_ops {
 	/* Cookies of sends with a region whose data has been copied; returns how many. */
 	int (*poll_send)(void *producer, uint64_t *cookies, uint32_t max);
 	/*
-	 * 0, -EAGAIN, -ERANGE, -EACCES, -ENOTCONN. It starts at the latest with rma_flush, or flush of a producer of the
-	 * lane. What returned 0 is polled once, also when the connection is lost: then with -ENOTCONN.
+	 * 0, -EAGAIN, -ERANGE, -EACCES (also for a region of another connection), -ENOTCONN. It starts at the latest with
+	 * rma_flush, or flush of a producer of the lane. What returned 0 is polled once, also when the connection is lost: then
+	 * with -ENOTCONN.
 	 */
 	int (*rma_submit)(void *rma, const struct gantry_rma *op);
 	void (*rma_flush)(void *rma);
