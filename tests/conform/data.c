@@ -232,7 +232,8 @@ static void payload_is_copied_once(void)
 		rig_take(q, &msg);
 	}
 	rig_queue_close(q);
-	TEST_ASSERT_EQUAL_UINT64(8 * 65536, payload_bytes() - before);
+	if (!rig_driver.uncounted)
+		TEST_ASSERT_EQUAL_UINT64(8 * 65536, payload_bytes() - before);
 	revoke(1);
 	rig_memory_close(&m);
 }

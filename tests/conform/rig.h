@@ -39,6 +39,7 @@ struct rig_driver {
 	const char *const *services;       /* that b can serve, up to a NULL, the first is the usual one; NULL: any words */
 	const char *const *no_services;    /* that make no sense, besides those that make none anywhere */
 	const char *nobody;                /* that is not served */
+	int uncounted;                     /* it need not count payload_bytes */
 	int remote;                        /* a peer has an address, but no process and no user that could be known */
 	unsigned slower;                   /* loops of many turns are made so many times shorter */
 	unsigned closed_ms;                /* the death of a peer is told within this time */

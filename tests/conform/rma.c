@@ -39,8 +39,9 @@ static void remote_read_and_write(void)
 		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, length + 1));
 	}
 	rig_rma_close(q);
-	TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1), fake_counter(&rig.a.host, "payload_bytes") +
-							      fake_counter(&rig.b.host, "payload_bytes"));
+	if (!rig_driver.uncounted)
+		TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1), fake_counter(&rig.a.host, "payload_bytes") +
+								      fake_counter(&rig.b.host, "payload_bytes"));
 	rig.ops->release_region(rig.b.conn, r);
 	rig_close();
 	rig_memory_close(&m);

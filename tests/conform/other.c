@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * other.c - the conformance suite over a transport from elsewhere; gantry-plugin(7) says how it is used. The environment is the
+ * driver: TEST_PLUGINDIR and RIG_PLUGIN say which plugin; RIG_SERVICES, words, what can be served there; RIG_ONE_DEVICE that both
+ * ends must be of one device; RIG_GAPS, words, which cases do not apply.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conform/rig.h"
+
+#define WORDS 32
+
+struct rig_driver rig_driver = {.plugin = "", .closed_ms = 100, .uncounted = 1};
+
+static const char *services[WORDS + 1];
+static struct rig_gap gaps[WORDS + 1];
+
+static const char *missing(void)
+{
+	return rig_driver.plugin[0] ? NULL : "RIG_PLUGIN names no transport";
+}
+
+/* At most WORDS of them, which are never freed. */
+static unsigned split(const char *name, const char **words)
+{
+	const char *value = getenv(name);
+	char *text = strdup(value ? value : ""), *rest = NULL;
+	unsigned n = 0;
+
+	for (char *word = strtok_r(text, " ", &rest); word && n < WORDS; word = strtok_r(NULL, " ", &rest))
+		words[n++] = word;
+	return n;
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *words[WORDS];
+	unsigned n = split("RIG_GAPS", words);
+
+	for (unsigned i = 0; i < n; i++)
+		gaps[i] = (struct rig_gap){words[i], "RIG_GAPS"};
+	rig_driver.gaps = gaps;
+	if (split("RIG_SERVICES", services) > 0)
+		rig_driver.services = services;
+	rig_driver.one_device = getenv("RIG_ONE_DEVICE") != NULL;
+	if (getenv("RIG_PLUGIN"))
+		rig_driver.plugin = getenv("RIG_PLUGIN");
+	rig_driver.missing = missing;
+}
