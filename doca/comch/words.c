@@ -36,7 +36,7 @@ int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uin
 
 static int keep(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
 {
-	struct gd_word *word = malloc(offsetof(struct gd_word, head) + len), **last = &conn->words;
+	struct gd_word *word = malloc(sizeof(*word) + len), **last = &conn->words;
 
 	if (!word)
 		return -ENOMEM;

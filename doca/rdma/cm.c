@@ -24,7 +24,7 @@ static bool parse(enum doca_rdma_addr_type type, const char *address, char *text
 	if (type == DOCA_RDMA_ADDR_TYPE_IPv4) {
 		if (inet_pton(AF_INET, address, &addr) != 1)
 			return false;
-		snprintf(text, size, "%s", address);
+		inet_ntop(AF_INET, &addr, text, (socklen_t)size);
 		return true;
 	}
 	if ((type != DOCA_RDMA_ADDR_TYPE_IPv6 && type != DOCA_RDMA_ADDR_TYPE_GID) || inet_pton(AF_INET6, address, &addr) != 1)
