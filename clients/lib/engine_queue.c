@@ -148,19 +148,6 @@ int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc)
 	return rc;
 }
 
-static unsigned status_of(int error)
-{
-	switch (error) {
-#define ROW(num, name, err, text)                                                                                       \
-	case -err:                                                                                                      \
-		return num;
-	GANTRY_STATUS_LIST(ROW)
-#undef ROW
-	default:
-		return GANTRY_S_IO;
-	}
-}
-
 /* It was accepted, and then not: nobody has seen it, but that is told as any other end. */
 static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status)
 {
@@ -180,7 +167,7 @@ static int submit_waiting(struct gc_queue *queue)
 			break;
 		take_waiting(queue);
 		if (rc)
-			fail(queue, io, status_of(rc));
+			fail(queue, io, gantry_status_of_errno(rc));
 		n++;
 	}
 	return n;

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/status.h"
 
-
-enum gantry_status gn_status_of_errno(int error)
-{
-	return gantry_status_of_errno(error);
-}
-
 int gn_errno_of_status(unsigned status)
 {
 	static const int errors[GANTRY_S_COUNT] = {

@@ -74,7 +74,7 @@ static int offer(struct gantry_io *child)
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc != 0) {
-		child->status = (uint16_t)gn_status_of_errno(rc);
+		child->status = (uint16_t)gantry_status_of_errno(rc);
 		child->hop->complete(child->hop->self, child); /* it stands at its owner */
 	}
 	return 0;

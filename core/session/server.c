@@ -40,7 +40,7 @@ static bool may_warn(const struct gantry_session *s)
 
 static void answer(struct gantry_session *s, int rc)
 {
-	struct gn_verdict verdict = {.status = rc != 0 ? (int32_t)gn_status_of_errno(rc) : 0};
+	struct gn_verdict verdict = {.status = rc != 0 ? (int32_t)gantry_status_of_errno(rc) : 0};
 
 	if (rc != 0) {
 		snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal[0] != '\0' ? s->refusal : strerror(-rc));
@@ -472,7 +472,7 @@ void gn_session_release(struct gantry_session *s)
 /* Tell the peer and the log. */
 static void tell_lost(struct gantry_session *s)
 {
-	struct gn_verdict verdict = {.status = (int32_t)gn_status_of_errno(s->reason)};
+	struct gn_verdict verdict = {.status = (int32_t)gantry_status_of_errno(s->reason)};
 	bool stops = s->reason == -ECANCELED;
 
 	if (s->refusal[0] == '\0')

@@ -155,7 +155,7 @@ static __attribute__((noinline)) int not_taken(struct gn_port *port, struct gant
 {
 	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
-	refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gn_status_of_errno(rc));
+	refuse(port, io, rc == -EAGAIN ? GANTRY_S_CANCELED : gantry_status_of_errno(rc));
 	return 0;
 }
 
@@ -180,9 +180,9 @@ static void moved(struct gn_port *port, struct gantry_io *io, int status)
 	if (io->busy && status == 0) {
 		go(port, io);
 	} else if (io->busy) {
-		refuse(port, io, gn_status_of_errno(status));
+		refuse(port, io, gantry_status_of_errno(status));
 	} else {
-		io->status = status == 0 ? GANTRY_S_OK : (uint16_t)gn_status_of_errno(status);
+		io->status = status == 0 ? GANTRY_S_OK : (uint16_t)gantry_status_of_errno(status);
 		reply(port, io);
 	}
 }

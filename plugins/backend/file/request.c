@@ -66,18 +66,11 @@ void file_requests_destroy(struct file_lane *lane)
 /* What an errno of the store becomes. */
 static enum gantry_status status_of(int err)
 {
-	switch (err) {
-	case EDQUOT:
-	case EFBIG:
+	enum gantry_status status = gantry_status_of_errno(err);
+
+	if (err == EDQUOT || err == EFBIG)
 		return GANTRY_S_NOSPC;
-#define ROW(num, name, errno_, text)                                                                                    \
-	case errno_:                                                                                                    \
-		return gantry_status_is_quiet(num) ? GANTRY_S_##name : GANTRY_S_IO;
-	GANTRY_STATUS_LIST(ROW)
-#undef ROW
-	default:
-		return GANTRY_S_IO;
-	}
+	return gantry_status_is_quiet(status) ? status : GANTRY_S_IO;
 }
 
 static int finish(struct file_lane *lane, struct file_request *r, enum gantry_status status)

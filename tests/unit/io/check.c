@@ -192,13 +192,13 @@ static void statuses_and_errnos_are_each_others_mirror(void)
 {
 	for (unsigned i = 0; i < GANTRY_S_COUNT; i++) {
 		TEST_ASSERT_TRUE(gn_errno_of_status(i) <= 0);
-		TEST_ASSERT_EQUAL_INT(i, gn_status_of_errno(gn_errno_of_status(i)));
-		TEST_ASSERT_EQUAL_INT(i, gn_status_of_errno(-gn_errno_of_status(i)));
+		TEST_ASSERT_EQUAL_INT(i, gantry_status_of_errno(gn_errno_of_status(i)));
+		TEST_ASSERT_EQUAL_INT(i, gantry_status_of_errno(-gn_errno_of_status(i)));
 	}
 	TEST_ASSERT_EQUAL_INT(0, gn_errno_of_status(GANTRY_S_OK));
 	TEST_ASSERT_EQUAL_INT(-EIO, gn_errno_of_status(GANTRY_S_COUNT));
 	TEST_ASSERT_EQUAL_INT(-EIO, gn_errno_of_status(UINT32_MAX));
-	TEST_ASSERT_EQUAL_INT(GANTRY_S_IO, gn_status_of_errno(-EBUSY));
+	TEST_ASSERT_EQUAL_INT(GANTRY_S_IO, gantry_status_of_errno(-EBUSY));
 }
 
 static void volumes(void)

@@ -150,7 +150,7 @@ static void the_silent_give_way(void)
 	for (unsigned i = 0; i < 2; i++) {
 		late = fake_reach(&fc, GN_KNOWN);
 		TEST_ASSERT_EQUAL_INT(0, late->refused);
-		told(silent[i], GN_FRAME_END, gn_status_of_errno(-ECONNRESET));
+		told(silent[i], GN_FRAME_END, gantry_status_of_errno(-ECONNRESET));
 		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "has not said who it is"));
 		TEST_ASSERT_EQUAL_INT(1, silent[i]->disconnected);
 		TEST_ASSERT_EQUAL_INT(i, silent[1]->disconnected);
