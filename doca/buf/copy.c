@@ -51,13 +51,18 @@ static const struct doca_buf *tail_of(const struct doca_buf *list)
 	return tail;
 }
 
-size_t gd_buf_room(const struct doca_buf *list)
+static size_t room_from(const struct doca_buf *tail)
 {
 	size_t bytes = 0;
 
-	for (list = tail_of(list); list; list = list->next)
-		bytes += room_of(list);
+	for (; tail; tail = tail->next)
+		bytes += room_of(tail);
 	return bytes;
+}
+
+size_t gd_buf_room(const struct doca_buf *list)
+{
+	return room_from(tail_of(list));
 }
 
 bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled)
@@ -119,10 +124,25 @@ static doca_error_t walk(struct side to, struct side from, size_t length, bool r
 	return DOCA_SUCCESS;
 }
 
+/* Is all of it one piece at both sides, as it mostly is? Then it is copied: there is nothing else to be checked. */
+static bool copy_piece(struct side to, struct side from, size_t length)
+{
+	uint8_t *dst, *src;
+	size_t n = length;
+
+	if (next_piece(&to, &dst, &n) != DOCA_SUCCESS || next_piece(&from, &src, &n) != DOCA_SUCCESS || n != length)
+		return false;
+	memmove(dst, src, n);
+	return true;
+}
+
 static doca_error_t copy(const struct side *to, const struct side *from, size_t length)
 {
-	const doca_error_t result = walk(*to, *from, length, false);
+	doca_error_t result;
 
+	if (copy_piece(*to, *from, length))
+		return DOCA_SUCCESS;
+	result = walk(*to, *from, length, false);
 	return result == DOCA_SUCCESS ? walk(*to, *from, length, true) : result;
 }
 
@@ -142,7 +162,7 @@ static doca_error_t append(struct doca_buf *dst, const struct side *from, size_t
 	const struct side to = { .buf = tail_of(dst), .is_filled = true };
 	doca_error_t result;
 
-	if (length > gd_buf_room(dst))
+	if (length > room_from(to.buf))
 		return DOCA_ERROR_INVALID_VALUE;
 	result = copy(&to, from, length);
 	if (result == DOCA_SUCCESS)
