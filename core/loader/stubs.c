@@ -303,6 +303,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.producer_direct = nobody,
 	.check_service = any_service,
 	.rma_note = no_rma_note,
+	.send_soon = nothing,
 };
 
 /* -- the description -- */
@@ -358,7 +359,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
-	{NULL, 0},
+	TRANSPORT(send_soon), {NULL, 0},
 };
 
 static const struct {

@@ -14,7 +14,7 @@
  *
  * ABI history
  *   1.0  first version
- *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect; transports: GANTRY_CAP_NOTES, rma_note; all:
+ *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect; transports: GANTRY_CAP_NOTES, rma_note, send_soon; all:
  *        gantry_status_of_errno
  */
 #ifndef GANTRY_PLUGIN_H

@@ -334,6 +334,12 @@ struct gantry_transport_ops {
 	 * transport can do it as well.
 	 */
 	int (*rma_note)(void *rma, const struct gantry_rma *op, uint32_t note);
+
+	/*
+	 * Of the data path, and part of 1.1: what has just been polled is likely to be answered by the next send of this producer,
+	 * so get ready what that will write to. Nothing else changes, and nothing need follow. Slot empty: nothing to get ready.
+	 */
+	void (*send_soon)(void *producer);
 };
 
 #ifdef __cplusplus

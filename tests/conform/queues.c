@@ -77,9 +77,13 @@ int rig_send(struct rig_queue *q, const struct gantry_send *send)
 	uint64_t late = 0;
 	int rc;
 
-	while ((rc = rig.ops->send(q->tx, send, 0)) == -EAGAIN)
+	for (;;) {
+		rig.ops->send_soon(q->tx); /* changes nothing, whether there is room or not */
+		rc = rig.ops->send(q->tx, send, 0);
+		if (rc != -EAGAIN)
+			return rc;
 		rig_wait(&late, 0);
-	return rc;
+	}
 }
 
 int rig_send_imm(struct rig_queue *q, uint64_t value)

@@ -371,6 +371,7 @@ void comch_consumer_disarm(void *consumer);
 int comch_consumer_fd(void *consumer);
 int comch_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void comch_flush(void *producer);
+void comch_send_soon(void *producer);
 int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int comch_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void comch_rma_destroy(void *rma);

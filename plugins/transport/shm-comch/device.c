@@ -329,6 +329,7 @@ static const struct gantry_transport_ops ops = {
 	.rma_submit = comch_rma_submit,
 	.rma_poll = comch_rma_poll,
 	.check_service = comch_check_service,
+	.send_soon = comch_send_soon,
 };
 
 GANTRY_PLUGIN(shm_comch) = {

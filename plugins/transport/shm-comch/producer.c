@@ -346,6 +346,15 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 	return sent(p, 1, flags);
 }
 
+/* The consumer may take the lines away again before they are written: the send fetches them once more. */
+void comch_send_soon(void *arg)
+{
+	const struct comch_producer *p = arg;
+
+	fetch_to_write(&p->slots[(p->position + 1) & p->mask]);
+	fetch_to_write(&p->slots[p->position & p->mask]);
+}
+
 void comch_flush(void *arg)
 {
 	struct comch_producer *p = arg;
