@@ -160,12 +160,28 @@ static inline void complete(struct doca_comch_consumer *c, const struct gantry_m
 	gd_task_done_own(&t->task, result);
 }
 
+/*
+ * Who answered the message before will answer this one: what the answer is written to comes here while the program is being told.
+ * Each answer proves it anew, for it takes lines away that the peer looks at.
+ */
+static inline void expect_answer(struct doca_comch_consumer *c)
+{
+	const struct doca_comch_producer *p = c->answers;
+
+	if (p && p->target)
+		p->ops->send_soon(p->target->queue);
+	c->answers = NULL;
+	c->ctx.pe->asked = &c->ctx;
+}
+
 /* Messages that have come. Returns how many, or -errno. */
 static inline __attribute__((always_inline)) int take_messages(struct doca_comch_consumer *c, uint32_t max)
 {
 	struct gantry_msg msgs[GD_FAST_BATCH];
 	int n = c->ops->poll_recv(c->queue, msgs, max);
 
+	if (n > 0)
+		expect_answer(c);
 	for (int i = 0; i < n; i++)
 		complete(c, &msgs[i]);
 	return n;
@@ -299,6 +315,9 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 	gd_pe_withdraw(ctx->pe, &c->started);
 	while (take_messages(c, GD_FAST_BATCH) > 0)
 		;
+	if (ctx->pe->asked == ctx)
+		ctx->pe->asked = NULL;
+	c->answers = NULL;
 	gd_conn_lock(c->conn);
 	close_queue(c);
 	gd_fast_stopped(c->conn);
@@ -322,6 +341,17 @@ static const struct gd_ctx_ops consumer_ops = {
 	.doze = doze,
 	.rouse = rouse,
 };
+
+void gd_consumers_forget(const struct doca_comch_producer *p)
+{
+	struct doca_ctx *const end = p->ctx.pe->turn, *ctx = end;
+
+	do {
+		if (ctx->ops == &consumer_ops && gd_consumer_of(ctx)->answers == p)
+			gd_consumer_of(ctx)->answers = NULL;
+		ctx = ctx->next;
+	} while (ctx != end);
+}
 
 /* -- public -- */
 

@@ -224,6 +224,17 @@ static __attribute__((noinline)) doca_error_t not_sent(struct doca_task *task, i
 	return rc == -EMSGSIZE ? refuse(task, DOCA_ERROR_INVALID_VALUE) : gd_comch_error(rc);
 }
 
+/* Something was sent. If that is an answer, the next message to that consumer will be answered so, too. */
+static inline void note_answer(struct doca_comch_producer *p)
+{
+	struct doca_ctx *asked = p->ctx.pe->asked;
+
+	if (!asked)
+		return;
+	gd_consumer_of(asked)->answers = p;
+	p->ctx.pe->asked = NULL;
+}
+
 static doca_error_t submit_send(struct doca_task *task)
 {
 	struct doca_comch_producer_task_send *t = gd_send_of(task);
@@ -267,6 +278,7 @@ static doca_error_t submit_send(struct doca_task *task)
 	rc = p->ops->send(target->queue, send, 0);
 	if (doca_unlikely(rc != 0))
 		return not_sent(task, rc);
+	note_answer(p);
 	target->n_sent++;
 	if (doca_unlikely(target->first != NULL))
 		append(target, t, NULL);
@@ -373,6 +385,7 @@ static doca_error_t stop_producer(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *p = gd_producer_of(ctx);
 
+	gd_consumers_forget(p);
 	for (struct gd_target *target = p->target; target; target = target->next) {
 		reap(p, target);
 		while (target->first)

@@ -39,6 +39,7 @@ struct doca_comch_consumer {
 	uint32_t n_posted, n_used;
 	uint32_t batch;                 /* messages that the next poll asks for: a look for a second takes time as well */
 	uint64_t *rooms;                /* its row of lengths, in turns */
+	struct doca_comch_producer *answers; /* on the same engine: it sent when the last message had come */
 	struct gd_event started;
 	/* of a MsgQ: it has no connection; below, the lock of the DPA */
 	struct doca_comch_msgq *msgq;
@@ -147,6 +148,9 @@ static inline struct doca_comch_producer_task_send *gd_send_of(const struct doca
 {
 	return gn_container_of(task, struct doca_comch_producer_task_send, task);
 }
+
+/* It is about to stop: no consumer of its engine expects it to answer any more. */
+void gd_consumers_forget(const struct doca_comch_producer *p);
 
 /* shared.c. A hold of this map, shared on the connection. AGAIN: all are in use; else it cannot be shared. */
 doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p);

@@ -12,6 +12,7 @@
 struct doca_pe {
 	struct gd_event *first, *last;
 	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
+	struct doca_ctx *asked; /* it brought the last message, and nothing has been sent since; a consumer's */
 	uint32_t in_a_row;
 	uint32_t n_idle; /* calls in a row that found nothing to do */
 	uint32_t n_crowded; /* so often it had better sleep than yield */

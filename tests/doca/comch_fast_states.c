@@ -312,6 +312,71 @@ static void a_producer_that_stops_flushes_what_was_not_read_and_waits_for_its_ta
 	rig_alone(stopped_with_data_in_flight);
 }
 
+/* -- messages and their answers -- */
+
+static void answer(struct fast *fast)
+{
+	fast_post(fast, 0, 0);
+	if (fast->producer)
+		fast_send(fast, 0, 0, fast->imm, fast->imm_len);
+}
+
+/* A message to the peer, which answers while it has a producer. */
+static void ask(void)
+{
+	const unsigned int before = peer.n_received;
+
+	fast_post(&f, 0, 0);
+	fast_send(&f, 0, 0, "x", 1);
+	UNTIL(&peer, peer.n_received > before);
+}
+
+static void end_producer(struct fast *fast)
+{
+	struct doca_ctx *ctx = doca_comch_producer_as_ctx(fast->producer);
+
+	UNTIL(fast, (doca_ctx_stop(ctx), state_of(ctx) == DOCA_CTX_STATE_IDLE));
+	NEED_OK(doca_comch_producer_destroy(fast->producer));
+	fast->producer = NULL;
+}
+
+/* Who answered is expected to answer again, until it is gone; who asked may be gone before the next send. */
+static void gone_before_the_answer(void)
+{
+	struct doca_comch_producer *second;
+
+	open_both();
+	fast_start(&f);
+	fast_start(&peer);
+	UNTIL(&c, c.n_new == 1);
+	UNTIL(&s, s.n_new == 1);
+	peer.on_received = answer;
+	fast_post(&peer, 0, 0);
+	ask();
+	ask();
+	UNTIL(&f, f.n_received == 2);
+	end_producer(&peer);
+	ask(); /* nobody answers */
+	fast_add_producer(&peer, 4);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(peer.producer)));
+	fast_send(&peer, 0, 0, "y", 1);
+	UNTIL(&f, f.n_received == 3);
+	second = peer.producer;
+	peer.producer = NULL;
+	ask();
+	fast_stop(&peer); /* the consumer: the last message came to it, and nothing was sent since */
+	peer.producer = second;
+	fast_post(&f, 0, 0);
+	fast_send(&peer, 0, 0, "z", 1);
+	UNTIL(&f, f.n_received == 4);
+	close_both();
+}
+
+static void consumers_and_producers_go_while_an_answer_is_expected_of_them(void)
+{
+	rig_alone(gone_before_the_answer);
+}
+
 /* -- their connection -- */
 
 /* Whatever of them runs or starts keeps the server from stopping and from disconnecting, and the client from stopping. */
@@ -433,6 +498,7 @@ int main(void)
 	RUN_TEST(a_consumer_is_stopped_while_starting);
 	RUN_TEST(a_producer_goes_through_all_states_and_each_call_gives_what_is_documented);
 	RUN_TEST(a_producer_that_stops_flushes_what_was_not_read_and_waits_for_its_tasks);
+	RUN_TEST(consumers_and_producers_go_while_an_answer_is_expected_of_them);
 	RUN_TEST(consumers_and_producers_keep_their_connection_until_they_stop);
 	RUN_TEST(when_the_server_dies_the_client_is_idle_after_its_consumers_and_producers_were_stopped);
 	rig_fini();
