@@ -53,8 +53,7 @@ static void answer(const struct bench *b, struct peer *p)
 	uint64_t seq, at = 0;
 
 	for (uint64_t expected = 1;; expected++) {
-		while (poll_some(p, &msg, 1) == 0)
-			;
+		await(p, &msg);
 		seq = number(p, &msg);
 		if (seq == STOP)
 			break;

@@ -126,13 +126,19 @@ int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max)
 	return n;
 }
 
+void await(struct peer *p, struct gantry_msg *msg)
+{
+	while (poll_some(p, msg, 1) == 0)
+		;
+	p->ops->send_soon(p->producer);
+}
+
 /* The next message must have this number. */
 void expect(struct peer *p, uint64_t seq)
 {
 	struct gantry_msg msg;
 
-	while (poll_some(p, &msg, 1) == 0)
-		;
+	await(p, &msg);
 	if (number(p, &msg) != seq)
 		wrong(seq, "not the one that was expected");
 }

@@ -44,6 +44,8 @@ static inline void send_message(struct peer *p, uint64_t seq, uint32_t flags)
 
 /* Up to max messages; their receives are posted again. */
 int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
+/* The next message, which will be answered. */
+void await(struct peer *p, struct gantry_msg *msg);
 /* The number of a message that is whole. */
 uint64_t number(const struct peer *p, const struct gantry_msg *msg);
 /* With `posted`: fill the region, each word of it from the number; sum up the region of the peer, which must be that. */
