@@ -383,25 +383,23 @@ static any_fn get_slot(const void *ops, size_t offset)
 	return fn;
 }
 
-/* What is polled, and could not say when: a lane that slept would not hear of it. Returns the function that is missing, or NULL. */
-static const char *complete_wakeups(unsigned kind, void *ops)
+/* What is polled, and could not say when: a lane that slept would not hear of it. */
+static void complete_wakeups(unsigned kind, void *ops)
 {
 	struct gantry_transport_ops *transport = kind == GANTRY_KIND_TRANSPORT ? ops : NULL;
 	struct gantry_backend_ops *backend = kind == GANTRY_KIND_BACKEND ? ops : NULL;
 
 	if (backend && backend->poll && !backend->fd && !backend->arm)
 		backend->arm = always;
-	if (!transport)
-		return NULL;
-	if (!transport->consumer_fd && !transport->consumer_arm)
+	if (transport && !transport->consumer_fd && !transport->consumer_arm)
 		transport->consumer_arm = always;
-	return transport->fd || transport->wake_ns ? NULL : "fd";
 }
 
 const char *gn_ops_complete(unsigned kind, void *ops)
 {
-	const char *missing = complete_wakeups(kind, ops);
+	const char *missing = NULL;
 
+	complete_wakeups(kind, ops);
 	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
 		any_fn stub = get_slot(kinds[kind].stubs, slot->offset);
 

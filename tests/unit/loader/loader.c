@@ -274,11 +274,10 @@ static int some(void *self)
 /* Who can be polled, and could not say when, is polled without a sleep: nothing else would end it. */
 static void slots_that_wake(void)
 {
-	struct gantry_transport_ops silent = {.progress = some}, bare = {.fd = some}, level = {.fd = some, .consumer_fd = some};
+	struct gantry_transport_ops bare = {.fd = some}, level = {.fd = some, .consumer_fd = some};
 	struct gantry_backend_ops polled = {.poll = some}, direct = {.poll = NULL}, woken = {.poll = some, .fd = some};
 
-	TEST_ASSERT_EQUAL_STRING("fd", gn_ops_complete(GANTRY_KIND_TRANSPORT, &silent)); /* nobody would call its progress */
-	TEST_ASSERT_EQUAL_STRING("open", gn_ops_complete(GANTRY_KIND_TRANSPORT, &bare));
+	gn_ops_complete(GANTRY_KIND_TRANSPORT, &bare);
 	TEST_ASSERT_NOT_EQUAL(0, bare.consumer_arm(NULL));
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &level);
 	TEST_ASSERT_EQUAL_INT(0, level.consumer_arm(NULL));
