@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How far is one word from another? */
+#include <ctype.h>
 #include <string.h>
 
 #include "config/config_priv.h"
@@ -11,7 +12,15 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Letters added, lost, changed, or swapped with their neighbour. Both words are of 1..WORD_MAX letters. */
+static int same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/*
+ * Letters added, lost, changed, or swapped with their neighbour; small and capital ones are the same. Both words are of
+ * 1..WORD_MAX letters.
+ */
 static int distance(const char *a, int n_a, const char *b, int n_b)
 {
 	int row[3][WORD_MAX + 1];
@@ -23,8 +32,8 @@ static int distance(const char *a, int n_a, const char *b, int n_b)
 
 		now[0] = i;
 		for (int j = 1; j <= n_b; j++) {
-			now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+			now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + !same(a[i - 1], b[j - 1]));
+			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
 				now[j] = least(now[j], earlier[j - 2] + 1);
 		}
 	}

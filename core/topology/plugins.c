@@ -112,6 +112,9 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 
 struct names {
 	unsigned kind;
+	const char *wanted;
+	int distance; /* of the one that is nearest to it; -1: none is */
+	char nearest[64];
 	char text[512];
 };
 
@@ -119,10 +122,34 @@ static int note_name(void *arg, const struct gn_plugin_file *file)
 {
 	struct names *names = arg;
 	size_t n = strlen(names->text);
+	int distance;
 
-	if (file->plugin && file->plugin->desc->kind == names->kind)
-		snprintf(names->text + n, sizeof(names->text) - n, "%s%s", n ? ", " : "", file->name);
+	if (!file->plugin || file->plugin->desc->kind != names->kind)
+		return 0;
+	snprintf(names->text + n, sizeof(names->text) - n, "%s%s", n ? ", " : "", file->name);
+	distance = gn_config_near(names->wanted, file->name);
+	if (distance >= 0 && (names->distance < 0 || distance < names->distance)) {
+		names->distance = distance;
+		snprintf(names->nearest, sizeof(names->nearest), "%s", file->name);
+	}
 	return 0;
+}
+
+/* The loader has no plugin of that name: -ENOENT; -EINVAL where no plugin could have it, or this one is wrong. */
+static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, unsigned kind, const char *name, int rc)
+{
+	struct gn_loader *loader = p->topology->loader;
+	struct names names = {.kind = kind, .wanted = name, .distance = -1};
+
+	gn_loader_each(loader, note_name, &names);
+	if (rc == -EINVAL && names.distance != 0) /* but capital letters */
+		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
+	else if (names.distance >= 0)
+		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; did you mean \"%s\"? %s plugins there: %s", name,
+			      gn_loader_dirs(loader), names.nearest, gn_kind_name(kind), names.text);
+	else
+		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name, gn_loader_dirs(loader),
+			      gn_kind_name(kind), names.text[0] ? names.text : "none; --plugin-dir DIR looks elsewhere");
 }
 
 const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *owner,
@@ -130,7 +157,6 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 {
 	struct gn_conf_node *node = gn_conf_child(owner, key);
 	struct gn_loader *loader = p->topology->loader;
-	struct names names = {.kind = kind};
 	const struct gn_plugin *plugin;
 	const char *name = gn_conf_string(node);
 	int rc;
@@ -146,10 +172,8 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 	rc = gn_loader_find(loader, kind, name, &plugin);
 	if (!rc)
 		return plugin;
-	if (rc == -ENOENT) {
-		gn_loader_each(loader, note_name, &names);
-		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name, gn_loader_dirs(loader),
-			      gn_kind_name(kind), names.text[0] ? names.text : "none; --plugin-dir DIR looks elsewhere");
+	if (rc == -ENOENT || rc == -EINVAL) {
+		tell_missing(p, node, kind, name, rc);
 	} else {
 		gn_errs_because(p->errs, rc);
 		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));

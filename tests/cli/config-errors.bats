@@ -132,9 +132,10 @@ target() {
 
 @test "missing plugin: what was searched and what is there" {
 	wrong "1: devices.d.transport: no plugin \"smoke-signals\" in $GANTRY_PLUGINS; transport plugins there: loop" \
-		"2: roles.a.role: no plugin \"targett\" in $GANTRY_PLUGINS; role plugins there: gateway, " \
-		"3: roles.b.role: \"../evil\" is not the name of a plugin" <<-END
-		devices = { d = { transport = "smoke-signals"; }; };
+		"2: roles.a.role: no plugin \"targett\" in $GANTRY_PLUGINS; did you mean \"target\"? role plugins there: gateway" \
+		"3: roles.b.role: \"../evil\" is not the name of a plugin" \
+		"1: devices.e.transport: no plugin \"Loop\" in $GANTRY_PLUGINS; did you mean \"loop\"? transport" <<-END
+		devices = { d = { transport = "smoke-signals"; }; e = { transport = "Loop"; }; };
 		roles = { a = { role = "targett"; };
 		  b = { role = "../evil"; }; };
 	END

@@ -271,6 +271,8 @@ static void nearness(void)
 	TEST_ASSERT_EQUAL_INT(1, gn_config_near("detph", "depth"));
 	TEST_ASSERT_EQUAL_INT(1, gn_config_near("deph", "depth"));
 	TEST_ASSERT_EQUAL_INT(1, gn_config_near("depths", "depth"));
+	TEST_ASSERT_EQUAL_INT(0, gn_config_near("DEPTH", "depth"));
+	TEST_ASSERT_EQUAL_INT(1, gn_config_near("Detph", "depth"));
 	TEST_ASSERT_EQUAL_INT(-1, gn_config_near("width", "depth"));
 	TEST_ASSERT_EQUAL_INT(2, gn_config_near("timeuot1", "timeout"));
 	TEST_ASSERT_EQUAL_INT(-1, gn_config_near("ab", "ac"));
