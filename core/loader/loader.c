@@ -149,6 +149,11 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 
 	errno = 0;
 	probe = dlopen(link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!probe && access(link, F_OK)) {
+		*rc_p = -ENOEXEC;
+		snprintf(why, GN_WHY, "does not load: /proc is not mounted, by which an open file is loaded");
+		return NULL;
+	}
 	if (!probe) {
 		*rc_p = reason();
 		text = dlerror();

@@ -143,3 +143,10 @@ says() {
 	says 'no section and no usable plugin "frob"'
 	says 'the sections are runtime, role, listen and connect, gantry plugins lists the plugins'
 }
+
+@test "where /proc is not mounted, it says that" {
+	run unshare -rm sh -c 'mount -t tmpfs none /proc || exit 77; exec "$GANTRY" plugins -p "$GANTRY_PLUGINS" noop'
+	echo "$output"
+	[[ "$status" -ne 77 && "$output" != unshare:* ]] || skip "no mount of our own"
+	[[ "$output" == *"does not load: /proc is not mounted, by which an open file is loaded"* ]]
+}
