@@ -151,7 +151,10 @@ static void check_depth(const struct gn_demand *d, struct gn_errs *errs)
 	uint32_t max = d->device->info.max_depth;
 	char text[TEXT_BYTES];
 
-	if (max && need > max)
+	if (max == 1)
+		fault(d, NULL, errs, "each IO in flight needs a queue of 2; the device \"%s\" has up to 1, so no IO can use it",
+		      d->device->name);
+	else if (max && need > max)
 		fault(d, d->plan.depth_option, errs,
 		      "%u IOs in flight need queues of %" PRIu64 "; the device \"%s\" has up to %u%s", d->plan.depth, need,
 		      d->device->name, max, advice(text, d->plan.depth_option, max / 2));

@@ -117,7 +117,7 @@ static void fit_listen(struct gn_topo_role *role, const struct gn_device *device
 
 	device->ops->info(device->dev, &info);
 	if (!gn_conf_child(node, "max_depth"))
-		lower(info.max_depth / 2, &depth); /* two receives for each IO */
+		lower(info.max_depth == 1 ? 1 : info.max_depth / 2, &depth); /* two receives for each IO */
 	if (!gn_conf_child(node, "max_regions"))
 		lower(info.max_regions, &regions);
 	if (!gn_conf_child(node, "max_region_bytes"))

@@ -124,6 +124,11 @@ device 33; the device \"nic\" has 32; write max_sessions = 1 or less"
 	check 0 --set devices.nic.max_depth=20 --set devices.nic.max_regions=5
 	[ "$status" -eq 0 ]
 	[ "$(grep -c "      depth               10$" <<<"$output")" -eq 2 ]
+	check 0 --set devices.nic.max_depth=1 --role bridge
+	[ "$status" -eq 2 ]
+	says "      depth               1
+"
+	says "roles.bridge.connect: each IO in flight needs a queue of 2; the device \"nic\" has up to 1"
 	check 0 --set devices.nic.max_depth=20 --set roles.bridge.listen.max_depth=11
 	[ "$status" -eq 2 ]
 	says "gantry: --set: roles.bridge.listen.max_depth: 11 IOs in flight need queues of 22; the device \"nic\" has up to 20;"

@@ -130,6 +130,12 @@ static void queues_that_are_too_short(void)
 	says("5: store.listen.max_depth: 8 IOs in flight need queues of 16; the device \"nic\" has up to 15; "
 	     "write max_depth = 7 or less");
 	gn_errs_fini(&errs);
+	devices[0].info.max_depth = 1;
+	check(NO_LIMIT);
+	TEST_ASSERT_EQUAL_UINT(2, errs.n); /* no number would do */
+	TEST_ASSERT_NOT_NULL(strstr(errs.text[0], "store.listen: each IO in flight needs a queue of 2; the device \"nic\" has up "
+						  "to 1, so no IO can use it"));
+	gn_errs_fini(&errs);
 	devices[0].info.max_depth = 16;
 	check(NO_LIMIT);
 	TEST_ASSERT_EQUAL_UINT(0, errs.n);
