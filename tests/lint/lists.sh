@@ -16,6 +16,8 @@ seed()
 	echo 'include stage/here/plugin.am' | put "$1/plugins/Makefile.am"
 	echo '# here' | put "$1/plugins/stage/here/plugin.am"
 	echo 'GANTRY_PLUGIN([stage],[here])' | put "$1/configure.ac"
+	echo 'pages += shipped.1' | put "$1/man/Makefile.am"
+	echo '.Nm shipped' | put "$1/man/shipped.1"
 }
 
 check()
@@ -24,6 +26,9 @@ check()
 		folder=${file%%/*}
 		grep -rqE --include='*.am' "^([^#]*[[:space:]=/])?${file#*/}([[:space:]]|\$)" "$1/$folder" ||
 			echo "$file is in no list"
+	done
+	files "$1" '*.[1-8]' | while read -r file; do
+		grep -qx "man_MANS += ${file##*/}" "$1/man/Makefile.am" || echo "$file is not installed"
 	done
 	files "$1" '*.am' | while read -r file; do
 		[ "${file##*/}" = Makefile.am ] || grep -qx "include ${file#*/}" "$1/${file%%/*}/Makefile.am" ||
@@ -35,4 +40,4 @@ check()
 	done
 }
 
-run_lint 4 "each file is in the list that builds or ships it"
+run_lint 5 "each file is in the list that builds or ships it"
