@@ -16,8 +16,8 @@
  *   pong:BYTES                  remote writes there and back, each seen in    ns, median of slices
  *                               memory (RDMA: the last byte comes last)
  *
- * Between the slices of rtt and inline a line of the cache goes there and back, `line`, and between those of single, batch and
- * inlines messages go through a bare ring, `ring`: the limits, in the same processes and in the same milliseconds.
+ * Over a transport by memory, a line of the cache goes there and back between the slices of rtt and inline, `line`; between those
+ * of single, batch and inlines messages go through a bare ring, `ring`: the limits, in the same processes and milliseconds.
  *
  * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written last. A
  * setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is none of the transport's.
@@ -182,13 +182,14 @@ static void measure_rounds(const struct bench *b, struct peer *p)
 {
 	uint64_t start = now_ns(), seq = rounds(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, at = 0;
 	unsigned slice = slice_of(before - start, WARM);
+	int beside = p->shares_lines && (b->mode == RTT || b->mode == INLINE);
 	static struct stats stats, line;
 
 	do {
 		before = now_ns();
 		seq = rounds(b, p, seq, slice);
 		note(&stats, (double)(now_ns() - before) / slice);
-		if (b->mode == RTT || b->mode == INLINE)
+		if (beside)
 			at = slice_of_line(b, p, at, &line);
 	} while (now_ns() < end);
 	if (b->mode == PONG)
