@@ -29,8 +29,7 @@ void measure_accesses(const struct bench *b, struct peer *p);
 /* Remote writes there and back, n times, from message seq on; returns the last one. By who answers: until the last. */
 uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n);
 void throw_back(const struct bench *b, struct peer *p);
-/* The write that ends them, and wait for its completion. */
+/* The write that ends them. */
 void throw_last(const struct bench *b, struct peer *p);
-void see_last_thrown(struct peer *p);
 
 #endif

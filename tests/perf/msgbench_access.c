@@ -34,7 +34,7 @@ static uint64_t *last_word(const struct peer *p)
 	return (uint64_t *)p->region.addr + p->region.length / sizeof(uint64_t) - 1;
 }
 
-/* Write the whole region, with the number at both ends. */
+/* Write the whole region, with the number at both ends. The answer is on its way while the end of that is waited for. */
 static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 {
 	uint64_t *first = p->region.addr;
@@ -42,9 +42,11 @@ static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 	*first = *last_word(p) = seq;
 	submit_access(b, p, seq);
 	p->ops->rma_flush(p->rma);
+	while (take_accesses(p, seq - 1) == 0)
+		;
 }
 
-/* What the other side threw: seq, or STOP. Our own write that it answers (thrown; 0: none) has ended then, or is about to. */
+/* What the other side threw: seq, or STOP; in the place of our own (thrown; 0: none). */
 static uint64_t catch(struct peer *p, uint64_t seq, uint64_t thrown)
 {
 	const uint64_t *first = p->region.addr;
@@ -54,8 +56,6 @@ static uint64_t catch(struct peer *p, uint64_t seq, uint64_t thrown)
 		wait_a_little(p);
 	if (*first != got || (got != seq && got != STOP))
 		wrong(seq, "is not what came, or its end stands there before its beginning");
-	while (thrown && take_accesses(p, thrown - 1) == 0)
-		;
 	return got;
 }
 
@@ -80,12 +80,6 @@ void throw_back(const struct bench *b, struct peer *p)
 void throw_last(const struct bench *b, struct peer *p)
 {
 	throw(b, p, STOP);
-}
-
-void see_last_thrown(struct peer *p)
-{
-	while (take_accesses(p, STOP - 1) == 0)
-		;
 }
 
 /* -- reads and writes by one end -- */
