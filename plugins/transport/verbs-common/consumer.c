@@ -122,21 +122,17 @@ static int is_region(const struct vb_msg *msg)
 	return (msg->kind & 0xf) == VB_MSG_REGION;
 }
 
-/* The slots of messages that were taken, to be posted again: in lots of one pipe. */
-struct lot {
-	struct vb_pipe *pipe;
-	uint32_t slots[VB_POLL];
-	uint32_t n, messages;
-};
-
-static void give_lot(struct lot *lot)
+static void give_lot(struct vb_lot *lot)
 {
-	if (lot->n && !__atomic_load_n(&lot->pipe->quiet, __ATOMIC_ACQUIRE))
+	if (lot->n == 0)
+		return;
+	if (!__atomic_load_n(&lot->pipe->quiet, __ATOMIC_ACQUIRE))
 		vb_pipe_give_back(lot->pipe, lot->slots, lot->n, lot->messages);
 	lot->n = lot->messages = 0;
 }
 
-static void add_to_lot(struct lot *lot, const struct vb_arrival *a)
+/* In lots of one pipe. */
+static void add_to_lot(struct vb_lot *lot, const struct vb_arrival *a)
 {
 	if (!a->ends)
 		return; /* there are more in that slot */
@@ -150,15 +146,13 @@ static void add_to_lot(struct lot *lot, const struct vb_arrival *a)
 /* Nobody takes these any more. */
 static void drop_arrivals(struct vb_consumer *c)
 {
-	struct lot lot = {.n = 0};
-
 	for (; c->tail != c->head; c->tail++) {
 		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
 
 		a->pipe->taken += (uint32_t)is_region(message(a));
-		add_to_lot(&lot, a);
+		add_to_lot(&c->taken, a);
 	}
-	give_lot(&lot);
+	give_lot(&c->taken);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (p->kind == VB_MESSAGES)
 			vb_pipe_tell(p, 0, c->depth, VB_TELL_IDLE);
@@ -234,6 +228,7 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 	c->recv_head += n;
 	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
 	if (c->prompt) {
+		give_lot(&c->taken);
 		vb_lane_poll(c->lane); /* telling needs room in the send queue, which the ends of earlier sends make */
 		tell(c, VB_TELL_LAST);
 	}
@@ -371,13 +366,23 @@ static int take(struct vb_consumer *c, const struct vb_arrival *a, struct gantry
 	return 1;
 }
 
+/* What the last poll left undone, because somebody waits for the answers to what it found. */
+static void catch_up(struct vb_consumer *c)
+{
+	c->busy = 0;
+	give_lot(&c->taken);
+	tell(c, VB_TELL_BUSY);
+	c->dirty = 1;
+}
+
 int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 {
 	struct vb_consumer *c = arg;
-	struct lot lot = {.n = 0};
 	uint32_t n = 0;
 	int rc = 1;
 
+	if (c->busy)
+		catch_up(c);
 	vb_lane_poll(c->lane);
 	while (n < max && c->tail != c->head && c->recv_tail != c->recv_head) {
 		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
@@ -385,19 +390,19 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 		rc = take(c, a, &msgs[n]);
 		if (rc <= 0)
 			break;
-		add_to_lot(&lot, a);
+		add_to_lot(&c->taken, a);
 		c->tail++;
 		c->recv_tail++;
 		n++;
 	}
-	give_lot(&lot);
 	if (rc < 0) {
 		c->broken = 1;
 		vb_conn_broken(c->lane->conn, "sends data of a region that cannot be");
 	}
-	if (has_news(c))
-		tell(c, n ? VB_TELL_BUSY : VB_TELL_IDLE);
-	c->dirty |= n != 0;
+	if (n != 0)
+		c->busy = c->dirty = 1;
+	else if (has_news(c))
+		tell(c, VB_TELL_IDLE);
 	return n == 0 && c->broken ? -EPROTO : (int)n;
 }
 
@@ -408,6 +413,8 @@ int vb_consumer_arm(void *arg)
 	struct vb_consumer *c = arg;
 	struct vb_lane *lane = c->lane;
 
+	c->busy = 0;
+	give_lot(&c->taken);
 	tell(c, VB_TELL_LAST);
 	vb_lane_flush(lane);
 	vb_channel_drain(lane->channel);

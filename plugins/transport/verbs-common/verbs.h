@@ -208,6 +208,13 @@ struct vb_arrival {
 	uint16_t ends; /* how many messages the slot had, at the last of them; else 0 */
 };
 
+/* The slots of messages that were taken, to be posted again. */
+struct vb_lot {
+	struct vb_pipe *pipe;
+	uint32_t slots[VB_POLL];
+	uint32_t n, messages;
+};
+
 struct vb_consumer {
 	struct vb_lane *lane;
 	struct vb_consumer *next; /* of those that are gone */
@@ -222,6 +229,8 @@ struct vb_consumer {
 	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch; /* of the first arrival */
 	struct vb_import *fetching;
 	int32_t fetch_status;
+	struct vb_lot taken; /* by the last poll; they go back when the next begins: what it answers goes first */
+	int busy;         /* it found something */
 	int dirty;        /* the peers may have to be told: messages came or were taken, or receives posted */
 	int prompt;       /* of those at once */
 	const struct vb_pipe *newest; /* of the lane, when they were told last */

@@ -413,6 +413,43 @@ static void wrap_of_the_half(void)
 	run((struct set){.both = "max_depth=16", .depth = 12, .start = (1u << 16) - 300});
 }
 
+/* What was taken is posted again by whatever comes next, but sending: the answer goes first. */
+static void slots_go_back_behind_the_answer(void)
+{
+	struct vb_consumer *c;
+	struct vb_pipe *far;
+	struct queue there, back;
+
+	ends_open("max_depth=4", NULL, NULL);
+	queue_open(&there, &b, 0, &a, 0, 4, 0);
+	queue_open(&back, &a, 0, &b, 0, 4, 0);
+	c = there.rx;
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, NULL, 3));
+	queue_tell(&there);
+	TEST_ASSERT_EQUAL_INT(0, vb_post_recv(back.rx, NULL, 4));
+	queue_tell(&back);
+	far = queue_far_pipe(&there);
+	for (int way = 0; way < 3; way++) {
+		c->prompt = way == 2;
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 1, 0));
+		TEST_ASSERT_EQUAL_UINT64(1, queue_take(&there, NULL));
+		TEST_ASSERT_EQUAL_INT(0, queue_send(&back, 1, 0));
+		TEST_ASSERT_EQUAL_UINT32(1, far->waiting);
+		if (way == 0)
+			TEST_ASSERT_EQUAL_INT(0, vb_poll_recv(c, NULL, 0));
+		else if (way == 1)
+			vb_consumer_arm(c);
+		else
+			TEST_ASSERT_EQUAL_INT(0, vb_post_recv(c, NULL, 1));
+		TEST_ASSERT_EQUAL_UINT32(0, far->waiting);
+		TEST_ASSERT_EQUAL_UINT64(1, queue_take(&back, NULL));
+	}
+	vb_consumer_disarm(c);
+	queue_close(&there);
+	queue_close(&back);
+	ends_close();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -427,5 +464,6 @@ int main(void)
 	RUN_TEST(wrap_of_odd_depth);
 	RUN_TEST(half_a_wrap);
 	RUN_TEST(wrap_of_the_half);
+	RUN_TEST(slots_go_back_behind_the_answer);
 	return UNITY_END();
 }
