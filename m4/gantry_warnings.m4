@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # gantry_warnings.m4 - warnings and hardening; each flag is used when this compiler takes it without a complaint
+#
+# -falign-functions=64: a function of the data path that begins in the middle of a cache line, since one before it has grown, makes
+# up to 3 % more of an IO.
 
 # GANTRY_TRY_CFLAG(FLAG) - add FLAG to GANTRY_CFLAGS when it compiles cleanly with the user's CFLAGS
 AC_DEFUN([GANTRY_TRY_CFLAG],[
@@ -30,7 +33,7 @@ GANTRY_LDFLAGS=
 GANTRY_PIE_CFLAGS=
 GANTRY_PIE_LDFLAGS=
 m4_foreach_w([gantry_flag],[-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
-	-Wwrite-strings -Wundef -fno-common -fvisibility=hidden -fstack-protector-strong],
+	-Wwrite-strings -Wundef -fno-common -fvisibility=hidden -fstack-protector-strong -falign-functions=64],
 	[GANTRY_TRY_CFLAG(gantry_flag)])
 AC_ARG_ENABLE([werror],[AS_HELP_STRING([--enable-werror],[treat warnings as errors (./dev does)])],[],[enable_werror=no])
 AS_IF([test "x$enable_werror" = xyes],[GANTRY_CFLAGS="$GANTRY_CFLAGS -Werror"])
