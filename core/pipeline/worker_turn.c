@@ -21,8 +21,9 @@
 #define PAYS_MOST 2              /* so many pauses in vain follow one that paid, before it is only tried now and then */
 #define TRY_EACH 61              /* turns; a prime: each of the waits that follow each other in a circle has its try */
 #define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
-#define SMALL_NS 200ull          /* things that take less are timed so many at a time: */
-#define SMALL_THINGS 8
+#define SMALL_NS 200ull          /* things that take less are timed together: */
+#define LOOK_NS 1000ull          /*   as many as take so long, */
+#define MOST_SMALL 32            /*   and not more than these */
 #define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
 #define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
 #define IN_VAIN 3                /* for so many such waits counts one that had a whole budget */
@@ -81,6 +82,16 @@ void gn_worker_tick(struct gn_worker *worker)
 		*clocks[i] = now_ns;
 }
 
+/* How many things are to share the next look at the clock, where so many took so long. */
+static uint32_t share(uint32_t things, uint64_t took_ns)
+{
+	if (took_ns >= things * SMALL_NS)
+		return 1;
+	if (took_ns < LOOK_NS * things / MOST_SMALL)
+		return MOST_SMALL;
+	return (uint32_t)(LOOK_NS * things / took_ns);
+}
+
 void gn_worker_glance(struct gn_worker *worker)
 {
 	struct gn_worker_small *small = &worker->small;
@@ -88,7 +99,7 @@ void gn_worker_glance(struct gn_worker *worker)
 	if (gn_worker_need_not_glance(worker))
 		return;
 	gn_worker_tick(worker);
-	small->most = worker->now_ns - worker->looked_ns < (small->done + 1) * SMALL_NS ? SMALL_THINGS - 1 : 0;
+	small->most = share(small->done + 1, worker->now_ns - worker->looked_ns) - 1;
 	small->done = 0;
 	worker->looked_ns = worker->now_ns;
 }

@@ -288,11 +288,16 @@ static void small_things_share_a_look_at_the_clock(void)
 	begin_ns = now_ns;
 	TEST_ASSERT_EQUAL_UINT(100, looks_for(100, 250));
 	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250, now_ns);
-	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 80, 150));
-	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250 + 81 * 150, now_ns);
-	TEST_ASSERT_EQUAL_UINT(0, looks_for(7, 150));
+	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 60, 150));
+	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250 + 61 * 150, now_ns);
+	TEST_ASSERT_EQUAL_UINT(0, looks_for(5, 150));
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000)); /* the next look sees all of it, and those after are for each again */
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 250));
+	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 200, 50)); /* the shorter they are, the more share one, */
+	TEST_ASSERT_EQUAL_UINT(1, looks_for(20, 5));
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));      /* to a limit */
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));
+	TEST_ASSERT_EQUAL_UINT(9, looks_for(32 + 8, 250));      /* who is slower again is looked at more often */
 }
 
 int main(void)
