@@ -30,6 +30,8 @@ struct gn_link {
 	void *consumer;
 	struct gn_sender sender; /* producer NULL: nothing can be sent */
 	struct flight *rest; /* those at rest, the last one used first */
+	struct flight *last; /* the one that was sent last, whose answer comes next where the peer is on this thread */
+	struct flight none;  /* stands in for it */
 	uint32_t n_tags; /* slots that an answer may name: all, and none where the link is broken */
 	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
 	int broken;
@@ -81,6 +83,7 @@ static int link_submit(void *self, struct gantry_io *io)
 	if (unlikely(f == NULL))
 		return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
 	link->rest = f->next;
+	link->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
 	io->flags &= link->sent_flags;
@@ -99,12 +102,19 @@ static void link_complete(void *self, struct gantry_io *io)
 	gantry_complete(io); /* a terminal hop is never completed; pass it on all the same */
 }
 
+/* From now on no answer is believed. */
+static void set_broken(struct gn_link *link)
+{
+	link->broken = 1;
+	link->n_tags = 0;
+	link->last = &link->none;
+}
+
 static void break_link(struct gn_link *link, int reason)
 {
 	if (link->broken)
 		return;
-	link->broken = 1;
-	link->n_tags = 0;
+	set_broken(link);
 	gn_sender_stop(&link->sender);
 	link->attr.broken(link->attr.arg, reason);
 }
@@ -150,8 +160,10 @@ static __attribute__((noinline)) void take_late(struct gn_link *link, struct fli
 /* Which IO has this tag, in flight or late; NULL: none. */
 static inline struct flight *find(struct gn_link *link, uint32_t tag)
 {
-	struct flight *f;
+	struct flight *f = link->last;
 
+	if (f->tag == tag) /* foreseen, it is at hand before the tag is */
+		return f;
 	if (unlikely(SLOT(tag) >= link->n_tags))
 		return NULL;
 	f = &link->flights[SLOT(tag)];
@@ -338,6 +350,7 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 		link->flights[i].tag = i;
 		put_to_rest(link, &link->flights[i]);
 	}
+	link->last = &link->none;
 	link->n_tags = attr->depth;
 	gn_sender_stop(&link->sender);
 	link->next_deadline_ns = NEVER;
@@ -419,8 +432,7 @@ static void stop_on_lane(void *arg)
 	gn_sender_stop(&link->sender); /* who completes now must not submit again: with a busy peer that would never end */
 	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
 		;
-	link->broken = 1;
-	link->n_tags = 0;
+	set_broken(link);
 	link->unclear_ns = 0; /* nobody will tell */
 	for (uint32_t i = 0; i < link->attr.depth; i++) {
 		struct flight *f = &link->flights[i];

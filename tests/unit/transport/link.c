@@ -196,7 +196,10 @@ static void a_peer_that_owes_every_slot_is_lost(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
 }
 
-/* Submits one IO, has `forge` arrive (len bytes) `times` over, and expects the link to break once without a completion. */
+/*
+ * Submits one IO, has a forged answer arrive (len bytes) `times` over, and expects the link to break once, and to believe nothing
+ * that comes after it.
+ */
 static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
 {
 	struct gantry_io wire;
@@ -207,8 +210,10 @@ static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
 	wire.tag ^= tag_xor;
 	for (unsigned i = 0; i < times; i++)
 		fake_arrive(consumer, &wire, len);
+	wire.tag ^= tag_xor;
+	fake_arrive(consumer, &wire, GANTRY_IO_WIRE_BYTES);
 	fake_settle(&fw);
-	fake_arrive(consumer, &wire, len);
+	fake_arrive(consumer, &wire, GANTRY_IO_WIRE_BYTES);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
