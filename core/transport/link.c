@@ -35,7 +35,6 @@ struct gn_link {
 	uint32_t n_tags; /* slots that an answer may name: all, and none where the link is broken */
 	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
 	int broken;
-	uint8_t sent_flags; /* GANTRY_IO_*: all but what is left out */
 	int polled;  /* its poller is on the worker */
 	uint64_t next_deadline_ns; /* no deadline is earlier */
 	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
@@ -86,7 +85,8 @@ static int link_submit(void *self, struct gantry_io *io)
 	link->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
-	io->flags &= link->sent_flags;
+	if (unlikely((io->flags & link->attr.left_out) != 0))
+		io->flags &= (uint8_t)~link->attr.left_out;
 	timeout_ns = likely(io->deadline_us != 0) ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
 	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
 	note_deadline(link, f->deadline_ns);
@@ -354,7 +354,6 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	link->n_tags = attr->depth;
 	gn_sender_stop(&link->sender);
 	link->next_deadline_ns = NEVER;
-	link->sent_flags = (uint8_t)~attr->left_out;
 	*link_p = link;
 	return 0;
 }
