@@ -24,11 +24,10 @@ static const char *missing(void)
 /* At most WORDS of them, which are never freed. */
 static unsigned split(const char *name, const char **words)
 {
-	const char *value = getenv(name);
-	char *text = strdup(value ? value : ""), *rest = NULL;
+	char *value = getenv(name), *text = value && *value ? strdup(value) : NULL, *rest = NULL;
 	unsigned n = 0;
 
-	for (char *word = strtok_r(text, " ", &rest); word && n < WORDS; word = strtok_r(NULL, " ", &rest))
+	for (char *word = text ? strtok_r(text, " ", &rest) : NULL; word && n < WORDS; word = strtok_r(NULL, " ", &rest))
 		words[n++] = word;
 	return n;
 }
