@@ -219,7 +219,7 @@ static void *stream_region(void *arg)
 static void region_buffers_are_reused_after_completion(void)
 {
 	struct flow f = {.total = rig_rounds(2000)};
-	uint8_t *buf = rig_local(SLOT_BYTES);
+	uint8_t *bufs = rig_local(SLOTS * SLOT_BYTES), *buf = bufs;
 	struct gantry_token token;
 	struct gantry_msg msg;
 	struct rig_memory m;
@@ -235,7 +235,8 @@ static void region_buffers_are_reused_after_completion(void)
 	f.m = &m;
 	rig_warm(q);
 	rig_lend(q);
-	TEST_ASSERT_EQUAL_INT(0, rig_post(q, buf, SLOT_BYTES, 0));
+	for (unsigned i = 0; i < SLOTS; i++)
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
 	/* with the completions of the last ones, which may come before what was sent, or after it */
 	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) || (!f.failed && taken < f.total && !rig_late(&late, 0))) {
@@ -245,9 +246,9 @@ static void region_buffers_are_reused_after_completion(void)
 			continue;
 		}
 		bad += msg.status != 0 || memcmp(msg.imm, &taken, 4) != 0 || !rig_filled(buf, SLOT_BYTES, taken);
-		taken++;
-		late = 0;
 		rig_post(q, buf, SLOT_BYTES, 0);
+		buf = bufs + (size_t)(++taken % SLOTS) * SLOT_BYTES;
+		late = 0;
 	}
 	pthread_join(t, NULL);
 	TEST_ASSERT_EQUAL_INT(0, f.failed);
