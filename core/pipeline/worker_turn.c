@@ -15,6 +15,7 @@
 #define MAX_PAUSES 8
 #define FIRST_YIELD_NS 1000ull   /* where nobody else wants the processor an idle worker pauses for so long before a yield, */
 #define LAST_YIELD_NS 16000ull   /*   and longer and longer, up to this; where somebody does it yields at once */
+#define RELAYED_NS 2000ull       /* what follows an answer is paused for so long: a yield in vain, there and back, takes as much */
 #define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run, */
 #define SWITCHED_CALLS 5         /*   or than so many system calls, where those are slow: on a processor that is emulated */
 #define TRIED_CALLS 8
@@ -207,7 +208,7 @@ static uint64_t pause_before_yield(struct gn_worker *worker)
 		worker->pays--;
 	worker->yielded = false;
 	worker->tried = worker->yield_ns == 0 && after_yield && (worker->pays > 0 || worker->n_turns % TRY_EACH == 0);
-	return worker->tried ? FIRST_YIELD_NS : worker->yield_ns;
+	return worker->tried ? RELAYED_NS : worker->yield_ns;
 }
 
 /*

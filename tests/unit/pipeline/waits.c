@@ -226,12 +226,12 @@ static void a_relay_pauses_for_the_one_and_yields_for_the_other(void)
 
 	neighbour_ns = 3000;
 	for (int i = 0; i < 2000; i++)
-		wait_for(i % 2 ? 600 : 0);
+		wait_for(i % 2 ? 1600 : 0);
 	yields = n_yields;
 	for (int i = 0; i < 100; i++) {
-		unsigned pauses = wait_for(i % 2 ? 600 : 0);
+		unsigned pauses = wait_for(i % 2 ? 1600 : 0);
 
-		TEST_ASSERT_EQUAL_UINT(i % 2 ? 6 : 0, pauses);
+		TEST_ASSERT_EQUAL_UINT(i % 2 ? 16 : 0, pauses);
 	}
 	TEST_ASSERT_EQUAL_UINT(yields + 50, n_yields);
 }
