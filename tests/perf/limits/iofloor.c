@@ -7,7 +7,8 @@
  * client (null: does not) and answers over a second ring. Nothing else happens: no sessions, no checks, no statistics.
  *
  * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway does. It shares the second
- * CPU with the server, and each of them lets the other run when it has nothing to do.
+ * CPU with the server, and each of them lets the other run when it has nothing to do; but what follows an answer is waited for
+ * as long as to let the other run in vain would take.
  */
 #include "common.h"
 
@@ -16,6 +17,7 @@
 #define MAX_BLOCK (1ul << 20)
 #define VOLUME (256ull << 20)
 #define BURST 1024
+#define RELAYED_NS 2000
 
 enum op { READ, WRITE, NOTHING, RELAYED };
 
@@ -98,18 +100,20 @@ static int pass(struct message *from, struct message *to, uint64_t at, uint64_t 
 static void relay(void *arg)
 {
 	const struct path *path = arg;
-	uint64_t there = 1, back = 1, tag = 0;
+	uint64_t there = 1, back = 1, tag = 0, until = 0;
 
 	while (tag != STOP) {
-		int n = pass(path->near.requests, path->far.requests, there, &tag);
-
-		there += (uint64_t)n;
-		if (tag != STOP && pass(path->far.replies, path->near.replies, back, &tag)) {
+		if (pass(path->near.requests, path->far.requests, there, &tag)) {
+			there++;
+			until = 0;
+		} else if (pass(path->far.replies, path->near.replies, back, &tag)) {
 			back++;
-			n = 1;
-		}
-		if (!n)
+			until = now_ns() + RELAYED_NS;
+		} else if (until && now_ns() < until) {
+			relax();
+		} else {
 			sched_yield();
+		}
 	}
 }
 
