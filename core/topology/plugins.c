@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where plugins are looked for, and how a group of the configuration becomes an instance of one. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +153,23 @@ static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, uns
 			      gn_kind_name(kind), names.text[0] ? names.text : "none; --plugin-dir DIR looks elsewhere");
 }
 
+/* The member of a group that may be a typing error of `key`, which it does not have; NULL: none is. */
+static struct gn_conf_node *misspelt(struct gn_conf_node *group, const char *key)
+{
+	struct gn_conf_node *nearest = NULL;
+	int distance = INT_MAX;
+
+	for (unsigned i = 0; i < gn_conf_length(group); i++) {
+		int d = gn_config_near(gn_conf_name(gn_conf_index(group, i)), key);
+
+		if (d >= 0 && d < distance) {
+			distance = d;
+			nearest = gn_conf_index(group, i);
+		}
+	}
+	return nearest;
+}
+
 const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *owner,
 				       const char *key)
 {
@@ -164,9 +182,14 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 	if (!name) {
 		/* an entry that --set made is a misspelt one more often than a new one */
 		bool made = !node && !strcmp(gn_conf_where(owner), "--set");
+		struct gn_conf_node *near = node ? NULL : misspelt(owner, key);
 
-		gn_conf_fault(p->errs, node ? node : owner, "%s\"%s\" must be given: the name of a %s plugin, in double quotes",
-			      made ? "the file has no such entry; for a new one, " : "", key, gn_kind_name(kind));
+		if (near)
+			gn_conf_fault(p->errs, near, "unknown key; did you mean \"%s\"?", key);
+		else
+			gn_conf_fault(p->errs, node ? node : owner,
+				      "%s\"%s\" must be given: the name of a %s plugin, in double quotes",
+				      made ? "the file has no such entry; for a new one, " : "", key, gn_kind_name(kind));
 		return NULL;
 	}
 	rc = gn_loader_find(loader, kind, name, &plugin);

@@ -130,6 +130,27 @@ target() {
 	END
 }
 
+@test "a key in capitals, at each level" {
+	wrong "1: Runtime: unknown key; did you mean \"runtime\"?" \
+		"2: devices.wire.Transport: unknown key; did you mean \"transport\"?" \
+		"4: roles.a.Role: unknown key; did you mean \"role\"?" \
+		"6: roles.b.listen.Max_Depth: unknown key; did you mean \"max_depth\"?" \
+		"7: roles.b.stages[0].TYPE: unknown key; did you mean \"type\"?" \
+		"8: roles.b.backend.tpye: unknown key; did you mean \"type\"?" \
+		"9: roles.b.LANES: unknown key; did you mean \"lanes\"?" <<-END
+		Runtime = { log = "info"; };
+		devices = { wire = { Transport = "loop"; }; };
+		roles = {
+		  a = { Role = "target"; };
+		  b = { role = "target";
+		    listen = { device = "wire"; name = "v"; Max_Depth = 8; };
+		    stages = ( { TYPE = "noop"; } );
+		    backend = { tpye = "memory"; };
+		    LANES = 1; };
+		};
+	END
+}
+
 @test "missing plugin: what was searched and what is there" {
 	wrong "1: devices.d.transport: no plugin \"smoke-signals\" in $GANTRY_PLUGINS; transport plugins there: loop" \
 		"2: roles.a.role: no plugin \"targett\" in $GANTRY_PLUGINS; did you mean \"target\"? role plugins there: gateway" \
