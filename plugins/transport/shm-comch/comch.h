@@ -103,9 +103,10 @@ enum comch_state {
 struct comch_out {
 	struct comch_link link;
 	size_t len;
+	bool ctrl; /* it is one of the user's messages */
 	unsigned int n_fds;
 	int fds[COMCH_FDS_MAX]; /* duplicates, ours */
-	struct comch_frame frame; /* allocated only as far as len */
+	uint8_t frame[]; /* len bytes */
 };
 
 struct comch_import {

@@ -23,7 +23,7 @@ static void free_out(struct comch_conn *conn, struct comch_out *out)
 {
 	comch_list_remove(&out->link);
 	conn->n_out--;
-	conn->n_out_ctrl -= out->frame.head.type == COMCH_DATA;
+	conn->n_out_ctrl -= out->ctrl;
 	comch_close_fds(out->fds, out->n_fds);
 	free(out);
 }
@@ -31,13 +31,14 @@ static void free_out(struct comch_conn *conn, struct comch_out *out)
 static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_t len, const int *fds,
 		 unsigned int n_fds)
 {
-	struct comch_out *out = malloc(offsetof(struct comch_out, frame) + len);
+	struct comch_out *out = malloc(sizeof(*out) + len);
 	struct comch_link *at = &conn->out.head;
 
 	if (!out)
 		return -ENOMEM;
 	out->len = len;
-	memcpy(&out->frame, frame, len);
+	out->ctrl = frame->head.type == COMCH_DATA;
+	memcpy(out->frame, frame, len);
 	for (out->n_fds = 0; out->n_fds < n_fds; out->n_fds++) {
 		out->fds[out->n_fds] = fcntl(fds[out->n_fds], F_DUPFD_CLOEXEC, 0);
 		if (out->fds[out->n_fds] < 0) {
@@ -52,7 +53,7 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 		at = conn->out.head.next;
 	comch_list_insert(at, &out->link);
 	conn->n_out++;
-	conn->n_out_ctrl += frame->head.type == COMCH_DATA;
+	conn->n_out_ctrl += out->ctrl;
 	return 0;
 }
 
@@ -106,7 +107,7 @@ void comch_out_flush(struct comch_conn *conn)
 {
 	while (!comch_list_empty(&conn->out)) {
 		struct comch_out *out = comch_entry(conn->out.head.next, struct comch_out, link);
-		ssize_t n = comch_socket_send(conn->fd, &out->frame, out->len, out->fds, out->n_fds);
+		ssize_t n = comch_socket_send(conn->fd, out->frame, out->len, out->fds, out->n_fds);
 
 		if (n == -EAGAIN) {
 			want(conn, true);
