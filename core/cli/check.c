@@ -105,7 +105,7 @@ static void warn(struct check *check, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	json_array_append_new(check->warnings, json_string(text));
+	json_array_append_new(check->warnings, gn_report_string(text));
 }
 
 /* -- demands -- */
@@ -366,7 +366,7 @@ static json_t *list_errors(const struct gn_errs *errs)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < gn_errs_kept(errs); i++)
-		json_array_append_new(list, json_string(errs->text[i]));
+		json_array_append_new(list, gn_report_string(errs->text[i]));
 	return list;
 }
 

@@ -34,7 +34,7 @@ static void note_problem(const struct gantry_host *pub, int level, const char *f
 	if (level == GANTRY_LOG_DEBUG)
 		gn_log(GN_LOG_DEBUG, pub->name, "%s", text);
 	else
-		json_array_append_new(scan->problems, json_string(text));
+		json_array_append_new(scan->problems, gn_report_string(text));
 }
 
 /* { "summary", "inside", "found": [ ... ], "problems": [ ... ] }; NULL: out of memory. */
@@ -175,8 +175,8 @@ static int list(const struct gn_cli *cli, struct gn_loader *loader, struct gn_to
 	bool ok = transports && !gn_loader_each(loader, add_transport, transports);
 
 	if (ok)
-		tree = json_pack("{si sO ss* sO*}", "schema", 1, "transports", transports, "config",
-				 topology ? topology->file : NULL, "devices", devices);
+		tree = json_pack("{si sO so* sO*}", "schema", 1, "transports", transports, "config",
+				 topology ? gn_report_string(topology->file) : NULL, "devices", devices);
 	if (!tree || (cli->json && gn_report_print_json(stdout, tree)))
 		code = gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
 	else if (!cli->json)

@@ -80,8 +80,9 @@ static int print_shell(const char *profile, const struct places *at)
 
 static int print_json(const char *profile, const struct places *at)
 {
-	json_t *tree = json_pack("{si ss ss ss ss*}", "schema", 1, "profile", profile, "pkg_config_path", at->pkgconfig,
-				 "library_path", at->lib, "plugin_path", *at->plugins ? at->plugins : NULL);
+	json_t *tree = json_pack("{si ss so so so*}", "schema", 1, "profile", profile, "pkg_config_path",
+				 gn_report_string(at->pkgconfig), "library_path", gn_report_string(at->lib), "plugin_path",
+				 *at->plugins ? gn_report_string(at->plugins) : NULL);
 	int rc = tree ? gn_report_print_json(stdout, tree) : -1;
 
 	json_decref(tree);

@@ -29,8 +29,9 @@ json_t *gn_options_json(const struct gantry_option *options)
 	json_t *list = json_array();
 
 	for (const struct gantry_option *o = options; o && o->name; o++) {
-		json_t *row = json_pack("{ss ss ss* ss*}", "name", o->name, "type", type_names[o->type], "default", o->dflt,
-					"help", o->help);
+		json_t *row = json_pack("{ss ss so* so*}", "name", o->name, "type", type_names[o->type], "default",
+					o->dflt ? gn_report_string(o->dflt) : NULL, "help",
+					o->help ? gn_report_string(o->help) : NULL);
 
 		if (o->type == GANTRY_OPT_GROUP)
 			json_object_set_new(row, "options", gn_options_json(o->group));
@@ -63,8 +64,8 @@ struct search {
 static void print(const struct search *search, const char *name, const char *summary, const struct gantry_option *options)
 {
 	if (search->list) {
-		json_array_append_new(search->list, json_pack("{ss ss so}", "name", name, "summary", summary, "options",
-							      gn_options_json(options)));
+		json_array_append_new(search->list, json_pack("{ss so so}", "name", name, "summary", gn_report_string(summary),
+							      "options", gn_options_json(options)));
 		return;
 	}
 	if (search->cli->mdoc) {

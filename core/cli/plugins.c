@@ -19,14 +19,14 @@ struct listing {
 static void add_json(struct listing *listing, const struct gn_plugin_file *file)
 {
 	const struct gantry_plugin *desc = file->plugin ? file->plugin->desc : NULL;
-	json_t *row = json_pack("{ss ss sb ss*}", "name", file->name, "path", file->path, "usable", desc != NULL, "why",
-				file->why);
+	json_t *row = json_pack("{so so sb so*}", "name", gn_report_string(file->name), "path", gn_report_string(file->path),
+				"usable", desc != NULL, "why", file->why ? gn_report_string(file->why) : NULL);
 
 	if (desc) {
 		json_object_set_new(row, "kind", json_string(gn_kind_name(desc->kind)));
-		json_object_set_new(row, "version", json_string(desc->version));
+		json_object_set_new(row, "version", gn_report_string(desc->version));
 		json_object_set_new(row, "abi", json_sprintf("%u.%u", desc->abi_major, desc->abi_minor));
-		json_object_set_new(row, "summary", json_string(desc->summary));
+		json_object_set_new(row, "summary", gn_report_string(desc->summary));
 		if (listing->cli->options)
 			json_object_set_new(row, "options", gn_options_json(desc->options));
 	}
@@ -78,8 +78,8 @@ static int list(struct listing *listing, struct gn_loader *loader)
 		printf("in %s:\n", gn_loader_dirs(loader));
 	rc = gn_loader_each(loader, show, listing);
 	if (!rc && listing->list) {
-		json_t *tree = json_pack("{si ss sO}", "schema", 1, "searched", gn_loader_dirs(loader), "plugins",
-					 listing->list);
+		json_t *tree = json_pack("{si so sO}", "schema", 1, "searched", gn_report_string(gn_loader_dirs(loader)),
+					 "plugins", listing->list);
 
 		rc = tree ? gn_report_print_json(stdout, tree) : -1;
 		json_decref(tree);

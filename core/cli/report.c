@@ -2,6 +2,7 @@
 #include "cli/report.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/container_of.h"
@@ -76,11 +77,24 @@ static void write_real(struct gantry_writer *w, const char *key, double value)
 	put(of(w), key, number ? number : json_real(0));
 }
 
+json_t *gn_report_string(const char *text)
+{
+	json_t *string = text ? json_string(text) : json_null();
+	char *copy = string ? NULL : strdup(text);
+
+	if (!copy)
+		return string;
+	for (char *c = copy; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	string = json_string(copy);
+	free(copy);
+	return string;
+}
+
 static void write_string(struct gantry_writer *w, const char *key, const char *value)
 {
-	json_t *text = value ? json_string(value) : json_null();
-
-	put(of(w), key, text ? text : json_string("(not UTF-8)"));
+	put(of(w), key, gn_report_string(value));
 }
 
 static void write_boolean(struct gantry_writer *w, const char *key, int value)

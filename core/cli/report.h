@@ -28,6 +28,12 @@ void gn_report_fini(struct gn_report *report);
 /* The tree when all that was opened has been ended and nothing went wrong, else NULL. Belongs to the report. */
 json_t *gn_report_tree(const struct gn_report *report);
 
+/*
+ * A string, the caller's, or null for NULL. JSON holds UTF-8 only: of what is none, such as the name of a file, each byte that is
+ * not ASCII becomes '?'. NULL: out of memory.
+ */
+json_t *gn_report_string(const char *text);
+
 /* A list of what a table accepts; the caller has it. NULL: out of memory. */
 json_t *gn_options_json(const struct gantry_option *options);
 

@@ -47,6 +47,15 @@ target() {
 	[ -z "$(ls "$BATS_TEST_TMPDIR")" ]
 }
 
+@test "the name of a configuration that JSON cannot hold" {
+	target
+	mv "$conf" "$BATS_TEST_TMPDIR/"$'\xfc.conf'
+	conf=$BATS_TEST_TMPDIR/$'\xfc.conf'
+	devices --json "$conf"
+	[ "$status" -eq 0 ]
+	says "\"config\": \"$BATS_TEST_TMPDIR/?.conf\""
+}
+
 @test "what is found: name, state, limits, addresses" {
 	GANTRY_TINY=mlx5_0,rxe0 devices
 	[ "$status" -eq 0 ]

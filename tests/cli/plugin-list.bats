@@ -51,6 +51,17 @@ says() {
 	says '"options": []'
 }
 
+@test "a name that JSON cannot hold is listed all the same" {
+	more=$BATS_TEST_TMPDIR/$'\xfc'
+	mkdir "$more"
+	echo rubbish >"$more/"$'\xff.so'
+	gantry plugins -p "$more" --json
+	[ "$status" -eq 0 ]
+	says "\"searched\": \"$BATS_TEST_TMPDIR/?\""
+	says '"name": "?"'
+	says 'not the name of a plugin'
+}
+
 @test "a relative directory is taken from here" {
 	cd "$BATS_TEST_TMPDIR"
 	gantry plugins -p plugins
