@@ -66,6 +66,9 @@ int gn_cli_version(const struct gn_cli *cli);
 /* Print "gantry: ..." and a newline to stderr. Returns `code`, for `return gn_cli_fail(...)`. */
 int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Can this plugin be used? GN_EXIT_OK, or GN_EXIT_USAGE after it was said why not, and which name may be meant. */
+int gn_cli_need_plugin(struct gn_loader *loader, const char *name);
+
 /* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
 int gn_cli_complain(struct gn_errs *errs);
 

@@ -101,9 +101,12 @@ static int show(struct search *search, struct gn_loader *loader)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	if (search->found)
 		return GN_EXIT_OK;
-	return gn_cli_fail(GN_EXIT_USAGE,
-			   "no section and no usable plugin \"%s\" in %s; the sections are runtime, role, listen and connect, "
-			   "gantry plugins lists the plugins", search->name, gn_loader_dirs(loader));
+	for (size_t i = 0; i < N_SECTIONS; i++)
+		if (gn_config_near(search->name, sections[i].name) >= 0)
+			return gn_cli_fail(GN_EXIT_USAGE, "no section \"%s\"; did you mean \"%s\"?", search->name,
+					   sections[i].name);
+	gn_cli_need_plugin(loader, search->name);
+	return gn_cli_fail(GN_EXIT_USAGE, "the sections are runtime, role, listen and connect, gantry plugins lists the plugins");
 }
 
 static int show_all(struct search *search, struct gn_loader *loader)

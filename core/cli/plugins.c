@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gantry plugins: what is found where, and what it can be told. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -11,9 +11,7 @@
 
 struct listing {
 	const struct gn_cli *cli;
-	json_t *list;    /* with --json */
-	struct gn_words seen; /* names asked for that were found; words of cli->args */
-	bool unusable;   /* one that was asked for */
+	json_t *list; /* with --json */
 };
 
 static void add_json(struct listing *listing, const struct gn_plugin_file *file)
@@ -38,7 +36,10 @@ static void print_plugin(const struct listing *listing, const struct gn_plugin_f
 	const struct gantry_plugin *desc = file->plugin ? file->plugin->desc : NULL;
 
 	if (!desc) {
-		printf("%-12s %-10s %s: %s\n", file->name, "unusable", file->path, file->why);
+		gn_report_print_plain(stdout, file->name);
+		printf("%*s %-10s ", (int)(strlen(file->name) < 12 ? 12 - strlen(file->name) : 0), "", "unusable");
+		gn_report_print_plain(stdout, file->path);
+		printf(": %s\n", file->why);
 		return;
 	}
 	printf("%-12s %-10s %-6s ABI %u.%u  %s\n", file->name, gn_kind_name(desc->kind), desc->version, desc->abi_major,
@@ -57,16 +58,46 @@ static int show(void *arg, const struct gn_plugin_file *file)
 
 	if (asked->n && !gn_words_has(asked, file->name))
 		return 0;
-	for (size_t i = 0; i < asked->n; i++)
-		if (!strcmp(asked->word[i], file->name))
-			gn_cli_add_word(&listing->seen, asked->word[i]);
-	if (asked->n && !file->plugin)
-		listing->unusable = true;
 	if (listing->list)
 		add_json(listing, file);
 	else
 		print_plugin(listing, file);
 	return 0;
+}
+
+struct nearest {
+	const char *wanted;
+	int distance; /* -1: none is near */
+	char name[64];
+};
+
+static int compare(void *arg, const struct gn_plugin_file *file)
+{
+	struct nearest *nearest = arg;
+	int distance = file->plugin ? gn_config_near(nearest->wanted, file->name) : -1;
+
+	if (distance >= 0 && (nearest->distance < 0 || distance < nearest->distance)) {
+		nearest->distance = distance;
+		snprintf(nearest->name, sizeof(nearest->name), "%s", file->name);
+	}
+	return 0;
+}
+
+int gn_cli_need_plugin(struct gn_loader *loader, const char *name)
+{
+	struct nearest nearest = {.wanted = name, .distance = -1};
+	const struct gn_plugin *plugin;
+	int rc = gn_loader_find(loader, 0, name, &plugin);
+
+	if (!rc)
+		return GN_EXIT_OK;
+	if (rc != -ENOENT && rc != -EINVAL)
+		return gn_cli_fail(GN_EXIT_USAGE, "%s", gn_loader_error(loader));
+	gn_loader_each(loader, compare, &nearest);
+	if (nearest.distance < 0)
+		return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s", name, gn_loader_dirs(loader));
+	return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s; did you mean \"%s\"?", name, gn_loader_dirs(loader),
+			   nearest.name);
 }
 
 static int list(struct listing *listing, struct gn_loader *loader)
@@ -87,9 +118,9 @@ static int list(struct listing *listing, struct gn_loader *loader)
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
 	for (size_t i = 0; i < asked->n; i++)
-		if (!gn_words_has(&listing->seen, asked->word[i]))
-			code = gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s", asked->word[i], gn_loader_dirs(loader));
-	return code == GN_EXIT_OK && listing->unusable ? GN_EXIT_USAGE : code;
+		if (gn_cli_need_plugin(loader, asked->word[i]))
+			code = GN_EXIT_USAGE;
+	return code;
 }
 
 int gn_cli_plugins(const struct gn_cli *cli)
@@ -110,7 +141,6 @@ int gn_cli_plugins(const struct gn_cli *cli)
 		listing.list = cli->json ? json_array() : NULL;
 		code = list(&listing, loader);
 		json_decref(listing.list);
-		gn_words_fini(&listing.seen);
 	}
 	gn_loader_close(&loader);
 	gn_config_close(&config);

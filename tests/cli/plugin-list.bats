@@ -75,6 +75,18 @@ says() {
 	says "gantry: no plugin \"nix\" in $dir"
 }
 
+@test "a name in capitals, or nearly right" {
+	gantry plugins -p "$dir" Noop
+	[ "$status" -eq 2 ]
+	says "gantry: no plugin \"Noop\" in $dir; did you mean \"noop\"?"
+	gantry options -p "$dir" nop
+	[ "$status" -eq 2 ]
+	says "gantry: no plugin \"nop\" in $dir; did you mean \"noop\"?"
+	gantry options -p "$dir" Listen
+	[ "$status" -eq 2 ]
+	says 'gantry: no section "Listen"; did you mean "listen"?'
+}
+
 @test "files that are no plugins are listed with the reason" {
 	echo rubbish >"$dir/broken.so"
 	cp "$dir/noop.so" "$dir/renamed.so"
@@ -83,8 +95,18 @@ says() {
 	says "broken       unusable   $dir/broken.so: does not load: "
 	says "renamed      unusable   $dir/renamed.so: not a gantry plugin of that name:"
 	says "it has no symbol renamed_LTX_gantry_plugin, which GANTRY_PLUGIN(renamed) makes"
-	gantry plugins -p "$dir" broken
-	[ "$status" -eq 2 ]
+	for command in plugins options; do
+		run bash -c '"$@" 2>&1 >/dev/null' sh "$GANTRY" $command -p "$dir" broken
+		[ "$status" -eq 2 ]
+		says "gantry: $dir/broken.so: does not load: "
+	done
+}
+
+@test "what the name of a file could do to a terminal is not done" {
+	echo rubbish >"$dir/"$'a\e[31m\nb.so'
+	gantry plugins -p "$dir"
+	[ "$status" -eq 0 ]
+	says "a?[31m?b     unusable   $dir/a?[31m?b.so: not the name of a plugin"
 }
 
 @test "a file that others may write is not loaded" {
@@ -115,6 +137,8 @@ says() {
 	gantry plugins -p "$BATS_TEST_TMPDIR/more" -p "$dir"
 	[ "$status" -eq 0 ]
 	says "$dir/noop.so: hidden by the one in $BATS_TEST_TMPDIR/more"
+	gantry plugins -p "$BATS_TEST_TMPDIR/more" -p "$dir" noop
+	[ "$status" -eq 0 ]
 }
 
 @test "the environment names directories, the command line wins" {
@@ -151,7 +175,7 @@ says() {
 	says '"name": "noop"'
 	gantry options -p "$dir" frob
 	[ "$status" -eq 2 ]
-	says 'no section and no usable plugin "frob"'
+	says "no plugin \"frob\" in $dir"
 	says 'the sections are runtime, role, listen and connect, gantry plugins lists the plugins'
 }
 
