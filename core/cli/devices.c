@@ -76,8 +76,7 @@ static int add_transport(void *arg, const struct gn_plugin_file *file)
 /* Returns whether it could be opened. */
 static bool describe_device(struct gn_topo_device *device, struct gn_loop *loop, struct gantry_writer *w)
 {
-	int rc = gn_device_open(loop, device->name, device->plugin->desc->name, device->plugin->ops, device->conf,
-				&device->device);
+	int rc = gn_topology_open_device(device, loop);
 	char text[128];
 
 	snprintf(text, sizeof(text), "cannot be opened: %s", strerror(-rc));

@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-#include <gantry/plugin.h>
+#include <gantry/transport.h>
 
 struct gn_loader;
 
@@ -69,6 +69,12 @@ const char *gn_loader_dirs(const struct gn_loader *loader);
  * for this kind. Returns the first slot that stays empty, since every plugin brings its own; NULL: none does.
  */
 const char *gn_ops_complete(unsigned kind, void *ops);
+
+/*
+ * The first function that devices with these GANTRY_CAP_* need, and that this table does not have: empty, or filled in here.
+ * NULL: it has all.
+ */
+const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps);
 
 /* "transport" ... "stage"; "unknown kind" for other numbers. */
 const char *gn_kind_name(unsigned kind);

@@ -412,21 +412,59 @@ const char *gn_ops_complete(unsigned kind, void *ops)
 	return missing;
 }
 
+static const struct {
+	uint32_t caps; /* any of them */
+	struct slot slot;
+} needs[] = {
+	{GANTRY_CAP_MAPPED, TRANSPORT(export_region)},
+	{GANTRY_CAP_MAPPED, TRANSPORT(import_region)},
+	{GANTRY_CAP_RMA | GANTRY_CAP_NOTES, TRANSPORT(rma_create)},
+	{GANTRY_CAP_RMA | GANTRY_CAP_NOTES, TRANSPORT(rma_submit)},
+	{GANTRY_CAP_RMA | GANTRY_CAP_NOTES, TRANSPORT(rma_poll)},
+	{GANTRY_CAP_NOTES, TRANSPORT(rma_note)},
+};
+
+const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps)
+{
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		any_fn fn = get_slot(ops, needs[i].slot.offset);
+
+		if ((caps & needs[i].caps) && (!fn || fn == get_slot(&transport_stubs, needs[i].slot.offset)))
+			return needs[i].slot.name;
+	}
+	return NULL;
+}
+
+/* What its devices can do is known when one is open; but who has one function of remote access means to have it. */
+static const char *half_rma(unsigned kind, const void *ops)
+{
+	const struct gantry_transport_ops *t = ops;
+
+	if (kind != GANTRY_KIND_TRANSPORT || !(t->rma_create || t->rma_submit || t->rma_poll || t->rma_note))
+		return NULL;
+	return gn_ops_lack(t, GANTRY_CAP_RMA);
+}
+
 int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 {
 	size_t size = kinds[desc->kind].size;
 	void *ops = calloc(1, size);
-	const char *missing;
+	const char *missing, *half;
 
 	if (!ops) {
 		snprintf(why, GN_WHY, "out of memory");
 		return -ENOMEM;
 	}
 	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
+	half = half_rma(desc->kind, ops);
 	missing = gn_ops_complete(desc->kind, ops);
 	if (missing) {
 		snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs", missing,
 			 gn_kind_name(desc->kind));
+		goto out_unfit;
+	}
+	if (half) {
+		snprintf(why, GN_WHY, "has functions of remote access, but not \"%s\"", half);
 		goto out_unfit;
 	}
 	if (desc->kind == GANTRY_KIND_STAGE && ((struct gantry_stage_ops *)ops)->n_frames > 1) {

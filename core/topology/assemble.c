@@ -26,15 +26,33 @@ static uint32_t count_workers(const struct gn_topology *t)
 	return n;
 }
 
+int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop)
+{
+	const struct gantry_transport_ops *ops = device->plugin->ops;
+	const char *plugin = device->plugin->desc->name, *lack;
+	struct gantry_device_info info = {.caps = 0};
+	int rc = gn_device_open(loop, device->name, plugin, ops, device->conf, &device->device);
+
+	if (rc)
+		return rc;
+	ops->info(device->device->dev, &info);
+	lack = gn_ops_lack(ops, info.caps);
+	if (!lack)
+		return 0;
+	gn_log(GN_LOG_ERROR, device->device->host.name,
+	       "%s: its info says that it can what needs the function \"%s\", which it does not have", device->plugin->path, lack);
+	gn_device_close(&device->device);
+	return -ENOTSUP;
+}
+
 static int open_device(struct gn_topology *t, struct gn_topo_device *device, struct gn_loop *loop)
 {
-	const char *plugin = device->plugin->desc->name;
-	int rc = gn_device_open(loop, device->name, plugin, device->plugin->ops, device->conf, &device->device);
+	int rc = gn_topology_open_device(device, loop);
 
 	if (!t->absent || (rc != -ENODEV && rc != -ENOENT && rc != -EAGAIN))
 		return rc;
 	device->absent = rc;
-	return gn_device_open(loop, device->name, plugin, t->absent, NULL, &device->device);
+	return gn_device_open(loop, device->name, device->plugin->desc->name, t->absent, NULL, &device->device);
 }
 
 static int open_devices(struct gn_topology *t, struct gn_loop *loop)

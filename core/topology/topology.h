@@ -127,6 +127,8 @@ int gn_topology_load(struct gn_topology *topology, const char *file, const struc
 int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
 			  const struct gn_topology_args *args, struct gn_errs *errs);
 
+/* Open `device->device`, of a configuration without mistakes; what failed has been logged. 0 or -errno. */
+int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop);
 /* Open and create; what failed has been logged. 0 or -errno. */
 int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop);
 int gn_topology_start(struct gn_topology *topology);

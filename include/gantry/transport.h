@@ -25,7 +25,8 @@
  *
  * A transport has at least open, close, info, progress and fd or wake_ns; listen, unlisten, connect, send_ctrl and disconnect;
  * create and destroy of consumers and producers; post_recv, poll_recv and send; the first four slots of memory, and remote
- * access where it cannot map. An empty slot answers -ENOTSUP, or does nothing. The roles of gantry send immediate data only:
+ * access where it cannot map. What `info` says a device can, the table has functions for, or the device is refused. An empty
+ * slot answers -ENOTSUP, or does nothing. The roles of gantry send immediate data only:
  * max_data is 0, and poll_send may be left out.
  *
  * Arguments that are out of their range are refused with -EINVAL, and change nothing.

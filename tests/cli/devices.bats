@@ -47,6 +47,20 @@ target() {
 	[ -z "$(ls "$BATS_TEST_TMPDIR")" ]
 }
 
+@test "a device that says it can what its plugin has no function for is refused" {
+	target "notes = true;"
+	devices "$conf"
+	[ "$status" -eq 1 ]
+	says "devices.small: $tiny/tiny.so: its info says that it can what needs the function \"rma_note\", which it does not have"
+	says "  small  cannot be opened: Operation not supported"
+	for command in check run; do
+		run "$GANTRY" $command -p "$tiny" -p "$GANTRY_PLUGINS" "$conf"
+		echo "$output"
+		[ "$status" -eq 1 ]
+		says "$tiny/tiny.so: its info says that it can what needs the function \"rma_note\""
+	done
+}
+
 @test "the name of a configuration that JSON cannot hold" {
 	target
 	mv "$conf" "$BATS_TEST_TMPDIR/"$'\xfc.conf'

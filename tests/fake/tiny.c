@@ -15,7 +15,7 @@
 struct tiny_conf {
 	int64_t max_depth, max_regions, max_queues, conn_queues, lane_queues;
 	uint64_t max_region_bytes, conn_bytes, lane_bytes;
-	uint8_t pins, mapped, broken, made;
+	uint8_t pins, mapped, notes, broken, made;
 };
 
 #define NUMBER(name, dflt)                                                                                              \
@@ -36,6 +36,7 @@ static const struct gantry_option options[] = {
 	SIZE(lane_bytes, "64KiB"),
 	FLAG(pins, "true"),
 	FLAG(mapped, "false"),
+	FLAG(notes, "false"),
 	FLAG(broken, "false"),
 	FLAG(made, "false"),
 	GANTRY_OPTION_END,
@@ -99,7 +100,8 @@ static void tiny_info(void *device, struct gantry_device_info *info)
 	const struct tiny_conf *conf = device;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | (conf->pins ? GANTRY_CAP_PINS : 0) | (conf->mapped ? GANTRY_CAP_MAPPED : 0),
+		.caps = GANTRY_CAP_RMA | (conf->pins ? GANTRY_CAP_PINS : 0) | (conf->mapped ? GANTRY_CAP_MAPPED : 0) |
+			(conf->notes ? GANTRY_CAP_NOTES : 0),
 		.max_depth = (uint32_t)conf->max_depth,
 		.max_regions = (uint32_t)conf->max_regions,
 		.max_region_bytes = conf->max_region_bytes,
@@ -202,6 +204,49 @@ static int tiny_send(void *producer, const struct gantry_send *send, uint32_t fl
 	not_wanted("send");
 }
 
+static int tiny_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+		       struct gantry_token *token_p)
+{
+	(void)conn;
+	(void)region;
+	(void)rights;
+	(void)handle;
+	(void)token_p;
+	not_wanted("export_region");
+}
+
+static int tiny_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p)
+{
+	(void)conn;
+	(void)token;
+	(void)map;
+	(void)region_p;
+	not_wanted("import_region");
+}
+
+static int tiny_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p)
+{
+	(void)conn;
+	(void)attr;
+	(void)rma_p;
+	not_wanted("rma_create");
+}
+
+static int tiny_rma_submit(void *rma, const struct gantry_rma *op)
+{
+	(void)rma;
+	(void)op;
+	not_wanted("rma_submit");
+}
+
+static int tiny_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max)
+{
+	(void)rma;
+	(void)done;
+	(void)max;
+	not_wanted("rma_poll");
+}
+
 static const struct gantry_transport_ops ops = {
 	.open = tiny_open,
 	.scan = tiny_scan,
@@ -213,6 +258,11 @@ static const struct gantry_transport_ops ops = {
 	.connect = tiny_connect,
 	.send_ctrl = tiny_send_ctrl,
 	.disconnect = tiny_close,
+	.export_region = tiny_export,
+	.import_region = tiny_import,
+	.rma_create = tiny_rma_create,
+	.rma_submit = tiny_rma_submit,
+	.rma_poll = tiny_rma_poll,
 	.consumer_create = tiny_consumer_create,
 	.consumer_destroy = tiny_close,
 	.producer_create = tiny_producer_create,

@@ -289,6 +289,41 @@ static void slots_that_wake(void)
 	TEST_ASSERT_EQUAL_INT(0, woken.arm(NULL));
 }
 
+static int create(void *conn, const struct gantry_queue_attr *attr, void **rma_p)
+{
+	(void)conn;
+	(void)attr;
+	(void)rma_p;
+	return 0;
+}
+
+/* What a device says that it can is held against what there is: stubs do not count. */
+static void functions_that_a_capability_needs(void)
+{
+	struct gantry_transport_ops ops = {.rma_create = create};
+
+	TEST_ASSERT_NULL(gn_ops_lack(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS | GANTRY_CAP_QUIET));
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
+	gn_ops_complete(GANTRY_KIND_TRANSPORT, &ops);
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_NOTES));
+	TEST_ASSERT_EQUAL_STRING("export_region", gn_ops_lack(&ops, GANTRY_CAP_MAPPED | GANTRY_CAP_RMA));
+	TEST_ASSERT_NULL(gn_ops_lack(&ops, 0));
+}
+
+static void half_of_remote_access(void)
+{
+	build("half", "#include <gantry/transport.h>\n#define F(t, name) .name = (__typeof__(((t *)0)->name))nothing\n"
+		      "#define T(name) F(struct gantry_transport_ops, name)\nstatic int nothing(void) { return 0; }\n"
+		      "static const struct gantry_transport_ops ops = {T(open), T(close), T(info), T(progress), T(listen),\n"
+		      "T(unlisten), T(connect), T(send_ctrl), T(disconnect), T(consumer_create), T(consumer_destroy),\n"
+		      "T(producer_create), T(producer_destroy), T(post_recv), T(poll_recv), T(send), T(rma_create),\n"
+		      "T(rma_submit)};\n"
+		      "GANTRY_PLUGIN(half) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_TRANSPORT, \"half\", \"1\", \"test\", 0, 0,\n"
+		      "sizeof(ops), &ops};\n");
+	refused("half", "has functions of remote access, but not \"rma_poll\"", NULL);
+}
+
 static void unknown_kind(void)
 {
 	build("kind", HEAD "GANTRY_PLUGIN(kind) = {GANTRY_PLUGIN_HEAD, 77, \"kind\", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n");
@@ -469,6 +504,8 @@ int main(void)
 	RUN_TEST(missing_ops);
 	RUN_TEST(missing_slot);
 	RUN_TEST(slots_that_wake);
+	RUN_TEST(functions_that_a_capability_needs);
+	RUN_TEST(half_of_remote_access);
 	RUN_TEST(unknown_kind);
 	RUN_TEST(too_many_frames);
 	RUN_TEST(bad_options);
