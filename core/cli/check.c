@@ -375,17 +375,17 @@ static int print(struct check *check, const struct gn_cli *cli)
 {
 	struct gn_report report;
 	json_t *tree, *text;
+	int code = GN_EXIT_OK;
 	size_t i;
-	int rc = -ENOMEM;
 
 	gn_report_init(&report);
 	describe(check, &report.w);
 	tree = gn_report_tree(&report);
-	if (tree && cli->json) {
+	if (!tree || cli->json) {
 		json_object_set(tree, "warnings", check->warnings);
 		json_object_set_new(tree, "errors", list_errors(&check->errs));
-		rc = gn_report_print_json(stdout, tree);
-	} else if (tree) {
+		code = gn_cli_print_json(tree);
+	} else {
 		json_object_del(tree, "schema");
 		json_object_del(tree, "config");
 		gn_report_print_text(stdout, tree, 0);
@@ -393,10 +393,10 @@ static int print(struct check *check, const struct gn_cli *cli)
 			printf("warning: %s\n", json_string_value(text));
 		if (!check->errs.n)
 			printf("%s: ok\n", check->topology.file);
-		rc = 0;
+		gn_cli_flush();
 	}
 	gn_report_fini(&report);
-	return rc;
+	return code;
 }
 
 static int check_open(struct check *check, const struct gn_cli *cli, struct gn_loop *loop)
@@ -421,10 +421,8 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	check_process(check);
 	check_inside(check);
 	check_devices(check);
-	if (print(check, cli))
-		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
-	fflush(stdout);
-	return check->errs.n ? gn_cli_complain(&check->errs) : GN_EXIT_OK;
+	rc = print(check, cli);
+	return check->errs.n ? gn_cli_complain(&check->errs) : rc;
 }
 
 int gn_cli_check(const struct gn_cli *cli)

@@ -5,6 +5,7 @@
 #ifndef GN_CLI_CLI_H
 #define GN_CLI_CLI_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -68,6 +69,12 @@ int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2,
 
 /* Can this plugin be used? GN_EXIT_OK, or GN_EXIT_USAGE after it was said why not, and which name may be meant. */
 int gn_cli_need_plugin(struct gn_loader *loader, const char *name);
+
+/* Write what was printed so far: messages come behind it. What is lost is told at the end. */
+void gn_cli_flush(void);
+
+/* Print a tree as JSON; NULL: there was no memory for it. GN_EXIT_OK; GN_EXIT_FAILED: it was said, or is at the end, why not. */
+int gn_cli_print_json(const json_t *tree);
 
 /* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */
 int gn_cli_complain(struct gn_errs *errs);

@@ -117,14 +117,14 @@ static int print(const struct gn_cli *cli, const json_t *report)
 	const char *result = json_string_value(json_object_get(report, "result"));
 	bool whole = bytes >= gn_report_number(role, "progress.target", 0);
 	bool ok = result && !strcmp(result, "ok");
-	int rc = ok && !whole ? -EIO : 0; /* a session may end well, but early */
+	int code = ok && !whole ? GN_EXIT_FAILED : GN_EXIT_OK; /* a session may end well, but early */
 
 	if (cli->json)
-		return gn_report_print_json(stdout, report) ? -EIO : rc;
+		return gn_cli_print_json(report) ? GN_EXIT_FAILED : code;
 	printf("%s: %.0f bytes (%s) in %s, %s/s\n", ok && whole ? "copied" : "stopped after", bytes,
 	       gn_size_format(size, sizeof(size), (uint64_t)bytes), gn_time_format(time, sizeof(time), (uint64_t)ns),
 	       gn_size_format(speed, sizeof(speed), ns > 0 ? (uint64_t)(bytes * 1e9 / ns) : 0));
-	return rc;
+	return code;
 }
 
 static int copy(const struct gn_cli *cli, const char *role, const char *key, const char *file)

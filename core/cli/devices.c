@@ -176,8 +176,8 @@ static int list(const struct gn_cli *cli, struct gn_loader *loader, struct gn_to
 	if (ok)
 		tree = json_pack("{si sO so* sO*}", "schema", 1, "transports", transports, "config",
 				 topology ? gn_report_string(topology->file) : NULL, "devices", devices);
-	if (!tree || (cli->json && gn_report_print_json(stdout, tree)))
-		code = gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
+	if ((!tree || cli->json) && gn_cli_print_json(tree))
+		code = GN_EXIT_FAILED;
 	else if (!cli->json)
 		print(tree, topology ? topology->file : NULL);
 	json_decref(tree);

@@ -75,7 +75,7 @@ static int print_shell(const char *profile, const struct places *at)
 	printf("export GANTRY_DOCA_PROFILE=%s\n", profile);
 	if (*at->plugins)
 		print_list("GANTRY_PLUGIN_PATH", at->plugins);
-	return 0;
+	return GN_EXIT_OK;
 }
 
 static int print_json(const char *profile, const struct places *at)
@@ -83,10 +83,10 @@ static int print_json(const char *profile, const struct places *at)
 	json_t *tree = json_pack("{si ss so so so*}", "schema", 1, "profile", profile, "pkg_config_path",
 				 gn_report_string(at->pkgconfig), "library_path", gn_report_string(at->lib), "plugin_path",
 				 *at->plugins ? gn_report_string(at->plugins) : NULL);
-	int rc = tree ? gn_report_print_json(stdout, tree) : -1;
+	int code = gn_cli_print_json(tree);
 
 	json_decref(tree);
-	return rc;
+	return code;
 }
 
 int gn_cli_env(const struct gn_cli *cli)
@@ -101,5 +101,5 @@ int gn_cli_env(const struct gn_cli *cli)
 	if (access(at.pkgconfig, F_OK))
 		return gn_cli_fail(GN_EXIT_FAILED, "there is no %s: build and install gantry without --disable-doca",
 				   at.pkgconfig);
-	return (cli->json ? print_json : print_shell)(profile, &at) ? GN_EXIT_FAILED : GN_EXIT_OK;
+	return (cli->json ? print_json : print_shell)(profile, &at);
 }

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "cli/report.h"
 
 #define GLOBAL (GN_CLI_PLUGIN_DIR | GN_CLI_VERBOSE | GN_CLI_JSON | GN_CLI_HELP)
 #define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)
@@ -72,6 +73,36 @@ int gn_cli_fail(int code, const char *fmt, ...)
 	fputc('\n', stderr);
 	va_end(args);
 	return code;
+}
+
+static int lost; /* -errno of output that could not be written */
+
+void gn_cli_flush(void)
+{
+	errno = 0;
+	if (fflush(stdout) && !lost)
+		lost = -errno;
+}
+
+int gn_cli_print_json(const json_t *tree)
+{
+	int rc = tree ? gn_report_print_json(stdout, tree) : -ENOMEM;
+
+	if (rc == -ENOMEM)
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	if (rc && !lost)
+		lost = rc;
+	return rc ? GN_EXIT_FAILED : GN_EXIT_OK;
+}
+
+/* `code`, or GN_EXIT_FAILED when some of the output was lost; that may have been flushed long ago, with its reason. */
+static int end_output(int code)
+{
+	gn_cli_flush();
+	if (!lost && !ferror(stdout))
+		return code;
+	gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", lost ? ": " : "", lost ? strerror(-lost) : "");
+	return code == GN_EXIT_OK ? GN_EXIT_FAILED : code;
 }
 
 int gn_cli_complain(struct gn_errs *errs)
@@ -306,8 +337,5 @@ int main(int argc, char **argv)
 	gn_words_fini(&cli.topology.roles);
 	gn_words_fini(&cli.topology.sets);
 	gn_words_fini(&cli.args);
-	errno = 0;
-	if ((fflush(stdout) || ferror(stdout)) && code == GN_EXIT_OK) /* what was lost may have been flushed long ago */
-		code = gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
-	return code;
+	return end_output(code);
 }

@@ -141,7 +141,7 @@ int gn_cli_options(const struct gn_cli *cli)
 	code = show_all(&search, loader);
 	if (search.list && code == GN_EXIT_OK) {
 		tree = json_pack("{si sO}", "schema", 1, "sections", search.list);
-		code = tree && !gn_report_print_json(stdout, tree) ? GN_EXIT_OK : GN_EXIT_FAILED;
+		code = gn_cli_print_json(tree);
 		json_decref(tree);
 	}
 	json_decref(search.list);

@@ -108,15 +108,16 @@ static int list(struct listing *listing, struct gn_loader *loader)
 	if (!listing->cli->json)
 		printf("in %s:\n", gn_loader_dirs(loader));
 	rc = gn_loader_each(loader, show, listing);
-	if (!rc && listing->list) {
+	if (rc)
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	if (listing->list) {
 		json_t *tree = json_pack("{si so sO}", "schema", 1, "searched", gn_report_string(gn_loader_dirs(loader)),
 					 "plugins", listing->list);
 
-		rc = tree ? gn_report_print_json(stdout, tree) : -1;
+		code = gn_cli_print_json(tree);
 		json_decref(tree);
 	}
-	if (rc)
-		return gn_cli_fail(GN_EXIT_FAILED, "out of memory, or the output cannot be written");
+	gn_cli_flush();
 	for (size_t i = 0; i < asked->n; i++)
 		if (gn_cli_need_plugin(loader, asked->word[i]))
 			code = GN_EXIT_USAGE;

@@ -131,9 +131,12 @@ json_t *gn_report_tree(const struct gn_report *report)
 
 int gn_report_print_json(FILE *out, const json_t *tree)
 {
-	if (json_dumpf(tree, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) || fputc('\n', out) == EOF || fflush(out))
-		return -EIO;
-	return 0;
+	errno = 0;
+	if (!json_dumpf(tree, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) && fputc('\n', out) != EOF && !fflush(out))
+		return 0;
+	if (!ferror(out))
+		return -ENOMEM;
+	return errno ? -errno : -EIO;
 }
 
 double gn_report_number(const json_t *tree, const char *path, double dflt)

@@ -37,7 +37,7 @@ json_t *gn_report_string(const char *text);
 /* A list of what a table accepts; the caller has it. NULL: out of memory. */
 json_t *gn_options_json(const struct gantry_option *options);
 
-/* Write a tree as JSON and a newline. 0, or -EIO. */
+/* Write a tree as JSON and a newline. 0, or -errno: -ENOMEM, or why it cannot be written. */
 int gn_report_print_json(FILE *out, const json_t *tree);
 
 /*

@@ -181,29 +181,27 @@ static int print_run(const struct gn_cli *cli, const json_t *report)
 	const char *name;
 
 	if (cli->json)
-		return gn_report_print_json(stdout, report);
+		return gn_cli_print_json(report);
 	shown = json_deep_copy(report);
 	if (!shown)
-		return -ENOMEM;
+		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		json_object_del(shown, heads[i]);
 	json_object_foreach(json_object_get(shown, "roles"), name, role)
 		json_object_del(role, "progress"); /* it is over */
 	gn_report_print_text(stdout, shown, 0);
 	json_decref(shown);
-	return 0;
+	return GN_EXIT_OK;
 }
 
 static int print_report(struct run *run, int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct gn_report report;
 	json_t *tree = write_report(run, &report, true);
-	int rc = tree ? print(run->cli, tree) : -ENOMEM;
+	int code = tree ? print(run->cli, tree) : gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 
-	if (rc)
-		gn_cli_fail(GN_EXIT_FAILED, "cannot write the report: %s", strerror(-rc));
 	gn_report_fini(&report);
-	return rc;
+	return code;
 }
 
 /* Which roles failed, below a report that pushed what the log said out of sight. */
@@ -211,7 +209,7 @@ static void name_failures(const struct run *run)
 {
 	const struct gn_topology *t = &run->topology;
 
-	fflush(stdout);
+	gn_cli_flush();
 	for (uint32_t i = 0; i < t->n_roles && !run->cli->json; i++)
 		if (t->roles[i].finished && t->roles[i].status)
 			gn_cli_fail(GN_EXIT_FAILED, "%s: roles.%s failed; the log above the report says why", t->file,

@@ -14,8 +14,8 @@
 #include "cli/cli.h"
 
 /*
- * Run the roles of `file` that cli->topology selects and hand the final report to `print` (cli, report); it returns 0 or
- * -errno. Returns enum gn_exit; mistakes in the configuration and failures have been written to stderr.
+ * Run the roles of `file` that cli->topology selects and hand the final report to `print` (cli, report). Both return
+ * enum gn_exit; mistakes in the configuration and failures have been written to stderr.
  */
 int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct gn_cli *cli, const json_t *report));
 

@@ -204,8 +204,7 @@ int gn_cli_stat(const struct gn_cli *cli)
 	list = ask_all(dir, role, silent);
 	if (cli->json) {
 		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);
-		if (!tree || gn_report_print_json(stdout, tree))
-			code = GN_EXIT_FAILED;
+		code = gn_cli_print_json(tree);
 		json_decref(tree);
 	} else if (json_array_size(list)) {
 		print(list, role);

@@ -6,12 +6,10 @@
 
 #include <gantry/plugin.h>
 
-#include "cli/report.h"
-
 int gn_cli_version(const struct gn_cli *cli)
 {
 	json_t *tree;
-	int rc;
+	int code;
 
 	if (!cli->json) {
 		printf("gantry %s (plugin ABI %d.%d)\n", GANTRY_VERSION, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR);
@@ -19,7 +17,7 @@ int gn_cli_version(const struct gn_cli *cli)
 	}
 	tree = json_pack("{si ss si si ss}", "schema", 1, "version", GANTRY_VERSION, "abi_major", GANTRY_ABI_MAJOR,
 			 "abi_minor", GANTRY_ABI_MINOR, "plugin_dir", GANTRY_PLUGINDIR);
-	rc = tree ? gn_report_print_json(stdout, tree) : -1;
+	code = gn_cli_print_json(tree);
 	json_decref(tree);
-	return rc ? GN_EXIT_FAILED : GN_EXIT_OK;
+	return code;
 }

@@ -115,4 +115,11 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	run sh -c '"$GANTRY" version >/dev/full'
 	[ "$status" -eq 1 ]
 	says "gantry: cannot write the output: No space left on device"
+	for command in version options plugins devices "env host"; do
+		# shellcheck disable=SC2016,SC2086 # the inner shell's; two words
+		run sh -c '"$GANTRY" "$@" --json -p "$GANTRY_PLUGINS" >/dev/full' sh $command
+		[ "$status" -eq 1 ]
+		[[ "$output" == *"build and install gantry without --disable-doca"* ]] ||
+			says "gantry: cannot write the output: No space left on device"
+	done
 }
