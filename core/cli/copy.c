@@ -62,13 +62,17 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 	return NULL;
 }
 
-/* The role that was named; one that is not there, or does not load, is told when it is to run. NULL after a message. */
+/* The role that was named; one that does not load is told when it is to run. NULL after a message. */
 static const char *named_copier(const struct gn_cli *cli, struct gn_config *config, struct gn_loader *loader, const char *name)
 {
 	struct gn_conf_node *role = gn_conf_child(gn_conf_child(gn_config_root(config), "roles"), name);
 	const char *plugin_name = gn_conf_string(gn_conf_child(role, "role"));
 	const struct gn_plugin *plugin;
 
+	if (!role) {
+		gn_cli_fail(GN_EXIT_USAGE, "%s has no role \"%s\"", cli->config, name);
+		return NULL;
+	}
 	if (!plugin_name || gn_loader_find(loader, GANTRY_KIND_ROLE, plugin_name, &plugin) || can_copy(loader, role) != 0)
 		return name;
 	gn_cli_fail(GN_EXIT_USAGE, "%s: the role \"%s\" cannot copy: it is a \"%s\"; name an initiator", cli->config, name,

@@ -113,6 +113,9 @@ serve() {
 	gantry copy volume:store "$BATS_TEST_TMPDIR/out" -c "$conf"
 	[ "$status" -eq 2 ]
 	says "gantry: $conf: the role \"store\" cannot copy: it is a \"target\"; name an initiator"
+	gantry copy volume:Load "$BATS_TEST_TMPDIR/out" -c "$conf"
+	[ "$status" -eq 2 ]
+	says "gantry: $conf has no role \"Load\""
 }
 
 @test "a FIFO is refused at once, with no one at its other end" {
