@@ -45,7 +45,19 @@ static bool is_plugin_name(const char *name)
 	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
 }
 
-#define NOT_THERE " (does not exist)" /* behind a directory, in messages */
+/* What stands behind a directory in messages: nothing, or why it has no plugins. */
+static const char *fault_of(const char *dir)
+{
+	struct stat st;
+
+	if (stat(dir, &st))
+		return errno == ENOENT ? " (does not exist)" : errno == EACCES ? " (cannot be reached)" : "";
+	if (!S_ISDIR(st.st_mode))
+		return " (is no directory)";
+	return access(dir, R_OK) ? " (cannot be read)" : "";
+}
+
+#define FAULT_BYTES sizeof(" (cannot be reached)")
 
 static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_dirs)
 {
@@ -53,7 +65,7 @@ static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_
 	char *at;
 
 	for (size_t i = 0; i < n_dirs; i++)
-		bytes += strlen(dirs[i]) + sizeof(NOT_THERE) + 2;
+		bytes += strlen(dirs[i]) + FAULT_BYTES + 2;
 	loader->dirs = calloc(n_dirs + 1, sizeof(*loader->dirs));
 	loader->dirs_text = malloc(bytes);
 	if (!loader->dirs || !loader->dirs_text)
@@ -65,7 +77,7 @@ static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_
 			return -ENOMEM;
 		loader->n_dirs++;
 		at = stpcpy(stpcpy(at, i ? ", " : ""), dirs[i]);
-		at = stpcpy(at, access(dirs[i], F_OK) != 0 && errno == ENOENT ? NOT_THERE : "");
+		at = stpcpy(at, fault_of(dirs[i]));
 	}
 	return 0;
 }

@@ -38,6 +38,9 @@ says() {
 	gantry plugins -p "$dir" -p "$dir/nowhere" frob
 	[ "$status" -eq 2 ]
 	says "no plugin \"frob\" in $dir, $dir/nowhere (does not exist)"
+	gantry plugins -p "$dir" -p "$dir/noop.so" noop
+	[ "$status" -eq 0 ]
+	says "in $dir, $dir/noop.so (is no directory):"
 }
 
 @test "JSON has the same" {
