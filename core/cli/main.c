@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -258,6 +259,24 @@ static const struct gn_command *find_command(const char *name)
 	return c->name ? c : NULL;
 }
 
+static int unknown_command(const struct gn_cli *cli, const char *name)
+{
+	const struct gn_command *nearest = NULL;
+	int distance = INT_MAX;
+
+	for (const struct gn_command *c = commands; c->name; c++) {
+		int d = gn_config_near(name, c->name);
+
+		if (d >= 0 && d < distance) {
+			distance = d;
+			nearest = c;
+		}
+	}
+	if (nearest)
+		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"?", name, nearest->name);
+	return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; %s", name, hint(cli));
+}
+
 static int dispatch(struct gn_cli *cli, int argc, char **argv)
 {
 	const struct gn_command *command;
@@ -275,7 +294,7 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; to run that file: gantry run %s", argv[optind],
 				   argv[optind]);
 	if (!command)
-		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; %s", argv[optind], hint(cli));
+		return unknown_command(cli, argv[optind]);
 	cli->command = command->name;
 	argc -= optind;
 	argv += optind;
@@ -286,8 +305,8 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	for (int i = optind; i < argc; i++)
 		gn_cli_add_word(&cli->args, argv[i]);
 	if (cli->args.n < command->min_args || cli->args.n > command->max_args)
-		return gn_cli_fail(GN_EXIT_USAGE, "usage: gantry %s [OPTION]... %s; %s", command->name, command->args,
-				   hint(cli));
+		return gn_cli_fail(GN_EXIT_USAGE, "usage: gantry %s [OPTION]...%s%s; %s", command->name,
+				   *command->args ? " " : "", command->args, hint(cli));
 	gn_log_set_level(cli->topology.verbose > 1 ? GN_LOG_DEBUG : cli->topology.verbose ? GN_LOG_INFO : GN_LOG_WARN);
 	return command->run(cli);
 }

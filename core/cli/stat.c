@@ -127,14 +127,16 @@ static void ask(struct question *questions, unsigned n)
 	free(fds);
 }
 
-/* What those in a directory answer; `silent` gets the numbers of those who do not. */
-static json_t *ask_all(const char *dir, const char *role, json_t *silent)
+/* What those in a directory answer; `silent` gets the numbers of those who do not. *error_p: errno when it cannot be read, or 0. */
+static json_t *ask_all(const char *dir, const char *role, json_t *silent, int *error_p)
 {
 	struct dirent **items = NULL;
 	json_t *list = json_array();
 	int n = scandir(dir, &items, is_socket_name, alphasort);
-	struct question *questions = calloc(n > 0 ? (size_t)n : 1, sizeof(*questions));
+	struct question *questions;
 
+	*error_p = n < 0 ? errno : 0;
+	questions = calloc(n > 0 ? (size_t)n : 1, sizeof(*questions));
 	for (int i = 0; i < n && questions; i++)
 		open_question(&questions[i], dir, items[i]->d_name);
 	if (n > 0 && questions)
@@ -194,14 +196,14 @@ int gn_cli_stat(const struct gn_cli *cli)
 {
 	const char *role = cli->args.n ? cli->args.word[0] : NULL;
 	json_t *silent = json_array(), *list, *tree;
-	int code = GN_EXIT_OK;
+	int code = GN_EXIT_OK, error;
 	char dir[PATH_MAX];
 
 	if (cli->dir)
 		snprintf(dir, sizeof(dir), "%s", cli->dir);
 	else
 		gn_stat_dir(dir);
-	list = ask_all(dir, role, silent);
+	list = ask_all(dir, role, silent, &error);
 	if (cli->json) {
 		tree = json_pack("{si sO sO}", "schema", 1, "processes", list, "silent", silent);
 		code = gn_cli_print_json(tree);
@@ -211,8 +213,9 @@ int gn_cli_stat(const struct gn_cli *cli)
 	}
 	print_silent(silent);
 	if (!json_array_size(list))
-		code = gn_cli_fail(GN_EXIT_FAILED, "no running gantry process%s%s%s answers in %s; --dir DIR looks elsewhere",
-				   role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir);
+		code = gn_cli_fail(GN_EXIT_FAILED, "no running gantry process%s%s%s answers in %s%s%s%s; --dir DIR looks elsewhere",
+				   role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir, error ? " (" : "",
+				   error ? strerror(error) : "", error ? ")" : "");
 	json_decref(list);
 	json_decref(silent);
 	return code;

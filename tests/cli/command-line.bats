@@ -53,6 +53,9 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 
 @test "unknown command" {
 	mistake "gantry: unknown command \"frob\"; see gantry --help" frob
+	mistake "gantry: unknown command \"Run\"; did you mean \"run\"?" Run
+	mistake "gantry: unknown command \"plugin\"; did you mean \"plugins\"?" plugin
+	mistake "gantry: usage: gantry version [OPTION]...; see gantry version --help" version 1
 }
 
 @test "a file is no command" {
@@ -108,6 +111,9 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	says "gantry: no running gantry process answers in $BATS_TEST_TMPDIR; --dir DIR looks elsewhere"
 	gantry stat --dir "$BATS_TEST_TMPDIR" load
 	says "no running gantry process with a role \"load\" answers"
+	gantry stat --dir "$BATS_TEST_TMPDIR/nix"
+	[ "$status" -eq 1 ]
+	says "answers in $BATS_TEST_TMPDIR/nix (No such file or directory); --dir DIR looks elsewhere"
 }
 
 @test "a full disk is a failure" {
