@@ -28,6 +28,7 @@ static int add_dir(struct gn_words *dirs, struct gn_arena *arena, const char *di
 	return kept ? gn_words_add(dirs, kept) : -ENOMEM;
 }
 
+/* Those of a list of the configuration, which is checked; into `dirs`, if that is not NULL. */
 static int add_config_dirs(struct gn_words *dirs, struct gn_conf_node *list, struct gn_errs *errs)
 {
 	int rc = 0;
@@ -43,7 +44,7 @@ static int add_config_dirs(struct gn_words *dirs, struct gn_conf_node *list, str
 		if (!dir || dir[0] != '/') {
 			gn_conf_fault(errs, item, "is no absolute path; write it with a leading slash, in double quotes");
 			rc = -EINVAL;
-		} else if (gn_words_add(dirs, dir)) {
+		} else if (dirs && gn_words_add(dirs, dir)) {
 			return -ENOMEM;
 		}
 	}
@@ -74,8 +75,8 @@ static int find_dirs(struct gn_words *dirs, struct gn_arena *arena, const struct
 
 	for (size_t i = 0; i < said->n && !rc; i++)
 		rc = add_dir(dirs, arena, said->word[i]);
-	if (!said->n && list)
-		rc = add_config_dirs(dirs, list, errs);
+	if (list && !rc)
+		rc = add_config_dirs(said->n ? NULL : dirs, list, errs);
 	else if (!said->n && env)
 		rc = add_env_dirs(dirs, arena, env);
 	if (!dirs->n && !list && !rc)

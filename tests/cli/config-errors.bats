@@ -130,6 +130,17 @@ target() {
 	END
 }
 
+@test "directories of plugins, though the command line has others" {
+	wrong "1: runtime.plugin_dirs: is no list; write [ \"/absolute/directory\" ]" <<-END
+		runtime = { plugin_dirs = "/tmp"; };
+		$(target)
+	END
+	wrong "1: runtime.plugin_dirs[0]: is no absolute path" <<-END
+		runtime = { plugin_dirs = [ "plugins" ]; };
+		$(target)
+	END
+}
+
 @test "a key in capitals, at each level" {
 	wrong "1: Runtime: unknown key; did you mean \"runtime\"?" \
 		"2: devices.wire.Transport: unknown key; did you mean \"transport\"?" \
