@@ -239,6 +239,9 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 			return gn_cli_fail(GN_EXIT_USAGE, "option %s wants a value; %s", argv[optind - 1], hint(cli));
 		if (value == '?' && optopt && optopt < LONG_ONLY)
 			return gn_cli_fail(GN_EXIT_USAGE, "unknown option -%c; %s", optopt, hint(cli));
+		if (value == '?' && optopt) /* one of ours: its row tells it */
+			return gn_cli_fail(GN_EXIT_USAGE, "option --%s takes no value; %s",
+					   options[optopt - LONG_ONLY].name, hint(cli));
 		if (value == '?' || row == N_OPTIONS)
 			return gn_cli_fail(GN_EXIT_USAGE, "unknown option %s; %s", argv[optind - 1], hint(cli));
 		if (options[row].bit == GN_CLI_HELP)

@@ -51,6 +51,12 @@ mistake() { # TEXT ARGUMENT... - exit 2 and that text
 	mistake "gantry: no command given; see gantry --help"
 }
 
+@test "a value for an option that takes none" {
+	mistake "gantry: option --json takes no value; see gantry version --help" version --json=3
+	mistake "gantry: option --verbose takes no value; see gantry --help" --verbose=1 version
+	mistake "gantry: unknown option --nix=3; see gantry version --help" version --nix=3
+}
+
 @test "unknown command" {
 	mistake "gantry: unknown command \"frob\"; see gantry --help" frob
 	mistake "gantry: unknown command \"Run\"; did you mean \"run\"?" Run
