@@ -153,13 +153,15 @@ static void print_transport(const char *name, const json_t *transport)
 	}
 }
 
-static void print(json_t *tree, const char *file)
+static void print(json_t *tree, const char *file, const char *dirs)
 {
 	const char *name;
 	json_t *item;
 
 	json_object_foreach(json_object_get(tree, "transports"), name, item)
 		print_transport(name, item);
+	if (!json_object_size(json_object_get(tree, "transports")))
+		printf("no transport plugin in %s; --plugin-dir DIR looks elsewhere\n", dirs);
 	if (!file)
 		return;
 	printf("\ndevices of %s:\n", file);
@@ -179,7 +181,7 @@ static int list(const struct gn_cli *cli, struct gn_loader *loader, struct gn_to
 	if ((!tree || cli->json) && gn_cli_print_json(tree))
 		code = GN_EXIT_FAILED;
 	else if (!cli->json)
-		print(tree, topology ? topology->file : NULL);
+		print(tree, topology ? topology->file : NULL, gn_loader_dirs(loader));
 	json_decref(tree);
 	json_decref(transports);
 	json_decref(devices);

@@ -12,6 +12,7 @@
 struct listing {
 	const struct gn_cli *cli;
 	json_t *list; /* with --json */
+	bool shown;   /* at least one */
 };
 
 static void add_json(struct listing *listing, const struct gn_plugin_file *file)
@@ -58,6 +59,7 @@ static int show(void *arg, const struct gn_plugin_file *file)
 
 	if (asked->n && !gn_words_has(asked, file->name))
 		return 0;
+	listing->shown = true;
 	if (listing->list)
 		add_json(listing, file);
 	else
@@ -110,6 +112,8 @@ static int list(struct listing *listing, struct gn_loader *loader)
 	rc = gn_loader_each(loader, show, listing);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
+	if (!listing->shown && !asked->n && !listing->list)
+		puts("none; --plugin-dir DIR looks elsewhere");
 	if (listing->list) {
 		json_t *tree = json_pack("{si so sO}", "schema", 1, "searched", gn_report_string(gn_loader_dirs(loader)),
 					 "plugins", listing->list);

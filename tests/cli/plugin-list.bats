@@ -144,6 +144,17 @@ says() {
 	[ "$status" -eq 0 ]
 }
 
+@test "where there are none, it says so" {
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	gantry plugins -p "$BATS_TEST_TMPDIR/empty"
+	[ "$status" -eq 0 ]
+	[ "$output" = "in $BATS_TEST_TMPDIR/empty:
+none; --plugin-dir DIR looks elsewhere" ]
+	gantry devices -p "$dir"
+	[ "$status" -eq 0 ]
+	[ "$output" = "no transport plugin in $dir; --plugin-dir DIR looks elsewhere" ]
+}
+
 @test "the environment names directories, the command line wins" {
 	GANTRY_PLUGIN_PATH=/nonexistent:$dir gantry plugins
 	says "$dir/noop.so"
