@@ -15,6 +15,9 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* Of memory, in one turn of the control thread: the kernel clears it, a GiB in up to a second, and the peer wants to hear of us. */
+#define PAGES_STEP (16ull << 20)
+
 __attribute__((format(printf, 3, 4)))
 static void give_up(struct gc_session *session, int reason, const char *fmt, ...)
 {
@@ -48,8 +51,10 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 		gantry_log_error(session->rh->host, "no region of %llu x %llu bytes and %llu bytes: %s",
 				 (unsigned long long)slots, (unsigned long long)session->slot_bytes,
 				 (unsigned long long)shared_bytes, strerror(-rc));
-	else if (shared_bytes && (flags & GANTRY_REGION_LATE)) /* a kernel that cannot leaves it late, too */
-		madvise((uint8_t *)session->region->addr + session->shared_offset, shared_bytes, MADV_POPULATE_WRITE);
+	if (!rc && (flags & GANTRY_REGION_LATE)) {
+		session->pages_at = session->shared_offset;
+		session->pages_end = bytes;
+	}
 	return rc;
 }
 
@@ -75,20 +80,42 @@ static int is_opening(const struct gc_session *session)
 	return session->phase == GC_OPENING || session->phase == GC_PAUSED;
 }
 
+static void export_region(struct gc_session *session)
+{
+	int rc = session->rh->client_export(session->client, session->region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
+					    GC_REGION_HANDLE);
+
+	if (rc)
+		give_up(session, rc, "cannot export the region of %llu bytes: %s",
+			(unsigned long long)session->region->length, strerror(-rc));
+}
+
+/* What is not late is there before the peer has it. */
+static void make_pages(void *arg)
+{
+	struct gc_session *session = arg;
+	uint64_t at = session->pages_at, left = session->pages_end - at, n = left < PAGES_STEP ? left : PAGES_STEP;
+
+	if (!is_opening(session))
+		return;
+	session->pages_at += n;
+	if (n) /* a kernel that cannot leaves it late, too */
+		madvise((uint8_t *)session->region->addr + at, n, MADV_POPULATE_WRITE);
+	if (n == left)
+		export_region(session);
+	else if (session->rh->after(session->rh, 0, make_pages, session))
+		give_up(session, -ENOMEM, "out of memory");
+}
+
 static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *info)
 {
 	struct gc_session *session = arg;
-	int rc;
 
 	session->client = client;
 	session->ran = 1;
-	if (!is_opening(session) || make_ready(session, info) || !is_opening(session)) /* the owner may have closed it */
+	if (!is_opening(session) || make_ready(session, info)) /* the owner may have closed it */
 		return;
-	rc = session->rh->client_export(client, session->region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
-					GC_REGION_HANDLE);
-	if (rc)
-		give_up(session, rc, "cannot export the region of %llu bytes: %s",
-				   (unsigned long long)session->region->length, strerror(-rc));
+	make_pages(session);
 }
 
 static int set_up_lane(struct gc_session *session, struct gc_queue *queue)

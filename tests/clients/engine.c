@@ -30,6 +30,63 @@ static void close_session(unsigned quarantined)
 	rig_end(quarantined);
 }
 
+/* -- pages of shared memory -- */
+
+static struct {
+	unsigned turn;      /* of the control thread */
+	unsigned last;      /* in which pages were made */
+	uint64_t bytes, most; /* in all, and in one turn */
+	uint64_t this_turn;
+} pages;
+
+int __wrap_madvise(void *addr, size_t length, int advice);
+
+int __wrap_madvise(void *addr, size_t length, int advice)
+{
+	(void)addr;
+	(void)advice;
+	if (pages.last != pages.turn) {
+		pages.last = pages.turn;
+		pages.this_turn = 0;
+	}
+	pages.bytes += length;
+	pages.this_turn += length;
+	if (pages.this_turn > pages.most)
+		pages.most = pages.this_turn;
+	return 0;
+}
+
+static void turn_until_started(void)
+{
+	for (unsigned i = 0; i < 1000 && !rig.n_started && !rig.n_closed; i++) {
+		pages.turn++;
+		rig_turn(1);
+	}
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
+}
+
+/* The peer takes who is silent for lost, and the kernel takes long. */
+static void test_much_shared_memory_leaves_time_for_heartbeats(void)
+{
+	memset(&pages, 0, sizeof(pages));
+	rig.shared = (256ull << 20) + 3 * BLOCK;
+	rig.memory_flags = GANTRY_REGION_LATE;
+	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
+	turn_until_started();
+	TEST_ASSERT_EQUAL_UINT64(rig.shared, pages.bytes);
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64ull << 20, pages.most);
+	close_session(0);
+	for (unsigned n = 1; n < 4; n++) { /* closed while they are made */
+		setUp();
+		rig.shared = 256ull << 20;
+		rig.memory_flags = GANTRY_REGION_LATE;
+		TEST_ASSERT_EQUAL_INT(0, rig_open(2));
+		rig_turn(n);
+		close_session(0);
+		TEST_ASSERT_EQUAL_UINT(0, rig.n_started);
+	}
+}
+
 static void test_data_goes_there_and_back(void)
 {
 	struct gc_queue *queue = start(), *other = gc_session_queue(rig.session, 1);
@@ -282,6 +339,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_data_goes_there_and_back);
+	RUN_TEST(test_much_shared_memory_leaves_time_for_heartbeats);
 	RUN_TEST(test_as_many_slots_as_asked_for);
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
 	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);

@@ -15,7 +15,7 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 		return rig.ready_rc;
 	if (rig.close_when_ready)
 		gc_session_close(rig.session);
-	return gc_session_memory(rig.session, RIG_SLOT, RIG_SHARED, 0);
+	return gc_session_memory(rig.session, RIG_SLOT, rig.shared ? rig.shared : RIG_SHARED, rig.memory_flags);
 }
 
 static void on_started(void *arg)
