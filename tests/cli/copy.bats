@@ -98,6 +98,19 @@ serve() {
 	[ "${BASH_REMATCH[1]}" -le 1048576 ]
 }
 
+@test "a file that a target serves is not overwritten" {
+	[ -e "$GANTRY_PLUGINS/file.so" ] || skip "built without the plugin file"
+	local served="type = \"file\"; path = \"$BATS_TEST_TMPDIR/served\"; read_only = true"
+	sed -i "s|type = \"memory\"; size = \"8MiB\"|$served|" "$conf"
+	head -c 65536 "$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/served"
+	serve
+	gantry copy volume: "$BATS_TEST_TMPDIR/served" -c "$conf"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "$BATS_TEST_TMPDIR/served is in use by another process"
+	cmp -n 65536 "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/served"
+}
+
 @test "nobody serves the volume" {
 	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --set roles.load.connect.timeout=50ms
 	[ "$status" -eq 1 ]

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,6 +139,18 @@ static int copy_out_fits(const struct initiator *in, const struct gantry_volume_
 	return 0;
 }
 
+/* A target locks what it serves; a file system that has no locks may say anything else. */
+static int set_size(struct initiator *in)
+{
+	if (flock(in->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		gantry_log_error(in->host, "%s is in use by another process, perhaps a target that serves it", in->conf->copy_to);
+		return -EBUSY;
+	}
+	if (ftruncate(in->fd, 0) || ftruncate(in->fd, (off_t)in->copy_bytes))
+		return file_error(in, "cannot set the size of", -errno);
+	return 0;
+}
+
 /* A regular file gets the size of the copy; a device must have it. */
 static int make_room(struct initiator *in)
 {
@@ -147,9 +160,7 @@ static int make_room(struct initiator *in)
 	if (rc)
 		return rc;
 	if (in->copy_regular)
-		return ftruncate(in->fd, 0) || ftruncate(in->fd, (off_t)in->copy_bytes)
-			       ? file_error(in, "cannot set the size of", -errno)
-			       : 0;
+		return set_size(in);
 	if (size < in->copy_bytes) {
 		gantry_log_error(in->host, "%s has only %llu bytes, the copy %llu",
 				 in->conf->copy_to, (unsigned long long)size, (unsigned long long)in->copy_bytes);
