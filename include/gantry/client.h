@@ -11,7 +11,8 @@
  *
  * Threads   A volume: any thread, but for open and close of the same one. A queue: one thread at a time, and not from
  *           inside `done` except to submit. `done` is only ever called by gantry_queue_poll, _wait and _close, on their
- *           caller's thread. Each open volume has one thread of its own for connection and heartbeat; no IO passes it.
+ *           caller's thread, and returns: no exception or longjmp leads out of it. Each open volume has one thread of its own for
+ *           connection and heartbeat; no IO passes it.
  * Errors    Functions return 0 or -errno; gantry_error() then has the text. An IO that was accepted completes exactly
  *           once, with 0 or -errno. None waits for ever: -ETIMEDOUT comes after the io_timeout of the connection, which
  *           begins when stages of the volume's own role have let the IO pass. How long these hold it is theirs to say.
@@ -127,7 +128,7 @@ int gantry_queue_poll(struct gantry_queue *queue);
 /*
  * gantry_queue_wait - poll until something has completed
  *
- * Spins for a moment, then sleeps. timeout_ms -1: no limit; but every IO has its own.
+ * Spins for a moment, then sleeps, also through signals. timeout_ms -1: no limit; but every IO has its own.
  * returns  how many IOs have completed; 0: time is over, or nothing is in flight
  */
 int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
