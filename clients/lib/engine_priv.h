@@ -27,6 +27,7 @@ struct gc_session {
 	/* a session that may be opened again */
 	uint64_t resume_ns; /* for so long; 0: not at all */
 	uint64_t id, lost_ns;
+	uint64_t retry_ns; /* before the next attempt */
 	uint32_t epoch;
 	int late;    /* the time is over */
 	int ran;     /* of this client: it was ready */

@@ -13,7 +13,9 @@
 
 #include "engine_priv.h"
 
-#define RETRY_NS 50000000ull /* between two attempts */
+/* Between two attempts, at first; twice as long each time, for who refuses may do so for hours, and says so in two logs. */
+#define RETRY_NS 50000000ull
+#define RETRY_MOST_NS 1000000000ull
 #define NS_PER_MS 1000000ull
 
 static uint64_t now_ns(const struct gc_session *session)
@@ -23,7 +25,7 @@ static uint64_t now_ns(const struct gc_session *session)
 	return host->now_ns(host);
 }
 
-static void try_later(struct gc_session *session, uint64_t ns);
+static void try_again(struct gc_session *session);
 
 static void attempt(void *arg)
 {
@@ -37,7 +39,7 @@ static void attempt(void *arg)
 	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events, session,
 				     &session->client)) {
 		session->client = NULL;
-		try_later(session, RETRY_NS);
+		try_again(session);
 	}
 }
 
@@ -49,8 +51,14 @@ static void no_memory(void *arg)
 		gc_session_end(session, -ENOTCONN, session->text);
 }
 
-static void try_later(struct gc_session *session, uint64_t ns)
+/* At once, and then later and later. */
+static void try_again(struct gc_session *session)
 {
+	uint64_t ns = session->retry_ns;
+
+	session->retry_ns = ns ? 2 * ns : RETRY_NS;
+	if (session->retry_ns > RETRY_MOST_NS)
+		session->retry_ns = RETRY_MOST_NS;
 	if (session->rh->after(session->rh, ns, attempt, session))
 		session->rh->post(session->rh, no_memory, session);
 }
@@ -73,6 +81,7 @@ static int pause_session(struct gc_session *session, const char *text)
 {
 	session->lost_ns = now_ns(session);
 	session->late = 0;
+	session->retry_ns = 0;
 	snprintf(session->text, sizeof(session->text), "%.160s; not resumed within %llu ms", text,
 		 (unsigned long long)(session->resume_ns / NS_PER_MS));
 	if (session->rh->after(session->rh, session->resume_ns, on_late, session))
@@ -96,7 +105,7 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	if (session->late)
 		gc_session_end(session, -ENOTCONN, session->text);
 	else
-		try_later(session, first ? 0 : RETRY_NS);
+		try_again(session);
 	return 1;
 }
 

@@ -25,10 +25,10 @@ static void seen(struct fake_role_host *fake, const struct gantry_io *io)
 	queue->ios[io->slot].deadline_us = queue->ios[io->slot].crc32c = 0;
 }
 
-static void begin(uint32_t depth)
+static void begin(uint32_t depth, uint64_t resume_ns)
 {
 	rig_begin(1, depth);
-	rig.rh.resume_ns = 1000 * MS;
+	rig.rh.resume_ns = resume_ns;
 	rig.rh.turn_ns = 10 * MS;
 	rig.rh.quiet = 1;
 	n_seen = 0;
@@ -37,7 +37,7 @@ static void begin(uint32_t depth)
 
 void setUp(void)
 {
-	begin(DEPTH);
+	begin(DEPTH, 1000 * MS);
 	rig.rh.seen = seen;
 }
 
@@ -127,6 +127,26 @@ static void test_attempts_that_fail(void)
 	rig_turn(20);
 	TEST_ASSERT_GREATER_THAN_UINT(2, rig.rh.attr.epoch);
 	expect_done(1, GANTRY_S_OK);
+	rig_close();
+}
+
+/* Each one stands in the logs of both ends. */
+static void test_attempts_become_rare(void)
+{
+	rig_end(0);
+	begin(DEPTH, 100000 * MS);
+	rig.rh.open_rc = -EMFILE;
+	lose();
+	rig_turn(6000);
+	rig.rh.open_rc = 0;
+	rig_turn(110);
+	TEST_ASSERT_EQUAL_INT(0, queue->paused);
+	TEST_ASSERT_GREATER_THAN_UINT(50, rig.rh.attr.epoch);
+	TEST_ASSERT_LESS_THAN_UINT(80, rig.rh.attr.epoch);
+	/* the next loss is not answered later for that */
+	lose();
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_INT(0, queue->paused);
 	rig_close();
 }
 
@@ -232,7 +252,7 @@ static void test_a_deep_queue_is_put_in_order_with_little_work(void)
 	const uint32_t depth = 30000;
 
 	rig_end(0);
-	begin(depth);
+	begin(depth, 1000 * MS);
 	for (uint32_t i = 0; i < depth; i++)
 		TEST_ASSERT_EQUAL_UINT(i, rig_submit(queue, GANTRY_OP_FLUSH, 0)->slot);
 	rig.rh.newest_first = 1;
@@ -253,6 +273,7 @@ int main(void)
 	RUN_TEST(test_what_was_in_flight_is_submitted_again);
 	RUN_TEST(test_it_is_lost_again_and_again);
 	RUN_TEST(test_attempts_that_fail);
+	RUN_TEST(test_attempts_become_rare);
 	RUN_TEST(test_the_time_is_over);
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_close_while_it_is_paused);
