@@ -11,6 +11,7 @@
 
 #define DEFAULT_DEPTH 32u
 #define DEFAULT_QUEUES 1u
+#define ATTR_MOST 4096u /* bytes of a caller's struct; more is what nobody has set */
 
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 
@@ -29,7 +30,7 @@ static int take_attr(struct gantry_volume *volume, const struct gantry_volume_at
 	struct gantry_volume_attr *own = &volume->attr;
 	size_t size = attr ? attr->struct_size : sizeof(*own);
 
-	if (size < 2 * sizeof(uint32_t))
+	if (size < 2 * sizeof(uint32_t) || size > ATTR_MOST)
 		return gc_error_static(-EINVAL, "the size of struct gantry_volume_attr is not set; start from "
 						"GANTRY_VOLUME_ATTR_INIT");
 	if (attr)

@@ -354,6 +354,8 @@ static void test_attributes_with_mistakes(void)
 	attr.buffer_bytes = 0;
 	attr.struct_size = 0;
 	no_volume(-EINVAL, "direct", "GANTRY_VOLUME_ATTR_INIT");
+	attr.struct_size = 0x5eed5eed; /* what was there before it */
+	no_volume(-EINVAL, "direct", "GANTRY_VOLUME_ATTR_INIT");
 	attr.struct_size = 8; /* of a time with fewer fields */
 	attr.depth = 70000;
 	open_direct();
