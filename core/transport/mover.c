@@ -11,7 +11,7 @@
 
 /* What belongs to a descriptor. */
 struct buffer {
-	uint64_t started_ns; /* of the move */
+	uint64_t started_ns; /* of the move; 0: is not timed */
 	uint32_t first, n;   /* its pages; n 0: none */
 };
 
@@ -82,9 +82,10 @@ int gn_mover_fits(const struct gn_mover *m, const struct gantry_io *io)
 	return m->attr.is_store || gn_pages_fit(m->pages, gn_page_count(io->length));
 }
 
-static struct gantry_rma begin(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)
+static struct gantry_rma begin(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
+			       uint64_t started_ns)
 {
-	m->buffers[io->slot].started_ns = gn_fast_ns();
+	m->buffers[io->slot].started_ns = started_ns;
 	return (struct gantry_rma){
 		.op = op,
 		.length = io->length,
@@ -96,34 +97,46 @@ static struct gantry_rma begin(struct gn_mover *m, struct gantry_io *io, const s
 	};
 }
 
-int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op)
+int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
+		  uint64_t started_ns)
 {
-	struct gantry_rma rma = begin(m, io, region, op);
+	struct gantry_rma rma = begin(m, io, region, op, started_ns);
 
 	return m->attr.ops->rma_submit(m->attr.rma, &rma);
 }
 
 int gn_mover_note(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, uint32_t note)
 {
-	struct gantry_rma rma = begin(m, io, region, GANTRY_RMA_WRITE);
+	struct gantry_rma rma = begin(m, io, region, GANTRY_RMA_WRITE, 0);
 
 	return m->attr.ops->rma_note(m->attr.rma, &rma, note);
+}
+
+static uint32_t took(uint64_t started_ns, uint64_t now_ns)
+{
+	uint64_t ns = now_ns > started_ns ? now_ns - started_ns : 0;
+
+	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
 int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg)
 {
 	struct gantry_rma_done done[BATCH];
 	int n = m->attr.ops->rma_poll(m->attr.rma, done, BATCH);
+	uint64_t now_ns = 0;
 
 	for (int i = 0; i < n; i++) {
 		struct gantry_io *io;
-		uint64_t took;
+		uint64_t started_ns;
 
 		if (done[i].cookie >= m->attr.n)
 			continue; /* not one of ours: no transport that keeps its contract says this */
 		io = &m->attr.ios[done[i].cookie];
-		took = gn_fast_ns() - m->buffers[io->slot].started_ns;
-		io->hop_ns[GANTRY_HOP_DATA] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+		started_ns = m->buffers[io->slot].started_ns;
+		if (started_ns != 0) {
+			now_ns = now_ns != 0 ? now_ns : gn_fast_ns(); /* once: what was polled together ended together */
+			io->hop_ns[GANTRY_HOP_DATA] = took(started_ns, now_ns);
+		}
 		moved(arg, io, done[i].status);
 	}
 	return n > 0 ? n : 0;

@@ -38,14 +38,18 @@ void gn_mover_detach(struct gn_mover *mover, struct gantry_io *io);
 /* Whether gn_mover_attach would succeed. */
 int gn_mover_fits(const struct gn_mover *mover, const struct gantry_io *io);
 
-/* Move io->length bytes between its buffer and its region; `moved` follows from gn_mover_poll. 0 or -errno. */
+/*
+ * Move io->length bytes between its buffer and its region; `moved` follows from gn_mover_poll. 0 or -errno. started_ns: what its
+ * time is counted from; 0: it is not wanted. Where the device is this processor, a look at the clock here keeps it from fetching
+ * what comes next.
+ */
 int gn_mover_move(struct gn_mover *mover, struct gantry_io *io, const struct gantry_region *region,
-		  enum gantry_rma_op op);
+		  enum gantry_rma_op op, uint64_t started_ns);
 
-/* The same for a write to the region, with a note: rma_note of the transport. */
+/* The same for a write to the region, with a note, and not timed: rma_note of the transport. */
 int gn_mover_note(struct gn_mover *mover, struct gantry_io *io, const struct gantry_region *region, uint32_t note);
 
-/* Call moved(arg, io, status) for each move that ended; adds its time to io->hop_ns. Returns how many. */
+/* Call moved(arg, io, status) for each move that ended; adds its time to io->hop_ns, if it is wanted. Returns how many. */
 int gn_mover_poll(struct gn_mover *mover, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg);
 
 /* Start what was given to gn_mover_move. */

@@ -241,15 +241,21 @@ static int answer_by_note(struct gn_port *port, struct gantry_io *io)
 	return 0;
 }
 
+/* What is to be written is fetched as soon as it was taken, when the clock was looked at; a backend may have taken its time. */
+static uint64_t begins_ns(const struct gn_port *port, enum gantry_rma_op op)
+{
+	return op == GANTRY_RMA_READ ? port->attr.lane->pub.now_ns : gn_fast_ns();
+}
+
 static int begin_move(struct gn_port *port, struct gantry_io *io)
 {
 	/* what is read from the volume is written to the region */
 	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
-	int rc;
+	int behind = op == GANTRY_RMA_WRITE && port->attr.ordered && !port->attr.rules->regions[io->region]->apart, rc;
 
 	if (may_be_note(port, io) && answer_by_note(port, io) == 0)
 		return 0;
-	rc = gn_mover_move(port->mover, io, port->attr.rules->regions[io->region], op);
+	rc = gn_mover_move(port->mover, io, port->attr.rules->regions[io->region], op, behind ? 0 : begins_ns(port, op));
 	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
 	if (rc != 0) {
@@ -258,7 +264,7 @@ static int begin_move(struct gn_port *port, struct gantry_io *io)
 	}
 	port->n_moving++;
 	port->unmoved = 1;
-	if (port->attr.ordered && op == GANTRY_RMA_WRITE && !port->attr.rules->regions[io->region]->apart)
+	if (behind)
 		reply_behind(port, io);
 	return 0;
 }
