@@ -235,7 +235,7 @@ static void remote_queue_has_a_depth(void)
 	rig_memory_close(&m);
 }
 
-/* Each that was taken ends, once, when the peer goes away under it. */
+/* Each that was taken ends, once, when the peer goes away under it; and none reads its memory from then on. */
 static void remote_access_ends_with_the_connection(void)
 {
 	uint8_t *local = rig_local(BYTES);
@@ -250,10 +250,18 @@ static void remote_access_ends_with_the_connection(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
 	q = rig_rma_open(&rig.b, 8, 0);
-	for (uint32_t i = 0; i < 8; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, BYTES, i));
+	rig_fill(m.bytes, BYTES, 1);
+	for (uint32_t i = 0; i < 8; i++) {
+		struct gantry_rma rma = {.op = GANTRY_RMA_READ, .local = local, .local_region = &rig.local, .remote = r,
+					 .length = BYTES, .cookie = i};
+
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_submit(q->q, &rma));
+		if (i == 3) /* the others need not begin before the end */
+			rig.ops->rma_flush(q->q);
+	}
 	rig_disconnect(&rig.a);
 	rig_until(rig.b.n_closed, 1);
+	rig_fill(m.bytes, BYTES, 2);
 	while (seen != 0xff) {
 		int n = rig.ops->rma_poll(q->q, &done, 1);
 
@@ -265,6 +273,7 @@ static void remote_access_ends_with_the_connection(void)
 		rig_wait(&late, n);
 	}
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_poll(q->q, &done, 1));
+	TEST_ASSERT_FALSE(rig_filled(local, BYTES, 2));
 	rig_rma_close(q);
 	rig.ops->release_region(rig.b.conn, r);
 	rig_close();
@@ -342,6 +351,41 @@ static void written_before_told(void)
 	rig_queue_close(o.q);
 	rig_rma_close(o.rma);
 	rig.ops->release_region(rig.b.conn, o.r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* A read needs no flush of its own: that of a message is enough. */
+static void read_goes_with_a_message(void)
+{
+	uint8_t *local = rig_local(BYTES);
+	struct gantry_region *r;
+	struct rig_memory m;
+	struct rig_queue *q;
+	struct rig_rma *rma;
+
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	r = import_to_b(&m, BOTH, 1);
+	rma = rig_rma_open(&rig.b, 4, 2);
+	q = rig_queue_open_lanes(&rig.a, 2, &rig.b, 2, 8, 0);
+	for (uint32_t round = 0; round < 16; round++) {
+		struct gantry_rma op = {.op = GANTRY_RMA_READ, .local = local, .local_region = &rig.local, .remote = r,
+					.length = BYTES, .cookie = round};
+		struct gantry_msg msg;
+
+		rig_fill(m.bytes, BYTES, round);
+		TEST_ASSERT_EQUAL_INT(0, rig_post(q, NULL, 0, 0));
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->rma_submit(rma->q, &op));
+		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, round));
+		rig.ops->flush(q->tx);
+		rig_take(q, &msg);
+		TEST_ASSERT_EQUAL_INT(0, rig_rma_status(rma, round));
+		TEST_ASSERT_TRUE(rig_filled(local, BYTES, round));
+	}
+	rig_queue_close(q);
+	rig_rma_close(rma);
+	rig.ops->release_region(rig.b.conn, r);
 	rig_close();
 	rig_memory_close(&m);
 }
@@ -444,6 +488,7 @@ void rma_cases(void)
 	RIG_CASE(local_memory_is_checked);
 	RIG_CASE(remote_queue_has_a_depth);
 	RIG_CASE(remote_access_ends_with_the_connection);
+	RIG_CASE(read_goes_with_a_message);
 	RIG_CASE(written_before_told);
 	RIG_CASE(noted_when_written);
 	RIG_CASE(peer_that_keeps_its_region);

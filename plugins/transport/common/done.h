@@ -48,6 +48,12 @@ static inline void tc_done_put(struct tc_done *ring, uint64_t cookie, int32_t st
 	ring->slots[ring->head++ & ring->mask] = (struct gantry_rma_done){.cookie = cookie, .status = status};
 }
 
+/* Of what was put last, and has not been taken. */
+static inline void tc_done_set_last(struct tc_done *ring, int32_t status)
+{
+	ring->slots[(ring->head - 1) & ring->mask].status = status;
+}
+
 /* As rma_poll. */
 static inline int tc_done_take(struct tc_done *ring, struct gantry_rma_done *done, uint32_t max)
 {

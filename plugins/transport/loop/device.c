@@ -414,6 +414,7 @@ static const struct gantry_transport_ops ops = {
 	.producer_direct = loop_producer_direct,
 	.flags = GANTRY_TRANSPORT_INSIDE,
 	.rma_submit = loop_rma_submit,
+	.rma_flush = loop_rma_flush,
 	.rma_poll = loop_rma_poll,
 };
 

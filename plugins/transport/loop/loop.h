@@ -148,6 +148,11 @@ struct loop_rma {
 	uint32_t copying; /* atomic */
 	uint64_t *payload; /* counter: bytes copied */
 	struct tc_done done;
+	struct {
+		const uint8_t *from; /* NULL: none */
+		void *to;
+		uint32_t length;
+	} held; /* a read whose first lines are under way; of those in `done` it is the last */
 };
 
 /* device.c */
@@ -184,6 +189,7 @@ void loop_regions_free(struct loop_conn *conn);
 int loop_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void loop_rma_destroy(void *rma);
 int loop_rma_submit(void *rma, const struct gantry_rma *op);
+void loop_rma_flush(void *rma);
 int loop_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 
 #endif

@@ -212,11 +212,44 @@ void loop_rma_destroy(void *arg)
 	free(rma);
 }
 
+/* 0, or -ENOTCONN: the exporter has left, and its memory may have. */
+static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length)
+{
+	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_SEQ_CST)) {
+		__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
+		return -ENOTCONN;
+	}
+	memcpy(to, from, length);
+	__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
+	gantry_count(rma->payload, length);
+	return 0;
+}
+
+void loop_rma_flush(void *arg)
+{
+	struct loop_rma *rma = arg;
+	const uint8_t *from = rma->held.from;
+	int rc;
+
+	if (!from)
+		return;
+	rma->held.from = NULL;
+	rc = copy(rma, rma->held.to, from, rma->held.length);
+	if (rc)
+		tc_done_set_last(&rma->done, rc);
+}
+
+/*
+ * A read is held back until the next access is there, whose first lines are asked for before it is copied. A write is not: a
+ * message that follows it may tell of its data.
+ */
 int loop_rma_submit(void *arg, const struct gantry_rma *op)
 {
 	struct loop_rma *rma = arg;
 	const struct loop_import *im = op->remote->transport;
 	uint32_t right = op->op == GANTRY_RMA_READ ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
+	uint8_t *remote;
 
 	if (!im || im->conn != rma->conn || !(op->remote->rights & right))
 		return -EACCES;
@@ -224,17 +257,22 @@ int loop_rma_submit(void *arg, const struct gantry_rma *op)
 		return -ERANGE;
 	if (tc_done_full(&rma->done))
 		return -EAGAIN;
-	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_SEQ_CST)) { /* the exporter has left, and its memory may have */
-		__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED))
+		return -ENOTCONN;
+	remote = im->addr + op->remote_offset;
+	if (op->op == GANTRY_RMA_READ || rma->held.from) {
+		/* only the first lines: asking for more keeps the copy before from its own */
+		__builtin_prefetch(remote, 0);
+		__builtin_prefetch(op->local, 1);
+		loop_rma_flush(rma);
+	}
+	if (op->op == GANTRY_RMA_READ) {
+		rma->held.from = remote;
+		rma->held.to = op->local;
+		rma->held.length = op->length;
+	} else if (copy(rma, remote, op->local, op->length)) {
 		return -ENOTCONN;
 	}
-	if (op->op == GANTRY_RMA_READ)
-		memcpy(op->local, im->addr + op->remote_offset, op->length);
-	else
-		memcpy(im->addr + op->remote_offset, op->local, op->length);
-	__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
-	gantry_count(rma->payload, op->length);
 	tc_done_put(&rma->done, op->cookie, 0);
 	return 0;
 }
@@ -243,5 +281,6 @@ int loop_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 {
 	struct loop_rma *rma = arg;
 
+	loop_rma_flush(rma);
 	return tc_done_take(&rma->done, done, max);
 }

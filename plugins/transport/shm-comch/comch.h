@@ -255,6 +255,12 @@ struct comch_rma {
 	struct comch_link link;
 	struct comch_conn *conn;
 	struct tc_done done;
+	struct {
+		const struct comch_import *from; /* NULL: none */
+		void *to;
+		uint64_t offset;
+		uint32_t ref, length;
+	} held; /* a read whose first lines are under way; of those in `done` it is the last */
 	uint64_t *payload; /* counter: bytes copied */
 };
 
@@ -377,6 +383,7 @@ int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int comch_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void comch_rma_destroy(void *rma);
 int comch_rma_submit(void *rma, const struct gantry_rma *op);
+void comch_rma_flush(void *rma);
 int comch_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 /* A lane found that the peer broke a queue. Any thread. */
 void comch_conn_poison(struct comch_conn *conn);

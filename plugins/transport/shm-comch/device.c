@@ -327,6 +327,7 @@ static const struct gantry_transport_ops ops = {
 	.flush = comch_flush,
 	.poll_send = comch_poll_send,
 	.rma_submit = comch_rma_submit,
+	.rma_flush = comch_rma_flush,
 	.rma_poll = comch_rma_poll,
 	.check_service = comch_check_service,
 	.send_soon = comch_send_soon,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rma.c - remote read and write: a copy between local memory and a mapped region of the peer. */
+/*
+ * rma.c - remote read and write: a copy between local memory and a mapped region of the peer.
+ *
+ * Half of the time of a copy goes by before its first byte has come. So a read is held back until the next access is there,
+ * whose first lines are asked for before. A write is not: a message that follows it may tell of its data.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +51,31 @@ void comch_rma_destroy(void *arg)
 	free(rma);
 }
 
+/* Copy what was held back. Its region cannot have gone: it would be released with an access under way. */
+static void finish_held(struct comch_rma *rma)
+{
+	const struct comch_import *r = rma->held.from;
+
+	rma->held.from = NULL;
+	if (__builtin_expect(__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED), 0)) {
+		tc_done_set_last(&rma->done, -ENOTCONN);
+	} else if (__builtin_expect(__atomic_load_n(&r->ref, __ATOMIC_RELAXED) != rma->held.ref || !r->addr, 0)) {
+		tc_done_set_last(&rma->done, -EACCES); /* but it has */
+	} else {
+		memcpy(rma->held.to, (const char *)r->addr + rma->held.offset, rma->held.length);
+		gantry_count(rma->payload, rma->held.length);
+	}
+}
+
+static void hold(struct comch_rma *rma, const struct comch_import *r, const struct gantry_rma *op)
+{
+	rma->held.from = r;
+	rma->held.to = op->local;
+	rma->held.offset = op->remote_offset;
+	rma->held.ref = __atomic_load_n(&r->ref, __ATOMIC_RELAXED);
+	rma->held.length = op->length;
+}
+
 int comch_rma_submit(void *arg, const struct gantry_rma *op)
 {
 	struct comch_rma *rma = arg;
@@ -64,18 +94,35 @@ int comch_rma_submit(void *arg, const struct gantry_rma *op)
 	if (tc_done_full(&rma->done))
 		return -EAGAIN;
 	remote = (char *)r->addr + op->remote_offset;
-	if (op->op == GANTRY_RMA_READ)
-		memcpy(op->local, remote, op->length);
-	else
+	if (op->op == GANTRY_RMA_READ || rma->held.from) {
+		/* only the first lines: asking for more keeps the copy before from its own */
+		__builtin_prefetch(remote, 0);
+		__builtin_prefetch(op->local, 1);
+	}
+	if (rma->held.from)
+		finish_held(rma);
+	if (op->op == GANTRY_RMA_READ) {
+		hold(rma, r, op);
+	} else {
 		memcpy(remote, op->local, op->length);
-	gantry_count(rma->payload, op->length);
+		gantry_count(rma->payload, op->length);
+	}
 	tc_done_put(&rma->done, op->cookie, 0);
 	return 0;
+}
+
+void comch_rma_flush(void *arg)
+{
+	struct comch_rma *rma = arg;
+
+	if (rma->held.from)
+		finish_held(rma);
 }
 
 int comch_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 {
 	struct comch_rma *rma = arg;
 
+	comch_rma_flush(rma);
 	return tc_done_take(&rma->done, done, max);
 }
