@@ -13,6 +13,7 @@
 #include <gantry/transport.h>
 
 #include "../common/cells.h"
+#include "../common/copy.h"
 #include "../common/done.h"
 
 #define LOOP_REGIONS 64u

@@ -213,14 +213,14 @@ void loop_rma_destroy(void *arg)
 }
 
 /* 0, or -ENOTCONN: the exporter has left, and its memory may have. */
-static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length)
+static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length, const struct gantry_region *from_region)
 {
 	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_SEQ_CST)) {
 		__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
 		return -ENOTCONN;
 	}
-	memcpy(to, from, length);
+	tc_copy_out(to, from, length, from_region);
 	__atomic_store_n(&rma->copying, 0, __ATOMIC_RELEASE);
 	gantry_count(rma->payload, length);
 	return 0;
@@ -235,7 +235,7 @@ void loop_rma_flush(void *arg)
 	if (!from)
 		return;
 	rma->held.from = NULL;
-	rc = copy(rma, rma->held.to, from, rma->held.length);
+	rc = copy(rma, rma->held.to, from, rma->held.length, NULL);
 	if (rc)
 		tc_done_set_last(&rma->done, rc);
 }
@@ -261,16 +261,14 @@ int loop_rma_submit(void *arg, const struct gantry_rma *op)
 		return -ENOTCONN;
 	remote = im->addr + op->remote_offset;
 	if (op->op == GANTRY_RMA_READ || rma->held.from) {
-		/* only the first lines: asking for more keeps the copy before from its own */
-		__builtin_prefetch(remote, 0);
-		__builtin_prefetch(op->local, 1);
+		tc_copy_soon(op->local, remote);
 		loop_rma_flush(rma);
 	}
 	if (op->op == GANTRY_RMA_READ) {
 		rma->held.from = remote;
 		rma->held.to = op->local;
 		rma->held.length = op->length;
-	} else if (copy(rma, remote, op->local, op->length)) {
+	} else if (copy(rma, remote, op->local, op->length, op->local_region)) {
 		return -ENOTCONN;
 	}
 	tc_done_put(&rma->done, op->cookie, 0);

@@ -26,6 +26,7 @@
 #include <gantry/transport.h>
 
 #include "../common/cells.h"
+#include "../common/copy.h"
 #include "../common/done.h"
 #include "list.h"
 #include "ring.h"

@@ -94,17 +94,14 @@ int comch_rma_submit(void *arg, const struct gantry_rma *op)
 	if (tc_done_full(&rma->done))
 		return -EAGAIN;
 	remote = (char *)r->addr + op->remote_offset;
-	if (op->op == GANTRY_RMA_READ || rma->held.from) {
-		/* only the first lines: asking for more keeps the copy before from its own */
-		__builtin_prefetch(remote, 0);
-		__builtin_prefetch(op->local, 1);
-	}
+	if (op->op == GANTRY_RMA_READ || rma->held.from)
+		tc_copy_soon(op->local, remote);
 	if (rma->held.from)
 		finish_held(rma);
 	if (op->op == GANTRY_RMA_READ) {
 		hold(rma, r, op);
 	} else {
-		memcpy(remote, op->local, op->length);
+		tc_copy_out(remote, op->local, op->length, op->local_region);
 		gantry_count(rma->payload, op->length);
 	}
 	tc_done_put(&rma->done, op->cookie, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What transports have in common: counters that survive their queues, and the ring of moves that have ended. */
+/* What transports have in common: counters that survive their queues, the ring of moves that have ended, and copies. */
 #include <string.h>
 
 #include "../plugins/transport/common/cells.h"
+#include "../plugins/transport/common/copy.h"
 #include "../plugins/transport/common/done.h"
 #include "fake/host.h"
 #include "unity.h"
@@ -74,10 +75,31 @@ static void ends_come_in_order_and_once(void)
 	tc_done_fini(&ring);
 }
 
+/* Out of large regions it takes another way. */
+static void copies_are_whole(void)
+{
+	static const size_t lengths[] = {1, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 20000};
+	static uint8_t from[20000], to[20002];
+	const struct gantry_region regions[] = {{.length = 4096}, {.length = TC_COPY_COLD_FROM}};
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * 7 + i / 251);
+	for (unsigned i = 0; i < 3 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t n = lengths[i / 3];
+
+		memset(to, 0xee, sizeof(to));
+		tc_copy_out(to + 1, from, n, i % 3 < 2 ? &regions[i % 3] : NULL);
+		TEST_ASSERT_EQUAL_MEMORY(from, to + 1, n);
+		TEST_ASSERT_EQUAL_HEX8(0xee, to[0]);
+		TEST_ASSERT_EQUAL_HEX8(0xee, to[n + 1]);
+	}
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_queue_that_goes_leaves_its_count);
 	RUN_TEST(ends_come_in_order_and_once);
+	RUN_TEST(copies_are_whole);
 	return UNITY_END();
 }
