@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -265,16 +264,11 @@ static const struct gn_command *find_command(const char *name)
 static int unknown_command(const struct gn_cli *cli, const char *name)
 {
 	const struct gn_command *nearest = NULL;
-	int distance = INT_MAX;
+	int errors = GN_NEAR_NONE;
 
-	for (const struct gn_command *c = commands; c->name; c++) {
-		int d = gn_config_near(name, c->name);
-
-		if (d >= 0 && d < distance) {
-			distance = d;
+	for (const struct gn_command *c = commands; c->name; c++)
+		if (gn_config_nearer(name, c->name, &errors))
 			nearest = c;
-		}
-	}
 	if (nearest)
 		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"?", name, nearest->name);
 	return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; %s", name, hint(cli));

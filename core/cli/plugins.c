@@ -69,25 +69,22 @@ static int show(void *arg, const struct gn_plugin_file *file)
 
 struct nearest {
 	const char *wanted;
-	int distance; /* -1: none is near */
+	int errors;
 	char name[64];
 };
 
 static int compare(void *arg, const struct gn_plugin_file *file)
 {
 	struct nearest *nearest = arg;
-	int distance = file->plugin ? gn_config_near(nearest->wanted, file->name) : -1;
 
-	if (distance >= 0 && (nearest->distance < 0 || distance < nearest->distance)) {
-		nearest->distance = distance;
+	if (file->plugin && gn_config_nearer(nearest->wanted, file->name, &nearest->errors))
 		snprintf(nearest->name, sizeof(nearest->name), "%s", file->name);
-	}
 	return 0;
 }
 
 int gn_cli_need_plugin(struct gn_loader *loader, const char *name)
 {
-	struct nearest nearest = {.wanted = name, .distance = -1};
+	struct nearest nearest = {.wanted = name, .errors = GN_NEAR_NONE};
 	const struct gn_plugin *plugin;
 	int rc = gn_loader_find(loader, 0, name, &plugin);
 
@@ -96,7 +93,7 @@ int gn_cli_need_plugin(struct gn_loader *loader, const char *name)
 	if (rc != -ENOENT && rc != -EINVAL)
 		return gn_cli_fail(GN_EXIT_USAGE, "%s", gn_loader_error(loader));
 	gn_loader_each(loader, compare, &nearest);
-	if (nearest.distance < 0)
+	if (!nearest.name[0])
 		return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s", name, gn_loader_dirs(loader));
 	return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s; did you mean \"%s\"?", name, gn_loader_dirs(loader),
 			   nearest.name);

@@ -90,6 +90,9 @@ int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *tabl
 
 /* Is `word` so near to `known` that it may be a typing error of it? Returns the number of errors, or -1: not near. */
 int gn_config_near(const char *word, const char *known);
+/* The same for the nearest of many. *errors_p: those of the nearest so far; GN_NEAR_NONE at first. Is `known` nearer? */
+bool gn_config_nearer(const char *word, const char *known, int *errors_p);
+#define GN_NEAR_NONE 1000
 
 enum gn_option_style {
 	GN_OPTION_TEXT, /* for a terminal */

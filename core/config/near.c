@@ -51,3 +51,13 @@ int gn_config_near(const char *word, const char *known)
 	d = distance(word, (int)n_word, known, (int)n_known);
 	return d <= allowed ? d : -1;
 }
+
+bool gn_config_nearer(const char *word, const char *known, int *errors_p)
+{
+	int errors = gn_config_near(word, known);
+
+	if (errors < 0 || errors >= *errors_p)
+		return false;
+	*errors_p = errors;
+	return true;
+}

@@ -52,7 +52,7 @@ static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group, con
 
 struct hint {
 	const char *best;
-	int distance;
+	int errors; /* of that one */
 	char list[LIST_BYTES];
 	size_t n;
 };
@@ -60,14 +60,10 @@ struct hint {
 /* Looks at one known name. Returns true if it is the word itself. */
 static bool hint_name(struct hint *h, const char *word, const char *name)
 {
-	int d = gn_config_near(word, name);
-
 	if (!strcmp(word, name))
 		return true;
-	if (d >= 0 && (!h->best || d < h->distance)) {
+	if (gn_config_nearer(word, name, &h->errors))
 		h->best = name;
-		h->distance = d;
-	}
 	if (h->n < sizeof(h->list))
 		h->n += (size_t)snprintf(h->list + h->n, sizeof(h->list) - h->n, "%s%s", h->n ? ", " : "", name);
 	return false;
@@ -77,7 +73,7 @@ static int check_known(struct gn_config_fill *f, struct gn_conf_node *node, cons
 		       const char *const *also_known)
 {
 	const char *word = gn_conf_name(node);
-	struct hint h = {0};
+	struct hint h = {.errors = GN_NEAR_NONE};
 
 	for (; table && table->name; table++)
 		if (hint_name(&h, word, table->name))

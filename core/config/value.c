@@ -197,6 +197,7 @@ static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node, cons
 {
 	const char *word = text_of(node), *best = NULL;
 	char list[LIST_BYTES] = "";
+	int errors = GN_NEAR_NONE;
 	size_t n = 0;
 	uint32_t i;
 
@@ -206,7 +207,7 @@ static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node, cons
 	}
 	for (i = 0; row->choices && row->choices[i] && n < sizeof(list); i++) {
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", i ? ", " : "", row->choices[i]);
-		if (word && !best && gn_config_near(word, row->choices[i]) >= 0)
+		if (word && gn_config_nearer(word, row->choices[i], &errors))
 			best = row->choices[i];
 	}
 	if (!word)

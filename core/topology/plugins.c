@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where plugins are looked for, and how a group of the configuration becomes an instance of one. */
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,7 +114,7 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 struct names {
 	unsigned kind;
 	const char *wanted;
-	int distance; /* of the one that is nearest to it; -1: none is */
+	int errors; /* of the one that is nearest to it */
 	char nearest[64];
 	char text[512];
 };
@@ -124,16 +123,12 @@ static int note_name(void *arg, const struct gn_plugin_file *file)
 {
 	struct names *names = arg;
 	size_t n = strlen(names->text);
-	int distance;
 
 	if (!file->plugin || file->plugin->desc->kind != names->kind)
 		return 0;
 	snprintf(names->text + n, sizeof(names->text) - n, "%s%s", n ? ", " : "", file->name);
-	distance = gn_config_near(names->wanted, file->name);
-	if (distance >= 0 && (names->distance < 0 || distance < names->distance)) {
-		names->distance = distance;
+	if (gn_config_nearer(names->wanted, file->name, &names->errors))
 		snprintf(names->nearest, sizeof(names->nearest), "%s", file->name);
-	}
 	return 0;
 }
 
@@ -141,12 +136,12 @@ static int note_name(void *arg, const struct gn_plugin_file *file)
 static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, unsigned kind, const char *name, int rc)
 {
 	struct gn_loader *loader = p->topology->loader;
-	struct names names = {.kind = kind, .wanted = name, .distance = -1};
+	struct names names = {.kind = kind, .wanted = name, .errors = GN_NEAR_NONE};
 
 	gn_loader_each(loader, note_name, &names);
-	if (rc == -EINVAL && names.distance != 0) /* but capital letters */
+	if (rc == -EINVAL && names.errors != 0) /* but capital letters */
 		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
-	else if (names.distance >= 0)
+	else if (names.nearest[0])
 		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; did you mean \"%s\"? %s plugins there: %s", name,
 			      gn_loader_dirs(loader), names.nearest, gn_kind_name(kind), names.text);
 	else
@@ -158,16 +153,11 @@ static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, uns
 static struct gn_conf_node *misspelt(struct gn_conf_node *group, const char *key)
 {
 	struct gn_conf_node *nearest = NULL;
-	int distance = INT_MAX;
+	int errors = GN_NEAR_NONE;
 
-	for (unsigned i = 0; i < gn_conf_length(group); i++) {
-		int d = gn_config_near(gn_conf_name(gn_conf_index(group, i)), key);
-
-		if (d >= 0 && d < distance) {
-			distance = d;
+	for (unsigned i = 0; i < gn_conf_length(group); i++)
+		if (gn_config_nearer(gn_conf_name(gn_conf_index(group, i)), key, &errors))
 			nearest = gn_conf_index(group, i);
-		}
-	}
 	return nearest;
 }
 
