@@ -232,16 +232,23 @@ void rig_rma_close(struct rig_rma *q)
 	q->q = NULL;
 }
 
+int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma)
+{
+	uint64_t late = 0;
+	int rc;
+
+	while ((rc = rig.ops->rma_submit(q->q, rma)) == -EAGAIN)
+		rig_wait(&late, 0);
+	return rc;
+}
+
 int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
 	    uint32_t length, uint64_t cookie)
 {
 	struct gantry_rma rma = {.op = (uint32_t)op, .local = local, .local_region = &rig.local, .remote = remote,
 				 .remote_offset = offset, .length = length, .cookie = cookie};
-	uint64_t late = 0;
-	int rc;
+	int rc = rig_rma_submit(q, &rma);
 
-	while ((rc = rig.ops->rma_submit(q->q, &rma)) == -EAGAIN)
-		rig_wait(&late, 0);
 	rig.ops->rma_flush(q->q);
 	return rc;
 }

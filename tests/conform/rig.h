@@ -193,7 +193,8 @@ int rig_all(const uint8_t *p, size_t n, uint8_t byte); /* they are this byte */
 
 struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane);
 void rig_rma_close(struct rig_rma *q);
-/* Submit and start, again while it says -EAGAIN. local: from rig_local. */
+/* Submit, again while it says -EAGAIN; and start. local: from rig_local. */
+int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma);
 int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
 	    uint32_t length, uint64_t cookie);
 /* Status of the one that ends next, which must be this one. */
