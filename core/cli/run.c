@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/notify.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stat_server.h"
@@ -77,8 +78,10 @@ static void advance(void *arg)
 		gn_loop_quit(run->loop, 0);
 	else if (run->winding_down)
 		gn_topology_wind_down(&run->topology);
-	if (run->winding_down && !run->late_set)
+	if (run->winding_down && !run->late_set) {
+		gn_notify(GN_NOTIFY_STOPPING);
 		gn_loop_set_timer(run->loop, &run->late, gn_now_ns() + LATE_NS);
+	}
 	run->late_set |= run->winding_down;
 }
 
@@ -243,6 +246,8 @@ static void run_loop(struct run *run)
 	if (gn_topology_start(&run->topology)) {
 		run->failed = true;
 		run->winding_down = true;
+	} else {
+		gn_notify(GN_NOTIFY_READY);
 	}
 	gn_loop_set_timer(run->loop, &run->advance, 1);
 	rc = gn_loop_run(run->loop);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/notify.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* A path, or "@" and a name without one. Returns the length of the address, or -errno. */
+static int address_of(const char *name, struct sockaddr_un *address)
+{
+	size_t length = strlen(name);
+
+	if ((name[0] != '/' && name[0] != '@') || length < 2)
+		return -EAFNOSUPPORT;
+	if (length >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(address->sun_path, name, length);
+	if (name[0] == '@')
+		address->sun_path[0] = '\0';
+	else
+		length++; /* its end belongs to it */
+	return (int)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+
+static int send_to(const char *name, const char *state)
+{
+	struct sockaddr_un address;
+	int length = address_of(name, &address), fd, rc = 0;
+
+	if (length < 0)
+		return length;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (sendto(fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		   (socklen_t)length) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+void gn_notify(const char *state)
+{
+	const char *name = getenv("NOTIFY_SOCKET");
+	char shown[GN_ESCAPE_BYTES];
+	int rc;
+
+	if (!name)
+		return;
+	rc = send_to(name, state);
+	if (rc)
+		gn_log(GN_LOG_WARN, "gantry", "NOTIFY_SOCKET=%s: nobody was told %s: %s",
+		       gn_escape(shown, sizeof(shown), name, strlen(name)), state, strerror(-rc));
+}
