@@ -32,7 +32,7 @@ static const struct gn_command commands[] = {
 	{"devices", "[FILE]", "list what the transports find on this machine, and the devices of a configuration", TOPOLOGY, 0,
 	 1, gn_cli_devices},
 	{"options", "[NAME]...", "show what plugins and the sections runtime, role, listen and connect accept",
-	 GLOBAL | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
+	 GLOBAL | GN_CLI_CONFIG | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
 	{"env", "host|dpu", "print what a shell needs to build and run a program written for DOCA", GLOBAL, 1, 1, gn_cli_env},
 	{"stat", "[NAME]", "show what running gantry processes (with a role NAME) are doing",
 	 GLOBAL | GN_CLI_DIR, 0, 1, gn_cli_stat},

@@ -47,7 +47,7 @@ static void print_plugin(const struct listing *listing, const struct gn_plugin_f
 	       desc->abi_minor, file->path);
 	printf("%-12s %s\n", "", desc->summary);
 	if (listing->cli->options && desc->options && desc->options->name) {
-		gn_option_print(stdout, desc->options, GN_OPTION_TEXT);
+		gn_option_print(stdout, desc->options, GN_OPTION_TEXT, "");
 		putchar('\n');
 	}
 }

@@ -99,7 +99,10 @@ enum gn_option_style {
 	GN_OPTION_MDOC  /* list items for a manual page, to stand between .Bl and .El */
 };
 
-/* Writes what a table accepts: name, type, range, default, help. Options of a group are named "group.option". */
-void gn_option_print(FILE *out, const struct gantry_option *table, enum gn_option_style style);
+/*
+ * Writes what a table accepts: name, type, range, default, help. Options of a group are named "group.option", those of the
+ * table "prefix.option"; "": just so.
+ */
+void gn_option_print(FILE *out, const struct gantry_option *table, enum gn_option_style style, const char *prefix);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "config/config_priv.h"
 
-#define NAME_BYTES 128
+#define NAME_BYTES 256
 #define LINE_BYTES 512
 
 static const char *type_text(const struct gantry_option *row)
@@ -117,7 +117,7 @@ static void print_rows(FILE *out, const struct gantry_option *table, enum gn_opt
 	}
 }
 
-void gn_option_print(FILE *out, const struct gantry_option *table, enum gn_option_style style)
+void gn_option_print(FILE *out, const struct gantry_option *table, enum gn_option_style style, const char *prefix)
 {
-	print_rows(out, table, style, "");
+	print_rows(out, table, style, prefix);
 }

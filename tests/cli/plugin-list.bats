@@ -193,6 +193,36 @@ none; --plugin-dir DIR looks elsewhere" ]
 	says 'the sections are runtime, role, listen and connect, gantry plugins lists the plugins'
 }
 
+@test "options of a configuration, named as --set takes them" {
+	cat >"$BATS_TEST_TMPDIR/a.conf" <<-'EOF'
+	devices = { wire = { transport = "loop"; }; };
+	roles = { bridge = {
+		role = "nix";
+		lanez = 2;
+		stages = ( { type = "noop"; }, { type = "frob"; } );
+		connect = ( { device = "wire"; name = "a"; }, { device = "wire"; name = "b"; } );
+	}; };
+	EOF
+	gantry options -p "$dir" -c "$BATS_TEST_TMPDIR/a.conf"
+	[ "$status" -eq 0 ]
+	says "  runtime.spin         time, 0ns to 1s; default \"100us\""
+	says "roles.bridge: an entry of roles"
+	says "  roles.bridge.lanes   number"
+	says "roles.bridge.stages.0: "
+	says "  roles.bridge.connect.1.timeout time, "
+	[[ "$output" != *roles.bridge.listen* && "$output" != *stages.1* && "$output" != *"  lanes"* ]]
+	gantry options -p "$dir" -c "$BATS_TEST_TMPDIR/a.conf" --json
+	[ "$status" -eq 0 ]
+	[ "$(jq -r '.sections[].name' <<<"$output" | tr '\n' ' ')" = \
+		"runtime roles.bridge roles.bridge.connect.0 roles.bridge.connect.1 roles.bridge.stages.0 " ]
+	gantry options -c "$BATS_TEST_TMPDIR/a.conf" listen
+	[ "$status" -eq 2 ]
+	says "not both"
+	gantry options -p "$dir" -c "$BATS_TEST_TMPDIR/nix.conf"
+	[ "$status" -eq 2 ]
+	says "nix.conf"
+}
+
 @test "where /proc is not mounted, it says that" {
 	run unshare -rm sh -c 'mount -t tmpfs none /proc || exit 77; exec "$GANTRY" plugins -p "$GANTRY_PLUGINS" noop'
 	echo "$output"

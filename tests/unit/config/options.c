@@ -284,7 +284,7 @@ static const char *printed(enum gn_option_style style)
 {
 	FILE *out = fmemopen(all, sizeof(all), "w");
 
-	gn_option_print(out, table, style);
+	gn_option_print(out, table, style, "");
 	fclose(out);
 	return all;
 }
