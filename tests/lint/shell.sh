@@ -14,7 +14,7 @@ check()
 {
 	{
 		files "$1" '*.sh' '*.bats'
-		(cd "$1" && ls -d dev .ci/run 2>/dev/null)
+		(cd "$1" && ls -d dev .ci/run bash-completion/[a-z]* 2>/dev/null)
 	} | while read -r file; do
 		text=$(cd "$1" && shellcheck -S warning -e SC1091,SC2034,SC2154 -f gcc "$file") || echo "$text" | head -n 1
 	done

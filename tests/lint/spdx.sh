@@ -14,7 +14,7 @@ check()
 {
 	{
 		files "$1" '*.[ch]' '*.sh' '*.bats' '*.awk' '*.am' '*.m4' '*.conf' '*.[1-8]' | grep -vE '^m4/(libtool|lt.*)\.m4$'
-		(cd "$1" && ls -d configure.ac Makefile.am dev .ci/run 2>/dev/null)
+		(cd "$1" && ls -d configure.ac Makefile.am dev .ci/run bash-completion/[a-z]* bash-completion/*.am 2>/dev/null)
 	} | while read -r file; do
 		head -n 4 "$1/$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file: no SPDX line"
 	done
