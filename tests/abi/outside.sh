@@ -76,7 +76,12 @@ for plugin in loop initiator target memory; do
 	[ -e "$GANTRY_PLUGINS/$plugin.so" ] || { echo "1..0 # SKIP not built: $plugin"; exit 0; }
 done
 
-try "make install" ${MAKE:-make} -s -C "$top_builddir" install DESTDIR="$tmp/root"
+# whoever installs may keep new files to himself; what is installed is for all
+try "make install" sh -c 'umask 077 && exec "$@"' sh ${MAKE:-make} -s -C "$top_builddir" install DESTDIR="$tmp/root"
+find "$tmp/root" -type f ! -perm -444 >"$tmp/out"
+[ ! -s "$tmp/out" ]
+report $? "all may read what is installed, whatever the umask is"
+
 installed=$(find "$tmp/root" -type f -path '*/bin/*gantry*' | head -n 1)
 pc=$(find "$tmp/root" -name gantry-plugin.pc)
 for file in "$top_srcdir"/man/*.[1357]; do
