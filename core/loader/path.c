@@ -17,17 +17,19 @@
 /* The group of the same name as our user, with nobody else in it. */
 static bool is_private_group(gid_t gid)
 {
-	struct group *group;
-	struct passwd *user;
+	char user_text[1024], group_text[1024]; /* too small: there are others in it */
+	struct passwd user, *is_user;
+	struct group group, *is_group;
 
 	if (gid != getegid())
 		return false;
-	user = getpwuid(geteuid());
-	group = getgrgid(gid);
-	if (!user || !group || strcmp(user->pw_name, group->gr_name))
+	/* not getpwuid: what that returns, another thread of the program may be looking at */
+	if (getpwuid_r(geteuid(), &user, user_text, sizeof(user_text), &is_user) || !is_user ||
+	    getgrgid_r(gid, &group, group_text, sizeof(group_text), &is_group) || !is_group ||
+	    strcmp(user.pw_name, group.gr_name) != 0)
 		return false;
-	for (char **member = group->gr_mem; *member; member++)
-		if (strcmp(*member, user->pw_name))
+	for (char **member = group.gr_mem; *member; member++)
+		if (strcmp(*member, user.pw_name) != 0)
 			return false;
 	return true;
 }

@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +102,7 @@ OURS int munmap(void *at, size_t length)
 	return (int)syscall(SYS_munmap, at, length);
 }
 
-/* -- libconfig -- */
+/* -- libconfig, and glibc's look-ups of users -- */
 
 #define SPARED(type, call, decl, args)                                                                                  \
 	OURS type call decl                                                                                             \
@@ -119,6 +121,11 @@ SPARED(int, config_read, (config_t *config, FILE *f), (config, f))
 SPARED(config_setting_t *, config_setting_add, (config_setting_t *parent, const char *name, int type), (parent, name, type))
 SPARED(int, config_setting_set_string, (config_setting_t *setting, const char *value), (setting, value))
 SPARED(config_setting_t *, config_setting_get_elem, (const config_setting_t *setting, unsigned n), (setting, n))
+
+SPARED(int, getpwuid_r, (uid_t uid, struct passwd *user, char *text, size_t size, struct passwd **user_p),
+       (uid, user, text, size, user_p))
+SPARED(int, getgrgid_r, (gid_t gid, struct group *group, char *text, size_t size, struct group **group_p),
+       (gid, group, text, size, group_p))
 
 OURS void config_init(config_t *config)
 {

@@ -4,6 +4,8 @@
  *
  * shortage.c is part of a program, or a library of its own that is loaded before a program: it then finds a file with a struct
  * shortage, already open, by its number in the environment. What libconfig allocates is spared: it does not ask whether it got it.
+ * So are glibc's look-ups of users and groups: they end the process, or say that there is no such user. Plugins below folders
+ * that a private group may write, as of people with a umask of 002, need them.
  */
 #ifndef TESTS_FAKE_SHORTAGE_H
 #define TESTS_FAKE_SHORTAGE_H
