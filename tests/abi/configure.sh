@@ -5,6 +5,8 @@
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-configure.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP
+# what is exported to who builds a package is in question here
+unset CPPFLAGS LDFLAGS
 n=0
 
 report()
@@ -15,12 +17,21 @@ report()
 	tail -n 20 "$tmp/out" "$tmp/err" | sed 's/^/# /'
 }
 
+# a tree that was configured where it lies, configure refuses; what it needs of it is enough
+source=$top_srcdir
+if [ -e "$source/config.status" ]; then
+	source=$tmp/source
+	mkdir "$source"
+	(cd "$top_srcdir" && find configure build-aux include ./*.in ./*/*.in -type f -print0 2>/dev/null |
+		tar -c --null -T - -f -) | tar -x -C "$source" -f -
+fi
+
 # configure ARGUMENT... - in $tmp/build, with what this build knows of the compiler already; of what pkg-config finds, nothing
 configure()
 {
 	sed -n '/^## Cache variables/,/^## Output variables/s/^\([a-z_]*_cv_.*\)/\1/p' "$top_builddir/config.log" |
 		grep -vE '^(ac_cv_env_|pkg_cv_|ac_cv_path_|ac_cv_header_ltdl)' >"$tmp/cache"
-	(cd "$tmp/build" && "$top_srcdir/configure" CC="$CC" --cache-file="$tmp/cache" "$@") >"$tmp/out" 2>"$tmp/err"
+	(cd "$tmp/build" && "$source/configure" CC="$CC" --cache-file="$tmp/cache" "$@") >"$tmp/out" 2>"$tmp/err"
 }
 
 # flags - what the project itself gives to the compiler

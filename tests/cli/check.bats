@@ -273,7 +273,7 @@ wrong() {
 	check 0 # the options do not say how large the file is, and it is not looked at
 	[ "$status" -eq 0 ]
 	wrong "copy.size: the volume has 1048576 bytes, less than the 3145728 to be copied" store.backend.size=1MiB
-	check 0 --set roles.load.copy.to= --set roles.load.copy.from="$GANTRY" --set roles.load.copy.size=1MiB \
+	check 0 --set roles.load.copy.to= --set roles.load.copy.from="$BATS_TEST_TMPDIR/volume" --set roles.load.copy.size=1MiB \
 		--set roles.store.backend.read_only=true
 	[ "$status" -eq 2 ]
 	says "roles.load.copy.from: the volume is read-only"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What libgantry refuses, and what gantry_error() says of it: each IO that can never be done, each volume that cannot be had. */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -182,20 +183,20 @@ static void test_a_volume_that_is_only_read(void)
 		{GANTRY_OP_DISCARD, OWN, BLOCK, 0, 0, -EROFS, "read-only"},
 		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0, 0, -EROFS, "read-only"},
 	};
-	char backend[256];
+	char path[] = "/tmp/gantry-clients-read-only.XXXXXX", backend[256];
 	struct served_options options = {.backend = backend};
-	FILE *f = fopen("/tmp/gantry-clients-read-only", "we");
+	int fd = mkostemp(path, O_CLOEXEC);
 
-	TEST_ASSERT_NOT_NULL(f);
-	TEST_ASSERT_EQUAL_INT(0, ftruncate(fileno(f), 1 << 20));
-	fclose(f);
-	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"/tmp/gantry-clients-read-only\"; read_only = true;");
+	TEST_ASSERT_TRUE(fd >= 0);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 1 << 20));
+	close(fd);
+	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; read_only = true;", path);
 	served_begin(&options);
 	served_start("store");
 	open_direct();
 	REFUSE(table);
 	TEST_ASSERT_EQUAL_INT(0, served_read(queue, own, BLOCK, 0));
-	unlink("/tmp/gantry-clients-read-only");
+	unlink(path);
 }
 
 static void test_more_than_the_depth(void)
