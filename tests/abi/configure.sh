@@ -45,6 +45,12 @@ case $CC in
 esac
 mkdir -p "$tmp/build"
 
+mv "$tmp/build" "$tmp/a build"
+(cd "$tmp/a build" && "$source/configure") >"$tmp/out" 2>"$tmp/err"
+[ $? -eq 1 ] && grep -q '^configure: error: there is a blank in the name of this folder, .*/a build$' "$tmp/err"
+report $? "a folder in whose name there is a blank is refused"
+mv "$tmp/a build" "$tmp/build"
+
 configure PKG_CONFIG=false
 [ $? -eq 1 ] && grep -q '^configure: error: pkg-config .* not found (Debian: pkg-config)' "$tmp/err"
 report $? "no pkg-config: that it is which is missing, not the libraries"
