@@ -49,22 +49,16 @@ static void read_clock(clockid_t id, union doca_clock_timespec_t *ts)
 		clock_gettime(id, &ts->ts);
 }
 
-static uint64_t distance(clockid_t id, const union doca_clock_timespec_t *from, const union doca_clock_timespec_t *to)
+/* Neither clock counts cycles: how long one takes differs from machine to machine. */
+static uint64_t distance(const union doca_clock_timespec_t *from, const union doca_clock_timespec_t *to)
 {
-	int64_t ns;
+	int64_t ns = (int64_t)(to->ts.tv_sec - from->ts.tv_sec) * 1000000000 + to->ts.tv_nsec - from->ts.tv_nsec;
 
-	if (id == CYCLES)
-		return to->counter - from->counter;
-	ns = (int64_t)(to->ts.tv_sec - from->ts.tv_sec) * 1000000000 + to->ts.tv_nsec - from->ts.tv_nsec;
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-static void move(clockid_t id, union doca_clock_timespec_t *ts, uint64_t by)
+static void move(union doca_clock_timespec_t *ts, uint64_t by)
 {
-	if (id == CYCLES) {
-		ts->counter += by;
-		return;
-	}
 	by += (uint64_t)ts->ts.tv_nsec;
 	ts->ts.tv_sec += (time_t)(by / 1000000000);
 	ts->ts.tv_nsec = (long)(by % 1000000000);
@@ -119,7 +113,7 @@ doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t t
 	return DOCA_SUCCESS;
 }
 
-/* The other clock is read between two looks at the first; the truth lies between them. */
+/* The primary clock is read between two looks at the other, which tells nanoseconds; the truth lies between them. */
 doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type, uint64_t nic_type,
 					   union doca_clock_timespec_t *primary_ts, union doca_clock_timespec_t *nic_ts,
 					   uint64_t *error_margin_nsecs)
@@ -133,17 +127,17 @@ doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint6
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t took;
 
-		read_clock(clocks[primary].id, &before);
-		read_clock(clocks[nic].id, &between);
-		read_clock(clocks[primary].id, &after);
-		took = distance(clocks[primary].id, &before, &after);
+		read_clock(clocks[nic].id, &before);
+		read_clock(clocks[primary].id, &between);
+		read_clock(clocks[nic].id, &after);
+		took = distance(&before, &after);
 		if (took >= best)
 			continue;
 		best = took;
-		*primary_ts = before;
-		move(clocks[primary].id, primary_ts, took / 2);
-		*nic_ts = between;
+		*primary_ts = between;
+		*nic_ts = before;
+		move(nic_ts, took / 2);
 	}
-	*error_margin_nsecs = (best + 1) / 2;
+	*error_margin_nsecs = best / 2 + 1;
 	return DOCA_SUCCESS;
 }
