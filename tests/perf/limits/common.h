@@ -53,7 +53,7 @@ static inline void relax(void)
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb");
 #else
 	__asm__ volatile("" ::: "memory");
 #endif
