@@ -211,6 +211,14 @@ static void cut_short(void)
 	refused("short", "the file is cut short at 4200 bytes", NULL);
 }
 
+/* Its header says so in the two bytes at 18. */
+static void for_another_machine(void)
+{
+	build("other", GOOD("other", "other"));
+	TEST_ASSERT_EQUAL_INT(0, shell("printf '\\026\\000' | dd of=%s/other.so bs=1 seek=18 conv=notrunc status=none", dir));
+	refused("other", "it is made for machines of another kind, number 22 of ELF, and this is ", NULL);
+}
+
 /* As plugins were compiled before version 1.1: their tables end where `expect` begins. */
 static void older_minor_version_is_completed(void)
 {
@@ -500,6 +508,7 @@ int main(void)
 	RUN_TEST(undefined_symbol);
 	RUN_TEST(corrupt_file);
 	RUN_TEST(cut_short);
+	RUN_TEST(for_another_machine);
 	RUN_TEST(wrong_name);
 	RUN_TEST(missing_ops);
 	RUN_TEST(missing_slot);
