@@ -104,6 +104,7 @@ mkdir "$tmp/bin" "$tmp/pc" "$tmp/work"
 sed -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$pc" >"$tmp/pc/gantry-plugin.pc"
 wrap gantry "$installed"
 wrap cc "$CC"
+[ -z "${CXX:-}" ] || wrap c++ "$CXX"
 PKG_CONFIG_LIBDIR=$tmp/pc PATH=$tmp/bin:$PATH
 export PKG_CONFIG_LIBDIR PATH
 cd "$tmp/work" || exit 1

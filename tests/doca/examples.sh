@@ -36,7 +36,7 @@ is()
 # compile NAME - with the command of the file's comment; pkg-config knows where to look
 compile()
 {
-	command=$(sed -n 's/^ \*	cc /'"${CC:-cc} -Wall -Wextra -Werror $san"' /p' "$1.c")
+	command=$(sed -n 's|^ \*	cc |'"${CC:-cc} -Wall -Wextra -Werror $san"' |p' "$1.c")
 	eval "$command"
 }
 

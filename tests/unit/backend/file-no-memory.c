@@ -111,6 +111,9 @@ static void without_a_queue(void)
 
 static void with_io_uring(void)
 {
+	TEST_ASSERT_EQUAL_INT(0, once(NULL, "engine=auto"));
+	if (fake_logged(&host, "cannot use") || fake_logged(&host, "built without"))
+		TEST_IGNORE_MESSAGE("no io_uring here");
 	walk("engine=auto", 6);
 }
 
