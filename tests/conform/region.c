@@ -280,6 +280,7 @@ static void re_export_without_an_address(void)
 /* What came in by another transport: mapped, or only as a file, whose part it may be. */
 static void region_of_another_transport(void)
 {
+	const uint32_t from = 8192 + 512; /* no page begins there */
 	static int secret;
 	struct gantry_token token;
 	struct gantry_region *r;
@@ -290,8 +291,8 @@ static void region_of_another_transport(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	q = rig_rma_open(&rig.b, 4, 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct gantry_region other = {.addr = i ? NULL : m.bytes + 8192, .length = 16384, .fd = m.region.fd,
-					      .fd_offset = 8192, .rights = BOTH, .handle = 99, .domain = 0x6f746872u,
+		struct gantry_region other = {.addr = i ? NULL : m.bytes + from, .length = 16384, .fd = m.region.fd,
+					      .fd_offset = from, .rights = BOTH, .handle = 99, .domain = 0x6f746872u,
 					      .transport = &secret};
 
 		rig_fill(m.bytes, BYTES, 1);
@@ -300,8 +301,8 @@ static void region_of_another_transport(void)
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
 		TEST_ASSERT_EQUAL_UINT64(16384, r->length);
 		far_fill(q, r, 0, 16384, 2 + i);
-		TEST_ASSERT_TRUE(rig_filled(m.bytes, 8192, 1));
-		TEST_ASSERT_TRUE(rig_filled(m.bytes + 8192, 16384, 2 + i));
+		TEST_ASSERT_TRUE(rig_filled(m.bytes, from, 1));
+		TEST_ASSERT_TRUE(rig_filled(m.bytes + from, 16384, 2 + i));
 		TEST_ASSERT_TRUE(far_filled(q, r, 0, 16384, 2 + i));
 		rig.ops->release_region(rig.b.conn, r);
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 30 + i));

@@ -30,7 +30,7 @@ static void forget(struct loop_export *e)
 {
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
 	if (e->mapped)
-		munmap(e->mapped, (size_t)e->length);
+		munmap(e->mapped, (size_t)(e->length + (uint64_t)(e->addr - (uint8_t *)e->mapped)));
 	e->mapped = NULL;
 }
 
@@ -56,11 +56,14 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	e->addr = region->addr;
 	if (!e->addr) { /* imported without an address from another transport */
 		int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
-		void *p = mmap(NULL, (size_t)region->length, prot, MAP_SHARED, region->fd, (off_t)region->fd_offset);
+		uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+		void *p = mmap(NULL, (size_t)(region->length + down), prot, MAP_SHARED, region->fd,
+			       (off_t)(region->fd_offset - down));
 
 		if (p == MAP_FAILED)
 			return -errno;
-		e->addr = e->mapped = p;
+		e->mapped = p;
+		e->addr = (uint8_t *)p + down;
 	}
 	e->handle = handle;
 	e->generation++;

@@ -13,6 +13,8 @@
 #include "memory/region.h"
 #include "unity.h"
 
+#define PAGE ((uint64_t)sysconf(_SC_PAGESIZE))
+
 void setUp(void)
 {
 }
@@ -24,19 +26,19 @@ void tearDown(void)
 static void a_region_is_sealed_zeroed_and_whole_pages(void)
 {
 	struct gantry_region *region;
-	uint64_t bytes;
+	uint64_t bytes, whole = 2 * PAGE;
 
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(5000, 0, &region));
-	TEST_ASSERT_EQUAL_UINT64(8192, region->length);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGE + 904, 0, &region));
+	TEST_ASSERT_EQUAL_UINT64(whole, region->length);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, region->rights);
-	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_check(region->fd, 8192, 8192, &bytes, NULL));
-	TEST_ASSERT_EQUAL_UINT64(8192, bytes);
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_check(region->fd, whole, whole, &bytes, NULL));
+	TEST_ASSERT_EQUAL_UINT64(whole, bytes);
 	TEST_ASSERT_EQUAL_INT(FD_CLOEXEC, fcntl(region->fd, F_GETFD));
 	TEST_ASSERT_EQUAL_INT(-1, ftruncate(region->fd, 0));
 	TEST_ASSERT_EQUAL_INT(-1, fcntl(region->fd, F_ADD_SEALS, F_SEAL_WRITE));
-	for (int i = 0; i < 8192; i++)
+	for (uint64_t i = 0; i < whole; i++)
 		TEST_ASSERT_EQUAL_INT(0, ((char *)region->addr)[i]);
-	memset(region->addr, 1, 8192);
+	memset(region->addr, 1, whole);
 	gn_region_destroy(&region, 1);
 	TEST_ASSERT_NULL(region);
 	gn_region_destroy(&region, 1);
@@ -54,13 +56,13 @@ static void pages_are_there_at_once_or_when_they_are_touched(void)
 {
 	struct gantry_region *region;
 
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * 4096, 0, &region));
-	TEST_ASSERT_EQUAL_UINT64(64 * 4096, bytes_there(region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * PAGE, 0, &region));
+	TEST_ASSERT_EQUAL_UINT64(64 * PAGE, bytes_there(region));
 	gn_region_destroy(&region, 1);
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * 4096, GANTRY_REGION_LATE, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * PAGE, GANTRY_REGION_LATE, &region));
 	TEST_ASSERT_EQUAL_UINT64(0, bytes_there(region));
-	((char *)region->addr)[5000] = 1;
-	TEST_ASSERT_TRUE(bytes_there(region) > 0 && bytes_there(region) < 64 * 4096);
+	((char *)region->addr)[PAGE + 904] = 1;
+	TEST_ASSERT_TRUE(bytes_there(region) > 0 && bytes_there(region) < 64 * PAGE);
 	gn_region_destroy(&region, 1);
 }
 
@@ -93,7 +95,7 @@ static void huge_pages_are_asked_for(void)
 	if (probe >= 0)
 		close(probe);
 	gn_log_set_sink(log, GN_LOG_TEXT);
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, GANTRY_REGION_HUGE, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGE, GANTRY_REGION_HUGE, &region));
 	gn_log_set_sink(2, GN_LOG_TEXT);
 	TEST_ASSERT_TRUE(pread(log, text, sizeof(text) - 1, 0) >= 0);
 	close(log);
@@ -101,7 +103,7 @@ static void huge_pages_are_asked_for(void)
 		TEST_ASSERT_EQUAL_UINT64(2 << 20, page_of(region->fd));
 		TEST_ASSERT_EQUAL_UINT64(2 << 20, region->length);
 	} else {
-		TEST_ASSERT_EQUAL_UINT64(4096, region->length);
+		TEST_ASSERT_EQUAL_UINT64(PAGE, region->length);
 		TEST_ASSERT_NOT_NULL(strstr(text, "no huge pages"));
 	}
 	memset(region->addr, 1, region->length);
@@ -112,7 +114,7 @@ static int mapped(const void *addr)
 {
 	unsigned char vec;
 
-	return mincore((void *)(uintptr_t)addr, 4096, &vec) == 0;
+	return mincore((void *)(uintptr_t)addr, PAGE, &vec) == 0;
 }
 
 static void what_is_not_quiet_goes_to_quarantine(void)
@@ -122,20 +124,20 @@ static void what_is_not_quiet_goes_to_quarantine(void)
 	char *addr;
 	int fd;
 
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGE, 0, &region));
 	addr = region->addr;
 	fd = region->fd;
 	gn_region_destroy(&region, 0);
 	TEST_ASSERT_NULL(region);
-	TEST_ASSERT_EQUAL_UINT64(before + 4096, gn_region_quarantined());
+	TEST_ASSERT_EQUAL_UINT64(before + PAGE, gn_region_quarantined());
 	TEST_ASSERT_TRUE(mapped(addr));
 	TEST_ASSERT_EQUAL_INT(-1, fcntl(fd, F_GETFD));
-	munmap(addr, 4096);
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	munmap(addr, PAGE);
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGE, 0, &region));
 	addr = region->addr;
 	gn_region_destroy(&region, 1);
 	TEST_ASSERT_FALSE(mapped(addr));
-	TEST_ASSERT_EQUAL_UINT64(before + 4096, gn_region_quarantined());
+	TEST_ASSERT_EQUAL_UINT64(before + PAGE, gn_region_quarantined());
 }
 
 static void a_child_does_not_hold_the_pages(void)
@@ -144,7 +146,7 @@ static void a_child_does_not_hold_the_pages(void)
 	int wstatus;
 	pid_t pid;
 
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGE, 0, &region));
 	pid = fork();
 	if (pid == 0)
 		_exit(mapped(region->addr));
@@ -176,7 +178,7 @@ static void a_core_dump_does_not_have_the_data(void)
 {
 	struct gantry_region *region;
 
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(4096, 0, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(PAGE, 0, &region));
 	TEST_ASSERT_TRUE(has_flag(region->addr, " wr"));
 	TEST_ASSERT_TRUE(has_flag(region->addr, " dd"));
 	gn_region_destroy(&region, 1);
