@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# sysroot.sh ARCH PACKAGE... - headers and libraries of these Debian packages for another architecture, and all they depend on,
+# in a folder of the cache: downloaded from the machine's own sources, unpacked, not installed. In tools/ lie the compilers and the
+# pkg-config that know nothing else, in programs/ what tests call by name and which must be of that architecture.
+#
+# Prints the path of the folder. What is there and was made for the same packages is kept for a week, and used for longer where
+# there is nothing newer to be had. Says why, and exits with 77, where there is neither. Needs no root; dpkg does not hear of it.
+set -u
+export LC_ALL=C
+cache=${XDG_CACHE_HOME:-${HOME:?needs HOME or XDG_CACHE_HOME}/.cache}/gantry/cross
+arch=${1:?ARCH}
+shift
+
+no()
+{
+	echo "$*" >&2
+	exit 77
+}
+
+for tool in apt-get dpkg-architecture dpkg-deb tar; do
+	command -v "$tool" >/dev/null || no "$tool is not installed"
+done
+triplet=$(dpkg-architecture -f -a "$arch" -q DEB_HOST_GNU_TYPE 2>/dev/null) || no "$arch is no architecture of Debian"
+sum=$(echo "$*" | cat "$0" - | cksum)
+root=$cache/$arch-${sum%% *}
+mkdir -p "$cache" && tmp=$(mktemp -d "$cache/new.XXXXXX") || no "cannot write to $cache"
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+# download PACKAGE... - into $tmp/archives, by lists, a status and architectures of our own
+download()
+{
+	local options=(-qq -y -o APT::Sandbox::User=root -o "APT::Architecture=$arch" -o "APT::Architectures::=$arch"
+		-o "Dir::State=$tmp/state" -o "Dir::State::status=$tmp/status" -o "Dir::Cache=$tmp" -o Debug::NoLocking=true)
+	mkdir -p "$tmp/state/lists/partial" "$tmp/archives/partial"
+	: >"$tmp/status"
+	# the machine's list of architectures, which apt would add to ours
+	printf '#clear APT::Architectures;\n' >"$tmp/apt.conf"
+	export APT_CONFIG=$tmp/apt.conf
+	apt-get "${options[@]}" update && apt-get "${options[@]}" --no-install-recommends --download-only install "$@"
+}
+
+# unpack - the archives; the folders in / are links, as they are on the machines themselves, and no link leaves the root
+unpack()
+{
+	local deb link to folder
+	mkdir -p "$tmp/root/usr"
+	for folder in bin lib lib64 sbin; do
+		mkdir "$tmp/root/usr/$folder" && ln -s "usr/$folder" "$tmp/root/$folder" || return 1
+	done
+	for deb in "$tmp"/archives/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink --no-same-owner -C "$tmp/root" \
+			--exclude './usr/share/doc/*' --exclude './usr/share/locale/*' --exclude './usr/share/man/*' \
+			--exclude './dev/*' || return 1
+	done
+	while read -r link; do
+		to=$(readlink "$link")
+		ln -sfn -r "$tmp/root$to" "$link" || return 1
+	done < <(find "$tmp/root" -lname '/*')
+}
+
+# tool NAME COMMAND... - a program of that name, which takes more arguments
+tool()
+{
+	printf '#!/bin/sh\nexec %s "$@"\n' "${*:2}" >"$tmp/root/tools/$1"
+	chmod +x "$tmp/root/tools/$1"
+}
+
+# equip - the tools, which are used where the root will be
+equip()
+{
+	local lib=$root/usr/lib/$triplet
+	mkdir "$tmp/root/tools" "$tmp/root/programs" && echo "$triplet" >"$tmp/root/triplet" || return 1
+	tool cc "$triplet-gcc '--sysroot=$root'"
+	tool c++ "$triplet-g++ '--sysroot=$root'"
+	tool pkg-config "env 'PKG_CONFIG_LIBDIR=$lib/pkgconfig:$root/usr/share/pkgconfig' 'PKG_CONFIG_SYSROOT_DIR=$root' pkg-config"
+	find "$tmp/root/usr" -path '*bin/nbdkit' -exec cp {} "$tmp/root/programs" \;
+}
+
+if [ -z "$(find "$root" -maxdepth 0 -mtime -7 2>/dev/null)" ]; then
+	if download "$@" >"$tmp/log" 2>&1 && { unpack && equip; } >>"$tmp/log" 2>&1; then
+		# two may do this at the same time; the second uses what the first has made
+		rm -rf "$root"
+		touch "$tmp/root"
+		mv -T "$tmp/root" "$root" 2>/dev/null || [ -d "$root" ]
+	elif [ ! -d "$root" ]; then
+		no "no packages for $arch: $(grep -E '^E:' "$tmp/log" | head -n 3 | tr '\n' ' ')$(tail -n 1 "$tmp/log")"
+	fi
+fi
+# what was made for another list, long ago
+find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
+echo "$root"
