@@ -128,7 +128,7 @@ static void on_closed(void *arg, int reason, const char *text)
 	finish(volume);
 }
 
-static const struct gc_session_events events = {on_ready, on_started, on_closed};
+static const struct gc_session_events events = {.ready = on_ready, .started = on_started, .closed = on_closed};
 
 static int role_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
 {

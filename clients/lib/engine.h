@@ -2,7 +2,7 @@
 /*
  * engine.h - how this project issues IO: a session with its region, and a queue for each of its lanes.
  *
- *      gc_session_open -> `ready` (the region is made: gc_session_memory) -> exported -> `started` -> `closed`
+ *      gc_session_open -> `ready` (gc_session_memory) -> `pages` of the region -> exported -> `started` -> `closed`
  *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete` -> gc_queue_put
  *
  * Where the connect may be resumed, a lost session is opened again and nobody hears of it: IOs wait, and those that were
@@ -30,6 +30,11 @@ struct gc_queue;
 struct gc_session_events {
 	/* Hello and query are done: call gc_session_memory. 0; or -errno, and the session ends with that reason. */
 	int (*ready)(void *arg, const struct gantry_volume_info *info);
+	/*
+	 * So many bytes at `at`, of what is not late of the region, have been made: all of it bit by bit, in order. What is
+	 * written there now is there for the peer. May be NULL.
+	 */
+	void (*pages)(void *arg, void *at, uint64_t bytes);
 	/* IO may be submitted. */
 	void (*started)(void *arg);
 	/*
@@ -55,8 +60,8 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 		    const struct gc_session_events *events, void *arg, struct gc_session **session_p);
 /*
  * Make the region: slot_bytes for each slot, rounded up to GC_SLOT_ALIGN, and shared_bytes behind them. Together they
- * are at least one byte. flags: GANTRY_REGION_*, LATE is for the slots only. To be called once, from `ready`; what is written
- * there before it returns is there for the peer.
+ * are at least one byte. flags: GANTRY_REGION_*, LATE is for the slots only. To be called once, from `ready`. Pages that are
+ * not late come between that and `started`, a little in each turn of the control thread: see `pages`.
  */
 int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags);
 /* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */

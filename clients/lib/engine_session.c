@@ -46,16 +46,16 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 	session->slot_bytes = (slot_bytes + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
 	if (!__builtin_mul_overflow(session->slot_bytes, slots, &session->shared_offset) &&
 	    !__builtin_add_overflow(session->shared_offset, shared_bytes, &bytes))
-		rc = session->rh->region_create(session->rh, bytes, flags, &session->region);
+		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LATE, &session->region);
 	if (rc)
 		gantry_log_error(session->rh->host, "no region of %llu x %llu bytes and %llu bytes: %s",
 				 (unsigned long long)slots, (unsigned long long)session->slot_bytes,
 				 (unsigned long long)shared_bytes, strerror(-rc));
-	if (!rc && (flags & GANTRY_REGION_LATE)) {
-		session->pages_at = session->shared_offset;
-		session->pages_end = bytes;
-	}
-	return rc;
+	if (rc)
+		return rc;
+	session->pages_at = flags & GANTRY_REGION_LATE ? session->shared_offset : 0;
+	session->pages_end = flags & GANTRY_REGION_LATE ? bytes : session->region->length;
+	return 0;
 }
 
 /* The region of a session that is opened again is there already. */
@@ -94,13 +94,17 @@ static void export_region(struct gc_session *session)
 static void make_pages(void *arg)
 {
 	struct gc_session *session = arg;
-	uint64_t at = session->pages_at, left = session->pages_end - at, n = left < PAGES_STEP ? left : PAGES_STEP;
+	uint64_t left = session->pages_end - session->pages_at, n = left < PAGES_STEP ? left : PAGES_STEP;
+	void *at;
 
 	if (!is_opening(session))
 		return;
+	at = (uint8_t *)session->region->addr + session->pages_at;
 	session->pages_at += n;
 	if (n) /* a kernel that cannot leaves it late, too */
-		madvise((uint8_t *)session->region->addr + at, n, MADV_POPULATE_WRITE);
+		madvise(at, n, MADV_POPULATE_WRITE);
+	if (n && session->events->pages)
+		session->events->pages(session->arg, at, n);
 	if (n == left)
 		export_region(session);
 	else if (session->rh->after(session->rh, 0, make_pages, session))

@@ -30,12 +30,13 @@ static void close_session(unsigned quarantined)
 	rig_end(quarantined);
 }
 
-/* -- pages of shared memory -- */
+/* -- pages -- */
 
 static struct {
 	unsigned turn;      /* of the control thread */
 	unsigned last;      /* in which pages were made */
 	uint64_t bytes, most; /* in all, and in one turn */
+	void *first;
 	uint64_t this_turn;
 } pages;
 
@@ -43,8 +44,9 @@ int __wrap_madvise(void *addr, size_t length, int advice);
 
 int __wrap_madvise(void *addr, size_t length, int advice)
 {
-	(void)addr;
 	(void)advice;
+	if (!pages.bytes)
+		pages.first = addr;
 	if (pages.last != pages.turn) {
 		pages.last = pages.turn;
 		pages.this_turn = 0;
@@ -74,6 +76,7 @@ static void test_much_shared_memory_leaves_time_for_heartbeats(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
 	turn_until_started();
 	TEST_ASSERT_EQUAL_UINT64(rig.shared, pages.bytes);
+	TEST_ASSERT_EQUAL_PTR((uint8_t *)rig.rh.region->addr + gc_session_shared_offset(rig.session), pages.first);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64ull << 20, pages.most);
 	close_session(0);
 	for (unsigned n = 1; n < 4; n++) { /* closed while they are made */
@@ -85,6 +88,19 @@ static void test_much_shared_memory_leaves_time_for_heartbeats(void)
 		close_session(0);
 		TEST_ASSERT_EQUAL_UINT(0, rig.n_started);
 	}
+}
+
+static void test_all_of_a_region_that_is_not_late_too(void)
+{
+	memset(&pages, 0, sizeof(pages));
+	rig.shared = (256ull << 20) + 3 * BLOCK;
+	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
+	turn_until_started();
+	TEST_ASSERT_EQUAL_INT(GANTRY_REGION_LATE, rig.rh.region_flags);
+	TEST_ASSERT_EQUAL_UINT64(2 * DEPTH * BLOCK + rig.shared, pages.bytes);
+	TEST_ASSERT_EQUAL_UINT64(pages.bytes, rig.pages_bytes);
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64ull << 20, pages.most);
+	close_session(0);
 }
 
 static void test_data_goes_there_and_back(void)
@@ -340,6 +356,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_data_goes_there_and_back);
 	RUN_TEST(test_much_shared_memory_leaves_time_for_heartbeats);
+	RUN_TEST(test_all_of_a_region_that_is_not_late_too);
 	RUN_TEST(test_as_many_slots_as_asked_for);
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
 	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);

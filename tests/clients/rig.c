@@ -18,6 +18,15 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 	return gc_session_memory(rig.session, RIG_SLOT, rig.shared ? rig.shared : RIG_SHARED, rig.memory_flags);
 }
 
+static void on_pages(void *arg, void *at, uint64_t bytes)
+{
+	(void)arg;
+	if (!(rig.memory_flags & GANTRY_REGION_LATE))
+		TEST_ASSERT_EQUAL_PTR((uint8_t *)rig.rh.region->addr + rig.pages_bytes, at);
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_started);
+	rig.pages_bytes += bytes;
+}
+
 static void on_started(void *arg)
 {
 	(void)arg;
@@ -56,7 +65,8 @@ void rig_begin(uint32_t n_lanes, uint32_t depth)
 
 int rig_open(uint32_t n_queues)
 {
-	static const struct gc_session_events events = {on_ready, on_started, on_closed};
+	static const struct gc_session_events events = {
+		.ready = on_ready, .pages = on_pages, .started = on_started, .closed = on_closed};
 	const struct gc_session_attr attr = {.n_queues = n_queues, .depth = rig.depth, .complete = on_complete};
 
 	rig.n_queues = n_queues;
@@ -77,6 +87,8 @@ struct gc_queue *rig_start(uint32_t n_queues)
 {
 	TEST_ASSERT_EQUAL_INT(0, rig_open(n_queues));
 	rig_turn(5);
+	for (unsigned i = 0; i < 100 && !rig.n_started; i++) /* much memory takes more */
+		rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
 	TEST_ASSERT_EQUAL_UINT(0, rig.n_closed);
 	return gc_session_queue(rig.session, 0);

@@ -274,7 +274,7 @@ static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int
 {
 	struct gantry_region *region = calloc(1, sizeof(*region));
 
-	(void)flags;
+	of(pub)->region_flags = flags;
 	region->addr = aligned_alloc(4096, bytes);
 	region->length = bytes;
 	region->fd = -1;

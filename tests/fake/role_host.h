@@ -68,6 +68,7 @@ struct fake_role_host {
 	void *arg;
 	struct gantry_session_attr attr;
 	struct gantry_region *region;
+	int region_flags; /* that it was asked for with */
 	int step;         /* what comes next: see role_host.c */
 	int lose_rc;      /* set by the test: end the session with it at the next turn */
 	int open_rc;      /* what client_open returns */

@@ -159,6 +159,7 @@ struct initiator {
 	enum phase phase;
 	uint32_t n_done; /* lanes whose end was heard of */
 	uint64_t block;  /* bytes of a slot */
+	struct gantry_random content; /* that the region is filled with */
 
 	atomic_bool stop;   /* issue nothing more */
 	atomic_bool failed; /* exit status 1 */

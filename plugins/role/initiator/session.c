@@ -26,19 +26,18 @@ static void session_fail(struct initiator *in)
 	session_close(in);
 }
 
-/* Touches every page, and gives writes a content that does not compress. */
-static void fill_region(struct initiator *in)
+/* Gives writes a content that does not compress. */
+static void fill_pages(void *arg, void *at, uint64_t bytes)
 {
-	const struct gantry_region *region = gc_session_region(in->engine);
-	struct gantry_random random;
-	uint8_t *at = region->addr;
+	struct initiator *in = arg;
+	struct gantry_random random = in->content;
 
-	gantry_random_seed(&random, (uint64_t)in->conf->seed);
-	for (uint64_t i = 0; i + 8 <= region->length; i += 8) {
+	for (uint64_t i = 0; i + 8 <= bytes; i += 8) {
 		uint64_t word = gantry_random_next(&random);
 
-		memcpy(at + i, &word, sizeof(word));
+		memcpy((uint8_t *)at + i, &word, sizeof(word));
 	}
+	in->content = random;
 }
 
 __attribute__((format(printf, 3, 4)))
@@ -66,10 +65,8 @@ static int ready(void *arg, const struct gantry_volume_info *info)
 		rc = in->source->setup(in);
 	if (!rc)
 		rc = gc_session_memory(in->engine, in->block, 0, in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
-	if (rc)
-		return rc;
-	fill_region(in);
-	return 0;
+	gantry_random_seed(&in->content, (uint64_t)in->conf->seed);
+	return rc;
 }
 
 static int lane_begin(struct lane *lane)
@@ -167,6 +164,7 @@ static void closed(void *arg, int reason, const char *text)
 
 static const struct gc_session_events events = {
 	.ready = ready,
+	.pages = fill_pages,
 	.started = started,
 	.closed = closed,
 };

@@ -2,6 +2,8 @@
 /* How a run ends: refused, stopped, failed, lost. Each time: finished once, nothing left behind. */
 #include <errno.h>
 
+#include <gantry/random.h>
+
 #include "rig.h"
 
 #define SIZE (1u << 20)
@@ -76,6 +78,44 @@ static void test_stop_before_the_start(void)
 	rig_ops()->stop(rig.role);
 	TEST_ASSERT_EQUAL_INT(1, rig.rh.finished);
 	TEST_ASSERT_EQUAL_INT(0, rig.rh.status);
+}
+
+static int turn_until_it_runs(int most)
+{
+	for (int i = 0; i < most && !rig.rh.pollers[0].self; i++)
+		fake_role_turn(&rig.rh);
+	return rig.rh.pollers[0].self != NULL;
+}
+
+static void stop(void)
+{
+	rig_ops()->stop(rig.role);
+	expect_end(0);
+	rig_close();
+}
+
+/* The peer takes who is silent for lost, and the kernel takes long. */
+static void test_a_large_region_leaves_time_for_heartbeats(void)
+{
+	struct gantry_random random;
+
+	gantry_random_seed(&random, 1);
+	rig_init(1, 1ull << 30, 4096);
+	start(RIG_CONF("workload.time=0s", "workload.block=1MiB", "workload.depth=128"));
+	TEST_ASSERT_FALSE(turn_until_it_runs(6));
+	TEST_ASSERT_TRUE(rig.rh.region_flags & GANTRY_REGION_LATE);
+	stop(); /* while pages are made */
+	rig_init(1, 1ull << 30, 4096);
+	start(RIG_CONF("workload.time=0s", "workload.pattern=write", "workload.block=1MiB", "workload.depth=64"));
+	TEST_ASSERT_TRUE(turn_until_it_runs(100));
+	TEST_ASSERT_EQUAL_UINT64(64ull << 20, rig.rh.region->length);
+	for (uint64_t i = 0; i < rig.rh.region->length / 8; i++) {
+		uint64_t expected = gantry_random_next(&random);
+
+		if (((const uint64_t *)rig.rh.region->addr)[i] != expected)
+			TEST_FAIL_MESSAGE("not what the seed gives");
+	}
+	stop();
 }
 
 static void test_stop_at_each_step(void)
@@ -189,6 +229,7 @@ int main(void)
 	RUN_TEST(test_a_volume_that_does_not_fit);
 	RUN_TEST(test_a_connect_that_cannot_start);
 	RUN_TEST(test_stop_before_the_start);
+	RUN_TEST(test_a_large_region_leaves_time_for_heartbeats);
 	RUN_TEST(test_stop_at_each_step);
 	RUN_TEST(test_session_lost_at_each_step);
 	RUN_TEST(test_the_first_error_ends_the_run);
