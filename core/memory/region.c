@@ -10,6 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 #define HUGE_PAGE (2ull << 20)
 
 static uint64_t quarantined;
@@ -89,6 +94,23 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet)
 	else
 		__atomic_fetch_add(&quarantined, region->length, __ATOMIC_RELAXED);
 	free(region);
+}
+
+/* What is known by its descriptor alone is mapped for that. */
+void gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes)
+{
+	int writes = (region->rights & GANTRY_REMOTE_WRITE) != 0, prot = PROT_READ | (writes ? PROT_WRITE : 0);
+	uint64_t begin = (region->addr != NULL ? (uintptr_t)region->addr : region->fd_offset) + at;
+	uint64_t down = begin & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	void *base = (void *)(uintptr_t)(begin - down);
+
+	if (region->addr == NULL)
+		base = mmap(NULL, bytes + down, prot, MAP_SHARED, region->fd, (off_t)(begin - down));
+	if (base == MAP_FAILED)
+		return;
+	madvise(base, bytes + down, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	if (region->addr == NULL)
+		munmap(base, bytes + down);
 }
 
 uint64_t gn_region_quarantined(void)

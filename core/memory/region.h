@@ -14,6 +14,11 @@
 int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p);
 /* quiet: nobody can touch it any more; else it goes to quarantine. Frees the region object either way. */
 void gn_region_destroy(struct gantry_region **region_p, int quiet);
+/*
+ * Have the kernel make what it has not yet of the pages from offset `at` on, which takes it up to a second for a GiB; where it
+ * cannot, they come when they are touched.
+ */
+void gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes);
 /* Bytes in quarantine in this process. Any thread. */
 uint64_t gn_region_quarantined(void);
 

@@ -75,6 +75,7 @@ void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	gn_loop_clear_timer(c->role->loop, &c->make);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
 		gn_link_stop(c->lanes[i].link);
 	if (c->reason == 0)
@@ -311,6 +312,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->arg = arg;
 	c->retry = (struct gn_timer){.fn = try_connect, .arg = c};
 	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
+	c->make = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
 	c->connecting = 1;
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
@@ -335,6 +337,7 @@ void gn_client_close(struct gantry_client *c)
 	if (c->closing || c->lost)
 		return;
 	c->closing = 1;
+	gn_loop_clear_timer(c->role->loop, &c->make);
 	if (c->pending == 0)
 		gn_client_go_on_closing(c);
 }
@@ -360,6 +363,7 @@ void gn_client_free(struct gantry_client *c)
 	*p = c->next;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	gn_loop_clear_timer(c->role->loop, &c->make);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
 		gn_link_stop(c->lanes[i].link);
 	gn_client_drop_queues(c);

@@ -38,6 +38,9 @@ struct gantry_client {
 	unsigned pending; /* request that is not answered; 0: none */
 	uint32_t pending_id;
 	const struct gantry_region *exporting;
+	uint32_t exporting_rights, exporting_handle;
+	uint64_t made;       /* bytes of it that the device will find made */
+	struct gn_timer make; /* the next of them; set: it is not exported yet */
 	struct gantry_volume_info volume;
 	struct gn_client_lane *lanes;
 	uint32_t n_queues; /* lanes with a consumer */
@@ -59,6 +62,8 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 void gn_client_hello(struct gantry_client *c);
 /* The request of this type was granted; payload of the size that the type has. */
 void gn_client_answered(struct gantry_client *c, unsigned type, const void *payload);
+/* Of `make`: another piece of the region, or its export. arg: the client. */
+void gn_client_make_more(void *arg);
 /* The next request on the way to the end. */
 void gn_client_go_on_closing(struct gantry_client *c);
 void gn_client_drop_queues(struct gantry_client *c);

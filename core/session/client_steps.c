@@ -7,10 +7,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/check.h"
+#include "memory/region.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAKE_BYTES (16ull << 20) /* of memory, in one turn of the loop */
 
 void gn_client_drop_queues(struct gantry_client *c)
 {
@@ -148,21 +151,70 @@ static void answered_bye(struct gantry_client *c, const void *payload)
 		gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + c->ep->control_timeout_ns);
 }
 
-int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights, uint32_t handle)
+static int export_now(struct gantry_client *c)
 {
 	struct gantry_token token;
-	int rc;
+	int rc = c->ep->device->ops->export_region(c->ch.conn, c->exporting, c->exporting_rights, c->exporting_handle, &token);
 
-	if (c->state != GN_KNOWN || c->pending != 0)
+	if (rc != 0)
+		return rc;
+	c->exports[c->n_exports++] = c->exporting_handle;
+	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
+}
+
+static int pins(const struct gantry_client *c)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	c->ep->device->ops->info(c->ep->device->dev, &info);
+	return (info.caps & GANTRY_CAP_PINS) != 0;
+}
+
+/*
+ * A device that locks memory would have all its pages made at once. Before, and a little in each turn of the loop, they leave
+ * time for heartbeats. Whether there are more.
+ */
+static int make_some(struct gantry_client *c)
+{
+	const struct gantry_region *region = c->exporting;
+	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES;
+
+	if (n == 0 || (region->addr == NULL && region->fd < 0) || !pins(c))
+		return 0;
+	gn_region_make_pages(region, c->made, n);
+	c->made += n;
+	if (n == left)
+		return 0;
+	gn_loop_set_timer(c->role->loop, &c->make, gn_now_ns());
+	return 1;
+}
+
+void gn_client_make_more(void *arg)
+{
+	struct gantry_client *c = arg;
+	int rc = make_some(c) ? 0 : export_now(c);
+
+	if (rc != 0)
+		gn_client_lose(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
+			       (unsigned long long)c->exporting->length, strerror(-rc));
+}
+
+static int busy(const struct gantry_client *c)
+{
+	return c->state != GN_KNOWN || c->pending != 0 || c->make.at_ns != 0;
+}
+
+int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights, uint32_t handle)
+{
+	if (busy(c))
 		return -EBUSY;
 	if (c->n_exports == c->attr.regions)
 		return -ENOSPC;
-	rc = c->ep->device->ops->export_region(c->ch.conn, region, rights, handle, &token);
-	if (rc != 0)
-		return rc;
-	c->exports[c->n_exports++] = handle;
 	c->exporting = region;
-	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
+	c->exporting_rights = rights;
+	c->exporting_handle = handle;
+	c->made = 0;
+	return make_some(c) ? 0 : export_now(c);
 }
 
 static int make_consumers(struct gantry_client *c, struct gn_queues *q)
@@ -193,7 +245,7 @@ int gn_client_start(struct gantry_client *c)
 	struct gn_queues q = {.n = c->attr.lanes, .depth = c->attr.depth};
 	int rc;
 
-	if (c->state != GN_KNOWN || c->pending != 0)
+	if (busy(c))
 		return -EBUSY;
 	rc = make_consumers(c, &q);
 	if (rc != 0) {

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions for a device that locks their memory: the kernel makes it bit by bit. */
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gantry/memfd.h"
+#include "unit/session/client_rig.h"
+
+#define LARGE (80ull << 20)
+#define AT_ONCE (32ull << 20)
+
+static uint64_t bytes_there(void)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, fstat(region.fd, &st));
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static const struct gantry_region small_region = {.addr = fc.ft.memory, .length = 4096, .fd = -1};
+
+/* 1: not mapped here; 2: nor to be written to. */
+static void have_large_region(int known_by_fd)
+{
+	region = (struct gantry_region){
+		.length = LARGE, .fd_offset = 512, .rights = GANTRY_REMOTE_READ | (known_by_fd > 1 ? 0 : GANTRY_REMOTE_WRITE)};
+	region.fd = gantry_memfd_create("test", LARGE + 4096, 0);
+	TEST_ASSERT_TRUE(region.fd >= 0);
+	if (known_by_fd)
+		return;
+	region.addr = mmap(NULL, LARGE + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
+	TEST_ASSERT_NOT_EQUAL(MAP_FAILED, region.addr);
+}
+
+static void drop_large_region(void)
+{
+	close(region.fd);
+	if (region.addr != NULL)
+		munmap(region.addr, LARGE + 4096);
+	region = small_region;
+}
+
+static void expect_pages_bit_by_bit(void)
+{
+	uint64_t last = bytes_there();
+
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(AT_ONCE, last);
+	for (int i = 0; i < 100 && conn->n_exports == 0; i++) {
+		uint64_t now;
+
+		TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 2));
+		TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_start(client));
+		gn_loop_turn(fc.loop, 0);
+		now = bytes_there();
+		TEST_ASSERT_LESS_OR_EQUAL_UINT64(AT_ONCE, now - last);
+		last = now;
+	}
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_exports);
+	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(LARGE, last);
+}
+
+/* Or the peer would take who locks much for lost, as the kernel makes it all at once then. */
+static void pages_of_a_device_that_locks_them_leave_time_for_heartbeats(void)
+{
+	for (int known_by_fd = 0; known_by_fd < 3; known_by_fd++) {
+		reach(READY);
+		fc.ft.caps |= GANTRY_CAP_PINS;
+		have_large_region(known_by_fd);
+		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		expect_pages_bit_by_bit();
+		answer(GN_FRAME_EXPORT);
+		TEST_ASSERT_EQUAL_UINT(1, n_exported);
+		fc.rh->client_close(client);
+		answer(GN_FRAME_BYE);
+		closed(0);
+		drop_large_region();
+		again();
+	}
+}
+
+static void pages_that_nobody_locks_are_left_to_who_touches_them(void)
+{
+	reach(READY);
+	have_large_region(0);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+	TEST_ASSERT_EQUAL_UINT64(0, bytes_there());
+	answer(GN_FRAME_EXPORT);
+	drop_large_region();
+}
+
+/* step 0: closed, 1: aborted, 2: the peer goes, 3: the device refuses. */
+static void it_may_end_while_pages_are_made(void)
+{
+	for (int step = 0; step < 4; step++) {
+		static const int reasons[] = {0, -ECANCELED, -ENOTCONN, -ENOMEM};
+
+		reach(READY);
+		fc.ft.caps |= GANTRY_CAP_PINS;
+		have_large_region(0);
+		fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -ENOMEM);
+		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		if (step == 0) {
+			fc.rh->client_close(client);
+			fake_core_turn(&fc);
+			answer(GN_FRAME_BYE);
+		} else if (step == 1) {
+			fc.rh->client_abort(client);
+		} else if (step == 2) {
+			fake_close(conn, -ENOTCONN);
+		}
+		closed(reasons[step]);
+		TEST_ASSERT_EQUAL_UINT(0, conn->n_exports);
+		drop_large_region();
+		again();
+	}
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(pages_of_a_device_that_locks_them_leave_time_for_heartbeats);
+	RUN_TEST(pages_that_nobody_locks_are_left_to_who_touches_them);
+	RUN_TEST(it_may_end_while_pages_are_made);
+	return UNITY_END();
+}
