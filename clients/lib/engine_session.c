@@ -87,7 +87,8 @@ static void export_region(struct gc_session *session)
 
 	if (rc)
 		give_up(session, rc, "cannot export the region of %llu bytes: %s",
-			(unsigned long long)session->region->length, strerror(-rc));
+			(unsigned long long)session->region->length,
+			rc == -E2BIG ? "it is more than the device takes, or the peer's" : strerror(-rc));
 }
 
 /* What is not late is there before the peer has it. */

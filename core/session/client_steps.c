@@ -162,12 +162,13 @@ static int export_now(struct gantry_client *c)
 	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
 }
 
-static int pins(const struct gantry_client *c)
+/* What is too large it will refuse. */
+static int will_pin(const struct gantry_client *c)
 {
 	struct gantry_device_info info = {.caps = 0};
 
 	c->ep->device->ops->info(c->ep->device->dev, &info);
-	return (info.caps & GANTRY_CAP_PINS) != 0;
+	return (info.caps & GANTRY_CAP_PINS) != 0 && c->exporting->length <= info.max_region_bytes;
 }
 
 /*
@@ -179,7 +180,7 @@ static int make_some(struct gantry_client *c)
 	const struct gantry_region *region = c->exporting;
 	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES;
 
-	if (n == 0 || (region->addr == NULL && region->fd < 0) || !pins(c))
+	if (n == 0 || (region->addr == NULL && region->fd < 0) || !will_pin(c))
 		return 0;
 	gn_region_make_pages(region, c->made, n);
 	c->made += n;
@@ -196,7 +197,8 @@ void gn_client_make_more(void *arg)
 
 	if (rc != 0)
 		gn_client_lose(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
-			       (unsigned long long)c->exporting->length, strerror(-rc));
+			       (unsigned long long)c->exporting->length,
+			       rc == -E2BIG ? "it is more than the device takes" : strerror(-rc));
 }
 
 static int busy(const struct gantry_client *c)

@@ -55,7 +55,7 @@ ATTACK(region_offset_behind_the_end, 1, "smaller than claimed")
 	region(&up, 4096, FIXED);
 }
 
-ATTACK(region_offset_wraps, 1, "exceeds the quota")
+ATTACK(region_offset_wraps, 1, "in no file")
 {
 	struct comch_region_up up = fine();
 
@@ -63,7 +63,8 @@ ATTACK(region_offset_wraps, 1, "exceeds the quota")
 	region(&up, 4096, FIXED);
 }
 
-ATTACK(region_larger_than_the_quota, 1, "exceeds the quota")
+ATTACK(region_larger_than_the_quota, 1,
+       "region 1 of 4611686018427387904 bytes exceeds the quota: it has 0 bytes here, and max_bytes of this device is 68719476736")
 {
 	struct comch_region_up up = fine();
 

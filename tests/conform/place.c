@@ -341,6 +341,36 @@ static void the_reserve_comes_back(void)
 	rig_settle();
 }
 
+/* It would be dropped, and know no reason. */
+static void what_the_peer_does_not_take_is_not_exported(void)
+{
+	struct gantry_token token;
+	struct rig_memory m;
+
+	rig.ops->close(rig.b.dev);
+	free(rig.b.conf);
+	rig_open_end(&rig.b, "max_bytes=65537");
+	rig_connect();
+	rig_memory_open(&m, 40960, GANTRY_REMOTE_READ);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	rig.a.host.n_logged[GANTRY_LOG_ERROR] = 0;
+	TEST_ASSERT_EQUAL_INT(-E2BIG, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
+	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.a.host, "region 2 of 40960 bytes cannot be exported"), rig.a.host.log);
+	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.a.host, "it has 40960 bytes, and the max_bytes of its device is 69632"),
+				 rig.a.host.log);
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
+	rig_until(rig.a.n_revoked, 1);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
+	for (uint32_t i = 1; i < 5; i++) /* a takes more */
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, i, &token));
+	rig_settle();
+	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
+	rig_close();
+	rig_memory_close(&m);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -356,6 +386,7 @@ int main(void)
 	RUN_TEST(read_only_is_read_only);
 	RUN_TEST(read_only_stays_so_for_another_user);
 	RUN_TEST(unsealed_memory_is_not_exported);
+	RUN_TEST(what_the_peer_does_not_take_is_not_exported);
 	RUN_TEST(descriptors_run_out);
 	RUN_TEST(the_reserve_comes_back);
 	return UNITY_END();

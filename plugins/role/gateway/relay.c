@@ -193,8 +193,12 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 	for (uint32_t i = 0; i < relay->n_legs; i++) {
 		int rc = gateway->rh->client_export(relay->legs[i].client, imported, imported->rights, imported->handle);
 
-		if (rc != 0)
+		if (rc != 0) {
+			gateway->rh->session_refuse(session, "region %u of %llu bytes cannot be passed on: %s", imported->handle,
+						    (unsigned long long)imported->length, rc == -E2BIG ?
+						    "the next device takes less; the gateway's log says how much" : strerror(-rc));
 			return rc;
+		}
 	}
 	return -EINPROGRESS;
 }

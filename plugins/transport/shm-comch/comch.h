@@ -159,7 +159,9 @@ struct comch_conn {
 	uint32_t export_epoch; /* shared: grows with each change of exported[] */
 	uint32_t next_consumer, next_producer;
 	unsigned int n_consumers, n_producers, n_remotes, n_rings;
-	uint64_t imported_bytes;
+	uint64_t imported_bytes, exported_bytes;
+	uint64_t peer_room; /* bytes that the peer takes of exports */
+	char why[160];      /* it is dropped */
 	struct comch_list consumers, producers, remotes, rmas;
 	struct comch_import imported[COMCH_REGIONS];
 	struct comch_export exported[COMCH_REGIONS];

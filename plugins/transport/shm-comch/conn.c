@@ -28,6 +28,7 @@ static struct comch_conn *conn_create(struct comch_device *dev, int fd)
 	conn->dev = dev;
 	conn->fd = fd;
 	conn->pidfd = -1;
+	conn->peer_room = UINT64_MAX;
 	conn->watch = (struct comch_watch){COMCH_W_SOCKET, conn};
 	conn->death = (struct comch_watch){COMCH_W_PROCESS, conn};
 	comch_list_init(&conn->out);
@@ -210,8 +211,11 @@ int comch_conn_usable(const struct comch_conn *conn)
 
 static void hello_init(const struct comch_conn *conn, struct comch_frame *frame)
 {
+	uint64_t room = (conn->dev->conf->max_bytes + COMCH_ROOM - 1) / COMCH_ROOM;
+
 	comch_frame_init(frame, COMCH_HELLO, sizeof(frame->hello));
 	frame->hello.features = conn->dev->membarrier ? COMCH_F_MEMBARRIER : 0;
+	frame->hello.room = room < COMCH_ROOM_ANY ? (uint32_t)room : COMCH_ROOM_ANY;
 }
 
 static const char *on_hello(struct comch_conn *conn, const struct comch_hello *hello)
@@ -221,6 +225,8 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 	bool refused;
 
 	conn->membarrier = conn->dev->membarrier && (hello->features & COMCH_F_MEMBARRIER);
+	if (hello->room && hello->room != COMCH_ROOM_ANY)
+		conn->peer_room = hello->room * COMCH_ROOM;
 	conn->deadline_ns = 0;
 	if (!l) {
 		conn->state = COMCH_S_OPEN;

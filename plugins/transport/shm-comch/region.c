@@ -93,6 +93,13 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s", conn->peer.address, why);
 		return rc;
 	}
+	if (!gantry_range_ok(conn->exported_bytes, region->length, conn->peer_room)) {
+		gantry_log_error(conn->dev->host, "region %u of %llu bytes cannot be exported to %s: it has %llu bytes, and the "
+				 "max_bytes of its device is %llu", handle, (unsigned long long)region->length,
+				 conn->peer.address, (unsigned long long)conn->exported_bytes,
+				 (unsigned long long)conn->peer_room);
+		return -E2BIG;
+	}
 	for (unsigned int i = 0; i < COMCH_REGIONS && !e; i++)
 		if (conn->exported[i].state == COMCH_E_FREE)
 			e = &conn->exported[i];
@@ -106,6 +113,7 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 	rc = send_region(conn, region, e);
 	if (rc)
 		return rc;
+	conn->exported_bytes += e->length;
 	export_changed(conn, e, COMCH_E_SENT);
 	*token_p = (struct gantry_token){
 		.kind = TOKEN_KIND,
@@ -148,6 +156,7 @@ int comch_revoke(void *arg, uint32_t handle)
 static void tell_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
 {
 	e->region = NULL;
+	conn->exported_bytes -= e->length;
 	export_changed(conn, e, COMCH_E_FREE);
 	conn->dev->events++;
 	conn->events->revoked(conn->arg, conn, e->handle, rc);
@@ -205,7 +214,7 @@ static void drop_import(struct comch_conn *conn, struct comch_import *r)
 const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds)
 {
 	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(up->ref)];
-	uint64_t left = conn->dev->conf->max_bytes - conn->imported_bytes;
+	const uint64_t max = conn->dev->conf->max_bytes;
 	const char *why = "region cannot be used";
 
 	if (r->state != COMCH_I_FREE)
@@ -214,8 +223,14 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 		return "uses the name of an old region again";
 	if (!up->rights || (up->rights & ~RIGHTS) || up->zero || !up->length)
 		return "malformed region";
-	if (up->length > left || up->fd_offset > INT64_MAX - up->length)
-		return "region exceeds the quota";
+	if (up->fd_offset > INT64_MAX || up->length > INT64_MAX - up->fd_offset)
+		return "region is in no file";
+	if (!gantry_range_ok(conn->imported_bytes, up->length, max)) {
+		snprintf(conn->why, sizeof(conn->why), "region %u of %llu bytes exceeds the quota: it has %llu bytes here, and "
+			 "max_bytes of this device is %llu", up->handle, (unsigned long long)up->length,
+			 (unsigned long long)conn->imported_bytes, (unsigned long long)max);
+		return conn->why;
+	}
 	if (comch_memory_check(conn, fds[0], up->fd_offset + up->length, INT64_MAX, &why))
 		return why;
 	/* one by one: a lane may look at the name of a free region, to tell a stale one from one that never was */

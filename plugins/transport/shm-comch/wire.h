@@ -46,8 +46,11 @@ struct comch_head {
 
 struct comch_hello {
 	uint32_t features; /* COMCH_F_* */
-	uint32_t zero;
+	uint32_t room;     /* units of COMCH_ROOM that may be exported to me, rounded up; 0: not told; COMCH_ROOM_ANY: or more */
 };
+
+#define COMCH_ROOM 4096ull /* bytes */
+#define COMCH_ROOM_ANY UINT32_MAX
 
 struct comch_consumer_up {
 	uint32_t id;

@@ -59,8 +59,8 @@ static void target_does(unsigned type)
 	fake_core_turn(&fc);
 }
 
-/* A session whose region the target has. */
-static void export(void)
+/* A session whose volume the initiator knows. */
+static void query(void)
 {
 	front = fake_reach(&fc, GN_NEW);
 	ask(front, GN_FRAME_HELLO);
@@ -73,6 +73,12 @@ static void export(void)
 	told(front, GN_FRAME_HELLO, 0);
 	ask(front, GN_FRAME_QUERY);
 	told(front, GN_FRAME_QUERY, 0);
+}
+
+/* And whose region the target has. */
+static void export(void)
+{
+	query();
 	ask(front, GN_FRAME_EXPORT);
 	target_does(GN_FRAME_EXPORT);
 	told(front, GN_FRAME_EXPORT, 0);
@@ -99,6 +105,19 @@ static void legs_went_first(void)
 	TEST_ASSERT_EQUAL_UINT(0, front->n_imports);
 	TEST_ASSERT_TRUE(leg->disconnected_at < front->released_at);
 	TEST_ASSERT_TRUE(front->released_at < front->disconnected_at);
+}
+
+static void a_region_that_the_target_does_not_take(void)
+{
+	start_gateway();
+	query();
+	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -E2BIG);
+	ask(front, GN_FRAME_EXPORT);
+	TEST_ASSERT_EQUAL_INT(1, fake_told(front, &p));
+	TEST_ASSERT_NOT_EQUAL(0, p.verdict.status);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "cannot be passed on: the next device takes less"), p.verdict.text);
+	legs_went_first();
+	stop_gateway();
 }
 
 static void an_orderly_end(void)
@@ -244,6 +263,7 @@ static void an_initiator_that_comes_again(void)
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(a_region_that_the_target_does_not_take);
 	RUN_TEST(an_orderly_end);
 	RUN_TEST(a_target_that_keeps_the_region_for_a_while);
 	RUN_TEST(an_initiator_that_is_lost);
