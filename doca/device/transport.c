@@ -235,6 +235,21 @@ static void init_lock(pthread_mutex_t *mutex)
 	pthread_mutexattr_destroy(&attr);
 }
 
+static int check_functions(const struct gd_wire *wire, const struct gd_transport *t)
+{
+	struct gantry_device_info info;
+	const char *lack;
+
+	gd_transport_info(t, &info);
+	lack = gn_ops_lack(t->ops, info.caps);
+	if (lack == NULL)
+		return 0;
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "device %s: %s: its info says that it can what needs the function \"%s\", which it does not have", wire->name,
+	       wire->plugin, lack);
+	return -ENOTSUP;
+}
+
 static int open_transport(struct gd_wire *wire, struct gd_transport **transport_p)
 {
 	struct gd_transport *t = calloc(1, sizeof(*t));
@@ -250,6 +265,9 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	rc = gn_host_returned(&t->host, wire->plugin, "open", t->ops->open(&t->host.pub, wire->conf, &t->device));
 	if (rc != 0)
 		goto out_free;
+	rc = check_functions(wire, t);
+	if (rc != 0)
+		goto out_close;
 	rc = -ENOTSUP;
 	fd = t->ops->fd(t->device);
 	if (fd < 0)

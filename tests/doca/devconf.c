@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which functions there are by the environment and by a configuration; each set in a process of its own. */
+#include <doca_ctx.h>
 #include <doca_dev.h>
+#include <doca_pe.h>
+#include <doca_rdma.h>
 
 #include "captured.h"
+
+#define TINY_DIR TEST_PLUGINDIR "/../../tests/.libs"
 
 static char file[64];
 
@@ -159,6 +164,36 @@ static void mistakes_in_a_configuration_have_their_place(void)
 	TEST_ASSERT_EQUAL_STRING("16\n", captured_out);
 }
 
+/* How a context over the function that was configured last starts. */
+static void start_rdma(void)
+{
+	struct doca_devinfo **infos;
+	struct doca_rdma *rdma;
+	struct doca_dev *dev;
+	struct doca_pe *pe;
+	uint32_t n;
+
+	setenv("GANTRY_PLUGIN_PATH", TINY_DIR ":" TEST_PLUGINDIR, 1);
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_create_list(&infos, &n));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(infos[n - 1], &dev));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_rdma_create(dev, &rdma));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_connect_ctx(pe, doca_rdma_as_ctx(rdma)));
+	printf("%s", doca_error_get_name(doca_ctx_start(doca_rdma_as_ctx(rdma))));
+}
+
+static void a_transport_that_lacks_what_it_promises_is_not_opened(void)
+{
+	if (access(TINY_DIR "/tiny.so", R_OK))
+		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
+	write_file("devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; }; };");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(start_rdma), captured_out);
+	unsetenv("GANTRY_DOCA_CONF");
+	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_INITIALIZATION", captured_out);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(captured_err, "tiny: its info says that it can what needs the function \"rma_note\""),
+				     captured_err);
+}
+
 int main(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -179,6 +214,7 @@ int main(void)
 	RUN_TEST(a_function_may_have_no_interface_or_one_without_address);
 	RUN_TEST(an_interface_of_a_network_may_have_no_address);
 	RUN_TEST(mistakes_in_a_configuration_have_their_place);
+	RUN_TEST(a_transport_that_lacks_what_it_promises_is_not_opened);
 	unlink(file);
 	return UNITY_END();
 }
