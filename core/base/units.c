@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -32,22 +33,22 @@ static const struct unit time_units[] = {
 static int parse(const char *text, const struct unit *units, uint64_t *value_p)
 {
 	uint64_t value = 0, digit;
+	bool fits = true;
 
 	if (*text < '0' || *text > '9')
 		return -EINVAL;
 	for (; *text >= '0' && *text <= '9'; text++) {
 		digit = (uint64_t)(*text - '0');
-		if (!gn_mul_u64(value, 10, &value) || !gn_add_u64(value, digit, &value))
-			return -ERANGE;
+		fits = fits && gn_mul_u64(value, 10, &value) && gn_add_u64(value, digit, &value);
 	}
 	if (*text == ' ' && text[1])
 		text++;
 	for (; units->name; units++)
 		if (!strcasecmp(text, units->name))
 			break;
-	if (!units->name && !(value == 0 && !*text))
+	if (!units->name && (*text || (fits && value)))
 		return -EINVAL;
-	if (units->name && !gn_mul_u64(value, units->factor, &value))
+	if (!fits || (units->name && !gn_mul_u64(value, units->factor, &value)))
 		return -ERANGE;
 	*value_p = value;
 	return 0;

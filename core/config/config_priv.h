@@ -15,7 +15,10 @@ struct gn_config {
 	struct gn_arena arena;
 };
 
-/* A node is a setting of libconfig under another name. */
+/*
+ * A node is a setting of libconfig under another name. Its hook: the text that a --set without quotes gave, whatever was made of
+ * it; else NULL.
+ */
 static inline config_setting_t *gn_conf_setting(struct gn_conf_node *node)
 {
 	return (config_setting_t *)node;

@@ -70,8 +70,12 @@ static bool set_string(config_setting_t *group, const char *name, const char *te
 	char *bare;
 	bool done;
 
-	if (n < 2 || text[0] != '"' || text[n - 1] != '"')
-		return made && config_setting_set_string(made, text);
+	if (n < 2 || text[0] != '"' || text[n - 1] != '"') {
+		done = made && config_setting_set_string(made, text);
+		if (done)
+			config_setting_set_hook(made, (void *)config_setting_get_string(made));
+		return done;
+	}
 	bare = strndup(text + 1, n - 2);
 	done = made && bare && config_setting_set_string(made, bare);
 	free(bare);

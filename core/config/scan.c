@@ -107,6 +107,7 @@ static void scan_number(struct scan *scan, struct text *t)
 	const char *start = t->p, *digits;
 	bool negative = *t->p == '-', hex, wide;
 	int length;
+	size_t n;
 
 	t->p += *t->p == '-' || *t->p == '+';
 	hex = t->p == start && t->p[0] == '0' && (t->p[1] == 'x' || t->p[1] == 'X') && isxdigit((unsigned char)t->p[2]);
@@ -120,12 +121,13 @@ static void scan_number(struct scan *scan, struct text *t)
 	}
 	wide = *t->p == 'L';
 	length = (int)(t->p - start);
-	if (!fits(digits, (size_t)(t->p - digits), hex, negative, wide))
-		gn_errs_add(scan->errs,
-			    wide ? "%s:%u: %.*sL does not fit into 64 bits; write a smaller number"
-				 : "%s:%u: %.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
-				   "or as a size in quotes",
-			    t->path, t->line, length > 40 ? 40 : length, start);
+	n = (size_t)(t->p - digits);
+	if (!fits(digits, n, hex, negative, true))
+		gn_errs_add(scan->errs, "%s:%u: %.*s%s does not fit into 64 bits; write a %s number", t->path, t->line,
+			    length > 40 ? 40 : length, start, wide ? "L" : "", negative ? "larger" : "smaller");
+	else if (!wide && !fits(digits, n, hex, negative, false))
+		gn_errs_add(scan->errs, "%s:%u: %.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
+			    "or as a size in quotes", t->path, t->line, length > 40 ? 40 : length, start);
 	t->p += wide ? (t->p[1] == 'L' ? 2 : 1) : 0;
 }
 

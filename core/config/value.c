@@ -4,11 +4,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/units.h"
 #include "config/config_priv.h"
 
 #define LIST_BYTES 400
+#define RANGE_BYTES (2 * GN_UNITS_BYTES + 8)
+#define LAST_SIZE (1ll << 40) /* units that the largest numbers are told in */
+#define LAST_TIME (3600ll * 1000000000)
 
 static void store(struct gn_config_fill *f, const struct gantry_option *row, const void *value, size_t bytes)
 {
@@ -38,16 +42,42 @@ void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *
 		snprintf(dst, GN_UNITS_BYTES, "%" PRId64, limit);
 }
 
-static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *value)
+/* What may be written. all: also where only the type has an upper limit, in whole units. */
+static void range_text(const struct gantry_option *row, bool all, char dst[RANGE_BYTES])
 {
+	bool any = row->min == 0 && row->max == 0, open = any || row->max < row->min || row->max == INT64_MAX;
+	int64_t last = INT64_MAX, first = any && row->type == GANTRY_OPT_INT ? INT64_MIN : row->min;
 	char min[GN_UNITS_BYTES], max[GN_UNITS_BYTES];
 
-	gn_config_limit_text(row, row->min, min);
-	gn_config_limit_text(row, row->max, max);
-	if (row->max < row->min || row->max == INT64_MAX)
-		gn_conf_fault(f->errs, node, "%s is out of range; write %s or more", value, min);
+	if (row->type == GANTRY_OPT_SIZE)
+		last -= last % LAST_SIZE;
+	else if (row->type == GANTRY_OPT_TIME)
+		last -= last % LAST_TIME;
+	gn_config_limit_text(row, first, min);
+	gn_config_limit_text(row, open ? last : row->max, max);
+	if (open && !all)
+		snprintf(dst, RANGE_BYTES, "%s or more", min);
 	else
-		gn_conf_fault(f->errs, node, "%s is out of range; write %s to %s", value, min, max);
+		snprintf(dst, RANGE_BYTES, "%s to %s", min, max);
+}
+
+static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *value)
+{
+	char range[RANGE_BYTES];
+
+	range_text(row, false, range);
+	gn_conf_fault(f->errs, node, "%s is out of range; write %s", value, range);
+	return -EINVAL;
+}
+
+/* It does not even fit into the type. */
+static int fault_misfit(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text,
+			const char *what)
+{
+	char range[RANGE_BYTES];
+
+	range_text(row, true, range);
+	gn_conf_fault(f->errs, node, "\"%.40s\" is too %s; write %s", text, what, range);
 	return -EINVAL;
 }
 
@@ -115,13 +145,29 @@ static int fill_bool(struct gn_config_fill *f, struct gn_conf_node *node, const 
 	return 0;
 }
 
+/* Where quotes are no matter. */
+static int fault_number(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text)
+{
+	char range[RANGE_BYTES], *rest;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &rest, strncasecmp(text, "0x", 2) ? 10 : 16);
+	if (errno == ERANGE && !*rest)
+		return fault_misfit(f, node, row, text, value < 0 ? "small" : "large");
+	range_text(row, false, range);
+	gn_conf_fault(f->errs, node, "\"%.40s\" is no whole number; write %s", text, range);
+	return -EINVAL;
+}
+
 static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
 {
+	const char *bare = config_setting_get_hook(gn_conf_setting(node));
 	char text[GN_UNITS_BYTES];
 	int64_t value;
 
 	if (!number(node, &value))
-		return gn_config_fault_type(f, node, "a whole number, without quotes");
+		return bare ? fault_number(f, node, row, bare) : gn_config_fault_type(f, node, "a whole number, without quotes");
 	if (!in_range(row, value)) {
 		snprintf(text, sizeof(text), "%" PRId64, value);
 		return fault_range(f, node, row, text);
@@ -133,19 +179,19 @@ static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node, const s
 /* A size or a time, from text. */
 static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text)
 {
-	bool size = row->type == GANTRY_OPT_SIZE;
+	bool size = row->type == GANTRY_OPT_SIZE, negative = *text == '-';
 	uint64_t value;
-	int ret = size ? gn_size_parse(text, &value) : gn_time_parse(text, &value);
+	int ret = size ? gn_size_parse(text + negative, &value) : gn_time_parse(text + negative, &value);
 
+	if (negative && ret != -EINVAL)
+		return fault_misfit(f, node, row, text, "small");
 	if (ret == -EINVAL) {
 		gn_conf_fault(f->errs, node, "\"%.40s\" is no %s; write %s", text, size ? "size" : "time",
 			      size ? GN_SIZE_ACCEPTED : GN_TIME_ACCEPTED);
 		return ret;
 	}
-	if (ret == -ERANGE || value > INT64_MAX) {
-		gn_conf_fault(f->errs, node, "\"%.40s\" is too large for any %s", text, size ? "size" : "time");
-		return -EINVAL;
-	}
+	if (ret == -ERANGE || value > INT64_MAX)
+		return fault_misfit(f, node, row, text, "large");
 	if (!in_range(row, (int64_t)value)) {
 		char quoted[48];
 
@@ -168,14 +214,14 @@ static int fill_size(struct gn_config_fill *f, struct gn_conf_node *node, const 
 		return gn_config_fault_type(f, node, "a size in double quotes, such as \"4KiB\"");
 	snprintf(digits, sizeof(digits), "%" PRId64, value);
 	if (value < 0 || !in_range(row, value))
-		return value < 0 ? gn_config_fault_type(f, node, "a size that is not negative") : fault_range(f, node, row, digits);
+		return fault_range(f, node, row, digits);
 	store_u64(f, row, (uint64_t)value);
 	return 0;
 }
 
 static int fill_time(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
 {
-	const char *text = gn_conf_string(node);
+	const char *text = text_of(node);
 
 	if (!text)
 		return gn_config_fault_type(f, node, "a time in double quotes, such as \"250ms\"");

@@ -376,7 +376,7 @@ initiator() {
 	check runtime.threads=1 2
 	[[ "$output" == *"--set: runtime.threads: \"1\" is unknown; write one of"* ]]
 	check roles.store.lanes=false 2
-	[[ "$output" == *"--set: roles.store.lanes: is a bool; write a whole number, without quotes"* ]]
+	[[ "$output" == *"--set: roles.store.lanes: \"false\" is no whole number; write 1 to 64"* ]]
 }
 
 @test "overrides are checked like the file" {

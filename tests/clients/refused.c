@@ -327,6 +327,14 @@ static void test_uris_with_mistakes(void)
 	no_uri(-EINVAL, "gantry:///v?connect.heartbeat=never",
 	       "gantry:///v?connect.heartbeat=never: roles.volume.connect.heartbeat");
 	no_uri(-EINVAL, "gantry:///v?device.size=1", "devices.dpu0.size");
+	no_uri(-EINVAL, "gantry:///v?device.max_depth=99999999999999999999",
+	       "devices.dpu0.max_depth: \"99999999999999999999\" is too large; write 1 to 65536");
+	no_uri(-EINVAL, "gantry:///v?device.max_bytes=99999999999GiB",
+	       "devices.dpu0.max_bytes: \"99999999999GiB\" is too large; write 4KiB to 8388607TiB");
+	no_uri(-EINVAL, "gantry:///v?device.max_bytes=-1", "devices.dpu0.max_bytes: -1 is out of range; write 4KiB or more");
+	no_uri(-EINVAL, "gantry:///v?device.max_depth=1e3", "devices.dpu0.max_depth: \"1e3\" is no whole number; write 1 to");
+	no_uri(-EINVAL, "gantry:///v?connect.timeout=-1s", "connect.timeout: \"-1s\" is too small; write ");
+	no_uri(-EINVAL, "gantry:///v?connect.timeout=0x10", "connect.timeout: \"0x10\" is no time; write ");
 	attr.queues = 65;
 	no_uri(-EINVAL, "gantry:///v", "65 queues");
 	attr.queues = 0;

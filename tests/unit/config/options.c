@@ -181,13 +181,59 @@ static void values_out_of_range(void)
 	TEST_ASSERT_EQUAL_STRING(":1: bias: 1 is out of range; write -5 to 0", fault_of("bias = 1;"));
 	TEST_ASSERT_EQUAL_STRING(":1: block: \"256\" is out of range; write 512 to 1MiB", fault_of("block = \"256\";"));
 	TEST_ASSERT_EQUAL_STRING(":1: block: 2097152 is out of range; write 512 to 1MiB", fault_of("block = 2097152;"));
-	TEST_ASSERT_EQUAL_STRING(":1: block: is a number; write a size that is not negative", fault_of("block = -1;"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: -1 is out of range; write 512 to 1MiB", fault_of("block = -1;"));
 	TEST_ASSERT_EQUAL_STRING(":1: cache: \"1K\" is out of range; write 4KiB or more", fault_of("cache = \"1K\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: cache: \"16000000TiB\" is too large for any size", fault_of("cache = \"16000000TiB\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: cache: \"99999999999TiB\" is too large for any size",
+	TEST_ASSERT_EQUAL_STRING(":1: cache: \"16000000TiB\" is too large; write 4KiB to 8388607TiB",
+				 fault_of("cache = \"16000000TiB\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: cache: \"99999999999TiB\" is too large; write 4KiB to 8388607TiB",
 				 fault_of("cache = \"99999999999TiB\";"));
+	TEST_ASSERT_EQUAL_STRING("", faults_of("path = \"/x\"; cache = \"8388607TiB\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: \"99999999999GiB\" is too large; write 512 to 1MiB",
+				 fault_of("block = \"99999999999GiB\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: \"-4KiB\" is too small; write 512 to 1MiB", fault_of("block = \"-4KiB\";"));
 	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"5us\" is out of range; write 1ms to 1h", fault_of("timeout = \"5us\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"9999999h\" is too large for any time", fault_of("timeout = \"9999999h\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"9999999h\" is too large; write 1ms to 1h", fault_of("timeout = \"9999999h\";"));
+}
+
+/* The one message for a --set. */
+static const char *set_fault(const char *set)
+{
+	static char text[300];
+	int ret;
+
+	tearDown();
+	config = gn_config_open_text("--set", "path = \"/x\";", &set, 1, &errs);
+	TEST_ASSERT_NOT_NULL(config);
+	ret = gn_conf_options(gn_config_root(config), table, &conf, NULL, &errs);
+	TEST_ASSERT_EQUAL_INT(errs.n > 0 ? -EINVAL : 0, ret);
+	TEST_ASSERT_TRUE(errs.n <= 1);
+	snprintf(text, sizeof(text), "%s", errs.n > 0 ? errs.text[0] : "");
+	return text;
+}
+
+/* Who writes it there knows of no quotes. */
+static void numbers_of_overrides(void)
+{
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"99999999999999999999\" is too large; write 1 to 4096",
+				 set_fault("depth=99999999999999999999"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"-99999999999999999999\" is too small; write 1 to 4096",
+				 set_fault("depth=-99999999999999999999"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"0x10000000000000000\" is too large; write 1 to 4096",
+				 set_fault("depth=0x10000000000000000"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"4GiB\" is no whole number; write 1 to 4096", set_fault("depth=4GiB"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"1e3\" is no whole number; write 1 to 4096", set_fault("depth=1e3"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"\" is no whole number; write 1 to 4096", set_fault("depth="));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: -1 is out of range; write 1 to 4096", set_fault("depth=-1"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: is a string; write a whole number, without quotes", set_fault("depth=\"4\""));
+	TEST_ASSERT_EQUAL_STRING("", set_fault("depth=0x10"));
+	TEST_ASSERT_EQUAL_INT64(16, conf.depth);
+	TEST_ASSERT_EQUAL_STRING("--set: block: \"99999999999999999999\" is too large; write 512 to 1MiB",
+				 set_fault("block=99999999999999999999"));
+	TEST_ASSERT_EQUAL_STRING("--set: block: -1 is out of range; write 512 to 1MiB", set_fault("block=-1"));
+	TEST_ASSERT_EQUAL_STRING("--set: timeout: \"5\" is no time; write a whole number with ns, us, ms, s, m or h",
+				 set_fault("timeout=5"));
+	TEST_ASSERT_EQUAL_STRING("--set: timeout: \"99999999999999999999s\" is too large; write 1ms to 1h",
+				 set_fault("timeout=99999999999999999999s"));
 }
 
 static void text_that_is_no_value(void)
@@ -333,6 +379,7 @@ int main(void)
 	RUN_TEST(values_of_every_type);
 	RUN_TEST(wrong_types);
 	RUN_TEST(values_out_of_range);
+	RUN_TEST(numbers_of_overrides);
 	RUN_TEST(text_that_is_no_value);
 	RUN_TEST(unknown_keys);
 	RUN_TEST(missing_keys);
