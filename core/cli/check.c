@@ -264,31 +264,17 @@ static bool may_run_on(uint32_t cpu)
 	return may;
 }
 
-static bool is_served(const struct gn_topology *t, const struct gn_topo_device *device, const char *service)
-{
-	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].selected && t->roles[i].listen_device == device && t->roles[i].listen->service &&
-		    !strcmp(t->roles[i].listen->service, service))
-			return true;
-	return false;
-}
-
-/* A transport inside the process leads to a role of this process, or nowhere. */
 static void check_inside(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
 
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++) {
-			const struct gn_topo_device *device = t->roles[i].connect_devices[k];
-			const struct gantry_transport_ops *ops = device->plugin->ops;
-
-			if ((ops->flags & GANTRY_TRANSPORT_INSIDE) && !is_served(t, device, t->roles[i].connects[k].service))
+		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++)
+			if (gn_topology_leads_nowhere(t, &t->roles[i], k))
 				warn(check, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this process, "
 					    "and no role that it runs listens there",
 				     t->roles[i].connects[k].where, t->roles[i].name, t->roles[i].connects[k].service,
-				     device->name);
-		}
+				     t->roles[i].connect_devices[k]->name);
 }
 
 static void check_process(struct check *check)

@@ -149,7 +149,7 @@ static int copy(const struct gn_cli *cli, const char *role, const char *key, con
 	gn_cli_add_word(&told.topology.sets, text);
 	gn_cli_add_word(&told.topology.sets, other);
 	gn_cli_add_word(&told.topology.roles, role);
-	code = gn_run(&told, cli->config, print);
+	code = gn_run(&told, cli->config, true, print);
 	gn_words_fini(&told.topology.sets);
 	gn_words_fini(&told.topology.roles);
 	free(text);

@@ -294,7 +294,25 @@ static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, 
 	return exit_code(run);
 }
 
-int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct gn_cli *cli, const json_t *report))
+/* It would wait for its whole timeout for somebody who cannot come. */
+static bool is_cut_off(const struct gn_topology *t)
+{
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++) {
+			const struct gn_endpoint *connect = &t->roles[i].connects[k];
+
+			if (!gn_topology_leads_nowhere(t, &t->roles[i], k))
+				continue;
+			gn_cli_fail(GN_EXIT_USAGE, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this "
+				    "process, and no other role runs here; gantry run with --set roles.%s.copy.from=FILE, or "
+				    "copy.to, runs all", connect->where, t->roles[i].name, connect->service,
+				    t->roles[i].connect_devices[k]->name, t->roles[i].name);
+			return true;
+		}
+	return false;
+}
+
+int gn_run(const struct gn_cli *cli, const char *file, bool alone, int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct run run = {.cli = cli};
 	struct gn_errs errs = {0};
@@ -306,6 +324,8 @@ int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-run.signal_fd));
 	if (gn_topology_load(&run.topology, file, &cli->topology, &errs))
 		code = gn_cli_complain(&errs);
+	else if (alone && is_cut_off(&run.topology))
+		code = GN_EXIT_USAGE;
 	else
 		code = run_topology(&run, print);
 	if (run.loop) {
@@ -324,5 +344,5 @@ int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct
 
 int gn_cli_run(const struct gn_cli *cli)
 {
-	return gn_run(cli, cli->args.word[0], print_run);
+	return gn_run(cli, cli->args.word[0], false, print_run);
 }

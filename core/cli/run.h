@@ -10,13 +10,15 @@
 #define GN_CLI_RUN_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "cli/cli.h"
 
 /*
  * Run the roles of `file` that cli->topology selects and hand the final report to `print` (cli, report). Both return
- * enum gn_exit; mistakes in the configuration and failures have been written to stderr.
+ * enum gn_exit; mistakes in the configuration and failures have been written to stderr. alone: one role is selected, and
+ * it is a mistake when it leads to others of this process.
  */
-int gn_run(const struct gn_cli *cli, const char *file, int (*print)(const struct gn_cli *cli, const json_t *report));
+int gn_run(const struct gn_cli *cli, const char *file, bool alone, int (*print)(const struct gn_cli *cli, const json_t *report));
 
 #endif

@@ -68,3 +68,18 @@ void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *rol
 	for (uint32_t i = 0; i < role->spec.n_connects; i++)
 		bring(p, role, i);
 }
+
+bool gn_topology_leads_nowhere(const struct gn_topology *t, const struct gn_topo_role *role, uint32_t connect)
+{
+	const struct gn_topo_device *device = role->connect_devices[connect];
+	const struct gantry_transport_ops *ops = device->plugin->ops;
+	const char *service = role->connects[connect].service;
+
+	if (!(ops->flags & GANTRY_TRANSPORT_INSIDE))
+		return false;
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].selected && t->roles[i].listen_device == device && t->roles[i].listen->service &&
+		    !strcmp(t->roles[i].listen->service, service))
+			return false;
+	return true;
+}

@@ -127,6 +127,12 @@ int gn_topology_load(struct gn_topology *topology, const char *file, const struc
 int gn_topology_load_text(struct gn_topology *topology, const char *name, const char *text,
 			  const struct gn_topology_args *args, struct gn_errs *errs);
 
+/*
+ * Of a configuration without mistakes: a transport inside the process leads to a role of this process, or nowhere. Does this
+ * connect of a role that is to run lead to none that is?
+ */
+bool gn_topology_leads_nowhere(const struct gn_topology *topology, const struct gn_topo_role *role, uint32_t connect);
+
 /* Open `device->device`, of a configuration without mistakes; what failed has been logged. 0 or -errno. */
 int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop);
 /* Open and create; what failed has been logged. 0 or -errno. */

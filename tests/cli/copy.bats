@@ -139,3 +139,18 @@ serve() {
 	[ "$status" -eq 1 ]
 	says "$BATS_TEST_TMPDIR/fifo: only a regular file or a block device can be copied"
 }
+
+@test "a volume that only a role of the same process could serve is refused at once" {
+	[ -e "$GANTRY_PLUGINS/loop.so" ] || skip "built without the plugin loop"
+	sed -i 's/devices = .*/devices = { d = { transport = "loop"; }; };/' "$conf"
+	for words in "$BATS_TEST_TMPDIR/in volume:" "volume:load $BATS_TEST_TMPDIR/out"; do
+		# shellcheck disable=SC2086 # two words
+		gantry copy $words -c "$conf"
+		[ "$status" -eq 2 ]
+		says 't.conf:6: roles.load leads to "v" on the device "d", which reaches only this process, and no other role runs'
+		says "gantry run with --set roles.load.copy.from=FILE, or copy.to, runs all"
+	done
+	[ ! -e "$BATS_TEST_TMPDIR/out" ]
+	gantry run "$conf" --set "roles.load.copy.from=$BATS_TEST_TMPDIR/in"
+	[ "$status" -eq 0 ]
+}
