@@ -121,7 +121,7 @@ static void on_closed(void *arg, int reason, const char *text)
 		fail(volume, reason ? reason : -ECANCELED, "%s", text);
 		volume->ending = 1;
 	} else if (!volume->ending) {
-		fail(volume, reason, "%s", text);
+		fail(volume, reason ? reason : -ENOTCONN, "%s", text);
 		set_state(volume, GC_LOST);
 		volume->rh->post(volume->rh, drain, volume);
 	}
@@ -353,4 +353,16 @@ static void stop(void *arg)
 void gc_control_stop(struct gantry_volume *volume)
 {
 	gn_loop_must_post(volume->loop, stop, volume);
+}
+
+static void give_up(void *arg)
+{
+	struct gantry_volume *volume = arg;
+
+	gc_session_give_up(volume->session);
+}
+
+void gc_control_give_up(struct gantry_volume *volume)
+{
+	gn_loop_must_post(volume->loop, give_up, volume);
 }

@@ -66,7 +66,10 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags);
 /* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */
 void gc_session_close(struct gc_session *session);
-/* From now on it is not opened again when it is lost, and not any more when that has begun: then it ends. */
+/*
+ * From now on it is not opened again when it is lost, and not any more when that has begun: then it ends, with reason 0 and a text
+ * that says why it was lost.
+ */
 void gc_session_give_up(struct gc_session *session);
 /* After `closed`; no queue may have anything in flight. NULL is legal. */
 void gc_session_free(struct gc_session *session);

@@ -77,6 +77,14 @@ static void on_late(void *arg)
 		gc_session_end(session, -ENOTCONN, session->text);
 }
 
+void gc_resume_gave_up(struct gc_session *session)
+{
+	char *end = strrchr(session->text, ';');
+
+	if (end) /* behind it stands for how long it was to be tried */
+		snprintf(end, sizeof(session->text) - (size_t)(end - session->text), "; given up");
+}
+
 static int pause_session(struct gc_session *session, const char *text)
 {
 	session->lost_ns = now_ns(session);

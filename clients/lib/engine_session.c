@@ -186,7 +186,7 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 	if (session->reason)
 		gc_session_end(session, session->reason, session->text);
 	else if (!gc_resume_begin(session, reason, text))
-		gc_session_end(session, session->phase == GC_CLOSING ? 0 : reason, text);
+		gc_session_end(session, session->phase == GC_CLOSING ? 0 : reason, session->gave_up ? session->text : text);
 }
 
 const struct gantry_client_events gc_client_events = {
@@ -252,8 +252,11 @@ void gc_session_close(struct gc_session *session)
 void gc_session_give_up(struct gc_session *session)
 {
 	session->resume_ns = 0;
-	if (session->phase == GC_PAUSED)
-		gc_session_close(session);
+	if (session->phase != GC_PAUSED)
+		return;
+	session->gave_up = 1;
+	gc_resume_gave_up(session);
+	gc_session_close(session);
 }
 
 void gc_session_free(struct gc_session *session)

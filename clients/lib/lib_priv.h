@@ -99,6 +99,8 @@ void gc_volume_name(struct gantry_volume *volume, const char *name);
 void *gc_control_run(void *arg);
 /* Ask it to end; any thread. */
 void gc_control_stop(struct gantry_volume *volume);
+/* Not to be opened again; any thread. */
+void gc_control_give_up(struct gantry_volume *volume);
 
 /* -- queue.c -- */
 void gc_queue_done(void *engine, struct gantry_io *io);

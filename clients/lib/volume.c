@@ -202,6 +202,15 @@ int gantry_volume_close(struct gantry_volume **volume_p)
 	return 0;
 }
 
+int gantry_volume_give_up(struct gantry_volume *volume)
+{
+	int rc = gc_check_fork(volume);
+
+	if (!rc)
+		gc_control_give_up(volume);
+	return rc;
+}
+
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info)
 {
 	*info = volume->info;

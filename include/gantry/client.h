@@ -75,6 +75,18 @@ int gantry_volume_open_role(const char *file, const char *role, const struct gan
 /* End the session and free everything. *volume_p becomes NULL. -EBUSY: a queue is open; nothing was done. */
 int gantry_volume_close(struct gantry_volume **volume_p);
 
+/*
+ * gantry_volume_give_up - wait no longer for a session that is lost
+ *
+ * With the option `resume` of the connection, IOs wait while a lost session is opened again, and so does gantry_queue_close().
+ * From now on a session that is lost is not opened again, nor one that is lost already: IOs in flight complete with -ENOTCONN,
+ * when their queue is polled, waited for or closed, and later ones are refused. A session that is up goes on. Idempotent.
+ *
+ * returns  0; -EINVAL in a child of the process that opened it
+ * thread   any, also from inside `done`; not in a signal handler. Returns at once
+ */
+int gantry_volume_give_up(struct gantry_volume *volume);
+
 /* Size, block size, operations, longest IO. The same for as long as the volume is open. */
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info);
 
@@ -91,7 +103,8 @@ void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_
 int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p);
 
 /*
- * Give it back. IOs in flight complete first, each once, `done` called from here. *queue_p becomes NULL.
+ * Give it back. IOs in flight complete first, each once, `done` called from here; see gantry_volume_give_up(). *queue_p becomes
+ * NULL.
  * -EBUSY: called from inside `done`; nothing was done.
  */
 int gantry_queue_close(struct gantry_queue **queue_p);

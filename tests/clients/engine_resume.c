@@ -187,6 +187,40 @@ static void test_a_close_while_it_is_paused(void)
 	expect_done(1, GANTRY_S_SESSION_LOST);
 }
 
+/* Between two attempts, in the middle of one, or when it runs again. */
+static void test_the_owner_gives_up_at_each_step(void)
+{
+	int n_lost = 0, n_up = 0;
+
+	for (unsigned turns = 0; turns < 10; turns++) {
+		rig_end(0);
+		begin(DEPTH, 1000 * MS);
+		write_block(0, 1);
+		rig.rh.quiet = 1;
+		lose();
+		rig_turn(turns);
+		gc_session_give_up(rig.session);
+		gc_session_give_up(rig.session);
+		rig_turn(10);
+		TEST_ASSERT_EQUAL_UINT(1, rig.n_done);
+		if (rig.n_closed) {
+			n_lost++;
+			expect_done(1, GANTRY_S_SESSION_LOST);
+			TEST_ASSERT_EQUAL_INT(0, rig.reason);
+			TEST_ASSERT_EQUAL_STRING("lost on purpose; given up", rig.text);
+		} else {
+			n_up++;
+			expect_done(1, GANTRY_S_OK);
+			rig.rh.lose_rc = -ECONNRESET;
+			rig_turn(3);
+			TEST_ASSERT_EQUAL_INT(-ECONNRESET, rig.reason);
+		}
+		TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	}
+	TEST_ASSERT_GREATER_THAN_INT(2, n_lost);
+	TEST_ASSERT_GREATER_THAN_INT(0, n_up);
+}
+
 static void test_a_link_that_is_lost_before_its_session_makes_ios_wait(void)
 {
 	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_WRITE, .nth = 1, .rc = -ENOTCONN);
@@ -277,6 +311,7 @@ int main(void)
 	RUN_TEST(test_the_time_is_over);
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_close_while_it_is_paused);
+	RUN_TEST(test_the_owner_gives_up_at_each_step);
 	RUN_TEST(test_a_link_that_is_lost_before_its_session_makes_ios_wait);
 	RUN_TEST(test_a_stage_that_says_lost_is_believed);
 	RUN_TEST(test_a_stage_that_says_lost_for_ever_is_believed_for_a_while);

@@ -87,7 +87,8 @@ exported()
 	nm -D --defined-only "$lib" | awk '$2 == "T" { print $3 }' | sort -u
 }
 
-declared | sed 's/$/@@GANTRY_1/' >declared
+# with the version that it came in
+declared | sed 's/$/@@GANTRY_1/; s/^gantry_volume_give_up@.*/&.1/' >declared
 exported >exported
 is "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
 case ${CC:-cc}$san in

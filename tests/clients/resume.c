@@ -4,6 +4,7 @@
  * lost, doubled or wrong, and nobody hears of it; when the time is over, each IO in flight fails once.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -249,6 +250,80 @@ static void test_another_volume_comes_back(void)
 	expect_lost("not the same");
 }
 
+/* -- nobody waits any more -- */
+
+static const struct served_options long_resume = {.connect = "resume = \"10m\"; timeout = \"10m\"; control_timeout = \"10m\";"};
+
+/* As many as there is room for, which nobody answers. */
+static void wait_for_resume(struct served_io *ios)
+{
+	memset(ios, 0, DEPTH * sizeof(*ios));
+	serve(&long_resume);
+	served_kill("bridge", SIGKILL);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[i].data, BLOCK, (uint64_t)i * BLOCK, served_done,
+							   &ios[i]));
+	gantry_queue_poll(queue);
+	TEST_ASSERT_EQUAL_UINT32(DEPTH, gantry_queue_inflight(queue));
+}
+
+static void expect_failed(const struct served_io *ios)
+{
+	for (int i = 0; i < DEPTH; i++) {
+		TEST_ASSERT_EQUAL_INT(1, ios[i].n);
+		TEST_ASSERT_EQUAL_INT(-ENOTCONN, ios[i].result);
+	}
+}
+
+static void test_a_program_may_give_up(void)
+{
+	struct served_io ios[DEPTH];
+
+	wait_for_resume(ios);
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	expect_failed(ios);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	expect_lost("the peer is gone"); /* "; given up" or not: perhaps it was not lost yet */
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
+}
+
+static void *give_up(void *arg)
+{
+	(void)arg;
+	return gantry_volume_give_up(volume) ? arg : NULL;
+}
+
+static void test_another_thread_may_give_up_while_a_queue_is_closed(void)
+{
+	struct served_io ios[DEPTH];
+	void *failed = ios;
+	pthread_t thread;
+
+	wait_for_resume(ios);
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, give_up, ios));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	pthread_join(thread, &failed);
+	TEST_ASSERT_NULL(failed);
+	expect_failed(ios);
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+static void test_a_session_that_is_up_goes_on(void)
+{
+	serve(&long_resume);
+	run(100);
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
+	run(100);
+	drain();
+	read_all();
+	served_kill("bridge", SIGKILL);
+	while (served_read(queue, slots[1].own, BLOCK, 0) == 0)
+		;
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, served_read(queue, slots[1].own, BLOCK, 0));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -257,5 +332,8 @@ int main(void)
 	RUN_TEST(test_the_target_is_killed_and_comes_again);
 	RUN_TEST(test_the_time_is_over);
 	RUN_TEST(test_another_volume_comes_back);
+	RUN_TEST(test_a_program_may_give_up);
+	RUN_TEST(test_another_thread_may_give_up_while_a_queue_is_closed);
+	RUN_TEST(test_a_session_that_is_up_goes_on);
 	return UNITY_END();
 }
