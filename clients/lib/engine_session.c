@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,14 @@ static void export_region(struct gc_session *session)
 			rc == -E2BIG ? "it is more than the device takes, or the peer's" : strerror(-rc));
 }
 
+/* Bytes that the peer takes; what is more is exported at once, for the device to say what is wrong with it. */
+static uint64_t room(const struct gc_session *session)
+{
+	const struct gantry_role_host *rh = session->rh;
+
+	return rh->struct_size > offsetof(struct gantry_role_host, client_room) ? rh->client_room(session->client) : UINT64_MAX;
+}
+
 /* What is not late is there before the peer has it. */
 static void make_pages(void *arg)
 {
@@ -100,6 +109,8 @@ static void make_pages(void *arg)
 
 	if (!is_opening(session))
 		return;
+	if (session->region->length > room(session))
+		left = n = 0;
 	at = (uint8_t *)session->region->addr + session->pages_at;
 	session->pages_at += n;
 	if (n) /* a kernel that cannot leaves it late, too */

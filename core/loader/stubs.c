@@ -215,6 +215,12 @@ static int no_rma_submit(void *rma, const struct gantry_rma *op)
 	return -ENOTSUP;
 }
 
+static uint64_t any_room(void *conn)
+{
+	(void)conn;
+	return UINT64_MAX;
+}
+
 static int no_rma_note(void *rma, const struct gantry_rma *op, uint32_t note)
 {
 	(void)rma;
@@ -304,6 +310,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.check_service = any_service,
 	.rma_note = no_rma_note,
 	.send_soon = nothing,
+	.export_room = any_room,
 };
 
 /* -- the description -- */
@@ -359,7 +366,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
-	TRANSPORT(send_soon), {NULL, 0},
+	TRANSPORT(send_soon), TRANSPORT(export_room), {NULL, 0},
 };
 
 static const struct {

@@ -162,13 +162,26 @@ static int export_now(struct gantry_client *c)
 	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
 }
 
-/* What is too large it will refuse. */
-static int will_pin(const struct gantry_client *c)
+/* Whether the device locks memory; what it registers, and what the peer takes of it. */
+static int pins(const struct gantry_client *c, uint64_t *room_p)
 {
 	struct gantry_device_info info = {.caps = 0};
+	int yes;
 
 	c->ep->device->ops->info(c->ep->device->dev, &info);
-	return (info.caps & GANTRY_CAP_PINS) != 0 && c->exporting->length <= info.max_region_bytes;
+	yes = (info.caps & GANTRY_CAP_PINS) != 0;
+	*room_p = c->ep->device->ops->export_room(c->ch.conn);
+	if (yes && info.max_region_bytes < *room_p)
+		*room_p = info.max_region_bytes;
+	return yes;
+}
+
+uint64_t gn_client_room(const struct gantry_client *c)
+{
+	uint64_t room;
+
+	pins(c, &room);
+	return room;
 }
 
 /*
@@ -178,10 +191,10 @@ static int will_pin(const struct gantry_client *c)
 static int make_some(struct gantry_client *c)
 {
 	const struct gantry_region *region = c->exporting;
-	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES;
+	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES, room;
 
-	if (n == 0 || (region->addr == NULL && region->fd < 0) || !will_pin(c))
-		return 0;
+	if (n == 0 || (region->addr == NULL && region->fd < 0) || !pins(c, &room) || region->length > room)
+		return 0; /* the device says what is wrong with it */
 	gn_region_make_pages(region, c->made, n);
 	c->made += n;
 	if (n == left)

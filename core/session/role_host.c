@@ -239,5 +239,6 @@ void gn_role_fill_host(struct gn_role *role)
 		.after_cancel = rh_after_cancel,
 		.lane_call = rh_lane_call,
 		.client_settled_ns = gn_client_settled_ns,
+		.client_room = gn_client_room,
 	};
 }

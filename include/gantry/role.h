@@ -233,6 +233,12 @@ struct gantry_role_host {
 	 * answered after all. UINT64_MAX: that is true of all. Lane's thread.
 	 */
 	uint64_t (*client_settled_ns)(const struct gantry_client *client, uint32_t index);
+
+	/*
+	 * Client side, between `ready` and `closed`: bytes that a region may have, as far as is known; client_export of more fails.
+	 * Part of 1.1: the struct_size of a host of 1.0 ends before it.
+	 */
+	uint64_t (*client_room)(const struct gantry_client *client);
 };
 
 /*

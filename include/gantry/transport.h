@@ -341,6 +341,12 @@ struct gantry_transport_ops {
 	 * so get ready what that will write to. Nothing else changes, and nothing need follow. Slot empty: nothing to get ready.
 	 */
 	void (*send_soon)(void *producer);
+
+	/*
+	 * Part of 1.1: bytes that one more export may have, as far as this end knows what the peer takes; that of more fails with
+	 * -E2BIG. Slot empty: nothing is known.
+	 */
+	uint64_t (*export_room)(void *conn);
 };
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine between a fake role host and a test: every IO comes back once, in whatever way things end. */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "clients/rig.h"
@@ -100,6 +101,26 @@ static void test_all_of_a_region_that_is_not_late_too(void)
 	TEST_ASSERT_EQUAL_UINT64(2 * DEPTH * BLOCK + rig.shared, pages.bytes);
 	TEST_ASSERT_EQUAL_UINT64(pages.bytes, rig.pages_bytes);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64ull << 20, pages.most);
+	close_session(0);
+}
+
+/* What the peer does not take is refused before any of it is made. */
+static void test_a_region_that_is_too_large_is_not_made(void)
+{
+	memset(&pages, 0, sizeof(pages));
+	rig.shared = 1 << 20;
+	rig.rh.room = 1 << 20; /* the slots come on top */
+	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
+	rig_turn(8);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(-E2BIG, rig.reason);
+	TEST_ASSERT_NOT_NULL(strstr(rig.text, "it is more than the device takes, or the peer's"));
+	TEST_ASSERT_EQUAL_UINT64(0, pages.bytes);
+	rig_end(0);
+	setUp();
+	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_room); /* one that does not know */
+	rig.rh.pub.client_room = NULL;
+	start();
 	close_session(0);
 }
 
@@ -357,6 +378,7 @@ int main(void)
 	RUN_TEST(test_data_goes_there_and_back);
 	RUN_TEST(test_much_shared_memory_leaves_time_for_heartbeats);
 	RUN_TEST(test_all_of_a_region_that_is_not_late_too);
+	RUN_TEST(test_a_region_that_is_too_large_is_not_made);
 	RUN_TEST(test_as_many_slots_as_asked_for);
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
 	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);

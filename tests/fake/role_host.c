@@ -326,6 +326,8 @@ static int client_export(struct gantry_client *client, const struct gantry_regio
 
 	if (region != rh->region || handle != 1 || rights != (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE))
 		rh->n_bad++;
+	if (rh->room && region->length > rh->room)
+		return -E2BIG;
 	rh->step = STEP_EXPORTED;
 	return 0;
 }
@@ -358,6 +360,13 @@ static void client_abort(struct gantry_client *client)
 static int client_quiet(const struct gantry_client *client)
 {
 	return ((const struct fake_role_host *)client)->quiet;
+}
+
+static uint64_t client_room(const struct gantry_client *client)
+{
+	const struct fake_role_host *fake = (const struct fake_role_host *)client;
+
+	return fake->room ? fake->room : UINT64_MAX;
 }
 
 static uint64_t client_settled_ns(const struct gantry_client *client, uint32_t index)
@@ -517,6 +526,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.after = after,
 		.after_cancel = after_cancel,
 		.client_settled_ns = client_settled_ns,
+		.client_room = client_room,
 	};
 }
 

@@ -344,6 +344,13 @@ static int ft_export(void *arg, const struct gantry_region *region, uint32_t rig
 	return 0;
 }
 
+static uint64_t ft_export_room(void *arg)
+{
+	const struct fake_conn *conn = arg;
+
+	return conn->ft->room ? conn->ft->room : UINT64_MAX;
+}
+
 static int ft_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
 {
 	struct fake_conn *conn = arg;
@@ -413,6 +420,7 @@ const struct gantry_transport_ops fake_transport_ops = {
 	.send_ctrl = ft_send_ctrl,
 	.disconnect = ft_disconnect,
 	.export_region = ft_export,
+	.export_room = ft_export_room,
 	.import_region = ft_import,
 	.release_region = ft_release,
 	.revoke_region = ft_revoke,

@@ -110,6 +110,7 @@ struct fake_event {
 struct fake_transport {
 	pthread_mutex_t lock;
 	uint32_t caps, max_depth;
+	uint64_t room; /* bytes that a region may have; 0: any */
 	uint32_t max_noted; /* bytes of a write with a note */
 	int event_fd;
 	uint64_t wake_ns;

@@ -339,6 +339,7 @@ void comch_out_drop(struct comch_conn *conn);
 int comch_memory_check(const struct comch_conn *conn, int fd, uint64_t min_bytes, uint64_t quota_bytes, const char **why_p);
 
 /* region.c. on_*: a frame came; they return NULL or what is wrong with it */
+uint64_t comch_export_room(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
 int comch_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);

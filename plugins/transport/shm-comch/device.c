@@ -309,6 +309,7 @@ static const struct gantry_transport_ops ops = {
 	.send_ctrl = comch_send_ctrl,
 	.disconnect = comch_disconnect,
 	.export_region = comch_export,
+	.export_room = comch_export_room,
 	.import_region = comch_import,
 	.release_region = comch_release,
 	.revoke_region = comch_revoke,

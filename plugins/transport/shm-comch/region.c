@@ -72,6 +72,13 @@ static int send_region(struct comch_conn *conn, const struct gantry_region *regi
 	return rc;
 }
 
+uint64_t comch_export_room(void *arg)
+{
+	const struct comch_conn *conn = arg;
+
+	return conn->exported_bytes < conn->peer_room ? conn->peer_room - conn->exported_bytes : 0;
+}
+
 int comch_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p)
 {
@@ -93,7 +100,7 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s", conn->peer.address, why);
 		return rc;
 	}
-	if (!gantry_range_ok(conn->exported_bytes, region->length, conn->peer_room)) {
+	if (region->length > comch_export_room(conn)) {
 		gantry_log_error(conn->dev->host, "region %u of %llu bytes cannot be exported to %s: it has %llu bytes, and the "
 				 "max_bytes of its device is %llu", handle, (unsigned long long)region->length,
 				 conn->peer.address, (unsigned long long)conn->exported_bytes,

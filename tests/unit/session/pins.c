@@ -89,6 +89,20 @@ static void pages_that_nobody_locks_are_left_to_who_touches_them(void)
 	drop_large_region();
 }
 
+static void what_is_too_large_is_not_made(void)
+{
+	reach(READY);
+	fc.ft.caps |= GANTRY_CAP_PINS;
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, fc.rh->client_room(client));
+	fc.ft.room = LARGE - 1;
+	TEST_ASSERT_EQUAL_UINT64(LARGE - 1, fc.rh->client_room(client));
+	have_large_region(0);
+	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -E2BIG);
+	TEST_ASSERT_EQUAL_INT(-E2BIG, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+	TEST_ASSERT_EQUAL_UINT64(0, bytes_there());
+	drop_large_region();
+}
+
 /* step 0: closed, 1: aborted, 2: the peer goes, 3: the device refuses. */
 static void it_may_end_while_pages_are_made(void)
 {
@@ -121,6 +135,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(pages_of_a_device_that_locks_them_leave_time_for_heartbeats);
 	RUN_TEST(pages_that_nobody_locks_are_left_to_who_touches_them);
+	RUN_TEST(what_is_too_large_is_not_made);
 	RUN_TEST(it_may_end_while_pages_are_made);
 	return UNITY_END();
 }
