@@ -107,7 +107,7 @@ static void sign_off(struct vb_conn *conn, struct vb_import *im)
 	if (!im->revoking || im->n_users || __atomic_load_n(&im->fetching, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&im->name, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&im->revoking, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&im->revoking, 0, __ATOMIC_RELEASE); /* behind the name, as vb_fetch_begin looks at them in that order */
 	rc = vb_control_send(conn, VB_CTRL_RELEASED, &body, sizeof(body));
 	if (rc)
 		vb_conn_fail(conn, rc);
@@ -188,7 +188,7 @@ void vb_release(void *arg, struct gantry_region *region)
 int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct vb_import **import_p)
 {
 	uint64_t name = name_of(ref->handle, ref->generation);
-	uint32_t announced = __atomic_load_n(&conn->announced, __ATOMIC_ACQUIRE);
+	uint32_t announced = __atomic_load_n(&conn->announced, __ATOMIC_ACQUIRE); /* first: vb_on_region stores it last */
 	struct vb_import *im;
 
 	if (ref->generation == 0)
@@ -196,8 +196,12 @@ int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct
 	im = find_import(conn, name);
 	if (!im)
 		return ref->generation > announced ? -EAGAIN : -EFAULT;
+	/*
+	 * Pairs with vb_on_revoke and sign_off: they see `fetching`, or `revoking` is seen here. The name is looked at after that:
+	 * who finds `revoking` cleared again, because it has been signed off meanwhile, finds another name.
+	 */
 	__atomic_fetch_add(&im->fetching, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&im->name, __ATOMIC_SEQ_CST) != name || __atomic_load_n(&im->revoking, __ATOMIC_SEQ_CST)) {
+	if (__atomic_load_n(&im->revoking, __ATOMIC_SEQ_CST) || __atomic_load_n(&im->name, __ATOMIC_SEQ_CST) != name) {
 		vb_fetch_end(im);
 		return -EFAULT;
 	}
