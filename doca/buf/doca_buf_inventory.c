@@ -143,7 +143,7 @@ static void give_back_one(struct doca_buf *buf)
 	struct doca_buf_inventory *inventory = buf->inventory;
 
 	if (buf->is_counted)
-		__atomic_fetch_sub(&buf->mmap->n_bufs, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&buf->mmap->n_bufs, 1, __ATOMIC_RELEASE); /* pairs with the looks of doca_mmap.c */
 	buf->references = 0;
 	buf->in_list = false;
 	buf->next = NULL;

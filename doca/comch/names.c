@@ -77,7 +77,9 @@ void gd_conn_forget(struct doca_comch_connection *conn)
 	uint32_t page = (uint32_t)((uintptr_t)conn & (LOT - 1)) / lot->page;
 
 	lot->n_live--;
-	__atomic_store_n(&conn->transport, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&conn->transport, NULL, __ATOMIC_RELAXED);
+	/* pairs with gd_end_send: who counts from the n_tasks that is cleared here finds no transport */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memset(conn, 0, sizeof(*conn));
 	if (!lot->end && !lot->n_live)
 		drop_lot(lot);

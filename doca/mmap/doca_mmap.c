@@ -167,7 +167,7 @@ doca_error_t doca_mmap_start(struct doca_mmap *mmap)
 
 static bool has_bufs(const struct doca_mmap *mmap)
 {
-	return !mmap->thread_safe && __atomic_load_n(&mmap->n_bufs, __ATOMIC_RELAXED) > 0;
+	return !mmap->thread_safe && __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE) > 0;
 }
 
 static void stop(struct doca_mmap *mmap)
@@ -363,7 +363,7 @@ doca_error_t doca_mmap_get_num_bufs(const struct doca_mmap *mmap, uint32_t *num_
 {
 	if (!is_map(mmap) || num_bufs == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	*num_bufs = __atomic_load_n(&mmap->n_bufs, __ATOMIC_RELAXED);
+	*num_bufs = __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE); /* none: nobody touches its memory; see give_back_one */
 	return DOCA_SUCCESS;
 }
 
