@@ -20,8 +20,12 @@
 #ifndef COMCH_H
 #define COMCH_H
 
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <gantry/transport.h>
 
@@ -297,6 +301,11 @@ uint64_t comch_now(const struct comch_device *dev);
 int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct comch_watch *watch);
 void comch_watch_close(struct comch_device *dev, int fd);
 void comch_device_kick(struct comch_device *dev); /* any thread: progress has to look at all connections */
+/* All threads of processes that registered pass a full fence, and so does the caller. 0, or -errno without dev->membarrier. */
+static inline int comch_membarrier(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ? -errno : 0;
+}
 bool comch_uid_ok(const struct comch_device *dev, uint32_t uid);
 static inline bool comch_only_looks(const struct comch_device *dev)
 {

@@ -6,10 +6,7 @@
  * there, and used from there.
  */
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "comch.h"
 
@@ -489,13 +486,16 @@ static bool has_work(const struct comch_consumer *c)
  */
 static int ask(struct comch_consumer *c)
 {
+	int rc;
+
 	if (!c->asks) {
 		gantry_shm_st32(&c->page->asleep.asleep, 1);
 		gantry_shm_fence();
 		/* a producer that skips its fence relies on this one, which runs on its CPU as well */
-		if (c->conn->membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)) {
+		rc = c->conn->membarrier ? comch_membarrier() : 0;
+		if (rc) {
 			gantry_shm_st32(&c->page->asleep.asleep, 0);
-			return -errno;
+			return rc;
 		}
 	}
 	c->asks = 1;

@@ -7,13 +7,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "comch.h"
@@ -60,7 +58,8 @@ void comch_device_kick(struct comch_device *dev)
 	uint64_t one = 1;
 	ssize_t n;
 
-	__atomic_store_n(&dev->unseen, 1, __ATOMIC_RELEASE);
+	/* pairs with comch_progress; an exchange, so that of several that tell none covers what another has told */
+	__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELEASE);
 	n = write(dev->wake, &one, sizeof(one));
 	(void)n; /* full means that it is readable */
 }
@@ -225,7 +224,7 @@ static void dispatch(struct comch_device *dev, const struct epoll_event *ev)
 		break;
 	case COMCH_W_PROCESS:
 		((struct comch_conn *)watch->self)->is_dead = true;
-		dev->unseen = 1;
+		__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELAXED); /* as in comch_device_kick */
 		break;
 	}
 }

@@ -197,7 +197,7 @@ static unsigned int free_line(struct comch_consumer *c)
 	return found;
 }
 
-/* Receives that are posted, as seen from outside the lane. */
+/* Receives that are posted, as seen from outside the lane: or a few more, as of several producers each may be told of all. */
 static uint32_t outstanding(const struct comch_consumer *c)
 {
 	return __atomic_load_n(&c->n_posted, __ATOMIC_RELAXED) - __atomic_load_n(&c->n_used, __ATOMIC_RELAXED);
@@ -210,8 +210,15 @@ static uint32_t outstanding(const struct comch_consumer *c)
 static void give_late(struct comch_consumer *c, unsigned int line, uint32_t limit)
 {
 	uint64_t first = comch_credit_pack(0, limit);
-	uint32_t now = outstanding(c);
+	uint32_t now;
 
+	/*
+	 * Pairs with comch_post_recv: it sees the ring, or its posts are seen here. The fence that it has not is this one; where
+	 * there is no membarrier, what it had on its way just now is told when it polls.
+	 */
+	if (c->conn->dev->membarrier)
+		comch_membarrier();
+	now = outstanding(c);
 	if ((int32_t)(now - limit) > 0)
 		__atomic_compare_exchange_n(&c->page->ring[line].credit, &first, comch_credit_pack(0, now), false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
