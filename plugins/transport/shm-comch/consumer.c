@@ -36,12 +36,12 @@ static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t posi
 	return &in->slots[position & in->mask];
 }
 
-/* The slot at `position`; NULL: it does not continue the message. */
+/* The slot at `position`; NULL: it does not continue the message. take() has seen the first, which was published last. */
 static const struct comch_slot *more(const struct comch_in *in, uint64_t position)
 {
 	const struct comch_slot *slot = slot_at(in, position);
 
-	return gantry_shm_ld64_acquire(&slot->trailer) == comch_more_word(position) ? slot : NULL;
+	return gantry_shm_ld64(&slot->trailer) == comch_more_word(position) ? slot : NULL;
 }
 
 static bool fits(const struct gantry_recv *post, uint32_t length, struct gantry_msg *msg)
@@ -142,7 +142,8 @@ static inline __attribute__((always_inline)) uint32_t take_pair(struct comch_con
 
 /*
  * Copies from a region of the peer. The control thread takes no mapping away from under us: it waits while `copying`
- * names it, and we look at the state after having set that.
+ * names it, and we look at the state after having set that. Pairs with comch_on_revoke and sign_off: a store and then a load of
+ * the other's word on both sides, all four seq_cst.
  */
 static int copy_region(struct comch_consumer *c, const struct comch_region_send *from, const struct gantry_recv *post,
 		       struct gantry_msg *msg)
@@ -221,14 +222,24 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 
 /*
  * How many slots full of immediate data come next, up to max, the first of which has been looked at. Nothing else is done with
- * them yet, so that the processor fetches their lines all at once: each comes from another CPU.
+ * them yet, so that the processor fetches their lines all at once: each comes from another CPU. For that, a processor that may
+ * load out of order is given one fence for all trailers: behind each load that acquires by itself the next would have to wait.
  */
+#ifdef __x86_64__
+#define ld64_ahead gantry_shm_ld64_acquire
+#define acquire_ahead() (void)0
+#else
+#define ld64_ahead gantry_shm_ld64
+#define acquire_ahead() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
 static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 {
 	uint32_t n = 1;
 
-	while (n < max && gantry_shm_ld64_acquire(&slot_at(in, in->position + n)->trailer) == comch_full_word(in->position + n))
+	while (n < max && ld64_ahead(&slot_at(in, in->position + n)->trailer) == comch_full_word(in->position + n))
 		n++;
+	if (n > 1)
+		acquire_ahead();
 	return n;
 }
 
@@ -268,7 +279,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 
 		if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
 			__builtin_prefetch(slot_at(in, in->position + 1));
-		word = gantry_shm_ld64_acquire(&slot->trailer);
+		word = gantry_shm_ld64_acquire(&slot->trailer); /* pairs with the release of put(), put_full(), ... in producer.c */
 		if (likely(word == comch_full_word(in->position))) {
 			most = max - n < AHEAD ? max - n : AHEAD;
 			full = count_full(in, most);
@@ -313,7 +324,7 @@ static void give(struct comch_consumer *c, struct comch_in *in)
 	in->copied = false;
 	in->given_tail = tail;
 	in->given_limit = limit;
-	gantry_shm_st64_release(&in->line->credit, comch_credit_pack(tail, limit));
+	gantry_shm_st64_release(&in->line->credit, comch_credit_pack(tail, limit)); /* pairs with refresh() of the producer */
 }
 
 /* Credit is told in lots: when one has come together, the producer may have come to its end, or waits for that of a copy. */
@@ -341,7 +352,7 @@ static void let_go(struct comch_consumer *c, uint32_t number)
 
 	c->known &= ~(1ull << number);
 	__atomic_fetch_and(&c->active, ~(1ull << number), __ATOMIC_RELAXED);
-	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE); /* from here on the control thread may free it */
+	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE); /* from here on the control thread may free it: free_line */
 }
 
 static int break_down(struct comch_consumer *c)
@@ -356,7 +367,7 @@ static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer
 							   uint32_t max)
 {
 	struct comch_in *in = c->in[number];
-	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
+	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE); /* before the slots: pairs with comch_on_producer_gone */
 	int n = take(c, in, number, msgs, max);
 
 	if (unlikely(n < 0))
@@ -411,7 +422,7 @@ static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64
 int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 {
 	struct comch_consumer *c = arg;
-	uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE);
+	uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); /* pairs with attach() */
 	int n;
 
 	if (unlikely(c->broken))
@@ -490,8 +501,11 @@ static int ask(struct comch_consumer *c)
 
 	if (!c->asks) {
 		gantry_shm_st32(&c->page->asleep.asleep, 1);
+		/*
+		 * Pairs with ring_if_asleep: it sees the flag, or has_work its slot, also after later sleeps, for which the flag
+		 * stays. A producer that skips its fence relies on membarrier, which is one on its CPU as well.
+		 */
 		gantry_shm_fence();
-		/* a producer that skips its fence relies on this one, which runs on its CPU as well */
 		rc = c->conn->membarrier ? comch_membarrier() : 0;
 		if (rc) {
 			gantry_shm_st32(&c->page->asleep.asleep, 0);

@@ -11,7 +11,10 @@ static inline void ring_if_asleep(struct comch_producer *p)
 {
 	if (p->unrung)
 		p->unrung = false;
-	/* The slot is published, then the flag is looked at. The sleeper does both the other way round. */
+	/*
+	 * The slot is published, then the flag is looked at. The sleeper does both the other way round: pairs with ask() in
+	 * consumer.c, which without a fence here interrupts this processor for one, so that only the compiler must keep the order.
+	 */
 	if (unlikely(p->fence))
 		gantry_shm_fence();
 	else
@@ -28,13 +31,13 @@ static inline bool has_room(const struct comch_producer *p, uint32_t n)
 /* Look at the credit again. Tells whether a message of n slots may go. */
 static bool refresh(struct comch_producer *p, uint32_t n)
 {
-	const struct comch_line *line = __atomic_load_n(&p->line, __ATOMIC_ACQUIRE);
+	const struct comch_line *line = __atomic_load_n(&p->line, __ATOMIC_ACQUIRE); /* pairs with comch_on_producer_ok */
 	uint32_t tail, limit;
 	uint64_t credit;
 
 	if (!line)
 		return false;
-	credit = gantry_shm_ld64_acquire(&line->credit);
+	credit = gantry_shm_ld64_acquire(&line->credit); /* pairs with give(): what it has read there may be written again */
 	tail = (uint32_t)credit;
 	limit = (uint32_t)(credit >> 32);
 	if (unlikely(tail - (uint32_t)p->tail > (uint32_t)(p->position - p->tail))) {
@@ -62,7 +65,7 @@ static inline void put(struct comch_producer *p, uint64_t position, const void *
 
 	t.seq = (uint32_t)position + 1;
 	gantry_shm_write(slot->payload, payload, COMCH_SLOT_PAYLOAD);
-	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
+	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t)); /* pairs with take() */
 }
 
 static __attribute__((noinline)) void put_imm(struct comch_producer *p, const struct gantry_send *s)
@@ -121,12 +124,10 @@ static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry
 	gantry_shm_write(to, payload, COMCH_SLOT_PAYLOAD);
 }
 
-static inline void publish(struct comch_slot *slot, struct comch_trailer t)
-{
-	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack(t));
-}
-
-/* Small data that was copied: behind the immediate data, and in the slots that follow, which are published first. */
+/*
+ * Small data that was copied: behind the immediate data, and in the slots that follow. These are looked at only by who has seen
+ * the first, whose release holds for all of them: it pairs with take(), and comes last.
+ */
 static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 {
 	const uint32_t n = comch_more_slots(s->imm_len, s->length), here = comch_inline_here(s->imm_len, s->length);
@@ -141,7 +142,7 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 			put_rest(slot->payload, data, rest);
 		else
 			gantry_shm_write(slot->payload, data, COMCH_SLOT_PAYLOAD);
-		publish(slot, (struct comch_trailer){.seq = (uint32_t)(p->position + i) + 1, .kind = COMCH_K_MORE});
+		gantry_shm_st64(&slot->trailer, comch_more_word(p->position + i));
 	}
 	slot = &p->slots[p->position & p->mask];
 	if (s->imm_len == 8 && here == COMCH_BEHIND_WORD) {
@@ -150,8 +151,10 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 	} else {
 		put_mixed(slot->payload, s, here);
 	}
-	publish(slot, (struct comch_trailer){.seq = (uint32_t)p->position + 1, .kind = COMCH_K_INLINE,
-					     .imm_len = (uint8_t)s->imm_len, .length = (uint16_t)s->length});
+	gantry_shm_st64_release(&slot->trailer,
+				comch_trailer_pack((struct comch_trailer){.seq = (uint32_t)p->position + 1, .kind = COMCH_K_INLINE,
+									  .imm_len = (uint8_t)s->imm_len,
+									  .length = (uint16_t)s->length}));
 	return (int)n + 1;
 }
 
@@ -165,22 +168,22 @@ static inline void fetch_to_write(const struct comch_slot *slot)
 #endif
 }
 
-/* A message of two slots, for which there is room. The second is published first. */
+/* A message of two slots, for which there is room. The release of the first, which comes last, holds for both. */
 static inline void put_pair(uint64_t position, struct comch_slot *slot, struct comch_slot *second, const struct gantry_send *s)
 {
 	const uint8_t *data = s->data;
 
 	put_words(second->payload, data + COMCH_BEHIND_WORD, s->length - COMCH_BEHIND_WORD);
-	gantry_shm_st64_release(&second->trailer, comch_more_word(position + 1));
+	gantry_shm_st64(&second->trailer, comch_more_word(position + 1));
 	gantry_shm_write(slot->payload, s->imm, 8);
 	gantry_shm_write(slot->payload + 8, data, COMCH_BEHIND_WORD);
 	gantry_shm_st64_release(&slot->trailer, comch_pair_word(position, s->length));
 }
 
-/* Where the region stands among our exports; -1: nowhere. */
+/* Where the region stands among our exports; -1: nowhere. Its user has not asked it back, so it stays there until it is sent. */
 static int find_region(struct comch_producer *p, const struct gantry_region *region)
 {
-	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE);
+	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE); /* first: what is newer is looked for again */
 
 	if (p->last_region == region && p->last_epoch == epoch)
 		return (int)p->last_slot;

@@ -32,6 +32,7 @@ static struct comch_export *find_export(struct comch_conn *conn, uint32_t handle
 	return NULL;
 }
 
+/* What else an export says is stored before. Pairs with find_region and send_region of producers. */
 static void export_changed(struct comch_conn *conn, struct comch_export *e, uint32_t state)
 {
 	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
@@ -116,7 +117,7 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 	e->handle = handle;
 	e->rights = rights;
 	e->length = region->length;
-	e->region = region;
+	__atomic_store_n(&e->region, region, __ATOMIC_RELAXED);
 	rc = send_region(conn, region, e);
 	if (rc)
 		return rc;
@@ -162,7 +163,7 @@ int comch_revoke(void *arg, uint32_t handle)
 
 static void tell_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
 {
-	e->region = NULL;
+	__atomic_store_n(&e->region, NULL, __ATOMIC_RELAXED); /* a lane may be looking for another */
 	conn->exported_bytes -= e->length;
 	export_changed(conn, e, COMCH_E_FREE);
 	conn->dev->events++;

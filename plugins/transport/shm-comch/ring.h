@@ -10,7 +10,7 @@
  * The trailer is one word, stored last. It holds a sequence number, position + 1, so neither side shares an index on
  * the fast path: a slot is ready when its number is the one expected. What it held before, the number of one lap
  * earlier (0 in the first lap), means empty; anything else is a broken peer. A message of several slots has its first
- * slot published last.
+ * slot published last: with release, and who sees it with acquire may look at the others.
  *
  * Credit is one word as well: how many slots have been consumed, and up to which message the producer may send.
  */
