@@ -177,6 +177,7 @@ void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg)
 	pthread_mutex_lock(&worker->lock);
 	c.next = worker->calls;
 	worker->calls = &c;
+	/* calls are under the lock; that it is looked at is seen to by the wake_fd, which ends a sleep that has begun without it */
 	__atomic_store_n(&worker->have_calls, 1, __ATOMIC_SEQ_CST);
 	gn_worker_wake(worker);
 	while (!c.done)

@@ -48,7 +48,7 @@ static doca_error_t check_recv(const struct doca_task *task)
 	return find_room(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* The length goes first: whoever finds the post knows it. */
+/* The length goes first: whoever finds the post knows it. It is all that the word tells, and so needs no order. */
 static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
 {
 	const uint32_t n = c->n_posted;
@@ -56,7 +56,7 @@ static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *
 
 	if (n - c->n_used >= c->depth)
 		return -ENOSPC;
-	gantry_shm_st64_release(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
+	gantry_shm_st64(&c->rooms[n % GD_FAST_POSTS], (uint64_t)(n + 1) << 32 | recv->length);
 	rc = c->ops->post_recv(c->queue, recv, 1);
 	if (rc)
 		return rc;

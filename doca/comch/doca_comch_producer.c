@@ -156,7 +156,7 @@ static int look_at_room(const struct doca_comch_producer *p, const struct gd_tar
 
 	if (!target->rooms)
 		return 0;
-	word = gantry_shm_ld64_acquire(&target->rooms[target->n_sent % GD_FAST_POSTS]);
+	word = gantry_shm_ld64(&target->rooms[target->n_sent % GD_FAST_POSTS]);
 	if (doca_unlikely((uint32_t)(word >> 32) != (uint32_t)target->n_sent + 1))
 		return look_for_room(p, target, (uint32_t)(word >> 32));
 	return length > (uint32_t)word ? -EMSGSIZE : 0;

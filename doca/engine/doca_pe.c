@@ -124,6 +124,10 @@ void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
 	gd_pe_wake_own(pe);
 }
 
+/*
+ * The inbox, then the look at `armed`; who arms does both the other way round, and so one of the two sees the other. All four
+ * are seq_cst: see doca_pe_request_notification and doze().
+ */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 {
 	struct gd_event *old = atomic_load_explicit(&pe->inbox, memory_order_relaxed);

@@ -13,9 +13,9 @@ static void give(struct loop_consumer *c, struct loop_ring *r)
 {
 	uint32_t limit = __atomic_load_n(&r->tail, __ATOMIC_RELAXED) + (c->n_posted - c->n_used);
 
-	/* never less than before: with several producers more may be promised than posted */
+	/* never less than before: with several producers more may be promised than posted. It tells of nothing but itself */
 	if ((int32_t)(limit - __atomic_load_n(&r->limit, __ATOMIC_RELAXED)) > 0)
-		__atomic_store_n(&r->limit, limit, __ATOMIC_RELEASE);
+		__atomic_store_n(&r->limit, limit, __ATOMIC_RELAXED);
 }
 
 static void give_all(struct loop_consumer *c)
@@ -48,7 +48,7 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 		out->status = -EMSGSIZE;
 		return;
 	}
-	if (region) {
+	if (region) { /* pairs with loop_producer_destroy: a store and then a load on both sides, all four seq_cst */
 		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
 			out->status = -EFAULT; /* the sender has left, and its memory may have */
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 
 static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry_msg *msgs, uint32_t max)
 {
-	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
+	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE); /* before head: who sees it has seen the last message */
 	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE), tail = r->tail, n = 0;
 
 	for (; n < max && tail + n != head && c->n_used != c->n_posted; n++, c->n_used++) {
@@ -180,7 +180,7 @@ void loop_flush(void *arg)
 	if (!p->unrung)
 		return;
 	p->unrung = false;
-	/* The message is published, then the flag is looked at. The sleeper does both the other way round. */
+	/* The message is published, then the flag is looked at. The sleeper does both the other way round: loop_consumer_arm. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_RELAXED) && write(p->ring->bell, &one, sizeof(one)) < 0)
 		return; /* it is ringing already */
@@ -190,8 +190,8 @@ void loop_flush(void *arg)
 static __attribute__((noinline)) bool refresh(struct loop_producer *p)
 {
 	const struct loop_ring *r = p->ring;
-	uint32_t limit = __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE);
-	uint32_t full = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + r->mask + 1;
+	uint32_t limit = __atomic_load_n(&r->limit, __ATOMIC_RELAXED);
+	uint32_t full = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + r->mask + 1; /* pairs with take(): it has read those */
 
 	p->end = (int32_t)(limit - full) < 0 ? limit : full;
 	if ((int32_t)(p->end - p->head) > 0)
@@ -250,7 +250,7 @@ static __attribute__((noinline)) int put_data(struct loop_producer *p, const str
 
 static bool gone(const struct loop_producer *p)
 {
-	return __atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&p->ring->closed, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&p->ring->closed, __ATOMIC_RELAXED);
 }
 
 /* Into the ring. */

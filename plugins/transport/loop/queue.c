@@ -104,7 +104,7 @@ void loop_consumer_destroy(void *arg)
 		}
 	for (unsigned int i = 0; i < LOOP_RINGS; i++)
 		if (c->rings[i]) {
-			__atomic_store_n(&c->rings[i]->closed, 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&c->rings[i]->closed, 1, __ATOMIC_RELAXED);
 			ring_put(c->rings[i]);
 		}
 	if (c->conn->peer)
@@ -133,7 +133,7 @@ static int attach(struct loop_consumer *c, struct loop_ring *r)
 	r->number = line;
 	loop_ring_direct(r, &c->direct, c->direct.thread);
 	c->rings[line] = r;
-	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE); /* pairs with loop_poll_recv */
 	/* a lane that sleeps does not know the ring yet, so it has given no credit */
 	return write(c->bell, &one, sizeof(one)) < 0 ? -errno : 0;
 }

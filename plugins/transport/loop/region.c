@@ -215,7 +215,7 @@ void loop_rma_destroy(void *arg)
 	free(rma);
 }
 
-/* 0, or -ENOTCONN: the exporter has left, and its memory may have. */
+/* 0, or -ENOTCONN: the exporter has left, and its memory may have. Pairs with cut_off() in device.c, all seq_cst. */
 static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length, const struct gantry_region *from_region)
 {
 	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);

@@ -289,7 +289,7 @@ static void up(struct vb_pipe *pipe)
 	else
 		__atomic_store_n(&pipe->up, 1, __ATOMIC_RELEASE);
 	if (pipe->peer)
-		__atomic_store_n(&pipe->peer->pipes[pipe->lane->number], pipe, __ATOMIC_RELEASE);
+		__atomic_store_n(&pipe->peer->pipes[pipe->lane->number], pipe, __ATOMIC_RELEASE); /* pairs with way() in rma.c */
 	if (pipe->kind == VB_CONTROL)
 		vb_conn_up(pipe->conn);
 }

@@ -245,7 +245,7 @@ int vb_register(void *arg, const struct gantry_region *region)
 		vb_explain_memory(conn->t, "local region", region->length, rc);
 		return rc;
 	}
-	__atomic_store_n(&free_one->region, region, __ATOMIC_RELEASE);
+	__atomic_store_n(&free_one->region, region, __ATOMIC_RELEASE); /* pairs with vb_local_key */
 	return 0;
 }
 

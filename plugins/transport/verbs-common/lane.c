@@ -97,7 +97,7 @@ void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
 
 	pipe->next = lane->pipes;
 	__atomic_store_n(&pipe->up, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE);
+	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE); /* pairs with first_pipe, here and in consumer.c */
 	/* a lane that sleeps has to see it, and to say what it takes: nothing can come before that */
 	rc = vb_qp_wake(&pipe->qp);
 	if (rc)

@@ -153,7 +153,7 @@ void vb_pipe_fail(struct vb_pipe *pipe)
 	__atomic_store_n(&pipe->up, 0, __ATOMIC_RELAXED);
 	if (pipe->qp.qp)
 		vb_qp_fail(&pipe->qp);
-	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE); /* pairs with poll_pipe: what it polls after that is all there is */
 	if (pipe->qp.qp && pipe->lane)
 		vb_qp_wake(&pipe->qp); /* a lane that sleeps sees it; a queue pair that takes nothing more has said it itself */
 }
@@ -231,7 +231,7 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 
 uint32_t vb_pipe_credit(struct vb_pipe *pipe)
 {
-	if (pipe->allowed == pipe->sent)
+	if (pipe->allowed == pipe->sent) /* the peer's device wrote it; after it slots are written, never read */
 		vb_pipe_told(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed), UINT32_MAX);
 	return pipe->allowed - pipe->sent;
 }

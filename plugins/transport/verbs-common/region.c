@@ -210,7 +210,7 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 		return rc;
 	}
 	conn->generation++;
-	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE); /* pairs with vb_export_ref */
 	*token_p = (struct gantry_token){
 		.kind = VB_TOKEN_KIND,
 		.handle = handle,
