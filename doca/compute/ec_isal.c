@@ -26,6 +26,7 @@ void gd_ec_matrix_free(struct doca_ec_matrix *matrix)
 
 #ifdef HAVE_LIBISAL
 
+/* Of this library pq_gen, xor_gen and gf_vect_mul store past the caches, without a fence: who uses them has to add it. */
 #include <isa-l/erasure_code.h>
 
 /*
