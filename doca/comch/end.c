@@ -94,7 +94,7 @@ static doca_error_t wait_for_turn(struct doca_comch_task_send *t)
 	return DOCA_SUCCESS;
 }
 
-/* The message is copied here: out to the peer, or aside. */
+/* The message is copied here: out to the peer, or aside. Its end is told before what the peer answers, which takes the lock, too. */
 static doca_error_t submit_send(struct doca_task *task)
 {
 	struct doca_comch_task_send *t = send_of(task);
@@ -105,9 +105,9 @@ static doca_error_t submit_send(struct doca_task *task)
 	gd_conn_lock(conn);
 	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN : conn->first ? -EAGAIN : gd_conn_send(conn, t->msg, t->len);
 	result = rc == -EAGAIN ? wait_for_turn(t) : gd_comch_error(rc);
-	gd_conn_unlock(conn);
 	if (rc == 0)
 		gd_task_done(task, DOCA_SUCCESS);
+	gd_conn_unlock(conn);
 	return result;
 }
 
