@@ -94,7 +94,10 @@ static doca_error_t wait_for_turn(struct doca_comch_task_send *t)
 	return DOCA_SUCCESS;
 }
 
-/* The message is copied here: out to the peer, or aside. Its end is told before what the peer answers, which takes the lock, too. */
+/*
+ * The message is copied here: out to the peer, or aside. Its end is told with the lock, and so before what the peer answers, for
+ * which others take it.
+ */
 static doca_error_t submit_send(struct doca_task *task)
 {
 	struct doca_comch_task_send *t = send_of(task);

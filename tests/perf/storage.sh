@@ -102,11 +102,13 @@ two()
 	run_processes "$name" store "$cpu1" && iops
 }
 
-# three OPTION... - with the gateway beside the target
+# three CPU_OF_TARGET CPU_OF_GATEWAY OPTION... - with the gateway between; the initiator is on the first CPU
 three()
 {
+	local store=$1 bridge=$2
+	shift 2
 	loads "$@"
-	run_processes three store "$cpu1" bridge "$cpu1"
+	run_processes three store "$store" bridge "$bridge"
 }
 
 # alone NAME OPTION... - target and initiator in one process, on one CPU
@@ -187,9 +189,14 @@ turn_wake() { beside two_null "$cpu1" rouse && of_turn wake; }
 of_wake() { of_turn rouse; }
 limit_relay() { "$perf/limits/relay" $((idle_s * 1000)) | value relay; }
 ours_busy() { bash "$here/idle.sh" "$build" "$idle_s" 1000 2>>"$tmp/errors" | value idle; }
-ours_three_1() { three depth=1 && iops; }
-ours_three_32() { three && iops; }
-ours_tail() { three && echo "$(out_of reads p50_ns) $(out_of reads p99_9_ns)" | awk '$1 { printf "%.4g\n", $2 / $1 }'; }
+# one IO at a time: who has asked lets the target run while the gateway passes it on; many: who moves the data has a CPU
+ours_three_1() { three "$cpu0" "$cpu1" depth=1 && iops; }
+ours_three_32() { three "$cpu1" "$cpu0" && iops; }
+ours_tail()
+{
+	three "$cpu1" "$cpu0" && echo "$(out_of reads p50_ns) $(out_of reads p99_9_ns)" |
+		awk '$1 { printf "%.4g\n", $2 / $1 }'
+}
 ours_lanes_4() { loads && load_set=(--set roles.load.lanes=4) && run_processes two store "$cpu1" && iops; }
 ours_lanes_2()
 {

@@ -6,9 +6,8 @@
  * A client sends descriptors of 64 bytes over a ring, the server copies each block between its memory and the buffer of the
  * client (null: does not) and answers over a second ring. Nothing else happens: no sessions, no checks, no statistics.
  *
- * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway does. It shares the second
- * CPU with the server, and each of them lets the other run when it has nothing to do; but what follows an answer is waited for
- * as long as to let the other run in vain would take.
+ * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway does. It has the second CPU;
+ * client and server share the first, and each of them lets the other run when it has nothing to do.
  */
 #include "common.h"
 
@@ -17,7 +16,6 @@
 #define MAX_BLOCK (1ul << 20)
 #define VOLUME (256ull << 20)
 #define BURST 1024
-#define RELAYED_NS 2000
 
 enum op { READ, WRITE, NOTHING, RELAYED };
 
@@ -64,6 +62,8 @@ static void serve(void *arg)
 	const struct path *path = arg;
 	char *volume = make_volume();
 
+	if (path->op == RELAYED)
+		pin(nth_cpu(0));
 	for (uint64_t at = 1;; at++) {
 		struct message m, *slot = &path->far.requests[at % SLOTS], *reply = &path->far.replies[at % SLOTS];
 
@@ -100,20 +100,15 @@ static int pass(struct message *from, struct message *to, uint64_t at, uint64_t 
 static void relay(void *arg)
 {
 	const struct path *path = arg;
-	uint64_t there = 1, back = 1, tag = 0, until = 0;
+	uint64_t there = 1, back = 1, tag = 0;
 
 	while (tag != STOP) {
-		if (pass(path->near.requests, path->far.requests, there, &tag)) {
+		if (pass(path->near.requests, path->far.requests, there, &tag))
 			there++;
-			until = 0;
-		} else if (pass(path->far.replies, path->near.replies, back, &tag)) {
+		else if (pass(path->far.replies, path->near.replies, back, &tag))
 			back++;
-			until = now_ns() + RELAYED_NS;
-		} else if (until && now_ns() < until) {
+		else
 			relax();
-		} else {
-			sched_yield();
-		}
 	}
 }
 
@@ -164,7 +159,7 @@ static void ios(struct client *c, uint64_t until)
 		while (c->n_free)
 			request(c);
 		if (!replies(c))
-			relax();
+			wait_for(c->path);
 	}
 }
 
