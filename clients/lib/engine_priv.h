@@ -31,7 +31,7 @@ struct gc_session {
 	uint32_t epoch;
 	int late;    /* the time is over */
 	int ran;     /* of this client: it was ready */
-	int gave_up; /* while it was lost; `text` says why it was */
+	int gave_up; /* while it was lost; `text` says so */
 	int quiet;   /* nobody can touch the region any more; see client_quiet */
 	struct gc_queue queues[];
 };
@@ -53,8 +53,6 @@ void gc_queue_down(struct gc_queue *queue);
 int gc_resume_begin(struct gc_session *session, int reason, const char *text);
 /* The other one is ready. 0; or -errno with session->text: it is not the same volume. */
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info);
-/* It will not be: the text, too. */
-void gc_resume_gave_up(struct gc_session *session);
 /* It has started. */
 void gc_resume_done(struct gc_session *session, uint32_t n_again);
 

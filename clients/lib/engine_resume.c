@@ -43,12 +43,22 @@ static void attempt(void *arg)
 	}
 }
 
+/* Why it was lost stands in its text. */
+static void end_late(struct gc_session *session)
+{
+	char text[sizeof(session->text)];
+
+	snprintf(text, sizeof(text), "%.160s; not resumed within %llu ms", session->text,
+		 (unsigned long long)(session->resume_ns / NS_PER_MS));
+	gc_session_end(session, -ENOTCONN, text);
+}
+
 static void no_memory(void *arg)
 {
 	struct gc_session *session = arg;
 
 	if (session->phase == GC_PAUSED)
-		gc_session_end(session, -ENOTCONN, session->text);
+		end_late(session);
 }
 
 /* At once, and then later and later. */
@@ -74,15 +84,7 @@ static void on_late(void *arg)
 	if (session->client)
 		session->rh->client_abort(session->client);
 	else
-		gc_session_end(session, -ENOTCONN, session->text);
-}
-
-void gc_resume_gave_up(struct gc_session *session)
-{
-	char *end = strrchr(session->text, ';');
-
-	if (end) /* behind it stands for how long it was to be tried */
-		snprintf(end, sizeof(session->text) - (size_t)(end - session->text), "; given up");
+		end_late(session);
 }
 
 static int pause_session(struct gc_session *session, const char *text)
@@ -90,8 +92,7 @@ static int pause_session(struct gc_session *session, const char *text)
 	session->lost_ns = now_ns(session);
 	session->late = 0;
 	session->retry_ns = 0;
-	snprintf(session->text, sizeof(session->text), "%.160s; not resumed within %llu ms", text,
-		 (unsigned long long)(session->resume_ns / NS_PER_MS));
+	snprintf(session->text, sizeof(session->text), "%.160s", text);
 	if (session->rh->after(session->rh, session->resume_ns, on_late, session))
 		return -ENOMEM;
 	session->phase = GC_PAUSED;
@@ -111,7 +112,7 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	session->rh->client_free(session->client);
 	session->client = NULL;
 	if (session->late)
-		gc_session_end(session, -ENOTCONN, session->text);
+		end_late(session);
 	else
 		try_again(session);
 	return 1;

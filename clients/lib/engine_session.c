@@ -262,11 +262,14 @@ void gc_session_close(struct gc_session *session)
 
 void gc_session_give_up(struct gc_session *session)
 {
+	size_t n;
+
 	session->resume_ns = 0;
 	if (session->phase != GC_PAUSED)
 		return;
 	session->gave_up = 1;
-	gc_resume_gave_up(session);
+	n = strlen(session->text);
+	snprintf(session->text + n, sizeof(session->text) - n, "; given up");
 	gc_session_close(session);
 }
 
