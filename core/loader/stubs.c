@@ -124,6 +124,14 @@ static void tells_nothing(const void *conf, struct gantry_volume_info *volume)
 	(void)volume;
 }
 
+/* Every completed IO is at rest. */
+static int at_rest(void *backend, uint64_t *mark)
+{
+	(void)backend;
+	(void)mark;
+	return 0;
+}
+
 static const struct gantry_backend_ops backend_stubs = {
 	.open = open_nothing,
 	.start = backend_start,
@@ -136,6 +144,7 @@ static const struct gantry_backend_ops backend_stubs = {
 	.close = nothing,
 	.memory = no_memory,
 	.expect = tells_nothing,
+	.quiesce = at_rest,
 };
 
 /* -- role -- */
@@ -349,7 +358,7 @@ static const struct slot stage_slots[] = {
 static const struct slot backend_slots[] = {
 	BACKEND(open), BACKEND(volume), BACKEND(start), BACKEND(submit), BACKEND(poll), BACKEND(arm),
 	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), BACKEND(memory), BACKEND(expect),
-	{NULL, 0},
+	BACKEND(quiesce), {NULL, 0},
 };
 
 static const struct slot role_slots[] = {

@@ -47,6 +47,21 @@ struct gantry_backend_ops {
 	 * stays 0. conf is as for open. No look at the machine. May be NULL: they tell nothing.
 	 */
 	void (*expect)(const void *conf, struct gantry_volume_info *volume);
+	/*
+	 * Report whether everything that was submitted before the first call of a round has come to rest: after 0 none of it
+	 * can change the store any more, whatever status it completed with.
+	 *
+	 * The host calls it before a new session starts, when all IO of ended sessions has completed. A backend that completes
+	 * an IO only when the store is done with it does not need it. One that gives IO up earlier does: a network client
+	 * whose request timed out, say. Such a backend also holds back a write that overlaps one it has given up.
+	 *
+	 * mark     in and out: 0 at the first call of a round; the host hands back what the backend stores there
+	 * returns  0: at rest. -EAGAIN: not yet, the host calls again within 10 ms. Another -errno: cannot be determined; the
+	 *          session that waits is refused with it
+	 * thread   control thread, while lanes run; must not block
+	 * since    1.1. NULL: every completed IO is at rest
+	 */
+	int (*quiesce)(void *backend, uint64_t *mark);
 };
 
 #ifdef __cplusplus

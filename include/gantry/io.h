@@ -83,7 +83,9 @@ enum gantry_opcode {
 	X(10, CORRUPT, EILSEQ, "data does not match its checksum")                                                      \
 	X(11, READ_ONLY, EROFS, "volume is read-only")                                                                  \
 	X(12, NOMEM, ENOMEM, "out of memory")                                                                           \
-	X(13, CANCELED, ECANCELED, "canceled before it started")
+	X(13, CANCELED, ECANCELED, "canceled before it started")                                                        \
+	X(14, STALE, ESTALE, "not the volume that it was, or its data is lost")                                         \
+	X(15, BUSY, EBUSY, "writes of an ended session are still in the volume")
 
 enum gantry_status {
 #define GANTRY_STATUS_ENUM(num, name, err, text) GANTRY_S_##name = num,

@@ -15,7 +15,8 @@
  * ABI history
  *   1.0  first version
  *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect; transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room;
- *        hosts of roles: client_room; all: gantry_status_of_errno
+ *        hosts of roles: client_room; all: gantry_status_of_errno; volumes: uuid, verifier; backends: quiesce; statuses STALE
+ *        and BUSY
  */
 #ifndef GANTRY_PLUGIN_H
 #define GANTRY_PLUGIN_H

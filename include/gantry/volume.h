@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* volume.h - what a volume looks like: for backends, which say it, and for clients, which ask. */
+/* volume.h - the properties of a volume: backends report them, clients receive them. */
 #ifndef GANTRY_VOLUME_H
 #define GANTRY_VOLUME_H
 
@@ -9,8 +9,13 @@
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
 
 /*
- * Also what a target answers to the storage query. All but flags must be given; what does not fit is told when the
- * backend is opened.
+ * The answer to the storage query of a session, too. size, block_size, ops and max_io are mandatory: the host rejects
+ * values that do not fit when it opens the backend.
+ *
+ * uuid identifies the volume: it stays the same across restarts, and two volumes never share it on purpose.
+ * verifier identifies one life of the data. It changes exactly when writes that were acknowledged, but not flushed, may
+ * have been lost; on a GANTRY_VOLUME_VOLATILE volume also flushed ones. A session is resumed on the same uuid only, and
+ * the first flush after its verifier has changed fails with EIO.
  */
 struct gantry_volume_info {
 	uint64_t size;       /* bytes, a multiple of block_size, not 0 */
@@ -18,6 +23,8 @@ struct gantry_volume_info {
 	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does; at least one */
 	uint32_t flags;      /* GANTRY_VOLUME_* */
 	uint32_t max_io;     /* bytes in one IO, at least block_size */
+	uint8_t uuid[16];    /* all 0: unknown. Since 1.1 */
+	uint64_t verifier;   /* 0: unknown. Since 1.1 */
 };
 
 #endif

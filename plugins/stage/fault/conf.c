@@ -13,7 +13,8 @@ static const char *const only[] = {"any", "read", "write", "flush", NULL};
 
 /* in the order of the statuses, without OK */
 static const char *const errors[] = {"io", "nospc", "range", "access", "invalid", "unsupported", "timeout",
-				     "session_lost", "unknown", "corrupt", "read_only", "nomem", "canceled", NULL};
+				     "session_lost", "unknown", "corrupt", "read_only", "nomem", "canceled",
+				     "stale", "busy", NULL};
 _Static_assert(sizeof errors / sizeof *errors == GANTRY_S_COUNT, "a word for each status but OK");
 
 #define RATE(name, kind, text)                                                                                          \

@@ -165,7 +165,8 @@ static void report_errors(const struct stats *stats, struct gantry_writer *w)
 {
 	static const char *const keys[] = {"ok_ops", "io_ops", "nospc_ops", "range_ops", "access_ops", "invalid_ops",
 					   "unsupported_ops", "timeout_ops", "session_lost_ops", "unknown_ops",
-					   "corrupt_ops", "read_only_ops", "nomem_ops", "canceled_ops"};
+					   "corrupt_ops", "read_only_ops", "nomem_ops", "canceled_ops",
+					   "stale_ops", "busy_ops"};
 
 	_Static_assert(sizeof keys / sizeof *keys == GANTRY_S_COUNT, "a key for each status");
 	w->object(w, "errors");
