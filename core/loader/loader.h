@@ -17,8 +17,10 @@
 #ifndef GN_LOADER_LOADER_H
 #define GN_LOADER_LOADER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include <gantry/stage.h>
 #include <gantry/transport.h>
 
 struct gn_loader;
@@ -75,6 +77,9 @@ const char *gn_ops_complete(unsigned kind, void *ops);
  * NULL: it has all.
  */
 const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps);
+
+/* Whether a stage never keeps a descriptor that it was given: it brings no `drain`. ops: complete. */
+bool gn_stage_never_holds(const struct gantry_stage_ops *ops);
 
 /* "transport" ... "stage"; "unknown kind" for other numbers. */
 const char *gn_kind_name(unsigned kind);

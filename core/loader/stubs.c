@@ -411,6 +411,11 @@ static void complete_wakeups(unsigned kind, void *ops)
 		transport->consumer_arm = always;
 }
 
+bool gn_stage_never_holds(const struct gantry_stage_ops *ops)
+{
+	return ops->drain == stage_stubs.drain;
+}
+
 const char *gn_ops_complete(unsigned kind, void *ops)
 {
 	const char *missing = NULL;

@@ -185,6 +185,14 @@ void gn_pipeline_report(const struct gn_pipeline *pl, struct gantry_writer *w)
 	w->end(w);
 }
 
+bool gn_pipeline_holds(const struct gn_pipeline *pl)
+{
+	for (uint32_t i = 0; i < pl->n_stages; i++)
+		if (!pl->stages[i].part->never_holds)
+			return true;
+	return false;
+}
+
 uint32_t gn_pipeline_length(const struct gn_pipeline *pl)
 {
 	return pl->n_stages;

@@ -33,6 +33,7 @@ struct gn_part {
 	const char *name; /* of the plugin */
 	const void *ops;
 	const void *conf;
+	bool never_holds; /* a stage that passes each descriptor on at once */
 };
 
 /* Make a lane on a worker; its clock is that of the worker. 0 or -errno. */
@@ -50,6 +51,8 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p);
 /* Have every stage of a lane complete what it holds of an owner (io->owner), or of all (NULL); lane's thread. */
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner);
 void gn_pipeline_report(const struct gn_pipeline *pipeline, struct gantry_writer *w);
+/* Whether a stage may keep a descriptor for a while. */
+bool gn_pipeline_holds(const struct gn_pipeline *pipeline);
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);
 const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t i);
 

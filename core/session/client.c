@@ -317,9 +317,11 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->connect_until_ns = gn_now_ns() + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
 	c->ch.session = c->attr.id;
+	gn_fence_init(&c->fence);
 	c->lanes = calloc(attr->lanes, sizeof(*c->lanes));
 	c->exports = calloc(attr->regions + 1ull, sizeof(*c->exports));
 	if (c->lanes == NULL || c->exports == NULL) {
+		gn_fence_fini(&c->fence);
 		free(c->exports);
 		free(c->lanes);
 		free(c);
@@ -373,6 +375,7 @@ void gn_client_free(struct gantry_client *c)
 		gn_link_free(&c->lanes[i].link);
 		gn_loop_withdraw(c->role->loop, &c->lanes[i].broken_post);
 	}
+	gn_fence_fini(&c->fence);
 	free(c->exports);
 	free(c->lanes);
 	free(c);

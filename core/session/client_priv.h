@@ -44,6 +44,7 @@ struct gantry_client {
 	struct gantry_volume_info volume;
 	struct gn_client_lane *lanes;
 	uint32_t n_queues; /* lanes with a consumer */
+	struct gn_fence fence; /* of all lanes */
 	uint32_t *exports;   /* handles */
 	uint32_t n_exports;
 	uint32_t n_owed;     /* exports that were asked back, and are not */

@@ -275,10 +275,13 @@ static void broken_posted(void *arg)
 	struct gn_client_lane *cl = arg;
 	int reason = cl->broken;
 
-	gn_client_lose(cl->client, reason, "%s: %s", cl->client->ep->where,
-		       reason == -EPROTO      ? "the peer answered what was not asked, or wrote nonsense into a queue"
-		       : reason == -ETIMEDOUT ? "no IO was answered before its deadline"
-					      : strerror(-reason));
+	if (reason == -ETIME)
+		gn_client_lose(cl->client, -ETIMEDOUT, "%s: a write that timed out was not answered (fence_timeout=%llu ms)",
+			       cl->client->ep->where, (unsigned long long)(cl->client->ep->fence_timeout_ns / GN_NS_PER_MS));
+	else
+		gn_client_lose(cl->client, reason, "%s: %s", cl->client->ep->where,
+			       reason == -EPROTO ? "the peer answered what was not asked, or wrote nonsense into a queue"
+			       : reason == -ETIMEDOUT ? "no IO was answered before its deadline" : strerror(-reason));
 }
 
 /* Once, on the lane. It comes before the client is buried: the link has been stopped by then. */
@@ -298,6 +301,9 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 		.ops = c->ep->device->ops,
 		.depth = c->attr.depth,
 		.io_timeout_ns = c->ep->io_timeout_ns,
+		.relays = c->role->spec.listen != NULL,
+		.fence = &c->fence,
+		.fence_timeout_ns = c->ep->fence_timeout_ns,
 		.broken = link_broken,
 		.stale = c->role->late_answers[lane->index],
 		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,

@@ -15,7 +15,7 @@ _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES, "a session has room for wh
 
 struct endpoint_conf {
 	const char *device, *name, *address, *uids;
-	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, max_region_bytes, move_memory, direct_memory;
+	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes, move_memory, direct_memory;
 	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
 };
 
@@ -42,6 +42,9 @@ const struct gantry_option gn_connect_options[] = {
 	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
 	 "How long to try to open a session again that was lost, for programs and initiators; IO waits meanwhile. 0s: it fails at "
 	 "once."},
+	{"fence_timeout", GANTRY_OPT_TIME, AT(fence_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,
+	 "Longest wait for the answer to a write that has timed out; then the session ends. Until that answer, writes of the "
+	 "session that overlap it wait."},
 	GANTRY_OPTION_END,
 };
 
@@ -127,6 +130,7 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->control_timeout_ns = conf.control_ns;
 	endpoint->heartbeat_ns = conf.heartbeat_ns;
 	endpoint->io_timeout_ns = conf.io_ns;
+	endpoint->fence_timeout_ns = conf.fence_ns;
 	endpoint->exit_after = (uint64_t)conf.sessions;
 	endpoint->max_sessions = (uint32_t)conf.max_sessions;
 	endpoint->max_lanes = (uint32_t)conf.max_lanes;

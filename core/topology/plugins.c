@@ -242,5 +242,6 @@ const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, str
 	part->name = plugin->desc->name;
 	part->ops = plugin->ops;
 	part->conf = conf;
+	part->never_holds = kind == GANTRY_KIND_STAGE && gn_stage_never_holds(plugin->ops);
 	return plugin;
 }

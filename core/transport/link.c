@@ -13,6 +13,7 @@
 #define BATCH 32
 #define SLOT(tag) ((tag) & 0xffffu)
 #define NEVER UINT64_MAX
+#define HELD_POLL_NS GN_NS_PER_MS /* how often a sleeping lane asks whether the fence still stands: other lanes lower it */
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -25,8 +26,17 @@ struct flight {
 	struct flight *next; /* at rest */
 } __attribute__((aligned(32))); /* never in two cache lines */
 
+/* What a slot needs beside that when a write has timed out, or waits for one that has. */
+struct parked {
+	struct gn_fence_entry entry; /* of the one that timed out */
+	uint64_t until_ns;           /* the latest that its answer may come */
+	struct gantry_io *held;      /* the one that waits; NULL: none */
+};
+
 struct gn_link {
 	struct gn_link_attr attr;
+	uint32_t io_timeout_us;
+	uint64_t relayed; /* all bits: a deadline that an IO brings is not looked after here */
 	void *consumer;
 	struct gn_sender sender; /* producer NULL: nothing can be sent */
 	struct flight *rest; /* those at rest, the last one used first */
@@ -39,7 +49,10 @@ struct gn_link {
 	uint64_t next_deadline_ns; /* no deadline is earlier */
 	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
 	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
+	uint32_t n_late_writes;
 	struct flight *flights;
+	struct parked *parked;                    /* by slot */
+	struct flight *first_held, **end_of_held; /* writes that wait, the oldest first */
 };
 
 static inline void put_to_rest(struct gn_link *link, struct flight *f)
@@ -72,28 +85,117 @@ static __attribute__((noinline)) int send(struct gn_link *link, struct flight *f
 	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
 }
 
-static int link_submit(void *self, struct gantry_io *io)
+/* The same for a descriptor that brought no deadline: when it is refused, it has none again. */
+static __attribute__((noinline)) int send_undated(struct gn_link *link, struct flight *f, struct gantry_io *io)
 {
-	struct gn_link *link = self;
-	const struct gantry_direct *direct = link->sender.direct;
-	uint64_t timeout_ns;
+	int rc = gn_sender_send(&link->sender, io);
+
+	if (likely(rc == 0))
+		return 0;
+	io->deadline_us = 0;
+	return take_back(link, f, rc);
+}
+
+/*
+ * The deadline becomes the time that is left, which is what goes over the wire. False: there is none.
+ *
+ * An IO spends time here in stages, in queues and while it waits for a fence.
+ */
+static __attribute__((noinline)) bool subtract_time_used(struct gantry_io *io, uint64_t now_ns)
+{
+	uint64_t used_us = (now_ns - io->start_ns) / GN_NS_PER_US;
+
+	if (used_us >= io->deadline_us)
+		return false;
+	io->deadline_us -= (uint32_t)used_us;
+	return true;
+}
+
+/* No slot is at rest. */
+static int refuse(const struct gn_link *link)
+{
+	return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
+}
+
+/* A write that overlaps one that timed out: keep it until that one is answered, or its own deadline has passed. */
+static __attribute__((noinline)) int hold(struct gn_link *link, struct gantry_io *io)
+{
 	struct flight *f = link->rest;
 
-	if (unlikely(f == NULL))
-		return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
+	if (f == NULL || link->sender.producer == NULL)
+		return refuse(link);
+	link->rest = f->next;
+	if (io->deadline_us == 0)
+		io->deadline_us = link->io_timeout_us;
+	f->deadline_ns = io->start_ns + io->deadline_us * GN_NS_PER_US;
+	note_deadline(link, f->deadline_ns);
+	link->parked[f - link->flights].held = io;
+	f->next = NULL;
+	*link->end_of_held = f;
+	link->end_of_held = &f->next;
+	return 0;
+}
+
+static bool must_wait(const struct gn_link *link, const struct gantry_io *io)
+{
+	return gantry_op_writes(io->opcode) && gn_fence_blocks(link->attr.fence, io->offset, io->length);
+}
+
+/* Put it into a slot and send it. The answer may come within, and the next submit. */
+static inline __attribute__((always_inline)) int launch(struct gn_link *link, struct flight *f, struct gantry_io *io)
+{
+	const struct gantry_direct *direct = link->sender.direct;
+	uint64_t now_ns = link->attr.lane->pub.now_ns;
+	uint32_t deadline_us = io->deadline_us;
+
 	link->rest = f->next;
 	link->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
 	if (unlikely((io->flags & link->attr.left_out) != 0))
 		io->flags &= (uint8_t)~link->attr.left_out;
-	timeout_ns = likely(io->deadline_us != 0) ? (uint64_t)io->deadline_us * GN_NS_PER_US : link->attr.io_timeout_ns;
-	f->deadline_ns = link->attr.lane->pub.now_ns + timeout_ns;
+	if (deadline_us != 0) {
+		f->deadline_ns = (now_ns + deadline_us * GN_NS_PER_US) | link->relayed;
+	} else {
+		io->deadline_us = link->io_timeout_us;
+		f->deadline_ns = now_ns + link->attr.io_timeout_ns;
+	}
 	note_deadline(link, f->deadline_ns);
-	/* a port on this thread takes it as the last thing that is done here: the answer may come within, and the next submit */
+	/* a port on this thread takes it as the last thing that is done here */
 	if (direct->take == gn_port_take_direct && gn_port_is_ready(direct->arg))
 		return gn_port_take(direct->arg, io);
-	return send(link, f, io);
+	return deadline_us != 0 ? send(link, f, io) : send_undated(link, f, io);
+}
+
+/* A fence stands, or time has passed since the IO was submitted. */
+static __attribute__((noinline)) int submit_slow(struct gn_link *link, struct gantry_io *io)
+{
+	uint64_t now_ns = link->attr.lane->pub.now_ns;
+	uint32_t deadline_us = io->deadline_us;
+	int rc;
+
+	if (gn_fence_is_up(link->attr.fence) && must_wait(link, io))
+		return hold(link, io);
+	if (deadline_us != 0 && now_ns > io->start_ns && !subtract_time_used(io, now_ns)) {
+		gantry_fail(io, GANTRY_S_CANCELED);
+		return 0;
+	}
+	rc = launch(link, link->rest, io);
+	if (rc != 0)
+		io->deadline_us = deadline_us;
+	return rc;
+}
+
+static int link_submit(void *self, struct gantry_io *io)
+{
+	struct gn_link *link = self;
+	struct flight *f = link->rest;
+
+	if (unlikely(f == NULL))
+		return refuse(link);
+	if (unlikely(gn_fence_is_up(link->attr.fence) || link->attr.lane->pub.now_ns - io->start_ns >= GN_NS_PER_US))
+		return submit_slow(link, io);
+	return launch(link, f, io);
 }
 
 static void link_complete(void *self, struct gantry_io *io)
@@ -137,6 +239,28 @@ static void look_what_is_owed(struct gn_link *link)
 			link->owed_ns = link->flights[i].deadline_ns;
 }
 
+static void raise_fence(struct gn_link *link, const struct flight *f, const struct gantry_io *io)
+{
+	struct parked *p = &link->parked[f - link->flights];
+
+	if (!gantry_op_writes(io->opcode))
+		return;
+	link->n_late_writes++;
+	p->until_ns = f->deadline_ns + link->attr.fence_timeout_ns;
+	note_deadline(link, p->until_ns);
+	gn_fence_enter(link->attr.fence, &p->entry, io->offset, io->length);
+}
+
+static void lower_fence(struct gn_link *link, const struct flight *f)
+{
+	struct parked *p = &link->parked[f - link->flights];
+
+	if (p->entry.at == NULL)
+		return;
+	link->n_late_writes--;
+	gn_fence_remove(link->attr.fence, &p->entry);
+}
+
 /*
  * An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer, unless it says so. wire NULL:
  * a note.
@@ -151,6 +275,7 @@ static __attribute__((noinline)) void take_late(struct gn_link *link, struct fli
 		return;
 	}
 	f->owed = 0;
+	lower_fence(link, f);
 	put_to_rest(link, f);
 	gantry_count(link->attr.stale, 1);
 	note_failure(link, wire != NULL ? wire->status : GANTRY_S_OK, f->deadline_ns);
@@ -259,6 +384,63 @@ int gn_link_take_direct(void *arg, const void *imm, uint32_t imm_len)
 	return 0;
 }
 
+/* Take a write that waits out of the list; its slot is at rest. */
+static struct gantry_io *take_held(struct gn_link *link, struct flight **at)
+{
+	struct flight *f = *at;
+	struct parked *p = &link->parked[f - link->flights];
+	struct gantry_io *io = p->held;
+
+	*at = f->next;
+	if (link->end_of_held == &f->next)
+		link->end_of_held = at;
+	p->held = NULL;
+	put_to_rest(link, f);
+	return io;
+}
+
+/* Offer again what waits and is not blocked any more; what is over its deadline was never sent. */
+static int offer_held(struct gn_link *link)
+{
+	uint64_t now_ns = link->attr.lane->pub.now_ns;
+	struct flight **at = &link->first_held;
+	struct gantry_io *io;
+	int n = 0, rc;
+
+	while (*at != NULL && !link->broken) {
+		struct flight *f = *at;
+
+		if (f->deadline_ns > now_ns && must_wait(link, link->parked[f - link->flights].held)) {
+			note_deadline(link, f->deadline_ns);
+			at = &f->next;
+			continue;
+		}
+		io = take_held(link, at);
+		rc = f->deadline_ns > now_ns ? link_submit(link, io) : -ECANCELED;
+		if (rc == -EAGAIN) {
+			hold(link, io); /* its slot is there */
+			break;
+		}
+		if (rc != 0)
+			gantry_fail(io, gantry_status_of_errno(rc));
+		at = &link->first_held; /* whoever was called may have changed the list */
+		n++;
+	}
+	return n;
+}
+
+/* One whose answer is late; the session ends when that takes too long for a write. */
+static void look_after_late(struct gn_link *link, const struct flight *f, uint64_t now_ns)
+{
+	const struct parked *p = &link->parked[f - link->flights];
+
+	if (p->entry.at == NULL)
+		return;
+	if (now_ns >= p->until_ns)
+		break_link(link, -ETIME);
+	note_deadline(link, p->until_ns);
+}
+
 /* Complete what is over its deadline; the slot stays taken until the late answer comes. */
 static void expire(struct gn_link *link, uint64_t now_ns)
 {
@@ -276,7 +458,10 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 			f->owed = 1;
 			if (f->deadline_ns < link->owed_ns)
 				link->owed_ns = f->deadline_ns;
+			raise_fence(link, f, io);
 			gantry_fail(io, GANTRY_S_TIMEOUT);
+		} else if (f->owed) {
+			look_after_late(link, f, now_ns);
 		}
 		n_owed += (uint32_t)f->owed;
 	}
@@ -296,6 +481,8 @@ static int link_poll(void *self)
 	n = take_replies(link);
 	if (link->attr.lane->pub.now_ns >= link->next_deadline_ns)
 		expire(link, link->attr.lane->pub.now_ns);
+	if (unlikely(link->first_held != NULL))
+		n += offer_held(link);
 	gn_sender_flush(&link->sender);
 	return n;
 }
@@ -319,8 +506,11 @@ static void link_disarm(void *self)
 static uint64_t link_wake(void *self)
 {
 	const struct gn_link *link = self;
+	uint64_t at_ns = link->next_deadline_ns;
 
-	return link->broken || link->next_deadline_ns == NEVER ? 0 : link->next_deadline_ns;
+	if (link->first_held != NULL && link->attr.lane->pub.now_ns + HELD_POLL_NS < at_ns)
+		at_ns = link->attr.lane->pub.now_ns + HELD_POLL_NS;
+	return link->broken || at_ns == NEVER ? 0 : at_ns;
 }
 
 static int link_fd(void *self)
@@ -328,6 +518,13 @@ static int link_fd(void *self)
 	const struct gn_link *link = self;
 
 	return link->attr.ops->consumer_fd(link->consumer);
+}
+
+static uint32_t timeout_us(uint64_t ns)
+{
+	uint64_t us = (ns + GN_NS_PER_US - 1) / GN_NS_PER_US;
+
+	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
 int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
@@ -340,9 +537,13 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	if (link == NULL)
 		return -ENOMEM;
 	link->attr = *attr;
+	link->io_timeout_us = timeout_us(attr->io_timeout_ns);
+	link->relayed = attr->relays ? NEVER : 0;
 	link->owed_ns = link->unclear_ns = NEVER;
+	link->end_of_held = &link->first_held;
 	link->flights = gantry_zalloc_lines(attr->depth * sizeof(*link->flights));
-	if (link->flights == NULL) {
+	link->parked = calloc(attr->depth, sizeof(*link->parked));
+	if (link->flights == NULL || link->parked == NULL) {
 		gn_link_free(&link);
 		return -ENOMEM;
 	}
@@ -365,6 +566,7 @@ void gn_link_free(struct gn_link **link_p)
 	*link_p = NULL;
 	if (link == NULL)
 		return;
+	free(link->parked);
 	free(link->flights);
 	free(link);
 }
@@ -377,6 +579,11 @@ void gn_link_hop(struct gn_link *link, struct gantry_hop *hop)
 uint64_t gn_link_settled_ns(const struct gn_link *link)
 {
 	return link->owed_ns < link->unclear_ns ? link->owed_ns : link->unclear_ns;
+}
+
+uint32_t gn_link_late_writes(const struct gn_link *link)
+{
+	return link->n_late_writes;
 }
 
 const void *gn_link_thread(const struct gn_link *link)
@@ -438,9 +645,12 @@ static void stop_on_lane(void *arg)
 		struct gantry_io *io = f->io;
 
 		f->io = NULL;
+		lower_fence(link, f);
 		if (io != NULL)
 			gantry_fail(io, GANTRY_S_SESSION_LOST);
 	}
+	while (link->first_held != NULL)
+		gantry_fail(take_held(link, &link->first_held), GANTRY_S_SESSION_LOST);
 	if (link->polled)
 		gn_worker_remove(link->attr.lane->worker, link);
 	link->polled = 0;

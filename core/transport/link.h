@@ -10,6 +10,7 @@
 
 #include "pipeline/pipeline.h"
 #include "transport/device.h"
+#include "transport/fence.h"
 
 #include <stdbool.h>
 
@@ -20,6 +21,9 @@ struct gn_link_attr {
 	const struct gantry_transport_ops *ops;
 	uint32_t depth;         /* IOs in flight */
 	uint64_t io_timeout_ns; /* for an IO without a deadline of its own */
+	bool relays;            /* an IO with a deadline is timed out by the end that set it, and not here as well */
+	struct gn_fence *fence; /* of the session */
+	uint64_t fence_timeout_ns; /* longest wait for the answer to a write that timed out; then the link is broken: -ETIME */
 	uint8_t left_out;       /* GANTRY_IO_* that the peer would not understand: not sent */
 	bool notes;             /* a read may be answered by a note, see io/wire.h */
 	/* Something is wrong with the peer; called once, on the lane's thread. */
@@ -37,6 +41,9 @@ void gn_link_hop(struct gn_link *link, struct gantry_hop *hop);
 
 /* As client_settled_ns of struct gantry_role_host. Lane's thread. */
 uint64_t gn_link_settled_ns(const struct gn_link *link);
+
+/* Writes that timed out and were not answered since. Lane's thread. */
+uint32_t gn_link_late_writes(const struct gn_link *link);
 
 /* What names the thread of its lane, for struct gantry_queue_attr. */
 const void *gn_link_thread(const struct gn_link *link);

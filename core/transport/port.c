@@ -56,7 +56,7 @@ static void end_on_lane(void *arg)
 int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 {
 	struct gn_port *port = gantry_zalloc_lines(sizeof(*port));
-	struct gantry_hop owner;
+	struct gantry_hop owner, terminal;
 	struct begin begin = {.port = port};
 	int rc = -ENOMEM;
 
@@ -66,6 +66,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->answers = !attr->relays;
 	port->hop = attr->rules->hop;
 	owner = gn_port_owner(port);
+	terminal = gn_port_terminal(port);
 	port->max_noted = attr->notes ? UINT32_MAX : 0;
 	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
@@ -75,7 +76,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	gn_sender_init(&port->sender, attr->ops, attr->producer);
 	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots || !port->crowd.slots)
 		goto out_free;
-	rc = gn_chain_create(attr->lane, &owner, &attr->terminal, attr->depth, &port->chain, &port->ios);
+	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)
 		goto out_free;
 	rc = attr->rma != NULL ? make_mover(port) : 0;

@@ -159,6 +159,32 @@ static __attribute__((noinline)) int not_taken(struct gn_port *port, struct gant
 	return 0;
 }
 
+/* Every descriptor in a port has a deadline: gn_check_io() fills in a missing one. */
+static inline int expired(const struct gantry_io *io, uint64_t now_ns)
+{
+	return now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
+}
+
+/* The terminal of a port with stages that may have held the descriptor for long. */
+static int submit_in_time(void *self, struct gantry_io *io)
+{
+	struct gn_port *port = self;
+
+	if (unlikely(expired(io, port->attr.lane->pub.now_ns))) {
+		gantry_fail(io, GANTRY_S_CANCELED);
+		return 0;
+	}
+	return port->attr.terminal.submit(port->attr.terminal.self, io);
+}
+
+struct gantry_hop gn_port_terminal(struct gn_port *port)
+{
+	/* a link looks at the deadline itself; where no stage holds a descriptor, no time passes between the port and here */
+	if (port->attr.relays || !gn_pipeline_holds(port->attr.lane->pipeline))
+		return port->attr.terminal;
+	return (struct gantry_hop){.submit = submit_in_time, .self = port};
+}
+
 static inline int push(struct gn_port *port, struct gantry_io *io)
 {
 	int rc = gantry_submit(io);
@@ -177,7 +203,9 @@ static void go(struct gn_port *port, struct gantry_io *io)
 /* The data of a descriptor has been moved: of a write before it goes down, of a read after it came back. */
 static void moved(struct gn_port *port, struct gantry_io *io, int status)
 {
-	if (io->busy && status == 0) {
+	if (io->busy && status == 0 && expired(io, port->attr.lane->pub.now_ns)) {
+		refuse(port, io, GANTRY_S_CANCELED);
+	} else if (io->busy && status == 0) {
 		go(port, io);
 	} else if (io->busy) {
 		refuse(port, io, gantry_status_of_errno(status));
@@ -253,6 +281,10 @@ static int begin_move(struct gn_port *port, struct gantry_io *io)
 	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
 	int behind = op == GANTRY_RMA_WRITE && port->attr.ordered && !port->attr.rules->regions[io->region]->apart, rc;
 
+	if (expired(io, port->attr.lane->pub.now_ns)) {
+		moved(port, io, -ECANCELED);
+		return 0;
+	}
 	if (may_be_note(port, io) && answer_by_note(port, io) == 0)
 		return 0;
 	rc = gn_mover_move(port->mover, io, port->attr.rules->regions[io->region], op, behind ? 0 : begins_ns(port, op));
@@ -447,11 +479,6 @@ int gn_port_take_direct(void *arg, const void *imm, uint32_t imm_len)
 	if (likely(gn_port_is_ready(port) && imm_len == GANTRY_IO_WIRE_BYTES))
 		return gn_port_take(port, imm);
 	return take_closely(port, imm, imm_len);
-}
-
-static int expired(const struct gantry_io *io, uint64_t now_ns)
-{
-	return io->deadline_us != 0 && now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
 /*

@@ -47,6 +47,8 @@ static inline void gn_port_look(struct gn_port *port)
 
 /* What follows: on the lane's thread. */
 
+/* What its chain ends in: attr.terminal, behind a look at the deadline where time may have passed. */
+struct gantry_hop gn_port_terminal(struct gn_port *port);
 /* The owner of its descriptors. */
 struct gantry_hop gn_port_owner(struct gn_port *port);
 /* What a worker polls, without `self`. */

@@ -45,13 +45,14 @@ void served_conf(const struct served_options *o)
 		   "  store = { role = \"target\"; listen = { device = \"back\"; name = \"store\"; %s };\n"
 		   "            backend = { %s }; stages = ( %s ); };\n"
 		   "  bridge = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume\"; %s };\n"
-		   "             connect = { device = \"back\"; name = \"store\"; %s }; };\n"
+		   "             connect = { device = \"back\"; name = \"store\"; %s }; stages = ( %s ); };\n"
 		   "  load = { role = \"initiator\"; connect = { device = \"front\"; name = \"volume\"; %s };\n"
 		   "           stages = ( %s ); };\n"
 		   "  direct = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; %s }; };\n"
 		   "};\n",
 		served_dir, served_dir, or_empty(o->listen), o->backend ? o->backend : "type = \"memory\"; size = \"16MiB\";",
-		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge), or_empty(o->connect),
+		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge), or_empty(o->bridge_stages),
+		or_empty(o->connect),
 		or_empty(o->load_stages), or_empty(o->connect));
 	fclose(f);
 }
@@ -59,11 +60,13 @@ void served_conf(const struct served_options *o)
 void served_begin(const struct served_options *options)
 {
 	static const struct served_options none = {.backend = NULL};
-	const char *plugins = getenv("GANTRY_PLUGINS");
+	const char *plugins = getenv("GANTRY_PLUGINS"), *build = getenv("top_builddir");
+	char path[1024];
 
 	TEST_ASSERT_NOT_NULL_MESSAGE(getenv("GANTRY"), "GANTRY names no program");
+	snprintf(path, sizeof(path), "%s:%s/tests/.libs", or_empty(plugins), or_empty(build)); /* and the test plugins */
 	if (plugins)
-		setenv("GANTRY_PLUGIN_PATH", plugins, 1);
+		setenv("GANTRY_PLUGIN_PATH", path, 1);
 	strcpy(served_dir, "/tmp/gantry-clients.XXXXXX");
 	TEST_ASSERT_NOT_NULL(mkdtemp(served_dir));
 	snprintf(served_file, sizeof(served_file), "%s/served.conf", served_dir);
@@ -105,14 +108,19 @@ void served_signal(const char *role, int sig)
 	kill(servers[i].pid, sig);
 }
 
+static void end_server(int i, int sig)
+{
+	kill(servers[i].pid, sig);
+	waitpid(servers[i].pid, NULL, 0);
+	servers[i].role[0] = '\0';
+}
+
 void served_kill(const char *role, int sig)
 {
 	int i = slot_of(role);
 
 	TEST_ASSERT_GREATER_OR_EQUAL(0, i);
-	TEST_ASSERT_EQUAL_INT(0, kill(servers[i].pid, sig));
-	waitpid(servers[i].pid, NULL, 0);
-	servers[i].role[0] = '\0';
+	end_server(i, sig);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -123,12 +131,13 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+/* No assertions: in a test that has failed, each one ends the function that it is in. */
 void served_end(void)
 {
 	for (int i = 0; i < SERVERS; i++)
 		if (servers[i].role[0]) {
 			kill(servers[i].pid, SIGCONT);
-			served_kill(servers[i].role, SIGKILL);
+			end_server(i, SIGKILL);
 		}
 	if (served_dir[0])
 		nftw(served_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -103,9 +103,10 @@ static const struct gantry_stage_ops plain = {
 };
 static struct gantry_stage_ops framed;
 
+#define PART(letter, table) {.name = letter, .ops = &(table), .conf = letter}
 static const struct gn_part parts[] = {
-	{"a", &framed, "a"}, {"b", &framed, "b"}, {"c", &framed, "c"}, {"d", &framed, "d"}, {"e", &plain, "e"},
-	{"f", &plain, "f"}, {"g", &plain, "g"}, {"h", &plain, "h"}, {"i", &plain, "i"},
+	PART("a", framed), PART("b", framed), PART("c", framed), PART("d", framed), PART("e", plain),
+	PART("f", plain), PART("g", plain), PART("h", plain), PART("i", plain),
 };
 
 static struct gantry_io *last;

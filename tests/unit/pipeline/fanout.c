@@ -230,7 +230,7 @@ static void the_first_error_wins(void)
 	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
 	finish(2, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
-	terminals[0].rc = -EBUSY;
+	terminals[0].rc = -ENODEV;
 	TEST_ASSERT_EQUAL_INT(0, submit(0, halves, 1));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, status[0]);
 	TEST_ASSERT_EQUAL_UINT(4, n_done[0]);
@@ -295,9 +295,9 @@ static void parents_that_come_back_at_once_find_room(void)
 	again = pieces;
 	n_again = 100;
 	again_rc = -1;
-	terminals[1].rc = -EBUSY;
+	terminals[1].rc = -ENODEV;
 	fake_settle(&fw);
-	terminals[0].rc = -EBUSY;
+	terminals[0].rc = -ENODEV;
 	fake_settle(&fw);
 	while (n_again > 0)
 		fake_settle(&fw);

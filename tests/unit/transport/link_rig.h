@@ -19,12 +19,14 @@
 #define DEPTH 8
 #define IOS 12
 #define IO_TIMEOUT_NS (5 * GN_NS_PER_S)
+#define FENCE_TIMEOUT_NS (20 * GN_NS_PER_S)
 
 static struct fake_transport ft;
 static struct fake_worker fw;
 static struct fake_conn *conn;
 static struct fake_queue *consumer, *producer;
 static struct gn_link *link;
+static struct gn_fence fence;
 static struct gantry_chain *chain;
 static struct gantry_io *ios;
 static unsigned n_done[IOS], n_broken;
@@ -73,13 +75,15 @@ static void make_queues(void)
 static void begin(bool notes)
 {
 	struct gn_link_attr attr = {
-		.ops = &fake_transport_ops, .depth = DEPTH, .io_timeout_ns = IO_TIMEOUT_NS, .broken = on_broken, .notes = notes};
+		.ops = &fake_transport_ops, .depth = DEPTH, .io_timeout_ns = IO_TIMEOUT_NS, .broken = on_broken, .notes = notes,
+		.fence = &fence, .fence_timeout_ns = FENCE_TIMEOUT_NS};
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal;
 
 	memset(n_done, 0, sizeof(n_done));
 	n_broken = 0;
 	resubmit = 0;
 	opcode = GANTRY_OP_READ;
+	gn_fence_init(&fence);
 	fake_clock_start();
 	fake_transport_init(&ft);
 	fake_worker_start(&fw);

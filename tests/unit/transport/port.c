@@ -80,7 +80,7 @@ static void a_terminal_that_refuses_for_good_fails_the_io(void)
 	terminal_rc = -EROFS;
 	ask(request(5, GANTRY_OP_READ));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, replied().status);
-	terminal_rc = -EBUSY;
+	terminal_rc = -ENODEV;
 	ask(request(6, GANTRY_OP_READ));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, replied().status);
 }

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sending end of a lane: the time that an IO has left, and writes that wait for one that timed out. */
+#include "link_rig.h"
+
+static uint64_t age_ns; /* how long ago the next IO was submitted */
+
+static void submit_aged_on_lane(void *arg)
+{
+	struct submission *s = arg;
+	struct gantry_io *io = &ios[s->slot];
+
+	gantry_io_begin(io, fw.lane.pub.now_ns - age_ns);
+	io->opcode = GANTRY_OP_READ;
+	io->length = 4096;
+	io->deadline_us = s->deadline_us;
+	s->rc = gantry_submit(io);
+	if (s->rc != 0)
+		gantry_io_end(io);
+}
+
+static int submit_aged(unsigned slot, uint32_t deadline_us, uint64_t age)
+{
+	struct submission s = {.slot = slot, .deadline_us = deadline_us};
+
+	age_ns = age;
+	gn_worker_call(fw.worker, submit_aged_on_lane, &s);
+	fake_settle(&fw);
+	return s.rc;
+}
+
+static int was_sent(void)
+{
+	uint8_t imm[GANTRY_IMM_MAX];
+
+	fake_settle(&fw);
+	return fake_taken(producer, imm);
+}
+
+static void the_wire_carries_the_time_left(void)
+{
+	fake_clock_advance(10 * GN_NS_PER_S);
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit_aged(0, 2000000, 0));
+	TEST_ASSERT_EQUAL_UINT32(2000000, taken().deadline_us);
+	TEST_ASSERT_EQUAL_INT(0, submit_aged(1, 2000000, GN_NS_PER_S / 2));
+	TEST_ASSERT_EQUAL_UINT32(1500000, taken().deadline_us);
+	TEST_ASSERT_EQUAL_INT(0, submit_aged(2, 0, GN_NS_PER_S / 2)); /* brings none: it begins here */
+	TEST_ASSERT_EQUAL_UINT32(IO_TIMEOUT_NS / GN_NS_PER_US, taken().deadline_us);
+}
+
+static void an_expired_io_is_not_sent(void)
+{
+	fake_clock_advance(10 * GN_NS_PER_S);
+	start();
+	TEST_ASSERT_EQUAL_INT(0, submit_aged(0, 2000000, 2 * GN_NS_PER_S));
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, status[0]);
+	TEST_ASSERT_EQUAL_INT(0, was_sent());
+}
+
+static void a_refused_io_has_the_deadline_that_it_brought(void)
+{
+	fake_clock_advance(10 * GN_NS_PER_S);
+	start();
+	fake_queue_refuse(producer, -EAGAIN);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_aged(0, 2000000, GN_NS_PER_S));
+	TEST_ASSERT_EQUAL_UINT32(2000000, ios[0].deadline_us);
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_aged(0, 0, GN_NS_PER_S));
+	TEST_ASSERT_EQUAL_UINT32(0, ios[0].deadline_us);
+}
+
+/* The write of slot 0, which has timed out. Returns it as it was sent. */
+static struct gantry_io write_that_timed_out(void)
+{
+	struct gantry_io wire;
+
+	start();
+	opcode = GANTRY_OP_WRITE;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 2000000));
+	wire = taken();
+	fake_clock_advance(2 * GN_NS_PER_S);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[0]);
+	TEST_ASSERT_EQUAL_UINT32(1, gn_link_late_writes(link));
+	return wire;
+}
+
+static void an_overlapping_write_waits_for_the_late_answer(void)
+{
+	struct gantry_io wire = write_that_timed_out();
+
+	for (unsigned op = GANTRY_OP_WRITE; op <= GANTRY_OP_DISCARD; op++) {
+		opcode = (uint8_t)op;
+		if (op == GANTRY_OP_FLUSH)
+			continue;
+		TEST_ASSERT_EQUAL_INT(0, submit(op, 0)); /* beside it */
+		TEST_ASSERT_EQUAL_INT(1, was_sent());
+	}
+	opcode = GANTRY_OP_WRITE_ZEROES;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	TEST_ASSERT_EQUAL_INT(0, was_sent());
+	answer(wire, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_INT(1, was_sent());
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT32(0, gn_link_late_writes(link));
+	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
+}
+
+static void a_read_and_a_flush_do_not_wait(void)
+{
+	write_that_timed_out();
+	opcode = GANTRY_OP_READ;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	TEST_ASSERT_EQUAL_INT(1, was_sent());
+	opcode = GANTRY_OP_FLUSH;
+	TEST_ASSERT_EQUAL_INT(0, submit(2, 0));
+	TEST_ASSERT_EQUAL_INT(1, was_sent());
+}
+
+static void a_write_that_waits_past_its_deadline_was_never_sent(void)
+{
+	struct gantry_io wire = write_that_timed_out();
+
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 1000000));
+	fake_clock_advance(GN_NS_PER_S);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, status[0]);
+	answer(wire, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_INT(0, was_sent());
+}
+
+static void an_answer_to_a_write_that_waits_breaks(void)
+{
+	struct gantry_io wire = write_that_timed_out();
+
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	wire.tag += 1; /* the slot that it waits in, with a tag that was never sent */
+	answer(wire, GANTRY_S_OK);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);
+}
+
+static void the_session_does_not_wait_for_ever(void)
+{
+	write_that_timed_out();
+	fake_clock_advance(FENCE_TIMEOUT_NS - 1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(0, n_broken);
+	fake_clock_advance(1);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_broken);
+	TEST_ASSERT_EQUAL_INT(-ETIME, broken_reason);
+}
+
+static void what_waits_ends_with_the_session(void)
+{
+	write_that_timed_out();
+	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
+	gn_link_stop(link);
+	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
+	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(the_wire_carries_the_time_left);
+	RUN_TEST(an_expired_io_is_not_sent);
+	RUN_TEST(a_refused_io_has_the_deadline_that_it_brought);
+	RUN_TEST(an_overlapping_write_waits_for_the_late_answer);
+	RUN_TEST(a_read_and_a_flush_do_not_wait);
+	RUN_TEST(a_write_that_waits_past_its_deadline_was_never_sent);
+	RUN_TEST(an_answer_to_a_write_that_waits_breaks);
+	RUN_TEST(the_session_does_not_wait_for_ever);
+	RUN_TEST(what_waits_ends_with_the_session);
+	return UNITY_END();
+}
