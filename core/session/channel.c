@@ -21,7 +21,8 @@ static void beat(void *arg)
 	struct gn_channel *ch = arg;
 	uint64_t now = gn_now_ns(), silent_ns = now - ch->heard_ns;
 
-	if (silent_ns > BEATS_MISSED * ch->heartbeat_ns) {
+	if (silent_ns > BEATS_MISSED * ch->heartbeat_ns ||
+	    (ch->asked_ns != 0 && now - ch->asked_ns > BEATS_MISSED * ch->heartbeat_ns)) {
 		ch->silent(ch->arg);
 		return;
 	}
@@ -74,10 +75,26 @@ void gn_channel_heard(struct gn_channel *ch)
 	ch->heard_ns = gn_now_ns();
 }
 
-void gn_channel_echo(struct gn_channel *ch, uint32_t id)
+bool gn_channel_take_ping(struct gn_channel *ch, uint32_t id)
 {
-	if (id != GN_PING_ECHO)
-		gn_channel_send(ch, GN_FRAME_PING, GN_PING_ECHO, NULL, NULL, 0);
+	if ((id & GN_PING_ECHO) == 0) {
+		gn_channel_send(ch, GN_FRAME_PING, id | GN_PING_ECHO, NULL, NULL, 0);
+		return false;
+	}
+	if (ch->asked_ns == 0 || id != (ch->ask_id | GN_PING_ECHO))
+		return false;
+	ch->answered_ns = ch->asked_ns;
+	ch->asked_ns = 0;
+	return true;
+}
+
+void gn_channel_ask(struct gn_channel *ch)
+{
+	if (ch->asked_ns != 0)
+		return;
+	ch->asked_ns = gn_now_ns();
+	ch->ask_id += GN_PING_NEXT;
+	gn_channel_send(ch, GN_FRAME_PING, ch->ask_id, NULL, NULL, 0);
 }
 
 int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id, const struct gn_verdict *verdict,

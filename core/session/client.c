@@ -86,6 +86,12 @@ void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_post_own(c->role->loop, &c->last, bury, c);
 }
 
+/* The peer may let START wait for as long as its own control_timeout, and says then why. */
+static uint64_t answer_within_ns(const struct gantry_client *c, unsigned type)
+{
+	return type == GN_FRAME_START ? 2 * c->ep->control_timeout_ns : c->ep->control_timeout_ns;
+}
+
 int gn_client_request(struct gantry_client *c, unsigned type, const void *payload, size_t len)
 {
 	int rc;
@@ -100,7 +106,7 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 		gn_client_lose(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type), strerror(-rc));
 		return rc;
 	}
-	gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + c->ep->control_timeout_ns);
+	gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + answer_within_ns(c, type));
 	return 0;
 }
 
@@ -136,7 +142,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	}
 	gn_channel_heard(&c->ch);
 	if (p.type == GN_FRAME_PING && !p.answer) {
-		gn_channel_echo(&c->ch, p.head.id);
+		gn_channel_take_ping(&c->ch, p.head.id);
 		return;
 	}
 	if (p.type == GN_FRAME_END)
@@ -259,7 +265,7 @@ static void on_deadline(void *arg)
 			       (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
 	else
 		gn_client_lose(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where, gn_frame_name(c->pending),
-			       (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
+			       (unsigned long long)(answer_within_ns(c, c->pending) / GN_NS_PER_MS));
 }
 
 static uint64_t choose_id(void)

@@ -3,8 +3,8 @@
  * frame.h - the control plane on the wire: frames, their payloads, and which is allowed when.
  *
  * Little-endian, fixed sizes. A request has an id; its answer has the same type with GN_FRAME_ANSWER, the same id, and
- * begins with a status. END is not answered, and PING only by another PING with the id GN_PING_ECHO: so each end may have a
- * heartbeat of its own.
+ * begins with a status. END is not answered, and PING, whose id is even, by another PING with the next id: so each end may
+ * have a heartbeat of its own, and knows which question was answered.
  *
  *      server state   may be asked                     next state
  *      NEW            HELLO                            GREETED
@@ -26,9 +26,10 @@
 
 #define GN_FRAME_MAGIC 0x31595247u /* "GRY1" */
 #define GN_FRAME_VERSION 1
-/* ids of PING: one that wants an echo, and the echo, which gets none */
+/* ids of PING: of a heartbeat; the bit of an answer; the step from one question to the next */
 #define GN_PING 0
-#define GN_PING_ECHO 1
+#define GN_PING_ECHO 1u
+#define GN_PING_NEXT 2u
 #define GN_FRAME_ANSWER 0x8000u
 #define GN_FRAME_TEXT 160 /* bytes of text in an answer or an end */
 #define GN_MAX_LANES 64

@@ -125,7 +125,8 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		return;
 	}
 	if (p.type == GN_FRAME_PING) {
-		gn_channel_echo(&s->ch, p.head.id);
+		if (gn_channel_take_ping(&s->ch, p.head.id))
+			gn_start_look(s->role);
 		return;
 	}
 	if (s->pending != 0) {
@@ -374,6 +375,7 @@ static void bury(void *arg)
 		role->server.n_ended++;
 	gantry_count(role->server.ended, 1);
 	let_pass(s);
+	gn_start_look(role);
 	free(s->rules.regions);
 	free(s->lanes);
 	free(s);
@@ -491,7 +493,9 @@ void gn_session_end(struct gantry_session *s, int reason)
 	if (s->ending)
 		return;
 	s->ending = 1;
+	s->ended_ns = gn_now_ns();
 	s->reason = reason;
+	gn_start_forget(s);
 	set_deadline(s);
 	if (reason != 0)
 		tell_lost(s);

@@ -18,6 +18,7 @@ struct gn_server {
 	uint32_t n_sessions;
 	uint64_t n_ended;
 	int stopping;
+	uint32_t start_round; /* of start_order.c */
 	struct gn_log_limit refusals; /* whoever is turned away, or breaks off before IO, may come again at once */
 	uint64_t *opened, *ended, *lost, *refused, *direct; /* counters; direct: whose data moves straight to and from the store */
 	uint64_t **ops_done, **ops_failed;         /* counters, a cell for each lane */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_priv.h - one session at its server: shared by server.c (life of sessions), steps.c (what each request does)
+ * session_priv.h - one session at its server: shared by server.c (life of sessions), steps.c (what each request does) and
+ * start_order.c (what START waits for)
  */
 #ifndef GN_SESSION_SESSION_PRIV_H
 #define GN_SESSION_SESSION_PRIV_H
@@ -57,6 +58,15 @@ struct gantry_session {
 	int ending;
 	int parting; /* the role's closed is under way */
 	int reason;
+	uint64_t ended_ns; /* when the end began */
+
+	struct { /* start_order.c */
+		bool waits;
+		uint64_t asked_ns, until_ns; /* when START came; when it is refused */
+		uint64_t mark;               /* the backend's */
+		uint32_t round;
+		struct gn_timer timer;
+	} start;
 };
 
 /* What a request does. Each returns 0, -EINPROGRESS, or the -errno to refuse it with. */
@@ -71,6 +81,17 @@ int gn_step_finish(struct gantry_session *s, unsigned type);
 int gn_session_supersede(struct gantry_session *s, uint32_t epoch);
 /* The last part of the step hello: ask the role. */
 int gn_step_hello(struct gantry_session *s);
+
+/* -- start_order.c -- */
+/*
+ * START came: the role's start, when nothing of an ended session can reach the volume any more. What that returns; -EBUSY and
+ * others: refused; -EINPROGRESS: gn_session_continue follows.
+ */
+int gn_start_await(struct gantry_session *s);
+/* The session does not wait to start any more. */
+void gn_start_forget(struct gantry_session *s);
+/* A session has gone, or a peer has answered: look again at those that wait to start. */
+void gn_start_look(struct gn_role *role);
 
 /* Pieces of the teardown. */
 void gn_session_quiesce(struct gantry_session *s); /* ends in gn_session_idle, at once when no port is there */

@@ -261,7 +261,7 @@ static int queues(struct gantry_session *s, const void *payload)
 static int start(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
-	return ops_of(s)->start(s->role->role, s);
+	return gn_start_await(s);
 }
 
 static void broken_posted(void *arg)

@@ -129,6 +129,28 @@ void gn_port_abandon(struct gn_port *port)
 	gn_worker_call(port->attr.lane->worker, abandon_on_lane, port);
 }
 
+struct count {
+	const struct gn_port *port;
+	uint32_t n;
+};
+
+static void count_on_lane(void *arg)
+{
+	struct count *count = arg;
+	const struct gn_port *port = count->port;
+
+	for (uint32_t i = 0; i < port->attr.depth; i++)
+		count->n += port->ios[i].busy && gantry_op_writes(port->ios[i].opcode);
+}
+
+uint32_t gn_port_count_writes(struct gn_port *port)
+{
+	struct count count = {.port = port};
+
+	gn_worker_call(port->attr.lane->worker, count_on_lane, &count);
+	return count.n;
+}
+
 void gn_port_destroy(struct gn_port **port_p)
 {
 	struct gn_port *port = *port_p;

@@ -48,6 +48,8 @@ void gn_port_quiesce(struct gn_port *port);
  * gn_port_quiesce; `idle` comes once. Control thread.
  */
 void gn_port_abandon(struct gn_port *port);
+/* Requests that change the volume and are in flight here. Control thread; waits for the lane. */
+uint32_t gn_port_count_writes(struct gn_port *port);
 /* After `idle`. The queues are no longer used. Control thread. */
 void gn_port_destroy(struct gn_port **port_p);
 

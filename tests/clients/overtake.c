@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * No write that timed out overtakes a newer one that was acknowledged. GANTRY_ROUNDS repeats each case.
+ * No late write overtakes a newer one that was acknowledged: neither one that timed out, nor one of a session that ended
+ * because its gateway or its client was killed. GANTRY_ROUNDS repeats each case.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clients/served.h"
@@ -100,7 +104,10 @@ static void wait_reached(struct gantry_queue *q)
 	remove(reached);
 }
 
-/* Again while its deadline passes before it could begin, because the one before is not answered yet. */
+/*
+ * Again while its deadline passes before it could begin, because the one before is not answered yet, or just after it has
+ * begun.
+ */
 static int write_fua(struct gantry_queue *q)
 {
 	struct served_io io;
@@ -112,7 +119,7 @@ static int write_fua(struct gantry_queue *q)
 		if (rc == 0)
 			served_wait(q, &io, 1, 1);
 		gantry_queue_poll(queue); /* where the late answer comes */
-	} while (rc == 0 && io.result == -ECANCELED);
+	} while (rc == 0 && (io.result == -ECANCELED || io.result == -ETIMEDOUT));
 	return rc != 0 ? rc : io.result;
 }
 
@@ -196,6 +203,65 @@ static void test_the_session_ends_when_it_is_never_answered(void)
 	open_gate();
 }
 
+/* -- the next session -- */
+
+/* The volume opens when what ended sessions have written is at rest, and not before. */
+static void expect_busy_then_newest(void)
+{
+	TEST_ASSERT_EQUAL_INT(-EBUSY, gantry_volume_open_role(served_file, "load", NULL, &volume));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "busy (writes=1, since="), gantry_error());
+	open_gate();
+	open_volume_with(1);
+	TEST_ASSERT_EQUAL_INT(0, write_fua(queue));
+	expect_newest();
+}
+
+static const struct served_options impatient = {.listen = "control_timeout = \"500ms\";"};
+
+static void test_the_gateway_is_killed_over_a_late_write(void)
+{
+	struct served_io io = {0, 1};
+
+	serve_gated(impatient);
+	open_volume_with(1);
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, held, BLOCK, 0, 0, served_done, &io));
+	wait_reached(queue);
+	served_kill("bridge", SIGKILL);
+	served_start("bridge");
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, io.result);
+	close_volume();
+	expect_busy_then_newest();
+}
+
+/* A process that writes, and is killed. */
+static pid_t start_writer(void)
+{
+	struct served_io io = {0, 1};
+	pid_t pid = fork();
+
+	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	open_volume_with(1);
+	gantry_queue_write(queue, held, BLOCK, 0, 0, served_done, &io);
+	for (;;)
+		gantry_queue_wait(queue, -1);
+}
+
+static void test_the_client_is_killed_over_a_late_write(void)
+{
+	pid_t pid;
+
+	serve_gated(impatient);
+	pid = start_writer();
+	wait_reached(NULL);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	expect_busy_then_newest();
+}
+
 static void repeat(UnityTestFunction test, const char *name, int line)
 {
 	const char *rounds = getenv("GANTRY_ROUNDS");
@@ -213,5 +279,7 @@ int main(void)
 	RUN_ROUNDS(test_a_stage_of_the_gateway_delays_it);
 	RUN_ROUNDS(test_overlapping_writes_of_all_queues_wait);
 	RUN_ROUNDS(test_the_session_ends_when_it_is_never_answered);
+	RUN_ROUNDS(test_the_gateway_is_killed_over_a_late_write);
+	RUN_ROUNDS(test_the_client_is_killed_over_a_late_write);
 	return UNITY_END();
 }

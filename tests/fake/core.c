@@ -140,11 +140,26 @@ static void on_finished(void *arg, int status)
 	fc->status = status;
 }
 
+/* Every peer answers when it is asked whether it is there; fc->ft.answers NULL: none does. */
+static int answer_question(struct fake_conn *conn, const void *msg, size_t len)
+{
+	uint8_t buf[GANTRY_CTRL_MAX];
+	struct gn_parsed parsed;
+
+	if (gn_frame_parse(msg, len, &parsed) != 0 || parsed.type != GN_FRAME_PING || parsed.head.id < GN_PING_NEXT ||
+	    (parsed.head.id & GN_PING_ECHO) != 0)
+		return 0;
+	len = gn_frame_build(buf, GN_FRAME_PING, parsed.head.id | GN_PING_ECHO, parsed.head.session, NULL, NULL, 0);
+	fake_ctrl_send(conn, buf, len);
+	return 1;
+}
+
 void fake_core_init(struct fake_core *fc)
 {
 	memset(fc, 0, sizeof(*fc));
 	fake_clock_start();
 	fake_transport_init(&fc->ft);
+	fc->ft.answers = answer_question;
 	fc->ops = &role_ops;
 	fc->volume = (struct gantry_volume_info){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	fc->server_ops = (struct gantry_server_ops){

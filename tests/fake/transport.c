@@ -309,6 +309,8 @@ static int ft_send_ctrl(void *arg, const void *msg, size_t len)
 		return -ENOTCONN;
 	if (len == 0 || len > GANTRY_CTRL_MAX)
 		fake_fail("transport: control message of %zu bytes", len);
+	if (conn->ft->answers && conn->ft->answers(conn, msg, len))
+		return 0;
 	if (conn->n_ctrl == FAKE_CTRLS)
 		return -EAGAIN;
 	memcpy(conn->ctrl[conn->n_ctrl].bytes, msg, len);

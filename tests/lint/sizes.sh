@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# sizes.sh - no file over 600 lines, no function over 100, no line over 132 columns (120 is what we aim at; a tab counts 8)
+# sizes.sh - no file over 800 lines, no function over 100, no line over 132 columns (120 is what we aim at; a tab counts 8)
 . "$(dirname "$0")/lib.sh"
 
 seed()
 {
 	mkdir -p "$1/core/base"
 	$awk 'BEGIN { print "int f(void)\n{"; for (i = 0; i < 101; i++) print "\tg();"; print "}" }' >"$1/core/base/long.c"
-	$awk 'BEGIN { for (i = 0; i < 601; i++) print "int a" i ";" }' >"$1/core/base/big.c"
+	$awk 'BEGIN { for (i = 0; i < 801; i++) print "int a" i ";" }' >"$1/core/base/big.c"
 	$awk 'BEGIN { printf "\t"; for (i = 0; i < 125; i++) printf "x"; print "" }' >"$1/core/base/wide.c"
 }
 
@@ -26,7 +26,7 @@ check()
 			start = 0
 		}
 		length($0) > 60 && width($0) > 132 { print file ":" NR ": line of " width($0) " columns" }
-		END { if (NR > 600) print file ": " NR " lines" }' "$1/$file"
+		END { if (NR > 800) print file ": " NR " lines" }' "$1/$file"
 	done
 }
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * start_order.c - a session starts when no write of a session that has ended can reach the volume any more.
+ *
+ *      START -> every other running session shows that its peer is alive, or ends
+ *            -> every session that ends has its IO back, and its relays closed
+ *            -> the backend is at rest
+ *            -> the role starts it; or BUSY after control_timeout
+ *
+ * The first step finds the peer that gave its session up without a sign that reached us: it cannot answer a question that
+ * was sent after that. Without it, writes of that session could still be on their way when the next one has started.
+ */
+#include "session/session_priv.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BACKEND_POLL_NS (10 * GN_NS_PER_MS)
+
+/* Why a session has to wait. */
+struct obstacle {
+	uint32_t n_ending, n_silent;
+	uint64_t since_ns; /* when the first of those that end began to */
+	int backend;       /* -errno of quiesce */
+};
+
+/* Ask the peer of t, unless it has answered a question that was sent after START of s came. */
+static bool is_silent(const struct gantry_session *s, struct gantry_session *t)
+{
+	if (t->ch.answered_ns >= s->start.asked_ns)
+		return false;
+	gn_channel_ask(&t->ch);
+	return true;
+}
+
+static bool has_io(const struct gantry_session *t)
+{
+	return t->state == GN_RUNNING;
+}
+
+static bool find_obstacle(struct gantry_session *s, struct obstacle *o)
+{
+	struct gn_role *role = s->role;
+
+	*o = (struct obstacle){.since_ns = UINT64_MAX};
+	for (struct gantry_session *t = role->server.sessions; t != NULL; t = t->next) {
+		if (t == s || !has_io(t))
+			continue;
+		if (!t->ending) {
+			o->n_silent += is_silent(s, t);
+			continue;
+		}
+		o->n_ending++;
+		if (t->ended_ns < o->since_ns)
+			o->since_ns = t->ended_ns;
+	}
+	if (o->n_ending == 0 && o->n_silent == 0 && role->backend_ops != NULL)
+		o->backend = role->backend_ops->quiesce(role->backend, &s->start.mark);
+	return o->n_ending != 0 || o->n_silent != 0 || o->backend != 0;
+}
+
+static uint32_t count_writes(const struct gn_role *role)
+{
+	uint32_t n = 0;
+
+	for (struct gantry_session *t = role->server.sessions; t != NULL; t = t->next)
+		for (uint32_t i = 0; t->ending && i < t->n_lanes; i++)
+			if (t->lanes[i].port != NULL)
+				n += gn_port_count_writes(t->lanes[i].port);
+	return n;
+}
+
+static int refuse_busy(struct gantry_session *s, const struct obstacle *o)
+{
+	uint64_t now_ns = gn_now_ns(), since_ns = o->n_ending != 0 ? o->since_ns : s->start.asked_ns;
+
+	if (o->n_ending == 0 && o->n_silent != 0)
+		gn_session_refuse(s, "busy (sessions=%u without an answer, since=%llu ms)", o->n_silent,
+				  (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
+	else
+		gn_session_refuse(s, "busy (writes=%u, since=%llu ms): an ended session has left them in the volume",
+				  count_writes(s->role), (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
+	return -EBUSY;
+}
+
+/* As gn_start_await. */
+static int try_start(struct gantry_session *s)
+{
+	uint64_t now_ns = gn_now_ns();
+	struct obstacle o;
+
+	if (!find_obstacle(s, &o)) {
+		gn_start_forget(s);
+		return s->role->server.ops->start(s->role->role, s);
+	}
+	if (o.backend != 0 && o.backend != -EAGAIN) {
+		gn_start_forget(s);
+		gn_session_refuse(s, "the backend cannot tell whether it is at rest: %s", strerror(-o.backend));
+		return o.backend;
+	}
+	if (now_ns >= s->start.until_ns) {
+		gn_start_forget(s);
+		return refuse_busy(s, &o);
+	}
+	gn_loop_set_timer(s->role->loop, &s->start.timer, o.backend != 0 ? now_ns + BACKEND_POLL_NS : s->start.until_ns);
+	return -EINPROGRESS;
+}
+
+static void try_again(struct gantry_session *s)
+{
+	int rc = try_start(s);
+
+	if (rc != -EINPROGRESS)
+		gn_session_continue(s, rc);
+}
+
+static void on_timer(void *arg)
+{
+	try_again(arg);
+}
+
+int gn_start_await(struct gantry_session *s)
+{
+	s->start.waits = true;
+	s->start.mark = 0;
+	s->start.asked_ns = gn_now_ns();
+	s->start.until_ns = s->start.asked_ns + s->ep->control_timeout_ns;
+	s->start.timer = (struct gn_timer){.fn = on_timer, .arg = s};
+	return try_start(s);
+}
+
+void gn_start_forget(struct gantry_session *s)
+{
+	if (s->start.waits)
+		gn_loop_clear_timer(s->role->loop, &s->start.timer);
+	s->start.waits = false;
+}
+
+static struct gantry_session *next_waiting(struct gantry_session *s)
+{
+	while (s != NULL && (!s->start.waits || s->ending || s->start.round == s->role->server.start_round))
+		s = s->next;
+	return s;
+}
+
+void gn_start_look(struct gn_role *role)
+{
+	struct gantry_session *s;
+
+	role->server.start_round++;
+	/* from the beginning each time: one that is refused may end others */
+	while ((s = next_waiting(role->server.sessions)) != NULL) {
+		s->start.round = role->server.start_round;
+		try_again(s);
+	}
+}
