@@ -59,11 +59,12 @@ report $? "no pkg-config: that it is which is missing, not the libraries"
 printf '#!/bin/sh\ncase "$*" in *atleast-pkgconfig*) exit 0 ;; esac\nexit 1\n' >"$tmp/pkg-config"
 chmod +x "$tmp/pkg-config"
 configure PKG_CONFIG="$tmp/pkg-config" ac_cv_header_ltdl_h=no
-[ $? -eq 1 ] && [ "$(grep -cE 'not found \(Debian: lib(config|jansson|ltdl)-dev\)' "$tmp/err")" -eq 3 ]
+[ $? -eq 1 ] && [ "$(grep -cE 'not found \(Debian: (lib(config|jansson|ltdl)|uuid)-dev\)' "$tmp/err")" -eq 4 ]
 report $? "libraries that are missing are named all at once"
 
 # what is installed is not asked: this is about flags and noise
-set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson
+set -- PKG_CONFIG="$tmp/pkg-config" LIBCONFIG_CFLAGS=' ' LIBCONFIG_LIBS=-lconfig JANSSON_CFLAGS=' ' JANSSON_LIBS=-ljansson \
+	LIBUUID_CFLAGS=' ' LIBUUID_LIBS=-luuid
 mkdir -p "$tmp/build/core"
 configure "$@" CFLAGS='-O2 -D_FORTIFY_SOURCE=3' && [ -z "$(flags | grep -o FORTIFY)" ]
 report $? "a level of _FORTIFY_SOURCE in CFLAGS is left alone"

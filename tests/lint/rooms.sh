@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # rooms.sh - who may include whom. Rooms of the core and of doca lean only on rooms before them; a plugin sees <gantry/...>,
-# its own folder and the system, and nothing of the core; transports also see transport/common, and the two over RDMA share
-# transport/verbs-common; the role initiator sees engine.h of clients/lib; libltdl and libconfig stay in one room each.
+# its own folder and the system, and nothing of the core; transports also see transport/common, backends see backend/common,
+# and the two over RDMA share transport/verbs-common; the role initiator sees engine.h of clients/lib; libltdl and libconfig
+# stay in one room each.
 . "$(dirname "$0")/lib.sh"
 
 seed()
@@ -18,6 +19,9 @@ seed()
 	echo '#include "../common/ring.h"' | put "$1/plugins/transport/rope/right.c"
 	echo '#include "../common/none.h"' | put "$1/plugins/transport/rope/none.c"
 	echo '#include "../common/ring.h"' | put "$1/plugins/stage/x/far.c"
+	: | put "$1/plugins/backend/common/name.h"
+	echo '#include "../common/name.h"' | put "$1/plugins/backend/disk/right.c"
+	echo '#include "../common/ring.h"' | put "$1/plugins/backend/disk/far.c"
 	: | put "$1/plugins/transport/verbs-common/verbs.h"
 	echo '#include "verbs.h"' | put "$1/plugins/transport/rxe/rxe.c"
 	echo '#include "verbs.h"' | put "$1/plugins/transport/rope/rope.c"
@@ -59,7 +63,8 @@ check()
 		sub(/\/[^\/]*$/, "", dir)
 		split(name, q, "/")
 		own = $2 ~ /^"/ && name !~ /^gantry\//
-		common = p[2] == "transport" && name ~ /^\.\.\/common\/[^\/]*$/ && there("plugins/transport/" substr(name, 4))
+		common = p[2] ~ /^(transport|backend)$/ && name ~ /^\.\.\/common\/[^\/]*$/ &&
+			there("plugins/" p[2] "/" substr(name, 4))
 		if (name ~ /\.\./ && !(p[1] == "plugins" && common)) bug("includes by way of ..: " name)
 		else if (p[1] == "include") { if (own) bug("a public header includes " name) }
 		else if (p[1] == "doca") {
@@ -76,4 +81,4 @@ check()
 	}'
 }
 
-run_lint 13 "each room leans only on rooms that it may know"
+run_lint 14 "each room leans only on rooms that it may know"

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <gantry/backend.h>
+#include "../common/identity.h"
 
 #define MAX_IO (64u << 20)
 #define HUGE_PAGE (2ull << 20)
@@ -27,6 +27,7 @@
 #define RELEASE_FROM (64u << 10) /* shorter ranges are cheaper to clear than to give back to the kernel */
 
 struct memory_conf {
+	const char *uuid;
 	uint64_t size;
 	uint64_t block;
 	uint8_t huge_pages;
@@ -42,6 +43,8 @@ struct memory {
 	int timing;
 	const struct gantry_host *host;
 	const struct memory_conf *conf;
+	uint8_t uuid[16];
+	uint64_t verifier; /* random: the content does not outlive this process */
 };
 
 struct memory_lane {
@@ -61,6 +64,7 @@ static const struct gantry_option options[] = {
 	 "from it."},
 	{"timing", GANTRY_OPT_BOOL, offsetof(struct memory_conf, timing), "false", 0, 0, NULL, NULL,
 	 "Measure each copy and report it as the backend's part of the latency; costs about 50 ns for each IO."},
+	IDENTITY_OPTION(struct memory_conf, "made from the machine id, the name of the role and the size."),
 	GANTRY_OPTION_END,
 };
 
@@ -107,6 +111,7 @@ static void memory_check(const void *arg, const struct gantry_option_faults *fau
 	else if (conf->size % conf->block)
 		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);
+	identity_check(conf->uuid, faults);
 }
 
 static int memory_open(const struct gantry_host *host, const void *arg, void **backend_p)
@@ -135,6 +140,8 @@ static int memory_open(const struct gantry_host *host, const void *arg, void **b
 	}
 	if (conf->populate)
 		populate(m);
+	identity_of_instance(host, conf->uuid, conf->size, m->uuid);
+	m->verifier = identity_nonce();
 	*backend_p = m;
 	return 0;
 }
@@ -151,6 +158,7 @@ static void memory_expect(const void *arg, struct gantry_volume_info *volume)
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};
+	identity_option(conf->uuid, volume->uuid);
 }
 
 static void memory_volume(void *backend, struct gantry_volume_info *volume)
@@ -158,6 +166,8 @@ static void memory_volume(void *backend, struct gantry_volume_info *volume)
 	const struct memory *m = backend;
 
 	memory_expect(m->conf, volume);
+	memcpy(volume->uuid, m->uuid, sizeof volume->uuid);
+	volume->verifier = m->verifier;
 }
 
 static int memory_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
@@ -308,6 +318,7 @@ static void memory_report(void *backend, struct gantry_writer *w)
 {
 	struct memory *m = backend;
 
+	identity_report(w, m->uuid, m->verifier);
 	w->u64(w, "mapped_bytes", m->bytes);
 	w->boolean(w, "huge_pages", m->huge);
 }
@@ -320,6 +331,7 @@ static void memory_close(void *backend)
 	free(m);
 }
 
+/* No quiesce: an IO completes when its copy is done. */
 static const struct gantry_backend_ops ops = {
 	.open = memory_open,
 	.volume = memory_volume,

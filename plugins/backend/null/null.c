@@ -3,17 +3,25 @@
  * null - a backend without a store: writes are dropped, reads leave the memory as it is. What the path to it costs.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include <gantry/backend.h>
+#include "../common/identity.h"
 
 struct null_conf {
+	const char *uuid;
 	uint64_t size;
 	uint64_t block;
 	uint8_t zero_reads;
 };
 
+struct null {
+	const struct null_conf *conf;
+	uint8_t uuid[16];
+};
+
 #define MAX_IO (64u << 20)
+#define VERIFIER 1 /* there is nothing to lose */
 
 static const struct gantry_option options[] = {
 	{"size", GANTRY_OPT_SIZE, offsetof(struct null_conf, size), "1GiB", 512, INT64_MAX, NULL, NULL,
@@ -22,6 +30,7 @@ static const struct gantry_option options[] = {
 	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
 	{"zero_reads", GANTRY_OPT_BOOL, offsetof(struct null_conf, zero_reads), "false", 0, 0, NULL, NULL,
 	 "Fill what is read with zeroes, instead of leaving the memory of the reader untouched."},
+	IDENTITY_OPTION(struct null_conf, "made from the machine id, the name of the role and the size."),
 	GANTRY_OPTION_END,
 };
 
@@ -34,12 +43,18 @@ static void null_check(const void *arg, const struct gantry_option_faults *fault
 	else if (conf->size % conf->block)
 		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);
+	identity_check(conf->uuid, faults);
 }
 
-static int null_open(const struct gantry_host *host, const void *conf, void **backend_p)
+static int null_open(const struct gantry_host *host, const void *arg, void **backend_p)
 {
-	(void)host;
-	*backend_p = (void *)conf;
+	struct null *null = calloc(1, sizeof *null);
+
+	if (!null)
+		return -ENOMEM;
+	null->conf = arg;
+	identity_of_instance(host, null->conf->uuid, null->conf->size, null->uuid);
+	*backend_p = null;
 	return 0;
 }
 
@@ -55,18 +70,23 @@ static void null_expect(const void *arg, struct gantry_volume_info *volume)
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};
+	identity_option(conf->uuid, volume->uuid);
 }
 
 static void null_volume(void *backend, struct gantry_volume_info *volume)
 {
-	null_expect(backend, volume);
+	const struct null *null = backend;
+
+	null_expect(null->conf, volume);
+	memcpy(volume->uuid, null->uuid, sizeof volume->uuid);
+	volume->verifier = VERIFIER;
 }
 
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	(void)lane;
 	(void)depth;
-	*self_p = backend;
+	*self_p = (void *)((struct null *)backend)->conf;
 	return 0;
 }
 
@@ -81,12 +101,20 @@ static int null_submit(void *self, struct gantry_io *io)
 	return 0;
 }
 
+static void null_report(void *backend, struct gantry_writer *w)
+{
+	identity_report(w, ((struct null *)backend)->uuid, VERIFIER);
+}
+
+/* No quiesce: an IO completes in submit. */
 static const struct gantry_backend_ops ops = {
 	.open = null_open,
 	.volume = null_volume,
 	.expect = null_expect,
 	.start = null_start,
 	.submit = null_submit,
+	.report = null_report,
+	.close = free,
 };
 
 GANTRY_PLUGIN(null) = {

@@ -218,6 +218,52 @@ static void a_copy_waits_for_the_next_one_or_the_end_of_the_turn(void)
 	TEST_ASSERT_EQUAL_INT(0, fake_poll(&chain));
 }
 
+static struct gantry_volume_info volume_of(const char *name, const char *setting)
+{
+	struct gantry_volume_info v = {0};
+
+	OPEN(name, "size=4MiB", setting);
+	chain.backend_ops->volume(chain.backend, &v);
+	fake_chain_fini(&chain);
+	fake_chain_init(&chain, &host);
+	return v;
+}
+
+/* Memory is lost with the process, so its verifier never comes again; null has nothing to lose. */
+static void uuid_stays_and_the_verifier_is_that_of_the_data(void)
+{
+	struct gantry_volume_info memory = volume_of("memory", "block=4KiB"), again = volume_of("memory", "block=4KiB");
+	struct gantry_volume_info null = volume_of("null", "block=4KiB"), null_again = volume_of("null", "block=4KiB");
+	static const uint8_t none[16];
+
+	TEST_ASSERT_TRUE(memcmp(memory.uuid, none, 16) != 0);
+	TEST_ASSERT_EQUAL_MEMORY(memory.uuid, again.uuid, 16);
+	TEST_ASSERT_TRUE(memory.verifier && again.verifier && memory.verifier != again.verifier);
+	TEST_ASSERT_EQUAL_MEMORY(null.uuid, null_again.uuid, 16);
+	TEST_ASSERT_TRUE(null.verifier && null.verifier == null_again.verifier);
+}
+
+static void uuid_of_the_option_is_taken_and_reported(void)
+{
+	static const char *const names[] = {"memory", "null"};
+	struct gantry_volume_info v = {0};
+	struct fake_report report;
+
+	for (unsigned i = 0; i < 2; i++) {
+		OPEN(names[i], "size=4MiB", "uuid=0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11");
+		chain.backend_ops->volume(chain.backend, &v);
+		TEST_ASSERT_EQUAL_HEX8(0x0e, v.uuid[0]);
+		TEST_ASSERT_EQUAL_HEX8(0x11, v.uuid[15]);
+		fake_chain_report(&chain, -1, &report);
+		TEST_ASSERT_EQUAL_MEMORY("0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\n", fake_reported(&report, "uuid"), 37);
+		TEST_ASSERT_NOT_NULL(fake_reported(&report, "verifier"));
+		fake_chain_fini(&chain);
+		fake_chain_init(&chain, &host);
+		REFUSED(-EINVAL, names[i], "size=4MiB", "uuid=x");
+	}
+	TEST_ASSERT_TRUE(fake_logged(&host, "is not a UUID"));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -234,5 +280,7 @@ int main(void)
 	RUN_TEST(memory_with_huge_pages_is_the_same_volume);
 	RUN_TEST(copy_is_measured_when_asked);
 	RUN_TEST(a_copy_waits_for_the_next_one_or_the_end_of_the_turn);
+	RUN_TEST(uuid_stays_and_the_verifier_is_that_of_the_data);
+	RUN_TEST(uuid_of_the_option_is_taken_and_reported);
 	return UNITY_END();
 }

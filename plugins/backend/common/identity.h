@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * identity.h - what backends share to fill in uuid and verifier of struct gantry_volume_info: the option `uuid`, UUIDs
+ * made from names (RFC 9562, version 5, in a namespace of gantry), and hashes of 64 bits.
+ *
+ * A UUID of all zeroes and a verifier of 0 mean "unknown"; no function here returns one, except identity_option().
+ */
+#ifndef BACKEND_IDENTITY_H
+#define BACKEND_IDENTITY_H
+
+#include <gantry/backend.h>
+
+#define IDENTITY_TEXT 37 /* bytes of a UUID as text, with the terminating 0 */
+
+/* The option row `uuid` of a plugin whose conf struct is `type` and has `const char *uuid`. */
+#define IDENTITY_OPTION(type, otherwise)                                                                                \
+	{"uuid", GANTRY_OPT_STRING, offsetof(type, uuid), "", 0, 0, NULL, NULL,                                         \
+	 "UUID of the volume: clients resume a session only onto a volume with the same one. Empty: " otherwise}
+
+/* For the plugin's check: add a fault if `text` is neither empty nor a UUID other than all zeroes. */
+void identity_check(const char *text, const struct gantry_option_faults *faults);
+
+/* The UUID of a text that identity_check() accepts; all zeroes if the text is empty. */
+void identity_option(const char *text, uint8_t uuid[16]);
+
+/* Parse a UUID. 0; -EINVAL: not a UUID, or all zeroes. */
+int identity_parse(const char *text, uint8_t uuid[16]);
+
+void identity_text(const uint8_t uuid[16], char text[IDENTITY_TEXT]);
+
+/* A random UUID (version 4). */
+void identity_random(uint8_t uuid[16]);
+
+/* The UUID of a name that is unique in the world, such as the WWID of a disk. */
+void identity_of_name(const char *name, uint8_t uuid[16]);
+
+/*
+ * The UUID of a name that is unique on this machine, such as a path. On a machine without a machine id it lasts only until
+ * the next reboot; this is logged.
+ */
+void identity_of_machine(const struct gantry_host *host, const char *name, uint8_t uuid[16]);
+
+/* The UUID of a volume that is nothing but an instance of a configuration: the option, else from name and size. */
+void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size, uint8_t uuid[16]);
+
+/* A hash of n bytes. */
+uint64_t identity_hash(const void *data, size_t n);
+
+/* A random number. */
+uint64_t identity_nonce(void);
+
+/* Read the first line of a file, without its end. Returns its length; -errno; -EMSGSIZE: it does not fit. */
+int identity_read_line(const char *path, char *line, size_t bytes);
+
+/* Report both under "uuid" and "verifier". */
+void identity_report(struct gantry_writer *w, const uint8_t uuid[16], uint64_t verifier);
+
+#endif
