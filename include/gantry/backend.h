@@ -23,7 +23,7 @@ extern "C" {
 struct gantry_backend_ops {
 	/* Open the store. Must not return 0 when another process serves it. 0; -errno, having logged why. */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
-	/* Control thread, at each session: always the same. */
+	/* Control thread, at each session: always the same, but for the verifier. */
 	void (*volume)(void *backend, struct gantry_volume_info *volume);
 	/* `depth`: descriptors that can be in flight on this lane at a time. 0; -errno, which the host logs. */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/identity.h"
 #include "file.h"
 
 static const char *const engines[] = {"auto", "uring", "sync", NULL};
@@ -30,6 +31,8 @@ static const struct gantry_option options[] = {
 	 "Do what flush and FUA ask for. False is for scratch data: a power cut may lose what was acknowledged as stable."},
 	{"lock_wait", GANTRY_OPT_TIME, offsetof(struct file_conf, lock_wait_ns), "0s", 0, INT64_MAX, NULL, NULL,
 	 "How long to wait at start for another process that still has the file."},
+	IDENTITY_OPTION(struct file_conf, "that of the file's attribute user.gantry.uuid, which is made where it is missing; "
+			"of a device: made from its WWID; else from the machine id and the path."),
 	GANTRY_OPTION_END,
 };
 
@@ -42,6 +45,7 @@ static void file_check(const void *arg, const struct gantry_option_faults *fault
 	else if (conf->size % conf->block)
 		gantry_option_fault(faults, "size", "is not a multiple of the block of %llu bytes",
 				    (unsigned long long)conf->block);
+	identity_check(conf->uuid, faults);
 }
 
 static const struct file_engine *first_choice(const struct file_store *store)
@@ -69,8 +73,10 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 	store->conf = conf;
 	store->calls = &file_calls;
 	store->engine = first_choice(store);
+	pthread_mutex_init(&store->failing, NULL);
 	rc = file_store_open(store);
 	if (rc) {
+		pthread_mutex_destroy(&store->failing);
 		free(store);
 		return rc;
 	}
@@ -93,6 +99,7 @@ static void file_expect(const void *arg, struct gantry_volume_info *volume)
 		.flags = conf->read_only ? GANTRY_VOLUME_READ_ONLY : 0,
 		.max_io = FILE_MAX_IO,
 	};
+	identity_option(conf->uuid, volume->uuid);
 }
 
 static void file_volume(void *backend, struct gantry_volume_info *volume)
@@ -103,6 +110,8 @@ static void file_volume(void *backend, struct gantry_volume_info *volume)
 	volume->size = store->size;
 	if (!store->can_discard)
 		volume->ops &= ~(1u << GANTRY_OP_DISCARD);
+	memcpy(volume->uuid, store->uuid, sizeof volume->uuid);
+	volume->verifier = __atomic_load_n(&store->verifier, __ATOMIC_RELAXED);
 }
 
 static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
@@ -196,7 +205,8 @@ static void file_report(void *backend, struct gantry_writer *w)
 	w->string(w, "path", store->conf->path);
 	w->string(w, "engine", store->engine->name);
 	w->boolean(w, "direct", store->direct);
-	w->boolean(w, "failed", __atomic_load_n(&store->failed, __ATOMIC_RELAXED));
+	identity_report(w, store->uuid, __atomic_load_n(&store->verifier, __ATOMIC_RELAXED));
+	w->boolean(w, "failed", __atomic_load_n(&store->failed, __ATOMIC_RELAXED) != FILE_SOUND);
 	w->u64(w, "size_bytes", store->size);
 	w->u64(w, "error_ops", __atomic_load_n(&store->n_errors, __ATOMIC_RELAXED));
 	w->u64(w, "short_ops", __atomic_load_n(&store->n_short, __ATOMIC_RELAXED));
@@ -209,9 +219,17 @@ static void file_close(void *backend)
 	struct file_store *store = backend;
 
 	file_store_close(store);
+	pthread_mutex_destroy(&store->failing);
 	free(store);
 }
 
+/*
+ * No quiesce: an IO completes only when no call or entry of it is left in the kernel. A request has one step at a time. The
+ * next one (the rest after a short result, a retry, the sync of a write with FUA) is issued after the result of the last, and
+ * the IO completes after the last. A result of io_uring is posted once, after all parts of a direct IO have ended, also when
+ * one has failed. Nothing here gives up or cancels an entry: a lane is stopped when nothing is in flight. A write that this
+ * process was killed in the middle of can land later, but the lock lasts until it has.
+ */
 static const struct gantry_backend_ops ops = {
 	.open = file_open,
 	.volume = file_volume,

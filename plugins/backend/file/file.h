@@ -2,15 +2,19 @@
 /*
  * file.h - a backend on a regular file or a block device.
  *
- *	open.c      the path: what it is, who else has it, how large it is, whether direct IO works
- *	request.c   one IO as a row of steps: what comes next, and what a result means; no system calls
- *	sync.c      engine: a step is a system call on the lane's thread
- *	uring.c     engine: a step is an entry of the lane's io_uring
- *	file.c      the plugin
+ *	open.c        the path: what it is, who else has it, how large it is, whether direct IO works
+ *	identity.c    which volume it is: the UUID
+ *	device.c      the lasting name of a block device, for its UUID
+ *	generation.c  the verifier, and the number in it that a failed sync raises
+ *	request.c     one IO as a row of steps: what comes next, and what a result means; no system calls
+ *	sync.c        engine: a step is a system call on the lane's thread
+ *	uring.c       engine: a step is an entry of the lane's io_uring
+ *	file.c        the plugin
  */
 #ifndef FILE_H
 #define FILE_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,11 +25,23 @@
 #define FILE_ZERO_BYTES (256u << 10)   /* one step of writing zeroes */
 #define FILE_RETRIES 3
 #define FILE_MAX_REQUESTS 4096u /* of a lane */
+#define FILE_NAME_BYTES 4352     /* a path with some words before and after it */
+
+#define FILE_UUID_ATTRIBUTE "user.gantry.uuid"
+#define FILE_GENERATION_ATTRIBUTE "user.gantry.generation"
 
 enum file_engine_choice { FILE_AUTO, FILE_URING, FILE_SYNC };
 
+/* Of a store: whether a sync has failed. */
+enum file_failure {
+	FILE_SOUND,
+	FILE_FAILING, /* one has: the generation is being raised */
+	FILE_FAILED,
+};
+
 struct file_conf {
 	const char *path;
+	const char *uuid;
 	uint64_t size;
 	uint64_t block;
 	uint64_t lock_wait_ns;
@@ -36,12 +52,14 @@ struct file_conf {
 	uint8_t fsync;
 };
 
-/* System calls of the sync engine; tests put their own here. Results: as the call, but -errno on error. */
+/* System calls of the sync engine and of identity.c and generation.c; tests put their own here. As the call, but -errno. */
 struct file_calls {
 	ssize_t (*read)(int fd, void *data, size_t n, off_t offset);
 	ssize_t (*write)(int fd, const void *data, size_t n, off_t offset, int stable);
 	ssize_t (*sync)(int fd);
 	ssize_t (*allocate)(int fd, int mode, off_t offset, off_t n);
+	int (*set_attribute)(int fd, const char *name, const char *value);
+	int (*sync_all)(int fd); /* the attributes too */
 };
 
 /* What all lanes share. */
@@ -57,8 +75,13 @@ struct file_store {
 	uint64_t alignment; /* that direct IO wants of memory, bytes */
 	uint64_t size;
 	void *zeroes; /* FILE_ZERO_BYTES of them, for all lanes */
-	/* set by any lane, never cleared: __atomic relaxed */
-	int failed;       /* a sync failed: nobody knows what is on the disk, no more writes */
+	uint8_t uuid[16];
+	uint64_t place;           /* a hash of everything that the verifier depends on, but the generation */
+	uint64_t verifier;        /* __atomic relaxed: the lane that has a failed sync changes it */
+	pthread_mutex_t failing;  /* held while the generation is raised: */
+	uint64_t generation;
+	/* set by any lane, never cleared: __atomic */
+	int failed;       /* enum file_failure; after a failed sync the content of the disk is unknown: no more writes */
 	int no_zero_range; /* the file system cannot */
 	int no_stable;     /* no RWF_DSYNC: write, then sync */
 	uint64_t n_errors, n_short, n_retries, n_bounced;
@@ -116,6 +139,33 @@ extern const struct file_calls file_calls;
 /* Open, lock, check, and fill the store. Logs why it fails. 0 or -errno. Control thread; may wait for the lock. */
 int file_store_open(struct file_store *store);
 void file_store_close(struct file_store *store);
+
+/* identity.c */
+
+/* Fill store->uuid; store->generation is loaded. 0; -errno, having logged why. */
+int file_identity_find(struct file_store *store);
+
+/* device.c */
+
+enum file_name_scope {
+	FILE_NAME_NONE,    /* there is no name */
+	FILE_NAME_MACHINE, /* unique on this machine */
+	FILE_NAME_WORLD,   /* unique everywhere */
+};
+
+/* The lasting name of the device whose directory in sysfs is `dir`. */
+enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes);
+
+/* generation.c */
+
+/* Load the generation of an open file, and compute the verifier. */
+void file_generation_load(struct file_store *store);
+
+/*
+ * Raise the generation, store it, and compute the verifier. Where it cannot be stored, log an error and make the verifier
+ * random. store->failing is held, or no lane runs.
+ */
+void file_generation_raise(struct file_store *store);
 
 /* request.c */
 

@@ -210,6 +210,10 @@ int file_store_open(struct file_store *store)
 	if (rc)
 		goto out_undo_take;
 	check_discard(store);
+	file_generation_load(store);
+	rc = file_identity_find(store);
+	if (rc)
+		goto out_undo_take;
 	store->zeroes = mmap(NULL, FILE_ZERO_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (store->zeroes == MAP_FAILED) {
 		rc = -ENOMEM;

@@ -130,13 +130,28 @@ static void plan_allocate(struct file_request *r, int mode)
 	r->length = r->io->length;
 }
 
+/*
+ * Whether a sync has failed. Waits while the generation is raised: an IO that knows of the failure completes only after a
+ * restart can no longer hide it.
+ */
+static int has_failed(struct file_store *store)
+{
+	int failed = __atomic_load_n(&store->failed, __ATOMIC_ACQUIRE);
+
+	if (failed == FILE_FAILING) {
+		pthread_mutex_lock(&store->failing);
+		pthread_mutex_unlock(&store->failing);
+	}
+	return failed != FILE_SOUND;
+}
+
 /* The first step. */
 static int plan(struct file_lane *lane, struct file_request *r)
 {
 	struct file_store *store = lane->store;
 	struct gantry_io *io = r->io;
 
-	if (gantry_op_writes(io->opcode) && get(&store->failed))
+	if (gantry_op_writes(io->opcode) && has_failed(store))
 		return finish(lane, r, GANTRY_S_READ_ONLY);
 	if (gantry_op_writes(io->opcode) && store->conf->read_only)
 		return finish(lane, r, GANTRY_S_READ_ONLY);
@@ -160,7 +175,7 @@ static int plan(struct file_lane *lane, struct file_request *r)
 		plan_allocate(r, FALLOC_FL_PUNCH_HOLE);
 		return 1;
 	case GANTRY_OP_FLUSH:
-		if (get(&store->failed))
+		if (has_failed(store))
 			return finish(lane, r, GANTRY_S_IO);
 		if (!store->conf->fsync || store->conf->read_only)
 			return finish(lane, r, GANTRY_S_OK);
@@ -190,13 +205,22 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file
 	return plan(lane, r);
 }
 
-/* After a failed sync the kernel may have dropped what it could not write: only a restart can tell what is there. */
+/*
+ * After a failed sync the kernel may have dropped what it could not write: only a restart can tell what is there. The first
+ * lane that learns of it raises the generation. Others wait for that before they complete their IO.
+ */
 static void fail_store(struct file_store *store, int err)
 {
-	if (__atomic_exchange_n(&store->failed, 1, __ATOMIC_RELAXED))
-		return;
-	gantry_log_error(store->host, "%s: sync failed: %s; read-only until restart",
-			 store->conf->path, strerror(err));
+	pthread_mutex_lock(&store->failing);
+	if (get(&store->failed) == FILE_SOUND) {
+		/* from here on no flush succeeds: the kernel reports a failure once, and has just done so */
+		__atomic_store_n(&store->failed, FILE_FAILING, __ATOMIC_RELEASE);
+		file_generation_raise(store);
+		__atomic_store_n(&store->failed, FILE_FAILED, __ATOMIC_RELEASE);
+		gantry_log_error(store->host, "%s: sync failed: %s; read-only until restart",
+				 store->conf->path, strerror(err));
+	}
+	pthread_mutex_unlock(&store->failing);
 }
 
 /* All bytes are there; what is left is to make them stable. */
@@ -271,6 +295,6 @@ int file_step_done(struct file_lane *lane, struct file_request *r, ssize_t resul
 		return data_done(lane, r);
 	default:
 		/* another lane may have been told of the failure that this sync did not see */
-		return finish(lane, r, get(&lane->store->failed) ? GANTRY_S_IO : GANTRY_S_OK);
+		return finish(lane, r, has_failed(lane->store) ? GANTRY_S_IO : GANTRY_S_OK);
 	}
 }

@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -34,11 +36,23 @@ static ssize_t call_allocate(int fd, int mode, off_t offset, off_t n)
 	return fallocate(fd, mode, offset, n) ? -errno : 0;
 }
 
+static int call_set_attribute(int fd, const char *name, const char *value)
+{
+	return fsetxattr(fd, name, value, strlen(value), 0) ? -errno : 0;
+}
+
+static int call_sync_all(int fd)
+{
+	return fsync(fd) ? -errno : 0;
+}
+
 const struct file_calls file_calls = {
 	.read = call_read,
 	.write = call_write,
 	.sync = call_sync,
 	.allocate = call_allocate,
+	.set_attribute = call_set_attribute,
+	.sync_all = call_sync_all,
 };
 
 static ssize_t execute(const struct file_store *store, const struct file_request *r)

@@ -62,7 +62,21 @@ static ssize_t fake_allocate(int fd, int mode, off_t offset, off_t n)
 	return next(script.allocate, &script.n_allocate, (size_t)n);
 }
 
-static const struct file_calls calls = {fake_read, fake_write, fake_sync, fake_allocate};
+static int fake_set_attribute(int fd, const char *name, const char *value)
+{
+	(void)fd;
+	(void)name;
+	(void)value;
+	return 0;
+}
+
+static int fake_sync_all(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+static const struct file_calls calls = {fake_read, fake_write, fake_sync, fake_allocate, fake_set_attribute, fake_sync_all};
 static uint8_t data[64 * KIB] __attribute__((aligned(4096)));
 
 static void open_with(const char *setting)
