@@ -8,7 +8,10 @@
 #include <gantry/role.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct target {
 	const struct gantry_role_host *rh;
@@ -99,6 +102,28 @@ static void target_close(void *role)
 	free(role);
 }
 
+/* As 8-4-4-4-12 digits; nothing where it is unknown. */
+static void report_uuid(struct gantry_writer *w, const uint8_t uuid[16])
+{
+	static const uint8_t unknown[16];
+	char text[37];
+	int n = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+			      uuid[i]);
+	w->string(w, "uuid", memcmp(uuid, unknown, sizeof(unknown)) ? text : "");
+}
+
+static void report_verifier(struct gantry_writer *w, uint64_t verifier)
+{
+	char text[17] = "";
+
+	if (verifier)
+		snprintf(text, sizeof(text), "%016" PRIx64, verifier);
+	w->string(w, "verifier", text);
+}
+
 static void target_report(void *role, struct gantry_writer *w)
 {
 	struct target *target = role;
@@ -109,6 +134,8 @@ static void target_report(void *role, struct gantry_writer *w)
 	w->u64(w, "size_bytes", volume.size);
 	w->u64(w, "block_bytes", volume.block_size);
 	w->boolean(w, "read_only", (volume.flags & GANTRY_VOLUME_READ_ONLY) != 0);
+	report_uuid(w, volume.uuid);
+	report_verifier(w, volume.verifier);
 	w->end(w);
 }
 
