@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct route {
 	struct relay *relay;
@@ -14,6 +15,45 @@ struct route {
 	const struct gantry_role_host *rh;
 	struct gantry_piece *pieces; /* one for each leg */
 };
+
+/* One of the 2^64 permutations of a number, chosen by another number. The finaliser is that of splitmix64. */
+static uint64_t mix(uint64_t chosen_by, uint64_t x)
+{
+	x += chosen_by + 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+/* Of two volumes, one behind the other: each change of either changes the result, and so does the order. 0: unknown. */
+static uint64_t combine_verifiers(uint64_t first, uint64_t second)
+{
+	uint64_t both = mix(mix(0, first), second);
+
+	if (first == 0 || second == 0)
+		return 0;
+	return both ? both : 1;
+}
+
+static void combine_uuids(uint8_t sum[16], const uint8_t next[16])
+{
+	static const uint8_t unknown[16];
+	uint64_t in[4], out[2] = {1, 2};
+
+	memcpy(&in[0], sum, 16);
+	memcpy(&in[2], next, 16);
+	if (memcmp(sum, unknown, 16) == 0 || memcmp(next, unknown, 16) == 0) {
+		memset(sum, 0, 16);
+		return;
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		out[0] = mix(out[0], in[i]);
+		out[1] = mix(out[1], in[i]);
+	}
+	memcpy(sum, out, 16);
+	sum[6] = (sum[6] & 0x0f) | 0x80; /* version 8: the maker's own way */
+	sum[8] = (sum[8] & 0x3f) | 0x80; /* the variant of RFC 9562 */
+}
 
 int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info *next)
 {
@@ -28,6 +68,8 @@ int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info
 		sum->max_io = next->max_io;
 	sum->ops &= next->ops;
 	sum->flags |= next->flags;
+	combine_uuids(sum->uuid, next->uuid);
+	sum->verifier = combine_verifiers(sum->verifier, next->verifier);
 	return 0;
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Several volumes shown as one: what the gateway makes of their identities and verifiers.
+ */
+#include "../plugins/role/gateway/route.c"
+
+#include "unity.h"
+
+#define N 64u
+
+static struct gantry_volume_info legs[N];
+
+void setUp(void)
+{
+	/* neighbours differ in one bit of the UUID, or of the verifier */
+	for (unsigned i = 0; i < N; i++) {
+		legs[i] = (struct gantry_volume_info){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536,
+						      .uuid = {0x0e, 0x7a}, .verifier = 1 + i};
+		legs[i].uuid[15] = (uint8_t)i;
+	}
+}
+
+void tearDown(void)
+{
+}
+
+static struct gantry_volume_info both(unsigned a, unsigned b)
+{
+	struct gantry_volume_info sum = legs[a];
+
+	TEST_ASSERT_EQUAL_INT(0, route_append(&sum, &legs[b]));
+	return sum;
+}
+
+static void no_two_pairs_are_the_same(void)
+{
+	static struct gantry_volume_info pairs[N * N];
+	unsigned n_uuids = 0, n_verifiers = 0;
+
+	for (unsigned i = 0; i < N * N; i++)
+		pairs[i] = both(i / N, i % N);
+	for (unsigned i = 0; i < N * N; i++)
+		for (unsigned k = 0; k < i; k++) {
+			n_uuids += memcmp(pairs[i].uuid, pairs[k].uuid, 16) == 0;
+			n_verifiers += pairs[i].verifier == pairs[k].verifier;
+		}
+	TEST_ASSERT_EQUAL_UINT(0, n_uuids);
+	TEST_ASSERT_EQUAL_UINT(0, n_verifiers);
+}
+
+static void a_pair_is_neither_of_its_volumes(void)
+{
+	struct gantry_volume_info same = both(1, 1);
+
+	TEST_ASSERT_TRUE(memcmp(same.uuid, legs[1].uuid, 16) != 0);
+	TEST_ASSERT_TRUE(same.verifier != 0 && same.verifier != legs[1].verifier);
+	TEST_ASSERT_EQUAL_HEX8(0x80, same.uuid[6] & 0xf0);
+	TEST_ASSERT_EQUAL_HEX8(0x80, same.uuid[8] & 0xc0);
+}
+
+static void each_of_three_counts(void)
+{
+	struct gantry_volume_info before = both(1, 2), after;
+
+	after = before;
+	route_append(&before, &legs[3]);
+	route_append(&after, &legs[4]);
+	TEST_ASSERT_TRUE(before.verifier != after.verifier);
+	after = both(2, 1);
+	route_append(&after, &legs[3]);
+	TEST_ASSERT_TRUE(before.verifier != after.verifier && memcmp(before.uuid, after.uuid, 16) != 0);
+}
+
+static void one_that_is_unknown_makes_all_unknown(void)
+{
+	static const uint8_t unknown[16];
+
+	for (unsigned i = 1; i < 3; i++) {
+		struct gantry_volume_info sum;
+
+		setUp();
+		memset(legs[i].uuid, 0, 16);
+		sum = both(1, 2);
+		TEST_ASSERT_EQUAL_MEMORY(unknown, sum.uuid, 16);
+		TEST_ASSERT_TRUE(sum.verifier != 0);
+		route_append(&sum, &legs[3]);
+		TEST_ASSERT_EQUAL_MEMORY(unknown, sum.uuid, 16);
+
+		setUp();
+		legs[i].verifier = 0;
+		sum = both(1, 2);
+		route_append(&sum, &legs[3]);
+		TEST_ASSERT_EQUAL_HEX64(0, sum.verifier);
+		TEST_ASSERT_TRUE(memcmp(sum.uuid, unknown, 16) != 0);
+	}
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(no_two_pairs_are_the_same);
+	RUN_TEST(a_pair_is_neither_of_its_volumes);
+	RUN_TEST(each_of_three_counts);
+	RUN_TEST(one_that_is_unknown_makes_all_unknown);
+	return UNITY_END();
+}
