@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every backend keeps the contract of backend.h, and the kit that says so notices those that do not.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake/host.h"
+#include "kit.h"
+#include "unity.h"
+
+#define TURNS 100000000ul
+#define FEW_TURNS 10000ul
+
+static char path[300], path_setting[320];
+
+void setUp(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, sizeof(path), "%.200s/gantry-test-XXXXXX", tmp ? tmp : "/tmp");
+	fd = mkstemp(path);
+	if (fd < 0 || ftruncate(fd, 2 << 20))
+		fake_fail("%s: cannot make it", path);
+	close(fd);
+	snprintf(path_setting, sizeof(path_setting), "path=%s", path);
+}
+
+void tearDown(void)
+{
+	unlink(path);
+}
+
+static void keeps_the_contract(const struct kit_subject *subject)
+{
+	const char *broken = kit_check(subject);
+
+	if (broken)
+		TEST_FAIL_MESSAGE(broken);
+}
+
+static void null(void)
+{
+	struct kit_subject subject = {.settings = {"size=2MiB"}, .verifier_stays = 1, .turns = TURNS};
+
+	subject.plugin = fake_plugin("null");
+	keeps_the_contract(&subject);
+}
+
+static void memory(void)
+{
+	static const char *const more[] = {"populate=false", "populate=true", "huge_pages=true", "block=512"};
+
+	for (unsigned i = 0; i < sizeof(more) / sizeof(*more); i++) {
+		struct kit_subject subject = {.settings = {"size=4MiB", more[i]}, .stores = 1, .turns = TURNS};
+
+		subject.plugin = fake_plugin("memory");
+		keeps_the_contract(&subject);
+	}
+}
+
+static void file(void)
+{
+	static const char *const engines[] = {"engine=sync", "engine=auto"}, *const direct[] = {"direct=false", "direct=true"};
+
+	for (unsigned i = 0; i < 4; i++) {
+		/* the lock of a ring that is taken down lasts a moment longer */
+		struct kit_subject subject = {.settings = {path_setting, engines[i / 2], direct[i % 2], "lock_wait=10s"},
+					      .stores = 1, .keeps = 1, .verifier_stays = 1, .turns = TURNS};
+
+		subject.plugin = fake_plugin("file");
+		keeps_the_contract(&subject);
+	}
+}
+
+/* A backend that is added needs a test here. */
+static void no_backend_is_left_out(void)
+{
+	static const char *const known[] = {"null", "memory", "file"};
+	const char *folder = getenv("TEST_PLUGINDIR");
+	DIR *d = opendir(folder ? folder : TEST_PLUGINDIR);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	TEST_ASSERT_NOT_NULL(d);
+	while ((entry = readdir(d))) {
+		char name[sizeof(entry->d_name)];
+		char *dot;
+		int found = 0;
+
+		snprintf(name, sizeof(name), "%s", entry->d_name);
+		dot = strrchr(name, '.');
+		if (!dot || strcmp(dot, ".so"))
+			continue;
+		*dot = '\0';
+		if (fake_plugin(name)->kind != GANTRY_KIND_BACKEND)
+			continue;
+		for (unsigned i = 0; i < sizeof(known) / sizeof(*known); i++)
+			found += !strcmp(known[i], name);
+		TEST_ASSERT_EQUAL_INT_MESSAGE(1, found, name);
+		n++;
+	}
+	closedir(d);
+	TEST_ASSERT_EQUAL_UINT(sizeof(known) / sizeof(*known), n);
+}
+
+static struct kit_subject fake_subject(enum kit_bug bug)
+{
+	kit_fake_bug(bug);
+	return (struct kit_subject){.plugin = &kit_fake, .stores = 1, .give_up = kit_fake_give_up, .turns = FEW_TURNS};
+}
+
+static void a_backend_that_completes_early_can_keep_it(void)
+{
+	struct kit_subject subject = fake_subject(KIT_SOUND);
+
+	keeps_the_contract(&subject);
+}
+
+static void the_kit_notices_each_bug(void)
+{
+	static const struct {
+		enum kit_bug bug;
+		const char *rule;
+	} bugs[] = {
+		{KIT_GEOMETRY, "max_io is less than a block"},
+		{KIT_UNKNOWN, "uuid or verifier is unknown"},
+		{KIT_RESTLESS, "volume is not always the same"},
+		{KIT_RENAMED, "another uuid after close and open"},
+		{KIT_STALE, "the same verifier, though data was lost"},
+		{KIT_REFUSES_FUA, "a write that is in ops is rejected or fails"},
+		{KIT_LOSES, "an IO never completes"},
+		{KIT_TWICE, "an IO completes more than once"},
+		{KIT_CHANGES, "a completed descriptor has another operation or place"},
+		{KIT_BEYOND, "a write changes more or less than its range"},
+		{KIT_READS_BEYOND, "a read changes more or less than the memory of the IO"},
+		{KIT_LIES, "a write lands after quiesce"},
+		{KIT_OVERTAKES, "a write that was given up overtakes a newer one"},
+		{KIT_NEVER_AT_REST, "quiesce does not come to rest"},
+		{KIT_ROUND_GROWS, "a round of quiesce waits for what was submitted after its start"},
+	};
+
+	for (unsigned i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
+		struct kit_subject subject = fake_subject(bugs[i].bug);
+
+		TEST_ASSERT_EQUAL_STRING(bugs[i].rule, kit_check(&subject));
+	}
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(null);
+	RUN_TEST(memory);
+	RUN_TEST(file);
+	RUN_TEST(no_backend_is_left_out);
+	RUN_TEST(a_backend_that_completes_early_can_keep_it);
+	RUN_TEST(the_kit_notices_each_bug);
+	return UNITY_END();
+}
