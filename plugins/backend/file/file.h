@@ -98,6 +98,7 @@ struct file_request {
 	uint32_t done;             /* bytes that are finished */
 	uint8_t retries;
 	uint8_t stalls;            /* results without progress */
+	int stable_err;            /* errno of a stable write that is now tried without its sync */
 	/* the step to do now */
 	uint8_t step;   /* enum file_step */
 	uint8_t stable; /* write through to the medium */

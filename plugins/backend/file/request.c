@@ -201,6 +201,7 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file
 	r->done = 0;
 	r->retries = 0;
 	r->stalls = 0;
+	r->stable_err = 0;
 	*request_p = r;
 	return plan(lane, r);
 }
@@ -228,8 +229,11 @@ static int data_done(struct file_lane *lane, struct file_request *r)
 {
 	int want = (r->io->flags & GANTRY_IO_FUA) && gantry_op_writes(r->io->opcode) && lane->store->conf->fsync;
 
-	if (!want || (r->stable && r->step == FILE_STEP_WRITE))
+	if (!want)
 		return finish(lane, r, GANTRY_S_OK);
+	/* the kernel reports lost data once: a sync of another lane may have had the report */
+	if (r->stable && r->step == FILE_STEP_WRITE)
+		return finish(lane, r, has_failed(lane->store) ? GANTRY_S_IO : GANTRY_S_OK);
 	r->step = FILE_STEP_SYNC;
 	return 1;
 }
@@ -254,6 +258,12 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 		r->stable = 0;
 		return 1;
 	}
+	if (r->step == FILE_STEP_WRITE && r->stable && (err == ENOSPC || err == EDQUOT)) {
+		/* of the write, or of its sync, which reports lost data that was acknowledged before? The write alone shows it */
+		r->stable_err = err;
+		r->stable = 0;
+		return 1;
+	}
 	if (r->step == FILE_STEP_SYNC || (r->step == FILE_STEP_WRITE && r->stable && err == EIO))
 		fail_store(store, err);
 	return finish(lane, r, status_of(err));
@@ -271,6 +281,10 @@ static int data_step_done(struct file_lane *lane, struct file_request *r, uint32
 			bytes -= bytes % (uint32_t)store->conf->block;
 		if (bytes == 0 && ++r->stalls == 2)
 			return finish(lane, r, GANTRY_S_IO);
+	}
+	if (bytes && r->stable_err) {
+		fail_store(store, r->stable_err);
+		return finish(lane, r, status_of(r->stable_err));
 	}
 	if (bytes)
 		r->stalls = 0;

@@ -201,6 +201,45 @@ static void failed_stable_write_is_a_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 }
 
+/* Such as a thin volume that fills up: the report is about data that was acknowledged before, and comes only once. */
+static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
+{
+	open_with("direct=false");
+	script.write[0] = -ENOSPC;
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(2, script.n_write);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
+}
+
+static void a_stable_write_without_space_is_no_failed_sync(void)
+{
+	open_with("direct=false");
+	script.write[0] = script.write[1] = -ENOSPC;
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_INT(1, script.stable);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+}
+
+/* The kernel has told the other lane of the failure; it will not tell this one. */
+static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset, int stable)
+{
+	store()->failed = FILE_FAILED;
+	return fake_write(fd, from, n, offset, stable);
+}
+
+static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
+{
+	struct file_calls failing = calls;
+
+	open_with("direct=false");
+	failing.write = write_while_another_lane_fails;
+	store()->calls = &failing;
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_INT(1, script.stable);
+}
+
 static void fua_writes_through(void)
 {
 	open_with("direct=false");
@@ -264,6 +303,9 @@ int main(void)
 	RUN_TEST(again_is_tried_three_times);
 	RUN_TEST(failed_sync_makes_the_volume_read_only_for_good);
 	RUN_TEST(failed_stable_write_is_a_failed_sync);
+	RUN_TEST(a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync);
+	RUN_TEST(a_stable_write_without_space_is_no_failed_sync);
+	RUN_TEST(a_stable_write_does_not_succeed_once_a_sync_has_failed);
 	RUN_TEST(fua_writes_through);
 	RUN_TEST(fua_syncs_where_nothing_writes_through);
 	RUN_TEST(without_fsync_nothing_waits_for_the_disk);
