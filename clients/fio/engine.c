@@ -286,7 +286,7 @@ static void done(void *arg, int result)
 
 	if (result) {
 		io_u->error = -result;
-		if ((result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD) && !job->lost)
+		if ((result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD || result == -ESTALE) && !job->lost)
 			job->lost = -result;
 	}
 	job->completed[job->tail++ % job->size] = io_u;

@@ -6,7 +6,9 @@
  *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete` -> gc_queue_put
  *
  * Where the connect may be resumed, a lost session is opened again and nobody hears of it: IOs wait, and those that were
- * in flight are submitted again, in their order. `closed` comes when that has not succeeded in time.
+ * in flight are submitted again, in their order. `closed` comes when that has not succeeded in time, or with -ESTALE when
+ * another volume has come back, or the same without its data. When its verifier has changed, writes that were acknowledged
+ * and not flushed may be lost: the flushes that waited fail with GANTRY_S_IO, or else the next one of the session does, once.
  *
  * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot is a descriptor with
  * its part of the region. Behind the parts of all slots the region may have memory that the owner divides.
@@ -99,6 +101,7 @@ struct gc_queue {
 	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that may be true */
 	uint64_t n_doubled;     /* completions of a slot at rest; ignored */
 	int up;                 /* enum gc_up; not 0 between `started` and the end of the session */
+	int down_rc;            /* why not: -ENOTCONN, -ESTALE */
 	int paused;             /* the session is lost, and may be opened again */
 
 	/* the engine's own */
@@ -169,7 +172,7 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io);
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
 /*
- * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been. -ENOTCONN, or what a stage says:
+ * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been. down_rc, or what a stage says:
  * refused, the slot is still the caller's, with the status OK: nobody has heard of it. -EAGAIN never: such an IO waits here,
  * and others behind it.
  */

@@ -35,6 +35,8 @@ static int nowhere(void *self, struct gantry_io *io)
 
 static const struct gantry_hop no_link = {.submit = nowhere};
 
+static void fail(struct gc_queue *queue, struct gantry_io *io, unsigned status);
+
 /* Where it leads while a session is being opened again. */
 static int later(void *self, struct gantry_io *io)
 {
@@ -100,13 +102,28 @@ int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io)
 	return 1;
 }
 
+/* The first flush after the verifier has changed says so: what it was to make stable may be lost. */
+static int takes_doubt(struct gc_queue *queue, const struct gantry_io *io)
+{
+	struct gc_session *session = queue->session;
+
+	return io->opcode == GANTRY_OP_FLUSH && __atomic_load_n(&session->in_doubt, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&session->in_doubt, 0, __ATOMIC_RELAXED);
+}
+
 int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
 {
 	int rc;
 
 	if (!queue->up) { /* a stage might keep it, and nobody would take it back */
 		io->status = GANTRY_S_OK;
-		return -ENOTCONN;
+		return queue->down_rc;
+	}
+	if (!queue->paused && takes_doubt(queue, io)) {
+		gantry_io_begin(io, queue->lane->now_ns);
+		queue->n_inflight++;
+		fail(queue, io, GANTRY_S_IO);
+		return 0;
 	}
 	queue->kept[io->slot] = (struct gc_kept){
 		.order = queue->n_kept++, .deadline_us = io->deadline_us, .crc32c = io->crc32c, .flags = io->flags};
@@ -235,6 +252,21 @@ static void restore(struct gc_queue *queue, struct gantry_io *io)
 	kept->again++;
 }
 
+/* Of what waits, each flush was issued by somebody who did not know that the verifier has changed. */
+static void fail_flushes(struct gc_queue *queue)
+{
+	for (uint32_t n = queue->n_waiting; n; n--) {
+		struct gantry_io *io = take_waiting(queue);
+
+		if (io->opcode != GANTRY_OP_FLUSH) {
+			wait_behind(queue, io);
+			continue;
+		}
+		__atomic_store_n(&queue->session->in_doubt, 0, __ATOMIC_RELAXED);
+		fail(queue, io, GANTRY_S_IO);
+	}
+}
+
 static void up_on_lane(void *arg)
 {
 	struct change *change = arg;
@@ -258,6 +290,8 @@ static void up_on_lane(void *arg)
 		restore(queue, &queue->ios[queue->lost[i]]);
 	queue->n_lost = 0;
 	qsort_r(queue->waiting, queue->n_waiting, sizeof(*queue->waiting), by_order, queue->kept);
+	if (queue->session->changed)
+		fail_flushes(queue);
 }
 
 static void pause_on_lane(void *arg)
@@ -273,17 +307,18 @@ static void down_on_lane(void *arg)
 	struct gc_queue *queue = arg;
 
 	queue->up = GC_DOWN;
+	queue->down_rc = queue->session->end_rc == -ESTALE ? -ESTALE : -ENOTCONN;
 	queue->paused = 0;
 	queue->link = no_link;
 	for (uint32_t i = 0; i < queue->n_lost; i++) {
 		struct gantry_io *io = &queue->ios[queue->lost[i]];
 
 		io->busy = 1; /* it has come back, and nobody was told */
-		fail(queue, io, GANTRY_S_SESSION_LOST);
+		fail(queue, io, gantry_status_of_errno(queue->down_rc));
 	}
 	queue->n_lost = 0;
 	while (queue->n_waiting)
-		fail(queue, take_waiting(queue), GANTRY_S_SESSION_LOST);
+		fail(queue, take_waiting(queue), gantry_status_of_errno(queue->down_rc));
 }
 
 uint32_t gc_queue_up(struct gc_queue *queue)
@@ -311,6 +346,7 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 
 	queue->session = session;
 	queue->link = no_link;
+	queue->down_rc = -ENOTCONN;
 	queue->index = index;
 	queue->lane = session->rh->lane(session->rh, index);
 	queue->free = gantry_zalloc_lines(depth * sizeof(*queue->free));

@@ -8,8 +8,11 @@
  * then on nobody touches the buffers of what was in flight, and nothing of it can come after what is submitted now.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <gantry/uuid.h>
 
 #include "engine_priv.h"
 
@@ -40,6 +43,8 @@ static void attempt(void *arg)
 				     &session->client)) {
 		session->client = NULL;
 		try_again(session);
+	} else if (session->rh->struct_size > offsetof(struct gantry_role_host, client_expect)) {
+		session->rh->client_expect(session->client, &session->info);
 	}
 }
 
@@ -107,6 +112,8 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 
 	if (!session->resume_ns || !reason || (!first && session->phase != GC_PAUSED))
 		return 0;
+	if (!first && reason == -ESTALE)
+		return 0; /* it will never be the same volume again */
 	if (first && pause_session(session, text))
 		return 0;
 	session->rh->client_free(session->client);
@@ -118,22 +125,45 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	return 1;
 }
 
+/* Acknowledged writes that no flush has made stable may be lost; the next flush says so. */
+static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
+{
+	uint64_t was = session->info.verifier, ms = (now_ns(session) - session->lost_ns) / NS_PER_MS;
+	char uuid[GANTRY_UUID_TEXT];
+
+	session->info.verifier = info->verifier;
+	if (info->verifier == 0 || was == 0 || info->verifier == was)
+		return;
+	session->changed = session->in_doubt = 1;
+	gantry_log_warn(session->rh->host, "volume %s: acknowledged writes that were not flushed may be lost (verifier=%llx, "
+			"was=%llx, session lost %llu ms ago): the next flush fails once",
+			gantry_uuid_text(info->uuid, uuid), (unsigned long long)info->verifier, (unsigned long long)was,
+			(unsigned long long)ms);
+}
+
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info)
 {
 	const struct gantry_volume_info *was = &session->info;
 
 	if (info->size == was->size && info->block_size == was->block_size && info->ops == was->ops &&
-	    info->flags == was->flags && info->max_io == was->max_io)
+	    info->flags == was->flags && info->max_io == was->max_io) {
+		note_verifier(session, info);
 		return 0;
-	session->reason = -ENOTCONN;
-	snprintf(session->text, sizeof(session->text), "the volume is not the same after it was connected to again: %llu bytes "
-		 "in blocks of %u, it had %llu in blocks of %u", (unsigned long long)info->size, info->block_size,
-		 (unsigned long long)was->size, was->block_size);
-	return -ENOTCONN;
+	}
+	session->reason = -ESTALE;
+	if (info->size != was->size)
+		snprintf(session->text, sizeof(session->text), "another size: the volume that came back has %llu bytes, the session "
+			 "had %llu", (unsigned long long)info->size, (unsigned long long)was->size);
+	else
+		snprintf(session->text, sizeof(session->text), "another volume: what came back does not take the same IO "
+			 "(block=%u, the session had %u; ops=%x, %x; flags=%x, %x; max_io=%u, %u)", info->block_size,
+			 was->block_size, info->ops, was->ops, info->flags, was->flags, info->max_io, was->max_io);
+	return -ESTALE;
 }
 
 void gc_resume_done(struct gc_session *session, uint32_t n_again)
 {
+	session->changed = 0;
 	session->rh->after_cancel(session->rh, session);
 	session->text[0] = '\0';
 	gantry_log_warn(session->rh->host, "session resumed id=%llx epoch=%u after %llu ms, %u IOs submitted again",

@@ -65,7 +65,7 @@ static int make_ready(struct gc_session *session, const struct gantry_volume_inf
 	int rc;
 
 	if (session->phase == GC_PAUSED) {
-		rc = gc_resume_check(session, info);
+		rc = gc_resume_check(session, info); /* the server has compared uuid and verifier */
 	} else {
 		session->info = *info;
 		rc = session->events->ready(session->arg, info);
@@ -180,6 +180,7 @@ static void client_started(void *arg, struct gantry_client *client)
 void gc_session_end(struct gc_session *session, int reason, const char *text)
 {
 	session->phase = GC_CLOSED;
+	session->end_rc = reason;
 	session->rh->after_cancel(session->rh, session);
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
 		gc_queue_down(&session->queues[i]);

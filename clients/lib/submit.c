@@ -66,7 +66,7 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 
 static int refused(struct gantry_volume *volume, int rc)
 {
-	if (rc != -ENOTCONN)
+	if (rc != -ENOTCONN && rc != -ESTALE)
 		return gc_error(rc, "refused by a stage: %s", strerror(-rc));
 	pthread_mutex_lock(&volume->lock);
 	gc_error(rc, "the session is lost: %s", volume->text[0] ? volume->text : "just now");

@@ -131,7 +131,7 @@ static int failed(const struct request *r, uint32_t count, uint64_t offset)
 	int err = -r->result;
 	const char *text = r->text ? r->text : strerror(err);
 
-	if (err != ENOTCONN)
+	if (err != ENOTCONN && err != ESTALE)
 		nbdkit_error("%s of %u bytes at %llu: %s", name(r->opcode), count, (unsigned long long)offset, text);
 	else if (server_lost())
 		nbdkit_error("the volume is lost: %s. Every request fails with EIO, until all clients have left and one comes "

@@ -402,6 +402,16 @@ uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
 	return gn_link_settled_ns(c->lanes[index].link);
 }
 
+void gn_client_expect(struct gantry_client *c, const struct gantry_volume_info *volume)
+{
+	c->expected = *volume;
+}
+
+uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
+{
+	return gn_link_late_writes(c->lanes[index].link);
+}
+
 int gn_client_all_closed(const struct gn_role *role)
 {
 	for (const struct gantry_client *c = role->clients; c != NULL; c = c->next)

@@ -41,7 +41,7 @@ struct gantry_client {
 	uint32_t exporting_rights, exporting_handle;
 	uint64_t made;       /* bytes of it that the device will find made */
 	struct gn_timer make; /* the next of them; set: it is not exported yet */
-	struct gantry_volume_info volume;
+	struct gantry_volume_info volume, expected; /* expected: all 0 unless a session is resumed */
 	struct gn_client_lane *lanes;
 	uint32_t n_queues; /* lanes with a consumer */
 	struct gn_fence fence; /* of all lanes */

@@ -50,8 +50,10 @@ void gn_client_hello(struct gantry_client *c)
 		.lanes = c->attr.lanes,
 		.depth = c->attr.depth,
 		.regions = c->attr.regions,
+		.verifier = c->expected.verifier,
 	};
 
+	memcpy(h.uuid, c->expected.uuid, sizeof(h.uuid));
 	gn_client_request(c, GN_FRAME_HELLO, &h, sizeof(h));
 }
 

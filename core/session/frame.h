@@ -77,6 +77,8 @@ struct gn_hello {
 	uint32_t epoch;
 	uint64_t features;
 	uint32_t lanes, depth, regions, reserved;
+	uint8_t uuid[16];  /* of the volume that a session is resumed on; 0: any */
+	uint64_t verifier; /* of that volume as the client knows it; 0: any */
 };
 
 struct gn_hello_answer {

@@ -240,5 +240,7 @@ void gn_role_fill_host(struct gn_role *role)
 		.lane_call = rh_lane_call,
 		.client_settled_ns = gn_client_settled_ns,
 		.client_room = gn_client_room,
+		.client_expect = gn_client_expect,
+		.client_late_writes = gn_client_late_writes,
 	};
 }

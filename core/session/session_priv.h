@@ -32,6 +32,8 @@ struct gantry_session {
 	struct gantry_peer peer;
 	struct gantry_session_attr attr;
 	uint64_t features; /* agreed: GN_FEATURE_* */
+	uint8_t expected_uuid[16]; /* as in struct gn_hello */
+	uint64_t expected_verifier;
 
 	unsigned pending; /* type of the request that is being worked on; 0: none */
 	uint32_t pending_id;

@@ -10,6 +10,8 @@
 #include "memory/region.h"
 #include "transport/mover.h"
 
+#include <gantry/uuid.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,8 @@ static int hello(struct gantry_session *s, const void *payload)
 		return rc;
 	s->attr = (struct gantry_session_attr){
 		.id = s->ch.session, .epoch = h.epoch, .lanes = h.lanes, .depth = h.depth, .regions = h.regions};
+	memcpy(s->expected_uuid, h.uuid, sizeof(s->expected_uuid));
+	s->expected_verifier = h.verifier;
 	s->rules.regions = calloc(h.regions + 1, sizeof(struct gantry_region *));
 	s->lanes = calloc(h.lanes, sizeof(*s->lanes));
 	if (s->rules.regions == NULL || s->lanes == NULL)
@@ -76,6 +80,7 @@ static int query(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
 	s->answer_len = sizeof(s->answer.volume);
+	memset(&s->answer.volume, 0, sizeof(s->answer.volume)); /* a role of an older ABI fills less */
 	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
 }
 
@@ -93,6 +98,27 @@ static int must_move(const struct gantry_session *s)
 	return ops_of(s)->map_regions && (caps_of(s) & GANTRY_CAP_MAPPED) == 0;
 }
 
+/* A session that is resumed goes on with the volume that it had, and with the data that it has flushed. */
+static int check_expected(struct gantry_session *s)
+{
+	const struct gantry_volume_info *volume = &s->answer.volume;
+	char is[GANTRY_UUID_TEXT], was[GANTRY_UUID_TEXT];
+
+	if (gantry_uuid_is_known(volume->uuid) && gantry_uuid_is_known(s->expected_uuid) &&
+	    memcmp(volume->uuid, s->expected_uuid, sizeof(volume->uuid)) != 0) {
+		gn_session_refuse(s, "another volume (uuid=%s, the session had uuid=%s)", gantry_uuid_text(volume->uuid, is),
+				  gantry_uuid_text(s->expected_uuid, was));
+		return -ESTALE;
+	}
+	if ((volume->flags & GANTRY_VOLUME_VOLATILE) != 0 && volume->verifier != 0 && s->expected_verifier != 0 &&
+	    volume->verifier != s->expected_verifier) {
+		gn_session_refuse(s, "the volume has lost its data: it is volatile, and was started again (verifier=%llx, the session had %llx)",
+				  (unsigned long long)volume->verifier, (unsigned long long)s->expected_verifier);
+		return -ESTALE;
+	}
+	return 0;
+}
+
 static int query_done(struct gantry_session *s)
 {
 	struct gantry_volume_info *volume = &s->answer.volume;
@@ -108,7 +134,7 @@ static int query_done(struct gantry_session *s)
 	}
 	s->rules.volume = *volume;
 	gn_io_rules_ready(&s->rules);
-	return 0;
+	return check_expected(s);
 }
 
 static int export(struct gantry_session *s, const void *payload)

@@ -67,7 +67,7 @@ enum gantry_opcode {
 
 /*
  * Status of an IO on the wire: number, name, errno of this OS, text.
- * After TIMEOUT, SESSION_LOST and UNKNOWN the buffer may still be touched: see gantry_status_is_quiet().
+ * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the buffer may still be touched: see gantry_status_is_quiet().
  */
 #define GANTRY_STATUS_LIST(X)                                                                                           \
 	X(0, OK, 0, "success")                                                                                          \
@@ -266,7 +266,8 @@ static inline int gantry_op_has_range(unsigned opcode)
 /* gantry_status_is_quiet - true when no agent can touch the buffer of an IO that completed with this status */
 static inline int gantry_status_is_quiet(unsigned status)
 {
-	return status != GANTRY_S_TIMEOUT && status != GANTRY_S_SESSION_LOST && status != GANTRY_S_UNKNOWN;
+	return status != GANTRY_S_TIMEOUT && status != GANTRY_S_SESSION_LOST && status != GANTRY_S_UNKNOWN &&
+	       status != GANTRY_S_STALE;
 }
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@
  * ABI history
  *   1.0  first version
  *   1.1  queues: GANTRY_QUEUE_PROMPT; backends and roles: expect; transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room;
- *        hosts of roles: client_room; all: gantry_status_of_errno; volumes: uuid, verifier; backends: quiesce; statuses STALE
+ *        hosts of roles: client_room, client_expect, client_late_writes; all: gantry_status_of_errno; volumes: uuid, verifier; backends: quiesce; statuses STALE
  *        and BUSY
  */
 #ifndef GANTRY_PLUGIN_H

@@ -239,6 +239,18 @@ struct gantry_role_host {
 	 * Part of 1.1: the struct_size of a host of 1.0 ends before it.
 	 */
 	uint64_t (*client_room)(const struct gantry_client *client);
+
+	/*
+	 * Client side, right after client_open: resume on this volume only. The server compares its uuid and, where it is
+	 * GANTRY_VOLUME_VOLATILE, its verifier; when they differ, the session is closed with -ESTALE and a text that says what
+	 * differs. Values that are 0 are not compared. volume is copied. Control thread. Since 1.1.
+	 */
+	void (*client_expect)(struct gantry_client *client, const struct gantry_volume_info *volume);
+	/*
+	 * Client side, between `started` and `closed`: how many writes of lane `index` have timed out and not been answered
+	 * since; each may still change the volume. Lane's thread. Since 1.1.
+	 */
+	uint32_t (*client_late_writes)(const struct gantry_client *client, uint32_t index);
 };
 
 /*

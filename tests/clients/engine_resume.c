@@ -31,6 +31,7 @@ static void begin(uint32_t depth, uint64_t resume_ns)
 	rig.rh.resume_ns = resume_ns;
 	rig.rh.turn_ns = 10 * MS;
 	rig.rh.quiet = 1;
+	rig.rh.volume.verifier = 7;
 	n_seen = 0;
 	queue = rig_start(1);
 }
@@ -172,9 +173,80 @@ static void test_the_volume_is_another_one(void)
 	rig.rh.volume.size /= 2;
 	lose();
 	rig_turn(20);
-	expect_done(1, GANTRY_S_SESSION_LOST);
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "not the same"), rig.text);
+	expect_done(1, GANTRY_S_STALE);
+	TEST_ASSERT_EQUAL_INT(-ESTALE, rig.reason);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "another size"), rig.text);
+	TEST_ASSERT_EQUAL_INT(-ESTALE, gc_queue_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
+}
+
+static void test_a_server_may_say_that_it_is_another_one(void)
+{
+	write_block(0, 1);
+	lose();
+	rig.rh.lose_rc = -ESTALE;
+	rig_turn(20);
+	expect_done(1, GANTRY_S_STALE);
+	TEST_ASSERT_EQUAL_INT(-ESTALE, rig.reason);
+}
+
+static void flush(void)
+{
+	struct gantry_io *io = rig_filled(queue, GANTRY_OP_FLUSH, 0);
+
+	io->length = 0;
+	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
+}
+
+static unsigned count_done(unsigned status)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rig.n_done; i++)
+		n += rig.done[i].status == status;
+	return n;
+}
+
+static void resume_with_verifier(uint64_t verifier)
+{
+	rig.rh.volume.verifier = verifier;
+	lose();
+	rig_turn(20);
+	TEST_ASSERT_EQUAL_INT(0, queue->paused);
+}
+
+/* Acknowledged writes may be lost: the next flush says so, one time, and what was in flight is done again. */
+static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
+{
+	rig.rh.seen = NULL;
+	write_block(0, 1);
+	resume_with_verifier(8);
+	expect_done(1, GANTRY_S_OK);
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(1, count_done(GANTRY_S_IO));
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(2, count_done(GANTRY_S_OK));
+	resume_with_verifier(8);
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(3, count_done(GANTRY_S_OK));
+}
+
+/* Whoever waits for a flush did not know; one that is issued later is not told again. */
+static void test_flushes_that_waited_fail_instead(void)
+{
+	rig.rh.seen = NULL;
+	flush();
+	write_block(0, 1);
+	flush();
+	resume_with_verifier(9);
+	TEST_ASSERT_EQUAL_UINT(3, rig.n_done);
+	TEST_ASSERT_EQUAL_UINT(2, count_done(GANTRY_S_IO));
+	TEST_ASSERT_EQUAL_UINT(1, count_done(GANTRY_S_OK));
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(2, count_done(GANTRY_S_OK));
 }
 
 static void test_a_close_while_it_is_paused(void)
@@ -310,6 +382,9 @@ int main(void)
 	RUN_TEST(test_attempts_become_rare);
 	RUN_TEST(test_the_time_is_over);
 	RUN_TEST(test_the_volume_is_another_one);
+	RUN_TEST(test_a_server_may_say_that_it_is_another_one);
+	RUN_TEST(test_the_next_flush_fails_when_the_verifier_has_changed);
+	RUN_TEST(test_flushes_that_waited_fail_instead);
 	RUN_TEST(test_a_close_while_it_is_paused);
 	RUN_TEST(test_the_owner_gives_up_at_each_step);
 	RUN_TEST(test_a_link_that_is_lost_before_its_session_makes_ios_wait);

@@ -362,6 +362,19 @@ static int client_quiet(const struct gantry_client *client)
 	return ((const struct fake_role_host *)client)->quiet;
 }
 
+static void client_expect(struct gantry_client *client, const struct gantry_volume_info *volume)
+{
+	(void)client;
+	(void)volume;
+}
+
+static uint32_t client_late_writes(const struct gantry_client *client, uint32_t index)
+{
+	(void)client;
+	(void)index;
+	return 0;
+}
+
 static uint64_t client_room(const struct gantry_client *client)
 {
 	const struct fake_role_host *fake = (const struct fake_role_host *)client;
@@ -527,6 +540,8 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.after_cancel = after_cancel,
 		.client_settled_ns = client_settled_ns,
 		.client_room = client_room,
+		.client_expect = client_expect,
+		.client_late_writes = client_late_writes,
 	};
 }
 

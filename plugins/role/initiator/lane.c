@@ -135,7 +135,7 @@ static __attribute__((noinline)) void note_failure(struct lane *lane, const stru
 	unsigned status = io->status < GANTRY_S_COUNT ? io->status : GANTRY_S_UNKNOWN;
 
 	gantry_count(&lane->stats->status[status], 1);
-	if (status == GANTRY_S_SESSION_LOST) {
+	if (status == GANTRY_S_SESSION_LOST || status == GANTRY_S_STALE) {
 		lane->state = LANE_DRAINING;
 		lane_fail(lane->in);
 	} else if (!lane->in->conf->continue_on_error) {
@@ -199,7 +199,7 @@ static __attribute__((noinline)) void refused(struct lane *lane, struct gantry_i
 	gantry_count(&lane->stats->n_refused, 1);
 	drop(lane, io);
 	lane->state = LANE_DRAINING;
-	if (rc != -ENOTCONN)
+	if (rc != -ENOTCONN && rc != -ESTALE)
 		gantry_log_error(lane->in->host, "lane %u: IO of %u bytes at %llu refused: %s", lane->index,
 				 io->length, (unsigned long long)io->offset, strerror(-rc));
 	lane_fail(lane->in);

@@ -6,12 +6,12 @@
  * nothing left to decide here but which volume it is.
  */
 #include <gantry/role.h>
+#include <gantry/uuid.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct target {
 	const struct gantry_role_host *rh;
@@ -102,17 +102,11 @@ static void target_close(void *role)
 	free(role);
 }
 
-/* As 8-4-4-4-12 digits; nothing where it is unknown. */
 static void report_uuid(struct gantry_writer *w, const uint8_t uuid[16])
 {
-	static const uint8_t unknown[16];
-	char text[37];
-	int n = 0;
+	char text[GANTRY_UUID_TEXT];
 
-	for (unsigned i = 0; i < 16; i++)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-			      uuid[i]);
-	w->string(w, "uuid", memcmp(uuid, unknown, sizeof(unknown)) ? text : "");
+	w->string(w, "uuid", gantry_uuid_is_known(uuid) ? gantry_uuid_text(uuid, text) : "");
 }
 
 static void report_verifier(struct gantry_writer *w, uint64_t verifier)

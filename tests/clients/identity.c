@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A session resumes onto the volume that it had, and onto no other; and a flush says so when writes that were acknowledged
+ * before may be lost. GANTRY_ROUNDS repeats each case.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "clients/served.h"
+#include "unity.h"
+
+#define BLOCK SERVED_BLOCK
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+static char path[128], backend[256];
+static uint8_t data[BLOCK];
+
+void setUp(void)
+{
+	volume = NULL;
+	queue = NULL;
+	path[0] = '\0';
+	memset(data, 'x', sizeof(data));
+}
+
+void tearDown(void)
+{
+	if (path[0])
+		remove(path);
+	served_finish(&queue, &volume);
+}
+
+static struct served_options options(void)
+{
+	return (struct served_options){.connect = "resume = \"50s\";", .backend = backend[0] ? backend : NULL};
+}
+
+static void serve(void)
+{
+	struct served_options o = options();
+	int rc;
+
+	served_conf(&o);
+	served_start("store");
+	served_start("bridge");
+	rc = gantry_volume_open_role(served_file, "load", NULL, &volume);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+}
+
+static void serve_memory(void)
+{
+	served_begin(NULL);
+	backend[0] = '\0';
+	serve();
+}
+
+static void serve_file(void)
+{
+	served_begin(NULL);
+	snprintf(path, sizeof(path), "%s/volume.img", served_dir);
+	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"1MiB\"; lock_wait = \"30s\";",
+		 path); /* the one that was killed may have it for a moment */
+	serve();
+	if (getxattr(path, "user.gantry.uuid", NULL, 0) < 0)
+		TEST_IGNORE_MESSAGE("the file system has no user attributes");
+}
+
+/* A write that is on its way when the target dies, for what comes back to answer. */
+static int write_across_the_death_of_the_target(void (*meanwhile)(void))
+{
+	struct served_io io = {0, 1};
+
+	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, 0));
+	served_kill("store", SIGKILL);
+	if (meanwhile)
+		meanwhile();
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, data, BLOCK, BLOCK, 0, served_done, &io));
+	served_start("store");
+	served_wait(queue, &io, 1, 1);
+	return io.result;
+}
+
+static void expect_stale(const char *text)
+{
+	TEST_ASSERT_EQUAL_INT(-ESTALE, served_flush(queue));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), text), gantry_error());
+}
+
+static void test_a_volatile_volume_that_was_started_again_is_stale(void)
+{
+	serve_memory();
+	TEST_ASSERT_EQUAL_INT(-ESTALE, write_across_the_death_of_the_target(NULL));
+	expect_stale("has lost its data");
+}
+
+static void replace_file(void)
+{
+	int fd;
+
+	TEST_ASSERT_EQUAL_INT(0, remove(path));
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	TEST_ASSERT_GREATER_OR_EQUAL(0, fd);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 1 << 20));
+	close(fd);
+}
+
+static void test_another_file_under_the_same_name_is_stale(void)
+{
+	serve_file();
+	TEST_ASSERT_EQUAL_INT(-ESTALE, write_across_the_death_of_the_target(replace_file));
+	expect_stale("another volume (uuid=");
+}
+
+/* The page cache survives the process. */
+static void test_a_file_whose_target_was_killed_has_lost_nothing(void)
+{
+	serve_file();
+	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(NULL));
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+}
+
+/* As after a failed sync: what the next generation of the volume has is not what was acknowledged, perhaps. */
+static void raise_generation(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, setxattr(path, "user.gantry.generation", "41", 2, 0));
+}
+
+static void test_one_flush_fails_when_unflushed_writes_may_be_lost(void)
+{
+	serve_file();
+	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(raise_generation));
+	TEST_ASSERT_EQUAL_INT(-EIO, served_flush(queue));
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, 0));
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+}
+
+static void repeat(UnityTestFunction test, const char *name, int line)
+{
+	const char *rounds = getenv("GANTRY_ROUNDS");
+
+	for (long n = rounds ? strtol(rounds, NULL, 10) : 1; n > 0; n--)
+		UnityDefaultTestRun(test, name, line);
+}
+
+#define RUN_ROUNDS(test) repeat(test, #test, __LINE__)
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_ROUNDS(test_a_volatile_volume_that_was_started_again_is_stale);
+	RUN_ROUNDS(test_another_file_under_the_same_name_is_stale);
+	RUN_ROUNDS(test_a_file_whose_target_was_killed_has_lost_nothing);
+	RUN_ROUNDS(test_one_flush_fails_when_unflushed_writes_may_be_lost);
+	return UNITY_END();
+}
