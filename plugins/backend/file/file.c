@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../common/identity.h"
 #include "file.h"
@@ -138,6 +139,7 @@ static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, v
 	if (rc)
 		goto out_undo_requests;
 	self->engine_ops = store->engine;
+	self->witness = file_witness_open(store);
 	*self_p = self;
 	return 0;
 
@@ -194,6 +196,8 @@ static void file_stop(void *self)
 	struct file_lane *lane = self;
 
 	lane->engine_ops->stop(lane);
+	if (lane->witness >= 0)
+		close(lane->witness);
 	file_requests_destroy(lane);
 	free(lane);
 }

@@ -60,6 +60,7 @@ struct file_calls {
 	ssize_t (*allocate)(int fd, int mode, off_t offset, off_t n);
 	int (*set_attribute)(int fd, const char *name, const char *value);
 	int (*sync_all)(int fd); /* the attributes too */
+	int (*lost)(int fd);     /* -errno: since the last call, the kernel has failed to write data of this file */
 };
 
 /* What all lanes share. */
@@ -110,6 +111,7 @@ struct file_request {
 
 struct file_lane {
 	struct file_store *store;
+	int witness; /* to ask calls->lost(); -1: none */
 	struct file_request *requests, *free;
 	uint32_t n_requests;
 	void *bounce; /* all bounce buffers, one mapping */
@@ -140,6 +142,9 @@ extern const struct file_calls file_calls;
 /* Open, lock, check, and fill the store. Logs why it fails. 0 or -errno. Control thread; may wait for the lock. */
 int file_store_open(struct file_store *store);
 void file_store_close(struct file_store *store);
+
+/* Another open file description of the store, for a lane to ask whether data was lost. -1: not needed, or not possible. */
+int file_witness_open(const struct file_store *store);
 
 /* identity.c */
 

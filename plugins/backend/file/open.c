@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -225,6 +226,21 @@ int file_store_open(struct file_store *store)
 out_undo_take:
 	close(store->fd);
 	return rc;
+}
+
+int file_witness_open(const struct file_store *store)
+{
+	char path[40];
+	int fd;
+
+	if (store->conf->read_only || !store->conf->fsync)
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", store->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		gantry_log_warn(store->host, "%s: cannot be opened for each lane (%s): of two flushes at a time that fail, one may "
+				"succeed", store->conf->path, strerror(errno));
+	return fd;
 }
 
 void file_store_close(struct file_store *store)

@@ -224,6 +224,21 @@ static void fail_store(struct file_store *store, int err)
 	pthread_mutex_unlock(&store->failing);
 }
 
+/*
+ * A sync, or a stable write, has succeeded as far as its own result says. But the kernel reports lost data only once for
+ * each open file description: of two syncs at a time one fails, and the other succeeds for the same data. So each lane also
+ * asks its witness, an open file description that no IO uses. It has the report even before the other sync is judged.
+ */
+static int synced(struct file_lane *lane, struct file_request *r)
+{
+	struct file_store *store = lane->store;
+	int rc = lane->witness < 0 ? 0 : store->calls->lost(lane->witness);
+
+	if (rc)
+		fail_store(store, -rc);
+	return finish(lane, r, has_failed(store) ? GANTRY_S_IO : GANTRY_S_OK);
+}
+
 /* All bytes are there; what is left is to make them stable. */
 static int data_done(struct file_lane *lane, struct file_request *r)
 {
@@ -231,9 +246,8 @@ static int data_done(struct file_lane *lane, struct file_request *r)
 
 	if (!want)
 		return finish(lane, r, GANTRY_S_OK);
-	/* the kernel reports lost data once: a sync of another lane may have had the report */
 	if (r->stable && r->step == FILE_STEP_WRITE)
-		return finish(lane, r, has_failed(lane->store) ? GANTRY_S_IO : GANTRY_S_OK);
+		return synced(lane, r);
 	r->step = FILE_STEP_SYNC;
 	return 1;
 }
@@ -308,7 +322,6 @@ int file_step_done(struct file_lane *lane, struct file_request *r, ssize_t resul
 	case FILE_STEP_ALLOCATE:
 		return data_done(lane, r);
 	default:
-		/* another lane may have been told of the failure that this sync did not see */
-		return finish(lane, r, has_failed(lane->store) ? GANTRY_S_IO : GANTRY_S_OK);
+		return synced(lane, r);
 	}
 }

@@ -3,6 +3,7 @@
  * What the file backend makes of the errors of a disk: system calls of the sync engine replaced by a script.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/falloc.h>
 
 #include "file.h"
@@ -10,7 +11,7 @@
 static struct script {
 	ssize_t read[8], write[8], sync[8], allocate[8]; /* results, in order; FULL: all that was asked for */
 	unsigned n_read, n_write, n_sync, n_allocate;
-	int stable, mode;
+	int stable, mode, lost, lost_fd;
 	size_t written;
 } script;
 
@@ -76,7 +77,14 @@ static int fake_sync_all(int fd)
 	return 0;
 }
 
-static const struct file_calls calls = {fake_read, fake_write, fake_sync, fake_allocate, fake_set_attribute, fake_sync_all};
+static int fake_lost(int fd)
+{
+	script.lost_fd = fd;
+	return script.lost;
+}
+
+static const struct file_calls calls = {fake_read, fake_write, fake_sync, fake_allocate, fake_set_attribute, fake_sync_all,
+					fake_lost};
 static uint8_t data[64 * KIB] __attribute__((aligned(4096)));
 
 static void open_with(const char *setting)
@@ -240,6 +248,30 @@ static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
 	TEST_ASSERT_EQUAL_INT(1, script.stable);
 }
 
+/* Two syncs at a time: the kernel gives its report to one of them, and success to the other. Each lane asks by itself. */
+static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
+{
+	open_with("direct=false");
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+	TEST_ASSERT_TRUE(script.lost_fd != store()->fd);
+	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE); /* no copy of the store's descriptor */
+	script.lost = -EIO;
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+	script.lost = 0; /* it is reported once */
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
+	TEST_ASSERT_TRUE(fake_logged(&host, "read-only until restart"));
+}
+
+static void nor_does_a_stable_write(void)
+{
+	open_with("direct=false");
+	script.lost = -ENOSPC;
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
+}
+
 static void fua_writes_through(void)
 {
 	open_with("direct=false");
@@ -306,6 +338,8 @@ int main(void)
 	RUN_TEST(a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync);
 	RUN_TEST(a_stable_write_without_space_is_no_failed_sync);
 	RUN_TEST(a_stable_write_does_not_succeed_once_a_sync_has_failed);
+	RUN_TEST(a_sync_does_not_succeed_when_another_one_took_the_report);
+	RUN_TEST(nor_does_a_stable_write);
 	RUN_TEST(fua_writes_through);
 	RUN_TEST(fua_syncs_where_nothing_writes_through);
 	RUN_TEST(without_fsync_nothing_waits_for_the_disk);
