@@ -212,6 +212,12 @@ static inline int gc_queue_poll(struct gc_queue *queue)
 	return __builtin_expect((queue->n_waiting | queue->n_doubtful) != 0, 0) ? gc_queue_poll_more(queue) : 0;
 }
 
+/*
+ * Writes of this queue that timed out and may still change the volume; 1 also while that is not known, because the session is
+ * being opened again. Only while queue->up.
+ */
+uint32_t gc_queue_late_writes(const struct gc_queue *queue);
+
 /* One that waits, to be the caller's again as if it had been refused; NULL: none does. */
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue);
 

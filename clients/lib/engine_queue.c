@@ -200,6 +200,13 @@ int gc_queue_poll_more(struct gc_queue *queue)
 	return submit_waiting(queue);
 }
 
+uint32_t gc_queue_late_writes(const struct gc_queue *queue)
+{
+	const struct gc_session *session = queue->session;
+
+	return queue->paused ? 1 : session->rh->client_late_writes(session->client, queue->index);
+}
+
 struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 {
 	struct gantry_io *io;

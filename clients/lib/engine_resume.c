@@ -136,9 +136,8 @@ static void note_verifier(struct gc_session *session, const struct gantry_volume
 		return;
 	session->changed = session->in_doubt = 1;
 	gantry_log_warn(session->rh->host, "volume %s: acknowledged writes that were not flushed may be lost (verifier=%llx, "
-			"was=%llx, session lost %llu ms ago): the next flush fails once",
-			gantry_uuid_text(info->uuid, uuid), (unsigned long long)info->verifier, (unsigned long long)was,
-			(unsigned long long)ms);
+			"was=%llx, session lost %llu ms ago): the next flush fails once", gantry_uuid_text(info->uuid, uuid),
+			(unsigned long long)info->verifier, (unsigned long long)was, (unsigned long long)ms);
 }
 
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info)
@@ -152,8 +151,8 @@ int gc_resume_check(struct gc_session *session, const struct gantry_volume_info 
 	}
 	session->reason = -ESTALE;
 	if (info->size != was->size)
-		snprintf(session->text, sizeof(session->text), "another size: the volume that came back has %llu bytes, the session "
-			 "had %llu", (unsigned long long)info->size, (unsigned long long)was->size);
+		snprintf(session->text, sizeof(session->text), "another size: the volume that came back has %llu bytes, the "
+			 "session had %llu", (unsigned long long)info->size, (unsigned long long)was->size);
 	else
 		snprintf(session->text, sizeof(session->text), "another volume: what came back does not take the same IO "
 			 "(block=%u, the session had %u; ops=%x, %x; flags=%x, %x; max_io=%u, %u)", info->block_size,

@@ -177,8 +177,27 @@ static void client_started(void *arg, struct gantry_client *client)
 		session->events->started(session->arg);
 }
 
+/*
+ * Somebody may still have the memory that the owner's buffers are in: take it away, before the owner hears that the session is
+ * over. A host that cannot do that has the region put into quarantine when it is freed.
+ */
+static void withdraw_region(struct gc_session *session)
+{
+	const struct gantry_role_host *rh = session->rh;
+
+	if (!session->region || session->quiet ||
+	    rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
+		return;
+	if (rh->region_withdraw(rh, session->region))
+		gantry_log_error(rh->host, "memory of %llu bytes cannot be taken back from the peers of a lost session: out of "
+				 "memory; they may still write to it", (unsigned long long)session->region->length);
+	else
+		session->quiet = 1;
+}
+
 void gc_session_end(struct gc_session *session, int reason, const char *text)
 {
+	withdraw_region(session);
 	session->phase = GC_CLOSED;
 	session->end_rc = reason;
 	session->rh->after_cancel(session->rh, session);

@@ -23,6 +23,12 @@ void gc_queue_done(void *self, struct gantry_io *io)
 	queue->done[queue->n_done++] = io->slot;
 }
 
+/* One turn of everything; inside the worker. */
+static int turn(struct gantry_queue *queue)
+{
+	return gc_queue_poll(queue->engine) + gn_worker_turn(queue->worker);
+}
+
 /* -- open and close -- */
 
 static void free_queue(struct gantry_queue *queue)
@@ -86,6 +92,28 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 	return 0;
 }
 
+/*
+ * Until nobody can touch a buffer of an IO that came back early: all such IOs are answered, which takes as long as fence_timeout,
+ * or the session is over, and its memory was taken back.
+ */
+static void wait_until_untouched(struct gantry_queue *queue)
+{
+	struct gc_queue *engine = queue->engine;
+	struct gantry_volume *volume = queue->volume;
+
+	gn_worker_enter(queue->worker);
+	while (engine->up && engine->n_doubtful)
+		if (!turn(queue))
+			gn_worker_idle(queue->worker, 0);
+	gn_worker_leave(queue->worker);
+	if (engine->up)
+		return;
+	pthread_mutex_lock(&volume->lock);
+	while (volume->state == GC_OPEN)
+		pthread_cond_wait(&volume->changed, &volume->lock);
+	pthread_mutex_unlock(&volume->lock);
+}
+
 int gantry_queue_close(struct gantry_queue **queue_p)
 {
 	struct gantry_queue *queue = *queue_p;
@@ -103,6 +131,7 @@ int gantry_queue_close(struct gantry_queue **queue_p)
 	queue->closing = 1;
 	while (queue->n_open)
 		gantry_queue_wait(queue, -1);
+	wait_until_untouched(queue);
 	queue->engine->user = NULL;
 	pthread_mutex_lock(&volume->lock);
 	volume->queues[queue->index] = NULL;
@@ -113,12 +142,6 @@ int gantry_queue_close(struct gantry_queue **queue_p)
 }
 
 /* -- progress -- */
-
-/* One turn of everything; inside the worker. */
-static int turn(struct gantry_queue *queue)
-{
-	return gc_queue_poll(queue->engine) + gn_worker_turn(queue->worker);
-}
 
 /* Take out what has completed; inside the worker. */
 static uint32_t take_done(struct gantry_queue *queue)
@@ -185,6 +208,33 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms)
 	n = take_done(queue);
 	gn_worker_leave(queue->worker);
 	return tell(queue, n);
+}
+
+int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
+{
+	uint64_t until = timeout_ms < 0 ? 0 : gn_now_ns() + (uint64_t)timeout_ms * GN_NS_PER_MS;
+	uint32_t n;
+	int rc = gc_check_fork(queue->volume), found;
+
+	if (rc)
+		return rc;
+	if (queue->telling)
+		return gc_error_static(-EBUSY, "a queue cannot be fenced from inside `done`");
+	gn_worker_enter(queue->worker);
+	for (;;) {
+		found = turn(queue);
+		rc = !queue->engine->up ? queue->engine->down_rc : gc_queue_late_writes(queue->engine) ? -ETIMEDOUT : 0;
+		if (rc != -ETIMEDOUT || (until && gn_now_ns() >= until))
+			break;
+		if (!found)
+			gn_worker_idle(queue->worker, until);
+	}
+	n = take_done(queue);
+	gn_worker_leave(queue->worker);
+	tell(queue, n);
+	if (rc == -ETIMEDOUT)
+		return gc_error(rc, "writes that timed out are not answered after %d ms", timeout_ms);
+	return rc ? gc_refused(queue->volume, rc) : 0;
 }
 
 /* -- event loops -- */

@@ -64,7 +64,7 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 	return 0;
 }
 
-static int refused(struct gantry_volume *volume, int rc)
+int gc_refused(struct gantry_volume *volume, int rc)
 {
 	if (rc != -ENOTCONN && rc != -ESTALE)
 		return gc_error(rc, "refused by a stage: %s", strerror(-rc));
@@ -100,7 +100,7 @@ static int no_slot(struct gantry_queue *queue)
 	if (queue->engine->n_free)
 		return gc_error_static(-EAGAIN, "IOs that had timed out were answered just now; try again");
 	if (lost)
-		return refused(queue->volume, -ENOTCONN);
+		return gc_refused(queue->volume, -ENOTCONN);
 	return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the volume again");
 }
 
@@ -137,7 +137,7 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	gn_worker_leave(queue->worker);
 	if (rc) {
 		gc_queue_put(engine, io);
-		return refused(volume, rc);
+		return gc_refused(volume, rc);
 	}
 	queue->n_open++;
 	return 0;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -81,6 +82,39 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 	return 0;
 }
 
+/* Copy what the memfd has, extent by extent: most of a region may never have been touched. */
+static void copy_extents(const struct gantry_region *region, char *to)
+{
+	off_t begin = 0, end;
+
+	while ((begin = lseek(region->fd, begin, SEEK_DATA)) >= 0) {
+		end = lseek(region->fd, begin, SEEK_HOLE);
+		if (end < 0 || (uint64_t)end > region->length)
+			end = (off_t)region->length;
+		memcpy(to + begin, (const char *)region->addr + begin, (size_t)(end - begin));
+		begin = end;
+	}
+}
+
+int gn_region_withdraw(struct gantry_region *region)
+{
+	void *own;
+
+	if (region->fd < 0)
+		return 0;
+	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (own == MAP_FAILED)
+		return -ENOMEM;
+	copy_extents(region, own);
+	if (mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED, region->addr) == MAP_FAILED) {
+		munmap(own, region->length);
+		return -ENOMEM;
+	}
+	close(region->fd);
+	region->fd = -1;
+	return 0;
+}
+
 void gn_region_destroy(struct gantry_region **region_p, int quiet)
 {
 	struct gantry_region *region = *region_p;
@@ -88,7 +122,8 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet)
 	*region_p = NULL;
 	if (region == NULL)
 		return;
-	close(region->fd);
+	if (region->fd >= 0)
+		close(region->fd);
 	if (quiet)
 		munmap(region->addr, region->length);
 	else

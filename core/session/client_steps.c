@@ -278,7 +278,7 @@ static void broken_posted(void *arg)
 	int reason = cl->broken;
 
 	if (reason == -ETIME)
-		gn_client_lose(cl->client, -ETIMEDOUT, "%s: a write that timed out was not answered (fence_timeout=%llu ms)",
+		gn_client_lose(cl->client, -ETIMEDOUT, "%s: an IO that timed out was not answered (fence_timeout=%llu ms)",
 			       cl->client->ep->where, (unsigned long long)(cl->client->ep->fence_timeout_ns / GN_NS_PER_MS));
 	else
 		gn_client_lose(cl->client, reason, "%s: %s", cl->client->ep->where,
@@ -305,7 +305,7 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 		.io_timeout_ns = c->ep->io_timeout_ns,
 		.relays = c->role->spec.listen != NULL,
 		.fence = &c->fence,
-		.fence_timeout_ns = c->ep->fence_timeout_ns,
+		.late_timeout_ns = c->ep->fence_timeout_ns,
 		.broken = link_broken,
 		.stale = c->role->late_answers[lane->index],
 		.left_out = (c->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC,

@@ -23,7 +23,7 @@ struct gn_endpoint {
 	uint64_t control_timeout_ns; /* wait for one answer of the peer, and for its next request before start */
 	uint64_t heartbeat_ns;       /* interval of heartbeats; the peer is lost after four without an answer */
 	uint64_t io_timeout_ns;      /* deadline of an IO that brings none */
-	uint64_t fence_timeout_ns;   /* connects only: longest wait for the answer to a write that timed out */
+	uint64_t fence_timeout_ns;   /* connects only: longest wait for the answer to an IO that timed out */
 
 	/* listen only */
 	uint64_t exit_after;       /* finish after that many sessions have ended; 0: serve until stopped */

@@ -65,6 +65,12 @@ static void rh_region_destroy(const struct gantry_role_host *rh, struct gantry_r
 	gn_region_destroy(&region, quiet);
 }
 
+static int rh_region_withdraw(const struct gantry_role_host *rh, struct gantry_region *region)
+{
+	(void)rh;
+	return gn_region_withdraw(region);
+}
+
 static int rh_client_open(const struct gantry_role_host *rh, uint32_t connect, const struct gantry_session_attr *attr,
 			  const struct gantry_client_events *events, void *arg, struct gantry_client **client_p)
 {
@@ -242,5 +248,6 @@ void gn_role_fill_host(struct gn_role *role)
 		.client_room = gn_client_room,
 		.client_expect = gn_client_expect,
 		.client_late_writes = gn_client_late_writes,
+		.region_withdraw = rh_region_withdraw,
 	};
 }

@@ -112,8 +112,9 @@ static int check_expected(struct gantry_session *s)
 	}
 	if ((volume->flags & GANTRY_VOLUME_VOLATILE) != 0 && volume->verifier != 0 && s->expected_verifier != 0 &&
 	    volume->verifier != s->expected_verifier) {
-		gn_session_refuse(s, "the volume has lost its data: it is volatile, and was started again (verifier=%llx, the session had %llx)",
-				  (unsigned long long)volume->verifier, (unsigned long long)s->expected_verifier);
+		gn_session_refuse(s, "the volume has lost its data: it is volatile, and was started again (verifier=%llx, "
+				  "the session had %llx)", (unsigned long long)volume->verifier,
+				  (unsigned long long)s->expected_verifier);
 		return -ESTALE;
 	}
 	return 0;

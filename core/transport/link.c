@@ -49,6 +49,7 @@ struct gn_link {
 	uint64_t next_deadline_ns; /* no deadline is earlier */
 	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
 	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
+	uint64_t unclear_until_ns; /* when that ends the session */
 	uint32_t n_late_writes;
 	struct flight *flights;
 	struct parked *parked;                    /* by slot */
@@ -122,8 +123,6 @@ static __attribute__((noinline)) int hold(struct gn_link *link, struct gantry_io
 {
 	struct flight *f = link->rest;
 
-	if (f == NULL || link->sender.producer == NULL)
-		return refuse(link);
 	link->rest = f->next;
 	if (io->deadline_us == 0)
 		io->deadline_us = link->io_timeout_us;
@@ -174,6 +173,8 @@ static __attribute__((noinline)) int submit_slow(struct gn_link *link, struct ga
 	uint32_t deadline_us = io->deadline_us;
 	int rc;
 
+	if (link->sender.producer == NULL)
+		return -ENOTCONN;
 	if (gn_fence_is_up(link->attr.fence) && must_wait(link, io))
 		return hold(link, io);
 	if (deadline_us != 0 && now_ns > io->start_ns && !subtract_time_used(io, now_ns)) {
@@ -226,8 +227,12 @@ static uint16_t note_failure(struct gn_link *link, uint16_t status, uint64_t at_
 {
 	if (status >= GANTRY_S_COUNT)
 		status = GANTRY_S_UNKNOWN;
-	if (!gantry_status_is_quiet(status) && at_ns < link->unclear_ns)
+	/* an answer TIMEOUT ends an IO as any other does: whoever gave up with IO under way would be an origin, and not answer */
+	if (!gantry_status_is_quiet(status) && status != GANTRY_S_TIMEOUT && at_ns < link->unclear_ns) {
 		link->unclear_ns = at_ns;
+		link->unclear_until_ns = link->attr.lane->pub.now_ns + link->attr.late_timeout_ns;
+		note_deadline(link, link->unclear_until_ns);
+	}
 	return status;
 }
 
@@ -239,15 +244,16 @@ static void look_what_is_owed(struct gn_link *link)
 			link->owed_ns = link->flights[i].deadline_ns;
 }
 
-static void raise_fence(struct gn_link *link, const struct flight *f, const struct gantry_io *io)
+/* An IO was given up: it is waited for, and a write of the session that overlaps it waits too. */
+static void note_late(struct gn_link *link, const struct flight *f, const struct gantry_io *io)
 {
 	struct parked *p = &link->parked[f - link->flights];
 
+	p->until_ns = f->deadline_ns + link->attr.late_timeout_ns;
+	note_deadline(link, p->until_ns);
 	if (!gantry_op_writes(io->opcode))
 		return;
 	link->n_late_writes++;
-	p->until_ns = f->deadline_ns + link->attr.fence_timeout_ns;
-	note_deadline(link, p->until_ns);
 	gn_fence_enter(link->attr.fence, &p->entry, io->offset, io->length);
 }
 
@@ -429,16 +435,12 @@ static int offer_held(struct gn_link *link)
 	return n;
 }
 
-/* One whose answer is late; the session ends when that takes too long for a write. */
-static void look_after_late(struct gn_link *link, const struct flight *f, uint64_t now_ns)
+/* The session ends when something is not answered at all: nobody knows what becomes of its buffer, or of its block. */
+static void end_in_time(struct gn_link *link, uint64_t until_ns, uint64_t now_ns)
 {
-	const struct parked *p = &link->parked[f - link->flights];
-
-	if (p->entry.at == NULL)
-		return;
-	if (now_ns >= p->until_ns)
+	if (now_ns >= until_ns)
 		break_link(link, -ETIME);
-	note_deadline(link, p->until_ns);
+	note_deadline(link, until_ns);
 }
 
 /* Complete what is over its deadline; the slot stays taken until the late answer comes. */
@@ -458,15 +460,17 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 			f->owed = 1;
 			if (f->deadline_ns < link->owed_ns)
 				link->owed_ns = f->deadline_ns;
-			raise_fence(link, f, io);
+			note_late(link, f, io);
 			gantry_fail(io, GANTRY_S_TIMEOUT);
 		} else if (f->owed) {
-			look_after_late(link, f, now_ns);
+			end_in_time(link, link->parked[i].until_ns, now_ns);
 		}
 		n_owed += (uint32_t)f->owed;
 	}
 	if (n_owed == link->attr.depth)
 		break_link(link, -ETIMEDOUT);
+	if (link->unclear_ns != NEVER)
+		end_in_time(link, link->unclear_until_ns, now_ns);
 }
 
 static int link_poll(void *self)

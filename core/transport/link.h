@@ -23,7 +23,7 @@ struct gn_link_attr {
 	uint64_t io_timeout_ns; /* for an IO without a deadline of its own */
 	bool relays;            /* an IO with a deadline is timed out by the end that set it, and not here as well */
 	struct gn_fence *fence; /* of the session */
-	uint64_t fence_timeout_ns; /* longest wait for the answer to a write that timed out; then the link is broken: -ETIME */
+	uint64_t late_timeout_ns; /* longest wait for the answer to an IO that timed out; then the link is broken: -ETIME */
 	uint8_t left_out;       /* GANTRY_IO_* that the peer would not understand: not sent */
 	bool notes;             /* a read may be answered by a note, see io/wire.h */
 	/* Something is wrong with the peer; called once, on the lane's thread. */

@@ -103,15 +103,20 @@ void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_
 int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p);
 
 /*
- * Give it back. IOs in flight complete first, each once, `done` called from here; see gantry_volume_give_up(). *queue_p becomes
- * NULL.
- * -EBUSY: called from inside `done`; nothing was done.
+ * gantry_queue_close - give a queue back
+ *
+ * IOs in flight complete first, each once, `done` called from here; see gantry_volume_give_up(). Then it waits for the answers
+ * to IOs that had timed out, or for the end of the session, so that nobody can touch a buffer of this queue when it returns:
+ * the fence_timeout of the connection at most. At the end of a session that was lost, the memory of gantry_volume_buffers()
+ * moves to other pages; what another thread of the program writes there at that moment may be lost.
+ *
+ * returns  0 with *queue_p NULL. -EBUSY: called from inside `done`; nothing was done
  */
 int gantry_queue_close(struct gantry_queue **queue_p);
 
 /*
- * result: 0 or -errno. After -ETIMEDOUT, -ENOTCONN and -EOWNERDEAD a buffer of gantry_volume_buffers() may still be touched until
- * the volume is closed; any other never is.
+ * result: 0 or -errno. After -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD and -ESTALE a buffer of gantry_volume_buffers() may still be
+ * touched until gantry_queue_close() has returned; any other never is. -ECANCELED: the IO was never started.
  */
 typedef void gantry_done_fn(void *arg, int result);
 
@@ -145,6 +150,25 @@ int gantry_queue_poll(struct gantry_queue *queue);
  * returns  how many IOs have completed; 0: time is over, or nothing is in flight
  */
 int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
+
+/*
+ * gantry_queue_fence - wait until no write of this queue that completed with -ETIMEDOUT can change the volume any more
+ *
+ * An IO that times out is not stopped: a write may still reach the volume. Writes of this volume handle that overlap it wait
+ * for it by themselves, on all queues. Other programs, and other handles, are ordered behind it only after this call has
+ * returned 0, or when the session has ended and another one has started. Calls `done` as gantry_queue_poll() does.
+ *
+ * timeout_ms  longest wait; -1: no limit, but the session ends after the fence_timeout of the connection
+ * returns     0: none of them can change the volume any more.
+ *	-ETIMEDOUT  some are still not answered
+ *	-ENOTCONN   the session is lost: what became of them is not known
+ *	-ESTALE     another volume has come back
+ *	-EBUSY      called from inside `done`
+ *	-EINVAL     in a child of the process that opened the volume
+ * thread      the queue's
+ * since       GANTRY_1.1
+ */
+int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms);
 
 /*
  * For event loops: after gantry_queue_arm() has returned 0, this fd becomes readable when gantry_queue_poll() should be

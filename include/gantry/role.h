@@ -251,6 +251,13 @@ struct gantry_role_host {
 	 * since; each may still change the volume. Lane's thread. Since 1.1.
 	 */
 	uint32_t (*client_late_writes)(const struct gantry_client *client, uint32_t index);
+
+	/*
+	 * Take a region of region_create away from everybody who has imported it; no session may use it any more. It stays at
+	 * its address with its content, in pages of this process only. What another thread writes there meanwhile may be lost.
+	 * Takes 1 s for a GB at most. 0; -ENOMEM: nothing was done. Control thread. Since 1.1.
+	 */
+	int (*region_withdraw)(const struct gantry_role_host *rh, struct gantry_region *region);
 };
 
 /*

@@ -238,6 +238,22 @@ static void test_a_lost_session_gives_each_back_once(void)
 	io = rig_filled(queue, GANTRY_OP_READ, 0);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, io));
 	gc_queue_put(queue, io);
+	TEST_ASSERT_EQUAL_UINT(1, rig.rh.n_withdrawn);
+	rig_end(0);
+}
+
+/* Where the host cannot take the memory back, it is never used again. */
+static void test_memory_that_peers_may_have_is_not_used_again(void)
+{
+	struct gc_queue *queue;
+
+	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, region_withdraw);
+	rig.rh.pub.region_withdraw = NULL;
+	queue = start();
+	rig_submit(queue, GANTRY_OP_WRITE, 0);
+	rig.rh.lose_rc = -ECONNRESET;
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT32(1, queue->n_quarantined);
 	rig_end(1);
 }
 
@@ -383,6 +399,7 @@ int main(void)
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);
 	RUN_TEST(test_a_refusal_is_the_callers_or_a_status);
 	RUN_TEST(test_a_lost_session_gives_each_back_once);
+	RUN_TEST(test_memory_that_peers_may_have_is_not_used_again);
 	RUN_TEST(test_what_is_refused_leaves_no_doubt);
 	RUN_TEST(test_buffers_in_doubt_are_not_used_again);
 	RUN_TEST(test_buffers_are_used_again_when_nobody_touches_them_any_more);

@@ -88,7 +88,7 @@ exported()
 }
 
 # with the version that it came in
-declared | sed 's/$/@@GANTRY_1/; s/^gantry_volume_give_up@.*/&.1/' >declared
+declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_fence\|volume_give_up\)@.*/&.1/' >declared
 exported >exported
 is "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
 case ${CC:-cc}$san in

@@ -203,6 +203,36 @@ static void test_the_session_ends_when_it_is_never_answered(void)
 	open_gate();
 }
 
+/* What orders other programs behind a write that timed out: its client has waited for the answer. */
+static void test_a_fence_returns_when_the_late_write_is_at_rest(void)
+{
+	struct gantry_volume *other;
+	struct gantry_queue *others;
+
+	serve_gated((struct served_options){.connect = "io_timeout = \"100ms\";"});
+	open_volume_with(1);
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "load", NULL, &other));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(other, &others));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_fence(queue, -1));
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, served_write(queue, held, BLOCK, 0));
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, gantry_queue_fence(queue, 50));
+	open_gate();
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_fence(queue, -1));
+	TEST_ASSERT_EQUAL_INT(0, served_write(others, fresh, BLOCK, 0));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&others));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&other));
+	expect_newest();
+}
+
+static void test_a_fence_says_that_the_session_is_lost(void)
+{
+	serve_gated((struct served_options){.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
+	open_volume_with(1);
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, served_write(queue, held, BLOCK, 0));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_fence(queue, -1));
+	open_gate();
+}
+
 /* -- the next session -- */
 
 /* The volume opens when what ended sessions have written is at rest, and not before. */
@@ -279,6 +309,8 @@ int main(void)
 	RUN_ROUNDS(test_a_stage_of_the_gateway_delays_it);
 	RUN_ROUNDS(test_overlapping_writes_of_all_queues_wait);
 	RUN_ROUNDS(test_the_session_ends_when_it_is_never_answered);
+	RUN_ROUNDS(test_a_fence_returns_when_the_late_write_is_at_rest);
+	RUN_ROUNDS(test_a_fence_says_that_the_session_is_lost);
 	RUN_ROUNDS(test_the_gateway_is_killed_over_a_late_write);
 	RUN_ROUNDS(test_the_client_is_killed_over_a_late_write);
 	return UNITY_END();

@@ -2,8 +2,8 @@
 /*
  * gated - a memory backend that completes chosen writes late and out of order, as backend.h allows. Only tests load it.
  *
- * A write whose data begins with "HOLD" is held while the file `gate` exists, and changes the store after that. Everything
- * else is done at once. GATE.reached appears when the first write is held.
+ * A write whose data begins with "HOLD", and a read of the last block, are held while the file `gate` exists, and done after
+ * that. Everything else is done at once. GATE.reached appears when the first one is held.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,11 +112,17 @@ static void execute(const struct gated *gated, struct gantry_io *io)
 	gantry_complete(io);
 }
 
+static int is_chosen(const struct gated *gated, const struct gantry_io *io)
+{
+	return (io->opcode == GANTRY_OP_WRITE && memcmp(io->data, "HOLD", 4) == 0) ||
+	       (io->opcode == GANTRY_OP_READ && io->offset + io->length == gated->conf->size);
+}
+
 static int gated_submit(void *self, struct gantry_io *io)
 {
 	struct gated_lane *lane = self;
 
-	if (io->opcode != GANTRY_OP_WRITE || memcmp(io->data, "HOLD", 4) != 0 || !is_closed(lane->gated)) {
+	if (!is_chosen(lane->gated, io) || !is_closed(lane->gated)) {
 		execute(lane->gated, io);
 		return 0;
 	}

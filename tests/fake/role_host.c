@@ -375,6 +375,13 @@ static uint32_t client_late_writes(const struct gantry_client *client, uint32_t 
 	return 0;
 }
 
+static int region_withdraw(const struct gantry_role_host *pub, struct gantry_region *region)
+{
+	(void)region;
+	of(pub)->n_withdrawn++;
+	return 0;
+}
+
 static uint64_t client_room(const struct gantry_client *client)
 {
 	const struct fake_role_host *fake = (const struct fake_role_host *)client;
@@ -542,6 +549,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_room = client_room,
 		.client_expect = client_expect,
 		.client_late_writes = client_late_writes,
+		.region_withdraw = region_withdraw,
 	};
 }
 

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,24 @@ OURS void *mmap(void *at, size_t length, int rights, int flags, int fd, off_t of
 OURS void *mmap64(void *at, size_t length, int rights, int flags, int fd, off_t offset)
 {
 	return mmap(at, length, rights, flags, fd, offset);
+}
+
+/* One that is moved over another takes its place. */
+OURS void *mremap(void *at, size_t length, size_t new_length, int flags, ...)
+{
+	void *to = NULL;
+	va_list ap;
+	long got;
+
+	if (flags & MREMAP_FIXED) {
+		va_start(ap, flags);
+		to = va_arg(ap, void *);
+		va_end(ap);
+	}
+	got = syscall(SYS_mremap, at, length, new_length, flags, to);
+	if (got != -1 && (flags & MREMAP_FIXED))
+		__atomic_sub_fetch(&n_maps, 1, __ATOMIC_RELAXED);
+	return (void *)got;
 }
 
 OURS int munmap(void *at, size_t length)

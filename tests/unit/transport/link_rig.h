@@ -76,7 +76,7 @@ static void begin(bool notes)
 {
 	struct gn_link_attr attr = {
 		.ops = &fake_transport_ops, .depth = DEPTH, .io_timeout_ns = IO_TIMEOUT_NS, .broken = on_broken, .notes = notes,
-		.fence = &fence, .fence_timeout_ns = FENCE_TIMEOUT_NS};
+		.fence = &fence, .late_timeout_ns = FENCE_TIMEOUT_NS};
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal;
 
 	memset(n_done, 0, sizeof(n_done));
