@@ -587,7 +587,7 @@ uint64_t gn_link_settled_ns(const struct gn_link *link)
 
 uint32_t gn_link_late_writes(const struct gn_link *link)
 {
-	return link->n_late_writes;
+	return link->broken ? UINT32_MAX : link->n_late_writes;
 }
 
 const void *gn_link_thread(const struct gn_link *link)

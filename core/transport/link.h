@@ -42,7 +42,7 @@ void gn_link_hop(struct gn_link *link, struct gantry_hop *hop);
 /* As client_settled_ns of struct gantry_role_host. Lane's thread. */
 uint64_t gn_link_settled_ns(const struct gn_link *link);
 
-/* Writes that timed out and were not answered since. Lane's thread. */
+/* Writes that timed out and were not answered since; UINT32_MAX: the link is broken, nobody will tell. Lane's thread. */
 uint32_t gn_link_late_writes(const struct gn_link *link);
 
 /* What names the thread of its lane, for struct gantry_queue_attr. */
