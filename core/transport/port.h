@@ -45,7 +45,8 @@ void gn_port_quiesce(struct gn_port *port);
 /*
  * As gn_port_quiesce, for a session that is lost: what the stages, the mover or the peer do not take at once is given
  * up, and stages are asked to give back what they hold of it. What is in the terminal is waited for. May follow
- * gn_port_quiesce; `idle` comes once. Control thread.
+ * gn_port_quiesce; `idle` comes once. An IO that ends with GANTRY_S_CANCELED from now on is not answered: the peer completes it
+ * when it learns that the session has ended. Control thread.
  */
 void gn_port_abandon(struct gn_port *port);
 /* Requests that change the volume and are in flight here. Control thread; waits for the lane. */

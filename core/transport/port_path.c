@@ -83,6 +83,15 @@ static inline int send_it(struct gn_port *port, struct gantry_io *io)
 	return gn_sender_send(&port->sender, io);
 }
 
+/*
+ * An IO that was canceled because its session ends gets no answer: the end of the session is the answer. An initiator that
+ * resumes the session submits it again, but it would report an IO that was answered with CANCELED.
+ */
+static inline int is_withheld(const struct gn_port *port, const struct gantry_io *io)
+{
+	return port->abandoned && io->status == GANTRY_S_CANCELED;
+}
+
 /* Its reply goes now, whoever hears of it; 0 or -EAGAIN: not yet. */
 static int send_reply(struct gn_port *port, struct gantry_io *io)
 {
@@ -93,7 +102,7 @@ static int send_reply(struct gn_port *port, struct gantry_io *io)
 	else
 		give_back(port, io);
 	io->owes &= (uint8_t)~OWES_REPLY;
-	if (!port->broken)
+	if (!port->broken && !is_withheld(port, io))
 		rc = send_it(port, io);
 	if (rc == -EAGAIN && !port->abandoned) { /* nobody has been called */
 		io->owes |= OWES_REPLY;

@@ -161,6 +161,29 @@ static void test_a_peer_that_ends_in_order(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
+/* The target's stage cancels what it holds, and its session ends: that is what the client reports, whichever it learns first. */
+static void ends_with_ios_in_a_stage(const char *role)
+{
+	const struct served_options options = {.store_stages = FOR_EVER};
+
+	serve(&options, role);
+	fill_queue();
+	served_kill("store", SIGTERM);
+	served_wait(queue, ios, DEPTH, DEPTH);
+	expect_each_once(-ENOTCONN);
+	expect_lost();
+}
+
+static void test_a_target_that_ends_in_order(void)
+{
+	ends_with_ios_in_a_stage("direct");
+}
+
+static void test_a_target_that_ends_in_order_behind_a_gateway(void)
+{
+	ends_with_ios_in_a_stage("load");
+}
+
 /* A stage of the volume's own role has them: nobody else would give them back. */
 static void test_what_own_stages_hold_comes_back_too(void)
 {
@@ -267,6 +290,8 @@ int main(void)
 	RUN_TEST(test_the_target_is_killed_without_a_gateway_in_between);
 	RUN_TEST(test_the_peer_stops_to_answer);
 	RUN_TEST(test_a_peer_that_ends_in_order);
+	RUN_TEST(test_a_target_that_ends_in_order);
+	RUN_TEST(test_a_target_that_ends_in_order_behind_a_gateway);
 	RUN_TEST(test_what_own_stages_hold_comes_back_too);
 	RUN_TEST(test_a_stage_that_says_the_session_is_lost);
 	RUN_TEST(test_an_event_loop_hears_of_it);

@@ -18,6 +18,7 @@
 #define BLOCK SERVED_BLOCK
 #define BLOCKS 512u
 #define DEPTH 16
+#define FOR_EVER "{ type = \"fault\"; delay = \"1h\"; delay_rate = \"100%\"; }"
 
 static struct gantry_volume *volume;
 static struct gantry_queue *queue;
@@ -200,6 +201,32 @@ static void test_the_target_is_killed_and_comes_again(void)
 	remove(path);
 }
 
+/* What its stage held, and canceled, was never begun: it is submitted again, and nobody is told. */
+static void test_the_target_ends_in_order_and_comes_again(void)
+{
+	struct served_options options = {.connect = "resume = \"50s\";", .store_stages = FOR_EVER};
+	struct served_io ios[DEPTH];
+	char path[64], backend[256];
+
+	snprintf(path, sizeof(path), "/tmp/gantry-clients-%d.img", (int)getpid());
+	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\";", path);
+	options.backend = backend;
+	memset(ios, 0, sizeof(ios));
+	serve(&options);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[i].data, BLOCK, (uint64_t)i * BLOCK, served_done,
+							   &ios[i]));
+	gantry_queue_poll(queue);
+	served_kill("store", SIGTERM);
+	options.store_stages = NULL;
+	served_conf(&options);
+	served_start("store");
+	served_wait(queue, ios, DEPTH, DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, ios[i].result);
+	remove(path);
+}
+
 /* IOs know before the volume does. */
 static void expect_lost(int rc, const char *text)
 {
@@ -215,7 +242,7 @@ static void test_the_time_is_over(void)
 {
 	const struct served_options options = {
 		.connect = "resume = \"300ms\";",
-		.store_stages = "{ type = \"fault\"; delay = \"1h\"; delay_rate = \"100%\"; }",
+		.store_stages = FOR_EVER,
 	};
 	struct served_io ios[DEPTH];
 
@@ -330,6 +357,7 @@ int main(void)
 	RUN_TEST(test_the_gateway_is_killed_and_comes_again);
 	RUN_TEST(test_the_target_holds_much_of_it_when_the_gateway_is_killed);
 	RUN_TEST(test_the_target_is_killed_and_comes_again);
+	RUN_TEST(test_the_target_ends_in_order_and_comes_again);
 	RUN_TEST(test_the_time_is_over);
 	RUN_TEST(test_another_volume_comes_back);
 	RUN_TEST(test_a_program_may_give_up);

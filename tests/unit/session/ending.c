@@ -331,6 +331,7 @@ static void end_with_a_keeper(enum ending how)
 	};
 	static const struct gn_part part = {.name = "keeper", .ops = &ops};
 	struct fake_conn *conn;
+	uint8_t imm[GANTRY_IMM_MAX];
 
 	fc.stages = &part;
 	fc.n_stages = 1;
@@ -347,7 +348,10 @@ static void end_with_a_keeper(enum ending how)
 	case GIVES_UP: fc.rh->finished(fc.rh, 0); break;
 	case IS_LOST: fake_close(conn, -ENOTCONN); break;
 	}
+	if (how != IS_LOST) /* the peer learns that its session has ended, and of no IO that it was canceled */
+		TEST_ASSERT_EQUAL_INT(0, fake_taken(&conn->producers[0], imm));
 	gone(conn, 1);
+	TEST_ASSERT_EQUAL_UINT(0, n_kept);
 	TEST_ASSERT_EQUAL_UINT(how != IS_LOST, fc.n_finished);
 	asker = NULL;
 }

@@ -282,6 +282,28 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 	no_reply();
 }
 
+/*
+ * The session ends with what the port cancels unanswered: the peer completes it with SESSION_LOST, and may submit it again. An
+ * answer CANCELED would reach the peer before the end of the session does.
+ */
+static void an_abandoned_port_does_not_answer_what_it_cancels(void)
+{
+	make_port(0);
+	ask(request(1, GANTRY_OP_READ)); /* as in a stage, which cancels it when it is drained */
+	ask(request(2, GANTRY_OP_READ)); /* in the backend */
+	terminal_rc = -EAGAIN;
+	ask(request(3, GANTRY_OP_READ)); /* in the port */
+	gn_port_abandon(port);
+	no_reply();
+	finish(GANTRY_S_CANCELED);
+	no_reply();
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(2, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+	TEST_ASSERT_EQUAL_UINT64(2, failed);
+	TEST_ASSERT_EQUAL_UINT64(1, done);
+}
+
 static void a_lost_connection_swallows_replies(void)
 {
 	make_port(0);
@@ -310,6 +332,7 @@ int main(void)
 	RUN_TEST(quiesce_at_rest_is_idle_at_once);
 	RUN_TEST(the_doorbell_rings_before_idle);
 	RUN_TEST(an_abandoned_port_waits_for_nobody_but_its_terminal);
+	RUN_TEST(an_abandoned_port_does_not_answer_what_it_cancels);
 	RUN_TEST(a_lost_connection_swallows_replies);
 	return UNITY_END();
 }

@@ -118,7 +118,7 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
 	ask(request(1, GANTRY_OP_WRITE));
 	gn_port_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	no_reply();
 }
 
 /* A move that was under way ends later: its descriptor must not go down any more, where a stage could keep it. */
@@ -133,7 +133,7 @@ static void an_abandoned_port_sends_nothing_down(void)
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(0, n_seen);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	no_reply();
 }
 
 /* With all pages taken the others wait, in order, and before the terminal has seen them: a read as well. */
@@ -233,8 +233,7 @@ static void an_abandoned_port_gives_up_what_waits_for_a_buffer(void)
 	for (uint32_t i = 0; i < DEPTH; i++)
 		ask(request(i, GANTRY_OP_WRITE));
 	gn_port_abandon(port);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, replied().status);
+	TEST_ASSERT_EQUAL_UINT64(2, failed);
 	no_reply();
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	finish(GANTRY_S_IO);
