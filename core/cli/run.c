@@ -2,11 +2,9 @@
 #include "cli/run.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stat_server.h"
+#include "cli/stop.h"
 #include "topology/topology.h"
 #include "memory/region.h"
 
@@ -29,8 +28,8 @@ struct run {
 	struct gn_stat_server *stat;
 	struct gn_progress progress;
 	uint64_t start_ns;
-	int signal_fd;
-	bool failed, interrupted, winding_down, late_set;
+	struct gn_stop stop;
+	bool failed, interrupted, winding_down, late_set, limit_over;
 };
 
 /* -- the end of roles -- */
@@ -40,17 +39,35 @@ static bool works(const struct gn_topo_role *role)
 	return role->flags & GANTRY_ROLE_WORKS;
 }
 
-/* The end takes long: an IO that a backend or a stage never completes would keep the process, and nobody knew why. */
+/* The end takes long: log which roles have not ended, and what their stages and backends have not given back. */
 static void late(void *arg)
 {
 	struct run *run = arg;
 	const struct gn_topology *t = &run->topology;
 
-	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].started && !t->roles[i].finished)
-			gn_log(GN_LOG_WARN, "gantry", "roles.%s has not ended yet: it waits for its peers, or for IO that its "
-			       "backend or a stage has not completed; %s ends the process at once", t->roles[i].name,
-			       run->interrupted ? "one more signal" : "a signal, given twice,");
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (!t->roles[i].started || t->roles[i].finished)
+			continue;
+		gn_log(GN_LOG_WARN, "gantry", "roles.%s has not ended yet: it waits for its peers, or for IO that its "
+		       "backend or a stage has not completed; %s ends the process at once", t->roles[i].name,
+		       run->interrupted ? "one more signal" : "a signal, given twice,");
+		gn_role_log_held(t->roles[i].role, GN_LOG_WARN);
+	}
+}
+
+/* The same when runtime.stop_limit is over. From the guard of stop.h when this thread does not answer. */
+static void explain(void *arg)
+{
+	const struct run *run = arg;
+	const struct gn_topology *t = &run->topology;
+
+	for (uint32_t i = 0; i < t->n_roles; i++) {
+		if (!t->roles[i].started || t->roles[i].finished)
+			continue;
+		gn_log(GN_LOG_ERROR, "gantry", "roles.%s did not end (runtime.stop_limit=%llu ms)", t->roles[i].name,
+		       (unsigned long long)(t->runtime.stop_limit_ns / GN_NS_PER_MS));
+		gn_role_log_held(t->roles[i].role, GN_LOG_ERROR);
+	}
 }
 
 static void advance(void *arg)
@@ -80,6 +97,7 @@ static void advance(void *arg)
 		gn_topology_wind_down(&run->topology);
 	if (run->winding_down && !run->late_set) {
 		gn_notify(GN_NOTIFY_STOPPING);
+		gn_stop_begin(&run->stop);
 		gn_loop_set_timer(run->loop, &run->late, gn_now_ns() + LATE_NS);
 	}
 	run->late_set |= run->winding_down;
@@ -97,7 +115,7 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 /* -- signals -- */
 
 /* At once, but without a name left in the file system. */
-static _Noreturn void leave(struct run *run)
+static _Noreturn void leave(struct run *run, int code)
 {
 	const struct gn_topology *t = &run->topology;
 
@@ -105,38 +123,34 @@ static _Noreturn void leave(struct run *run)
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		if (t->roles[i].role)
 			gn_role_unlisten(t->roles[i].role);
-	_exit(GN_EXIT_INTERRUPTED);
+	_exit(code);
 }
 
-static void on_signal(void *arg)
+/* The report is still printed, but nothing is taken apart: plugins still refer to the IOs that they have not given back. */
+static void on_limit(struct run *run)
 {
-	struct signalfd_siginfo info;
+	explain(run);
+	gn_stop_set(&run->stop, 0, NULL, NULL);
+	run->failed = true;
+	run->limit_over = true;
+	gn_loop_quit(run->loop, 0);
+}
+
+static void on_event(void *arg, int event)
+{
 	struct run *run = arg;
 
-	if (read(run->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return;
 	gn_progress_clear(&run->progress);
+	if (event == GN_STOP_LIMIT) {
+		on_limit(run);
+		return;
+	}
 	if (run->winding_down && run->interrupted)
-		leave(run);
-	fprintf(stderr, "gantry: %s: stopping; once more to end at once\n", strsignal((int)info.ssi_signo));
+		leave(run, GN_EXIT_INTERRUPTED);
+	fprintf(stderr, "gantry: %s: stopping; once more to end at once\n", strsignal(event));
 	run->interrupted = true;
 	run->winding_down = true;
 	advance(run);
-}
-
-/* Before there are threads: they inherit the mask, so that only the control loop sees these signals. */
-static int open_signals(sigset_t *before)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, before);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
 }
 
 /* -- report -- */
@@ -225,7 +239,6 @@ static int open_run(struct run *run)
 {
 	struct gn_topology *t = &run->topology;
 
-	gn_clock_init();
 	run->loop = gn_loop_create();
 	if (!run->loop)
 		return -errno;
@@ -273,12 +286,13 @@ static int exit_code(const struct run *run)
 static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct gn_topology *t = &run->topology;
-	int rc;
+	int code, rc;
 
 	rc = open_run(run);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: cannot set up: %s", t->file, strerror(-rc));
-	rc = gn_loop_add_fd(run->loop, run->signal_fd, on_signal, run);
+	gn_stop_set(&run->stop, t->runtime.stop_limit_ns, explain, run);
+	rc = gn_stop_watch(&run->stop, run->loop, on_event, run);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot watch signals: %s", strerror(-rc));
 	if (t->runtime.stat)
@@ -288,10 +302,14 @@ static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, 
 	run_loop(run);
 	gn_progress_close(&run->progress);
 	gn_stat_server_close(&run->stat);
-	if (print_report(run, print))
-		return GN_EXIT_FAILED;
-	name_failures(run);
-	return exit_code(run);
+	code = GN_EXIT_FAILED;
+	if (!print_report(run, print)) {
+		name_failures(run);
+		code = exit_code(run);
+	}
+	if (run->limit_over)
+		leave(run, code);
+	return code;
 }
 
 /* It would wait for its whole timeout for somebody who cannot come. */
@@ -316,12 +334,14 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone, int (*print)(
 {
 	struct run run = {.cli = cli};
 	struct gn_errs errs = {0};
-	sigset_t before;
-	int code;
+	int code, rc;
 
-	run.signal_fd = open_signals(&before);
-	if (run.signal_fd < 0)
-		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-run.signal_fd));
+	gn_clock_init();
+	rc = gn_stop_open(&run.stop);
+	if (rc) {
+		gn_stop_close(&run.stop);
+		return gn_cli_fail(GN_EXIT_FAILED, "cannot receive signals: %s", strerror(-rc));
+	}
 	if (gn_topology_load(&run.topology, file, &cli->topology, &errs))
 		code = gn_cli_complain(&errs);
 	else if (alone && is_cut_off(&run.topology))
@@ -332,13 +352,11 @@ int gn_run(const struct gn_cli *cli, const char *file, bool alone, int (*print)(
 		gn_loop_clear_timer(run.loop, &run.advance);
 		gn_loop_clear_timer(run.loop, &run.late);
 	}
+	gn_stop_set(&run.stop, run.topology.runtime.stop_limit_ns, NULL, NULL);
 	gn_topology_close(&run.topology);
-	if (run.loop) {
-		gn_loop_remove_fd(run.loop, run.signal_fd);
+	gn_stop_close(&run.stop);
+	if (run.loop)
 		gn_loop_destroy(&run.loop);
-	}
-	close(run.signal_fd);
-	sigprocmask(SIG_SETMASK, &before, NULL);
 	return code;
 }
 

@@ -6,9 +6,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* The guard is before the places that gn_lane_count_held() counts. */
+#define FIRST_PLACE 1
 
 struct gantry_chain {
+	struct gn_lane *lane;
+	struct gantry_chain *next; /* of the lane */
 	struct gantry_io *ios;
+	uint32_t n;
 	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
 };
 
@@ -24,6 +31,8 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const 
 	chain = calloc(1, sizeof(*chain));
 	if (chain == NULL)
 		return -ENOMEM;
+	chain->lane = lane;
+	chain->n = n;
 	chain->ios = gn_io_pool(n, &chain->hops[1]);
 	if (chain->ios == NULL) {
 		free(chain);
@@ -35,6 +44,10 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const 
 	for (uint32_t i = 0; i < n_stages; i++)
 		gn_pipeline_hop(lane->pipeline, i, lane->pub.index, hop++);
 	*hop = *terminal;
+	pthread_mutex_lock(&lane->chains_lock);
+	chain->next = lane->chains;
+	lane->chains = chain;
+	pthread_mutex_unlock(&lane->chains_lock);
 	*chain_p = chain;
 	*ios_p = chain->ios;
 	return 0;
@@ -42,8 +55,37 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const 
 
 void gn_chain_destroy(struct gantry_chain *chain)
 {
+	struct gantry_chain **at;
+
 	if (chain == NULL)
 		return;
+	pthread_mutex_lock(&chain->lane->chains_lock);
+	for (at = &chain->lane->chains; *at != chain; at = &(*at)->next)
+		;
+	*at = chain->next;
+	pthread_mutex_unlock(&chain->lane->chains_lock);
 	free(chain->ios);
 	free(chain);
+}
+
+/* The lane's thread may write to the descriptors meanwhile, without atomics: what is read here is a diagnosis, not a decision. */
+__attribute__((no_sanitize("thread")))
+static void count_held(const struct gantry_chain *chain, uint32_t held[GN_CHAIN_PLACES])
+{
+	for (uint32_t i = 0; i < chain->n; i++) {
+		const struct gantry_io *io = &chain->ios[i];
+		size_t place = (size_t)(*(const struct gantry_hop *const volatile *)&io->hop - chain->hops) - FIRST_PLACE;
+
+		if (*(const volatile uint8_t *)&io->busy != 0 && place < GN_CHAIN_PLACES)
+			held[place]++;
+	}
+}
+
+void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES])
+{
+	memset(held, 0, GN_CHAIN_PLACES * sizeof(*held));
+	pthread_mutex_lock(&lane->chains_lock);
+	for (const struct gantry_chain *chain = lane->chains; chain != NULL; chain = chain->next)
+		count_held(chain, held);
+	pthread_mutex_unlock(&lane->chains_lock);
 }

@@ -33,6 +33,7 @@ int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct 
 		.worker = worker,
 	};
 	lane->pub.now_ns = host->pub.now_ns(&host->pub);
+	pthread_mutex_init(&lane->chains_lock, NULL);
 	lane->double_completions = host->pub.counter(&host->pub, "double_completions");
 	if (lane->double_completions == NULL)
 		return -ENOMEM;

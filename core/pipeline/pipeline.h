@@ -18,6 +18,8 @@
 #include <gantry/role.h>
 #include <gantry/stage.h>
 
+#include <pthread.h>
+
 struct gn_pipeline;
 
 /* One lane of a role. */
@@ -26,6 +28,8 @@ struct gn_lane {
 	struct gn_worker *worker;
 	struct gn_pipeline *pipeline;
 	uint64_t *double_completions; /* counter */
+	pthread_mutex_t chains_lock;
+	struct gantry_chain *chains; /* all that were made on it */
 } __attribute__((aligned(GANTRY_CACHE_LINE))); /* its worker sets the clock all the time */
 
 /* A plugin instance to be made: ops complete (no NULL slot), conf filled; all of it outlives the instance. */
@@ -60,5 +64,16 @@ const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t 
 int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal, uint32_t n,
 		    struct gantry_chain **chain_p, struct gantry_io **ios_p);
 void gn_chain_destroy(struct gantry_chain *chain);
+
+/* Places of a chain at which a descriptor in flight can be: its owner, the stages, the terminal. */
+#define GN_CHAIN_PLACES (GANTRY_CHAIN_STAGES + 2)
+
+/*
+ * gn_lane_count_held - count the descriptors in flight on all chains of a lane, by the place that accepted them last
+ *
+ * held     held[0]: of the owners, which no stage has accepted; held[1 + i]: of stage i; held[1 + n_stages]: of the terminals
+ * thread   any. While the lane runs the numbers are approximate; they are exact when it holds still.
+ */
+void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES]);
 
 #endif

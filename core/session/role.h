@@ -5,6 +5,7 @@
 #ifndef GN_SESSION_ROLE_H
 #define GN_SESSION_ROLE_H
 
+#include "base/log.h"
 #include "base/loop.h"
 #include "pipeline/pipeline.h"
 #include "transport/device.h"
@@ -63,6 +64,14 @@ int gn_role_start(struct gn_role *role);
 void gn_role_stop(struct gn_role *role);
 /* Listen no more: its service name is free. For those who leave in a hurry; control thread. */
 void gn_role_unlisten(struct gn_role *role);
+/*
+ * gn_role_log_held - log, for each lane, which stage or backend has not given back how many IOs
+ *
+ * level    of the lines
+ * returns  the number of such IOs
+ * thread   any, while the role exists; approximate while its lanes run
+ */
+uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level);
 /* After `finished`; or after a failed start. */
 void gn_role_destroy(struct gn_role **role_p);
 /* The role's object of a report: plugin's values, stages, backend, sessions, counters. */

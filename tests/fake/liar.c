@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <gantry/stage.h>
 
@@ -18,6 +19,7 @@ enum lie {
 	LIE_FORGET,    /* keeps it for ever */
 	LIE_LEAK,      /* opens a file and leaves it open */
 	LIE_RACE,      /* all lanes write one word */
+	LIE_STICK,     /* never returns */
 };
 
 struct liar_conf {
@@ -28,6 +30,7 @@ struct liar_conf {
 struct liar {
 	const struct liar_conf *conf;
 	uint64_t shared; /* of all lanes, and nobody orders them */
+	uint64_t *told;  /* counter */
 };
 
 struct liar_lane {
@@ -35,7 +38,7 @@ struct liar_lane {
 	uint64_t n;
 };
 
-static const char *const lies[] = {"none", "lose", "misdirect", "tear", "forget", "leak", "race", NULL};
+static const char *const lies[] = {"none", "lose", "misdirect", "tear", "forget", "leak", "race", "stick", NULL};
 static const char *const only[] = {"reads", "writes", NULL};
 
 static const struct gantry_option options[] = {
@@ -49,10 +52,14 @@ static int liar_open(const struct gantry_host *host, const void *conf, void **st
 {
 	struct liar *liar = calloc(1, sizeof(*liar));
 
-	(void)host;
 	if (!liar)
 		return -ENOMEM;
 	liar->conf = conf;
+	liar->told = host->counter(host, "told");
+	if (!liar->told) {
+		free(liar);
+		return -ENOMEM;
+	}
 	*stage_p = liar;
 	return 0;
 }
@@ -109,6 +116,7 @@ static int liar_submit(void *self, struct gantry_io *io)
 		lane->liar->shared++;
 	if (io->opcode != (conf->only ? GANTRY_OP_WRITE : GANTRY_OP_READ) || ++lane->n % (uint64_t)conf->nth)
 		return pass(io, 0, LIE_NONE);
+	__atomic_fetch_add(lane->liar->told, 1, __ATOMIC_RELAXED);
 	switch (conf->lie) {
 	case LIE_LOSE:
 		io->status = GANTRY_S_OK;
@@ -117,6 +125,9 @@ static int liar_submit(void *self, struct gantry_io *io)
 		return 0;
 	case LIE_FORGET:
 		return 0;
+	case LIE_STICK:
+		for (;;)
+			pause();
 	case LIE_MISDIRECT:
 	case LIE_TEAR:
 		return pass(io, 1, (enum lie)conf->lie);

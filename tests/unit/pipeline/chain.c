@@ -13,7 +13,7 @@
 
 static struct fake_worker fw;
 static char walk[256]; /* what happened, a letter a step */
-static int refuse_at = -1, refuse_rc, fail_open, fail_start;
+static int lose_at, refuse_at = -1, refuse_rc, fail_open, fail_start;
 
 static void step(char c)
 {
@@ -50,6 +50,8 @@ static int stage_submit(void *self, struct gantry_io *io)
 
 	*gantry_frame(io) += (uint64_t)c;
 	step(c);
+	if (lose_at == c)
+		return 0;
 	if (refuse_at == c)
 		return refuse_rc;
 	return gantry_submit(io);
@@ -158,7 +160,7 @@ void setUp(void)
 	framed = plain;
 	framed.n_frames = 1;
 	refuse_at = -1;
-	fail_open = fail_start = hold = 0;
+	lose_at = fail_open = fail_start = hold = 0;
 	n_done = 0;
 	walk[0] = '\0';
 	gn_log_set_level(GN_LOG_ERROR);
@@ -214,6 +216,36 @@ static void a_refusal_puts_the_descriptor_back(void)
 	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
 	TEST_ASSERT_EQUAL_UINT(1, n_done);
 	TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
+}
+
+/* Where each descriptor in flight is, on all chains of the lane: also those that a stage has lost. */
+static void held_descriptors_are_counted_by_place(void)
+{
+	static const uint32_t none[GN_CHAIN_PLACES], expected[GN_CHAIN_PLACES] = {1, 0, 2, 0, 1};
+	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal = {.submit = terminal_submit};
+	struct gantry_chain *other;
+	struct gantry_io *others;
+	uint32_t held[GN_CHAIN_PLACES];
+
+	make(parts, 3);
+	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, 2, &other, &others));
+	lose_at = 'b';
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[0]));
+	TEST_ASSERT_EQUAL_INT(0, submit(&others[1]));
+	lose_at = 0;
+	hold = 1;
+	TEST_ASSERT_EQUAL_INT(0, submit(&ios[1]));
+	refuse_at = 'a';
+	refuse_rc = -EAGAIN;
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(&ios[2]));
+	gn_lane_count_held(&fw.lane, held);
+	TEST_ASSERT_EQUAL_MEMORY(expected, held, sizeof(held));
+	gantry_fail(last, GANTRY_S_OK);
+	gantry_io_end(&ios[0]);
+	gantry_io_end(&ios[2]);
+	gn_chain_destroy(other);
+	gn_lane_count_held(&fw.lane, held);
+	TEST_ASSERT_EQUAL_MEMORY(none, held, sizeof(held));
 }
 
 static void the_guard_takes_what_nobody_waits_for(void)
@@ -297,6 +329,7 @@ int main(void)
 	RUN_TEST(down_and_back_through_every_stage);
 	RUN_TEST(no_stage_is_a_pipeline_too);
 	RUN_TEST(a_refusal_puts_the_descriptor_back);
+	RUN_TEST(held_descriptors_are_counted_by_place);
 	RUN_TEST(the_guard_takes_what_nobody_waits_for);
 	RUN_TEST(sizes_of_chains);
 	RUN_TEST(too_many_stages_or_frames_are_refused);

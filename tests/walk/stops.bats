@@ -1,0 +1,59 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# A process ends although a stage has lost an IO, or does not return: it names the stage, and fails. Stages of a test plugin.
+
+setup() {
+	bats_require_minimum_version 1.5.0
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	walk_setup
+	need_liar
+	processes
+}
+
+teardown() {
+	walk_teardown
+}
+
+faulty() { # LIE - the store has a stage with that bug before one without, and its client has met the bug
+	store_stages="{ type = \"stats\"; }, { type = \"liar\"; lie = \"$1\"; only = \"writes\"; nth = 100; }"
+	need stats
+	topology
+	serve_all
+	begin load --set roles.load.workload.ops=0
+	until_true live store '.roles.store.stages[1].counters.told > 0'
+}
+
+failed() { # NAME - it ended, and says that it failed
+	finish "$1"
+	[ "$status" -eq 1 ] || { echo "exit status $status"; cat "$dir/$1.log"; return 1; }
+}
+
+@test "a stage that loses an IO: the process names it and ends after stop_limit" {
+	runtime_options='stop_limit = "300ms";'
+	faulty forget
+	kill -TERM "${pids[store]}"
+	failed store
+	says store 'roles.store did not end \(runtime.stop_limit=300 ms\)'
+	says store 'roles.store: IOs were not given back: held or lost there \(n=[0-9]+, lane=0, place=stages\[1\] type=liar\)'
+	run ! says store 'place=stages.0.'
+	holds "$dir/store.json" '.result == "failed"'
+	[ -z "$(find "$dir/run" -name '*store*' -type s)" ]
+}
+
+@test "a stage that does not return: a second signal ends the process" {
+	faulty stick
+	kill -TERM "${pids[store]}"
+	kill -INT "${pids[store]}" # two of the same kind would be one where the first has not been taken yet
+	finish store
+	[ "$status" -eq 3 ]
+	says store 'the control thread does not answer'
+	says store 'lane=0, place=stages\[1\] type=liar'
+}
+
+@test "a stage that does not return: stop_limit ends the process" {
+	runtime_options='stop_limit = "100ms";'
+	faulty stick
+	kill -TERM "${pids[store]}"
+	failed store
+	says store 'place=stages\[1\] type=liar'
+}
