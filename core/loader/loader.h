@@ -81,6 +81,12 @@ const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps);
 /* Whether a stage never keeps a descriptor that it was given: it brings no `drain`. ops: complete. */
 bool gn_stage_never_holds(const struct gantry_stage_ops *ops);
 
+/*
+ * Whether an instance may serve one lane only: a stage or backend whose open() makes something, without a start() that gives each
+ * lane its part. Several lanes would call it from several threads with the same `self`. ops: without a NULL slot.
+ */
+bool gn_ops_serve_one_lane(unsigned kind, const void *ops);
+
 /* "transport" ... "stage"; "unknown kind" for other numbers. */
 const char *gn_kind_name(unsigned kind);
 

@@ -456,6 +456,15 @@ const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps)
 	return NULL;
 }
 
+bool gn_ops_serve_one_lane(unsigned kind, const void *ops)
+{
+	const struct gantry_stage_ops *stage = kind == GANTRY_KIND_STAGE ? ops : NULL;
+	const struct gantry_backend_ops *backend = kind == GANTRY_KIND_BACKEND ? ops : NULL;
+
+	return (stage && stage->open != open_nothing && stage->start == stage_start) ||
+	       (backend && backend->open != open_nothing && backend->start == backend_start);
+}
+
 /* What its devices can do is known when one is open; but who has one function of remote access means to have it. */
 static const char *half_rma(unsigned kind, const void *ops)
 {

@@ -184,6 +184,24 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 			      role->plugin ? role->plugin->desc->name : role->spec.part.name);
 }
 
+/* A plugin that has state, and makes no part of it for each lane, would be called by several threads at once. */
+static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
+{
+	struct gn_conf_node *lanes = gn_conf_child(role->node, "lanes");
+	const struct gn_part *lone = NULL;
+
+	for (uint32_t i = 0; i < role->spec.n_stages; i++)
+		if (role->stages[i].ops && gn_ops_serve_one_lane(GANTRY_KIND_STAGE, role->stages[i].ops))
+			lone = &role->stages[i];
+	if (role->backend && role->backend->ops && gn_ops_serve_one_lane(GANTRY_KIND_BACKEND, role->backend->ops))
+		lone = role->backend;
+	if (lone && role->spec.n_lanes > 1)
+		gn_conf_fault(p->errs, lanes ? lanes : role->node,
+			      "the role has %u lanes, but the plugin \"%s\" serves one: it has no start(), which makes a part "
+			      "for each lane; write lanes = 1, see gantry-plugin(7)",
+			      role->spec.n_lanes, lone->name);
+}
+
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	const struct gn_topo_own *own = role->is_own ? p->topology->own : NULL;
@@ -214,5 +232,6 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 	    parse_stages(p, role, gn_conf_child(node, "stages")) == -ENOMEM ||
 	    parse_backend(p, role, gn_conf_child(node, "backend")) == -ENOMEM)
 		gn_errs_no_memory(p->errs);
+	check_lanes(p, role);
 	return p->errs->n == before ? 0 : -EINVAL;
 }

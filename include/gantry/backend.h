@@ -25,7 +25,12 @@ struct gantry_backend_ops {
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
 	/* Control thread, at each session: always the same, but for the verifier. */
 	void (*volume)(void *backend, struct gantry_volume_info *volume);
-	/* `depth`: descriptors that can be in flight on this lane at a time. 0; -errno, which the host logs. */
+	/*
+	 * Make its part for one lane. `depth`: descriptors that can be in flight on this lane at a time. 0; -errno, which the
+	 * host logs. Left out: `self` is the backend itself, and a backend with `open` then serves roles with one lane only;
+	 * the host refuses others. One whose lanes share `self` has a start() that returns the backend, and guards with atomics
+	 * or locks what submit and poll write: the lanes call them from several threads at once.
+	 */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
 	/* Do it: complete it with its status now or from poll. Returns 0, or -EAGAIN when it can take no more now. */
 	int (*submit)(void *self, struct gantry_io *io);

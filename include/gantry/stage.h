@@ -23,7 +23,11 @@ extern "C" {
 struct gantry_stage_ops {
 	/* Make the stage from its options. `conf` lives as long as the stage. Returns 0 or -errno (having logged why). */
 	int (*open)(const struct gantry_host *host, const void *conf, void **stage_p);
-	/* Make its part for one lane. Left out: `self` is the stage itself. */
+	/*
+	 * Make its part for one lane. Left out: `self` is the stage itself, and a stage with `open` then serves roles with one
+	 * lane only; the host refuses others. One whose lanes share `self` has a start() that returns the stage, and guards
+	 * with atomics what submit, complete, poll and drain write: the lanes call them from several threads at once.
+	 */
 	int (*start)(void *stage, struct gantry_lane *lane, void **self_p);
 	/*
 	 * A descriptor on its way down. Pass it on with gantry_submit() and return what that returns; or keep it,

@@ -134,6 +134,16 @@ commands 3 >backend.sh
 try "the commands build heap.c and run it" sh -e backend.sh
 grep -q '10000' "$tmp/out"
 report $? "the backend did the IO"
+# two lanes would be two threads with one self; a stage without open() has none
+check_lanes()
+{
+	sed 's/role = "target";/& lanes = 2;/' "$1.conf" >lanes.conf
+	gantry check lanes.conf --plugin-dir . --plugin-dir "$(pkg-config --variable=plugindir gantry-plugin)"
+}
+check_lanes heap >"$tmp/out" 2>&1
+[ $? -eq 2 ] && grep -q 'lanes.conf:7: roles.store.lanes: the role has 2 lanes, but the plugin "heap" serves one' "$tmp/out"
+report $? "a backend without start() is refused in a role with two lanes"
+try "a stage without state is not" check_lanes mine
 sed -i '/max_io/d' heap.c
 sh -e backend.sh >"$tmp/out" 2>&1
 [ $? -eq 1 ] && grep -q 'heap: describes an impossible volume: its max_io is less than its block_size' "$tmp/out"

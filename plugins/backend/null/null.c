@@ -82,6 +82,7 @@ static void null_volume(void *backend, struct gantry_volume_info *volume)
 	volume->verifier = VERIFIER;
 }
 
+/* All lanes share the options, which do not change. */
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	(void)lane;
