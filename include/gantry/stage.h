@@ -44,7 +44,8 @@ struct gantry_stage_ops {
 	uint64_t (*wake_ns)(void *self);
 	/*
 	 * A session is lost, or the role is asked to stop (owner NULL): complete at once every descriptor that is held and
-	 * whose io->owner is this owner (any, with NULL), with GANTRY_S_CANCELED.
+	 * whose io->owner is this owner (any, with NULL), with GANTRY_S_CANCELED. The host calls it with NULL once more when the
+	 * role has finished, before the final report: a stage that counts what it has written writes the rest then.
 	 */
 	void (*drain)(void *self, const void *owner);
 	void (*stop)(void *self);

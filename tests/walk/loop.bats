@@ -90,6 +90,7 @@ well() {
 	holds "$report" 'load.flushes.ops > 10' '.roles.store.stages[1] | .corrupt_ops // 0 | . == 0' \
 		'load as $l | .roles.store.stages[0] | .read.done_ops + .write.done_ops + .flush.done_ops == $l.completed'
 	[ "$(stat -c %s "$dir/trace")" -eq "$(jq '64 + 2 * 72 * .roles.load.completed' "$report")" ]
+	holds "$report" 'load.completed as $n | .roles.bridge.stages[1] | .written_records == 2 * $n and .lost_records == 0'
 }
 
 @test "large IOs, small IOs, sequential, FUA and flush" {

@@ -48,6 +48,7 @@ teardown() {
 	stop bridge store
 	agree "$(completed load)"
 	[ "$(stat -c %s "$dir/trace")" -eq "$((64 + 2 * 72 * $(completed load)))" ]
+	holds "$dir/bridge.json" ".roles.bridge.stages[1] | .written_records == 2 * $(completed load) and .lost_records == 0"
 }
 
 @test "the gateway never has the data in its address space, the target has" {

@@ -5,11 +5,13 @@
  * In a configuration: stages = ( { type = "trace"; path = "/var/tmp/load.trace"; } );
  *
  * Each lane collects records in a buffer of its own, and writes it when it is full, when its oldest record is older than
- * `flush`, and at stop. A file that cannot be written, or reaches `limit`, ends the trace and not the IO.
+ * `flush`, when the stage is drained, and at stop. A file that cannot be written, or reaches `limit`, ends the trace and not
+ * the IO.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,9 @@ struct trace {
 	const struct trace_conf *conf;
 	int fd;
 	uint64_t start_ns;
-	uint64_t n_bytes; /* taken in the file; __atomic, all lanes */
-	int ended;        /* __atomic */
+	pthread_mutex_t lock; /* of what is written to the file: one lane at a time, as the kernel has it anyway */
+	uint64_t n_bytes;     /* in the file */
+	int ended;
 	uint32_t n_lanes;
 	struct trace_lane **lanes;
 };
@@ -41,9 +44,9 @@ struct trace {
 struct trace_lane {
 	struct trace *trace;
 	struct gantry_lane *lane;
-	uint64_t n_records, n_lost; /* written, and those that were not */
+	uint64_t n_records, n_lost; /* in the file, and those that do not get there */
 	uint64_t oldest_ns;         /* when the first record of the buffer came */
-	uint32_t n;                 /* in the buffer */
+	uint32_t n;                 /* in the buffer; __atomic for the report */
 	struct gantry_trace_record records[RECORDS];
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
@@ -57,10 +60,12 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* All of it, or -errno. */
-static int write_all(int fd, const void *data, size_t n)
+/* All of it, or -errno. *done_p: bytes that were written in either case. */
+static int write_all(int fd, const void *data, size_t n, size_t *done_p)
 {
 	const char *at = data;
+
+	*done_p = 0;
 
 	while (n) {
 		ssize_t rc = write(fd, at, n);
@@ -71,6 +76,7 @@ static int write_all(int fd, const void *data, size_t n)
 			return rc ? -errno : -EIO;
 		at += rc;
 		n -= (size_t)rc;
+		*done_p += (size_t)rc;
 	}
 	return 0;
 }
@@ -84,12 +90,13 @@ static int write_head(struct trace *trace)
 		.record_bytes = sizeof(struct gantry_trace_record),
 	};
 	struct timespec now;
+	size_t done;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	head.start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	snprintf(head.instance, sizeof head.instance, "%s", trace->host->name);
 	trace->n_bytes = sizeof head;
-	return write_all(trace->fd, &head, sizeof head);
+	return write_all(trace->fd, &head, sizeof head, &done);
 }
 
 /* Could it be written? Nothing is changed. 0 or -errno. */
@@ -131,6 +138,7 @@ static int trace_open(const struct gantry_host *host, const void *arg, void **st
 
 	if (!trace)
 		return -ENOMEM;
+	pthread_mutex_init(&trace->lock, NULL);
 	trace->host = host;
 	trace->conf = arg;
 	trace->start_ns = host->now_ns(host);
@@ -171,28 +179,45 @@ static int trace_start(void *stage, struct gantry_lane *lane, void **self_p)
 
 static void end_trace(struct trace *trace, const char *why)
 {
-	if (!__atomic_exchange_n(&trace->ended, 1, __ATOMIC_RELAXED))
-		gantry_log_warn(trace->host, "%s: trace ends: %s", trace->conf->path, why);
+	trace->ended = 1;
+	gantry_log_warn(trace->host, "%s: trace ends: %s", trace->conf->path, why);
+}
+
+/* Write records, unless the trace has ended, or ends here. Returns how many are whole in the file, which ends with the last. */
+static uint32_t append(struct trace *trace, const struct gantry_trace_record *records, uint32_t n)
+{
+	size_t done = 0;
+	int rc;
+
+	if (trace->ended)
+		return 0;
+	if (trace->n_bytes + n * sizeof *records > trace->conf->limit) {
+		end_trace(trace, "it has reached its limit");
+		return 0;
+	}
+	rc = write_all(trace->fd, records, n * sizeof *records, &done);
+	done -= done % sizeof *records;
+	trace->n_bytes += done;
+	if (rc) {
+		end_trace(trace, strerror(-rc));
+		(void)!ftruncate(trace->fd, (off_t)trace->n_bytes); /* a FIFO keeps its part of a record */
+	}
+	return (uint32_t)(done / sizeof *records);
 }
 
 static void flush(struct trace_lane *lane)
 {
 	struct trace *trace = lane->trace;
-	size_t bytes = lane->n * sizeof *lane->records;
-	int rc = 1; /* not written */
+	uint32_t n;
 
 	if (!lane->n)
 		return;
-	if (!__atomic_load_n(&trace->ended, __ATOMIC_RELAXED)) {
-		if (__atomic_add_fetch(&trace->n_bytes, bytes, __ATOMIC_RELAXED) > trace->conf->limit)
-			end_trace(trace, "it has reached its limit");
-		else
-			rc = write_all(trace->fd, lane->records, bytes);
-	}
-	if (rc < 0)
-		end_trace(trace, strerror(-rc));
-	gantry_count(rc ? &lane->n_lost : &lane->n_records, lane->n);
-	lane->n = 0;
+	pthread_mutex_lock(&trace->lock);
+	n = append(trace, lane->records, lane->n);
+	pthread_mutex_unlock(&trace->lock);
+	gantry_count(&lane->n_records, n);
+	gantry_count(&lane->n_lost, lane->n - n);
+	__atomic_store_n(&lane->n, 0, __ATOMIC_RELAXED);
 }
 
 static void put(struct trace_lane *lane, uint64_t now_ns, const void *wire, unsigned direction)
@@ -207,7 +232,8 @@ static void put(struct trace_lane *lane, uint64_t now_ns, const void *wire, unsi
 		.lane = (uint16_t)lane->lane->index,
 	};
 	memcpy(record->wire, wire, sizeof record->wire);
-	if (++lane->n == RECORDS)
+	__atomic_store_n(&lane->n, lane->n + 1, __ATOMIC_RELAXED);
+	if (lane->n == RECORDS)
 		flush(lane);
 }
 
@@ -252,6 +278,13 @@ static int trace_poll(void *self)
 	return 0;
 }
 
+/* It holds no descriptors. The last drain, with no owner, comes before the final report. */
+static void trace_drain(void *self, const void *owner)
+{
+	if (!owner)
+		flush(self);
+}
+
 static void trace_stop(void *self)
 {
 	flush(self);
@@ -260,18 +293,20 @@ static void trace_stop(void *self)
 static void trace_report(void *stage, struct gantry_writer *w)
 {
 	struct trace *trace = stage;
-	uint64_t n_records = 0, n_lost = 0;
+	uint64_t n_records = 0, n_lost = 0, n_buffered = 0;
 
 	for (uint32_t i = 0; i < trace->n_lanes; i++) {
 		const struct trace_lane *lane = __atomic_load_n(&trace->lanes[i], __ATOMIC_ACQUIRE);
 
 		if (!lane)
 			continue;
+		n_buffered += __atomic_load_n(&lane->n, __ATOMIC_RELAXED);
 		n_records += __atomic_load_n(&lane->n_records, __ATOMIC_RELAXED);
 		n_lost += __atomic_load_n(&lane->n_lost, __ATOMIC_RELAXED);
 	}
 	w->string(w, "path", trace->conf->path);
 	w->u64(w, "written_records", n_records);
+	w->u64(w, "buffered_records", n_buffered);
 	w->u64(w, "lost_records", n_lost);
 }
 
@@ -284,6 +319,7 @@ static void trace_close(void *stage)
 	for (uint32_t i = 0; i < trace->n_lanes; i++)
 		free(trace->lanes[i]);
 	free(trace->lanes);
+	pthread_mutex_destroy(&trace->lock);
 	free(trace);
 }
 
@@ -294,6 +330,7 @@ static const struct gantry_stage_ops ops = {
 	.complete = trace_complete,
 	.poll = trace_poll,
 	.wake_ns = trace_wake_ns,
+	.drain = trace_drain,
 	.stop = trace_stop,
 	.report = trace_report,
 	.close = trace_close,

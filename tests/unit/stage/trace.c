@@ -179,6 +179,7 @@ static void limit_ends_the_trace_and_not_the_io(void)
 static void full_disk_ends_the_trace_and_not_the_io(void)
 {
 	struct rlimit old, small;
+	struct fake_report report;
 
 	OPEN("limit=1GiB");
 	signal(SIGXFSZ, SIG_IGN);
@@ -187,9 +188,35 @@ static void full_disk_ends_the_trace_and_not_the_io(void)
 	setrlimit(RLIMIT_FSIZE, &small);
 	for (unsigned i = 0; i < 2000; i++)
 		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, fake_do(&chain, GANTRY_OP_READ, 0, 4096, NULL));
+	fake_drain(&chain, NULL);
 	setrlimit(RLIMIT_FSIZE, &old);
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_WARN]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "trace ends"));
+	fake_chain_report(&chain, 0, &report);
+	TEST_ASSERT_EQUAL_UINT((4096 - 64) / 72, n_records()); /* the part of a record that went in was taken back */
+	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
+	TEST_ASSERT_EQUAL_UINT64(4000 - n_records(), fake_reported_u64(&report, "lost_records"));
+}
+
+/* What the report says is in the file is there, whole; what is in memory is not said to be. */
+static void report_counts_what_is_in_the_file(void)
+{
+	struct fake_report report;
+
+	OPEN("limit=1GiB");
+	for (unsigned i = 0; i < 500; i++)
+		fake_do(&chain, GANTRY_OP_READ, 0, 4096, NULL);
+	fake_chain_report(&chain, 0, &report);
+	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
+	TEST_ASSERT_EQUAL_UINT64(1000 - n_records(), fake_reported_u64(&report, "buffered_records"));
+	fake_drain(&chain, &chain); /* a session is lost */
+	TEST_ASSERT_EQUAL_UINT(910, n_records());
+	fake_drain(&chain, NULL);
+	fake_chain_report(&chain, 0, &report);
+	TEST_ASSERT_EQUAL_UINT(1000, n_records());
+	TEST_ASSERT_EQUAL_UINT64(1000, fake_reported_u64(&report, "written_records"));
+	TEST_ASSERT_EQUAL_UINT64(0, fake_reported_u64(&report, "buffered_records"));
+	TEST_ASSERT_EQUAL_UINT64(0, fake_reported_u64(&report, "lost_records"));
 }
 
 static void path_that_cannot_be_written_is_refused(void)
@@ -230,6 +257,7 @@ int main(void)
 	RUN_TEST(waiting_records_are_written_in_time);
 	RUN_TEST(limit_ends_the_trace_and_not_the_io);
 	RUN_TEST(full_disk_ends_the_trace_and_not_the_io);
+	RUN_TEST(report_counts_what_is_in_the_file);
 	RUN_TEST(path_that_cannot_be_written_is_refused);
 	RUN_TEST(fifo_without_a_reader_is_refused);
 	return UNITY_END();
