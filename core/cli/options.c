@@ -35,7 +35,7 @@ json_t *gn_options_json(const struct gantry_option *options)
 
 		if (o->type == GANTRY_OPT_GROUP)
 			json_object_set_new(row, "options", gn_options_json(o->group));
-		if (o->min || o->max) {
+		if (o->type != GANTRY_OPT_STRING && (o->min || o->max)) {
 			json_object_set_new(row, "min", json_integer(o->min));
 			if (o->max >= o->min)
 				json_object_set_new(row, "max", json_integer(o->max));

@@ -240,7 +240,7 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 	for (unsigned i = 0; i < topology->n_roles; i++)
 		if (topology->roles[i].is_own)
 			gn_topo_bring_along(&p, &topology->roles[i]);
-	if (gn_topo_graph(&p))
+	if (gn_topo_graph(&p) || gn_topo_paths(&p))
 		gn_errs_no_memory(errs);
 	parse_devices(&p, !args->roles.n && !args->own);
 	gn_topo_services(&p);

@@ -25,13 +25,21 @@ enum gantry_option_type {
 	GANTRY_OPT_GROUP       /* a group of its own, { ... }, with the rows of `group`; offsets are of the same struct */
 };
 
+/*
+ * A STRING that is the path of a file. The host refuses a configuration in which one option replaces a file that another option
+ * names. Since 1.1.
+ */
+#define GANTRY_PATH_KEEP 1    /* the content is read, or served */
+#define GANTRY_PATH_REPLACE 2 /* the content is replaced */
+
 struct gantry_option {
 	const char *name;
 	uint32_t type;   /* enum gantry_option_type */
 	uint32_t offset; /* offsetof() in the plugin's conf struct */
 	const char *dflt; /* the default as it would be written in a file; NULL: the option must be given. For a GROUP:
 	                     non-NULL means that the group may be left out and its rows then take their defaults */
-	int64_t min, max; /* INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's */
+	int64_t min, max; /* INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's. STRING: min is
+	                     GANTRY_PATH_*, or 0 for what names no file; max is 0 */
 	const char *const *choices; /* CHOICE: NULL-terminated list of words */
 	const struct gantry_option *group;
 	const char *help; /* one sentence for the manual */

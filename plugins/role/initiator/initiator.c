@@ -41,9 +41,10 @@ static const struct gantry_option workload_options[] = {
 };
 
 static const struct gantry_option copy_options[] = {
-	{"from", GANTRY_OPT_STRING, AT(copy_from), "", 0, 0, NULL, NULL,
+	{"from", GANTRY_OPT_STRING, AT(copy_from), "", GANTRY_PATH_KEEP, 0, NULL, NULL,
 	 "File or block device to copy into the volume."},
-	{"to", GANTRY_OPT_STRING, AT(copy_to), "", 0, 0, NULL, NULL, "File or block device to copy the volume into."},
+	{"to", GANTRY_OPT_STRING, AT(copy_to), "", GANTRY_PATH_REPLACE, 0, NULL, NULL,
+	 "File or block device to copy the volume into."},
 	{"block", GANTRY_OPT_SIZE, AT(copy_block), "1MiB", 512, 64 << 20, NULL, NULL, "Bytes of one IO, at the most."},
 	{"depth", GANTRY_OPT_INT, AT(copy_depth), "16", 1, 4096, NULL, NULL, "IOs in flight on each lane."},
 	{"size", GANTRY_OPT_SIZE, AT(copy_size), "0", 0, 0, NULL, NULL, "Bytes to copy; 0: all."},
@@ -53,7 +54,7 @@ static const struct gantry_option copy_options[] = {
 };
 
 static const struct gantry_option replay_options[] = {
-	{"path", GANTRY_OPT_STRING, AT(replay_path), "", 0, 0, NULL, NULL, "Trace file of the stage trace."},
+	{"path", GANTRY_OPT_STRING, AT(replay_path), "", GANTRY_PATH_KEEP, 0, NULL, NULL, "Trace file of the stage trace."},
 	{"speed", GANTRY_OPT_CHOICE, AT(replay_speed), "original", 0, 0, speeds, NULL,
 	 "At the times of the trace, or as fast as possible."},
 	{"depth", GANTRY_OPT_INT, AT(replay_depth), "64", 1, 4096, NULL, NULL,

@@ -51,7 +51,7 @@ struct trace_lane {
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
 static const struct gantry_option options[] = {
-	{"path", GANTRY_OPT_STRING, offsetof(struct trace_conf, path), NULL, 0, 0, NULL, NULL,
+	{"path", GANTRY_OPT_STRING, offsetof(struct trace_conf, path), NULL, GANTRY_PATH_REPLACE, 0, NULL, NULL,
 	 "File to write; an old one of this name is replaced."},
 	{"limit", GANTRY_OPT_SIZE, offsetof(struct trace_conf, limit), "1GiB", 4096, INT64_MAX, NULL, NULL,
 	 "Size at which the trace ends."},
