@@ -3,6 +3,7 @@
  * file.h - a backend on a regular file or a block device.
  *
  *	open.c        the path: what it is, who else has it, how large it is, whether direct IO works
+ *	below.c       loop devices: the file under one, and those that are attached to a file
  *	identity.c    which volume it is: the UUID
  *	device.c      the lasting name of a block device, for its UUID
  *	generation.c  the verifier, and the number in it that a failed sync raises
@@ -26,6 +27,8 @@
 #define FILE_RETRIES 3
 #define FILE_MAX_REQUESTS 4096u /* of a lane */
 #define FILE_NAME_BYTES 4352     /* a path with some words before and after it */
+
+#define FILE_BELOW_MAX 4         /* loop devices over one another */
 
 #define FILE_UUID_ATTRIBUTE "user.gantry.uuid"
 #define FILE_GENERATION_ATTRIBUTE "user.gantry.generation"
@@ -70,6 +73,9 @@ struct file_store {
 	const struct file_engine *engine; /* that new lanes use */
 	const struct file_calls *calls;
 	int fd; /* the lock belongs to this open file description, and so does all IO */
+	int below[FILE_BELOW_MAX]; /* locked as well: what is under the loop device, the nearest first */
+	uint32_t n_below;
+	char holder[64];           /* who has it, after -EBUSY; "": some process */
 	int is_device;
 	int direct;
 	int can_discard;
@@ -172,6 +178,15 @@ void file_generation_load(struct file_store *store);
  * random. store->failing is held, or no lane runs.
  */
 void file_generation_raise(struct file_store *store);
+
+/* below.c */
+
+/*
+ * Lock what is under a loop device, after store->fd has been locked. 0; -EBUSY, and then store->holder says who has it; another
+ * -errno. Nothing is locked here unless it returns 0.
+ */
+int file_below_take(struct file_store *store);
+void file_below_drop(struct file_store *store);
 
 /* request.c */
 

@@ -66,13 +66,17 @@ static int take(struct file_store *store)
 	}
 	if (fd < 0)
 		return -errno;
+	store->holder[0] = '\0';
 	if (flock(fd, (conf->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? EBUSY : errno;
 		close(fd);
 		return -err;
 	}
 	store->fd = fd;
-	return 0;
+	err = file_below_take(store);
+	if (err)
+		close(fd);
+	return err;
 }
 
 static int take_in_time(struct file_store *store)
@@ -86,8 +90,8 @@ static int take_in_time(struct file_store *store)
 	while ((rc = take(store)) == -EBUSY && host->now_ns(host) < limit)
 		nanosleep(&pause, NULL);
 	if (rc == -EBUSY)
-		refuse(store, "%s: in use by another process; stop it, or set lock_wait to wait for its end",
-		       conf->path);
+		refuse(store, "%s: in use by %s; stop it, or set lock_wait to wait for its end", conf->path,
+		       store->holder[0] ? store->holder : "another process");
 	else if (rc)
 		refuse(store, "%s: %s", conf->path, strerror(-rc));
 	return rc;
@@ -224,6 +228,7 @@ int file_store_open(struct file_store *store)
 	return 0;
 
 out_undo_take:
+	file_below_drop(store);
 	close(store->fd);
 	return rc;
 }
@@ -248,5 +253,6 @@ void file_store_close(struct file_store *store)
 	munmap(store->zeroes, FILE_ZERO_BYTES);
 	/* the kernel may still hold a reference for a while: a ring is taken down in the background */
 	flock(store->fd, LOCK_UN);
+	file_below_drop(store);
 	close(store->fd);
 }
