@@ -117,6 +117,7 @@ struct doca_comch_connection {
 	bool is_server;
 	bool is_known;              /* the program has been told of it: it is established */
 	bool want_ack;              /* the transport had no room for it */
+	bool disconnected;          /* thread of the end's engine: by the program, which is notified of nothing more */
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */
 	uint32_t n_active;          /* and those that run */

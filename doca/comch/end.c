@@ -307,6 +307,8 @@ doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection 
 		result = DOCA_ERROR_IN_USE;
 	else
 		result = gd_comch_error(gd_conn_leave(conn, false));
+	if (result == DOCA_SUCCESS)
+		conn->disconnected = true;
 	unlock(end);
 	return result;
 }

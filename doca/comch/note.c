@@ -4,7 +4,7 @@
  * engine, one at a time and in order.
  *
  * An end is not idle before its last note is gone, so a note may use its connection; what the callback then did to the end
- * takes effect in later events. Once the program has stopped its end it hears nothing more.
+ * takes effect in later events. Once the program has stopped its end or disconnected the connection, no note is delivered.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void run_note(struct gd_event *event)
 	struct note *note = gn_container_of(event, struct note, event);
 	struct doca_comch_connection *conn = note->conn;
 
-	if (!conn->end->stopping)
+	if (!conn->end->stopping && !conn->disconnected)
 		tell[note->kind](conn->end, note);
 	gd_conn_lock(conn);
 	if (note->kind == GD_NOTE_MESSAGE)
@@ -95,9 +95,9 @@ static void run_lost(struct gd_event *event)
 	struct gd_end *end = conn->end;
 	const bool never_ran = end->ctx.state == DOCA_CTX_STATE_STARTING;
 
-	if (!end->stopping && conn->is_server)
+	if (!end->stopping && conn->is_server && !conn->disconnected)
 		end->on_disconnect(&what, conn, 1);
-	else if (!end->stopping && !never_ran)
+	else if (!end->stopping && !conn->is_server && !never_ran)
 		gd_ctx_fail(&end->ctx);
 	gd_conn_lock(conn);
 	finish(conn);

@@ -105,8 +105,11 @@ DOCA_STABLE doca_error_t doca_comch_server_get_device_rep(const struct doca_comc
 DOCA_STABLE struct doca_ctx *doca_comch_server_as_ctx(struct doca_comch_server *comch_server);
 
 /*
- * End one connection; the peer is told. Also inside callbacks. IN_USE with producers or consumers on it; AGAIN: try
- * later.
+ * Disconnect one client, also inside callbacks. The client is notified.
+ * After SUCCESS the program gets no event of the connection, not even that of its end. Send tasks that were submitted
+ * still end.
+ * Errors: IN_USE, a consumer or producer of the connection runs. AGAIN, the client does not read its
+ * messages: try later. INVALID_VALUE, the connection is over.
  */
 DOCA_STABLE doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 		struct doca_comch_connection *connection);
@@ -181,7 +184,10 @@ DOCA_STABLE doca_error_t doca_comch_server_event_msg_recv_register(struct doca_c
 DOCA_STABLE doca_error_t doca_comch_client_event_msg_recv_register(struct doca_comch_client *comch_client,
 		doca_comch_event_msg_recv_cb_t recv_event_cb);
 
-/* Before start: called when a client has connected, and when it is gone. Errors: BAD_STATE. */
+/*
+ * Before start: called when a client has connected, and when it has left or died. A connection that the program ends
+ * itself, by doca_comch_server_disconnect or by a stop of the server, has no event of its end. Errors: BAD_STATE.
+ */
 DOCA_STABLE doca_error_t doca_comch_server_event_connection_status_changed_register(
 		struct doca_comch_server *comch_server,
 		doca_comch_event_connection_status_changed_cb_t connect_event_cb,
