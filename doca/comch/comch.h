@@ -103,6 +103,12 @@ struct doca_comch_task_send {
 	struct doca_comch_task_send *next;
 };
 
+/* A consumer or producer that runs. */
+struct gd_active {
+	struct gd_active *next;     /* of the connection */
+	struct doca_ctx *ctx;
+};
+
 struct gd_end;
 struct gd_word;
 
@@ -120,7 +126,7 @@ struct doca_comch_connection {
 	bool disconnected;          /* thread of the end's engine: by the program, which is notified of nothing more */
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */
-	uint32_t n_active;          /* and those that run */
+	struct gd_active *active;   /* those of them that run: they use the link */
 	uint32_t n_tasks;           /* sends that are allocated: of the engine, read by the service thread; GD_CONN_NO_TASKS */
 	uint32_t n_notes;
 	struct gd_event lost_note;
@@ -197,6 +203,13 @@ void gd_conn_settle(struct doca_comch_connection *conn);
 /* A consumer of the peer, with a reference; NULL. */
 struct gd_remote *gd_remote_find(struct doca_comch_connection *conn, uint32_t id);
 void gd_remote_put(struct gd_remote *remote);
+
+/* active.c: lock */
+void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active, struct doca_ctx *ctx);
+/* It has stopped: it uses the link no more. */
+void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *active);
+/* The connection is lost: wake the engines of all of them, whose polls and arms then see `lost`. */
+void gd_active_wake(const struct doca_comch_connection *conn);
 
 /* names.c: lock. All zero, or NULL: out of memory. */
 struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);

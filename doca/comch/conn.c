@@ -212,7 +212,7 @@ static void drop_remotes(struct doca_comch_connection *conn)
 
 void gd_conn_settle(struct doca_comch_connection *conn)
 {
-	if (conn->state != GD_CONN_LOST || conn->n_active)
+	if (conn->state != GD_CONN_LOST || conn->active)
 		return;
 	if (conn->link) {
 		gd_rooms_let_go(conn);
@@ -235,9 +235,10 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 
 	if (before == GD_CONN_LOST || before == GD_CONN_OVER)
 		return;
-	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST); /* before the look at who is armed: see gd_pe_post */
 	conn->state = GD_CONN_LOST;
 	conn->deadline_ns = 0;
+	gd_active_wake(conn);
 	fail_waiting(conn);
 	/* what a server never heard of it does not lose; what we leave is no news */
 	if (before == GD_CONN_OPEN || (before == GD_CONN_GREETING && !conn->is_server))

@@ -80,6 +80,10 @@ static doca_error_t submit_recv(struct doca_task *task)
 	if (doca_unlikely(rc != 0)) {
 		if (rc != -ENOSPC)
 			return gd_comch_error(rc);
+		if (!c->queue) {
+			gd_task_done(task, DOCA_ERROR_CONNECTION_RESET);
+			return DOCA_SUCCESS;
+		}
 		if (!c->beyond)
 			c->beyond = task;
 	}
@@ -187,6 +191,46 @@ static inline __attribute__((always_inline)) int take_messages(struct doca_comch
 	return n;
 }
 
+static void close_queue(struct doca_comch_consumer *c)
+{
+	if (c->queue)
+		c->ops->consumer_destroy(c->queue);
+	c->queue = NULL;
+	c->depth = 0;
+	gd_conn_forget_consumer(c->conn, c->id);
+	gd_room_close(c->conn, c->row);
+}
+
+/* No message comes any more: what is posted fails. */
+static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
+{
+	while (c->first) {
+		struct doca_task *task = c->first;
+
+		c->first = task->next;
+		gd_task_done(task, why);
+	}
+	c->last = &c->first;
+	c->beyond = NULL;
+}
+
+/* The peer is gone, and receives are posted: they take what it had sent, and the others fail. */
+static __attribute__((noinline)) int end_posted(struct doca_comch_consumer *c)
+{
+	if (take_messages(c, GD_FAST_BATCH) > 0) /* sent after the last look for messages, and before the peer was lost */
+		return 1;
+	gd_conn_lock(c->conn);
+	close_queue(c);
+	gd_conn_unlock(c->conn);
+	fail_posted(c, DOCA_ERROR_CONNECTION_RESET);
+	return 1;
+}
+
+static bool must_end(const struct doca_comch_consumer *c)
+{
+	return c->first && gd_fast_is_lost(c->conn);
+}
+
 static int poll_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
@@ -196,6 +240,8 @@ static int poll_consumer(struct doca_ctx *ctx)
 		gd_ctx_fail(ctx);
 		return 0;
 	}
+	if (n == 0 && doca_unlikely(must_end(c)))
+		return end_posted(c);
 	c->batch = n > 1 || (uint32_t)n == c->batch ? GD_FAST_BATCH : 1;
 	if (doca_unlikely(c->beyond != NULL))
 		post_beyond(c);
@@ -203,6 +249,12 @@ static int poll_consumer(struct doca_ctx *ctx)
 }
 
 /* -- sleep -- */
+
+/* A message does not wake a program that waits for the engine; the loss of the peer does. */
+static int arm(struct doca_ctx *ctx)
+{
+	return must_end(gd_consumer_of(ctx));
+}
 
 static int doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
@@ -229,15 +281,6 @@ static void rouse(struct doca_ctx *ctx)
 static void run_started(struct gd_event *event)
 {
 	gd_ctx_started(&gn_container_of(event, struct doca_comch_consumer, started)->ctx);
-}
-
-static void close_queue(struct doca_comch_consumer *c)
-{
-	if (c->queue)
-		c->ops->consumer_destroy(c->queue);
-	c->queue = NULL;
-	gd_conn_forget_consumer(c->conn, c->id);
-	gd_room_close(c->conn, c->row);
 }
 
 /* A connection that is about to end is no different from one that has ended. */
@@ -274,7 +317,7 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 		return start_error(rc);
 	}
 	conn->next_lane++;
-	conn->n_active++;
+	gd_active_add(conn, &c->active, &c->ctx);
 	return DOCA_SUCCESS;
 }
 
@@ -299,37 +342,23 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 	return DOCA_ERROR_IN_PROGRESS;
 }
 
-void gd_fast_stopped(struct doca_comch_connection *conn)
-{
-	conn->n_active--;
-	gd_conn_settle(conn);
-	if (conn->end)
-		gd_end_check(conn->end);
-}
-
 /* What arrived before is delivered; the rest of the tasks come back with an error. */
 static doca_error_t stop_consumer(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 
 	gd_pe_withdraw(ctx->pe, &c->started);
-	while (take_messages(c, GD_FAST_BATCH) > 0)
+	while (c->queue && take_messages(c, GD_FAST_BATCH) > 0)
 		;
 	if (ctx->pe->asked == ctx)
 		ctx->pe->asked = NULL;
 	c->answers = NULL;
 	gd_conn_lock(c->conn);
-	close_queue(c);
-	gd_fast_stopped(c->conn);
+	if (c->queue)
+		close_queue(c);
+	gd_active_remove(c->conn, &c->active);
 	gd_conn_unlock(c->conn);
-	while (c->first) {
-		struct doca_task *task = c->first;
-
-		c->first = task->next;
-		gd_task_done(task, DOCA_ERROR_SHUTDOWN);
-	}
-	c->last = &c->first;
-	c->beyond = NULL;
+	fail_posted(c, DOCA_ERROR_SHUTDOWN);
 	return DOCA_SUCCESS;
 }
 
@@ -338,6 +367,7 @@ static const struct gd_ctx_ops consumer_ops = {
 	.start = start_consumer,
 	.stop = stop_consumer,
 	.poll = poll_consumer,
+	.arm = arm,
 	.doze = doze,
 	.rouse = rouse,
 };

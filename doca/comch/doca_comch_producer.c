@@ -21,11 +21,6 @@
 #define PAUSES 4        /* some 100 ns */
 #define INLINE_MAX 512u /* bytes: more of them would fill the queue sooner than the receives that are posted */
 
-static bool is_lost(const struct doca_comch_producer *p)
-{
-	return __atomic_load_n(&p->conn->lost, __ATOMIC_ACQUIRE);
-}
-
 /* -- targets -- */
 
 /* Nothing of it is in flight. */
@@ -143,7 +138,7 @@ static __attribute__((noinline)) int look_for_room(const struct doca_comch_produ
 
 	if (found != before)
 		return 0;
-	return is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
+	return gd_fast_is_lost(p->conn) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
 }
 
 /*
@@ -317,7 +312,7 @@ static void complete_through(struct doca_comch_producer *p, struct gd_target *ta
 /* Tasks whose data has been read; when the reader is gone, the others fail. Returns how many. */
 static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 {
-	bool over = is_lost(p) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
+	const bool is_lost = gd_fast_is_lost(p->conn), over = is_lost || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
 	uint64_t cookies[GD_FAST_BATCH];
 	uint32_t all = 0;
 	int n;
@@ -328,7 +323,7 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 			complete_through(p, target, (void *)(uintptr_t)cookies[i]);
 	} while (n == GD_FAST_BATCH);
 	for (; over && target->first; all++)
-		complete_first(p, target, DOCA_ERROR_NOT_CONNECTED);
+		complete_first(p, target, is_lost ? DOCA_ERROR_CONNECTION_RESET : DOCA_ERROR_NOT_CONNECTED);
 	return all;
 }
 
@@ -347,6 +342,14 @@ static int poll_producer(struct doca_ctx *ctx)
 		if (target->first)
 			n += reap(p, target);
 	return n > 0;
+}
+
+/* A program that waits for the engine is not woken when the peer has read data, but when the peer is lost. */
+static int arm(struct doca_ctx *ctx)
+{
+	const struct doca_comch_producer *p = gd_producer_of(ctx);
+
+	return p->n_inflight && gd_fast_is_lost(p->conn);
 }
 
 /* Nobody is told when the peer has read data. */
@@ -374,7 +377,7 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 	p->max_inline = info.max_inline < INLINE_MAX ? info.max_inline : INLINE_MAX;
 	gd_conn_lock(p->conn);
 	if (p->conn->state == GD_CONN_OPEN) {
-		p->conn->n_active++;
+		gd_active_add(p->conn, &p->active, ctx);
 		result = DOCA_SUCCESS;
 	}
 	gd_conn_unlock(p->conn);
@@ -395,7 +398,7 @@ static doca_error_t stop_producer(struct doca_ctx *ctx)
 	while (p->target)
 		drop_target(p, &p->target);
 	gd_hold_let_go(p); /* of all: nothing is in flight any more */
-	gd_fast_stopped(p->conn);
+	gd_active_remove(p->conn, &p->active);
 	gd_conn_unlock(p->conn);
 	return DOCA_SUCCESS;
 }
@@ -405,6 +408,7 @@ static const struct gd_ctx_ops producer_ops = {
 	.start = start_producer,
 	.stop = stop_producer,
 	.poll = poll_producer,
+	.arm = arm,
 	.doze = doze,
 };
 

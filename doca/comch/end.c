@@ -262,7 +262,7 @@ void gd_end_check(struct gd_end *end)
 static bool is_used(const struct gd_end *end)
 {
 	for (const struct doca_comch_connection *conn = end->conns; conn; conn = conn->next)
-		if (conn->n_active && (end->is_server || conn->state != GD_CONN_LOST))
+		if (conn->active && (end->is_server || conn->state != GD_CONN_LOST))
 			return true;
 	return false;
 }
@@ -303,7 +303,7 @@ doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection 
 	lock(end, NULL);
 	if (conn->state == GD_CONN_OVER || conn->state == GD_CONN_FORGOTTEN)
 		result = DOCA_ERROR_INVALID_VALUE;
-	else if (conn->n_active)
+	else if (conn->active)
 		result = DOCA_ERROR_IN_USE;
 	else
 		result = gd_comch_error(gd_conn_leave(conn, false));

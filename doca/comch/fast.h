@@ -29,8 +29,9 @@ struct doca_comch_consumer_task_post_recv {
 struct doca_comch_consumer {
 	struct doca_ctx ctx;
 	struct doca_comch_connection *conn;
+	struct gd_active active;
 	const struct gantry_transport_ops *ops;
-	void *queue;                    /* the transport's; while it runs */
+	void *queue;                    /* the transport's; while it runs and a message may come */
 	struct doca_mmap *mmap;         /* of all its buffers */
 	struct gd_pool posts;
 	struct doca_task *first, **last; /* posted, in order */
@@ -113,6 +114,7 @@ struct gd_target {
 struct doca_comch_producer {
 	struct doca_ctx ctx;
 	struct doca_comch_connection *conn;
+	struct gd_active active;
 	const struct gantry_transport_ops *ops;
 	struct gd_pool sends;
 	uint32_t id, max_inline, n_inflight;
@@ -164,7 +166,10 @@ void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);
 void gd_msgq_release_producer(struct doca_comch_producer *producer);
 /* Depth of a queue for n tasks: as far as the transport goes. */
 uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
-/* Lock. One consumer or producer of the connection less. */
-void gd_fast_stopped(struct doca_comch_connection *conn);
+/* Any thread: the peer is gone. What it sent before may still be received. */
+static inline bool gd_fast_is_lost(const struct doca_comch_connection *conn)
+{
+	return __atomic_load_n(&conn->lost, __ATOMIC_SEQ_CST);
+}
 
 #endif

@@ -70,14 +70,20 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_dpa_completion_attach(struct 
 DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
 		doca_dpa_dev_comch_producer_t *dpa_producer);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
+/*
+ * Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE.
+ * Status of a task that failed: SHUTDOWN, the producer was stopped. CONNECTION_RESET, the peer left or died before it
+ * had read the data. NOT_CONNECTED, its consumer was stopped before that. NOT_FOUND, the peer has no such consumer.
+ * INVALID_VALUE, the data or the immediate data is longer than the consumer takes, or the buffer cannot be sent.
+ */
 DOCA_STABLE doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comch_producer *producer,
 		doca_comch_producer_task_send_completion_cb_t task_completion_cb,
 		doca_comch_producer_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks);
 
 /*
  * Take a task: a buffer, or NULL, and immediate data, which is copied, to a consumer of the peer. doca_task_submit
- * says AGAIN while the consumer has posted nothing. Errors: NO_MEMORY.
+ * returns AGAIN while the consumer has posted nothing, and NOT_CONNECTED when the consumer or the peer is gone.
+ * Errors: NO_MEMORY.
  */
 DOCA_STABLE doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer,
 		const struct doca_buf *buf, uint8_t *imm_data, uint32_t imm_data_len, uint32_t consumer_id,

@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_ends.c - what a program is told after it disconnected a client.
+ * comch_ends.c - what is delivered to a program after it disconnected a client, and after its peer has gone.
  *
  * Each test runs GANTRY_ROUNDS times, each time in new processes; a few times when that variable is not set.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "comch_fast_rig.h"
 
+#define SENT 3u   /* messages that the peer sends before it goes */
+#define POSTED 8u /* receives that are posted for them */
 #define SPOKEN 5u /* control messages of a client that is rejected */
 
 static struct side s, c;    /* a server and a client, in one process unless a test forks them */
-static struct fast f;       /* on the connection of the client */
+static struct fast f, peer; /* on the connection of the client, and of the server */
 
 /* Of all processes of a test. */
 static struct {
+	uint64_t killed_ns, longest_ns; /* when the peer was killed; from there to the end of the last receive */
 	unsigned int round;
 } *shared;
 
@@ -220,6 +227,235 @@ static void a_client_that_is_rejected_says_nothing_to_the_server_that_serves_ano
 	repeat(10, serve_once);
 }
 
+/* -- receives that are posted when the peer leaves -- */
+
+static void post_all(struct fast *fast)
+{
+	for (unsigned int i = 0; i < POSTED; i++)
+		fast_post(fast, i * 64, 64);
+}
+
+/* What was sent before is received first; nothing but this engine is progressed. */
+static void flushed(struct fast *fast)
+{
+	UNTIL(fast, fast->n_received == SENT && fast->n_flushed == POSTED - SENT);
+	NEED(fast->recv_status == DOCA_ERROR_CONNECTION_RESET);
+	NEED(state_of(doca_comch_consumer_as_ctx(fast->consumer)) == DOCA_CTX_STATE_RUNNING);
+	fast_post(fast, 0, 64); /* accepted, and fails */
+	NEED(fast->n_flushed == POSTED - SENT);
+	UNTIL(fast, fast->n_flushed == POSTED - SENT + 1);
+	NEED(fast->recv_status == DOCA_ERROR_CONNECTION_RESET && fast->n_received == SENT);
+}
+
+static void peer_leaves(void)
+{
+	fast_open_both(&f, &c, &peer, &s, 1 << 16);
+	fast_add_consumer(&peer, POSTED);
+	fast_start_consumer(&peer);
+	post_all(&peer);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, SENT);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	for (unsigned int i = 0; i < SENT; i++)
+		fast_send(&f, i * 64, i ? 20 : 0, "x", 1);
+	fast_close(&f);
+	side_stop(&c);
+	flushed(&peer);
+	UNTIL(&s, s.n_lost == 1);
+	fast_close(&peer);
+	side_stop(&s);
+}
+
+static void leave_once(void)
+{
+	rig_alone(peer_leaves);
+}
+
+static void receives_end_when_the_peer_leaves_after_what_it_sent_was_received(void)
+{
+	repeat(3, leave_once);
+}
+
+/* Two producers were promised the same receive: one message has none, and waits for the next that is posted. */
+static void more_sent_than_posted(void)
+{
+	struct doca_comch_producer *other;
+
+	fast_open_both(&f, &c, &peer, &s, 1 << 16);
+	fast_add_consumer(&peer, POSTED);
+	fast_start_consumer(&peer);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, 1);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	other = f.producer;
+	fast_add_producer(&f, 1);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	fast_post(&peer, 0, 64);
+	for (int i = 0; i < 2; i++) {
+		struct doca_comch_producer *next = f.producer;
+
+		fast_send(&f, 0, 0, "x", 1);
+		f.producer = other;
+		other = next;
+	}
+	fast_stop(&f);
+	f.producer = other;
+	fast_close(&f);
+	side_stop(&c);
+	UNTIL(&s, s.n_lost == 1);
+	UNTIL(&peer, peer.n_received == 1);
+	drain(peer.pe);
+	NEED(peer.n_flushed == 0);
+	fast_post(&peer, 0, 64);
+	fast_post(&peer, 64, 64);
+	UNTIL(&peer, peer.n_received == 2 && peer.n_flushed == 1);
+	NEED(peer.recv_status == DOCA_ERROR_CONNECTION_RESET);
+	fast_close(&peer);
+	side_stop(&s);
+}
+
+static void send_more_once(void)
+{
+	rig_alone(more_sent_than_posted);
+}
+
+static void a_message_without_a_receive_is_received_after_its_sender_left(void)
+{
+	repeat(2, send_more_once);
+}
+
+/* -- receives that are posted when the peer is killed -- */
+
+enum { KILL_SERVER = 1, SLEEP = 2, IN_FLIGHT = 4 }; /* of a round */
+
+static void open_server(void)
+{
+	side_server(&s, RIG_NAME);
+	side_start(&s);
+	rig_tell(RIG_CLIENT, 'r');
+	UNTIL(&s, s.n_connected);
+	fast_open(&f, &s, 1 << 20);
+}
+
+static void open_client(void)
+{
+	rig_hear(RIG_CLIENT, 'r');
+	side_client(&s, RIG_NAME);
+	side_start(&s);
+	fast_open(&f, &s, 1 << 20);
+}
+
+/* It has sent its messages, and comes to nothing more. */
+static void die(void)
+{
+	fast_start(&f);
+	if (shared->round & IN_FLIGHT)
+		fast_post(&f, 0, 20000);
+	UNTIL(&s, s.n_new == 1);
+	for (unsigned int i = 0; i < SENT; i++)
+		fast_send(&f, 0, i ? 20 : 0, "x", 1);
+	side_send(&s, "sent");
+	rig_tell(RIG_TEST, 'k');
+	for (;;)
+		pause();
+}
+
+static bool all_have_ended(void)
+{
+	return f.n_received == SENT && f.n_flushed == POSTED - SENT && f.n_failed == (shared->round & IN_FLIGHT ? 1 : 0);
+}
+
+/* Messages do not wake the engine, so the program is woken by the loss of the peer, and receives them then. */
+static void sleep_until_all_have_ended(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC), handle;
+
+	NEED_OK(doca_pe_get_notification_handle(f.pe, &handle));
+	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, handle, &event) == 0);
+	drain(f.pe);
+	rig_tell(RIG_TEST, 'k');
+	while (!all_have_ended()) {
+		NEED_OK(doca_pe_request_notification(f.pe));
+		NEED(epoll_wait(epoll, &event, 1, (int)(RIG_DEADLINE_NS / 1000000)) == 1);
+		NEED_OK(doca_pe_clear_notification(f.pe, handle));
+		drain(f.pe);
+	}
+	close(epoll);
+}
+
+static void survive(void)
+{
+	fast_start(&f);
+	post_all(&f);
+	UNTIL(&s, s.n_new == 1 && s.n_messages == 1);
+	if (shared->round & IN_FLIGHT)
+		fast_send(&f, 0, 20000, NULL, 0); /* the peer does not come to read it */
+	if (shared->round & SLEEP) {
+		sleep_until_all_have_ended();
+	} else {
+		rig_tell(RIG_TEST, 'k');
+		UNTIL(&f, all_have_ended());
+	}
+	if (rig_now() - shared->killed_ns > shared->longest_ns)
+		shared->longest_ns = rig_now() - shared->killed_ns;
+	NEED(f.recv_status == DOCA_ERROR_CONNECTION_RESET);
+	NEED(!(shared->round & IN_FLIGHT) || f.send_status == DOCA_ERROR_CONNECTION_RESET);
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, fast_try_send(&f, 0, 0, "x", 1));
+	fast_close(&f);
+}
+
+static void server_that_dies(void)
+{
+	open_server();
+	die();
+}
+
+static void client_that_dies(void)
+{
+	open_client();
+	die();
+}
+
+static void server_that_survives(void)
+{
+	open_server();
+	survive();
+	UNTIL(&s, s.n_lost == 1);
+	side_stop(&s);
+}
+
+static void client_that_survives(void)
+{
+	open_client();
+	survive();
+	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
+	side_close(&s);
+}
+
+static void kill_once(void)
+{
+	const bool kills_server = shared->round & KILL_SERVER;
+	pid_t server, client;
+
+	rig_begin();
+	server = rig_fork(kills_server ? server_that_dies : server_that_survives);
+	client = rig_fork(kills_server ? client_that_survives : client_that_dies);
+	rig_hear(RIG_TEST, 'k');
+	rig_hear(RIG_TEST, 'k');
+	shared->killed_ns = rig_now();
+	kill(kills_server ? server : client, SIGKILL);
+	rig_wait(kills_server ? server : client, SIGKILL);
+	rig_wait(kills_server ? client : server, 0);
+}
+
+static void receives_end_when_the_peer_is_killed(void)
+{
+	repeat(8, kill_once);
+	if (getenv("GANTRY_ROUNDS"))
+		printf("longest time from the kill to the end of the last receive: %.1f ms\n", (double)shared->longest_ns / 1e6);
+}
+
 int main(void)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -229,6 +465,9 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(nothing_of_a_connection_is_delivered_after_the_server_disconnected_it);
 	RUN_TEST(a_client_that_is_rejected_says_nothing_to_the_server_that_serves_another);
+	RUN_TEST(receives_end_when_the_peer_leaves_after_what_it_sent_was_received);
+	RUN_TEST(a_message_without_a_receive_is_received_after_its_sender_left);
+	RUN_TEST(receives_end_when_the_peer_is_killed);
 	rig_fini();
 	return UNITY_END();
 }
