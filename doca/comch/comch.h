@@ -126,6 +126,7 @@ struct doca_comch_connection {
 	bool disconnected;          /* thread of the end's engine: by the program, which is notified of nothing more */
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */
+	uint32_t n_busy;            /* those of them that are not idle */
 	struct gd_active *active;   /* those of them that run: they use the link */
 	uint32_t n_tasks;           /* sends that are allocated: of the engine, read by the service thread; GD_CONN_NO_TASKS */
 	uint32_t n_notes;
@@ -210,6 +211,8 @@ void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
 void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *active);
 /* The connection is lost: wake the engines of all of them, whose polls and arms then see `lost`. */
 void gd_active_wake(const struct doca_comch_connection *conn);
+/* Without the lock: it is idle. */
+void gd_active_idle(struct doca_comch_connection *conn);
 
 /* names.c: lock. All zero, or NULL: out of memory. */
 struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);

@@ -362,10 +362,16 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 	return DOCA_SUCCESS;
 }
 
+static void idle(struct doca_ctx *ctx)
+{
+	gd_active_idle(gd_consumer_of(ctx)->conn);
+}
+
 static const struct gd_ctx_ops consumer_ops = {
 	.name = "Comch consumer",
 	.start = start_consumer,
 	.stop = stop_consumer,
+	.idle = idle,
 	.poll = poll_consumer,
 	.arm = arm,
 	.doze = doze,

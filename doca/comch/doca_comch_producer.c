@@ -403,10 +403,16 @@ static doca_error_t stop_producer(struct doca_ctx *ctx)
 	return DOCA_SUCCESS;
 }
 
+static void idle(struct doca_ctx *ctx)
+{
+	gd_active_idle(gd_producer_of(ctx)->conn);
+}
+
 static const struct gd_ctx_ops producer_ops = {
 	.name = "Comch producer",
 	.start = start_producer,
 	.stop = stop_producer,
+	.idle = idle,
 	.poll = poll_producer,
 	.arm = arm,
 	.doze = doze,

@@ -303,7 +303,7 @@ doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection 
 	lock(end, NULL);
 	if (conn->state == GD_CONN_OVER || conn->state == GD_CONN_FORGOTTEN)
 		result = DOCA_ERROR_INVALID_VALUE;
-	else if (conn->active)
+	else if (conn->n_busy)
 		result = DOCA_ERROR_IN_USE;
 	else
 		result = gd_comch_error(gd_conn_leave(conn, false));

@@ -54,6 +54,8 @@ struct gd_ctx_ops {
 	 * the state does not change (live producers, ...). NULL: SUCCESS.
 	 */
 	doca_error_t (*stop)(struct doca_ctx *ctx);
+	/* The context is idle; the program is notified when this returns. NULL: nothing to do. */
+	void (*idle)(struct doca_ctx *ctx);
 	/*
 	 * Do a step of work; how many things were done, 0 or 1: a task has ended, a state is about to change. Callbacks follow
 	 * when it has returned, in the same doca_pe_progress: gd_task_done(), gd_ctx_started(), ... queue them. Not called in

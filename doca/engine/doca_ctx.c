@@ -32,8 +32,11 @@ static void change(struct doca_ctx *ctx, enum doca_ctx_states next)
 
 	ctx->state = next;
 	ctx->poll = next == DOCA_CTX_STATE_IDLE ? NULL : ctx->ops->poll;
-	if (next == DOCA_CTX_STATE_IDLE)
+	if (next == DOCA_CTX_STATE_IDLE) {
 		forget_due(ctx);
+		if (ctx->ops->idle)
+			ctx->ops->idle(ctx);
+	}
 	if (ctx->state_cb)
 		ctx->state_cb(ctx->user_data, ctx, prev, next);
 }

@@ -108,7 +108,7 @@ DOCA_STABLE struct doca_ctx *doca_comch_server_as_ctx(struct doca_comch_server *
  * Disconnect one client, also inside callbacks. The client is notified.
  * After SUCCESS the program gets no event of the connection, not even that of its end. Send tasks that were submitted
  * still end.
- * Errors: IN_USE, a consumer or producer of the connection runs. AGAIN, the client does not read its
+ * Errors: IN_USE, a consumer or producer of the connection is not idle. AGAIN, the client does not read its
  * messages: try later. INVALID_VALUE, the connection is over.
  */
 DOCA_STABLE doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,

@@ -227,6 +227,48 @@ static void a_client_that_is_rejected_says_nothing_to_the_server_that_serves_ano
 	repeat(10, serve_once);
 }
 
+/* -- the fast path of a connection that the server disconnects -- */
+
+static void disconnect_after_receives(void)
+{
+	fast_open_both(&f, &c, &peer, &s, 1 << 16);
+	fast_add_consumer(&peer, POSTED);
+	fast_start_consumer(&peer);
+	for (unsigned int i = 0; i < POSTED; i++)
+		fast_post(&peer, i * 64, 64);
+	UNTIL(&c, c.n_new == 1);
+	fast_add_producer(&f, SENT);
+	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
+	for (unsigned int i = 0; i < SENT; i++)
+		fast_send(&f, 0, 0, "x", 1);
+	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
+	/* its tasks end until it is idle, and these carry messages */
+	do
+		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
+	while (doca_pe_progress(peer.pe) && state_of(doca_comch_consumer_as_ctx(peer.consumer)) != DOCA_CTX_STATE_IDLE);
+	NEED(peer.n_received == SENT && peer.n_flushed == POSTED - SENT);
+	NEED_OK(doca_comch_server_disconnect(s.server, s.conn));
+	drain(s.pe);
+	drain(peer.pe);
+	NEED(peer.n_received == SENT && s.n_lost == 0);
+	fast_close(&f);
+	fast_close(&peer);
+	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+	side_close(&c);
+	side_stop(&s);
+}
+
+static void disconnect_once(void)
+{
+	rig_alone(disconnect_after_receives);
+}
+
+static void a_connection_is_in_use_until_its_consumers_are_idle(void)
+{
+	repeat(2, disconnect_once);
+}
+
 /* -- receives that are posted when the peer leaves -- */
 
 static void post_all(struct fast *fast)
@@ -465,6 +507,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(nothing_of_a_connection_is_delivered_after_the_server_disconnected_it);
 	RUN_TEST(a_client_that_is_rejected_says_nothing_to_the_server_that_serves_another);
+	RUN_TEST(a_connection_is_in_use_until_its_consumers_are_idle);
 	RUN_TEST(receives_end_when_the_peer_leaves_after_what_it_sent_was_received);
 	RUN_TEST(a_message_without_a_receive_is_received_after_its_sender_left);
 	RUN_TEST(receives_end_when_the_peer_is_killed);
