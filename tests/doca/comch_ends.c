@@ -142,7 +142,45 @@ static void nothing_of_a_connection_is_delivered_after_the_server_disconnected_i
 	repeat(4, reject_once);
 }
 
-/* -- the same as programs do it: one client is served, others are rejected -- */
+/* -- a program that stops while events wait -- */
+
+/* A consumer of the peer and its messages have arrived; in every other round the server is the one that stops. */
+static void stop_with_events_waiting(void)
+{
+	struct side *const stopped = shared->round % 2 ? &s : &c, *const other = shared->round % 2 ? &c : &s;
+
+	side_join(&s, &c);
+	fast_open(&f, other, 1 << 16);
+	fast_add_consumer(&f, 1);
+	fast_start_consumer(&f);
+	speak(other);
+	let_it_speak(stopped->conn);
+	fast_close(&f);
+	memset(stopped->journal, 0, sizeof(stopped->journal));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(stopped->ctx));
+	UNTIL(stopped, state_of(stopped->ctx) == DOCA_CTX_STATE_IDLE);
+	drain(stopped->pe);
+	NEED(strcmp(stopped->journal, "30") == 0);
+	if (stopped == &s)
+		UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+	side_close(stopped);
+	if (stopped == &s)
+		side_close(&c);
+	else
+		side_stop(&s);
+}
+
+static void stop_once(void)
+{
+	rig_alone(stop_with_events_waiting);
+}
+
+static void nothing_is_delivered_after_a_server_or_client_was_stopped(void)
+{
+	repeat(2, stop_once);
+}
+
+/* -- one client is served and others are rejected, as programs do it -- */
 
 static struct doca_comch_connection *served;
 
@@ -506,6 +544,7 @@ int main(void)
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(nothing_of_a_connection_is_delivered_after_the_server_disconnected_it);
+	RUN_TEST(nothing_is_delivered_after_a_server_or_client_was_stopped);
 	RUN_TEST(a_client_that_is_rejected_says_nothing_to_the_server_that_serves_another);
 	RUN_TEST(a_connection_is_in_use_until_its_consumers_are_idle);
 	RUN_TEST(receives_end_when_the_peer_leaves_after_what_it_sent_was_received);
