@@ -110,7 +110,12 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_reject(struct doca_rdma_conn
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_addr *addr,
 		union doca_data connection_user_data);
 
-/* End a connection; the peer is told. Also in the callback that tells of its end. Errors: CONNECTION_ABORTED. */
+/*
+ * End a connection, also in the callback that reports its end. The peer is notified.
+ * No message of the connection is received after this has returned. Its tasks that have not ended fail with
+ * CONNECTION_ABORTED; tasks that ended before still have their callback. The callback of its disconnection or failure follows.
+ * Errors: CONNECTION_ABORTED.
+ */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_disconnect(struct doca_rdma_connection *rdma_connection);
 
 /*

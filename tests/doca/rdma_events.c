@@ -175,6 +175,69 @@ static void a_peer_that_died_before_it_connected_is_a_failure(void)
 	TEST_ASSERT_TRUE(rig_run(knock_at_the_dead, export_and_die, true));
 }
 
+/* -- messages of a connection that is disconnected -- */
+
+#define UNREAD 3u
+
+static struct rig_side *begin_with_callbacks(int fd, bool is_peer)
+{
+	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = is_peer, .callbacks = true});
+
+	rig_connect(s, fd, 0);
+	return s;
+}
+
+static void send_unread(int fd)
+{
+	struct rig_side *s = begin_with_callbacks(fd, true);
+	struct doca_buf *data = rig_data(s, 0, 100);
+
+	rig_send(s, s->conns[0], data, 0);
+	rig_end_ok(s, 0);
+	rig_hark(fd);
+	for (uint32_t i = 1; i <= UNREAD; i++)
+		rig_send(s, s->conns[0], data, i);
+	for (uint32_t i = 1; i <= UNREAD; i++)
+		rig_end_ok(s, i);
+	rig_tell(fd);
+	rig_until(s, &s->n_disconnected, 1);
+	rig_put(data);
+	rig_close(s);
+}
+
+/* After the first message the peer may send the others; they stay in the queue, for no progress is made from then on. */
+static void disconnect_before_reading(int fd)
+{
+	struct rig_side *s = begin_with_callbacks(fd, false);
+	struct doca_buf *rooms[UNREAD + 1];
+
+	for (uint32_t i = 0; i <= UNREAD; i++) {
+		rooms[i] = rig_room(s, 4096 * i, 100);
+		rig_receive(s, rooms[i], i);
+	}
+	rig_end_ok(s, 0);
+	while (doca_pe_progress(s->pe))
+		;
+	rig_tell(fd);
+	rig_hark(fd);
+	OK(doca_rdma_connection_disconnect(s->conns[0]));
+	rig_until(s, &s->n_disconnected, 1);
+	while (doca_pe_progress(s->pe))
+		;
+	CHECK(s->n_ends == 1); /* the receives wait for another connection */
+	FAILS(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s->ctx));
+	for (uint32_t i = 1; i <= UNREAD; i++)
+		FAILS(DOCA_ERROR_SHUTDOWN, rig_end(s)->status);
+	for (uint32_t i = 0; i <= UNREAD; i++)
+		rig_put(rooms[i]);
+	rig_close(s);
+}
+
+static void nothing_of_a_connection_is_received_after_it_was_disconnected(void)
+{
+	both(disconnect_before_reading, send_unread);
+}
+
 int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
@@ -183,5 +246,6 @@ int main(void)
 	RUN_TEST(a_sync_event_of_the_peer_is_read_and_set_while_it_only_waits);
 	RUN_TEST(a_program_may_sleep_until_its_notification_handle_tells);
 	RUN_TEST(a_peer_that_died_before_it_connected_is_a_failure);
+	RUN_TEST(nothing_of_a_connection_is_received_after_it_was_disconnected);
 	return UNITY_END();
 }
