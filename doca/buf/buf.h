@@ -61,5 +61,10 @@ doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, 
 doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset, const struct doca_buf **buf_p, void **here_p,
 			  size_t *length_p);
 void gd_buf_grow(struct doca_buf *list, size_t length);
+/*
+ * After data was moved: IO_FAILED when the owner of a buffer's memory stopped it meanwhile, so that some bytes may be lost or
+ * not the owner's; else SUCCESS.
+ */
+doca_error_t gd_buf_moved(const struct doca_buf *list);
 
 #endif

@@ -136,14 +136,27 @@ static bool copy_piece(struct side to, struct side from, size_t length)
 	return true;
 }
 
+doca_error_t gd_buf_moved(const struct doca_buf *list)
+{
+	doca_error_t result = DOCA_SUCCESS;
+
+	for (; list && result == DOCA_SUCCESS; list = list->next)
+		result = gd_mmap_copied(list->mmap);
+	return result;
+}
+
 static doca_error_t copy(const struct side *to, const struct side *from, size_t length)
 {
-	doca_error_t result;
+	doca_error_t result = DOCA_SUCCESS;
 
-	if (copy_piece(*to, *from, length))
-		return DOCA_SUCCESS;
-	result = walk(*to, *from, length, false);
-	return result == DOCA_SUCCESS ? walk(*to, *from, length, true) : result;
+	if (!copy_piece(*to, *from, length)) {
+		result = walk(*to, *from, length, false);
+		if (result == DOCA_SUCCESS)
+			result = walk(*to, *from, length, true);
+	}
+	if (result == DOCA_SUCCESS)
+		result = gd_buf_moved(to->buf);
+	return result == DOCA_SUCCESS ? gd_buf_moved(from->buf) : result;
 }
 
 static void grow(struct doca_buf *tail, size_t length)

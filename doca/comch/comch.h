@@ -86,6 +86,7 @@ struct gd_remote {
 /* A map that the peer may read. */
 struct gd_shared {
 	struct gd_mmap_id id;
+	uint32_t moves;    /* of the map, when it was shared */
 	struct gantry_region region; /* the transport knows it by its address */
 	enum { GD_SHARED_FREE, GD_SHARED_LIVE, GD_SHARED_LEAVING } state;
 	uint32_t handle;

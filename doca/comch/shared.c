@@ -11,7 +11,8 @@
 
 static bool is_of(const struct gd_shared *s, const struct doca_mmap *mmap)
 {
-	return s->state == GD_SHARED_LIVE && memcmp(&s->id, &mmap->id, sizeof(s->id)) == 0;
+	return s->state == GD_SHARED_LIVE && memcmp(&s->id, &mmap->id, sizeof(s->id)) == 0 &&
+	       s->moves == __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE);
 }
 
 static struct gd_shared *find(struct doca_comch_connection *conn, const struct doca_mmap *mmap)
@@ -50,7 +51,8 @@ static bool ask_one_back(struct doca_comch_connection *conn, const struct gantry
 
 /* Lock. */
 static doca_error_t share(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops,
-			  const struct doca_mmap *mmap, const struct gantry_region *region, struct gd_shared **shared_p)
+			  const struct doca_mmap *mmap, uint32_t moves, const struct gantry_region *region,
+			  struct gd_shared **shared_p)
 {
 	struct gd_shared *s = find_free(conn);
 	struct gantry_token token;
@@ -63,6 +65,7 @@ static doca_error_t share(struct doca_comch_connection *conn, const struct gantr
 	}
 	__atomic_store_n(&conn->crowded, 0, __ATOMIC_RELAXED);
 	s->id = mmap->id;
+	s->moves = moves;
 	s->region = *region;
 	s->handle = ++conn->next_handle;
 	s->users = 0;
@@ -79,7 +82,8 @@ static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mm
 {
 	struct gantry_region region = { .fd = -1 };
 	const struct gantry_transport_ops *ops;
-	doca_error_t result = gd_mmap_region(mmap, 1, &region);
+	const uint32_t moves = __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE); /* or there are more by now: it is shared again */
+	doca_error_t result = gd_mmap_region(mmap, GD_REGION_COMMON, &region);
 	struct gd_shared *s = NULL;
 
 	if (result != DOCA_SUCCESS)
@@ -93,7 +97,7 @@ static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mm
 	else if (!conn->shared)
 		result = DOCA_ERROR_NO_MEMORY;
 	else if (!(s = find(conn, mmap)))
-		result = share(conn, ops, mmap, &region, &s);
+		result = share(conn, ops, mmap, moves, &region, &s);
 	if (s)
 		s->users++;
 	gd_conn_unlock(conn);
@@ -112,7 +116,8 @@ void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle)
 
 static bool is_for(const struct gd_hold *h, const struct doca_mmap *mmap)
 {
-	return h->shared && h->mmap == mmap && memcmp(&h->id, &mmap->id, sizeof(h->id)) == 0;
+	return h->shared && h->mmap == mmap && memcmp(&h->id, &mmap->id, sizeof(h->id)) == 0 &&
+	       h->shared->moves == __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE);
 }
 
 /* Lock. */

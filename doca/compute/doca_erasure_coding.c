@@ -63,6 +63,7 @@ static doca_error_t find_blocks(struct gd_serial *serial, const struct ec_task *
 	size_t length;
 	void *here;
 
+	serial->read = t->src;
 	for (uint32_t i = 0; i < t->matrix->columns; i++) {
 		length = block;
 		result = gd_buf_piece(t->src, false, i * block, &buf, &here, &length);

@@ -72,11 +72,16 @@ int gd_serial_poll(struct doca_ctx *ctx)
 	struct gd_serial *serial = gn_container_of(ctx, struct gd_serial, ctx);
 	struct doca_task *task = ctx->failed ? NULL : take_first(serial);
 	const struct gd_serial_ops *ops;
+	doca_error_t result;
 
 	if (!task)
 		return 0;
 	ops = gn_container_of(task->ops, const struct gd_serial_ops, ops);
-	(ops->stops_at_errors ? gd_task_done_or_fail : gd_task_done)(task, ops->run(serial, task));
+	serial->read = NULL;
+	result = ops->run(serial, task);
+	if (result == DOCA_SUCCESS)
+		result = gd_buf_moved(serial->read);
+	(ops->stops_at_errors ? gd_task_done_or_fail : gd_task_done)(task, result);
 	return 1;
 }
 
@@ -137,6 +142,7 @@ doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *l
 	doca_error_t result;
 	void *here;
 
+	serial->read = list;
 	*length_p = length;
 	*data_p = nothing;
 	if (length == 0)
@@ -171,8 +177,11 @@ doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, siz
 
 doca_error_t gd_serial_put(const struct gd_room *room, size_t length)
 {
+	const doca_error_t result = gd_buf_moved(room->list);
+
 	if (!room->is_direct)
 		return gd_buf_append(room->list, room->bytes, length);
-	gd_buf_grow(room->list, length);
-	return DOCA_SUCCESS;
+	if (result == DOCA_SUCCESS)
+		gd_buf_grow(room->list, length);
+	return result;
 }

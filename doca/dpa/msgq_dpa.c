@@ -375,9 +375,8 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 }
 
 /* Where length bytes at that address of a map are; NULL: not in it, or they may not be read, or written (is_filled). */
-static char *in_map(doca_dpa_dev_mmap_t handle, uint64_t addr, size_t length, bool is_filled)
+static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, bool is_filled)
 {
-	const struct doca_mmap *map = gd_mmap_by_handle(handle);
 	const uint64_t from = map ? (uintptr_t)map->addr : 0;
 
 	if (!map || !map->local || !gd_mmap_allows(map, is_filled) || addr < from ||
@@ -386,22 +385,34 @@ static char *in_map(doca_dpa_dev_mmap_t handle, uint64_t addr, size_t length, bo
 	return (char *)map->local + (addr - from);
 }
 
+/* The maps stay until it is done. */
+static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap, uint64_t src_addr, size_t length)
+{
+	struct doca_mmap *from = gd_mmap_use(src_mmap), *to = gd_mmap_use(dst_mmap);
+	const char *src = in_map(from, src_addr, length, false);
+	char *dst = in_map(to, dst_addr, length, true);
+	const bool can = src && dst && (dst >= src + length || src >= dst + length);
+
+	if (can)
+		memcpy(dst, src, length);
+	else
+		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %zu bytes to copy are not in their maps, not allowed there, or overlap",
+		       length);
+	if (from)
+		gd_mmap_unuse(from);
+	if (to)
+		gd_mmap_unuse(to);
+	return can;
+}
+
 void doca_dpa_dev_comch_producer_dma_copy(doca_dpa_dev_comch_producer_t producer_handle, uint32_t consumer_id,
 					  doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
 					  uint64_t src_addr, size_t length, const uint8_t *imm, uint32_t imm_len,
 					  uint8_t completion_requested)
 {
-	const char *src = in_map(src_mmap, src_addr, length, false);
-	char *dst = in_map(dst_mmap, dst_addr, length, true);
-
-	if (!can_be_sent((void *)(uintptr_t)producer_handle, imm, imm_len))
+	if (!can_be_sent((void *)(uintptr_t)producer_handle, imm, imm_len) ||
+	    !copy(dst_mmap, dst_addr, src_mmap, src_addr, length))
 		return;
-	if (!src || !dst || (dst < src + length && src < dst + length)) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %zu bytes to copy are not in their maps, not allowed there, or overlap",
-		       length);
-		return;
-	}
-	memcpy(dst, src, length);
 	doca_dpa_dev_comch_producer_post_send_imm_only(producer_handle, consumer_id, imm, imm_len, completion_requested);
 }
 

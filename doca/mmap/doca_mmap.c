@@ -7,6 +7,7 @@
  */
 #include "mmap/share.h"
 
+#include "base/clock.h"
 #include "common/log.h"
 #include "device/device.h"
 #include "mmap/share_wire.h"
@@ -19,6 +20,7 @@
 #define ALL_FLAGS (DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | GD_PCI_FLAGS | GD_RDMA_FLAGS)
 
 static struct doca_mmap *started, *spare; /* under gd_mmaps_lock */
+static pthread_cond_t unused = PTHREAD_COND_INITIALIZER; /* a map has no users any more */
 static uint32_t last_handle;
 
 /* -- the list of started maps -- */
@@ -62,15 +64,26 @@ struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id)
 	return found;
 }
 
-struct doca_mmap *gd_mmap_by_handle(uint32_t handle)
+struct doca_mmap *gd_mmap_use(uint32_t handle)
 {
 	struct doca_mmap *m;
 
+	gd_share_watch_forks();
 	pthread_mutex_lock(&gd_mmaps_lock);
 	for (m = started; m != NULL && m->dpa_handle != handle; m = m->next)
 		;
+	if (m != NULL)
+		m->n_users++;
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	return m;
+}
+
+void gd_mmap_unuse(struct doca_mmap *mmap)
+{
+	pthread_mutex_lock(&gd_mmaps_lock);
+	if (--mmap->n_users == 0)
+		pthread_cond_broadcast(&unused);
+	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
 static void enlist(struct doca_mmap *mmap)
@@ -92,6 +105,8 @@ static void delist(struct doca_mmap *mmap)
 	if (*p != NULL)
 		*p = mmap->next;
 	mmap->started = false;
+	while (mmap->n_users > 0)
+		pthread_cond_wait(&unused, &gd_mmaps_lock);
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
@@ -155,6 +170,8 @@ doca_error_t doca_mmap_start(struct doca_mmap *mmap)
 
 	if (result != DOCA_SUCCESS)
 		return result;
+	if (mmap->share != NULL) /* doca_mmap_stop has failed */
+		return DOCA_ERROR_NOT_PERMITTED;
 	if (!mmap->has_range) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "a memory map has no range; call doca_mmap_set_memrange before doca_mmap_start");
 		return DOCA_ERROR_NOT_PERMITTED;
@@ -170,14 +187,23 @@ static bool has_bufs(const struct doca_mmap *mmap)
 	return !mmap->thread_safe && __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE) > 0;
 }
 
-static void stop(struct doca_mmap *mmap)
+static void stop_imported(struct doca_mmap *mmap)
+{
+	bool is_out = false;
+
+	if (gd_mmap_find(&mmap->id) == NULL) /* nor another import of it that is passed on */
+		is_out = gd_rdma_take_back(&mmap->id, true, gn_now_ns() + GD_SILENT_NS);
+	gd_share_release(mmap, is_out);
+	mmap->local = NULL;
+}
+
+static doca_error_t stop(struct doca_mmap *mmap)
 {
 	delist(mmap);
-	if (gd_mmap_find(&mmap->id) == NULL) /* nor an import of it that is passed on */
-		gd_rdma_take_back(&mmap->id);
-	gd_share_release(mmap);
-	if (mmap->imported)
-		mmap->local = NULL;
+	if (!mmap->imported)
+		return gd_share_revoke(mmap);
+	stop_imported(mmap);
+	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_mmap_stop(struct doca_mmap *mmap)
@@ -186,9 +212,7 @@ doca_error_t doca_mmap_stop(struct doca_mmap *mmap)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (has_bufs(mmap))
 		return DOCA_ERROR_NOT_PERMITTED;
-	if (mmap->started)
-		stop(mmap);
-	return DOCA_SUCCESS;
+	return mmap->started || mmap->share != NULL ? stop(mmap) : DOCA_SUCCESS;
 }
 
 doca_error_t doca_mmap_destroy(struct doca_mmap *mmap)
@@ -516,56 +540,4 @@ doca_error_t doca_mmap_create_from_export(const union doca_data *user_data, cons
 	enlist(made);
 	*mmap = made;
 	return DOCA_SUCCESS;
-}
-
-/* -- for other parts of the library -- */
-
-doca_error_t gd_mmap_check(const struct doca_mmap *mmap)
-{
-	const struct gd_share *s = mmap->imported ? mmap->share : NULL; /* that of our own may be made just now */
-
-	if (!mmap->started)
-		return DOCA_ERROR_BAD_STATE;
-	return s != NULL && __atomic_load_n(&s->gone, __ATOMIC_ACQUIRE) ? DOCA_ERROR_IO_FAILED : DOCA_SUCCESS;
-}
-
-static uint32_t rights(uint32_t access)
-{
-	uint32_t r = 0;
-
-	if ((access & (DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ)) != 0)
-		r |= GANTRY_REMOTE_READ;
-	if ((access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0)
-		r |= GANTRY_REMOTE_WRITE;
-	return r;
-}
-
-static doca_error_t make_region(struct doca_mmap *mmap, int share, struct gantry_region *region)
-{
-	doca_error_t result = gd_mmap_check(mmap);
-
-	if (result == DOCA_SUCCESS && mmap->local == NULL)
-		result = DOCA_ERROR_NOT_SUPPORTED;
-	if (result == DOCA_SUCCESS && share && !mmap->imported)
-		result = gd_share_hold(mmap);
-	if (result != DOCA_SUCCESS)
-		return result;
-	*region = (struct gantry_region){
-		.addr = mmap->local,
-		.length = mmap->length,
-		.fd = mmap->share != NULL ? mmap->share->fd : -1,
-		.rights = rights(mmap->access),
-		.fd_offset = mmap->share != NULL ? mmap->share->offset : 0,
-	};
-	return DOCA_SUCCESS;
-}
-
-doca_error_t gd_mmap_region(struct doca_mmap *mmap, int share, struct gantry_region *region)
-{
-	doca_error_t result;
-
-	pthread_mutex_lock(&gd_mmaps_lock);
-	result = make_region(mmap, share, region);
-	pthread_mutex_unlock(&gd_mmaps_lock);
-	return result;
 }

@@ -26,6 +26,7 @@ static bool parse(const char *line, struct gd_piece *piece)
 		.file = {makedev(major, minor), inode},
 		.shared = perms[3] == 's',
 		.main_stack = strstr(line, "[stack]") != NULL,
+		.fd = -1,
 	};
 	piece->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) | (perms[2] == 'x' ? PROT_EXEC : 0);
 	return true;

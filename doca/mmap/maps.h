@@ -21,6 +21,7 @@ struct gd_piece {
 	struct gd_file file;          /* inode 0: none */
 	int prot;
 	bool shared, main_stack;
+	int fd; /* of that file; the caller's, -1 at first */
 };
 
 /* Append the pieces of [from, to) to a list from malloc, in order; holes are left out. 0, -ENOMEM, or -errno. */

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages.c - which pages of the program are in the memfd, who holds them, and what becomes of them at a fork.
+ * pages.c - which pages of the program other processes can have, how they are taken from them, and what a fork does to them.
+ *
+ * A range that is held has a store (a memfd) of its own, which its importers get. A range that has pages in common with one that is
+ * held already joins its store. When there are several, they are merged, but for those that other processes have: then the range
+ * has runs of pages in more than one store. Pages that are replaced go into a new store; the old one gets no page any more.
  *
  * A child of fork() has to have copies of its own, as of any private memory: the parent waits until the child has made
- * them. Pages of the stack that forks are taken out of the memfd during the fork: what a peer writes to them just then is lost.
+ * them. Pages of the stack that forks are taken out of the memfds during the fork: what a peer writes to them just then is lost.
  * The C library itself resets its locks in a child before that: one in a shared page that another thread of the parent
  * holds just then comes free too early.
  */
 #include "mmap/pages.h"
 
 #include "mmap/pages_move.h"
+#include "mmap/pages_store.h"
 
 #include <gantry/memfd.h>
 
@@ -17,66 +22,27 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
-#define ADDRESSES (1ull << 48)
-
-struct range {
-	uintptr_t from, to;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int memfd = -1;
-static struct gd_file memfd_is;
-static struct range *held, *tracked; /* tracked: offsets in use */
-static size_t n_held, n_tracked;
 
-/* -- the memfd -- */
+/* -- hold -- */
 
-static int make_memfd(void)
+static struct gd_range pages_of(const void *addr, size_t length)
 {
-	struct rlimit limit;
-	struct stat st;
-	int rc;
+	uintptr_t from = (uintptr_t)addr;
 
-	if (memfd >= 0)
-		return 0;
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < ADDRESSES)
-		return -EFBIG; /* the kernel would send SIGXFSZ */
-	memfd = gantry_memfd_create("gantry-doca", ADDRESSES, 0);
-	if (memfd < 0)
-		return memfd;
-	rc = gantry_memfd_seal(memfd, 0);
-	if (rc == 0 && fstat(memfd, &st) != 0)
-		rc = -errno;
-	if (rc != 0) {
-		close(memfd);
-		memfd = -1;
-		return rc;
-	}
-	memfd_is = (struct gd_file){.device = st.st_dev, .inode = st.st_ino};
-	return 0;
+	return (struct gd_range){from & ~(PAGE - 1), (from + length + PAGE - 1) & ~(PAGE - 1)};
 }
 
-static bool is_in_place(const struct gd_piece *p)
-{
-	return p->shared && p->file.device == memfd_is.device && p->file.inode == memfd_is.inode && p->offset == p->from;
-}
-
-static bool is_ours(const struct gd_piece *p)
-{
-	return p->file.device == memfd_is.device && p->file.inode == memfd_is.inode;
-}
-
-/* Which of the pieces are to be moved; the rest is taken out of the list. */
-static int choose(struct gd_piece *pieces, size_t *n_p, const struct range *range, bool write)
+/* Can those pages be shared? They are to be all of the range. */
+static int check_pieces(const struct gd_piece *pieces, size_t n, const struct gd_range *range, bool write)
 {
 	uintptr_t at = range->from;
-	size_t n = 0;
 
-	for (size_t i = 0; i < *n_p; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct gd_piece *p = &pieces[i];
 
 		if (p->from != at)
@@ -84,202 +50,320 @@ static int choose(struct gd_piece *pieces, size_t *n_p, const struct range *rang
 		at = p->to;
 		if ((p->prot & PROT_READ) == 0 || (write && (p->prot & PROT_WRITE) == 0))
 			return -EACCES;
-		if (p->shared && !is_ours(p))
+		if (p->shared && gd_store_of(p) == NULL)
 			return -EOPNOTSUPP;
-		if (!is_in_place(p))
-			pieces[n++] = *p;
 	}
-	*n_p = n;
 	return at == range->to ? 0 : -EFAULT;
 }
 
-/* -- lists of ranges -- */
-
-static int add_range(struct range **list, size_t *n, const struct range *range)
+/* The store of pages that another range holds; NULL: of none of them. A stale one only counts when `any` is set. */
+static struct gd_store *find_neighbour(const struct gd_piece *pieces, size_t n, const struct gd_store *but, bool any)
 {
-	struct range *more = realloc(*list, (*n + 1) * sizeof(**list));
+	for (size_t i = 0; i < n; i++) {
+		struct gd_store *s = gd_store_place(&pieces[i]);
 
-	if (more == NULL)
-		return -ENOMEM;
-	more[(*n)++] = *range;
-	*list = more;
-	return 0;
-}
-
-/* One range that holds all that overlap with it, or touch it, instead of those. */
-static int track(const struct range *range)
-{
-	struct range all = *range;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < n_tracked; i++) {
-		if (tracked[i].to < all.from || tracked[i].from > all.to) {
-			tracked[kept++] = tracked[i];
-			continue;
-		}
-		all.from = tracked[i].from < all.from ? tracked[i].from : all.from;
-		all.to = tracked[i].to > all.to ? tracked[i].to : all.to;
+		if (s != NULL && s != but && (any || !s->is_stale) && gd_is_held(&(struct gd_range){pieces[i].from, pieces[i].to}))
+			return s;
 	}
-	if (kept == n_tracked)
-		return add_range(&tracked, &n_tracked, &all);
-	tracked[kept] = all; /* where one of those was */
-	n_tracked = kept + 1;
+	return NULL;
+}
+
+/* The store that has the pages of the range and no others, since it was held before. */
+static struct gd_store *find_former(const struct gd_piece *pieces, size_t n, const struct gd_range *range)
+{
+	struct gd_store *s = n > 0 ? gd_store_place(&pieces[0]) : NULL;
+
+	for (size_t i = 1; i < n; i++)
+		if (gd_store_place(&pieces[i]) != s)
+			return NULL;
+	if (s == NULL || s->is_common || s->is_stale || s->n_tracked != 1)
+		return NULL;
+	return s->tracked[0].from == range->from && s->tracked[0].to == range->to ? s : NULL;
+}
+
+/* Pages that are held together with a part of the range are in as few stores as can be. */
+static int choose_store(const struct gd_piece *pieces, size_t n, const struct gd_range *range, bool common,
+			struct gd_store **store_p, bool *is_new_p)
+{
+	*store_p = find_neighbour(pieces, n, NULL, false);
+	if (*store_p == NULL)
+		*store_p = common ? gd_store_common() : find_former(pieces, n, range);
+	*is_new_p = *store_p == NULL;
+	return *is_new_p ? gd_store_make(common, store_p) : 0;
+}
+
+/* Append those pages of a piece to a list that `store` is to have: all but what is held in another store. */
+static int add_moving(const struct gd_piece *p, const struct gd_store *store, struct gd_piece **list, size_t *n)
+{
+	bool in_store = gd_store_place(p) != NULL, stays;
+	uintptr_t end;
+
+	if (gd_store_place(p) == store)
+		return 0;
+	for (uintptr_t at = p->from; at < p->to; at = end) {
+		struct gd_piece *more, part = *p;
+
+		end = gd_held_until(at, p->to, &stays);
+		if (stays && in_store)
+			continue;
+		part.offset += at - p->from;
+		part.from = at;
+		part.to = end;
+		more = realloc(*list, (*n + 1) * sizeof(**list));
+		if (more == NULL)
+			return -ENOMEM;
+		more[(*n)++] = part;
+		*list = more;
+	}
 	return 0;
 }
 
-static bool is_held(const struct range *range)
+static int list_moving(const struct gd_piece *pieces, size_t n, struct gd_store *store, struct gd_piece **moving, size_t *n_moving)
 {
-	for (size_t i = 0; i < n_held; i++)
-		if (held[i].from < range->to && held[i].to > range->from)
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = add_moving(&pieces[i], store, moving, n_moving);
+	for (size_t i = 0; i < *n_moving && rc == 0; i++)
+		rc = gd_store_track(store, &(struct gd_range){(*moving)[i].from, (*moving)[i].to});
+	return rc;
+}
+
+/* All pages of `from` that are mapped. */
+static int move_store(struct gd_store *from, struct gd_store *to)
+{
+	struct gd_piece *pieces = NULL;
+	size_t n = 0, kept = 0;
+	int rc = gd_stores_mapped(&pieces, &n);
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		if (pieces[i].fd != from->fd || gd_store_place(&pieces[i]) == NULL)
+			continue;
+		rc = gd_store_track(to, &(struct gd_range){pieces[i].from, pieces[i].to});
+		pieces[kept++] = pieces[i];
+	}
+	if (rc == 0)
+		rc = gd_pages_share(to->fd, pieces, kept);
+	if (rc == 0)
+		from->n_tracked = 0;
+	free(pieces);
+	return rc;
+}
+
+/* Stores that no other process knows can become part of this one. */
+static int merge_neighbours(const struct gd_range *range, struct gd_store *store)
+{
+	struct gd_piece *pieces = NULL;
+	size_t n = 0;
+	int rc = gd_maps_read(range->from, range->to, &pieces, &n);
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct gd_store *s = find_neighbour(&pieces[i], 1, store, true);
+
+		if (s == NULL || s->is_given)
+			continue;
+		rc = move_store(s, store);
+		gd_stores_sweep(); /* it is empty */
+	}
+	free(pieces);
+	return rc;
+}
+
+static bool are_of_stores(const struct gd_piece *pieces, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (gd_store_of(&pieces[i]) != NULL)
 			return true;
 	return false;
 }
 
-/* All pieces of the memfd that are mapped, also where the program has moved them to (mremap); the caller's to free. */
-static int all_mapped(struct gd_piece **pieces_p, size_t *n_p)
+/* The range as it is now goes into the store. *begun_p: from here on some of it may be there. */
+static int move_range(const struct gd_range *range, struct gd_store *store, bool *begun_p)
 {
-	struct gd_piece *pieces = NULL;
-	size_t n = 0, kept = 0;
-	int rc = gd_maps_read(0, UINTPTR_MAX, &pieces, &n);
+	struct gd_piece *pieces = NULL, *moving = NULL;
+	size_t n = 0, n_moving = 0;
+	int rc = gd_maps_read(range->from, range->to, &pieces, &n);
 
-	for (size_t i = 0; i < n; i++)
-		if (is_ours(&pieces[i]))
-			pieces[kept++] = pieces[i];
-	*pieces_p = pieces;
-	*n_p = kept;
-	return rc;
-}
-
-/* The first part of a range of the memfd that is mapped somewhere; empty, at its end, when none is. */
-static struct range first_mapped(const struct gd_piece *pieces, size_t n, uintptr_t from, uintptr_t to)
-{
-	struct range first = {to, to};
-
-	for (size_t i = 0; i < n; i++) {
-		uintptr_t begin = (uintptr_t)pieces[i].offset, end = begin + (pieces[i].to - pieces[i].from);
-
-		if (begin < from)
-			begin = from;
-		if (end > to)
-			end = to;
-		if (begin < end && begin < first.from)
-			first = (struct range){begin, end};
+	if (rc == 0)
+		rc = list_moving(pieces, n, store, &moving, &n_moving);
+	if (rc == 0) {
+		*begun_p = true;
+		rc = gd_pages_share(store->fd, moving, n_moving);
+		if (are_of_stores(moving, n_moving))
+			gd_stores_sweep(); /* before the range is held: those stores do not have it any more */
 	}
-	return first;
-}
-
-static void punch(uintptr_t from, uintptr_t to)
-{
-	if (from < to)
-		fallocate(memfd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, (off_t)from, (off_t)(to - from));
-}
-
-/* What of a tracked range is still mapped is tracked on, the rest of its memory is given back. 0 or -ENOMEM. */
-static int sweep_range(const struct range *range, const struct gd_piece *pieces, size_t n)
-{
-	uintptr_t at = range->from;
-	int rc = 0;
-
-	if (is_held(range)) /* later */
-		return track(range);
-	while (at < range->to) {
-		struct range used = first_mapped(pieces, n, at, range->to);
-
-		punch(at, used.from);
-		if (used.from < used.to && track(&used) != 0)
-			rc = -ENOMEM;
-		at = used.to;
-	}
-	return rc;
-}
-
-/* Give memory back that the program does not map any more and nobody holds. Without memory to tell, all is tracked as before. */
-static void sweep(void)
-{
-	struct range *before = tracked;
-	struct gd_piece *pieces = NULL;
-	size_t n_before = n_tracked, n = 0;
-	int rc = 0;
-
-	if (n_tracked == 0)
-		return;
-	if (all_mapped(&pieces, &n) != 0) {
-		free(pieces);
-		return;
-	}
-	tracked = NULL;
-	n_tracked = 0;
-	for (size_t i = 0; i < n_before; i++)
-		rc |= sweep_range(&before[i], pieces, n);
-	if (rc != 0) {
-		free(tracked);
-		tracked = before;
-		n_tracked = n_before;
-		before = NULL;
-	}
-	free(before);
+	free(moving);
 	free(pieces);
+	return rc;
 }
 
-/* -- what others use -- */
-
-static struct range pages_of(const void *addr, size_t length)
+static int hold_in(const struct gd_range *range, struct gd_store *store, bool is_new)
 {
-	uintptr_t from = (uintptr_t)addr;
+	bool begun = false;
+	int rc = gd_held_reserve();
 
-	return (struct range){from & ~(PAGE - 1), (from + length + PAGE - 1) & ~(PAGE - 1)};
+	if (rc == 0 && !is_new)
+		rc = merge_neighbours(range, store);
+	if (rc == 0)
+		rc = move_range(range, store, &begun);
+	if (rc != 0 && is_new && !begun)
+		gd_store_discard(store);
+	if (rc == 0)
+		gd_held_add(range);
+	return rc;
 }
 
-static int hold(const struct range *range, bool write)
+static int hold(const struct gd_range *range, bool write, bool common)
 {
 	struct gd_piece *pieces = NULL;
+	struct gd_store *store = NULL;
+	bool is_new = false;
 	size_t n = 0;
-	int rc = make_memfd();
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	sweep();
+	gd_stores_sweep();
 	rc = gd_maps_read(range->from, range->to, &pieces, &n);
 	if (rc == 0)
-		rc = choose(pieces, &n, range, write);
+		rc = check_pieces(pieces, n, range, write);
 	if (rc == 0)
-		rc = track(range);
-	if (rc == 0)
-		rc = add_range(&held, &n_held, range);
-	if (rc == 0) {
-		rc = gd_pages_share(memfd, pieces, n);
-		n_held -= rc != 0;
-	}
+		rc = choose_store(pieces, n, range, common, &store, &is_new);
 	free(pieces);
-	return rc;
+	return rc == 0 ? hold_in(range, store, is_new) : rc;
 }
 
-int gd_pages_hold(const void *addr, size_t length, bool write, int *fd_p)
+int gd_pages_hold(const void *addr, size_t length, bool write, bool common)
 {
-	struct range range = pages_of(addr, length);
+	struct gd_range range = pages_of(addr, length);
 	int rc = -EFAULT;
 
 	pthread_mutex_lock(&lock);
-	if (length > 0 && range.from < range.to && range.to < ADDRESSES)
-		rc = hold(&range, write);
-	*fd_p = memfd;
+	if (length > 0 && range.from < range.to && range.to < GD_ADDRESSES)
+		rc = hold(&range, write, common);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
 void gd_pages_drop(const void *addr, size_t length)
 {
-	struct range range = pages_of(addr, length);
+	struct gd_range range = pages_of(addr, length);
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < n_held; i++)
-		if (held[i].from == range.from && held[i].to == range.to) {
-			held[i] = held[--n_held];
-			break;
-		}
-	if (memfd >= 0)
-		sweep();
+	gd_held_drop(&range);
+	gd_stores_sweep();
 	pthread_mutex_unlock(&lock);
+}
+
+/* -- what other processes get, and what is taken away from them -- */
+
+static int add_run(struct gd_run *runs, unsigned max, unsigned *n, const struct gd_piece *p, struct gd_store *s)
+{
+	struct gd_run *last = *n > 0 ? &runs[*n - 1] : NULL;
+
+	if (s == NULL)
+		return -EFAULT;
+	s->is_given = true;
+	if (last != NULL && last->fd == s->fd && last->to == p->from) {
+		last->to = p->to;
+		return 0;
+	}
+	if (*n == max)
+		return -EOPNOTSUPP;
+	runs[(*n)++] = (struct gd_run){.fd = s->fd, .from = p->from, .to = p->to};
+	return 0;
+}
+
+int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned max)
+{
+	struct gd_range range = pages_of(addr, length);
+	struct gd_piece *pieces = NULL;
+	size_t n = 0;
+	unsigned n_runs = 0;
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = gd_maps_read(range.from, range.to, &pieces, &n);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = add_run(runs, max, &n_runs, &pieces[i], gd_store_place(&pieces[i]));
+	pthread_mutex_unlock(&lock);
+	free(pieces);
+	if (rc == 0 && (n_runs == 0 || runs[0].from != range.from || runs[n_runs - 1].to != range.to))
+		rc = -EFAULT; /* the program has unmapped some of it */
+	return rc != 0 ? rc : (int)n_runs;
+}
+
+/* The pages of stores whose offsets are in the range, wherever they are mapped. */
+static int find_shared(const struct gd_range *range, struct gd_piece **pieces_p, size_t *n_p)
+{
+	struct gd_piece *pieces;
+	size_t n, kept = 0;
+	int rc = gd_stores_mapped(&pieces, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		struct gd_piece p = pieces[i];
+		uint64_t end = p.offset + (p.to - p.from);
+		struct gd_store *s;
+
+		if (p.offset >= range->to || end <= range->from)
+			continue;
+		if (end > range->to)
+			p.to -= end - range->to;
+		if (p.offset < range->from) {
+			p.from += range->from - p.offset;
+			p.offset = range->from;
+		}
+		s = gd_store_of(&p);
+		s->is_stale = s->is_given;
+		pieces[kept++] = p;
+	}
+	*pieces_p = pieces;
+	*n_p = kept;
+	return rc;
+}
+
+/* Pages of no store that a device may have pinned. */
+static int find_private(const struct gd_range *range, struct gd_piece **pieces_p, size_t *n_p)
+{
+	struct gd_piece *pieces = *pieces_p;
+	size_t kept = *n_p;
+	int rc = gd_maps_read(range->from, range->to, pieces_p, n_p);
+
+	pieces = *pieces_p;
+	for (size_t i = kept; i < *n_p; i++)
+		if (!pieces[i].shared && (pieces[i].prot & PROT_WRITE) != 0)
+			pieces[kept++] = pieces[i];
+	*n_p = kept;
+	return rc;
+}
+
+static int replace(const struct gd_range *range, bool pinned)
+{
+	struct gd_piece *pieces = NULL;
+	struct gd_store *store = NULL;
+	size_t n = 0;
+	int rc = find_shared(range, &pieces, &n);
+
+	if (rc == 0 && pinned)
+		rc = find_private(range, &pieces, &n);
+	if (rc == 0 && n > 0)
+		rc = gd_store_make(false, &store);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = gd_store_track(store, &(struct gd_range){pieces[i].from, pieces[i].to});
+	if (rc == 0 && n > 0)
+		rc = gd_pages_share(store->fd, pieces, n);
+	free(pieces);
+	gd_stores_sweep();
+	return rc;
+}
+
+int gd_pages_replace(const void *addr, size_t length, bool pinned)
+{
+	struct gd_range range = pages_of(addr, length);
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = replace(&range, pinned);
+	pthread_mutex_unlock(&lock);
+	return rc;
 }
 
 /* -- fork: in the parent before it; in the parent and in the child after it -- */
@@ -288,14 +372,54 @@ static struct gd_piece *at_fork; /* what is mapped; pieces of the stack that for
 static size_t n_at_fork, n_of_stack;
 static int fork_pipe[2] = {-1, -1};
 
-/* Put pieces of the memory area that holds `here` behind the others. */
-static void stack_last(const char *here)
+/* The writable mappings around `here` that touch one another: a stack whose pages are in several memfds is many of them. */
+static struct gd_range find_area(uintptr_t here)
 {
+	struct gd_range area = {here, here + 1};
+	struct gd_piece *pieces = NULL;
+	size_t n = 0;
+
+	gd_maps_read(0, UINTPTR_MAX, &pieces, &n);
+	for (size_t i = 0; i < n; i++) {
+		const bool is_writable = (pieces[i].prot & PROT_WRITE) != 0;
+		const bool joins = is_writable && pieces[i].from == area.to;
+
+		if (pieces[i].from > here && !joins)
+			break;
+		if (!joins)
+			area.from = pieces[i].from;
+		area.to = is_writable ? pieces[i].to : 0;
+	}
+	free(pieces);
+	return area;
+}
+
+/* The stack that this thread is on, and perhaps more. */
+static struct gd_range find_stack(uintptr_t here)
+{
+	struct gd_range stack = {0, 0};
+	pthread_attr_t attr;
+	size_t bytes;
+	void *from;
+
+	if (syscall(SYS_gettid) != getpid() && pthread_getattr_np(pthread_self(), &attr) == 0) {
+		if (pthread_attr_getstack(&attr, &from, &bytes) == 0)
+			stack = (struct gd_range){(uintptr_t)from, (uintptr_t)from + bytes};
+		pthread_attr_destroy(&attr);
+	}
+	return here >= stack.from && here < stack.to ? stack : find_area(here);
+}
+
+/* Put pieces of the stack that holds `here` behind the others. */
+static void stack_last(uintptr_t here)
+{
+	const struct gd_range stack = find_stack(here);
+
 	n_of_stack = 0;
 	for (size_t i = n_at_fork; i-- > 0;) {
 		struct gd_piece p = at_fork[i];
 
-		if ((uintptr_t)here < p.area_from || (uintptr_t)here >= p.area_to)
+		if (p.to <= stack.from || p.from >= stack.to)
 			continue;
 		at_fork[i] = at_fork[n_at_fork - 1 - n_of_stack];
 		at_fork[n_at_fork - 1 - n_of_stack] = p;
@@ -306,12 +430,12 @@ static void stack_last(const char *here)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
-	if (n_tracked == 0 || all_mapped(&at_fork, &n_at_fork) != 0)
+	if (gd_stores_mapped(&at_fork, &n_at_fork) != 0 || n_at_fork == 0)
 		return;
 	if (pipe2(fork_pipe, O_CLOEXEC) != 0)
 		fork_pipe[0] = fork_pipe[1] = -1;
-	stack_last(__builtin_frame_address(0));
-	gd_pages_part(memfd, at_fork + n_at_fork - n_of_stack, n_of_stack);
+	stack_last((uintptr_t)__builtin_frame_address(0));
+	gd_pages_part(at_fork + n_at_fork - n_of_stack, n_of_stack);
 }
 
 static void after_fork_parent(void)
@@ -325,8 +449,12 @@ static void after_fork_parent(void)
 		close(fork_pipe[0]);
 		fork_pipe[0] = fork_pipe[1] = -1;
 	}
-	if (n_of_stack > 0)
-		gd_pages_share(memfd, at_fork + n_at_fork - n_of_stack, n_of_stack);
+	for (size_t i = n_at_fork - n_of_stack; i < n_at_fork; i++) {
+		const int memfd = at_fork[i].fd;
+
+		at_fork[i].fd = -1; /* it is private now */
+		gd_pages_share(memfd, &at_fork[i], 1);
+	}
 	free(at_fork);
 	at_fork = NULL;
 	n_at_fork = n_of_stack = 0;
@@ -336,18 +464,16 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	for (size_t i = 0; i < n_at_fork - n_of_stack; i++)
-		gd_pages_part_in_child(memfd, &at_fork[i]);
+		gd_pages_part_in_child(&at_fork[i]);
 	if (fork_pipe[1] >= 0) {
 		close(fork_pipe[0]);
 		close(fork_pipe[1]);
 		fork_pipe[0] = fork_pipe[1] = -1;
 	}
-	if (memfd >= 0)
-		close(memfd);
-	memfd = -1;
+	gd_stores_forget();
 	free(at_fork);
 	at_fork = NULL;
-	n_at_fork = n_of_stack = n_tracked = n_held = 0;
+	n_at_fork = n_of_stack = 0;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -5,7 +5,8 @@
  * For 16 pages at a time: a pipe is given a reference to the old pages (vmsplice), they are copied into the memfd, and the
  * memfd is mapped over them. What threads, or system calls, wrote to the old pages after the copy is still to be read
  * from the pipe: each byte that differs from the copy is put into the new page, unless somebody has written it there meanwhile.
- * So nothing is lost. For some microseconds a thread can miss what was written last: an atomic counter or a lock that is
+ * So nothing is lost. Pages that are in another memfd already need no pipe: they are read from there. For some
+ * microseconds, or some hundred of those of a memfd, a thread can miss what was written last: an atomic counter or a lock that is
  * in use in those very pages could suffer, and frames of a stack must not be stale at all. The stack of the calling thread
  * is therefore left while its pages are moved; stacks of other threads should not be exported while they run.
  *
@@ -26,6 +27,7 @@
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define BATCH (16 * PAGE) /* what a pipe usually holds */
+#define MEMFD_BATCH (64 * PAGE) /* the fastest of 16, 64 and 256 pages: 1.2 to 1.6 GB/s */
 #define STACK_BYTES (64 * 1024ul)
 
 /* Whole pages of the heap hold what valgrind thinks nobody may look at; once they have moved it knows nothing of them. */
@@ -53,7 +55,7 @@ struct work {
 	const struct gd_piece *pieces;
 	size_t n, batch, bytes;
 	int memfd;
-	char *before, *after; /* BATCH each */
+	char *before, *after; /* MEMFD_BATCH each */
 	int pipe[2];
 	pid_t pid;
 	int rc;
@@ -68,6 +70,8 @@ static NO_SANITIZE void touch(char *at, size_t bytes)
 
 static NO_SANITIZE void mend(char *at, const char *before, const char *after, size_t bytes)
 {
+	if (memcmp(before, after, bytes) == 0)
+		return;
 	for (size_t i = 0; i < bytes; i++) {
 		char was = before[i];
 
@@ -154,10 +158,41 @@ static int move_batch(struct work *w, uintptr_t at, size_t bytes, int prot)
 	return rc;
 }
 
+/* The bytes of a batch that another memfd has. */
+static int read_memfd(int fd, char *to, size_t bytes, uint64_t offset)
+{
+	if (syscall(SYS_pread64, fd, to, bytes, offset) == (long)bytes)
+		return 0;
+	return errno != 0 ? -errno : -EIO;
+}
+
+/* The same for pages of another memfd, which stay there. */
+static int move_batch_over(struct work *w, const struct gd_piece *piece, uintptr_t at, size_t bytes)
+{
+	const uint64_t offset = piece->offset + (at - piece->from);
+	int rc = read_memfd(piece->fd, w->before, bytes, offset);
+
+	if (rc == 0 && syscall(SYS_pwrite64, w->memfd, w->before, bytes, at) != (long)bytes)
+		rc = errno != 0 ? -errno : -EIO;
+	if (rc == 0)
+		rc = map_over(w, at, bytes, piece->prot);
+	__atomic_fetch_add(&moves, 1, __ATOMIC_RELEASE);
+	if (rc == 0)
+		rc = read_memfd(piece->fd, w->after, bytes, offset);
+	if (rc == 0 && (piece->prot & PROT_WRITE) != 0)
+		mend((char *)at, w->before, w->after, bytes);
+	return rc;
+}
+
 static int share_piece(struct work *w, const struct gd_piece *piece)
 {
 	int rc = 0;
 
+	if (piece->fd >= 0) {
+		for (uintptr_t at = piece->from; at < piece->to && rc == 0; at += MEMFD_BATCH)
+			rc = move_batch_over(w, piece, at, piece->to - at < MEMFD_BATCH ? piece->to - at : MEMFD_BATCH);
+		return rc;
+	}
 	for (uintptr_t at = piece->from; at < piece->to && rc == 0; at += w->batch)
 		rc = move_batch(w, at, piece->to - at < w->batch ? piece->to - at : w->batch, piece->prot);
 	return rc;
@@ -169,10 +204,11 @@ static int part_piece(struct work *w, const struct gd_piece *piece)
 	size_t bytes = piece->to - piece->from;
 	long copy = syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	(void)w;
 	if (copy < 0 && copy > -4096)
 		return -errno;
 	for (size_t done = 0; done < bytes;) {
-		long n = syscall(SYS_pread64, w->memfd, copy + (long)done, bytes - done, piece->offset + done);
+		long n = syscall(SYS_pread64, piece->fd, copy + (long)done, bytes - done, piece->offset + done);
 
 		if (n <= 0)
 			return -EIO;
@@ -233,7 +269,7 @@ static __attribute__((noinline)) void deepen_stack(void)
 
 static struct work *make_work(void)
 {
-	size_t page = PAGE, head = (sizeof(struct work) + page - 1) & ~(page - 1), bytes = head + 2 * BATCH;
+	size_t page = PAGE, head = (sizeof(struct work) + page - 1) & ~(page - 1), bytes = head + 2 * MEMFD_BATCH;
 	struct work *w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int held_by_pipe;
 
@@ -242,7 +278,7 @@ static struct work *make_work(void)
 	w->bytes = bytes;
 	w->pid = getpid();
 	w->before = (char *)w + head;
-	w->after = w->before + BATCH;
+	w->after = w->before + MEMFD_BATCH;
 	if (pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
 		munmap(w, bytes);
 		return NULL;
@@ -273,7 +309,7 @@ static int do_work(int memfd, const struct gd_piece *pieces, size_t n, int (*ste
 	w->pieces = pieces;
 	w->n = n;
 	for (size_t i = 0; i < n; i++)
-		if (here >= pieces[i].area_from && here < pieces[i].area_to) {
+		if (here >= pieces[i].area_from && here < pieces[i].area_to + STACK_BYTES) { /* or just below */
 			on_it = true;
 			if (pieces[i].main_stack)
 				deepen_stack();
@@ -291,14 +327,14 @@ int gd_pages_share(int memfd, const struct gd_piece *pieces, size_t n)
 	return do_work(memfd, pieces, n, share_piece);
 }
 
-int gd_pages_part(int memfd, const struct gd_piece *pieces, size_t n)
+int gd_pages_part(const struct gd_piece *pieces, size_t n)
 {
-	return do_work(memfd, pieces, n, part_piece);
+	return do_work(-1, pieces, n, part_piece);
 }
 
-int gd_pages_part_in_child(int memfd, const struct gd_piece *piece)
+int gd_pages_part_in_child(const struct gd_piece *piece)
 {
-	struct work w = {.memfd = memfd};
+	struct work w = {.memfd = -1};
 
 	return do_piece(&w, piece, part_piece);
 }

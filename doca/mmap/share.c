@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.c - memory of a map in the hands of other processes.
+ * share.c - the owner's side of maps that other processes import.
  *
- * The owner listens on a Unix socket in the run directory, served by the thread of the library. An importer connects, names the
- * map by its secret and says what it wants; the answer carries the memfd. Both keep the connection: its end tells the
- * importer that the owner is gone, and the owner ends it when the map is stopped.
+ * The owner listens on a Unix socket in the run directory, served by the thread of the library. Both sides keep the connection.
+ *
+ *	importer                         owner
+ *	ask: id, kind, access  ------->  checks them against its exports
+ *	maps the memory  <-------------  reply: a memfd for each run of pages
+ *	        ...
+ *	replaces its mapping  <--------  REVOKE: doca_mmap_stop was called
+ *	RELEASED  -------------------->  stop returns
+ *
+ * An importer that ends its import says RELEASED by itself. One whose connection ends without it may still have the memory
+ * mapped: it closed all its descriptors, or left a child behind. For this one, and one that says nothing for GD_SILENT_NS, the
+ * owner replaces its own pages; that importer keeps the old ones. So does a device of an RDMA peer that did not let go in time.
  */
 #include "mmap/share.h"
 
+#include "base/clock.h"
 #include "common/log.h"
 #include "device/device.h"
 #include "device/service.h"
@@ -17,8 +27,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
+#include <time.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,11 +35,12 @@ struct importer {
 	struct importer *next;
 	int fd;
 	struct doca_mmap *mmap; /* NULL: has not asked yet */
-	bool is_listed;
+	bool is_listed, is_asked; /* is_asked: REVOKE was sent */
 };
 
 pthread_mutex_t gd_mmaps_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static pthread_cond_t changed; /* an importer has gone from the list; CLOCK_MONOTONIC */
 static struct importer *importers;
 static struct gd_listener listener = {.fd = -1};
 
@@ -44,6 +54,7 @@ static void unlist(struct importer *importer)
 		p = &(*p)->next;
 	*p = importer->next;
 	importer->is_listed = false;
+	pthread_cond_broadcast(&changed);
 }
 
 /* Not locked; it is on no list any more. */
@@ -60,7 +71,7 @@ static uint32_t granted(const struct doca_mmap *mmap, uint32_t kind)
 	const struct gd_share *s = mmap->share;
 	uint32_t access = 0;
 
-	if (s == NULL || s->fd < 0)
+	if (s == NULL || !s->is_held)
 		return 0;
 	if (kind == GD_BLOB_PCI && s->pci.kind != 0)
 		access = s->pci.access;
@@ -71,21 +82,42 @@ static uint32_t granted(const struct doca_mmap *mmap, uint32_t kind)
 	return access;
 }
 
+static int fill_runs(const struct doca_mmap *mmap, struct gd_share_reply *reply, struct gd_run runs[GD_RUNS])
+{
+	int n = gd_pages_give(mmap->addr, mmap->length, runs, GD_RUNS);
+
+	for (int i = 0; i < n; i++) {
+		reply->runs[i].from = runs[i].from;
+		reply->runs[i].to = runs[i].to;
+	}
+	reply->n_runs = n > 0 ? (uint32_t)n : 0;
+	return n > 0 ? 0 : n;
+}
+
 static void answer(struct importer *importer, const struct gd_share_ask *ask)
 {
 	struct doca_mmap *mmap = gd_mmap_owned(&ask->id);
 	struct gd_share_reply reply = {.magic = GD_SHARE_MAGIC, .status = -EACCES};
+	struct gd_run runs[GD_RUNS];
 
 	if (mmap != NULL && importer->mmap == NULL)
 		reply.access = granted(mmap, ask->kind) & ask->access;
-	if (reply.access != 0) {
-		reply.status = 0;
+	if (reply.access != 0)
+		reply.status = fill_runs(mmap, &reply, runs);
+	if (reply.status == 0) {
 		reply.addr = (uint64_t)(uintptr_t)mmap->addr;
 		reply.length = mmap->length;
-		reply.offset = mmap->share->offset;
 		importer->mmap = mmap;
 	}
-	gd_wire_reply(importer->fd, &reply, reply.status == 0 ? mmap->share->fd : -1);
+	gd_wire_reply(importer->fd, &reply, runs);
+}
+
+/* The connection ends. Only after RELEASED the memory is known to be unmapped. */
+static void leave(struct importer *importer, int rc)
+{
+	if (importer->mmap != NULL && rc != GD_SHARE_RELEASED)
+		importer->mmap->share->is_tainted = true;
+	unlist(importer);
 }
 
 static void on_importer(void *arg)
@@ -103,7 +135,7 @@ static void on_importer(void *arg)
 	if (rc == 0)
 		answer(importer, &ask);
 	else if (rc != -EAGAIN)
-		unlist(importer);
+		leave(importer, rc);
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	if (rc != 0 && rc != -EAGAIN)
 		hang_up(importer);
@@ -148,6 +180,16 @@ static void after_fork_parent(void)
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
+static void init_changed(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 /* Connections are the parent's: our copies would hide its end from others. What was exported is not what we have now. */
 static void after_fork_child(void)
 {
@@ -161,27 +203,32 @@ static void after_fork_child(void)
 	for (struct doca_mmap *m = gd_mmaps(); m != NULL; m = m->next) {
 		struct gd_share *s = m->share;
 
+		m->n_users = 0;
 		if (s == NULL)
 			continue;
-		if (s->conn >= 0)
-			close(s->conn);
-		s->conn = -1;
-		if (m->imported) {
-			s->gone = 1;
-		} else {
-			s->is_held = false;
-			s->fd = -1;
-		}
+		if (m->imported)
+			gd_share_forget_import(s);
+		s->is_held = s->is_tainted = false;
 	}
+	gd_share_forget_timer();
+	init_changed();
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
 /* The lock of the service is taken within ours; that of pages too, which has its handlers from the beginning. */
 static void prepare(void)
 {
+	init_changed();
 	gd_service_watch_forks();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	atexit(remove_socket);
+}
+
+void gd_share_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, prepare);
 }
 
 static doca_error_t listen_for_importers(void)
@@ -201,12 +248,11 @@ static doca_error_t listen_for_importers(void)
 
 /* -- sharing and export -- */
 
-static struct gd_share *make_share(struct doca_mmap *mmap)
+struct gd_share *gd_share_make(struct doca_mmap *mmap)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gd_share *s = mmap->share;
 
-	pthread_once(&once, prepare);
+	gd_share_watch_forks();
 	if (s != NULL)
 		return s;
 	s = calloc(1, sizeof(*s));
@@ -234,6 +280,7 @@ static doca_error_t cannot_hold(const struct doca_mmap *mmap, int rc)
 		{-EOPNOTSUPP, DOCA_ERROR_NOT_SUPPORTED, "the program has mapped it as shared; use private memory"},
 		{-ENOMEM, DOCA_ERROR_NO_MEMORY, "there is not enough memory"},
 		{-EFBIG, DOCA_ERROR_DRIVER, "the size of files is limited; see ulimit -f"},
+		{-EMFILE, DOCA_ERROR_DRIVER, "too many open files: each exported map needs one; see ulimit -n"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -246,21 +293,44 @@ static doca_error_t cannot_hold(const struct doca_mmap *mmap, int rc)
 	return DOCA_ERROR_DRIVER;
 }
 
-doca_error_t gd_share_hold(struct doca_mmap *mmap)
+/* Comch peers may read all that is common: what is exported is put apart from it, and they are given it anew. */
+static void leave_common(struct doca_mmap *mmap)
 {
-	struct gd_share *s = make_share(mmap);
+	gd_pages_drop(mmap->addr, mmap->length);
+	mmap->share->is_held = false;
+	__atomic_fetch_add(&mmap->moves, 1, __ATOMIC_RELEASE);
+}
+
+doca_error_t gd_share_hold(struct doca_mmap *mmap, bool common)
+{
+	struct gd_share *s = gd_share_make(mmap);
 	int rc;
 
 	if (s == NULL)
 		return DOCA_ERROR_NO_MEMORY;
+	if (s->is_held && s->is_common && !common)
+		leave_common(mmap);
 	if (s->is_held)
 		return DOCA_SUCCESS;
-	rc = gd_pages_hold(mmap->addr, mmap->length, others_write(mmap->access), &s->fd);
+	rc = gd_pages_hold(mmap->addr, mmap->length, others_write(mmap->access), common);
 	if (rc != 0)
 		return cannot_hold(mmap, rc);
-	s->offset = (uint64_t)(uintptr_t)mmap->addr;
 	s->is_held = true;
+	s->is_common = common;
 	return DOCA_SUCCESS;
+}
+
+int gd_share_fd(const struct doca_mmap *mmap)
+{
+	const struct gd_share *s = mmap->share;
+	struct gd_run run;
+	int rc = -ENOENT;
+
+	if (s != NULL && mmap->imported)
+		return s->fd;
+	if (s != NULL && s->is_held)
+		rc = gd_pages_give(mmap->addr, mmap->length, &run, 1);
+	return rc < 0 ? rc : run.fd;
 }
 
 static doca_error_t fill_blob(struct doca_mmap *mmap, enum gd_blob_kind kind, struct gd_blob *blob)
@@ -293,11 +363,11 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
 	if (!mmap->imported) {
 		result = listen_for_importers();
 		if (result == DOCA_SUCCESS && here)
-			result = gd_share_hold(mmap);
+			result = gd_share_hold(mmap, false);
 	}
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (make_share(mmap) == NULL)
+	if (gd_share_make(mmap) == NULL)
 		return DOCA_ERROR_NO_MEMORY;
 	place = kind == GD_BLOB_PCI ? &mmap->share->pci : &mmap->share->rdma;
 	if (place->kind == 0) {
@@ -313,78 +383,69 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
 	return DOCA_SUCCESS;
 }
 
-/* -- import -- */
-
-static void on_owner(void *arg)
-{
-	struct gd_share *s = arg;
-	char byte;
-
-	if (recv(s->conn, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
-		return;
-	/* it has nothing to say but that it is over */
-	__atomic_store_n(&s->gone, 1, __ATOMIC_RELEASE);
-	gd_service_remove_fd(s->conn);
-}
-
-static doca_error_t map_memory(struct doca_mmap *map, struct gd_share *s)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), down = s->offset & (page - 1);
-	int prot = PROT_READ | (others_write(map->access) ? PROT_WRITE : 0);
-
-	s->base_bytes = map->length + down;
-	s->base = mmap(NULL, s->base_bytes, prot, MAP_SHARED, s->fd, (off_t)(s->offset - down));
-	if (s->base == MAP_FAILED) {
-		s->base = NULL;
-		gd_log(DOCA_LOG_LEVEL_ERROR, "%zu bytes of another process cannot be mapped: %s", map->length, strerror(errno));
-		return errno == ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
-	}
-	map->local = (char *)s->base + down;
-	return DOCA_SUCCESS;
-}
-
-static doca_error_t ask_owner(struct doca_mmap *mmap, struct gd_share *s, const struct gd_blob *blob)
-{
-	struct gd_share_ask ask = {.magic = GD_SHARE_MAGIC, .kind = blob->kind, .access = blob->access, .id = blob->id};
-	struct gd_share_reply reply;
-	doca_error_t result;
-
-	result = gd_wire_ask(blob, &ask, &reply, &s->conn, &s->fd);
-	if (result != DOCA_SUCCESS)
-		return result;
-	mmap->access = reply.access;
-	s->offset = reply.offset;
-	result = map_memory(mmap, s);
-	if (result == DOCA_SUCCESS)
-		result = gd_service_add_fd(s->conn, on_owner, s);
-	return result;
-}
-
-doca_error_t gd_share_import(struct doca_mmap *mmap, const struct gd_blob *blob, bool map)
-{
-	struct gd_share *s = make_share(mmap);
-	doca_error_t result = DOCA_SUCCESS;
-
-	if (s == NULL)
-		return DOCA_ERROR_NO_MEMORY;
-	mmap->id = blob->id;
-	mmap->addr = (void *)(uintptr_t)blob->addr;
-	mmap->length = blob->length;
-	mmap->access = blob->access;
-	if (map)
-		result = ask_owner(mmap, s, blob);
-	if (result != DOCA_SUCCESS) {
-		gd_share_release(mmap);
-		return result;
-	}
-	if (blob->kind == GD_BLOB_PCI)
-		s->pci = *blob;
-	else
-		s->rdma = *blob;
-	return DOCA_SUCCESS;
-}
-
 /* -- the end -- */
+
+static void ask_back(const struct doca_mmap *mmap)
+{
+	for (struct importer *i = importers; i != NULL; i = i->next)
+		if (i->mmap == mmap && !i->is_asked) {
+			i->is_asked = true;
+			gd_wire_say(i->fd, GD_SHARE_REVOKE);
+		}
+}
+
+static bool has_importer(const struct doca_mmap *mmap)
+{
+	const struct importer *i = importers;
+
+	while (i != NULL && i->mmap != mmap)
+		i = i->next;
+	return i != NULL;
+}
+
+/* Until all have released the memory, or the time has come. Does one still have it? */
+static bool wait_for_importers(const struct doca_mmap *mmap, uint64_t end)
+{
+	const struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+	int rc = 0;
+
+	while (rc == 0 && has_importer(mmap))
+		rc = pthread_cond_timedwait(&changed, &gd_mmaps_lock, &until);
+	return has_importer(mmap);
+}
+
+static bool overlap(const struct doca_mmap *a, const struct doca_mmap *b)
+{
+	const uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	const uintptr_t at = (uintptr_t)a->addr, bt = (uintptr_t)b->addr;
+
+	return (at & ~mask) < bt + b->length && (bt & ~mask) < at + a->length;
+}
+
+/* Pages were replaced that other maps have in common with this one: what peers have of those maps is not what we have now. */
+static void renew_neighbours(const struct doca_mmap *mmap)
+{
+	pthread_mutex_lock(&gd_mmaps_lock);
+	for (struct doca_mmap *m = gd_mmaps(); m != NULL; m = m->next) {
+		if (m->imported || m->share == NULL || !overlap(m, mmap))
+			continue;
+		__atomic_fetch_add(&m->moves, 1, __ATOMIC_RELEASE);
+		ask_back(m);
+	}
+	pthread_mutex_unlock(&gd_mmaps_lock);
+}
+
+static doca_error_t replace(struct doca_mmap *mmap, bool pinned)
+{
+	const int rc = gd_pages_replace(mmap->addr, mmap->length, pinned);
+
+	renew_neighbours(mmap);
+	if (rc == 0)
+		return DOCA_SUCCESS;
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map: cannot take the pages from an importer that does not answer (address=%p, "
+	       "bytes=%zu, error=%s): end that process, or stop the map again", mmap->addr, mmap->length, strerror(-rc));
+	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_OPERATING_SYSTEM;
+}
 
 static struct importer *take_importers(const struct doca_mmap *mmap)
 {
@@ -401,7 +462,7 @@ static struct importer *take_importers(const struct doca_mmap *mmap)
 	return taken;
 }
 
-void gd_share_release(struct doca_mmap *mmap)
+static void drop(struct doca_mmap *mmap)
 {
 	struct importer *taken;
 	struct gd_share *s;
@@ -409,7 +470,7 @@ void gd_share_release(struct doca_mmap *mmap)
 	pthread_mutex_lock(&gd_mmaps_lock);
 	s = mmap->share;
 	mmap->share = NULL;
-	taken = s != NULL ? take_importers(mmap) : NULL;
+	taken = take_importers(mmap);
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	while (taken != NULL) {
 		struct importer *next = taken->next;
@@ -417,17 +478,29 @@ void gd_share_release(struct doca_mmap *mmap)
 		hang_up(taken);
 		taken = next;
 	}
-	if (s == NULL)
-		return;
 	if (s->is_held)
 		gd_pages_drop(mmap->addr, mmap->length);
-	if (s->conn >= 0) {
-		gd_service_remove_fd(s->conn);
-		close(s->conn);
-	}
-	if (s->base != NULL)
-		munmap(s->base, s->base_bytes);
-	if (mmap->imported && s->fd >= 0)
-		close(s->fd);
 	free(s);
+}
+
+doca_error_t gd_share_revoke(struct doca_mmap *mmap)
+{
+	const uint64_t end = gn_now_ns() + GD_SILENT_NS;
+	doca_error_t result = DOCA_SUCCESS;
+	bool keeps, pinned;
+
+	if (mmap->share == NULL)
+		return DOCA_SUCCESS;
+	pthread_mutex_lock(&gd_mmaps_lock);
+	ask_back(mmap);
+	pthread_mutex_unlock(&gd_mmaps_lock);
+	pinned = gd_rdma_take_back(&mmap->id, false, end);
+	pthread_mutex_lock(&gd_mmaps_lock);
+	keeps = wait_for_importers(mmap, end) || mmap->share->is_tainted;
+	pthread_mutex_unlock(&gd_mmaps_lock);
+	if (keeps || pinned)
+		result = replace(mmap, pinned);
+	if (result == DOCA_SUCCESS)
+		drop(mmap);
+	return result;
 }

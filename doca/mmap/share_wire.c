@@ -195,15 +195,30 @@ int gd_listener_accept(struct gd_listener *listener)
 
 /* -- the owner's side -- */
 
+/* Says nothing but one word. */
+struct word {
+	uint32_t magic, word;
+};
+
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask)
 {
 	ssize_t n = recv(fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC); /* without room for descriptors */
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
+	if (n == sizeof(struct word) && ask->magic == GD_SHARE_MAGIC && ((struct word *)ask)->word == GD_SHARE_RELEASED)
+		return GD_SHARE_RELEASED;
 	if (n != sizeof(*ask) || ask->magic != GD_SHARE_MAGIC || ask->zero != 0)
 		return -EPROTO;
 	return 0;
+}
+
+void gd_wire_say(int fd, enum gd_share_word word)
+{
+	struct word message = {GD_SHARE_MAGIC, word};
+
+	if (send(fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		shutdown(fd, SHUT_RDWR);
 }
 
 /* A descriptor of the same memory by which nobody can write. */
@@ -215,33 +230,44 @@ static int read_only(int memfd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-void gd_wire_reply(int fd, const struct gd_share_reply *reply, int memfd)
+/* One message, with n descriptors. */
+static int send_reply(int fd, const struct gd_share_reply *reply, const int *fds, uint32_t n)
 {
-	const uint32_t writes = DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	char control[CMSG_SPACE(GD_RUNS * sizeof(int))] __attribute__((aligned(8))) = {0};
 	struct iovec iov = {(void *)(uintptr_t)reply, sizeof(*reply)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	int given = memfd < 0 || (reply->access & writes) != 0 ? memfd : read_only(memfd);
 
-	if (memfd >= 0 && given < 0) {
-		shutdown(fd, SHUT_RDWR);
-		return;
-	}
-	if (given >= 0) {
+	if (n > 0) {
 		struct cmsghdr *cmsg;
 
 		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
 		cmsg = CMSG_FIRSTHDR(&msg);
 		cmsg->cmsg_level = SOL_SOCKET;
 		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &given, sizeof(int));
+		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), fds, n * sizeof(int));
 	}
-	if (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_run *runs)
+{
+	const uint32_t writes = DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
+	int fds[GD_RUNS], rc = 0;
+	uint32_t n;
+
+	for (n = 0; n < reply->n_runs && rc == 0; n++) {
+		fds[n] = (reply->access & writes) != 0 ? runs[n].fd : read_only(runs[n].fd);
+		rc = fds[n] < 0 ? -errno : 0;
+	}
+	if (rc == 0)
+		rc = send_reply(fd, reply, fds, n);
+	if (rc != 0)
 		shutdown(fd, SHUT_RDWR);
-	if (given != memfd)
-		close(given);
+	while (n-- > 0)
+		if (fds[n] >= 0 && fds[n] != runs[n].fd)
+			close(fds[n]);
 }
 
 /* -- the importer's side -- */
@@ -275,13 +301,14 @@ static doca_error_t connect_owner(const char *path, int *conn_p)
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
-/* One message; of the descriptors that came with it the first is kept, and only if it is the only one. */
-static ssize_t receive(int fd, struct gd_share_reply *reply, int *memfd_p)
+/* One message; the descriptors that came with it are kept if there is one for each run. */
+static ssize_t receive(int fd, struct gd_share_reply *reply, int memfds[GD_RUNS])
 {
-	char control[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8)));
+	char control[CMSG_SPACE((GD_RUNS + 1) * sizeof(int))] __attribute__((aligned(8)));
 	struct iovec iov = {reply, sizeof(*reply)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-	int fds[4], n_fds = 0;
+	int fds[GD_RUNS + 2]; /* what fits into `control`, which is rounded up */
+	size_t n_fds = 0;
 	ssize_t n;
 
 	do
@@ -289,55 +316,91 @@ static ssize_t receive(int fd, struct gd_share_reply *reply, int *memfd_p)
 	while (n < 0 && errno == EINTR);
 	for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && n_fds == 0) {
-			n_fds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-			memcpy(fds, CMSG_DATA(c), (size_t)n_fds * sizeof(int));
+			n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			memcpy(fds, CMSG_DATA(c), n_fds * sizeof(int));
 		}
-	if (n_fds == 1 && n == sizeof(*reply) && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
-		*memfd_p = fds[0];
+	if (n == sizeof(*reply) && n_fds == reply->n_runs && n_fds <= GD_RUNS && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+		memcpy(memfds, fds, n_fds * sizeof(int));
 		return n;
 	}
 	while (n_fds > 0)
 		close(fds[--n_fds]);
-	return (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ? 0 : n;
+	return n < 0 ? n : 0;
+}
+
+int gd_wire_read_word(int fd)
+{
+	struct word word;
+	ssize_t n = recv(fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	return n == sizeof(word) && word.magic == GD_SHARE_MAGIC && word.word == GD_SHARE_REVOKE ? GD_SHARE_REVOKE : -ENOTCONN;
+}
+
+/* Whole pages, one after the other, from the first of the range to its last. */
+static bool are_runs(const struct gd_share_reply *reply)
+{
+	const uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	uint64_t at = reply->addr & ~mask;
+
+	if (reply->n_runs == 0 || reply->n_runs > GD_RUNS || reply->length > (uint64_t)INT64_MAX - reply->addr - mask)
+		return false;
+	for (uint32_t i = 0; i < reply->n_runs; i++) {
+		if (reply->runs[i].from != at || reply->runs[i].to <= at || (reply->runs[i].to & mask) != 0)
+			return false;
+		at = reply->runs[i].to;
+	}
+	return at == ((reply->addr + reply->length + mask) & ~mask);
 }
 
 /* Of this memory, with no more rights than were asked for, and a range that can be. */
 static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply)
 {
-	return reply->addr == blob->addr && reply->length == blob->length && reply->access != 0 &&
-	       (reply->access & ~ask->access) == 0 && reply->offset <= (uint64_t)INT64_MAX - reply->length;
+	return reply->addr == blob->addr && reply->length == blob->length && reply->addr <= INT64_MAX && reply->access != 0 &&
+	       (reply->access & ~ask->access) == 0 && are_runs(reply);
+}
+
+static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_RUNS], const char **why_p)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < reply->n_runs && rc == 0; i++)
+		rc = gantry_memfd_check(memfds[i], reply->runs[i].to, INT64_MAX, NULL, why_p);
+	return rc;
 }
 
 static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply,
-				int memfd)
+				const int memfds[GD_RUNS])
 {
 	const char *why = "it does not keep to the protocol";
 
 	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
 		why = "it does not know it, or has not allowed that";
-	else if (reply->magic == GD_SHARE_MAGIC && memfd >= 0 && is_answer(blob, ask, reply) &&
-		 gantry_memfd_check(memfd, reply->offset + reply->length, INT64_MAX, NULL, &why) == 0)
+	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) && check_memfds(reply, memfds, &why) == 0)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory does not give it: %s", why);
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
 doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask, struct gd_share_reply *reply, int *conn_p,
-			 int *memfd_p)
+			 int memfds[GD_RUNS])
 {
 	doca_error_t result;
 	ssize_t n;
 
-	*conn_p = *memfd_p = -1;
+	*conn_p = -1;
+	for (uint32_t i = 0; i < GD_RUNS; i++)
+		memfds[i] = -1;
 	result = connect_owner(blob->path, conn_p);
 	if (result != DOCA_SUCCESS)
 		return result;
 	n = send(*conn_p, ask, sizeof(*ask), MSG_NOSIGNAL);
 	if (n == sizeof(*ask))
-		n = receive(*conn_p, reply, memfd_p);
+		n = receive(*conn_p, reply, memfds);
 	if (n < 0)
 		return no_owner(errno);
 	if (n != sizeof(*reply))
 		return no_owner(ECONNRESET);
-	return check_reply(blob, ask, reply, *memfd_p);
+	return check_reply(blob, ask, reply, memfds);
 }

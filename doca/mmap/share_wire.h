@@ -4,10 +4,11 @@
 #define GD_SHARE_WIRE_H
 
 #include "mmap/blob.h"
+#include "mmap/pages.h"
 
 #include <sys/types.h>
 
-#define GD_SHARE_MAGIC 0x314d4447u /* "GDM1" */
+#define GD_SHARE_MAGIC 0x324d4447u /* "GDM2" */
 
 struct gd_share_ask {
 	uint32_t magic;
@@ -17,14 +18,23 @@ struct gd_share_ask {
 	struct gd_mmap_id id;
 };
 
-/* With status 0, one descriptor comes with it; it can be mapped for writing only if the access says so. */
+/*
+ * With status 0, a descriptor comes with it for each run; it can be mapped for writing only if the access says so. The runs
+ * follow one another and are all pages of the range. `from` and `to` are the owner's addresses, and the offsets in the memfd.
+ */
 struct gd_share_reply {
 	uint32_t magic;
 	int32_t status; /* 0 or -errno */
 	uint32_t access;
-	uint32_t zero;
-	uint64_t addr, length, offset;
+	uint32_t n_runs;
+	uint64_t addr, length;
+	struct {
+		uint64_t from, to;
+	} runs[GD_RUNS];
 };
+
+/* What comes after that: the owner wants its memory back, and the importer has mapped it for the last time. */
+enum gd_share_word { GD_SHARE_REVOKE = 1, GD_SHARE_RELEASED = 2 };
 
 /* A socket in the run directory. */
 struct gd_listener {
@@ -45,16 +55,22 @@ void gd_listener_forget(struct gd_listener *listener);       /* in a child: it i
 /* The next one of our user who connects; < 0: nobody. Does not wait. */
 int gd_listener_accept(struct gd_listener *listener);
 
-/* Owner, without waiting: 0; -EAGAIN: nothing yet; else this importer is not to be heard any more. */
+/* Owner, without waiting: 0, or GD_SHARE_RELEASED; -EAGAIN: nothing yet; else the importer does not keep to the protocol. */
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask);
-/* An importer that does not read gets none. */
-void gd_wire_reply(int fd, const struct gd_share_reply *reply, int memfd);
+/* runs: the memfds of reply->runs. An importer that does not read gets no reply. */
+void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_run *runs);
+
+/* Either side, without waiting. */
+void gd_wire_say(int fd, enum gd_share_word word);
+/* Importer, without waiting: GD_SHARE_REVOKE; -EAGAIN: nothing yet; else the owner is gone. */
+int gd_wire_read_word(int fd);
 
 /*
- * Importer: connect to the owner that the descriptor names, ask, and look at what it answers. SUCCESS: *conn_p and *memfd_p are
- * the caller's. They are set to -1 or to what the caller has to close in any case. Waits a few seconds at most.
+ * Importer: connect to the owner that the descriptor names, ask, and check the answer. SUCCESS: *conn_p, and the descriptor of
+ * each run of the reply, are the caller's. All of them are set to -1 or to what the caller has to close in any case. Waits a
+ * few seconds at most.
  */
 doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask, struct gd_share_reply *reply, int *conn_p,
-			 int *memfd_p);
+			 int memfds[GD_RUNS]);
 
 #endif

@@ -92,9 +92,9 @@ static uint32_t rights_of(const struct doca_rdma *rdma, const struct doca_mmap *
 }
 
 /* A transport that reads and writes by copying needs memory that it can map. */
-static int wants_shared(const struct gd_rdma_link *link)
+static enum gd_sharing sharing_of(const struct gd_rdma_link *link)
 {
-	return !(link->rdma->limits.caps & GANTRY_CAP_PINS);
+	return link->rdma->limits.caps & GANTRY_CAP_PINS ? GD_REGION_OWN : GD_REGION_APART;
 }
 
 static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_id *id, struct gantry_token *token)
@@ -117,7 +117,7 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 	if (!local)
 		return DOCA_ERROR_NO_MEMORY;
 	local->map = *id;
-	rc = gd_mmap_region(map, wants_shared(link), &local->region) == DOCA_SUCCESS ? 0 : -EFAULT;
+	rc = gd_mmap_region(map, sharing_of(link), &local->region) == DOCA_SUCCESS ? 0 : -EFAULT;
 	local->region.rights = rights;
 	if (!rc)
 		rc = link->rdma->ops->export_region(link->gantry, &local->region, rights, ++link->next_handle, token);
@@ -164,7 +164,7 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 
 /* -- our memory -- */
 
-static void forget_locals(struct gd_rdma_link *link)
+void gd_rdma_forget_locals(struct gd_rdma_link *link)
 {
 	while (link->locals) {
 		struct gd_rdma_local *local = link->locals;
@@ -186,7 +186,7 @@ static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_
 	if (link->locals && (conn->flying.first || task->pieces))
 		return DOCA_ERROR_AGAIN;
 	gd_transport_lock(conn->rdma->transport, NULL);
-	forget_locals(link);
+	gd_rdma_forget_locals(link);
 	gd_transport_unlock(conn->rdma->transport);
 	link->moves = moves;
 	return DOCA_SUCCESS;
@@ -203,7 +203,7 @@ static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *m
 	if (!local)
 		return DOCA_ERROR_NO_MEMORY;
 	local->map = map->id;
-	result = gd_mmap_region(map, 0, &local->region);
+	result = gd_mmap_region(map, GD_REGION_OWN, &local->region);
 	if (result != DOCA_SUCCESS) {
 		free(local);
 		return result;
@@ -211,7 +211,7 @@ static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *m
 	gd_transport_lock(conn->rdma->transport, NULL);
 	rc = conn->rdma->ops->register_region(link->gantry, &local->region);
 	if (rc == -ENOSPC && !conn->flying.first) { /* too many maps: begin anew */
-		forget_locals(link);
+		gd_rdma_forget_locals(link);
 		rc = conn->rdma->ops->register_region(link->gantry, &local->region);
 	}
 	if (!rc) {
@@ -336,7 +336,7 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 
 void gd_rdma_memory_release(struct gd_rdma_link *link)
 {
-	forget_locals(link);
+	gd_rdma_forget_locals(link);
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next)
 		if (remote->region)
 			link->rdma->ops->release_region(link->gantry, remote->region);

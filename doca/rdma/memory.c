@@ -173,6 +173,8 @@ enum gd_rdma_step gd_rdma_access(struct doca_rdma_connection *conn, struct gd_rd
 	memory = mapped(&target);
 	task->trouble = memory ? copy(task, memory, target.length) : DOCA_ERROR_INVALID_VALUE;
 	if (task->trouble == DOCA_SUCCESS)
+		task->trouble = gd_mmap_copied(target.map);
+	if (task->trouble == DOCA_SUCCESS)
 		task->result_len = (uint32_t)target.length;
 	return GD_RDMA_DONE;
 }

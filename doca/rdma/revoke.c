@@ -2,9 +2,9 @@
 /*
  * revoke.c - memory that its owner takes back, where the device reads and writes it.
  *
- * A map that is stopped is asked back from all peers that it was exported to: when doca_mmap_stop has returned, none of them can
- * reach it. The peer's engine lets go of it as soon as nothing is under way any more; one that never progresses loses it after the
- * transport's revoke_timeout.
+ * A map that is stopped is asked back from all peers that it was exported to. The peer's engine lets go of it as soon as nothing
+ * is under way any more. From one that does not progress the transport takes it after revoke_timeout. doca_mmap_stop does not
+ * wait that long: after GD_SILENT_NS it replaces the pages, and the device keeps the old ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "rdma/rdma.h"
 
-#define WAIT_NS 2000000000ull /* for peers that do not answer, and transports that wait for them longer */
 #define LOOK_NS 50000         /* between two looks whether it is back */
 
 /* Contexts that run. The lock is taken before that of a transport. */
@@ -70,7 +69,26 @@ static bool ask_back(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 	return false;
 }
 
-static bool is_out(const struct gd_mmap_id *map)
+/* The engine lets go of what it has registered, when nothing is under way. */
+static void ask_engine(struct gd_rdma_link *link)
+{
+	if (!link->gives_back)
+		gd_pe_post(link->rdma->ctx.pe, &link->conn->revoked);
+	link->gives_back = true;
+}
+
+/* Under the transport's lock. Does this side's device read and write it? Then the engine has been asked. */
+static bool ask_back_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
+{
+	for (const struct gd_rdma_local *local = link->locals; local; local = local->next)
+		if (memcmp(&local->map, map, sizeof(*map)) == 0) {
+			ask_engine(link);
+			return true;
+		}
+	return false;
+}
+
+bool gd_rdma_is_out(const struct gd_mmap_id *map, bool imported)
 {
 	bool out = false;
 
@@ -80,21 +98,24 @@ static bool is_out(const struct gd_mmap_id *map)
 			continue;
 		gd_transport_lock(rdma->transport, NULL);
 		for (struct doca_rdma_connection *conn = rdma->conns; conn; conn = conn->next)
-			if (conn->link && !conn->link->lost)
+			if (conn->link && !conn->link->lost) {
 				out |= ask_back(conn->link, map);
+				out |= imported && ask_back_local(conn->link, map);
+			}
 		gd_transport_unlock(rdma->transport);
 	}
 	pthread_mutex_unlock(&contexts_lock);
 	return out;
 }
 
-void gd_rdma_take_back(const struct gd_mmap_id *map)
+bool gd_rdma_take_back(const struct gd_mmap_id *map, bool imported, uint64_t end)
 {
 	const struct timespec look = {.tv_nsec = LOOK_NS};
-	const uint64_t end = gn_now_ns() + WAIT_NS;
+	bool out;
 
-	while (is_out(map) && gn_now_ns() < end)
+	while ((out = gd_rdma_is_out(map, imported)) && gn_now_ns() < end)
 		nanosleep(&look, NULL);
+	return out;
 }
 
 /* Under the lock: nobody can touch it any more. */
@@ -123,18 +144,19 @@ void gd_rdma_on_revoke(struct gd_rdma_link *link, uint32_t handle)
 	if (!remote)
 		return;
 	__atomic_store_n(&remote->state, GD_RDMA_REFUSED + DOCA_ERROR_IO_FAILED, __ATOMIC_RELEASE);
-	if (!link->gives_back)
-		gd_pe_post(link->rdma->ctx.pe, &link->conn->revoked);
-	link->gives_back = true;
+	ask_engine(link);
 }
 
 /* Engine: what is asked back and not used any more. */
 void gd_rdma_give_back(struct doca_rdma_connection *conn)
 {
+	const struct gd_rdma_task *next = gd_rdma_list_first(&conn->sends);
 	struct gd_rdma_link *link = conn->link;
 
 	gd_transport_lock(conn->rdma->transport, NULL);
 	link->gives_back = false;
+	if (!conn->flying.first && !(next && next->pieces))
+		gd_rdma_forget_locals(link); /* one of them is an import whose owner stopped it; the others are registered anew */
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next) {
 		if (!remote->region || remote->state < GD_RDMA_REFUSED || remote->pieces)
 			continue;

@@ -171,7 +171,6 @@ static doca_error_t share_page(struct doca_sync_event *event, size_t length)
 {
 	const uint32_t access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ |
 		DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
-	struct gantry_region region;
 	doca_error_t result = doca_mmap_create(&event->map);
 
 	for (uint32_t i = 0; i < event->n_devs && result == DOCA_SUCCESS; i++)
@@ -183,7 +182,7 @@ static doca_error_t share_page(struct doca_sync_event *event, size_t length)
 	if (result == DOCA_SUCCESS)
 		result = doca_mmap_start(event->map);
 	if (result == DOCA_SUCCESS)
-		result = gd_mmap_region(event->map, 1, &region);
+		result = gd_mmap_prepare_export(event->map);
 	return result;
 }
 

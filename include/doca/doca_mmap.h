@@ -24,8 +24,9 @@ typedef uint32_t doca_dpa_dev_mmap_t;
 DOCA_STABLE doca_error_t doca_mmap_create(struct doca_mmap **mmap);
 
 /*
- * Stops it first, calls the free callback when it was ever started. NOT_PERMITTED while buffers refer to it. The
- * memory itself is not touched: it may be gone already.
+ * Stops the map first, as doca_mmap_stop does, and calls the free callback if the map was ever started. The program may
+ * have freed or unmapped the memory before. Errors: those of doca_mmap_stop; the map still exists then, and the free
+ * callback was not called.
  */
 DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 
@@ -36,8 +37,24 @@ DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
 /*
- * Exports of it and buffers in it are not to be used any more. Fine for exported and imported maps. Devices of peers
- * that read or write it over a network are waited for, 2 s at most. Errors: NOT_PERMITTED.
+ * Ends all use of the map; exported and imported maps can be stopped, too. Once it has returned SUCCESS, no other
+ * process, no device of a peer and no copy of an emulated DPA writes the memory of a map that this process exported:
+ * - The library of an importer gives up the memory and confirms that, without help of the importer's program. Tasks of
+ *   the importer that use the map then fail with IO_FAILED.
+ * - The pages are taken from an importer, or a device, that has not done so within 100 ms: the range is copied into
+ *   other pages at the same addresses, and the importer keeps the old ones. The library does so at once where an
+ *   importer's connection ended without a confirmation, since a child of the importer may still have the memory.
+ * It takes at most 100 ms, and 1 s for each GB of the map, on a processor that is free for it.
+ * While pages are copied, threads of this process may read and write them, and nothing that they write is lost. For
+ * some hundred microseconds a thread may miss what another thread wrote last, so the range must not contain a lock or
+ * an atomic counter that is in use, or the stack of another thread. The program must not unmap or remap the range
+ * meanwhile. A page that also belongs to another exported map is copied, too; importers of that map lose it and have
+ * to import it again.
+ * The library does not wait for tasks of this process: all tasks that use the map have to be completed before.
+ * Errors:
+ *	NOT_PERMITTED     buffers refer to it
+ *	NO_MEMORY         there is none for the copy; importers may still write. Call it again
+ *	OPERATING_SYSTEM  the same for another reason, which is in the log
  */
 DOCA_STABLE doca_error_t doca_mmap_stop(struct doca_mmap *mmap);
 
@@ -70,7 +87,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mm
 		doca_dpa_dev_mmap_t *dpa_mmap_handle);
 
 /*
- * A map of the exporter's memory, started already. Its addresses are those of the exporter, not of this process.
+ * A map of the exporter's memory, started already. Once the exporter has stopped its map, tasks that use this one fail
+ * with IO_FAILED; a child of fork() has nothing of it. Its addresses are those of the exporter, not of this process.
  * user_data may be NULL. A descriptor that makes no sense is an error. Errors: NO_MEMORY, NOT_SUPPORTED,
  * NOT_PERMITTED, DRIVER.
  */

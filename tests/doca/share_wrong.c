@@ -97,7 +97,7 @@ static void attack(struct exporter *e)
 	const struct gd_blob *blob = (const struct gd_blob *)e->desc;
 	struct gd_share_ask good = {.magic = GD_SHARE_MAGIC, .kind = blob->kind, .access = blob->access, .id = blob->id}, bad;
 	struct gd_share_reply reply;
-	int conn, memfd;
+	int conn, memfds[GD_RUNS];
 	char byte;
 
 	for (size_t i = 0; i < sizeof(good); i++) {
@@ -105,13 +105,13 @@ static void attack(struct exporter *e)
 			continue; /* who wants more gets what there is */
 		bad = good;
 		((char *)&bad)[i] ^= 0x41;
-		TEST_ASSERT_TRUE(gd_wire_ask(blob, &bad, &reply, &conn, &memfd) != DOCA_SUCCESS);
+		TEST_ASSERT_TRUE(gd_wire_ask(blob, &bad, &reply, &conn, memfds) != DOCA_SUCCESS);
 		if (conn >= 0)
 			close(conn);
-		TEST_ASSERT_EQUAL_INT(-1, memfd);
+		TEST_ASSERT_EQUAL_INT(-1, memfds[0]);
 	}
-	OK(gd_wire_ask(blob, &good, &reply, &conn, &memfd));
-	close(memfd);
+	OK(gd_wire_ask(blob, &good, &reply, &conn, memfds));
+	close(memfds[0]);
 	/* once is enough */
 	TEST_ASSERT_EQUAL_INT(sizeof(good), send(conn, &good, sizeof(good), 0));
 	TEST_ASSERT_EQUAL_INT(sizeof(reply), recv(conn, &reply, sizeof(reply), 0));
