@@ -300,6 +300,32 @@ static void a_neighbour_does_not_bring_replaced_pages_back(void)
 	munmap(memory, 8 * PAGE);
 }
 
+/* The neighbour is in the old memfd still, by a range that was between the two. */
+static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
+{
+	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int old;
+
+	memset(memory, 5, 9 * PAGE);
+	TEST_ASSERT_EQUAL_INT(0, hold(memory, 4 * PAGE, true));
+	TEST_ASSERT_EQUAL_INT(0, hold(memory + 3 * PAGE, 3 * PAGE, true));
+	TEST_ASSERT_EQUAL_INT(0, hold(memory + 5 * PAGE, 4 * PAGE, true));
+	old = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	gd_pages_drop(memory + 3 * PAGE, 3 * PAGE);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_replace(memory, 4 * PAGE, false));
+	gd_pages_drop(memory, 4 * PAGE);
+	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory + 2 * PAGE, 4 * PAGE, true, false));
+	fd = old;
+	put(memory + 3 * PAGE, 77);
+	TEST_ASSERT_EQUAL_INT(5, memory[3 * PAGE]);
+	put(memory + 5 * PAGE, 77);
+	TEST_ASSERT_EQUAL_INT(77, memory[5 * PAGE]);
+	gd_pages_drop(memory + 2 * PAGE, 4 * PAGE);
+	gd_pages_drop(memory + 5 * PAGE, 4 * PAGE);
+	close(old);
+	munmap(memory, 9 * PAGE);
+}
+
 static void maps_that_overlap_are_one(void)
 {
 	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -500,6 +526,7 @@ int main(void)
 	RUN_TEST(private_pages_are_replaced_when_asked_for);
 	RUN_TEST(a_range_between_others_has_pages_of_both);
 	RUN_TEST(a_neighbour_does_not_bring_replaced_pages_back);
+	RUN_TEST(a_memfd_that_pages_were_replaced_in_gets_no_others);
 	RUN_TEST(maps_that_overlap_are_one);
 	RUN_TEST(pages_that_have_moved_are_shared_anew);
 	RUN_TEST(memory_that_cannot_be_shared_is_left_alone);
