@@ -173,7 +173,7 @@ int gn_stop_open(struct gn_stop *stop)
 	stop->closing = rc != 0;
 	if (rc == 0)
 		pthread_setname_np(stop->guard, "gn-stop");
-	return -rc;
+	return rc == EAGAIN ? -ENOMEM : -rc; /* what a thread takes is memory, or one more process */
 }
 
 void gn_stop_close(struct gn_stop *stop)

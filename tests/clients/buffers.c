@@ -78,12 +78,12 @@ static void close_and_expect_mine(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	for (size_t i = BLOCK; i < 4 * BLOCK; i++)
-		TEST_ASSERT_EQUAL_HEX8_MESSAGE(0x11, buffer[i], "the program's own data has gone");
+		TEST_ASSERT_EQUAL_INT_MESSAGE(0x11, buffer[i], "the program's own data has gone");
 	memset(buffer, MINE, 4 * BLOCK);
 	remove(gate);
 	served_kill("store", SIGTERM); /* which does what it has begun */
 	for (size_t i = 0; i < 4 * BLOCK; i++)
-		TEST_ASSERT_EQUAL_HEX8_MESSAGE(MINE, buffer[i], "written to after gantry_queue_close()");
+		TEST_ASSERT_EQUAL_INT_MESSAGE(MINE, buffer[i], "written to after gantry_queue_close()");
 }
 
 static void test_a_read_that_is_never_answered(void)

@@ -129,7 +129,7 @@ static void expect_newest(void)
 	close_volume();
 	open_volume_with(1);
 	TEST_ASSERT_EQUAL_INT(0, served_read(queue, seen, BLOCK, 0));
-	TEST_ASSERT_EQUAL_CHAR_MESSAGE(NEW, seen[BLOCK - 1], "an older write has overtaken a newer one");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(NEW, seen[BLOCK - 1], "an older write has overtaken a newer one");
 	close_volume();
 }
 

@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
+
 #include <uuid/uuid.h>
 
 #define MACHINE_ID_BYTES 64 /* of the line of a file that has a machine id or a boot id */
@@ -41,9 +43,21 @@ void identity_option(const char *text, uint8_t uuid[16])
 		memset(uuid, 0, 16);
 }
 
+/*
+ * The generator of libuuid has thread-local variables. The dynamic linker allocates those of a plugin when a thread first uses
+ * them, and ends the process when there is no memory for that.
+ */
 void identity_random(uint8_t uuid[16])
 {
-	uuid_generate_random(uuid);
+	size_t have = 0;
+
+	while (have < 16) {
+		ssize_t n = getrandom(uuid + have, 16 - have, 0);
+
+		have += n > 0 ? (size_t)n : 0;
+	}
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* version 4 */
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80); /* the variant of RFC 9562 */
 }
 
 void identity_of_name(const char *name, uint8_t uuid[16])

@@ -176,7 +176,8 @@ static void test_out_of_buffers(void)
 	expect_end(1);
 	TEST_ASSERT_EQUAL_UINT64(8, reported("errors.TIMEOUT"));
 	TEST_ASSERT_EQUAL_UINT64(8, reported("quarantined"));
-	TEST_ASSERT_EQUAL_UINT(1, rig.rh.n_quarantined);
+	TEST_ASSERT_EQUAL_UINT(1, rig.rh.n_withdrawn);
+	TEST_ASSERT_EQUAL_UINT(0, rig.rh.n_quarantined);
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "all 8 buffers are in quarantine"));
 }
 
