@@ -292,6 +292,21 @@ static void fua_syncs_where_nothing_writes_through(void)
 	TEST_ASSERT_EQUAL_UINT(2, script.n_sync);
 }
 
+/* The cache of the disk is not the page cache: direct IO ends in the former, only a sync or a stable write goes through it. */
+static void direct_io_alone_makes_nothing_stable(void)
+{
+	open_with("direct=true");
+	if (!store()->direct)
+		TEST_IGNORE_MESSAGE("no direct IO here");
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_INT(0, script.stable);
+	TEST_ASSERT_EQUAL_UINT(0, script.n_sync);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
+	TEST_ASSERT_EQUAL_UINT(1, script.n_sync);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_INT(1, script.stable);
+}
+
 static void without_fsync_nothing_waits_for_the_disk(void)
 {
 	open_with("fsync=false");
@@ -342,6 +357,7 @@ int main(void)
 	RUN_TEST(nor_does_a_stable_write);
 	RUN_TEST(fua_writes_through);
 	RUN_TEST(fua_syncs_where_nothing_writes_through);
+	RUN_TEST(direct_io_alone_makes_nothing_stable);
 	RUN_TEST(without_fsync_nothing_waits_for_the_disk);
 	RUN_TEST(zeroes_are_written_where_they_cannot_be_allocated);
 	RUN_TEST(discard_is_a_hint);
