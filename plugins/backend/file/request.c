@@ -63,13 +63,18 @@ void file_requests_destroy(struct file_lane *lane)
 	lane->bounce = NULL;
 }
 
-/* What an errno of the store becomes. */
+/*
+ * What an errno of the store becomes. Of a step that has begun, the store can neither say that the IO never started (CANCELED)
+ * nor what a session waits for (BUSY).
+ */
 static enum gantry_status status_of(int err)
 {
 	enum gantry_status status = gantry_status_of_errno(err);
 
 	if (err == EDQUOT || err == EFBIG)
 		return GANTRY_S_NOSPC;
+	if (err == ECANCELED || err == EBUSY)
+		return GANTRY_S_IO;
 	return gantry_status_is_quiet(status) ? status : GANTRY_S_IO;
 }
 

@@ -118,7 +118,7 @@ static void errno_becomes_status(void)
 	} table[] = {{EIO, GANTRY_S_IO},	 {ENOSPC, GANTRY_S_NOSPC},    {EDQUOT, GANTRY_S_NOSPC},
 		     {EFBIG, GANTRY_S_NOSPC},	 {EROFS, GANTRY_S_READ_ONLY}, {EINVAL, GANTRY_S_INVALID},
 		     {ENOMEM, GANTRY_S_NOMEM},	 {ENXIO, GANTRY_S_IO},	      {ETIMEDOUT, GANTRY_S_IO},
-		     {ENOTCONN, GANTRY_S_IO}};
+		     {ENOTCONN, GANTRY_S_IO},	 {ECANCELED, GANTRY_S_IO},    {EBUSY, GANTRY_S_IO}};
 
 	open_with("direct=false");
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
