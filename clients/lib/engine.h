@@ -129,6 +129,7 @@ struct gc_kept {
 	uint32_t deadline_us, crc32c;
 	uint8_t flags;
 	uint8_t again; /* how often it was submitted again */
+	uint8_t unsent; /* the last time it was not sent: nobody has its buffer, whatever its status */
 };
 
 /* A slot at rest; NULL: none. */
@@ -188,8 +189,8 @@ static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 	return __builtin_expect(rc == 0, 1) ? 0 : gc_queue_refused(queue, io, rc);
 }
 
-/* An IO that was in flight when the session was lost. 1: it will be submitted again. */
-int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io);
+/* An IO that failed. 1: it was in flight when the session was lost, and will be submitted again. 0: it has its final status. */
+int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io);
 
 /* For `complete`. 0: the descriptor is the caller's again. Else it is not: it was at rest, or is to be submitted again. */
 static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *io)
@@ -198,7 +199,7 @@ static inline int gc_queue_completed(struct gc_queue *queue, struct gantry_io *i
 		queue->n_doubled++;
 		return -1;
 	}
-	if (__builtin_expect(io->status == GANTRY_S_SESSION_LOST, 0) && gc_queue_keep_lost(queue, io))
+	if (__builtin_expect(io->status != GANTRY_S_OK, 0) && gc_queue_failed(queue, io))
 		return -1;
 	queue->n_inflight--;
 	return 0;

@@ -58,7 +58,7 @@ static void gate_complete(void *self, struct gantry_io *io)
 void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 {
 	const struct gantry_host *host = queue->session->rh->host;
-	int has_data = gantry_op_has_data(io->opcode);
+	int has_data = gantry_op_has_data(io->opcode) && !(queue->kept && queue->kept[io->slot].unsent);
 
 	queue->n_doubtful += (uint64_t)has_data;
 	if (has_data && io->data == gc_slot_buffer(queue, io)) {
@@ -92,7 +92,7 @@ static void expect_loss(void *arg)
 		session->rh->client_abort(session->client);
 }
 
-int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io)
+static int keep_lost(struct gc_queue *queue, const struct gantry_io *io)
 {
 	if (!queue->kept || !queue->up || queue->kept[io->slot].again == AGAIN_MOST)
 		return 0;
@@ -100,6 +100,18 @@ int gc_queue_keep_lost(struct gc_queue *queue, struct gantry_io *io)
 		queue->session->rh->post(queue->session->rh, expect_loss, queue->session);
 	queue->lost[queue->n_lost++] = io->slot;
 	return 1;
+}
+
+int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
+{
+	if (io->status == GANTRY_S_SESSION_LOST)
+		return keep_lost(queue, io);
+	/* CANCELED means never started. An IO that was in flight when the session was lost may have been done then. */
+	if (io->status == GANTRY_S_CANCELED && queue->kept && queue->kept[io->slot].again) {
+		io->status = GANTRY_S_TIMEOUT;
+		queue->kept[io->slot].unsent = 1;
+	}
+	return 0;
 }
 
 /* The first flush after the verifier has changed says so: what it was to make stable may be lost. */

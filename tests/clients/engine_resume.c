@@ -102,6 +102,24 @@ static void test_what_was_in_flight_is_submitted_again(void)
 	rig_close();
 }
 
+/* Its deadline has passed meanwhile, and it is not sent again; but the session before may have done it. */
+static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
+{
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1, .status = GANTRY_S_CANCELED);
+	write_block(0, 1);
+	lose();
+	rig_turn(10);
+	expect_done(1, GANTRY_S_TIMEOUT);
+	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined); /* nothing is under way any more */
+	TEST_ASSERT_EQUAL_UINT64(0, queue->n_doubtful);
+	rig.rh.seen = NULL;
+	write_block(1, 2); /* in flight for the first time */
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(2, rig.n_done);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, rig.done[1].status);
+	rig_close();
+}
+
 static void test_it_is_lost_again_and_again(void)
 {
 	for (unsigned round = 0; round < 3; round++) {
@@ -377,6 +395,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_what_was_in_flight_is_submitted_again);
+	RUN_TEST(test_what_was_in_flight_is_not_told_to_have_never_started);
 	RUN_TEST(test_it_is_lost_again_and_again);
 	RUN_TEST(test_attempts_that_fail);
 	RUN_TEST(test_attempts_become_rare);
