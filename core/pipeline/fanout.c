@@ -19,6 +19,7 @@ struct join {
 	struct gantry_io *parent;
 	uint32_t n_left;
 	uint16_t status; /* of the first child that failed; before others, of one that leaves the data in doubt */
+	uint16_t begun;  /* a child was not canceled */
 };
 
 struct gantry_fanout {
@@ -45,6 +46,12 @@ static int is_worse(unsigned status, unsigned than)
 	return than == GANTRY_S_OK || (!gantry_status_is_quiet(status) && gantry_status_is_quiet(than));
 }
 
+/* CANCELED says that nothing was begun. Where a part was, nobody knows how much of it was done in time. */
+static uint16_t status_of_all(const struct join *join)
+{
+	return join->status == GANTRY_S_CANCELED && join->begun ? GANTRY_S_TIMEOUT : join->status;
+}
+
 static void child_done(void *self, struct gantry_io *child)
 {
 	struct gantry_fanout *f = self;
@@ -55,6 +62,7 @@ static void child_done(void *self, struct gantry_io *child)
 		return;
 	if (is_worse(child->status, join->status))
 		join->status = child->status;
+	join->begun |= child->status != GANTRY_S_CANCELED;
 	add_times(parent, child);
 	if (child->length == parent->length) { /* it was the whole of it: its checksum holds for the parent */
 		parent->flags = child->flags;
@@ -62,7 +70,7 @@ static void child_done(void *self, struct gantry_io *child)
 	}
 	f->free[f->n_free++] = child;
 	if (--join->n_left == 0) {
-		parent->status = join->status;
+		parent->status = status_of_all(join);
 		gantry_complete(parent);
 	}
 }

@@ -37,6 +37,16 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 	refused 'is a special file'
 }
 
+@test "the name of a new file is stable before the volume is served" {
+	command -v strace >/dev/null || skip "strace is not installed"
+	printf '#!/bin/sh\nexec strace -D -f -y -e trace=fsync -o "%s" "%s" "$@"\n' "$dir/trace" "$GANTRY" >"$dir/traced"
+	chmod +x "$dir/traced"
+	GANTRY=$dir/traced
+	serve store --set roles.store.backend.create=true --set roles.store.backend.size=1MiB
+	grep -q "fsync([0-9]*<$dir>) *= 0" "$dir/trace"
+	stop store
+}
+
 @test "too small, empty, not a multiple of the block" {
 	head -c 65536 /dev/zero >"$dir/volume"
 	refused 'has 65536 bytes, size asks for 1048576' --set roles.store.backend.size=1MiB

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -144,6 +145,32 @@ static int fit_size(struct file_store *store)
 	return 0;
 }
 
+/* A file that this process, or one that was killed, has made is lost in a power cut unless its name is stable. */
+static int sync_name(struct file_store *store)
+{
+	const struct file_conf *conf = store->conf;
+	int rc = 0, fd;
+	char *path;
+
+	if (!conf->create || conf->read_only || !conf->fsync || store->is_device)
+		return 0;
+	path = strdup(conf->path);
+	if (!path)
+		return -ENOMEM;
+	fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* a directory that cannot be read, or a file system that syncs no directories, leaves it to the file's own sync */
+	if (fd >= 0 && fsync(fd) && errno != EINVAL)
+		rc = -errno;
+	if (!rc && fsync(store->fd))
+		rc = -errno;
+	if (rc)
+		refuse(store, "%s: the new file cannot be made stable: %s", conf->path, strerror(-rc));
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return rc;
+}
+
 /* Read one block, at an address that is no better aligned than an IO's may be. 0 or -errno. */
 static int try_direct(struct file_store *store, uint64_t block)
 {
@@ -210,6 +237,8 @@ int file_store_open(struct file_store *store)
 	if (rc)
 		return rc;
 	rc = fit_size(store);
+	if (!rc)
+		rc = sync_name(store);
 	if (!rc)
 		rc = check_direct(store);
 	if (rc)
