@@ -170,7 +170,7 @@ int gn_stop_open(struct gn_stop *stop)
 	if (stop->signal_fd < 0 || stop->wake_fd < 0 || pipe2(stop->events, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -errno;
 	rc = pthread_create(&stop->guard, NULL, guard, stop);
-	stop->closing = rc != 0;
+	stop->started = rc == 0;
 	if (rc == 0)
 		pthread_setname_np(stop->guard, "gn-stop");
 	return rc == EAGAIN ? -ENOMEM : -rc; /* what a thread takes is memory, or one more process */
@@ -182,7 +182,7 @@ void gn_stop_close(struct gn_stop *stop)
 
 	if (stop->loop)
 		gn_loop_remove_fd(stop->loop, stop->events[0]);
-	if (stop->guard != 0) {
+	if (stop->started) {
 		pthread_mutex_lock(&stop->lock);
 		stop->closing = true;
 		pthread_mutex_unlock(&stop->lock);

@@ -25,6 +25,7 @@
 
 struct gn_stop {
 	pthread_t guard;
+	bool started;        /* the guard; the control thread's */
 	sigset_t before;     /* the mask */
 	int signal_fd;
 	int wake_fd;         /* to the guard: look at what follows */
