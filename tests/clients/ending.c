@@ -272,8 +272,9 @@ static void test_ios_that_time_out(void)
 	for (int i = 0; i < 100; i++) {
 		int rc = served_read(queue, bufs[0], BLOCK, 0);
 
-		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT, gantry_error());
-		n += rc == -ETIMEDOUT;
+		/* the target cancels what it held past the deadline; a client that runs late sees that answer first */
+		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT || rc == -ECANCELED, gantry_error());
+		n += rc != 0;
 	}
 	TEST_ASSERT_EQUAL_INT(10, n);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));

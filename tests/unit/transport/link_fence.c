@@ -162,6 +162,7 @@ static void what_waits_ends_with_the_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
 	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
+	TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, gn_link_late_writes(link)); /* nobody will tell */
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
 }
 
