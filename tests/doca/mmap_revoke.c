@@ -6,7 +6,7 @@
  * the owner exports a range, waits for passes, stops and destroys the map, fills the range with zeroes and waits for
  * more passes: each byte that is not zero then is a fault.
  *
- * GANTRY_REVOKE_ROUNDS sets the rounds of each test (default 4).
+ * GANTRY_ROUNDS sets the rounds of each test (default 4).
  */
 #include "mmap_importer.h"
 
@@ -19,7 +19,7 @@ void tearDown(void) {}
 
 static unsigned rounds(void)
 {
-	const char *text = getenv("GANTRY_REVOKE_ROUNDS");
+	const char *text = getenv("GANTRY_ROUNDS");
 
 	return text ? (unsigned)strtoul(text, NULL, 10) : 4;
 }
