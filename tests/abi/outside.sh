@@ -60,7 +60,7 @@ wrap()
 thing()
 {
 	case $1 in
-	gantry.1 | gantry.conf.5 | gantry-performance.7 | gantry-plugin.7) echo gantry-plugin.pc ;;
+	gantry.1 | gantry.conf.5 | gantry-guarantees.7 | gantry-performance.7 | gantry-plugin.7) echo gantry-plugin.pc ;;
 	gantry-client.3) echo libgantry.so ;;
 	gantry-doca.7) echo libgantry-doca.so ;;
 	gantry-fio.1 | nbdkit-*) echo "${1%.1}.so" ;;
