@@ -104,7 +104,7 @@ void gc_control_give_up(struct gantry_volume *volume);
 
 /* -- submit.c -- */
 /* The error of an IO that was refused with rc: the session is lost, or a stage does not take it. Returns rc. */
-int gc_refused(struct gantry_volume *volume, int rc);
+int gc_refused(struct gantry_queue *queue, int rc);
 
 /* -- queue.c -- */
 void gc_queue_done(void *engine, struct gantry_io *io);

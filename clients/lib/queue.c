@@ -234,7 +234,7 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	tell(queue, n);
 	if (rc == -ETIMEDOUT)
 		return gc_error(rc, "writes that timed out are not answered after %d ms", timeout_ms);
-	return rc ? gc_refused(queue->volume, rc) : 0;
+	return rc ? gc_refused(queue, rc) : 0;
 }
 
 /* -- event loops -- */

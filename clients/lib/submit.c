@@ -64,11 +64,16 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 	return 0;
 }
 
-int gc_refused(struct gantry_volume *volume, int rc)
+int gc_refused(struct gantry_queue *queue, int rc)
 {
+	struct gantry_volume *volume = queue->volume;
+
 	if (rc != -ENOTCONN && rc != -ESTALE)
 		return gc_error(rc, "refused by a stage: %s", strerror(-rc));
 	pthread_mutex_lock(&volume->lock);
+	/* the control thread takes the queues down before it reports the end of the session, and then its reason */
+	while (!queue->engine->up && volume->state == GC_OPEN)
+		pthread_cond_wait(&volume->changed, &volume->lock);
 	gc_error(rc, "the session is lost: %s", volume->text[0] ? volume->text : "just now");
 	pthread_mutex_unlock(&volume->lock);
 	return rc;
@@ -100,7 +105,7 @@ static int no_slot(struct gantry_queue *queue)
 	if (queue->engine->n_free)
 		return gc_error_static(-EAGAIN, "IOs that had timed out were answered just now; try again");
 	if (lost)
-		return gc_refused(queue->volume, -ENOTCONN);
+		return gc_refused(queue, -ENOTCONN);
 	return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the volume again");
 }
 
@@ -137,7 +142,7 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	gn_worker_leave(queue->worker);
 	if (rc) {
 		gc_queue_put(engine, io);
-		return gc_refused(volume, rc);
+		return gc_refused(queue, rc);
 	}
 	queue->n_open++;
 	return 0;
