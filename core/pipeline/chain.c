@@ -12,7 +12,7 @@
 #define FIRST_PLACE 1
 
 struct gantry_chain {
-	struct gn_lane *lane;
+	struct gn_lane *lane; /* NULL: the lane is gone */
 	struct gantry_chain *next; /* of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
@@ -53,17 +53,32 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const 
 	return 0;
 }
 
-void gn_chain_destroy(struct gantry_chain *chain)
+static void leave_lane(const struct gantry_chain *chain)
 {
 	struct gantry_chain **at;
 
-	if (chain == NULL)
-		return;
 	pthread_mutex_lock(&chain->lane->chains_lock);
 	for (at = &chain->lane->chains; *at != chain; at = &(*at)->next)
 		;
 	*at = chain->next;
 	pthread_mutex_unlock(&chain->lane->chains_lock);
+}
+
+void gn_chain_leave_all(struct gn_lane *lane)
+{
+	pthread_mutex_lock(&lane->chains_lock);
+	for (struct gantry_chain *chain = lane->chains; chain != NULL; chain = chain->next)
+		chain->lane = NULL;
+	lane->chains = NULL;
+	pthread_mutex_unlock(&lane->chains_lock);
+}
+
+void gn_chain_destroy(struct gantry_chain *chain)
+{
+	if (chain == NULL)
+		return;
+	if (chain->lane != NULL)
+		leave_lane(chain);
 	free(chain->ios);
 	free(chain);
 }

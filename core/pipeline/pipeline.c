@@ -45,6 +45,8 @@ void gn_lane_fini(struct gn_lane *lane)
 	if (lane->worker != NULL)
 		gn_worker_remove_clock(lane->worker, &lane->pub.now_ns);
 	lane->worker = NULL;
+	gn_chain_leave_all(lane);
+	pthread_mutex_destroy(&lane->chains_lock);
 }
 
 static int start_stage(struct gn_pipeline *pl, struct stage *st)

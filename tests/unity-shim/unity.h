@@ -37,6 +37,8 @@ __attribute__((noreturn)) void shim_ignore(const char *user, const char *file, i
 #define UNITY_BEGIN() shim_begin()
 #define UNITY_END() shim_end()
 #define RUN_TEST(f) shim_run(f, #f, SHIM_AT)
+#define UnityDefaultTestRun(f, name, line) shim_run(f, name, __FILE__, line)
+typedef void (*UnityTestFunction)(void);
 
 /* A child of a test stands by itself: if (TEST_PROTECT()) { what it does; _exit(0); } _exit(1); */
 #define TEST_PROTECT() (setjmp(*shim_frame()) == 0)
