@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session resumes onto the volume that it had, and onto no other; and a flush says so when writes that were acknowledged
- * before may be lost. GANTRY_ROUNDS repeats each case.
+ * A session resumes only on the same volume, and a flush fails when acknowledged writes may be lost. GANTRY_ROUNDS
+ * repeats each case.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -67,13 +66,13 @@ static void serve_file(void)
 	served_begin(NULL);
 	snprintf(path, sizeof(path), "%s/volume.img", served_dir);
 	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"1MiB\"; lock_wait = \"30s\";",
-		 path); /* the one that was killed may have it for a moment */
+		 path); /* the killed target may still hold the lock for a moment */
 	serve();
 	if (getxattr(path, "user.gantry.uuid", NULL, 0) < 0)
 		TEST_IGNORE_MESSAGE("the file system has no user attributes");
 }
 
-/* A write that is on its way when the target dies, for what comes back to answer. */
+/* Kill the target, submit a write, and start the target again. Returns the result of the write. */
 static int write_across_the_death_of_the_target(void (*meanwhile)(void))
 {
 	struct served_io io = {0, 1};
@@ -127,7 +126,7 @@ static void test_a_file_whose_target_was_killed_has_lost_nothing(void)
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 }
 
-/* As after a failed sync: what the next generation of the volume has is not what was acknowledged, perhaps. */
+/* Simulate a failed sync: a changed generation means that acknowledged writes may be lost. */
 static void raise_generation(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, setxattr(path, "user.gantry.generation", "41", 2, 0));
@@ -142,16 +141,6 @@ static void test_one_flush_fails_when_unflushed_writes_may_be_lost(void)
 	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, 0));
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 }
-
-static void repeat(UnityTestFunction test, const char *name, int line)
-{
-	const char *rounds = getenv("GANTRY_ROUNDS");
-
-	for (long n = rounds ? strtol(rounds, NULL, 10) : 1; n > 0; n--)
-		UnityDefaultTestRun(test, name, line);
-}
-
-#define RUN_ROUNDS(test) repeat(test, #test, __LINE__)
 
 int main(void)
 {

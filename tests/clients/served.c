@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 
 char served_file[128];
 char served_dir[64];
+static char gate[128]; /* "": the backend has no gate */
 
 static struct {
 	char role[16];
@@ -142,10 +144,49 @@ void served_end(void)
 	if (served_dir[0])
 		nftw(served_dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	served_dir[0] = '\0';
+	gate[0] = '\0';
+}
+
+void served_gated(struct served_options options)
+{
+	char backend[256];
+	int fd;
+
+	served_begin(NULL);
+	snprintf(gate, sizeof(gate), "%s/gate", served_dir);
+	snprintf(backend, sizeof(backend), "type = \"gated\"; gate = \"%s\";", gate);
+	options.backend = backend;
+	served_conf(&options);
+	fd = open(gate, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	TEST_ASSERT_GREATER_OR_EQUAL(0, fd);
+	close(fd);
+	served_start("store");
+	served_start("bridge");
+}
+
+void served_open_gate(void)
+{
+	if (gate[0])
+		remove(gate);
+}
+
+void served_wait_gate(struct gantry_queue *queue)
+{
+	uint64_t until = served_ms() + PATIENCE_MS;
+	char reached[160];
+
+	snprintf(reached, sizeof(reached), "%s.reached", gate);
+	while (access(reached, F_OK) != 0) {
+		if (queue)
+			gantry_queue_wait(queue, 1);
+		TEST_ASSERT_TRUE_MESSAGE(served_ms() < until, "no IO reached the gate of the backend");
+	}
+	remove(reached);
 }
 
 void served_finish(struct gantry_queue **queue, struct gantry_volume **volume)
 {
+	served_open_gate(); /* a close waits for IOs that the gate holds */
 	gantry_queue_close(queue);
 	gantry_volume_close(volume);
 	served_end();
@@ -175,6 +216,14 @@ void served_done(void *arg, int result)
 
 	io->n++;
 	io->result = result;
+}
+
+void served_repeat(void (*test)(void), const char *name, int line)
+{
+	const char *rounds = getenv("GANTRY_ROUNDS");
+
+	for (long n = rounds ? strtol(rounds, NULL, 10) : 1; n > 0; n--)
+		UnityDefaultTestRun(test, name, line);
 }
 
 void served_wait(struct gantry_queue *queue, const struct served_io *ios, int n, int wanted)

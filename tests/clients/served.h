@@ -40,6 +40,15 @@ void served_end(void);
 /* For tearDown: close what is open, then the same. */
 void served_finish(struct gantry_queue **queue, struct gantry_volume **volume);
 
+/* -- a gate: the test plugin `gated` as the store's backend holds chosen IOs while it is shut -- */
+
+/* Begin with this backend and the gate shut, and start the store and the bridge. */
+void served_gated(struct served_options options);
+/* Let the held IOs go on. Idempotent; served_finish() does it, too. */
+void served_open_gate(void);
+/* Wait until the backend holds an IO; polls the queue meanwhile unless it is NULL. Fails the test after a minute. */
+void served_wait_gate(struct gantry_queue *queue);
+
 /* A URI of the bridge's volume, or of the store's, with `more` behind it. */
 const char *served_uri(const char *name, const char *more);
 
@@ -58,6 +67,10 @@ gantry_done_fn served_done; /* arg: a struct served_io */
 int served_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset);
 int served_write(struct gantry_queue *queue, const void *buf, uint64_t length, uint64_t offset);
 int served_flush(struct gantry_queue *queue);
+
+/* Like RUN_TEST of Unity, but repeats the test GANTRY_ROUNDS times: once when that variable is not set. */
+#define RUN_ROUNDS(test) served_repeat(test, #test, __LINE__)
+void served_repeat(void (*test)(void), const char *name, int line);
 
 /* Wait until that many of the n IOs have completed; fails the test after a minute. */
 void served_wait(struct gantry_queue *queue, const struct served_io *ios, int n, int wanted);
