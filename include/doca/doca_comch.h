@@ -105,11 +105,12 @@ DOCA_STABLE doca_error_t doca_comch_server_get_device_rep(const struct doca_comc
 DOCA_STABLE struct doca_ctx *doca_comch_server_as_ctx(struct doca_comch_server *comch_server);
 
 /*
- * Disconnect one client, also inside callbacks. The client is notified.
- * After SUCCESS the program gets no event of the connection, not even that of its end. Send tasks that were submitted
- * still end.
- * Errors: IN_USE, a consumer or producer of the connection is not idle. AGAIN, the client does not read its
- * messages: try later. INVALID_VALUE, the connection is over.
+ * Disconnect one client. The library notifies the client. The program may call this inside callbacks.
+ * After SUCCESS the program gets no event of the connection, not even that of its end. Submitted send tasks still end.
+ * Errors:
+ *	IN_USE         a consumer or producer of the connection is not idle
+ *	AGAIN          the client does not read its messages: try later
+ *	INVALID_VALUE  the connection has ended
  */
 DOCA_STABLE doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 		struct doca_comch_connection *connection);
@@ -185,8 +186,9 @@ DOCA_STABLE doca_error_t doca_comch_client_event_msg_recv_register(struct doca_c
 		doca_comch_event_msg_recv_cb_t recv_event_cb);
 
 /*
- * Before start: called when a client has connected, and when it has left or died. A connection that the program ends
- * itself, by doca_comch_server_disconnect or by a stop of the server, has no event of its end. Errors: BAD_STATE.
+ * Before start: callbacks for a client that has connected, and for a client that has left or died.
+ * The program gets no event when it ends a connection itself: by doca_comch_server_disconnect, or by a stop of the
+ * server. Errors: BAD_STATE.
  */
 DOCA_STABLE doca_error_t doca_comch_server_event_connection_status_changed_register(
 		struct doca_comch_server *comch_server,

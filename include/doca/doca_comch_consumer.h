@@ -124,9 +124,11 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_co
 
 /*
  * Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE.
- * Status of a task that failed: SHUTDOWN, the consumer was stopped. CONNECTION_RESET, the peer has left or died, and all
- * that it had sent before is received; a task that is submitted later fails likewise. INVALID_VALUE, the message is
- * longer than the buffer, or no message can be put into that buffer. IO_FAILED, the data could not be read.
+ * Status of a task that failed:
+ *	SHUTDOWN          the program stopped the consumer
+ *	CONNECTION_RESET  the peer left or died, and all that it had sent before is received. Later tasks fail likewise
+ *	INVALID_VALUE     the message is longer than the buffer, or the buffer cannot receive a message
+ *	IO_FAILED         the library could not read the data
  */
 DOCA_STABLE doca_error_t doca_comch_consumer_task_post_recv_set_conf(struct doca_comch_consumer *consumer,
 		doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,

@@ -72,9 +72,12 @@ DOCA_EXPERIMENTAL doca_error_t doca_comch_producer_get_dpa_handle(struct doca_co
 
 /*
  * Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE.
- * Status of a task that failed: SHUTDOWN, the producer was stopped. CONNECTION_RESET, the peer left or died before it
- * had read the data. NOT_CONNECTED, its consumer was stopped before that. NOT_FOUND, the peer has no such consumer.
- * INVALID_VALUE, the data or the immediate data is longer than the consumer takes, or the buffer cannot be sent.
+ * Status of a task that failed:
+ *	SHUTDOWN          the program stopped the producer
+ *	CONNECTION_RESET  the peer left or died before it had read the data
+ *	NOT_CONNECTED     the peer stopped the consumer before it had read the data
+ *	NOT_FOUND         the peer has no such consumer
+ *	INVALID_VALUE     the data or the immediate data exceeds the consumer's limit, or the buffer cannot be sent
  */
 DOCA_STABLE doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comch_producer *producer,
 		doca_comch_producer_task_send_completion_cb_t task_completion_cb,
@@ -82,7 +85,7 @@ DOCA_STABLE doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comc
 
 /*
  * Take a task: a buffer, or NULL, and immediate data, which is copied, to a consumer of the peer. doca_task_submit
- * returns AGAIN while the consumer has posted nothing, and NOT_CONNECTED when the consumer or the peer is gone.
+ * returns AGAIN while the consumer has posted nothing, and NOT_CONNECTED after the consumer or the peer has ended.
  * Errors: NO_MEMORY.
  */
 DOCA_STABLE doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer,

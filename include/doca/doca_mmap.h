@@ -25,8 +25,8 @@ DOCA_STABLE doca_error_t doca_mmap_create(struct doca_mmap **mmap);
 
 /*
  * Stops the map first, as doca_mmap_stop does, and calls the free callback if the map was ever started. The program may
- * have freed or unmapped the memory before. Errors: those of doca_mmap_stop; the map still exists then, and the free
- * callback was not called.
+ * have freed or unmapped the memory before. Errors: those of doca_mmap_stop. The map then still exists, and the library
+ * has not called the free callback.
  */
 DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 
@@ -37,24 +37,26 @@ DOCA_STABLE doca_error_t doca_mmap_destroy(struct doca_mmap *mmap);
 DOCA_STABLE doca_error_t doca_mmap_start(struct doca_mmap *mmap);
 
 /*
- * Ends all use of the map; exported and imported maps can be stopped, too. Once it has returned SUCCESS, no other
- * process, no device of a peer and no copy of an emulated DPA writes the memory of a map that this process exported:
- * - The library of an importer gives up the memory and confirms that, without help of the importer's program. Tasks of
- *   the importer that use the map then fail with IO_FAILED.
- * - The pages are taken from an importer, or a device, that has not done so within 100 ms: the range is copied into
- *   other pages at the same addresses, and the importer keeps the old ones. The library does so at once where an
- *   importer's connection ended without a confirmation, since a child of the importer may still have the memory.
- * It takes at most 100 ms, and 1 s for each GB of the map, on a processor that is free for it.
- * While pages are copied, threads of this process may read and write them, and nothing that they write is lost. For
- * some hundred microseconds a thread may miss what another thread wrote last, so the range must not contain a lock or
- * an atomic counter that is in use, or the stack of another thread. The program must not unmap or remap the range
- * meanwhile. A page that also belongs to another exported map is copied, too; importers of that map lose it and have
- * to import it again.
- * The library does not wait for tasks of this process: all tasks that use the map have to be completed before.
+ * Ends all use of the map, which may be a private, an exported or an imported one.
+ * After SUCCESS, nothing outside this process writes the memory of an exported map: no other process, no device of a
+ * peer and no copy of an emulated DPA.
+ * - The library of each importer releases the memory and confirms that, without help of the importer's program. Tasks
+ *   of the importer that use the map then fail with IO_FAILED.
+ * - When an importer or a device has not confirmed within 100 ms, the library replaces the pages: it copies the range
+ *   into other pages at the same addresses. The importer keeps the old pages.
+ * - When an importer's connection ended without a confirmation, the library replaces the pages at once, because a child
+ *   of the importer may still have the memory.
+ * The call takes at most 100 ms, plus 1 s for each GB of the map, if a processor is free for it.
+ * While the library copies pages, threads of this process may read and write them, and no write is lost. But for some
+ * hundred microseconds a thread may not see what another thread wrote last. So the range must not contain a lock or
+ * atomic counter that is in use, or the stack of another thread. The program must not unmap or remap the range
+ * during the call. The library also copies a page that belongs to another exported map. Importers of that map lose the
+ * page and must import the map again.
+ * The library does not wait for tasks of this process: the program must complete all tasks that use the map before.
  * Errors:
- *	NOT_PERMITTED     buffers refer to it
- *	NO_MEMORY         there is none for the copy; importers may still write. Call it again
- *	OPERATING_SYSTEM  the same for another reason, which is in the log
+ *	NOT_PERMITTED     buffers refer to the map
+ *	NO_MEMORY         there is no memory for the copy; importers may still write: call it again
+ *	OPERATING_SYSTEM  a system call failed, see the log; importers may still write: call it again
  */
 DOCA_STABLE doca_error_t doca_mmap_stop(struct doca_mmap *mmap);
 
@@ -87,8 +89,8 @@ DOCA_EXPERIMENTAL doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mm
 		doca_dpa_dev_mmap_t *dpa_mmap_handle);
 
 /*
- * A map of the exporter's memory, started already. Once the exporter has stopped its map, tasks that use this one fail
- * with IO_FAILED; a child of fork() has nothing of it. Its addresses are those of the exporter, not of this process.
+ * A map of the exporter's memory, started already. Its addresses are those of the exporter, not of this process.
+ * After the exporter has stopped its map, tasks that use this one fail with IO_FAILED. A child of fork() cannot use it.
  * user_data may be NULL. A descriptor that makes no sense is an error. Errors: NO_MEMORY, NOT_SUPPORTED,
  * NOT_PERMITTED, DRIVER.
  */

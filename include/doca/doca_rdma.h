@@ -111,9 +111,10 @@ DOCA_EXPERIMENTAL doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma,
 		union doca_data connection_user_data);
 
 /*
- * End a connection, also in the callback that reports its end. The peer is notified.
- * No message of the connection is received after this has returned. Its tasks that have not ended fail with
- * CONNECTION_ABORTED; tasks that ended before still have their callback. The callback of its disconnection or failure follows.
+ * End a connection. The library notifies the peer. The program may call this in the callback that reports the end.
+ * After this call the program receives no message of the connection. Tasks that have not ended fail with
+ * CONNECTION_ABORTED. The library still calls the callbacks of tasks that have ended, and then the callback of the
+ * disconnection or failure.
  * Errors: CONNECTION_ABORTED.
  */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_connection_disconnect(struct doca_rdma_connection *rdma_connection);

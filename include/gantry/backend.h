@@ -23,13 +23,17 @@ extern "C" {
 struct gantry_backend_ops {
 	/* Open the store. Must not return 0 when another process serves it. 0; -errno, having logged why. */
 	int (*open)(const struct gantry_host *host, const void *conf, void **backend_p);
-	/* Control thread, at each session: always the same, but for the verifier. */
+	/* Control thread, at each session. Only the verifier may differ between two calls. */
 	void (*volume)(void *backend, struct gantry_volume_info *volume);
 	/*
-	 * Make its part for one lane. `depth`: descriptors that can be in flight on this lane at a time. 0; -errno, which the
-	 * host logs. Left out: `self` is the backend itself, and a backend with `open` then serves roles with one lane only;
-	 * the host refuses others. One whose lanes share `self` has a start() that returns the backend, and guards with atomics
-	 * or locks what submit and poll write: the lanes call them from several threads at once.
+	 * Make the state of one lane and store it in *self_p.
+	 *
+	 * depth    descriptors that can be in flight on this lane at a time
+	 * returns  0; -errno, which the host logs
+	 *
+	 * NULL: `self` is the backend itself. The host then rejects a backend with `open` in a role with several lanes.
+	 * A start() may store the backend itself in *self_p. The lanes then call submit and poll from several threads
+	 * at once, so these must write their data with atomics or under locks.
 	 */
 	int (*start)(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p);
 	/* Do it: complete it with its status now or from poll. Returns 0, or -EAGAIN when it can take no more now. */
@@ -53,18 +57,19 @@ struct gantry_backend_ops {
 	 */
 	void (*expect)(const void *conf, struct gantry_volume_info *volume);
 	/*
-	 * Report whether everything that was submitted before the first call of a round has come to rest: after 0 none of it
-	 * can change the store any more, whatever status it completed with.
+	 * Report whether the IOs that were submitted before the first call of a round can still change the store. The
+	 * status that they completed with does not matter.
 	 *
-	 * The host calls it before a new session starts, when all IO of ended sessions has completed. A backend that completes
-	 * an IO only when the store is done with it does not need it. One that gives IO up earlier does: a network client
-	 * whose request timed out, say. Such a backend also holds back a write that overlaps one it has given up.
+	 * The host calls it before a new session starts, after all IO of ended sessions has completed. A backend needs
+	 * it if it completes an IO before the store has finished it, as a network client does after a timeout. Such a
+	 * backend must also hold back a write that overlaps an unfinished one.
 	 *
-	 * mark     in and out: 0 at the first call of a round; the host hands back what the backend stores there
-	 * returns  0: at rest. -EAGAIN: not yet, the host calls again within 10 ms. Another -errno: cannot be determined; the
-	 *          session that waits is refused with it
+	 * mark     in and out: 0 at the first call of a round; then the value that the backend stored there
+	 * returns  0: none of them can change the store any more
+	 *          -EAGAIN: some still can; the host calls again within 10 ms
+	 *          another -errno: unknown; the host rejects the waiting session with it
 	 * thread   control thread, while lanes run; must not block
-	 * since    1.1. NULL: every completed IO is at rest
+	 * since    1.1. NULL: a completed IO never changes the store later
 	 */
 	int (*quiesce)(void *backend, uint64_t *mark);
 };

@@ -103,20 +103,28 @@ void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_
 int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p);
 
 /*
- * gantry_queue_close - give a queue back
+ * gantry_queue_close - complete all IOs of a queue and free the queue
  *
- * IOs in flight complete first, each once, `done` called from here; see gantry_volume_give_up(). Then it waits for the answers
- * to IOs that had timed out, or for the end of the session, so that nobody can touch a buffer of this queue when it returns:
- * the fence_timeout of the connection at most. At the end of a session that was lost, the memory of gantry_volume_buffers()
- * moves to other pages; what another thread of the program writes there at that moment may be lost.
+ * Waits until each IO in flight has completed; see gantry_volume_give_up(). Calls `done` as gantry_queue_poll() does.
+ * Then waits for the answers to IOs that timed out, or for the end of the session: the fence_timeout of the connection
+ * at most. After the return no server can access a buffer of this queue.
  *
- * returns  0 with *queue_p NULL. -EBUSY: called from inside `done`; nothing was done
+ * When a session is lost, the library moves the memory of gantry_volume_buffers() to other pages. Another thread's
+ * write to that memory may be lost if it coincides with the move.
+ *
+ * queue_p     in: the queue. Out: NULL after 0
+ * returns     0
+ *	-EBUSY      called from inside `done`: the queue is unchanged
+ *	-EINVAL     in a child of the process that opened the volume: the queue is unchanged
+ * thread      the queue's
+ * since       GANTRY_1
  */
 int gantry_queue_close(struct gantry_queue **queue_p);
 
 /*
- * result: 0 or -errno. After -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD and -ESTALE a buffer of gantry_volume_buffers() may still be
- * touched until gantry_queue_close() has returned; any other never is. -ECANCELED: the IO was never started.
+ * result: 0 or -errno. -ECANCELED: the IO was never started. After -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD and -ESTALE a
+ * server may still access a buffer of gantry_volume_buffers() until gantry_queue_close() has returned. The library
+ * copies IO of any other memory, so no server accesses that.
  */
 typedef void gantry_done_fn(void *arg, int result);
 
@@ -154,15 +162,16 @@ int gantry_queue_wait(struct gantry_queue *queue, int timeout_ms);
 /*
  * gantry_queue_fence - wait until no write of this queue that completed with -ETIMEDOUT can change the volume any more
  *
- * An IO that times out is not stopped: a write may still reach the volume. Writes of this volume handle that overlap it wait
- * for it by themselves, on all queues. Other programs, and other handles, are ordered behind it only after this call has
- * returned 0, or when the session has ended and another one has started. Calls `done` as gantry_queue_poll() does.
+ * A timeout does not stop an IO: a write may still reach the volume. The library holds back overlapping writes of the
+ * same volume handle, on all queues. It cannot order writes of other programs or other handles behind the late write.
+ * They are ordered after this call has returned 0, or after the session has ended and a new session has started. Calls
+ * `done` as gantry_queue_poll() does.
  *
- * timeout_ms  longest wait; -1: no limit, but the session ends after the fence_timeout of the connection
- * returns     0: none of them can change the volume any more.
- *	-ETIMEDOUT  some are still not answered
- *	-ENOTCONN   the session is lost: what became of them is not known
- *	-ESTALE     another volume has come back
+ * timeout_ms  longest wait in milliseconds; -1: until the session ends, after fence_timeout at most
+ * returns     0: no such write can change the volume any more
+ *	-ETIMEDOUT  some of these writes are still not answered
+ *	-ENOTCONN   the session is lost: these writes may be done or not
+ *	-ESTALE     a resume found another volume
  *	-EBUSY      called from inside `done`
  *	-EINVAL     in a child of the process that opened the volume
  * thread      the queue's

@@ -67,7 +67,7 @@ enum gantry_opcode {
 
 /*
  * Status of an IO on the wire: number, name, errno of this OS, text.
- * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the buffer may still be touched: see gantry_status_is_quiet().
+ * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see gantry_status_is_quiet().
  */
 #define GANTRY_STATUS_LIST(X)                                                                                           \
 	X(0, OK, 0, "success")                                                                                          \
@@ -84,8 +84,8 @@ enum gantry_opcode {
 	X(11, READ_ONLY, EROFS, "volume is read-only")                                                                  \
 	X(12, NOMEM, ENOMEM, "out of memory")                                                                           \
 	X(13, CANCELED, ECANCELED, "canceled before it started")                                                        \
-	X(14, STALE, ESTALE, "not the volume that it was, or its data is lost")                                         \
-	X(15, BUSY, EBUSY, "writes of an ended session are still in the volume")
+	X(14, STALE, ESTALE, "another volume, or its data is lost")                                                    \
+	X(15, BUSY, EBUSY, "writes of an ended session are not finished")
 
 enum gantry_status {
 #define GANTRY_STATUS_ENUM(num, name, err, text) GANTRY_S_##name = num,

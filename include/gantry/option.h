@@ -26,11 +26,11 @@ enum gantry_option_type {
 };
 
 /*
- * A STRING that is the path of a file. The host refuses a configuration in which one option replaces a file that another option
- * names. Since 1.1.
+ * What a plugin does with the file that a STRING option names. The host rejects a configuration in which one option
+ * replaces a file that another option names. Since 1.1.
  */
-#define GANTRY_PATH_KEEP 1    /* the content is read, or served */
-#define GANTRY_PATH_REPLACE 2 /* the content is replaced */
+#define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
+#define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */
 
 struct gantry_option {
 	const char *name;
@@ -39,7 +39,7 @@ struct gantry_option {
 	const char *dflt; /* the default as it would be written in a file; NULL: the option must be given. For a GROUP:
 	                     non-NULL means that the group may be left out and its rows then take their defaults */
 	int64_t min, max; /* INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's. STRING: min is
-	                     GANTRY_PATH_*, or 0 for what names no file; max is 0 */
+	                     GANTRY_PATH_*, or 0 if the value is not a path; max is 0 */
 	const char *const *choices; /* CHOICE: NULL-terminated list of words */
 	const struct gantry_option *group;
 	const char *help; /* one sentence for the manual */

@@ -241,21 +241,38 @@ struct gantry_role_host {
 	uint64_t (*client_room)(const struct gantry_client *client);
 
 	/*
-	 * Client side, right after client_open: resume on this volume only. The server compares its uuid and, where it is
-	 * GANTRY_VOLUME_VOLATILE, its verifier; when they differ, the session is closed with -ESTALE and a text that says what
-	 * differs. Values that are 0 are not compared. volume is copied. Control thread. Since 1.1.
+	 * Client side: let the server reject the session unless it serves this volume. Call it right after client_open.
+	 *
+	 * The server compares the uuid and, of a GANTRY_VOLUME_VOLATILE volume, the verifier. It does not compare a
+	 * value that is 0. If one differs, `closed` reports -ESTALE and a text with both values.
+	 *
+	 * volume   only uuid and verifier matter
+	 * thread   control thread
+	 * owner    the host copies *volume
+	 * since    1.1
 	 */
 	void (*client_expect)(struct gantry_client *client, const struct gantry_volume_info *volume);
 	/*
-	 * Client side, between `started` and `closed`: how many writes of lane `index` have timed out and not been answered
-	 * since; each may still change the volume. Lane's thread. Since 1.1.
+	 * Client side, between `started` and `closed`: count the writes that timed out and are not answered yet. Each
+	 * of them may still change the volume.
+	 *
+	 * index    number of the lane, from 0
+	 * returns  the count; UINT32_MAX: the lane's connection is broken, so their answers never come
+	 * thread   lane's thread
+	 * since    1.1
 	 */
 	uint32_t (*client_late_writes)(const struct gantry_client *client, uint32_t index);
 
 	/*
-	 * Take a region of region_create away from everybody who has imported it; no session may use it any more. It stays at
-	 * its address with its content, in pages of this process only. What another thread writes there meanwhile may be lost.
-	 * Takes 1 s for a GB at most. 0; -ENOMEM: nothing was done. Control thread. Since 1.1.
+	 * Move a region of region_create to pages that no importer has. Address and content stay the same. The
+	 * importers keep the old pages. No session may use the region any more. Another thread's write to the region
+	 * during the call may be lost. Takes up to 1 s for each GB.
+	 *
+	 * returns  0
+	 *          -ENOMEM: no memory for the copy; the region is unchanged
+	 * thread   control thread
+	 * owner    the caller still owns the region
+	 * since    1.1
 	 */
 	int (*region_withdraw)(const struct gantry_role_host *rh, struct gantry_region *region);
 };

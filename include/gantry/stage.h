@@ -24,9 +24,11 @@ struct gantry_stage_ops {
 	/* Make the stage from its options. `conf` lives as long as the stage. Returns 0 or -errno (having logged why). */
 	int (*open)(const struct gantry_host *host, const void *conf, void **stage_p);
 	/*
-	 * Make its part for one lane. Left out: `self` is the stage itself, and a stage with `open` then serves roles with one
-	 * lane only; the host refuses others. One whose lanes share `self` has a start() that returns the stage, and guards
-	 * with atomics what submit, complete, poll and drain write: the lanes call them from several threads at once.
+	 * Make the state of one lane and store it in *self_p. Returns 0; -errno, which the host logs.
+	 *
+	 * NULL: `self` is the stage itself. The host then rejects a stage with `open` in a role with several lanes.
+	 * A start() may store the stage itself in *self_p. The lanes then call submit, complete, poll and drain from
+	 * several threads at once, so these must write their data with atomics.
 	 */
 	int (*start)(void *stage, struct gantry_lane *lane, void **self_p);
 	/*
@@ -44,8 +46,9 @@ struct gantry_stage_ops {
 	uint64_t (*wake_ns)(void *self);
 	/*
 	 * A session is lost, or the role is asked to stop (owner NULL): complete at once every descriptor that is held and
-	 * whose io->owner is this owner (any, with NULL), with GANTRY_S_CANCELED. The host calls it with NULL once more when the
-	 * role has finished, before the final report: a stage that counts what it has written writes the rest then.
+	 * whose io->owner is this owner (any, with NULL), with GANTRY_S_CANCELED. After the role has finished, the host
+	 * calls it once more with NULL, before the final report. A stage with buffered output writes it then, so that
+	 * the report counts it.
 	 */
 	void (*drain)(void *self, const void *owner);
 	void (*stop)(void *self);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* uuid.h - the UUID of a volume, as people read it. Any thread. */
+/* uuid.h - test and format the UUID of a volume (struct gantry_volume_info). */
 #ifndef GANTRY_UUID_H
 #define GANTRY_UUID_H
 
@@ -12,9 +12,16 @@ extern "C" {
 #endif
 
 #define GANTRY_UUID_BYTES 16
-#define GANTRY_UUID_TEXT 37 /* bytes of the text, with its end */
+#define GANTRY_UUID_TEXT 37 /* bytes of the text, with the terminating 0 */
 
-/* gantry_uuid_is_known - false for 16 zeroes, which stand for an unknown UUID */
+/*
+ * gantry_uuid_is_known - test whether a UUID is known
+ *
+ * uuid     16 bytes; all 0: unknown
+ * returns  1: known. 0: unknown
+ * thread   any
+ * since    1.1
+ */
 static inline int gantry_uuid_is_known(const uint8_t uuid[GANTRY_UUID_BYTES])
 {
 	static const uint8_t unknown[GANTRY_UUID_BYTES] = {0};
@@ -22,7 +29,16 @@ static inline int gantry_uuid_is_known(const uint8_t uuid[GANTRY_UUID_BYTES])
 	return memcmp(uuid, unknown, sizeof(unknown)) != 0;
 }
 
-/* gantry_uuid_text - write "8-4-4-4-12" digits in lower case to text; returns text */
+/*
+ * gantry_uuid_text - format a UUID as 8-4-4-4-12 hexadecimal digits in lower case
+ *
+ * uuid     16 bytes
+ * text     out: the digits and the terminating 0
+ * returns  text
+ * thread   any
+ * owner    the caller owns text
+ * since    1.1
+ */
 static inline const char *gantry_uuid_text(const uint8_t uuid[GANTRY_UUID_BYTES], char text[GANTRY_UUID_TEXT])
 {
 	int n = 0;

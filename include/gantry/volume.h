@@ -9,13 +9,13 @@
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
 
 /*
- * The answer to the storage query of a session, too. size, block_size, ops and max_io are mandatory: the host rejects
- * values that do not fit when it opens the backend.
+ * Also the answer to the storage query of a session. size, block_size, ops and max_io are mandatory: the host rejects
+ * invalid values when it opens the backend.
  *
- * uuid identifies the volume: it stays the same across restarts, and two volumes never share it on purpose.
- * verifier identifies one life of the data. It changes exactly when writes that were acknowledged, but not flushed, may
- * have been lost; on a GANTRY_VOLUME_VOLATILE volume also flushed ones. A session is resumed on the same uuid only, and
- * the first flush after its verifier has changed fails with EIO.
+ * uuid identifies the volume: it stays the same across restarts, and differs from that of every other volume.
+ * verifier changes exactly when acknowledged but unflushed writes may have been lost. On a GANTRY_VOLUME_VOLATILE
+ * volume flushed writes may then be lost, too.
+ * A session resumes only on a volume with the same uuid. The first flush after a change of the verifier fails with EIO.
  */
 struct gantry_volume_info {
 	uint64_t size;       /* bytes, a multiple of block_size, not 0 */
