@@ -43,8 +43,8 @@ const struct gantry_option gn_connect_options[] = {
 	 "How long to try to open a session again that was lost, for programs and initiators; IO waits meanwhile. 0s: it fails at "
 	 "once."},
 	{"fence_timeout", GANTRY_OPT_TIME, AT(fence_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,
-	 "Longest wait for the answer to an IO that has timed out; then the session ends. Until that answer, writes of the "
-	 "session that overlap a write which timed out wait."},
+	 "Longest wait for the answer to an IO that has timed out; then the session ends. Until that answer, the "
+	 "session holds back writes that overlap a timed-out write."},
 	GANTRY_OPTION_END,
 };
 

@@ -34,7 +34,7 @@ const struct gantry_option gn_runtime_options[] = {
 	{"cpus", GANTRY_OPT_STRING, RUNTIME(cpus), "", 0, 0, NULL, NULL,
 	 "Pin thread k to the k-th of these CPUs, \"0-3,8\"."},
 	{"stop_limit", GANTRY_OPT_TIME, RUNTIME(stop_limit_ns), "60s", 0, 86400 * GN_NS_PER_S, NULL, NULL,
-	 "How long the roles may take to end; then the process names what they wait for and fails. 0s: no limit."},
+	 "How long the roles may take to end; then the process logs what they wait for and fails. 0s: no limit."},
 	{"stat", GANTRY_OPT_BOOL, RUNTIME(stat), "true", 0, 0, NULL, NULL, "Answer gantry stat."},
 	{"stat_dir", GANTRY_OPT_STRING, RUNTIME(stat_dir), "", 0, 0, NULL, NULL,
 	 "Where the socket for gantry stat lies; empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, else /tmp/gantry-UID."},

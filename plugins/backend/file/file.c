@@ -32,8 +32,9 @@ static const struct gantry_option options[] = {
 	 "Do what flush and FUA ask for. False is for scratch data: a power cut may lose what was acknowledged as stable."},
 	{"lock_wait", GANTRY_OPT_TIME, offsetof(struct file_conf, lock_wait_ns), "0s", 0, INT64_MAX, NULL, NULL,
 	 "How long to wait at start for another process that still has the file."},
-	IDENTITY_OPTION(struct file_conf, "that of the file's attribute user.gantry.uuid, which is made where it is missing; "
-			"of a device: made from its WWID; else from the machine id and the path."),
+	IDENTITY_OPTION(struct file_conf, "that in the attribute user.gantry.uuid of the file, which the target "
+			"adds if it is missing; of a device: derived from its WWID; else from the machine "
+			"id and the path."),
 	GANTRY_OPTION_END,
 };
 
@@ -228,11 +229,11 @@ static void file_close(void *backend)
 }
 
 /*
- * No quiesce: an IO completes only when no call or entry of it is left in the kernel. A request has one step at a time. The
- * next one (the rest after a short result, a retry, the sync of a write with FUA) is issued after the result of the last, and
- * the IO completes after the last. A result of io_uring is posted once, after all parts of a direct IO have ended, also when
- * one has failed. Nothing here gives up or cancels an entry: a lane is stopped when nothing is in flight. A write that this
- * process was killed in the middle of can land later, but the lock lasts until it has.
+ * No quiesce: an IO completes only after the kernel has finished all its calls and ring entries. A request has one step
+ * at a time: the first transfer, the remainder after a short result, a retry, or the sync of a write with FUA. The IO
+ * completes after the result of the last step. io_uring posts a result after all parts of a direct IO have ended, also
+ * when one failed. The backend never cancels an entry: the host stops a lane when no IO is in flight. After a kill the
+ * kernel may finish a write late, but the lock lasts until then.
  */
 static const struct gantry_backend_ops ops = {
 	.open = file_open,

@@ -64,7 +64,7 @@ static const struct gantry_option options[] = {
 	 "from it."},
 	{"timing", GANTRY_OPT_BOOL, offsetof(struct memory_conf, timing), "false", 0, 0, NULL, NULL,
 	 "Measure each copy and report it as the backend's part of the latency; costs about 50 ns for each IO."},
-	IDENTITY_OPTION(struct memory_conf, "made from the machine id, the name of the role and the size."),
+	IDENTITY_OPTION(struct memory_conf, "derived from the machine id, the name of the role and the size."),
 	GANTRY_OPTION_END,
 };
 

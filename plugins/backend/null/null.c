@@ -30,7 +30,7 @@ static const struct gantry_option options[] = {
 	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
 	{"zero_reads", GANTRY_OPT_BOOL, offsetof(struct null_conf, zero_reads), "false", 0, 0, NULL, NULL,
 	 "Fill what is read with zeroes, instead of leaving the memory of the reader untouched."},
-	IDENTITY_OPTION(struct null_conf, "made from the machine id, the name of the role and the size."),
+	IDENTITY_OPTION(struct null_conf, "derived from the machine id, the name of the role and the size."),
 	GANTRY_OPTION_END,
 };
 
@@ -82,7 +82,7 @@ static void null_volume(void *backend, struct gantry_volume_info *volume)
 	volume->verifier = VERIFIER;
 }
 
-/* All lanes share the options, which do not change. */
+/* All lanes share the options, which are constant. */
 static int null_start(void *backend, struct gantry_lane *lane, uint32_t depth, void **self_p)
 {
 	(void)lane;
