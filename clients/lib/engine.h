@@ -6,9 +6,10 @@
  *      gc_queue_get -> fill the descriptor -> gc_queue_submit -> `complete` -> gc_queue_put
  *
  * Where the connect may be resumed, a lost session is opened again and nobody hears of it: IOs wait, and those that were
- * in flight are submitted again, in their order. `closed` comes when that has not succeeded in time, or with -ESTALE when
- * another volume has come back, or the same without its data. When its verifier has changed, writes that were acknowledged
- * and not flushed may be lost: the flushes that waited fail with GANTRY_S_IO, or else the next one of the session does, once.
+ * in flight are submitted again, in their order. If that does not succeed in time, the engine calls `closed`. It calls
+ * `closed` with -ESTALE if it finds another volume, or the same volume without its data. A changed verifier means that
+ * acknowledged but unflushed writes may be lost. Then the flushes in flight fail with GANTRY_S_IO; if there are none,
+ * the next flush fails once.
  *
  * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot is a descriptor with
  * its part of the region. Behind the parts of all slots the region may have memory that the owner divides.
@@ -101,7 +102,7 @@ struct gc_queue {
 	uint64_t n_doubtful;    /* IOs, also with other buffers, of which that may be true */
 	uint64_t n_doubled;     /* completions of a slot at rest; ignored */
 	int up;                 /* enum gc_up; not 0 between `started` and the end of the session */
-	int down_rc;            /* why not: -ENOTCONN, -ESTALE */
+	int down_rc;            /* error while not up: -ENOTCONN, -ESTALE */
 	int paused;             /* the session is lost, and may be opened again */
 
 	/* the engine's own */
@@ -129,7 +130,7 @@ struct gc_kept {
 	uint32_t deadline_us, crc32c;
 	uint8_t flags;
 	uint8_t again; /* how often it was submitted again */
-	uint8_t unsent; /* the last time it was not sent: nobody has its buffer, whatever its status */
+	uint8_t unsent; /* the last submission was not sent: the peer does not have the buffer, whatever the status */
 };
 
 /* A slot at rest; NULL: none. */
@@ -173,9 +174,9 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io);
 int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
 /*
- * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been. down_rc, or what a stage says:
- * refused, the slot is still the caller's, with the status OK: nobody has heard of it. -EAGAIN never: such an IO waits here,
- * and others behind it.
+ * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been. down_rc, or the error of a
+ * stage: refused, the slot is still the caller's, with the status OK: nobody has heard of it. -EAGAIN never: such an IO
+ * waits here, and others behind it.
  */
 static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 {
@@ -189,7 +190,7 @@ static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)
 	return __builtin_expect(rc == 0, 1) ? 0 : gc_queue_refused(queue, io, rc);
 }
 
-/* An IO that failed. 1: it was in flight when the session was lost, and will be submitted again. 0: it has its final status. */
+/* Process a failed IO. 1: the session is lost, and the engine will submit the IO again. 0: its status is final. */
 int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io);
 
 /* For `complete`. 0: the descriptor is the caller's again. Else it is not: it was at rest, or is to be submitted again. */
@@ -214,8 +215,8 @@ static inline int gc_queue_poll(struct gc_queue *queue)
 }
 
 /*
- * Writes of this queue that timed out and may still change the volume; 1 also while that is not known, because the session is
- * being opened again. Only while queue->up.
+ * Count the writes of this queue that timed out and may still change the volume. Returns 1 while a resume is in
+ * progress, because the count is not known then. Only while queue->up.
  */
 uint32_t gc_queue_late_writes(const struct gc_queue *queue);
 

@@ -22,7 +22,7 @@ struct gc_session {
 	uint64_t slot_bytes, shared_offset;
 	uint64_t pages_at, pages_end; /* in the region: what is still to be made */
 	int reason; /* why it was closed from here; 0: the owner wanted it */
-	int end_rc; /* what `closed` says */
+	int end_rc; /* reason that `closed` reports */
 	char text[256];
 
 	/* a session that may be opened again */
@@ -30,8 +30,8 @@ struct gc_session {
 	uint64_t id, lost_ns;
 	uint64_t retry_ns; /* before the next attempt */
 	uint32_t epoch;
-	int changed;  /* while it is opened again: the verifier has */
-	int in_doubt; /* it has, and no flush has failed for it; __atomic, lanes clear it */
+	int changed;  /* during a resume: the verifier has changed */
+	int in_doubt; /* the verifier has changed, and no flush has failed since; __atomic, lanes clear it */
 	int late;    /* the time is over */
 	int ran;     /* of this client: it was ready */
 	int gave_up; /* while it was lost; `text` says so */

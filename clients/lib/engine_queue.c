@@ -106,7 +106,7 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 {
 	if (io->status == GANTRY_S_SESSION_LOST)
 		return keep_lost(queue, io);
-	/* CANCELED means never started. An IO that was in flight when the session was lost may have been done then. */
+	/* CANCELED means never started. But the lost session may have done an IO that was in flight then. */
 	if (io->status == GANTRY_S_CANCELED && queue->kept && queue->kept[io->slot].again) {
 		io->status = GANTRY_S_TIMEOUT;
 		queue->kept[io->slot].unsent = 1;
@@ -114,7 +114,7 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 	return 0;
 }
 
-/* The first flush after the verifier has changed says so: what it was to make stable may be lost. */
+/* The first flush after a change of the verifier fails, because writes that it covers may be lost. */
 static int takes_doubt(struct gc_queue *queue, const struct gantry_io *io)
 {
 	struct gc_session *session = queue->session;
@@ -271,7 +271,7 @@ static void restore(struct gc_queue *queue, struct gantry_io *io)
 	kept->again++;
 }
 
-/* Of what waits, each flush was issued by somebody who did not know that the verifier has changed. */
+/* Fail each waiting flush: the program submitted it before it could know that the verifier has changed. */
 static void fail_flushes(struct gc_queue *queue)
 {
 	for (uint32_t n = queue->n_waiting; n; n--) {

@@ -113,7 +113,7 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	if (!session->resume_ns || !reason || (!first && session->phase != GC_PAUSED))
 		return 0;
 	if (!first && reason == -ESTALE)
-		return 0; /* it will never be the same volume again */
+		return 0; /* a retry would find the other volume again */
 	if (first && pause_session(session, text))
 		return 0;
 	session->rh->client_free(session->client);
@@ -125,7 +125,7 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	return 1;
 }
 
-/* Acknowledged writes that no flush has made stable may be lost; the next flush says so. */
+/* After a change of the verifier, acknowledged but unflushed writes may be lost: let the next flush fail. */
 static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
 {
 	uint64_t was = session->info.verifier, ms = (now_ns(session) - session->lost_ns) / NS_PER_MS;
@@ -151,10 +151,10 @@ int gc_resume_check(struct gc_session *session, const struct gantry_volume_info 
 	}
 	session->reason = -ESTALE;
 	if (info->size != was->size)
-		snprintf(session->text, sizeof(session->text), "another size: the volume that came back has %llu bytes, the "
+		snprintf(session->text, sizeof(session->text), "another size: the volume has %llu bytes, the "
 			 "session had %llu", (unsigned long long)info->size, (unsigned long long)was->size);
 	else
-		snprintf(session->text, sizeof(session->text), "another volume: what came back does not take the same IO "
+		snprintf(session->text, sizeof(session->text), "another volume: its properties differ "
 			 "(block=%u, the session had %u; ops=%x, %x; flags=%x, %x; max_io=%u, %u)", info->block_size,
 			 was->block_size, info->ops, was->ops, info->flags, was->flags, info->max_io, was->max_io);
 	return -ESTALE;

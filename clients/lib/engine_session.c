@@ -178,8 +178,8 @@ static void client_started(void *arg, struct gantry_client *client)
 }
 
 /*
- * Somebody may still have the memory that the owner's buffers are in: take it away, before the owner hears that the session is
- * over. A host that cannot do that has the region put into quarantine when it is freed.
+ * A peer may still have the memory of the owner's buffers: withdraw the region before the owner is notified of the end
+ * of the session. If the host is too old for that, the region stays in quarantine when it is freed.
  */
 static void withdraw_region(struct gc_session *session)
 {
@@ -189,8 +189,9 @@ static void withdraw_region(struct gc_session *session)
 	    rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
 		return;
 	if (rh->region_withdraw(rh, session->region))
-		gantry_log_error(rh->host, "memory of %llu bytes cannot be taken back from the peers of a lost session: out of "
-				 "memory; they may still write to it", (unsigned long long)session->region->length);
+		gantry_log_error(rh->host, "region cannot be revoked from the peers of a lost session (bytes=%llu): "
+				 "out of memory; the peers may still write to it",
+				 (unsigned long long)session->region->length);
 	else
 		session->quiet = 1;
 }

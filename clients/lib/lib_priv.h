@@ -103,7 +103,7 @@ void gc_control_stop(struct gantry_volume *volume);
 void gc_control_give_up(struct gantry_volume *volume);
 
 /* -- submit.c -- */
-/* The error of an IO that was refused with rc: the session is lost, or a stage does not take it. Returns rc. */
+/* Set the error text of a rejected IO: the session is lost, or a stage rejected it. Returns rc. */
 int gc_refused(struct gantry_queue *queue, int rc);
 
 /* -- queue.c -- */

@@ -93,8 +93,8 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 }
 
 /*
- * Until nobody can touch a buffer of an IO that came back early: all such IOs are answered, which takes as long as fence_timeout,
- * or the session is over, and its memory was taken back.
+ * Wait until no server can access a buffer of an IO that completed before its answer. Either the answers of all such
+ * IOs arrive within fence_timeout, or the session ends and the engine withdraws its memory.
  */
 static void wait_until_untouched(struct gantry_queue *queue)
 {
@@ -233,7 +233,8 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	gn_worker_leave(queue->worker);
 	tell(queue, n);
 	if (rc == -ETIMEDOUT)
-		return gc_error(rc, "writes that timed out are not answered after %d ms", timeout_ms);
+		return gc_error(rc, "fence: writes that timed out are not answered (timeout=%d ms): call it again",
+				timeout_ms);
 	return rc ? gc_refused(queue, rc) : 0;
 }
 

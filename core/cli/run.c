@@ -39,7 +39,7 @@ static bool works(const struct gn_topo_role *role)
 	return role->flags & GANTRY_ROLE_WORKS;
 }
 
-/* The end takes long: log which roles have not ended, and what their stages and backends have not given back. */
+/* The roles did not end within LATE_NS: log each of them, and the IOs that its stages and backend hold. */
 static void late(void *arg)
 {
 	struct run *run = arg;
@@ -50,12 +50,15 @@ static void late(void *arg)
 			continue;
 		gn_log(GN_LOG_WARN, "gantry", "roles.%s has not ended yet: it waits for its peers, or for IO that its "
 		       "backend or a stage has not completed; %s ends the process at once", t->roles[i].name,
-		       run->interrupted ? "one more signal" : "a signal, given twice,");
+		       run->interrupted ? "one more signal" : "a second signal");
 		gn_role_log_held(t->roles[i].role, GN_LOG_WARN);
 	}
 }
 
-/* The same when runtime.stop_limit is over. From the guard of stop.h when this thread does not answer. */
+/*
+ * Log the same after runtime.stop_limit. On the control thread, or on the guard's thread (stop.h) when the control
+ * thread does not answer.
+ */
 static void explain(void *arg)
 {
 	const struct run *run = arg;
@@ -126,7 +129,7 @@ static _Noreturn void leave(struct run *run, int code)
 	_exit(code);
 }
 
-/* The report is still printed, but nothing is taken apart: plugins still refer to the IOs that they have not given back. */
+/* Print the report, but free nothing: plugins still refer to the IOs that they hold. */
 static void on_limit(struct run *run)
 {
 	explain(run);
@@ -147,7 +150,7 @@ static void on_event(void *arg, int event)
 	}
 	if (run->winding_down && run->interrupted)
 		leave(run, GN_EXIT_INTERRUPTED);
-	fprintf(stderr, "gantry: %s: stopping; once more to end at once\n", strsignal(event));
+	fprintf(stderr, "gantry: %s: stopping; send the signal again to end at once\n", strsignal(event));
 	run->interrupted = true;
 	run->winding_down = true;
 	advance(run);

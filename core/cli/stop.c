@@ -20,7 +20,7 @@ static void wake_guard(const struct gn_stop *stop)
 
 /* -- the guard -- */
 
-/* The pipe is full only when the control thread takes nothing, and then the event changes nothing. */
+/* The pipe is full only if the control thread does not read it. A dropped event does no harm then. */
 static void send_event(const struct gn_stop *stop, int event)
 {
 	(void)!write(stop->events[1], &event, sizeof(event));
@@ -38,7 +38,7 @@ static _Noreturn void exit_now(struct gn_stop *stop)
 {
 	pthread_mutex_lock(&stop->lock);
 	gn_log(GN_LOG_ERROR, "gantry", "the control thread does not answer (grace=%llu ms): it waits for a plugin that does not "
-	       "return; the process ends without it", (unsigned long long)(GN_STOP_GRACE_NS / GN_NS_PER_MS));
+	       "return; ending the process", (unsigned long long)(GN_STOP_GRACE_NS / GN_NS_PER_MS));
 	if (stop->explain)
 		stop->explain(stop->explain_arg);
 	_exit(stop->exit_code);
@@ -57,7 +57,7 @@ static void take_signal(struct gn_stop *stop)
 		exit_within_grace(stop, GN_EXIT_INTERRUPTED);
 }
 
-/* When the guard has to do something next; 0: nothing. */
+/* The time of the guard's next deadline; 0: none. */
 static uint64_t next_ns(struct gn_stop *stop, uint64_t now_ns)
 {
 	uint64_t limit_ns;
@@ -173,7 +173,7 @@ int gn_stop_open(struct gn_stop *stop)
 	stop->started = rc == 0;
 	if (rc == 0)
 		pthread_setname_np(stop->guard, "gn-stop");
-	return rc == EAGAIN ? -ENOMEM : -rc; /* what a thread takes is memory, or one more process */
+	return rc == EAGAIN ? -ENOMEM : -rc; /* EAGAIN: no memory for the thread, or the limit of processes */
 }
 
 void gn_stop_close(struct gn_stop *stop)

@@ -78,12 +78,12 @@ const char *gn_ops_complete(unsigned kind, void *ops);
  */
 const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps);
 
-/* Whether a stage never keeps a descriptor that it was given: it brings no `drain`. ops: complete. */
+/* True if a stage never keeps a descriptor: it has no `drain`. ops: of the host's ABI, without a NULL slot. */
 bool gn_stage_never_holds(const struct gantry_stage_ops *ops);
 
 /*
- * Whether an instance may serve one lane only: a stage or backend whose open() makes something, without a start() that gives each
- * lane its part. Several lanes would call it from several threads with the same `self`. ops: without a NULL slot.
+ * True if an instance can serve only one lane: a stage or backend with an open() but without a start(). Several lanes
+ * would call it from several threads with the same `self`. ops: of the host's ABI, without a NULL slot.
  */
 bool gn_ops_serve_one_lane(unsigned kind, const void *ops);
 

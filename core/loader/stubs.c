@@ -124,7 +124,7 @@ static void tells_nothing(const void *conf, struct gantry_volume_info *volume)
 	(void)volume;
 }
 
-/* Every completed IO is at rest. */
+/* A completed IO never changes the store later. */
 static int at_rest(void *backend, uint64_t *mark)
 {
 	(void)backend;

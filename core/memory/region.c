@@ -82,7 +82,7 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 	return 0;
 }
 
-/* Copy what the memfd has, extent by extent: most of a region may never have been touched. */
+/* Copy only the allocated extents of the memfd: most pages of a region may never have been allocated. */
 static void copy_extents(const struct gantry_region *region, char *to)
 {
 	off_t begin = 0, end;

@@ -15,9 +15,9 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 /* quiet: nobody can touch it any more; else it goes to quarantine. Frees the region object either way. */
 void gn_region_destroy(struct gantry_region **region_p, int quiet);
 /*
- * Take the memory away from everybody who has imported the region: it stays at its address with its content, in pages that only
- * this process has. The importers keep the old ones. What another thread of this process writes there meanwhile may be lost.
- * The region cannot be exported any more. Copies what the memfd has, at a GB a second or more. 0; -ENOMEM: nothing was done.
+ * Move a region to pages that only this process has. Address and content stay the same, and importers keep the old
+ * pages. A write of another thread to the region during the call may be lost. The region cannot be exported any more.
+ * Copies at least 1 GB per second. Returns 0; -ENOMEM: the region is unchanged.
  */
 int gn_region_withdraw(struct gantry_region *region);
 /*

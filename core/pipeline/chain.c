@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The guard is before the places that gn_lane_count_held() counts. */
+/* The guard precedes the places that gn_lane_count_held() counts. */
 #define FIRST_PLACE 1
 
 struct gantry_chain {
 	struct gn_lane *lane; /* NULL: the lane is gone */
-	struct gantry_chain *next; /* of the lane */
+	struct gantry_chain *next; /* in the list of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
 	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
@@ -83,7 +83,7 @@ void gn_chain_destroy(struct gantry_chain *chain)
 	free(chain);
 }
 
-/* The lane's thread may write to the descriptors meanwhile, without atomics: what is read here is a diagnosis, not a decision. */
+/* The lane's thread may write the descriptors meanwhile, without atomics: the count is only for diagnosis. */
 __attribute__((no_sanitize("thread")))
 static void count_held(const struct gantry_chain *chain, uint32_t held[GN_CHAIN_PLACES])
 {

@@ -19,7 +19,7 @@ struct join {
 	struct gantry_io *parent;
 	uint32_t n_left;
 	uint16_t status; /* of the first child that failed; before others, of one that leaves the data in doubt */
-	uint16_t begun;  /* a child was not canceled */
+	uint16_t begun;  /* a child completed with another status than CANCELED */
 };
 
 struct gantry_fanout {
@@ -46,7 +46,7 @@ static int is_worse(unsigned status, unsigned than)
 	return than == GANTRY_S_OK || (!gantry_status_is_quiet(status) && gantry_status_is_quiet(than));
 }
 
-/* CANCELED says that nothing was begun. Where a part was, nobody knows how much of it was done in time. */
+/* CANCELED means that no part was started. If a part was started, the status is TIMEOUT: the IO may be done in part. */
 static uint16_t status_of_all(const struct join *join)
 {
 	return join->status == GANTRY_S_CANCELED && join->begun ? GANTRY_S_TIMEOUT : join->status;

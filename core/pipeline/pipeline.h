@@ -29,7 +29,7 @@ struct gn_lane {
 	struct gn_pipeline *pipeline;
 	uint64_t *double_completions; /* counter */
 	pthread_mutex_t chains_lock;
-	struct gantry_chain *chains; /* all that were made on it */
+	struct gantry_chain *chains; /* list of all chains of this lane */
 } __attribute__((aligned(GANTRY_CACHE_LINE))); /* its worker sets the clock all the time */
 
 /* A plugin instance to be made: ops complete (no NULL slot), conf filled; all of it outlives the instance. */
@@ -37,7 +37,7 @@ struct gn_part {
 	const char *name; /* of the plugin */
 	const void *ops;
 	const void *conf;
-	bool never_holds; /* a stage that passes each descriptor on at once */
+	bool never_holds; /* the stage passes each descriptor on at once */
 };
 
 /* Make a lane on a worker; its clock is that of the worker. 0 or -errno. */
@@ -55,7 +55,7 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p);
 /* Have every stage of a lane complete what it holds of an owner (io->owner), or of all (NULL); lane's thread. */
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner);
 void gn_pipeline_report(const struct gn_pipeline *pipeline, struct gantry_writer *w);
-/* Whether a stage may keep a descriptor for a while. */
+/* True if a stage of the pipeline may hold a descriptor. */
 bool gn_pipeline_holds(const struct gn_pipeline *pipeline);
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);
 const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t i);
@@ -65,14 +65,15 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const 
 		    struct gantry_chain **chain_p, struct gantry_io **ios_p);
 void gn_chain_destroy(struct gantry_chain *chain);
 
-/* Places of a chain at which a descriptor in flight can be: its owner, the stages, the terminal. */
+/* Places of a chain that can hold a descriptor in flight: the owner, the stages, the terminal. */
 #define GN_CHAIN_PLACES (GANTRY_CHAIN_STAGES + 2)
 
 /*
  * gn_lane_count_held - count the descriptors in flight on all chains of a lane, by the place that accepted them last
  *
- * held     held[0]: of the owners, which no stage has accepted; held[1 + i]: of stage i; held[1 + n_stages]: of the terminals
- * thread   any. While the lane runs the numbers are approximate; they are exact when it holds still.
+ * held     out, in descriptors. [0]: held by the owners, no stage accepted them. [1 + i]: held by stage i.
+ *          [1 + n_stages]: held by the terminals
+ * thread   any. The counts are approximate while the lane runs, and exact while it does not
  */
 void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES]);
 

@@ -21,9 +21,9 @@ struct gn_channel {
 	uint64_t heartbeat_ns;
 	uint64_t patience_ns; /* so long may the peer be silent before it is asked */
 	uint64_t heard_ns; /* when the peer was last heard */
-	uint32_t ask_id;      /* of the last question of gn_channel_ask() */
-	uint64_t asked_ns;    /* when it was sent; 0: it is answered */
-	uint64_t answered_ns; /* when the last one that was answered was sent */
+	uint32_t ask_id;      /* of the last PING of gn_channel_ask() */
+	uint64_t asked_ns;    /* when that PING was sent; 0: it is answered */
+	uint64_t answered_ns; /* when the last answered PING of gn_channel_ask() was sent */
 	struct gn_timer beat;
 	/* Nothing was heard for four heartbeats. */
 	void (*silent)(void *arg);
@@ -43,11 +43,14 @@ void gn_channel_stop(struct gn_channel *ch);
 /* Note that the peer was heard. */
 void gn_channel_heard(struct gn_channel *ch);
 /*
- * A PING with this id came: answer it, if it is a question; the peer may count on shorter beats than ours. True: it is the
- * answer to gn_channel_ask().
+ * Process a received PING with this id. Answers a request, because the heartbeat of the peer may be shorter than ours.
+ * Returns true if the PING is the answer to gn_channel_ask().
  */
 bool gn_channel_take_ping(struct gn_channel *ch, uint32_t id);
-/* Ask the peer for a sign of life now, unless a question is under way. Without an answer within four heartbeats it is silent. */
+/*
+ * Send a PING to the peer now, unless an earlier one is not answered yet. Without an answer within four heartbeats the
+ * peer counts as silent.
+ */
 void gn_channel_ask(struct gn_channel *ch);
 /* 0 or -errno; an error of the connection comes as its `closed` event as well. */
 int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id, const struct gn_verdict *verdict,

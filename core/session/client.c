@@ -86,7 +86,7 @@ void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_post_own(c->role->loop, &c->last, bury, c);
 }
 
-/* The peer may let START wait for as long as its own control_timeout, and says then why. */
+/* The peer may delay the answer to START for its own control_timeout. Then it answers with the reason. */
 static uint64_t answer_within_ns(const struct gantry_client *c, unsigned type)
 {
 	return type == GN_FRAME_START ? 2 * c->ep->control_timeout_ns : c->ep->control_timeout_ns;

@@ -278,11 +278,11 @@ static void broken_posted(void *arg)
 	int reason = cl->broken;
 
 	if (reason == -ETIME)
-		gn_client_lose(cl->client, -ETIMEDOUT, "%s: an IO that timed out was not answered (fence_timeout=%llu ms)",
+		gn_client_lose(cl->client, -ETIMEDOUT, "%s: no answer to an IO that timed out (fence_timeout=%llu ms)",
 			       cl->client->ep->where, (unsigned long long)(cl->client->ep->fence_timeout_ns / GN_NS_PER_MS));
 	else
 		gn_client_lose(cl->client, reason, "%s: %s", cl->client->ep->where,
-			       reason == -EPROTO ? "the peer answered what was not asked, or wrote nonsense into a queue"
+			       reason == -EPROTO ? "protocol error: unexpected reply or corrupt queue entry"
 			       : reason == -ETIMEDOUT ? "no IO was answered before its deadline" : strerror(-reason));
 }
 

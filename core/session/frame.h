@@ -3,8 +3,8 @@
  * frame.h - the control plane on the wire: frames, their payloads, and which is allowed when.
  *
  * Little-endian, fixed sizes. A request has an id; its answer has the same type with GN_FRAME_ANSWER, the same id, and
- * begins with a status. END is not answered, and PING, whose id is even, by another PING with the next id: so each end may
- * have a heartbeat of its own, and knows which question was answered.
+ * begins with a status. END has no answer. The answer to a PING with an even id is a PING with the next id. So each end
+ * may have its own heartbeat, and can match an answer with its PING.
  *
  *      server state   may be asked                     next state
  *      NEW            HELLO                            GREETED
@@ -26,7 +26,7 @@
 
 #define GN_FRAME_MAGIC 0x31595247u /* "GRY1" */
 #define GN_FRAME_VERSION 1
-/* ids of PING: of a heartbeat; the bit of an answer; the step from one question to the next */
+/* ids of PING: of a heartbeat; the bit that marks an answer; the step from one request to the next */
 #define GN_PING 0
 #define GN_PING_ECHO 1u
 #define GN_PING_NEXT 2u
@@ -77,8 +77,8 @@ struct gn_hello {
 	uint32_t epoch;
 	uint64_t features;
 	uint32_t lanes, depth, regions, reserved;
-	uint8_t uuid[16];  /* of the volume that a session is resumed on; 0: any */
-	uint64_t verifier; /* of that volume as the client knows it; 0: any */
+	uint8_t uuid[16];  /* of the volume to resume on; 0: any */
+	uint64_t verifier; /* that the client last received of this volume; 0: any */
 };
 
 struct gn_hello_answer {

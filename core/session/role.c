@@ -172,7 +172,7 @@ static void tell_finished(void *arg)
 {
 	struct gn_role *role = arg;
 
-	gn_role_drain(role); /* nothing is in flight: stages write what they have collected, before the final report */
+	gn_role_drain(role); /* no IO is in flight: stages write their buffered output before the final report */
 	role->spec.finished(role->spec.arg, role->status);
 }
 

@@ -65,11 +65,11 @@ void gn_role_stop(struct gn_role *role);
 /* Listen no more: its service name is free. For those who leave in a hurry; control thread. */
 void gn_role_unlisten(struct gn_role *role);
 /*
- * gn_role_log_held - log, for each lane, which stage or backend has not given back how many IOs
+ * gn_role_log_held - log for each lane how many IOs each stage and the backend hold
  *
- * level    of the lines
- * returns  the number of such IOs
- * thread   any, while the role exists; approximate while its lanes run
+ * level    log level of the lines
+ * returns  the number of held IOs
+ * thread   any, while the role exists. The counts are approximate while its lanes run
  */
 uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level);
 /* After `finished`; or after a failed start. */

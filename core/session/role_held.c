@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* role_held.c - which part of a role has IOs that it does not give back, for a role that does not end */
+/* role_held.c - log which parts of a role hold IOs, for a role that does not end */
 #include "session/role_priv.h"
 
 #include <stdio.h>
 
-#define PLACE_MAX 64 /* bytes of its name */
+#define PLACE_MAX 64 /* bytes of a place's name */
 
-/* The name of a place of gn_lane_count_held(), as in a configuration. */
+/* Write the name of a place of gn_lane_count_held(), as the configuration names it. */
 static void name_place(const struct gn_role *role, uint32_t place, char name[PLACE_MAX])
 {
 	uint32_t n_stages = gn_pipeline_length(role->pipeline);
@@ -35,7 +35,7 @@ uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level)
 			if (held[place] == 0)
 				continue;
 			name_place(role, place, name);
-			gn_log(level, role->host.name, "IOs were not given back: held or lost there (n=%u, lane=%u, place=%s)",
+			gn_log(level, role->host.name, "IOs are not completed: held or lost (n=%u, lane=%u, place=%s)",
 			       held[place], i, name);
 			sum += held[place];
 		}

@@ -60,12 +60,12 @@ struct gantry_session {
 	int ending;
 	int parting; /* the role's closed is under way */
 	int reason;
-	uint64_t ended_ns; /* when the end began */
+	uint64_t ended_ns; /* when the session began to end */
 
 	struct { /* start_order.c */
 		bool waits;
-		uint64_t asked_ns, until_ns; /* when START came; when it is refused */
-		uint64_t mark;               /* the backend's */
+		uint64_t asked_ns, until_ns; /* when START arrived; when the server rejects it */
+		uint64_t mark;               /* of the backend's quiesce */
 		uint32_t round;
 		struct gn_timer timer;
 	} start;
@@ -86,13 +86,13 @@ int gn_step_hello(struct gantry_session *s);
 
 /* -- start_order.c -- */
 /*
- * START came: the role's start, when nothing of an ended session can reach the volume any more. What that returns; -EBUSY and
- * others: refused; -EINPROGRESS: gn_session_continue follows.
+ * Process START: call the role's start after no write of an ended session can reach the volume any more. Returns its
+ * result; -EINPROGRESS: gn_session_continue follows; -EBUSY or another -errno: the session is rejected.
  */
 int gn_start_await(struct gantry_session *s);
-/* The session does not wait to start any more. */
+/* Stop waiting to start the session. */
 void gn_start_forget(struct gantry_session *s);
-/* A session has gone, or a peer has answered: look again at those that wait to start. */
+/* A session has ended, or a peer has answered a PING: check all sessions that wait to start again. */
 void gn_start_look(struct gn_role *role);
 
 /* Pieces of the teardown. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start_order.c - a session starts when no write of a session that has ended can reach the volume any more.
+ * start_order.c - start a session only after no write of an ended session can reach the volume any more
  *
- *      START -> every other running session shows that its peer is alive, or ends
- *            -> every session that ends has its IO back, and its relays closed
- *            -> the backend is at rest
- *            -> the role starts it; or BUSY after control_timeout
+ *      START -> the peer of every other running session answers a PING, or that session ends
+ *            -> all IO of every ending session has completed, and its relays are closed
+ *            -> the backend is quiescent
+ *            -> the role starts the session; or the server rejects it with BUSY after control_timeout
  *
- * The first step finds the peer that gave its session up without a sign that reached us: it cannot answer a question that
- * was sent after that. Without it, writes of that session could still be on their way when the next one has started.
+ * The first step finds a peer that ended its session although no notification reached the server. Such a peer does not
+ * answer a PING that the server sends later. Without this step its writes could reach the volume after the new session
+ * has started.
  */
 #include "session/session_priv.h"
 
@@ -19,14 +20,14 @@
 
 #define BACKEND_POLL_NS (10 * GN_NS_PER_MS)
 
-/* Why a session has to wait. */
+/* Why a session must wait. */
 struct obstacle {
 	uint32_t n_ending, n_silent;
-	uint64_t since_ns; /* when the first of those that end began to */
-	int backend;       /* -errno of quiesce */
+	uint64_t since_ns; /* when the first of the ending sessions began to end */
+	int backend;       /* result of quiesce */
 };
 
-/* Ask the peer of t, unless it has answered a question that was sent after START of s came. */
+/* Send a PING to the peer of t, unless it has answered one that was sent after START of s arrived. */
 static bool is_silent(const struct gantry_session *s, struct gantry_session *t)
 {
 	if (t->ch.answered_ns >= s->start.asked_ns)
@@ -77,15 +78,15 @@ static int refuse_busy(struct gantry_session *s, const struct obstacle *o)
 	uint64_t now_ns = gn_now_ns(), since_ns = o->n_ending != 0 ? o->since_ns : s->start.asked_ns;
 
 	if (o->n_ending == 0 && o->n_silent != 0)
-		gn_session_refuse(s, "busy (sessions=%u without an answer, since=%llu ms)", o->n_silent,
+		gn_session_refuse(s, "busy (silent sessions=%u, since=%llu ms): try again", o->n_silent,
 				  (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
 	else
-		gn_session_refuse(s, "busy (writes=%u, since=%llu ms): an ended session has left them in the volume",
+		gn_session_refuse(s, "busy (writes=%u, since=%llu ms): writes of an ended session: try again",
 				  count_writes(s->role), (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
 	return -EBUSY;
 }
 
-/* As gn_start_await. */
+/* Returns as gn_start_await. */
 static int try_start(struct gantry_session *s)
 {
 	uint64_t now_ns = gn_now_ns();
@@ -97,7 +98,8 @@ static int try_start(struct gantry_session *s)
 	}
 	if (o.backend != 0 && o.backend != -EAGAIN) {
 		gn_start_forget(s);
-		gn_session_refuse(s, "the backend cannot tell whether it is at rest: %s", strerror(-o.backend));
+		gn_session_refuse(s, "the backend cannot determine whether ended writes are at rest: %s",
+				  strerror(-o.backend));
 		return o.backend;
 	}
 	if (now_ns >= s->start.until_ns) {
@@ -150,7 +152,7 @@ void gn_start_look(struct gn_role *role)
 	struct gantry_session *s;
 
 	role->server.start_round++;
-	/* from the beginning each time: one that is refused may end others */
+	/* start over each time: a rejected session may end others and change the list */
 	while ((s = next_waiting(role->server.sessions)) != NULL) {
 		s->start.round = role->server.start_round;
 		try_again(s);

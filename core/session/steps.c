@@ -80,7 +80,7 @@ static int query(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
 	s->answer_len = sizeof(s->answer.volume);
-	memset(&s->answer.volume, 0, sizeof(s->answer.volume)); /* a role of an older ABI fills less */
+	memset(&s->answer.volume, 0, sizeof(s->answer.volume)); /* a role of an older ABI fills fewer fields */
 	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
 }
 
@@ -98,7 +98,7 @@ static int must_move(const struct gantry_session *s)
 	return ops_of(s)->map_regions && (caps_of(s) & GANTRY_CAP_MAPPED) == 0;
 }
 
-/* A session that is resumed goes on with the volume that it had, and with the data that it has flushed. */
+/* A session resumes only on the same volume, and only if its flushed data is not lost. */
 static int check_expected(struct gantry_session *s)
 {
 	const struct gantry_volume_info *volume = &s->answer.volume;
@@ -112,8 +112,8 @@ static int check_expected(struct gantry_session *s)
 	}
 	if ((volume->flags & GANTRY_VOLUME_VOLATILE) != 0 && volume->verifier != 0 && s->expected_verifier != 0 &&
 	    volume->verifier != s->expected_verifier) {
-		gn_session_refuse(s, "the volume has lost its data: it is volatile, and was started again (verifier=%llx, "
-				  "the session had %llx)", (unsigned long long)volume->verifier,
+		gn_session_refuse(s, "the volume has lost its data: volatile, and its target was restarted "
+				  "(verifier=%llx, the session had %llx)", (unsigned long long)volume->verifier,
 				  (unsigned long long)s->expected_verifier);
 		return -ESTALE;
 	}

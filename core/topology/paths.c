@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths.c - finds files that one option of a configuration replaces and another one uses.
+ * paths.c - reject a configuration in which one option replaces a file that another option uses
  *
- * The rows of option tables say which options are paths (GANTRY_PATH_*). Two of them that lead to one file, of which at least
- * one replaces it, are a fault: a trace would truncate the recording that is to be replayed, or a volume.
+ * The option tables mark paths with GANTRY_PATH_*. Two options that name the same file are a fault if one of them
+ * replaces it. For example, a trace would truncate the recording to replay, or a volume.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,18 +14,18 @@
 
 #include "topology/topology_priv.h"
 
-/* One option that names a file. */
+/* An option that names a file. */
 struct path {
-	struct gn_conf_node *node; /* of the option, or of its group when it has a default */
+	struct gn_conf_node *node; /* of the option; of its group if the option is omitted */
 	const char *text;
 	int64_t use;    /* GANTRY_PATH_* */
 	bool exists;
-	struct stat st; /* when it exists */
-	const char *place; /* else: without links; NULL: not even its directory is there */
+	struct stat st; /* if the file exists */
+	const char *place; /* if not: the resolved path; NULL: its directory does not exist */
 	struct path *next;
 };
 
-/* "/real/directory/name" in the arena; NULL when the directory cannot be resolved. */
+/* Returns "/real/directory/name" in the arena; NULL if the directory cannot be resolved. */
 static const char *resolve(struct gn_arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -59,7 +59,7 @@ static const char *use_text(const struct path *path)
 	return path->use & GANTRY_PATH_REPLACE ? "replaces" : "uses";
 }
 
-/* The fault is that of the option which replaces; of two, of the later one. */
+/* Report the fault for the option that replaces the file; if both do, for the later one. */
 static void compare(struct gn_topo_parse *p, const struct path *earlier, const struct path *later)
 {
 	const struct path *culprit = later->use & GANTRY_PATH_REPLACE ? later : earlier;
@@ -70,7 +70,7 @@ static void compare(struct gn_topo_parse *p, const struct path *earlier, const s
 			      culprit->text, gn_conf_path(other->node), gn_conf_where(other->node), use_text(other));
 }
 
-/* Compare with all before it, and keep it. 0, -ENOMEM. */
+/* Compare a path with all earlier ones, and append it to the list. 0; -ENOMEM. */
 static int add_path(struct gn_topo_parse *p, struct path **paths, struct gn_conf_node *node, const char *text, int64_t use)
 {
 	struct path *path = gn_arena_alloc(&p->topology->arena, sizeof(*path));

@@ -184,7 +184,7 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 			      role->plugin ? role->plugin->desc->name : role->spec.part.name);
 }
 
-/* A plugin that has state, and makes no part of it for each lane, would be called by several threads at once. */
+/* Several lanes would call a plugin without per-lane state from several threads at once. */
 static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_conf_node *lanes = gn_conf_child(role->node, "lanes");
@@ -197,8 +197,8 @@ static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 		lone = role->backend;
 	if (lone && role->spec.n_lanes > 1)
 		gn_conf_fault(p->errs, lanes ? lanes : role->node,
-			      "the role has %u lanes, but the plugin \"%s\" serves one: it has no start(), which makes a part "
-			      "for each lane; write lanes = 1, see gantry-plugin(7)",
+			      "the role has %u lanes, but the plugin \"%s\" serves one: it has no start(), which would "
+			      "make the state of each lane; write lanes = 1, see gantry-plugin(7)",
 			      role->spec.n_lanes, lone->name);
 }
 

@@ -55,7 +55,7 @@ struct gn_runtime {
 	uint64_t spin_ns;
 	uint32_t threads; /* enum gn_threads */
 	const char *cpus; /* "0-3,8"; "": do not pin */
-	uint64_t stop_limit_ns; /* from the begin of the end; 0: none */
+	uint64_t stop_limit_ns; /* from the start of the shutdown; 0: no limit */
 	const char *stat_dir;
 	uint8_t stat;
 	const uint32_t *cpu;

@@ -47,7 +47,7 @@ void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *rol
 /* After all roles: what they are together. 0, also when it added faults; -ENOMEM. */
 int gn_topo_graph(struct gn_topo_parse *p);
 
-/* After all roles: no option replaces a file that another one uses. 0, also when it added faults; -ENOMEM. */
+/* Call after all roles: add a fault for each option that replaces a file that another option uses. 0; -ENOMEM. */
 int gn_topo_paths(struct gn_topo_parse *p);
 
 /* `listen`, a group, and `connect`, a group or a list of groups, of a role. */

@@ -13,7 +13,7 @@
 #define BATCH 32
 #define SLOT(tag) ((tag) & 0xffffu)
 #define NEVER UINT64_MAX
-#define HELD_POLL_NS GN_NS_PER_MS /* how often a sleeping lane asks whether the fence still stands: other lanes lower it */
+#define HELD_POLL_NS GN_NS_PER_MS /* a sleeping lane polls the fence this often: other lanes remove entries */
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -26,17 +26,17 @@ struct flight {
 	struct flight *next; /* at rest */
 } __attribute__((aligned(32))); /* never in two cache lines */
 
-/* What a slot needs beside that when a write has timed out, or waits for one that has. */
+/* State of a slot whose write has timed out, or is held back by one that has. */
 struct parked {
-	struct gn_fence_entry entry; /* of the one that timed out */
-	uint64_t until_ns;           /* the latest that its answer may come */
-	struct gantry_io *held;      /* the one that waits; NULL: none */
+	struct gn_fence_entry entry; /* of the write that timed out */
+	uint64_t until_ns;           /* deadline of its late answer */
+	struct gantry_io *held;      /* the write that is held back; NULL: none */
 };
 
 struct gn_link {
 	struct gn_link_attr attr;
 	uint32_t io_timeout_us;
-	uint64_t relayed; /* all bits: a deadline that an IO brings is not looked after here */
+	uint64_t relayed; /* all bits set: the link does not time out an IO that has a deadline of its own */
 	void *consumer;
 	struct gn_sender sender; /* producer NULL: nothing can be sent */
 	struct flight *rest; /* those at rest, the last one used first */
@@ -49,11 +49,11 @@ struct gn_link {
 	uint64_t next_deadline_ns; /* no deadline is earlier */
 	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
 	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
-	uint64_t unclear_until_ns; /* when that ends the session */
+	uint64_t unclear_until_ns; /* when the link breaks because of unclear_ns */
 	uint32_t n_late_writes;
 	struct flight *flights;
 	struct parked *parked;                    /* by slot */
-	struct flight *first_held, **end_of_held; /* writes that wait, the oldest first */
+	struct flight *first_held, **end_of_held; /* writes that are held back, the oldest first */
 };
 
 static inline void put_to_rest(struct gn_link *link, struct flight *f)
@@ -86,7 +86,7 @@ static __attribute__((noinline)) int send(struct gn_link *link, struct flight *f
 	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
 }
 
-/* The same for a descriptor that brought no deadline: when it is refused, it has none again. */
+/* The same for a descriptor without a deadline of its own: restore that when the transport rejects it. */
 static __attribute__((noinline)) int send_undated(struct gn_link *link, struct flight *f, struct gantry_io *io)
 {
 	int rc = gn_sender_send(&link->sender, io);
@@ -98,9 +98,9 @@ static __attribute__((noinline)) int send_undated(struct gn_link *link, struct f
 }
 
 /*
- * The deadline becomes the time that is left, which is what goes over the wire. False: there is none.
+ * Set the deadline to the time that is left, because the wire carries that. Returns false if no time is left.
  *
- * An IO spends time here in stages, in queues and while it waits for a fence.
+ * An IO uses time in stages, in queues and while the fence holds it back.
  */
 static __attribute__((noinline)) bool subtract_time_used(struct gantry_io *io, uint64_t now_ns)
 {
@@ -112,13 +112,13 @@ static __attribute__((noinline)) bool subtract_time_used(struct gantry_io *io, u
 	return true;
 }
 
-/* No slot is at rest. */
+/* Reject an IO because no slot is free. */
 static int refuse(const struct gn_link *link)
 {
 	return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
 }
 
-/* A write that overlaps one that timed out: keep it until that one is answered, or its own deadline has passed. */
+/* Hold back a write that overlaps one that timed out, until the answer to that one or its own deadline. */
 static __attribute__((noinline)) int hold(struct gn_link *link, struct gantry_io *io)
 {
 	struct flight *f = link->rest;
@@ -140,7 +140,7 @@ static bool must_wait(const struct gn_link *link, const struct gantry_io *io)
 	return gantry_op_writes(io->opcode) && gn_fence_blocks(link->attr.fence, io->offset, io->length);
 }
 
-/* Put it into a slot and send it. The answer may come within, and the next submit. */
+/* Put an IO into a slot and send it. Inside, the answer may arrive and the owner may submit the next IO. */
 static inline __attribute__((always_inline)) int launch(struct gn_link *link, struct flight *f, struct gantry_io *io)
 {
 	const struct gantry_direct *direct = link->sender.direct;
@@ -160,13 +160,13 @@ static inline __attribute__((always_inline)) int launch(struct gn_link *link, st
 		f->deadline_ns = now_ns + link->attr.io_timeout_ns;
 	}
 	note_deadline(link, f->deadline_ns);
-	/* a port on this thread takes it as the last thing that is done here */
+	/* a port on this thread takes the IO as the last step, because it may call back into this link */
 	if (direct->take == gn_port_take_direct && gn_port_is_ready(direct->arg))
 		return gn_port_take(direct->arg, io);
 	return deadline_us != 0 ? send(link, f, io) : send_undated(link, f, io);
 }
 
-/* A fence stands, or time has passed since the IO was submitted. */
+/* Submit when the fence has entries, or when time has passed since the IO was submitted. */
 static __attribute__((noinline)) int submit_slow(struct gn_link *link, struct gantry_io *io)
 {
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
@@ -227,7 +227,7 @@ static uint16_t note_failure(struct gn_link *link, uint16_t status, uint64_t at_
 {
 	if (status >= GANTRY_S_COUNT)
 		status = GANTRY_S_UNKNOWN;
-	/* an answer TIMEOUT ends an IO as any other does: whoever gave up with IO under way would be an origin, and not answer */
+	/* TIMEOUT as an answer means that the peer has finished the IO: a peer that gives up early sends no answer */
 	if (!gantry_status_is_quiet(status) && status != GANTRY_S_TIMEOUT && at_ns < link->unclear_ns) {
 		link->unclear_ns = at_ns;
 		link->unclear_until_ns = link->attr.lane->pub.now_ns + link->attr.late_timeout_ns;
@@ -244,7 +244,7 @@ static void look_what_is_owed(struct gn_link *link)
 			link->owed_ns = link->flights[i].deadline_ns;
 }
 
-/* An IO was given up: it is waited for, and a write of the session that overlaps it waits too. */
+/* An IO timed out: wait for its late answer, and let the fence hold back writes of the session that overlap it. */
 static void note_late(struct gn_link *link, const struct flight *f, const struct gantry_io *io)
 {
 	struct parked *p = &link->parked[f - link->flights];
@@ -390,7 +390,7 @@ int gn_link_take_direct(void *arg, const void *imm, uint32_t imm_len)
 	return 0;
 }
 
-/* Take a write that waits out of the list; its slot is at rest. */
+/* Take a held write out of the list and free its slot. */
 static struct gantry_io *take_held(struct gn_link *link, struct flight **at)
 {
 	struct flight *f = *at;
@@ -405,7 +405,7 @@ static struct gantry_io *take_held(struct gn_link *link, struct flight **at)
 	return io;
 }
 
-/* Offer again what waits and is not blocked any more; what is over its deadline was never sent. */
+/* Submit held writes that the fence blocks no more, and cancel those over their deadline: they were never sent. */
 static int offer_held(struct gn_link *link)
 {
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
@@ -424,18 +424,18 @@ static int offer_held(struct gn_link *link)
 		io = take_held(link, at);
 		rc = f->deadline_ns > now_ns ? link_submit(link, io) : -ECANCELED;
 		if (rc == -EAGAIN) {
-			hold(link, io); /* its slot is there */
+			hold(link, io); /* take_held() freed a slot */
 			break;
 		}
 		if (rc != 0)
 			gantry_fail(io, gantry_status_of_errno(rc));
-		at = &link->first_held; /* whoever was called may have changed the list */
+		at = &link->first_held; /* the callback may have changed the list */
 		n++;
 	}
 	return n;
 }
 
-/* The session ends when something is not answered at all: nobody knows what becomes of its buffer, or of its block. */
+/* Break the link if an answer is still missing at until_ns: the peer may access the buffer or the block at any time. */
 static void end_in_time(struct gn_link *link, uint64_t until_ns, uint64_t now_ns)
 {
 	if (now_ns >= until_ns)

@@ -21,7 +21,7 @@ struct gn_link_attr {
 	const struct gantry_transport_ops *ops;
 	uint32_t depth;         /* IOs in flight */
 	uint64_t io_timeout_ns; /* for an IO without a deadline of its own */
-	bool relays;            /* an IO with a deadline is timed out by the end that set it, and not here as well */
+	bool relays;            /* this link does not time out an IO with a deadline: the process that set it does */
 	struct gn_fence *fence; /* of the session */
 	uint64_t late_timeout_ns; /* longest wait for the answer to an IO that timed out; then the link is broken: -ETIME */
 	uint8_t left_out;       /* GANTRY_IO_* that the peer would not understand: not sent */
@@ -42,7 +42,7 @@ void gn_link_hop(struct gn_link *link, struct gantry_hop *hop);
 /* As client_settled_ns of struct gantry_role_host. Lane's thread. */
 uint64_t gn_link_settled_ns(const struct gn_link *link);
 
-/* Writes that timed out and were not answered since; UINT32_MAX: the link is broken, nobody will tell. Lane's thread. */
+/* Count the writes that timed out and are not answered yet; UINT32_MAX: the link is broken. Lane's thread. */
 uint32_t gn_link_late_writes(const struct gn_link *link);
 
 /* What names the thread of its lane, for struct gantry_queue_attr. */

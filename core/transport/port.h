@@ -45,11 +45,11 @@ void gn_port_quiesce(struct gn_port *port);
 /*
  * As gn_port_quiesce, for a session that is lost: what the stages, the mover or the peer do not take at once is given
  * up, and stages are asked to give back what they hold of it. What is in the terminal is waited for. May follow
- * gn_port_quiesce; `idle` comes once. An IO that ends with GANTRY_S_CANCELED from now on is not answered: the peer completes it
- * when it learns that the session has ended. Control thread.
+ * gn_port_quiesce; `idle` comes once. From now on the port sends no answer for an IO that ends with GANTRY_S_CANCELED:
+ * the peer completes that IO when the session ends. Control thread.
  */
 void gn_port_abandon(struct gn_port *port);
-/* Requests that change the volume and are in flight here. Control thread; waits for the lane. */
+/* Count the requests in flight that change the volume. Control thread; waits for the lane. */
 uint32_t gn_port_count_writes(struct gn_port *port);
 /* After `idle`. The queues are no longer used. Control thread. */
 void gn_port_destroy(struct gn_port **port_p);

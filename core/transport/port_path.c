@@ -84,8 +84,8 @@ static inline int send_it(struct gn_port *port, struct gantry_io *io)
 }
 
 /*
- * An IO that was canceled because its session ends gets no answer: the end of the session is the answer. An initiator that
- * resumes the session submits it again, but it would report an IO that was answered with CANCELED.
+ * True if the port sends no answer: the IO was canceled because its session ends. An initiator that resumes the session
+ * submits an unanswered IO again, but would report an answer CANCELED to its program.
  */
 static inline int is_withheld(const struct gn_port *port, const struct gantry_io *io)
 {
@@ -174,7 +174,7 @@ static inline int expired(const struct gantry_io *io, uint64_t now_ns)
 	return now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
-/* The terminal of a port with stages that may have held the descriptor for long. */
+/* The terminal of a port whose stages may hold a descriptor past its deadline. */
 static int submit_in_time(void *self, struct gantry_io *io)
 {
 	struct gn_port *port = self;
@@ -188,7 +188,7 @@ static int submit_in_time(void *self, struct gantry_io *io)
 
 struct gantry_hop gn_port_terminal(struct gn_port *port)
 {
-	/* a link looks at the deadline itself; where no stage holds a descriptor, no time passes between the port and here */
+	/* a link checks the deadline itself; without a stage that holds descriptors no time passes on the way */
 	if (port->attr.relays || !gn_pipeline_holds(port->attr.lane->pipeline))
 		return port->attr.terminal;
 	return (struct gantry_hop){.submit = submit_in_time, .self = port};

@@ -47,7 +47,7 @@ static inline void gn_port_look(struct gn_port *port)
 
 /* What follows: on the lane's thread. */
 
-/* What its chain ends in: attr.terminal, behind a look at the deadline where time may have passed. */
+/* The terminal of its chain: attr.terminal, after a check of the deadline if a stage may hold descriptors. */
 struct gantry_hop gn_port_terminal(struct gn_port *port);
 /* The owner of its descriptors. */
 struct gantry_hop gn_port_owner(struct gn_port *port);

@@ -170,7 +170,7 @@ finish() { # wait for it; sets status and output
 	finish
 	echo "$output"
 	[ "$status" -eq 3 ]
-	says "gantry: Interrupt: stopping; once more to end at once"
+	says "gantry: Interrupt: stopping; send the signal again to end at once"
 	says "result                    interrupted"
 	says "p99.99"
 }

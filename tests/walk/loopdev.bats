@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# A file and the loop devices over it are one store: only one target serves it. Needs loop devices, and root.
+# A file and the loop devices over it are one store: only one target can serve it. Needs loop devices, and root.
 
 setup() {
 	bats_require_minimum_version 1.5.0
@@ -21,7 +21,7 @@ teardown() {
 	done
 }
 
-attach() { # NAME FILE [OPTION...] - a new loop device over the file, as $dir/NAME
+attach() { # NAME FILE [OPTION...] - attach a new loop device to the file and link it to $dir/NAME
 	local device file=$2 name=$1
 	shift 2
 	device=$(losetup -f --show "$@" "$file" 2>/dev/null) || skip "no loop device can be attached here"
@@ -29,18 +29,18 @@ attach() { # NAME FILE [OPTION...] - a new loop device over the file, as $dir/NA
 	ln -s "$device" "$dir/$name"
 }
 
-detach() { # the last one
+detach() { # the loop device that was attached last
 	losetup -d "${loops[-1]}"
 	unset 'loops[-1]'
 }
 
-served() { # PATH [OPTIONS] - by the role `store`
+served() { # PATH [OPTIONS] - serve it by the role `store`
 	store_backend="type = \"file\"; path = \"$dir/$1\"; $2"
 	topology
 	serve store
 }
 
-refused() { # PATH TEXT [OPTIONS] - a second target, under another name
+refused() { # PATH TEXT [OPTIONS] - a second target with another service name fails with this text
 	local status=0
 	store_backend="type = \"file\"; path = \"$dir/$1\"; $3"
 	store_at='name = "second";'
@@ -62,14 +62,14 @@ refused() { # PATH TEXT [OPTIONS] - a second target, under another name
 	rm "$dir/over"
 	served disk
 	attach over "$dir/disk"
-	refused over 'over: in use by another process, as the file under this loop device;'
+	refused over 'over: in use by another process that uses its backing file;'
 	stop store
 }
 
 @test "two loop devices over one file, and one over a loop device" {
 	served over
 	attach other "$dir/disk"
-	refused other 'other: in use by (the loop device loop[0-9]+, which is attached to it|another process, as the file under)'
+	refused other 'other: in use by (loop device loop[0-9]+ attached|another process that uses its backing file)'
 	detach
 	attach upper "${loops[0]}"
 	refused upper 'upper: in use by another process'
@@ -77,7 +77,7 @@ refused() { # PATH TEXT [OPTIONS] - a second target, under another name
 }
 
 @test "a loop device is attached to the file, and nothing serves it" {
-	refused disk 'disk: in use by the loop device loop[0-9]+, which is attached to it;'
+	refused disk 'disk: in use by loop device loop[0-9]+ attached to it;'
 	detach
 	served disk
 	stop store
@@ -87,7 +87,7 @@ refused() { # PATH TEXT [OPTIONS] - a second target, under another name
 	detach
 	rm "$dir/over"
 	attach over "$dir/disk" -r
-	refused disk 'disk: in use by the loop device'
+	refused disk 'disk: in use by loop device'
 	served disk 'read_only = true;'
 	stop store
 }

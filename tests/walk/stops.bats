@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# A process ends although a stage has lost an IO, or does not return: it names the stage, and fails. Stages of a test plugin.
+# A process ends even if a stage has lost an IO or does not return: it logs the stage and fails. The stage is a test
+# plugin.
 
 setup() {
 	bats_require_minimum_version 1.5.0
@@ -14,7 +15,7 @@ teardown() {
 	walk_teardown
 }
 
-faulty() { # LIE - the store has a stage with that bug before one without, and its client has met the bug
+faulty() { # LIE - start a store whose first stage has this bug, and a client that triggers the bug
 	store_stages="{ type = \"stats\"; }, { type = \"liar\"; lie = \"$1\"; only = \"writes\"; nth = 100; }"
 	need stats
 	topology
@@ -23,7 +24,7 @@ faulty() { # LIE - the store has a stage with that bug before one without, and i
 	until_true live store '.roles.store.stages[1].counters.told > 0'
 }
 
-failed() { # NAME - it ended, and says that it failed
+failed() { # NAME - the process ended with exit status 1
 	finish "$1"
 	[ "$status" -eq 1 ] || { echo "exit status $status"; cat "$dir/$1.log"; return 1; }
 }
@@ -34,7 +35,7 @@ failed() { # NAME - it ended, and says that it failed
 	kill -TERM "${pids[store]}"
 	failed store
 	says store 'roles.store did not end \(runtime.stop_limit=300 ms\)'
-	says store 'roles.store: IOs were not given back: held or lost there \(n=[0-9]+, lane=0, place=stages\[1\] type=liar\)'
+	says store 'roles.store: IOs are not completed: held or lost \(n=[0-9]+, lane=0, place=stages\[1\] type=liar\)'
 	run ! says store 'place=stages.0.'
 	holds "$dir/store.json" '.result == "failed"'
 	[ -z "$(find "$dir/run" -name '*store*' -type s)" ]

@@ -11,9 +11,9 @@
 
 #include <uuid/uuid.h>
 
-#define MACHINE_ID_BYTES 64 /* of the line of a file that has a machine id or a boot id */
+#define MACHINE_ID_BYTES 64 /* of the line with a machine id or a boot id */
 
-/* The namespace of all UUIDs that are made from names here: a random one, chosen once. */
+/* The namespace of all UUIDs that gantry derives from names: chosen once, at random. */
 static const uuid_t namespace = {
 	0x6e, 0x0f, 0x5a, 0x43, 0x9c, 0x1d, 0x4b, 0x52, 0xa7, 0x38, 0x1f, 0xd0, 0x84, 0x2b, 0xe6, 0x95,
 };
@@ -33,8 +33,8 @@ void identity_check(const char *text, const struct gantry_option_faults *faults)
 	uint8_t uuid[16];
 
 	if (*text && identity_parse(text, uuid))
-		gantry_option_fault(faults, "uuid", "is not a UUID other than all zeroes; write such as "
-				    "\"0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\", which uuidgen makes");
+		gantry_option_fault(faults, "uuid", "is not a UUID other than all zeroes; write one such as "
+				    "\"0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\", see uuidgen(1)");
 }
 
 void identity_option(const char *text, uint8_t uuid[16])
@@ -44,8 +44,8 @@ void identity_option(const char *text, uint8_t uuid[16])
 }
 
 /*
- * The generator of libuuid has thread-local variables. The dynamic linker allocates those of a plugin when a thread first uses
- * them, and ends the process when there is no memory for that.
+ * Does not use the generator of libuuid, which has thread-local variables. The dynamic linker allocates those of a
+ * plugin when a thread first uses them, and aborts the process if it is out of memory.
  */
 void identity_random(uint8_t uuid[16])
 {

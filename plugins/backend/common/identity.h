@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * identity.h - what backends share to fill in uuid and verifier of struct gantry_volume_info: the option `uuid`, UUIDs
- * made from names (RFC 9562, version 5, in a namespace of gantry), and hashes of 64 bits.
+ * identity.h - helpers of backends for uuid and verifier of struct gantry_volume_info: the option `uuid`, UUIDs derived
+ * from names (RFC 9562, version 5, in a namespace of gantry), and 64-bit hashes.
  *
  * A UUID of all zeroes and a verifier of 0 mean "unknown"; no function here returns one, except identity_option().
  */
@@ -17,7 +17,7 @@
 	{"uuid", GANTRY_OPT_STRING, offsetof(type, uuid), "", 0, 0, NULL, NULL,                                         \
 	 "UUID of the volume: clients resume a session only onto a volume with the same one. Empty: " otherwise}
 
-/* For the plugin's check: add a fault if `text` is neither empty nor a UUID other than all zeroes. */
+/* For a plugin's check(): add a fault unless `text` is empty or a UUID other than all zeroes. */
 void identity_check(const char *text, const struct gantry_option_faults *faults);
 
 /* The UUID of a text that identity_check() accepts; all zeroes if the text is empty. */
@@ -31,16 +31,16 @@ void identity_text(const uint8_t uuid[16], char text[IDENTITY_TEXT]);
 /* A random UUID (version 4). */
 void identity_random(uint8_t uuid[16]);
 
-/* The UUID of a name that is unique in the world, such as the WWID of a disk. */
+/* The UUID of a globally unique name, such as the WWID of a disk. */
 void identity_of_name(const char *name, uint8_t uuid[16]);
 
 /*
- * The UUID of a name that is unique on this machine, such as a path. On a machine without a machine id it lasts only until
- * the next reboot; this is logged.
+ * The UUID of a name that is unique on this machine, such as a path. Without a machine id the UUID lasts only until the
+ * next reboot, and the function logs a warning.
  */
 void identity_of_machine(const struct gantry_host *host, const char *name, uint8_t uuid[16]);
 
-/* The UUID of a volume that is nothing but an instance of a configuration: the option, else from name and size. */
+/* The UUID of a volume without a store: the option `uuid`, else derived from name and size. */
 void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size, uint8_t uuid[16]);
 
 /* A hash of n bytes. */

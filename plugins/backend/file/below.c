@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * below.c - what is below a loop device, and what is attached to a file
+ * below.c - lock the backing file of a loop device, and detect loop devices that are attached to a file
  *
- * A loop device and the file under it are two inodes, so a lock on one does not keep others off the other. A store on a loop
- * device therefore locks the file as well, and so on when that is a loop device too. A store that finds a loop device attached to
- * its file is in use, whatever uses that device.
+ * A loop device and its backing file are two inodes, so a lock on one does not cover the other. A store on a loop
+ * device therefore also locks the backing file, and so on if that is a loop device too. A file with an attached loop
+ * device counts as in use, whatever uses that device.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define SYS_PATH_BYTES 320
 
-/* The first line of a file of sysfs, without its end. 0 or -errno. */
+/* Read the first line of a sysfs file, without the newline. 0 or -errno. */
 static int read_line(const char *path, char *line, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -38,7 +38,7 @@ static int read_line(const char *path, char *line, size_t size)
 	return 0;
 }
 
-/* The file under a loop device, or under a partition of one. 0, or -errno: it is no loop device. */
+/* Read the path of the backing file of a loop device, or of a partition of one. 0; -errno: it is not a loop device. */
 static int find_below(int fd, char *path, size_t size, struct loop_info64 *info)
 {
 	char name[SYS_PATH_BYTES];
@@ -57,7 +57,7 @@ static int find_below(int fd, char *path, size_t size, struct loop_info64 *info)
 	return ioctl(fd, LOOP_GET_STATUS64, info) ? -errno : 0;
 }
 
-/* Is it the file that the device itself names? The path may lead elsewhere in another mount namespace. */
+/* True if fd is the backing file of the device. In another mount namespace its path may lead to another file. */
 static int is_backing(int fd, const struct loop_info64 *info)
 {
 	struct stat st;
@@ -66,8 +66,8 @@ static int is_backing(int fd, const struct loop_info64 *info)
 }
 
 /*
- * Open and lock the file under a loop device. 0; -EBUSY: another process has it. A file that cannot be reached by its path is not
- * locked: no other store can be opened by that path either.
+ * Open and lock the backing file of a loop device. 0; -EBUSY: another process has locked it. A file that cannot be
+ * opened by its path stays unlocked: no other target can open a store by that path either.
  */
 static int lock_below(struct file_store *store, const char *path, const struct loop_info64 *info, int *fd_p)
 {
@@ -75,7 +75,7 @@ static int lock_below(struct file_store *store, const char *path, const struct l
 
 	*fd_p = -1;
 	if (fd < 0 || !is_backing(fd, info)) {
-		gantry_log_warn(store->host, "%s: the file under this loop device is not locked (path=%s): it cannot be opened: %s",
+		gantry_log_warn(store->host, "%s: backing file of this loop device is not locked (path=%s): %s",
 				store->conf->path, path, fd < 0 ? strerror(errno) : "the path leads to another file");
 		if (fd >= 0)
 			close(fd);
@@ -84,14 +84,14 @@ static int lock_below(struct file_store *store, const char *path, const struct l
 	if (flock(fd, (store->conf->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? EBUSY : errno;
 		close(fd);
-		snprintf(store->holder, sizeof store->holder, "another process, as the file under this loop device");
+		snprintf(store->holder, sizeof store->holder, "another process that uses its backing file");
 		return -err;
 	}
 	*fd_p = fd;
 	return 0;
 }
 
-/* Is the loop device attached to this file? *read_only_p: then nothing is written through it. */
+/* True if the loop device is attached to this file. *read_only_p: the device is read-only. */
 static int is_attached(const char *name, const struct stat *st, int *read_only_p)
 {
 	char path[SYS_PATH_BYTES], backing[FILE_NAME_BYTES], ro[8] = "";
@@ -123,7 +123,7 @@ static int check_above(struct file_store *store, int fd, int own)
 	int rc = 0;
 
 	if (!dir)
-		return 0; /* no sysfs: nothing is known of loop devices */
+		return 0; /* no sysfs: loop devices cannot be detected */
 	if (fstat(fd, &st))
 		rc = -errno;
 	while (!rc && (entry = readdir(dir))) {
@@ -132,7 +132,7 @@ static int check_above(struct file_store *store, int fd, int own)
 		if (sscanf(entry->d_name, "loop%d", &number) != 1 || number == own ||
 		    !is_attached(entry->d_name, &st, &read_only) || (read_only && store->conf->read_only))
 			continue;
-		snprintf(store->holder, sizeof store->holder, "the loop device %.16s, which is attached to it", entry->d_name);
+		snprintf(store->holder, sizeof store->holder, "loop device %.16s attached to it", entry->d_name);
 		rc = -EBUSY;
 	}
 	closedir(dir);

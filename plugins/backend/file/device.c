@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c - the lasting name of a block device, from sysfs. A path such as /dev/sdb names another disk after a reboot.
+ * device.c - the persistent name of a block device, from sysfs. A path such as /dev/sdb may name another disk after a
+ * reboot.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +13,10 @@
 
 #define PART_BYTES 64
 
-/* Files of a device directory in /sys/dev/block that have a name which no other device has, the best first. */
+/* Files in a device directory of /sys/dev/block that hold a unique name of the device, the best first. */
 static const char *const names[] = {"dm/uuid", "wwid", "device/wwid", "device/cid"};
 
-/* The line of dir/file without the whitespace around it. Returns 1 if there is one. */
+/* Read the line of dir/file without the surrounding whitespace. Returns 1 if it is not empty. */
 static int read_name(const char *dir, const char *file, char *out, size_t bytes)
 {
 	char path[FILE_NAME_BYTES];
@@ -70,7 +71,7 @@ enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes)
 
 	if (!read_name(dir, "partition", number, sizeof number) || !read_name(dir, "start", start, sizeof start))
 		return disk_name(dir, out, bytes);
-	/* a partition is a directory in that of its disk */
+	/* the directory of a partition is inside that of its disk */
 	if ((size_t)snprintf(disk, sizeof disk, "%s/..", dir) >= sizeof disk)
 		return FILE_NAME_NONE;
 	scope = disk_name(disk, out, bytes);

@@ -26,19 +26,19 @@
 #define FILE_ZERO_BYTES (256u << 10)   /* one step of writing zeroes */
 #define FILE_RETRIES 3
 #define FILE_MAX_REQUESTS 4096u /* of a lane */
-#define FILE_NAME_BYTES 4352     /* a path with some words before and after it */
+#define FILE_NAME_BYTES 4352     /* a path, with a prefix and a suffix */
 
-#define FILE_BELOW_MAX 4         /* loop devices over one another */
+#define FILE_BELOW_MAX 4         /* nested loop devices */
 
 #define FILE_UUID_ATTRIBUTE "user.gantry.uuid"
 #define FILE_GENERATION_ATTRIBUTE "user.gantry.generation"
 
 enum file_engine_choice { FILE_AUTO, FILE_URING, FILE_SYNC };
 
-/* Of a store: whether a sync has failed. */
+/* State of a store: whether a sync has failed. */
 enum file_failure {
 	FILE_SOUND,
-	FILE_FAILING, /* one has: the generation is being raised */
+	FILE_FAILING, /* a sync has failed: a lane increments the generation */
 	FILE_FAILED,
 };
 
@@ -55,15 +55,15 @@ struct file_conf {
 	uint8_t fsync;
 };
 
-/* System calls of the sync engine and of identity.c and generation.c; tests put their own here. As the call, but -errno. */
+/* System calls of the sync engine, identity.c and generation.c; tests replace them. They return -errno. */
 struct file_calls {
 	ssize_t (*read)(int fd, void *data, size_t n, off_t offset);
 	ssize_t (*write)(int fd, const void *data, size_t n, off_t offset, int stable);
 	ssize_t (*sync)(int fd);
 	ssize_t (*allocate)(int fd, int mode, off_t offset, off_t n);
 	int (*set_attribute)(int fd, const char *name, const char *value);
-	int (*sync_all)(int fd); /* the attributes too */
-	int (*lost)(int fd);     /* -errno: since the last call, the kernel has failed to write data of this file */
+	int (*sync_all)(int fd); /* data and attributes */
+	int (*lost)(int fd);     /* -errno: since the last call, the kernel failed to write back data of this file */
 };
 
 /* What all lanes share. */
@@ -73,9 +73,9 @@ struct file_store {
 	const struct file_engine *engine; /* that new lanes use */
 	const struct file_calls *calls;
 	int fd; /* the lock belongs to this open file description, and so does all IO */
-	int below[FILE_BELOW_MAX]; /* locked as well: what is under the loop device, the nearest first */
+	int below[FILE_BELOW_MAX]; /* the locked backing files of the loop device, the nearest first */
 	uint32_t n_below;
-	char holder[64];           /* who has it, after -EBUSY; "": some process */
+	char holder[64];           /* the user of the store after -EBUSY; "": another process */
 	int is_device;
 	int direct;
 	int can_discard;
@@ -83,12 +83,12 @@ struct file_store {
 	uint64_t size;
 	void *zeroes; /* FILE_ZERO_BYTES of them, for all lanes */
 	uint8_t uuid[16];
-	uint64_t place;           /* a hash of everything that the verifier depends on, but the generation */
-	uint64_t verifier;        /* __atomic relaxed: the lane that has a failed sync changes it */
-	pthread_mutex_t failing;  /* held while the generation is raised: */
+	uint64_t place;           /* hash of all inputs of the verifier except the generation */
+	uint64_t verifier;        /* __atomic relaxed: the lane whose sync failed changes it */
+	pthread_mutex_t failing;  /* held while a lane increments the generation: */
 	uint64_t generation;
 	/* set by any lane, never cleared: __atomic */
-	int failed;       /* enum file_failure; after a failed sync the content of the disk is unknown: no more writes */
+	int failed;       /* enum file_failure; after a failed sync the content is unknown, so writes fail */
 	int no_zero_range; /* the file system cannot */
 	int no_stable;     /* no RWF_DSYNC: write, then sync */
 	uint64_t n_errors, n_short, n_retries, n_bounced;
@@ -105,7 +105,7 @@ struct file_request {
 	uint32_t done;             /* bytes that are finished */
 	uint8_t retries;
 	uint8_t stalls;            /* results without progress */
-	int stable_err;            /* errno of a stable write that is now tried without its sync */
+	int stable_err;            /* errno of a stable write that is being retried without its sync */
 	/* the step to do now */
 	uint8_t step;   /* enum file_step */
 	uint8_t stable; /* write through to the medium */
@@ -117,7 +117,7 @@ struct file_request {
 
 struct file_lane {
 	struct file_store *store;
-	int witness; /* to ask calls->lost(); -1: none */
+	int witness; /* descriptor for calls->lost(); -1: none */
 	struct file_request *requests, *free;
 	uint32_t n_requests;
 	void *bounce; /* all bounce buffers, one mapping */
@@ -149,23 +149,23 @@ extern const struct file_calls file_calls;
 int file_store_open(struct file_store *store);
 void file_store_close(struct file_store *store);
 
-/* Another open file description of the store, for a lane to ask whether data was lost. -1: not needed, or not possible. */
+/* Open another file description of the store, for calls->lost() of a lane. -1: not needed, or not possible. */
 int file_witness_open(const struct file_store *store);
 
 /* identity.c */
 
-/* Fill store->uuid; store->generation is loaded. 0; -errno, having logged why. */
+/* Fill store->uuid. Call after file_generation has been loaded. 0; -errno, having logged why. */
 int file_identity_find(struct file_store *store);
 
 /* device.c */
 
 enum file_name_scope {
-	FILE_NAME_NONE,    /* there is no name */
+	FILE_NAME_NONE,    /* no name */
 	FILE_NAME_MACHINE, /* unique on this machine */
 	FILE_NAME_WORLD,   /* unique everywhere */
 };
 
-/* The lasting name of the device whose directory in sysfs is `dir`. */
+/* The persistent name of the device whose sysfs directory is `dir`. */
 enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes);
 
 /* generation.c */
@@ -174,16 +174,16 @@ enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes);
 void file_generation_load(struct file_store *store);
 
 /*
- * Raise the generation, store it, and compute the verifier. Where it cannot be stored, log an error and make the verifier
- * random. store->failing is held, or no lane runs.
+ * Increment the generation, store it, and compute the verifier. If the generation cannot be stored, log an error and
+ * use a random verifier. The caller holds store->failing, or no lane runs.
  */
 void file_generation_raise(struct file_store *store);
 
 /* below.c */
 
 /*
- * Lock what is under a loop device, after store->fd has been locked. 0; -EBUSY, and then store->holder says who has it; another
- * -errno. Nothing is locked here unless it returns 0.
+ * Lock the backing files of a loop device, after store->fd has been locked. 0; -EBUSY: in use, and store->holder names
+ * the user; another -errno. After a failure no backing file is locked.
  */
 int file_below_take(struct file_store *store);
 void file_below_drop(struct file_store *store);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * generation.c - the verifier: a hash that changes when acknowledged but unflushed writes may be lost.
+ * generation.c - the verifier: a hash that changes when acknowledged but unflushed writes may be lost
  *
  *	boot id          a crash of the machine loses the page cache; a crash of this process does not
- *	the file itself  another file has other data: device, inode and birth time; of a block device its sequence number
- *	generation       a failed sync loses writes too. The number is raised and stored when that happens, so that a restart
- *	                 does not hide the loss
+ *	the file itself  device, inode and birth time, because another file has other data; of a block device its
+ *	sequence
+ *	                 number
+ *	generation       a number that the target increments and stores after a failed sync, which also loses writes. A
+ *	                 restart therefore does not hide the loss
  *
- * The generation of a file is its attribute user.gantry.generation, decimal. Where an attribute cannot be stored, it is a
- * file in the runtime directory of gantry. That file may go at a reboot, because then the boot id changes.
+ * The generation of a file is its attribute user.gantry.generation, in decimal. If the attribute cannot be stored, the
+ * generation is a file in the runtime directory of gantry. A reboot may remove that file, because the boot id then
+ * changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +31,7 @@
 
 #define NUMBER_BYTES 24 /* of a generation as text */
 
-/* What the verifier is a hash of. No padding. */
+/* The input of the hash. No padding. */
 struct life {
 	char boot_id[40];
 	uint64_t device;
@@ -109,7 +112,7 @@ static int write_attribute(const struct file_store *store, uint64_t value)
 
 /* -- in a file -- */
 
-/* A directory of this user or root, in which nobody else can put anything. Its descriptor, or -errno. */
+/* Open a directory of this user or root that no other user can write. Returns its descriptor or -errno. */
 static int open_directory(const char *path, int create)
 {
 	struct stat st;
@@ -176,7 +179,7 @@ static int read_number(const struct file_store *store, uint64_t *value_p)
 	return rc;
 }
 
-/* Numbers only become longer, so the text is never shorter than what it replaces. */
+/* The number only grows, so its text is never shorter than the text that it replaces. */
 static int write_number(const struct file_store *store, uint64_t value)
 {
 	char text[NUMBER_BYTES];
@@ -200,7 +203,7 @@ static void compute(struct file_store *store)
 {
 	struct life life;
 
-	if (find_life(store, &life)) { /* cannot be: it was found at open */
+	if (find_life(store, &life)) { /* not expected: it succeeded at open */
 		set_verifier(store, identity_nonce());
 		return;
 	}
@@ -227,7 +230,7 @@ void file_generation_load(struct file_store *store)
 	if (rc) {
 		gantry_log_warn(store->host, "%s: cannot read %s: %s: each restart counts as a loss of unflushed writes",
 				store->conf->path, what, strerror(-rc));
-		store->generation = identity_nonce() >> 2; /* one that no client has seen */
+		store->generation = identity_nonce() >> 2; /* a value that no client knows */
 	} else {
 		store->generation = in_attribute > in_file ? in_attribute : in_file;
 	}
@@ -251,10 +254,11 @@ void file_generation_raise(struct file_store *store)
 		return;
 	directory_path(dir, sizeof dir);
 	if (number)
-		gantry_log_error(store->host, "%s: cannot record that a sync failed (attribute: %s, directory %s: %s): a restart "
-				 "hides the loss from clients; restart them too", store->conf->path, strerror(-attribute), dir,
-				 strerror(-number));
+		gantry_log_error(store->host, "%s: cannot record a failed sync (attribute: %s, directory %s: %s): "
+				 "a restart hides the loss from clients; restart them too", store->conf->path,
+				 strerror(-attribute), dir, strerror(-number));
 	else
-		gantry_log_warn(store->host, "%s: cannot record in %s that a sync failed (%s), recorded in %s until the next "
-				"reboot", store->conf->path, FILE_GENERATION_ATTRIBUTE, strerror(-attribute), dir);
+		gantry_log_warn(store->host, "%s: cannot record a failed sync in %s (%s); recorded in %s "
+				"until the next reboot", store->conf->path, FILE_GENERATION_ATTRIBUTE,
+				strerror(-attribute), dir);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * identity.c - which volume a store is: its UUID.
+ * identity.c - the UUID of a store, from the first of these that exists:
  *
- *	option `uuid`; else, of a file: the attribute user.gantry.uuid, made where it is missing and can be written;
- *	of a device: from the name that sysfs has for it; else from machine id and path
+ *	option `uuid`
+ *	of a file: the attribute user.gantry.uuid, which the target adds if it is missing and writable
+ *	of a device: derived from its name in sysfs
+ *	derived from machine id and path
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +29,7 @@ static void from_path(struct file_store *store)
 	identity_of_machine(store->host, path, store->uuid);
 }
 
-/* 0; -ENODATA: the file has none; -ENOTSUP and others: the file system has none; -EINVAL: no UUID. */
+/* 0; -ENODATA: no attribute; -EINVAL: the attribute is not a UUID; -ENOTSUP or another -errno: no user attributes. */
 static int from_attribute(struct file_store *store)
 {
 	char text[IDENTITY_TEXT] = "";
@@ -37,7 +39,7 @@ static int from_attribute(struct file_store *store)
 	return identity_parse(text, store->uuid);
 }
 
-/* 0; -errno: no attribute can be stored. */
+/* 0; -errno: cannot store the attribute. */
 static int make_attribute(struct file_store *store)
 {
 	const struct file_calls *calls = store->calls;
@@ -51,8 +53,8 @@ static int make_attribute(struct file_store *store)
 }
 
 /*
- * Make the new attribute stable. The kernel reports a failure only once, and it may be about data that was written before
- * this process started. So this failure counts as that of a flush, and the volume is not served.
+ * Make the new attribute stable. The kernel reports a failure only once, and it may concern data from before this
+ * process started. So the store treats it as a failed flush, and the target does not serve the volume.
  */
 static int keep_attribute(struct file_store *store)
 {
@@ -83,8 +85,8 @@ static int of_file(struct file_store *store)
 	if (rc == 0)
 		return keep_attribute(store);
 	if (rc != -EROFS)
-		gantry_log_info(store->host, "%s: cannot store a UUID in attribute %s (%s), using one made of the path", path,
-				FILE_UUID_ATTRIBUTE, strerror(-rc));
+		gantry_log_info(store->host, "%s: cannot store a UUID in attribute %s (%s), using one of the path",
+				path, FILE_UUID_ATTRIBUTE, strerror(-rc));
 	from_path(store);
 	return 0;
 }

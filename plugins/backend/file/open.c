@@ -145,7 +145,7 @@ static int fit_size(struct file_store *store)
 	return 0;
 }
 
-/* A file that this process, or one that was killed, has made is lost in a power cut unless its name is stable. */
+/* Make the name of a new file stable: a power failure would otherwise lose the file. */
 static int sync_name(struct file_store *store)
 {
 	const struct file_conf *conf = store->conf;
@@ -158,13 +158,13 @@ static int sync_name(struct file_store *store)
 	if (!path)
 		return -ENOMEM;
 	fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* a directory that cannot be read, or a file system that syncs no directories, leaves it to the file's own sync */
+	/* if the directory cannot be opened or synced, rely on the sync of the file itself */
 	if (fd >= 0 && fsync(fd) && errno != EINVAL)
 		rc = -errno;
 	if (!rc && fsync(store->fd))
 		rc = -errno;
 	if (rc)
-		refuse(store, "%s: the new file cannot be made stable: %s", conf->path, strerror(-rc));
+		refuse(store, "%s: cannot sync the directory of the new file: %s", conf->path, strerror(-rc));
 	if (fd >= 0)
 		close(fd);
 	free(path);

@@ -64,8 +64,8 @@ void file_requests_destroy(struct file_lane *lane)
 }
 
 /*
- * What an errno of the store becomes. Of a step that has begun, the store can neither say that the IO never started (CANCELED)
- * nor what a session waits for (BUSY).
+ * Map an errno of the store to a status. ECANCELED and EBUSY become IO: a step has begun, so the IO was started, and
+ * BUSY has another meaning to a client.
  */
 static enum gantry_status status_of(int err)
 {
@@ -136,8 +136,8 @@ static void plan_allocate(struct file_request *r, int mode)
 }
 
 /*
- * Whether a sync has failed. Waits while the generation is raised: an IO that knows of the failure completes only after a
- * restart can no longer hide it.
+ * True if a sync has failed. Waits while another lane stores the generation: an IO that reports the failure must
+ * complete only after a restart can no longer hide it.
  */
 static int has_failed(struct file_store *store)
 {
@@ -212,14 +212,15 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file
 }
 
 /*
- * After a failed sync the kernel may have dropped what it could not write: only a restart can tell what is there. The first
- * lane that learns of it raises the generation. Others wait for that before they complete their IO.
+ * After a failed sync the kernel may have dropped data that it could not write, so the content is unknown until a
+ * restart. The first lane that detects the failure increments the generation. The other lanes wait for that before they
+ * complete their IO.
  */
 static void fail_store(struct file_store *store, int err)
 {
 	pthread_mutex_lock(&store->failing);
 	if (get(&store->failed) == FILE_SOUND) {
-		/* from here on no flush succeeds: the kernel reports a failure once, and has just done so */
+		/* from here on every flush fails: the kernel reports a failure only once, and has just done so */
 		__atomic_store_n(&store->failed, FILE_FAILING, __ATOMIC_RELEASE);
 		file_generation_raise(store);
 		__atomic_store_n(&store->failed, FILE_FAILED, __ATOMIC_RELEASE);
@@ -230,9 +231,10 @@ static void fail_store(struct file_store *store, int err)
 }
 
 /*
- * A sync, or a stable write, has succeeded as far as its own result says. But the kernel reports lost data only once for
- * each open file description: of two syncs at a time one fails, and the other succeeds for the same data. So each lane also
- * asks its witness, an open file description that no IO uses. It has the report even before the other sync is judged.
+ * Check a sync or stable write that returned success. The kernel reports lost data only once for each open file
+ * description: of two concurrent syncs one fails, and the other succeeds for the same data. So each lane also checks
+ * its witness, an open file description that no IO uses. The witness has the report even before the other lane has
+ * processed its result.
  */
 static int synced(struct file_lane *lane, struct file_request *r)
 {
@@ -278,7 +280,7 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 		return 1;
 	}
 	if (r->step == FILE_STEP_WRITE && r->stable && (err == ENOSPC || err == EDQUOT)) {
-		/* of the write, or of its sync, which reports lost data that was acknowledged before? The write alone shows it */
+		/* the error may be of the write, or of its sync and older data: a retry without the sync shows which */
 		r->stable_err = err;
 		r->stable = 0;
 		return 1;

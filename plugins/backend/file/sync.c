@@ -46,7 +46,7 @@ static int call_sync_all(int fd)
 	return fsync(fd) ? -errno : 0;
 }
 
-/* A range in which no file has pages: nothing to wait for, only the check for errors that sync_file_range(2) makes. */
+/* A range in which no file has pages: sync_file_range(2) waits for no page and only checks for errors. */
 static int call_lost(int fd)
 {
 	if (sync_file_range(fd, (off_t)1 << 62, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0)

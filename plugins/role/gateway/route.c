@@ -16,7 +16,7 @@ struct route {
 	struct gantry_piece *pieces; /* one for each leg */
 };
 
-/* One of the 2^64 permutations of a number, chosen by another number. The finaliser is that of splitmix64. */
+/* A bijection of 64-bit numbers for each key; the finaliser of splitmix64. */
 static uint64_t mix(uint64_t chosen_by, uint64_t x)
 {
 	x += chosen_by + 0x9e3779b97f4a7c15ull;
@@ -25,7 +25,7 @@ static uint64_t mix(uint64_t chosen_by, uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Of two volumes, one behind the other: each change of either changes the result, and so does the order. 0: unknown. */
+/* Combine the verifiers of two volumes. Depends on both values and on their order. 0: unknown. */
 static uint64_t combine_verifiers(uint64_t first, uint64_t second)
 {
 	uint64_t both = mix(mix(0, first), second);
@@ -51,7 +51,7 @@ static void combine_uuids(uint8_t sum[16], const uint8_t next[16])
 		out[1] = mix(out[1], in[i]);
 	}
 	memcpy(sum, out, 16);
-	sum[6] = (sum[6] & 0x0f) | 0x80; /* version 8: the maker's own way */
+	sum[6] = (sum[6] & 0x0f) | 0x80; /* version 8: vendor-specific */
 	sum[8] = (sum[8] & 0x3f) | 0x80; /* the variant of RFC 9562 */
 }
 

@@ -5,8 +5,8 @@
  * In a configuration: stages = ( { type = "trace"; path = "/var/tmp/load.trace"; } );
  *
  * Each lane collects records in a buffer of its own, and writes it when it is full, when its oldest record is older than
- * `flush`, when the stage is drained, and at stop. A file that cannot be written, or reaches `limit`, ends the trace and not
- * the IO.
+ * `flush`, when the host drains the stage, and at stop. When a write to the file fails or the file reaches `limit`, the
+ * trace ends, but the IO goes on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct trace {
 	const struct trace_conf *conf;
 	int fd;
 	uint64_t start_ns;
-	pthread_mutex_t lock; /* of what is written to the file: one lane at a time, as the kernel has it anyway */
+	pthread_mutex_t lock; /* one lane writes to the file at a time; the kernel serializes the writes anyway */
 	uint64_t n_bytes;     /* in the file */
 	int ended;
 	uint32_t n_lanes;
@@ -44,7 +44,7 @@ struct trace {
 struct trace_lane {
 	struct trace *trace;
 	struct gantry_lane *lane;
-	uint64_t n_records, n_lost; /* in the file, and those that do not get there */
+	uint64_t n_records, n_lost; /* in the file; not in the file after the trace has ended */
 	uint64_t oldest_ns;         /* when the first record of the buffer came */
 	uint32_t n;                 /* in the buffer; __atomic for the report */
 	struct gantry_trace_record records[RECORDS];
@@ -60,7 +60,7 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-/* All of it, or -errno. *done_p: bytes that were written in either case. */
+/* Write all bytes. 0 or -errno. *done_p: bytes written, also on failure. */
 static int write_all(int fd, const void *data, size_t n, size_t *done_p)
 {
 	const char *at = data;
@@ -183,7 +183,7 @@ static void end_trace(struct trace *trace, const char *why)
 	gantry_log_warn(trace->host, "%s: trace ends: %s", trace->conf->path, why);
 }
 
-/* Write records, unless the trace has ended, or ends here. Returns how many are whole in the file, which ends with the last. */
+/* Write records, unless the trace has ended or ends here. Returns the number of whole records added to the file. */
 static uint32_t append(struct trace *trace, const struct gantry_trace_record *records, uint32_t n)
 {
 	size_t done = 0;
@@ -278,7 +278,7 @@ static int trace_poll(void *self)
 	return 0;
 }
 
-/* It holds no descriptors. The last drain, with no owner, comes before the final report. */
+/* The stage holds no descriptors. The host calls the last drain, without an owner, before the final report. */
 static void trace_drain(void *self, const void *owner)
 {
 	if (!owner)

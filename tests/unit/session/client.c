@@ -278,7 +278,7 @@ static void each_answer_has_a_deadline(void)
 		else if (pending_at((enum point)i) == 0)
 			TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, 3, 2));
 		fake_core_turn(&fc);
-		/* alive, but it does not answer; START may take it twice as long */
+		/* the server is alive but does not answer; START has twice the time */
 		for (int s = 0; s < (pending_at((enum point)i) == GN_FRAME_START ? 9 : 4); s++) {
 			fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_S);
 			say(GN_FRAME_PING, 0, FAKE_SESSION, NULL, NULL, 0);
@@ -422,7 +422,7 @@ static void a_forged_answer_to_an_io_closes_it(void)
 	reach(STARTED);
 	fake_arrive(&conn->consumers[1], &wire, GANTRY_IO_WIRE_BYTES);
 	closed(-EPROTO);
-	TEST_ASSERT_NOT_NULL(strstr(close_text, "not asked"));
+	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected reply"));
 }
 
 static void a_transport_that_fails_closes_it_or_lets_it_try_again(void)
