@@ -62,8 +62,8 @@ doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t of
 			  size_t *length_p);
 void gd_buf_grow(struct doca_buf *list, size_t length);
 /*
- * After data was moved: IO_FAILED when the owner of a buffer's memory stopped it meanwhile, so that some bytes may be lost or
- * not the owner's; else SUCCESS.
+ * Call after a copy. IO_FAILED: the owner stopped the map of a buffer during the copy, so bytes may be lost or may not
+ * be those of the owner. Else SUCCESS.
  */
 doca_error_t gd_buf_moved(const struct doca_buf *list);
 

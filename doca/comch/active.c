@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * active.c - the consumers and producers of a connection that run, and those that have stopped but are not idle yet.
+ * active.c - the list of running consumers and producers of a connection, and the count of those that are not idle
  *
- * One that runs uses the link of the transport, so the link stays until it stops. One that is not idle has tasks that
- * will still end, so until then the program cannot disconnect the connection.
+ * A running consumer or producer uses the link of the transport, so the link exists until it stops. One that is not
+ * idle has pending tasks, so the program cannot disconnect the connection until it is idle.
  */
 #include "comch/comch.h"
 

@@ -86,7 +86,7 @@ struct gd_remote {
 /* A map that the peer may read. */
 struct gd_shared {
 	struct gd_mmap_id id;
-	uint32_t moves;    /* of the map, when it was shared */
+	uint32_t moves;    /* value of mmap->moves when the map was shared */
 	struct gantry_region region; /* the transport knows it by its address */
 	enum { GD_SHARED_FREE, GD_SHARED_LIVE, GD_SHARED_LEAVING } state;
 	uint32_t handle;
@@ -104,9 +104,9 @@ struct doca_comch_task_send {
 	struct doca_comch_task_send *next;
 };
 
-/* A consumer or producer that runs. */
+/* A running consumer or producer. */
 struct gd_active {
-	struct gd_active *next;     /* of the connection */
+	struct gd_active *next;     /* in the list of the connection */
 	struct doca_ctx *ctx;
 };
 
@@ -124,11 +124,11 @@ struct doca_comch_connection {
 	bool is_server;
 	bool is_known;              /* the program has been told of it: it is established */
 	bool want_ack;              /* the transport had no room for it */
-	bool disconnected;          /* thread of the end's engine: by the program, which is notified of nothing more */
+	bool disconnected;          /* by the program, which gets no more events; thread of the end's engine */
 	uint64_t deadline_ns;
 	uint32_t refs;              /* consumers and producers that exist */
-	uint32_t n_busy;            /* those of them that are not idle */
-	struct gd_active *active;   /* those of them that run: they use the link */
+	uint32_t n_busy;            /* consumers and producers that are not idle */
+	struct gd_active *active;   /* running consumers and producers: they use the link */
 	uint32_t n_tasks;           /* sends that are allocated: of the engine, read by the service thread; GD_CONN_NO_TASKS */
 	uint32_t n_notes;
 	struct gd_event lost_note;
@@ -208,11 +208,11 @@ void gd_remote_put(struct gd_remote *remote);
 
 /* active.c: lock */
 void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active, struct doca_ctx *ctx);
-/* It has stopped: it uses the link no more. */
+/* The consumer or producer has stopped, and does not use the link any more. */
 void gd_active_remove(struct doca_comch_connection *conn, struct gd_active *active);
-/* The connection is lost: wake the engines of all of them, whose polls and arms then see `lost`. */
+/* The connection is lost: wake the engines of all running consumers and producers, which then read `lost`. */
 void gd_active_wake(const struct doca_comch_connection *conn);
-/* Without the lock: it is idle. */
+/* The consumer or producer is idle. The caller does not hold the lock. */
 void gd_active_idle(struct doca_comch_connection *conn);
 
 /* names.c: lock. All zero, or NULL: out of memory. */

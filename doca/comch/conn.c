@@ -235,7 +235,7 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 
 	if (before == GD_CONN_LOST || before == GD_CONN_OVER)
 		return;
-	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST); /* before the look at who is armed: see gd_pe_post */
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST); /* before reading which engines are armed: see gd_pe_post */
 	conn->state = GD_CONN_LOST;
 	conn->deadline_ns = 0;
 	gd_active_wake(conn);

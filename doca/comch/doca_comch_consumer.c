@@ -201,7 +201,7 @@ static void close_queue(struct doca_comch_consumer *c)
 	gd_room_close(c->conn, c->row);
 }
 
-/* No message comes any more: what is posted fails. */
+/* No message can arrive any more: fail the posted receives. */
 static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
 {
 	while (c->first) {
@@ -214,10 +214,10 @@ static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
 	c->beyond = NULL;
 }
 
-/* The peer is gone, and receives are posted: they take what it had sent, and the others fail. */
+/* The peer has ended, and receives are posted: deliver the messages that it had sent, then fail the other receives. */
 static __attribute__((noinline)) int end_posted(struct doca_comch_consumer *c)
 {
-	if (take_messages(c, GD_FAST_BATCH) > 0) /* sent after the last look for messages, and before the peer was lost */
+	if (take_messages(c, GD_FAST_BATCH) > 0) /* the peer sent these after the last poll and before it was lost */
 		return 1;
 	gd_conn_lock(c->conn);
 	close_queue(c);
@@ -250,7 +250,7 @@ static int poll_consumer(struct doca_ctx *ctx)
 
 /* -- sleep -- */
 
-/* A message does not wake a program that waits for the engine; the loss of the peer does. */
+/* The loss of the peer wakes a program that waits for the engine; a message does not. */
 static int arm(struct doca_ctx *ctx)
 {
 	return must_end(gd_consumer_of(ctx));

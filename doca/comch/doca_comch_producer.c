@@ -344,7 +344,7 @@ static int poll_producer(struct doca_ctx *ctx)
 	return n > 0;
 }
 
-/* A program that waits for the engine is not woken when the peer has read data, but when the peer is lost. */
+/* The loss of the peer wakes a program that waits for the engine; a completed read of the peer does not. */
 static int arm(struct doca_ctx *ctx)
 {
 	const struct doca_comch_producer *p = gd_producer_of(ctx);

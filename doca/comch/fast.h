@@ -31,7 +31,7 @@ struct doca_comch_consumer {
 	struct doca_comch_connection *conn;
 	struct gd_active active;
 	const struct gantry_transport_ops *ops;
-	void *queue;                    /* the transport's; while it runs and a message may come */
+	void *queue;                    /* of the transport; while the consumer runs and a message can arrive */
 	struct doca_mmap *mmap;         /* of all its buffers */
 	struct gd_pool posts;
 	struct doca_task *first, **last; /* posted, in order */
@@ -166,7 +166,7 @@ void gd_msgq_release_consumer(struct doca_comch_consumer *consumer);
 void gd_msgq_release_producer(struct doca_comch_producer *producer);
 /* Depth of a queue for n tasks: as far as the transport goes. */
 uint32_t gd_fast_depth(const struct gd_transport *transport, uint32_t n);
-/* Any thread: the peer is gone. What it sent before may still be received. */
+/* Any thread: the peer has ended. Messages that it sent before may still arrive. */
 static inline bool gd_fast_is_lost(const struct doca_comch_connection *conn)
 {
 	return __atomic_load_n(&conn->lost, __ATOMIC_SEQ_CST);

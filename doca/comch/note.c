@@ -4,7 +4,8 @@
  * engine, one at a time and in order.
  *
  * An end is not idle before its last note is gone, so a note may use its connection; what the callback then did to the end
- * takes effect in later events. Once the program has stopped its end or disconnected the connection, no note is delivered.
+ * takes effect in later events. After the program has stopped its end or disconnected the connection, the engine
+ * delivers no note.
  */
 #include <stdlib.h>
 #include <string.h>

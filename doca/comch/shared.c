@@ -82,7 +82,7 @@ static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mm
 {
 	struct gantry_region region = { .fd = -1 };
 	const struct gantry_transport_ops *ops;
-	const uint32_t moves = __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE); /* or there are more by now: it is shared again */
+	const uint32_t moves = __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE); /* if outdated: shared again */
 	doca_error_t result = gd_mmap_region(mmap, GD_REGION_COMMON, &region);
 	struct gd_shared *s = NULL;
 

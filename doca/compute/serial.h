@@ -29,7 +29,7 @@ struct gd_serial {
 	struct doca_ctx ctx;             /* first */
 	struct doca_task *first, *last;  /* submitted, not yet begun */
 	struct gd_scratch source, result;
-	const struct doca_buf *read; /* what the task that runs reads */
+	const struct doca_buf *read; /* source of the running task */
 };
 
 struct gd_serial_ops {

@@ -385,7 +385,7 @@ static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, b
 	return (char *)map->local + (addr - from);
 }
 
-/* The maps stay until it is done. */
+/* The caller keeps the maps until the copy has ended. */
 static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap, uint64_t src_addr, size_t length)
 {
 	struct doca_mmap *from = gd_mmap_use(src_mmap), *to = gd_mmap_use(dst_mmap);
@@ -396,7 +396,7 @@ static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_m
 	if (can)
 		memcpy(dst, src, length);
 	else
-		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %zu bytes to copy are not in their maps, not allowed there, or overlap",
+		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: copy outside its maps, not permitted, or overlapping (bytes=%zu)",
 		       length);
 	if (from)
 		gd_mmap_unuse(from);

@@ -54,7 +54,10 @@ struct gd_ctx_ops {
 	 * the state does not change (live producers, ...). NULL: SUCCESS.
 	 */
 	doca_error_t (*stop)(struct doca_ctx *ctx);
-	/* The context is idle; the program is notified when this returns. NULL: nothing to do. */
+	/*
+	 * The context has become idle. The engine reports IDLE to the program after this returns. NULL: no action.
+	 * Called on the thread of the engine.
+	 */
 	void (*idle)(struct doca_ctx *ctx);
 	/*
 	 * Do a step of work; how many things were done, 0 or 1: a task has ended, a state is about to change. Callbacks follow

@@ -346,7 +346,7 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn); /* engine: a piece 
 /* Under the lock: messages about memory. False: they make no sense. */
 bool gd_rdma_on_resolve(struct gd_rdma_link *link, const struct gd_rdma_resolve *ask);
 bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve *answer);
-void gd_rdma_forget_locals(struct gd_rdma_link *link);  /* under the lock; while no piece is under way */
+void gd_rdma_forget_locals(struct gd_rdma_link *link);  /* under the lock; while no piece is in flight */
 void gd_rdma_memory_release(struct gd_rdma_link *link); /* before the link goes, after its queues */
 void gd_rdma_memory_free(struct gd_rdma_link *link);    /* and after */
 

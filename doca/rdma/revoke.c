@@ -2,9 +2,10 @@
 /*
  * revoke.c - memory that its owner takes back, where the device reads and writes it.
  *
- * A map that is stopped is asked back from all peers that it was exported to. The peer's engine lets go of it as soon as nothing
- * is under way any more. From one that does not progress the transport takes it after revoke_timeout. doca_mmap_stop does not
- * wait that long: after GD_SILENT_NS it replaces the pages, and the device keeps the old ones.
+ * When a program stops a map, the library revokes it from all peers that it was exported to. The peer's engine releases
+ * the map as soon as no task is in flight. If the engine does not progress, the transport revokes the map after
+ * revoke_timeout. doca_mmap_stop does not wait that long: after GD_SILENT_NS it replaces the pages, and the device
+ * keeps the old ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -69,7 +70,7 @@ static bool ask_back(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 	return false;
 }
 
-/* The engine lets go of what it has registered, when nothing is under way. */
+/* The engine releases its registrations when no task is in flight. */
 static void ask_engine(struct gd_rdma_link *link)
 {
 	if (!link->gives_back)
@@ -77,7 +78,7 @@ static void ask_engine(struct gd_rdma_link *link)
 	link->gives_back = true;
 }
 
-/* Under the transport's lock. Does this side's device read and write it? Then the engine has been asked. */
+/* Under the transport's lock. True if the device of this side uses the map; the engine is then asked to release it. */
 static bool ask_back_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
 	for (const struct gd_rdma_local *local = link->locals; local; local = local->next)
@@ -156,7 +157,7 @@ void gd_rdma_give_back(struct doca_rdma_connection *conn)
 	gd_transport_lock(conn->rdma->transport, NULL);
 	link->gives_back = false;
 	if (!conn->flying.first && !(next && next->pieces))
-		gd_rdma_forget_locals(link); /* one of them is an import whose owner stopped it; the others are registered anew */
+		gd_rdma_forget_locals(link); /* one map was stopped; later tasks register the others again */
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next) {
 		if (!remote->region || remote->state < GD_RDMA_REFUSED || remote->pieces)
 			continue;
