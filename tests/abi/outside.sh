@@ -134,7 +134,7 @@ commands 3 >backend.sh
 try "the commands build heap.c and run it" sh -e backend.sh
 grep -q '10000' "$tmp/out"
 report $? "the backend did the IO"
-# two lanes would be two threads with one self; a stage without open() has none
+# two lanes would call one `self` from two threads; a stage without open() has no `self`
 check_lanes()
 {
 	sed 's/role = "target";/& lanes = 2;/' "$1.conf" >lanes.conf
@@ -142,8 +142,8 @@ check_lanes()
 }
 check_lanes heap >"$tmp/out" 2>&1
 [ $? -eq 2 ] && grep -q 'lanes.conf:7: roles.store.lanes: the role has 2 lanes, but the plugin "heap" serves one' "$tmp/out"
-report $? "a backend without start() is refused in a role with two lanes"
-try "a stage without state is not" check_lanes mine
+report $? "a backend without start() is rejected in a role with two lanes"
+try "a stage without state is accepted there" check_lanes mine
 sed -i '/max_io/d' heap.c
 sh -e backend.sh >"$tmp/out" 2>&1
 [ $? -eq 1 ] && grep -q 'heap: describes an impossible volume: its max_io is less than its block_size' "$tmp/out"

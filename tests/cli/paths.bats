@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Files that one option of a configuration replaces and another one uses: refused before anything is opened.
+# One option replaces a file that another option uses: check and run reject that before they open any file.
 
 setup() {
 	dir=$BATS_TEST_TMPDIR
@@ -14,7 +14,7 @@ setup() {
 	cp "$dir/old" "$dir/copy"
 }
 
-roles() { # WORK STAGES [BACKEND] - a configuration; the initiator is on line 5, its stages on line 6, the backend on line 4
+roles() { # WORK STAGES [BACKEND] - write a configuration: backend on line 4, initiator on line 5, its stages on line 6
 	cat >"$conf" <<-END
 		devices = { d = { transport = "loop"; }; };
 		roles = {
@@ -30,7 +30,7 @@ trace() { # PATH
 	echo "{ type = \"trace\"; path = \"$1\"; }"
 }
 
-refused() { # TEXT - by check and by run, with this place and text; nothing was touched
+refused() { # TEXT - check and run fail with this line number and text, and change no file
 	local command
 	for command in check run; do
 		run "$GANTRY" "$command" -p "$GANTRY_PLUGINS" "$conf"

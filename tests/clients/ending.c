@@ -161,7 +161,7 @@ static void test_a_peer_that_ends_in_order(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-/* The target's stage cancels what it holds, and its session ends: that is what the client reports, whichever it learns first. */
+/* The target's stage cancels the IOs that it holds, and the session ends. The client must report that end. */
 static void ends_with_ios_in_a_stage(const char *role)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -272,7 +272,7 @@ static void test_ios_that_time_out(void)
 	for (int i = 0; i < 100; i++) {
 		int rc = served_read(queue, bufs[0], BLOCK, 0);
 
-		/* the target cancels what it held past the deadline; a client that runs late sees that answer first */
+		/* the target cancels an IO past its deadline; a slow client may receive that answer first */
 		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT || rc == -ECANCELED, gantry_error());
 		n += rc != 0;
 	}

@@ -242,7 +242,7 @@ static void test_a_lost_session_gives_each_back_once(void)
 	rig_end(0);
 }
 
-/* Where the host cannot take the memory back, it is never used again. */
+/* If the host cannot withdraw the memory, the engine never uses it again. */
 static void test_memory_that_peers_may_have_is_not_used_again(void)
 {
 	struct gc_queue *queue;

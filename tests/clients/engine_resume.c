@@ -102,7 +102,7 @@ static void test_what_was_in_flight_is_submitted_again(void)
 	rig_close();
 }
 
-/* Its deadline has passed meanwhile, and it is not sent again; but the session before may have done it. */
+/* The deadline of the IO has passed, so it is not sent again. But the lost session may have done it. */
 static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1, .status = GANTRY_S_CANCELED);
@@ -110,10 +110,10 @@ static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
 	lose();
 	rig_turn(10);
 	expect_done(1, GANTRY_S_TIMEOUT);
-	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined); /* nothing is under way any more */
+	TEST_ASSERT_EQUAL_UINT32(0, queue->n_quarantined); /* no IO is in flight any more */
 	TEST_ASSERT_EQUAL_UINT64(0, queue->n_doubtful);
 	rig.rh.seen = NULL;
-	write_block(1, 2); /* in flight for the first time */
+	write_block(1, 2); /* submitted for the first time */
 	rig_turn(2);
 	TEST_ASSERT_EQUAL_UINT(2, rig.n_done);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, rig.done[1].status);
@@ -232,7 +232,7 @@ static void resume_with_verifier(uint64_t verifier)
 	TEST_ASSERT_EQUAL_INT(0, queue->paused);
 }
 
-/* Acknowledged writes may be lost: the next flush says so, one time, and what was in flight is done again. */
+/* Acknowledged writes may be lost: the next flush fails once, and the engine submits the IOs in flight again. */
 static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 {
 	rig.rh.seen = NULL;
@@ -251,7 +251,7 @@ static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 	TEST_ASSERT_EQUAL_UINT(3, count_done(GANTRY_S_OK));
 }
 
-/* Whoever waits for a flush did not know; one that is issued later is not told again. */
+/* The flushes that were in flight fail; a later flush does not fail again. */
 static void test_flushes_that_waited_fail_instead(void)
 {
 	rig.rh.seen = NULL;

@@ -201,7 +201,7 @@ static void test_the_target_is_killed_and_comes_again(void)
 	remove(path);
 }
 
-/* What its stage held, and canceled, was never begun: it is submitted again, and nobody is told. */
+/* The stage canceled an IO that it held, so the IO was never started: the client submits it again without an error. */
 static void test_the_target_ends_in_order_and_comes_again(void)
 {
 	struct served_options options = {.connect = "resume = \"50s\";", .store_stages = FOR_EVER};
@@ -312,7 +312,7 @@ static void test_a_program_may_give_up(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	expect_failed(ios);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
-	expect_lost(-ENOTCONN, "the peer is gone"); /* "; given up" or not: perhaps it was not lost yet */
+	expect_lost(-ENOTCONN, "the peer is gone"); /* perhaps with "; given up": it may be lost already */
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
 }
 

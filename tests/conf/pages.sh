@@ -66,7 +66,7 @@ for page in "$top_srcdir"/man/*.[1357]; do
 			sed 's/^/# /' out
 		fi
 	done
-	# what they show is no configuration, or none, or is run by another test (doca/examples.sh)
+	# their examples are not configurations, or another test runs them (doca/examples.sh)
 	case $name in gantry-guarantees.7 | gantry-plugin.7 | gantry.1 | gantry-doca.7) continue ;; esac
 	n=$((n + 1))
 	if grep -qE '^\.\\" check (file|roles|target)$' "$page"; then

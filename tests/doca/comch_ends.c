@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_ends.c - what is delivered to a program after it disconnected a client, and after its peer has gone.
+ * comch_ends.c - which events and messages a program gets after it disconnected a client, and after its peer has ended
  *
- * Each test runs GANTRY_ROUNDS times, each time in new processes; a few times when that variable is not set.
+ * Each test runs GANTRY_ROUNDS times, each time in new processes. If the variable is not set, it runs a few times.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,16 +14,16 @@
 
 #include "comch_fast_rig.h"
 
-#define SENT 3u   /* messages that the peer sends before it goes */
+#define SENT 3u   /* messages that the peer sends before it ends */
 #define POSTED 8u /* receives that are posted for them */
-#define SPOKEN 5u /* control messages of a client that is rejected */
+#define SPOKEN 5u /* control messages of a rejected client */
 
 static struct side s, c;    /* a server and a client, in one process unless a test forks them */
 static struct fast f, peer; /* on the connection of the client, and of the server */
 
-/* Of all processes of a test. */
+/* Shared by all processes of a test. */
 static struct {
-	uint64_t killed_ns, longest_ns; /* when the peer was killed; from there to the end of the last receive */
+	uint64_t killed_ns, longest_ns; /* when the peer was killed; from then to the end of the last receive */
 	unsigned int round;
 } *shared;
 
@@ -42,7 +42,7 @@ static unsigned int rounds(unsigned int usual)
 	return text ? (unsigned int)strtoul(text, NULL, 10) : usual;
 }
 
-/* Each round has fresh processes, and so a fresh library. */
+/* Each round runs in a new process, so that the library starts anew. */
 static void repeat(unsigned int usual, void (*round)(void))
 {
 	for (shared->round = 0; shared->round < rounds(usual); shared->round++)
@@ -63,7 +63,7 @@ static void speak(struct side *side)
 		side_send(side, "hello");
 }
 
-/* A consumer that came and went, one that stays, and then messages. */
+/* Start and stop a consumer, start another one, then send messages. */
 static void come_with_consumers(void)
 {
 	side_client(&c, RIG_NAME);
@@ -78,9 +78,9 @@ static void come_with_consumers(void)
 	speak(&c);
 }
 
-static bool leaves_first; /* the client is gone before the server disconnects it */
+static bool leaves_first; /* the client ends before the server disconnects it */
 
-/* All that the client says arrives here, and waits for the engine. */
+/* All events and messages of the client have arrived here and wait for the engine. */
 static void let_it_speak(struct doca_comch_connection *conn)
 {
 	const uint64_t until = rig_now() + RIG_DEADLINE_NS;
@@ -119,7 +119,7 @@ static void reject_in_one_process(void)
 	side_start(&s);
 	come_with_consumers();
 	UNTIL(&s, s.n_connected == 1);
-	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == DOCA_ERROR_INVALID_VALUE); /* it is over */
+	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == DOCA_ERROR_INVALID_VALUE); /* it has ended */
 	drain(s.pe);
 	NEED(strcmp(s.journal, "2C") == 0);
 	if (!leaves_first) {
@@ -144,7 +144,7 @@ static void nothing_of_a_connection_is_delivered_after_the_server_disconnected_i
 
 /* -- a program that stops while events wait -- */
 
-/* A consumer of the peer and its messages have arrived; in every other round the server is the one that stops. */
+/* Events and messages of a consumer of the peer wait. In every second round the server stops, else the client. */
 static void stop_with_events_waiting(void)
 {
 	struct side *const stopped = shared->round % 2 ? &s : &c, *const other = shared->round % 2 ? &c : &s;
@@ -180,7 +180,7 @@ static void nothing_is_delivered_after_a_server_or_client_was_stopped(void)
 	repeat(2, stop_once);
 }
 
-/* -- one client is served and others are rejected, as programs do it -- */
+/* -- a server accepts one client and rejects the others, as programs do -- */
 
 static struct doca_comch_connection *served;
 
@@ -208,7 +208,7 @@ static void server_of_one(void)
 	s.on_message = answer_the_served;
 	side_start(&s);
 	rig_tell(RIG_TEST, 'r');
-	UNTIL(&s, s.n_lost == 1); /* of the served one, which leaves last */
+	UNTIL(&s, s.n_lost == 1); /* of the accepted client, which leaves last */
 	NEED(s.n_connected == 2 && s.n_messages == 1 && s.n_new == 0 && s.n_expired == 0);
 	side_stop(&s);
 }
@@ -224,7 +224,7 @@ static void served_client(void)
 	side_stop(&c);
 }
 
-/* It speaks as soon as it is connected. In every other round the server rejects it at once, perhaps before that. */
+/* The client sends when it is connected. In every second round the server rejects it at once, perhaps before that. */
 static void rejected_client(void)
 {
 	side_client(&c, RIG_NAME);
@@ -281,7 +281,7 @@ static void disconnect_after_receives(void)
 		fast_send(&f, 0, 0, "x", 1);
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
-	/* its tasks end until it is idle, and these carry messages */
+	/* its tasks end until it is idle, and some of them deliver messages */
 	do
 		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
 	while (doca_pe_progress(peer.pe) && state_of(doca_comch_consumer_as_ctx(peer.consumer)) != DOCA_CTX_STATE_IDLE);
@@ -315,13 +315,13 @@ static void post_all(struct fast *fast)
 		fast_post(fast, i * 64, 64);
 }
 
-/* What was sent before is received first; nothing but this engine is progressed. */
+/* The consumer first receives the messages that the peer had sent. Only this engine makes progress. */
 static void flushed(struct fast *fast)
 {
 	UNTIL(fast, fast->n_received == SENT && fast->n_flushed == POSTED - SENT);
 	NEED(fast->recv_status == DOCA_ERROR_CONNECTION_RESET);
 	NEED(state_of(doca_comch_consumer_as_ctx(fast->consumer)) == DOCA_CTX_STATE_RUNNING);
-	fast_post(fast, 0, 64); /* accepted, and fails */
+	fast_post(fast, 0, 64); /* submit accepts it, then it fails */
 	NEED(fast->n_flushed == POSTED - SENT);
 	UNTIL(fast, fast->n_flushed == POSTED - SENT + 1);
 	NEED(fast->recv_status == DOCA_ERROR_CONNECTION_RESET && fast->n_received == SENT);
@@ -356,7 +356,7 @@ static void receives_end_when_the_peer_leaves_after_what_it_sent_was_received(vo
 	repeat(3, leave_once);
 }
 
-/* Two producers were promised the same receive: one message has none, and waits for the next that is posted. */
+/* Two producers used the credit of the same receive: one message has no receive, and waits for the next posted one. */
 static void more_sent_than_posted(void)
 {
 	struct doca_comch_producer *other;
@@ -406,7 +406,7 @@ static void a_message_without_a_receive_is_received_after_its_sender_left(void)
 
 /* -- receives that are posted when the peer is killed -- */
 
-enum { KILL_SERVER = 1, SLEEP = 2, IN_FLIGHT = 4 }; /* of a round */
+enum { KILL_SERVER = 1, SLEEP = 2, IN_FLIGHT = 4 }; /* flags of a round */
 
 static void open_server(void)
 {
@@ -425,7 +425,7 @@ static void open_client(void)
 	fast_open(&f, &s, 1 << 20);
 }
 
-/* It has sent its messages, and comes to nothing more. */
+/* The peer has sent its messages, and makes no progress any more. */
 static void die(void)
 {
 	fast_start(&f);
@@ -445,7 +445,7 @@ static bool all_have_ended(void)
 	return f.n_received == SENT && f.n_flushed == POSTED - SENT && f.n_failed == (shared->round & IN_FLIGHT ? 1 : 0);
 }
 
-/* Messages do not wake the engine, so the program is woken by the loss of the peer, and receives them then. */
+/* Messages do not wake the engine. The loss of the peer wakes the program, which then receives the messages. */
 static void sleep_until_all_have_ended(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -470,7 +470,7 @@ static void survive(void)
 	post_all(&f);
 	UNTIL(&s, s.n_new == 1 && s.n_messages == 1);
 	if (shared->round & IN_FLIGHT)
-		fast_send(&f, 0, 20000, NULL, 0); /* the peer does not come to read it */
+		fast_send(&f, 0, 20000, NULL, 0); /* the peer does not read it */
 	if (shared->round & SLEEP) {
 		sleep_until_all_have_ended();
 	} else {

@@ -19,7 +19,7 @@
 #define PAGE 4096u
 #define MIB (1u << 20)
 
-static int fd; /* of the range that was held last */
+static int fd; /* memfd of the last hold */
 
 static int hold(const void *addr, size_t length, bool write)
 {
@@ -192,7 +192,7 @@ static void what_threads_write_meanwhile_is_not_lost(void)
 	TEST_ASSERT_EQUAL_UINT64(0, lost);
 }
 
-/* Who has the old pages keeps them; they come back with no later hold, whatever its range. */
+/* An importer keeps the old pages. No later hold returns to them, whatever its range. */
 static void pages_that_are_replaced_never_return(void)
 {
 	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -219,7 +219,7 @@ static void pages_that_are_replaced_never_return(void)
 	munmap(memory, 8 * PAGE);
 }
 
-/* Pages that a device may have pinned are replaced too, with what is in them. */
+/* Pages that a device may have pinned are replaced, too, and their content is copied. */
 static void private_pages_are_replaced_when_asked_for(void)
 {
 	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -247,7 +247,7 @@ static void check_runs(const unsigned char *at, unsigned pages, int n)
 	TEST_ASSERT_EQUAL_UINT64((uintptr_t)at + pages * PAGE, runs[n - 1].to);
 }
 
-/* Neighbours that other processes have cannot become one any more: what lies between them has pages of both. */
+/* Two ranges that other processes import cannot be merged. A range between them has pages of both. */
 static void a_range_between_others_has_pages_of_both(void)
 {
 	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -264,7 +264,7 @@ static void a_range_between_others_has_pages_of_both(void)
 	gd_pages_drop(memory + 2 * PAGE, 5 * PAGE);
 	gd_pages_drop(memory, 3 * PAGE);
 	gd_pages_drop(memory + 6 * PAGE, 3 * PAGE);
-	/* as long as nobody has them, they do */
+	/* ranges that no process imports are merged */
 	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory + PAGE, 2 * PAGE, true, false));
 	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory + 5 * PAGE, 2 * PAGE, true, false));
 	TEST_ASSERT_EQUAL_INT(0, gd_pages_hold(memory + 2 * PAGE, 4 * PAGE, true, false));
@@ -275,7 +275,7 @@ static void a_range_between_others_has_pages_of_both(void)
 	munmap(memory, 9 * PAGE);
 }
 
-/* A range that shares a page with one that was taken from its importers does not bring the rest of it back to them. */
+/* A range was taken from its importers. A later hold of one of its pages does not give them the other pages back. */
 static void a_neighbour_does_not_bring_replaced_pages_back(void)
 {
 	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -300,7 +300,7 @@ static void a_neighbour_does_not_bring_replaced_pages_back(void)
 	munmap(memory, 8 * PAGE);
 }
 
-/* The neighbour is in the old memfd still, by a range that was between the two. */
+/* The adjacent range still uses the old memfd, because of a range that was between the two. */
 static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
 {
 	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -412,7 +412,7 @@ static void memory_that_was_unmapped_is_given_back(void)
 		TEST_ASSERT_EQUAL_INT64(2 * (long)MIB / 512, blocks());
 		munmap(memory + 6 * MIB, 2 * MIB);
 		gd_pages_drop(small, PAGE);
-		TEST_ASSERT_EQUAL_INT(-1, fcntl(fd, F_GETFD)); /* all of it has gone */
+		TEST_ASSERT_EQUAL_INT(-1, fcntl(fd, F_GETFD)); /* the memfd is closed */
 	}
 	munmap(small, PAGE);
 }

@@ -175,7 +175,7 @@ static void a_peer_that_died_before_it_connected_is_a_failure(void)
 	TEST_ASSERT_TRUE(rig_run(knock_at_the_dead, export_and_die, true));
 }
 
-/* -- messages of a connection that is disconnected -- */
+/* -- messages of a disconnected connection -- */
 
 #define UNREAD 3u
 
@@ -205,7 +205,7 @@ static void send_unread(int fd)
 	rig_close(s);
 }
 
-/* After the first message the peer may send the others; they stay in the queue, for no progress is made from then on. */
+/* After the first message the peer sends the others. They stay queued, because the engine makes no more progress. */
 static void disconnect_before_reading(int fd)
 {
 	struct rig_side *s = begin_with_callbacks(fd, false);
@@ -224,7 +224,7 @@ static void disconnect_before_reading(int fd)
 	rig_until(s, &s->n_disconnected, 1);
 	while (doca_pe_progress(s->pe))
 		;
-	CHECK(s->n_ends == 1); /* the receives wait for another connection */
+	CHECK(s->n_ends == 1); /* the posted receives wait for another connection */
 	FAILS(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s->ctx));
 	for (uint32_t i = 1; i <= UNREAD; i++)
 		FAILS(DOCA_ERROR_SHUTDOWN, rig_end(s)->status);

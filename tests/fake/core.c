@@ -140,7 +140,7 @@ static void on_finished(void *arg, int status)
 	fc->status = status;
 }
 
-/* Every peer answers when it is asked whether it is there; fc->ft.answers NULL: none does. */
+/* Let every peer answer a PING; with fc->ft.answers NULL no peer answers. */
 static int answer_question(struct fake_conn *conn, const void *msg, size_t len)
 {
 	uint8_t buf[GANTRY_CTRL_MAX];

@@ -2,8 +2,8 @@
 /*
  * gated - a memory backend that completes chosen writes late and out of order, as backend.h allows. Only tests load it.
  *
- * A write whose data begins with "HOLD", and a read of the last block, are held while the file `gate` exists, and done after
- * that. Everything else is done at once. GATE.reached appears when the first one is held.
+ * While the file `gate` exists, the backend holds writes whose data begins with "HOLD", and reads of the last block. It
+ * does all other IO at once. It creates the file GATE.reached when it holds the first IO.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +133,7 @@ static int gated_submit(void *self, struct gantry_io *io)
 	return 0;
 }
 
-/* The last one first. */
+/* Complete the held IOs, the last one first. */
 static int gated_poll(void *self)
 {
 	struct gated_lane *lane = self;

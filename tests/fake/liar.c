@@ -30,7 +30,7 @@ struct liar_conf {
 struct liar {
 	const struct liar_conf *conf;
 	uint64_t shared; /* of all lanes, and nobody orders them */
-	uint64_t *told;  /* counter */
+	uint64_t *told;  /* counter of lies */
 };
 
 struct liar_lane {

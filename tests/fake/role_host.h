@@ -59,7 +59,7 @@ struct fake_role_host {
 	unsigned max_held;     /* most IOs that were in flight at a time */
 	unsigned n_bad;        /* descriptors that a real host would not have taken */
 	uint64_t last_offset;  /* of the last IO with a range */
-	unsigned n_withdrawn; /* regions */
+	unsigned n_withdrawn; /* number of withdrawn regions */
 	uint32_t last_deadline_us;
 	uint8_t last_flags;
 	void (*seen)(struct fake_role_host *rh, const struct gantry_io *io); /* each accepted IO; may be NULL */

@@ -97,7 +97,7 @@ OURS void *mmap64(void *at, size_t length, int rights, int flags, int fd, off_t 
 	return mmap(at, length, rights, flags, fd, offset);
 }
 
-/* One that is moved over another takes its place. */
+/* A mapping that is moved over another one replaces it. */
 OURS void *mremap(void *at, size_t length, size_t new_length, int flags, ...)
 {
 	void *to = NULL;

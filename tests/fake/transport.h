@@ -109,7 +109,7 @@ struct fake_event {
 
 struct fake_transport {
 	pthread_mutex_t lock;
-	/* What the core sends is offered here first; 1: the peer has dealt with it, and the test does not see it. May be NULL. */
+	/* Called first for each frame that the core sends. 1: processed, hide it from the test. May be NULL. */
 	int (*answers)(struct fake_conn *conn, const void *msg, size_t len);
 	uint32_t caps, max_depth;
 	uint64_t room; /* bytes that a region may have; 0: any */

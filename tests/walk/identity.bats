@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Which volume a target serves, and whether its data may have been lost: uuid and verifier across the ends of a process.
+# uuid and verifier of a volume after its target was killed and restarted.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every backend keeps the contract of backend.h, and the kit that says so notices those that do not.
+ * Every backend keeps the contract of backend.h, and the kit detects a backend that breaks it.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void file(void)
 	static const char *const engines[] = {"engine=sync", "engine=auto"}, *const direct[] = {"direct=false", "direct=true"};
 
 	for (unsigned i = 0; i < 4; i++) {
-		/* the lock of a ring that is taken down lasts a moment longer */
+		/* the kernel releases the lock only some time after the ring was closed */
 		struct kit_subject subject = {.settings = {path_setting, engines[i / 2], direct[i % 2], "lock_wait=10s"},
 					      .stores = 1, .keeps = 1, .verifier_stays = 1, .turns = TURNS};
 
@@ -77,7 +77,7 @@ static void file(void)
 	}
 }
 
-/* A backend that is added needs a test here. */
+/* A new backend needs a test here. */
 static void no_backend_is_left_out(void)
 {
 	static const char *const known[] = {"null", "memory", "file"};

@@ -209,7 +209,7 @@ static void failed_stable_write_is_a_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 }
 
-/* Such as a thin volume that fills up: the report is about data that was acknowledged before, and comes only once. */
+/* As of a full thin volume: the kernel reports the loss of earlier acknowledged data, and only once. */
 static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
 {
 	open_with("direct=false");
@@ -230,7 +230,7 @@ static void a_stable_write_without_space_is_no_failed_sync(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
-/* The kernel has told the other lane of the failure; it will not tell this one. */
+/* The kernel has reported the failure to the other lane, and does not report it again. */
 static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset, int stable)
 {
 	store()->failed = FILE_FAILED;
@@ -248,7 +248,7 @@ static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
 	TEST_ASSERT_EQUAL_INT(1, script.stable);
 }
 
-/* Two syncs at a time: the kernel gives its report to one of them, and success to the other. Each lane asks by itself. */
+/* Of two concurrent syncs, the kernel fails one, and the other succeeds. Each lane checks its own witness. */
 static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 {
 	open_with("direct=false");
@@ -292,7 +292,7 @@ static void fua_syncs_where_nothing_writes_through(void)
 	TEST_ASSERT_EQUAL_UINT(2, script.n_sync);
 }
 
-/* The cache of the disk is not the page cache: direct IO ends in the former, only a sync or a stable write goes through it. */
+/* Direct IO bypasses the page cache, but ends in the cache of the disk. Only a sync or a stable write flushes that. */
 static void direct_io_alone_makes_nothing_stable(void)
 {
 	open_with("direct=true");

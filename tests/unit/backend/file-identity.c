@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which volume the file backend says it is (uuid), and when it says that unflushed writes may be lost (verifier).
+ * The uuid that the file backend reports, and when it changes the verifier because unflushed writes may be lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static struct gantry_volume_info volume(void)
 	return v;
 }
 
-/* As after the process has ended, and another one has been started. */
+/* Simulate the end of the process and the start of another one. */
 static void close_volume(void)
 {
 	fake_chain_fini(&chain);
@@ -179,7 +179,7 @@ static void another_file_under_the_same_name_is_another_volume(void)
 
 	need_attributes();
 	first = volume_now();
-	/* while the first one still has its inode */
+	/* while the first file still uses its inode */
 	TEST_ASSERT_EQUAL_INT(0, rename(path, other));
 	volume_make(MIB);
 	second = volume_now();
@@ -213,7 +213,7 @@ static void the_option_is_the_uuid(void)
 	void *conf = fake_conf(fake_plugin("file"), path_setting, "uuid=" UUID, NULL);
 
 	TEST_ASSERT_EQUAL_MEMORY(uuid, v.uuid, sizeof uuid);
-	/* nothing is stored that is not needed */
+	/* the backend stores no attribute that it does not need */
 	TEST_ASSERT_EQUAL_INT(-1, getxattr(path, UUID_ATTRIBUTE, NULL, 0));
 	memset(&v, 0, sizeof v);
 	ops->expect(conf, &v);
@@ -291,7 +291,7 @@ static int attribute_result;
 static struct gantry_io *watched;
 static unsigned n_stored;
 
-/* The generation is stored while neither the IO has completed nor the volume is known to have failed. */
+/* The backend stores the generation before the IO completes and before the volume counts as failed. */
 static int watching_set_attribute(int fd, const char *name, const char *value)
 {
 	TEST_ASSERT_EQUAL_STRING(GENERATION_ATTRIBUTE, name);
@@ -338,7 +338,7 @@ static void the_generation_is_stored_before_anything_completes(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_stored);
 	close_volume();
 
-	/* another failure, another loss */
+	/* a failure after a restart is another loss */
 	failing_open(0);
 	after = volume();
 	fail_a_watched_flush();

@@ -10,9 +10,9 @@
 
 #include "fake/chain.h"
 
-#define MAX_IO (1u << 20)   /* of what is tried */
+#define MAX_IO (1u << 20)   /* largest IO of a rule, in bytes */
 #define GUARD 64u           /* bytes behind the memory of an IO */
-#define LATE_TURNS 1000u    /* of poll, after which nothing that is late may be still to come */
+#define LATE_TURNS 1000u    /* calls of poll, after which every late IO must have landed */
 #define ROUNDS 10000u       /* calls of quiesce, after which a round counts as endless */
 
 static struct fake_host host;
@@ -55,7 +55,7 @@ static void turn(unsigned long turns)
 		fake_poll(&chain);
 }
 
-/* Submit; where the backend has no room, after some turns. 0; -errno. */
+/* Submit an IO, again after a poll while the backend returns -EAGAIN. 0; -errno. */
 static int submit(struct gantry_io *io)
 {
 	for (unsigned long turns = 0; turns < subject->turns; turns++) {
@@ -124,7 +124,7 @@ static void give_up(int on)
 		subject->give_up(on);
 }
 
-/* The block at `offset` has that byte everywhere. */
+/* True if every byte of the block at `offset` has this value. */
 static int holds(uint64_t offset, uint8_t byte)
 {
 	memset(in, ~byte, volume.block_size);
@@ -312,7 +312,7 @@ static const char *newer_write_wins(void)
 	return holds(0, 0x99) ? NULL : "a write that was given up overtakes a newer one";
 }
 
-/* Others go on meanwhile. */
+/* Other IOs are submitted during the round. */
 static const char *a_round_ends(void)
 {
 	uint64_t mark = 0;

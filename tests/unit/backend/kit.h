@@ -13,8 +13,8 @@ struct kit_subject {
 	const struct gantry_plugin *plugin;
 	const char *settings[KIT_SETTINGS]; /* up to a NULL */
 	int stores;         /* reads return what was written */
-	int keeps;          /* also after close and open */
-	int verifier_stays; /* after close and open */
+	int keeps;          /* data survives close and open */
+	int verifier_stays; /* the verifier is the same after close and open */
 	/*
 	 * From now on (1) complete each write before it has reached the store, with TIMEOUT, if the backend can; or no
 	 * longer (0). NULL: it cannot.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kit_fake.c - a backend in memory that can complete a write long before the store has it, as a network client does whose
- * request timed out. It keeps the contract: quiesce waits for such writes, and a newer one that overlaps waits too. With a
+ * kit_fake.c - a memory backend that can complete a write before it reaches the store, as a network client does after a
+ * timeout. It keeps the contract: quiesce waits for such writes, and holds back a newer write that overlaps one. With a
  * bug it breaks one rule of the contract.
  */
 #include <errno.h>
@@ -11,11 +11,11 @@
 
 #define SIZE (1u << 20)
 #define BLOCK 512u
-#define LATE 64u     /* turns until a write lands that was given up */
+#define LATE 64u     /* turns from the early completion of a write until it reaches the store */
 #define QUEUED 256u
 #define FIRST_VERIFIER 0x1000u
 
-/* A write that has completed and is still on its way, or one that is held back by such a one. */
+/* A write that has completed early, or a write that such a write holds back. */
 struct queued {
 	struct gantry_io *io; /* NULL: it has completed */
 	uint64_t number;
@@ -146,7 +146,7 @@ static int fake_submit_io(void *self, struct gantry_io *io)
 	return 0;
 }
 
-/* What is queued lands in order. */
+/* Queued writes reach the store in order. */
 static int fake_poll_lane(void *self)
 {
 	int n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Several volumes shown as one: what the gateway makes of their identities and verifiers.
+ * Several volumes as one: the UUID and verifier that the gateway derives from theirs.
  */
 #include "../plugins/role/gateway/route.c"
 

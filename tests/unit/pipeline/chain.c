@@ -218,7 +218,7 @@ static void a_refusal_puts_the_descriptor_back(void)
 	TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
 }
 
-/* Where each descriptor in flight is, on all chains of the lane: also those that a stage has lost. */
+/* The count covers the descriptors in flight on all chains of the lane, also those that a stage has lost. */
 static void held_descriptors_are_counted_by_place(void)
 {
 	static const uint32_t none[GN_CHAIN_PLACES], expected[GN_CHAIN_PLACES] = {1, 0, 2, 0, 1};

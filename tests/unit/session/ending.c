@@ -348,7 +348,7 @@ static void end_with_a_keeper(enum ending how)
 	case GIVES_UP: fc.rh->finished(fc.rh, 0); break;
 	case IS_LOST: fake_close(conn, -ENOTCONN); break;
 	}
-	if (how != IS_LOST) /* the peer learns that its session has ended, and of no IO that it was canceled */
+	if (how != IS_LOST) /* the peer gets the end of the session, and no answer CANCELED */
 		TEST_ASSERT_EQUAL_INT(0, fake_taken(&conn->producers[0], imm));
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(0, n_kept);

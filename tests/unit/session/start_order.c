@@ -67,7 +67,7 @@ static void it_is_refused_when_that_takes_too_long(void)
 	fake_core_turn(&fc);
 }
 
-/* The peer of the first has given it up, and what would say so is lost on its way. */
+/* The peer of the first session has ended it, but its notification is lost. */
 static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 {
 	struct fake_conn *first, *next;

@@ -198,7 +198,7 @@ static void full_disk_ends_the_trace_and_not_the_io(void)
 	TEST_ASSERT_EQUAL_UINT64(4000 - n_records(), fake_reported_u64(&report, "lost_records"));
 }
 
-/* What the report says is in the file is there, whole; what is in memory is not said to be. */
+/* The report counts only whole records in the file as written, and not those in memory. */
 static void report_counts_what_is_in_the_file(void)
 {
 	struct fake_report report;

@@ -283,8 +283,8 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 }
 
 /*
- * The session ends with what the port cancels unanswered: the peer completes it with SESSION_LOST, and may submit it again. An
- * answer CANCELED would reach the peer before the end of the session does.
+ * The port sends no answer for IOs that it cancels at the end of a session. The peer completes them with SESSION_LOST,
+ * and may submit them again. An answer CANCELED would reach the peer before the end of the session.
  */
 static void an_abandoned_port_does_not_answer_what_it_cancels(void)
 {
