@@ -82,33 +82,46 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 	return 0;
 }
 
-/* Copy only the allocated extents of the memfd: most pages of a region may never have been allocated. */
-static void copy_extents(const struct gantry_region *region, char *to)
+/*
+ * Copy the extents of the memfd; most of a region may never have been touched. The kernel copies: another thread may write
+ * through the old mapping meanwhile. 0 or -errno.
+ */
+static int copy_extents(const struct gantry_region *region, char *to)
 {
-	off_t begin = 0, end;
+	off_t at = 0, end;
 
-	while ((begin = lseek(region->fd, begin, SEEK_DATA)) >= 0) {
-		end = lseek(region->fd, begin, SEEK_HOLE);
+	while ((at = lseek(region->fd, at, SEEK_DATA)) >= 0) {
+		end = lseek(region->fd, at, SEEK_HOLE);
 		if (end < 0 || (uint64_t)end > region->length)
 			end = (off_t)region->length;
-		memcpy(to + begin, (const char *)region->addr + begin, (size_t)(end - begin));
-		begin = end;
+		while (at < end) {
+			ssize_t n = pread(region->fd, to + at, (size_t)(end - at), at);
+
+			if (n <= 0 && errno != EINTR)
+				return n < 0 ? -errno : -EIO;
+			at += n > 0 ? n : 0;
+		}
 	}
+	return 0;
 }
 
 int gn_region_withdraw(struct gantry_region *region)
 {
 	void *own;
+	int rc;
 
 	if (region->fd < 0)
 		return 0;
 	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own == MAP_FAILED)
 		return -ENOMEM;
-	copy_extents(region, own);
-	if (mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED, region->addr) == MAP_FAILED) {
+	rc = copy_extents(region, own);
+	if (rc == 0 &&
+	    mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED, region->addr) == MAP_FAILED)
+		rc = -ENOMEM;
+	if (rc != 0) {
 		munmap(own, region->length);
-		return -ENOMEM;
+		return rc;
 	}
 	close(region->fd);
 	region->fd = -1;
