@@ -33,8 +33,8 @@ struct parked {
 	struct gantry_io *held;      /* the write that is held back; NULL: none */
 };
 
+/* What each IO uses stands first. */
 struct gn_link {
-	struct gn_link_attr attr;
 	uint32_t io_timeout_us;
 	uint64_t relayed; /* all bits set: the link does not time out an IO that has a deadline of its own */
 	void *consumer;
@@ -54,6 +54,7 @@ struct gn_link {
 	struct flight *flights;
 	struct parked *parked;                    /* by slot */
 	struct flight *first_held, **end_of_held; /* writes that are held back, the oldest first */
+	struct gn_link_attr attr;
 };
 
 static inline void put_to_rest(struct gn_link *link, struct flight *f)
