@@ -175,7 +175,7 @@ int gc_queue_refused(struct gc_queue *queue, struct gantry_io *io, int rc);
 
 /*
  * Submit a slot whose first line is filled. 0: `complete` will be called, perhaps has been. down_rc, or the error of a
- * stage: refused, the slot is still the caller's, with the status OK: nobody has heard of it. -EAGAIN never: such an IO
+ * stage: refused, the slot is still the caller's, with the status OK: no hop kept it. Never -EAGAIN: such an IO
  * waits here, and others behind it.
  */
 static inline int gc_queue_submit(struct gc_queue *queue, struct gantry_io *io)

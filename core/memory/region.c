@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -97,8 +96,10 @@ static int copy_extents(const struct gantry_region *region, char *to)
 		while (at < end) {
 			ssize_t n = pread(region->fd, to + at, (size_t)(end - at), at);
 
-			if (n <= 0 && errno != EINTR)
-				return n < 0 ? -errno : -EIO;
+			if (n == 0)
+				return -EIO;
+			if (n < 0 && errno != EINTR)
+				return -errno;
 			at += n > 0 ? n : 0;
 		}
 	}

@@ -17,7 +17,7 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet);
 /*
  * Move a region to pages that only this process has. Address and content stay the same, and importers keep the old
  * pages. A write of another thread to the region during the call may be lost. The region cannot be exported any more.
- * Copies at least 1 GB per second. Returns 0; -ENOMEM: the region is unchanged.
+ * Copies at least 1 GB per second. Returns 0; -ENOMEM or another -errno of the copy: the region is unchanged.
  */
 int gn_region_withdraw(struct gantry_region *region);
 /*

@@ -54,7 +54,7 @@ static inline uint32_t gd_mmap_access(const struct doca_mmap *mmap)
 /* SUCCESS; BAD_STATE: not started; IO_FAILED: imported, and its owner has stopped it or is gone. Any thread, no system call. */
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap);
 
-/* Who is to get the memory of a region: a device here; one peer; all Comch peers, which may read each other's. */
+/* Receivers of the memory of a region: a device here; one peer; all Comch peers, which may read each other's. */
 enum gd_sharing { GD_REGION_OWN, GD_REGION_APART, GD_REGION_COMMON };
 
 /*

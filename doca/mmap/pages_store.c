@@ -238,7 +238,7 @@ static void sweep_store(struct gd_store *s, const struct gd_piece *pieces, size_
 	free(before);
 }
 
-/* Give memory back that the program does not map any more and nobody holds; a store without pages goes. */
+/* Free memory that the program does not map any more and no peer holds; free a store that has no pages left. */
 void gd_stores_sweep(void)
 {
 	struct gd_piece *pieces = NULL;

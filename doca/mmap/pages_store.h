@@ -44,7 +44,7 @@ int gd_store_track(struct gd_store *s, const struct gd_range *range);
  * free.
  */
 int gd_stores_mapped(struct gd_piece **pieces_p, size_t *n_p);
-/* Give memory back that the program does not map any more and nobody holds; a store without pages goes. */
+/* Free memory that the program does not map any more and no peer holds; free a store that has no pages left. */
 void gd_stores_sweep(void);
 /* In a child: they are the parent's. */
 void gd_stores_forget(void);

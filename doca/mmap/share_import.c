@@ -3,7 +3,7 @@
  * share_import.c - the importer's side of maps between processes: see share.c.
  *
  * When the owner asks the memory back, the service thread maps private pages over it. Threads that copy just then go on, into
- * pages that nobody else has; they find the map gone when they are done. RELEASED is sent when no device uses the memory either.
+ * pages that no other process has; they find the map gone when they are done. RELEASED is sent when no device uses the memory.
  */
 #include "mmap/share.h"
 

@@ -82,7 +82,7 @@ static void stop_a_neighbour(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 	memset(memory, 0, BYTES - 100);
 	wait_until_gone(imported);
-	memset(imported->local, 1, BYTES); /* of nobody else */
+	memset(imported->local, 1, BYTES); /* of no other map */
 	speak();
 	wait_for_passes(PASSES);
 	TEST_ASSERT_EQUAL_size_t(0, count_marks(memory, BYTES - 100));
