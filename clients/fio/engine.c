@@ -126,9 +126,11 @@ static int open_volume(struct thread_data *td, const struct gantry_volume_attr *
 /* What the volume is like, from a session that is over when this returns. */
 static int look(struct thread_data *td, struct gantry_volume_info *info)
 {
-	const struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
+	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 	struct gantry_volume *volume;
 
+	attr.depth = 1; /* no IO: as little memory as possible */
+	attr.copy_bytes = 1;
 	if (open_volume(td, &attr, &volume))
 		return 1;
 	gantry_volume_get_info(volume, info);
@@ -204,6 +206,7 @@ static int engine_init(struct thread_data *td)
 	job->write = td->o.sync_io ? GANTRY_IO_FUA : 0;
 	attr.queues = 1;
 	attr.depth = td->o.iodepth;
+	attr.copy_bytes = (uint32_t)td_max_bs(td); /* used only if fio needs more buffers than foreseen */
 	attr.buffer_bytes = buffer_bytes(td);
 	if (open_volume(td, &attr, &job->volume))
 		goto out_free;

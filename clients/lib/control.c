@@ -80,7 +80,7 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 
 	volume->info = *info;
 	volume->copy_bytes = copy_bytes(volume, info);
-	rc = gc_session_memory(volume->session, volume->copy_bytes, volume->attr.buffer_bytes, GANTRY_REGION_LATE);
+	rc = gc_session_memory(volume->session, volume->copy_bytes, volume->attr.buffer_bytes, 0);
 	if (rc)
 		return rc;
 	offset = gc_session_shared_offset(volume->session);

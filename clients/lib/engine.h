@@ -34,8 +34,8 @@ struct gc_session_events {
 	/* Hello and query are done: call gc_session_memory. 0; or -errno, and the session ends with that reason. */
 	int (*ready)(void *arg, const struct gantry_volume_info *info);
 	/*
-	 * So many bytes at `at`, of what is not late of the region, have been made: all of it bit by bit, in order. What is
-	 * written there now is there for the peer. May be NULL.
+	 * The pages of so many bytes at `at` are allocated: all of the region, in order, a part in each turn of the control
+	 * thread. What is written there now is there for the peer. May be NULL.
 	 */
 	void (*pages)(void *arg, void *at, uint64_t bytes);
 	/* IO may be submitted. */
@@ -63,8 +63,8 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 		    const struct gc_session_events *events, void *arg, struct gc_session **session_p);
 /*
  * Make the region: slot_bytes for each slot, rounded up to GC_SLOT_ALIGN, and shared_bytes behind them. Together they
- * are at least one byte. flags: GANTRY_REGION_*, LATE is for the slots only. To be called once, from `ready`. Pages that are
- * not late come between that and `started`, a little in each turn of the control thread: see `pages`.
+ * are at least one byte. flags: 0 or GANTRY_REGION_HUGE. To be called once, from `ready`. The control thread allocates the
+ * pages between that and `started`, a part in each turn: see `pages`. If it cannot, the session ends with that reason.
  */
 int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags);
 /* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */

@@ -20,7 +20,7 @@ struct gc_session {
 	struct gantry_volume_info info;
 	enum gc_phase phase;
 	uint64_t slot_bytes, shared_offset;
-	uint64_t pages_at, pages_end; /* in the region: what is still to be made */
+	uint64_t pages_at; /* in the region: pages before it are allocated */
 	int reason; /* why it was closed from here; 0: the owner wanted it */
 	int end_rc; /* reason that `closed` reports */
 	char text[256];

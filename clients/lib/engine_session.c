@@ -10,11 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine_priv.h"
+#include <gantry/memfd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "engine_priv.h"
 
 /* Of memory, in one turn of the control thread: the kernel clears it, a GiB in up to a second, and the peer wants to hear of us. */
 #define PAGES_STEP (16ull << 20)
@@ -54,8 +52,7 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 				 (unsigned long long)shared_bytes, strerror(-rc));
 	if (rc)
 		return rc;
-	session->pages_at = flags & GANTRY_REGION_LATE ? session->shared_offset : 0;
-	session->pages_end = flags & GANTRY_REGION_LATE ? bytes : session->region->length;
+	session->pages_at = 0;
 	return 0;
 }
 
@@ -100,11 +97,15 @@ static uint64_t room(const struct gc_session *session)
 	return rh->struct_size > offsetof(struct gantry_role_host, client_room) ? rh->client_room(session->client) : UINT64_MAX;
 }
 
-/* What is not late is there before the peer has it. */
+/*
+ * Allocate all pages before the export: the kernel would charge the others to the peer, which touches them first. A session
+ * that is opened again has its pages.
+ */
 static void make_pages(void *arg)
 {
 	struct gc_session *session = arg;
-	uint64_t left = session->pages_end - session->pages_at, n = left < PAGES_STEP ? left : PAGES_STEP;
+	uint64_t left = session->region->length - session->pages_at, n = left < PAGES_STEP ? left : PAGES_STEP;
+	int rc = 0;
 	void *at;
 
 	if (!is_opening(session))
@@ -112,9 +113,14 @@ static void make_pages(void *arg)
 	if (session->region->length > room(session))
 		left = n = 0;
 	at = (uint8_t *)session->region->addr + session->pages_at;
+	if (n)
+		rc = gantry_memfd_populate(session->region->fd, session->pages_at, at, n, 1);
+	if (rc) {
+		give_up(session, rc, "cannot allocate the region of %llu bytes: %s",
+			(unsigned long long)session->region->length, strerror(-rc));
+		return;
+	}
 	session->pages_at += n;
-	if (n) /* a kernel that cannot leaves it late, too */
-		madvise(at, n, MADV_POPULATE_WRITE);
 	if (n && session->events->pages)
 		session->events->pages(session->arg, at, n);
 	if (n == left)

@@ -10,11 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define HUGE_PAGE (2ull << 20)
 
 static uint64_t quarantined;
@@ -24,19 +19,21 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-static int map_memfd(struct gantry_region *region, uint64_t bytes, int huge, int populate)
+static int map_memfd(struct gantry_region *region, uint64_t bytes, int huge, int is_lazy)
 {
 	int rc;
 
 	region->fd = gantry_memfd_create("gantry-region", bytes, huge ? GANTRY_MEMFD_HUGE : 0);
 	if (region->fd < 0)
 		return region->fd;
-	region->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate, region->fd, 0);
+	region->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd, 0);
 	if (region->addr == MAP_FAILED) {
 		rc = -errno;
 		goto out_close;
 	}
 	rc = gantry_memfd_seal(region->fd, 0);
+	if (rc == 0 && !is_lazy)
+		rc = gantry_memfd_populate(region->fd, 0, region->addr, bytes, 1);
 	if (rc != 0)
 		goto out_unmap;
 	/* a child of the application must not hold pages that a device writes to */
@@ -54,7 +51,7 @@ out_close:
 
 int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 {
-	int populate = flags & GANTRY_REGION_LATE ? 0 : MAP_POPULATE;
+	int is_lazy = (flags & GANTRY_REGION_LATE) != 0;
 	struct gantry_region *region;
 	int rc = -ENOMEM;
 
@@ -64,14 +61,14 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 	if (region == NULL)
 		return -ENOMEM;
 	if (flags & GANTRY_REGION_HUGE) {
-		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), 1, populate);
+		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), 1, is_lazy);
 		if (rc != 0)
 			gn_log(GN_LOG_WARN, "memory",
 			       "no huge pages for %llu bytes, ordinary pages instead; raise /proc/sys/vm/nr_hugepages",
 			       (unsigned long long)bytes);
 	}
 	if (rc != 0)
-		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0, populate);
+		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0, is_lazy);
 	if (rc != 0) {
 		free(region);
 		return rc;
@@ -145,21 +142,29 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet)
 	free(region);
 }
 
-/* What is known by its descriptor alone is mapped for that. */
-void gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes)
+int gn_region_has_pages(const struct gantry_region *region)
 {
-	int writes = (region->rights & GANTRY_REMOTE_WRITE) != 0, prot = PROT_READ | (writes ? PROT_WRITE : 0);
+	struct stat st;
+
+	return region->fd >= 0 && fstat(region->fd, &st) == 0 && st.st_blocks >= (st.st_size + 511) / 512;
+}
+
+/* A region without an address is mapped for the call. */
+int gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes)
+{
+	int writes = (region->rights & GANTRY_REMOTE_WRITE) != 0, prot = PROT_READ | (writes ? PROT_WRITE : 0), rc;
 	uint64_t begin = (region->addr != NULL ? (uintptr_t)region->addr : region->fd_offset) + at;
-	uint64_t down = begin & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1, down = begin & mask;
 	void *base = (void *)(uintptr_t)(begin - down);
 
 	if (region->addr == NULL)
 		base = mmap(NULL, bytes + down, prot, MAP_SHARED, region->fd, (off_t)(begin - down));
 	if (base == MAP_FAILED)
-		return;
-	madvise(base, bytes + down, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		return -errno;
+	rc = gantry_memfd_populate(region->fd, (region->fd_offset + at) & ~mask, base, bytes + down, writes);
 	if (region->addr == NULL)
 		munmap(base, bytes + down);
+	return rc;
 }
 
 uint64_t gn_region_quarantined(void)

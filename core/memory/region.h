@@ -20,11 +20,13 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet);
  * Copies at least 1 GB per second. Returns 0; -ENOMEM or another -errno of the copy: the region is unchanged.
  */
 int gn_region_withdraw(struct gantry_region *region);
+/* Whether all pages of the memfd that the region is in are allocated; 0 as well for a region without a memfd. */
+int gn_region_has_pages(const struct gantry_region *region);
 /*
- * Have the kernel make what it has not yet of the pages from offset `at` on, which takes it up to a second for a GiB; where it
- * cannot, they come when they are touched.
+ * Allocate the missing pages of `bytes` from offset `at` on; the kernel needs up to 2 s for each GiB. Returns 0; -ENOMEM or
+ * another -errno of mmap(2), madvise(2) or fallocate(2).
  */
-void gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes);
+int gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes);
 /* Bytes in quarantine in this process. Any thread. */
 uint64_t gn_region_quarantined(void);
 

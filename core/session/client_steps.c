@@ -187,28 +187,52 @@ uint64_t gn_client_room(const struct gantry_client *c)
 }
 
 /*
- * A device that locks memory would have all its pages made at once. Before, and a little in each turn of the loop, they leave
- * time for heartbeats. Whether there are more.
+ * Whether pages are to be allocated: all of them before the export, or the kernel charges the rest to the peer that touches
+ * them. Memory without a memfd stays in this process, so only a device that locks it needs its pages.
+ */
+static int lacks_pages(const struct gantry_client *c)
+{
+	const struct gantry_region *region = c->exporting;
+	uint64_t room;
+	int locked = pins(c, &room);
+
+	if (region->length > room)
+		return 0; /* the device reports what is wrong with it */
+	return region->fd >= 0 ? !gn_region_has_pages(region) : region->addr != NULL && locked;
+}
+
+/*
+ * Allocate a part of the pages in each turn of the loop, so that heartbeats go out meanwhile. Returns 1: there are more;
+ * 0: all are allocated; -errno.
  */
 static int make_some(struct gantry_client *c)
 {
 	const struct gantry_region *region = c->exporting;
-	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES, room;
+	uint64_t left = region->length - c->made, n = left < MAKE_BYTES ? left : MAKE_BYTES;
+	int rc;
 
-	if (n == 0 || (region->addr == NULL && region->fd < 0) || !pins(c, &room) || region->length > room)
-		return 0; /* the device says what is wrong with it */
-	gn_region_make_pages(region, c->made, n);
-	c->made += n;
-	if (n == left)
+	if (n == 0 || !lacks_pages(c))
 		return 0;
+	rc = gn_region_make_pages(region, c->made, n);
+	c->made += n;
+	if (rc != 0 || n == left)
+		return rc;
 	gn_loop_set_timer(c->role->loop, &c->make, gn_now_ns());
 	return 1;
+}
+
+/* Export the region when all its pages are allocated. */
+static int export_soon(struct gantry_client *c)
+{
+	int rc = make_some(c);
+
+	return rc > 0 ? 0 : rc < 0 ? rc : export_now(c);
 }
 
 void gn_client_make_more(void *arg)
 {
 	struct gantry_client *c = arg;
-	int rc = make_some(c) ? 0 : export_now(c);
+	int rc = export_soon(c);
 
 	if (rc != 0)
 		gn_client_lose(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
@@ -231,7 +255,7 @@ int gn_client_export(struct gantry_client *c, const struct gantry_region *region
 	c->exporting_rights = rights;
 	c->exporting_handle = handle;
 	c->made = 0;
-	return make_some(c) ? 0 : export_now(c);
+	return export_soon(c);
 }
 
 static int make_consumers(struct gantry_client *c, struct gn_queues *q)

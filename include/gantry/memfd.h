@@ -29,6 +29,11 @@ extern "C" {
 #define GANTRY_MEMFD_HUGETLBFS 0x958458f6ul
 #define GANTRY_MEMFD_MODE 0644
 
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /*
  * Makes zeroed memory of `bytes` (more than 0; a multiple of the page size if it is to be mapped). The caller owns the
  * descriptor, which closes on exec. Another user who is given one for reading cannot make of it one for writing, which the mode
@@ -61,6 +66,66 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
 static inline int gantry_memfd_seal(int fd, int more)
 {
 	return fcntl(fd, F_ADD_SEALS, GANTRY_MEMFD_SEALS | more) ? -errno : 0;
+}
+
+/*
+ * gantry_memfd_populate - allocate the pages of a shared mapping before another process can touch them
+ *
+ * The kernel charges a page to the memory control group of the process that allocates it. So the owner of a memfd calls this
+ * before it passes the descriptor on. Pages that exist already stay as they are.
+ *
+ * fallocate(2) reports the lack of memory that a later touch would answer with SIGBUS. madvise(2) then clears and maps the
+ * pages: together they take no longer than MAP_POPULATE.
+ *
+ * fd       the memfd; -1, or a descriptor for reading: madvise(2) alone allocates, which needs Linux 5.14
+ * offset   bytes: where the mapping begins in the memfd; a multiple of the page size
+ * addr     the mapping, page aligned; PROT_WRITE when `write` is set
+ * write    whether to map the pages for writing as well
+ * returns  0
+ *          -ENOMEM: out of memory or, with huge pages, out of those; some pages may be allocated
+ *          another -errno of fallocate(2) or madvise(2)
+ * thread   any
+ * since    ABI 1.1
+ */
+static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uint64_t bytes, int write)
+{
+	int rc;
+
+	do
+		rc = fallocate(fd, 0, (off_t)offset, (off_t)bytes);
+	while (rc && errno == EINTR);
+	if (rc && errno != EBADF)
+		return errno == ENOSPC ? -ENOMEM : -errno;
+	if (madvise(addr, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) && (rc || errno != EINVAL))
+		return errno == EFAULT ? -ENOMEM : -errno; /* EFAULT: a touch would raise SIGBUS */
+	return 0;
+}
+
+/*
+ * gantry_memfd_check_pages - check that a memfd of a peer has as many pages as the peer exports
+ *
+ * The process that touches a missing page is charged for it. The peer can still free pages after the check unless the memfd
+ * has the seal F_SEAL_WRITE or F_SEAL_FUTURE_WRITE. Swapped pages and huge pages count as present.
+ *
+ * bytes      what is exported: the memfd, or a part of it
+ * present_p  bytes that have pages, anywhere in the memfd; at most `bytes`
+ * returns    0
+ *            -ENOMEM: there are fewer pages than `bytes` need
+ *            another -errno of fstat(2)
+ * thread     any
+ * since      ABI 1.1
+ */
+static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *present_p)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	*present_p = (uint64_t)st.st_blocks * 512;
+	if (*present_p < bytes)
+		return -ENOMEM;
+	*present_p = bytes;
+	return 0;
 }
 
 /*

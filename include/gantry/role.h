@@ -97,7 +97,7 @@ struct gantry_piece {
 
 /* How a region is made. */
 #define GANTRY_REGION_HUGE 0x1 /* of huge pages, when there are any */
-#define GANTRY_REGION_LATE 0x2 /* pages come when they are touched first, for who may never need most of them; else all at once */
+#define GANTRY_REGION_LATE 0x2 /* client_export allocates the pages that no access has allocated; else region_create does */
 
 /* Services of the host for roles; valid until close. */
 struct gantry_role_host {

@@ -39,6 +39,7 @@ static struct {
 	uint64_t bytes, most; /* in all, and in one turn */
 	void *first;
 	uint64_t this_turn;
+	int fail; /* errno of madvise */
 } pages;
 
 int __wrap_madvise(void *addr, size_t length, int advice);
@@ -46,6 +47,10 @@ int __wrap_madvise(void *addr, size_t length, int advice);
 int __wrap_madvise(void *addr, size_t length, int advice)
 {
 	(void)advice;
+	if (pages.fail) {
+		errno = pages.fail;
+		return -1;
+	}
 	if (!pages.bytes)
 		pages.first = addr;
 	if (pages.last != pages.turn) {
@@ -68,22 +73,11 @@ static void turn_until_started(void)
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_started);
 }
 
-/* The peer takes who is silent for lost, and the kernel takes long. */
-static void test_much_shared_memory_leaves_time_for_heartbeats(void)
+static void test_it_may_be_closed_while_pages_are_allocated(void)
 {
-	memset(&pages, 0, sizeof(pages));
-	rig.shared = (256ull << 20) + 3 * BLOCK;
-	rig.memory_flags = GANTRY_REGION_LATE;
-	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
-	turn_until_started();
-	TEST_ASSERT_EQUAL_UINT64(rig.shared, pages.bytes);
-	TEST_ASSERT_EQUAL_PTR((uint8_t *)rig.rh.region->addr + gc_session_shared_offset(rig.session), pages.first);
-	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64ull << 20, pages.most);
-	close_session(0);
 	for (unsigned n = 1; n < 4; n++) { /* closed while they are made */
 		setUp();
 		rig.shared = 256ull << 20;
-		rig.memory_flags = GANTRY_REGION_LATE;
 		TEST_ASSERT_EQUAL_INT(0, rig_open(2));
 		rig_turn(n);
 		close_session(0);
@@ -91,16 +85,39 @@ static void test_much_shared_memory_leaves_time_for_heartbeats(void)
 	}
 }
 
-static void test_all_of_a_region_that_is_not_late_too(void)
+/* The kernel needs long for all pages together, and the peer takes a silent client for lost. */
+static void test_all_pages_are_allocated_a_part_in_each_turn(void)
 {
 	memset(&pages, 0, sizeof(pages));
 	rig.shared = (256ull << 20) + 3 * BLOCK;
 	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
 	turn_until_started();
 	TEST_ASSERT_EQUAL_INT(GANTRY_REGION_LATE, rig.rh.region_flags);
+	TEST_ASSERT_EQUAL_PTR(rig.rh.region->addr, pages.first);
 	TEST_ASSERT_EQUAL_UINT64(2 * DEPTH * BLOCK + rig.shared, pages.bytes);
 	TEST_ASSERT_EQUAL_UINT64(pages.bytes, rig.pages_bytes);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64ull << 20, pages.most);
+	close_session(0);
+}
+
+static void test_it_ends_when_pages_cannot_be_allocated(void)
+{
+	static const int errors[][2] = {{ENOMEM, -ENOMEM}, {EFAULT, -ENOMEM}, {EHWPOISON, -EHWPOISON}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		memset(&pages, 0, sizeof(pages));
+		pages.fail = errors[i][0];
+		TEST_ASSERT_EQUAL_INT(0, rig_open(2));
+		rig_turn(8);
+		TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+		TEST_ASSERT_EQUAL_INT(errors[i][1], rig.reason);
+		TEST_ASSERT_NOT_NULL(strstr(rig.text, "cannot allocate the region of"));
+		TEST_ASSERT_EQUAL_UINT64(0, rig.pages_bytes);
+		rig_end(0);
+		setUp();
+	}
+	pages.fail = 0;
+	start();
 	close_session(0);
 }
 
@@ -392,8 +409,9 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_data_goes_there_and_back);
-	RUN_TEST(test_much_shared_memory_leaves_time_for_heartbeats);
-	RUN_TEST(test_all_of_a_region_that_is_not_late_too);
+	RUN_TEST(test_it_may_be_closed_while_pages_are_allocated);
+	RUN_TEST(test_all_pages_are_allocated_a_part_in_each_turn);
+	RUN_TEST(test_it_ends_when_pages_cannot_be_allocated);
 	RUN_TEST(test_a_region_that_is_too_large_is_not_made);
 	RUN_TEST(test_as_many_slots_as_asked_for);
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);

@@ -35,7 +35,6 @@ struct rig {
 	char text[256]; /* the same */
 	int keep;       /* do not put what is done */
 	uint64_t shared; /* bytes of shared memory; 0: RIG_SHARED */
-	int memory_flags; /* of the region */
 	uint64_t pages_bytes; /* of which `pages` told, in order */
 	int ready_rc;   /* what `ready` returns, when not 0 */
 	int close_when_ready;

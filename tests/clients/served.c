@@ -102,6 +102,14 @@ pid_t served_start(const char *role)
 	return pid;
 }
 
+pid_t served_pid(const char *role)
+{
+	int i = slot_of(role);
+
+	TEST_ASSERT_GREATER_OR_EQUAL(0, i);
+	return servers[i].pid;
+}
+
 void served_signal(const char *role, int sig)
 {
 	int i = slot_of(role);

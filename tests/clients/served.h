@@ -32,6 +32,7 @@ void served_begin(const struct served_options *options);
 void served_conf(const struct served_options *options);
 /* Run the role in a process of its own. The number of the process. */
 pid_t served_start(const char *role);
+pid_t served_pid(const char *role);
 /* End it: with a signal, and wait. */
 void served_kill(const char *role, int sig);
 /* Send it a signal. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions for a device that locks their memory: the kernel makes it bit by bit. */
+/* All pages of a region are allocated before its export, a part in each turn of the loop. */
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,12 +60,15 @@ static void expect_pages_bit_by_bit(void)
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(LARGE, last);
 }
 
-/* Or the peer would take who locks much for lost, as the kernel makes it all at once then. */
-static void pages_of_a_device_that_locks_them_leave_time_for_heartbeats(void)
+/* Allocated at once they would take seconds, and the peer would take the client for lost. */
+static void pages_are_allocated_before_the_export(void)
 {
-	for (int known_by_fd = 0; known_by_fd < 3; known_by_fd++) {
+	for (int i = 0; i < 6; i++) {
+		const int known_by_fd = i % 3;
+
 		reach(READY);
-		fc.ft.caps |= GANTRY_CAP_PINS;
+		if (i >= 3)
+			fc.ft.caps |= GANTRY_CAP_PINS;
 		have_large_region(known_by_fd);
 		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 		expect_pages_bit_by_bit();
@@ -79,14 +82,47 @@ static void pages_of_a_device_that_locks_them_leave_time_for_heartbeats(void)
 	}
 }
 
-static void pages_that_nobody_locks_are_left_to_who_touches_them(void)
+/* Such a region has its pages already, or no other process can have it. */
+static void nothing_is_allocated_without_need(void)
 {
 	reach(READY);
-	have_large_region(0);
+	have_large_region(1);
+	TEST_ASSERT_EQUAL_INT(0, fallocate(region.fd, 0, 0, LARGE + 4096));
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
-	TEST_ASSERT_EQUAL_UINT64(0, bytes_there());
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_exports);
 	answer(GN_FRAME_EXPORT);
 	drop_large_region();
+	again();
+	reach(READY);
+	have_large_region(0);
+	close(region.fd);
+	region.fd = -1;
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_exports);
+	answer(GN_FRAME_EXPORT);
+	munmap(region.addr, LARGE + 4096);
+	region = small_region;
+}
+
+/* The memfd is too small for the region, so the kernel cannot allocate all pages. */
+static void a_region_whose_pages_cannot_be_allocated_is_not_exported(void)
+{
+	for (int first = 0; first < 2; first++) {
+		reach(READY);
+		region = (struct gantry_region){.length = LARGE, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
+		region.fd = gantry_memfd_create("test", first ? 4096 : LARGE - 4096, 0);
+		TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(region.fd, 0));
+		TEST_ASSERT_EQUAL_INT(first ? -EPERM : 0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		if (first)
+			fc.rh->client_abort(client);
+		for (int i = 0; i < 100 && n_closed == 0; i++)
+			gn_loop_turn(fc.loop, 0);
+		closed(first ? -ECANCELED : -EPERM);
+		TEST_ASSERT_EQUAL_UINT(0, conn->n_exports);
+		close(region.fd);
+		region = small_region;
+		again();
+	}
 }
 
 static void what_is_too_large_is_not_made(void)
@@ -133,8 +169,9 @@ static void it_may_end_while_pages_are_made(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(pages_of_a_device_that_locks_them_leave_time_for_heartbeats);
-	RUN_TEST(pages_that_nobody_locks_are_left_to_who_touches_them);
+	RUN_TEST(pages_are_allocated_before_the_export);
+	RUN_TEST(nothing_is_allocated_without_need);
+	RUN_TEST(a_region_whose_pages_cannot_be_allocated_is_not_exported);
 	RUN_TEST(what_is_too_large_is_not_made);
 	RUN_TEST(it_may_end_while_pages_are_made);
 	return UNITY_END();

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pages of a client's region are charged to the client, not to the servers that touch them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clients/served.h"
+#include "unity.h"
+
+#define DEPTH 160u
+#define IO_BYTES (1u << 20)
+#define LIMIT_BYTES "67108864" /* of both servers: the volume has 16 MiB, the slots of the client have 160 MiB */
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+static struct gantry_volume_attr attr;
+static struct served_io ios[DEPTH];
+static uint8_t *buffers;
+static char group[128]; /* "": none was made */
+
+void setUp(void)
+{
+	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
+	attr.depth = DEPTH;
+	attr.copy_bytes = IO_BYTES;
+	buffers = malloc((size_t)DEPTH * IO_BYTES);
+	memset(ios, 0, sizeof(ios));
+	served_gated((struct served_options){.backend = NULL});
+}
+
+void tearDown(void)
+{
+	served_finish(&queue, &volume);
+	free(buffers);
+	if (group[0])
+		rmdir(group);
+	group[0] = '\0';
+}
+
+/* -- a memory control group, version 2 or 1 -- */
+
+static int set(const char *name, const char *value)
+{
+	char path[192];
+	FILE *f;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	f = fopen(path, "r+e"); /* no new file if there is no control group */
+	if (!f)
+		return -1;
+	rc = fputs(value, f) < 0;
+	return fclose(f) || rc ? -1 : 0;
+}
+
+static int make_group(const char *in, const char *limit)
+{
+	snprintf(group, sizeof(group), "%s/gantry-pages-%d", in, (int)getpid());
+	if (mkdir(group, 0755) == 0) {
+		if (set(limit, LIMIT_BYTES) == 0)
+			return 1;
+		rmdir(group);
+	}
+	group[0] = '\0';
+	return 0;
+}
+
+/* No swap: it would take what exceeds the limit. */
+static void limit_memory(void)
+{
+	if (make_group("/sys/fs/cgroup", "memory.max"))
+		set("memory.swap.max", "0");
+	else if (make_group("/sys/fs/cgroup/memory", "memory.limit_in_bytes"))
+		set("memory.memsw.limit_in_bytes", LIMIT_BYTES);
+	else
+		TEST_IGNORE_MESSAGE("no memory control group can be made here as this user");
+}
+
+static void limit_server(const char *role)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)served_pid(role));
+	TEST_ASSERT_EQUAL_INT(0, set("cgroup.procs", pid));
+}
+
+/* -- the client -- */
+
+static void open_all(const char *role)
+{
+	int rc = gantry_volume_open_role(served_file, role, &attr, &volume);
+
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+}
+
+/* The gate holds the reads until all slots are in use. */
+static void read_into_every_slot(void)
+{
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		ios[i].result = 1;
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buffers + (size_t)i * IO_BYTES, IO_BYTES,
+							   SERVED_BYTES - IO_BYTES, served_done, &ios[i]));
+	}
+	served_wait_gate(queue);
+	served_open_gate();
+	served_wait(queue, ios, DEPTH, DEPTH);
+	for (unsigned int i = 0; i < DEPTH; i++)
+		TEST_ASSERT_EQUAL_INT(0, ios[i].result);
+}
+
+static void test_a_target_is_not_charged_for_the_region(void)
+{
+	limit_memory();
+	limit_server("store");
+	open_all("direct");
+	read_into_every_slot();
+}
+
+static void test_a_gateway_and_its_target_are_not(void)
+{
+	limit_memory();
+	limit_server("store");
+	limit_server("bridge");
+	open_all("load");
+	read_into_every_slot();
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_a_target_is_not_charged_for_the_region);
+	RUN_TEST(test_a_gateway_and_its_target_are_not);
+	return UNITY_END();
+}
