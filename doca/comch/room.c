@@ -40,7 +40,8 @@ static struct gd_rooms *create(void)
 		return NULL;
 	fd = gantry_memfd_create("gantry-rooms", BYTES, 0);
 	addr = fd < 0 ? MAP_FAILED : mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (addr != MAP_FAILED && gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE) == 0) {
+	if (addr != MAP_FAILED && gantry_memfd_populate(fd, 0, addr, BYTES, 1) == 0 &&
+	    gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE) == 0) {
 		madvise(addr, BYTES, MADV_DONTFORK);
 		rooms->region = (struct gantry_region){ .addr = addr, .length = BYTES, .fd = fd, .rights = GANTRY_REMOTE_READ };
 		return rooms;

@@ -77,7 +77,7 @@ void evil_memory(struct evil_memory *m, size_t bytes, int seals)
 	m->bytes = bytes;
 	m->fd = memfd_create("evil", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	TEST_ASSERT_TRUE(m->fd >= 0);
-	TEST_ASSERT_EQUAL_INT(0, ftruncate(m->fd, (off_t)bytes));
+	TEST_ASSERT_EQUAL_INT(0, fallocate(m->fd, 0, 0, (off_t)bytes));
 	m->p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 	TEST_ASSERT_TRUE(m->p != MAP_FAILED);
 	if (seals)

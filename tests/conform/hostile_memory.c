@@ -10,6 +10,7 @@
 #include "conform/hostile.h"
 
 #define FIXED (F_SEAL_SHRINK | F_SEAL_GROW)
+#define FROZEN (FIXED | F_SEAL_FUTURE_WRITE) /* as queue memory must be */
 
 static void region(const struct comch_region_up *up, size_t bytes, int seals)
 {
@@ -70,6 +71,19 @@ ATTACK(region_larger_than_the_quota, 1,
 
 	up.length = 1ull << 62;
 	region(&up, 4096, FIXED);
+}
+
+/* One page of 256 is there. The server would be charged for the others when it touches them. */
+ATTACK(region_with_holes, 1, "region 1 has holes: 4096 of 1048576 bytes are present")
+{
+	struct comch_region_up up = fine();
+	struct evil_memory m;
+
+	up.length = 1 << 20;
+	evil_memory(&m, up.length, FIXED);
+	TEST_ASSERT_EQUAL_INT(0, fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, (off_t)up.length - 4096));
+	evil_frame(COMCH_REGION, &up, sizeof(up), &m.fd, 1);
+	evil_memory_close(&m);
 }
 
 ATTACK(region_of_nothing, 1, "malformed region")
@@ -195,41 +209,46 @@ ATTACK(consumer_page_unsealed, 1, "not sealed")
 	consumer(1, 16, COMCH_PAGE_BYTES, 0, eventfd(0, EFD_NONBLOCK));
 }
 
+ATTACK(consumer_page_that_can_be_punched, 1, "credit page 1 is not sealed against writing")
+{
+	consumer(1, 16, COMCH_PAGE_BYTES, FIXED, eventfd(0, EFD_NONBLOCK));
+}
+
 ATTACK(consumer_page_too_small, 1, "smaller than claimed")
 {
-	consumer(1, 16, 4096, FIXED, eventfd(0, EFD_NONBLOCK));
+	consumer(1, 16, 4096, FROZEN, eventfd(0, EFD_NONBLOCK));
 }
 
 ATTACK(consumer_page_too_large, 1, "exceeds the quota")
 {
-	consumer(1, 16, 1 << 20, FIXED, eventfd(0, EFD_NONBLOCK));
+	consumer(1, 16, 1 << 20, FROZEN, eventfd(0, EFD_NONBLOCK));
 }
 
 ATTACK(consumer_bell_is_a_file, 1, "doorbell")
 {
-	consumer(1, 16, COMCH_PAGE_BYTES, FIXED, open("/dev/null", O_RDWR));
+	consumer(1, 16, COMCH_PAGE_BYTES, FROZEN, open("/dev/null", O_RDWR));
 }
 
 ATTACK(consumer_bell_blocks, 1, "doorbell")
 {
-	consumer(1, 16, COMCH_PAGE_BYTES, FIXED, eventfd(0, 0));
+	consumer(1, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, 0));
 }
 
 ATTACK(consumer_of_depth_zero, 1, "malformed consumer")
 {
-	consumer(1, 0, COMCH_PAGE_BYTES, FIXED, eventfd(0, EFD_NONBLOCK));
+	consumer(1, 0, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
 }
 
 ATTACK(consumer_number_again, 1, "malformed consumer")
 {
-	consumer(4, 16, COMCH_PAGE_BYTES, FIXED, eventfd(0, EFD_NONBLOCK));
-	consumer(4, 16, COMCH_PAGE_BYTES, FIXED, eventfd(0, EFD_NONBLOCK));
+	consumer(4, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
+	consumer(4, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
 }
 
 ATTACK(consumers_without_end, 1, "too many consumers")
 {
 	for (uint32_t i = 1; i < 1000 && !rig.b.reason; i++) {
-		consumer(i, 16, COMCH_PAGE_BYTES, FIXED, eventfd(0, EFD_NONBLOCK));
+		consumer(i, 16, COMCH_PAGE_BYTES, FROZEN, eventfd(0, EFD_NONBLOCK));
 		rig_settle();
 	}
 }
@@ -257,32 +276,32 @@ static uint32_t their_consumer(void)
 
 ATTACK(producer_for_a_forged_consumer, 1, "never was")
 {
-	producer(1, their_consumer() + 1, 256, 256 * 64, FIXED);
+	producer(1, their_consumer() + 1, 256, 256 * 64, FROZEN);
 }
 
 ATTACK(producer_for_consumer_zero, 1, "never was")
 {
-	producer(1, 0, 256, 256 * 64, FIXED);
+	producer(1, 0, 256, 256 * 64, FROZEN);
 }
 
 ATTACK(producer_with_a_crooked_ring, 1, "wrong number of slots")
 {
-	producer(1, their_consumer(), 300, 300 * 64, FIXED);
+	producer(1, their_consumer(), 300, 300 * 64, FROZEN);
 }
 
 ATTACK(producer_with_a_tiny_ring, 1, "wrong number of slots")
 {
-	producer(1, their_consumer(), 1, 4096, FIXED);
+	producer(1, their_consumer(), 1, 4096, FROZEN);
 }
 
 ATTACK(producer_with_a_huge_ring, 1, "wrong number of slots")
 {
-	producer(1, their_consumer(), 1u << 31, 4096, FIXED);
+	producer(1, their_consumer(), 1u << 31, 4096, FROZEN);
 }
 
 ATTACK(producer_with_a_short_ring, 1, "smaller than claimed")
 {
-	producer(1, their_consumer(), 4096, 4096, FIXED);
+	producer(1, their_consumer(), 4096, 4096, FROZEN);
 }
 
 ATTACK(producer_with_an_unsealed_ring, 1, "not sealed")
@@ -290,12 +309,28 @@ ATTACK(producer_with_an_unsealed_ring, 1, "not sealed")
 	producer(1, their_consumer(), 256, 256 * 64, 0);
 }
 
+ATTACK(producer_with_a_ring_that_can_be_punched, 1, "ring 1 is not sealed against writing")
+{
+	producer(1, their_consumer(), 256, 256 * 64, FIXED);
+}
+
+ATTACK(producer_with_a_ring_with_holes, 1, "ring 1 has holes: 0 of 16384 bytes are present")
+{
+	struct comch_producer_up up = {.id = 1, .consumer = their_consumer(), .slots = 256};
+	struct evil_memory m;
+
+	evil_memory(&m, 256 * 64, FIXED);
+	TEST_ASSERT_EQUAL_INT(0, fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 256 * 64));
+	evil_frame(COMCH_PRODUCER, &up, sizeof(up), &m.fd, 1);
+	evil_memory_close(&m);
+}
+
 ATTACK(producer_number_again, 1, "malformed producer")
 {
 	uint32_t to = their_consumer();
 
-	producer(3, to, 256, 256 * 64, FIXED);
-	producer(3, to, 256, 256 * 64, FIXED);
+	producer(3, to, 256, 256 * 64, FROZEN);
+	producer(3, to, 256, 256 * 64, FROZEN);
 }
 
 /* As many as it likes: those for which there is no room are refused, the others live. */
@@ -305,7 +340,7 @@ ATTACK(producers_without_end, 1, NULL)
 	int fds = rig_fds();
 
 	for (uint32_t i = 1; i < 300; i++) {
-		producer(i, to, 256, 256 * 64, FIXED);
+		producer(i, to, 256, 256 * 64, FROZEN);
 		rig_settle();
 		if (i % 20 == 0) {
 			struct comch_frame f;
@@ -324,6 +359,7 @@ void memory_attacks(void)
 	RUN_TEST(region_offset_behind_the_end);
 	RUN_TEST(region_offset_wraps);
 	RUN_TEST(region_larger_than_the_quota);
+	RUN_TEST(region_with_holes);
 	RUN_TEST(region_of_nothing);
 	RUN_TEST(region_without_rights);
 	RUN_TEST(region_with_strange_rights);
@@ -336,6 +372,7 @@ void memory_attacks(void)
 	RUN_TEST(region_in_a_pipe);
 	RUN_TEST(regions_without_end);
 	RUN_TEST(consumer_page_unsealed);
+	RUN_TEST(consumer_page_that_can_be_punched);
 	RUN_TEST(consumer_page_too_small);
 	RUN_TEST(consumer_page_too_large);
 	RUN_TEST(consumer_bell_is_a_file);
@@ -350,6 +387,8 @@ void memory_attacks(void)
 	RUN_TEST(producer_with_a_huge_ring);
 	RUN_TEST(producer_with_a_short_ring);
 	RUN_TEST(producer_with_an_unsealed_ring);
+	RUN_TEST(producer_with_a_ring_that_can_be_punched);
+	RUN_TEST(producer_with_a_ring_with_holes);
 	RUN_TEST(producer_number_again);
 	RUN_TEST(producers_without_end);
 }

@@ -27,7 +27,7 @@ static struct comch_slot *open_ring(uint32_t max_data)
 
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(rx, &recv, 1));
 	}
-	evil_memory(&evil.ring, SLOTS * sizeof(struct comch_slot), FIXED);
+	evil_memory(&evil.ring, SLOTS * sizeof(struct comch_slot), FIXED | F_SEAL_FUTURE_WRITE);
 	evil_frame(COMCH_PRODUCER, &up, sizeof(up), &evil.ring.fd, 1);
 	evil_expect(COMCH_PRODUCER_OK, &f, NULL);
 	TEST_ASSERT_TRUE(f.ok.line < COMCH_RINGS);
@@ -278,7 +278,7 @@ static struct comch_page *open_page(void)
 	struct comch_frame f;
 	int n = rig.b.n_up, fds[2];
 
-	evil_memory(&evil.page, COMCH_PAGE_BYTES, FIXED);
+	evil_memory(&evil.page, COMCH_PAGE_BYTES, FIXED | F_SEAL_FUTURE_WRITE);
 	fds[0] = evil.page.fd;
 	fds[1] = eventfd(0, EFD_NONBLOCK);
 	evil_frame(COMCH_CONSUMER, &up, sizeof(up), fds, 2);

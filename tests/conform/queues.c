@@ -180,6 +180,7 @@ void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights)
 	m->bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	TEST_ASSERT_TRUE(m->bytes != MAP_FAILED);
 	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(fd, 0));
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_populate(fd, 0, m->bytes, bytes, 1));
 	m->region = (struct gantry_region){.addr = m->bytes, .length = bytes, .fd = fd, .rights = rights};
 }
 

@@ -36,6 +36,7 @@
 #include "ring.h"
 #include "wire.h"
 
+#define COMCH_WHY 160u /* bytes of a reason, for the log */
 #define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
 #define COMCH_CONNS 1024u
@@ -165,7 +166,7 @@ struct comch_conn {
 	unsigned int n_consumers, n_producers, n_remotes, n_rings;
 	uint64_t imported_bytes, exported_bytes;
 	uint64_t peer_room; /* bytes that the peer takes of exports */
-	char why[160];      /* it is dropped */
+	char why[COMCH_WHY]; /* it is dropped */
 	struct comch_list consumers, producers, remotes, rmas;
 	struct comch_import imported[COMCH_REGIONS];
 	struct comch_export exported[COMCH_REGIONS];
@@ -344,8 +345,22 @@ void comch_out_id(struct comch_conn *conn, enum comch_type type, uint32_t id);
 void comch_out_flush(struct comch_conn *conn);
 void comch_out_drop(struct comch_conn *conn);
 
-/* memory.c: as gantry_memfd_check, for what comes from the peer, or goes to it */
-int comch_memory_check(const struct comch_conn *conn, int fd, uint64_t min_bytes, uint64_t quota_bytes, const char **why_p);
+/* memory.c */
+struct comch_memory {
+	const char *what; /* for messages: "region" 3 */
+	uint32_t number;
+	int fd;
+	uint64_t offset, bytes; /* of the part that is exported */
+	uint64_t quota_bytes;   /* the most that the file may have */
+};
+
+/*
+ * Check memory that comes from the peer, or goes to it: seals, size, and that its pages are allocated. Returns 0, or -errno as
+ * gantry_memfd_check and gantry_memfd_check_pages; then `why` is the reason.
+ */
+int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY]);
+/* The same, and that only mappings of before may write. So the peer cannot free the pages again; -EPERM. */
+int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY]);
 
 /* region.c. on_*: a frame came; they return NULL or what is wrong with it */
 uint64_t comch_export_room(void *conn);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - what memory goes from one process to another. */
+/* memory.c - the one place that checks memory before it goes from one process to another. */
+#include <stdio.h>
+
 #include <gantry/memfd.h>
 
 #include "comch.h"
@@ -16,10 +18,37 @@ static bool may_vanish(const struct comch_conn *conn, int fd)
 	       (unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS;
 }
 
-int comch_memory_check(const struct comch_conn *conn, int fd, uint64_t min_bytes, uint64_t quota_bytes, const char **why_p)
+static int check_file(const struct comch_conn *conn, int fd, uint64_t min_bytes, uint64_t quota_bytes, const char **why_p)
 {
 	if (!may_vanish(conn, fd))
 		return gantry_memfd_check(fd, min_bytes, quota_bytes, NULL, why_p);
 	*why_p = "huge pages do not go from user to user, who could take them away again: huge_pages must be false there";
+	return -EPERM;
+}
+
+int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY])
+{
+	const char *reason = "";
+	uint64_t present = 0;
+	int rc = check_file(conn, m->fd, m->offset + m->bytes, m->quota_bytes, &reason);
+
+	if (rc) {
+		snprintf(why, COMCH_WHY, "%s", reason);
+		return rc;
+	}
+	rc = gantry_memfd_check_pages(m->fd, m->bytes, &present);
+	if (rc)
+		snprintf(why, COMCH_WHY, "%s %u has holes: %llu of %llu bytes are present", m->what, m->number,
+			 (unsigned long long)present, (unsigned long long)m->bytes);
+	return rc;
+}
+
+int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY])
+{
+	int rc = comch_memory_check(conn, m, why);
+
+	if (rc || (fcntl(m->fd, F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))
+		return rc;
+	snprintf(why, COMCH_WHY, "%s %u is not sealed against writing", m->what, m->number);
 	return -EPERM;
 }

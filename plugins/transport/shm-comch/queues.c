@@ -18,15 +18,17 @@
 
 #include "comch.h"
 
-/* Zeroed memory in *p_p that only this mapping can write, for ever. Its descriptor, or -errno. */
+/* Zeroed memory in *p_p, all pages allocated, that only this mapping can write, for ever. Its descriptor, or -errno. */
 static int own_memory(const char *name, size_t bytes, void **p_p)
 {
 	int fd = gantry_memfd_create(name, bytes, 0), rc;
 
 	if (fd < 0)
 		return fd;
-	*p_p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-	rc = *p_p == MAP_FAILED ? -errno : gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE);
+	*p_p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	rc = *p_p == MAP_FAILED ? -errno : gantry_memfd_populate(fd, 0, *p_p, bytes, 1);
+	if (!rc)
+		rc = gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE);
 	if (rc) {
 		if (*p_p != MAP_FAILED)
 			munmap(*p_p, bytes);
@@ -38,12 +40,15 @@ static int own_memory(const char *name, size_t bytes, void **p_p)
 }
 
 /* Memory of the peer, checked, for reading. On success the descriptor is no longer needed. */
-static const void *peer_memory(struct comch_conn *conn, int fd, size_t bytes, const char **why_p)
+static const void *peer_memory(struct comch_conn *conn, struct comch_memory memory, const char **why_p)
 {
+	const size_t bytes = memory.bytes;
+	const int fd = memory.fd;
 	void *p;
 
-	*why_p = "queue memory has the wrong size";
-	if (comch_memory_check(conn, fd, bytes, bytes, why_p))
+	memory.quota_bytes = bytes;
+	*why_p = conn->why;
+	if (comch_memory_check_frozen(conn, &memory, conn->why))
 		return NULL;
 	p = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (p == MAP_FAILED) {
@@ -234,7 +239,8 @@ static const char *attach(struct comch_consumer *c, unsigned int line, const str
 		c->conn->lack = -ENOMEM;
 		return why;
 	}
-	in->slots = peer_memory(c->conn, fd, up->slots * sizeof(*in->slots), &why);
+	in->slots = peer_memory(c->conn, (struct comch_memory){
+		.what = "ring", .number = up->id, .fd = fd, .bytes = up->slots * sizeof(*in->slots)}, &why);
 	if (!in->slots) {
 		free(in);
 		return why;
@@ -339,7 +345,8 @@ const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consum
 		conn->lack = -ENOMEM;
 		return why;
 	}
-	r->page = peer_memory(conn, fds[0], COMCH_PAGE_BYTES, &why);
+	r->page = peer_memory(conn, (struct comch_memory){
+		.what = "credit page", .number = up->id, .fd = fds[0], .bytes = COMCH_PAGE_BYTES}, &why);
 	if (r->page && !comch_bell_ok(conn, fds[1])) {
 		unmap(r->page, COMCH_PAGE_BYTES);
 		r->page = NULL;

@@ -85,7 +85,8 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 {
 	struct comch_conn *conn = arg;
 	struct comch_export *e = NULL;
-	const char *why = "";
+	struct comch_memory memory;
+	char why[COMCH_WHY];
 	int rc = comch_conn_usable(conn);
 
 	if (rc)
@@ -96,7 +97,8 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		return -EACCES;
 	if (find_export(conn, handle))
 		return -EEXIST;
-	rc = comch_memory_check(conn, region->fd, region->fd_offset + region->length, UINT64_MAX, &why);
+	memory = (struct comch_memory){"region", handle, region->fd, region->fd_offset, region->length, UINT64_MAX};
+	rc = comch_memory_check(conn, &memory, why);
 	if (rc) {
 		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s", conn->peer.address, why);
 		return rc;
@@ -223,7 +225,7 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 {
 	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(up->ref)];
 	const uint64_t max = conn->dev->conf->max_bytes;
-	const char *why = "region cannot be used";
+	const struct comch_memory memory = {"region", up->handle, fds[0], up->fd_offset, up->length, INT64_MAX};
 
 	if (r->state != COMCH_I_FREE)
 		return "exports a region twice";
@@ -239,8 +241,8 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 			 (unsigned long long)conn->imported_bytes, (unsigned long long)max);
 		return conn->why;
 	}
-	if (comch_memory_check(conn, fds[0], up->fd_offset + up->length, INT64_MAX, &why))
-		return why;
+	if (comch_memory_check(conn, &memory, conn->why))
+		return conn->why;
 	/* one by one: a lane may look at the name of a free region, to tell a stale one from one that never was */
 	__atomic_store_n(&r->ref, up->ref, __ATOMIC_RELAXED);
 	r->handle = up->handle;
