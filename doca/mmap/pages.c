@@ -197,6 +197,14 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 	return rc;
 }
 
+/* Allocate what is missing of the range, in whichever stores its pages are; an importer would be charged for it. */
+static int fill_holes(const struct gd_range *range, const struct gd_store *store)
+{
+	if (!gd_store_has_holes(store))
+		return 0;
+	return gantry_memfd_populate(-1, 0, (void *)range->from, range->to - range->from, 0);
+}
+
 static int hold_in(const struct gd_range *range, struct gd_store *store, bool is_new)
 {
 	bool begun = false;
@@ -206,6 +214,8 @@ static int hold_in(const struct gd_range *range, struct gd_store *store, bool is
 		rc = merge_neighbours(range, store);
 	if (rc == 0)
 		rc = move_range(range, store, &begun);
+	if (rc == 0)
+		rc = fill_holes(range, store);
 	if (rc != 0 && is_new && !begun)
 		gd_store_discard(store);
 	if (rc == 0)

@@ -53,6 +53,15 @@ int gd_store_make(bool is_common, struct gd_store **store_p)
 	return 0;
 }
 
+bool gd_store_has_holes(const struct gd_store *s)
+{
+	uint64_t bytes = 0, present;
+
+	for (size_t i = 0; i < s->n_tracked; i++)
+		bytes += s->tracked[i].to - s->tracked[i].from;
+	return gantry_memfd_check_pages(s->fd, bytes, &present) != 0;
+}
+
 static void free_store(struct gd_store *s)
 {
 	close(s->fd);

@@ -36,6 +36,8 @@ struct gd_store *gd_store_common(void);
 struct gd_store *gd_store_of(const struct gd_piece *p);
 /* The same when its pages are at the addresses that are their offsets; else NULL. */
 struct gd_store *gd_store_place(const struct gd_piece *p);
+/* Whether the program has freed pages that are in use, as madvise(MADV_REMOVE) does. */
+bool gd_store_has_holes(const struct gd_store *s);
 /* The range of offsets is in use. -ENOMEM. */
 int gd_store_track(struct gd_store *s, const struct gd_range *range);
 

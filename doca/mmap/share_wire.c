@@ -23,6 +23,7 @@
 #define UNBORN_S 60   /* after which nobody is still at it */
 #define ANSWER_S 5
 #define BACKLOG 128
+#define WHY_BYTES 96 /* of a reason, for the log */
 
 uint64_t gd_host_id(void)
 {
@@ -361,23 +362,40 @@ static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask
 	       (reply->access & ~ask->access) == 0 && are_runs(reply);
 }
 
-static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_RUNS], const char **why_p)
+static int check_pages(int memfd, uint64_t bytes, char why[WHY_BYTES])
 {
+	uint64_t present = 0;
+	int rc = gantry_memfd_check_pages(memfd, bytes, &present);
+
+	if (rc != 0)
+		snprintf(why, WHY_BYTES, "it has holes: %llu of %llu bytes are present", (unsigned long long)present,
+			 (unsigned long long)bytes);
+	return rc;
+}
+
+static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_RUNS], char why[WHY_BYTES])
+{
+	const char *reason = "";
 	int rc = 0;
 
-	for (uint32_t i = 0; i < reply->n_runs && rc == 0; i++)
-		rc = gantry_memfd_check(memfds[i], reply->runs[i].to, INT64_MAX, NULL, why_p);
+	for (uint32_t i = 0; i < reply->n_runs && rc == 0; i++) {
+		rc = gantry_memfd_check(memfds[i], reply->runs[i].to, INT64_MAX, NULL, &reason);
+		if (rc != 0)
+			snprintf(why, WHY_BYTES, "%s", reason);
+		else
+			rc = check_pages(memfds[i], reply->runs[i].to - reply->runs[i].from, why);
+	}
 	return rc;
 }
 
 static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply,
 				const int memfds[GD_RUNS])
 {
-	const char *why = "it does not keep to the protocol";
+	char why[WHY_BYTES] = "it does not keep to the protocol";
 
 	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
-		why = "it does not know it, or has not allowed that";
-	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) && check_memfds(reply, memfds, &why) == 0)
+		strcpy(why, "it does not know it, or has not allowed that");
+	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) && check_memfds(reply, memfds, why) == 0)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory does not give it: %s", why);
 	return DOCA_ERROR_NOT_PERMITTED;

@@ -79,6 +79,46 @@ static void heap_of_any_place_and_length(void)
 		}
 }
 
+/* Bytes of the memfd that have pages. */
+static uint64_t present(void)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, fstat(fd, &st));
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* Else the importer would be charged for the pages that it touches first. */
+static void memory_that_was_never_touched_has_all_its_pages(void)
+{
+	static const int prots[] = {PROT_READ, PROT_READ | PROT_WRITE};
+
+	for (int i = 0; i < 2; i++) {
+		void *memory = mmap(NULL, 64 * PAGE, prots[i], MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		TEST_ASSERT_EQUAL_INT(0, hold(memory, 64 * PAGE, i != 0));
+		TEST_ASSERT_EQUAL_UINT64(64 * PAGE, present());
+		gd_pages_drop(memory, 64 * PAGE);
+		munmap(memory, 64 * PAGE);
+	}
+}
+
+static void pages_that_the_program_has_freed_are_allocated_again(void)
+{
+	unsigned char *memory = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memory[0] = 1;
+	TEST_ASSERT_EQUAL_INT(0, hold(memory, 64 * PAGE, true));
+	gd_pages_drop(memory, 64 * PAGE);
+	TEST_ASSERT_EQUAL_INT(0, madvise(memory + PAGE, 62 * PAGE, MADV_REMOVE));
+	TEST_ASSERT_EQUAL_UINT64(2 * PAGE, present());
+	TEST_ASSERT_EQUAL_INT(0, hold(memory, 64 * PAGE, true));
+	TEST_ASSERT_EQUAL_UINT64(64 * PAGE, present());
+	TEST_ASSERT_EQUAL_INT(1, seen(memory));
+	gd_pages_drop(memory, 64 * PAGE);
+	munmap(memory, 64 * PAGE);
+}
+
 static unsigned char data[3 * PAGE] = {1}, zeroes[3 * PAGE];
 
 static void variables_of_the_program(void)
@@ -518,6 +558,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(heap_of_any_place_and_length);
+	RUN_TEST(memory_that_was_never_touched_has_all_its_pages);
+	RUN_TEST(pages_that_the_program_has_freed_are_allocated_again);
 	RUN_TEST(variables_of_the_program);
 	RUN_TEST(the_stack_that_calls);
 	RUN_TEST(the_stack_of_a_thread_that_calls);

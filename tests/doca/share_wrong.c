@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Export descriptors that are not what an owner gave, and importers that do not keep to the protocol. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <gantry/memfd.h>
 
 #include "exporter.h"
 #include "mmap/share_wire.h"
+
+#define OWNED 65536u
 
 void setUp(void) {}
 void tearDown(void) {}
@@ -131,11 +137,71 @@ static void an_importer_that_misbehaves_is_dropped(void)
 	end_exporter(&e);
 }
 
+/* -- an owner that does not give what it says -- */
+
+/* The memfd of `reply` has the size of all addresses, as that of an owner does, and so many bytes of pages. */
+static void expect_of_owner(size_t present, doca_error_t expected)
+{
+	struct gd_share_reply reply = {.magic = GD_SHARE_MAGIC, .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE, .n_runs = 1,
+				       .addr = 1ull << 32, .length = OWNED};
+	struct gd_blob blob = {.addr = 1ull << 32, .length = OWNED, .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE, .kind = GD_BLOB_PCI};
+	struct gd_share_ask ask = {.magic = GD_SHARE_MAGIC, .kind = GD_BLOB_PCI, .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE};
+	struct gd_run run = {.fd = gantry_memfd_create("owner", 1ull << 48, 0), .from = 1ull << 32, .to = (1ull << 32) + OWNED};
+	struct gd_listener listener = {.fd = -1};
+	int conn, memfds[GD_RUNS], status;
+	pid_t pid;
+
+	TEST_ASSERT_EQUAL_INT(0, fallocate(run.fd, 0, (off_t)run.from, (off_t)present));
+	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(run.fd, 0));
+	reply.runs[0].from = run.from;
+	reply.runs[0].to = run.to;
+	OK(gd_listener_open(&listener));
+	strcpy(blob.path, listener.path);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct pollfd p = {.fd = listener.fd, .events = POLLIN};
+		int peer = poll(&p, 1, -1) == 1 ? gd_listener_accept(&listener) : -1;
+
+		gd_wire_reply(peer, &reply, &run);
+		_exit(peer < 0);
+	}
+	TEST_ASSERT_EQUAL_INT(expected, gd_wire_ask(&blob, &ask, &reply, &conn, memfds));
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	TEST_ASSERT_EQUAL_INT(0, status);
+	close(conn);
+	close(memfds[0]);
+	close(run.fd);
+	gd_listener_close(&listener);
+}
+
+static void an_owner_that_gives_memory_with_holes(struct exporter *e)
+{
+	char text[512] = "";
+	int log = memfd_create("log", MFD_CLOEXEC), err = dup(STDERR_FILENO);
+
+	(void)e;
+	dup2(log, STDERR_FILENO);
+	expect_of_owner(OWNED - 4096, DOCA_ERROR_NOT_PERMITTED);
+	dup2(err, STDERR_FILENO);
+	TEST_ASSERT_TRUE(pread(log, text, sizeof(text) - 1, 0) > 0);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "it has holes: 61440 of 65536 bytes are present"), text);
+	expect_of_owner(OWNED, DOCA_SUCCESS);
+	close(log);
+	close(err);
+}
+
+static void memory_with_holes_is_not_imported(void)
+{
+	in_process(an_owner_that_gives_memory_with_holes, NULL);
+}
+
 int main(void)
 {
 	begin_rig();
 	UNITY_BEGIN();
 	RUN_TEST(a_descriptor_that_is_damaged_or_forged_is_an_error);
 	RUN_TEST(an_importer_that_misbehaves_is_dropped);
+	RUN_TEST(memory_with_holes_is_not_imported);
 	return end_rig(UNITY_END());
 }
