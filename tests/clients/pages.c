@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pages of a client's region are charged to the client, not to the servers that touch them. */
+/* Whom the kernel charges for the pages of a client's region: the client, also if servers touch them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@
 #define DEPTH 160u
 #define IO_BYTES (1u << 20)
 #define LIMIT_BYTES "67108864" /* of both servers: the volume has 16 MiB, the slots of the client have 160 MiB */
+#define HOSTILE_DEPTH 32u /* regions of 32 MiB */
 
 static struct gantry_volume *volume;
 static struct gantry_queue *queue;
@@ -27,7 +31,6 @@ void setUp(void)
 	attr.copy_bytes = IO_BYTES;
 	buffers = malloc((size_t)DEPTH * IO_BYTES);
 	memset(ios, 0, sizeof(ios));
-	served_gated((struct served_options){.backend = NULL});
 }
 
 void tearDown(void)
@@ -99,21 +102,22 @@ static void open_all(const char *role)
 /* The gate holds the reads until all slots are in use. */
 static void read_into_every_slot(void)
 {
-	for (unsigned int i = 0; i < DEPTH; i++) {
+	for (unsigned int i = 0; i < attr.depth; i++) {
 		ios[i].result = 1;
 		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buffers + (size_t)i * IO_BYTES, IO_BYTES,
 							   SERVED_BYTES - IO_BYTES, served_done, &ios[i]));
 	}
 	served_wait_gate(queue);
 	served_open_gate();
-	served_wait(queue, ios, DEPTH, DEPTH);
-	for (unsigned int i = 0; i < DEPTH; i++)
+	served_wait(queue, ios, (int)attr.depth, (int)attr.depth);
+	for (unsigned int i = 0; i < attr.depth; i++)
 		TEST_ASSERT_EQUAL_INT(0, ios[i].result);
 }
 
 static void test_a_target_is_not_charged_for_the_region(void)
 {
 	limit_memory();
+	served_gated((struct served_options){.backend = NULL});
 	limit_server("store");
 	open_all("direct");
 	read_into_every_slot();
@@ -122,10 +126,70 @@ static void test_a_target_is_not_charged_for_the_region(void)
 static void test_a_gateway_and_its_target_are_not(void)
 {
 	limit_memory();
+	served_gated((struct served_options){.backend = NULL});
 	limit_server("store");
 	limit_server("bridge");
 	open_all("load");
 	read_into_every_slot();
+}
+
+/* -- a hostile client -- */
+
+/* Free all pages of the region of this process, which its servers have mapped. */
+static void punch_region(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	TEST_ASSERT_NOT_NULL(dir);
+	while ((entry = readdir(dir))) {
+		char target[64] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) < 0 || !strstr(target, "gantry-region"))
+			continue;
+		TEST_ASSERT_EQUAL_INT(0, fallocate(atoi(entry->d_name), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+						   (off_t)HOSTILE_DEPTH * IO_BYTES));
+		n++;
+	}
+	closedir(dir);
+	TEST_ASSERT_EQUAL_UINT(1, n);
+}
+
+static uint64_t charged(void)
+{
+	static const char *const names[] = {"memory.current", "memory.usage_in_bytes"};
+	unsigned long long bytes = 0;
+	char path[192];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%s", group, names[i]);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		TEST_ASSERT_EQUAL_INT(1, fscanf(f, "%llu", &bytes));
+		fclose(f);
+	}
+	return bytes;
+}
+
+static void test_a_target_is_charged_for_freed_pages_up_to_the_quota(void)
+{
+	uint64_t before;
+
+	limit_memory();
+	served_gated((struct served_options){.listen = "max_region_bytes = \"32MiB\";"});
+	limit_server("store");
+	TEST_ASSERT_EQUAL_INT(-EACCES, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), "exceeds what a session may export (max_region_bytes)"));
+	attr.depth = HOSTILE_DEPTH;
+	open_all("direct");
+	before = charged();
+	punch_region();
+	read_into_every_slot();
+	TEST_ASSERT_TRUE(charged() > before + HOSTILE_DEPTH * IO_BYTES / 2); /* the kernel counts in batches */
 }
 
 int main(void)
@@ -133,5 +197,6 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_a_target_is_not_charged_for_the_region);
 	RUN_TEST(test_a_gateway_and_its_target_are_not);
+	RUN_TEST(test_a_target_is_charged_for_freed_pages_up_to_the_quota);
 	return UNITY_END();
 }
