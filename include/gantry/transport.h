@@ -250,7 +250,8 @@ struct gantry_transport_ops {
 	/*
 	 * Let the peer of conn use a region (made by the host or imported from any connection: re-export). `handle` is
 	 * the caller's choice, unique among the exports of the connection. The token is for the peer, which gets it in a control
-	 * message. rights: not 0, and none that the region does not have: -EACCES. -ENOSPC: more than max_regions.
+	 * message. rights: not 0, and none that the region does not have: -EACCES. -ENOSPC: more than max_regions. The pages of a
+	 * memfd must be allocated, see gantry_memfd_populate; -ENOMEM: they are not, where the peer would be charged for them.
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 			     struct gantry_token *token_p);

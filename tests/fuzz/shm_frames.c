@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FD_SEALED, FD_OPEN, FD_PAGE, FD_BELL, FD_NULL, FD_KINDS };
+enum { FD_SEALED, FD_OPEN, FD_PAGE, FD_BELL, FD_NULL, FD_RING, FD_KINDS };
 
 static const struct gantry_transport_ops *ops;
 static struct fake_host host;
@@ -135,7 +135,7 @@ static int memory(size_t size, int seals)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	require(fd >= 0 && ftruncate(fd, (off_t)size) == 0 && (!seals || fcntl(fd, F_ADD_SEALS, seals) == 0));
+	require(fd >= 0 && fallocate(fd, 0, 0, (off_t)size) == 0 && (!seals || fcntl(fd, F_ADD_SEALS, seals) == 0));
 	return fd;
 }
 
@@ -153,7 +153,8 @@ static void set_up(void)
 	ops->info(device, &info);
 	kinds[FD_SEALED] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW);
 	kinds[FD_OPEN] = memory(65536, 0);
-	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
+	kinds[FD_RING] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
 	kinds[FD_BELL] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	kinds[FD_NULL] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	atexit(remove_dir);
