@@ -188,7 +188,8 @@ uint64_t gn_client_room(const struct gantry_client *c)
 
 /*
  * Whether pages are to be allocated: all of them before the export, or the kernel charges the rest to the peer that touches
- * them. Memory without a memfd stays in this process, so only a device that locks it needs its pages.
+ * them. Memory without a memfd stays in this process, and an imported region is its owner's business: their pages are needed by
+ * a device that locks them only.
  */
 static int lacks_pages(const struct gantry_client *c)
 {
@@ -196,9 +197,11 @@ static int lacks_pages(const struct gantry_client *c)
 	uint64_t room;
 	int locked = pins(c, &room);
 
-	if (region->length > room)
-		return 0; /* the device reports what is wrong with it */
-	return region->fd >= 0 ? !gn_region_has_pages(region) : region->addr != NULL && locked;
+	if (region->length > room || gn_region_has_pages(region))
+		return 0; /* if it is too large, the device reports that */
+	if (region->fd < 0 || region->domain != 0)
+		return locked && (region->addr != NULL || region->fd >= 0);
+	return 1;
 }
 
 /*

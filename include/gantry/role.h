@@ -140,9 +140,9 @@ struct gantry_role_host {
 			   const struct gantry_client_events *events, void *arg, struct gantry_client **client_p);
 	/*
 	 * After `ready`, before client_start: `exported` follows, then the next may be exported. handle: 1 to attr.regions, each
-	 * once; rights: GANTRY_REMOTE_*. Pages of a memfd that are missing are allocated before. The region stays until `closed`.
-	 * -EBUSY: not now; -ENOSPC: more than attr.regions; -ENOMEM: pages cannot be allocated; else what the transport says, of
-	 * which some is the end of the session: `closed` follows then as well.
+	 * once; rights: GANTRY_REMOTE_*. The host allocates missing pages of a memfd that is not imported. The region
+	 * stays until `closed`. -EBUSY: not now; -ENOSPC: more than attr.regions; -ENOMEM: pages cannot be allocated; else what
+	 * the transport says, of which some is the end of the session: `closed` follows then as well.
 	 */
 	int (*client_export)(struct gantry_client *client, const struct gantry_region *region, uint32_t rights,
 			     uint32_t handle);

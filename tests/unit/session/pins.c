@@ -82,7 +82,7 @@ static void pages_are_allocated_before_the_export(void)
 	}
 }
 
-/* Such a region has its pages already, or no other process can have it. */
+/* Such a region has its pages already, or is of another process, or no other process can have it. */
 static void nothing_is_allocated_without_need(void)
 {
 	reach(READY);
@@ -90,6 +90,15 @@ static void nothing_is_allocated_without_need(void)
 	TEST_ASSERT_EQUAL_INT(0, fallocate(region.fd, 0, 0, LARGE + 4096));
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 	TEST_ASSERT_EQUAL_UINT(1, conn->n_exports);
+	answer(GN_FRAME_EXPORT);
+	drop_large_region();
+	again();
+	reach(READY);
+	have_large_region(1);
+	region.domain = 4711; /* imported, and its owner has freed the pages */
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+	TEST_ASSERT_EQUAL_UINT(1, conn->n_exports);
+	TEST_ASSERT_EQUAL_UINT64(0, bytes_there());
 	answer(GN_FRAME_EXPORT);
 	drop_large_region();
 	again();
