@@ -290,67 +290,6 @@ void gn_server_check_finished(struct gn_role *role)
 		gn_role_finish(role, role->status);
 }
 
-/* -- sessions that come again -- */
-
-/* Another one of the same id; after `from`, NULL: the first. */
-static struct gantry_session *twin(const struct gantry_session *s, const struct gantry_session *from)
-{
-	struct gantry_session *t = from != NULL ? from->next : s->role->server.sessions;
-
-	while (t != NULL && (t == s || t->ch.session != s->ch.session))
-		t = t->next;
-	return t;
-}
-
-static int is_of_another(const struct gantry_session *s, const struct gantry_session *t)
-{
-	return s->peer.pid != -1 && t->peer.pid != -1 && s->peer.uid != t->peer.uid;
-}
-
-int gn_session_supersede(struct gantry_session *s, uint32_t epoch)
-{
-	int rc = 0;
-
-	for (struct gantry_session *t = twin(s, NULL); t != NULL; t = twin(s, t)) {
-		if (is_of_another(s, t)) {
-			gn_session_refuse(s, "this session is there already, of another user");
-			return -EACCES;
-		}
-		if (t->attr.epoch == epoch) {
-			gn_session_refuse(s, "this session is here already, with epoch %u; a gateway may lead here by one way only",
-					  epoch);
-			return -EACCES;
-		}
-		if (t->attr.epoch > epoch) {
-			gn_session_refuse(s, "this session is there already with epoch %u; epoch %u is not above", t->attr.epoch,
-					  epoch);
-			return -EACCES;
-		}
-	}
-	for (struct gantry_session *t = twin(s, NULL); t != NULL; t = twin(s, t)) {
-		if (!t->ending)
-			gn_session_refuse(t, "its client has connected again, with epoch %u", epoch);
-		gn_session_end(t, -ECONNRESET);
-		rc = -EINPROGRESS;
-	}
-	return rc;
-}
-
-/* `gone` was in the way of others, perhaps. */
-static void let_pass(const struct gantry_session *gone)
-{
-	for (struct gantry_session *s = twin(gone, NULL); s != NULL; s = twin(gone, s)) {
-		int rc;
-
-		if (!s->behind || s->ending || twin(s, NULL) != NULL)
-			continue;
-		rc = gn_step_hello(s);
-		if (rc != -EINPROGRESS)
-			finish_step(s, rc);
-		return;
-	}
-}
-
 /* -- the end -- */
 
 static void drop_ports(struct gantry_session *s)
@@ -374,7 +313,7 @@ static void bury(void *arg)
 	if (s->known)
 		role->server.n_ended++;
 	gantry_count(role->server.ended, 1);
-	let_pass(s);
+	gn_session_resume_waiting(s);
 	gn_start_look(role);
 	free(s->rules.regions);
 	free(s->lanes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_priv.h - one session at its server: shared by server.c (life of sessions), steps.c (what each request does) and
- * start_order.c (what START waits for)
+ * session_priv.h - one session at its server: shared by server.c (life of sessions), steps.c (what each request does),
+ * supersede.c (sessions that come again) and start_order.c (what START waits for)
  */
 #ifndef GN_SESSION_SESSION_PRIV_H
 #define GN_SESSION_SESSION_PRIV_H
@@ -81,6 +81,8 @@ int gn_step_finish(struct gantry_session *s, unsigned type);
  * drained. Else refused: one has this epoch or a higher one, or belongs to somebody else.
  */
 int gn_session_supersede(struct gantry_session *s, uint32_t epoch);
+/* `gone` has left the list of sessions: continue the HELLO that waited for it, if there is one. */
+void gn_session_resume_waiting(const struct gantry_session *gone);
 /* The last part of the step hello: ask the role. */
 int gn_step_hello(struct gantry_session *s);
 
