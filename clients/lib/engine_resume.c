@@ -30,6 +30,16 @@ static uint64_t now_ns(const struct gc_session *session)
 
 static void try_again(struct gc_session *session);
 
+static void prepare_attempt(struct gc_session *session)
+{
+	const struct gantry_role_host *rh = session->rh;
+
+	if (rh->struct_size > offsetof(struct gantry_role_host, client_expect))
+		rh->client_expect(session->client, &session->info);
+	if (rh->struct_size > offsetof(struct gantry_role_host, client_secret))
+		rh->client_use_secret(session->client, session->secret);
+}
+
 static void attempt(void *arg)
 {
 	struct gc_session *session = arg;
@@ -43,8 +53,8 @@ static void attempt(void *arg)
 				     &session->client)) {
 		session->client = NULL;
 		try_again(session);
-	} else if (session->rh->struct_size > offsetof(struct gantry_role_host, client_expect)) {
-		session->rh->client_expect(session->client, &session->info);
+	} else {
+		prepare_attempt(session);
 	}
 }
 

@@ -129,12 +129,21 @@ static void make_pages(void *arg)
 		give_up(session, -ENOMEM, "out of memory");
 }
 
+static void keep_secret(struct gc_session *session)
+{
+	const struct gantry_role_host *rh = session->rh;
+
+	if (rh->struct_size > offsetof(struct gantry_role_host, client_secret))
+		rh->client_secret(session->client, session->secret);
+}
+
 static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *info)
 {
 	struct gc_session *session = arg;
 
 	session->client = client;
 	session->ran = 1;
+	keep_secret(session);
 	if (!is_opening(session) || make_ready(session, info)) /* the owner may have closed it */
 		return;
 	make_pages(session);
@@ -316,6 +325,7 @@ void gc_session_free(struct gc_session *session)
 		rh->region_destroy(rh, session->region, !doubtful || session->quiet);
 	if (session->client)
 		rh->client_free(session->client);
+	explicit_bzero(session->secret, sizeof(session->secret));
 	free(session);
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define BEATS_MISSED 4
 #define BEAT_STEPS 8 /* in a heartbeat: at their ends beats come */
@@ -102,9 +103,12 @@ int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id, const str
 {
 	char buf[GANTRY_CTRL_MAX];
 	size_t len;
+	int rc;
 
 	if (ch->conn == NULL)
 		return -ENOTCONN;
 	len = gn_frame_build(buf, type, id, ch->session, verdict, payload, payload_len);
-	return ch->device->ops->send_ctrl(ch->conn, buf, len);
+	rc = ch->device->ops->send_ctrl(ch->conn, buf, len);
+	explicit_bzero(buf, len); /* a HELLO has a secret */
+	return rc;
 }

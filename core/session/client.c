@@ -384,6 +384,7 @@ void gn_client_free(struct gantry_client *c)
 	gn_fence_fini(&c->fence);
 	free(c->exports);
 	free(c->lanes);
+	explicit_bzero(c->secret, sizeof(c->secret));
 	free(c);
 }
 
@@ -405,6 +406,16 @@ uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
 void gn_client_expect(struct gantry_client *c, const struct gantry_volume_info *volume)
 {
 	c->expected = *volume;
+}
+
+void gn_client_use_secret(struct gantry_client *c, const uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(c->secret, secret, sizeof(c->secret));
+}
+
+void gn_client_secret(const struct gantry_client *c, uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(secret, c->secret, sizeof(c->secret));
 }
 
 uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)

@@ -22,6 +22,8 @@ uint64_t gn_client_id(const struct gantry_client *client);
 int gn_client_quiet(const struct gantry_client *client);
 uint64_t gn_client_settled_ns(const struct gantry_client *client, uint32_t index); /* lane's thread */
 void gn_client_expect(struct gantry_client *client, const struct gantry_volume_info *volume);
+void gn_client_use_secret(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES]);
+void gn_client_secret(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES]);
 uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t index); /* lane's thread */
 /* Whether every client of the role has had its `closed`. */
 int gn_client_all_closed(const struct gn_role *role);

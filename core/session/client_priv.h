@@ -9,6 +9,7 @@
 #include "session/channel.h"
 #include "session/client.h"
 #include "session/role_priv.h"
+#include "session/secret.h"
 #include "transport/link.h"
 
 struct gn_client_lane {
@@ -41,6 +42,7 @@ struct gantry_client {
 	uint32_t exporting_rights, exporting_handle;
 	uint64_t made;       /* bytes of it that the device will find made */
 	struct gn_timer make; /* the next of them; set: it is not exported yet */
+	uint8_t secret[GANTRY_SECRET_BYTES]; /* 0 until HELLO is answered, unless the session is resumed */
 	struct gantry_volume_info volume, expected; /* expected: all 0 unless a session is resumed */
 	struct gn_client_lane *lanes;
 	uint32_t n_queues; /* lanes with a consumer */

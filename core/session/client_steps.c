@@ -54,7 +54,15 @@ void gn_client_hello(struct gantry_client *c)
 	};
 
 	memcpy(h.uuid, c->expected.uuid, sizeof(h.uuid));
+	memcpy(h.secret, c->secret, sizeof(h.secret));
 	gn_client_request(c, GN_FRAME_HELLO, &h, sizeof(h));
+	explicit_bzero(h.secret, sizeof(h.secret));
+}
+
+/* The secret of a resumed session stays, a new session gets one. */
+static bool is_secret_sound(const struct gantry_client *c, const struct gn_hello_answer *h)
+{
+	return gn_secret_is_set(h->secret) && (!gn_secret_is_set(c->secret) || gn_secret_equal(h->secret, c->secret));
 }
 
 static void answered_hello(struct gantry_client *c, const void *payload)
@@ -67,9 +75,14 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 			       h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
 	else if ((h.features & ~gn_features_over(c->ep->device)) != 0)
 		gn_client_lose(c, -EPROTO, "%s: the peer agreed to features that were not offered", c->ep->where);
+	else if (!is_secret_sound(c, &h))
+		gn_client_lose(c, -EPROTO, "%s: the peer answered with %s", c->ep->where,
+			       gn_secret_is_set(h.secret) ? "another secret than that of the session" : "no secret");
 	else
 		gn_client_request(c, GN_FRAME_QUERY, NULL, 0);
 	c->features = h.features;
+	memcpy(c->secret, h.secret, sizeof(c->secret));
+	explicit_bzero(h.secret, sizeof(h.secret));
 }
 
 static void answered_query(struct gantry_client *c, const void *payload)

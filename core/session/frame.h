@@ -19,6 +19,7 @@
 #define GN_SESSION_FRAME_H
 
 #include <gantry/backend.h>
+#include <gantry/role.h>
 #include <gantry/transport.h>
 
 #include <stddef.h>
@@ -79,6 +80,7 @@ struct gn_hello {
 	uint32_t lanes, depth, regions, reserved;
 	uint8_t uuid[16];  /* of the volume to resume on; 0: any */
 	uint64_t verifier; /* that the client last received of this volume; 0: any */
+	uint8_t secret[GANTRY_SECRET_BYTES]; /* as the first answer to HELLO had it; 0: the session is new */
 };
 
 struct gn_hello_answer {
@@ -86,6 +88,7 @@ struct gn_hello_answer {
 	uint16_t reserved;
 	uint32_t epoch;
 	uint64_t features;
+	uint8_t secret[GANTRY_SECRET_BYTES]; /* of the session; whoever has it may resume the session */
 };
 
 struct gn_queues { /* and its answer */

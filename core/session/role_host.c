@@ -249,5 +249,8 @@ void gn_role_fill_host(struct gn_role *role)
 		.client_expect = gn_client_expect,
 		.client_late_writes = gn_client_late_writes,
 		.region_withdraw = rh_region_withdraw,
+		.client_use_secret = gn_client_use_secret,
+		.client_secret = gn_client_secret,
+		.session_secret = gn_session_secret,
 	};
 }

@@ -317,6 +317,7 @@ static void bury(void *arg)
 	gn_start_look(role);
 	free(s->rules.regions);
 	free(s->lanes);
+	explicit_bzero(s, sizeof(*s)); /* the secret, in two places */
 	free(s);
 	gn_server_check_finished(role);
 }
@@ -535,4 +536,9 @@ void *gn_session_user(struct gantry_session *s)
 uint64_t gn_session_id(struct gantry_session *s)
 {
 	return s->ch.session;
+}
+
+void gn_session_secret(const struct gantry_session *s, uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(secret, s->secret, sizeof(s->secret));
 }

@@ -39,5 +39,6 @@ void gn_session_end(struct gantry_session *session, int reason);
 void gn_session_set(struct gantry_session *session, void *user);
 void *gn_session_user(struct gantry_session *session);
 uint64_t gn_session_id(struct gantry_session *session);
+void gn_session_secret(const struct gantry_session *session, uint8_t secret[GANTRY_SECRET_BYTES]);
 
 #endif

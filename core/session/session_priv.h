@@ -8,6 +8,7 @@
 
 #include "session/channel.h"
 #include "session/role_priv.h"
+#include "session/secret.h"
 #include "transport/port.h"
 
 struct gn_session_lane {
@@ -34,6 +35,8 @@ struct gantry_session {
 	uint64_t features; /* agreed: GN_FEATURE_* */
 	uint8_t expected_uuid[16]; /* as in struct gn_hello */
 	uint64_t expected_verifier;
+	bool admitted; /* its HELLO was accepted: attr and secret are valid */
+	uint8_t secret[GANTRY_SECRET_BYTES];
 
 	unsigned pending; /* type of the request that is being worked on; 0: none */
 	uint32_t pending_id;
@@ -77,10 +80,16 @@ int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload);
 int gn_step_finish(struct gantry_session *s, unsigned type);
 
 /*
- * End the sessions of this id with a lower epoch. 0: there is none. -EINPROGRESS: gn_step_hello follows when they are gone,
- * drained. Else refused: one has this epoch or a higher one, or belongs to somebody else.
+ * Admit s, whose peer has presented this secret: end the sessions of its id that have a lower epoch. Without such a
+ * session s takes the secret, or a new one if its peer has none.
+ *
+ * returns  0: there is no other session of this id
+ *          -EINPROGRESS: gn_step_hello follows when they are drained and gone
+ *          -EACCES: the peer does not have their secret, one of them has this epoch or a higher one, or it belongs to
+ *          another user; no session has changed
+ *          -EAGAIN: no secret can be made
  */
-int gn_session_supersede(struct gantry_session *s, uint32_t epoch);
+int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES]);
 /* `gone` has left the list of sessions: continue the HELLO that waited for it, if there is one. */
 void gn_session_resume_waiting(const struct gantry_session *gone);
 /* The last part of the step hello: ask the role. */

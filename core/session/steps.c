@@ -48,7 +48,7 @@ static int hello(struct gantry_session *s, const void *payload)
 		gn_session_refuse(s, "%u regions asked for, %u are allowed (max_regions)", h.regions, ep->max_regions);
 		return -EINVAL;
 	}
-	rc = gn_session_supersede(s, h.epoch);
+	rc = gn_session_supersede(s, h.epoch, h.secret);
 	if (rc != 0 && rc != -EINPROGRESS)
 		return rc;
 	s->attr = (struct gantry_session_attr){
@@ -64,6 +64,7 @@ static int hello(struct gantry_session *s, const void *payload)
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;
 	s->answer.hello =
 		(struct gn_hello_answer){.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
+	memcpy(s->answer.hello.secret, s->secret, sizeof(s->secret));
 	s->answer_len = sizeof(s->answer.hello);
 	s->behind = rc == -EINPROGRESS;
 	return s->behind ? -EINPROGRESS : gn_step_hello(s);

@@ -2,18 +2,25 @@
 /*
  * supersede.c - a client opens its session again while the server still has an older session of the same id
  *
- *      HELLO -> the older sessions end and are drained -> the role's hello -> the answer
+ *      HELLO -> the peer has the secret of the older sessions -> they end and are drained -> the role's hello -> the answer
+ *
+ * The id of a session is in logs, in reports and in each frame. The secret is in HELLO and its answer only. All sessions of
+ * one id at a server have the same secret.
  */
 #include "session/session_priv.h"
 
 #include <errno.h>
+#include <string.h>
 
-/* The next other session with the id of s after `from`; the first one if `from` is NULL. */
+/*
+ * The next other session with the id of s after `from`; the first one if `from` is NULL. Leaves out sessions that were
+ * refused: a peer must not delay a session with an id that is not its own.
+ */
 static struct gantry_session *find_same_id(const struct gantry_session *s, const struct gantry_session *from)
 {
 	struct gantry_session *t = from != NULL ? from->next : s->role->server.sessions;
 
-	while (t != NULL && (t == s || t->ch.session != s->ch.session))
+	while (t != NULL && (t == s || !t->admitted || t->ch.session != s->ch.session))
 		t = t->next;
 	return t;
 }
@@ -23,13 +30,16 @@ static int is_of_another(const struct gantry_session *s, const struct gantry_ses
 	return s->peer.pid != -1 && t->peer.pid != -1 && s->peer.uid != t->peer.uid;
 }
 
-int gn_session_supersede(struct gantry_session *s, uint32_t epoch)
+static int check_older(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES])
 {
-	int rc = 0;
-
 	for (struct gantry_session *t = find_same_id(s, NULL); t != NULL; t = find_same_id(s, t)) {
 		if (is_of_another(s, t)) {
 			gn_session_refuse(s, "this session is there already, of another user");
+			return -EACCES;
+		}
+		if (!gn_secret_equal(t->secret, secret)) {
+			gn_session_refuse(s, "session %llx is open already, and this peer does not have its secret",
+					  (unsigned long long)s->ch.session);
 			return -EACCES;
 		}
 		if (t->attr.epoch == epoch) {
@@ -43,6 +53,31 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch)
 			return -EACCES;
 		}
 	}
+	return 0;
+}
+
+static int take_secret(struct gantry_session *s, const uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	int rc = 0;
+
+	if (gn_secret_is_set(secret))
+		memcpy(s->secret, secret, sizeof(s->secret));
+	else
+		rc = gn_secret_make(s->secret);
+	if (rc != 0)
+		gn_session_refuse(s, "no secret for the session: the kernel has no random numbers yet: try again");
+	return rc;
+}
+
+int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	int rc = check_older(s, epoch, secret);
+
+	if (rc == 0)
+		rc = take_secret(s, secret);
+	if (rc != 0)
+		return rc;
+	s->admitted = true;
 	for (struct gantry_session *t = find_same_id(s, NULL); t != NULL; t = find_same_id(s, t)) {
 		if (!t->ending)
 			gn_session_refuse(t, "its client has connected again, with epoch %u", epoch);

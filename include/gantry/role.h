@@ -26,6 +26,8 @@ extern "C" {
 struct gantry_client;  /* this side's end of a session that it opened */
 struct gantry_session; /* this side's end of a session that a peer opened */
 
+#define GANTRY_SECRET_BYTES 16 /* of the secret of a session: a peer must present it to resume the session */
+
 /* What a client asks of a session. */
 struct gantry_session_attr {
 	uint64_t id;      /* 0: choose one; a relay keeps the id of the session that it serves */
@@ -276,6 +278,34 @@ struct gantry_role_host {
 	 * since    1.1
 	 */
 	int (*region_withdraw)(const struct gantry_role_host *rh, struct gantry_region *region);
+
+	/*
+	 * Client side: present a secret to the server. Call it right after client_open. The server accepts the id of a
+	 * session that it has already only with the secret of that session; else `closed` reports -EACCES. If the server
+	 * has no session of the id, this secret becomes that of the new one. Without a call the server makes a secret.
+	 *
+	 * secret   of client_secret or session_secret
+	 * thread   control thread
+	 * owner    the host copies it
+	 * since    1.1
+	 */
+	void (*client_use_secret)(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES]);
+	/*
+	 * Client side, from `ready` on: copy the secret of the session. Whoever has it can take over the session: keep it
+	 * out of logs and reports.
+	 *
+	 * thread   control thread
+	 * since    1.1
+	 */
+	void (*client_secret)(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES]);
+	/*
+	 * Server side, from `hello` to `closed`: copy the secret of the session. A relay presents it to its own servers, so
+	 * that a client can resume its session through another relay.
+	 *
+	 * thread   control thread
+	 * since    1.1
+	 */
+	void (*session_secret)(const struct gantry_session *session, uint8_t secret[GANTRY_SECRET_BYTES]);
 };
 
 /*

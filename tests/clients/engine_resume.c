@@ -103,6 +103,41 @@ static void test_what_was_in_flight_is_submitted_again(void)
 }
 
 /* The deadline of the IO has passed, so it is not sent again. But the lost session may have done it. */
+static void test_the_secret_of_the_session_is_presented(void)
+{
+	static const uint8_t none[GANTRY_SECRET_BYTES];
+	uint8_t secret[GANTRY_SECRET_BYTES];
+
+	rig_end(0);
+	rig_begin(1, DEPTH);
+	memset(rig.rh.secret, 0x5e, sizeof(secret));
+	memcpy(secret, rig.rh.secret, sizeof(secret));
+	rig.rh.resume_ns = 1000 * MS;
+	rig.rh.turn_ns = 10 * MS;
+	rig.rh.quiet = 1;
+	queue = rig_start(1);
+	TEST_ASSERT_EQUAL_MEMORY(none, rig.rh.presented, sizeof(secret));
+	for (unsigned round = 0; round < 2; round++) {
+		lose();
+		rig_turn(20);
+		TEST_ASSERT_EQUAL_INT(0, queue->paused);
+		TEST_ASSERT_EQUAL_MEMORY(secret, rig.rh.presented, sizeof(secret));
+	}
+	rig_close();
+}
+
+/* A host for ABI 1.0 with none of these slots. */
+static void test_a_host_that_knows_no_secrets(void)
+{
+	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_use_secret);
+	rig.rh.pub.client_use_secret = NULL;
+	rig.rh.pub.client_secret = NULL;
+	lose();
+	rig_turn(20);
+	TEST_ASSERT_EQUAL_INT(0, queue->paused);
+	rig_close();
+}
+
 static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
 {
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1, .status = GANTRY_S_CANCELED);
@@ -395,6 +430,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_what_was_in_flight_is_submitted_again);
+	RUN_TEST(test_the_secret_of_the_session_is_presented);
+	RUN_TEST(test_a_host_that_knows_no_secrets);
 	RUN_TEST(test_what_was_in_flight_is_not_told_to_have_never_started);
 	RUN_TEST(test_it_is_lost_again_and_again);
 	RUN_TEST(test_attempts_that_fail);

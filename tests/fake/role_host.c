@@ -314,6 +314,7 @@ static int client_open(const struct gantry_role_host *pub, uint32_t connect, con
 	rh->attr = *attr;
 	rh->events = events;
 	rh->arg = arg;
+	memset(rh->presented, 0, sizeof(rh->presented));
 	rh->step = STEP_READY;
 	*client_p = as_client(rh);
 	return 0;
@@ -366,6 +367,16 @@ static void client_expect(struct gantry_client *client, const struct gantry_volu
 {
 	(void)client;
 	(void)volume;
+}
+
+static void client_use_secret(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(of_client(client)->presented, secret, GANTRY_SECRET_BYTES);
+}
+
+static void client_secret(const struct gantry_client *client, uint8_t secret[GANTRY_SECRET_BYTES])
+{
+	memcpy(secret, ((const struct fake_role_host *)client)->secret, GANTRY_SECRET_BYTES);
 }
 
 static uint32_t client_late_writes(const struct gantry_client *client, uint32_t index)
@@ -550,6 +561,8 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_expect = client_expect,
 		.client_late_writes = client_late_writes,
 		.region_withdraw = region_withdraw,
+		.client_use_secret = client_use_secret,
+		.client_secret = client_secret,
 	};
 }
 

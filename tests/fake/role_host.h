@@ -68,6 +68,8 @@ struct fake_role_host {
 	const struct gantry_client_events *events;
 	void *arg;
 	struct gantry_session_attr attr;
+	uint8_t secret[GANTRY_SECRET_BYTES];   /* of the session: what client_secret copies */
+	uint8_t presented[GANTRY_SECRET_BYTES]; /* to client_use_secret since client_open */
 	struct gantry_region *region;
 	int region_flags; /* that it was asked for with */
 	int step;         /* what comes next: see role_host.c */

@@ -53,6 +53,8 @@ static void say_frame(struct fuzz *f)
 	unsigned type = byte(f), id = byte(f);
 	size_t len = fake_payload(type & 0xf, payload);
 
+	if ((type & 0xf) == GN_FRAME_HELLO && !(id & 0x40)) /* else the server makes one, which no peer of a session has */
+		memset(payload + offsetof(struct gn_hello, secret), 0x5e, GANTRY_SECRET_BYTES);
 	patch(f, payload, len);
 	len = gn_frame_build(msg, type & 0xf, id & 0x7f, FAKE_SESSION + (id >> 7), type & 0x80 ? &fine : NULL, payload, len);
 	fake_ctrl_send(f->peer, msg, len);

@@ -12,7 +12,9 @@
 #include "gateway.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_CHILDREN 65535u /* of a fan-out */
 
@@ -125,6 +127,19 @@ static int check_depth(const struct gantry_role_host *rh, struct gantry_session 
 	return -EINVAL;
 }
 
+/* The targets get the secret that the client has, so that it can resume its session through another gateway. */
+static void use_secret(const struct gantry_role_host *rh, const struct gantry_session *session,
+		       struct gantry_client *client)
+{
+	uint8_t secret[GANTRY_SECRET_BYTES];
+
+	if (rh->struct_size <= offsetof(struct gantry_role_host, session_secret))
+		return;
+	rh->session_secret(session, secret);
+	rh->client_use_secret(client, secret);
+	explicit_bzero(secret, sizeof(secret));
+}
+
 static int hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
 {
 	struct gateway *gateway = role;
@@ -154,6 +169,7 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 		rc = rh->client_open(rh, i, attr, &leg_events, leg, &leg->client);
 		if (rc != 0)
 			return rc;
+		use_secret(rh, session, leg->client);
 		relay->n_legs = i + 1;
 	}
 	return -EINPROGRESS;

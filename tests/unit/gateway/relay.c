@@ -13,6 +13,7 @@
 static struct fake_conn *front, *leg; /* the initiator's connection, the one to the target */
 static void *gateway_ops;
 static uint32_t epoch; /* of the session, as the target heard it */
+static uint8_t secret[GANTRY_SECRET_BYTES]; /* that the gateway presented to the target */
 
 static void start_gateway(void)
 {
@@ -32,10 +33,11 @@ static void stop_gateway(void)
 
 static size_t answer_payload(unsigned type, void *buf)
 {
-	const struct gn_hello_answer hello = {.version = 1, .epoch = epoch};
+	struct gn_hello_answer hello = {.version = 1, .epoch = epoch};
 	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
 
+	memcpy(hello.secret, secret, sizeof(secret));
 	switch (type) {
 	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
 	case GN_FRAME_QUERY: memcpy(buf, &volume, sizeof(volume)); return sizeof(volume);
@@ -53,8 +55,10 @@ static void target_does(unsigned type)
 	TEST_ASSERT_EQUAL_INT(1, fake_told(leg, &p));
 	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
 	TEST_ASSERT_EQUAL_INT(0, p.answer);
-	if (type == GN_FRAME_HELLO)
+	if (type == GN_FRAME_HELLO) {
 		memcpy(&epoch, (const uint8_t *)p.payload + offsetof(struct gn_hello, epoch), sizeof(epoch));
+		memcpy(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello, secret), sizeof(secret));
+	}
 	fake_ctrl_send(leg, buf, gn_frame_build(buf, type, p.head.id, p.head.session, &ok, payload, answer_payload(type, payload)));
 	fake_core_turn(&fc);
 }
@@ -71,6 +75,7 @@ static void query(void)
 	target_does(GN_FRAME_HELLO);
 	target_does(GN_FRAME_QUERY);
 	told(front, GN_FRAME_HELLO, 0);
+	TEST_ASSERT_EQUAL_MEMORY(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret), sizeof(secret));
 	ask(front, GN_FRAME_QUERY);
 	told(front, GN_FRAME_QUERY, 0);
 }
@@ -241,6 +246,7 @@ static void an_initiator_that_comes_again(void)
 	old_leg = leg;
 	front = fake_reach(&fc, GN_NEW);
 	memcpy(hello + offsetof(struct gn_hello, epoch), &(uint32_t){2}, sizeof(uint32_t));
+	memcpy(hello + offsetof(struct gn_hello, secret), secret, sizeof(secret));
 	fake_ctrl_send(front, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, id, NULL, hello, len));
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, old_leg->disconnected);
@@ -252,11 +258,34 @@ static void an_initiator_that_comes_again(void)
 	fake_core_turn(&fc);
 	target_does(GN_FRAME_HELLO);
 	TEST_ASSERT_EQUAL_UINT(2, epoch);
+	TEST_ASSERT_EQUAL_MEMORY(hello + offsetof(struct gn_hello, secret), secret, sizeof(secret));
 	TEST_ASSERT_EQUAL_HEX64(id, p.head.session);
 	target_does(GN_FRAME_QUERY);
 	told(front, GN_FRAME_HELLO, 0);
 	fake_close(front, -ENOTCONN);
 	fake_core_turn(&fc);
+	stop_gateway();
+}
+
+/* The gateway rejects it before the target hears of it. */
+static void a_stranger_that_knows_the_id(void)
+{
+	uint8_t buf[GANTRY_CTRL_MAX], hello[GANTRY_CTRL_MAX];
+	size_t len = fake_payload(GN_FRAME_HELLO, hello);
+	struct fake_conn *stranger;
+
+	start_gateway();
+	run();
+	stranger = fake_reach(&fc, GN_NEW);
+	memcpy(hello + offsetof(struct gn_hello, epoch), &(uint32_t){1000}, sizeof(uint32_t));
+	memset(hello + offsetof(struct gn_hello, secret), 0x5e, sizeof(secret));
+	fake_ctrl_send(stranger, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, front), NULL, hello, len));
+	fake_core_turn(&fc);
+	told(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	TEST_ASSERT_NULL(fake_pending(&fc.ft));
+	TEST_ASSERT_EQUAL_INT(0, fake_told(leg, &p));
+	TEST_ASSERT_EQUAL_INT(0, fake_told(front, &p));
+	TEST_ASSERT_EQUAL_INT(0, front->disconnected);
 	stop_gateway();
 }
 
@@ -273,5 +302,6 @@ int main(void)
 	RUN_TEST(a_target_that_does_not_say_good_bye);
 	RUN_TEST(an_initiator_that_leaves_while_the_target_is_asked);
 	RUN_TEST(an_initiator_that_comes_again);
+	RUN_TEST(a_stranger_that_knows_the_id);
 	return UNITY_END();
 }

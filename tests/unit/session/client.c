@@ -170,6 +170,36 @@ static void answers_that_nobody_asked_for_close_it(void)
 		}
 }
 
+static void a_peer_that_answers_with_another_secret_is_lost(void)
+{
+	static const struct gn_verdict ok = {.status = 0};
+	uint8_t payload[GANTRY_CTRL_MAX], secret[GANTRY_SECRET_BYTES], kept[GANTRY_SECRET_BYTES];
+	size_t len = answer_payload(GN_FRAME_HELLO, payload);
+
+	memcpy(secret, payload + offsetof(struct gn_hello_answer, secret), sizeof(secret));
+	for (unsigned differs = 0; differs < 2; differs++) {
+		open_client();
+		fc.rh->client_use_secret(client, secret);
+		fake_accept(conn);
+		fake_core_turn(&fc);
+		asked(GN_FRAME_HELLO);
+		TEST_ASSERT_EQUAL_MEMORY(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello, secret), sizeof(secret));
+		payload[offsetof(struct gn_hello_answer, secret) + 15] ^= (uint8_t)differs;
+		say(GN_FRAME_HELLO, p.head.id, FAKE_SESSION, &ok, payload, len);
+		if (differs) {
+			closed(-EPROTO);
+			TEST_ASSERT_NOT_NULL(strstr(close_text, "another secret"));
+			return;
+		}
+		asked(GN_FRAME_QUERY);
+		fc.rh->client_secret(client, kept);
+		TEST_ASSERT_EQUAL_MEMORY(secret, kept, sizeof(secret));
+		fc.rh->client_abort(client);
+		closed(-ECANCELED);
+		again();
+	}
+}
+
 static void answers_that_make_no_sense_close_it(void)
 {
 	static const struct gn_verdict ok = {.status = 0};
@@ -183,6 +213,7 @@ static void answers_that_make_no_sense_close_it(void)
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, epoch), 7},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), 0x80},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), GN_FEATURE_NOTES}, /* not here */
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, secret), 0}, /* none: the others are 0 */
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 513},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 0},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, block_size), 0},
@@ -489,6 +520,7 @@ int main(void)
 	RUN_TEST(a_refusal_at_each_step_closes_it);
 	RUN_TEST(answers_that_nobody_asked_for_close_it);
 	RUN_TEST(answers_that_make_no_sense_close_it);
+	RUN_TEST(a_peer_that_answers_with_another_secret_is_lost);
 	RUN_TEST(it_tries_to_connect_until_its_deadline);
 	RUN_TEST(a_late_server_is_found);
 	RUN_TEST(other_errors_of_connect_are_final);

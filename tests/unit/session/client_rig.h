@@ -138,7 +138,7 @@ static inline void say(unsigned type, uint32_t id, uint64_t session, const struc
 
 static inline size_t answer_payload(unsigned type, void *buf)
 {
-	const struct gn_hello_answer hello = {.version = 1, .epoch = 1};
+	const struct gn_hello_answer hello = {.version = 1, .epoch = 1, .secret = {1, 2, 3}};
 	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = DEPTH, .consumer = {21, 22}};
 

@@ -10,6 +10,8 @@
 
 #define ID 0xabcdefull
 
+static uint8_t secret[GANTRY_SECRET_BYTES]; /* that the next HELLO presents: what the last answer had */
+
 static struct fake_conn *dial(void)
 {
 	struct fake_conn *conn = fake_dial(&fc.ft, fc.listen.service);
@@ -24,8 +26,10 @@ static void say(struct fake_conn *conn, unsigned type, uint32_t epoch)
 	uint8_t buf[GANTRY_CTRL_MAX];
 	size_t len = fake_payload(type, payload);
 
-	if (type == GN_FRAME_HELLO)
+	if (type == GN_FRAME_HELLO) {
 		memcpy(payload + offsetof(struct gn_hello, epoch), &epoch, sizeof(epoch));
+		memcpy(payload + offsetof(struct gn_hello, secret), secret, sizeof(secret));
+	}
 	fake_ctrl_send(conn, buf, gn_frame_build(buf, type, 9, ID, NULL, payload, len));
 	fake_core_turn(&fc);
 }
@@ -56,6 +60,7 @@ static void welcomed(struct fake_conn *conn, uint32_t epoch)
 	told(conn, GN_FRAME_HELLO, 0);
 	memcpy(&answer, p.payload, sizeof(answer));
 	TEST_ASSERT_EQUAL_UINT(epoch, answer.epoch);
+	memcpy(secret, answer.secret, sizeof(secret));
 }
 
 static void superseded(struct fake_conn *conn, const char *why)
@@ -261,6 +266,144 @@ static void sessions_of_other_ids_do_not_matter(void)
 	TEST_ASSERT_EQUAL_INT(0, fake_told(other, &p));
 }
 
+/* -- the secret -- */
+
+static struct fake_conn *start_session(void)
+{
+	struct fake_conn *conn;
+
+	fake_core_start(&fc, 1);
+	memset(secret, 0, sizeof(secret));
+	conn = hello(1);
+	welcomed(conn, 1);
+	run(conn);
+	return conn;
+}
+
+/* A peer that presents `secret` is refused, and the running session does not notice. */
+static void refused_beside(struct fake_conn *running)
+{
+	struct fake_conn *conn = hello(1000);
+
+	told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_STRING("session abcdef is open already, and this peer does not have its secret", p.verdict.text);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
+	TEST_ASSERT_EQUAL_INT(0, running->disconnected);
+}
+
+static void a_peer_without_the_secret_ends_no_session(void)
+{
+	struct fake_conn *running = start_session();
+	uint8_t right[GANTRY_SECRET_BYTES];
+
+	memcpy(right, secret, sizeof(secret));
+	memset(secret, 0, sizeof(secret));
+	refused_beside(running);
+	memset(secret, 0x5e, sizeof(secret));
+	refused_beside(running);
+	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_HELLO]); /* the role heard of none of them */
+	arrive(running, 0, 1);
+	TEST_ASSERT_EQUAL_UINT64(1, counter("ops_done"));
+	memcpy(secret, right, sizeof(secret));
+	welcomed(hello(2), 2);
+	TEST_ASSERT_EQUAL_MEMORY(right, secret, sizeof(secret));
+}
+
+static void each_bit_of_the_secret_counts(void)
+{
+	struct fake_conn *running = start_session();
+
+	for (unsigned bit = 0; bit < 8 * GANTRY_SECRET_BYTES; bit++) {
+		if (fc.ft.n_conns == FAKE_CONNS - 1) {
+			fake_core_fini(&fc);
+			fake_core_init(&fc);
+			running = start_session();
+		}
+		secret[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		refused_beside(running);
+		secret[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+static void secrets_differ(void)
+{
+	uint8_t first[GANTRY_SECRET_BYTES];
+
+	start_session();
+	memcpy(first, secret, sizeof(first));
+	fake_core_fini(&fc);
+	fake_core_init(&fc);
+	start_session();
+	TEST_ASSERT_TRUE(memcmp(first, secret, sizeof(first)) != 0);
+}
+
+/* As after a restart of the server, or at another one. */
+static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
+{
+	struct fake_conn *conn;
+	uint8_t shown[GANTRY_SECRET_BYTES];
+
+	fake_core_start(&fc, 1);
+	memset(shown, 0x5e, sizeof(shown));
+	memcpy(secret, shown, sizeof(secret));
+	conn = hello(7);
+	welcomed(conn, 7);
+	TEST_ASSERT_EQUAL_MEMORY(shown, secret, sizeof(secret));
+	run(conn);
+	secret[15] ^= 1;
+	refused_beside(conn);
+	secret[15] ^= 1;
+	welcomed(hello(8), 8);
+}
+
+/* The refused session takes a moment to go: the right client neither waits for it nor is measured against it. */
+static void a_refused_peer_is_in_nobodys_way(void)
+{
+	struct fake_conn *stranger, *conn;
+	uint8_t buf[GANTRY_CTRL_MAX], right[GANTRY_SECRET_BYTES];
+	size_t len;
+
+	start_session();
+	memcpy(right, secret, sizeof(right));
+	stranger = dial();
+	conn = dial();
+	for (unsigned i = 0; i < 2; i++) { /* both in one turn */
+		len = fake_payload(GN_FRAME_HELLO, payload);
+		memcpy(payload + offsetof(struct gn_hello, epoch), &(uint32_t){i == 0 ? 1000 : 2}, sizeof(uint32_t));
+		if (i == 1)
+			memcpy(payload + offsetof(struct gn_hello, secret), right, sizeof(right));
+		fake_ctrl_send(i == 0 ? stranger : conn, buf, gn_frame_build(buf, GN_FRAME_HELLO, 9, ID, NULL, payload, len));
+	}
+	fake_core_turn(&fc);
+	told(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	welcomed(conn, 2);
+}
+
+/* While an older session is drained, too. */
+static void a_session_that_ends_keeps_its_secret(void)
+{
+	struct fake_conn *old, *conn;
+	uint8_t right[GANTRY_SECRET_BYTES];
+
+	fc.hold = 1;
+	old = start_session();
+	memcpy(right, secret, sizeof(right));
+	arrive(old, 0, 1);
+	fake_close(old, -ENOTCONN);
+	fake_core_turn(&fc);
+	memset(secret, 0, sizeof(secret));
+	told(hello(3), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	memcpy(secret, right, sizeof(secret));
+	conn = hello(2);
+	memset(secret, 0, sizeof(secret));
+	told(hello(3), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+	fake_core_finish(&fc, GANTRY_S_OK);
+	welcomed(conn, 2);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -273,5 +416,11 @@ int main(void)
 	RUN_TEST(who_waits_may_leave);
 	RUN_TEST(a_role_may_refuse_or_take_its_time);
 	RUN_TEST(sessions_of_other_ids_do_not_matter);
+	RUN_TEST(a_peer_without_the_secret_ends_no_session);
+	RUN_TEST(each_bit_of_the_secret_counts);
+	RUN_TEST(secrets_differ);
+	RUN_TEST(a_server_without_the_session_takes_the_secret_that_it_is_shown);
+	RUN_TEST(a_refused_peer_is_in_nobodys_way);
+	RUN_TEST(a_session_that_ends_keeps_its_secret);
 	return UNITY_END();
 }
