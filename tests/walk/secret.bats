@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Who knows the id of a session cannot end it: resume needs the secret, through each path to the target.
+
+refusal='session [0-9a-f]+ is open already, and this peer does not have its secret'
+
+setup() {
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	walk_setup
+	processes
+	[ -e "$top_builddir/tests/.libs/thief.so" ] || skip "built without the test plugin thief"
+	extra=(-p "$top_builddir/tests/.libs")
+}
+
+teardown() {
+	walk_teardown
+}
+
+to() { # NAME... - a connect entry for each service
+	local name
+	for name in "$@"; do
+		echo "${sep:-}{ device = \"$(case $name in store*) echo back ;; *) echo front ;; esac)\"; name = \"$name\"; }"
+		local sep=,
+	done
+}
+
+thief() { # CONNECT [NAME] - the configuration of the role thief
+	echo "${2:-thief} = { role = \"thief\"; connect = ( $1 ); };"
+}
+
+# The three attempts without the right secret, each with the reason.
+rejected() { # NAME
+	[ "$(grep -c -E "thief: (no|a) secret.*: .*refused at hello: (target: .*refused at hello: )?$refusal" "$dir/$1.log")" -eq 3 ] ||
+		{ cat "$dir"/*.log; return 1; }
+}
+
+steal() { # - of a session of its own, which the right secret does take over
+	begin thief
+	finish thief
+	[ "$status" -eq 0 ] || { cat "$dir"/*.log; return 1; }
+	rejected thief
+	says thief 'thief: the right secret: accepted'
+	says thief 'its client has connected again, with epoch 1003'
+}
+
+@test "at the target, from a client that has a session there" {
+	more_roles=$(thief "$(to store)")
+	topology
+	serve store
+	steal
+	stop store
+	holds "$dir/store.json" 'store.sessions_refused == 3 and store.sessions_lost == 4'
+}
+
+@test "at a gateway: its target does not hear of it" {
+	more_roles=$(thief "$(to volume)")
+	topology
+	serve_all
+	steal
+	stop bridge store
+	holds "$dir/bridge.json" 'bridge.sessions_refused == 3'
+	holds "$dir/store.json" 'store.sessions_refused == 0 and store.sessions_opened == 2'
+}
+
+@test "through a second gateway, which has the right secret from the client" {
+	more_roles="bridge2 = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume2\"; };
+	            connect = $(to store); };
+	            $(thief "$(to volume volume2)")"
+	topology
+	serve_all
+	serve bridge2
+	steal
+	stop bridge2 bridge store
+	holds "$dir/store.json" 'store.sessions_refused == 3 and store.sessions_opened == 5'
+}
+
+@test "beside the gateway, at its target" {
+	more_roles=$(thief "$(to volume store)")
+	topology
+	serve_all
+	steal
+	stop bridge store
+}
+
+@test "at the second of two targets behind a gateway" {
+	bridge_connect="( $(to store store2) )"
+	more_roles="store2 = { role = \"target\"; listen = { device = \"back\"; name = \"store2\"; };
+	                     backend = { $store_backend }; };
+	            $(thief "$(to volume store2)")"
+	topology
+	serve store
+	serve store2
+	serve bridge
+	steal
+	stop bridge store2 store
+	holds "$dir/store2.json" '.roles.store2.counters | .sessions_refused == 3 and .sessions_opened == 5'
+}
+
+@test "through a second gateway to two targets" {
+	bridge_connect="( $(to store store2) )"
+	more_roles="store2 = { role = \"target\"; listen = { device = \"back\"; name = \"store2\"; };
+	                     backend = { $store_backend }; };
+	            bridge2 = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume2\"; };
+	                      connect = ( $(to store store2) ); };
+	            $(thief "$(to volume volume2)")"
+	topology
+	serve store
+	serve store2
+	serve bridge
+	serve bridge2
+	steal
+	stop bridge2 bridge store2 store
+}
+
+@test "a client that writes does not notice, and resumes after its gateway was killed" {
+	connect_options='resume = "60s";'
+	more_roles="$(thief "$(to volume)") $(thief "$(to store)" thief2)"
+	topology
+	serve_all
+	hammer
+	id=$("$GANTRY" stat --dir "$dir/stat" --json bridge | jq -r '.processes[0].roles.bridge.sessions[0].id')
+	for who in thief thief2; do
+		begin "$who" --set "roles.$who.id=$id"
+		finish "$who"
+		[ "$status" -eq 0 ] || { cat "$dir"/*.log; return 1; }
+		rejected "$who"
+	done
+	done=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
+	busy load $((done + 1000))
+	[ "$(grep -c -E 'session (lost|resumed)' "$dir/load.log")" -eq 0 ]
+	slay bridge
+	serve bridge
+	logged load 'session resumed .*epoch=[2-9]'
+	kill -TERM "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}'
+	stop bridge store
+}
+
+@test "a secret is in no log and in no report" {
+	more_roles=$(thief "$(to volume)")
+	topology
+	serve_all
+	begin thief
+	finish thief
+	stop bridge store
+	secret=$(sed -n 's/.*thief: the session has the secret //p' "$dir/thief.log")
+	[ "${#secret}" -eq 32 ]
+	[ "$(cat "$dir"/*.log "$dir"/*.json | grep -c "$secret")" -eq 1 ] # only in what the test plugin logs
+}
