@@ -30,6 +30,16 @@ static uint64_t now_ns(const struct gc_session *session)
 
 static void try_again(struct gc_session *session);
 
+/* The session was resumed too often: the server would reject the next epoch. */
+static void end_spent(struct gc_session *session)
+{
+	char text[sizeof(session->text)];
+
+	snprintf(text, sizeof(text), "%.160s; not resumed: no epoch is left (limit epoch=%u): open the volume again",
+		 session->text, GANTRY_EPOCH_MAX);
+	gc_session_end(session, -ENOTCONN, text);
+}
+
 static void prepare_attempt(struct gc_session *session)
 {
 	const struct gantry_role_host *rh = session->rh;
@@ -48,6 +58,10 @@ static void attempt(void *arg)
 
 	if (session->phase != GC_PAUSED || session->client)
 		return;
+	if (session->epoch >= GANTRY_EPOCH_MAX) {
+		end_spent(session);
+		return;
+	}
 	wanted.epoch = ++session->epoch;
 	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events, session,
 				     &session->client)) {

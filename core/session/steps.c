@@ -48,6 +48,11 @@ static int hello(struct gantry_session *s, const void *payload)
 		gn_session_refuse(s, "%u regions asked for, %u are allowed (max_regions)", h.regions, ep->max_regions);
 		return -EINVAL;
 	}
+	if (h.epoch > GANTRY_EPOCH_MAX) {
+		gn_session_refuse(s, "epoch is too large (epoch=%u, limit epoch=%u): open a new session", h.epoch,
+				  GANTRY_EPOCH_MAX);
+		return -EINVAL;
+	}
 	rc = gn_session_supersede(s, h.epoch, h.secret);
 	if (rc != 0 && rc != -EINPROGRESS)
 		return rc;

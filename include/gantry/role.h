@@ -28,10 +28,16 @@ struct gantry_session; /* this side's end of a session that a peer opened */
 
 #define GANTRY_SECRET_BYTES 16 /* of the secret of a session: a peer must present it to resume the session */
 
+/*
+ * The largest epoch that a server accepts. It leaves room above, so that no session can have an epoch that its client
+ * cannot exceed. A client that tries to resume every 50 ms reaches it after 6 years.
+ */
+#define GANTRY_EPOCH_MAX 4294901759u /* UINT32_MAX - 65536 */
+
 /* What a client asks of a session. */
 struct gantry_session_attr {
 	uint64_t id;      /* 0: choose one; a relay keeps the id of the session that it serves */
-	uint32_t epoch;   /* counts the reconnects of a session; 1 at first */
+	uint32_t epoch;   /* counts the reconnects of a session; 1 at first, GANTRY_EPOCH_MAX at most */
 	uint32_t lanes;   /* queues that it wants */
 	uint32_t depth;   /* IOs in flight on each */
 	uint32_t regions; /* regions that it will export */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clients/rig.h"
+#include "engine_priv.h"
 #include "unity.h"
 
 #define BLOCK RIG_BLOCK
@@ -218,6 +219,26 @@ static void test_the_time_is_over(void)
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "lost on purpose; not resumed within 1000 ms"), rig.text);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, &queue->ios[7]));
 	TEST_ASSERT_EQUAL_UINT32(3, queue->n_quarantined);
+}
+
+static void test_no_epoch_is_left(void)
+{
+	rig.session->epoch = GANTRY_EPOCH_MAX - 1;
+	write_block(0, 1);
+	lose();
+	rig_turn(20);
+	expect_done(1, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT32(GANTRY_EPOCH_MAX, rig.rh.attr.epoch);
+	write_block(1, 2);
+	rig.rh.lose_rc = -ECONNRESET;
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT32(GANTRY_EPOCH_MAX, rig.rh.attr.epoch);
+	TEST_ASSERT_EQUAL_UINT(2, rig.n_done);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, rig.done[1].status);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
+	TEST_ASSERT_EQUAL_STRING("lost on purpose; not resumed: no epoch is left (limit epoch=4294901759): open the volume again",
+				 rig.text);
 }
 
 static void test_the_volume_is_another_one(void)
@@ -437,6 +458,7 @@ int main(void)
 	RUN_TEST(test_attempts_that_fail);
 	RUN_TEST(test_attempts_become_rare);
 	RUN_TEST(test_the_time_is_over);
+	RUN_TEST(test_no_epoch_is_left);
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_server_may_say_that_it_is_another_one);
 	RUN_TEST(test_the_next_flush_fails_when_the_verifier_has_changed);

@@ -404,6 +404,22 @@ static void a_session_that_ends_keeps_its_secret(void)
 	welcomed(conn, 2);
 }
 
+static void epochs_near_the_maximum_are_refused(void)
+{
+	static const uint32_t epochs[] = {GANTRY_EPOCH_MAX + 1, UINT32_MAX};
+	struct fake_conn *running = start_session();
+
+	for (unsigned i = 0; i < 2; i++) {
+		char text[GN_FRAME_TEXT];
+
+		told(hello(epochs[i]), GN_FRAME_HELLO, GANTRY_S_INVALID);
+		snprintf(text, sizeof(text), "epoch is too large (epoch=%u, limit epoch=4294901759): open a new session", epochs[i]);
+		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
+	}
+	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
+	welcomed(hello(GANTRY_EPOCH_MAX), GANTRY_EPOCH_MAX);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -422,5 +438,6 @@ int main(void)
 	RUN_TEST(a_server_without_the_session_takes_the_secret_that_it_is_shown);
 	RUN_TEST(a_refused_peer_is_in_nobodys_way);
 	RUN_TEST(a_session_that_ends_keeps_its_secret);
+	RUN_TEST(epochs_near_the_maximum_are_refused);
 	return UNITY_END();
 }
