@@ -30,7 +30,8 @@ thief() { # CONNECT [NAME] - the configuration of the role thief
 
 # The three attempts without the right secret, each with the reason.
 rejected() { # NAME
-	[ "$(grep -c -E "thief: (no|a) secret.*: .*refused at hello: (target: .*refused at hello: )?$refusal" "$dir/$1.log")" -eq 3 ] ||
+	local refused='refused at hello: '
+	[ "$(grep -c -E "thief: (no|a) secret.*: .*$refused(target: .*$refused)?$refusal" "$dir/$1.log")" -eq 3 ] ||
 		{ cat "$dir"/*.log; return 1; }
 }
 

@@ -413,7 +413,8 @@ static void epochs_near_the_maximum_are_refused(void)
 		char text[GN_FRAME_TEXT];
 
 		told(hello(epochs[i]), GN_FRAME_HELLO, GANTRY_S_INVALID);
-		snprintf(text, sizeof(text), "epoch is too large (epoch=%u, limit epoch=4294901759): open a new session", epochs[i]);
+		snprintf(text, sizeof(text), "epoch is too large (epoch=%u, limit epoch=4294901759): open a new session",
+			 epochs[i]);
 		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
 	}
 	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
