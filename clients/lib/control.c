@@ -79,6 +79,7 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 	int rc;
 
 	volume->info = *info;
+	volume->verifier = info->verifier;
 	volume->copy_bytes = copy_bytes(volume, info);
 	rc = gc_session_memory(volume->session, volume->copy_bytes, volume->attr.buffer_bytes, 0);
 	if (rc)
@@ -87,6 +88,13 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 	volume->buffers_offset = offset;
 	volume->buffers = (uint8_t *)gc_session_region(volume->session)->addr + offset;
 	return 0;
+}
+
+static void on_verifier_changed(void *arg, uint64_t verifier)
+{
+	struct gantry_volume *volume = arg;
+
+	__atomic_store_n(&volume->verifier, verifier, __ATOMIC_RELAXED);
 }
 
 static void on_started(void *arg)
@@ -128,7 +136,9 @@ static void on_closed(void *arg, int reason, const char *text)
 	finish(volume);
 }
 
-static const struct gc_session_events events = {.ready = on_ready, .started = on_started, .closed = on_closed};
+static const struct gc_session_events events = {
+	.ready = on_ready, .started = on_started, .verifier_changed = on_verifier_changed, .closed = on_closed,
+};
 
 static int role_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
 {

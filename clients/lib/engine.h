@@ -40,6 +40,8 @@ struct gc_session_events {
 	void (*pages)(void *arg, void *at, uint64_t bytes);
 	/* IO may be submitted. */
 	void (*started)(void *arg);
+	/* The session resumes, and the volume has another verifier than before. May be NULL. */
+	void (*verifier_changed)(void *arg, uint64_t verifier);
 	/*
 	 * The session is over, last event. What the link and the queues had has completed; what stages hold will.
 	 * reason: 0 after gc_session_close, else -errno.

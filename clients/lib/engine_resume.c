@@ -156,6 +156,8 @@ static void note_verifier(struct gc_session *session, const struct gantry_volume
 	char uuid[GANTRY_UUID_TEXT];
 
 	session->info.verifier = info->verifier;
+	if (info->verifier != was && session->events->verifier_changed)
+		session->events->verifier_changed(session->arg, info->verifier);
 	if (info->verifier == 0 || was == 0 || info->verifier == was)
 		return;
 	session->changed = session->in_doubt = 1;

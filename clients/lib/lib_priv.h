@@ -54,10 +54,11 @@ struct gantry_volume {
 	const struct gantry_role_host *rh;
 	struct gc_session *session;
 	struct gn_timer turns; /* while it is closed, see control.c */
+	uint64_t verifier; /* __atomic: the control thread writes it when the session resumes, any thread reads it */
 	int ending, over; /* to be closed; the session has had its `closed` */
 
 	/* set before it is OPEN */
-	struct gantry_volume_info info;
+	struct gantry_volume_info info; /* but not its verifier */
 	uint32_t copy_bytes;
 	uint8_t *buffers;
 	uint64_t buffers_offset; /* in the region */

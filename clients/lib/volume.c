@@ -214,6 +214,7 @@ int gantry_volume_give_up(struct gantry_volume *volume)
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info)
 {
 	*info = volume->info;
+	info->verifier = __atomic_load_n(&volume->verifier, __ATOMIC_RELAXED);
 }
 
 uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume)

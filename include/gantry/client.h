@@ -87,7 +87,10 @@ int gantry_volume_close(struct gantry_volume **volume_p);
  */
 int gantry_volume_give_up(struct gantry_volume *volume);
 
-/* Size, block size, operations, longest IO. The same for as long as the volume is open. */
+/*
+ * Size, block size, operations, longest IO, UUID and verifier. All but the verifier stay the same for as long as the volume
+ * is open. The verifier changes when the session resumes and acknowledged writes that were not flushed may be lost.
+ */
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info);
 
 /* Longest IO with an ordinary buffer, bytes; a multiple of the block size. */

@@ -118,11 +118,24 @@ static void test_another_file_under_the_same_name_is_stale(void)
 	expect_stale("another volume (uuid=");
 }
 
+static uint64_t verifier(void)
+{
+	struct gantry_volume_info info;
+
+	gantry_volume_get_info(volume, &info);
+	return info.verifier;
+}
+
 /* The page cache survives the process. */
 static void test_a_file_whose_target_was_killed_has_lost_nothing(void)
 {
+	uint64_t was;
+
 	serve_file();
+	was = verifier();
+	TEST_ASSERT_NOT_EQUAL(0, was);
 	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(NULL));
+	TEST_ASSERT_EQUAL_HEX64(was, verifier());
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 }
 
@@ -134,8 +147,12 @@ static void raise_generation(void)
 
 static void test_one_flush_fails_when_unflushed_writes_may_be_lost(void)
 {
+	uint64_t was;
+
 	serve_file();
+	was = verifier();
 	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(raise_generation));
+	TEST_ASSERT_NOT_EQUAL(was, verifier());
 	TEST_ASSERT_EQUAL_INT(-EIO, served_flush(queue));
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, 0));
