@@ -307,6 +307,18 @@ static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 	TEST_ASSERT_EQUAL_UINT(3, count_done(GANTRY_S_OK));
 }
 
+static void test_that_flush_fails_also_when_nothing_was_written(void)
+{
+	rig.rh.seen = NULL;
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(1, count_done(GANTRY_S_OK));
+	resume_with_verifier(8);
+	flush();
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(1, count_done(GANTRY_S_IO));
+}
+
 /* The flushes that were in flight fail; a later flush does not fail again. */
 static void test_flushes_that_waited_fail_instead(void)
 {
@@ -462,6 +474,7 @@ int main(void)
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_server_may_say_that_it_is_another_one);
 	RUN_TEST(test_the_next_flush_fails_when_the_verifier_has_changed);
+	RUN_TEST(test_that_flush_fails_also_when_nothing_was_written);
 	RUN_TEST(test_flushes_that_waited_fail_instead);
 	RUN_TEST(test_a_close_while_it_is_paused);
 	RUN_TEST(test_the_owner_gives_up_at_each_step);
