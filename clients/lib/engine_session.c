@@ -216,6 +216,7 @@ void gc_session_end(struct gc_session *session, int reason, const char *text)
 	withdraw_region(session);
 	session->phase = GC_CLOSED;
 	session->end_rc = reason;
+	explicit_bzero(session->secret, sizeof(session->secret));
 	session->rh->after_cancel(session->rh, session);
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
 		gc_queue_down(&session->queues[i]);

@@ -224,8 +224,9 @@ struct gantry_role_host {
 
 	/*
 	 * Client side: how long a session of this connect may be opened again after it was lost, nanoseconds; 0: not at all.
-	 * That is done by client_open with the id of the lost one, after its client_free, and the next epoch: the peer answers
-	 * when the lost one is drained there, so that nothing of it comes after what the new one does.
+	 * That is done by client_open with the id of the lost one, after its client_free, and the next epoch, and by
+	 * client_use_secret with its secret: the peer answers when the lost one is drained there, so that nothing of it comes
+	 * after what the new one does.
 	 */
 	uint64_t (*connect_resume)(const struct gantry_role_host *rh, uint32_t connect);
 	/* The id of a client's session, also when it was chosen by client_open. */
