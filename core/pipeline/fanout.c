@@ -11,15 +11,14 @@
 #include "base/clock.h"
 #include "io/pool.h"
 #include "io/status.h"
+#include "pipeline/join.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct join {
 	struct gantry_io *parent;
-	uint32_t n_left;
-	uint16_t status; /* of the first child that failed; before others, of one that leaves the data in doubt */
-	uint16_t begun;  /* a child completed with another status than CANCELED */
+	struct gn_join parts;
 };
 
 struct gantry_fanout {
@@ -40,18 +39,6 @@ static void add_times(struct gantry_io *parent, const struct gantry_io *child)
 			parent->hop_ns[i] = child->hop_ns[i];
 }
 
-/* That somebody may still touch the data is said before anything else. */
-static int is_worse(unsigned status, unsigned than)
-{
-	return than == GANTRY_S_OK || (!gantry_status_is_quiet(status) && gantry_status_is_quiet(than));
-}
-
-/* CANCELED means that no part was started. If a part was started, the status is TIMEOUT: the IO may be done in part. */
-static uint16_t status_of_all(const struct join *join)
-{
-	return join->status == GANTRY_S_CANCELED && join->begun ? GANTRY_S_TIMEOUT : join->status;
-}
-
 static void child_done(void *self, struct gantry_io *child)
 {
 	struct gantry_fanout *f = self;
@@ -60,17 +47,14 @@ static void child_done(void *self, struct gantry_io *child)
 
 	if (gantry_io_end(child) != 0)
 		return;
-	if (is_worse(child->status, join->status))
-		join->status = child->status;
-	join->begun |= child->status != GANTRY_S_CANCELED;
 	add_times(parent, child);
 	if (child->length == parent->length) { /* it was the whole of it: its checksum holds for the parent */
 		parent->flags = child->flags;
 		parent->crc32c = child->crc32c;
 	}
 	f->free[f->n_free++] = child;
-	if (--join->n_left == 0) {
-		parent->status = status_of_all(join);
+	if (gn_join_add(&join->parts, child->status) == 0) {
+		parent->status = gn_join_status(&join->parts);
 		gantry_complete(parent);
 	}
 }
@@ -161,7 +145,7 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent, const st
 	if (n > 1)
 		parent->flags &= (uint8_t)~GANTRY_IO_CRC;
 	join = &f->joins[parent->slot];
-	*join = (struct join){.parent = parent, .n_left = n};
+	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
 	/* The parent may complete, and its join be used again, as soon as the last child was offered. */
 	for (uint32_t i = 0; i < n; i++) {
 		struct gantry_io *child = make_child(f, join, &pieces[i]);

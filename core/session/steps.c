@@ -339,6 +339,7 @@ static int start_done(struct gantry_session *s)
 			.rules = &s->rules,
 			.terminal = sl->terminal,
 			.depth = s->attr.depth,
+			.weight = 1,
 			.consumer = sl->consumer,
 			.producer = sl->producer,
 			.rma = sl->rma,

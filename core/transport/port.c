@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* port.c - the life of a port, by the control thread; what it does with descriptors is port_path.c */
+#include "pipeline/split.h"
 #include "transport/mover.h"
 #include "transport/port_priv.h"
 
@@ -9,6 +10,7 @@
 static void free_port(struct gn_port *port)
 {
 	gn_mover_destroy(&port->mover);
+	gn_split_destroy(&port->split);
 	gn_chain_destroy(port->chain);
 	free(port->free);
 	free(port->waiting.slots);
@@ -25,6 +27,21 @@ static int make_mover(struct gn_port *port)
 		.memory = port->attr.move_memory, .is_store = port->attr.moves_store};
 
 	return gn_mover_create(&attr, &port->mover);
+}
+
+/* A link relays descriptors of any length at the same cost. */
+static int make_split(struct gn_port *port)
+{
+	struct gn_split_attr attr = {
+		.lane = port->attr.lane, .terminal = port->attr.terminal, .depth = port->attr.depth,
+		.max_io = port->attr.rules->volume.max_io, .weight = port->attr.weight};
+
+	port->max_plain = UINT32_MAX;
+	if (port->attr.relays)
+		return 0;
+	port->max_plain = GN_SPLIT_FROM;
+	port->has_stages = gn_pipeline_length(port->attr.lane->pipeline) != 0;
+	return gn_split_create(&attr, &port->split);
 }
 
 struct begin {
@@ -76,6 +93,9 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	gn_sender_init(&port->sender, attr->ops, attr->producer);
 	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots || !port->crowd.slots)
 		goto out_free;
+	rc = make_split(port);
+	if (rc != 0)
+		goto out_free;
 	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)
 		goto out_free;
@@ -115,6 +135,8 @@ static void abandon_on_lane(void *arg)
 	port->abandoned = 1;
 	gn_port_look(port);
 	gn_port_retry(port); /* empties all four: what is not taken now ends here */
+	if (port->split != NULL)
+		gn_split_abandon(port->split);
 	gn_pipeline_drain(port->attr.lane, port);
 	quiesce_on_lane(port);
 }

@@ -6,6 +6,7 @@
 #include "io/pool.h"
 #include "io/status.h"
 #include "io/wire.h"
+#include "pipeline/split.h"
 #include "transport/link.h"
 #include "transport/mover.h"
 
@@ -174,8 +175,8 @@ static inline int expired(const struct gantry_io *io, uint64_t now_ns)
 	return now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
-/* The terminal of a port whose stages may hold a descriptor past its deadline. */
-static int submit_in_time(void *self, struct gantry_io *io)
+/* The terminal of a port with stages, which may hold a descriptor past its deadline. */
+static int submit_below_stages(void *self, struct gantry_io *io)
 {
 	struct gn_port *port = self;
 
@@ -183,21 +184,49 @@ static int submit_in_time(void *self, struct gantry_io *io)
 		gantry_fail(io, GANTRY_S_CANCELED);
 		return 0;
 	}
+	if (gn_split_takes(io)) {
+		gn_split_submit(port->split, io);
+		return 0;
+	}
 	return port->attr.terminal.submit(port->attr.terminal.self, io);
 }
 
 struct gantry_hop gn_port_terminal(struct gn_port *port)
 {
-	/* a link checks the deadline itself; without a stage that holds descriptors no time passes on the way */
-	if (port->attr.relays || !gn_pipeline_holds(port->attr.lane->pipeline))
+	/* a link checks the deadline itself; without stages no time passes on the way, and push() looks at the length */
+	if (!port->has_stages)
 		return port->attr.terminal;
-	return (struct gantry_hop){.submit = submit_in_time, .self = port};
+	return (struct gantry_hop){.submit = submit_below_stages, .self = port};
+}
+
+/*
+ * Large IOs share the lane by bytes. Without stages the splitter does it. A stage may work on all of the data at once, so
+ * stages get no more large IOs after those that used up the credit of the turn.
+ */
+static __attribute__((noinline)) int push_large(struct gn_port *port, struct gantry_io *io)
+{
+	int64_t cost = gn_split_cost(io, io->length);
+	int rc = -EAGAIN;
+
+	if (!port->has_stages) {
+		io->hop++;
+		gn_split_submit(port->split, io);
+		return 0;
+	}
+	if (port->credit > 0)
+		rc = gantry_submit(io);
+	if (rc == 0)
+		port->credit -= cost;
+	return rc != 0 ? not_taken(port, io, rc) : 0;
 }
 
 static inline int push(struct gn_port *port, struct gantry_io *io)
 {
-	int rc = gantry_submit(io);
+	int rc;
 
+	if (unlikely(io->length > port->max_plain))
+		return push_large(port, io);
+	rc = gantry_submit(io);
 	return unlikely(rc != 0) ? not_taken(port, io, rc) : 0;
 }
 
@@ -526,11 +555,25 @@ static int someone_waits(const struct gn_port *port)
 	return port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0;
 }
 
+/* A new turn of the lane. */
+static void grant(struct gn_port *port)
+{
+	int64_t most = (int64_t)GN_SPLIT_QUANTUM * port->attr.weight;
+
+	port->credit = port->credit < 0 ? port->credit + most : most;
+}
+
 static int port_poll(void *self)
 {
 	struct gn_port *port = self;
-	int n = someone_waits(port) || port->crowd.n != 0 ? gn_port_retry(port) : 0;
+	int n = 0;
 
+	if (port->has_stages)
+		grant(port);
+	if (port->split != NULL)
+		n = gn_split_poll(port->split); /* first: what is taken below gets what is left of the quantum */
+	if (someone_waits(port) || port->crowd.n != 0)
+		n += gn_port_retry(port);
 	if (port->n_moving != 0)
 		n += gn_mover_poll(port->mover, on_moved, port);
 	if (!port->broken && !port->quiescing)
@@ -545,6 +588,8 @@ static int port_arm(void *self)
 	const struct gantry_io *next = fifo_first(&port->crowd);
 
 	if (someone_waits(port) || (next != NULL && gn_mover_fits(port->mover, next)))
+		return 1;
+	if (port->split != NULL && gn_split_is_ready(port->split))
 		return 1;
 	if ((port->broken || port->quiescing) && port->n_moving == 0)
 		return 0;

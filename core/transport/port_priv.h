@@ -25,6 +25,7 @@ struct gn_port {
 	uint32_t n_moving; /* moves whose end was not polled */
 	uint32_t n_behind; /* slots whose reply has gone, and which wait for the end of their move */
 	struct gn_mover *mover;  /* of data in regions that are not mapped; NULL: all are */
+	struct gn_split *split;  /* of large IOs; NULL: the terminal is a link */
 	struct gn_sender sender;
 	int unmoved;             /* moves without a doorbell */
 	uint32_t max_noted;      /* bytes of a read that may be answered by a note */
@@ -32,6 +33,9 @@ struct gn_port {
 	int broken, quiescing, abandoned, said_idle;
 	int plain;   /* see gn_port_look() */
 	enum gantry_hop_time hop; /* as in the rules */
+	uint32_t max_plain; /* bytes; a longer IO is counted against the turn, see push_large() */
+	bool has_stages;
+	int64_t credit; /* with stages: bytes of large IOs that they may get in this turn */
 	int answers; /* it does not only relay: how long it takes is its own time */
 };
 
@@ -47,7 +51,7 @@ static inline void gn_port_look(struct gn_port *port)
 
 /* What follows: on the lane's thread. */
 
-/* The terminal of its chain: attr.terminal, after a check of the deadline if a stage may hold descriptors. */
+/* The terminal of its chain: attr.terminal, or where there are stages a hop that checks the deadline and the length first. */
 struct gantry_hop gn_port_terminal(struct gn_port *port);
 /* The owner of its descriptors. */
 struct gantry_hop gn_port_owner(struct gn_port *port);

@@ -39,9 +39,10 @@ static unsigned n_broken, n_idle;
 static int broken_reason;
 
 /* the terminal: holds what it gets, or refuses it */
-static struct gantry_io *held[DEPTH + 1]; /* one may come while another goes */
+static struct gantry_io *held[64]; /* the parts of a large IO are more than DEPTH */
 static _Atomic unsigned n_held, n_seen, n_refused;
 static _Atomic int terminal_rc, terminal_now;
+static uint32_t seen_bytes[64]; /* lengths of the first that it took */
 
 static int terminal_submit(void *self, struct gantry_io *io)
 {
@@ -52,6 +53,8 @@ static int terminal_submit(void *self, struct gantry_io *io)
 		n_refused++;
 		return rc;
 	}
+	if (n_seen < sizeof(seen_bytes) / sizeof(seen_bytes[0]))
+		seen_bytes[n_seen] = io->length;
 	n_seen++;
 	io->tag = ~io->peer_tag; /* as a link does */
 	if (terminal_now)
@@ -87,6 +90,7 @@ static inline void make_port(int moved)
 		.rules = &rules,
 		.terminal = {.submit = terminal_submit},
 		.depth = DEPTH,
+		.weight = 1,
 		.broken = on_broken,
 		.idle = on_idle,
 		.ops_done = &done,

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * split.h - divide large IOs into pieces, and start only so many bytes of them in each turn of the lane
+ *
+ * A lane serves the ports of several sessions, and a backend may copy the data of an IO inside its submit. Without a
+ * limit, one session with large IOs holds the lane for tens of milliseconds. So each port has a splitter before its
+ * terminal. An IO of more than GN_SPLIT_FROM bytes waits in the splitter. The lane polls all its ports in turn, and
+ * each poll grants the splitter GN_SPLIT_QUANTUM bytes multiplied by the weight of the session. This is deficit round
+ * robin, where the turns of the lane are the rounds. A piece may exceed what is left of the grant; the next grants pay
+ * for it.
+ *
+ * The parts of an IO that is divided go to the terminal in the order of their offsets, several at a time. The IO
+ * completes when its last part has completed.
+ *
+ * Everything but create and destroy runs on the lane's thread.
+ */
+#ifndef GN_PIPELINE_SPLIT_H
+#define GN_PIPELINE_SPLIT_H
+
+#include "pipeline/pipeline.h"
+
+#define GN_SPLIT_FROM (16u << 10)     /* bytes; a shorter IO takes less time than the messages of a batch */
+#define GN_SPLIT_QUANTUM (256u << 10) /* bytes for each turn; about 50 us of copying */
+
+struct gn_split;
+
+struct gn_split_attr {
+	struct gn_lane *lane;
+	struct gantry_hop terminal;
+	uint32_t depth;  /* IOs; their slots are 0 .. depth - 1 */
+	uint32_t max_io; /* bytes of data in one IO */
+	uint32_t weight; /* 1 .. */
+};
+
+/* True if an IO has to go through the splitter. */
+static inline int gn_split_takes(const struct gantry_io *io)
+{
+	return io->length > GN_SPLIT_FROM;
+}
+
+/* What `bytes` of an IO cost, in bytes of copied data. */
+int64_t gn_split_cost(const struct gantry_io *io, uint32_t bytes);
+
+/* Control thread. 0, -ENOMEM, -EINVAL: depth or weight is 0. */
+int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p);
+/* Control thread; after all its IOs have completed. */
+void gn_split_destroy(struct gn_split **split_p);
+
+/*
+ * Take an IO that stands at its terminal, as the submit function of the terminal would, and never refuse it. The IO may
+ * complete before this returns.
+ */
+void gn_split_submit(struct gn_split *split, struct gantry_io *io);
+/* Once in each turn: grant the quantum, and start pieces for it. Returns how many were started. */
+int gn_split_poll(struct gn_split *split);
+/* True if a poll could start a piece: the lane must not sleep. While all parts are in flight, the end of one wakes it. */
+int gn_split_is_ready(const struct gn_split *split);
+/* Start nothing more. IOs that have not begun complete with CANCELED, others when their parts have. */
+void gn_split_abandon(struct gn_split *split);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports of several sessions on one lane: large IOs of one do not keep the other waiting. */
+#include "pipeline/split.h"
+#include "port_rig.h"
+
+#define LARGE (16u << 20)
+#define PARTS (LARGE / GN_SPLIT_QUANTUM)
+
+static struct gantry_io large(uint32_t tag)
+{
+	return (struct gantry_io){.opcode = GANTRY_OP_READ, .tag = tag, .length = LARGE, .region = 1};
+}
+
+/* A volume and a region with room for large IOs; the terminal looks at no data. */
+static void make_large(void)
+{
+	rules.volume.size = 1 << 30;
+	rules.volume.max_io = 2 * LARGE;
+	gn_io_rules_ready(&rules);
+	make_port(0);
+	memory.length = 1 << 30;
+}
+
+struct end {
+	struct gn_port *port;
+	struct fake_conn *conn;
+	struct fake_queue *consumer, *producer;
+};
+
+static struct end take_end(void)
+{
+	struct end end = {port, conn, consumer, producer};
+
+	return end;
+}
+
+static void destroy(struct end *end)
+{
+	gn_port_destroy(&end->port);
+	fake_transport_ops.producer_destroy(end->producer);
+	fake_transport_ops.consumer_destroy(end->consumer);
+	fake_transport_ops.disconnect(end->conn);
+}
+
+static void all_parts_are_done_before_the_answer(void)
+{
+	make_large();
+	ask(large(7));
+	TEST_ASSERT_TRUE(n_held > 0);
+	for (unsigned left = PARTS; left > 0; left--) {
+		no_reply();
+		finish(GANTRY_S_OK);
+	}
+	TEST_ASSERT_EQUAL_UINT(7, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(PARTS, n_seen);
+	TEST_ASSERT_EQUAL_UINT64(1, done);
+}
+
+/* All requests are there before the lane polls either port. */
+static void arrive_on_lane(void *arg)
+{
+	struct end *flood = arg;
+	struct gantry_io small = request(5, GANTRY_OP_READ);
+
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		struct gantry_io wire = large(i);
+
+		fake_arrive(flood->consumer, &wire, GANTRY_IO_WIRE_BYTES);
+	}
+	fake_arrive(consumer, &small, GANTRY_IO_WIRE_BYTES);
+}
+
+static void a_small_request_waits_for_one_quantum_at_most(void)
+{
+	struct end flood;
+	uint64_t before = 0;
+
+	make_large();
+	flood = take_end();
+	make_large();
+	terminal_now = 1;
+	gn_worker_call(fw.worker, arrive_on_lane, &flood);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(5, replied().tag);
+	for (unsigned i = 0; seen_bytes[i] != 1024; i++)
+		before += seen_bytes[i];
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(GN_SPLIT_QUANTUM, before);
+	while (n_seen < DEPTH * PARTS + 1)
+		fake_settle(&fw);
+	destroy(&flood);
+}
+
+static void an_abandoned_port_starts_no_more_parts(void)
+{
+	make_large();
+	ask(large(1));
+	ask(large(2));
+	gn_port_abandon(port);
+	TEST_ASSERT_EQUAL_UINT(0, n_idle);
+	while (n_held > 0)
+		finish(GANTRY_S_OK);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(1, n_idle);
+	TEST_ASSERT_LESS_THAN_UINT(PARTS, n_seen);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(all_parts_are_done_before_the_answer);
+	RUN_TEST(a_small_request_waits_for_one_quantum_at_most);
+	RUN_TEST(an_abandoned_port_starts_no_more_parts);
+	return UNITY_END();
+}
