@@ -240,6 +240,14 @@ once_crowd_cpu()
 	bash "$here/crowd.sh" "$build" 256 $((idle_s + 2)).25 >"$tmp/crowd" 2>>"$tmp/errors" && value crowd_cpu <"$tmp/crowd"
 }
 once_crowd_memory() { value crowd_memory <"$tmp/crowd"; }
+once_flood_4k_read() { bash "$here/flood.sh" "$build" "$io_time" >"$tmp/flood" 2>>"$tmp/errors" && value flood_4k_read <"$tmp/flood"; }
+once_flood_4k_write() { value flood_4k_write <"$tmp/flood"; }
+once_flood_1m_read() { value flood_1m_read <"$tmp/flood"; }
+once_flood_1m_write() { value flood_1m_write <"$tmp/flood"; }
+once_flood_16m_read() { value flood_16m_read <"$tmp/flood"; }
+once_flood_16m_write() { value flood_16m_write <"$tmp/flood"; }
+once_flood_64m_read() { value flood_64m_read <"$tmp/flood"; }
+once_flood_64m_write() { value flood_64m_write <"$tmp/flood"; }
 
 # make_volume - 256 MiB, all of it written, where direct IO is possible; else its lines are left out
 make_volume()
@@ -310,6 +318,16 @@ storage_list()
 	cat <<-'END'
 	idle|three idle processes, of one CPU|%|none|once_idle|value|<0.5||
 	busy|the same, 1000 IO a second; limit: eventfds|%|limit_relay|ours_busy|value|<5||
+	END
+	cat <<-'END'
+	flood_4k_read|99 % of reads beside reads of 256 x 4 KiB|us|none|once_flood_4k_read|value|<10000||
+	flood_4k_write|the same beside writes|us|none|once_flood_4k_write|value|<10000||
+	flood_1m_read|beside reads of 256 x 1 MiB|us|none|once_flood_1m_read|value|<10000||
+	flood_1m_write|beside writes|us|none|once_flood_1m_write|value|<10000||
+	flood_16m_read|beside reads of 64 x 16 MiB|us|none|once_flood_16m_read|value|<10000||
+	flood_16m_write|beside writes|us|none|once_flood_16m_write|value|<10000||
+	flood_64m_read|beside reads of 48 x 64 MiB|us|none|once_flood_64m_read|value|<10000||
+	flood_64m_write|beside writes|us|none|once_flood_64m_write|value|<10000||
 	END
 	[ ! -x "$perf/crowd" ] || cat <<-'END'
 	crowd_cpu|256 idle sessions of a gateway, of one CPU|%|none|once_crowd_cpu|value|<1||
