@@ -55,11 +55,6 @@ struct gn_split {
 	struct gantry_hop hops[3];
 };
 
-static int64_t quantum(const struct gn_split *split)
-{
-	return (int64_t)GN_SPLIT_QUANTUM * split->attr.weight;
-}
-
 static uint32_t piece_bytes(const struct gantry_io *io)
 {
 	uint32_t piece = io->opcode < GANTRY_OP_COUNT ? operations[io->opcode].piece : 0;
@@ -241,7 +236,7 @@ void gn_split_submit(struct gn_split *split, struct gantry_io *io)
 
 int gn_split_poll(struct gn_split *split)
 {
-	int64_t most = quantum(split);
+	int64_t most = split->attr.quantum;
 
 	split->credit = split->credit < 0 ? split->credit + most : most;
 	return split->n_queued != 0 ? run(split) : 0;
@@ -270,13 +265,13 @@ int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p)
 	struct gn_split *split;
 	uint32_t n = parts_needed(attr);
 
-	if (attr->depth == 0 || attr->weight == 0 || n == 0)
+	if (attr->depth == 0 || attr->quantum == 0 || n == 0)
 		return -EINVAL;
 	split = calloc(1, sizeof(*split));
 	if (split == NULL)
 		return -ENOMEM;
 	split->attr = *attr;
-	split->credit = quantum(split);
+	split->credit = attr->quantum;
 	split->hops[0] = gn_io_guard(attr->lane->double_completions);
 	split->hops[1] = (struct gantry_hop){.submit = gn_io_no_submit, .complete = part_done, .self = split};
 	split->hops[2] = attr->terminal;

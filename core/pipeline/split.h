@@ -5,9 +5,11 @@
  * A lane serves the ports of several sessions, and a backend may copy the data of an IO inside its submit. Without a
  * limit, one session with large IOs holds the lane for tens of milliseconds. So each port has a splitter before its
  * terminal. An IO of more than GN_SPLIT_FROM bytes waits in the splitter. The lane polls all its ports in turn, and
- * each poll grants the splitter GN_SPLIT_QUANTUM bytes multiplied by the weight of the session. This is deficit round
- * robin, where the turns of the lane are the rounds. A piece may exceed what is left of the grant; the next grants pay
- * for it.
+ * each poll grants the splitter its quantum. This is deficit round robin, where the turns of the lane are the rounds. A
+ * piece may exceed what is left of the grant; the next grants pay for it.
+ *
+ * The quanta of all ports that a session has on the lane add up to GN_SPLIT_QUANTUM multiplied by the weight of the
+ * session: a session gets no more by opening more lanes.
  *
  * The parts of an IO that is divided go to the terminal in the order of their offsets, several at a time. The IO
  * completes when its last part has completed.
@@ -20,7 +22,7 @@
 #include "pipeline/pipeline.h"
 
 #define GN_SPLIT_FROM (16u << 10)     /* bytes; a shorter IO takes less time than the messages of a batch */
-#define GN_SPLIT_QUANTUM (256u << 10) /* bytes for each turn; about 50 us of copying */
+#define GN_SPLIT_QUANTUM (256u << 10) /* bytes for each session and turn, and of a piece; about 50 us of copying */
 
 struct gn_split;
 
@@ -29,7 +31,7 @@ struct gn_split_attr {
 	struct gantry_hop terminal;
 	uint32_t depth;  /* IOs; their slots are 0 .. depth - 1 */
 	uint32_t max_io; /* bytes of data in one IO */
-	uint32_t weight; /* 1 .. */
+	uint32_t quantum; /* bytes for each turn; 1 .. */
 };
 
 /* True if an IO has to go through the splitter. */
@@ -41,7 +43,7 @@ static inline int gn_split_takes(const struct gantry_io *io)
 /* What `bytes` of an IO cost, in bytes of copied data. */
 int64_t gn_split_cost(const struct gantry_io *io, uint32_t bytes);
 
-/* Control thread. 0, -ENOMEM, -EINVAL: depth or weight is 0. */
+/* Control thread. 0, -ENOMEM, -EINVAL: depth or quantum is 0. */
 int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p);
 /* Control thread; after all its IOs have completed. */
 void gn_split_destroy(struct gn_split **split_p);

@@ -8,6 +8,7 @@
 #include "io/check.h"
 #include "memory/pages.h"
 #include "memory/region.h"
+#include "pipeline/split.h"
 #include "transport/mover.h"
 
 #include <gantry/uuid.h>
@@ -328,8 +329,18 @@ static void port_idle(void *arg)
 	gn_loop_post_own(sl->session->role->loop, &sl->idle_post, idle_posted, sl->session);
 }
 
+/* What each port of the session gets: they share what the session has on a lane of the role. */
+static uint32_t port_quantum(const struct gantry_session *s)
+{
+	uint32_t ports = (s->n_lanes + s->role->n_lanes - 1) / s->role->n_lanes;
+
+	return GN_SPLIT_QUANTUM / ports;
+}
+
 static int start_done(struct gantry_session *s)
 {
+	const uint32_t quantum = port_quantum(s);
+
 	for (uint32_t i = 0; i < s->n_lanes; i++) {
 		struct gn_session_lane *sl = &s->lanes[i];
 		uint32_t l = i % s->role->n_lanes;
@@ -339,7 +350,7 @@ static int start_done(struct gantry_session *s)
 			.rules = &s->rules,
 			.terminal = sl->terminal,
 			.depth = s->attr.depth,
-			.weight = 1,
+			.quantum = quantum,
 			.consumer = sl->consumer,
 			.producer = sl->producer,
 			.rma = sl->rma,

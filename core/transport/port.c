@@ -34,7 +34,7 @@ static int make_split(struct gn_port *port)
 {
 	struct gn_split_attr attr = {
 		.lane = port->attr.lane, .terminal = port->attr.terminal, .depth = port->attr.depth,
-		.max_io = port->attr.rules->volume.max_io, .weight = port->attr.weight};
+		.max_io = port->attr.rules->volume.max_io, .quantum = port->attr.quantum};
 
 	port->max_plain = UINT32_MAX;
 	if (port->attr.relays)

@@ -558,7 +558,7 @@ static int someone_waits(const struct gn_port *port)
 /* A new turn of the lane. */
 static void grant(struct gn_port *port)
 {
-	int64_t most = (int64_t)GN_SPLIT_QUANTUM * port->attr.weight;
+	int64_t most = port->attr.quantum;
 
 	port->credit = port->credit < 0 ? port->credit + most : most;
 }

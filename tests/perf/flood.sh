@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# flood.sh BUILD [TIME] - the 99th percentile of a quiet client's reads while another client floods the same lane. Prints
+# flood.sh BUILD [TIME] - the 99th percentile of a quiet client's reads beside a flood of another client on the lane. Prints
 #	flood_alone US us          of the quiet client, 4 KiB at depth 1, with no other client
 #	flood_NAME US us           the same beside a flood; NAME: block_operation
 #	flood_NAME_rate N MB/s     what the flood moves meanwhile
@@ -43,7 +43,8 @@ quiet_us()
 # flows - true if the flood has completed IO
 flows()
 {
-	"$build/core/gantry" stat --dir "$tmp/stat" --json flood >"$tmp/stat.json" 2>/dev/null && [ -n "$(field completed "$tmp/stat.json")" ]
+	"$build/core/gantry" stat --dir "$tmp/stat" --json flood >"$tmp/stat.json" 2>/dev/null || return 1
+	[ -n "$(field completed "$tmp/stat.json")" ]
 }
 
 # flood NAME PATTERN BLOCK DEPTH

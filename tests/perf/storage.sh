@@ -240,7 +240,10 @@ once_crowd_cpu()
 	bash "$here/crowd.sh" "$build" 256 $((idle_s + 2)).25 >"$tmp/crowd" 2>>"$tmp/errors" && value crowd_cpu <"$tmp/crowd"
 }
 once_crowd_memory() { value crowd_memory <"$tmp/crowd"; }
-once_flood_4k_read() { bash "$here/flood.sh" "$build" "$io_time" >"$tmp/flood" 2>>"$tmp/errors" && value flood_4k_read <"$tmp/flood"; }
+once_flood_4k_read()
+{
+	bash "$here/flood.sh" "$build" "$io_time" >"$tmp/flood" 2>>"$tmp/errors" && value flood_4k_read <"$tmp/flood"
+}
 once_flood_4k_write() { value flood_4k_write <"$tmp/flood"; }
 once_flood_1m_read() { value flood_1m_read <"$tmp/flood"; }
 once_flood_1m_write() { value flood_1m_write <"$tmp/flood"; }

@@ -91,9 +91,9 @@ static void guard(void *self, struct gantry_io *io)
 	TEST_FAIL_MESSAGE("an IO completed twice");
 }
 
-static void make(uint32_t weight)
+static void make(uint32_t quantum)
 {
-	struct gn_split_attr attr = {.lane = &lane, .depth = DEPTH, .max_io = MAX_IO, .weight = weight};
+	struct gn_split_attr attr = {.lane = &lane, .depth = DEPTH, .max_io = MAX_IO, .quantum = quantum};
 
 	gn_split_destroy(&split);
 	attr.terminal = chain[2];
@@ -113,7 +113,7 @@ void setUp(void)
 	n_held = n_taken = most_held = again = 0;
 	terminal_rc = terminal_now = 0;
 	taken_bytes = turn_bytes = double_completions = 0;
-	make(1);
+	make(QUANTUM);
 }
 
 void tearDown(void)
@@ -185,14 +185,25 @@ static void a_turn_starts_no_more_than_its_quantum(void)
 	TEST_ASSERT_EQUAL_INT(0, poll());
 }
 
-static void a_weight_multiplies_the_quantum(void)
+static void a_large_quantum_starts_several_pieces(void)
 {
-	make(3);
+	make(3 * QUANTUM);
 	terminal_now = 1;
 	submit(0, GANTRY_OP_READ, 0, 64 * QUANTUM);
 	TEST_ASSERT_EQUAL_UINT64(3 * QUANTUM, taken_bytes);
 	TEST_ASSERT_EQUAL_INT(3, poll());
 	TEST_ASSERT_EQUAL_UINT64(3 * QUANTUM, turn_bytes);
+}
+
+static void a_small_quantum_starts_a_piece_in_several_turns(void)
+{
+	make(QUANTUM / 4);
+	terminal_now = 1;
+	submit(0, GANTRY_OP_READ, 0, 3 * QUANTUM);
+	for (unsigned turn = 1; turn < 9; turn++) {
+		poll();
+		TEST_ASSERT_EQUAL_UINT(1 + turn / 4, n_taken);
+	}
 }
 
 static void short_ios_share_a_quantum(void)
@@ -412,7 +423,7 @@ static void impossible_attributes_are_refused(void)
 	struct gn_split *none = NULL;
 
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_split_create(&attr, &none));
-	attr.weight = 1;
+	attr.quantum = QUANTUM;
 	attr.depth = 0;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_split_create(&attr, &none));
 	TEST_ASSERT_NULL(none);
@@ -423,7 +434,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(an_io_of_one_piece_goes_to_the_terminal_itself);
 	RUN_TEST(a_turn_starts_no_more_than_its_quantum);
-	RUN_TEST(a_weight_multiplies_the_quantum);
+	RUN_TEST(a_large_quantum_starts_several_pieces);
+	RUN_TEST(a_small_quantum_starts_a_piece_in_several_turns);
 	RUN_TEST(short_ios_share_a_quantum);
 	RUN_TEST(a_stable_piece_is_paid_for_by_later_turns);
 	RUN_TEST(the_debt_stays_when_the_queue_is_empty);

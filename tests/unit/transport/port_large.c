@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports of several sessions on one lane: large IOs of one do not keep the other waiting. */
-#include "pipeline/split.h"
 #include "port_rig.h"
 
 #define LARGE (16u << 20)

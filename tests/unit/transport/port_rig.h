@@ -12,6 +12,7 @@
 #include "fake/host.h"
 #include "fake/transport.h"
 #include "fake/worker.h"
+#include "pipeline/split.h"
 #include "transport/port.h"
 #include "unity.h"
 
@@ -90,7 +91,7 @@ static inline void make_port(int moved)
 		.rules = &rules,
 		.terminal = {.submit = terminal_submit},
 		.depth = DEPTH,
-		.weight = 1,
+		.quantum = GN_SPLIT_QUANTUM,
 		.broken = on_broken,
 		.idle = on_idle,
 		.ops_done = &done,
