@@ -61,6 +61,7 @@ static const struct {
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
+#define ERRORS_SHOWN 64 /* messages about a configuration that a person is shown */
 #define LONG_ONLY 256 /* getopt value of options without a letter: this plus the row */
 
 int gn_cli_fail(int code, const char *fmt, ...)
@@ -107,12 +108,12 @@ static int end_output(int code)
 
 int gn_cli_complain(struct gn_errs *errs)
 {
-	size_t kept = gn_errs_kept(errs);
+	size_t shown = gn_errs_kept(errs) < ERRORS_SHOWN ? gn_errs_kept(errs) : ERRORS_SHOWN;
 
-	for (size_t i = 0; i < kept; i++)
+	for (size_t i = 0; i < shown; i++)
 		fprintf(stderr, "gantry: %s\n", errs->text[i]);
-	if (errs->n > kept)
-		fprintf(stderr, "gantry: and %zu more\n", errs->n - kept);
+	if (errs->n > shown)
+		fprintf(stderr, "gantry: and %zu more\n", errs->n - shown);
 	gn_errs_fini(errs);
 	return GN_EXIT_USAGE;
 }

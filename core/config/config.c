@@ -12,6 +12,7 @@
 static void add_parse_fault(struct gn_config *config, struct gn_errs *errs)
 {
 	const char *file = config_error_file(&config->cfg), *text = config_error_text(&config->cfg), *hint = "";
+	struct gn_err_place place = {gn_config_file_name(config, file), (unsigned int)config_error_line(&config->cfg), NULL};
 
 	if (!text)
 		text = "cannot be parsed";
@@ -21,7 +22,7 @@ static void add_parse_fault(struct gn_config *config, struct gn_errs *errs)
 		hint = "; this key stands twice in its group: keep one";
 	else if (!strncmp(text, "mismatched element", 18))
 		hint = "; all members of [ ] must have one type, use ( ) to mix";
-	gn_errs_add(errs, "%s:%d: %s%s", gn_config_file_name(config, file), config_error_line(&config->cfg), text, hint);
+	gn_errs_add_at(errs, &place, "%s%s", text, hint);
 }
 
 static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
@@ -31,7 +32,7 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 
 	if (!stream) {
 		gn_errs_because(errs, -errno);
-		gn_errs_add(errs, "%s: %s", config->path, strerror(errno));
+		gn_errs_add_at(errs, &(struct gn_err_place){.file = config->path}, "%s", strerror(errno));
 		return gn_errs_rc(errs);
 	}
 	ok = config_read(&config->cfg, stream);
@@ -79,8 +80,13 @@ out_undo_config:
 
 struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n, struct gn_errs *errs)
 {
+	struct gn_err_place place = {.file = path};
+	size_t before = errs->n;
 	char *text = gn_config_read_file(path, "", errs);
-	struct gn_config *config = text ? make(path, text, NULL, overrides, n, errs) : NULL;
+	struct gn_config *config;
+
+	gn_errs_locate(errs, before, &place, 0);
+	config = text ? make(path, text, NULL, overrides, n, errs) : NULL;
 
 	free(text);
 	return config;

@@ -71,22 +71,28 @@ const char *gn_config_file_name(struct gn_config *config, const char *file)
 	return text ? text : file;
 }
 
-const char *gn_conf_where(struct gn_conf_node *node)
+/* The file and the line of a setting; the key stays NULL. */
+static struct gn_err_place place_of(struct gn_conf_node *node)
 {
 	const config_setting_t *setting = gn_conf_setting(node);
-	const char *file = gn_config_file_name(owner(node), setting->file);
-	size_t bytes = strlen(file) + 16;
-	char *text;
 
 	if (!config_setting_is_root(setting) && setting->line == 0)
-		return owner(node)->beside;
+		return (struct gn_err_place){.file = owner(node)->beside};
+	return (struct gn_err_place){.file = gn_config_file_name(owner(node), setting->file), .line = setting->line};
+}
+
+const char *gn_conf_where(struct gn_conf_node *node)
+{
+	struct gn_err_place place = place_of(node);
+	size_t bytes = strlen(place.file) + 16;
+	char *text;
+
+	if (!place.line)
+		return place.file;
 	text = gn_arena_alloc(&owner(node)->arena, bytes);
 	if (!text)
-		return file;
-	if (setting->line)
-		snprintf(text, bytes, "%s:%u", file, setting->line);
-	else
-		snprintf(text, bytes, "%s", file);
+		return place.file;
+	snprintf(text, bytes, "%s:%u", place.file, place.line);
 	return text;
 }
 
@@ -121,9 +127,12 @@ const char *gn_conf_path(struct gn_conf_node *node)
 void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, const char *option, const char *text)
 {
 	struct gn_conf_node *node = group, *child;
-	char name[PATH_BYTES], path[PATH_BYTES];
+	char name[PATH_BYTES], key[2 * PATH_BYTES];
+	struct gn_err_place place;
+	size_t n;
 
-	write_path(gn_conf_setting(group), path, sizeof(path));
+	n = write_path(gn_conf_setting(group), key, PATH_BYTES);
+	snprintf(key + n, sizeof(key) - n, "%s%s", n ? "." : "", option);
 	for (const char *at = option; node; at += at[strlen(name)] == '.' ? strlen(name) + 1 : strlen(name)) {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "."), at);
 		child = gn_conf_child(node, name);
@@ -131,17 +140,21 @@ void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, cons
 			break;
 		node = child;
 	}
-	gn_errs_add(errs, "%s: %s%s%s: %s", gn_conf_where(node), path, path[0] ? "." : "", option, text);
+	place = place_of(node);
+	place.key = key;
+	gn_errs_add_at(errs, &place, "%s", text);
 }
 
 void gn_conf_fault(struct gn_errs *errs, struct gn_conf_node *node, const char *fmt, ...)
 {
+	struct gn_err_place place = place_of(node);
 	char text[1024], path[PATH_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	write_path(gn_conf_setting(node), path, sizeof(path));
-	gn_errs_add(errs, "%s: %s%s%s", gn_conf_where(node), path, path[0] ? ": " : "", text);
+	if (write_path(gn_conf_setting(node), path, sizeof(path)))
+		place.key = path;
+	gn_errs_add_at(errs, &place, "%s", text);
 }

@@ -105,7 +105,10 @@ static bool set_value(struct gn_config *config, config_setting_t *group, const c
 
 static int fail(const struct gn_config *config, struct gn_errs *errs, const char *text, const char *why)
 {
+	size_t before = errs->n;
+
 	gn_errs_add(errs, "%s %s: %s", config->beside, text, why);
+	gn_errs_locate(errs, before, &(struct gn_err_place){.file = config->beside}, strlen(config->beside) + 1);
 	return -EINVAL;
 }
 

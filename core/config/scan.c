@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,21 @@ struct text {
 
 static void scan_text(struct scan *scan, struct text *t);
 
+static void fault(struct scan *scan, const struct text *t, unsigned int line, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void fault(struct scan *scan, const struct text *t, unsigned int line, const char *fmt, ...)
+{
+	const struct gn_err_place place = {t->path, line, NULL};
+	char text[PATH_MAX + 128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	gn_errs_add_at(scan->errs, &place, "%s", text);
+}
+
 /* Moves on by n characters, counting lines. */
 static void skip(struct text *t, size_t n)
 {
@@ -50,7 +67,7 @@ static void skip_quoted(struct scan *scan, struct text *t)
 	while (*t->p && *t->p != '"')
 		skip(t, *t->p == '\\' && (t->p[1] == '"' || t->p[1] == '\\') ? 2 : 1);
 	if (!*t->p)
-		gn_errs_add(scan->errs, "%s:%u: string without an end; write \" behind it", t->path, line);
+		fault(scan, t, line, "string without an end; write \" behind it");
 	skip(t, 1);
 }
 
@@ -60,7 +77,7 @@ static void skip_comment(struct scan *scan, struct text *t)
 	const char *end = block ? strstr(t->p + 2, "*/") : strchr(t->p, '\n');
 
 	if (!end && block)
-		gn_errs_add(scan->errs, "%s:%u: comment without an end; write */ behind it", t->path, t->line);
+		fault(scan, t, t->line, "comment without an end; write */ behind it");
 	if (!end)
 		skip(t, strlen(t->p));
 	else
@@ -123,11 +140,11 @@ static void scan_number(struct scan *scan, struct text *t)
 	length = (int)(t->p - start);
 	n = (size_t)(t->p - digits);
 	if (!fits(digits, n, hex, negative, true))
-		gn_errs_add(scan->errs, "%s:%u: %.*s%s does not fit into 64 bits; write a %s number", t->path, t->line,
-			    length > 40 ? 40 : length, start, wide ? "L" : "", negative ? "larger" : "smaller");
+		fault(scan, t, t->line, "%.*s%s does not fit into 64 bits; write a %s number", length > 40 ? 40 : length, start,
+		      wide ? "L" : "", negative ? "larger" : "smaller");
 	else if (!wide && !fits(digits, n, hex, negative, false))
-		gn_errs_add(scan->errs, "%s:%u: %.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
-			    "or as a size in quotes", t->path, t->line, length > 40 ? 40 : length, start);
+		fault(scan, t, t->line, "%.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
+		      "or as a size in quotes", length > 40 ? 40 : length, start);
 	t->p += wide ? (t->p[1] == 'L' ? 2 : 1) : 0;
 }
 
@@ -165,32 +182,32 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 	struct text in = {.line = 1, .depth = t->depth + 1, .nesting = t->nesting};
 	char path[PATH_MAX], where[PATH_MAX + 16], *text;
 	bool here = !strcmp(scan->dir, ".");
+	size_t before = scan->errs->n, n;
 
 	if (leads_away(name)) {
-		gn_errs_add(scan->errs, "%s:%u: include \"%s\" leads out of %s; name a file in that folder", t->path,
-			    t->line, name, scan->dir);
+		fault(scan, t, t->line, "include \"%s\" leads out of %s; name a file in that folder", name, scan->dir);
 		return;
 	}
 	if (strchr(name, '\\')) {
-		gn_errs_add(scan->errs, "%s:%u: include name with a backslash; rename the file", t->path, t->line);
+		fault(scan, t, t->line, "include name with a backslash; rename the file");
 		return;
 	}
 	if (in.depth > INCLUDE_DEPTH_MAX || ++scan->n_files > INCLUDE_MAX) {
-		gn_errs_add(scan->errs, "%s:%u: too many includes; does \"%s\" include itself?", t->path, t->line, name);
+		fault(scan, t, t->line, "too many includes; does \"%s\" include itself?", name);
 		scan->n_files = INCLUDE_MAX;
 		return;
 	}
 	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", here ? "" : scan->dir, here ? "" : "/", name) >= sizeof(path)) {
-		gn_errs_add(scan->errs, "%s:%u: name of the include is too long", t->path, t->line);
+		fault(scan, t, t->line, "name of the include is too long");
 		return;
 	}
-	snprintf(where, sizeof(where), "%s:%u: ", t->path, t->line);
+	n = (size_t)snprintf(where, sizeof(where), "%s:%u: ", t->path, t->line);
 	text = gn_config_read_file(path, where, scan->errs);
+	gn_errs_locate(scan->errs, before, &(struct gn_err_place){t->path, t->line, NULL}, n);
 	if (!text)
 		return;
 	if (!inside(scan, path)) {
-		gn_errs_add(scan->errs, "%sinclude \"%s\" leads out of %s; name a file in that folder", where, name,
-			    scan->dir);
+		fault(scan, t, t->line, "include \"%s\" leads out of %s; name a file in that folder", name, scan->dir);
 	} else {
 		in.path = path;
 		in.start = in.p = text;
@@ -229,8 +246,7 @@ static void count_bracket(struct scan *scan, struct text *t)
 		if (t->nesting < NESTING_MAX)
 			t->opened[t->nesting] = t->line;
 		if (++t->nesting == NESTING_MAX + 1)
-			gn_errs_add(scan->errs, "%s:%u: groups and lists are nested deeper than %d", t->path, t->line,
-				    NESTING_MAX);
+			fault(scan, t, t->line, "groups and lists are nested deeper than %d", NESTING_MAX);
 	} else if (strchr(")}]", *t->p) && t->nesting) {
 		t->nesting--;
 	}
@@ -246,10 +262,10 @@ static void scan_foreign(struct scan *scan, struct text *t, unsigned int *told)
 	while ((unsigned char)p[n] >= 0x80)
 		n++;
 	if (p == t->start && !strncmp(p, "\xef\xbb\xbf", 3))
-		gn_errs_add(scan->errs, "%s:1: begins with a byte order mark; save it as UTF-8 without one", t->path);
+		fault(scan, t, 1, "begins with a byte order mark; save it as UTF-8 without one");
 	else if (*told != t->line)
-		gn_errs_add(scan->errs, "%s:%u: %.*s stands outside of strings and comments, where only ASCII does; quotes are \"",
-			    t->path, t->line, n < 16 ? (int)n : 0, p);
+		fault(scan, t, t->line, "%.*s stands outside of strings and comments, where only ASCII does; quotes are \"",
+		      n < 16 ? (int)n : 0, p);
 	*told = t->line;
 	skip(t, n);
 }
@@ -282,7 +298,7 @@ static void scan_text(struct scan *scan, struct text *t)
 		}
 	}
 	if (t->nesting > around && t->nesting <= NESTING_MAX)
-		gn_errs_add(scan->errs, "%s:%u: bracket without its end", t->path, t->opened[t->nesting - 1]);
+		fault(scan, t, t->opened[t->nesting - 1], "bracket without its end");
 }
 
 int gn_config_scan(const char *path, const char *text, const char *dir, struct gn_errs *errs)
@@ -296,7 +312,7 @@ int gn_config_scan(const char *path, const char *text, const char *dir, struct g
 		scan_text(&scan, &t);
 	} else {
 		gn_errs_because(errs, -errno);
-		gn_errs_add(errs, "%s: cannot find its folder: %s", path, strerror(errno));
+		gn_errs_add_at(errs, &(struct gn_err_place){.file = path}, "cannot find its folder: %s", strerror(errno));
 	}
 	free(scan.real_dir);
 	return errs->n == before ? 0 : -EINVAL;

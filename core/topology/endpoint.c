@@ -118,8 +118,13 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	struct endpoint_conf conf = {.uids = ""};
 	int rc;
 
-	if (gn_conf_options(group, options, &conf, NULL, p->errs))
+	if (gn_conf_options(group, options, &conf, NULL, p->errs)) {
+		const char *device = gn_conf_string(gn_conf_child(group, "device"));
+
+		if (device)
+			find_device(p, group, device); /* report an unknown device as well */
 		return -EINVAL;
+	}
 	*device_p = find_device(p, group, conf.device);
 	rc = set_service(p, group, &conf, endpoint);
 	if (!*device_p || rc)

@@ -99,7 +99,8 @@ static struct gn_conf_node *section(struct gn_topo_parse *p, const char *name, u
 
 	*n_p = 0;
 	if (!node)
-		gn_errs_add(p->errs, "%s: there is no \"%s\"; write %s = { NAME = { ... }; };", p->topology->file, name, name);
+		gn_errs_add_at(p->errs, &(struct gn_err_place){.file = p->topology->file},
+			       "there is no \"%s\"; write %s = { NAME = { ... }; };", name, name);
 	else if (!gn_conf_is_group(node))
 		gn_conf_fault(p->errs, node, "is no group; write %s = { NAME = { ... }; };", name);
 	else
@@ -148,7 +149,7 @@ static void check_role_names(struct gn_topo_parse *p, const struct gn_topology_a
 	char known[256] = "";
 
 	if (!t->n_roles && gn_conf_is_group(gn_conf_child(gn_config_root(t->config), "roles")))
-		gn_errs_add(p->errs, "%s: \"roles\" is empty; there is nothing to run", t->file);
+		gn_errs_add_at(p->errs, &(struct gn_err_place){.file = t->file}, "\"roles\" is empty; there is nothing to run");
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		size_t n = strlen(known);
 

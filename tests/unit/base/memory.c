@@ -71,6 +71,30 @@ static void errs_keep_order_and_count_the_rest(void)
 	TEST_ASSERT_EQUAL_UINT(0, gn_errs_kept(&errs));
 }
 
+static void errs_know_the_place_of_a_message(void)
+{
+	const struct gn_err_place whole = {"a.conf", 7, "roles.load"}, file = {.file = "b.conf"}, included = {"c.conf", 3, NULL};
+	struct gn_errs errs = {0};
+
+	gn_errs_add_at(&errs, &whole, "is %d; write 1", 2);
+	gn_errs_add_at(&errs, &file, "is empty");
+	gn_errs_add(&errs, "no place");
+	gn_errs_add(&errs, "c.conf:3: cannot be read");
+	gn_errs_locate(&errs, 3, &included, strlen("c.conf:3: "));
+	TEST_ASSERT_EQUAL_STRING("a.conf:7: roles.load: is 2; write 1", errs.text[0]);
+	TEST_ASSERT_EQUAL_STRING("a.conf", errs.parts[0].place.file);
+	TEST_ASSERT_EQUAL_UINT(7, errs.parts[0].place.line);
+	TEST_ASSERT_EQUAL_STRING("roles.load", errs.parts[0].place.key);
+	TEST_ASSERT_EQUAL_STRING("is 2; write 1", errs.parts[0].message);
+	TEST_ASSERT_EQUAL_STRING("b.conf: is empty", errs.text[1]);
+	TEST_ASSERT_NULL(errs.parts[1].place.key);
+	TEST_ASSERT_NULL(errs.parts[2].place.file);
+	TEST_ASSERT_EQUAL_STRING("no place", errs.parts[2].message);
+	TEST_ASSERT_EQUAL_STRING("c.conf", errs.parts[3].place.file);
+	TEST_ASSERT_EQUAL_STRING("cannot be read", errs.parts[3].message);
+	gn_errs_fini(&errs);
+}
+
 static void arithmetic_that_does_not_fit_is_seen(void)
 {
 	uint64_t v = 9;
@@ -91,6 +115,7 @@ int main(void)
 	RUN_TEST(arena_refuses_absurd_sizes);
 	RUN_TEST(arena_copies_strings);
 	RUN_TEST(errs_keep_order_and_count_the_rest);
+	RUN_TEST(errs_know_the_place_of_a_message);
 	RUN_TEST(arithmetic_that_does_not_fit_is_seen);
 	return UNITY_END();
 }
