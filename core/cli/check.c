@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -31,9 +30,9 @@
 struct check {
 	struct gn_topology topology;
 	struct gn_budget budget; /* devices as in the topology */
-	struct gn_errs errs;
+	struct gn_errs errs, warnings;
+	size_t n_failed; /* of errs: devices and roles that could not be opened */
 	uint64_t n_fds;
-	json_t *warnings;
 };
 
 /* -- stand-ins: what they lack is filled in by gn_ops_complete -- */
@@ -80,7 +79,7 @@ static void absent_close(void *device)
 static void absent_info(void *device, struct gantry_device_info *info)
 {
 	(void)device;
-	*info = (struct gantry_device_info){.detail = "not on this machine"};
+	*info = (struct gantry_device_info){.detail = "not available here"};
 }
 
 static int absent_progress(void *device)
@@ -92,21 +91,6 @@ static int absent_progress(void *device)
 /* For devices that this machine does not have. Nobody listens or connects on them: roles are not started. */
 static struct gantry_transport_ops no_device = {
 	.open = absent_open, .close = absent_close, .info = absent_info, .progress = absent_progress};
-
-/* -- warnings -- */
-
-static void warn(struct check *check, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void warn(struct check *check, const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	json_array_append_new(check->warnings, gn_report_string(text));
-}
 
 /* -- demands -- */
 
@@ -133,9 +117,8 @@ static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 		return;
 	demand->plan.region_bytes = 0;
 	if (!demand->serves && (demand->device->info.caps & GANTRY_CAP_PINS))
-		warn(check, "%s: %s: regions of its sessions are locked on the device \"%s\" as well, and not counted here; "
-			    "write max_region_bytes to say how much a session may bring",
-		     gn_conf_where(listen), gn_conf_path(listen), demand->device->name);
+		gn_conf_fault(&check->warnings, listen, "regions of its sessions are locked on the device \"%s\" as well, and not "
+			      "counted here; write max_region_bytes to say how much a session may bring", demand->device->name);
 }
 
 static void add_demand(struct check *check, const struct gn_topo_role *role, const struct gn_topo_device *device,
@@ -235,18 +218,34 @@ static uint64_t count_fds(const struct check *check)
 	return n;
 }
 
-static void check_devices(struct check *check)
+static void add_failure(struct check *check, struct gn_conf_node *node, int rc)
+{
+	gn_conf_fault(&check->errs, node, "cannot be opened: %s; the log on the standard error has the reason", strerror(-rc));
+	check->n_failed++;
+}
+
+static void check_device(struct check *check, const struct gn_topo_device *device)
+{
+	int rc = device->absent;
+
+	if (rc == -EAGAIN || rc == -ENODEV || rc == -ENOENT)
+		gn_conf_fault(&check->warnings, device->node,
+			      "this machine does not have it%s, so its limits and the memory that it locks were not checked; %s",
+			      rc == -EAGAIN ? " yet" : "", rc == -EAGAIN ? "gantry run would make it, and leave it there" :
+									  "a role that uses it would not start here");
+	else if (rc)
+		add_failure(check, device->node, rc);
+}
+
+static void check_opened(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
 
 	for (uint32_t i = 0; i < t->n_devices; i++)
-		if (t->devices[i].absent)
-			warn(check, "%s: %s: this machine does not have it%s, so its limits and the memory that it locks were not "
-				    "checked; %s",
-			     gn_conf_where(t->devices[i].node), gn_conf_path(t->devices[i].node),
-			     t->devices[i].absent == -EAGAIN ? " yet" : "",
-			     t->devices[i].absent == -EAGAIN ? "gantry run would make it, and leave it there" :
-							       "a role that uses it would not start here");
+		check_device(check, &t->devices[i]);
+	for (uint32_t i = 0; i < t->n_roles; i++)
+		if (t->roles[i].selected && !t->roles[i].role)
+			add_failure(check, t->roles[i].node, t->roles[i].status);
 }
 
 /* Found out by going there: which CPUs a container leaves to a process is told nowhere else. */
@@ -271,28 +270,29 @@ static void check_inside(struct check *check)
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++)
 			if (gn_topology_leads_nowhere(t, &t->roles[i], k))
-				warn(check, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this process, "
-					    "and no role that it runs listens there",
-				     t->roles[i].connects[k].where, t->roles[i].name, t->roles[i].connects[k].service,
-				     t->roles[i].connect_devices[k]->name);
+				gn_conf_fault(&check->warnings, gn_topology_connect_node(&t->roles[i], k),
+					      "leads to \"%s\" on the device \"%s\", which reaches only this process, and no role "
+					      "that it runs listens there",
+					      t->roles[i].connects[k].service, t->roles[i].connect_devices[k]->name);
 }
 
 static void check_process(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
+	struct gn_conf_node *cpu_list = gn_conf_child(gn_conf_child(gn_config_root(t->config), "runtime"), "cpus");
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct rlimit limit;
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY && check->n_fds > limit.rlim_cur)
-		warn(check, "all sessions at their limits need about %llu file descriptors, this process may have %llu; raise "
-			    "\"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or max_regions",
-		     (unsigned long long)check->n_fds, (unsigned long long)limit.rlim_cur);
+		gn_errs_add(&check->warnings, "all sessions at their limits need about %llu file descriptors, this process may "
+			    "have %llu; raise \"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or max_regions",
+			    (unsigned long long)check->n_fds, (unsigned long long)limit.rlim_cur);
 	if (cpus > 0 && t->n_workers > (uint32_t)cpus)
-		warn(check, "%u threads poll on %ld CPUs; they will take turns", t->n_workers, cpus);
+		gn_errs_add(&check->warnings, "%u threads poll on %ld CPUs; they will take turns", t->n_workers, cpus);
 	for (uint32_t i = 0; i < t->runtime.n_cpus; i++)
 		if (!may_run_on(t->runtime.cpu[i]))
-			warn(check, "runtime.cpus names CPU %u, which is not there, or not for this process: gantry run would "
-				    "not start", t->runtime.cpu[i]);
+			gn_conf_fault(&check->warnings, cpu_list, "CPU %u is not there, or not for this process: gantry run would "
+				      "not start", t->runtime.cpu[i]);
 }
 
 /* -- report -- */
@@ -324,8 +324,6 @@ static void describe(struct check *check, struct gantry_writer *w)
 {
 	struct gn_topology *t = &check->topology;
 
-	w->u64(w, "schema", 1);
-	w->string(w, "config", t->file);
 	w->object(w, "devices");
 	for (uint32_t i = 0; i < t->n_devices; i++)
 		if (t->devices[i].device)
@@ -347,42 +345,72 @@ static void describe(struct check *check, struct gantry_writer *w)
 	w->end(w);
 }
 
-static json_t *list_errors(const struct gn_errs *errs)
+static void list(struct gantry_writer *w, const char *key, const char *severity, const struct gn_errs *errs)
 {
-	json_t *list = json_array();
+	w->array(w, key);
+	for (size_t i = 0; i < gn_errs_kept(errs); i++) {
+		const struct gn_err *err = &errs->parts[i];
 
-	for (size_t i = 0; i < gn_errs_kept(errs); i++)
-		json_array_append_new(list, gn_report_string(errs->text[i]));
-	return list;
+		w->object(w, NULL);
+		w->string(w, "severity", severity);
+		w->string(w, "file", err->place.file); /* lint: a word */
+		if (err->place.line)
+			w->u64(w, "line", err->place.line);
+		else
+			w->string(w, "line", NULL);
+		w->string(w, "key", err->place.key);
+		w->string(w, "message", err->message);
+		w->end(w);
+	}
+	w->end(w);
 }
 
-/* With mistakes too: the sums show where they come from. */
-static int print(struct check *check, const struct gn_cli *cli)
+static void print_text(const struct check *check, const json_t *tree)
+{
+	gn_report_print_text(stdout, tree, 0);
+	for (size_t i = 0; i < gn_errs_kept(&check->warnings); i++)
+		printf("warning: %s\n", check->warnings.text[i]);
+	if (!check->errs.n)
+		printf("%s: ok\n", check->topology.file);
+	gn_cli_flush();
+}
+
+/* opened: describe devices and roles, with errors too: the sums show where those come from. */
+static int print(struct check *check, const struct gn_cli *cli, bool opened)
 {
 	struct gn_report report;
-	json_t *tree, *text;
 	int code = GN_EXIT_OK;
-	size_t i;
 
 	gn_report_init(&report);
-	describe(check, &report.w);
-	tree = gn_report_tree(&report);
-	if (!tree || cli->json) {
-		json_object_set(tree, "warnings", check->warnings);
-		json_object_set_new(tree, "errors", list_errors(&check->errs));
-		code = gn_cli_print_json(tree);
-	} else {
-		json_object_del(tree, "schema");
-		json_object_del(tree, "config");
-		gn_report_print_text(stdout, tree, 0);
-		json_array_foreach(check->warnings, i, text)
-			printf("warning: %s\n", json_string_value(text));
-		if (!check->errs.n)
-			printf("%s: ok\n", check->topology.file);
-		gn_cli_flush();
+	if (cli->json) {
+		report.w.u64(&report.w, "schema", 2);
+		report.w.string(&report.w, "config", check->topology.file);
 	}
+	if (opened)
+		describe(check, &report.w);
+	if (cli->json) {
+		list(&report.w, "warnings", "warning", &check->warnings);
+		list(&report.w, "errors", "error", &check->errs);
+		report.w.u64(&report.w, "errors_total", check->errs.n);
+	}
+	if (cli->json || !gn_report_tree(&report))
+		code = gn_cli_print_json(gn_report_tree(&report));
+	else
+		print_text(check, gn_report_tree(&report));
 	gn_report_fini(&report);
 	return code;
+}
+
+/* Print all that was found. Returns the exit code. */
+static int end(struct check *check, const struct gn_cli *cli, bool opened)
+{
+	bool only_failed = check->errs.n == check->n_failed;
+	int code = print(check, cli, opened);
+
+	if (!check->errs.n)
+		return code;
+	gn_cli_complain(&check->errs);
+	return only_failed ? GN_EXIT_FAILED : GN_EXIT_USAGE;
 }
 
 static int check_open(struct check *check, const struct gn_cli *cli, struct gn_loop *loop)
@@ -400,32 +428,32 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	rc = gn_topology_open(t, loop);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));
+	check_opened(check);
 	if (make_budget(check) || gn_topology_expect(t, &check->errs))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
 	check->n_fds = count_fds(check);
 	check_process(check);
 	check_inside(check);
-	check_devices(check);
-	rc = print(check, cli);
-	return check->errs.n ? gn_cli_complain(&check->errs) : rc;
+	return end(check, cli, true);
 }
 
 int gn_cli_check(const struct gn_cli *cli)
 {
-	struct check check = {.warnings = json_array()};
+	struct check check = {.n_failed = 0};
 	struct gn_loop *loop = gn_loop_create();
 	int code;
 
-	if (!loop || !check.warnings)
+	if (!loop)
 		code = gn_cli_fail(GN_EXIT_FAILED, "cannot set up: %s", strerror(errno));
 	else if (gn_topology_load(&check.topology, cli->args.word[0], &cli->topology, &check.errs))
-		code = gn_cli_complain(&check.errs);
+		code = end(&check, cli, false);
 	else
 		code = check_open(&check, cli, loop);
 	gn_topology_close(&check.topology);
 	if (loop)
 		gn_loop_destroy(&loop);
-	json_decref(check.warnings);
+	gn_errs_fini(&check.errs);
+	gn_errs_fini(&check.warnings);
 	return code;
 }

@@ -49,7 +49,7 @@ static int open_device(struct gn_topology *t, struct gn_topo_device *device, str
 {
 	int rc = gn_topology_open_device(device, loop);
 
-	if (!t->absent || (rc != -ENODEV && rc != -ENOENT && rc != -EAGAIN))
+	if (!rc || !t->absent)
 		return rc;
 	device->absent = rc;
 	return gn_device_open(loop, device->name, device->plugin->desc->name, t->absent, NULL, &device->device);
@@ -186,6 +186,10 @@ int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop)
 		if (!role->selected)
 			continue;
 		rc = create_role(topology, role, loop, first_worker);
+		if (rc && topology->absent) {
+			role->status = rc;
+			rc = 0;
+		}
 		if (topology->runtime.threads == GN_THREADS_SEPARATE)
 			first_worker += role->spec.n_lanes;
 	}

@@ -41,6 +41,13 @@ static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_r
 		}
 }
 
+struct gn_conf_node *gn_topology_connect_node(const struct gn_topo_role *role, uint32_t connect)
+{
+	struct gn_conf_node *node = gn_conf_child(role->node, "connect");
+
+	return gn_conf_is_list(node) ? gn_conf_index(node, connect) : node;
+}
+
 /* -- circles -- */
 
 enum mark { UNSEEN, ON_THE_WAY, DONE };
@@ -66,7 +73,6 @@ struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_to
 static void complain(struct walk *walk, uint32_t connect, uint32_t again)
 {
 	const struct gn_topo_role *roles = walk->p->topology->roles, *last = &roles[walk->way[walk->length - 1]];
-	struct gn_conf_node *node = gn_conf_child(last->node, "connect");
 	char text[256] = "";
 	uint32_t i = walk->length;
 
@@ -74,7 +80,7 @@ static void complain(struct walk *walk, uint32_t connect, uint32_t again)
 		;
 	for (size_t n = 0; i < walk->length && n < sizeof(text); i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s -> ", roles[walk->way[i]].name);
-	gn_conf_fault(walk->p->errs, gn_conf_is_list(node) ? gn_conf_index(node, connect) : node,
+	gn_conf_fault(walk->p->errs, gn_topology_connect_node(last, connect),
 		      "IO would go in a circle: %s%s; connect to a target, or to a gateway that leads to one", text,
 		      roles[again].name);
 }

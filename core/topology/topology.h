@@ -72,7 +72,7 @@ struct gn_topo_device {
 	const void *conf;
 	bool used;
 	struct gn_device *device; /* once open */
-	int absent; /* what its open returned: this machine does not have it, -EAGAIN: not yet; then a stand-in is open */
+	int absent; /* in a trial: -errno of its open, then a stand-in is open */
 };
 
 /* One entry of `roles`. */
@@ -110,7 +110,10 @@ struct gn_topology {
 	uint32_t n_devices, n_roles;
 	struct gn_worker **workers;
 	uint32_t n_workers;
-	/* Set before gn_topology_open: opened in the place of a device that this machine does not have; NULL: that is an error. */
+	/*
+	 * Set before gn_topology_open for a trial: opened in the place of a device that cannot be opened. A role that cannot be
+	 * made stays NULL, and its status says why. NULL: the first of these failures ends gn_topology_open.
+	 */
 	const struct gantry_transport_ops *absent;
 	/* The same: a role has finished. */
 	void (*role_finished)(void *arg, struct gn_topo_role *role);
@@ -133,6 +136,9 @@ int gn_topology_load_text(struct gn_topology *topology, const char *name, const 
  * connect of a role that is to run lead to none that is?
  */
 bool gn_topology_leads_nowhere(const struct gn_topology *topology, const struct gn_topo_role *role, uint32_t connect);
+
+/* The group of the configuration that the i-th connect of a role is parsed from. */
+struct gn_conf_node *gn_topology_connect_node(const struct gn_topo_role *role, uint32_t connect);
 
 /* Open `device->device`, of a configuration without mistakes; what failed has been logged. 0 or -errno. */
 int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop);

@@ -185,7 +185,7 @@ counted here; write max_region_bytes to say how much a session may bring"
 	[ "$status" -eq 0 ]
 	says "devices.nic: there is no soft-RoCE device on none0"
 	says "devices.nic: this machine does not have it"
-	says "detail                not on this machine"
+	says "detail                not available here"
 	says "t.conf: ok"
 	run "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store --set devices.nic.transport=rxe --set devices.nic.netdev=none0
 	[ "$status" -eq 1 ]

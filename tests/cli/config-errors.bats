@@ -326,7 +326,7 @@ initiator() {
 	load='load = { role = "initiator"; connect = { device = "d"; name = "w"; }; workload = { ops = 1; }; };'
 	target | sed "s/^};\$/$load\n&/" >"$conf"
 	check() { # WARNING EXPECTED ARGUMENT...
-		local text="warning: $conf:9: roles.load leads to \"$1\" on the device \"d\", which reaches only this"
+		local text="warning: $conf:9: roles.load.connect: leads to \"$1\" on the device \"d\", which reaches only this"
 		run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" "${@:3}"
 		echo "$output"
 		[ "$status" -eq 0 ]
@@ -360,7 +360,7 @@ initiator() {
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"runtime.cpus names CPU 4095, which is not there"* ]]
+	[[ "$output" == *"warning: $conf:1: runtime.cpus: CPU 4095 is not there"* ]]
 }
 
 @test "an override has the type of its option, also where the file has none" {
