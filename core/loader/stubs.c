@@ -230,6 +230,12 @@ static uint64_t any_room(void *conn)
 	return UINT64_MAX;
 }
 
+static uint32_t any_connections(const void *conf)
+{
+	(void)conf;
+	return 0;
+}
+
 static int no_rma_note(void *rma, const struct gantry_rma *op, uint32_t note)
 {
 	(void)rma;
@@ -320,6 +326,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_note = no_rma_note,
 	.send_soon = nothing,
 	.export_room = any_room,
+	.max_connections = any_connections,
 };
 
 /* -- the description -- */
@@ -375,7 +382,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
-	TRANSPORT(send_soon), TRANSPORT(export_room), {NULL, 0},
+	TRANSPORT(send_soon), TRANSPORT(export_room), TRANSPORT(max_connections), {NULL, 0},
 };
 
 static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What no endpoint shows by itself: two of them at one service, or IO that would go in a circle. */
+/* What no endpoint shows by itself: two of them at one service, IO in a circle, or too many sessions on one device. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,4 +120,42 @@ int gn_topo_graph(struct gn_topo_parse *p)
 			visit(&walk, i);
 	}
 	return 0;
+}
+
+/* -- sessions -- */
+
+/* The first listener whose sessions go beyond what the device serves. */
+static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device *device, uint32_t limit)
+{
+	uint64_t sum = 0;
+
+	for (const struct gn_topo_role *role = p->topology->roles; role < p->topology->roles + p->topology->n_roles; role++) {
+		uint32_t own = role->listen && role->listen_device == device ? role->listen->max_sessions : 0;
+		char all[64] = "", advice[64] = "use another device for one of these roles", text[256];
+
+		sum += own;
+		if (sum <= limit)
+			continue;
+		if (sum > own)
+			snprintf(all, sizeof(all), ", with those of other roles %llu,", (unsigned long long)sum);
+		if (limit > sum - own)
+			snprintf(advice, sizeof(advice), "write max_sessions = %llu or less",
+				 (unsigned long long)(limit - (sum - own)));
+		snprintf(text, sizeof(text), "%u sessions%s are more than the %u connections that listeners of the device \"%s\" "
+			 "serve; %s", own, all, limit, device->name, advice);
+		gn_conf_fault_option(p->errs, role->node, "listen.max_sessions", text);
+		return;
+	}
+}
+
+void gn_topo_sessions(struct gn_topo_parse *p)
+{
+	for (uint32_t i = 0; i < p->topology->n_devices; i++) {
+		const struct gn_topo_device *device = &p->topology->devices[i];
+		const struct gantry_transport_ops *ops = device->plugin && device->conf ? device->plugin->ops : NULL;
+		uint32_t limit = ops ? ops->max_connections(device->conf) : 0;
+
+		if (limit)
+			check_sessions(p, device, limit);
+	}
 }

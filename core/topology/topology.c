@@ -245,6 +245,7 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 		gn_errs_no_memory(errs);
 	parse_devices(&p, !args->roles.n && !args->own);
 	gn_topo_services(&p);
+	gn_topo_sessions(&p);
 	return gn_errs_rc(errs);
 }
 

@@ -57,6 +57,9 @@ int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct g
 /* After roles and devices: have each transport look at the services that are to be reached by it. */
 void gn_topo_services(struct gn_topo_parse *p);
 
+/* After roles and devices: compare the sessions of all listeners of a device with the connections that it has. */
+void gn_topo_sessions(struct gn_topo_parse *p);
+
 /* "0-3,8" to numbers; node: where it stands. "" gives none. */
 int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
 		    const uint32_t **list_p, uint32_t *n_p);

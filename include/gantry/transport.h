@@ -348,6 +348,17 @@ struct gantry_transport_ops {
 	 * -E2BIG. Slot empty: nothing is known.
 	 */
 	uint64_t (*export_room)(void *conn);
+
+	/*
+	 * Report how many connections all listeners of a device can have at a time. The host rejects a configuration in which the
+	 * roles of one process may accept more sessions than that on the device.
+	 *
+	 * conf     as for open
+	 * returns  the number; 0: no limit
+	 * thread   control thread; without a device. Must not inspect the system
+	 * since    1.1. NULL: no limit
+	 */
+	uint32_t (*max_connections)(const void *conf);
 };
 
 #ifdef __cplusplus

@@ -445,3 +445,45 @@ initiator() {
 	echo "$output"
 	[ "$status" -eq 0 ]
 }
+
+# listeners NUMBER:SESSIONS... - a target for each, on the device "d" with the options $options
+listeners() {
+	echo "devices = { d = { $options }; };"
+	echo "roles = {"
+	for pair; do
+		echo "r${pair%:*} = { role = \"target\"; backend = { type = \"memory\"; size = \"1MiB\"; };"
+		echo "listen = { device = \"d\"; $service${pair%:*}\"; ${pair#*:} }; };"
+	done
+	echo "};"
+}
+
+@test "more sessions than the transport serves" {
+	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	options="transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/run\";" service='name = "v'
+	wrong '4: roles.r1.listen.max_sessions: 1025 sessions are more than the 1024 connections that listeners of the device "d" '\
+'serve; write max_sessions = 1024 or less' < <(listeners "1:max_sessions = 1025;")
+	wrong '6: roles.r2.listen.max_sessions: 30 sessions, with those of other roles 1030, are more than the 1024 connections '\
+'that listeners of the device "d" serve; write max_sessions = 24 or less' \
+		< <(listeners "1:max_sessions = 1000;" "2:max_sessions = 30;")
+	# the default counts as well, and the place is the group that lacks the option
+	wrong '6: roles.r2.listen.max_sessions: 16 sessions, with those of other roles 1040, are more than the 1024 ' \
+		< <(listeners "1:max_sessions = 1024;" "2:")
+	[[ "$output" == *"serve; use another device for one of these roles"* ]]
+	listeners "1:max_sessions = 1000;" "2:max_sessions = 24;" >"$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
+	# in processes of their own each has a device of its own
+	listeners "1:max_sessions = 1024;" "2:max_sessions = 1024;" >"$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" --role r2
+	[ "$status" -eq 0 ]
+	[ -e "$GANTRY_PLUGINS/rdma-verbs.so" ] || return 0
+	options='transport = "rdma-verbs"; ibdev = "none0"; max_connections = 20;' service='address = "192.0.2.7:470'
+	wrong '4: roles.r1.listen.max_sessions: 21 sessions are more than the 20 connections that listeners of the device "d" ' \
+		< <(listeners "1:max_sessions = 21;")
+}
+
+@test "a transport without a limit of connections" {
+	target "" "max_sessions = 4096;" >"$conf"
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[ "$status" -eq 0 ]
+}

@@ -294,6 +294,12 @@ static uint64_t comch_wake_ns(void *device)
 	return ((struct comch_device *)device)->deadline_ns;
 }
 
+static uint32_t comch_max_connections(const void *conf)
+{
+	(void)conf;
+	return COMCH_CONNS;
+}
+
 static const struct gantry_transport_ops ops = {
 	.open = comch_open,
 	.scan = comch_scan,
@@ -331,6 +337,7 @@ static const struct gantry_transport_ops ops = {
 	.rma_poll = comch_rma_poll,
 	.check_service = comch_check_service,
 	.send_soon = comch_send_soon,
+	.max_connections = comch_max_connections,
 };
 
 GANTRY_PLUGIN(shm_comch) = {

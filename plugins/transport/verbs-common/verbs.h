@@ -344,6 +344,7 @@ struct vb_conn {
 /* name: of the RDMA device. conf and host live as long as the instance. Logs why it failed. */
 int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name, void **device_p);
 const char *vb_check_service(const char *service);
+uint32_t vb_max_connections(const void *conf);
 int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w, int (*wanted)(const char *name));
 void vb_close(void *device);
 void vb_info(void *device, struct gantry_device_info *info);
@@ -516,6 +517,6 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_l
 	.post_recv = vb_post_recv, .poll_recv = vb_poll_recv, .consumer_arm = vb_consumer_arm,                          \
 	.consumer_disarm = vb_consumer_disarm, .consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush,       \
 	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll,     \
-	.check_service = vb_check_service, .rma_note = vb_rma_note
+	.check_service = vb_check_service, .rma_note = vb_rma_note, .max_connections = vb_max_connections
 
 #endif
