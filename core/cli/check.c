@@ -429,6 +429,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));
 	check_opened(check);
+	gn_topology_look(t, &check->errs, &check->warnings);
 	if (make_budget(check) || gn_topology_expect(t, &check->errs))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
@@ -436,6 +437,14 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	check_process(check);
 	check_inside(check);
 	return end(check, cli, true);
+}
+
+/* After faults in the configuration: what can be known of the parts that have none. */
+static int check_unopened(struct check *check, const struct gn_cli *cli)
+{
+	if (check->topology.config)
+		gn_topology_look(&check->topology, &check->errs, &check->warnings);
+	return end(check, cli, false);
 }
 
 int gn_cli_check(const struct gn_cli *cli)
@@ -447,7 +456,7 @@ int gn_cli_check(const struct gn_cli *cli)
 	if (!loop)
 		code = gn_cli_fail(GN_EXIT_FAILED, "cannot set up: %s", strerror(errno));
 	else if (gn_topology_load(&check.topology, cli->args.word[0], &cli->topology, &check.errs))
-		code = end(&check, cli, false);
+		code = check_unopened(&check, cli);
 	else
 		code = check_open(&check, cli, loop);
 	gn_topology_close(&check.topology);

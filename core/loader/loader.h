@@ -30,6 +30,7 @@ struct gn_plugin {
 	const struct gantry_plugin *desc;
 	const void *ops;  /* struct gantry_KIND_ops of this build, without a NULL slot */
 	void (*check)(const void *conf, const struct gantry_option_faults *faults); /* as in desc, but never NULL */
+	void (*look)(const void *conf, const struct gantry_option_faults *faults);  /* the same */
 	const char *path; /* the file, for people */
 };
 

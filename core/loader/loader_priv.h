@@ -26,6 +26,9 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 /* The check of a plugin's options; of one that has none, or was built before there were any, one that finds nothing. */
 void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults);
 
+/* The same for `look`. */
+void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults);
+
 /*
  * Make a complete ops table of the plugin's kind: what the plugin has, and for the rest the stubs of that kind.
  * *ops_p is the caller's, from malloc. 0, -ENOEXEC: a slot that must be there is missing; -ENOMEM.

@@ -344,6 +344,13 @@ void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf, cons
 	return has ? desc->check : no_faults;
 }
 
+void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults)
+{
+	bool has = desc->struct_size >= offsetof(struct gantry_plugin, look) + sizeof(desc->look) && desc->look;
+
+	return has ? desc->look : no_faults;
+}
+
 /* -- names and places of the slots -- */
 
 struct slot {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths.c - reject a configuration in which one option replaces a file that another option uses
+ * paths.c - reject a configuration in which two options conflict over a file
  *
  * The option tables mark paths with GANTRY_PATH_*. Two options that name the same file are a fault if one of them
- * replaces it. For example, a trace would truncate the recording to replay, or a volume.
+ * replaces it. For example, a trace would truncate the recording to replay, or a volume. Two backends with the same
+ * volume are a fault as well, unless both only read it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,36 +12,71 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <gantry/backend.h>
 
 #include "topology/topology_priv.h"
 
+#define LINKS_MAX 40
+
 /* An option that names a file. */
 struct path {
-	struct gn_conf_node *node; /* of the option; of its group if the option is omitted */
-	const char *text;
-	int64_t use;    /* GANTRY_PATH_* */
+	struct gn_topo_path pub;
+	bool read_only; /* a volume that is only read */
 	bool exists;
-	struct stat st; /* if the file exists */
-	const char *place; /* if not: the resolved path; NULL: its directory does not exist */
+	struct stat st; /* of the file; of its directory if the file does not exist */
+	const char *name; /* in that directory; NULL: the directory does not exist */
 	struct path *next;
 };
 
-/* Returns "/real/directory/name" in the arena; NULL if the directory cannot be resolved. */
-static const char *resolve(struct gn_arena *arena, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char dir[PATH_MAX], real[PATH_MAX];
-	char *place;
-	size_t n;
+/* What all paths are compared with. */
+struct paths {
+	struct gn_topo_parse *p;
+	struct path *list;
+};
 
-	if (snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".") >= (int)sizeof(dir) ||
-	    !realpath(dir, real))
-		return NULL;
-	n = strlen(real) + strlen(name) + 2;
-	place = gn_arena_alloc(arena, n);
-	if (place)
-		snprintf(place, n, "%s/%s", real, name);
-	return place;
+bool gn_topo_path_end(const char *path, char *out)
+{
+	char target[PATH_MAX], joined[2 * PATH_MAX];
+	ssize_t n;
+
+	if (snprintf(out, PATH_MAX, "%s", path) >= PATH_MAX)
+		return false;
+	for (int links = 0; (n = readlink(out, target, sizeof(target) - 1)) >= 0; links++) {
+		const char *slash = strrchr(out, '/');
+
+		target[n] = '\0';
+		snprintf(joined, sizeof(joined), "%.*s%s", slash && target[0] != '/' ? (int)(slash - out) + 1 : 0, out, target);
+		if (links == LINKS_MAX || snprintf(out, PATH_MAX, "%s", joined) >= PATH_MAX)
+			return false;
+	}
+	return true;
+}
+
+const char *gn_topo_path_split(char *path)
+{
+	char *slash = strrchr(path, '/');
+	const char *name = slash ? path + (slash - path) + 1 : path;
+
+	if (slash)
+		*slash = '\0';
+	return name;
+}
+
+/* Where a file that does not exist would be made: path->st and path->name. 0; -ENOMEM. */
+static int find_place(struct gn_arena *arena, struct path *path)
+{
+	char end[PATH_MAX];
+	const char *name;
+
+	if (!gn_topo_path_end(path->pub.text, end))
+		return 0;
+	name = gn_topo_path_split(end);
+	if (stat(name == end ? "." : *end ? end : "/", &path->st))
+		return 0;
+	path->name = gn_arena_strdup(arena, name);
+	return path->name ? 0 : -ENOMEM;
 }
 
 static bool is_same(const struct path *a, const struct path *b)
@@ -48,7 +84,8 @@ static bool is_same(const struct path *a, const struct path *b)
 	if (a->exists != b->exists)
 		return false;
 	if (!a->exists)
-		return a->place && b->place && !strcmp(a->place, b->place);
+		return a->name && b->name && !strcmp(a->name, b->name) && a->st.st_dev == b->st.st_dev &&
+		       a->st.st_ino == b->st.st_ino;
 	if (S_ISBLK(a->st.st_mode) && S_ISBLK(b->st.st_mode))
 		return a->st.st_rdev == b->st.st_rdev;
 	return S_ISREG(a->st.st_mode) && a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino;
@@ -56,88 +93,67 @@ static bool is_same(const struct path *a, const struct path *b)
 
 static const char *use_text(const struct path *path)
 {
-	return path->use & GANTRY_PATH_REPLACE ? "replaces" : "uses";
+	return path->pub.use & GANTRY_PATH_REPLACE ? "replaces" : "uses";
 }
 
 /* Report the fault for the option that replaces the file; if both do, for the later one. */
 static void compare(struct gn_topo_parse *p, const struct path *earlier, const struct path *later)
 {
-	const struct path *culprit = later->use & GANTRY_PATH_REPLACE ? later : earlier;
+	const struct path *culprit = later->pub.use & GANTRY_PATH_REPLACE ? later : earlier;
 	const struct path *other = culprit == later ? earlier : later;
 
-	if ((culprit->use & GANTRY_PATH_REPLACE) && is_same(earlier, later))
-		gn_conf_fault(p->errs, culprit->node, "\"%s\" would be replaced, and %s (%s) %s the same file; write another path",
-			      culprit->text, gn_conf_path(other->node), gn_conf_where(other->node), use_text(other));
+	if (culprit->pub.use & GANTRY_PATH_REPLACE)
+		gn_conf_fault(p->errs, culprit->pub.node,
+			      "\"%s\" would be replaced, and %s (%s) %s the same file; write another path", culprit->pub.text,
+			      gn_conf_path(other->pub.node), gn_conf_where(other->pub.node), use_text(other));
+	else if ((earlier->pub.use & later->pub.use & GANTRY_PATH_VOLUME) && !(earlier->read_only && later->read_only))
+		gn_conf_fault(p->errs, later->pub.node,
+			      "\"%s\" is the volume of %s (%s) as well; write another path, or make both volumes read-only",
+			      later->pub.text, gn_conf_path(earlier->pub.node), gn_conf_where(earlier->pub.node));
 }
 
-/* Compare a path with all earlier ones, and append it to the list. 0; -ENOMEM. */
-static int add_path(struct gn_topo_parse *p, struct path **paths, struct gn_conf_node *node, const char *text, int64_t use)
+static bool is_read_only(const struct gn_topo_instance *instance)
 {
-	struct path *path = gn_arena_alloc(&p->topology->arena, sizeof(*path));
+	const struct gantry_backend_ops *ops = instance->plugin->ops;
+	struct gantry_volume_info volume = {.size = 0};
 
+	if (instance->kind != GANTRY_KIND_BACKEND)
+		return false;
+	ops->expect(instance->conf, &volume);
+	return volume.flags & GANTRY_VOLUME_READ_ONLY;
+}
+
+/* Compare a path with all earlier ones, and put it into the list. 0; -ENOMEM. */
+static int add_path(void *arg, const struct gn_topo_instance *instance, const struct gn_topo_path *pub)
+{
+	struct paths *paths = arg;
+	struct gn_arena *arena = &paths->p->topology->arena;
+	struct path *path;
+
+	if (!(pub->use & (GANTRY_PATH_KEEP | GANTRY_PATH_REPLACE | GANTRY_PATH_VOLUME)))
+		return 0;
+	path = gn_arena_alloc(arena, sizeof(*path));
 	if (!path)
 		return -ENOMEM;
-	*path = (struct path){.node = node, .text = text, .use = use, .next = *paths};
-	path->exists = stat(text, &path->st) == 0;
-	if (!path->exists)
-		path->place = resolve(&p->topology->arena, text);
-	for (const struct path *before = *paths; before; before = before->next)
-		compare(p, before, path);
-	*paths = path;
+	*path = (struct path){.pub = *pub, .read_only = is_read_only(instance), .next = paths->list};
+	path->exists = stat(pub->text, &path->st) == 0;
+	if (!path->exists && find_place(arena, path))
+		return -ENOMEM;
+	for (const struct path *before = paths->list; before; before = before->next)
+		if (is_same(before, path))
+			compare(paths->p, before, path);
+	paths->list = path;
 	return 0;
 }
 
-static int add_options(struct gn_topo_parse *p, struct path **paths, struct gn_conf_node *group,
-		       const struct gantry_option *table, const void *conf)
+static int add_paths(void *arg, const struct gn_topo_instance *instance)
 {
-	int rc = 0;
-
-	for (const struct gantry_option *row = table; row && row->name && !rc; row++) {
-		struct gn_conf_node *node = gn_conf_child(group, row->name);
-		const char *text;
-
-		if (row->type == GANTRY_OPT_GROUP && node)
-			rc = add_options(p, paths, node, row->group, conf);
-		if (row->type != GANTRY_OPT_STRING || !(row->min & (GANTRY_PATH_KEEP | GANTRY_PATH_REPLACE)))
-			continue;
-		memcpy(&text, (const char *)conf + row->offset, sizeof(text));
-		if (text && *text)
-			rc = add_path(p, paths, node ? node : group, text, row->min);
-	}
-	return rc;
-}
-
-static int add_part(struct gn_topo_parse *p, struct path **paths, unsigned kind, struct gn_conf_node *group,
-		    const struct gn_part *part)
-{
-	const struct gn_plugin *plugin;
-
-	if (!part || !part->conf || gn_loader_find(p->topology->loader, kind, part->name, &plugin))
-		return 0;
-	return add_options(p, paths, group, plugin->desc->options, part->conf);
-}
-
-static int add_role(struct gn_topo_parse *p, struct path **paths, const struct gn_topo_role *role)
-{
-	struct gn_conf_node *stages = gn_conf_child(role->node, "stages");
-	int rc = 0;
-
-	if (role->plugin && !role->is_own && role->spec.part.conf)
-		rc = add_options(p, paths, role->node, role->plugin->desc->options, role->spec.part.conf);
-	for (uint32_t i = 0; i < role->spec.n_stages && !rc; i++)
-		rc = add_part(p, paths, GANTRY_KIND_STAGE, gn_conf_index(stages, i), &role->stages[i]);
-	if (!rc)
-		rc = add_part(p, paths, GANTRY_KIND_BACKEND, gn_conf_child(role->node, "backend"), role->backend);
-	return rc;
+	return gn_topo_each_path(instance, add_path, arg);
 }
 
 int gn_topo_paths(struct gn_topo_parse *p)
 {
-	struct path *paths = NULL;
-	int rc = 0;
+	struct paths paths = {.p = p};
 
-	for (uint32_t i = 0; i < p->topology->n_roles && !rc; i++)
-		if (p->topology->roles[i].selected)
-			rc = add_role(p, &paths, &p->topology->roles[i]);
-	return rc;
+	return gn_topo_each_instance(p->topology, add_paths, &paths);
 }

@@ -150,6 +150,12 @@ int gn_topology_start(struct gn_topology *topology);
  * with a backend is what that is expected to say. Adds faults. 0, -ENOMEM.
  */
 int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs);
+/*
+ * For `gantry check`: report each file and directory of the configuration that `gantry run` could not use on this machine.
+ * Opens and changes nothing. Roles whose options have faults are left out. A role whose device this machine does not have
+ * (`absent`, after gn_topology_open) is for another machine: what it lacks is a warning.
+ */
+void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
 /* Ask those to stop who must be first of those that still run: who works, relays, servers. */
 void gn_topology_wind_down(struct gn_topology *topology);
 void gn_topology_close(struct gn_topology *topology);

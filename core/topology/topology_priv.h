@@ -47,7 +47,42 @@ void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *rol
 /* After all roles: what they are together. 0, also when it added faults; -ENOMEM. */
 int gn_topo_graph(struct gn_topo_parse *p);
 
-/* Call after all roles: add a fault for each option that replaces a file that another option uses. 0; -ENOMEM. */
+/* A device, role, stage or backend of the configuration, with options that have no faults. */
+struct gn_topo_instance {
+	unsigned kind;
+	struct gn_conf_node *group;
+	const struct gn_plugin *plugin;
+	const void *conf;
+	const struct gn_topo_role *role; /* NULL: a device */
+};
+
+/* An option of an instance that names a file or a directory. */
+struct gn_topo_path {
+	struct gn_conf_node *node; /* of the option; of its group if the option is omitted */
+	const char *text;
+	int64_t use; /* GANTRY_PATH_* */
+};
+
+/* Call fn for each instance of the selected roles and for each parsed device, until it returns other than 0. Returns that. */
+int gn_topo_each_instance(struct gn_topology *t, int (*fn)(void *arg, const struct gn_topo_instance *instance), void *arg);
+
+/* The same for the paths of an instance that are not empty. */
+int gn_topo_each_path(const struct gn_topo_instance *instance,
+		      int (*fn)(void *arg, const struct gn_topo_instance *instance, const struct gn_topo_path *path), void *arg);
+
+/*
+ * Follow symbolic links to the name that an open(2) with O_CREAT would make. out: PATH_MAX bytes. Returns false if the name
+ * is too long, or there are too many links.
+ */
+bool gn_topo_path_end(const char *path, char *out);
+
+/* Cut a path before its name, which is returned; `path` itself: it has no directory. "/name" becomes "". */
+const char *gn_topo_path_split(char *path);
+
+/*
+ * Call after all roles: add a fault for each option that replaces a file that another option uses, and for each volume of
+ * two backends. 0; -ENOMEM.
+ */
 int gn_topo_paths(struct gn_topo_parse *p);
 
 /* `listen`, a group, and `connect`, a group or a list of groups, of a role. */

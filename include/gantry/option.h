@@ -27,10 +27,17 @@ enum gantry_option_type {
 
 /*
  * What a plugin does with the file that a STRING option names. The host rejects a configuration in which one option
- * replaces a file that another option names. Since 1.1.
+ * replaces a file that another option names. `gantry check` reports files and directories that are missing, or that the
+ * process may not read or write; those of a volume only if the plugin has `look`. Since 1.1.
  */
 #define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
 #define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */
+/*
+ * The content is the volume of a backend. The host rejects a configuration in which two backends name the same file, unless
+ * both volumes are read-only. Since 1.1.
+ */
+#define GANTRY_PATH_VOLUME 4
+#define GANTRY_PATH_DIRECTORY 8 /* a directory, which the plugin makes if it is missing. Since 1.1 */
 
 struct gantry_option {
 	const char *name;

@@ -64,6 +64,14 @@ struct gantry_plugin {
 	 * called with a conf that has one. No side effects, no look at the machine. NULL: the rows say it all.
 	 */
 	void (*check)(const void *conf, const struct gantry_option_faults *faults);
+	/*
+	 * Compare a conf that `check` accepted with this machine. `gantry check` calls it.
+	 *
+	 * faults   receives each reason for which `open` would fail, and what to do instead
+	 * thread   control thread; must not change, lock or wait for anything, and must not open a device
+	 * since    1.1. NULL: the host compares only paths, by their GANTRY_PATH_*
+	 */
+	void (*look)(const void *conf, const struct gantry_option_faults *faults);
 };
 
 #if defined __GNUC__

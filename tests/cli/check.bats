@@ -308,8 +308,8 @@ everything() {
 	[ "$status" -eq 0 ]
 	[ "$(everything)" = "$before" ]
 	check 0 --set 'roles.load.stages.1.path=/no/such/folder/trace'
-	[ "$status" -eq 1 ]
-	says "/no/such/folder/trace: cannot write a trace: No such file or directory"
+	[ "$status" -eq 2 ]
+	says "gantry: --set: roles.load.stages[1].path: \"/no/such/folder/trace\": cannot use the directory /no/such/folder: No"
 	check 0 --set devices.dpu.dir=/no/such/folder/run
 	says "cannot make directory /no/such/folder/run: No such file or directory"
 	says "a role that uses it would not start here"

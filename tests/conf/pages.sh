@@ -6,7 +6,8 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-pages.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM HUP
 chmod 700 "$tmp"
-mkdir -m 700 "$tmp/run"
+mkdir -m 700 "$tmp/run" "$tmp/files"
+truncate -s 64MiB "$tmp/files/volume0" # in the place of a block device
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 umask 022
@@ -52,7 +53,7 @@ for page in "$top_srcdir"/man/*.[1357]; do
 	for file in ./*.file ./*.roles ./*.target; do
 		[ -e "$file" ] || continue
 		n=$((n + 1))
-		whole "$file" >example.conf
+		whole "$file" | sed "s|path = \"/[^\"]*/|path = \"$tmp/files/|" >example.conf
 		missing=
 		for plugin in $(grep -oE '(role|transport|type) = "[a-z-]+"' example.conf | cut -d '"' -f 2); do
 			[ -e "$GANTRY_PLUGINS/$plugin.so" ] || missing="$missing $plugin"

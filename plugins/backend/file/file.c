@@ -13,7 +13,7 @@
 static const char *const engines[] = {"auto", "uring", "sync", NULL};
 
 static const struct gantry_option options[] = {
-	{"path", GANTRY_OPT_STRING, offsetof(struct file_conf, path), NULL, GANTRY_PATH_KEEP, 0, NULL, NULL,
+	{"path", GANTRY_OPT_STRING, offsetof(struct file_conf, path), NULL, GANTRY_PATH_VOLUME, 0, NULL, NULL,
 	 "Regular file or block device that holds the volume. It is locked (flock) as long as it is served."},
 	{"size", GANTRY_OPT_SIZE, offsetof(struct file_conf, size), "0", 0, INT64_MAX, NULL, NULL,
 	 "Size of the volume; 0: all of the file or device."},
@@ -261,4 +261,5 @@ GANTRY_PLUGIN(file) = {
 	.ops_size = sizeof ops,
 	.ops = &ops,
 	.check = file_check,
+	.look = file_look,
 };

@@ -2,6 +2,7 @@
 /*
  * file.h - a backend on a regular file or a block device.
  *
+ *	look.c        whether the path can be opened, for gantry check
  *	open.c        the path: what it is, who else has it, how large it is, whether direct IO works
  *	below.c       loop devices: the file under one, and those that are attached to a file
  *	identity.c    which volume it is: the UUID
@@ -142,6 +143,14 @@ struct file_engine {
 extern const struct file_engine file_engine_sync;
 extern const struct file_engine file_engine_uring;
 extern const struct file_calls file_calls;
+
+/* look.c */
+
+/* The slot `look` of the plugin. */
+void file_look(const void *conf, const struct gantry_option_faults *faults);
+
+/* Why a file of `have` bytes cannot hold the volume: a text that may follow its name, in `text`; NULL: it can. */
+const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *text, size_t bytes);
 
 /* open.c */
 

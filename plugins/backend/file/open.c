@@ -116,6 +116,7 @@ static int find_size(struct file_store *store, uint64_t *size_p)
 static int fit_size(struct file_store *store)
 {
 	const struct file_conf *conf = store->conf;
+	char text[200];
 	uint64_t have;
 	int rc = find_size(store, &have);
 
@@ -128,21 +129,10 @@ static int fit_size(struct file_store *store)
 		return rc;
 	}
 	store->size = conf->size ? conf->size : have;
-	if (store->size == 0) {
-		refuse(store, "%s: is empty; set create = true and a size", conf->path);
-		return -EINVAL;
-	}
-	if (store->size > have) {
-		refuse(store, "%s: has %llu bytes, size asks for %llu; set create = true to extend a file",
-		       conf->path, (unsigned long long)have, (unsigned long long)store->size);
-		return -EINVAL;
-	}
-	if (store->size % conf->block) {
-		refuse(store, "%s: %llu bytes are not a multiple of the block size %llu; set size or block",
-		       conf->path, (unsigned long long)store->size, (unsigned long long)conf->block);
-		return -EINVAL;
-	}
-	return 0;
+	if (!file_size_fault(conf, have, text, sizeof text))
+		return 0;
+	refuse(store, "%s: %s", conf->path, text);
+	return -EINVAL;
 }
 
 /* Make the name of a new file stable: a power failure would otherwise lose the file. */

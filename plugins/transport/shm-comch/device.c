@@ -21,7 +21,7 @@
 static const struct gantry_option options[] = {
 	{"pci", GANTRY_OPT_STRING, offsetof(struct comch_conf, pci), "00:00.0", 0, 0, NULL, NULL,
 	 "Address of the emulated card: devices with the same dir and pci meet."},
-	{"dir", GANTRY_OPT_STRING, offsetof(struct comch_conf, dir), "", 0, 0, NULL, NULL,
+	{"dir", GANTRY_OPT_STRING, offsetof(struct comch_conf, dir), "", GANTRY_PATH_DIRECTORY, 0, NULL, NULL,
 	 "Runtime directory for the sockets, made if missing. Empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, "
 	 "else /tmp/gantry-UID."},
 	{"uids", GANTRY_OPT_STRING, offsetof(struct comch_conf, uids), "", 0, 0, NULL, NULL,
