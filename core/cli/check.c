@@ -263,19 +263,6 @@ static bool may_run_on(uint32_t cpu)
 	return may;
 }
 
-static void check_inside(struct check *check)
-{
-	const struct gn_topology *t = &check->topology;
-
-	for (uint32_t i = 0; i < t->n_roles; i++)
-		for (uint32_t k = 0; t->roles[i].selected && k < t->roles[i].spec.n_connects; k++)
-			if (gn_topology_leads_nowhere(t, &t->roles[i], k))
-				gn_conf_fault(&check->warnings, gn_topology_connect_node(&t->roles[i], k),
-					      "leads to \"%s\" on the device \"%s\", which reaches only this process, and no role "
-					      "that it runs listens there",
-					      t->roles[i].connects[k].service, t->roles[i].connect_devices[k]->name);
-}
-
 static void check_process(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
@@ -430,20 +417,22 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));
 	check_opened(check);
 	gn_topology_look(t, &check->errs, &check->warnings);
+	gn_topology_check_connects(t, &check->errs, &check->warnings);
 	if (make_budget(check) || gn_topology_expect(t, &check->errs))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
 	check->n_fds = count_fds(check);
 	check_process(check);
-	check_inside(check);
 	return end(check, cli, true);
 }
 
 /* After faults in the configuration: what can be known of the parts that have none. */
 static int check_unopened(struct check *check, const struct gn_cli *cli)
 {
-	if (check->topology.config)
+	if (check->topology.config) {
 		gn_topology_look(&check->topology, &check->errs, &check->warnings);
+		gn_topology_check_connects(&check->topology, &check->errs, &check->warnings);
+	}
 	return end(check, cli, false);
 }
 

@@ -156,6 +156,11 @@ int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs);
  * (`absent`, after gn_topology_open) is for another machine: what it lacks is a warning.
  */
 void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
+/*
+ * For `gantry check`: report each connect of a selected role to a service that no role of the file serves, or none that
+ * runs in this process if it must be one of those. served.c states what is a fault, and what a warning.
+ */
+void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
 /* Ask those to stop who must be first of those that still run: who works, relays, servers. */
 void gn_topology_wind_down(struct gn_topology *topology);
 void gn_topology_close(struct gn_topology *topology);

@@ -322,22 +322,6 @@ initiator() {
 	[ "$status" -eq 2 ]
 }
 
-@test "a transport inside the process leads to a role of it, or nowhere" {
-	load='load = { role = "initiator"; connect = { device = "d"; name = "w"; }; workload = { ops = 1; }; };'
-	target | sed "s/^};\$/$load\n&/" >"$conf"
-	check() { # WARNING EXPECTED ARGUMENT...
-		local text="warning: $conf:9: roles.load.connect: leads to \"$1\" on the device \"d\", which reaches only this"
-		run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" "${@:3}"
-		echo "$output"
-		[ "$status" -eq 0 ]
-		case $output in *"$text"*) [ "$2" = yes ] ;; *) [ "$2" = no ] ;; esac
-	}
-	check w yes
-	check v no --set roles.load.connect.name=v
-	check v yes --set roles.load.connect.name=v --role load # it is in the file, and not in this process
-	check v no --role store
-}
-
 @test "quotes of a page, and the mark of an editor" {
 	cd "$BATS_TEST_TMPDIR"
 	target | sed 's/"loop"/“loop”/' >quotes.conf
@@ -439,6 +423,7 @@ initiator() {
 		$(gateway a x "( { $d \"y\"; }, { $d \"z\"; } )")
 		$(gateway b y "{ $d \"z\"; }")
 		$(gateway c z "{ device = \"e\"; name = \"x\"; }")
+		t = { role = "target"; listen = { device = "e"; name = "x"; }; backend = { type = "memory"; size = "1MiB"; }; };
 		};
 	END
 	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"

@@ -32,8 +32,8 @@ whole()
 {
 	case $1 in
 	*.file) cat "$1" ;;
-	*.roles)
-		echo 'devices = { wire = { transport = "loop"; }; }; roles = {'
+	*.roles) # their targets may be in another process
+		echo 'devices = { wire = { transport = "shm-comch"; }; }; roles = {'
 		cat "$1"
 		echo '};'
 		;;

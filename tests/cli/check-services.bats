@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# gantry check: connects to services that no role of the file serves.
+
+setup() {
+	umask 022
+	conf=$BATS_TEST_TMPDIR/t.conf
+	for plugin in target gateway initiator memory loop shm-comch; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+	done
+}
+
+comch="transport = \"shm-comch\"; dir = \"$BATS_TEST_TMPDIR/run\";"
+
+# topology DEVICES CONNECT [LISTEN] - a target on line 3, an initiator on line 5
+topology() {
+	cat >"$conf" <<-END
+		devices = { $1 };
+		roles = {
+		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
+		    listen = { ${3:-device = \"d\"; name = \"volume0\";} }; };
+		  load = { role = "initiator"; workload = { ops = 1; }; connect = { $2 }; };
+		};
+	END
+}
+
+check() { # STATUS [ARGUMENT]...
+	run "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf" "${@:2}"
+	echo "$output"
+	[ "$status" -eq "$1" ]
+}
+
+says() {
+	[[ "$output" == *"$1"* ]] || { echo "expected: $1"; return 1; }
+}
+
+quiet() {
+	[[ "$output" != *"roles.load.connect"* ]]
+}
+
+@test "inside the process" {
+	topology 'd = { transport = "loop"; };' 'device = "d"; name = "volume0";'
+	check 0
+	quiet
+	check 0 --role store
+	check 2 --set roles.load.connect.name=volume1
+	says 'gantry: '"$conf"':5: roles.load.connect: no role of this file listens at "volume1" of the device "d", which reaches '\
+'only this process; did you mean "volume0"?'
+	check 2 --set roles.load.connect.name=other --role load
+	says 'roles.load.connect: no role of this file listens at "other" of the device "d", which reaches only this process; '\
+'write one of: volume0'
+	# it is in the file, and not in this process
+	check 0 --role load
+	says "warning: $conf:5: roles.load.connect: leads to \"volume0\" on the device \"d\", which reaches only this process, and"
+}
+
+@test "between processes" {
+	topology "d = { $comch };" 'device = "d"; name = "volume0";'
+	check 0
+	quiet
+	check 0 --role load # another process serves it
+	quiet
+	check 2 --set roles.load.connect.name=volme0
+	says 'roles.load.connect: no role of this file listens at "volme0" of the device "d"; did you mean "volume0"?'
+	check 2 --set roles.load.connect.name=volme0 --role load
+	check 2 --set roles.load.connect.name=elsewhere
+	says 'listens at "elsewhere" of the device "d"; write one of: volume0'
+	[ "$(grep -c '^gantry: ' <<<"$output")" -eq 1 ]
+}
+
+@test "each of several connects has its place" {
+	cat >"$conf" <<-END
+		devices = { d = { $comch }; };
+		roles = {
+		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
+		    listen = { device = "d"; name = "left"; }; };
+		  bridge = { role = "gateway"; listen = { device = "d"; name = "both"; };
+		    connect = (
+		      { device = "d"; name = "left"; },
+		      { device = "d"; name = "rihgt"; } ); };
+		};
+	END
+	check 2
+	says "gantry: $conf:8: roles.bridge.connect[1]: no role of this file listens at \"rihgt\" of the device \"d\"; \
+write one of: left"
+	[[ "$output" != *"connect[0]"* ]]
+}
+
+@test "a file for clients only, and one for a gateway only" {
+	cat >"$conf" <<-END
+		devices = { d = { $comch }; };
+		roles = {
+		  load = { role = "initiator"; workload = { ops = 1; };
+		    connect = { device = "d"; name = "volume0"; }; };
+		};
+	END
+	check 0
+	says "warning: $conf:4: roles.load.connect: no role of this file listens on the device \"d\": another process \
+must serve \"volume0\""
+	cat >"$conf" <<-END
+		devices = { d = { $comch }; };
+		roles = {
+		  bridge = { role = "gateway"; listen = { device = "d"; name = "volume1"; };
+		    connect = { device = "d"; name = "volume0"; }; };
+		};
+	END
+	check 0
+	says "warning: $conf:4: roles.bridge.connect: no other role of this file listens on the device \"d\": another process must"
+}
+
+@test "a device for each end" {
+	topology "d = { $comch }; e = { $comch };" 'device = "e"; name = "volume0";'
+	check 0
+	quiet
+	check 0 --set roles.load.connect.name=volume9
+	says 'warning: '"$conf"':5: roles.load.connect: no role of this file listens on the device "e"'
+	# other cards are other places
+	topology "d = { $comch pci = \"03:00.0\"; }; e = { $comch pci = \"04:00.0\"; };" 'device = "e"; name = "volume0";'
+	check 0
+	says 'roles.load.connect: no role of this file listens on the device "e": another process must serve "volume0"'
+	# another transport is no such pair
+	topology "d = { transport = \"loop\"; }; e = { $comch };" 'device = "e"; name = "volume0";'
+	check 0
+	says 'roles.load.connect: no role of this file listens on the device "e": another process must serve "volume0"'
+}
+
+@test "addresses" {
+	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
+	nic='d = { transport = "rxe"; netdev = "none0"; };'
+	topology "$nic" 'device = "d"; address = "192.0.2.7:4791";' 'device = "d"; address = "192.0.2.7:4791";'
+	check 0
+	quiet
+	# the machine is one of this file, and the port is not
+	check 2 --set roles.load.connect.address=192.0.2.7:4792
+	says 'roles.load.connect: no role of this file listens at "192.0.2.7:4792" of the device "d"; '\
+'did you mean "192.0.2.7:4791"?'
+	# another machine may have a file of its own
+	check 0 --set roles.load.connect.address=192.0.2.77:4791
+	says 'no role of this file listens at "192.0.2.77:4791": another process must serve it'
+	# all addresses of the machine
+	check 0 --set roles.store.listen.address=0.0.0.0:4791
+	quiet
+	check 0 --set roles.store.listen.address=0.0.0.0:4792
+	says 'no role of this file listens at "192.0.2.7:4791": another'
+	# each machine has a device of its own
+	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; };" 'device = "e"; address = "192.0.2.7:4791";' \
+		'device = "d"; address = "192.0.2.7:4791";'
+	check 0
+	quiet
+}
+
+@test "beside other errors" {
+	topology "d = { $comch };" 'device = "d"; name = "volme0";'
+	check 2 --set roles.load.lanes=0
+	says 'roles.load.lanes: 0 is out of range'
+	says 'roles.load.connect: no role of this file listens at "volme0"'
+}
