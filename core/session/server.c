@@ -189,8 +189,11 @@ static void on_deadline(void *arg)
 	gn_session_end(s, -ETIMEDOUT);
 }
 
+/* The uid of a peer counts wherever the transport reports one: a process of another PID namespace has a uid, and no pid. */
 static int uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
 {
+	if (uid == UINT32_MAX)
+		return (ep->device->ops->flags & GANTRY_TRANSPORT_UIDS) == 0;
 	if (ep->n_uids == 0)
 		return uid == getuid();
 	for (uint32_t i = 0; i < ep->n_uids; i++)
@@ -229,7 +232,7 @@ static const char *objection(struct gn_role *role, const struct gantry_peer *pee
 {
 	const struct gn_endpoint *ep = role->spec.listen;
 
-	if (peer->pid != -1 && !uid_allowed(ep, peer->uid))
+	if (!uid_allowed(ep, peer->uid))
 		return "its uid is not allowed (listen.uids)";
 	if (role->server.stopping || role->finished)
 		return "the role is stopping";

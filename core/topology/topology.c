@@ -246,6 +246,7 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 	parse_devices(&p, !args->roles.n && !args->own);
 	gn_topo_services(&p);
 	gn_topo_sessions(&p);
+	gn_topo_access(&p);
 	return gn_errs_rc(errs);
 }
 

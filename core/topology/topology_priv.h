@@ -95,6 +95,9 @@ void gn_topo_services(struct gn_topo_parse *p);
 /* After roles and devices: compare the sessions of all listeners of a device with the connections that it has. */
 void gn_topo_sessions(struct gn_topo_parse *p);
 
+/* After roles and devices: add a fault for each access rule of a `listen` group that its transport cannot enforce. */
+void gn_topo_access(struct gn_topo_parse *p);
+
 /* "0-3,8" to numbers; node: where it stands. "" gives none. */
 int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
 		    const uint32_t **list_p, uint32_t *n_p);

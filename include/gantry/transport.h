@@ -75,8 +75,10 @@ struct gantry_device_info {
 
 /* What is true of all devices of a transport. */
 #define GANTRY_TRANSPORT_INSIDE 0x1u /* reaches only peers in the same process */
+#define GANTRY_TRANSPORT_UIDS 0x2u   /* the kernel reports the uid of each peer. Without either flag, the transport is taken */
+				     /*   for one of a network, whose peers nothing authenticates. 1.1 */
 
-/* Who is at the other end. pid -1 and uid -1: not known (another machine). */
+/* Who is at the other end. pid -1: not known (another PID namespace). pid -1 and uid -1: not known (another machine). */
 struct gantry_peer {
 	int32_t pid;
 	uint32_t uid, gid;

@@ -336,6 +336,7 @@ static const struct gantry_transport_ops ops = {
 	.rma_flush = comch_rma_flush,
 	.rma_poll = comch_rma_poll,
 	.check_service = comch_check_service,
+	.flags = GANTRY_TRANSPORT_UIDS,
 	.send_soon = comch_send_soon,
 	.max_connections = comch_max_connections,
 };

@@ -435,7 +435,9 @@ static void who_may_connect(void)
 	fc.ft.peer.uid = getuid() + 1;
 	conn = fake_reach(&fc, GN_NEW);
 	TEST_ASSERT_EQUAL_INT(1, conn->refused);
-	fc.ft.peer.pid = -1; /* another machine: nothing is known */
+	fc.ft.peer.pid = -1; /* a process of another PID namespace */
+	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused);
+	fc.ft.peer.uid = UINT32_MAX; /* another machine */
 	conn = fake_reach(&fc, GN_KNOWN);
 	TEST_ASSERT_EQUAL_INT(0, conn->refused);
 	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused); /* max_sessions */
@@ -443,11 +445,25 @@ static void who_may_connect(void)
 	fake_core_turn(&fc);
 	fc.listen.uids = uids;
 	fc.listen.n_uids = 1;
-	fc.ft.peer.pid = 1;
+	fc.ft.peer.uid = getuid();
 	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused);
 	fc.ft.peer.uid = 4242;
 	TEST_ASSERT_EQUAL_INT(0, fake_reach(&fc, GN_NEW)->refused);
-	TEST_ASSERT_EQUAL_UINT64(3, counter("sessions_refused"));
+	TEST_ASSERT_EQUAL_UINT64(4, counter("sessions_refused"));
+}
+
+/* A transport that promises the uid of each peer, and does not know it once. */
+static void a_peer_without_the_uid_that_is_promised(void)
+{
+	static struct gantry_transport_ops ops;
+
+	fake_core_start(&fc, 1);
+	ops = *fc.device->ops;
+	ops.flags = GANTRY_TRANSPORT_UIDS;
+	fc.device->ops = &ops;
+	fc.ft.peer.pid = -1;
+	fc.ft.peer.uid = UINT32_MAX;
+	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused);
 }
 
 static void data_is_moved_where_regions_cannot_be_mapped(void)
@@ -565,6 +581,7 @@ int main(void)
 	RUN_TEST(a_role_that_gives_up_closes_its_own_sessions_too);
 	RUN_TEST(it_finishes_after_so_many_sessions);
 	RUN_TEST(who_may_connect);
+	RUN_TEST(a_peer_without_the_uid_that_is_promised);
 	RUN_TEST(data_is_moved_where_regions_cannot_be_mapped);
 	RUN_TEST(memory_to_move_through_is_bounded);
 	RUN_TEST(a_report_and_a_description);
