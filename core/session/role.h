@@ -37,6 +37,7 @@ struct gn_endpoint {
 	uint64_t direct_memory;    /* largest volume in memory that is registered instead */
 	const uint32_t *uids;      /* who may connect; n_uids 0: the same uid only */
 	uint32_t n_uids;
+	bool insecure;             /* on a network: serve peers that nothing authenticates */
 };
 
 struct gn_role_spec {

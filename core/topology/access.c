@@ -3,8 +3,11 @@
  * access.c - who may open what a role serves: the rules of its `listen` group, against what its transport can enforce.
  *
  * The flags of a transport say which rules that are: GANTRY_TRANSPORT_UIDS and GANTRY_TRANSPORT_INSIDE. A transport with
- * neither is one of a network, whose peers nothing authenticates.
+ * neither is one of a network, whose peers nothing authenticates: a role listens there only with insecure = true.
  */
+#include <stdio.h>
+
+#include "base/log.h"
 #include "topology/topology_priv.h"
 
 static bool is_network(const struct gantry_transport_ops *ops)
@@ -12,12 +15,18 @@ static bool is_network(const struct gantry_transport_ops *ops)
 	return !(ops->flags & (GANTRY_TRANSPORT_UIDS | GANTRY_TRANSPORT_INSIDE));
 }
 
-static void check_listen(struct gn_topo_parse *p, struct gn_conf_node *listen, const struct gn_topo_device *device)
+static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
-	struct gn_conf_node *uids = gn_conf_child(listen, "uids");
+	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"), *uids = gn_conf_child(listen, "uids");
+	const struct gn_topo_device *device = role->listen_device;
 
-	if (!device || !device->plugin || !is_network(device->plugin->ops))
+	if (!device || !device->plugin || !role->listen->service || !is_network(device->plugin->ops))
 		return;
+	if (!role->listen->insecure)
+		gn_conf_fault(p->errs, listen,
+			      "the transport of the device does not authenticate peers (device=%s, transport=%s): every host that "
+			      "reaches %s could read and write the volume; to accept that, write insecure = true", device->name,
+			      device->plugin->desc->name, role->listen->service);
 	if (uids)
 		gn_conf_fault(p->errs, uids,
 			      "the transport of the device does not report the user of a peer (device=%s, transport=%s): leave "
@@ -27,10 +36,19 @@ static void check_listen(struct gn_topo_parse *p, struct gn_conf_node *listen, c
 
 void gn_topo_access(struct gn_topo_parse *p)
 {
-	for (uint32_t i = 0; i < p->topology->n_roles; i++) {
-		const struct gn_topo_role *role = &p->topology->roles[i];
+	for (uint32_t i = 0; i < p->topology->n_roles; i++)
+		if (p->topology->roles[i].listen)
+			check_listen(p, &p->topology->roles[i]);
+}
 
-		if (role->listen)
-			check_listen(p, gn_conf_child(role->node, "listen"), role->listen_device);
-	}
+void gn_topo_warn_of_access(const struct gn_topo_role *role)
+{
+	char who[80];
+
+	if (!role->listen || !is_network(role->listen_device->plugin->ops))
+		return;
+	snprintf(who, sizeof(who), "roles.%s", role->name);
+	gn_log(GN_LOG_WARN, who,
+	       "the listener accepts peers that nothing authenticates (device=%s, service=%s): every host that reaches it can "
+	       "read and write the volume (listen.insecure)", role->listen_device->name, role->listen->service);
 }

@@ -213,6 +213,7 @@ int gn_topology_start(struct gn_topology *topology)
 
 			if (!role->role || start_rank(role) != rank)
 				continue;
+			gn_topo_warn_of_access(role);
 			rc = gn_role_start(role->role);
 			if (rc)
 				return rc;

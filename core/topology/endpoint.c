@@ -17,6 +17,7 @@ struct endpoint_conf {
 	const char *device, *name, *address, *uids;
 	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes, move_memory, direct_memory;
 	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
+	uint8_t insecure;
 };
 
 #define AT(field) offsetof(struct endpoint_conf, field)
@@ -65,7 +66,9 @@ const struct gantry_option gn_listen_options[] = {
 	 "Largest volume of a backend in memory that is made known to the device as a whole for each session, where the role "
 	 "has no stages: its data is then moved without such buffers. 0: never."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
-	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this."},
+	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this. An error on a network."},
+	{"insecure", GANTRY_OPT_BOOL, AT(insecure), "false", 0, 0, NULL, NULL,
+	 "Let every host that reaches the listener open the volume: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
 
@@ -144,6 +147,7 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->max_region_bytes = conf.max_region_bytes;
 	endpoint->move_memory = conf.move_memory;
 	endpoint->direct_memory = conf.direct_memory;
+	endpoint->insecure = conf.insecure != 0;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1, &endpoint->uids,
 			       &endpoint->n_uids);
 }

@@ -95,8 +95,13 @@ void gn_topo_services(struct gn_topo_parse *p);
 /* After roles and devices: compare the sessions of all listeners of a device with the connections that it has. */
 void gn_topo_sessions(struct gn_topo_parse *p);
 
-/* After roles and devices: add a fault for each access rule of a `listen` group that its transport cannot enforce. */
+/*
+ * After roles and devices: add a fault for each access rule of a `listen` group that its transport cannot enforce, and for each
+ * listener on a network without insecure = true.
+ */
 void gn_topo_access(struct gn_topo_parse *p);
+/* Before a role starts: one line in the log if it listens on a network. */
+void gn_topo_warn_of_access(const struct gn_topo_role *role);
 
 /* "0-3,8" to numbers; node: where it stands. "" gives none. */
 int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Who may open the volume of a listener: gantry check and gantry run reject a rule that the transport cannot enforce.
+# Who may open the volume of a listener: gantry check and gantry run reject a rule that the transport cannot enforce, and a
+# listener on a network without an explicit statement.
 #
 # The test plugin tiny stands for a transport from elsewhere: its flags say nothing about its peers.
 
@@ -40,6 +41,20 @@ wrong() {
 	done
 }
 
+# start_and_stop - run the target until it serves; then its log is in $output
+start_and_stop() {
+	local log=$BATS_TEST_TMPDIR/log pid
+	: >"$log"
+	"$GANTRY" run -v -p "$tiny" -p "$GANTRY_PLUGINS" "$conf" --set "runtime.stat_dir=$BATS_TEST_TMPDIR/stat" \
+		>/dev/null 2>"$log" 3>&- &
+	pid=$!
+	timeout 60 tail -n +1 -s 0.02 -f --pid=$pid "$log" 2>/dev/null | grep -m 1 ' listening '
+	kill -INT $pid
+	wait $pid || true
+	output=$(cat "$log")
+	echo "$output"
+}
+
 good() {
 	gantry check "$@"
 	[ "$status" -eq 0 ]
@@ -47,9 +62,9 @@ good() {
 
 @test "users on a device that does not report them" {
 	local text="4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, "
-	target tiny 'uids = "0,1000";'
+	target tiny 'uids = "0,1000"; insecure = true;'
 	wrong "$text""transport=tiny): leave uids out"
-	target tiny 'uids = "";' # only the user that runs this
+	target tiny 'uids = ""; insecure = true;' # only the user that runs this
 	wrong "$text"
 }
 
@@ -64,7 +79,57 @@ good() {
 @test "users over RDMA" {
 	for plugin in rdma-verbs rxe; do
 		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
-		target $plugin 'uids = "0";'
-		wrong "4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, transport=$plugin)"
+		target $plugin 'uids = "0"; insecure = true;'
+		wrong "4: roles.store.listen.uids: the transport of the device does not report the user of a peer (device=d, \
+transport=$plugin)"
 	done
+}
+
+@test "a listener on a network needs insecure = true" {
+	local text="3: roles.store.listen: the transport of the device does not authenticate peers (device=d, transport=tiny): \
+every host that reaches 192.0.2.7:7471 could read and write the volume; to accept that, write insecure = true"
+	target tiny
+	wrong "$text"
+	target tiny 'insecure = false;'
+	wrong "$text"
+	target tiny 'insecure = true;'
+	good
+	target tiny 'uids = "0";' # both mistakes at once
+	wrong "$text" "4: roles.store.listen.uids: "
+}
+
+@test "listeners over RDMA" {
+	for plugin in rdma-verbs rxe; do
+		[ -e "$GANTRY_PLUGINS/$plugin.so" ] || skip "built without the plugin $plugin"
+		target $plugin
+		wrong "3: roles.store.listen: the transport of the device does not authenticate peers (device=d, \
+transport=$plugin)"
+		target $plugin 'insecure = true;'
+		good
+	done
+}
+
+@test "a role that is not selected needs no statement" {
+	[ -e "$GANTRY_PLUGINS/initiator.so" ] || skip "built without the plugin initiator"
+	target tiny
+	sed -i '2s/roles = {/& load = { role = "initiator"; connect = { device = "d"; address = "192.0.2.7:7471"; }; };/' "$conf"
+	good --role load
+	gantry check --role store
+	[ "$status" -eq 2 ]
+}
+
+@test "one warning for each listener on a network, at its start" {
+	target tiny 'insecure = true;'
+	sed -i 's/"tiny";/& listens = true;/' "$conf"
+	start_and_stop
+	[ "$(grep -c ' warn ' <<<"$output")" -eq 1 ]
+	[[ "$output" == *" warn roles.store: the listener accepts peers that nothing authenticates (device=d, \
+service=192.0.2.7:7471): every host that reaches it can read and write the volume (listen.insecure)"* ]]
+}
+
+@test "on local transports insecure is accepted and changes nothing" {
+	target loop 'insecure = true;'
+	good
+	start_and_stop
+	[[ "$output" != *" warn "* ]]
 }

@@ -280,7 +280,7 @@ unprivileged() {
 	cat >"$conf" <<-END
 		devices = { nic = { transport = "rxe"; netdev = "none0"; }; };
 		roles = {
-		  a = { role = "target"; listen = { device = "nic"; address = "192.0.2.7:4791"; };
+		  a = { role = "target"; listen = { device = "nic"; address = "192.0.2.7:4791"; insecure = true; };
 		    backend = { type = "file"; path = "absent"; }; };
 		};
 	END

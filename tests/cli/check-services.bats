@@ -127,7 +127,7 @@ must serve \"volume0\""
 @test "addresses" {
 	[ -e "$GANTRY_PLUGINS/rxe.so" ] || skip "built without the plugin rxe"
 	nic='d = { transport = "rxe"; netdev = "none0"; };'
-	topology "$nic" 'device = "d"; address = "192.0.2.7:4791";' 'device = "d"; address = "192.0.2.7:4791";'
+	topology "$nic" 'device = "d"; address = "192.0.2.7:4791";' 'device = "d"; address = "192.0.2.7:4791"; insecure = true;'
 	check 0
 	quiet
 	# the machine is one of this file, and the port is not
@@ -144,7 +144,7 @@ must serve \"volume0\""
 	says 'no role of this file listens at "192.0.2.7:4791": another'
 	# each machine has a device of its own
 	topology "$nic e = { transport = \"rxe\"; netdev = \"none1\"; };" 'device = "e"; address = "192.0.2.7:4791";' \
-		'device = "d"; address = "192.0.2.7:4791";'
+		'device = "d"; address = "192.0.2.7:4791"; insecure = true;'
 	check 0
 	quiet
 }

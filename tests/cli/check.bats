@@ -14,7 +14,7 @@ setup() {
 		devices = { nic = { transport = "tiny"; }; dpu = { transport = "loop"; }; };
 		roles = {
 		  store = { role = "target"; backend = { type = "memory"; size = "1MiB"; };
-		    listen = { device = "nic"; address = "192.0.2.7:4791";
+		    listen = { device = "nic"; address = "192.0.2.7:4791"; insecure = true;
 		      max_sessions = 2; max_lanes = 3; max_depth = 2; move_memory = "64KiB"; }; };
 		  bridge = { role = "gateway"; connect = { device = "nic"; address = "192.0.2.7:4791"; };
 		    listen = { device = "dpu"; name = "volume0";

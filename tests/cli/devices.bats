@@ -32,7 +32,7 @@ says() {
 target() {
 	cat >"$conf" <<-END
 		devices = { small = { transport = "tiny"; $1 }; other = { transport = "loop"; }; };
-		roles = { store = { role = "target"; listen = { device = "small"; name = "v"; max_depth = 8; };
+		roles = { store = { role = "target"; listen = { device = "small"; name = "v"; max_depth = 8; insecure = true; };
 		  backend = { type = "memory"; size = "1MiB"; }; }; };
 	END
 }

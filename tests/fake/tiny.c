@@ -3,7 +3,8 @@
  * tiny - a transport with limits of your choice, and nothing behind them: for tests of what is said about limits.
  *
  * What `scan` finds stands in the environment: GANTRY_TINY=LIST finds a device for each name of a list with commas, and
- * GANTRY_TINY=-TEXT fails with that text. Nothing connects; to be asked to do so is a mistake of the test, as is listen.
+ * GANTRY_TINY=-TEXT fails with that text. Nothing connects; to be asked to do so is a mistake of the test, as is listen
+ * without the option `listens`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 struct tiny_conf {
 	int64_t max_depth, max_regions, max_queues, conn_queues, lane_queues;
 	uint64_t max_region_bytes, conn_bytes, lane_bytes;
-	uint8_t pins, mapped, notes, broken, made;
+	uint8_t pins, mapped, notes, broken, made, listens;
 };
 
 #define NUMBER(name, dflt)                                                                                              \
@@ -39,6 +40,7 @@ static const struct gantry_option options[] = {
 	FLAG(notes, "false"),
 	FLAG(broken, "false"),
 	FLAG(made, "false"),
+	FLAG(listens, "false"),
 	GANTRY_OPTION_END,
 };
 
@@ -129,12 +131,13 @@ __attribute__((noreturn)) static void not_wanted(const char *what)
 static int tiny_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 		       void **listener_p)
 {
-	(void)device;
 	(void)service;
 	(void)events;
 	(void)arg;
-	(void)listener_p;
-	not_wanted("listen");
+	if (!((const struct tiny_conf *)device)->listens)
+		not_wanted("listen");
+	*listener_p = device;
+	return 0;
 }
 
 static int tiny_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,

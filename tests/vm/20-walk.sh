@@ -90,7 +90,7 @@ made()
 	ip link set c1 up
 	cat >"$dir/made.conf" <<-'END'
 		devices: { nic = { transport = "rxe"; netdev = "c0"; create = true; }; };
-		roles: { store = { role = "target"; listen = { device = "nic"; address = "192.0.2.1:7473"; };
+		roles: { store = { role = "target"; listen = { device = "nic"; address = "192.0.2.1:7473"; insecure = true; };
 		                   backend = { type = "null"; size = "1MiB"; }; }; };
 	END
 	"$GANTRY" check -p "$GANTRY_PLUGINS" "$dir/made.conf" >"$dir/made.log" 2>&1

@@ -103,7 +103,8 @@ storage()
 		nic1 = { transport = "rdma-verbs"; ibdev = "rxe1"; data_qp = "$4"; };
 	};
 	roles = {
-		store = { role = "target"; listen = { device = "nic0"; address = "${vm_addresses[0]}:$port"; sessions = 1; };
+		store = { role = "target";
+			  listen = { device = "nic0"; address = "${vm_addresses[0]}:$port"; sessions = 1; insecure = true; };
 			backend = { type = "memory"; size = "16MiB"; populate = true; }; };
 		load = { role = "initiator"; connect = { device = "nic1"; address = "${vm_addresses[0]}:$port"; };
 			workload = { pattern = "$1"; block = "$2"; depth = $3; time = "$io_time"; ramp = "200ms"; }; };

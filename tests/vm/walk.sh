@@ -35,6 +35,7 @@ leg()
 	*) return 0 ;;
 	esac
 	near="transport = \"$kind\"; $near ${2:-}" far="transport = \"$kind\"; $far ${2:-}"
+	listen_access='insecure = true;'
 	back_device=$far back_far=$near store_at="address = \"${vm_addresses[1]}:7471\";"
 	[ "$kind" = "$1" ] || front_device=$near front_far=$far volume_at="address = \"${vm_addresses[0]}:7472\";"
 }
