@@ -79,6 +79,9 @@ const char *gn_ops_complete(unsigned kind, void *ops);
  */
 const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps);
 
+/* True if a transport has neither GANTRY_TRANSPORT_UIDS nor GANTRY_TRANSPORT_INSIDE: nothing authenticates its peers. */
+bool gn_transport_is_network(const struct gantry_transport_ops *ops);
+
 /* True if a stage never keeps a descriptor: it has no `drain`. ops: of the host's ABI, without a NULL slot. */
 bool gn_stage_never_holds(const struct gantry_stage_ops *ops);
 

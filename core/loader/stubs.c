@@ -470,6 +470,11 @@ const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps)
 	return NULL;
 }
 
+bool gn_transport_is_network(const struct gantry_transport_ops *ops)
+{
+	return (ops->flags & (GANTRY_TRANSPORT_UIDS | GANTRY_TRANSPORT_INSIDE)) == 0;
+}
+
 bool gn_ops_serve_one_lane(unsigned kind, const void *ops)
 {
 	const struct gantry_stage_ops *stage = kind == GANTRY_KIND_STAGE ? ops : NULL;

@@ -2,25 +2,20 @@
 /*
  * access.c - who may open what a role serves: the rules of its `listen` group, against what its transport can enforce.
  *
- * The flags of a transport say which rules that are: GANTRY_TRANSPORT_UIDS and GANTRY_TRANSPORT_INSIDE. A transport with
- * neither is one of a network, whose peers nothing authenticates: a role listens there only with insecure = true.
+ * The flags of a transport say which rules that are: gn_transport_is_network(). Nothing authenticates the peers on a network: a
+ * role listens there only with insecure = true.
  */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "topology/topology_priv.h"
 
-static bool is_network(const struct gantry_transport_ops *ops)
-{
-	return !(ops->flags & (GANTRY_TRANSPORT_UIDS | GANTRY_TRANSPORT_INSIDE));
-}
-
 static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"), *uids = gn_conf_child(listen, "uids");
 	const struct gn_topo_device *device = role->listen_device;
 
-	if (!device || !device->plugin || !role->listen->service || !is_network(device->plugin->ops))
+	if (!device || !device->plugin || !role->listen->service || !gn_transport_is_network(device->plugin->ops))
 		return;
 	if (!role->listen->insecure)
 		gn_conf_fault(p->errs, listen,
@@ -45,7 +40,7 @@ void gn_topo_warn_of_access(const struct gn_topo_role *role)
 {
 	char who[80];
 
-	if (!role->listen || !is_network(role->listen_device->plugin->ops))
+	if (!role->listen || !gn_transport_is_network(role->listen_device->plugin->ops))
 		return;
 	snprintf(who, sizeof(who), "roles.%s", role->name);
 	gn_log(GN_LOG_WARN, who,

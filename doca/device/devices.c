@@ -25,6 +25,7 @@ static const char *const function_words[] = {"default", "none", NULL};
 struct said {
 	const char *pci, *ibdev, *iface, *card, *transport;
 	uint32_t profile; /* 0: nothing; else enum gd_side */
+	uint8_t insecure;
 };
 
 static const struct gantry_option said_options[] = {
@@ -36,11 +37,14 @@ static const struct gantry_option said_options[] = {
 	{"profile", GANTRY_OPT_CHOICE, offsetof(struct said, profile), "auto", 0, 0, profile_words, NULL,
 	 "Which side it belongs to; auto: dpu when it has representors."},
 	{"transport", GANTRY_OPT_STRING, offsetof(struct said, transport), NULL, 0, 0, NULL, NULL, "Name of a transport plugin."},
+	{"insecure", GANTRY_OPT_BOOL, offsetof(struct said, insecure), "false", 0, 0, NULL, NULL,
+	 "Let every host that reaches the device connect: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
 
 /* Names in an entry that no plugin knows. */
-static const char *const ours[] = {"pci", "ibdev", "iface", "card", "profile", "transport", "representors", NULL};
+static const char *const ours[] = {"pci", "ibdev", "iface", "card", "profile", "transport", "insecure", "representors",
+				   NULL};
 
 struct rep_said {
 	const char *pci, *iface;
@@ -206,8 +210,8 @@ static void describe(struct doca_devinfo *info, const char *name, const struct s
 
 static int add_defaults(void)
 {
-	static const struct said dpu = {"0000:03:00.0", "mlx5_0", "p0", THE_CARD, NULL, GD_DPU};
-	static const struct said host = {"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL, GD_HOST};
+	static const struct said dpu = {"0000:03:00.0", "mlx5_0", "p0", THE_CARD, NULL, GD_DPU, 0};
+	static const struct said host = {"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL, GD_HOST, 0};
 	static const struct rep_said rep = {"0000:b1:00.0", "pf0hpf"};
 	const struct {
 		const char *name;
@@ -307,6 +311,15 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 		info->comch = true;
 }
 
+/* Nothing authenticates the peers of a device on a network: its entry must accept that. */
+static void check_access(const struct gd_wire *wire, const struct said *said, struct gn_errs *errs)
+{
+	if (gn_transport_is_network(wire->ops) && !said->insecure)
+		gn_conf_fault(errs, wire->node,
+			      "the transport does not authenticate peers (transport=%s): every host that reaches the device could "
+			      "connect to programs that use it; to accept that, write insecure = true", wire->plugin);
+}
+
 static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 {
 	struct doca_devinfo *info;
@@ -330,8 +343,10 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 		return;
 	}
 	describe(info, wire->name, &said);
-	if (gd_wire_load(wire, ours, errs, &wide) == 0)
+	if (gd_wire_load(wire, ours, errs, &wide) == 0) {
+		check_access(wire, &said, errs);
 		attach(info, wire, wide, errs);
+	}
 	if (gn_conf_child(node, "representors") != NULL)
 		parse_reps(info, gn_conf_child(node, "representors"), errs);
 	if (info->side == 0)

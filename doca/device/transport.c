@@ -262,6 +262,10 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	t->due = (struct gn_timer){.fn = progress, .arg = t};
 	init_lock(&t->lock);
 	gn_host_init(&t->host, "devices.%s", wire->name);
+	if (gn_transport_is_network(t->ops))
+		gd_log(DOCA_LOG_LEVEL_WARNING,
+		       "device %s: nothing authenticates its peers (transport=%s): every host that reaches it can connect to "
+		       "this program (insecure = true)", wire->name, wire->plugin);
 	rc = gn_host_returned(&t->host, wire->plugin, "open", t->ops->open(&t->host.pub, wire->conf, &t->device));
 	if (rc != 0)
 		goto out_free;

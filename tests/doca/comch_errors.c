@@ -305,7 +305,7 @@ static void without_comch(void)
 	uint32_t n;
 
 	rig_configure("devices = {\n"
-		      "net = { transport = \"rxe\"; netdev = \"lo\"; pci = \"d1:00.0\"; profile = \"host\"; };\n"
+		      "net = { transport = \"rxe\"; netdev = \"lo\"; pci = \"d1:00.0\"; profile = \"host\"; insecure = true; };\n"
 		      "host = { transport = \"shm-comch\"; pci = \"c1:00.0\"; profile = \"host\";\n"
 		      "	representors = ( { pci = \"e1:00.0\"; } ); };\n"
 		      "};");

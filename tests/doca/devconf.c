@@ -126,7 +126,7 @@ static void an_interface_of_a_network_may_have_no_address(void)
 	snprintf(plugin, sizeof(plugin), "%s/rxe.so", getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
 	if (access(plugin, R_OK) != 0)
 		TEST_IGNORE_MESSAGE("no transport of a network is built");
-	interfaces("devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; }; };",
+	interfaces("devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; insecure = true; }; };",
 		"DOCA_SUCCESS DOCA_ERROR_NOT_FOUND ");
 }
 
@@ -182,11 +182,46 @@ static void start_rdma(void)
 	printf("%s", doca_error_get_name(doca_ctx_start(doca_rdma_as_ctx(rdma))));
 }
 
+/* The plugin tiny stands for any transport whose flags do not say that it stays on this machine. */
+static void a_network_needs_an_explicit_statement(void)
+{
+	static const char why[] = ":2: devices.a: the transport does not authenticate peers (transport=tiny): every host that "
+				  "reaches the device could connect to programs that use it; to accept that, write insecure = true";
+
+	if (access(TINY_DIR "/tiny.so", R_OK))
+		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
+	setenv("GANTRY_PLUGIN_PATH", TINY_DIR ":" TEST_PLUGINDIR, 1);
+	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; };\n};", why);
+	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = false; };\n};", why);
+	configured("doca = { functions = \"none\"; };\n"
+		   "devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };", "0000:c1:00.0 mlx5_0 0\n");
+	configured("doca = { functions = \"none\"; };\n"
+		   "devices = { a = { transport = \"shm-comch\"; pci = \"c1:00.0\"; insecure = true; }; };",
+		   "0000:c1:00.0 mlx5_0 0\n");
+}
+
+/* One line when the device is opened. */
+static void a_network_is_warned_of(void)
+{
+	static const char text[] = "device a: nothing authenticates its peers (transport=tiny): every host that reaches it can "
+				   "connect to this program (insecure = true)";
+	const char *at;
+
+	if (access(TINY_DIR "/tiny.so", R_OK))
+		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
+	write_file("devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };");
+	TEST_ASSERT_EQUAL_INT(0, captured(start_rdma));
+	unsetenv("GANTRY_DOCA_CONF");
+	at = strstr(captured_err, text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(at, captured_err);
+	TEST_ASSERT_NULL(strstr(at + 1, text));
+}
+
 static void a_transport_that_lacks_what_it_promises_is_not_opened(void)
 {
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
-	write_file("devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; }; };");
+	write_file("devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; insecure = true; }; };");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(start_rdma), captured_out);
 	unsetenv("GANTRY_DOCA_CONF");
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_INITIALIZATION", captured_out);
@@ -214,6 +249,8 @@ int main(void)
 	RUN_TEST(a_function_may_have_no_interface_or_one_without_address);
 	RUN_TEST(an_interface_of_a_network_may_have_no_address);
 	RUN_TEST(mistakes_in_a_configuration_have_their_place);
+	RUN_TEST(a_network_needs_an_explicit_statement);
+	RUN_TEST(a_network_is_warned_of);
 	RUN_TEST(a_transport_that_lacks_what_it_promises_is_not_opened);
 	unlink(file);
 	return UNITY_END();
