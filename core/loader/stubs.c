@@ -236,6 +236,12 @@ static uint32_t any_connections(const void *conf)
 	return 0;
 }
 
+static const char *no_text(void *conn)
+{
+	(void)conn;
+	return "";
+}
+
 static int no_rma_note(void *rma, const struct gantry_rma *op, uint32_t note)
 {
 	(void)rma;
@@ -327,6 +333,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.send_soon = nothing,
 	.export_room = any_room,
 	.max_connections = any_connections,
+	.import_error = no_text,
 };
 
 /* -- the description -- */
@@ -389,7 +396,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
-	TRANSPORT(send_soon), TRANSPORT(export_room), TRANSPORT(max_connections), {NULL, 0},
+	TRANSPORT(send_soon), TRANSPORT(export_room), TRANSPORT(max_connections), TRANSPORT(import_error), {NULL, 0},
 };
 
 static const struct {

@@ -164,7 +164,9 @@ static int export(struct gantry_session *s, const void *payload)
 	}
 	rc = device->ops->import_region(s->ch.conn, &token, map, &s->importing);
 	if (rc != 0) {
-		gn_session_refuse(s, "region %u cannot be imported: %s", token.handle, strerror(-rc));
+		const char *why = device->ops->import_error(s->ch.conn);
+
+		gn_session_refuse(s, "region %u cannot be imported: %s", token.handle, *why ? why : strerror(-rc));
 		return rc;
 	}
 	if (s->importing->handle != token.handle || s->importing->length > token.length) {

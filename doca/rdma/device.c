@@ -154,7 +154,10 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 	} else {
 		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0, &remote->region);
 		if (rc) {
-			gd_log(DOCA_LOG_LEVEL_ERROR, "memory of the peer cannot be reached by RDMA: %s", strerror(-rc));
+			const char *why = link->rdma->ops->import_error(link->gantry);
+
+			gd_log(DOCA_LOG_LEVEL_ERROR, "memory of the peer cannot be reached by RDMA: %s",
+			       *why ? why : strerror(-rc));
 			state = GD_RDMA_REFUSED + DOCA_ERROR_DRIVER;
 		}
 	}

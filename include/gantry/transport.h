@@ -361,6 +361,15 @@ struct gantry_transport_ops {
 	 * since    1.1. NULL: no limit
 	 */
 	uint32_t (*max_connections)(const void *conf);
+
+	/*
+	 * Report why the last import_region of a connection failed.
+	 *
+	 * returns  a text for the peer and the log, valid until the next call for conn; "": the error number says it all
+	 * thread   control thread
+	 * since    1.1. NULL: always ""
+	 */
+	const char *(*import_error)(void *conn);
 };
 
 #ifdef __cplusplus

@@ -353,6 +353,13 @@ static uint64_t ft_export_room(void *arg)
 	return conn->ft->room ? conn->ft->room : UINT64_MAX;
 }
 
+static const char *ft_import_error(void *arg)
+{
+	const struct fake_conn *conn = arg;
+
+	return conn->ft->import_error ? conn->ft->import_error : "";
+}
+
 static int ft_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
 {
 	struct fake_conn *conn = arg;
@@ -424,6 +431,7 @@ const struct gantry_transport_ops fake_transport_ops = {
 	.export_region = ft_export,
 	.export_room = ft_export_room,
 	.import_region = ft_import,
+	.import_error = ft_import_error,
 	.release_region = ft_release,
 	.revoke_region = ft_revoke,
 	FAKE_QUEUE_OPS,

@@ -133,6 +133,7 @@ struct fake_transport {
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
 	struct gantry_peer peer;    /* whom dial pretends to be; same uid at first */
+	const char *import_error;   /* what the last import is said to have failed for; NULL: nothing */
 	uint32_t skew_handle;       /* added to the handle of what is imported */
 	int unmapped;               /* what is imported has no address, wanted or not */
 	int maps;                   /* last import asked for a mapping */

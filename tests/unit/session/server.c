@@ -300,6 +300,28 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 	}
 }
 
+/* Why a region is not taken, in the words of the transport, or of the error number. */
+static void the_peer_is_given_the_reason_of_an_import(void)
+{
+	struct fake_conn *conn;
+
+	fake_core_start(&fc, 1);
+	conn = fake_reach(&fc, GN_KNOWN);
+	fake_fail_op(&fc.ft, FAKE_IMPORT, 1, -EACCES);
+	fc.ft.import_error = "192.0.2.9:7 is not in dev0.direct_networks";
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_STRING("region 1 cannot be imported: 192.0.2.9:7 is not in dev0.direct_networks", p.verdict.text);
+	gone(conn, 1);
+	fc.ft.import_error = NULL;
+	conn = fake_reach(&fc, GN_KNOWN);
+	fake_fail_op(&fc.ft, FAKE_IMPORT, 1, -EACCES);
+	ask(conn, GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_STRING("region 1 cannot be imported: Permission denied", p.verdict.text);
+	gone(conn, 2);
+}
+
 static void whatever_the_role_refuses_ends_the_session(void)
 {
 	static const struct {
@@ -482,6 +504,7 @@ int main(void)
 	RUN_TEST(a_session_without_an_id_is_refused);
 	RUN_TEST(a_handle_is_used_once_and_the_quota_is_for_all_regions);
 	RUN_TEST(whatever_the_transport_refuses_ends_the_session);
+	RUN_TEST(the_peer_is_given_the_reason_of_an_import);
 	RUN_TEST(whatever_the_role_refuses_ends_the_session);
 	RUN_TEST(an_impossible_volume_is_not_served);
 	RUN_TEST(a_step_that_takes_time_is_answered_later);
