@@ -26,13 +26,13 @@
 #define PLUGIN "rdma-verbs"
 #define SERVICE "127.0.0.2:7471"
 #define WORDS 20 /* more than go without waiting */
-static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1"};
+static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1", "direct_networks=0.0.0.0/0"};
 #else
 #define PLUGIN "shm-comch"
 #define SERVICE "volume"
 #define WORDS 200
 static char dir[64] = "dir=/tmp/gantry-no-memory-XXXXXX";
-static const char *const settings[] = {dir, "ring_slots=256", "ring_slots=256"};
+static const char *const settings[] = {dir, "ring_slots=256", "ring_slots=256", "mapped=true"};
 #endif
 #define TURNS 200  /* until what must come is taken to be missing */
 #define BYTES 8192u
@@ -116,7 +116,7 @@ static const struct gantry_conn_events events = {.accept = on_accept, .connected
 static int open_side(struct side *s, const char *name, const char *own)
 {
 	fake_host_init(&s->host, name);
-	s->conf = fake_conf(plugin, settings[0], own, "max_depth=8", NULL);
+	s->conf = fake_conf(plugin, settings[0], own, settings[3], "max_depth=8", NULL);
 	TEST_ASSERT_EQUAL_INT(0, gn_region_create(BYTES, 0, &s->local));
 	return ops->open(&s->host.pub, s->conf, &s->device);
 }

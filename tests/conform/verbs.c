@@ -93,7 +93,7 @@ struct rig_driver rig_driver = {
 	.missing = missing,
 	.slower = 100,
 #endif
-	.setting = {"revoke_timeout=1s"},
+	.setting = {"revoke_timeout=1s", "direct_networks=0.0.0.0/0,::/0"},
 	.revoke_ms = 1000,
 	.services = services,
 	.no_services = no_services,

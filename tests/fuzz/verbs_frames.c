@@ -122,6 +122,14 @@ static void user(struct input *in, struct gantry_region **held)
 		vb_revoke(b.conn, 1);
 }
 
+/* Whatever was announced, end b connects only to the networks that it has. */
+static void check_direct(void)
+{
+	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
+		if (p->kind == VB_DIRECT && !vb_networks_have(&b.conn->t->direct_networks, (const struct sockaddr *)&p->to))
+			abort();
+}
+
 static void messages(struct input *in)
 {
 	struct gantry_region *held = NULL;
@@ -153,6 +161,7 @@ static void messages(struct input *in)
 		ends_turn();
 		if (how & 2)
 			user(in, &held);
+		check_direct();
 	}
 	ends_settle();
 	if (held)
@@ -169,8 +178,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *bad;
 
 	fake_verbs_reset();
-	ends_open("max_depth=8 max_connections=8", NULL, NULL);
 	take(&in, &what, 1);
+	ends_open("max_depth=8 max_connections=8", NULL, what & 2 ? NULL : "direct_networks=0.0.0.0/1,::/1");
 	(what & 1 ? requests : messages)(&in);
 	ends_close();
 	bad = fake_verbs_check_clean();

@@ -79,6 +79,24 @@ copied() # LEG LANES
 	holds "$dir/bridge.json" 'front_bytes + back_bytes == 0' 'bridge.ops_failed == 0'
 }
 
+# what the initiator is told, through the gateway, where the target may not connect to it
+not_connected()
+{
+	local name
+	leg "$1"
+	back_device=${back_device%direct_networks*}
+	topology
+	serve_all
+	begin load
+	finish load
+	cat "$dir"/*.log
+	[ "$status" -eq 1 ]
+	for name in store bridge load; do
+		grep -q "refused.*${vm_addresses[1]}:[0-9]* is not in devices.back.direct_networks\"" "$dir/$name.log"
+	done
+	stop bridge store
+}
+
 # a device that is to be made: gantry check says so and makes nothing, gantry run makes it
 made()
 {
@@ -115,4 +133,6 @@ over_legs "a volume that the device knows" straight --set roles.load.lanes=2 --s
 over_legs "two initiators at once" two_initiators
 over_legs "the image of a file system, in and out" copied 1
 over_legs "the same on four lanes" copied 4
+vm_legs=rdma-verbs+both
+over_legs "a target connects to no address outside direct_networks" not_connected
 vm_done

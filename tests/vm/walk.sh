@@ -20,6 +20,7 @@ vm_legs=${VM_LEGS:-rdma-verbs rxe rdma-verbs+both}
 # leg NAME [OPTIONS] - set up a test over that leg, with options of the devices in configuration syntax
 leg()
 {
+	local direct_networks="direct_networks = \"${vm_addresses[1]}/32\";"
 	local kind=${1%+both} near far
 	BATS_TEST_TMPDIR=$vm_dir
 	walk_setup
@@ -37,7 +38,9 @@ leg()
 	near="transport = \"$kind\"; $near ${2:-}" far="transport = \"$kind\"; $far ${2:-}"
 	listen_access='insecure = true;'
 	back_device=$far back_far=$near store_at="address = \"${vm_addresses[1]}:7471\";"
-	[ "$kind" = "$1" ] || front_device=$near front_far=$far volume_at="address = \"${vm_addresses[0]}:7472\";"
+	[ "$kind" != "$1" ] || return 0
+	front_device=$near front_far=$far volume_at="address = \"${vm_addresses[0]}:7472\";"
+	back_device="$far $direct_networks" # the target reaches the initiator, which the gateway names
 }
 
 vm_teardown()

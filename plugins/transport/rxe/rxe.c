@@ -21,6 +21,7 @@ static void check(const void *conf, const struct gantry_option_faults *faults)
 {
 	const struct vb_conf *c = conf;
 
+	vb_check_conf(conf, faults);
 	if (c->create && !*c->netdev)
 		gantry_option_fault(faults, "create", "a device is made on an interface: say with netdev on which");
 }

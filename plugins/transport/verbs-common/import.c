@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* import.c - memory of the peer, or of somebody whose memory it passes on; and our own that is copied to and from there. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static bool handle_taken(const struct vb_conn *conn, uint32_t handle)
 	return false;
 }
 
-/* The one whose memory it is, when that is not the peer. */
+/* The one whose memory it is, when that is not the peer. *peer_p stays as it is for an address outside direct_networks. */
 static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r, struct vb_import_peer **peer_p)
 {
 	struct vb_import_peer *peer;
@@ -56,6 +57,8 @@ static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r, struc
 
 	if (get_address(r, &addr) != 0)
 		return -EPROTO;
+	if (!vb_networks_have(&conn->t->direct_networks, (const struct sockaddr *)&addr))
+		return 0;
 	for (peer = conn->peers; peer; peer = peer->next, n++)
 		if (peer->session == r->session && peer->secret == r->secret)
 			break;
@@ -92,7 +95,7 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 	im->wire = *r;
 	im->peer = peer;
 	im->pub = (struct gantry_region){.length = r->length, .fd = -1, .rights = r->rights, .handle = r->handle,
-					 .domain = VB_TOKEN_KIND, .transport = im, .apart = peer != NULL};
+					 .domain = VB_TOKEN_KIND, .transport = im, .apart = r->direct != 0};
 	__atomic_store_n(&im->name, name_of(r->handle, r->generation), __ATOMIC_RELEASE);
 	__atomic_store_n(&conn->announced, r->generation, __ATOMIC_RELEASE);
 	return 0;
@@ -146,12 +149,30 @@ static int reach(struct vb_conn *conn, struct vb_import_peer *peer)
 	return rc;
 }
 
+/* The address that the peer named is not in direct_networks. Short: gateways put words of their own before the text. */
+static int refuse_address(struct vb_conn *conn, const struct vb_import *im)
+{
+	struct sockaddr_storage addr;
+	char text[64];
+
+	get_address(&im->wire, &addr);
+	vb_address_print((const struct sockaddr *)&addr, text, sizeof(text));
+	snprintf(conn->import_error, sizeof(conn->import_error), "%s is not in %s.direct_networks", text, conn->t->host->name);
+	return -EACCES;
+}
+
+const char *vb_import_error(void *arg)
+{
+	return ((const struct vb_conn *)arg)->import_error;
+}
+
 int vb_import_region(void *arg, const struct gantry_token *token, int to_map, struct gantry_region **region_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_import *im;
 	int rc;
 
+	conn->import_error[0] = 0;
 	if (!vb_usable(conn->t))
 		return -EPERM;
 	if (!vb_conn_usable(conn))
@@ -165,6 +186,8 @@ int vb_import_region(void *arg, const struct gantry_token *token, int to_map, st
 		return -ERANGE;
 	if (to_map)
 		return -ENOTSUP;
+	if (im->wire.direct && !im->peer)
+		return refuse_address(conn, im);
 	rc = im->peer ? reach(conn, im->peer) : 0;
 	if (rc)
 		return rc;
@@ -205,7 +228,8 @@ int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct
 		vb_fetch_end(im);
 		return -EFAULT;
 	}
-	if (im->peer || !(im->wire.rights & GANTRY_REMOTE_READ) || !gantry_range_ok(ref->offset, ref->length, im->wire.length)) {
+	if (im->wire.direct || !(im->wire.rights & GANTRY_REMOTE_READ) ||
+	    !gantry_range_ok(ref->offset, ref->length, im->wire.length)) {
 		vb_fetch_end(im);
 		return -EPROTO;
 	}

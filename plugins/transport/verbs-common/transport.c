@@ -135,6 +135,7 @@ static void free_transport(struct vb_transport *t)
 int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name, void **device_p)
 {
 	struct vb_transport *t = calloc(1, sizeof(*t));
+	char why[160];
 	int rc;
 
 	if (!t) {
@@ -150,6 +151,11 @@ int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf
 		.rnr_retry_count = (uint8_t)conf->rnr_retry_count,
 		.ack_timeout = ack_exponent(conf->ack_timeout_ns),
 	};
+	rc = vb_networks_parse(conf->direct_networks, &t->direct_networks, why, sizeof(why));
+	if (rc) {
+		gantry_log_error(host, "direct_networks: %s", why);
+		goto out_free;
+	}
 	rc = vb_device_open(&t->device, name);
 	if (rc) {
 		explain_open(host, name, rc);

@@ -56,6 +56,7 @@ struct vb_conf {
 	uint64_t ack_timeout_ns, keepalive_ns, connect_timeout_ns, revoke_timeout_ns;
 	uint64_t max_region_bytes;
 	int64_t max_connections;
+	const char *direct_networks; /* vb_networks_parse */
 };
 
 #define VB_OPTIONS(conf_)                                                                                               \
@@ -81,9 +82,24 @@ struct vb_conf {
 	{"max_region_bytes", GANTRY_OPT_SIZE, offsetof(conf_, max_region_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL,   \
 	 "Largest region that is registered."},                                                                         \
 	{"max_connections", GANTRY_OPT_INT, offsetof(conf_, max_connections), "256", 1, 65536, NULL, NULL,               \
-	 "Connections that listeners of this device take, all together."}
+	 "Connections that listeners of this device take, all together."},                                              \
+	{"direct_networks", GANTRY_OPT_STRING, offsetof(conf_, direct_networks), "", 0, 0, NULL, NULL,                    \
+	 "Networks of addresses that a peer may name for this side to connect to, \"192.0.2.0/24, 2001:db8::/32\": those " \
+	 "of initiators that a gateway reaches over RDMA. Empty: none."}
 
 extern const char *const vb_data_qp_words[];
+
+#define VB_NETWORKS 16
+
+struct vb_network {
+	uint8_t address[16]; /* IPv4 as ::ffff:a.b.c.d; all bits behind the prefix are 0 */
+	unsigned bits;       /* of the prefix, in that form */
+};
+
+struct vb_networks {
+	uint32_t n;
+	struct vb_network list[VB_NETWORKS];
+};
 
 struct vb_conn;
 struct vb_lane;
@@ -93,6 +109,7 @@ struct vb_transport {
 	const struct gantry_host *host;
 	const struct vb_conf *conf;
 	struct vb_device device;
+	struct vb_networks direct_networks;
 	struct rdma_event_channel *channel;
 	struct vb_patience patience;
 	int epoll, wake; /* wake: eventfd, a lane has something for the control thread */
@@ -285,7 +302,8 @@ struct vb_import {
 	uint32_t n_users;   /* import_region less release_region */
 	uint32_t fetching;  /* __atomic: lanes that read from it right now */
 	struct vb_ctrl_region wire;
-	struct vb_import_peer *peer; /* NULL: the peer of the connection itself */
+	/* NULL: the peer of the connection itself; where wire.direct is set, an address outside direct_networks: it is refused */
+	struct vb_import_peer *peer;
 };
 
 struct vb_registered { /* local memory for rma: appended by the control thread, read by lanes */
@@ -332,6 +350,7 @@ struct vb_conn {
 	uint32_t announced;  /* __atomic: generation of the peer's last one */
 	struct vb_import imports[VB_REGIONS];
 	struct vb_import_peer *peers;
+	char import_error[160]; /* of the last import_region; "": its error number says it all */
 	struct vb_registered registered[VB_REGIONS];
 	struct vb_outgoing *out_head, **out_tail;
 	uint32_t n_out;
@@ -462,6 +481,7 @@ void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t 
 
 /* -- import.c: memory of the peer, and local memory for remote reads and writes of it -- */
 int vb_import_region(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+const char *vb_import_error(void *conn);
 void vb_release(void *conn, struct gantry_region *region);
 /*
  * The data that the peer's ref names, to be fetched by a lane, which holds it until vb_fetch_end: RELEASED waits so long.
@@ -477,6 +497,18 @@ int vb_register(void *conn, const struct gantry_region *region);
 void vb_unregister(void *conn, const struct gantry_region *region);
 /* Key of registered memory that holds length bytes at addr, for a lane. 0 or -EINVAL. */
 int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr, uint32_t length, uint32_t *lkey_p);
+
+/* -- networks.c: the addresses that a peer may name -- */
+/*
+ * vb_networks_parse - read the option direct_networks
+ *
+ * text      "ADDRESS/BITS, ADDRESS"; "" or NULL: none
+ * why       buffer of `size` bytes for the text of an error
+ * returns   0; -EINVAL: not such a list
+ */
+int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size);
+bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr *addr);
+void vb_check_conf(const void *conf, const struct gantry_option_faults *faults); /* `check` of both plugins */
 
 /* -- consumer.c, producer.c, rma.c -- */
 int vb_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
@@ -517,6 +549,7 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_l
 	.post_recv = vb_post_recv, .poll_recv = vb_poll_recv, .consumer_arm = vb_consumer_arm,                          \
 	.consumer_disarm = vb_consumer_disarm, .consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush,       \
 	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll,     \
-	.check_service = vb_check_service, .rma_note = vb_rma_note, .max_connections = vb_max_connections
+	.check_service = vb_check_service, .rma_note = vb_rma_note, .max_connections = vb_max_connections,                \
+	.import_error = vb_import_error
 
 #endif

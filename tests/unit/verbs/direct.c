@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * direct.c - a peer that names an address where memory is to be reached: the other end connects only to networks that its option
+ * direct_networks has, and says why it does not. Here `a` is that peer, and forges what it announces.
+ */
+#include <arpa/inet.h>
+
+#include "unit/verbs/ends.h"
+
+#define NOBODY "10.99.0.1" /* of a device of the fake; nothing listens there */
+#define PORT 4711
+
+static uint32_t generation;
+
+void setUp(void)
+{
+	fake_verbs_reset();
+	generation = 0;
+}
+
+void tearDown(void)
+{
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+/* What a gateway announces for a region of a third party at that address. */
+static struct vb_ctrl_region region_at(const char *address)
+{
+	struct vb_ctrl_region r = {.addr = 4096, .length = 4096, .key = 1, .handle = ++generation, .generation = generation,
+				   .rights = VB_RIGHTS, .session = 7, .secret = 8, .direct = 1, .port = PORT, .family = AF_INET};
+
+	if (inet_pton(AF_INET, address, r.address) != 1) {
+		r.family = AF_INET6;
+		TEST_ASSERT_EQUAL_INT_MESSAGE(1, inet_pton(AF_INET6, address, r.address), address);
+	}
+	return r;
+}
+
+static void announce(const struct vb_ctrl_region *r)
+{
+	TEST_ASSERT_EQUAL_INT(0, vb_control_send(a.conn, VB_CTRL_REGION, r, sizeof(*r)));
+	ends_settle();
+}
+
+static int import(const struct vb_ctrl_region *r, struct gantry_region **region_p)
+{
+	const struct gantry_token token = {
+		.kind = VB_TOKEN_KIND, .handle = r->handle, .length = r->length, .rights = r->rights, .generation = r->generation};
+
+	return vb_import_region(b.conn, &token, 0, region_p);
+}
+
+static unsigned direct_pipes(void)
+{
+	unsigned n = 0;
+
+	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
+		n += p->kind == VB_DIRECT;
+	return n;
+}
+
+static void refused(const char *networks, const char *address, const char *shown)
+{
+	struct gantry_region *region = NULL;
+	struct vb_ctrl_region r;
+	struct vb_rma *early, *late;
+	char setting[64], expected[160];
+
+	fake_verbs_reset();
+	generation = 0;
+	snprintf(setting, sizeof(setting), "direct_networks=%s", networks);
+	snprintf(expected, sizeof(expected), "%s is not in b.direct_networks", shown);
+	ends_open(NULL, NULL, setting);
+	early = rma_open(&b, 0, 4);
+	r = region_at(address);
+	announce(&r);
+	TEST_ASSERT_EQUAL_STRING("", vb_import_error(b.conn));
+	TEST_ASSERT_EQUAL_INT_MESSAGE(-EACCES, import(&r, &region), shown);
+	TEST_ASSERT_EQUAL_STRING(expected, vb_import_error(b.conn));
+	late = rma_open(&b, 1, 4);
+	ends_settle();
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, direct_pipes(), shown);
+	TEST_ASSERT_EQUAL_INT(VB_C_UP, b.conn->state);
+	r = region_at(address); /* that there is none is another reason */
+	TEST_ASSERT_EQUAL_INT(-ENOENT, import(&r, &region));
+	TEST_ASSERT_EQUAL_STRING("", vb_import_error(b.conn));
+	vb_rma_destroy(early);
+	vb_rma_destroy(late);
+	ends_close();
+	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+}
+
+static void an_address_outside_the_networks_is_refused(void)
+{
+	refused("", NOBODY, NOBODY ":4711");
+	refused("10.99.1.0/24", NOBODY, NOBODY ":4711");
+	refused("::/0", NOBODY, NOBODY ":4711");
+	refused("::/0", "::ffff:" NOBODY, "[::ffff:" NOBODY "]:4711");
+	refused("0.0.0.0/0", "2001:db8::1", "[2001:db8::1]:4711");
+}
+
+static void connects(const char *networks, const char *address)
+{
+	struct gantry_region *region = NULL;
+	struct vb_ctrl_region r;
+	struct vb_rma *rma;
+	char setting[64];
+
+	fake_verbs_reset();
+	generation = 0;
+	snprintf(setting, sizeof(setting), "direct_networks=%s", networks);
+	ends_open(NULL, NULL, setting);
+	rma = rma_open(&b, 0, 4);
+	r = region_at(address);
+	announce(&r);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, import(&r, &region), vb_import_error(b.conn));
+	TEST_ASSERT_EQUAL_UINT(1, direct_pipes());
+	vb_release(b.conn, region);
+	vb_rma_destroy(rma);
+	ends_close();
+}
+
+static void an_address_of_the_networks_is_connected(void)
+{
+	connects("10.99.0.0/24", NOBODY);
+	connects("10.99.0.0/31", NOBODY);
+	connects("0.0.0.0/0", NOBODY);
+	connects("2001:db8::/32," NOBODY, NOBODY);
+}
+
+/* A forger may mix what is refused with what is not, and name one owner at two addresses. */
+static void a_refused_region_lends_its_address_to_no_other(void)
+{
+	struct gantry_region *region = NULL;
+	const struct gantry_queue_attr attr = {.depth = 4};
+	struct vb_ctrl_region good, bad, own;
+	void *rma = NULL;
+
+	ends_open(NULL, NULL, "direct_networks=10.99.0.1");
+	bad = region_at("10.99.0.2");
+	announce(&bad);
+	good = region_at("10.99.0.1");
+	announce(&good);
+	bad = region_at("10.99.0.2");
+	announce(&bad);
+	own = region_at("10.99.0.2"); /* an address without `direct` is only what may be passed on */
+	own.direct = 0;
+	announce(&own);
+	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &rma)); /* nobody listens there: the pipe fails in a later turn */
+	TEST_ASSERT_EQUAL_UINT(1, direct_pipes());
+	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
+		if (p->kind == VB_DIRECT)
+			TEST_ASSERT_EQUAL_HEX32(inet_addr("10.99.0.1"), ((const struct sockaddr_in *)&p->to)->sin_addr.s_addr);
+	TEST_ASSERT_EQUAL_INT(-EACCES, import(&bad, &region));
+	TEST_ASSERT_EQUAL_INT(0, import(&own, &region));
+	vb_release(b.conn, region);
+	vb_rma_destroy(rma);
+	ends_close();
+}
+
+/* A message cannot fetch from a region that is refused, as from no region of a third party. */
+static void a_refused_region_is_not_fetched_from(void)
+{
+	struct vb_ctrl_region r;
+	struct vb_msg_region ref;
+	struct vb_import *im = NULL;
+
+	ends_open(NULL, NULL, NULL);
+	r = region_at(NOBODY);
+	announce(&r);
+	ref = (struct vb_msg_region){.handle = r.handle, .generation = r.generation, .length = 64};
+	TEST_ASSERT_EQUAL_INT(-EPROTO, vb_fetch_begin(b.conn, &ref, &im));
+	ends_close();
+}
+
+static void addresses_that_cannot_be(void)
+{
+	for (int i = 0; i < 6; i++) {
+		struct vb_ctrl_region r;
+
+		fake_verbs_reset();
+		generation = 0;
+		ends_open(NULL, NULL, "direct_networks=0.0.0.0/0,::/0");
+		r = region_at(NOBODY);
+		switch (i) {
+		case 0: r.family = 0; break;
+		case 1: r.family = AF_UNIX; break;
+		case 2: r.family = UINT16_MAX; break;
+		case 3: r.port = 0; break;
+		case 4: r.session = 0; break;
+		case 5: r.secret = 0; break;
+		}
+		announce(&r);
+		ends_until(b.n_closed);
+		TEST_ASSERT_EQUAL_INT(-EPROTO, b.reason);
+		ends_close();
+		TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());
+	}
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(an_address_outside_the_networks_is_refused);
+	RUN_TEST(an_address_of_the_networks_is_connected);
+	RUN_TEST(a_refused_region_lends_its_address_to_no_other);
+	RUN_TEST(a_refused_region_is_not_fetched_from);
+	RUN_TEST(addresses_that_cannot_be);
+	return UNITY_END();
+}
