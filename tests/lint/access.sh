@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# access.sh - README and the pages of gantry.conf, roles and network transports say in the same words who can open a volume
+#
+# In a page the words stand between the lines `.\" access` and `.\" end`; in README they are the paragraph that begins with them.
+. "$(dirname "$0")/lib.sh"
+pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdma-verbs.7 man/gantry-rxe.7"
+
+seed()
+{
+	printf 'What\n----\n\nWho can open a volume: over gantry-x(7), all; with insecure =\ntrue only.\n\nMore\n' | put "$1/README"
+	for page in $pages; do
+		printf '%s\n' '.\" access' 'Who can open a volume: over' '.Xr gantry-x 7 ,' 'all; with' '.Cm insecure' '.Ql true' \
+			only. '.\" end' | put "$1/$page"
+	done
+	sed -i 's/all/few/' "$1/man/gantry-target.7"
+	sed -i '/access/d' "$1/man/gantry-rxe.7"
+}
+
+# one_line - standard input as one line, with one space between words
+one_line()
+{
+	tr -s ' \t\n' '   ' | sed 's/^ //; s/ $//'
+}
+
+# of_page FILE - the words of a page, without its macros
+of_page()
+{
+	"$awk" '$0 == ".\\\" access" { on = 1; next } $0 == ".\\\" end" { on = 0 } on' "$1" |
+		sed -E 's/^\.Xr ([^ ]+) ([0-9])/\1(\2)/; s/^\.Ql true/= true/; s/^\.[A-Z][a-z] //; s/ ([.,;])$/\1/' | one_line
+}
+
+of_readme()
+{
+	"$awk" 'BEGIN { RS = "" } /^Who can open a volume: / { print }' "$1" | one_line
+}
+
+check()
+{
+	words=$(of_readme "$1/README")
+	[ -n "$words" ] || echo "README: no paragraph says who can open a volume"
+	for page in $pages; do
+		[ "$(of_page "$1/$page")" = "$words" ] || echo "$page: says something else than README: $(of_page "$1/$page")"
+	done
+}
+
+run_lint 2 "README and pages agree on who can open a volume"
