@@ -27,7 +27,7 @@ static struct gantry_session *find_same_id(const struct gantry_session *s, const
 
 static int is_of_another(const struct gantry_session *s, const struct gantry_session *t)
 {
-	return s->peer.pid != -1 && t->peer.pid != -1 && s->peer.uid != t->peer.uid;
+	return s->peer.uid != UINT32_MAX && t->peer.uid != UINT32_MAX && s->peer.uid != t->peer.uid;
 }
 
 static int check_older(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES])

@@ -186,6 +186,10 @@ static void nobody_takes_the_session_of_another_user(void)
 	old = hello(1);
 	welcomed(old, 1);
 	fc.ft.peer.uid = 2;
+	fc.ft.peer.pid = -1; /* a process of another PID namespace */
+	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
+	TEST_ASSERT_EQUAL_STRING("this session is there already, of another user", p.verdict.text);
+	fc.ft.peer.pid = 1;
 	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING("this session is there already, of another user", p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
