@@ -17,11 +17,12 @@
  *   1.1  queues: GANTRY_QUEUE_PROMPT
  *        backends: expect, quiesce
  *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
- *        transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room, import_error, GANTRY_TRANSPORT_UIDS
+ *        transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room, import_error, max_connections, GANTRY_TRANSPORT_UIDS
  *        hosts of roles: client_room, client_expect, client_late_writes, region_withdraw, client_use_secret, client_secret,
  *          session_secret
  *        volumes: uuid, verifier
- *        options: GANTRY_PATH_KEEP, GANTRY_PATH_REPLACE
+ *        options: GANTRY_PATH_KEEP, GANTRY_PATH_REPLACE, GANTRY_PATH_VOLUME, GANTRY_PATH_DIRECTORY
+ *        plugins: look
  *        memfds: gantry_memfd_populate, gantry_memfd_check_pages, and an export whose pages are not all allocated fails
  *        all: statuses STALE and BUSY, gantry_status_of_errno
  */

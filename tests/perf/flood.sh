@@ -36,7 +36,7 @@ field()
 # quiet_us - run the quiet client, and print its 99th percentile
 quiet_us()
 {
-	"${gantry[@]}" --role quiet "$@" --json >"$tmp/quiet" 2>>"$tmp/errors" || return 1
+	"${gantry[@]}" --role quiet --json >"$tmp/quiet" 2>>"$tmp/errors" || return 1
 	field p99_ns "$tmp/quiet" | awk '{ printf "%.5g\n", $1 / 1000 }'
 }
 
