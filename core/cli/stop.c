@@ -153,6 +153,22 @@ void gn_stop_begin(struct gn_stop *stop)
 	wake_guard(stop);
 }
 
+/*
+ * nohup(1) starts a program with SIGHUP ignored, a shell without job control starts a background job with SIGINT ignored:
+ * both stay ignored. SIGTERM always stops the process, because service managers rely on it.
+ */
+static void choose_signals(sigset_t *set)
+{
+	static const int optional[] = {SIGINT, SIGHUP};
+	struct sigaction action;
+
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	for (unsigned i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+		if (sigaction(optional[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
+			sigaddset(set, optional[i]);
+}
+
 int gn_stop_open(struct gn_stop *stop)
 {
 	sigset_t set;
@@ -160,10 +176,7 @@ int gn_stop_open(struct gn_stop *stop)
 
 	*stop = (struct gn_stop){.signal_fd = -1, .wake_fd = -1, .events = {-1, -1}};
 	pthread_mutex_init(&stop->lock, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	choose_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, &stop->before);
 	stop->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	stop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

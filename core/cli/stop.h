@@ -2,7 +2,8 @@
 /*
  * stop.h - ends the process after a signal, even if its control thread waits for a plugin that never returns
  *
- *	gn_stop_open         before any other thread: start the guard, a thread that receives SIGINT, SIGTERM and SIGHUP
+ *	gn_stop_open         before any other thread: start the guard, a thread that receives SIGTERM, and SIGINT and
+ *	                     SIGHUP unless they were ignored at the start
  *	gn_stop_watch        the guard passes events to the control loop
  *	gn_stop_begin        the roles begin to end: start the time limit, as the first signal does
  *	gn_stop_close

@@ -52,8 +52,9 @@ reports() { # PATTERN - the report of what began has such a line
 	"$GANTRY" stat --dir "$dir" --json 2>/dev/null | grep -qE "$1"
 }
 
-begin() { # ARGUMENT... - start it in the background and wait until it answers
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+begin() { # ARGUMENT... - start it in the background and wait until it answers. A shell has it ignore SIGINT there: undo that
+	env --default-signal=INT "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" "$@" \
+		>"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
 	pid=$!
 	until_true answers
 	kill -0 "$pid" || { cat "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"; return 1; }
@@ -196,6 +197,23 @@ finish() { # wait for it; sets status and output
 	finish
 	echo "$output"
 	[ "$status" -eq 0 ]
+}
+
+# The first of two signals would stop it in order, and the second would end it at once, with exit status 3.
+@test "SIGHUP and SIGINT that were ignored at the start stay ignored; SIGTERM does not" {
+	(
+		trap '' HUP INT TERM
+		exec "$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --role store
+	) >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	pid=$!
+	until_true answers
+	kill -HUP "$pid"
+	kill -INT "$pid"
+	kill -TERM "$pid"
+	finish
+	echo "$output"
+	[ "$status" -eq 0 ]
+	says "gantry: Terminated: stopping"
 }
 
 @test "a service has a runtime directory and nothing else" {

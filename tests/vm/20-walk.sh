@@ -118,7 +118,7 @@ made()
 	"$GANTRY" run -p "$GANTRY_PLUGINS" "$dir/made.conf" --role store >"$dir/made.log" 2>&1 &
 	pid=$!
 	await test -e /sys/class/infiniband/rxe_c0
-	kill -INT $pid
+	kill -TERM $pid
 	wait $pid
 	ip link del c0
 }

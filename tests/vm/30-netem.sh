@@ -40,7 +40,7 @@ rough() # LEG KIND WORD...
 	completed=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
 	netem_set "${@:3}"
 	busy load $((completed + ios))
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	# shellcheck disable=SC2086 # three numbers
 	disturbed "$kind" $before

@@ -118,7 +118,7 @@ moved_past_gateway()
 	live load '.roles.load | .submitted == .completed + 4'
 	kill -CONT "${pids[bridge]}"
 	busy load 1000
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
 	once "$dir/load.json" load

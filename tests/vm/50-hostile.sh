@@ -22,7 +22,7 @@ target_attacked()
 	before=$(completed_now)
 	busy load $((before + 500))
 	clean store
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
 	once "$dir/load.json" load

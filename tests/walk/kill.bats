@@ -162,7 +162,7 @@ teardown() {
 	within bridge 'session lost' "$died" 1000
 	n=$("$GANTRY" stat --dir "$dir/stat" --json load2 | jq '.processes[0].roles.load2.completed')
 	busy load2 "$((n + 1000))"
-	kill -INT "${pids[load2]}"
+	kill -TERM "${pids[load2]}"
 	finish load2
 	[ "$status" -eq 3 ]
 	once "$dir/load2.json" load2
@@ -191,16 +191,16 @@ teardown() {
 	nothing_left
 }
 
-@test "SIGINT once: it stops, with a summary, and the servers see an orderly end" {
+@test "SIGTERM once: it stops, with a summary, and the servers see an orderly end" {
 	serve_all
 	mark store bridge
 	hammer
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
 	once "$dir/load.json" load
 	holds "$dir/load.json" '.result == "interrupted"' 'load.errors == {}' 'load.writes.latency.p99_ns > 0'
-	says load 'Interrupt: stopping'
+	says load 'Terminated: stopping'
 	logged bridge 'session ended'
 	logged store 'session ended'
 	clean store bridge
@@ -210,14 +210,14 @@ teardown() {
 	holds "$dir/bridge.json" 'bridge.sessions_lost == 0'
 }
 
-@test "SIGINT twice: it ends at once, although the gateway does not answer" {
+@test "SIGTERM twice: it ends at once, although the gateway does not answer" {
 	serve_all
 	hammer
 	kill -STOP "${pids[bridge]}"
-	kill -INT "${pids[load]}"
-	logged load 'Interrupt: stopping'
+	kill -TERM "${pids[load]}"
+	logged load 'Terminated: stopping'
 	died=$(now_ms)
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
 	[ "$(($(now_ms) - died))" -lt 3000 ] # it would wait longer than that for an answer

@@ -60,7 +60,7 @@ teardown() {
 	grep -q gantry-region "/proc/${pids[store]}/maps"
 	run ! grep gantry-region "/proc/${pids[bridge]}/maps"
 	live bridge 'front_bytes + back_bytes == 0'
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
 	once "$dir/load.json" load

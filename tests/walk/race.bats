@@ -22,7 +22,7 @@ teardown() {
 	for _ in 1 2 3 4 5; do
 		live load '.roles | has("load") and has("bridge") and has("store")'
 	done
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ] || { cat "$dir/load.log"; return 1; }
 	once "$dir/load.json" load

@@ -44,7 +44,7 @@ failed() { # NAME - the process ended with exit status 1
 @test "a stage that does not return: a second signal ends the process" {
 	faulty stick
 	kill -TERM "${pids[store]}"
-	kill -INT "${pids[store]}" # two of the same kind would be one where the first has not been taken yet
+	kill -HUP "${pids[store]}" # two of the same kind would be one where the first has not been taken yet
 	finish store
 	[ "$status" -eq 3 ]
 	says store 'the control thread does not answer'

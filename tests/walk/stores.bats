@@ -83,7 +83,7 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 	pids[store]=$first
 	n=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
 	busy load "$((n + 1000))"
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	once "$dir/load.json" load
 	holds "$dir/load.json" 'load.errors == {}'
@@ -169,7 +169,7 @@ refused() { # PATTERN [ARGUMENT...] - the target does not start and says why, in
 	busy load
 	truncate -s 0 "$dir/volume"
 	until_true live load 'load.errors.IO > 10'
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	once "$dir/load.json" load
 	stop bridge store

@@ -57,7 +57,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	[ "$(grep -c "refused" "$dir/bridge.log")" -eq 1 ]
 	n=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
 	busy load "$((n + 1000))"
-	kill -INT "${pids[load]}"
+	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
 	once "$dir/load.json" load
