@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* death_names.c - shm-comch: names of servers that died, and peers of other users. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,6 +74,63 @@ static void who_opens_a_device_clears_away(void)
 	rig_until(rig.a.n_connected, 1);
 }
 
+static void reopen_a(void)
+{
+	rig.ops->close(rig.a.dev);
+	free(rig.a.conf);
+	rig_open_end(&rig.a, NULL);
+}
+
+/* The path of a file of the runtime directory. */
+static const char *path_of(const char *name)
+{
+	static char path[sizeof(rig.info.detail) + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", rig.info.detail, name);
+	return path;
+}
+
+/* Open that file, and make it if missing. */
+static int open_name(const char *name)
+{
+	int fd = open(path_of(name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	TEST_ASSERT_TRUE(fd >= 0);
+	return fd;
+}
+
+/* A server that is killed between the two steps of its end, or of its start, leaves its lock file and no socket. */
+static void lock_without_a_socket_is_removed(void)
+{
+	close(open_name("vol.lock"));
+	reopen_a();
+	TEST_ASSERT_EQUAL_INT(0, files());
+}
+
+/* A server that starts holds its lock before it has its socket. */
+static void lock_that_is_held_stays(void)
+{
+	int fd = open_name("vol.lock");
+
+	TEST_ASSERT_EQUAL_INT(0, flock(fd, LOCK_EX | LOCK_NB));
+	reopen_a();
+	TEST_ASSERT_EQUAL_INT(1, files());
+	close(fd);
+	reopen_a();
+	TEST_ASSERT_EQUAL_INT(0, files());
+}
+
+/* Only names that a server makes are removed. */
+static void file_that_is_no_lock_stays(void)
+{
+	close(open_name("vol.locks"));
+	close(open_name(".lock"));
+	reopen_a();
+	TEST_ASSERT_EQUAL_INT(1, files()); /* files() does not count .lock */
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(AT_FDCWD, path_of("vol.locks"), 0));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(AT_FDCWD, path_of(".lock"), 0));
+}
+
 static void part_serves(void)
 {
 	forked_open(NULL);
@@ -129,10 +188,19 @@ static void part_clears(void)
 	}
 }
 
-/* Somebody clears away again and again while a server starts and stops: it gets its name each time. */
-static void clearing_away_is_in_nobodys_way(void)
+static void part_sweeps(void)
 {
-	fork_peer(part_clears);
+	forked_open(NULL);
+	if (write(forked.to_parent[1], "r", 1) != 1)
+		_exit(1);
+	for (;;) /* until it is killed */
+		reopen_a();
+}
+
+/* A peer clears away again and again while a server starts and stops: the server gets its name each time. */
+static void serve_beside(void (*part)(void))
+{
+	fork_peer(part);
 	wait_ready();
 	for (int i = 0; i < 200; i++) {
 		rig_listen("vol");
@@ -141,6 +209,16 @@ static void clearing_away_is_in_nobodys_way(void)
 	}
 	reap(SIGKILL);
 	rig_settle();
+}
+
+static void clearing_away_is_in_nobodys_way(void)
+{
+	serve_beside(part_clears);
+}
+
+static void opening_devices_is_in_nobodys_way(void)
+{
+	serve_beside(part_sweeps);
 }
 
 static void part_as_nobody(void)
@@ -200,9 +278,13 @@ void name_cases(void)
 	RUN_TEST(name_of_the_dead_is_free);
 	RUN_TEST(who_connects_clears_away);
 	RUN_TEST(who_opens_a_device_clears_away);
+	RUN_TEST(lock_without_a_socket_is_removed);
+	RUN_TEST(lock_that_is_held_stays);
+	RUN_TEST(file_that_is_no_lock_stays);
 	RUN_TEST(who_was_connected_clears_away);
 	RUN_TEST(who_leaves_first_clears_away);
 	RUN_TEST(clearing_away_is_in_nobodys_way);
+	RUN_TEST(opening_devices_is_in_nobodys_way);
 	RUN_TEST(other_users_can_be_let_in);
 	RUN_TEST(other_users_are_kept_out);
 }

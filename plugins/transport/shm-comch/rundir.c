@@ -3,7 +3,8 @@
  * rundir.c - the runtime directory: DIR/PCI/SERVICE.sock, and SERVICE.lock beside it.
  *
  * The lock is held while somebody serves the name, so a socket whose lock can be had is a dead one. Whoever notices removes
- * it: who connects to it, who was connected to the process that died, who opens a device in the same place.
+ * it: who connects to it, who was connected to the process that died, who opens a device in the same place. Opening a device
+ * also removes lock files that have no socket and that no process holds.
  * After the checks at open everything goes through the descriptor of the directory: nobody can put another in its place.
  */
 #include <dirent.h>
@@ -263,12 +264,22 @@ void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l)
 	close(l->lock);
 }
 
-static void sweep(int dir, const char *sock_name, const char *lock_name)
+static bool has_type(int dir, const char *name, mode_t type)
 {
 	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IFMT) == type;
+}
+
+/*
+ * Remove the socket and the lock file of a dead server. A server that starts or ends has the lock file without the socket,
+ * but holds the lock. If the sweep takes the lock before such a server does, the server tries again with a new file.
+ */
+static void sweep(int dir, const char *sock_name, const char *lock_name)
+{
 	int lock;
 
-	if (fstatat(dir, sock_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode))
+	if (!has_type(dir, sock_name, S_IFSOCK) && !has_type(dir, lock_name, S_IFREG))
 		return;
 	lock = take_lock(dir, lock_name);
 	if (lock < 0)
@@ -300,12 +311,14 @@ void comch_rundir_sweep_all(const struct comch_device *dev)
 	}
 	while ((entry = readdir(dir))) {
 		size_t n = strlen(entry->d_name);
-		char lock_name[COMCH_NAME_BYTES];
+		char sock_name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES];
 
-		if (n < 6 || n >= sizeof(lock_name) || strcmp(entry->d_name + n - 5, ".sock") != 0)
+		if (n < 6 || n >= sizeof(lock_name) ||
+		    (strcmp(entry->d_name + n - 5, ".sock") != 0 && strcmp(entry->d_name + n - 5, ".lock") != 0))
 			continue;
+		snprintf(sock_name, sizeof(sock_name), "%.*s.sock", (int)(n - 5), entry->d_name);
 		snprintf(lock_name, sizeof(lock_name), "%.*s.lock", (int)(n - 5), entry->d_name);
-		sweep(dev->rundir.fd, entry->d_name, lock_name);
+		sweep(dev->rundir.fd, sock_name, lock_name);
 	}
 	closedir(dir);
 }
