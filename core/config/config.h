@@ -88,6 +88,9 @@ void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, cons
 int gn_conf_options(struct gn_conf_node *group, const struct gantry_option *table, void *conf,
 		    const char *const *also_known, struct gn_errs *errs);
 
+/* True if the default of the row is a value of its type, or if it has none. The range does not count: it is for users. */
+bool gn_conf_default_ok(const struct gantry_option *row);
+
 /* Is `word` so near to `known` that it may be a typing error of it? Returns the number of errors, or -1: not near. */
 int gn_config_near(const char *word, const char *known);
 /* The same for the nearest of many. *errors_p: those of the nearest so far; GN_NEAR_NONE at first. Is `known` nearer? */

@@ -305,8 +305,18 @@ int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option 
 	default:
 		ret = row->type == GANTRY_OPT_SIZE ? gn_size_parse(text, &value) : gn_time_parse(text, &value);
 		store_u64(f, row, value);
-		return ret;
+		return ret == 0 && value > INT64_MAX ? -ERANGE : ret;
 	}
+}
+
+bool gn_conf_default_ok(const struct gantry_option *row)
+{
+	uint64_t value; /* room for any type */
+	struct gn_config_fill fill = {.conf = (char *)&value};
+	struct gantry_option alone = *row;
+
+	alone.offset = 0;
+	return !row->dflt || row->type == GANTRY_OPT_GROUP || gn_config_fill_default(&fill, &alone, row->dflt) == 0;
 }
 
 void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *row)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Is a plugin's description one that this host can work with? */
+#include "config/config.h"
 #include "loader/loader_priv.h"
 
 #include <errno.h>
@@ -66,9 +67,33 @@ static bool is_key(const char *name)
 	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
 }
 
-static int check_options(const struct gantry_option *options, uint32_t conf_size, int depth, char *why);
+/* The default is in the words of its type, and the host reads it when a configuration leaves the option out. */
+static int check_default(const struct gantry_option *o, const char *group, char *why)
+{
+	static const char *const types[] = {
+		[GANTRY_OPT_BOOL] = "bool", [GANTRY_OPT_INT] = "number", [GANTRY_OPT_SIZE] = "size",
+		[GANTRY_OPT_TIME] = "time", [GANTRY_OPT_CHOICE] = "choice",
+	};
 
-static int check_option(const struct gantry_option *o, uint32_t conf_size, int depth, char *why)
+	if (gn_conf_default_ok(o))
+		return 0;
+	return refuse(why, "option %s%s: its default \"%.40s\" is no %s: correct the option table of the plugin", group, o->name,
+		      o->dflt, types[o->type]);
+}
+
+static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group, int depth, char *why);
+
+/* The rows of a group within `group`. */
+static int check_group(const struct gantry_option *o, uint32_t conf_size, const char *group, int depth, char *why)
+{
+	char name[(GROUP_DEPTH_MAX + 1) * (GN_PLUGIN_NAME_MAX + 1)];
+
+	snprintf(name, sizeof(name), "%s%s.", group, o->name);
+	return check_options(o->group, conf_size, name, depth + 1, why);
+}
+
+/* group: "" or the names of the groups around the row, "a.b.". */
+static int check_option(const struct gantry_option *o, uint32_t conf_size, const char *group, int depth, char *why)
 {
 	size_t bytes = option_bytes(o->type);
 
@@ -77,7 +102,7 @@ static int check_option(const struct gantry_option *o, uint32_t conf_size, int d
 	if (o->type == GANTRY_OPT_GROUP) {
 		if (!o->group)
 			return refuse(why, "its option \"%s\" is a group without rows", o->name);
-		return check_options(o->group, conf_size, depth + 1, why);
+		return check_group(o, conf_size, group, depth, why);
 	}
 	if (!bytes)
 		return refuse(why, "its option \"%s\" has type %u, which this gantry does not know", o->name, o->type);
@@ -87,15 +112,15 @@ static int check_option(const struct gantry_option *o, uint32_t conf_size, int d
 		return refuse(why, "its option \"%s\" lies outside its conf struct of %u bytes", o->name, conf_size);
 	if (o->type == GANTRY_OPT_CHOICE && (!o->choices || !o->choices[0]))
 		return refuse(why, "its option \"%s\" is a choice without words", o->name);
-	return 0;
+	return check_default(o, group, why);
 }
 
-static int check_options(const struct gantry_option *options, uint32_t conf_size, int depth, char *why)
+static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group, int depth, char *why)
 {
 	if (depth > GROUP_DEPTH_MAX)
 		return refuse(why, "its option groups are nested too deeply");
 	for (size_t i = 0; options[i].name; i++) {
-		int rc = i < OPTIONS_MAX ? check_option(&options[i], conf_size, depth, why)
+		int rc = i < OPTIONS_MAX ? check_option(&options[i], conf_size, group, depth, why)
 					 : refuse(why, "an option table of it has no end");
 
 		if (rc)
@@ -128,5 +153,5 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 		return refuse(why, "has no functions (ops)");
 	if (desc->conf_size > CONF_MAX)
 		return refuse(why, "wants a conf struct of %u bytes; the limit is %u", desc->conf_size, CONF_MAX);
-	return desc->options ? check_options(desc->options, desc->conf_size, 0, why) : 0;
+	return desc->options ? check_options(desc->options, desc->conf_size, "", 0, why) : 0;
 }

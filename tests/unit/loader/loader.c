@@ -360,6 +360,18 @@ static void bad_options(void)
 		{"{\"x\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "a group without rows"},
 		{"{\"x\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, {\"x\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"},"
 		 "GANTRY_OPTION_END", "the option \"x\" twice"},
+		{"{\"x\", GANTRY_OPT_INT, 0, \"5x\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "option x: its default \"5x\" is no number: correct"},
+		{"{\"x\", GANTRY_OPT_INT, 0, \"99999999999999999999\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no number"},
+		{"{\"x\", GANTRY_OPT_SIZE, 0, \"many\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no size"},
+		{"{\"x\", GANTRY_OPT_SIZE, 0, \"15000000TiB\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no size"},
+		{"{\"x\", GANTRY_OPT_TIME, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no time"},
+		{"{\"x\", GANTRY_OPT_BOOL, 0, \"yes\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no bool"},
+		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"c\", 0, 0, (const char *const[]){\"a\", 0}, 0, \"h\"}, GANTRY_OPTION_END",
+		 "option x: its default \"c\" is no choice"},
+		{"{\"g\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, (const struct gantry_option[]){\n"
+		 "{\"x\", GANTRY_OPT_TIME, 0, \"soon\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END}, \"h\"}, GANTRY_OPTION_END",
+		 "option g.x: "},
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
