@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/safe_path.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -54,6 +55,16 @@ static uint64_t *host_counter(const struct gantry_host *pub, const char *name)
 	return &c->value;
 }
 
+static int host_open_file(const struct gantry_host *pub, const char *path, int flags)
+{
+	char why[GN_PATH_WHY];
+	int fd = gn_path_open(path, flags, 0600, GN_PATH_OUTPUT, why);
+
+	if (fd < 0 && why[0])
+		gn_log(GN_LOG_ERROR, pub->name, "%s", why);
+	return fd;
+}
+
 void gn_host_set_flags(uint32_t flags)
 {
 	host_flags = flags;
@@ -76,6 +87,7 @@ void gn_host_init(struct gn_host *host, const char *fmt, ...)
 		.log = host_log,
 		.now_ns = host_now,
 		.counter = host_counter,
+		.open_file = host_open_file,
 	};
 }
 
