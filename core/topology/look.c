@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/safe_path.h"
 #include "topology/topology_priv.h"
 
 struct look {
@@ -78,6 +79,18 @@ static void look_path(struct gn_errs *errs, const struct gn_topo_path *path)
 		look_access(errs, path, &st, path->use & GANTRY_PATH_KEEP ? R_OK : W_OK);
 }
 
+/* A file that the plugin replaces: the reason for which the host does not open it. */
+static void look_output(struct gn_errs *errs, const struct gn_topo_path *path)
+{
+	char why[GN_PATH_WHY];
+	int fd = gn_path_open(path->text, O_PATH, 0, GN_PATH_OUTPUT, why);
+
+	if (fd >= 0)
+		close(fd);
+	else if (why[0])
+		gn_conf_fault(errs, path->node, "%s", why);
+}
+
 static int visit_path(void *arg, const struct gn_topo_instance *instance, const struct gn_topo_path *path)
 {
 	struct look *look = arg;
@@ -85,6 +98,8 @@ static int visit_path(void *arg, const struct gn_topo_instance *instance, const 
 	(void)instance;
 	if (path->use & (GANTRY_PATH_KEEP | GANTRY_PATH_REPLACE | GANTRY_PATH_DIRECTORY))
 		look_path(look->to, path);
+	if (path->use & GANTRY_PATH_REPLACE)
+		look_output(look->to, path);
 	return 0;
 }
 

@@ -18,6 +18,7 @@
  *        backends: expect, quiesce
  *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
  *        transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room, import_error, max_connections, GANTRY_TRANSPORT_UIDS
+ *        hosts: open_file
  *        hosts of roles: client_room, client_expect, client_late_writes, region_withdraw, client_use_secret, client_secret,
  *          session_secret
  *        volumes: uuid, verifier
@@ -123,6 +124,22 @@ struct gantry_host {
 	 * and has one writer (see gantry_count). Control thread; NULL when out of memory.
 	 */
 	uint64_t *(*counter)(const struct gantry_host *host, const char *name);
+	/*
+	 * Open a file that the plugin writes, at a path that the user has given.
+	 *
+	 * path   as the user has written it
+	 * flags  as for open(2); O_CLOEXEC is added. O_CREAT makes a file with mode 0600, less the umask. With O_PATH the
+	 *        host only checks the path
+	 *
+	 * In a directory that all users may write, such as /tmp, the host follows a link and opens a file only if they belong
+	 * to this user, to root or to the owner of the directory.
+	 *
+	 * Returns a descriptor, which the caller closes, or:
+	 *   -EPERM   the host rejects a link or a file of another user, and has logged it as an error
+	 *   -errno   of open(2)
+	 * Thread: control. Since 1.1.
+	 */
+	int (*open_file)(const struct gantry_host *host, const char *path, int flags);
 };
 
 #define gantry_log_error(host, ...) (host)->log(host, GANTRY_LOG_ERROR, __VA_ARGS__)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/safe_path.h"
 #include "host.h"
 
 void fake_fail(const char *fmt, ...)
@@ -61,6 +62,16 @@ static uint64_t *host_counter(const struct gantry_host *pub, const char *name)
 	return &host->counters[host->n_counters++].value;
 }
 
+static int host_open_file(const struct gantry_host *pub, const char *path, int flags)
+{
+	char why[GN_PATH_WHY];
+	int fd = gn_path_open(path, flags, 0600, GN_PATH_OUTPUT, why);
+
+	if (fd < 0 && why[0])
+		gantry_log_error(pub, "%s", why);
+	return fd;
+}
+
 void fake_host_init(struct fake_host *host, const char *name)
 {
 	memset(host, 0, sizeof *host);
@@ -72,6 +83,7 @@ void fake_host_init(struct fake_host *host, const char *name)
 		.log = host_log,
 		.now_ns = host_now_ns,
 		.counter = host_counter,
+		.open_file = host_open_file,
 	};
 }
 

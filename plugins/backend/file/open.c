@@ -47,6 +47,18 @@ static int look(struct file_store *store)
 	return 0;
 }
 
+/* Returns a descriptor or -errno. */
+static int open_path(const struct file_store *store, int flags)
+{
+	const struct file_conf *conf = store->conf;
+	int fd;
+
+	if (!conf->read_only)
+		return store->host->open_file(store->host, conf->path, flags);
+	fd = open(conf->path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
 /* An open and a lock in one go; -EBUSY: somebody else has it. */
 static int take(struct file_store *store)
 {
@@ -58,15 +70,15 @@ static int take(struct file_store *store)
 		flags |= O_EXCL; /* keeps mounts away too */
 	if (!store->is_device && conf->create && !conf->read_only)
 		flags |= O_CREAT;
-	fd = open(conf->path, flags | (store->direct ? O_DIRECT : 0), 0600);
-	if (fd < 0 && errno == EINVAL && store->direct) {
+	fd = open_path(store, flags | (store->direct ? O_DIRECT : 0));
+	if (fd == -EINVAL && store->direct) {
 		gantry_log_info(store->host, "%s: no direct IO here, using the page cache",
 				conf->path);
 		store->direct = 0;
-		fd = open(conf->path, flags, 0600);
+		fd = open_path(store, flags);
 	}
 	if (fd < 0)
-		return -errno;
+		return fd;
 	store->holder[0] = '\0';
 	if (flock(fd, (conf->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? EBUSY : errno;

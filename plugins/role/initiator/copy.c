@@ -38,10 +38,33 @@ static int file_failed(struct lane *lane, const char *what, int rc)
 }
 
 /* A FIFO that nobody writes is opened and refused: without O_NONBLOCK, open() would wait, deaf to signals. */
-static int open_file(struct initiator *in, int flags)
+static int open_source(struct initiator *in)
 {
-	in->fd = open(file_name(in), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	in->fd = open(file_name(in), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return in->fd < 0 ? file_error(in, "cannot open", -errno) : 0;
+}
+
+/*
+ * A new file is for this user alone, because the volume may be. The host makes it so. A file that exists keeps its mode: the
+ * user has chosen it.
+ */
+static int open_destination(struct initiator *in)
+{
+	int fd = in->host->open_file(in->host, file_name(in), O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return file_error(in, "cannot open", fd);
+	in->fd = fd;
+	return 0;
+}
+
+static void warn_of_readers(const struct initiator *in)
+{
+	struct stat st;
+
+	if (!fstat(in->fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 077))
+		gantry_log_warn(in->host, "%s: other users may read the copy (mode=%04o): chmod go-rwx %s", file_name(in),
+				(unsigned)st.st_mode & 07777, file_name(in));
 }
 
 /* Size of the open file in *size_p. */
@@ -71,7 +94,7 @@ static int copy_in_prepare(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
 	uint64_t size;
-	int rc = open_file(in, O_RDONLY) ?: file_size(in, &size);
+	int rc = open_source(in) ?: file_size(in, &size);
 
 	if (rc)
 		return rc;
@@ -172,9 +195,13 @@ static int make_room(struct initiator *in)
 static int copy_out_setup(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
+	int rc;
 
 	in->copy_bytes = conf->copy_size ? conf->copy_size : in->volume.size;
-	return open_file(in, O_RDWR | O_CREAT) ?: make_room(in) ?: set_blocks(in);
+	rc = open_destination(in) ?: make_room(in) ?: set_blocks(in);
+	if (!rc)
+		warn_of_readers(in);
+	return rc;
 }
 
 static void copy_teardown(struct initiator *in)

@@ -101,15 +101,15 @@ static int write_head(struct trace *trace)
 /* With its head; trace->fd -1 when it is only to be looked at. */
 static int open_file(struct trace *trace)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK; /* ENXIO: a FIFO that nobody reads */
 	int rc;
 
 	trace->fd = -1;
 	if (trace->host->flags & GANTRY_HOST_LOOK)
 		return 0;
-	trace->fd = open(trace->conf->path, flags | O_NONBLOCK, 0600); /* ENXIO: a FIFO that nobody reads */
+	trace->fd = trace->host->open_file(trace->host, trace->conf->path, flags);
 	if (trace->fd < 0)
-		return -errno;
+		return trace->fd;
 	rc = fcntl(trace->fd, F_SETFL, O_APPEND) ? -errno : write_head(trace);
 	if (rc)
 		close(trace->fd);
