@@ -4,10 +4,8 @@
  *
  * A plugin is the file DIR/NAME.so of the first directory that has one. It runs with all the rights of this process,
  * so the loader asks before it opens one:
- *   - the directory is given as an absolute path, and symbolic links in it are resolved once;
- *   - that directory and each one above it belongs to root or to us, and nobody else can write to it. Accepted as well:
- *     a sticky directory of root's (/tmp), in which others cannot touch what is ours, and write permission for the
- *     user's private group (named as the user, nobody else in it), which is what umask 002 gives;
+ *   - the directory is given as an absolute path, and is opened by GN_PATH_TRUSTED (base/safe_path.h): it and each directory
+ *     on the way to it belongs to a trusted user, and no other user can write to it;
  *   - the file is no symbolic link, a regular file, and owned and writable in the same sense.
  * The file that was checked is the one that is loaded: it goes to libltdl as /proc/self/fd/N.
  *
