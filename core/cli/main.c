@@ -337,7 +337,7 @@ static void keep_standard_streams(void)
 
 int main(int argc, char **argv)
 {
-	struct gn_cli cli = {0};
+	struct gn_cli cli = {.topology = {.probe = true}};
 	int code;
 
 	keep_standard_streams();

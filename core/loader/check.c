@@ -155,3 +155,22 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 		return refuse(why, "wants a conf struct of %u bytes; the limit is %u", desc->conf_size, CONF_MAX);
 	return desc->options ? check_options(desc->options, desc->conf_size, "", 0, why) : 0;
 }
+
+static volatile size_t n_read; /* keeps the compiler from leaving the reads out */
+
+static void read_options(const struct gantry_option *o)
+{
+	for (; o && o->name; o++) {
+		n_read += strlen(o->name) + (o->dflt ? strlen(o->dflt) : 0) + (o->help ? strlen(o->help) : 0);
+		for (size_t i = 0; o->type == GANTRY_OPT_CHOICE && o->choices[i]; i++)
+			n_read += strlen(o->choices[i]);
+		if (o->type == GANTRY_OPT_GROUP)
+			read_options(o->group);
+	}
+}
+
+void gn_loader_read_all(const struct gantry_plugin *desc)
+{
+	n_read += strlen(desc->name) + strlen(desc->version) + strlen(desc->summary);
+	read_options(desc->options);
+}

@@ -35,6 +35,7 @@ struct gn_loader {
 	size_t n_dirs;
 	char *dirs_text;
 	struct entry *entries;
+	bool probes;
 	char error[GN_WHY + 4200];
 };
 
@@ -115,6 +116,11 @@ int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **lo
 out:
 	gn_loader_close(&loader);
 	return rc;
+}
+
+void gn_loader_probe(struct gn_loader *loader)
+{
+	loader->probes = true;
 }
 
 static void free_entry(struct entry *e)
@@ -289,6 +295,33 @@ static void load(struct entry *e, int fd)
 	e->plugin.desc = desc;
 }
 
+struct attempt {
+	struct entry *e;
+	int fd;
+};
+
+/* In the child: load the plugin, and read all that a listing reads. */
+static void attempt(void *arg)
+{
+	const struct attempt *a = arg;
+
+	load(a->e, a->fd);
+	if (a->e->plugin.desc)
+		gn_loader_read_all(a->e->plugin.desc);
+}
+
+/* Take over fd. Fill e->plugin, or e->rc and e->why. */
+static void probe_and_load(const struct gn_loader *loader, struct entry *e, int fd)
+{
+	struct attempt a = {e, fd};
+
+	e->rc = loader->probes ? gn_loader_try_in_child(fd, attempt, &a, e->why) : 0;
+	if (e->rc)
+		close(fd);
+	else
+		load(e, fd);
+}
+
 /* Try DIR/NAME.so in each directory. NULL: out of memory. */
 static struct entry *try_name(struct gn_loader *loader, const char *name)
 {
@@ -310,7 +343,7 @@ static struct entry *try_name(struct gn_loader *loader, const char *name)
 		free(e->path);
 		e->path = NULL;
 	} else if (fd >= 0) {
-		load(e, fd);
+		probe_and_load(loader, e, fd);
 	} else {
 		e->rc = fd;
 	}

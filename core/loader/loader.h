@@ -47,6 +47,11 @@ struct gn_plugin_file {
  * string.
  */
 int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p, const char **text_p);
+/*
+ * From now on load each plugin in a child process first, and reject one that the child does not survive (-ENOEXEC). For
+ * programs whose other threads, if there are any, hold no lock that loading needs.
+ */
+void gn_loader_probe(struct gn_loader *loader);
 void gn_loader_close(struct gn_loader **loader_p); /* the plugins stay in memory, their ops tables do not */
 
 /*

@@ -15,13 +15,26 @@
 int gn_loader_open_file(const char *dir, const char *file, char *why);
 
 /*
- * Are all parts of the shared object behind fd, of `size` bytes, inside the file? 0, also for what is none at all; or
- * -ENOEXEC.
+ * Inspect the headers of the shared object behind fd, of `size` bytes. 0, also for a file that is none at all; -ENOEXEC: cut
+ * short, corrupt, or for another machine.
  */
 int gn_loader_check_whole(int fd, uint64_t size, char *why);
 
+/*
+ * Call load(arg), which loads the plugin behind fd, in a child process, and then the termination functions of the plugin.
+ * Returns 0: the child has survived, whether or not it could load the plugin; -ENOEXEC: it has not; -EAGAIN, -EMFILE, -ENFILE or
+ * -ENOMEM: there is no child.
+ */
+int gn_loader_try_in_child(int fd, void (*load)(void *arg), void *arg, char *why);
+
+/* True if the address is in the code of a loaded program or library. */
+bool gn_loader_is_code(const void *address);
+
 /* Is this description fit for this host, as the plugin NAME? Touches no code of the plugin. 0, or -ENOEXEC. */
 int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *why);
+
+/* Read every text of the description, which gn_loader_check has accepted. */
+void gn_loader_read_all(const struct gantry_plugin *desc);
 
 /* The check of a plugin's options; of one that has none, or was built before there were any, one that finds nothing. */
 void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults);

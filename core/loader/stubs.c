@@ -501,17 +501,34 @@ static const char *half_rma(unsigned kind, const void *ops)
 	return gn_ops_lack(t, GANTRY_CAP_RMA);
 }
 
+/* The name of the first slot that leads to no code; NULL: none does. */
+static const char *slot_without_code(unsigned kind, const void *ops)
+{
+	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
+		any_fn fn = get_slot(ops, slot->offset);
+
+		if (fn && !gn_loader_is_code((const void *)(uintptr_t)fn))
+			return slot->name;
+	}
+	return NULL;
+}
+
 int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 {
 	size_t size = kinds[desc->kind].size;
 	void *ops = calloc(1, size);
-	const char *missing, *half;
+	const char *missing, *half, *astray;
 
 	if (!ops) {
 		snprintf(why, GN_WHY, "out of memory");
 		return -ENOMEM;
 	}
 	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
+	astray = slot_without_code(desc->kind, ops);
+	if (astray) {
+		snprintf(why, GN_WHY, "the file is corrupt: its function \"%s\" is no code: install it again", astray);
+		goto out_unfit;
+	}
 	half = half_rma(desc->kind, ops);
 	missing = gn_ops_complete(desc->kind, ops);
 	if (missing) {

@@ -102,6 +102,8 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 		if (rc) {
 			gn_errs_because(errs, rc);
 			gn_errs_add(errs, "%s", text);
+		} else if (args->probe) {
+			gn_loader_probe(*loader_p);
 		}
 	}
 	gn_words_fini(&dirs);

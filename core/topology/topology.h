@@ -25,6 +25,7 @@
 
 /* What is asked of a configuration, beside the configuration itself. Zeroed: all of it, as it is. */
 struct gn_topology_args {
+	bool probe; /* load each plugin in a child process first, see gn_loader_probe */
 	struct gn_words roles;       /* only these, with the devices that they use; none: all */
 	struct gn_words sets;        /* values that override those of the file, as of gn_config_open */
 	struct gn_words plugin_dirs; /* where plugins are looked for, instead of runtime.plugin_dirs */

@@ -105,6 +105,23 @@ says() {
 	done
 }
 
+@test "a file with a wrong byte in its headers, and one that crashes when it is loaded" {
+	printf '\0' | dd of="$dir/noop.so" bs=1 seek=68 conv=notrunc status=none # the rights of the first segment
+	gantry plugins -p "$dir"
+	[ "$status" -eq 0 ]
+	says "noop         unusable   $dir/noop.so: the file is corrupt: "
+	echo '__attribute__((constructor)) static void f(void) { __builtin_trap(); }' >"$dir/crash.c"
+	"${CC:-cc}" -shared -fPIC -o "$dir/crash.so" "$dir/crash.c" || skip "no compiler"
+	echo 'roles = { store = { role = "crash"; }; };' >"$dir/t.conf"
+	for command in "plugins crash" "check $dir/t.conf" "run $dir/t.conf"; do
+		# shellcheck disable=SC2086 # two words
+		gantry $command -p "$dir"
+		echo "$output"
+		[ "$status" -eq 2 ]
+		says "$dir/crash.so: a process that loads it crashes (signal="
+	done
+}
+
 @test "what the name of a file could do to a terminal is not done" {
 	echo rubbish >"$dir/"$'a\e[31m\nb.so'
 	gantry plugins -p "$dir"

@@ -3,6 +3,7 @@
 #include "loader/loader.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,39 @@ static void corrupt_file(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, shell("echo rubbish >%s/corrupt.so", dir));
 	refused("corrupt", "does not load: ", NULL);
+}
+
+/* Open a loader that probes, and expect that it rejects the plugin with this text. */
+static void dies(const char *name, const char *piece)
+{
+	open_dirs(dir, NULL);
+	gn_loader_probe(loader);
+	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, 0, name, &plugin));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece), gn_loader_error(loader));
+	gn_loader_close(&loader);
+}
+
+static void loading_ends_the_process(void)
+{
+	build("crash", "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }\n"
+		       GOOD("crash", "crash"));
+	dies("crash", "a process that loads it crashes (signal=6, ");
+	build("leave", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(0); }\n"
+		       GOOD("leave", "leave"));
+	dies("leave", "a process that loads it ends (exit status=0): install or rebuild it");
+	build("late", "#include <signal.h>\n__attribute__((destructor)) static void f(void) { raise(SIGSEGV); }\n"
+		      GOOD("late", "late"));
+	dies("late", "a process that loads it crashes (signal=11, ");
+	signal(SIGCHLD, SIG_IGN);
+	dies("crash", "a process that loads it ends: install or rebuild it");
+	signal(SIGCHLD, SIG_DFL);
+}
+
+static void function_that_is_no_code(void)
+{
+	build("astray", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.stop = (void (*)(void *))4096};\n"
+			"GANTRY_PLUGIN(astray) = {GANTRY_PLUGIN_HEAD, " REST("\"astray\""));
+	refused("astray", "its function \"stop\" is no code", NULL);
 }
 
 static void cut_short(void)
@@ -521,6 +555,8 @@ int main(void)
 	RUN_TEST(missing_symbol);
 	RUN_TEST(undefined_symbol);
 	RUN_TEST(corrupt_file);
+	RUN_TEST(loading_ends_the_process);
+	RUN_TEST(function_that_is_no_code);
 	RUN_TEST(cut_short);
 	RUN_TEST(for_another_machine);
 	RUN_TEST(wrong_name);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as the file of a plugin: the inspection of its headers ends, reads only the file, and gives a reason. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "loader/loader_priv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("plugin", MFD_CLOEXEC), rc;
+	char why[GN_WHY] = "";
+
+	if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
+		abort();
+	rc = gn_loader_check_whole(fd, size, why);
+	if ((rc != 0) != (why[0] != '\0') || strlen(why) >= GN_WHY)
+		abort();
+	close(fd);
+	return 0;
+}
