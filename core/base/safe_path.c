@@ -329,3 +329,32 @@ int gn_path_open(const char *path, int flags, mode_t mode, enum gn_path_rule rul
 		close(w.dir);
 	return rc ? rc : w.fd;
 }
+
+int gn_path_claim_dir(const char *path, char *why)
+{
+	char parent[PATH_MAX], *name;
+	struct stat st;
+	int dir, rc = 0;
+	size_t n;
+
+	why[0] = '\0';
+	if ((size_t)snprintf(parent, sizeof(parent), "%s%s", strchr(path, '/') ? "" : "./", path) >= sizeof(parent))
+		return -ENAMETOOLONG;
+	for (n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
+		parent[n - 1] = '\0';
+	name = strrchr(parent, '/');
+	*name++ = '\0';
+	dir = gn_path_open(name == parent + 1 ? "/" : parent, O_PATH | O_DIRECTORY, 0, GN_PATH_OUTPUT, why);
+	if (dir < 0)
+		return dir;
+	if (!*name) /* of "/" */
+		strcpy(name, ".");
+	if ((mkdirat(dir, name, 0700) && errno != EEXIST) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		rc = -errno;
+	else if (!S_ISDIR(st.st_mode))
+		rc = -ENOTDIR;
+	else if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
+		rc = -EPERM;
+	close(dir);
+	return rc;
+}

@@ -44,6 +44,15 @@ enum gn_path_rule {
 int gn_path_open(const char *path, int flags, mode_t mode, enum gn_path_rule rule, char *why);
 
 /*
+ * Make a directory with mode 0700, or check that only this user and root can put anything into the one that exists. The path to
+ * it follows GN_PATH_OUTPUT; the directory itself must not be a link.
+ *
+ * Returns 0; -EPERM: another user can change the directory, or as for gn_path_open; -ENOTDIR: it is no directory; or -errno.
+ * why: as for gn_path_open. Thread: any.
+ */
+int gn_path_claim_dir(const char *path, char *why);
+
+/*
  * Check the owner and mode of an open file or directory by GN_PATH_TRUSTED.
  *
  * what   begins the message: "the file"

@@ -56,44 +56,14 @@ void gn_stat_dir(char *dst)
 		snprintf(dst, PATH_MAX, "/tmp/gantry-%u", (unsigned)geteuid());
 }
 
-/* Open the directory in which `path` is, by the rule for output. Sets *name_p. Returns a descriptor or -errno. */
-static int open_parent(const char *path, const char **name_p)
-{
-	const char *slash = strrchr(path, '/');
-	char parent[PATH_MAX], why[GN_PATH_WHY];
-	int fd;
-
-	if ((size_t)snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".") >=
-	    sizeof(parent))
-		return -ENAMETOOLONG;
-	*name_p = slash ? slash + 1 : path;
-	fd = gn_path_open(parent, O_PATH | O_DIRECTORY, 0, GN_PATH_OUTPUT, why);
-	if (fd < 0 && why[0])
-		gn_log(GN_LOG_WARN, "stat", "%s", why);
-	return fd;
-}
-
 /* Make the directory, or check that no other user can put anything into the one that is there. */
 static int claim_dir(const char *dir)
 {
-	char path[PATH_MAX];
-	const char *name;
-	struct stat st;
-	int parent, rc = 0;
+	char why[GN_PATH_WHY];
+	int rc = gn_path_claim_dir(dir, why);
 
-	snprintf(path, sizeof(path), "%s", dir);
-	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-		path[n - 1] = '\0';
-	parent = open_parent(path, &name);
-	if (parent < 0)
-		return parent;
-	if ((mkdirat(parent, name, 0700) && errno != EEXIST) || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW))
-		rc = -errno;
-	else if (!S_ISDIR(st.st_mode))
-		rc = -ENOTDIR;
-	else if (st.st_uid != geteuid() || (st.st_mode & 022))
-		rc = -EPERM;
-	close(parent);
+	if (rc && why[0])
+		gn_log(GN_LOG_WARN, "stat", "%s", why);
 	return rc;
 }
 

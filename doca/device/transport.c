@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/safe_path.h"
 #include "common/log.h"
 
 #include <errno.h>
@@ -402,15 +403,14 @@ static const char *usual_dir(char path[80])
 
 static const char *claim(const char *path)
 {
-	struct stat st;
+	char why[GN_PATH_WHY];
+	int rc = gn_path_claim_dir(path, why);
 
-	if (mkdir(path, 0700) != 0 && errno != EEXIST)
-		return "cannot be made; set GANTRY_RUNDIR to one that can";
-	if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-		return "is no directory";
-	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022) != 0)
-		return "can be changed by other users";
-	return NULL;
+	if (rc == 0)
+		return NULL;
+	if (rc == -EPERM)
+		return why[0] != '\0' ? "is behind a link of another user" : "can be changed by other users";
+	return rc == -ENOTDIR ? "is no directory" : "cannot be made; set GANTRY_RUNDIR to one that can";
 }
 
 doca_error_t gd_run_dir(char path[80])

@@ -146,6 +146,20 @@ untouched() {
 	untouched
 }
 
+@test "shm-comch: a link of another user does not lead the sockets elsewhere" {
+	plant ignored
+	mkdir "$BATS_TEST_TMPDIR/private"
+	ln -s "$BATS_TEST_TMPDIR/private" "$shared/dir"
+	chown -h 65534 "$shared/dir"
+	sed -i "s|dir = \"[^\"]*\"|dir = \"$shared/dir/run\"|" "$conf"
+	for command in check run; do
+		gantry $command "$conf"
+		[ "$status" -ne 0 ]
+		says "$shared/dir: symbolic link of another user"
+	done
+	[ ! -e "$BATS_TEST_TMPDIR/private/run" ]
+}
+
 @test "stat: a link of another user does not lead the sockets elsewhere" {
 	plant ignored
 	mkdir "$BATS_TEST_TMPDIR/private"

@@ -138,6 +138,26 @@ const char *comch_check_service(const char *service)
 		       "is too long for a file name: what is no letter, digit, '_', '-' or '.' counts three times" : NULL;
 }
 
+/* Open the runtime directory. The host does not follow links that other users have planted on the way to it. */
+static int open_top(const struct comch_device *dev, char *dir)
+{
+	char parent[COMCH_DIR_BYTES], *slash;
+	int at, fd;
+
+	for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
+		dir[n - 1] = '\0';
+	slash = strrchr(dir, '/');
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - dir) + 1 : 1, slash ? dir : ".");
+	at = dev->host->open_file(dev->host, parent, O_PATH | O_DIRECTORY);
+	if (at < 0) {
+		gantry_log_error(dev->host, "cannot make directory %s: %s%s", dir, strerror(-at), elsewhere(dev));
+		return at;
+	}
+	fd = open_dir(dev, at, slash ? slash + 1 : dir, dir);
+	close(at);
+	return fd;
+}
+
 int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundir)
 {
 	char dir[COMCH_DIR_BYTES], pci[PCI_BYTES], shown[COMCH_DIR_BYTES + PCI_BYTES];
@@ -152,7 +172,7 @@ int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundi
 		return rc;
 	snprintf(shown, sizeof(shown), "%s/%s", dir, pci);
 	snprintf(rundir->path, sizeof(rundir->path), "%.95s", shown);
-	fd = open_dir(dev, AT_FDCWD, dir, dir);
+	fd = open_top(dev, dir);
 	rundir->fd = fd < 0 ? fd : open_dir(dev, fd, pci, shown);
 	if (fd >= 0)
 		close(fd);

@@ -290,6 +290,31 @@ static void users_of_the_environment(void)
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 }
 
+static void directories_are_claimed(void)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, gn_path_claim_dir(in("own/run/"), why));
+	TEST_ASSERT_EQUAL_INT(0, stat(in("own/run"), &st));
+	TEST_ASSERT_EQUAL_HEX(0700, st.st_mode & 07777);
+	TEST_ASSERT_EQUAL_INT(0, gn_path_claim_dir(in("own/run"), why));
+	TEST_ASSERT_EQUAL_INT(0, chdir(top));
+	TEST_ASSERT_EQUAL_INT(0, gn_path_claim_dir("here", why));
+	TEST_ASSERT_EQUAL_INT(0, stat(in("here"), &st));
+	TEST_ASSERT_EQUAL_INT(0, gn_path_claim_dir("/", why));
+	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir("/tmp", why));
+	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("shared"), why));
+	TEST_ASSERT_EQUAL_INT(-ENOTDIR, gn_path_claim_dir(in("precious"), why));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_path_claim_dir(in("none/run"), why));
+	TEST_ASSERT_EQUAL_INT(0, symlink("run", in("own/link")));
+	TEST_ASSERT_EQUAL_INT(-ENOTDIR, gn_path_claim_dir(in("own/link"), why));
+	TEST_ASSERT_EQUAL_INT(0, symlink(in("own"), in("shared/dir")));
+	TEST_ASSERT_EQUAL_INT(0, gn_path_claim_dir(in("shared/dir/run"), why));
+	give("shared/dir");
+	TEST_ASSERT_EQUAL_INT(-EPERM, gn_path_claim_dir(in("shared/dir/run"), why));
+	says("symbolic link of another user");
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -300,6 +325,7 @@ int main(void)
 	RUN_TEST(links_of_the_owner_of_the_directory);
 	RUN_TEST(files_of_others);
 	RUN_TEST(descriptors_by_name);
+	RUN_TEST(directories_are_claimed);
 	RUN_TEST(trusted_files);
 	RUN_TEST(files_that_a_group_may_write);
 	RUN_TEST(directories_on_the_way);
