@@ -242,6 +242,12 @@ static const char *no_text(void *conn)
 	return "";
 }
 
+static const char *no_refusal(void *conn)
+{
+	(void)conn;
+	return NULL;
+}
+
 static int no_rma_note(void *rma, const struct gantry_rma *op, uint32_t note)
 {
 	(void)rma;
@@ -334,6 +340,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.export_room = any_room,
 	.max_connections = any_connections,
 	.import_error = no_text,
+	.refusal = no_refusal,
 };
 
 /* -- the description -- */
@@ -396,7 +403,8 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
 	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
-	TRANSPORT(send_soon), TRANSPORT(export_room), TRANSPORT(max_connections), TRANSPORT(import_error), {NULL, 0},
+	TRANSPORT(send_soon), TRANSPORT(export_room), TRANSPORT(max_connections), TRANSPORT(import_error), TRANSPORT(refusal),
+	{NULL, 0},
 };
 
 static const struct {

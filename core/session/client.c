@@ -3,6 +3,7 @@
  * client.c - a session, at the side that opened it.
  *
  *      connect (again and again, until the deadline) -> hello -> query -> `ready`
+ *         ^------------- peer is busy -----------------'
  *      export -> `exported`;  queues -> start -> `started`;  stop -> bye -> regions asked back -> `closed`
  *
  * One request at a time (client_steps.c). Whatever goes wrong, gn_client_lose() is called: the links give back what is in
@@ -101,7 +102,7 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	c->pending = type;
 	c->pending_id++;
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
-	if (rc != 0) {
+	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) { /* a busy peer ends the connection: its END is to be read */
 		c->pending = 0;
 		gn_client_lose(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type), strerror(-rc));
 		return rc;
@@ -110,10 +111,28 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	return 0;
 }
 
+static bool may_try_again(const struct gantry_client *c)
+{
+	return c->state == GN_NEW && !c->closing && !c->lost && gn_now_ns() < c->connect_until_ns;
+}
+
+/* The peer is not there, or busy. Connect again later, which first ends this connection: not inside its callback. */
+static void try_again(struct gantry_client *c)
+{
+	c->again = 1;
+	c->pending = 0;
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
+	gn_loop_set_timer(c->role->loop, &c->retry, gn_now_ns() + RETRY_NS);
+}
+
 static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 {
 	unsigned type = c->pending;
 
+	if (p->verdict.status == GANTRY_S_BUSY && may_try_again(c)) {
+		try_again(c);
+		return;
+	}
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	if (p->verdict.status != 0) {
@@ -128,15 +147,34 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 		gn_client_answered(c, type, p->payload);
 }
 
+static void take_end(struct gantry_client *c, const struct gn_parsed *p)
+{
+	if (p->verdict.status == GANTRY_S_BUSY && may_try_again(c))
+		try_again(c);
+	else if (p->head.session == 0)
+		gn_client_lose(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: cannot connect to \"%s\" on device %s: %s",
+			       c->ep->where, c->ep->service, c->ep->device->name, p->verdict.text);
+	else
+		gn_client_lose(c, p->verdict.status != 0 ? gn_errno_of_status((unsigned)p->verdict.status) : -ECONNRESET,
+			       "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
+}
+
+/* A peer that turns this end away does so before HELLO, when it does not know the id yet. */
+static bool is_of_session(const struct gantry_client *c, const struct gn_parsed *p)
+{
+	return p->head.session == c->attr.id ||
+	       (p->head.session == 0 && p->type == GN_FRAME_END && p->verdict.status != 0 && c->state == GN_NEW);
+}
+
 static void on_message(void *arg, void *conn, const void *msg, size_t len)
 {
 	struct gantry_client *c = arg;
 	struct gn_parsed p;
 
 	(void)conn;
-	if (c->lost)
+	if (c->lost || c->again)
 		return;
-	if (gn_frame_parse(msg, len, &p) != 0 || p.head.session != c->attr.id) {
+	if (gn_frame_parse(msg, len, &p) != 0 || !is_of_session(c, &p)) {
 		gn_client_lose(c, -EPROTO, "%s: malformed frame", c->ep->where);
 		return;
 	}
@@ -146,8 +184,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		return;
 	}
 	if (p.type == GN_FRAME_END)
-		gn_client_lose(c, p.verdict.status != 0 ? gn_errno_of_status((unsigned)p.verdict.status) : -ECONNRESET,
-			       "%s: the peer ended the session: %s", c->ep->where, p.verdict.text);
+		take_end(c, &p);
 	else if (!p.answer || p.type != c->pending || p.head.id != c->pending_id)
 		gn_client_lose(c, -EPROTO, "%s: unexpected %s", c->ep->where, gn_frame_name(p.type));
 	else
@@ -160,37 +197,48 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 
 	(void)conn;
 	(void)peer;
-	if (c->lost)
+	if (c->lost || c->again)
 		return;
 	c->connecting = 0;
 	gn_channel_start(&c->ch);
 	gn_client_hello(c);
 }
 
-static void on_closed(void *arg, void *conn, int reason)
+/* Why a connection was not made. */
+static void lose_connecting(struct gantry_client *c, int reason)
 {
-	struct gantry_client *c = arg;
+	const struct gn_device *device = c->ep->device;
 	struct gantry_device_info info = {.caps = 0};
+	const char *why = device->ops->refusal(c->ch.conn);
 
-	(void)conn;
-	if (c->connecting && reason == -ECONNREFUSED && !c->lost && gn_now_ns() < c->connect_until_ns) {
-		gn_channel_stop(&c->ch);
-		gn_loop_clear_timer(c->role->loop, &c->deadline);
-		gn_loop_set_timer(c->role->loop, &c->retry, gn_now_ns() + RETRY_NS);
-		return;
-	}
-	c->ep->device->ops->info(c->ep->device->dev, &info);
-	if (c->connecting && reason == -ECONNREFUSED)
+	device->ops->info(device->dev, &info);
+	if (why == NULL)
+		why = reason == -EACCES ? "turned away; the log of that role says why" : strerror(-reason);
+	if (reason == -ECONNREFUSED)
 		gn_client_lose(c, reason,
 			       "%s: cannot connect to \"%s\" on device %s: nobody listens there; start the role that serves "
 			       "it first (%s: %s)",
-			       c->ep->where, c->ep->service, c->ep->device->name, c->ep->device->name, info.detail);
-	else if (c->connecting)
-		gn_client_lose(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
-			       c->ep->device->name,
-			       reason == -EACCES ? "turned away; the log of that role says why" : strerror(-reason));
+			       c->ep->where, c->ep->service, device->name, device->name, info.detail);
 	else
+		gn_client_lose(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
+			       device->name, why);
+}
+
+static void on_closed(void *arg, void *conn, int reason)
+{
+	struct gantry_client *c = arg;
+
+	(void)conn;
+	if (c->again)
+		return;
+	if (c->connecting && (reason == -ECONNREFUSED || reason == -EBUSY) && may_try_again(c)) {
+		try_again(c);
+		gn_channel_stop(&c->ch);
+	} else if (c->connecting) {
+		lose_connecting(c, reason);
+	} else {
 		gn_client_lose(c, reason, "%s: the peer is gone: %s", c->ep->where, strerror(-reason));
+	}
 }
 
 static void on_revoke(void *arg, void *conn, uint32_t handle)
@@ -236,8 +284,12 @@ static void try_connect(void *arg)
 	struct gantry_client *c = arg;
 	const struct gn_endpoint *ep = c->ep;
 	uint64_t until_ns = gn_now_ns() + ep->control_timeout_ns;
-	int rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
+	int rc;
 
+	gn_channel_stop(&c->ch); /* of the last try */
+	c->again = 0;
+	c->connecting = 1;
+	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
 	gn_device_kick(ep->device);
 	gn_loop_set_timer(c->role->loop, &c->deadline, until_ns > c->connect_until_ns ? until_ns : c->connect_until_ns);
 	if (rc != 0)
@@ -249,6 +301,8 @@ static void on_silent(void *arg)
 {
 	struct gantry_client *c = arg;
 
+	if (c->again)
+		return;
 	gn_client_lose(c, -ETIMEDOUT, "%s: no heartbeat for %llu ms", c->ep->where,
 		       (unsigned long long)(4 * c->ep->heartbeat_ns / GN_NS_PER_MS));
 }

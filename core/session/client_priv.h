@@ -53,6 +53,7 @@ struct gantry_client {
 	int quiet;           /* see role.h */
 
 	int connecting, closing, lost, buried;
+	int again;   /* the peer was busy: the connection ends, and `retry` makes another one */
 	int ran;     /* IO may have been submitted */
 	int parting; /* bye was answered */
 	int reason;

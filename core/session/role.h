@@ -35,6 +35,10 @@ struct gn_endpoint {
 	uint64_t max_region_bytes; /* of all regions of a session */
 	uint64_t move_memory;      /* bytes for each lane of a session that has to move its data */
 	uint64_t direct_memory;    /* largest volume in memory that is registered instead */
+	uint32_t max_half_open;    /* connections of a peer without HELLO */
+	uint32_t max_peer_sessions;     /* of a peer, at a time; 0: automatic, see peers.h */
+	uint64_t max_peer_region_bytes; /* of all regions of a peer; 0: automatic, see peers.h */
+	uint64_t max_peer_queue_memory; /* bytes of queues and move_memory of a peer */
 	const uint32_t *uids;      /* who may connect; n_uids 0: the same uid only */
 	uint32_t n_uids;
 	bool insecure;             /* on a network: serve peers that nothing authenticates */

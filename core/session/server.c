@@ -189,87 +189,39 @@ static void on_deadline(void *arg)
 	gn_session_end(s, -ETIMEDOUT);
 }
 
-/* The uid of a peer counts wherever the transport reports one: a process of another PID namespace has a uid, and no pid. */
-static int uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
-{
-	if (uid == UINT32_MAX)
-		return (ep->device->ops->flags & GANTRY_TRANSPORT_UIDS) == 0;
-	if (ep->n_uids == 0)
-		return uid == getuid();
-	for (uint32_t i = 0; i < ep->n_uids; i++)
-		if (ep->uids[i] == uid)
-			return 1;
-	return 0;
-}
-
-/* The one that has been silent for longest since it came; NULL: all have said who they are. */
-static struct gantry_session *oldest_unnamed(const struct gn_role *role)
-{
-	struct gantry_session *oldest = NULL;
-
-	for (struct gantry_session *s = role->server.sessions; s != NULL; s = s->next) /* the newest first */
-		if (s->state == GN_NEW && s->pending == 0 && !s->ending)
-			oldest = s;
-	return oldest;
-}
-
-/* Whoever connects and says nothing must not keep out those who would. Is there room now? */
-static bool make_room(struct gn_role *role)
-{
-	struct gantry_session *s;
-
-	if (role->server.n_sessions < role->spec.listen->max_sessions)
-		return true;
-	s = oldest_unnamed(role);
-	if (s == NULL)
-		return false;
-	gn_session_refuse(s, "has not said who it is, and another one wants its place (listen.max_sessions)");
-	gn_session_end(s, -ECONNRESET);
-	return true;
-}
-
-static const char *objection(struct gn_role *role, const struct gantry_peer *peer)
-{
-	const struct gn_endpoint *ep = role->spec.listen;
-
-	if (!uid_allowed(ep, peer->uid))
-		return "its uid is not allowed (listen.uids)";
-	if (role->server.stopping || role->finished)
-		return "the role is stopping";
-	return make_room(role) ? NULL : "all sessions are taken (listen.max_sessions)";
-}
-
 static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)
 {
 	struct gn_role *role = arg;
 	struct gantry_session *s = calloc(1, sizeof(*s));
-	const char *why = s == NULL ? "out of memory" : objection(role, peer);
+	int rc = -ENOMEM;
 
-	if (why != NULL) {
-		int rc = s == NULL ? -ENOMEM : -EACCES;
-
-		if (gn_log_ratelimit(&role->server.refusals, GN_LOG_WARN, role->host.name))
-			gn_log(GN_LOG_WARN, role->host.name, "connection refused pid=%d uid=%u reason=\"%s\"", peer->pid, peer->uid,
-			       why);
-		gantry_count(role->server.refused, 1);
+	if (s != NULL) {
+		s->role = role;
+		s->ep = role->spec.listen;
+		s->peer = *peer;
+		rc = gn_admit_peer(s);
+	}
+	if (rc != 0) {
 		free(s);
 		return rc;
 	}
-	s->role = role;
-	s->ep = role->spec.listen;
-	s->peer = *peer;
 	s->deadline = (struct gn_timer){.fn = on_deadline, .arg = s};
 	s->rules.io_timeout_ns = s->ep->io_timeout_ns;
 	s->rules.hop = (role->ops->flags & GANTRY_ROLE_STORES) != 0 ? GANTRY_HOP_TARGET : GANTRY_HOP_GATEWAY;
 	gn_channel_init(&s->ch, s->ep->device, s->ep->heartbeat_ns, false, on_silent, s);
 	s->ch.conn = conn;
-	gn_channel_start(&s->ch);
 	s->next = role->server.sessions;
 	role->server.sessions = s;
 	role->server.n_sessions++;
+	*conn_arg_p = s;
+	s->turned_away = gn_admit_half_open(s) != 0;
+	if (s->turned_away) { /* the peer gets END with the reason, which a refusal by the transport could not carry */
+		gn_session_end(s, -EBUSY);
+		return 0;
+	}
+	gn_channel_start(&s->ch);
 	gantry_count(role->server.opened, 1);
 	set_deadline(s);
-	*conn_arg_p = s;
 	return 0;
 }
 
@@ -315,7 +267,9 @@ static void bury(void *arg)
 	role->server.n_sessions--;
 	if (s->known)
 		role->server.n_ended++;
-	gantry_count(role->server.ended, 1);
+	if (!s->turned_away)
+		gantry_count(role->server.ended, 1);
+	gn_admit_gone(s);
 	gn_session_resume_waiting(s);
 	gn_start_look(role);
 	free(s->rules.regions);
@@ -412,6 +366,7 @@ void gn_session_release(struct gantry_session *s)
 			ops->release_region(s->ch.conn, s->rules.regions[i]);
 		s->rules.regions[i] = NULL;
 	}
+	gn_admit_memory_released(s);
 }
 
 /* Tell the peer and the log. */
@@ -424,8 +379,13 @@ static void tell_lost(struct gantry_session *s)
 		gn_session_refuse(s, "%s", strerror(-s->reason));
 	snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal);
 	gn_channel_send(&s->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
-	gantry_count(s->role->server.lost, 1);
-	if (stops || may_warn(s))
+	gantry_count(s->turned_away ? s->role->server.refused : s->role->server.lost, 1);
+	if (!stops && !may_warn(s))
+		return;
+	if (s->turned_away)
+		gn_log(GN_LOG_WARN, s->role->host.name, "connection refused pid=%d peer=\"%s\" reason=\"%s\"", s->peer.pid,
+		       s->account->name, s->refusal);
+	else
 		gn_log(stops ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
 		       "session lost id=%llx pid=%d state=%s reason=\"%s\"", (unsigned long long)s->ch.session, s->peer.pid,
 		       gn_state_name(s->state), s->refusal);
@@ -523,6 +483,9 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		w->u64(w, "peer_pid", s->peer.pid > 0 ? (uint64_t)s->peer.pid : 0);
 		w->end(w);
 	}
+	w->end(w);
+	w->array(w, "peers");
+	gn_peers_report(&role->server.peers, w);
 	w->end(w);
 }
 

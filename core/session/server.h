@@ -6,6 +6,7 @@
 #define GN_SESSION_SERVER_H
 
 #include "base/log.h"
+#include "session/peers.h"
 
 #include <gantry/role.h>
 
@@ -16,6 +17,7 @@ struct gn_server {
 	void *listener;
 	struct gantry_session *sessions;
 	uint32_t n_sessions;
+	struct gn_peers peers;
 	uint64_t n_ended;
 	int stopping;
 	uint32_t start_round; /* of start_order.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_priv.h - one session at its server: shared by server.c (life of sessions), steps.c (what each request does),
- * supersede.c (sessions that come again) and start_order.c (what START waits for)
+ * session_priv.h - one session at its server: shared by server.c (life of sessions), admit.c (what each peer may have),
+ * steps.c (what each request does), supersede.c (sessions that come again) and start_order.c (what START waits for)
  */
 #ifndef GN_SESSION_SESSION_PRIV_H
 #define GN_SESSION_SESSION_PRIV_H
@@ -31,6 +31,8 @@ struct gantry_session {
 	struct gn_post last;      /* of its end: part, then bury */
 	enum gn_state state;
 	struct gantry_peer peer;
+	struct gn_peer *account;  /* of the peer */
+	struct gn_amounts held;   /* taken from it */
 	struct gantry_session_attr attr;
 	uint64_t features; /* agreed: GN_FEATURE_* */
 	uint8_t expected_uuid[16]; /* as in struct gn_hello */
@@ -60,6 +62,7 @@ struct gantry_session {
 	void *user; /* the role's */
 	int behind; /* its hello waits for an older session of the same id to end */
 	int known;  /* the role's hello was called: closed must be */
+	int turned_away; /* a quota of its peer is reached: it only reports that to the peer, and ends */
 	int ending;
 	int parting; /* the role's closed is under way */
 	int reason;
@@ -94,6 +97,22 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t
 void gn_session_resume_waiting(const struct gantry_session *gone);
 /* The last part of the step hello: ask the role. */
 int gn_step_hello(struct gantry_session *s);
+
+/* -- admit.c -- */
+/* Open the account of the peer. 0, -ENOMEM, or -EACCES: the peer may not connect. Logs why. */
+int gn_admit_peer(struct gantry_session *s);
+/* A new connection becomes half-open. 0; -EBUSY: the peer is turned away, and the refusal says why. */
+int gn_admit_half_open(struct gantry_session *s);
+/* The half-open connection becomes a session. Returns as above. */
+int gn_admit_session(struct gantry_session *s);
+/* Another session takes the place of this one, which ends. */
+void gn_admit_yield(struct gantry_session *s);
+/* Region bytes or queue memory for a session, before any is allocated. As above; -EACCES: more than the peer may ever have. */
+int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t bytes);
+/* The memory is released. */
+void gn_admit_memory_released(struct gantry_session *s);
+/* The connection is gone: give back all, and close the account. */
+void gn_admit_gone(struct gantry_session *s);
 
 /* -- start_order.c -- */
 /*

@@ -57,6 +57,10 @@ static int hello(struct gantry_session *s, const void *payload)
 	rc = gn_session_supersede(s, h.epoch, h.secret);
 	if (rc != 0 && rc != -EINPROGRESS)
 		return rc;
+	if (gn_admit_session(s) != 0) {
+		s->admitted = false;
+		return -EBUSY;
+	}
 	s->attr = (struct gantry_session_attr){
 		.id = s->ch.session, .epoch = h.epoch, .lanes = h.lanes, .depth = h.depth, .regions = h.regions};
 	memcpy(s->expected_uuid, h.uuid, sizeof(s->expected_uuid));
@@ -162,6 +166,9 @@ static int export(struct gantry_session *s, const void *payload)
 				  (unsigned long long)token.length);
 		return -EACCES;
 	}
+	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, token.length);
+	if (rc != 0)
+		return rc;
 	rc = device->ops->import_region(s->ch.conn, &token, map, &s->importing);
 	if (rc != 0) {
 		const char *why = device->ops->import_error(s->ch.conn);
@@ -219,11 +226,17 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 	return rc;
 }
 
-/* What the data of a lane is moved through: no more than all its IOs together can use. */
-static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl)
+/* Bytes that the data of a lane is moved through: no more than all its IOs together can use. */
+static uint64_t move_bytes(const struct gantry_session *s)
 {
 	uint64_t all = (uint64_t)s->attr.depth * gn_page_count(s->rules.volume.max_io) * GN_PAGE_BYTES;
-	uint64_t bytes = all < s->ep->move_memory ? all : s->ep->move_memory;
+
+	return all < s->ep->move_memory ? all : s->ep->move_memory;
+}
+
+static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl)
+{
+	uint64_t bytes = move_bytes(s);
 	struct gantry_region *memory;
 	int rc = gn_region_create(bytes, 0, &memory);
 
@@ -238,6 +251,23 @@ static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl
 	else
 		sl->move_memory = memory;
 	return rc;
+}
+
+/*
+ * The most that queues of the session take: of each lane a ring in both directions, an IO for each of its depth, what the
+ * device adds, and move_memory.
+ */
+static uint64_t queue_memory(const struct gantry_session *s)
+{
+	struct gantry_device_info info = {.caps = 0};
+	uint64_t lane;
+
+	s->ep->device->ops->info(s->ep->device->dev, &info);
+	lane = 2ull * gn_device_queue_depth(s->ep->device, s->attr.depth) * GANTRY_IO_WIRE_BYTES +
+	       s->attr.depth * sizeof(struct gantry_io) + info.lane_bytes;
+	if (must_move(s))
+		lane += move_bytes(s);
+	return info.conn_bytes + s->attr.lanes * lane;
 }
 
 static int make_lane(struct gantry_session *s, uint32_t i)
@@ -271,17 +301,19 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 static int queues(struct gantry_session *s, const void *payload)
 {
 	struct gn_queues q;
+	int rc;
 
 	memcpy(&q, payload, sizeof(q));
 	if (q.n != s->attr.lanes || q.depth != s->attr.depth) {
 		gn_session_refuse(s, "%u queues of depth %u, hello said %u of %u", q.n, q.depth, s->attr.lanes, s->attr.depth);
 		return -EINVAL;
 	}
+	rc = gn_admit_memory(s, GN_QUOTA_QUEUE_MEMORY, queue_memory(s));
+	if (rc != 0)
+		return rc;
 	s->answer_len = sizeof(s->answer.queues);
 	s->answer.queues = (struct gn_queues){.n = q.n, .depth = q.depth};
 	for (uint32_t i = 0; i < q.n; i++) {
-		int rc;
-
 		s->lanes[i].peer_consumer_id = q.consumer[i];
 		rc = make_lane(s, i);
 		if (rc != 0) {

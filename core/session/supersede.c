@@ -82,6 +82,7 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t
 		if (!t->ending)
 			gn_session_refuse(t, "its client has connected again, with epoch %u", epoch);
 		gn_session_end(t, -ECONNRESET);
+		gn_admit_yield(t);
 		rc = -EINPROGRESS;
 	}
 	return rc;

@@ -16,7 +16,8 @@ _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES, "a session has room for wh
 struct endpoint_conf {
 	const char *device, *name, *address, *uids;
 	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes, move_memory, direct_memory;
-	int64_t sessions, max_sessions, max_lanes, max_depth, max_regions;
+	uint64_t max_peer_region_bytes, max_peer_queue_memory;
+	int64_t sessions, max_sessions, max_half_open, max_peer_sessions, max_lanes, max_depth, max_regions;
 	uint8_t insecure;
 };
 
@@ -39,7 +40,7 @@ struct endpoint_conf {
 const struct gantry_option gn_connect_options[] = {
 	COMMON_ROWS,
 	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
-	 "How long to keep trying while nobody listens."},
+	 "How long to keep trying while nobody listens, or the listener is busy."},
 	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
 	 "How long to try to open a session again that was lost, for programs and initiators; IO waits meanwhile. 0s: it fails at "
 	 "once."},
@@ -54,12 +55,20 @@ const struct gantry_option gn_listen_options[] = {
 	{"sessions", GANTRY_OPT_INT, AT(sessions), "0", 0, INT32_MAX, NULL, NULL,
 	 "End after that many sessions; 0: serve until stopped."},
 	{"max_sessions", GANTRY_OPT_INT, AT(max_sessions), "16", 1, 4096, NULL, NULL,
-	 "Sessions at a time; a peer that has not said who it is yet gives way to another."},
+	 "Sessions of all peers at a time."},
+	{"max_half_open", GANTRY_OPT_INT, AT(max_half_open), "64", 1, 4096, NULL, NULL,
+	 "Connections of one peer that have not opened a session yet; of all peers together four times that."},
+	{"max_peer_sessions", GANTRY_OPT_INT, AT(max_peer_sessions), "0", 0, 4096, NULL, NULL,
+	 "Sessions of one peer at a time. 0: three quarters of max_sessions, at least 1; all of it if only one user may connect."},
 	{"max_lanes", GANTRY_OPT_INT, AT(max_lanes), "16", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL, "Lanes of a session."},
 	{"max_depth", GANTRY_OPT_INT, AT(max_depth), "256", 1, 65535, NULL, NULL, "IOs in flight on a lane of a session."},
 	{"max_regions", GANTRY_OPT_INT, AT(max_regions), "16", 1, 4096, NULL, NULL, "Regions of a session."},
 	{"max_region_bytes", GANTRY_OPT_SIZE, AT(max_region_bytes), "4GiB", 4096, 1ll << 46, NULL, NULL,
 	 "Bytes of all regions of a session."},
+	{"max_peer_region_bytes", GANTRY_OPT_SIZE, AT(max_peer_region_bytes), "0", 0, 1ll << 46, NULL, NULL,
+	 "Bytes of all regions of one peer. 0: four times max_region_bytes; max_sessions times if only one user may connect."},
+	{"max_peer_queue_memory", GANTRY_OPT_SIZE, AT(max_peer_queue_memory), "1GiB", 65536, 1ll << 46, NULL, NULL,
+	 "Bytes of queues and of move_memory for all sessions of one peer."},
 	{"move_memory", GANTRY_OPT_SIZE, AT(move_memory), "4MiB", 65536, 1ll << 30, NULL, NULL,
 	 "Buffers of each lane of a session, where the device cannot map regions and a target has to move the data."},
 	{"direct_memory", GANTRY_OPT_SIZE, AT(direct_memory), "1GiB", 0, INT64_MAX, NULL, NULL,
@@ -141,6 +150,10 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->fence_timeout_ns = conf.fence_ns;
 	endpoint->exit_after = (uint64_t)conf.sessions;
 	endpoint->max_sessions = (uint32_t)conf.max_sessions;
+	endpoint->max_half_open = (uint32_t)conf.max_half_open;
+	endpoint->max_peer_sessions = (uint32_t)conf.max_peer_sessions;
+	endpoint->max_peer_region_bytes = conf.max_peer_region_bytes;
+	endpoint->max_peer_queue_memory = conf.max_peer_queue_memory;
 	endpoint->max_lanes = (uint32_t)conf.max_lanes;
 	endpoint->max_depth = (uint32_t)conf.max_depth;
 	endpoint->max_regions = (uint32_t)conf.max_regions;

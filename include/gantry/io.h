@@ -85,7 +85,7 @@ enum gantry_opcode {
 	X(12, NOMEM, ENOMEM, "out of memory")                                                                           \
 	X(13, CANCELED, ECANCELED, "canceled before it started")                                                        \
 	X(14, STALE, ESTALE, "another volume, or its data is lost")                                                    \
-	X(15, BUSY, EBUSY, "writes of an ended session are not finished")
+	X(15, BUSY, EBUSY, "a limit of the server is reached, or writes of an ended session are not finished")
 
 enum gantry_status {
 #define GANTRY_STATUS_ENUM(num, name, err, text) GANTRY_S_##name = num,

@@ -119,7 +119,8 @@ struct gantry_token {
 struct gantry_conn_events {
 	/*
 	 * A peer connected to a listener (arg: the listener's). Return 0 to take it, with the argument for its own
-	 * events in *conn_arg_p; non-zero to refuse it: the transport then frees conn.
+	 * events in *conn_arg_p; non-zero to refuse it: the transport then frees conn. send_ctrl may be called here: the peer
+	 * gets the messages after `connected`, also if disconnect follows soon.
 	 */
 	int (*accept)(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p);
 	/* connect() got through. */
@@ -137,7 +138,8 @@ struct gantry_conn_events {
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
 	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT, -EPROTO it broke
-	 * the protocol, -ECONNREFUSED nobody listens, -EACCES credentials, or `accept` refused. Nothing follows; the owner
+	 * the protocol, -ECONNREFUSED nobody listens, -EACCES credentials, or `accept` refused, -EBUSY the peer cannot take
+	 * another connection now. Nothing follows; the owner
 	 * destroys its queues and calls disconnect.
 	 */
 	void (*closed)(void *arg, void *conn, int reason);
@@ -370,6 +372,12 @@ struct gantry_transport_ops {
 	 * since    1.1. NULL: always ""
 	 */
 	const char *(*import_error)(void *conn);
+
+	/*
+	 * Part of 1.1: why the peer refused this connection, in its words: one line of printable characters. Valid from `closed`,
+	 * which reports the refusal, until disconnect. NULL: the peer gave no reason, or did not refuse. Slot empty: NULL.
+	 */
+	const char *(*refusal)(void *conn);
 };
 
 #ifdef __cplusplus

@@ -380,13 +380,14 @@ static void test_attributes_with_mistakes(void)
 
 static void test_a_server_that_takes_no_more(void)
 {
-	const struct served_options options = {.listen = "max_sessions = 1; max_region_bytes = \"64MiB\";"};
+	const struct served_options options = {.listen = "max_sessions = 1; max_region_bytes = \"64MiB\";",
+					       .connect = "timeout = \"3s\";"};
 	struct gantry_volume *first;
 
 	served_begin(&options);
 	served_start("store");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &first));
-	no_volume(-EACCES, "direct", "turned away");
+	no_volume(-EBUSY, "direct", "busy: listen.max_sessions=1 reached");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&first));
 	attr.buffer_bytes = 65 << 20;
 	no_volume(-EACCES, "direct", "max_region_bytes");

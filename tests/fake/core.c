@@ -169,7 +169,7 @@ void fake_core_init(struct fake_core *fc)
 	fc->listen = (struct gn_endpoint){
 		.service = "volume0", .where = "test:1", .control_timeout_ns = 5 * GN_NS_PER_S, .heartbeat_ns = GN_NS_PER_S,
 		.io_timeout_ns = 10 * GN_NS_PER_S, .max_sessions = 8, .max_lanes = 4, .max_depth = 16, .max_regions = 4,
-		.max_region_bytes = 3 * 4096, .move_memory = 1 << 20,
+		.max_region_bytes = 3 * 4096, .move_memory = 1 << 20, .max_half_open = 8, .max_peer_queue_memory = 1ull << 30,
 	};
 	fc->connect = fc->listen;
 	fc->connect.where = "test:2";

@@ -205,12 +205,13 @@ static void deliver_accept(struct fake_conn *conn, const struct gantry_peer *pee
 	const struct gantry_conn_events *events = conn->events;
 	void *arg = NULL;
 
+	conn->established = 1; /* for control messages that are sent inside accept */
 	if (events->accept(conn->arg, conn, peer, &arg) != 0) {
+		conn->established = 0;
 		conn->refused = 1;
 		return;
 	}
 	conn->arg = arg;
-	conn->established = 1;
 }
 
 static void deliver_revoked(struct fake_conn *conn, const struct fake_event *ev)
@@ -416,6 +417,11 @@ static int ft_revoke(void *arg, uint32_t handle)
 	return rc;
 }
 
+static const char *ft_refusal(void *arg)
+{
+	return ((struct fake_conn *)arg)->refusal;
+}
+
 const struct gantry_transport_ops fake_transport_ops = {
 	.open = ft_open,
 	.close = ft_close,
@@ -430,6 +436,7 @@ const struct gantry_transport_ops fake_transport_ops = {
 	.disconnect = ft_disconnect,
 	.export_region = ft_export,
 	.export_room = ft_export_room,
+	.refusal = ft_refusal,
 	.import_region = ft_import,
 	.import_error = ft_import_error,
 	.release_region = ft_release,

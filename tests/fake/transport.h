@@ -82,6 +82,7 @@ struct fake_conn {
 	void *arg;
 	char service[64];
 	int by_core;      /* the core connected; else the test did */
+	const char *refusal; /* with fake_close(): what the peer says of it */
 	int established, refused, closed, disconnected;
 	struct {
 		uint8_t bytes[GANTRY_CTRL_MAX];

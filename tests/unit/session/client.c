@@ -276,6 +276,110 @@ static void a_late_server_is_found(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_ready);
 }
 
+static const struct gn_verdict busy = {.status = GANTRY_S_BUSY, .text = "busy: listen.max_half_open=64 reached by uid 7"};
+
+/* The next connection, after the last one was ended by a busy peer. */
+static void connects_again(void)
+{
+	struct fake_conn *last = conn;
+
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	fake_core_pass(&fc, 50 * GN_NS_PER_MS, 50 * GN_NS_PER_MS);
+	TEST_ASSERT_EQUAL_INT(1, last->disconnected);
+	conn = fake_pending(&fc.ft);
+	TEST_ASSERT_NOT_NULL(conn);
+}
+
+/* END comes before HELLO was received or after it, or the answer to HELLO is the refusal, or the transport refuses. */
+static void turn_away(int how)
+{
+	if (how == 3) {
+		conn->refusal = busy.text;
+		fake_close(conn, -EBUSY);
+		return;
+	}
+	fake_accept(conn);
+	if (how == 0) /* the connection is gone before HELLO can be sent: END is still there */
+		fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -ENOTCONN);
+	if (how != 2)
+		say(GN_FRAME_END, 0, 0, &busy, NULL, 0);
+	else
+		fake_core_turn(&fc);
+	if (how == 2) {
+		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+		say(p.type, p.head.id, FAKE_SESSION, &busy, NULL, 0);
+	}
+	fake_close(conn, -ENOTCONN);
+}
+
+static void a_busy_server_is_tried_until_its_deadline(void)
+{
+	for (int how = 0; how < 4; how++) {
+		open_client();
+		for (int i = 0; i < 12; i++) { /* FAKE_CONNS bounds them */
+			turn_away(how);
+			connects_again();
+		}
+		fake_core_pass(&fc, 2 * GN_NS_PER_S - 12 * 50 * GN_NS_PER_MS, GN_NS_PER_S);
+		turn_away(how);
+		closed(-EBUSY);
+		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(close_text, busy.text), close_text);
+		TEST_ASSERT_NULL_MESSAGE(strstr(close_text, "nobody listens"), close_text);
+		again();
+	}
+}
+
+static void a_server_that_is_busy_no_more_is_found(void)
+{
+	open_client();
+	turn_away(1);
+	say(GN_FRAME_END, 0, 1, &busy, NULL, 0); /* of no session: it is not read */
+	connects_again();
+	fake_accept(conn);
+	fake_core_turn(&fc);
+	answer(GN_FRAME_HELLO);
+	answer(GN_FRAME_QUERY);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+}
+
+/* Only END that comes before the answer to HELLO may lack the id, and it gives a reason. */
+static void an_end_without_an_id_is_for_who_is_turned_away(void)
+{
+	static const struct gn_verdict none = {.status = 0};
+
+	reach(CONNECTED);
+	say(GN_FRAME_END, 0, 0, &none, NULL, 0);
+	closed(-EPROTO);
+	again();
+	reach(READY);
+	say(GN_FRAME_END, 0, 0, &busy, NULL, 0);
+	closed(-EPROTO);
+	again();
+	reach(CONNECTED);
+	say(GN_FRAME_PING, 0, 0, NULL, NULL, 0);
+	closed(-EPROTO);
+	again();
+	reach(CONNECTED);
+	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	say(p.type, p.head.id, 0, &busy, NULL, 0);
+	closed(-EPROTO);
+}
+
+static void close_while_a_busy_server_is_waited_for(void)
+{
+	open_client();
+	turn_away(1);
+	fake_core_turn(&fc);
+	fc.rh->client_close(client);
+	closed(0);
+	again();
+	reach(CONNECTED);
+	fc.rh->client_close(client);
+	say(GN_FRAME_END, 0, 0, &busy, NULL, 0);
+	closed(-EBUSY);
+}
+
 static void other_errors_of_connect_are_final(void)
 {
 	open_client();
@@ -523,6 +627,10 @@ int main(void)
 	RUN_TEST(a_peer_that_answers_with_another_secret_is_lost);
 	RUN_TEST(it_tries_to_connect_until_its_deadline);
 	RUN_TEST(a_late_server_is_found);
+	RUN_TEST(a_busy_server_is_tried_until_its_deadline);
+	RUN_TEST(a_server_that_is_busy_no_more_is_found);
+	RUN_TEST(an_end_without_an_id_is_for_who_is_turned_away);
+	RUN_TEST(close_while_a_busy_server_is_waited_for);
 	RUN_TEST(other_errors_of_connect_are_final);
 	RUN_TEST(a_listener_that_never_accepts_is_given_up);
 	RUN_TEST(each_answer_has_a_deadline);

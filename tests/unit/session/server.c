@@ -137,34 +137,10 @@ static void every_frame_in_every_state(void)
 		}
 }
 
-/* Who connects and says nothing gives way, the oldest first, before anybody is refused. */
-static void the_silent_give_way(void)
+/* A session has its place from HELLO on, also while its HELLO is being worked on. */
+static void a_session_has_its_place_from_hello_on(void)
 {
-	struct fake_conn *silent[2], *late, *busy;
-
-	fc.listen.max_sessions = 3;
-	fake_core_start(&fc, 1);
-	busy = fake_reach(&fc, GN_RUNNING);
-	for (unsigned i = 0; i < 2; i++)
-		silent[i] = fake_reach(&fc, GN_NEW);
-	for (unsigned i = 0; i < 2; i++) {
-		late = fake_reach(&fc, GN_KNOWN);
-		TEST_ASSERT_EQUAL_INT(0, late->refused);
-		told(silent[i], GN_FRAME_END, gantry_status_of_errno(-ECONNRESET));
-		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "has not said who it is"));
-		TEST_ASSERT_EQUAL_INT(1, silent[i]->disconnected);
-		TEST_ASSERT_EQUAL_INT(i, silent[1]->disconnected);
-	}
-	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(busy, &p));
-	TEST_ASSERT_EQUAL_UINT64(2, counter("sessions_lost"));
-	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_refused"));
-}
-
-/* A hello that is being worked on is no silence. */
-static void who_has_said_hello_stays(void)
-{
-	struct fake_conn *conn;
+	struct fake_conn *conn, *late;
 
 	fc.listen.max_sessions = 1;
 	fc.rc[FAKE_HELLO] = -EINPROGRESS;
@@ -172,7 +148,10 @@ static void who_has_said_hello_stays(void)
 	conn = fake_reach(&fc, GN_NEW);
 	ask(conn, GN_FRAME_HELLO);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
-	TEST_ASSERT_EQUAL_INT(1, fake_reach(&fc, GN_NEW)->refused);
+	late = fake_reach(&fc, GN_NEW);
+	ask(late, GN_FRAME_HELLO);
+	told(late, GN_FRAME_HELLO, GANTRY_S_BUSY);
+	TEST_ASSERT_EQUAL_STRING("busy: listen.max_sessions=1 reached", p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 }
 
@@ -498,8 +477,7 @@ int main(void)
 	RUN_TEST(a_whole_session);
 	RUN_TEST(features_are_those_of_both);
 	RUN_TEST(every_frame_in_every_state);
-	RUN_TEST(the_silent_give_way);
-	RUN_TEST(who_has_said_hello_stays);
+	RUN_TEST(a_session_has_its_place_from_hello_on);
 	RUN_TEST(what_hello_export_and_queues_refuse);
 	RUN_TEST(a_session_without_an_id_is_refused);
 	RUN_TEST(a_handle_is_used_once_and_the_quota_is_for_all_regions);

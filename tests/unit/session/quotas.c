@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Quotas of a server: what one peer may have, what is kept for others, and what the peer that is turned away receives. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "session/peers.h"
+#include "unit/session/rig.h"
+
+#define HALF_OPEN 3u
+
+static uint32_t uids[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static void serve(void)
+{
+	fc.listen.uids = uids;
+	fc.listen.n_uids = sizeof(uids) / sizeof(uids[0]);
+	fc.listen.max_half_open = HALF_OPEN;
+	fake_core_start(&fc, 1);
+}
+
+/* A connection of that user. */
+static struct fake_conn *reach_as(uint32_t uid, enum gn_state state)
+{
+	fc.ft.peer.pid = 100 + (int)uid;
+	fc.ft.peer.uid = uid;
+	return fake_reach(&fc, state);
+}
+
+static struct fake_conn *reach_from(const char *address, enum gn_state state)
+{
+	fc.ft.peer.pid = -1;
+	fc.ft.peer.uid = UINT32_MAX;
+	fc.ft.peer.uid = UINT32_MAX;
+	snprintf(fc.ft.peer.address, sizeof(fc.ft.peer.address), "%s", address);
+	return fake_reach(&fc, state);
+}
+
+/* The server took the connection, sent END with this text, and ended it. */
+static void turned_away(struct fake_conn *conn, const char *text)
+{
+	TEST_ASSERT_EQUAL_INT(0, conn->refused);
+	TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
+	TEST_ASSERT_EQUAL_STRING("end", gn_frame_name(p.type));
+	TEST_ASSERT_EQUAL_INT(GANTRY_S_BUSY, p.verdict.status);
+	TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
+	TEST_ASSERT_EQUAL_UINT64(0, p.head.session);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+}
+
+/* HELLO or a later request is refused. */
+static void refused(struct fake_conn *conn, unsigned type, unsigned status, const char *text)
+{
+	ask(conn, type);
+	told(conn, type, status);
+	TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
+	told(conn, GN_FRAME_END, status);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+}
+
+static uint64_t reported(const char *key)
+{
+	struct fake_report *report = malloc(sizeof(*report));
+	uint64_t value;
+
+	fake_report_init(report);
+	gn_role_report(fc.role, &report->pub);
+	value = fake_reported_u64(report, key);
+	free(report);
+	return value;
+}
+
+static void half_open_connections_of_one_peer_are_bounded(void)
+{
+	struct fake_conn *first;
+
+	serve();
+	first = reach_as(1, GN_NEW);
+	for (unsigned i = 1; i < HALF_OPEN; i++)
+		reach_as(1, GN_NEW);
+	for (unsigned i = 0; i < 5; i++)
+		turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1");
+	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_KNOWN)->disconnected);
+	TEST_ASSERT_EQUAL_UINT64(5, counter("sessions_refused"));
+	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
+	TEST_ASSERT_EQUAL_UINT64(HALF_OPEN + 1, counter("sessions_opened"));
+	fake_close(first, -ENOTCONN); /* one fewer: there is room for the next */
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_KNOWN)->disconnected);
+	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_NEW)->disconnected); /* HELLO has freed the place of the one before */
+	turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1");
+}
+
+/* They take no place of a session. */
+static void half_open_connections_keep_no_session_out(void)
+{
+	fc.listen.max_sessions = 1;
+	serve();
+	for (unsigned i = 0; i < HALF_OPEN; i++)
+		reach_as(1, GN_NEW);
+	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
+}
+
+/* A peer that is turned away cannot speak any more, and one that does not read is not waited for. */
+static void a_peer_that_is_turned_away_is_not_waited_for(void)
+{
+	struct fake_conn *conn;
+
+	serve();
+	for (unsigned i = 0; i < HALF_OPEN; i++)
+		reach_as(1, GN_NEW);
+	fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -EAGAIN);
+	conn = fake_dial(&fc.ft, fc.listen.service);
+	fake_ctrl_send(conn, "?", 1);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_HELLO]);
+}
+
+/* Only a peer that has more loses one, its oldest. */
+static void a_flood_pushes_out_only_its_own(void)
+{
+	struct fake_conn *own[HALF_OPEN], *quiet;
+
+	serve();
+	for (unsigned uid = 1; uid < GN_HALF_OPEN_PEERS; uid++)
+		for (unsigned i = 0; i < HALF_OPEN; i++)
+			reach_as(uid, GN_NEW);
+	quiet = reach_as(5, GN_NEW);
+	for (unsigned i = 0; i + 1 < HALF_OPEN; i++)
+		own[i] = reach_as(6, GN_NEW); /* all are taken now */
+	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
+	turned_away(own[HALF_OPEN - 1], "busy: 4 x listen.max_half_open=3 reached by all peers");
+	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected); /* at the cost of a peer with three */
+	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected + own[0]->disconnected + own[1]->disconnected);
+	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
+	TEST_ASSERT_EQUAL_INT(0, reach_as(0, GN_RUNNING)->disconnected);
+	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected);
+	ask(quiet, GN_FRAME_HELLO);
+	told(quiet, GN_FRAME_HELLO, 0);
+}
+
+static void the_oldest_of_the_largest_is_pushed_out(void)
+{
+	struct fake_conn *older, *oldest;
+
+	serve();
+	older = reach_as(5, GN_NEW);
+	oldest = reach_as(1, GN_NEW);
+	for (unsigned i = 1; i < HALF_OPEN; i++)
+		reach_as(1, GN_NEW);
+	for (unsigned uid = 2; uid < 5; uid++)
+		for (unsigned i = 0; i < 2; i++)
+			reach_as(uid, GN_NEW);
+	reach_as(5, GN_NEW);
+	reach_as(6, GN_NEW); /* the twelfth */
+	TEST_ASSERT_EQUAL_INT(0, oldest->disconnected);
+	reach_as(7, GN_NEW);
+	TEST_ASSERT_EQUAL_INT(1, oldest->disconnected);
+	TEST_ASSERT_EQUAL_INT(0, older->disconnected);
+	TEST_ASSERT_EQUAL_INT(1, fake_told(oldest, &p));
+	TEST_ASSERT_EQUAL_INT(GANTRY_S_BUSY, p.verdict.status);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "busy: no HELLO received"), p.verdict.text);
+	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
+}
+
+static void places_of_sessions_are_kept_for_others(void)
+{
+	fc.listen.max_sessions = 4;
+	serve();
+	for (unsigned i = 0; i < 3; i++)
+		reach_as(1, i == 0 ? GN_GREETED : GN_RUNNING);
+	refused(reach_as(1, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_peer_sessions=3 reached by uid 1");
+	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
+	refused(reach_as(3, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=4 reached");
+	TEST_ASSERT_EQUAL_UINT64(2, counter("sessions_refused"));
+}
+
+static void the_only_user_may_have_all_sessions(void)
+{
+	fc.listen.max_sessions = 4;
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < 4; i++)
+		fake_reach(&fc, GN_GREETED);
+	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=4 reached");
+}
+
+static void a_host_is_a_peer_whatever_its_ports(void)
+{
+	fc.listen.max_sessions = 4;
+	fake_core_start(&fc, 1);
+	reach_from("192.0.2.7:1001", GN_GREETED);
+	reach_from("192.0.2.7:1002", GN_GREETED);
+	reach_from("192.0.2.7:1003", GN_GREETED);
+	refused(reach_from("192.0.2.7:1004", GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
+		"busy: listen.max_peer_sessions=3 reached by host 192.0.2.7");
+	TEST_ASSERT_EQUAL_INT(0, reach_from("192.0.2.8:1001", GN_RUNNING)->disconnected);
+}
+
+/* A client that lost its connection takes the place of its old session, even if all are taken. */
+static void a_resumed_session_keeps_its_place(void)
+{
+	struct fake_conn *old, *next;
+	struct gn_hello hello;
+	uint8_t buf[GANTRY_CTRL_MAX];
+
+	fc.listen.max_sessions = 1;
+	fake_core_start(&fc, 1);
+	old = fake_reach(&fc, GN_NEW);
+	ask(old, GN_FRAME_HELLO);
+	told(old, GN_FRAME_HELLO, 0);
+	fake_payload(GN_FRAME_HELLO, &hello);
+	memcpy(hello.secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret), sizeof(hello.secret));
+	hello.epoch++;
+	next = fake_reach(&fc, GN_NEW);
+	fake_ctrl_send(next, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, old), NULL, &hello, sizeof(hello)));
+	fake_core_turn(&fc);
+	told(next, GN_FRAME_HELLO, 0);
+	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
+	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.sessions"));
+	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=1 reached");
+}
+
+static void region_bytes_of_one_peer_are_bounded(void)
+{
+	struct gantry_token token = {.handle = 2, .length = 12288, .rights = 3};
+	struct fake_conn *conn;
+
+	fc.listen.max_peer_region_bytes = 8192;
+	serve();
+	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	refused(reach_as(1, GN_KNOWN), GN_FRAME_EXPORT, GANTRY_S_BUSY,
+		"busy: listen.max_peer_region_bytes=8192 reached by uid 1 (used=8192, asked for=4096)");
+	TEST_ASSERT_EQUAL_UINT64(8192, reported("test.peers.0.region_bytes"));
+	ask(conn, GN_FRAME_BYE); /* frees its own */
+	told(conn, GN_FRAME_BYE, 0);
+	fake_core_turn(&fc);
+	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	ask(conn = reach_as(2, GN_KNOWN), GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	fake_ask(&fc, conn, GN_FRAME_EXPORT, 9, &token, sizeof(token));
+	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "max_region_bytes"), p.verdict.text); /* of the session */
+}
+
+/* STOP releases them, before the session ends. */
+static void a_stopped_session_has_no_memory(void)
+{
+	struct fake_conn *conn;
+
+	serve();
+	ask(conn = reach_as(1, GN_KNOWN), GN_FRAME_EXPORT);
+	told(conn, GN_FRAME_EXPORT, 0);
+	ask(conn, GN_FRAME_QUEUES);
+	told(conn, GN_FRAME_QUEUES, 0);
+	ask(conn, GN_FRAME_START);
+	told(conn, GN_FRAME_START, 0);
+	TEST_ASSERT_EQUAL_UINT64(4096, reported("test.peers.0.region_bytes"));
+	TEST_ASSERT_NOT_EQUAL_UINT64(0, reported("test.peers.0.queue_memory"));
+	ask(conn, GN_FRAME_STOP);
+	told(conn, GN_FRAME_STOP, 0);
+	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.region_bytes"));
+	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.queue_memory"));
+	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.sessions"));
+}
+
+static void a_region_that_can_never_be_had_is_not_busy(void)
+{
+	fc.listen.max_peer_region_bytes = 4095;
+	serve();
+	refused(reach_as(1, GN_KNOWN), GN_FRAME_EXPORT, GANTRY_S_ACCESS,
+		"listen.max_peer_region_bytes=4095 exceeded by uid 1 (used=0, asked for=4096)");
+}
+
+/* An export that fails, or an end without BYE, gives back what it took. */
+static void what_a_lost_session_had_is_given_back(void)
+{
+	struct fake_conn *conn;
+
+	fc.listen.max_peer_region_bytes = 4096;
+	serve();
+	for (unsigned i = 0; i < 3; i++) {
+		conn = reach_as(1, GN_KNOWN);
+		fake_fail_op(&fc.ft, FAKE_IMPORT, 1, i == 0 ? -ENOMEM : 0);
+		ask(conn, GN_FRAME_EXPORT);
+		told(conn, GN_FRAME_EXPORT, i == 0 ? GANTRY_S_NOMEM : 0);
+		if (i != 0)
+			fake_close(conn, -ENOTCONN);
+		fake_core_turn(&fc);
+		TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
+	}
+	TEST_ASSERT_NULL(fc.n_open ? "open" : NULL);
+}
+
+static uint64_t queue_memory_of_one(void)
+{
+	reach_as(1, GN_QUEUED);
+	return reported("test.peers.0.queue_memory");
+}
+
+static void queue_memory_of_one_peer_is_bounded(void)
+{
+	const uint64_t least = 2 * (2 * 4 * 64 + 4 * 64); /* two lanes of depth 4 */
+	uint64_t one;
+	char text[160];
+
+	serve();
+	one = queue_memory_of_one();
+	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(least, one);
+	fake_core_fini(&fc);
+	fake_core_init(&fc);
+	fc.listen.max_peer_queue_memory = 2 * one - 1;
+	serve();
+	TEST_ASSERT_EQUAL_UINT64(one, queue_memory_of_one());
+	snprintf(text, sizeof(text), "busy: listen.max_peer_queue_memory=%llu reached by uid 1 (used=%llu, asked for=%llu)",
+		 2 * (unsigned long long)one - 1, (unsigned long long)one, (unsigned long long)one);
+	refused(reach_as(1, GN_KNOWN), GN_FRAME_QUEUES, GANTRY_S_BUSY, text);
+	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
+}
+
+/* Memory that data is moved through counts, and nothing is made before it is known to fit. */
+static void move_memory_counts(void)
+{
+	struct fake_conn *conn;
+	uint64_t mapped;
+
+	serve();
+	mapped = queue_memory_of_one();
+	fake_core_fini(&fc);
+	fake_core_init(&fc);
+	fc.ft.caps &= ~GANTRY_CAP_MAPPED;
+	fc.listen.move_memory = 65536;
+	fc.listen.max_peer_queue_memory = mapped + 2 * 65536 - 1;
+	serve();
+	conn = reach_as(1, GN_KNOWN);
+	fake_fail_op(&fc.ft, FAKE_CONSUMER, 1, -EIO); /* is not reached */
+	ask(conn, GN_FRAME_QUEUES);
+	told(conn, GN_FRAME_QUEUES, GANTRY_S_ACCESS);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "listen.max_peer_queue_memory="), p.verdict.text);
+}
+
+static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
+{
+	serve();
+	for (unsigned i = 0; i < 40; i++) {
+		struct fake_conn *conn = reach_as(1, i % 2 ? GN_NEW : GN_GREETED);
+
+		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
+		fake_close(conn, -ENOTCONN);
+		fake_core_turn(&fc);
+	}
+	TEST_ASSERT_EQUAL_UINT64(40, counter("sessions_ended"));
+	reach_as(2, GN_NEW);
+	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.half_open")); /* of uid 2: the entry of uid 1 is gone */
+	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.sessions"));
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(half_open_connections_of_one_peer_are_bounded);
+	RUN_TEST(half_open_connections_keep_no_session_out);
+	RUN_TEST(a_peer_that_is_turned_away_is_not_waited_for);
+	RUN_TEST(a_flood_pushes_out_only_its_own);
+	RUN_TEST(the_oldest_of_the_largest_is_pushed_out);
+	RUN_TEST(places_of_sessions_are_kept_for_others);
+	RUN_TEST(the_only_user_may_have_all_sessions);
+	RUN_TEST(a_host_is_a_peer_whatever_its_ports);
+	RUN_TEST(a_resumed_session_keeps_its_place);
+	RUN_TEST(region_bytes_of_one_peer_are_bounded);
+	RUN_TEST(a_stopped_session_has_no_memory);
+	RUN_TEST(a_region_that_can_never_be_had_is_not_busy);
+	RUN_TEST(what_a_lost_session_had_is_given_back);
+	RUN_TEST(queue_memory_of_one_peer_is_bounded);
+	RUN_TEST(move_memory_counts);
+	RUN_TEST(a_peer_that_reconnects_in_a_loop_leaves_nothing);
+	return UNITY_END();
+}
