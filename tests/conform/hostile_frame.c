@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hostile_frame.c - malformed, misplaced and forged frames on the control socket. */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "conform/hostile.h"
@@ -270,6 +274,122 @@ ATTACK(never_reads, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send_ctrl(rig.b.conn, msg, sizeof(msg)));
 }
 
+ATTACK(client_refuses, 0, "a client refuses")
+{
+	struct comch_refused refused = {.reason = COMCH_REASON_BUSY, .text = "busy"};
+
+	evil_frame(COMCH_REFUSED, &refused, sizeof(refused), NULL, 0);
+}
+
+ATTACK(client_refuses_later, 1, "out of order")
+{
+	struct comch_refused refused = {.reason = COMCH_REASON_BUSY, .text = "busy"};
+
+	evil_frame(COMCH_REFUSED, &refused, sizeof(refused), NULL, 0);
+}
+
+/* The raw client of the test received the reason, and then the end. */
+static void refused_with(const char *text)
+{
+	struct comch_frame got;
+
+	evil_expect(COMCH_REFUSED, &got, NULL);
+	TEST_ASSERT_EQUAL_UINT(COMCH_REASON_BUSY, got.refused.reason);
+	TEST_ASSERT_EQUAL_STRING(text, got.refused.text);
+	TEST_ASSERT_EQUAL_INT(0, recv(evil.fd, &got, sizeof(got), 0));
+}
+
+/* Another client of the transport reports it. */
+static void client_is_refused_with(const char *text)
+{
+	int n = rig.a.n_closed;
+	void *conn;
+
+	rig_start_connect("vol");
+	conn = rig.a.conn;
+	rig_until(rig.a.n_closed, n + 1);
+	TEST_ASSERT_EQUAL_INT(-EBUSY, rig.a.reason);
+	TEST_ASSERT_EQUAL_STRING(text, rig.ops->refusal(conn));
+	rig_disconnect(&rig.a);
+}
+
+static void half_open_connections_of_a_user_are_bounded(void)
+{
+	int mine[64];
+	char text[80];
+
+	snprintf(text, sizeof(text), "busy: half-open connections=64 reached by uid %u", getuid());
+	rig_listen("vol");
+	for (int i = 0; i < 64; i++) {
+		evil_connect(0);
+		mine[i] = evil.fd;
+	}
+	rig_settle();
+	for (int i = 0; i < 3; i++) {
+		evil_connect(0);
+		refused_with(text);
+		close(evil.fd);
+	}
+	client_is_refused_with(text);
+	close(mine[0]); /* one fewer */
+	rig_settle();
+	rig_start_connect("vol");
+	rig_until(rig.a.n_connected, 1);
+	TEST_ASSERT_NULL(rig.ops->refusal(rig.a.conn));
+	for (int i = 1; i < 64; i++)
+		close(mine[i]);
+	rig_settle();
+}
+
+/* A listener that does not come to accept is there all the same. */
+static void a_full_backlog_is_no_missing_listener(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct rlimit before, files;
+	int mine[4200], n = 0;
+
+	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &before));
+	files = before;
+	files.rlim_cur = files.rlim_max;
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
+	rig_listen("vol");
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/vol.sock", rig.info.detail);
+	for (; n < 4200; n++) {
+		mine[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		TEST_ASSERT_GREATER_OR_EQUAL(0, mine[n]);
+		if (connect(mine[n], (struct sockaddr *)&sun, sizeof(sun)))
+			break;
+	}
+	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
+	rig_start_connect("vol"); /* nothing is accepted before the next progress */
+	TEST_ASSERT_EQUAL_STRING("busy: too many connections wait for the listener to accept them", rig.ops->refusal(rig.a.conn));
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-EBUSY, rig.a.reason);
+	rig_disconnect(&rig.a);
+	for (int i = 0; i <= n; i++)
+		close(mine[i]);
+	rig_settle();
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static void a_listener_without_descriptors_says_so(void)
+{
+	struct rlimit before, files;
+
+	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &before));
+	rig_listen("vol");
+	evil_connect(0);
+	files = before;
+	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC, 0); /* the lowest that is free */
+	close((int)files.rlim_cur);
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
+	refused_with("busy: the process that listens may open no more files (ulimit -n)");
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
+	close(evil.fd);
+	rig_start_connect("vol");
+	rig_until(rig.a.n_connected, 1);
+}
+
 /* Connects and says nothing: it has two seconds. */
 static void half_open_connections_end(void)
 {
@@ -339,4 +459,9 @@ void frame_attacks(void)
 	RUN_TEST(flood_of_messages);
 	RUN_TEST(never_reads);
 	RUN_TEST(half_open_connections_end);
+	RUN_TEST(client_refuses);
+	RUN_TEST(client_refuses_later);
+	RUN_TEST(half_open_connections_of_a_user_are_bounded);
+	RUN_TEST(a_full_backlog_is_no_missing_listener);
+	RUN_TEST(a_listener_without_descriptors_says_so);
 }

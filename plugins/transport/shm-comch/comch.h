@@ -39,8 +39,8 @@
 #define COMCH_WHY 160u /* bytes of a reason, for the log */
 #define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
-#define COMCH_CONNS 1024u
-#define COMCH_HALF_OPEN 64u
+#define COMCH_CONNS 1024u   /* of a device */
+#define COMCH_HALF_OPEN 64u /* of a user: accepted, and HELLO has not come */
 #define COMCH_UIDS 16u
 #define COMCH_NAME_BYTES 83u /* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
 #define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
@@ -66,12 +66,19 @@ struct comch_watch {
 	void *self;
 };
 
+/* What a user has of the connections that a device accepted. */
+struct comch_share {
+	unsigned int n_conns, n_half_open;
+};
+
 struct comch_device {
 	const struct gantry_host *host;
 	const struct comch_conf *conf;
 	struct comch_rundir rundir;
 	uint32_t uids[COMCH_UIDS];
-	unsigned int n_uids, n_conns, n_half_open;
+	struct comch_share shares[COMCH_UIDS]; /* by place in uids */
+	unsigned int n_uids, n_conns;
+	uint64_t refused_ns; /* last line in the log about a refusal */
 	pid_t pid; /* of the process that opened it: children may not use it */
 	int epoll, wake, reserve;
 	struct comch_watch watch;
@@ -145,12 +152,14 @@ struct comch_conn {
 	struct comch_watch watch, death;
 	struct comch_device *dev;
 	struct comch_listener *listener; /* server, until accepted */
+	struct comch_share *share;       /* server */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer peer;
 	enum comch_state state;
 	int fd, pidfd;
 	char service[64]; /* of a client: what it asked for */
+	char refusal[COMCH_REFUSED_TEXT]; /* of a client: why the listener ended the connection; "": not told */
 	int reason; /* of `closed` */
 	int lack; /* -EPROTO, but by what this process lacks: told is that, -EMFILE or -ENOMEM */
 	bool said_bye, is_dead, membarrier, half_open;
@@ -285,7 +294,7 @@ void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l);
 /* Remove the socket of a service that nobody serves any more; of all such services. */
 void comch_rundir_sweep(const struct comch_device *dev, const char *service);
 void comch_rundir_sweep_all(const struct comch_device *dev);
-/* A connected socket, or -errno: -ECONNREFUSED when nobody listens. */
+/* A connected socket, or -errno: -ECONNREFUSED when nobody listens, -EBUSY when the listener's backlog is full. */
 int comch_rundir_connect(const struct comch_device *dev, const char *service);
 
 /* socket.c: one frame in, one frame out; who is there */
@@ -307,7 +316,8 @@ static inline int comch_membarrier(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ? -errno : 0;
 }
-bool comch_uid_ok(const struct comch_device *dev, uint32_t uid);
+/* The share of a user; NULL: the user is not in uids. */
+struct comch_share *comch_share(struct comch_device *dev, uint32_t uid);
 static inline bool comch_only_looks(const struct comch_device *dev)
 {
 	return dev->host->flags & GANTRY_HOST_LOOK;
@@ -324,7 +334,8 @@ void comch_listener_ready(struct comch_listener *l);
 void comch_listener_free(struct comch_listener *l);
 
 /* conn.c */
-int comch_conn_accept(struct comch_listener *l, int fd); /* takes over fd */
+int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *share); /* takes over fd when it returns 0 */
+const char *comch_refusal(void *conn);
 int comch_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 		  void **conn_p);
 int comch_send_ctrl(void *conn, const void *msg, size_t len);

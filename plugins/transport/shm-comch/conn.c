@@ -5,6 +5,8 @@
  *   connect --> HELLO --(peer's HELLO)--> OPEN --(end of the socket)--> DYING --(end of the process)--> CLOSED
  *   accept ---> HELLO --> ACCEPT --> OPEN                                 or BYE, or nothing exported: at once
  *
+ * A listener that cannot take a connection sends REFUSED with the reason instead of HELLO (listener.c).
+ *
  * A frame that breaks the rules, or a lane that found a broken queue, ends the connection with -EPROTO.
  */
 #include <errno.h>
@@ -76,14 +78,21 @@ void comch_conn_free(struct comch_conn *conn)
 	free(conn);
 }
 
+static void end_half_open(struct comch_conn *conn)
+{
+	if (conn->half_open)
+		conn->share->n_half_open--;
+	conn->half_open = false;
+}
+
 /* Let go of all it has; the memory follows when no event of this turn can name it any more. */
 static void bury(struct comch_conn *conn)
 {
 	struct comch_device *dev = conn->dev;
 
-	if (conn->half_open)
-		dev->n_half_open--;
-	conn->half_open = false;
+	end_half_open(conn);
+	if (conn->share)
+		conn->share->n_conns--;
 	dev->n_conns--;
 	conn->state = COMCH_S_DEAD;
 	hang_up(conn);
@@ -235,8 +244,7 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 		return NULL;
 	}
 	conn->state = COMCH_S_ACCEPT;
-	conn->half_open = false;
-	conn->dev->n_half_open--;
+	end_half_open(conn);
 	conn->dev->events++;
 	conn->events = l->events;
 	refused = l->events->accept(l->arg, conn, &conn->peer, &conn->arg) != 0;
@@ -258,6 +266,32 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 	if (!__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
 		comch_out_flush(conn);
 	return NULL;
+}
+
+/* The text of the peer, printable. */
+static void set_refusal(struct comch_conn *conn, const char *text)
+{
+	size_t n = 0;
+
+	for (; n + 1 < sizeof(conn->refusal) && text[n]; n++)
+		conn->refusal[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+	conn->refusal[n] = '\0';
+}
+
+static const char *on_refused(struct comch_conn *conn, const struct comch_refused *refused)
+{
+	if (conn->listener)
+		return "a client refuses";
+	set_refusal(conn, refused->text);
+	finish(conn, refused->reason == COMCH_REASON_BUSY ? -EBUSY : -EACCES);
+	return NULL;
+}
+
+const char *comch_refusal(void *arg)
+{
+	const struct comch_conn *conn = arg;
+
+	return conn->refusal[0] ? conn->refusal : NULL;
 }
 
 static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f, int *fds)
@@ -289,6 +323,8 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 		return comch_on_region_ok(conn, f->id.id);
 	case COMCH_REVOKE:
 		return comch_on_revoke(conn, f->id.id);
+	case COMCH_REFUSED:
+		return on_refused(conn, &f->refused);
 	default:
 		return comch_on_released(conn, f->id.id);
 	}
@@ -380,7 +416,7 @@ static int start(struct comch_conn *conn)
 
 	if (rc)
 		return rc;
-	if (!comch_uid_ok(dev, conn->peer.uid)) {
+	if (!comch_share(dev, conn->peer.uid)) {
 		gantry_log_warn(dev->host, "refusing uid %u: not in uids", conn->peer.uid);
 		return -EACCES;
 	}
@@ -429,6 +465,8 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 		hang_up(conn);
 		conn->state = COMCH_S_FAILED;
 		conn->reason = rc == -ENOTCONN ? -ECONNREFUSED : rc;
+		if (rc == -EBUSY)
+			set_refusal(conn, "busy: too many connections wait for the listener to accept them");
 		comch_device_kick(dev);
 	}
 	*conn_p = conn;
@@ -467,20 +505,22 @@ void comch_disconnect(void *arg)
 	bury(conn);
 }
 
-int comch_conn_accept(struct comch_listener *l, int fd)
+int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *share)
 {
 	struct comch_conn *conn = conn_create(l->dev, fd);
 	int rc;
 
-	if (!conn) {
-		close(fd);
+	if (!conn)
 		return -ENOMEM;
-	}
 	conn->listener = l;
+	conn->share = share;
 	conn->half_open = true;
-	l->dev->n_half_open++;
+	share->n_conns++;
+	share->n_half_open++;
 	rc = start(conn);
-	if (rc)
+	if (rc) {
+		conn->fd = -1; /* its watch, if there is one, ends when the caller closes it */
 		bury(conn);
+	}
 	return rc;
 }

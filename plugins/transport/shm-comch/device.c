@@ -64,12 +64,12 @@ void comch_device_kick(struct comch_device *dev)
 	(void)n; /* full means that it is readable */
 }
 
-bool comch_uid_ok(const struct comch_device *dev, uint32_t uid)
+struct comch_share *comch_share(struct comch_device *dev, uint32_t uid)
 {
 	for (unsigned int i = 0; i < dev->n_uids; i++)
 		if (dev->uids[i] == uid)
-			return true;
-	return false;
+			return &dev->shares[i];
+	return NULL;
 }
 
 /* The option `uids` behind our own number. */
@@ -339,6 +339,7 @@ static const struct gantry_transport_ops ops = {
 	.flags = GANTRY_TRANSPORT_UIDS,
 	.send_soon = comch_send_soon,
 	.max_connections = comch_max_connections,
+	.refusal = comch_refusal,
 };
 
 GANTRY_PLUGIN(shm_comch) = {

@@ -2,6 +2,7 @@
 /* listener.c - a service name: peers come in, and introduce themselves before the user hears of them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include "comch.h"
 
 #define ACCEPTS_PER_TURN 16
+#define REFUSALS_NS 1000000000ull
 
 int comch_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 		 void **listener_p)
@@ -83,9 +85,34 @@ static void open_reserve(struct comch_device *dev)
 		dev->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* No descriptor left: give up the reserve for a moment to get the peer off the queue, and hang up on it. */
+/* Tell a client why it gets no connection, and end it. A client that does not read is not waited for. */
+static void refuse(int fd, uint32_t reason, const char *text)
+{
+	struct comch_frame frame;
+
+	comch_frame_init(&frame, COMCH_REFUSED, sizeof(frame.refused));
+	memset(&frame.refused, 0, sizeof(frame.refused));
+	frame.refused.reason = reason;
+	snprintf(frame.refused.text, sizeof(frame.refused.text), "%s", text);
+	comch_socket_send(fd, &frame, COMCH_FRAME_MIN + sizeof(frame.refused), NULL, 0);
+	close(fd);
+}
+
+/* At most a line in a second: a client that is refused may come again at once. */
+static void log_refusal(struct comch_device *dev, const char *text)
+{
+	uint64_t now = comch_now(dev);
+
+	if (dev->refused_ns && now < dev->refused_ns + REFUSALS_NS)
+		return;
+	dev->refused_ns = now;
+	gantry_log_warn(dev->host, "connection refused reason=\"%s\"", text);
+}
+
+/* No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse it. */
 static void shed(struct comch_listener *l)
 {
+	static const char text[] = "busy: the process that listens may open no more files (ulimit -n)";
 	struct comch_device *dev = l->dev;
 	int fd;
 
@@ -93,28 +120,75 @@ static void shed(struct comch_listener *l)
 		return;
 	close(dev->reserve);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0) {
+		refuse(fd, COMCH_REASON_BUSY, text);
+		log_refusal(dev, text);
+	}
 	dev->reserve = -1;
 	open_reserve(dev);
 }
 
-void comch_listener_ready(struct comch_listener *l)
+/* Connections that one user may have; a quarter is kept for others. */
+static unsigned int conns_of_one(const struct comch_device *dev)
+{
+	return dev->n_uids > 1 ? COMCH_CONNS / 4 * 3 : COMCH_CONNS;
+}
+
+/* Whether the user may have another connection: returns 0, or COMCH_REASON_* and why. */
+static uint32_t find_objection(const struct comch_device *dev, const struct comch_share *share, uint32_t uid, char *text,
+			       size_t bytes)
+{
+	if (!share) {
+		snprintf(text, bytes, "uid %u is not in uids of the device", uid);
+		return COMCH_REASON_ACCESS;
+	}
+	if (share->n_half_open >= COMCH_HALF_OPEN)
+		snprintf(text, bytes, "busy: half-open connections=%u reached by uid %u", COMCH_HALF_OPEN, uid);
+	else if (share->n_conns >= conns_of_one(dev))
+		snprintf(text, bytes, "busy: connections=%u reached by uid %u", conns_of_one(dev), uid);
+	else if (dev->n_conns >= COMCH_CONNS)
+		snprintf(text, bytes, "busy: connections=%u of the device reached", COMCH_CONNS);
+	else
+		return 0;
+	return COMCH_REASON_BUSY;
+}
+
+static void admit(struct comch_listener *l, int fd)
 {
 	struct comch_device *dev = l->dev;
+	struct comch_share *share = NULL;
+	struct gantry_peer peer = {.uid = 0};
+	char text[COMCH_REFUSED_TEXT];
+	uint32_t reason = COMCH_REASON_BUSY;
+	int rc = comch_socket_peer(fd, &peer);
 
-	open_reserve(dev);
+	if (!rc) {
+		share = comch_share(dev, peer.uid);
+		reason = find_objection(dev, share, peer.uid, text, sizeof(text));
+		if (!reason) {
+			rc = comch_conn_accept(l, fd, share);
+			if (!rc)
+				return;
+			reason = COMCH_REASON_BUSY;
+		}
+	}
+	if (rc)
+		snprintf(text, sizeof(text), "busy: the listener cannot take a connection: %s", strerror(-rc));
+	log_refusal(dev, text);
+	refuse(fd, reason, text);
+}
+
+void comch_listener_ready(struct comch_listener *l)
+{
+	open_reserve(l->dev);
 	for (int i = 0; i < ACCEPTS_PER_TURN && !l->dead; i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), rc;
+		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
 				shed(l);
 			return;
 		}
-		if (dev->n_half_open >= COMCH_HALF_OPEN || dev->n_conns >= COMCH_CONNS)
-			close(fd);
-		else if ((rc = comch_conn_accept(l, fd)) == -ENOMEM) /* all that the peer sees is that nobody speaks to it */
-			gantry_log_warn(dev->host, "cannot take a connection: %s", strerror(-rc));
+		admit(l, fd);
 	}
 }

@@ -22,7 +22,7 @@
 
 #include "comch.h"
 
-#define BACKLOG 128
+#define BACKLOG 1024 /* a flood of one user must not fill it between two turns of the control thread */
 #define PCI_BYTES 80u
 #define SWEEP_TRIES 50 /* of one millisecond */
 
@@ -359,7 +359,7 @@ int comch_rundir_connect(const struct comch_device *dev, const char *service)
 	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun))) {
 		if (errno == ECONNREFUSED)
 			comch_rundir_sweep(dev, service);
-		rc = errno == ENOENT || errno == EAGAIN ? -ECONNREFUSED : -errno;
+		rc = errno == ENOENT ? -ECONNREFUSED : errno == EAGAIN ? -EBUSY : -errno;
 		if (rc == -EACCES) /* which is also how a server turns somebody away */
 			gantry_log_error(dev->host, "no right to connect to the socket %s: %s", name, strerror(EACCES));
 		close(fd);

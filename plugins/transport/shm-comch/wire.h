@@ -31,6 +31,7 @@ enum comch_type {
 	COMCH_REGION_OK,     /* your region is mapped here */
 	COMCH_REVOKE,        /* give my region back */
 	COMCH_RELEASED,      /* your region is unmapped here */
+	COMCH_REFUSED,       /* the listener ends the connection instead of HELLO, and says why */
 	COMCH_TYPES
 };
 
@@ -51,6 +52,16 @@ struct comch_hello {
 
 #define COMCH_ROOM 4096ull /* bytes */
 #define COMCH_ROOM_ANY UINT32_MAX
+
+#define COMCH_REASON_BUSY 1u   /* later, perhaps */
+#define COMCH_REASON_ACCESS 2u /* this user may not connect */
+#define COMCH_REFUSED_TEXT 120
+
+struct comch_refused {
+	uint32_t reason; /* COMCH_REASON_* */
+	uint32_t zero;
+	char text[COMCH_REFUSED_TEXT]; /* ends with a zero byte */
+};
 
 struct comch_consumer_up {
 	uint32_t id;
@@ -96,6 +107,7 @@ struct comch_frame {
 		struct comch_producer_ok ok;
 		struct comch_region_up region;
 		struct comch_id id;
+		struct comch_refused refused;
 		uint8_t data[GANTRY_CTRL_MAX];
 	};
 };
