@@ -410,11 +410,11 @@ static void no_answer(void)
 static void too_many(void)
 {
 	static struct raw guests[GUESTS];
-	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS, "max_connections", EBUSY};
+	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS, "busy: 4 of max_connections=6 reached by host ", EBUSY};
 	void *conns[GUESTS];
 	int n;
 
-	hostile_begin("max_connections=4");
+	hostile_begin("max_connections=6");
 	n = rig.b.n_closed;
 	for (int i = 0; i < GUESTS; i++) {
 		raw_connect(&guests[i]);

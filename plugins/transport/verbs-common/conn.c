@@ -302,6 +302,13 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 	return first;
 }
 
+const char *vb_refusal(void *arg)
+{
+	const struct vb_conn *conn = arg;
+
+	return conn->refusal[0] ? conn->refusal : NULL;
+}
+
 /* -- leaving -- */
 
 /* Let the device say when all messages that were sent on a pipe have arrived: by a request behind them. */
@@ -319,7 +326,7 @@ void vb_disconnect(void *arg)
 		return;
 	conn->freed = 1;
 	vb_exports_quiet(conn);
-	if (conn->state == VB_C_UP && !lost(conn)) {
+	if ((conn->state == VB_C_UP || (conn->accepted && conn->state != VB_C_OVER)) && !lost(conn)) {
 		conn->leave_ns = now(conn) + LEAVE_NS;
 		for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
 			vb_lane_flush(lane);

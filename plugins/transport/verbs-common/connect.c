@@ -349,6 +349,8 @@ static void on_reject(struct vb_pipe *pipe, const struct vb_event *event)
 		memcpy(&refusal, event->private_data, sizeof(refusal));
 	if (event->status == REJ_CONSUMER && refusal.magic == VB_MAGIC) {
 		print_text(text + strlen(text), sizeof(refusal.text), refusal.text, sizeof(refusal.text));
+		if (pipe->kind == VB_CONTROL)
+			print_text(pipe->conn->refusal, sizeof(pipe->conn->refusal), refusal.text, sizeof(refusal.text));
 		fail(pipe, known_reason(refusal.reason), text);
 	} else {
 		fail(pipe, reason, event->status == REJ_NO_SERVICE ? "nobody listens there" : "it refuses, and does not say why");

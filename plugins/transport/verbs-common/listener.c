@@ -95,6 +95,11 @@ static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
 		      sizeof(struct in6_addr)) == 0;
 }
 
+static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	memcpy(to, from, from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+}
+
 int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 {
 	const struct sockaddr *own = rdma_get_local_addr(conn->control->id);
@@ -107,7 +112,7 @@ int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 			break;
 	if (!l) {
 		memset(&any_port, 0, sizeof(any_port));
-		memcpy(&any_port, own, own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+		copy_address(&any_port, own);
 		((struct sockaddr_in *)&any_port)->sin_port = 0;
 		rc = open_listener(conn->t, &any_port, &l);
 	}
@@ -196,6 +201,7 @@ static void on_control(struct vb_listener *l, const struct vb_event *event, cons
 		return;
 	}
 	conn->session = hello->session;
+	copy_address(&conn->to, rdma_get_peer_addr(event->id));
 	vb_address_print(rdma_get_peer_addr(event->id), conn->peer.address, sizeof(conn->peer.address));
 	rc = vb_pipe_new(conn, VB_CONTROL, VB_LISTENS, &conn->control);
 	if (rc) {
@@ -309,9 +315,40 @@ static void on_further(struct vb_transport *t, const struct vb_event *event, con
 		vb_pipe_free(pipe);
 }
 
+/* Connections of this host that listeners took. */
+static uint32_t count_accepted(const struct vb_transport *t, const struct sockaddr *host)
+{
+	uint32_t n = 0;
+
+	for (const struct vb_conn *conn = t->conns; conn; conn = conn->next)
+		if (conn->accepted && same_host((const struct sockaddr *)&conn->to, host))
+			n++;
+	return n;
+}
+
+/* Whether this host may have another connection: NULL, or why not in `text`. A quarter is kept for other hosts. */
+static const char *find_objection(const struct vb_transport *t, const struct sockaddr *host, char *text, size_t bytes)
+{
+	uint32_t all = (uint32_t)t->conf->max_connections, one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
+	char peer[64], *port;
+
+	vb_address_print(host, peer, sizeof(peer));
+	port = strrchr(peer, ':');
+	if (port)
+		*port = '\0';
+	if (t->n_accepted >= all)
+		snprintf(text, bytes, "busy: max_connections=%u reached", all);
+	else if (count_accepted(t, host) >= one)
+		snprintf(text, bytes, "busy: %u of max_connections=%u reached by host %.56s", one, all, peer);
+	else
+		return NULL;
+	return text;
+}
+
 void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 {
 	struct vb_transport *t = l->t;
+	char text[VB_REFUSAL_TEXT];
 	struct vb_hello hello;
 	int reason;
 	const char *why = check(t, event, &hello, &reason);
@@ -320,9 +357,9 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 		reason = -EACCES;
 		why = "no sessions begin at this port";
 	}
-	if (!why && hello.kind == VB_CONTROL && t->n_accepted >= (uint32_t)t->conf->max_connections) {
+	if (!why && hello.kind == VB_CONTROL) {
 		reason = -EBUSY;
-		why = "as many connections as max_connections allows";
+		why = find_objection(t, rdma_get_peer_addr(event->id), text, sizeof(text));
 	}
 	if (why)
 		turn_away(t, event->id, reason, why);

@@ -82,7 +82,7 @@ struct vb_conf {
 	{"max_region_bytes", GANTRY_OPT_SIZE, offsetof(conf_, max_region_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL,   \
 	 "Largest region that is registered."},                                                                         \
 	{"max_connections", GANTRY_OPT_INT, offsetof(conf_, max_connections), "256", 1, 65536, NULL, NULL,               \
-	 "Connections that listeners of this device take, all together."},                                              \
+	 "Connections that listeners of this device take, all together; three quarters of them from one host, at least one."},\
 	{"direct_networks", GANTRY_OPT_STRING, offsetof(conf_, direct_networks), "", 0, 0, NULL, NULL,                    \
 	 "Networks of addresses that a peer may name for this side to connect to, \"192.0.2.0/24, 2001:db8::/32\": those " \
 	 "of initiators that a gateway reaches over RDMA. Empty: none."}
@@ -332,12 +332,13 @@ struct vb_conn {
 	int said;       /* `closed` was delivered */
 	int accepting;  /* the user is being asked */
 	int accepted;   /* counts in t->n_accepted */
+	char refusal[VB_REFUSAL_TEXT]; /* why the peer refused the connection; "": not told */
 	int freed;      /* by the user: only its last messages are still on their way */
 	uint64_t leave_ns; /* of freed: that is given up */
 	int said_bye;
 	uint64_t session, secret;
 	uint64_t direct_secret; /* of VB_DIRECT to our memory; 0: not told to anybody */
-	struct sockaddr_storage to; /* who connects: where to */
+	struct sockaddr_storage to; /* of the peer */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *control_channel; /* in the epoll set of the transport */
 	struct vb_pipe *control;
@@ -448,6 +449,7 @@ int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_con
 		struct vb_conn **conn_p);
 int vb_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p);
 void vb_disconnect(void *conn);
+const char *vb_refusal(void *conn);
 void vb_conn_fail(struct vb_conn *conn, int reason); /* any thread: over with it; `closed` follows from progress() */
 void vb_conn_broken(struct vb_conn *conn, const char *why); /* any thread: the same, it ("sends ...") broke the protocol */
 void vb_conn_up(struct vb_conn *conn);               /* its control pipe is */
@@ -541,7 +543,7 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_l
 #define VB_TRANSPORT_OPS                                                                                                \
 	.close = vb_close, .info = vb_info, .fd = vb_fd, .progress = vb_progress,            \
 	.wake_ns = vb_wake_ns, .listen = vb_listen, .unlisten = vb_unlisten, .connect = vb_connect,                     \
-	.send_ctrl = vb_send_ctrl, .disconnect = vb_disconnect, .export_region = vb_export,                             \
+	.send_ctrl = vb_send_ctrl, .disconnect = vb_disconnect, .export_region = vb_export, .refusal = vb_refusal,      \
 	.import_region = vb_import_region, .release_region = vb_release, .revoke_region = vb_revoke,                    \
 	.register_region = vb_register, .unregister_region = vb_unregister, .consumer_create = vb_consumer_create,      \
 	.consumer_destroy = vb_consumer_destroy, .producer_create = vb_producer_create,                                 \

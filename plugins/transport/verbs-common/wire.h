@@ -39,11 +39,13 @@ struct vb_hello {
 } __attribute__((packed));
 
 /* Private data of a rejection: who refused says why. */
+#define VB_REFUSAL_TEXT 120
+
 struct vb_refusal {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t reason; /* errno of Linux */
-	char text[120];  /* ends with a zero byte */
+	char text[VB_REFUSAL_TEXT];  /* ends with a zero byte */
 } __attribute__((packed));
 
 /* Written by the peer, RDMA WRITE: two numbers of messages of this pipe, counted from the beginning, modulo 2^32. */

@@ -35,6 +35,17 @@ static void on_connected(void *arg, void *c, const struct gantry_peer *peer)
 	(void)peer;
 }
 
+static char message[8];
+
+static void on_message(void *arg, void *c, const void *msg, size_t len)
+{
+	(void)arg;
+	(void)c;
+	TEST_ASSERT_LESS_THAN(sizeof(message), len);
+	memset(message, 0, sizeof(message));
+	memcpy(message, msg, len);
+}
+
 static int refuse_with;
 static struct vb_conn *accepted;
 
@@ -47,7 +58,8 @@ static int on_accept(void *arg, void *c, const struct gantry_peer *peer, void **
 	return refuse_with;
 }
 
-static const struct gantry_conn_events events = {.accept = on_accept, .connected = on_connected, .closed = on_closed};
+static const struct gantry_conn_events events = {
+	.accept = on_accept, .connected = on_connected, .message = on_message, .closed = on_closed};
 
 /* Begin to connect, with a listener at the other end; no event has been looked at. */
 static void begin(const char *settings)
@@ -289,8 +301,63 @@ static void too_many_connections(void)
 	ends_settle();
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
-	TEST_ASSERT_TRUE(fake_logged(&a.host, "it refuses: as many connections as max_connections allows"));
+	TEST_ASSERT_TRUE(fake_logged(&a.host, "it refuses: busy: max_connections=1 reached"));
+	TEST_ASSERT_EQUAL_STRING("busy: max_connections=1 reached", vb_refusal(c));
 	vb_disconnect(c);
+	finish();
+}
+
+/* Places are kept for other hosts. */
+static void too_many_connections_of_one_host(void)
+{
+	void *c[3] = {NULL}, *other = NULL;
+
+	begin("max_connections=4");
+	ends_settle();
+	TEST_ASSERT_NULL(vb_refusal(conn));
+	for (int i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c[i]));
+		ends_settle();
+	}
+	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c[2]));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
+	TEST_ASSERT_EQUAL_STRING("busy: 3 of max_connections=4 reached by host 10.99.0.1", vb_refusal(c[2]));
+	accepted = NULL;
+	TEST_ASSERT_EQUAL_INT(0, vb_connect(tb, SERVICE, &events, &b, &other));
+	ends_settle();
+	TEST_ASSERT_NOT_NULL(accepted); /* of another host */
+	TEST_ASSERT_EQUAL_INT(0, b.n_closed);
+	for (int i = 0; i < 3; i++)
+		vb_disconnect(c[i]);
+	vb_disconnect(other);
+	finish();
+}
+
+/* What a listener sends while it accepts arrives, although it ends the connection before the peer has finished connecting. */
+static void last_words_of_a_listener_arrive(void)
+{
+	begin(NULL);
+	being_accepted();
+	TEST_ASSERT_EQUAL_INT(0, vb_send_ctrl(accepted, "busy", 4));
+	vb_disconnect(accepted);
+	accepted = NULL;
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, closed(&a));
+	TEST_ASSERT_EQUAL_STRING("busy", message);
+	finish();
+}
+
+/* A peer that never finishes connecting is not waited for. */
+static void last_words_have_a_deadline(void)
+{
+	begin(NULL);
+	being_accepted();
+	TEST_ASSERT_EQUAL_INT(0, vb_send_ctrl(accepted, "busy", 4));
+	vb_disconnect(accepted);
+	TEST_ASSERT_EQUAL_PTR(accepted, tb->conns);
+	b.host.now_ns += 1000000000;
+	vb_progress(tb);
+	TEST_ASSERT_NULL(tb->conns);
+	accepted = NULL;
 	finish();
 }
 
@@ -514,6 +581,9 @@ int main(void)
 	RUN_TEST(no_such_address);
 	RUN_TEST(user_refuses);
 	RUN_TEST(too_many_connections);
+	RUN_TEST(too_many_connections_of_one_host);
+	RUN_TEST(last_words_of_a_listener_arrive);
+	RUN_TEST(last_words_have_a_deadline);
 	RUN_TEST(inline_differs);
 	RUN_TEST(each_step_has_a_deadline);
 	RUN_TEST(who_was_asked_has_a_deadline);
