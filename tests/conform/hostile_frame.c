@@ -341,6 +341,20 @@ static void half_open_connections_of_a_user_are_bounded(void)
 	rig_settle();
 }
 
+/* More connections, one after the other, than a device may have. */
+static void connections_that_ended_do_not_count(void)
+{
+	rig_listen("vol");
+	for (int i = 0; i < 1100; i++) {
+		evil_connect(0);
+		rig_settle();
+		close(evil.fd);
+		rig_settle();
+	}
+	rig_start_connect("vol");
+	rig_until(rig.a.n_connected, 1);
+}
+
 /* A listener that does not come to accept is there all the same. */
 static void a_full_backlog_is_no_missing_listener(void)
 {
@@ -462,6 +476,7 @@ void frame_attacks(void)
 	RUN_TEST(client_refuses);
 	RUN_TEST(client_refuses_later);
 	RUN_TEST(half_open_connections_of_a_user_are_bounded);
+	RUN_TEST(connections_that_ended_do_not_count);
 	RUN_TEST(a_full_backlog_is_no_missing_listener);
 	RUN_TEST(a_listener_without_descriptors_says_so);
 }

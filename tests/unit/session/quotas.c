@@ -263,7 +263,7 @@ static void a_stopped_session_has_no_memory(void)
 	ask(conn, GN_FRAME_START);
 	told(conn, GN_FRAME_START, 0);
 	TEST_ASSERT_EQUAL_UINT64(4096, reported("test.peers.0.region_bytes"));
-	TEST_ASSERT_NOT_EQUAL_UINT64(0, reported("test.peers.0.queue_memory"));
+	TEST_ASSERT_TRUE(reported("test.peers.0.queue_memory") > 0);
 	ask(conn, GN_FRAME_STOP);
 	told(conn, GN_FRAME_STOP, 0);
 	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.region_bytes"));
