@@ -201,6 +201,21 @@ static void last_words_arrive(void)
 	TEST_ASSERT_EQUAL_UINT(7, rig.b.msg_len);
 }
 
+/* A listener that turns a peer away sends the reason while it accepts, and ends the connection at once. */
+static void last_words_of_a_listener_arrive(void)
+{
+	rig.b.greeting = "busy: as many as there can be";
+	rig_listen(rig_service(0));
+	rig_start_connect(rig_service(0));
+	rig_until(rig.b.n_accept, 1);
+	rig_disconnect(&rig.b);
+	rig_until(rig.a.n_closed, 1);
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.a.reason);
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_connected);
+	TEST_ASSERT_EQUAL_INT(1, rig.a.n_msgs);
+	TEST_ASSERT_EQUAL_STRING(rig.b.greeting, (const char *)rig.a.msg);
+}
+
 static void disconnect_inside_the_callback(void)
 {
 	rig_connect();
@@ -263,6 +278,7 @@ void conn_cases(void)
 	RIG_CASE(control_queue_is_bounded_and_in_order);
 	RIG_CASE(peer_leaves);
 	RIG_CASE(last_words_arrive);
+	RIG_CASE(last_words_of_a_listener_arrive);
 	RIG_CASE(disconnect_inside_the_callback);
 	RIG_CASE(disconnect_before_it_is_connected);
 	RIG_CASE(many_connections);

@@ -65,6 +65,8 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	add_conn(end, conn);
 	end->peer = *peer;
 	*conn_arg_p = end;
+	if (end->greeting)
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(conn, end->greeting, strlen(end->greeting) + 1));
 	return 0;
 }
 

@@ -71,6 +71,7 @@ struct rig_end {
 	char settings[512]; /* of the environment */
 	struct gantry_peer peer;
 	int refuse; /* what accept answers */
+	const char *greeting; /* what accept sends, with the zero byte; NULL: nothing */
 	int n_accept, n_connected, n_closed, n_msgs, n_up, n_down, n_revoke, n_revoked;
 	int reason, revoked_rc;
 	uint32_t up[RIG_MSGS], down, revoke, revoked;
