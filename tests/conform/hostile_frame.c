@@ -397,8 +397,9 @@ static void a_listener_without_descriptors_says_so(void)
 	files.rlim_cur = (rlim_t)fcntl(evil.fd, F_DUPFD_CLOEXEC, 0); /* the lowest that is free */
 	close((int)files.rlim_cur);
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
-	refused_with("busy: the process that listens may open no more files (ulimit -n)");
+	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
+	refused_with("busy: the process that listens may open no more files (ulimit -n)");
 	close(evil.fd);
 	rig_start_connect("vol");
 	rig_until(rig.a.n_connected, 1);
