@@ -41,8 +41,8 @@ void served_conf(const struct served_options *o)
 
 	TEST_ASSERT_NOT_NULL(f);
 	fprintf(f, "runtime = { stat = false; };\n"
-		   "devices = { front = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"03:00.0\"; };\n"
-		   "            back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; }; };\n"
+		   "devices = { front = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"03:00.0\"; %s };\n"
+		   "            back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; %s }; };\n"
 		   "roles = {\n"
 		   "  store = { role = \"target\"; listen = { device = \"back\"; name = \"store\"; %s };\n"
 		   "            backend = { %s }; stages = ( %s ); };\n"
@@ -52,7 +52,8 @@ void served_conf(const struct served_options *o)
 		   "           stages = ( %s ); };\n"
 		   "  direct = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; %s }; };\n"
 		   "};\n",
-		served_dir, served_dir, or_empty(o->listen), o->backend ? o->backend : "type = \"memory\"; size = \"16MiB\";",
+		served_dir, or_empty(o->device), served_dir, or_empty(o->device), or_empty(o->listen),
+		o->backend ? o->backend : "type = \"memory\"; size = \"16MiB\";",
 		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge), or_empty(o->bridge_stages),
 		or_empty(o->connect),
 		or_empty(o->load_stages), or_empty(o->connect));

@@ -19,6 +19,7 @@
 
 /* What the configuration says beside the usual. */
 struct served_options {
+	const char *device;  /* of both devices */
 	const char *backend; /* NULL: memory */
 	const char *connect, *listen, *load_stages, *store_stages, *bridge_stages;
 	const char *bridge; /* of its connection to the store */

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers that may connect and behave badly: whatever a process of one user does, a process of another user goes on to open
+ * the volume, to write and to read what it wrote. Needs root, for a second user.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../plugins/transport/shm-comch/wire.h"
+#include "clients/served.h"
+#include "unity.h"
+
+#define BLOCK SERVED_BLOCK
+#define NOBODY 65534u
+#define SOCKETS 200
+#define REGION_MIB 64
+#define VISITS 5
+#define BLOCKS 16
+
+static const struct served_options shared = {
+	.device = "uids = \"0,65534\";",
+	.backend = "type = \"memory\"; size = \"64MiB\";",
+	.listen = "uids = \"0,65534\"; max_sessions = 8; max_region_bytes = \"64MiB\";",
+	.connect = "timeout = \"50s\"; io_timeout = \"50s\";",
+};
+
+static struct gantry_volume *volume;
+static struct gantry_queue *queue;
+static struct gantry_volume_attr attr;
+static pid_t bad;
+static int ready; /* the bad peer writes a byte when it is as bad as it gets */
+
+void setUp(void)
+{
+	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
+	volume = NULL;
+	queue = NULL;
+	bad = 0;
+}
+
+void tearDown(void)
+{
+	if (bad > 0) {
+		kill(-bad, SIGKILL);
+		waitpid(bad, NULL, 0);
+		close(ready);
+	}
+	served_finish(&queue, &volume);
+}
+
+/* -- the bad peer: in a process, and a process group, of another user -- */
+
+static void say_ready(void)
+{
+	static int said;
+
+	if (!said && write(ready, "", 1) != 1)
+		_exit(3);
+	said = 1;
+}
+
+static int connect_raw(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/04%%3A00.0/store.sock", served_dir);
+	if (fd < 0)
+		_exit(4);
+	connect(fd, (struct sockaddr *)&name, sizeof(name)); /* the server need not take it */
+	return fd;
+}
+
+static void send_hello(int fd)
+{
+	struct comch_frame frame = {.head = {.magic = COMCH_MAGIC, .version = COMCH_VERSION, .type = COMCH_HELLO,
+					     .length = sizeof(struct comch_hello)}};
+
+	if (send(fd, &frame, sizeof(frame.head) + sizeof(frame.hello), MSG_NOSIGNAL) < 0)
+		return; /* turned away */
+}
+
+static void hang(void)
+{
+	say_ready();
+	for (;;)
+		pause();
+}
+
+static void never_speaks(void)
+{
+	for (int i = 0; i < SOCKETS; i++)
+		connect_raw();
+	hang();
+}
+
+static void speaks_of_no_session(void)
+{
+	for (int i = 0; i < SOCKETS; i++)
+		send_hello(connect_raw());
+	hang();
+}
+
+/* One byte is no frame. */
+static void speaks_single_bytes(void)
+{
+	for (unsigned n = 0;; n++) {
+		int fd = connect_raw();
+
+		if (send(fd, "", 1, MSG_NOSIGNAL) < 0 && n == UINT32_MAX)
+			_exit(5);
+		close(fd);
+		if (n == SOCKETS)
+			say_ready();
+	}
+}
+
+static int open_bad(struct gantry_volume **volume_p, struct gantry_queue **queue_p, uint32_t depth, uint64_t buffers)
+{
+	struct gantry_volume_attr bad_attr = GANTRY_VOLUME_ATTR_INIT;
+	int rc;
+
+	bad_attr.depth = depth;
+	bad_attr.copy_bytes = BLOCK;
+	bad_attr.buffer_bytes = buffers;
+	rc = gantry_volume_open_role(served_file, "direct", &bad_attr, volume_p);
+	return rc != 0 ? rc : gantry_queue_open(*volume_p, queue_p);
+}
+
+/* As many sessions as it gets, each with all the memory that a session may export. */
+static void exports_all_it_can(void)
+{
+	struct gantry_volume *v;
+	struct gantry_queue *q;
+
+	while (open_bad(&v, &q, 1, (REGION_MIB - 2) << 20) == 0)
+		;
+	hang();
+}
+
+static void ignore_done(void *arg, int result)
+{
+	(void)arg;
+	(void)result;
+}
+
+/* Keep the queue full of IOs of that size; turn() is called between. */
+static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, uint64_t bytes))
+{
+	uint64_t have;
+	struct gantry_volume *v;
+	struct gantry_queue *q;
+	uint8_t *buffers;
+
+	if (open_bad(&v, &q, depth, (REGION_MIB - 2) << 20) != 0)
+		_exit(6);
+	buffers = gantry_volume_buffers(v, &have);
+	for (unsigned n = 0;; n++) {
+		uint64_t at = n * bytes % (have - bytes);
+		int rc = n % 2 ? gantry_queue_write(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, 0, ignore_done, NULL)
+			       : gantry_queue_read(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, ignore_done, NULL);
+
+		if (rc != 0 && rc != -EAGAIN)
+			_exit(7);
+		if (rc == -EAGAIN)
+			say_ready();
+		gantry_queue_poll(q);
+		if (turn)
+			turn(buffers, have);
+	}
+}
+
+static void floods(void)
+{
+	flood(256, BLOCK, NULL);
+}
+
+static void sends_the_largest(void)
+{
+	flood(256, 32 << 20, NULL);
+}
+
+static void punch(void *buffers, uint64_t bytes)
+{
+	if (madvise(buffers, bytes, MADV_REMOVE) != 0)
+		_exit(8);
+}
+
+static void punches_holes(void)
+{
+	flood(32, 1 << 20, punch);
+}
+
+static void reconnects(void)
+{
+	for (unsigned n = 0;; n++) {
+		struct gantry_volume *v;
+		struct gantry_queue *q;
+
+		if (open_bad(&v, &q, 1, 0) == 0) {
+			gantry_queue_close(&q);
+			gantry_volume_close(&v);
+		}
+		if (n == 20)
+			say_ready();
+	}
+}
+
+/* Each session ends with the process that has it. */
+static void dies_and_comes_again(void)
+{
+	for (unsigned n = 0;; n++) {
+		struct gantry_volume *v;
+		struct gantry_queue *q;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			open_bad(&v, &q, 8, 1 << 20);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		if (n == 10)
+			say_ready();
+	}
+}
+
+static void start_bad(void (*behave)(void))
+{
+	char byte;
+	int ends[2];
+
+	TEST_ASSERT_EQUAL_INT(0, pipe2(ends, 0));
+	bad = fork();
+	TEST_ASSERT_GREATER_OR_EQUAL(0, bad);
+	if (bad == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setpgid(0, 0);
+		close(ends[0]);
+		ready = ends[1];
+		if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+			_exit(2);
+		behave();
+		_exit(1);
+	}
+	setpgid(bad, bad);
+	close(ends[1]);
+	ready = ends[0];
+	TEST_ASSERT_EQUAL_INT_MESSAGE(1, read(ready, &byte, 1), "the bad peer has ended before it was ready");
+}
+
+/* -- the other user -- */
+
+static void visit(unsigned n)
+{
+	static uint8_t wrote[BLOCKS * BLOCK], seen[BLOCKS * BLOCK];
+	int rc = gantry_volume_open_role(served_file, "direct", &attr, &volume);
+
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+	served_fill(wrote, sizeof(wrote), n);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		TEST_ASSERT_EQUAL_INT(0, served_write(queue, wrote + i * BLOCK, BLOCK, (uint64_t)i * BLOCK));
+	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
+	for (unsigned i = 0; i < BLOCKS; i++)
+		TEST_ASSERT_EQUAL_INT(0, served_read(queue, seen + i * BLOCK, BLOCK, (uint64_t)i * BLOCK));
+	TEST_ASSERT_EQUAL_MEMORY(wrote, seen, sizeof(wrote));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
+}
+
+static void works_beside(void (*behave)(void))
+{
+	if (getuid() != 0)
+		TEST_IGNORE_MESSAGE("needs root, for a second user");
+	served_begin(&shared);
+	TEST_ASSERT_EQUAL_INT(0, chmod(served_dir, 0711));
+	TEST_ASSERT_EQUAL_INT(0, chmod(served_file, 0644));
+	served_start("store");
+	visit(0);
+	start_bad(behave);
+	for (unsigned n = 1; n <= VISITS; n++)
+		visit(n);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, waitpid(bad, NULL, WNOHANG), "the bad peer has ended");
+}
+
+static void test_one_that_never_speaks(void)
+{
+	works_beside(never_speaks);
+}
+
+static void test_one_that_opens_no_session(void)
+{
+	works_beside(speaks_of_no_session);
+}
+
+static void test_one_that_speaks_single_bytes(void)
+{
+	works_beside(speaks_single_bytes);
+}
+
+static void test_one_that_exports_all_it_can(void)
+{
+	works_beside(exports_all_it_can);
+}
+
+static void test_one_that_punches_holes(void)
+{
+	works_beside(punches_holes);
+}
+
+static void test_one_that_floods(void)
+{
+	works_beside(floods);
+}
+
+static void test_one_that_sends_the_largest_ios(void)
+{
+	works_beside(sends_the_largest);
+}
+
+static void test_one_that_reconnects(void)
+{
+	works_beside(reconnects);
+}
+
+static void test_one_that_dies_and_comes_again(void)
+{
+	works_beside(dies_and_comes_again);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_ROUNDS(test_one_that_never_speaks);
+	RUN_ROUNDS(test_one_that_opens_no_session);
+	RUN_ROUNDS(test_one_that_speaks_single_bytes);
+	RUN_ROUNDS(test_one_that_exports_all_it_can);
+	RUN_ROUNDS(test_one_that_punches_holes);
+	RUN_ROUNDS(test_one_that_floods);
+	RUN_ROUNDS(test_one_that_sends_the_largest_ios);
+	RUN_ROUNDS(test_one_that_reconnects);
+	RUN_ROUNDS(test_one_that_dies_and_comes_again);
+	return UNITY_END();
+}
