@@ -22,16 +22,16 @@
 
 /*
  * What a piece of an operation may have, and what it costs. Zeroes are written faster than data is copied, and a file
- * system works on extents; a piece of them costs a quantum too.
+ * system works on extents; a piece of them costs as much as a piece of data.
  */
 static const struct {
 	uint32_t piece; /* bytes; 0: the operation is not divided */
 	uint32_t shift; /* cost: bytes >> shift */
 } operations[GANTRY_OP_COUNT] = {
-	[GANTRY_OP_READ] = {GN_SPLIT_QUANTUM, 0},
-	[GANTRY_OP_WRITE] = {GN_SPLIT_QUANTUM, 0},
-	[GANTRY_OP_WRITE_ZEROES] = {GN_SPLIT_QUANTUM << 6, 6},
-	[GANTRY_OP_DISCARD] = {GN_SPLIT_QUANTUM << 6, 6},
+	[GANTRY_OP_READ] = {GN_SPLIT_PIECE, 0},
+	[GANTRY_OP_WRITE] = {GN_SPLIT_PIECE, 0},
+	[GANTRY_OP_WRITE_ZEROES] = {GN_SPLIT_PIECE << 4, 4},
+	[GANTRY_OP_DISCARD] = {GN_SPLIT_PIECE << 4, 4},
 };
 
 /* An IO that is divided. */
@@ -255,7 +255,7 @@ void gn_split_abandon(struct gn_split *split)
 
 static uint32_t parts_needed(const struct gn_split_attr *attr)
 {
-	uint64_t all = ((uint64_t)attr->max_io + GN_SPLIT_QUANTUM - 1) / GN_SPLIT_QUANTUM * attr->depth;
+	uint64_t all = ((uint64_t)attr->max_io + GN_SPLIT_PIECE - 1) / GN_SPLIT_PIECE * attr->depth;
 
 	return all < MAX_PARTS ? (uint32_t)all : MAX_PARTS;
 }

@@ -11,6 +11,10 @@
  * The quanta of all ports that a session has on the lane add up to GN_SPLIT_QUANTUM multiplied by the weight of the
  * session: a session gets no more by opening more lanes.
  *
+ * The client of a flood sleeps while a turn lasts, so each turn costs a wake-up. With 256 x 1 MiB of reads from memory a
+ * flood reaches 0.87 of its rate without turns with pieces and quanta of 256 KiB, 0.94 with 1 MiB, and 0.96 with pieces
+ * of 1 MiB and quanta of 4 MiB. A turn then takes 0.5 ms for each session that floods.
+ *
  * The parts of an IO that is divided go to the terminal in the order of their offsets, several at a time. The IO
  * completes when its last part has completed.
  *
@@ -22,7 +26,8 @@
 #include "pipeline/pipeline.h"
 
 #define GN_SPLIT_FROM (16u << 10)     /* bytes; a shorter IO takes less time than the messages of a batch */
-#define GN_SPLIT_QUANTUM (256u << 10) /* bytes for each session and turn, and of a piece; about 50 us of copying */
+#define GN_SPLIT_PIECE (1u << 20)     /* bytes; about 0.1 ms of copying */
+#define GN_SPLIT_QUANTUM (4u << 20)   /* bytes for each session and turn */
 
 struct gn_split;
 

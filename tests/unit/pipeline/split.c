@@ -11,7 +11,7 @@
 
 #define DEPTH 5
 #define HELD 64
-#define QUANTUM GN_SPLIT_QUANTUM
+#define QUANTUM GN_SPLIT_PIECE /* one piece in each turn */
 #define MAX_IO (64u << 20)
 #define MS GN_NS_PER_MS
 
@@ -220,9 +220,9 @@ static void short_ios_share_a_quantum(void)
 static void a_stable_piece_is_paid_for_by_later_turns(void)
 {
 	terminal_now = 1;
-	submit(0, GANTRY_OP_WRITE, GANTRY_IO_FUA, 32 * QUANTUM);
-	TEST_ASSERT_EQUAL_UINT64(16 * QUANTUM, taken_bytes);
-	for (unsigned turn = 0; turn < 15; turn++)
+	submit(0, GANTRY_OP_WRITE, GANTRY_IO_FUA, 8 * QUANTUM);
+	TEST_ASSERT_EQUAL_UINT64(4 * QUANTUM, taken_bytes);
+	for (unsigned turn = 0; turn < 3; turn++)
 		TEST_ASSERT_EQUAL_INT(0, poll());
 	TEST_ASSERT_TRUE(gn_split_is_ready(split));
 	TEST_ASSERT_EQUAL_INT(1, poll());
@@ -233,12 +233,12 @@ static void a_stable_piece_is_paid_for_by_later_turns(void)
 static void the_debt_stays_when_the_queue_is_empty(void)
 {
 	terminal_now = 1;
-	submit(0, GANTRY_OP_WRITE, GANTRY_IO_FUA, 16 * QUANTUM);
+	submit(0, GANTRY_OP_WRITE, GANTRY_IO_FUA, 4 * QUANTUM);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
 	poll();
 	submit(0, GANTRY_OP_READ, 0, QUANTUM);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
-	for (unsigned turn = 0; turn < 15; turn++)
+	for (unsigned turn = 0; turn < 3; turn++)
 		poll();
 	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
 }

@@ -2,8 +2,8 @@
 /* Ports of several sessions on one lane: large IOs of one do not keep the other waiting. */
 #include "port_rig.h"
 
-#define LARGE (16u << 20)
-#define PARTS (LARGE / GN_SPLIT_QUANTUM)
+#define LARGE (64u << 20) /* more parts than may be in flight */
+#define PARTS (LARGE / GN_SPLIT_PIECE)
 
 static struct gantry_io large(uint32_t tag)
 {
