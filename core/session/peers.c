@@ -57,6 +57,14 @@ void gn_peer_limits(const struct gn_endpoint *listen, bool alone, struct gn_amou
 	}};
 }
 
+uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name)
+{
+	for (uint32_t i = 0; i < listen->n_weights; i++)
+		if (strcmp(listen->weights[i].peer, name) == 0)
+			return listen->weights[i].weight;
+	return 1;
+}
+
 struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name, const struct gn_amounts *limit)
 {
 	struct gn_peer *peer = peers->list;

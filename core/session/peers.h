@@ -65,6 +65,9 @@ void gn_peer_name(const struct gantry_peer *peer, char *name);
  */
 void gn_peer_limits(const struct gn_endpoint *listen, bool alone, struct gn_amounts *limit);
 
+/* The weight of a peer of this listener; 1 if it is not listed. */
+uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name);
+
 /* The entry of a peer, made with these limits if there is none. Each get needs a put. NULL: no memory. */
 struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name, const struct gn_amounts *limit);
 /* Drop a reference. The last one frees the entry, which then uses nothing. NULL: does nothing. */

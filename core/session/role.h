@@ -14,6 +14,12 @@
 #include <gantry/stage.h>
 
 /* Where to listen or to connect, with the limits and deadlines of its sessions. */
+/* The share that the sessions of a peer have of the bytes of a lane, relative to those of other peers. */
+struct gn_weight {
+	const char *peer; /* as gn_peer_name() writes it */
+	uint32_t weight;
+};
+
 struct gn_endpoint {
 	struct gn_device *device;
 	const char *service; /* name or address */
@@ -42,6 +48,9 @@ struct gn_endpoint {
 	const uint32_t *uids;      /* who may connect; n_uids 0: the same uid only */
 	uint32_t n_uids;
 	bool insecure;             /* on a network: serve peers that nothing authenticates */
+	const struct gn_weight *weights; /* shares of a lane; peers that are not listed have weight 1 */
+	uint32_t n_weights;
+	uint32_t max_weight; /* the largest of weights */
 };
 
 struct gn_role_spec {

@@ -363,12 +363,18 @@ static void port_idle(void *arg)
 	gn_loop_post_own(sl->session->role->loop, &sl->idle_post, idle_posted, sl->session);
 }
 
-/* What each port of the session gets: they share what the session has on a lane of the role. */
+/*
+ * What each port of the session gets. The peers with the largest weight have the whole quantum, so that weights do not make
+ * a turn longer; all ports that a session has on a lane of the role share what the session has.
+ */
 static uint32_t port_quantum(const struct gantry_session *s)
 {
 	uint32_t ports = (s->n_lanes + s->role->n_lanes - 1) / s->role->n_lanes;
+	uint32_t quantum = GN_SPLIT_QUANTUM;
 
-	return GN_SPLIT_QUANTUM / ports;
+	if (s->ep->n_weights != 0)
+		quantum = quantum / s->ep->max_weight * gn_peer_weight(s->ep, s->account->name);
+	return quantum / ports;
 }
 
 static int start_done(struct gantry_session *s)

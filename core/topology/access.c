@@ -6,16 +6,37 @@
  * role listens there only with insecure = true.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "topology/topology_priv.h"
+
+/* A transport that reports users names a peer by its uid, another one by its host. */
+static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *role, bool network)
+{
+	struct gn_conf_node *weights = gn_conf_child(gn_conf_child(role->node, "listen"), "weights");
+	const char *kind = network ? "host " : "uid ";
+
+	for (uint32_t i = 0; i < role->listen->n_weights; i++)
+		if (strncmp(role->listen->weights[i].peer, kind, strlen(kind)) != 0)
+			gn_conf_fault(p->errs, weights,
+				      "the transport of the device names its peers otherwise (peer=%s, device=%s, transport=%s): "
+				      "write \"%sPEER=%u\"", role->listen->weights[i].peer, role->listen_device->name,
+				      role->listen_device->plugin->desc->name, kind, role->listen->weights[i].weight);
+}
 
 static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"), *uids = gn_conf_child(listen, "uids");
 	const struct gn_topo_device *device = role->listen_device;
 
-	if (!device || !device->plugin || !role->listen->service || !gn_transport_is_network(device->plugin->ops))
+	bool network;
+
+	if (!device || !device->plugin || !role->listen->service)
+		return;
+	network = gn_transport_is_network(device->plugin->ops);
+	check_weights(p, role, network);
+	if (!network)
 		return;
 	if (!role->listen->insecure)
 		gn_conf_fault(p->errs, listen,

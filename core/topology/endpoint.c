@@ -14,7 +14,7 @@ _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES, "a session has room for wh
 #define SECOND 1000000000ll
 
 struct endpoint_conf {
-	const char *device, *name, *address, *uids;
+	const char *device, *name, *address, *uids, *weights;
 	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes, move_memory, direct_memory;
 	uint64_t max_peer_region_bytes, max_peer_queue_memory;
 	int64_t sessions, max_sessions, max_half_open, max_peer_sessions, max_lanes, max_depth, max_regions;
@@ -74,6 +74,8 @@ const struct gantry_option gn_listen_options[] = {
 	{"direct_memory", GANTRY_OPT_SIZE, AT(direct_memory), "1GiB", 0, INT64_MAX, NULL, NULL,
 	 "Largest volume of a backend in memory that is made known to the device as a whole for each session, where the role "
 	 "has no stages: its data is then moved without such buffers. 0: never."},
+	{"weights", GANTRY_OPT_STRING, AT(weights), "", 0, 0, NULL, NULL,
+	 "Shares of a lane that sessions of these peers have, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; others have 1."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
 	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this. An error on a network."},
 	{"insecure", GANTRY_OPT_BOOL, AT(insecure), "false", 0, 0, NULL, NULL,
@@ -127,7 +129,7 @@ static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, cons
 static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, const struct gantry_option *options,
 			  struct gn_endpoint *endpoint, struct gn_topo_device **device_p)
 {
-	struct endpoint_conf conf = {.uids = ""};
+	struct endpoint_conf conf = {.uids = "", .weights = ""};
 	int rc;
 
 	if (gn_conf_options(group, options, &conf, NULL, p->errs)) {
@@ -161,6 +163,8 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->move_memory = conf.move_memory;
 	endpoint->direct_memory = conf.direct_memory;
 	endpoint->insecure = conf.insecure != 0;
+	if (gn_topo_weights(p, gn_conf_child(group, "weights"), conf.weights, endpoint))
+		return -EINVAL;
 	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1, &endpoint->uids,
 			       &endpoint->n_uids);
 }

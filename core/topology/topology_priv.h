@@ -103,6 +103,9 @@ void gn_topo_access(struct gn_topo_parse *p);
 /* Before a role starts: one line in the log if it listens on a network. */
 void gn_topo_warn_of_access(const struct gn_topo_role *role);
 
+/* "uid 1000=4, host 192.0.2.7=2" to weights of peers; node: where it stands. */
+int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, struct gn_endpoint *listen);
+
 /* "0-3,8" to numbers; node: where it stands. "" gives none. */
 int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
 		    const uint32_t **list_p, uint32_t *n_p);

@@ -119,7 +119,7 @@ three_times() { # root opens the volume and does IO, three times of three
 	until_true live bridge ".roles.bridge.peers | any(.peer == \"uid $nobody\" and .sessions == 1)"
 	stranger_begin second --set roles.load.workload.ops=500
 	until_true refused_some
-	kill -INT "${pids[first]}"
+	kill -TERM "${pids[first]}"
 	finish first
 	finish second
 	[ "$status" -eq 0 ] || { cat "$dir/second.log"; return 1; }

@@ -51,6 +51,17 @@ static void a_user_is_a_peer_else_a_host(void)
 	named(expected, -1, UINT32_MAX, full);
 }
 
+static void a_peer_without_a_weight_has_one(void)
+{
+	static const struct gn_weight weights[] = {{"uid 1000", 4}, {"host 192.0.2.7", 2}};
+	const struct gn_endpoint listen = {.weights = weights, .n_weights = 2};
+
+	TEST_ASSERT_EQUAL_UINT32(4, gn_peer_weight(&listen, "uid 1000"));
+	TEST_ASSERT_EQUAL_UINT32(2, gn_peer_weight(&listen, "host 192.0.2.7"));
+	TEST_ASSERT_EQUAL_UINT32(1, gn_peer_weight(&listen, "uid 100"));
+	TEST_ASSERT_EQUAL_UINT32(1, gn_peer_weight(&listen, "host 192.0.2.70"));
+}
+
 static void places_are_kept_for_other_peers(void)
 {
 	static const struct {
@@ -168,6 +179,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(a_user_is_a_peer_else_a_host);
+	RUN_TEST(a_peer_without_a_weight_has_one);
 	RUN_TEST(places_are_kept_for_other_peers);
 	RUN_TEST(memory_has_limits_of_its_own);
 	RUN_TEST(entries_live_as_long_as_references);

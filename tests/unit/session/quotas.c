@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "pipeline/split.h"
 #include "session/peers.h"
+#include "session/session_priv.h"
+#include "transport/port_priv.h"
 #include "unit/session/rig.h"
 
 #define HALF_OPEN 3u
@@ -31,7 +34,6 @@ static struct fake_conn *reach_as(uint32_t uid, enum gn_state state)
 static struct fake_conn *reach_from(const char *address, enum gn_state state)
 {
 	fc.ft.peer.pid = -1;
-	fc.ft.peer.uid = UINT32_MAX;
 	fc.ft.peer.uid = UINT32_MAX;
 	snprintf(fc.ft.peer.address, sizeof(fc.ft.peer.address), "%s", address);
 	return fake_reach(&fc, state);
@@ -224,6 +226,29 @@ static void a_resumed_session_keeps_its_place(void)
 	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=1 reached");
 }
 
+/* What a port of the newest session gets in a turn; the session has one port on each lane. */
+static uint32_t newest_quantum(void)
+{
+	return fc.role->server.sessions->lanes[0].port->attr.quantum;
+}
+
+static void weights_divide_the_bytes_of_a_turn(void)
+{
+	static const struct gn_weight weights[] = {{"uid 1", 4}, {"uid 3", 2}};
+	static const uint32_t shares[] = {4, 1, 2};
+
+	serve();
+	reach_as(1, GN_RUNNING);
+	TEST_ASSERT_EQUAL_UINT32(GN_SPLIT_QUANTUM, newest_quantum());
+	fc.listen.weights = weights;
+	fc.listen.n_weights = 2;
+	fc.listen.max_weight = 4;
+	for (uint32_t uid = 1; uid <= 3; uid++) {
+		reach_as(uid, GN_RUNNING);
+		TEST_ASSERT_EQUAL_UINT32(GN_SPLIT_QUANTUM / 4 * shares[uid - 1], newest_quantum());
+	}
+}
+
 static void region_bytes_of_one_peer_are_bounded(void)
 {
 	struct gantry_token token = {.handle = 2, .length = 12288, .rights = 3};
@@ -374,6 +399,7 @@ int main(void)
 	RUN_TEST(the_only_user_may_have_all_sessions);
 	RUN_TEST(a_host_is_a_peer_whatever_its_ports);
 	RUN_TEST(a_resumed_session_keeps_its_place);
+	RUN_TEST(weights_divide_the_bytes_of_a_turn);
 	RUN_TEST(region_bytes_of_one_peer_are_bounded);
 	RUN_TEST(a_stopped_session_has_no_memory);
 	RUN_TEST(a_region_that_can_never_be_had_is_not_busy);

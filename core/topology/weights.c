@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* weights.c - the option `weights` of `listen`: PEER=N, PEER=N, where a PEER is "uid NUMBER" or "host ADDRESS" */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/peers.h"
+#include "topology/topology_priv.h"
+
+#define WEIGHTS_MAX 64
+#define WEIGHT_MAX 64
+
+static const char *skip_spaces(const char *text)
+{
+	while (isspace((unsigned char)*text))
+		text++;
+	return text;
+}
+
+/* Length of the name before what is a peer: a user, or a host. 0: it is none. */
+static size_t kind_length(const char *text, size_t n)
+{
+	static const char *const kinds[] = {"uid ", "host "};
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (n > strlen(kinds[i]) && strncmp(text, kinds[i], strlen(kinds[i])) == 0)
+			return strlen(kinds[i]);
+	return 0;
+}
+
+/* A copy of the peer before the "=", as gn_peer_name() writes it; NULL: it is no peer, or no memory. */
+static const char *parse_peer(struct gn_topo_parse *p, const char *text, const char *equals)
+{
+	size_t n = (size_t)(equals - text), kind;
+	char *peer;
+
+	while (n > 0 && isspace((unsigned char)text[n - 1]))
+		n--;
+	kind = kind_length(text, n);
+	if (kind == 0 || n >= GN_PEER_NAME || (text[0] == 'u' && strspn(text + kind, "0123456789") != n - kind))
+		return NULL;
+	peer = gn_arena_alloc(&p->topology->arena, n + 1);
+	if (!peer) {
+		gn_errs_no_memory(p->errs);
+		return NULL;
+	}
+	memcpy(peer, text, n);
+	peer[n] = '\0';
+	return peer;
+}
+
+/* One entry; returns what follows it, NULL: it is wrong. */
+static const char *parse_weight(struct gn_topo_parse *p, const char *text, struct gn_weight *weight)
+{
+	const char *equals = strchr(text, '='), *number;
+	char *end;
+
+	weight->peer = equals ? parse_peer(p, text, equals) : NULL;
+	if (!weight->peer)
+		return NULL;
+	number = skip_spaces(equals + 1);
+	if (!isdigit((unsigned char)*number))
+		return NULL;
+	weight->weight = (uint32_t)strtoul(number, &end, 10);
+	if (weight->weight < 1 || weight->weight > WEIGHT_MAX || end - number > 2)
+		return NULL;
+	text = skip_spaces(end);
+	if (*text == ',' && *skip_spaces(text + 1))
+		return skip_spaces(text + 1);
+	return *text ? NULL : text;
+}
+
+int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, struct gn_endpoint *listen)
+{
+	const char *const whole = text;
+	struct gn_weight *list;
+
+	text = skip_spaces(text);
+	if (!*text)
+		return 0;
+	list = gn_arena_alloc(&p->topology->arena, WEIGHTS_MAX * sizeof(*list));
+	if (!list) {
+		gn_errs_no_memory(p->errs);
+		return -ENOMEM;
+	}
+	listen->weights = list;
+	listen->max_weight = 1; /* of peers that are not listed */
+	while (*text && listen->n_weights < WEIGHTS_MAX) {
+		struct gn_weight *weight = &list[listen->n_weights];
+
+		text = parse_weight(p, text, weight);
+		if (!text)
+			break;
+		if (weight->weight > listen->max_weight)
+			listen->max_weight = weight->weight;
+		listen->n_weights++;
+	}
+	if (text && !*text)
+		return 0;
+	gn_conf_fault(p->errs, node, "\"%s\" is no list of at most %d weights of 1 to %d; write such as "
+		      "\"uid 1000=4, host 192.0.2.7=2\"", whole, WEIGHTS_MAX, WEIGHT_MAX);
+	return -EINVAL;
+}
