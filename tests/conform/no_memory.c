@@ -148,7 +148,8 @@ static int reason_of_end(int rc)
 {
 	for (int i = 0; i < TURNS && rc == -ENOTCONN; i++)
 		rc = turn();
-	if (rc == -ECONNREFUSED && fake_logged(&b.host, strerror(ENOMEM))) /* hung up on: who listens knows why */
+	/* the listener refuses the connection, or closes it: its log has the reason */
+	if ((rc == -ECONNREFUSED || rc == -EBUSY) && fake_logged(&b.host, strerror(ENOMEM)))
 		return -ENOMEM;
 	return rc;
 }

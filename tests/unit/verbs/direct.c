@@ -26,7 +26,8 @@ void tearDown(void)
 /* What a gateway announces for a region of a third party at that address. */
 static struct vb_ctrl_region region_at(const char *address)
 {
-	struct vb_ctrl_region r = {.addr = 4096, .length = 4096, .key = 1, .handle = ++generation, .generation = generation,
+	const uint32_t next = ++generation;
+	struct vb_ctrl_region r = {.addr = 4096, .length = 4096, .key = 1, .handle = next, .generation = next,
 				   .rights = VB_RIGHTS, .session = 7, .secret = 8, .direct = 1, .port = PORT, .family = AF_INET};
 
 	if (inet_pton(AF_INET, address, r.address) != 1) {
