@@ -77,7 +77,7 @@ const struct gantry_option gn_listen_options[] = {
 	{"weights", GANTRY_OPT_STRING, AT(weights), "", 0, 0, NULL, NULL,
 	 "Shares of a lane that sessions of these peers have, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; others have 1."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
-	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this. An error on a network."},
+	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this. Must be left out on a network."},
 	{"insecure", GANTRY_OPT_BOOL, AT(insecure), "false", 0, 0, NULL, NULL,
 	 "Let every host that reaches the listener open the volume: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
