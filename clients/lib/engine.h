@@ -34,8 +34,8 @@ struct gc_session_events {
 	/* Hello and query are done: call gc_session_memory. 0; or -errno, and the session ends with that reason. */
 	int (*ready)(void *arg, const struct gantry_volume_info *info);
 	/*
-	 * The pages of so many bytes at `at` are allocated: all of the region, in order, a part in each turn of the control
-	 * thread. What is written there now is there for the peer. May be NULL.
+	 * The pages of `bytes` bytes at `at` are allocated. The calls cover the region in order, a part in each turn of the
+	 * control thread. The peer sees what the owner writes there. May be NULL.
 	 */
 	void (*pages)(void *arg, void *at, uint64_t bytes);
 	/* IO may be submitted. */
@@ -66,7 +66,7 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 /*
  * Make the region: slot_bytes for each slot, rounded up to GC_SLOT_ALIGN, and shared_bytes behind them. Together they
  * are at least one byte. flags: 0 or GANTRY_REGION_HUGE. To be called once, from `ready`. The control thread allocates the
- * pages between that and `started`, a part in each turn: see `pages`. If it cannot, the session ends with that reason.
+ * pages before `started`, a part in each turn: see `pages`. If the kernel has no memory, the session ends with -ENOMEM.
  */
 int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags);
 /* End it: stop, bye, `closed`. Submit nothing from now on. Idempotent. */

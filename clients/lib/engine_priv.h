@@ -30,7 +30,7 @@ struct gc_session {
 	uint64_t id, lost_ns;
 	uint64_t retry_ns; /* before the next attempt */
 	uint32_t epoch;
-	uint8_t secret[GANTRY_SECRET_BYTES]; /* 0: the host is too old for it */
+	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: the host of ABI 1.0 has none */
 	int changed;  /* during a resume: the verifier has changed */
 	int in_doubt; /* the verifier has changed, and no flush has failed since; __atomic, lanes clear it */
 	int late;    /* the time is over */

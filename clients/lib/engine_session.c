@@ -98,8 +98,8 @@ static uint64_t room(const struct gc_session *session)
 }
 
 /*
- * Allocate all pages before the export: the kernel would charge the others to the peer, which touches them first. A session
- * that is opened again has its pages.
+ * Allocate all pages before the export: the kernel charges a page to the process that touches it first, which could be the
+ * peer. The region of a resumed session has its pages already.
  */
 static void make_pages(void *arg)
 {

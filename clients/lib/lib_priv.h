@@ -58,7 +58,7 @@ struct gantry_volume {
 	int ending, over; /* to be closed; the session has had its `closed` */
 
 	/* set before it is OPEN */
-	struct gantry_volume_info info; /* but not its verifier */
+	struct gantry_volume_info info; /* except the verifier, see above */
 	uint32_t copy_bytes;
 	uint8_t *buffers;
 	uint64_t buffers_offset; /* in the region */

@@ -12,7 +12,7 @@
  *	profile = "host" | "dpu"     left out: dpu when it has representors
  *	representors = ( { pci = "..."; iface = "..."; } )
  *	card                         functions of one card meet; left out: the one card
- *	insecure = true              every host that reaches it may connect: needed for a transport of the network
+ *	insecure = true              every host that reaches it may connect; required for a network transport
  *	transport, and its options   a transport of this machine (shm-comch) serves Comch, and RDMA between processes of it;
  *	                             one of the network (rdma-verbs, rxe) RDMA, instead of the other where a function has both
  * and `doca = { functions = "none"; }` takes away those that are always there. There, too, stands how long clients wait:

@@ -197,7 +197,7 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 	return rc;
 }
 
-/* Allocate what is missing of the range, in whichever stores its pages are; an importer would be charged for it. */
+/* Allocate the missing pages of the range, whichever stores they are in: the kernel would charge an importer for them. */
 static int fill_holes(const struct gd_range *range, const struct gd_store *store)
 {
 	if (!gd_store_has_holes(store))

@@ -26,11 +26,11 @@ extern "C" {
 struct gantry_client;  /* this side's end of a session that it opened */
 struct gantry_session; /* this side's end of a session that a peer opened */
 
-#define GANTRY_SECRET_BYTES 16 /* of the secret of a session: a peer must present it to resume the session */
+#define GANTRY_SECRET_BYTES 16 /* size of the secret of a session, which a peer must present to resume the session */
 
 /*
- * The largest epoch that a server accepts. It leaves room above, so that no session can have an epoch that its client
- * cannot exceed. A client that tries to resume every 50 ms reaches it after 6 years.
+ * The largest epoch that a server accepts. It is below UINT32_MAX, so that the next epoch never wraps around to 0. A client
+ * that tries to resume every 50 ms reaches it after 6 years.
  */
 #define GANTRY_EPOCH_MAX 4294901759u /* UINT32_MAX - 65536 */
 
@@ -105,7 +105,7 @@ struct gantry_piece {
 
 /* How a region is made. */
 #define GANTRY_REGION_HUGE 0x1 /* of huge pages, when there are any */
-#define GANTRY_REGION_LATE 0x2 /* client_export allocates the pages that no access has allocated; else region_create does */
+#define GANTRY_REGION_LATE 0x2 /* client_export allocates the pages that are still missing; else region_create allocates all */
 
 /* Services of the host for roles; valid until close. */
 struct gantry_role_host {

@@ -75,8 +75,8 @@ struct gantry_device_info {
 
 /* What is true of all devices of a transport. */
 #define GANTRY_TRANSPORT_INSIDE 0x1u /* reaches only peers in the same process */
-#define GANTRY_TRANSPORT_UIDS 0x2u   /* the kernel reports the uid of each peer. Without either flag, the transport is taken */
-				     /*   for one of a network, whose peers nothing authenticates. 1.1 */
+#define GANTRY_TRANSPORT_UIDS 0x2u   /* the kernel reports the uid of each peer. The host treats a transport with */
+				     /*   neither flag as a network, whose peers nothing authenticates. 1.1 */
 
 /* Who is at the other end. pid -1: not known (another PID namespace). pid -1 and uid -1: not known (another machine). */
 struct gantry_peer {
@@ -120,7 +120,7 @@ struct gantry_conn_events {
 	/*
 	 * A peer connected to a listener (arg: the listener's). Return 0 to take it, with the argument for its own
 	 * events in *conn_arg_p; non-zero to refuse it: the transport then frees conn. send_ctrl may be called here: the peer
-	 * gets the messages after `connected`, also if disconnect follows soon.
+	 * gets the messages after `connected`, even if the owner calls disconnect at once.
 	 */
 	int (*accept)(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p);
 	/* connect() got through. */
@@ -139,8 +139,7 @@ struct gantry_conn_events {
 	/*
 	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT, -EPROTO it broke
 	 * the protocol, -ECONNREFUSED nobody listens, -EACCES credentials, or `accept` refused, -EBUSY the peer cannot take
-	 * another connection now. Nothing follows; the owner
-	 * destroys its queues and calls disconnect.
+	 * another connection now. Nothing follows; the owner destroys its queues and calls disconnect.
 	 */
 	void (*closed)(void *arg, void *conn, int reason);
 };
@@ -255,7 +254,8 @@ struct gantry_transport_ops {
 	 * Let the peer of conn use a region (made by the host or imported from any connection: re-export). `handle` is
 	 * the caller's choice, unique among the exports of the connection. The token is for the peer, which gets it in a control
 	 * message. rights: not 0, and none that the region does not have: -EACCES. -ENOSPC: more than max_regions. The pages of a
-	 * memfd must be allocated, see gantry_memfd_populate; -ENOMEM: they are not, where the peer would be charged for them.
+	 * memfd must be allocated, see gantry_memfd_populate; -ENOMEM: pages are missing, and the kernel would charge the peer for
+	 * them.
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 			     struct gantry_token *token_p);
@@ -367,15 +367,19 @@ struct gantry_transport_ops {
 	/*
 	 * Report why the last import_region of a connection failed.
 	 *
-	 * returns  a text for the peer and the log, valid until the next call for conn; "": the error number says it all
+	 * returns  a text for the peer and the log, valid until the next import_region of conn; "": only the error number
 	 * thread   control thread
 	 * since    1.1. NULL: always ""
 	 */
 	const char *(*import_error)(void *conn);
 
 	/*
-	 * Part of 1.1: why the peer refused this connection, in its words: one line of printable characters. Valid from `closed`,
-	 * which reports the refusal, until disconnect. NULL: the peer gave no reason, or did not refuse. Slot empty: NULL.
+	 * Report why the peer refused this connection.
+	 *
+	 * returns  the text of the peer, one line of printable characters, valid until disconnect; NULL: the peer gave no
+	 *          reason, or did not refuse
+	 * thread   control thread; from `closed` on
+	 * since    1.1. NULL: always NULL
 	 */
 	const char *(*refusal)(void *conn);
 };
