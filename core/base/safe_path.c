@@ -51,7 +51,7 @@ static bool is_trusted(uid_t uid)
 	return uid == 0 || uid == geteuid() || listed(secure_getenv("GANTRY_TRUST_UID"), uid);
 }
 
-/* The group of the same name as our user, with nobody else in it. */
+/* True if the group has the name of this user and no other members. */
 static bool is_private_group(gid_t gid)
 {
 	char user_text[1024], group_text[1024]; /* too small: the group has other members */
@@ -182,7 +182,7 @@ static int next_name(struct walk *w, char *name)
 	return 0;
 }
 
-/* The text of a link of /proc such as "pipe:[17]" is no path. Text of files that were removed is no better. */
+/* The text of a link in /proc such as "pipe:[17]" is no path, and the text for a removed file leads to no file. */
 static bool kernel_follows(const struct walk *w, int link, const char *text)
 {
 	struct statfs fs;

@@ -12,8 +12,8 @@
  *	                 write the file or a directory on the way to it: root, this user, and the users whose numbers the
  *	                 environment variable GANTRY_TRUST_UID lists. A directory of root with the sticky bit is accepted,
  *	                 because other users cannot replace a file of a trusted user in it. So is write permission for the
- *	                 private group of this user: it has the name of the user and no other members. A caller rejects
- *	                 what is neither a regular file nor a directory; its owner and mode are not checked.
+ *	                 private group of this user: it has the name of the user and no other members. The rule
+ *	                 checks regular files and directories only, so a caller must reject anything else.
  *
  * Links of /proc, to which /dev/fd/N leads, name open files of this process. The kernel follows those.
  */

@@ -362,7 +362,7 @@ static void print_text(const struct check *check, const json_t *tree)
 	gn_cli_flush();
 }
 
-/* opened: describe devices and roles, with errors too: the sums show where those come from. */
+/* opened: also describe devices and roles. An error does not prevent that, because the sums show its cause. */
 static int print(struct check *check, const struct gn_cli *cli, bool opened)
 {
 	struct gn_report report;
@@ -426,7 +426,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	return end(check, cli, true);
 }
 
-/* After faults in the configuration: what can be known of the parts that have none. */
+/* After faults in the configuration: check the parts that have none, without opening them. */
 static int check_unopened(struct check *check, const struct gn_cli *cli)
 {
 	if (check->topology.config) {

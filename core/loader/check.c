@@ -67,7 +67,7 @@ static bool is_key(const char *name)
 	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
 }
 
-/* The default is in the words of its type, and the host reads it when a configuration leaves the option out. */
+/* Check that the default is a value of its type: the host parses it when a configuration omits the option. */
 static int check_default(const struct gantry_option *o, const char *group, char *why)
 {
 	static const char *const types[] = {

@@ -199,14 +199,14 @@ static int read_dynamic(struct image *image)
 	return 0;
 }
 
-/* An address: what it leads to lies in a segment. */
+/* An entry of the dynamic section that is an address: the bytes there must be in a segment. */
 struct area {
 	uint64_t tag;
-	uint64_t size_tag; /* of its bytes; 0: `bytes` is all that is known */
-	uint64_t with;     /* a tag that must be there too; 0: none */
-	uint32_t bytes;    /* of one entry */
-	uint32_t flags;    /* PF_*, of the segment */
-	bool in_memory;    /* the file need not have it */
+	uint64_t size_tag; /* entry with the size of the area; 0: none, the area has at least one entry */
+	uint64_t with;     /* another tag that must be present; 0: none */
+	uint32_t bytes;    /* of one entry of the area */
+	uint32_t flags;    /* PF_*, required of the segment */
+	bool in_memory;    /* the area may be outside the file, as .bss is */
 };
 
 static const struct area areas[] = {
@@ -245,7 +245,7 @@ static int check_area(const struct image *image, const struct area *area)
 	if (!entry)
 		return size ? corrupt(image, "dynamic section lacks an address", "tag", area->tag) : 0;
 	if ((area->size_tag && !size) || (area->with && !find_tag(image, area->with)))
-		return corrupt(image, "dynamic section lacks what belongs to an address", "tag", area->tag);
+		return corrupt(image, "dynamic section lacks an entry that this address needs", "tag", area->tag);
 	segment = find_segment(image, entry->d_un.d_ptr, bytes, !area->in_memory);
 	if (!segment || (segment->p_flags & area->flags) != area->flags || bytes % area->bytes)
 		return corrupt(image, "address or size in the dynamic section", "tag", area->tag);
@@ -309,7 +309,7 @@ static uint64_t value_of(const struct image *image, uint64_t tag)
 	return entry ? entry->d_un.d_val : 0;
 }
 
-/* A section as the linker editor has written it: its segment and the dynamic section agree with it. */
+/* Check that a section agrees with its segment and with the dynamic section, as the link editor has written them. */
 static int check_section(const struct image *image, const ElfW(Shdr) *section, uint64_t *relocations)
 {
 	const ElfW(Phdr) *part = image->part;
@@ -340,7 +340,7 @@ static int check_sections(const struct image *image)
 	int rc = 0;
 
 	if (head->e_shnum == 0)
-		return 0; /* removed: the linker does not need them */
+		return 0; /* stripped: the dynamic linker does not need them */
 	if (head->e_shnum > SECTIONS_MAX || head->e_shentsize != sizeof(section))
 		return corrupt(image, "number or size of section headers", "number", head->e_shnum);
 	for (unsigned i = 0; i < head->e_shnum && !rc; i++)

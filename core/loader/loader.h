@@ -48,8 +48,8 @@ struct gn_plugin_file {
  */
 int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p, const char **text_p);
 /*
- * From now on load each plugin in a child process first, and reject one that the child does not survive (-ENOEXEC). For
- * programs whose other threads, if there are any, hold no lock that loading needs.
+ * From now on load each plugin in a child process first, and reject a plugin whose load the child does not survive
+ * (-ENOEXEC). The other threads of the program must hold no lock that a load needs.
  */
 void gn_loader_probe(struct gn_loader *loader);
 void gn_loader_close(struct gn_loader **loader_p); /* the plugins stay in memory, their ops tables do not */

@@ -15,15 +15,15 @@
 int gn_loader_open_file(const char *dir, const char *file, char *why);
 
 /*
- * Inspect the headers of the shared object behind fd, of `size` bytes. 0, also for a file that is none at all; -ENOEXEC: cut
- * short, corrupt, or for another machine.
+ * Inspect the headers of the shared object behind fd, of `size` bytes. 0, also if the file is no shared
+ * object; -ENOEXEC: cut short, corrupt, or for another machine.
  */
 int gn_loader_check_whole(int fd, uint64_t size, char *why);
 
 /*
  * Call load(arg), which loads the plugin behind fd, in a child process, and then the termination functions of the plugin.
- * Returns 0: the child has survived, whether or not it could load the plugin; -ENOEXEC: it has not; -EAGAIN, -EMFILE, -ENFILE or
- * -ENOMEM: there is no child.
+ * Returns 0: the child has survived, whether or not it could load the plugin; -ENOEXEC: the child has crashed or did not
+ * end; -EAGAIN, -EMFILE, -ENFILE or -ENOMEM: the child could not be started.
  */
 int gn_loader_try_in_child(int fd, void (*load)(void *arg), void *arg, char *why);
 

@@ -4,7 +4,7 @@
  *
  * The inspection of elf.c does not see a corrupt symbol table or relocation. The dynamic linker may crash on it, and so may the
  * process when it reads the description of the plugin, or at its end, when the linker calls the termination functions. The
- * child does all that; it has the address space of this process, so this process fares no worse afterwards.
+ * child does all that in a copy of the address space of this process. What the child survives, this process survives.
  */
 #include "loader/loader_priv.h"
 
@@ -65,7 +65,7 @@ static _Noreturn void in_child(int fd, int report, void (*load)(void *arg), void
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	setrlimit(RLIMIT_CPU, &cpu);
 	setrlimit(RLIMIT_CORE, &no_core);
-	/* what the linker says about its own failure helps nobody */
+	/* hide the messages of the linker: the parent reports the failure */
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	load(arg);

@@ -509,7 +509,7 @@ static const char *half_rma(unsigned kind, const void *ops)
 	return gn_ops_lack(t, GANTRY_CAP_RMA);
 }
 
-/* The name of the first slot that leads to no code; NULL: none does. */
+/* The name of the first slot that does not point to code; NULL: all do. */
 static const char *slot_without_code(unsigned kind, const void *ops)
 {
 	for (const struct slot *slot = kinds[kind].slots; slot->name; slot++) {
@@ -534,7 +534,7 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
 	astray = slot_without_code(desc->kind, ops);
 	if (astray) {
-		snprintf(why, GN_WHY, "the file is corrupt: its function \"%s\" is no code: install it again", astray);
+		snprintf(why, GN_WHY, "the file is corrupt: the slot \"%s\" does not point to code: install it again", astray);
 		goto out_unfit;
 	}
 	half = half_rma(desc->kind, ops);

@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define MAX_PARTS 32u          /* in flight: what a disk needs to be busy */
+#define MAX_PARTS 32u          /* in flight: enough to keep a disk busy */
 #define STABLE_PIECE (4u << 20) /* each piece of a FUA write costs a sync of its own */
 
 /*
- * What a piece of an operation may have, and what it costs. Zeroes are written faster than data is copied, and a file
- * system works on extents; a piece of them costs as much as a piece of data.
+ * The size and the cost of a piece, by operation. The backend writes zeroes and discards faster than it copies data, so a
+ * piece of those is 16 times as long at the same cost.
  */
 static const struct {
 	uint32_t piece; /* bytes; 0: the operation is not divided */
@@ -184,7 +184,7 @@ static int start_whole(struct gn_split *split, struct gantry_io *io)
 static void cut_short(struct gn_split *split, struct parent *parent, enum gantry_status status)
 {
 	drop_first(split);
-	/* the count that stood for the last part */
+	/* cancel the count that was reserved for the last part */
 	if (gn_join_add(&parent->parts, (uint16_t)status) == 0)
 		complete_parent(parent);
 }

@@ -8,8 +8,8 @@
  * each poll grants the splitter its quantum. This is deficit round robin, where the turns of the lane are the rounds. A
  * piece may exceed what is left of the grant; the next grants pay for it.
  *
- * The quanta of all ports that a session has on the lane add up to GN_SPLIT_QUANTUM multiplied by the weight of the
- * session: a session gets no more by opening more lanes.
+ * The quanta of all ports that a session has on the lane add up to GN_SPLIT_QUANTUM at most, so a session gets no more by
+ * opening more lanes.
  *
  * The client of a flood sleeps while a turn lasts, so each turn costs a wake-up. With 256 x 1 MiB of reads from memory a
  * flood reaches 0.87 of its rate without turns with pieces and quanta of 256 KiB, 0.94 with 1 MiB, and 0.96 with pieces
@@ -25,7 +25,7 @@
 
 #include "pipeline/pipeline.h"
 
-#define GN_SPLIT_FROM (16u << 10)     /* bytes; a shorter IO takes less time than the messages of a batch */
+#define GN_SPLIT_FROM (16u << 10)     /* bytes; a shorter IO bypasses the splitter: copying it takes less time than its messages */
 #define GN_SPLIT_PIECE (1u << 20)     /* bytes; about 0.1 ms of copying */
 #define GN_SPLIT_QUANTUM (4u << 20)   /* bytes for each session and turn */
 
@@ -54,15 +54,14 @@ int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p)
 void gn_split_destroy(struct gn_split **split_p);
 
 /*
- * Take an IO that stands at its terminal, as the submit function of the terminal would, and never refuse it. The IO may
- * complete before this returns.
+ * Accept an IO in place of the submit function of the terminal. Never fails. The IO may complete before this returns.
  */
 void gn_split_submit(struct gn_split *split, struct gantry_io *io);
 /* Once in each turn: grant the quantum, and start pieces for it. Returns how many were started. */
 int gn_split_poll(struct gn_split *split);
 /* True if a poll could start a piece: the lane must not sleep. While all parts are in flight, the end of one wakes it. */
 int gn_split_is_ready(const struct gn_split *split);
-/* Start nothing more. IOs that have not begun complete with CANCELED, others when their parts have. */
+/* Start nothing more. IOs without a started part complete with CANCELED, others when their parts have completed. */
 void gn_split_abandon(struct gn_split *split);
 
 #endif

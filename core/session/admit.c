@@ -71,7 +71,7 @@ static int take(struct gantry_session *s, enum gn_quota quota, uint64_t n)
 	return rc;
 }
 
-/* One more of a quota that is counted. */
+/* Take one of a quota that counts connections or sessions. */
 static int take_one(struct gantry_session *s, enum gn_quota quota)
 {
 	if (take(s, quota, 1) == 0)

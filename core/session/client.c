@@ -102,7 +102,7 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	c->pending = type;
 	c->pending_id++;
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
-	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) { /* a busy peer ends the connection: its END is to be read */
+	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) { /* a busy peer ends the connection: read its END first */
 		c->pending = 0;
 		gn_client_lose(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type), strerror(-rc));
 		return rc;
@@ -159,7 +159,7 @@ static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 			       "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
 }
 
-/* A peer that turns this end away does so before HELLO, when it does not know the id yet. */
+/* True for a frame of this session, and for an END that refuses the connection: its sender has read no HELLO, so no id. */
 static bool is_of_session(const struct gantry_client *c, const struct gn_parsed *p)
 {
 	return p->head.session == c->attr.id ||
@@ -286,7 +286,7 @@ static void try_connect(void *arg)
 	uint64_t until_ns = gn_now_ns() + ep->control_timeout_ns;
 	int rc;
 
-	gn_channel_stop(&c->ch); /* of the last try */
+	gn_channel_stop(&c->ch); /* started for the last attempt */
 	c->again = 0;
 	c->connecting = 1;
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);

@@ -200,9 +200,9 @@ uint64_t gn_client_room(const struct gantry_client *c)
 }
 
 /*
- * Whether pages are to be allocated: all of them before the export, or the kernel charges the rest to the peer that touches
- * them. Memory without a memfd stays in this process, and an imported region is its owner's business: their pages are needed by
- * a device that locks them only.
+ * True if pages must be allocated before the export, because the kernel charges a page to the process that touches it first.
+ * Only this process can touch memory without a memfd, and the owner of an imported region allocates its pages. Only a device
+ * that locks memory needs the pages of these two.
  */
 static int lacks_pages(const struct gantry_client *c)
 {

@@ -274,7 +274,7 @@ static void bury(void *arg)
 	gn_start_look(role);
 	free(s->rules.regions);
 	free(s->lanes);
-	explicit_bzero(s, sizeof(*s)); /* the secret, in two places */
+	explicit_bzero(s, sizeof(*s)); /* it has the secret in two places */
 	free(s);
 	gn_server_check_finished(role);
 }

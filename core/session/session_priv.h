@@ -62,7 +62,7 @@ struct gantry_session {
 	void *user; /* the role's */
 	int behind; /* its hello waits for an older session of the same id to end */
 	int known;  /* the role's hello was called: closed must be */
-	int turned_away; /* a quota of its peer is reached: it only reports that to the peer, and ends */
+	int turned_away; /* a quota of its peer is reached: it sends END with the reason, and takes no requests */
 	int ending;
 	int parting; /* the role's closed is under way */
 	int reason;
@@ -107,9 +107,9 @@ int gn_admit_half_open(struct gantry_session *s);
 int gn_admit_session(struct gantry_session *s);
 /* Another session takes the place of this one, which ends. */
 void gn_admit_yield(struct gantry_session *s);
-/* Region bytes or queue memory for a session, before any is allocated. As above; -EACCES: more than the peer may ever have. */
+/* Call before memory of this quota is allocated for a session. As above; -EACCES: more than the peer may ever have. */
 int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t bytes);
-/* The memory is released. */
+/* Give back the memory quotas of a session, which has released the memory. */
 void gn_admit_memory_released(struct gantry_session *s);
 /* The connection is gone: give back all, and close the account. */
 void gn_admit_gone(struct gantry_session *s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access.c - who may open what a role serves: the rules of its `listen` group, against what its transport can enforce.
+ * access.c - compare the access rules of each `listen` group with what its transport can enforce
  *
- * The flags of a transport say which rules that are: gn_transport_is_network(). Nothing authenticates the peers on a network: a
- * role listens there only with insecure = true.
+ * gn_transport_is_network() tells from the flags of a transport whether it reports the users of its peers. Nothing authenticates
+ * the peers on a network, so a role listens there only with insecure = true.
  */
 #include <stdio.h>
 #include <string.h>

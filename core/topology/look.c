@@ -17,7 +17,7 @@
 
 struct look {
 	struct gn_errs *errs, *warnings;
-	struct gn_errs *to; /* of the two: for the current instance */
+	struct gn_errs *to; /* errs or warnings: receives the faults of the current instance */
 };
 
 /* Can a file be made with this name? Adds a fault if not. */
@@ -103,7 +103,7 @@ static int visit_path(void *arg, const struct gn_topo_instance *instance, const 
 	return 0;
 }
 
-/* Is the role for another machine, as the device that it uses is not here? */
+/* True if a device of the role is not on this machine: the role is for another one. */
 static bool is_elsewhere(const struct gn_topo_role *role)
 {
 	if (role->listen_device && role->listen_device->absent == -ENODEV)

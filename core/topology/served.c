@@ -6,7 +6,7 @@
  * searched, by the text of their `listen`, also those that are not selected. A connect without a listener is a fault if
  *
  *	- the transport reaches only this process, or
- *	- other roles listen on the device, and the service is a name: their names are those that the device has, or
+ *	- the service is a name, and other roles listen on the device: only their names can be meant, or
  *	- the service is an address, and another role listens at another port of the same host.
  *
  * Any other one is a warning: a process with another file may serve it.
@@ -23,11 +23,11 @@ struct search {
 	const char *service;
 	bool inside;  /* the transport reaches only this process */
 	bool found;   /* a role serves it */
-	bool rivals;  /* what was found instead shows that no other process serves it */
+	bool rivals;  /* other listeners in the file show that no other process serves it */
 	bool shared;  /* the role itself listens on the device */
 	char known[256]; /* services of other roles on the device */
 	const char *nearest;
-	int errors;   /* of the nearest; GN_NEAR_NONE */
+	int errors;   /* typing errors between service and nearest; GN_NEAR_NONE: no nearest */
 };
 
 static const char *service_of(struct gn_conf_node *listen)

@@ -73,7 +73,7 @@ struct gn_topo_device {
 	const void *conf;
 	bool used;
 	struct gn_device *device; /* once open */
-	int absent; /* in a trial: -errno of its open, then a stand-in is open */
+	int absent; /* in a trial: 0, or -errno of its open; then a stand-in is open instead */
 };
 
 /* One entry of `roles`. */
@@ -112,8 +112,8 @@ struct gn_topology {
 	struct gn_worker **workers;
 	uint32_t n_workers;
 	/*
-	 * Set before gn_topology_open for a trial: opened in the place of a device that cannot be opened. A role that cannot be
-	 * made stays NULL, and its status says why. NULL: the first of these failures ends gn_topology_open.
+	 * A stand-in for each device that cannot be opened. Set it before gn_topology_open for a trial: then a role that cannot be
+	 * created stays NULL, with the reason in its status. NULL: no trial, the first such failure ends gn_topology_open.
 	 */
 	const struct gantry_transport_ops *absent;
 	/* The same: a role has finished. */
@@ -158,8 +158,9 @@ int gn_topology_expect(struct gn_topology *topology, struct gn_errs *errs);
  */
 void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
 /*
- * For `gantry check`: report each connect of a selected role to a service that no role of the file serves, or none that
- * runs in this process if it must be one of those. served.c states what is a fault, and what a warning.
+ * For `gantry check`: report each connect of a selected role to a service that no role of the file serves. If the transport
+ * reaches only this process, the role that serves it must be selected as well. served.c states what is a fault, and what a
+ * warning.
  */
 void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
 /* Ask those to stop who must be first of those that still run: who works, relays, servers. */

@@ -200,8 +200,8 @@ struct gantry_hop gn_port_terminal(struct gn_port *port)
 }
 
 /*
- * Large IOs share the lane by bytes. Without stages the splitter does it. A stage may work on all of the data at once, so
- * stages get no more large IOs after those that used up the credit of the turn.
+ * Large IOs share the lane by bytes. Without stages the splitter divides them. A stage may work on all of the data at once, so
+ * an IO is not divided before stages: they get large IOs until these have used up the credit of the turn.
  */
 static __attribute__((noinline)) int push_large(struct gn_port *port, struct gantry_io *io)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Who knows the id of a session cannot end it: resume needs the secret, through each path to the target.
+# A peer that knows the id of a session cannot end it: resume needs the secret, through each path to the target.
 
 refusal='session [0-9a-f]+ is open already, and this peer does not have its secret'
 

@@ -235,7 +235,7 @@ static void function_that_is_no_code(void)
 {
 	build("astray", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.stop = (void (*)(void *))4096};\n"
 			"GANTRY_PLUGIN(astray) = {GANTRY_PLUGIN_HEAD, " REST("\"astray\""));
-	refused("astray", "its function \"stop\" is no code", NULL);
+	refused("astray", "the slot \"stop\" does not point to code", NULL);
 }
 
 static void cut_short(void)
