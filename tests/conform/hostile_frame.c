@@ -274,7 +274,7 @@ ATTACK(never_reads, 1, NULL)
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, rig.ops->send_ctrl(rig.b.conn, msg, sizeof(msg)));
 }
 
-ATTACK(client_refuses, 0, "a client refuses")
+ATTACK(client_refuses, 0, "sends REFUSED as a client")
 {
 	struct comch_refused refused = {.reason = COMCH_REASON_BUSY, .text = "busy"};
 
@@ -399,7 +399,7 @@ static void a_listener_without_descriptors_says_so(void)
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
-	refused_with("busy: the process that listens may open no more files (ulimit -n)");
+	refused_with("busy: the listener has no file descriptor left (ulimit -n)");
 	close(evil.fd);
 	rig_start_connect("vol");
 	rig_until(rig.a.n_connected, 1);

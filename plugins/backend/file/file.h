@@ -149,7 +149,10 @@ extern const struct file_calls file_calls;
 /* The slot `look` of the plugin. */
 void file_look(const void *conf, const struct gantry_option_faults *faults);
 
-/* Why a file of `have` bytes cannot hold the volume: a text that may follow its name, in `text`; NULL: it can. */
+/*
+ * Check that a file of `have` bytes can hold the volume. Returns NULL if so; else `text`, with a reason that follows the name
+ * of the file in a message.
+ */
 const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *text, size_t bytes);
 
 /* open.c */

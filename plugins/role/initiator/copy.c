@@ -45,8 +45,8 @@ static int open_source(struct initiator *in)
 }
 
 /*
- * A new file is for this user alone, because the volume may be. The host makes it so. A file that exists keeps its mode: the
- * user has chosen it.
+ * The host makes a new file with mode 0600, because other users may have no access to the volume. An existing file keeps its
+ * mode, which the user has chosen.
  */
 static int open_destination(struct initiator *in)
 {

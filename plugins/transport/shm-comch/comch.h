@@ -40,7 +40,7 @@
 #define COMCH_CONSUMERS 128u
 #define COMCH_PRODUCERS 256u
 #define COMCH_CONNS 1024u   /* of a device */
-#define COMCH_HALF_OPEN 64u /* of a user: accepted, and HELLO has not come */
+#define COMCH_HALF_OPEN 64u /* of a user: accepted, no HELLO received */
 #define COMCH_UIDS 16u
 #define COMCH_NAME_BYTES 83u /* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
 #define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
@@ -66,7 +66,7 @@ struct comch_watch {
 	void *self;
 };
 
-/* What a user has of the connections that a device accepted. */
+/* The connections that a device accepted from one user. */
 struct comch_share {
 	unsigned int n_conns, n_half_open;
 };
@@ -76,9 +76,9 @@ struct comch_device {
 	const struct comch_conf *conf;
 	struct comch_rundir rundir;
 	uint32_t uids[COMCH_UIDS];
-	struct comch_share shares[COMCH_UIDS]; /* by place in uids */
+	struct comch_share shares[COMCH_UIDS]; /* parallel to uids */
 	unsigned int n_uids, n_conns;
-	uint64_t refused_ns; /* last line in the log about a refusal */
+	uint64_t refused_ns; /* when a refusal was logged last */
 	pid_t pid; /* of the process that opened it: children may not use it */
 	int epoll, wake, reserve;
 	struct comch_watch watch;
@@ -152,14 +152,14 @@ struct comch_conn {
 	struct comch_watch watch, death;
 	struct comch_device *dev;
 	struct comch_listener *listener; /* server, until accepted */
-	struct comch_share *share;       /* server */
+	struct comch_share *share;       /* server: of the user of the peer */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer peer;
 	enum comch_state state;
 	int fd, pidfd;
 	char service[64]; /* of a client: what it asked for */
-	char refusal[COMCH_REFUSED_TEXT]; /* of a client: why the listener ended the connection; "": not told */
+	char refusal[COMCH_REFUSED_TEXT]; /* of a client: the reason in REFUSED; "": none received */
 	int reason; /* of `closed` */
 	int lack; /* -EPROTO, but by what this process lacks: told is that, -EMFILE or -ENOMEM */
 	bool said_bye, is_dead, membarrier, half_open;
@@ -366,11 +366,11 @@ struct comch_memory {
 };
 
 /*
- * Check memory that comes from the peer, or goes to it: seals, size, and that its pages are allocated. Returns 0, or -errno as
- * gantry_memfd_check and gantry_memfd_check_pages; then `why` is the reason.
+ * Check memory that comes from the peer, or goes to it: seals, size, and allocated pages. Returns 0; or -errno as from
+ * gantry_memfd_check and gantry_memfd_check_pages, with the reason in `why`.
  */
 int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY]);
-/* The same, and that only mappings of before may write. So the peer cannot free the pages again; -EPERM. */
+/* The same, and -EPERM unless a seal against writing keeps the peer from freeing the pages later. */
 int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY]);
 
 /* region.c. on_*: a frame came; they return NULL or what is wrong with it */

@@ -268,7 +268,7 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 	return NULL;
 }
 
-/* The text of the peer, printable. */
+/* Copy a text of the peer; '?' replaces each character that is not printable. */
 static void set_refusal(struct comch_conn *conn, const char *text)
 {
 	size_t n = 0;
@@ -281,7 +281,7 @@ static void set_refusal(struct comch_conn *conn, const char *text)
 static const char *on_refused(struct comch_conn *conn, const struct comch_refused *refused)
 {
 	if (conn->listener)
-		return "a client refuses";
+		return "sends REFUSED as a client";
 	set_refusal(conn, refused->text);
 	finish(conn, refused->reason == COMCH_REASON_BUSY ? -EBUSY : -EACCES);
 	return NULL;
@@ -519,7 +519,7 @@ int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *shar
 	share->n_half_open++;
 	rc = start(conn);
 	if (rc) {
-		conn->fd = -1; /* its watch, if there is one, ends when the caller closes it */
+		conn->fd = -1; /* the caller closes it, which also removes it from the epoll set */
 		bury(conn);
 	}
 	return rc;

@@ -12,7 +12,7 @@
 #include "comch.h"
 
 #define ACCEPTS_PER_TURN 16
-#define REFUSALS_NS 1000000000ull
+#define REFUSALS_NS 1000000000ull /* between two lines in the log */
 
 int comch_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 		 void **listener_p)
@@ -85,7 +85,7 @@ static void open_reserve(struct comch_device *dev)
 		dev->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Tell a client why it gets no connection, and end it. A client that does not read is not waited for. */
+/* Send a client the reason for its refusal, and close the connection. Does not wait for a client that does not read. */
 static void refuse(int fd, uint32_t reason, const char *text)
 {
 	struct comch_frame frame;
@@ -98,7 +98,7 @@ static void refuse(int fd, uint32_t reason, const char *text)
 	close(fd);
 }
 
-/* At most a line in a second: a client that is refused may come again at once. */
+/* Log at most one refusal in a second, because a refused client may reconnect at once. */
 static void log_refusal(struct comch_device *dev, const char *text)
 {
 	uint64_t now = comch_now(dev);
@@ -112,7 +112,7 @@ static void log_refusal(struct comch_device *dev, const char *text)
 /* No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse it. */
 static void shed(struct comch_listener *l)
 {
-	static const char text[] = "busy: the process that listens may open no more files (ulimit -n)";
+	static const char text[] = "busy: the listener has no file descriptor left (ulimit -n)";
 	struct comch_device *dev = l->dev;
 	int fd;
 
@@ -134,9 +134,9 @@ static unsigned int conns_of_one(const struct comch_device *dev)
 	return dev->n_uids > 1 ? COMCH_CONNS / 4 * 3 : COMCH_CONNS;
 }
 
-/* Whether the user may have another connection: returns 0, or COMCH_REASON_* and why. */
-static uint32_t find_objection(const struct comch_device *dev, const struct comch_share *share, uint32_t uid, char *text,
-			       size_t bytes)
+/* Check that the user may have another connection. Returns 0; or COMCH_REASON_*, with the reason in `text`. */
+static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share, uint32_t uid, char *text,
+			      size_t bytes)
 {
 	if (!share) {
 		snprintf(text, bytes, "uid %u is not in uids of the device", uid);
@@ -164,7 +164,7 @@ static void admit(struct comch_listener *l, int fd)
 
 	if (!rc) {
 		share = comch_share(dev, peer.uid);
-		reason = find_objection(dev, share, peer.uid, text, sizeof(text));
+		reason = refuse_reason(dev, share, peer.uid, text, sizeof(text));
 		if (!reason) {
 			rc = comch_conn_accept(l, fd, share);
 			if (!rc)

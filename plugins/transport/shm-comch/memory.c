@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - the one place that checks memory before it goes from one process to another. */
+/* memory.c - check memory that one process passes to another. */
 #include <stdio.h>
 
 #include <gantry/memfd.h>

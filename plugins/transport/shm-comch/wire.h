@@ -31,7 +31,7 @@ enum comch_type {
 	COMCH_REGION_OK,     /* your region is mapped here */
 	COMCH_REVOKE,        /* give my region back */
 	COMCH_RELEASED,      /* your region is unmapped here */
-	COMCH_REFUSED,       /* the listener ends the connection instead of HELLO, and says why */
+	COMCH_REFUSED,       /* instead of HELLO: the listener refuses the connection, for this reason */
 	COMCH_TYPES
 };
 
@@ -53,7 +53,7 @@ struct comch_hello {
 #define COMCH_ROOM 4096ull /* bytes */
 #define COMCH_ROOM_ANY UINT32_MAX
 
-#define COMCH_REASON_BUSY 1u   /* later, perhaps */
+#define COMCH_REASON_BUSY 1u   /* the client may try again */
 #define COMCH_REASON_ACCESS 2u /* this user may not connect */
 #define COMCH_REFUSED_TEXT 120
 

@@ -48,7 +48,7 @@ static bool handle_taken(const struct vb_conn *conn, uint32_t handle)
 	return false;
 }
 
-/* The one whose memory it is, when that is not the peer. *peer_p stays as it is for an address outside direct_networks. */
+/* Find who owns the memory, if not the peer. For an address outside direct_networks, *peer_p is not set. */
 static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r, struct vb_import_peer **peer_p)
 {
 	struct vb_import_peer *peer;
@@ -149,7 +149,7 @@ static int reach(struct vb_conn *conn, struct vb_import_peer *peer)
 	return rc;
 }
 
-/* The address that the peer named is not in direct_networks. Short: gateways put words of their own before the text. */
+/* The address that the peer named is not in direct_networks. The text is short, because gateways prepend their own. */
 static int refuse_address(struct vb_conn *conn, const struct vb_import *im)
 {
 	struct sockaddr_storage addr;

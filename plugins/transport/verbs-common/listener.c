@@ -315,7 +315,7 @@ static void on_further(struct vb_transport *t, const struct vb_event *event, con
 		vb_pipe_free(pipe);
 }
 
-/* Connections of this host that listeners took. */
+/* Connections that the listeners of this device accepted from the host. */
 static uint32_t count_accepted(const struct vb_transport *t, const struct sockaddr *host)
 {
 	uint32_t n = 0;
@@ -326,8 +326,8 @@ static uint32_t count_accepted(const struct vb_transport *t, const struct sockad
 	return n;
 }
 
-/* Whether this host may have another connection: NULL, or why not in `text`. A quarter is kept for other hosts. */
-static const char *find_objection(const struct vb_transport *t, const struct sockaddr *host, char *text, size_t bytes)
+/* Why the host may not have another connection, in `text`; NULL: it may. A quarter is kept for other hosts. */
+static const char *refuse_reason(const struct vb_transport *t, const struct sockaddr *host, char *text, size_t bytes)
 {
 	uint32_t all = (uint32_t)t->conf->max_connections, one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
 	char peer[64], *port;
@@ -359,7 +359,7 @@ void vb_on_request(struct vb_listener *l, const struct vb_event *event)
 	}
 	if (!why && hello.kind == VB_CONTROL) {
 		reason = -EBUSY;
-		why = find_objection(t, rdma_get_peer_addr(event->id), text, sizeof(text));
+		why = refuse_reason(t, rdma_get_peer_addr(event->id), text, sizeof(text));
 	}
 	if (why)
 		turn_away(t, event->id, reason, why);

@@ -82,10 +82,10 @@ struct vb_conf {
 	{"max_region_bytes", GANTRY_OPT_SIZE, offsetof(conf_, max_region_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL,   \
 	 "Largest region that is registered."},                                                                         \
 	{"max_connections", GANTRY_OPT_INT, offsetof(conf_, max_connections), "256", 1, 65536, NULL, NULL,               \
-	 "Connections that listeners of this device take, all together; three quarters of them from one host, at least one."},\
+	 "Connections that all listeners of this device accept together; three quarters of them, at least one, from one host."},\
 	{"direct_networks", GANTRY_OPT_STRING, offsetof(conf_, direct_networks), "", 0, 0, NULL, NULL,                    \
-	 "Networks of addresses that a peer may name for this side to connect to, \"192.0.2.0/24, 2001:db8::/32\": those " \
-	 "of initiators that a gateway reaches over RDMA. Empty: none."}
+	 "Networks that this side connects to when a peer names an address in them, \"192.0.2.0/24, 2001:db8::/32\": "     \
+	 "those of initiators that a gateway reaches over RDMA. Empty: none."}
 
 extern const char *const vb_data_qp_words[];
 
@@ -302,7 +302,7 @@ struct vb_import {
 	uint32_t n_users;   /* import_region less release_region */
 	uint32_t fetching;  /* __atomic: lanes that read from it right now */
 	struct vb_ctrl_region wire;
-	/* NULL: the peer of the connection itself; where wire.direct is set, an address outside direct_networks: it is refused */
+	/* NULL: the memory is that of the peer; if wire.direct is set, its address is outside direct_networks, and import fails */
 	struct vb_import_peer *peer;
 };
 
@@ -332,7 +332,7 @@ struct vb_conn {
 	int said;       /* `closed` was delivered */
 	int accepting;  /* the user is being asked */
 	int accepted;   /* counts in t->n_accepted */
-	char refusal[VB_REFUSAL_TEXT]; /* why the peer refused the connection; "": not told */
+	char refusal[VB_REFUSAL_TEXT]; /* why the peer refused the connection; "": no reason received */
 	int freed;      /* by the user: only its last messages are still on their way */
 	uint64_t leave_ns; /* of freed: that is given up */
 	int said_bye;
@@ -351,7 +351,7 @@ struct vb_conn {
 	uint32_t announced;  /* __atomic: generation of the peer's last one */
 	struct vb_import imports[VB_REGIONS];
 	struct vb_import_peer *peers;
-	char import_error[160]; /* of the last import_region; "": its error number says it all */
+	char import_error[160]; /* of the last import_region; "": only its error number */
 	struct vb_registered registered[VB_REGIONS];
 	struct vb_outgoing *out_head, **out_tail;
 	uint32_t n_out;
@@ -505,8 +505,8 @@ int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const
  * vb_networks_parse - read the option direct_networks
  *
  * text      "ADDRESS/BITS, ADDRESS"; "" or NULL: none
- * why       buffer of `size` bytes for the text of an error
- * returns   0; -EINVAL: not such a list
+ * why       buffer of `size` bytes for the reason of -EINVAL
+ * returns   0; -EINVAL: the text is not such a list
  */
 int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size);
 bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr *addr);
