@@ -67,6 +67,32 @@ processes() { # from here on: a process for each role
 	device_options="dir = \"$dir/run\";"
 }
 
+# strangers_setup [PROGRAM]... - walk_setup for a process of another user as well, which needs root. Sets the uid `nobody`, and puts
+# the configuration into the directory `open`, which the other user can reach. Skips the test if that user cannot run PROGRAM.
+strangers_setup() {
+	local program
+	nobody=65534
+	walk_setup
+	[ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	for program in "$GANTRY" "$@"; do
+		stranger test -x "$program" -a -r "$GANTRY_PLUGINS/shm-comch.so" || skip "another user cannot reach the build"
+	done
+	processes
+	open=$(mktemp -d /tmp/gantry-walk.XXXXXX)
+	chmod 711 "$open"
+	conf=$open/walk.conf
+}
+
+strangers_teardown() {
+	walk_teardown
+	[ -z "${open:-}" ] || rm -r "$open"
+}
+
+stranger() { # COMMAND... - as the other user
+	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups "$@"
+}
+
 topology() {
 	local same="transport = \"$transport\"; $device_options"
 	local load_on=front${front_far:+_far} bridge_on=back${back_far:+_far}

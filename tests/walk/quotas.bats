@@ -2,20 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What one user takes from a listener is bounded, so another user always gets in. Needs root, to become another user.
 
-nobody=65534
-
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"
-	walk_setup
-	[ "$(id -u)" -eq 0 ] || skip "only root can become another user"
-	command -v setpriv >/dev/null || skip "setpriv is not installed"
 	knock=$top_builddir/tests/walk/knock
-	stranger test -x "$GANTRY" -a -r "$GANTRY_PLUGINS/shm-comch.so" -a -x "$knock" || skip "another user cannot reach the build"
-	processes
-	# where the other user can reach it
-	open=$(mktemp -d /tmp/gantry-walk.XXXXXX)
-	chmod 711 "$open"
-	conf=$open/walk.conf
+	strangers_setup "$knock"
 	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
 	back_device="transport = \"shm-comch\"; dir = \"$open/back\";"
 	listen_options="uids = \"0,$nobody\";"
@@ -24,12 +14,7 @@ setup() {
 }
 
 teardown() {
-	walk_teardown
-	[ -z "${open:-}" ] || rm -r "$open"
-}
-
-stranger() { # COMMAND...
-	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups "$@"
+	strangers_teardown
 }
 
 flood() { # N silent|greet hold|again - by the other user, until the end of the test

@@ -2,28 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A client of another user is refused with one line, while a good session goes on. Needs root, to become another user.
 
-nobody=65534
-
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"
-	walk_setup
-	[ "$(id -u)" -eq 0 ] || skip "only root can become another user"
-	command -v setpriv >/dev/null || skip "setpriv is not installed"
-	stranger test -x "$GANTRY" -a -r "$GANTRY_PLUGINS/shm-comch.so" || skip "another user cannot reach the build"
-	processes
-	# where the other user can get at it
-	open=$(mktemp -d /tmp/gantry-walk.XXXXXX)
-	chmod 711 "$open"
-	conf=$open/walk.conf
+	strangers_setup
 }
 
 teardown() {
-	walk_teardown
-	[ -z "${open:-}" ] || rm -r "$open"
-}
-
-stranger() { # COMMAND...
-	setpriv --reuid="$nobody" --regid="$nobody" --clear-groups "$@"
+	strangers_teardown
 }
 
 stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
