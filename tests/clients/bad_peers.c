@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that may connect and behave badly: whatever a process of one user does, a process of another user goes on to open
- * the volume, to write and to read what it wrote. Needs root, for a second user.
+ * Peers that may connect and behave badly. Whatever a process of one user does, a process of another user can still open the
+ * volume, write, and read what it wrote. Needs root, for a second user.
  */
 #include <errno.h>
 #include <grp.h>
@@ -39,7 +39,7 @@ static struct gantry_volume *volume;
 static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
 static pid_t bad;
-static int ready; /* the bad peer writes a byte when it is as bad as it gets */
+static int ready; /* the bad peer writes a byte when it uses all that it can get */
 
 void setUp(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whom the kernel charges for the pages of a client's region: the client, also if servers touch them. */
+/* The kernel charges the client for the pages of its region, also if servers touch them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

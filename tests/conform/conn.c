@@ -201,7 +201,7 @@ static void last_words_arrive(void)
 	TEST_ASSERT_EQUAL_UINT(7, rig.b.msg_len);
 }
 
-/* A listener that turns a peer away sends the reason while it accepts, and ends the connection at once. */
+/* A listener that refuses a peer sends the reason inside `accept`, and disconnects at once. */
 static void last_words_of_a_listener_arrive(void)
 {
 	rig.b.greeting = "busy: as many as there can be";

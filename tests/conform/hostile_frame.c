@@ -355,7 +355,7 @@ static void connections_that_ended_do_not_count(void)
 	rig_until(rig.a.n_connected, 1);
 }
 
-/* A listener that does not come to accept is there all the same. */
+/* A listener whose backlog is full is busy, not missing. */
 static void a_full_backlog_is_no_missing_listener(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};

@@ -73,7 +73,7 @@ ATTACK(region_larger_than_the_quota, 1,
 	region(&up, 4096, FIXED);
 }
 
-/* One page of 256 is there. The server would be charged for the others when it touches them. */
+/* One page of 256 is allocated. The kernel would charge the server for the others when it touches them. */
 ATTACK(region_with_holes, 1, "region 1 has holes: 4096 of 1048576 bytes are present")
 {
 	struct comch_region_up up = fine();

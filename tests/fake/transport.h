@@ -82,7 +82,7 @@ struct fake_conn {
 	void *arg;
 	char service[64];
 	int by_core;      /* the core connected; else the test did */
-	const char *refusal; /* with fake_close(): what the peer says of it */
+	const char *refusal; /* set before fake_close(): the reason of the peer */
 	int established, refused, closed, disconnected;
 	struct {
 		uint8_t bytes[GANTRY_CTRL_MAX];
@@ -134,7 +134,7 @@ struct fake_transport {
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
 	struct gantry_peer peer;    /* whom dial pretends to be; same uid at first */
-	const char *import_error;   /* what the last import is said to have failed for; NULL: nothing */
+	const char *import_error;   /* the reason that import_error returns; NULL: "" */
 	uint32_t skew_handle;       /* added to the handle of what is imported */
 	int unmapped;               /* what is imported has no address, wanted or not */
 	int maps;                   /* last import asked for a mapping */

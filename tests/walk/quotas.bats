@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# What one user takes from a listener is bounded, so another user always gets in. Needs root, to become another user.
+# One user takes a bounded part of a listener, so another user can always connect. Needs root, to become another user.
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

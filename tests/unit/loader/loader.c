@@ -282,7 +282,7 @@ static void older_minor_version_is_completed(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_ROLE, "oldrole", &plugin));
 	role = plugin->ops;
 	role->expect(NULL, &volume, &shown, NULL);
-	plugin->look(NULL, NULL); /* what lies behind the end of its description is not called */
+	plugin->look(NULL, NULL); /* the slot is beyond the end of its description, so nothing is called */
 	TEST_ASSERT_EQUAL_UINT(7, volume.size);
 	TEST_ASSERT_EQUAL_UINT(8, shown.size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Quotas of a server: what one peer may have, what is kept for others, and what the peer that is turned away receives. */
+/* Quotas of a server: what one peer may use, what is kept for other peers, and the reason that a refused peer receives. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -106,7 +106,7 @@ static void half_open_connections_keep_no_session_out(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
 }
 
-/* A peer that is turned away cannot speak any more, and one that does not read is not waited for. */
+/* The server ignores further frames of a refused peer, and does not wait for one that does not read. */
 static void a_peer_that_is_turned_away_is_not_waited_for(void)
 {
 	struct fake_conn *conn;
@@ -122,7 +122,7 @@ static void a_peer_that_is_turned_away_is_not_waited_for(void)
 	TEST_ASSERT_EQUAL_UINT(0, fc.n[FAKE_HELLO]);
 }
 
-/* Only a peer that has more loses one, its oldest. */
+/* Only a peer that has more half-open connections than the new one loses its oldest. */
 static void a_flood_pushes_out_only_its_own(void)
 {
 	struct fake_conn *own[HALF_OPEN], *quiet;

@@ -362,7 +362,7 @@ static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
 	welcomed(hello(8), 8);
 }
 
-/* The refused session takes a moment to go: the right client neither waits for it nor is measured against it. */
+/* The refused session still exists for a moment: the right client does not wait for it, and its epoch does not count. */
 static void a_refused_peer_is_in_nobodys_way(void)
 {
 	struct fake_conn *stranger, *conn;

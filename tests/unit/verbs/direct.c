@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.c - a peer that names an address where memory is to be reached: the other end connects only to networks that its option
- * direct_networks has, and says why it does not. Here `a` is that peer, and forges what it announces.
+ * direct.c - a peer names the address at which memory is reached. The other end connects only to networks that its option
+ * direct_networks lists; else it reports why not. Here `a` is that peer, and forges what it announces.
  */
 #include <arpa/inet.h>
 
@@ -129,7 +129,7 @@ static void an_address_of_the_networks_is_connected(void)
 	connects("2001:db8::/32," NOBODY, NOBODY);
 }
 
-/* A forger may mix what is refused with what is not, and name one owner at two addresses. */
+/* A forger may mix rejected addresses with accepted ones, and name one owner at two addresses. */
 static void a_refused_region_lends_its_address_to_no_other(void)
 {
 	struct gantry_region *region = NULL;

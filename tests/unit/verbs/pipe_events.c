@@ -333,7 +333,7 @@ static void too_many_connections_of_one_host(void)
 	finish();
 }
 
-/* What a listener sends while it accepts arrives, although it ends the connection before the peer has finished connecting. */
+/* What a listener sends inside `accept` arrives, even if it disconnects before the peer has finished connecting. */
 static void last_words_of_a_listener_arrive(void)
 {
 	begin(NULL);
@@ -346,7 +346,7 @@ static void last_words_of_a_listener_arrive(void)
 	finish();
 }
 
-/* A peer that never finishes connecting is not waited for. */
+/* A disconnected peer that never finishes connecting is dropped at a deadline. */
 static void last_words_have_a_deadline(void)
 {
 	begin(NULL);
