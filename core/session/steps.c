@@ -38,15 +38,15 @@ static int hello(struct gantry_session *s, const void *payload)
 		return -EOPNOTSUPP;
 	}
 	if (h.lanes == 0 || h.lanes > ep->max_lanes || h.lanes > GN_MAX_LANES) {
-		gn_session_refuse(s, "%u lanes asked for, 1 to %u are allowed (max_lanes)", h.lanes, ep->max_lanes);
+		gn_session_refuse(s, "lanes out of range (lanes=%u, limit listen.max_lanes=%u)", h.lanes, ep->max_lanes);
 		return -EINVAL;
 	}
 	if (h.depth == 0 || h.depth > ep->max_depth) {
-		gn_session_refuse(s, "depth %u asked for, 1 to %u are allowed (max_depth)", h.depth, ep->max_depth);
+		gn_session_refuse(s, "depth out of range (depth=%u, limit listen.max_depth=%u)", h.depth, ep->max_depth);
 		return -EINVAL;
 	}
 	if (h.regions > ep->max_regions) {
-		gn_session_refuse(s, "%u regions asked for, %u are allowed (max_regions)", h.regions, ep->max_regions);
+		gn_session_refuse(s, "too many regions (regions=%u, limit listen.max_regions=%u)", h.regions, ep->max_regions);
 		return -EINVAL;
 	}
 	if (h.epoch > GANTRY_EPOCH_MAX) {
@@ -162,8 +162,9 @@ static int export(struct gantry_session *s, const void *payload)
 		return -EINVAL;
 	}
 	if (!gantry_range_ok(s->region_bytes, token.length, s->ep->max_region_bytes)) {
-		gn_session_refuse(s, "region of %llu bytes exceeds what a session may export (max_region_bytes)",
-				  (unsigned long long)token.length);
+		gn_session_refuse(s, "regions too large (used=%llu, asked for=%llu, limit listen.max_region_bytes=%llu)",
+				  (unsigned long long)s->region_bytes, (unsigned long long)token.length,
+				  (unsigned long long)s->ep->max_region_bytes);
 		return -EACCES;
 	}
 	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, token.length);

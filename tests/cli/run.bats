@@ -150,7 +150,7 @@ finish() { # wait for it; sets status and output
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=5
 	echo "$output"
 	[ "$status" -eq 1 ]
-	says "depth 5 asked for, 1 to 4 are allowed (max_depth)"
+	says "depth out of range (depth=5, limit listen.max_depth=4)"
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --set devices.d.max_depth=8 --set roles.load.workload.depth=4
 	[ "$status" -eq 0 ]
 }
