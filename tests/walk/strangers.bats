@@ -37,7 +37,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	busy load
 	stranger_load
 	[ "$status" -eq 1 ]
-	says stranger 'cannot connect to "volume" on device front: turned away; the log of that role says why'
+	says stranger 'cannot connect to "volume" on device front: the role rejects this user \(listen.uids\) or is stopping; its log has the reason'
 	logged bridge "connection refused pid=[0-9]+ uid=$nobody reason="
 	[ "$(grep -c "refused" "$dir/bridge.log")" -eq 1 ]
 	n=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
@@ -49,6 +49,20 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	holds "$dir/load.json" 'load.errors == {}' "$(findings load) == 0"
 	stop bridge store
 	holds "$dir/bridge.json" 'bridge.sessions_refused == 1' 'bridge.sessions_opened == 1'
+}
+
+@test "each device reports the user that its own uids lacks" {
+	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
+	listen_options="uids = \"0,$nobody\";"
+	topology
+	serve_all
+	stranger_load --set "devices.front.uids=\"$nobody\""
+	[ "$status" -eq 1 ]
+	says stranger 'cannot connect to "volume" on device front: uid 0 at the other end is not in devices.front.uids here: add it'
+	nobody=65533 stranger_load
+	[ "$status" -eq 1 ]
+	says stranger 'cannot connect to "volume" on device front: uid 65533 is not in devices.front.uids'
+	stop bridge store
 }
 
 @test "a user who is listed may come in" {

@@ -408,6 +408,17 @@ void comch_conn_check(struct comch_conn *conn, uint64_t now_ns)
 		comch_regions_retry(conn);
 }
 
+/* The process at the other end runs as a user that the device does not list. */
+static void reject_uid(struct comch_conn *conn)
+{
+	char text[sizeof(conn->refusal)];
+
+	snprintf(text, sizeof(text), "uid %u at the other end is not in %s.uids here: add it", conn->peer.uid,
+		 conn->dev->host->name);
+	set_refusal(conn, text);
+	gantry_log_warn(conn->dev->host, "connection rejected: %s", text);
+}
+
 /* Takes over fd. */
 static int start(struct comch_conn *conn)
 {
@@ -417,7 +428,7 @@ static int start(struct comch_conn *conn)
 	if (rc)
 		return rc;
 	if (!comch_share(dev, conn->peer.uid)) {
-		gantry_log_warn(dev->host, "refusing uid %u: not in uids", conn->peer.uid);
+		reject_uid(conn);
 		return -EACCES;
 	}
 	conn->state = COMCH_S_HELLO;

@@ -139,7 +139,7 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 			      size_t bytes)
 {
 	if (!share) {
-		snprintf(text, bytes, "uid %u is not in uids of the device", uid);
+		snprintf(text, bytes, "uid %u is not in %s.uids", uid, dev->host->name);
 		return COMCH_REASON_ACCESS;
 	}
 	if (share->n_half_open >= COMCH_HALF_OPEN)
