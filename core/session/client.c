@@ -213,7 +213,8 @@ static void lose_connecting(struct gantry_client *c, int reason)
 
 	device->ops->info(device->dev, &info);
 	if (why == NULL)
-		why = reason == -EACCES ? "the role rejects this user (listen.uids) or is stopping; its log has the reason" : strerror(-reason);
+		why = reason == -EACCES ?
+			      "the role rejects this user (listen.uids) or is stopping; its log has the reason" : strerror(-reason);
 	if (reason == -ECONNREFUSED)
 		gn_client_lose(c, reason,
 			       "%s: cannot connect to \"%s\" on device %s: nobody listens there; start the role that serves "
