@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -27,6 +28,7 @@
 #define REGION_MIB 64
 #define VISITS 5
 #define BLOCKS 16
+#define FDS_MOST 64u      /* descriptors in a message */
 
 static const struct served_options shared = {
 	.device = "uids = \"0,65534\";",
@@ -236,6 +238,105 @@ static void dies_and_comes_again(void)
 	}
 }
 
+/* A message with descriptors. 0, or -1 with errno. */
+static int send_fds(int to, const void *data, size_t bytes, const int *fds, unsigned n)
+{
+	union {
+		char bytes[CMSG_SPACE(FDS_MOST * sizeof(int))];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	struct iovec iov = {(void *)(uintptr_t)data, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), fds, n * sizeof(int));
+	return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+static int make_listener(struct sockaddr_in *name)
+{
+	socklen_t len = sizeof(*name);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	*name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	if (bind(fd, (struct sockaddr *)name, len) || listen(fd, FDS_MOST) || getsockname(fd, (struct sockaddr *)name, &len))
+		_exit(10);
+	return fd;
+}
+
+/* A socket whose last close(2) takes an hour: nobody reads what it sent. */
+static int make_lingering(const struct sockaddr_in *name)
+{
+	const struct linger hour = {1, 3600};
+	static const char data[1 << 16];
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (connect(fd, (const struct sockaddr *)name, sizeof(*name)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &hour, sizeof(hour)))
+		_exit(11);
+	while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* The receiver of the message gets the last descriptors of n such sockets: a process that ends does not linger. */
+static void send_lingering(int to, unsigned n)
+{
+	struct sockaddr_in name;
+	int fds[FDS_MOST];
+	pid_t pid;
+
+	make_listener(&name); /* stays open */
+	pid = fork();
+	if (pid == 0) {
+		for (unsigned i = 0; i < n; i++)
+			fds[i] = make_lingering(&name);
+		_exit(send_fds(to, "", 1, fds, n) != 0 && errno == EBADF);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void sends_lingering_sockets(void)
+{
+	send_lingering(connect_raw(), 1);
+	send_lingering(connect_raw(), FDS_MOST);
+	hang();
+}
+
+/* The server ends the connection for the first message, and has not read the others. */
+static void leaves_lingering_sockets_unread(void)
+{
+	int fd = connect_raw();
+
+	if (send(fd, "", 1, MSG_NOSIGNAL) < 0)
+		_exit(12);
+	for (int i = 0; i < 4; i++)
+		send_lingering(fd, 1);
+	hang();
+}
+
+/* The doorbells of a session are the datagram sockets of this process. */
+static void rings_with_lingering_sockets(void)
+{
+	struct gantry_volume *v;
+	struct gantry_queue *q;
+	int type;
+
+	if (open_bad(&v, &q, 1, 0) != 0)
+		_exit(13);
+	for (int fd = 3; fd < 256; fd++) {
+		socklen_t len = sizeof(type);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_DGRAM)
+			send_lingering(fd, 1);
+	}
+	hang();
+}
+
 static void start_bad(void (*behave)(void))
 {
 	char byte;
@@ -280,19 +381,29 @@ static void visit(unsigned n)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-static void works_beside(void (*behave)(void))
+static void serve_both(const struct served_options *options)
 {
 	if (getuid() != 0)
 		TEST_IGNORE_MESSAGE("needs root, for a second user");
-	served_begin(&shared);
+	served_begin(options);
 	TEST_ASSERT_EQUAL_INT(0, chmod(served_dir, 0711));
 	TEST_ASSERT_EQUAL_INT(0, chmod(served_file, 0644));
 	served_start("store");
 	visit(0);
+}
+
+static void visit_beside(void (*behave)(void))
+{
 	start_bad(behave);
 	for (unsigned n = 1; n <= VISITS; n++)
 		visit(n);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, waitpid(bad, NULL, WNOHANG), "the bad peer has ended");
+}
+
+static void works_beside(void (*behave)(void))
+{
+	serve_both(&shared);
+	visit_beside(behave);
 }
 
 static void test_one_that_never_speaks(void)
@@ -340,6 +451,21 @@ static void test_one_that_dies_and_comes_again(void)
 	works_beside(dies_and_comes_again);
 }
 
+static void test_one_that_sends_lingering_sockets(void)
+{
+	works_beside(sends_lingering_sockets);
+}
+
+static void test_one_that_leaves_lingering_sockets_unread(void)
+{
+	works_beside(leaves_lingering_sockets_unread);
+}
+
+static void test_one_that_rings_with_lingering_sockets(void)
+{
+	works_beside(rings_with_lingering_sockets);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -352,5 +478,8 @@ int main(void)
 	RUN_ROUNDS(test_one_that_sends_the_largest_ios);
 	RUN_ROUNDS(test_one_that_reconnects);
 	RUN_ROUNDS(test_one_that_dies_and_comes_again);
+	RUN_ROUNDS(test_one_that_sends_lingering_sockets);
+	RUN_ROUNDS(test_one_that_leaves_lingering_sockets_unread);
+	RUN_ROUNDS(test_one_that_rings_with_lingering_sockets);
 	return UNITY_END();
 }

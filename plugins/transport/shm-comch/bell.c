@@ -78,12 +78,29 @@ void comch_bell_ring(const struct comch_conn *conn, int fd)
 	(void)n; /* full: it is ringing already */
 }
 
+/* Take a ring from the socket. The peer may have sent descriptors with it, and closing them may take long. */
+static bool take_ring(const struct comch_conn *conn, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_ROOM)] __attribute__((aligned(8)));
+	char byte;
+	struct iovec iov = {&byte, sizeof(byte)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	int fds[COMCH_FDS_ROOM];
+	const char *why;
+
+	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+		return false;
+	if (msg.msg_controllen != 0)
+		comch_close_foreign(conn->dev, fds, comch_take_fds(&msg, fds, &why));
+	return true;
+}
+
 void comch_bell_clear(const struct comch_conn *conn, int fd)
 {
 	uint64_t n;
 
 	if (by_socket(conn))
-		for (int i = 0; i < RINGS_AT_A_TIME && recv(fd, &n, sizeof(n), MSG_DONTWAIT) >= 0; i++)
+		for (int i = 0; i < RINGS_AT_A_TIME && take_ring(conn, fd); i++)
 			;
 	else if (read(fd, &n, sizeof(n)) < 0)
 		return; /* was not rung */

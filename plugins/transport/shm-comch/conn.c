@@ -45,6 +45,15 @@ static struct comch_conn *conn_create(struct comch_device *dev, int fd)
 	return conn;
 }
 
+/* Close what the peer sent, or sends to. */
+void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n)
+{
+	if (conn->peer.uid != conn->dev->uids[0])
+		comch_close_foreign(conn->dev, fds, n);
+	else
+		comch_close_fds(fds, n);
+}
+
 static void set_deadline(struct comch_conn *conn, uint64_t at_ns)
 {
 	struct comch_device *dev = conn->dev;
@@ -64,8 +73,10 @@ static void forget_process(struct comch_conn *conn)
 static void hang_up(struct comch_conn *conn)
 {
 	comch_out_drop(conn);
-	if (conn->fd >= 0)
-		comch_watch_close(conn->dev, conn->fd);
+	if (conn->fd >= 0) {
+		comch_watch_end(conn->dev, conn->fd);
+		comch_conn_close_fds(conn, &conn->fd, 1);
+	}
 	conn->fd = -1;
 	conn->want_out = false;
 }
@@ -334,7 +345,7 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 static int read_frame(struct comch_conn *conn)
 {
 	unsigned int n_fds = 0, phase = conn->state == COMCH_S_OPEN ? COMCH_P_OPEN : COMCH_P_HELLO;
-	int fds[COMCH_FDS_MAX] = {-1, -1};
+	int fds[COMCH_FDS_ROOM];
 	const char *why = NULL;
 	struct comch_frame frame;
 	ssize_t len;
@@ -349,12 +360,13 @@ static int read_frame(struct comch_conn *conn)
 	if (len > 0)
 		why = comch_frame_check(&frame, (size_t)len, n_fds, phase);
 	if (why) {
-		comch_close_fds(fds, n_fds);
+		comch_conn_close_fds(conn, fds, n_fds);
 	} else {
 		why = on_frame(conn, &frame, fds); /* what it keeps of fds it sets to -1 */
-		for (unsigned int i = 0; i < n_fds; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		if (why)
+			comch_conn_close_fds(conn, fds, n_fds);
+		else
+			comch_close_fds(fds, n_fds); /* memory that was checked */
 	}
 	if (why) {
 		if (len == -EMFILE)

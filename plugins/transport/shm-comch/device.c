@@ -46,10 +46,15 @@ int comch_watch_add(struct comch_device *dev, int fd, uint32_t events, struct co
 }
 
 /* A forked child may hold the file open: closing alone would not end the watch. */
-void comch_watch_close(struct comch_device *dev, int fd)
+void comch_watch_end(struct comch_device *dev, int fd)
 {
 	if (dev->pid == getpid())
 		epoll_ctl(dev->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void comch_watch_close(struct comch_device *dev, int fd)
+{
+	comch_watch_end(dev, fd);
 	close(fd);
 }
 
@@ -134,6 +139,7 @@ static void comch_close(void *device)
 		comch_disconnect(comch_entry(pos, struct comch_conn, link));
 	comch_list_each(pos, next, &dev->listeners)
 		comch_unlisten(comch_entry(pos, struct comch_listener, link));
+	comch_closer_close(dev->closer);
 	comch_rundir_close(&dev->rundir);
 	tc_cells_fini(&dev->payload);
 	if (dev->epoll >= 0)
@@ -175,6 +181,11 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 		rc = open_fds(dev);
 		if (rc)
 			gantry_log_error(host, "no descriptors: %s", strerror(-rc));
+	}
+	if (!rc && dev->n_uids > 1) {
+		rc = comch_closer_open(&dev->closer);
+		if (rc)
+			gantry_log_error(host, "no thread to close descriptors of other users: %s", strerror(-rc));
 	}
 	if (rc) {
 		comch_close(dev);

@@ -86,7 +86,7 @@ static void open_reserve(struct comch_device *dev)
 }
 
 /* Send a client the reason for its refusal, and close the connection. Does not wait for a client that does not read. */
-static void refuse(int fd, uint32_t reason, const char *text)
+static void refuse(struct comch_device *dev, int fd, uint32_t reason, const char *text)
 {
 	struct comch_frame frame;
 
@@ -95,7 +95,7 @@ static void refuse(int fd, uint32_t reason, const char *text)
 	frame.refused.reason = reason;
 	snprintf(frame.refused.text, sizeof(frame.refused.text), "%s", text);
 	comch_socket_send(fd, &frame, COMCH_FRAME_MIN + sizeof(frame.refused), NULL, 0);
-	close(fd);
+	comch_close_foreign(dev, &fd, 1);
 }
 
 /* Log at most one refusal in a second, because a refused client may reconnect at once. */
@@ -121,7 +121,7 @@ static void shed(struct comch_listener *l)
 	close(dev->reserve);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
-		refuse(fd, COMCH_REASON_BUSY, text);
+		refuse(dev, fd, COMCH_REASON_BUSY, text);
 		log_refusal(dev, text);
 	}
 	dev->reserve = -1;
@@ -175,7 +175,7 @@ static void admit(struct comch_listener *l, int fd)
 	if (rc)
 		snprintf(text, sizeof(text), "busy: the listener cannot take a connection: %s", strerror(-rc));
 	log_refusal(dev, text);
-	refuse(fd, reason, text);
+	refuse(dev, fd, reason, text);
 }
 
 void comch_listener_ready(struct comch_listener *l)

@@ -167,7 +167,7 @@ void comch_consumer_destroy(void *arg)
 	for (unsigned int i = 0; i < COMCH_RINGS; i++)
 		if (c->in[i])
 			free_in(c, i);
-	close(c->bell);
+	comch_conn_close_fds(c->conn, &c->bell, 1);
 	close(c->bell_ring);
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
@@ -326,7 +326,7 @@ static void put_remote(struct comch_conn *conn, struct comch_remote *r)
 	comch_list_remove(&r->link);
 	conn->n_remotes--;
 	unmap(r->page, COMCH_PAGE_BYTES);
-	close(r->bell);
+	comch_conn_close_fds(conn, &r->bell, 1);
 	free(r);
 }
 

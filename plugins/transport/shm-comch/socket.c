@@ -15,12 +15,12 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define FDS_ROOM (COMCH_FDS_MAX + 4) /* more than may come, so that too many are seen and closed */
 
 void comch_close_fds(const int *fds, unsigned int n)
 {
 	while (n)
-		close(fds[--n]);
+		if (fds[--n] >= 0)
+			close(fds[n]);
 }
 
 uint64_t comch_now(const struct comch_device *dev)
@@ -55,7 +55,7 @@ ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds,
 	return errno == EWOULDBLOCK || errno == ETOOMANYREFS || errno == ENOBUFS ? -EAGAIN : -errno;
 }
 
-static unsigned int take_fds(struct msghdr *msg, int *fds, const char **why_p)
+unsigned int comch_take_fds(struct msghdr *msg, int *fds, const char **why_p)
 {
 	unsigned int n = 0;
 
@@ -66,18 +66,11 @@ static unsigned int take_fds(struct msghdr *msg, int *fds, const char **why_p)
 			*why_p = "unexpected control data";
 			continue;
 		}
-		for (size_t i = 0; i < bytes / sizeof(int); i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (n < COMCH_FDS_MAX) {
-				fds[n++] = fd;
-			} else {
-				close(fd);
-				*why_p = "too many descriptors";
-			}
-		}
+		for (size_t i = 0; i < bytes / sizeof(int) && n < COMCH_FDS_ROOM; i++)
+			memcpy(&fds[n++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
 	}
+	if (n > COMCH_FDS_MAX)
+		*why_p = "too many descriptors";
 	return n;
 }
 
@@ -101,7 +94,7 @@ static int is_starved(int fd)
 
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p)
 {
-	char control[CMSG_SPACE(sizeof(int) * FDS_ROOM)] __attribute__((aligned(8)));
+	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_ROOM)] __attribute__((aligned(8)));
 	struct iovec iov = {frame, sizeof(*frame)};
 	struct msghdr msg;
 	const char *why = NULL;
@@ -118,7 +111,7 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	*n_fds_p = 0;
 	if (len < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : 0;
-	n = take_fds(&msg, fds, &why);
+	n = *n_fds_p = comch_take_fds(&msg, fds, &why);
 	if (msg.msg_flags & MSG_TRUNC)
 		why = "frame longer than any can be";
 	else if (msg.msg_flags & MSG_CTRUNC)
@@ -130,11 +123,9 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	if (why) {
 		int starved = (msg.msg_flags & MSG_CTRUNC) && is_starved(fd);
 
-		comch_close_fds(fds, n);
 		*why_p = starved ? "this process may open no more files (ulimit -n)" : why;
 		return starved ? -EMFILE : -EPROTO;
 	}
-	*n_fds_p = n;
 	return len;
 }
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * closer.c - close descriptors that another user had in its hands
+ *
+ * The last close(2) of a socket takes as long as SO_LINGER says, and closing a Unix socket closes the descriptors in the
+ * messages that nobody has read. So another user could stop the thread that closes. A thread of the device closes such
+ * descriptors, and it does not wait either: a thread that ends does not linger.
+ *
+ *      any thread    closer                       holder
+ *      queue fds --> start the holder ----------> copy the table of descriptors, without all but fds
+ *                    close fds, not the last <--- ready
+ *                    go ------------------------> end: the kernel closes fds
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "comch.h"
+
+#ifndef SYS_close_range /* Linux 5.9 */
+#define SYS_close_range 436
+#endif
+#define UNSHARE 2u /* CLOSE_RANGE_UNSHARE */
+
+struct batch {
+	struct batch *next;
+	unsigned int n;
+	int fds[];
+};
+
+struct comch_closer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+	struct batch *first, **last;
+	bool ends;
+};
+
+struct holder {
+	const struct batch *batch; /* sorted */
+	sem_t ready, go;
+};
+
+static void wait_for(sem_t *sem)
+{
+	while (sem_wait(sem) && errno == EINTR)
+		;
+}
+
+/* Give this thread a table of its own that has only the descriptors of the batch. */
+static void keep_only(const struct batch *batch)
+{
+	unsigned int next = (unsigned int)batch->fds[batch->n - 1] + 1;
+
+	if (syscall(SYS_close_range, next, ~0u, UNSHARE)) /* the others must not be closed in the table of all threads */
+		return;
+	for (unsigned int i = batch->n; i-- > 0; next = (unsigned int)batch->fds[i]) {
+		unsigned int after = (unsigned int)batch->fds[i] + 1;
+
+		if (after < next)
+			syscall(SYS_close_range, after, next - 1, 0);
+	}
+	if (next > 0)
+		syscall(SYS_close_range, 0, next - 1, 0);
+}
+
+static void *hold(void *arg)
+{
+	struct holder *holder = arg;
+
+	keep_only(holder->batch);
+	sem_post(&holder->ready);
+	wait_for(&holder->go);
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void close_batch(struct batch *batch)
+{
+	struct holder holder = {.batch = batch};
+	pthread_t thread;
+	bool held;
+
+	qsort(batch->fds, batch->n, sizeof(batch->fds[0]), compare);
+	sem_init(&holder.ready, 0, 0);
+	sem_init(&holder.go, 0, 0);
+	held = pthread_create(&thread, NULL, hold, &holder) == 0;
+	if (held)
+		wait_for(&holder.ready);
+	comch_close_fds(batch->fds, batch->n);
+	if (held) {
+		sem_post(&holder.go);
+		pthread_join(thread, NULL); /* returns before the kernel closes the table of the thread */
+	}
+	sem_destroy(&holder.ready);
+	sem_destroy(&holder.go);
+	free(batch);
+}
+
+static void *run(void *arg)
+{
+	struct comch_closer *closer = arg;
+	struct batch *batch;
+
+	for (;;) {
+		pthread_mutex_lock(&closer->lock);
+		while (!closer->first && !closer->ends)
+			pthread_cond_wait(&closer->work, &closer->lock);
+		batch = closer->first;
+		if (batch)
+			closer->first = batch->next;
+		if (!closer->first)
+			closer->last = &closer->first;
+		pthread_mutex_unlock(&closer->lock);
+		if (!batch)
+			return NULL;
+		close_batch(batch);
+	}
+}
+
+int comch_closer_open(struct comch_closer **closer_p)
+{
+	struct comch_closer *closer = calloc(1, sizeof(*closer));
+	int rc;
+
+	if (!closer)
+		return -ENOMEM;
+	closer->last = &closer->first;
+	pthread_mutex_init(&closer->lock, NULL);
+	pthread_cond_init(&closer->work, NULL);
+	rc = -pthread_create(&closer->thread, NULL, run, closer);
+	if (rc) {
+		pthread_cond_destroy(&closer->work);
+		pthread_mutex_destroy(&closer->lock);
+		free(closer);
+		return rc;
+	}
+	*closer_p = closer;
+	return 0;
+}
+
+void comch_closer_close(struct comch_closer *closer)
+{
+	if (!closer)
+		return;
+	pthread_mutex_lock(&closer->lock);
+	closer->ends = true;
+	pthread_cond_signal(&closer->work);
+	pthread_mutex_unlock(&closer->lock);
+	pthread_join(closer->thread, NULL);
+	pthread_cond_destroy(&closer->work);
+	pthread_mutex_destroy(&closer->lock);
+	free(closer);
+}
+
+void comch_close_foreign(struct comch_device *dev, const int *fds, unsigned int n)
+{
+	struct comch_closer *closer = dev->pid == getpid() ? dev->closer : NULL;
+	struct batch *batch = NULL;
+	unsigned int kept = 0;
+
+	if (closer && n)
+		batch = malloc(sizeof(*batch) + n * sizeof(batch->fds[0]));
+	if (!batch) {
+		comch_close_fds(fds, n);
+		return;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			batch->fds[kept++] = fds[i];
+	if (!kept) {
+		free(batch);
+		return;
+	}
+	batch->n = kept;
+	batch->next = NULL;
+	pthread_mutex_lock(&closer->lock);
+	*closer->last = batch;
+	closer->last = &batch->next;
+	pthread_cond_signal(&closer->work);
+	pthread_mutex_unlock(&closer->lock);
+}
