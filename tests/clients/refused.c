@@ -503,7 +503,7 @@ static void test_without_the_right_to(void)
 	if (getuid()) /* a server's own user is always let in */
 		return;
 	TEST_ASSERT_EQUAL_INT(0, chmod(socket, 0666));
-	no_right("turned away");
+	no_right("uid 0 at the other end is not in devices.back.uids here");
 }
 
 int main(void)

@@ -37,7 +37,7 @@ stranger_load() { # [ARGUMENT...] - an initiator of the other user; sets status
 	busy load
 	stranger_load
 	[ "$status" -eq 1 ]
-	says stranger 'cannot connect to "volume" on device front: the role rejects this user \(listen.uids\) or is stopping; its log has the reason'
+	says stranger 'cannot connect to "volume" on device front: the role rejects this user \(listen.uids\) or is stopping'
 	logged bridge "connection refused pid=[0-9]+ uid=$nobody reason="
 	[ "$(grep -c "refused" "$dir/bridge.log")" -eq 1 ]
 	n=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
