@@ -4,6 +4,7 @@
  * direct_networks lists; else it reports why not. Here `a` is that peer, and forges what it announces.
  */
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "unit/verbs/ends.h"
 
