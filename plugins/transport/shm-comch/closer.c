@@ -107,24 +107,62 @@ static void close_batch(struct batch *batch)
 	free(batch);
 }
 
+/* All batches of a list as one; NULL: no memory. The list is consumed, or as it was. */
+static struct batch *merge(struct batch *list)
+{
+	unsigned int n = 0;
+	struct batch *all, *next;
+
+	for (const struct batch *b = list; b; b = b->next)
+		n += b->n;
+	all = malloc(sizeof(*all) + n * sizeof(all->fds[0]));
+	if (!all)
+		return NULL;
+	all->next = NULL;
+	all->n = 0;
+	for (; list; list = next) {
+		next = list->next;
+		memcpy(all->fds + all->n, list->fds, list->n * sizeof(list->fds[0]));
+		all->n += list->n;
+		free(list);
+	}
+	return all;
+}
+
+/*
+ * Close all that is queued with one holder: a peer that reconnects in a loop must not queue descriptors faster than this
+ * thread closes them.
+ */
+static void close_all(struct batch *list)
+{
+	struct batch *all = merge(list), *next;
+
+	if (all) {
+		close_batch(all);
+		return;
+	}
+	for (; list; list = next) {
+		next = list->next;
+		close_batch(list);
+	}
+}
+
 static void *run(void *arg)
 {
 	struct comch_closer *closer = arg;
-	struct batch *batch;
+	struct batch *list;
 
 	for (;;) {
 		pthread_mutex_lock(&closer->lock);
 		while (!closer->first && !closer->ends)
 			pthread_cond_wait(&closer->work, &closer->lock);
-		batch = closer->first;
-		if (batch)
-			closer->first = batch->next;
-		if (!closer->first)
-			closer->last = &closer->first;
+		list = closer->first;
+		closer->first = NULL;
+		closer->last = &closer->first;
 		pthread_mutex_unlock(&closer->lock);
-		if (!batch)
+		if (!list)
 			return NULL;
-		close_batch(batch);
+		close_all(list);
 	}
 }
 
