@@ -40,7 +40,7 @@ static void check_part(const struct gantry_io *io)
 	TEST_ASSERT_LESS_THAN_UINT(DEPTH, slot);
 	TEST_ASSERT_EQUAL_UINT64(next_byte[slot], io->offset - ((uint64_t)slot << 32));
 	TEST_ASSERT_EQUAL_UINT64(next_byte[slot] + 4096, io->region_offset);
-	TEST_ASSERT_EQUAL_PTR(data + next_byte[slot], io->data);
+	TEST_ASSERT_EQUAL_UINT64((uintptr_t)data + next_byte[slot], (uintptr_t)io->data);
 	TEST_ASSERT_EQUAL_UINT(ios[slot].opcode, io->opcode);
 	TEST_ASSERT_EQUAL_UINT(ios[slot].deadline_us, io->deadline_us);
 	next_byte[slot] += io->length;
