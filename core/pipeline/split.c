@@ -236,9 +236,7 @@ void gn_split_submit(struct gn_split *split, struct gantry_io *io)
 
 int gn_split_poll(struct gn_split *split)
 {
-	int64_t most = split->attr.quantum;
-
-	split->credit = split->credit < 0 ? split->credit + most : most;
+	split->credit = gn_split_grant(split->credit, split->attr.quantum);
 	return split->n_queued != 0 ? run(split) : 0;
 }
 

@@ -11,6 +11,8 @@
  * The quanta of all ports that a session has on the lane add up to GN_SPLIT_QUANTUM at most, so a session gets no more by
  * opening more lanes.
  *
+ * A port takes at most a quantum of short IOs in each turn, too: no more requests than fit if each has GN_SPLIT_FROM bytes.
+ *
  * The client of a flood sleeps while a turn lasts, so each turn costs a wake-up. With 256 x 1 MiB of reads from memory a
  * flood reaches 0.87 of its rate without turns with pieces and quanta of 256 KiB, 0.94 with 1 MiB, and 0.96 with pieces
  * of 1 MiB and quanta of 4 MiB. A turn then takes 0.5 ms for each session that floods.
@@ -43,6 +45,12 @@ struct gn_split_attr {
 static inline int gn_split_takes(const struct gantry_io *io)
 {
 	return io->length > GN_SPLIT_FROM;
+}
+
+/* The credit of the next turn: a port that has not used its quantum does not save it, and one that exceeded it pays it back. */
+static inline int64_t gn_split_grant(int64_t credit, uint32_t quantum)
+{
+	return credit < 0 ? credit + quantum : quantum;
 }
 
 /* What `bytes` of an IO cost, in bytes of copied data. */

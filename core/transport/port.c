@@ -29,6 +29,16 @@ static int make_mover(struct gn_port *port)
 	return gn_mover_create(&attr, &port->mover);
 }
 
+/* A port whose terminal copies data takes at most a quantum of short IOs in each turn, as the splitter does of large ones. */
+static uint32_t requests_per_turn(const struct gn_port_attr *attr)
+{
+	uint32_t n = attr->quantum / GN_SPLIT_FROM;
+
+	if (attr->relays || n > GN_PORT_BATCH)
+		return GN_PORT_BATCH;
+	return n != 0 ? n : 1;
+}
+
 /* A link relays descriptors of any length at the same cost. */
 static int make_split(struct gn_port *port)
 {
@@ -81,6 +91,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 		return -ENOMEM;
 	port->attr = *attr;
 	port->answers = !attr->relays;
+	port->batch = requests_per_turn(attr);
 	port->hop = attr->rules->hop;
 	owner = gn_port_owner(port);
 	terminal = gn_port_terminal(port);

@@ -22,7 +22,7 @@ struct gn_port_attr {
 	const struct gn_io_rules *rules;
 	struct gantry_hop terminal;
 	uint32_t depth; /* IOs that the peer may have in flight */
-	uint32_t quantum; /* bytes of large IOs for each turn of the lane, see pipeline/split.h; 1 .. */
+	uint32_t quantum; /* bytes of data for each turn of the lane, see pipeline/split.h; 1 .. */
 	void *consumer, *producer;
 	void *rma;     /* to move data of regions that are not mapped; NULL: they are */
 	const struct gantry_region *move_memory; /* with rma: where it is moved through, see mover.h */

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 
-#define BATCH 32
 #define WHOLE_EACH 16 /* answers */
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -461,12 +460,12 @@ static uint32_t wanted(const struct gn_port *port)
 {
 	if (port->n_free == 0)
 		return port->n_behind == 0;
-	return port->n_free < BATCH ? port->n_free : BATCH;
+	return port->n_free < port->batch ? port->n_free : port->batch;
 }
 
 static int take_requests(struct gn_port *port)
 {
-	struct gantry_msg msgs[BATCH];
+	struct gantry_msg msgs[GN_PORT_BATCH];
 	uint32_t max = wanted(port);
 	int n = max != 0 ? port->attr.ops->poll_recv(port->attr.consumer, msgs, max) : 0;
 
@@ -555,21 +554,13 @@ static int someone_waits(const struct gn_port *port)
 	return port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0;
 }
 
-/* A new turn of the lane. */
-static void grant(struct gn_port *port)
-{
-	int64_t most = port->attr.quantum;
-
-	port->credit = port->credit < 0 ? port->credit + most : most;
-}
-
 static int port_poll(void *self)
 {
 	struct gn_port *port = self;
 	int n = 0;
 
 	if (port->has_stages)
-		grant(port);
+		port->credit = gn_split_grant(port->credit, port->attr.quantum);
 	if (port->split != NULL)
 		n = gn_split_poll(port->split); /* first: what is taken below gets what is left of the quantum */
 	if (someone_waits(port) || port->crowd.n != 0)

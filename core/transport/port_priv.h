@@ -12,6 +12,8 @@ struct gn_port_fifo {
 	uint32_t head, n;
 };
 
+#define GN_PORT_BATCH 32u /* requests */
+
 struct gn_port {
 	struct gn_port_attr attr;
 	struct gantry_chain *chain;
@@ -36,6 +38,7 @@ struct gn_port {
 	uint32_t max_plain; /* bytes; a longer IO is counted against the turn, see push_large() */
 	bool has_stages;
 	int64_t credit; /* with stages: bytes of large IOs that they may get in this turn */
+	uint32_t batch; /* requests for each turn: short IOs carry no more than the quantum; 1 .. GN_PORT_BATCH */
 	int answers; /* it does not only relay: how long it takes is its own time */
 };
 

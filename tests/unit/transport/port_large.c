@@ -5,6 +5,8 @@
 #define LARGE (64u << 20) /* more parts than may be in flight */
 #define PARTS (LARGE / GN_SPLIT_PIECE)
 
+static uint32_t flood_bytes; /* of each request of the port that floods */
+
 static struct gantry_io large(uint32_t tag)
 {
 	return (struct gantry_io){.opcode = GANTRY_OP_READ, .tag = tag, .length = LARGE, .region = 1};
@@ -62,18 +64,20 @@ static void arrive_on_lane(void *arg)
 	struct gantry_io small = request(5, GANTRY_OP_READ);
 
 	for (uint32_t i = 0; i < DEPTH; i++) {
-		struct gantry_io wire = large(i);
+		struct gantry_io wire = {.opcode = GANTRY_OP_READ, .tag = i, .length = flood_bytes, .region = 1};
 
 		fake_arrive(flood->consumer, &wire, GANTRY_IO_WIRE_BYTES);
 	}
 	fake_arrive(consumer, &small, GANTRY_IO_WIRE_BYTES);
 }
 
-static void a_small_request_waits_for_one_quantum_at_most(void)
+/* Returns the bytes that the flooding port got from the terminal before the small request of the other port. */
+static uint64_t bytes_before_small(uint32_t bytes)
 {
 	struct end flood;
 	uint64_t before = 0;
 
+	flood_bytes = bytes;
 	make_large();
 	flood = take_end();
 	make_large();
@@ -83,10 +87,35 @@ static void a_small_request_waits_for_one_quantum_at_most(void)
 	TEST_ASSERT_EQUAL_UINT(5, replied().tag);
 	for (unsigned i = 0; seen_bytes[i] != 1024; i++)
 		before += seen_bytes[i];
-	TEST_ASSERT_LESS_OR_EQUAL_UINT64(GN_SPLIT_QUANTUM, before);
-	while (n_seen < DEPTH * PARTS + 1)
+	while (n_seen < DEPTH * ((bytes + GN_SPLIT_PIECE - 1) / GN_SPLIT_PIECE) + 1)
 		fake_settle(&fw);
 	destroy(&flood);
+	return before;
+}
+
+static void a_small_request_waits_for_one_quantum_at_most(void)
+{
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(GN_SPLIT_QUANTUM, bytes_before_small(LARGE));
+}
+
+static void short_requests_are_counted_in_bytes(void)
+{
+	uint64_t before;
+
+	quantum = 2 * GN_SPLIT_FROM;
+	before = bytes_before_small(GN_SPLIT_FROM);
+	quantum = GN_SPLIT_QUANTUM;
+	TEST_ASSERT_EQUAL_UINT64(2 * GN_SPLIT_FROM, before);
+}
+
+static void a_port_with_a_small_quantum_takes_one_request(void)
+{
+	uint64_t before;
+
+	quantum = 1;
+	before = bytes_before_small(GN_SPLIT_FROM);
+	quantum = GN_SPLIT_QUANTUM;
+	TEST_ASSERT_EQUAL_UINT64(GN_SPLIT_FROM, before);
 }
 
 static void an_abandoned_port_starts_no_more_parts(void)
@@ -108,6 +137,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(all_parts_are_done_before_the_answer);
 	RUN_TEST(a_small_request_waits_for_one_quantum_at_most);
+	RUN_TEST(short_requests_are_counted_in_bytes);
+	RUN_TEST(a_port_with_a_small_quantum_takes_one_request);
 	RUN_TEST(an_abandoned_port_starts_no_more_parts);
 	return UNITY_END();
 }

@@ -36,6 +36,7 @@ static struct gantry_region *regions[] = {NULL, &memory, &read_only, &write_only
 static struct gn_io_rules rules;
 static int ordered; /* of the next port */
 static uint32_t max_noted; /* the same */
+static uint32_t quantum = GN_SPLIT_QUANTUM; /* the same */
 static unsigned n_broken, n_idle;
 static int broken_reason;
 
@@ -91,7 +92,7 @@ static inline void make_port(int moved)
 		.rules = &rules,
 		.terminal = {.submit = terminal_submit},
 		.depth = DEPTH,
-		.quantum = GN_SPLIT_QUANTUM,
+		.quantum = quantum,
 		.broken = on_broken,
 		.idle = on_idle,
 		.ops_done = &done,
