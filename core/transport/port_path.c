@@ -554,6 +554,18 @@ static int someone_waits(const struct gn_port *port)
 	return port->waiting.n != 0 || port->replies.n != 0 || port->moves.n != 0;
 }
 
+/* Of a port that is not plain. */
+static __attribute__((noinline)) int poll_waiting(struct gn_port *port)
+{
+	int n = 0;
+
+	if (someone_waits(port) || port->crowd.n != 0)
+		n = gn_port_retry(port);
+	if (port->n_moving != 0)
+		n += gn_mover_poll(port->mover, on_moved, port);
+	return n;
+}
+
 static int port_poll(void *self)
 {
 	struct gn_port *port = self;
@@ -563,11 +575,9 @@ static int port_poll(void *self)
 		port->credit = gn_split_grant(port->credit, port->attr.quantum);
 	if (port->split != NULL)
 		n = gn_split_poll(port->split); /* first: what is taken below gets what is left of the quantum */
-	if (someone_waits(port) || port->crowd.n != 0)
-		n += gn_port_retry(port);
-	if (port->n_moving != 0)
-		n += gn_mover_poll(port->mover, on_moved, port);
-	if (!port->broken && !port->quiescing)
+	if (unlikely(!port->plain))
+		n += poll_waiting(port);
+	if (likely(port->plain) || (!port->broken && !port->quiescing))
 		n += take_requests(port);
 	ring(port);
 	return n;
