@@ -32,24 +32,25 @@ static int is_of_another(const struct gantry_session *s, const struct gantry_ses
 
 static int check_older(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES])
 {
+	const unsigned long long id = s->ch.session;
+
 	for (struct gantry_session *t = find_same_id(s, NULL); t != NULL; t = find_same_id(s, t)) {
 		if (is_of_another(s, t)) {
-			gn_session_refuse(s, "this session is there already, of another user");
+			gn_session_refuse(s, "session: already open by another user (id=%llx): close it there first", id);
 			return -EACCES;
 		}
 		if (!gn_secret_equal(t->secret, secret)) {
-			gn_session_refuse(s, "session %llx is open already, and this peer does not have its secret",
-					  (unsigned long long)s->ch.session);
+			gn_session_refuse(s, "session: already open, with another secret (id=%llx): close it there first", id);
 			return -EACCES;
 		}
 		if (t->attr.epoch == epoch) {
-			gn_session_refuse(s, "this session is here already, with epoch %u; a gateway may lead here by one way only",
-					  epoch);
+			gn_session_refuse(s, "session: already running with this epoch (id=%llx, epoch=%u, peer=%s): lead each "
+					  "gateway to this listener by one path only", id, epoch, t->account->name);
 			return -EACCES;
 		}
 		if (t->attr.epoch > epoch) {
-			gn_session_refuse(s, "this session is there already with epoch %u; epoch %u is not above", t->attr.epoch,
-					  epoch);
+			gn_session_refuse(s, "session: already running with a later epoch (id=%llx, epoch=%u, asked=%u, peer=%s): "
+					  "close it there first", id, t->attr.epoch, epoch, t->account->name);
 			return -EACCES;
 		}
 	}

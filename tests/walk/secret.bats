@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A peer that knows the id of a session cannot end it: resume needs the secret, through each path to the target.
 
-refusal='session [0-9a-f]+ is open already, and this peer does not have its secret'
+refusal='session: already open, with another secret .id=[0-9a-f]+.: close it there first'
 
 setup() {
 	. "$BATS_TEST_DIRNAME/lib.sh"

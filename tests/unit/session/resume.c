@@ -150,12 +150,17 @@ static void epochs_that_are_not_above_are_refused(void)
 		uint32_t epoch;
 		const char *text;
 	} cases[] = {
-		{0, "this session is there already with epoch 7; epoch 0 is not above"},
-		{6, "this session is there already with epoch 7; epoch 6 is not above"},
-		{7, "this session is here already, with epoch 7; a gateway may lead here by one way only"},
+		{0, "session: already running with a later epoch (id=abcdef, epoch=7, asked=0, peer=uid 1): close it there first"},
+		{6, "session: already running with a later epoch (id=abcdef, epoch=7, asked=6, peer=uid 1): close it there first"},
+		{7, "session: already running with this epoch (id=abcdef, epoch=7, peer=uid 1): lead each gateway to this listener "
+		    "by one path only"},
 	};
+	static const uint32_t uid = 1;
 	struct fake_conn *old;
 
+	fc.listen.uids = &uid;
+	fc.listen.n_uids = 1;
+	fc.ft.peer.uid = uid;
 	fake_core_start(&fc, 1);
 	old = hello(7);
 	welcomed(old, 7);
@@ -188,10 +193,10 @@ static void nobody_takes_the_session_of_another_user(void)
 	fc.ft.peer.uid = 2;
 	fc.ft.peer.pid = -1; /* a process of another PID namespace */
 	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("this session is there already, of another user", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING("session: already open by another user (id=abcdef): close it there first", p.verdict.text);
 	fc.ft.peer.pid = 1;
 	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("this session is there already, of another user", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING("session: already open by another user (id=abcdef): close it there first", p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
 	fc.ft.peer.uid = 1;
 	welcomed(hello(2), 2);
@@ -290,7 +295,8 @@ static void refused_beside(struct fake_conn *running)
 	struct fake_conn *conn = hello(1000);
 
 	told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("session abcdef is open already, and this peer does not have its secret", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING("session: already open, with another secret (id=abcdef): close it there first",
+				 p.verdict.text);
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
