@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define REMEDY "raise it or close connections"
+
 /* The uid of a peer counts wherever the transport reports one: a process of another PID namespace has a uid, and no pid. */
 static bool uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
 {
@@ -76,7 +78,7 @@ static int take_one(struct gantry_session *s, enum gn_quota quota)
 {
 	if (take(s, quota, 1) == 0)
 		return 0;
-	gn_session_refuse(s, "busy: %s=%llu reached by %s", gn_quota_option(quota),
+	gn_session_refuse(s, "busy: %s=%llu reached by %s: " REMEDY, gn_quota_option(quota),
 			  (unsigned long long)s->account->limit.of[quota], s->account->name);
 	return -EBUSY;
 }
@@ -99,7 +101,7 @@ static struct gantry_session *oldest_half_open(const struct gn_role *role, const
 }
 
 /* Make room for a half-open connection of this session's peer. Returns whether there is room. */
-static bool evict_half_open(const struct gantry_session *s, uint64_t limit)
+static bool evict_half_open(const struct gantry_session *s)
 {
 	const struct gn_role *role = s->role;
 	const struct gn_peer *peer = gn_peers_largest(&role->server.peers, s->account, GN_QUOTA_HALF_OPEN);
@@ -107,8 +109,8 @@ static bool evict_half_open(const struct gantry_session *s, uint64_t limit)
 
 	if (oldest == NULL)
 		return false;
-	gn_session_refuse(oldest, "busy: no HELLO received, and another peer connects (half-open connections=%llu, of %s=%llu)",
-			  (unsigned long long)limit, peer->name, (unsigned long long)peer->used.of[GN_QUOTA_HALF_OPEN]);
+	gn_session_refuse(oldest, "busy: %u x listen.max_half_open=%u reached by all peers, most by %s: " REMEDY,
+			  GN_HALF_OPEN_PEERS, s->ep->max_half_open, peer->name);
 	give(oldest, GN_QUOTA_HALF_OPEN);
 	gn_session_end(oldest, -EBUSY);
 	return true;
@@ -119,10 +121,11 @@ int gn_admit_half_open(struct gantry_session *s)
 	uint64_t limit = (uint64_t)s->ep->max_half_open * GN_HALF_OPEN_PEERS;
 	int rc = take_one(s, GN_QUOTA_HALF_OPEN);
 
-	if (rc != 0 || s->role->server.peers.used.of[GN_QUOTA_HALF_OPEN] <= limit || evict_half_open(s, limit))
+	if (rc != 0 || s->role->server.peers.used.of[GN_QUOTA_HALF_OPEN] <= limit || evict_half_open(s))
 		return rc;
 	give(s, GN_QUOTA_HALF_OPEN);
-	gn_session_refuse(s, "busy: %u x listen.max_half_open=%u reached by all peers", GN_HALF_OPEN_PEERS, s->ep->max_half_open);
+	gn_session_refuse(s, "busy: %u x listen.max_half_open=%u reached by all peers: " REMEDY, GN_HALF_OPEN_PEERS,
+			  s->ep->max_half_open);
 	return -EBUSY;
 }
 
@@ -132,7 +135,7 @@ int gn_admit_session(struct gantry_session *s)
 	int rc;
 
 	if (peers->used.of[GN_QUOTA_SESSIONS] >= s->ep->max_sessions) {
-		gn_session_refuse(s, "busy: listen.max_sessions=%u reached", s->ep->max_sessions);
+		gn_session_refuse(s, "busy: listen.max_sessions=%u reached by all peers: " REMEDY, s->ep->max_sessions);
 		return -EBUSY;
 	}
 	rc = take_one(s, GN_QUOTA_SESSIONS);
@@ -151,10 +154,11 @@ int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t byte
 	int rc = take(s, quota, bytes);
 
 	if (rc != 0)
-		gn_session_refuse(s, "%s%s=%llu %s by %s (used=%llu, asked for=%llu)", rc == -EBUSY ? "busy: " : "",
+		gn_session_refuse(s, "%s%s=%llu %s by %s (used=%llu, asked=%llu): %s", rc == -EBUSY ? "busy: " : "",
 				  gn_quota_option(quota), (unsigned long long)s->account->limit.of[quota],
 				  rc == -EBUSY ? "reached" : "exceeded", s->account->name,
-				  (unsigned long long)s->account->used.of[quota], (unsigned long long)bytes);
+				  (unsigned long long)s->account->used.of[quota], (unsigned long long)bytes,
+				  rc == -EBUSY ? REMEDY : "raise it or ask for less");
 	return rc;
 }
 

@@ -162,7 +162,7 @@ static int export(struct gantry_session *s, const void *payload)
 		return -EINVAL;
 	}
 	if (!gantry_range_ok(s->region_bytes, token.length, s->ep->max_region_bytes)) {
-		gn_session_refuse(s, "regions too large (used=%llu, asked for=%llu, limit listen.max_region_bytes=%llu)",
+		gn_session_refuse(s, "regions too large (used=%llu, asked=%llu, limit listen.max_region_bytes=%llu)",
 				  (unsigned long long)s->region_bytes, (unsigned long long)token.length,
 				  (unsigned long long)s->ep->max_region_bytes);
 		return -EACCES;

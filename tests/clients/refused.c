@@ -387,7 +387,7 @@ static void test_a_server_that_takes_no_more(void)
 	served_begin(&options);
 	served_start("store");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &first));
-	no_volume(-EBUSY, "direct", "busy: listen.max_sessions=1 reached");
+	no_volume(-EBUSY, "direct", "busy: listen.max_sessions=1 reached by all peers: raise it or close connections");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&first));
 	attr.buffer_bytes = 65 << 20;
 	no_volume(-EACCES, "direct", "max_region_bytes");

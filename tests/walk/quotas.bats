@@ -69,7 +69,7 @@ three_times() { # root opens the volume and does IO, three times of three
 	stranger_begin other --set roles.load.connect.timeout=100ms
 	finish other
 	[ "$status" -eq 1 ]
-	says other "cannot connect to .*: busy: listen.max_half_open=64 reached by uid $nobody"
+	says other "cannot connect to .*: busy: listen.max_half_open=64 reached by uid $nobody: raise it or close connections"
 	live bridge ".roles.bridge.peers | any(.peer == \"uid $nobody\" and .half_open == 64 and .sessions == 0)"
 	three_times
 	says bridge "connection refused pid=[0-9]+ peer=\"uid $nobody\" reason=\"busy: listen.max_half_open=64 reached"
@@ -86,14 +86,14 @@ three_times() { # root opens the volume and does IO, three times of three
 	stranger_begin other --set roles.load.connect.timeout=100ms
 	finish other
 	[ "$status" -eq 1 ]
-	says other "refused at hello: busy: listen.max_peer_sessions=3 reached by uid $nobody"
+	says other "refused at hello: busy: listen.max_peer_sessions=3 reached by uid $nobody: raise it or close connections"
 	three_times
 	begin_load first --set roles.load.workload.ops=0
 	until_true live bridge '.roles.bridge.peers | any(.peer == "uid 0" and .sessions == 1)'
 	begin_load second --set roles.load.connect.timeout=100ms
 	finish second
 	[ "$status" -eq 1 ]
-	says second 'refused at hello: busy: listen.max_sessions=4 reached'
+	says second 'refused at hello: busy: listen.max_sessions=4 reached by all peers: raise it or close connections'
 }
 
 @test "a user that is busy gets in when a session of it ends" {
@@ -123,7 +123,7 @@ refused_some() { # the bridge has turned a session away
 	stranger_begin second --set roles.load.workload.block=1MiB
 	finish second
 	[ "$status" -eq 1 ]
-	says second "refused at export: busy: listen.max_peer_region_bytes=20971520 reached by uid $nobody .used=[0-9]+, asked for="
+	says second "refused at export: busy: listen.max_peer_region_bytes=20971520 reached by uid $nobody .used=[0-9]+, asked="
 	load_well --set roles.load.workload.ops=500 --set roles.load.workload.block=1MiB
 }
 
@@ -134,7 +134,7 @@ refused_some() { # the bridge has turned a session away
 	stranger_begin other --set roles.load.lanes=4 --set roles.load.workload.depth=128
 	finish other
 	[ "$status" -eq 1 ]
-	says other "refused at queues: listen.max_peer_queue_memory=65536 exceeded by uid $nobody .used=0, asked for="
+	says other "refused at queues: listen.max_peer_queue_memory=65536 exceeded by uid $nobody .used=0, asked="
 	three_times
 }
 

@@ -489,7 +489,7 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 		conn->state = COMCH_S_FAILED;
 		conn->reason = rc == -ENOTCONN ? -ECONNREFUSED : rc;
 		if (rc == -EBUSY)
-			set_refusal(conn, "busy: too many connections wait for the listener to accept them");
+			set_refusal(conn, "busy: the backlog of the listener is full: try again");
 		comch_device_kick(dev);
 	}
 	*conn_p = conn;

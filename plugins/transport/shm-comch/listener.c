@@ -112,7 +112,7 @@ static void log_refusal(struct comch_device *dev, const char *text)
 /* No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse it. */
 static void shed(struct comch_listener *l)
 {
-	static const char text[] = "busy: the listener has no file descriptor left (ulimit -n)";
+	static const char text[] = "busy: no file descriptor left in the listener: raise ulimit -n or close connections";
 	struct comch_device *dev = l->dev;
 	int fd;
 
@@ -143,11 +143,11 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 		return COMCH_REASON_ACCESS;
 	}
 	if (share->n_half_open >= COMCH_HALF_OPEN)
-		snprintf(text, bytes, "busy: half-open connections=%u reached by uid %u", COMCH_HALF_OPEN, uid);
+		snprintf(text, bytes, "busy: half-open connections=%u reached by uid %u: close connections", COMCH_HALF_OPEN, uid);
 	else if (share->n_conns >= conns_of_one(dev))
-		snprintf(text, bytes, "busy: connections=%u reached by uid %u", conns_of_one(dev), uid);
+		snprintf(text, bytes, "busy: connections=%u reached by uid %u: close connections", conns_of_one(dev), uid);
 	else if (dev->n_conns >= COMCH_CONNS)
-		snprintf(text, bytes, "busy: connections=%u of the device reached", COMCH_CONNS);
+		snprintf(text, bytes, "busy: connections=%u reached by all users: close connections", COMCH_CONNS);
 	else
 		return 0;
 	return COMCH_REASON_BUSY;
@@ -173,7 +173,7 @@ static void admit(struct comch_listener *l, int fd)
 		}
 	}
 	if (rc)
-		snprintf(text, sizeof(text), "busy: the listener cannot take a connection: %s", strerror(-rc));
+		snprintf(text, sizeof(text), "busy: the listener cannot take a connection: %s: try again", strerror(-rc));
 	log_refusal(dev, text);
 	refuse(dev, fd, reason, text);
 }

@@ -8,6 +8,7 @@
 #include "verbs.h"
 
 #define BACKLOG 256
+#define REMEDY "raise it or close connections"
 
 /* -- listeners -- */
 
@@ -337,9 +338,9 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 	if (port)
 		*port = '\0';
 	if (t->n_accepted >= all)
-		snprintf(text, bytes, "busy: max_connections=%u reached", all);
+		snprintf(text, bytes, "busy: max_connections=%u reached by all hosts: " REMEDY, all);
 	else if (count_accepted(t, host) >= one)
-		snprintf(text, bytes, "busy: %u of max_connections=%u reached by host %.56s", one, all, peer);
+		snprintf(text, bytes, "busy: %u of max_connections=%u reached by host %.41s: " REMEDY, one, all, peer);
 	else
 		return NULL;
 	return text;

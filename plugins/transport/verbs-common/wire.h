@@ -38,8 +38,8 @@ struct vb_hello {
 	uint64_t credit_addr;
 } __attribute__((packed));
 
-/* Private data of a rejection: who refused says why. */
-#define VB_REFUSAL_TEXT 120
+/* Private data of a rejection: 144 bytes of the 148 that fit. */
+#define VB_REFUSAL_TEXT 136
 
 struct vb_refusal {
 	uint32_t magic;
@@ -138,7 +138,7 @@ struct vb_ctrl_open {
 #define VB_CTRL_SLOTS 16u
 
 _Static_assert(sizeof(struct vb_hello) == 48, "private data of a connection request");
-_Static_assert(sizeof(struct vb_refusal) == 128, "private data of a rejection");
+_Static_assert(sizeof(struct vb_refusal) == 144, "private data of a rejection");
 _Static_assert(sizeof(struct vb_msg) == 64, "a cache line");
 _Static_assert(sizeof(struct vb_ctrl) == 8, "control header");
 

@@ -276,7 +276,8 @@ static void a_late_server_is_found(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_ready);
 }
 
-static const struct gn_verdict busy = {.status = GANTRY_S_BUSY, .text = "busy: listen.max_half_open=64 reached by uid 7"};
+static const struct gn_verdict busy = {.status = GANTRY_S_BUSY,
+				       .text = "busy: listen.max_half_open=64 reached by uid 7: raise it or close connections"};
 
 /* The next connection, after the last one was ended by a busy peer. */
 static void connects_again(void)

@@ -151,7 +151,7 @@ static void a_session_has_its_place_from_hello_on(void)
 	late = fake_reach(&fc, GN_NEW);
 	ask(late, GN_FRAME_HELLO);
 	told(late, GN_FRAME_HELLO, GANTRY_S_BUSY);
-	TEST_ASSERT_EQUAL_STRING("busy: listen.max_sessions=1 reached", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING("busy: listen.max_sessions=1 reached by all peers: raise it or close connections", p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 }
 
