@@ -82,9 +82,9 @@ int gn_path_check_trusted(const struct stat *st, const char *what, char *why)
 	} else if (sticky_of_root) {
 		return 0;
 	} else if (st->st_mode & S_IWOTH) {
-		weakness = "is writable for everybody";
+		weakness = "is writable by all users";
 	} else if ((st->st_mode & S_IWGRP) && !is_private_group(st->st_gid)) {
-		weakness = "is writable for its group";
+		weakness = "is writable by its group";
 	}
 	if (!weakness)
 		return 0;

@@ -217,7 +217,7 @@ static void lose_connecting(struct gantry_client *c, int reason)
 			      "the role rejects this user (listen.uids) or is stopping; its log has the reason" : strerror(-reason);
 	if (reason == -ECONNREFUSED)
 		gn_client_lose(c, reason,
-			       "%s: cannot connect to \"%s\" on device %s: nobody listens there; start the role that serves "
+			       "%s: cannot connect to \"%s\" on device %s: no listener there; start the role that serves "
 			       "it first (%s: %s)",
 			       c->ep->where, c->ep->service, device->name, device->name, info.detail);
 	else

@@ -88,7 +88,7 @@ struct gn_hello_answer {
 	uint16_t reserved;
 	uint32_t epoch;
 	uint64_t features;
-	uint8_t secret[GANTRY_SECRET_BYTES]; /* of the session; whoever has it may resume the session */
+	uint8_t secret[GANTRY_SECRET_BYTES]; /* of the session; a peer that has it may resume the session */
 };
 
 struct gn_queues { /* and its answer */

@@ -40,7 +40,7 @@ struct endpoint_conf {
 const struct gantry_option gn_connect_options[] = {
 	COMMON_ROWS,
 	{"timeout", GANTRY_OPT_TIME, AT(timeout_ns), "10s", 0, 3600 * SECOND, NULL, NULL,
-	 "How long to keep trying while nobody listens, or the listener is busy."},
+	 "How long to keep trying while there is no listener at the address, or the listener is busy."},
 	{"resume", GANTRY_OPT_TIME, AT(resume_ns), "0s", 0, 86400 * SECOND, NULL, NULL,
 	 "How long to try to open a session again that was lost, for programs and initiators; IO waits meanwhile. 0s: it fails at "
 	 "once."},
@@ -77,7 +77,7 @@ const struct gantry_option gn_listen_options[] = {
 	{"weights", GANTRY_OPT_STRING, AT(weights), "", 0, 0, NULL, NULL,
 	 "Shares of a lane that sessions of these peers have, 1 to 64, \"uid 1000=4, host 192.0.2.7=2\"; others have 1."},
 	{"uids", GANTRY_OPT_STRING, AT(uids), "", 0, 0, NULL, NULL,
-	 "Users who may connect, \"0,1000-1010\"; empty: only the one that runs this. Must be left out on a network."},
+	 "Users who may connect, \"0,1000-1010\"; empty: only the user of the listener. Must be left out on a network."},
 	{"insecure", GANTRY_OPT_BOOL, AT(insecure), "false", 0, 0, NULL, NULL,
 	 "Let every host that reaches the listener open the volume: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,

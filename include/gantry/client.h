@@ -56,7 +56,7 @@ struct gantry_volume_attr {
  *
  * attr     NULL: all defaults; copied
  * returns  0 with *volume_p set: hello, query, export and start are done. -EINVAL: the URI or the configuration is wrong;
- *          -ENOENT: no such file or role; -ECONNREFUSED: nobody listens (after the timeout of the connection); -EBUSY: a limit of
+ *          -ENOENT: no such file or role; -ECONNREFUSED: no listener (after the timeout of the connection); -EBUSY: a limit of
  *          the listener was reached (until that timeout), or writes of an ended session are not finished; -EMFILE, -ENOMEM
  *          and others of that kind: what this process could not have; -EACCES and others: refused by the peer. *volume_p is
  *          NULL then.

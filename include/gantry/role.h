@@ -140,7 +140,7 @@ struct gantry_role_host {
 
 	/* -- client side -- */
 	/*
-	 * Begin a session at the place that `connect`, an index, names; it is tried again while nobody listens there. attr is
+	 * Begin a session at the place that `connect`, an index, names; the host tries again while there is no listener. attr is
 	 * copied, events and arg stay until `closed`, which comes in any case. No event comes before this returns. -EINVAL: no
 	 * such connect, or no lanes, no depth, too many lanes; -ENOMEM.
 	 */
@@ -298,7 +298,7 @@ struct gantry_role_host {
 	 */
 	void (*client_use_secret)(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES]);
 	/*
-	 * Client side, from `ready` on: copy the secret of the session. Whoever has it can take over the session: keep it
+	 * Client side, from `ready` on: copy the secret of the session. A peer that has it can take over the session: keep it
 	 * out of logs and reports.
 	 *
 	 * thread   control thread

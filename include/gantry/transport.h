@@ -78,7 +78,7 @@ struct gantry_device_info {
 #define GANTRY_TRANSPORT_UIDS 0x2u   /* the kernel reports the uid of each peer. The host treats a transport with */
 				     /*   neither flag as a network, whose peers nothing authenticates. 1.1 */
 
-/* Who is at the other end. pid -1: not known (another PID namespace). pid -1 and uid -1: not known (another machine). */
+/* The peer of a connection. pid -1: not known (another PID namespace). pid -1 and uid -1: not known (another machine). */
 struct gantry_peer {
 	int32_t pid;
 	uint32_t uid, gid;
@@ -138,8 +138,8 @@ struct gantry_conn_events {
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
 	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT, -EPROTO it broke
-	 * the protocol, -ECONNREFUSED nobody listens, -EACCES credentials, or `accept` refused, -EBUSY the peer cannot take
-	 * another connection now. Nothing follows; the owner destroys its queues and calls disconnect.
+	 * the protocol, -ECONNREFUSED no listener at the address, -EACCES credentials, or `accept` refused, -EBUSY the peer
+	 * cannot take another connection now. Nothing follows; the owner destroys its queues and calls disconnect.
 	 */
 	void (*closed)(void *arg, void *conn, int reason);
 };
@@ -234,7 +234,7 @@ struct gantry_transport_ops {
 	uint64_t (*wake_ns)(void *device); /* absolute time, as of host->now_ns; 0: none */
 
 	/* -- connection -- */
-	/* service: a name or an address, 1 .. 63 bytes. -EADDRINUSE: somebody serves it. */
+	/* service: a name or an address, 1 .. 63 bytes. -EADDRINUSE: another listener serves it. */
 	int (*listen)(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
 		      void **listener_p);
 	void (*unlisten)(void *listener); /* its connections live on */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Who may open the volume of a listener: gantry check and gantry run reject a rule that the transport cannot enforce, and a
+# Access to the volume of a listener: gantry check and gantry run reject a rule that the transport cannot enforce, and a
 # listener on a network without an explicit statement.
 #
 # The test plugin tiny stands for a transport from elsewhere: its flags say nothing about its peers.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Files that gantry writes: who may read them, and links that other users have put in the way.
+# Files that gantry writes: their mode, and links that other users have put in the way.
 
 setup() {
 	umask 022

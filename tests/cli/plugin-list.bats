@@ -133,14 +133,14 @@ says() {
 	chmod 777 "$dir/noop.so"
 	gantry plugins -p "$dir" noop
 	[ "$status" -eq 2 ]
-	says "$dir/noop.so: the file is writable for everybody (owner=$(id -u), mode=0777): fix its owner or mode"
+	says "$dir/noop.so: the file is writable by all users (owner=$(id -u), mode=0777): fix its owner or mode"
 }
 
 @test "a directory that others may write is not trusted" {
 	chmod 777 "$dir"
 	gantry plugins -p "$dir" noop
 	[ "$status" -eq 2 ]
-	says "the directory $dir is writable for everybody (owner=$(id -u), mode=0777): fix its owner or mode"
+	says "the directory $dir is writable by all users (owner=$(id -u), mode=0777): fix its owner or mode"
 }
 
 @test "a symbolic link is not followed" {

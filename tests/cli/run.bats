@@ -135,7 +135,7 @@ finish() { # wait for it; sets status and output
 	says "threads 4"
 }
 
-@test "nobody listens: exit status 1 and the reason" {
+@test "no listener: exit status 1 and the reason" {
 	gantry run -p "$GANTRY_PLUGINS" "$conf" --role load
 	echo "$output"
 	[ "$status" -eq 1 ]
@@ -143,7 +143,7 @@ finish() { # wait for it; sets status and output
 	says "roles.load"
 	[[ "${lines[-1]}" == "gantry: $conf: roles.load failed; the log above the report says why" ]]
 	# of a process alone on "loop" this is the reason
-	says 'cannot connect to "f" on device d: nobody listens there; start the role that serves it first (d: in this process)'
+	says 'cannot connect to "f" on device d: no listener there; start the role that serves it first (d: in this process)'
 }
 
 @test "a session that asks for more than the device can do is told so, also when the file gives no limit" {

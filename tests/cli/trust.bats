@@ -57,10 +57,10 @@ rejects() { # TEXT
 
 @test "a configuration that others, or a group, may write" {
 	chmod 646 "$conf"
-	rejects "gantry: $conf: the file $conf is writable for everybody (owner=0, mode=0646): fix its owner or mode"
+	rejects "gantry: $conf: the file $conf is writable by all users (owner=0, mode=0646): fix its owner or mode"
 	chown 0:12345 "$conf"
 	chmod 664 "$conf"
-	rejects "gantry: $conf: the file $conf is writable for its group (owner=0, mode=0664): fix its owner or mode"
+	rejects "gantry: $conf: the file $conf is writable by its group (owner=0, mode=0664): fix its owner or mode"
 }
 
 @test "an included file of another user" {
@@ -68,13 +68,13 @@ rejects() { # TEXT
 	rejects "gantry: $conf:1: $dir/more.conf: the file $dir/more.conf belongs to neither root nor"
 	chown 0 "$dir/more.conf"
 	chmod 666 "$dir/more.conf"
-	rejects "gantry: $conf:1: $dir/more.conf: the file $dir/more.conf is writable for everybody"
+	rejects "gantry: $conf:1: $dir/more.conf: the file $dir/more.conf is writable by all users"
 }
 
 @test "a directory in which others can replace the configuration; one with the sticky bit is none" {
 	sed -i 's|/plugins"|&, "/nowhere"|' "$dir/more.conf"
 	chmod 777 "$dir"
-	rejects "gantry: $conf: the directory $dir is writable for everybody (owner=0, mode=0777): fix its owner or mode"
+	rejects "gantry: $conf: the directory $dir is writable by all users (owner=0, mode=0777): fix its owner or mode"
 	chmod 1777 "$dir"
 	loads
 	chown 12345 "$dir"
@@ -106,13 +106,13 @@ rejects() { # TEXT
 	says "$dir/plugins/noop.so: the directory $dir/plugins belongs to neither root"
 }
 
-@test "GANTRY_TRUST_UID lists other owners; who may write still counts" {
+@test "GANTRY_TRUST_UID lists other owners; write permissions still count" {
 	chown -R 12345 "$dir"
 	rejects "list the owner in GANTRY_TRUST_UID"
 	export GANTRY_TRUST_UID=1,12345
 	loads
 	chmod 666 "$conf"
-	rejects "is writable for everybody"
+	rejects "is writable by all users"
 	chmod 644 "$conf"
 	export GANTRY_TRUST_UID=12346
 	rejects "belongs to neither root"

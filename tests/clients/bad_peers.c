@@ -268,7 +268,7 @@ static int make_listener(struct sockaddr_in *name)
 	return fd;
 }
 
-/* A socket whose last close(2) takes an hour: nobody reads what it sent. */
+/* A socket whose last close(2) takes an hour: no process receives what it sent. */
 static int make_lingering(const struct sockaddr_in *name)
 {
 	const struct linger hour = {1, 3600};

@@ -106,7 +106,7 @@ is "it runs" hello gantry:///volume0
 is "and says what the page says" as_said
 hello gantry:///nowhere?connect.timeout=10ms
 is "without that volume it fails" [ $? -eq 1 ]
-is "and says why" grep -q '^hello: cannot open the volume: .*nobody listens there' out
+is "and says why" grep -q '^hello: cannot open the volume: .*no listener there' out
 kill "$server"
 wait "$server"
 is "the target ends well" [ $? -eq 0 ]

@@ -262,9 +262,9 @@ static void test_nobody_listens(void)
 	const struct served_options options = {.connect = "timeout = \"100ms\";"};
 
 	served_begin(&options);
-	no_volume(-ECONNREFUSED, "direct", "nobody listens");
+	no_volume(-ECONNREFUSED, "direct", "no listener");
 	says("served.conf:");
-	no_uri(-ECONNREFUSED, served_uri("volume", "&connect.timeout=100ms"), "nobody listens");
+	no_uri(-ECONNREFUSED, served_uri("volume", "&connect.timeout=100ms"), "no listener");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, strncmp(gantry_error(), "gantry:///volume?", 17), gantry_error());
 }
 
@@ -278,7 +278,7 @@ static void test_a_gateway_without_its_target(void)
 	served_begin(&options);
 	served_start("bridge");
 	no_volume(-EIO, "load", "refused at hello: target: ");
-	says("nobody listens");
+	says("no listener");
 }
 
 static void test_roles_that_will_not_do(void)

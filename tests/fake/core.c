@@ -324,7 +324,7 @@ struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state)
 	struct gn_parsed p;
 
 	if (conn == NULL)
-		fake_fail("core: nobody listens");
+		fake_fail("core: no listener");
 	fake_core_turn(fc);
 	for (unsigned i = 0; i < (unsigned)state; i++) {
 		fake_ask(fc, conn, path[i], i + 1, payload, fake_payload(path[i], payload));

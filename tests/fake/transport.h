@@ -152,7 +152,7 @@ void fake_fail_op(struct fake_transport *ft, enum fake_op op, unsigned in, int r
 
 /* -- control plane: the test as the peer -- */
 
-/* Connect to a service of the core. NULL when nobody listens. The events follow from progress. */
+/* Connect to a service of the core. NULL when there is no listener. The events follow from progress. */
 struct fake_conn *fake_dial(struct fake_transport *ft, const char *service);
 /* The connection that the core has asked for and that is neither accepted nor refused; NULL: none. */
 struct fake_conn *fake_pending(struct fake_transport *ft);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# access.sh - README and the pages of gantry.conf, roles and network transports say in the same words who can open a volume
+# access.sh - README and the pages of gantry.conf, roles and network transports say in the same words which peers can open a volume
 #
 # In a page the words stand between the lines `.\" access` and `.\" end`; in README they are the paragraph that begins with them.
 . "$(dirname "$0")/lib.sh"
@@ -8,10 +8,11 @@ pages="man/gantry.conf.5 man/gantry-target.7 man/gantry-gateway.7 man/gantry-rdm
 
 seed()
 {
-	printf 'What\n----\n\nWho can open a volume: over gantry-x(7), all; with insecure =\ntrue only.\n\nMore\n' | put "$1/README"
+	printf '%s\n' What ---- '' 'Peers that can open a volume: over gantry-x(7), all; with insecure =' 'true only.' '' More |
+		put "$1/README"
 	for page in $pages; do
-		printf '%s\n' '.\" access' 'Who can open a volume: over' '.Xr gantry-x 7 ,' 'all; with' '.Cm insecure' '.Ql true' \
-			only. '.\" end' | put "$1/$page"
+		printf '%s\n' '.\" access' 'Peers that can open a volume: over' '.Xr gantry-x 7 ,' 'all; with' '.Cm insecure' \
+			'.Ql true' only. '.\" end' | put "$1/$page"
 	done
 	sed -i 's/all/few/' "$1/man/gantry-target.7"
 	sed -i '/access/d' "$1/man/gantry-rxe.7"
@@ -32,16 +33,16 @@ of_page()
 
 of_readme()
 {
-	"$awk" 'BEGIN { RS = "" } /^Who can open a volume: / { print }' "$1" | one_line
+	"$awk" 'BEGIN { RS = "" } /^Peers that can open a volume: / { print }' "$1" | one_line
 }
 
 check()
 {
 	words=$(of_readme "$1/README")
-	[ -n "$words" ] || echo "README: no paragraph says who can open a volume"
+	[ -n "$words" ] || echo "README: no paragraph states which peers can open a volume"
 	for page in $pages; do
 		[ "$(of_page "$1/$page")" = "$words" ] || echo "$page: says something else than README: $(of_page "$1/$page")"
 	done
 }
 
-run_lint 2 "README and pages agree on who can open a volume"
+run_lint 2 "README and pages agree on the peers that can open a volume"

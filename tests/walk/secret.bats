@@ -120,11 +120,11 @@ steal() { # - of a session of its own, which the right secret does take over
 	serve_all
 	hammer
 	id=$("$GANTRY" stat --dir "$dir/stat" --json bridge | jq -r '.processes[0].roles.bridge.sessions[0].id')
-	for who in thief thief2; do
-		begin "$who" --set "roles.$who.id=$id"
-		finish "$who"
+	for role in thief thief2; do
+		begin "$role" --set "roles.$role.id=$id"
+		finish "$role"
 		[ "$status" -eq 0 ] || { cat "$dir"/*.log; return 1; }
-		rejected "$who"
+		rejected "$role"
 	done
 	done=$("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed')
 	busy load $((done + 1000))

@@ -101,7 +101,7 @@ static int write_head(struct trace *trace)
 /* With its head; trace->fd -1 when it is only to be looked at. */
 static int open_file(struct trace *trace)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK; /* ENXIO: a FIFO that nobody reads */
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK; /* ENXIO: a FIFO without a reader */
 	int rc;
 
 	trace->fd = -1;

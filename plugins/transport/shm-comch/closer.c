@@ -3,7 +3,7 @@
  * closer.c - close descriptors that another user had in its hands
  *
  * The last close(2) of a socket takes as long as SO_LINGER says, and closing a Unix socket closes the descriptors in the
- * messages that nobody has read. So another user could stop the thread that closes. A thread of the device closes such
+ * messages that no process has received. So another user could stop the thread that closes. A thread of the device closes such
  * descriptors, and it does not wait either: a thread that ends does not linger.
  *
  *      any thread    closer                       holder

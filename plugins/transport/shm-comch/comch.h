@@ -294,10 +294,10 @@ int comch_rundir_open(const struct comch_device *dev, struct comch_rundir *rundi
 void comch_rundir_close(struct comch_rundir *rundir);
 int comch_rundir_bind(const struct comch_device *dev, const char *service, struct comch_listener *l);
 void comch_rundir_unbind(struct comch_device *dev, struct comch_listener *l);
-/* Remove the socket of a service that nobody serves any more; of all such services. */
+/* Remove the socket of a service without a listener; of all such services. */
 void comch_rundir_sweep(const struct comch_device *dev, const char *service);
 void comch_rundir_sweep_all(const struct comch_device *dev);
-/* A connected socket, or -errno: -ECONNREFUSED when nobody listens, -EBUSY when the listener's backlog is full. */
+/* A connected socket, or -errno: -ECONNREFUSED when there is no listener, -EBUSY when the listener's backlog is full. */
 int comch_rundir_connect(const struct comch_device *dev, const char *service);
 
 struct msghdr;

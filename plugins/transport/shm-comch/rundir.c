@@ -2,10 +2,10 @@
 /*
  * rundir.c - the runtime directory: DIR/PCI/SERVICE.sock, and SERVICE.lock beside it.
  *
- * The lock is held while somebody serves the name, so a socket whose lock can be had is a dead one. Whoever notices removes
- * it: who connects to it, who was connected to the process that died, who opens a device in the same place. Opening a device
- * also removes lock files that have no socket and that no process holds.
- * After the checks at open everything goes through the descriptor of the directory: nobody can put another in its place.
+ * A listener holds the lock while it serves the name, so a socket whose lock is free is a dead one. A process removes a dead
+ * socket when it connects to it, when its peer that served it dies, and when it opens a device in the same place. Opening a
+ * device also removes lock files that have no socket and that no process holds.
+ * After the checks at open all access uses the descriptor of the directory, so no process can replace the directory.
  */
 #include <dirent.h>
 #include <errno.h>

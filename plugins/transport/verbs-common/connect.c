@@ -353,7 +353,7 @@ static void on_reject(struct vb_pipe *pipe, const struct vb_event *event)
 			print_text(pipe->conn->refusal, sizeof(pipe->conn->refusal), refusal.text, sizeof(refusal.text));
 		fail(pipe, known_reason(refusal.reason), text);
 	} else {
-		fail(pipe, reason, event->status == REJ_NO_SERVICE ? "nobody listens there" : "it refuses, and does not say why");
+		fail(pipe, reason, event->status == REJ_NO_SERVICE ? "no listener there" : "it refuses, and does not say why");
 	}
 }
 

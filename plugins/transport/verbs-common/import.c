@@ -48,7 +48,7 @@ static bool handle_taken(const struct vb_conn *conn, uint32_t handle)
 	return false;
 }
 
-/* Find who owns the memory, if not the peer. For an address outside direct_networks, *peer_p is not set. */
+/* Find the process that owns the memory, if it is not the peer. For an address outside direct_networks, *peer_p is not set. */
 static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r, struct vb_import_peer **peer_p)
 {
 	struct vb_import_peer *peer;

@@ -228,7 +228,7 @@ static void trusted_files(void)
 		const char *text;
 	} cases[] = {
 		{0600, 0, ""}, {0644, 0, ""}, {0444, 0, ""},
-		{0646, -EPERM, "is writable for everybody (owner="}, {0602, -EPERM, "mode=0602): fix its owner or mode"},
+		{0646, -EPERM, "is writable by all users (owner="}, {0602, -EPERM, "mode=0602): fix its owner or mode"},
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -244,7 +244,7 @@ static void files_that_a_group_may_write(void)
 	give("own/grouped");
 	TEST_ASSERT_EQUAL_INT(0, chown(in("own/grouped"), 0, STRANGER));
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/grouped"));
-	says("/own/grouped is writable for its group");
+	says("/own/grouped is writable by its group");
 }
 
 static void directories_on_the_way(void)
@@ -255,7 +255,7 @@ static void directories_on_the_way(void)
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own"), 0777));
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	says("the directory /tmp/gantry-path-");
-	says("/own is writable for everybody (owner=");
+	says("/own is writable by all users (owner=");
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own"), 0755));
 	give("own");
 	TEST_ASSERT_EQUAL_INT(0, trusted("shared/mine")); /* sticky, and of root */

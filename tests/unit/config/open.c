@@ -229,7 +229,7 @@ static void a_file_that_others_can_write_is_refused(void)
 	file("t.cfg", "a = 1;");
 	TEST_ASSERT_EQUAL_INT(0, chmod("t.cfg", 0606));
 	TEST_ASSERT_NULL(gn_config_open("t.cfg", NULL, 0, &errs));
-	rejected_for("t.cfg", "is writable for everybody (owner=0, mode=0606): fix its owner or mode");
+	rejected_for("t.cfg", "is writable by all users (owner=0, mode=0606): fix its owner or mode");
 	TEST_ASSERT_EQUAL_INT(0, chmod("t.cfg", 0660));
 	if (chown("t.cfg", 65534, 65534))
 		TEST_IGNORE_MESSAGE("giving a file away takes root");

@@ -427,14 +427,14 @@ static void world_writable_file(void)
 {
 	build("open", GOOD("open", "open"));
 	TEST_ASSERT_EQUAL_INT(0, shell("chmod 0777 %s/open.so", dir));
-	unsafe("open", "the file is writable for everybody", "fix its owner or mode");
+	unsafe("open", "the file is writable by all users", "fix its owner or mode");
 }
 
 static void world_writable_directory(void)
 {
 	build("exposed", GOOD("exposed", "exposed"));
 	TEST_ASSERT_EQUAL_INT(0, chmod(dir, 0777));
-	unsafe("exposed", dir, "is writable for everybody");
+	unsafe("exposed", dir, "is writable by all users");
 }
 
 static void foreign_owner(void)

@@ -369,7 +369,7 @@ static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
 }
 
 /* The refused session still exists for a moment: the right client does not wait for it, and its epoch does not count. */
-static void a_refused_peer_is_in_nobodys_way(void)
+static void a_refused_peer_delays_no_client(void)
 {
 	struct fake_conn *stranger, *conn;
 	uint8_t buf[GANTRY_CTRL_MAX], right[GANTRY_SECRET_BYTES];
@@ -447,7 +447,7 @@ int main(void)
 	RUN_TEST(each_bit_of_the_secret_counts);
 	RUN_TEST(secrets_differ);
 	RUN_TEST(a_server_without_the_session_takes_the_secret_that_it_is_shown);
-	RUN_TEST(a_refused_peer_is_in_nobodys_way);
+	RUN_TEST(a_refused_peer_delays_no_client);
 	RUN_TEST(a_session_that_ends_keeps_its_secret);
 	RUN_TEST(epochs_near_the_maximum_are_refused);
 	return UNITY_END();

@@ -148,7 +148,7 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	own = region_at("10.99.0.2"); /* an address without `direct` is only what may be passed on */
 	own.direct = 0;
 	announce(&own);
-	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &rma)); /* nobody listens there: the pipe fails in a later turn */
+	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &rma)); /* no listener there: the pipe fails in a later turn */
 	TEST_ASSERT_EQUAL_UINT(1, direct_pipes());
 	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
 		if (p->kind == VB_DIRECT)

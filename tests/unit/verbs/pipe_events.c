@@ -273,7 +273,7 @@ static void nobody_listens(void)
 	begin(NULL);
 	vb_unlisten(b.listener);
 	b.listener = NULL;
-	fails("nobody", -ECONNREFUSED, "no connection with 127.0.0.2:7471: nobody listens there");
+	fails("nobody", -ECONNREFUSED, "no connection with 127.0.0.2:7471: no listener there");
 }
 
 static void no_such_address(void)
