@@ -199,7 +199,7 @@ static const struct gantry_role_ops role_ops = {
 /* -- from a configuration to the role -- */
 
 /* One line: the first fault, and how many more there are. */
-static int complain(struct gantry_volume *volume, int rc, struct gn_errs *errs)
+static int report_fault(struct gantry_volume *volume, int rc, struct gn_errs *errs)
 {
 	char more[40] = "";
 
@@ -218,7 +218,7 @@ static int load_file(struct gantry_volume *volume, const char *file, const char 
 
 	if (!rc)
 		rc = gn_topology_load(&volume->topology, file, args, &errs);
-	return rc ? complain(volume, rc, &errs) : 0;
+	return rc ? report_fault(volume, rc, &errs) : 0;
 }
 
 static int load_uri(struct gantry_volume *volume)
@@ -239,7 +239,7 @@ static int load_uri(struct gantry_volume *volume)
 		rc = gn_words_add(&args->sets, uri->sets[i]);
 	if (!rc)
 		rc = gn_topology_load_text(&volume->topology, volume->name, "", args, &errs);
-	return rc ? complain(volume, rc, &errs) : 0;
+	return rc ? report_fault(volume, rc, &errs) : 0;
 }
 
 static int load_volume(struct gantry_volume *volume)

@@ -525,16 +525,17 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 {
 	size_t size = kinds[desc->kind].size;
 	void *ops = calloc(1, size);
-	const char *missing, *half, *astray;
+	const char *missing, *half, *misplaced;
 
 	if (!ops) {
 		snprintf(why, GN_WHY, "out of memory");
 		return -ENOMEM;
 	}
 	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
-	astray = slot_without_code(desc->kind, ops);
-	if (astray) {
-		snprintf(why, GN_WHY, "the file is corrupt: the slot \"%s\" does not point to code: install it again", astray);
+	misplaced = slot_without_code(desc->kind, ops);
+	if (misplaced) {
+		snprintf(why, GN_WHY, "the file is corrupt: the slot \"%s\" does not point to code: install it again",
+			 misplaced);
 		goto out_unfit;
 	}
 	half = half_rma(desc->kind, ops);

@@ -29,7 +29,6 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"), *uids = gn_conf_child(listen, "uids");
 	const struct gn_topo_device *device = role->listen_device;
-
 	bool network;
 
 	if (!device || !device->plugin || !role->listen->service)

@@ -70,7 +70,7 @@ struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_to
 }
 
 /* The connect at the end of the way leads back to the role `again`. */
-static void complain(struct walk *walk, uint32_t connect, uint32_t again)
+static void report_circle(struct walk *walk, uint32_t connect, uint32_t again)
 {
 	const struct gn_topo_role *roles = walk->p->topology->roles, *last = &roles[walk->way[walk->length - 1]];
 	char text[256] = "";
@@ -96,7 +96,7 @@ static void visit(struct walk *walk, uint32_t index)
 		struct gn_topo_role *next = gn_topo_next_role(t, role, i);
 
 		if (next && walk->marks[next - t->roles] == ON_THE_WAY)
-			complain(walk, i, (uint32_t)(next - t->roles));
+			report_circle(walk, i, (uint32_t)(next - t->roles));
 		else if (next && walk->marks[next - t->roles] == UNSEEN)
 			visit(walk, (uint32_t)(next - t->roles));
 	}

@@ -23,7 +23,7 @@ struct search {
 	const char *service;
 	bool inside;  /* the transport reaches only this process */
 	bool found;   /* a role serves it */
-	bool rivals;  /* other listeners in the file show that no other process serves it */
+	bool only_here; /* other listeners in the file show that no other process serves it */
 	bool shared;  /* the role itself listens on the device */
 	char known[256]; /* services of other roles on the device */
 	const char *nearest;
@@ -97,14 +97,14 @@ static bool reaches(const struct search *s, const char *device)
 	return has_strings(mine, theirs) && has_strings(theirs, mine);
 }
 
-static void note_rival(struct search *s, const char *there)
+static void record_listener(struct search *s, const char *there)
 {
 	size_t n = strlen(s->known);
 
 	snprintf(s->known + n, sizeof(s->known) - n, "%s%s", n ? ", " : "", there);
 	if (gn_config_nearer(s->service, there, &s->errors))
 		s->nearest = there;
-	s->rivals |= !port_of(s->service) || same_host(there, s->service);
+	s->only_here |= !port_of(s->service) || same_host(there, s->service);
 }
 
 static void look_at_role(struct search *s, const struct gn_topo_role *other)
@@ -120,10 +120,10 @@ static void look_at_role(struct search *s, const struct gn_topo_role *other)
 	else if (same_device && other == s->role)
 		s->shared = true;
 	else if (same_device)
-		note_rival(s, there);
+		record_listener(s, there);
 }
 
-static void complain(struct search *s, struct gn_conf_node *node, struct gn_errs *errs)
+static void report_fault(struct search *s, struct gn_conf_node *node, struct gn_errs *errs)
 {
 	const char *inside = s->inside ? ", which reaches only this process" : "";
 
@@ -135,7 +135,7 @@ static void complain(struct search *s, struct gn_conf_node *node, struct gn_errs
 			      s->service, s->device->name, inside, s->known[0] ? s->known : "none");
 }
 
-static void warn(const struct search *s, struct gn_conf_node *node, struct gn_errs *warnings)
+static void report_warning(const struct search *s, struct gn_conf_node *node, struct gn_errs *warnings)
 {
 	if (s->known[0])
 		gn_conf_fault(warnings, node, "no role of this file listens at \"%s\": another process must serve it", s->service);
@@ -160,10 +160,10 @@ static void check_connect(struct gn_topology *t, const struct gn_topo_role *role
 	if (s.found && gn_topology_leads_nowhere(t, role, connect))
 		gn_conf_fault(warnings, node, "leads to \"%s\" on the device \"%s\", which reaches only this process, and no role "
 			      "that it runs listens there", s.service, s.device->name);
-	else if (!s.found && (s.inside || s.rivals))
-		complain(&s, node, errs);
+	else if (!s.found && (s.inside || s.only_here))
+		report_fault(&s, node, errs);
 	else if (!s.found)
-		warn(&s, node, warnings);
+		report_warning(&s, node, warnings);
 }
 
 void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings)

@@ -110,7 +110,7 @@ static void log_refusal(struct comch_device *dev, const char *text)
 }
 
 /* No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse it. */
-static void shed(struct comch_listener *l)
+static void refuse_next(struct comch_listener *l)
 {
 	static const char text[] = "busy: no file descriptor left in the listener: raise ulimit -n or close connections";
 	struct comch_device *dev = l->dev;
@@ -186,7 +186,7 @@ void comch_listener_ready(struct comch_listener *l)
 
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
-				shed(l);
+				refuse_next(l);
 			return;
 		}
 		admit(l, fd);

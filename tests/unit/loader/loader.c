@@ -233,9 +233,10 @@ static void loading_ends_the_process(void)
 
 static void function_that_is_no_code(void)
 {
-	build("astray", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.stop = (void (*)(void *))4096};\n"
-			"GANTRY_PLUGIN(astray) = {GANTRY_PLUGIN_HEAD, " REST("\"astray\""));
-	refused("astray", "the slot \"stop\" does not point to code", NULL);
+	build("misplaced", "#include <gantry/stage.h>\n"
+			"static const struct gantry_stage_ops ops = {.stop = (void (*)(void *))4096};\n"
+			"GANTRY_PLUGIN(misplaced) = {GANTRY_PLUGIN_HEAD, " REST("\"misplaced\""));
+	refused("misplaced", "the slot \"stop\" does not point to code", NULL);
 }
 
 static void cut_short(void)
