@@ -418,6 +418,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	check_opened(check);
 	gn_topology_look(t, &check->errs, &check->warnings);
 	gn_topology_check_connects(t, &check->errs, &check->warnings);
+	gn_topology_check_quotas(t, &check->warnings);
 	if (make_budget(check) || gn_topology_expect(t, &check->errs))
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	gn_budget_check(&check->budget, memlock_bytes(), &check->errs);
@@ -432,6 +433,7 @@ static int check_unopened(struct check *check, const struct gn_cli *cli)
 	if (check->topology.config) {
 		gn_topology_look(&check->topology, &check->errs, &check->warnings);
 		gn_topology_check_connects(&check->topology, &check->errs, &check->warnings);
+		gn_topology_check_quotas(&check->topology, &check->warnings);
 	}
 	return end(check, cli, false);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access.c - compare the access rules of each `listen` group with what its transport can enforce
+ * access.c - compare the access rules and the quotas of each `listen` group with what its device can enforce
  *
  * gn_transport_is_network() tells from the flags of a transport whether it reports the users of its peers. Nothing authenticates
  * the peers on a network, so a role listens there only with insecure = true.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "topology/topology_priv.h"
@@ -25,6 +27,47 @@ static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *ro
 				      role->listen_device->plugin->desc->name, kind, role->listen->weights[i].weight);
 }
 
+/* The option `uids` of a device, "0,1000"; NULL: its transport has no such option. */
+static const char *device_uids(const struct gn_topo_device *device)
+{
+	for (const struct gantry_option *o = device->plugin->desc->options; device->conf && o && o->name; o++)
+		if (o->type == GANTRY_OPT_STRING && strcmp(o->name, "uids") == 0) {
+			const char *text;
+
+			memcpy(&text, (const char *)device->conf + o->offset, sizeof(text));
+			return text;
+		}
+	return NULL;
+}
+
+/* The transport reports a fault in its list, so a list with a fault allows every user here. */
+static bool has_uid(const char *list, uint32_t uid)
+{
+	while (*list) {
+		char *end;
+
+		if (strtoul(list, &end, 10) == uid || end == list)
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+/* A device is open to the user of this process and to the users in its `uids`. */
+static void check_uids(struct gn_topo_parse *p, const struct gn_topo_role *role, struct gn_conf_node *uids)
+{
+	const struct gn_endpoint *listen = role->listen;
+	const char *allowed = device_uids(role->listen_device);
+
+	for (uint32_t i = 0; allowed && i < listen->n_uids; i++)
+		if (listen->uids[i] != geteuid() && !has_uid(allowed, listen->uids[i])) {
+			gn_conf_fault(p->errs, uids,
+				      "the device refuses a user of this list (uid=%u, devices.%s.uids=\"%s\"): add %u there, or "
+				      "leave it out here", listen->uids[i], role->listen_device->name, allowed, listen->uids[i]);
+			return;
+		}
+}
+
 static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"), *uids = gn_conf_child(listen, "uids");
@@ -35,8 +78,10 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 		return;
 	network = gn_transport_is_network(device->plugin->ops);
 	check_weights(p, role, network);
-	if (!network)
+	if (!network) {
+		check_uids(p, role, uids);
 		return;
+	}
 	if (!role->listen->insecure)
 		gn_conf_fault(p->errs, listen,
 			      "the transport of the device does not authenticate peers (device=%s, transport=%s): every host that "
@@ -54,6 +99,39 @@ void gn_topo_access(struct gn_topo_parse *p)
 	for (uint32_t i = 0; i < p->topology->n_roles; i++)
 		if (p->topology->roles[i].listen)
 			check_listen(p, &p->topology->roles[i]);
+}
+
+/* Warn of an option that is given, and above a limit that is reached first. limit 0: none. */
+static void check_limit(struct gn_errs *warnings, const struct gn_topo_role *role, const char *key, uint64_t value,
+			const char *limit_key, uint64_t limit)
+{
+	struct gn_conf_node *node = gn_conf_child(gn_conf_child(role->node, "listen"), key);
+
+	if (node && limit != 0 && value > limit)
+		gn_conf_fault(warnings, node, "is never reached (%s=%llu, limit %s=%llu): write %llu or less", key,
+			      (unsigned long long)value, limit_key, (unsigned long long)limit, (unsigned long long)limit);
+}
+
+static void check_quotas(const struct gn_topo_role *role, struct gn_errs *warnings)
+{
+	const struct gn_topo_device *device = role->listen_device;
+	const struct gantry_transport_ops *ops = device && device->plugin && device->conf ? device->plugin->ops : NULL;
+	const struct gn_endpoint *listen = role->listen;
+
+	check_limit(warnings, role, "max_peer_sessions", listen->max_peer_sessions, "max_sessions", listen->max_sessions);
+	check_limit(warnings, role, "max_region_bytes", listen->max_region_bytes, "max_peer_region_bytes",
+		    listen->max_peer_region_bytes);
+	check_limit(warnings, role, "move_memory", listen->move_memory, "max_peer_queue_memory", listen->max_peer_queue_memory);
+	if (ops)
+		check_limit(warnings, role, "max_half_open", listen->max_half_open, "connections of the device",
+			    ops->max_connections(device->conf));
+}
+
+void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs *warnings)
+{
+	for (uint32_t i = 0; i < topology->n_roles; i++)
+		if (topology->roles[i].listen)
+			check_quotas(&topology->roles[i], warnings);
 }
 
 void gn_topo_warn_of_access(const struct gn_topo_role *role)

@@ -163,6 +163,8 @@ void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct
  * warning.
  */
 void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings);
+/* For `gantry check`: report each quota of a `listen` group that is above a limit which is reached first. */
+void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs *warnings);
 /* Ask those to stop who must be first of those that still run: who works, relays, servers. */
 void gn_topology_wind_down(struct gn_topology *topology);
 void gn_topology_close(struct gn_topology *topology);

@@ -68,12 +68,67 @@ good() {
 	wrong "$text"
 }
 
+# shm OPTIONS - the same on shm-comch, with a directory of the test
+shm() {
+	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
+	target shm-comch "$1"
+	sed -i "s|\"shm-comch\";|& dir = \"$BATS_TEST_TMPDIR/run\"; ${2:-}|" "$conf"
+}
+
+# warns TEXT - check prints this warning and no other, without "warning: FILE:", and succeeds
+warns() {
+	good
+	[[ "$output" == *"warning: $conf:$1"* ]] || { echo "expected: $1"; return 1; }
+	[ "$(grep -c '^warning: ' <<<"$output")" -eq 1 ]
+}
+
+no_warning() {
+	good
+	[[ "$output" != *"warning: $conf:"* ]]
+}
+
 @test "users on a device that reports them" {
 	target loop 'uids = "0,1000";'
 	good
-	[ -e "$GANTRY_PLUGINS/shm-comch.so" ] || skip "built without the plugin shm-comch"
-	target shm-comch 'uids = "0,1000";'
-	good --set "devices.d.dir=$BATS_TEST_TMPDIR/run"
+	shm 'uids = "0,1000";' 'uids = "0,1000";'
+	good
+	shm "uids = \"$(id -u)\";" # the device lets in the user that runs it
+	good
+}
+
+@test "users whom the device leaves out" {
+	local line="4: roles.store.listen.uids: the device refuses a user of this list (uid="
+	shm "uids = \"$(id -u),54321\";"
+	wrong "$line"'54321, devices.d.uids=""): add 54321 there, or leave it out here'
+	shm 'uids = "4320-4323";' 'uids = "4320,4321,4323,432";'
+	wrong "$line"'4322, devices.d.uids="4320,4321,4323,432"): add 4322 there'
+	sed -i 's/4323,432"/4323,4322"/' "$conf"
+	good
+}
+
+@test "limits that are not reached because of another one" {
+	local text="4: roles.store.listen."
+	target loop 'max_sessions = 4; max_peer_sessions = 5;'
+	warns "$text""max_peer_sessions: is never reached (max_peer_sessions=5, limit max_sessions=4): write 4 or less"
+	target loop 'max_sessions = 4; max_peer_sessions = 4;'
+	no_warning
+	target loop 'max_region_bytes = "2MiB"; max_peer_region_bytes = "1MiB";'
+	warns "$text""max_region_bytes: is never reached (max_region_bytes=2097152, limit max_peer_region_bytes=1048576): write"
+	target loop 'max_peer_region_bytes = "1MiB";' # the default of max_region_bytes is no promise
+	no_warning
+	target loop 'move_memory = "1MiB"; max_peer_queue_memory = "64KiB";'
+	warns "$text""move_memory: is never reached (move_memory=1048576, limit max_peer_queue_memory=65536): write 65536"
+	shm 'max_half_open = 1025;'
+	warns "$text""max_half_open: is never reached (max_half_open=1025, limit connections of the device=1024): write 1024"
+	shm 'max_half_open = 1024;'
+	no_warning
+}
+
+@test "a limit that is not reached is reported beside an error" {
+	target tiny 'max_sessions = 4; max_peer_sessions = 5;'
+	gantry check
+	[ "$status" -eq 2 ]
+	[[ "$output" == *"4: roles.store.listen.max_peer_sessions: is never reached"* ]]
 }
 
 @test "users over RDMA" {

@@ -7,7 +7,7 @@ setup() {
 	knock=$top_builddir/tests/walk/knock
 	strangers_setup "$knock"
 	device_options="dir = \"$open/run\"; uids = \"0,$nobody\";"
-	back_device="transport = \"shm-comch\"; dir = \"$open/back\";"
+	back_device="transport = \"shm-comch\"; dir = \"$open/back\"; uids = \"0,$nobody\";"
 	listen_options="uids = \"0,$nobody\";"
 	connect_options='timeout = "20s";'
 	as=()
