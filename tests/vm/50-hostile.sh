@@ -28,8 +28,19 @@ target_attacked()
 	once "$dir/load.json" load
 	holds "$dir/load.json" 'load.errors == {}' "$(findings load) == 0" 'load.verify.checked > 0' 'load.quarantined == 0'
 	stop bridge store
-	grep -E 'WARN|ERROR|refusing' "$dir/store.log"
-	[ "$(grep -cE 'WARN|ERROR' "$dir/store.log")" -le 12 ]
+	grep -E '^[^ ]+ (warn|error) | refusing ' "$dir/store.log"
+	warned_in_bounds "$dir/store.log"
+}
+
+# warned_in_bounds LOG - the log has a warning of each attack, and no flood of them
+#
+# The listener logs one when it starts. The attacks make nine connections, seven of them to attack through. The role logs one
+# line for each, and the transport at most three.
+warned_in_bounds()
+{
+	local lines
+	lines=$(grep -cE '^[^ ]+ (warn|error) ' "$1")
+	[ "$lines" -ge 8 ] && [ "$lines" -le 37 ] || { echo "$lines warnings and errors in the log"; return 1; }
 }
 
 completed_now()
