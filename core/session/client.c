@@ -238,7 +238,9 @@ static void on_closed(void *arg, void *conn, int reason)
 	} else if (c->connecting) {
 		lose_connecting(c, reason);
 	} else {
-		gn_client_lose(c, reason, "%s: the peer is gone: %s", c->ep->where, strerror(-reason));
+		const char *why = c->ep->device->ops->refusal(c->ch.conn);
+
+		gn_client_lose(c, reason, "%s: the peer is gone: %s", c->ep->where, why != NULL ? why : strerror(-reason));
 	}
 }
 

@@ -374,10 +374,10 @@ struct gantry_transport_ops {
 	const char *(*import_error)(void *conn);
 
 	/*
-	 * Report why the peer refused this connection.
+	 * Report why the peer refused this connection, or ended it.
 	 *
 	 * returns  the text of the peer, one line of printable characters, valid until disconnect; NULL: the peer gave no
-	 *          reason, or did not refuse
+	 *          reason
 	 * thread   control thread; from `closed` on
 	 * since    1.1. NULL: always NULL
 	 */

@@ -381,6 +381,15 @@ static void close_while_a_busy_server_is_waited_for(void)
 	closed(-EBUSY);
 }
 
+static void the_reason_of_a_peer_that_ends_the_connection_is_reported(void)
+{
+	reach(STARTED);
+	conn->refusal = "busy: file descriptors=768 reached";
+	fake_close(conn, -ENOTCONN);
+	closed(-ENOTCONN);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(close_text, "the peer is gone: busy: file descriptors=768 reached"), close_text);
+}
+
 static void other_errors_of_connect_are_final(void)
 {
 	open_client();
@@ -632,6 +641,7 @@ int main(void)
 	RUN_TEST(a_server_that_is_busy_no_more_is_found);
 	RUN_TEST(an_end_without_an_id_is_for_who_is_turned_away);
 	RUN_TEST(close_while_a_busy_server_is_waited_for);
+	RUN_TEST(the_reason_of_a_peer_that_ends_the_connection_is_reported);
 	RUN_TEST(other_errors_of_connect_are_final);
 	RUN_TEST(a_listener_that_never_accepts_is_given_up);
 	RUN_TEST(each_answer_has_a_deadline);
