@@ -109,7 +109,7 @@ void comch_bell_ring(const struct comch_conn *conn, int fd)
 	rung++;
 }
 
-void comch_bell_clear(const struct comch_conn *conn, int fd)
+void comch_bell_clear(struct comch_conn *conn, int fd)
 {
 	(void)conn;
 	(void)fd;

@@ -78,24 +78,26 @@ void comch_bell_ring(const struct comch_conn *conn, int fd)
 	(void)n; /* full: it is ringing already */
 }
 
-/* Take a ring from the socket. The peer may have sent descriptors with it, and closing them may take long. */
-static bool take_ring(const struct comch_conn *conn, int fd)
+/*
+ * Take a ring from the socket. One with descriptors stays there, since closing them may take long: closer.c closes them with
+ * the socket.
+ */
+static bool take_ring(struct comch_conn *conn, int fd)
 {
-	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_ROOM)] __attribute__((aligned(8)));
 	char byte;
 	struct iovec iov = {&byte, sizeof(byte)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-	int fds[COMCH_FDS_ROOM];
-	const char *why;
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_PEEK) < 0)
 		return false;
-	if (msg.msg_controllen != 0)
-		comch_close_foreign(conn->dev, fds, comch_take_fds(&msg, fds, &why));
-	return true;
+	if (msg.msg_flags & MSG_CTRUNC) {
+		comch_conn_poison(conn);
+		return false;
+	}
+	return recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) >= 0;
 }
 
-void comch_bell_clear(const struct comch_conn *conn, int fd)
+void comch_bell_clear(struct comch_conn *conn, int fd)
 {
 	uint64_t n;
 

@@ -42,7 +42,6 @@
 #define COMCH_CONNS 1024u   /* of a device */
 #define COMCH_HALF_OPEN 64u /* of a user: accepted, no HELLO received */
 #define COMCH_UIDS 16u
-#define COMCH_FDS_ROOM 253u /* descriptors that the kernel takes in a message: all are seen, and closed by us */
 #define COMCH_NAME_BYTES 83u /* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
 #define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
 #define COMCH_DEATH_NS 80000000ull   /* from its socket's end to the end of its process */
@@ -300,27 +299,23 @@ void comch_rundir_sweep_all(const struct comch_device *dev);
 /* A connected socket, or -errno: -ECONNREFUSED when there is no listener, -EBUSY when the listener's backlog is full. */
 int comch_rundir_connect(const struct comch_device *dev, const char *service);
 
-struct msghdr;
-
 /* socket.c: one frame in, one frame out; who is there */
 ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds, unsigned int n_fds);
 /*
- * Returns bytes, 0 at the end, -EAGAIN, or -EPROTO, -EMFILE with *why_p. fds: COMCH_FDS_ROOM, of which the first *n_fds_p are
- * the caller's to close, whatever is returned.
+ * Returns bytes, 0 at the end, -EAGAIN, or -EPROTO, -EMFILE with *why_p. fds: COMCH_FDS_MAX, of which the first *n_fds_p are
+ * the caller's to close, whatever is returned. A message with more descriptors stays in the socket.
  */
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p);
 int comch_socket_peer(int fd, struct gantry_peer *peer);
 /* A descriptor of the peer's process; -1: there is no way to get one. */
 int comch_socket_pidfd(int fd, int32_t pid);
-/* Take the descriptors from what was received. fds: COMCH_FDS_ROOM. Sets *why_p if something else came, or too many. */
-unsigned int comch_take_fds(struct msghdr *msg, int *fds, const char **why_p);
 void comch_close_fds(const int *fds, unsigned int n); /* those that are not -1 */
 uint64_t comch_now(const struct comch_device *dev);
 
 /* closer.c */
 int comch_closer_open(struct comch_closer **closer_p);
 void comch_closer_close(struct comch_closer *closer); /* after what is queued has been closed; may be NULL */
-/* Close descriptors that another user has or had, without waiting for it. Any thread. Those of -1 are left out. */
+/* Close descriptors that another user has or had, without waiting for it. Those of -1 are left out. */
 void comch_close_foreign(struct comch_device *dev, const int *fds, unsigned int n);
 
 /* device.c */
@@ -424,7 +419,7 @@ void comch_queues_free(struct comch_conn *conn);
 int comch_bell_create(const struct comch_conn *conn, int *wait_p, int *ring_p);
 bool comch_bell_ok(const struct comch_conn *conn, int fd); /* may what the peer sent be rung? */
 void comch_bell_ring(const struct comch_conn *conn, int fd);
-void comch_bell_clear(const struct comch_conn *conn, int fd);
+void comch_bell_clear(struct comch_conn *conn, int fd);
 bool comch_bell_fills(const struct comch_conn *conn); /* unless it is cleared it will not ring any more */
 
 /* consumer.c, producer.c, rma.c: the lanes */

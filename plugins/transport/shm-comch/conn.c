@@ -345,7 +345,7 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 static int read_frame(struct comch_conn *conn)
 {
 	unsigned int n_fds = 0, phase = conn->state == COMCH_S_OPEN ? COMCH_P_OPEN : COMCH_P_HELLO;
-	int fds[COMCH_FDS_ROOM];
+	int fds[COMCH_FDS_MAX];
 	const char *why = NULL;
 	struct comch_frame frame;
 	ssize_t len;

@@ -15,7 +15,6 @@
 #define SO_PEERPIDFD 77
 #endif
 
-
 void comch_close_fds(const int *fds, unsigned int n)
 {
 	while (n)
@@ -55,7 +54,7 @@ ssize_t comch_socket_send(int fd, const void *frame, size_t len, const int *fds,
 	return errno == EWOULDBLOCK || errno == ETOOMANYREFS || errno == ENOBUFS ? -EAGAIN : -errno;
 }
 
-unsigned int comch_take_fds(struct msghdr *msg, int *fds, const char **why_p)
+static unsigned int take_fds(struct msghdr *msg, int *fds, const char **why_p)
 {
 	unsigned int n = 0;
 
@@ -66,11 +65,9 @@ unsigned int comch_take_fds(struct msghdr *msg, int *fds, const char **why_p)
 			*why_p = "unexpected control data";
 			continue;
 		}
-		for (size_t i = 0; i < bytes / sizeof(int) && n < COMCH_FDS_ROOM; i++)
+		for (size_t i = 0; i < bytes / sizeof(int) && n < COMCH_FDS_MAX; i++)
 			memcpy(&fds[n++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
 	}
-	if (n > COMCH_FDS_MAX)
-		*why_p = "too many descriptors";
 	return n;
 }
 
@@ -92,9 +89,13 @@ static int is_starved(int fd)
 	return starved;
 }
 
+/*
+ * The message is copied, and then taken from the socket. So the kernel never closes the last of a descriptor in this thread,
+ * which may take as long as the peer likes: neither one that does not fit here, nor one that this process has no number for.
+ */
 ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p)
 {
-	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_ROOM)] __attribute__((aligned(8)));
+	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_MAX)] __attribute__((aligned(8)));
 	struct iovec iov = {frame, sizeof(*frame)};
 	struct msghdr msg;
 	const char *why = NULL;
@@ -105,13 +106,15 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	do {
 		msg = (struct msghdr){
 			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
 		/* the peer closed with our frames unread: reported once, before what it had sent */
 	} while (len < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
 	*n_fds_p = 0;
 	if (len < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : 0;
-	n = *n_fds_p = comch_take_fds(&msg, fds, &why);
+	n = *n_fds_p = take_fds(&msg, fds, &why);
+	while (!(msg.msg_flags & MSG_CTRUNC) && recv(fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EINTR)
+		;
 	if (msg.msg_flags & MSG_TRUNC)
 		why = "frame longer than any can be";
 	else if (msg.msg_flags & MSG_CTRUNC)

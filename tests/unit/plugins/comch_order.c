@@ -25,7 +25,7 @@ void comch_bell_ring(const struct comch_conn *conn_p, int fd)
 	TEST_ASSERT_EQUAL_INT(0, eventfd_write(fd, 1));
 }
 
-void comch_bell_clear(const struct comch_conn *conn_p, int fd)
+void comch_bell_clear(struct comch_conn *conn_p, int fd)
 {
 	eventfd_t n;
 

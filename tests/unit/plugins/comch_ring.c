@@ -24,7 +24,7 @@ void comch_bell_ring(const struct comch_conn *conn_p, int fd)
 	(void)fd;
 }
 
-void comch_bell_clear(const struct comch_conn *conn_p, int fd)
+void comch_bell_clear(struct comch_conn *conn_p, int fd)
 {
 	(void)conn_p;
 	(void)fd;
