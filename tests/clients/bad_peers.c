@@ -4,6 +4,7 @@
  * volume, write, and read what it wrote. Needs root, for a second user.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +30,10 @@
 #define VISITS 5
 #define BLOCKS 16
 #define FDS_MOST 64u      /* descriptors in a message */
+#define FILES 512u        /* of the target, in the case about them */
+#define HALF_OPEN 60      /* fewer than listen.max_half_open, which would end them first */
+#define CONSUMERS 384u    /* of a connection */
+#define PAGE_BYTES 8192
 
 static const struct served_options shared = {
 	.device = "uids = \"0,65534\";",
@@ -41,6 +46,7 @@ static struct gantry_volume *volume;
 static struct gantry_queue *queue;
 static struct gantry_volume_attr attr;
 static pid_t bad;
+static int said_ready;
 static int ready; /* the bad peer writes a byte when it uses all that it can get */
 
 void setUp(void)
@@ -49,6 +55,7 @@ void setUp(void)
 	volume = NULL;
 	queue = NULL;
 	bad = 0;
+	served_files = 0;
 }
 
 void tearDown(void)
@@ -65,11 +72,9 @@ void tearDown(void)
 
 static void say_ready(void)
 {
-	static int said;
-
-	if (!said && write(ready, "", 1) != 1)
+	if (!said_ready && write(ready, "", 1) != 1)
 		_exit(3);
-	said = 1;
+	said_ready = 1;
 }
 
 static int connect_raw(void)
@@ -337,6 +342,95 @@ static void rings_with_lingering_sockets(void)
 	hang();
 }
 
+/* A connection without a session, and the next thing that it announces. */
+struct announcer {
+	int fd;
+	uint32_t next;
+};
+
+static int make_page(void)
+{
+	int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || fallocate(fd, 0, 0, PAGE_BYTES) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE))
+		_exit(14);
+	return fd;
+}
+
+/* A consumer, or when it has all a region: each is a descriptor for the target to keep. 0, or -1 with errno. */
+static int announce(const struct announcer *a, int page, int bell)
+{
+	const int fds[] = {page, bell};
+	struct comch_frame frame = {.head = {.magic = COMCH_MAGIC, .version = COMCH_VERSION}};
+	int region = a->next >= CONSUMERS;
+
+	if (region) {
+		frame.head.type = COMCH_REGION;
+		frame.head.length = sizeof(frame.region);
+		frame.region = (struct comch_region_up){.ref = COMCH_REF(a->next - CONSUMERS, 1), .handle = a->next,
+							.length = PAGE_BYTES, .rights = GANTRY_REMOTE_READ};
+	} else {
+		frame.head.type = COMCH_CONSUMER;
+		frame.head.length = sizeof(frame.consumer);
+		frame.consumer = (struct comch_consumer_up){.id = a->next + 1, .depth = 1};
+	}
+	return send_fds(a->fd, &frame, sizeof(frame.head) + frame.head.length, fds, region ? 1 : 2);
+}
+
+static void say_ready_if_told(const struct comch_frame *frame)
+{
+	char text[COMCH_REFUSED_TEXT];
+
+	snprintf(text, sizeof(text), "busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		 "listener", FILES / 4 * 3, NOBODY);
+	if (frame->head.type == COMCH_REFUSED && strcmp(frame->refused.text, text) == 0)
+		say_ready();
+}
+
+/* Whether the target has ended the connection. */
+static int has_ended(int fd)
+{
+	struct comch_frame frame;
+	int resets = 0;
+	ssize_t n;
+
+	do { /* the text of the target comes behind the reset of what it has not read */
+		n = recv(fd, &frame, sizeof(frame), MSG_DONTWAIT);
+		if (n > 0)
+			say_ready_if_told(&frame);
+	} while (n > 0 || (n < 0 && errno == ECONNRESET && resets++ == 0));
+	return n == 0 || (errno != EAGAIN && errno != ENOTCONN);
+}
+
+static void announces_all_it_can(void)
+{
+	struct announcer all[HALF_OPEN];
+	int page = make_page(), bells[2];
+	unsigned n_ended = 0;
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, bells))
+		_exit(15);
+	for (int i = 0; i < HALF_OPEN; i++)
+		all[i].fd = -1;
+	for (unsigned i = 0;; i = (i + 1) % HALF_OPEN) {
+		struct announcer *a = &all[i];
+
+		if (a->fd >= 0 && has_ended(a->fd)) {
+			close(a->fd);
+			a->fd = -1;
+			if (++n_ended == SOCKETS && !said_ready)
+				_exit(16); /* the target ends connections, and does not say why */
+		}
+		if (a->fd < 0) {
+			*a = (struct announcer){.fd = connect_raw()};
+			send_hello(a->fd);
+		}
+		while (a->next < CONSUMERS + COMCH_REGIONS && announce(a, page, bells[1]) == 0)
+			a->next++;
+	}
+}
+
 static void start_bad(void (*behave)(void))
 {
 	char byte;
@@ -466,6 +560,14 @@ static void test_one_that_rings_with_lingering_sockets(void)
 	works_beside(rings_with_lingering_sockets);
 }
 
+/* The target has FILES descriptors, so that it takes few connections to use them up. */
+static void test_one_that_announces_all_it_can(void)
+{
+	served_files = FILES;
+	serve_both(&shared);
+	visit_beside(announces_all_it_can);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -481,5 +583,6 @@ int main(void)
 	RUN_ROUNDS(test_one_that_sends_lingering_sockets);
 	RUN_ROUNDS(test_one_that_leaves_lingering_sockets_unread);
 	RUN_ROUNDS(test_one_that_rings_with_lingering_sockets);
+	RUN_ROUNDS(test_one_that_announces_all_it_can);
 	return UNITY_END();
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 
 char served_file[128];
 char served_dir[64];
+unsigned served_files;
 static char gate[128]; /* "": the backend has no gate */
 
 static struct {
@@ -94,6 +96,8 @@ pid_t served_start(const char *role)
 	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (served_files && setrlimit(RLIMIT_NOFILE, &(struct rlimit){served_files, served_files}) != 0)
+			_exit(126);
 		dup2(STDERR_FILENO, STDOUT_FILENO); /* what is printed here is for TAP */
 		execl(getenv("GANTRY"), "gantry", "run", served_file, "--role", role, (char *)NULL);
 		_exit(127);

@@ -27,6 +27,7 @@ struct served_options {
 
 extern char served_file[128]; /* the configuration */
 extern char served_dir[64];
+extern unsigned served_files; /* RLIMIT_NOFILE of servers that start from now on; 0: as of the test */
 
 void served_begin(const struct served_options *options);
 /* Another configuration, for servers that start from now on. */

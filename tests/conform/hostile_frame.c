@@ -281,7 +281,7 @@ ATTACK(client_refuses, 0, "sends REFUSED as a client")
 	evil_frame(COMCH_REFUSED, &refused, sizeof(refused), NULL, 0);
 }
 
-ATTACK(client_refuses_later, 1, "out of order")
+ATTACK(client_refuses_later, 1, "sends REFUSED as a client")
 {
 	struct comch_refused refused = {.reason = COMCH_REASON_BUSY, .text = "busy"};
 

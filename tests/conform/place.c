@@ -311,7 +311,8 @@ static void the_reserve_comes_back(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct rlimit old, limit;
-	int fds[2], fill[256], n = 0;
+	int fds[2], fill[256], n = 0, n_short;
+	uint64_t end = 0;
 	char c;
 
 	rig_connect();
@@ -326,6 +327,9 @@ static void the_reserve_comes_back(void)
 		rig.ops->progress(rig.b.dev);
 	limit.rlim_cur = 256;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	n_short = rig_fds();
+	while (rig_fds() < n_short + 2) /* the listener accepts again: the reserve, and the socket of the client */
+		rig_wait(&end, 0);
 	rig_settle();
 	while (n < 256 && (fill[n] = dup(fds[1])) >= 0)
 		n++;

@@ -28,11 +28,13 @@
 
 struct batch {
 	struct batch *next;
+	struct comch_user *user;
 	unsigned int n;
 	int fds[];
 };
 
 struct comch_closer {
+	struct comch_device *dev;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
@@ -104,27 +106,23 @@ static void close_batch(struct batch *batch)
 	}
 	sem_destroy(&holder.ready);
 	sem_destroy(&holder.go);
-	free(batch);
 }
 
-/* All batches of a list as one; NULL: no memory. The list is consumed, or as it was. */
-static struct batch *merge(struct batch *list)
+/* All batches of a list as one; NULL: no memory. */
+static struct batch *merge(const struct batch *list)
 {
 	unsigned int n = 0;
-	struct batch *all, *next;
+	struct batch *all;
 
 	for (const struct batch *b = list; b; b = b->next)
 		n += b->n;
 	all = malloc(sizeof(*all) + n * sizeof(all->fds[0]));
 	if (!all)
 		return NULL;
-	all->next = NULL;
-	all->n = 0;
-	for (; list; list = next) {
-		next = list->next;
+	*all = (struct batch){.next = NULL};
+	for (; list; list = list->next) {
 		memcpy(all->fds + all->n, list->fds, list->n * sizeof(list->fds[0]));
 		all->n += list->n;
-		free(list);
 	}
 	return all;
 }
@@ -137,14 +135,16 @@ static void close_all(struct batch *list)
 {
 	struct batch *all = merge(list), *next;
 
-	if (all) {
+	if (all)
 		close_batch(all);
-		return;
-	}
 	for (; list; list = next) {
 		next = list->next;
-		close_batch(list);
+		if (!all)
+			close_batch(list);
+		comch_fds_sub(list->user, list->n);
+		free(list);
 	}
+	free(all);
 }
 
 static void *run(void *arg)
@@ -163,16 +163,19 @@ static void *run(void *arg)
 		if (!list)
 			return NULL;
 		close_all(list);
+		if (__atomic_exchange_n(&closer->dev->paused, 0, __ATOMIC_RELAXED))
+			comch_device_kick(closer->dev);
 	}
 }
 
-int comch_closer_open(struct comch_closer **closer_p)
+int comch_closer_open(struct comch_device *dev, struct comch_closer **closer_p)
 {
 	struct comch_closer *closer = calloc(1, sizeof(*closer));
 	int rc;
 
 	if (!closer)
 		return -ENOMEM;
+	closer->dev = dev;
 	closer->last = &closer->first;
 	pthread_mutex_init(&closer->lock, NULL);
 	pthread_cond_init(&closer->work, NULL);
@@ -201,27 +204,23 @@ void comch_closer_close(struct comch_closer *closer)
 	free(closer);
 }
 
-void comch_close_foreign(struct comch_device *dev, const int *fds, unsigned int n)
+void comch_close_foreign(struct comch_device *dev, struct comch_user *user, const int *fds, unsigned int n)
 {
 	struct comch_closer *closer = dev->pid == getpid() ? dev->closer : NULL;
 	struct batch *batch = NULL;
-	unsigned int kept = 0;
+	unsigned int n_open = comch_count_open(fds, n);
 
-	if (closer && n)
-		batch = malloc(sizeof(*batch) + n * sizeof(batch->fds[0]));
+	if (closer && n_open)
+		batch = malloc(sizeof(*batch) + n_open * sizeof(batch->fds[0]));
 	if (!batch) {
 		comch_close_fds(fds, n);
+		comch_fds_sub(user, n_open);
 		return;
 	}
+	*batch = (struct batch){.user = user};
 	for (unsigned int i = 0; i < n; i++)
 		if (fds[i] >= 0)
-			batch->fds[kept++] = fds[i];
-	if (!kept) {
-		free(batch);
-		return;
-	}
-	batch->n = kept;
-	batch->next = NULL;
+			batch->fds[batch->n++] = fds[i];
 	pthread_mutex_lock(&closer->lock);
 	*closer->last = batch;
 	closer->last = &batch->next;

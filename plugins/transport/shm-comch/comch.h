@@ -42,6 +42,9 @@
 #define COMCH_CONNS 1024u   /* of a device */
 #define COMCH_HALF_OPEN 64u /* of a user: accepted, no HELLO received */
 #define COMCH_UIDS 16u
+#define COMCH_CONSUMER_FDS 3u /* of a consumer: credit page, both ends of the doorbell */
+#define COMCH_PRODUCER_FDS 1u /* of a producer: ring */
+#define COMCH_PAUSE_NS 10000000ull /* without accepting, when a descriptor must be closed first and nothing reports it */
 #define COMCH_NAME_BYTES 83u /* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
 #define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
 #define COMCH_DEATH_NS 80000000ull   /* from its socket's end to the end of its process */
@@ -66,8 +69,17 @@ struct comch_watch {
 	void *self;
 };
 
+/* What this process holds for a user. */
+struct comch_user {
+	struct comch_user *next;
+	uint32_t uid;
+	unsigned int refs;  /* devices */
+	unsigned int n_fds; /* shared: control threads and closers */
+};
+
 /* The connections that a device accepted from one user. */
 struct comch_share {
+	struct comch_user *user;
 	unsigned int n_conns, n_half_open;
 };
 
@@ -77,6 +89,8 @@ struct comch_device {
 	struct comch_rundir rundir;
 	uint32_t uids[COMCH_UIDS];
 	struct comch_share shares[COMCH_UIDS]; /* parallel to uids */
+	struct comch_user *strangers; /* all users that are not in uids */
+	unsigned int max_fds;   /* that one user may have this process hold */
 	unsigned int n_uids, n_conns;
 	uint64_t refused_ns; /* when a refusal was logged last */
 	pid_t pid; /* of the process that opened it: children may not use it */
@@ -88,6 +102,8 @@ struct comch_device {
 	bool retry; /* some region waits for a lane to finish its copy */
 	uint32_t unseen;      /* shared: something has happened to a connection that its file descriptors do not tell */
 	uint64_t deadline_ns; /* none of a connection is earlier; 0: none */
+	uint64_t resume_ns;   /* when listeners that pause accept again; 0: none pauses */
+	uint32_t paused;      /* shared: the closer kicks when it has closed some */
 	uint64_t *protocol_errors, *connections; /* counters */
 	struct comch_closer *closer; /* NULL: all peers are of this user */
 	struct tc_cells payload; /* bytes copied, by queue */
@@ -101,7 +117,7 @@ struct comch_listener {
 	const struct gantry_conn_events *events;
 	void *arg;
 	int fd, lock;
-	bool dead;
+	bool dead, paused;
 	char name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES];
 };
 
@@ -155,6 +171,7 @@ struct comch_conn {
 	struct comch_device *dev;
 	struct comch_listener *listener; /* server, until accepted */
 	struct comch_share *share;       /* server: of the user of the peer */
+	struct comch_user *user;         /* of the peer; NULL: not known yet */
 	const struct gantry_conn_events *events;
 	void *arg;
 	struct gantry_peer peer;
@@ -310,13 +327,26 @@ int comch_socket_peer(int fd, struct gantry_peer *peer);
 /* A descriptor of the peer's process; -1: there is no way to get one. */
 int comch_socket_pidfd(int fd, int32_t pid);
 void comch_close_fds(const int *fds, unsigned int n); /* those that are not -1 */
+unsigned int comch_count_open(const int *fds, unsigned int n); /* so many are not -1 */
 uint64_t comch_now(const struct comch_device *dev);
 
+/* share.c */
+int comch_shares_open(struct comch_device *dev); /* 0 or -errno; close in any case */
+void comch_shares_close(struct comch_device *dev);
+/* The share of a user; NULL: the user is not in uids. */
+struct comch_share *comch_share(struct comch_device *dev, uint32_t uid);
+/* Count n more descriptors for a user. False: these are more than the user may have. NULL: not counted, true. */
+bool comch_fds_add(const struct comch_device *dev, struct comch_user *user, unsigned int n);
+void comch_fds_sub(struct comch_user *user, unsigned int n); /* any thread */
+unsigned int comch_fds_held(const struct comch_user *user);
+/* What a user reads that has reached max_fds. */
+void comch_fds_text(const struct comch_device *dev, const struct comch_user *user, char text[COMCH_REFUSED_TEXT]);
+
 /* closer.c */
-int comch_closer_open(struct comch_closer **closer_p);
+int comch_closer_open(struct comch_device *dev, struct comch_closer **closer_p);
 void comch_closer_close(struct comch_closer *closer); /* after what is queued has been closed; may be NULL */
-/* Close descriptors that another user has or had, without waiting for it. Those of -1 are left out. */
-void comch_close_foreign(struct comch_device *dev, const int *fds, unsigned int n);
+/* Close descriptors that another user has or had, without waiting for it. Those of -1 are left out. They count until then. */
+void comch_close_foreign(struct comch_device *dev, struct comch_user *user, const int *fds, unsigned int n);
 
 /* device.c */
 void comch_watch_end(struct comch_device *dev, int fd);
@@ -328,8 +358,6 @@ static inline int comch_membarrier(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) ? -errno : 0;
 }
-/* The share of a user; NULL: the user is not in uids. */
-struct comch_share *comch_share(struct comch_device *dev, uint32_t uid);
 static inline bool comch_only_looks(const struct comch_device *dev)
 {
 	return dev->host->flags & GANTRY_HOST_LOOK;
@@ -344,6 +372,10 @@ int comch_listen(void *device, const char *service, const struct gantry_conn_eve
 void comch_unlisten(void *listener);
 void comch_listener_ready(struct comch_listener *l);
 void comch_listener_free(struct comch_listener *l);
+void comch_listeners_resume(struct comch_device *dev); /* those that pause accept again */
+void comch_send_refused(int fd, uint32_t reason, const char *text);
+/* Log at most one refusal in a second, because a refused client may reconnect at once. */
+void comch_log_refusal(struct comch_device *dev, const char *text);
 
 /* conn.c */
 int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *share); /* takes over fd when it returns 0 */
@@ -357,8 +389,13 @@ void comch_conn_check(struct comch_conn *conn, uint64_t now_ns); /* deadlines, p
 void comch_conn_free(struct comch_conn *conn);
 /* The peer broke the rules: one line in the log; `closed` follows in this progress. */
 void comch_conn_broken(struct comch_conn *conn, const char *why);
-/* 0 or -EPERM, -ENOTCONN: may the user use it for something new? */
+/* The user of the peer has reached max_fds: the peer reads so, and the connection ends. */
+void comch_conn_full(struct comch_conn *conn);
+/* Count n descriptors that are about to be made for the peer. False: they are too many, and the connection ends. */
+bool comch_conn_take_fds(struct comch_conn *conn, unsigned int n);
+/* Close what the peer sent, or sends to; it was counted. */
 void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n);
+/* 0 or -EPERM, -ENOTCONN: may the user use it for something new? */
 int comch_conn_usable(const struct comch_conn *conn);
 
 /* outbox.c */

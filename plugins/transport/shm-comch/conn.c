@@ -45,13 +45,27 @@ static struct comch_conn *conn_create(struct comch_device *dev, int fd)
 	return conn;
 }
 
-/* Close what the peer sent, or sends to. */
+static void close_counted(const struct comch_conn *conn, const int *fds, unsigned int n)
+{
+	comch_close_fds(fds, n);
+	comch_fds_sub(conn->user, comch_count_open(fds, n));
+}
+
 void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n)
 {
 	if (conn->peer.uid != conn->dev->uids[0])
-		comch_close_foreign(conn->dev, fds, n);
+		comch_close_foreign(conn->dev, conn->user, fds, n);
 	else
-		comch_close_fds(fds, n);
+		close_counted(conn, fds, n);
+}
+
+bool comch_conn_take_fds(struct comch_conn *conn, unsigned int n)
+{
+	if (comch_fds_add(conn->dev, conn->user, n) || n == 0)
+		return true;
+	comch_fds_sub(conn->user, n);
+	comch_conn_full(conn);
+	return false;
 }
 
 static void set_deadline(struct comch_conn *conn, uint64_t at_ns)
@@ -65,8 +79,10 @@ static void set_deadline(struct comch_conn *conn, uint64_t at_ns)
 
 static void forget_process(struct comch_conn *conn)
 {
-	if (conn->pidfd >= 0)
+	if (conn->pidfd >= 0) {
 		comch_watch_close(conn->dev, conn->pidfd);
+		comch_fds_sub(conn->user, 1);
+	}
 	conn->pidfd = -1;
 }
 
@@ -212,6 +228,24 @@ void comch_conn_broken(struct comch_conn *conn, const char *why)
 	comch_device_kick(dev);
 }
 
+void comch_conn_full(struct comch_conn *conn)
+{
+	struct comch_device *dev = conn->dev;
+	char text[COMCH_REFUSED_TEXT];
+
+	if (conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD || conn->reason == -EPROTO)
+		return;
+	comch_fds_text(dev, conn->user, text);
+	comch_log_refusal(dev, text);
+	comch_out_drop(conn);
+	if (conn->share && conn->fd >= 0)
+		comch_send_refused(conn->fd, COMCH_REASON_BUSY, text);
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
+	conn->reason = -EPROTO;
+	conn->lack = -EMFILE;
+	comch_device_kick(dev);
+}
+
 void comch_conn_poison(struct comch_conn *conn)
 {
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
@@ -291,9 +325,11 @@ static void set_refusal(struct comch_conn *conn, const char *text)
 
 static const char *on_refused(struct comch_conn *conn, const struct comch_refused *refused)
 {
-	if (conn->listener)
+	if (conn->share)
 		return "sends REFUSED as a client";
 	set_refusal(conn, refused->text);
+	if (conn->state == COMCH_S_OPEN) /* BYE follows, when the memory of this side has been unmapped there */
+		return NULL;
 	finish(conn, refused->reason == COMCH_REASON_BUSY ? -EBUSY : -EACCES);
 	return NULL;
 }
@@ -348,6 +384,7 @@ static int read_frame(struct comch_conn *conn)
 	int fds[COMCH_FDS_MAX];
 	const char *why = NULL;
 	struct comch_frame frame;
+	bool within;
 	ssize_t len;
 
 	len = comch_socket_recv(conn->fd, &frame, fds, &n_fds, &why);
@@ -357,16 +394,17 @@ static int read_frame(struct comch_conn *conn)
 		lose(conn);
 		return 0;
 	}
+	within = comch_fds_add(conn->dev, conn->user, n_fds) || n_fds == 0;
 	if (len > 0)
 		why = comch_frame_check(&frame, (size_t)len, n_fds, phase);
-	if (why) {
+	if (why || !within) {
 		comch_conn_close_fds(conn, fds, n_fds);
 	} else {
 		why = on_frame(conn, &frame, fds); /* what it keeps of fds it sets to -1 */
 		if (why)
 			comch_conn_close_fds(conn, fds, n_fds);
 		else
-			comch_close_fds(fds, n_fds); /* memory that was checked */
+			close_counted(conn, fds, n_fds); /* memory that was checked */
 	}
 	if (why) {
 		if (len == -EMFILE)
@@ -374,7 +412,9 @@ static int read_frame(struct comch_conn *conn)
 		comch_conn_broken(conn, why);
 		return 0;
 	}
-	return conn->state != COMCH_S_DEAD;
+	if (!within)
+		comch_conn_full(conn);
+	return within && conn->reason != -EPROTO && conn->state != COMCH_S_DEAD;
 }
 
 void comch_conn_ready(struct comch_conn *conn, uint32_t events)
@@ -435,20 +475,27 @@ static void reject_uid(struct comch_conn *conn)
 static int start(struct comch_conn *conn)
 {
 	struct comch_device *dev = conn->dev;
+	const struct comch_share *share;
 	int rc = comch_socket_peer(conn->fd, &conn->peer);
 
 	if (rc)
 		return rc;
-	if (!comch_share(dev, conn->peer.uid)) {
+	share = comch_share(dev, conn->peer.uid);
+	if (!share) {
 		reject_uid(conn);
 		return -EACCES;
 	}
+	conn->user = share->user;
+	if (!conn->share) /* else the listener has counted it */
+		comch_fds_add(dev, conn->user, 1);
 	conn->state = COMCH_S_HELLO;
 	set_deadline(conn, comch_now(dev) + COMCH_HELLO_NS);
 	rc = comch_watch_add(dev, conn->fd, EPOLLIN, &conn->watch);
 	if (rc)
 		return rc;
 	conn->pidfd = comch_socket_pidfd(conn->fd, conn->peer.pid);
+	if (conn->pidfd >= 0)
+		comch_fds_add(dev, conn->user, 1);
 	if (conn->pidfd >= 0 && conn->peer.pid != dev->pid)
 		rc = comch_watch_add(dev, conn->pidfd, EPOLLIN, &conn->death);
 	return rc;

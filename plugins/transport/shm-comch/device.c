@@ -69,14 +69,6 @@ void comch_device_kick(struct comch_device *dev)
 	(void)n; /* full means that it is readable */
 }
 
-struct comch_share *comch_share(struct comch_device *dev, uint32_t uid)
-{
-	for (unsigned int i = 0; i < dev->n_uids; i++)
-		if (dev->uids[i] == uid)
-			return &dev->shares[i];
-	return NULL;
-}
-
 /* The option `uids` behind our own number. */
 static int parse_uids(const char *p, uint32_t *uids, unsigned int *n_p)
 {
@@ -140,6 +132,7 @@ static void comch_close(void *device)
 	comch_list_each(pos, next, &dev->listeners)
 		comch_unlisten(comch_entry(pos, struct comch_listener, link));
 	comch_closer_close(dev->closer);
+	comch_shares_close(dev);
 	comch_rundir_close(&dev->rundir);
 	tc_cells_fini(&dev->payload);
 	if (dev->epoll >= 0)
@@ -175,6 +168,11 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	rc = dev->protocol_errors && dev->connections ? 0 : -ENOMEM;
 	if (!rc)
 		rc = parse_uids(dev->conf->uids, dev->uids, &dev->n_uids);
+	if (!rc) {
+		rc = comch_shares_open(dev);
+		if (rc)
+			gantry_log_error(host, "cannot count the descriptors of users: %s", strerror(-rc));
+	}
 	if (!rc)
 		rc = comch_rundir_open(dev, &dev->rundir);
 	if (!rc) {
@@ -183,7 +181,7 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 			gantry_log_error(host, "no descriptors: %s", strerror(-rc));
 	}
 	if (!rc && dev->n_uids > 1) {
-		rc = comch_closer_open(&dev->closer);
+		rc = comch_closer_open(dev, &dev->closer);
 		if (rc)
 			gantry_log_error(host, "no thread to close descriptors of other users: %s", strerror(-rc));
 	}
@@ -255,6 +253,8 @@ static void check_all(struct comch_device *dev, uint64_t now)
 {
 	struct comch_link *pos, *next;
 
+	if (dev->resume_ns)
+		comch_listeners_resume(dev);
 	comch_list_each(pos, next, &dev->conns) {
 		int before = dev->events;
 

@@ -25,7 +25,7 @@ static const struct rule rules[COMCH_TYPES] = {
 	[COMCH_REGION_OK] = {EXACT(comch_id), 0, COMCH_P_OPEN},
 	[COMCH_REVOKE] = {EXACT(comch_id), 0, COMCH_P_OPEN},
 	[COMCH_RELEASED] = {EXACT(comch_id), 0, COMCH_P_OPEN},
-	[COMCH_REFUSED] = {EXACT(comch_refused), 0, COMCH_P_HELLO},
+	[COMCH_REFUSED] = {EXACT(comch_refused), 0, COMCH_P_HELLO | COMCH_P_OPEN},
 };
 
 const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds, unsigned int phase)

@@ -85,8 +85,8 @@ static void open_reserve(struct comch_device *dev)
 		dev->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Send a client the reason for its refusal, and close the connection. Does not wait for a client that does not read. */
-static void refuse(struct comch_device *dev, int fd, uint32_t reason, const char *text)
+/* Tell a client the reason for its refusal. Does not wait for a client that does not read. */
+void comch_send_refused(int fd, uint32_t reason, const char *text)
 {
 	struct comch_frame frame;
 
@@ -95,11 +95,9 @@ static void refuse(struct comch_device *dev, int fd, uint32_t reason, const char
 	frame.refused.reason = reason;
 	snprintf(frame.refused.text, sizeof(frame.refused.text), "%s", text);
 	comch_socket_send(fd, &frame, COMCH_FRAME_MIN + sizeof(frame.refused), NULL, 0);
-	comch_close_foreign(dev, &fd, 1);
 }
 
-/* Log at most one refusal in a second, because a refused client may reconnect at once. */
-static void log_refusal(struct comch_device *dev, const char *text)
+void comch_log_refusal(struct comch_device *dev, const char *text)
 {
 	uint64_t now = comch_now(dev);
 
@@ -109,6 +107,38 @@ static void log_refusal(struct comch_device *dev, const char *text)
 	gantry_log_warn(dev->host, "connection refused reason=\"%s\"", text);
 }
 
+/*
+ * Accept nothing until the closer has closed some descriptors, or for a while. The socket would report its clients in each turn,
+ * and the control thread would not sleep.
+ */
+static void pause_accepts(struct comch_listener *l)
+{
+	struct comch_device *dev = l->dev;
+	struct epoll_event none = {.events = 0, .data.ptr = &l->watch};
+
+	epoll_ctl(dev->epoll, EPOLL_CTL_MOD, l->fd, &none);
+	l->paused = true;
+	dev->resume_ns = comch_now(dev) + COMCH_PAUSE_NS;
+	if (!dev->deadline_ns || dev->resume_ns < dev->deadline_ns)
+		dev->deadline_ns = dev->resume_ns;
+	__atomic_store_n(&dev->paused, 1, __ATOMIC_RELAXED); /* the closer may just have finished: resume_ns is for that */
+}
+
+void comch_listeners_resume(struct comch_device *dev)
+{
+	struct comch_link *pos, *next;
+
+	dev->resume_ns = 0;
+	comch_list_each(pos, next, &dev->listeners) {
+		struct comch_listener *l = comch_entry(pos, struct comch_listener, link);
+		struct epoll_event in = {.events = EPOLLIN, .data.ptr = &l->watch};
+
+		if (l->paused)
+			epoll_ctl(dev->epoll, EPOLL_CTL_MOD, l->fd, &in);
+		l->paused = false;
+	}
+}
+
 /* No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse it. */
 static void refuse_next(struct comch_listener *l)
 {
@@ -116,13 +146,17 @@ static void refuse_next(struct comch_listener *l)
 	struct comch_device *dev = l->dev;
 	int fd;
 
-	if (dev->reserve < 0)
+	if (dev->reserve < 0) { /* the closer has not closed the last one yet, or another thread has taken its number */
+		pause_accepts(l);
 		return;
+	}
 	close(dev->reserve);
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0) {
-		refuse(dev, fd, COMCH_REASON_BUSY, text);
-		log_refusal(dev, text);
+		comch_fds_add(dev, dev->strangers, 1);
+		comch_send_refused(fd, COMCH_REASON_BUSY, text);
+		comch_close_foreign(dev, dev->strangers, &fd, 1);
+		comch_log_refusal(dev, text);
 	}
 	dev->reserve = -1;
 	open_reserve(dev);
@@ -134,15 +168,22 @@ static unsigned int conns_of_one(const struct comch_device *dev)
 	return dev->n_uids > 1 ? COMCH_CONNS / 4 * 3 : COMCH_CONNS;
 }
 
-/* Check that the user may have another connection. Returns 0; or COMCH_REASON_*, with the reason in `text`. */
-static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share, uint32_t uid, char *text,
-			      size_t bytes)
+/*
+ * Check that the user may have another connection, whose socket has been counted. Returns 0; or COMCH_REASON_*, with the reason
+ * in `text`.
+ */
+static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share, uint32_t uid,
+			      char text[COMCH_REFUSED_TEXT])
 {
+	const size_t bytes = COMCH_REFUSED_TEXT;
+
 	if (!share) {
 		snprintf(text, bytes, "uid %u is not in %s.uids", uid, dev->host->name);
 		return COMCH_REASON_ACCESS;
 	}
-	if (share->n_half_open >= COMCH_HALF_OPEN)
+	if (comch_fds_held(share->user) >= dev->max_fds)
+		comch_fds_text(dev, share->user, text);
+	else if (share->n_half_open >= COMCH_HALF_OPEN)
 		snprintf(text, bytes, "busy: half-open connections=%u reached by uid %u: close connections", COMCH_HALF_OPEN, uid);
 	else if (share->n_conns >= conns_of_one(dev))
 		snprintf(text, bytes, "busy: connections=%u reached by uid %u: close connections", conns_of_one(dev), uid);
@@ -153,29 +194,40 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 	return COMCH_REASON_BUSY;
 }
 
-static void admit(struct comch_listener *l, int fd)
+/*
+ * Returns false if so many sockets of refused clients wait to be closed that no more may be accepted: that they count for their
+ * user does not keep it from connecting again.
+ */
+static bool admit(struct comch_listener *l, int fd)
 {
 	struct comch_device *dev = l->dev;
 	struct comch_share *share = NULL;
+	struct comch_user *user = dev->strangers;
 	struct gantry_peer peer = {.uid = 0};
 	char text[COMCH_REFUSED_TEXT];
 	uint32_t reason = COMCH_REASON_BUSY;
 	int rc = comch_socket_peer(fd, &peer);
 
-	if (!rc) {
+	if (!rc)
 		share = comch_share(dev, peer.uid);
-		reason = refuse_reason(dev, share, peer.uid, text, sizeof(text));
+	if (share)
+		user = share->user;
+	comch_fds_add(dev, user, 1);
+	if (!rc) {
+		reason = refuse_reason(dev, share, peer.uid, text);
 		if (!reason) {
 			rc = comch_conn_accept(l, fd, share);
 			if (!rc)
-				return;
+				return true;
 			reason = COMCH_REASON_BUSY;
 		}
 	}
 	if (rc)
 		snprintf(text, sizeof(text), "busy: the listener cannot take a connection: %s: try again", strerror(-rc));
-	log_refusal(dev, text);
-	refuse(dev, fd, reason, text);
+	comch_log_refusal(dev, text);
+	comch_send_refused(fd, reason, text);
+	comch_close_foreign(dev, user, &fd, 1);
+	return comch_fds_held(user) < (share ? dev->max_fds : 0) + ACCEPTS_PER_TURN;
 }
 
 void comch_listener_ready(struct comch_listener *l)
@@ -187,8 +239,13 @@ void comch_listener_ready(struct comch_listener *l)
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
 				refuse_next(l);
+			else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+				pause_accepts(l);
 			return;
 		}
-		admit(l, fd);
+		if (!admit(l, fd) && !l->dead) {
+			pause_accepts(l);
+			return;
+		}
 	}
 }

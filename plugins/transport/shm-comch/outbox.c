@@ -25,6 +25,7 @@ static void free_out(struct comch_conn *conn, struct comch_out *out)
 	conn->n_out--;
 	conn->n_out_ctrl -= out->ctrl;
 	comch_close_fds(out->fds, out->n_fds);
+	comch_fds_sub(conn->user, out->n_fds);
 	free(out);
 }
 
@@ -36,6 +37,10 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 
 	if (!out)
 		return -ENOMEM;
+	if (!comch_conn_take_fds(conn, n_fds)) {
+		free(out);
+		return -EMFILE;
+	}
 	out->len = len;
 	out->ctrl = frame->head.type == COMCH_DATA;
 	memcpy(out->frame, frame, len);
@@ -45,6 +50,7 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 			int rc = -errno;
 
 			comch_close_fds(out->fds, out->n_fds);
+			comch_fds_sub(conn->user, n_fds);
 			free(out);
 			return rc;
 		}

@@ -111,9 +111,12 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->payload = tc_cell_get(&conn->dev->payload, conn->dev->host);
 	if (!c->payload)
 		goto out_undo_posts;
+	rc = -EMFILE;
+	if (!comch_conn_take_fds(conn, COMCH_CONSUMER_FDS))
+		goto out_undo_posts;
 	rc = own_memory("gantry-credit", COMCH_PAGE_BYTES, &memory);
 	if (rc < 0)
-		goto out_undo_posts;
+		goto out_undo_fds;
 	c->page_fd = rc;
 	c->page = memory;
 	rc = comch_bell_create(conn, &c->bell, &c->bell_ring);
@@ -135,6 +138,8 @@ out_undo_bell:
 out_undo_page:
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
+out_undo_fds:
+	comch_fds_sub(conn->user, COMCH_CONSUMER_FDS);
 out_undo_posts:
 	tc_cell_put(&conn->dev->payload, c->payload);
 	free(c->posts);
@@ -171,6 +176,7 @@ void comch_consumer_destroy(void *arg)
 	close(c->bell_ring);
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
+	comch_fds_sub(c->conn->user, COMCH_CONSUMER_FDS - 1); /* the bell counts until it is closed */
 	free(c->posts);
 	free(c);
 }
@@ -440,9 +446,12 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 	p->cookies = calloc((size_t)p->cookie_mask + 1, sizeof(*p->cookies));
 	if (!p->cookies)
 		goto out_undo_alloc;
+	rc = -EMFILE;
+	if (!comch_conn_take_fds(conn, COMCH_PRODUCER_FDS))
+		goto out_undo_cookies;
 	rc = own_memory("gantry-ring", p->n_slots * sizeof(*p->slots), &memory);
 	if (rc < 0)
-		goto out_undo_cookies;
+		goto out_undo_fds;
 	p->ring_fd = rc;
 	p->slots = memory;
 	rc = tell_producer(p);
@@ -458,6 +467,8 @@ int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_q
 out_undo_ring:
 	munmap(p->slots, p->n_slots * sizeof(*p->slots));
 	close(p->ring_fd);
+out_undo_fds:
+	comch_fds_sub(conn->user, COMCH_PRODUCER_FDS);
 out_undo_cookies:
 	free(p->cookies);
 out_undo_alloc:
@@ -481,6 +492,7 @@ void comch_producer_destroy(void *arg)
 	put_remote(p->conn, p->remote);
 	munmap(p->slots, p->n_slots * sizeof(*p->slots));
 	close(p->ring_fd);
+	comch_fds_sub(p->conn->user, COMCH_PRODUCER_FDS);
 	free(p->cookies);
 	free(p);
 }

@@ -214,8 +214,10 @@ static void unmap_import(struct comch_import *r)
 static void drop_import(struct comch_conn *conn, struct comch_import *r)
 {
 	unmap_import(r);
-	if (r->fd >= 0)
+	if (r->fd >= 0) {
 		close(r->fd);
+		comch_fds_sub(conn->user, 1);
+	}
 	r->fd = -1;
 	conn->imported_bytes -= r->length;
 	__atomic_store_n(&r->state, COMCH_I_FREE, __ATOMIC_RELEASE);

@@ -22,6 +22,15 @@ void comch_close_fds(const int *fds, unsigned int n)
 			close(fds[n]);
 }
 
+unsigned int comch_count_open(const int *fds, unsigned int n)
+{
+	unsigned int n_open = 0;
+
+	while (n)
+		n_open += fds[--n] >= 0;
+	return n_open;
+}
+
 uint64_t comch_now(const struct comch_device *dev)
 {
 	return dev->host->now_ns(dev->host);

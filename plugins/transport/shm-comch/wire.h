@@ -31,7 +31,7 @@ enum comch_type {
 	COMCH_REGION_OK,     /* your region is mapped here */
 	COMCH_REVOKE,        /* give my region back */
 	COMCH_RELEASED,      /* your region is unmapped here */
-	COMCH_REFUSED,       /* instead of HELLO: the listener refuses the connection, for this reason */
+	COMCH_REFUSED,       /* instead of HELLO, or before BYE: the listener ends the connection, for this reason */
 	COMCH_TYPES
 };
 
