@@ -102,9 +102,14 @@ static void wait_until_untouched(struct gantry_queue *queue)
 	struct gantry_volume *volume = queue->volume;
 
 	gn_worker_enter(queue->worker);
-	while (engine->up && engine->n_doubtful)
-		if (!turn(queue))
+	for (;;) {
+		int found = turn(queue);
+
+		if (!engine->up || !engine->n_doubtful)
+			break;
+		if (!found)
 			gn_worker_idle(queue->worker, 0);
+	}
 	gn_worker_leave(queue->worker);
 	if (engine->up)
 		return;

@@ -120,6 +120,22 @@ static void test_a_late_answer_frees_the_buffer(void)
 	TEST_ASSERT_EQUAL_INT(0, rc);
 }
 
+/* The session is lost, and resumes while gantry_queue_close() waits for the late answer: then the buffer is free, too. */
+static void test_a_session_resumes_while_its_queue_is_closed(void)
+{
+	struct served_io io;
+
+	serve((struct served_options){.connect = "io_timeout = \"100ms\"; resume = \"60s\"; fence_timeout = \"60s\";"});
+	read_late(&io);
+	served_wait(queue, &io, 1, 1);
+	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, io.result);
+	served_kill("bridge", SIGKILL);
+	served_open_gate();
+	served_start("bridge");
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -127,5 +143,6 @@ int main(void)
 	RUN_ROUNDS(test_the_gateway_is_killed);
 	RUN_ROUNDS(test_the_gateway_is_stopped);
 	RUN_ROUNDS(test_a_late_answer_frees_the_buffer);
+	RUN_ROUNDS(test_a_session_resumes_while_its_queue_is_closed);
 	return UNITY_END();
 }
