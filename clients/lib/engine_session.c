@@ -83,7 +83,7 @@ static void export_region(struct gc_session *session)
 	int rc = session->rh->client_export(session->client, session->region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
 					    GC_REGION_HANDLE);
 
-	if (rc)
+	if (rc && rc != -ENOTCONN) /* then `closed` follows with the reason */
 		give_up(session, rc, "cannot export the region of %llu bytes: %s",
 			(unsigned long long)session->region->length,
 			rc == -E2BIG ? "it is more than the device takes, or the peer's" : strerror(-rc));

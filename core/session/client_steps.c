@@ -263,6 +263,8 @@ static int busy(const struct gantry_client *c)
 
 int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights, uint32_t handle)
 {
+	if (c->lost)
+		return -ENOTCONN;
 	if (busy(c))
 		return -EBUSY;
 	if (c->n_exports == c->attr.regions)

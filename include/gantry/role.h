@@ -149,8 +149,9 @@ struct gantry_role_host {
 	/*
 	 * After `ready`, before client_start: `exported` follows, then the next may be exported. handle: 1 to attr.regions, each
 	 * once; rights: GANTRY_REMOTE_*. The host allocates missing pages of a memfd that is not imported. The region
-	 * stays until `closed`. -EBUSY: not now; -ENOSPC: more than attr.regions; -ENOMEM: pages cannot be allocated; else what
-	 * the transport says, of which some is the end of the session: `closed` follows then as well.
+	 * stays until `closed`. -EBUSY: not now; -ENOTCONN: the session is lost, `closed` follows with the reason;
+	 * -ENOSPC: more than attr.regions; -ENOMEM: pages cannot be allocated; else what the transport says, of which some is the
+	 * end of the session: `closed` follows then as well.
 	 */
 	int (*client_export)(struct gantry_client *client, const struct gantry_region *region, uint32_t rights,
 			     uint32_t handle);

@@ -122,6 +122,25 @@ static void test_it_ends_when_pages_cannot_be_allocated(void)
 	close_session(0);
 }
 
+/* The host reports why, in `closed`. */
+static void test_a_session_that_is_lost_while_pages_are_allocated_reports_why(void)
+{
+	memset(&pages, 0, sizeof(pages));
+	rig.shared = 256ull << 20;
+	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
+	while (rig.pages_bytes < rig.shared / 2)
+		rig_turn(1);
+	rig.rh.export_rc = -ENOTCONN;
+	while (rig.pages_bytes < 2 * DEPTH * BLOCK + rig.shared)
+		rig_turn(1);
+	rig.rh.lose_rc = -EPROTO;
+	rig_turn(2);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT(-EPROTO, rig.reason);
+	TEST_ASSERT_EQUAL_STRING("lost on purpose", rig.text);
+	rig_end(0);
+}
+
 /* What the peer does not take is refused before any of it is made. */
 static void test_a_region_that_is_too_large_is_not_made(void)
 {
@@ -413,6 +432,7 @@ int main(void)
 	RUN_TEST(test_it_may_be_closed_while_pages_are_allocated);
 	RUN_TEST(test_all_pages_are_allocated_a_part_in_each_turn);
 	RUN_TEST(test_it_ends_when_pages_cannot_be_allocated);
+	RUN_TEST(test_a_session_that_is_lost_while_pages_are_allocated_reports_why);
 	RUN_TEST(test_a_region_that_is_too_large_is_not_made);
 	RUN_TEST(test_as_many_slots_as_asked_for);
 	RUN_TEST(test_what_is_told_to_come_again_waits_in_its_order);

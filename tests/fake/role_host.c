@@ -327,6 +327,8 @@ static int client_export(struct gantry_client *client, const struct gantry_regio
 
 	if (region != rh->region || handle != 1 || rights != (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE))
 		rh->n_bad++;
+	if (rh->export_rc)
+		return rh->export_rc;
 	if (rh->room && region->length > rh->room)
 		return -E2BIG;
 	rh->step = STEP_EXPORTED;

@@ -75,6 +75,7 @@ struct fake_role_host {
 	int step;         /* what comes next: see role_host.c */
 	int lose_rc;      /* set by the test: end the session with it at the next turn */
 	int open_rc;      /* what client_open returns */
+	int export_rc;    /* what client_export returns; 0: it exports */
 	uint64_t room;    /* bytes that a region may have; 0: any */
 	int quiet;        /* what client_quiet returns */
 	uint64_t settled_ns; /* what client_settled_ns returns */

@@ -390,6 +390,15 @@ static void the_reason_of_a_peer_that_ends_the_connection_is_reported(void)
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(close_text, "the peer is gone: busy: file descriptors=768 reached"), close_text);
 }
 
+static void a_lost_session_exports_nothing(void)
+{
+	reach(READY);
+	fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -EMFILE);
+	TEST_ASSERT_EQUAL_INT(-EMFILE, fc.rh->client_export(client, &region, 3, 1));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, fc.rh->client_export(client, &region, 3, 1)); /* before `closed` */
+	closed(-EMFILE);
+}
+
 static void other_errors_of_connect_are_final(void)
 {
 	open_client();
@@ -642,6 +651,7 @@ int main(void)
 	RUN_TEST(an_end_without_an_id_is_for_who_is_turned_away);
 	RUN_TEST(close_while_a_busy_server_is_waited_for);
 	RUN_TEST(the_reason_of_a_peer_that_ends_the_connection_is_reported);
+	RUN_TEST(a_lost_session_exports_nothing);
 	RUN_TEST(other_errors_of_connect_are_final);
 	RUN_TEST(a_listener_that_never_accepts_is_given_up);
 	RUN_TEST(each_answer_has_a_deadline);
