@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel charges the client for the pages of its region, also if servers touch them; a client that frees pages is put out. */
+/* The kernel charges the client for the pages of its region, also if servers touch them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -175,19 +175,6 @@ static uint64_t charged(void)
 	return bytes;
 }
 
-/* Read into all slots until the server has ended the session: gantry_error() is the reason. */
-static void read_until_lost(void)
-{
-	int rc = 0;
-
-	for (unsigned int i = 0; rc == 0 || rc == -EAGAIN || strstr(gantry_error(), "just now"); i++) {
-		rc = gantry_queue_read(queue, buffers + (size_t)(i % attr.depth) * IO_BYTES, IO_BYTES, SERVED_BYTES - IO_BYTES,
-				       served_done, &ios[i % attr.depth]);
-		gantry_queue_poll(queue);
-	}
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rc);
-}
-
 static void test_a_target_is_charged_for_freed_pages_up_to_the_quota(void)
 {
 	uint64_t before;
@@ -199,33 +186,10 @@ static void test_a_target_is_charged_for_freed_pages_up_to_the_quota(void)
 	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), "limit listen.max_region_bytes=33554432)"));
 	attr.depth = HOSTILE_DEPTH;
 	open_all("direct");
-	served_open_gate();
 	before = charged();
 	punch_region();
-	read_until_lost();
-	TEST_ASSERT_TRUE(charged() < before + 2ull * HOSTILE_DEPTH * IO_BYTES);
-}
-
-static void ends_a_client_that_frees_pages(const char *role)
-{
-	attr.depth = HOSTILE_DEPTH;
-	served_gated((struct served_options){.backend = NULL});
-	served_open_gate();
-	open_all(role);
-	punch_region();
-	read_until_lost();
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "protocol error: pages of a region were freed (region=1, blocks="),
-				     gantry_error());
-}
-
-static void test_a_target_ends_a_client_that_frees_pages(void)
-{
-	ends_a_client_that_frees_pages("direct");
-}
-
-static void test_a_gateway_ends_a_client_that_frees_pages(void)
-{
-	ends_a_client_that_frees_pages("load");
+	read_into_every_slot();
+	TEST_ASSERT_TRUE(charged() > before + HOSTILE_DEPTH * IO_BYTES / 2); /* the kernel counts in batches */
 }
 
 int main(void)
@@ -234,7 +198,5 @@ int main(void)
 	RUN_TEST(test_a_target_is_not_charged_for_the_region);
 	RUN_TEST(test_a_gateway_and_its_target_are_not);
 	RUN_TEST(test_a_target_is_charged_for_freed_pages_up_to_the_quota);
-	RUN_TEST(test_a_target_ends_a_client_that_frees_pages);
-	RUN_TEST(test_a_gateway_ends_a_client_that_frees_pages);
 	return UNITY_END();
 }
