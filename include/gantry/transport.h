@@ -138,8 +138,9 @@ struct gantry_conn_events {
 	void (*revoked)(void *arg, void *conn, uint32_t handle, int rc);
 	/*
 	 * The connection is over; comes once. reason: -ENOTCONN the peer died or left, -ETIMEDOUT, -EPROTO it broke
-	 * the protocol, -ECONNREFUSED no listener at the address, -EACCES credentials, or `accept` refused, -EBUSY the peer
-	 * cannot take another connection now. Nothing follows; the owner destroys its queues and calls disconnect.
+	 * the protocol, -ECONNREFUSED no listener at the address, or it ended before it accepted, -EACCES credentials, or
+	 * `accept` refused, -EBUSY the peer cannot take another connection now. Nothing follows; the owner destroys its queues
+	 * and calls disconnect.
 	 */
 	void (*closed)(void *arg, void *conn, int reason);
 };

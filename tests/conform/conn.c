@@ -71,6 +71,25 @@ static void listener_may_refuse(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_closed);
 }
 
+/* At each step before it has accepted: the client finds that nobody listens, as a moment later, and not a refusal. */
+static void listener_ends_before_it_accepts(void)
+{
+	for (unsigned steps = 0; steps < 50; steps++) {
+		const int n_closed = rig.a.n_closed;
+
+		rig_listen(rig_service(0));
+		rig_start_connect(rig_service(0));
+		for (unsigned i = 0; i < steps; i++)
+			rig.ops->progress(i % 2 ? rig.a.dev : rig.b.dev);
+		if (rig.b.n_accept)
+			return;
+		rig_unlisten();
+		rig_until(rig.a.n_closed, n_closed + 1);
+		TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, rig.a.reason);
+		rig_disconnect(&rig.a);
+	}
+}
+
 static void name_is_served_once(void)
 {
 	void *second = NULL;
@@ -269,6 +288,7 @@ void conn_cases(void)
 	RIG_CASE(peer_on_another_machine);
 	RIG_CASE(connect_to_nobody_is_refused);
 	RIG_CASE(listener_may_refuse);
+	RIG_CASE(listener_ends_before_it_accepts);
 	RIG_CASE(name_is_served_once);
 	RIG_CASE(services_of_all_kinds);
 	RIG_CASE(bad_names_are_refused);

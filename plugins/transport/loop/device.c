@@ -98,7 +98,8 @@ static void cut_off(struct loop_conn *conn)
 			sched_yield();
 }
 
-static void hang_up(struct loop_conn *conn)
+/* reason: of `closed` at the peer */
+static void hang_up(struct loop_conn *conn, int reason)
 {
 	struct loop_conn *peer = conn->peer;
 
@@ -117,21 +118,25 @@ static void hang_up(struct loop_conn *conn)
 	for (unsigned int i = 0; i < LOOP_REGIONS; i++)
 		if (peer->exports[i].region)
 			loop_event(peer, LOOP_REVOKED, peer->exports[i].handle, 0, NULL, 0);
-	loop_event(peer, LOOP_CLOSED, 0, conn->listener ? -EACCES : -ENOTCONN, NULL, 0);
+	loop_event(peer, LOOP_CLOSED, 0, reason, NULL, 0);
+}
+
+static void end_conn(struct loop_conn *conn, int reason)
+{
+	forget_events(conn);
+	hang_up(conn, reason);
+	loop_regions_free(conn);
+	conn->dead = true;
+	if (!conn->dev->in_progress)
+		sweep(conn->dev);
 }
 
 static void loop_disconnect(void *arg)
 {
 	struct loop_conn *conn = arg;
 
-	if (!conn || conn->dead)
-		return;
-	forget_events(conn);
-	hang_up(conn);
-	loop_regions_free(conn);
-	conn->dead = true;
-	if (!conn->dev->in_progress)
-		sweep(conn->dev);
+	if (conn && !conn->dead)
+		end_conn(conn, conn->listener ? -EACCES : -ENOTCONN);
 }
 
 static void tell_accept(struct loop_conn *conn)
@@ -239,7 +244,7 @@ static void loop_unlisten(void *arg)
 	for (conn = l->dev->conns; conn; conn = next) {
 		next = conn->next;
 		if (conn->listener == l && !conn->open && !conn->dead)
-			loop_disconnect(conn);
+			end_conn(conn, -ECONNREFUSED);
 	}
 	for (struct loop_listener **p = &l->dev->listeners; *p; p = &(*p)->next)
 		if (*p == l) {

@@ -575,6 +575,11 @@ void comch_disconnect(void *arg)
 	bury(conn);
 }
 
+void comch_conn_drop(struct comch_conn *conn)
+{
+	finish(conn, -ECONNREFUSED);
+}
+
 int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *share)
 {
 	struct comch_conn *conn = conn_create(l->dev, fd);

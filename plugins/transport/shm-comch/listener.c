@@ -64,12 +64,12 @@ void comch_unlisten(void *listener)
 	dev = l->dev;
 	l->dead = true;
 	comch_rundir_unbind(dev, l);
-	/* whoever has not been accepted yet never will be; the others live on */
+	/* a client that was not accepted yet finds that nobody listens; the others live on */
 	comch_list_each(pos, next, &dev->conns) {
 		struct comch_conn *conn = comch_entry(pos, struct comch_conn, link);
 
 		if (conn->listener == l && conn->state == COMCH_S_HELLO)
-			comch_disconnect(conn);
+			comch_conn_drop(conn);
 	}
 	comch_list_remove(&l->link);
 	if (dev->in_progress)
