@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* driver.h - the parts of the driver: it starts processes, disturbs them, and compares what is left with the journal. */
+#ifndef SOAK_DRIVER_H
+#define SOAK_DRIVER_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "soak/soak.h"
+
+enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_KINDS };
+extern const char *const child_kinds[CHILD_KINDS];
+
+#define TARGET 0u
+#define GATEWAY 1u /* the first of two */
+#define CLIENT 3u  /* the first of three */
+#define CHILDREN (CLIENT + SOAK_CLIENTS)
+
+struct child {
+	char name[16];          /* of its role, and of its log */
+	enum child_kind kind;
+	unsigned index;         /* among its kind */
+	pid_t pid;              /* 0: does not run */
+	int ending;             /* the signal that we ended it with; 0: it must run */
+	int stopped;
+	uint64_t starts, started; /* how often; the last time, ms */
+	uint64_t continue_at, restart_at, term_at; /* ms; 0: not planned */
+};
+
+/* What a process holds. */
+struct usage {
+	unsigned fds, maps, threads; /* maps: of shared memory and files */
+	unsigned long rss; /* KiB */
+};
+
+struct options {
+	uint64_t kills, writes;      /* the run ends when both are reached */
+	uint64_t seconds, limit;     /* seconds: it ends then instead; limit: longer is an error */
+	uint64_t seed;
+	const char *bug;             /* seeded, for the self test */
+	uint64_t hang_ms;
+	uint32_t pace;               /* ms, see soak.h */
+	int keep;                    /* keep the directory */
+	int verbose;
+};
+
+struct driver {
+	struct options options;
+	struct soak_journal *journal;
+	int journal_fd;
+	char dir[64], conf[96], store[96];
+	char program[512], client[512];
+	uint64_t rng, began;
+	struct child children[CHILDREN];
+	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, rounds, leak_checks, blocks_checked;
+	const volatile sig_atomic_t *interrupted;
+	unsigned long rss_growth; /* KiB: the most of one process in one round */
+	int failed;
+};
+
+/* What a round varies. */
+struct round {
+	int memory;           /* the target has its volume in memory */
+	int direct, sync;     /* of the file */
+	int crc;              /* checksums from client to target */
+	int mapped;           /* target and gateways can map regions */
+	unsigned lanes;       /* of target and gateways */
+	unsigned io_timeout, heartbeat; /* ms */
+	unsigned victims;     /* bit 1 << enum child_kind */
+};
+
+static inline uint64_t draw(struct driver *d, uint64_t n)
+{
+	return soak_random(&d->rng) % n;
+}
+
+/* -- children.c -- */
+void children_init(struct driver *d);
+void child_start(struct driver *d, struct child *c);
+/* SIGKILL, and start it again after that many ms; -1: not again. */
+void child_kill(struct driver *d, struct child *c, int restart_ms);
+/* SIGSTOP for so many ms. */
+void child_stop(struct driver *d, struct child *c, unsigned ms);
+/* SIGTERM, after which it must end with status 0. */
+void child_term(struct driver *d, struct child *c, int restart_ms);
+/* Reap, continue and restart what is due; find hangs. Non-zero: an error was found. */
+int tick(struct driver *d);
+/* tick() every few ms until `true_yet` is not 0. A hang if that takes too long. Non-zero: failed. */
+int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *what);
+int wait_ms(struct driver *d, uint64_t ms);
+int all_run(struct driver *d);
+int no_child(struct driver *d);
+/* End all with SIGTERM: clients, gateways, target. Non-zero: failed. */
+int end_all(struct driver *d);
+/* Without any rule, for the way out. */
+void kill_all(struct driver *d);
+
+/* -- leaks.c -- */
+int usage_of(const struct child *c, struct usage *usage);
+/* Wait until the process holds no more than `base`, but for memory; else a leak. */
+int check_usage(struct driver *d, const struct child *c, const struct usage *base);
+/* Files of processes that have ended. */
+int check_files(struct driver *d);
+
+/* -- store.c -- */
+int store_create(struct driver *d);
+/* The file against the journal. Nothing may run. */
+int store_check(struct driver *d);
+/* Change the file behind the journal: a seeded bug. */
+void store_damage(struct driver *d, int torn);
+/* Put another volume under the name of the store, and back; the second checks that it was not written. */
+int store_exchange(struct driver *d);
+int store_return(struct driver *d);
+
+/* -- rounds.c -- */
+int run_rounds(struct driver *d);
+int finished(const struct driver *d);
+uint64_t total_kills(const struct driver *d);
+uint64_t total_writes(const struct driver *d);
+
+/* -- self_test.c -- */
+int self_test(const char *program);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rounds.c - what happens to the processes.
+ *
+ * A round: start all; warm up; measure; a storm of events; pause the clients; measure again; end all; compare the store with
+ * the journal. Kinds of rounds follow each other: only clients are disturbed, then gateways, then all, then the volume is
+ * exchanged, then a target with its volume in memory. A process that no event hits is one that must hold no more at the end.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "soak/driver.h"
+
+#define EVENTS(d) ((d)->options.kills > 1000 ? 150u : 30u) /* of a storm */
+
+enum round_kind { ROUND_CLIENTS, ROUND_GATEWAYS, ROUND_ALL, ROUND_EXCHANGE, ROUND_MEMORY, ROUND_KINDS };
+
+static const enum round_kind schedule[] = {
+	ROUND_CLIENTS, ROUND_ALL, ROUND_GATEWAYS, ROUND_EXCHANGE, ROUND_ALL, ROUND_MEMORY, ROUND_ALL,
+};
+#define SCHEDULE (sizeof(schedule) / sizeof(schedule[0]))
+
+uint64_t total_kills(const struct driver *d)
+{
+	return d->kills[CHILD_TARGET] + d->kills[CHILD_GATEWAY] + d->kills[CHILD_CLIENT];
+}
+
+uint64_t total_writes(const struct driver *d)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		n += atomic_load(&d->journal->clients[i].writes);
+	return n;
+}
+
+int finished(const struct driver *d)
+{
+	if (d->options.seconds)
+		return soak_ms() >= d->began + d->options.seconds * 1000;
+	return total_kills(d) >= d->options.kills && total_writes(d) >= d->options.writes;
+}
+
+/* Into `text`: the stages of a role. */
+static void stages(const struct driver *d, const struct round *r, enum child_kind kind, char text[160])
+{
+	static const struct {
+		const char *bug, *stage;
+		enum child_kind kind;
+	} lies[] = {
+		{"lose", "{ type = \"liar\"; lie = \"lose\"; nth = 500; }", CHILD_TARGET},
+		{"lose-read", "{ type = \"liar\"; lie = \"lose\"; only = \"reads\"; nth = 500; }", CHILD_TARGET},
+		{"misdirect", "{ type = \"liar\"; lie = \"misdirect\"; nth = 500; }", CHILD_TARGET},
+		{"tear", "{ type = \"liar\"; lie = \"tear\"; nth = 500; }", CHILD_CLIENT},
+		{"leak", "{ type = \"liar\"; lie = \"leak\"; nth = 500; }", CHILD_GATEWAY},
+	};
+	static const char *const crc[CHILD_KINDS] = {
+		[CHILD_TARGET] = "{ type = \"crc\"; mode = \"verify\"; }",
+		[CHILD_GATEWAY] = "{ type = \"stats\"; }",
+		[CHILD_CLIENT] = "{ type = \"crc\"; mode = \"generate\"; }",
+	};
+	const char *bug = "";
+
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
+		if (!strcmp(d->options.bug, lies[i].bug) && kind == lies[i].kind)
+			bug = lies[i].stage;
+	snprintf(text, 160, "stages = ( %s%s%s );", bug, *bug && r->crc ? ", " : "", r->crc ? crc[kind] : "");
+}
+
+static int write_conf(struct driver *d, const struct round *r)
+{
+	FILE *f = fopen(d->conf, "we");
+	char text[160];
+
+	if (!f)
+		return -1;
+	fprintf(f, "runtime = { stat = false; log = \"info\"; };\n"
+		   "devices = {\n"
+		   "  front = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"03:00.0\"; };\n"
+		   "  back = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"04:00.0\"; mapped = %s; };\n"
+		   "};\n",
+		d->dir, d->dir, r->mapped ? "true" : "false");
+	stages(d, r, CHILD_TARGET, text);
+	fprintf(f, "roles = {\n"
+		   "  target0 = { role = \"target\"; lanes = %u; %s\n"
+		   "              listen = { device = \"back\"; name = \"store\"; heartbeat = \"%ums\";\n"
+		   "                         move_memory = \"256KiB\"; };\n"
+		   "              backend = { ",
+		r->lanes, text, r->heartbeat);
+	/* all of the memory at once, and little of it for moves: what is faulted in later would look like a leak */
+	if (r->memory)
+		fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n", SOAK_BLOCKS * SOAK_BLOCK);
+	else
+		fprintf(f, "type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n", d->store,
+			r->direct ? "true" : "false", r->sync ? "sync" : "auto");
+	stages(d, r, CHILD_GATEWAY, text);
+	for (unsigned i = 0; i < CLIENT - GATEWAY; i++)
+		fprintf(f, "  gateway%u = { role = \"gateway\"; lanes = %u; %s\n"
+			   "               listen = { device = \"front\"; name = \"volume%u\"; heartbeat = \"%ums\"; };\n"
+			   "               connect = { device = \"back\"; name = \"store\"; heartbeat = \"%ums\"; }; };\n",
+			i, r->lanes, text, i, r->heartbeat, r->heartbeat);
+	stages(d, r, CHILD_CLIENT, text);
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		fprintf(f, "  client%u = { role = \"initiator\"; %s\n"
+			   "              connect = { device = \"front\"; name = \"volume%u\"; heartbeat = \"%ums\";\n"
+			   "                          io_timeout = \"%ums\"; timeout = \"40s\"; resume = \"40s\"; }; };\n",
+			i, text, i % (CLIENT - GATEWAY), r->heartbeat, r->io_timeout);
+	fprintf(f, "};\n");
+	return fclose(f);
+}
+
+/* -- conditions -- */
+
+static int in_state(struct driver *d, enum soak_state state)
+{
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		if (!d->children[CLIENT + i].pid || atomic_load(&d->journal->clients[i].state) != state)
+			return 0;
+	return all_run(d);
+}
+
+static int all_running(struct driver *d)
+{
+	return in_state(d, SOAK_RUNNING);
+}
+
+static int all_paused(struct driver *d)
+{
+	return in_state(d, SOAK_PAUSED);
+}
+
+static int all_foreign(struct driver *d)
+{
+	return in_state(d, SOAK_FOREIGN_VOLUME);
+}
+
+static uint64_t writes_before[SOAK_CLIENTS];
+
+static void mark_progress(struct driver *d)
+{
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		writes_before[i] = atomic_load(&d->journal->clients[i].writes);
+}
+
+static int all_progressed(struct driver *d)
+{
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		if (atomic_load(&d->journal->clients[i].writes) < writes_before[i] + 20)
+			return 0;
+	return 1;
+}
+
+/* Wait until each client has acknowledged new writes. */
+static int progress(struct driver *d)
+{
+	mark_progress(d);
+	return wait_for(d, all_progressed, "wait for acknowledged writes of each client");
+}
+
+static int quiesce(struct driver *d)
+{
+	int rc;
+
+	atomic_store(&d->journal->command, SOAK_PAUSE);
+	rc = wait_for(d, all_paused, "wait for the pause of each client");
+	return rc;
+}
+
+/* -- the storm -- */
+
+static struct child *victim;
+
+static int victim_runs(struct driver *d)
+{
+	(void)d;
+	return victim->pid && !victim->ending;
+}
+
+/* What happens, and to which process, follows from the seed alone: a process that does not run is waited for. */
+static int event(struct driver *d, const struct round *r)
+{
+	uint64_t what, stop;
+	int restart;
+
+	do
+		victim = &d->children[draw(d, CHILDREN)];
+	while (!(r->victims & (1u << victim->kind)));
+	what = draw(d, 100);
+	stop = draw(d, 4) ? draw(d, 300) : draw(d, 3000);
+	restart = draw(d, 3) ? 0 : (int)draw(d, 200);
+	if (wait_for(d, victim_runs, "wait for the start of a process"))
+		return -1;
+	if (d->options.verbose)
+		printf("%8llu %s %s\n", (unsigned long long)(soak_ms() - d->began),
+		       what < 75 ? "kill" : what < 90 ? "stop" : "term", victim->name);
+	if (what < 75)
+		child_kill(d, victim, restart);
+	else if (what < 90)
+		child_stop(d, victim, (unsigned)stop);
+	else
+		child_term(d, victim, restart);
+	return 0;
+}
+
+static int storm(struct driver *d, const struct round *r)
+{
+	for (unsigned i = 0; i < EVENTS(d) && !finished(d); i++) {
+		if (event(d, r))
+			return -1;
+		if (draw(d, 3) == 0 && progress(d))
+			return -1;
+		if (draw(d, 4) && wait_ms(d, draw(d, 60))) /* else another event with it */
+			return -1;
+		if (!d->options.seconds && total_kills(d) >= d->options.kills)
+			break;
+	}
+	return 0;
+}
+
+/* Another volume under the name of the store: each session must end, and the other volume stays as it is. */
+static int exchange(struct driver *d, const struct round *r)
+{
+	struct child *target = &d->children[TARGET], *also;
+	uint32_t stale[SOAK_CLIENTS];
+
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		stale[i] = atomic_load(&d->journal->clients[i].stale);
+	atomic_store(&d->journal->exchanged, 1);
+	child_kill(d, target, -1);
+	if (!r->memory && store_exchange(d))
+		return -1;
+	child_start(d, target);
+	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, CHILDREN - GATEWAY)] : NULL; /* gateway or client */
+	if (also)
+		child_kill(d, also, 0);
+	if (wait_for(d, all_foreign, "wait for the end of each session on the volume that is gone"))
+		return -1;
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+		if (also != &d->children[CLIENT + i] && atomic_load(&d->journal->clients[i].stale) != stale[i] + 1)
+			soak_report(d->journal, SOAK_STATUS, "client %u: no session ended with ESTALE at the exchange", i);
+	d->exchanges += !r->memory;
+	d->losses += !!r->memory;
+	if (r->memory)
+		return tick(d);
+	child_kill(d, target, -1);
+	if (store_return(d))
+		return -1;
+	child_start(d, target);
+	atomic_store(&d->journal->exchanged, 0);
+	return progress(d);
+}
+
+static void choose(struct driver *d, struct round *r, enum round_kind kind)
+{
+	static const unsigned victims[ROUND_KINDS] = {
+		[ROUND_CLIENTS] = 1u << CHILD_CLIENT,
+		[ROUND_GATEWAYS] = 1u << CHILD_GATEWAY,
+		[ROUND_ALL] = 7u,
+		[ROUND_EXCHANGE] = 7u,
+		[ROUND_MEMORY] = 1u << CHILD_GATEWAY | 1u << CHILD_CLIENT,
+	};
+
+	r->memory = kind == ROUND_MEMORY;
+	r->direct = (int)draw(d, 2);
+	r->sync = draw(d, 3) == 0;
+	r->io_timeout = draw(d, 2) ? 500 : 20000;
+	r->heartbeat = draw(d, 2) ? 250 : 1000;
+	r->lanes = 1 + (unsigned)draw(d, 3);
+	r->crc = (int)draw(d, 2);
+	r->mapped = draw(d, 3) != 0;
+	r->victims = victims[kind];
+}
+
+static void use_store(struct driver *d, int memory)
+{
+	static uint8_t uuid[16];
+
+	atomic_store(&d->journal->store, memory ? 1 : 0);
+	if (memory) {
+		memcpy(uuid, d->journal->uuid, sizeof(uuid));
+		memset(d->journal->uuid, 0, sizeof(uuid));
+		memset((void *)d->journal->blocks[1], 0, sizeof(d->journal->blocks[1]));
+	} else {
+		memcpy(d->journal->uuid, uuid, sizeof(uuid));
+	}
+}
+
+static int begin_round(struct driver *d, const struct round *r)
+{
+	if (write_conf(d, r)) {
+		soak_report(d->journal, SOAK_STATUS, "%s cannot be written", d->conf);
+		return -1;
+	}
+	if (r->memory)
+		use_store(d, 1);
+	atomic_store(&d->journal->command, SOAK_RUN);
+	for (unsigned i = 0; i < CHILDREN; i++)
+		child_start(d, &d->children[i]);
+	return progress(d);
+}
+
+static int end_round(struct driver *d, const struct round *r)
+{
+	atomic_store(&d->journal->command, SOAK_RUN);
+	if (r->memory && exchange(d, r))
+		return -1;
+	if (end_all(d) || check_files(d))
+		return -1;
+	if (r->memory) {
+		atomic_store(&d->journal->exchanged, 0);
+		use_store(d, 0);
+	}
+	if (!strcmp(d->options.bug, "flip-old") || !strcmp(d->options.bug, "flip-torn"))
+		store_damage(d, !strcmp(d->options.bug, "flip-torn"));
+	return store_check(d);
+}
+
+/* What processes that no event hits hold, with all sessions open and no IO in flight. */
+static int measure(struct driver *d, const struct round *r, struct usage *base, int compare)
+{
+	if (quiesce(d))
+		return -1;
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		const struct child *c = &d->children[i];
+
+		if (r->victims & (1u << c->kind))
+			continue;
+		if (compare ? check_usage(d, c, &base[i]) : usage_of(c, &base[i]))
+			return -1;
+	}
+	atomic_store(&d->journal->command, SOAK_RUN);
+	return 0;
+}
+
+/* One event of each kind, so that what is allocated once is allocated. */
+static int warm_up(struct driver *d, const struct round *r)
+{
+	for (unsigned i = 0; i < CHILDREN; i++)
+		if (r->victims & (1u << d->children[i].kind))
+			child_kill(d, &d->children[i], 0);
+	return wait_for(d, all_running, "wait for each client to run") || progress(d);
+}
+
+static int run_round(struct driver *d, enum round_kind kind)
+{
+	struct usage base[CHILDREN];
+	struct round r;
+
+	choose(d, &r, kind);
+	if (d->options.verbose)
+		printf("round %u: victims=%x direct=%d sync=%d io_timeout=%u heartbeat=%u lanes=%u crc=%d mapped=%d\n", kind,
+		       r.victims, r.direct, r.sync, r.io_timeout, r.heartbeat, r.lanes, r.crc, r.mapped);
+	if (begin_round(d, &r) || warm_up(d, &r) || measure(d, &r, base, 0) || progress(d))
+		return -1;
+	if ((kind == ROUND_EXCHANGE && exchange(d, &r)) || storm(d, &r))
+		return -1;
+	while (!d->options.seconds && total_kills(d) >= d->options.kills && !finished(d))
+		if (progress(d))
+			return -1;
+	for (unsigned i = 0; d->options.bug[0] && i < 30; i++) /* time for a leak to grow */
+		if (progress(d))
+			return -1;
+	if (measure(d, &r, base, 1))
+		return -1;
+	d->rounds++;
+	return end_round(d, &r);
+}
+
+int run_rounds(struct driver *d)
+{
+	while (!d->failed && !*d->interrupted && (!finished(d) || d->rounds < SCHEDULE))
+		if (run_round(d, schedule[d->rounds % SCHEDULE]))
+			return -1;
+	return d->failed;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* self_test.c - runs with a seeded bug, each of which must fail with the right kind of error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soak/driver.h"
+
+static const struct {
+	const char *bug, *what;
+	const char *kinds; /* of which one must be reported first */
+} bugs[] = {
+	{"", "no bug: no error", ""},
+	{"lose", "a write that is acknowledged and not done", "stale"},
+	{"lose-read", "a read that is not done", "foreign"},
+	{"misdirect", "a write in the place of another one", "foreign stale"},
+	{"doubled", "an old write that is done again later", "stale"},
+	{"late", "a write that nobody waits for any more", "late"},
+	{"twice", "an IO that completes twice", "twice"},
+	{"forget", "an IO that never completes", "hang"},
+	{"leak", "a descriptor that a gateway leaks", "leak"},
+	{"leak-map", "a mapping that a client leaks", "leak"},
+	{"leak-memory", "memory that a client leaks", "leak"},
+	{"leak-thread", "a thread that a client leaks", "leak"},
+	{"die", "a client that ends by itself, with status 0", "died"},
+	{"flip-old", "an old block in the store", "stale"},
+	{"flip-torn", "a torn block in the store", "torn"},
+	{"tear", "a write of half a block", "torn status"},
+};
+
+static int one(const char *program, unsigned i)
+{
+	char command[1024], line[512], kind[32] = "";
+	FILE *f;
+	int rc;
+
+	snprintf(command, sizeof(command), "'%s' --bug '%s' --kills 4 --writes 8000 --hang-ms %u --limit 120 --seed %u", program,
+		 bugs[i].bug, !strcmp(bugs[i].kinds, "hang") ? 10000u : 60000u, i + 1);
+	f = popen(command, "re");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f)) {
+		printf("# %s", line);
+		for (unsigned k = 0; k < SOAK_KINDS && !kind[0]; k++)
+			if (!strncmp(line, soak_kinds[k], strlen(soak_kinds[k])) && line[strlen(soak_kinds[k])] == ':')
+				snprintf(kind, sizeof(kind), "%s", soak_kinds[k]);
+	}
+	rc = pclose(f);
+	if (!bugs[i].kinds[0])
+		return rc == 0 ? 0 : -1;
+	return rc != 0 && kind[0] && strstr(bugs[i].kinds, kind) ? 0 : -1;
+}
+
+int self_test(const char *program)
+{
+	unsigned n = sizeof(bugs) / sizeof(bugs[0]), failed = 0;
+	int rc;
+
+	printf("1..%u\n", n);
+	for (unsigned i = 0; i < n; i++) {
+		rc = one(program, i);
+		failed += rc != 0;
+		printf("%sok %u - %s: %s\n", rc ? "not " : "", i + 1, bugs[i].bug[0] ? bugs[i].bug : "none", bugs[i].what);
+	}
+	return failed != 0;
+}
