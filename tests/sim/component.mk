@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the component level of the simulation, to OUT/component:
+#
+#	make -f tests/sim/component.mk BUILD=build/gcc OUT=build/sim
+#
+# FROM: the tree whose product files are compiled: another one than this has a seeded bug, see mutants-component.sh.
+component: component-program
+
+include $(dir $(lastword $(MAKEFILE_LIST)))Makefile
+
+FROM ?= $(top)
+part_product := $(addprefix plugins/transport/,loop/lane.c loop/queue.c common/cells.c \
+	$(addprefix shm-comch/,producer.c consumer.c bell.c frame.c queues.c region.c rma.c share.c))
+# parts/resume.c: the core, of which an archive links what is used, and the fake transport of the unit tests
+part_core := $(filter-out $(left_out),$(addprefix core/,$(call listed,libgantry_core_la,core)))
+part_fake := host report transport queues worker core
+part_o := $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/parts/*.c)) $(part_product:%.c=$(OUT)/parts/product/%.o)
+# The product and the parts are linked to the simulator itself, whose own calls go to libc: so symbols are renamed in objects.
+renames := $(OUT)/parts/renames
+
+# Copies to its ring are stores like others.
+$(OUT)/parts/product/plugins/transport/loop/lane.o: product_flags += -fno-builtin-memcpy
+# What a program starts with: component.c gives each schedule the initial values of all variables of the product.
+reset_sections := $(foreach s,data data.rel data.rel.local bss,--rename-section .$(s)=product_$(subst .,_,$(s)),alloc,load,data,contents)
+
+component-program: $(OUT)/component
+
+$(renames): $(sim)/wraps.list
+	@mkdir -p $(@D)
+	sed -n '/^gn_/d;s/^[a-z_].*/& __wrap_&/p' $< >$@ # functions of the product: by the linker
+	echo 'memcpy part_memcpy' >>$@
+# memory of a pair of connections is that of parts/comch_pair.c
+pair_renames := $(foreach f,memfd_create ftruncate fchmod fallocate fcntl close mmap munmap madvise,--redefine-sym $(f)=pair_$(f)) \
+	--redefine-sym open=pair_open_file --redefine-sym comch_bell_ok=pair_bell_ok
+$(OUT)/parts/product/plugins/transport/shm-comch/queues.o $(OUT)/parts/product/plugins/transport/shm-comch/region.o: \
+	first_renames = objcopy $(pair_renames) $@
+$(OUT)/parts/product/%.o: $(FROM)/%.c $(renames)
+	@mkdir -p $(@D)
+	$(CC) $(product_flags) -MMD -c -o $@ $<
+	$(first_renames)
+	objcopy --redefine-syms=$(renames) $(reset_sections) $@
+$(OUT)/parts/%.o: $(sim)/parts/%.c $(renames)
+	@mkdir -p $(@D)
+	$(CC) $(sim_flags) -I$(top)/tests -MMD -c -o $@ $<
+	objcopy --redefine-syms=$(renames) $@
+$(OUT)/component.o: $(sim)/parts/list.h
+# an archive: only what the parts use of the simulated kernel is linked
+$(OUT)/parts/kernel.a: $(addprefix $(OUT)/,sched.o hooks.o heap.o proc.o) $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/os_*.c))
+	rm -f $@
+	ar rcs $@ $^
+$(OUT)/parts/core.a: $(part_core:%.c=$(OUT)/parts/product/%.o)
+	rm -f $@
+	ar rcs $@ $^
+$(OUT)/parts/fake/%.o: $(top)/tests/fake/%.c $(renames)
+	@mkdir -p $(@D)
+	$(CC) $(sim_flags) -I$(top)/tests -DTEST_PLUGINDIR='""' -MMD -c -o $@ $<
+	objcopy --redefine-syms=$(renames) $@
+$(OUT)/component: $(OUT)/component.o $(part_o) $(part_fake:%=$(OUT)/parts/fake/%.o) $(OUT)/parts/core.a $(OUT)/parts/kernel.a
+	$(CC) -o $@ $^ -Wl,--wrap=gn_clock_init -ljansson -luuid -lconfig -lm -ldl

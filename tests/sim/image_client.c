@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* image_client.c - what processes of the simulation run: gantry's own daemon, and a program with libgantry */
+#include "image.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <gantry/client.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "sim.h"
+
+#define VISIBLE __attribute__((visibility("default")))
+#define IN_FLIGHT 32u
+
+extern __thread uint64_t sim_tls_probe;
+__thread uint64_t sim_tls_probe;
+
+VISIBLE void *sim_touch_tls(void);
+VISIBLE void *sim_touch_tls(void)
+{
+	return &sim_tls_probe;
+}
+
+static void log_line(enum gn_log_level level, const char *who, const char *message)
+{
+	(void)level;
+	sim_log(who, message);
+}
+
+VISIBLE void *sim_image_run(void *path)
+{
+	const char *words[] = {path};
+	struct gn_cli cli = {.command = "run", .args = {.word = words, .n = 1}};
+
+	gn_log_set_hook(log_line);
+	exit(gn_cli_run(&cli));
+}
+
+/* -- a program with libgantry -- */
+
+struct io {
+	struct user *user;
+	uint32_t op;
+	enum sim_op kind;
+	uint32_t n_blocks;
+	uint8_t *buffer;
+	bool busy;
+};
+
+struct user {
+	const struct sim_job *job;
+	struct gantry_volume *volume;
+	struct gantry_queue *queue;
+	uint32_t number, left;
+	uint64_t size_blocks;
+	struct io ios[IN_FLIGHT];
+};
+
+/* The value that fill() has put at both ends of each sector; UINT64_MAX: they differ. */
+static uint64_t word_of(const uint8_t *block)
+{
+	uint64_t value, other;
+
+	memcpy(&value, block, sizeof(value));
+	for (size_t at = 504; at < SIM_BLOCK; at += at % 512 == 0 ? 504 : 8) {
+		memcpy(&other, block + at, sizeof(other));
+		if (other != value)
+			return UINT64_MAX;
+	}
+	return value;
+}
+
+static void done(void *arg, int result)
+{
+	struct io *io = arg;
+	uint64_t words[64];
+
+	if (!io->busy)
+		sim_wrong("client %u: an IO completed twice (op %u)", io->user->job->client, io->op);
+	io->busy = false;
+	for (uint32_t i = 0; io->kind == SIM_READ && i < io->n_blocks; i++)
+		words[i] = word_of(io->buffer + i * SIM_BLOCK);
+	sim_op_end(io->op, result, words);
+}
+
+static enum sim_op draw_op(const struct sim_job *job)
+{
+	uint32_t sum = 0, at;
+	int op = 0;
+
+	for (int i = 0; i < SIM_OPS; i++)
+		sum += job->shares[i];
+	at = sim_draw(sum);
+	while (at >= job->shares[op])
+		at -= job->shares[op++];
+	return (enum sim_op)op;
+}
+
+static void fill(const struct io *io, uint64_t value)
+{
+	for (size_t i = 0; i < (size_t)io->n_blocks * SIM_BLOCK / 512; i++) {
+		memcpy(io->buffer + i * 512, &value, sizeof(value));
+		memcpy(io->buffer + i * 512 + 504, &value, sizeof(value));
+	}
+}
+
+static int submit(struct user *user, struct io *io, uint32_t block, uint64_t value)
+{
+	uint64_t offset = (uint64_t)block * SIM_BLOCK, bytes = (uint64_t)io->n_blocks * SIM_BLOCK;
+	unsigned flags = io->kind == SIM_FUA ? GANTRY_IO_FUA : 0;
+
+	switch (io->kind) {
+	case SIM_READ:
+		return gantry_queue_read(user->queue, io->buffer, bytes, offset, done, io);
+	case SIM_WRITE:
+	case SIM_FUA:
+		fill(io, value);
+		return gantry_queue_write(user->queue, io->buffer, bytes, offset, flags, done, io);
+	case SIM_FLUSH:
+		return gantry_queue_flush(user->queue, done, io);
+	case SIM_ZERO:
+		return gantry_queue_write_zeroes(user->queue, bytes, offset, 0, done, io);
+	default:
+		return gantry_queue_discard(user->queue, bytes, offset, done, io);
+	}
+}
+
+/* Start one IO. False: the session does not take any more. */
+static bool start(struct user *user, struct io *io)
+{
+	const struct sim_job *job = user->job;
+	uint64_t value = sim_new_value();
+	uint32_t block;
+	int rc;
+
+	io->user = user;
+	io->kind = draw_op(job);
+	io->n_blocks = 1 + sim_draw(job->io_blocks);
+	block = sim_draw(job->blocks - io->n_blocks + 1);
+	if (io->kind == SIM_ZERO || io->kind == SIM_DISCARD)
+		value = 0;
+	if (io->kind == SIM_FLUSH)
+		io->n_blocks = 0;
+	io->op = sim_op_begin(job->client, user->number, io->kind, block, io->n_blocks, value);
+	io->busy = true;
+	rc = submit(user, io, block, value);
+	if (rc == 0)
+		return true;
+	io->busy = false;
+	sim_op_end(io->op, -ECANCELED, NULL); /* not accepted: it has had no effect */
+	return rc == -EAGAIN;
+}
+
+static struct io *free_io(struct user *user)
+{
+	for (uint32_t i = 0; i < user->job->depth; i++)
+		if (!user->ios[i].busy)
+			return &user->ios[i];
+	return NULL;
+}
+
+static void think(const struct sim_job *job)
+{
+	struct timespec ts = {.tv_nsec = (long)sim_draw(job->think_ns)};
+
+	nanosleep(&ts, NULL); /* lint: allowed, the time is simulated */
+}
+
+static void *use_queue(void *arg)
+{
+	struct user *user = arg;
+	const struct sim_job *job = user->job;
+	struct io *io;
+	bool works = gantry_queue_open(user->volume, &user->queue) == 0;
+
+	if (!works)
+		return NULL;
+	for (uint32_t i = 0; i < job->depth; i++)
+		user->ios[i].buffer = malloc(job->io_blocks * SIM_BLOCK);
+	while (works && user->left > 0) {
+		if (sim_draw(8) == 0)
+			think(job);
+		io = free_io(user);
+		if (io == NULL || sim_draw(4) == 0) {
+			works = gantry_queue_wait(user->queue, 1000) >= 0;
+			continue;
+		}
+		works = start(user, io);
+		user->left--;
+	}
+	gantry_queue_close(&user->queue);
+	for (uint32_t i = 0; i < job->depth; i++) {
+		if (user->ios[i].busy)
+			sim_wrong("client %u: an IO did not complete before gantry_queue_close() returned (op %u)", job->client,
+				  user->ios[i].op);
+		free(user->ios[i].buffer);
+	}
+	return NULL;
+}
+
+VISIBLE void *sim_image_client(void *arg)
+{
+	const struct sim_job *job = arg;
+	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
+	struct gantry_volume *volume;
+	struct user *users;
+	pthread_t threads[8];
+	uint32_t left = 0;
+	int rc;
+
+	attr.queues = job->queues;
+	attr.depth = job->depth;
+	attr.copy_bytes = job->io_blocks * SIM_BLOCK;
+	rc = gantry_volume_open_role(job->file, job->role, &attr, &volume);
+	if (rc != 0) {
+		sim_log("client", gantry_error());
+		exit(1);
+	}
+	sim_session_started(job->client);
+	users = calloc(job->queues, sizeof(*users));
+	for (uint32_t i = 0; i < job->queues; i++) {
+		users[i] = (struct user){.job = job, .volume = volume, .number = i, .left = job->ops};
+		if (i != 0)
+			pthread_create(&threads[i], NULL, use_queue, &users[i]);
+	}
+	use_queue(&users[0]);
+	for (uint32_t i = 1; i < job->queues; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < job->queues; i++)
+		left += users[i].left;
+	gantry_volume_close(&volume);
+	exit(left != 0);
+}

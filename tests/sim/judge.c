@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* judge.c - see judge.h; the check of a register is that of Gibbons and Korach, by the zones of each value */
+#include "judge.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define OPS 8192u
+#define BLOCKS 64u /* longest IO of one operation */
+#define EVENTS 256u
+
+struct op {
+	uint32_t client, session, queue;
+	enum sim_op kind;
+	uint32_t block, n_blocks;
+	uint64_t value;
+	uint64_t begin, end; /* moments, counted by `moment`; end 0: has none */
+	uint64_t began_ns, ended_ns;
+	int rc;
+	uint64_t words[BLOCKS];
+};
+
+static struct op ops[OPS];
+static uint32_t n_ops, sessions[64], last_session;
+static uint64_t moment, last_value;
+static struct start {
+	uint64_t at; /* moment */
+} starts[EVENTS], cuts[EVENTS];
+static uint32_t n_starts, n_cuts;
+static uint64_t session_ended[EVENTS * 4]; /* by session; 0: runs */
+static char wrong[512];
+static bool writes_repeat;
+
+void sim_wrong(const char *format, ...)
+{
+	va_list ap;
+
+	if (wrong[0] != 0)
+		return;
+	va_start(ap, format);
+	vsnprintf(wrong, sizeof(wrong), format, ap);
+	va_end(ap);
+	sim_pause();
+}
+
+/* A fault that was found at the end. */
+static const char *broken(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *broken(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(wrong, sizeof(wrong), format, ap);
+	va_end(ap);
+	return wrong;
+}
+
+void sim_judge_begin(bool may_repeat)
+{
+	writes_repeat = may_repeat;
+	n_ops = n_starts = n_cuts = last_session = 0;
+	moment = last_value = 0;
+	memset(sessions, 0, sizeof(sessions));
+	memset(session_ended, 0, sizeof(session_ended));
+	wrong[0] = 0;
+}
+
+uint64_t sim_new_value(void)
+{
+	return ++last_value;
+}
+
+uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op kind, uint32_t block, uint32_t n_blocks, uint64_t value)
+{
+	struct op *op = &ops[n_ops];
+
+	if (n_ops == OPS || n_blocks > BLOCKS)
+		sim_fail("the history has no room");
+	*op = (struct op){.client = client, .session = sessions[client], .queue = queue, .kind = kind, .block = block,
+			  .n_blocks = n_blocks, .value = value, .begin = ++moment, .began_ns = sim_now()};
+	sim_note((uint64_t)kind << 32 ^ block << 8 ^ value);
+	return n_ops++;
+}
+
+void sim_op_end(uint32_t number, int rc, const uint64_t *words)
+{
+	struct op *op = &ops[number];
+
+	if (op->end != 0) {
+		sim_wrong("operation %u completed twice", number);
+		return;
+	}
+	op->end = ++moment;
+	op->ended_ns = sim_now();
+	op->rc = rc;
+	if (op->kind == SIM_READ && rc == 0)
+		memcpy(op->words, words, op->n_blocks * sizeof(*words));
+	sim_note((uint64_t)number << 16 ^ (uint64_t)(uint32_t)rc);
+}
+
+/* Every session of all clients that ended before is at rest now. */
+void sim_session_started(uint32_t client)
+{
+	if (n_starts == EVENTS || last_session + 1 == EVENTS * 4)
+		sim_fail("too many sessions");
+	starts[n_starts++].at = ++moment;
+	sessions[client] = ++last_session;
+}
+
+void sim_judge_ended(uint32_t client)
+{
+	session_ended[sessions[client]] = ++moment;
+}
+
+void sim_judge_power_cut(void)
+{
+	if (n_cuts == EVENTS)
+		sim_fail("too many power cuts");
+	cuts[n_cuts++].at = ++moment;
+}
+
+const char *sim_judge_verdict_now(void)
+{
+	return wrong[0] != 0 ? wrong : NULL;
+}
+
+uint32_t sim_judge_done(enum sim_op kind)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_ops; i++)
+		n += ops[i].kind == kind && ops[i].end != 0 && ops[i].rc == 0;
+	return n;
+}
+
+/* -- what one block tells -- */
+
+static bool has_block(const struct op *op, uint32_t block)
+{
+	return block >= op->block && block < op->block + op->n_blocks;
+}
+
+static bool writes(const struct op *op, uint32_t block)
+{
+	return (op->kind == SIM_WRITE || op->kind == SIM_FUA || op->kind == SIM_ZERO || op->kind == SIM_DISCARD) &&
+	       has_block(op, block);
+}
+
+/* It may have taken effect. */
+static bool may_count(const struct op *op)
+{
+	return op->end == 0 || op->rc != -ECANCELED;
+}
+
+static bool is_acked(const struct op *op)
+{
+	return op->end != 0 && op->rc == 0;
+}
+
+/* The last moment at which a write may take effect. */
+static uint64_t last_moment(const struct op *w, uint32_t block)
+{
+	uint64_t reported = w->end, ended = session_ended[w->session], last = UINT64_MAX;
+
+	if (is_acked(w))
+		return w->end;
+	if (reported == 0)
+		reported = ended != 0 ? ended : UINT64_MAX;
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].session == w->session && ops[i].begin > reported &&
+		    ops[i].end < last)
+			last = ops[i].end;
+	for (uint32_t i = 0; ended != 0 && i < n_starts; i++)
+		if (starts[i].at > ended && starts[i].at < last)
+			last = starts[i].at;
+	return last;
+}
+
+/* The period of a value: from the first moment at which it was surely there to the last at which it still was. */
+struct zone {
+	uint64_t value, first_end, last_begin, born;
+	bool took_effect; /* it was acknowledged, or read */
+};
+
+static struct zone zones[2 * OPS];
+static uint32_t n_zones;
+
+static struct zone *find_zone(uint64_t value)
+{
+	for (uint32_t i = 0; i < n_zones; i++)
+		if (zones[i].value == value)
+			return &zones[i];
+	return NULL;
+}
+
+/* The part of a history between two power cuts. */
+struct epoch {
+	uint64_t from, to; /* moments; from 0: the beginning */
+};
+
+static void add_writes(uint32_t block, const struct epoch *epoch)
+{
+	n_zones = 0;
+	for (uint32_t i = 0; i < n_ops; i++) {
+		const struct op *w = &ops[i];
+		uint64_t last;
+
+		if (!writes(w, block) || !may_count(w) || w->value == 0 || w->begin >= epoch->to)
+			continue;
+		last = last_moment(w, block);
+		if (last > epoch->from)
+			zones[n_zones++] = (struct zone){w->value, last, w->begin, w->begin, is_acked(w) && w->end < epoch->to};
+	}
+}
+
+/* -- power cuts -- */
+
+/*
+ * The flush that first tells the session of `w` after the cut whether its earlier writes are still there. NULL: none did, or
+ * it failed.
+ */
+static bool is_confirmed_later(const struct op *w, uint64_t cut)
+{
+	uint64_t failed = UINT64_MAX, confirmed = UINT64_MAX;
+
+	for (uint32_t i = 0; i < n_ops; i++) {
+		const struct op *f = &ops[i];
+
+		if (f->kind != SIM_FLUSH || f->session != w->session || f->end <= cut)
+			continue;
+		if (f->rc != 0 && f->end < failed)
+			failed = f->end;
+		if (f->rc == 0 && f->begin > w->end && f->end < confirmed)
+			confirmed = f->end;
+	}
+	return confirmed < failed;
+}
+
+/* The write was on the medium when the power was cut, or its client was told so afterwards. */
+static bool is_stable(const struct op *w, uint64_t cut)
+{
+	if (!is_acked(w) || w->end > cut)
+		return false;
+	if (w->kind == SIM_FUA)
+		return true;
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (ops[i].kind == SIM_FLUSH && is_acked(&ops[i]) && ops[i].session == w->session && ops[i].begin > w->end &&
+		    ops[i].end < cut)
+			return true;
+	return is_confirmed_later(w, cut);
+}
+
+/* Had the block a write that a power cut may tear? */
+static bool may_be_torn(uint32_t block, uint64_t cut)
+{
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (writes(&ops[i], block) && may_count(&ops[i]) && ops[i].begin < cut && !is_stable(&ops[i], cut))
+			return true;
+	return false;
+}
+
+/* A write that is stable, and that follows every write of this value. NULL: there is none, the value may have been left. */
+static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cut)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (writes(&ops[i], block) && ops[i].value == value && may_count(&ops[i]) && ops[i].begin < cut) {
+			uint64_t at = last_moment(&ops[i], block);
+
+			last = at > last ? at : last;
+		}
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (writes(&ops[i], block) && ops[i].value != value && ops[i].begin > last && is_stable(&ops[i], cut))
+			return &ops[i];
+	return NULL;
+}
+
+static const char *compare_zones(uint32_t block)
+{
+	for (uint32_t i = 0; i < n_zones; i++)
+		for (uint32_t k = 0; k < n_zones; k++) {
+			const struct zone *a = &zones[i], *b = &zones[k];
+
+			if (i == k || !a->took_effect || !b->took_effect || a->first_end >= a->last_begin)
+				continue;
+			/* a was there from first_end to last_begin; b was not written before, and gone after */
+			if (b->first_end < b->last_begin && b->first_end < a->last_begin && a->first_end < b->last_begin && i < k)
+				return broken("block %u: values %llu and %llu were both there", block, (unsigned long long)a->value,
+					      (unsigned long long)b->value);
+			if (b->first_end >= b->last_begin && b->last_begin > a->first_end && b->first_end < a->last_begin)
+				return broken("block %u: value %llu is still read after value %llu was acknowledged", block,
+					      (unsigned long long)a->value, (unsigned long long)b->value);
+		}
+	return NULL;
+}
+
+/* A read of 0: some write of zeroes, or the beginning, must explain it. */
+static bool zero_is_possible(const struct op *r, uint32_t block, const struct epoch *epoch)
+{
+	for (int z = -1; z < (int)n_ops; z++) {
+		uint64_t last = 0;
+		bool hidden = false;
+
+		if (z >= 0 && (!writes(&ops[z], block) || ops[z].value != 0 || !may_count(&ops[z]) || ops[z].begin > r->end))
+			continue;
+		if (z >= 0)
+			last = last_moment(&ops[z], block);
+		if (last < epoch->from) {
+			if (stable_after(0, block, epoch->from) != NULL)
+				continue;
+			last = epoch->from;
+		}
+		for (uint32_t i = 0; i < n_ops && !hidden; i++)
+			hidden = writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].value != 0 && ops[i].begin > last &&
+				 ops[i].end < r->begin;
+		if (!hidden)
+			return true;
+	}
+	return false;
+}
+
+/* A value that the power cut before this epoch has left. NULL, or why it cannot have. */
+static const char *add_left(const struct op *r, uint32_t block, uint64_t value, const struct epoch *epoch)
+{
+	const struct op *w;
+	struct zone *z;
+
+	if (epoch->from == 0)
+		return broken("block %u: a read (operation %u) returned value %llu, which was not written there", block,
+			      (unsigned)(r - ops), (unsigned long long)value);
+	w = stable_after(value, block, epoch->from);
+	if (w != NULL)
+		return broken("block %u: a power cut has lost value %llu (operation %u), which was stable: value %llu is there",
+			      block, (unsigned long long)w->value, (unsigned)(w - ops), (unsigned long long)value);
+	z = &zones[n_zones++];
+	*z = (struct zone){value, epoch->from, r->begin, 0, true};
+	return NULL;
+}
+
+static const char *add_read(const struct op *r, uint32_t block, const struct epoch *epoch)
+{
+	uint64_t value = r->words[block - r->block];
+	struct zone *z = find_zone(value);
+
+	if (value == UINT64_MAX && (epoch->from == 0 || !may_be_torn(block, epoch->from)))
+		return broken("block %u: a read (operation %u) returned parts of several writes", block, (unsigned)(r - ops));
+	if (value == 0 && zero_is_possible(r, block, epoch))
+		return NULL;
+	if (value == 0)
+		return broken("block %u: a read (operation %u) returned 0 after a write", block,
+								  (unsigned)(r - ops));
+	if (z == NULL)
+		return value == UINT64_MAX ? NULL : add_left(r, block, value, epoch);
+	if (z->born > r->end)
+		return broken("block %u: a read (operation %u) returned value %llu before it was written", block,
+			      (unsigned)(r - ops), (unsigned long long)value);
+	z->took_effect = true;
+	if (r->end < z->first_end && !writes_repeat)
+		z->first_end = r->end;
+	if (r->begin > z->last_begin)
+		z->last_begin = r->begin;
+	return NULL;
+}
+
+static const char *judge_epoch(uint32_t block, const struct epoch *epoch)
+{
+	const char *bad = NULL;
+
+	add_writes(block, epoch);
+	for (uint32_t i = 0; i < n_ops && bad == NULL; i++) {
+		const struct op *r = &ops[i];
+
+		if (r->kind == SIM_READ && is_acked(r) && has_block(r, block) && r->begin >= epoch->from && r->end <= epoch->to)
+			bad = add_read(r, block, epoch);
+	}
+	return bad != NULL ? bad : compare_zones(block);
+}
+
+static const char *judge_block(uint32_t block)
+{
+	const char *bad = NULL;
+
+	for (uint32_t k = 0; k <= n_cuts && bad == NULL; k++) {
+		struct epoch epoch = {k != 0 ? cuts[k - 1].at : 0, k < n_cuts ? cuts[k].at : UINT64_MAX};
+
+		bad = judge_epoch(block, &epoch);
+	}
+	return bad;
+}
+
+const char *sim_judge_verdict(void)
+{
+	uint32_t blocks = 0;
+
+	if (wrong[0] != 0)
+		return wrong;
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (ops[i].block + ops[i].n_blocks > blocks)
+			blocks = ops[i].block + ops[i].n_blocks;
+	for (uint32_t block = 0; block < blocks; block++) {
+		const char *bad = judge_block(block);
+
+		if (bad != NULL)
+			return bad;
+	}
+	return NULL;
+}
+
+#define CALM_NS 20000000u /* of an operation */
+
+const char *sim_judge_calm(void)
+{
+	for (uint32_t i = 0; i < n_ops; i++) {
+		const struct op *op = &ops[i];
+
+		if (op->end == 0 || op->rc != 0)
+			return broken("operation %u failed with %d, although nothing was wrong", i, op->end != 0 ? op->rc : 1);
+		if (op->ended_ns - op->began_ns > CALM_NS)
+			return broken("operation %u took %.3f ms, although nothing was wrong", i,
+				      (double)(op->ended_ns - op->began_ns) / 1e6);
+	}
+	return NULL;
+}
+
+void sim_judge_print(void)
+{
+	static const char *const names[SIM_OPS] = {"read", "write", "write FUA", "flush", "write zeroes", "discard"};
+
+	for (uint32_t i = 0; i < n_ops; i++) {
+		const struct op *op = &ops[i];
+
+		fprintf(sim_out, "%4u %10.3f us - ", i, (double)op->began_ns / 1e3);
+		if (op->end != 0)
+			fprintf(sim_out, "%10.3f us", (double)op->ended_ns / 1e3);
+		else
+			fprintf(sim_out, "             ");
+		fprintf(sim_out, " client %u queue %u %s blocks %u+%u value %llu rc %d", op->client, op->queue, names[op->kind],
+			op->block, op->n_blocks, (unsigned long long)op->value, op->end != 0 ? op->rc : 1);
+		for (uint32_t k = 0; op->kind == SIM_READ && op->rc == 0 && k < op->n_blocks; k++)
+			fprintf(sim_out, " [%llu]", (unsigned long long)op->words[k]);
+		fputc('\n', sim_out);
+	}
+}

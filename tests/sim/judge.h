@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * judge.h - the history of a run, and whether gantry-guarantees(7) allows it
+ *
+ * Each block holds one value, and each write has a value of its own, so a block is a register: its history must be
+ * linearizable. A write whose end is not known (it timed out, its session ended) may take effect until its session has
+ * acknowledged a later write of the block, or until a session that was opened later has started; then it may not any more.
+ * A power cut keeps what a flush had covered, and any part of the rest.
+ */
+#ifndef SIM_JUDGE_H
+#define SIM_JUDGE_H
+
+#include <stdbool.h>
+
+#include "image.h"
+
+/*
+ * An empty history of blocks that are all 0. may_repeat: sessions resume, and there are several clients. A write that was in
+ * flight when its session was lost is submitted again, so it may take effect more than once until it completes.
+ */
+void sim_judge_begin(bool may_repeat);
+/* A client has ended or was killed: its operations without an end are not known. */
+void sim_judge_ended(uint32_t client);
+/* The store has lost its power. */
+void sim_judge_power_cut(void);
+/* At the end: NULL, or what the history breaks. */
+const char *sim_judge_verdict(void);
+/* While it runs: NULL, or what sim_wrong() was called with. */
+const char *sim_judge_verdict_now(void);
+/* At the end of a run without faults, stalls and slow disks: NULL, or an operation that failed or took long. */
+const char *sim_judge_calm(void);
+/* Operations that completed with 0, per kind. */
+uint32_t sim_judge_done(enum sim_op op);
+/* Print all operations. */
+void sim_judge_print(void);
+
+#endif

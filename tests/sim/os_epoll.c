@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* os_epoll.c - poll() and epoll */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "os.h"
+
+/* -- poll -- */
+
+struct poll_wait {
+	struct sim_proc *proc;
+	struct pollfd *fds;
+	nfds_t n;
+};
+
+static int look(struct sim_proc *proc, struct pollfd *fds, nfds_t n)
+{
+	int found = 0;
+
+	for (nfds_t i = 0; i < n; i++) {
+		struct sim_file *file;
+
+		fds[i].revents = 0;
+		if (fds[i].fd < 0)
+			continue;
+		file = fds[i].fd < (int)SIM_FDS ? proc->fds[fds[i].fd].file : NULL;
+		if (file == NULL)
+			fds[i].revents = POLLNVAL;
+		else
+			fds[i].revents = (short)(sim_file_events(file) & ((uint32_t)fds[i].events | POLLHUP | POLLERR));
+		found += fds[i].revents != 0;
+	}
+	return found;
+}
+
+static bool poll_ready(void *arg)
+{
+	const struct poll_wait *wait = arg;
+
+	return look(wait->proc, wait->fds, wait->n) != 0;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	struct poll_wait wait = {sim_proc_self(), fds, n};
+	uint64_t deadline = timeout_ms < 0 ? SIM_NEVER : sim_now() + (uint64_t)timeout_ms * 1000000u;
+
+	sim_call();
+	if (timeout_ms != 0 && !poll_ready(&wait))
+		sim_block(poll_ready, &wait, deadline);
+	return look(wait.proc, fds, n);
+}
+
+/* -- epoll -- */
+
+#define WATCHES 128u
+
+struct watch {
+	struct sim_file *file; /* NULL: a free slot */
+	int fd;
+	struct epoll_event event;
+	uint64_t seen; /* EPOLLET: changes of the file when it was last reported */
+};
+
+struct epoll_file {
+	struct sim_file file;
+	struct epoll_file *next; /* of all */
+	struct watch watches[WATCHES];
+	uint32_t n, turn;
+};
+
+static struct epoll_file *all_epolls;
+
+/* The last reference of a file has gone: nothing watches it any more. */
+void sim_epoll_forget(const struct sim_file *file)
+{
+	for (struct epoll_file *e = all_epolls; e != NULL; e = e->next)
+		for (uint32_t i = 0; i < e->n; i++)
+			if (e->watches[i].file == file)
+				e->watches[i].file = NULL;
+}
+
+/* What the watch would report, and for edges: only what is new. */
+static uint32_t watch_events(const struct watch *w)
+{
+	uint32_t events;
+
+	if (w->file == NULL)
+		return 0;
+	events = sim_file_events(w->file) & (w->event.events | EPOLLHUP | EPOLLERR);
+	if ((w->event.events & EPOLLET) && w->seen == w->file->changes)
+		return 0;
+	return events;
+}
+
+static bool epoll_ready(void *arg)
+{
+	const struct epoll_file *e = arg;
+
+	for (uint32_t i = 0; i < e->n; i++)
+		if (watch_events(&e->watches[i]) != 0)
+			return true;
+	return false;
+}
+
+static uint32_t epoll_poll(struct sim_file *file)
+{
+	return epoll_ready(file) ? POLLIN : 0;
+}
+
+static void epoll_close(struct sim_file *file)
+{
+	struct epoll_file **at = &all_epolls;
+
+	while (*at != (struct epoll_file *)file)
+		at = &(*at)->next;
+	*at = (*at)->next;
+}
+
+static const struct sim_file_ops epoll_ops = {.kind = "epoll", .poll = epoll_poll, .close = epoll_close};
+
+int __wrap_epoll_create1(int flags)
+{
+	struct epoll_file *e;
+
+	sim_call();
+	e = sim_file_new(&epoll_ops, sizeof(*e), O_RDWR);
+	e->next = all_epolls;
+	all_epolls = e;
+	return sim_fd_new(&e->file, flags & EPOLL_CLOEXEC);
+}
+
+static struct epoll_file *find_epoll(int fd)
+{
+	struct sim_file *file = sim_fd_file(fd);
+
+	if (file != NULL && file->ops != &epoll_ops) {
+		errno = EINVAL;
+		file = NULL;
+	}
+	return (struct epoll_file *)file;
+}
+
+static struct watch *find_watch(struct epoll_file *e, int fd, const struct sim_file *file)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->watches[i].file == file && e->watches[i].fd == fd)
+			return &e->watches[i];
+	return NULL;
+}
+
+static int add_watch(struct epoll_file *e, int fd, struct sim_file *file, const struct epoll_event *event)
+{
+	struct watch *w = find_watch(e, 0, NULL);
+
+	for (uint32_t i = 0; w == NULL && i < e->n; i++)
+		if (e->watches[i].file == NULL)
+			w = &e->watches[i];
+	if (w == NULL) {
+		if (e->n == WATCHES)
+			sim_fail("epoll: more than %u watches", WATCHES);
+		w = &e->watches[e->n++];
+	}
+	*w = (struct watch){.file = file, .fd = fd, .event = *event, .seen = file->changes - 1};
+	return 0;
+}
+
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct epoll_file *e;
+	struct sim_file *file;
+	struct watch *w;
+
+	sim_call();
+	e = find_epoll(epfd);
+	file = e != NULL ? sim_fd_file(fd) : NULL;
+	if (file == NULL)
+		return -1;
+	w = find_watch(e, fd, file);
+	if ((op == EPOLL_CTL_ADD) == (w != NULL))
+		return (int)sim_result(w != NULL ? -EEXIST : -ENOENT);
+	sim_changed();
+	e->file.changes++;
+	if (op == EPOLL_CTL_ADD)
+		return add_watch(e, fd, file, event);
+	if (op == EPOLL_CTL_DEL)
+		w->file = NULL;
+	else
+		*w = (struct watch){.file = file, .fd = fd, .event = *event, .seen = file->changes - 1};
+	return 0;
+}
+
+/* Reports begin at another watch each time, so that none is left out for ever. */
+static int collect(struct epoll_file *e, struct epoll_event *events, int max)
+{
+	int found = 0;
+	uint32_t first = e->n != 0 ? e->turn++ % e->n : 0;
+
+	for (uint32_t k = 0; k < e->n && found < max; k++) {
+		struct watch *w = &e->watches[(first + k) % e->n];
+		uint32_t what = watch_events(w);
+
+		if (what == 0)
+			continue;
+		w->seen = w->file->changes;
+		if (w->event.events & EPOLLONESHOT)
+			w->event.events = 0;
+		events[found++] = (struct epoll_event){.events = what, .data = w->event.data};
+	}
+	return found;
+}
+
+static int epoll_wait_until(int epfd, struct epoll_event *events, int max, uint64_t deadline)
+{
+	struct epoll_file *e;
+	int n;
+
+	sim_call();
+	e = find_epoll(epfd);
+	if (e == NULL)
+		return -1;
+	if (deadline > sim_now() && !epoll_ready(e))
+		sim_block(epoll_ready, e, deadline);
+	n = collect(e, events, max);
+	sim_note((uint64_t)n << 8 | 5);
+	return n;
+}
+
+int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	return epoll_wait_until(epfd, events, max, timeout_ms < 0 ? SIM_NEVER : sim_now() + (uint64_t)timeout_ms * 1000000u);
+}
+
+int __wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *ts, const sigset_t *set)
+{
+	(void)set;
+	return epoll_wait_until(epfd, events, max, ts == NULL ? SIM_NEVER : sim_now() + sim_ns_of(ts));
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * os_memory.c - memfd and mmap: shared memory of simulated processes
+ *
+ * A simulated memfd is one of the host. Each process has a range of addresses of its own, where each mapping gets addresses
+ * that were not used before: what is used after munmap() faults, and addresses are the same in each run of a seed.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "disk.h"
+
+#define RANGE ((size_t)1 << 36) /* bytes of addresses for a process */
+#define FIRST ((uint8_t *)0x200000000000)
+#define PAGE ((size_t)4096)
+
+static size_t tops[SIM_PROCS]; /* bytes of each range that were used */
+extern size_t sim_proc_index(const struct sim_proc *proc);
+
+/* -- memfd -- */
+
+struct memory_file {
+	struct sim_file file;
+	int real;
+};
+
+static ssize_t memory_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
+{
+	int fd = ((struct memory_file *)file)->real;
+	ssize_t n = offset < 0 ? read(fd, to, bytes) : pread(fd, to, bytes, offset);
+
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t memory_write(struct sim_file *file, const void *from, size_t bytes, off_t offset)
+{
+	int fd = ((struct memory_file *)file)->real;
+	ssize_t n = offset < 0 ? write(fd, from, bytes) : pwrite(fd, from, bytes, offset);
+
+	return n < 0 ? -errno : n;
+}
+
+static int memory_stat(struct sim_file *file, struct stat *st)
+{
+	return fstat(((struct memory_file *)file)->real, st) != 0 ? -errno : 0;
+}
+
+static int memory_truncate(struct sim_file *file, off_t bytes)
+{
+	return ftruncate(((struct memory_file *)file)->real, bytes) != 0 ? -errno : 0;
+}
+
+static int memory_allocate(struct sim_file *file, int mode, off_t offset, off_t bytes)
+{
+	return fallocate(((struct memory_file *)file)->real, mode, offset, bytes) != 0 ? -errno : 0;
+}
+
+static int memory_fcntl(struct sim_file *file, int command, long arg)
+{
+	int rc = fcntl(((struct memory_file *)file)->real, command, arg);
+
+	return rc < 0 ? -errno : rc;
+}
+
+static int memory_map(struct sim_file *file, void *at, size_t bytes, int prot, int flags, off_t offset)
+{
+	return mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, ((struct memory_file *)file)->real, offset) == MAP_FAILED ? -errno
+															      : 0;
+}
+
+static void memory_close(struct sim_file *file)
+{
+	close(((struct memory_file *)file)->real);
+}
+
+static const struct sim_file_ops memory_ops = {
+	.kind = "memfd", .read = memory_read, .write = memory_write, .stat = memory_stat, .truncate = memory_truncate,
+	.allocate = memory_allocate, .fcntl = memory_fcntl, .map = memory_map, .close = memory_close};
+
+int sim_memory_fd(const struct sim_file *file)
+{
+	return file->ops == &memory_ops ? ((const struct memory_file *)file)->real : -1;
+}
+
+struct sim_file *sim_memory_reopen(struct sim_file *file, int flags)
+{
+	struct memory_file *m;
+	char path[40];
+	int real;
+
+	if (file->ops != &memory_ops)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ((struct memory_file *)file)->real);
+	real = open(path, flags | O_CLOEXEC);
+	if (real < 0)
+		return NULL;
+	m = sim_file_new(&memory_ops, sizeof(*m), flags);
+	m->real = real;
+	return &m->file;
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+	struct memory_file *m;
+	int real;
+
+	sim_call();
+	if (flags & MFD_HUGETLB)
+		return (int)sim_result(-ENOMEM);
+	real = memfd_create(name, flags | MFD_CLOEXEC);
+	if (real < 0)
+		return -1;
+	m = sim_file_new(&memory_ops, sizeof(*m), O_RDWR);
+	m->real = real;
+	return sim_fd_new(&m->file, flags & MFD_CLOEXEC);
+}
+
+/* -- mappings -- */
+
+static size_t whole_pages(size_t bytes)
+{
+	return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static struct sim_map *find_map(struct sim_proc *proc, const void *at)
+{
+	for (struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS; map++)
+		if (map->at == at)
+			return map;
+	return NULL;
+}
+
+/* Fresh addresses, with an unused page behind them. */
+static uint8_t *fresh(const struct sim_proc *proc, size_t bytes)
+{
+	size_t index = sim_proc_index(proc);
+	uint8_t *at = FIRST + index * RANGE + tops[index];
+
+	tops[index] += bytes + PAGE;
+	if (tops[index] > RANGE)
+		sim_fail("%s: no addresses left", proc->name);
+	return at;
+}
+
+void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+	struct sim_proc *proc = sim_proc_self();
+	struct sim_map *map = find_map(proc, NULL);
+	struct sim_file *file = NULL;
+	uint8_t *at;
+	int rc = 0;
+
+	sim_call();
+	if (map == NULL)
+		sim_fail("%s: more than %u mappings", proc->name, SIM_MAPS);
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		sim_fail("%s: mmap at %p", proc->name, wanted);
+	if (flags & MAP_HUGETLB) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	if (!(flags & MAP_ANONYMOUS)) {
+		file = sim_fd_file(fd);
+		if (file == NULL || file->ops->map == NULL) {
+			errno = file == NULL ? EBADF : ENODEV;
+			return MAP_FAILED;
+		}
+	}
+	at = fresh(proc, whole_pages(bytes));
+	if (file != NULL)
+		rc = file->ops->map(file, at, bytes, prot, flags, offset);
+	else if (mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+		rc = -errno;
+	if (rc != 0) {
+		errno = -rc;
+		return MAP_FAILED;
+	}
+	if (file != NULL)
+		sim_file_get(file);
+	*map = (struct sim_map){.at = at, .bytes = whole_pages(bytes), .file = file};
+	sim_note((uint64_t)bytes << 8 | 8);
+	return at;
+}
+
+static void drop(struct sim_map *map)
+{
+	struct sim_file *file = map->file;
+
+	munmap(map->at, map->bytes);
+	*map = (struct sim_map){0};
+	if (file != NULL)
+		sim_file_put(file);
+}
+
+/* Whole mappings only. */
+int __wrap_munmap(void *at, size_t bytes)
+{
+	struct sim_proc *proc = sim_proc_self();
+	struct sim_map *map;
+
+	sim_call();
+	map = find_map(proc, at);
+	if (map == NULL || map->bytes != whole_pages(bytes))
+		sim_fail("%s: munmap of %zu bytes, which is no mapping", proc->name, bytes);
+	drop(map);
+	return 0;
+}
+
+/* Only what core/memory does: a private copy takes the place of a shared mapping. */
+void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *at)
+{
+	struct sim_proc *proc = sim_proc_self();
+	struct sim_map *from, *to;
+	struct sim_file *file;
+
+	sim_call();
+	from = find_map(proc, old);
+	to = find_map(proc, at);
+	if (!(flags & MREMAP_FIXED) || old_bytes != bytes || from == NULL || to == NULL || to->bytes != from->bytes)
+		sim_fail("%s: mremap in a way that is not simulated", proc->name);
+	if (mremap(old, bytes, bytes, flags, at) == MAP_FAILED)
+		return MAP_FAILED;
+	file = to->file;
+	to->file = from->file;
+	*from = (struct sim_map){0};
+	if (file != NULL)
+		sim_file_put(file);
+	return at;
+}
+
+int __wrap_madvise(void *at, size_t bytes, int advice)
+{
+	sim_call();
+	return madvise(at, bytes, advice);
+}
+
+void sim_maps_drop_all(struct sim_proc *proc)
+{
+	for (struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS; map++)
+		if (map->at != NULL)
+			drop(map);
+	tops[sim_proc_index(proc)] = 0;
+}

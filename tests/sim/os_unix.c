@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* os_unix.c - Unix sockets: messages with descriptors between processes, and who is at the other end */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "os.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define QUEUE_BYTES (208u << 10) /* of a direction */
+#define QUEUE_DGRAMS 64u         /* messages of a datagram socket */
+#define BACKLOG 512
+#define RIGHTS 253u
+
+struct message {
+	struct message *next;
+	size_t bytes, done; /* done: of a stream, what has been read */
+	uint32_t n_files;
+	struct sim_file *files[RIGHTS];
+	uint8_t data[];
+};
+
+struct socket {
+	struct sim_file file;
+	int type;
+	struct socket *peer;  /* NULL: none, or closed */
+	bool was_connected, reset, listening, shut;
+	struct ucred creator, peer_cred;
+	struct message *first, **last; /* received */
+	size_t queued;
+	uint32_t n_queued;
+	struct socket *pending, *next_pending; /* of a listener: connections to accept, the newest first */
+	uint32_t n_pending, backlog;
+};
+
+static uint32_t socket_poll(struct sim_file *file)
+{
+	const struct socket *s = (const struct socket *)file;
+	uint32_t events = 0;
+
+	if (s->listening)
+		return s->n_pending != 0 ? POLLIN : 0;
+	if (s->first != NULL)
+		events |= POLLIN;
+	if (s->was_connected && s->peer == NULL)
+		events |= POLLIN | POLLOUT | POLLHUP | POLLRDHUP;
+	else if (s->peer != NULL && s->peer->queued < QUEUE_BYTES && (s->type != SOCK_DGRAM || s->peer->n_queued < QUEUE_DGRAMS))
+		events |= POLLOUT;
+	return events;
+}
+
+static int socket_stat(struct sim_file *file, struct stat *st)
+{
+	(void)file;
+	st->st_mode = S_IFSOCK | 0777;
+	return 0;
+}
+
+static void drop_message(struct message *m)
+{
+	for (uint32_t i = 0; i < m->n_files; i++)
+		sim_file_put(m->files[i]);
+	sim_host_free(m);
+}
+
+static struct message *take_message(struct socket *s)
+{
+	struct message *m = s->first;
+
+	s->first = m->next;
+	if (s->first == NULL)
+		s->last = &s->first;
+	s->queued -= m->bytes;
+	s->n_queued--;
+	return m;
+}
+
+static void socket_close(struct sim_file *file)
+{
+	struct socket *s = (struct socket *)file;
+
+	sim_path_socket_gone(s);
+	while (s->pending != NULL) {
+		struct socket *waiting = s->pending;
+
+		s->pending = waiting->next_pending;
+		waiting->next_pending = NULL;
+		sim_file_put(&waiting->file);
+	}
+	if (s->peer != NULL) {
+		s->peer->reset = s->first != NULL && s->type != SOCK_DGRAM;
+		s->peer->peer = NULL;
+		sim_file_changed(&s->peer->file);
+	}
+	while (s->first != NULL)
+		drop_message(take_message(s));
+}
+
+static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t offset);
+static ssize_t socket_write(struct sim_file *file, const void *from, size_t bytes, off_t offset);
+
+static const struct sim_file_ops socket_ops = {.kind = "socket", .poll = socket_poll, .read = socket_read, .write = socket_write,
+					       .stat = socket_stat, .close = socket_close};
+
+static struct socket *new_socket(int type)
+{
+	const struct sim_proc *proc = sim_proc_self();
+	struct socket *s = sim_file_new(&socket_ops, sizeof(*s), O_RDWR | (type & SOCK_NONBLOCK ? O_NONBLOCK : 0));
+
+	s->type = type & 0xf;
+	s->last = &s->first;
+	s->creator = (struct ucred){.pid = proc->pid, .uid = proc->uid, .gid = proc->uid};
+	return s;
+}
+
+static void join(struct socket *a, struct socket *b)
+{
+	a->peer = b;
+	b->peer = a;
+	a->was_connected = b->was_connected = true;
+	a->peer_cred = b->creator;
+	b->peer_cred = a->creator;
+}
+
+static struct socket *find_socket(int fd)
+{
+	struct sim_file *file = sim_fd_file(fd);
+
+	if (file != NULL && file->ops != &socket_ops) {
+		errno = ENOTSOCK;
+		return NULL;
+	}
+	return (struct socket *)file;
+}
+
+/* -- making them -- */
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+	sim_call();
+	if (domain != AF_UNIX || protocol != 0)
+		return (int)sim_result(-EAFNOSUPPORT);
+	return sim_fd_new(&new_socket(type)->file, type & SOCK_CLOEXEC);
+}
+
+int __wrap_socketpair(int domain, int type, int protocol, int fds[2])
+{
+	struct socket *a, *b;
+
+	sim_call();
+	if (domain != AF_UNIX || protocol != 0)
+		return (int)sim_result(-EAFNOSUPPORT);
+	a = new_socket(type);
+	b = new_socket(type);
+	join(a, b);
+	fds[0] = sim_fd_new(&a->file, type & SOCK_CLOEXEC);
+	fds[1] = sim_fd_new(&b->file, type & SOCK_CLOEXEC);
+	if (fds[0] >= 0 && fds[1] >= 0)
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			__wrap_close(fds[i]);
+	errno = EMFILE;
+	return -1;
+}
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t n)
+{
+	const struct sockaddr_un *sun = (const struct sockaddr_un *)address;
+	struct socket *s;
+
+	(void)n;
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	return (int)sim_result(sim_path_bind(sun->sun_path, 0777, s));
+}
+
+int __wrap_listen(int fd, int backlog)
+{
+	struct socket *s;
+
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	s->listening = true;
+	s->backlog = backlog < 0 || backlog > BACKLOG ? BACKLOG : (uint32_t)backlog;
+	sim_file_changed(&s->file);
+	return 0;
+}
+
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t n)
+{
+	const struct sockaddr_un *sun = (const struct sockaddr_un *)address;
+	struct socket *s, *listener, *served, **at;
+
+	(void)n;
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	listener = sim_path_socket(sun->sun_path);
+	if (listener == NULL)
+		return -1;
+	if (!listener->listening)
+		return (int)sim_result(-ECONNREFUSED);
+	if (listener->type != s->type)
+		return (int)sim_result(-EPROTOTYPE);
+	if (listener->n_pending > listener->backlog)
+		return (int)sim_result(-EAGAIN); /* gantry connects without blocking */
+	served = new_socket(s->type);
+	served->creator = listener->creator;
+	join(s, served);
+	for (at = &listener->pending; *at != NULL; at = &(*at)->next_pending)
+		;
+	*at = served;
+	listener->n_pending++;
+	sim_file_changed(&listener->file);
+	sim_file_changed(&s->file);
+	return 0;
+}
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *n, int flags)
+{
+	struct socket *s, *served;
+
+	(void)address;
+	(void)n;
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	if (s->pending == NULL)
+		return (int)sim_result(-EAGAIN);
+	served = s->pending;
+	s->pending = served->next_pending;
+	s->n_pending--;
+	served->next_pending = NULL;
+	if (flags & SOCK_NONBLOCK)
+		served->file.flags |= O_NONBLOCK;
+	sim_file_changed(&s->file);
+	return sim_fd_new(&served->file, flags & SOCK_CLOEXEC);
+}
+
+/* -- messages -- */
+
+static bool is_full(const struct socket *s)
+{
+	return s->queued >= QUEUE_BYTES || (s->type == SOCK_DGRAM && s->n_queued >= QUEUE_DGRAMS);
+}
+
+static ssize_t put_message(struct socket *s, const struct iovec *iov, size_t n, struct sim_file **files, uint32_t n_files)
+{
+	struct message *m;
+	size_t bytes = 0;
+
+	if (s->peer == NULL)
+		return s->was_connected ? -EPIPE : -ENOTCONN;
+	if (is_full(s->peer))
+		return -EAGAIN;
+	for (size_t i = 0; i < n; i++)
+		bytes += iov[i].iov_len;
+	m = sim_host_alloc(sizeof(*m) + bytes);
+	for (size_t i = 0; i < n; m->bytes += iov[i++].iov_len)
+		memcpy(m->data + m->bytes, iov[i].iov_base, iov[i].iov_len);
+	for (uint32_t i = 0; i < n_files; i++) {
+		sim_file_get(files[i]);
+		m->files[i] = files[i];
+	}
+	m->n_files = n_files;
+	*s->peer->last = m;
+	s->peer->last = &m->next;
+	s->peer->queued += bytes;
+	s->peer->n_queued++;
+	sim_file_changed(&s->peer->file);
+	sim_file_changed(&s->file);
+	return (ssize_t)bytes;
+}
+
+/* The descriptors of a message to send. How many, or -EBADF. */
+static int files_of(const struct msghdr *msg, struct sim_file **files)
+{
+	uint32_t n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		for (size_t i = 0; i < count && n < RIGHTS; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			files[n] = sim_fd_file(fd);
+			if (files[n++] == NULL)
+				return -EBADF;
+		}
+	}
+	return (int)n;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct sim_file *files[RIGHTS];
+	struct socket *s;
+	ssize_t rc;
+	int n;
+
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK))
+		sim_fail("sendmsg that may block");
+	n = files_of(msg, files);
+	rc = n < 0 ? n : put_message(s, msg->msg_iov, msg->msg_iovlen, files, (uint32_t)n);
+	sim_note((uint64_t)rc << 8 | 6);
+	return sim_result(rc);
+}
+
+ssize_t __wrap_send(int fd, const void *from, size_t bytes, int flags)
+{
+	struct iovec iov = {(void *)(uintptr_t)from, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	return __wrap_sendmsg(fd, &msg, flags);
+}
+
+static ssize_t socket_write(struct sim_file *file, const void *from, size_t bytes, off_t offset)
+{
+	struct iovec iov = {(void *)(uintptr_t)from, bytes};
+
+	(void)offset;
+	return put_message((struct socket *)file, &iov, 1, NULL, 0);
+}
+
+/* Copy what fits; the number of bytes copied. */
+static size_t scatter(const struct message *m, const struct iovec *iov, size_t n)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < n && m->done + done < m->bytes; i++) {
+		size_t part = m->bytes - m->done - done;
+
+		part = part < iov[i].iov_len ? part : iov[i].iov_len;
+		memcpy(iov[i].iov_base, m->data + m->done + done, part);
+		done += part;
+	}
+	return done;
+}
+
+/* Give the message's files to the process as far as the control buffer reaches. */
+static void give_files(struct message *m, struct msghdr *msg, bool cloexec)
+{
+	struct cmsghdr *c = msg->msg_control;
+	size_t room = msg->msg_controllen >= CMSG_LEN(0) ? (msg->msg_controllen - CMSG_LEN(0)) / sizeof(int) : 0;
+	uint32_t n = 0;
+
+	while (n < m->n_files && n < room) {
+		int fd;
+
+		sim_file_get(m->files[n]);
+		fd = sim_fd_new(m->files[n], cloexec);
+		if (fd < 0)
+			break;
+		memcpy(CMSG_DATA(c) + n++ * sizeof(int), &fd, sizeof(fd));
+	}
+	if (n < m->n_files)
+		msg->msg_flags |= MSG_CTRUNC;
+	msg->msg_controllen = 0;
+	if (n != 0) {
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		msg->msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+}
+
+static ssize_t get_message(struct socket *s, struct msghdr *msg, bool cloexec)
+{
+	struct message *m = s->first;
+	size_t n;
+
+	msg->msg_flags = 0;
+	if (s->reset) {
+		s->reset = false;
+		return -ECONNRESET;
+	}
+	if (m == NULL) {
+		msg->msg_controllen = 0;
+		return s->peer != NULL ? -EAGAIN : s->was_connected ? 0 : -ENOTCONN;
+	}
+	n = scatter(m, msg->msg_iov, msg->msg_iovlen);
+	give_files(m, msg, cloexec);
+	if (s->type == SOCK_STREAM && m->done + n < m->bytes) {
+		m->done += n;
+		return (ssize_t)n;
+	}
+	if (m->done + n < m->bytes)
+		msg->msg_flags |= MSG_TRUNC;
+	drop_message(take_message(s));
+	sim_file_changed(&s->file);
+	if (s->peer != NULL)
+		sim_file_changed(&s->peer->file);
+	return (ssize_t)n;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct socket *s;
+	ssize_t rc;
+
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK))
+		sim_fail("recvmsg that may block");
+	rc = get_message(s, msg, flags & MSG_CMSG_CLOEXEC);
+	sim_note((uint64_t)rc << 8 | 7);
+	return sim_result(rc);
+}
+
+static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
+{
+	struct iovec iov = {to, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	(void)offset;
+	return get_message((struct socket *)file, &msg, true);
+}
+
+ssize_t __wrap_sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *address, socklen_t n)
+{
+	(void)address;
+	(void)n;
+	return __wrap_send(fd, from, bytes, flags);
+}
+
+/* -- options -- */
+
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *n)
+{
+	struct socket *s;
+	int pidfd;
+
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	if (level != SOL_SOCKET)
+		return (int)sim_result(-ENOPROTOOPT);
+	if (option == SO_PEERCRED) {
+		memcpy(value, &s->peer_cred, sizeof(s->peer_cred));
+		*n = sizeof(s->peer_cred);
+		return 0;
+	}
+	if (option != SO_PEERPIDFD)
+		return (int)sim_result(-ENOPROTOOPT);
+	pidfd = sim_pidfd_open(s->peer_cred.pid);
+	if (pidfd < 0)
+		return -1;
+	memcpy(value, &pidfd, sizeof(pidfd));
+	return 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t n)
+{
+	(void)level;
+	(void)option;
+	(void)value;
+	(void)n;
+	sim_call();
+	return find_socket(fd) != NULL ? 0 : -1;
+}

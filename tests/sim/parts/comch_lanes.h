@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comch_lanes.h - a consumer of shm-comch and rings towards it, as their lanes see them, made without the control threads */
+#ifndef COMCH_LANES_H
+#define COMCH_LANES_H
+
+#include "comch_messages.h"
+
+#define LANES_RINGS 2u
+#define LANES_SLOTS 16u
+#define LANES_DEPTH 8u /* at most */
+
+struct lanes_attr {
+	uint32_t n_rings, n_slots, depth, lot;
+	bool membarrier, edges;
+};
+
+struct lanes {
+	struct comch_device dev;
+	struct comch_conn conn[2]; /* of the producers, of the consumer */
+	struct comch_page page;
+	struct comch_slot slots[LANES_RINGS][LANES_SLOTS];
+	struct comch_in in[LANES_RINGS];
+	struct comch_consumer consumer;
+	struct comch_producer producers[LANES_RINGS];
+	uint32_t n_posted, n_taken;          /* receives, messages */
+	uint32_t n_sent[LANES_RINGS], n_got[LANES_RINGS];
+};
+extern struct lanes lanes;
+
+void lanes_begin(const struct lanes_attr *attr);
+void lanes_open_bell(void); /* in a thread */
+/* Message i of a ring: what comch_send returns. */
+int lanes_send(uint32_t ring, uint32_t i, uint32_t flags);
+/* Check what a poll returned: the next message of its ring, whole. */
+void lanes_take(const struct gantry_msg *m);
+/* One receive more. */
+void lanes_post(void);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* list.h - all parts, in the order in which `component all` runs them */
+PART(loop)
+PART(bell)
+PART(credit)
+PART(ring)
+PART(region)
+PART(withdraw)
+PART(resume)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* proc.c - simulated processes, and the images of the product that they run */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proc.h"
+
+struct sim_image {
+	void *handle;
+	const uint8_t *base;
+	uint8_t *globals, *globals_initial;
+	size_t n_globals;
+	uint8_t *tls, *tls_initial;
+	size_t tls_bytes;
+	struct sim_arena *arena;
+};
+
+static struct sim_image images[SIM_PROCS];
+static size_t n_images;
+static struct sim_proc procs[SIM_PROCS];
+static pid_t last_pid;
+extern const char __executable_start[];
+
+/* -- images -- */
+
+/* Each copy of the file is a library of its own for the dynamic linker. */
+static void copy_file(const char *from, const char *to)
+{
+	static char buffer[1 << 16];
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	ssize_t n;
+
+	if (in < 0 || out < 0)
+		sim_fail("%s: cannot be copied to %s", from, to);
+	while ((n = read(in, buffer, sizeof(buffer))) > 0)
+		if (write(out, buffer, (size_t)n) != n)
+			sim_fail("%s: cannot be written", to);
+	close(in);
+	close(out);
+}
+
+/* The writable part of the image that relocation does not protect, and its thread-local variables. */
+static int find_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+	struct sim_image *image = arg;
+	const uint8_t *base = (const uint8_t *)info->dlpi_addr, *end = NULL, *protected_end = NULL;
+	const uint8_t *start = NULL;
+
+	(void)bytes;
+	if (base != image->base)
+		return 0;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_W)) {
+			start = base + ph->p_vaddr;
+			end = start + ph->p_memsz;
+		} else if (ph->p_type == PT_GNU_RELRO) {
+			/* the linker protects whole pages */
+			protected_end = (const uint8_t *)(((uintptr_t)base + ph->p_vaddr + ph->p_memsz) & ~(uintptr_t)4095);
+		} else if (ph->p_type == PT_TLS) {
+			image->tls_bytes = ph->p_memsz;
+			image->tls = info->dlpi_tls_data;
+		}
+	}
+	if (protected_end > start)
+		start = protected_end;
+	image->globals = (uint8_t *)(uintptr_t)start;
+	image->n_globals = (size_t)(end - start);
+	return 1;
+}
+
+static void load_image(struct sim_image *image, const char *file)
+{
+	struct link_map *map;
+
+	image->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (image->handle == NULL)
+		sim_fail("%s", dlerror());
+	if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) != 0)
+		sim_fail("%s", dlerror());
+	image->base = (const uint8_t *)map->l_addr;
+	/* the thread-local block exists only after its first use */
+	if (dl_iterate_phdr(find_segments, image) == 0)
+		sim_fail("%s: no segments", file);
+	if (image->tls_bytes > SIM_TLS)
+		sim_fail("%s: %zu bytes of thread-local variables (SIM_TLS=%u)", file, image->tls_bytes, SIM_TLS);
+	image->globals_initial = sim_host_alloc(image->n_globals);
+	memcpy(image->globals_initial, image->globals, image->n_globals);
+	if (image->tls_bytes != 0) {
+		void *(*touch)(void) = (void *(*)(void))dlsym(image->handle, "sim_touch_tls");
+
+		if (touch != NULL)
+			touch();
+		dl_iterate_phdr(find_segments, image);
+		if (image->tls == NULL)
+			sim_fail("%s: no thread-local block", file);
+		image->tls_initial = sim_host_alloc(image->tls_bytes);
+		memcpy(image->tls_initial, image->tls, image->tls_bytes);
+	}
+	image->arena = sim_arena_new();
+}
+
+void sim_images_load(const char *file)
+{
+	char dir[] = "/tmp/gantry-sim.XXXXXX", copy[64];
+
+	if (file == NULL) {
+		images[0].arena = sim_arena_new();
+		n_images = 1;
+		return;
+	}
+	if (mkdtemp(dir) == NULL)
+		sim_fail("%s: cannot be made", dir);
+	for (n_images = 0; n_images < SIM_PROCS; n_images++) {
+		snprintf(copy, sizeof(copy), "%s/%zu.so", dir, n_images);
+		copy_file(file, copy);
+		load_image(&images[n_images], copy);
+		unlink(copy);
+	}
+	rmdir(dir);
+}
+
+void *sim_proc_symbol(const struct sim_proc *proc, const char *name)
+{
+	void *symbol = dlsym(proc->image->handle, name);
+
+	if (symbol == NULL)
+		sim_fail("%s", dlerror());
+	return symbol;
+}
+
+uint64_t sim_proc_place(const struct sim_proc *proc, const void *pc)
+{
+	const char *base = proc != NULL && proc->image != NULL && proc->image->base != NULL ? (const char *)proc->image->base
+											      : __executable_start;
+
+	return (uint64_t)((const char *)pc - base);
+}
+
+/* -- processes -- */
+
+struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *arg), void *arg)
+{
+	struct sim_proc *proc = procs;
+	struct sim_image *image;
+
+	while (proc < procs + n_images && proc->pid != 0)
+		proc++;
+	if (proc == procs + n_images)
+		return NULL;
+	image = &images[proc - procs];
+	memset(proc, 0, sizeof(*proc));
+	snprintf(proc->name, sizeof(proc->name), "%s", name);
+	proc->pid = 1000 + ++last_pid;
+	proc->uid = uid;
+	proc->alive = true;
+	proc->image = image;
+	proc->arena = image->arena;
+	proc->tls = image->tls;
+	proc->tls_initial = image->tls_initial;
+	proc->tls_bytes = image->tls_bytes;
+	sim_arena_reset(proc->arena);
+	if (image->n_globals != 0)
+		memcpy(image->globals, image->globals_initial, image->n_globals);
+	if (sim_thread_start(proc, name, fn, arg) == NULL)
+		sim_fail("%s: no thread left", name);
+	return proc;
+}
+
+void sim_proc_kill(struct sim_proc *proc, int status)
+{
+	bool is_self = sim_self() != NULL && sim_self()->proc == proc;
+
+	if (!proc->alive)
+		return;
+	proc->alive = false;
+	proc->status = status;
+	sim_threads_kill(proc); /* before the mappings go: stores may still reach them */
+	sim_fds_close_all(proc);
+	sim_maps_drop_all(proc);
+	sim_pidfd_end(proc);
+	sim_changed();
+	if (is_self)
+		sim_leave();
+}
+
+void sim_proc_signal(struct sim_proc *proc, int signal)
+{
+	proc->pending_signals |= 1u << signal;
+	sim_changed();
+}
+
+void sim_proc_reap(struct sim_proc *proc)
+{
+	proc->pid = 0;
+}
+
+struct sim_proc *sim_proc_find(pid_t pid)
+{
+	for (struct sim_proc *proc = procs; proc < procs + SIM_PROCS; proc++)
+		if (proc->pid == pid && pid != 0)
+			return proc;
+	return NULL;
+}
+
+struct sim_proc *sim_proc_self(void)
+{
+	struct sim_thread *t = sim_self();
+
+	if (t == NULL || t->proc == NULL)
+		sim_fail("there is no process here");
+	return t->proc;
+}
+
+void sim_procs_clear(void)
+{
+	for (struct sim_proc *proc = procs; proc < procs + SIM_PROCS; proc++) {
+		if (proc->pid != 0)
+			sim_proc_kill(proc, -9);
+		proc->pid = 0;
+	}
+	last_pid = 0;
+}
+
+size_t sim_proc_index(const struct sim_proc *proc);
+size_t sim_proc_index(const struct sim_proc *proc)
+{
+	return (size_t)(proc - procs);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* proc.h - a simulated process: an image of the product with globals of its own, an arena for its heap, descriptors, mappings */
+#ifndef SIM_PROC_H
+#define SIM_PROC_H
+
+#include <sys/types.h>
+
+#include "sim.h"
+
+#define SIM_TLS 2048u  /* bytes of thread-local variables of the product */
+#define SIM_FDS 256u   /* of a process */
+#define SIM_MAPS 256u  /* of a process */
+
+struct sim_image; /* proc.c */
+struct sim_file;  /* os_fd.c: an open file description */
+struct sim_arena; /* heap.c */
+
+struct sim_map {
+	uint8_t *at; /* NULL: a free slot */
+	size_t bytes;
+	struct sim_file *file; /* NULL: anonymous */
+};
+
+struct sim_fd {
+	struct sim_file *file; /* NULL: closed */
+	bool cloexec;
+};
+
+struct sim_proc {
+	char name[24];
+	pid_t pid;   /* 0: a free slot */
+	uid_t uid;
+	bool alive;
+	int status;  /* of its end: what it gave to exit(), or minus the signal that killed it */
+	struct sim_file *pidfd; /* see os_fd.c; NULL: nobody has asked */
+	struct sim_image *image;
+	struct sim_arena *arena;
+	uint8_t *tls, *tls_initial; /* of the image; the present values belong to tls_owner */
+	size_t tls_bytes;
+	void *tls_owner;
+	uint32_t pending_signals; /* bits; of its signalfd */
+	uint32_t malloc_fails_one_in; /* 0: never */
+	struct sim_fd fds[SIM_FDS];
+	struct sim_map maps[SIM_MAPS];
+	uint32_t n_files_open; /* streams of libc: the process cannot be killed while it has any */
+};
+
+/*
+ * Once: load the product's shared object SIM_PROCS times, each with globals of its own. wrong: prints and exits.
+ * NULL: the product is linked to this program, and there is one process (tests of components).
+ */
+void sim_images_load(const char *file);
+/* The address of a function of the product in the image of a process. Fails if there is none. */
+void *sim_proc_symbol(const struct sim_proc *proc, const char *name);
+
+/*
+ * A new process, whose first thread runs fn(arg); its globals, heap, descriptors and mappings are as at the start of a
+ * program. NULL: there are too many.
+ */
+struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *arg), void *arg);
+/* At once: threads stop where they are, descriptors are closed, mappings go. May be called by one of its threads. */
+void sim_proc_kill(struct sim_proc *proc, int status);
+/* A signal for its signalfd. */
+void sim_proc_signal(struct sim_proc *proc, int signal);
+/* Forget an ended process. */
+void sim_proc_reap(struct sim_proc *proc);
+struct sim_proc *sim_proc_find(pid_t pid);
+/* The process of the running thread. Fails if there is none. */
+struct sim_proc *sim_proc_self(void);
+/* All of them, at the end of a run. */
+void sim_procs_clear(void);
+
+/* A place in the code, the same for all images and all runs. */
+uint64_t sim_proc_place(const struct sim_proc *proc, const void *pc);
+
+/* -- heap.c -- */
+struct sim_arena *sim_arena_new(void);
+void sim_arena_reset(struct sim_arena *arena);
+/* Bytes that the process has allocated and not freed. */
+size_t sim_arena_used(const struct sim_arena *arena);
+/* Memory of the simulator, which outlives a process. Zeroed. Fails if there is none. */
+void *sim_host_alloc(size_t bytes);
+void sim_host_free(void *memory);
+
+/* -- the end of a process, per module of the kernel -- */
+void sim_fds_close_all(struct sim_proc *proc);
+void sim_maps_drop_all(struct sim_proc *proc);
+/* Its end is seen by those who hold a descriptor of it. */
+void sim_pidfd_end(struct sim_proc *proc);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scenario.h - what one seed runs: processes, clients, faults, and the time of each */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include "image.h"
+#include "os.h"
+#include "sim.h"
+
+#define SIM_CLIENTS 3u
+#define SIM_FAULTS 16u
+
+enum sim_fault_kind {
+	SIM_KILL_CLIENT,
+	SIM_KILL_GATEWAY,
+	SIM_KILL_TARGET,
+	SIM_STOP_GATEWAY, /* in order, by a signal */
+	SIM_STOP_TARGET,
+	SIM_POWER_CUT,    /* of the target's machine */
+	SIM_BLACKOUT,     /* of all */
+	SIM_FAULT_KINDS
+};
+
+struct sim_fault {
+	enum sim_fault_kind kind;
+	uint32_t client; /* 0 .. */
+	uint64_t at_ns;
+	uint64_t down_ns; /* until it is started again */
+};
+
+/* The stage `fault` of a role. Shares are in percent; all 0: none. */
+struct sim_stage {
+	uint32_t delayed, dropped, failed, doubled;
+	uint64_t delay_us;
+};
+
+/* All that a seed decides before the run begins; a shrunk scenario has less of it. */
+struct sim_scenario {
+	uint64_t seed;
+	bool gateway; /* between clients and target */
+	bool resume;
+	uint32_t n_clients, n_faults;
+	struct sim_job jobs[SIM_CLIENTS];
+	struct sim_fault faults[SIM_FAULTS];
+	struct sim_rates rates;
+	struct sim_disk_faults disk;
+	uint64_t io_timeout_ms, heartbeat_ms, spin_ns;
+	struct sim_stage target_stage, gateway_stage;
+};
+
+/* What is left out of a scenario. All 0: nothing. */
+struct sim_limits {
+	uint32_t without_faults;  /* bits: of the faults of the scenario */
+	uint32_t without_clients; /* bits */
+	uint32_t ops_shift;       /* each client does so many times half of its operations */
+	uint32_t shallow;         /* 1: one queue, depth 1 for each client */
+	uint32_t strong;          /* 1: stores are visible at once, no stalls */
+};
+#define SIM_SHRINK_STEPS 32u
+
+void sim_scenario_draw(struct sim_scenario *scenario, uint64_t seed);
+
+void sim_scenario_limit(struct sim_scenario *scenario, const struct sim_limits *limits);
+/* Leave out one thing more. False: there is no such step. */
+bool sim_limits_shrink(struct sim_limits *limits, uint32_t step);
+/* As an option of the command line: " --limit ...", or nothing. */
+void sim_limits_print(const struct sim_limits *limits, char *text, size_t bytes);
+bool sim_limits_parse(struct sim_limits *limits, const char *text);
+
+struct sim_outcome {
+	const char *verdict; /* NULL: what the guarantees allow */
+	uint64_t trace, steps, ns;
+	uint32_t done[SIM_OPS], faults[SIM_FAULT_KINDS];
+};
+/* Run it. The same scenario has the same outcome. */
+void sim_scenario_run(const struct sim_scenario *scenario, struct sim_outcome *outcome);
+/* Print it in words. */
+void sim_scenario_print(const struct sim_scenario *scenario);
+
+const char *sim_fault_name(enum sim_fault_kind kind);
+/* Print the log and each event of the processes while it runs. */
+extern bool sim_verbose;
+
+#endif

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sched.c - simulated threads as coroutines, their store buffers, the clock, and the numbers drawn from the seed */
+#include "sim.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "proc.h"
+
+#define STORES 8u /* of a thread, not yet visible to others */
+#define GUARD 4096u
+#define LATE 4u
+
+enum state { FREE, READY, BLOCKED, ENDED };
+
+struct store {
+	void *at;
+	uint64_t value;
+	uint8_t size;
+	bool release;
+};
+
+struct thread {
+	struct sim_thread pub;
+	enum state state;
+	struct store stores[STORES];
+	uint32_t n_stores;
+	bool (*ready)(void *arg); /* BLOCKED */
+	void *wait_arg;
+	uint64_t deadline, checked;
+	bool timed_out;
+	int saved_errno;
+	void *(*fn)(void *arg);
+	void *arg, *result;
+	jmp_buf here;
+	jmp_buf start; /* of the slot: before fn(arg), at the bottom of its stack */
+	bool has_start;
+	uint8_t tls[SIM_TLS];
+};
+
+FILE *sim_out;
+static struct thread threads[SIM_THREADS];
+static uint8_t *stacks;
+static struct thread *self; /* NULL: the environment */
+static jmp_buf home;
+static int home_errno;
+static struct sim_rates rates;
+static uint64_t random_state, trace, steps, now_ns, steps_left, until_ns, generation, wake_at_ns;
+static struct range {
+	const uint8_t *at;
+	size_t bytes;
+} late[LATE]; /* see sim_late() */
+static uint32_t n_late;
+/* What memory has only for the plain access that the running thread does next; at NULL: nothing. */
+static struct {
+	void *at;
+	uint64_t was[2];
+	uint8_t size;
+	bool stores; /* it writes: the new value goes to the buffer */
+} lent;
+static uint32_t n_started, n_used; /* threads of this run; slots that were ever used in it */
+static enum sim_end end;
+extern const char __executable_start[];
+
+/* -- numbers -- */
+
+uint32_t sim_draw(uint32_t n)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)((random_state >> 32) * n >> 32);
+}
+
+uint64_t sim_draw64(void)
+{
+	return (uint64_t)sim_draw(UINT32_MAX) << 32 | sim_draw(UINT32_MAX);
+}
+
+void sim_note(uint64_t value)
+{
+	trace = (trace ^ value) * 0x9e3779b97f4a7c15u;
+	trace ^= trace >> 32;
+}
+
+uint64_t sim_trace(void)
+{
+	return trace;
+}
+
+uint64_t sim_now(void)
+{
+	return now_ns;
+}
+
+uint64_t sim_steps(void)
+{
+	return steps;
+}
+
+struct sim_thread *sim_self(void)
+{
+	return self != NULL ? &self->pub : NULL;
+}
+
+void sim_fail(const char *format, ...)
+{
+	FILE *out = sim_out != NULL ? sim_out : stderr;
+	va_list ap;
+
+	fprintf(out, "sim: ");
+	va_start(ap, format);
+	vfprintf(out, format, ap);
+	va_end(ap);
+	fprintf(out, " (thread %s)\n", self != NULL ? self->pub.name : "environment");
+	fflush(out);
+	abort();
+}
+
+/* -- store buffers -- */
+
+static void drain_one(struct thread *t, uint32_t i)
+{
+	const struct store s = t->stores[i];
+
+	memcpy(s.at, &s.value, s.size);
+	t->n_stores--;
+	memmove(&t->stores[i], &t->stores[i + 1], (t->n_stores - i) * sizeof(s));
+}
+
+static void drain(struct thread *t)
+{
+	while (t->n_stores != 0)
+		drain_one(t, 0);
+}
+
+void sim_drain_all(void)
+{
+	for (uint32_t i = 0; i < n_used; i++)
+		drain(&threads[i]);
+}
+
+static void buffer(struct thread *t, void *at, uint64_t value, unsigned size, bool release)
+{
+	if (t->n_stores == STORES)
+		drain_one(t, 0);
+	t->stores[t->n_stores++] = (struct store){at, value, (uint8_t)size, release};
+}
+
+/* The running thread has done its plain access. */
+static __attribute__((noinline)) void take_back(void)
+{
+	uint64_t now[2] = {0};
+	uint8_t *at = lent.at;
+
+	lent.at = NULL;
+	memcpy(now, at, lent.size);
+	memcpy(at, lent.was, lent.size);
+	for (unsigned i = 0; lent.stores && i * 8 < lent.size; i++)
+		buffer(self, at + i * 8, now[i], lent.size - i * 8 < 8 ? lent.size - i * 8 : 8, false);
+}
+
+static inline void settle(void)
+{
+	if (__builtin_expect(lent.at != NULL, 0))
+		take_back();
+}
+
+static void lend(void *at, unsigned size, bool stores)
+{
+	lent.at = at;
+	lent.size = (uint8_t)size;
+	lent.stores = stores;
+	memcpy(lent.was, at, size);
+}
+
+/* One store of some thread becomes visible: its oldest, or with SIM_PSO one that may overtake those before it. */
+static void drain_some(void)
+{
+	struct thread *t = &threads[sim_draw(n_used)];
+	uint32_t i = 0, want;
+
+	if (t->n_stores == 0 || sim_draw(rates.drain_one_in) != 0)
+		return;
+	if (rates.model == SIM_PSO) {
+		want = sim_draw(t->n_stores);
+		if (!t->stores[want].release)
+			while (i < want && t->stores[i].at != t->stores[want].at)
+				i++;
+	}
+	drain_one(t, i);
+}
+
+/* -- changing the thread -- */
+
+static void use_tls(struct thread *t)
+{
+	struct sim_proc *proc = t->pub.proc;
+
+	if (proc == NULL || proc->tls_bytes == 0 || proc->tls_owner == t)
+		return;
+	if (proc->tls_owner != NULL)
+		memcpy(((struct thread *)proc->tls_owner)->tls, proc->tls, proc->tls_bytes);
+	memcpy(proc->tls, t->tls, proc->tls_bytes);
+	proc->tls_owner = t;
+}
+
+/* Continue another thread, or the environment, without saving the present one. */
+static _Noreturn void resume(struct thread *t)
+{
+	self = t;
+	if (t == NULL) {
+		errno = home_errno;
+		_longjmp(home, 1);
+	}
+	use_tls(t);
+	errno = t->saved_errno;
+	_longjmp(t->here, 1);
+}
+
+static void go_to(struct thread *t)
+{
+	struct thread *me = self;
+
+	if (t == me)
+		return;
+	me->saved_errno = errno;
+	if (!_setjmp(me->here))
+		resume(t);
+}
+
+static bool is_ready(struct thread *t)
+{
+	if (t->state == BLOCKED && t->ready != NULL && t->checked != generation) {
+		t->checked = generation;
+		if (t->ready(t->wait_arg)) {
+			t->timed_out = false;
+			t->state = READY;
+		}
+	}
+	if (t->state == BLOCKED && t->deadline <= now_ns) {
+		t->timed_out = true;
+		t->state = READY;
+	}
+	return t->state == READY;
+}
+
+static void pass_timer(void)
+{
+	if (now_ns >= wake_at_ns) {
+		wake_at_ns = SIM_NEVER;
+		generation++;
+	}
+}
+
+/* Nothing is ready: let time pass. False: nothing will be ready, or not before until_ns. */
+static bool pass_time(void)
+{
+	uint64_t next = wake_at_ns;
+	bool alive = false;
+
+	for (uint32_t i = 0; i < n_used; i++)
+		if (threads[i].state == BLOCKED) {
+			alive = true;
+			if (threads[i].deadline < next)
+				next = threads[i].deadline;
+		}
+	if (!alive || next == SIM_NEVER) {
+		end = alive ? SIM_STUCK : SIM_IDLE;
+		if (until_ns == SIM_NEVER)
+			return false;
+	}
+	if (next > until_ns || !alive) {
+		now_ns = until_ns;
+		end = SIM_TIME;
+		return false;
+	}
+	if (next > now_ns)
+		now_ns = next;
+	return true;
+}
+
+/* NULL: the environment, with `end` set. */
+static struct thread *choose(void)
+{
+	struct thread *ready[SIM_THREADS];
+	uint32_t n;
+
+	do {
+		n = 0;
+		pass_timer();
+		for (uint32_t i = 0; i < n_used; i++)
+			if (threads[i].state != FREE && is_ready(&threads[i]))
+				ready[n++] = &threads[i];
+	} while (n == 0 && pass_time());
+	return n != 0 ? ready[sim_draw(n)] : NULL;
+}
+
+void sim_pause(void)
+{
+	settle();
+	end = SIM_ASKED;
+	go_to(NULL);
+}
+
+/* Passed before each access and call. */
+static inline void step(uint64_t what, uint32_t ns)
+{
+	sim_note(what);
+	steps++;
+	now_ns += ns;
+	if (__builtin_expect(steps_left-- == 0, 0)) {
+		end = SIM_STEPS;
+		go_to(NULL);
+	} else if (__builtin_expect(now_ns >= until_ns, 0)) {
+		end = SIM_TIME;
+		go_to(NULL);
+	}
+}
+
+void sim_access(bool atomic, const void *pc)
+{
+	settle();
+	if (self == NULL || (!atomic && !rates.plain_points))
+		return;
+	step((uint64_t)self->pub.id << 48 ^ sim_proc_place(self->pub.proc, pc), rates.access_ns);
+	if (rates.model != SIM_SC)
+		drain_some();
+	if (sim_draw(rates.switch_one_in) == 0)
+		go_to(choose());
+}
+
+void sim_pass(void)
+{
+	struct thread *next;
+
+	settle();
+	if (self == NULL)
+		return;
+	step((uint64_t)self->pub.id << 48 | 1, rates.access_ns);
+	for (int i = 0; rates.model != SIM_SC && i < 8; i++) /* to wait takes longer than an access */
+		drain_some();
+	next = choose();
+	go_to(next == self ? choose() : next); /* rather another one */
+}
+
+static void stall(void)
+{
+	uint64_t for_ns = 1 + sim_draw64() % rates.stall_ns;
+
+	sim_block(NULL, NULL, now_ns + for_ns);
+}
+
+void sim_call(void)
+{
+	settle();
+	if (self == NULL)
+		return;
+	drain(self);
+	step((uint64_t)self->pub.id << 48, 1 + sim_draw(rates.call_ns));
+	if (rates.stall_one_in != 0 && sim_draw(rates.stall_one_in) == 0)
+		stall();
+	else if (sim_draw(rates.call_one_in) == 0)
+		go_to(choose());
+}
+
+bool sim_block(bool (*ready)(void *arg), void *arg, uint64_t deadline)
+{
+	if (self == NULL)
+		sim_fail("the environment cannot wait");
+	settle();
+	drain(self);
+	self->state = BLOCKED;
+	self->ready = ready;
+	self->wait_arg = arg;
+	self->deadline = deadline;
+	self->checked = generation - 1;
+	go_to(choose());
+	return !self->timed_out;
+}
+
+void sim_changed(void)
+{
+	generation++;
+}
+
+void sim_wake_at(uint64_t at)
+{
+	if (at < wake_at_ns)
+		wake_at_ns = at;
+}
+
+/* -- store buffers, as the hooks use them -- */
+
+static struct store *own_store(const void *at)
+{
+	for (uint32_t i = self != NULL ? self->n_stores : 0; i-- > 0;)
+		if (self->stores[i].at == at)
+			return &self->stores[i]; /* the youngest */
+	return NULL;
+}
+
+void sim_plain_read(void *at, const void *pc)
+{
+	const struct store *own;
+
+	sim_access(false, pc);
+	own = own_store(at);
+	if (own == NULL)
+		return;
+	if (rates.forwards) {
+		lend(at, own->size, false);
+		memcpy(at, &own->value, own->size);
+	} else {
+		drain(self);
+	}
+}
+
+static bool is_late(const void *at)
+{
+	for (uint32_t i = 0; i < n_late; i++)
+		if ((size_t)((const uint8_t *)at - late[i].at) < late[i].bytes)
+			return self != NULL && rates.model != SIM_SC;
+	return false;
+}
+
+void sim_plain_write(void *at, unsigned size, const void *pc)
+{
+	sim_access(false, pc);
+	if (own_store(at) != NULL)
+		drain(self);
+	if (n_late != 0 && is_late(at))
+		lend(at, size, true);
+}
+
+void sim_plain_copy(void *to, const void *from, size_t bytes, const void *pc)
+{
+	size_t n;
+
+	sim_access(false, pc);
+	for (size_t i = 0; n_late != 0 && is_late(to) && i < bytes; i += n) {
+		uint64_t word = 0;
+
+		n = bytes - i < 8 ? bytes - i : 8;
+		memcpy(&word, (const uint8_t *)from + i, n);
+		buffer(self, (uint8_t *)to + i, word, (unsigned)n, false);
+	}
+	if (n_late != 0 && is_late(to))
+		return;
+	n = bytes <= 16 ? bytes : (bytes / 8 + 7) & ~(size_t)7;
+	for (size_t i = 0; i < bytes; i += n) {
+		if (i != 0)
+			sim_access(true, pc);
+		memcpy((uint8_t *)to + i, (const uint8_t *)from + i, bytes - i < n ? bytes - i : n);
+	}
+}
+
+void sim_late(const void *at, size_t bytes)
+{
+	if (n_late == LATE)
+		sim_fail("more than %u ranges of late memory", LATE);
+	late[n_late++] = (struct range){at, bytes};
+}
+
+uint64_t sim_load(const void *at, unsigned size, const void *pc)
+{
+	uint64_t value = 0;
+
+	sim_access(true, pc);
+	memcpy(&value, at, size);
+	for (uint32_t i = 0; self != NULL && i < self->n_stores; i++)
+		if (self->stores[i].at == at)
+			value = self->stores[i].value; /* the last is the youngest */
+	return value;
+}
+
+void sim_store(void *at, uint64_t value, unsigned size, int order, const void *pc)
+{
+	sim_access(true, pc);
+	if (self == NULL || rates.model == SIM_SC || order == __ATOMIC_SEQ_CST) {
+		if (self != NULL)
+			drain(self);
+		memcpy(at, &value, size);
+		return;
+	}
+	buffer(self, at, value, size, order == __ATOMIC_RELEASE);
+}
+
+void sim_barrier(const void *pc)
+{
+	sim_access(true, pc);
+	if (self != NULL)
+		drain(self);
+}
+
+/* -- threads -- */
+
+static struct thread *starting;
+
+static void first_step(void)
+{
+	struct thread *t = starting;
+
+	if (!_setjmp(t->start))
+		_longjmp(home, 1);
+	sim_thread_exit(t->fn(t->arg));
+}
+
+/* Let the coroutine of a slot stand before fn(arg), on an empty stack. Only the first time is a context made: it takes long. */
+static void prepare(struct thread *t)
+{
+	static ucontext_t context, unused;
+	struct thread *me = self;
+	jmp_buf back;
+
+	if (t->has_start) {
+		memcpy(&t->here, &t->start, sizeof(t->here));
+		return;
+	}
+	getcontext(&context);
+	context.uc_stack.ss_sp = stacks + (size_t)(t - threads) * (SIM_STACK + GUARD) + GUARD;
+	context.uc_stack.ss_size = SIM_STACK;
+	context.uc_link = NULL;
+	makecontext(&context, first_step, 0);
+	starting = t;
+	memcpy(&back, &home, sizeof(back));
+	if (!_setjmp(home))
+		swapcontext(&unused, &context);
+	memcpy(&home, &back, sizeof(back));
+	self = me;
+	t->has_start = true;
+	memcpy(&t->here, &t->start, sizeof(t->here));
+}
+
+struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, void *(*fn)(void *arg), void *arg)
+{
+	struct thread *t = threads;
+
+	while (t < threads + SIM_THREADS && t->state != FREE)
+		t++;
+	if (t == threads + SIM_THREADS)
+		return NULL;
+	memset(t, 0, offsetof(struct thread, here));
+	t->pub.proc = proc;
+	t->pub.id = ++n_started;
+	snprintf(t->pub.name, sizeof(t->pub.name), "%s", name);
+	t->fn = fn;
+	t->arg = arg;
+	if (proc != NULL && proc->tls_bytes != 0)
+		memcpy(t->tls, proc->tls_initial, proc->tls_bytes);
+	prepare(t);
+	t->state = READY;
+	if (n_used < (uint32_t)(t - threads) + 1)
+		n_used = (uint32_t)(t - threads) + 1;
+	generation++;
+	return &t->pub;
+}
+
+static void forget_tls(struct thread *t)
+{
+	if (t->pub.proc != NULL && t->pub.proc->tls_owner == t)
+		t->pub.proc->tls_owner = NULL;
+}
+
+void sim_thread_exit(void *result)
+{
+	settle();
+	drain(self);
+	forget_tls(self);
+	self->result = result;
+	self->state = ENDED;
+	generation++;
+	resume(choose());
+}
+
+bool sim_thread_ended(const struct sim_thread *t)
+{
+	return ((const struct thread *)t)->state == ENDED;
+}
+
+void *sim_thread_result(struct sim_thread *t)
+{
+	struct thread *thread = (struct thread *)t;
+
+	thread->state = FREE;
+	return thread->result;
+}
+
+void sim_threads_kill(struct sim_proc *proc)
+{
+	for (uint32_t i = 0; i < n_used; i++) {
+		struct thread *t = &threads[i];
+
+		if (t->state == FREE || t->pub.proc != proc)
+			continue;
+		/* the processor may have made any number of the oldest stores visible */
+		for (uint32_t n = t->n_stores != 0 ? sim_draw(t->n_stores + 1) : 0; n > 0; n--)
+			drain_one(t, 0);
+		t->n_stores = 0;
+		t->state = FREE;
+	}
+	proc->tls_owner = NULL;
+	generation++;
+}
+
+void sim_leave(void)
+{
+	end = SIM_ASKED;
+	resume(NULL);
+}
+
+/* -- runs -- */
+
+void sim_begin(uint64_t seed)
+{
+	if (stacks == NULL) {
+		stacks = mmap(NULL, (size_t)SIM_THREADS * (SIM_STACK + GUARD), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (stacks == MAP_FAILED)
+			sim_fail("no memory for stacks");
+		for (size_t i = 0; i < SIM_THREADS; i++)
+			mprotect(stacks + i * (SIM_STACK + GUARD), GUARD, PROT_NONE);
+	}
+	for (uint32_t i = 0; i < n_used; i++)
+		threads[i].state = FREE;
+	self = NULL; /* the last run may have ended by a fault in a thread */
+	n_used = n_started = n_late = 0;
+	lent.at = NULL;
+	random_state = seed * 0x9e3779b97f4a7c15u | 1;
+	for (int i = 0; i < 8; i++)
+		sim_draw(2);
+	trace = steps = now_ns = generation = 0;
+	wake_at_ns = SIM_NEVER;
+}
+
+void sim_rates_draw(struct sim_rates *r)
+{
+	*r = (struct sim_rates){
+		.model = (enum sim_model)sim_draw(3),
+		.switch_one_in = 2u << sim_draw(9),
+		.call_one_in = 1u << sim_draw(5),
+		.drain_one_in = 1u << (2 * sim_draw(4)),
+		.access_ns = 1u << sim_draw(4),
+		.call_ns = 100u << sim_draw(5),
+	};
+}
+
+void sim_rates_set(const struct sim_rates *r)
+{
+	rates = *r;
+}
+
+enum sim_end sim_run(uint64_t max_steps, uint64_t until)
+{
+	struct thread *t;
+
+	steps_left = max_steps;
+	until_ns = until;
+	t = choose();
+	if (t == NULL)
+		return end;
+	home_errno = errno;
+	if (!_setjmp(home))
+		resume(t);
+	return end;
+}

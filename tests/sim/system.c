@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * system.c - `./dev sim`: runs the scenarios of a range of seeds in worker processes, or one seed with its timeline
+ *
+ * A seed that fails is run again while parts of its scenario are left out, as long as it still fails. What remains is printed
+ * as options that repeat it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "judge.h"
+#include "scenario.h"
+
+#define WORKERS 64u
+#define CHUNK 20u       /* seeds that a worker takes at a time */
+#define FAILURES 16u    /* that are printed */
+#define SHRINK_RUNS 400 /* of a seed that fails */
+
+/* Shared by the workers. */
+struct results {
+	uint64_t next; /* seed */
+	uint64_t n, bad, steps, ops[SIM_OPS], faults[SIM_FAULT_KINDS], ns;
+	uint32_t n_failures;
+	struct {
+		uint64_t seed;
+		char text[200];
+	} failures[FAILURES];
+};
+
+static struct results *results;
+static struct sim_limits limits; /* what of a scenario is left out */
+static const char *image, *state_file;
+static bool stop_at_first; /* failure */
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void run_seed(uint64_t seed, const struct sim_limits *less, struct sim_outcome *outcome)
+{
+	struct sim_scenario scenario;
+
+	sim_scenario_draw(&scenario, seed);
+	sim_scenario_limit(&scenario, less);
+	if (sim_verbose)
+		sim_scenario_print(&scenario);
+	sim_scenario_run(&scenario, outcome);
+}
+
+static void add(uint64_t seed, const struct sim_outcome *outcome)
+{
+	uint32_t i;
+
+	__atomic_fetch_add(&results->n, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&results->steps, outcome->steps, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&results->ns, outcome->ns, __ATOMIC_RELAXED);
+	for (i = 0; i < SIM_OPS; i++)
+		__atomic_fetch_add(&results->ops[i], outcome->done[i], __ATOMIC_RELAXED);
+	for (i = 0; i < SIM_FAULT_KINDS; i++)
+		__atomic_fetch_add(&results->faults[i], outcome->faults[i], __ATOMIC_RELAXED);
+	if (outcome->verdict == NULL)
+		return;
+	__atomic_fetch_add(&results->bad, 1, __ATOMIC_RELAXED);
+	i = __atomic_fetch_add(&results->n_failures, 1, __ATOMIC_RELAXED);
+	if (i < FAILURES) {
+		results->failures[i].seed = seed;
+		snprintf(results->failures[i].text, sizeof(results->failures[i].text), "%s", outcome->verdict);
+	}
+}
+
+static void work(uint64_t last)
+{
+	struct sim_outcome outcome;
+	uint64_t seed;
+
+	sim_images_load(image);
+	while ((seed = __atomic_fetch_add(&results->next, CHUNK, __ATOMIC_RELAXED)) <= last)
+		for (uint64_t end = seed + CHUNK; seed < end && seed <= last; seed++) {
+			if (stop_at_first && __atomic_load_n(&results->bad, __ATOMIC_RELAXED) != 0)
+				return;
+			run_seed(seed, &limits, &outcome);
+			add(seed, &outcome);
+		}
+}
+
+/* The seed after the last one that an earlier call has finished. */
+static uint64_t resumed(uint64_t first)
+{
+	unsigned long long next;
+	FILE *f = state_file != NULL ? fopen(state_file, "r") : NULL;
+
+	if (f == NULL)
+		return first;
+	if (fscanf(f, "%llu", &next) == 1 && next > first)
+		first = next;
+	fclose(f);
+	return first;
+}
+
+static void save(uint64_t next)
+{
+	FILE *f = state_file != NULL ? fopen(state_file, "w") : NULL;
+
+	if (f == NULL)
+		return;
+	fprintf(f, "%llu\n", (unsigned long long)next);
+	fclose(f);
+}
+
+static void print_results(double took)
+{
+	static const char *const names[SIM_OPS] = {"reads", "writes", "FUA writes", "flushes", "writes of zeroes", "discards"};
+
+	fprintf(sim_out, "%llu seeds, %llu failed, %.1f a second, %.0f points and %.1f ms of simulated time each\n",
+	       (unsigned long long)results->n, (unsigned long long)results->bad, (double)results->n / took,
+	       (double)results->steps / (double)results->n, (double)results->ns / 1e6 / (double)results->n);
+	for (int i = 0; i < SIM_OPS; i++)
+		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "done:", (unsigned long long)results->ops[i], names[i]);
+	for (int i = 0; i < SIM_FAULT_KINDS; i++)
+		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "\nfaults:", (unsigned long long)results->faults[i],
+		       sim_fault_name((enum sim_fault_kind)i));
+	fputc('\n', sim_out);
+	for (uint32_t i = 0; i < results->n_failures && i < FAILURES; i++)
+		fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)results->failures[i].seed, results->failures[i].text);
+}
+
+static int run_range(uint64_t first, uint64_t last, uint32_t workers)
+{
+	double begin = seconds();
+	int status, bad = 0;
+
+	first = resumed(first);
+	results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	results->next = first;
+	for (uint32_t i = 0; i < workers; i++)
+		if (fork() == 0) {
+			work(last);
+			_exit(0);
+		}
+	while (wait(&status) > 0 || errno == EINTR)
+		bad |= status != 0;
+	if (bad)
+		fprintf(sim_out, "a worker has crashed: run the range again with -j 1 -v\n");
+	if (results->n != 0)
+		print_results(seconds() - begin);
+	if (!bad && results->bad == 0)
+		save(last + 1);
+	return bad || results->bad != 0;
+}
+
+/* -- one seed -- */
+
+static bool fails(uint64_t seed, const struct sim_limits *less)
+{
+	struct sim_outcome outcome;
+
+	run_seed(seed, less, &outcome);
+	return outcome.verdict != NULL;
+}
+
+/* Leave out what the failure does not need. */
+static void shrink(uint64_t seed)
+{
+	bool was_verbose = sim_verbose, smaller = true;
+	int runs = 0;
+
+	sim_verbose = false;
+	while (smaller && runs < SHRINK_RUNS) {
+		smaller = false;
+		for (uint32_t step = 0; step < SIM_SHRINK_STEPS && runs < SHRINK_RUNS; step++) {
+			struct sim_limits less = limits;
+
+			if (!sim_limits_shrink(&less, step))
+				continue;
+			runs++;
+			if (fails(seed, &less)) {
+				limits = less;
+				smaller = true;
+			}
+		}
+	}
+	sim_verbose = was_verbose;
+}
+
+static int run_one(uint64_t seed, bool small)
+{
+	struct sim_outcome outcome, again;
+	char text[300];
+
+	sim_images_load(image);
+	if (small)
+		shrink(seed);
+	run_seed(seed, &limits, &outcome);
+	if (sim_verbose)
+		sim_judge_print();
+	fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)seed, outcome.verdict != NULL ? outcome.verdict : "ok");
+	sim_verbose = false;
+	run_seed(seed, &limits, &again);
+	fprintf(sim_out, "trace %016llx, %llu points, %.3f ms; again: %s\n", (unsigned long long)outcome.trace,
+	       (unsigned long long)outcome.steps, (double)outcome.ns / 1e6,
+	       again.trace == outcome.trace ? "the same" : "ANOTHER TRACE: the run is not deterministic");
+	sim_limits_print(&limits, text, sizeof(text));
+	if (outcome.verdict != NULL)
+		fprintf(sim_out, "repeat: ./dev sim --seed %llu%s\n", (unsigned long long)seed, text);
+	return outcome.verdict != NULL || again.trace != outcome.trace;
+}
+
+static int usage(void)
+{
+	fputs("usage: system --image FILE FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
+	      "       system --image FILE --seed N [-v] [--shrink] [--limit OPTIONS]\n", sim_out);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"image", 1, NULL, 'i'}, {"seed", 1, NULL, 's'},  {"shrink", 0, NULL, 'S'}, {"state", 1, NULL, 'f'},
+		{"first", 0, NULL, '1'}, {"limit", 1, NULL, 'l'}, {NULL, 0, NULL, 0}};
+	uint64_t seed = 0, first = 1, last = 0;
+	bool one = false, small = false;
+	uint32_t workers = 1;
+	char *dash;
+	int c;
+
+	/* the same addresses in each run */
+	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE) && personality(ADDR_NO_RANDOMIZE) >= 0)
+		execv("/proc/self/exe", argv);
+	/* what the product prints is not shown; its log is part of the timeline */
+	sim_out = fdopen(dup(STDOUT_FILENO), "w");
+	setvbuf(sim_out, NULL, _IOLBF, 0);
+	if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
+		return 2;
+	setvbuf(stdout, NULL, _IONBF, 0); /* a buffer would be allocated in the heap of a simulated process */
+	setvbuf(stderr, NULL, _IONBF, 0);
+	while ((c = getopt_long(argc, argv, "j:v", options, NULL)) != -1)
+		switch (c) {
+		case 'i':
+			image = optarg;
+			break;
+		case 's':
+			one = true;
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'S':
+			small = true;
+			break;
+		case 'f':
+			state_file = optarg;
+			break;
+		case 'l':
+			if (!sim_limits_parse(&limits, optarg))
+				return usage();
+			break;
+		case '1':
+			stop_at_first = true;
+			break;
+		case 'j':
+			workers = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'v':
+			sim_verbose = true;
+			break;
+		default:
+			return usage();
+		}
+	if (image == NULL || workers == 0 || workers > WORKERS)
+		return usage();
+	if (one)
+		return run_one(seed, small);
+	if (optind == argc)
+		return usage();
+	first = strtoull(argv[optind], &dash, 0);
+	last = *dash == '-' ? strtoull(dash + 1, NULL, 0) : first;
+	return run_range(first, last, workers);
+}
