@@ -158,7 +158,8 @@ held=$!
 timeout 60 grep -m 1 'roles.store has not ended yet' <log >>"$tmp/out"
 told=$?
 kill -TERM $held
-kill -HUP $held
+timeout 60 grep -m 1 'stopping' <log >>"$tmp/out" # not SIGHUP beside it, which stays ignored under nohup(1)
+kill -TERM $held
 wait $held
 [ $? -eq 3 ] && [ $told -eq 0 ]
 report $? "a backend that holds IO for ever keeps the process, which says so, until a second signal"
