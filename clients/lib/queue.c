@@ -100,18 +100,20 @@ static void wait_until_untouched(struct gantry_queue *queue)
 {
 	struct gc_queue *engine = queue->engine;
 	struct gantry_volume *volume = queue->volume;
+	int up;
 
 	gn_worker_enter(queue->worker);
 	for (;;) {
 		int found = turn(queue);
 
-		if (!engine->up || !engine->n_doubtful)
+		up = engine->up;
+		if (!up || !engine->n_doubtful)
 			break;
 		if (!found)
 			gn_worker_idle(queue->worker, 0);
 	}
 	gn_worker_leave(queue->worker);
-	if (engine->up)
+	if (up)
 		return;
 	pthread_mutex_lock(&volume->lock);
 	while (volume->state == GC_OPEN)
