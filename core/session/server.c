@@ -459,7 +459,7 @@ void gn_server_stop(struct gn_role *role)
 	sv->stopping = 1;
 	gn_server_unlisten(role);
 	for (struct gantry_session *s = sv->sessions; s != NULL; s = s->next) {
-		/* a client that opens its session tries again, as it does when nobody listens: the role may be restarted */
+		/* BUSY lets a client without a session try again until connect.timeout, because the role may be restarted */
 		if (!s->ending)
 			gn_session_refuse(s, "%s%s stops", s->state == GN_NEW ? "busy: " : "", role->host.name);
 		gn_session_end(s, s->state == GN_NEW ? -EBUSY : -ECANCELED);

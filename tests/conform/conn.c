@@ -71,7 +71,7 @@ static void listener_may_refuse(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_closed);
 }
 
-/* At each step before it has accepted: the client finds that nobody listens, as a moment later, and not a refusal. */
+/* The listener ends at each step before it has accepted: the client gets ECONNREFUSED, not EACCES. */
 static void listener_ends_before_it_accepts(void)
 {
 	for (unsigned steps = 0; steps < 50; steps++) {

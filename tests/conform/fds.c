@@ -215,7 +215,7 @@ static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 	nothing_is_held();
 }
 
-/* What is to be closed for a user counts up to a limit above its own; then nobody is accepted until some is closed. */
+/* Descriptors in the closer's queue count for their user. Above the limit no connection is accepted until some are closed. */
 static void a_listener_pauses_while_refused_sockets_wait(void)
 {
 	struct comch_device *dev = device(&rig.b);

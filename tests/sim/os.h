@@ -58,6 +58,8 @@ void sim_file_changed(struct sim_file *file);
 int sim_fd_new(struct sim_file *file, bool cloexec);
 /* Of the running process. NULL with EBADF set. No new reference. */
 struct sim_file *sim_fd_file(int fd);
+/* At the start of a system call: sim_call(), then the same. */
+struct sim_file *sim_call_file(int fd);
 
 /* Set errno and return -1 for a negative result; else return the result. */
 static inline long sim_result(long rc)

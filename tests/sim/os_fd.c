@@ -92,6 +92,12 @@ struct sim_file *sim_fd_file(int fd)
 	return NULL;
 }
 
+struct sim_file *sim_call_file(int fd)
+{
+	sim_call();
+	return sim_fd_file(fd);
+}
+
 static int close_fd(struct sim_proc *proc, int fd)
 {
 	struct sim_file *file;
@@ -126,14 +132,14 @@ static int duplicate(struct sim_file *file, bool cloexec, int from)
 
 int __wrap_fcntl(int fd, int command, ...)
 {
-	struct sim_file *file = sim_fd_file(fd);
+	struct sim_file *file;
 	va_list ap;
 	long arg;
 
 	va_start(ap, command);
 	arg = va_arg(ap, long);
 	va_end(ap);
-	sim_call();
+	file = sim_call_file(fd); /* another thread may have closed it at this point */
 	if (file == NULL)
 		return -1;
 	switch (command) {
@@ -157,14 +163,14 @@ int __wrap_fcntl(int fd, int command, ...)
 
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
-	struct sim_file *file = sim_fd_file(fd);
+	struct sim_file *file;
 	va_list ap;
 	void *arg;
 
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	sim_call();
+	file = sim_call_file(fd); /* another thread may have closed it at this point */
 	if (file == NULL)
 		return -1;
 	return (int)sim_result(file->ops->ioctl != NULL ? file->ops->ioctl(file, request, arg) : -ENOTTY);
@@ -202,8 +208,7 @@ static ssize_t do_read(int fd, void *to, size_t bytes, off_t offset)
 	struct sim_file *file;
 	ssize_t n;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	do
@@ -218,8 +223,7 @@ static ssize_t do_write(int fd, const void *from, size_t bytes, off_t offset)
 	struct sim_file *file;
 	ssize_t n;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	do
@@ -257,8 +261,7 @@ static ssize_t write_stable(int fd, const struct iovec *iov, int n, off_t offset
 	struct sim_file *file;
 	ssize_t rc;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	if (sim_disk_file(file) == NULL || n != 1)
@@ -292,8 +295,7 @@ int __wrap_fstat(int fd, struct stat *st)
 {
 	struct sim_file *file;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	memset(st, 0, sizeof(*st));
@@ -306,8 +308,7 @@ int __wrap_ftruncate(int fd, off_t bytes)
 {
 	struct sim_file *file;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	return (int)sim_result(file->ops->truncate != NULL ? file->ops->truncate(file, bytes) : -EINVAL);
@@ -317,8 +318,7 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes)
 {
 	struct sim_file *file;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	return (int)sim_result(file->ops->allocate != NULL ? file->ops->allocate(file, mode, offset, bytes) : -EOPNOTSUPP);
@@ -328,8 +328,7 @@ static int do_sync(int fd, bool data_only)
 {
 	struct sim_file *file;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	return (int)sim_result(file->ops->sync != NULL ? file->ops->sync(file, data_only) : -EINVAL);

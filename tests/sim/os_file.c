@@ -34,8 +34,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 	struct sim_file *file;
 	struct sim_disk_file *f;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	f = sim_disk_file(file);
@@ -54,8 +53,7 @@ int __wrap_fchmod(int fd, mode_t mode)
 	struct sim_file *file;
 	struct sim_disk_file *f;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file != NULL && sim_memory_fd(file) >= 0)
 		return fchmod(sim_memory_fd(file), mode);
 	f = open_file(fd);
@@ -125,8 +123,7 @@ off_t __wrap_lseek(int fd, off_t offset, int whence)
 	struct sim_file *file;
 	struct sim_disk_file *f;
 
-	sim_call();
-	file = sim_fd_file(fd);
+	file = sim_call_file(fd);
 	if (file == NULL)
 		return -1;
 	f = sim_disk_file(file);

@@ -337,7 +337,7 @@ int __wrap_faccessat(int dir, const char *path, int mode, int flags)
 	if (flags & ~AT_EACCESS)
 		sim_fail("faccessat with flags %#x", (unsigned)flags);
 	rc = sim_path_find_inode(dir, path, true, &inode);
-	/* user 0 may execute what somebody may */
+	/* user 0 may execute a file that has any execute permission */
 	if (rc == 0 && (!sim_inode_permits(inode, mode) || ((mode & X_OK) && !(sim_inode_mode(inode) & 0111))))
 		rc = -EACCES;
 	return (int)sim_done(rc, 0x41);

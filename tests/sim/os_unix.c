@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os_unix.c - Unix sockets: messages with descriptors between processes, and who is at the other end */
+/* os_unix.c - Unix sockets: messages with descriptors between processes, and credentials of the peer */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>

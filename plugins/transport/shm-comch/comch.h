@@ -379,7 +379,7 @@ void comch_log_refusal(struct comch_device *dev, const char *text);
 
 /* conn.c */
 int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *share); /* takes over fd when it returns 0 */
-/* End a connection that was not accepted: its client finds that nobody listens. */
+/* End a connection that was not accepted: its client gets ECONNREFUSED. */
 void comch_conn_drop(struct comch_conn *conn);
 const char *comch_refusal(void *conn);
 int comch_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,

@@ -64,7 +64,7 @@ void comch_unlisten(void *listener)
 	dev = l->dev;
 	l->dead = true;
 	comch_rundir_unbind(dev, l);
-	/* a client that was not accepted yet finds that nobody listens; the others live on */
+	/* connections that were not accepted end with ECONNREFUSED; the others stay */
 	comch_list_each(pos, next, &dev->conns) {
 		struct comch_conn *conn = comch_entry(pos, struct comch_conn, link);
 

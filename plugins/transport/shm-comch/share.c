@@ -57,8 +57,8 @@ static void user_put(struct comch_user *user)
 }
 
 /*
- * Three quarters, as of the connections: a quarter stays for the other users and for this process. A single user shares with
- * nobody, and has all.
+ * Three quarters, as of the connections: a quarter stays for the other users and for this process. If the listener has a
+ * single user, that user may have all.
  */
 static unsigned int fds_of_one(rlim_t limit, unsigned int n_uids)
 {

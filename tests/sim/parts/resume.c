@@ -217,7 +217,7 @@ static struct fake_conn *hello(uint32_t epoch, const uint8_t *with_secret)
 {
 	struct fake_conn *conn = fake_dial(&fc.ft, fc.listen.service);
 
-	PART_CHECK(conn != NULL, "nobody listens");
+	PART_CHECK(conn != NULL, "no listener");
 	turn_some();
 	send_frame(conn, GN_FRAME_HELLO, epoch, with_secret);
 	return conn;
