@@ -256,19 +256,24 @@ static void run_range(const struct part *part, uint64_t first, uint64_t last, st
 	fflush(stdout);
 }
 
+/* Each worker is a process of its own: memory that a part maps shared must not be shared with other workers. */
 static void run_workers(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers, struct tally *tallies)
 {
 	uint64_t n = last - first + 1, each = n / n_workers;
 
-	for (unsigned i = 1; i < n_workers; i++) {
+	for (unsigned i = 0; i < n_workers; i++) {
 		uint64_t from = first + i * each, to = i == n_workers - 1 ? last : from + each - 1;
+		pid_t pid = fork();
 
-		if (fork() == 0) {
+		if (pid < 0) {
+			perror("component: fork");
+			exit(2);
+		}
+		if (pid == 0) {
 			run_range(part, from, to, &tallies[i]);
 			_exit(0);
 		}
 	}
-	run_range(part, first, n_workers == 1 ? last : first + each - 1, &tallies[0]);
 	for (int status; wait(&status) > 0;)
 		if (status != 0) {
 			fprintf(stderr, "component: a worker process failed\n");
