@@ -19,7 +19,10 @@
 
 #include <pthread.h>
 
+/* A power of two. Each connection has room for so many messages in each of its queues. */
+#ifndef FAKE_MSGS
 #define FAKE_MSGS 256
+#endif
 #define FAKE_CTRLS 64
 #define FAKE_EVENTS 256
 #define FAKE_CONNS 64

@@ -14,6 +14,8 @@ part_product := $(addprefix plugins/transport/,loop/lane.c loop/queue.c common/c
 # parts/resume.c: the core, of which an archive links what is used, and the fake transport of the unit tests
 part_core := $(filter-out $(left_out),$(addprefix core/,$(call listed,libgantry_core_la,core)))
 part_fake := host report transport queues worker core
+# few messages at a time, so that little memory is cleared for each connection
+part_flags := -I$(top)/tests -DFAKE_MSGS=16
 part_o := $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/parts/*.c)) $(part_product:%.c=$(OUT)/parts/product/%.o)
 # The product and the parts are linked to the simulator itself, whose own calls go to libc: so symbols are renamed in objects.
 renames := $(OUT)/parts/renames
@@ -41,7 +43,7 @@ $(OUT)/parts/product/%.o: $(FROM)/%.c $(renames)
 	objcopy --redefine-syms=$(renames) $(reset_sections) $@
 $(OUT)/parts/%.o: $(sim)/parts/%.c $(renames)
 	@mkdir -p $(@D)
-	$(CC) $(sim_flags) -I$(top)/tests -MMD -c -o $@ $<
+	$(CC) $(sim_flags) $(part_flags) -MMD -c -o $@ $<
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component.o: $(sim)/parts/list.h
 # an archive: only what the parts use of the simulated kernel is linked
@@ -53,7 +55,7 @@ $(OUT)/parts/core.a: $(part_core:%.c=$(OUT)/parts/product/%.o)
 	ar rcs $@ $^
 $(OUT)/parts/fake/%.o: $(top)/tests/fake/%.c $(renames)
 	@mkdir -p $(@D)
-	$(CC) $(sim_flags) -I$(top)/tests -DTEST_PLUGINDIR='""' -MMD -c -o $@ $<
+	$(CC) $(sim_flags) $(part_flags) -DTEST_PLUGINDIR='""' -MMD -c -o $@ $<
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component: $(OUT)/component.o $(part_o) $(part_fake:%=$(OUT)/parts/fake/%.o) $(OUT)/parts/core.a $(OUT)/parts/kernel.a
 	$(CC) -o $@ $^ -Wl,--wrap=gn_clock_init -ljansson -luuid -lconfig -lm -ldl
