@@ -187,11 +187,11 @@ static int no_export(void *conn, const struct gantry_region *region, uint32_t ri
 	return -ENOTSUP;
 }
 
-static int no_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p)
+static int no_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
 {
 	(void)conn;
 	(void)token;
-	(void)map;
+	(void)flags;
 	(void)region_p;
 	return -ENOTSUP;
 }

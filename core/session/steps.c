@@ -153,6 +153,7 @@ static int export(struct gantry_session *s, const void *payload)
 {
 	const struct gn_device *device = s->ep->device;
 	const int map = ops_of(s)->map_regions && !must_move(s);
+	const uint32_t flags = map ? GANTRY_IMPORT_MAP : 0;
 	struct gantry_token token;
 	int rc;
 
@@ -170,7 +171,7 @@ static int export(struct gantry_session *s, const void *payload)
 	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, token.length);
 	if (rc != 0)
 		return rc;
-	rc = device->ops->import_region(s->ch.conn, &token, map, &s->importing);
+	rc = device->ops->import_region(s->ch.conn, &token, flags, &s->importing);
 	if (rc != 0) {
 		const char *why = device->ops->import_error(s->ch.conn);
 

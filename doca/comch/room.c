@@ -121,7 +121,7 @@ const char *gd_rooms_heard(struct doca_comch_connection *conn, const void *token
 	if (len != sizeof(token) || conn->peer_rooms)
 		return "the peer's memory for lengths makes no sense";
 	memcpy(&token, token_bytes, sizeof(token));
-	if (token.length != BYTES || ops->import_region(conn->link, &token, 1, &conn->peer_rooms))
+	if (token.length != BYTES || ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_rooms))
 		return "the peer's memory for lengths cannot be mapped";
 	return NULL;
 }

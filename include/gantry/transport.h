@@ -102,6 +102,9 @@ struct gantry_region {
 	uint32_t reserved; /* 0 */
 };
 
+/* For import_region. A transport ignores the flags that it does not know. */
+#define GANTRY_IMPORT_MAP 0x1u /* addr is wanted: only with GANTRY_CAP_MAPPED. 1.1 */
+
 /* An export, as it travels in a control message: plain bytes, meaningful only on the connection it was made for. */
 struct gantry_token {
 	uint32_t kind; /* the transport's own number */
@@ -261,12 +264,12 @@ struct gantry_transport_ops {
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 			     struct gantry_token *token_p);
 	/*
-	 * Take the export that the peer named. map != 0: addr is wanted (only with GANTRY_CAP_MAPPED). The region
+	 * Take the export that the peer named. flags: GANTRY_IMPORT_*. The region
 	 * belongs to the transport until release_region. As often as wanted: each import is released by itself, and
 	 * the export stays until it is revoked. Nothing in a token is believed. -ENOENT: no such export, or one that was revoked,
 	 * also where its handle names another now; -EPERM bad seals, -ERANGE, -ENOMEM.
 	 */
-	int (*import_region)(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+	int (*import_region)(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
 	void (*release_region)(void *conn, struct gantry_region *region); /* signs off: no use of it after this */
 	/* Ask for an exported region back; ends with `revoked`, which waits for the last release. -ENOENT: no such export. */
 	int (*revoke_region)(void *conn, uint32_t handle);

@@ -75,7 +75,7 @@ static void all_of_a_connection_counts(void)
 	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 7, &token));
 	is_exact(1, "with a region");
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &region));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &region));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_settle();
 	rig.ops->release_region(rig.b.conn, region);

@@ -171,7 +171,7 @@ static struct gantry_region *import_from_it(void)
 	accept_it();
 	rig_until(rig.b.n_msgs, 1);
 	memcpy(&token, rig.b.msg, sizeof(token));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, (rig.info.caps & GANTRY_CAP_MAPPED) != 0, &r));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r));
 	peer_wait();
 	return r;
 }

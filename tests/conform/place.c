@@ -230,7 +230,7 @@ static void read_only_stays_so_for_another_user(void)
 	rig_memory_open(&m, 65536, 3);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &r));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
 	child = fork();
 	if (child == 0)
 		open_again(r->fd);
@@ -252,7 +252,7 @@ static void read_only_is_read_only(void)
 	rig_memory_open(&m, 65536, 3);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_settle();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &r));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
 	TEST_ASSERT_TRUE(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0) == MAP_FAILED);
 	TEST_ASSERT_TRUE(mprotect(r->addr, 4096, PROT_READ | PROT_WRITE) != 0);
 	TEST_ASSERT_TRUE(pwrite(r->fd, "x", 1, 0) < 0);

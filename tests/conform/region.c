@@ -50,7 +50,7 @@ static void both_see_the_same_memory(void)
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 7, &token);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 1, &r));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
 	TEST_ASSERT_EQUAL_UINT64(BYTES, r->length);
 	TEST_ASSERT_EQUAL_UINT(7, r->handle);
 	TEST_ASSERT_EQUAL_UINT(BOTH, r->rights);
@@ -77,7 +77,7 @@ static void import_without_an_address(void)
 	TEST_ASSERT_EQUAL_UINT64(BYTES, r->length);
 	rig.ops->release_region(rig.b.conn, r);
 	if (!mapped())
-		TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &token, 1, &r) < 0);
+		TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r) < 0);
 	rig_close();
 	rig_memory_close(&m);
 }
@@ -92,7 +92,7 @@ static void import_twice_release_twice(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 7, &token);
 	for (int i = 0; i < 2; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, mapped(), &r[i]));
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r[i]));
 	rig.ops->release_region(rig.b.conn, r[0]);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_until(rig.b.n_revoke, 1);
@@ -117,7 +117,7 @@ static void revoke_waits_for_release(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 9, &token);
 	q = rig_rma_open(&rig.b, 4, 0);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, mapped(), &r));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->revoke_region(rig.a.conn, 8));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 9));
 	rig_until(rig.b.n_revoke, 1);
@@ -226,7 +226,7 @@ static void rights_can_only_shrink(void)
 }
 
 /* The gateway's case: what one connection imported goes out on another, and is the same memory there. */
-static void re_export(int map)
+static void re_export(uint32_t flags)
 {
 	struct gantry_region *mid = NULL, *far = NULL;
 	struct gantry_token token;
@@ -238,11 +238,11 @@ static void re_export(int map)
 	near_b = rig.b.conn;
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 3, &token);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, map, &mid));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, flags, &mid));
 	rig_connect();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, mid, BOTH, 30, &token));
 	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, mapped(), &far));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, rig_map(), &far));
 	TEST_ASSERT_EQUAL_UINT64(BYTES, far->length);
 	TEST_ASSERT_EQUAL_UINT(0, mid->apart);
 	/* over a network there is a way of its own to the memory of a third one */
@@ -269,7 +269,7 @@ static void re_export_of_a_mapped_region(void)
 {
 	if (!mapped())
 		TEST_IGNORE_MESSAGE("regions are not mapped");
-	re_export(1);
+	re_export(GANTRY_IMPORT_MAP);
 }
 
 static void re_export_without_an_address(void)
@@ -397,7 +397,7 @@ static void region_in_the_middle_of_a_file(void)
 	part.length = 10000;
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &part, BOTH, 1, &token));
 	rig_fence();
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, mapped(), &r));
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r));
 	TEST_ASSERT_EQUAL_UINT64(10000, r->length);
 	q = rig_rma_open(&rig.b, 4, 0);
 	far_fill(q, r, 0, 10000, 3);

@@ -145,6 +145,8 @@ void rig_until_at(const int *what, int n, const char *file, int line);
 #define rig_until(what, n) rig_until_at(&(what), n, __FILE__, __LINE__)
 /* Turns until there is nothing to do. */
 void rig_settle(void);
+/* GANTRY_IMPORT_MAP if the transport maps regions; else 0. */
+uint32_t rig_map(void);
 /* Both ends are connected: turns until all that either said before has been heard, as far as it is said in order. */
 void rig_fence(void);
 /*

@@ -95,6 +95,11 @@ void rig_settle(void)
 	} while (device_stirs(0));
 }
 
+uint32_t rig_map(void)
+{
+	return rig.info.caps & GANTRY_CAP_MAPPED ? GANTRY_IMPORT_MAP : 0;
+}
+
 void rig_wait_at(uint64_t *end, int moved, const char *file, int line)
 {
 	if (rig_late(end, moved))

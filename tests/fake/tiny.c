@@ -218,11 +218,11 @@ static int tiny_export(void *conn, const struct gantry_region *region, uint32_t 
 	not_wanted("export_region");
 }
 
-static int tiny_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p)
+static int tiny_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
 {
 	(void)conn;
 	(void)token;
-	(void)map;
+	(void)flags;
 	(void)region_p;
 	not_wanted("import_region");
 }

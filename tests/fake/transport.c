@@ -361,7 +361,7 @@ static const char *ft_import_error(void *arg)
 	return conn->ft->import_error ? conn->ft->import_error : "";
 }
 
-static int ft_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
+static int ft_import(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_IMPORT);
@@ -375,14 +375,14 @@ static int ft_import(void *arg, const struct gantry_token *token, int map, struc
 	if (region == NULL)
 		return -ENOMEM;
 	*region = (struct gantry_region){
-		.addr = map && !conn->ft->unmapped ? conn->ft->memory : NULL,
+		.addr = flags & GANTRY_IMPORT_MAP && !conn->ft->unmapped ? conn->ft->memory : NULL,
 		.length = token->length,
 		.fd = -1,
 		.rights = token->rights,
 		.handle = token->handle + conn->ft->skew_handle,
 		.transport = conn,
 	};
-	conn->ft->maps = map;
+	conn->ft->import_flags = flags;
 	conn->n_imports++;
 	*region_p = region;
 	return 0;

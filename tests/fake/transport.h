@@ -140,7 +140,7 @@ struct fake_transport {
 	const char *import_error;   /* the reason that import_error returns; NULL: "" */
 	uint32_t skew_handle;       /* added to the handle of what is imported */
 	int unmapped;               /* what is imported has no address, wanted or not */
-	int maps;                   /* last import asked for a mapping */
+	uint32_t import_flags;      /* GANTRY_IMPORT_* of the last import */
 	int keeps;                  /* the peer does not answer when a region is asked back */
 	uint32_t next_consumer;
 	uint8_t memory[FAKE_REGION_BYTES]; /* what imported regions show */

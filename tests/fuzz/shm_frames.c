@@ -82,7 +82,7 @@ static void on_message(void *arg, void *c, const void *msg, size_t len)
 	if (len != sizeof(token) || region)
 		return;
 	memcpy(&token, msg, sizeof(token));
-	if (ops->import_region(conn, &token, 1, &r) == 0)
+	if (ops->import_region(conn, &token, GANTRY_IMPORT_MAP, &r) == 0)
 		region = r;
 }
 

@@ -258,7 +258,9 @@ static void share_region(struct peer *p)
 		say(p, TOKEN);
 	}
 	if (imports && p->has_token && !p->imported) {
-		check(p, p->ops->import_region(p->conn, &p->token, p->attr->posted, &p->imported), "import");
+		const uint32_t flags = p->attr->posted ? GANTRY_IMPORT_MAP : 0;
+
+		check(p, p->ops->import_region(p->conn, &p->token, flags, &p->imported), "import");
 		say(p, IMPORTED);
 	}
 	p->has_regions = (!exports || p->is_seen) && (!imports || p->imported);

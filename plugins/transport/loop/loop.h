@@ -182,7 +182,7 @@ int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 /* region.c */
 int loop_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		struct gantry_token *token_p);
-int loop_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+int loop_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
 void loop_release(void *conn, struct gantry_region *region);
 int loop_revoke(void *conn, uint32_t handle);
 bool loop_revoked(struct loop_conn *conn, uint32_t handle); /* forget the export; false: there is none */

@@ -85,7 +85,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	return 0;
 }
 
-int loop_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
+int loop_import(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
 {
 	struct loop_conn *conn = arg;
 	struct loop_import *im;
@@ -101,7 +101,7 @@ int loop_import(void *arg, const struct gantry_token *token, int map, struct gan
 		return -ENOENT;
 	if (token->length > e->length)
 		return -ERANGE;
-	if (map && !conn->dev->conf->mapped)
+	if ((flags & GANTRY_IMPORT_MAP) && !conn->dev->conf->mapped)
 		return -EOPNOTSUPP;
 	im = calloc(1, sizeof(*im));
 	if (!im)
@@ -111,7 +111,7 @@ int loop_import(void *arg, const struct gantry_token *token, int map, struct gan
 	im->generation = e->generation;
 	im->addr = e->addr;
 	im->region = (struct gantry_region){
-		.addr = map ? e->addr : NULL,
+		.addr = flags & GANTRY_IMPORT_MAP ? e->addr : NULL,
 		.length = e->length,
 		.fd = e->fd,
 		.rights = e->rights,

@@ -429,7 +429,7 @@ int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_
 uint64_t comch_export_room(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
-int comch_import(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+int comch_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
 void comch_release(void *conn, struct gantry_region *region);
 int comch_revoke(void *conn, uint32_t handle);
 const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds);

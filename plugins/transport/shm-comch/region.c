@@ -325,7 +325,7 @@ const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref)
 	return NULL;
 }
 
-int comch_import(void *arg, const struct gantry_token *token, int map, struct gantry_region **region_p)
+int comch_import(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
 {
 	struct comch_conn *conn = arg;
 	struct gantry_region *region;
@@ -342,11 +342,11 @@ int comch_import(void *arg, const struct gantry_token *token, int map, struct ga
 		return -ENOENT;
 	if (token->length > r->length)
 		return -ERANGE;
-	if (map && !conn->dev->conf->mapped)
+	if ((flags & GANTRY_IMPORT_MAP) && !conn->dev->conf->mapped)
 		return -EOPNOTSUPP;
 	if (r->error)
 		return r->error;
-	if (map && !r->base)
+	if ((flags & GANTRY_IMPORT_MAP) && !r->base)
 		rc = map_import(r);
 	if (rc)
 		return rc;
@@ -354,7 +354,7 @@ int comch_import(void *arg, const struct gantry_token *token, int map, struct ga
 	if (!region)
 		return -ENOMEM;
 	*region = (struct gantry_region){
-		.addr = map ? r->addr : NULL,
+		.addr = flags & GANTRY_IMPORT_MAP ? r->addr : NULL,
 		.length = r->length,
 		.fd = r->fd,
 		.rights = r->rights,

@@ -166,7 +166,7 @@ const char *vb_import_error(void *arg)
 	return ((const struct vb_conn *)arg)->import_error;
 }
 
-int vb_import_region(void *arg, const struct gantry_token *token, int to_map, struct gantry_region **region_p)
+int vb_import_region(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_import *im;
@@ -184,7 +184,7 @@ int vb_import_region(void *arg, const struct gantry_token *token, int to_map, st
 		return -ENOENT;
 	if (token->length > im->wire.length)
 		return -ERANGE;
-	if (to_map)
+	if (flags & GANTRY_IMPORT_MAP)
 		return -ENOTSUP;
 	if (im->wire.direct && !im->peer)
 		return refuse_address(conn, im);

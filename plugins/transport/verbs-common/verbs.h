@@ -482,7 +482,7 @@ void vb_exports_quiet(struct vb_conn *conn); /* the same, and nobody is told */
 void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t bytes, int rc);
 
 /* -- import.c: memory of the peer, and local memory for remote reads and writes of it -- */
-int vb_import_region(void *conn, const struct gantry_token *token, int map, struct gantry_region **region_p);
+int vb_import_region(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
 const char *vb_import_error(void *conn);
 void vb_release(void *conn, struct gantry_region *region);
 /*

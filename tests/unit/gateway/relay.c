@@ -88,7 +88,7 @@ static void export(void)
 	target_does(GN_FRAME_EXPORT);
 	told(front, GN_FRAME_EXPORT, 0);
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
-	TEST_ASSERT_EQUAL_INT(0, fc.ft.maps);
+	TEST_ASSERT_EQUAL_UINT(0, fc.ft.import_flags);
 }
 
 static void run(void)
