@@ -153,7 +153,7 @@ static int export(struct gantry_session *s, const void *payload)
 {
 	const struct gn_device *device = s->ep->device;
 	const int map = ops_of(s)->map_regions && !must_move(s);
-	const uint32_t flags = map ? GANTRY_IMPORT_MAP : 0;
+	const uint32_t flags = GANTRY_IMPORT_KEEPS_PAGES | (map ? GANTRY_IMPORT_MAP : 0);
 	struct gantry_token token;
 	int rc;
 

@@ -18,7 +18,7 @@
  *        backends: expect, quiesce
  *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
  *        transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room, import_error, max_connections, refusal,
- *          GANTRY_TRANSPORT_UIDS, GANTRY_IMPORT_MAP
+ *          GANTRY_TRANSPORT_UIDS, GANTRY_IMPORT_MAP, GANTRY_IMPORT_KEEPS_PAGES
  *        hosts: open_file
  *        hosts of roles: client_room, client_expect, client_late_writes, region_withdraw, client_use_secret, client_secret,
  *          session_secret

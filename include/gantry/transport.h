@@ -103,7 +103,10 @@ struct gantry_region {
 };
 
 /* For import_region. A transport ignores the flags that it does not know. */
-#define GANTRY_IMPORT_MAP 0x1u /* addr is wanted: only with GANTRY_CAP_MAPPED. 1.1 */
+#define GANTRY_IMPORT_MAP 0x1u         /* addr is wanted: only with GANTRY_CAP_MAPPED. 1.1 */
+#define GANTRY_IMPORT_KEEPS_PAGES 0x2u /* the peer must keep all pages of the memory. If it can free pages that this process */
+				       /*   touches, the transport rejects a region in a file with holes, and ends the */
+				       /*   connection when it finds that the peer has freed some, until release_region. 1.1 */
 
 /* An export, as it travels in a control message: plain bytes, meaningful only on the connection it was made for. */
 struct gantry_token {
@@ -267,7 +270,8 @@ struct gantry_transport_ops {
 	 * Take the export that the peer named. flags: GANTRY_IMPORT_*. The region
 	 * belongs to the transport until release_region. As often as wanted: each import is released by itself, and
 	 * the export stays until it is revoked. Nothing in a token is believed. -ENOENT: no such export, or one that was revoked,
-	 * also where its handle names another now; -EPERM bad seals, -ERANGE, -ENOMEM.
+	 * also where its handle names another now; -EPERM bad seals, -ERANGE, -ENOMEM: also if the file of the region has holes
+	 * (GANTRY_IMPORT_KEEPS_PAGES).
 	 */
 	int (*import_region)(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
 	void (*release_region)(void *conn, struct gantry_region *region); /* signs off: no use of it after this */

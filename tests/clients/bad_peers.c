@@ -28,6 +28,7 @@
 #define SOCKETS 200
 #define REGION_MIB 64
 #define PUNCH (1u << 20)  /* bytes that the peer frees in a turn */
+#define WHY 512           /* bytes of a text */
 #define VISITS 5
 #define BLOCKS 16
 #define FDS_MOST 64u      /* descriptors in a message */
@@ -163,58 +164,73 @@ static void ignore_done(void *arg, int result)
 	(void)result;
 }
 
-/* Keep the queue full of IOs of that size; turn() is called between. */
-static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, uint64_t bytes))
+/* Keep the queue full of IOs of that size; turn() is called between. Returns when the session is lost: gantry_error() in `why`. */
+static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, uint64_t bytes), char why[WHY])
 {
 	uint64_t have;
 	struct gantry_volume *v;
 	struct gantry_queue *q;
 	uint8_t *buffers;
+	int rc = 0;
 
 	if (open_bad(&v, &q, depth, (REGION_MIB - 2) << 20) != 0)
 		_exit(6);
 	buffers = gantry_volume_buffers(v, &have);
-	for (unsigned n = 0;; n++) {
+	for (unsigned n = 0; rc == 0 || rc == -EAGAIN; n++) {
 		uint64_t at = n * bytes % (have - bytes);
-		int rc = n % 2 ? gantry_queue_write(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, 0, ignore_done, NULL)
-			       : gantry_queue_read(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, ignore_done, NULL);
 
-		if (rc != 0 && rc != -EAGAIN)
-			_exit(7);
-		if (rc == -EAGAIN)
+		rc = n % 2 ? gantry_queue_write(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, 0, ignore_done, NULL)
+			   : gantry_queue_read(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, ignore_done, NULL);
+		if (rc == -EAGAIN && !turn)
 			say_ready();
 		gantry_queue_poll(q);
 		if (turn)
 			turn(buffers, have);
 	}
+	while (strstr(gantry_error(), "just now")) /* the reason follows */
+		gantry_queue_flush(q, ignore_done, NULL);
+	snprintf(why, WHY, "%s", gantry_error());
+	gantry_queue_close(&q);
+	gantry_volume_close(&v);
 }
 
 static void floods(void)
 {
-	flood(256, BLOCK, NULL);
+	char why[WHY];
+
+	flood(256, BLOCK, NULL, why);
+	_exit(7);
 }
 
 static void sends_the_largest(void)
 {
-	flood(256, 32 << 20, NULL);
+	char why[WHY];
+
+	flood(256, 32 << 20, NULL, why);
+	_exit(7);
 }
 
-/*
- * Free a part of the memory in each turn. While the kernel frees pages, the lane of the target that touches them waits, and
- * the control thread for the lane. To free all of them in each turn can take the target longer than four heartbeats.
- */
+/* Free a part of the memory in each turn. It fails when the session is lost, and the memory is that of this process only. */
 static void punch(void *buffers, uint64_t bytes)
 {
 	static uint64_t at;
 
-	if (madvise((uint8_t *)buffers + at, PUNCH, MADV_REMOVE) != 0)
+	if (madvise((uint8_t *)buffers + at, PUNCH, MADV_REMOVE) != 0 && errno != EINVAL)
 		_exit(8);
 	at = (at + PUNCH) % bytes;
 }
 
+/* The target ends each session of this peer. */
 static void punches_holes(void)
 {
-	flood(32, 1 << 20, punch);
+	char why[WHY];
+
+	for (;;) {
+		flood(32, 1 << 20, punch, why);
+		if (!strstr(why, "protocol error: pages of a region were freed (region="))
+			_exit(17);
+		say_ready();
+	}
 }
 
 static void reconnects(void)

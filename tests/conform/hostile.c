@@ -167,6 +167,7 @@ int main(void)
 	UNITY_BEGIN();
 	frame_attacks();
 	memory_attacks();
+	page_attacks();
 	ring_attacks();
 	return UNITY_END();
 }

@@ -52,6 +52,7 @@ void evil_run(void (*attack)(void), int opened, const char *log);
 
 void frame_attacks(void);
 void memory_attacks(void);
+void page_attacks(void);
 void ring_attacks(void);
 
 #endif

@@ -48,6 +48,7 @@
 #define COMCH_NAME_BYTES 83u /* of the file of a service: as the address of a socket it stands behind /proc/self/fd/NUMBER/ */
 #define COMCH_HELLO_NS 2000000000ull /* a peer that connected must have introduced itself */
 #define COMCH_DEATH_NS 80000000ull   /* from its socket's end to the end of its process */
+#define COMCH_PAGES_NS 100000000ull  /* between two checks of imported pages, on average: 1 to 2 us for each region */
 #define COMCH_CTRL_QUEUE 32u         /* control messages that wait for a peer that does not read */
 #define COMCH_FRAME_QUEUE 1024u      /* frames of all kinds; beyond that the peer is given up */
 
@@ -104,6 +105,7 @@ struct comch_device {
 	uint64_t deadline_ns; /* none of a connection is earlier; 0: none */
 	uint64_t resume_ns;   /* when listeners that pause accept again; 0: none pauses */
 	uint32_t paused;      /* shared: the closer kicks when it has closed some */
+	uint64_t pages_ns;    /* when the pages of imported regions are checked next; 0: no region has to be */
 	uint64_t *protocol_errors, *connections; /* counters */
 	struct comch_closer *closer; /* NULL: all peers are of this user */
 	struct tc_cells payload; /* bytes copied, by queue */
@@ -151,6 +153,8 @@ struct comch_import {
 	uint64_t fd_offset;
 	int error; /* why it could not be mapped */
 	unsigned int refs; /* handed out by import_region */
+	bool can_shrink;   /* the peer can free pages, and the user wants them checked */
+	uint64_t blocks_min, blocks_max; /* of 512 bytes, that the file may have: pages.c */
 	struct comch_conn *conn;
 };
 
@@ -192,9 +196,11 @@ struct comch_conn {
 	uint32_t export_epoch; /* shared: grows with each change of exported[] */
 	uint32_t next_consumer, next_producer;
 	unsigned int n_consumers, n_producers, n_remotes, n_rings;
+	unsigned int n_checked; /* imported regions whose pages are checked */
 	uint64_t imported_bytes, exported_bytes;
 	uint64_t peer_room; /* bytes that the peer takes of exports */
 	char why[COMCH_WHY]; /* it is dropped */
+	char import_error[COMCH_WHY]; /* of the last import_region; "": only its error number */
 	struct comch_list consumers, producers, remotes, rmas;
 	struct comch_import imported[COMCH_REGIONS];
 	struct comch_export exported[COMCH_REGIONS];
@@ -391,6 +397,8 @@ void comch_conn_check(struct comch_conn *conn, uint64_t now_ns); /* deadlines, p
 void comch_conn_free(struct comch_conn *conn);
 /* The peer broke the rules: one line in the log; `closed` follows in this progress. */
 void comch_conn_broken(struct comch_conn *conn, const char *why);
+/* The same, and a client reads why. */
+void comch_conn_expel(struct comch_conn *conn, const char *why);
 /* The user of the peer has reached max_fds: the peer reads so, and the connection ends. */
 void comch_conn_full(struct comch_conn *conn);
 /* Count n descriptors that are about to be made for the peer. False: they are too many, and the connection ends. */
@@ -425,11 +433,19 @@ int comch_memory_check(const struct comch_conn *conn, const struct comch_memory 
 /* The same, and -EPERM unless a seal against writing keeps the peer from freeing the pages later. */
 int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY]);
 
+/* pages.c */
+/* Check that the file of a region has all its pages, and from now on that it keeps them. 0 or -errno; see conn->import_error. */
+int comch_pages_begin(struct comch_conn *conn, struct comch_import *r);
+void comch_pages_end(struct comch_conn *conn, struct comch_import *r);
+/* Check all regions, and end the connections of peers that freed pages. */
+void comch_pages_check(struct comch_device *dev, uint64_t now_ns);
+
 /* region.c. on_*: a frame came; they return NULL or what is wrong with it */
 uint64_t comch_export_room(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
 int comch_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
+const char *comch_import_error(void *conn);
 void comch_release(void *conn, struct gantry_region *region);
 int comch_revoke(void *conn, uint32_t handle);
 const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds);
@@ -440,6 +456,8 @@ void comch_regions_retry(struct comch_conn *conn); /* sign off what no lane read
 void comch_regions_closed(struct comch_conn *conn, int rc); /* tell `revoked` for all that are still out */
 /* Map all imported regions, now and from now on; 0 or -errno. */
 int comch_regions_map(struct comch_conn *conn);
+/* Put private pages in place of the memory of the peer, so that no lane waits for it any more. The peer is being expelled. */
+void comch_regions_cut_off(struct comch_conn *conn);
 void comch_regions_free(struct comch_conn *conn);
 
 /* queues.c: the control side of consumers and producers */

@@ -215,11 +215,17 @@ static void lose(struct comch_conn *conn)
 	set_deadline(conn, comch_now(conn->dev) + COMCH_DEATH_NS);
 }
 
+/* Its user has been told that it is closed, or is about to be, for what the peer did. */
+static bool is_over(const struct comch_conn *conn)
+{
+	return conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD || conn->reason == -EPROTO;
+}
+
 void comch_conn_broken(struct comch_conn *conn, const char *why)
 {
 	struct comch_device *dev = conn->dev;
 
-	if (conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD || conn->reason == -EPROTO)
+	if (is_over(conn))
 		return;
 	gantry_log_warn(dev->host, "dropping the connection of %s: %s", conn->peer.address, why);
 	gantry_count(dev->protocol_errors, 1);
@@ -228,18 +234,32 @@ void comch_conn_broken(struct comch_conn *conn, const char *why)
 	comch_device_kick(dev);
 }
 
+/* The text goes before BYE: what waits for the socket is dropped for it. */
+static void tell_why(struct comch_conn *conn, uint32_t reason, const char *text)
+{
+	comch_out_drop(conn);
+	if (conn->share && conn->fd >= 0)
+		comch_send_refused(conn->fd, reason, text);
+}
+
+void comch_conn_expel(struct comch_conn *conn, const char *why)
+{
+	if (is_over(conn))
+		return;
+	tell_why(conn, COMCH_REASON_PROTOCOL, why);
+	comch_conn_broken(conn, why);
+}
+
 void comch_conn_full(struct comch_conn *conn)
 {
 	struct comch_device *dev = conn->dev;
 	char text[COMCH_REFUSED_TEXT];
 
-	if (conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD || conn->reason == -EPROTO)
+	if (is_over(conn))
 		return;
 	comch_fds_text(dev, conn->user, text);
 	comch_log_refusal(dev, text);
-	comch_out_drop(conn);
-	if (conn->share && conn->fd >= 0)
-		comch_send_refused(conn->fd, COMCH_REASON_BUSY, text);
+	tell_why(conn, COMCH_REASON_BUSY, text);
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
 	conn->reason = -EPROTO;
 	conn->lack = -EMFILE;

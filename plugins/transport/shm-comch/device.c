@@ -255,6 +255,8 @@ static void check_all(struct comch_device *dev, uint64_t now)
 
 	if (dev->resume_ns)
 		comch_listeners_resume(dev);
+	if (dev->pages_ns && now >= dev->pages_ns)
+		comch_pages_check(dev, now); /* what it ends is closed below */
 	comch_list_each(pos, next, &dev->conns) {
 		int before = dev->events;
 
@@ -262,7 +264,7 @@ static void check_all(struct comch_device *dev, uint64_t now)
 		if (dev->events != before)
 			next = dev->conns.head.next;
 	}
-	dev->deadline_ns = 0;
+	dev->deadline_ns = dev->pages_ns;
 	comch_list_each(pos, next, &dev->conns) {
 		uint64_t at = comch_entry(pos, struct comch_conn, link)->deadline_ns;
 
@@ -351,6 +353,7 @@ static const struct gantry_transport_ops ops = {
 	.send_soon = comch_send_soon,
 	.max_connections = comch_max_connections,
 	.refusal = comch_refusal,
+	.import_error = comch_import_error,
 };
 
 GANTRY_PLUGIN(shm_comch) = {

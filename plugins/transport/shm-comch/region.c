@@ -5,7 +5,8 @@
  *   exporter                                    importer
  *   export_region   --- REGION (fd) --->        checked; mapped if a queue or the user here touches its data
  *   sends may use it <-- REGION_OK -----
- *                                               import_region, release_region: as often as the user likes
+ *                                               import_region, release_region: as often as the user likes; meanwhile the
+ *                                               pages are checked if the user wants it (pages.c)
  *   revoke_region   --- REVOKE ----->           event `revoke`, if the user holds it; then no lane reads it, unmapped
  *   event `revoked` <-- RELEASED ----
  */
@@ -211,8 +212,27 @@ static void unmap_import(struct comch_import *r)
 	r->base = r->addr = NULL;
 }
 
+/* Replace the mapping by private pages, at the same address: a lane may be copying. If the kernel cannot, the mapping stays. */
+static void cut_off(struct comch_import *r)
+{
+	int prot = PROT_READ | (r->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
+
+	if (!r->base || mmap(r->base, r->base_bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ==
+			MAP_FAILED)
+		return;
+	madvise(r->base, r->base_bytes, MADV_DONTFORK);
+}
+
+void comch_regions_cut_off(struct comch_conn *conn)
+{
+	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
+		if (conn->imported[i].state != COMCH_I_FREE)
+			cut_off(&conn->imported[i]);
+}
+
 static void drop_import(struct comch_conn *conn, struct comch_import *r)
 {
+	comch_pages_end(conn, r);
 	unmap_import(r);
 	if (r->fd >= 0) {
 		close(r->fd);
@@ -255,6 +275,7 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	r->fd = fds[0];
 	r->fd_offset = up->fd_offset;
 	r->refs = 0;
+	r->can_shrink = false;
 	r->conn = conn;
 	fds[0] = -1;
 	conn->imported_bytes += up->length;
@@ -332,6 +353,7 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags, st
 	struct comch_import *r;
 	int rc = comch_conn_usable(conn);
 
+	conn->import_error[0] = '\0';
 	if (rc)
 		return rc;
 	if (token->kind != TOKEN_KIND || token->opaque[0] > UINT32_MAX ||
@@ -353,6 +375,12 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags, st
 	region = malloc(sizeof(*region));
 	if (!region)
 		return -ENOMEM;
+	if (flags & GANTRY_IMPORT_KEEPS_PAGES)
+		rc = comch_pages_begin(conn, r);
+	if (rc) {
+		free(region);
+		return rc;
+	}
 	*region = (struct gantry_region){
 		.addr = flags & GANTRY_IMPORT_MAP ? r->addr : NULL,
 		.length = r->length,
@@ -368,6 +396,11 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags, st
 	return 0;
 }
 
+const char *comch_import_error(void *arg)
+{
+	return ((const struct comch_conn *)arg)->import_error;
+}
+
 void comch_release(void *arg, struct gantry_region *region)
 {
 	struct comch_conn *conn = arg;
@@ -378,6 +411,8 @@ void comch_release(void *arg, struct gantry_region *region)
 	r = region->transport;
 	free(region);
 	r->refs--;
+	if (!r->refs)
+		comch_pages_end(conn, r);
 	sign_off(conn, r);
 }
 

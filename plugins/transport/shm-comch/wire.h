@@ -55,6 +55,7 @@ struct comch_hello {
 
 #define COMCH_REASON_BUSY 1u   /* the client may try again */
 #define COMCH_REASON_ACCESS 2u /* this user may not connect */
+#define COMCH_REASON_PROTOCOL 3u /* the client broke the rules */
 #define COMCH_REFUSED_TEXT 120
 
 struct comch_refused {

@@ -88,7 +88,7 @@ static void export(void)
 	target_does(GN_FRAME_EXPORT);
 	told(front, GN_FRAME_EXPORT, 0);
 	TEST_ASSERT_EQUAL_UINT(1, front->n_imports);
-	TEST_ASSERT_EQUAL_UINT(0, fc.ft.import_flags);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IMPORT_KEEPS_PAGES, fc.ft.import_flags);
 }
 
 static void run(void)

@@ -29,7 +29,7 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_UINT64(1 << 20, volume.size);
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, 0);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_IMPORT_MAP, fc.ft.import_flags);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IMPORT_MAP | GANTRY_IMPORT_KEEPS_PAGES, fc.ft.import_flags);
 	ask(conn, GN_FRAME_QUEUES);
 	told(conn, GN_FRAME_QUEUES, 0);
 	memcpy(&queues, p.payload, sizeof(queues));
