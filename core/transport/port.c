@@ -94,7 +94,6 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	port->batch = requests_per_turn(attr);
 	port->hop = attr->rules->hop;
 	owner = gn_port_owner(port);
-	terminal = gn_port_terminal(port);
 	port->max_noted = attr->notes ? UINT32_MAX : 0;
 	port->free = gantry_zalloc_lines(attr->depth * sizeof(*port->free));
 	port->waiting.slots = calloc(attr->depth, sizeof(*port->waiting.slots));
@@ -107,6 +106,7 @@ int gn_port_create(const struct gn_port_attr *attr, struct gn_port **port_p)
 	rc = make_split(port);
 	if (rc != 0)
 		goto out_free;
+	terminal = gn_port_terminal(port); /* depends on has_stages */
 	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)
 		goto out_free;
