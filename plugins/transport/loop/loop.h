@@ -54,12 +54,19 @@ struct loop_listener {
 	char name[64];
 };
 
+/* Memory that a region without an address was mapped to. */
+struct loop_mapping {
+	void *at;
+	size_t bytes;
+	uint32_t refs; /* the export and its imports */
+};
+
 struct loop_export {
 	bool revoking;
 	uint32_t handle, generation, rights, refs;
 	uint64_t length, fd_offset;
 	uint8_t *addr;
-	void *mapped; /* by us, because the exporter had not */
+	struct loop_mapping *mapping; /* NULL: the exporter's own */
 	int fd;
 	const struct gantry_region *region; /* atomic; NULL: unused */
 };

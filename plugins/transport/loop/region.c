@@ -16,7 +16,40 @@ struct loop_import {
 	struct loop_conn *conn;
 	uint32_t slot, generation;
 	uint8_t *addr; /* also when the user did not want it */
+	struct loop_mapping *mapping; /* NULL: the exporter's own */
 };
+
+/* mapping NULL: nothing. */
+static void mapping_put(struct loop_mapping *mapping)
+{
+	if (!mapping || --mapping->refs)
+		return;
+	munmap(mapping->at, mapping->bytes);
+	free(mapping);
+}
+
+/* Map a region that was imported without an address from another transport. */
+static int mapping_create(const struct gantry_region *region, uint32_t rights, struct loop_export *e)
+{
+	int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
+	uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	struct loop_mapping *mapping = calloc(1, sizeof(*mapping));
+
+	if (!mapping)
+		return -ENOMEM;
+	mapping->bytes = (size_t)(region->length + down);
+	mapping->at = mmap(NULL, mapping->bytes, prot, MAP_SHARED, region->fd, (off_t)(region->fd_offset - down));
+	if (mapping->at == MAP_FAILED) {
+		int rc = -errno;
+
+		free(mapping);
+		return rc;
+	}
+	mapping->refs = 1;
+	e->mapping = mapping;
+	e->addr = (uint8_t *)mapping->at + down;
+	return 0;
+}
 
 static struct loop_export *find_export(struct loop_conn *conn, uint32_t handle)
 {
@@ -29,9 +62,8 @@ static struct loop_export *find_export(struct loop_conn *conn, uint32_t handle)
 static void forget(struct loop_export *e)
 {
 	__atomic_store_n(&e->region, NULL, __ATOMIC_RELEASE);
-	if (e->mapped)
-		munmap(e->mapped, (size_t)(e->length + (uint64_t)(e->addr - (uint8_t *)e->mapped)));
-	e->mapped = NULL;
+	mapping_put(e->mapping); /* a lane of the importer may still access it */
+	e->mapping = NULL;
 }
 
 int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
@@ -54,17 +86,10 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	if (e == conn->exports + LOOP_REGIONS)
 		return -ENOSPC;
 	e->addr = region->addr;
-	if (!e->addr) { /* imported without an address from another transport */
-		int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
-		uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
-		void *p = mmap(NULL, (size_t)(region->length + down), prot, MAP_SHARED, region->fd,
-			       (off_t)(region->fd_offset - down));
-
-		if (p == MAP_FAILED)
-			return -errno;
-		e->mapped = p;
-		e->addr = (uint8_t *)p + down;
-	}
+	if (!e->addr)
+		rc = mapping_create(region, rights, e);
+	if (rc)
+		return rc;
 	e->handle = handle;
 	e->generation++;
 	e->rights = rights;
@@ -120,6 +145,9 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags, str
 		.domain = TOKEN_KIND,
 		.transport = im,
 	};
+	im->mapping = e->mapping;
+	if (im->mapping)
+		im->mapping->refs++;
 	e->refs++;
 	*region_p = &im->region;
 	return 0;
@@ -139,6 +167,7 @@ void loop_release(void *arg, struct gantry_region *region)
 		if (e->region && e->generation == im->generation && --e->refs == 0 && e->revoking)
 			loop_event(conn->peer, LOOP_REVOKED, e->handle, 0, NULL, 0);
 	}
+	mapping_put(im->mapping);
 	free(im);
 }
 
