@@ -7,13 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <gantry/stage.h>
 
+#define FILLER 0x5a
+
 enum lie {
 	LIE_NONE,
-	LIE_LOSE,      /* says that it was done, without passing it on */
+	LIE_LOSE,      /* says that it was done, without passing it on; a read returns FILLER, which no test writes */
 	LIE_MISDIRECT, /* the block beside it */
 	LIE_TEAR,      /* only the first half */
 	LIE_FORGET,    /* keeps it for ever */
@@ -119,6 +122,9 @@ static int liar_submit(void *self, struct gantry_io *io)
 	__atomic_fetch_add(lane->liar->told, 1, __ATOMIC_RELAXED);
 	switch (conf->lie) {
 	case LIE_LOSE:
+		/* else it returns what the buffer held, which may be what is expected */
+		if (io->opcode == GANTRY_OP_READ && io->data)
+			memset(io->data, FILLER, io->length);
 		io->status = GANTRY_S_OK;
 		*gantry_frame(io) = 0;
 		gantry_complete(io);

@@ -48,11 +48,11 @@ static void stages(const struct driver *d, const struct round *r, enum child_kin
 		const char *bug, *stage;
 		enum child_kind kind;
 	} lies[] = {
-		{"lose", "{ type = \"liar\"; lie = \"lose\"; nth = 500; }", CHILD_TARGET},
-		{"lose-read", "{ type = \"liar\"; lie = \"lose\"; only = \"reads\"; nth = 500; }", CHILD_TARGET},
-		{"misdirect", "{ type = \"liar\"; lie = \"misdirect\"; nth = 500; }", CHILD_TARGET},
-		{"tear", "{ type = \"liar\"; lie = \"tear\"; nth = 500; }", CHILD_CLIENT},
-		{"leak", "{ type = \"liar\"; lie = \"leak\"; nth = 500; }", CHILD_GATEWAY},
+		{"lose", "{ type = \"liar\"; lie = \"lose\"; nth = 100; }", CHILD_TARGET},
+		{"lose-read", "{ type = \"liar\"; lie = \"lose\"; only = \"reads\"; nth = 100; }", CHILD_TARGET},
+		{"misdirect", "{ type = \"liar\"; lie = \"misdirect\"; nth = 100; }", CHILD_TARGET},
+		{"tear", "{ type = \"liar\"; lie = \"tear\"; nth = 100; }", CHILD_CLIENT},
+		{"leak", "{ type = \"liar\"; lie = \"leak\"; nth = 100; }", CHILD_GATEWAY},
 	};
 	static const char *const crc[CHILD_KINDS] = {
 		[CHILD_TARGET] = "{ type = \"crc\"; mode = \"verify\"; }",

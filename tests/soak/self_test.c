@@ -13,7 +13,7 @@ static const struct {
 	{"", "no bug: no error", ""},
 	{"lose", "a write that is acknowledged and not done", "stale"},
 	{"lose-read", "a read that is not done", "foreign"},
-	{"misdirect", "a write in the place of another one", "foreign stale"},
+	{"misdirect", "a write in the place of another one", "foreign stale status"},
 	{"doubled", "an old write that is done again later", "stale"},
 	{"late", "a write that nobody waits for any more", "late"},
 	{"twice", "an IO that completes twice", "twice"},
@@ -25,7 +25,7 @@ static const struct {
 	{"die", "a client that ends by itself, with status 0", "died"},
 	{"flip-old", "an old block in the store", "stale"},
 	{"flip-torn", "a torn block in the store", "torn"},
-	{"tear", "a write of half a block", "torn status"},
+	{"tear", "a write whose second half is not done", "torn stale status"},
 };
 
 static int one(const char *program, unsigned i)
