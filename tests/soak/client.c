@@ -6,6 +6,7 @@
  * orders a pause, SIGTERM arrives, or the session is lost. The driver may kill it at any moment. soak.h has the rules.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -181,11 +182,39 @@ static void *idle(void *arg)
 	return arg;
 }
 
+static void leave_file(void)
+{
+	const char *slash = strrchr(conf, '/');
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%.*s/run/left", (int)(slash - conf), conf);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* One that ends by itself, later than the driver looks for it. */
+static void leave_process(void)
+{
+	if (fork())
+		return;
+	close_range(0, ~0u, 0);
+	alarm(60);
+	for (;;)
+		pause();
+}
+
 /* Errors on purpose, after a write of some block has completed. */
 static void stray(struct slot *s)
 {
+	static int left;
 	pthread_t thread;
 
+	if (bug("leak-file"))
+		leave_file();
+	if (bug("leak-process") && !left++)
+		leave_process();
 	if (bug("leak-map") && atomic_load(&self->writes) % 10 == 0)
 		(void)!mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (bug("leak-memory") && atomic_load(&self->writes) % 4 == 0)

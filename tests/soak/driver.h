@@ -52,7 +52,9 @@ struct driver {
 	char program[512], client[512];
 	uint64_t rng, began;
 	struct child children[CHILDREN];
-	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, rounds, leak_checks, blocks_checked;
+	unsigned gateway_of[SOAK_CLIENTS]; /* through which the next session of a client goes */
+	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, moves, fail_overs;
+	uint64_t rounds, leak_checks, blocks_checked;
 	const volatile sig_atomic_t *interrupted;
 	unsigned long rss_growth; /* KiB: the most of one process in one round */
 	int failed;
@@ -94,6 +96,12 @@ int no_child(struct driver *d);
 int end_all(struct driver *d);
 /* Without any rule, for the way out. */
 void kill_all(struct driver *d);
+
+/* -- front.c: Non-zero: an error was reported -- */
+int front_begin(struct driver *d);
+/* The next session of each client of this gateway goes through the other one. */
+int front_move(struct driver *d, unsigned gateway);
+void front_end(struct driver *d);
 
 /* -- leaks.c -- */
 int usage_of(const struct child *c, struct usage *usage);

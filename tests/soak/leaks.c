@@ -133,7 +133,7 @@ static int left_behind(const char *path, const struct stat *st, int type, struct
 /* Children of killed processes become ours. They may end a moment later than their parent. */
 static void check_orphans(struct driver *d)
 {
-	uint64_t end = soak_ms() + RELEASE_MS;
+	uint64_t end = soak_ms() + (d->options.bug[0] ? SEEDED_RELEASE_MS : RELEASE_MS);
 	pid_t pid;
 
 	do

@@ -5,7 +5,8 @@
  *	soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] [--pace MS] [--keep] [--verbose]
  *	soak --self-test      shows that each kind of error is found
  *
- * A target, two gateways and three clients run as processes over shm-comch. They use a directory of their own in TMPDIR.
+ * A target, two gateways and three clients run as processes over shm-comch. Each client can reach the volume through either
+ * gateway (front.c). They use a directory of their own in TMPDIR.
  * Events come from a seed. The journal of the clients (soak.h) lies in a memfd of this process.
  * The environment has GANTRY and GANTRY_PLUGINS, as for all tests. SEED is the same as --seed.
  *
@@ -121,11 +122,12 @@ static void summarize(const struct driver *d)
 	       "RSS-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
 	       d->rss_growth, N(d->blocks_checked));
-	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu exchanges=%llu memory-losses=%llu; "
+	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu exchanges=%llu "
+	       "memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
 	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]),
 	       N(d->kills[CHILD_TARGET]), N(d->stops), N(d->terms),
-	       N(d->exchanges), N(d->losses), N(total_writes(d)),
+	       N(d->fail_overs), N(d->moves), N(d->exchanges), N(d->losses), N(total_writes(d)),
 	       N(reads), N(blocks), atomic_load(&d->journal->n_records));
 }
 

@@ -2,10 +2,11 @@
 /*
  * rounds.c - what happens to the processes.
  *
- * A round: start all; warm up; measure; a storm of events; pause the clients; measure again; end all; compare the store with
- * the journal. Kinds of rounds follow each other: only clients are disturbed, then gateways, then all, then the volume is
+ * A round: start all; warm up; measure; let a gateway fail and the clients go on through the other one; a storm of events;
+ * pause the clients; measure again; end all; compare the store with the journal. Kinds of rounds follow each other: only clients are disturbed, then gateways, then all, then the volume is
  * exchanged, then a target with its volume in memory. A process that no event hits is one that must hold no more at the end.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,9 +103,9 @@ static int write_conf(struct driver *d, const struct round *r)
 	stages(d, r, CHILD_CLIENT, text);
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
 		fprintf(f, "  client%u = { role = \"initiator\"; %s\n"
-			   "              connect = { device = \"front\"; name = \"volume%u\"; heartbeat = \"%ums\";\n"
+			   "              connect = { device = \"front\"; name = \"client%u\"; heartbeat = \"%ums\";\n"
 			   "                          io_timeout = \"%ums\"; timeout = \"40s\"; resume = \"40s\"; }; };\n",
-			i, text, i % (CLIENT - GATEWAY), r->heartbeat, r->io_timeout);
+			i, text, i, r->heartbeat, r->io_timeout);
 	fprintf(f, "};\n");
 	return fclose(f);
 }
@@ -193,6 +194,8 @@ static int event(struct driver *d, const struct round *r)
 	if (d->options.verbose)
 		printf("%8llu %s %s\n", (unsigned long long)(soak_ms() - d->began),
 		       what < 75 ? "kill" : what < 90 ? "stop" : "term", victim->name);
+	if (victim->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, victim->index))
+		return -1;
 	if (what < 75)
 		child_kill(d, victim, restart);
 	else if (what < 90)
@@ -217,6 +220,32 @@ static int storm(struct driver *d, const struct round *r)
 	return 0;
 }
 
+/*
+ * A gateway is killed, or stands still with IO that it has accepted. All clients must go on through the other gateway. The one
+ * that stood still continues when they have: what it still sends must have no effect.
+ */
+static int fail_over(struct driver *d)
+{
+	struct child *gateway = &d->children[GATEWAY + draw(d, CLIENT - GATEWAY)];
+	int stands = (int)draw(d, 2);
+
+	victim = gateway;
+	if (wait_for(d, victim_runs, "wait for the start of a gateway") || front_move(d, gateway->index))
+		return -1;
+	if (stands)
+		child_stop(d, gateway, UINT_MAX);
+	else
+		child_kill(d, gateway, -1);
+	if (progress(d))
+		return -1;
+	if (stands)
+		gateway->continue_at = soak_ms();
+	else
+		child_start(d, gateway);
+	d->fail_overs++;
+	return progress(d);
+}
+
 /* Another volume under the name of the store: each session must end, and the other volume stays as it is. */
 static int exchange(struct driver *d, const struct round *r)
 {
@@ -231,6 +260,8 @@ static int exchange(struct driver *d, const struct round *r)
 		return -1;
 	child_start(d, target);
 	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, CHILDREN - GATEWAY)] : NULL; /* gateway or client */
+	if (also && also->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, also->index))
+		return -1;
 	if (also)
 		child_kill(d, also, 0);
 	if (wait_for(d, all_foreign, "wait for the end of each session on the volume that is gone"))
@@ -287,6 +318,8 @@ static void use_store(struct driver *d, int memory)
 
 static int begin_round(struct driver *d, const struct round *r)
 {
+	if (front_begin(d))
+		return -1;
 	if (write_conf(d, r)) {
 		soak_report(d->journal, SOAK_STATUS, "%s cannot be written", d->conf);
 		return -1;
@@ -304,7 +337,10 @@ static int end_round(struct driver *d, const struct round *r)
 	atomic_store(&d->journal->command, SOAK_RUN);
 	if (r->memory && exchange(d, r))
 		return -1;
-	if (end_all(d) || check_files(d))
+	if (end_all(d))
+		return -1;
+	front_end(d);
+	if (check_files(d))
 		return -1;
 	if (r->memory) {
 		atomic_store(&d->journal->exchanged, 0);
@@ -352,7 +388,11 @@ static int run_round(struct driver *d, enum round_kind kind)
 		       r.victims, r.direct, r.sync, r.io_timeout, r.heartbeat, r.lanes, r.crc, r.mapped);
 	if (begin_round(d, &r) || warm_up(d, &r) || measure(d, &r, base, 0) || progress(d))
 		return -1;
-	if ((kind == ROUND_EXCHANGE && exchange(d, &r)) || storm(d, &r))
+	if (kind == ROUND_EXCHANGE && exchange(d, &r))
+		return -1;
+	if ((r.victims & 1u << CHILD_GATEWAY) && fail_over(d))
+		return -1;
+	if (storm(d, &r))
 		return -1;
 	while (!d->options.seconds && total_kills(d) >= d->options.kills && !finished(d))
 		if (progress(d))
