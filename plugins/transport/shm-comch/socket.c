@@ -122,7 +122,9 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	if (len < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : 0;
 	n = *n_fds_p = take_fds(&msg, fds, &why);
-	while (!(msg.msg_flags & MSG_CTRUNC) && recv(fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EINTR)
+	/* ECONNRESET: the peer has closed since the look, and the message is still there */
+	while (!(msg.msg_flags & MSG_CTRUNC) && recv(fd, NULL, 0, MSG_DONTWAIT) < 0 &&
+	       (errno == EINTR || (errno == ECONNRESET && resets++ == 0)))
 		;
 	if (msg.msg_flags & MSG_TRUNC)
 		why = "frame longer than any can be";
