@@ -24,7 +24,9 @@
 #define HANDLE UINT32_MAX /* of the region; those of maps count from 1 */
 
 struct gd_rooms {
-	struct gantry_region region;
+	struct gantry_region region; /* exported until the link is closed */
+	struct gantry_token token;
+	bool is_told;                /* the peer has the token, or will get it */
 	uint64_t used[ROWS / 64];
 };
 
@@ -61,33 +63,44 @@ static void destroy(struct gd_rooms *rooms)
 	free(rooms);
 }
 
+static int make(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
+{
+	struct gd_rooms *rooms = create();
+	int rc;
+
+	if (!rooms)
+		return -ENOMEM;
+	rc = ops->export_region(conn->link, &rooms->region, GANTRY_REMOTE_READ, HANDLE, &rooms->token);
+	if (rc)
+		destroy(rooms);
+	else
+		conn->rooms = rooms;
+	return rc;
+}
+
 /* Give the peer the memory. */
-static int tell(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops, struct gd_rooms *rooms)
+static int tell(struct doca_comch_connection *conn)
 {
 	struct {
 		struct gd_comch_head head;
 		struct gantry_token token;
-	} word = { .head.word = GD_ROOMS };
-	int rc = ops->export_region(conn->link, &rooms->region, GANTRY_REMOTE_READ, HANDLE, &word.token);
+	} word = { .head.word = GD_ROOMS, .token = conn->rooms->token };
+	int rc = gd_conn_tell_bytes(conn, &word, sizeof(word));
 
-	return rc ? rc : gd_conn_tell_bytes(conn, &word, sizeof(word));
+	conn->rooms->is_told = rc == 0;
+	return rc;
 }
 
 int gd_room_open(struct doca_comch_connection *conn, uint32_t *row_p)
 {
 	const struct gantry_transport_ops *ops = gd_transport_ops(conn->transport);
+	int rc = conn->rooms ? 0 : make(conn, ops);
 	struct gd_rooms *rooms = conn->rooms;
-	int rc;
 
-	if (!rooms) {
-		rooms = create();
-		rc = rooms ? tell(conn, ops, rooms) : -ENOMEM;
-		if (rc && rooms)
-			destroy(rooms);
-		if (rc)
-			return rc;
-		conn->rooms = rooms;
-	}
+	if (rc == 0 && !rooms->is_told)
+		rc = tell(conn);
+	if (rc)
+		return rc;
 	for (uint32_t row = 0; row < ROWS; row++) {
 		if (rooms->used[row / 64] & 1ull << row % 64)
 			continue;
