@@ -84,6 +84,14 @@ int __wrap_close(int fd);
 /* The host's descriptor of a memfd; -1: the file is something else. */
 int sim_memory_fd(const struct sim_file *file);
 
+/* -- os_doca.c -- */
+/* mmap() with MAP_FIXED, within a mapping of the process. `at` or -errno. */
+long sim_map_over(void *at, size_t bytes, int prot, int flags, int fd, off_t offset);
+/* System calls of libgantry-doca. False: it is none of them. */
+bool sim_syscall_doca(long number, const unsigned long a[6], long *result);
+/* Run what the process has given to atexit(). */
+void sim_run_at_exit(void);
+
 /* -- os_disk.c -- */
 
 /* Open a path of the running process; what AT_FDCWD or dir is. NULL with errno set. */

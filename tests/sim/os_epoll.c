@@ -43,15 +43,26 @@ static bool poll_ready(void *arg)
 	return look(wait->proc, wait->fds, wait->n) != 0;
 }
 
-int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+static int poll_for(struct pollfd *fds, nfds_t n, uint64_t ns)
 {
 	struct poll_wait wait = {sim_proc_self(), fds, n};
-	uint64_t deadline = timeout_ms < 0 ? SIM_NEVER : sim_now() + (uint64_t)timeout_ms * 1000000u;
+	uint64_t deadline = ns == SIM_NEVER ? SIM_NEVER : sim_now() + ns;
 
 	sim_call();
-	if (timeout_ms != 0 && !poll_ready(&wait))
+	if (ns != 0 && !poll_ready(&wait))
 		sim_block(poll_ready, &wait, deadline);
 	return look(wait.proc, fds, n);
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	return poll_for(fds, n, timeout_ms < 0 ? SIM_NEVER : (uint64_t)timeout_ms * 1000000u);
+}
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *signals)
+{
+	(void)signals;
+	return poll_for(fds, n, timeout == NULL ? SIM_NEVER : sim_ns_of(timeout));
 }
 
 /* -- epoll -- */

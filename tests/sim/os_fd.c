@@ -476,6 +476,21 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *its, stru
 	return 0;
 }
 
+int __wrap_timerfd_gettime(int fd, struct itimerspec *its)
+{
+	const struct timer_file *t;
+	uint64_t ns;
+
+	sim_call();
+	t = (const struct timer_file *)sim_fd_file(fd);
+	if (t == NULL)
+		return (int)sim_result(-EBADF);
+	ns = t->at_ns == 0 ? 0 : t->at_ns > sim_now() ? t->at_ns - sim_now() : 1;
+	its->it_value = (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	its->it_interval = (struct timespec){(time_t)(t->interval_ns / 1000000000u), (long)(t->interval_ns % 1000000000u)};
+	return 0;
+}
+
 /* -- pipes -- */
 
 #define PIPE 4096u

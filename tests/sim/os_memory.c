@@ -16,6 +16,7 @@
 #define RANGE ((size_t)1 << 36) /* bytes of addresses for a process */
 #define FIRST ((uint8_t *)0x200000000000)
 #define PAGE ((size_t)4096)
+#define LAZY (1 << 20) /* bytes: so much memory, or more, is not populated, since the product rarely touches all of it */
 
 static size_t tops[SIM_PROCS]; /* bytes of each range that were used */
 extern size_t sim_proc_index(const struct sim_proc *proc);
@@ -25,6 +26,7 @@ extern size_t sim_proc_index(const struct sim_proc *proc);
 struct memory_file {
 	struct sim_file file;
 	int real;
+	off_t lazy; /* bytes that the product has allocated, and the host has not */
 };
 
 static ssize_t memory_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
@@ -45,7 +47,13 @@ static ssize_t memory_write(struct sim_file *file, const void *from, size_t byte
 
 static int memory_stat(struct sim_file *file, struct stat *st)
 {
-	return fstat(((struct memory_file *)file)->real, st) != 0 ? -errno : 0;
+	const struct memory_file *m = (const struct memory_file *)file;
+
+	if (fstat(m->real, st) != 0)
+		return -errno;
+	if (m->lazy != 0)
+		st->st_blocks = m->lazy / 512;
+	return 0;
 }
 
 static int memory_truncate(struct sim_file *file, off_t bytes)
@@ -55,7 +63,13 @@ static int memory_truncate(struct sim_file *file, off_t bytes)
 
 static int memory_allocate(struct sim_file *file, int mode, off_t offset, off_t bytes)
 {
-	return fallocate(((struct memory_file *)file)->real, mode, offset, bytes) != 0 ? -errno : 0;
+	struct memory_file *m = (struct memory_file *)file;
+
+	if (mode == 0 && offset == 0 && bytes >= LAZY) {
+		m->lazy = bytes;
+		return 0;
+	}
+	return fallocate(m->real, mode, offset, bytes) != 0 ? -errno : 0;
 }
 
 static int memory_fcntl(struct sim_file *file, int command, long arg)
@@ -99,6 +113,7 @@ struct sim_file *sim_memory_reopen(struct sim_file *file, int flags)
 		return NULL;
 	m = sim_file_new(&memory_ops, sizeof(*m), flags);
 	m->real = real;
+	m->lazy = ((struct memory_file *)file)->lazy;
 	return &m->file;
 }
 
@@ -148,15 +163,20 @@ static uint8_t *fresh(const struct sim_proc *proc, size_t bytes)
 void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
 	struct sim_proc *proc = sim_proc_self();
-	struct sim_map *map = find_map(proc, NULL);
 	struct sim_file *file = NULL;
+	struct sim_map *map;
 	uint8_t *at;
 	int rc = 0;
 
 	sim_call();
+	map = find_map(proc, NULL);
 	if (map == NULL)
 		sim_fail("%s: more than %u mappings", proc->name, SIM_MAPS);
-	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+	if (flags & MAP_FIXED) {
+		rc = (int)sim_result(sim_map_over(wanted, bytes, prot, flags, fd, offset) < 0 ? -errno : 0);
+		return rc == 0 ? wanted : MAP_FAILED;
+	}
+	if (flags & MAP_FIXED_NOREPLACE)
 		sim_fail("%s: mmap at %p", proc->name, wanted);
 	if (flags & MAP_HUGETLB) {
 		errno = ENOMEM;
@@ -195,17 +215,29 @@ static void drop(struct sim_map *map)
 		sim_file_put(file);
 }
 
-/* Whole mappings only. */
+/* A whole mapping, its beginning or its end. */
 int __wrap_munmap(void *at, size_t bytes)
 {
 	struct sim_proc *proc = sim_proc_self();
-	struct sim_map *map;
+	struct sim_map *map = proc->maps;
+	uint8_t *from = at;
 
 	sim_call();
-	map = find_map(proc, at);
-	if (map == NULL || map->bytes != whole_pages(bytes))
-		sim_fail("%s: munmap of %zu bytes, which is no mapping", proc->name, bytes);
-	drop(map);
+	bytes = whole_pages(bytes);
+	if (bytes == 0)
+		return (int)sim_result(-EINVAL);
+	while (map < proc->maps + SIM_MAPS && (map->at == NULL || from < map->at || from + bytes > map->at + map->bytes))
+		map++;
+	if (map == proc->maps + SIM_MAPS || (from != map->at && from + bytes != map->at + map->bytes))
+		sim_fail("%s: munmap of %zu bytes, which are no mapping, nor an end of one", proc->name, bytes);
+	if (bytes == map->bytes) {
+		drop(map);
+		return 0;
+	}
+	munmap(at, bytes);
+	if (from == map->at)
+		map->at += bytes;
+	map->bytes -= bytes;
 	return 0;
 }
 
@@ -234,6 +266,8 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 int __wrap_madvise(void *at, size_t bytes, int advice)
 {
 	sim_call();
+	if (bytes >= LAZY && (advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ))
+		return 0;
 	return madvise(at, bytes, advice);
 }
 

@@ -200,11 +200,12 @@ static long membarrier(int command)
 
 long __wrap_syscall(long number, ...)
 {
-	unsigned long a[3];
+	unsigned long a[6];
 	va_list ap;
+	long result;
 
 	va_start(ap, number);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
 	sim_call();
@@ -220,6 +221,8 @@ long __wrap_syscall(long number, ...)
 	case SYS_capget:
 		return sim_result(-EPERM);
 	default:
+		if (sim_syscall_doca(number, a, &result))
+			return sim_result(result);
 		sim_fail("system call %ld is not simulated", number);
 	}
 }
@@ -282,5 +285,6 @@ _Noreturn void __wrap__exit(int code)
 
 _Noreturn void __wrap_exit(int code)
 {
+	sim_run_at_exit();
 	__wrap__exit(code);
 }

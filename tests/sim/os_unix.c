@@ -29,7 +29,8 @@ struct socket {
 	struct sim_file file;
 	int type;
 	struct socket *peer;  /* NULL: none, or closed */
-	bool was_connected, reset, listening, shut;
+	bool was_connected, reset, listening;
+	uint64_t patience_ns; /* of a receive that blocks; 0: none */
 	struct ucred creator, peer_cred;
 	struct message *first, **last; /* received */
 	size_t queued;
@@ -315,10 +316,10 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 	s = find_socket(fd);
 	if (s == NULL)
 		return -1;
-	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK))
-		sim_fail("sendmsg that may block");
 	n = files_of(msg, files);
 	rc = n < 0 ? n : put_message(s, msg->msg_iov, msg->msg_iovlen, files, (uint32_t)n);
+	if (rc == -EAGAIN && !(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK))
+		sim_fail("a sendmsg that blocks");
 	sim_note((uint64_t)rc << 8 | 6);
 	return sim_result(rc);
 }
@@ -381,7 +382,8 @@ static void give_files(struct message *m, struct msghdr *msg, bool cloexec)
 	}
 }
 
-static ssize_t get_message(struct socket *s, struct msghdr *msg, bool cloexec)
+/* flags: MSG_PEEK, MSG_CMSG_CLOEXEC */
+static ssize_t get_message(struct socket *s, struct msghdr *msg, int flags)
 {
 	struct message *m = s->first;
 	size_t n;
@@ -396,7 +398,9 @@ static ssize_t get_message(struct socket *s, struct msghdr *msg, bool cloexec)
 		return s->peer != NULL ? -EAGAIN : s->was_connected ? 0 : -ENOTCONN;
 	}
 	n = scatter(m, msg->msg_iov, msg->msg_iovlen);
-	give_files(m, msg, cloexec);
+	give_files(m, msg, flags & MSG_CMSG_CLOEXEC);
+	if (flags & MSG_PEEK)
+		return (ssize_t)n;
 	if (s->type == SOCK_STREAM && m->done + n < m->bytes) {
 		m->done += n;
 		return (ssize_t)n;
@@ -410,6 +414,13 @@ static ssize_t get_message(struct socket *s, struct msghdr *msg, bool cloexec)
 	return (ssize_t)n;
 }
 
+static bool has_arrived(void *arg)
+{
+	const struct socket *s = arg;
+
+	return s->first != NULL || s->reset || s->peer == NULL;
+}
+
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct socket *s;
@@ -419,11 +430,40 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	s = find_socket(fd);
 	if (s == NULL)
 		return -1;
-	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK))
-		sim_fail("recvmsg that may block");
-	rc = get_message(s, msg, flags & MSG_CMSG_CLOEXEC);
+	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK) && !has_arrived(s))
+		sim_block(has_arrived, s, s->patience_ns != 0 ? sim_now() + s->patience_ns : SIM_NEVER);
+	rc = get_message(s, msg, flags);
 	sim_note((uint64_t)rc << 8 | 7);
 	return sim_result(rc);
+}
+
+/* With MSG_TRUNC: how long the message was. */
+ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags)
+{
+	struct iovec iov = {to, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n = __wrap_recvmsg(fd, &msg, flags);
+
+	return n > 0 && (flags & MSG_TRUNC) && (msg.msg_flags & MSG_TRUNC) ? n + 1 : n; /* gantry compares it with `bytes` */
+}
+
+int __wrap_shutdown(int fd, int how)
+{
+	struct socket *s, *peer;
+
+	sim_call();
+	s = find_socket(fd);
+	if (s == NULL)
+		return -1;
+	if (how != SHUT_RDWR)
+		sim_fail("shutdown of one direction");
+	peer = s->peer;
+	if (peer == NULL)
+		return (int)sim_result(s->was_connected ? 0 : -ENOTCONN);
+	s->peer = peer->peer = NULL;
+	sim_file_changed(&s->file);
+	sim_file_changed(&peer->file);
+	return 0;
 }
 
 static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
@@ -432,7 +472,7 @@ static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t 
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	(void)offset;
-	return get_message((struct socket *)file, &msg, true);
+	return get_message((struct socket *)file, &msg, MSG_CMSG_CLOEXEC);
 }
 
 ssize_t __wrap_sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *address, socklen_t n)
@@ -471,10 +511,12 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *n)
 
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t n)
 {
-	(void)level;
-	(void)option;
-	(void)value;
-	(void)n;
+	const struct timeval *tv = value;
+	struct socket *s;
+
 	sim_call();
-	return find_socket(fd) != NULL ? 0 : -1;
+	s = find_socket(fd);
+	if (s != NULL && level == SOL_SOCKET && option == SO_RCVTIMEO && n == sizeof(*tv))
+		s->patience_ns = (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
+	return s != NULL ? 0 : -1;
 }

@@ -10,6 +10,7 @@
 #define SIM_TLS 2048u  /* bytes of thread-local variables of the product */
 #define SIM_FDS 256u   /* of a process */
 #define SIM_MAPS 256u  /* of a process */
+#define SIM_AT_EXIT 8u
 
 struct sim_image; /* proc.c */
 struct sim_file;  /* os_fd.c: an open file description */
@@ -42,6 +43,9 @@ struct sim_proc {
 	uint32_t malloc_fails_one_in; /* 0: never */
 	struct sim_fd fds[SIM_FDS];
 	struct sim_map maps[SIM_MAPS];
+	uint32_t n_overs; /* os_doca.c */
+	void (*at_exit[SIM_AT_EXIT])(void);
+	uint32_t n_at_exit;
 	uint32_t n_files_open; /* streams of libc: the process cannot be killed while it has any */
 };
 

@@ -15,6 +15,7 @@
  *	os_unix.c    Unix sockets, with descriptors and credentials
  *	os_memory.c  memfd, mmap
  *	os_disk.c    directories, files, and what a power cut leaves of them
+ *	os_doca.c    mappings over mappings, for libgantry-doca
  *	os_thread.c  threads, mutexes, condition variables, semaphores
  *	os_misc.c    identities, time, random numbers, limits
  *

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "doca_judge.h"
+#include "doca_run.h"
 #include "judge.h"
 #include "scenario.h"
 
@@ -39,6 +41,7 @@ static struct results *results;
 static struct sim_limits limits; /* what of a scenario is left out */
 static const char *image, *state_file;
 static bool stop_at_first; /* failure */
+static bool doca; /* scenarios of doca_run.c */
 
 static double seconds(void)
 {
@@ -52,6 +55,10 @@ static void run_seed(uint64_t seed, const struct sim_limits *less, struct sim_ou
 {
 	struct sim_scenario scenario;
 
+	if (doca) {
+		sim_doca_run(seed, less, outcome);
+		return;
+	}
 	sim_scenario_draw(&scenario, seed);
 	sim_scenario_limit(&scenario, less);
 	if (sim_verbose)
@@ -126,11 +133,12 @@ static void print_results(double took)
 	fprintf(sim_out, "%llu seeds, %llu failed, %.1f a second, %.0f points and %.1f ms of simulated time each\n",
 	       (unsigned long long)results->n, (unsigned long long)results->bad, (double)results->n / took,
 	       (double)results->steps / (double)results->n, (double)results->ns / 1e6 / (double)results->n);
-	for (int i = 0; i < SIM_OPS; i++)
-		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "done:", (unsigned long long)results->ops[i], names[i]);
-	for (int i = 0; i < SIM_FAULT_KINDS; i++)
+	for (unsigned i = 0; i < SIM_OPS && (!doca || sim_doca_done_name(i) != NULL); i++)
+		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "done:", (unsigned long long)results->ops[i],
+			doca ? sim_doca_done_name(i) : names[i]);
+	for (unsigned i = 0; i < SIM_FAULT_KINDS && (!doca || sim_doca_fault_name(i) != NULL); i++)
 		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "\nfaults:", (unsigned long long)results->faults[i],
-		       sim_fault_name((enum sim_fault_kind)i));
+			doca ? sim_doca_fault_name(i) : sim_fault_name((enum sim_fault_kind)i));
 	fputc('\n', sim_out);
 	for (uint32_t i = 0; i < results->n_failures && i < FAILURES; i++)
 		fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)results->failures[i].seed, results->failures[i].text);
@@ -203,7 +211,9 @@ static int run_one(uint64_t seed, bool small)
 	if (small)
 		shrink(seed);
 	run_seed(seed, &limits, &outcome);
-	if (sim_verbose)
+	if (sim_verbose && doca)
+		sim_doca_print();
+	else if (sim_verbose)
 		sim_judge_print();
 	fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)seed, outcome.verdict != NULL ? outcome.verdict : "ok");
 	sim_verbose = false;
@@ -213,14 +223,14 @@ static int run_one(uint64_t seed, bool small)
 	       again.trace == outcome.trace ? "the same" : "ANOTHER TRACE: the run is not deterministic");
 	sim_limits_print(&limits, text, sizeof(text));
 	if (outcome.verdict != NULL)
-		fprintf(sim_out, "repeat: ./dev sim --seed %llu%s\n", (unsigned long long)seed, text);
+		fprintf(sim_out, "repeat: ./dev sim%s --seed %llu%s\n", doca ? " doca" : "", (unsigned long long)seed, text);
 	return outcome.verdict != NULL || again.trace != outcome.trace;
 }
 
 static int usage(void)
 {
-	fputs("usage: system --image FILE FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
-	      "       system --image FILE --seed N [-v] [--shrink] [--limit OPTIONS]\n", sim_out);
+	fputs("usage: system --image FILE [doca] FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
+	      "       system --image FILE [doca] --seed N [-v] [--shrink] [--limit OPTIONS]\n", sim_out);
 	return 2;
 }
 
@@ -243,6 +253,7 @@ int main(int argc, char **argv)
 	setvbuf(sim_out, NULL, _IOLBF, 0);
 	if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
 		return 2;
+	tzset(); /* else it is done, with memory of its own, by the first process that prints a time */
 	setvbuf(stdout, NULL, _IONBF, 0); /* a buffer would be allocated in the heap of a simulated process */
 	setvbuf(stderr, NULL, _IONBF, 0);
 	while ((c = getopt_long(argc, argv, "j:v", options, NULL)) != -1)
@@ -278,6 +289,10 @@ int main(int argc, char **argv)
 		}
 	if (image == NULL || workers == 0 || workers > WORKERS)
 		return usage();
+	if (optind < argc && strcmp(argv[optind], "doca") == 0) {
+		doca = true;
+		optind++;
+	}
 	if (one)
 		return run_one(seed, small);
 	if (optind == argc)

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* doca_image.h - between the files of the DOCA programs of the simulation */
+#ifndef SIM_DOCA_IMAGE_H
+#define SIM_DOCA_IMAGE_H
+
+#include <pthread.h>
+
+#include <doca_buf.h>
+#include <doca_buf_inventory.h>
+#include <doca_comch.h>
+#include <doca_comch_consumer.h>
+#include <doca_comch_producer.h>
+#include <doca_ctx.h>
+#include <doca_dev.h>
+#include <doca_error.h>
+#include <doca_mmap.h>
+#include <doca_pe.h>
+
+#include "doca_scene.h"
+#include "image.h"
+#include "sim.h"
+
+#define PEERS 16u /* connections that a server knows at a time */
+#define IDS 16u   /* consumers of a peer */
+
+/* A call that must return SUCCESS. */
+#define OK(call) doca_must(#call, call)
+void doca_must(const char *what, doca_error_t result);
+
+struct program;
+struct peer;
+
+struct slot {
+	struct lane *lane;
+	struct doca_buf *buf;
+	uint8_t *at;
+	uint32_t task; /* of the judge */
+	struct doca_task *handle;
+	bool busy, is_dropped;
+};
+
+/* A consumer and a producer. */
+struct lane {
+	struct peer *peer;
+	uint32_t number;
+	struct doca_pe *pe;
+	bool own_pe, runs_thread;
+	pthread_t thread;
+	struct doca_mmap *mmap;
+	struct doca_buf_inventory *inventory;
+	struct doca_comch_consumer *consumer;
+	struct doca_comch_producer *producer;
+	struct doca_ctx *in, *out; /* NULL: not created, or destroyed */
+	uint32_t in_queue, out_queue, consumer_id; /* of the judge; of the library */
+	bool is_bad;               /* the connection had ended before it was there */
+	bool is_reset;             /* a receive has failed: so do those that are posted later */
+	uint8_t *memory;
+	size_t bytes;
+	struct slot posts[SIM_DOCA_DEPTH], sends[SIM_DOCA_DEPTH];
+	uint64_t again_ns;         /* a send found no credit: the next try */
+	uint32_t n_posted, n_sending, n_sent, n_received;
+	bool wants_stop, stops, is_done; /* wants_stop, is_done, n_sent, n_received: __atomic, of two threads */
+};
+
+/* One connection. */
+struct peer {
+	struct program *program;
+	struct doca_comch_connection *conn; /* NULL: free */
+	uint32_t number; /* of the judge */
+	uint32_t n_submitted, n_sending, n_received; /* messages */
+	uint8_t texts[SIM_DOCA_DEPTH][SIM_DOCA_MSG];
+	bool busy[SIM_DOCA_DEPTH];
+	bool greeted, lost, left, has_lanes;
+	uint32_t n_lanes;
+	struct lane lanes[SIM_DOCA_LANES];
+	uint32_t ids[IDS]; /* consumers of the peer; 0: none. __atomic */
+	uint64_t rude_ns;  /* when the program ends it; SIM_NEVER: in order */
+};
+
+struct program {
+	struct sim_doca_job *job;
+	struct doca_dev *dev;
+	struct doca_dev_rep *rep;
+	struct doca_pe *pe;
+	struct doca_comch_server *server;
+	struct doca_comch_client *client;
+	struct doca_ctx *ctx;
+	struct peer peers[PEERS];
+	doca_notification_handle_t handle; /* of the engine */
+};
+
+enum doca_ctx_states state_of(struct doca_ctx *ctx);
+void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states before, enum doca_ctx_states after);
+bool is_odd(const struct sim_doca_job *job);
+void pause_ns(uint64_t ns);
+
+/* doca_peer.c */
+void peer_open(struct program *program, struct peer *peer, struct doca_comch_connection *conn);
+struct peer *peer_of(struct program *program, struct doca_comch_connection *conn);
+/* Callbacks of the library. */
+void peer_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data);
+void peer_message(struct peer *peer, const uint8_t *data, uint32_t bytes);
+void peer_consumer(struct peer *peer, uint32_t id, bool is_new);
+/* Submit what is to be sent, begin and end lanes. */
+void peer_step(struct peer *peer);
+/* All is sent and received. */
+bool peer_is_satisfied(const struct peer *peer);
+/* The lanes end, if they have not yet. True: they have ended. */
+bool peer_lanes_end(struct peer *peer);
+/* Its lanes have ended; nothing of it is in flight. */
+void peer_close(struct peer *peer);
+
+/* doca_lane.c */
+void lane_open(struct lane *lane, struct peer *peer, uint32_t number);
+/* On the engine of the connection: a step. True: it has ended. */
+bool lane_step(struct lane *lane);
+void lane_stop(struct lane *lane);
+/* It has ended: join its thread. */
+void lane_join(struct lane *lane);
+
+#endif
