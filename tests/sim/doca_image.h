@@ -62,6 +62,14 @@ struct lane {
 	bool wants_stop, stops, is_done; /* wants_stop, is_done, n_sent, n_received: __atomic, of two threads */
 };
 
+/* A map that a client exports, and the server imports. */
+struct export {
+	struct doca_mmap *mmap; /* NULL: none */
+	uint8_t *memory;        /* of the client */
+	uint64_t stop_ns;
+	bool is_stopped, is_tried;
+};
+
 /* One connection. */
 struct peer {
 	struct program *program;
@@ -73,6 +81,7 @@ struct peer {
 	bool greeted, lost, left, has_lanes;
 	uint32_t n_lanes;
 	struct lane lanes[SIM_DOCA_LANES];
+	struct export export;
 	uint32_t ids[IDS]; /* consumers of the peer; 0: none. __atomic */
 	uint64_t rude_ns;  /* when the program ends it; SIM_NEVER: in order */
 };
@@ -109,6 +118,11 @@ bool peer_is_satisfied(const struct peer *peer);
 bool peer_lanes_end(struct peer *peer);
 /* Its lanes have ended; nothing of it is in flight. */
 void peer_close(struct peer *peer);
+
+/* doca_export.c */
+void export_open(struct peer *peer);
+void export_step(struct peer *peer);
+void export_close(struct peer *peer);
 
 /* doca_lane.c */
 void lane_open(struct lane *lane, struct peer *peer, uint32_t number);

@@ -35,6 +35,8 @@ struct conn {
 	uint32_t first, last;     /* messages */
 	uint32_t delivered;       /* the last one that arrived; NONE */
 	uint64_t opened_ns;
+	uint8_t blob[SIM_DOCA_BLOB]; /* of a map that it has exported */
+	size_t blob_bytes;
 };
 
 struct queue {
@@ -160,6 +162,25 @@ void sim_doca_killed(uint32_t side, int pid)
 	for (uint32_t i = 0; i < CONTEXTS; i++)
 		if (contexts[i].pid == pid)
 			contexts[i].key = NULL;
+}
+
+void sim_doca_export(uint32_t conn, const void *blob, size_t bytes)
+{
+	if (bytes > SIM_DOCA_BLOB)
+		sim_fail("an export descriptor of %zu bytes", bytes);
+	memcpy(conns[conn].blob, blob, bytes);
+	conns[conn].blob_bytes = bytes;
+}
+
+size_t sim_doca_exported(uint32_t conn, uint8_t *blob)
+{
+	const struct conn *peer;
+
+	if (!has_peer(&conns[conn]))
+		return 0;
+	peer = &conns[conns[conn].peer];
+	memcpy(blob, peer->blob, peer->blob_bytes);
+	return peer->blob_bytes;
 }
 
 /* The peer is known by the first message. */

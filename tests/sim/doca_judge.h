@@ -8,6 +8,8 @@
  * - Data of a producer does so for each consumer that it is sent to, until the program stops the consumer.
  * - A connection is lost only when its peer has left or was killed. Events of consumers name those that exist.
  * - Contexts change their state only as the guide of DOCA Core allows.
+ *
+ * The programs themselves check their memory: see doca_lane.c and doca_export.c.
  */
 #ifndef SIM_DOCA_JUDGE_H
 #define SIM_DOCA_JUDGE_H

@@ -13,6 +13,7 @@ void peer_open(struct program *program, struct peer *peer, struct doca_comch_con
 	peer->conn = conn;
 	peer->number = sim_doca_conn(job->side);
 	peer->rude_ns = sim_draw(100) < job->rude ? sim_now() + sim_draw(1u << (14 + sim_draw(9))) : SIM_NEVER;
+	export_open(peer);
 }
 
 struct peer *peer_of(struct program *program, struct doca_comch_connection *conn)
@@ -114,6 +115,7 @@ void peer_step(struct peer *peer)
 	const struct sim_doca_job *job = peer->program->job;
 
 	step_lanes(peer);
+	export_step(peer);
 	if (peer->lost || peer->left)
 		return;
 	for (uint32_t slot = 0; slot < job->msg_tasks && peer->n_submitted < job->messages; slot++)
@@ -155,5 +157,6 @@ void peer_close(struct peer *peer)
 {
 	if (peer->n_sending != 0)
 		sim_wrong("a server or client is idle, and %u messages have not completed", peer->n_sending);
+	export_close(peer);
 	peer->conn = NULL;
 }

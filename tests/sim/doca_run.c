@@ -89,6 +89,7 @@ static void draw_jobs(struct scenario *s)
 		.imm_bytes = sim_draw(2) != 0 ? 8 + sim_draw(SIM_DOCA_IMM - 8 + 1) : sim_draw(9)};
 
 	job.data_bytes = sim_draw(3) == 0 ? 40 : job.buf_bytes;
+	job.exports = sim_draw(4) == 0;
 	if (job.data_bytes > job.buf_bytes)
 		job.data_bytes = job.buf_bytes;
 	for (uint32_t i = 0; i < SIDES; i++) {

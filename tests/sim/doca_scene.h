@@ -6,6 +6,7 @@
  *	doca_judge.c   the history, and whether it keeps what gantry-doca(7) and the headers promise
  *	doca_image.c   in the image: the programs, which are a server or a client
  *	doca_peer.c    in the image: one connection and its control messages
+ *	doca_export.c  in the image: a map that a client exports to the server
  *	doca_lane.c    in the image: one consumer and one producer of a connection, with their memory
  */
 #ifndef SIM_DOCA_SCENE_H
@@ -21,6 +22,7 @@
 #define SIM_DOCA_BUF 4096u  /* bytes of a buffer, at most */
 #define SIM_DOCA_IMM 32u
 #define SIM_DOCA_DEPTH 16u  /* tasks of a kind */
+#define SIM_DOCA_BLOB 512u  /* bytes of an export descriptor, at most */
 
 /* How programs use the library. The same for both sides of a run, but for `side`, `sessions`, `waits` and `threads`. */
 struct sim_doca_job {
@@ -35,6 +37,7 @@ struct sim_doca_job {
 	uint32_t think_ns;     /* longest pause */
 	bool threads;          /* each lane on a thread and an engine of its own; else all on the engine of the connection */
 	bool waits;            /* wait for the notification handle of the engine */
+	bool exports;          /* clients export a map, which the server writes */
 	uint32_t rude;         /* in percent: connections that the program ends at any moment */
 	uint32_t odd;          /* in percent: tasks that are used in a way that the library has to reject, or that are dropped */
 	volatile bool stop;    /* set while it runs: end in order */
@@ -75,6 +78,10 @@ void sim_doca_refused(uint32_t task, int error);
 void sim_doca_done(uint32_t task, int error);
 /* The program has freed the task while it was in flight: it will not hear of it. */
 void sim_doca_dropped(uint32_t task);
+
+/* An export descriptor of this end; what the peer of this end has exported, and 0 bytes while it has not. */
+void sim_doca_export(uint32_t conn, const void *blob, size_t bytes);
+size_t sim_doca_exported(uint32_t conn, uint8_t *blob);
 
 /* The state of a context, by the callback. key: anything that is the same until it is destroyed. */
 void sim_doca_state(const void *key, int before, int after);
