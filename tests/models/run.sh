@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# run.sh [TEST...] - the litmus tests of this directory: no execution reaches the condition `exists` of a test, and each weaker
+# variant of the test reaches it
+#
+# A test names in its comment the code that it stands for and its weaker variants:
+#	code FILE FUNCTION TEXT		the function of that file contains the text: tests/lint/models.sh checks it
+#	weak EDIT			a script of sed, which takes away what the code needs
+# litmus.c explores the tests. Where herd7 is installed, it checks those again that have no membarrier(). A fence that has no test has a line in `reasons`.
+src=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/models
+litmus=${top_builddir:-$src/../../build/gcc}/tests/models/litmus
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-models.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+n=0
+
+# report WANTED GOT TEXT - one line of TAP
+report()
+{
+	n=$((n + 1))
+	if [ "$1" = "$2" ]; then
+		echo "ok $n - $3"
+	else
+		echo "not ok $n - $3: wanted $1, got $2"
+	fi
+}
+
+# explored FILE - Yes: an execution reaches the condition; No: none does
+explored()
+{
+	"$litmus" "$1" | cut -d' ' -f1
+}
+
+# herd FILE - the same by herd7, which knows no membarrier(2)
+herd()
+{
+	herd7 -model rc11.cat "$1" 2>&1 | sed -n 's/^\(Yes\|No\)$/\1/p; s/^Ok$/Yes/p' | tail -n 1
+}
+
+# variant FILE EDIT - that file as the edit makes it, below its comment
+variant()
+{
+	sed "1,/^\*)/!{
+$2
+}" "$1" >"$tmp/weak.litmus"
+	! cmp -s "$1" "$tmp/weak.litmus"
+}
+
+# check RUNNER FILE NAME
+check()
+{
+	report No "$($1 "$2")" "$3: $1: $(sed -n 's/^(\* //p' "$2")"
+	grep '^weak ' "$2" | cut -d' ' -f2- >"$tmp/edits"
+	report yes "$(grep -q . "$tmp/edits" && echo yes)" "$3: has a variant"
+	while IFS= read -r edit; do
+		if variant "$2" "$edit"; then
+			report Yes "$($1 "$tmp/weak.litmus")" "$3: $1: without what it needs: $edit"
+		else
+			report changed "no change" "$3: $edit"
+		fi
+	done <"$tmp/edits"
+}
+
+for file in "$src"/*.litmus; do
+	name=$(basename "$file" .litmus)
+	[ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
+	check explored "$file" "$name"
+	! command -v herd7 >/dev/null || grep -q 'membarrier();' "$file" || check herd "$file" "$name"
+done
+if ! command -v herd7 >/dev/null; then
+	n=$((n + 1))
+	echo "ok $n - the same by herd7 # SKIP herd7 is not installed"
+fi
+echo "1..$n"
