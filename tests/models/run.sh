@@ -6,7 +6,8 @@
 # A test names in its comment the code that it stands for and its weaker variants:
 #	code FILE FUNCTION TEXT		the function of that file contains the text: tests/lint/models.sh checks it
 #	weak EDIT			a script of sed, which takes away what the code needs
-# litmus.c explores the tests. Where herd7 is installed, it checks those again that have no membarrier(). A fence that has no test has a line in `reasons`.
+# litmus.c explores the tests. Where herd7 is installed, it checks those again that have no membarrier(). A fence that has no
+# test has a line in `reasons`.
 src=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}/tests/models
 litmus=${top_builddir:-$src/../../build/gcc}/tests/models/litmus
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/gantry-models.XXXXXX") || exit 1
