@@ -178,7 +178,7 @@ void fake_core_init(struct fake_core *fc)
 
 void fake_core_start(struct fake_core *fc, int serves)
 {
-	struct gn_worker_attr attr = {.name = "lane", .cpu = -1};
+	struct gn_worker_attr attr = {.name = "lane", .cpu = -1, .driven = fc->driven};
 	struct gn_worker *workers[FAKE_CORE_LANES];
 	struct gn_role_spec spec = {
 		.name = "test", .part = {.name = "test", .ops = fc->ops, .conf = fc}, .n_lanes = FAKE_CORE_LANES,
@@ -204,11 +204,21 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
+/* A turn of the lane without a thread. */
+static void drive(struct gn_worker *worker)
+{
+	gn_worker_enter(worker);
+	gn_worker_turn(worker);
+	gn_worker_leave(worker);
+}
+
 void fake_core_turn(struct fake_core *fc)
 {
 	for (int i = 0; i < 6; i++) {
 		gn_loop_turn(fc->loop, 0);
-		for (int j = 0; j < 3; j++)
+		if (fc->driven)
+			drive(fc->worker);
+		for (int j = 0; j < 3 && !fc->driven; j++)
 			gn_worker_call(fc->worker, nothing, NULL);
 	}
 }

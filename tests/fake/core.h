@@ -36,6 +36,7 @@ struct fake_core {
 	unsigned n_finished;
 	int status; /* of finished */
 	int serves;
+	int driven; /* set before fake_core_start: the lane has no thread, fake_core_turn() drives it */
 
 	/* the role as a server: what its steps return, and how often they were called */
 	int rc[FAKE_STEPS];

@@ -129,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_core_init(&f.fc);
 	if (byte(&f) & 1)
 		f.fc.ft.caps = GANTRY_CAP_RMA;
+	f.fc.driven = 1;
 	fake_core_start(&f.fc, 1);
 	for (int i = 0; i < PEERS; i++)
 		f.peers[i] = fake_dial(&f.fc.ft, "volume0");

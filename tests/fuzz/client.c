@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.c - a server that answers anything at any time to a role that opens a session, over a transport that fails, while
+ * the role itself exports, starts, submits, closes and aborts
+ *
+ * The input is a list of steps, see step(). At the end the role is stopped. `closed` must have come once for each client and
+ * last, each IO that was accepted must have completed once, and no connection, queue or region may be left: fake_core_fini
+ * checks the latter.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fake/core.h"
+
+#define STEPS 48
+#define LANES 2
+#define IOS 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct fuzz {
+	const uint8_t *data;
+	size_t left;
+	struct fake_core fc;
+	struct fake_conn *conn; /* the last one that the role opened */
+	struct gantry_client *client;
+	struct gantry_chain *chain;
+	struct gantry_io *ios;
+	uint32_t busy; /* IOs that were accepted and have not completed */
+	int is_ready, is_closed;
+	unsigned epoch;
+	struct gantry_region region;
+};
+
+static struct fuzz f;
+
+static void require(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static unsigned byte(void)
+{
+	if (f.left == 0)
+		return 0;
+	f.left--;
+	return *f.data++;
+}
+
+static void patch(uint8_t *msg, size_t len)
+{
+	for (unsigned n = byte() % 8; n > 0; n--) {
+		size_t at = byte() | (byte() & 1) << 8;
+		unsigned value = byte();
+
+		if (at < len)
+			msg[at] = (uint8_t)value;
+	}
+}
+
+/* -- the role -- */
+
+static void on_ready(void *arg, struct gantry_client *c, const struct gantry_volume_info *volume)
+{
+	(void)arg;
+	require(c == f.client && !f.is_ready && !f.is_closed);
+	require(volume->block_size != 0 && (volume->block_size & (volume->block_size - 1)) == 0 && volume->size != 0);
+	require(volume->size % volume->block_size == 0);
+	f.is_ready = 1;
+}
+
+static void on_exported(void *arg, struct gantry_client *c, const struct gantry_region *region)
+{
+	(void)arg;
+	require(c == f.client && region == &f.region && f.is_ready && !f.is_closed);
+}
+
+static void on_started(void *arg, struct gantry_client *c)
+{
+	(void)arg;
+	require(c == f.client && f.is_ready && !f.is_closed);
+}
+
+static void on_closed(void *arg, struct gantry_client *c, int reason, const char *text)
+{
+	(void)arg;
+	require(c == f.client && !f.is_closed && reason <= 0 && text != NULL && f.busy == 0);
+	f.is_closed = 1;
+}
+
+static const struct gantry_client_events events = {on_ready, on_exported, on_started, on_closed};
+
+static void owner_complete(void *self, struct gantry_io *io)
+{
+	uint32_t bit = 1u << (io - f.ios);
+
+	(void)self;
+	require(io >= f.ios && io < f.ios + IOS && (f.busy & bit) && io->status < GANTRY_S_COUNT && gantry_io_end(io) == 0);
+	f.busy &= ~bit;
+}
+
+static int no_submit(void *self, struct gantry_io *io)
+{
+	(void)self;
+	(void)io;
+	return -EINVAL;
+}
+
+static void free_client(void)
+{
+	gn_chain_destroy(f.chain);
+	f.fc.rh->client_free(f.client);
+	f.chain = NULL;
+	f.client = NULL;
+}
+
+static void open_client(void)
+{
+	const struct gantry_session_attr attr = {
+		.id = FAKE_SESSION, .epoch = ++f.epoch, .lanes = LANES, .depth = IOS, .regions = 2};
+
+	if (f.client != NULL && f.is_closed)
+		free_client();
+	if (f.client != NULL)
+		return;
+	f.is_ready = f.is_closed = 0;
+	if (f.fc.rh->client_open(f.fc.rh, 0, &attr, &events, NULL, &f.client) != 0)
+		f.client = NULL;
+}
+
+static void start_client(void)
+{
+	struct gantry_hop owner = {.submit = no_submit, .complete = owner_complete}, terminal;
+
+	for (uint32_t i = 0; i < LANES && f.chain == NULL && f.is_ready && !f.is_closed; i++)
+		if (f.fc.rh->client_hop(f.client, i, f.fc.rh->lane(f.fc.rh, i), &terminal) != 0)
+			return;
+	if (f.chain == NULL && f.is_ready && !f.is_closed)
+		require(f.fc.rh->chain_create(f.fc.rh->lane(f.fc.rh, 1), &owner, &terminal, IOS, &f.chain, &f.ios) == 0);
+	f.fc.rh->client_start(f.client);
+}
+
+static void submit_on_lane(void *arg)
+{
+	unsigned what = *(unsigned *)arg;
+	struct gantry_io *io = &f.ios[what % IOS];
+	uint32_t bit = 1u << what % IOS;
+
+	if (f.busy & bit)
+		return;
+	gantry_io_begin(io, gn_now_ns());
+	io->opcode = (what & 4) ? GANTRY_OP_WRITE : GANTRY_OP_READ;
+	io->offset = what / 8 % 4 * 512;
+	io->length = 512;
+	io->region = 1;
+	f.busy |= bit;
+	if (gantry_submit(io) != 0) {
+		require(f.busy & bit);
+		f.busy &= ~bit;
+		gantry_io_end(io);
+	}
+}
+
+static void user(void)
+{
+	unsigned what = byte(), how = byte();
+
+	if (what % 8 == 0)
+		open_client();
+	if (f.client == NULL)
+		return;
+	switch (what % 8) {
+	case 1: f.fc.rh->client_export(f.client, &f.region, GANTRY_REMOTE_READ | (how & 2), 1 + how % 3); break;
+	case 2: start_client(); break;
+	case 3: case 4:
+		if (f.chain != NULL)
+			gn_worker_call(f.fc.worker, submit_on_lane, &how);
+		break;
+	case 5: f.fc.rh->client_close(f.client); break;
+	case 6: f.fc.rh->client_abort(f.client); break;
+	case 7: if (f.is_closed) free_client(); break;
+	}
+}
+
+/* -- the server -- */
+
+static size_t answer_payload(unsigned type, void *buf)
+{
+	const struct gn_hello_answer hello = {.version = 1, .epoch = f.epoch, .secret = {1, 2, 3}};
+	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gn_queues queues = {.n = LANES, .depth = IOS, .consumer = {21, 22}};
+
+	switch (type) {
+	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
+	case GN_FRAME_QUERY: memcpy(buf, &volume, sizeof(volume)); return sizeof(volume);
+	case GN_FRAME_QUEUES: memcpy(buf, &queues, sizeof(queues)); return sizeof(queues);
+	default: return 0;
+	}
+}
+
+/* An answer to the oldest request, or a frame of any type. */
+static void say_frame(int answers)
+{
+	struct gn_verdict verdict = {.status = 0};
+	uint8_t payload[GANTRY_CTRL_MAX] = {0}, msg[GANTRY_CTRL_MAX];
+	unsigned type = byte() & 0xf, id = byte();
+	struct gn_parsed asked;
+	size_t len;
+
+	if (answers && fake_told(f.conn, &asked)) {
+		verdict.status = id < 240 ? 0 : id % GANTRY_S_COUNT;
+		type = asked.type;
+		id = asked.head.id;
+	}
+	len = verdict.status ? 0 : answer_payload(type, payload);
+	patch(payload, len);
+	len = gn_frame_build(msg, type, id, FAKE_SESSION, answers ? &verdict : NULL, payload, len);
+	patch(msg, len);
+	fake_ctrl_send(f.conn, msg, len);
+}
+
+static void say_bytes(void)
+{
+	uint8_t msg[256];
+	size_t len = byte() + 1;
+
+	for (size_t i = 0; i < len; i++)
+		msg[i] = (uint8_t)byte();
+	fake_ctrl_send(f.conn, msg, len);
+}
+
+static void reply(void)
+{
+	struct fake_queue *in = &f.conn->consumers[byte() % LANES], *out = &f.conn->producers[byte() % LANES];
+	uint8_t msg[GANTRY_IMM_MAX] = {0};
+
+	if (out->conn != NULL)
+		fake_taken(out, msg);
+	patch(msg, GANTRY_IO_WIRE_BYTES);
+	if (in->conn != NULL && in->n_in < in->posted)
+		fake_arrive(in, msg, byte() == 255 ? 8 : GANTRY_IO_WIRE_BYTES);
+}
+
+static void trouble(void)
+{
+	struct fake_queue *q = &f.conn->producers[byte() % LANES];
+	unsigned what = byte(), how = byte();
+
+	switch (what % 6) {
+	case 0: fake_fail_op(&f.fc.ft, how % FAKE_OPS, how / FAKE_OPS % 4, -ENOMEM); break;
+	case 1: if (q->conn != NULL) fake_queue_refuse(q, how & 1 ? -EAGAIN : 0); break;
+	case 2: if (!f.conn->closed) fake_close(f.conn, -ENOTCONN); break;
+	case 3: f.fc.ft.keeps = how & 1; break;
+	case 4: if (f.conn->by_core && !f.conn->established && !f.conn->closed) fake_accept(f.conn); break;
+	case 5: f.fc.ft.room = how * 64u; break;
+	}
+}
+
+static void step(void)
+{
+	unsigned op = byte() % 10;
+
+	if (op == 0)
+		fake_core_pass(&f.fc, byte() % 16 * 400 * GN_NS_PER_MS, GN_NS_PER_S);
+	else if (op < 4 || f.conn == NULL)
+		user();
+	else if (op < 7)
+		say_frame(op < 6);
+	else if (op == 7)
+		reply();
+	else if (op == 8)
+		trouble();
+	else
+		say_bytes();
+	fake_core_turn(&f.fc);
+	for (unsigned i = 0; i < f.fc.ft.n_conns; i++)
+		f.conn = f.fc.ft.conns[i];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	gn_log_set_level(GN_LOG_ERROR);
+	f = (struct fuzz){.data = data, .left = size};
+	f.region = (struct gantry_region){.addr = f.fc.ft.memory, .length = 4096, .fd = -1};
+	fake_core_init(&f.fc);
+	f.fc.driven = 1;
+	fake_core_start(&f.fc, 0);
+	open_client();
+	fake_core_turn(&f.fc);
+	f.conn = fake_pending(&f.fc.ft);
+	if (f.conn != NULL && byte() & 1)
+		fake_accept(f.conn);
+	fake_core_turn(&f.fc);
+	for (int i = 0; i < STEPS && f.left > 0; i++)
+		step();
+	f.fc.ft.keeps = 0;
+	if (f.client != NULL && !f.is_closed)
+		f.fc.rh->client_abort(f.client);
+	fake_core_pass(&f.fc, 20 * GN_NS_PER_S, 5 * GN_NS_PER_S);
+	require(f.client == NULL || f.is_closed);
+	if (f.client != NULL)
+		free_client();
+	fake_core_fini(&f.fc);
+	return 0;
+}
