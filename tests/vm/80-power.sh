@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# 80-power.sh - power cuts: what was acknowledged as stable is there after each of them, on a block device and in a file of ext4.
+#
+# The store lies on a device of dm-log-writes, which logs a write when a flush or FUA has made it stable. The writer puts a mark
+# into the log for each flush and each FUA that was acknowledged. Then replay makes the disk of each prefix of the log, lets the
+# file system recover, and compares the volume with the record of the writer. tests/power has both programs.
+. "$top_srcdir/tests/vm/walk.sh"
+vm_network
+vm_limit=280
+export DM_DISABLE_UDEV=1 GANTRY_PLUGIN_PATH=$GANTRY_PLUGINS
+power=$top_builddir/tests/power
+sectors=$((24 << 11)) # of the disk
+
+# disks - ram0 is the disk behind /dev/mapper/power, ram1 its log, ram2 the one to recover on, /dev/mapper/copy
+disks()
+{
+	[ -x "$power/replay" ] || skip "built without libgantry"
+	command -v dmsetup >/dev/null || skip "dmsetup is not installed (Debian: dmsetup)"
+	modprobe brd rd_nr=3 rd_size=262144
+	modprobe -a dm_log_writes ext4 || skip "the kernel has no dm-log-writes"
+	dmsetup create power --table "0 $sectors log-writes /dev/ram0 /dev/ram1"
+	dmsetup create copy --table "0 $sectors linear /dev/ram2 0"
+}
+
+vm_teardown()
+{
+	[ -z "${conf:-}" ] || walk_teardown
+	umount "$vm_dir/place" "$vm_dir/copy" 2>/dev/null || :
+	dmsetup remove power 2>/dev/null || :
+	dmsetup remove copy 2>/dev/null || :
+	modprobe -r brd || :
+}
+
+marks() # N - so many are in the record
+{
+	[ "$(stat -c %s "$dir/record" 2>/dev/null || echo 0)" -ge $(($1 * 5128)) ]
+}
+
+# recorded PLACE MARKS OPTIONS - a run of the writer; sets `replay` to the arguments of the program replay. The target is killed
+# when half of the marks are in the log.
+recorded()
+{
+	leg shm-comch
+	need file
+	disks
+	connect_options='resume = "100s"; heartbeat = "5s";'
+	replay=(/dev/ram1 "$dir/record")
+	store_backend="type = \"file\"; path = \"/dev/mapper/power\"; size = \"1MiB\"; $3"
+	if [ "$1" = ext4 ]; then
+		mkfs.ext4 -q -b 4096 -J size=4 -E nodiscard,lazy_itable_init=0 /dev/mapper/power
+		mkdir "$dir/place" "$dir/copy"
+		mount /dev/mapper/power "$dir/place"
+		store_backend="type = \"file\"; path = \"$dir/place/volume\"; create = true; size = \"1MiB\"; $3"
+		replay+=(--mount /dev/mapper/copy "$dir/copy" volume)
+	fi
+	topology
+	serve store
+	serve bridge
+	"$power/writer" "$conf" load "$dir/record" power "$2" "$([ "$1" = ext4 ] && echo 1 || echo 0)" $RANDOM 3>&- &
+	pids[writer]=$!
+	until_true marks $(($2 / 2))
+	slay store
+	serve store
+	finish writer
+	[ "$status" -eq 0 ]
+	stop bridge store
+	[ "$1" != ext4 ] || umount "$dir/place"
+	dmsetup remove power
+}
+
+# replayed - sets status
+replayed()
+{
+	status=0
+	"$power/replay" "${replay[@]}" >"$dir/replay.txt" || status=$?
+	cat "$dir/replay.txt"
+	sed -n 's/^replay: /# /p' "$dir/replay.txt" >&3
+}
+
+nothing_lost()
+{
+	recorded "$@"
+	replayed
+	[ "$status" -eq 0 ]
+}
+
+# A target that does nothing for flush and FUA.
+found()
+{
+	recorded "$1" "$2" "$3 fsync = false;"
+	replayed
+	[ "$status" -eq 1 ]
+	grep -q '^stale: after mark' "$dir/replay.txt"
+}
+
+vm_test "a block device, io_uring, direct IO" nothing_lost raw 300 ''
+vm_test "a block device, system calls, page cache" nothing_lost raw 300 'direct = false; engine = "sync";'
+vm_test "ext4, io_uring, direct IO" nothing_lost ext4 40 ''
+vm_test "ext4, system calls, page cache" nothing_lost ext4 40 'direct = false; engine = "sync";'
+vm_test "seeded bug: flush does nothing on a block device" found raw 20 ''
+vm_test "seeded bug: flush does nothing in ext4" found ext4 20 ''
+vm_done
