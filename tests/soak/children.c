@@ -246,6 +246,11 @@ int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *wh
 		if (wait_ms(d, 1) || hangs(d, "driver", what, began))
 			return -1;
 	}
+	if (soak_ms() - began > d->longest_wait) {
+		d->longest_wait = soak_ms() - began;
+		d->longest_what = what;
+		d->longest_at = began - d->began;
+	}
 	return 0;
 }
 

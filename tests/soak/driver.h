@@ -56,6 +56,8 @@ struct driver {
 	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, moves, fail_overs;
 	uint64_t rounds, leak_checks, blocks_checked;
 	const volatile sig_atomic_t *interrupted;
+	uint64_t longest_wait, longest_at; /* ms, of wait_for(); when it began */
+	const char *longest_what;
 	unsigned long rss_growth; /* KiB: the most of one process in one round */
 	int failed;
 };

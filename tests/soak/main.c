@@ -118,12 +118,14 @@ static void summarize(const struct driver *d)
 		mixed += atomic_load(&c->mixed);
 	}
 	printf("soak: seed=%llu seconds=%llu rounds=%llu\n", N(d->options.seed), N((soak_ms() - d->began) / 1000), N(d->rounds));
+	printf("soak: longest wait=%llu ms (at %llu ms: %s)\n", N(d->longest_wait), N(d->longest_at),
+	       or_empty(d->longest_what));
 	printf("soak: sessions=%llu flushes=%llu timeouts=%llu undone=%llu torn-by-kill=%llu leak-checks=%llu "
 	       "RSS-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
 	       d->rss_growth, N(d->blocks_checked));
-	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu exchanges=%llu "
-	       "memory-losses=%llu; "
+	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
+	       "exchanges=%llu memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
 	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]),
 	       N(d->kills[CHILD_TARGET]), N(d->stops), N(d->terms),
