@@ -38,6 +38,8 @@ struct options {
 	uint64_t seconds, limit;     /* seconds: it ends then instead; limit: longer is an error */
 	uint64_t seed;
 	const char *bug;             /* seeded, for the self test */
+	const char *near, *far;      /* over a network: options of the device of the gateways, and of that of all others */
+	const char *near_ip, *far_ip; /* their addresses */
 	uint64_t hang_ms;
 	uint32_t pace;               /* ms, see soak.h */
 	int keep;                    /* keep the directory */

@@ -4,7 +4,7 @@
  *
  * A client connects to a service of its own name. Beside the socket of gateway K, volumeK.sock, lies the symbolic link
  * clientN.sock, which names that socket. So the next connection of client N goes through the gateway that the link names at
- * that time; the connection that the client has stays.
+ * that time; the connection that the client has stays. Over a network, each client keeps its gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,6 +36,8 @@ int front_begin(struct driver *d)
 {
 	char path[128];
 
+	if (d->options.near)
+		return 0;
 	snprintf(path, sizeof(path), "%s/run", d->dir);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/run/%s", d->dir, FRONT);
@@ -49,7 +51,7 @@ int front_begin(struct driver *d)
 int front_move(struct driver *d, unsigned gateway)
 {
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
-		if (d->gateway_of[i] != gateway || !strcmp(d->options.bug, "stay"))
+		if (d->options.near || d->gateway_of[i] != gateway || !strcmp(d->options.bug, "stay"))
 			continue;
 		if (point(d, i, (gateway + 1) % GATEWAYS))
 			return -1;

@@ -3,10 +3,12 @@
  * soak - kills, stops, restarts and exchanges real processes, and checks that no acknowledged write is lost.
  *
  *	soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] [--pace MS] [--keep] [--verbose]
+ *	     [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]
  *	soak --self-test      shows that each kind of error is found
  *
  * A target, two gateways and three clients run as processes over shm-comch. Each client can reach the volume through either
- * gateway (front.c). They use a directory of their own in TMPDIR.
+ * gateway (front.c). With --near and --far they run over the network between these two devices: gateways have the options
+ * of the device NEAR, all others those of FAR. They use a directory of their own in TMPDIR.
  * Events come from a seed. The journal of the clients (soak.h) lies in a memfd of this process.
  * The environment has GANTRY and GANTRY_PLUGINS, as for all tests. SEED is the same as --seed.
  *
@@ -161,6 +163,7 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] "
 			"[--pace MS] [--keep] [--verbose]\n"
+			"            [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]\n"
 			"       soak --self-test\n");
 	return 2;
 }
@@ -170,7 +173,9 @@ int main(int argc, char **argv)
 	static const struct option longs[] = {
 		{"kills", 1, NULL, 'k'}, {"writes", 1, NULL, 'w'}, {"seconds", 1, NULL, 's'}, {"limit", 1, NULL, 'l'},
 		{"seed", 1, NULL, 'S'}, {"pace", 1, NULL, 'p'}, {"keep", 0, NULL, 'K'}, {"verbose", 0, NULL, 'v'},
-		{"self-test", 0, NULL, 't'}, {"bug", 1, NULL, 'b'}, {"hang-ms", 1, NULL, 'h'}, {NULL, 0, NULL, 0},
+		{"self-test", 0, NULL, 't'}, {"bug", 1, NULL, 'b'}, {"hang-ms", 1, NULL, 'h'},
+		{"near", 1, NULL, 'n'}, {"far", 1, NULL, 'f'}, {"near-ip", 1, NULL, 'N'}, {"far-ip", 1, NULL, 'F'},
+		{NULL, 0, NULL, 0},
 	};
 	static struct driver d = {.options = {.kills = 200, .writes = 200000, .bug = "", .hang_ms = 90000}};
 	const char *seed = getenv("SEED");
@@ -189,10 +194,16 @@ int main(int argc, char **argv)
 		case 'h': d.options.hang_ms = strtoull(optarg, NULL, 10); break;
 		case 'p': d.options.pace = (uint32_t)strtoul(optarg, NULL, 10); break;
 		case 'K': d.options.keep = 1; break;
+		case 'n': d.options.near = optarg; break;
+		case 'f': d.options.far = optarg; break;
+		case 'N': d.options.near_ip = optarg; break;
+		case 'F': d.options.far_ip = optarg; break;
 		case 'v': d.options.verbose = 1; break;
 		case 't': return self_test(argv[0]);
 		default: return usage();
 		}
 	}
+	if (!d.options.near != !d.options.far || !d.options.near != !d.options.near_ip || !d.options.near != !d.options.far_ip)
+		return usage();
 	return optind == argc ? run(&d) : usage();
 }

@@ -3,8 +3,9 @@
  * rounds.c - what happens to the processes.
  *
  * A round: start all; warm up; measure; let a gateway fail and the clients go on through the other one; a storm of events;
- * pause the clients; measure again; end all; compare the store with the journal. Kinds of rounds follow each other: only clients are disturbed, then gateways, then all, then the volume is
- * exchanged, then a target with its volume in memory. A process that no event hits is one that must hold no more at the end.
+ * pause the clients; measure again; end all; compare the store with the journal. Kinds of rounds follow each other: only clients
+ * are disturbed, then gateways, then all, then the volume is exchanged, then a target with its volume in memory. A process that
+ * no event hits is one that must hold no more at the end.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 
 #include "soak/driver.h"
 
-#define EVENTS(d) ((d)->options.kills > 1000 ? 150u : 30u) /* of a storm */
+/* Of a storm; an emulated machine takes seconds for each. */
+#define EVENTS(d) ((d)->options.near ? 10u : (d)->options.kills > 1000 ? 150u : 30u)
 
 enum round_kind { ROUND_CLIENTS, ROUND_GATEWAYS, ROUND_ALL, ROUND_EXCHANGE, ROUND_MEMORY, ROUND_KINDS };
 
@@ -68,26 +70,56 @@ static void stages(const struct driver *d, const struct round *r, enum child_kin
 	snprintf(text, 160, "stages = ( %s%s%s );", bug, *bug && r->crc ? ", " : "", r->crc ? crc[kind] : "");
 }
 
+/* Where roles meet: the devices, and for each kind of role what it listens on and connects to. */
+static void write_devices(const struct driver *d, const struct round *r, FILE *f)
+{
+	const struct options *o = &d->options;
+
+	if (o->near)
+		fprintf(f, "devices = {\n  near = { %s };\n  far = { %s };\n"
+			   "  store = { %s direct_networks = \"%s/32\"; };\n};\n", o->near, o->far, o->far, o->far_ip);
+	else
+		fprintf(f, "devices = {\n"
+			   "  front = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"03:00.0\"; };\n"
+			   "  back = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"04:00.0\"; mapped = %s; };\n};\n",
+			d->dir, d->dir, r->mapped ? "true" : "false");
+}
+
+static void at_target(const struct driver *d, char at[160], int listens)
+{
+	if (d->options.near)
+		snprintf(at, 160, "device = \"%s\"; address = \"%s:7471\";%s", listens ? "store" : "near", d->options.far_ip,
+			 listens ? " insecure = true;" : "");
+	else
+		snprintf(at, 160, "device = \"back\"; name = \"store\";");
+}
+
+static void at_gateway(const struct driver *d, char at[160], int listens, unsigned i)
+{
+	if (d->options.near)
+		snprintf(at, 160, "device = \"%s\"; address = \"%s:%u\";%s", listens ? "near" : "far", d->options.near_ip,
+			 7472 + i % (CLIENT - GATEWAY), listens ? " insecure = true;" : "");
+	else
+		snprintf(at, 160, "device = \"front\"; name = \"%s%u\";", listens ? "volume" : "client", i);
+}
+
 static int write_conf(struct driver *d, const struct round *r)
 {
 	FILE *f = fopen(d->conf, "we");
-	char text[160];
+	char text[160], at[160], to[160];
 
 	if (!f)
 		return -1;
-	fprintf(f, "runtime = { stat = false; log = \"info\"; };\n"
-		   "devices = {\n"
-		   "  front = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"03:00.0\"; };\n"
-		   "  back = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"04:00.0\"; mapped = %s; };\n"
-		   "};\n",
-		d->dir, d->dir, r->mapped ? "true" : "false");
+	fprintf(f, "runtime = { stat = false; log = \"info\"; };\n");
+	write_devices(d, r, f);
 	stages(d, r, CHILD_TARGET, text);
+	at_target(d, at, 1);
+	at_target(d, to, 0);
 	fprintf(f, "roles = {\n"
 		   "  target0 = { role = \"target\"; lanes = %u; %s\n"
-		   "              listen = { device = \"back\"; name = \"store\"; heartbeat = \"%ums\";\n"
-		   "                         move_memory = \"256KiB\"; };\n"
+		   "              listen = { %s heartbeat = \"%ums\"; move_memory = \"256KiB\"; };\n"
 		   "              backend = { ",
-		r->lanes, text, r->heartbeat);
+		r->lanes, text, at, r->heartbeat);
 	/* all of the memory at once, and little of it for moves: what is faulted in later would look like a leak */
 	if (r->memory)
 		fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n", SOAK_BLOCKS * SOAK_BLOCK);
@@ -95,17 +127,21 @@ static int write_conf(struct driver *d, const struct round *r)
 		fprintf(f, "type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n", d->store,
 			r->direct ? "true" : "false", r->sync ? "sync" : "auto");
 	stages(d, r, CHILD_GATEWAY, text);
-	for (unsigned i = 0; i < CLIENT - GATEWAY; i++)
+	for (unsigned i = 0; i < CLIENT - GATEWAY; i++) {
+		at_gateway(d, at, 1, i);
 		fprintf(f, "  gateway%u = { role = \"gateway\"; lanes = %u; %s\n"
-			   "               listen = { device = \"front\"; name = \"volume%u\"; heartbeat = \"%ums\"; };\n"
-			   "               connect = { device = \"back\"; name = \"store\"; heartbeat = \"%ums\"; }; };\n",
-			i, r->lanes, text, i, r->heartbeat, r->heartbeat);
+			   "               listen = { %s heartbeat = \"%ums\"; };\n"
+			   "               connect = { %s heartbeat = \"%ums\"; }; };\n",
+			i, r->lanes, text, at, r->heartbeat, to, r->heartbeat);
+	}
 	stages(d, r, CHILD_CLIENT, text);
-	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
+	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
+		at_gateway(d, to, 0, i);
 		fprintf(f, "  client%u = { role = \"initiator\"; %s\n"
-			   "              connect = { device = \"front\"; name = \"client%u\"; heartbeat = \"%ums\";\n"
-			   "                          io_timeout = \"%ums\"; timeout = \"40s\"; resume = \"40s\"; }; };\n",
-			i, text, i, r->heartbeat, r->io_timeout);
+			   "              connect = { %s heartbeat = \"%ums\"; io_timeout = \"%ums\";\n"
+			   "                          timeout = \"40s\"; resume = \"40s\"; }; };\n",
+			i, text, to, r->heartbeat, r->io_timeout);
+	}
 	fprintf(f, "};\n");
 	return fclose(f);
 }
@@ -300,6 +336,10 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->crc = (int)draw(d, 2);
 	r->mapped = draw(d, 3) != 0;
 	r->victims = victims[kind];
+	if (d->options.near) { /* in an emulated machine: to register memory takes seconds there */
+		r->io_timeout = r->io_timeout < 5000 ? 5000 : r->io_timeout;
+		r->heartbeat *= 5;
+	}
 }
 
 static void use_store(struct driver *d, int memory)
@@ -390,7 +430,7 @@ static int run_round(struct driver *d, enum round_kind kind)
 		return -1;
 	if (kind == ROUND_EXCHANGE && exchange(d, &r))
 		return -1;
-	if ((r.victims & 1u << CHILD_GATEWAY) && fail_over(d))
+	if ((r.victims & 1u << CHILD_GATEWAY) && !d->options.near && fail_over(d))
 		return -1;
 	if (storm(d, &r))
 		return -1;
@@ -408,8 +448,10 @@ static int run_round(struct driver *d, enum round_kind kind)
 
 int run_rounds(struct driver *d)
 {
-	while (!d->failed && !*d->interrupted && (!finished(d) || d->rounds < SCHEDULE))
-		if (run_round(d, schedule[d->rounds % SCHEDULE]))
+	uint64_t least = d->options.near ? 1 : SCHEDULE; /* a round over a network may take minutes */
+
+	while (!d->failed && !*d->interrupted && (!finished(d) || d->rounds < least))
+		if (run_round(d, schedule[(d->rounds + !!d->options.near) % SCHEDULE]))
 			return -1;
 	return d->failed;
 }

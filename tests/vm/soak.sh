@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# soak.sh SECONDS [TRANSPORT] - the soak test of tests/soak over a network of soft-RoCE: rxe (the default) or rdma-verbs.
+# ./dev soak --vm runs it in the virtual machine.
+. "$top_srcdir/tests/vm/guest.sh"
+vm_network
+case ${2:-rxe} in
+rxe) near='netdev = "v0";' far='netdev = "v1";' ;;
+rdma-verbs) near='ibdev = "rxe0";' far='ibdev = "rxe1";' ;;
+*) echo "soak.sh: transport $2: rxe or rdma-verbs" >&2; exit 2 ;;
+esac
+# three processes for each CPU, each of which would poll: a pace leaves time to those that start and end
+"$top_builddir/tests/soak/soak" --seconds "$1" --pace 20 --hang-ms 240000 --verbose \
+	--near "transport = \"${2:-rxe}\"; $near" --far "transport = \"${2:-rxe}\"; $far" \
+	--near-ip "${vm_addresses[0]}" --far-ip "${vm_addresses[1]}"
+status=$?
+# for the host
+[ "$status" -eq 0 ] || cp -r "$TMPDIR"/gantry-soak.* "$VM_OUT"
+exit "$status"
