@@ -318,10 +318,11 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();
-	memset(outcome->done, 0, sizeof(outcome->done));
+	outcome->conditions = 0;
+	memset(outcome->ops, 0, sizeof(outcome->ops));
 	memset(outcome->faults, 0, sizeof(outcome->faults));
 	for (unsigned i = 0; i < SIM_DOCA_KINDS; i++)
-		outcome->done[i] = sim_doca_count((enum sim_doca_kind)i);
+		outcome->ops[i][SIM_R_OK] = sim_doca_count((enum sim_doca_kind)i);
 	for (uint32_t i = 0; i < now.n_faults; i++)
 		outcome->faults[now.faults[i].side == SERVER ? SERVER_KILLED : CLIENT_KILLED] += now.faults[i].done;
 	sim_procs_clear();

@@ -3,7 +3,8 @@
  * heap.c - malloc() of this program: memory that a simulated process allocates, also inside libraries, comes from its arena
  *
  * An arena is reset when its process ends, so nothing of a killed process remains, and addresses are the same in each run
- * of a seed. Fresh memory is filled with a pattern: what the product reads before it writes is the same in each run, too.
+ * of a seed. Fresh and freed memory is filled with patterns: what the product reads before it writes, or after it has freed it,
+ * is the same in each run, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #define SMALL_BINS (SMALL / UNIT + 1)
 #define BINS (SMALL_BINS + 32)
 #define FILL 0xa5
+#define FREED 0xdb
+#define FREED_BYTES 65536u /* at most, of a block: larger ones take long */
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
@@ -124,6 +127,13 @@ static void *arena_alloc(struct sim_arena *arena, size_t bytes, size_t align)
 	return at;
 }
 
+static size_t room_of(void *memory)
+{
+	struct block *block = ((struct block *)memory - 1)->start;
+
+	return block->bytes - (size_t)((uint8_t *)memory - (uint8_t *)block);
+}
+
 static void arena_free(struct sim_arena *arena, void *memory)
 {
 	struct block *block = ((struct block *)memory - 1)->start;
@@ -131,15 +141,9 @@ static void arena_free(struct sim_arena *arena, void *memory)
 	size_t bytes = block->bytes;
 
 	arena->used -= bytes;
+	memset(memory, FREED, room_of(memory) < FREED_BYTES ? room_of(memory) : FREED_BYTES); /* what is used after its end shows */
 	free_block->next = arena->bins[bin_of(&bytes)];
 	arena->bins[bin_of(&bytes)] = free_block;
-}
-
-static size_t room_of(void *memory)
-{
-	struct block *block = ((struct block *)memory - 1)->start;
-
-	return block->bytes - (size_t)((uint8_t *)memory - (uint8_t *)block);
 }
 
 /* NULL: the host's heap. */

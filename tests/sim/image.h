@@ -22,6 +22,7 @@ struct sim_job {
 	uint32_t shares[8]; /* of each enum sim_op, of their sum */
 	uint32_t io_blocks;  /* longest IO */
 	uint32_t think_ns;   /* longest pause between operations, on some of them */
+	uint32_t own;        /* 1: buffers of gantry_volume_buffers(), which are not copied */
 };
 void *sim_image_client(void *job);
 
@@ -33,7 +34,8 @@ enum sim_op { SIM_READ, SIM_WRITE, SIM_FUA, SIM_FLUSH, SIM_ZERO, SIM_DISCARD, SI
 uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op op, uint32_t block, uint32_t n_blocks, uint64_t value);
 /* It has completed: rc 0 or -errno; words: the first word of each block of a read. */
 void sim_op_end(uint32_t op, int rc, const uint64_t *words);
-/* A session of this client has started. */
+/* This client begins to open a session; it has started. */
+void sim_session_opens(uint32_t client);
 void sim_session_started(uint32_t client);
 /* A number that was not used before. */
 uint64_t sim_new_value(void);

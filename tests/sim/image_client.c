@@ -51,6 +51,9 @@ struct io {
 	uint32_t n_blocks;
 	uint8_t *buffer;
 	bool busy;
+	bool touched; /* a server may access the buffer until the queue is closed */
+	bool kept;    /* what a read has brought is still there: words */
+	uint64_t words[64];
 };
 
 struct user {
@@ -58,7 +61,7 @@ struct user {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	uint32_t number, left;
-	uint64_t size_blocks;
+	uint8_t *own; /* buffers, NULL: they are allocated */
 	struct io ios[IN_FLIGHT];
 };
 
@@ -79,14 +82,23 @@ static uint64_t word_of(const uint8_t *block)
 static void done(void *arg, int result)
 {
 	struct io *io = arg;
-	uint64_t words[64];
 
 	if (!io->busy)
 		sim_wrong("client %u: an IO completed twice (op %u)", io->user->job->client, io->op);
 	io->busy = false;
-	for (uint32_t i = 0; io->kind == SIM_READ && i < io->n_blocks; i++)
-		words[i] = word_of(io->buffer + i * SIM_BLOCK);
-	sim_op_end(io->op, result, words);
+	io->touched = result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD || result == -ESTALE;
+	io->kept = !io->touched && io->kind != SIM_FLUSH;
+	for (uint32_t i = 0; io->kind != SIM_FLUSH && i < io->n_blocks; i++)
+		io->words[i] = word_of(io->buffer + i * SIM_BLOCK);
+	sim_op_end(io->op, result, io->words);
+}
+
+/* No server accesses the buffer of an IO that has completed. */
+static void check_buffer(const struct io *io)
+{
+	for (uint32_t i = 0; io->kept && i < io->n_blocks; i++)
+		if (word_of(io->buffer + i * SIM_BLOCK) != io->words[i])
+			sim_wrong("client %u: a buffer has changed after its IO completed (op %u)", io->user->job->client, io->op);
 }
 
 static enum sim_op draw_op(const struct sim_job *job)
@@ -139,8 +151,11 @@ static bool start(struct user *user, struct io *io)
 	uint32_t block;
 	int rc;
 
+	if (user->own != NULL)
+		check_buffer(io);
 	io->user = user;
 	io->kind = draw_op(job);
+	io->kept = false;
 	io->n_blocks = 1 + sim_draw(job->io_blocks);
 	block = sim_draw(job->blocks - io->n_blocks + 1);
 	if (io->kind == SIM_ZERO || io->kind == SIM_DISCARD)
@@ -160,7 +175,7 @@ static bool start(struct user *user, struct io *io)
 static struct io *free_io(struct user *user)
 {
 	for (uint32_t i = 0; i < user->job->depth; i++)
-		if (!user->ios[i].busy)
+		if (!user->ios[i].busy && !(user->own != NULL && user->ios[i].touched))
 			return &user->ios[i];
 	return NULL;
 }
@@ -170,6 +185,36 @@ static void think(const struct sim_job *job)
 	struct timespec ts = {.tv_nsec = (long)sim_draw(job->think_ns)};
 
 	nanosleep(&ts, NULL); /* lint: allowed, the time is simulated */
+}
+
+static uint32_t n_busy(const struct user *user)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < user->job->depth; i++)
+		n += user->ios[i].busy;
+	return n;
+}
+
+/*
+ * The queue is closed, so no server accesses its buffers: they keep what the program writes to them. Another thread may end
+ * the session at this time, which moves the memory: then they may also keep what they had.
+ */
+static void use_buffers(struct user *user)
+{
+	const uint32_t n = user->job->depth * user->job->io_blocks * (SIM_BLOCK / 512);
+	uint64_t before[IN_FLIGHT * 2 * (SIM_BLOCK / 512)], now, mark = sim_new_value();
+
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&before[i], user->own + i * 512, 8);
+		memcpy(user->own + i * 512, &mark, 8);
+	}
+	think(user->job);
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&now, user->own + i * 512, 8);
+		if (now != mark && now != before[i])
+			sim_wrong("client %u: a buffer has changed after gantry_queue_close()", user->job->client);
+	}
 }
 
 static void *use_queue(void *arg)
@@ -182,11 +227,16 @@ static void *use_queue(void *arg)
 	if (!works)
 		return NULL;
 	for (uint32_t i = 0; i < job->depth; i++)
-		user->ios[i].buffer = malloc(job->io_blocks * SIM_BLOCK);
+		user->ios[i].buffer = user->own != NULL ? user->own + i * job->io_blocks * SIM_BLOCK :
+							  malloc(job->io_blocks * SIM_BLOCK);
 	while (works && user->left > 0) {
-		if (sim_draw(8) == 0)
+		if (sim_draw(8) == 0) {
 			think(job);
+			gantry_queue_poll(user->queue); /* what was submitted before may not have been sent yet */
+		}
 		io = free_io(user);
+		if (io == NULL && n_busy(user) == 0)
+			break; /* none of its buffers can be used */
 		if (io == NULL || sim_draw(4) == 0) {
 			works = gantry_queue_wait(user->queue, 1000) >= 0;
 			continue;
@@ -199,8 +249,11 @@ static void *use_queue(void *arg)
 		if (user->ios[i].busy)
 			sim_wrong("client %u: an IO did not complete before gantry_queue_close() returned (op %u)", job->client,
 				  user->ios[i].op);
-		free(user->ios[i].buffer);
+		if (user->own == NULL)
+			free(user->ios[i].buffer);
 	}
+	if (user->own != NULL)
+		use_buffers(user);
 	return NULL;
 }
 
@@ -211,21 +264,29 @@ VISIBLE void *sim_image_client(void *arg)
 	struct gantry_volume *volume;
 	struct user *users;
 	pthread_t threads[8];
+	uint64_t own_bytes;
+	uint8_t *own;
 	uint32_t left = 0;
 	int rc;
 
 	attr.queues = job->queues;
 	attr.depth = job->depth;
 	attr.copy_bytes = job->io_blocks * SIM_BLOCK;
+	if (job->own)
+		attr.buffer_bytes = (uint64_t)job->queues * job->depth * attr.copy_bytes;
+	sim_session_opens(job->client);
 	rc = gantry_volume_open_role(job->file, job->role, &attr, &volume);
 	if (rc != 0) {
 		sim_log("client", gantry_error());
 		exit(1);
 	}
 	sim_session_started(job->client);
+	own = gantry_volume_buffers(volume, &own_bytes);
 	users = calloc(job->queues, sizeof(*users));
 	for (uint32_t i = 0; i < job->queues; i++) {
 		users[i] = (struct user){.job = job, .volume = volume, .number = i, .left = job->ops};
+		if (job->own)
+			users[i].own = own + (uint64_t)i * job->depth * attr.copy_bytes;
 		if (i != 0)
 			pthread_create(&threads[i], NULL, use_queue, &users[i]);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image_watch.h"
 #include "loader/loader_priv.h"
 
 extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_plugin, initiator_LTX_gantry_plugin,
@@ -63,6 +64,8 @@ static int fill(struct gn_loader *loader, struct gn_plugin *plugin, const struct
 		rc = gn_plugin_ops(desc, &ops, loader->error);
 	if (rc != 0)
 		return rc;
+	if (strcmp(name, "file") == 0)
+		sim_watch_backend(ops);
 	*plugin = (struct gn_plugin){
 		.desc = desc, .ops = ops, .check = gn_plugin_check(desc), .look = gn_plugin_look(desc), .path = name};
 	return 0;

@@ -26,9 +26,11 @@ struct op {
 
 static struct op ops[OPS];
 static uint32_t n_ops, sessions[64], last_session;
+static uint64_t opened[64]; /* by client: the moment at which it began to open its session */
 static uint64_t moment, last_value;
 static struct start {
 	uint64_t at; /* moment */
+	uint64_t opened; /* of a start: the moment at which its client began to open the session */
 } starts[EVENTS], cuts[EVENTS];
 static uint32_t n_starts, n_cuts;
 static uint64_t session_ended[EVENTS * 4]; /* by session; 0: runs */
@@ -102,11 +104,17 @@ void sim_op_end(uint32_t number, int rc, const uint64_t *words)
 	sim_note((uint64_t)number << 16 ^ (uint64_t)(uint32_t)rc);
 }
 
-/* Every session of all clients that ended before is at rest now. */
+void sim_session_opens(uint32_t client)
+{
+	opened[client] = ++moment;
+}
+
+/* Every session of all clients that ended before this one was opened is at rest now. */
 void sim_session_started(uint32_t client)
 {
 	if (n_starts == EVENTS || last_session + 1 == EVENTS * 4)
 		sim_fail("too many sessions");
+	starts[n_starts].opened = opened[client];
 	starts[n_starts++].at = ++moment;
 	sessions[client] = ++last_session;
 }
@@ -123,17 +131,37 @@ void sim_judge_power_cut(void)
 	cuts[n_cuts++].at = ++moment;
 }
 
+void sim_judge_store(uint32_t block, uint64_t word)
+{
+	sim_op_end(sim_op_begin(0, 0, SIM_READ, block, 1, 0), 0, &word);
+}
+
 const char *sim_judge_verdict_now(void)
 {
 	return wrong[0] != 0 ? wrong : NULL;
 }
 
-uint32_t sim_judge_done(enum sim_op kind)
+static enum sim_result result_of(const struct op *op)
+{
+	if (op->end == 0)
+		return SIM_R_NONE;
+	switch (-op->rc) {
+#define SIM_RESULT(name, err) \
+	case err:             \
+		return SIM_R_##name;
+		SIM_RESULT_LIST(SIM_RESULT)
+#undef SIM_RESULT
+	default:
+		return SIM_R_OTHER;
+	}
+}
+
+uint32_t sim_judge_count(enum sim_op kind, enum sim_result result)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < n_ops; i++)
-		n += ops[i].kind == kind && ops[i].end != 0 && ops[i].rc == 0;
+		n += ops[i].kind == kind && result_of(&ops[i]) == result;
 	return n;
 }
 
@@ -175,7 +203,7 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 		    ops[i].end < last)
 			last = ops[i].end;
 	for (uint32_t i = 0; ended != 0 && i < n_starts; i++)
-		if (starts[i].at > ended && starts[i].at < last)
+		if (starts[i].opened > ended && starts[i].at < last)
 			last = starts[i].at;
 	return last;
 }

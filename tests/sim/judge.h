@@ -23,14 +23,28 @@ void sim_judge_begin(bool may_repeat);
 void sim_judge_ended(uint32_t client);
 /* The store has lost its power. */
 void sim_judge_power_cut(void);
+/* After the last client has ended, the store has this in a block; see word_of() of image_client.c. */
+void sim_judge_store(uint32_t block, uint64_t word);
 /* At the end: NULL, or what the history breaks. */
 const char *sim_judge_verdict(void);
 /* While it runs: NULL, or what sim_wrong() was called with. */
 const char *sim_judge_verdict_now(void);
 /* At the end of a run without faults, stalls and slow disks: NULL, or an operation that failed or took long. */
 const char *sim_judge_calm(void);
-/* Operations that completed with 0, per kind. */
-uint32_t sim_judge_done(enum sim_op op);
+/* How operations end: the name of each is printed with the results of a range. */
+#define SIM_RESULT_LIST(RESULT) \
+	RESULT(OK, 0) RESULT(TIMEDOUT, ETIMEDOUT) RESULT(CANCELED, ECANCELED) RESULT(NOTCONN, ENOTCONN) RESULT(IO, EIO) \
+	RESULT(ROFS, EROFS) RESULT(STALE, ESTALE)
+enum sim_result {
+#define SIM_RESULT(name, err) SIM_R_##name,
+	SIM_RESULT_LIST(SIM_RESULT)
+#undef SIM_RESULT
+	SIM_R_OTHER,
+	SIM_R_NONE, /* its client was killed */
+	SIM_RESULTS
+};
+/* Operations of this kind that ended so. */
+uint32_t sim_judge_count(enum sim_op op, enum sim_result result);
 /* Print all operations. */
 void sim_judge_print(void);
 

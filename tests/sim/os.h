@@ -80,6 +80,10 @@ int sim_pidfd_open(pid_t pid); /* -1 with ESRCH or EMFILE set */
 int __wrap_fdatasync(int fd);
 int __wrap_close(int fd);
 
+/* -- os_misc.c -- */
+/* Whether the kernel has membarrier(2); true at first. */
+extern bool sim_has_membarrier;
+
 /* -- os_memory.c -- */
 /* The host's descriptor of a memfd; -1: the file is something else. */
 int sim_memory_fd(const struct sim_file *file);
@@ -100,7 +104,8 @@ struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode
 /* Faults of the disk of a run; all 0: none. */
 struct sim_disk_faults {
 	uint32_t write_fails_one_in, sync_fails_one_in, full_one_in;
-	uint64_t slowest_ns; /* of a write or sync */
+	uint64_t slowest_ns; /* of a read, write or sync; 0: they take no time */
+	uint32_t slow_one_in; /* reads, writes and syncs for each one that takes time; 0: all do */
 };
 void sim_disk_begin(const struct sim_disk_faults *faults); /* an empty file system with /tmp, /run, /vol */
 /*

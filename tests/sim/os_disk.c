@@ -80,6 +80,8 @@ static struct sim_disk_file *take_time(struct sim_disk_file *f)
 
 	if (faults.slowest_ns == 0 || f->inode->fs != SIM_FS_DISK || sim_self() == NULL)
 		return f;
+	if (faults.slow_one_in != 0 && !one_in(faults.slow_one_in))
+		return f;
 	sim_block(NULL, NULL, sim_now() + 1 + sim_draw64() % faults.slowest_ns);
 	return sim_disk_file_find(serial);
 }
@@ -93,6 +95,7 @@ static ssize_t file_read(struct sim_file *file, void *to, size_t bytes, off_t of
 {
 	struct sim_disk_file *f = (struct sim_disk_file *)file;
 	uint64_t at = offset < 0 ? f->position : (uint64_t)offset;
+	struct sim_inode *inode;
 
 	if ((file->flags & O_PATH) || (file->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
@@ -100,8 +103,10 @@ static ssize_t file_read(struct sim_file *file, void *to, size_t bytes, off_t of
 		return -EISDIR;
 	if (is_misaligned(f, bytes, (off_t)at))
 		return -EINVAL;
-	bytes = sim_inode_read(f->inode, at, to, bytes);
-	if (offset < 0)
+	inode = f->inode;
+	f = take_time(f);
+	bytes = sim_inode_read(inode, at, to, bytes);
+	if (offset < 0 && f != NULL)
 		f->position = at + bytes;
 	return (ssize_t)bytes;
 }

@@ -189,8 +189,12 @@ static long close_descriptors(unsigned first, unsigned last, unsigned flags)
 	return 0;
 }
 
+bool sim_has_membarrier = true;
+
 static long membarrier(int command)
 {
+	if (!sim_has_membarrier)
+		return -ENOSYS;
 	if (command == MEMBARRIER_CMD_QUERY)
 		return MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 	if (command == MEMBARRIER_CMD_GLOBAL_EXPEDITED || command == MEMBARRIER_CMD_GLOBAL)

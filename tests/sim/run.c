@@ -28,6 +28,7 @@ static struct {
 	uint32_t n_starts;
 } slots[SLOTS];
 static const struct sim_scenario *now;
+static uint64_t restarted_at; /* when a client has started again; SIM_NEVER: none has */
 
 static void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void event(const char *format, ...)
@@ -87,8 +88,8 @@ static void make_files(const struct sim_scenario *s)
 		 s->heartbeat_ms, s->io_timeout_ms);
 	stage_text(&s->target_stage, s->seed, stage, sizeof(stage));
 	snprintf(text, sizeof(text), "%sroles = { store = { role = \"target\"; listen = { device = \"%s\"; %s\n"
-		 "backend = { type = \"file\"; path = \"/vol/store.img\"; engine = \"sync\"; direct = false; }; %s }; };\n",
-		 common, s->gateway ? "back" : "front", listen, stage);
+		 "backend = { type = \"file\"; path = \"/vol/store.img\"; engine = \"%s\"; direct = false; }; %s }; };\n",
+		 common, s->gateway ? "back" : "front", listen, s->async ? "uring" : "sync", stage);
 	put("/etc/store.conf", text);
 	stage_text(&s->gateway_stage, s->seed, stage, sizeof(stage));
 	snprintf(text, sizeof(text), "%sroles = { bridge = { role = \"gateway\"; listen = { device = \"front\"; %s\n"
@@ -134,6 +135,8 @@ static void start(unsigned slot)
 		snprintf(name, sizeof(name), "client %u", slot - CLIENTS + 1);
 	slots[slot].proc = sim_proc_start(name, 0, run_slot, (void *)(uintptr_t)slot);
 	slots[slot].start_at = SIM_NEVER;
+	if (slot >= CLIENTS && slots[slot].n_starts != 0)
+		restarted_at = sim_now();
 	slots[slot].n_starts++;
 	if (slots[slot].proc == NULL)
 		sim_fail("no process left");
@@ -202,6 +205,14 @@ static bool clients_have_ended(void)
 	return true;
 }
 
+/* SIM_NEVER: not yet known. */
+static uint64_t due(const struct sim_fault *fault)
+{
+	if (!fault->after_start)
+		return fault->at_ns;
+	return restarted_at != SIM_NEVER ? restarted_at + fault->at_ns : SIM_NEVER;
+}
+
 /* Do what is due, and return when something is due next. */
 static uint64_t act(bool *injected)
 {
@@ -219,15 +230,34 @@ static uint64_t act(bool *injected)
 
 		if (injected[i])
 			continue;
-		if (fault->at_ns <= sim_now()) {
+		if (due(fault) <= sim_now()) {
 			injected[i] = true;
 			inject(fault);
 			return sim_now();
 		}
-		if (fault->at_ns < next)
-			next = fault->at_ns;
+		if (due(fault) < next)
+			next = due(fault);
 	}
 	return next;
+}
+
+/* The value at both ends of each sector of a block; UINT64_MAX: they differ. */
+static uint64_t word_of(const uint64_t *block)
+{
+	for (uint32_t i = 63; i < SIM_BLOCK / 8; i += i % 64 == 0 ? 63 : 1)
+		if (block[i] != block[0])
+			return UINT64_MAX;
+	return block[0];
+}
+
+/* What is in the store at the end is the last read of each block. */
+static void read_store(void)
+{
+	static uint64_t block[SIM_BLOCK / 8];
+
+	for (uint32_t i = 0; i < STORE_BLOCKS; i++)
+		if (sim_disk_get("/vol/store.img", block, SIM_BLOCK, (off_t)i * SIM_BLOCK) == SIM_BLOCK)
+			sim_judge_store(i, word_of(block));
 }
 
 static const char *run_until_end(bool *injected)
@@ -249,12 +279,6 @@ static const char *run_until_end(bool *injected)
 	return NULL;
 }
 
-static bool is_calm(const struct sim_scenario *s)
-{
-	return s->n_faults == 0 && s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 && s->disk.slowest_ns == 0 &&
-	       s->disk.sync_fails_one_in == 0 && s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0;
-}
-
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 {
 	bool injected[SIM_FAULTS] = {false};
@@ -262,6 +286,8 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	now = s;
 	sim_begin(s->seed ^ 0x5eed);
 	sim_rates_set(&s->rates);
+	sim_has_membarrier = s->membarrier;
+	restarted_at = SIM_NEVER;
 	sim_disk_begin(&s->disk);
 	sim_judge_begin(s->resume && s->n_clients > 1);
 	make_files(s);
@@ -274,16 +300,19 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 		slots[GATEWAY].start_at = 0;
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
 		slots[slot].start_at = s->jobs[slot - CLIENTS].ops != 0 ? 0 : SIM_NEVER;
+	outcome->conditions = sim_scenario_conditions(s);
 	outcome->verdict = run_until_end(injected);
+	for (int i = 0; i < SIM_OPS; i++)
+		for (int k = 0; k < SIM_RESULTS; k++)
+			outcome->ops[i][k] = sim_judge_count((enum sim_op)i, (enum sim_result)k);
+	read_store();
 	if (outcome->verdict == NULL)
 		outcome->verdict = sim_judge_verdict();
-	if (outcome->verdict == NULL && is_calm(s))
+	if (outcome->verdict == NULL && outcome->conditions >> SIM_CALM & 1)
 		outcome->verdict = sim_judge_calm();
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();
-	for (int i = 0; i < SIM_OPS; i++)
-		outcome->done[i] = sim_judge_done((enum sim_op)i);
 	memset(outcome->faults, 0, sizeof(outcome->faults));
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		outcome->faults[s->faults[i].kind] += injected[i];

@@ -17,6 +17,45 @@ const char *sim_fault_name(enum sim_fault_kind kind)
 	return names[kind];
 }
 
+const char *sim_condition_name(enum sim_condition condition)
+{
+	static const char *const names[SIM_CONDITIONS] = {
+		"gateway", "resume", "asynchronous IO", "no membarrier", "delays", "drops", "errors", "double completions", "slow disk",
+		"failed syncs", "failed writes", "stalls", "nothing wrong"};
+
+	return names[condition];
+}
+
+static bool is_calm(const struct sim_scenario *s)
+{
+	return s->n_faults == 0 && s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 && s->disk.slowest_ns == 0 &&
+	       s->disk.sync_fails_one_in == 0 && s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0;
+}
+
+uint32_t sim_scenario_conditions(const struct sim_scenario *s)
+{
+	const struct sim_stage *t = &s->target_stage, *g = &s->gateway_stage;
+	const bool is[SIM_CONDITIONS] = {
+		[SIM_WITH_GATEWAY] = s->gateway,
+		[SIM_WITH_RESUME] = s->resume,
+		[SIM_WITH_ASYNC] = s->async,
+		[SIM_WITHOUT_MEMBARRIER] = !s->membarrier,
+		[SIM_WITH_DELAYS] = t->delayed != 0 || (s->gateway && g->delayed != 0),
+		[SIM_WITH_DROPS] = t->dropped != 0 || (s->gateway && g->dropped != 0),
+		[SIM_WITH_ERRORS] = t->failed != 0 || (s->gateway && g->failed != 0),
+		[SIM_WITH_DOUBLES] = t->doubled != 0 || (s->gateway && g->doubled != 0),
+		[SIM_WITH_SLOW_DISK] = s->disk.slowest_ns != 0,
+		[SIM_WITH_BAD_SYNCS] = s->disk.sync_fails_one_in != 0,
+		[SIM_WITH_BAD_WRITES] = s->disk.write_fails_one_in != 0,
+		[SIM_WITH_STALLS] = s->rates.stall_one_in != 0,
+		[SIM_CALM] = is_calm(s)};
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < SIM_CONDITIONS; i++)
+		bits |= (uint32_t)is[i] << i;
+	return bits;
+}
+
 /* -- drawing -- */
 
 /* A time of any order of magnitude from `least` on. */
@@ -32,10 +71,10 @@ static void draw_job(struct sim_job *job, uint32_t number)
 	uint64_t think_ns = draw_time(1000, 12);
 
 	*job = (struct sim_job){
-		.think_ns = (uint32_t)think_ns,
+		.think_ns = (uint32_t)think_ns, .own = sim_draw(2),
 		.client = number + 1, .queues = 1 + sim_draw(2), .depth = 1u << sim_draw(4), .ops = 8u << sim_draw(5),
-		.blocks = 2u << sim_draw(5), .io_blocks = 1 + sim_draw(2),
-		.shares = {[SIM_READ] = 4, [SIM_WRITE] = 4, [SIM_FUA] = sim_draw(2), [SIM_FLUSH] = sim_draw(2)}};
+		.blocks = 2u << sim_draw(sim_draw(2) != 0 ? 2 : 5), .io_blocks = 1 + sim_draw(2),
+		.shares = {[SIM_READ] = 4, [SIM_WRITE] = 4, [SIM_FUA] = sim_draw(3), [SIM_FLUSH] = sim_draw(3)}};
 	strcpy(job->file, "/etc/load.conf");
 	strcpy(job->role, "load");
 }
@@ -43,10 +82,15 @@ static void draw_job(struct sim_job *job, uint32_t number)
 static void draw_fault(struct sim_fault *fault, const struct sim_scenario *s)
 {
 	*fault = (struct sim_fault){.kind = (enum sim_fault_kind)sim_draw(SIM_FAULT_KINDS), .client = sim_draw(s->n_clients),
-				    .at_ns = draw_time(MS / 16, 9), .down_ns = draw_time(MS, 8)};
+				    .at_ns = draw_time(MS / 16, 9), .down_ns = draw_time(MS / 16, 12)};
+	fault->after_start = sim_draw(4) == 0;
+	if (fault->after_start)
+		fault->at_ns = draw_time(MS / 64, 8);
+	else if (fault != s->faults && sim_draw(3) == 0) /* soon after another one */
+		fault->at_ns = fault[-1].at_ns + draw_time(MS / 64, 8);
 }
 
-static void draw_stage(struct sim_stage *stage)
+static void draw_stage(struct sim_stage *stage, const struct sim_scenario *s)
 {
 	if (sim_draw(2) != 0)
 		return;
@@ -54,7 +98,7 @@ static void draw_stage(struct sim_stage *stage)
 	stage->dropped = sim_draw(4) == 0 ? 1u << sim_draw(3) : 0;
 	stage->failed = sim_draw(4) == 0 ? 1u << sim_draw(3) : 0;
 	stage->doubled = sim_draw(4) == 0 ? 1u << sim_draw(3) : 0;
-	stage->delay_us = draw_time(10, 14);
+	stage->delay_us = sim_draw(2) != 0 ? draw_time(10, 14) : (s->io_timeout_ms * 1000 / 4) << sim_draw(3);
 }
 
 /* After the rates. */
@@ -63,12 +107,15 @@ static void draw_faults(struct sim_scenario *s)
 	s->n_faults = sim_draw(4) == 0 ? 0 : 1 + sim_draw(5);
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		draw_fault(&s->faults[i], s);
-	draw_stage(&s->target_stage);
-	draw_stage(&s->gateway_stage);
-	if (sim_draw(3) == 0)
+	draw_stage(&s->target_stage, s);
+	draw_stage(&s->gateway_stage, s);
+	if (sim_draw(2) == 0) /* some IOs miss their deadline, and some do not */
+		s->disk.slowest_ns = (s->io_timeout_ms * MS / 4) << sim_draw(5);
+	else if (sim_draw(2) == 0)
 		s->disk.slowest_ns = MS << sim_draw(7);
+	s->disk.slow_one_in = 1u << sim_draw(6);
 	if (sim_draw(8) == 0)
-		s->disk.sync_fails_one_in = 2u << sim_draw(4);
+		s->disk.sync_fails_one_in = 4u << sim_draw(6);
 	if (sim_draw(8) == 0)
 		s->disk.write_fails_one_in = 4u << sim_draw(4);
 	if (sim_draw(2) == 0) {
@@ -84,16 +131,20 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	s->seed = seed;
 	s->gateway = sim_draw(2) != 0;
 	s->resume = sim_draw(2) != 0;
+	s->async = sim_draw(2) != 0;
+	s->membarrier = sim_draw(4) != 0;
 	s->n_clients = 1 + sim_draw(SIM_CLIENTS);
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		draw_job(&s->jobs[i], i);
 	s->heartbeat_ms = 20u << sim_draw(5);
-	s->io_timeout_ms = 5u << sim_draw(8);
+	s->io_timeout_ms = 5u << sim_draw(sim_draw(2) != 0 ? 3 : 8);
 	s->spin_ns = sim_draw(3) == 0 ? 0 : 500u << sim_draw(7);
 	sim_rates_draw(&s->rates);
 	s->rates.plain_points = false;
 	if (sim_draw(6) != 0)
-		draw_faults(s); /* else nothing is wrong, and every operation has to succeed in time */
+		draw_faults(s);
+	else
+		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also of a client that thinks for long */
 }
 
 /* -- leaving out -- */
@@ -158,11 +209,12 @@ void sim_scenario_print(const struct sim_scenario *s)
 	fprintf(sim_out, "seed %" PRIu64 ": %u clients%s, resume %s, io_timeout %" PRIu64 " ms, heartbeat %" PRIu64 " ms,\n",
 		s->seed, s->n_clients, s->gateway ? " behind a gateway" : "", s->resume ? "on" : "off", s->io_timeout_ms,
 		s->heartbeat_ms);
-	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses\n", (int)s->rates.model, s->rates.switch_one_in);
+	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses, engine %s%s\n", (int)s->rates.model,
+		s->rates.switch_one_in, s->async ? "uring" : "sync", s->membarrier ? "" : ", no membarrier");
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		fprintf(sim_out, "  client %u: %u queues, depth %u, %u operations each, %u blocks\n", i + 1, s->jobs[i].queues,
 			s->jobs[i].depth, s->jobs[i].ops, s->jobs[i].blocks);
 	for (uint32_t i = 0; i < s->n_faults; i++)
-		fprintf(sim_out, "  %s at %.3f ms for %.3f ms\n", sim_fault_name(s->faults[i].kind),
-			(double)s->faults[i].at_ns / MS, (double)s->faults[i].down_ns / MS);
+		fprintf(sim_out, "  %s at %.3f ms%s for %.3f ms\n", sim_fault_name(s->faults[i].kind),
+			(double)s->faults[i].at_ns / MS, s->faults[i].after_start ? " after a client has started again" : "", (double)s->faults[i].down_ns / MS);
 }

@@ -4,6 +4,7 @@
 #define SIM_SCENARIO_H
 
 #include "image.h"
+#include "judge.h"
 #include "os.h"
 #include "sim.h"
 
@@ -24,6 +25,7 @@ enum sim_fault_kind {
 struct sim_fault {
 	enum sim_fault_kind kind;
 	uint32_t client; /* 0 .. */
+	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
 	uint64_t down_ns; /* until it is started again */
 };
@@ -39,6 +41,8 @@ struct sim_scenario {
 	uint64_t seed;
 	bool gateway; /* between clients and target */
 	bool resume;
+	bool async;      /* the target does IO beside its lane */
+	bool membarrier; /* the kernel has it */
 	uint32_t n_clients, n_faults;
 	struct sim_job jobs[SIM_CLIENTS];
 	struct sim_fault faults[SIM_FAULTS];
@@ -67,10 +71,31 @@ bool sim_limits_shrink(struct sim_limits *limits, uint32_t step);
 void sim_limits_print(const struct sim_limits *limits, char *text, size_t bytes);
 bool sim_limits_parse(struct sim_limits *limits, const char *text);
 
+/* What is so during a whole run, and can be counted. */
+enum sim_condition {
+	SIM_WITH_GATEWAY,
+	SIM_WITH_RESUME,
+	SIM_WITH_ASYNC,
+	SIM_WITHOUT_MEMBARRIER,
+	SIM_WITH_DELAYS, /* of a stage, as the next three */
+	SIM_WITH_DROPS,
+	SIM_WITH_ERRORS,
+	SIM_WITH_DOUBLES,
+	SIM_WITH_SLOW_DISK,
+	SIM_WITH_BAD_SYNCS,
+	SIM_WITH_BAD_WRITES,
+	SIM_WITH_STALLS,
+	SIM_CALM, /* nothing is wrong */
+	SIM_CONDITIONS
+};
+uint32_t sim_scenario_conditions(const struct sim_scenario *scenario); /* bits */
+const char *sim_condition_name(enum sim_condition condition);
+
 struct sim_outcome {
 	const char *verdict; /* NULL: what the guarantees allow */
 	uint64_t trace, steps, ns;
-	uint32_t done[SIM_OPS], faults[SIM_FAULT_KINDS];
+	uint32_t conditions;
+	uint32_t ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS];
 };
 /* Run it. The same scenario has the same outcome. */
 void sim_scenario_run(const struct sim_scenario *scenario, struct sim_outcome *outcome);

@@ -2,11 +2,15 @@
 /*
  * system.c - `./dev sim`: runs the scenarios of a range of seeds in worker processes, or one seed with its timeline
  *
+ * A range ends with the figures of what it has reached. SIGINT and SIGTERM end it early, with the range that is left; with
+ * --state FILE the next call goes on there.
+ *
  * A seed that fails is run again while parts of its scenario are left out, as long as it still fails. What remains is printed
  * as options that repeat it.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "coverage.h"
 #include "doca_judge.h"
 #include "doca_run.h"
 #include "judge.h"
@@ -29,7 +34,10 @@
 /* Shared by the workers. */
 struct results {
 	uint64_t next; /* seed */
-	uint64_t n, bad, steps, ops[SIM_OPS], faults[SIM_FAULT_KINDS], ns;
+	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
+	uint64_t conditions[SIM_CONDITIONS]; /* runs that had each */
+	struct sim_coverage coverage;
+	int interrupted;
 	uint32_t n_failures;
 	struct {
 		uint64_t seed;
@@ -74,9 +82,12 @@ static void add(uint64_t seed, const struct sim_outcome *outcome)
 	__atomic_fetch_add(&results->steps, outcome->steps, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->ns, outcome->ns, __ATOMIC_RELAXED);
 	for (i = 0; i < SIM_OPS; i++)
-		__atomic_fetch_add(&results->ops[i], outcome->done[i], __ATOMIC_RELAXED);
+		for (uint32_t k = 0; k < SIM_RESULTS; k++)
+			__atomic_fetch_add(&results->ops[i][k], outcome->ops[i][k], __ATOMIC_RELAXED);
 	for (i = 0; i < SIM_FAULT_KINDS; i++)
 		__atomic_fetch_add(&results->faults[i], outcome->faults[i], __ATOMIC_RELAXED);
+	for (i = 0; i < SIM_CONDITIONS; i++)
+		__atomic_fetch_add(&results->conditions[i], outcome->conditions >> i & 1, __ATOMIC_RELAXED);
 	if (outcome->verdict == NULL)
 		return;
 	__atomic_fetch_add(&results->bad, 1, __ATOMIC_RELAXED);
@@ -93,12 +104,14 @@ static void work(uint64_t last)
 	uint64_t seed;
 
 	sim_images_load(image);
-	while ((seed = __atomic_fetch_add(&results->next, CHUNK, __ATOMIC_RELAXED)) <= last)
+	while (!__atomic_load_n(&results->interrupted, __ATOMIC_RELAXED) &&
+	       (seed = __atomic_fetch_add(&results->next, CHUNK, __ATOMIC_RELAXED)) <= last)
 		for (uint64_t end = seed + CHUNK; seed < end && seed <= last; seed++) {
 			if (stop_at_first && __atomic_load_n(&results->bad, __ATOMIC_RELAXED) != 0)
 				return;
 			run_seed(seed, &limits, &outcome);
 			add(seed, &outcome);
+			sim_coverage_move(&results->coverage);
 		}
 }
 
@@ -126,22 +139,66 @@ static void save(uint64_t next)
 	fclose(f);
 }
 
+static void print_operations(void)
+{
+	static const char *const kinds[SIM_OPS] = {"reads", "writes", "FUA writes", "flushes", "writes of zeroes", "discards"};
+	static const char *const names[SIM_RESULTS] = {
+#define SIM_RESULT(name, err) #err,
+		SIM_RESULT_LIST(SIM_RESULT)
+#undef SIM_RESULT
+		"other", "none, as the client was killed"};
+
+	for (int i = 0; i < SIM_OPS; i++) {
+		fprintf(sim_out, "%s: done %llu", kinds[i], (unsigned long long)results->ops[i][SIM_R_OK]);
+		for (int k = SIM_R_OK + 1; k < SIM_RESULTS; k++)
+			if (results->ops[i][k] != 0)
+				fprintf(sim_out, ", %s %llu", names[k], (unsigned long long)results->ops[i][k]);
+		fputc('\n', sim_out);
+	}
+}
+
+static void print_reached(void)
+{
+	print_operations();
+	for (int i = 0; i < SIM_FAULT_KINDS; i++)
+		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "faults:", sim_fault_name((enum sim_fault_kind)i),
+			(unsigned long long)results->faults[i]);
+	fprintf(sim_out, "\nruns with:");
+	for (int i = 0; i < SIM_CONDITIONS; i++)
+		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "", sim_condition_name((enum sim_condition)i),
+			(unsigned long long)results->conditions[i]);
+	fputc('\n', sim_out);
+	sim_coverage_print(&results->coverage, sim_out);
+}
+
+static void print_reached_by_doca(void)
+{
+	for (unsigned i = 0; i < SIM_OPS && sim_doca_done_name(i) != NULL; i++)
+		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "done:", (unsigned long long)results->ops[i][SIM_R_OK],
+			sim_doca_done_name(i));
+	for (unsigned i = 0; i < SIM_FAULT_KINDS && sim_doca_fault_name(i) != NULL; i++)
+		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "\nfaults:", (unsigned long long)results->faults[i],
+			sim_doca_fault_name(i));
+	fputc('\n', sim_out);
+}
+
 static void print_results(double took)
 {
-	static const char *const names[SIM_OPS] = {"reads", "writes", "FUA writes", "flushes", "writes of zeroes", "discards"};
-
 	fprintf(sim_out, "%llu seeds, %llu failed, %.1f a second, %.0f points and %.1f ms of simulated time each\n",
 	       (unsigned long long)results->n, (unsigned long long)results->bad, (double)results->n / took,
 	       (double)results->steps / (double)results->n, (double)results->ns / 1e6 / (double)results->n);
-	for (unsigned i = 0; i < SIM_OPS && (!doca || sim_doca_done_name(i) != NULL); i++)
-		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "done:", (unsigned long long)results->ops[i],
-			doca ? sim_doca_done_name(i) : names[i]);
-	for (unsigned i = 0; i < SIM_FAULT_KINDS && (!doca || sim_doca_fault_name(i) != NULL); i++)
-		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "\nfaults:", (unsigned long long)results->faults[i],
-			doca ? sim_doca_fault_name(i) : sim_fault_name((enum sim_fault_kind)i));
-	fputc('\n', sim_out);
+	if (doca)
+		print_reached_by_doca();
+	else
+		print_reached();
 	for (uint32_t i = 0; i < results->n_failures && i < FAILURES; i++)
 		fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)results->failures[i].seed, results->failures[i].text);
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	__atomic_store_n(&results->interrupted, 1, __ATOMIC_RELAXED);
 }
 
 static int run_range(uint64_t first, uint64_t last, uint32_t workers)
@@ -152,6 +209,8 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	first = resumed(first);
 	results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	results->next = first;
+	signal(SIGINT, on_signal); /* workers end what they have begun */
+	signal(SIGTERM, on_signal);
 	for (uint32_t i = 0; i < workers; i++)
 		if (fork() == 0) {
 			work(last);
@@ -163,9 +222,12 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 		fprintf(sim_out, "a worker has crashed: run the range again with -j 1 -v\n");
 	if (results->n != 0)
 		print_results(seconds() - begin);
+	if (results->next <= last && results->interrupted)
+		fprintf(sim_out, "interrupted; to go on: ./dev sim%s %llu-%llu\n", doca ? " doca" : "", (unsigned long long)results->next,
+			(unsigned long long)last);
 	if (!bad && results->bad == 0)
-		save(last + 1);
-	return bad || results->bad != 0;
+		save(results->next <= last ? results->next : last + 1);
+	return bad || results->bad != 0 || results->next <= last;
 }
 
 /* -- one seed -- */

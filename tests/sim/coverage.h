@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coverage.h - what the runs of a range have reached: transitions of the product's state machines, and results of operations */
+#ifndef SIM_COVERAGE_H
+#define SIM_COVERAGE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum sim_machine {
+	SIM_CLIENT, /* core/session/client.c: enum gn_state */
+	SIM_SERVER, /* core/session/server.c: the same, and SIM_SERVER_ENDING */
+	SIM_VOLUME, /* clients/lib/engine_session.c, engine_resume.c: enum gc_phase */
+	SIM_CONN,   /* plugins/transport/shm-comch/conn.c: enum comch_state */
+	SIM_MACHINES
+};
+#define SIM_STATES 9
+#define SIM_SERVER_ENDING 7 /* the session ends, whatever its state was */
+
+struct sim_coverage {
+	uint64_t transitions[SIM_MACHINES][SIM_STATES][SIM_STATES];
+};
+
+/* In copies of the product's files: a state has changed. */
+void sim_state_changed(enum sim_machine machine, int from, int to);
+/* Add to `all`, which several processes share, what this process has reached, and forget it. */
+void sim_coverage_move(struct sim_coverage *all);
+/* Print the transitions that were reached, and those that were not. */
+void sim_coverage_print(const struct sim_coverage *all, FILE *out);
+
+#endif
