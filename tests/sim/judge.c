@@ -247,6 +247,12 @@ static void add_writes(uint32_t block, const struct epoch *epoch)
 
 /* -- power cuts -- */
 
+/* A flush that timed out or was canceled says nothing of the writes that it covers: a later one has to. */
+static bool reports_loss(int rc)
+{
+	return rc != 0 && rc != -ETIMEDOUT && rc != -ECANCELED;
+}
+
 /*
  * The flush that first tells the session of `w` after the cut whether its earlier writes are still there. NULL: none did, or
  * it failed.
@@ -260,7 +266,7 @@ static bool is_confirmed_later(const struct op *w, uint64_t cut)
 
 		if (f->kind != SIM_FLUSH || f->session != w->session || f->end <= cut)
 			continue;
-		if (f->rc != 0 && f->end < failed)
+		if (reports_loss(f->rc) && f->end < failed)
 			failed = f->end;
 		if (f->rc == 0 && f->begin > w->end && f->end < confirmed)
 			confirmed = f->end;

@@ -15,8 +15,8 @@
 #include "image.h"
 
 /*
- * An empty history of blocks that are all 0. may_repeat: sessions resume, and there are several clients. A write that was in
- * flight when its session was lost is submitted again, so it may take effect more than once until it completes.
+ * An empty history of blocks that are all 0. may_repeat: sessions resume. A write that was in flight when its session was lost
+ * is submitted again, so it may take effect more than once until it completes, also after a write that it overlaps.
  */
 void sim_judge_begin(bool may_repeat);
 /* A client has ended or was killed: its operations without an end are not known. */

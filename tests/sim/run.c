@@ -289,7 +289,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	sim_has_membarrier = s->membarrier;
 	restarted_at = SIM_NEVER;
 	sim_disk_begin(&s->disk);
-	sim_judge_begin(s->resume && s->n_clients > 1);
+	sim_judge_begin(s->resume);
 	make_files(s);
 	make_store();
 	memset(slots, 0, sizeof(slots));
