@@ -1,25 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mutants.sh BUILD OUT LAST [PATTERN] - let the simulation look for each bug of mutants.txt in the seeds 1 to LAST, and print
-# the first seed that fails. Ends with 1 if a bug is not found.
+# Let the simulation look for each seeded bug of mutants.txt, and print the first seed that fails.
+#
+#	tests/sim/mutants.sh BUILD OUT LAST [PATTERN]
+#
+# BUILD: a configured tree; OUT: where tests/sim/Makefile has built the simulation; LAST: the seeds are 1 to LAST; PATTERN: only
+# bugs whose text matches it. No file of the tree is changed: a bug is put into a copy, OUT/mutant.c, of which OUT/mutant.so is
+# made. PAUSE=COMMAND in the environment runs COMMAND before each bug. Exit status 1: a bug is not found, cannot be applied or
+# does not compile.
 build=$1 out=$2 last=$3 pattern=${4:-.}
 sim=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$sim/../.." && pwd)
 missed=0
+trap 'rm -f "$out"/mutant.*' EXIT
 while IFS=@ read -r file expression what; do
-	[[ $file == '#'* || ! $what =~ $pattern ]] && continue
+	[[ $file == '#'* || -z $file || ! $what =~ $pattern ]] && continue
+	[ -z "${PAUSE:-}" ] || until $PAUSE; do :; done
 	sed "$expression" "$top/$file" >"$out/mutant.c"
 	if cmp -s "$top/$file" "$out/mutant.c"; then
-		echo "not applied: $what ($file)"
+		echo "NOT APPLIED | $what ($file)"
 		missed=1
 		continue
 	fi
 	if ! make -s -f "$sim/Makefile" BUILD="$build" OUT="$out" SOURCE="$file" "$out/mutant.so" >"$out/mutant.log" 2>&1; then
-		echo "does not compile: $what ($file)"
+		echo "DOES NOT COMPILE | $what ($file)"
+		cat "$out/mutant.log"
 		missed=1
 		continue
 	fi
-	found=$("$out/system" --image "$out/mutant.so" "1-$last" -j 2 --first 2>/dev/null |
+	# a worker of the simulation that the bug crashes has found it, too
+	found=$("$out/system" --image "$out/mutant.so" "1-$last" -j "${JOBS:-2}" --first 2>/dev/null |
 		sed -n 's/^seed //p; s/^a worker has/&/p' | head -n 1)
 	[ -n "$found" ] || missed=1
 	echo "${found:-NOT FOUND} | $what"
