@@ -124,6 +124,18 @@ static void draw_faults(struct sim_scenario *s)
 	}
 }
 
+/* Only the power of the target is cut: every client is there afterwards, and flushes often. */
+static void draw_cut(struct sim_scenario *s)
+{
+	s->n_faults = 1;
+	s->faults[0] = (struct sim_fault){.kind = SIM_POWER_CUT, .at_ns = draw_time(MS / 4, 4), .down_ns = draw_time(MS / 16, 8)};
+	s->io_timeout_ms = 1280;
+	for (uint32_t i = 0; i < s->n_clients; i++) {
+		s->jobs[i].ops = 128;
+		s->jobs[i].shares[SIM_FLUSH] = 1;
+	}
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -141,7 +153,9 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	s->spin_ns = sim_draw(3) == 0 ? 0 : 500u << sim_draw(7);
 	sim_rates_draw(&s->rates);
 	s->rates.plain_points = false;
-	if (sim_draw(6) != 0)
+	if (s->resume && sim_draw(6) == 0)
+		draw_cut(s);
+	else if (sim_draw(6) != 0)
 		draw_faults(s);
 	else
 		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also of a client that thinks for long */
