@@ -20,8 +20,8 @@ const char *sim_fault_name(enum sim_fault_kind kind)
 const char *sim_condition_name(enum sim_condition condition)
 {
 	static const char *const names[SIM_CONDITIONS] = {
-		"gateway", "resume", "asynchronous IO", "no membarrier", "delays", "drops", "errors", "double completions", "slow disk",
-		"failed syncs", "failed writes", "stalls", "nothing wrong"};
+		"gateway", "resume", "asynchronous IO", "no membarrier", "delays", "drops", "errors", "double completions",
+		"slow disk", "failed syncs", "failed writes", "stalls", "nothing wrong"};
 
 	return names[condition];
 }
@@ -158,7 +158,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	else if (sim_draw(6) != 0)
 		draw_faults(s);
 	else
-		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also of a client that thinks for long */
+		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also after a long pause */
 }
 
 /* -- leaving out -- */
@@ -230,5 +230,6 @@ void sim_scenario_print(const struct sim_scenario *s)
 			s->jobs[i].depth, s->jobs[i].ops, s->jobs[i].blocks);
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		fprintf(sim_out, "  %s at %.3f ms%s for %.3f ms\n", sim_fault_name(s->faults[i].kind),
-			(double)s->faults[i].at_ns / MS, s->faults[i].after_start ? " after a client has started again" : "", (double)s->faults[i].down_ns / MS);
+			(double)s->faults[i].at_ns / MS, s->faults[i].after_start ? " after a client has started again" : "",
+			(double)s->faults[i].down_ns / MS);
 }
