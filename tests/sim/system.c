@@ -223,8 +223,8 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	if (results->n != 0)
 		print_results(seconds() - begin);
 	if (results->next <= last && results->interrupted)
-		fprintf(sim_out, "interrupted; to go on: ./dev sim%s %llu-%llu\n", doca ? " doca" : "", (unsigned long long)results->next,
-			(unsigned long long)last);
+		fprintf(sim_out, "interrupted; to go on: ./dev sim%s %llu-%llu\n", doca ? " doca" : "",
+			(unsigned long long)results->next, (unsigned long long)last);
 	if (!bad && results->bad == 0)
 		save(results->next <= last ? results->next : last + 1);
 	return bad || results->bad != 0 || results->next <= last;

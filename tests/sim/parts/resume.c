@@ -332,4 +332,5 @@ static const char *check(void)
 	return !finished ? "the role does not end" : n_held != 0 ? "IO is left over" : NULL;
 }
 
-const struct part part_resume = {.name = "resume", .steps = 60000, .tune = tune, .begin = begin, .threads = {control, backend}, .check = check};
+const struct part part_resume = {
+	.name = "resume", .steps = 60000, .tune = tune, .begin = begin, .threads = {control, backend}, .check = check};
