@@ -6,6 +6,7 @@
  *	control 1, lane 1   import it; the lane reads what messages name, and writes to the region by an rma until it must stop
  *
  * When `revoked` has come, the owner writes another value to the region. From then on no access of the importer may reach it.
+ * The owner may then export other memory, which has the place of the first region at the importer with another generation.
  */
 #include <string.h>
 
@@ -16,15 +17,17 @@
 #define HANDLE 7u
 #define AFTER 0x5a5a5a5au
 #define WRITTEN 0x11111111u
+#define OTHER 0x22222222u
 #define REGION_BYTES (2 * MESSAGES * DATA) /* the second half is what the importer writes to */
 
 static struct {
 	uint32_t n, n_writes; /* messages, writes */
 	bool holds;                  /* the importer's user imports it */
 	bool waits;                  /* the owner waits until messages were received before it asks for the region back */
+	bool again;                  /* the owner exports other memory afterwards */
 } as;
 
-static struct gantry_region region, *imported;
+static struct gantry_region region, second, *imported;
 static struct gantry_token token;
 static struct comch_producer *producer;
 static struct comch_consumer *consumer;
@@ -47,6 +50,7 @@ static void begin(void)
 	as.n_writes = sim_draw(4);
 	as.holds = sim_draw(2);
 	as.waits = sim_draw(4) == 0;
+	as.again = sim_draw(2);
 	producer = NULL;
 	consumer = NULL;
 	rma = NULL;
@@ -86,10 +90,22 @@ static void turn_until_set(unsigned side, const bool *flag)
 
 /* -- the owner -- */
 
-static void fill(uint32_t word)
+static void fill(const struct gantry_region *of, uint32_t word)
 {
 	for (uint32_t at = 0; at < REGION_BYTES; at += 4)
-		memcpy((uint8_t *)region.addr + at, &word, 4);
+		memcpy((uint8_t *)of->addr + at, &word, 4);
+}
+
+static void export_again(void)
+{
+	pair_region(&second, REGION_BYTES);
+	fill(&second, OTHER);
+	PART_CHECK(comch_export(&pair[0].conn, &second, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, HANDLE, &token) == 0,
+		   "a region cannot be exported again");
+	turn_until_set(0, &idle1);
+	pair[0].revoked = 0;
+	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "a region cannot be asked back");
+	turn_until(0, &pair[0].revoked);
 }
 
 static void *control0(void *arg)
@@ -111,7 +127,9 @@ static void *control0(void *arg)
 		turn_until_set(0, &received);
 	PART_CHECK(comch_revoke(&pair[0].conn, HANDLE) == 0, "a region cannot be asked back");
 	turn_until(0, &pair[0].revoked);
-	fill(AFTER);
+	fill(&region, AFTER);
+	if (as.again)
+		export_again();
 	comch_producer_destroy(producer);
 	finish(0);
 	return arg;
