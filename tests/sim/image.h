@@ -15,7 +15,8 @@ void *sim_image_run(void *path);
 /* A program with libgantry. */
 struct sim_job {
 	uint32_t client;  /* 1 .. */
-	char file[64], role[16]; /* its configuration */
+	char file[64];    /* its configuration */
+	uint32_t volume;  /* 0 .. */
 	uint32_t queues, depth;
 	uint32_t ops;     /* of each queue */
 	uint32_t blocks;  /* of the volume that it uses */
@@ -34,9 +35,11 @@ enum sim_op { SIM_READ, SIM_WRITE, SIM_FUA, SIM_FLUSH, SIM_ZERO, SIM_DISCARD, SI
 uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op op, uint32_t block, uint32_t n_blocks, uint64_t value);
 /* It has completed: rc 0 or -errno; words: the first word of each block of a read. */
 void sim_op_end(uint32_t op, int rc, const uint64_t *words);
-/* This client begins to open a session; it has started. */
+/*
+ * This client begins to open a session; it has started, with this volume. Later operations of the client are of this volume.
+ */
 void sim_session_opens(uint32_t client);
-void sim_session_started(uint32_t client);
+void sim_session_started(uint32_t client, uint32_t volume);
 /* A number that was not used before. */
 uint64_t sim_new_value(void);
 /* Something is wrong, whatever the history says. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -267,20 +268,22 @@ VISIBLE void *sim_image_client(void *arg)
 	uint64_t own_bytes;
 	uint8_t *own;
 	uint32_t left = 0;
+	char role[16];
 	int rc;
 
+	snprintf(role, sizeof(role), "load%u", job->volume);
 	attr.queues = job->queues;
 	attr.depth = job->depth;
 	attr.copy_bytes = job->io_blocks * SIM_BLOCK;
 	if (job->own)
 		attr.buffer_bytes = (uint64_t)job->queues * job->depth * attr.copy_bytes;
 	sim_session_opens(job->client);
-	rc = gantry_volume_open_role(job->file, job->role, &attr, &volume);
+	rc = gantry_volume_open_role(job->file, role, &attr, &volume);
 	if (rc != 0) {
 		sim_log("client", gantry_error());
 		exit(1);
 	}
-	sim_session_started(job->client);
+	sim_session_started(job->client, job->volume);
 	own = gantry_volume_buffers(volume, &own_bytes);
 	users = calloc(job->queues, sizeof(*users));
 	for (uint32_t i = 0; i < job->queues; i++) {

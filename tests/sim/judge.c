@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "topology.h"
 
 #define OPS 8192u
 #define BLOCKS 64u /* longest IO of one operation */
@@ -25,12 +26,13 @@ struct op {
 };
 
 static struct op ops[OPS];
-static uint32_t n_ops, sessions[64], last_session;
+static uint32_t n_ops, sessions[64], volumes[64], last_session; /* sessions and volumes: of each client */
 static uint64_t opened[64]; /* by client: the moment at which it began to open its session */
 static uint64_t moment, last_value;
 static struct start {
-	uint64_t at; /* moment */
-	uint64_t opened; /* of a start: the moment at which its client began to open the session */
+	uint64_t at;      /* moment */
+	uint32_t volumes; /* bits */
+	uint64_t opened;  /* of a start: the moment at which its client began to open the session */
 } starts[EVENTS], cuts[EVENTS];
 static uint32_t n_starts, n_cuts;
 static uint64_t session_ended[EVENTS * 4]; /* by session; 0: runs */
@@ -67,6 +69,7 @@ void sim_judge_begin(bool may_repeat)
 	n_ops = n_starts = n_cuts = last_session = 0;
 	moment = last_value = 0;
 	memset(sessions, 0, sizeof(sessions));
+	memset(volumes, 0, sizeof(volumes));
 	memset(session_ended, 0, sizeof(session_ended));
 	wrong[0] = 0;
 }
@@ -82,6 +85,7 @@ uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op kind, uint32_
 
 	if (n_ops == OPS || n_blocks > BLOCKS)
 		sim_fail("the history has no room");
+	block += volumes[client] * SIM_VOLUME_BLOCKS;
 	*op = (struct op){.client = client, .session = sessions[client], .queue = queue, .kind = kind, .block = block,
 			  .n_blocks = n_blocks, .value = value, .begin = ++moment, .began_ns = sim_now()};
 	sim_note((uint64_t)kind << 32 ^ block << 8 ^ value);
@@ -109,13 +113,13 @@ void sim_session_opens(uint32_t client)
 	opened[client] = ++moment;
 }
 
-/* Every session of all clients that ended before this one was opened is at rest now. */
-void sim_session_started(uint32_t client)
+/* Every session of all clients with this volume that ended before this one was opened is at rest now. */
+void sim_session_started(uint32_t client, uint32_t volume)
 {
 	if (n_starts == EVENTS || last_session + 1 == EVENTS * 4)
 		sim_fail("too many sessions");
-	starts[n_starts].opened = opened[client];
-	starts[n_starts++].at = ++moment;
+	starts[n_starts++] = (struct start){.at = ++moment, .volumes = 1u << volume, .opened = opened[client]};
+	volumes[client] = volume;
 	sessions[client] = ++last_session;
 }
 
@@ -124,15 +128,16 @@ void sim_judge_ended(uint32_t client)
 	session_ended[sessions[client]] = ++moment;
 }
 
-void sim_judge_power_cut(void)
+void sim_judge_power_cut(uint32_t of_volumes)
 {
 	if (n_cuts == EVENTS)
 		sim_fail("too many power cuts");
-	cuts[n_cuts++].at = ++moment;
+	cuts[n_cuts++] = (struct start){.at = ++moment, .volumes = of_volumes};
 }
 
-void sim_judge_store(uint32_t block, uint64_t word)
+void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word)
 {
+	volumes[0] = volume;
 	sim_op_end(sim_op_begin(0, 0, SIM_READ, block, 1, 0), 0, &word);
 }
 
@@ -178,6 +183,11 @@ static bool writes(const struct op *op, uint32_t block)
 	       has_block(op, block);
 }
 
+static bool concerns(const struct start *event, uint32_t block)
+{
+	return event->volumes & 1u << (block / SIM_VOLUME_BLOCKS);
+}
+
 /* It may have taken effect. */
 static bool may_count(const struct op *op)
 {
@@ -203,7 +213,7 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 		    ops[i].end < last)
 			last = ops[i].end;
 	for (uint32_t i = 0; ended != 0 && i < n_starts; i++)
-		if (starts[i].opened > ended && starts[i].at < last)
+		if (starts[i].opened > ended && starts[i].at < last && concerns(&starts[i], block))
 			last = starts[i].at;
 	return last;
 }
@@ -314,8 +324,25 @@ static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cu
 	return NULL;
 }
 
+/* A write of zeroes that was acknowledged while this value was there. NULL: none. */
+static const struct op *zeroes_within(const struct zone *z, uint32_t block)
+{
+	for (uint32_t i = 0; i < n_ops; i++)
+		if (ops[i].value == 0 && writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].begin > z->first_end &&
+		    ops[i].end < z->last_begin)
+			return &ops[i];
+	return NULL;
+}
+
 static const char *compare_zones(uint32_t block)
 {
+	for (uint32_t i = 0; i < n_zones; i++) {
+		const struct op *zeroes = zones[i].took_effect ? zeroes_within(&zones[i], block) : NULL;
+
+		if (zeroes != NULL)
+			return broken("block %u: value %llu is still read after zeroes (operation %u) were acknowledged", block,
+				      (unsigned long long)zones[i].value, (unsigned)(zeroes - ops));
+	}
 	for (uint32_t i = 0; i < n_zones; i++)
 		for (uint32_t k = 0; k < n_zones; k++) {
 			const struct zone *a = &zones[i], *b = &zones[k];
@@ -417,12 +444,15 @@ static const char *judge_epoch(uint32_t block, const struct epoch *epoch)
 
 static const char *judge_block(uint32_t block)
 {
+	struct epoch epoch = {0, 0};
 	const char *bad = NULL;
 
 	for (uint32_t k = 0; k <= n_cuts && bad == NULL; k++) {
-		struct epoch epoch = {k != 0 ? cuts[k - 1].at : 0, k < n_cuts ? cuts[k].at : UINT64_MAX};
-
+		if (k < n_cuts && !concerns(&cuts[k], block))
+			continue;
+		epoch.to = k < n_cuts ? cuts[k].at : UINT64_MAX;
 		bad = judge_epoch(block, &epoch);
+		epoch.from = epoch.to;
 	}
 	return bad;
 }

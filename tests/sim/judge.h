@@ -21,10 +21,10 @@
 void sim_judge_begin(bool may_repeat);
 /* A client has ended or was killed: its operations without an end are not known. */
 void sim_judge_ended(uint32_t client);
-/* The store has lost its power. */
-void sim_judge_power_cut(void);
-/* After the last client has ended, the store has this in a block; see word_of() of image_client.c. */
-void sim_judge_store(uint32_t block, uint64_t word);
+/* The disk of these volumes, as bits, has lost its power. */
+void sim_judge_power_cut(uint32_t volumes);
+/* After the last client has ended, the volume has this in a block; see word_of() of image_client.c. */
+void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word);
 /* At the end: NULL, or what the history breaks. */
 const char *sim_judge_verdict(void);
 /* While it runs: NULL, or what sim_wrong() was called with. */

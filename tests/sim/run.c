@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* run.c - runs a scenario: its files, its processes, its faults in their time, and what the judge says of it */
-#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #define S (1000 * MS)
 #define LIMIT_NS (300 * S)       /* simulated: by then each client has ended, or something hangs */
 #define LIMIT_STEPS 200000000ull
-#define STORE_BLOCKS 64u
 #define RETRY_NS (50 * MS)
+#define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
 #define STARTS 8u /* of a client that ends before its work is done */
 
 bool sim_verbose;
@@ -49,63 +48,6 @@ void sim_log(const char *who, const char *message)
 	const struct sim_thread *t = sim_self();
 
 	event("%s: %s: %s", t != NULL && t->proc != NULL ? t->proc->name : "?", who, message);
-}
-
-/* -- configurations -- */
-
-static void put(const char *path, const char *text)
-{
-	if (sim_disk_put(path, text, strlen(text)) != 0)
-		sim_fail("%s cannot be made", path);
-}
-
-static void stage_text(const struct sim_stage *stage, uint64_t seed, char *text, size_t bytes)
-{
-	text[0] = 0;
-	if (stage->delay_us != 0)
-		snprintf(text, bytes, "stages = ( { type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
-			 "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; } );", (unsigned)seed & 0xffff,
-			 stage->delayed, (unsigned long long)stage->delay_us, stage->dropped, stage->failed, stage->doubled);
-}
-
-#define DEVICE "{ transport = \"shm-comch\"; dir = \"/run/gantry\"; pci = \"%s\"; };\n"
-
-/* The part that all configurations have. */
-static void common_text(const struct sim_scenario *s, char *text, size_t bytes)
-{
-	snprintf(text, bytes, "runtime = { stat = false; log = \"info\"; spin = \"%" PRIu64 "ns\"; };\ndevices = {\nfront = " DEVICE
-		 "back = " DEVICE "};\n", s->spin_ns, "03:00.0", "04:00.0");
-}
-
-static void make_files(const struct sim_scenario *s)
-{
-	static char text[4096];
-	char common[400], stage[300], listen[60], connect[100];
-
-	common_text(s, common, sizeof(common));
-	snprintf(listen, sizeof(listen), "name = \"volume\"; heartbeat = \"%" PRIu64 "ms\"; };", s->heartbeat_ms);
-	snprintf(connect, sizeof(connect), "name = \"volume\"; heartbeat = \"%" PRIu64 "ms\"; io_timeout = \"%" PRIu64 "ms\";",
-		 s->heartbeat_ms, s->io_timeout_ms);
-	stage_text(&s->target_stage, s->seed, stage, sizeof(stage));
-	snprintf(text, sizeof(text), "%sroles = { store = { role = \"target\"; listen = { device = \"%s\"; %s\n"
-		 "backend = { type = \"file\"; path = \"/vol/store.img\"; engine = \"%s\"; direct = false; }; %s }; };\n",
-		 common, s->gateway ? "back" : "front", listen, s->async ? "uring" : "sync", stage);
-	put("/etc/store.conf", text);
-	stage_text(&s->gateway_stage, s->seed, stage, sizeof(stage));
-	snprintf(text, sizeof(text), "%sroles = { bridge = { role = \"gateway\"; listen = { device = \"front\"; %s\n"
-		 "connect = { device = \"back\"; %s }; %s }; };\n", common, listen, connect, stage);
-	put("/etc/bridge.conf", text);
-	snprintf(text, sizeof(text), "%sroles = { load = { role = \"initiator\"; connect = { device = \"front\"; %s\n"
-		 "timeout = \"2s\"; %s }; }; };\n", common, connect, s->resume ? "resume = \"5s\";" : "");
-	put("/etc/load.conf", text);
-}
-
-static void make_store(void)
-{
-	static uint8_t zeroes[STORE_BLOCKS * SIM_BLOCK];
-
-	if (sim_disk_put("/vol/store.img", zeroes, sizeof(zeroes)) != 0)
-		sim_fail("the store cannot be made");
 }
 
 /* -- processes -- */
@@ -152,12 +94,30 @@ static void kill_slot(unsigned slot, uint64_t down_ns)
 	slots[slot].start_at = sim_now() + down_ns;
 }
 
-static void inject(const struct sim_fault *fault)
+/* What a fault is in this topology. */
+static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
+{
+	if (now->topology.shape != SIM_EMBEDDED)
+		return kind;
+	return kind == SIM_POWER_CUT || kind == SIM_BLACKOUT ? SIM_BLACKOUT : SIM_KILL_CLIENT;
+}
+
+/* The slot that the fault hits. */
+static unsigned place_of(enum sim_fault_kind kind, uint32_t client)
 {
 	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET};
-	unsigned slot = places[fault->kind] + (fault->kind == SIM_KILL_CLIENT ? fault->client : 0);
 
-	switch (fault->kind) {
+	if (kind == SIM_KILL_CLIENT)
+		return CLIENTS + client;
+	return places[kind] == GATEWAY && now->topology.shape == SIM_JOINED ? TARGET : places[kind];
+}
+
+static void inject(const struct sim_fault *fault)
+{
+	enum sim_fault_kind kind = kind_here(fault->kind);
+	unsigned slot = place_of(kind, fault->client);
+
+	switch (kind) {
 	case SIM_STOP_GATEWAY:
 	case SIM_STOP_TARGET:
 		if (slots[slot].proc == NULL || !slots[slot].proc->alive)
@@ -168,13 +128,13 @@ static void inject(const struct sim_fault *fault)
 	case SIM_POWER_CUT:
 		kill_slot(slot, fault->down_ns);
 		sim_disk_power_cut(false);
-		sim_judge_power_cut();
+		sim_judge_power_cut(ALL_VOLUMES);
 		break;
 	case SIM_BLACKOUT:
 		for (slot = 0; slot < SLOTS; slot++)
 			kill_slot(slot, fault->down_ns);
 		sim_disk_power_cut(true);
-		sim_judge_power_cut();
+		sim_judge_power_cut(ALL_VOLUMES);
 		break;
 	default:
 		kill_slot(slot, fault->down_ns);
@@ -250,14 +210,15 @@ static uint64_t word_of(const uint64_t *block)
 	return block[0];
 }
 
-/* What is in the store at the end is the last read of each block. */
-static void read_store(void)
+/* What is in the volumes at the end is the last read of each block. */
+static void read_volumes(void)
 {
 	static uint64_t block[SIM_BLOCK / 8];
 
-	for (uint32_t i = 0; i < STORE_BLOCKS; i++)
-		if (sim_disk_get("/vol/store.img", block, SIM_BLOCK, (off_t)i * SIM_BLOCK) == SIM_BLOCK)
-			sim_judge_store(i, word_of(block));
+	for (uint32_t volume = 0; volume < SIM_VOLUMES; volume++)
+		for (uint32_t i = 0; i < SIM_VOLUME_BLOCKS; i++)
+			if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK, (off_t)i * SIM_BLOCK) == SIM_BLOCK)
+				sim_judge_store(volume, i, word_of(block));
 }
 
 static const char *run_until_end(bool *injected)
@@ -290,13 +251,13 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	restarted_at = SIM_NEVER;
 	sim_disk_begin(&s->disk);
 	sim_judge_begin(s->resume);
-	make_files(s);
-	make_store();
+	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		slots[slot].start_at = SIM_NEVER;
-	slots[TARGET].start_at = 0;
-	if (s->gateway)
+	if (s->topology.shape != SIM_EMBEDDED)
+		slots[TARGET].start_at = 0;
+	if (s->gateway && s->topology.shape == SIM_SEPARATE)
 		slots[GATEWAY].start_at = 0;
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
 		slots[slot].start_at = s->jobs[slot - CLIENTS].ops != 0 ? 0 : SIM_NEVER;
@@ -305,7 +266,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	for (int i = 0; i < SIM_OPS; i++)
 		for (int k = 0; k < SIM_RESULTS; k++)
 			outcome->ops[i][k] = sim_judge_count((enum sim_op)i, (enum sim_result)k);
-	read_store();
+	read_volumes();
 	if (outcome->verdict == NULL)
 		outcome->verdict = sim_judge_verdict();
 	if (outcome->verdict == NULL && outcome->conditions >> SIM_CALM & 1)

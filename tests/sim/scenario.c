@@ -20,7 +20,8 @@ const char *sim_fault_name(enum sim_fault_kind kind)
 const char *sim_condition_name(enum sim_condition condition)
 {
 	static const char *const names[SIM_CONDITIONS] = {
-		"gateway", "resume", "asynchronous IO", "no membarrier", "delays", "drops", "errors", "double completions",
+		"gateway", "resume", "asynchronous IO", "no membarrier", "gateway and target in one process",
+		"targets inside the clients", "zeroes", "delays", "drops", "errors", "double completions",
 		"slow disk", "failed syncs", "failed writes", "stalls", "nothing wrong"};
 
 	return names[condition];
@@ -40,6 +41,9 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_RESUME] = s->resume,
 		[SIM_WITH_ASYNC] = s->async,
 		[SIM_WITHOUT_MEMBARRIER] = !s->membarrier,
+		[SIM_WITH_ONE_PROCESS] = s->topology.shape == SIM_JOINED,
+		[SIM_WITH_TARGETS_INSIDE] = s->topology.shape == SIM_EMBEDDED,
+		[SIM_WITH_ZEROES] = s->jobs[0].shares[SIM_ZERO] != 0,
 		[SIM_WITH_DELAYS] = t->delayed != 0 || (s->gateway && g->delayed != 0),
 		[SIM_WITH_DROPS] = t->dropped != 0 || (s->gateway && g->dropped != 0),
 		[SIM_WITH_ERRORS] = t->failed != 0 || (s->gateway && g->failed != 0),
@@ -76,7 +80,6 @@ static void draw_job(struct sim_job *job, uint32_t number)
 		.blocks = 2u << sim_draw(sim_draw(2) != 0 ? 2 : 5), .io_blocks = 1 + sim_draw(2),
 		.shares = {[SIM_READ] = 4, [SIM_WRITE] = 4, [SIM_FUA] = sim_draw(3), [SIM_FLUSH] = sim_draw(3)}};
 	strcpy(job->file, "/etc/load.conf");
-	strcpy(job->role, "load");
 }
 
 static void draw_fault(struct sim_fault *fault, const struct sim_scenario *s)
@@ -159,6 +162,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 		draw_faults(s);
 	else
 		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also after a long pause */
+	sim_topology_draw(s);
 }
 
 /* -- leaving out -- */
@@ -184,6 +188,7 @@ void sim_scenario_limit(struct sim_scenario *s, const struct sim_limits *limits)
 		s->rates.model = SIM_SC;
 		s->rates.stall_one_in = 0;
 	}
+	sim_topology_limit(s, limits->without_features);
 }
 
 bool sim_limits_shrink(struct sim_limits *limits, uint32_t step)
@@ -200,6 +205,8 @@ bool sim_limits_shrink(struct sim_limits *limits, uint32_t step)
 		limits->shallow = 1;
 	else if (step == SIM_FAULTS + SIM_CLIENTS + 2)
 		limits->strong = 1;
+	else if (step > SIM_FAULTS + SIM_CLIENTS + 2 && step <= SIM_FAULTS + SIM_CLIENTS + 2 + SIM_FEATURES)
+		limits->without_features |= 1u << (step - SIM_FAULTS - SIM_CLIENTS - 3);
 	return memcmp(&before, limits, sizeof(before)) != 0;
 }
 
@@ -209,13 +216,14 @@ void sim_limits_print(const struct sim_limits *l, char *text, size_t bytes)
 
 	text[0] = 0;
 	if (memcmp(l, &none, sizeof(none)) != 0)
-		snprintf(text, bytes, " --limit %x,%x,%u,%u,%u", l->without_faults, l->without_clients, l->ops_shift, l->shallow,
-			 l->strong);
+		snprintf(text, bytes, " --limit %x,%x,%u,%u,%u,%x", l->without_faults, l->without_clients, l->ops_shift,
+			 l->shallow, l->strong, l->without_features);
 }
 
 bool sim_limits_parse(struct sim_limits *l, const char *text)
 {
-	return sscanf(text, "%x,%x,%u,%u,%u", &l->without_faults, &l->without_clients, &l->ops_shift, &l->shallow, &l->strong) == 5;
+	return sscanf(text, "%x,%x,%u,%u,%u,%x", &l->without_faults, &l->without_clients, &l->ops_shift, &l->shallow, &l->strong,
+		      &l->without_features) >= 5;
 }
 
 void sim_scenario_print(const struct sim_scenario *s)
@@ -228,6 +236,7 @@ void sim_scenario_print(const struct sim_scenario *s)
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		fprintf(sim_out, "  client %u: %u queues, depth %u, %u operations each, %u blocks\n", i + 1, s->jobs[i].queues,
 			s->jobs[i].depth, s->jobs[i].ops, s->jobs[i].blocks);
+	sim_topology_print(s);
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		fprintf(sim_out, "  %s at %.3f ms%s for %.3f ms\n", sim_fault_name(s->faults[i].kind),
 			(double)s->faults[i].at_ns / MS, s->faults[i].after_start ? " after a client has started again" : "",

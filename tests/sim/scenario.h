@@ -7,6 +7,7 @@
 #include "judge.h"
 #include "os.h"
 #include "sim.h"
+#include "topology.h"
 
 #define SIM_CLIENTS 3u
 #define SIM_FAULTS 16u
@@ -50,6 +51,7 @@ struct sim_scenario {
 	struct sim_disk_faults disk;
 	uint64_t io_timeout_ms, heartbeat_ms, spin_ns;
 	struct sim_stage target_stage, gateway_stage;
+	struct sim_topology topology;
 };
 
 /* What is left out of a scenario. All 0: nothing. */
@@ -59,6 +61,7 @@ struct sim_limits {
 	uint32_t ops_shift;       /* each client does so many times half of its operations */
 	uint32_t shallow;         /* 1: one queue, depth 1 for each client */
 	uint32_t strong;          /* 1: stores are visible at once, no stalls */
+	uint32_t without_features; /* bits of enum sim_feature */
 };
 #define SIM_SHRINK_STEPS 32u
 
@@ -77,6 +80,9 @@ enum sim_condition {
 	SIM_WITH_RESUME,
 	SIM_WITH_ASYNC,
 	SIM_WITHOUT_MEMBARRIER,
+	SIM_WITH_ONE_PROCESS, /* for gateway and target */
+	SIM_WITH_TARGETS_INSIDE, /* the clients */
+	SIM_WITH_ZEROES, /* and discards */
 	SIM_WITH_DELAYS, /* of a stage, as the next three */
 	SIM_WITH_DROPS,
 	SIM_WITH_ERRORS,

@@ -36,6 +36,7 @@ struct results {
 	uint64_t next; /* seed */
 	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
 	uint64_t conditions[SIM_CONDITIONS]; /* runs that had each */
+	uint64_t running[WORKERS];           /* seed of each */
 	struct sim_coverage coverage;
 	int interrupted;
 	uint32_t n_failures;
@@ -98,7 +99,7 @@ static void add(uint64_t seed, const struct sim_outcome *outcome)
 	}
 }
 
-static void work(uint64_t last)
+static void work(uint64_t last, uint64_t *running)
 {
 	struct sim_outcome outcome;
 	uint64_t seed;
@@ -109,6 +110,7 @@ static void work(uint64_t last)
 		for (uint64_t end = seed + CHUNK; seed < end && seed <= last; seed++) {
 			if (stop_at_first && __atomic_load_n(&results->bad, __ATOMIC_RELAXED) != 0)
 				return;
+			*running = seed;
 			run_seed(seed, &limits, &outcome);
 			add(seed, &outcome);
 			sim_coverage_move(&results->coverage);
@@ -213,13 +215,15 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	signal(SIGTERM, on_signal);
 	for (uint32_t i = 0; i < workers; i++)
 		if (fork() == 0) {
-			work(last);
+			work(last, &results->running[i]);
+			results->running[i] = 0;
 			_exit(0);
 		}
 	while (wait(&status) > 0 || errno == EINTR)
 		bad |= status != 0;
-	if (bad)
-		fprintf(sim_out, "a worker has crashed: run the range again with -j 1 -v\n");
+	for (uint32_t i = 0; bad && i < workers; i++)
+		if (results->running[i] != 0)
+			fprintf(sim_out, "a worker has crashed in seed %llu\n", (unsigned long long)results->running[i]);
 	if (results->n != 0)
 		print_results(seconds() - begin);
 	if (results->next <= last && results->interrupted)

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topology.c - see topology.h */
+#include "topology.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scenario.h"
+
+#define TEXT 8192u
+
+void sim_topology_draw(struct sim_scenario *s)
+{
+	struct sim_topology *t = &s->topology;
+	bool zeroes = sim_draw(3) == 0;
+
+	for (uint32_t i = 0; i < s->n_clients && zeroes; i++) {
+		s->jobs[i].shares[SIM_ZERO] = 1 + sim_draw(2);
+		s->jobs[i].shares[SIM_DISCARD] = sim_draw(3);
+	}
+	if (sim_draw(6) != 0)
+		return;
+	t->shape = s->gateway ? SIM_JOINED : SIM_EMBEDDED;
+	t->lane_threads = sim_draw(4) == 0;
+	t->remote_reads = sim_draw(4) == 0;
+}
+
+void sim_topology_limit(struct sim_scenario *s, uint32_t features)
+{
+	if (features & SIM_NO_SHAPE)
+		s->topology.shape = SIM_SEPARATE;
+	for (uint32_t i = 0; i < s->n_clients && (features & SIM_NO_ZEROES); i++)
+		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_DISCARD] = 0;
+	for (uint32_t i = 0; i < s->n_clients; i++)
+		s->jobs[i].volume = s->topology.shape == SIM_EMBEDDED ? i : 0;
+}
+
+void sim_topology_print(const struct sim_scenario *s)
+{
+	static const char *const shapes[SIM_SHAPES] = {NULL, "gateway and target in one process", "targets inside the clients"};
+	const struct sim_topology *t = &s->topology;
+
+	if (t->shape != SIM_SEPARATE)
+		fprintf(sim_out, "  %s, %s, %s\n", shapes[t->shape],
+			t->lane_threads ? "a thread for each lane" : "lanes of several roles on one thread",
+			t->remote_reads ? "remote reads and writes" : "mapped regions");
+	if (s->jobs[0].shares[SIM_ZERO] != 0)
+		fprintf(sim_out, "  writes of zeroes and discards\n");
+}
+
+/* -- configurations -- */
+
+struct text {
+	char at[TEXT];
+	size_t n;
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct text *text, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	text->n += (size_t)vsnprintf(text->at + text->n, TEXT - text->n, format, ap);
+	va_end(ap);
+	if (text->n >= TEXT)
+		sim_fail("a configuration is too long");
+}
+
+static void put(const char *path, const struct text *text)
+{
+	if (sim_disk_put(path, text->at, text->n) != 0)
+		sim_fail("%s cannot be made", path);
+}
+
+/* The part that all configurations have. */
+static void begin(struct text *text, const struct sim_scenario *s)
+{
+	static const char *const addresses[] = {"front", "03:00.0", "back", "04:00.0"};
+
+	text->n = 0;
+	add(text, "runtime = { stat = false; log = \"info\"; spin = \"%" PRIu64 "ns\"; threads = \"%s\"; };\ndevices = {\n",
+	    s->spin_ns, s->topology.lane_threads ? "separate" : "shared");
+	for (int i = 0; i < 4; i += 2)
+		add(text, "%s = { transport = \"shm-comch\"; dir = \"/run/gantry\"; pci = \"%s\"; };\n", addresses[i],
+		    addresses[i + 1]);
+	add(text, "wire = { transport = \"loop\"; mapped = %s; };\n};\nroles = {\n",
+	    s->topology.remote_reads ? "false" : "true");
+}
+
+static void end(struct text *text, const char *path)
+{
+	add(text, "};\n");
+	put(path, text);
+}
+
+static void add_stage(struct text *text, const struct sim_stage *stage, uint64_t seed)
+{
+	if (stage->delay_us != 0)
+		add(text, "stages = ( { type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
+		    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; } ); ", (unsigned)seed & 0xffff,
+		    stage->delayed, (unsigned long long)stage->delay_us, stage->dropped, stage->failed, stage->doubled);
+}
+
+static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind, const char *device, uint32_t volume)
+{
+	add(text, "%s = { device = \"%s\"; name = \"volume%u\"; heartbeat = \"%" PRIu64 "ms\"; ", kind, device, volume,
+	    s->heartbeat_ms);
+	if (strcmp(kind, "connect") == 0)
+		add(text, "io_timeout = \"%" PRIu64 "ms\"; ", s->io_timeout_ms);
+}
+
+static void add_store(struct text *text, const struct sim_scenario *s, const char *device, uint32_t volume)
+{
+	add(text, "store%u = { role = \"target\"; ", volume);
+	add_end_point(text, s, "listen", device, volume);
+	add(text, "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
+	    volume, s->async ? "uring" : "sync");
+	add_stage(text, &s->target_stage, s->seed);
+	add(text, "};\n");
+}
+
+static void add_bridge(struct text *text, const struct sim_scenario *s, const char *back, uint32_t volume)
+{
+	add(text, "bridge%u = { role = \"gateway\"; ", volume);
+	add_end_point(text, s, "listen", "front", volume);
+	add(text, "};\n");
+	add_end_point(text, s, "connect", back, volume);
+	add(text, "}; ");
+	add_stage(text, &s->gateway_stage, s->seed);
+	add(text, "};\n");
+}
+
+static void add_load(struct text *text, const struct sim_scenario *s, const char *device, uint32_t volume)
+{
+	add(text, "load%u = { role = \"initiator\"; ", volume);
+	add_end_point(text, s, "connect", device, volume);
+	add(text, "timeout = \"2s\"; %s};\n};\n", s->resume ? "resume = \"5s\"; " : "");
+}
+
+const char *sim_topology_volume(uint32_t volume)
+{
+	static const char *const paths[SIM_VOLUMES] = {"/vol/store0.img", "/vol/store1.img", "/vol/store2.img",
+						       "/vol/store3.img"};
+
+	return paths[volume];
+}
+
+static void make_volume(uint32_t volume)
+{
+	static uint8_t zeroes[SIM_VOLUME_BLOCKS * SIM_BLOCK];
+
+	if (sim_disk_put(sim_topology_volume(volume), zeroes, sizeof(zeroes)) != 0)
+		sim_fail("%s cannot be made", sim_topology_volume(volume));
+}
+
+void sim_topology_files(const struct sim_scenario *s)
+{
+	static struct text text;
+	enum sim_shape shape = s->topology.shape;
+	uint32_t n_volumes = shape == SIM_EMBEDDED ? s->n_clients : 1;
+
+	begin(&text, s);
+	add_store(&text, s, shape == SIM_JOINED ? "wire" : s->gateway ? "back" : "front", 0);
+	if (shape == SIM_JOINED)
+		add_bridge(&text, s, "wire", 0);
+	end(&text, "/etc/store.conf");
+	begin(&text, s);
+	add_bridge(&text, s, "back", 0);
+	end(&text, "/etc/bridge.conf");
+	begin(&text, s);
+	for (uint32_t i = 0; i < n_volumes; i++) {
+		add_load(&text, s, shape == SIM_EMBEDDED ? "wire" : "front", i);
+		if (shape == SIM_EMBEDDED)
+			add_store(&text, s, "wire", i);
+		make_volume(i);
+	}
+	end(&text, "/etc/load.conf");
+}

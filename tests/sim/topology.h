@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * topology.h - which processes a scenario has, their configurations and their volumes
+ *
+ *	SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
+ *	JOINED     gateway and target in one process, joined by loop; clients reach it by shm-comch
+ *	EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
+ */
+#ifndef SIM_TOPOLOGY_H
+#define SIM_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SIM_VOLUMES 4u
+#define SIM_VOLUME_BLOCKS 64u
+#define SIM_TARGETS 2u
+
+enum sim_shape { SIM_SEPARATE, SIM_JOINED, SIM_EMBEDDED, SIM_SHAPES };
+
+struct sim_topology {
+	enum sim_shape shape;
+	bool lane_threads; /* each lane of each role has a thread of its own; false: lanes of several roles share one */
+	bool remote_reads; /* loop regions are not addressed: data moves by remote reads and writes */
+};
+
+/* Parts of a topology that sim_limits leaves out, as bits. */
+enum sim_feature { SIM_NO_SHAPE = 1, SIM_NO_ZEROES = 2, SIM_FEATURES = 2 /* bits */ };
+
+struct sim_scenario;
+
+/* After all other draws of the scenario. */
+void sim_topology_draw(struct sim_scenario *s);
+/* features: bits of enum sim_feature. */
+void sim_topology_limit(struct sim_scenario *s, uint32_t features);
+void sim_topology_print(const struct sim_scenario *s);
+/* The file in which a volume is now. It need not exist. */
+const char *sim_topology_volume(uint32_t volume);
+/* Configurations and volumes of a run that begins. */
+void sim_topology_files(const struct sim_scenario *s);
+
+#endif
