@@ -29,8 +29,8 @@ void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word);
 const char *sim_judge_verdict(void);
 /* While it runs: NULL, or what sim_wrong() was called with. */
 const char *sim_judge_verdict_now(void);
-/* At the end of a run without faults, stalls and slow disks: NULL, or an operation that failed or took long. */
-const char *sim_judge_calm(void);
+/* At the end, of volumes (bits) without faults, stalls and slow disks: NULL, or an operation that failed or took long. */
+const char *sim_judge_calm(uint32_t volumes);
 /* How operations end: the name of each is printed with the results of a range. */
 #define SIM_RESULT_LIST(RESULT) \
 	RESULT(OK, 0) RESULT(TIMEDOUT, ETIMEDOUT) RESULT(CANCELED, ECANCELED) RESULT(NOTCONN, ENOTCONN) RESULT(IO, EIO) \

@@ -18,7 +18,7 @@
 
 bool sim_verbose;
 
-enum place { TARGET, GATEWAY, CLIENTS }; /* slots of processes: clients follow each other */
+enum place { TARGET, TARGET_1, GATEWAY, CLIENTS }; /* slots of processes: clients follow each other */
 #define SLOTS (CLIENTS + SIM_CLIENTS)
 
 static struct {
@@ -54,7 +54,7 @@ void sim_log(const char *who, const char *message)
 
 static const char *file_of(unsigned slot)
 {
-	return slot == TARGET ? "/etc/store.conf" : "/etc/bridge.conf";
+	return slot == GATEWAY ? "/etc/bridge.conf" : sim_topology_store(slot - TARGET);
 }
 
 /* What runs in a process is looked up in its image by its first thread. */
@@ -72,7 +72,7 @@ static void start(unsigned slot)
 	char name[24];
 
 	if (slot < CLIENTS)
-		snprintf(name, sizeof(name), "%s", slot == TARGET ? "target" : "gateway");
+		snprintf(name, sizeof(name), "%s", slot == TARGET ? "target" : slot == GATEWAY ? "gateway" : "target 2");
 	else
 		snprintf(name, sizeof(name), "client %u", slot - CLIENTS + 1);
 	slots[slot].proc = sim_proc_start(name, 0, run_slot, (void *)(uintptr_t)slot);
@@ -103,13 +103,15 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 }
 
 /* The slot that the fault hits. */
-static unsigned place_of(enum sim_fault_kind kind, uint32_t client)
+static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
 	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET};
 
 	if (kind == SIM_KILL_CLIENT)
-		return CLIENTS + client;
-	return places[kind] == GATEWAY && now->topology.shape == SIM_JOINED ? TARGET : places[kind];
+		return CLIENTS + number;
+	if (places[kind] == TARGET)
+		return TARGET + number % now->topology.n_targets;
+	return now->topology.shape == SIM_JOINED ? TARGET : GATEWAY;
 }
 
 static void inject(const struct sim_fault *fault)
@@ -126,7 +128,8 @@ static void inject(const struct sim_fault *fault)
 		sim_proc_signal(slots[slot].proc, SIGTERM);
 		break;
 	case SIM_POWER_CUT:
-		kill_slot(slot, fault->down_ns);
+		for (slot = TARGET; slot < GATEWAY; slot++) /* on one machine */
+			kill_slot(slot, fault->down_ns);
 		sim_disk_power_cut(false);
 		sim_judge_power_cut(ALL_VOLUMES);
 		break;
@@ -240,6 +243,23 @@ static const char *run_until_end(bool *injected)
 	return NULL;
 }
 
+/* Volumes, as bits, whose clients do not see any fault. */
+static uint32_t calm_volumes(const struct sim_scenario *s)
+{
+	uint32_t calm = ALL_VOLUMES;
+
+	if (!sim_scenario_is_smooth(s))
+		return 0;
+	for (uint32_t i = 0; i < s->n_faults; i++) {
+		unsigned slot = place_of(kind_here(s->faults[i].kind), s->faults[i].client);
+
+		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT || s->faults[i].kind == SIM_BLACKOUT)
+			return 0;
+		calm &= ~(1u << (slot - TARGET));
+	}
+	return calm;
+}
+
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 {
 	bool injected[SIM_FAULTS] = {false};
@@ -255,8 +275,8 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	memset(slots, 0, sizeof(slots));
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		slots[slot].start_at = SIM_NEVER;
-	if (s->topology.shape != SIM_EMBEDDED)
-		slots[TARGET].start_at = 0;
+	for (uint32_t i = 0; i < s->topology.n_targets && s->topology.shape != SIM_EMBEDDED; i++)
+		slots[TARGET + i].start_at = 0;
 	if (s->gateway && s->topology.shape == SIM_SEPARATE)
 		slots[GATEWAY].start_at = 0;
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
@@ -269,8 +289,8 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	read_volumes();
 	if (outcome->verdict == NULL)
 		outcome->verdict = sim_judge_verdict();
-	if (outcome->verdict == NULL && outcome->conditions >> SIM_CALM & 1)
-		outcome->verdict = sim_judge_calm();
+	if (outcome->verdict == NULL)
+		outcome->verdict = sim_judge_calm(calm_volumes(s));
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();

@@ -21,15 +21,15 @@ const char *sim_condition_name(enum sim_condition condition)
 {
 	static const char *const names[SIM_CONDITIONS] = {
 		"gateway", "resume", "asynchronous IO", "no membarrier", "gateway and target in one process",
-		"targets inside the clients", "zeroes", "delays", "drops", "errors", "double completions",
-		"slow disk", "failed syncs", "failed writes", "stalls", "nothing wrong"};
+		"targets inside the clients", "two targets", "zeroes", "delays", "drops", "errors",
+		"double completions", "slow disk", "failed syncs", "failed writes", "stalls", "nothing wrong"};
 
 	return names[condition];
 }
 
-static bool is_calm(const struct sim_scenario *s)
+bool sim_scenario_is_smooth(const struct sim_scenario *s)
 {
-	return s->n_faults == 0 && s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 && s->disk.slowest_ns == 0 &&
+	return s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 && s->disk.slowest_ns == 0 &&
 	       s->disk.sync_fails_one_in == 0 && s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0;
 }
 
@@ -43,6 +43,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITHOUT_MEMBARRIER] = !s->membarrier,
 		[SIM_WITH_ONE_PROCESS] = s->topology.shape == SIM_JOINED,
 		[SIM_WITH_TARGETS_INSIDE] = s->topology.shape == SIM_EMBEDDED,
+		[SIM_WITH_TWO_TARGETS] = s->topology.n_targets == SIM_TARGETS,
 		[SIM_WITH_ZEROES] = s->jobs[0].shares[SIM_ZERO] != 0,
 		[SIM_WITH_DELAYS] = t->delayed != 0 || (s->gateway && g->delayed != 0),
 		[SIM_WITH_DROPS] = t->dropped != 0 || (s->gateway && g->dropped != 0),
@@ -52,7 +53,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_BAD_SYNCS] = s->disk.sync_fails_one_in != 0,
 		[SIM_WITH_BAD_WRITES] = s->disk.write_fails_one_in != 0,
 		[SIM_WITH_STALLS] = s->rates.stall_one_in != 0,
-		[SIM_CALM] = is_calm(s)};
+		[SIM_CALM] = s->n_faults == 0 && sim_scenario_is_smooth(s)};
 	uint32_t bits = 0;
 
 	for (uint32_t i = 0; i < SIM_CONDITIONS; i++)

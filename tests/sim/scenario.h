@@ -82,6 +82,7 @@ enum sim_condition {
 	SIM_WITHOUT_MEMBARRIER,
 	SIM_WITH_ONE_PROCESS, /* for gateway and target */
 	SIM_WITH_TARGETS_INSIDE, /* the clients */
+	SIM_WITH_TWO_TARGETS,
 	SIM_WITH_ZEROES, /* and discards */
 	SIM_WITH_DELAYS, /* of a stage, as the next three */
 	SIM_WITH_DROPS,
@@ -94,6 +95,8 @@ enum sim_condition {
 	SIM_CALM, /* nothing is wrong */
 	SIM_CONDITIONS
 };
+/* Nothing is wrong but its faults. */
+bool sim_scenario_is_smooth(const struct sim_scenario *scenario);
 uint32_t sim_scenario_conditions(const struct sim_scenario *scenario); /* bits */
 const char *sim_condition_name(enum sim_condition condition);
 

@@ -11,30 +11,63 @@
 
 #define TEXT 8192u
 
-void sim_topology_draw(struct sim_scenario *s)
-{
-	struct sim_topology *t = &s->topology;
-	bool zeroes = sim_draw(3) == 0;
+/* -- drawing -- */
 
-	for (uint32_t i = 0; i < s->n_clients && zeroes; i++) {
+static void draw_zeroes(struct sim_scenario *s)
+{
+	for (uint32_t i = 0; i < s->n_clients; i++) {
 		s->jobs[i].shares[SIM_ZERO] = 1 + sim_draw(2);
 		s->jobs[i].shares[SIM_DISCARD] = sim_draw(3);
 	}
-	if (sim_draw(6) != 0)
-		return;
+}
+
+static void draw_shape(struct sim_scenario *s)
+{
+	struct sim_topology *t = &s->topology;
+
 	t->shape = s->gateway ? SIM_JOINED : SIM_EMBEDDED;
 	t->lane_threads = sim_draw(4) == 0;
 	t->remote_reads = sim_draw(4) == 0;
 }
 
+/* Nothing is wrong but target 1: clients of target 0 must not notice. */
+static void spare_target(struct sim_scenario *s)
+{
+	s->target_stage = s->gateway_stage = (struct sim_stage){0};
+	s->disk = (struct sim_disk_faults){0};
+	s->rates.stall_one_in = 0;
+	s->io_timeout_ms = 320; /* long enough after a pause */
+	for (uint32_t i = 0; i < s->n_faults; i++) {
+		s->faults[i].kind = sim_draw(2) != 0 ? SIM_KILL_TARGET : SIM_STOP_TARGET;
+		s->faults[i].client = 1;
+	}
+}
+
+void sim_topology_draw(struct sim_scenario *s)
+{
+	s->topology.n_targets = 1;
+	if (sim_draw(3) == 0)
+		draw_zeroes(s);
+	if (sim_draw(6) == 0)
+		draw_shape(s);
+	else if (s->n_clients > 1 && sim_draw(4) == 0)
+		s->topology.n_targets = SIM_TARGETS;
+	if (s->topology.n_targets == SIM_TARGETS && sim_draw(2) == 0)
+		spare_target(s);
+}
+
 void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 {
+	struct sim_topology *t = &s->topology;
+
 	if (features & SIM_NO_SHAPE)
-		s->topology.shape = SIM_SEPARATE;
+		t->shape = SIM_SEPARATE;
+	if (features & SIM_ONE_TARGET)
+		t->n_targets = 1;
 	for (uint32_t i = 0; i < s->n_clients && (features & SIM_NO_ZEROES); i++)
 		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_DISCARD] = 0;
 	for (uint32_t i = 0; i < s->n_clients; i++)
-		s->jobs[i].volume = s->topology.shape == SIM_EMBEDDED ? i : 0;
+		s->jobs[i].volume = t->shape == SIM_EMBEDDED ? i : i % t->n_targets;
 }
 
 void sim_topology_print(const struct sim_scenario *s)
@@ -46,6 +79,8 @@ void sim_topology_print(const struct sim_scenario *s)
 		fprintf(sim_out, "  %s, %s, %s\n", shapes[t->shape],
 			t->lane_threads ? "a thread for each lane" : "lanes of several roles on one thread",
 			t->remote_reads ? "remote reads and writes" : "mapped regions");
+	if (t->n_targets > 1)
+		fprintf(sim_out, "  two targets, client 2 uses the second\n");
 	if (s->jobs[0].shares[SIM_ZERO] != 0)
 		fprintf(sim_out, "  writes of zeroes and discards\n");
 }
@@ -156,24 +191,32 @@ static void make_volume(uint32_t volume)
 		sim_fail("%s cannot be made", sim_topology_volume(volume));
 }
 
+const char *sim_topology_store(uint32_t target)
+{
+	return target == 0 ? "/etc/store0.conf" : "/etc/store1.conf";
+}
+
 void sim_topology_files(const struct sim_scenario *s)
 {
 	static struct text text;
-	enum sim_shape shape = s->topology.shape;
-	uint32_t n_volumes = shape == SIM_EMBEDDED ? s->n_clients : 1;
+	const struct sim_topology *t = &s->topology;
+	uint32_t n_volumes = t->shape == SIM_EMBEDDED ? s->n_clients : t->n_targets;
 
+	for (uint32_t i = 0; i < t->n_targets; i++) {
+		begin(&text, s);
+		add_store(&text, s, t->shape == SIM_JOINED ? "wire" : s->gateway ? "back" : "front", i);
+		if (t->shape == SIM_JOINED)
+			add_bridge(&text, s, "wire", i);
+		end(&text, sim_topology_store(i));
+	}
 	begin(&text, s);
-	add_store(&text, s, shape == SIM_JOINED ? "wire" : s->gateway ? "back" : "front", 0);
-	if (shape == SIM_JOINED)
-		add_bridge(&text, s, "wire", 0);
-	end(&text, "/etc/store.conf");
-	begin(&text, s);
-	add_bridge(&text, s, "back", 0);
+	for (uint32_t i = 0; i < t->n_targets; i++)
+		add_bridge(&text, s, "back", i);
 	end(&text, "/etc/bridge.conf");
 	begin(&text, s);
 	for (uint32_t i = 0; i < n_volumes; i++) {
-		add_load(&text, s, shape == SIM_EMBEDDED ? "wire" : "front", i);
-		if (shape == SIM_EMBEDDED)
+		add_load(&text, s, t->shape == SIM_EMBEDDED ? "wire" : "front", i);
+		if (t->shape == SIM_EMBEDDED)
 			add_store(&text, s, "wire", i);
 		make_volume(i);
 	}

@@ -5,6 +5,9 @@
  *	SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
  *	JOINED     gateway and target in one process, joined by loop; clients reach it by shm-comch
  *	EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
+ *
+ * Separate targets are two in some scenarios. Then clients use the volume of the one or of the other, all through the same
+ * gateway if there is one. Faults of one target must not disturb the clients of the other.
  */
 #ifndef SIM_TOPOLOGY_H
 #define SIM_TOPOLOGY_H
@@ -21,11 +24,12 @@ enum sim_shape { SIM_SEPARATE, SIM_JOINED, SIM_EMBEDDED, SIM_SHAPES };
 struct sim_topology {
 	enum sim_shape shape;
 	bool lane_threads; /* each lane of each role has a thread of its own; false: lanes of several roles share one */
+	uint32_t n_targets;
 	bool remote_reads; /* loop regions are not addressed: data moves by remote reads and writes */
 };
 
 /* Parts of a topology that sim_limits leaves out, as bits. */
-enum sim_feature { SIM_NO_SHAPE = 1, SIM_NO_ZEROES = 2, SIM_FEATURES = 2 /* bits */ };
+enum sim_feature { SIM_NO_SHAPE = 1, SIM_NO_ZEROES = 2, SIM_ONE_TARGET = 4, SIM_FEATURES = 3 /* bits */ };
 
 struct sim_scenario;
 
@@ -36,6 +40,8 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
 /* The file in which a volume is now. It need not exist. */
 const char *sim_topology_volume(uint32_t volume);
+/* The configuration of target 0 or 1. */
+const char *sim_topology_store(uint32_t target);
 /* Configurations and volumes of a run that begins. */
 void sim_topology_files(const struct sim_scenario *s);
 
