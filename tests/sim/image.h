@@ -3,6 +3,7 @@
 #ifndef SIM_IMAGE_H
 #define SIM_IMAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_BLOCK 4096u
@@ -17,6 +18,7 @@ struct sim_job {
 	uint32_t client;  /* 1 .. */
 	char file[64];    /* its configuration */
 	uint32_t volume;  /* 0 .. */
+	bool knows_uuids; /* the volume that answers is the last byte of its UUID, minus 1 */
 	uint32_t queues, depth;
 	uint32_t ops;     /* of each queue */
 	uint32_t blocks;  /* of the volume that it uses */

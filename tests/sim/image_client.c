@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "sim.h"
+#include "topology.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 #define IN_FLIGHT 32u
@@ -258,6 +259,19 @@ static void *use_queue(void *arg)
 	return NULL;
 }
 
+/* The volume that answers, by its UUID. */
+static uint32_t number_of(const struct gantry_volume *volume)
+{
+	struct gantry_volume_info info;
+
+	gantry_volume_get_info(volume, &info);
+	if (info.uuid[15] == 0 || info.uuid[15] > SIM_VOLUMES) {
+		sim_wrong("a volume has a UUID that was not given to it");
+		return 0;
+	}
+	return info.uuid[15] - 1u;
+}
+
 VISIBLE void *sim_image_client(void *arg)
 {
 	const struct sim_job *job = arg;
@@ -283,7 +297,7 @@ VISIBLE void *sim_image_client(void *arg)
 		sim_log("client", gantry_error());
 		exit(1);
 	}
-	sim_session_started(job->client, job->volume);
+	sim_session_started(job->client, job->knows_uuids ? number_of(volume) : job->volume);
 	own = gantry_volume_buffers(volume, &own_bytes);
 	users = calloc(job->queues, sizeof(*users));
 	for (uint32_t i = 0; i < job->queues; i++) {

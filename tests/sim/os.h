@@ -117,6 +117,8 @@ void sim_disk_power_cut(bool whole);
 /* For the judge, without a running process. 0 or -errno. */
 int sim_disk_put(const char *path, const void *bytes, size_t n);
 ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset);
+/* Give a file an attribute, durable at once. 0 or -errno. */
+int sim_disk_put_attribute(const char *path, const char *name, const char *value);
 /* Exchange the files behind two names. 0 or -errno. */
 int sim_disk_swap(const char *a, const char *b);
 

@@ -442,6 +442,19 @@ ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset)
 	return (ssize_t)sim_inode_read(place.inode, (uint64_t)offset, bytes, n);
 }
 
+int sim_disk_put_attribute(const char *path, const char *name, const char *value)
+{
+	struct sim_cover all = {UINT64_MAX, 0, UINT64_MAX, false};
+	struct sim_place place;
+	int rc = sim_path_find(AT_FDCWD, path, true, &place);
+
+	if (rc != 0 || place.inode == NULL)
+		return rc != 0 ? rc : -ENOENT;
+	sim_inode_set_xattr(place.inode, name, value, strlen(value));
+	sim_inode_sync(place.inode, &all, false);
+	return 0;
+}
+
 int sim_disk_swap(const char *a, const char *b)
 {
 	struct sim_place at_a, at_b;

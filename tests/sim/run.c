@@ -105,7 +105,7 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 /* The slot that the fault hits. */
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
-	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET};
+	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET, TARGET};
 
 	if (kind == SIM_KILL_CLIENT)
 		return CLIENTS + number;
@@ -132,6 +132,13 @@ static void inject(const struct sim_fault *fault)
 			kill_slot(slot, fault->down_ns);
 		sim_disk_power_cut(false);
 		sim_judge_power_cut(ALL_VOLUMES);
+		break;
+	case SIM_EXCHANGE:
+		kill_slot(slot, fault->down_ns);
+		if (slots[slot].proc != NULL && slots[slot].proc->alive)
+			break;
+		sim_topology_exchange(fault->client % now->topology.n_targets);
+		event("the volume of %s is exchanged", sim_topology_store(fault->client % now->topology.n_targets));
 		break;
 	case SIM_BLACKOUT:
 		for (slot = 0; slot < SLOTS; slot++)
@@ -255,7 +262,7 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT || s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
-		calm &= ~(1u << (slot - TARGET));
+		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET)); /* also the one that is exchanged for it */
 	}
 	return calm;
 }

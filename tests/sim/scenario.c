@@ -12,7 +12,7 @@ const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
 		"client killed",  "gateway killed",          "target killed",   "gateway stopped",
-		"target stopped", "power cut of the target", "power cut of all"};
+		"target stopped", "power cut of the target", "power cut of all",  "volume exchanged"};
 
 	return names[kind];
 }
@@ -85,7 +85,7 @@ static void draw_job(struct sim_job *job, uint32_t number)
 
 static void draw_fault(struct sim_fault *fault, const struct sim_scenario *s)
 {
-	*fault = (struct sim_fault){.kind = (enum sim_fault_kind)sim_draw(SIM_FAULT_KINDS), .client = sim_draw(s->n_clients),
+	*fault = (struct sim_fault){.kind = (enum sim_fault_kind)sim_draw(SIM_DRAWN_KINDS), .client = sim_draw(s->n_clients),
 				    .at_ns = draw_time(MS / 16, 9), .down_ns = draw_time(MS / 16, 12)};
 	fault->after_start = sim_draw(4) == 0;
 	if (fault->after_start)

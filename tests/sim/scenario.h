@@ -20,6 +20,8 @@ enum sim_fault_kind {
 	SIM_STOP_TARGET,
 	SIM_POWER_CUT,    /* of the target's machine */
 	SIM_BLACKOUT,     /* of all */
+	SIM_DRAWN_KINDS,  /* those before it are drawn by scenario.c, those after it by topology.c */
+	SIM_EXCHANGE = SIM_DRAWN_KINDS, /* the target is killed, and its file exchanged for another volume until the next time */
 	SIM_FAULT_KINDS
 };
 

@@ -43,6 +43,19 @@ static void spare_target(struct sim_scenario *s)
 	}
 }
 
+static void draw_exchanges(struct sim_scenario *s)
+{
+	s->resume |= sim_draw(4) != 0;
+	for (uint32_t n = sim_draw(4) == 0 ? 2 : 1; n > 0; n--)
+		s->faults[s->n_faults++] = (struct sim_fault){
+			.kind = SIM_EXCHANGE, .client = sim_draw(s->topology.n_targets),
+			.at_ns = (sim_draw(2) != 0 ? 200000u : 50000000u) + sim_draw(20000000),
+			.down_ns = 1000000u + sim_draw(40000000)};
+	for (uint32_t i = 0; i < s->n_clients; i++)
+		s->jobs[i].think_ns += 1000000; /* sessions last until then */
+	s->topology.exchanges = true;
+}
+
 void sim_topology_draw(struct sim_scenario *s)
 {
 	s->topology.n_targets = 1;
@@ -54,6 +67,8 @@ void sim_topology_draw(struct sim_scenario *s)
 		s->topology.n_targets = SIM_TARGETS;
 	if (s->topology.n_targets == SIM_TARGETS && sim_draw(2) == 0)
 		spare_target(s);
+	if (s->topology.shape != SIM_EMBEDDED && s->n_faults != 0 && sim_draw(6) == 0)
+		draw_exchanges(s);
 }
 
 void sim_topology_limit(struct sim_scenario *s, uint32_t features)
@@ -66,6 +81,8 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 		t->n_targets = 1;
 	for (uint32_t i = 0; i < s->n_clients && (features & SIM_NO_ZEROES); i++)
 		s->jobs[i].shares[SIM_ZERO] = s->jobs[i].shares[SIM_DISCARD] = 0;
+	for (uint32_t i = 0; i < s->n_clients; i++)
+		s->jobs[i].knows_uuids = t->exchanges;
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].volume = t->shape == SIM_EMBEDDED ? i : i % t->n_targets;
 }
@@ -175,20 +192,35 @@ static void add_load(struct text *text, const struct sim_scenario *s, const char
 	add(text, "timeout = \"2s\"; %s};\n};\n", s->resume ? "resume = \"5s\"; " : "");
 }
 
+static uint32_t exchanged; /* bits: targets whose two volumes have changed places */
+
 const char *sim_topology_volume(uint32_t volume)
 {
 	static const char *const paths[SIM_VOLUMES] = {"/vol/store0.img", "/vol/store1.img", "/vol/store2.img",
 						       "/vol/store3.img"};
 
+	if (exchanged >> volume % SIM_TARGETS & 1)
+		volume = (volume + SIM_TARGETS) % SIM_VOLUMES;
 	return paths[volume];
 }
 
-static void make_volume(uint32_t volume)
+static void make_volume(uint32_t volume, bool has_uuid)
 {
 	static uint8_t zeroes[SIM_VOLUME_BLOCKS * SIM_BLOCK];
+	const char *path = sim_topology_volume(volume);
+	char uuid[] = "6f1c0f8b-5c2c-4f5e-9a53-000000000001";
 
-	if (sim_disk_put(sim_topology_volume(volume), zeroes, sizeof(zeroes)) != 0)
-		sim_fail("%s cannot be made", sim_topology_volume(volume));
+	uuid[sizeof(uuid) - 2] = (char)('1' + volume);
+	if (sim_disk_put(path, zeroes, sizeof(zeroes)) != 0 ||
+	    (has_uuid && sim_disk_put_attribute(path, "user.gantry.uuid", uuid) != 0))
+		sim_fail("%s cannot be made", path);
+}
+
+void sim_topology_exchange(uint32_t target)
+{
+	if (sim_disk_swap(sim_topology_volume(target), sim_topology_volume(target + SIM_TARGETS)) != 0)
+		sim_fail("the volumes of target %u cannot be exchanged", target);
+	exchanged ^= 1u << target;
 }
 
 const char *sim_topology_store(uint32_t target)
@@ -202,6 +234,7 @@ void sim_topology_files(const struct sim_scenario *s)
 	const struct sim_topology *t = &s->topology;
 	uint32_t n_volumes = t->shape == SIM_EMBEDDED ? s->n_clients : t->n_targets;
 
+	exchanged = 0;
 	for (uint32_t i = 0; i < t->n_targets; i++) {
 		begin(&text, s);
 		add_store(&text, s, t->shape == SIM_JOINED ? "wire" : s->gateway ? "back" : "front", i);
@@ -218,7 +251,9 @@ void sim_topology_files(const struct sim_scenario *s)
 		add_load(&text, s, t->shape == SIM_EMBEDDED ? "wire" : "front", i);
 		if (t->shape == SIM_EMBEDDED)
 			add_store(&text, s, "wire", i);
-		make_volume(i);
+		make_volume(i, t->exchanges);
 	}
 	end(&text, "/etc/load.conf");
+	for (uint32_t i = 0; i < t->n_targets && t->exchanges; i++)
+		make_volume(i + SIM_TARGETS, true);
 }

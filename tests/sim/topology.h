@@ -8,6 +8,9 @@
  *
  * Separate targets are two in some scenarios. Then clients use the volume of the one or of the other, all through the same
  * gateway if there is one. Faults of one target must not disturb the clients of the other.
+ *
+ * Volumes have numbers: 0 and 1 those of the targets (of the clients, if EMBEDDED), 2 and 3 those that SIM_EXCHANGE puts
+ * behind their names. If a scenario exchanges volumes, the last byte of each UUID is the number of the volume plus 1.
  */
 #ifndef SIM_TOPOLOGY_H
 #define SIM_TOPOLOGY_H
@@ -25,6 +28,7 @@ struct sim_topology {
 	enum sim_shape shape;
 	bool lane_threads; /* each lane of each role has a thread of its own; false: lanes of several roles share one */
 	uint32_t n_targets;
+	bool exchanges; /* there are volumes to exchange */
 	bool remote_reads; /* loop regions are not addressed: data moves by remote reads and writes */
 };
 
@@ -42,6 +46,8 @@ void sim_topology_print(const struct sim_scenario *s);
 const char *sim_topology_volume(uint32_t volume);
 /* The configuration of target 0 or 1. */
 const char *sim_topology_store(uint32_t target);
+/* Exchange the volume of this target for its other one. */
+void sim_topology_exchange(uint32_t target);
 /* Configurations and volumes of a run that begins. */
 void sim_topology_files(const struct sim_scenario *s);
 
