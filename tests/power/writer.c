@@ -59,7 +59,7 @@ static void put_mark(void)
 {
 	struct {
 		struct dm_ioctl head;
-		struct dm_target_msg target;
+		uint64_t sector; /* of struct dm_target_msg, which the text follows */
 		char text[32];
 	} message = {.head = {.version = {4, 0, 0}, .data_size = sizeof(message), .data_start = sizeof(struct dm_ioctl)}};
 
@@ -69,7 +69,7 @@ static void put_mark(void)
 		return;
 	}
 	snprintf(message.head.name, sizeof(message.head.name), "%s", dm_name);
-	_Static_assert(sizeof(message.target) == offsetof(struct dm_target_msg, message), "the text follows the struct");
+	_Static_assert(sizeof(message.sector) == offsetof(struct dm_target_msg, message), "the text follows the sector");
 	snprintf(message.text, sizeof(message.text), "mark %u", mark.number);
 	if (control >= 0 && ioctl(control, DM_TARGET_MSG, &message))
 		fail("mark", errno);
