@@ -111,7 +111,7 @@ static void open_log(const char *path)
 static void write_device(void)
 {
 	int fd = open(mount_device, O_WRONLY | O_DIRECT | O_EXCL | O_CLOEXEC);
-	uint64_t bytes, at = 0;
+	uint64_t bytes = 0, at = 0;
 	ssize_t n;
 
 	if (fd < 0 || ioctl(fd, BLKGETSIZE64, &bytes))
