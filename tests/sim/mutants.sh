@@ -28,7 +28,7 @@ while IFS=@ read -r file expression what; do
 		missed=1
 		continue
 	fi
-	# a worker of the simulation that the bug crashes has found it, too
+	# a worker of the simulation that the bug lets crash or hang has found it, too
 	found=$("$out/system" --image "$out/mutant.so" "1-$last" -j "${JOBS:-2}" --first 2>/dev/null |
 		sed -n 's/^seed //p; s/^a worker has/&/p' | head -n 1)
 	[ -n "$found" ] || missed=1

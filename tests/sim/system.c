@@ -28,6 +28,7 @@
 
 #define WORKERS 64u
 #define CHUNK 20u       /* seeds that a worker takes at a time */
+#define SEED_SECONDS 20 /* of a seed that loops without a point of the simulation; others take less than 1 s */
 #define FAILURES 16u    /* that are printed */
 #define SHRINK_RUNS 400 /* of a seed that fails */
 
@@ -111,6 +112,7 @@ static void work(uint64_t last, uint64_t *running)
 			if (stop_at_first && __atomic_load_n(&results->bad, __ATOMIC_RELAXED) != 0)
 				return;
 			*running = seed;
+			alarm(SEED_SECONDS);
 			run_seed(seed, &limits, &outcome);
 			add(seed, &outcome);
 			sim_coverage_move(&results->coverage);
@@ -219,11 +221,14 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 			results->running[i] = 0;
 			_exit(0);
 		}
-	while (wait(&status) > 0 || errno == EINTR)
+	while (wait(&status) > 0 || errno == EINTR) {
 		bad |= status != 0;
+		if (bad && stop_at_first)
+			__atomic_fetch_add(&results->bad, 1, __ATOMIC_RELAXED); /* a crash is a failure */
+	}
 	for (uint32_t i = 0; bad && i < workers; i++)
 		if (results->running[i] != 0)
-			fprintf(sim_out, "a worker has crashed in seed %llu\n", (unsigned long long)results->running[i]);
+			fprintf(sim_out, "a worker has crashed or hung in seed %llu\n", (unsigned long long)results->running[i]);
 	if (results->n != 0)
 		print_results(seconds() - begin);
 	if (results->next <= last && results->interrupted)
