@@ -205,15 +205,35 @@ static void nothing(void *arg)
 }
 
 /* A turn of the lane without a thread. */
-static void drive(struct gn_worker *worker)
+static int drive(struct gn_worker *worker)
 {
+	int n;
+
 	gn_worker_enter(worker);
-	gn_worker_turn(worker);
+	n = gn_worker_turn(worker);
 	gn_worker_leave(worker);
+	return n;
+}
+
+/* What a turn of the loop or of the lane has left for the other one is done by the next. */
+static void turn_until_asleep(struct fake_core *fc)
+{
+	int n = 1;
+
+	for (int i = 0; i < 6; i++) {
+		gn_loop_turn(fc->loop, -1);
+		if (n == 0 && fc->slept())
+			return;
+		n = drive(fc->worker);
+	}
 }
 
 void fake_core_turn(struct fake_core *fc)
 {
+	if (fc->slept) {
+		turn_until_asleep(fc);
+		return;
+	}
 	for (int i = 0; i < 6; i++) {
 		gn_loop_turn(fc->loop, 0);
 		if (fc->driven)

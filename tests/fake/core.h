@@ -9,6 +9,8 @@
 #ifndef FAKE_CORE_H
 #define FAKE_CORE_H
 
+#include <stdbool.h>
+
 #include "base/loop.h"
 #include "session/frame.h"
 #include "session/role.h"
@@ -37,6 +39,8 @@ struct fake_core {
 	int status; /* of finished */
 	int serves;
 	int driven; /* set before fake_core_start: the lane has no thread, fake_core_turn() drives it */
+	/* Only with driven, where epoll_wait() never sleeps: whether the last one would have. Ends fake_core_turn() early. */
+	bool (*slept)(void);
 
 	/* the role as a server: what its steps return, and how often they were called */
 	int rc[FAKE_STEPS];

@@ -32,11 +32,19 @@ static struct fake_conn *alive(const struct fake_queue *q)
 	return q->conn;
 }
 
-static struct fake_queue *unused(struct fake_queue *queues)
+static void touch(unsigned *touched, unsigned index)
 {
-	for (int i = 0; i < FAKE_QUEUES; i++)
-		if (queues[i].conn == NULL)
+	if (*touched <= index)
+		*touched = index + 1;
+}
+
+static struct fake_queue *unused(struct fake_conn *conn, struct fake_queue *queues)
+{
+	for (unsigned i = 0; i < FAKE_QUEUES; i++)
+		if (queues[i].conn == NULL) {
+			touch(&conn->touched_queues, i);
 			return &queues[i];
+		}
 	fake_fail("transport: too many queues");
 }
 
@@ -48,7 +56,7 @@ int fq_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 
 	if (rc != 0 || attr->depth > conn->ft->max_depth)
 		return rc != 0 ? rc : -EINVAL;
-	q = unused(conn->consumers);
+	q = unused(conn, conn->consumers);
 	*q = (struct fake_queue){.conn = conn, .id = conn->ft->next_consumer++, .depth = attr->depth,
 				 .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	conn->n_consumers++;
@@ -77,7 +85,7 @@ int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 
 	if (rc != 0)
 		return rc;
-	q = unused(conn->producers);
+	q = unused(conn, conn->producers);
 	*q = (struct fake_queue){.conn = conn, .id = consumer_id, .lane = attr->lane, .depth = attr->depth, .fd = -1};
 	conn->n_producers++;
 	*producer_p = q;
@@ -149,8 +157,9 @@ int fq_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_RMA);
 
-	for (int i = 0; i < FAKE_QUEUES && rc == 0; i++)
+	for (unsigned i = 0; i < FAKE_QUEUES && rc == 0; i++)
 		if (conn->rmas[i].conn == NULL) {
+			touch(&conn->touched_rmas, i);
 			conn->rmas[i] = (struct fake_rma){.conn = conn, .lane = attr->lane};
 			conn->n_rmas++;
 			*rma_p = &conn->rmas[i];

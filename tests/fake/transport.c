@@ -12,7 +12,37 @@
 #include "transport.h"
 #include "transport_priv.h"
 
+#define SPARES 8
+
 enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_REVOKED, EV_CLOSED };
+
+/* Connections are large, and mostly untouched: a few are kept for the next transport, cleared where they were used. */
+static struct fake_conn *spares[SPARES];
+static unsigned n_spares;
+
+static struct fake_conn *map_conn(void)
+{
+	if (n_spares != 0)
+		return spares[--n_spares];
+	return mmap(NULL, sizeof(struct fake_conn), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void unmap_conn(struct fake_conn *conn)
+{
+	unsigned n_queues = conn->touched_queues, n_rmas = conn->touched_rmas;
+
+	if (n_spares == SPARES) {
+		munmap(conn, sizeof(*conn));
+		return;
+	}
+	memset(conn, 0, offsetof(struct fake_conn, ctrl));
+	memset(conn->consumers, 0, n_queues * sizeof(conn->consumers[0]));
+	memset(conn->producers, 0, n_queues * sizeof(conn->producers[0]));
+	memset(conn->rmas, 0, n_rmas * sizeof(conn->rmas[0]));
+	memset(conn->registered, 0, sizeof(*conn) - offsetof(struct fake_conn, registered));
+	conn->n_ctrl = 0; /* of ctrl, nothing is looked at beyond that */
+	spares[n_spares++] = conn;
+}
 
 void fake_transport_init(struct fake_transport *ft)
 {
@@ -40,7 +70,7 @@ void fake_transport_fini(struct fake_transport *ft)
 				  conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_imports);
 		if (!conn->disconnected && !conn->refused)
 			fake_fail("transport: connection %u was not disconnected", i);
-		munmap(conn, sizeof(*conn));
+		unmap_conn(conn);
 	}
 	for (unsigned i = 0; i < ft->n_events; i++)
 		free(ft->events[i]);
@@ -69,7 +99,7 @@ int fake_script(struct fake_transport *ft, enum fake_op op)
 
 static struct fake_conn *new_conn(struct fake_transport *ft, const char *service)
 {
-	struct fake_conn *conn = mmap(NULL, sizeof(*conn), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fake_conn *conn = map_conn();
 
 	if (conn == MAP_FAILED || ft->n_conns == FAKE_CONNS)
 		fake_fail("transport: too many connections");

@@ -98,6 +98,7 @@ struct fake_conn {
 	char order[FAKE_ORDER]; /* the first calls: moves W R, N with a note; S sends; flushes F of an rma, f of a producer */
 	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
+	unsigned touched_queues, touched_rmas; /* places that were used: those of lower index */
 	uint32_t exports[FAKE_QUEUES]; /* handles that the core exported */
 	unsigned n_exports, n_revokes; /* n_revokes: asked back */
 	unsigned disconnected_at, released_at; /* when, in steps of the transport; released: the last region */

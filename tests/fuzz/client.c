@@ -4,16 +4,18 @@
  * the role itself exports, starts, submits, closes and aborts
  *
  * The input is a list of steps, see step(). At the end the role is stopped. `closed` must have come once for each client and
- * last, each IO that was accepted must have completed once, and no connection, queue or region may be left: fake_core_fini
- * checks the latter.
+ * last, each IO that was accepted must have completed once, and no connection, queue, region or file descriptor may be left:
+ * fake_core_fini checks the former three.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fake/core.h"
+#include "fuzz/quick_fd.h"
 
 #define STEPS 48
 #define LANES 2
@@ -25,6 +27,7 @@ struct fuzz {
 	const uint8_t *data;
 	size_t left;
 	struct fake_core fc;
+	/* cleared for each input, from here on */
 	struct fake_conn *conn; /* the last one that the role opened */
 	struct gantry_client *client;
 	struct gantry_chain *chain;
@@ -284,10 +287,13 @@ static void step(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gn_log_set_level(GN_LOG_ERROR);
-	f = (struct fuzz){.data = data, .left = size};
-	f.region = (struct gantry_region){.addr = f.fc.ft.memory, .length = 4096, .fd = -1};
 	fake_core_init(&f.fc);
+	memset((uint8_t *)&f + offsetof(struct fuzz, conn), 0, sizeof(f) - offsetof(struct fuzz, conn));
+	f.data = data;
+	f.left = size;
+	f.region = (struct gantry_region){.addr = f.fc.ft.memory, .length = 4096, .fd = -1};
 	f.fc.driven = 1;
+	f.fc.slept = quick_fd_slept;
 	fake_core_start(&f.fc, 0);
 	open_client();
 	fake_core_turn(&f.fc);
@@ -305,5 +311,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (f.client != NULL)
 		free_client();
 	fake_core_fini(&f.fc);
+	require(quick_fd_count() == 0);
 	return 0;
 }

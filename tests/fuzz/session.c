@@ -3,16 +3,18 @@
  * A peer that says anything at any time to a role that serves, over a transport that fails and a role that is slow.
  *
  * The input is a list of steps, see step(). Whatever it does, at the end the role is stopped, and must have finished:
- * each session that said hello was closed exactly once, and no connection, queue, region or IO is left. fake_core_fini
- * looks at all of that.
+ * each session that said hello was closed exactly once, and no connection, queue, region, IO or file descriptor is left.
+ * fake_core_fini checks all but the latter.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fake/core.h"
+#include "fuzz/quick_fd.h"
 
 #define STEPS 48
 #define PEERS 4
@@ -125,11 +127,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct fuzz f;
 
 	gn_log_set_level(GN_LOG_ERROR);
-	f = (struct fuzz){.data = data, .left = size};
+	f.data = data;
+	f.left = size;
 	fake_core_init(&f.fc);
 	if (byte(&f) & 1)
 		f.fc.ft.caps = GANTRY_CAP_RMA;
 	f.fc.driven = 1;
+	f.fc.slept = quick_fd_slept;
 	fake_core_start(&f.fc, 1);
 	for (int i = 0; i < PEERS; i++)
 		f.peers[i] = fake_dial(&f.fc.ft, "volume0");
@@ -137,5 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < STEPS && f.left > 0; i++)
 		step(&f);
 	fake_core_fini(&f.fc);
+	if (quick_fd_count() != 0)
+		abort();
 	return 0;
 }

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* quick_fd.c - see quick_fd.h. A descriptor is an index into the table, plus FIRST. */
+#include "fuzz/quick_fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define FIRST 0x100000
+#define FDS 512
+#define MEMBERS 64
+
+enum kind { FREE, EVENT, TIMER, EPOLL };
+
+struct member {
+	int fd;
+	struct epoll_event ev;
+	uint32_t seen; /* writes to fd that an edge-triggered member has reported */
+};
+
+struct quick {
+	enum kind kind;
+	int flags;
+	uint64_t value;
+	uint32_t n_writes;
+	uint32_t n_members;
+	struct member *members; /* of an epoll; kept for the next one that has this place */
+};
+
+static struct quick table[FDS];
+static unsigned n_open, n_places; /* n_places: used so far */
+static bool slept;
+
+int __real_close(int fd);
+ssize_t __real_read(int fd, void *buf, size_t len);
+ssize_t __real_write(int fd, const void *buf, size_t len);
+int __real_fcntl(int fd, int op, ...);
+int __wrap_close(int fd);
+ssize_t __wrap_read(int fd, void *buf, size_t len);
+ssize_t __wrap_write(int fd, const void *buf, size_t len);
+int __wrap_fcntl(int fd, int op, ...);
+int __wrap_eventfd(unsigned value, int flags);
+int __wrap_eventfd_read(int fd, eventfd_t *value);
+int __wrap_eventfd_write(int fd, eventfd_t value);
+int __wrap_timerfd_create(int clock, int flags);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old);
+int __wrap_epoll_create1(int flags);
+int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *ev);
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms);
+
+bool quick_fd_slept(void)
+{
+	return slept;
+}
+
+unsigned quick_fd_count(void)
+{
+	return n_open;
+}
+
+static int fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+static struct quick *find(int fd)
+{
+	return fd >= FIRST && fd < FIRST + FDS && table[fd - FIRST].kind != FREE ? &table[fd - FIRST] : NULL;
+}
+
+static int make(enum kind kind, uint64_t value)
+{
+	unsigned i = 0;
+
+	while (i < n_places && table[i].kind != FREE)
+		i++;
+	if (i == FDS)
+		abort();
+	if (i == n_places)
+		n_places++;
+	table[i] = (struct quick){.kind = kind, .value = value, .members = table[i].members};
+	n_open++;
+	return FIRST + (int)i;
+}
+
+int __wrap_eventfd(unsigned value, int flags)
+{
+	(void)flags;
+	return make(EVENT, value);
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+	(void)clock;
+	(void)flags;
+	return make(TIMER, 0);
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
+{
+	(void)flags;
+	(void)to;
+	(void)old;
+	return find(fd) ? 0 : fail(EBADF);
+}
+
+int __wrap_epoll_create1(int flags)
+{
+	(void)flags;
+	return make(EPOLL, 0);
+}
+
+static struct member *find_member(struct quick *epoll, int fd)
+{
+	for (uint32_t i = 0; i < epoll->n_members; i++)
+		if (epoll->members[i].fd == fd)
+			return &epoll->members[i];
+	return NULL;
+}
+
+static void remove_member(struct quick *epoll, int fd)
+{
+	struct member *m = find_member(epoll, fd);
+
+	if (m) /* the others stay in order */
+		memmove(m, m + 1, (size_t)(&epoll->members[epoll->n_members--] - m - 1) * sizeof(*m));
+}
+
+int __wrap_close(int fd)
+{
+	struct quick *q = find(fd);
+
+	if (!q)
+		return fd >= FIRST && fd < FIRST + FDS ? fail(EBADF) : __real_close(fd);
+	for (unsigned i = 0; i < n_places; i++)
+		if (table[i].kind == EPOLL)
+			remove_member(&table[i], fd);
+	q->kind = FREE;
+	n_open--;
+	return 0;
+}
+
+ssize_t __wrap_read(int fd, void *buf, size_t len)
+{
+	struct quick *q = find(fd);
+
+	if (!q)
+		return __real_read(fd, buf, len);
+	if (q->kind == EPOLL || len < sizeof(q->value))
+		return fail(EINVAL);
+	if (q->value == 0)
+		return fail(EAGAIN);
+	memcpy(buf, &q->value, sizeof(q->value));
+	q->value = 0;
+	return sizeof(q->value);
+}
+
+ssize_t __wrap_write(int fd, const void *buf, size_t len)
+{
+	struct quick *q = find(fd);
+	uint64_t n;
+
+	if (!q)
+		return __real_write(fd, buf, len);
+	if (q->kind != EVENT || len != sizeof(n))
+		return fail(EINVAL);
+	memcpy(&n, buf, sizeof(n));
+	q->value += n;
+	q->n_writes++;
+	return sizeof(n);
+}
+
+int __wrap_eventfd_read(int fd, eventfd_t *value)
+{
+	return __wrap_read(fd, value, sizeof(*value)) == sizeof(*value) ? 0 : -1;
+}
+
+int __wrap_eventfd_write(int fd, eventfd_t value)
+{
+	return __wrap_write(fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+}
+
+int __wrap_fcntl(int fd, int op, ...)
+{
+	struct quick *q = find(fd);
+	va_list ap;
+	long arg;
+
+	va_start(ap, op);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (!q)
+		return __real_fcntl(fd, op, arg);
+	if (op == F_SETFL)
+		q->flags = (int)arg;
+	if (op == F_GETFL)
+		return q->flags;
+	return op == F_SETFL || op == F_SETFD ? 0 : fail(EINVAL);
+}
+
+int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *ev)
+{
+	struct quick *epoll = find(fd);
+	struct member *m;
+
+	if (!epoll || epoll->kind != EPOLL || !find(of))
+		abort(); /* a descriptor of the system cannot be a member */
+	m = find_member(epoll, of);
+	if (op == EPOLL_CTL_ADD ? m != NULL : m == NULL)
+		return fail(m ? EEXIST : ENOENT);
+	if (op == EPOLL_CTL_DEL) {
+		remove_member(epoll, of);
+		return 0;
+	}
+	if (!m) {
+		if (!epoll->members)
+			epoll->members = calloc(MEMBERS, sizeof(*epoll->members));
+		if (!epoll->members || epoll->n_members == MEMBERS)
+			abort();
+		m = &epoll->members[epoll->n_members++];
+	}
+	*m = (struct member){.fd = of, .ev = *ev};
+	return 0;
+}
+
+static uint32_t events_of(const struct quick *q)
+{
+	uint32_t events = q->kind == EVENT ? EPOLLOUT : 0;
+
+	for (uint32_t i = 0; i < q->n_members && q->kind == EPOLL; i++)
+		if (events_of(find(q->members[i].fd)) & q->members[i].ev.events)
+			return EPOLLIN;
+	return q->value ? events | EPOLLIN : events;
+}
+
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms)
+{
+	struct quick *epoll = find(fd);
+	int n = 0;
+
+	if (!epoll || epoll->kind != EPOLL)
+		return fail(EBADF);
+	for (uint32_t i = 0; i < epoll->n_members && n < max; i++) {
+		struct member *m = &epoll->members[i];
+		const struct quick *q = find(m->fd);
+		uint32_t ready = events_of(q) & m->ev.events;
+
+		if (!ready || (m->ev.events & EPOLLET && m->seen == q->n_writes))
+			continue;
+		m->seen = q->n_writes;
+		events[n++] = (struct epoll_event){.events = ready, .data = m->ev.data};
+	}
+	slept = n == 0 && timeout_ms != 0;
+	return n;
+}
