@@ -181,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take(&in, &what, 1);
 	ends_open("max_depth=8 max_connections=8", NULL, what & 2 ? NULL : "direct_networks=0.0.0.0/1,::/1");
 	(what & 1 ? requests : messages)(&in);
+	ends_leave();
 	ends_close();
 	bad = fake_verbs_check_clean();
 	if (*bad) {

@@ -209,6 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(n.overruns == 0);
 	queue_close(&there);
 	queue_close(&back);
+	ends_leave();
 	ends_close();
 	munmap(far.bytes, BYTES);
 	munmap(own.bytes, BYTES);

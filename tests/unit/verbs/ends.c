@@ -139,6 +139,21 @@ static void close_end(struct end *end)
 	end->conn = NULL;
 }
 
+void ends_leave(void)
+{
+	struct end *const ends[] = {&a, &b};
+
+	for (int i = 0; i < 2; i++)
+		vb_disconnect(ends[i]->conn);
+	for (int i = 0; i < 4; i++)
+		ends_turn();
+	for (int i = 0; i < 2; i++) {
+		ends[i]->host.now_ns += 2000000000u;
+		ends[i]->conn = NULL;
+	}
+	ends_turn();
+}
+
 void ends_close(void)
 {
 	close_end(&a);

@@ -55,6 +55,8 @@ extern struct end a, b;
 void ends_open(const char *both, const char *of_a, const char *of_b);
 void ends_open_devices(const char *both, const char *of_a, const char *of_b); /* and do not connect them */
 void ends_close(void);
+/* Before ends_close(): disconnect, and let the time that the devices have for the last messages run out. */
+void ends_leave(void);
 /* Progress of both devices. */
 void ends_turn(void);
 #define ends_until(what)                                                                                                \
