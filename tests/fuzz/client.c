@@ -3,7 +3,8 @@
  * client.c - a server that answers anything at any time to a role that opens a session, over a transport that fails, while
  * the role itself exports, starts, submits, closes and aborts
  *
- * The input is a list of steps, see step(). At the end the role is stopped. `closed` must have come once for each client and
+ * The input is a list of steps, see step(). A client starts only after an answer with at most the lanes and the depth that
+ * it has asked for. At the end the role is stopped. `closed` must have come once for each client and
  * last, each IO that was accepted must have completed once, and no connection, queue, region or file descriptor may be left:
  * fake_core_fini checks the former three.
  */
@@ -34,6 +35,7 @@ struct fuzz {
 	struct gantry_io *ios;
 	uint32_t busy; /* IOs that were accepted and have not completed */
 	int is_ready, is_closed;
+	int queues_fit; /* the server has sent a QUEUES answer that keeps to what this client asked for */
 	unsigned epoch;
 	struct gantry_region region;
 };
@@ -85,7 +87,7 @@ static void on_exported(void *arg, struct gantry_client *c, const struct gantry_
 static void on_started(void *arg, struct gantry_client *c)
 {
 	(void)arg;
-	require(c == f.client && f.is_ready && !f.is_closed);
+	require(c == f.client && f.is_ready && !f.is_closed && f.queues_fit);
 }
 
 static void on_closed(void *arg, struct gantry_client *c, int reason, const char *text)
@@ -130,7 +132,7 @@ static void open_client(void)
 		free_client();
 	if (f.client != NULL)
 		return;
-	f.is_ready = f.is_closed = 0;
+	f.is_ready = f.is_closed = f.queues_fit = 0;
 	if (f.fc.rh->client_open(f.fc.rh, 0, &attr, &events, NULL, &f.client) != 0)
 		f.client = NULL;
 }
@@ -205,6 +207,19 @@ static size_t answer_payload(unsigned type, void *buf)
 	}
 }
 
+static void send_message(const uint8_t *msg, size_t len)
+{
+	struct gn_parsed parsed;
+	struct gn_queues queues;
+
+	if (gn_frame_parse(msg, len, &parsed) == 0 && parsed.type == GN_FRAME_QUEUES && parsed.answer &&
+	    parsed.verdict.status == 0 && parsed.payload_len == sizeof(queues)) {
+		memcpy(&queues, parsed.payload, sizeof(queues));
+		f.queues_fit |= queues.n <= LANES && queues.depth <= IOS;
+	}
+	fake_ctrl_send(f.conn, msg, len);
+}
+
 /* An answer to the oldest request, or a frame of any type. */
 static void say_frame(int answers)
 {
@@ -223,7 +238,7 @@ static void say_frame(int answers)
 	patch(payload, len);
 	len = gn_frame_build(msg, type, id, FAKE_SESSION, answers ? &verdict : NULL, payload, len);
 	patch(msg, len);
-	fake_ctrl_send(f.conn, msg, len);
+	send_message(msg, len);
 }
 
 static void say_bytes(void)
@@ -233,7 +248,7 @@ static void say_bytes(void)
 
 	for (size_t i = 0; i < len; i++)
 		msg[i] = (uint8_t)byte();
-	fake_ctrl_send(f.conn, msg, len);
+	send_message(msg, len);
 }
 
 static void reply(void)
