@@ -61,7 +61,7 @@ void sim_topology_draw(struct sim_scenario *s)
 	s->topology.n_targets = 1;
 	if (sim_draw(3) == 0)
 		draw_zeroes(s);
-	if (sim_draw(6) == 0)
+	if (sim_draw(12) == 0)
 		draw_shape(s);
 	else if (s->n_clients > 1 && sim_draw(4) == 0)
 		s->topology.n_targets = SIM_TARGETS;
