@@ -28,7 +28,10 @@ static void mapping_put(struct loop_mapping *mapping)
 	free(mapping);
 }
 
-/* Map a region that was imported without an address from another transport. */
+/*
+ * The importer does not use the exporter's mapping: the exporter may put other memory there while an importer that it has lost
+ * still has IO under way, or it has none, because it imported the region from another transport.
+ */
 static int mapping_create(const struct gantry_region *region, uint32_t rights, struct loop_export *e)
 {
 	int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
@@ -86,7 +89,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	if (e == conn->exports + LOOP_REGIONS)
 		return -ENOSPC;
 	e->addr = region->addr;
-	if (!e->addr)
+	if (region->fd >= 0)
 		rc = mapping_create(region, rights, e);
 	if (rc)
 		return rc;
