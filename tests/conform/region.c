@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* region.c - conformance: export, import, revoke, re-export. */
+#include <sys/mman.h>
+
 #include "conform/rig.h"
 
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
@@ -58,6 +60,31 @@ static void both_see_the_same_memory(void)
 	TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 1));
 	rig_fill(r->addr, BYTES, 2);
 	TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 2));
+	rig.ops->release_region(rig.b.conn, r);
+	rig_close();
+	rig_memory_close(&m);
+}
+
+/* A client whose session is lost puts private memory in the place of its region: late IO of the importer must not reach that. */
+static void exporter_replaces_its_mapping(void)
+{
+	struct gantry_region *r = NULL;
+	struct gantry_token token;
+	struct rig_memory m;
+
+	if (!mapped())
+		TEST_IGNORE_MESSAGE("regions are not mapped");
+	rig_connect();
+	rig_memory_open(&m, BYTES, BOTH);
+	export_to_b(&m, BOTH, 7, &token);
+	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
+	rig_fill(m.bytes, BYTES, 1);
+	TEST_ASSERT_EQUAL_PTR(m.bytes, mmap(m.bytes, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+					    0));
+	rig_fill(m.bytes, BYTES, 3);
+	TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 1));
+	rig_fill(r->addr, BYTES, 2);
+	TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 3));
 	rig.ops->release_region(rig.b.conn, r);
 	rig_close();
 	rig_memory_close(&m);
@@ -416,6 +443,7 @@ static void region_in_the_middle_of_a_file(void)
 void region_cases(void)
 {
 	RIG_CASE(both_see_the_same_memory);
+	RIG_CASE(exporter_replaces_its_mapping);
 	RIG_CASE(import_without_an_address);
 	RIG_CASE(import_twice_release_twice);
 	RIG_CASE(revoke_waits_for_release);

@@ -54,7 +54,7 @@ struct loop_listener {
 	char name[64];
 };
 
-/* Memory that a region without an address was mapped to. */
+/* Where the importers of a region access its file. */
 struct loop_mapping {
 	void *at;
 	size_t bytes;
@@ -66,7 +66,7 @@ struct loop_export {
 	uint32_t handle, generation, rights, refs;
 	uint64_t length, fd_offset;
 	uint8_t *addr;
-	struct loop_mapping *mapping; /* NULL: the exporter's own */
+	struct loop_mapping *mapping; /* NULL: the region has no file, and importers use the exporter's mapping */
 	int fd;
 	const struct gantry_region *region; /* atomic; NULL: unused */
 };

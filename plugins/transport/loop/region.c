@@ -16,10 +16,10 @@ struct loop_import {
 	struct loop_conn *conn;
 	uint32_t slot, generation;
 	uint8_t *addr; /* also when the user did not want it */
-	struct loop_mapping *mapping; /* NULL: the exporter's own */
+	struct loop_mapping *mapping; /* that of the export; may be NULL */
 };
 
-/* mapping NULL: nothing. */
+/* A NULL mapping is ignored. */
 static void mapping_put(struct loop_mapping *mapping)
 {
 	if (!mapping || --mapping->refs)
@@ -29,8 +29,8 @@ static void mapping_put(struct loop_mapping *mapping)
 }
 
 /*
- * The importer does not use the exporter's mapping: the exporter may put other memory there while an importer that it has lost
- * still has IO under way, or it has none, because it imported the region from another transport.
+ * Importers do not use the exporter's mapping. An exporter that has lost its connection may put other memory in its place while
+ * IO of the importer is under way. A region that the exporter has imported from another transport may have no mapping at all.
  */
 static int mapping_create(const struct gantry_region *region, uint32_t rights, struct loop_export *e)
 {
@@ -48,6 +48,7 @@ static int mapping_create(const struct gantry_region *region, uint32_t rights, s
 		free(mapping);
 		return rc;
 	}
+	madvise(mapping->at, mapping->bytes, MADV_DONTFORK);
 	mapping->refs = 1;
 	e->mapping = mapping;
 	e->addr = (uint8_t *)mapping->at + down;
@@ -90,7 +91,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 		return -ENOSPC;
 	e->addr = region->addr;
 	if (region->fd >= 0)
-		rc = mapping_create(region, rights, e);
+		rc = mapping_create(region, rights, e); /* sets e->addr */
 	if (rc)
 		return rc;
 	e->handle = handle;
