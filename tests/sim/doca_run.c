@@ -267,25 +267,6 @@ static bool is_over(void)
 	return clients_are_over() && sides[SERVER].proc == NULL && sides[SERVER].is_over;
 }
 
-static const char *run_until_end(void)
-{
-	while (!is_over()) {
-		uint64_t next = act();
-		enum sim_end end;
-
-		if (next <= sim_now() || is_over())
-			continue;
-		end = sim_run(LIMIT_STEPS - sim_steps(), next);
-		if (sim_judge_verdict_now() != NULL)
-			return sim_judge_verdict_now();
-		if (end == SIM_STEPS)
-			return "the run does not end (steps)";
-		if (sim_now() >= LIMIT_NS)
-			return "a program does not end";
-	}
-	return NULL;
-}
-
 static bool is_calm(const struct scenario *s)
 {
 	for (uint32_t i = 0; i <= s->n_clients; i++)
@@ -297,6 +278,8 @@ static bool is_calm(const struct scenario *s)
 void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_outcome *outcome)
 {
 	static const struct sim_disk_faults no_faults;
+	static const struct sim_course course = {
+		.act = act, .is_over = is_over, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
 	bool calm;
 
 	draw(&now, seed);
@@ -312,7 +295,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	memset(sides, 0, sizeof(sides));
 	for (uint32_t i = 0; i < SIDES; i++)
 		sides[i].start_at = i <= now.n_clients ? now.start_ns[i] : SIM_NEVER;
-	outcome->verdict = run_until_end();
+	outcome->verdict = sim_until_over(&course);
 	if (outcome->verdict == NULL)
 		outcome->verdict = sim_doca_verdict(calm);
 	outcome->trace = sim_trace();

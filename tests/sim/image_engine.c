@@ -28,22 +28,6 @@ struct ring {
 	int event_fd;
 };
 
-static ssize_t execute(const struct file_store *store, const struct file_request *r)
-{
-	const struct file_calls *calls = store->calls;
-
-	switch (r->step) {
-	case FILE_STEP_READ:
-		return calls->read(store->fd, r->data, r->length, (off_t)r->offset);
-	case FILE_STEP_WRITE:
-		return calls->write(store->fd, r->data, r->length, (off_t)r->offset, r->stable);
-	case FILE_STEP_ALLOCATE:
-		return calls->allocate(store->fd, r->mode, (off_t)r->offset, (off_t)r->length);
-	default:
-		return calls->sync(store->fd);
-	}
-}
-
 static void *work(void *arg)
 {
 	struct ring *ring = arg;
@@ -64,7 +48,7 @@ static void *work(void *arg)
 		if (ring->todo == NULL)
 			ring->todo_end = &ring->todo;
 		pthread_mutex_unlock(&ring->lock);
-		result = execute(ring->lane->store, r);
+		result = file_step_execute(ring->lane->store, r);
 		pthread_mutex_lock(&ring->lock);
 		ring->results[r - ring->lane->requests] = result;
 		r->next = ring->done;

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Let the simulation look for each seeded bug of mutants.txt, and print the first seed that fails.
 #
-#	tests/sim/mutants.sh BUILD OUT LAST [PATTERN]
+#	tests/sim/mutants.sh [doca] BUILD OUT LAST [PATTERN]
 #
+# doca: the scenarios of ./dev sim doca, and the bugs of mutants-doca.txt.
 # BUILD: a configured tree; OUT: where tests/sim/Makefile has built the simulation; LAST: the seeds are 1 to LAST; PATTERN: only
 # bugs whose text matches it. No file of the tree is changed: a bug is put into a copy, OUT/mutant.c, of which OUT/mutant.so is
 # made. PAUSE=COMMAND in the environment runs COMMAND before each bug. Exit status 1: a bug is not found, cannot be applied or
 # does not compile.
+kind=""
+[ "$1" != doca ] || { kind=doca; shift; }
 build=$1 out=$2 last=$3 pattern=${4:-.}
 sim=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$sim/../.." && pwd)
@@ -29,9 +32,9 @@ while IFS=@ read -r file expression what; do
 		continue
 	fi
 	# a worker of the simulation that the bug lets crash or hang has found it, too
-	found=$("$out/system" --image "$out/mutant.so" "1-$last" -j "${JOBS:-2}" --first 2>/dev/null |
+	found=$("$out/system" --image "$out/mutant.so" $kind "1-$last" -j "${JOBS:-2}" --first 2>/dev/null |
 		sed -n 's/^seed //p; s/^a worker has/&/p' | head -n 1)
 	[ -n "$found" ] || missed=1
 	echo "${found:-NOT FOUND} | $what"
-done <"$sim/mutants.txt"
+done <"$sim/mutants${kind:+-$kind}.txt"
 exit $missed

@@ -28,6 +28,7 @@ static struct {
 } slots[SLOTS];
 static const struct sim_scenario *now;
 static uint64_t restarted_at; /* when a client has started again; SIM_NEVER: none has */
+static bool injected[SIM_FAULTS];
 
 static void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void event(const char *format, ...)
@@ -184,7 +185,7 @@ static uint64_t due(const struct sim_fault *fault)
 }
 
 /* Do what is due, and return when something is due next. */
-static uint64_t act(bool *injected)
+static uint64_t act(void)
 {
 	uint64_t next = LIMIT_NS;
 
@@ -231,21 +232,21 @@ static void read_volumes(void)
 				sim_judge_store(volume, i, word_of(block));
 }
 
-static const char *run_until_end(bool *injected)
+const char *sim_until_over(const struct sim_course *course)
 {
-	while (!clients_have_ended()) {
-		uint64_t next = act(injected);
+	while (!course->is_over()) {
+		uint64_t next = course->act();
 		enum sim_end end;
 
-		if (next <= sim_now() || clients_have_ended())
+		if (next <= sim_now() || course->is_over())
 			continue;
-		end = sim_run(LIMIT_STEPS - sim_steps(), next);
+		end = sim_run(course->limit_steps - sim_steps(), next);
 		if (sim_judge_verdict_now() != NULL)
 			return sim_judge_verdict_now();
 		if (end == SIM_STEPS)
 			return "the run does not end (steps)";
-		if (sim_now() >= LIMIT_NS)
-			return "a client does not end";
+		if (sim_now() >= course->limit_ns)
+			return "a program does not end";
 	}
 	return NULL;
 }
@@ -269,9 +270,11 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 {
-	bool injected[SIM_FAULTS] = {false};
+	static const struct sim_course course = {
+		.act = act, .is_over = clients_have_ended, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
 
 	now = s;
+	memset(injected, 0, sizeof(injected));
 	sim_begin(s->seed ^ 0x5eed);
 	sim_rates_set(&s->rates);
 	sim_has_membarrier = s->membarrier;
@@ -289,7 +292,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
 		slots[slot].start_at = s->jobs[slot - CLIENTS].ops != 0 ? 0 : SIM_NEVER;
 	outcome->conditions = sim_scenario_conditions(s);
-	outcome->verdict = run_until_end(injected);
+	outcome->verdict = sim_until_over(&course);
 	for (int i = 0; i < SIM_OPS; i++)
 		for (int k = 0; k < SIM_RESULTS; k++)
 			outcome->ops[i][k] = sim_judge_count((enum sim_op)i, (enum sim_result)k);

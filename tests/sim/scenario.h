@@ -102,6 +102,15 @@ bool sim_scenario_is_smooth(const struct sim_scenario *scenario);
 uint32_t sim_scenario_conditions(const struct sim_scenario *scenario); /* bits */
 const char *sim_condition_name(enum sim_condition condition);
 
+/* What the environment does during a run. */
+struct sim_course {
+	uint64_t (*act)(void); /* do what is due; returns the time at which something is due next */
+	bool (*is_over)(void);
+	uint64_t limit_ns, limit_steps;
+};
+/* Run until it is over. NULL; or what is wrong: the judge's verdict, or a limit was reached. */
+const char *sim_until_over(const struct sim_course *course);
+
 struct sim_outcome {
 	const char *verdict; /* NULL: what the guarantees allow */
 	uint64_t trace, steps, ns;

@@ -211,6 +211,9 @@ void file_requests_destroy(struct file_lane *lane);
  */
 int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file_request **request_p);
 
+/* Do a step by a system call. Returns its result: bytes, 0, or -errno. */
+ssize_t file_step_execute(const struct file_store *store, const struct file_request *request);
+
 /*
  * Judge the result of a step (bytes, 0, or -errno). Returns 1 when another step is to be issued; 0 when the IO has
  * completed and the request is free again.

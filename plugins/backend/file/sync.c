@@ -64,7 +64,7 @@ const struct file_calls file_calls = {
 	.lost = call_lost,
 };
 
-static ssize_t execute(const struct file_store *store, const struct file_request *r)
+ssize_t file_step_execute(const struct file_store *store, const struct file_request *r)
 {
 	const struct file_calls *calls = store->calls;
 
@@ -82,7 +82,7 @@ static ssize_t execute(const struct file_store *store, const struct file_request
 
 static void sync_issue(struct file_lane *lane, struct file_request *request)
 {
-	while (file_step_done(lane, request, execute(lane->store, request)))
+	while (file_step_done(lane, request, file_step_execute(lane->store, request)))
 		;
 }
 
