@@ -33,7 +33,7 @@ struct sim_proc {
 	uid_t uid;
 	bool alive;
 	int status;  /* of its end: what it gave to exit(), or minus the signal that killed it */
-	struct sim_file *pidfd; /* see os_fd.c; NULL: nobody has asked */
+	struct sim_file *pidfd; /* see os_fd.c; NULL: no process has opened it */
 	struct sim_image *image;
 	struct sim_arena *arena;
 	uint8_t *tls, *tls_initial; /* of the image; the present values belong to tls_owner */
@@ -89,7 +89,7 @@ void sim_host_free(void *memory);
 /* -- the end of a process, per module of the kernel -- */
 void sim_fds_close_all(struct sim_proc *proc);
 void sim_maps_drop_all(struct sim_proc *proc);
-/* Its end is seen by those who hold a descriptor of it. */
+/* Processes that hold its pidfd see its end. */
 void sim_pidfd_end(struct sim_proc *proc);
 
 #endif

@@ -15,7 +15,7 @@ static const struct {
 	{"lose-read", "a read that is not done", "foreign"},
 	{"misdirect", "a write in the place of another one", "foreign stale status"},
 	{"doubled", "an old write that is done again later", "stale"},
-	{"late", "a write that nobody waits for any more", "late"},
+	{"late", "a write that is done after its client has got an answer", "late"},
 	{"twice", "an IO that completes twice", "twice"},
 	{"forget", "an IO that never completes", "hang"},
 	{"stay", "clients that stay with a gateway that has failed", "hang"},

@@ -402,7 +402,7 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 {
 	(void)conn;
-	PART_CHECK(rc == 0, "nobody knows whether a region is still in use");
+	PART_CHECK(rc == 0, "a revoke ends without the release of the peer");
 	((struct pair_side *)arg)->revoked = handle;
 }
 
