@@ -45,11 +45,11 @@ static int forced_model = -1;
 static sigjmp_buf fault;
 
 /* What the product writes to its log. */
-void sim_log(const char *who, const char *message);
-void sim_log(const char *who, const char *message)
+void sim_log(const char *source, const char *message);
+void sim_log(const char *source, const char *message)
 {
 	if (verbose)
-		printf("%s: %s\n", who, message);
+		printf("%s: %s\n", source, message);
 }
 
 void part_fail(const char *what)

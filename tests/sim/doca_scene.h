@@ -76,7 +76,7 @@ void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_
 /* doca_task_submit() has returned an error, or its completion, by the name of the error. */
 void sim_doca_refused(uint32_t task, int error);
 void sim_doca_done(uint32_t task, int error);
-/* The program has freed the task while it was in flight: it will not hear of it. */
+/* The program has freed the task while it was in flight: no callback of it comes. */
 void sim_doca_dropped(uint32_t task);
 
 /* An export descriptor of this end; what the peer of this end has exported, and 0 bytes while it has not. */

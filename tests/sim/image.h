@@ -47,6 +47,6 @@ uint64_t sim_new_value(void);
 /* Something is wrong, whatever the history says. */
 void sim_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line of the product's log. */
-void sim_log(const char *who, const char *message);
+void sim_log(const char *source, const char *message);
 
 #endif

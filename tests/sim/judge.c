@@ -170,7 +170,7 @@ uint32_t sim_judge_count(enum sim_op kind, enum sim_result result)
 	return n;
 }
 
-/* -- what one block tells -- */
+/* -- the history of one block -- */
 
 static bool has_block(const struct op *op, uint32_t block)
 {
@@ -264,7 +264,7 @@ static bool reports_loss(int rc)
 }
 
 /*
- * The flush that first tells the session of `w` after the cut whether its earlier writes are still there. NULL: none did, or
+ * The first flush of the session of `w` after the cut that reports whether its earlier writes are still there. NULL: none, or
  * it failed.
  */
 static bool is_confirmed_later(const struct op *w, uint64_t cut)
@@ -284,7 +284,7 @@ static bool is_confirmed_later(const struct op *w, uint64_t cut)
 	return confirmed < failed;
 }
 
-/* The write was on the medium when the power was cut, or its client was told so afterwards. */
+/* The write was on the medium when the power was cut, or a later flush reported so to its client. */
 static bool is_stable(const struct op *w, uint64_t cut)
 {
 	if (!is_acked(w) || w->end > cut)

@@ -346,7 +346,7 @@ static int compare_entries(const void *a, const void *b, void *arg)
 	return compare((const struct dirent **)(uintptr_t)a, (const struct dirent **)(uintptr_t)b);
 }
 
-/* The list belongs to the caller, who frees it: its memory is that of the process. */
+/* The caller frees the list, whose memory is that of the process. */
 int __wrap_scandir(const char *path, struct dirent ***list_p, int (*filter)(const struct dirent *),
 		   compare_fn *compare)
 {

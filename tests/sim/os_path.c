@@ -282,7 +282,7 @@ struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode
 		rc = flags & O_CREAT ? create(&place, mode, path) : -ENOENT;
 		created = rc == 0;
 	}
-	if (rc == 0 && !created) /* who makes a file may open it whatever its mode is */
+	if (rc == 0 && !created) /* the process that creates a file may open it in any mode */
 		rc = check_open(place.inode, flags);
 	if (rc != 0) {
 		errno = -rc;

@@ -42,7 +42,7 @@ static inline void part_spin(void)
 /* Memory of the host for all schedules, at n places in the address space. */
 void part_shared_memory(size_t bytes, uint8_t **views, size_t n);
 
-/* A thread of a part tells another one something, and waits for that as for a system call. */
+/* A thread of a part sets a flag for another one, which waits for it as for a system call. */
 void part_set(bool *flag);
 void part_wait(bool *flag);
 

@@ -44,11 +44,11 @@ static void event(const char *format, ...)
 	fputc('\n', sim_out);
 }
 
-void sim_log(const char *who, const char *message)
+void sim_log(const char *source, const char *message)
 {
 	const struct sim_thread *t = sim_self();
 
-	event("%s: %s: %s", t != NULL && t->proc != NULL ? t->proc->name : "?", who, message);
+	event("%s: %s: %s", t != NULL && t->proc != NULL ? t->proc->name : "?", source, message);
 }
 
 /* -- processes -- */

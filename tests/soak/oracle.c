@@ -92,7 +92,7 @@ static int allowed(const struct soak_window *w, uint32_t seq)
 	return seq == w->lo || seq == w->hi || (w->n > 1 && seq > w->lo && seq < w->hi);
 }
 
-/* The write of zeroes that words of 0 are of; SOAK_MIXED: none is allowed. If there are two, the words cannot tell. */
+/* The write of zeroes that words of 0 are of; SOAK_MIXED: none is allowed. If there are two, the words do not show which. */
 static uint32_t zeroes_of(const struct soak_window *w)
 {
 	if (soak_is_zero(w->hi))

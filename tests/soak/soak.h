@@ -4,7 +4,7 @@
  *
  * Each client owns a range of blocks. Only the owner writes them, one write at a time for each block; every client reads all
  * blocks. A write has a sequence number, which its client never uses again. Each 8-byte word of a block carries the sequence
- * number and a hash of run, block, sequence number and index of the word. So each word tells which write it came from. An
+ * number and a hash of run, block, sequence number and index of the word. So each word shows the write that it came from. An
  * odd sequence number is a write of zeroes or a discard: all words are 0. A block that was never written is 0, too.
  *
  * The journal is shared memory of the driver. It outlives each client:
