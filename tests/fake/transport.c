@@ -5,34 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "host.h"
 #include "transport.h"
 #include "transport_priv.h"
 
-#define SPARES 8
-
 enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_REVOKED, EV_CLOSED };
 
-/* Connections are large, and mostly untouched: a few are kept for the next transport, cleared where they were used. */
-static struct fake_conn *spares[SPARES];
+/*
+ * Connections are large, and mostly untouched. With FAKE_SPARES, so many are kept for the next transport of this process, and
+ * cleared where they were used.
+ */
+#ifdef FAKE_SPARES
+static struct fake_conn *spares[FAKE_SPARES];
 static unsigned n_spares;
 
-static struct fake_conn *map_conn(void)
+static struct fake_conn *alloc_conn(void)
 {
-	if (n_spares != 0)
-		return spares[--n_spares];
-	return mmap(NULL, sizeof(struct fake_conn), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return n_spares != 0 ? spares[--n_spares] : calloc(1, sizeof(struct fake_conn));
 }
 
-static void unmap_conn(struct fake_conn *conn)
+static void free_conn(struct fake_conn *conn)
 {
 	unsigned n_queues = conn->touched_queues, n_rmas = conn->touched_rmas;
 
-	if (n_spares == SPARES) {
-		munmap(conn, sizeof(*conn));
+	if (n_spares == FAKE_SPARES) {
+		free(conn);
 		return;
 	}
 	memset(conn, 0, offsetof(struct fake_conn, ctrl));
@@ -43,6 +42,17 @@ static void unmap_conn(struct fake_conn *conn)
 	conn->n_ctrl = 0; /* of ctrl, nothing is looked at beyond that */
 	spares[n_spares++] = conn;
 }
+#else
+static struct fake_conn *alloc_conn(void)
+{
+	return calloc(1, sizeof(struct fake_conn));
+}
+
+static void free_conn(struct fake_conn *conn)
+{
+	free(conn);
+}
+#endif
 
 void fake_transport_init(struct fake_transport *ft)
 {
@@ -70,7 +80,7 @@ void fake_transport_fini(struct fake_transport *ft)
 				  conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_imports);
 		if (!conn->disconnected && !conn->refused)
 			fake_fail("transport: connection %u was not disconnected", i);
-		unmap_conn(conn);
+		free_conn(conn);
 	}
 	for (unsigned i = 0; i < ft->n_events; i++)
 		free(ft->events[i]);
@@ -99,9 +109,9 @@ int fake_script(struct fake_transport *ft, enum fake_op op)
 
 static struct fake_conn *new_conn(struct fake_transport *ft, const char *service)
 {
-	struct fake_conn *conn = map_conn();
+	struct fake_conn *conn = alloc_conn();
 
-	if (conn == MAP_FAILED || ft->n_conns == FAKE_CONNS)
+	if (conn == NULL || ft->n_conns == FAKE_CONNS)
 		fake_fail("transport: too many connections");
 	conn->ft = ft;
 	snprintf(conn->service, sizeof(conn->service), "%s", service);
