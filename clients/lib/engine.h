@@ -8,8 +8,8 @@
  * Where the connect may be resumed, a lost session is opened again and nobody hears of it: IOs wait, and those that were
  * in flight are submitted again, in their order. If that does not succeed in time, the engine calls `closed`. It calls
  * `closed` with -ESTALE if it finds another volume, or the same volume without its data. A changed verifier means that
- * acknowledged but unflushed writes may be lost. Then the flushes in flight fail with GANTRY_S_IO; if there are none,
- * the next flush fails once.
+ * acknowledged but unflushed writes may be lost. Then the flushes of a queue that are in flight fail with GANTRY_S_IO;
+ * if there are none, its next flush fails once.
  *
  * It knows a role's host and nothing else of gantry, so that a plugin can be linked with it. A slot is a descriptor with
  * its part of the region. Behind the parts of all slots the region may have memory that the owner divides.
@@ -106,6 +106,7 @@ struct gc_queue {
 	int up;                 /* enum gc_up; not 0 between `started` and the end of the session */
 	int down_rc;            /* error while not up: -ENOTCONN, -ESTALE */
 	int paused;             /* the session is lost, and may be opened again */
+	int in_doubt;           /* the verifier has changed, and no flush of this queue has failed since */
 
 	/* the engine's own */
 	struct gantry_io *ios;

@@ -32,7 +32,6 @@ struct gc_session {
 	uint32_t epoch;
 	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: the host of ABI 1.0 has none */
 	int changed;  /* during a resume: the verifier has changed */
-	int in_doubt; /* the verifier has changed, and no flush has failed since; __atomic, lanes clear it */
 	int late;    /* the time is over */
 	int ran;     /* of this client: it was ready */
 	int gave_up; /* while it was lost; `text` says so */

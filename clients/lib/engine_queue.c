@@ -114,13 +114,16 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 	return 0;
 }
 
-/* The first flush after a change of the verifier fails, because writes that it covers may be lost. */
+/*
+ * After a change of the verifier the first flush of each queue fails, because writes that it covers may be lost. One flush of the
+ * session would not be enough: before its completion reaches the program, a flush of another thread could succeed.
+ */
 static int takes_doubt(struct gc_queue *queue, const struct gantry_io *io)
 {
-	struct gc_session *session = queue->session;
-
-	return io->opcode == GANTRY_OP_FLUSH && __atomic_load_n(&session->in_doubt, __ATOMIC_RELAXED) &&
-	       __atomic_exchange_n(&session->in_doubt, 0, __ATOMIC_RELAXED);
+	if (io->opcode != GANTRY_OP_FLUSH || !queue->in_doubt)
+		return 0;
+	queue->in_doubt = 0;
+	return 1;
 }
 
 int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
@@ -281,7 +284,7 @@ static void fail_flushes(struct gc_queue *queue)
 			wait_behind(queue, io);
 			continue;
 		}
-		__atomic_store_n(&queue->session->in_doubt, 0, __ATOMIC_RELAXED);
+		queue->in_doubt = 0;
 		fail(queue, io, GANTRY_S_IO);
 	}
 }
@@ -309,8 +312,10 @@ static void up_on_lane(void *arg)
 		restore(queue, &queue->ios[queue->lost[i]]);
 	queue->n_lost = 0;
 	qsort_r(queue->waiting, queue->n_waiting, sizeof(*queue->waiting), by_order, queue->kept);
-	if (queue->session->changed)
+	if (queue->session->changed) {
+		queue->in_doubt = 1;
 		fail_flushes(queue);
+	}
 }
 
 static void pause_on_lane(void *arg)

@@ -149,7 +149,7 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	return 1;
 }
 
-/* After a change of the verifier, acknowledged but unflushed writes may be lost: let the next flush fail. */
+/* After a change of the verifier, acknowledged but unflushed writes may be lost: let the next flush of each queue fail. */
 static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
 {
 	uint64_t was = session->info.verifier, ms = (now_ns(session) - session->lost_ns) / NS_PER_MS;
@@ -160,10 +160,11 @@ static void note_verifier(struct gc_session *session, const struct gantry_volume
 		session->events->verifier_changed(session->arg, info->verifier);
 	if (info->verifier == 0 || was == 0 || info->verifier == was)
 		return;
-	session->changed = session->in_doubt = 1;
+	session->changed = 1;
 	gantry_log_warn(session->rh->host, "volume %s: acknowledged writes that were not flushed may be lost (verifier=%llx, "
-			"was=%llx, session lost %llu ms ago): the next flush fails once", gantry_uuid_text(info->uuid, uuid),
-			(unsigned long long)info->verifier, (unsigned long long)was, (unsigned long long)ms);
+			"was=%llx, session lost %llu ms ago): the next flush of each queue fails once",
+			gantry_uuid_text(info->uuid, uuid), (unsigned long long)info->verifier, (unsigned long long)was,
+			(unsigned long long)ms);
 }
 
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info)

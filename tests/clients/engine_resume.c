@@ -288,7 +288,7 @@ static void resume_with_verifier(uint64_t verifier)
 	TEST_ASSERT_EQUAL_INT(0, queue->paused);
 }
 
-/* Acknowledged writes may be lost: the next flush fails once, and the engine submits the IOs in flight again. */
+/* Acknowledged writes may be lost: the next flush of the queue fails once, and the engine submits the IOs in flight again. */
 static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 {
 	rig.rh.seen = NULL;
@@ -305,6 +305,31 @@ static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 	flush();
 	rig_turn(2);
 	TEST_ASSERT_EQUAL_UINT(3, count_done(GANTRY_S_OK));
+}
+
+/*
+ * A program with a thread for each queue: its thread must not see a flush succeed because the flush of another thread has failed,
+ * perhaps without that thread knowing it yet.
+ */
+static void test_the_next_flush_of_each_queue_fails(void)
+{
+	rig_end(0);
+	rig_begin(2, DEPTH);
+	rig.rh.resume_ns = 1000 * MS;
+	rig.rh.turn_ns = 10 * MS;
+	rig.rh.quiet = 1;
+	rig.rh.volume.verifier = 7;
+	queue = rig_start(2);
+	resume_with_verifier(8);
+	for (uint32_t i = 0; i < 2; i++) {
+		queue = gc_session_queue(rig.session, i);
+		flush();
+		rig_turn(2);
+		TEST_ASSERT_EQUAL_UINT(i + 1, count_done(GANTRY_S_IO));
+		flush();
+		rig_turn(2);
+		TEST_ASSERT_EQUAL_UINT(i + 1, count_done(GANTRY_S_OK));
+	}
 }
 
 static void test_that_flush_fails_also_when_nothing_was_written(void)
@@ -474,6 +499,7 @@ int main(void)
 	RUN_TEST(test_the_volume_is_another_one);
 	RUN_TEST(test_a_server_may_say_that_it_is_another_one);
 	RUN_TEST(test_the_next_flush_fails_when_the_verifier_has_changed);
+	RUN_TEST(test_the_next_flush_of_each_queue_fails);
 	RUN_TEST(test_that_flush_fails_also_when_nothing_was_written);
 	RUN_TEST(test_flushes_that_waited_fail_instead);
 	RUN_TEST(test_a_close_while_it_is_paused);
