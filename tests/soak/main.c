@@ -138,6 +138,8 @@ static void summarize(const struct driver *d)
 static int run(struct driver *d)
 {
 	if (set_up(d)) {
+		if (d->journal && d->journal != MAP_FAILED)
+			print_records(d);
 		fprintf(stderr, "soak: cannot begin: %s\n", strerror(errno));
 		return 2;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "soak/driver.h"
@@ -25,6 +26,9 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 
 	if (fd < 0 || ftruncate(fd, BYTES))
 		rc = broken(d, "create");
+	/* The target keeps the UUID in such an attribute. Without it the UUID is that of the path, and an exchange goes unnoticed. */
+	if (!rc && (fsetxattr(fd, "user.gantry.soak", "1", 1, 0) || fremovexattr(fd, "user.gantry.soak")))
+		rc = broken(d, "the file system of TMPDIR stores no user attributes");
 	for (uint32_t b = 0; content && !rc && b < SOAK_BLOCKS; b++) {
 		soak_fill(content, buf, b, FOREIGN_SEQ);
 		if (pwrite(fd, buf, sizeof(buf), (off_t)b * SOAK_BLOCK) != (ssize_t)sizeof(buf))
