@@ -301,7 +301,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();
-	outcome->conditions = 0;
+	outcome->conditions = outcome->failed_allocations = 0;
 	memset(outcome->ops, 0, sizeof(outcome->ops));
 	memset(outcome->faults, 0, sizeof(outcome->faults));
 	for (unsigned i = 0; i < SIM_DOCA_KINDS; i++)

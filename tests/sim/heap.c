@@ -154,11 +154,16 @@ static struct sim_arena *present_arena(void)
 	return t != NULL && t->proc != NULL ? t->proc->arena : NULL;
 }
 
-static bool fails(void)
-{
-	struct sim_proc *proc = sim_self()->proc;
+uint32_t sim_memory_failures;
 
-	return proc->malloc_fails_one_in != 0 && sim_draw(proc->malloc_fails_one_in) == 0;
+bool sim_memory_fails(void)
+{
+	const struct sim_proc *proc = sim_self()->proc;
+	bool fails = __builtin_expect(proc->memory_fails_one_in != 0, 0) && proc->memory_spared == 0 &&
+		     sim_draw(proc->memory_fails_one_in) == 0;
+
+	sim_memory_failures += fails;
+	return fails;
 }
 
 static void *allocate(size_t bytes, size_t align, int fill)
@@ -166,7 +171,7 @@ static void *allocate(size_t bytes, size_t align, int fill)
 	struct sim_arena *arena = present_arena();
 	void *memory;
 
-	memory = fails() ? NULL : arena_alloc(arena, bytes, align);
+	memory = sim_memory_fails() ? NULL : arena_alloc(arena, bytes, align);
 	if (memory == NULL)
 		errno = ENOMEM;
 	else if (fill == 0 || bytes <= 4096)

@@ -228,9 +228,11 @@ static void *use_queue(void *arg)
 
 	if (!works)
 		return NULL;
-	for (uint32_t i = 0; i < job->depth; i++)
+	for (uint32_t i = 0; i < job->depth; i++) {
 		user->ios[i].buffer = user->own != NULL ? user->own + i * job->io_blocks * SIM_BLOCK :
 							  malloc(job->io_blocks * SIM_BLOCK);
+		works &= user->ios[i].buffer != NULL;
+	}
 	while (works && user->left > 0) {
 		if (sim_draw(8) == 0) {
 			think(job);
@@ -272,16 +274,40 @@ static uint32_t number_of(const struct gantry_volume *volume)
 	return info.uuid[15] - 1u;
 }
 
+/* Use all queues of the volume. How many operations are left to do. */
+static uint32_t use_volume(const struct sim_job *job, struct gantry_volume *volume, uint64_t stride)
+{
+	struct user *users = calloc(job->queues, sizeof(*users));
+	pthread_t threads[8];
+	bool runs[8] = {false};
+	uint64_t own_bytes;
+	uint8_t *own = gantry_volume_buffers(volume, &own_bytes);
+	uint32_t left = 0;
+
+	if (users == NULL)
+		return job->ops;
+	for (uint32_t i = 0; i < job->queues; i++) {
+		users[i] = (struct user){.job = job, .volume = volume, .number = i, .left = job->ops};
+		if (job->own)
+			users[i].own = own + i * stride;
+		if (i != 0)
+			runs[i] = pthread_create(&threads[i], NULL, use_queue, &users[i]) == 0;
+	}
+	use_queue(&users[0]);
+	for (uint32_t i = 1; i < job->queues; i++)
+		if (runs[i])
+			pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < job->queues; i++)
+		left += users[i].left;
+	return left;
+}
+
 VISIBLE void *sim_image_client(void *arg)
 {
 	const struct sim_job *job = arg;
 	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 	struct gantry_volume *volume;
-	struct user *users;
-	pthread_t threads[8];
-	uint64_t own_bytes;
-	uint8_t *own;
-	uint32_t left = 0;
+	uint32_t left;
 	char role[16];
 	int rc;
 
@@ -298,20 +324,7 @@ VISIBLE void *sim_image_client(void *arg)
 		exit(1);
 	}
 	sim_session_started(job->client, job->knows_uuids ? number_of(volume) : job->volume);
-	own = gantry_volume_buffers(volume, &own_bytes);
-	users = calloc(job->queues, sizeof(*users));
-	for (uint32_t i = 0; i < job->queues; i++) {
-		users[i] = (struct user){.job = job, .volume = volume, .number = i, .left = job->ops};
-		if (job->own)
-			users[i].own = own + (uint64_t)i * job->depth * attr.copy_bytes;
-		if (i != 0)
-			pthread_create(&threads[i], NULL, use_queue, &users[i]);
-	}
-	use_queue(&users[0]);
-	for (uint32_t i = 1; i < job->queues; i++)
-		pthread_join(threads[i], NULL);
-	for (uint32_t i = 0; i < job->queues; i++)
-		left += users[i].left;
+	left = use_volume(job, volume, (uint64_t)job->depth * attr.copy_bytes);
 	gantry_volume_close(&volume);
 	exit(left != 0);
 }

@@ -399,6 +399,8 @@ int __wrap_eventfd(unsigned value, int flags)
 	struct event_file *e;
 
 	sim_call();
+	if (sim_memory_fails())
+		return (int)sim_result(-ENOMEM);
 	e = sim_file_new(&event_ops, sizeof(*e), O_RDWR | (flags & EFD_NONBLOCK ? O_NONBLOCK : 0));
 	e->value = value;
 	e->semaphore = flags & EFD_SEMAPHORE;

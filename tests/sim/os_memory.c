@@ -65,6 +65,8 @@ static int memory_allocate(struct sim_file *file, int mode, off_t offset, off_t 
 {
 	struct memory_file *m = (struct memory_file *)file;
 
+	if (mode == 0 && sim_memory_fails())
+		return -ENOSPC;
 	if (mode == 0 && offset == 0 && bytes >= LAZY) {
 		m->lazy = bytes;
 		return 0;
@@ -123,7 +125,7 @@ int __wrap_memfd_create(const char *name, unsigned flags)
 	int real;
 
 	sim_call();
-	if (flags & MFD_HUGETLB)
+	if (flags & MFD_HUGETLB || sim_memory_fails())
 		return (int)sim_result(-ENOMEM);
 	real = memfd_create(name, flags | MFD_CLOEXEC);
 	if (real < 0)
@@ -178,7 +180,7 @@ void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t
 	}
 	if (flags & MAP_FIXED_NOREPLACE)
 		sim_fail("%s: mmap at %p", proc->name, wanted);
-	if (flags & MAP_HUGETLB) {
+	if (flags & MAP_HUGETLB || sim_memory_fails()) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
@@ -253,6 +255,10 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 	to = find_map(proc, at);
 	if (!(flags & MREMAP_FIXED) || old_bytes != bytes || from == NULL || to == NULL || to->bytes != from->bytes)
 		sim_fail("%s: mremap in a way that is not simulated", proc->name);
+	if (sim_memory_fails()) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	if (mremap(old, bytes, bytes, flags, at) == MAP_FAILED)
 		return MAP_FAILED;
 	file = to->file;
@@ -266,6 +272,8 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 int __wrap_madvise(void *at, size_t bytes, int advice)
 {
 	sim_call();
+	if ((advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ) && sim_memory_fails())
+		return (int)sim_result(-ENOMEM);
 	if (bytes >= LAZY && (advice == MADV_POPULATE_WRITE || advice == MADV_POPULATE_READ))
 		return 0;
 	return madvise(at, bytes, advice);

@@ -2,6 +2,7 @@
 /* os_misc.c - time, random numbers, identities, limits, and the end of a process */
 #include <fcntl.h>
 #include <grp.h>
+#include <libconfig.h>
 #include <linux/capability.h>
 #include <linux/membarrier.h>
 #include <pwd.h>
@@ -229,6 +230,36 @@ long __wrap_syscall(long number, ...)
 			return sim_result(result);
 		sim_fail("system call %ld is not simulated", number);
 	}
+}
+
+/* -- libconfig: see memory_spared in proc.h -- */
+
+#define SPARED(type, name, parameters, arguments) \
+	type __wrap_##name parameters             \
+	{                                         \
+		type result;                      \
+                                                  \
+		sim_proc_self()->memory_spared++; \
+		result = name arguments;          \
+		sim_proc_self()->memory_spared--; \
+		return result;                    \
+	}
+SPARED(int, config_read, (config_t * config, FILE *stream), (config, stream))
+SPARED(int, config_setting_set_string, (config_setting_t * setting, const char *value), (setting, value))
+SPARED(config_setting_t *, config_setting_add, (config_setting_t * parent, const char *name, int type), (parent, name, type))
+
+void __wrap_config_init(config_t *config)
+{
+	sim_proc_self()->memory_spared++;
+	config_init(config);
+	sim_proc_self()->memory_spared--;
+}
+
+void __wrap_config_set_include_dir(config_t *config, const char *dir)
+{
+	sim_proc_self()->memory_spared++;
+	config_set_include_dir(config, dir);
+	sim_proc_self()->memory_spared--;
 }
 
 /* -- messages -- */

@@ -21,7 +21,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 	(void)attr;
 	sim_call();
-	t = sim_thread_start(sim_proc_self(), "thread", fn, arg);
+	t = sim_memory_fails() ? NULL : sim_thread_start(sim_proc_self(), "thread", fn, arg);
 	if (t == NULL)
 		return EAGAIN;
 	*thread = (pthread_t)t;

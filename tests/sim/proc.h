@@ -40,7 +40,8 @@ struct sim_proc {
 	size_t tls_bytes;
 	void *tls_owner;
 	uint32_t pending_signals; /* bits; of its signalfd */
-	uint32_t malloc_fails_one_in; /* 0: never */
+	uint32_t memory_fails_one_in; /* allocations; 0: none fails */
+	uint32_t memory_spared; /* calls of libconfig, which does not check what it allocates: nothing fails */
 	struct sim_fd fds[SIM_FDS];
 	struct sim_map maps[SIM_MAPS];
 	uint32_t n_overs; /* os_doca.c */
@@ -82,6 +83,9 @@ struct sim_arena *sim_arena_new(void);
 void sim_arena_reset(struct sim_arena *arena);
 /* Bytes that the process has allocated and not freed. */
 size_t sim_arena_used(const struct sim_arena *arena);
+/* An allocation of the running process fails now, as drawn. Counted. */
+bool sim_memory_fails(void);
+extern uint32_t sim_memory_failures;
 /* Memory of the simulator, which outlives a process. Zeroed. Fails if there is none. */
 void *sim_host_alloc(size_t bytes);
 void sim_host_free(void *memory);

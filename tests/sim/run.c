@@ -25,6 +25,8 @@ static struct {
 	struct sim_proc *proc;
 	uint64_t start_at; /* SIM_NEVER: does not start again */
 	uint32_t n_starts;
+	uint64_t starved_until; /* its allocations fail at times; 0: none fails */
+	uint32_t starved_one_in;
 } slots[SLOTS];
 static const struct sim_scenario *now;
 static uint64_t restarted_at; /* when a client has started again; SIM_NEVER: none has */
@@ -83,6 +85,7 @@ static void start(unsigned slot)
 	slots[slot].n_starts++;
 	if (slots[slot].proc == NULL)
 		sim_fail("no process left");
+	slots[slot].proc->memory_fails_one_in = slots[slot].starved_one_in;
 	event("%s starts, pid %d", name, (int)slots[slot].proc->pid);
 }
 
@@ -100,19 +103,32 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 {
 	if (now->topology.shape != SIM_EMBEDDED)
 		return kind;
+	if (kind >= SIM_STARVE_CLIENT)
+		return SIM_STARVE_CLIENT;
 	return kind == SIM_POWER_CUT || kind == SIM_BLACKOUT ? SIM_BLACKOUT : SIM_KILL_CLIENT;
 }
 
 /* The slot that the fault hits. */
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
-	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET, TARGET};
+	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET, TARGET,
+							     CLIENTS, GATEWAY, TARGET};
 
-	if (kind == SIM_KILL_CLIENT)
+	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
 	if (places[kind] == TARGET)
 		return TARGET + number % now->topology.n_targets;
 	return now->topology.shape == SIM_JOINED ? TARGET : GATEWAY;
+}
+
+/* Allocations of the process fail at times, also when it starts again in this time. one_in 0: none fails any more. */
+static void starve(unsigned slot, uint32_t one_in, uint64_t until)
+{
+	slots[slot].starved_one_in = one_in;
+	slots[slot].starved_until = until;
+	if (slots[slot].proc != NULL)
+		slots[slot].proc->memory_fails_one_in = one_in;
+	event("slot %u: %s", slot, one_in != 0 ? "allocations fail" : "allocations succeed again");
 }
 
 static void inject(const struct sim_fault *fault)
@@ -146,6 +162,11 @@ static void inject(const struct sim_fault *fault)
 			kill_slot(slot, fault->down_ns);
 		sim_disk_power_cut(true);
 		sim_judge_power_cut(ALL_VOLUMES);
+		break;
+	case SIM_STARVE_CLIENT:
+	case SIM_STARVE_GATEWAY:
+	case SIM_STARVE_TARGET:
+		starve(slot, fault->one_in, sim_now() + fault->down_ns);
 		break;
 	default:
 		kill_slot(slot, fault->down_ns);
@@ -191,6 +212,10 @@ static uint64_t act(void)
 
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		reap(slot);
+		if (slots[slot].starved_one_in != 0 && slots[slot].starved_until <= sim_now())
+			starve(slot, 0, 0);
+		if (slots[slot].starved_one_in != 0 && slots[slot].starved_until < next)
+			next = slots[slot].starved_until;
 		if (slots[slot].proc == NULL && slots[slot].start_at <= sim_now())
 			start(slot);
 		if (slots[slot].start_at < next)
@@ -278,6 +303,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	sim_begin(s->seed ^ 0x5eed);
 	sim_rates_set(&s->rates);
 	sim_has_membarrier = s->membarrier;
+	sim_memory_failures = 0;
 	restarted_at = SIM_NEVER;
 	sim_disk_begin(&s->disk);
 	sim_judge_begin(s->resume);
@@ -304,6 +330,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();
+	outcome->failed_allocations = sim_memory_failures;
 	memset(outcome->faults, 0, sizeof(outcome->faults));
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		outcome->faults[s->faults[i].kind] += injected[i];

@@ -12,7 +12,8 @@ const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
 		"client killed",  "gateway killed",          "target killed",   "gateway stopped",
-		"target stopped", "power cut of the target", "power cut of all",  "volume exchanged"};
+		"target stopped", "power cut of the target", "power cut of all",  "volume exchanged",
+		"client without memory", "gateway without memory", "target without memory"};
 
 	return names[kind];
 }
@@ -140,6 +141,24 @@ static void draw_cut(struct sim_scenario *s)
 	}
 }
 
+/*
+ * After all other draws, from numbers of its own: the rest of a scenario does not depend on it. Allocations fail while a process
+ * starts, or later.
+ */
+static void draw_starvation(struct sim_scenario *s)
+{
+	static const enum sim_fault_kind kinds[] = {SIM_STARVE_CLIENT, SIM_STARVE_GATEWAY, SIM_STARVE_TARGET};
+
+	sim_begin(s->seed ^ 0x3e3);
+	if (sim_draw(5) != 0)
+		return;
+	for (uint32_t n = 1 + sim_draw(3); n > 0; n--)
+		s->faults[s->n_faults++] = (struct sim_fault){
+			.kind = kinds[sim_draw(3)], .client = sim_draw(s->n_clients), .after_start = sim_draw(6) == 0,
+			.at_ns = sim_draw(2) == 0 ? 0 : draw_time(MS / 64, 10), .down_ns = draw_time(MS / 16, 11),
+			.one_in = 1u << sim_draw(8)};
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -164,6 +183,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	else
 		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also after a long pause */
 	sim_topology_draw(s);
+	draw_starvation(s);
 }
 
 /* -- leaving out -- */

@@ -20,8 +20,11 @@ enum sim_fault_kind {
 	SIM_STOP_TARGET,
 	SIM_POWER_CUT,    /* of the target's machine */
 	SIM_BLACKOUT,     /* of all */
-	SIM_DRAWN_KINDS,  /* those before it are drawn by scenario.c, those after it by topology.c */
+	SIM_DRAWN_KINDS,  /* those before it are drawn by scenario.c, SIM_EXCHANGE by topology.c */
 	SIM_EXCHANGE = SIM_DRAWN_KINDS, /* the target is killed, and its file exchanged for another volume until the next time */
+	SIM_STARVE_CLIENT,              /* some of its allocations fail, as drawn last by scenario.c */
+	SIM_STARVE_GATEWAY,
+	SIM_STARVE_TARGET,
 	SIM_FAULT_KINDS
 };
 
@@ -30,7 +33,8 @@ struct sim_fault {
 	uint32_t client; /* 0 .. */
 	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
-	uint64_t down_ns; /* until it is started again */
+	uint64_t down_ns; /* until it is started again; without memory: how long allocations fail */
+	uint32_t one_in;  /* without memory: allocations for each one that fails, on average */
 };
 
 /* The stage `fault` of a role. Shares are in percent; all 0: none. */
@@ -116,6 +120,7 @@ struct sim_outcome {
 	uint64_t trace, steps, ns;
 	uint32_t conditions;
 	uint32_t ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS];
+	uint32_t failed_allocations;
 };
 /* Run it. The same scenario has the same outcome. */
 void sim_scenario_run(const struct sim_scenario *scenario, struct sim_outcome *outcome);

@@ -37,6 +37,7 @@ struct results {
 	uint64_t next; /* seed */
 	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
 	uint64_t conditions[SIM_CONDITIONS]; /* runs that had each */
+	uint64_t failed_allocations;
 	uint64_t running[WORKERS];           /* seed of each */
 	struct sim_coverage coverage;
 	int interrupted;
@@ -83,6 +84,7 @@ static void add(uint64_t seed, const struct sim_outcome *outcome)
 	__atomic_fetch_add(&results->n, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->steps, outcome->steps, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->ns, outcome->ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&results->failed_allocations, outcome->failed_allocations, __ATOMIC_RELAXED);
 	for (i = 0; i < SIM_OPS; i++)
 		for (uint32_t k = 0; k < SIM_RESULTS; k++)
 			__atomic_fetch_add(&results->ops[i][k], outcome->ops[i][k], __ATOMIC_RELAXED);
@@ -167,7 +169,7 @@ static void print_reached(void)
 	for (int i = 0; i < SIM_FAULT_KINDS; i++)
 		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "faults:", sim_fault_name((enum sim_fault_kind)i),
 			(unsigned long long)results->faults[i]);
-	fprintf(sim_out, "\nruns with:");
+	fprintf(sim_out, "; %llu allocations failed\nruns with:", (unsigned long long)results->failed_allocations);
 	for (int i = 0; i < SIM_CONDITIONS; i++)
 		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "", sim_condition_name((enum sim_condition)i),
 			(unsigned long long)results->conditions[i]);
