@@ -299,6 +299,7 @@ static uint32_t use_volume(const struct sim_job *job, struct gantry_volume *volu
 			pthread_join(threads[i], NULL);
 	for (uint32_t i = 0; i < job->queues; i++)
 		left += users[i].left;
+	free(users);
 	return left;
 }
 

@@ -110,6 +110,11 @@ static int close_fd(struct sim_proc *proc, int fd)
 	return 0;
 }
 
+const char *sim_fd_kind(const struct sim_proc *proc, int fd)
+{
+	return proc->fds[fd].file != NULL ? proc->fds[fd].file->ops->kind : NULL;
+}
+
 void sim_fds_close_all(struct sim_proc *proc)
 {
 	for (int fd = 0; fd < (int)SIM_FDS; fd++)

@@ -321,5 +321,6 @@ _Noreturn void __wrap__exit(int code)
 _Noreturn void __wrap_exit(int code)
 {
 	sim_run_at_exit();
+	sim_proc_note_left(sim_proc_self());
 	__wrap__exit(code);
 }

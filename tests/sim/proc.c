@@ -175,6 +175,26 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
 	return proc;
 }
 
+void sim_proc_note_left(struct sim_proc *proc)
+{
+	size_t n = 0, room = sizeof(proc->left);
+
+	for (int fd = 0; fd < (int)SIM_FDS && n < room; fd++)
+		if (sim_fd_kind(proc, fd) != NULL)
+			n += (size_t)snprintf(proc->left + n, room - n, " descriptor %d (%s)", fd, sim_fd_kind(proc, fd));
+	for (uint32_t i = 0; i < SIM_MAPS && n < room; i++)
+		if (proc->maps[i].at != NULL)
+			n += (size_t)snprintf(proc->left + n, room - n, " mapping of %zu bytes (%s)", proc->maps[i].bytes,
+					      proc->maps[i].file != NULL ? "of a file" : "anonymous");
+	if (sim_arena_used(proc->arena) != 0 && n < room)
+		snprintf(proc->left + n, room - n, " heap of %zu bytes", sim_arena_used(proc->arena));
+}
+
+const char *sim_proc_left(const struct sim_proc *proc)
+{
+	return proc->left[0] != 0 ? proc->left : NULL;
+}
+
 void sim_proc_kill(struct sim_proc *proc, int status)
 {
 	bool is_self = sim_self() != NULL && sim_self()->proc == proc;

@@ -47,6 +47,7 @@ struct sim_proc {
 	uint32_t n_overs; /* os_doca.c */
 	void (*at_exit[SIM_AT_EXIT])(void);
 	uint32_t n_at_exit;
+	char left[160]; /* what it held when it called exit(), see sim_proc_left() */
 	uint32_t n_files_open; /* streams of libc: the process cannot be killed while it has any */
 };
 
@@ -67,6 +68,10 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
 void sim_proc_kill(struct sim_proc *proc, int status);
 /* A signal for its signalfd. */
 void sim_proc_signal(struct sim_proc *proc, int signal);
+/* The process has called exit() and ends: note what it holds. One that ends by _exit() gives nothing back. */
+void sim_proc_note_left(struct sim_proc *proc);
+/* Of a process that has called exit(): the descriptors, mappings and heap that it had not given back. NULL: none. */
+const char *sim_proc_left(const struct sim_proc *proc);
 /* Forget an ended process. */
 void sim_proc_reap(struct sim_proc *proc);
 struct sim_proc *sim_proc_find(pid_t pid);
@@ -92,6 +97,8 @@ void sim_host_free(void *memory);
 
 /* -- the end of a process, per module of the kernel -- */
 void sim_fds_close_all(struct sim_proc *proc);
+/* The kind of what a descriptor refers to. NULL: it is closed. */
+const char *sim_fd_kind(const struct sim_proc *proc, int fd);
 void sim_maps_drop_all(struct sim_proc *proc);
 /* Processes that hold its pidfd see its end. */
 void sim_pidfd_end(struct sim_proc *proc);

@@ -31,6 +31,7 @@ static struct {
 static const struct sim_scenario *now;
 static uint64_t restarted_at; /* when a client has started again; SIM_NEVER: none has */
 static bool injected[SIM_FAULTS];
+static bool ending; /* the last client has ended, and servers have got SIGTERM */
 
 static void event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void event(const char *format, ...)
@@ -181,9 +182,11 @@ static void reap(unsigned slot)
 	if (proc == NULL || proc->alive)
 		return;
 	event("%s has ended, status %d", proc->name, proc->status);
+	if (sim_proc_left(proc) != NULL)
+		sim_wrong("%s has ended and had not given back:%s", proc->name, sim_proc_left(proc));
 	if (slot >= CLIENTS)
 		sim_judge_ended(slot - CLIENTS + 1);
-	if (slots[slot].start_at == SIM_NEVER && (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
+	if (slots[slot].start_at == SIM_NEVER && !ending && (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
 		slots[slot].start_at = sim_now() + RETRY_NS;
 	sim_proc_reap(proc);
 	slots[slot].proc = NULL;
@@ -195,6 +198,25 @@ static bool clients_have_ended(void)
 		if (slots[slot].proc != NULL || slots[slot].start_at != SIM_NEVER)
 			return false;
 	return true;
+}
+
+/* Servers that no client uses any more end in order, and give back what they hold. */
+static void end_servers(void)
+{
+	ending = true;
+	for (unsigned slot = 0; slot < CLIENTS; slot++) {
+		slots[slot].start_at = SIM_NEVER;
+		if (slots[slot].proc != NULL)
+			sim_proc_signal(slots[slot].proc, SIGTERM);
+	}
+}
+
+static bool all_have_ended(void)
+{
+	for (unsigned slot = 0; slot < CLIENTS && clients_have_ended(); slot++)
+		if (slots[slot].proc != NULL || slots[slot].start_at != SIM_NEVER)
+			return false;
+	return clients_have_ended();
 }
 
 /* SIM_NEVER: not yet known. */
@@ -221,10 +243,12 @@ static uint64_t act(void)
 		if (slots[slot].start_at < next)
 			next = slots[slot].start_at;
 	}
+	if (!ending && clients_have_ended())
+		end_servers();
 	for (uint32_t i = 0; i < now->n_faults; i++) {
 		const struct sim_fault *fault = &now->faults[i];
 
-		if (injected[i])
+		if (injected[i] || ending)
 			continue;
 		if (due(fault) <= sim_now()) {
 			injected[i] = true;
@@ -296,10 +320,11 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 {
 	static const struct sim_course course = {
-		.act = act, .is_over = clients_have_ended, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
+		.act = act, .is_over = all_have_ended, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
 
 	now = s;
 	memset(injected, 0, sizeof(injected));
+	ending = false;
 	sim_begin(s->seed ^ 0x5eed);
 	sim_rates_set(&s->rates);
 	sim_has_membarrier = s->membarrier;
