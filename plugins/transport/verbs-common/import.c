@@ -42,7 +42,7 @@ static struct vb_import *find_import(struct vb_conn *conn, uint64_t name)
 
 static bool handle_taken(const struct vb_conn *conn, uint32_t handle)
 {
-	for (int i = 0; i < VB_REGIONS; i++)
+	for (uint32_t i = 0; i < conn->imports_used; i++)
 		if (conn->imports[i].name && (uint32_t)conn->imports[i].name == handle && !conn->imports[i].revoking)
 			return true;
 	return false;
@@ -91,6 +91,8 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 		rc = find_peer(conn, r, &peer);
 	if (rc)
 		return rc;
+	if (im - conn->imports >= conn->imports_used)
+		conn->imports_used = (uint32_t)(im - conn->imports) + 1;
 	im->conn = conn;
 	im->wire = *r;
 	im->peer = peer;
@@ -118,7 +120,7 @@ static void sign_off(struct vb_conn *conn, struct vb_import *im)
 
 void vb_imports_progress(struct vb_conn *conn)
 {
-	for (int i = 0; i < VB_REGIONS && !conn->freed; i++)
+	for (uint32_t i = 0; i < conn->imports_used && !conn->freed; i++)
 		if (conn->imports[i].revoking)
 			sign_off(conn, &conn->imports[i]);
 }
@@ -256,14 +258,16 @@ int vb_register(void *arg, const struct gantry_region *region)
 		return -EPERM;
 	if (!region->addr || region->length == 0)
 		return -EINVAL;
-	for (int i = VB_REGIONS - 1; i >= 0; i--) {
-		if (conn->registered[i].region == region)
+	for (uint32_t i = conn->registered_used; i > 0; i--) {
+		if (conn->registered[i - 1].region == region)
 			return -EEXIST;
-		if (!conn->registered[i].region)
-			free_one = &conn->registered[i];
+		if (!conn->registered[i - 1].region)
+			free_one = &conn->registered[i - 1];
 	}
-	if (!free_one)
+	if (!free_one && conn->registered_used == VB_REGIONS)
 		return -ENOSPC;
+	if (!free_one)
+		free_one = &conn->registered[conn->registered_used++];
 	rc = vb_mr_create(conn->pd, region->addr, region->length, 0, 1, &free_one->mr);
 	if (rc) {
 		vb_explain_memory(conn->t, "local region", region->length, rc);
@@ -279,7 +283,7 @@ void vb_unregister(void *arg, const struct gantry_region *region)
 
 	if (!vb_usable(conn->t))
 		return;
-	for (int i = 0; i < VB_REGIONS; i++)
+	for (uint32_t i = 0; i < conn->registered_used; i++)
 		if (conn->registered[i].region == region) {
 			__atomic_store_n(&conn->registered[i].region, NULL, __ATOMIC_RELEASE);
 			vb_mr_destroy(&conn->registered[i].mr);
@@ -306,7 +310,7 @@ int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const
 
 void vb_imports_free(struct vb_conn *conn)
 {
-	for (int i = 0; i < VB_REGIONS; i++)
+	for (uint32_t i = 0; i < conn->registered_used; i++)
 		vb_mr_destroy(&conn->registered[i].mr);
 	while (conn->peers) {
 		struct vb_import_peer *peer = conn->peers;

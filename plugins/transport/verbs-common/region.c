@@ -39,7 +39,7 @@ void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t 
 
 static struct vb_export *find_export(struct vb_conn *conn, uint32_t handle)
 {
-	for (int i = 0; i < VB_REGIONS; i++)
+	for (uint32_t i = 0; i < conn->exports_used; i++)
 		if (conn->exports[i].region && conn->exports[i].wire.handle == handle)
 			return &conn->exports[i];
 	return NULL;
@@ -191,11 +191,13 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 
 	if (rc)
 		return rc;
-	for (int i = 0; i < VB_REGIONS && !e; i++)
+	for (uint32_t i = 0; i < conn->exports_used && !e; i++)
 		if (!conn->exports[i].region)
 			e = &conn->exports[i];
-	if (!e)
+	if (!e && conn->exports_used == VB_REGIONS)
 		return -ENOSPC;
+	if (!e)
+		e = &conn->exports[conn->exports_used++];
 	e->wire = (struct vb_ctrl_region){
 		.length = region->length, .rights = rights, .handle = handle, .generation = conn->generation + 1};
 	rc = region->domain == VB_TOKEN_KIND ? pass_on(conn, e, region) : enroll(conn, e, region);
@@ -285,7 +287,7 @@ uint64_t vb_exports_wake_ns(const struct vb_conn *conn)
 {
 	uint64_t first = 0;
 
-	for (int i = 0; i < VB_REGIONS; i++) {
+	for (uint32_t i = 0; i < conn->exports_used; i++) {
 		uint64_t at = conn->exports[i].deadline_ns;
 
 		if (at && (!first || at < first))
@@ -296,7 +298,7 @@ uint64_t vb_exports_wake_ns(const struct vb_conn *conn)
 
 void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 {
-	for (int i = 0; i < VB_REGIONS && !conn->freed; i++) {
+	for (uint32_t i = 0; i < conn->exports_used && !conn->freed; i++) {
 		struct vb_export *e = &conn->exports[i];
 
 		if (!e->deadline_ns || now_ns < e->deadline_ns)
@@ -309,15 +311,15 @@ void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 
 void vb_exports_lost(struct vb_conn *conn)
 {
-	for (int i = 0; i < VB_REGIONS; i++)
+	for (uint32_t i = 0; i < conn->exports_used; i++)
 		deregister(&conn->exports[i]);
-	for (int i = 0; i < VB_REGIONS && !conn->freed; i++)
+	for (uint32_t i = 0; i < conn->exports_used && !conn->freed; i++)
 		if (conn->exports[i].region)
 			tell_revoked(conn, &conn->exports[i], conn->exports[i].wire.direct ? -ETIMEDOUT : 0);
 }
 
 void vb_exports_quiet(struct vb_conn *conn)
 {
-	for (int i = 0; i < VB_REGIONS; i++)
+	for (uint32_t i = 0; i < conn->exports_used; i++)
 		drop_export(&conn->exports[i]);
 }

@@ -353,6 +353,7 @@ struct vb_conn {
 	struct vb_import_peer *peers;
 	char import_error[160]; /* of the last import_region; "": only its error number */
 	struct vb_registered registered[VB_REGIONS];
+	uint32_t exports_used, imports_used, registered_used; /* slots that were ever used, from the first: control thread */
 	struct vb_outgoing *out_head, **out_tail;
 	uint32_t n_out;
 	uint32_t seen_consumer; /* the highest number of the peer's */
