@@ -291,6 +291,18 @@ int fv_bell_wait(int fd)
 
 /* -- the whole -- */
 
+void fake_verbs_renumber(void)
+{
+	fv_lock();
+	if (objs[FV_QP] || objs[FV_MR]) {
+		fv_misuse("fake_verbs_renumber(): queue pairs or memory regions exist");
+	} else {
+		fv_qp_renumber();
+		fv_memory_renumber();
+	}
+	fv_leave(0);
+}
+
 void fake_verbs_reset(void)
 {
 	fv_lock();

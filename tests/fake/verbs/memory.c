@@ -221,6 +221,11 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
+void fv_memory_renumber(void)
+{
+	n_mrs = 0;
+}
+
 void fv_memory_reset(void)
 {
 	struct fv_obj *obj;

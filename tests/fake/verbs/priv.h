@@ -210,6 +210,7 @@ void fv_pd_free(struct fv_pd *pd);
 /* The memory behind a range of an MR, NULL: key, domain, range or access is wrong. */
 void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len, unsigned access);
 void fv_memory_reset(void);
+void fv_memory_renumber(void);
 
 /* -- cq.c -- */
 int fv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
@@ -229,6 +230,7 @@ void fv_qp_received(struct fv_qp *qp, enum ibv_wc_status status, const struct fv
 int fv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int fv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 void fv_qp_reset(void);
+void fv_qp_renumber(void);
 
 /* -- wire.c -- */
 /* Let go what can: of a queue pair, and of the one that sends to it. */

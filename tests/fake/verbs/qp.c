@@ -452,6 +452,11 @@ int fv_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	return fv_leave(err);
 }
 
+void fv_qp_renumber(void)
+{
+	n_qps = 0;
+}
+
 void fv_qp_reset(void)
 {
 	struct fv_obj *obj;

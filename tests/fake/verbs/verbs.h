@@ -33,6 +33,8 @@
 
 /* Forget everything, free everything; two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at 127.0.0.2 and 10.99.0.2. */
 void fake_verbs_reset(void);
+/* While no queue pair and no memory region exists: their numbers and keys begin anew, as after a reset. */
+void fake_verbs_renumber(void);
 /* What is wrong: misuse since the reset, objects that exist, events that nobody acknowledged. "" when all is well. The text
  * is good until the next call. */
 const char *fake_verbs_check_clean(void);

@@ -115,17 +115,35 @@ void ends_open_devices(const char *both, const char *of_a, const char *of_b)
 	open_end(&b, "b", "ibdev=fake1", both, of_b);
 }
 
-void ends_open(const char *both, const char *of_a, const char *of_b)
+static uint32_t last_handle; /* of share_begin() */
+
+static void forget(struct end *end)
+{
+	end->conn = NULL;
+	end->n_connected = end->n_closed = end->reason = end->n_up = end->n_down = end->n_revoke = end->n_revoked = 0;
+	end->up = end->down = 0;
+	end->host.log_used = 0;
+}
+
+void ends_connect(void)
 {
 	void *conn = NULL;
 
-	ends_open_devices(both, of_a, of_b);
+	forget(&a);
+	forget(&b);
+	last_handle = 0;
 	TEST_ASSERT_EQUAL_INT(0, vb_listen(b.device, SERVICE, &events, &b, &b.listener));
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(a.device, SERVICE, &events, &a, &conn));
 	a.conn = conn;
 	ends_until(a.n_connected && b.conn && b.conn->state == VB_C_UP);
 	TEST_ASSERT_EQUAL_INT(0, vb_register(a.conn, &a.local));
 	TEST_ASSERT_EQUAL_INT(0, vb_register(b.conn, &b.local));
+}
+
+void ends_open(const char *both, const char *of_a, const char *of_b)
+{
+	ends_open_devices(both, of_a, of_b);
+	ends_connect();
 }
 
 static void close_end(struct end *end)
@@ -139,12 +157,26 @@ static void close_end(struct end *end)
 	end->conn = NULL;
 }
 
+/* Also those that a test has lost sight of. */
+static void disconnect_all(struct vb_transport *t)
+{
+	struct vb_conn *conn = t->conns;
+
+	while (conn)
+		if (conn->freed) {
+			conn = conn->next;
+		} else {
+			vb_disconnect(conn);
+			conn = t->conns; /* it may be gone */
+		}
+}
+
 void ends_leave(void)
 {
 	struct end *const ends[] = {&a, &b};
 
 	for (int i = 0; i < 2; i++)
-		vb_disconnect(ends[i]->conn);
+		disconnect_all(ends[i]->device);
 	for (int i = 0; i < 4; i++)
 		ends_turn();
 	for (int i = 0; i < 2; i++) {
@@ -152,6 +184,8 @@ void ends_leave(void)
 		ends[i]->conn = NULL;
 	}
 	ends_turn();
+	vb_unlisten(b.listener);
+	b.listener = NULL;
 }
 
 void ends_close(void)
@@ -262,14 +296,13 @@ void queue_tell(struct queue *q)
 
 void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes, uint32_t rights)
 {
-	static uint32_t handle;
-
 	*s = (struct shared){.owner = owner, .user = user};
 	s->bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	TEST_ASSERT_TRUE(s->bytes != MAP_FAILED);
 	s->region = (struct gantry_region){.addr = s->bytes, .length = bytes, .fd = -1,
 					   .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
-	TEST_ASSERT_EQUAL_INT(0, vb_export(owner->conn, &s->region, rights, ++handle, &s->token));
+	TEST_ASSERT_EQUAL_INT(0, vb_export(owner->conn, &s->region, rights, ++last_handle, &s->token));
+	ends_turn(); /* the other end announces it */
 	ends_until(vb_import_region(user->conn, &s->token, 0, &s->imported) == 0);
 }
 

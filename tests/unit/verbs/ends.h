@@ -54,8 +54,9 @@ extern struct end a, b;
 /* Settings as "name=value name=value" or NULL, of both, of one. Devices are fake0 and fake1: a test changes them before. */
 void ends_open(const char *both, const char *of_a, const char *of_b);
 void ends_open_devices(const char *both, const char *of_a, const char *of_b); /* and do not connect them */
+void ends_connect(void); /* after ends_open_devices(), and again after each ends_leave() */
 void ends_close(void);
-/* Before ends_close(): disconnect, and let the time that the devices have for the last messages run out. */
+/* Disconnect, let the time that the devices have for the last messages run out, and stop listening. The devices stay open. */
 void ends_leave(void);
 /* Progress of both devices. */
 void ends_turn(void);
