@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# gantry_sanitize.m4 - --enable-asan, --enable-ubsan, --enable-tsan, --enable-fuzz
+# gantry_sanitize.m4 - --enable-asan, --enable-ubsan, --enable-tsan, --enable-fuzz, --enable-coverage
 
 AC_DEFUN([GANTRY_SANITIZE],[
 AC_ARG_ENABLE([asan],[AS_HELP_STRING([--enable-asan],[build with the address sanitizer])],[],[enable_asan=no])
 AC_ARG_ENABLE([ubsan],[AS_HELP_STRING([--enable-ubsan],[build with the undefined behaviour sanitizer])],[],[enable_ubsan=no])
 AC_ARG_ENABLE([tsan],[AS_HELP_STRING([--enable-tsan],[build with the thread sanitizer])],[],[enable_tsan=no])
 AC_ARG_ENABLE([fuzz],[AS_HELP_STRING([--enable-fuzz],[build the fuzz targets with libFuzzer (clang)])],[],[enable_fuzz=no])
+AC_ARG_ENABLE([coverage],[AS_HELP_STRING([--enable-coverage],[count which source lines run (clang)])],[],[enable_coverage=no])
 AS_IF([test "x$enable_asan$enable_tsan" = xyesyes],[AC_MSG_ERROR([--enable-asan and --enable-tsan exclude each other])])
 gantry_san=
 AS_IF([test "x$enable_asan" = xyes],[gantry_san="$gantry_san -fsanitize=address"])
@@ -13,6 +14,7 @@ AS_IF([test "x$enable_ubsan" = xyes],[gantry_san="$gantry_san -fsanitize=undefin
 AS_IF([test "x$enable_tsan" = xyes],[gantry_san="$gantry_san -fsanitize=thread"])
 FUZZ_LDFLAGS=
 AS_IF([test "x$enable_fuzz" = xyes],[gantry_san="$gantry_san -fsanitize=fuzzer-no-link" FUZZ_LDFLAGS=-fsanitize=fuzzer])
+AS_IF([test "x$enable_coverage" = xyes],[gantry_san="$gantry_san -fprofile-instr-generate -fcoverage-mapping"])
 AC_SUBST([FUZZ_LDFLAGS])
 AM_CONDITIONAL([FUZZ],[test "x$enable_fuzz" = xyes])
 
