@@ -4,7 +4,7 @@
  *
  * The input is a list of steps, see step(). Whatever it does, at the end the role is stopped, and must have finished:
  * each session that said hello was closed exactly once, and no connection, queue, region, IO or file descriptor is left.
- * fake_core_fini checks all but the latter.
+ * fake_core_fini checks all but the latter. The role must see the steps of each session in their order only: see check_order().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -27,6 +27,104 @@ struct fuzz {
 	struct fake_core fc;
 	struct fake_conn *peers[PEERS], *peer; /* peer: who acts */
 };
+
+/* -- the order of steps -- */
+
+#define SESSIONS 64
+
+static struct order {
+	struct gantry_session *session;
+	unsigned steps; /* bits: enum fake_step */
+} orders[SESSIONS];
+static struct gantry_server_ops fake; /* that of fake/core.c */
+
+static void require(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static struct order *order_of(const struct gantry_session *session)
+{
+	for (unsigned i = 0; i < SESSIONS; i++)
+		if (orders[i].session == session)
+			return &orders[i];
+	return NULL;
+}
+
+/* This step may come only after those, and before none of these. */
+static void check_order(const struct gantry_session *session, enum fake_step step, unsigned after, unsigned before)
+{
+	struct order *o = order_of(session);
+
+	require(o != NULL && (o->steps & after) == after && (o->steps & before) == 0);
+	o->steps |= 1u << step;
+}
+
+static int on_hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
+{
+	struct order *o = order_of(NULL);
+
+	require(o != NULL && order_of(session) == NULL);
+	*o = (struct order){session, 1u << FAKE_HELLO};
+	require(attr->lanes >= 1 && attr->depth >= 1 && attr->epoch != 0);
+	return fake.hello(role, session, attr);
+}
+
+static int on_query(void *role, struct gantry_session *session, struct gantry_volume_info *volume)
+{
+	check_order(session, FAKE_QUERY, 1u << FAKE_HELLO, 1u << FAKE_START | 1u << FAKE_STOP);
+	return fake.query(role, session, volume);
+}
+
+static int on_region(void *role, struct gantry_session *session, struct gantry_region *region)
+{
+	check_order(session, FAKE_REGION, 1u << FAKE_QUERY, 1u << FAKE_STOP);
+	return fake.region(role, session, region);
+}
+
+static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane, uint32_t index,
+		   struct gantry_hop *terminal)
+{
+	check_order(session, FAKE_LANE, 1u << FAKE_QUERY, 1u << FAKE_START | 1u << FAKE_STOP);
+	return fake.lane(role, session, lane, index, terminal);
+}
+
+static int on_start(void *role, struct gantry_session *session)
+{
+	check_order(session, FAKE_START, 1u << FAKE_LANE, 1u << FAKE_START | 1u << FAKE_STOP);
+	return fake.start(role, session);
+}
+
+static int on_stop(void *role, struct gantry_session *session)
+{
+	check_order(session, FAKE_STOP, 1u << FAKE_START, 1u << FAKE_STOP);
+	return fake.stop(role, session);
+}
+
+static int on_closed(void *role, struct gantry_session *session, int reason)
+{
+	struct order *o = order_of(session);
+
+	require(o != NULL);
+	o->session = NULL;
+	return fake.closed(role, session, reason);
+}
+
+static void watch_order(struct gantry_server_ops *ops)
+{
+	memset(orders, 0, sizeof(orders));
+	fake = *ops;
+	ops->hello = on_hello;
+	ops->query = on_query;
+	ops->region = on_region;
+	ops->lane = on_lane;
+	ops->start = on_start;
+	ops->stop = on_stop;
+	ops->closed = on_closed;
+}
+
+/* -- the peer -- */
 
 static unsigned byte(struct fuzz *f)
 {
@@ -134,6 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		f.fc.ft.caps = GANTRY_CAP_RMA;
 	f.fc.driven = 1;
 	f.fc.slept = quick_fd_slept;
+	watch_order(&f.fc.server_ops);
 	fake_core_start(&f.fc, 1);
 	for (int i = 0; i < PEERS; i++)
 		f.peers[i] = fake_dial(&f.fc.ft, "volume0");

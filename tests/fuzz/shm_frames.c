@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors of several kinds.
- * When it is over, the process has as many descriptors as before, and no frame that the check let through was malformed.
+ * When it is over, the process has as many descriptors as before, and no frame that the check let through was malformed. A
+ * malformed frame ends the connection.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,6 +31,7 @@ static uint32_t n_consumers, n_producers;
 static int kinds[FD_KINDS];
 static char dir[] = "dir=/tmp/gantry-fuzz-XXXXXX";
 static struct gantry_device_info info;
+static int is_bad; /* the last frame was malformed */
 
 static void require(int ok)
 {
@@ -165,7 +167,8 @@ static void set_up(void)
 	atexit(remove_dir);
 }
 
-static void send_frame(int fd, const void *bytes, size_t len, const int *fds, unsigned int n_fds)
+/* Returns whether it went: the other end may have hung up already. */
+static int send_frame(int fd, const void *bytes, size_t len, const int *fds, unsigned int n_fds)
 {
 	char control[CMSG_SPACE(sizeof(int) * 4)] __attribute__((aligned(8))) = {0};
 	struct iovec iov = {(void *)(uintptr_t)bytes, len};
@@ -182,8 +185,7 @@ static void send_frame(int fd, const void *bytes, size_t len, const int *fds, un
 		c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
 	}
-	if (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return; /* it has hung up already */
+	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 /* What passed has exactly the body of its type. */
@@ -218,7 +220,7 @@ static size_t one_frame(int fd, const uint8_t *p, size_t left)
 		len += sizeof(f.head);
 	}
 	check_the_check(&f, len, n_fds);
-	send_frame(fd, &f, len, fds, n_fds);
+	is_bad = send_frame(fd, &f, len, fds, n_fds) && comch_frame_check(&f, len, n_fds, COMCH_P_HELLO | COMCH_P_OPEN) != NULL;
 	return used + (p[0] & 0x80 ? len : len - sizeof(f.head));
 }
 
@@ -244,6 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 1; at + 4 <= size;) {
 		at += one_frame(fd, data + at, size - at);
 		ops->progress(device);
+		require(!is_bad || !conn);
 	}
 	close(fd);
 	while (ops->progress(device))

@@ -153,6 +153,8 @@ static void send_back(struct queue *back, const struct shared *own)
 
 static void step(struct queue *there, struct queue *back, const struct shared *far, const struct shared *own)
 {
+	/* no more messages wait than there are receives for them */
+	require(there->rx->head - there->rx->tail <= there->rx->recv_head - there->rx->recv_tail);
 	switch (bytes(1) % 8) {
 	case 0 ... 2:
 		hostile_send(queue_pipe(there), there, far);

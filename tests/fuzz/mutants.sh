@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# mutants.sh - the corpora of the fuzz targets find a bug when there is one: each mutant of the source must make its target
+# fail, which gets each file of its corpus once
+top=${top_srcdir:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${top_builddir:-.}
+cc=${CC:-cc}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+mutants=$top/tests/fuzz/mutants.txt # target @ file @ sed script @ the bug
+tests=$build/tests
+wraps=close,read,write,fcntl,eventfd,eventfd_read,eventfd_write,timerfd_create,timerfd_settime,epoll_create1,epoll_ctl,epoll_wait
+libs="$tests/libfuzz-main.a $build/core/.libs/libgantry-core.a $tests/libunity.a"
+
+# compile FILE SOURCE - a mutant of that source, into $dir/mutant.o
+compile()
+{
+	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -include "$build/config.h" -I"$top/include" -I"$top/core" \
+		-I"$top/$(dirname "$2")" -I"$top/plugins/transport/verbs-common" -c -o "$dir/mutant.o" "$1"
+}
+
+# wrapped NAMES - these calls, comma separated, as an option of the linker
+wrapped()
+{
+	echo "-Wl,--wrap=$1" | sed 's/,\([^-]\)/,--wrap=\1/g'
+}
+
+# link TARGET SOURCE - the mutant stands before the archive that has the same object
+link()
+{
+	mkdir -p "$dir/fuzz"
+	case $1 in
+	session)
+		# shellcheck disable=SC2046,SC2086 # words
+		"$cc" -rdynamic -o "$dir/fuzz/$1" "$(wrapped $wraps)" "$tests"/fuzz/fuzz_session-*.o "$dir/mutant.o" \
+			"$tests/libfakefuzz.a" $libs -lpthread -ldl -lm $(sed -n 's/^LIBS = //p' "$tests/Makefile") ;;
+	shm_frames)
+		plain=$(basename "$2" .c)
+		# shellcheck disable=SC2046 # words
+		"$cc" -shared -o "$dir/shm-comch.so" "$dir/mutant.o" $(find "$build/plugins/transport/shm-comch/.libs" \
+			"$build/plugins/transport/common/.libs" -name '*.o' ! -name "$plain.o" 2>/dev/null) &&
+			cp "$tests/fuzz/shm_frames" "$dir/fuzz/shm_frames" ;;
+	verbs_*)
+		# shellcheck disable=SC2086 # words
+		"$cc" -o "$dir/fuzz/$1" "$(wrapped "$wraps,mmap,munmap,madvise,msync")" "$tests"/fuzz/$1-*.o \
+			"$dir/mutant.o" "$tests/libends.a" \
+			"$build/plugins/.libs/libverbs-common.a" "$tests/.libs/libfakeverbs.a" "$tests/libfake.a" \
+			$libs -lpthread -ldl -lm ;;
+	esac
+}
+
+if grep -q "^GANTRY_CFLAGS.*\(fsanitize\|fprofile\)" "$tests/Makefile" || [ ! -x "$tests/fuzz/verbs_msg" ]; then
+	echo "1..0 # SKIP the mutants are for the plain build with verbs"
+	exit 0
+fi
+echo "1..$(wc -l <"$mutants")"
+n=0
+while IFS="@" read -r target file script what; do
+	n=$((n + 1))
+	sed "$script" "$top/$file" >"$dir/mutant.c"
+	if cmp -s "$top/$file" "$dir/mutant.c" || ! compile "$dir/mutant.c" "$file" 2>"$dir/out" ||
+		! link "$target" "$file" 2>"$dir/out"; then
+		echo "not ok $n - $target: $what (the mutant does not apply)"
+		sed 's/^/# /' "$dir/out"
+	elif TEST_PLUGINDIR=$dir MALLOC_PERTURB_=90 timeout 60 "$dir/fuzz/$target" >"$dir/out" 2>&1; then
+		echo "not ok $n - $target: $what (not seen)"
+	else # one that hangs has failed as well
+		echo "ok $n - $target: $what"
+	fi
+done <"$mutants"
