@@ -49,8 +49,8 @@ static int hello(struct gantry_session *s, const void *payload)
 		gn_session_refuse(s, "too many regions (regions=%u, limit listen.max_regions=%u)", h.regions, ep->max_regions);
 		return -EINVAL;
 	}
-	if (h.epoch > GANTRY_EPOCH_MAX) {
-		gn_session_refuse(s, "epoch is too large (epoch=%u, limit epoch=%u): open a new session", h.epoch,
+	if (h.epoch == 0 || h.epoch > GANTRY_EPOCH_MAX) {
+		gn_session_refuse(s, "epoch out of range (epoch=%u, limits 1 and %u): open a new session", h.epoch,
 				  GANTRY_EPOCH_MAX);
 		return -EINVAL;
 	}

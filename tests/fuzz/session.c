@@ -67,7 +67,7 @@ static int on_hello(void *role, struct gantry_session *session, const struct gan
 
 	require(o != NULL && order_of(session) == NULL);
 	*o = (struct order){session, 1u << FAKE_HELLO};
-	require(attr->lanes >= 1 && attr->depth >= 1);
+	require(attr->lanes >= 1 && attr->depth >= 1 && attr->epoch != 0);
 	return fake.hello(role, session, attr);
 }
 

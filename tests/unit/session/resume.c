@@ -150,7 +150,7 @@ static void epochs_that_are_not_above_are_refused(void)
 		uint32_t epoch;
 		const char *text;
 	} cases[] = {
-		{0, "session: already running with a later epoch (id=abcdef, epoch=7, asked=0, peer=uid 1): close it there first"},
+		{1, "session: already running with a later epoch (id=abcdef, epoch=7, asked=1, peer=uid 1): close it there first"},
 		{6, "session: already running with a later epoch (id=abcdef, epoch=7, asked=6, peer=uid 1): close it there first"},
 		{7, "session: already running with this epoch (id=abcdef, epoch=7, peer=uid 1): lead each gateway to this listener "
 		    "by one path only"},
@@ -414,16 +414,16 @@ static void a_session_that_ends_keeps_its_secret(void)
 	welcomed(conn, 2);
 }
 
-static void epochs_near_the_maximum_are_refused(void)
+static void epochs_out_of_range_are_refused(void)
 {
-	static const uint32_t epochs[] = {GANTRY_EPOCH_MAX + 1, UINT32_MAX};
+	static const uint32_t epochs[] = {0, GANTRY_EPOCH_MAX + 1, UINT32_MAX};
 	struct fake_conn *running = start_session();
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		char text[GN_FRAME_TEXT];
 
 		told(hello(epochs[i]), GN_FRAME_HELLO, GANTRY_S_INVALID);
-		snprintf(text, sizeof(text), "epoch is too large (epoch=%u, limit epoch=4294901759): open a new session",
+		snprintf(text, sizeof(text), "epoch out of range (epoch=%u, limits 1 and 4294901759): open a new session",
 			 epochs[i]);
 		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
 	}
@@ -449,6 +449,6 @@ int main(void)
 	RUN_TEST(a_server_without_the_session_takes_the_secret_that_it_is_shown);
 	RUN_TEST(a_refused_peer_delays_no_client);
 	RUN_TEST(a_session_that_ends_keeps_its_secret);
-	RUN_TEST(epochs_near_the_maximum_are_refused);
+	RUN_TEST(epochs_out_of_range_are_refused);
 	return UNITY_END();
 }
