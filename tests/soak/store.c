@@ -26,7 +26,7 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 
 	if (fd < 0 || ftruncate(fd, BYTES))
 		rc = broken(d, "create");
-	/* The target keeps the UUID in such an attribute. Without it the UUID is that of the path, and an exchange goes unnoticed. */
+	/* the target keeps the UUID in an attribute; a UUID of the path would stay the same when the file is exchanged */
 	if (!rc && (fsetxattr(fd, "user.gantry.soak", "1", 1, 0) || fremovexattr(fd, "user.gantry.soak")))
 		rc = broken(d, "the file system of TMPDIR stores no user attributes");
 	for (uint32_t b = 0; content && !rc && b < SOAK_BLOCKS; b++) {
