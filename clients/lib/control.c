@@ -214,7 +214,7 @@ static int load_file(struct gantry_volume *volume, const char *file, const char 
 {
 	struct gn_topology_args *args = &volume->args;
 	struct gn_errs errs = {0};
-	int rc = role ? gn_words_add(&args->roles, role) : 0;
+	int rc = role ? gn_strlist_add(&args->roles, role) : 0;
 
 	if (!rc)
 		rc = gn_topology_load(&volume->topology, file, args, &errs);
@@ -236,7 +236,7 @@ static int load_uri(struct gantry_volume *volume)
 		return load_file(volume, uri->config, uri->role);
 	}
 	for (size_t i = 0; i < uri->n_sets && !rc; i++)
-		rc = gn_words_add(&args->sets, uri->sets[i]);
+		rc = gn_strlist_add(&args->sets, uri->sets[i]);
 	if (!rc)
 		rc = gn_topology_load_text(&volume->topology, volume->name, "", args, &errs);
 	return rc ? report_fault(volume, rc, &errs) : 0;
@@ -244,7 +244,7 @@ static int load_uri(struct gantry_volume *volume)
 
 static int load_volume(struct gantry_volume *volume)
 {
-	volume->own = (struct gn_topo_own){
+	volume->own = (struct gn_topo_embedded_role){
 		.name = "volume", .ops = &role_ops, .conf = volume, .n_lanes = volume->attr.queues, .workers = volume->workers};
 	volume->args.own = &volume->own;
 	return volume->uri ? load_uri(volume) : load_file(volume, volume->file, volume->role);
@@ -317,8 +317,8 @@ static void take_down(struct gantry_volume *volume)
 		gn_worker_destroy(&volume->workers[i]);
 	if (volume->loop)
 		gn_loop_destroy(&volume->loop);
-	gn_words_fini(&volume->args.roles);
-	gn_words_fini(&volume->args.sets);
+	gn_strlist_fini(&volume->args.roles);
+	gn_strlist_fini(&volume->args.sets);
 	gc_uri_fini(&volume->parsed);
 }
 

@@ -235,7 +235,7 @@ void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io);
  */
 static inline void gc_queue_put(struct gc_queue *queue, struct gantry_io *io)
 {
-	if (__builtin_expect(io->status != GANTRY_S_OK, 0) && !gantry_status_is_quiet(io->status))
+	if (__builtin_expect(io->status != GANTRY_S_OK, 0) && !gantry_status_buffer_released(io->status))
 		gc_queue_put_doubtful(queue, io);
 	else
 		queue->free[queue->n_free++] = io->slot;

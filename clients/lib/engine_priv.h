@@ -35,7 +35,7 @@ struct gc_session {
 	int late;    /* the time is over */
 	int ran;     /* of this client: it was ready */
 	int gave_up; /* while it was lost; `text` says so */
-	int quiet;   /* nobody can touch the region any more; see client_quiet */
+	int quiet;   /* nobody can touch the region any more; see client_regions_released */
 	struct gc_queue queues[];
 };
 

@@ -45,7 +45,7 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 	session->slot_bytes = (slot_bytes + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
 	if (!__builtin_mul_overflow(session->slot_bytes, slots, &session->shared_offset) &&
 	    !__builtin_add_overflow(session->shared_offset, shared_bytes, &bytes))
-		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LATE, &session->region);
+		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LAZY, &session->region);
 	if (rc)
 		gantry_log_error(session->rh->host, "no region of %llu x %llu bytes and %llu bytes: %s",
 				 (unsigned long long)slots, (unsigned long long)session->slot_bytes,
@@ -94,7 +94,9 @@ static uint64_t room(const struct gc_session *session)
 {
 	const struct gantry_role_host *rh = session->rh;
 
-	return rh->struct_size > offsetof(struct gantry_role_host, client_room) ? rh->client_room(session->client) : UINT64_MAX;
+	if (rh->struct_size <= offsetof(struct gantry_role_host, client_export_limit))
+		return UINT64_MAX;
+	return rh->client_export_limit(session->client);
 }
 
 /*
@@ -229,7 +231,7 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 
 	/* a client that was ready has all before it drained: what is true of it is true of them */
 	if (session->ran || session->phase == GC_OPENING)
-		session->quiet = session->rh->client_quiet(client);
+		session->quiet = session->rh->client_regions_released(client);
 	session->ran = 0;
 	if (session->reason)
 		gc_session_end(session, session->reason, session->text);

@@ -47,7 +47,7 @@ struct gantry_volume {
 	/* control thread */
 	struct gn_loop *loop;
 	struct gn_topology_args args;
-	struct gn_topo_own own;
+	struct gn_topo_embedded_role own;
 	struct gn_topology topology;
 	struct gc_uri parsed;
 	struct gn_worker **workers; /* attr.queues entries */

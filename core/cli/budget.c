@@ -37,9 +37,9 @@ static struct price price_queue_bytes(const struct gn_demand *d)
 	return (struct price){d->device->info.conn_bytes, d->device->info.lane_bytes};
 }
 
-static struct price price_mover(const struct gn_demand *d)
+static struct price price_bounce(const struct gn_demand *d)
 {
-	return (struct price){0, d->mover_bytes};
+	return (struct price){0, d->bounce_bytes};
 }
 
 static struct price price_regions(const struct gn_demand *d)
@@ -53,7 +53,7 @@ static struct price price_regions(const struct gn_demand *d)
 
 static struct price price_locked(const struct gn_demand *d)
 {
-	struct price parts[] = {price_queue_bytes(d), price_mover(d), price_regions(d)}, sum = {0, 0};
+	struct price parts[] = {price_queue_bytes(d), price_bounce(d), price_regions(d)}, sum = {0, 0};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && (d->device->info.caps & GANTRY_CAP_PINS); i++) {
 		sum.session = plus(sum.session, parts[i].session);
@@ -80,7 +80,7 @@ void gn_budget_sum(struct gn_budget *budget)
 		device->lanes += (uint64_t)d->plan.sessions * d->plan.lanes;
 		device->queue_pairs = plus(device->queue_pairs, cost(d, price_queue_pairs(d)));
 		device->queue_bytes = plus(device->queue_bytes, cost(d, price_queue_bytes(d)));
-		device->mover_bytes = plus(device->mover_bytes, cost(d, price_mover(d)));
+		device->bounce_bytes = plus(device->bounce_bytes, cost(d, price_bounce(d)));
 		device->region_bytes = plus(device->region_bytes, cost(d, price_regions(d)));
 		budget->locked_bytes = plus(budget->locked_bytes, cost(d, price_locked(d)));
 	}
@@ -93,7 +93,7 @@ void gn_budget_write(const struct gn_budget_device *device, struct gantry_writer
 	w->u64(w, "lanes", device->lanes);
 	w->u64(w, "queue_pairs", device->queue_pairs);
 	w->u64(w, "queue_memory_bytes", device->queue_bytes);
-	w->u64(w, "mover_memory_bytes", device->mover_bytes);
+	w->u64(w, "bounce_memory_bytes", device->bounce_bytes);
 	w->u64(w, "region_memory_bytes", device->region_bytes);
 	w->end(w);
 }
@@ -275,7 +275,7 @@ static void check_memlock(const struct gn_budget *budget, uint64_t max, struct g
 	      "\"ulimit -l %" PRIu64 "\", or LimitMEMLOCK=%" PRIu64 "K in a unit of systemd%s%s",
 	      say_amount(d), gn_size_format(now, sizeof(now), mine), d->device->name, others,
 	      gn_size_format(most, sizeof(most), max), kib, kib, less[0] ? "; or" : "",
-	      less[0] ? less + 1 : d->mover_bytes ? "; or lower move_memory" : "");
+	      less[0] ? less + 1 : d->bounce_bytes ? "; or lower move_memory" : "");
 }
 
 void gn_budget_check(const struct gn_budget *budget, uint64_t memlock_bytes, struct gn_errs *errs)

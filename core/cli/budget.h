@@ -16,7 +16,7 @@ struct gn_budget_device {
 	struct gantry_device_info info;
 	/* what all demands come to; a number that does not fit is UINT64_MAX */
 	uint64_t sessions, lanes, queue_pairs;
-	uint64_t queue_bytes, mover_bytes, region_bytes;
+	uint64_t queue_bytes, bounce_bytes, region_bytes;
 };
 
 /* One `listen` or `connect` of a role: the most that it comes to. */
@@ -25,7 +25,7 @@ struct gn_demand {
 	struct gn_conf_node *role; /* its group: options of the plan are named from here */
 	bool serves;               /* a listen: regions are the peers', and not registered here */
 	struct gantry_plan plan;
-	uint64_t mover_bytes;      /* buffers of each lane, for data that has to be moved */
+	uint64_t bounce_bytes;      /* buffers of each lane, for data that has to be moved */
 };
 
 struct gn_budget {

@@ -21,7 +21,7 @@
 #include "cli/report.h"
 #include "loader/loader.h"
 #include "topology/topology.h"
-#include "transport/mover.h"
+#include "transport/bounce.h"
 
 #define FDS_OF_PROCESS 64u  /* standard streams, plugins, loops, logs */
 #define FDS_OF_SESSION 8u   /* control channel, regions */
@@ -95,7 +95,7 @@ static struct gantry_transport_ops no_device = {
 /* -- demands -- */
 
 /* A role that works on data which its device cannot map has to move it. */
-static uint64_t mover_bytes(const struct gn_topo_role *role, const struct gn_budget_device *device)
+static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_budget_device *device)
 {
 	uint64_t most;
 
@@ -129,7 +129,7 @@ static void add_demand(struct check *check, const struct gn_topo_role *role, con
 	*demand = (struct gn_demand){.device = &check->budget.devices[device - check->topology.devices],
 				     .role = role->node, .plan = *plan, .serves = serves};
 	if (serves)
-		demand->mover_bytes = mover_bytes(role, demand->device);
+		demand->bounce_bytes = bounce_bytes(role, demand->device);
 	plan_region_bytes(check, demand);
 }
 
@@ -411,7 +411,7 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 		if (t->roles[i].selected && t->roles[i].backend)
 			take_place(&t->roles[i]);
 	t->absent = &no_device;
-	gn_host_set_flags(GANTRY_HOST_LOOK);
+	gn_host_set_flags(GANTRY_HOST_DRY_RUN);
 	rc = gn_topology_open(t, loop);
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));

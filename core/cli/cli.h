@@ -38,7 +38,7 @@ enum gn_cli_option {
 struct gn_cli {
 	const char *command;
 	struct gn_topology_args topology; /* --plugin-dir, --role, --set, -v; words of argv */
-	struct gn_words args;
+	struct gn_strlist args;
 	const char *config; /* -c; NULL: not given */
 	const char *dir;    /* --dir; NULL: not given */
 	bool json;
@@ -80,6 +80,6 @@ int gn_cli_print_json(const json_t *tree);
 int gn_cli_complain(struct gn_errs *errs);
 
 /* Append a word; exits the process when there is no memory for it (no work has begun then). */
-void gn_cli_add_word(struct gn_words *words, const char *word);
+void gn_cli_add_word(struct gn_strlist *words, const char *word);
 
 #endif

@@ -142,16 +142,16 @@ static int copy(const struct gn_cli *cli, const char *role, const char *key, con
 		free(other);
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	}
-	told.topology.sets = (struct gn_words){0};
-	told.topology.roles = (struct gn_words){0};
+	told.topology.sets = (struct gn_strlist){0};
+	told.topology.roles = (struct gn_strlist){0};
 	for (size_t i = 0; i < cli->topology.sets.n; i++)
 		gn_cli_add_word(&told.topology.sets, cli->topology.sets.word[i]);
 	gn_cli_add_word(&told.topology.sets, text);
 	gn_cli_add_word(&told.topology.sets, other);
 	gn_cli_add_word(&told.topology.roles, role);
 	code = gn_run(&told, cli->config, true, print);
-	gn_words_fini(&told.topology.sets);
-	gn_words_fini(&told.topology.roles);
+	gn_strlist_fini(&told.topology.sets);
+	gn_strlist_fini(&told.topology.roles);
 	free(text);
 	free(other);
 	return code;

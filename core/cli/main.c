@@ -118,9 +118,9 @@ int gn_cli_complain(struct gn_errs *errs)
 	return GN_EXIT_USAGE;
 }
 
-void gn_cli_add_word(struct gn_words *words, const char *word)
+void gn_cli_add_word(struct gn_strlist *words, const char *word)
 {
-	if (gn_words_add(words, word))
+	if (gn_strlist_add(words, word))
 		exit(gn_cli_fail(GN_EXIT_FAILED, "out of memory"));
 }
 
@@ -350,9 +350,9 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	take_all_files();
 	code = dispatch(&cli, argc, argv);
-	gn_words_fini(&cli.topology.plugin_dirs);
-	gn_words_fini(&cli.topology.roles);
-	gn_words_fini(&cli.topology.sets);
-	gn_words_fini(&cli.args);
+	gn_strlist_fini(&cli.topology.plugin_dirs);
+	gn_strlist_fini(&cli.topology.roles);
+	gn_strlist_fini(&cli.topology.sets);
+	gn_strlist_fini(&cli.args);
 	return end_output(code);
 }

@@ -114,7 +114,7 @@ static int show(struct search *search, struct gn_loader *loader)
 
 static int show_all(struct search *search, struct gn_loader *loader)
 {
-	const struct gn_words *asked = &search->cli->args;
+	const struct gn_strlist *asked = &search->cli->args;
 	int code = GN_EXIT_OK;
 
 	for (size_t i = 0; i < N_SECTIONS && !asked->n; i++) {

@@ -55,9 +55,9 @@ static void print_plugin(const struct listing *listing, const struct gn_plugin_f
 static int show(void *arg, const struct gn_plugin_file *file)
 {
 	struct listing *listing = arg;
-	const struct gn_words *asked = &listing->cli->args;
+	const struct gn_strlist *asked = &listing->cli->args;
 
-	if (asked->n && !gn_words_has(asked, file->name))
+	if (asked->n && !gn_strlist_has(asked, file->name))
 		return 0;
 	listing->shown = true;
 	if (listing->list)
@@ -101,7 +101,7 @@ int gn_cli_need_plugin(struct gn_loader *loader, const char *name)
 
 static int list(struct listing *listing, struct gn_loader *loader)
 {
-	const struct gn_words *asked = &listing->cli->args;
+	const struct gn_strlist *asked = &listing->cli->args;
 	int code = GN_EXIT_OK, rc;
 
 	if (!listing->cli->json)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.h - a descriptor out of a message: the first line of struct gantry_io, as struct gantry_msg and struct gantry_direct
+ * wire.h - a descriptor out of a message: the first line of struct gantry_io, as struct gantry_msg and struct gantry_inline_handler
  * bring it.
  *
  * Each field is read once, with the width that it was written with. Where the peer is on the same thread it wrote them a
@@ -27,7 +27,7 @@ struct gn_wire {
  * A read that was right, with nothing else to say, may be answered by its tag alone: so many bytes. Times of hops and checksums
  * do not go along.
  */
-#define GN_NOTE_BYTES 4u
+#define GN_IMM_REPLY_BYTES 4u
 
 _Static_assert(sizeof(struct gn_wire) == GANTRY_IO_WIRE_BYTES, "all of it");
 _Static_assert(offsetof(struct gn_wire, region_offset) == offsetof(struct gantry_io, region_offset), "in the same places");

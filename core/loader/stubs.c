@@ -248,7 +248,7 @@ static const char *no_refusal(void *conn)
 	return NULL;
 }
 
-static int no_rma_note(void *rma, const struct gantry_rma *op, uint32_t note)
+static int no_rma_write_imm(void *rma, const struct gantry_rma *op, uint32_t note)
 {
 	(void)rma;
 	(void)op;
@@ -292,15 +292,15 @@ static void no_unregister(void *conn, const struct gantry_region *region)
 	(void)region;
 }
 
-static void not_direct(void *consumer, const struct gantry_direct *direct)
+static void not_direct(void *consumer, const struct gantry_inline_handler *direct)
 {
 	(void)consumer;
 	(void)direct;
 }
 
-static const struct gantry_direct *nobody(void *producer)
+static const struct gantry_inline_handler *nobody(void *producer)
 {
-	static const struct gantry_direct none;
+	static const struct gantry_inline_handler none;
 
 	(void)producer;
 	return &none;
@@ -332,12 +332,12 @@ static const struct gantry_transport_ops transport_stubs = {
 	.rma_submit = no_rma_submit,
 	.rma_flush = nothing,
 	.rma_poll = no_rma_poll,
-	.consumer_direct = not_direct,
-	.producer_direct = nobody,
+	.consumer_set_inline_handler = not_direct,
+	.producer_inline_handler = nobody,
 	.check_service = any_service,
-	.rma_note = no_rma_note,
-	.send_soon = nothing,
-	.export_room = any_room,
+	.rma_write_imm = no_rma_write_imm,
+	.send_prefetch = nothing,
+	.export_limit = any_room,
 	.max_connections = any_connections,
 	.import_error = no_text,
 	.refusal = no_refusal,
@@ -402,8 +402,9 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
 	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
 	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
-	TRANSPORT(rma_poll), TRANSPORT(consumer_direct), TRANSPORT(producer_direct), TRANSPORT(check_service), TRANSPORT(rma_note),
-	TRANSPORT(send_soon), TRANSPORT(export_room), TRANSPORT(max_connections), TRANSPORT(import_error), TRANSPORT(refusal),
+	TRANSPORT(rma_poll), TRANSPORT(consumer_set_inline_handler), TRANSPORT(producer_inline_handler),
+	TRANSPORT(check_service), TRANSPORT(rma_write_imm), TRANSPORT(send_prefetch),
+	TRANSPORT(export_limit), TRANSPORT(max_connections), TRANSPORT(import_error), TRANSPORT(refusal),
 	{NULL, 0},
 };
 
@@ -468,10 +469,10 @@ static const struct {
 } needs[] = {
 	{GANTRY_CAP_MAPPED, TRANSPORT(export_region)},
 	{GANTRY_CAP_MAPPED, TRANSPORT(import_region)},
-	{GANTRY_CAP_RMA | GANTRY_CAP_NOTES, TRANSPORT(rma_create)},
-	{GANTRY_CAP_RMA | GANTRY_CAP_NOTES, TRANSPORT(rma_submit)},
-	{GANTRY_CAP_RMA | GANTRY_CAP_NOTES, TRANSPORT(rma_poll)},
-	{GANTRY_CAP_NOTES, TRANSPORT(rma_note)},
+	{GANTRY_CAP_RMA | GANTRY_CAP_WRITE_IMM, TRANSPORT(rma_create)},
+	{GANTRY_CAP_RMA | GANTRY_CAP_WRITE_IMM, TRANSPORT(rma_submit)},
+	{GANTRY_CAP_RMA | GANTRY_CAP_WRITE_IMM, TRANSPORT(rma_poll)},
+	{GANTRY_CAP_WRITE_IMM, TRANSPORT(rma_write_imm)},
 };
 
 const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps)
@@ -504,7 +505,7 @@ static const char *half_rma(unsigned kind, const void *ops)
 {
 	const struct gantry_transport_ops *t = ops;
 
-	if (kind != GANTRY_KIND_TRANSPORT || !(t->rma_create || t->rma_submit || t->rma_poll || t->rma_note))
+	if (kind != GANTRY_KIND_TRANSPORT || !(t->rma_create || t->rma_submit || t->rma_poll || t->rma_write_imm))
 		return NULL;
 	return gn_ops_lack(t, GANTRY_CAP_RMA);
 }
@@ -549,9 +550,9 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 		snprintf(why, GN_WHY, "has functions of remote access, but not \"%s\"", half);
 		goto out_unfit;
 	}
-	if (desc->kind == GANTRY_KIND_STAGE && ((struct gantry_stage_ops *)ops)->n_frames > 1) {
+	if (desc->kind == GANTRY_KIND_STAGE && ((struct gantry_stage_ops *)ops)->n_ctx_words > 1) {
 		snprintf(why, GN_WHY, "asks for %u frame words; a stage may have 1",
-			 ((struct gantry_stage_ops *)ops)->n_frames);
+			 ((struct gantry_stage_ops *)ops)->n_ctx_words);
 		goto out_unfit;
 	}
 	*ops_p = ops;

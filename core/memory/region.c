@@ -51,7 +51,7 @@ out_close:
 
 int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 {
-	int is_lazy = (flags & GANTRY_REGION_LATE) != 0;
+	int is_lazy = (flags & GANTRY_REGION_LAZY) != 0;
 	struct gantry_region *region;
 	int rc = -ENOMEM;
 

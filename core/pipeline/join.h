@@ -14,7 +14,7 @@ struct gn_join {
 /* Add the status of a part that completed. Returns how many are left. */
 static inline uint32_t gn_join_add(struct gn_join *join, uint16_t status)
 {
-	if (join->status == GANTRY_S_OK || (!gantry_status_is_quiet(status) && gantry_status_is_quiet(join->status)))
+	if (join->status == GANTRY_S_OK || (!gantry_status_buffer_released(status) && gantry_status_buffer_released(join->status)))
 		join->status = status;
 	join->begun |= status != GANTRY_S_CANCELED;
 	return --join->n_left;

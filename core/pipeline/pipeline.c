@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct stage {
-	const struct gn_part *part;
+	const struct gn_plugin_instance *part;
 	const struct gantry_stage_ops *ops;
 	struct gn_host host;
 	void *stage;
@@ -73,16 +73,16 @@ static int start_stage(struct gn_pipeline *pl, struct stage *st)
 	return 0;
 }
 
-static int open_stage(struct gn_pipeline *pl, const struct gn_part *part, uint32_t *n_frames)
+static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *part, uint32_t *n_ctx_words)
 {
 	struct stage *st = &pl->stages[pl->n_stages];
 	int rc;
 
 	st->part = part;
 	st->ops = part->ops;
-	st->frame = *n_frames;
-	*n_frames += st->ops->n_frames;
-	if (*n_frames > GANTRY_IO_FRAMES) {
+	st->frame = *n_ctx_words;
+	*n_ctx_words += st->ops->n_ctx_words;
+	if (*n_ctx_words > GANTRY_IO_FRAMES) {
 		gn_log(GN_LOG_ERROR, pl->owner,
 		       "stage %u, %s: the stages of a pipeline share %d words in a descriptor; leave one out",
 		       pl->n_stages, part->name, GANTRY_IO_FRAMES);
@@ -99,11 +99,11 @@ static int open_stage(struct gn_pipeline *pl, const struct gn_part *part, uint32
 	return start_stage(pl, st);
 }
 
-int gn_pipeline_open(const char *owner, const struct gn_part *parts, uint32_t n, struct gn_lane *lanes, uint32_t n_lanes,
+int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, uint32_t n, struct gn_lane *lanes, uint32_t n_lanes,
 		     struct gn_pipeline **pipeline_p)
 {
 	struct gn_pipeline *pl;
-	uint32_t n_frames = 0;
+	uint32_t n_ctx_words = 0;
 
 	if (n > GANTRY_CHAIN_STAGES) {
 		gn_log(GN_LOG_ERROR, owner, "%u stages in a pipeline; at most %d are possible", n, GANTRY_CHAIN_STAGES);
@@ -116,7 +116,7 @@ int gn_pipeline_open(const char *owner, const struct gn_part *parts, uint32_t n,
 	pl->lanes = lanes;
 	pl->n_lanes = n_lanes;
 	for (uint32_t i = 0; i < n; i++) {
-		int rc = open_stage(pl, &parts[i], &n_frames);
+		int rc = open_stage(pl, &parts[i], &n_ctx_words);
 
 		if (rc != 0) {
 			gn_pipeline_close(&pl);

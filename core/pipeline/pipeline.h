@@ -33,7 +33,7 @@ struct gn_lane {
 } __attribute__((aligned(GANTRY_CACHE_LINE))); /* its worker sets the clock all the time */
 
 /* A plugin instance to be made: ops complete (no NULL slot), conf filled; all of it outlives the instance. */
-struct gn_part {
+struct gn_plugin_instance {
 	const char *name; /* of the plugin */
 	const void *ops;
 	const void *conf;
@@ -48,7 +48,7 @@ void gn_lane_fini(struct gn_lane *lane);
  * Open n stages (ops: struct gantry_stage_ops) and start them on every lane; sets lane->pipeline. Logs what failed.
  * owner: for messages, "roles.bridge". 0, -E2BIG: too many stages or frames, or what a stage returned.
  */
-int gn_pipeline_open(const char *owner, const struct gn_part *parts, uint32_t n, struct gn_lane *lanes, uint32_t n_lanes,
+int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, uint32_t n, struct gn_lane *lanes, uint32_t n_lanes,
 		     struct gn_pipeline **pipeline_p);
 /* Nothing may be in flight. */
 void gn_pipeline_close(struct gn_pipeline **pipeline_p);

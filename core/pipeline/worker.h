@@ -67,10 +67,10 @@ struct gn_worker_small {
  * The same for who has done one of many small things, and comes again after the next: while they take less than 200 ns, the clock
  * is looked at once a microsecond. A look takes 10 ns, and 40 with what is done when time has passed.
  */
-void gn_worker_glance(struct gn_worker *worker);
+void gn_worker_clock_update_coarse(struct gn_worker *worker);
 
-/* gn_worker_glance, where the clock need not be looked at; false: call that. */
-static inline bool gn_worker_need_not_glance(struct gn_worker *worker)
+/* gn_worker_clock_update_coarse, where the clock need not be looked at; false: call that. */
+static inline bool gn_worker_clock_is_fresh(struct gn_worker *worker)
 {
 	struct gn_worker_small *small = (struct gn_worker_small *)worker;
 

@@ -93,11 +93,11 @@ static uint32_t share(uint32_t things, uint64_t took_ns)
 	return (uint32_t)(LOOK_NS * things / took_ns);
 }
 
-void gn_worker_glance(struct gn_worker *worker)
+void gn_worker_clock_update_coarse(struct gn_worker *worker)
 {
 	struct gn_worker_small *small = &worker->small;
 
-	if (gn_worker_need_not_glance(worker))
+	if (gn_worker_clock_is_fresh(worker))
 		return;
 	gn_worker_tick(worker);
 	small->most = share(small->done + 1, worker->now_ns - worker->looked_ns) - 1;
@@ -231,7 +231,7 @@ static void begin_wait(struct gn_worker *worker)
 }
 
 /* It woke up. The wait goes on until there is work: waking up for nothing is no reason to spin again. */
-static void learn(struct gn_worker *worker)
+static void update_wait_history(struct gn_worker *worker)
 {
 	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;
 
@@ -263,7 +263,7 @@ static void yield(struct gn_worker *worker)
 }
 
 /* Nothing happened for the whole budget: sleep until something does. */
-static void doze(struct gn_worker *worker, uint64_t until_ns)
+static void sleep_until_event(struct gn_worker *worker, uint64_t until_ns)
 {
 	uint64_t timer = gn_worker_timer(worker), left;
 
@@ -286,7 +286,7 @@ static void doze(struct gn_worker *worker, uint64_t until_ns)
 	if (worker->driven)
 		gn_worker_disarm_all(worker);
 	gantry_count(&worker->n_sleeps, 1);
-	learn(worker);
+	update_wait_history(worker);
 }
 
 void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
@@ -297,7 +297,7 @@ void gn_worker_idle(struct gn_worker *worker, uint64_t until_ns)
 		begin_wait(worker);
 	waited = worker->now_ns - worker->idle_since_ns;
 	if (waited >= worker->spin_ns) {
-		doze(worker, until_ns);
+		sleep_until_event(worker, until_ns);
 	} else if (waited >= worker->pause_ns) {
 		yield(worker); /* perhaps it is the very lane that we wait for */
 	} else {

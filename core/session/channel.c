@@ -41,7 +41,7 @@ uint64_t gn_features_over(const struct gn_device *device)
 	struct gantry_device_info info = {.caps = 0};
 
 	device->ops->info(device->dev, &info);
-	return (info.caps & GANTRY_CAP_NOTES) != 0 ? GN_FEATURES : GN_FEATURES & ~GN_FEATURE_NOTES;
+	return (info.caps & GANTRY_CAP_WRITE_IMM) != 0 ? GN_FEATURES : GN_FEATURES & ~GN_FEATURE_NOTES;
 }
 
 void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, bool connected,

@@ -6,7 +6,7 @@
  *         ^------------- peer is busy -----------------'
  *      export -> `exported`;  queues -> start -> `started`;  stop -> bye -> regions asked back -> `closed`
  *
- * One request at a time (client_steps.c). Whatever goes wrong, gn_client_lose() is called: the links give back what is in
+ * One request at a time (client_steps.c). Whatever goes wrong, gn_client_end() is called: the links give back what is in
  * flight, then `closed`.
  */
 #include "session/client_priv.h"
@@ -30,11 +30,11 @@ static int quiet_device(const struct gantry_client *c)
 	struct gantry_device_info info = {.caps = 0};
 
 	c->ep->device->ops->info(c->ep->device->dev, &info);
-	return (info.caps & GANTRY_CAP_QUIET) != 0;
+	return (info.caps & GANTRY_CAP_DISCONNECT_REVOKES) != 0;
 }
 
 /* At a turn of the loop of its own. */
-static void bury(void *arg)
+static void destroy(void *arg)
 {
 	struct gantry_client *c = arg;
 	struct gn_role *role = c->role;
@@ -42,24 +42,24 @@ static void bury(void *arg)
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
 	c->quiet = !c->ran || c->quiet || quiet_device(c);
-	c->buried = 1;
+	c->destroyed = 1;
 	c->events->closed(c->arg, c, c->reason, c->text); /* may free it */
 	gn_server_check_finished(role);
 }
 
 /* After the good-bye only memory is at stake: how the connection ends does not matter to the session. */
-static void end_parting(struct gantry_client *c)
+static void end_teardown(struct gantry_client *c)
 {
-	if (c->n_owed != 0) {
+	if (c->n_revokes_pending != 0) {
 		gn_log(GN_LOG_WARN, c->role->host.name, "session id=%llx: %u regions were not given back: %s",
-		       (unsigned long long)c->attr.id, c->n_owed, c->text);
+		       (unsigned long long)c->attr.id, c->n_revokes_pending, c->text);
 		c->quiet = 0;
 	}
 	c->reason = 0;
 	snprintf(c->text, sizeof(c->text), "closed");
 }
 
-void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
+void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -70,21 +70,21 @@ void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(c->text, sizeof(c->text), fmt, ap);
 	va_end(ap);
-	if (c->parting)
-		end_parting(c);
+	if (c->tearing_down)
+		end_teardown(c);
 	c->state = GN_ENDED;
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->make);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_link_stop(c->lanes[i].link);
+		gn_requester_stop(c->lanes[i].link);
 	if (c->reason == 0)
 		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx", (unsigned long long)c->attr.id);
 	else
 		gn_log(GN_LOG_WARN, c->role->host.name, "session lost id=%llx device=%s service=%s reason=\"%s\"",
 		       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->text);
-	gn_loop_post_own(c->role->loop, &c->last, bury, c);
+	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
 
 /* The peer may delay the answer to START for its own control_timeout. Then it answers with the reason. */
@@ -104,7 +104,7 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
 	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) { /* a busy peer ends the connection: read its END first */
 		c->pending = 0;
-		gn_client_lose(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type), strerror(-rc));
+		gn_client_end(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type), strerror(-rc));
 		return rc;
 	}
 	gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + answer_within_ns(c, type));
@@ -136,7 +136,7 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	if (p->verdict.status != 0) {
-		gn_client_lose(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: refused at %s: %s", c->ep->where,
+		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: refused at %s: %s", c->ep->where,
 			       gn_frame_name(type), p->verdict.text);
 		return;
 	}
@@ -152,10 +152,10 @@ static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 	if (p->verdict.status == GANTRY_S_BUSY && may_try_again(c))
 		try_again(c);
 	else if (p->head.session == 0)
-		gn_client_lose(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: cannot connect to \"%s\" on device %s: %s",
+		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: cannot connect to \"%s\" on device %s: %s",
 			       c->ep->where, c->ep->service, c->ep->device->name, p->verdict.text);
 	else
-		gn_client_lose(c, p->verdict.status != 0 ? gn_errno_of_status((unsigned)p->verdict.status) : -ECONNRESET,
+		gn_client_end(c, p->verdict.status != 0 ? gn_errno_of_status((unsigned)p->verdict.status) : -ECONNRESET,
 			       "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
 }
 
@@ -175,7 +175,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	if (c->lost || c->again)
 		return;
 	if (gn_frame_parse(msg, len, &p) != 0 || !is_of_session(c, &p)) {
-		gn_client_lose(c, -EPROTO, "%s: malformed frame", c->ep->where);
+		gn_client_end(c, -EPROTO, "%s: malformed frame", c->ep->where);
 		return;
 	}
 	gn_channel_heard(&c->ch);
@@ -186,7 +186,7 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 	if (p.type == GN_FRAME_END)
 		take_end(c, &p);
 	else if (!p.answer || p.type != c->pending || p.head.id != c->pending_id)
-		gn_client_lose(c, -EPROTO, "%s: unexpected %s", c->ep->where, gn_frame_name(p.type));
+		gn_client_end(c, -EPROTO, "%s: unexpected %s", c->ep->where, gn_frame_name(p.type));
 	else
 		take_answer(c, &p);
 }
@@ -216,12 +216,12 @@ static void lose_connecting(struct gantry_client *c, int reason)
 		why = reason == -EACCES ?
 			      "the role rejects this user (listen.uids) or is stopping; its log has the reason" : strerror(-reason);
 	if (reason == -ECONNREFUSED)
-		gn_client_lose(c, reason,
+		gn_client_end(c, reason,
 			       "%s: cannot connect to \"%s\" on device %s: no listener there; start the role that serves "
 			       "it first (%s: %s)",
 			       c->ep->where, c->ep->service, device->name, device->name, info.detail);
 	else
-		gn_client_lose(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
+		gn_client_end(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
 			       device->name, why);
 }
 
@@ -240,7 +240,7 @@ static void on_closed(void *arg, void *conn, int reason)
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
-		gn_client_lose(c, reason, "%s: the peer is gone: %s", c->ep->where, why != NULL ? why : strerror(-reason));
+		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where, why != NULL ? why : strerror(-reason));
 	}
 }
 
@@ -257,12 +257,12 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 
 	(void)conn;
 	(void)handle;
-	if (!c->parting || c->lost || c->n_owed == 0)
+	if (!c->tearing_down || c->lost || c->n_revokes_pending == 0)
 		return; /* of a connection that has ended: `closed` follows */
 	if (rc != 0)
 		c->quiet = 0;
-	if (--c->n_owed == 0)
-		gn_client_lose(c, 0, "closed");
+	if (--c->n_revokes_pending == 0)
+		gn_client_end(c, 0, "closed");
 }
 
 static void on_consumer(void *arg, void *conn, uint32_t id, int up)
@@ -296,7 +296,7 @@ static void try_connect(void *arg)
 	gn_device_kick(ep->device);
 	gn_loop_set_timer(c->role->loop, &c->deadline, until_ns > c->connect_until_ns ? until_ns : c->connect_until_ns);
 	if (rc != 0)
-		gn_client_lose(c, rc, "%s: cannot connect to \"%s\" on device %s: %s", ep->where, ep->service, ep->device->name,
+		gn_client_end(c, rc, "%s: cannot connect to \"%s\" on device %s: %s", ep->where, ep->service, ep->device->name,
 			       strerror(-rc));
 }
 
@@ -306,7 +306,7 @@ static void on_silent(void *arg)
 
 	if (c->again)
 		return;
-	gn_client_lose(c, -ETIMEDOUT, "%s: no heartbeat for %llu ms", c->ep->where,
+	gn_client_end(c, -ETIMEDOUT, "%s: no heartbeat for %llu ms", c->ep->where,
 		       (unsigned long long)(4 * c->ep->heartbeat_ns / GN_NS_PER_MS));
 }
 
@@ -315,13 +315,13 @@ static void on_deadline(void *arg)
 	struct gantry_client *c = arg;
 
 	if (c->connecting)
-		gn_client_lose(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer", c->ep->where, c->ep->service,
+		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer", c->ep->where, c->ep->service,
 			       c->ep->device->name);
-	else if (c->parting)
-		gn_client_lose(c, -ETIMEDOUT, "%s: no answer within %llu ms", c->ep->where,
+	else if (c->tearing_down)
+		gn_client_end(c, -ETIMEDOUT, "%s: no answer within %llu ms", c->ep->where,
 			       (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
 	else
-		gn_client_lose(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where, gn_frame_name(c->pending),
+		gn_client_end(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where, gn_frame_name(c->pending),
 			       (unsigned long long)(answer_within_ns(c, c->pending) / GN_NS_PER_MS));
 }
 
@@ -414,7 +414,7 @@ void gn_client_abort(struct gantry_client *c)
 	if (c->lost)
 		return;
 	gn_channel_send(&c->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
-	gn_client_lose(c, -ECANCELED, "%s", verdict.text);
+	gn_client_end(c, -ECANCELED, "%s", verdict.text);
 }
 
 void gn_client_free(struct gantry_client *c)
@@ -430,12 +430,12 @@ void gn_client_free(struct gantry_client *c)
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->make);
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_link_stop(c->lanes[i].link);
+		gn_requester_stop(c->lanes[i].link);
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
 	gn_loop_withdraw(c->role->loop, &c->last);
 	for (uint32_t i = 0; i < c->attr.lanes; i++) {
-		gn_link_free(&c->lanes[i].link);
+		gn_requester_free(&c->lanes[i].link);
 		gn_loop_withdraw(c->role->loop, &c->lanes[i].broken_post);
 	}
 	gn_fence_fini(&c->fence);
@@ -450,14 +450,14 @@ uint64_t gn_client_id(const struct gantry_client *c)
 	return c->attr.id;
 }
 
-int gn_client_quiet(const struct gantry_client *c)
+int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->buried && c->quiet;
+	return c->destroyed && c->quiet;
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
 {
-	return gn_link_settled_ns(c->lanes[index].link);
+	return gn_requester_settled_ns(c->lanes[index].link);
 }
 
 void gn_client_expect(struct gantry_client *c, const struct gantry_volume_info *volume)
@@ -477,13 +477,13 @@ void gn_client_secret(const struct gantry_client *c, uint8_t secret[GANTRY_SECRE
 
 uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
 {
-	return gn_link_late_writes(c->lanes[index].link);
+	return gn_requester_late_writes(c->lanes[index].link);
 }
 
 int gn_client_all_closed(const struct gn_role *role)
 {
 	for (const struct gantry_client *c = role->clients; c != NULL; c = c->next)
-		if (!c->buried)
+		if (!c->destroyed)
 			return 0;
 	return 1;
 }

@@ -17,9 +17,9 @@ int gn_client_hop(struct gantry_client *client, uint32_t index, struct gantry_la
 void gn_client_close(struct gantry_client *client);
 void gn_client_abort(struct gantry_client *client);
 void gn_client_free(struct gantry_client *client);
-uint64_t gn_client_room(const struct gantry_client *client);
+uint64_t gn_client_export_limit(const struct gantry_client *client);
 uint64_t gn_client_id(const struct gantry_client *client);
-int gn_client_quiet(const struct gantry_client *client);
+int gn_client_regions_released(const struct gantry_client *client);
 uint64_t gn_client_settled_ns(const struct gantry_client *client, uint32_t index); /* lane's thread */
 void gn_client_expect(struct gantry_client *client, const struct gantry_volume_info *volume);
 void gn_client_use_secret(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES]);

@@ -10,11 +10,11 @@
 #include "session/client.h"
 #include "session/role_priv.h"
 #include "session/secret.h"
-#include "transport/link.h"
+#include "transport/requester.h"
 
 struct gn_client_lane {
 	struct gantry_client *client;
-	struct gn_link *link;
+	struct gn_requester *link;
 	void *consumer, *producer;
 	uint32_t consumer_id;
 	int broken; /* why; written by the lane before it posts */
@@ -49,13 +49,13 @@ struct gantry_client {
 	struct gn_fence fence; /* of all lanes */
 	uint32_t *exports;   /* handles */
 	uint32_t n_exports;
-	uint32_t n_owed;     /* exports that were asked back, and are not */
+	uint32_t n_revokes_pending;     /* exports that were asked back, and are not */
 	int quiet;           /* see role.h */
 
-	int connecting, closing, lost, buried;
+	int connecting, closing, lost, destroyed;
 	int again;   /* the peer was busy: the connection ends, and `retry` makes another one */
 	int ran;     /* IO may have been submitted */
-	int parting; /* bye was answered */
+	int tearing_down; /* bye was answered */
 	int reason;
 	char text[GN_FRAME_TEXT + 64];
 };
@@ -73,6 +73,6 @@ void gn_client_go_on_closing(struct gantry_client *c);
 void gn_client_drop_queues(struct gantry_client *c);
 
 /* It is over: reason 0, or -errno. The links give back what is in flight; `closed` follows. Idempotent. */
-void gn_client_lose(struct gantry_client *c, int reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -35,7 +35,7 @@ void gn_client_go_on_closing(struct gantry_client *c)
 	if (c->state == GN_RUNNING)
 		gn_client_request(c, GN_FRAME_STOP, NULL, 0);
 	else if (c->state == GN_NEW || c->state == GN_ENDED)
-		gn_client_lose(c, 0, "closed");
+		gn_client_end(c, 0, "closed");
 	else
 		gn_client_request(c, GN_FRAME_BYE, NULL, 0);
 }
@@ -71,12 +71,12 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 
 	memcpy(&h, payload, sizeof(h));
 	if (h.version != GN_FRAME_VERSION || h.epoch != c->attr.epoch)
-		gn_client_lose(c, -EPROTO, "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u", c->ep->where,
+		gn_client_end(c, -EPROTO, "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u", c->ep->where,
 			       h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
 	else if ((h.features & ~gn_features_over(c->ep->device)) != 0)
-		gn_client_lose(c, -EPROTO, "%s: the peer agreed to features that were not offered", c->ep->where);
+		gn_client_end(c, -EPROTO, "%s: the peer agreed to features that were not offered", c->ep->where);
 	else if (!is_secret_sound(c, &h))
-		gn_client_lose(c, -EPROTO, "%s: the peer answered with %s", c->ep->where,
+		gn_client_end(c, -EPROTO, "%s: the peer answered with %s", c->ep->where,
 			       gn_secret_is_set(h.secret) ? "another secret than that of the session" : "no secret");
 	else
 		gn_client_request(c, GN_FRAME_QUERY, NULL, 0);
@@ -92,7 +92,7 @@ static void answered_query(struct gantry_client *c, const void *payload)
 	memcpy(&c->volume, payload, sizeof(c->volume));
 	fault = gn_volume_fault(&c->volume);
 	if (fault != NULL) {
-		gn_client_lose(c, -EPROTO, "%s: the peer describes an impossible volume: %s", c->ep->where, fault);
+		gn_client_end(c, -EPROTO, "%s: the peer describes an impossible volume: %s", c->ep->where, fault);
 		return;
 	}
 	c->events->ready(c->arg, c, &c->volume);
@@ -113,7 +113,7 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 
 	memcpy(&q, payload, sizeof(q));
 	if (q.n != c->attr.lanes || q.depth != c->attr.depth) {
-		gn_client_lose(c, -EPROTO, "%s: the peer has made %u queues of depth %u; asked for were %u of %u",
+		gn_client_end(c, -EPROTO, "%s: the peer has made %u queues of depth %u; asked for were %u of %u",
 			       c->ep->where, q.n, q.depth, c->attr.lanes, c->attr.depth);
 		return;
 	}
@@ -121,14 +121,14 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 		struct gn_client_lane *cl = &c->lanes[i];
 
 		attr.lane = i;
-		attr.thread = gn_link_thread(cl->link);
+		attr.thread = gn_requester_thread(cl->link);
 		rc = ops->producer_create(c->ch.conn, q.consumer[i], &attr, &cl->producer);
 		if (rc == 0)
-			rc = gn_link_start(cl->link, cl->consumer, cl->producer);
+			rc = gn_requester_start(cl->link, cl->consumer, cl->producer);
 	}
 	c->ran = 1;
 	if (rc != 0)
-		gn_client_lose(c, rc, "%s: queues cannot be made: %s", c->ep->where, strerror(-rc));
+		gn_client_end(c, rc, "%s: queues cannot be made: %s", c->ep->where, strerror(-rc));
 	else
 		gn_client_request(c, GN_FRAME_START, NULL, 0);
 }
@@ -145,7 +145,7 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
-		gn_link_stop(c->lanes[i].link);
+		gn_requester_stop(c->lanes[i].link);
 	gn_client_go_on_closing(c);
 }
 
@@ -153,15 +153,15 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 static void answered_bye(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
-	c->parting = 1;
+	c->tearing_down = 1;
 	c->quiet = 1;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		if (c->ep->device->ops->revoke_region(c->ch.conn, c->exports[i]) == 0)
-			c->n_owed++;
+			c->n_revokes_pending++;
 		else
 			c->quiet = 0;
-	if (c->n_owed == 0)
-		gn_client_lose(c, 0, "closed");
+	if (c->n_revokes_pending == 0)
+		gn_client_end(c, 0, "closed");
 	else
 		gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + c->ep->control_timeout_ns);
 }
@@ -185,13 +185,13 @@ static int pins(const struct gantry_client *c, uint64_t *room_p)
 
 	c->ep->device->ops->info(c->ep->device->dev, &info);
 	yes = (info.caps & GANTRY_CAP_PINS) != 0;
-	*room_p = c->ep->device->ops->export_room(c->ch.conn);
+	*room_p = c->ep->device->ops->export_limit(c->ch.conn);
 	if (yes && info.max_region_bytes < *room_p)
 		*room_p = info.max_region_bytes;
 	return yes;
 }
 
-uint64_t gn_client_room(const struct gantry_client *c)
+uint64_t gn_client_export_limit(const struct gantry_client *c)
 {
 	uint64_t room;
 
@@ -251,7 +251,7 @@ void gn_client_make_more(void *arg)
 	int rc = export_soon(c);
 
 	if (rc != 0)
-		gn_client_lose(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
+		gn_client_end(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
 			       (unsigned long long)c->exporting->length,
 			       rc == -E2BIG ? "it is more than the device takes" : strerror(-rc));
 }
@@ -286,7 +286,7 @@ static int make_consumers(struct gantry_client *c, struct gn_queues *q)
 		int rc;
 
 		attr.lane = i;
-		attr.flags = cl->link != NULL && gn_link_hears_edges(cl->link) ? GANTRY_QUEUE_EDGES : 0;
+		attr.flags = cl->link != NULL && gn_requester_hears_edges(cl->link) ? GANTRY_QUEUE_EDGES : 0;
 		rc = cl->link == NULL ? -EINVAL : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
 		if (rc != 0)
 			return rc;
@@ -320,15 +320,15 @@ static void broken_posted(void *arg)
 	int reason = cl->broken;
 
 	if (reason == -ETIME)
-		gn_client_lose(cl->client, -ETIMEDOUT, "%s: no answer to an IO that timed out (fence_timeout=%llu ms)",
+		gn_client_end(cl->client, -ETIMEDOUT, "%s: no answer to an IO that timed out (fence_timeout=%llu ms)",
 			       cl->client->ep->where, (unsigned long long)(cl->client->ep->fence_timeout_ns / GN_NS_PER_MS));
 	else
-		gn_client_lose(cl->client, reason, "%s: %s", cl->client->ep->where,
+		gn_client_end(cl->client, reason, "%s: %s", cl->client->ep->where,
 			       reason == -EPROTO ? "protocol error: unexpected reply or corrupt queue entry"
 			       : reason == -ETIMEDOUT ? "no IO was answered before its deadline" : strerror(-reason));
 }
 
-/* Once, on the lane. It comes before the client is buried: the link has been stopped by then. */
+/* Once, on the lane. It comes before the client is destroyed: the link has been stopped by then. */
 static void link_broken(void *arg, int reason)
 {
 	struct gn_client_lane *cl = arg;
@@ -340,7 +340,7 @@ static void link_broken(void *arg, int reason)
 int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *lane, struct gantry_hop *terminal)
 {
 	struct gn_client_lane *cl;
-	struct gn_link_attr attr = {
+	struct gn_requester_attr attr = {
 		.lane = lane->core,
 		.ops = c->ep->device->ops,
 		.depth = c->attr.depth,
@@ -360,12 +360,12 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 	cl->client = c;
 	attr.arg = cl;
 	if (cl->link == NULL) {
-		int rc = gn_link_create(&attr, &cl->link);
+		int rc = gn_requester_create(&attr, &cl->link);
 
 		if (rc != 0)
 			return rc;
 	}
-	gn_link_hop(cl->link, terminal);
+	gn_requester_hop(cl->link, terminal);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static int check_volume(const struct gn_role *role)
 
 static int open_backend(struct gn_role *role)
 {
-	const struct gn_part *part = role->spec.backend;
+	const struct gn_plugin_instance *part = role->spec.backend;
 	int rc;
 
 	if (part == NULL)

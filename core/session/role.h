@@ -55,15 +55,15 @@ struct gn_endpoint {
 
 struct gn_role_spec {
 	const char *name;
-	struct gn_part part;       /* ops: struct gantry_role_ops */
+	struct gn_plugin_instance part;       /* ops: struct gantry_role_ops */
 	uint32_t n_lanes;
 	struct gn_worker **workers; /* n_lanes entries; several may be the same */
 	const struct gn_endpoint *listen;   /* NULL: none */
 	const struct gn_endpoint *connects;
 	uint32_t n_connects;
-	const struct gn_part *stages; /* ops: struct gantry_stage_ops */
+	const struct gn_plugin_instance *stages; /* ops: struct gantry_stage_ops */
 	uint32_t n_stages;
-	const struct gn_part *backend; /* ops: struct gantry_backend_ops; NULL: none */
+	const struct gn_plugin_instance *backend; /* ops: struct gantry_backend_ops; NULL: none */
 	/* The role has finished; control thread; called once. */
 	void (*finished)(void *arg, int status);
 	void *arg;

@@ -71,13 +71,13 @@ static void finish_step(struct gantry_session *s, int rc)
 		gn_session_end(s, 0);
 }
 
-static void bury(void *arg);
+static void destroy(void *arg);
 
 void gn_session_continue(struct gantry_session *s, int rc)
 {
-	if (s->parting) {
-		s->parting = 0;
-		gn_loop_post_own(s->role->loop, &s->last, bury, s);
+	if (s->tearing_down) {
+		s->tearing_down = 0;
+		gn_loop_post_own(s->role->loop, &s->last, destroy, s);
 	} else if (!s->ending && s->pending != 0) {
 		finish_step(s, rc);
 	}
@@ -250,11 +250,11 @@ void gn_server_check_finished(struct gn_role *role)
 static void drop_ports(struct gantry_session *s)
 {
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		gn_port_destroy(&s->lanes[i].port);
+		gn_responder_destroy(&s->lanes[i].port);
 }
 
 /* The last step of the end, at a turn of the loop of its own: nothing of the session is on the stack. */
-static void bury(void *arg)
+static void destroy(void *arg)
 {
 	struct gantry_session *s = arg, **p;
 	struct gn_role *role = s->role;
@@ -265,7 +265,7 @@ static void bury(void *arg)
 		;
 	*p = s->next;
 	role->server.n_sessions--;
-	if (s->known)
+	if (s->hello_delivered)
 		role->server.n_ended++;
 	if (!s->turned_away)
 		gantry_count(role->server.ended, 1);
@@ -280,15 +280,15 @@ static void bury(void *arg)
 }
 
 /* The last step but one, at a turn of its own as well: whoever was given the regions lets go of them before we do. */
-static void part(void *arg)
+static void teardown(void *arg)
 {
 	struct gantry_session *s = arg;
 	struct gn_role *role = s->role;
 
 	drop_ports(s);
-	s->parting = 1;
-	if (!s->known || role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
-		bury(s);
+	s->tearing_down = 1;
+	if (!s->hello_delivered || role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
+		destroy(s);
 }
 
 void gn_session_idle(struct gantry_session *s)
@@ -296,7 +296,7 @@ void gn_session_idle(struct gantry_session *s)
 	int rc;
 
 	if (s->ending) {
-		gn_loop_post_own(s->role->loop, &s->last, part, s);
+		gn_loop_post_own(s->role->loop, &s->last, teardown, s);
 		return;
 	}
 	drop_ports(s);
@@ -309,7 +309,7 @@ static void abandon_ports(struct gantry_session *s)
 {
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		if (s->ending && s->lanes[i].port != NULL)
-			gn_port_abandon(s->lanes[i].port);
+			gn_responder_abandon(s->lanes[i].port);
 }
 
 void gn_session_quiesce(struct gantry_session *s)
@@ -327,7 +327,7 @@ void gn_session_quiesce(struct gantry_session *s)
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		if (s->lanes[i].port != NULL)
-			gn_port_quiesce(s->lanes[i].port);
+			gn_responder_quiesce(s->lanes[i].port);
 	abandon_ports(s);
 }
 
@@ -404,7 +404,7 @@ void gn_session_end(struct gantry_session *s, int reason)
 		tell_lost(s);
 	else
 		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%llx", (unsigned long long)s->ch.session);
-	if (reason != 0 && s->known && s->role->server.ops->lost != NULL)
+	if (reason != 0 && s->hello_delivered && s->role->server.ops->lost != NULL)
 		s->role->server.ops->lost(s->role->role, s);
 	gn_session_quiesce(s);
 }

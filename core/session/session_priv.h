@@ -9,7 +9,7 @@
 #include "session/channel.h"
 #include "session/role_priv.h"
 #include "session/secret.h"
-#include "transport/port.h"
+#include "transport/responder.h"
 
 struct gn_session_lane {
 	struct gantry_session *session;
@@ -17,7 +17,7 @@ struct gn_session_lane {
 	void *consumer, *producer, *rma;
 	struct gantry_region *move_memory; /* with rma: registered on the connection */
 	uint32_t consumer_id, peer_consumer_id;
-	struct gn_port *port;
+	struct gn_responder *port;
 	int broken; /* why; written by the lane before it posts */
 	struct gn_post broken_post, idle_post;
 };
@@ -28,7 +28,7 @@ struct gantry_session {
 	struct gantry_session *next;
 	struct gn_channel ch;
 	struct gn_timer deadline; /* of the next request */
-	struct gn_post last;      /* of its end: part, then bury */
+	struct gn_post last;      /* at the end: teardown, then destroy */
 	enum gn_state state;
 	struct gantry_peer peer;
 	struct gn_peer *account;  /* of the peer */
@@ -60,11 +60,11 @@ struct gantry_session {
 	uint32_t n_busy;  /* ports that are not idle yet */
 
 	void *user; /* the role's */
-	int behind; /* its hello waits for an older session of the same id to end */
-	int known;  /* the role's hello was called: closed must be */
+	int waits_for_predecessor; /* its hello waits for an older session of the same id to end */
+	int hello_delivered;  /* the role's hello was called: closed must be */
 	int turned_away; /* a quota of its peer is reached: it sends END with the reason, and takes no requests */
 	int ending;
-	int parting; /* the role's closed is under way */
+	int tearing_down; /* the role's closed is under way */
 	int reason;
 	uint64_t ended_ns; /* when the session began to end */
 

@@ -69,7 +69,7 @@ static uint32_t count_writes(const struct gn_role *role)
 	for (struct gantry_session *t = role->server.sessions; t != NULL; t = t->next)
 		for (uint32_t i = 0; t->ending && i < t->n_lanes; i++)
 			if (t->lanes[i].port != NULL)
-				n += gn_port_count_writes(t->lanes[i].port);
+				n += gn_responder_count_writes(t->lanes[i].port);
 	return n;
 }
 

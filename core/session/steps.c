@@ -9,7 +9,7 @@
 #include "memory/pages.h"
 #include "memory/region.h"
 #include "pipeline/split.h"
-#include "transport/mover.h"
+#include "transport/bounce.h"
 
 #include <gantry/uuid.h>
 
@@ -76,14 +76,14 @@ static int hello(struct gantry_session *s, const void *payload)
 		(struct gn_hello_answer){.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
 	memcpy(s->answer.hello.secret, s->secret, sizeof(s->secret));
 	s->answer_len = sizeof(s->answer.hello);
-	s->behind = rc == -EINPROGRESS;
-	return s->behind ? -EINPROGRESS : gn_step_hello(s);
+	s->waits_for_predecessor = rc == -EINPROGRESS;
+	return s->waits_for_predecessor ? -EINPROGRESS : gn_step_hello(s);
 }
 
 int gn_step_hello(struct gantry_session *s)
 {
-	s->behind = 0;
-	s->known = 1;
+	s->waits_for_predecessor = 0;
+	s->hello_delivered = 1;
 	return ops_of(s)->hello(s->role->role, s, &s->attr);
 }
 
@@ -341,7 +341,7 @@ static void broken_posted(void *arg)
 	gn_session_end(sl->session, sl->broken);
 }
 
-/* Once, on the lane. It comes before the session is buried: the port says idle after it. */
+/* Once, on the lane. It comes before the session is destroyed: the port says idle after it. */
 static void port_broken(void *arg, int reason)
 {
 	struct gn_session_lane *sl = arg;
@@ -386,7 +386,7 @@ static int start_done(struct gantry_session *s)
 	for (uint32_t i = 0; i < s->n_lanes; i++) {
 		struct gn_session_lane *sl = &s->lanes[i];
 		uint32_t l = i % s->role->n_lanes;
-		struct gn_port_attr attr = {
+		struct gn_responder_attr attr = {
 			.lane = &s->role->lanes[l],
 			.ops = s->ep->device->ops,
 			.rules = &s->rules,
@@ -407,7 +407,7 @@ static int start_done(struct gantry_session *s)
 			.ops_done = s->role->server.ops_done[l],
 			.ops_failed = s->role->server.ops_failed[l],
 		};
-		int rc = gn_port_create(&attr, &sl->port);
+		int rc = gn_responder_create(&attr, &sl->port);
 
 		if (rc != 0)
 			return rc;

@@ -94,7 +94,7 @@ void gn_session_resume_waiting(const struct gantry_session *gone)
 	for (struct gantry_session *s = find_same_id(gone, NULL); s != NULL; s = find_same_id(gone, s)) {
 		int rc;
 
-		if (!s->behind || s->ending || find_same_id(s, NULL) != NULL)
+		if (!s->waits_for_predecessor || s->ending || find_same_id(s, NULL) != NULL)
 			continue;
 		rc = gn_step_hello(s);
 		if (rc != -EINPROGRESS)

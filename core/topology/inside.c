@@ -29,7 +29,7 @@ static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_dev
 }
 
 /* The lanes of the own role must find one each, on their worker. */
-static void take_its_lanes(struct gn_topo_role *role, const struct gn_topo_own *own)
+static void take_its_lanes(struct gn_topo_role *role, const struct gn_topo_embedded_role *own)
 {
 	role->spec.n_lanes = own->n_lanes;
 	if (role->listen && role->listen->max_lanes < own->n_lanes &&
@@ -54,7 +54,7 @@ static void bring(struct gn_topo_parse *p, const struct gn_topo_role *from, uint
 			role->selected = true;
 			gn_topo_role(p, role);
 			take_its_lanes(role, t->own);
-			gn_topo_bring_along(p, role);
+			gn_topo_select_reachable(p, role);
 		}
 		return;
 	}
@@ -63,7 +63,7 @@ static void bring(struct gn_topo_parse *p, const struct gn_topo_role *from, uint
 		      service, device->name);
 }
 
-void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *role)
+void gn_topo_select_reachable(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
 	for (uint32_t i = 0; i < role->spec.n_connects; i++)
 		bring(p, role, i);

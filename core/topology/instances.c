@@ -8,7 +8,7 @@ typedef int instance_fn(void *arg, const struct gn_topo_instance *instance);
 
 /* A stage or a backend; one with faults in its options has no conf. */
 static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, unsigned kind, struct gn_conf_node *group,
-		      const struct gn_part *part, instance_fn *fn, void *arg)
+		      const struct gn_plugin_instance *part, instance_fn *fn, void *arg)
 {
 	struct gn_topo_instance instance = {.kind = kind, .group = group, .role = role};
 

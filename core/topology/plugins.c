@@ -12,7 +12,7 @@
 /* -- directories -- */
 
 /* Add an absolute form of dir; one that is not there stands in the current one, so that messages name it. */
-static int add_dir(struct gn_words *dirs, struct gn_arena *arena, const char *dir)
+static int add_dir(struct gn_strlist *dirs, struct gn_arena *arena, const char *dir)
 {
 	char *real = realpath(dir, NULL), *here, *kept;
 
@@ -24,11 +24,11 @@ static int add_dir(struct gn_words *dirs, struct gn_arena *arena, const char *di
 	}
 	kept = gn_arena_strdup(arena, real ? real : dir);
 	free(real);
-	return kept ? gn_words_add(dirs, kept) : -ENOMEM;
+	return kept ? gn_strlist_add(dirs, kept) : -ENOMEM;
 }
 
 /* Those of a list of the configuration, which is checked; into `dirs`, if that is not NULL. */
-static int add_config_dirs(struct gn_words *dirs, struct gn_conf_node *list, struct gn_errs *errs)
+static int add_config_dirs(struct gn_strlist *dirs, struct gn_conf_node *list, struct gn_errs *errs)
 {
 	int rc = 0;
 
@@ -43,14 +43,14 @@ static int add_config_dirs(struct gn_words *dirs, struct gn_conf_node *list, str
 		if (!dir || dir[0] != '/') {
 			gn_conf_fault(errs, item, "is no absolute path; write it with a leading slash, in double quotes");
 			rc = -EINVAL;
-		} else if (dirs && gn_words_add(dirs, dir)) {
+		} else if (dirs && gn_strlist_add(dirs, dir)) {
 			return -ENOMEM;
 		}
 	}
 	return rc;
 }
 
-static int add_env_dirs(struct gn_words *dirs, struct gn_arena *arena, const char *path)
+static int add_env_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const char *path)
 {
 	int rc = 0;
 
@@ -66,7 +66,7 @@ static int add_env_dirs(struct gn_words *dirs, struct gn_arena *arena, const cha
 }
 
 /* What the command line says, else the configuration, else the environment, else what was built in. */
-static int find_dirs(struct gn_words *dirs, struct gn_arena *arena, const struct gn_words *said, struct gn_conf_node *list,
+static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const struct gn_strlist *said, struct gn_conf_node *list,
 		     struct gn_errs *errs)
 {
 	const char *env = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_PLUGIN_PATH");
@@ -79,7 +79,7 @@ static int find_dirs(struct gn_words *dirs, struct gn_arena *arena, const struct
 	else if (!said->n && env)
 		rc = add_env_dirs(dirs, arena, env);
 	if (!dirs->n && !list && !rc)
-		rc = gn_words_add(dirs, GANTRY_PLUGINDIR);
+		rc = gn_strlist_add(dirs, GANTRY_PLUGINDIR);
 	if (rc == -ENOMEM)
 		gn_errs_no_memory(errs);
 	return rc;
@@ -89,7 +89,7 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 		       struct gn_loader **loader_p)
 {
 	struct gn_conf_node *list = NULL;
-	struct gn_words dirs = {0};
+	struct gn_strlist dirs = {0};
 	struct gn_arena arena = {0};
 	const char *text;
 	int rc;
@@ -106,7 +106,7 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 			gn_loader_probe(*loader_p);
 		}
 	}
-	gn_words_fini(&dirs);
+	gn_strlist_fini(&dirs);
 	gn_arena_fini(&arena);
 	return rc;
 }
@@ -220,7 +220,7 @@ int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugi
 }
 
 const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
-				     const char *key, struct gn_part *part)
+				     const char *key, struct gn_plugin_instance *part)
 {
 	const char *also[] = {key, NULL};
 	const struct gn_plugin *plugin;

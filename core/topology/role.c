@@ -104,7 +104,7 @@ bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node)
 }
 
 /* What the plugin would have done does not matter; that its options are right does. */
-static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role, const struct gn_topo_own *own)
+static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role, const struct gn_topo_embedded_role *own)
 {
 	struct role_conf conf;
 
@@ -115,7 +115,7 @@ static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role, const
 			      "programs need a role that connects to one place, as an initiator does; \"%s\" is none",
 			      role->plugin->desc->name);
 	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
-	role->spec.part = (struct gn_part){.name = own->name, .ops = own->ops, .conf = own->conf};
+	role->spec.part = (struct gn_plugin_instance){.name = own->name, .ops = own->ops, .conf = own->conf};
 	role->spec.n_lanes = own->n_lanes;
 }
 
@@ -188,7 +188,7 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_conf_node *lanes = gn_conf_child(role->node, "lanes");
-	const struct gn_part *lone = NULL;
+	const struct gn_plugin_instance *lone = NULL;
 
 	for (uint32_t i = 0; i < role->spec.n_stages; i++)
 		if (role->stages[i].ops && gn_ops_serve_one_lane(GANTRY_KIND_STAGE, role->stages[i].ops))
@@ -204,7 +204,7 @@ static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
-	const struct gn_topo_own *own = role->is_own ? p->topology->own : NULL;
+	const struct gn_topo_embedded_role *own = role->is_own ? p->topology->own : NULL;
 	struct gn_conf_node *node = role->node;
 	size_t before = p->errs->n;
 

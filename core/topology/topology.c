@@ -129,8 +129,8 @@ static int list_entries(struct gn_topo_parse *p, const struct gn_topology_args *
 		t->roles[i].node = gn_conf_index(roles, i);
 		t->roles[i].name = gn_conf_name(t->roles[i].node);
 		t->roles[i].topology = t;
-		t->roles[i].is_own = args->own && args->roles.n && gn_words_has(&args->roles, t->roles[i].name);
-		t->roles[i].selected = args->roles.n ? gn_words_has(&args->roles, t->roles[i].name) : !args->own;
+		t->roles[i].is_own = args->own && args->roles.n && gn_strlist_has(&args->roles, t->roles[i].name);
+		t->roles[i].selected = args->roles.n ? gn_strlist_has(&args->roles, t->roles[i].name) : !args->own;
 	}
 	return 0;
 }
@@ -208,7 +208,7 @@ static void parse_devices(struct gn_topo_parse *p, bool all)
 
 	for (unsigned i = 0; i < t->n_devices; i++) {
 		struct gn_topo_device *device = &t->devices[i];
-		struct gn_part part = {0};
+		struct gn_plugin_instance part = {0};
 
 		if (!device->used && !all)
 			continue;
@@ -240,7 +240,7 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 			gn_topo_role(&p, &topology->roles[i]);
 	for (unsigned i = 0; i < topology->n_roles; i++)
 		if (topology->roles[i].is_own)
-			gn_topo_bring_along(&p, &topology->roles[i]);
+			gn_topo_select_reachable(&p, &topology->roles[i]);
 	if (gn_topo_graph(&p) || gn_topo_paths(&p))
 		gn_errs_no_memory(errs);
 	parse_devices(&p, !args->roles.n && !args->own);

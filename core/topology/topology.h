@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "base/errs.h"
-#include "base/words.h"
+#include "base/strlist.h"
 #include "config/config.h"
 #include "loader/loader.h"
 #include "session/role.h"
@@ -26,11 +26,11 @@
 /* What is asked of a configuration, beside the configuration itself. Zeroed: all of it, as it is. */
 struct gn_topology_args {
 	bool probe; /* load each plugin in a child process first, see gn_loader_probe */
-	struct gn_words roles;       /* only these, with the devices that they use; none: all */
-	struct gn_words sets;        /* values that override those of the file, as of gn_config_open */
-	struct gn_words plugin_dirs; /* where plugins are looked for, instead of runtime.plugin_dirs */
+	struct gn_strlist roles;       /* only these, with the devices that they use; none: all */
+	struct gn_strlist sets;        /* values that override those of the file, as of gn_config_open */
+	struct gn_strlist plugin_dirs; /* where plugins are looked for, instead of runtime.plugin_dirs */
 	int verbose;                 /* the level of the log was said: runtime.log does not count */
-	const struct gn_topo_own *own; /* NULL: none; else it lives as long as the topology */
+	const struct gn_topo_embedded_role *own; /* NULL: none; else it lives as long as the topology */
 };
 
 /*
@@ -39,7 +39,7 @@ struct gn_topology_args {
  * without a name in `roles`, the only such role. Of the others only those are made that it leads to and that nobody else
  * can reach: over a transport inside this process. They have as many lanes, on the same workers.
  */
-struct gn_topo_own {
+struct gn_topo_embedded_role {
 	const char *name; /* in the place of that of a plugin */
 	const struct gantry_role_ops *ops; /* without a NULL slot, but for `expect`; not its flags */
 	const void *conf;
@@ -81,15 +81,15 @@ struct gn_topo_role {
 	const char *name;
 	struct gn_conf_node *node;
 	bool selected;
-	bool is_own; /* struct gn_topo_own takes its place */
+	bool is_own; /* struct gn_topo_embedded_role takes its place */
 	const struct gn_plugin *plugin; /* NULL: the configuration is wrong, or does not say and `own` takes its place */
 	struct gn_role_spec spec; /* device and worker pointers are set when those are made */
 	struct gn_endpoint *listen;
 	struct gn_endpoint *connects;
 	struct gn_topo_device *listen_device;
 	struct gn_topo_device **connect_devices;
-	struct gn_part *stages;
-	struct gn_part *backend;
+	struct gn_plugin_instance *stages;
+	struct gn_plugin_instance *backend;
 	uint32_t flags; /* GANTRY_ROLE_* */
 	struct gn_role *role; /* once created */
 	struct gantry_volume_info volume; /* of gn_topology_expect */
@@ -103,7 +103,7 @@ struct gn_topology {
 	const char *file;
 	struct gn_config *config;
 	struct gn_loader *loader;
-	const struct gn_topo_own *own; /* NULL: none */
+	const struct gn_topo_embedded_role *own; /* NULL: none */
 	struct gn_arena arena;
 	struct gn_runtime runtime;
 	struct gn_topo_device *devices;

@@ -16,7 +16,7 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 
 /* A plugin instance from a group { key = "NAME"; options... }. NULL after a fault. */
 const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
-				     const char *key, struct gn_part *part);
+				     const char *key, struct gn_plugin_instance *part);
 
 /* Have a plugin look at the options that were filled from `group`. */
 int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
@@ -42,7 +42,7 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role);
 bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node);
 
 /* Select and parse the roles that this one leads to and that only this process can reach; and so on from them. */
-void gn_topo_bring_along(struct gn_topo_parse *p, const struct gn_topo_role *role);
+void gn_topo_select_reachable(struct gn_topo_parse *p, const struct gn_topo_role *role);
 
 /* After all roles: what they are together. 0, also when it added faults; -ENOMEM. */
 int gn_topo_graph(struct gn_topo_parse *p);

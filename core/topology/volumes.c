@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "topology/topology_priv.h"
-#include "transport/mover.h"
+#include "transport/bounce.h"
 
 /* Data that has to be moved goes through memory of the target. What a device does that is not there is not known. */
 static void limit_moves(struct gn_topo_role *role)

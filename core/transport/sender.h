@@ -14,7 +14,7 @@
 struct gn_sender {
 	const struct gantry_transport_ops *ops;
 	void *producer;
-	const struct gantry_direct *direct; /* of the producer */
+	const struct gantry_inline_handler *direct; /* of the producer */
 	bool dirty;                         /* sent without a doorbell */
 	struct gantry_send send;            /* filled but for the descriptor */
 };
@@ -24,7 +24,7 @@ static inline void gn_sender_init(struct gn_sender *s, const struct gantry_trans
 	*s = (struct gn_sender){
 		.ops = ops,
 		.producer = producer,
-		.direct = ops->producer_direct(producer),
+		.direct = ops->producer_inline_handler(producer),
 		.send.imm_len = GANTRY_IO_WIRE_BYTES,
 	};
 }
@@ -40,7 +40,7 @@ static inline int gn_sender_refuse(void *arg, const void *imm, uint32_t imm_len)
 /* From now on, and before it is set up: it refuses what it is to send with -ENOTCONN. */
 static inline void gn_sender_stop(struct gn_sender *s)
 {
-	static const struct gantry_direct nobody = {.take = gn_sender_refuse};
+	static const struct gantry_inline_handler nobody = {.take = gn_sender_refuse};
 
 	s->producer = NULL;
 	s->direct = &nobody;
@@ -48,7 +48,7 @@ static inline void gn_sender_stop(struct gn_sender *s)
 }
 
 /* Whoever it sends to is on this thread, and takes what is sent at once. */
-static inline bool gn_sender_is_direct(const struct gn_sender *s)
+static inline bool gn_sender_is_inline(const struct gn_sender *s)
 {
 	return s->direct->take != NULL;
 }
@@ -59,7 +59,7 @@ static inline bool gn_sender_is_direct(const struct gn_sender *s)
  */
 static inline int gn_sender_send(struct gn_sender *s, const struct gantry_io *io)
 {
-	const struct gantry_direct *direct = s->direct;
+	const struct gantry_inline_handler *direct = s->direct;
 
 	if (direct->take != NULL)
 		return direct->take(direct->arg, io, GANTRY_IO_WIRE_BYTES);

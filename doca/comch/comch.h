@@ -142,7 +142,7 @@ struct doca_comch_connection {
 	struct gd_remote *remotes;
 	struct gd_shared *shared;   /* GD_COMCH_SHARED of them, once needed */
 	uint32_t next_handle;
-	struct gd_rooms *rooms;     /* once a consumer was started here; and there */
+	struct gd_recv_credits *rooms;     /* once a consumer was started here; and there */
 	struct gantry_region *peer_rooms;
 	uint64_t counters[4], shown[4];
 	union doca_data user_data;
@@ -163,7 +163,7 @@ struct gd_end {
 	struct gd_transport *transport;
 	void *listener;
 	struct doca_comch_connection *conns; /* all, also those that are over; but those that are forgotten */
-	struct gd_conn_lot *lots;
+	struct gd_conn_block *blocks;
 	uint32_t n_conns;                    /* in use */
 	uint32_t n_notes;
 	bool stopping, is_ended;
@@ -220,7 +220,7 @@ struct doca_comch_connection *gd_conn_alloc(struct gd_end *end);
 /* Only its address stays, until its end is destroyed. */
 void gd_conn_forget(struct doca_comch_connection *conn);
 /* The end is being destroyed: what is left goes with the last connection that somebody holds. */
-void gd_conn_lots_leave(struct gd_end *end);
+void gd_conn_blocks_leave(struct gd_end *end);
 /* Without the lock. Also when it is forgotten; NULL: the end is destroyed. */
 struct gd_end *gd_conn_end(const struct doca_comch_connection *conn);
 
@@ -247,18 +247,18 @@ void gd_note_lost(struct doca_comch_connection *conn);
 void gd_shared_revoked(struct doca_comch_connection *conn, uint32_t handle);
 
 /* room.c: lock */
-struct gd_rooms;
-/* A row of words, all 0; undone by gd_room_close. 0 or -errno. */
-int gd_room_open(struct doca_comch_connection *conn, uint32_t *row_p);
-void gd_room_close(struct doca_comch_connection *conn, uint32_t row);
-uint64_t *gd_room_row(const struct doca_comch_connection *conn, uint32_t row);
+struct gd_recv_credits;
+/* A row of words, all 0; undone by gd_recv_credit_close. 0 or -errno. */
+int gd_recv_credit_open(struct doca_comch_connection *conn, uint32_t *row_p);
+void gd_recv_credit_close(struct doca_comch_connection *conn, uint32_t row);
+uint64_t *gd_recv_credit_row(const struct doca_comch_connection *conn, uint32_t row);
 /* The peer named its memory: NULL, or what is wrong. */
-const char *gd_rooms_heard(struct doca_comch_connection *conn, const void *token_bytes, uint32_t len);
+const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void *token_bytes, uint32_t len);
 /* A row of the peer, for as long as the connection has a link; NULL: there is none. */
-const uint64_t *gd_room_of_peer(const struct doca_comch_connection *conn, uint32_t row);
+const uint64_t *gd_recv_credit_of_peer(const struct doca_comch_connection *conn, uint32_t row);
 /* Before the link is closed, and after it. */
-void gd_rooms_let_go(struct doca_comch_connection *conn);
-void gd_rooms_free(struct doca_comch_connection *conn);
+void gd_recv_credits_let_go(struct doca_comch_connection *conn);
+void gd_recv_credits_free(struct doca_comch_connection *conn);
 
 /*
  * For consumers and producers, which exist on an OPEN connection only: hold at create (else BAD_STATE), release at destroy.

@@ -215,9 +215,9 @@ void gd_conn_settle(struct doca_comch_connection *conn)
 	if (conn->state != GD_CONN_LOST || conn->active)
 		return;
 	if (conn->link) {
-		gd_rooms_let_go(conn);
+		gd_recv_credits_let_go(conn);
 		ops_of(conn)->disconnect(conn->link);
-		gd_rooms_free(conn);
+		gd_recv_credits_free(conn);
 	}
 	conn->link = NULL;
 	gd_conn_forget_words(conn);
@@ -321,7 +321,7 @@ static const char *on_ack(struct doca_comch_connection *conn, const struct words
 
 static const char *on_rooms(struct doca_comch_connection *conn, const struct words *w)
 {
-	return gd_rooms_heard(conn, w->data, w->len);
+	return gd_recv_credits_heard(conn, w->data, w->len);
 }
 
 static const char *on_consumer_named(struct doca_comch_connection *conn, const struct words *w)

@@ -173,7 +173,7 @@ static inline void expect_answer(struct doca_comch_consumer *c)
 	const struct doca_comch_producer *p = c->answers;
 
 	if (p && p->target)
-		p->ops->send_soon(p->target->queue);
+		p->ops->send_prefetch(p->target->queue);
 	c->answers = NULL;
 	c->ctx.pe->asked = &c->ctx;
 }
@@ -198,7 +198,7 @@ static void close_queue(struct doca_comch_consumer *c)
 	c->queue = NULL;
 	c->depth = 0;
 	gd_conn_forget_consumer(c->conn, c->id);
-	gd_room_close(c->conn, c->row);
+	gd_recv_credit_close(c->conn, c->row);
 }
 
 /* No message can arrive any more: fail the posted receives. */
@@ -256,7 +256,7 @@ static int arm(struct doca_ctx *ctx)
 	return must_end(gd_consumer_of(ctx));
 }
 
-static int doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+static int sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
 	struct doca_comch_consumer *c = gd_consumer_of(ctx);
 
@@ -302,10 +302,10 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 
 	if (conn->state != GD_CONN_OPEN)
 		return DOCA_ERROR_BAD_STATE;
-	rc = gd_room_open(conn, &c->row);
+	rc = gd_recv_credit_open(conn, &c->row);
 	if (rc)
 		return start_error(rc);
-	c->rooms = gd_room_row(conn, c->row);
+	c->rooms = gd_recv_credit_row(conn, c->row);
 	c->depth = attr.depth;
 	c->n_posted = c->n_used = 0;
 	c->batch = 1;
@@ -374,7 +374,7 @@ static const struct gd_ctx_ops consumer_ops = {
 	.idle = idle,
 	.poll = poll_consumer,
 	.arm = arm,
-	.doze = doze,
+	.sleep_until_event = sleep_until_event,
 	.rouse = rouse,
 };
 

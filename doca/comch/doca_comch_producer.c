@@ -78,7 +78,7 @@ static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id, stru
 		return DOCA_ERROR_NO_MEMORY;
 	*target = (struct gd_target){ .next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len };
 	target->last = &target->first;
-	target->rooms = gd_room_of_peer(p->conn, remote->row);
+	target->rooms = gd_recv_credit_of_peer(p->conn, remote->row);
 	rc = p->ops->producer_create(p->conn->link, remote->queue, &attr, &target->queue);
 	if (rc) {
 		free(target);
@@ -381,7 +381,7 @@ static int arm(struct doca_ctx *ctx)
 }
 
 /* Nobody is told when the peer has read data. */
-static int doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+static int sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
 	(void)fds;
 	(void)max;
@@ -440,7 +440,7 @@ static const struct gd_ctx_ops producer_ops = {
 	.idle = idle,
 	.poll = poll_producer,
 	.arm = arm,
-	.doze = doze,
+	.sleep_until_event = sleep_until_event,
 };
 
 /* -- public -- */

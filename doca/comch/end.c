@@ -350,7 +350,7 @@ static void let_go(struct gd_end *end)
 		if (!conn->refs)
 			gd_conn_free(conn);
 	}
-	gd_conn_lots_leave(end);
+	gd_conn_blocks_leave(end);
 	unlock(end);
 }
 

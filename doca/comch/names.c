@@ -12,94 +12,94 @@
 
 #include "comch/comch.h"
 
-#define LOT (256u << 10) /* bytes; a power of two, and so is the address */
+#define BLOCK (256u << 10) /* bytes; a power of two, and so is the address */
 #define CONN ((sizeof(struct doca_comch_connection) + 63) & ~(size_t)63)
 
 _Static_assert(CONN <= 4096, "at least one in a page");
 
 /* At the beginning of its first page, which holds nothing else. */
-struct gd_conn_lot {
-	struct gd_conn_lot *next; /* of the end */
+struct gd_conn_block {
+	struct gd_conn_block *next; /* of the end */
 	struct gd_end *end;       /* NULL: destroyed */
 	uint32_t page;            /* bytes */
 	uint32_t n_taken, n_live; /* ever; and not forgotten */
-	uint16_t n_gone[LOT / 4096]; /* by page: forgotten */
+	uint16_t n_gone[BLOCK / 4096]; /* by page: forgotten */
 };
 
-static struct gd_conn_lot *lot_of(const struct doca_comch_connection *conn)
+static struct gd_conn_block *block_of(const struct doca_comch_connection *conn)
 {
-	return (struct gd_conn_lot *)((uintptr_t)conn & ~(uintptr_t)(LOT - 1));
+	return (struct gd_conn_block *)((uintptr_t)conn & ~(uintptr_t)(BLOCK - 1));
 }
 
-static struct gd_conn_lot *make_lot(struct gd_end *end)
+static struct gd_conn_block *make_block(struct gd_end *end)
 {
-	char *base = mmap(NULL, 2 * LOT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
-	struct gd_conn_lot *lot;
+	char *base = mmap(NULL, 2 * BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
+	struct gd_conn_block *block;
 
 	if (base == MAP_FAILED)
 		return NULL;
-	at = base + (-(uintptr_t)base & (LOT - 1));
+	at = base + (-(uintptr_t)base & (BLOCK - 1));
 	if (at > base)
 		munmap(base, (size_t)(at - base));
-	munmap(at + LOT, (size_t)(base + LOT - at));
-	lot = (struct gd_conn_lot *)at;
-	lot->page = (uint32_t)sysconf(_SC_PAGESIZE);
-	lot->end = end;
-	lot->next = end->lots;
-	end->lots = lot;
-	return lot;
+	munmap(at + BLOCK, (size_t)(base + BLOCK - at));
+	block = (struct gd_conn_block *)at;
+	block->page = (uint32_t)sysconf(_SC_PAGESIZE);
+	block->end = end;
+	block->next = end->blocks;
+	end->blocks = block;
+	return block;
 }
 
-static void drop_lot(struct gd_conn_lot *lot)
+static void drop_block(struct gd_conn_block *block)
 {
-	munmap(lot, LOT);
+	munmap(block, BLOCK);
 }
 
 struct doca_comch_connection *gd_conn_alloc(struct gd_end *end)
 {
-	struct gd_conn_lot *lot = end->lots;
+	struct gd_conn_block *block = end->blocks;
 	uint32_t each, i;
 
-	if (!lot || lot->n_taken == (LOT / lot->page - 1) * (lot->page / CONN))
-		lot = make_lot(end);
-	if (!lot)
+	if (!block || block->n_taken == (BLOCK / block->page - 1) * (block->page / CONN))
+		block = make_block(end);
+	if (!block)
 		return NULL;
-	each = lot->page / CONN;
-	i = lot->n_taken++;
-	lot->n_live++;
-	return (struct doca_comch_connection *)((char *)lot + (1 + i / each) * lot->page + i % each * CONN);
+	each = block->page / CONN;
+	i = block->n_taken++;
+	block->n_live++;
+	return (struct doca_comch_connection *)((char *)block + (1 + i / each) * block->page + i % each * CONN);
 }
 
 /* Its page goes when it was the last one there. */
 void gd_conn_forget(struct doca_comch_connection *conn)
 {
-	struct gd_conn_lot *lot = lot_of(conn);
-	uint32_t page = (uint32_t)((uintptr_t)conn & (LOT - 1)) / lot->page;
+	struct gd_conn_block *block = block_of(conn);
+	uint32_t page = (uint32_t)((uintptr_t)conn & (BLOCK - 1)) / block->page;
 
-	lot->n_live--;
+	block->n_live--;
 	__atomic_store_n(&conn->transport, NULL, __ATOMIC_RELAXED);
 	/* pairs with gd_end_send: who counts from the n_tasks that is cleared here finds no transport */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memset(conn, 0, sizeof(*conn));
-	if (!lot->end && !lot->n_live)
-		drop_lot(lot);
-	else if (++lot->n_gone[page] == lot->page / CONN)
-		madvise((char *)lot + page * lot->page, lot->page, MADV_DONTNEED);
+	if (!block->end && !block->n_live)
+		drop_block(block);
+	else if (++block->n_gone[page] == block->page / CONN)
+		madvise((char *)block + page * block->page, block->page, MADV_DONTNEED);
 }
 
-void gd_conn_lots_leave(struct gd_end *end)
+void gd_conn_blocks_leave(struct gd_end *end)
 {
-	struct gd_conn_lot *lot;
+	struct gd_conn_block *block;
 
-	while ((lot = end->lots)) {
-		end->lots = lot->next;
-		lot->end = NULL;
-		if (!lot->n_live)
-			drop_lot(lot);
+	while ((block = end->blocks)) {
+		end->blocks = block->next;
+		block->end = NULL;
+		if (!block->n_live)
+			drop_block(block);
 	}
 }
 
 struct gd_end *gd_conn_end(const struct doca_comch_connection *conn)
 {
-	return lot_of(conn)->end;
+	return block_of(conn)->end;
 }

@@ -23,7 +23,7 @@
 #define BYTES (ROWS * ROW_WORDS * sizeof(uint64_t))
 #define HANDLE UINT32_MAX /* of the region; those of maps count from 1 */
 
-struct gd_rooms {
+struct gd_recv_credits {
 	struct gantry_region region; /* exported until the link is closed */
 	struct gantry_token token;
 	bool is_told;                /* the peer has the token, or will get it */
@@ -32,9 +32,9 @@ struct gd_rooms {
 
 /* -- ours -- */
 
-static struct gd_rooms *create(void)
+static struct gd_recv_credits *create(void)
 {
-	struct gd_rooms *rooms = calloc(1, sizeof(*rooms));
+	struct gd_recv_credits *rooms = calloc(1, sizeof(*rooms));
 	void *addr;
 	int fd;
 
@@ -56,7 +56,7 @@ static struct gd_rooms *create(void)
 	return NULL;
 }
 
-static void destroy(struct gd_rooms *rooms)
+static void destroy(struct gd_recv_credits *rooms)
 {
 	munmap(rooms->region.addr, BYTES);
 	close(rooms->region.fd);
@@ -65,7 +65,7 @@ static void destroy(struct gd_rooms *rooms)
 
 static int make(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops)
 {
-	struct gd_rooms *rooms = create();
+	struct gd_recv_credits *rooms = create();
 	int rc;
 
 	if (!rooms)
@@ -91,11 +91,11 @@ static int tell(struct doca_comch_connection *conn)
 	return rc;
 }
 
-int gd_room_open(struct doca_comch_connection *conn, uint32_t *row_p)
+int gd_recv_credit_open(struct doca_comch_connection *conn, uint32_t *row_p)
 {
 	const struct gantry_transport_ops *ops = gd_transport_ops(conn->transport);
 	int rc = conn->rooms ? 0 : make(conn, ops);
-	struct gd_rooms *rooms = conn->rooms;
+	struct gd_recv_credits *rooms = conn->rooms;
 
 	if (rc == 0 && !rooms->is_told)
 		rc = tell(conn);
@@ -106,27 +106,27 @@ int gd_room_open(struct doca_comch_connection *conn, uint32_t *row_p)
 			continue;
 		rooms->used[row / 64] |= 1ull << row % 64;
 		for (uint32_t i = 0; i < ROW_WORDS; i++)
-			if (gd_room_row(conn, row)[i])
-				gantry_shm_st64(&gd_room_row(conn, row)[i], 0);
+			if (gd_recv_credit_row(conn, row)[i])
+				gantry_shm_st64(&gd_recv_credit_row(conn, row)[i], 0);
 		*row_p = row;
 		return 0;
 	}
 	return -ENOSPC;
 }
 
-void gd_room_close(struct doca_comch_connection *conn, uint32_t row)
+void gd_recv_credit_close(struct doca_comch_connection *conn, uint32_t row)
 {
 	conn->rooms->used[row / 64] &= ~(1ull << row % 64);
 }
 
-uint64_t *gd_room_row(const struct doca_comch_connection *conn, uint32_t row)
+uint64_t *gd_recv_credit_row(const struct doca_comch_connection *conn, uint32_t row)
 {
 	return (uint64_t *)conn->rooms->region.addr + (size_t)row * ROW_WORDS;
 }
 
 /* -- the peer's -- */
 
-const char *gd_rooms_heard(struct doca_comch_connection *conn, const void *token_bytes, uint32_t len)
+const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void *token_bytes, uint32_t len)
 {
 	const struct gantry_transport_ops *ops = gd_transport_ops(conn->transport);
 	struct gantry_token token;
@@ -139,21 +139,21 @@ const char *gd_rooms_heard(struct doca_comch_connection *conn, const void *token
 	return NULL;
 }
 
-const uint64_t *gd_room_of_peer(const struct doca_comch_connection *conn, uint32_t row)
+const uint64_t *gd_recv_credit_of_peer(const struct doca_comch_connection *conn, uint32_t row)
 {
 	if (!conn->peer_rooms || row >= ROWS)
 		return NULL;
 	return (const uint64_t *)conn->peer_rooms->addr + (size_t)row * ROW_WORDS;
 }
 
-void gd_rooms_let_go(struct doca_comch_connection *conn)
+void gd_recv_credits_let_go(struct doca_comch_connection *conn)
 {
 	if (conn->peer_rooms)
 		gd_transport_ops(conn->transport)->release_region(conn->link, conn->peer_rooms);
 	conn->peer_rooms = NULL;
 }
 
-void gd_rooms_free(struct doca_comch_connection *conn)
+void gd_recv_credits_free(struct doca_comch_connection *conn)
 {
 	if (conn->rooms)
 		destroy(conn->rooms);

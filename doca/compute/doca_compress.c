@@ -50,7 +50,7 @@ static doca_error_t check(const struct doca_task *task)
 struct ends {
 	const uint8_t *source;
 	size_t n;
-	struct gd_room room;
+	struct gd_recv_credit room;
 	size_t length;
 };
 

@@ -86,7 +86,7 @@ static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
 	struct ec_task *t = (struct ec_task *)task;
 	const uint8_t *in[2 * GD_EC_BLOCKS_MAX];
 	uint8_t *out[GD_EC_BLOCKS_MAX];
-	struct gd_room room;
+	struct gd_recv_credit room;
 	size_t block;
 	doca_error_t result = check(task);
 

@@ -156,7 +156,7 @@ doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *l
 	return here ? gd_buf_read(list, 0, here, length) : DOCA_ERROR_NO_MEMORY;
 }
 
-doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most, struct gd_room *room)
+doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most, struct gd_recv_credit *room)
 {
 	size_t size = gd_buf_room(list), stretch;
 	const struct doca_buf *buf;
@@ -164,7 +164,7 @@ doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, siz
 	void *here;
 
 	stretch = size = size < most ? size : most;
-	*room = (struct gd_room){.list = list, .size = size};
+	*room = (struct gd_recv_credit){.list = list, .size = size};
 	if (size == 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = gd_buf_piece(list, true, 0, &buf, &here, &stretch);
@@ -175,7 +175,7 @@ doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, siz
 	return room->bytes ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY;
 }
 
-doca_error_t gd_serial_put(const struct gd_room *room, size_t length)
+doca_error_t gd_serial_put(const struct gd_recv_credit *room, size_t length)
 {
 	const doca_error_t result = gd_buf_moved(room->list);
 

@@ -68,7 +68,7 @@ doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data, str
 doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *list, const uint8_t **data_p, size_t *length_p);
 
 /* Where the result of a task is made: behind the data of its destination, or, when that is in pieces, in the context. */
-struct gd_room {
+struct gd_recv_credit {
 	struct doca_buf *list;
 	uint8_t *bytes;
 	size_t size;
@@ -76,8 +76,8 @@ struct gd_room {
 };
 
 /* Room for `most` bytes, or for what the list can hold if that is less. Errors as of gd_buf_append, and NO_MEMORY. */
-doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most, struct gd_room *room);
+doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most, struct gd_recv_credit *room);
 /* The first `length` bytes of the room become data of the list. Until then the list is as it was. */
-doca_error_t gd_serial_put(const struct gd_room *room, size_t length);
+doca_error_t gd_serial_put(const struct gd_recv_credit *room, size_t length);
 
 #endif

@@ -71,7 +71,7 @@ struct gd_ctx_ops {
 	 * The engine is about to sleep for a moment: fds that become readable when poll has work, how many, none if it gets all of
 	 * it by gd_pe_post(); -1: it has work now, or cannot tell. rouse follows in any case. NULL: what arm says.
 	 */
-	int (*doze)(struct doca_ctx *ctx, struct pollfd *fds, int max);
+	int (*sleep_until_event)(struct doca_ctx *ctx, struct pollfd *fds, int max);
 	void (*rouse)(struct doca_ctx *ctx);
 	bool on_dpa; /* used by code on an emulated DPA: may run without an engine */
 };

@@ -126,7 +126,7 @@ void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
 
 /*
  * The inbox, then the look at `armed`; who arms does both the other way round, and so one of the two sees the other. All four
- * are seq_cst: see doca_pe_request_notification and doze().
+ * are seq_cst: see doca_pe_request_notification and sleep_until_event().
  */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 {

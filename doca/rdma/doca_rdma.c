@@ -77,7 +77,7 @@ static const struct gd_ctx_ops rdma_ops = {
 	.stop = stop,
 	.poll = gd_rdma_poll,
 	.arm = gd_rdma_arm,
-	.doze = gd_rdma_doze,
+	.sleep_until_event = gd_rdma_sleep_until_event,
 	.rouse = gd_rdma_rouse,
 };
 

@@ -452,7 +452,7 @@ int gd_rdma_arm(struct doca_ctx *ctx)
 	return busy;
 }
 
-int gd_rdma_doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
 	const struct gantry_transport_ops *ops = gd_rdma_of(ctx)->ops;
 	int n = 0;

@@ -315,7 +315,7 @@ void gd_rdma_submit(struct doca_rdma_connection *conn, struct gd_rdma_task *task
 void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task);
 int gd_rdma_poll(struct doca_ctx *ctx);
 int gd_rdma_arm(struct doca_ctx *ctx);
-int gd_rdma_doze(struct doca_ctx *ctx, struct pollfd *fds, int max);
+int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max);
 void gd_rdma_rouse(struct doca_ctx *ctx);
 void gd_rdma_unarm(struct doca_rdma_connection *conn);
 void gd_rdma_flow_up(struct doca_rdma_connection *conn);   /* its queues are there */

@@ -67,7 +67,7 @@ enum gantry_opcode {
 
 /*
  * Status of an IO on the wire: number, name, errno of this OS, text.
- * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see gantry_status_is_quiet().
+ * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see gantry_status_buffer_released().
  */
 #define GANTRY_STATUS_LIST(X)                                                                                           \
 	X(0, OK, 0, "success")                                                                                          \
@@ -129,7 +129,7 @@ struct gantry_io {
 	uint64_t start_ns;                /* when the owner submitted it */
 	uint16_t slot;                    /* index in its pool */
 	uint8_t busy;                     /* between submit and completion */
-	uint8_t owes;                     /* its owner's, 0 at first */
+	uint8_t owner_flags;                     /* its owner's, 0 at first */
 	uint32_t peer_tag;                /* tag that the peer used for it, whose answer needs it */
 	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage that asked for one */
 }
@@ -227,8 +227,8 @@ static inline int gantry_io_end(struct gantry_io *io)
 	return 0;
 }
 
-/* gantry_frame - the private word of the hop at which the descriptor stands */
-static inline uint64_t *gantry_frame(struct gantry_io *io)
+/* gantry_stage_ctx - the private word of the hop at which the descriptor stands */
+static inline uint64_t *gantry_stage_ctx(struct gantry_io *io)
 {
 	return &io->frame[io->hop->frame];
 }
@@ -263,8 +263,8 @@ static inline int gantry_op_has_range(unsigned opcode)
 	return gantry_op_in(opcode, GANTRY_OPS_RANGE);
 }
 
-/* gantry_status_is_quiet - true when no agent can touch the buffer of an IO that completed with this status */
-static inline int gantry_status_is_quiet(unsigned status)
+/* gantry_status_buffer_released - true when no agent can touch the buffer of an IO that completed with this status */
+static inline int gantry_status_buffer_released(unsigned status)
 {
 	return status != GANTRY_S_TIMEOUT && status != GANTRY_S_SESSION_LOST && status != GANTRY_S_UNKNOWN &&
 	       status != GANTRY_S_STALE;

@@ -17,10 +17,10 @@
  *   1.1  queues: GANTRY_QUEUE_PROMPT
  *        backends: expect, quiesce
  *        roles: expect, GANTRY_EPOCH_MAX, GANTRY_SECRET_BYTES
- *        transports: GANTRY_CAP_NOTES, rma_note, send_soon, export_room, import_error, max_connections, refusal,
+ *        transports: GANTRY_CAP_WRITE_IMM, rma_write_imm, send_prefetch, export_limit, import_error, max_connections, refusal,
  *          GANTRY_TRANSPORT_UIDS, GANTRY_IMPORT_MAP, GANTRY_IMPORT_KEEPS_PAGES
  *        hosts: open_file
- *        hosts of roles: client_room, client_expect, client_late_writes, region_withdraw, client_use_secret, client_secret,
+ *        hosts of roles: client_export_limit, client_expect, client_late_writes, region_withdraw, client_use_secret, client_secret,
  *          session_secret
  *        volumes: uuid, verifier
  *        options: GANTRY_PATH_KEEP, GANTRY_PATH_REPLACE, GANTRY_PATH_VOLUME, GANTRY_PATH_DIRECTORY
@@ -100,7 +100,7 @@ struct gantry_plugin {
 enum gantry_log_level { GANTRY_LOG_ERROR, GANTRY_LOG_WARN, GANTRY_LOG_INFO, GANTRY_LOG_DEBUG };
 
 /* `gantry check`: look whether what `open` makes could be made, and make nothing: no file, no directory, no link. */
-#define GANTRY_HOST_LOOK 0x1u
+#define GANTRY_HOST_DRY_RUN 0x1u
 
 /*
  * What the host gives to an instance; valid until the instance is closed. Every function may be called from any

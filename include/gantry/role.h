@@ -105,7 +105,7 @@ struct gantry_piece {
 
 /* How a region is made. */
 #define GANTRY_REGION_HUGE 0x1 /* of huge pages, when there are any */
-#define GANTRY_REGION_LATE 0x2 /* client_export allocates the pages that are still missing; else region_create allocates all */
+#define GANTRY_REGION_LAZY 0x2 /* client_export allocates the pages that are still missing; else region_create allocates all */
 
 /* Services of the host for roles; valid until close. */
 struct gantry_role_host {
@@ -218,7 +218,7 @@ struct gantry_role_host {
 	 * Client side, from `closed` on: whether nobody can touch the regions that were exported any more, also those of IO
 	 * whose status leaves that open. True after an orderly end, and where the transport itself takes care of it.
 	 */
-	int (*client_quiet)(const struct gantry_client *client);
+	int (*client_regions_released)(const struct gantry_client *client);
 
 	/* Run fn(arg) on the lane's thread, between two turns, and wait for it. Control thread; not for the IO path. */
 	void (*lane_call)(struct gantry_lane *lane, void (*fn)(void *arg), void *arg);
@@ -249,7 +249,7 @@ struct gantry_role_host {
 	 * Client side, between `ready` and `closed`: bytes that a region may have, as far as is known; client_export of more fails.
 	 * Part of 1.1: the struct_size of a host of 1.0 ends before it.
 	 */
-	uint64_t (*client_room)(const struct gantry_client *client);
+	uint64_t (*client_export_limit)(const struct gantry_client *client);
 
 	/*
 	 * Client side: let the server reject the session unless it serves this volume. Call it right after client_open.

@@ -56,7 +56,7 @@ struct gantry_stage_ops {
 	void (*report)(void *stage, struct gantry_writer *w);
 	void (*close)(void *stage);
 	/* How many words of gantry_io.frame it needs: 0 or 1. */
-	uint32_t n_frames;
+	uint32_t n_ctx_words;
 };
 
 #ifdef __cplusplus

@@ -52,11 +52,11 @@ extern "C" {
 #define GANTRY_CAP_RMA 0x2u        /* remote read and write */
 /* 0x4u was one that is now GANTRY_TRANSPORT_INSIDE */
 #define GANTRY_CAP_ORDERED 0x8u      /* a message sent after a remote write of the same lane arrives after its data, or not */
-				     /*   at all when that write fails, but for regions that are `apart`; a flush of the */
+				     /*   at all when that write fails, but for regions that are `unordered`; a flush of the */
 				     /*   producer starts both */
 #define GANTRY_CAP_PINS 0x10u        /* memory of regions and queues is locked: it counts against RLIMIT_MEMLOCK */
-#define GANTRY_CAP_QUIET 0x20u       /* after disconnect nobody who got an export over that connection can touch its memory */
-#define GANTRY_CAP_NOTES 0x40u       /* remote writes with notes: rma_note. 1.1 */
+#define GANTRY_CAP_DISCONNECT_REVOKES 0x20u /* disconnect revokes each export that was sent over the connection */
+#define GANTRY_CAP_WRITE_IMM 0x40u   /* remote writes with immediate data: rma_write_imm. 1.1 */
 
 struct gantry_device_info {
 	uint32_t caps;         /* GANTRY_CAP_* */
@@ -98,7 +98,7 @@ struct gantry_region {
 	uint32_t handle;   /* imported: name of it on that connection */
 	uint32_t domain;   /* imported: `kind` of the token, so that a transport knows its own; 0: made by the host */
 	void *transport;   /* imported: what the transport keeps with it */
-	uint32_t apart;    /* imported: moves to it take a way of their own, in no order with messages, GANTRY_CAP_ORDERED or not */
+	uint32_t unordered; /* imported: remote writes to it are not ordered with messages, even with GANTRY_CAP_ORDERED */
 	uint32_t reserved; /* 0 */
 };
 
@@ -164,8 +164,8 @@ struct gantry_queue_attr {
 	const void *thread;  /* names that thread within the process; NULL: not known */
 };
 
-/* For consumer_direct: who takes a message of immediate data at once. */
-struct gantry_direct {
+/* For consumer_set_inline_handler: who takes a message of immediate data at once. */
+struct gantry_inline_handler {
 	const void *thread; /* of the consumer's lane, as in struct gantry_queue_attr */
 	/* Inside the send of the producer; imm is its. 0, or -EAGAIN: not now, send it again later. */
 	int (*take)(void *arg, const void *imm, uint32_t imm_len);
@@ -224,7 +224,7 @@ struct gantry_transport_ops {
 	/* -- device -- */
 	/*
 	 * Make the device `host->name` from its options. Logs why it failed; -ENODEV and -ENOENT: this machine does not have it.
-	 * -EAGAIN, with GANTRY_HOST_LOOK only: it is not there, and would be made.
+	 * -EAGAIN, with GANTRY_HOST_DRY_RUN only: it is not there, and would be made.
 	 */
 	int (*open)(const struct gantry_host *host, const void *conf, void **device_p);
 	/*
@@ -329,12 +329,12 @@ struct gantry_transport_ops {
 	 * instead of being queued, also when the connection is lost meanwhile. Copied. The lane's thread, or while it is
 	 * stopped; NULL again before the consumer is destroyed. Slot empty: all are queued.
 	 */
-	void (*consumer_direct)(void *consumer, const struct gantry_direct *direct);
+	void (*consumer_set_inline_handler)(void *consumer, const struct gantry_inline_handler *direct);
 	/*
 	 * Who takes messages of this producer directly: take is NULL while nobody does, which any call may change. Instead of
 	 * `send`, its lane's thread may call what stands there. Valid while the producer is. Slot empty: nobody.
 	 */
-	const struct gantry_direct *(*producer_direct)(void *producer);
+	const struct gantry_inline_handler *(*producer_inline_handler)(void *producer);
 
 	/* -- configuration -- */
 	/*
@@ -345,25 +345,26 @@ struct gantry_transport_ops {
 	uint32_t flags; /* GANTRY_TRANSPORT_* */
 
 	/*
-	 * With GANTRY_CAP_NOTES, of the data path, and part of 1.1: a remote write as rma_submit does it, to a region that is not
-	 * `apart`, and with it a note, which the peer's consumer of the same lane gets when all of the data is there, or never: a
-	 * message that uses a receive, with the 4 bytes of the note as its immediate data, and producer 0. -EAGAIN also while that
-	 * consumer has nothing posted; -EMSGSIZE: too long for a note, and all that is longer is too. Only for a peer whose
-	 * transport can do it as well.
+	 * Since 1.1, with GANTRY_CAP_WRITE_IMM, on the data path: a remote write as by rma_submit, to a region that is not
+	 * `unordered`, with 4 bytes of immediate data (note). When all of the data has arrived, the consumer of the same lane at
+	 * the peer receives a message: it uses one posted receive, `note` is its immediate data, its producer is 0. If the write
+	 * fails, the message is never received. The peer's transport must have GANTRY_CAP_WRITE_IMM as well.
+	 * -EAGAIN: the queue is full, or the consumer at the peer has no receive posted.
+	 * -EMSGSIZE: the data is too long for this call; so is any longer data.
 	 */
-	int (*rma_note)(void *rma, const struct gantry_rma *op, uint32_t note);
+	int (*rma_write_imm)(void *rma, const struct gantry_rma *op, uint32_t note);
 
 	/*
 	 * Of the data path, and part of 1.1: what has just been polled is likely to be answered by the next send of this producer,
 	 * so get ready what that will write to. Nothing else changes, and nothing need follow. Slot empty: nothing to get ready.
 	 */
-	void (*send_soon)(void *producer);
+	void (*send_prefetch)(void *producer);
 
 	/*
 	 * Part of 1.1: bytes that one more export may have, as far as this end knows what the peer takes; that of more fails with
 	 * -E2BIG. Slot empty: nothing is known.
 	 */
-	uint64_t (*export_room)(void *conn);
+	uint64_t (*export_limit)(void *conn);
 
 	/*
 	 * Report how many connections all listeners of a device can have at a time. The host rejects a configuration in which the

@@ -61,7 +61,7 @@ needs_a_limit() {
       sessions            5
       lanes               14
       queue pairs         33"
-	says "      mover memory        384KiB"
+	says "      bounce memory       384KiB"
 	says "      region memory       576KiB" # what is re-exported for 2 sessions, and 2 x 2 x 16 KiB
 	says "memlock                 4MiB"
 	says "memlock applies         yes"
@@ -88,7 +88,7 @@ needs_a_limit() {
 	[ "$status" -eq 0 ]
 	says "      queue pairs         5"
 	says "      region memory       64KiB"
-	says "      mover memory        0"
+	says "      bounce memory       0"
 }
 
 @test "queues, regions, queue pairs: which key, the number now, and the number that works" {

@@ -93,7 +93,7 @@ static void test_all_pages_are_allocated_a_part_in_each_turn(void)
 	rig.shared = (256ull << 20) + 3 * BLOCK;
 	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
 	turn_until_started();
-	TEST_ASSERT_EQUAL_INT(GANTRY_REGION_LATE, rig.rh.region_flags);
+	TEST_ASSERT_EQUAL_INT(GANTRY_REGION_LAZY, rig.rh.region_flags);
 	TEST_ASSERT_EQUAL_PTR(rig.rh.region->addr, pages.first);
 	TEST_ASSERT_EQUAL_UINT64(2 * DEPTH * BLOCK + rig.shared, pages.bytes);
 	TEST_ASSERT_EQUAL_UINT64(pages.bytes, rig.pages_bytes);
@@ -155,8 +155,8 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 	TEST_ASSERT_EQUAL_UINT64(0, pages.bytes);
 	rig_end(0);
 	setUp();
-	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_room); /* one that does not know */
-	rig.rh.pub.client_room = NULL;
+	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_export_limit); /* one that does not know */
+	rig.rh.pub.client_export_limit = NULL;
 	start();
 	close_session(0);
 }

@@ -73,7 +73,7 @@ void setUp(void)
 	fclose(f);
 	memset(&topology, 0, sizeof(topology));
 	args = (struct gn_topology_args){.verbose = 0};
-	gn_words_add(&args.roles, "store");
+	gn_strlist_add(&args.roles, "store");
 	TEST_ASSERT_EQUAL_INT(0, gn_topology_load(&topology, file, &args, &errs));
 	loop = gn_loop_create();
 	topology.role_finished = finished;
@@ -102,7 +102,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void tearDown(void)
 {
 	stop_server();
-	gn_words_fini(&args.roles);
+	gn_strlist_fini(&args.roles);
 	TEST_ASSERT_EQUAL_INT(0, nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS));
 }
 

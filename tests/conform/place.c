@@ -357,9 +357,9 @@ static void what_the_peer_does_not_take_is_not_exported(void)
 	rig_open_end(&rig.b, "max_bytes=65537");
 	rig_connect();
 	rig_memory_open(&m, 40960, GANTRY_REMOTE_READ);
-	TEST_ASSERT_EQUAL_UINT64(69632, rig.ops->export_room(rig.a.conn));
+	TEST_ASSERT_EQUAL_UINT64(69632, rig.ops->export_limit(rig.a.conn));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
-	TEST_ASSERT_EQUAL_UINT64(69632 - 40960, rig.ops->export_room(rig.a.conn));
+	TEST_ASSERT_EQUAL_UINT64(69632 - 40960, rig.ops->export_limit(rig.a.conn));
 	TEST_ASSERT_EQUAL_INT(-E2BIG, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.a.host, "region 2 of 40960 bytes cannot be exported"), rig.a.host.log);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.a.host, "it has 40960 bytes, and the max_bytes of its device is 69632"),

@@ -271,9 +271,9 @@ static void re_export(uint32_t flags)
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, rig_map(), &far));
 	TEST_ASSERT_EQUAL_UINT64(BYTES, far->length);
-	TEST_ASSERT_EQUAL_UINT(0, mid->apart);
+	TEST_ASSERT_EQUAL_UINT(0, mid->unordered);
 	/* over a network there is a way of its own to the memory of a third one */
-	TEST_ASSERT_EQUAL_UINT((rig.info.caps & GANTRY_CAP_PINS) != 0, far->apart);
+	TEST_ASSERT_EQUAL_UINT((rig.info.caps & GANTRY_CAP_PINS) != 0, far->unordered);
 	q = rig_rma_open(&rig.a, 4, 0);
 	far_fill(q, far, 0, BYTES, 8);
 	TEST_ASSERT_TRUE(rig_filled(m.bytes, BYTES, 8));

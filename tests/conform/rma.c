@@ -396,7 +396,7 @@ static void noted_when_written(void)
 	struct rig_memory m;
 
 	rig_connect();
-	if (!(rig.info.caps & GANTRY_CAP_NOTES))
+	if (!(rig.info.caps & GANTRY_CAP_WRITE_IMM))
 		TEST_IGNORE_MESSAGE("it has no notes");
 	rig_memory_open(&m, BYTES, BOTH);
 	o.r = import_to_b(&m, BOTH, 1);
@@ -418,7 +418,7 @@ static void noted_when_written(void)
 			rma.remote_offset = BYTES - length;
 			rma.cookie = round;
 			rig_fill(o.local, length, round);
-			while ((rc = rig.ops->rma_note(o.rma->q, &rma, ~round)) == -EAGAIN)
+			while ((rc = rig.ops->rma_write_imm(o.rma->q, &rma, ~round)) == -EAGAIN)
 				rig_wait(&late, 0);
 		} while (rc == -EMSGSIZE && (most = length) > 4096);
 		TEST_ASSERT_EQUAL_INT(0, rc);

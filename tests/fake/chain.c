@@ -77,7 +77,7 @@ static uint64_t next_frame(const struct fake_chain *chain)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < chain->n_stages; i++)
-		n += chain->stages[i].ops->n_frames;
+		n += chain->stages[i].ops->n_ctx_words;
 	if (n >= GANTRY_IO_FRAMES)
 		return GANTRY_IO_FRAMES - 1;
 	return n;

@@ -31,7 +31,7 @@ struct fake_core {
 	struct gn_device *device;
 	struct gn_endpoint listen, connect;
 	const struct gantry_role_ops *ops; /* of the role; the one described below at first */
-	const struct gn_part *stages; /* of the role; none at first */
+	const struct gn_plugin_instance *stages; /* of the role; none at first */
 	uint32_t n_stages;
 	struct gn_role *role;
 	const struct gantry_role_host *rh;

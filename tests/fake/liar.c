@@ -84,7 +84,7 @@ static void liar_complete(void *self, struct gantry_io *io)
 {
 	const struct liar_lane *lane = self;
 
-	if (*gantry_frame(io)) {
+	if (*gantry_stage_ctx(io)) {
 		if (lane->liar->conf->lie == LIE_MISDIRECT)
 			io->offset ^= io->length;
 		else
@@ -97,7 +97,7 @@ static int pass(struct gantry_io *io, uint64_t change, enum lie lie)
 {
 	int rc;
 
-	*gantry_frame(io) = change;
+	*gantry_stage_ctx(io) = change;
 	if (change && lie == LIE_MISDIRECT)
 		io->offset ^= io->length;
 	else if (change)
@@ -126,7 +126,7 @@ static int liar_submit(void *self, struct gantry_io *io)
 		if (io->opcode == GANTRY_OP_READ && io->data)
 			memset(io->data, FILLER, io->length);
 		io->status = GANTRY_S_OK;
-		*gantry_frame(io) = 0;
+		*gantry_stage_ctx(io) = 0;
 		gantry_complete(io);
 		return 0;
 	case LIE_FORGET:
@@ -162,7 +162,7 @@ static const struct gantry_stage_ops ops = {
 	.complete = liar_complete,
 	.stop = liar_stop,
 	.close = liar_close,
-	.n_frames = 1,
+	.n_ctx_words = 1,
 };
 
 GANTRY_PLUGIN(liar) = {

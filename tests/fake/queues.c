@@ -272,18 +272,18 @@ void fake_queue_break(struct fake_queue *q, int rc)
 	unlock(q->conn);
 }
 
-void fq_consumer_direct(void *consumer, const struct gantry_direct *direct)
+void fq_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct)
 {
 	struct fake_queue *q = consumer;
 
 	if (direct != NULL && direct->thread == NULL)
 		fake_fail("transport: a direct consumer on no thread");
-	q->direct = direct != NULL ? *direct : (struct gantry_direct){.take = NULL};
+	q->direct = direct != NULL ? *direct : (struct gantry_inline_handler){.take = NULL};
 }
 
-const struct gantry_direct *fq_producer_direct(void *producer)
+const struct gantry_inline_handler *fq_producer_inline_handler(void *producer)
 {
-	static const struct gantry_direct none;
+	static const struct gantry_inline_handler none;
 
 	(void)producer;
 	return &none;
@@ -396,13 +396,13 @@ int fq_rma_submit(void *arg, const struct gantry_rma *op)
 	return rc;
 }
 
-int fq_rma_note(void *arg, const struct gantry_rma *op, uint32_t number)
+int fq_rma_write_imm(void *arg, const struct gantry_rma *op, uint32_t number)
 {
 	struct fake_rma *rma = arg;
 	int rc;
 
 	check_local(rma, op);
-	if (op->op != GANTRY_RMA_WRITE || op->remote->apart)
+	if (op->op != GANTRY_RMA_WRITE || op->remote->unordered)
 		fake_fail("transport: a note that cannot be");
 	if (op->length > rma->conn->ft->max_noted)
 		return -EMSGSIZE;

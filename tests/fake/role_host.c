@@ -360,7 +360,7 @@ static void client_abort(struct gantry_client *client)
 	of_client(client)->lose_rc = -ECANCELED;
 }
 
-static int client_quiet(const struct gantry_client *client)
+static int client_regions_released(const struct gantry_client *client)
 {
 	return ((const struct fake_role_host *)client)->quiet;
 }
@@ -395,7 +395,7 @@ static int region_withdraw(const struct gantry_role_host *pub, struct gantry_reg
 	return 0;
 }
 
-static uint64_t client_room(const struct gantry_client *client)
+static uint64_t client_export_limit(const struct gantry_client *client)
 {
 	const struct fake_role_host *fake = (const struct fake_role_host *)client;
 
@@ -550,7 +550,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_close = client_close,
 		.client_free = client_free,
 		.client_abort = client_abort,
-		.client_quiet = client_quiet,
+		.client_regions_released = client_regions_released,
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,
@@ -559,7 +559,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.after = after,
 		.after_cancel = after_cancel,
 		.client_settled_ns = client_settled_ns,
-		.client_room = client_room,
+		.client_export_limit = client_export_limit,
 		.client_expect = client_expect,
 		.client_late_writes = client_late_writes,
 		.region_withdraw = region_withdraw,

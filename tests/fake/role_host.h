@@ -77,7 +77,7 @@ struct fake_role_host {
 	int open_rc;      /* what client_open returns */
 	int export_rc;    /* what client_export returns; 0: it exports */
 	uint64_t room;    /* bytes that a region may have; 0: any */
-	int quiet;        /* what client_quiet returns */
+	int quiet;        /* what client_regions_released returns */
 	uint64_t settled_ns; /* what client_settled_ns returns */
 	uint64_t resume_ns; /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;

@@ -50,7 +50,7 @@ static int tiny_open(const struct gantry_host *host, const void *conf, void **de
 		gantry_log_error(host, "it is broken; repair it");
 		return -ENODEV;
 	}
-	if (((const struct tiny_conf *)conf)->made && (host->flags & GANTRY_HOST_LOOK))
+	if (((const struct tiny_conf *)conf)->made && (host->flags & GANTRY_HOST_DRY_RUN))
 		return -EAGAIN;
 	*device_p = (void *)conf;
 	return 0;
@@ -103,7 +103,7 @@ static void tiny_info(void *device, struct gantry_device_info *info)
 
 	*info = (struct gantry_device_info){
 		.caps = GANTRY_CAP_RMA | (conf->pins ? GANTRY_CAP_PINS : 0) | (conf->mapped ? GANTRY_CAP_MAPPED : 0) |
-			(conf->notes ? GANTRY_CAP_NOTES : 0),
+			(conf->notes ? GANTRY_CAP_WRITE_IMM : 0),
 		.max_depth = (uint32_t)conf->max_depth,
 		.max_regions = (uint32_t)conf->max_regions,
 		.max_region_bytes = conf->max_region_bytes,

@@ -388,7 +388,7 @@ static int ft_export(void *arg, const struct gantry_region *region, uint32_t rig
 	return 0;
 }
 
-static uint64_t ft_export_room(void *arg)
+static uint64_t ft_export_limit(void *arg)
 {
 	const struct fake_conn *conn = arg;
 
@@ -476,7 +476,7 @@ const struct gantry_transport_ops fake_transport_ops = {
 	.send_ctrl = ft_send_ctrl,
 	.disconnect = ft_disconnect,
 	.export_region = ft_export,
-	.export_room = ft_export_room,
+	.export_limit = ft_export_limit,
 	.refusal = ft_refusal,
 	.import_region = ft_import,
 	.import_error = ft_import_error,

@@ -61,7 +61,7 @@ struct fake_queue {
 	uint32_t n_flushes, n_sends;
 	int send_rc;            /* producer: what send returns; 0: takes it */
 	uint32_t n_refused;
-	struct gantry_direct direct; /* consumer: as it was set last */
+	struct gantry_inline_handler direct; /* consumer: as it was set last */
 	struct fake_queue *echo; /* producer: a consumer that is handed each message back directly, inside the send */
 };
 

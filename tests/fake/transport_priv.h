@@ -21,13 +21,13 @@ int fq_poll_recv(void *consumer, struct gantry_msg *msgs, uint32_t max);
 int fq_consumer_arm(void *consumer);
 void fq_consumer_disarm(void *consumer);
 int fq_consumer_fd(void *consumer);
-void fq_consumer_direct(void *consumer, const struct gantry_direct *direct);
-const struct gantry_direct *fq_producer_direct(void *producer);
+void fq_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct);
+const struct gantry_inline_handler *fq_producer_inline_handler(void *producer);
 int fq_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void fq_flush(void *producer);
 int fq_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int fq_rma_submit(void *rma, const struct gantry_rma *op);
-int fq_rma_note(void *rma, const struct gantry_rma *op, uint32_t note);
+int fq_rma_write_imm(void *rma, const struct gantry_rma *op, uint32_t note);
 void fq_rma_flush(void *rma);
 int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 
@@ -38,7 +38,7 @@ int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 	.rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, .poll_recv = fq_poll_recv,                            \
 	.consumer_arm = fq_consumer_arm, .consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd,          \
 	.send = fq_send, .flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit,                     \
-	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, .consumer_direct = fq_consumer_direct, \
-	.producer_direct = fq_producer_direct, .rma_note = fq_rma_note
+	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, .consumer_set_inline_handler = fq_consumer_set_inline_handler, \
+	.producer_inline_handler = fq_producer_inline_handler, .rma_write_imm = fq_rma_write_imm
 
 #endif

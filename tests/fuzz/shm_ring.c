@@ -143,7 +143,7 @@ static void make_consumer(struct comch_conn *conn, uint64_t *payload_bytes, uint
 	consumer->conn = conn;
 	consumer->depth = DEPTH;
 	consumer->posts_last = DEPTH - 1;
-	consumer->lot = DEPTH / 4;
+	consumer->credit_batch = DEPTH / 4;
 	consumer->max_data = 4096;
 	consumer->posts = calloc(DEPTH, sizeof(*consumer->posts));
 	consumer->page = aligned_alloc(128, sizeof(*consumer->page));

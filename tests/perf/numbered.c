@@ -130,7 +130,7 @@ void await(struct peer *p, struct gantry_msg *msg)
 {
 	while (poll_some(p, msg, 1) == 0)
 		;
-	p->ops->send_soon(p->producer);
+	p->ops->send_prefetch(p->producer);
 }
 
 /* The next message must have this number. */

@@ -75,7 +75,7 @@ static enum gantry_status status_of(int err)
 		return GANTRY_S_NOSPC;
 	if (err == ECANCELED || err == EBUSY)
 		return GANTRY_S_IO;
-	return gantry_status_is_quiet(status) ? status : GANTRY_S_IO;
+	return gantry_status_buffer_released(status) ? status : GANTRY_S_IO;
 }
 
 static int finish(struct file_lane *lane, struct file_request *r, enum gantry_status status)

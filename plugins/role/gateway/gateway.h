@@ -25,7 +25,7 @@ struct leg {
 struct relay {
 	struct gateway *gateway;
 	struct gantry_session *session;
-	int parting; /* it has ended, and waits for the legs to be closed */
+	int tearing_down; /* it has ended, and waits for the legs to be closed */
 	uint32_t depth;
 	uint32_t n_lanes;
 	struct route **routes; /* by lane of the session; NULL with one target */

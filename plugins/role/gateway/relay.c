@@ -27,7 +27,7 @@ static void leg_done(struct leg *leg)
 	for (uint32_t i = 0; i < relay->n_legs; i++)
 		if (!relay->legs[i].done)
 			return;
-	if (!relay->parting)
+	if (!relay->tearing_down)
 		relay->gateway->rh->session_continue(relay->session, 0);
 }
 
@@ -96,7 +96,7 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 
 	(void)client;
 	leg->closed = 1;
-	if (relay->parting) {
+	if (relay->tearing_down) {
 		if (all_closed(relay))
 			part(relay);
 	} else if (reason != 0) {
@@ -275,7 +275,7 @@ static int closed(void *role, struct gantry_session *session, int reason)
 		free_relay(relay);
 		return 0;
 	}
-	relay->parting = 1;
+	relay->tearing_down = 1;
 	close_legs(relay);
 	return -EINPROGRESS;
 }

@@ -44,7 +44,7 @@ void verify_write_done(struct block_state *state, unsigned status)
 {
 	if (status == GANTRY_S_OK)
 		state->acked = state->issued;
-	else if (!gantry_status_is_quiet(status))
+	else if (!gantry_status_buffer_released(status))
 		state->frozen = 1;
 }
 

@@ -170,7 +170,7 @@ static int submit_with(struct fault_lane *lane, struct gantry_io *io, uint32_t k
 	if (kinds & 1u << FAULT_CORRUPT)
 		record->bit = (uint32_t)gantry_random_below(&lane->random, (uint64_t)io->length * 8 <= UINT32_MAX
 									? (uint64_t)io->length * 8 : UINT32_MAX);
-	*gantry_frame(io) = (uint64_t)(uintptr_t)record;
+	*gantry_stage_ctx(io) = (uint64_t)(uintptr_t)record;
 	if (kinds & 1u << FAULT_DROP)
 		return drop(lane, record);
 	if (kinds & 1u << FAULT_DELAY) {
@@ -206,7 +206,7 @@ static int fault_submit(void *self, struct gantry_io *io)
 	uint64_t n;
 	int rc;
 
-	*gantry_frame(io) = 0;
+	*gantry_stage_ctx(io) = 0;
 	n = is_hit(conf, io) ? lane->n_seen + 1 : lane->n_seen;
 	if (is_lost(lane, n)) {
 		gantry_count(&lane->n_lost, 1);
@@ -251,7 +251,7 @@ static void complete_twice(struct fault_lane *lane, struct gantry_io *io)
 static void fault_complete(void *self, struct gantry_io *io)
 {
 	struct fault_lane *lane = self;
-	struct fault_record *record = (struct fault_record *)(uintptr_t)*gantry_frame(io);
+	struct fault_record *record = (struct fault_record *)(uintptr_t)*gantry_stage_ctx(io);
 	uint32_t kinds;
 
 	if (!record) {
@@ -392,7 +392,7 @@ static const struct gantry_stage_ops ops = {
 	.drain = fault_drain,
 	.report = fault_report,
 	.close = fault_close,
-	.n_frames = 1,
+	.n_ctx_words = 1,
 };
 
 GANTRY_PLUGIN(fault) = {

@@ -74,7 +74,7 @@ static int stats_submit(void *self, struct gantry_io *io)
 	struct stats_lane *lane = self;
 	int rc;
 
-	*gantry_frame(io) = lane->host->now_ns(lane->host);
+	*gantry_stage_ctx(io) = lane->host->now_ns(lane->host);
 	rc = gantry_submit(io);
 	if (__builtin_expect(rc != 0, 0))
 		gantry_count(&lane->n_refused, 1);
@@ -84,7 +84,7 @@ static int stats_submit(void *self, struct gantry_io *io)
 static void stats_complete(void *self, struct gantry_io *io)
 {
 	struct stats_lane *lane = self;
-	uint64_t ns = lane->host->now_ns(lane->host) - *gantry_frame(io);
+	uint64_t ns = lane->host->now_ns(lane->host) - *gantry_stage_ctx(io);
 
 	if (__builtin_expect(io->opcode < GANTRY_OP_COUNT, 1)) {
 		struct op_stats *op = &lane->ops[io->opcode];
@@ -217,7 +217,7 @@ static const struct gantry_stage_ops ops = {
 	.complete = stats_complete,
 	.report = stats_report,
 	.close = stats_close,
-	.n_frames = 1,
+	.n_ctx_words = 1,
 };
 
 GANTRY_PLUGIN(stats) = {

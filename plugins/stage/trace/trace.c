@@ -105,7 +105,7 @@ static int open_file(struct trace *trace)
 	int rc;
 
 	trace->fd = -1;
-	if (trace->host->flags & GANTRY_HOST_LOOK)
+	if (trace->host->flags & GANTRY_HOST_DRY_RUN)
 		return 0;
 	trace->fd = trace->host->open_file(trace->host, trace->conf->path, flags);
 	if (trace->fd < 0)

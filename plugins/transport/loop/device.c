@@ -365,7 +365,7 @@ static void loop_info(void *arg, struct gantry_device_info *info)
 
 	*info = (struct gantry_device_info){
 		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED |
-			(dev->conf->mapped ? GANTRY_CAP_MAPPED : GANTRY_CAP_QUIET),
+			(dev->conf->mapped ? GANTRY_CAP_MAPPED : GANTRY_CAP_DISCONNECT_REVOKES),
 		.max_depth = (uint32_t)dev->conf->max_depth,
 		.max_inline = LOOP_INLINE,
 		.max_regions = LOOP_REGIONS,
@@ -415,8 +415,8 @@ static const struct gantry_transport_ops ops = {
 	.send = loop_send,
 	.flush = loop_flush,
 	.poll_send = loop_poll_send,
-	.consumer_direct = loop_consumer_direct,
-	.producer_direct = loop_producer_direct,
+	.consumer_set_inline_handler = loop_consumer_set_inline_handler,
+	.producer_inline_handler = loop_producer_inline_handler,
 	.flags = GANTRY_TRANSPORT_INSIDE,
 	.rma_submit = loop_rma_submit,
 	.rma_flush = loop_rma_flush,

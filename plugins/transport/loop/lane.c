@@ -146,23 +146,23 @@ void loop_consumer_disarm(void *arg)
 }
 
 /* Only where both ends are of one thread, and nothing would be overtaken; a sender of another thread looks at it too. */
-void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct, const void *thread)
+void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct, const void *thread)
 {
 	if (thread && thread == r->thread)
-		r->direct = r->tail == r->head ? *direct : (struct gantry_direct){.take = NULL};
+		r->direct = r->tail == r->head ? *direct : (struct gantry_inline_handler){.take = NULL};
 }
 
-void loop_consumer_direct(void *arg, const struct gantry_direct *direct)
+void loop_consumer_set_inline_handler(void *arg, const struct gantry_inline_handler *direct)
 {
 	struct loop_consumer *c = arg;
 	const void *thread = direct ? direct->thread : c->direct.thread;
 
-	c->direct = direct ? *direct : (struct gantry_direct){.take = NULL};
+	c->direct = direct ? *direct : (struct gantry_inline_handler){.take = NULL};
 	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1)
-		loop_ring_direct(c->rings[__builtin_ctzll(left)], &c->direct, thread);
+		loop_ring_set_inline_handler(c->rings[__builtin_ctzll(left)], &c->direct, thread);
 }
 
-const struct gantry_direct *loop_producer_direct(void *arg)
+const struct gantry_inline_handler *loop_producer_inline_handler(void *arg)
 {
 	return &((struct loop_producer *)arg)->ring->direct;
 }
@@ -289,7 +289,7 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct loop_producer *p = arg;
-	const struct gantry_direct *direct = &p->ring->direct;
+	const struct gantry_inline_handler *direct = &p->ring->direct;
 
 	return direct->take && !s->length ? direct->take(direct->arg, s->imm, s->imm_len) : queue(p, s, flags);
 }

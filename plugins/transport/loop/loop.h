@@ -114,7 +114,7 @@ struct loop_ring {
 	const uint8_t **regions; /* by message, of those that have data: where it is; NULL: inline */
 	int bell;                    /* a duplicate of the consumer's */
 	const void *thread;          /* of the producer */
-	struct gantry_direct direct; /* take NULL: messages go through the ring; that thread alone */
+	struct gantry_inline_handler direct; /* take NULL: messages go through the ring; that thread alone */
 	/* atomic */
 	uint32_t head __attribute__((aligned(64))); /* producer */
 	uint32_t gone;                              /* no more will be sent */
@@ -128,7 +128,7 @@ struct loop_consumer {
 	uint32_t id, depth, max_data, mask, n_posted, n_used, turn;
 	struct gantry_recv *posts; /* all zero until has_buffers */
 	bool has_buffers;
-	struct gantry_direct direct; /* take NULL: none */
+	struct gantry_inline_handler direct; /* take NULL: none */
 	int bell;
 	bool armed;
 	uint64_t *payload; /* counter: bytes copied */
@@ -181,9 +181,9 @@ void loop_consumer_disarm(void *consumer);
 int loop_consumer_fd(void *consumer);
 int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void loop_flush(void *producer);
-void loop_ring_direct(struct loop_ring *r, const struct gantry_direct *direct, const void *thread);
-void loop_consumer_direct(void *consumer, const struct gantry_direct *direct);
-const struct gantry_direct *loop_producer_direct(void *producer);
+void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct, const void *thread);
+void loop_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct);
+const struct gantry_inline_handler *loop_producer_inline_handler(void *producer);
 int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 
 /* region.c */

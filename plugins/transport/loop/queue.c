@@ -131,7 +131,7 @@ static int attach(struct loop_consumer *c, struct loop_ring *r)
 	if (line == LOOP_RINGS)
 		return -ENOSPC;
 	r->number = line;
-	loop_ring_direct(r, &c->direct, c->direct.thread);
+	loop_ring_set_inline_handler(r, &c->direct, c->direct.thread);
 	c->rings[line] = r;
 	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE); /* pairs with loop_poll_recv */
 	/* a lane that sleeps does not know the ring yet, so it has given no credit */

@@ -28,7 +28,7 @@ static void check(const void *conf, const struct gantry_option_faults *faults)
 
 static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
 {
-	int look = host->flags & GANTRY_HOST_LOOK;
+	int look = host->flags & GANTRY_HOST_DRY_RUN;
 	int rc = look ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
 
 	if (rc)

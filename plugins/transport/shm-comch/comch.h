@@ -97,7 +97,7 @@ struct comch_device {
 	pid_t pid; /* of the process that opened it: children may not use it */
 	int epoll, wake, reserve;
 	struct comch_watch watch;
-	struct comch_list listeners, conns, graveyard, graveyard_listeners;
+	struct comch_list listeners, conns, reap_list, reap_list_listeners;
 	int in_progress, events;
 	bool membarrier;
 	bool retry; /* some region waits for a lane to finish its copy */
@@ -113,7 +113,7 @@ struct comch_device {
 
 
 struct comch_listener {
-	struct comch_link link; /* of the device, or its graveyard */
+	struct comch_link link; /* of the device, or its reap_list */
 	struct comch_watch watch;
 	struct comch_device *dev;
 	const struct gantry_conn_events *events;
@@ -130,7 +130,7 @@ enum comch_state {
 	COMCH_S_OPEN,
 	COMCH_S_DYING,      /* the socket has ended; the process has not yet */
 	COMCH_S_CLOSED,     /* `closed` was told */
-	COMCH_S_DEAD        /* in the graveyard */
+	COMCH_S_DEAD        /* in the reap_list */
 };
 
 struct comch_out {
@@ -231,7 +231,7 @@ struct comch_consumer {
 	uint32_t post_mask; /* 0 until there are buffers: posts[] is all zero, and the first of it speaks for all */
 	uint32_t posts_last, depth, max_data;
 	uint32_t n_posted, n_used; /* counts that wrap; the control thread reads them when a ring comes */
-	uint32_t lot;   /* receives of which the peer is told together */
+	uint32_t credit_batch;   /* receives of which the peer is told together */
 	uint32_t next;  /* ring to look at first */
 	uint64_t known; /* rings that have been given credit at least once */
 	bool dirty;       /* credit that has not been published */
@@ -366,7 +366,7 @@ static inline int comch_membarrier(void)
 }
 static inline bool comch_only_looks(const struct comch_device *dev)
 {
-	return dev->host->flags & GANTRY_HOST_LOOK;
+	return dev->host->flags & GANTRY_HOST_DRY_RUN;
 }
 
 /* scan.c */
@@ -441,7 +441,7 @@ void comch_pages_end(struct comch_conn *conn, struct comch_import *r);
 void comch_pages_check(struct comch_device *dev, uint64_t now_ns);
 
 /* region.c. on_*: a frame came; they return NULL or what is wrong with it */
-uint64_t comch_export_room(void *conn);
+uint64_t comch_export_limit(void *conn);
 int comch_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		 struct gantry_token *token_p);
 int comch_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
@@ -487,7 +487,7 @@ void comch_consumer_disarm(void *consumer);
 int comch_consumer_fd(void *consumer);
 int comch_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void comch_flush(void *producer);
-void comch_send_soon(void *producer);
+void comch_send_prefetch(void *producer);
 int comch_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 /* Control thread, the lane has stopped: the consumer delivers no message of a region that it has not read completely by now. */
 void comch_withdraw(struct comch_producer *p);

@@ -113,7 +113,7 @@ static void end_half_open(struct comch_conn *conn)
 }
 
 /* Let go of all it has; the memory follows when no event of this turn can name it any more. */
-static void bury(struct comch_conn *conn)
+static void destroy(struct comch_conn *conn)
 {
 	struct comch_device *dev = conn->dev;
 
@@ -125,7 +125,7 @@ static void bury(struct comch_conn *conn)
 	hang_up(conn);
 	forget_process(conn);
 	comch_list_remove(&conn->link);
-	comch_list_append(&dev->graveyard, &conn->link);
+	comch_list_append(&dev->reap_list, &conn->link);
 	if (!dev->in_progress)
 		comch_conn_free(conn);
 }
@@ -164,7 +164,7 @@ static void finish(struct comch_conn *conn, int reason)
 	else
 		hang_up(conn);
 	if (conn->listener) { /* nobody has heard of it yet */
-		bury(conn);
+		destroy(conn);
 		return;
 	}
 	if (conn->state >= COMCH_S_OPEN)
@@ -320,7 +320,7 @@ static const char *on_hello(struct comch_conn *conn, const struct comch_hello *h
 		say_bye(conn);
 		comch_regions_free(conn);
 		comch_queues_free(conn);
-		bury(conn);
+		destroy(conn);
 		return NULL;
 	}
 	conn->listener = NULL;
@@ -592,7 +592,7 @@ void comch_disconnect(void *arg)
 	/* everything of the peer is unmapped: say so */
 	if (conn->dev->pid == getpid() && (conn->state == COMCH_S_OPEN || conn->state == COMCH_S_HELLO || conn->reason == -EPROTO))
 		say_bye(conn);
-	bury(conn);
+	destroy(conn);
 }
 
 void comch_conn_drop(struct comch_conn *conn)
@@ -615,7 +615,7 @@ int comch_conn_accept(struct comch_listener *l, int fd, struct comch_share *shar
 	rc = start(conn);
 	if (rc) {
 		conn->fd = -1; /* the caller closes it, which also removes it from the epoll set */
-		bury(conn);
+		destroy(conn);
 	}
 	return rc;
 }

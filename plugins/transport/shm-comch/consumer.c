@@ -369,7 +369,7 @@ static inline void give_some(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t limit = in->taken + (c->n_posted - c->n_used);
 
-	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->lot || in->given_limit == in->taken || in->copied ||
+	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->credit_batch || in->given_limit == in->taken || in->copied ||
 	    (uint32_t)in->position - in->given_tail > in->mask / 4)
 		give(c, in);
 	else

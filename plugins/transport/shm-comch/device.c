@@ -160,8 +160,8 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	dev->rundir.fd = dev->epoll = dev->wake = dev->reserve = -1;
 	comch_list_init(&dev->listeners);
 	comch_list_init(&dev->conns);
-	comch_list_init(&dev->graveyard);
-	comch_list_init(&dev->graveyard_listeners);
+	comch_list_init(&dev->reap_list);
+	comch_list_init(&dev->reap_list_listeners);
 	dev->payload.name = "payload_bytes";
 	dev->protocol_errors = host->counter(host, "protocol_errors");
 	dev->connections = host->counter(host, "connections");
@@ -238,17 +238,17 @@ static void dispatch(struct comch_device *dev, const struct epoll_event *ev)
 	}
 }
 
-static void empty_graveyard(struct comch_device *dev)
+static void empty_reap_list(struct comch_device *dev)
 {
 	struct comch_link *pos, *next;
 
-	comch_list_each(pos, next, &dev->graveyard)
+	comch_list_each(pos, next, &dev->reap_list)
 		comch_conn_free(comch_entry(pos, struct comch_conn, link));
-	comch_list_each(pos, next, &dev->graveyard_listeners)
+	comch_list_each(pos, next, &dev->reap_list_listeners)
 		comch_listener_free(comch_entry(pos, struct comch_listener, link));
 }
 
-/* A callback may end any connection: it then stands in the graveyard, and the walk starts again. */
+/* A callback may end any connection: it then stands in the reap_list, and the walk starts again. */
 static void check_all(struct comch_device *dev, uint64_t now)
 {
 	struct comch_link *pos, *next;
@@ -298,7 +298,7 @@ static int comch_progress(void *device)
 			comch_regions_retry(comch_entry(pos, struct comch_conn, link));
 	}
 	dev->in_progress = 0;
-	empty_graveyard(dev);
+	empty_reap_list(dev);
 	return dev->events;
 }
 
@@ -327,7 +327,7 @@ static const struct gantry_transport_ops ops = {
 	.send_ctrl = comch_send_ctrl,
 	.disconnect = comch_disconnect,
 	.export_region = comch_export,
-	.export_room = comch_export_room,
+	.export_limit = comch_export_limit,
 	.import_region = comch_import,
 	.release_region = comch_release,
 	.revoke_region = comch_revoke,
@@ -350,7 +350,7 @@ static const struct gantry_transport_ops ops = {
 	.rma_poll = comch_rma_poll,
 	.check_service = comch_check_service,
 	.flags = GANTRY_TRANSPORT_UIDS,
-	.send_soon = comch_send_soon,
+	.send_prefetch = comch_send_prefetch,
 	.max_connections = comch_max_connections,
 	.refusal = comch_refusal,
 	.import_error = comch_import_error,

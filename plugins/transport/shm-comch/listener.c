@@ -73,7 +73,7 @@ void comch_unlisten(void *listener)
 	}
 	comch_list_remove(&l->link);
 	if (dev->in_progress)
-		comch_list_append(&dev->graveyard_listeners, &l->link);
+		comch_list_append(&dev->reap_list_listeners, &l->link);
 	else
 		comch_listener_free(l);
 }

@@ -350,7 +350,7 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 }
 
 /* The consumer may take the lines away again before they are written: the send fetches them once more. */
-void comch_send_soon(void *arg)
+void comch_send_prefetch(void *arg)
 {
 	const struct comch_producer *p = arg;
 

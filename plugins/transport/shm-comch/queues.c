@@ -103,7 +103,7 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
 	c->clears = !(attr->flags & GANTRY_QUEUE_EDGES) || comch_bell_fills(conn);
-	c->lot = attr->flags & GANTRY_QUEUE_PROMPT || attr->depth < 4 ? 1 : attr->depth / 4;
+	c->credit_batch = attr->flags & GANTRY_QUEUE_PROMPT || attr->depth < 4 ? 1 : attr->depth / 4;
 	c->posts_last = tc_power_of_two(attr->depth > 1 ? attr->depth : 2) - 1;
 	c->posts = calloc((size_t)c->posts_last + 1, sizeof(*c->posts));
 	if (!c->posts)

@@ -74,7 +74,7 @@ static int send_region(struct comch_conn *conn, const struct gantry_region *regi
 	return rc;
 }
 
-uint64_t comch_export_room(void *arg)
+uint64_t comch_export_limit(void *arg)
 {
 	const struct comch_conn *conn = arg;
 
@@ -104,7 +104,7 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s", conn->peer.address, why);
 		return rc;
 	}
-	if (region->length > comch_export_room(conn)) {
+	if (region->length > comch_export_limit(conn)) {
 		gantry_log_error(conn->dev->host, "region %u of %llu bytes cannot be exported to %s: it has %llu bytes, and the "
 				 "max_bytes of its device is %llu", handle, (unsigned long long)region->length,
 				 conn->peer.address, (unsigned long long)conn->exported_bytes,

@@ -122,25 +122,25 @@ static int is_region(const struct vb_msg *msg)
 	return (msg->kind & 0xf) == VB_MSG_REGION;
 }
 
-static void give_lot(struct vb_lot *lot)
+static void give_batch(struct vb_batch *batch)
 {
-	if (lot->n == 0)
+	if (batch->n == 0)
 		return;
-	if (!__atomic_load_n(&lot->pipe->quiet, __ATOMIC_ACQUIRE))
-		vb_pipe_give_back(lot->pipe, lot->slots, lot->n, lot->messages);
-	lot->n = lot->messages = 0;
+	if (!__atomic_load_n(&batch->pipe->quiet, __ATOMIC_ACQUIRE))
+		vb_pipe_give_back(batch->pipe, batch->slots, batch->n, batch->messages);
+	batch->n = batch->messages = 0;
 }
 
 /* In lots of one pipe. */
-static void add_to_lot(struct vb_lot *lot, const struct vb_arrival *a)
+static void add_to_batch(struct vb_batch *batch, const struct vb_arrival *a)
 {
 	if (!a->ends)
 		return; /* there are more in that slot */
-	if (lot->n == VB_POLL || lot->pipe != a->pipe)
-		give_lot(lot);
-	lot->pipe = a->pipe;
-	lot->slots[lot->n++] = a->slot;
-	lot->messages += a->ends;
+	if (batch->n == VB_POLL || batch->pipe != a->pipe)
+		give_batch(batch);
+	batch->pipe = a->pipe;
+	batch->slots[batch->n++] = a->slot;
+	batch->messages += a->ends;
 }
 
 /* Nobody takes these any more. */
@@ -150,9 +150,9 @@ static void drop_arrivals(struct vb_consumer *c)
 		const struct vb_arrival *a = &c->arrivals[c->tail & c->mask];
 
 		a->pipe->taken += (uint32_t)is_region(message(a));
-		add_to_lot(&c->taken, a);
+		add_to_batch(&c->taken, a);
 	}
-	give_lot(&c->taken);
+	give_batch(&c->taken);
 	for (struct vb_pipe *p = first_pipe(c); p; p = p->next)
 		if (p->kind == VB_MESSAGES)
 			vb_pipe_tell(p, 0, c->depth, VB_TELL_IDLE);
@@ -228,7 +228,7 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 	c->recv_head += n;
 	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
 	if (c->prompt) {
-		give_lot(&c->taken);
+		give_batch(&c->taken);
 		vb_lane_poll(c->lane); /* telling needs room in the send queue, which the ends of earlier sends make */
 		tell(c, VB_TELL_LAST);
 	}
@@ -370,7 +370,7 @@ static int take(struct vb_consumer *c, const struct vb_arrival *a, struct gantry
 static void catch_up(struct vb_consumer *c)
 {
 	c->busy = 0;
-	give_lot(&c->taken);
+	give_batch(&c->taken);
 	tell(c, VB_TELL_BUSY);
 	c->dirty = 1;
 }
@@ -390,7 +390,7 @@ int vb_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 		rc = take(c, a, &msgs[n]);
 		if (rc <= 0)
 			break;
-		add_to_lot(&c->taken, a);
+		add_to_batch(&c->taken, a);
 		c->tail++;
 		c->recv_tail++;
 		n++;
@@ -414,7 +414,7 @@ int vb_consumer_arm(void *arg)
 	struct vb_lane *lane = c->lane;
 
 	c->busy = 0;
-	give_lot(&c->taken);
+	give_batch(&c->taken);
 	tell(c, VB_TELL_LAST);
 	vb_lane_flush(lane);
 	vb_channel_drain(lane->channel);

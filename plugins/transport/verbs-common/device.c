@@ -137,7 +137,7 @@ void vb_device_close(struct vb_device *dev)
 }
 
 /* Whose end the event tells of; NULL: nobody's, or that of the whole device. */
-static struct vb_fate *fate_of(const struct ibv_async_event *event)
+static struct vb_async_event *fate_of(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
 	case IBV_EVENT_QP_FATAL:
@@ -154,7 +154,7 @@ static struct vb_fate *fate_of(const struct ibv_async_event *event)
 int vb_device_next_event(struct vb_device *dev, enum ibv_event_type *type_p)
 {
 	struct ibv_async_event event;
-	struct vb_fate *fate;
+	struct vb_async_event *fate;
 
 	if (ibv_get_async_event(dev->context, &event))
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;

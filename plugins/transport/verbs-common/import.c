@@ -97,7 +97,7 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 	im->wire = *r;
 	im->peer = peer;
 	im->pub = (struct gantry_region){.length = r->length, .fd = -1, .rights = r->rights, .handle = r->handle,
-					 .domain = VB_TOKEN_KIND, .transport = im, .apart = r->direct != 0};
+					 .domain = VB_TOKEN_KIND, .transport = im, .unordered = r->direct != 0};
 	__atomic_store_n(&im->name, name_of(r->handle, r->generation), __ATOMIC_RELEASE);
 	__atomic_store_n(&conn->announced, r->generation, __ATOMIC_RELEASE);
 	return 0;

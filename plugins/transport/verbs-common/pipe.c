@@ -273,19 +273,19 @@ static uint32_t next_seat(const struct ibv_send_wr *wr)
 	return (wr->sg_list->length + (uint32_t)sizeof(struct vb_msg) - 1) & ~((uint32_t)sizeof(struct vb_msg) - 1);
 }
 
-bool vb_pipe_has_seat(const struct vb_pipe *pipe)
+bool vb_pipe_can_coalesce(const struct vb_pipe *pipe)
 {
 	return pipe->bare == pipe->qp.built && pipe->qp.built != pipe->qp.posted &&
 	       next_seat(last_built(pipe)) + sizeof(struct vb_msg) <= pipe->slot_bytes;
 }
 
-struct vb_msg *vb_pipe_ride(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes)
+struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes)
 {
 	struct ibv_send_wr *wr = last_built(pipe);
 	struct vb_msg *before;
 	uint32_t at;
 
-	if (!vb_pipe_has_seat(pipe) || vb_pipe_credit(pipe) == 0)
+	if (!vb_pipe_can_coalesce(pipe) || vb_pipe_credit(pipe) == 0)
 		return NULL;
 	at = next_seat(wr);
 	before = (struct vb_msg *)(uintptr_t)(wr->sg_list->addr + at) - 1;

@@ -181,7 +181,7 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 static int put(struct vb_producer *p, const struct gantry_send *s, const struct vb_msg_region *ref)
 {
 	uint32_t bytes = (uint32_t)offsetof(struct vb_msg, imm) + s->imm_len;
-	struct vb_msg *msg = s->length ? NULL : vb_pipe_ride(p->pipe, kind_of(p), bytes);
+	struct vb_msg *msg = s->length ? NULL : vb_pipe_coalesce(p->pipe, kind_of(p), bytes);
 	struct ibv_send_wr *wr;
 
 	if (msg) {

@@ -202,17 +202,17 @@ int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const
 	int rc = 0;
 
 	while (n && !rc) {
-		uint32_t lot = n < qp->max_recvs ? n : qp->max_recvs;
+		uint32_t batch = n < qp->max_recvs ? n : qp->max_recvs;
 
-		for (uint32_t i = 0; i < lot; i++) {
+		for (uint32_t i = 0; i < batch; i++) {
 			qp->recv_sges[i] = (struct ibv_sge){
 				.addr = (uintptr_t)(base + (size_t)slots[i] * size), .length = size, .lkey = lkey};
 			qp->recv_wrs[i] = (struct ibv_recv_wr){.wr_id = slots[i] | VB_RECV, .sg_list = &qp->recv_sges[i],
 							       .num_sge = 1, .next = qp->recv_wrs + i + 1};
 		}
-		rc = post_recvs(qp, lot);
-		slots += lot;
-		n -= lot;
+		rc = post_recvs(qp, batch);
+		slots += batch;
+		n -= batch;
 	}
 	return rc;
 }

@@ -24,7 +24,7 @@
  * First member of whatever is given as context to a qp or cq. Asynchronous events write the event's number + 1 there; events
  * of a device that two users share in one process are read by either of them, so no more than this is done with it.
  */
-struct vb_fate {
+struct vb_async_event {
 	int event; /* __atomic; 0: alive */
 };
 
@@ -138,7 +138,7 @@ int vb_mr_destroy(struct ibv_mr **mr_p);
 /* -- cq.c -- */
 
 struct vb_cq {
-	struct vb_fate fate; /* first: the cq's context points here */
+	struct vb_async_event fate; /* first: the cq's context points here */
 	struct ibv_cq *cq;
 	unsigned n_unacked; /* notifications taken from the channel */
 };
@@ -169,7 +169,7 @@ struct vb_qp_attr {
 	uint32_t wakes;         /* and vb_qp_wake called */
 	uint32_t inline_bytes;  /* wanted; the device may give less: see max_inline */
 	struct ibv_cq *cq;      /* of both directions: holds sends + recvs + wakes at least */
-	struct vb_fate *fate;
+	struct vb_async_event *fate;
 };
 
 struct vb_send { /* one request that was built: what to do when it is done */

@@ -98,7 +98,7 @@ static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *
 {
 	struct ibv_send_wr *wr;
 
-	if (op->op != GANTRY_RMA_WRITE || op->length > VB_SHORT_BYTES || !vb_pipe_has_seat(pipe))
+	if (op->op != GANTRY_RMA_WRITE || op->length > VB_SHORT_BYTES || !vb_pipe_can_coalesce(pipe))
 		return vb_qp_build(&pipe->qp, send);
 	wr = vb_qp_build_before(&pipe->qp, send);
 	if (wr)
@@ -161,7 +161,7 @@ static struct vb_pipe *way_of_notes(struct vb_rma *rma)
 	return rma->notes;
 }
 
-int vb_rma_note(void *arg, const struct gantry_rma *op, uint32_t note)
+int vb_rma_write_imm(void *arg, const struct gantry_rma *op, uint32_t note)
 {
 	struct vb_rma *rma = arg;
 	const struct vb_import *im = op->remote->transport;

@@ -240,7 +240,8 @@ void vb_info(void *device, struct gantry_device_info *info)
 	int shared = conf->data_qp == VB_SHARED;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_PINS | GANTRY_CAP_QUIET | GANTRY_CAP_NOTES | (shared ? GANTRY_CAP_ORDERED : 0),
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_PINS | GANTRY_CAP_DISCONNECT_REVOKES | GANTRY_CAP_WRITE_IMM |
+			(shared ? GANTRY_CAP_ORDERED : 0),
 		.max_depth = (uint32_t)conf->max_depth,
 		.max_inline = (uint32_t)conf->inline_bytes,
 		.max_regions = VB_REGIONS,

@@ -145,7 +145,7 @@ struct vb_listener {
 enum vb_pipe_state { VB_P_ASKED, VB_P_RESOLVING, VB_P_ROUTING, VB_P_CONNECTING, VB_P_ACCEPTED, VB_P_UP, VB_P_DEAD, VB_P_STATES };
 
 struct vb_pipe {
-	struct vb_fate fate;   /* first: the queue pair's context */
+	struct vb_async_event fate;   /* first: the queue pair's context */
 	struct vb_id tag;
 	struct vb_conn *conn;
 	struct vb_lane *lane;  /* of this side; NULL: control, or direct and data at the passive side */
@@ -226,7 +226,7 @@ struct vb_arrival {
 };
 
 /* The slots of messages that were taken, to be posted again. */
-struct vb_lot {
+struct vb_batch {
 	struct vb_pipe *pipe;
 	uint32_t slots[VB_POLL];
 	uint32_t n, messages;
@@ -246,7 +246,7 @@ struct vb_consumer {
 	enum { VB_F_NONE, VB_F_UNDER_WAY, VB_F_THERE } fetch; /* of the first arrival */
 	struct vb_import *fetching;
 	int32_t fetch_status;
-	struct vb_lot taken; /* by the last poll; they go back when the next begins: what it answers goes first */
+	struct vb_batch taken; /* by the last poll; they go back when the next begins: what it answers goes first */
 	int busy;         /* it found something */
 	int dirty;        /* the peers may have to be told: messages came or were taken, or receives posted */
 	int prompt;       /* of those at once */
@@ -414,9 +414,9 @@ void vb_pipe_push(struct vb_pipe *pipe, struct ibv_send_wr *wr, uint32_t bytes);
 /* A note came in this slot: it is made a message there, for the lane's consumer. Returns its bytes. */
 uint32_t vb_pipe_noted(struct vb_pipe *pipe, uint32_t slot, uint32_t note);
 /* The request that was built last has messages without data, has not gone, and its slot has room for one more. */
-bool vb_pipe_has_seat(const struct vb_pipe *pipe);
+bool vb_pipe_can_coalesce(const struct vb_pipe *pipe);
 /* That room, for a message of this kind and so many bytes, which is counted as sent. NULL: it needs a slot of its own. */
-struct vb_msg *vb_pipe_ride(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes);
+struct vb_msg *vb_pipe_coalesce(struct vb_pipe *pipe, uint8_t kind, uint32_t bytes);
 /*
  * What the peer may send, with free_recvs receives of the consumer unclaimed: for a message that goes anyway; and by a write
  * of its own if that is worth it, for a consumer of that depth. Returns 1 when it would be, but has no room: tell it later.
@@ -535,7 +535,7 @@ int vb_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 int vb_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void vb_rma_destroy(void *rma);
 int vb_rma_submit(void *rma, const struct gantry_rma *op);
-int vb_rma_note(void *rma, const struct gantry_rma *op, uint32_t note);
+int vb_rma_write_imm(void *rma, const struct gantry_rma *op, uint32_t note);
 void vb_rma_flush(void *rma);
 int vb_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_lane_poll */
@@ -552,7 +552,7 @@ void vb_rma_ended(struct vb_rma *rma, uint64_t cookie, int status); /* from vb_l
 	.post_recv = vb_post_recv, .poll_recv = vb_poll_recv, .consumer_arm = vb_consumer_arm,                          \
 	.consumer_disarm = vb_consumer_disarm, .consumer_fd = vb_consumer_fd, .send = vb_send, .flush = vb_flush,       \
 	.poll_send = vb_poll_send, .rma_submit = vb_rma_submit, .rma_flush = vb_rma_flush, .rma_poll = vb_rma_poll,     \
-	.check_service = vb_check_service, .rma_note = vb_rma_note, .max_connections = vb_max_connections,                \
+	.check_service = vb_check_service, .rma_write_imm = vb_rma_write_imm, .max_connections = vb_max_connections, \
 	.import_error = vb_import_error
 
 #endif

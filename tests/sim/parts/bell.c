@@ -15,7 +15,7 @@ static int epoll;
 
 static void begin(void)
 {
-	attr = (struct lanes_attr){.n_rings = 1 + (sim_draw(4) == 0), .n_slots = 8, .depth = 1 + sim_draw(4), .lot = 1,
+	attr = (struct lanes_attr){.n_rings = 1 + (sim_draw(4) == 0), .n_slots = 8, .depth = 1 + sim_draw(4), .credit_batch = 1,
 				   .membarrier = sim_draw(2), .edges = sim_draw(2)};
 	n_each = 2 + sim_draw(5) / attr.n_rings;
 	batch = 1 + sim_draw(3);

@@ -22,7 +22,8 @@ void lanes_begin(const struct lanes_attr *attr)
 		lanes.conn[i].membarrier = attr->membarrier;
 	}
 	lanes.consumer = (struct comch_consumer){
-		.posts = posts, .posts_last = LANES_DEPTH - 1, .depth = attr->depth, .max_data = MESSAGE_DATA, .lot = attr->lot,
+		.posts = posts, .posts_last = LANES_DEPTH - 1, .depth = attr->depth, .max_data = MESSAGE_DATA,
+		.credit_batch = attr->credit_batch,
 		.clears = !attr->edges, .page = &lanes.page, .conn = &lanes.conn[1], .payload = &payload,
 		.active = (1u << attr->n_rings) - 1,
 	};

@@ -12,7 +12,7 @@ static struct lanes_attr attr;
 static void begin(void)
 {
 	attr = (struct lanes_attr){.n_rings = 1, .n_slots = 4u << sim_draw(2), .depth = 1 + sim_draw(6), .membarrier = true};
-	attr.lot = 1 + sim_draw((attr.depth + 1) / 2);
+	attr.credit_batch = 1 + sim_draw((attr.depth + 1) / 2);
 	n = 6 + sim_draw(8);
 	batch = 1 + sim_draw(4);
 	holds = sim_draw(3); /* receives that are posted later than their messages were taken */

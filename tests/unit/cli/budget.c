@@ -60,7 +60,7 @@ void setUp(void)
 			 .sessions_option = "listen.max_sessions", .lanes_option = "listen.max_lanes",
 			 .depth_option = "listen.max_depth", .regions_option = "listen.max_regions",
 			 .bytes_option = "listen.max_region_bytes"},
-		.mover_bytes = 64 * KIB,
+		.bounce_bytes = 64 * KIB,
 	};
 	demands[1] = (struct gn_demand){
 		.device = &devices[0],
@@ -101,16 +101,16 @@ static void sums_are_those_of_all_roles(void)
 	TEST_ASSERT_EQUAL_UINT64(4 * 2 + 3, devices[0].lanes);
 	TEST_ASSERT_EQUAL_UINT64(4 * (1 + 2 * 2) + 1 + 3 * 2, devices[0].queue_pairs);
 	TEST_ASSERT_EQUAL_UINT64((4 * (4 + 2 * 16) + 4 + 3 * 16) * KIB, devices[0].queue_bytes);
-	TEST_ASSERT_EQUAL_UINT64(4 * 2 * 64 * KIB, devices[0].mover_bytes);
+	TEST_ASSERT_EQUAL_UINT64(4 * 2 * 64 * KIB, devices[0].bounce_bytes);
 	TEST_ASSERT_EQUAL_UINT64(96 * KIB, devices[0].region_bytes); /* those of the target are the peers' */
-	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].mover_bytes + devices[0].region_bytes,
+	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].bounce_bytes + devices[0].region_bytes,
 				 budget.locked_bytes);
 	TEST_ASSERT_EQUAL_UINT64(0, devices[1].sessions);
 	gn_report_init(&report);
 	gn_budget_write(&devices[0], &report.w);
 	out = json_dumps(gn_report_tree(&report), JSON_COMPACT);
 	TEST_ASSERT_EQUAL_STRING("{\"needs\":{\"sessions\":5,\"lanes\":11,\"queue_pairs\":27,\"queue_memory_bytes\":200704,"
-				 "\"mover_memory_bytes\":524288,\"region_memory_bytes\":98304}}", out);
+				 "\"bounce_memory_bytes\":524288,\"region_memory_bytes\":98304}}", out);
 	free(out);
 	gn_report_fini(&report);
 }

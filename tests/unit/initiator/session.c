@@ -103,7 +103,7 @@ static void test_a_large_region_leaves_time_for_heartbeats(void)
 	rig_init(1, 1ull << 30, 4096);
 	start(RIG_CONF("workload.time=0s", "workload.block=1MiB", "workload.depth=128"));
 	TEST_ASSERT_FALSE(turn_until_it_runs(6));
-	TEST_ASSERT_TRUE(rig.rh.region_flags & GANTRY_REGION_LATE);
+	TEST_ASSERT_TRUE(rig.rh.region_flags & GANTRY_REGION_LAZY);
 	stop(); /* while pages are made */
 	rig_init(1, 1ull << 30, 4096);
 	start(RIG_CONF("workload.time=0s", "workload.pattern=write", "workload.block=1MiB", "workload.depth=64"));

@@ -135,7 +135,7 @@ static void each_hop_has_the_frame_it_asked_for(void)
 {
 	second.hold = 1;
 	TEST_ASSERT_EQUAL_INT(0, gantry_submit(&io));
-	TEST_ASSERT_EQUAL_PTR(&io.frame[2], gantry_frame(&io));
+	TEST_ASSERT_EQUAL_PTR(&io.frame[2], gantry_stage_ctx(&io));
 }
 
 static void range_accepts_what_fits(void)
@@ -171,11 +171,11 @@ static void operations_say_what_they_do(void)
 
 static void unsure_statuses_are_not_quiet(void)
 {
-	TEST_ASSERT_TRUE(gantry_status_is_quiet(GANTRY_S_OK));
-	TEST_ASSERT_TRUE(gantry_status_is_quiet(GANTRY_S_IO));
-	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_TIMEOUT));
-	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_SESSION_LOST));
-	TEST_ASSERT_FALSE(gantry_status_is_quiet(GANTRY_S_UNKNOWN));
+	TEST_ASSERT_TRUE(gantry_status_buffer_released(GANTRY_S_OK));
+	TEST_ASSERT_TRUE(gantry_status_buffer_released(GANTRY_S_IO));
+	TEST_ASSERT_FALSE(gantry_status_buffer_released(GANTRY_S_TIMEOUT));
+	TEST_ASSERT_FALSE(gantry_status_buffer_released(GANTRY_S_SESSION_LOST));
+	TEST_ASSERT_FALSE(gantry_status_buffer_released(GANTRY_S_UNKNOWN));
 }
 
 /* Whatever is asked for: all of a line is ours, and zero, also where others have been before. */

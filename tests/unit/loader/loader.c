@@ -151,12 +151,12 @@ static void first_directory_wins(void)
 static void newer_minor_version_with_more_slots_is_taken(void)
 {
 	build("newer", "#include <gantry/stage.h>\n"
-		       "static const struct { struct gantry_stage_ops old; void *more[4]; } ops = {.old = {.n_frames = 1}};\n"
+		       "static const struct { struct gantry_stage_ops old; void *more[4]; } ops = {.old = {.n_ctx_words = 1}};\n"
 		       "GANTRY_PLUGIN(newer) = {GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, 9, sizeof(struct gantry_plugin) + 64,\n"
 		       REST("\"newer\""));
 	open_dirs(dir, NULL);
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "newer", &plugin));
-	TEST_ASSERT_EQUAL_UINT32(1, ((const struct gantry_stage_ops *)plugin->ops)->n_frames);
+	TEST_ASSERT_EQUAL_UINT32(1, ((const struct gantry_stage_ops *)plugin->ops)->n_ctx_words);
 }
 
 static void older_shorter_ops_are_completed(void)
@@ -347,11 +347,11 @@ static void functions_that_a_capability_needs(void)
 {
 	struct gantry_transport_ops ops = {.rma_create = create};
 
-	TEST_ASSERT_NULL(gn_ops_lack(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS | GANTRY_CAP_QUIET));
+	TEST_ASSERT_NULL(gn_ops_lack(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS | GANTRY_CAP_DISCONNECT_REVOKES));
 	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &ops);
 	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
-	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_NOTES));
+	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_WRITE_IMM));
 	TEST_ASSERT_EQUAL_STRING("export_region", gn_ops_lack(&ops, GANTRY_CAP_MAPPED | GANTRY_CAP_RMA));
 	TEST_ASSERT_NULL(gn_ops_lack(&ops, 0));
 }
@@ -377,7 +377,7 @@ static void unknown_kind(void)
 
 static void too_many_frames(void)
 {
-	build("frames", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.n_frames = 2};\n"
+	build("frames", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.n_ctx_words = 2};\n"
 			"GANTRY_PLUGIN(frames) = {GANTRY_PLUGIN_HEAD, " REST("\"frames\""));
 	refused("frames", "asks for 2 frame words", NULL);
 }
@@ -497,7 +497,7 @@ static void structs_without_a_size_stay_as_they_are(void)
 	STAYS(gantry_region, 56);
 	STAYS(gantry_token, 56);
 	STAYS(gantry_queue_attr, 24);
-	STAYS(gantry_direct, 24);
+	STAYS(gantry_inline_handler, 24);
 	STAYS(gantry_recv, 24);
 	STAYS(gantry_send, 48);
 	STAYS(gantry_msg, 80);

@@ -59,7 +59,7 @@ static void pages_are_there_at_once_or_when_they_are_touched(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * PAGE, 0, &region));
 	TEST_ASSERT_EQUAL_UINT64(64 * PAGE, bytes_there(region));
 	gn_region_destroy(&region, 1);
-	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * PAGE, GANTRY_REGION_LATE, &region));
+	TEST_ASSERT_EQUAL_INT(0, gn_region_create(64 * PAGE, GANTRY_REGION_LAZY, &region));
 	TEST_ASSERT_EQUAL_UINT64(0, bytes_there(region));
 	((char *)region->addr)[PAGE + 904] = 1;
 	TEST_ASSERT_TRUE(bytes_there(region) > 0 && bytes_there(region) < 64 * PAGE);

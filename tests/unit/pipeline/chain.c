@@ -48,7 +48,7 @@ static int stage_submit(void *self, struct gantry_io *io)
 {
 	char c = *(const char *)self;
 
-	*gantry_frame(io) += (uint64_t)c;
+	*gantry_stage_ctx(io) += (uint64_t)c;
 	step(c);
 	if (lose_at == c)
 		return 0;
@@ -106,7 +106,7 @@ static const struct gantry_stage_ops plain = {
 static struct gantry_stage_ops framed;
 
 #define PART(letter, table) {.name = letter, .ops = &(table), .conf = letter}
-static const struct gn_part parts[] = {
+static const struct gn_plugin_instance parts[] = {
 	PART("a", framed), PART("b", framed), PART("c", framed), PART("d", framed), PART("e", plain),
 	PART("f", plain), PART("g", plain), PART("h", plain), PART("i", plain),
 };
@@ -145,7 +145,7 @@ static int owner_submit(void *self, struct gantry_io *io)
 static struct gantry_chain *chain;
 static struct gantry_io *ios;
 
-static void make(const struct gn_part *from, uint32_t n)
+static void make(const struct gn_plugin_instance *from, uint32_t n)
 {
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal = {.submit = terminal_submit};
 
@@ -158,7 +158,7 @@ static void make(const struct gn_part *from, uint32_t n)
 void setUp(void)
 {
 	framed = plain;
-	framed.n_frames = 1;
+	framed.n_ctx_words = 1;
 	refuse_at = -1;
 	lose_at = fail_open = fail_start = hold = 0;
 	n_done = 0;

@@ -46,7 +46,7 @@ void setUp(void)
 	memset(&conn, 0, sizeof(conn));
 	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1};
 	consumer = (struct comch_consumer){.posts = posts, .posts_last = ORDER_POSTS - 1, .depth = ORDER_POSTS,
-					   .max_data = ORDER_DATA, .lot = 1, .clears = true, .page = &page, .conn = &conn,
+					   .max_data = ORDER_DATA, .credit_batch = 1, .clears = true, .page = &page, .conn = &conn,
 					   .payload = &payload, .active = 1, .bell = eventfd(0, EFD_NONBLOCK), .in = {&in}};
 	producer = (struct comch_producer){.slots = slots, .asleep = &page.asleep.asleep, .conn = &conn, .mask = SLOTS - 1,
 					   .cookies = cookies, .max_data = ORDER_DATA, .bell = consumer.bell,

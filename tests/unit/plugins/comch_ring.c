@@ -55,7 +55,7 @@ static void begin(uint32_t round)
 	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1, .position = first_slot,
 			       .taken = first_message, .given_tail = (uint32_t)first_slot, .given_limit = first_message};
 	consumer = (struct comch_consumer){.posts = posts, .posts_last = DEPTH - 1, .depth = DEPTH, .max_data = RIG_DATA,
-					   .n_posted = first_message + 70, .n_used = first_message + 70, .lot = DEPTH / 4,
+					   .n_posted = first_message + 70, .n_used = first_message + 70, .credit_batch = DEPTH / 4,
 					   .page = &page, .conn = &conn, .payload = &payload, .active = 1, .in = {&in}};
 	producer = (struct comch_producer){.slots = slots, .asleep = &page.asleep.asleep, .conn = &conn, .position = first_slot,
 					   .tail = first_slot, .mask = SLOTS - 1, .more = (uint32_t)first_slot - first_message,

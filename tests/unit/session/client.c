@@ -54,7 +54,7 @@ static void part(int ran)
 	TEST_ASSERT_EQUAL_UINT(1, conn->n_revokes);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 	TEST_ASSERT_EQUAL_UINT(0, n_closed);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 }
 
 static void regions_come_back_before_it_is_over(void)
@@ -62,7 +62,7 @@ static void regions_come_back_before_it_is_over(void)
 	part(1);
 	fake_revoked(conn, 1, 0);
 	closed(0);
-	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
 }
 
 static void a_region_that_nobody_knows_of_is_not_quiet(void)
@@ -70,7 +70,7 @@ static void a_region_that_nobody_knows_of_is_not_quiet(void)
 	part(1);
 	fake_revoked(conn, 1, -ETIMEDOUT);
 	closed(0);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 	again();
 	reach(STARTED);
 	fake_fail_op(&fc.ft, FAKE_REVOKE, 1, -ENOTSUP);
@@ -78,7 +78,7 @@ static void a_region_that_nobody_knows_of_is_not_quiet(void)
 	answer(GN_FRAME_STOP);
 	answer(GN_FRAME_BYE);
 	closed(0);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 }
 
 static void a_region_that_does_not_come_back_is_not_waited_for(void)
@@ -89,7 +89,7 @@ static void a_region_that_does_not_come_back_is_not_waited_for(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_closed);
 	fake_core_pass(&fc, GN_NS_PER_S + 1, GN_NS_PER_S + 1);
 	closed(0);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 }
 
 static void a_peer_may_leave_with_the_region(void)
@@ -97,12 +97,12 @@ static void a_peer_may_leave_with_the_region(void)
 	part(1);
 	fake_close(conn, -ENOTCONN);
 	closed(0);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
 	again();
 	part(0); /* but without any IO there is nothing to be afraid of */
 	fake_close(conn, -ENOTCONN);
 	closed(0);
-	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_quiet(client));
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
 }
 
 /* The transport may be able to say what the peer does not. */
@@ -111,12 +111,12 @@ static void a_lost_session_is_quiet_where_the_transport_says_so(void)
 	for (int quiet = 0; quiet < 2; quiet++) {
 		reach(STARTED);
 		if (quiet)
-			fc.ft.caps |= GANTRY_CAP_QUIET;
+			fc.ft.caps |= GANTRY_CAP_DISCONNECT_REVOKES;
 		fake_revoked(conn, 1, 0); /* of a peer that died: nobody asked */
 		fake_close(conn, -ENOTCONN);
 		closed(-ENOTCONN);
 		TEST_ASSERT_EQUAL_UINT(0, conn->n_revokes);
-		TEST_ASSERT_EQUAL_INT(quiet, fc.rh->client_quiet(client));
+		TEST_ASSERT_EQUAL_INT(quiet, fc.rh->client_regions_released(client));
 		again();
 	}
 }

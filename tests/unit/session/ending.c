@@ -329,7 +329,7 @@ static void end_with_a_keeper(enum ending how)
 		.poll = keeper_poll, .wake_ns = keeper_wake, .drain = keeper_drain, .stop = keeper_end,
 		.report = keeper_report, .close = keeper_end,
 	};
-	static const struct gn_part part = {.name = "keeper", .ops = &ops};
+	static const struct gn_plugin_instance part = {.name = "keeper", .ops = &ops};
 	struct fake_conn *conn;
 	uint8_t imm[GANTRY_IMM_MAX];
 

@@ -71,7 +71,7 @@ static const struct gantry_backend_ops backend_ops = {
 static const struct gantry_role_ops role_ops = {.open = role_open, .start = role_start, .close = closed};
 
 /* Make a role of these parts, and start it. */
-static int make(const struct gn_part *stage, const struct gn_part *backend)
+static int make(const struct gn_plugin_instance *stage, const struct gn_plugin_instance *backend)
 {
 	struct gn_worker *workers[1] = {fc.worker};
 	struct gn_role_spec spec = {
@@ -103,9 +103,9 @@ static void told_of(const char *who, const char *function)
 
 static void every_kind_of_plugin_is_told(void)
 {
-	static const struct gn_part stage = {.name = "strange", .ops = &stage_ops};
-	static const struct gn_part backend = {.name = "strange", .ops = &backend_ops};
-	static const struct gn_part *const parts[][2] = {{&stage, NULL}, {NULL, &backend}, {NULL, NULL}};
+	static const struct gn_plugin_instance stage = {.name = "strange", .ops = &stage_ops};
+	static const struct gn_plugin_instance backend = {.name = "strange", .ops = &backend_ops};
+	static const struct gn_plugin_instance *const parts[][2] = {{&stage, NULL}, {NULL, &backend}, {NULL, NULL}};
 
 	fake_core_start(&fc, 1);
 	for (unsigned i = 0; i < 3; i++)

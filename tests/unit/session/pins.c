@@ -138,9 +138,9 @@ static void what_is_too_large_is_not_made(void)
 {
 	reach(READY);
 	fc.ft.caps |= GANTRY_CAP_PINS;
-	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, fc.rh->client_room(client));
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, fc.rh->client_export_limit(client));
 	fc.ft.room = LARGE - 1;
-	TEST_ASSERT_EQUAL_UINT64(LARGE - 1, fc.rh->client_room(client));
+	TEST_ASSERT_EQUAL_UINT64(LARGE - 1, fc.rh->client_export_limit(client));
 	have_large_region(0);
 	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -E2BIG);
 	TEST_ASSERT_EQUAL_INT(-E2BIG, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));

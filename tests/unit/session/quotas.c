@@ -8,7 +8,7 @@
 #include "pipeline/split.h"
 #include "session/peers.h"
 #include "session/session_priv.h"
-#include "transport/port_priv.h"
+#include "transport/responder_priv.h"
 #include "unit/session/rig.h"
 
 #define HALF_OPEN 3u

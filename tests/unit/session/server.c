@@ -70,9 +70,9 @@ static void features_are_those_of_both(void)
 	} table[] = {{0, 0, 0},
 		     {GN_FEATURE_CRC, GN_FEATURE_CRC, 0},
 		     {UINT64_MAX, GN_FEATURE_CRC, 0},
-		     {~GN_FEATURES, 0, GANTRY_CAP_NOTES},
-		     {UINT64_MAX, GN_FEATURES, GANTRY_CAP_NOTES},
-		     {GN_FEATURE_CRC, GN_FEATURE_CRC, GANTRY_CAP_NOTES}};
+		     {~GN_FEATURES, 0, GANTRY_CAP_WRITE_IMM},
+		     {UINT64_MAX, GN_FEATURES, GANTRY_CAP_WRITE_IMM},
+		     {GN_FEATURE_CRC, GN_FEATURE_CRC, GANTRY_CAP_WRITE_IMM}};
 	struct gn_hello_answer answer;
 	uint8_t hello[GANTRY_CTRL_MAX];
 
@@ -82,7 +82,7 @@ static void features_are_those_of_both(void)
 		size_t len = fake_payload(GN_FRAME_HELLO, hello);
 		uint8_t buf[GANTRY_CTRL_MAX];
 
-		fc.ft.caps = (fc.ft.caps & ~GANTRY_CAP_NOTES) | table[i].caps;
+		fc.ft.caps = (fc.ft.caps & ~GANTRY_CAP_WRITE_IMM) | table[i].caps;
 		memcpy(hello + offsetof(struct gn_hello, features), &table[i].offered, sizeof(uint64_t));
 		len = gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, conn), NULL, hello, len);
 		fake_ctrl_send(conn, buf, len);

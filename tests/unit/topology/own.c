@@ -68,7 +68,7 @@ static const struct gantry_role_ops ops = {
 /* -- topologies -- */
 
 static struct gn_worker *workers[2];
-static struct gn_topo_own own = {.name = "program", .ops = &ops, .conf = &workers, .n_lanes = 2, .workers = workers};
+static struct gn_topo_embedded_role own = {.name = "program", .ops = &ops, .conf = &workers, .n_lanes = 2, .workers = workers};
 static struct gn_topology_args args;
 static struct gn_topology topology;
 static struct gn_errs errs;
@@ -79,7 +79,7 @@ void setUp(void)
 
 	gn_log_set_level(GN_LOG_ERROR);
 	args = (struct gn_topology_args){.verbose = 1, .own = &own};
-	TEST_ASSERT_EQUAL_INT(0, gn_words_add(&args.plugin_dirs, TEST_PLUGINDIR));
+	TEST_ASSERT_EQUAL_INT(0, gn_strlist_add(&args.plugin_dirs, TEST_PLUGINDIR));
 	topology = (struct gn_topology){0};
 	seen = NULL;
 	n_closed = 0;
@@ -92,9 +92,9 @@ void tearDown(void)
 	gn_topology_close(&topology);
 	for (int i = 0; i < 2; i++)
 		gn_worker_destroy(&workers[i]);
-	gn_words_fini(&args.plugin_dirs);
-	gn_words_fini(&args.roles);
-	gn_words_fini(&args.sets);
+	gn_strlist_fini(&args.plugin_dirs);
+	gn_strlist_fini(&args.roles);
+	gn_strlist_fini(&args.sets);
 	gn_errs_fini(&errs);
 }
 
@@ -182,7 +182,7 @@ static void of_several_one_must_be_named(void)
 	refused(-EINVAL, ROLES(TARGET LOAD("a") LOAD("b")), "the text: several roles connect to one place; name one of: a, b");
 	gn_errs_fini(&errs);
 	gn_topology_close(&topology);
-	gn_words_add(&args.roles, "b");
+	gn_strlist_add(&args.roles, "b");
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET LOAD("a") LOAD("b"))));
 	TEST_ASSERT_EQUAL_STRING("b", selected()->name);
 	made("store b ");
@@ -223,13 +223,13 @@ static void a_plugin_that_does_not_load_is_no_role_that_is_missing(void)
 
 static void a_name_must_be_right(void)
 {
-	gn_words_add(&args.roles, "lod");
+	gn_strlist_add(&args.roles, "lod");
 	refused(-ENOENT, ROLES(TARGET LOAD("load")), "lod: the text has no such role; it has: store, load");
 }
 
 static void a_role_that_listens_is_no_place_for_it(void)
 {
-	gn_words_add(&args.roles, "store");
+	gn_strlist_add(&args.roles, "store");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET LOAD("load"))));
 	TEST_ASSERT_EQUAL_STRING("the text:3: roles.store.role: programs need a role that connects to one place, as an initiator "
 				 "does; \"target\" is none",
@@ -245,8 +245,8 @@ static void faults_have_their_place(void)
 
 static void a_text_can_be_overridden_like_a_file(void)
 {
-	gn_words_add(&args.sets, "roles.bare.connect.name=w");
-	gn_words_add(&args.sets, "roles.store.listen.name=w");
+	gn_strlist_add(&args.sets, "roles.bare.connect.name=w");
+	gn_strlist_add(&args.sets, "roles.store.listen.name=w");
 	TEST_ASSERT_EQUAL_INT(0, load(ROLES(TARGET BARE) "# no newline at the end"));
 	TEST_ASSERT_EQUAL_STRING("w", selected()->connects[0].service);
 }

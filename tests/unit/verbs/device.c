@@ -185,8 +185,8 @@ enum whose { NOBODYS, OF_QP, OF_CQ };
 
 static void expect_event(enum ibv_event_type type, enum whose whose, int marks)
 {
-	struct vb_fate *fate = whose == OF_CQ ? &rig.a.cq.fate : &rig.a.fate;
-	struct vb_fate *other = whose == OF_CQ ? &rig.a.fate : &rig.a.cq.fate;
+	struct vb_async_event *fate = whose == OF_CQ ? &rig.a.cq.fate : &rig.a.fate;
+	struct vb_async_event *other = whose == OF_CQ ? &rig.a.fate : &rig.a.cq.fate;
 	enum ibv_event_type got = -1;
 
 	fake_async_push(0, type, whose == OF_QP ? (void *)rig.a.qp.qp : whose == OF_CQ ? (void *)rig.a.cq.cq : NULL);

@@ -25,7 +25,7 @@ struct rig_end {
 	struct ibv_comp_channel *channel;
 	struct vb_cq cq;
 	struct vb_qp qp;
-	struct vb_fate fate;
+	struct vb_async_event fate;
 	struct ibv_mr *mr;
 	struct vb_limits limits;
 	struct vb_event event; /* the last one */

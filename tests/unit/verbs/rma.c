@@ -332,7 +332,7 @@ static int submit_noted(uint32_t slot, uint32_t length, uint64_t cookie, uint32_
 	const struct gantry_rma op = {.op = GANTRY_RMA_WRITE, .length = length, .local = b.bytes + slot * 64,
 				      .local_region = &b.local, .remote = s.imported, .remote_offset = slot * 64, .cookie = cookie};
 
-	return vb_rma_note(rma, &op, number);
+	return vb_rma_write_imm(rma, &op, number);
 }
 
 static void expect_note(struct queue *there, uint32_t number)
@@ -458,23 +458,23 @@ static void notes_that_cannot_be(void)
 	im = s.imported->transport;
 	op.local = b.bytes;
 	op.remote = s.imported;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_note(rma, &op, 1));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	op.op = GANTRY_RMA_WRITE;
 	op.remote_offset = BYTES - 63;
-	TEST_ASSERT_EQUAL_INT(-ERANGE, vb_rma_note(rma, &op, 1));
+	TEST_ASSERT_EQUAL_INT(-ERANGE, vb_rma_write_imm(rma, &op, 1));
 	op.remote_offset = 0;
 	op.local_region = NULL;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_note(rma, &op, 1));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	op.local_region = &b.local;
 	im->peer = &peer; /* as of memory that somebody else passed on */
-	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_note(rma, &op, 1));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_rma_write_imm(rma, &op, 1));
 	im->peer = NULL;
 	im->pub.length = op.length = VB_SHORT_BYTES + 1; /* messages would wait for it */
-	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_note(rma, &op, 1));
+	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_rma_write_imm(rma, &op, 1));
 	im->pub.length = BYTES;
 	vb_conn_fail(b.conn, -ENOTCONN);
 	op.length = 64;
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, vb_rma_note(rma, &op, 1));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, vb_rma_write_imm(rma, &op, 1));
 	expect_none();
 	close_all();
 }

@@ -4,21 +4,21 @@
  *
  * A zeroed struct is an empty list. The words stay the caller's. Belongs to one thread at a time.
  */
-#ifndef GN_BASE_WORDS_H
-#define GN_BASE_WORDS_H
+#ifndef GN_BASE_STRLIST_H
+#define GN_BASE_STRLIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct gn_words {
+struct gn_strlist {
 	const char **word;
 	size_t n;
 };
 
 /* Append a word. 0, -ENOMEM. */
-int gn_words_add(struct gn_words *words, const char *word);
-bool gn_words_has(const struct gn_words *words, const char *word);
+int gn_strlist_add(struct gn_strlist *words, const char *word);
+bool gn_strlist_has(const struct gn_strlist *words, const char *word);
 /* The list is empty again. */
-void gn_words_fini(struct gn_words *words);
+void gn_strlist_fini(struct gn_strlist *words);
 
 #endif

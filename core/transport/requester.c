@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/link.h"
+#include "transport/requester.h"
 
 #include "base/clock.h"
 #include "io/wire.h"
-#include "transport/port_priv.h"
+#include "transport/responder_priv.h"
 #include "transport/sender.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 struct flight {
 	struct gantry_io *io; /* NULL: none */
 	uint32_t tag;         /* as on the wire */
-	int owed;             /* it timed out, but the peer still owes the answer */
+	int late_reply_expected;             /* it timed out, but the peer still owes the answer */
 	uint64_t deadline_ns;
 	struct flight *next; /* at rest */
 } __attribute__((aligned(32))); /* never in two cache lines */
@@ -34,12 +34,12 @@ struct parked {
 };
 
 /* What each IO uses stands first. */
-struct gn_link {
+struct gn_requester {
 	uint32_t io_timeout_us;
 	uint64_t relayed; /* all bits set: the link does not time out an IO that has a deadline of its own */
 	void *consumer;
 	struct gn_sender sender; /* producer NULL: nothing can be sent */
-	struct flight *rest; /* those at rest, the last one used first */
+	struct flight *free_list; /* those at rest, the last one used first */
 	struct flight *last; /* the one that was sent last, whose answer comes next where the peer is on this thread */
 	struct flight none;  /* stands in for it */
 	uint32_t n_tags; /* slots that an answer may name: all, and none where the link is broken */
@@ -47,30 +47,30 @@ struct gn_link {
 	int broken;
 	int polled;  /* its poller is on the worker */
 	uint64_t next_deadline_ns; /* no deadline is earlier */
-	uint64_t owed_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
+	uint64_t late_reply_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
 	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
 	uint64_t unclear_until_ns; /* when the link breaks because of unclear_ns */
 	uint32_t n_late_writes;
 	struct flight *flights;
 	struct parked *parked;                    /* by slot */
 	struct flight *first_held, **end_of_held; /* writes that are held back, the oldest first */
-	struct gn_link_attr attr;
+	struct gn_requester_attr attr;
 };
 
-static inline void put_to_rest(struct gn_link *link, struct flight *f)
+static inline void put_to_rest(struct gn_requester *link, struct flight *f)
 {
-	f->next = link->rest;
-	link->rest = f;
+	f->next = link->free_list;
+	link->free_list = f;
 }
 
-static void note_deadline(struct gn_link *link, uint64_t at_ns)
+static void note_deadline(struct gn_requester *link, uint64_t at_ns)
 {
 	if (at_ns < link->next_deadline_ns)
 		link->next_deadline_ns = at_ns;
 }
 
 /* The transport has not taken it: nothing is in flight. */
-static __attribute__((noinline)) int take_back(struct gn_link *link, struct flight *f, int rc)
+static __attribute__((noinline)) int take_back(struct gn_requester *link, struct flight *f, int rc)
 {
 	f->io = NULL;
 	put_to_rest(link, f);
@@ -80,7 +80,7 @@ static __attribute__((noinline)) int take_back(struct gn_link *link, struct flig
 }
 
 /* Over the producer, or to whoever may refuse it. */
-static __attribute__((noinline)) int send(struct gn_link *link, struct flight *f, struct gantry_io *io)
+static __attribute__((noinline)) int send(struct gn_requester *link, struct flight *f, struct gantry_io *io)
 {
 	int rc = gn_sender_send(&link->sender, io);
 
@@ -88,7 +88,7 @@ static __attribute__((noinline)) int send(struct gn_link *link, struct flight *f
 }
 
 /* The same for a descriptor without a deadline of its own: restore that when the transport rejects it. */
-static __attribute__((noinline)) int send_undated(struct gn_link *link, struct flight *f, struct gantry_io *io)
+static __attribute__((noinline)) int send_undated(struct gn_requester *link, struct flight *f, struct gantry_io *io)
 {
 	int rc = gn_sender_send(&link->sender, io);
 
@@ -114,17 +114,17 @@ static __attribute__((noinline)) bool subtract_time_used(struct gantry_io *io, u
 }
 
 /* Reject an IO because no slot is free. */
-static int refuse(const struct gn_link *link)
+static int refuse(const struct gn_requester *link)
 {
 	return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
 }
 
 /* Hold back a write that overlaps one that timed out, until the answer to that one or its own deadline. */
-static __attribute__((noinline)) int hold(struct gn_link *link, struct gantry_io *io)
+static __attribute__((noinline)) int hold(struct gn_requester *link, struct gantry_io *io)
 {
-	struct flight *f = link->rest;
+	struct flight *f = link->free_list;
 
-	link->rest = f->next;
+	link->free_list = f->next;
 	if (io->deadline_us == 0)
 		io->deadline_us = link->io_timeout_us;
 	f->deadline_ns = io->start_ns + io->deadline_us * GN_NS_PER_US;
@@ -136,19 +136,19 @@ static __attribute__((noinline)) int hold(struct gn_link *link, struct gantry_io
 	return 0;
 }
 
-static bool must_wait(const struct gn_link *link, const struct gantry_io *io)
+static bool must_wait(const struct gn_requester *link, const struct gantry_io *io)
 {
 	return gantry_op_writes(io->opcode) && gn_fence_blocks(link->attr.fence, io->offset, io->length);
 }
 
 /* Put an IO into a slot and send it. Inside, the answer may arrive and the owner may submit the next IO. */
-static inline __attribute__((always_inline)) int launch(struct gn_link *link, struct flight *f, struct gantry_io *io)
+static inline __attribute__((always_inline)) int launch(struct gn_requester *link, struct flight *f, struct gantry_io *io)
 {
-	const struct gantry_direct *direct = link->sender.direct;
+	const struct gantry_inline_handler *direct = link->sender.direct;
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
 	uint32_t deadline_us = io->deadline_us;
 
-	link->rest = f->next;
+	link->free_list = f->next;
 	link->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
@@ -162,13 +162,13 @@ static inline __attribute__((always_inline)) int launch(struct gn_link *link, st
 	}
 	note_deadline(link, f->deadline_ns);
 	/* a port on this thread takes the IO as the last step, because it may call back into this link */
-	if (direct->take == gn_port_take_direct && gn_port_is_ready(direct->arg))
-		return gn_port_take(direct->arg, io);
+	if (direct->take == gn_responder_take_inline && gn_responder_is_ready(direct->arg))
+		return gn_responder_take(direct->arg, io);
 	return deadline_us != 0 ? send(link, f, io) : send_undated(link, f, io);
 }
 
 /* Submit when the fence has entries, or when time has passed since the IO was submitted. */
-static __attribute__((noinline)) int submit_slow(struct gn_link *link, struct gantry_io *io)
+static __attribute__((noinline)) int submit_slow(struct gn_requester *link, struct gantry_io *io)
 {
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
 	uint32_t deadline_us = io->deadline_us;
@@ -182,7 +182,7 @@ static __attribute__((noinline)) int submit_slow(struct gn_link *link, struct ga
 		gantry_fail(io, GANTRY_S_CANCELED);
 		return 0;
 	}
-	rc = launch(link, link->rest, io);
+	rc = launch(link, link->free_list, io);
 	if (rc != 0)
 		io->deadline_us = deadline_us;
 	return rc;
@@ -190,8 +190,8 @@ static __attribute__((noinline)) int submit_slow(struct gn_link *link, struct ga
 
 static int link_submit(void *self, struct gantry_io *io)
 {
-	struct gn_link *link = self;
-	struct flight *f = link->rest;
+	struct gn_requester *link = self;
+	struct flight *f = link->free_list;
 
 	if (unlikely(f == NULL))
 		return refuse(link);
@@ -207,14 +207,14 @@ static void link_complete(void *self, struct gantry_io *io)
 }
 
 /* From now on no answer is believed. */
-static void set_broken(struct gn_link *link)
+static void set_broken(struct gn_requester *link)
 {
 	link->broken = 1;
 	link->n_tags = 0;
 	link->last = &link->none;
 }
 
-static void break_link(struct gn_link *link, int reason)
+static void break_link(struct gn_requester *link, int reason)
 {
 	if (link->broken)
 		return;
@@ -224,12 +224,12 @@ static void break_link(struct gn_link *link, int reason)
 }
 
 /* Returns the status; one that nobody knows is UNKNOWN. */
-static uint16_t note_failure(struct gn_link *link, uint16_t status, uint64_t at_ns)
+static uint16_t note_failure(struct gn_requester *link, uint16_t status, uint64_t at_ns)
 {
 	if (status >= GANTRY_S_COUNT)
 		status = GANTRY_S_UNKNOWN;
 	/* TIMEOUT as an answer means that the peer has finished the IO: a peer that gives up early sends no answer */
-	if (!gantry_status_is_quiet(status) && status != GANTRY_S_TIMEOUT && at_ns < link->unclear_ns) {
+	if (!gantry_status_buffer_released(status) && status != GANTRY_S_TIMEOUT && at_ns < link->unclear_ns) {
 		link->unclear_ns = at_ns;
 		link->unclear_until_ns = link->attr.lane->pub.now_ns + link->attr.late_timeout_ns;
 		note_deadline(link, link->unclear_until_ns);
@@ -237,16 +237,16 @@ static uint16_t note_failure(struct gn_link *link, uint16_t status, uint64_t at_
 	return status;
 }
 
-static void look_what_is_owed(struct gn_link *link)
+static void look_what_is_owed(struct gn_requester *link)
 {
-	link->owed_ns = NEVER;
+	link->late_reply_ns = NEVER;
 	for (uint32_t i = 0; i < link->attr.depth; i++)
-		if (link->flights[i].owed && link->flights[i].deadline_ns < link->owed_ns)
-			link->owed_ns = link->flights[i].deadline_ns;
+		if (link->flights[i].late_reply_expected && link->flights[i].deadline_ns < link->late_reply_ns)
+			link->late_reply_ns = link->flights[i].deadline_ns;
 }
 
 /* An IO timed out: wait for its late answer, and let the fence hold back writes of the session that overlap it. */
-static void note_late(struct gn_link *link, const struct flight *f, const struct gantry_io *io)
+static void note_late(struct gn_requester *link, const struct flight *f, const struct gantry_io *io)
 {
 	struct parked *p = &link->parked[f - link->flights];
 
@@ -258,7 +258,7 @@ static void note_late(struct gn_link *link, const struct flight *f, const struct
 	gn_fence_enter(link->attr.fence, &p->entry, io->offset, io->length);
 }
 
-static void lower_fence(struct gn_link *link, const struct flight *f)
+static void lower_fence(struct gn_requester *link, const struct flight *f)
 {
 	struct parked *p = &link->parked[f - link->flights];
 
@@ -272,16 +272,16 @@ static void lower_fence(struct gn_link *link, const struct flight *f)
  * An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer, unless it says so. wire NULL:
  * a note.
  */
-static __attribute__((noinline)) void take_late(struct gn_link *link, struct flight *f,
+static __attribute__((noinline)) void take_late(struct gn_requester *link, struct flight *f,
 						const volatile struct gn_wire *wire)
 {
 	if (link->broken)
 		return;
-	if (f == NULL || !f->owed) {
+	if (f == NULL || !f->late_reply_expected) {
 		break_link(link, -EPROTO);
 		return;
 	}
-	f->owed = 0;
+	f->late_reply_expected = 0;
 	lower_fence(link, f);
 	put_to_rest(link, f);
 	gantry_count(link->attr.stale, 1);
@@ -290,7 +290,7 @@ static __attribute__((noinline)) void take_late(struct gn_link *link, struct fli
 }
 
 /* Which IO has this tag, in flight or late; NULL: none. */
-static inline struct flight *find(struct gn_link *link, uint32_t tag)
+static inline struct flight *find(struct gn_requester *link, uint32_t tag)
 {
 	struct flight *f = link->last;
 
@@ -302,7 +302,7 @@ static inline struct flight *find(struct gn_link *link, uint32_t tag)
 	return f->tag == tag ? f : NULL;
 }
 
-static inline struct gantry_io *land(struct gn_link *link, struct flight *f)
+static inline struct gantry_io *release_slot(struct gn_requester *link, struct flight *f)
 {
 	struct gantry_io *io = f->io;
 
@@ -312,12 +312,12 @@ static inline struct gantry_io *land(struct gn_link *link, struct flight *f)
 }
 
 /* Not a descriptor: it may be a note, which answers a read in flight. */
-static __attribute__((noinline)) void take_note(struct gn_link *link, const void *imm, uint32_t imm_len)
+static __attribute__((noinline)) void take_note(struct gn_requester *link, const void *imm, uint32_t imm_len)
 {
 	struct flight *f = NULL;
 	uint32_t tag;
 
-	if (link->attr.notes && imm_len == GN_NOTE_BYTES) {
+	if (link->attr.notes && imm_len == GN_IMM_REPLY_BYTES) {
 		memcpy(&tag, imm, sizeof(tag));
 		f = find(link, tag);
 	}
@@ -326,7 +326,7 @@ static __attribute__((noinline)) void take_note(struct gn_link *link, const void
 	} else if (f->io->opcode != GANTRY_OP_READ) {
 		break_link(link, -EPROTO);
 	} else {
-		struct gantry_io *io = land(link, f);
+		struct gantry_io *io = release_slot(link, f);
 
 		gn_wire_take_note(io);
 		gantry_complete(io);
@@ -334,7 +334,7 @@ static __attribute__((noinline)) void take_note(struct gn_link *link, const void
 }
 
 /* imm: nobody else can change it. */
-static inline void take_reply(struct gn_link *link, const void *imm)
+static inline void take_reply(struct gn_requester *link, const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
 	struct flight *f = find(link, wire->tag);
@@ -345,7 +345,7 @@ static inline void take_reply(struct gn_link *link, const void *imm)
 		take_late(link, f, wire);
 		return;
 	}
-	io = land(link, f);
+	io = release_slot(link, f);
 	gn_wire_take_answer(wire, io);
 	status = wire->status;
 	if (unlikely(status != GANTRY_S_OK))
@@ -354,12 +354,12 @@ static inline void take_reply(struct gn_link *link, const void *imm)
 	gantry_complete(io);
 }
 
-void gn_link_take_answer(struct gn_link *link, const struct gantry_io *from)
+void gn_requester_take_answer(struct gn_requester *link, const struct gantry_io *from)
 {
 	take_reply(link, from);
 }
 
-static void take_message(struct gn_link *link, const void *imm, uint32_t imm_len)
+static void take_message(struct gn_requester *link, const void *imm, uint32_t imm_len)
 {
 	if (unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
 		take_note(link, imm, imm_len);
@@ -367,7 +367,7 @@ static void take_message(struct gn_link *link, const void *imm, uint32_t imm_len
 		take_reply(link, imm);
 }
 
-static int take_replies(struct gn_link *link)
+static int take_replies(struct gn_requester *link)
 {
 	struct gantry_msg msgs[BATCH];
 	int n = link->attr.ops->poll_recv(link->consumer, msgs, BATCH);
@@ -385,14 +385,14 @@ static int take_replies(struct gn_link *link)
 	return n;
 }
 
-int gn_link_take_direct(void *arg, const void *imm, uint32_t imm_len)
+int gn_requester_take_inline(void *arg, const void *imm, uint32_t imm_len)
 {
 	take_message(arg, imm, imm_len);
 	return 0;
 }
 
 /* Take a held write out of the list and free its slot. */
-static struct gantry_io *take_held(struct gn_link *link, struct flight **at)
+static struct gantry_io *take_held(struct gn_requester *link, struct flight **at)
 {
 	struct flight *f = *at;
 	struct parked *p = &link->parked[f - link->flights];
@@ -407,7 +407,7 @@ static struct gantry_io *take_held(struct gn_link *link, struct flight **at)
 }
 
 /* Submit held writes that the fence blocks no more, and cancel those over their deadline: they were never sent. */
-static int offer_held(struct gn_link *link)
+static int offer_held(struct gn_requester *link)
 {
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
 	struct flight **at = &link->first_held;
@@ -437,7 +437,7 @@ static int offer_held(struct gn_link *link)
 }
 
 /* Break the link if an answer is still missing at until_ns: the peer may access the buffer or the block at any time. */
-static void end_in_time(struct gn_link *link, uint64_t until_ns, uint64_t now_ns)
+static void end_in_time(struct gn_requester *link, uint64_t until_ns, uint64_t now_ns)
 {
 	if (now_ns >= until_ns)
 		break_link(link, -ETIME);
@@ -445,9 +445,9 @@ static void end_in_time(struct gn_link *link, uint64_t until_ns, uint64_t now_ns
 }
 
 /* Complete what is over its deadline; the slot stays taken until the late answer comes. */
-static void expire(struct gn_link *link, uint64_t now_ns)
+static void expire(struct gn_requester *link, uint64_t now_ns)
 {
-	uint32_t n_owed = 0;
+	uint32_t n_late_replies = 0;
 
 	link->next_deadline_ns = NEVER;
 	for (uint32_t i = 0; i < link->attr.depth; i++) {
@@ -458,17 +458,17 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 			note_deadline(link, f->deadline_ns);
 		} else if (io != NULL) {
 			f->io = NULL;
-			f->owed = 1;
-			if (f->deadline_ns < link->owed_ns)
-				link->owed_ns = f->deadline_ns;
+			f->late_reply_expected = 1;
+			if (f->deadline_ns < link->late_reply_ns)
+				link->late_reply_ns = f->deadline_ns;
 			note_late(link, f, io);
 			gantry_fail(io, GANTRY_S_TIMEOUT);
-		} else if (f->owed) {
+		} else if (f->late_reply_expected) {
 			end_in_time(link, link->parked[i].until_ns, now_ns);
 		}
-		n_owed += (uint32_t)f->owed;
+		n_late_replies += (uint32_t)f->late_reply_expected;
 	}
-	if (n_owed == link->attr.depth)
+	if (n_late_replies == link->attr.depth)
 		break_link(link, -ETIMEDOUT);
 	if (link->unclear_ns != NEVER)
 		end_in_time(link, link->unclear_until_ns, now_ns);
@@ -476,7 +476,7 @@ static void expire(struct gn_link *link, uint64_t now_ns)
 
 static int link_poll(void *self)
 {
-	struct gn_link *link = self;
+	struct gn_requester *link = self;
 	int n = 0;
 
 	if (link->broken)
@@ -494,7 +494,7 @@ static int link_poll(void *self)
 
 static int link_arm(void *self)
 {
-	struct gn_link *link = self;
+	struct gn_requester *link = self;
 
 	if (link->broken)
 		return 0;
@@ -503,14 +503,14 @@ static int link_arm(void *self)
 
 static void link_disarm(void *self)
 {
-	struct gn_link *link = self;
+	struct gn_requester *link = self;
 
 	link->attr.ops->consumer_disarm(link->consumer);
 }
 
 static uint64_t link_wake(void *self)
 {
-	const struct gn_link *link = self;
+	const struct gn_requester *link = self;
 	uint64_t at_ns = link->next_deadline_ns;
 
 	if (link->first_held != NULL && link->attr.lane->pub.now_ns + HELD_POLL_NS < at_ns)
@@ -520,7 +520,7 @@ static uint64_t link_wake(void *self)
 
 static int link_fd(void *self)
 {
-	const struct gn_link *link = self;
+	const struct gn_requester *link = self;
 
 	return link->attr.ops->consumer_fd(link->consumer);
 }
@@ -532,9 +532,9 @@ static uint32_t timeout_us(uint64_t ns)
 	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
-int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
+int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requester **link_p)
 {
-	struct gn_link *link;
+	struct gn_requester *link;
 
 	if (attr->depth == 0 || attr->depth > UINT16_MAX)
 		return -EINVAL;
@@ -544,12 +544,12 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	link->attr = *attr;
 	link->io_timeout_us = timeout_us(attr->io_timeout_ns);
 	link->relayed = attr->relays ? NEVER : 0;
-	link->owed_ns = link->unclear_ns = NEVER;
+	link->late_reply_ns = link->unclear_ns = NEVER;
 	link->end_of_held = &link->first_held;
 	link->flights = gantry_zalloc_lines(attr->depth * sizeof(*link->flights));
 	link->parked = calloc(attr->depth, sizeof(*link->parked));
 	if (link->flights == NULL || link->parked == NULL) {
-		gn_link_free(&link);
+		gn_requester_free(&link);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < attr->depth; i++) {
@@ -564,9 +564,9 @@ int gn_link_create(const struct gn_link_attr *attr, struct gn_link **link_p)
 	return 0;
 }
 
-void gn_link_free(struct gn_link **link_p)
+void gn_requester_free(struct gn_requester **link_p)
 {
-	struct gn_link *link = *link_p;
+	struct gn_requester *link = *link_p;
 
 	*link_p = NULL;
 	if (link == NULL)
@@ -576,33 +576,33 @@ void gn_link_free(struct gn_link **link_p)
 	free(link);
 }
 
-void gn_link_hop(struct gn_link *link, struct gantry_hop *hop)
+void gn_requester_hop(struct gn_requester *link, struct gantry_hop *hop)
 {
 	*hop = (struct gantry_hop){.submit = link_submit, .complete = link_complete, .self = link};
 }
 
-uint64_t gn_link_settled_ns(const struct gn_link *link)
+uint64_t gn_requester_settled_ns(const struct gn_requester *link)
 {
-	return link->owed_ns < link->unclear_ns ? link->owed_ns : link->unclear_ns;
+	return link->late_reply_ns < link->unclear_ns ? link->late_reply_ns : link->unclear_ns;
 }
 
-uint32_t gn_link_late_writes(const struct gn_link *link)
+uint32_t gn_requester_late_writes(const struct gn_requester *link)
 {
 	return link->broken ? UINT32_MAX : link->n_late_writes;
 }
 
-const void *gn_link_thread(const struct gn_link *link)
+const void *gn_requester_thread(const struct gn_requester *link)
 {
 	return link->attr.lane->worker;
 }
 
-bool gn_link_hears_edges(const struct gn_link *link)
+bool gn_requester_hears_edges(const struct gn_requester *link)
 {
 	return gn_worker_hears_edges(link->attr.lane->worker);
 }
 
 struct queues {
-	struct gn_link *link;
+	struct gn_requester *link;
 	void *consumer, *producer;
 	int rc;
 };
@@ -612,7 +612,8 @@ static void start_on_lane(void *arg)
 	struct queues *q = arg;
 	struct gantry_poller poller = {.poll = link_poll, .arm = link_arm, .disarm = link_disarm, .wake_ns = link_wake,
 				       .fd = link_fd, .self = q->link};
-	struct gantry_direct direct = {.thread = q->link->attr.lane->worker, .take = gn_link_take_direct, .arg = q->link};
+	struct gantry_inline_handler handler = {
+		.thread = q->link->attr.lane->worker, .take = gn_requester_take_inline, .arg = q->link};
 
 	q->link->consumer = q->consumer;
 	gn_sender_init(&q->link->sender, q->link->attr.ops, q->producer);
@@ -623,10 +624,10 @@ static void start_on_lane(void *arg)
 		gn_sender_stop(&q->link->sender);
 		return;
 	}
-	q->link->attr.ops->consumer_direct(q->consumer, &direct);
+	q->link->attr.ops->consumer_set_inline_handler(q->consumer, &handler);
 }
 
-int gn_link_start(struct gn_link *link, void *consumer, void *producer)
+int gn_requester_start(struct gn_requester *link, void *consumer, void *producer)
 {
 	struct queues q = {.link = link, .consumer = consumer, .producer = producer};
 
@@ -636,10 +637,10 @@ int gn_link_start(struct gn_link *link, void *consumer, void *producer)
 
 static void stop_on_lane(void *arg)
 {
-	struct gn_link *link = arg;
+	struct gn_requester *link = arg;
 
 	if (link->consumer != NULL)
-		link->attr.ops->consumer_direct(link->consumer, NULL);
+		link->attr.ops->consumer_set_inline_handler(link->consumer, NULL);
 	gn_sender_stop(&link->sender); /* who completes now must not submit again: with a busy peer that would never end */
 	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
 		;
@@ -662,7 +663,7 @@ static void stop_on_lane(void *arg)
 	link->consumer = NULL;
 }
 
-void gn_link_stop(struct gn_link *link)
+void gn_requester_stop(struct gn_requester *link)
 {
 	if (link == NULL)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A port whose peer is on the same thread: requests come by a call, and are held to the same rules. */
-#include "port_rig.h"
+#include "responder_rig.h"
 
 struct handed {
 	struct gantry_io wire;
@@ -109,12 +109,12 @@ static void who_winds_down_takes_no_more(void)
 {
 	make_port(0);
 	TEST_ASSERT_EQUAL_INT(0, hand(request(1, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, hand(request(2, GANTRY_OP_READ), GANTRY_IO_WIRE_BYTES));
 	TEST_ASSERT_EQUAL_UINT(1, n_seen);
 	finish(GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
-	gn_port_destroy(&port);
+	gn_responder_destroy(&port);
 	TEST_ASSERT_NULL(consumer->direct.take);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A port with a stage: the deadline and the length of an IO are checked below the stage, which may hold it. */
-#include "port_rig.h"
+#include "responder_rig.h"
 
 #define LARGE (2u << 20)
 
@@ -72,7 +72,7 @@ static const struct gantry_stage_ops ops = {
 
 static void make_stage_and_port(int that_keeps)
 {
-	const struct gn_part part = {.name = "keeper", .ops = &ops};
+	const struct gn_plugin_instance part = {.name = "keeper", .ops = &ops};
 
 	keeps = that_keeps;
 	gn_pipeline_close(&fw.pipeline);

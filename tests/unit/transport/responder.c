@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The receiving end of a lane: what arrives is checked, done once, answered once; and the end comes, whatever the peer does. */
-#include "port_rig.h"
+#include "responder_rig.h"
 
 static void a_request_goes_down_and_its_answer_back(void)
 {
@@ -222,7 +222,7 @@ static void idle_comes_once_and_after_the_last_reply(void)
 {
 	make_port(0);
 	ask(request(1, GANTRY_OP_READ));
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	ask(request(2, GANTRY_OP_READ));
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	TEST_ASSERT_EQUAL_UINT(1, n_seen);
@@ -234,15 +234,15 @@ static void idle_comes_once_and_after_the_last_reply(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 	no_reply();
-	gn_port_quiesce(port);
-	gn_port_abandon(port);
+	gn_responder_quiesce(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
 static void quiesce_at_rest_is_idle_at_once(void)
 {
 	make_port(0);
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
@@ -250,7 +250,7 @@ static void quiesce_at_rest_is_idle_at_once(void)
 static void quiesce_then_finish_on_lane(void *arg)
 {
 	(void)arg;
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	gantry_fail(held[0], GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 	TEST_ASSERT_EQUAL_UINT(0, producer->n_unflushed);
@@ -273,9 +273,9 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 	fake_queue_refuse(producer, -EAGAIN);
 	rules.n_regions = 0;
 	ask(request(3, GANTRY_OP_READ)); /* its refusal is not read */
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	finish(GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
@@ -293,7 +293,7 @@ static void an_abandoned_port_does_not_answer_what_it_cancels(void)
 	ask(request(2, GANTRY_OP_READ)); /* in the backend */
 	terminal_rc = -EAGAIN;
 	ask(request(3, GANTRY_OP_READ)); /* in the port */
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	no_reply();
 	finish(GANTRY_S_CANCELED);
 	no_reply();
@@ -310,7 +310,7 @@ static void a_lost_connection_swallows_replies(void)
 	ask(request(1, GANTRY_OP_READ));
 	conn->closed = 1;
 	finish(GANTRY_S_OK);
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 

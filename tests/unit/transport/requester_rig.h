@@ -13,7 +13,7 @@
 #include "fake/transport.h"
 #include "fake/worker.h"
 #include "io/wire.h"
-#include "transport/link.h"
+#include "transport/requester.h"
 #include "unity.h"
 
 #define DEPTH 8
@@ -25,7 +25,7 @@ static struct fake_transport ft;
 static struct fake_worker fw;
 static struct fake_conn *conn;
 static struct fake_queue *consumer, *producer;
-static struct gn_link *link;
+static struct gn_requester *link;
 static struct gn_fence fence;
 static struct gantry_chain *chain;
 static struct gantry_io *ios;
@@ -74,7 +74,7 @@ static void make_queues(void)
 
 static void begin(bool notes)
 {
-	struct gn_link_attr attr = {
+	struct gn_requester_attr attr = {
 		.ops = &fake_transport_ops, .depth = DEPTH, .io_timeout_ns = IO_TIMEOUT_NS, .broken = on_broken, .notes = notes,
 		.fence = &fence, .late_timeout_ns = FENCE_TIMEOUT_NS};
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal;
@@ -90,8 +90,8 @@ static void begin(bool notes)
 	make_queues();
 	attr.lane = &fw.lane;
 	attr.stale = fw.host.pub.counter(&fw.host.pub, "late_answers");
-	TEST_ASSERT_EQUAL_INT(0, gn_link_create(&attr, &link));
-	gn_link_hop(link, &terminal);
+	TEST_ASSERT_EQUAL_INT(0, gn_requester_create(&attr, &link));
+	gn_requester_hop(link, &terminal);
 	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, IOS, &chain, &ios));
 }
 
@@ -102,9 +102,9 @@ void setUp(void)
 
 static void end(void)
 {
-	gn_link_stop(link);
+	gn_requester_stop(link);
 	gn_chain_destroy(chain);
-	gn_link_free(&link);
+	gn_requester_free(&link);
 	fake_transport_ops.flush(producer);
 	fake_transport_ops.producer_destroy(producer);
 	fake_transport_ops.consumer_destroy(consumer);
@@ -121,7 +121,7 @@ void tearDown(void)
 
 static inline void start(void)
 {
-	TEST_ASSERT_EQUAL_INT(0, gn_link_start(link, consumer, producer));
+	TEST_ASSERT_EQUAL_INT(0, gn_requester_start(link, consumer, producer));
 }
 
 struct submission {
@@ -175,7 +175,7 @@ static inline void ask_on_lane(void *arg)
 {
 	uint64_t *settled_ns = arg;
 
-	*settled_ns = gn_link_settled_ns(link);
+	*settled_ns = gn_requester_settled_ns(link);
 }
 
 static inline uint64_t settled_ns(void)

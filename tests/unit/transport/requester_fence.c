@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A link sends the time that an IO has left, and holds back writes that overlap one that timed out. */
-#include "link_rig.h"
+#include "requester_rig.h"
 
 static uint64_t age_ns; /* how long ago the next IO was submitted */
 
@@ -81,7 +81,7 @@ static struct gantry_io write_that_timed_out(void)
 	fake_clock_advance(2 * GN_NS_PER_S);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_TIMEOUT, status[0]);
-	TEST_ASSERT_EQUAL_UINT32(1, gn_link_late_writes(link));
+	TEST_ASSERT_EQUAL_UINT32(1, gn_requester_late_writes(link));
 	return wire;
 }
 
@@ -102,7 +102,7 @@ static void an_overlapping_write_waits_for_the_late_answer(void)
 	answer(wire, GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_INT(1, was_sent());
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
-	TEST_ASSERT_EQUAL_UINT32(0, gn_link_late_writes(link));
+	TEST_ASSERT_EQUAL_UINT32(0, gn_requester_late_writes(link));
 	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
 }
 
@@ -158,11 +158,11 @@ static void what_waits_ends_with_the_session(void)
 {
 	write_that_timed_out();
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
-	gn_link_stop(link);
+	gn_requester_stop(link);
 	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
 	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
-	TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, gn_link_late_writes(link)); /* no answer can arrive */
+	TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, gn_requester_late_writes(link)); /* no answer can arrive */
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pe_doze.c - what an engine does that found nothing for a while: it offers its processor to others.
+ * pe_sleep.c - what an engine does that found nothing for a while: it offers its processor to others.
  *
  * Usually by a yield. But where a thread that never yields wants the same processor, such as one that reads a socket over and
  * over, a yield gives that one all of its share of time, some milliseconds, and a message that comes meanwhile waits for it. The
@@ -34,8 +34,8 @@ static int arm(struct doca_pe *pe, struct pollfd *fds)
 		ctx = ctx->next;
 		if (!ctx->poll)
 			continue;
-		if (ctx->ops->doze)
-			more = ctx->ops->doze(ctx, fds + n, MAX_FDS - n);
+		if (ctx->ops->sleep_until_event)
+			more = ctx->ops->sleep_until_event(ctx, fds + n, MAX_FDS - n);
 		else if (!ctx->ops->arm || ctx->ops->arm(ctx))
 			more = -1;
 		if (more < 0)
@@ -58,7 +58,7 @@ static void disarm(struct doca_pe *pe)
 }
 
 /* false: it cannot, or the program itself waits for the handle of the engine. */
-static bool doze(struct doca_pe *pe)
+static bool sleep_until_event(struct doca_pe *pe)
 {
 	const struct timespec most = { .tv_nsec = DOZE_NS };
 	struct pollfd fds[MAX_FDS];
@@ -83,7 +83,7 @@ void gd_pe_offer(struct doca_pe *pe)
 
 	if (pe->n_crowded) {
 		pe->n_crowded--;
-		if (doze(pe))
+		if (sleep_until_event(pe))
 			return;
 	}
 	before_ns = gn_now_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The receiving end of a lane that answers reads by notes: which, and when their slots are free again. */
-#include "port_rig.h"
+#include "responder_rig.h"
 
 /* ops of one turn of the lane: the completion of a read, with what the port does after it */
 static void finish_and_poll(void)
@@ -62,11 +62,11 @@ static void what_has_more_to_say_gets_a_whole_answer(void)
 	held[0]->flags |= GANTRY_IO_CRC; /* as a stage does */
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(4, replied().tag);
-	memory.apart = 1;
+	memory.unordered = 1;
 	ask(request(5, GANTRY_OP_READ));
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(5, replied().tag);
-	memory.apart = 0;
+	memory.unordered = 0;
 	late.length = 1536;
 	late.tag = 6;
 	ask(late); /* longer than a note allows */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sending end of a lane whose reads may be answered by notes: a note is believed no sooner than a whole answer. */
-#include "link_rig.h"
+#include "requester_rig.h"
 
 static void begin_with_notes(void)
 {
@@ -58,7 +58,7 @@ static void expect_note_breaks(uint32_t xor, uint32_t bytes)
 static void a_note_that_was_not_agreed_on_breaks(void)
 {
 	start();
-	expect_note_breaks(0, GN_NOTE_BYTES);
+	expect_note_breaks(0, GN_IMM_REPLY_BYTES);
 }
 
 static void a_note_of_another_read_breaks(void)
@@ -67,7 +67,7 @@ static void a_note_of_another_read_breaks(void)
 
 	for (size_t i = 0; i < sizeof(xors) / sizeof(xors[0]); i++) {
 		begin_with_notes();
-		expect_note_breaks(xors[i], GN_NOTE_BYTES);
+		expect_note_breaks(xors[i], GN_IMM_REPLY_BYTES);
 		n_broken = 0;
 	}
 }
@@ -88,7 +88,7 @@ static void a_note_about_a_write_breaks(void)
 {
 	begin_with_notes();
 	opcode = GANTRY_OP_WRITE;
-	expect_note_breaks(0, GN_NOTE_BYTES);
+	expect_note_breaks(0, GN_IMM_REPLY_BYTES);
 }
 
 static void the_second_note_of_one_read_breaks(void)

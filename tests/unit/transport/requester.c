@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sending end of a lane: each IO completes exactly once, whatever the peer answers, or does not. */
-#include "link_rig.h"
+#include "requester_rig.h"
 
 #include "gantry/random.h"
 
@@ -177,7 +177,7 @@ static void an_answer_may_leave_open_whether_a_buffer_is_touched(void)
 	TEST_ASSERT_EQUAL_UINT64(at, settled_ns());
 	answer(late, GANTRY_S_UNKNOWN);
 	TEST_ASSERT_EQUAL_UINT64(at, settled_ns());
-	gn_link_stop(link);
+	gn_requester_stop(link);
 	TEST_ASSERT_EQUAL_UINT64(0, settled_ns());
 }
 
@@ -271,8 +271,8 @@ static void stop_on_lane(void *arg)
 
 	answer(with->wire, GANTRY_S_OK);
 	resubmit = 1;
-	gn_link_stop(link);
-	gn_link_stop(link);
+	gn_requester_stop(link);
+	gn_requester_stop(link);
 }
 
 static void stop_takes_what_was_published_then_loses_the_rest(void)
@@ -291,7 +291,7 @@ static void stop_takes_what_was_published_then_loses_the_rest(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[1]);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(2, 0));
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
-	gn_link_stop(NULL);
+	gn_requester_stop(NULL);
 }
 
 /* Where the peer is on this thread, the answer comes inside the submit. */
@@ -321,8 +321,8 @@ static void nothing_comes_directly_after_stop(void)
 	TEST_ASSERT_NULL(consumer->direct.take);
 	start();
 	TEST_ASSERT_NOT_NULL(consumer->direct.take);
-	TEST_ASSERT_EQUAL_PTR(gn_link_thread(link), consumer->direct.thread);
-	gn_link_stop(link);
+	TEST_ASSERT_EQUAL_PTR(gn_requester_thread(link), consumer->direct.thread);
+	gn_requester_stop(link);
 	TEST_ASSERT_NULL(consumer->direct.take);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/mover.h"
+#include "transport/bounce.h"
 
 #include "base/clock.h"
 #include "memory/pages.h"
@@ -15,15 +15,15 @@ struct buffer {
 	uint32_t first, n;   /* its pages; n 0: none */
 };
 
-struct gn_mover {
-	struct gn_mover_attr attr;
+struct gn_bounce {
+	struct gn_bounce_attr attr;
 	struct gn_pages *pages;
 	struct buffer *buffers;
 };
 
-int gn_mover_create(const struct gn_mover_attr *attr, struct gn_mover **mover_p)
+int gn_bounce_create(const struct gn_bounce_attr *attr, struct gn_bounce **bounce_p)
 {
-	struct gn_mover *m = calloc(1, sizeof(*m));
+	struct gn_bounce *m = calloc(1, sizeof(*m));
 
 	if (m == NULL)
 		return -ENOMEM;
@@ -31,18 +31,18 @@ int gn_mover_create(const struct gn_mover_attr *attr, struct gn_mover **mover_p)
 	m->buffers = calloc(attr->n, sizeof(*m->buffers));
 	if (m->buffers == NULL ||
 	    (!attr->is_store && gn_pages_create((uint32_t)(attr->memory->length / GN_PAGE_BYTES), &m->pages) != 0)) {
-		gn_mover_destroy(&m);
+		gn_bounce_destroy(&m);
 		return -ENOMEM;
 	}
-	*mover_p = m;
+	*bounce_p = m;
 	return 0;
 }
 
-void gn_mover_destroy(struct gn_mover **mover_p)
+void gn_bounce_destroy(struct gn_bounce **bounce_p)
 {
-	struct gn_mover *m = *mover_p;
+	struct gn_bounce *m = *bounce_p;
 
-	*mover_p = NULL;
+	*bounce_p = NULL;
 	if (m == NULL)
 		return;
 	gn_pages_destroy(&m->pages);
@@ -50,7 +50,7 @@ void gn_mover_destroy(struct gn_mover **mover_p)
 	free(m);
 }
 
-int gn_mover_attach(struct gn_mover *m, struct gantry_io *io)
+int gn_bounce_attach(struct gn_bounce *m, struct gantry_io *io)
 {
 	struct buffer *b = &m->buffers[io->slot];
 	uint32_t n = gn_page_count(io->length);
@@ -66,7 +66,7 @@ int gn_mover_attach(struct gn_mover *m, struct gantry_io *io)
 	return 0;
 }
 
-void gn_mover_detach(struct gn_mover *m, struct gantry_io *io)
+void gn_bounce_detach(struct gn_bounce *m, struct gantry_io *io)
 {
 	struct buffer *b = &m->buffers[io->slot];
 
@@ -77,12 +77,12 @@ void gn_mover_detach(struct gn_mover *m, struct gantry_io *io)
 	io->data = NULL;
 }
 
-int gn_mover_fits(const struct gn_mover *m, const struct gantry_io *io)
+int gn_bounce_fits(const struct gn_bounce *m, const struct gantry_io *io)
 {
 	return m->attr.is_store || gn_pages_fit(m->pages, gn_page_count(io->length));
 }
 
-static struct gantry_rma begin(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
+static struct gantry_rma begin(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
 			       uint64_t started_ns)
 {
 	m->buffers[io->slot].started_ns = started_ns;
@@ -97,7 +97,7 @@ static struct gantry_rma begin(struct gn_mover *m, struct gantry_io *io, const s
 	};
 }
 
-int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
+int gn_bounce_move(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
 		  uint64_t started_ns)
 {
 	struct gantry_rma rma = begin(m, io, region, op, started_ns);
@@ -105,11 +105,11 @@ int gn_mover_move(struct gn_mover *m, struct gantry_io *io, const struct gantry_
 	return m->attr.ops->rma_submit(m->attr.rma, &rma);
 }
 
-int gn_mover_note(struct gn_mover *m, struct gantry_io *io, const struct gantry_region *region, uint32_t note)
+int gn_bounce_write_imm(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region, uint32_t note)
 {
 	struct gantry_rma rma = begin(m, io, region, GANTRY_RMA_WRITE, 0);
 
-	return m->attr.ops->rma_note(m->attr.rma, &rma, note);
+	return m->attr.ops->rma_write_imm(m->attr.rma, &rma, note);
 }
 
 static uint32_t took(uint64_t started_ns, uint64_t now_ns)
@@ -119,7 +119,7 @@ static uint32_t took(uint64_t started_ns, uint64_t now_ns)
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg)
+int gn_bounce_poll(struct gn_bounce *m, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg)
 {
 	struct gantry_rma_done done[BATCH];
 	int n = m->attr.ops->rma_poll(m->attr.rma, done, BATCH);
@@ -142,7 +142,7 @@ int gn_mover_poll(struct gn_mover *m, void (*moved)(void *arg, struct gantry_io 
 	return n > 0 ? n : 0;
 }
 
-void gn_mover_flush(struct gn_mover *m)
+void gn_bounce_flush(struct gn_bounce *m)
 {
 	m->attr.ops->rma_flush(m->attr.rma);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports of several sessions on one lane: large IOs of one do not keep the other waiting. */
-#include "port_rig.h"
+#include "responder_rig.h"
 
 #define LARGE (64u << 20) /* more parts than may be in flight */
 #define PARTS (LARGE / GN_SPLIT_PIECE)
@@ -23,7 +23,7 @@ static void make_large(void)
 }
 
 struct end {
-	struct gn_port *port;
+	struct gn_responder *port;
 	struct fake_conn *conn;
 	struct fake_queue *consumer, *producer;
 };
@@ -37,7 +37,7 @@ static struct end take_end(void)
 
 static void destroy(struct end *end)
 {
-	gn_port_destroy(&end->port);
+	gn_responder_destroy(&end->port);
 	fake_transport_ops.producer_destroy(end->producer);
 	fake_transport_ops.consumer_destroy(end->consumer);
 	fake_transport_ops.disconnect(end->conn);
@@ -123,7 +123,7 @@ static void an_abandoned_port_starts_no_more_parts(void)
 	make_large();
 	ask(large(1));
 	ask(large(2));
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	while (n_held > 0)
 		finish(GANTRY_S_OK);

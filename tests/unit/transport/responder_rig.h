@@ -13,7 +13,7 @@
 #include "fake/transport.h"
 #include "fake/worker.h"
 #include "pipeline/split.h"
-#include "transport/port.h"
+#include "transport/responder.h"
 #include "unity.h"
 
 #define DEPTH 4
@@ -25,7 +25,7 @@ static struct fake_worker fw;
 static struct fake_conn *conn;
 static struct fake_queue *consumer, *producer;
 static struct fake_rma *rma;
-static struct gn_port *port;
+static struct gn_responder *port;
 static uint8_t buffers[ROOM * 4096];
 static const struct gantry_region move_memory = {.addr = buffers, .length = sizeof(buffers), .fd = -1};
 static uint64_t done, failed;
@@ -86,7 +86,7 @@ static inline void make_port(int moved)
 	const struct gantry_region *through = store != NULL ? store : &move_memory;
 
 	struct gantry_queue_attr queue = {.depth = 2 * DEPTH};
-	struct gn_port_attr attr = {
+	struct gn_responder_attr attr = {
 		.lane = &fw.lane,
 		.ops = &fake_transport_ops,
 		.rules = &rules,
@@ -118,7 +118,7 @@ static inline void make_port(int moved)
 	attr.ordered = ordered;
 	attr.notes = max_noted != 0;
 	ft.max_noted = max_noted;
-	TEST_ASSERT_EQUAL_INT(0, gn_port_create(&attr, &port));
+	TEST_ASSERT_EQUAL_INT(0, gn_responder_create(&attr, &port));
 }
 
 void setUp(void)
@@ -135,7 +135,7 @@ void setUp(void)
 	n_broken = n_idle = 0;
 	ordered = 0;
 	max_noted = 0;
-	memory.apart = 0;
+	memory.unordered = 0;
 	n_held = 0;
 	n_seen = 0;
 	n_refused = 0;
@@ -149,7 +149,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	gn_port_destroy(&port);
+	gn_responder_destroy(&port);
 	fake_transport_ops.producer_destroy(producer);
 	fake_transport_ops.consumer_destroy(consumer);
 	if (rma != NULL) {

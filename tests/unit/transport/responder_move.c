@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The receiving end of a lane whose data is not in reach: it is moved, through buffers that are fewer than the IOs. */
-#include "port_rig.h"
+#include "responder_rig.h"
 
 static void data_that_is_not_mapped_is_moved(void)
 {
@@ -116,7 +116,7 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
 	make_port(1);
 	fake_rma_set(rma, -EAGAIN, 0, 0);
 	ask(request(1, GANTRY_OP_WRITE));
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 	no_reply();
 }
@@ -127,7 +127,7 @@ static void an_abandoned_port_sends_nothing_down(void)
 	make_port(1);
 	fake_rma_set(rma, 0, 0, 1);
 	ask(request(1, GANTRY_OP_WRITE));
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	fake_rma_set(rma, 0, 0, 0);
 	fake_settle(&fw);
@@ -232,7 +232,7 @@ static void an_abandoned_port_gives_up_what_waits_for_a_buffer(void)
 	make_port(1);
 	for (uint32_t i = 0; i < DEPTH; i++)
 		ask(request(i, GANTRY_OP_WRITE));
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT64(2, failed);
 	no_reply();
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
@@ -307,7 +307,7 @@ static void with_order_a_reply_waits_for_data_of_a_region_apart(void)
 {
 	ordered = 1;
 	make_port(1);
-	memory.apart = 1;
+	memory.unordered = 1;
 	fake_rma_set(rma, 0, 0, 1);
 	ask(request(1, GANTRY_OP_READ));
 	finish_and_poll();
@@ -380,7 +380,7 @@ static void a_write_that_fails_behind_its_reply_breaks(void)
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 	TEST_ASSERT_EQUAL_INT(-EACCES, broken_reason);
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
@@ -405,7 +405,7 @@ static void a_reply_may_be_later_than_the_end_of_its_move(void)
 	finish_and_poll();
 	no_reply();
 	TEST_ASSERT_EQUAL_UINT(0, rma->n_pending);
-	gn_port_quiesce(port);
+	gn_responder_quiesce(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	fake_queue_refuse(producer, 0);
 	fake_settle(&fw);
@@ -421,8 +421,8 @@ static void idle_waits_for_moves_behind_replies(void)
 	ask(request(1, GANTRY_OP_READ));
 	finish_and_poll();
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
-	gn_port_quiesce(port);
-	gn_port_abandon(port);
+	gn_responder_quiesce(port);
+	gn_responder_abandon(port);
 	TEST_ASSERT_EQUAL_UINT(0, n_idle);
 	fake_rma_set(rma, 0, 0, 0);
 	fake_settle(&fw);
@@ -446,7 +446,7 @@ static void moves_of_a_broken_port_end(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 	TEST_ASSERT_EQUAL_UINT(1, rma->n_submits);
 	TEST_ASSERT_EQUAL_UINT(1, n_held);
-	gn_port_abandon(port);
+	gn_responder_abandon(port);
 	finish(GANTRY_S_OK);
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pe_doze.c - an engine that shares its processor with a thread that does not yield sleeps until its queues ring: the next
+ * pe_sleep.c - an engine that shares its processor with a thread that does not yield sleeps until its queues ring: the next
  * message would wait for the end of that thread's turn.
  */
 #include <poll.h>
@@ -18,16 +18,16 @@
 static struct doca_pe *pe;
 static struct fake *fake;
 static struct gd_ctx_ops ops; /* the fake's, with sleep */
-static int bell, n_dozes, n_rouses, n_run;
+static int bell, n_sleeps, n_rouses, n_run;
 static bool is_busy;
 static void (*meanwhile)(void); /* when all is armed */
 static struct gd_event event;
 
-static int fake_doze(struct doca_ctx *ctx, struct pollfd *fds, int max)
+static int fake_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 {
 	(void)ctx;
 	TEST_ASSERT_GREATER_THAN_INT(0, max);
-	n_dozes++;
+	n_sleeps++;
 	if (meanwhile)
 		meanwhile();
 	fds[0] = (struct pollfd){ .fd = bell, .events = POLLIN };
@@ -51,13 +51,13 @@ void setUp(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
 	fake = fake_create(pe, 0, NULL, NULL);
 	ops = fake_ops;
-	ops.doze = fake_doze;
+	ops.sleep_until_event = fake_sleep_until_event;
 	ops.rouse = fake_rouse;
 	fake->ctx.ops = &ops;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_start(&fake->ctx));
 	bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, bell);
-	n_dozes = n_rouses = n_run = 0;
+	n_sleeps = n_rouses = n_run = 0;
 	is_busy = false;
 	meanwhile = NULL;
 	event.run = run;
@@ -97,7 +97,7 @@ static void test_sleeps_where_it_is_crowded(void)
 	pe->n_crowded = 2;
 	meanwhile = ring;
 	idle();
-	TEST_ASSERT_EQUAL_INT(1, n_dozes);
+	TEST_ASSERT_EQUAL_INT(1, n_sleeps);
 	TEST_ASSERT_EQUAL_INT(1, n_rouses);
 	TEST_ASSERT_EQUAL_UINT32(1, pe->n_rung);
 	TEST_ASSERT_EQUAL_UINT32(1, pe->n_crowded);
@@ -122,7 +122,7 @@ static void test_an_event_that_is_there_keeps_it_awake(void)
 		doca_pe_progress(pe);
 	post();
 	gd_pe_offer(pe);
-	TEST_ASSERT_EQUAL_INT(0, n_dozes);
+	TEST_ASSERT_EQUAL_INT(0, n_sleeps);
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 }
 
@@ -132,21 +132,21 @@ static void test_work_keeps_it_awake(void)
 	is_busy = true;
 	meanwhile = ring;
 	idle();
-	TEST_ASSERT_EQUAL_INT(1, n_dozes);
+	TEST_ASSERT_EQUAL_INT(1, n_sleeps);
 	TEST_ASSERT_EQUAL_INT(1, n_rouses);
 	TEST_ASSERT_EQUAL_UINT32(0, pe->n_rung);
 }
 
 static void test_a_context_that_cannot_ring_keeps_it_awake(void)
 {
-	ops.doze = NULL;
+	ops.sleep_until_event = NULL;
 	ops.arm = NULL;
 	pe->n_crowded = 1;
 	post();
 	doca_pe_progress(pe);
 	idle();
 	TEST_ASSERT_EQUAL_UINT32(0, pe->n_rung);
-	TEST_ASSERT_EQUAL_UINT32(0, n_dozes);
+	TEST_ASSERT_EQUAL_UINT32(0, n_sleeps);
 }
 
 /* A program that sleeps by itself does so: its request stands. */
@@ -155,7 +155,7 @@ static void test_a_request_of_the_program_stands(void)
 	pe->n_crowded = 1;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_request_notification(pe));
 	idle();
-	TEST_ASSERT_EQUAL_INT(0, n_dozes);
+	TEST_ASSERT_EQUAL_INT(0, n_sleeps);
 	post();
 	TEST_ASSERT_TRUE(is_readable(pe->fd));
 	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
@@ -183,8 +183,8 @@ static struct pollfd asleep(struct doca_ctx *ctx)
 {
 	struct pollfd fds[2];
 
-	NEED(ctx->ops->doze(ctx, fds, 0) == -1);
-	for (ctx->ops->rouse(ctx); ctx->ops->doze(ctx, fds, 2) == 1 && is_readable(fds[0].fd); ctx->ops->rouse(ctx))
+	NEED(ctx->ops->sleep_until_event(ctx, fds, 0) == -1);
+	for (ctx->ops->rouse(ctx); ctx->ops->sleep_until_event(ctx, fds, 2) == 1 && is_readable(fds[0].fd); ctx->ops->rouse(ctx))
 		;
 	return fds[0];
 }
@@ -205,16 +205,16 @@ static void both_sides(void)
 	f.to = client.consumer;
 	fast_post(&peer, 0, 8192);
 	fd = asleep(ctx);
-	NEED(producer->ops->doze(producer, NULL, 0) == 0);
+	NEED(producer->ops->sleep_until_event(producer, NULL, 0) == 0);
 	fast_send(&f, 0, 8192, NULL, 0);
 	NEED(poll(&fd, 1, 10000) == 1);
 	ctx->ops->rouse(ctx);
-	NEED(ctx->ops->doze(ctx, &fd, 1) == -1); /* there is a message */
-	NEED(producer->ops->doze(producer, NULL, 0) == (f.producer->n_inflight ? -1 : 0));
+	NEED(ctx->ops->sleep_until_event(ctx, &fd, 1) == -1); /* there is a message */
+	NEED(producer->ops->sleep_until_event(producer, NULL, 0) == (f.producer->n_inflight ? -1 : 0));
 	ctx->ops->rouse(ctx);
 	UNTIL(&peer, peer.n_received == 1);
 	UNTIL(&f, f.n_sent == 1);
-	NEED(producer->ops->doze(producer, NULL, 0) == 0);
+	NEED(producer->ops->sleep_until_event(producer, NULL, 0) == 0);
 	fast_close_both(&f, &peer);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdma_doze.c - an engine that sleeps for a moment, see pe_doze.c, is rung for by RDMA messages. */
+/* rdma_sleep_until_event.c - an engine that sleeps for a moment, see pe_sleep.c, is rung for by RDMA messages. */
 #include "engine/pe.h"
 #include "rdma_rig.h"
 #include "unity.h"
@@ -38,11 +38,11 @@ static void sleep_for_a_message(int fd)
 	struct pollfd fds[2];
 
 	rig_receive(s, buf, 1);
-	UNTIL(s, ops->doze(s->ctx, fds, 0) == -1); /* it is up, and there is no room for it */
+	UNTIL(s, ops->sleep_until_event(s->ctx, fds, 0) == -1); /* it is up, and there is no room for it */
 	ops->rouse(s->ctx);
 	rig_tell(fd);
 	/* some rings may be about what was before; the last is about the message */
-	for (; ops->doze(s->ctx, fds, 2) == 1; ops->rouse(s->ctx))
+	for (; ops->sleep_until_event(s->ctx, fds, 2) == 1; ops->rouse(s->ctx))
 		CHECK(is_readable(fds[0].fd, RIG_WAIT_MS));
 	ops->rouse(s->ctx);
 	rig_end_ok(s, 1);

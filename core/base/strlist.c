@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/words.h"
+#include "base/strlist.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-int gn_words_add(struct gn_words *words, const char *word)
+int gn_strlist_add(struct gn_strlist *words, const char *word)
 {
 	const char **grown = realloc(words->word, (words->n + 1) * sizeof(*grown));
 
@@ -16,7 +16,7 @@ int gn_words_add(struct gn_words *words, const char *word)
 	return 0;
 }
 
-bool gn_words_has(const struct gn_words *words, const char *word)
+bool gn_strlist_has(const struct gn_strlist *words, const char *word)
 {
 	for (size_t i = 0; i < words->n; i++)
 		if (!strcmp(words->word[i], word))
@@ -24,8 +24,8 @@ bool gn_words_has(const struct gn_words *words, const char *word)
 	return false;
 }
 
-void gn_words_fini(struct gn_words *words)
+void gn_strlist_fini(struct gn_strlist *words)
 {
 	free(words->word);
-	*words = (struct gn_words){0};
+	*words = (struct gn_strlist){0};
 }
