@@ -296,6 +296,11 @@ int __wrap_eventfd_write(int fd, eventfd_t value)
 	return __wrap_write(fd, &value, sizeof(value)) == (ssize_t)sizeof(value) ? 0 : -1;
 }
 
+int __wrap_eventfd_read(int fd, eventfd_t *value)
+{
+	return __wrap_read(fd, value, sizeof(*value)) == (ssize_t)sizeof(*value) ? 0 : -1;
+}
+
 int __wrap_fstat(int fd, struct stat *st)
 {
 	struct sim_file *file;
