@@ -9,6 +9,11 @@
 
 #define PC __builtin_return_address(0)
 
+static inline bool is_watched(const void *at)
+{
+	return __builtin_expect((sim_watched & sim_filter_bit(at)) != 0, 0);
+}
+
 #define PLAIN(n)                                         \
 	void __tsan_read##n(void *at);                   \
 	void __tsan_write##n(void *at);                  \
@@ -18,27 +23,33 @@
 	void __tsan_volatile_write##n(void *at);         \
 	void __tsan_read##n(void *at)                    \
 	{                                                \
-		sim_plain_read(at, PC);                  \
+		if (is_watched(at))                      \
+			sim_plain_read(at, PC);          \
 	}                                                \
 	void __tsan_write##n(void *at)                   \
 	{                                                \
-		sim_plain_write(at, n, PC);              \
+		if (is_watched(at))                      \
+			sim_plain_write(at, n, PC);      \
 	}                                                \
 	void __tsan_unaligned_read##n(void *at)          \
 	{                                                \
-		sim_plain_read(at, PC);                  \
+		if (is_watched(at))                      \
+			sim_plain_read(at, PC);          \
 	}                                                \
 	void __tsan_unaligned_write##n(void *at)         \
 	{                                                \
-		sim_plain_write(at, n, PC);              \
+		if (is_watched(at))                      \
+			sim_plain_write(at, n, PC);      \
 	}                                                \
 	void __tsan_volatile_read##n(void *at)           \
 	{                                                \
-		sim_plain_read(at, PC);                  \
+		if (is_watched(at))                      \
+			sim_plain_read(at, PC);          \
 	}                                                \
 	void __tsan_volatile_write##n(void *at)          \
 	{                                                \
-		sim_plain_write(at, n, PC);              \
+		if (is_watched(at))                      \
+			sim_plain_write(at, n, PC);      \
 	}
 PLAIN(1)
 PLAIN(2)
@@ -135,13 +146,15 @@ void __tsan_func_exit(void)
 void __tsan_read_range(void *at, size_t bytes)
 {
 	(void)bytes;
-	sim_plain_read(at, PC);
+	if (is_watched(at))
+		sim_plain_read(at, PC);
 }
 
 void __tsan_write_range(void *at, size_t bytes)
 {
 	(void)bytes;
-	sim_plain_write(at, 0, PC);
+	if (is_watched(at))
+		sim_plain_write(at, 0, PC);
 }
 
 void __tsan_vptr_update(void **vptr, void *value)

@@ -31,6 +31,8 @@ struct thread {
 	enum state state;
 	struct store stores[STORES];
 	uint32_t n_stores;
+	uint64_t filter; /* sim_filter_bit() of each address in `stores`; other bits may be set, too */
+	uintptr_t base;  /* places in the code of its process are relative to it */
 	bool (*ready)(void *arg); /* BLOCKED */
 	void *wait_arg;
 	uint64_t deadline, checked;
@@ -45,6 +47,7 @@ struct thread {
 };
 
 FILE *sim_out;
+uint64_t sim_watched;
 static struct thread threads[SIM_THREADS];
 static uint8_t *stacks;
 static struct thread *self; /* NULL: the environment */
@@ -125,19 +128,60 @@ void sim_fail(const char *format, ...)
 
 /* -- store buffers -- */
 
+/* After each change of what sim_watched depends on. */
+static inline void set_watched(void)
+{
+	if (lent.at != NULL || rates.plain_points || n_late != 0)
+		sim_watched = UINT64_MAX;
+	else
+		sim_watched = self != NULL ? self->filter : 0;
+}
+
+/* memcpy() for 1, 2, 4, 8 bytes without a call */
+static inline void copy(void *to, const void *from, size_t bytes)
+{
+	switch (bytes) {
+	case 1:
+		memcpy(to, from, 1);
+		break;
+	case 2:
+		memcpy(to, from, 2);
+		break;
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	default:
+		memcpy(to, from, bytes);
+	}
+}
+
 static void drain_one(struct thread *t, uint32_t i)
 {
 	const struct store s = t->stores[i];
+	uint64_t filter = 0;
 
-	memcpy(s.at, &s.value, s.size);
+	copy(s.at, &s.value, s.size);
 	t->n_stores--;
-	memmove(&t->stores[i], &t->stores[i + 1], (t->n_stores - i) * sizeof(s));
+	for (; i < t->n_stores; i++)
+		t->stores[i] = t->stores[i + 1];
+	for (i = 0; i < t->n_stores; i++)
+		filter |= sim_filter_bit(t->stores[i].at);
+	t->filter = filter;
+	set_watched();
 }
 
-static void drain(struct thread *t)
+static inline void drain(struct thread *t)
 {
-	while (t->n_stores != 0)
-		drain_one(t, 0);
+	if (t->n_stores == 0)
+		return;
+	for (uint32_t i = 0; i < t->n_stores; i++)
+		copy(t->stores[i].at, &t->stores[i].value, t->stores[i].size);
+	t->n_stores = 0;
+	t->filter = 0;
+	set_watched();
 }
 
 void sim_drain_all(void)
@@ -151,6 +195,8 @@ static void buffer(struct thread *t, void *at, uint64_t value, unsigned size, bo
 	if (t->n_stores == STORES)
 		drain_one(t, 0);
 	t->stores[t->n_stores++] = (struct store){at, value, (uint8_t)size, release};
+	t->filter |= sim_filter_bit(at);
+	set_watched();
 }
 
 /* The running thread has done its plain access. */
@@ -164,6 +210,7 @@ static __attribute__((noinline)) void take_back(void)
 	memcpy(at, lent.was, lent.size);
 	for (unsigned i = 0; lent.stores && i * 8 < lent.size; i++)
 		buffer(self, at + i * 8, now[i], lent.size - i * 8 < 8 ? lent.size - i * 8 : 8, false);
+	set_watched();
 }
 
 static inline void settle(void)
@@ -178,6 +225,7 @@ static void lend(void *at, unsigned size, bool stores)
 	lent.size = (uint8_t)size;
 	lent.stores = stores;
 	memcpy(lent.was, at, size);
+	set_watched();
 }
 
 /* One store of some thread becomes visible: its oldest, or with SIM_PSO one that may overtake those before it. */
@@ -215,6 +263,7 @@ static void use_tls(struct thread *t)
 static _Noreturn void resume(struct thread *t)
 {
 	self = t;
+	set_watched();
 	if (t == NULL) {
 		errno = home_errno;
 		_longjmp(home, 1);
@@ -329,7 +378,7 @@ void sim_access(bool atomic, const void *pc)
 	settle();
 	if (self == NULL || (!atomic && !rates.plain_points))
 		return;
-	step((uint64_t)self->pub.id << 48 ^ sim_proc_place(self->pub.proc, pc), rates.access_ns);
+	step((uint64_t)self->pub.id << 48 ^ (uint64_t)((uintptr_t)pc - self->base), rates.access_ns);
 	if (rates.model != SIM_SC)
 		drain_some();
 	if (sim_draw(rates.switch_one_in) == 0)
@@ -466,6 +515,7 @@ void sim_late(const void *at, size_t bytes)
 	if (n_late == LATE)
 		sim_fail("more than %u ranges of late memory", LATE);
 	late[n_late++] = (struct range){at, bytes};
+	set_watched();
 }
 
 uint64_t sim_load(const void *at, unsigned size, const void *pc)
@@ -473,7 +523,7 @@ uint64_t sim_load(const void *at, unsigned size, const void *pc)
 	uint64_t value = 0;
 
 	sim_access(true, pc);
-	memcpy(&value, at, size);
+	copy(&value, at, size);
 	for (uint32_t i = 0; self != NULL && i < self->n_stores; i++)
 		if (self->stores[i].at == at)
 			value = self->stores[i].value; /* the last is the youngest */
@@ -486,7 +536,7 @@ void sim_store(void *at, uint64_t value, unsigned size, int order, const void *p
 	if (self == NULL || rates.model == SIM_SC || order == __ATOMIC_SEQ_CST) {
 		if (self != NULL)
 			drain(self);
-		memcpy(at, &value, size);
+		copy(at, &value, size);
 		return;
 	}
 	buffer(self, at, value, size, order == __ATOMIC_RELEASE);
@@ -534,6 +584,7 @@ static void prepare(struct thread *t)
 		swapcontext(&unused, &context);
 	memcpy(&home, &back, sizeof(back));
 	self = me;
+	set_watched();
 	t->has_start = true;
 	memcpy(&t->here, &t->start, sizeof(t->here));
 }
@@ -549,6 +600,7 @@ struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, voi
 	memset(t, 0, offsetof(struct thread, here));
 	t->pub.proc = proc;
 	t->pub.id = ++n_started;
+	t->base = (uintptr_t)__executable_start - (uintptr_t)sim_proc_place(proc, __executable_start);
 	snprintf(t->pub.name, sizeof(t->pub.name), "%s", name);
 	t->fn = fn;
 	t->arg = arg;
@@ -603,8 +655,10 @@ void sim_threads_kill(struct sim_proc *proc)
 		for (uint32_t n = t->n_stores != 0 ? sim_draw(t->n_stores + 1) : 0; n > 0; n--)
 			drain_one(t, 0);
 		t->n_stores = 0;
+		t->filter = 0;
 		t->state = FREE;
 	}
+	set_watched();
 	proc->tls_owner = NULL;
 	generation++;
 }
@@ -632,6 +686,7 @@ void sim_begin(uint64_t seed)
 	self = NULL; /* the last run may have ended by a fault in a thread */
 	n_used = n_started = n_late = 0;
 	lent.at = NULL;
+	set_watched();
 	random_state = seed * 0x9e3779b97f4a7c15u | 1;
 	for (int i = 0; i < 8; i++)
 		sim_draw(2);
@@ -654,6 +709,7 @@ void sim_rates_draw(struct sim_rates *r)
 void sim_rates_set(const struct sim_rates *r)
 {
 	rates = *r;
+	set_watched();
 }
 
 enum sim_end sim_run(uint64_t max_steps, uint64_t until)

@@ -123,6 +123,15 @@ uint64_t sim_load(const void *at, unsigned size, const void *pc);
 void sim_store(void *at, uint64_t value, unsigned size, int order, const void *pc);
 /* Before a read-modify-write or a full fence: a point, after which the thread's buffer is empty. */
 void sim_barrier(const void *pc);
+/*
+ * Bits, by address: those of plain accesses that are more than an access now. They are points, or the running thread's buffer may
+ * have a store to the address, or the access before needs its end. sim_plain_read() and sim_plain_write() do nothing at others.
+ */
+extern uint64_t sim_watched;
+static inline uint64_t sim_filter_bit(const void *at)
+{
+	return 1ull << ((uintptr_t)at >> 2 & 63);
+}
 /* Before a plain access, which the compiled code does itself; a copy is done here. */
 void sim_plain_read(void *at, const void *pc);
 void sim_plain_write(void *at, unsigned size, const void *pc);
