@@ -35,7 +35,7 @@ surface()
 			gsub(/__attribute__ *\(\((__)?format(__)? *\([^)]*\)\)\)/, "", text)
 			n = split(text, c, "")
 			for (i = 1; i <= n; i++) {
-				if (c[i] == "{" && (body || word ~ /inline/)) { body++; word = ""; continue }
+				if (c[i] == "{" && (body || word ~ /(^|[ \t])inline /)) { body++; word = ""; continue }
 				if (body) { body -= c[i] == "}"; continue }
 				if (c[i] == "(") open++
 				if (c[i] == ")") open--
