@@ -10,7 +10,7 @@
 #define LANES_DEPTH 8u /* at most */
 
 struct lanes_attr {
-	uint32_t n_rings, n_slots, depth, lot;
+	uint32_t n_rings, n_slots, depth, credit_batch;
 	bool membarrier, edges;
 };
 
