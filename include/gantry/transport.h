@@ -186,7 +186,7 @@ struct gantry_send {
 	uint32_t length;                    /* bytes of data */
 	const void *data;                   /* up to max_inline bytes, copied before send returns; or */
 	const struct gantry_region *region; /* an exported region that holds them at region_offset: not to be changed */
-	uint64_t region_offset;             /*   until the completion of this send has been polled, or see producer_destroy */
+	uint64_t region_offset;             /*   until the completion of this send has been polled */
 	uint64_t cookie;                    /* of that completion */
 };
 
@@ -289,10 +289,6 @@ struct gantry_transport_ops {
 	void (*consumer_destroy)(void *consumer);
 	int (*producer_create)(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr,
 			       void **producer_p);
-	/*
-	 * Of shm-comch and loop: the data of regions whose sends were not polled may be changed when this has returned. The peer
-	 * has read it by then, or does not deliver the message, or fails its receive with -EFAULT.
-	 */
 	void (*producer_destroy)(void *producer);
 	int (*rma_create)(void *conn, const struct gantry_queue_attr *attr, void **rma_p); /* depth and lane of it */
 	void (*rma_destroy)(void *rma);

@@ -12,7 +12,6 @@
 
 #define BUDGET 64u     /* messages of one ring in one turn */
 #define AHEAD 8u       /* slots that are looked at before the first of them is taken */
-#define SKIPPED 0x80000000u /* with slots: they held a message that was withdrawn */
 #define STRAY_WAKES 4u /* so often a ring with nothing behind it may wake a lane */
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -173,30 +172,10 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 	return rc;
 }
 
-/* After data of a region has been read: pairs with comch_withdraw(). word: what the trailer held before. */
-static bool is_withdrawn(const struct comch_in *in, uint64_t word)
+/* msg->imm holds the payload of the first slot. Returns slots, 0: broken. */
+static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
+			    const struct gantry_recv *post, struct gantry_msg *msg)
 {
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return gantry_shm_ld64(&slot_at(in, in->position)->trailer) != word;
-}
-
-/*
- * No producer has more slots in use than its ring has, as far as it knows of their use. That limits how many messages a peer can
- * make one call skip. Returns slots with SKIPPED, 0: broken.
- */
-static uint32_t skip(const struct comch_in *in, uint32_t slots)
-{
-	if (slots < 1 || slots > 2 || (slots == 2 && !more(in, in->position + 1)) ||
-	    (uint32_t)in->position + slots - in->given_tail > in->mask + 1)
-		return 0;
-	return slots | SKIPPED;
-}
-
-/* msg->imm holds the payload of the first slot. Returns slots, 0: broken; with SKIPPED: no message. */
-static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in, uint64_t word,
-						      const struct gantry_recv *post, struct gantry_msg *msg)
-{
-	const struct comch_trailer t = comch_trailer_unpack(word);
 	const struct comch_slot *slot;
 	struct comch_region_send from;
 	uint32_t n = 1;
@@ -216,18 +195,10 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 	if (from.length == 0 || from.length > c->max_data)
 		return 0;
 	in->copied = true;
-	if (copy_region(c, &from, post, msg))
-		return 0;
-	if (unlikely(is_withdrawn(in, word))) {
-		if (msg->status)
-			return skip(in, n);
-		msg->status = -EFAULT; /* the buffer has been written */
-		msg->length = 0;
-	}
-	return n;
+	return copy_region(c, &from, post, msg) ? 0 : n;
 }
 
-/* A message of any kind, whose trailer this is. Returns slots, 0: broken; with SKIPPED: no message. */
+/* A message of any kind, whose trailer this is. Returns slots, 0: broken. */
 static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, struct comch_in *in, uint64_t word,
 						   const struct gantry_recv *post, struct gantry_msg *msg)
 {
@@ -242,12 +213,10 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 	msg->cookie = post->cookie;
 	if (t.kind == COMCH_K_INLINE)
 		return t.length && t.length <= c->max_data && t.length <= COMCH_INLINE_MAX ? take_inline(c, in, t, post, msg) : 0;
-	if (unlikely(t.kind == COMCH_K_WITHDRAWN))
-		return skip(in, t.length);
 	if (t.length)
 		return 0;
 	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
-		return take_region(c, in, word, post, msg);
+		return take_region(c, in, t, post, msg);
 	return t.kind == COMCH_K_IMM;
 }
 
@@ -324,16 +293,10 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		if (ready != RING_READY)
 			break;
 		post = &c->posts[(first + n) & c->post_mask];
-		if (comch_is_pair(in->position, word)) {
+		if (comch_is_pair(in->position, word))
 			slots = take_pair(c, in, slot, (uint32_t)(word >> 48), post, &msgs[n]);
-		} else {
+		else
 			slots = take_any(c, in, word, post, &msgs[n]);
-			if (unlikely(slots & SKIPPED)) {
-				in->position += slots & ~SKIPPED;
-				in->taken++;
-				continue;
-			}
-		}
 		in->last_slots = slots;
 		if (unlikely(!slots)) {
 			ready = RING_BROKEN;

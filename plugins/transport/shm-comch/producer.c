@@ -366,20 +366,6 @@ void comch_flush(void *arg)
 		ring_if_asleep(p);
 }
 
-/* The lane has stopped. Slots from p->tail on have not been written again, so the trailer of each tells what it holds. */
-void comch_withdraw(struct comch_producer *p)
-{
-	for (uint32_t i = p->cookie_tail; i != p->cookie_head; i++) {
-		const uint64_t end = p->cookies[i & p->cookie_mask].end;
-		const uint32_t slots = p->slots[(end - 1) & p->mask].trailer == comch_more_word(end - 1) ? 2 : 1;
-
-		if (end > p->tail)
-			gantry_shm_st64(&p->slots[(end - slots) & p->mask].trailer, comch_withdrawn_word(end - slots, slots));
-	}
-	/* pairs with is_withdrawn() of the consumer: if it has read data that changes from here on, it finds the new trailer */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
 int comch_poll_send(void *arg, uint64_t *cookies, uint32_t max)
 {
 	struct comch_producer *p = arg;

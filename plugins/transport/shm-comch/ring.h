@@ -12,10 +12,6 @@
  * earlier (0 in the first lap), means empty; anything else is a broken peer. A message of several slots has its first
  * slot published last: with release, and who sees it with acquire may look at the others.
  *
- * A producer that is destroyed withdraws the messages of regions whose data it does not know to have been read: it replaces their
- * trailers, and its user may change the data after that. The consumer skips a withdrawn message. It reads the trailer again when
- * it has copied data of a region, and fails the receive if the message was withdrawn meanwhile.
- *
  * Credit is one word as well: how many slots have been consumed, and up to which message the producer may send.
  */
 #ifndef COMCH_RING_H
@@ -45,7 +41,6 @@ enum comch_kind {
 	COMCH_K_REGION,  /* struct comch_region_send, then immediate data */
 	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the slot that follows */
 	COMCH_K_MORE,    /* not the first slot of its message */
-	COMCH_K_WITHDRAWN, /* was COMCH_K_REGION or COMCH_K_REGION2; the trailer's length: slots */
 };
 
 struct comch_region_send {
@@ -84,12 +79,6 @@ static inline uint64_t comch_full_word(uint64_t position)
 static inline uint64_t comch_more_word(uint64_t position)
 {
 	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_MORE, 0, 0});
-}
-
-/* The trailer of the first slot of a message that was withdrawn. */
-static inline uint64_t comch_withdrawn_word(uint64_t position, uint32_t slots)
-{
-	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_WITHDRAWN, 0, (uint16_t)slots});
 }
 
 /*
