@@ -95,7 +95,7 @@ int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 
 int __wrap_sched_yield(void)
 {
-	sim_call();
+	sim_yield();
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #define STORES 8u /* of a thread, not yet visible to others */
 #define GUARD 4096u
 #define LATE 4u
+#define RELAX_NS 400u /* at most, of a relaxing thread between two polls; the product's idle worker pauses for 40 ns */
 
 enum state { FREE, READY, BLOCKED, ENDED };
 
@@ -385,18 +386,38 @@ void sim_access(bool atomic, const void *pc)
 		go_to(choose());
 }
 
-void sim_pass(void)
+static void pass(uint32_t ns)
 {
 	struct thread *next;
 
-	settle();
-	if (self == NULL)
-		return;
-	step((uint64_t)self->pub.id << 48 | 1, rates.access_ns);
+	step((uint64_t)self->pub.id << 48 | 1, ns);
 	for (int i = 0; rates.model != SIM_SC && i < 8; i++) /* to wait takes longer than an access */
 		drain_some();
 	next = choose();
 	go_to(next == self ? choose() : next); /* rather another one */
+}
+
+void sim_pass(void)
+{
+	settle();
+	if (self != NULL)
+		pass(rates.access_ns);
+}
+
+void sim_relax(void)
+{
+	settle();
+	if (self != NULL)
+		pass(1 + sim_draw(RELAX_NS));
+}
+
+void sim_yield(void)
+{
+	settle();
+	if (self == NULL)
+		return;
+	drain(self);
+	pass(1 + sim_draw(rates.call_ns));
 }
 
 static void stall(void)

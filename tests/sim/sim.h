@@ -92,6 +92,10 @@ _Noreturn void sim_leave(void);
 void sim_access(bool atomic, const void *pc);
 /* The running thread waits for another one without a system call: that one may run; stores stay in the buffer. */
 void sim_pass(void);
+/* The same for a pause between two polls, in which more time passes. */
+void sim_relax(void);
+/* sched_yield(): the same as a system call. */
+void sim_yield(void);
 /* A system call by the running thread, before it is done: all its stores are visible after it. May change the thread. */
 void sim_call(void);
 /*
