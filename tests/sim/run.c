@@ -11,7 +11,7 @@
 #define MS 1000000ull
 #define S (1000 * MS)
 #define LIMIT_NS (300 * S)       /* simulated: by then each client has ended, or something hangs */
-#define LIMIT_STEPS 200000000ull
+#define LIMIT_STEPS 50000000ull /* of 2000 runs the longest takes 1.2 million */
 #define RETRY_NS (50 * MS)
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
 #define STARTS 8u /* of a client that ends before its work is done */

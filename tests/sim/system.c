@@ -36,6 +36,7 @@
 /* Shared by the workers. */
 struct results {
 	uint64_t next; /* seed */
+	uint64_t longest; /* points << 32 | seed, of the run with the most points */
 	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
 	uint64_t conditions[SIM_CONDITIONS]; /* runs that had each */
 	uint64_t failed_allocations;
@@ -78,9 +79,20 @@ static void run_seed(uint64_t seed, const struct sim_limits *less, struct sim_ou
 	sim_scenario_run(&scenario, outcome);
 }
 
+static void add_longest(uint64_t seed, uint64_t points)
+{
+	uint64_t this_one = points << 32 | (uint32_t)seed, most = __atomic_load_n(&results->longest, __ATOMIC_RELAXED);
+
+	while (this_one > most && !__atomic_compare_exchange_n(&results->longest, &most, this_one, false, __ATOMIC_RELAXED,
+							       __ATOMIC_RELAXED))
+		;
+}
+
 static void add(uint64_t seed, const struct sim_outcome *outcome)
 {
 	uint32_t i;
+
+	add_longest(seed, outcome->steps);
 
 	__atomic_fetch_add(&results->n, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->steps, outcome->steps, __ATOMIC_RELAXED);
@@ -195,6 +207,8 @@ static void print_results(double took)
 	fprintf(sim_out, "%llu seeds, %llu failed, %.1f a second, %.0f points and %.1f ms of simulated time each\n",
 	       (unsigned long long)results->n, (unsigned long long)results->bad, (double)results->n / took,
 	       (double)results->steps / (double)results->n, (double)results->ns / 1e6 / (double)results->n);
+	fprintf(sim_out, "most points: %llu, in seed %llu\n", (unsigned long long)(results->longest >> 32),
+		(unsigned long long)(uint32_t)results->longest);
 	if (doca)
 		print_reached_by_doca();
 	else
