@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unity-lib.c - Unity, or the shim, compiled into our tree: which one is a matter of the include path.
+ * unity-lib.c - Unity, or the shim, compiled into our tree: which one is a matter of the include
+ * path.
  * Its output leaves line by line, so that a crash loses nothing.
  */
 #include <unity.c>

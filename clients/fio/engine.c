@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c - fio's IO on a gantry volume, as an external engine: ioengine=external:.../gantry-fio.so
+ * engine.c - fio's IO on a gantry volume, as an external engine:
+ * ioengine=external:.../gantry-fio.so
  *
- * Compiled with fio's own headers, which are GPL-2.0-only: this text is BSD-3-Clause, the module made of both is under the
- * licence of fio. No other part of gantry is built with those headers.
+ * Compiled with fio's own headers, which are GPL-2.0-only: this text is BSD-3-Clause, the module
+ * made of both is under the licence of fio. No other part of gantry is built with those headers.
  *
- * Each job has a session of its own: fio asks for the size before it forks or starts a thread for the job (setup), and a
- * session does not go through a fork. It is opened for good by the job itself (init).
+ * Each job has a session of its own: fio asks for the size before it forks or starts a thread for
+ * the job (setup), and a session does not go through a fork. It is opened for good by the job
+ * itself (init).
  *
- * Memory    fio's buffers lie in the memory that the session exported: they are read and written by the target itself. When
- *           fio wants more than was foreseen (an iolog with longer IOs), they are ordinary ones, which cost a copy each.
+ * Memory    fio's buffers lie in the memory that the session exported: they are read and written by
+ *           the target itself. When fio wants more than was foreseen (an iolog with longer IOs),
+ *           they are ordinary ones, which cost a copy each.
  * Threads   one for each job calls all functions here; `done` comes from fio's getevents.
  */
 #include <errno.h>
@@ -33,14 +36,15 @@ struct job {
 	struct gantry_volume *volume;
 	struct gantry_queue *queue;
 	struct gantry_volume_info info;
-	void *own;          /* buffers that are not in the volume's memory */
-	unsigned write;     /* flags of writes */
-	int lost;           /* errno; set: buffers may still be touched by the other side, so none is used again */
-	bool told;          /* a refusal was logged */
-	unsigned size;      /* entries of completed[] */
-	uint64_t head;      /* of those that fio was given last */
-	unsigned given;     /* how many these are */
-	uint64_t tail;      /* behind the last that has completed */
+	void *own;      /* buffers that are not in the volume's memory */
+	unsigned write; /* flags of writes */
+	/* errno; set: buffers may still be touched by the other side, so none is used again */
+	int lost;
+	bool told;      /* a refusal was logged */
+	unsigned size;  /* entries of completed[] */
+	uint64_t head;  /* of those that fio was given last */
+	unsigned given; /* how many these are */
+	uint64_t tail;  /* behind the last that has completed */
 	struct io_u *completed[];
 };
 
@@ -75,12 +79,15 @@ static struct fio_option option_table[] = {
 		.category = FIO_OPT_C_ENGINE,
 		.group = FIO_OPT_G_INVALID,
 	},
-	{ .name = NULL },
+	{.name = NULL},
 };
 
 /* -- a volume -- */
 
-/* Say what gantry has to say, and make it the error of the job. Returns 1, which is "failed" in fio's functions. */
+/*
+ * Say what gantry has to say, and make it the error of the job. Returns 1, which is "failed" in
+ * fio's functions.
+ */
 static int failed(struct thread_data *td, int rc, const char *function)
 {
 	log_err("fio: gantry: %s\n", gantry_error());
@@ -101,11 +108,13 @@ static bool is_our_fio(void)
 	if (!strcmp(fio_version_string, GANTRY_FIO_VERSION))
 		return true;
 	log_err("fio: gantry: this engine was built for %s and cannot be used with %s: configure gantry --with-fio=DIR, the "
-		"source of that one\n", GANTRY_FIO_VERSION, fio_version_string);
+		"source of that one\n",
+		GANTRY_FIO_VERSION, fio_version_string);
 	return false;
 }
 
-static int open_volume(struct thread_data *td, const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
+static int open_volume(struct thread_data *td, const struct gantry_volume_attr *attr,
+		       struct gantry_volume **volume_p)
 {
 	const struct options *o = td->eo;
 	int rc;
@@ -138,7 +147,10 @@ static int look(struct thread_data *td, struct gantry_volume_info *info)
 	return 0;
 }
 
-/* Jobs that cannot succeed are told so before they start. Sizes of single IOs are checked when they are submitted. */
+/*
+ * Jobs that cannot succeed are told so before they start. Sizes of single IOs are checked when they
+ * are submitted.
+ */
 static int check(struct thread_data *td, const struct gantry_volume_info *info)
 {
 	if ((td_write(td) || td_trim(td)) && (info->flags & GANTRY_VOLUME_READ_ONLY))
@@ -146,8 +158,8 @@ static int check(struct thread_data *td, const struct gantry_volume_info *info)
 	if (td_trim(td) && !(info->ops & 1u << GANTRY_OP_DISCARD))
 		return wrong(td, "the volume does not discard: no trim in rw=");
 	if (td_min_bs(td) % info->block_size) {
-		log_err("fio: gantry: bs=%llu is not a multiple of the volume's block of %u bytes\n", td_min_bs(td),
-			info->block_size);
+		log_err("fio: gantry: bs=%llu is not a multiple of the volume's block of %u bytes\n",
+			td_min_bs(td), info->block_size);
 		td_verror(td, EINVAL, "bs");
 		return 1;
 	}
@@ -155,8 +167,8 @@ static int check(struct thread_data *td, const struct gantry_volume_info *info)
 }
 
 /*
- * In fio's main process, before the job has a process or thread; with create_serialize=0 in the job, after init. Each file
- * of the job, whatever its name, is the volume.
+ * In fio's main process, before the job has a process or thread; with create_serialize=0 in the
+ * job, after init. Each file of the job, whatever its name, is the volume.
  */
 static int engine_setup(struct thread_data *td)
 {
@@ -173,7 +185,8 @@ static int engine_setup(struct thread_data *td)
 		return 1;
 	if (check(td, &info))
 		return 1;
-	for_each_file(td, file, i) {
+	for_each_file(td, file, i)
+	{
 		file->filetype = FIO_TYPE_BLOCK;
 		file->real_file_size = info.size;
 		fio_file_set_size_known(file);
@@ -181,7 +194,10 @@ static int engine_setup(struct thread_data *td)
 	return 0;
 }
 
-/* Bytes of buffers that fio will ask for at most: see init_io_u_buffers() and allocate_io_mem() there. */
+/*
+ * Bytes of buffers that fio will ask for at most: see init_io_u_buffers() and allocate_io_mem()
+ * there.
+ */
 static uint64_t buffer_bytes(struct thread_data *td)
 {
 	if (!td_read(td) && !td_write(td))
@@ -206,7 +222,8 @@ static int engine_init(struct thread_data *td)
 	job->write = td->o.sync_io ? GANTRY_IO_FUA : 0;
 	attr.queues = 1;
 	attr.depth = td->o.iodepth;
-	attr.copy_bytes = (uint32_t)td_max_bs(td); /* used only if fio needs more buffers than foreseen */
+	/* used only if fio needs more buffers than foreseen */
+	attr.copy_bytes = (uint32_t)td_max_bs(td);
 	attr.buffer_bytes = buffer_bytes(td);
 	if (open_volume(td, &attr, &job->volume))
 		goto out_free;
@@ -226,7 +243,10 @@ out_free:
 	return 1;
 }
 
-/* After an init that failed, there is none. IOs that are still in flight complete here: fio has kept their io_u. */
+/*
+ * After an init that failed, there is none. IOs that are still in flight complete here: fio has
+ * kept their io_u.
+ */
 static void engine_cleanup(struct thread_data *td)
 {
 	struct job *job = td->io_ops_data;
@@ -251,8 +271,8 @@ static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
 		td->orig_buffer = buffers;
 		return 0;
 	}
-	log_info("fio: gantry: %zu bytes of buffers, %llu of them foreseen: each IO costs a copy\n", bytes,
-		 (unsigned long long)have);
+	log_info("fio: gantry: %zu bytes of buffers, %llu of them foreseen: each IO costs a copy\n",
+		 bytes, (unsigned long long)have);
 	job->own = malloc(bytes);
 	td->orig_buffer = job->own;
 	return job->own ? 0 : ENOMEM;
@@ -289,7 +309,9 @@ static void done(void *arg, int result)
 
 	if (result) {
 		io_u->error = -result;
-		if ((result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD || result == -ESTALE) && !job->lost)
+		if ((result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD ||
+		     result == -ESTALE) &&
+		    !job->lost)
 			job->lost = -result;
 	}
 	job->completed[job->tail++ % job->size] = io_u;
@@ -299,12 +321,14 @@ static int submit(struct job *job, struct io_u *io_u)
 {
 	switch (io_u->ddir) {
 	case DDIR_READ:
-		return gantry_queue_read(job->queue, io_u->xfer_buf, io_u->xfer_buflen, io_u->offset, done, io_u);
+		return gantry_queue_read(job->queue, io_u->xfer_buf, io_u->xfer_buflen,
+					 io_u->offset, done, io_u);
 	case DDIR_WRITE:
-		return gantry_queue_write(job->queue, io_u->xfer_buf, io_u->xfer_buflen, io_u->offset, job->write, done,
-					  io_u);
+		return gantry_queue_write(job->queue, io_u->xfer_buf, io_u->xfer_buflen,
+					  io_u->offset, job->write, done, io_u);
 	case DDIR_TRIM:
-		return gantry_queue_discard(job->queue, io_u->xfer_buflen, io_u->offset, done, io_u);
+		return gantry_queue_discard(job->queue, io_u->xfer_buflen, io_u->offset, done,
+					    io_u);
 	default: /* fsync, fdatasync and, as more than was asked for, sync_file_range */
 		return gantry_queue_flush(job->queue, done, io_u);
 	}
@@ -322,15 +346,18 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	if (rc == -EAGAIN)
 		return FIO_Q_BUSY;
 	if (!job->told) {
-		log_err("fio: gantry: %s\n", job->lost ? "an IO has no answer and may still use its memory: no more are sent"
-						       : gantry_error());
+		log_err("fio: gantry: %s\n",
+			job->lost
+				? "an IO has no answer and may still use its memory: no more are sent"
+				: gantry_error());
 		job->told = true;
 	}
 	io_u->error = -rc;
 	return FIO_Q_COMPLETED;
 }
 
-static int engine_getevents(struct thread_data *td, unsigned min, unsigned max, const struct timespec *time)
+static int engine_getevents(struct thread_data *td, unsigned min, unsigned max,
+			    const struct timespec *time)
 {
 	struct job *job = td->io_ops_data;
 	int ms = time ? (int)(time->tv_sec * 1000 + time->tv_nsec / 1000000) : -1;

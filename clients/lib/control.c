@@ -2,8 +2,9 @@
 /*
  * control.c - a volume's life, on its control thread.
  *
- * The configuration becomes a topology with one role of it, whose plugin is replaced by this file: it opens a session and
- * waits to be told to end. The queues of the volume are its lanes; their workers are driven by those who use them.
+ * The configuration becomes a topology with one role of it, whose plugin is replaced by this file:
+ * it opens a session and waits to be told to end. The queues of the volume are its lanes; their
+ * workers are driven by those who use them.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -33,8 +34,8 @@ static void set_state(struct gantry_volume *volume, enum gc_state state)
 }
 
 /* Why it is not up; the first reason counts. */
-__attribute__((format(printf, 3, 4)))
-static int fail(struct gantry_volume *volume, int rc, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int fail(struct gantry_volume *volume, int rc,
+						      const char *fmt, ...)
 {
 	va_list ap;
 
@@ -61,7 +62,8 @@ static void log_line(enum gn_log_level level, const char *who, const char *messa
 
 /* -- the role -- */
 
-static uint32_t copy_bytes(const struct gantry_volume *volume, const struct gantry_volume_info *info)
+static uint32_t copy_bytes(const struct gantry_volume *volume,
+			   const struct gantry_volume_info *info)
 {
 	uint32_t wanted = volume->attr.copy_bytes ? volume->attr.copy_bytes : COPY_BYTES;
 
@@ -137,7 +139,10 @@ static void on_closed(void *arg, int reason, const char *text)
 }
 
 static const struct gc_session_events events = {
-	.ready = on_ready, .started = on_started, .verifier_changed = on_verifier_changed, .closed = on_closed,
+	.ready = on_ready,
+	.started = on_started,
+	.verifier_changed = on_verifier_changed,
+	.closed = on_closed,
 };
 
 static int role_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
@@ -152,8 +157,9 @@ static int role_open(const struct gantry_role_host *rh, const void *conf, void *
 static int role_start(void *role)
 {
 	struct gantry_volume *volume = role;
-	const struct gc_session_attr attr = {
-		.n_queues = volume->attr.queues, .depth = volume->attr.depth, .complete = gc_queue_done};
+	const struct gc_session_attr attr = {.n_queues = volume->attr.queues,
+					     .depth = volume->attr.depth,
+					     .complete = gc_queue_done};
 
 	return gc_session_open(volume->rh, &attr, &events, volume, &volume->session);
 }
@@ -244,15 +250,19 @@ static int load_uri(struct gantry_volume *volume)
 
 static int load_volume(struct gantry_volume *volume)
 {
-	volume->own = (struct gn_topo_embedded_role){
-		.name = "volume", .ops = &role_ops, .conf = volume, .n_lanes = volume->attr.queues, .workers = volume->workers};
+	volume->own = (struct gn_topo_embedded_role){.name = "volume",
+						     .ops = &role_ops,
+						     .conf = volume,
+						     .n_lanes = volume->attr.queues,
+						     .workers = volume->workers};
 	volume->args.own = &volume->own;
 	return volume->uri ? load_uri(volume) : load_file(volume, volume->file, volume->role);
 }
 
 static int make_workers(struct gantry_volume *volume)
 {
-	const struct gn_worker_attr attr = {.cpu = -1, .spin_ns = volume->topology.runtime.spin_ns, .driven = true};
+	const struct gn_worker_attr attr = {
+		.cpu = -1, .spin_ns = volume->topology.runtime.spin_ns, .driven = true};
 	int rc = 0;
 
 	for (uint32_t i = 0; i < volume->attr.queues && !rc; i++)
@@ -281,7 +291,8 @@ static void role_finished(void *arg, struct gn_topo_role *role)
 	struct gantry_volume *volume = arg;
 
 	(void)role;
-	gn_loop_must_post(volume->loop, go_on_ending, volume); /* a role may finish while it is asked to stop */
+	/* a role may finish while it is asked to stop */
+	gn_loop_must_post(volume->loop, go_on_ending, volume);
 }
 
 static int run(struct gantry_volume *volume)
@@ -336,7 +347,10 @@ void *gc_control_run(void *arg)
 	return NULL;
 }
 
-/* Nobody polls the queues any more, and what is inside this process may have something to end on their workers. */
+/*
+ * Nobody polls the queues any more, and what is inside this process may have something to end on
+ * their workers.
+ */
 static void turn_all(void *arg)
 {
 	struct gantry_volume *volume = arg;

@@ -21,8 +21,8 @@ struct gc_session {
 	enum gc_phase phase;
 	uint64_t slot_bytes, shared_offset;
 	uint64_t pages_at; /* in the region: pages before it are allocated */
-	int reason; /* why it was closed from here; 0: the owner wanted it */
-	int end_rc; /* reason that `closed` reports */
+	int reason;        /* why it was closed from here; 0: the owner wanted it */
+	int end_rc;        /* reason that `closed` reports */
 	char text[256];
 
 	/* a session that may be opened again */
@@ -31,11 +31,11 @@ struct gc_session {
 	uint64_t retry_ns; /* before the next attempt */
 	uint32_t epoch;
 	uint8_t secret[GANTRY_SECRET_BYTES]; /* all 0: the host of ABI 1.0 has none */
-	int changed;  /* during a resume: the verifier has changed */
-	int late;    /* the time is over */
-	int ran;     /* of this client: it was ready */
-	int gave_up; /* while it was lost; `text` says so */
-	int quiet;   /* nobody can touch the region any more; see client_regions_released */
+	int changed;                         /* during a resume: the verifier has changed */
+	int late;                            /* the time is over */
+	int ran;                             /* of this client: it was ready */
+	int gave_up;                         /* while it was lost; `text` says so */
+	int quiet; /* nobody can touch the region any more; see client_regions_released */
 	struct gc_queue queues[];
 };
 
@@ -44,7 +44,10 @@ int gc_queue_init(struct gc_session *session, uint32_t index);
 void gc_queue_fini(struct gc_queue *queue);
 /* The descriptors, with a chain that ends in the gate. */
 int gc_queue_make_chain(struct gc_queue *queue);
-/* The lane's thread takes the link `next`; what was in flight when the last one was lost goes first. Returns how many. */
+/*
+ * The lane's thread takes the link `next`; what was in flight when the last one was lost goes
+ * first. Returns how many.
+ */
 uint32_t gc_queue_up(struct gc_queue *queue);
 /* It lets go of the link; what comes waits. */
 void gc_queue_pause(struct gc_queue *queue);

@@ -5,8 +5,8 @@
  *      rest --get--> caller's --submit--> in flight --complete--> caller's --put--> rest
  *                                waiting ---^                                 `--> quarantine --settled--> rest
  *
- * A queue's chain ends in its gate, which hands descriptors to the link of the session as it is now, without a step
- * of their own: the link completes them into the chain.
+ * A queue's chain ends in its gate, which hands descriptors to the link of the session as it is
+ * now, without a step of their own: the link completes them into the chain.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,8 @@ static void gate_complete(void *self, struct gantry_io *io)
 void gc_queue_put_doubtful(struct gc_queue *queue, struct gantry_io *io)
 {
 	const struct gantry_host *host = queue->session->rh->host;
-	int has_data = gantry_op_has_data(io->opcode) && !(queue->kept && queue->kept[io->slot].unsent);
+	int has_data = gantry_op_has_data(io->opcode) &&
+		       !(queue->kept && queue->kept[io->slot].unsent);
 
 	queue->n_doubtful += (uint64_t)has_data;
 	if (has_data && io->data == gc_slot_buffer(queue, io)) {
@@ -78,7 +79,8 @@ static void settle(struct gc_queue *queue, uint64_t before_ns)
 	while (n < queue->n_quarantined && queue->ios[queue->quarantine[n]].start_ns < before_ns)
 		queue->free[queue->n_free++] = queue->quarantine[n++];
 	queue->n_quarantined -= n;
-	memmove(queue->quarantine, queue->quarantine + n, queue->n_quarantined * sizeof(*queue->quarantine));
+	memmove(queue->quarantine, queue->quarantine + n,
+		queue->n_quarantined * sizeof(*queue->quarantine));
 	if (before_ns == UINT64_MAX)
 		queue->n_doubtful = 0;
 }
@@ -106,7 +108,10 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 {
 	if (io->status == GANTRY_S_SESSION_LOST)
 		return keep_lost(queue, io);
-	/* CANCELED means never started. But the lost session may have done an IO that was in flight then. */
+	/*
+	 * CANCELED means never started. But the lost session may have done an IO that was in flight
+	 * then.
+	 */
 	if (io->status == GANTRY_S_CANCELED && queue->kept && queue->kept[io->slot].again) {
 		io->status = GANTRY_S_TIMEOUT;
 		queue->kept[io->slot].unsent = 1;
@@ -115,8 +120,9 @@ int gc_queue_failed(struct gc_queue *queue, struct gantry_io *io)
 }
 
 /*
- * After a change of the verifier the first flush of each queue fails, because writes that it covers may be lost. One flush of the
- * session would not be enough: before its completion reaches the program, a flush of another thread could succeed.
+ * After a change of the verifier the first flush of each queue fails, because writes that it covers
+ * may be lost. One flush of the session would not be enough: before its completion reaches the
+ * program, a flush of another thread could succeed.
  */
 static int takes_doubt(struct gc_queue *queue, const struct gantry_io *io)
 {
@@ -140,8 +146,10 @@ int gc_queue_submit_kept(struct gc_queue *queue, struct gantry_io *io)
 		fail(queue, io, GANTRY_S_IO);
 		return 0;
 	}
-	queue->kept[io->slot] = (struct gc_kept){
-		.order = queue->n_kept++, .deadline_us = io->deadline_us, .crc32c = io->crc32c, .flags = io->flags};
+	queue->kept[io->slot] = (struct gc_kept){.order = queue->n_kept++,
+						 .deadline_us = io->deadline_us,
+						 .crc32c = io->crc32c,
+						 .flags = io->flags};
 	gantry_io_begin(io, queue->lane->now_ns);
 	queue->n_inflight++;
 	rc = queue->n_waiting || queue->paused ? -EAGAIN : gantry_submit(io);
@@ -209,7 +217,10 @@ int gc_queue_poll_more(struct gc_queue *queue)
 {
 	const struct gc_session *session = queue->session;
 
-	/* the client stays for as long as the link leads there; one that was opened again has what was before it drained */
+	/*
+	 * the client stays for as long as the link leads there; one that was opened again has what
+	 * was before it drained
+	 */
 	if (queue->n_doubtful && queue->up && !queue->paused)
 		settle(queue, session->rh->client_settled_ns(session->client, queue->index));
 	return submit_waiting(queue);
@@ -226,7 +237,8 @@ struct gantry_io *gc_queue_take_back(struct gc_queue *queue)
 {
 	struct gantry_io *io;
 
-	if (!queue->n_waiting || (queue->kept && queue->kept[queue->waiting[queue->waiting_at]].again))
+	if (!queue->n_waiting ||
+	    (queue->kept && queue->kept[queue->waiting[queue->waiting_at]].again))
 		return NULL; /* what was in flight once may have been done */
 	io = take_waiting(queue);
 	queue->n_inflight--;
@@ -245,7 +257,8 @@ int gc_queue_make_chain(struct gc_queue *queue)
 	queue->slot_bytes = session->slot_bytes;
 	queue->buffers_offset = session->slot_bytes * session->attr.depth * queue->index;
 	queue->memory = session->region->addr;
-	return session->rh->chain_create(queue->lane, &owner, &gate, session->attr.depth, &queue->chain, &queue->ios);
+	return session->rh->chain_create(queue->lane, &owner, &gate, session->attr.depth,
+					 &queue->chain, &queue->ios);
 }
 
 struct change {
@@ -274,7 +287,10 @@ static void restore(struct gc_queue *queue, struct gantry_io *io)
 	kept->again++;
 }
 
-/* Fail each waiting flush: the program submitted it before it could know that the verifier has changed. */
+/*
+ * Fail each waiting flush: the program submitted it before it could know that the verifier has
+ * changed.
+ */
 static void fail_flushes(struct gc_queue *queue)
 {
 	for (uint32_t n = queue->n_waiting; n; n--) {
@@ -301,7 +317,10 @@ static void up_on_lane(void *arg)
 	queue->up = queue->kept ? GC_UP_KEPT : GC_UP;
 	if (!queue->kept)
 		return; /* the first time */
-	/* the ring, from its beginning: behind what is lost, what waits; both are of `lost`, which has room for all slots */
+	/*
+	 * the ring, from its beginning: behind what is lost, what waits; both are of `lost`, which
+	 * has room for all slots
+	 */
 	for (uint32_t i = 0; i < n_waiting; i++)
 		queue->lost[queue->n_lost + i] = take_waiting(queue)->slot;
 	queue->waiting_at = 0;
@@ -380,7 +399,8 @@ int gc_queue_init(struct gc_session *session, uint32_t index)
 		queue->kept = calloc(depth, sizeof(*queue->kept));
 		queue->lost = calloc(depth, sizeof(*queue->lost));
 	}
-	if (!queue->free || !queue->quarantine || !queue->waiting || (session->resume_ns && (!queue->kept || !queue->lost)))
+	if (!queue->free || !queue->quarantine || !queue->waiting ||
+	    (session->resume_ns && (!queue->kept || !queue->lost)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < depth; i++)
 		queue->free[i] = (uint16_t)(depth - 1 - i);

@@ -2,10 +2,12 @@
 /*
  * engine_resume.c - a session that was lost is opened again.
  *
- *      lost -> queues paused -> client freed -> (open another one, with the id and the next epoch)... -> ready -> started
+ *      lost -> queues paused -> client freed -> (open another one, with the id and the next
+ *      epoch)... -> ready -> started
  *
- * The peer says that it is ready when what the lost one had under way is drained, on the whole way to the volume. From
- * then on nobody touches the buffers of what was in flight, and nothing of it can come after what is submitted now.
+ * The peer says that it is ready when what the lost one had under way is drained, on the whole way
+ * to the volume. From then on nobody touches the buffers of what was in flight, and nothing of it
+ * can come after what is submitted now.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,7 +18,10 @@
 
 #include "engine_priv.h"
 
-/* Between two attempts, at first; twice as long each time, for who refuses may do so for hours, and says so in two logs. */
+/*
+ * Between two attempts, at first; twice as long each time, for who refuses may do so for hours, and
+ * says so in two logs.
+ */
 #define RETRY_NS 50000000ull
 #define RETRY_MOST_NS 1000000000ull
 #define NS_PER_MS 1000000ull
@@ -35,7 +40,8 @@ static void end_spent(struct gc_session *session)
 {
 	char text[sizeof(session->text)];
 
-	snprintf(text, sizeof(text), "%.160s; not resumed: no epoch is left (limit epoch=%u): open the volume again",
+	snprintf(text, sizeof(text),
+		 "%.160s; not resumed: no epoch is left (limit epoch=%u): open the volume again",
 		 session->text, GANTRY_EPOCH_MAX);
 	gc_session_end(session, -ENOTCONN, text);
 }
@@ -53,8 +59,10 @@ static void prepare_attempt(struct gc_session *session)
 static void attempt(void *arg)
 {
 	struct gc_session *session = arg;
-	struct gantry_session_attr wanted = {.id = session->id, .lanes = session->attr.n_queues,
-					     .depth = session->attr.depth, .regions = 1};
+	struct gantry_session_attr wanted = {.id = session->id,
+					     .lanes = session->attr.n_queues,
+					     .depth = session->attr.depth,
+					     .regions = 1};
 
 	if (session->phase != GC_PAUSED || session->client)
 		return;
@@ -63,8 +71,8 @@ static void attempt(void *arg)
 		return;
 	}
 	wanted.epoch = ++session->epoch;
-	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events, session,
-				     &session->client)) {
+	if (session->rh->client_open(session->rh, session->attr.connect, &wanted, &gc_client_events,
+				     session, &session->client)) {
 		session->client = NULL;
 		try_again(session);
 	} else {
@@ -149,10 +157,14 @@ int gc_resume_begin(struct gc_session *session, int reason, const char *text)
 	return 1;
 }
 
-/* After a change of the verifier, acknowledged but unflushed writes may be lost: let the next flush of each queue fail. */
+/*
+ * After a change of the verifier, acknowledged but unflushed writes may be lost: let the next flush
+ * of each queue fail.
+ */
 static void note_verifier(struct gc_session *session, const struct gantry_volume_info *info)
 {
-	uint64_t was = session->info.verifier, ms = (now_ns(session) - session->lost_ns) / NS_PER_MS;
+	uint64_t was = session->info.verifier,
+		 ms = (now_ns(session) - session->lost_ns) / NS_PER_MS;
 	char uuid[GANTRY_UUID_TEXT];
 
 	session->info.verifier = info->verifier;
@@ -161,29 +173,35 @@ static void note_verifier(struct gc_session *session, const struct gantry_volume
 	if (info->verifier == 0 || was == 0 || info->verifier == was)
 		return;
 	session->changed = 1;
-	gantry_log_warn(session->rh->host, "volume %s: acknowledged writes that were not flushed may be lost (verifier=%llx, "
-			"was=%llx, session lost %llu ms ago): the next flush of each queue fails once",
-			gantry_uuid_text(info->uuid, uuid), (unsigned long long)info->verifier, (unsigned long long)was,
-			(unsigned long long)ms);
+	gantry_log_warn(
+		session->rh->host,
+		"volume %s: acknowledged writes that were not flushed may be lost (verifier=%llx, "
+		"was=%llx, session lost %llu ms ago): the next flush of each queue fails once",
+		gantry_uuid_text(info->uuid, uuid), (unsigned long long)info->verifier,
+		(unsigned long long)was, (unsigned long long)ms);
 }
 
 int gc_resume_check(struct gc_session *session, const struct gantry_volume_info *info)
 {
 	const struct gantry_volume_info *was = &session->info;
 
-	if (info->size == was->size && info->block_size == was->block_size && info->ops == was->ops &&
-	    info->flags == was->flags && info->max_io == was->max_io) {
+	if (info->size == was->size && info->block_size == was->block_size &&
+	    info->ops == was->ops && info->flags == was->flags && info->max_io == was->max_io) {
 		note_verifier(session, info);
 		return 0;
 	}
 	session->reason = -ESTALE;
 	if (info->size != was->size)
-		snprintf(session->text, sizeof(session->text), "another size: the volume has %llu bytes, the "
-			 "session had %llu", (unsigned long long)info->size, (unsigned long long)was->size);
+		snprintf(session->text, sizeof(session->text),
+			 "another size: the volume has %llu bytes, the "
+			 "session had %llu",
+			 (unsigned long long)info->size, (unsigned long long)was->size);
 	else
-		snprintf(session->text, sizeof(session->text), "another volume: its properties differ "
-			 "(block=%u, the session had %u; ops=%x, %x; flags=%x, %x; max_io=%u, %u)", info->block_size,
-			 was->block_size, info->ops, was->ops, info->flags, was->flags, info->max_io, was->max_io);
+		snprintf(session->text, sizeof(session->text),
+			 "another volume: its properties differ "
+			 "(block=%u, the session had %u; ops=%x, %x; flags=%x, %x; max_io=%u, %u)",
+			 info->block_size, was->block_size, info->ops, was->ops, info->flags,
+			 was->flags, info->max_io, was->max_io);
 	return -ESTALE;
 }
 
@@ -192,7 +210,9 @@ void gc_resume_done(struct gc_session *session, uint32_t n_again)
 	session->changed = 0;
 	session->rh->after_cancel(session->rh, session);
 	session->text[0] = '\0';
-	gantry_log_warn(session->rh->host, "session resumed id=%llx epoch=%u after %llu ms, %u IOs submitted again",
+	gantry_log_warn(session->rh->host,
+			"session resumed id=%llx epoch=%u after %llu ms, %u IOs submitted again",
 			(unsigned long long)session->id, session->epoch,
-			(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS), n_again);
+			(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS),
+			n_again);
 }

@@ -14,11 +14,14 @@
 
 #include "engine_priv.h"
 
-/* Of memory, in one turn of the control thread: the kernel clears it, a GiB in up to a second, and the peer wants to hear of us. */
+/*
+ * Of memory, in one turn of the control thread: the kernel clears it, a GiB in up to a second, and
+ * the peer wants to hear of us.
+ */
 #define PAGES_STEP (16ull << 20)
 
-__attribute__((format(printf, 3, 4)))
-static void give_up(struct gc_session *session, int reason, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void give_up(struct gc_session *session, int reason,
+							  const char *fmt, ...)
 {
 	char text[sizeof(session->text)];
 	va_list ap;
@@ -26,7 +29,8 @@ static void give_up(struct gc_session *session, int reason, const char *fmt, ...
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (session->phase == GC_PAUSED) { /* it may be gone again already; there is another attempt */
+	/* it may be gone again already; there is another attempt */
+	if (session->phase == GC_PAUSED) {
 		gantry_log_warn(session->rh->host, "%s", text);
 		session->rh->client_abort(session->client);
 		return;
@@ -37,7 +41,8 @@ static void give_up(struct gc_session *session, int reason, const char *fmt, ...
 	gc_session_close(session);
 }
 
-int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes, int flags)
+int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t shared_bytes,
+		      int flags)
 {
 	uint64_t slots = (uint64_t)session->attr.depth * session->attr.n_queues, bytes;
 	int rc = -EOVERFLOW;
@@ -45,9 +50,11 @@ int gc_session_memory(struct gc_session *session, uint64_t slot_bytes, uint64_t 
 	session->slot_bytes = (slot_bytes + GC_SLOT_ALIGN - 1) & ~(uint64_t)(GC_SLOT_ALIGN - 1);
 	if (!__builtin_mul_overflow(session->slot_bytes, slots, &session->shared_offset) &&
 	    !__builtin_add_overflow(session->shared_offset, shared_bytes, &bytes))
-		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LAZY, &session->region);
+		rc = session->rh->region_create(session->rh, bytes, flags | GANTRY_REGION_LAZY,
+						&session->region);
 	if (rc)
-		gantry_log_error(session->rh->host, "no region of %llu x %llu bytes and %llu bytes: %s",
+		gantry_log_error(session->rh->host,
+				 "no region of %llu x %llu bytes and %llu bytes: %s",
 				 (unsigned long long)slots, (unsigned long long)session->slot_bytes,
 				 (unsigned long long)shared_bytes, strerror(-rc));
 	if (rc)
@@ -80,16 +87,21 @@ static int is_opening(const struct gc_session *session)
 
 static void export_region(struct gc_session *session)
 {
-	int rc = session->rh->client_export(session->client, session->region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
+	int rc = session->rh->client_export(session->client, session->region,
+					    GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
 					    GC_REGION_HANDLE);
 
 	if (rc && rc != -ENOTCONN) /* then `closed` follows with the reason */
 		give_up(session, rc, "cannot export the region of %llu bytes: %s",
 			(unsigned long long)session->region->length,
-			rc == -E2BIG ? "it is more than the device takes, or the peer's" : strerror(-rc));
+			rc == -E2BIG ? "it is more than the device takes, or the peer's"
+				     : strerror(-rc));
 }
 
-/* Bytes that the peer takes; what is more is exported at once, for the device to say what is wrong with it. */
+/*
+ * Bytes that the peer takes; what is more is exported at once, for the device to say what is wrong
+ * with it.
+ */
 static uint64_t room(const struct gc_session *session)
 {
 	const struct gantry_role_host *rh = session->rh;
@@ -100,13 +112,14 @@ static uint64_t room(const struct gc_session *session)
 }
 
 /*
- * Allocate all pages before the export: the kernel charges a page to the process that touches it first, which could be the
- * peer. The region of a resumed session has its pages already.
+ * Allocate all pages before the export: the kernel charges a page to the process that touches it
+ * first, which could be the peer. The region of a resumed session has its pages already.
  */
 static void make_pages(void *arg)
 {
 	struct gc_session *session = arg;
-	uint64_t left = session->region->length - session->pages_at, n = left < PAGES_STEP ? left : PAGES_STEP;
+	uint64_t left = session->region->length - session->pages_at,
+		 n = left < PAGES_STEP ? left : PAGES_STEP;
 	int rc = 0;
 	void *at;
 
@@ -139,7 +152,8 @@ static void keep_secret(struct gc_session *session)
 		rh->client_secret(session->client, session->secret);
 }
 
-static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *info)
+static void client_ready(void *arg, struct gantry_client *client,
+			 const struct gantry_volume_info *info)
 {
 	struct gc_session *session = arg;
 
@@ -158,7 +172,8 @@ static int set_up_lane(struct gc_session *session, struct gc_queue *queue)
 	return rc || queue->chain ? rc : gc_queue_make_chain(queue);
 }
 
-static void client_exported(void *arg, struct gantry_client *client, const struct gantry_region *region)
+static void client_exported(void *arg, struct gantry_client *client,
+			    const struct gantry_region *region)
 {
 	struct gc_session *session = arg;
 	int rc = 0;
@@ -171,9 +186,10 @@ static void client_exported(void *arg, struct gantry_client *client, const struc
 	if (!rc)
 		rc = session->rh->client_start(client);
 	if (rc)
-		give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s", session->attr.n_queues,
-				   session->attr.depth, strerror(-rc),
-				   rc == -EINVAL ? "; the device may have shorter queues (its max_depth)" : "");
+		give_up(session, rc, "cannot set up %u lanes of depth %u: %s%s",
+			session->attr.n_queues, session->attr.depth, strerror(-rc),
+			rc == -EINVAL ? "; the device may have shorter queues (its max_depth)"
+				      : "");
 }
 
 static void client_started(void *arg, struct gantry_client *client)
@@ -195,8 +211,9 @@ static void client_started(void *arg, struct gantry_client *client)
 }
 
 /*
- * A peer may still have the memory of the owner's buffers: withdraw the region before the owner is notified of the end
- * of the session. If the host is too old for that, the region stays in quarantine when it is freed.
+ * A peer may still have the memory of the owner's buffers: withdraw the region before the owner is
+ * notified of the end of the session. If the host is too old for that, the region stays in
+ * quarantine when it is freed.
  */
 static void withdraw_region(struct gc_session *session)
 {
@@ -206,9 +223,11 @@ static void withdraw_region(struct gc_session *session)
 	    rh->struct_size <= offsetof(struct gantry_role_host, region_withdraw))
 		return;
 	if (rh->region_withdraw(rh, session->region))
-		gantry_log_error(rh->host, "region cannot be revoked from the peers of a lost session (bytes=%llu): "
-				 "out of memory; the peers may still write to it",
-				 (unsigned long long)session->region->length);
+		gantry_log_error(
+			rh->host,
+			"region cannot be revoked from the peers of a lost session (bytes=%llu): "
+			"out of memory; the peers may still write to it",
+			(unsigned long long)session->region->length);
 	else
 		session->quiet = 1;
 }
@@ -236,7 +255,8 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 	if (session->reason)
 		gc_session_end(session, session->reason, session->text);
 	else if (!gc_resume_begin(session, reason, text))
-		gc_session_end(session, session->phase == GC_CLOSING ? 0 : reason, session->gave_up ? session->text : text);
+		gc_session_end(session, session->phase == GC_CLOSING ? 0 : reason,
+			       session->gave_up ? session->text : text);
 }
 
 const struct gantry_client_events gc_client_events = {
@@ -247,10 +267,13 @@ const struct gantry_client_events gc_client_events = {
 };
 
 int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_attr *attr,
-		    const struct gc_session_events *events, void *arg, struct gc_session **session_p)
+		    const struct gc_session_events *events, void *arg,
+		    struct gc_session **session_p)
 {
-	const struct gantry_session_attr wanted = {.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
-	struct gc_session *session = gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
+	const struct gantry_session_attr wanted = {
+		.epoch = 1, .lanes = attr->n_queues, .depth = attr->depth, .regions = 1};
+	struct gc_session *session =
+		gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
 	int rc = 0;
 
 	if (!session)
@@ -265,7 +288,8 @@ int gc_session_open(const struct gantry_role_host *rh, const struct gc_session_a
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
 		rc = gc_queue_init(session, i);
 	if (!rc)
-		rc = rh->client_open(rh, attr->connect, &wanted, &gc_client_events, session, &session->client);
+		rc = rh->client_open(rh, attr->connect, &wanted, &gc_client_events, session,
+				     &session->client);
 	if (rc) {
 		session->phase = GC_CLOSED;
 		gc_session_free(session);

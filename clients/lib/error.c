@@ -52,7 +52,9 @@ unsigned gc_forks(void)
 
 int gc_check_fork(const struct gantry_volume *volume)
 {
-	if (__builtin_expect(volume->forks == forks, 1))
+	if (gantry_likely(volume->forks == forks))
 		return 0;
-	return gc_error_static(-EINVAL, "the volume was opened before a fork and belongs to the parent; open it again here");
+	return gc_error_static(
+		-EINVAL,
+		"the volume was opened before a fork and belongs to the parent; open it again here");
 }

@@ -33,15 +33,15 @@ struct gantry_volume {
 	struct gantry_volume_attr attr; /* no field is 0, but buffer_bytes */
 	unsigned forks;                 /* as it was when it was opened */
 
-	char *uri, *file, *role; /* what to open; uri NULL: file and role */
+	char *uri, *file, *role;     /* what to open; uri NULL: file and role */
 	char name[GC_URI_SHOWN + 1]; /* the URI or the file, for messages; cut when it is longer */
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	enum gc_state state;
-	int rc;             /* why it is not OPEN */
-	char text[GC_TEXT]; /* the same for people */
+	int rc;                       /* why it is not OPEN */
+	char text[GC_TEXT];           /* the same for people */
 	struct gantry_queue **queues; /* attr.queues entries, NULL: not open */
 
 	/* control thread */
@@ -54,7 +54,8 @@ struct gantry_volume {
 	const struct gantry_role_host *rh;
 	struct gc_session *session;
 	struct gn_timer turns; /* while it is closed, see control.c */
-	uint64_t verifier; /* __atomic: the control thread writes it when the session resumes, any thread reads it */
+	/* __atomic: the control thread writes it when the session resumes, any thread reads it */
+	uint64_t verifier;
 	int ending, over; /* to be closed; the session has had its `closed` */
 
 	/* set before it is OPEN */
@@ -77,7 +78,7 @@ struct gantry_queue {
 	struct gc_request *requests; /* by slot */
 	uint16_t *done;              /* slots that have completed; whoever is inside the worker */
 	uint32_t n_done;
-	uint16_t *told; /* those that the owner is telling about */
+	uint16_t *told;  /* those that the owner is telling about */
 	uint32_t n_open; /* accepted, and not told */
 	int telling, closing;
 	uint32_t index;

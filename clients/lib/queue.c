@@ -2,8 +2,9 @@
 /*
  * queue.c - queues, on their callers' threads.
  *
- * What completes while somebody is inside the worker, the owner or the control thread that tears a session down, is noted
- * in `done`; the owner takes the list out and calls back outside of the worker.
+ * What completes while somebody is inside the worker, the owner or the control thread that tears a
+ * session down, is noted in `done`; the owner takes the list out and calls back outside of the
+ * worker.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -83,7 +84,8 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 	queue->index = take_lane(volume, queue);
 	if (queue->index == volume->attr.queues) {
 		free_queue(queue);
-		return gc_error(-EBUSY, "all %u queues of the volume are open (queues)", volume->attr.queues);
+		return gc_error(-EBUSY, "all %u queues of the volume are open (queues)",
+				volume->attr.queues);
 	}
 	queue->worker = volume->workers[queue->index];
 	queue->engine = gc_session_queue(volume->session, queue->index);
@@ -93,7 +95,8 @@ int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_
 }
 
 /*
- * Wait until no server can access a buffer of an IO that completed before its answer. Either the answers of all such
+ * Wait until no server can access a buffer of an IO that completed before its answer. Either the
+ * answers of all such
  * IOs arrive within fence_timeout, or the session ends and the engine withdraws its memory.
  */
 static void wait_until_untouched(struct gantry_queue *queue)
@@ -230,7 +233,9 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	gn_worker_enter(queue->worker);
 	for (;;) {
 		found = turn(queue);
-		rc = !queue->engine->up ? queue->engine->down_rc : gc_queue_late_writes(queue->engine) ? -ETIMEDOUT : 0;
+		rc = !queue->engine->up                    ? queue->engine->down_rc
+		     : gc_queue_late_writes(queue->engine) ? -ETIMEDOUT
+							   : 0;
 		if (rc != -ETIMEDOUT || (until && gn_now_ns() >= until))
 			break;
 		if (!found)
@@ -240,8 +245,10 @@ int gantry_queue_fence(struct gantry_queue *queue, int timeout_ms)
 	gn_worker_leave(queue->worker);
 	tell(queue, n);
 	if (rc == -ETIMEDOUT)
-		return gc_error(rc, "fence: writes that timed out are not answered (timeout=%d ms): call it again",
-				timeout_ms);
+		return gc_error(
+			rc,
+			"fence: writes that timed out are not answered (timeout=%d ms): call it again",
+			timeout_ms);
 	return rc ? gc_refused(queue, rc) : 0;
 }
 

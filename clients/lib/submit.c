@@ -14,19 +14,24 @@ struct wish {
 	void *arg;
 };
 
-static const char *const op_names[GANTRY_OP_COUNT] = {"nop", "read", "write", "flush", "write_zeroes", "discard"};
+static const char *const op_names[GANTRY_OP_COUNT] = {"nop",   "read",         "write",
+						      "flush", "write_zeroes", "discard"};
 
 static int check_range(const struct gantry_volume_info *info, const struct wish *wish)
 {
 	if (wish->length == 0 || wish->length % info->block_size || wish->offset % info->block_size)
-		return gc_error(-EINVAL, "%llu bytes at %llu: offset and length must be multiples of %u bytes, and some",
-				(unsigned long long)wish->length, (unsigned long long)wish->offset, info->block_size);
+		return gc_error(
+			-EINVAL,
+			"%llu bytes at %llu: offset and length must be multiples of %u bytes, and some",
+			(unsigned long long)wish->length, (unsigned long long)wish->offset,
+			info->block_size);
 	if (!gantry_range_ok(wish->offset, wish->length, info->size))
-		return gc_error(-ERANGE, "%llu bytes at %llu: the volume has %llu bytes", (unsigned long long)wish->length,
-				(unsigned long long)wish->offset, (unsigned long long)info->size);
+		return gc_error(-ERANGE, "%llu bytes at %llu: the volume has %llu bytes",
+				(unsigned long long)wish->length, (unsigned long long)wish->offset,
+				(unsigned long long)info->size);
 	if (wish->length > info->max_io)
-		return gc_error(-EMSGSIZE, "%llu bytes in one IO; the volume takes up to %u", (unsigned long long)wish->length,
-				info->max_io);
+		return gc_error(-EMSGSIZE, "%llu bytes in one IO; the volume takes up to %u",
+				(unsigned long long)wish->length, info->max_io);
 	return 0;
 }
 
@@ -37,7 +42,8 @@ static int check(const struct gantry_volume *volume, const struct wish *wish)
 	if (!wish->done)
 		return gc_error_static(-EINVAL, "no function `done` is given");
 	if (wish->flags & ~GANTRY_IO_FUA)
-		return gc_error(-EINVAL, "unknown flags 0x%x; GANTRY_IO_FUA is the one there is", wish->flags);
+		return gc_error(-EINVAL, "unknown flags 0x%x; GANTRY_IO_FUA is the one there is",
+				wish->flags);
 	if (gantry_op_writes(wish->opcode) && (info->flags & GANTRY_VOLUME_READ_ONLY))
 		return gc_error_static(-EROFS, "the volume is read-only");
 	if (!(info->ops & 1u << wish->opcode))
@@ -46,7 +52,8 @@ static int check(const struct gantry_volume *volume, const struct wish *wish)
 }
 
 /* Where the data is in the region; *copy_p: in the slot's own buffer. */
-static int place(const struct gantry_volume *volume, const struct wish *wish, uint64_t *offset_p, int *copy_p)
+static int place(const struct gantry_volume *volume, const struct wish *wish, uint64_t *offset_p,
+		 int *copy_p)
 {
 	uint64_t at = (uint64_t)((uintptr_t)wish->buf - (uintptr_t)volume->buffers);
 
@@ -56,10 +63,15 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, ui
 	if (!*copy_p) {
 		*offset_p = volume->buffers_offset + at;
 		if (wish->length > volume->attr.buffer_bytes - at)
-			return gc_error_static(-EINVAL, "the buffer begins in gantry_volume_buffers() and ends behind it");
+			return gc_error_static(
+				-EINVAL,
+				"the buffer begins in gantry_volume_buffers() and ends behind it");
 	} else if (wish->length > volume->copy_bytes) {
-		return gc_error(-EMSGSIZE, "%llu bytes; the volume was opened to copy up to %u (copy_bytes); more is possible with "
-				"buffers in gantry_volume_buffers()", (unsigned long long)wish->length, volume->copy_bytes);
+		return gc_error(
+			-EMSGSIZE,
+			"%llu bytes; the volume was opened to copy up to %u (copy_bytes); more is possible with "
+			"buffers in gantry_volume_buffers()",
+			(unsigned long long)wish->length, volume->copy_bytes);
 	}
 	return 0;
 }
@@ -71,7 +83,10 @@ int gc_refused(struct gantry_queue *queue, int rc)
 	if (rc != -ENOTCONN && rc != -ESTALE)
 		return gc_error(rc, "refused by a stage: %s", strerror(-rc));
 	pthread_mutex_lock(&volume->lock);
-	/* the control thread takes the queues down before it reports the end of the session, and then its reason */
+	/*
+	 * the control thread takes the queues down before it reports the end of the session, and
+	 * then its reason
+	 */
 	while (!queue->engine->up && volume->state == GC_OPEN)
 		pthread_cond_wait(&volume->changed, &volume->lock);
 	gc_error(rc, "the session is lost: %s", volume->text[0] ? volume->text : "just now");
@@ -96,17 +111,22 @@ static int no_slot(struct gantry_queue *queue)
 	int lost;
 
 	if (queue->engine->n_quarantined < depth)
-		return gc_error_static(-EAGAIN, "as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
+		return gc_error_static(
+			-EAGAIN,
+			"as many IOs as the queue's depth are in flight; call gantry_queue_poll() first");
 	gn_worker_enter(queue->worker);
 	gn_worker_turn(queue->worker); /* late answers free some */
 	gc_queue_poll(queue->engine);
 	lost = is_lost(queue->engine, depth);
 	gn_worker_leave(queue->worker);
 	if (queue->engine->n_free)
-		return gc_error_static(-EAGAIN, "IOs that had timed out were answered just now; try again");
+		return gc_error_static(-EAGAIN,
+				       "IOs that had timed out were answered just now; try again");
 	if (lost)
 		return gc_refused(queue, -ENOTCONN);
-	return gc_error_static(-ENOTCONN, "after timeouts, none of the queue's buffers is safe to use; open the volume again");
+	return gc_error_static(
+		-ENOTCONN,
+		"after timeouts, none of the queue's buffers is safe to use; open the volume again");
 }
 
 static int submit(struct gantry_queue *queue, const struct wish *wish)
@@ -135,8 +155,10 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	if (copy && wish->opcode == GANTRY_OP_WRITE)
 		memcpy(gc_slot_buffer(engine, io), wish->buf, wish->length);
 	request = &queue->requests[io->slot];
-	*request = (struct gc_request){wish->done, wish->arg, copy && wish->opcode == GANTRY_OP_READ ? wish->buf : NULL};
-	gc_io_fill(engine, io, wish->opcode, wish->flags, wish->offset, (uint32_t)wish->length, data);
+	*request = (struct gc_request){wish->done, wish->arg,
+				       copy && wish->opcode == GANTRY_OP_READ ? wish->buf : NULL};
+	gc_io_fill(engine, io, wish->opcode, wish->flags, wish->offset, (uint32_t)wish->length,
+		   data);
 	gn_worker_enter(queue->worker);
 	rc = gc_queue_submit(engine, io);
 	gn_worker_leave(queue->worker);
@@ -151,21 +173,22 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 static int submit_flags(struct gantry_queue *queue, struct wish *wish, unsigned flags)
 {
 	if (flags > UINT8_MAX)
-		return gc_error(-EINVAL, "unknown flags 0x%x; GANTRY_IO_FUA is the one there is", flags);
+		return gc_error(-EINVAL, "unknown flags 0x%x; GANTRY_IO_FUA is the one there is",
+				flags);
 	wish->flags = (uint8_t)flags;
 	return submit(queue, wish);
 }
 
-int gantry_queue_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset, gantry_done_fn *done,
-		      void *arg)
+int gantry_queue_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t offset,
+		      gantry_done_fn *done, void *arg)
 {
 	const struct wish wish = {GANTRY_OP_READ, 0, buf, length, offset, done, arg};
 
 	return submit(queue, &wish);
 }
 
-int gantry_queue_write(struct gantry_queue *queue, const void *buf, uint64_t length, uint64_t offset, unsigned flags,
-		       gantry_done_fn *done, void *arg)
+int gantry_queue_write(struct gantry_queue *queue, const void *buf, uint64_t length,
+		       uint64_t offset, unsigned flags, gantry_done_fn *done, void *arg)
 {
 	struct wish wish = {GANTRY_OP_WRITE, 0, (void *)buf, length, offset, done, arg};
 
@@ -179,15 +202,16 @@ int gantry_queue_flush(struct gantry_queue *queue, gantry_done_fn *done, void *a
 	return submit(queue, &wish);
 }
 
-int gantry_queue_discard(struct gantry_queue *queue, uint64_t length, uint64_t offset, gantry_done_fn *done, void *arg)
+int gantry_queue_discard(struct gantry_queue *queue, uint64_t length, uint64_t offset,
+			 gantry_done_fn *done, void *arg)
 {
 	const struct wish wish = {GANTRY_OP_DISCARD, 0, NULL, length, offset, done, arg};
 
 	return submit(queue, &wish);
 }
 
-int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint64_t offset, unsigned flags,
-			      gantry_done_fn *done, void *arg)
+int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint64_t offset,
+			      unsigned flags, gantry_done_fn *done, void *arg)
 {
 	struct wish wish = {GANTRY_OP_WRITE_ZEROES, 0, NULL, length, offset, done, arg};
 

@@ -22,8 +22,7 @@ struct pair {
 	const char *key, *value;
 };
 
-__attribute__((format(printf, 2, 3)))
-static int wrong(struct parse *p, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int wrong(struct parse *p, const char *fmt, ...)
 {
 	int n = snprintf(p->text, p->text_bytes, "%.*s: ", GC_URI_SHOWN, p->from);
 	va_list ap;
@@ -37,7 +36,9 @@ static int wrong(struct parse *p, const char *fmt, ...)
 
 static int hex(char c)
 {
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+	return isdigit((unsigned char)c)    ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+					    : -1;
 }
 
 /* n bytes with %XX resolved; NULL with *rc_p set. */
@@ -51,7 +52,8 @@ static char *decode(struct parse *p, const char *from, size_t n, int *rc_p)
 		int c = (unsigned char)from[i];
 
 		if (c == '%') {
-			int high = n - i > 2 ? hex(from[i + 1]) : -1, low = n - i > 2 ? hex(from[i + 2]) : -1;
+			int high = n - i > 2 ? hex(from[i + 1]) : -1,
+			    low = n - i > 2 ? hex(from[i + 2]) : -1;
 
 			if (high < 0 || low < 0) {
 				*rc_p = wrong(p, "a %% is not followed by two hexadecimal digits");
@@ -69,8 +71,7 @@ static char *decode(struct parse *p, const char *from, size_t n, int *rc_p)
 	return to;
 }
 
-__attribute__((format(printf, 2, 3)))
-static int set(struct parse *p, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int set(struct parse *p, const char *fmt, ...)
 {
 	struct gc_uri *uri = p->uri;
 	char line[GC_URI_MAX + 64];
@@ -88,7 +89,9 @@ static int set(struct parse *p, const char *fmt, ...)
 /* A name of the configuration: what follows a dot, and what may not hold one. */
 static int is_word(const char *text)
 {
-	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_*")] &&
+	return *text &&
+	       !text[strspn(text,
+			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_*")] &&
 	       !isdigit((unsigned char)*text);
 }
 
@@ -98,8 +101,10 @@ static int take_word(struct parse *p, const struct pair *pair)
 	const struct {
 		const char *key, **to;
 	} words[] = {
-		{"config", &p->uri->config}, {"role", &p->uri->role},
-		{"device", &p->device},      {"transport", &p->transport},
+		{"config", &p->uri->config},
+		{"role", &p->uri->role},
+		{"device", &p->device},
+		{"transport", &p->transport},
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -190,7 +195,9 @@ static const char *take_place(struct parse *p, const char *at, int *rc_p)
 static int check_file(struct parse *p, size_t n_options)
 {
 	if (*p->host || *p->name || p->device || p->transport || n_options)
-		return wrong(p, "names a configuration file, so the file says the rest; only role can stand beside config");
+		return wrong(
+			p,
+			"names a configuration file, so the file says the rest; only role can stand beside config");
 	return 0;
 }
 
@@ -199,9 +206,13 @@ static int check_place(struct parse *p)
 	if (p->uri->role)
 		return wrong(p, "role needs config=FILE");
 	if (*p->host && *p->name)
-		return wrong(p, "has HOST:PORT and NAME, and both say where the volume is; leave one of them out");
+		return wrong(
+			p,
+			"has HOST:PORT and NAME, and both say where the volume is; leave one of them out");
 	if (!*p->host && !*p->name)
-		return wrong(p, "names no volume; write gantry:///NAME, gantry://HOST:PORT or gantry:///?config=FILE");
+		return wrong(
+			p,
+			"names no volume; write gantry:///NAME, gantry://HOST:PORT or gantry:///?config=FILE");
 	if (*p->host && !p->transport)
 		return wrong(p, "lacks the transport to that host; write ?transport=NAME");
 	if (p->device && !is_word(p->device))
@@ -215,11 +226,13 @@ static int make_sets(struct parse *p, const struct pair *options, size_t n)
 
 	if (!p->device)
 		p->device = "dpu0";
-	rc = set(p, "devices.%s.transport=\"%s\"", p->device, p->transport ? p->transport : "shm-comch");
+	rc = set(p, "devices.%s.transport=\"%s\"", p->device,
+		 p->transport ? p->transport : "shm-comch");
 	if (!rc)
 		rc = set(p, "roles." GC_URI_ROLE ".connect.device=\"%s\"", p->device);
 	if (!rc)
-		rc = set(p, "roles." GC_URI_ROLE ".connect.%s=\"%s\"", *p->host ? "address" : "name", *p->host ? p->host : p->name);
+		rc = set(p, "roles." GC_URI_ROLE ".connect.%s=\"%s\"",
+			 *p->host ? "address" : "name", *p->host ? p->host : p->name);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = take_option(p, &options[i]);
 	return rc;

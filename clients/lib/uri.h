@@ -2,14 +2,15 @@
 /*
  * uri.h - gantry://[HOST:PORT]/[NAME][?KEY=VALUE[&KEY=VALUE]...], as in gantry-client(3)
  *
- * A URI becomes settings of a configuration, as `gantry run --set` takes them, or names a file and a role.
+ * A URI becomes settings of a configuration, as `gantry run --set` takes them, or names a file and
+ * a role.
  */
 #ifndef GC_URI_H
 #define GC_URI_H
 
 #include "base/arena.h"
 
-#define GC_URI_MAX 4096 /* bytes */
+#define GC_URI_MAX 4096  /* bytes */
 #define GC_URI_SHOWN 128 /* of them in messages */
 #define GC_URI_SETS 64
 #define GC_URI_ROLE "volume" /* the role that a URI describes */

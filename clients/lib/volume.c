@@ -18,27 +18,35 @@ static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 static int check_attr(const struct gantry_volume_attr *attr)
 {
 	if (attr->queues > GN_TOPOLOGY_LANES_MAX)
-		return gc_error(-EINVAL, "%u queues; up to %d are possible", attr->queues, GN_TOPOLOGY_LANES_MAX);
+		return gc_error(-EINVAL, "%u queues; up to %d are possible", attr->queues,
+				GN_TOPOLOGY_LANES_MAX);
 	if (attr->depth > UINT16_MAX)
-		return gc_error(-EINVAL, "%u IOs in flight on a queue; up to %d are possible", attr->depth, UINT16_MAX);
+		return gc_error(-EINVAL, "%u IOs in flight on a queue; up to %d are possible",
+				attr->depth, UINT16_MAX);
 	return 0;
 }
 
-/* What the caller's struct has and ours does not must be 0: a later program asks for what we cannot do. */
+/*
+ * What the caller's struct has and ours does not must be 0: a later program asks for what we cannot
+ * do.
+ */
 static int take_attr(struct gantry_volume *volume, const struct gantry_volume_attr *attr)
 {
 	struct gantry_volume_attr *own = &volume->attr;
 	size_t size = attr ? attr->struct_size : sizeof(*own);
 
 	if (size < 2 * sizeof(uint32_t) || size > ATTR_MOST)
-		return gc_error_static(-EINVAL, "the size of struct gantry_volume_attr is not set; start from "
-						"GANTRY_VOLUME_ATTR_INIT");
+		return gc_error_static(
+			-EINVAL, "the size of struct gantry_volume_attr is not set; start from "
+				 "GANTRY_VOLUME_ATTR_INIT");
 	if (attr)
 		memcpy(own, attr, size < sizeof(*own) ? size : sizeof(*own));
 	for (size_t i = sizeof(*own); i < size; i++)
 		if (((const char *)attr)[i])
-			return gc_error_static(-EINVAL, "struct gantry_volume_attr asks for something that this version of "
-							"libgantry does not have");
+			return gc_error_static(
+				-EINVAL,
+				"struct gantry_volume_attr asks for something that this version of "
+				"libgantry does not have");
 	if (!own->queues)
 		own->queues = DEFAULT_QUEUES;
 	if (!own->depth)
@@ -128,8 +136,8 @@ static int open_volume(struct gantry_volume *volume, const struct gantry_volume_
 	return rc ? rc : wait_up(volume);
 }
 
-static int make_volume(const char *uri, const char *file, const char *role, const struct gantry_volume_attr *attr,
-		       struct gantry_volume **volume_p)
+static int make_volume(const char *uri, const char *file, const char *role,
+		       const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
 {
 	struct gantry_volume *volume = calloc(1, sizeof(*volume));
 	int rc;
@@ -141,7 +149,8 @@ static int make_volume(const char *uri, const char *file, const char *role, cons
 	pthread_mutex_init(&volume->lock, NULL);
 	pthread_cond_init(&volume->changed, NULL);
 	gc_volume_name(volume, uri ? uri : file);
-	if (copy_text(uri, &volume->uri) || copy_text(file, &volume->file) || copy_text(role, &volume->role))
+	if (copy_text(uri, &volume->uri) || copy_text(file, &volume->file) ||
+	    copy_text(role, &volume->role))
 		rc = gc_error_static(-ENOMEM, "out of memory");
 	else
 		rc = open_volume(volume, attr);
@@ -154,7 +163,8 @@ static int make_volume(const char *uri, const char *file, const char *role, cons
 	return 0;
 }
 
-int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
+int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr,
+		       struct gantry_volume **volume_p)
 {
 	*volume_p = NULL;
 	if (!uri)
@@ -162,8 +172,8 @@ int gantry_volume_open(const char *uri, const struct gantry_volume_attr *attr, s
 	return make_volume(uri, NULL, NULL, attr, volume_p);
 }
 
-int gantry_volume_open_role(const char *file, const char *role, const struct gantry_volume_attr *attr,
-			    struct gantry_volume **volume_p)
+int gantry_volume_open_role(const char *file, const char *role,
+			    const struct gantry_volume_attr *attr, struct gantry_volume **volume_p)
 {
 	*volume_p = NULL;
 	if (!file)

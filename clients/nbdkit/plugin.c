@@ -66,7 +66,8 @@ static int server_config_complete(void)
 		return -1;
 	}
 	if (server_conf.uri && server_conf.volume) {
-		nbdkit_error("volume=%s is a role of config=FILE; a URI names the volume itself", server_conf.volume);
+		nbdkit_error("volume=%s is a role of config=FILE; a URI names the volume itself",
+			     server_conf.volume);
 		return -1;
 	}
 	return 0;
@@ -80,8 +81,9 @@ static void server_unload(void)
 /* -- life -- */
 
 /*
- * Threads do not outlive a fork, so the volume is opened after it. By then nbdkit may have told its caller that all is well:
- * so that a volume that is not there is found out before, it is opened here too, and closed.
+ * Threads do not outlive a fork, so the volume is opened after it. By then nbdkit may have told its
+ * caller that all is well: so that a volume that is not there is found out before, it is opened
+ * here too, and closed.
  */
 static int server_get_ready(void)
 {
@@ -121,7 +123,8 @@ static int64_t server_get_size(void *handle)
 	return (int64_t)server_info()->size;
 }
 
-static int server_block_size(void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
+static int server_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,
+			     uint32_t *maximum)
 {
 	(void)handle;
 	*minimum = server_info()->block_size;
@@ -148,7 +151,9 @@ static int server_can_trim(void *handle)
 	return does(GANTRY_OP_DISCARD);
 }
 
-/* Without it nbdkit writes zeroes by pwrite. With it, none of them is sent, so it is never slower. */
+/*
+ * Without it nbdkit writes zeroes by pwrite. With it, none of them is sent, so it is never slower.
+ */
 static int server_can_zero(void *handle)
 {
 	(void)handle;
@@ -161,7 +166,10 @@ static int server_can_fua(void *handle)
 	return does(GANTRY_OP_FLUSH) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
 }
 
-/* All connections share one session, and this plugin keeps nothing: a flush covers what any of them has written. */
+/*
+ * All connections share one session, and this plugin keeps nothing: a flush covers what any of them
+ * has written.
+ */
 static int server_can_multi_conn(void *handle)
 {
 	(void)handle;
@@ -182,10 +190,12 @@ static int server_pread(void *handle, void *buf, uint32_t count, uint64_t offset
 	return server_request(GANTRY_OP_READ, buf, count, offset, 0);
 }
 
-static int server_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+static int server_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset,
+			 uint32_t flags)
 {
 	(void)handle;
-	return server_request(GANTRY_OP_WRITE, (void *)buf, count, offset, fua(flags)); /* only read from */
+	/* only read from */
+	return server_request(GANTRY_OP_WRITE, (void *)buf, count, offset, fua(flags));
 }
 
 static int server_flush(void *handle, uint32_t flags)
@@ -203,7 +213,10 @@ static int server_trim(void *handle, uint32_t count, uint64_t offset, uint32_t f
 	return rc || !fua(flags) ? rc : server_flush(handle, 0);
 }
 
-/* Not by a discard, though NBD would allow one: what a volume reads after that is not said to be zeroes. */
+/*
+ * Not by a discard, though NBD would allow one: what a volume reads after that is not said to be
+ * zeroes.
+ */
 static int server_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
@@ -217,12 +230,13 @@ static struct nbdkit_plugin plugin = {
 	.description = "Serves a volume of gantry. See nbdkit-gantry-plugin(1).",
 	.config = server_config,
 	.config_complete = server_config_complete,
-	.config_help = "config=FILE     configuration of gantry; or uri=URI\n"
-		       "volume=NAME     the role in it that connects to the volume (the only such one)\n"
-		       "uri=URI         such as gantry:///volume0?device=dpu0; also without uri=\n"
-		       "queues=N        lanes of the session, 1 to 64 (one for each processor, up to 4)\n"
-		       "depth=N         IOs in flight on each, 1 to 256 (64)\n"
-		       "piece=SIZE      longer requests become several IOs (256K)",
+	.config_help =
+		"config=FILE     configuration of gantry; or uri=URI\n"
+		"volume=NAME     the role in it that connects to the volume (the only such one)\n"
+		"uri=URI         such as gantry:///volume0?device=dpu0; also without uri=\n"
+		"queues=N        lanes of the session, 1 to 64 (one for each processor, up to 4)\n"
+		"depth=N         IOs in flight on each, 1 to 256 (64)\n"
+		"piece=SIZE      longer requests become several IOs (256K)",
 	.magic_config_key = "uri",
 	.unload = server_unload,
 	.get_ready = server_get_ready,

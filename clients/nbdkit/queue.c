@@ -2,10 +2,11 @@
 /*
  * queue.c - a queue that several threads use.
  *
- * Whoever polls it completes what is done, for all. Who waits lets others go first for some turns: whoever does the IO may
- * need this very processor, and so may threads with requests that could go out together with this one. Meanwhile most IOs
- * complete, and nobody has to be woken. If not, one of those that wait watches the queue's fd; the others sleep until theirs
- * has completed, or until they are to watch.
+ * Whoever polls it completes what is done, for all. Who waits lets others go first for some turns:
+ * whoever does the IO may need this very processor, and so may threads with requests that could go
+ * out together with this one. Meanwhile most IOs complete, and nobody has to be woken. If not, one
+ * of those that wait watches the queue's fd; the others sleep until theirs has completed, or until
+ * they are to watch.
  */
 #include <poll.h>
 #include <sched.h>
@@ -42,7 +43,10 @@ void server_enter(struct server_queue *q)
 	pthread_mutex_lock(&q->lock);
 }
 
-/* Those who are woken want the lock, and may get this processor at once: so first the one and then the other. */
+/*
+ * Those who are woken want the lock, and may get this processor at once: so first the one and then
+ * the other.
+ */
 static void unlock(struct server_queue *q)
 {
 	struct server_waiters woken = TAILQ_HEAD_INITIALIZER(woken);
@@ -69,7 +73,10 @@ static void wake_first(struct server_queue *q, struct server_waiters *of)
 		wake(q, of, TAILQ_FIRST(of));
 }
 
-/* One who was told of room may not have taken it, because the session is lost: so each that leaves tells the next. */
+/*
+ * One who was told of room may not have taken it, because the session is lost: so each that leaves
+ * tells the next.
+ */
 void server_leave(struct server_queue *q)
 {
 	wake_first(q, &q->outside);
@@ -122,7 +129,7 @@ static void take_turns(struct server_waiter *w, uint32_t before, int turns)
 
 static void wait_for_fd(struct server_queue *q)
 {
-	struct pollfd fd = { .fd = gantry_queue_fd(q->queue), .events = POLLIN };
+	struct pollfd fd = {.fd = gantry_queue_fd(q->queue), .events = POLLIN};
 
 	q->at_fd = 1;
 	unlock(q);
@@ -153,7 +160,10 @@ void server_wait(struct server_waiter *w)
 	uint32_t before = w->inflight;
 
 	if (!before) {
-		/* with nothing in flight nobody would wake us: there is room now, by answers that came after their time */
+		/*
+		 * with nothing in flight nobody would wake us: there is room now, by answers that
+		 * came after their time
+		 */
 		if (gantry_queue_inflight(w->queue->queue))
 			sleep_in(&w->queue->outside, w);
 		return;

@@ -2,7 +2,8 @@
 /*
  * request.c - a request of NBD becomes one IO or several.
  *
- * NBD allows requests far longer than an IO of the volume. They are cut, and a few pieces are in flight at a time.
+ * NBD allows requests far longer than an IO of the volume. They are cut, and a few pieces are in
+ * flight at a time.
  * After the first that fails no more are sent; what the others did stays done, as NBD allows.
  */
 #include <errno.h>
@@ -23,7 +24,8 @@ struct request {
 	uint64_t offset; /* of what is left */
 	uint32_t left;   /* bytes */
 	int result;      /* of the first IO that failed: -errno */
-	const char *text; /* why it was refused; NULL: it was not, or nobody knows more than the errno */
+	/* why it was refused; NULL: it was not, or nobody knows more than the errno */
+	const char *text;
 };
 
 static void done(void *arg, int result)
@@ -103,7 +105,7 @@ static void run(struct request *r)
 /* What the client is to see: nbdkit turns an errno that NBD does not know into EINVAL. */
 static int nbd_errno(int err)
 {
-	static const int known[] = { EPERM, EROFS, EINVAL, ENOMEM, ENOSPC, EOPNOTSUPP };
+	static const int known[] = {EPERM, EROFS, EINVAL, ENOMEM, ENOSPC, EOPNOTSUPP};
 	unsigned i;
 
 	for (i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -115,10 +117,8 @@ static int nbd_errno(int err)
 static const char *name(enum gantry_opcode opcode)
 {
 	static const char *const names[GANTRY_OP_COUNT] = {
-		[GANTRY_OP_READ] = "read",
-		[GANTRY_OP_WRITE] = "write",
-		[GANTRY_OP_FLUSH] = "flush",
-		[GANTRY_OP_WRITE_ZEROES] = "write zeroes",
+		[GANTRY_OP_READ] = "read",    [GANTRY_OP_WRITE] = "write",
+		[GANTRY_OP_FLUSH] = "flush",  [GANTRY_OP_WRITE_ZEROES] = "write zeroes",
 		[GANTRY_OP_DISCARD] = "trim",
 	};
 
@@ -132,11 +132,13 @@ static int failed(const struct request *r, uint32_t count, uint64_t offset)
 	const char *text = r->text ? r->text : strerror(err);
 
 	if (err != ENOTCONN && err != ESTALE)
-		nbdkit_error("%s of %u bytes at %llu: %s", name(r->opcode), count, (unsigned long long)offset, text);
+		nbdkit_error("%s of %u bytes at %llu: %s", name(r->opcode), count,
+			     (unsigned long long)offset, text);
 	else if (server_lost())
-		nbdkit_error("the volume is lost: %s. Every request fails with EIO, until all clients have left and one comes "
-			     "again; to make requests wait instead, see connect.resume in gantry.conf(5)",
-			     text);
+		nbdkit_error(
+			"the volume is lost: %s. Every request fails with EIO, until all clients have left and one comes "
+			"again; to make requests wait instead, see connect.resume in gantry.conf(5)",
+			text);
 	nbdkit_set_error(nbd_errno(err));
 	return -1;
 }
@@ -147,16 +149,19 @@ static int aligned(uint32_t count, uint64_t offset)
 
 	if ((count | offset) % block == 0)
 		return 1;
-	nbdkit_error("%u bytes at %llu: not in whole blocks of %u bytes; for clients that do not ask for the block size there "
-		     "is nbdkit's --filter=blocksize",
-		     count, (unsigned long long)offset, block);
+	nbdkit_error(
+		"%u bytes at %llu: not in whole blocks of %u bytes; for clients that do not ask for the block size there "
+		"is nbdkit's --filter=blocksize",
+		count, (unsigned long long)offset, block);
 	nbdkit_set_error(EINVAL);
 	return 0;
 }
 
-int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64_t offset, unsigned flags)
+int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64_t offset,
+		   unsigned flags)
 {
-	struct request r = { .opcode = opcode, .flags = flags, .data = data, .offset = offset, .left = count };
+	struct request r = {
+		.opcode = opcode, .flags = flags, .data = data, .offset = offset, .left = count};
 
 	if (!aligned(count, offset))
 		return -1;

@@ -2,14 +2,14 @@
 /*
  * server.h - nbdkit's plugin `gantry`: one volume for every client that speaks NBD.
  *
- *	plugin.c   what nbdkit calls
- *	volume.c   the one volume that is open, and its queues
- *	request.c  a request of NBD becomes one IO or several
- *	queue.c    a queue that several threads use
+ *     plugin.c   what nbdkit calls
+ *     volume.c   the one volume that is open, and its queues
+ *     request.c  a request of NBD becomes one IO or several
+ *     queue.c    a queue that several threads use
  *
- * nbdkit calls from threads of its own, many for each connection, and a call returns when the request is done. Threads that
- * are on the same processor share a queue: what one of them finds completed it completes for all, and the target has few
- * lanes to look at.
+ * nbdkit calls from threads of its own, many for each connection, and a call returns when the
+ * request is done. Threads that are on the same processor share a queue: what one of them finds
+ * completed it completes for all, and the target has few lanes to look at.
  */
 #ifndef CLIENTS_NBDKIT_SERVER_H
 #define CLIENTS_NBDKIT_SERVER_H
@@ -39,7 +39,8 @@ int server_open(void);
 void server_close(void);
 
 /*
- * Count a connection. Where the session was lost and no connection is left that knew it, the volume is opened again.
+ * Count a connection. Where the session was lost and no connection is left that knew it, the volume
+ * is opened again.
  * 0, or -1 after nbdkit_error().
  */
 int server_connect(void);
@@ -87,8 +88,8 @@ void server_enter(struct server_queue *queue);
 void server_leave(struct server_queue *queue);
 
 /*
- * Wait until an IO of the waiter has completed; where it has none, because the queue is full of those of others, until any has.
- * Under the lock, which is let go of meanwhile.
+ * Wait until an IO of the waiter has completed; where it has none, because the queue is full of
+ * those of others, until any has. Under the lock, which is let go of meanwhile.
  */
 void server_wait(struct server_waiter *waiter);
 /* To be called by `done` of each IO; under the lock. */
@@ -103,6 +104,7 @@ void server_completed(struct server_waiter *waiter);
  * flags    GANTRY_IO_FUA or 0
  * returns  0, or -1 after nbdkit_error() and nbdkit_set_error()
  */
-int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64_t offset, unsigned flags);
+int server_request(enum gantry_opcode opcode, void *data, uint32_t count, uint64_t offset,
+		   unsigned flags);
 
 #endif

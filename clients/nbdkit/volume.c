@@ -13,7 +13,7 @@
 
 #define MOST_DEFAULT_QUEUES 4
 
-struct server_conf server_conf = { .queues = 0, .depth = 64, .piece = 256 * 1024 };
+struct server_conf server_conf = {.queues = 0, .depth = 64, .piece = 256 * 1024};
 
 static struct {
 	struct gantry_volume *volume; /* changes only while there is no connection */
@@ -25,7 +25,7 @@ static struct {
 	struct server_queue *queues;
 	uint32_t n_queues;
 	uint32_t connections;
-} server = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} server = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const struct gantry_volume_info *server_info(void)
 {
@@ -52,7 +52,8 @@ static int connect_volume(uint32_t n_queues)
 	attr.copy_bytes = server_conf.piece;
 	if (server_conf.uri)
 		return gantry_volume_open(server_conf.uri, &attr, &server.volume);
-	return gantry_volume_open_role(server_conf.config, server_conf.volume, &attr, &server.volume);
+	return gantry_volume_open_role(server_conf.config, server_conf.volume, &attr,
+				       &server.volume);
 }
 
 /* What NBD can say of it. */
@@ -62,11 +63,13 @@ static int describe_volume(void)
 
 	gantry_volume_get_info(server.volume, info);
 	server.piece = gantry_volume_copy_bytes(server.volume);
-	if (info->size <= INT64_MAX && info->block_size && info->size % info->block_size == 0 && server.piece >= info->block_size)
+	if (info->size <= INT64_MAX && info->block_size && info->size % info->block_size == 0 &&
+	    server.piece >= info->block_size)
 		return 0;
-	nbdkit_error("%s: a volume of %llu bytes in blocks of %u cannot be served: the size must be a multiple of the block, "
-		     "and piece=%u no less than it",
-		     where(), (unsigned long long)info->size, info->block_size, server.piece);
+	nbdkit_error(
+		"%s: a volume of %llu bytes in blocks of %u cannot be served: the size must be a multiple of the block, "
+		"and piece=%u no less than it",
+		where(), (unsigned long long)info->size, info->block_size, server.piece);
 	return -1;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * arena.h - small pieces of memory that live and die together, such as the strings of a configuration.
+ * arena.h - small pieces of memory that live and die together, such as the strings of a
+ * configuration.
  *
  * A zeroed struct is an empty arena. Belongs to one thread at a time.
  */
@@ -15,7 +16,9 @@ struct gn_arena {
 	size_t used; /* bytes of the first block that are given out */
 };
 
-/* Zeroed memory, aligned for any type, until gn_arena_fini. Returns NULL when there is no memory. */
+/*
+ * Zeroed memory, aligned for any type, until gn_arena_fini. Returns NULL when there is no memory.
+ */
 void *gn_arena_alloc(struct gn_arena *arena, size_t bytes);
 
 /* Copies length bytes and terminates them. Returns NULL when there is no memory. */

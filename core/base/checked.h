@@ -19,7 +19,10 @@ static inline bool gn_add_u64(uint64_t a, uint64_t b, uint64_t *sum_p)
 	return true;
 }
 
-/* *product_p = a * b; returns false, and leaves *product_p alone, when that does not fit. Any thread. */
+/*
+ * *product_p = a * b; returns false, and leaves *product_p alone, when that does not fit. Any
+ * thread.
+ */
 static inline bool gn_mul_u64(uint64_t a, uint64_t b, uint64_t *product_p)
 {
 	uint64_t product;

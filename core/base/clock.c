@@ -40,12 +40,14 @@ uint64_t gn_now_ns(void)
 static bool kernel_distrusts(void)
 {
 	char name[32] = "";
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		      O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
 
 	if (fd >= 0)
 		close(fd);
-	return n > 0 && (!strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) || !strncmp(name, "jiffies", 7));
+	return n > 0 && (!strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) ||
+			 !strncmp(name, "jiffies", 7));
 }
 
 /* A counter is usable when it runs at one rate whatever the processor does. */
@@ -67,7 +69,9 @@ static bool counter_usable(void)
 }
 #endif
 
-/* Reads both clocks as nearly at once as it can: the narrowest of a few tries, taken at its middle. */
+/*
+ * Reads both clocks as nearly at once as it can: the narrowest of a few tries, taken at its middle.
+ */
 static void read_pair(uint64_t *ticks_p, uint64_t *ns_p)
 {
 	uint64_t best = UINT64_MAX;

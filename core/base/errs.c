@@ -56,15 +56,18 @@ static const char *copy(struct gn_errs *errs, const char *text)
 	return text ? gn_arena_strdup(&errs->arena, text) : NULL;
 }
 
-/* "FILE:LINE: KEY: ". Returns its length without the terminator, also if dst is too small or NULL. */
+/*
+ * "FILE:LINE: KEY: ". Returns its length without the terminator, also if dst is too small or NULL.
+ */
 static size_t write_place(char *dst, size_t size, const struct gn_err_place *place)
 {
 	char line[16] = "";
 
 	if (place->line)
 		snprintf(line, sizeof(line), ":%u", place->line);
-	return (size_t)snprintf(dst, size, "%s%s%s%s%s", place->file ? place->file : "", line, place->file ? ": " : "",
-				place->key ? place->key : "", place->key ? ": " : "");
+	return (size_t)snprintf(dst, size, "%s%s%s%s%s", place->file ? place->file : "", line,
+				place->file ? ": " : "", place->key ? place->key : "",
+				place->key ? ": " : "");
 }
 
 static void add(struct gn_errs *errs, const struct gn_err_place *place, const char *fmt, va_list ap)
@@ -87,7 +90,8 @@ static void add(struct gn_errs *errs, const struct gn_err_place *place, const ch
 	vsnprintf(text + skip, bytes - skip, fmt, ap);
 	errs->text[index] = text;
 	errs->parts[index] = (struct gn_err){
-		.place = {copy(errs, place->file), place->line, copy(errs, place->key)}, .message = text + skip};
+		.place = {copy(errs, place->file), place->line, copy(errs, place->key)},
+		.message = text + skip};
 }
 
 void gn_errs_add(struct gn_errs *errs, const char *fmt, ...)
@@ -109,14 +113,16 @@ void gn_errs_add_at(struct gn_errs *errs, const struct gn_err_place *place, cons
 	va_end(ap);
 }
 
-void gn_errs_locate(struct gn_errs *errs, size_t before, const struct gn_err_place *place, size_t skip)
+void gn_errs_locate(struct gn_errs *errs, size_t before, const struct gn_err_place *place,
+		    size_t skip)
 {
 	for (size_t i = before; i < errs->n_kept; i++) {
 		size_t length = strlen(errs->text[i]);
 
 		if (errs->parts == no_memory_parts)
 			return;
-		errs->parts[i].place = (struct gn_err_place){copy(errs, place->file), place->line, copy(errs, place->key)};
+		errs->parts[i].place = (struct gn_err_place){copy(errs, place->file), place->line,
+							     copy(errs, place->key)};
 		errs->parts[i].message = errs->text[i] + (skip < length ? skip : 0);
 	}
 }

@@ -15,9 +15,9 @@
 
 /* What a message is about. NULL and 0: unknown. */
 struct gn_err_place {
-	const char *file;  /* or "--set" */
+	const char *file; /* or "--set" */
 	unsigned int line;
-	const char *key;   /* "roles.load.lanes" */
+	const char *key; /* "roles.load.lanes" */
 };
 
 struct gn_err {
@@ -26,7 +26,7 @@ struct gn_err {
 };
 
 struct gn_errs {
-	size_t n; /* messages that were added */
+	size_t n;  /* messages that were added */
 	int cause; /* of the first; 0: none was said */
 	size_t n_kept, capacity;
 	const char **text;    /* [n_kept]: the whole messages, "FILE:LINE: KEY: MESSAGE" */
@@ -37,15 +37,19 @@ struct gn_errs {
 /* Adds a message, without newline; of any length. */
 void gn_errs_add(struct gn_errs *errs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a message about a place, which is copied: "FILE:LINE: KEY: MESSAGE", without what is unknown. */
+/*
+ * Adds a message about a place, which is copied: "FILE:LINE: KEY: MESSAGE", without what is
+ * unknown.
+ */
 void gn_errs_add_at(struct gn_errs *errs, const struct gn_err_place *place, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Records the place of each message that was added since there were `before` messages. These messages already begin with
- * a text of `skip` bytes that names the place.
+ * Records the place of each message that was added since there were `before` messages. These
+ * messages already begin with a text of `skip` bytes that names the place.
  */
-void gn_errs_locate(struct gn_errs *errs, size_t before, const struct gn_err_place *place, size_t skip);
+void gn_errs_locate(struct gn_errs *errs, size_t before, const struct gn_err_place *place,
+		    size_t skip);
 
 /* The next message has this -errno for its cause, and not what somebody wrote. */
 void gn_errs_because(struct gn_errs *errs, int rc);

@@ -15,7 +15,8 @@ static uint32_t host_flags;
 
 static void host_log(const struct gantry_host *pub, int level, const char *fmt, ...)
 {
-	static const enum gn_log_level levels[] = {GN_LOG_ERROR, GN_LOG_WARN, GN_LOG_INFO, GN_LOG_DEBUG};
+	static const enum gn_log_level levels[] = {GN_LOG_ERROR, GN_LOG_WARN, GN_LOG_INFO,
+						   GN_LOG_DEBUG};
 	struct gn_host *host = pub->core;
 	char text[512];
 	va_list ap;
@@ -32,7 +33,8 @@ static void host_log(const struct gantry_host *pub, int level, const char *fmt, 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	gn_log(level >= 0 && level <= GANTRY_LOG_DEBUG ? levels[level] : GN_LOG_DEBUG, pub->name, "%s", text);
+	gn_log(level >= 0 && level <= GANTRY_LOG_DEBUG ? levels[level] : GN_LOG_DEBUG, pub->name,
+	       "%s", text);
 }
 
 static uint64_t host_now(const struct gantry_host *pub)
@@ -46,10 +48,10 @@ static uint64_t *host_counter(const struct gantry_host *pub, const char *name)
 	struct gn_host *host = pub->core;
 	struct gn_counter *c = gantry_zalloc_lines(sizeof(*c)), **end = &host->counters;
 
-	if (c == NULL)
+	if (!c)
 		return NULL;
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	while (*end != NULL)
+	while (*end)
 		end = &(*end)->next;
 	*end = c;
 	return &c->value;
@@ -95,14 +97,15 @@ int gn_host_returned(const struct gn_host *host, const char *plugin, const char 
 {
 	if (rc <= 0)
 		return rc;
-	gn_log(GN_LOG_ERROR, host->name, "%s: its function %s returned %d, and only 0 or -errno is allowed: a fault of the plugin",
+	gn_log(GN_LOG_ERROR, host->name,
+	       "%s: its function %s returned %d, and only 0 or -errno is allowed: a fault of the plugin",
 	       plugin, function, rc);
 	return -EPROTO;
 }
 
 void gn_host_fini(struct gn_host *host)
 {
-	for (struct gn_counter *c = host->counters, *next; c != NULL; c = next) {
+	for (struct gn_counter *c = host->counters, *next; c; c = next) {
 		next = c->next;
 		free(c);
 	}
@@ -115,7 +118,7 @@ static uint64_t sum(const struct gn_counter *from, const char *name)
 {
 	uint64_t total = 0;
 
-	for (const struct gn_counter *c = from; c != NULL; c = c->next)
+	for (const struct gn_counter *c = from; c; c = c->next)
 		if (strcmp(c->name, name) == 0)
 			total += __atomic_load_n(&c->value, __ATOMIC_RELAXED);
 	return total;
@@ -132,7 +135,7 @@ static int seen_before(const struct gn_host *host, const struct gn_counter *c)
 void gn_host_report(const struct gn_host *host, struct gantry_writer *w)
 {
 	w->object(w, "counters");
-	for (const struct gn_counter *c = host->counters; c != NULL; c = c->next)
+	for (const struct gn_counter *c = host->counters; c; c = c->next)
 		if (!seen_before(host, c))
 			w->u64(w, c->name, sum(c, c->name));
 	w->end(w);

@@ -21,7 +21,7 @@ struct gn_counter {
 struct gn_host {
 	struct gantry_host pub;
 	struct gn_counter *counters;
-	pthread_mutex_t lock;     /* guards limit */
+	pthread_mutex_t lock;      /* guards limit */
 	struct gn_log_limit limit; /* of warnings: peers cause them */
 	char name[96];
 };
@@ -32,8 +32,8 @@ void gn_host_init(struct gn_host *host, const char *fmt, ...) __attribute__((for
 void gn_host_set_flags(uint32_t flags);
 void gn_host_fini(struct gn_host *host); /* frees the counters */
 /*
- * What a plugin's function has returned: 0 or -errno. A number above 0 is neither, a fault of the plugin, whatever it has done:
- * that is told, and -EPROTO from here on.
+ * What a plugin's function has returned: 0 or -errno. A number above 0 is neither, a fault of the
+ * plugin, whatever it has done: that is told, and -EPROTO from here on.
  */
 int gn_host_returned(const struct gn_host *host, const char *plugin, const char *function, int rc);
 /* Write the counters, cells of one name added up, as an object "counters" of a report. */

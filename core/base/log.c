@@ -12,7 +12,7 @@
 
 #define LINES_PER_S 10
 
-static const char *const words[] = {"error", "warn", "info", "debug", "trace"}; /* lint: a word, not a plugin */
+static const char *const words[] = {"error", "warn", "info", "debug", "trace"}; /* lint: a word */
 static int max_level = GN_LOG_INFO;
 static int sink_fd = STDERR_FILENO;
 static int sink_form = GN_LOG_TEXT;
@@ -61,7 +61,10 @@ static void put(struct line *l, const char *text)
 		l->text[l->n++] = *text++;
 }
 
-/* Text as it may stand in one line of a terminal or a file: nothing that moves a cursor or ends the line. */
+/*
+ * Text as it may stand in one line of a terminal or a file: nothing that moves a cursor or ends the
+ * line.
+ */
 static void put_plain(struct line *l, const char *text)
 {
 	char hex[8];
@@ -77,7 +80,10 @@ static void put_plain(struct line *l, const char *text)
 	}
 }
 
-/* Text as it may stand between the quotes of JSON. Bytes that are not ASCII come out as Latin-1, so the line is valid. */
+/*
+ * Text as it may stand between the quotes of JSON. Bytes that are not ASCII come out as Latin-1, so
+ * the line is valid.
+ */
 static void put_json(struct line *l, const char *text)
 {
 	char code[8];
@@ -139,16 +145,19 @@ void gn_log(enum gn_log_level level, const char *who, const char *fmt, ...)
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	snprintf(name, sizeof(name), "%s", who);
-	if (hook != NULL) {
+	if (hook) {
 		hook(level, name, message);
 		errno = saved;
 		return;
 	}
 	l.n = 0;
-	put(&l, __atomic_load_n(&over_line, __ATOMIC_RELAXED) && __atomic_load_n(&sink_fd, __ATOMIC_RELAXED) == STDERR_FILENO ?
-			"\r\033[K" : "");
+	put(&l, __atomic_load_n(&over_line, __ATOMIC_RELAXED) &&
+				__atomic_load_n(&sink_fd, __ATOMIC_RELAXED) == STDERR_FILENO
+			? "\r\033[K"
+			: "");
 	put_line(&l, level, name, message);
-	while (write(__atomic_load_n(&sink_fd, __ATOMIC_RELAXED), l.text, l.n) < 0 && errno == EINTR)
+	while (write(__atomic_load_n(&sink_fd, __ATOMIC_RELAXED), l.text, l.n) < 0 &&
+	       errno == EINTR)
 		;
 	errno = saved;
 }

@@ -17,30 +17,36 @@
 struct watch {
 	struct watch *next;
 	int fd;
-	int dead; /* removed; freed at the end of the turn, since epoll may have reported it already */
+	/* removed; freed at the end of the turn, since epoll may have reported it already */
+	int dead;
 	void (*fn)(void *arg);
 	void *arg;
 };
 
 enum place { ALLOCATED, RESERVED, CALLERS }; /* where a post lies */
 
-/* The lock guards all that follows it. It is held but while the loop waits and while something is called. */
+/*
+ * The lock guards all that follows it. It is held but while the loop waits and while something is
+ * called.
+ */
 struct gn_loop {
 	int epoll_fd;
 	int wake_fd;
 	pthread_mutex_t lock;
-	pthread_cond_t idle;    /* a watch has returned */
-	pthread_t thread;       /* of the turn that runs */
-	struct watch *current;  /* whose function runs */
+	pthread_cond_t idle;   /* a watch has returned */
+	pthread_t thread;      /* of the turn that runs */
+	struct watch *current; /* whose function runs */
 	int waiting;
 	int quit;
 	int status;
 	uint32_t turn; /* counts passes over the timers */
 	struct watch *watches;
-	struct gn_timer *first, *last; /* of the times at which timers are set: most are set to later than all others */
+	/* of the times at which timers are set: most are set to later than all others */
+	struct gn_timer *first, *last;
 	struct gn_post *posts, **posts_end;
-	struct gn_post *batch;  /* what is left of the posts of this turn */
-	struct gn_post *unused; /* of the reserve: for what must be posted when there is no memory */
+	struct gn_post *batch; /* what is left of the posts of this turn */
+	/* of the reserve: for what must be posted when there is no memory */
+	struct gn_post *unused;
 	struct gn_post reserve[RESERVE];
 };
 
@@ -66,7 +72,7 @@ struct gn_loop *gn_loop_create(void)
 {
 	struct gn_loop *loop = calloc(1, sizeof(*loop));
 
-	if (loop == NULL)
+	if (!loop)
 		return NULL;
 	loop->posts_end = &loop->posts;
 	for (int i = 0; i < RESERVE; i++) {
@@ -77,7 +83,8 @@ struct gn_loop *gn_loop_create(void)
 	pthread_cond_init(&loop->idle, NULL);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->wake_fd < 0 || loop->epoll_fd < 0 || gn_loop_add_fd(loop, loop->wake_fd, drain_wake, loop) != 0)
+	if (loop->wake_fd < 0 || loop->epoll_fd < 0 ||
+	    gn_loop_add_fd(loop, loop->wake_fd, drain_wake, loop) != 0)
 		gn_loop_destroy(&loop);
 	return loop;
 }
@@ -86,7 +93,7 @@ static void reap(struct gn_loop *loop, int all)
 {
 	struct watch **p = &loop->watches;
 
-	while (*p != NULL) {
+	while (*p) {
 		struct watch *w = *p;
 
 		if (all || w->dead) {
@@ -101,7 +108,7 @@ static void reap(struct gn_loop *loop, int all)
 static void unlink_post(struct gn_loop *loop, struct gn_post *p)
 {
 	*p->at = p->next;
-	if (p->next != NULL)
+	if (p->next)
 		p->next->at = p->at;
 	else if (loop->posts_end == &p->next)
 		loop->posts_end = p->at;
@@ -124,10 +131,10 @@ void gn_loop_destroy(struct gn_loop **loop_p)
 	struct gn_loop *loop = *loop_p;
 
 	*loop_p = NULL;
-	if (loop == NULL)
+	if (!loop)
 		return;
 	reap(loop, 1);
-	for (struct gn_post *p; (p = loop->posts) != NULL;) {
+	for (struct gn_post *p; (p = loop->posts);) {
 		unlink_post(loop, p);
 		drop_post(loop, p, p->place);
 	}
@@ -145,13 +152,14 @@ void gn_loop_abandon(struct gn_loop *loop)
 		close(loop->wake_fd);
 }
 
-static int add_watch(struct gn_loop *loop, int fd, uint32_t events, void (*fn)(void *arg), void *arg)
+static int add_watch(struct gn_loop *loop, int fd, uint32_t events, void (*fn)(void *arg),
+		     void *arg)
 {
 	struct watch *w = malloc(sizeof(*w));
 	struct epoll_event ev = {.events = events, .data.ptr = w};
 	int rc = 0;
 
-	if (w == NULL)
+	if (!w)
 		return -ENOMEM;
 	*w = (struct watch){.fd = fd, .fn = fn, .arg = arg};
 	pthread_mutex_lock(&loop->lock);
@@ -178,13 +186,14 @@ int gn_loop_add_writer(struct gn_loop *loop, int fd, void (*fn)(void *arg), void
 
 static bool runs_elsewhere(const struct gn_loop *loop, int fd)
 {
-	return loop->current != NULL && loop->current->fd == fd && !pthread_equal(loop->thread, pthread_self());
+	return loop->current && loop->current->fd == fd &&
+	       !pthread_equal(loop->thread, pthread_self());
 }
 
 void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 {
 	pthread_mutex_lock(&loop->lock);
-	for (struct watch *w = loop->watches; w != NULL; w = w->next)
+	for (struct watch *w = loop->watches; w; w = w->next)
 		if (w->fd == fd && !w->dead) {
 			epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 			w->dead = 1;
@@ -196,16 +205,18 @@ void gn_loop_remove_fd(struct gn_loop *loop, int fd)
 }
 
 /*
- * Hundreds of sessions have their beats at few times. So the timers of one time hang together, the first one set stands among the
- * times, and a new one is found its place without a look at all of them.
+ * Hundreds of sessions have their beats at few times. So the timers of one time hang together, the
+ * first one set stands among the times, and a new one is found its place without a look at all of
+ * them.
  */
 static bool is_first_of_time(const struct gn_loop *loop, const struct gn_timer *timer)
 {
-	return timer->prev != NULL || loop->first == timer;
+	return timer->prev || loop->first == timer;
 }
 
 /* What stands between prev and next from now on. */
-static void stand(struct gn_loop *loop, struct gn_timer *prev, struct gn_timer *timer, struct gn_timer *next)
+static void stand(struct gn_loop *loop, struct gn_timer *prev, struct gn_timer *timer,
+		  struct gn_timer *next)
 {
 	timer->prev = prev;
 	timer->next = next;
@@ -243,17 +254,17 @@ static void add_timer(struct gn_loop *loop, struct gn_timer *timer, uint64_t at_
 {
 	struct gn_timer *before = loop->last;
 
-	while (before != NULL && before->at_ns > at_ns)
+	while (before && before->at_ns > at_ns)
 		before = before->prev;
 	timer->at_ns = at_ns;
 	timer->turn = loop->turn;
-	if (before != NULL && before->at_ns == at_ns) {
+	if (before && before->at_ns == at_ns) {
 		join(before, timer);
 		return;
 	}
 	timer->same = timer->same_prev = timer;
-	stand(loop, before, timer, before != NULL ? before->next : loop->first);
-	if (before == NULL)
+	stand(loop, before, timer, before ? before->next : loop->first);
+	if (!before)
 		wake(loop);
 }
 
@@ -287,7 +298,7 @@ int gn_loop_post(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 {
 	struct gn_post *p = malloc(sizeof(*p));
 
-	if (p == NULL)
+	if (!p)
 		return -ENOMEM;
 	p->place = ALLOCATED;
 	pthread_mutex_lock(&loop->lock);
@@ -302,18 +313,18 @@ static int post_reserve(struct gn_loop *loop, void (*fn)(void *arg), void *arg)
 
 	pthread_mutex_lock(&loop->lock);
 	p = loop->unused;
-	if (p != NULL) {
+	if (p) {
 		loop->unused = p->next;
 		add_post(loop, p, fn, arg);
 	}
 	pthread_mutex_unlock(&loop->lock);
-	return p != NULL ? 0 : -ENOMEM;
+	return p ? 0 : -ENOMEM;
 }
 
 void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&loop->lock);
-	if (post->at == NULL) {
+	if (!post->at) {
 		post->place = CALLERS;
 		add_post(loop, post, fn, arg);
 	}
@@ -323,7 +334,7 @@ void gn_loop_post_own(struct gn_loop *loop, struct gn_post *post, void (*fn)(voi
 void gn_loop_withdraw(struct gn_loop *loop, struct gn_post *post)
 {
 	pthread_mutex_lock(&loop->lock);
-	if (post->at != NULL)
+	if (post->at)
 		unlink_post(loop, post);
 	pthread_mutex_unlock(&loop->lock);
 }
@@ -341,9 +352,9 @@ static int wait_ms(struct gn_loop *loop, int timeout_ms)
 	const struct gn_timer *first = loop->first;
 	uint64_t now, left;
 
-	if (loop->quit || loop->posts != NULL)
+	if (loop->quit || loop->posts)
 		return 0;
-	if (first == NULL)
+	if (!first)
 		return timeout_ms;
 	now = gn_now_ns();
 	left = first->at_ns > now ? (first->at_ns - now + 999999) / 1000000 : 0;
@@ -371,7 +382,8 @@ static void run_watch(struct gn_loop *loop, struct watch *w)
 
 static struct gn_timer *due_timer(const struct gn_loop *loop, uint64_t now)
 {
-	for (struct gn_timer *first = loop->first; first != NULL && first->at_ns <= now; first = first->next) {
+	for (struct gn_timer *first = loop->first; first && first->at_ns <= now;
+	     first = first->next) {
 		struct gn_timer *t = first;
 
 		do {
@@ -390,7 +402,7 @@ static void run_timers(struct gn_loop *loop)
 	struct gn_timer *t;
 
 	loop->turn++;
-	while ((t = due_timer(loop, now)) != NULL) {
+	while ((t = due_timer(loop, now))) {
 		clear_timer(loop, t);
 		call(loop, t->fn, t->arg);
 	}
@@ -401,13 +413,13 @@ static void run_posts(struct gn_loop *loop)
 {
 	struct gn_post *p = loop->posts;
 
-	if (p == NULL)
+	if (!p)
 		return;
 	loop->batch = p;
 	p->at = &loop->batch;
 	loop->posts = NULL;
 	loop->posts_end = &loop->posts;
-	while ((p = loop->batch) != NULL) {
+	while ((p = loop->batch)) {
 		int place = p->place;
 
 		unlink_post(loop, p);

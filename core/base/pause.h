@@ -11,7 +11,8 @@ static inline void gn_pause(void)
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("isb"); /* "yield" takes no time where a core has one thread, as those of DPUs do */
+	__asm__ volatile(
+		"isb"); /* "yield" takes no time where a core has one thread, as those of DPUs do */
 #endif
 }
 

@@ -88,8 +88,8 @@ int gn_path_check_trusted(const struct stat *st, const char *what, char *why)
 	}
 	if (!weakness)
 		return 0;
-	snprintf(why, GN_PATH_WHY, "%.300s %s (owner=%u, mode=%04o): %s", what, weakness, (unsigned)st->st_uid,
-		 (unsigned)st->st_mode & 07777, remedy);
+	snprintf(why, GN_PATH_WHY, "%.300s %s (owner=%u, mode=%04o): %s", what, weakness,
+		 (unsigned)st->st_uid, (unsigned)st->st_mode & 07777, remedy);
 	return -EPERM;
 }
 
@@ -106,7 +106,8 @@ static bool accepts_owner(const struct walk *w, uid_t uid)
 {
 	if (!is_shared(&w->st))
 		return true;
-	return w->rule == GN_PATH_TRUSTED ? is_trusted(uid) : uid == geteuid() || uid == 0 || uid == w->st.st_uid;
+	return w->rule == GN_PATH_TRUSTED ? is_trusted(uid)
+					  : uid == geteuid() || uid == 0 || uid == w->st.st_uid;
 }
 
 /* The path of an open file, for messages. out: `size` bytes. */
@@ -125,9 +126,12 @@ static int reject(struct walk *w, const char *name, const char *what, const stru
 {
 	char dir[200];
 
-	snprintf(w->why, GN_PATH_WHY, "%s/%.100s: %s in a directory that other users may write (owner=%u, links=%lu, directory "
-		 "mode=%04o): remove it, or write another path", path_of(w->dir, dir, sizeof(dir)), name, what,
-		 (unsigned)st->st_uid, (unsigned long)st->st_nlink, (unsigned)w->st.st_mode & 07777);
+	snprintf(
+		w->why, GN_PATH_WHY,
+		"%s/%.100s: %s in a directory that other users may write (owner=%u, links=%lu, directory "
+		"mode=%04o): remove it, or write another path",
+		path_of(w->dir, dir, sizeof(dir)), name, what, (unsigned)st->st_uid,
+		(unsigned long)st->st_nlink, (unsigned)w->st.st_mode & 07777);
 	return -EPERM;
 }
 
@@ -163,12 +167,16 @@ static int begin(struct walk *w, const char *path)
 		return -ENOENT;
 	if (path[0] != '/' && from_root && !getcwd(here, sizeof(here)))
 		return -errno;
-	if ((size_t)snprintf(w->left, sizeof(w->left), "%s%s%s", here, *here ? "/" : "", path) >= sizeof(w->left))
+	if ((size_t)snprintf(w->left, sizeof(w->left), "%s%s%s", here, *here ? "/" : "", path) >=
+	    sizeof(w->left))
 		return -ENAMETOOLONG;
 	return enter(w, open(from_root ? "/" : ".", DIRECTORY));
 }
 
-/* Take the first name off the rest of the path. name: NAME_MAX + 1 bytes; "." at the end. 0 or -ENAMETOOLONG. */
+/*
+ * Take the first name off the rest of the path. name: NAME_MAX + 1 bytes; "." at the end. 0 or
+ * -ENAMETOOLONG.
+ */
 static int next_name(struct walk *w, char *name)
 {
 	const char *at = w->left + strspn(w->left, "/");
@@ -182,7 +190,10 @@ static int next_name(struct walk *w, char *name)
 	return 0;
 }
 
-/* The text of a link in /proc such as "pipe:[17]" is no path, and the text for a removed file leads to no file. */
+/*
+ * The text of a link in /proc such as "pipe:[17]" is no path, and the text for a removed file leads
+ * to no file.
+ */
 static bool kernel_follows(const struct walk *w, int link, const char *text)
 {
 	struct statfs fs;
@@ -192,8 +203,8 @@ static bool kernel_follows(const struct walk *w, int link, const char *text)
 }
 
 /*
- * Put the text of the link `name` in front of the rest of the path. 0; 1: the kernel follows this link; -ENOTDIR: it is no
- * link; -EPERM: the rule rejects it; or -errno.
+ * Put the text of the link `name` in front of the rest of the path. 0; 1: the kernel follows this
+ * link; -ENOTDIR: it is no link; -EPERM: the rule rejects it; or -errno.
  */
 static int follow(struct walk *w, const char *name)
 {
@@ -204,7 +215,9 @@ static int follow(struct walk *w, const char *name)
 
 	if (link < 0)
 		return -errno;
-	n = fstat(link, &st) ? -1 : S_ISLNK(st.st_mode) ? readlinkat(link, "", text, sizeof(text) - 1) : 0;
+	n = fstat(link, &st)      ? -1
+	    : S_ISLNK(st.st_mode) ? readlinkat(link, "", text, sizeof(text) - 1)
+				  : 0;
 	if (n <= 0)
 		rc = n < 0 ? -errno : -ENOTDIR;
 	else if (!accepts_owner(w, st.st_uid))
@@ -237,7 +250,8 @@ static int check(struct walk *w, int fd, const char *name)
 		return 0;
 	if (w->rule == GN_PATH_TRUSTED) {
 		path_of(fd, path, sizeof(path));
-		snprintf(what, sizeof(what), S_ISDIR(st.st_mode) ? "the directory %s" : "the file %s", path);
+		snprintf(what, sizeof(what),
+			 S_ISDIR(st.st_mode) ? "the directory %s" : "the file %s", path);
 		return gn_path_check_trusted(&st, what, w->why);
 	}
 	if (!accepts_owner(w, st.st_uid))
@@ -247,7 +261,10 @@ static int check(struct walk *w, int fd, const char *name)
 	return 0;
 }
 
-/* Open the last name. Returns a descriptor; -ELOOP: it is a link; -EPERM: the rule rejects it; or -errno. */
+/*
+ * Open the last name. Returns a descriptor; -ELOOP: it is a link; -EPERM: the rule rejects it; or
+ * -errno.
+ */
 static int open_last(struct walk *w, const char *name, int flags, mode_t mode)
 {
 	const int plain = (flags & ~(O_CREAT | O_TRUNC)) | O_NOFOLLOW | O_CLOEXEC;
@@ -264,14 +281,18 @@ static int open_last(struct walk *w, const char *name, int flags, mode_t mode)
 			return -errno;
 	}
 	rc = check(w, fd, name);
-	if (!rc && (flags & O_TRUNC) && ftruncate(fd, 0) && errno != EINVAL) /* EINVAL: not a regular file */
+	/* EINVAL: not a regular file */
+	if (!rc && (flags & O_TRUNC) && ftruncate(fd, 0) && errno != EINVAL)
 		rc = -errno;
 	if (rc)
 		close(fd);
 	return rc ? rc : fd;
 }
 
-/* Open a link that the kernel follows: the file is open in this process already. Returns a descriptor or -errno. */
+/*
+ * Open a link that the kernel follows: the file is open in this process already. Returns a
+ * descriptor or -errno.
+ */
 static int open_by_kernel(struct walk *w, const char *name, int flags, mode_t mode)
 {
 	int fd = openat(w->dir, name, flags | O_CLOEXEC, mode), rc;
@@ -338,18 +359,21 @@ int gn_path_claim_dir(const char *path, char *why)
 	size_t n;
 
 	why[0] = '\0';
-	if ((size_t)snprintf(parent, sizeof(parent), "%s%s", strchr(path, '/') ? "" : "./", path) >= sizeof(parent))
+	if ((size_t)snprintf(parent, sizeof(parent), "%s%s", strchr(path, '/') ? "" : "./", path) >=
+	    sizeof(parent))
 		return -ENAMETOOLONG;
 	for (n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
 		parent[n - 1] = '\0';
 	name = strrchr(parent, '/');
 	*name++ = '\0';
-	dir = gn_path_open(name == parent + 1 ? "/" : parent, O_PATH | O_DIRECTORY, 0, GN_PATH_OUTPUT, why);
+	dir = gn_path_open(name == parent + 1 ? "/" : parent, O_PATH | O_DIRECTORY, 0,
+			   GN_PATH_OUTPUT, why);
 	if (dir < 0)
 		return dir;
 	if (!*name) /* of "/" */
 		strcpy(name, ".");
-	if ((mkdirat(dir, name, 0700) && errno != EEXIST) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+	if ((mkdirat(dir, name, 0700) && errno != EEXIST) ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		rc = -errno;
 	else if (!S_ISDIR(st.st_mode))
 		rc = -ENOTDIR;

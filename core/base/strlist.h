@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * words.h - a list of words in the order in which they were given, such as the roles that a command line names.
+ * words.h - a list of words in the order in which they were given, such as the roles that a command
+ * line names.
  *
  * A zeroed struct is an empty list. The words stay the caller's. Belongs to one thread at a time.
  */

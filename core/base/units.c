@@ -21,13 +21,30 @@ struct unit {
 
 /* The first ones, up to the empty name, are those that the formatter uses, from large to small. */
 static const struct unit size_units[] = {
-	{"TiB", KI * KI * KI * KI}, {"GiB", KI * KI * KI}, {"MiB", KI * KI}, {"KiB", KI}, {"", 1}, {"B", 1},
-	{"T", KI * KI * KI * KI},   {"G", KI * KI * KI},   {"M", KI * KI},   {"K", KI},
-	{"TB", KB * KB * KB * KB},  {"GB", KB * KB * KB},  {"MB", KB * KB},  {"KB", KB}, {NULL, 0},
+	{"TiB", KI *KI *KI *KI},
+	{"GiB", KI *KI *KI},
+	{"MiB", KI *KI},
+	{"KiB", KI},
+	{"", 1},
+	{"B", 1},
+	{"T", KI *KI *KI *KI},
+	{"G", KI *KI *KI},
+	{"M", KI *KI},
+	{"K", KI},
+	{"TB", KB *KB *KB *KB},
+	{"GB", KB *KB *KB},
+	{"MB", KB *KB},
+	{"KB", KB},
+	{NULL, 0},
 };
 static const struct unit time_units[] = {
-	{"h", 3600 * GN_NS_PER_S}, {"m", 60 * GN_NS_PER_S}, {"s", GN_NS_PER_S}, {"ms", GN_NS_PER_MS},
-	{"us", GN_NS_PER_US},      {"ns", 1},               {NULL, 0},
+	{"h", 3600 * GN_NS_PER_S},
+	{"m", 60 * GN_NS_PER_S},
+	{"s", GN_NS_PER_S},
+	{"ms", GN_NS_PER_MS},
+	{"us", GN_NS_PER_US},
+	{"ns", 1},
+	{NULL, 0},
 };
 
 static int parse(const char *text, const struct unit *units, uint64_t *value_p)
@@ -64,7 +81,10 @@ int gn_time_parse(const char *text, uint64_t *ns_p)
 	return parse(text, time_units, ns_p);
 }
 
-/* The value in the first unit, of those from large to small, that is not larger than it: exact, or to two places. */
+/*
+ * The value in the first unit, of those from large to small, that is not larger than it: exact, or
+ * to two places.
+ */
 static char *format(char *dst, size_t size, uint64_t value, const struct unit *u)
 {
 	uint64_t whole, hundredths;

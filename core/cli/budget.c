@@ -53,9 +53,12 @@ static struct price price_regions(const struct gn_demand *d)
 
 static struct price price_locked(const struct gn_demand *d)
 {
-	struct price parts[] = {price_queue_bytes(d), price_bounce(d), price_regions(d)}, sum = {0, 0};
+	struct price parts[] = {price_queue_bytes(d), price_bounce(d), price_regions(d)},
+		     sum = {0, 0};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && (d->device->info.caps & GANTRY_CAP_PINS); i++) {
+	for (size_t i = 0;
+	     i < sizeof(parts) / sizeof(parts[0]) && (d->device->info.caps & GANTRY_CAP_PINS);
+	     i++) {
 		sum.session = plus(sum.session, parts[i].session);
 		sum.lane = plus(sum.lane, parts[i].lane);
 	}
@@ -71,7 +74,8 @@ void gn_budget_sum(struct gn_budget *budget)
 {
 	budget->locked_bytes = 0;
 	for (uint32_t i = 0; i < budget->n_devices; i++)
-		budget->devices[i] = (struct gn_budget_device){.name = budget->devices[i].name, .info = budget->devices[i].info};
+		budget->devices[i] = (struct gn_budget_device){.name = budget->devices[i].name,
+							       .info = budget->devices[i].info};
 	for (uint32_t i = 0; i < budget->n_demands; i++) {
 		const struct gn_demand *d = &budget->demands[i];
 		struct gn_budget_device *device = d->device;
@@ -121,10 +125,11 @@ static const char *leaf(const char *option)
 }
 
 /* About the option; without one, about the whole listen or connect. */
-static void fault(const struct gn_demand *d, const char *option, struct gn_errs *errs, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+static void fault(const struct gn_demand *d, const char *option, struct gn_errs *errs,
+		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-static void fault(const struct gn_demand *d, const char *option, struct gn_errs *errs, const char *fmt, ...)
+static void fault(const struct gn_demand *d, const char *option, struct gn_errs *errs,
+		  const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -132,7 +137,11 @@ static void fault(const struct gn_demand *d, const char *option, struct gn_errs 
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	gn_conf_fault_option(errs, d->role, option ? option : d->serves ? "listen" : "connect", text);
+	gn_conf_fault_option(errs, d->role,
+			     option      ? option
+			     : d->serves ? "listen"
+					 : "connect",
+			     text);
 }
 
 /* "; write max_depth = 12 or less"; nothing without an option, or when no number would do. */
@@ -144,7 +153,9 @@ static const char *advice(char *dst, const char *option, uint64_t number)
 	return dst;
 }
 
-/* Each queue has room for two receives of each IO in flight: no answer ever waits for its credit. */
+/*
+ * Each queue has room for two receives of each IO in flight: no answer ever waits for its credit.
+ */
 static void check_depth(const struct gn_demand *d, struct gn_errs *errs)
 {
 	uint64_t need = 2ull * d->plan.depth;
@@ -152,12 +163,15 @@ static void check_depth(const struct gn_demand *d, struct gn_errs *errs)
 	char text[TEXT_BYTES];
 
 	if (max == 1)
-		fault(d, NULL, errs, "each IO in flight needs a queue of 2; the device \"%s\" has up to 1, so no IO can use it",
+		fault(d, NULL, errs,
+		      "each IO in flight needs a queue of 2; the device \"%s\" has up to 1, so no IO can use it",
 		      d->device->name);
 	else if (max && need > max)
 		fault(d, d->plan.depth_option, errs,
-		      "%u IOs in flight need queues of %" PRIu64 "; the device \"%s\" has up to %u%s", d->plan.depth, need,
-		      d->device->name, max, advice(text, d->plan.depth_option, max / 2));
+		      "%u IOs in flight need queues of %" PRIu64
+		      "; the device \"%s\" has up to %u%s",
+		      d->plan.depth, need, d->device->name, max,
+		      advice(text, d->plan.depth_option, max / 2));
 }
 
 static void check_regions(const struct gn_demand *d, struct gn_errs *errs)
@@ -166,14 +180,18 @@ static void check_regions(const struct gn_demand *d, struct gn_errs *errs)
 	char text[TEXT_BYTES];
 
 	if (max && d->plan.regions > max)
-		fault(d, d->plan.regions_option, errs, "a session has up to %u regions; the device \"%s\" takes up to %u%s",
-		      d->plan.regions, d->device->name, max, advice(text, d->plan.regions_option, max));
+		fault(d, d->plan.regions_option, errs,
+		      "a session has up to %u regions; the device \"%s\" takes up to %u%s",
+		      d->plan.regions, d->device->name, max,
+		      advice(text, d->plan.regions_option, max));
 }
 
 static void check_region_bytes(const struct gn_demand *d, struct gn_errs *errs)
 {
-	uint64_t max = d->device->info.max_region_bytes, fits = max, n_ios = (uint64_t)d->plan.lanes * d->plan.depth;
-	char now[GN_UNITS_BYTES], most[GN_UNITS_BYTES], better[GN_UNITS_BYTES], text[TEXT_BYTES] = "";
+	uint64_t max = d->device->info.max_region_bytes, fits = max,
+		 n_ios = (uint64_t)d->plan.lanes * d->plan.depth;
+	char now[GN_UNITS_BYTES], most[GN_UNITS_BYTES], better[GN_UNITS_BYTES],
+		text[TEXT_BYTES] = "";
 	const char *option = d->plan.bytes_option;
 
 	if (!max || d->plan.region_bytes <= max)
@@ -181,14 +199,17 @@ static void check_region_bytes(const struct gn_demand *d, struct gn_errs *errs)
 	if (d->plan.io_bytes)
 		fits = n_ios ? max / n_ios / 4096 * 4096 : 0;
 	if (option && fits)
-		snprintf(text, sizeof(text), "; write %s = \"%s\" or less", leaf(option), exact_size(better, fits));
-	fault(d, option, errs, "a session has regions of up to %s; the device \"%s\" takes up to %s%s",
+		snprintf(text, sizeof(text), "; write %s = \"%s\" or less", leaf(option),
+			 exact_size(better, fits));
+	fault(d, option, errs,
+	      "a session has regions of up to %s; the device \"%s\" takes up to %s%s",
 	      gn_size_format(now, sizeof(now), d->plan.region_bytes), d->device->name,
 	      gn_size_format(most, sizeof(most), max), text);
 }
 
 /* What to write so that a demand costs no more than `room`; "" when nothing would do. */
-static const char *advise_less(char *dst, const struct gn_demand *d, struct price price, uint64_t room)
+static const char *advise_less(char *dst, const struct gn_demand *d, struct price price,
+			       uint64_t room)
 {
 	const struct gantry_plan *plan = &d->plan;
 	uint64_t each = plus(price.session, times(plan->lanes, price.lane)), lanes;
@@ -202,15 +223,16 @@ static const char *advise_less(char *dst, const struct gn_demand *d, struct pric
 	if (!lanes || !plan->lanes_option)
 		return dst;
 	if (plan->sessions_option)
-		snprintf(dst, TEXT_BYTES, "; write %s = 1 and %s = %" PRIu64 " or less", leaf(plan->sessions_option),
-			 leaf(plan->lanes_option), lanes);
+		snprintf(dst, TEXT_BYTES, "; write %s = 1 and %s = %" PRIu64 " or less",
+			 leaf(plan->sessions_option), leaf(plan->lanes_option), lanes);
 	else
 		advice(dst, plan->lanes_option, lanes);
 	return dst;
 }
 
 /* The demand that costs the most; of this device only, unless it is NULL. */
-static const struct gn_demand *dearest(const struct gn_budget *budget, const struct gn_budget_device *device,
+static const struct gn_demand *dearest(const struct gn_budget *budget,
+				       const struct gn_budget_device *device,
 				       struct price (*price)(const struct gn_demand *d))
 {
 	const struct gn_demand *found = NULL;
@@ -218,7 +240,8 @@ static const struct gn_demand *dearest(const struct gn_budget *budget, const str
 	for (uint32_t i = 0; i < budget->n_demands; i++) {
 		const struct gn_demand *d = &budget->demands[i];
 
-		if ((!device || d->device == device) && (!found || cost(d, price(d)) > cost(found, price(found))))
+		if ((!device || d->device == device) &&
+		    (!found || cost(d, price(d)) > cost(found, price(found))))
 			found = d;
 	}
 	return found;
@@ -228,8 +251,8 @@ static const char *say_amount(const struct gn_demand *d)
 {
 	static char text[64];
 
-	snprintf(text, sizeof(text), "%u session%s of %u lane%s", d->plan.sessions, d->plan.sessions == 1 ? "" : "s",
-		 d->plan.lanes, d->plan.lanes == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%u session%s of %u lane%s", d->plan.sessions,
+		 d->plan.sessions == 1 ? "" : "s", d->plan.lanes, d->plan.lanes == 1 ? "" : "s");
 	return text;
 }
 
@@ -238,7 +261,8 @@ static const char *amount_option(const struct gn_demand *d)
 	return d->plan.sessions_option ? d->plan.sessions_option : d->plan.lanes_option;
 }
 
-static void check_queue_pairs(const struct gn_budget *budget, const struct gn_budget_device *device, struct gn_errs *errs)
+static void check_queue_pairs(const struct gn_budget *budget, const struct gn_budget_device *device,
+			      struct gn_errs *errs)
 {
 	const struct gn_demand *d = dearest(budget, device, price_queue_pairs);
 	char others[TEXT_BYTES] = "", less[TEXT_BYTES];
@@ -249,9 +273,11 @@ static void check_queue_pairs(const struct gn_budget *budget, const struct gn_bu
 	mine = cost(d, price_queue_pairs(d));
 	rest = device->queue_pairs - mine;
 	if (rest)
-		snprintf(others, sizeof(others), ", all that uses the device %" PRIu64, device->queue_pairs);
+		snprintf(others, sizeof(others), ", all that uses the device %" PRIu64,
+			 device->queue_pairs);
 	advise_less(less, d, price_queue_pairs(d), rest < max ? max - rest : 0);
-	fault(d, amount_option(d), errs, "%s may need %" PRIu64 " queue pairs%s; the device \"%s\" has %" PRIu64 "%s",
+	fault(d, amount_option(d), errs,
+	      "%s may need %" PRIu64 " queue pairs%s; the device \"%s\" has %" PRIu64 "%s",
 	      say_amount(d), mine, others, device->name, max,
 	      less[0] ? less : "; use another device for one of these roles");
 }
@@ -259,7 +285,8 @@ static void check_queue_pairs(const struct gn_budget *budget, const struct gn_bu
 static void check_memlock(const struct gn_budget *budget, uint64_t max, struct gn_errs *errs)
 {
 	const struct gn_demand *d = dearest(budget, NULL, price_locked);
-	char now[GN_UNITS_BYTES], all[GN_UNITS_BYTES], most[GN_UNITS_BYTES], others[TEXT_BYTES] = "", less[TEXT_BYTES];
+	char now[GN_UNITS_BYTES], all[GN_UNITS_BYTES], most[GN_UNITS_BYTES],
+		others[TEXT_BYTES] = "", less[TEXT_BYTES];
 	uint64_t mine, rest, kib = budget->locked_bytes / 1024 + (budget->locked_bytes % 1024 != 0);
 
 	if (!d || budget->locked_bytes <= max)
@@ -275,7 +302,9 @@ static void check_memlock(const struct gn_budget *budget, uint64_t max, struct g
 	      "\"ulimit -l %" PRIu64 "\", or LimitMEMLOCK=%" PRIu64 "K in a unit of systemd%s%s",
 	      say_amount(d), gn_size_format(now, sizeof(now), mine), d->device->name, others,
 	      gn_size_format(most, sizeof(most), max), kib, kib, less[0] ? "; or" : "",
-	      less[0] ? less + 1 : d->bounce_bytes ? "; or lower move_memory" : "");
+	      less[0]           ? less + 1
+	      : d->bounce_bytes ? "; or lower move_memory"
+				: "");
 }
 
 void gn_budget_check(const struct gn_budget *budget, uint64_t memlock_bytes, struct gn_errs *errs)

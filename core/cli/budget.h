@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * budget.h - what the roles of one process ask of its devices, beside what those have and what the process may lock.
+ * budget.h - what the roles of one process ask of its devices, beside what those have and what the
+ * process may lock.
  */
 #ifndef GN_CLI_BUDGET_H
 #define GN_CLI_BUDGET_H
@@ -25,7 +26,7 @@ struct gn_demand {
 	struct gn_conf_node *role; /* its group: options of the plan are named from here */
 	bool serves;               /* a listen: regions are the peers', and not registered here */
 	struct gantry_plan plan;
-	uint64_t bounce_bytes;      /* buffers of each lane, for data that has to be moved */
+	uint64_t bounce_bytes; /* buffers of each lane, for data that has to be moved */
 };
 
 struct gn_budget {
@@ -39,8 +40,9 @@ struct gn_budget {
 void gn_budget_sum(struct gn_budget *budget);
 
 /*
- * Compare the demands and sums with the limits of the devices, and with the memory that the process may lock
- * (UINT64_MAX: any amount). Adds a fault for each thing that cannot work, with what to write instead.
+ * Compare the demands and sums with the limits of the devices, and with the memory that the process
+ * may lock (UINT64_MAX: any amount). Adds a fault for each thing that cannot work, with what to
+ * write instead.
  */
 void gn_budget_check(const struct gn_budget *budget, uint64_t memlock_bytes, struct gn_errs *errs);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry check: everything that can be known before the first IO. Devices are opened, because only they know their
- * limits; roles are made, but not started. A stand-in takes the place of each backend, so that no volume is touched, and
- * plugins make nothing that is not there.
+ * gantry check: everything that can be known before the first IO. Devices are opened, because only
+ * they know their limits; roles are made, but not started. A stand-in takes the place of each
+ * backend, so that no volume is touched, and plugins make nothing that is not there.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -23,9 +23,9 @@
 #include "topology/topology.h"
 #include "transport/bounce.h"
 
-#define FDS_OF_PROCESS 64u  /* standard streams, plugins, loops, logs */
-#define FDS_OF_SESSION 8u   /* control channel, regions */
-#define FDS_OF_LANE 6u      /* of a session: two queues with memory and doorbells */
+#define FDS_OF_PROCESS 64u /* standard streams, plugins, loops, logs */
+#define FDS_OF_SESSION 8u  /* control channel, regions */
+#define FDS_OF_LANE 6u     /* of a session: two queues with memory and doorbells */
 
 struct check {
 	struct gn_topology topology;
@@ -40,8 +40,10 @@ struct check {
 static void any_volume(void *backend, struct gantry_volume_info *volume)
 {
 	(void)backend;
-	*volume = (struct gantry_volume_info){.size = 1ull << 40, .block_size = 4096, .ops = ~0u >> (32 - GANTRY_OP_COUNT),
-					 .max_io = 1u << 20};
+	*volume = (struct gantry_volume_info){.size = 1ull << 40,
+					      .block_size = 4096,
+					      .ops = ~0u >> (32 - GANTRY_OP_COUNT),
+					      .max_io = 1u << 20};
 }
 
 static int refuse_io(void *self, struct gantry_io *io)
@@ -88,9 +90,14 @@ static int absent_progress(void *device)
 	return 0;
 }
 
-/* For devices that this machine does not have. Nobody listens or connects on them: roles are not started. */
-static struct gantry_transport_ops no_device = {
-	.open = absent_open, .close = absent_close, .info = absent_info, .progress = absent_progress};
+/*
+ * For devices that this machine does not have. Nobody listens or connects on them: roles are not
+ * started.
+ */
+static struct gantry_transport_ops no_device = {.open = absent_open,
+						.close = absent_close,
+						.info = absent_info,
+						.progress = absent_progress};
 
 /* -- demands -- */
 
@@ -106,8 +113,8 @@ static uint64_t bounce_bytes(const struct gn_topo_role *role, const struct gn_bu
 }
 
 /*
- * A limit of bytes that the file does not give is a guard, not a plan: it does not count. What sessions bring to a
- * gateway is locked all the same when a device does that.
+ * A limit of bytes that the file does not give is a guard, not a plan: it does not count. What
+ * sessions bring to a gateway is locked all the same when a device does that.
  */
 static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 {
@@ -117,17 +124,24 @@ static void plan_region_bytes(struct check *check, struct gn_demand *demand)
 		return;
 	demand->plan.region_bytes = 0;
 	if (!demand->serves && (demand->device->info.caps & GANTRY_CAP_PINS))
-		gn_conf_fault(&check->warnings, listen, "regions of its sessions are locked on the device \"%s\" as well, and not "
-			      "counted here; write max_region_bytes to say how much a session may bring", demand->device->name);
+		gn_conf_fault(
+			&check->warnings, listen,
+			"regions of its sessions are locked on the device \"%s\" as well, and not "
+			"counted here; write max_region_bytes to say how much a session may bring",
+			demand->device->name);
 }
 
-static void add_demand(struct check *check, const struct gn_topo_role *role, const struct gn_topo_device *device,
-		       const struct gantry_plan *plan, bool serves)
+static void add_demand(struct check *check, const struct gn_topo_role *role,
+		       const struct gn_topo_device *device, const struct gantry_plan *plan,
+		       bool serves)
 {
 	struct gn_demand *demand = &check->budget.demands[check->budget.n_demands++];
 
-	*demand = (struct gn_demand){.device = &check->budget.devices[device - check->topology.devices],
-				     .role = role->node, .plan = *plan, .serves = serves};
+	*demand = (struct gn_demand){
+		.device = &check->budget.devices[device - check->topology.devices],
+		.role = role->node,
+		.plan = *plan,
+		.serves = serves};
 	if (serves)
 		demand->bounce_bytes = bounce_bytes(role, demand->device);
 	plan_region_bytes(check, demand);
@@ -176,7 +190,10 @@ static int make_budget(struct check *check)
 
 /* -- the process -- */
 
-/* Who may lock what he likes: the kernel does not count for CAP_IPC_LOCK, when that comes from outside all containers. */
+/*
+ * Who may lock what he likes: the kernel does not count for CAP_IPC_LOCK, when that comes from
+ * outside all containers.
+ */
 static bool may_lock_all(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -185,7 +202,8 @@ static bool may_lock_all(void)
 	unsigned first = 1, outside = 1, n = 0;
 	FILE *file;
 
-	if (syscall(SYS_capget, &head, sets) || !(sets[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)))
+	if (syscall(SYS_capget, &head, sets) ||
+	    !(sets[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)))
 		return false;
 	file = fopen("/proc/self/uid_map", "re");
 	if (!file)
@@ -210,17 +228,22 @@ static uint64_t count_fds(const struct check *check)
 	uint64_t n = FDS_OF_PROCESS;
 
 	for (uint32_t i = 0; i < check->topology.n_roles; i++) {
-		const struct gn_endpoint *ep = check->topology.roles[i].role ? check->topology.roles[i].listen : NULL;
+		const struct gn_endpoint *ep = check->topology.roles[i].role
+						       ? check->topology.roles[i].listen
+						       : NULL;
 
 		if (ep)
-			n += (uint64_t)ep->max_sessions * (FDS_OF_SESSION + ep->max_regions + FDS_OF_LANE * ep->max_lanes);
+			n += (uint64_t)ep->max_sessions *
+			     (FDS_OF_SESSION + ep->max_regions + FDS_OF_LANE * ep->max_lanes);
 	}
 	return n;
 }
 
 static void add_failure(struct check *check, struct gn_conf_node *node, int rc)
 {
-	gn_conf_fault(&check->errs, node, "cannot be opened: %s; the log on the standard error has the reason", strerror(-rc));
+	gn_conf_fault(&check->errs, node,
+		      "cannot be opened: %s; the log on the standard error has the reason",
+		      strerror(-rc));
 	check->n_failed++;
 }
 
@@ -229,10 +252,12 @@ static void check_device(struct check *check, const struct gn_topo_device *devic
 	int rc = device->absent;
 
 	if (rc == -EAGAIN || rc == -ENODEV || rc == -ENOENT)
-		gn_conf_fault(&check->warnings, device->node,
-			      "this machine does not have it%s, so its limits and the memory that it locks were not checked; %s",
-			      rc == -EAGAIN ? " yet" : "", rc == -EAGAIN ? "gantry run would make it, and leave it there" :
-									  "a role that uses it would not start here");
+		gn_conf_fault(
+			&check->warnings, device->node,
+			"this machine does not have it%s, so its limits and the memory that it locks were not checked; %s",
+			rc == -EAGAIN ? " yet" : "",
+			rc == -EAGAIN ? "gantry run would make it, and leave it there"
+				      : "a role that uses it would not start here");
 	else if (rc)
 		add_failure(check, device->node, rc);
 }
@@ -266,20 +291,28 @@ static bool may_run_on(uint32_t cpu)
 static void check_process(struct check *check)
 {
 	const struct gn_topology *t = &check->topology;
-	struct gn_conf_node *cpu_list = gn_conf_child(gn_conf_child(gn_config_root(t->config), "runtime"), "cpus");
+	struct gn_conf_node *cpu_list =
+		gn_conf_child(gn_conf_child(gn_config_root(t->config), "runtime"), "cpus");
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct rlimit limit;
 
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY && check->n_fds > limit.rlim_cur)
-		gn_errs_add(&check->warnings, "all sessions at their limits need about %llu file descriptors, this process may "
-			    "have %llu; raise \"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or max_regions",
-			    (unsigned long long)check->n_fds, (unsigned long long)limit.rlim_cur);
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    check->n_fds > limit.rlim_cur)
+		gn_errs_add(
+			&check->warnings,
+			"all sessions at their limits need about %llu file descriptors, this process may "
+			"have %llu; raise \"ulimit -Hn\" (LimitNOFILE=) or lower max_sessions, max_lanes or max_regions",
+			(unsigned long long)check->n_fds, (unsigned long long)limit.rlim_cur);
 	if (cpus > 0 && t->n_workers > (uint32_t)cpus)
-		gn_errs_add(&check->warnings, "%u threads poll on %ld CPUs; they will take turns", t->n_workers, cpus);
+		gn_errs_add(&check->warnings, "%u threads poll on %ld CPUs; they will take turns",
+			    t->n_workers, cpus);
 	for (uint32_t i = 0; i < t->runtime.n_cpus; i++)
 		if (!may_run_on(t->runtime.cpu[i]))
-			gn_conf_fault(&check->warnings, cpu_list, "CPU %u is not there, or not for this process: gantry run would "
-				      "not start", t->runtime.cpu[i]);
+			gn_conf_fault(
+				&check->warnings, cpu_list,
+				"CPU %u is not there, or not for this process: gantry run would "
+				"not start",
+				t->runtime.cpu[i]);
 }
 
 /* -- report -- */
@@ -332,7 +365,8 @@ static void describe(struct check *check, struct gantry_writer *w)
 	w->end(w);
 }
 
-static void list(struct gantry_writer *w, const char *key, const char *severity, const struct gn_errs *errs)
+static void list(struct gantry_writer *w, const char *key, const char *severity,
+		 const struct gn_errs *errs)
 {
 	w->array(w, key);
 	for (size_t i = 0; i < gn_errs_kept(errs); i++) {
@@ -362,7 +396,10 @@ static void print_text(const struct check *check, const json_t *tree)
 	gn_cli_flush();
 }
 
-/* opened: also describe devices and roles. An error does not prevent that, because the sums show its cause. */
+/*
+ * opened: also describe devices and roles. An error does not prevent that, because the sums show
+ * its cause.
+ */
 static int print(struct check *check, const struct gn_cli *cli, bool opened)
 {
 	struct gn_report report;
@@ -414,7 +451,8 @@ static int check_open(struct check *check, const struct gn_cli *cli, struct gn_l
 	gn_host_set_flags(GANTRY_HOST_DRY_RUN);
 	rc = gn_topology_open(t, loop);
 	if (rc)
-		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file, strerror(-rc));
+		return gn_cli_fail(GN_EXIT_FAILED, "%s: it would not start: %s", t->file,
+				   strerror(-rc));
 	check_opened(check);
 	gn_topology_look(t, &check->errs, &check->warnings);
 	gn_topology_check_connects(t, &check->errs, &check->warnings);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cli.h - the command line: one row for each subcommand, one for each option; help is made from the rows.
+ * cli.h - the command line: one row for each subcommand, one for each option; help is made from the
+ * rows.
  */
 #ifndef GN_CLI_CLI_H
 #define GN_CLI_CLI_H
@@ -67,13 +68,19 @@ int gn_cli_version(const struct gn_cli *cli);
 /* Print "gantry: ..." and a newline to stderr. Returns `code`, for `return gn_cli_fail(...)`. */
 int gn_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Can this plugin be used? GN_EXIT_OK, or GN_EXIT_USAGE after it was said why not, and which name may be meant. */
+/*
+ * Can this plugin be used? GN_EXIT_OK, or GN_EXIT_USAGE after it was said why not, and which name
+ * may be meant.
+ */
 int gn_cli_need_plugin(struct gn_loader *loader, const char *name);
 
 /* Write what was printed so far: messages come behind it. What is lost is told at the end. */
 void gn_cli_flush(void);
 
-/* Print a tree as JSON; NULL: there was no memory for it. GN_EXIT_OK; GN_EXIT_FAILED: it was said, or is at the end, why not. */
+/*
+ * Print a tree as JSON; NULL: there was no memory for it. GN_EXIT_OK; GN_EXIT_FAILED: it was said,
+ * or is at the end, why not.
+ */
 int gn_cli_print_json(const json_t *tree);
 
 /* Print "gantry: " and each message. Returns GN_EXIT_USAGE. */

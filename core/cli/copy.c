@@ -20,7 +20,10 @@ static const char *volume_role(const char *word)
 	return strncmp(word, VOLUME, strlen(VOLUME)) ? NULL : word + strlen(VOLUME);
 }
 
-/* Does the plugin of a role have the group of options `copy`? 1, 0, or what gn_loader_find returned. */
+/*
+ * Does the plugin of a role have the group of options `copy`? 1, 0, or what gn_loader_find
+ * returned.
+ */
 static int can_copy(struct gn_loader *loader, struct gn_conf_node *role)
 {
 	const char *name = gn_conf_string(gn_conf_child(role, "role"));
@@ -35,8 +38,12 @@ static int can_copy(struct gn_loader *loader, struct gn_conf_node *role)
 	return 0;
 }
 
-/* The only role of the configuration that can copy; its name lives as long as the configuration. NULL after a message. */
-static const char *only_copier(const struct gn_cli *cli, struct gn_config *config, struct gn_loader *loader)
+/*
+ * The only role of the configuration that can copy; its name lives as long as the configuration.
+ * NULL after a message.
+ */
+static const char *only_copier(const struct gn_cli *cli, struct gn_config *config,
+			       struct gn_loader *loader)
 {
 	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");
 	const char *found = NULL;
@@ -50,7 +57,8 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 		if (rc > 0)
 			found = gn_conf_name(role);
 		else if (rc < 0 && rc != -ENOENT && !why[0])
-			snprintf(why, sizeof(why), "roles.%s: %s", gn_conf_name(role), gn_loader_error(loader));
+			snprintf(why, sizeof(why), "roles.%s: %s", gn_conf_name(role),
+				 gn_loader_error(loader));
 		n += rc > 0;
 	}
 	if (n == 1)
@@ -58,14 +66,19 @@ static const char *only_copier(const struct gn_cli *cli, struct gn_config *confi
 	if (n == 0 && why[0]) /* which may be the one */
 		gn_cli_fail(GN_EXIT_USAGE, "%s: %s", cli->config, why);
 	else
-		gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE", cli->config, n);
+		gn_cli_fail(GN_EXIT_USAGE, "%s has %u roles that can copy; write volume:ROLE",
+			    cli->config, n);
 	return NULL;
 }
 
-/* The role that was named; one that does not load is told when it is to run. NULL after a message. */
-static const char *named_copier(const struct gn_cli *cli, struct gn_config *config, struct gn_loader *loader, const char *name)
+/*
+ * The role that was named; one that does not load is told when it is to run. NULL after a message.
+ */
+static const char *named_copier(const struct gn_cli *cli, struct gn_config *config,
+				struct gn_loader *loader, const char *name)
 {
-	struct gn_conf_node *role = gn_conf_child(gn_conf_child(gn_config_root(config), "roles"), name);
+	struct gn_conf_node *role = gn_conf_child(gn_conf_child(gn_config_root(config), "roles"),
+						  name);
 	const char *plugin_name = gn_conf_string(gn_conf_child(role, "role"));
 	const struct gn_plugin *plugin;
 
@@ -73,10 +86,12 @@ static const char *named_copier(const struct gn_cli *cli, struct gn_config *conf
 		gn_cli_fail(GN_EXIT_USAGE, "%s has no role \"%s\"", cli->config, name);
 		return NULL;
 	}
-	if (!plugin_name || gn_loader_find(loader, GANTRY_KIND_ROLE, plugin_name, &plugin) || can_copy(loader, role) != 0)
+	if (!plugin_name || gn_loader_find(loader, GANTRY_KIND_ROLE, plugin_name, &plugin) ||
+	    can_copy(loader, role) != 0)
 		return name;
-	gn_cli_fail(GN_EXIT_USAGE, "%s: the role \"%s\" cannot copy: it is a \"%s\"; name an initiator", cli->config, name,
-		    plugin_name);
+	gn_cli_fail(GN_EXIT_USAGE,
+		    "%s: the role \"%s\" cannot copy: it is a \"%s\"; name an initiator",
+		    cli->config, name, plugin_name);
 	return NULL;
 }
 
@@ -84,16 +99,20 @@ static const char *named_copier(const struct gn_cli *cli, struct gn_config *conf
 static int find_role(const struct gn_cli *cli, const char *asked, char **role_p)
 {
 	struct gn_errs errs = {0};
-	struct gn_config *config = gn_config_open(cli->config, cli->topology.sets.word, cli->topology.sets.n, &errs);
+	struct gn_config *config = gn_config_open(cli->config, cli->topology.sets.word,
+						  cli->topology.sets.n, &errs);
 	struct gn_loader *loader = NULL;
 	const char *found = NULL;
 	int code;
 
 	if (config && !gn_topology_loader(config, &cli->topology, &errs, &loader))
-		found = asked ? named_copier(cli, config, loader, asked) : only_copier(cli, config, loader);
+		found = asked ? named_copier(cli, config, loader, asked)
+			      : only_copier(cli, config, loader);
 	gn_cli_complain(&errs);
 	*role_p = found ? strdup(found) : NULL;
-	code = *role_p ? GN_EXIT_OK : found ? gn_cli_fail(GN_EXIT_FAILED, "out of memory") : GN_EXIT_USAGE;
+	code = *role_p ? GN_EXIT_OK
+	       : found ? gn_cli_fail(GN_EXIT_FAILED, "out of memory")
+		       : GN_EXIT_USAGE;
 	gn_loader_close(&loader);
 	gn_config_close(&config);
 	return code;
@@ -116,17 +135,20 @@ static int print(const struct gn_cli *cli, const json_t *report)
 {
 	const json_t *role = only_role(report);
 	/* not total.bytes: those are whole blocks of the volume */
-	double bytes = gn_report_number(role, "progress.done", 0), ns = gn_report_number(role, "elapsed_ns", 0);
+	double bytes = gn_report_number(role, "progress.done", 0),
+	       ns = gn_report_number(role, "elapsed_ns", 0);
 	char size[GN_UNITS_BYTES], time[GN_UNITS_BYTES], speed[GN_UNITS_BYTES];
 	const char *result = json_string_value(json_object_get(report, "result"));
 	bool whole = bytes >= gn_report_number(role, "progress.target", 0);
 	bool ok = result && !strcmp(result, "ok");
-	int code = ok && !whole ? GN_EXIT_FAILED : GN_EXIT_OK; /* a session may end well, but early */
+	/* a session may end well, but early */
+	int code = ok && !whole ? GN_EXIT_FAILED : GN_EXIT_OK;
 
 	if (cli->json)
 		return gn_cli_print_json(report) ? GN_EXIT_FAILED : code;
 	printf("%s: %.0f bytes (%s) in %s, %s/s\n", ok && whole ? "copied" : "stopped after", bytes,
-	       gn_size_format(size, sizeof(size), (uint64_t)bytes), gn_time_format(time, sizeof(time), (uint64_t)ns),
+	       gn_size_format(size, sizeof(size), (uint64_t)bytes),
+	       gn_time_format(time, sizeof(time), (uint64_t)ns),
 	       gn_size_format(speed, sizeof(speed), ns > 0 ? (uint64_t)(bytes * 1e9 / ns) : 0));
 	return code;
 }
@@ -134,7 +156,8 @@ static int print(const struct gn_cli *cli, const json_t *report)
 static int copy(const struct gn_cli *cli, const char *role, const char *key, const char *file)
 {
 	struct gn_cli told = *cli;
-	char *text = set_text(role, key, file), *other = set_text(role, !strcmp(key, "from") ? "to" : "from", "");
+	char *text = set_text(role, key, file),
+	     *other = set_text(role, !strcmp(key, "from") ? "to" : "from", "");
 	int code;
 
 	if (!text || !other) {
@@ -168,12 +191,21 @@ int gn_cli_copy(const struct gn_cli *cli)
 	if (!cli->config)
 		return gn_cli_fail(GN_EXIT_USAGE, "copy wants the configuration: -c FILE");
 	if (!volume_role(from) == !volume_role(to))
-		return gn_cli_fail(GN_EXIT_USAGE, "one of SRC and DST must be \"volume:\" or \"volume:ROLE\", the other a file");
+		return gn_cli_fail(
+			GN_EXIT_USAGE,
+			"one of SRC and DST must be \"volume:\" or \"volume:ROLE\", the other a file");
 	if (!file[0] || strchr(file, '"'))
-		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here", file);
-	if (cli->topology.roles.n > 1 || (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
-		return gn_cli_fail(GN_EXIT_USAGE, "copy runs one role; write volume:ROLE or --role ROLE");
-	code = find_role(cli, named[0] ? named : cli->topology.roles.n ? cli->topology.roles.word[0] : NULL, &role);
+		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is no file name that can be used here",
+				   file);
+	if (cli->topology.roles.n > 1 ||
+	    (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
+		return gn_cli_fail(GN_EXIT_USAGE,
+				   "copy runs one role; write volume:ROLE or --role ROLE");
+	code = find_role(cli,
+			 named[0]                ? named
+			 : cli->topology.roles.n ? cli->topology.roles.word[0]
+						 : NULL,
+			 &role);
 	if (code)
 		return code;
 	code = copy(cli, role, volume_role(to) ? "from" : "to", file);

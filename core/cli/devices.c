@@ -57,9 +57,13 @@ static json_t *scan_transport(const struct gn_plugin *plugin)
 		json_array_append_new(scan.problems, json_string(strerror(-rc)));
 	tree = gn_report_tree(&report);
 	if (!tree)
-		json_array_append_new(scan.problems, json_string("what it found cannot be shown: its report is broken"));
-	tree = json_pack("{ss sb so so}", "summary", plugin->desc->summary, "inside", (ops->flags & GANTRY_TRANSPORT_INSIDE) != 0,
-			 "found", tree ? json_incref(json_object_get(tree, "found")) : json_array(), "problems", scan.problems);
+		json_array_append_new(
+			scan.problems,
+			json_string("what it found cannot be shown: its report is broken"));
+	tree = json_pack("{ss sb so so}", "summary", plugin->desc->summary, "inside",
+			 (ops->flags & GANTRY_TRANSPORT_INSIDE) != 0, "found",
+			 tree ? json_incref(json_object_get(tree, "found")) : json_array(),
+			 "problems", scan.problems);
 	gn_report_fini(&report);
 	return tree;
 }
@@ -74,7 +78,8 @@ static int add_transport(void *arg, const struct gn_plugin_file *file)
 /* -- devices of a configuration -- */
 
 /* Returns whether it could be opened. */
-static bool describe_device(struct gn_topo_device *device, struct gn_loop *loop, struct gantry_writer *w)
+static bool describe_device(struct gn_topo_device *device, struct gn_loop *loop,
+			    struct gantry_writer *w)
 {
 	int rc = gn_topology_open_device(device, loop);
 	char text[128];
@@ -134,7 +139,8 @@ static void print_found(const char *name, json_t *device)
 
 static void print_transport(const char *name, const json_t *transport)
 {
-	const json_t *found = json_object_get(transport, "found"), *problems = json_object_get(transport, "problems");
+	const json_t *found = json_object_get(transport, "found"),
+		     *problems = json_object_get(transport, "problems");
 	size_t i, n = json_array_size(found);
 	json_t *item;
 
@@ -142,11 +148,12 @@ static void print_transport(const char *name, const json_t *transport)
 	if (n)
 		printf("%zu found\n", n);
 	else
-		puts(json_is_true(json_object_get(transport, "inside")) ? "nothing to find, each process has its own" :
-									 "nothing found");
-	json_array_foreach((json_t *)found, i, item)
+		puts(json_is_true(json_object_get(transport, "inside"))
+			     ? "nothing to find, each process has its own"
+			     : "nothing found");
+	json_array_foreach ((json_t *)found, i, item)
 		print_found(string_of(item, "name"), item);
-	json_array_foreach((json_t *)problems, i, item) {
+	json_array_foreach ((json_t *)problems, i, item) {
 		fputs("  ", stdout);
 		gn_report_print_plain(stdout, json_string_value(item));
 		putchar('\n');
@@ -158,14 +165,14 @@ static void print(json_t *tree, const char *file, const char *dirs)
 	const char *name;
 	json_t *item;
 
-	json_object_foreach(json_object_get(tree, "transports"), name, item)
+	json_object_foreach (json_object_get(tree, "transports"), name, item)
 		print_transport(name, item);
 	if (!json_object_size(json_object_get(tree, "transports")))
 		printf("no transport plugin in %s; --plugin-dir DIR looks elsewhere\n", dirs);
 	if (!file)
 		return;
 	printf("\ndevices of %s:\n", file);
-	json_object_foreach(json_object_get(tree, "devices"), name, item)
+	json_object_foreach (json_object_get(tree, "devices"), name, item)
 		print_found(name, item);
 }
 
@@ -177,7 +184,8 @@ static int list(const struct gn_cli *cli, struct gn_loader *loader, struct gn_to
 
 	if (ok)
 		tree = json_pack("{si sO so* sO*}", "schema", 1, "transports", transports, "config",
-				 topology ? gn_report_string(topology->file) : NULL, "devices", devices);
+				 topology ? gn_report_string(topology->file) : NULL, "devices",
+				 devices);
 	if ((!tree || cli->json) && gn_cli_print_json(tree))
 		code = GN_EXIT_FAILED;
 	else if (!cli->json)
@@ -197,7 +205,8 @@ int gn_cli_devices(const struct gn_cli *cli)
 	int code;
 
 	if (!file && (cli->topology.roles.n || cli->topology.sets.n))
-		return gn_cli_fail(GN_EXIT_USAGE, "--role and --set go with the FILE that they speak of");
+		return gn_cli_fail(GN_EXIT_USAGE,
+				   "--role and --set go with the FILE that they speak of");
 	if (file)
 		gn_topology_load(&topology, file, &cli->topology, &errs);
 	else

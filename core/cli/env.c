@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry env: what a shell needs to build and run a program with libgantry-doca, installed or in the build tree. */
+/*
+ * gantry env: what a shell needs to build and run a program with libgantry-doca, installed or in
+ * the build tree.
+ */
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@
 
 /* Folders; empty: not needed. */
 struct places {
-	char lib[PATH_MAX];     /* of libgantry-doca.so */
+	char lib[PATH_MAX]; /* of libgantry-doca.so */
 	char pkgconfig[PATH_MAX];
 	char plugins[PATH_MAX]; /* empty: those that are built in */
 };
@@ -44,7 +47,8 @@ static bool find_places(const char *profile, struct places *at)
 	if (!in_build_tree(top))
 		return path(at->lib, GANTRY_LIBDIR, "", "", "") &&
 		       path(at->pkgconfig, GANTRY_LIBDIR, "/gantry/doca/", profile, "/pkgconfig");
-	return path(at->lib, top, "/doca/.libs", "", "") && path(at->plugins, top, "/plugins/.libs", "", "") &&
+	return path(at->lib, top, "/doca/.libs", "", "") &&
+	       path(at->plugins, top, "/plugins/.libs", "", "") &&
 	       path(at->pkgconfig, top, "/doca/", profile, "/pkgconfig");
 }
 
@@ -80,8 +84,9 @@ static int print_shell(const char *profile, const struct places *at)
 
 static int print_json(const char *profile, const struct places *at)
 {
-	json_t *tree = json_pack("{si ss so so so*}", "schema", 1, "profile", profile, "pkg_config_path",
-				 gn_report_string(at->pkgconfig), "library_path", gn_report_string(at->lib), "plugin_path",
+	json_t *tree = json_pack("{si ss so so so*}", "schema", 1, "profile", profile,
+				 "pkg_config_path", gn_report_string(at->pkgconfig), "library_path",
+				 gn_report_string(at->lib), "plugin_path",
 				 *at->plugins ? gn_report_string(at->plugins) : NULL);
 	int code = gn_cli_print_json(tree);
 
@@ -95,11 +100,15 @@ int gn_cli_env(const struct gn_cli *cli)
 	struct places at;
 
 	if (strcmp(profile, "host") != 0 && strcmp(profile, "dpu") != 0)
-		return gn_cli_fail(GN_EXIT_USAGE, "no profile \"%s\"; there are host and dpu", profile);
+		return gn_cli_fail(GN_EXIT_USAGE, "no profile \"%s\"; there are host and dpu",
+				   profile);
 	if (!find_places(profile, &at))
-		return gn_cli_fail(GN_EXIT_FAILED, "the folder that gantry lies in has too long a name");
+		return gn_cli_fail(GN_EXIT_FAILED,
+				   "the folder that gantry lies in has too long a name");
 	if (access(at.pkgconfig, F_OK))
-		return gn_cli_fail(GN_EXIT_FAILED, "there is no %s: build and install gantry without --disable-doca",
-				   at.pkgconfig);
+		return gn_cli_fail(
+			GN_EXIT_FAILED,
+			"there is no %s: build and install gantry without --disable-doca",
+			at.pkgconfig);
 	return (cli->json ? print_json : print_shell)(profile, &at);
 }

@@ -22,18 +22,23 @@
 #define TOPOLOGY (GLOBAL | GN_CLI_ROLE | GN_CLI_SET)
 
 static const struct gn_command commands[] = {
-	{"run", "FILE", "run the roles of a configuration, all or those named", TOPOLOGY, 1, 1, gn_cli_run},
-	{"check", "FILE", "load and check everything that a configuration names, start nothing", TOPOLOGY, 1, 1,
-	 gn_cli_check},
-	{"copy", "SRC DST", "copy between a volume (\"volume:\" or \"volume:ROLE\") and a file or block device",
+	{"run", "FILE", "run the roles of a configuration, all or those named", TOPOLOGY, 1, 1,
+	 gn_cli_run},
+	{"check", "FILE", "load and check everything that a configuration names, start nothing",
+	 TOPOLOGY, 1, 1, gn_cli_check},
+	{"copy", "SRC DST",
+	 "copy between a volume (\"volume:\" or \"volume:ROLE\") and a file or block device",
 	 TOPOLOGY | GN_CLI_CONFIG, 2, 2, gn_cli_copy},
 	{"plugins", "[NAME]...", "list the plugins, where they are and what they can be told",
 	 GLOBAL | GN_CLI_OPTIONS | GN_CLI_CONFIG, 0, SIZE_MAX, gn_cli_plugins},
-	{"devices", "[FILE]", "list what the transports find on this machine, and the devices of a configuration", TOPOLOGY, 0,
-	 1, gn_cli_devices},
-	{"options", "[NAME]...", "show what plugins and the sections runtime, role, listen and connect accept",
+	{"devices", "[FILE]",
+	 "list what the transports find on this machine, and the devices of a configuration",
+	 TOPOLOGY, 0, 1, gn_cli_devices},
+	{"options", "[NAME]...",
+	 "show what plugins and the sections runtime, role, listen and connect accept",
 	 GLOBAL | GN_CLI_CONFIG | GN_CLI_MDOC, 0, SIZE_MAX, gn_cli_options},
-	{"env", "host|dpu", "print what a shell needs to build and run a program written for DOCA", GLOBAL, 1, 1, gn_cli_env},
+	{"env", "host|dpu", "print what a shell needs to build and run a program written for DOCA",
+	 GLOBAL, 1, 1, gn_cli_env},
 	{"stat", "[NAME]", "show what running gantry processes (with a role NAME) are doing",
 	 GLOBAL | GN_CLI_DIR, 0, 1, gn_cli_stat},
 	{"version", "", "print the version", GLOBAL, 0, 0, gn_cli_version},
@@ -48,13 +53,15 @@ static const struct {
 	const char *help;
 } options[] = {
 	{"role", 0, "NAME", GN_CLI_ROLE, "only this role; may be repeated"},
-	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET, "override a value of the configuration; may be repeated"},
+	{"set", 0, "KEY.PATH=VALUE", GN_CLI_SET,
+	 "override a value of the configuration; may be repeated"},
 	{"config", 'c', "FILE", GN_CLI_CONFIG, "the configuration"},
 	{"dir", 0, "DIR", GN_CLI_DIR, "where running processes are looked for"},
 	{"options", 'o', NULL, GN_CLI_OPTIONS, "show the options of each plugin"},
 	{"mdoc", 0, NULL, GN_CLI_MDOC, "print items for the list of a manual page"},
 	{"json", 'j', NULL, GN_CLI_JSON, "print JSON"},
-	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR, "look for plugins here, nowhere else; may be repeated"},
+	{"plugin-dir", 'p', "DIR", GN_CLI_PLUGIN_DIR,
+	 "look for plugins here, nowhere else; may be repeated"},
 	{"verbose", 'v', NULL, GN_CLI_VERBOSE, "log more; twice: everything"},
 	{"help", 'h', NULL, GN_CLI_HELP, "show this help"},
 	{"version", 'V', NULL, GN_CLI_VERSION, "print the version"},
@@ -62,7 +69,7 @@ static const struct {
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
 #define ERRORS_SHOWN 64 /* messages about a configuration that a person is shown */
-#define LONG_ONLY 256 /* getopt value of options without a letter: this plus the row */
+#define LONG_ONLY 256   /* getopt value of options without a letter: this plus the row */
 
 int gn_cli_fail(int code, const char *fmt, ...)
 {
@@ -96,13 +103,17 @@ int gn_cli_print_json(const json_t *tree)
 	return rc ? GN_EXIT_FAILED : GN_EXIT_OK;
 }
 
-/* `code`, or GN_EXIT_FAILED when some of the output was lost; that may have been flushed long ago, with its reason. */
+/*
+ * `code`, or GN_EXIT_FAILED when some of the output was lost; that may have been flushed long ago,
+ * with its reason.
+ */
 static int end_output(int code)
 {
 	gn_cli_flush();
 	if (!lost && !ferror(stdout))
 		return code;
-	gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", lost ? ": " : "", lost ? strerror(-lost) : "");
+	gn_cli_fail(GN_EXIT_FAILED, "cannot write the output%s%s", lost ? ": " : "",
+		    lost ? strerror(-lost) : "");
 	return code == GN_EXIT_OK ? GN_EXIT_FAILED : code;
 }
 
@@ -135,16 +146,16 @@ static void print_options(unsigned accepts)
 		if (!(options[i].bit & accepts))
 			continue;
 		snprintf(left, sizeof(left), "%c%c%c --%s %s", options[i].letter ? '-' : ' ',
-			 options[i].letter ? options[i].letter : ' ', options[i].letter ? ',' : ' ', options[i].name,
-			 options[i].arg ? options[i].arg : "");
+			 options[i].letter ? options[i].letter : ' ', options[i].letter ? ',' : ' ',
+			 options[i].name, options[i].arg ? options[i].arg : "");
 		printf("  %-26s %s\n", left, options[i].help);
 	}
 }
 
 static int help_command(const struct gn_command *command)
 {
-	printf("gantry %s - %s\n\nUsage: gantry %s [OPTION]...%s%s\n", command->name, command->help, command->name,
-	       *command->args ? " " : "", command->args);
+	printf("gantry %s - %s\n\nUsage: gantry %s [OPTION]...%s%s\n", command->name, command->help,
+	       command->name, *command->args ? " " : "", command->args);
 	print_options(command->accepts);
 	return GN_EXIT_OK;
 }
@@ -168,7 +179,8 @@ static const char *hint(const struct gn_cli *cli)
 {
 	static char text[64];
 
-	snprintf(text, sizeof(text), "see gantry %s%s--help", cli->command ? cli->command : "", cli->command ? " " : "");
+	snprintf(text, sizeof(text), "see gantry %s%s--help", cli->command ? cli->command : "",
+		 cli->command ? " " : "");
 	return text;
 }
 
@@ -181,7 +193,8 @@ static void build_getopt(unsigned accepts, bool posix, char *letters, struct opt
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (!(options[i].bit & accepts))
 			continue;
-		longs[n++] = (struct option){options[i].name, options[i].arg ? required_argument : no_argument, NULL,
+		longs[n++] = (struct option){options[i].name,
+					     options[i].arg ? required_argument : no_argument, NULL,
 					     (int)(LONG_ONLY + i)};
 		if (options[i].letter) {
 			*at++ = options[i].letter;
@@ -223,8 +236,12 @@ static size_t row_of(int value)
 	return N_OPTIONS;
 }
 
-/* Take options from argv[optind] on. Returns -1, or the exit code when that was all (help, or a mistake). */
-static int parse(struct gn_cli *cli, const struct gn_command *command, int argc, char **argv, unsigned accepts)
+/*
+ * Take options from argv[optind] on. Returns -1, or the exit code when that was all (help, or a
+ * mistake).
+ */
+static int parse(struct gn_cli *cli, const struct gn_command *command, int argc, char **argv,
+		 unsigned accepts)
 {
 	char letters[2 * N_OPTIONS + 4];
 	struct option longs[N_OPTIONS + 1];
@@ -236,14 +253,17 @@ static int parse(struct gn_cli *cli, const struct gn_command *command, int argc,
 		size_t row = row_of(value);
 
 		if (value == ':')
-			return gn_cli_fail(GN_EXIT_USAGE, "option %s wants a value; %s", argv[optind - 1], hint(cli));
+			return gn_cli_fail(GN_EXIT_USAGE, "option %s wants a value; %s",
+					   argv[optind - 1], hint(cli));
 		if (value == '?' && optopt && optopt < LONG_ONLY)
-			return gn_cli_fail(GN_EXIT_USAGE, "unknown option -%c; %s", optopt, hint(cli));
+			return gn_cli_fail(GN_EXIT_USAGE, "unknown option -%c; %s", optopt,
+					   hint(cli));
 		if (value == '?' && optopt) /* one of ours: its row tells it */
 			return gn_cli_fail(GN_EXIT_USAGE, "option --%s takes no value; %s",
 					   options[optopt - LONG_ONLY].name, hint(cli));
 		if (value == '?' || row == N_OPTIONS)
-			return gn_cli_fail(GN_EXIT_USAGE, "unknown option %s; %s", argv[optind - 1], hint(cli));
+			return gn_cli_fail(GN_EXIT_USAGE, "unknown option %s; %s", argv[optind - 1],
+					   hint(cli));
 		if (options[row].bit == GN_CLI_HELP)
 			return command ? help_command(command) : help();
 		if (options[row].bit == GN_CLI_VERSION)
@@ -271,7 +291,8 @@ static int unknown_command(const struct gn_cli *cli, const char *name)
 		if (gn_config_nearer(name, c->name, &errors))
 			nearest = c;
 	if (nearest)
-		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"?", name, nearest->name);
+		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"?",
+				   name, nearest->name);
 	return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; %s", name, hint(cli));
 }
 
@@ -289,8 +310,9 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	if (!command && !strcmp(argv[optind], "help"))
 		return help();
 	if (!command && access(argv[optind], R_OK) == 0)
-		return gn_cli_fail(GN_EXIT_USAGE, "unknown command \"%s\"; to run that file: gantry run %s", argv[optind],
-				   argv[optind]);
+		return gn_cli_fail(GN_EXIT_USAGE,
+				   "unknown command \"%s\"; to run that file: gantry run %s",
+				   argv[optind], argv[optind]);
 	if (!command)
 		return unknown_command(cli, argv[optind]);
 	cli->command = command->name;
@@ -303,15 +325,18 @@ static int dispatch(struct gn_cli *cli, int argc, char **argv)
 	for (int i = optind; i < argc; i++)
 		gn_cli_add_word(&cli->args, argv[i]);
 	if (cli->args.n < command->min_args || cli->args.n > command->max_args)
-		return gn_cli_fail(GN_EXIT_USAGE, "usage: gantry %s [OPTION]...%s%s; %s", command->name,
-				   *command->args ? " " : "", command->args, hint(cli));
-	gn_log_set_level(cli->topology.verbose > 1 ? GN_LOG_DEBUG : cli->topology.verbose ? GN_LOG_INFO : GN_LOG_WARN);
+		return gn_cli_fail(GN_EXIT_USAGE, "usage: gantry %s [OPTION]...%s%s; %s",
+				   command->name, *command->args ? " " : "", command->args,
+				   hint(cli));
+	gn_log_set_level(cli->topology.verbose > 1 ? GN_LOG_DEBUG
+			 : cli->topology.verbose   ? GN_LOG_INFO
+						   : GN_LOG_WARN);
 	return command->run(cli);
 }
 
 /*
- * The usual soft limit, 1024, is there for programs that call select(). A role at its limits needs more, and whoever means to
- * bound it sets the hard one.
+ * The usual soft limit, 1024, is there for programs that call select(). A role at its limits needs
+ * more, and whoever means to bound it sets the hard one.
  */
 static void take_all_files(void)
 {
@@ -343,8 +368,9 @@ int main(int argc, char **argv)
 	keep_standard_streams();
 	unsetenv("LTDL_LIBRARY_PATH");
 	if (getauxval(AT_SECURE))
-		return gn_cli_fail(GN_EXIT_USAGE, "refusing to run with more rights than the user has "
-						  "(setuid, setgid or file capabilities)");
+		return gn_cli_fail(GN_EXIT_USAGE,
+				   "refusing to run with more rights than the user has "
+				   "(setuid, setgid or file capabilities)");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file that gets too long is an error of its write */
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -39,8 +39,8 @@ static int send_to(const char *name, const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (sendto(fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
-		   (socklen_t)length) < 0)
+	if (sendto(fd, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL,
+		   (const struct sockaddr *)&address, (socklen_t)length) < 0)
 		rc = -errno;
 	close(fd);
 	return rc;

@@ -13,15 +13,17 @@ static const struct {
 	const struct gantry_option *options;
 } sections[] = {
 	{"runtime", "the group runtime, next to plugin_dirs", gn_runtime_options},
-	{"role", "an entry of roles, next to role, listen, connect, stages, backend and what its plugin accepts",
+	{"role",
+	 "an entry of roles, next to role, listen, connect, stages, backend and what its plugin accepts",
 	 gn_role_options},
 	{"listen", "the group listen of a role", gn_listen_options},
 	{"connect", "the group connect of a role, or each of a list of them", gn_connect_options},
 };
 
 static const char *const type_names[] = {
-	[GANTRY_OPT_STRING] = "string", [GANTRY_OPT_BOOL] = "bool", [GANTRY_OPT_INT] = "int", [GANTRY_OPT_SIZE] = "size",
-	[GANTRY_OPT_TIME] = "time", [GANTRY_OPT_CHOICE] = "choice", [GANTRY_OPT_GROUP] = "group",
+	[GANTRY_OPT_STRING] = "string", [GANTRY_OPT_BOOL] = "bool", [GANTRY_OPT_INT] = "int",
+	[GANTRY_OPT_SIZE] = "size",     [GANTRY_OPT_TIME] = "time", [GANTRY_OPT_CHOICE] = "choice",
+	[GANTRY_OPT_GROUP] = "group",
 };
 
 json_t *gn_options_json(const struct gantry_option *options)
@@ -29,7 +31,8 @@ json_t *gn_options_json(const struct gantry_option *options)
 	json_t *list = json_array();
 
 	for (const struct gantry_option *o = options; o && o->name; o++) {
-		json_t *row = json_pack("{ss ss so* so*}", "name", o->name, "type", type_names[o->type], "default",
+		json_t *row = json_pack("{ss ss so* so*}", "name", o->name, "type",
+					type_names[o->type], "default",
 					o->dflt ? gn_report_string(o->dflt) : NULL, "help",
 					o->help ? gn_report_string(o->help) : NULL);
 
@@ -63,12 +66,13 @@ struct search {
 };
 
 /* prefix: of the names of the options; "": none. */
-static void print(const struct search *search, const char *name, const char *summary, const struct gantry_option *options,
-		  const char *prefix)
+static void print(const struct search *search, const char *name, const char *summary,
+		  const struct gantry_option *options, const char *prefix)
 {
 	if (search->list) {
-		json_array_append_new(search->list, json_pack("{ss so so}", "name", name, "summary", gn_report_string(summary),
-							      "options", gn_options_json(options)));
+		json_array_append_new(search->list, json_pack("{ss so so}", "name", name, "summary",
+							      gn_report_string(summary), "options",
+							      gn_options_json(options)));
 		return;
 	}
 	if (search->cli->mdoc) {
@@ -106,10 +110,12 @@ static int show(struct search *search, struct gn_loader *loader)
 		return GN_EXIT_OK;
 	for (size_t i = 0; i < N_SECTIONS; i++)
 		if (gn_config_near(search->name, sections[i].name) >= 0)
-			return gn_cli_fail(GN_EXIT_USAGE, "no section \"%s\"; did you mean \"%s\"?", search->name,
-					   sections[i].name);
+			return gn_cli_fail(GN_EXIT_USAGE, "no section \"%s\"; did you mean \"%s\"?",
+					   search->name, sections[i].name);
 	gn_cli_need_plugin(loader, search->name);
-	return gn_cli_fail(GN_EXIT_USAGE, "the sections are runtime, role, listen and connect, gantry plugins lists the plugins");
+	return gn_cli_fail(
+		GN_EXIT_USAGE,
+		"the sections are runtime, role, listen and connect, gantry plugins lists the plugins");
 }
 
 static int show_all(struct search *search, struct gn_loader *loader)
@@ -155,8 +161,8 @@ static void show_section(const struct search *search, struct gn_conf_node *node,
 }
 
 /* What the plugin accepts that `member` of the group names, if there is one. */
-static void show_plugin(const struct search *search, struct gn_loader *loader, struct gn_conf_node *node, unsigned kind,
-			const char *member)
+static void show_plugin(const struct search *search, struct gn_loader *loader,
+			struct gn_conf_node *node, unsigned kind, const char *member)
 {
 	const char *name = gn_conf_string(gn_conf_child(node, member));
 	const struct gn_plugin *plugin;
@@ -168,9 +174,11 @@ static void show_plugin(const struct search *search, struct gn_loader *loader, s
 	print(search, key, plugin->desc->summary, plugin->desc->options, key);
 }
 
-static void show_role(const struct search *search, struct gn_loader *loader, struct gn_conf_node *role)
+static void show_role(const struct search *search, struct gn_loader *loader,
+		      struct gn_conf_node *role)
 {
-	struct gn_conf_node *listen = gn_conf_child(role, "listen"), *connect = gn_conf_child(role, "connect");
+	struct gn_conf_node *listen = gn_conf_child(role, "listen"),
+			    *connect = gn_conf_child(role, "connect");
 	struct gn_conf_node *stages = gn_conf_child(role, "stages");
 
 	show_section(search, role, "role");
@@ -186,14 +194,16 @@ static void show_role(const struct search *search, struct gn_loader *loader, str
 	show_plugin(search, loader, gn_conf_child(role, "backend"), GANTRY_KIND_BACKEND, "type");
 }
 
-static int show_config(const struct search *search, struct gn_loader *loader, struct gn_config *config)
+static int show_config(const struct search *search, struct gn_loader *loader,
+		       struct gn_config *config)
 {
 	struct gn_conf_node *devices = gn_conf_child(gn_config_root(config), "devices");
 	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");
 
 	print(search, sections[0].name, sections[0].summary, sections[0].options, sections[0].name);
 	for (unsigned int i = 0; i < gn_conf_length(devices); i++)
-		show_plugin(search, loader, gn_conf_index(devices, i), GANTRY_KIND_TRANSPORT, "transport");
+		show_plugin(search, loader, gn_conf_index(devices, i), GANTRY_KIND_TRANSPORT,
+			    "transport");
 	for (unsigned int i = 0; i < gn_conf_length(roles); i++)
 		show_role(search, loader, gn_conf_index(roles, i));
 	return GN_EXIT_OK;
@@ -209,7 +219,9 @@ int gn_cli_options(const struct gn_cli *cli)
 	int code;
 
 	if (cli->config && cli->args.n)
-		return gn_cli_fail(GN_EXIT_USAGE, "options shows what a configuration accepts, or NAMEs, not both");
+		return gn_cli_fail(
+			GN_EXIT_USAGE,
+			"options shows what a configuration accepts, or NAMEs, not both");
 	if (cli->config)
 		config = gn_config_open(cli->config, NULL, 0, &errs);
 	if (!errs.n)

@@ -18,13 +18,15 @@ struct listing {
 static void add_json(struct listing *listing, const struct gn_plugin_file *file)
 {
 	const struct gantry_plugin *desc = file->plugin ? file->plugin->desc : NULL;
-	json_t *row = json_pack("{so so sb so*}", "name", gn_report_string(file->name), "path", gn_report_string(file->path),
-				"usable", desc != NULL, "why", file->why ? gn_report_string(file->why) : NULL);
+	json_t *row = json_pack("{so so sb so*}", "name", gn_report_string(file->name), "path",
+				gn_report_string(file->path), "usable", desc != NULL, "why",
+				file->why ? gn_report_string(file->why) : NULL);
 
 	if (desc) {
 		json_object_set_new(row, "kind", json_string(gn_kind_name(desc->kind)));
 		json_object_set_new(row, "version", gn_report_string(desc->version));
-		json_object_set_new(row, "abi", json_sprintf("%u.%u", desc->abi_major, desc->abi_minor));
+		json_object_set_new(row, "abi",
+				    json_sprintf("%u.%u", desc->abi_major, desc->abi_minor));
 		json_object_set_new(row, "summary", gn_report_string(desc->summary));
 		if (listing->cli->options)
 			json_object_set_new(row, "options", gn_options_json(desc->options));
@@ -38,13 +40,14 @@ static void print_plugin(const struct listing *listing, const struct gn_plugin_f
 
 	if (!desc) {
 		gn_report_print_plain(stdout, file->name);
-		printf("%*s %-10s ", (int)(strlen(file->name) < 12 ? 12 - strlen(file->name) : 0), "", "unusable");
+		printf("%*s %-10s ", (int)(strlen(file->name) < 12 ? 12 - strlen(file->name) : 0),
+		       "", "unusable");
 		gn_report_print_plain(stdout, file->path);
 		printf(": %s\n", file->why);
 		return;
 	}
-	printf("%-12s %-10s %-6s ABI %u.%u  %s\n", file->name, gn_kind_name(desc->kind), desc->version, desc->abi_major,
-	       desc->abi_minor, file->path);
+	printf("%-12s %-10s %-6s ABI %u.%u  %s\n", file->name, gn_kind_name(desc->kind),
+	       desc->version, desc->abi_major, desc->abi_minor, file->path);
 	printf("%-12s %s\n", "", desc->summary);
 	if (listing->cli->options && desc->options && desc->options->name) {
 		gn_option_print(stdout, desc->options, GN_OPTION_TEXT, "");
@@ -94,9 +97,10 @@ int gn_cli_need_plugin(struct gn_loader *loader, const char *name)
 		return gn_cli_fail(GN_EXIT_USAGE, "%s", gn_loader_error(loader));
 	gn_loader_each(loader, compare, &nearest);
 	if (!nearest.name[0])
-		return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s", name, gn_loader_dirs(loader));
-	return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s; did you mean \"%s\"?", name, gn_loader_dirs(loader),
-			   nearest.name);
+		return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s", name,
+				   gn_loader_dirs(loader));
+	return gn_cli_fail(GN_EXIT_USAGE, "no plugin \"%s\" in %s; did you mean \"%s\"?", name,
+			   gn_loader_dirs(loader), nearest.name);
 }
 
 static int list(struct listing *listing, struct gn_loader *loader)
@@ -112,8 +116,9 @@ static int list(struct listing *listing, struct gn_loader *loader)
 	if (!listing->shown && !asked->n && !listing->list)
 		puts("none; --plugin-dir DIR looks elsewhere");
 	if (listing->list) {
-		json_t *tree = json_pack("{si so sO}", "schema", 1, "searched", gn_report_string(gn_loader_dirs(loader)),
-					 "plugins", listing->list);
+		json_t *tree = json_pack("{si so sO}", "schema", 1, "searched",
+					 gn_report_string(gn_loader_dirs(loader)), "plugins",
+					 listing->list);
 
 		code = gn_cli_print_json(tree);
 		json_decref(tree);

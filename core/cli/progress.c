@@ -16,23 +16,29 @@
 static const struct gn_topo_role *worker_role(const struct gn_topology *t)
 {
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].started && !t->roles[i].finished && (t->roles[i].flags & GANTRY_ROLE_WORKS))
+		if (t->roles[i].started && !t->roles[i].finished &&
+		    (t->roles[i].flags & GANTRY_ROLE_WORKS))
 			return &t->roles[i];
 	return NULL;
 }
 
-static void show(struct gn_progress *progress, const struct gn_topo_role *role, const json_t *values)
+static void show(struct gn_progress *progress, const struct gn_topo_role *role,
+		 const json_t *values)
 {
-	double ios = gn_report_number(values, "total.ops", 0), bytes = gn_report_number(values, "total.bytes", 0);
+	double ios = gn_report_number(values, "total.ops", 0),
+	       bytes = gn_report_number(values, "total.bytes", 0);
 	double target = gn_report_number(values, "progress.target", 0);
 	double done = target > 0 ? gn_report_number(values, "progress.done", 0) / target : -1;
 	uint64_t now = gn_now_ns();
 	double seconds = (double)(now - progress->last_ns) / 1e9;
 	char elapsed[GN_UNITS_BYTES], rate[GN_UNITS_BYTES], bar[BAR + 1];
 
-	gn_time_format(elapsed, sizeof(elapsed), (now - progress->start_ns) / GN_NS_PER_S * GN_NS_PER_S);
-	gn_size_format(rate, sizeof(rate), bytes > progress->last_bytes && seconds > 0
-						   ? (uint64_t)((bytes - progress->last_bytes) / seconds) : 0);
+	gn_time_format(elapsed, sizeof(elapsed),
+		       (now - progress->start_ns) / GN_NS_PER_S * GN_NS_PER_S);
+	gn_size_format(rate, sizeof(rate),
+		       bytes > progress->last_bytes && seconds > 0
+			       ? (uint64_t)((bytes - progress->last_bytes) / seconds)
+			       : 0);
 	fprintf(stderr, "\r\033[K%s %s", role->name, elapsed);
 	if (done >= 0) {
 		int filled = (int)((done > 1 ? 1 : done) * BAR);
@@ -44,7 +50,10 @@ static void show(struct gn_progress *progress, const struct gn_topo_role *role, 
 	}
 	if (gn_report_number(values, "submitted", 1) > 0)
 		fprintf(stderr, "  %.0f IO/s  %s/s",
-			seconds > 0 && ios > progress->last_ios ? (ios - progress->last_ios) / seconds : 0, rate);
+			seconds > 0 && ios > progress->last_ios
+				? (ios - progress->last_ios) / seconds
+				: 0,
+			rate);
 	else
 		fputs("  no IO yet: waiting for its peer", stderr);
 	fflush(stderr);
@@ -73,7 +82,8 @@ static void tick(void *arg)
 	gn_report_fini(&report);
 }
 
-void gn_progress_open(struct gn_progress *progress, struct gn_loop *loop, struct gn_topology *topology)
+void gn_progress_open(struct gn_progress *progress, struct gn_loop *loop,
+		      struct gn_topology *topology)
 {
 	memset(progress, 0, sizeof(*progress));
 	if (!isatty(STDERR_FILENO))

@@ -69,7 +69,10 @@ static void write_u64(struct gantry_writer *w, const char *key, uint64_t value)
 	put(of(w), key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
-/* JSON has no infinity and no NaN: jansson refuses them, and 0 is what "no time has passed" means here. */
+/*
+ * JSON has no infinity and no NaN: jansson refuses them, and 0 is what "no time has passed" means
+ * here.
+ */
 static void write_real(struct gantry_writer *w, const char *key, double value)
 {
 	json_t *number = json_real(value);
@@ -132,7 +135,8 @@ json_t *gn_report_tree(const struct gn_report *report)
 int gn_report_print_json(FILE *out, const json_t *tree)
 {
 	errno = 0;
-	if (!json_dumpf(tree, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) && fputc('\n', out) != EOF && !fflush(out))
+	if (!json_dumpf(tree, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) &&
+	    fputc('\n', out) != EOF && !fflush(out))
 		return 0;
 	if (!ferror(out))
 		return -ENOMEM;

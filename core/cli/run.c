@@ -39,7 +39,10 @@ static bool works(const struct gn_topo_role *role)
 	return role->flags & GANTRY_ROLE_WORKS;
 }
 
-/* The roles did not end within LATE_NS: log each of them, and the IOs that its stages and backend hold. */
+/*
+ * The roles did not end within LATE_NS: log each of them, and the IOs that its stages and backend
+ * hold.
+ */
 static void late(void *arg)
 {
 	struct run *run = arg;
@@ -48,16 +51,17 @@ static void late(void *arg)
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		if (!t->roles[i].started || t->roles[i].finished)
 			continue;
-		gn_log(GN_LOG_WARN, "gantry", "roles.%s has not ended yet: it waits for its peers, or for IO that its "
-		       "backend or a stage has not completed; %s ends the process at once", t->roles[i].name,
-		       run->interrupted ? "one more signal" : "a second signal");
+		gn_log(GN_LOG_WARN, "gantry",
+		       "roles.%s has not ended yet: it waits for its peers, or for IO that its "
+		       "backend or a stage has not completed; %s ends the process at once",
+		       t->roles[i].name, run->interrupted ? "one more signal" : "a second signal");
 		gn_role_log_held(t->roles[i].role, GN_LOG_WARN);
 	}
 }
 
 /*
- * Log the same after runtime.stop_limit. On the control thread, or on the guard's thread (stop.h) when the control
- * thread does not answer.
+ * Log the same after runtime.stop_limit. On the control thread, or on the guard's thread (stop.h)
+ * when the control thread does not answer.
  */
 static void explain(void *arg)
 {
@@ -67,7 +71,8 @@ static void explain(void *arg)
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		if (!t->roles[i].started || t->roles[i].finished)
 			continue;
-		gn_log(GN_LOG_ERROR, "gantry", "roles.%s did not end (runtime.stop_limit=%llu ms)", t->roles[i].name,
+		gn_log(GN_LOG_ERROR, "gantry", "roles.%s did not end (runtime.stop_limit=%llu ms)",
+		       t->roles[i].name,
 		       (unsigned long long)(t->runtime.stop_limit_ns / GN_NS_PER_MS));
 		gn_role_log_held(t->roles[i].role, GN_LOG_ERROR);
 	}
@@ -150,7 +155,8 @@ static void on_event(void *arg, int event)
 	}
 	if (run->winding_down && run->interrupted)
 		leave(run, GN_EXIT_INTERRUPTED);
-	fprintf(stderr, "gantry: %s: stopping; send the signal again to end at once\n", strsignal(event));
+	fprintf(stderr, "gantry: %s: stopping; send the signal again to end at once\n",
+		strsignal(event));
 	run->interrupted = true;
 	run->winding_down = true;
 	advance(run);
@@ -207,14 +213,15 @@ static int print_run(const struct gn_cli *cli, const json_t *report)
 		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		json_object_del(shown, heads[i]);
-	json_object_foreach(json_object_get(shown, "roles"), name, role)
+	json_object_foreach (json_object_get(shown, "roles"), name, role)
 		json_object_del(role, "progress"); /* it is over */
 	gn_report_print_text(stdout, shown, 0);
 	json_decref(shown);
 	return GN_EXIT_OK;
 }
 
-static int print_report(struct run *run, int (*print)(const struct gn_cli *cli, const json_t *report))
+static int print_report(struct run *run,
+			int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct gn_report report;
 	json_t *tree = write_report(run, &report, true);
@@ -232,8 +239,9 @@ static void name_failures(const struct run *run)
 	gn_cli_flush();
 	for (uint32_t i = 0; i < t->n_roles && !run->cli->json; i++)
 		if (t->roles[i].finished && t->roles[i].status)
-			gn_cli_fail(GN_EXIT_FAILED, "%s: roles.%s failed; the log above the report says why", t->file,
-				    t->roles[i].name);
+			gn_cli_fail(GN_EXIT_FAILED,
+				    "%s: roles.%s failed; the log above the report says why",
+				    t->file, t->roles[i].name);
 }
 
 /* -- life -- */
@@ -268,7 +276,8 @@ static void run_loop(struct run *run)
 	gn_loop_set_timer(run->loop, &run->advance, 1);
 	rc = gn_loop_run(run->loop);
 	if (rc) {
-		gn_cli_fail(GN_EXIT_FAILED, "%s: the control thread cannot wait: %s", run->topology.file, strerror(-rc));
+		gn_cli_fail(GN_EXIT_FAILED, "%s: the control thread cannot wait: %s",
+			    run->topology.file, strerror(-rc));
 		run->failed = true;
 	}
 }
@@ -286,7 +295,8 @@ static int exit_code(const struct run *run)
 	return run->interrupted && cut_short ? GN_EXIT_INTERRUPTED : GN_EXIT_OK;
 }
 
-static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, const json_t *report))
+static int run_topology(struct run *run,
+			int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct gn_topology *t = &run->topology;
 	int code, rc;
@@ -299,7 +309,8 @@ static int run_topology(struct run *run, int (*print)(const struct gn_cli *cli, 
 	if (rc)
 		return gn_cli_fail(GN_EXIT_FAILED, "cannot watch signals: %s", strerror(-rc));
 	if (t->runtime.stat)
-		gn_stat_server_open(run->loop, t->runtime.stat_dir, report_for_stat, run, &run->stat);
+		gn_stat_server_open(run->loop, t->runtime.stat_dir, report_for_stat, run,
+				    &run->stat);
 	run->start_ns = gn_now_ns();
 	gn_progress_open(&run->progress, run->loop, t);
 	run_loop(run);
@@ -324,16 +335,20 @@ static bool is_cut_off(const struct gn_topology *t)
 
 			if (!gn_topology_leads_nowhere(t, &t->roles[i], k))
 				continue;
-			gn_cli_fail(GN_EXIT_USAGE, "%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this "
-				    "process, and no other role runs here; gantry run with --set roles.%s.copy.from=FILE, or "
-				    "copy.to, runs all", connect->where, t->roles[i].name, connect->service,
-				    t->roles[i].connect_devices[k]->name, t->roles[i].name);
+			gn_cli_fail(
+				GN_EXIT_USAGE,
+				"%s: roles.%s leads to \"%s\" on the device \"%s\", which reaches only this "
+				"process, and no other role runs here; gantry run with --set roles.%s.copy.from=FILE, or "
+				"copy.to, runs all",
+				connect->where, t->roles[i].name, connect->service,
+				t->roles[i].connect_devices[k]->name, t->roles[i].name);
 			return true;
 		}
 	return false;
 }
 
-int gn_run(const struct gn_cli *cli, const char *file, bool alone, int (*print)(const struct gn_cli *cli, const json_t *report))
+int gn_run(const struct gn_cli *cli, const char *file, bool alone,
+	   int (*print)(const struct gn_cli *cli, const json_t *report))
 {
 	struct run run = {.cli = cli};
 	struct gn_errs errs = {0};

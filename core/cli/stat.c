@@ -35,7 +35,7 @@ struct question {
 	bool connected;
 	char *text;
 	size_t n, room;
-	bool broken; /* it has begun to answer, but that cannot be read */
+	bool broken;  /* it has begun to answer, but that cannot be read */
 	json_t *tree; /* the answer; NULL: none yet, or it has gone */
 };
 
@@ -53,11 +53,15 @@ static void open_question(struct question *q, const char *dir, const char *name)
 	q->address.sun_family = AF_UNIX;
 	q->pid = atoi(name);
 	q->fd = -1;
-	if ((size_t)snprintf(q->address.sun_path, sizeof(q->address.sun_path), "%s/%s", dir, name) < sizeof(q->address.sun_path))
+	if ((size_t)snprintf(q->address.sun_path, sizeof(q->address.sun_path), "%s/%s", dir, name) <
+	    sizeof(q->address.sun_path))
 		q->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* A queue of others before us (EAGAIN) may pass; any other failure is one of a process that has gone. */
+/*
+ * A queue of others before us (EAGAIN) may pass; any other failure is one of a process that has
+ * gone.
+ */
 static void try_connect(struct question *q)
 {
 	q->connected = !connect(q->fd, (struct sockaddr *)&q->address, sizeof(q->address));
@@ -93,7 +97,10 @@ static void read_on(struct question *q)
 	}
 }
 
-/* One turn with all that are open; waits up to timeout_ms for the first to say something. Returns how many are open. */
+/*
+ * One turn with all that are open; waits up to timeout_ms for the first to say something. Returns
+ * how many are open.
+ */
 static unsigned turn(struct question *questions, struct pollfd *fds, unsigned n, int timeout_ms)
 {
 	unsigned n_open = 0;
@@ -127,7 +134,10 @@ static void ask(struct question *questions, unsigned n)
 	free(fds);
 }
 
-/* What those in a directory answer; `silent` gets the numbers of those who do not. *error_p: errno when it cannot be read, or 0. */
+/*
+ * What those in a directory answer; `silent` gets the numbers of those who do not. *error_p: errno
+ * when it cannot be read, or 0.
+ */
 static json_t *ask_all(const char *dir, const char *role, json_t *silent, int *error_p)
 {
 	struct dirent **items = NULL;
@@ -147,7 +157,8 @@ static json_t *ask_all(const char *dir, const char *role, json_t *silent, int *e
 		if (q->fd >= 0)
 			json_array_append_new(silent, json_integer(q->pid));
 		if (q->broken)
-			gn_cli_fail(0, "the report of process %d broke off after %zu bytes", q->pid, q->n);
+			gn_cli_fail(0, "the report of process %d broke off after %zu bytes", q->pid,
+				    q->n);
 		if (q->tree && (!role || json_object_get(json_object_get(q->tree, "roles"), role)))
 			json_array_append(list, q->tree);
 		json_decref(q->tree);
@@ -165,8 +176,10 @@ static void print_silent(const json_t *silent)
 	json_t *pid;
 	size_t i;
 
-	json_array_foreach((json_t *)silent, i, pid)
-		gn_cli_fail(0, "process %" JSON_INTEGER_FORMAT " has not answered for %d ms; it may be stopped",
+	json_array_foreach ((json_t *)silent, i, pid)
+		gn_cli_fail(0,
+			    "process %" JSON_INTEGER_FORMAT
+			    " has not answered for %d ms; it may be stopped",
 			    json_integer_value(pid), PATIENCE_MS);
 }
 
@@ -175,12 +188,13 @@ static void print(const json_t *list, const char *role)
 	json_t *tree;
 	size_t i;
 
-	json_array_foreach((json_t *)list, i, tree) {
+	json_array_foreach ((json_t *)list, i, tree) {
 		const char *file = json_string_value(json_object_get(tree, "config"));
 
 		printf("process %.0f  %s\n", gn_report_number(tree, "pid", 0), file ? file : "");
 		if (role) {
-			gn_report_print_text(stdout, json_object_get(json_object_get(tree, "roles"), role), 1);
+			gn_report_print_text(
+				stdout, json_object_get(json_object_get(tree, "roles"), role), 1);
 			continue;
 		}
 		json_object_del(tree, "pid");
@@ -213,9 +227,11 @@ int gn_cli_stat(const struct gn_cli *cli)
 	}
 	print_silent(silent);
 	if (!json_array_size(list))
-		code = gn_cli_fail(GN_EXIT_FAILED, "no running gantry process%s%s%s answers in %s%s%s%s; --dir DIR looks elsewhere",
-				   role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir, error ? " (" : "",
-				   error ? strerror(error) : "", error ? ")" : "");
+		code = gn_cli_fail(
+			GN_EXIT_FAILED,
+			"no running gantry process%s%s%s answers in %s%s%s%s; --dir DIR looks elsewhere",
+			role ? " with a role \"" : "", role ? role : "", role ? "\"" : "", dir,
+			error ? " (" : "", error ? strerror(error) : "", error ? ")" : "");
 	json_decref(list);
 	json_decref(silent);
 	return code;

@@ -17,11 +17,13 @@
 #include "base/log.h"
 #include "base/safe_path.h"
 
-#define SEND_BYTES (4 * 1024 * 1024) /* a report goes out in one send where the system allows a socket that much */
-#define SLOW_MAX 8                   /* askers who have a part of their report: each holds the text of it */
-#define SLOW_NS (2 * GN_NS_PER_S)    /* as long as gantry stat waits */
+/* a report goes out in one send where the system allows a socket that much */
+#define SEND_BYTES (4 * 1024 * 1024)
+/* askers who have a part of their report: each holds the text of it */
+#define SLOW_MAX 8
+#define SLOW_NS (2 * GN_NS_PER_S) /* as long as gantry stat waits */
 
-#define EARLY_SUFFIX ".new"             /* of a socket that does not listen yet */
+#define EARLY_SUFFIX ".new" /* of a socket that does not listen yet */
 
 struct gn_stat_server {
 	struct gn_loop *loop;
@@ -34,7 +36,10 @@ struct gn_stat_server {
 	unsigned n_slow;
 };
 
-/* Somebody who has not taken all of the report yet: the loop goes on, and tells when there is room for more. */
+/*
+ * Somebody who has not taken all of the report yet: the loop goes on, and tells when there is room
+ * for more.
+ */
 struct asker {
 	struct asker *next;
 	struct gn_stat_server *server;
@@ -89,7 +94,8 @@ static int open_reserve(struct gn_stat_server *server)
 static int send_on(struct asker *asker)
 {
 	while (asker->sent < asker->length) {
-		ssize_t n = send(asker->fd, asker->text + asker->sent, asker->length - asker->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(asker->fd, asker->text + asker->sent, asker->length - asker->sent,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0)
 			return -errno;
@@ -136,7 +142,9 @@ static void on_writable(void *arg)
 /* The rest is for later. */
 static int keep(struct gn_stat_server *server, struct asker *asker)
 {
-	int rc = server->n_slow < SLOW_MAX ? gn_loop_add_writer(server->loop, asker->fd, on_writable, asker) : -EBUSY;
+	int rc = server->n_slow < SLOW_MAX
+			 ? gn_loop_add_writer(server->loop, asker->fd, on_writable, asker)
+			 : -EBUSY;
 
 	if (rc)
 		return rc;
@@ -184,7 +192,10 @@ static int take_one(const struct gn_stat_server *server)
 	return accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* Of a process that may open no more files, too, one wants to know what it does; and who is left waiting keeps the loop awake. */
+/*
+ * Of a process that may open no more files, too, one wants to know what it does; and who is left
+ * waiting keeps the loop awake.
+ */
 static int take_by_reserve(struct gn_stat_server *server)
 {
 	if ((errno != EMFILE && errno != ENFILE) || server->reserve < 0)
@@ -212,7 +223,10 @@ static void on_readable(void *arg)
 		drop(server->slow);
 }
 
-/* The socket gets its name when it listens: who connects to that name and is refused has found a dead one. */
+/*
+ * The socket gets its name when it listens: who connects to that name and is refused has found a
+ * dead one.
+ */
 static int open_socket(struct gn_stat_server *server)
 {
 	struct sockaddr_un early = server->address;
@@ -242,10 +256,12 @@ static int is_dead(const char *dir, const char *name)
 
 	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
 		return 0;
-	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, name) >= sizeof(address.sun_path))
+	if ((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, name) >=
+	    sizeof(address.sun_path))
 		return 0;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	dead = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) && errno == ECONNREFUSED;
+	dead = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+	       errno == ECONNREFUSED;
 	if (fd >= 0)
 		close(fd);
 	return dead;
@@ -258,22 +274,26 @@ static int ends_with(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/* Processes that were killed leave their sockets: the next one that comes or goes takes them away. */
+/*
+ * Processes that were killed leave their sockets: the next one that comes or goes takes them away.
+ */
 static void sweep(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *item;
 
 	while (d && (item = readdir(d)))
-		if ((ends_with(item->d_name, GN_STAT_SUFFIX) || ends_with(item->d_name, EARLY_SUFFIX)) &&
+		if ((ends_with(item->d_name, GN_STAT_SUFFIX) ||
+		     ends_with(item->d_name, EARLY_SUFFIX)) &&
 		    is_dead(dir, item->d_name))
 			unlinkat(dirfd(d), item->d_name, 0);
 	if (d)
 		closedir(d);
 }
 
-int gn_stat_server_open(struct gn_loop *loop, const char *dir, json_t *(*write)(void *arg, struct gn_report *report),
-			void *arg, struct gn_stat_server **server_p)
+int gn_stat_server_open(struct gn_loop *loop, const char *dir,
+			json_t *(*write)(void *arg, struct gn_report *report), void *arg,
+			struct gn_stat_server **server_p)
 {
 	struct gn_stat_server *server = calloc(1, sizeof(*server));
 	char usual[PATH_MAX];
@@ -292,7 +312,8 @@ int gn_stat_server_open(struct gn_loop *loop, const char *dir, json_t *(*write)(
 	server->fd = server->reserve = -1;
 	server->address.sun_family = AF_UNIX;
 	rc = -ENAMETOOLONG;
-	if ((size_t)snprintf(server->address.sun_path, sizeof(server->address.sun_path), "%s/%d" GN_STAT_SUFFIX, dir,
+	if ((size_t)snprintf(server->address.sun_path, sizeof(server->address.sun_path),
+			     "%s/%d" GN_STAT_SUFFIX, dir,
 			     (int)getpid()) >= sizeof(server->address.sun_path))
 		goto out_undo_server;
 	rc = claim_dir(dir);

@@ -20,7 +20,9 @@ static void wake_guard(const struct gn_stop *stop)
 
 /* -- the guard -- */
 
-/* The pipe is full only if the control thread does not read it. A dropped event does no harm then. */
+/*
+ * The pipe is full only if the control thread does not read it. A dropped event does no harm then.
+ */
 static void send_event(const struct gn_stop *stop, int event)
 {
 	(void)!write(stop->events[1], &event, sizeof(event));
@@ -37,8 +39,10 @@ static void exit_within_grace(struct gn_stop *stop, int code)
 static _Noreturn void exit_now(struct gn_stop *stop)
 {
 	pthread_mutex_lock(&stop->lock);
-	gn_log(GN_LOG_ERROR, "gantry", "the control thread does not answer (grace=%llu ms): it waits for a plugin that does not "
-	       "return; ending the process", (unsigned long long)(GN_STOP_GRACE_NS / GN_NS_PER_MS));
+	gn_log(GN_LOG_ERROR, "gantry",
+	       "the control thread does not answer (grace=%llu ms): it waits for a plugin that does not "
+	       "return; ending the process",
+	       (unsigned long long)(GN_STOP_GRACE_NS / GN_NS_PER_MS));
 	if (stop->explain)
 		stop->explain(stop->explain_arg);
 	_exit(stop->exit_code);
@@ -65,9 +69,12 @@ static uint64_t next_ns(struct gn_stop *stop, uint64_t now_ns)
 	pthread_mutex_lock(&stop->lock);
 	if (stop->begun && stop->begun_ns == 0)
 		stop->begun_ns = now_ns;
-	limit_ns = stop->begun && stop->limit_ns != 0 && !stop->limit_over ? stop->begun_ns + stop->limit_ns : 0;
+	limit_ns = stop->begun && stop->limit_ns != 0 && !stop->limit_over
+			   ? stop->begun_ns + stop->limit_ns
+			   : 0;
 	pthread_mutex_unlock(&stop->lock);
-	return stop->exit_ns != 0 && (limit_ns == 0 || stop->exit_ns < limit_ns) ? stop->exit_ns : limit_ns;
+	return stop->exit_ns != 0 && (limit_ns == 0 || stop->exit_ns < limit_ns) ? stop->exit_ns
+										 : limit_ns;
 }
 
 static void pass_limits(struct gn_stop *stop, uint64_t next, uint64_t now_ns)
@@ -94,7 +101,8 @@ static bool is_closing(struct gn_stop *stop)
 static void *guard(void *arg)
 {
 	struct gn_stop *stop = arg;
-	struct pollfd fds[] = {{.fd = stop->signal_fd, .events = POLLIN}, {.fd = stop->wake_fd, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = stop->signal_fd, .events = POLLIN},
+			       {.fd = stop->wake_fd, .events = POLLIN}};
 
 	while (!is_closing(stop)) {
 		uint64_t now_ns = gn_now_ns(), next = next_ns(stop, now_ns), woken;
@@ -123,7 +131,8 @@ static void take_events(void *arg)
 		stop->on_event(stop->arg, event);
 }
 
-int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop, void (*on_event)(void *arg, int event), void *arg)
+int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop,
+		  void (*on_event)(void *arg, int event), void *arg)
 {
 	int rc;
 
@@ -154,8 +163,9 @@ void gn_stop_begin(struct gn_stop *stop)
 }
 
 /*
- * nohup(1) starts a program with SIGHUP ignored, a shell without job control starts a background job with SIGINT ignored:
- * both stay ignored. SIGTERM always stops the process, because service managers rely on it.
+ * nohup(1) starts a program with SIGHUP ignored, a shell without job control starts a background
+ * job with SIGINT ignored: both stay ignored. SIGTERM always stops the process, because service
+ * managers rely on it.
  */
 static void choose_signals(sigset_t *set)
 {
@@ -180,13 +190,15 @@ int gn_stop_open(struct gn_stop *stop)
 	pthread_sigmask(SIG_BLOCK, &set, &stop->before);
 	stop->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	stop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (stop->signal_fd < 0 || stop->wake_fd < 0 || pipe2(stop->events, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (stop->signal_fd < 0 || stop->wake_fd < 0 ||
+	    pipe2(stop->events, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -errno;
 	rc = pthread_create(&stop->guard, NULL, guard, stop);
 	stop->started = rc == 0;
 	if (rc == 0)
 		pthread_setname_np(stop->guard, "gn-stop");
-	return rc == EAGAIN ? -ENOMEM : -rc; /* EAGAIN: no memory for the thread, or the limit of processes */
+	/* EAGAIN: no memory for the thread, or the limit of processes */
+	return rc == EAGAIN ? -ENOMEM : -rc;
 }
 
 void gn_stop_close(struct gn_stop *stop)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stop.h - ends the process after a signal, even if its control thread waits for a plugin that never returns
+ * stop.h - ends the process after a signal, even if its control thread waits for a plugin that
+ * never returns
  *
- *	gn_stop_open         before any other thread: start the guard, a thread that receives SIGTERM, and SIGINT and
- *	                     SIGHUP unless they were ignored at the start
- *	gn_stop_watch        the guard passes events to the control loop
- *	gn_stop_begin        the roles begin to end: start the time limit, as the first signal does
- *	gn_stop_close
+ *     gn_stop_open         before any other thread: start the guard, a thread that receives
+ *                          SIGTERM, and SIGINT and
+ *                          SIGHUP unless they were ignored at the start
+ *     gn_stop_watch        the guard passes events to the control loop
+ *     gn_stop_begin        the roles begin to end: start the time limit, as the first signal does
+ *     gn_stop_close
  *
- * The guard sends each signal, and the end of the limit, to the control loop. The control thread ends the process after the
- * second signal and after the limit. When it has not done so within GN_STOP_GRACE_NS, the guard does.
+ * The guard sends each signal, and the end of the limit, to the control loop. The control thread
+ * ends the process after the second signal and after the limit. When it has not done so within
+ * GN_STOP_GRACE_NS, the guard does.
  */
 #ifndef GN_CLI_STOP_H
 #define GN_CLI_STOP_H
@@ -26,18 +29,18 @@
 
 struct gn_stop {
 	pthread_t guard;
-	bool started;        /* the guard runs; control thread */
-	sigset_t before;     /* the signal mask to restore */
+	bool started;    /* the guard runs; control thread */
+	sigset_t before; /* the signal mask to restore */
 	int signal_fd;
-	int wake_fd;         /* wakes the guard: fields under `lock` have changed */
-	int events[2];       /* a pipe from the guard: one int for each event */
+	int wake_fd;   /* wakes the guard: fields under `lock` have changed */
+	int events[2]; /* a pipe from the guard: one int for each event */
 	struct gn_loop *loop;
 	void (*on_event)(void *arg, int event);
 	void *arg;
 
 	pthread_mutex_t lock; /* guards what follows */
 	bool begun, closing;
-	uint64_t limit_ns;    /* 0: none */
+	uint64_t limit_ns; /* 0: none */
 	void (*explain)(void *arg);
 	void *explain_arg;
 
@@ -51,13 +54,14 @@ struct gn_stop {
 /* Block the signals and start the guard. After gn_clock_init. 0 or -errno. */
 int gn_stop_open(struct gn_stop *stop);
 /* Call on_event on the loop's thread for each event. 0 or -errno. */
-int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop, void (*on_event)(void *arg, int event), void *arg);
+int gn_stop_watch(struct gn_stop *stop, struct gn_loop *loop,
+		  void (*on_event)(void *arg, int event), void *arg);
 /*
  * Set the time limit of the end, and the function that logs what the end waits for.
  *
  * limit_ns  from gn_stop_begin or the first signal; 0: no limit
- * explain   the guard calls it when the control thread does not answer. NULL: none. After the return the guard does not
- *           call an earlier one any more
+ * explain   the guard calls it when the control thread does not answer. NULL: none. After the
+ *           return the guard does not call an earlier one any more
  */
 void gn_stop_set(struct gn_stop *stop, uint64_t limit_ns, void (*explain)(void *arg), void *arg);
 /* Idempotent. */

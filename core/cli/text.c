@@ -30,7 +30,11 @@ static void format_rate(char *dst, size_t size, double value)
 		value /= 1000;
 		unit++;
 	}
-	snprintf(dst, size, "%.*f%s", value < 100 && value != (double)(long)value ? 2 : unit ? 1 : 0, value, units[unit]);
+	snprintf(dst, size, "%.*f%s",
+		 value < 100 && value != (double)(long)value ? 2
+		 : unit                                      ? 1
+							     : 0,
+		 value, units[unit]);
 }
 
 static double number(const json_t *value)
@@ -69,7 +73,10 @@ static void print_indent(FILE *out, int indent)
 	fprintf(out, "%*s", 2 * indent, "");
 }
 
-/* Control characters have no business on a terminal: names and texts may come from a file or a peer. */
+/*
+ * Control characters have no business on a terminal: names and texts may come from a file or a
+ * peer.
+ */
 void gn_report_print_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)
@@ -83,7 +90,10 @@ static void start_line(FILE *out, const char *key, size_t length, int indent)
 
 	print_indent(out, indent);
 	for (size_t i = 0; i < length; i++)
-		fputc(key[i] == '_' ? ' ' : (unsigned char)key[i] < 0x20 || key[i] == 0x7f ? '?' : key[i], out);
+		fputc(key[i] == '_'                                    ? ' '
+		      : (unsigned char)key[i] < 0x20 || key[i] == 0x7f ? '?'
+								       : key[i],
+		      out);
 	fprintf(out, "%*s", width < VALUE_COLUMN ? VALUE_COLUMN - width : 2, "");
 }
 
@@ -100,7 +110,8 @@ static void print_scalar(FILE *out, const char *key, const json_t *value, int in
 
 static bool is_percentiles(const json_t *value)
 {
-	return json_is_object(value) && json_object_get(value, "p50_ns") && json_object_get(value, "p99_ns");
+	return json_is_object(value) && json_object_get(value, "p50_ns") &&
+	       json_object_get(value, "p99_ns");
 }
 
 static void print_percentiles(FILE *out, const char *key, const json_t *value, int indent)
@@ -114,7 +125,7 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 	if (json_object_get(value, "count") && gn_report_number(value, "count", 0) == 0)
 		return;
 	start_line(out, key, strlen(key), indent);
-	json_object_foreach((json_t *)value, name, item) {
+	json_object_foreach ((json_t *)value, name, item) {
 		if (!json_is_number(item) || !ends_with(name, "_ns", &stem))
 			continue;
 		format_value(text, name, item, &stem);
@@ -130,21 +141,23 @@ static void print_percentiles(FILE *out, const char *key, const json_t *value, i
 
 static bool is_empty(const json_t *value)
 {
-	return json_is_object(value) ? json_object_size(value) == 0 : json_is_array(value) && json_array_size(value) == 0;
+	return json_is_object(value) ? json_object_size(value) == 0
+				     : json_is_array(value) && json_array_size(value) == 0;
 }
 
 static void print_value(FILE *out, const char *key, const json_t *value, int indent);
 
 static void print_array(FILE *out, const char *key, const json_t *array, int indent)
 {
-	bool scalars = !json_is_object(json_array_get(array, 0)) && !json_is_array(json_array_get(array, 0));
+	bool scalars = !json_is_object(json_array_get(array, 0)) &&
+		       !json_is_array(json_array_get(array, 0));
 	char text[TEXT_BYTES], name[96];
 	size_t index, stem = strlen(key);
 	json_t *item;
 
 	if (scalars)
 		start_line(out, key, stem, indent);
-	json_array_foreach((json_t *)array, index, item) {
+	json_array_foreach ((json_t *)array, index, item) {
 		if (scalars) {
 			format_value(text, key, item, &stem);
 			fputs(index ? ", " : "", out);
@@ -163,7 +176,7 @@ static bool is_silent(const json_t *value)
 	const char *key;
 	json_t *item;
 
-	json_object_foreach((json_t *)value, key, item)
+	json_object_foreach ((json_t *)value, key, item)
 		if (!json_is_integer(item) || json_integer_value(item))
 			return false;
 	return true;
@@ -187,7 +200,7 @@ static void print_value(FILE *out, const char *key, const json_t *value, int ind
 		print_indent(out, indent);
 		gn_report_print_plain(out, key);
 		fputc('\n', out);
-		json_object_foreach((json_t *)value, name, item)
+		json_object_foreach ((json_t *)value, name, item)
 			if (!counters || !json_is_integer(item) || json_integer_value(item))
 				print_value(out, name, item, indent + 1);
 	}
@@ -198,6 +211,6 @@ void gn_report_print_text(FILE *out, const json_t *tree, int indent)
 	const char *key;
 	json_t *item;
 
-	json_object_foreach((json_t *)tree, key, item)
+	json_object_foreach ((json_t *)tree, key, item)
 		print_value(out, key, item, indent);
 }

@@ -12,11 +12,13 @@ int gn_cli_version(const struct gn_cli *cli)
 	int code;
 
 	if (!cli->json) {
-		printf("gantry %s (plugin ABI %d.%d)\n", GANTRY_VERSION, GANTRY_ABI_MAJOR, GANTRY_ABI_MINOR);
+		printf("gantry %s (plugin ABI %d.%d)\n", GANTRY_VERSION, GANTRY_ABI_MAJOR,
+		       GANTRY_ABI_MINOR);
 		return GN_EXIT_OK;
 	}
-	tree = json_pack("{si ss si si ss}", "schema", 1, "version", GANTRY_VERSION, "abi_major", GANTRY_ABI_MAJOR,
-			 "abi_minor", GANTRY_ABI_MINOR, "plugin_dir", GANTRY_PLUGINDIR);
+	tree = json_pack("{si ss si si ss}", "schema", 1, "version", GANTRY_VERSION, "abi_major",
+			 GANTRY_ABI_MAJOR, "abi_minor", GANTRY_ABI_MINOR, "plugin_dir",
+			 GANTRY_PLUGINDIR);
 	code = gn_cli_print_json(tree);
 	json_decref(tree);
 	return code;

@@ -11,8 +11,10 @@
 /* libconfig's words for a fault, with the place and a hint. */
 static void add_parse_fault(struct gn_config *config, struct gn_errs *errs)
 {
-	const char *file = config_error_file(&config->cfg), *text = config_error_text(&config->cfg), *hint = "";
-	struct gn_err_place place = {gn_config_file_name(config, file), (unsigned int)config_error_line(&config->cfg), NULL};
+	const char *file = config_error_file(&config->cfg), *text = config_error_text(&config->cfg),
+		   *hint = "";
+	struct gn_err_place place = {gn_config_file_name(config, file),
+				     (unsigned int)config_error_line(&config->cfg), NULL};
 
 	if (!text)
 		text = "cannot be parsed";
@@ -32,7 +34,8 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 
 	if (!stream) {
 		gn_errs_because(errs, -errno);
-		gn_errs_add_at(errs, &(struct gn_err_place){.file = config->path}, "%s", strerror(errno));
+		gn_errs_add_at(errs, &(struct gn_err_place){.file = config->path}, "%s",
+			       strerror(errno));
 		return gn_errs_rc(errs);
 	}
 	ok = config_read(&config->cfg, stream);
@@ -44,8 +47,8 @@ static int parse(struct gn_config *config, char *text, struct gn_errs *errs)
 }
 
 /* text: of the main file; dir: its folder, NULL: that of its path. */
-static struct gn_config *make(const char *path, char *text, const char *dir, const char *const *overrides, size_t n,
-			      struct gn_errs *errs)
+static struct gn_config *make(const char *path, char *text, const char *dir,
+			      const char *const *overrides, size_t n, struct gn_errs *errs)
 {
 	struct gn_config *config = calloc(1, sizeof(*config));
 	size_t before = errs->n;
@@ -78,7 +81,8 @@ out_undo_config:
 	return NULL;
 }
 
-struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n, struct gn_errs *errs)
+struct gn_config *gn_config_open(const char *path, const char *const *overrides, size_t n,
+				 struct gn_errs *errs)
 {
 	struct gn_err_place place = {.file = path};
 	size_t before = errs->n;
@@ -92,13 +96,14 @@ struct gn_config *gn_config_open(const char *path, const char *const *overrides,
 	return config;
 }
 
-struct gn_config *gn_config_open_text(const char *name, const char *text, const char *const *overrides, size_t n,
-				      struct gn_errs *errs)
+struct gn_config *gn_config_open_text(const char *name, const char *text,
+				      const char *const *overrides, size_t n, struct gn_errs *errs)
 {
 	struct gn_config *config;
 	char *line;
 
-	if (asprintf(&line, "%s\n", text) < 0) { /* libconfig 1.5 stumbles over a comment without a newline */
+	/* libconfig 1.5 stumbles over a comment without a newline */
+	if (asprintf(&line, "%s\n", text) < 0) {
 		gn_errs_no_memory(errs);
 		return NULL;
 	}

@@ -12,12 +12,16 @@
 
 #define FILE_BYTES_MAX (1u << 20)
 
-/* A file that another user can write can make this process load the plugins of that user. For root: see open_file(). */
+/*
+ * A file that another user can write can make this process load the plugins of that user. For root:
+ * see open_file().
+ */
 static bool written_by_others(const struct stat *st)
 {
 	bool trusted_owner = st->st_uid == 0 || st->st_uid == geteuid();
 
-	return geteuid() != 0 && ((st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && !trusted_owner));
+	return geteuid() != 0 &&
+	       ((st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && !trusted_owner));
 }
 
 static int check(int fd, const char *path, const char *where, size_t *size_p, struct gn_errs *errs)
@@ -39,7 +43,8 @@ static int check(int fd, const char *path, const char *where, size_t *size_p, st
 		return -EINVAL;
 	}
 	if (st.st_size > FILE_BYTES_MAX) {
-		gn_errs_add(errs, "%s%s is larger than 1MiB; that is no configuration", where, path);
+		gn_errs_add(errs, "%s%s is larger than 1MiB; that is no configuration", where,
+			    path);
 		return -EINVAL;
 	}
 	*size_p = (size_t)st.st_size;
@@ -65,7 +70,10 @@ static ssize_t read_all(int fd, char *text, size_t size)
 	return -ESTALE;
 }
 
-/* The descriptor's bytes as a string that ends in a newline: libconfig 1.5 stumbles over a comment that has none. */
+/*
+ * The descriptor's bytes as a string that ends in a newline: libconfig 1.5 stumbles over a comment
+ * that has none.
+ */
 static char *load(int fd, size_t size, const char *path, const char *where, struct gn_errs *errs)
 {
 	char *text = malloc(size + 2);
@@ -96,7 +104,10 @@ out_undo_text:
 	return NULL;
 }
 
-/* Root uses only files that trusted users could have written. Returns a descriptor; -errno with a message in errs. */
+/*
+ * Root uses only files that trusted users could have written. Returns a descriptor; -errno with a
+ * message in errs.
+ */
 static int open_file(const char *path, const char *where, struct gn_errs *errs)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

@@ -18,8 +18,8 @@ static int same(char a, char b)
 }
 
 /*
- * Letters added, lost, changed, or swapped with their neighbour; small and capital ones are the same. Both words are of
- * 1..WORD_MAX letters.
+ * Letters added, lost, changed, or swapped with their neighbour; small and capital ones are the
+ * same. Both words are of 1..WORD_MAX letters.
  */
 static int distance(const char *a, int n_a, const char *b, int n_b)
 {
@@ -32,7 +32,8 @@ static int distance(const char *a, int n_a, const char *b, int n_b)
 
 		now[0] = i;
 		for (int j = 1; j <= n_b; j++) {
-			now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + !same(a[i - 1], b[j - 1]));
+			now[j] = least(least(before[j], now[j - 1]) + 1,
+				       before[j - 1] + !same(a[i - 1], b[j - 1]));
 			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
 				now[j] = least(now[j], earlier[j - 2] + 1);
 		}

@@ -23,13 +23,16 @@ struct gn_conf_node *gn_conf_child(struct gn_conf_node *node, const char *name)
 
 unsigned int gn_conf_length(struct gn_conf_node *node)
 {
-	return gn_conf_is_group(node) || gn_conf_is_list(node) ?
-		       (unsigned int)config_setting_length(gn_conf_setting(node)) : 0;
+	return gn_conf_is_group(node) || gn_conf_is_list(node)
+		       ? (unsigned int)config_setting_length(gn_conf_setting(node))
+		       : 0;
 }
 
 struct gn_conf_node *gn_conf_index(struct gn_conf_node *node, unsigned int i)
 {
-	return i < gn_conf_length(node) ? gn_conf_node(config_setting_get_elem(gn_conf_setting(node), i)) : NULL;
+	return i < gn_conf_length(node)
+		       ? gn_conf_node(config_setting_get_elem(gn_conf_setting(node), i))
+		       : NULL;
 }
 
 const char *gn_conf_name(struct gn_conf_node *node)
@@ -51,10 +54,14 @@ bool gn_conf_is_group(struct gn_conf_node *node)
 
 bool gn_conf_is_list(struct gn_conf_node *node)
 {
-	return node && (config_setting_is_list(gn_conf_setting(node)) || config_setting_is_array(gn_conf_setting(node)));
+	return node && (config_setting_is_list(gn_conf_setting(node)) ||
+			config_setting_is_array(gn_conf_setting(node)));
 }
 
-/* libconfig 1.5 names an included file as the include did, later ones with the folder in front, the main file not at all. */
+/*
+ * libconfig 1.5 names an included file as the include did, later ones with the folder in front, the
+ * main file not at all.
+ */
 const char *gn_config_file_name(struct gn_config *config, const char *file)
 {
 	size_t n = strlen(config->dir), bytes;
@@ -78,7 +85,8 @@ static struct gn_err_place place_of(struct gn_conf_node *node)
 
 	if (!config_setting_is_root(setting) && setting->line == 0)
 		return (struct gn_err_place){.file = owner(node)->beside};
-	return (struct gn_err_place){.file = gn_config_file_name(owner(node), setting->file), .line = setting->line};
+	return (struct gn_err_place){.file = gn_config_file_name(owner(node), setting->file),
+				     .line = setting->line};
 }
 
 const char *gn_conf_where(struct gn_conf_node *node)
@@ -108,7 +116,8 @@ static size_t write_path(config_setting_t *setting, char *text, size_t size)
 	}
 	n = write_path(config_setting_parent(setting), text, size);
 	if (config_setting_name(setting))
-		more = snprintf(text + n, size - n, "%s%s", n ? "." : "", config_setting_name(setting));
+		more = snprintf(text + n, size - n, "%s%s", n ? "." : "",
+				config_setting_name(setting));
 	else
 		more = snprintf(text + n, size - n, "[%d]", config_setting_index(setting));
 	return n + (size_t)more < size ? n + (size_t)more : size - 1;
@@ -124,7 +133,8 @@ const char *gn_conf_path(struct gn_conf_node *node)
 	return copy ? copy : "";
 }
 
-void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, const char *option, const char *text)
+void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, const char *option,
+			  const char *text)
 {
 	struct gn_conf_node *node = group, *child;
 	char name[PATH_BYTES], key[2 * PATH_BYTES];
@@ -133,7 +143,8 @@ void gn_conf_fault_option(struct gn_errs *errs, struct gn_conf_node *group, cons
 
 	n = write_path(gn_conf_setting(group), key, PATH_BYTES);
 	snprintf(key + n, sizeof(key) - n, "%s%s", n ? "." : "", option);
-	for (const char *at = option; node; at += at[strlen(name)] == '.' ? strlen(name) + 1 : strlen(name)) {
+	for (const char *at = option; node;
+	     at += at[strlen(name)] == '.' ? strlen(name) + 1 : strlen(name)) {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "."), at);
 		child = gn_conf_child(node, name);
 		if (!child)

@@ -8,10 +8,11 @@
 
 #define LIST_BYTES 400
 
-static int fill_group(struct gn_config_fill *f, struct gn_conf_node *group, const struct gantry_option *table,
-		      const char *const *also_known);
+static int fill_group(struct gn_config_fill *f, struct gn_conf_node *group,
+		      const struct gantry_option *table, const char *const *also_known);
 
-static int fill_node(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_node(struct gn_config_fill *f, struct gn_conf_node *node,
+		     const struct gantry_option *row)
 {
 	if (row->type != GANTRY_OPT_GROUP)
 		return gn_config_fill_value(f, node, row);
@@ -21,7 +22,8 @@ static int fill_node(struct gn_config_fill *f, struct gn_conf_node *node, const 
 }
 
 /* An option that the file does not have. group: where it would stand; may be NULL. */
-static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group, const struct gantry_option *row)
+static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group,
+		       const struct gantry_option *row)
 {
 	bool was_left_out = f->left_out;
 	int ret;
@@ -35,7 +37,8 @@ static int fill_absent(struct gn_config_fill *f, struct gn_conf_node *group, con
 	if (row->dflt) {
 		ret = gn_config_fill_default(f, row, row->dflt);
 		if (ret)
-			gn_errs_add(f->errs, "%s: the plugin's default \"%s\" cannot be read", row->name, row->dflt);
+			gn_errs_add(f->errs, "%s: the plugin's default \"%s\" cannot be read",
+				    row->name, row->dflt);
 		return ret;
 	}
 	if (f->left_out) {
@@ -65,12 +68,13 @@ static bool hint_name(struct hint *h, const char *word, const char *name)
 	if (gn_config_nearer(word, name, &h->errors))
 		h->best = name;
 	if (h->n < sizeof(h->list))
-		h->n += (size_t)snprintf(h->list + h->n, sizeof(h->list) - h->n, "%s%s", h->n ? ", " : "", name);
+		h->n += (size_t)snprintf(h->list + h->n, sizeof(h->list) - h->n, "%s%s",
+					 h->n ? ", " : "", name);
 	return false;
 }
 
-static int check_known(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *table,
-		       const char *const *also_known)
+static int check_known(struct gn_config_fill *f, struct gn_conf_node *node,
+		       const struct gantry_option *table, const char *const *also_known)
 {
 	const char *word = gn_conf_name(node);
 	struct hint h = {.errors = GN_NEAR_NONE};
@@ -88,8 +92,8 @@ static int check_known(struct gn_config_fill *f, struct gn_conf_node *node, cons
 	return -EINVAL;
 }
 
-static int fill_group(struct gn_config_fill *f, struct gn_conf_node *group, const struct gantry_option *table,
-		      const char *const *also_known)
+static int fill_group(struct gn_config_fill *f, struct gn_conf_node *group,
+		      const struct gantry_option *table, const char *const *also_known)
 {
 	int ret = 0;
 

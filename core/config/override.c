@@ -10,7 +10,10 @@
 
 #define NAME_BYTES 64
 
-/* The next name of a path into name; returns where the path goes on, NULL if the name is empty or too long. */
+/*
+ * The next name of a path into name; returns where the path goes on, NULL if the name is empty or
+ * too long.
+ */
 static const char *next_name(const char *path, const char *end, char *name)
 {
 	size_t n = 0;
@@ -25,8 +28,8 @@ static const char *next_name(const char *path, const char *end, char *name)
 }
 
 /*
- * The member with this name, or with this number in a list. What is missing is made: a list if a number comes `then`, else
- * a group, also right behind the last of a list.
+ * The member with this name, or with this number in a list. What is missing is made: a list if a
+ * number comes `then`, else a group, also right behind the last of a list.
  */
 static config_setting_t *step(config_setting_t *at, const char *name, const char *then)
 {
@@ -38,7 +41,9 @@ static config_setting_t *step(config_setting_t *at, const char *name, const char
 		next = config_setting_get_member(at, name);
 		if (next)
 			return next;
-		return config_setting_add(at, name, isdigit((unsigned char)*then) ? CONFIG_TYPE_LIST : CONFIG_TYPE_GROUP);
+		return config_setting_add(at, name,
+					  isdigit((unsigned char)*then) ? CONFIG_TYPE_LIST
+									: CONFIG_TYPE_GROUP);
 	}
 	if (!config_setting_is_list(at) && !config_setting_is_array(at))
 		return NULL;
@@ -83,7 +88,8 @@ static bool set_string(config_setting_t *group, const char *name, const char *te
 }
 
 /* What is no string by its looks keeps its text: the option may be one. */
-static bool set_value(struct gn_config *config, config_setting_t *group, const char *name, const char *text, bool was_string)
+static bool set_value(struct gn_config *config, config_setting_t *group, const char *name,
+		      const char *text, bool was_string)
 {
 	config_setting_t *made;
 	long long number;
@@ -103,12 +109,14 @@ static bool set_value(struct gn_config *config, config_setting_t *group, const c
 	return true;
 }
 
-static int fail(const struct gn_config *config, struct gn_errs *errs, const char *text, const char *why)
+static int fail(const struct gn_config *config, struct gn_errs *errs, const char *text,
+		const char *why)
 {
 	size_t before = errs->n;
 
 	gn_errs_add(errs, "%s %s: %s", config->beside, text, why);
-	gn_errs_locate(errs, before, &(struct gn_err_place){.file = config->beside}, strlen(config->beside) + 1);
+	gn_errs_locate(errs, before, &(struct gn_err_place){.file = config->beside},
+		       strlen(config->beside) + 1);
 	return -EINVAL;
 }
 
@@ -124,19 +132,22 @@ int gn_config_override(struct gn_config *config, const char *text, struct gn_err
 	for (;;) {
 		path = next_name(path, end, name);
 		if (!path)
-			return fail(config, errs, text, "there is an empty or overlong name in the path");
+			return fail(config, errs, text,
+				    "there is an empty or overlong name in the path");
 		if (path == end)
 			break;
 		at = step(at, name, path);
 		if (!at)
-			return fail(config, errs, text,
-				    "the path leads to a place in a list that is not there, or through a plain value");
+			return fail(
+				config, errs, text,
+				"the path leads to a place in a list that is not there, or through a plain value");
 	}
 	if (!config_setting_is_group(at))
 		return fail(config, errs, text, "only a member of a group can be set");
 	old = config_setting_get_member(at, name);
 	if (old && config_setting_is_aggregate(old))
-		return fail(config, errs, text, "this is a group or a list; set one of its members");
+		return fail(config, errs, text,
+			    "this is a group or a list; set one of its members");
 	if (old) {
 		was_string = config_setting_type(old) == CONFIG_TYPE_STRING;
 		config_setting_remove(at, name);

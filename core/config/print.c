@@ -12,12 +12,14 @@
 static const char *type_text(const struct gantry_option *row)
 {
 	static const char *const words[] = {
-		[GANTRY_OPT_STRING] = "string", [GANTRY_OPT_BOOL] = "true | false", [GANTRY_OPT_INT] = "number",
-		[GANTRY_OPT_SIZE] = "size",     [GANTRY_OPT_TIME] = "time",         [GANTRY_OPT_CHOICE] = "choice",
+		[GANTRY_OPT_STRING] = "string", [GANTRY_OPT_BOOL] = "true | false",
+		[GANTRY_OPT_INT] = "number",    [GANTRY_OPT_SIZE] = "size",
+		[GANTRY_OPT_TIME] = "time",     [GANTRY_OPT_CHOICE] = "choice",
 		[GANTRY_OPT_GROUP] = "group",
 	};
 
-	return row->type < sizeof(words) / sizeof(words[0]) && words[row->type] ? words[row->type] : "unknown";
+	return row->type < sizeof(words) / sizeof(words[0]) && words[row->type] ? words[row->type]
+										: "unknown";
 }
 
 /* "1 to 4096", `"a", "b"` or nothing. */
@@ -27,9 +29,12 @@ static void range_text(const struct gantry_option *row, char *dst, size_t size)
 	size_t n = 0;
 
 	dst[0] = '\0';
-	for (uint32_t i = 0; row->type == GANTRY_OPT_CHOICE && row->choices && row->choices[i] && n < size; i++)
-		n += (size_t)snprintf(dst + n, size - n, "%s\"%s\"", i ? ", " : "", row->choices[i]);
-	if (row->type < GANTRY_OPT_INT || row->type > GANTRY_OPT_TIME || (row->min == 0 && row->max == 0))
+	for (uint32_t i = 0;
+	     row->type == GANTRY_OPT_CHOICE && row->choices && row->choices[i] && n < size; i++)
+		n += (size_t)snprintf(dst + n, size - n, "%s\"%s\"", i ? ", " : "",
+				      row->choices[i]);
+	if (row->type < GANTRY_OPT_INT || row->type > GANTRY_OPT_TIME ||
+	    (row->min == 0 && row->max == 0))
 		return;
 	gn_config_limit_text(row, row->min, min);
 	gn_config_limit_text(row, row->max, max);
@@ -41,8 +46,8 @@ static void range_text(const struct gantry_option *row, char *dst, size_t size)
 
 static bool is_quoted(const struct gantry_option *row)
 {
-	return row->type == GANTRY_OPT_STRING || row->type == GANTRY_OPT_SIZE || row->type == GANTRY_OPT_TIME ||
-	       row->type == GANTRY_OPT_CHOICE;
+	return row->type == GANTRY_OPT_STRING || row->type == GANTRY_OPT_SIZE ||
+	       row->type == GANTRY_OPT_TIME || row->type == GANTRY_OPT_CHOICE;
 }
 
 /* What happens when the option is left out. */
@@ -58,7 +63,10 @@ static void default_text(const struct gantry_option *row, char *dst, size_t size
 		snprintf(dst, size, "default %s%s%s", quote, row->dflt, quote);
 }
 
-/* Text between macros: no backslash is an escape, no line begins with a control character, a sentence begins a line. */
+/*
+ * Text between macros: no backslash is an escape, no line begins with a control character, a
+ * sentence begins a line.
+ */
 static void put_mdoc(FILE *out, const char *text)
 {
 	char before = '\0';
@@ -97,12 +105,14 @@ static void print_text(FILE *out, const struct gantry_option *row, const char *n
 
 	range_text(row, range, sizeof(range));
 	default_text(row, dflt, sizeof(dflt));
-	fprintf(out, "  %-20s %s%s%s; %s\n", name, type_text(row), range[0] ? ", " : "", range, dflt);
+	fprintf(out, "  %-20s %s%s%s; %s\n", name, type_text(row), range[0] ? ", " : "", range,
+		dflt);
 	if (row->help)
 		fprintf(out, "  %-20s %s\n", "", row->help);
 }
 
-static void print_rows(FILE *out, const struct gantry_option *table, enum gn_option_style style, const char *prefix)
+static void print_rows(FILE *out, const struct gantry_option *table, enum gn_option_style style,
+		       const char *prefix)
 {
 	char name[NAME_BYTES];
 
@@ -117,7 +127,8 @@ static void print_rows(FILE *out, const struct gantry_option *table, enum gn_opt
 	}
 }
 
-void gn_option_print(FILE *out, const struct gantry_option *table, enum gn_option_style style, const char *prefix)
+void gn_option_print(FILE *out, const struct gantry_option *table, enum gn_option_style style,
+		     const char *prefix)
 {
 	print_rows(out, table, style, prefix);
 }

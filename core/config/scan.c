@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A look at the words of a file before libconfig parses it. libconfig 1.5 cuts numbers to 32 bits without a word, opens
- * any file that an include names, and does not say which one it could not open. The words are those of its scanner.
+ * A look at the words of a file before libconfig parses it. libconfig 1.5 cuts numbers to 32 bits
+ * without a word, opens any file that an include names, and does not say which one it could not
+ * open. The words are those of its scanner.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,8 +21,8 @@
 
 struct scan {
 	struct gn_errs *errs;
-	const char *dir;  /* as it is put in front of the name of an include */
-	char *real_dir;   /* where it truly is */
+	const char *dir; /* as it is put in front of the name of an include */
+	char *real_dir;  /* where it truly is */
 	unsigned int n_files;
 };
 
@@ -59,7 +60,10 @@ static void skip(struct text *t, size_t n)
 			t->line++;
 }
 
-/* Over a string or the name of an include, whose opening quote is already behind us, and over its closing quote. */
+/*
+ * Over a string or the name of an include, whose opening quote is already behind us, and over its
+ * closing quote.
+ */
 static void skip_quoted(struct scan *scan, struct text *t)
 {
 	unsigned int line = t->line;
@@ -90,8 +94,9 @@ static bool fits(const char *digits, size_t n, bool hex, bool negative, bool wid
 	uint64_t limit = wide ? INT64_MAX : INT32_MAX, value = 0;
 
 	for (; n; n--, digits++) {
-		unsigned int digit = isdigit((unsigned char)*digits) ? (unsigned int)(*digits - '0')
-								     : (unsigned int)(tolower(*digits) - 'a' + 10);
+		unsigned int digit = isdigit((unsigned char)*digits)
+					     ? (unsigned int)(*digits - '0')
+					     : (unsigned int)(tolower(*digits) - 'a' + 10);
 
 		if (!gn_mul_u64(value, hex ? 16 : 10, &value) || !gn_add_u64(value, digit, &value))
 			return false;
@@ -127,7 +132,8 @@ static void scan_number(struct scan *scan, struct text *t)
 	size_t n;
 
 	t->p += *t->p == '-' || *t->p == '+';
-	hex = t->p == start && t->p[0] == '0' && (t->p[1] == 'x' || t->p[1] == 'X') && isxdigit((unsigned char)t->p[2]);
+	hex = t->p == start && t->p[0] == '0' && (t->p[1] == 'x' || t->p[1] == 'X') &&
+	      isxdigit((unsigned char)t->p[2]);
 	t->p += hex ? 2 : 0;
 	digits = t->p;
 	while (hex ? isxdigit((unsigned char)*t->p) : isdigit((unsigned char)*t->p))
@@ -140,11 +146,14 @@ static void scan_number(struct scan *scan, struct text *t)
 	length = (int)(t->p - start);
 	n = (size_t)(t->p - digits);
 	if (!fits(digits, n, hex, negative, true))
-		fault(scan, t, t->line, "%.*s%s does not fit into 64 bits; write a %s number", length > 40 ? 40 : length, start,
-		      wide ? "L" : "", negative ? "larger" : "smaller");
+		fault(scan, t, t->line, "%.*s%s does not fit into 64 bits; write a %s number",
+		      length > 40 ? 40 : length, start, wide ? "L" : "",
+		      negative ? "larger" : "smaller");
 	else if (!wide && !fits(digits, n, hex, negative, false))
-		fault(scan, t, t->line, "%.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
-		      "or as a size in quotes", length > 40 ? 40 : length, start);
+		fault(scan, t, t->line,
+		      "%.*s does not fit into 32 bits and would be cut; write it with an L behind it, "
+		      "or as a size in quotes",
+		      length > 40 ? 40 : length, start);
 	t->p += wide ? (t->p[1] == 'L' ? 2 : 1) : 0;
 }
 
@@ -185,7 +194,9 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 	size_t before = scan->errs->n, n;
 
 	if (leads_away(name)) {
-		fault(scan, t, t->line, "include \"%s\" leads out of %s; name a file in that folder", name, scan->dir);
+		fault(scan, t, t->line,
+		      "include \"%s\" leads out of %s; name a file in that folder", name,
+		      scan->dir);
 		return;
 	}
 	if (strchr(name, '\\')) {
@@ -197,7 +208,8 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 		scan->n_files = INCLUDE_MAX;
 		return;
 	}
-	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", here ? "" : scan->dir, here ? "" : "/", name) >= sizeof(path)) {
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", here ? "" : scan->dir, here ? "" : "/",
+			     name) >= sizeof(path)) {
 		fault(scan, t, t->line, "name of the include is too long");
 		return;
 	}
@@ -207,7 +219,9 @@ static void scan_included(struct scan *scan, struct text *t, const char *name)
 	if (!text)
 		return;
 	if (!inside(scan, path)) {
-		fault(scan, t, t->line, "include \"%s\" leads out of %s; name a file in that folder", name, scan->dir);
+		fault(scan, t, t->line,
+		      "include \"%s\" leads out of %s; name a file in that folder", name,
+		      scan->dir);
 	} else {
 		in.path = path;
 		in.start = in.p = text;
@@ -246,14 +260,18 @@ static void count_bracket(struct scan *scan, struct text *t)
 		if (t->nesting < NESTING_MAX)
 			t->opened[t->nesting] = t->line;
 		if (++t->nesting == NESTING_MAX + 1)
-			fault(scan, t, t->line, "groups and lists are nested deeper than %d", NESTING_MAX);
+			fault(scan, t, t->line, "groups and lists are nested deeper than %d",
+			      NESTING_MAX);
 	} else if (strchr(")}]", *t->p) && t->nesting) {
 		t->nesting--;
 	}
 	skip(t, 1);
 }
 
-/* What an editor, or a page that was copied from, has put there: the parser would only say "syntax error". */
+/*
+ * What an editor, or a page that was copied from, has put there: the parser would only say "syntax
+ * error".
+ */
 static void scan_foreign(struct scan *scan, struct text *t, unsigned int *told)
 {
 	const char *p = t->p;
@@ -264,7 +282,8 @@ static void scan_foreign(struct scan *scan, struct text *t, unsigned int *told)
 	if (p == t->start && !strncmp(p, "\xef\xbb\xbf", 3))
 		fault(scan, t, 1, "begins with a byte order mark; save it as UTF-8 without one");
 	else if (*told != t->line)
-		fault(scan, t, t->line, "%.*s stands outside of strings and comments, where only ASCII does; quotes are \"",
+		fault(scan, t, t->line,
+		      "%.*s stands outside of strings and comments, where only ASCII does; quotes are \"",
 		      n < 16 ? (int)n : 0, p);
 	*told = t->line;
 	skip(t, n);
@@ -312,7 +331,8 @@ int gn_config_scan(const char *path, const char *text, const char *dir, struct g
 		scan_text(&scan, &t);
 	} else {
 		gn_errs_because(errs, -errno);
-		gn_errs_add_at(errs, &(struct gn_err_place){.file = path}, "cannot find its folder: %s", strerror(errno));
+		gn_errs_add_at(errs, &(struct gn_err_place){.file = path},
+			       "cannot find its folder: %s", strerror(errno));
 	}
 	free(scan.real_dir);
 	return errs->n == before ? 0 : -EINVAL;

@@ -14,7 +14,8 @@
 #define LAST_SIZE (1ll << 40) /* units that the largest numbers are told in */
 #define LAST_TIME (3600ll * 1000000000)
 
-static void store(struct gn_config_fill *f, const struct gantry_option *row, const void *value, size_t bytes)
+static void store(struct gn_config_fill *f, const struct gantry_option *row, const void *value,
+		  size_t bytes)
 {
 	memcpy(f->conf + row->offset, value, bytes);
 }
@@ -45,7 +46,8 @@ void gn_config_limit_text(const struct gantry_option *row, int64_t limit, char *
 /* What may be written. all: also where only the type has an upper limit, in whole units. */
 static void range_text(const struct gantry_option *row, bool all, char dst[RANGE_BYTES])
 {
-	bool any = row->min == 0 && row->max == 0, open = any || row->max < row->min || row->max == INT64_MAX;
+	bool any = row->min == 0 && row->max == 0,
+	     open = any || row->max < row->min || row->max == INT64_MAX;
 	int64_t last = INT64_MAX, first = any && row->type == GANTRY_OPT_INT ? INT64_MIN : row->min;
 	char min[GN_UNITS_BYTES], max[GN_UNITS_BYTES];
 
@@ -61,7 +63,8 @@ static void range_text(const struct gantry_option *row, bool all, char dst[RANGE
 		snprintf(dst, RANGE_BYTES, "%s to %s", min, max);
 }
 
-static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *value)
+static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node,
+		       const struct gantry_option *row, const char *value)
 {
 	char range[RANGE_BYTES];
 
@@ -71,8 +74,8 @@ static int fault_range(struct gn_config_fill *f, struct gn_conf_node *node, cons
 }
 
 /* It does not even fit into the type. */
-static int fault_misfit(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text,
-			const char *what)
+static int fault_misfit(struct gn_config_fill *f, struct gn_conf_node *node,
+			const struct gantry_option *row, const char *text, const char *what)
 {
 	char range[RANGE_BYTES];
 
@@ -124,7 +127,8 @@ static const char *text_of(struct gn_conf_node *node)
 	return text ? text : config_setting_get_hook(gn_conf_setting(node));
 }
 
-static int fill_string(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_string(struct gn_config_fill *f, struct gn_conf_node *node,
+		       const struct gantry_option *row)
 {
 	const char *text = text_of(node);
 
@@ -134,7 +138,8 @@ static int fill_string(struct gn_config_fill *f, struct gn_conf_node *node, cons
 	return 0;
 }
 
-static int fill_bool(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_bool(struct gn_config_fill *f, struct gn_conf_node *node,
+		     const struct gantry_option *row)
 {
 	uint8_t value;
 
@@ -146,7 +151,8 @@ static int fill_bool(struct gn_config_fill *f, struct gn_conf_node *node, const 
 }
 
 /* Where quotes are no matter. */
-static int fault_number(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text)
+static int fault_number(struct gn_config_fill *f, struct gn_conf_node *node,
+			const struct gantry_option *row, const char *text)
 {
 	char range[RANGE_BYTES], *rest;
 	long long value;
@@ -160,14 +166,16 @@ static int fault_number(struct gn_config_fill *f, struct gn_conf_node *node, con
 	return -EINVAL;
 }
 
-static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node,
+		    const struct gantry_option *row)
 {
 	const char *bare = config_setting_get_hook(gn_conf_setting(node));
 	char text[GN_UNITS_BYTES];
 	int64_t value;
 
 	if (!number(node, &value))
-		return bare ? fault_number(f, node, row, bare) : gn_config_fault_type(f, node, "a whole number, without quotes");
+		return bare ? fault_number(f, node, row, bare)
+			    : gn_config_fault_type(f, node, "a whole number, without quotes");
 	if (!in_range(row, value)) {
 		snprintf(text, sizeof(text), "%" PRId64, value);
 		return fault_range(f, node, row, text);
@@ -177,17 +185,19 @@ static int fill_int(struct gn_config_fill *f, struct gn_conf_node *node, const s
 }
 
 /* A size or a time, from text. */
-static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row, const char *text)
+static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node,
+		      const struct gantry_option *row, const char *text)
 {
 	bool size = row->type == GANTRY_OPT_SIZE, negative = *text == '-';
 	uint64_t value;
-	int ret = size ? gn_size_parse(text + negative, &value) : gn_time_parse(text + negative, &value);
+	int ret = size ? gn_size_parse(text + negative, &value)
+		       : gn_time_parse(text + negative, &value);
 
 	if (negative && ret != -EINVAL)
 		return fault_misfit(f, node, row, text, "small");
 	if (ret == -EINVAL) {
-		gn_conf_fault(f->errs, node, "\"%.40s\" is no %s; write %s", text, size ? "size" : "time",
-			      size ? GN_SIZE_ACCEPTED : GN_TIME_ACCEPTED);
+		gn_conf_fault(f->errs, node, "\"%.40s\" is no %s; write %s", text,
+			      size ? "size" : "time", size ? GN_SIZE_ACCEPTED : GN_TIME_ACCEPTED);
 		return ret;
 	}
 	if (ret == -ERANGE || value > INT64_MAX)
@@ -202,7 +212,8 @@ static int fill_units(struct gn_config_fill *f, struct gn_conf_node *node, const
 	return 0;
 }
 
-static int fill_size(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_size(struct gn_config_fill *f, struct gn_conf_node *node,
+		     const struct gantry_option *row)
 {
 	const char *text = gn_conf_string(node);
 	char digits[GN_UNITS_BYTES];
@@ -219,7 +230,8 @@ static int fill_size(struct gn_config_fill *f, struct gn_conf_node *node, const 
 	return 0;
 }
 
-static int fill_time(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_time(struct gn_config_fill *f, struct gn_conf_node *node,
+		     const struct gantry_option *row)
 {
 	const char *text = text_of(node);
 
@@ -239,7 +251,8 @@ static int choice_index(const struct gantry_option *row, const char *word, uint3
 	return -EINVAL;
 }
 
-static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node,
+		       const struct gantry_option *row)
 {
 	const char *word = text_of(node), *best = NULL;
 	char list[LIST_BYTES] = "";
@@ -252,24 +265,29 @@ static int fill_choice(struct gn_config_fill *f, struct gn_conf_node *node, cons
 		return 0;
 	}
 	for (i = 0; row->choices && row->choices[i] && n < sizeof(list); i++) {
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", i ? ", " : "", row->choices[i]);
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", i ? ", " : "",
+				      row->choices[i]);
 		if (word && gn_config_nearer(word, row->choices[i], &errors))
 			best = row->choices[i];
 	}
 	if (!word)
 		gn_conf_fault(f->errs, node, "is %s; write one of %s", type_word(node), list);
 	else if (best)
-		gn_conf_fault(f->errs, node, "\"%.40s\" is unknown; did you mean \"%s\"?", word, best);
+		gn_conf_fault(f->errs, node, "\"%.40s\" is unknown; did you mean \"%s\"?", word,
+			      best);
 	else
 		gn_conf_fault(f->errs, node, "\"%.40s\" is unknown; write one of %s", word, list);
 	return -EINVAL;
 }
 
-int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node, const struct gantry_option *row)
+int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node,
+			 const struct gantry_option *row)
 {
-	static int (*const by_type[])(struct gn_config_fill *, struct gn_conf_node *, const struct gantry_option *) = {
-		[GANTRY_OPT_STRING] = fill_string, [GANTRY_OPT_BOOL] = fill_bool, [GANTRY_OPT_INT] = fill_int,
-		[GANTRY_OPT_SIZE] = fill_size,     [GANTRY_OPT_TIME] = fill_time, [GANTRY_OPT_CHOICE] = fill_choice,
+	static int (*const by_type[])(struct gn_config_fill *, struct gn_conf_node *,
+				      const struct gantry_option *) = {
+		[GANTRY_OPT_STRING] = fill_string, [GANTRY_OPT_BOOL] = fill_bool,
+		[GANTRY_OPT_INT] = fill_int,       [GANTRY_OPT_SIZE] = fill_size,
+		[GANTRY_OPT_TIME] = fill_time,     [GANTRY_OPT_CHOICE] = fill_choice,
 	};
 
 	if (row->type < sizeof(by_type) / sizeof(by_type[0]) && by_type[row->type])
@@ -279,7 +297,8 @@ int gn_config_fill_value(struct gn_config_fill *f, struct gn_conf_node *node, co
 }
 
 /* The text of a default into the struct. The range is for users: a default may mean "none". */
-int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row, const char *text)
+int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option *row,
+			   const char *text)
 {
 	uint64_t value = 0;
 	uint8_t flag = !strcmp(text, "true");
@@ -303,7 +322,8 @@ int gn_config_fill_default(struct gn_config_fill *f, const struct gantry_option 
 		store_u64(f, row, (uint64_t)strtoll(text, &rest, 0));
 		return *rest || rest == text ? -EINVAL : -errno;
 	default:
-		ret = row->type == GANTRY_OPT_SIZE ? gn_size_parse(text, &value) : gn_time_parse(text, &value);
+		ret = row->type == GANTRY_OPT_SIZE ? gn_size_parse(text, &value)
+						   : gn_time_parse(text, &value);
 		store_u64(f, row, value);
 		return ret == 0 && value > INT64_MAX ? -ERANGE : ret;
 	}
@@ -316,7 +336,8 @@ bool gn_conf_default_ok(const struct gantry_option *row)
 	struct gantry_option alone = *row;
 
 	alone.offset = 0;
-	return !row->dflt || row->type == GANTRY_OPT_GROUP || gn_config_fill_default(&fill, &alone, row->dflt) == 0;
+	return !row->dflt || row->type == GANTRY_OPT_GROUP ||
+	       gn_config_fill_default(&fill, &alone, row->dflt) == 0;
 }
 
 void gn_config_fill_zero(struct gn_config_fill *f, const struct gantry_option *row)

@@ -3,8 +3,6 @@
 
 #include "base/clock.h"
 
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 void gn_io_rules_ready(struct gn_io_rules *rules)
 {
 	const struct gantry_volume_info *volume = &rules->volume;
@@ -23,19 +21,26 @@ void gn_io_rules_ready(struct gn_io_rules *rules)
 	rules->plain.max = volume->max_io < volume->size ? volume->max_io : volume->size;
 }
 
-static inline enum gantry_status check_range(const struct gantry_volume_info *volume, const struct gantry_io *io)
+static inline enum gantry_status check_range(const struct gantry_volume_info *volume,
+					     const struct gantry_io *io)
 {
-	if (unlikely(io->length == 0 || ((io->offset | io->length) & (volume->block_size - 1)) != 0)) /* a power of two */
+	/* a power of two */
+	if (gantry_unlikely(io->length == 0 ||
+			    ((io->offset | io->length) & (volume->block_size - 1)) != 0))
 		return GANTRY_S_INVALID;
-	return unlikely(!gantry_range_ok(io->offset, io->length, volume->size)) ? GANTRY_S_RANGE : GANTRY_S_OK;
+	return gantry_unlikely(!gantry_range_ok(io->offset, io->length, volume->size))
+		       ? GANTRY_S_RANGE
+		       : GANTRY_S_OK;
 }
 
 /* op: 1 << io->opcode. */
-static inline enum gantry_status check_volume(const struct gantry_volume_info *volume, const struct gantry_io *io, uint32_t op)
+static inline enum gantry_status check_volume(const struct gantry_volume_info *volume,
+					      const struct gantry_io *io, uint32_t op)
 {
-	if (unlikely(((volume->ops | 1u << GANTRY_OP_NOP) & op) == 0))
+	if (gantry_unlikely(((volume->ops | 1u << GANTRY_OP_NOP) & op) == 0))
 		return GANTRY_S_UNSUPPORTED;
-	if (unlikely((volume->flags & GANTRY_VOLUME_READ_ONLY) != 0 && (op & GANTRY_OPS_WRITE) != 0))
+	if (gantry_unlikely((volume->flags & GANTRY_VOLUME_READ_ONLY) != 0 &&
+			    (op & GANTRY_OPS_WRITE) != 0))
 		return GANTRY_S_READ_ONLY;
 	return (op & GANTRY_OPS_RANGE) != 0 ? check_range(volume, io) : GANTRY_S_OK;
 }
@@ -46,19 +51,20 @@ static inline enum gantry_status check_region(const struct gn_io_rules *rules, s
 	/* a read of the volume writes to the region */
 	uint32_t need = io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ;
 
-	if (unlikely(io->region >= rules->n_regions))
+	if (gantry_unlikely(io->region >= rules->n_regions))
 		return GANTRY_S_ACCESS;
 	region = rules->regions[io->region];
-	if (unlikely(region == NULL || (region->rights & need) == 0))
+	if (gantry_unlikely(!region || (region->rights & need) == 0))
 		return GANTRY_S_ACCESS;
-	if (unlikely(!gantry_range_ok(io->region_offset, io->length, region->length)))
+	if (gantry_unlikely(!gantry_range_ok(io->region_offset, io->length, region->length)))
 		return GANTRY_S_RANGE;
-	if (region->addr != NULL)
+	if (region->addr)
 		io->data = (char *)region->addr + io->region_offset;
 	return GANTRY_S_OK;
 }
 
-static __attribute__((noinline)) void set_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
+static __attribute__((noinline)) void set_deadline(const struct gn_io_rules *rules,
+						   struct gantry_io *io)
 {
 	uint64_t us = rules->io_timeout_ns / GN_NS_PER_US;
 
@@ -71,26 +77,27 @@ enum gantry_status gn_check_io_closely(const struct gn_io_rules *rules, struct g
 	uint32_t op;
 
 	io->data = NULL;
-	if (unlikely(io->deadline_us == 0))
+	if (gantry_unlikely(io->deadline_us == 0))
 		set_deadline(rules, io);
-	if (unlikely(io->opcode >= GANTRY_OP_COUNT || (io->flags & ~GANTRY_IO_FLAGS) != 0))
+	if (gantry_unlikely(io->opcode >= GANTRY_OP_COUNT || (io->flags & ~GANTRY_IO_FLAGS) != 0))
 		return GANTRY_S_INVALID;
 	op = 1u << io->opcode;
 	status = check_volume(&rules->volume, io, op);
-	if (unlikely(status != GANTRY_S_OK))
+	if (gantry_unlikely(status != GANTRY_S_OK))
 		return status;
-	if (unlikely((io->flags & rules->refused_flags) != 0))
+	if (gantry_unlikely((io->flags & rules->refused_flags) != 0))
 		return GANTRY_S_UNSUPPORTED;
 	if ((op & GANTRY_OPS_DATA) == 0)
 		return GANTRY_S_OK;
-	if (unlikely(io->length > rules->volume.max_io))
+	if (gantry_unlikely(io->length > rules->volume.max_io))
 		return GANTRY_S_INVALID;
 	return check_region(rules, io);
 }
 
 const char *gn_volume_fault(const struct gantry_volume_info *v)
 {
-	if (v->block_size < 512 || v->block_size > 65536 || (v->block_size & (v->block_size - 1)) != 0)
+	if (v->block_size < 512 || v->block_size > 65536 ||
+	    (v->block_size & (v->block_size - 1)) != 0)
 		return "its block_size is no power of two from 512 to 65536";
 	if (v->size == 0 || v->size % v->block_size != 0)
 		return "its size is 0, or not a multiple of its block_size";

@@ -10,7 +10,7 @@ struct gantry_io *gn_io_pool(uint32_t n, const struct gantry_hop *rest)
 {
 	struct gantry_io *ios = gantry_zalloc_lines(n * sizeof(*ios));
 
-	if (ios == NULL)
+	if (!ios)
 		return NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		ios[i].hop = rest;
@@ -34,5 +34,6 @@ int gn_io_no_submit(void *self, struct gantry_io *io)
 
 struct gantry_hop gn_io_guard(uint64_t *double_completions)
 {
-	return (struct gantry_hop){.submit = gn_io_no_submit, .complete = guard_complete, .self = double_completions};
+	return (struct gantry_hop){
+		.submit = gn_io_no_submit, .complete = guard_complete, .self = double_completions};
 }

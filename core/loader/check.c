@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 128            /* rows of one table: more means that its end is missing */
-#define GROUP_DEPTH_MAX 4          /* groups in groups */
-#define CONF_MAX (1024u * 1024u)   /* bytes of a conf struct */
+#define OPTIONS_MAX 128          /* rows of one table: more means that its end is missing */
+#define GROUP_DEPTH_MAX 4        /* groups in groups */
+#define CONF_MAX (1024u * 1024u) /* bytes of a conf struct */
 
 /* What version 1.0 had; a plugin of a later minor version has more. */
 #define PLUGIN_SIZE_1_0 (offsetof(struct gantry_plugin, ops) + sizeof(const void *))
@@ -37,7 +37,8 @@ const char *gn_kind_name(unsigned kind)
 		[GANTRY_KIND_STAGE] = "stage",
 	};
 
-	return kind >= GANTRY_KIND_TRANSPORT && kind <= GANTRY_KIND_STAGE ? names[kind] : "unknown kind";
+	return kind >= GANTRY_KIND_TRANSPORT && kind <= GANTRY_KIND_STAGE ? names[kind]
+									  : "unknown kind";
 }
 
 /* Bytes that an option fills; 0: no such type, or a group. */
@@ -67,24 +68,32 @@ static bool is_key(const char *name)
 	return n > 0 && n < GN_PLUGIN_NAME_MAX && !name[n] && name[0] >= 'a';
 }
 
-/* Check that the default is a value of its type: the host parses it when a configuration omits the option. */
+/*
+ * Check that the default is a value of its type: the host parses it when a configuration omits the
+ * option.
+ */
 static int check_default(const struct gantry_option *o, const char *group, char *why)
 {
 	static const char *const types[] = {
-		[GANTRY_OPT_BOOL] = "bool", [GANTRY_OPT_INT] = "number", [GANTRY_OPT_SIZE] = "size",
-		[GANTRY_OPT_TIME] = "time", [GANTRY_OPT_CHOICE] = "choice",
+		[GANTRY_OPT_BOOL] = "bool",     [GANTRY_OPT_INT] = "number",
+		[GANTRY_OPT_SIZE] = "size",     [GANTRY_OPT_TIME] = "time",
+		[GANTRY_OPT_CHOICE] = "choice",
 	};
 
 	if (gn_conf_default_ok(o))
 		return 0;
-	return refuse(why, "option %s%s: its default \"%.40s\" is no %s: correct the option table of the plugin", group, o->name,
-		      o->dflt, types[o->type]);
+	return refuse(
+		why,
+		"option %s%s: its default \"%.40s\" is no %s: correct the option table of the plugin",
+		group, o->name, o->dflt, types[o->type]);
 }
 
-static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group, int depth, char *why);
+static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group,
+			 int depth, char *why);
 
 /* The rows of a group within `group`. */
-static int check_group(const struct gantry_option *o, uint32_t conf_size, const char *group, int depth, char *why)
+static int check_group(const struct gantry_option *o, uint32_t conf_size, const char *group,
+		       int depth, char *why)
 {
 	char name[(GROUP_DEPTH_MAX + 1) * (GN_PLUGIN_NAME_MAX + 1)];
 
@@ -93,29 +102,35 @@ static int check_group(const struct gantry_option *o, uint32_t conf_size, const 
 }
 
 /* group: "" or the names of the groups around the row, "a.b.". */
-static int check_option(const struct gantry_option *o, uint32_t conf_size, const char *group, int depth, char *why)
+static int check_option(const struct gantry_option *o, uint32_t conf_size, const char *group,
+			int depth, char *why)
 {
 	size_t bytes = option_bytes(o->type);
 
 	if (!is_key(o->name))
-		return refuse(why, "its option table has the name \"%.40s\"; names are a-z, 0-9 and _", o->name);
+		return refuse(why,
+			      "its option table has the name \"%.40s\"; names are a-z, 0-9 and _",
+			      o->name);
 	if (o->type == GANTRY_OPT_GROUP) {
 		if (!o->group)
 			return refuse(why, "its option \"%s\" is a group without rows", o->name);
 		return check_group(o, conf_size, group, depth, why);
 	}
 	if (!bytes)
-		return refuse(why, "its option \"%s\" has type %u, which this gantry does not know", o->name, o->type);
+		return refuse(why, "its option \"%s\" has type %u, which this gantry does not know",
+			      o->name, o->type);
 	if (o->offset % bytes)
 		return refuse(why, "its option \"%s\" is not aligned", o->name);
 	if (o->offset > conf_size || bytes > conf_size - o->offset)
-		return refuse(why, "its option \"%s\" lies outside its conf struct of %u bytes", o->name, conf_size);
+		return refuse(why, "its option \"%s\" lies outside its conf struct of %u bytes",
+			      o->name, conf_size);
 	if (o->type == GANTRY_OPT_CHOICE && (!o->choices || !o->choices[0]))
 		return refuse(why, "its option \"%s\" is a choice without words", o->name);
 	return check_default(o, group, why);
 }
 
-static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group, int depth, char *why)
+static int check_options(const struct gantry_option *options, uint32_t conf_size, const char *group,
+			 int depth, char *why)
 {
 	if (depth > GROUP_DEPTH_MAX)
 		return refuse(why, "its option groups are nested too deeply");
@@ -127,7 +142,8 @@ static int check_options(const struct gantry_option *options, uint32_t conf_size
 			return rc;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(options[i].name, options[j].name))
-				return refuse(why, "it has the option \"%s\" twice", options[i].name);
+				return refuse(why, "it has the option \"%s\" twice",
+					      options[i].name);
 	}
 	return 0;
 }
@@ -137,22 +153,26 @@ int gn_loader_check(const struct gantry_plugin *desc, const char *name, char *wh
 	if (desc->magic != GANTRY_PLUGIN_MAGIC)
 		return refuse(why, "not a gantry plugin: its magic number is 0x%08x", desc->magic);
 	if (desc->abi_major != GANTRY_ABI_MAJOR)
-		return refuse(why, "plugin ABI %u.%u, this gantry speaks %u.x; rebuild the plugin", desc->abi_major,
-			      desc->abi_minor, GANTRY_ABI_MAJOR);
+		return refuse(why, "plugin ABI %u.%u, this gantry speaks %u.x; rebuild the plugin",
+			      desc->abi_major, desc->abi_minor, GANTRY_ABI_MAJOR);
 	if (desc->struct_size < PLUGIN_SIZE_1_0)
-		return refuse(why, "its description has %u bytes, ABI %u needs %zu", desc->struct_size,
-			      GANTRY_ABI_MAJOR, PLUGIN_SIZE_1_0);
+		return refuse(why, "its description has %u bytes, ABI %u needs %zu",
+			      desc->struct_size, GANTRY_ABI_MAJOR, PLUGIN_SIZE_1_0);
 	if (!desc->name || !desc->version || !desc->summary)
-		return refuse(why, "its description lacks %s", !desc->name ? "a name" : !desc->version ? "a version"
-												       : "a summary");
+		return refuse(why, "its description lacks %s",
+			      !desc->name      ? "a name"
+			      : !desc->version ? "a version"
+					       : "a summary");
 	if (strcmp(desc->name, name))
-		return refuse(why, "calls itself \"%.48s\"; the file must have that name", desc->name);
+		return refuse(why, "calls itself \"%.48s\"; the file must have that name",
+			      desc->name);
 	if (desc->kind < GANTRY_KIND_TRANSPORT || desc->kind > GANTRY_KIND_STAGE)
 		return refuse(why, "is of kind %u, which this gantry does not know", desc->kind);
 	if (!desc->ops || !desc->ops_size)
 		return refuse(why, "has no functions (ops)");
 	if (desc->conf_size > CONF_MAX)
-		return refuse(why, "wants a conf struct of %u bytes; the limit is %u", desc->conf_size, CONF_MAX);
+		return refuse(why, "wants a conf struct of %u bytes; the limit is %u",
+			      desc->conf_size, CONF_MAX);
 	return desc->options ? check_options(desc->options, desc->conf_size, "", 0, why) : 0;
 }
 
@@ -161,7 +181,8 @@ static volatile size_t n_read; /* keeps the compiler from leaving the reads out 
 static void read_options(const struct gantry_option *o)
 {
 	for (; o && o->name; o++) {
-		n_read += strlen(o->name) + (o->dflt ? strlen(o->dflt) : 0) + (o->help ? strlen(o->help) : 0);
+		n_read += strlen(o->name) + (o->dflt ? strlen(o->dflt) : 0) +
+			  (o->help ? strlen(o->help) : 0);
 		for (size_t i = 0; o->type == GANTRY_OPT_CHOICE && o->choices[i]; i++)
 			n_read += strlen(o->choices[i]);
 		if (o->type == GANTRY_OPT_GROUP)

@@ -2,12 +2,13 @@
 /*
  * elf.c - inspect the headers of a shared object before the dynamic linker uses them
  *
- * The linker trusts a file: it maps what the program headers say, and follows the addresses of the dynamic section. A file that
- * was cut short or has a wrong byte there crashes the process inside dlopen(). The inspection rejects a file in which
+ * The linker trusts a file: it maps what the program headers say, and follows the addresses of the
+ * dynamic section. A file that was cut short or has a wrong byte there crashes the process inside
+ * dlopen(). The inspection rejects a file in which
  *
- *	a segment is not inside the file, overlaps another one, or is too large;
- *	an address of the dynamic section is not inside a segment, or its size is missing;
- *	a section of the section table, if the file has one, is not inside a segment with its rights.
+ *     a segment is not inside the file, overlaps another one, or is too large;
+ *     an address of the dynamic section is not inside a segment, or its size is missing;
+ *     a section of the section table, if the file has one, is not inside a segment with its rights.
  *
  * It does not look at the content of tables such as relocations: see probe.c.
  */
@@ -25,12 +26,14 @@
 #include "base/checked.h"
 
 #define CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
-#define PARTS_MAX 64              /* program headers; linkers write about ten */
-#define DYNAMIC_MAX 512           /* entries of the dynamic section; linkers write about thirty */
+#define PARTS_MAX 64    /* program headers; linkers write about ten */
+#define DYNAMIC_MAX 512 /* entries of the dynamic section; linkers write about thirty */
 #define SECTIONS_MAX 4096
-#define SPAN_MAX (1ull << 30)     /* bytes from the first to the last address of a plugin, and largest alignment */
+/* bytes from the first to the last address of a plugin, and largest alignment */
+#define SPAN_MAX (1ull << 30)
 
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* of this program, or library: the linker's */
+/* of this program, or library: the linker's */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 struct image {
 	int fd;
@@ -53,14 +56,15 @@ static const char *machine_name(char *dst, unsigned machine)
 
 static int cut_short(const struct image *image)
 {
-	snprintf(image->why, GN_WHY, "the file is cut short at %llu bytes; install it again", (unsigned long long)image->size);
+	snprintf(image->why, GN_WHY, "the file is cut short at %llu bytes; install it again",
+		 (unsigned long long)image->size);
 	return -ENOEXEC;
 }
 
 static int corrupt(const struct image *image, const char *what, const char *key, uint64_t value)
 {
-	snprintf(image->why, GN_WHY, "the file is corrupt: %s (%s=0x%llx): install it again", what, key,
-		 (unsigned long long)value);
+	snprintf(image->why, GN_WHY, "the file is corrupt: %s (%s=0x%llx): install it again", what,
+		 key, (unsigned long long)value);
 	return -ENOEXEC;
 }
 
@@ -72,13 +76,15 @@ static bool is_inside(uint64_t at, uint64_t bytes, uint64_t size)
 /* Read from the file. False: it ends before. */
 static bool read_at(const struct image *image, uint64_t at, void *dst, size_t bytes)
 {
-	return is_inside(at, bytes, image->size) && pread(image->fd, dst, bytes, (off_t)at) == (ssize_t)bytes;
+	return is_inside(at, bytes, image->size) &&
+	       pread(image->fd, dst, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 /* -- segments -- */
 
 /* The segment that has these addresses. in_file: only those that the file fills. NULL: none has. */
-static const ElfW(Phdr) *find_segment(const struct image *image, uint64_t at, uint64_t bytes, bool in_file)
+static const ElfW(Phdr) *find_segment(const struct image *image, uint64_t at, uint64_t bytes,
+				      bool in_file)
 {
 	for (unsigned i = 0; i < image->head.e_phnum; i++) {
 		const ElfW(Phdr) *part = &image->part[i];
@@ -103,8 +109,8 @@ static int check_load(const struct image *image, const ElfW(Phdr) *part, uint64_
 
 	if (!is_inside(part->p_offset, part->p_filesz, image->size))
 		return cut_short(image);
-	if (!gn_add_u64(part->p_vaddr, part->p_memsz, &end) || end > SPAN_MAX || part->p_filesz > part->p_memsz ||
-	    part->p_memsz == 0)
+	if (!gn_add_u64(part->p_vaddr, part->p_memsz, &end) || end > SPAN_MAX ||
+	    part->p_filesz > part->p_memsz || part->p_memsz == 0)
 		return corrupt(image, "size of a segment", "address", part->p_vaddr);
 	if (!is_alignment(part->p_align) || (part->p_vaddr - part->p_offset) % page)
 		return corrupt(image, "alignment of a segment", "address", part->p_vaddr);
@@ -131,21 +137,27 @@ static int check_part(const struct image *image, const ElfW(Phdr) *part)
 		segment = find_segment(image, part->p_vaddr, bytes, true);
 		if (!segment && part->p_type == PT_TLS && bytes == 0)
 			break;
-		if (!segment || part->p_offset - segment->p_offset != part->p_vaddr - segment->p_vaddr)
-			return corrupt(image, "a program header lies in no segment", "type", part->p_type);
+		if (!segment ||
+		    part->p_offset - segment->p_offset != part->p_vaddr - segment->p_vaddr)
+			return corrupt(image, "a program header lies in no segment", "type",
+				       part->p_type);
 		if (part->p_type == PT_TLS && (part->p_memsz < bytes || part->p_memsz > SPAN_MAX))
-			return corrupt(image, "size of thread-local storage", "bytes", part->p_memsz);
+			return corrupt(image, "size of thread-local storage", "bytes",
+				       part->p_memsz);
 		break;
 	case PT_GNU_RELRO:
 		segment = find_segment(image, part->p_vaddr, 1, false);
 		if (!segment || !(segment->p_flags & PF_W) ||
 		    part->p_memsz > segment->p_vaddr + segment->p_memsz + page - part->p_vaddr)
-			return corrupt(image, "a program header lies in no segment", "type", part->p_type);
+			return corrupt(image, "a program header lies in no segment", "type",
+				       part->p_type);
 		break;
 	default:
 		return 0;
 	}
-	return is_alignment(part->p_align) ? 0 : corrupt(image, "alignment of a program header", "type", part->p_type);
+	return is_alignment(part->p_align)
+		       ? 0
+		       : corrupt(image, "alignment of a program header", "type", part->p_type);
 }
 
 static int read_parts(struct image *image)
@@ -202,11 +214,12 @@ static int read_dynamic(struct image *image)
 /* An entry of the dynamic section that is an address: the bytes there must be in a segment. */
 struct area {
 	uint64_t tag;
-	uint64_t size_tag; /* entry with the size of the area; 0: none, the area has at least one entry */
-	uint64_t with;     /* another tag that must be present; 0: none */
-	uint32_t bytes;    /* of one entry of the area */
-	uint32_t flags;    /* PF_*, required of the segment */
-	bool in_memory;    /* the area may be outside the file, as .bss is */
+	/* entry with the size of the area; 0: none, the area has at least one entry */
+	uint64_t size_tag;
+	uint64_t with;  /* another tag that must be present; 0: none */
+	uint32_t bytes; /* of one entry of the area */
+	uint32_t flags; /* PF_*, required of the segment */
+	bool in_memory; /* the area may be outside the file, as .bss is */
 };
 
 static const struct area areas[] = {
@@ -238,14 +251,17 @@ static const struct {
 
 static int check_area(const struct image *image, const struct area *area)
 {
-	const ElfW(Dyn) *entry = find_tag(image, area->tag), *size = area->size_tag ? find_tag(image, area->size_tag) : NULL;
+	const ElfW(Dyn) *entry = find_tag(image, area->tag),
+			*size = area->size_tag ? find_tag(image, area->size_tag) : NULL;
 	uint64_t bytes = size ? size->d_un.d_val : area->bytes;
 	const ElfW(Phdr) *segment;
 
 	if (!entry)
-		return size ? corrupt(image, "dynamic section lacks an address", "tag", area->tag) : 0;
+		return size ? corrupt(image, "dynamic section lacks an address", "tag", area->tag)
+			    : 0;
 	if ((area->size_tag && !size) || (area->with && !find_tag(image, area->with)))
-		return corrupt(image, "dynamic section lacks an entry that this address needs", "tag", area->tag);
+		return corrupt(image, "dynamic section lacks an entry that this address needs",
+			       "tag", area->tag);
 	segment = find_segment(image, entry->d_un.d_ptr, bytes, !area->in_memory);
 	if (!segment || (segment->p_flags & area->flags) != area->flags || bytes % area->bytes)
 		return corrupt(image, "address or size in the dynamic section", "tag", area->tag);
@@ -260,7 +276,8 @@ static int check_names(const struct image *image)
 	for (unsigned i = 0; i < image->n_dynamic; i++) {
 		uint64_t tag = (uint64_t)image->dynamic[i].d_tag;
 
-		if ((tag == DT_NEEDED || tag == DT_SONAME || tag == DT_RPATH || tag == DT_RUNPATH) &&
+		if ((tag == DT_NEEDED || tag == DT_SONAME || tag == DT_RPATH ||
+		     tag == DT_RUNPATH) &&
 		    image->dynamic[i].d_un.d_val >= bytes)
 			return corrupt(image, "name in the dynamic section", "tag", tag);
 	}
@@ -276,12 +293,14 @@ static int check_dynamic(struct image *image)
 		rc = check_area(image, &areas[i]);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && !rc; i++) {
 		entry = find_tag(image, fixed[i].tag);
-		if (entry && entry->d_un.d_val != fixed[i].value && entry->d_un.d_val != fixed[i].other_value)
+		if (entry && entry->d_un.d_val != fixed[i].value &&
+		    entry->d_un.d_val != fixed[i].other_value)
 			rc = corrupt(image, "value in the dynamic section", "tag", fixed[i].tag);
 	}
 	if (rc)
 		return rc;
-	if (!find_tag(image, DT_SYMTAB) || !(find_tag(image, DT_HASH) || find_tag(image, DT_GNU_HASH)))
+	if (!find_tag(image, DT_SYMTAB) ||
+	    !(find_tag(image, DT_HASH) || find_tag(image, DT_GNU_HASH)))
 		return corrupt(image, "dynamic section lacks an address", "tag", DT_SYMTAB);
 	entry = find_tag(image, DT_RELACOUNT);
 	size = find_tag(image, DT_RELASZ);
@@ -295,11 +314,14 @@ static int check_dynamic(struct image *image)
 static bool section_fits(const struct image *image, const ElfW(Shdr) *section)
 {
 	bool in_file = section->sh_type != SHT_NOBITS;
-	uint32_t flags = PF_R | (section->sh_flags & SHF_WRITE ? PF_W : 0) | (section->sh_flags & SHF_EXECINSTR ? PF_X : 0);
-	const ElfW(Phdr) *segment = find_segment(image, section->sh_addr, section->sh_size, in_file);
+	uint32_t flags = PF_R | (section->sh_flags & SHF_WRITE ? PF_W : 0) |
+			 (section->sh_flags & SHF_EXECINSTR ? PF_X : 0);
+	const ElfW(Phdr) *segment = find_segment(image, section->sh_addr, section->sh_size,
+						 in_file);
 
 	return segment && (segment->p_flags & flags) == flags &&
-	       (!in_file || section->sh_offset - segment->p_offset == section->sh_addr - segment->p_vaddr);
+	       (!in_file ||
+		section->sh_offset - segment->p_offset == section->sh_addr - segment->p_vaddr);
 }
 
 static uint64_t value_of(const struct image *image, uint64_t tag)
@@ -309,8 +331,12 @@ static uint64_t value_of(const struct image *image, uint64_t tag)
 	return entry ? entry->d_un.d_val : 0;
 }
 
-/* Check that a section agrees with its segment and with the dynamic section, as the link editor has written them. */
-static int check_section(const struct image *image, const ElfW(Shdr) *section, uint64_t *relocations)
+/*
+ * Check that a section agrees with its segment and with the dynamic section, as the link editor has
+ * written them.
+ */
+static int check_section(const struct image *image, const ElfW(Shdr) *section,
+			 uint64_t *relocations)
 {
 	const ElfW(Phdr) *part = image->part;
 
@@ -325,10 +351,13 @@ static int check_section(const struct image *image, const ElfW(Shdr) *section, u
 		part++;
 	if (section->sh_type == SHT_DYNAMIC && section->sh_addr != part->p_vaddr)
 		return corrupt(image, "dynamic section", "address", part->p_vaddr);
-	if ((section->sh_type == SHT_INIT_ARRAY && section->sh_addr != value_of(image, DT_INIT_ARRAY)) ||
-	    (section->sh_type == SHT_FINI_ARRAY && section->sh_addr != value_of(image, DT_FINI_ARRAY)) ||
+	if ((section->sh_type == SHT_INIT_ARRAY &&
+	     section->sh_addr != value_of(image, DT_INIT_ARRAY)) ||
+	    (section->sh_type == SHT_FINI_ARRAY &&
+	     section->sh_addr != value_of(image, DT_FINI_ARRAY)) ||
 	    (section->sh_type == SHT_DYNSYM && section->sh_addr != value_of(image, DT_SYMTAB)))
-		return corrupt(image, "address in the dynamic section differs from its section", "address", section->sh_addr);
+		return corrupt(image, "address in the dynamic section differs from its section",
+			       "address", section->sh_addr);
 	return 0;
 }
 
@@ -344,10 +373,13 @@ static int check_sections(const struct image *image)
 	if (head->e_shnum > SECTIONS_MAX || head->e_shentsize != sizeof(section))
 		return corrupt(image, "number or size of section headers", "number", head->e_shnum);
 	for (unsigned i = 0; i < head->e_shnum && !rc; i++)
-		rc = read_at(image, head->e_shoff + (uint64_t)i * sizeof(section), &section, sizeof(section)) ?
-			     check_section(image, &section, &relocations) : cut_short(image);
+		rc = read_at(image, head->e_shoff + (uint64_t)i * sizeof(section), &section,
+			     sizeof(section))
+			     ? check_section(image, &section, &relocations)
+			     : cut_short(image);
 	described = value_of(image, DT_RELASZ) + value_of(image, DT_RELSZ);
-	if (!rc && relocations != described && relocations != described + value_of(image, DT_PLTRELSZ))
+	if (!rc && relocations != described &&
+	    relocations != described + value_of(image, DT_PLTRELSZ))
 		rc = corrupt(image, "number of relocations", "bytes", relocations);
 	return rc;
 }
@@ -359,12 +391,16 @@ int gn_loader_check_whole(int fd, uint64_t size, char *why)
 	char theirs[24], ours[24];
 	int rc;
 
-	if (!read_at(&image, 0, &image.head, sizeof(image.head)) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head->e_ident[EI_CLASS] != CLASS || head->e_phentsize != sizeof(image.part[0]))
+	if (!read_at(&image, 0, &image.head, sizeof(image.head)) ||
+	    memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != CLASS ||
+	    head->e_phentsize != sizeof(image.part[0]))
 		return 0; /* the linker knows how to say that this is no shared object */
 	if (head->e_machine != __ehdr_start.e_machine) {
-		snprintf(why, GN_WHY, "it is made for machines of another kind, %s, and this is %s; install the one for here",
-			 machine_name(theirs, head->e_machine), machine_name(ours, __ehdr_start.e_machine));
+		snprintf(
+			why, GN_WHY,
+			"it is made for machines of another kind, %s, and this is %s; install the one for here",
+			machine_name(theirs, head->e_machine),
+			machine_name(ours, __ehdr_start.e_machine));
 		return -ENOEXEC;
 	}
 	rc = read_parts(&image);

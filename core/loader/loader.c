@@ -52,7 +52,9 @@ static const char *fault_of(const char *dir)
 	struct stat st;
 
 	if (stat(dir, &st))
-		return errno == ENOENT ? " (does not exist)" : errno == EACCES ? " (cannot be reached)" : "";
+		return errno == ENOENT   ? " (does not exist)"
+		       : errno == EACCES ? " (cannot be reached)"
+					 : "";
 	if (!S_ISDIR(st.st_mode))
 		return " (is no directory)";
 	return access(dir, R_OK) ? " (cannot be read)" : "";
@@ -83,14 +85,16 @@ static int add_dirs(struct gn_loader *loader, const char *const *dirs, size_t n_
 	return 0;
 }
 
-int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p, const char **text_p)
+int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p,
+		   const char **text_p)
 {
 	struct gn_loader *loader = NULL;
 	int rc;
 
 	unsetenv("LTDL_LIBRARY_PATH");
 	rc = -EPERM;
-	*text_p = "refusing to load plugins with more rights than the user has (setuid, setgid or file capabilities)";
+	*text_p =
+		"refusing to load plugins with more rights than the user has (setuid, setgid or file capabilities)";
 	if (getauxval(AT_SECURE))
 		goto out;
 	rc = -EINVAL;
@@ -149,15 +153,20 @@ void gn_loader_close(struct gn_loader **loader_p)
 	free(loader);
 }
 
-/* What a linker says is a text only; but when the process lacked something, errno is still what told it. */
+/*
+ * What a linker says is a text only; but when the process lacked something, errno is still what
+ * told it.
+ */
 static int reason(void)
 {
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -ENOEXEC;
 }
 
-/* Map the file behind `link` and leave it mapped. libltdl resolves symbols late and keeps the reason of a failure for
- * itself, so the linker is asked first: everything must resolve now. NULL: *rc_p and why say why not; it may be mapped all
- * the same. */
+/*
+ * Map the file behind `link` and leave it mapped. libltdl resolves symbols late and keeps the
+ * reason of a failure for itself, so the linker is asked first: everything must resolve now. NULL:
+ * *rc_p and why say why not; it may be mapped all the same.
+ */
 static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_mapped_p)
 {
 	lt_dlhandle handle = NULL;
@@ -169,7 +178,8 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 	probe = dlopen(link, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!probe && access(link, F_OK)) {
 		*rc_p = -ENOEXEC;
-		snprintf(why, GN_WHY, "does not load: /proc is not mounted, by which an open file is loaded");
+		snprintf(why, GN_WHY,
+			 "does not load: /proc is not mounted, by which an open file is loaded");
 		return NULL;
 	}
 	if (!probe) {
@@ -199,7 +209,9 @@ static lt_dlhandle map_file(const char *link, int *rc_p, char *why, bool *is_map
 	return handle;
 }
 
-/* libltdl takes the file's name for the module's, and that is a number here: spell the symbol out. */
+/*
+ * libltdl takes the file's name for the module's, and that is a number here: spell the symbol out.
+ */
 static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *name, char *why)
 {
 	char symbol[GN_PLUGIN_NAME_MAX + sizeof("_LTX_gantry_plugin")];
@@ -213,13 +225,18 @@ static const struct gantry_plugin *find_symbol(lt_dlhandle handle, const char *n
 	if (!desc)
 		desc = lt_dlsym(handle, "gantry_plugin");
 	if (!desc)
-		snprintf(why, GN_WHY, "not a gantry plugin of that name: it has no symbol %s, which GANTRY_PLUGIN(%.*s) makes",
-			 symbol, (int)strlen(name), symbol);
+		snprintf(
+			why, GN_WHY,
+			"not a gantry plugin of that name: it has no symbol %s, which GANTRY_PLUGIN(%.*s) makes",
+			symbol, (int)strlen(name), symbol);
 	return desc;
 }
 
-/* A file that was mapped. Its descriptor stays open with the mapping: were its number used for the next plugin, the
- * linker would take that one for this one, because it goes by the path. One for each file, whoever loads it again. */
+/*
+ * A file that was mapped. Its descriptor stays open with the mapping: were its number used for the
+ * next plugin, the linker would take that one for this one, because it goes by the path. One for
+ * each file, whoever loads it again.
+ */
 struct mapped {
 	struct mapped *next;
 	dev_t dev;
@@ -264,7 +281,8 @@ static lt_dlhandle map_once(int fd, int *rc_p, char *why)
 	if (!handle && *rc_p == -ENOMEM)
 		is_mapped = true; /* perhaps: the linker does not say */
 	if (is_mapped && !known) {
-		*m = (struct mapped){.next = mapped_files, .dev = st.st_dev, .ino = st.st_ino, .fd = fd};
+		*m = (struct mapped){
+			.next = mapped_files, .dev = st.st_dev, .ino = st.st_ino, .fd = fd};
 		mapped_files = m;
 	} else {
 		free(m);
@@ -369,7 +387,8 @@ static struct entry *get_entry(struct gn_loader *loader, const char *name)
 	return try_name(loader, name);
 }
 
-static int fail(struct gn_loader *loader, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int fail(struct gn_loader *loader, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static int fail(struct gn_loader *loader, int rc, const char *fmt, ...)
 {
@@ -381,23 +400,27 @@ static int fail(struct gn_loader *loader, int rc, const char *fmt, ...)
 	return rc;
 }
 
-int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, const struct gn_plugin **plugin_p)
+int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name,
+		   const struct gn_plugin **plugin_p)
 {
 	struct entry *e;
 
 	if (!is_plugin_name(name))
-		return fail(loader, -EINVAL, "\"%.64s\" is not the name of a plugin: a-z, 0-9 and -, up to %d characters",
-			    name, GN_PLUGIN_NAME_MAX - 1);
+		return fail(
+			loader, -EINVAL,
+			"\"%.64s\" is not the name of a plugin: a-z, 0-9 and -, up to %d characters",
+			name, GN_PLUGIN_NAME_MAX - 1);
 	e = get_entry(loader, name);
 	if (!e)
 		return fail(loader, -ENOMEM, "out of memory");
 	if (!e->path)
-		return fail(loader, -ENOENT, "no plugin \"%s\" in %.4000s", name, loader->dirs_text);
+		return fail(loader, -ENOENT, "no plugin \"%s\" in %.4000s", name,
+			    loader->dirs_text);
 	if (!e->plugin.desc)
 		return fail(loader, e->rc, "%.4000s: %s", e->path, e->why);
 	if (kind && e->plugin.desc->kind != kind)
-		return fail(loader, -ENOEXEC, "%.4000s: is a %s, not a %s", e->path, gn_kind_name(e->plugin.desc->kind),
-			    gn_kind_name(kind));
+		return fail(loader, -ENOEXEC, "%.4000s: is a %s, not a %s", e->path,
+			    gn_kind_name(e->plugin.desc->kind), gn_kind_name(kind));
 	*plugin_p = &e->plugin;
 	return 0;
 }
@@ -501,7 +524,8 @@ out:
 	return rc;
 }
 
-int gn_loader_each(struct gn_loader *loader, int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg)
+int gn_loader_each(struct gn_loader *loader,
+		   int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg)
 {
 	struct found_list list = {0};
 	const char *first_dir = NULL;

@@ -2,9 +2,10 @@
 /*
  * probe.c - load a plugin in a child process first
  *
- * The inspection of elf.c does not see a corrupt symbol table or relocation. The dynamic linker may crash on it, and so may the
- * process when it reads the description of the plugin, or at its end, when the linker calls the termination functions. The
- * child does all that in a copy of the address space of this process. What the child survives, this process survives.
+ * The inspection of elf.c does not see a corrupt symbol table or relocation. The dynamic linker may
+ * crash on it, and so may the process when it reads the description of the plugin, or at its end,
+ * when the linker calls the termination functions. The child does all that in a copy of the address
+ * space of this process. What the child survives, this process survives.
  */
 #include "loader/loader_priv.h"
 
@@ -19,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CPU_SECONDS 10 /* a load takes milliseconds; a corrupt hash table can make the linker search for ever */
+/* a load takes milliseconds; a corrupt hash table can make the linker search for ever */
+#define CPU_SECONDS 10
 
 /* -- the child -- */
 
@@ -86,14 +88,18 @@ static int explain(pid_t pid, char *why)
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0) /* SIGCHLD is ignored: the kernel keeps no status */
 		snprintf(why, GN_WHY, "a process that loads it ends: install or rebuild it");
-	else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-		snprintf(why, GN_WHY, "loading it does not end (limit=%d s of CPU time): install or rebuild it",
+	else if (WIFSIGNALED(status) &&
+		 (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+		snprintf(why, GN_WHY,
+			 "loading it does not end (limit=%d s of CPU time): install or rebuild it",
 			 CPU_SECONDS);
 	else if (WIFSIGNALED(status))
-		snprintf(why, GN_WHY, "a process that loads it crashes (signal=%d, %s): install or rebuild it",
+		snprintf(why, GN_WHY,
+			 "a process that loads it crashes (signal=%d, %s): install or rebuild it",
 			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		snprintf(why, GN_WHY, "a process that loads it ends (exit status=%d): install or rebuild it",
+		snprintf(why, GN_WHY,
+			 "a process that loads it ends (exit status=%d): install or rebuild it",
 			 WEXITSTATUS(status));
 	return -ENOEXEC;
 }

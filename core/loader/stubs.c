@@ -2,7 +2,8 @@
 /*
  * Complete ops tables: nobody in the core asks whether a slot is there.
  *
- * Each kind has a table of stubs; a NULL in it says that the plugin must bring that function itself.
+ * Each kind has a table of stubs; a NULL in it says that the plugin must bring that function
+ * itself.
  */
 #include "loader/loader_priv.h"
 
@@ -157,7 +158,8 @@ static void plan_as_usual(void *role, uint32_t connect, struct gantry_plan *plan
 }
 
 /* What a role shows that stores is what its backend says: it comes so. */
-static void expects_nothing(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+static void expects_nothing(void *role, const struct gantry_volume_info *volumes,
+			    struct gantry_volume_info *shown,
 			    const struct gantry_option_faults *faults)
 {
 	(void)role;
@@ -176,8 +178,8 @@ static const struct gantry_role_ops role_stubs = {
 
 /* -- transport: what it cannot do answers -ENOTSUP -- */
 
-static int no_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
-		     struct gantry_token *token_p)
+static int no_export(void *conn, const struct gantry_region *region, uint32_t rights,
+		     uint32_t handle, struct gantry_token *token_p)
 {
 	(void)conn;
 	(void)region;
@@ -187,7 +189,8 @@ static int no_export(void *conn, const struct gantry_region *region, uint32_t ri
 	return -ENOTSUP;
 }
 
-static int no_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
+static int no_import(void *conn, const struct gantry_token *token, uint32_t flags,
+		     struct gantry_region **region_p)
 {
 	(void)conn;
 	(void)token;
@@ -351,16 +354,21 @@ static void no_faults(const void *conf, const struct gantry_option_faults *fault
 	(void)faults;
 }
 
-void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults)
+void (*gn_plugin_check(const struct gantry_plugin *desc))(const void *conf,
+							  const struct gantry_option_faults *faults)
 {
-	bool has = desc->struct_size >= offsetof(struct gantry_plugin, check) + sizeof(desc->check) && desc->check;
+	bool has = desc->struct_size >=
+			   offsetof(struct gantry_plugin, check) + sizeof(desc->check) &&
+		   desc->check;
 
 	return has ? desc->check : no_faults;
 }
 
-void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf, const struct gantry_option_faults *faults)
+void (*gn_plugin_look(const struct gantry_plugin *desc))(const void *conf,
+							 const struct gantry_option_faults *faults)
 {
-	bool has = desc->struct_size >= offsetof(struct gantry_plugin, look) + sizeof(desc->look) && desc->look;
+	bool has = desc->struct_size >= offsetof(struct gantry_plugin, look) + sizeof(desc->look) &&
+		   desc->look;
 
 	return has ? desc->look : no_faults;
 }
@@ -372,39 +380,76 @@ struct slot {
 	size_t offset;
 };
 
-#define SLOT(kind, name) {#name, offsetof(struct gantry_##kind##_ops, name)}
+#define SLOT(kind, name) \
+	{ \
+#name, offsetof(struct gantry_##kind##_ops, name) \
+	}
 #define STAGE(name) SLOT(stage, name)
 #define BACKEND(name) SLOT(backend, name)
 #define ROLE(name) SLOT(role, name)
 #define TRANSPORT(name) SLOT(transport, name)
 
 static const struct slot stage_slots[] = {
-	STAGE(open), STAGE(start), STAGE(submit), STAGE(complete), STAGE(poll), STAGE(wake_ns),
-	STAGE(drain), STAGE(stop), STAGE(report), STAGE(close), {NULL, 0},
+	STAGE(open),  STAGE(start), STAGE(submit), STAGE(complete), STAGE(poll), STAGE(wake_ns),
+	STAGE(drain), STAGE(stop),  STAGE(report), STAGE(close),    {NULL, 0},
 };
 
 static const struct slot backend_slots[] = {
-	BACKEND(open), BACKEND(volume), BACKEND(start), BACKEND(submit), BACKEND(poll), BACKEND(arm),
-	BACKEND(disarm), BACKEND(fd), BACKEND(stop), BACKEND(report), BACKEND(close), BACKEND(memory), BACKEND(expect),
-	BACKEND(quiesce), {NULL, 0},
+	BACKEND(open),  BACKEND(volume), BACKEND(start),  BACKEND(submit),  BACKEND(poll),
+	BACKEND(arm),   BACKEND(disarm), BACKEND(fd),     BACKEND(stop),    BACKEND(report),
+	BACKEND(close), BACKEND(memory), BACKEND(expect), BACKEND(quiesce), {NULL, 0},
 };
 
 static const struct slot role_slots[] = {
-	ROLE(open), ROLE(start), ROLE(stop), ROLE(close), ROLE(report), ROLE(plan), ROLE(expect), {NULL, 0},
+	ROLE(open),   ROLE(start), ROLE(stop),   ROLE(close),
+	ROLE(report), ROLE(plan),  ROLE(expect), {NULL, 0},
 };
 
 static const struct slot transport_slots[] = {
-	TRANSPORT(open), TRANSPORT(scan), TRANSPORT(close), TRANSPORT(info), TRANSPORT(fd), TRANSPORT(progress), TRANSPORT(wake_ns),
-	TRANSPORT(listen), TRANSPORT(unlisten), TRANSPORT(connect), TRANSPORT(send_ctrl), TRANSPORT(disconnect),
-	TRANSPORT(export_region), TRANSPORT(import_region), TRANSPORT(release_region), TRANSPORT(revoke_region),
-	TRANSPORT(register_region), TRANSPORT(unregister_region),
-	TRANSPORT(consumer_create), TRANSPORT(consumer_destroy), TRANSPORT(producer_create),
-	TRANSPORT(producer_destroy), TRANSPORT(rma_create), TRANSPORT(rma_destroy), TRANSPORT(post_recv),
-	TRANSPORT(poll_recv), TRANSPORT(consumer_arm), TRANSPORT(consumer_disarm), TRANSPORT(consumer_fd),
-	TRANSPORT(send), TRANSPORT(flush), TRANSPORT(poll_send), TRANSPORT(rma_submit), TRANSPORT(rma_flush),
-	TRANSPORT(rma_poll), TRANSPORT(consumer_set_inline_handler), TRANSPORT(producer_inline_handler),
-	TRANSPORT(check_service), TRANSPORT(rma_write_imm), TRANSPORT(send_prefetch),
-	TRANSPORT(export_limit), TRANSPORT(max_connections), TRANSPORT(import_error), TRANSPORT(refusal),
+	TRANSPORT(open),
+	TRANSPORT(scan),
+	TRANSPORT(close),
+	TRANSPORT(info),
+	TRANSPORT(fd),
+	TRANSPORT(progress),
+	TRANSPORT(wake_ns),
+	TRANSPORT(listen),
+	TRANSPORT(unlisten),
+	TRANSPORT(connect),
+	TRANSPORT(send_ctrl),
+	TRANSPORT(disconnect),
+	TRANSPORT(export_region),
+	TRANSPORT(import_region),
+	TRANSPORT(release_region),
+	TRANSPORT(revoke_region),
+	TRANSPORT(register_region),
+	TRANSPORT(unregister_region),
+	TRANSPORT(consumer_create),
+	TRANSPORT(consumer_destroy),
+	TRANSPORT(producer_create),
+	TRANSPORT(producer_destroy),
+	TRANSPORT(rma_create),
+	TRANSPORT(rma_destroy),
+	TRANSPORT(post_recv),
+	TRANSPORT(poll_recv),
+	TRANSPORT(consumer_arm),
+	TRANSPORT(consumer_disarm),
+	TRANSPORT(consumer_fd),
+	TRANSPORT(send),
+	TRANSPORT(flush),
+	TRANSPORT(poll_send),
+	TRANSPORT(rma_submit),
+	TRANSPORT(rma_flush),
+	TRANSPORT(rma_poll),
+	TRANSPORT(consumer_set_inline_handler),
+	TRANSPORT(producer_inline_handler),
+	TRANSPORT(check_service),
+	TRANSPORT(rma_write_imm),
+	TRANSPORT(send_prefetch),
+	TRANSPORT(export_limit),
+	TRANSPORT(max_connections),
+	TRANSPORT(import_error),
+	TRANSPORT(refusal),
 	{NULL, 0},
 };
 
@@ -480,7 +525,8 @@ const char *gn_ops_lack(const struct gantry_transport_ops *ops, uint32_t caps)
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		any_fn fn = get_slot(ops, needs[i].slot.offset);
 
-		if ((caps & needs[i].caps) && (!fn || fn == get_slot(&transport_stubs, needs[i].slot.offset)))
+		if ((caps & needs[i].caps) &&
+		    (!fn || fn == get_slot(&transport_stubs, needs[i].slot.offset)))
 			return needs[i].slot.name;
 	}
 	return NULL;
@@ -500,12 +546,16 @@ bool gn_ops_serve_one_lane(unsigned kind, const void *ops)
 	       (backend && backend->open != open_nothing && backend->start == backend_start);
 }
 
-/* What its devices can do is known when one is open; but who has one function of remote access means to have it. */
+/*
+ * What its devices can do is known when one is open; but who has one function of remote access
+ * means to have it.
+ */
 static const char *half_rma(unsigned kind, const void *ops)
 {
 	const struct gantry_transport_ops *t = ops;
 
-	if (kind != GANTRY_KIND_TRANSPORT || !(t->rma_create || t->rma_submit || t->rma_poll || t->rma_write_imm))
+	if (kind != GANTRY_KIND_TRANSPORT ||
+	    !(t->rma_create || t->rma_submit || t->rma_poll || t->rma_write_imm))
 		return NULL;
 	return gn_ops_lack(t, GANTRY_CAP_RMA);
 }
@@ -535,15 +585,17 @@ int gn_plugin_ops(const struct gantry_plugin *desc, void **ops_p, char *why)
 	memcpy(ops, desc->ops, desc->ops_size < size ? desc->ops_size : size);
 	misplaced = slot_without_code(desc->kind, ops);
 	if (misplaced) {
-		snprintf(why, GN_WHY, "the file is corrupt: the slot \"%s\" does not point to code: install it again",
-			 misplaced);
+		snprintf(
+			why, GN_WHY,
+			"the file is corrupt: the slot \"%s\" does not point to code: install it again",
+			misplaced);
 		goto out_unfit;
 	}
 	half = half_rma(desc->kind, ops);
 	missing = gn_ops_complete(desc->kind, ops);
 	if (missing) {
-		snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs", missing,
-			 gn_kind_name(desc->kind));
+		snprintf(why, GN_WHY, "does not have the function \"%s\", which every %s needs",
+			 missing, gn_kind_name(desc->kind));
 		goto out_unfit;
 	}
 	if (half) {

@@ -8,15 +8,17 @@
 
 struct gn_pages {
 	uint32_t n;
-	uint32_t low;    /* every page before it is taken */
-	uint64_t free[]; /* a bit for each page; the bits behind the last are 0, and there is at least one */
+	uint32_t low; /* every page before it is taken */
+	/* a bit for each page; the bits behind the last are 0, and there is at least one */
+	uint64_t free[];
 };
 
 int gn_pages_create(uint32_t n, struct gn_pages **pages_p)
 {
-	struct gn_pages *pages = calloc(1, sizeof(*pages) + (n / WORD + 1) * sizeof(pages->free[0]));
+	struct gn_pages *pages = calloc(1,
+					sizeof(*pages) + (n / WORD + 1) * sizeof(pages->free[0]));
 
-	if (pages == NULL)
+	if (!pages)
 		return -ENOMEM;
 	pages->n = n;
 	gn_pages_give(pages, 0, n);

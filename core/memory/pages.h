@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages.h - which pages of a piece of memory are taken: first fit, in a bitmap. No allocation after create; one thread.
+ * pages.h - which pages of a piece of memory are taken: first fit, in a bitmap. No allocation after
+ * create; one thread.
  *
- * First fit keeps the pages in use at the beginning, so that few of them are ever touched. Whoever needs many pages in a
- * row gets them at the latest when all others have been given back.
+ * First fit keeps the pages in use at the beginning, so that few of them are ever touched. Whoever
+ * needs many pages in a row gets them at the latest when all others have been given back.
  */
 #ifndef GN_MEMORY_PAGES_H
 #define GN_MEMORY_PAGES_H

@@ -58,7 +58,7 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 	if (bytes == 0 || bytes > INT64_MAX - HUGE_PAGE)
 		return -EINVAL;
 	region = calloc(1, sizeof(*region));
-	if (region == NULL)
+	if (!region)
 		return -ENOMEM;
 	if (flags & GANTRY_REGION_HUGE) {
 		rc = map_memfd(region, round_up(bytes, HUGE_PAGE), 1, is_lazy);
@@ -68,7 +68,8 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 			       (unsigned long long)bytes);
 	}
 	if (rc != 0)
-		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0, is_lazy);
+		rc = map_memfd(region, round_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE)), 0,
+			       is_lazy);
 	if (rc != 0) {
 		free(region);
 		return rc;
@@ -79,8 +80,8 @@ int gn_region_create(uint64_t bytes, int flags, struct gantry_region **region_p)
 }
 
 /*
- * Copy the extents of the memfd; most of a region may never have been touched. The kernel copies: another thread may write
- * through the old mapping meanwhile. 0 or -errno.
+ * Copy the extents of the memfd; most of a region may never have been touched. The kernel copies:
+ * another thread may write through the old mapping meanwhile. 0 or -errno.
  */
 static int copy_extents(const struct gantry_region *region, char *to)
 {
@@ -110,12 +111,13 @@ int gn_region_withdraw(struct gantry_region *region)
 
 	if (region->fd < 0)
 		return 0;
-	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	own = mmap(NULL, region->length, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (own == MAP_FAILED)
 		return -ENOMEM;
 	rc = copy_extents(region, own);
-	if (rc == 0 &&
-	    mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED, region->addr) == MAP_FAILED)
+	if (rc == 0 && mremap(own, region->length, region->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+			      region->addr) == MAP_FAILED)
 		rc = -ENOMEM;
 	if (rc != 0) {
 		munmap(own, region->length);
@@ -131,7 +133,7 @@ void gn_region_destroy(struct gantry_region **region_p, int quiet)
 	struct gantry_region *region = *region_p;
 
 	*region_p = NULL;
-	if (region == NULL)
+	if (!region)
 		return;
 	if (region->fd >= 0)
 		close(region->fd);
@@ -146,23 +148,27 @@ int gn_region_has_pages(const struct gantry_region *region)
 {
 	struct stat st;
 
-	return region->fd >= 0 && fstat(region->fd, &st) == 0 && st.st_blocks >= (st.st_size + 511) / 512;
+	return region->fd >= 0 && fstat(region->fd, &st) == 0 &&
+	       st.st_blocks >= (st.st_size + 511) / 512;
 }
 
 /* A region without an address is mapped for the call. */
 int gn_region_make_pages(const struct gantry_region *region, uint64_t at, uint64_t bytes)
 {
-	int writes = (region->rights & GANTRY_REMOTE_WRITE) != 0, prot = PROT_READ | (writes ? PROT_WRITE : 0), rc;
-	uint64_t begin = (region->addr != NULL ? (uintptr_t)region->addr : region->fd_offset) + at;
+	int writes = (region->rights & GANTRY_REMOTE_WRITE) != 0,
+	    prot = PROT_READ | (writes ? PROT_WRITE : 0), rc;
+	uint64_t begin = (region->addr ? (uintptr_t)region->addr : region->fd_offset) + at;
 	uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1, down = begin & mask;
 	void *base = (void *)(uintptr_t)(begin - down);
 
-	if (region->addr == NULL)
-		base = mmap(NULL, bytes + down, prot, MAP_SHARED, region->fd, (off_t)(begin - down));
+	if (!region->addr)
+		base = mmap(NULL, bytes + down, prot, MAP_SHARED, region->fd,
+			    (off_t)(begin - down));
 	if (base == MAP_FAILED)
 		return -errno;
-	rc = gantry_memfd_populate(region->fd, (region->fd_offset + at) & ~mask, base, bytes + down, writes);
-	if (region->addr == NULL)
+	rc = gantry_memfd_populate(region->fd, (region->fd_offset + at) & ~mask, base, bytes + down,
+				   writes);
+	if (!region->addr)
 		munmap(base, bytes + down);
 	return rc;
 }

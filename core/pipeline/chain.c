@@ -12,15 +12,16 @@
 #define FIRST_PLACE 1
 
 struct gantry_chain {
-	struct gn_lane *lane; /* NULL: the lane is gone */
+	struct gn_lane *lane;      /* NULL: the lane is gone */
 	struct gantry_chain *next; /* in the list of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
 	struct gantry_hop hops[GANTRY_CHAIN_STAGES + 3];
 };
 
-int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal, uint32_t n,
-		    struct gantry_chain **chain_p, struct gantry_io **ios_p)
+int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
+		    const struct gantry_hop *terminal, uint32_t n, struct gantry_chain **chain_p,
+		    struct gantry_io **ios_p)
 {
 	struct gantry_chain *chain;
 	uint32_t n_stages = gn_pipeline_length(lane->pipeline);
@@ -29,12 +30,12 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner, const 
 	if (n == 0 || n > UINT16_MAX)
 		return -EINVAL;
 	chain = calloc(1, sizeof(*chain));
-	if (chain == NULL)
+	if (!chain)
 		return -ENOMEM;
 	chain->lane = lane;
 	chain->n = n;
 	chain->ios = gn_io_pool(n, &chain->hops[1]);
-	if (chain->ios == NULL) {
+	if (!chain->ios) {
 		free(chain);
 		return -ENOMEM;
 	}
@@ -67,7 +68,7 @@ static void leave_lane(const struct gantry_chain *chain)
 void gn_chain_leave_all(struct gn_lane *lane)
 {
 	pthread_mutex_lock(&lane->chains_lock);
-	for (struct gantry_chain *chain = lane->chains; chain != NULL; chain = chain->next)
+	for (struct gantry_chain *chain = lane->chains; chain; chain = chain->next)
 		chain->lane = NULL;
 	lane->chains = NULL;
 	pthread_mutex_unlock(&lane->chains_lock);
@@ -75,21 +76,26 @@ void gn_chain_leave_all(struct gn_lane *lane)
 
 void gn_chain_destroy(struct gantry_chain *chain)
 {
-	if (chain == NULL)
+	if (!chain)
 		return;
-	if (chain->lane != NULL)
+	if (chain->lane)
 		leave_lane(chain);
 	free(chain->ios);
 	free(chain);
 }
 
-/* The lane's thread may write the descriptors meanwhile, without atomics: the count is only for diagnosis. */
-__attribute__((no_sanitize("thread")))
-static void count_held(const struct gantry_chain *chain, uint32_t held[GN_CHAIN_PLACES])
+/*
+ * The lane's thread may write the descriptors meanwhile, without atomics: the count is only for
+ * diagnosis.
+ */
+__attribute__((no_sanitize("thread"))) static void count_held(const struct gantry_chain *chain,
+							      uint32_t held[GN_CHAIN_PLACES])
 {
 	for (uint32_t i = 0; i < chain->n; i++) {
 		const struct gantry_io *io = &chain->ios[i];
-		size_t place = (size_t)(*(const struct gantry_hop *const volatile *)&io->hop - chain->hops) - FIRST_PLACE;
+		size_t place = (size_t)(*(const struct gantry_hop *const volatile *)&io->hop -
+					chain->hops) -
+			       FIRST_PLACE;
 
 		if (*(const volatile uint8_t *)&io->busy != 0 && place < GN_CHAIN_PLACES)
 			held[place]++;
@@ -100,7 +106,7 @@ void gn_lane_count_held(struct gn_lane *lane, uint32_t held[GN_CHAIN_PLACES])
 {
 	memset(held, 0, GN_CHAIN_PLACES * sizeof(*held));
 	pthread_mutex_lock(&lane->chains_lock);
-	for (const struct gantry_chain *chain = lane->chains; chain != NULL; chain = chain->next)
+	for (const struct gantry_chain *chain = lane->chains; chain; chain = chain->next)
 		count_held(chain, held);
 	pthread_mutex_unlock(&lane->chains_lock);
 }

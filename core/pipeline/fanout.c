@@ -4,7 +4,8 @@
  *
  *      [guard] [owner: child_done] [terminal]
  *
- * A child that its terminal refuses for now waits in a list and is offered again at the next poll, until its deadline.
+ * A child that its terminal refuses for now waits in a list and is offered again at the next poll,
+ * until its deadline.
  */
 #include "pipeline/fanout.h"
 
@@ -24,12 +25,12 @@ struct join {
 struct gantry_fanout {
 	struct gn_lane *lane;
 	uint32_t n_parents, max_pieces, n_children, n_free, n_waiting;
-	struct join *joins;          /* by slot of the parent */
+	struct join *joins; /* by slot of the parent */
 	struct gantry_io *children;
 	struct gantry_io **free;
 	struct gantry_io **waiting; /* a ring of n_children */
 	uint32_t first_waiting;
-	struct gantry_hop *hops;     /* three for each terminal */
+	struct gantry_hop *hops; /* three for each terminal */
 };
 
 static void add_times(struct gantry_io *parent, const struct gantry_io *child)
@@ -48,7 +49,8 @@ static void child_done(void *self, struct gantry_io *child)
 	if (gantry_io_end(child) != 0)
 		return;
 	add_times(parent, child);
-	if (child->length == parent->length) { /* it was the whole of it: its checksum holds for the parent */
+	/* it was the whole of it: its checksum holds for the parent */
+	if (child->length == parent->length) {
 		parent->flags = child->flags;
 		parent->crc32c = child->crc32c;
 	}
@@ -79,10 +81,14 @@ static void put_waiting(struct gantry_fanout *f, struct gantry_io *child)
 
 static int expired(const struct gantry_fanout *f, const struct gantry_io *child)
 {
-	return child->deadline_us != 0 && f->lane->pub.now_ns >= child->start_ns + child->deadline_us * GN_NS_PER_US;
+	return child->deadline_us != 0 &&
+	       f->lane->pub.now_ns >= child->start_ns + child->deadline_us * GN_NS_PER_US;
 }
 
-/* Each child that waits is offered once; taken out before, because a parent that completes may come back at once. */
+/*
+ * Each child that waits is offered once; taken out before, because a parent that completes may come
+ * back at once.
+ */
 static int fanout_poll(void *self)
 {
 	struct gantry_fanout *f = self;
@@ -112,7 +118,8 @@ static int fanout_arm(void *self)
 	return f->n_waiting != 0;
 }
 
-static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join, const struct gantry_piece *piece)
+static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join,
+				    const struct gantry_piece *piece)
 {
 	struct gantry_io *child = f->free[--f->n_free];
 	const struct gantry_io *parent = join->parent;
@@ -130,11 +137,12 @@ static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join, 
 	child->region = parent->region;
 	child->region_offset = parent->region_offset + piece->skip;
 	child->deadline_us = parent->deadline_us;
-	child->data = parent->data != NULL ? (char *)parent->data + piece->skip : NULL;
+	child->data = parent->data ? (char *)parent->data + piece->skip : NULL;
 	return child;
 }
 
-int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent, const struct gantry_piece *pieces, uint32_t n)
+int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
+		     const struct gantry_piece *pieces, uint32_t n)
 {
 	struct join *join;
 
@@ -146,7 +154,10 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent, const st
 		parent->flags &= (uint8_t)~GANTRY_IO_CRC;
 	join = &f->joins[parent->slot];
 	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
-	/* The parent may complete, and its join be used again, as soon as the last child was offered. */
+	/*
+	 * The parent may complete, and its join be used again, as soon as the last child was
+	 * offered.
+	 */
 	for (uint32_t i = 0; i < n; i++) {
 		struct gantry_io *child = make_child(f, join, &pieces[i]);
 
@@ -156,17 +167,19 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent, const st
 	return 0;
 }
 
-static void fill_hops(struct gantry_fanout *f, const struct gantry_hop *terminals, uint32_t n_terminals)
+static void fill_hops(struct gantry_fanout *f, const struct gantry_hop *terminals,
+		      uint32_t n_terminals)
 {
 	for (uint32_t i = 0; i < n_terminals; i++) {
 		f->hops[3 * i] = gn_io_guard(f->lane->double_completions);
-		f->hops[3 * i + 1] = (struct gantry_hop){.submit = gn_io_no_submit, .complete = child_done, .self = f};
+		f->hops[3 * i + 1] = (struct gantry_hop){
+			.submit = gn_io_no_submit, .complete = child_done, .self = f};
 		f->hops[3 * i + 2] = terminals[i];
 	}
 }
 
-int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals, uint32_t n_parents,
-		     uint32_t max_pieces, struct gantry_fanout **fanout_p)
+int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals,
+		     uint32_t n_parents, uint32_t max_pieces, struct gantry_fanout **fanout_p)
 {
 	struct gantry_fanout *f;
 	struct gantry_poller poller = {.poll = fanout_poll, .arm = fanout_arm};
@@ -176,7 +189,7 @@ int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, u
 	if (n_terminals == 0 || n == 0 || n > UINT16_MAX)
 		return -EINVAL;
 	f = calloc(1, sizeof(*f));
-	if (f == NULL)
+	if (!f)
 		return -ENOMEM;
 	f->lane = lane;
 	f->n_parents = n_parents;
@@ -211,7 +224,7 @@ out_free:
 
 void gn_fanout_destroy(struct gantry_fanout *f)
 {
-	if (f == NULL)
+	if (!f)
 		return;
 	gn_worker_remove(f->lane->worker, f);
 	free(f->children);

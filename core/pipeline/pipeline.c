@@ -26,7 +26,8 @@ struct gn_pipeline {
 	struct stage stages[GANTRY_CHAIN_STAGES];
 };
 
-int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct gn_host *host, struct gn_worker *worker)
+int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct gn_host *host,
+		 struct gn_worker *worker)
 {
 	*lane = (struct gn_lane){
 		.pub = {.index = index, .n_lanes = n_lanes, .host = &host->pub, .core = lane},
@@ -35,14 +36,14 @@ int gn_lane_init(struct gn_lane *lane, uint32_t index, uint32_t n_lanes, struct 
 	lane->pub.now_ns = host->pub.now_ns(&host->pub);
 	pthread_mutex_init(&lane->chains_lock, NULL);
 	lane->double_completions = host->pub.counter(&host->pub, "double_completions");
-	if (lane->double_completions == NULL)
+	if (!lane->double_completions)
 		return -ENOMEM;
 	return gn_worker_add_clock(worker, &lane->pub.now_ns);
 }
 
 void gn_lane_fini(struct gn_lane *lane)
 {
-	if (lane->worker != NULL)
+	if (lane->worker)
 		gn_worker_remove_clock(lane->worker, &lane->pub.now_ns);
 	lane->worker = NULL;
 	gn_chain_leave_all(lane);
@@ -52,7 +53,7 @@ void gn_lane_fini(struct gn_lane *lane)
 static int start_stage(struct gn_pipeline *pl, struct stage *st)
 {
 	st->selfs = calloc(pl->n_lanes, sizeof(*st->selfs));
-	if (st->selfs == NULL)
+	if (!st->selfs)
 		return -ENOMEM;
 	for (uint32_t l = 0; l < pl->n_lanes; l++) {
 		struct gantry_poller poller = {.poll = st->ops->poll, .wake_ns = st->ops->wake_ns};
@@ -65,7 +66,8 @@ static int start_stage(struct gn_pipeline *pl, struct stage *st)
 			rc = gn_worker_add(pl->lanes[l].worker, &poller);
 		}
 		if (rc != 0) {
-			gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be started on lane %u: %s", pl->n_stages - 1,
+			gn_log(GN_LOG_ERROR, pl->owner,
+			       "stage %u, %s: cannot be started on lane %u: %s", pl->n_stages - 1,
 			       st->part->name, l, strerror(-rc));
 			return rc;
 		}
@@ -73,7 +75,8 @@ static int start_stage(struct gn_pipeline *pl, struct stage *st)
 	return 0;
 }
 
-static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *part, uint32_t *n_ctx_words)
+static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *part,
+		      uint32_t *n_ctx_words)
 {
 	struct stage *st = &pl->stages[pl->n_stages];
 	int rc;
@@ -89,9 +92,11 @@ static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *p
 		return -E2BIG;
 	}
 	gn_host_init(&st->host, "%s.stages[%u]", pl->owner, pl->n_stages);
-	rc = gn_host_returned(&st->host, part->name, "open", st->ops->open(&st->host.pub, part->conf, &st->stage));
+	rc = gn_host_returned(&st->host, part->name, "open",
+			      st->ops->open(&st->host.pub, part->conf, &st->stage));
 	if (rc != 0) {
-		gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be opened: %s", pl->n_stages, part->name, strerror(-rc));
+		gn_log(GN_LOG_ERROR, pl->owner, "stage %u, %s: cannot be opened: %s", pl->n_stages,
+		       part->name, strerror(-rc));
 		gn_host_fini(&st->host);
 		return rc;
 	}
@@ -99,18 +104,19 @@ static int open_stage(struct gn_pipeline *pl, const struct gn_plugin_instance *p
 	return start_stage(pl, st);
 }
 
-int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, uint32_t n, struct gn_lane *lanes, uint32_t n_lanes,
-		     struct gn_pipeline **pipeline_p)
+int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, uint32_t n,
+		     struct gn_lane *lanes, uint32_t n_lanes, struct gn_pipeline **pipeline_p)
 {
 	struct gn_pipeline *pl;
 	uint32_t n_ctx_words = 0;
 
 	if (n > GANTRY_CHAIN_STAGES) {
-		gn_log(GN_LOG_ERROR, owner, "%u stages in a pipeline; at most %d are possible", n, GANTRY_CHAIN_STAGES);
+		gn_log(GN_LOG_ERROR, owner, "%u stages in a pipeline; at most %d are possible", n,
+		       GANTRY_CHAIN_STAGES);
 		return -E2BIG;
 	}
 	pl = calloc(1, sizeof(*pl));
-	if (pl == NULL)
+	if (!pl)
 		return -ENOMEM;
 	pl->owner = owner;
 	pl->lanes = lanes;
@@ -132,7 +138,10 @@ int gn_pipeline_open(const char *owner, const struct gn_plugin_instance *parts, 
 static void close_stage(struct gn_pipeline *pl, struct stage *st)
 {
 	for (uint32_t l = 0; l < st->n_started; l++) {
-		/* Where a stage has no part of its own, its lanes share one self: each worker forgets it once. */
+		/*
+		 * Where a stage has no part of its own, its lanes share one self: each worker
+		 * forgets it once.
+		 */
 		gn_worker_remove(pl->lanes[l].worker, st->selfs[l]);
 		st->ops->stop(st->selfs[l]);
 	}
@@ -146,14 +155,15 @@ void gn_pipeline_close(struct gn_pipeline **pipeline_p)
 	struct gn_pipeline *pl = *pipeline_p;
 
 	*pipeline_p = NULL;
-	if (pl == NULL)
+	if (!pl)
 		return;
 	while (pl->n_stages > 0)
 		close_stage(pl, &pl->stages[--pl->n_stages]);
 	free(pl);
 }
 
-void gn_pipeline_hop(const struct gn_pipeline *pl, uint32_t i, uint32_t lane, struct gantry_hop *hop)
+void gn_pipeline_hop(const struct gn_pipeline *pl, uint32_t i, uint32_t lane,
+		     struct gantry_hop *hop)
 {
 	const struct stage *st = &pl->stages[i];
 

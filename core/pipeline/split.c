@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * split.c - IOs wait in a queue in the order of their arrival; parts are descriptors of a pool of their own, each with the chain
+ * split.c - IOs wait in a queue in the order of their arrival; parts are descriptors of a pool of
+ * their own, each with the chain
  *
  *      [guard] [owner: part_done] [terminal]
  *
@@ -17,12 +18,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define MAX_PARTS 32u          /* in flight: enough to keep a disk busy */
+#define MAX_PARTS 32u           /* in flight: enough to keep a disk busy */
 #define STABLE_PIECE (4u << 20) /* each piece of a FUA write costs a sync of its own */
 
 /*
- * The size and the cost of a piece, by operation. The backend writes zeroes and discards faster than it copies data, so a
- * piece of those is 16 times as long at the same cost.
+ * The size and the cost of a piece, by operation. The backend writes zeroes and discards faster
+ * than it copies data, so a piece of those is 16 times as long at the same cost.
  */
 static const struct {
 	uint32_t piece; /* bytes; 0: the operation is not divided */
@@ -45,13 +46,14 @@ struct parent {
 
 struct gn_split {
 	struct gn_split_attr attr;
-	struct parent *parents; /* by slot of the IO */
+	struct parent *parents;   /* by slot of the IO */
 	struct gantry_io **queue; /* a ring of attr.depth: IOs that have bytes to start */
 	uint32_t first, n_queued;
 	struct gantry_io *parts, **free;
 	uint32_t n_free;
 	int64_t credit; /* bytes that may be started */
-	bool running;   /* inside run(): the terminal may complete an IO at once, and the peer send another */
+	/* inside run(): the terminal may complete an IO at once, and the peer send another */
+	bool running;
 	struct gantry_hop hops[3];
 };
 
@@ -121,7 +123,7 @@ static struct gantry_io *make_part(struct gn_split *split, struct parent *parent
 	part->region = io->region;
 	part->region_offset = io->region_offset + parent->started;
 	part->deadline_us = io->deadline_us;
-	part->data = io->data != NULL ? (char *)io->data + parent->started : NULL;
+	part->data = io->data ? (char *)io->data + parent->started : NULL;
 	return part;
 }
 
@@ -191,7 +193,8 @@ static void cut_short(struct gn_split *split, struct parent *parent, enum gantry
 
 static int has_expired(const struct gn_split *split, const struct gantry_io *io)
 {
-	return io->deadline_us != 0 && split->attr.lane->pub.now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
+	return io->deadline_us != 0 &&
+	       split->attr.lane->pub.now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
 /* 0, or -EAGAIN: the queue can only go on in another turn. */
@@ -229,7 +232,8 @@ void gn_split_submit(struct gn_split *split, struct gantry_io *io)
 {
 	split->parents[io->slot] = (struct parent){.io = io, .parts = {.n_left = 1}};
 	if (io->length > piece_bytes(io))
-		io->flags &= (uint8_t)~GANTRY_IO_CRC; /* a checksum of the whole says nothing about a part */
+		/* a checksum of the whole says nothing about a part */
+		io->flags &= (uint8_t)~GANTRY_IO_CRC;
 	split->queue[(split->first + split->n_queued++) % split->attr.depth] = io;
 	run(split);
 }
@@ -248,7 +252,8 @@ int gn_split_is_ready(const struct gn_split *split)
 void gn_split_abandon(struct gn_split *split)
 {
 	while (split->n_queued != 0)
-		cut_short(split, &split->parents[split->queue[split->first]->slot], GANTRY_S_CANCELED);
+		cut_short(split, &split->parents[split->queue[split->first]->slot],
+			  GANTRY_S_CANCELED);
 }
 
 static uint32_t parts_needed(const struct gn_split_attr *attr)
@@ -266,12 +271,13 @@ int gn_split_create(const struct gn_split_attr *attr, struct gn_split **split_p)
 	if (attr->depth == 0 || attr->quantum == 0 || n == 0)
 		return -EINVAL;
 	split = calloc(1, sizeof(*split));
-	if (split == NULL)
+	if (!split)
 		return -ENOMEM;
 	split->attr = *attr;
 	split->credit = attr->quantum;
 	split->hops[0] = gn_io_guard(attr->lane->double_completions);
-	split->hops[1] = (struct gantry_hop){.submit = gn_io_no_submit, .complete = part_done, .self = split};
+	split->hops[1] = (struct gantry_hop){
+		.submit = gn_io_no_submit, .complete = part_done, .self = split};
 	split->hops[2] = attr->terminal;
 	split->parents = calloc(attr->depth, sizeof(*split->parents));
 	split->queue = calloc(attr->depth, sizeof(*split->queue));
@@ -294,7 +300,7 @@ void gn_split_destroy(struct gn_split **split_p)
 	struct gn_split *split = *split_p;
 
 	*split_p = NULL;
-	if (split == NULL)
+	if (!split)
 		return;
 	free(split->parts);
 	free(split->free);

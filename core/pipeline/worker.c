@@ -21,7 +21,7 @@ static void run_calls(struct gn_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
 	__atomic_store_n(&worker->have_calls, 0, __ATOMIC_RELAXED);
-	while (worker->calls != NULL) {
+	while (worker->calls) {
 		struct gn_worker_call *c = worker->calls;
 
 		worker->calls = c->next;
@@ -34,7 +34,10 @@ static void run_calls(struct gn_worker *worker)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* Whoever woke it waits for what comes of the poll, and not for the pollers to be disarmed: that comes after it. */
+/*
+ * Whoever woke it waits for what comes of the poll, and not for the pollers to be disarmed: that
+ * comes after it.
+ */
 static void *run(void *arg)
 {
 	struct gn_worker *worker = arg;
@@ -99,8 +102,9 @@ static void free_worker(struct gn_worker *worker)
 }
 
 /*
- * A thread looks everywhere when it has woken up, and before it sleeps: it need not hear of anything twice, and so nobody has to
- * clear an fd. The owner of a driven worker waits for the epoll itself, which stays readable for as long as they are.
+ * A thread looks everywhere when it has woken up, and before it sleeps: it need not hear of
+ * anything twice, and so nobody has to clear an fd. The owner of a driven worker waits for the
+ * epoll itself, which stays readable for as long as they are.
  */
 static uint32_t worker_events(bool driven)
 {
@@ -118,7 +122,7 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 	struct epoll_event ev = {.events = worker_events(attr->driven)};
 	int rc = 0;
 
-	if (worker == NULL)
+	if (!worker)
 		return -ENOMEM;
 	worker->cpu = attr->cpu;
 	worker->driven = attr->driven;
@@ -136,7 +140,8 @@ int gn_worker_create(const struct gn_worker_attr *attr, struct gn_worker **worke
 	    epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &ev) != 0)
 		rc = -errno;
 	if (rc == 0)
-		rc = worker->driven ? gn_worker_open_timer(worker) : start_thread(worker, attr->name);
+		rc = worker->driven ? gn_worker_open_timer(worker)
+				    : start_thread(worker, attr->name);
 	if (rc != 0) {
 		free_worker(worker);
 		return rc;
@@ -150,7 +155,7 @@ void gn_worker_destroy(struct gn_worker **worker_p)
 	struct gn_worker *worker = *worker_p;
 
 	*worker_p = NULL;
-	if (worker == NULL)
+	if (!worker)
 		return;
 	if (!worker->driven)
 		stop_thread(worker);
@@ -159,7 +164,8 @@ void gn_worker_destroy(struct gn_worker **worker_p)
 
 static bool on_worker(const struct gn_worker *worker)
 {
-	return worker->driven ? gn_worker_is_inside(worker) : pthread_equal(pthread_self(), worker->thread);
+	return worker->driven ? gn_worker_is_inside(worker)
+			      : pthread_equal(pthread_self(), worker->thread);
 }
 
 void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg)
@@ -177,7 +183,10 @@ void gn_worker_call(struct gn_worker *worker, void (*fn)(void *arg), void *arg)
 	pthread_mutex_lock(&worker->lock);
 	c.next = worker->calls;
 	worker->calls = &c;
-	/* calls are under the lock; that it is looked at is seen to by the wake_fd, which ends a sleep that has begun without it */
+	/*
+	 * calls are under the lock; that it is looked at is seen to by the wake_fd, which ends a
+	 * sleep that has begun without it
+	 */
 	__atomic_store_n(&worker->have_calls, 1, __ATOMIC_SEQ_CST);
 	gn_worker_wake(worker);
 	while (!c.done)
@@ -196,21 +205,22 @@ static void do_add(void *arg)
 {
 	struct change *ch = arg;
 	struct gn_worker *worker = ch->worker;
-	int fd = ch->poller->fd != NULL ? ch->poller->fd(ch->poller->self) : -1;
+	int fd = ch->poller->fd ? ch->poller->fd(ch->poller->self) : -1;
 	struct epoll_event ev = {.events = worker_events(worker->driven)};
 
 	if (worker->n_pollers == worker->max_pollers) {
 		unsigned max = worker->max_pollers * 2 + 8;
 		struct gantry_poller *more = realloc(worker->pollers, max * sizeof(*more));
 
-		if (more == NULL) {
+		if (!more) {
 			ch->rc = -ENOMEM;
 			return;
 		}
 		worker->pollers = more;
 		worker->max_pollers = max;
 	}
-	if (fd >= 0 && epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0 && errno != EEXIST) {
+	if (fd >= 0 && epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0 &&
+	    errno != EEXIST) {
 		ch->rc = -errno;
 		return;
 	}
@@ -224,7 +234,7 @@ static int fd_shared(const struct gn_worker *worker, int fd)
 	for (unsigned i = 0; i < worker->n_pollers; i++) {
 		const struct gantry_poller *p = &worker->pollers[i];
 
-		if (p->poll != NULL && p->fd != NULL && p->fd(p->self) == fd)
+		if (p->poll && p->fd && p->fd(p->self) == fd)
 			return 1;
 	}
 	return 0;
@@ -239,10 +249,10 @@ static void do_remove(void *arg)
 		struct gantry_poller *p = &worker->pollers[i];
 		int fd;
 
-		if (p->poll == NULL || p->self != ch->self)
+		if (!p->poll || p->self != ch->self)
 			continue;
-		fd = p->fd != NULL ? p->fd(p->self) : -1;
-		if (worker->armed && p->disarm != NULL)
+		fd = p->fd ? p->fd(p->self) : -1;
+		if (worker->armed && p->disarm)
 			p->disarm(p->self);
 		*p = (struct gantry_poller){.poll = NULL};
 		worker->n_removed++;
@@ -272,7 +282,7 @@ static void do_add_clock(void *arg)
 	struct gn_worker *worker = ch->worker;
 	uint64_t **more = realloc(worker->clocks, (worker->n_clocks + 1) * sizeof(*more));
 
-	if (more == NULL) {
+	if (!more) {
 		ch->rc = -ENOMEM;
 		return;
 	}

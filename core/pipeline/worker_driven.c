@@ -2,8 +2,8 @@
 /*
  * worker_driven.c - a worker without a thread: who is inside has its lock.
  *
- * The owner comes in and leaves many times in a microsecond, so that one who waits for a plain lock would hardly ever get
- * it: who wants to call says so before, and the owner lets all of them pass.
+ * The owner comes in and leaves many times in a microsecond, so that one who waits for a plain lock
+ * would hardly ever get it: who wants to call says so before, and the owner lets all of them pass.
  */
 #include "pipeline/worker_priv.h"
 
@@ -109,7 +109,8 @@ int gn_worker_turn(struct gn_worker *worker)
 static int set_timer(struct gn_worker *worker, uint64_t at_ns)
 {
 	uint64_t left = at_ns - worker->now_ns;
-	struct itimerspec its = {.it_value = {.tv_sec = (time_t)(left / GN_NS_PER_S), .tv_nsec = (long)(left % GN_NS_PER_S)}};
+	struct itimerspec its = {.it_value = {.tv_sec = (time_t)(left / GN_NS_PER_S),
+					      .tv_nsec = (long)(left % GN_NS_PER_S)}};
 
 	if (worker->timer_ns != 0 && worker->timer_ns <= at_ns)
 		return 0;
@@ -139,7 +140,8 @@ int gn_worker_open_timer(struct gn_worker *worker)
 
 	worker->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	ev.data.fd = worker->timer_fd;
-	if (worker->timer_fd < 0 || epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->timer_fd, &ev) != 0)
+	if (worker->timer_fd < 0 ||
+	    epoll_ctl(worker->epoll_fd, EPOLL_CTL_ADD, worker->timer_fd, &ev) != 0)
 		return -errno;
 	return 0;
 }

@@ -10,30 +10,38 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define RELAX_NS 40ull           /* an idle worker pauses for about so long between two turns */
+#define RELAX_NS 40ull /* an idle worker pauses for about so long between two turns */
 #define TRIED_PAUSES 32
 #define MAX_PAUSES 8
-#define FIRST_YIELD_NS 1000ull   /* where nobody else wants the processor an idle worker pauses for so long before a yield, */
-#define LAST_YIELD_NS 16000ull   /*   and longer and longer, up to this; where somebody does it yields at once */
-#define RELAYED_NS 2000ull       /* what follows an answer is paused for so long: a yield in vain, there and back, takes as much */
-#define SWITCHED_NS 1000ull      /* a yield that took longer than this let somebody else run, */
-#define SWITCHED_CALLS 5         /*   or than so many system calls, where those are slow: on a processor that is emulated */
+/* where nobody else wants the processor an idle worker pauses for so long before a yield, */
+#define FIRST_YIELD_NS 1000ull
+/*   and longer and longer, up to this; where somebody does it yields at once */
+#define LAST_YIELD_NS 16000ull
+/* what follows an answer is paused for so long: a yield in vain, there and back, takes as much */
+#define RELAYED_NS 2000ull
+#define SWITCHED_NS 1000ull /* a yield that took longer than this let somebody else run, */
+/*   or than so many system calls, where those are slow: on a processor that is emulated */
+#define SWITCHED_CALLS 5
 #define TRIED_CALLS 8
-#define PAYS_MOST 2              /* so many pauses in vain follow one that paid, before it is only tried now and then */
-#define TRY_EACH 61              /* turns; a prime: each of the waits that follow each other in a circle has its try */
-#define STOLEN_NS 20000ull       /* and this one so much that the wait begins anew */
-#define SMALL_NS 200ull          /* things that take less are timed together: */
-#define LOOK_NS 1000ull          /*   as many as take so long, */
-#define MOST_SMALL 32            /*   and not more than these */
-#define NEAR_TIMER_NS 50000ull   /* a timer so near is not worth a sleep */
-#define LATE 2                   /* a wait of so many budgets, with a sleep, would not have ended within one without */
-#define IN_VAIN 3                /* for so many such waits counts one that had a whole budget */
-#define RARE 64                  /* after one of so many a spin of a whole budget is next to nothing */
-#define MANY_SHORT 12            /* of the last 16 waits: as good as all */
+/* so many pauses in vain follow one that paid, before it is only tried now and then */
+#define PAYS_MOST 2
+/* turns; a prime: each of the waits that follow each other in a circle has its try */
+#define TRY_EACH 61
+#define STOLEN_NS 20000ull     /* and this one so much that the wait begins anew */
+#define SMALL_NS 200ull        /* things that take less are timed together: */
+#define LOOK_NS 1000ull        /*   as many as take so long, */
+#define MOST_SMALL 32          /*   and not more than these */
+#define NEAR_TIMER_NS 50000ull /* a timer so near is not worth a sleep */
+/* a wait of so many budgets, with a sleep, would not have ended within one without */
+#define LATE 2
+#define IN_VAIN 3 /* for so many such waits counts one that had a whole budget */
+/* after one of so many a spin of a whole budget is next to nothing */
+#define RARE 64
+#define MANY_SHORT 12 /* of the last 16 waits: as good as all */
 
 /*
- * Between two looks at a line the one who writes it should get hold of it, and no more: a pause is 10 ns on one processor and 60
- * on another.
+ * Between two looks at a line the one who writes it should get hold of it, and no more: a pause is
+ * 10 ns on one processor and 60 on another.
  */
 unsigned gn_worker_pauses(void)
 {
@@ -60,7 +68,8 @@ uint64_t gn_worker_switched_ns(void)
 	for (int try = 0; try < TRIED_CALLS; try++) {
 		uint64_t before = gn_fast_ns(), took;
 
-		getppid(); /* the kernel does next to nothing for it, and the C library does not keep it */
+		/* the kernel does next to nothing for it, and the C library does not keep it */
+		getppid();
 		took = gn_fast_ns() - before;
 		if (took < best)
 			best = took;
@@ -110,7 +119,7 @@ void gn_worker_sweep(struct gn_worker *worker)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < worker->n_pollers; i++)
-		if (worker->pollers[i].poll != NULL)
+		if (worker->pollers[i].poll)
 			worker->pollers[kept++] = worker->pollers[i];
 	worker->n_pollers = kept;
 	worker->n_removed = 0;
@@ -123,7 +132,7 @@ int gn_worker_poll_all(struct gn_worker *worker)
 	for (unsigned i = 0; i < worker->n_pollers; i++) {
 		const struct gantry_poller *p = &worker->pollers[i];
 
-		if (p->poll != NULL)
+		if (p->poll)
 			n += p->poll(p->self);
 	}
 	if (worker->n_removed != 0)
@@ -139,14 +148,15 @@ int gn_worker_poll_all(struct gn_worker *worker)
 static void disarm(struct gn_worker *worker, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (worker->pollers[i].disarm != NULL)
+		if (worker->pollers[i].disarm)
 			worker->pollers[i].disarm(worker->pollers[i].self);
 }
 
 int gn_worker_arm_all(struct gn_worker *worker)
 {
 	for (unsigned i = 0; i < worker->n_pollers; i++)
-		if (worker->pollers[i].arm != NULL && worker->pollers[i].arm(worker->pollers[i].self) != 0) {
+		if (worker->pollers[i].arm &&
+		    worker->pollers[i].arm(worker->pollers[i].self) != 0) {
 			disarm(worker, i + 1);
 			return 1;
 		}
@@ -167,7 +177,7 @@ uint64_t gn_worker_timer(const struct gn_worker *worker)
 
 	for (unsigned i = 0; i < worker->n_pollers; i++) {
 		const struct gantry_poller *p = &worker->pollers[i];
-		uint64_t at = p->wake_ns != NULL ? p->wake_ns(p->self) : 0;
+		uint64_t at = p->wake_ns ? p->wake_ns(p->self) : 0;
 
 		if (at != 0 && (first == 0 || at < first))
 			first = at;
@@ -183,20 +193,27 @@ void gn_worker_wake(struct gn_worker *worker)
 		return; /* the counter is full: it is awake anyway */
 }
 
-/* left_ns: at most so long, when limited is set. What for does not matter: all pollers are polled, and calls looked for. */
+/*
+ * left_ns: at most so long, when limited is set. What for does not matter: all pollers are polled,
+ * and calls looked for.
+ */
 static void wait_fds(struct gn_worker *worker, bool limited, uint64_t left_ns)
 {
 	struct epoll_event ev[8];
-	const struct timespec ts = {.tv_sec = (time_t)(left_ns / GN_NS_PER_S), .tv_nsec = (long)(left_ns % GN_NS_PER_S)};
+	const struct timespec ts = {.tv_sec = (time_t)(left_ns / GN_NS_PER_S),
+				    .tv_nsec = (long)(left_ns % GN_NS_PER_S)};
 
-	if (epoll_pwait2(worker->epoll_fd, ev, 8, limited ? &ts : NULL, NULL) < 0 && errno == ENOSYS)
-		epoll_wait(worker->epoll_fd, ev, 8, limited ? (int)(left_ns / GN_NS_PER_MS) + 1 : -1);
+	if (epoll_pwait2(worker->epoll_fd, ev, 8, limited ? &ts : NULL, NULL) < 0 &&
+	    errno == ENOSYS)
+		epoll_wait(worker->epoll_fd, ev, 8,
+			   limited ? (int)(left_ns / GN_NS_PER_MS) + 1 : -1);
 }
 
 /*
- * Who shares a processor with the one it waits for yields at once. But a relay waits in turn for one beside it and for one on
- * another processor: after what a yield has brought, a pause may bring the next. It is tried now and then, and kept up while
- * it does. Returns for how long the wait that begins pauses before it yields.
+ * Who shares a processor with the one it waits for yields at once. But a relay waits in turn for
+ * one beside it and for one on another processor: after what a yield has brought, a pause may bring
+ * the next. It is tried now and then, and kept up while it does. Returns for how long the wait that
+ * begins pauses before it yields.
  */
 static uint64_t pause_before_yield(struct gn_worker *worker)
 {
@@ -207,20 +224,22 @@ static uint64_t pause_before_yield(struct gn_worker *worker)
 	else if (worker->tried && worker->pays > 0)
 		worker->pays--;
 	worker->yielded = false;
-	worker->tried = worker->yield_ns == 0 && after_yield && (worker->pays > 0 || worker->n_turns % TRY_EACH == 0);
+	worker->tried = worker->yield_ns == 0 && after_yield &&
+			(worker->pays > 0 || worker->n_turns % TRY_EACH == 0);
 	return worker->tried ? RELAYED_NS : worker->yield_ns;
 }
 
 /*
- * Is a wait that begins worth spinning for? Yes, for all of the budget, where nearly all of the last waits would have ended
- * within it. A lane that waits now for an answer, which is near, and now for the next request, which is not, must not count
- * the one for the other: there every spin is a loss, however short. After a very long wait it is none, and who woke us may want
- * more.
+ * Is a wait that begins worth spinning for? Yes, for all of the budget, where nearly all of the
+ * last waits would have ended within it. A lane that waits now for an answer, which is near, and
+ * now for the next request, which is not, must not count the one for the other: there every spin is
+ * a loss, however short. After a very long wait it is none, and who woke us may want more.
  */
 static void begin_wait(struct gn_worker *worker)
 {
 	worker->pause_ns = pause_before_yield(worker);
-	uint16_t waits = (uint16_t)(worker->late ? worker->waits << worker->late : worker->waits << 1 | 1);
+	uint16_t waits = (uint16_t)(worker->late ? worker->waits << worker->late
+						 : worker->waits << 1 | 1);
 	bool spin = worker->rare || __builtin_popcount(waits) >= MANY_SHORT;
 
 	worker->spin_ns = spin ? worker->max_spin_ns : 0;
@@ -230,7 +249,10 @@ static void begin_wait(struct gn_worker *worker)
 	worker->idle_since_ns = worker->now_ns;
 }
 
-/* It woke up. The wait goes on until there is work: waking up for nothing is no reason to spin again. */
+/*
+ * It woke up. The wait goes on until there is work: waking up for nothing is no reason to spin
+ * again.
+ */
 static void update_wait_history(struct gn_worker *worker)
 {
 	uint64_t waited_ns = gn_fast_ns() - worker->idle_since_ns;

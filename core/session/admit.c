@@ -2,11 +2,12 @@
 /*
  * admit.c - which connections and sessions a listener admits, and how much memory each peer may use
  *
- *      accept -> half-open (max_half_open) -> HELLO -> session (max_sessions, max_peer_sessions) -> regions, queues
+ *      accept -> half-open (max_half_open) -> HELLO -> session (max_sessions, max_peer_sessions) ->
+ *      regions, queues
  *
- * A half-open connection takes no place of a session, so connections without HELLO keep no session out. Their number is
- * bounded for each peer, and for all peers together. If the second bound is reached, the peer with most of them loses its
- * oldest one, but only to a peer that has fewer.
+ * A half-open connection takes no place of a session, so connections without HELLO keep no session
+ * out. Their number is bounded for each peer, and for all peers together. If the second bound is
+ * reached, the peer with most of them loses its oldest one, but only to a peer that has fewer.
  */
 #include "session/session_priv.h"
 
@@ -18,7 +19,10 @@
 
 #define REMEDY "raise it or close connections"
 
-/* The uid of a peer counts wherever the transport reports one: a process of another PID namespace has a uid, and no pid. */
+/*
+ * The uid of a peer counts wherever the transport reports one: a process of another PID namespace
+ * has a uid, and no pid.
+ */
 static bool uid_allowed(const struct gn_endpoint *ep, uint32_t uid)
 {
 	if (uid == UINT32_MAX)
@@ -44,7 +48,7 @@ int gn_admit_peer(struct gantry_session *s)
 {
 	struct gn_server *sv = &s->role->server;
 	const char *why = refuse_reason(s);
-	int rc = why != NULL ? -EACCES : 0;
+	int rc = why ? -EACCES : 0;
 	struct gn_amounts limit;
 	char name[GN_PEER_NAME];
 
@@ -52,13 +56,14 @@ int gn_admit_peer(struct gantry_session *s)
 		gn_peer_name(&s->peer, name);
 		gn_peer_limits(s->ep, s->peer.uid != UINT32_MAX && s->ep->n_uids <= 1, &limit);
 		s->account = gn_peers_get(&sv->peers, name, &limit);
-		if (s->account != NULL)
+		if (s->account)
 			return 0;
 		why = "out of memory";
 		rc = -ENOMEM;
 	}
 	if (gn_log_ratelimit(&sv->refusals, GN_LOG_WARN, s->role->host.name))
-		gn_log(GN_LOG_WARN, s->role->host.name, "connection refused pid=%d uid=%u reason=\"%s\"", s->peer.pid, s->peer.uid,
+		gn_log(GN_LOG_WARN, s->role->host.name,
+		       "connection refused pid=%d uid=%u reason=\"%s\"", s->peer.pid, s->peer.uid,
 		       why);
 	gantry_count(sv->refused, 1);
 	return rc;
@@ -90,11 +95,13 @@ static void give(struct gantry_session *s, enum gn_quota quota)
 }
 
 /* The oldest half-open connection of a peer. */
-static struct gantry_session *oldest_half_open(const struct gn_role *role, const struct gn_peer *peer)
+static struct gantry_session *oldest_half_open(const struct gn_role *role,
+					       const struct gn_peer *peer)
 {
 	struct gantry_session *oldest = NULL;
 
-	for (struct gantry_session *s = role->server.sessions; s != NULL; s = s->next) /* the newest first */
+	/* the newest first */
+	for (struct gantry_session *s = role->server.sessions; s; s = s->next)
 		if (s->account == peer && s->held.of[GN_QUOTA_HALF_OPEN] != 0 && !s->ending)
 			oldest = s;
 	return oldest;
@@ -104,13 +111,16 @@ static struct gantry_session *oldest_half_open(const struct gn_role *role, const
 static bool evict_half_open(const struct gantry_session *s)
 {
 	const struct gn_role *role = s->role;
-	const struct gn_peer *peer = gn_peers_largest(&role->server.peers, s->account, GN_QUOTA_HALF_OPEN);
-	struct gantry_session *oldest = peer != NULL ? oldest_half_open(role, peer) : NULL;
+	const struct gn_peer *peer = gn_peers_largest(&role->server.peers, s->account,
+						      GN_QUOTA_HALF_OPEN);
+	struct gantry_session *oldest = peer ? oldest_half_open(role, peer) : NULL;
 
-	if (oldest == NULL)
+	if (!oldest)
 		return false;
-	gn_session_refuse(oldest, "busy: %u x listen.max_half_open=%u reached by all peers, most by %s: " REMEDY,
-			  GN_HALF_OPEN_PEERS, s->ep->max_half_open, peer->name);
+	gn_session_refuse(
+		oldest,
+		"busy: %u x listen.max_half_open=%u reached by all peers, most by %s: " REMEDY,
+		GN_HALF_OPEN_PEERS, s->ep->max_half_open, peer->name);
 	give(oldest, GN_QUOTA_HALF_OPEN);
 	gn_session_end(oldest, -EBUSY);
 	return true;
@@ -121,11 +131,12 @@ int gn_admit_half_open(struct gantry_session *s)
 	uint64_t limit = (uint64_t)s->ep->max_half_open * GN_HALF_OPEN_PEERS;
 	int rc = take_one(s, GN_QUOTA_HALF_OPEN);
 
-	if (rc != 0 || s->role->server.peers.used.of[GN_QUOTA_HALF_OPEN] <= limit || evict_half_open(s))
+	if (rc != 0 || s->role->server.peers.used.of[GN_QUOTA_HALF_OPEN] <= limit ||
+	    evict_half_open(s))
 		return rc;
 	give(s, GN_QUOTA_HALF_OPEN);
-	gn_session_refuse(s, "busy: %u x listen.max_half_open=%u reached by all peers: " REMEDY, GN_HALF_OPEN_PEERS,
-			  s->ep->max_half_open);
+	gn_session_refuse(s, "busy: %u x listen.max_half_open=%u reached by all peers: " REMEDY,
+			  GN_HALF_OPEN_PEERS, s->ep->max_half_open);
 	return -EBUSY;
 }
 
@@ -135,7 +146,8 @@ int gn_admit_session(struct gantry_session *s)
 	int rc;
 
 	if (peers->used.of[GN_QUOTA_SESSIONS] >= s->ep->max_sessions) {
-		gn_session_refuse(s, "busy: listen.max_sessions=%u reached by all peers: " REMEDY, s->ep->max_sessions);
+		gn_session_refuse(s, "busy: listen.max_sessions=%u reached by all peers: " REMEDY,
+				  s->ep->max_sessions);
 		return -EBUSY;
 	}
 	rc = take_one(s, GN_QUOTA_SESSIONS);
@@ -154,10 +166,12 @@ int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t byte
 	int rc = take(s, quota, bytes);
 
 	if (rc != 0)
-		gn_session_refuse(s, "%s%s=%llu %s by %s (used=%llu, asked=%llu): %s", rc == -EBUSY ? "busy: " : "",
-				  gn_quota_option(quota), (unsigned long long)s->account->limit.of[quota],
+		gn_session_refuse(s, "%s%s=%llu %s by %s (used=%llu, asked=%llu): %s",
+				  rc == -EBUSY ? "busy: " : "", gn_quota_option(quota),
+				  (unsigned long long)s->account->limit.of[quota],
 				  rc == -EBUSY ? "reached" : "exceeded", s->account->name,
-				  (unsigned long long)s->account->used.of[quota], (unsigned long long)bytes,
+				  (unsigned long long)s->account->used.of[quota],
+				  (unsigned long long)bytes,
 				  rc == -EBUSY ? REMEDY : "raise it or ask for less");
 	return rc;
 }

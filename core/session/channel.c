@@ -9,7 +9,10 @@
 #define BEATS_MISSED 4
 #define BEAT_STEPS 8 /* in a heartbeat: at their ends beats come */
 
-/* Beats of many sessions of a process fall together where they may: its loop wakes once for all of them. */
+/*
+ * Beats of many sessions of a process fall together where they may: its loop wakes once for all of
+ * them.
+ */
 static void beat_at(struct gn_channel *ch, uint64_t at_ns)
 {
 	uint64_t step = ch->heartbeat_ns / BEAT_STEPS;
@@ -41,11 +44,12 @@ uint64_t gn_features_over(const struct gn_device *device)
 	struct gantry_device_info info = {.caps = 0};
 
 	device->ops->info(device->dev, &info);
-	return (info.caps & GANTRY_CAP_WRITE_IMM) != 0 ? GN_FEATURES : GN_FEATURES & ~GN_FEATURE_NOTES;
+	return (info.caps & GANTRY_CAP_WRITE_IMM) != 0 ? GN_FEATURES
+						       : GN_FEATURES & ~GN_FEATURE_NOTES;
 }
 
-void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns, bool connected,
-		     void (*silent)(void *arg), void *arg)
+void gn_channel_init(struct gn_channel *ch, struct gn_device *device, uint64_t heartbeat_ns,
+		     bool connected, void (*silent)(void *arg), void *arg)
 {
 	*ch = (struct gn_channel){
 		.device = device,
@@ -66,7 +70,7 @@ void gn_channel_start(struct gn_channel *ch)
 void gn_channel_stop(struct gn_channel *ch)
 {
 	gn_loop_clear_timer(ch->device->loop, &ch->beat);
-	if (ch->conn != NULL)
+	if (ch->conn)
 		ch->device->ops->disconnect(ch->conn);
 	ch->conn = NULL;
 }
@@ -98,14 +102,14 @@ void gn_channel_ask(struct gn_channel *ch)
 	gn_channel_send(ch, GN_FRAME_PING, ch->ask_id, NULL, NULL, 0);
 }
 
-int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id, const struct gn_verdict *verdict,
-		    const void *payload, size_t payload_len)
+int gn_channel_send(struct gn_channel *ch, unsigned type, uint32_t id,
+		    const struct gn_verdict *verdict, const void *payload, size_t payload_len)
 {
 	char buf[GANTRY_CTRL_MAX];
 	size_t len;
 	int rc;
 
-	if (ch->conn == NULL)
+	if (!ch->conn)
 		return -ENOTCONN;
 	len = gn_frame_build(buf, type, id, ch->session, verdict, payload, payload_len);
 	rc = ch->device->ops->send_ctrl(ch->conn, buf, len);

@@ -4,10 +4,11 @@
  *
  *      connect (again and again, until the deadline) -> hello -> query -> `ready`
  *         ^------------- peer is busy -----------------'
- *      export -> `exported`;  queues -> start -> `started`;  stop -> bye -> regions asked back -> `closed`
+ *      export -> `exported`;  queues -> start -> `started`; stop -> bye -> regions asked back ->
+ *                             `closed`
  *
- * One request at a time (client_steps.c). Whatever goes wrong, gn_client_end() is called: the links give back what is in
- * flight, then `closed`.
+ * One request at a time (client_steps.c). Whatever goes wrong, gn_client_end() is called: the links
+ * give back what is in flight, then `closed`.
  */
 #include "session/client_priv.h"
 
@@ -47,11 +48,15 @@ static void destroy(void *arg)
 	gn_server_check_finished(role);
 }
 
-/* After the good-bye only memory is at stake: how the connection ends does not matter to the session. */
+/*
+ * After the good-bye only memory is at stake: how the connection ends does not matter to the
+ * session.
+ */
 static void end_teardown(struct gantry_client *c)
 {
 	if (c->n_revokes_pending != 0) {
-		gn_log(GN_LOG_WARN, c->role->host.name, "session id=%llx: %u regions were not given back: %s",
+		gn_log(GN_LOG_WARN, c->role->host.name,
+		       "session id=%llx: %u regions were not given back: %s",
 		       (unsigned long long)c->attr.id, c->n_revokes_pending, c->text);
 		c->quiet = 0;
 	}
@@ -80,14 +85,20 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	for (uint32_t i = 0; i < c->attr.lanes; i++)
 		gn_requester_stop(c->lanes[i].link);
 	if (c->reason == 0)
-		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx", (unsigned long long)c->attr.id);
+		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
+		       (unsigned long long)c->attr.id);
 	else
-		gn_log(GN_LOG_WARN, c->role->host.name, "session lost id=%llx device=%s service=%s reason=\"%s\"",
-		       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->text);
+		gn_log(GN_LOG_WARN, c->role->host.name,
+		       "session lost id=%llx device=%s service=%s reason=\"%s\"",
+		       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service,
+		       c->text);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
 
-/* The peer may delay the answer to START for its own control_timeout. Then it answers with the reason. */
+/*
+ * The peer may delay the answer to START for its own control_timeout. Then it answers with the
+ * reason.
+ */
 static uint64_t answer_within_ns(const struct gantry_client *c, unsigned type)
 {
 	return type == GN_FRAME_START ? 2 * c->ep->control_timeout_ns : c->ep->control_timeout_ns;
@@ -102,9 +113,11 @@ int gn_client_request(struct gantry_client *c, unsigned type, const void *payloa
 	c->pending = type;
 	c->pending_id++;
 	rc = gn_channel_send(&c->ch, type, c->pending_id, NULL, payload, len);
-	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) { /* a busy peer ends the connection: read its END first */
+	/* a busy peer ends the connection: read its END first */
+	if (rc != 0 && (rc != -ENOTCONN || type != GN_FRAME_HELLO)) {
 		c->pending = 0;
-		gn_client_end(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type), strerror(-rc));
+		gn_client_end(c, rc, "%s: cannot send %s: %s", c->ep->where, gn_frame_name(type),
+			      strerror(-rc));
 		return rc;
 	}
 	gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + answer_within_ns(c, type));
@@ -116,7 +129,10 @@ static bool may_try_again(const struct gantry_client *c)
 	return c->state == GN_NEW && !c->closing && !c->lost && gn_now_ns() < c->connect_until_ns;
 }
 
-/* The peer is not there, or busy. Connect again later, which first ends this connection: not inside its callback. */
+/*
+ * The peer is not there, or busy. Connect again later, which first ends this connection: not inside
+ * its callback.
+ */
 static void try_again(struct gantry_client *c)
 {
 	c->again = 1;
@@ -136,8 +152,9 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 	c->pending = 0;
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	if (p->verdict.status != 0) {
-		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: refused at %s: %s", c->ep->where,
-			       gn_frame_name(type), p->verdict.text);
+		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status),
+			      "%s: refused at %s: %s", c->ep->where, gn_frame_name(type),
+			      p->verdict.text);
 		return;
 	}
 	c->state = (enum gn_state)gn_state_next(c->state, type);
@@ -152,18 +169,25 @@ static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 	if (p->verdict.status == GANTRY_S_BUSY && may_try_again(c))
 		try_again(c);
 	else if (p->head.session == 0)
-		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status), "%s: cannot connect to \"%s\" on device %s: %s",
-			       c->ep->where, c->ep->service, c->ep->device->name, p->verdict.text);
+		gn_client_end(c, gn_errno_of_status((unsigned)p->verdict.status),
+			      "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where,
+			      c->ep->service, c->ep->device->name, p->verdict.text);
 	else
-		gn_client_end(c, p->verdict.status != 0 ? gn_errno_of_status((unsigned)p->verdict.status) : -ECONNRESET,
-			       "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
+		gn_client_end(c,
+			      p->verdict.status != 0
+				      ? gn_errno_of_status((unsigned)p->verdict.status)
+				      : -ECONNRESET,
+			      "%s: the peer ended the session: %s", c->ep->where, p->verdict.text);
 }
 
-/* True for a frame of this session, and for an END that refuses the connection: its sender has read no HELLO, so no id. */
+/*
+ * True for a frame of this session, and for an END that refuses the connection: its sender has read
+ * no HELLO, so no id.
+ */
 static bool is_of_session(const struct gantry_client *c, const struct gn_parsed *p)
 {
-	return p->head.session == c->attr.id ||
-	       (p->head.session == 0 && p->type == GN_FRAME_END && p->verdict.status != 0 && c->state == GN_NEW);
+	return p->head.session == c->attr.id || (p->head.session == 0 && p->type == GN_FRAME_END &&
+						 p->verdict.status != 0 && c->state == GN_NEW);
 }
 
 static void on_message(void *arg, void *conn, const void *msg, size_t len)
@@ -212,17 +236,19 @@ static void lose_connecting(struct gantry_client *c, int reason)
 	const char *why = device->ops->refusal(c->ch.conn);
 
 	device->ops->info(device->dev, &info);
-	if (why == NULL)
-		why = reason == -EACCES ?
-			      "the role rejects this user (listen.uids) or is stopping; its log has the reason" : strerror(-reason);
+	if (!why)
+		why = reason == -EACCES
+			      ? "the role rejects this user (listen.uids) or is stopping; its log has the reason"
+			      : strerror(-reason);
 	if (reason == -ECONNREFUSED)
-		gn_client_end(c, reason,
-			       "%s: cannot connect to \"%s\" on device %s: no listener there; start the role that serves "
-			       "it first (%s: %s)",
-			       c->ep->where, c->ep->service, device->name, device->name, info.detail);
+		gn_client_end(
+			c, reason,
+			"%s: cannot connect to \"%s\" on device %s: no listener there; start the role that serves "
+			"it first (%s: %s)",
+			c->ep->where, c->ep->service, device->name, device->name, info.detail);
 	else
-		gn_client_end(c, reason, "%s: cannot connect to \"%s\" on device %s: %s", c->ep->where, c->ep->service,
-			       device->name, why);
+		gn_client_end(c, reason, "%s: cannot connect to \"%s\" on device %s: %s",
+			      c->ep->where, c->ep->service, device->name, why);
 }
 
 static void on_closed(void *arg, void *conn, int reason)
@@ -240,7 +266,8 @@ static void on_closed(void *arg, void *conn, int reason)
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
-		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where, why != NULL ? why : strerror(-reason));
+		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where,
+			      why ? why : strerror(-reason));
 	}
 }
 
@@ -294,10 +321,11 @@ static void try_connect(void *arg)
 	c->connecting = 1;
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
 	gn_device_kick(ep->device);
-	gn_loop_set_timer(c->role->loop, &c->deadline, until_ns > c->connect_until_ns ? until_ns : c->connect_until_ns);
+	gn_loop_set_timer(c->role->loop, &c->deadline,
+			  until_ns > c->connect_until_ns ? until_ns : c->connect_until_ns);
 	if (rc != 0)
-		gn_client_end(c, rc, "%s: cannot connect to \"%s\" on device %s: %s", ep->where, ep->service, ep->device->name,
-			       strerror(-rc));
+		gn_client_end(c, rc, "%s: cannot connect to \"%s\" on device %s: %s", ep->where,
+			      ep->service, ep->device->name, strerror(-rc));
 }
 
 static void on_silent(void *arg)
@@ -307,7 +335,7 @@ static void on_silent(void *arg)
 	if (c->again)
 		return;
 	gn_client_end(c, -ETIMEDOUT, "%s: no heartbeat for %llu ms", c->ep->where,
-		       (unsigned long long)(4 * c->ep->heartbeat_ns / GN_NS_PER_MS));
+		      (unsigned long long)(4 * c->ep->heartbeat_ns / GN_NS_PER_MS));
 }
 
 static void on_deadline(void *arg)
@@ -315,14 +343,15 @@ static void on_deadline(void *arg)
 	struct gantry_client *c = arg;
 
 	if (c->connecting)
-		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer", c->ep->where, c->ep->service,
-			       c->ep->device->name);
+		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer",
+			      c->ep->where, c->ep->service, c->ep->device->name);
 	else if (c->tearing_down)
 		gn_client_end(c, -ETIMEDOUT, "%s: no answer within %llu ms", c->ep->where,
-			       (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
+			      (unsigned long long)(c->ep->control_timeout_ns / GN_NS_PER_MS));
 	else
-		gn_client_end(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where, gn_frame_name(c->pending),
-			       (unsigned long long)(answer_within_ns(c, c->pending) / GN_NS_PER_MS));
+		gn_client_end(c, -ETIMEDOUT, "%s: no answer to %s within %llu ms", c->ep->where,
+			      gn_frame_name(c->pending),
+			      (unsigned long long)(answer_within_ns(c, c->pending) / GN_NS_PER_MS));
 }
 
 static uint64_t choose_id(void)
@@ -339,14 +368,14 @@ static int make_cells(struct gn_role *role)
 {
 	uint64_t **cells;
 
-	if (role->late_answers != NULL)
+	if (role->late_answers)
 		return 0;
 	cells = calloc(role->n_lanes, sizeof(*cells));
-	if (cells == NULL)
+	if (!cells)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->n_lanes; i++) {
 		cells[i] = role->host.pub.counter(&role->host.pub, "late_answers");
-		if (cells[i] == NULL) {
+		if (!cells[i]) {
 			free(cells);
 			return -ENOMEM;
 		}
@@ -356,16 +385,18 @@ static int make_cells(struct gn_role *role)
 }
 
 int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_session_attr *attr,
-		   const struct gantry_client_events *events, void *arg, struct gantry_client **client_p)
+		   const struct gantry_client_events *events, void *arg,
+		   struct gantry_client **client_p)
 {
 	struct gantry_client *c;
 
-	if (connect >= role->spec.n_connects || attr->lanes == 0 || attr->lanes > GN_MAX_LANES || attr->depth == 0)
+	if (connect >= role->spec.n_connects || attr->lanes == 0 || attr->lanes > GN_MAX_LANES ||
+	    attr->depth == 0)
 		return -EINVAL;
 	if (make_cells(role) != 0)
 		return -ENOMEM;
 	c = calloc(1, sizeof(*c));
-	if (c == NULL)
+	if (!c)
 		return -ENOMEM;
 	c->role = role;
 	c->ep = &role->spec.connects[connect];
@@ -383,7 +414,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	gn_fence_init(&c->fence);
 	c->lanes = calloc(attr->lanes, sizeof(*c->lanes));
 	c->exports = calloc(attr->regions + 1ull, sizeof(*c->exports));
-	if (c->lanes == NULL || c->exports == NULL) {
+	if (!c->lanes || !c->exports) {
 		gn_fence_fini(&c->fence);
 		free(c->exports);
 		free(c->lanes);
@@ -409,7 +440,8 @@ void gn_client_close(struct gantry_client *c)
 
 void gn_client_abort(struct gantry_client *c)
 {
-	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED, .text = "the session that it served is lost"};
+	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED,
+				     .text = "the session that it served is lost"};
 
 	if (c->lost)
 		return;
@@ -421,7 +453,7 @@ void gn_client_free(struct gantry_client *c)
 {
 	struct gantry_client **p;
 
-	if (c == NULL)
+	if (!c)
 		return;
 	for (p = &c->role->clients; *p != c; p = &(*p)->next)
 		;
@@ -482,7 +514,7 @@ uint32_t gn_client_late_writes(const struct gantry_client *c, uint32_t index)
 
 int gn_client_all_closed(const struct gn_role *role)
 {
-	for (const struct gantry_client *c = role->clients; c != NULL; c = c->next)
+	for (const struct gantry_client *c = role->clients; c; c = c->next)
 		if (!c->destroyed)
 			return 0;
 	return 1;
@@ -490,12 +522,12 @@ int gn_client_all_closed(const struct gn_role *role)
 
 void gn_client_close_all(const struct gn_role *role)
 {
-	for (struct gantry_client *c = role->clients; c != NULL; c = c->next)
+	for (struct gantry_client *c = role->clients; c; c = c->next)
 		gn_client_close(c);
 }
 
 void gn_client_free_all(struct gn_role *role)
 {
-	while (role->clients != NULL)
+	while (role->clients)
 		gn_client_free(role->clients);
 }

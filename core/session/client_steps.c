@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_steps.c - what each request of a session asks, and what its answer does, at the side that opened the session.
+ * client_steps.c - what each request of a session asks, and what its answer does, at the side that
+ * opened the session.
  */
 #include "session/client_priv.h"
 
@@ -22,7 +23,7 @@ void gn_client_drop_queues(struct gantry_client *c)
 	for (uint32_t i = 0; i < c->n_queues; i++) {
 		struct gn_client_lane *cl = &c->lanes[i];
 
-		if (cl->producer != NULL)
+		if (cl->producer)
 			ops->producer_destroy(cl->producer);
 		ops->consumer_destroy(cl->consumer);
 		cl->producer = cl->consumer = NULL;
@@ -62,7 +63,8 @@ void gn_client_hello(struct gantry_client *c)
 /* The secret of a resumed session stays, a new session gets one. */
 static bool is_secret_sound(const struct gantry_client *c, const struct gn_hello_answer *h)
 {
-	return gn_secret_is_set(h->secret) && (!gn_secret_is_set(c->secret) || gn_secret_equal(h->secret, c->secret));
+	return gn_secret_is_set(h->secret) &&
+	       (!gn_secret_is_set(c->secret) || gn_secret_equal(h->secret, c->secret));
 }
 
 static void answered_hello(struct gantry_client *c, const void *payload)
@@ -71,13 +73,16 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 
 	memcpy(&h, payload, sizeof(h));
 	if (h.version != GN_FRAME_VERSION || h.epoch != c->attr.epoch)
-		gn_client_end(c, -EPROTO, "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u", c->ep->where,
-			       h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
+		gn_client_end(c, -EPROTO,
+			      "%s: the peer agreed to version %u, epoch %u; asked for were %u, %u",
+			      c->ep->where, h.version, h.epoch, GN_FRAME_VERSION, c->attr.epoch);
 	else if ((h.features & ~gn_features_over(c->ep->device)) != 0)
-		gn_client_end(c, -EPROTO, "%s: the peer agreed to features that were not offered", c->ep->where);
+		gn_client_end(c, -EPROTO, "%s: the peer agreed to features that were not offered",
+			      c->ep->where);
 	else if (!is_secret_sound(c, &h))
 		gn_client_end(c, -EPROTO, "%s: the peer answered with %s", c->ep->where,
-			       gn_secret_is_set(h.secret) ? "another secret than that of the session" : "no secret");
+			      gn_secret_is_set(h.secret) ? "another secret than that of the session"
+							 : "no secret");
 	else
 		gn_client_request(c, GN_FRAME_QUERY, NULL, 0);
 	c->features = h.features;
@@ -91,8 +96,9 @@ static void answered_query(struct gantry_client *c, const void *payload)
 
 	memcpy(&c->volume, payload, sizeof(c->volume));
 	fault = gn_volume_fault(&c->volume);
-	if (fault != NULL) {
-		gn_client_end(c, -EPROTO, "%s: the peer describes an impossible volume: %s", c->ep->where, fault);
+	if (fault) {
+		gn_client_end(c, -EPROTO, "%s: the peer describes an impossible volume: %s",
+			      c->ep->where, fault);
 		return;
 	}
 	c->events->ready(c->arg, c, &c->volume);
@@ -107,14 +113,17 @@ static void answered_export(struct gantry_client *c, const void *payload)
 static void answered_queues(struct gantry_client *c, const void *payload)
 {
 	const struct gantry_transport_ops *ops = c->ep->device->ops;
-	struct gantry_queue_attr attr = {.depth = gn_device_queue_depth(c->ep->device, c->attr.depth)};
+	struct gantry_queue_attr attr = {
+		.depth = gn_device_queue_depth(c->ep->device, c->attr.depth)};
 	struct gn_queues q;
 	int rc = 0;
 
 	memcpy(&q, payload, sizeof(q));
 	if (q.n != c->attr.lanes || q.depth != c->attr.depth) {
-		gn_client_end(c, -EPROTO, "%s: the peer has made %u queues of depth %u; asked for were %u of %u",
-			       c->ep->where, q.n, q.depth, c->attr.lanes, c->attr.depth);
+		gn_client_end(
+			c, -EPROTO,
+			"%s: the peer has made %u queues of depth %u; asked for were %u of %u",
+			c->ep->where, q.n, q.depth, c->attr.lanes, c->attr.depth);
 		return;
 	}
 	for (uint32_t i = 0; i < c->attr.lanes && rc == 0; i++) {
@@ -136,8 +145,10 @@ static void answered_queues(struct gantry_client *c, const void *payload)
 static void answered_start(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
-	gn_log(GN_LOG_INFO, c->role->host.name, "session started id=%llx device=%s service=%s lanes=%u depth=%u",
-	       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->attr.lanes, c->attr.depth);
+	gn_log(GN_LOG_INFO, c->role->host.name,
+	       "session started id=%llx device=%s service=%s lanes=%u depth=%u",
+	       (unsigned long long)c->attr.id, c->ep->device->name, c->ep->service, c->attr.lanes,
+	       c->attr.depth);
 	c->events->started(c->arg, c);
 }
 
@@ -149,7 +160,10 @@ static void answered_stop(struct gantry_client *c, const void *payload)
 	gn_client_go_on_closing(c);
 }
 
-/* The peer uses nothing any more. What it was given it has to sign off as well, before anybody else may use it. */
+/*
+ * The peer uses nothing any more. What it was given it has to sign off as well, before anybody else
+ * may use it.
+ */
 static void answered_bye(struct gantry_client *c, const void *payload)
 {
 	(void)payload;
@@ -163,13 +177,15 @@ static void answered_bye(struct gantry_client *c, const void *payload)
 	if (c->n_revokes_pending == 0)
 		gn_client_end(c, 0, "closed");
 	else
-		gn_loop_set_timer(c->role->loop, &c->deadline, gn_now_ns() + c->ep->control_timeout_ns);
+		gn_loop_set_timer(c->role->loop, &c->deadline,
+				  gn_now_ns() + c->ep->control_timeout_ns);
 }
 
 static int export_now(struct gantry_client *c)
 {
 	struct gantry_token token;
-	int rc = c->ep->device->ops->export_region(c->ch.conn, c->exporting, c->exporting_rights, c->exporting_handle, &token);
+	int rc = c->ep->device->ops->export_region(c->ch.conn, c->exporting, c->exporting_rights,
+						   c->exporting_handle, &token);
 
 	if (rc != 0)
 		return rc;
@@ -200,9 +216,10 @@ uint64_t gn_client_export_limit(const struct gantry_client *c)
 }
 
 /*
- * True if pages must be allocated before the export, because the kernel charges a page to the process that touches it first.
- * Only this process can touch memory without a memfd, and the owner of an imported region allocates its pages. Only a device
- * that locks memory needs the pages of these two.
+ * True if pages must be allocated before the export, because the kernel charges a page to the
+ * process that touches it first. Only this process can touch memory without a memfd, and the owner
+ * of an imported region allocates its pages. Only a device that locks memory needs the pages of
+ * these two.
  */
 static int lacks_pages(const struct gantry_client *c)
 {
@@ -213,12 +230,13 @@ static int lacks_pages(const struct gantry_client *c)
 	if (region->length > room || gn_region_has_pages(region))
 		return 0; /* if it is too large, the device reports that */
 	if (region->fd < 0 || region->domain != 0)
-		return locked && (region->addr != NULL || region->fd >= 0);
+		return locked && (region->addr || region->fd >= 0);
 	return 1;
 }
 
 /*
- * Allocate a part of the pages in each turn of the loop, so that heartbeats go out meanwhile. Returns 1: there are more;
+ * Allocate a part of the pages in each turn of the loop, so that heartbeats go out meanwhile.
+ * Returns 1: there are more;
  * 0: all are allocated; -errno.
  */
 static int make_some(struct gantry_client *c)
@@ -252,8 +270,8 @@ void gn_client_make_more(void *arg)
 
 	if (rc != 0)
 		gn_client_end(c, rc, "%s: cannot export a region of %llu bytes: %s", c->ep->where,
-			       (unsigned long long)c->exporting->length,
-			       rc == -E2BIG ? "it is more than the device takes" : strerror(-rc));
+			      (unsigned long long)c->exporting->length,
+			      rc == -E2BIG ? "it is more than the device takes" : strerror(-rc));
 }
 
 static int busy(const struct gantry_client *c)
@@ -261,7 +279,8 @@ static int busy(const struct gantry_client *c)
 	return c->state != GN_KNOWN || c->pending != 0 || c->make.at_ns != 0;
 }
 
-int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights, uint32_t handle)
+int gn_client_export(struct gantry_client *c, const struct gantry_region *region, uint32_t rights,
+		     uint32_t handle)
 {
 	if (c->lost)
 		return -ENOTCONN;
@@ -279,15 +298,19 @@ int gn_client_export(struct gantry_client *c, const struct gantry_region *region
 static int make_consumers(struct gantry_client *c, struct gn_queues *q)
 {
 	const struct gantry_transport_ops *ops = c->ep->device->ops;
-	struct gantry_queue_attr attr = {.depth = gn_device_queue_depth(c->ep->device, c->attr.depth)};
+	struct gantry_queue_attr attr = {
+		.depth = gn_device_queue_depth(c->ep->device, c->attr.depth)};
 
 	for (uint32_t i = 0; i < c->attr.lanes; i++) {
 		struct gn_client_lane *cl = &c->lanes[i];
 		int rc;
 
 		attr.lane = i;
-		attr.flags = cl->link != NULL && gn_requester_hears_edges(cl->link) ? GANTRY_QUEUE_EDGES : 0;
-		rc = cl->link == NULL ? -EINVAL : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id, &cl->consumer);
+		attr.flags = cl->link && gn_requester_hears_edges(cl->link) ? GANTRY_QUEUE_EDGES
+									    : 0;
+		rc = !cl->link ? -EINVAL
+			       : ops->consumer_create(c->ch.conn, &attr, &cl->consumer_id,
+						      &cl->consumer);
 		if (rc != 0)
 			return rc;
 		c->n_queues = i + 1;
@@ -320,12 +343,17 @@ static void broken_posted(void *arg)
 	int reason = cl->broken;
 
 	if (reason == -ETIME)
-		gn_client_end(cl->client, -ETIMEDOUT, "%s: no answer to an IO that timed out (fence_timeout=%llu ms)",
-			       cl->client->ep->where, (unsigned long long)(cl->client->ep->fence_timeout_ns / GN_NS_PER_MS));
+		gn_client_end(
+			cl->client, -ETIMEDOUT,
+			"%s: no answer to an IO that timed out (fence_timeout=%llu ms)",
+			cl->client->ep->where,
+			(unsigned long long)(cl->client->ep->fence_timeout_ns / GN_NS_PER_MS));
 	else
 		gn_client_end(cl->client, reason, "%s: %s", cl->client->ep->where,
-			       reason == -EPROTO ? "protocol error: unexpected reply or corrupt queue entry"
-			       : reason == -ETIMEDOUT ? "no IO was answered before its deadline" : strerror(-reason));
+			      reason == -EPROTO
+				      ? "protocol error: unexpected reply or corrupt queue entry"
+			      : reason == -ETIMEDOUT ? "no IO was answered before its deadline"
+						     : strerror(-reason));
 }
 
 /* Once, on the lane. It comes before the client is destroyed: the link has been stopped by then. */
@@ -337,7 +365,8 @@ static void link_broken(void *arg, int reason)
 	gn_loop_post_own(cl->client->role->loop, &cl->broken_post, broken_posted, cl);
 }
 
-int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *lane, struct gantry_hop *terminal)
+int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *lane,
+		  struct gantry_hop *terminal)
 {
 	struct gn_client_lane *cl;
 	struct gn_requester_attr attr = {
@@ -359,7 +388,7 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 	cl = &c->lanes[index];
 	cl->client = c;
 	attr.arg = cl;
-	if (cl->link == NULL) {
+	if (!cl->link) {
 		int rc = gn_requester_create(&attr, &cl->link);
 
 		if (rc != 0)
@@ -370,8 +399,9 @@ int gn_client_hop(struct gantry_client *c, uint32_t index, struct gantry_lane *l
 }
 
 static void (*const answered[GN_FRAME_TYPES])(struct gantry_client *c, const void *payload) = {
-	[GN_FRAME_HELLO] = answered_hello,   [GN_FRAME_QUERY] = answered_query, [GN_FRAME_EXPORT] = answered_export,
-	[GN_FRAME_QUEUES] = answered_queues, [GN_FRAME_START] = answered_start, [GN_FRAME_STOP] = answered_stop,
+	[GN_FRAME_HELLO] = answered_hello,   [GN_FRAME_QUERY] = answered_query,
+	[GN_FRAME_EXPORT] = answered_export, [GN_FRAME_QUEUES] = answered_queues,
+	[GN_FRAME_START] = answered_start,   [GN_FRAME_STOP] = answered_stop,
 	[GN_FRAME_BYE] = answered_bye,
 };
 

@@ -25,13 +25,16 @@ static const struct {
 static const unsigned char next[GN_STATES][GN_FRAME_TYPES] = {
 	[GN_NEW] = {[GN_FRAME_HELLO] = GN_GREETED + 1},
 	[GN_GREETED] = {[GN_FRAME_QUERY] = GN_KNOWN + 1, [GN_FRAME_BYE] = GN_ENDED + 1},
-	[GN_KNOWN] = {[GN_FRAME_EXPORT] = GN_KNOWN + 1, [GN_FRAME_QUEUES] = GN_QUEUED + 1, [GN_FRAME_BYE] = GN_ENDED + 1},
+	[GN_KNOWN] = {[GN_FRAME_EXPORT] = GN_KNOWN + 1,
+		      [GN_FRAME_QUEUES] = GN_QUEUED + 1,
+		      [GN_FRAME_BYE] = GN_ENDED + 1},
 	[GN_QUEUED] = {[GN_FRAME_START] = GN_RUNNING + 1, [GN_FRAME_BYE] = GN_ENDED + 1},
 	[GN_RUNNING] = {[GN_FRAME_STOP] = GN_STOPPED + 1},
 	[GN_STOPPED] = {[GN_FRAME_BYE] = GN_ENDED + 1},
 };
 
-static const char *const states[GN_STATES] = {"new", "greeted", "known", "queued", "running", "stopped", "ended"};
+static const char *const states[GN_STATES] = {"new",     "greeted", "known", "queued",
+					      "running", "stopped", "ended"};
 
 static void clean(struct gn_verdict *verdict)
 {
@@ -41,7 +44,10 @@ static void clean(struct gn_verdict *verdict)
 	memcpy(raw, verdict->text, sizeof(raw));
 	raw[sizeof(raw) - 1] = '\0';
 	len = strlen(raw);
-	/* a long text of honest printable characters is kept whole; anything odd is shown as gn_escape shows it */
+	/*
+	 * a long text of honest printable characters is kept whole; anything odd is shown as
+	 * gn_escape shows it
+	 */
 	for (size_t i = 0; i < len; i++)
 		if (raw[i] < ' ' || raw[i] > '~') {
 			gn_escape(verdict->text, sizeof(verdict->text), raw, len);
@@ -74,8 +80,8 @@ int gn_frame_parse(const void *msg, size_t len, struct gn_parsed *p)
 	p->answer = (p->head.type & GN_FRAME_ANSWER) != 0;
 	p->payload = (const char *)msg + sizeof(p->head);
 	p->payload_len = len - sizeof(p->head);
-	if (p->head.magic != GN_FRAME_MAGIC || p->head.version != GN_FRAME_VERSION || p->head.length != p->payload_len ||
-	    p->type >= GN_FRAME_TYPES || types[p->type].name == NULL)
+	if (p->head.magic != GN_FRAME_MAGIC || p->head.version != GN_FRAME_VERSION ||
+	    p->head.length != p->payload_len || p->type >= GN_FRAME_TYPES || !types[p->type].name)
 		return -EPROTO;
 	if (!p->answer && p->type != GN_FRAME_END)
 		return p->payload_len == types[p->type].request ? 0 : -EPROTO;
@@ -86,15 +92,15 @@ int gn_frame_parse(const void *msg, size_t len, struct gn_parsed *p)
 	return p->payload_len == (p->verdict.status == 0 ? types[p->type].answer : 0) ? 0 : -EPROTO;
 }
 
-size_t gn_frame_build(void *buf, unsigned type, uint32_t id, uint64_t session, const struct gn_verdict *verdict,
-		      const void *payload, size_t payload_len)
+size_t gn_frame_build(void *buf, unsigned type, uint32_t id, uint64_t session,
+		      const struct gn_verdict *verdict, const void *payload, size_t payload_len)
 {
 	char *p = buf;
-	size_t verdict_len = verdict != NULL ? sizeof(*verdict) : 0;
+	size_t verdict_len = verdict ? sizeof(*verdict) : 0;
 	struct gn_frame head = {
 		.magic = GN_FRAME_MAGIC,
 		.version = GN_FRAME_VERSION,
-		.type = (uint16_t)(type | (verdict != NULL && type != GN_FRAME_END ? GN_FRAME_ANSWER : 0)),
+		.type = (uint16_t)(type | (verdict && type != GN_FRAME_END ? GN_FRAME_ANSWER : 0)),
 		.length = (uint32_t)(verdict_len + payload_len),
 		.id = id,
 		.session = session,
@@ -121,7 +127,7 @@ int gn_state_next(enum gn_state state, unsigned type)
 
 const char *gn_frame_name(unsigned type)
 {
-	return type < GN_FRAME_TYPES && types[type].name != NULL ? types[type].name : "unknown frame";
+	return type < GN_FRAME_TYPES && types[type].name ? types[type].name : "unknown frame";
 }
 
 const char *gn_state_name(enum gn_state state)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REGION_SESSIONS 4u /* sessions with max_region_bytes each that the automatic limit is sufficient for */
+/* sessions with max_region_bytes each that the automatic limit is sufficient for */
+#define REGION_SESSIONS 4u
 
 static const struct {
 	const char *option, *key; /* in the configuration; in a report */
@@ -17,14 +18,17 @@ static const struct {
 	[GN_QUOTA_QUEUE_MEMORY] = {"listen.max_peer_queue_memory", "queue_memory"},
 };
 
-/* Length of the host in "HOST:PORT" or "[HOST]:PORT"; all of an address without a port, such as "2001:db8::7". */
+/*
+ * Length of the host in "HOST:PORT" or "[HOST]:PORT"; all of an address without a port, such as
+ * "2001:db8::7".
+ */
 static size_t host_length(const char *address, size_t length)
 {
 	const char *colon = memchr(address, ':', length), *bracket = memchr(address, ']', length);
 
-	if (address[0] == '[' && bracket != NULL)
+	if (address[0] == '[' && bracket)
 		return (size_t)(bracket - address) + 1;
-	if (colon == NULL || memchr(colon + 1, ':', length - (size_t)(colon - address) - 1) != NULL)
+	if (!colon || memchr(colon + 1, ':', length - (size_t)(colon - address) - 1))
 		return length;
 	return (size_t)(colon - address);
 }
@@ -36,7 +40,8 @@ void gn_peer_name(const struct gantry_peer *peer, char *name)
 	if (peer->uid != UINT32_MAX)
 		snprintf(name, GN_PEER_NAME, "uid %u", peer->uid);
 	else
-		snprintf(name, GN_PEER_NAME, "host %.*s", (int)host_length(peer->address, length), peer->address);
+		snprintf(name, GN_PEER_NAME, "host %.*s", (int)host_length(peer->address, length),
+			 peer->address);
 }
 
 static uint64_t at_least_one(uint64_t n)
@@ -46,15 +51,22 @@ static uint64_t at_least_one(uint64_t n)
 
 void gn_peer_limits(const struct gn_endpoint *listen, bool alone, struct gn_amounts *limit)
 {
-	uint64_t sessions = alone ? listen->max_sessions : at_least_one(listen->max_sessions * 3ull / 4);
-	uint64_t regions = listen->max_region_bytes * (alone ? listen->max_sessions : REGION_SESSIONS);
+	uint64_t sessions = alone ? listen->max_sessions
+				  : at_least_one(listen->max_sessions * 3ull / 4);
+	uint64_t regions = listen->max_region_bytes *
+			   (alone ? listen->max_sessions : REGION_SESSIONS);
 
-	*limit = (struct gn_amounts){.of = {
-		[GN_QUOTA_HALF_OPEN] = listen->max_half_open,
-		[GN_QUOTA_SESSIONS] = listen->max_peer_sessions != 0 ? listen->max_peer_sessions : sessions,
-		[GN_QUOTA_REGION_BYTES] = listen->max_peer_region_bytes != 0 ? listen->max_peer_region_bytes : regions,
-		[GN_QUOTA_QUEUE_MEMORY] = listen->max_peer_queue_memory,
-	}};
+	*limit = (struct gn_amounts){
+		.of = {
+			[GN_QUOTA_HALF_OPEN] = listen->max_half_open,
+			[GN_QUOTA_SESSIONS] = listen->max_peer_sessions != 0
+						      ? listen->max_peer_sessions
+						      : sessions,
+			[GN_QUOTA_REGION_BYTES] = listen->max_peer_region_bytes != 0
+							  ? listen->max_peer_region_bytes
+							  : regions,
+			[GN_QUOTA_QUEUE_MEMORY] = listen->max_peer_queue_memory,
+		}};
 }
 
 uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name)
@@ -65,15 +77,16 @@ uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name)
 	return 1;
 }
 
-struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name, const struct gn_amounts *limit)
+struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name,
+			     const struct gn_amounts *limit)
 {
 	struct gn_peer *peer = peers->list;
 
-	while (peer != NULL && strcmp(peer->name, name) != 0)
+	while (peer && strcmp(peer->name, name) != 0)
 		peer = peer->next;
-	if (peer == NULL) {
+	if (!peer) {
 		peer = calloc(1, sizeof(*peer));
-		if (peer == NULL)
+		if (!peer)
 			return NULL;
 		snprintf(peer->name, sizeof(peer->name), "%s", name);
 		peer->limit = *limit;
@@ -88,7 +101,7 @@ void gn_peers_put(struct gn_peers *peers, struct gn_peer *peer)
 {
 	struct gn_peer **p;
 
-	if (peer == NULL || --peer->refs != 0)
+	if (!peer || --peer->refs != 0)
 		return;
 	for (p = &peers->list; *p != peer; p = &(*p)->next)
 		;
@@ -115,12 +128,13 @@ void gn_peers_give(struct gn_peers *peers, struct gn_peer *peer, enum gn_quota q
 	peers->used.of[quota] -= n;
 }
 
-struct gn_peer *gn_peers_largest(const struct gn_peers *peers, const struct gn_peer *peer, enum gn_quota quota)
+struct gn_peer *gn_peers_largest(const struct gn_peers *peers, const struct gn_peer *peer,
+				 enum gn_quota quota)
 {
 	struct gn_peer *largest = NULL;
 	uint64_t most = peer->used.of[quota];
 
-	for (struct gn_peer *p = peers->list; p != NULL; p = p->next)
+	for (struct gn_peer *p = peers->list; p; p = p->next)
 		if (p->used.of[quota] > most) {
 			most = p->used.of[quota];
 			largest = p;
@@ -135,7 +149,7 @@ const char *gn_quota_option(enum gn_quota quota)
 
 void gn_peers_report(const struct gn_peers *peers, struct gantry_writer *w)
 {
-	for (const struct gn_peer *p = peers->list; p != NULL; p = p->next) {
+	for (const struct gn_peer *p = peers->list; p; p = p->next) {
 		w->object(w, NULL);
 		w->string(w, "peer", p->name);
 		for (unsigned i = 0; i < GN_QUOTAS; i++)

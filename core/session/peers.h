@@ -2,9 +2,9 @@
 /*
  * peers.h - what each peer of a listener uses, and how much of it the peer may use
  *
- * A peer is a user where the transport knows the process at the other end. Else it is the host part of the address of
- * the connection, so that another port is not another peer. All processes of one user are one peer, and all processes of
- * one host on a network are one peer.
+ * A peer is a user where the transport knows the process at the other end. Else it is the host part
+ * of the address of the connection, so that another port is not another peer. All processes of one
+ * user are one peer, and all processes of one host on a network are one peer.
  *
  * The table has an entry for each peer that has a connection. Control thread only.
  */
@@ -60,16 +60,22 @@ void gn_peer_name(const struct gantry_peer *peer, char *name);
  *
  * alone    no other peer may connect, so no place has to be kept for one
  *
- * If max_peer_sessions is 0: all of max_sessions if alone, else three quarters of it, but at least 1.
- * If max_peer_region_bytes is 0: max_region_bytes for each of max_sessions if alone, else for four sessions.
+ * If max_peer_sessions is 0: all of max_sessions if alone, else three quarters of it, but at least
+ * 1.
+ * If max_peer_region_bytes is 0: max_region_bytes for each of max_sessions if alone, else for four
+ * sessions.
  */
 void gn_peer_limits(const struct gn_endpoint *listen, bool alone, struct gn_amounts *limit);
 
 /* The weight of a peer of this listener; 1 if it is not listed. */
 uint32_t gn_peer_weight(const struct gn_endpoint *listen, const char *name);
 
-/* The entry of a peer, made with these limits if there is none. Each get needs a put. NULL: no memory. */
-struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name, const struct gn_amounts *limit);
+/*
+ * The entry of a peer, made with these limits if there is none. Each get needs a put. NULL: no
+ * memory.
+ */
+struct gn_peer *gn_peers_get(struct gn_peers *peers, const char *name,
+			     const struct gn_amounts *limit);
 /* Drop a reference. The last one frees the entry, which then uses nothing. NULL: does nothing. */
 void gn_peers_put(struct gn_peers *peers, struct gn_peer *peer);
 
@@ -88,9 +94,11 @@ void gn_peers_give(struct gn_peers *peers, struct gn_peer *peer, enum gn_quota q
 /*
  * gn_peers_largest - the peer that must make room for another one
  *
- * Returns the peer that uses most of the quota, if that is more than `peer` uses; NULL if there is none.
+ * Returns the peer that uses most of the quota, if that is more than `peer` uses; NULL if there is
+ * none.
  */
-struct gn_peer *gn_peers_largest(const struct gn_peers *peers, const struct gn_peer *peer, enum gn_quota quota);
+struct gn_peer *gn_peers_largest(const struct gn_peers *peers, const struct gn_peer *peer,
+				 enum gn_quota quota);
 
 /* The option that sets the limit: "listen.max_half_open". */
 const char *gn_quota_option(enum gn_quota quota);

@@ -15,10 +15,11 @@
 static int open_lanes(struct gn_role *role)
 {
 	role->lanes = gantry_zalloc_lines(role->spec.n_lanes * sizeof(*role->lanes));
-	if (role->lanes == NULL)
+	if (!role->lanes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->spec.n_lanes; i++) {
-		int rc = gn_lane_init(&role->lanes[i], i, role->spec.n_lanes, &role->host, role->spec.workers[i]);
+		int rc = gn_lane_init(&role->lanes[i], i, role->spec.n_lanes, &role->host,
+				      role->spec.workers[i]);
 
 		if (rc != 0)
 			return rc;
@@ -33,8 +34,9 @@ static uint32_t backend_depth(const struct gn_role *role)
 	const struct gn_endpoint *ep = role->spec.listen;
 	uint64_t depth = 1;
 
-	if (ep != NULL)
-		depth = (uint64_t)ep->max_depth * ep->max_sessions * ((ep->max_lanes + role->n_lanes - 1) / role->n_lanes);
+	if (ep)
+		depth = (uint64_t)ep->max_depth * ep->max_sessions *
+			((ep->max_lanes + role->n_lanes - 1) / role->n_lanes);
 	return depth > UINT32_MAX ? UINT32_MAX : (uint32_t)depth;
 }
 
@@ -42,7 +44,8 @@ static int start_backend_lane(struct gn_role *role, struct gn_lane *lane)
 {
 	const struct gantry_backend_ops *ops = role->backend_ops;
 	void *self = NULL;
-	struct gantry_poller poller = {.poll = ops->poll, .arm = ops->arm, .disarm = ops->disarm, .fd = ops->fd};
+	struct gantry_poller poller = {
+		.poll = ops->poll, .arm = ops->arm, .disarm = ops->disarm, .fd = ops->fd};
 	int rc = ops->start(role->backend, &lane->pub, backend_depth(role), &self);
 
 	rc = gn_host_returned(&role->backend_host, role->spec.backend->name, "start", rc);
@@ -61,9 +64,10 @@ static int check_volume(const struct gn_role *role)
 
 	role->rh.backend_volume(&role->rh, &volume);
 	fault = gn_volume_fault(&volume);
-	if (fault == NULL)
+	if (!fault)
 		return 0;
-	gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: describes an impossible volume: %s", role->spec.backend->name, fault);
+	gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: describes an impossible volume: %s",
+	       role->spec.backend->name, fault);
 	return -EINVAL;
 }
 
@@ -72,17 +76,18 @@ static int open_backend(struct gn_role *role)
 	const struct gn_plugin_instance *part = role->spec.backend;
 	int rc;
 
-	if (part == NULL)
+	if (!part)
 		return 0;
 	role->backend_lanes = calloc(role->n_lanes, sizeof(*role->backend_lanes));
-	if (role->backend_lanes == NULL)
+	if (!role->backend_lanes)
 		return -ENOMEM;
 	gn_host_init(&role->backend_host, "%s.backend", role->host.name);
 	role->backend_ops = part->ops;
 	rc = role->backend_ops->open(&role->backend_host.pub, part->conf, &role->backend);
 	rc = gn_host_returned(&role->backend_host, part->name, "open", rc);
 	if (rc != 0) {
-		gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: cannot be opened: %s", part->name, strerror(-rc));
+		gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: cannot be opened: %s",
+		       part->name, strerror(-rc));
 		role->backend_ops = NULL;
 		gn_host_fini(&role->backend_host);
 		return rc;
@@ -91,7 +96,8 @@ static int open_backend(struct gn_role *role)
 	for (uint32_t i = 0; i < role->n_lanes && rc == 0; i++) {
 		rc = start_backend_lane(role, &role->lanes[i]);
 		if (rc != 0)
-			gn_log(GN_LOG_ERROR, role->backend_host.name, "%s: cannot be started on lane %u: %s", part->name, i,
+			gn_log(GN_LOG_ERROR, role->backend_host.name,
+			       "%s: cannot be started on lane %u: %s", part->name, i,
 			       strerror(-rc));
 	}
 	return rc;
@@ -101,7 +107,7 @@ static void close_backend(struct gn_role *role)
 {
 	const struct gantry_backend_ops *ops = role->backend_ops;
 
-	if (ops != NULL) {
+	if (ops) {
 		for (uint32_t i = 0; i < role->n_backend_lanes; i++) {
 			gn_worker_remove(role->lanes[i].worker, role->backend_lanes[i]);
 			ops->stop(role->backend_lanes[i]);
@@ -117,7 +123,7 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 	struct gn_role *role = calloc(1, sizeof(*role));
 	int rc;
 
-	if (role == NULL)
+	if (!role)
 		return -ENOMEM;
 	role->spec = *spec;
 	role->ops = spec->part.ops;
@@ -128,13 +134,15 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 	if (rc == 0)
 		rc = open_backend(role);
 	if (rc == 0)
-		rc = gn_pipeline_open(role->host.name, spec->stages, spec->n_stages, role->lanes, role->n_lanes, &role->pipeline);
+		rc = gn_pipeline_open(role->host.name, spec->stages, spec->n_stages, role->lanes,
+				      role->n_lanes, &role->pipeline);
 	if (rc == 0) {
 		rc = gn_host_returned(&role->host, spec->part.name, "open",
 				      role->ops->open(&role->rh, spec->part.conf, &role->role));
 		role->opened = rc == 0;
 		if (rc != 0)
-			gn_log(GN_LOG_ERROR, role->host.name, "%s: cannot be opened: %s", spec->part.name, strerror(-rc));
+			gn_log(GN_LOG_ERROR, role->host.name, "%s: cannot be opened: %s",
+			       spec->part.name, strerror(-rc));
 	}
 	if (rc != 0) {
 		gn_role_destroy(&role);
@@ -146,7 +154,8 @@ int gn_role_create(struct gn_loop *loop, const struct gn_role_spec *spec, struct
 
 int gn_role_start(struct gn_role *role)
 {
-	return gn_host_returned(&role->host, role->spec.part.name, "start", role->ops->start(role->role));
+	return gn_host_returned(&role->host, role->spec.part.name, "start",
+				role->ops->start(role->role));
 }
 
 static void drain_on_lane(void *arg)
@@ -163,7 +172,7 @@ void gn_role_drain(struct gn_role *role)
 void gn_role_stop(struct gn_role *role)
 {
 	role->ops->stop(role->role);
-	if (role->server.ops != NULL)
+	if (role->server.ops)
 		gn_server_stop(role);
 	gn_role_drain(role);
 }
@@ -172,7 +181,8 @@ static void tell_finished(void *arg)
 {
 	struct gn_role *role = arg;
 
-	gn_role_drain(role); /* no IO is in flight: stages write their buffered output before the final report */
+	/* no IO is in flight: stages write their buffered output before the final report */
+	gn_role_drain(role);
 	role->spec.finished(role->spec.arg, role->status);
 }
 
@@ -183,7 +193,8 @@ void gn_role_finish(struct gn_role *role, int status)
 	if (role->finished)
 		return;
 	if (doubled != 0)
-		gn_log(GN_LOG_WARN, role->host.name, "a stage or backend completed descriptors twice double_completions=%llu",
+		gn_log(GN_LOG_WARN, role->host.name,
+		       "a stage or backend completed descriptors twice double_completions=%llu",
 		       (unsigned long long)doubled);
 	role->finished = 1;
 	role->status = status;
@@ -200,7 +211,7 @@ void gn_role_destroy(struct gn_role **role_p)
 	struct gn_role *role = *role_p;
 
 	*role_p = NULL;
-	if (role == NULL)
+	if (!role)
 		return;
 	gn_server_unlisten(role);
 	if (role->opened)

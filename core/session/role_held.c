@@ -14,8 +14,9 @@ static void name_place(const struct gn_role *role, uint32_t place, char name[PLA
 	if (place == 0)
 		snprintf(name, PLACE_MAX, "session");
 	else if (place <= n_stages)
-		snprintf(name, PLACE_MAX, "stages[%u] type=%s", place - 1, gn_pipeline_stage_name(role->pipeline, place - 1));
-	else if (role->spec.backend != NULL)
+		snprintf(name, PLACE_MAX, "stages[%u] type=%s", place - 1,
+			 gn_pipeline_stage_name(role->pipeline, place - 1));
+	else if (role->spec.backend)
 		snprintf(name, PLACE_MAX, "backend type=%s", role->spec.backend->name);
 	else
 		snprintf(name, PLACE_MAX, "connect");
@@ -35,7 +36,8 @@ uint32_t gn_role_log_held(struct gn_role *role, enum gn_log_level level)
 			if (held[place] == 0)
 				continue;
 			name_place(role, place, name);
-			gn_log(level, role->host.name, "IOs are not completed: held or lost (n=%u, lane=%u, place=%s)",
+			gn_log(level, role->host.name,
+			       "IOs are not completed: held or lost (n=%u, lane=%u, place=%s)",
 			       held[place], i, name);
 			sum += held[place];
 		}

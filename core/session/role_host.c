@@ -41,25 +41,30 @@ static void rh_lane_call(struct gantry_lane *lane, void (*fn)(void *arg), void *
 	gn_worker_call(l->worker, fn, arg);
 }
 
-static int rh_chain_create(struct gantry_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal,
-			   uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p)
+static int rh_chain_create(struct gantry_lane *lane, const struct gantry_hop *owner,
+			   const struct gantry_hop *terminal, uint32_t n,
+			   struct gantry_chain **chain_p, struct gantry_io **ios_p)
 {
 	return gn_chain_create(lane->core, owner, terminal, n, chain_p, ios_p);
 }
 
-static int rh_fanout_create(struct gantry_lane *lane, const struct gantry_hop *terminals, uint32_t n_terminals,
-			    uint32_t n_parents, uint32_t max_pieces, struct gantry_fanout **fanout_p)
+static int rh_fanout_create(struct gantry_lane *lane, const struct gantry_hop *terminals,
+			    uint32_t n_terminals, uint32_t n_parents, uint32_t max_pieces,
+			    struct gantry_fanout **fanout_p)
 {
-	return gn_fanout_create(lane->core, terminals, n_terminals, n_parents, max_pieces, fanout_p);
+	return gn_fanout_create(lane->core, terminals, n_terminals, n_parents, max_pieces,
+				fanout_p);
 }
 
-static int rh_region_create(const struct gantry_role_host *rh, uint64_t bytes, int flags, struct gantry_region **region_p)
+static int rh_region_create(const struct gantry_role_host *rh, uint64_t bytes, int flags,
+			    struct gantry_region **region_p)
 {
 	(void)rh;
 	return gn_region_create(bytes, flags, region_p);
 }
 
-static void rh_region_destroy(const struct gantry_role_host *rh, struct gantry_region *region, int quiet)
+static void rh_region_destroy(const struct gantry_role_host *rh, struct gantry_region *region,
+			      int quiet)
 {
 	(void)rh;
 	gn_region_destroy(&region, quiet);
@@ -71,13 +76,16 @@ static int rh_region_withdraw(const struct gantry_role_host *rh, struct gantry_r
 	return gn_region_withdraw(region);
 }
 
-static int rh_client_open(const struct gantry_role_host *rh, uint32_t connect, const struct gantry_session_attr *attr,
-			  const struct gantry_client_events *events, void *arg, struct gantry_client **client_p)
+static int rh_client_open(const struct gantry_role_host *rh, uint32_t connect,
+			  const struct gantry_session_attr *attr,
+			  const struct gantry_client_events *events, void *arg,
+			  struct gantry_client **client_p)
 {
 	return gn_client_open(rh->core, connect, attr, events, arg, client_p);
 }
 
-static int rh_serve(const struct gantry_role_host *rh, const struct gantry_server_ops *ops, void *plugin_role)
+static int rh_serve(const struct gantry_role_host *rh, const struct gantry_server_ops *ops,
+		    void *plugin_role)
 {
 	(void)plugin_role; /* known since open */
 	return gn_server_start(rh->core, ops);
@@ -88,17 +96,19 @@ static void rh_backend_volume(const struct gantry_role_host *rh, struct gantry_v
 	const struct gn_role *role = rh->core;
 
 	memset(volume, 0, sizeof(*volume));
-	if (role->backend_ops != NULL)
+	if (role->backend_ops)
 		role->backend_ops->volume(role->backend, volume);
 }
 
-static int rh_backend_hop(const struct gantry_role_host *rh, struct gantry_lane *lane, struct gantry_hop *terminal)
+static int rh_backend_hop(const struct gantry_role_host *rh, struct gantry_lane *lane,
+			  struct gantry_hop *terminal)
 {
 	const struct gn_role *role = rh->core;
 
-	if (role->backend_ops == NULL)
+	if (!role->backend_ops)
 		return -EINVAL;
-	*terminal = (struct gantry_hop){.submit = role->backend_ops->submit, .self = role->backend_lanes[lane->index]};
+	*terminal = (struct gantry_hop){.submit = role->backend_ops->submit,
+					.self = role->backend_lanes[lane->index]};
 	return 0;
 }
 
@@ -108,7 +118,7 @@ static void rh_finished(const struct gantry_role_host *rh, int status)
 
 	if (role->finished)
 		return;
-	if (role->server.ops == NULL) {
+	if (!role->server.ops) {
 		gn_role_finish(role, status);
 		return;
 	}
@@ -167,16 +177,17 @@ static void on_timer(void *arg)
 
 void gn_role_drop_timers(struct gn_role *role)
 {
-	while (role->timers != NULL)
+	while (role->timers)
 		drop_timer(role->timers);
 }
 
-static int rh_after(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg), void *arg)
+static int rh_after(const struct gantry_role_host *rh, uint64_t ns, void (*fn)(void *arg),
+		    void *arg)
 {
 	struct gn_role *role = rh->core;
 	struct gn_role_timer *t = calloc(1, sizeof(*t));
 
-	if (t == NULL)
+	if (!t)
 		return -ENOMEM;
 	t->timer = (struct gn_timer){.fn = on_timer, .arg = t};
 	t->role = role;
@@ -193,7 +204,7 @@ static void rh_after_cancel(const struct gantry_role_host *rh, const void *arg)
 	const struct gn_role *role = rh->core;
 	struct gn_role_timer *t = role->timers, *next;
 
-	for (; t != NULL; t = next) {
+	for (; t; t = next) {
 		next = t->next;
 		if (t->arg == arg)
 			drop_timer(t);

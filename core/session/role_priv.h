@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * role_priv.h - shared by role.c (life), role_host.c (what the host does for it), role_report.c, and the sessions of a role
+ * role_priv.h - shared by role.c (life), role_host.c (what the host does for it), role_report.c,
+ * and the sessions of a role
  */
 #ifndef GN_SESSION_ROLE_PRIV_H
 #define GN_SESSION_ROLE_PRIV_H
@@ -14,9 +15,9 @@ struct gn_role {
 	struct gn_loop *loop;
 	struct gn_host host;
 	struct gantry_role_host rh;
-	void *role;          /* the plugin's */
+	void *role; /* the plugin's */
 	struct gn_lane *lanes;
-	uint32_t n_lanes;    /* initialised */
+	uint32_t n_lanes; /* initialised */
 	struct gn_pipeline *pipeline;
 
 	struct gn_host backend_host;
@@ -39,7 +40,10 @@ struct gn_role {
 /* role->rh, from role->spec. */
 void gn_role_fill_host(struct gn_role *role);
 void gn_role_drop_timers(struct gn_role *role);
-/* Stages give back what they hold. When nothing comes any more: what came after it would stay with them. */
+/*
+ * Stages give back what they hold. When nothing comes any more: what came after it would stay with
+ * them.
+ */
 void gn_role_drain(struct gn_role *role);
 
 /* Role is done; tells whoever made it, at the next turn of the loop. Idempotent. */

@@ -11,10 +11,10 @@ void gn_role_report(struct gn_role *role, struct gantry_writer *w)
 	w->u64(w, "lanes", role->n_lanes);
 	role->ops->report(role->role, w);
 	gn_host_report(&role->host, w);
-	if (role->server.ops != NULL)
+	if (role->server.ops)
 		gn_server_report(role, w);
 	gn_pipeline_report(role->pipeline, w);
-	if (role->backend_ops != NULL) {
+	if (role->backend_ops) {
 		w->object(w, "backend");
 		w->string(w, "type", role->spec.backend->name);
 		role->backend_ops->report(role->backend, w);
@@ -46,20 +46,22 @@ void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan)
 
 void gn_role_plan(const struct gn_role *role, uint32_t connect, struct gantry_plan *plan)
 {
-	if (role->spec.listen != NULL)
+	if (role->spec.listen)
 		gn_role_plan_listen(role, plan);
 	else
-		*plan = (struct gantry_plan){.sessions = 1, .lanes = role->spec.n_lanes, .lanes_option = "lanes"};
+		*plan = (struct gantry_plan){
+			.sessions = 1, .lanes = role->spec.n_lanes, .lanes_option = "lanes"};
 	role->ops->plan(role->role, connect, plan);
 }
 
-void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
-		    const struct gantry_option_faults *faults)
+void gn_role_expect(const struct gn_role *role, const struct gantry_volume_info *volumes,
+		    struct gantry_volume_info *shown, const struct gantry_option_faults *faults)
 {
 	role->ops->expect(role->role, volumes, shown, faults);
 }
 
-static void describe_endpoint(const struct gn_endpoint *ep, const char *key, struct gantry_writer *w)
+static void describe_endpoint(const struct gn_endpoint *ep, const char *key,
+			      struct gantry_writer *w)
 {
 	struct gantry_device_info info = {.caps = 0};
 
@@ -79,7 +81,8 @@ static void describe_endpoint(const struct gn_endpoint *ep, const char *key, str
 
 static void describe_credits(const struct gn_endpoint *ep, struct gantry_writer *w)
 {
-	uint64_t queues = (uint64_t)ep->max_sessions * ep->max_lanes, depth = gn_device_queue_depth(ep->device, ep->max_depth);
+	uint64_t queues = (uint64_t)ep->max_sessions * ep->max_lanes,
+		 depth = gn_device_queue_depth(ep->device, ep->max_depth);
 
 	w->object(w, "credits");
 	w->u64(w, "sessions", ep->max_sessions);
@@ -100,9 +103,9 @@ void gn_role_describe(struct gn_role *role, struct gantry_writer *w)
 	w->array(w, "pipeline");
 	for (uint32_t i = 0; i < gn_pipeline_length(role->pipeline); i++)
 		w->string(w, NULL, gn_pipeline_stage_name(role->pipeline, i));
-	w->string(w, NULL, role->backend_ops != NULL ? role->spec.backend->name : "link");
+	w->string(w, NULL, role->backend_ops ? role->spec.backend->name : "link");
 	w->end(w);
-	if (role->spec.listen != NULL) {
+	if (role->spec.listen) {
 		describe_endpoint(role->spec.listen, "listen", w);
 		describe_credits(role->spec.listen, w);
 	}

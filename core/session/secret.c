@@ -22,5 +22,7 @@ bool gn_secret_equal(const uint8_t a[GANTRY_SECRET_BYTES], const uint8_t b[GANTR
 
 int gn_secret_make(uint8_t secret[GANTRY_SECRET_BYTES])
 {
-	return getrandom(secret, GANTRY_SECRET_BYTES, GRND_NONBLOCK) == GANTRY_SECRET_BYTES ? 0 : -EAGAIN;
+	return getrandom(secret, GANTRY_SECRET_BYTES, GRND_NONBLOCK) == GANTRY_SECRET_BYTES
+		       ? 0
+		       : -EAGAIN;
 }

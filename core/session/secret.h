@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * secret.h - the secret of a session, which proves that a peer is the client that opened the session
+ * secret.h - the secret of a session, which proves that a peer is the client that opened the
+ * session
  */
 #ifndef GN_SESSION_SECRET_H
 #define GN_SESSION_SECRET_H

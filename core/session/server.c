@@ -5,8 +5,8 @@
  *      accept -> requests, one at a time (frame.h) -> running -> stop -> bye
  *                   \______________ gn_session_end: at any time ______________/
  *
- * The end: ports take no more, what is in flight completes, the role lets go, which may take it a while; then queues and
- * regions go, the connection, and the object.
+ * The end: ports take no more, what is in flight completes, the role lets go, which may take it a
+ * while; then queues and regions go, the connection, and the object.
  */
 #include "session/session_priv.h"
 
@@ -27,15 +27,20 @@ static void set_deadline(struct gantry_session *s)
 {
 	int waits = s->pending == 0 && s->state != GN_RUNNING && !s->ending;
 
-	gn_loop_set_timer(s->role->loop, &s->deadline, waits ? gn_now_ns() + s->ep->control_timeout_ns : 0);
+	gn_loop_set_timer(s->role->loop, &s->deadline,
+			  waits ? gn_now_ns() + s->ep->control_timeout_ns : 0);
 }
 
-/* A warning about a peer. One that never came to IO may come again as often as it likes: the log has lines for others too. */
+/*
+ * A warning about a peer. One that never came to IO may come again as often as it likes: the log
+ * has lines for others too.
+ */
 static bool may_warn(const struct gantry_session *s)
 {
 	struct gn_role *role = s->role;
 
-	return s->state >= GN_RUNNING || gn_log_ratelimit(&role->server.refusals, GN_LOG_WARN, role->host.name);
+	return s->state >= GN_RUNNING ||
+	       gn_log_ratelimit(&role->server.refusals, GN_LOG_WARN, role->host.name);
 }
 
 static void answer(struct gantry_session *s, int rc)
@@ -43,13 +48,17 @@ static void answer(struct gantry_session *s, int rc)
 	struct gn_verdict verdict = {.status = rc != 0 ? (int32_t)gantry_status_of_errno(rc) : 0};
 
 	if (rc != 0) {
-		snprintf(verdict.text, sizeof(verdict.text), "%s", s->refusal[0] != '\0' ? s->refusal : strerror(-rc));
+		snprintf(verdict.text, sizeof(verdict.text), "%s",
+			 s->refusal[0] != '\0' ? s->refusal : strerror(-rc));
 		if (may_warn(s))
-			gn_log(GN_LOG_WARN, s->role->host.name, "session refused id=%llx step=%s pid=%d reason=\"%s\"",
-			       (unsigned long long)s->ch.session, gn_frame_name(s->pending), s->peer.pid, verdict.text);
+			gn_log(GN_LOG_WARN, s->role->host.name,
+			       "session refused id=%llx step=%s pid=%d reason=\"%s\"",
+			       (unsigned long long)s->ch.session, gn_frame_name(s->pending),
+			       s->peer.pid, verdict.text);
 		gantry_count(s->role->server.refused, 1);
 	}
-	gn_channel_send(&s->ch, s->pending, s->pending_id, &verdict, &s->answer, rc == 0 ? s->answer_len : 0);
+	gn_channel_send(&s->ch, s->pending, s->pending_id, &verdict, &s->answer,
+			rc == 0 ? s->answer_len : 0);
 }
 
 static void finish_step(struct gantry_session *s, int rc)
@@ -64,8 +73,10 @@ static void finish_step(struct gantry_session *s, int rc)
 	}
 	s->state = s->pending_next;
 	if (s->state == GN_RUNNING)
-		gn_log(GN_LOG_INFO, s->role->host.name, "session started id=%llx lanes=%u depth=%u pid=%d",
-		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth, s->peer.pid);
+		gn_log(GN_LOG_INFO, s->role->host.name,
+		       "session started id=%llx lanes=%u depth=%u pid=%d",
+		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth,
+		       s->peer.pid);
 	set_deadline(s);
 	if (s->state == GN_ENDED)
 		gn_session_end(s, 0);
@@ -161,8 +172,8 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 	(void)conn;
 	if (s->ending)
 		return; /* it gets it */
-	gn_log(GN_LOG_WARN, s->role->host.name, "client wants region %u back id=%llx: session ends", handle,
-	       (unsigned long long)s->ch.session);
+	gn_log(GN_LOG_WARN, s->role->host.name, "client wants region %u back id=%llx: session ends",
+	       handle, (unsigned long long)s->ch.session);
 	gn_session_end(s, -ECONNRESET);
 }
 
@@ -176,7 +187,8 @@ static void on_silent(void *arg)
 {
 	struct gantry_session *s = arg;
 
-	gn_session_refuse(s, "no heartbeat for %llu ms", (unsigned long long)(4 * s->ep->heartbeat_ns / GN_NS_PER_MS));
+	gn_session_refuse(s, "no heartbeat for %llu ms",
+			  (unsigned long long)(4 * s->ep->heartbeat_ns / GN_NS_PER_MS));
 	gn_session_end(s, -ETIMEDOUT);
 }
 
@@ -184,7 +196,8 @@ static void on_deadline(void *arg)
 {
 	struct gantry_session *s = arg;
 
-	gn_session_refuse(s, "no request for %llu ms in state %s", (unsigned long long)(s->ep->control_timeout_ns / GN_NS_PER_MS),
+	gn_session_refuse(s, "no request for %llu ms in state %s",
+			  (unsigned long long)(s->ep->control_timeout_ns / GN_NS_PER_MS),
 			  gn_state_name(s->state));
 	gn_session_end(s, -ETIMEDOUT);
 }
@@ -195,7 +208,7 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	struct gantry_session *s = calloc(1, sizeof(*s));
 	int rc = -ENOMEM;
 
-	if (s != NULL) {
+	if (s) {
 		s->role = role;
 		s->ep = role->spec.listen;
 		s->peer = *peer;
@@ -207,7 +220,8 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	}
 	s->deadline = (struct gn_timer){.fn = on_deadline, .arg = s};
 	s->rules.io_timeout_ns = s->ep->io_timeout_ns;
-	s->rules.hop = (role->ops->flags & GANTRY_ROLE_STORES) != 0 ? GANTRY_HOP_TARGET : GANTRY_HOP_GATEWAY;
+	s->rules.hop = (role->ops->flags & GANTRY_ROLE_STORES) != 0 ? GANTRY_HOP_TARGET
+								    : GANTRY_HOP_GATEWAY;
 	gn_channel_init(&s->ch, s->ep->device, s->ep->heartbeat_ns, false, on_silent, s);
 	s->ch.conn = conn;
 	s->next = role->server.sessions;
@@ -215,7 +229,8 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	role->server.n_sessions++;
 	*conn_arg_p = s;
 	s->turned_away = gn_admit_half_open(s) != 0;
-	if (s->turned_away) { /* the peer gets END with the reason, which a refusal by the transport could not carry */
+	/* the peer gets END with the reason, which a refusal by the transport could not carry */
+	if (s->turned_away) {
 		gn_session_end(s, -EBUSY);
 		return 0;
 	}
@@ -238,10 +253,11 @@ void gn_server_check_finished(struct gn_role *role)
 	struct gn_server *sv = &role->server;
 	uint64_t exit_after;
 
-	if (sv->ops == NULL)
+	if (!sv->ops)
 		return;
 	exit_after = role->spec.listen->exit_after;
-	if (sv->n_sessions == 0 && gn_client_all_closed(role) && (sv->stopping || (exit_after != 0 && sv->n_ended >= exit_after)))
+	if (sv->n_sessions == 0 && gn_client_all_closed(role) &&
+	    (sv->stopping || (exit_after != 0 && sv->n_ended >= exit_after)))
 		gn_role_finish(role, role->status);
 }
 
@@ -253,7 +269,10 @@ static void drop_ports(struct gantry_session *s)
 		gn_responder_destroy(&s->lanes[i].port);
 }
 
-/* The last step of the end, at a turn of the loop of its own: nothing of the session is on the stack. */
+/*
+ * The last step of the end, at a turn of the loop of its own: nothing of the session is on the
+ * stack.
+ */
 static void destroy(void *arg)
 {
 	struct gantry_session *s = arg, **p;
@@ -279,7 +298,10 @@ static void destroy(void *arg)
 	gn_server_check_finished(role);
 }
 
-/* The last step but one, at a turn of its own as well: whoever was given the regions lets go of them before we do. */
+/*
+ * The last step but one, at a turn of its own as well: whoever was given the regions lets go of
+ * them before we do.
+ */
 static void teardown(void *arg)
 {
 	struct gantry_session *s = arg;
@@ -287,7 +309,8 @@ static void teardown(void *arg)
 
 	drop_ports(s);
 	s->tearing_down = 1;
-	if (!s->hello_delivered || role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
+	if (!s->hello_delivered ||
+	    role->server.ops->closed(role->role, s, s->reason) != -EINPROGRESS)
 		destroy(s);
 }
 
@@ -308,7 +331,7 @@ void gn_session_idle(struct gantry_session *s)
 static void abandon_ports(struct gantry_session *s)
 {
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->ending && s->lanes[i].port != NULL)
+		if (s->ending && s->lanes[i].port)
 			gn_responder_abandon(s->lanes[i].port);
 }
 
@@ -319,14 +342,14 @@ void gn_session_quiesce(struct gantry_session *s)
 		return;
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->lanes[i].port != NULL)
+		if (s->lanes[i].port)
 			s->n_busy++;
 	if (s->n_busy == 0) {
 		gn_session_idle(s);
 		return;
 	}
 	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->lanes[i].port != NULL)
+		if (s->lanes[i].port)
 			gn_responder_quiesce(s->lanes[i].port);
 	abandon_ports(s);
 }
@@ -335,12 +358,12 @@ static void release_lane(struct gantry_session *s, struct gn_session_lane *sl)
 {
 	const struct gantry_transport_ops *ops = s->ep->device->ops;
 
-	if (sl->rma != NULL)
+	if (sl->rma)
 		ops->rma_destroy(sl->rma);
-	if (sl->producer != NULL)
+	if (sl->producer)
 		ops->producer_destroy(sl->producer);
 	ops->consumer_destroy(sl->consumer);
-	if (sl->move_memory != NULL)
+	if (sl->move_memory)
 		ops->unregister_region(s->ch.conn, sl->move_memory);
 	gn_region_destroy(&sl->move_memory, 1);
 	gn_loop_withdraw(s->role->loop, &sl->broken_post);
@@ -355,14 +378,14 @@ void gn_session_release(struct gantry_session *s)
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		release_lane(s, &s->lanes[i]);
 	s->n_lanes = 0;
-	if (s->store.addr != NULL)
+	if (s->store.addr)
 		ops->unregister_region(s->ch.conn, &s->store);
 	s->store.addr = NULL;
-	if (s->importing != NULL)
+	if (s->importing)
 		ops->release_region(s->ch.conn, s->importing);
 	s->importing = NULL;
 	for (uint32_t i = 0; i < s->rules.n_regions; i++) {
-		if (s->rules.regions[i] != NULL)
+		if (s->rules.regions[i])
 			ops->release_region(s->ch.conn, s->rules.regions[i]);
 		s->rules.regions[i] = NULL;
 	}
@@ -383,12 +406,14 @@ static void tell_lost(struct gantry_session *s)
 	if (!stops && !may_warn(s))
 		return;
 	if (s->turned_away)
-		gn_log(GN_LOG_WARN, s->role->host.name, "connection refused pid=%d peer=\"%s\" reason=\"%s\"", s->peer.pid,
+		gn_log(GN_LOG_WARN, s->role->host.name,
+		       "connection refused pid=%d peer=\"%s\" reason=\"%s\"", s->peer.pid,
 		       s->account->name, s->refusal);
 	else
 		gn_log(stops ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
-		       "session lost id=%llx pid=%d state=%s reason=\"%s\"", (unsigned long long)s->ch.session, s->peer.pid,
-		       gn_state_name(s->state), s->refusal);
+		       "session lost id=%llx pid=%d state=%s reason=\"%s\"",
+		       (unsigned long long)s->ch.session, s->peer.pid, gn_state_name(s->state),
+		       s->refusal);
 }
 
 void gn_session_end(struct gantry_session *s, int reason)
@@ -403,8 +428,9 @@ void gn_session_end(struct gantry_session *s, int reason)
 	if (reason != 0)
 		tell_lost(s);
 	else
-		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%llx", (unsigned long long)s->ch.session);
-	if (reason != 0 && s->hello_delivered && s->role->server.ops->lost != NULL)
+		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%llx",
+		       (unsigned long long)s->ch.session);
+	if (reason != 0 && s->hello_delivered && s->role->server.ops->lost)
 		s->role->server.ops->lost(s->role->role, s);
 	gn_session_quiesce(s);
 }
@@ -416,7 +442,7 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	const struct gantry_host *host = &role->host.pub;
 	int rc;
 
-	if (ep == NULL || sv->ops != NULL)
+	if (!ep || sv->ops)
 		return -EINVAL;
 	sv->opened = host->counter(host, "sessions_opened");
 	sv->ended = host->counter(host, "sessions_ended");
@@ -425,7 +451,8 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	sv->direct = host->counter(host, "sessions_direct");
 	sv->ops_done = calloc(role->n_lanes, sizeof(*sv->ops_done));
 	sv->ops_failed = calloc(role->n_lanes, sizeof(*sv->ops_failed));
-	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct || !sv->ops_done || !sv->ops_failed)
+	if (!sv->opened || !sv->ended || !sv->lost || !sv->refused || !sv->direct ||
+	    !sv->ops_done || !sv->ops_failed)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < role->n_lanes; i++) {
 		sv->ops_done[i] = host->counter(host, "ops_done");
@@ -435,19 +462,21 @@ int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops)
 	}
 	rc = ep->device->ops->listen(ep->device->dev, ep->service, &events, role, &sv->listener);
 	if (rc != 0) {
-		gn_log(GN_LOG_ERROR, role->host.name, "%s: cannot listen on device %s as \"%s\": %s%s", ep->where,
+		gn_log(GN_LOG_ERROR, role->host.name,
+		       "%s: cannot listen on device %s as \"%s\": %s%s", ep->where,
 		       ep->device->name, ep->service, strerror(-rc),
 		       rc == -EADDRINUSE ? "; that name is served already" : "");
 		return rc;
 	}
-	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s service=%s", ep->device->name, ep->service);
+	gn_log(GN_LOG_INFO, role->host.name, "listening device=%s service=%s", ep->device->name,
+	       ep->service);
 	sv->ops = ops;
 	return 0;
 }
 
 void gn_server_unlisten(struct gn_role *role)
 {
-	if (role->server.listener != NULL)
+	if (role->server.listener)
 		role->spec.listen->device->ops->unlisten(role->server.listener);
 	role->server.listener = NULL;
 }
@@ -458,10 +487,14 @@ void gn_server_stop(struct gn_role *role)
 
 	sv->stopping = 1;
 	gn_server_unlisten(role);
-	for (struct gantry_session *s = sv->sessions; s != NULL; s = s->next) {
-		/* BUSY lets a client without a session try again until connect.timeout, because the role may be restarted */
+	for (struct gantry_session *s = sv->sessions; s; s = s->next) {
+		/*
+		 * BUSY lets a client without a session try again until connect.timeout, because the
+		 * role may be restarted
+		 */
 		if (!s->ending)
-			gn_session_refuse(s, "%s%s stops", s->state == GN_NEW ? "busy: " : "", role->host.name);
+			gn_session_refuse(s, "%s%s stops", s->state == GN_NEW ? "busy: " : "",
+					  role->host.name);
 		gn_session_end(s, s->state == GN_NEW ? -EBUSY : -ECANCELED);
 	}
 	gn_server_check_finished(role);
@@ -470,7 +503,7 @@ void gn_server_stop(struct gn_role *role)
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 {
 	w->array(w, "sessions");
-	for (const struct gantry_session *s = role->server.sessions; s != NULL; s = s->next) {
+	for (const struct gantry_session *s = role->server.sessions; s; s = s->next) {
 		char id[24];
 
 		snprintf(id, sizeof(id), "%llx", (unsigned long long)s->ch.session);

@@ -21,9 +21,11 @@ struct gn_server {
 	uint64_t n_ended;
 	int stopping;
 	uint32_t start_round; /* of start_order.c */
-	struct gn_log_limit refusals; /* whoever is turned away, or breaks off before IO, may come again at once */
-	uint64_t *opened, *ended, *lost, *refused, *direct; /* counters; direct: whose data moves straight to and from the store */
-	uint64_t **ops_done, **ops_failed;         /* counters, a cell for each lane */
+	/* whoever is turned away, or breaks off before IO, may come again at once */
+	struct gn_log_limit refusals;
+	/* counters; direct: whose data moves straight to and from the store */
+	uint64_t *opened, *ended, *lost, *refused, *direct;
+	uint64_t **ops_done, **ops_failed; /* counters, a cell for each lane */
 };
 
 int gn_server_start(struct gn_role *role, const struct gantry_server_ops *ops);
@@ -36,7 +38,8 @@ void gn_server_check_finished(struct gn_role *role);
 void gn_server_report(const struct gn_role *role, struct gantry_writer *w);
 
 void gn_session_continue(struct gantry_session *session, int rc);
-void gn_session_refuse(struct gantry_session *session, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void gn_session_refuse(struct gantry_session *session, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void gn_session_end(struct gantry_session *session, int reason);
 void gn_session_set(struct gantry_session *session, void *user);
 void *gn_session_user(struct gantry_session *session);

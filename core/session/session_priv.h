@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_priv.h - one session at its server: shared by server.c (life of sessions), admit.c (what each peer may have),
- * steps.c (what each request does), supersede.c (sessions that come again) and start_order.c (what START waits for)
+ * session_priv.h - one session at its server: shared by server.c (life of sessions), admit.c (what
+ * each peer may have), steps.c (what each request does), supersede.c (sessions that come again) and
+ * start_order.c (what START waits for)
  */
 #ifndef GN_SESSION_SESSION_PRIV_H
 #define GN_SESSION_SESSION_PRIV_H
@@ -31,10 +32,10 @@ struct gantry_session {
 	struct gn_post last;      /* at the end: teardown, then destroy */
 	enum gn_state state;
 	struct gantry_peer peer;
-	struct gn_peer *account;  /* of the peer */
-	struct gn_amounts held;   /* taken from it */
+	struct gn_peer *account; /* of the peer */
+	struct gn_amounts held;  /* taken from it */
 	struct gantry_session_attr attr;
-	uint64_t features; /* agreed: GN_FEATURE_* */
+	uint64_t features;         /* agreed: GN_FEATURE_* */
 	uint8_t expected_uuid[16]; /* as in struct gn_hello */
 	uint64_t expected_verifier;
 	bool admitted; /* its HELLO was accepted: attr and secret are valid */
@@ -53,16 +54,20 @@ struct gantry_session {
 
 	struct gn_io_rules rules;
 	uint64_t region_bytes;
-	struct gantry_region store; /* the volume, when it is memory that is registered on the connection; addr NULL: it is not */
+	/*
+	 * the volume, when it is memory that is registered on the connection; addr NULL: it is not
+	 */
+	struct gantry_region store;
 	struct gantry_region *importing;
 	struct gn_session_lane *lanes;
 	uint32_t n_lanes; /* with queues */
 	uint32_t n_busy;  /* ports that are not idle yet */
 
-	void *user; /* the role's */
+	void *user;                /* the role's */
 	int waits_for_predecessor; /* its hello waits for an older session of the same id to end */
-	int hello_delivered;  /* the role's hello was called: closed must be */
-	int turned_away; /* a quota of its peer is reached: it sends END with the reason, and takes no requests */
+	int hello_delivered;       /* the role's hello was called: closed must be */
+	/* a quota of its peer is reached: it sends END with the reason, and takes no requests */
+	int turned_away;
 	int ending;
 	int tearing_down; /* the role's closed is under way */
 	int reason;
@@ -83,16 +88,17 @@ int gn_step_begin(struct gantry_session *s, unsigned type, const void *payload);
 int gn_step_finish(struct gantry_session *s, unsigned type);
 
 /*
- * Admit s, whose peer has presented this secret: end the sessions of its id that have a lower epoch. Without such a
- * session s takes the secret, or a new one if its peer has none.
+ * Admit s, whose peer has presented this secret: end the sessions of its id that have a lower
+ * epoch. Without such a session s takes the secret, or a new one if its peer has none.
  *
  * returns  0: there is no other session of this id
  *          -EINPROGRESS: gn_step_hello follows when they are drained and gone
- *          -EACCES: the peer does not have their secret, one of them has this epoch or a higher one, or it belongs to
- *          another user; no session has changed
+ *          -EACCES: the peer does not have their secret, one of them has this epoch or a higher
+ *          one, or it belongs to another user; no session has changed
  *          -EAGAIN: no secret can be made
  */
-int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES]);
+int gn_session_supersede(struct gantry_session *s, uint32_t epoch,
+			 const uint8_t secret[GANTRY_SECRET_BYTES]);
 /* `gone` has left the list of sessions: continue the HELLO that waited for it, if there is one. */
 void gn_session_resume_waiting(const struct gantry_session *gone);
 /* The last part of the step hello: ask the role. */
@@ -101,13 +107,18 @@ int gn_step_hello(struct gantry_session *s);
 /* -- admit.c -- */
 /* Open the account of the peer. 0, -ENOMEM, or -EACCES: the peer may not connect. Logs why. */
 int gn_admit_peer(struct gantry_session *s);
-/* A new connection becomes half-open. 0; -EBUSY: the peer is turned away, and the refusal says why. */
+/*
+ * A new connection becomes half-open. 0; -EBUSY: the peer is turned away, and the refusal says why.
+ */
 int gn_admit_half_open(struct gantry_session *s);
 /* The half-open connection becomes a session. Returns as above. */
 int gn_admit_session(struct gantry_session *s);
 /* Another session takes the place of this one, which ends. */
 void gn_admit_yield(struct gantry_session *s);
-/* Call before memory of this quota is allocated for a session. As above; -EACCES: more than the peer may ever have. */
+/*
+ * Call before memory of this quota is allocated for a session. As above; -EACCES: more than the
+ * peer may ever have.
+ */
 int gn_admit_memory(struct gantry_session *s, enum gn_quota quota, uint64_t bytes);
 /* Give back the memory quotas of a session, which has released the memory. */
 void gn_admit_memory_released(struct gantry_session *s);
@@ -116,18 +127,23 @@ void gn_admit_gone(struct gantry_session *s);
 
 /* -- start_order.c -- */
 /*
- * Process START: call the role's start after no write of an ended session can reach the volume any more. Returns its
- * result; -EINPROGRESS: gn_session_continue follows; -EBUSY or another -errno: the session is rejected.
+ * Process START: call the role's start after no write of an ended session can reach the volume any
+ * more. Returns its result; -EINPROGRESS: gn_session_continue follows; -EBUSY or another -errno:
+ * the session is rejected.
  */
 int gn_start_await(struct gantry_session *s);
 /* Stop waiting to start the session. */
 void gn_start_forget(struct gantry_session *s);
-/* A session has ended, or a peer has answered a PING: check all sessions that wait to start again. */
+/*
+ * A session has ended, or a peer has answered a PING: check all sessions that wait to start again.
+ */
 void gn_start_look(struct gn_role *role);
 
 /* Pieces of the teardown. */
-void gn_session_quiesce(struct gantry_session *s); /* ends in gn_session_idle, at once when no port is there */
+/* ends in gn_session_idle, at once when no port is there */
+void gn_session_quiesce(struct gantry_session *s);
 void gn_session_idle(struct gantry_session *s);
-void gn_session_release(struct gantry_session *s); /* queues and regions; after the ports are gone */
+/* queues and regions; after the ports are gone */
+void gn_session_release(struct gantry_session *s);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start_order.c - start a session only after no write of an ended session can reach the volume any more
+ * start_order.c - start a session only after no write of an ended session can reach the volume any
+ * more
  *
  *      START -> the peer of every other running session answers a PING, or that session ends
  *            -> all IO of every ending session has completed, and its relays are closed
  *            -> the backend is quiescent
- *            -> the role starts the session; or the server rejects it with BUSY after control_timeout
+ *            -> the role starts the session; or the server rejects it with BUSY after
+ *            control_timeout
  *
- * The first step finds a peer that ended its session although no notification reached the server. Such a peer does not
- * answer a PING that the server sends later. Without this step its writes could reach the volume after the new session
- * has started.
+ * The first step finds a peer that ended its session although no notification reached the server.
+ * Such a peer does not answer a PING that the server sends later. Without this step its writes
+ * could reach the volume after the new session has started.
  */
 #include "session/session_priv.h"
 
@@ -27,7 +29,9 @@ struct obstacle {
 	int backend;       /* result of quiesce */
 };
 
-/* Send a PING to the peer of t, unless it has answered one that was sent after START of s arrived. */
+/*
+ * Send a PING to the peer of t, unless it has answered one that was sent after START of s arrived.
+ */
 static bool is_silent(const struct gantry_session *s, struct gantry_session *t)
 {
 	if (t->ch.answered_ns >= s->start.asked_ns)
@@ -46,7 +50,7 @@ static bool find_obstacle(struct gantry_session *s, struct obstacle *o)
 	struct gn_role *role = s->role;
 
 	*o = (struct obstacle){.since_ns = UINT64_MAX};
-	for (struct gantry_session *t = role->server.sessions; t != NULL; t = t->next) {
+	for (struct gantry_session *t = role->server.sessions; t; t = t->next) {
 		if (t == s || !has_io(t))
 			continue;
 		if (!t->ending) {
@@ -57,7 +61,7 @@ static bool find_obstacle(struct gantry_session *s, struct obstacle *o)
 		if (t->ended_ns < o->since_ns)
 			o->since_ns = t->ended_ns;
 	}
-	if (o->n_ending == 0 && o->n_silent == 0 && role->backend_ops != NULL)
+	if (o->n_ending == 0 && o->n_silent == 0 && role->backend_ops)
 		o->backend = role->backend_ops->quiesce(role->backend, &s->start.mark);
 	return o->n_ending != 0 || o->n_silent != 0 || o->backend != 0;
 }
@@ -66,23 +70,27 @@ static uint32_t count_writes(const struct gn_role *role)
 {
 	uint32_t n = 0;
 
-	for (struct gantry_session *t = role->server.sessions; t != NULL; t = t->next)
+	for (struct gantry_session *t = role->server.sessions; t; t = t->next)
 		for (uint32_t i = 0; t->ending && i < t->n_lanes; i++)
-			if (t->lanes[i].port != NULL)
+			if (t->lanes[i].port)
 				n += gn_responder_count_writes(t->lanes[i].port);
 	return n;
 }
 
 static int refuse_busy(struct gantry_session *s, const struct obstacle *o)
 {
-	uint64_t now_ns = gn_now_ns(), since_ns = o->n_ending != 0 ? o->since_ns : s->start.asked_ns;
+	uint64_t now_ns = gn_now_ns(),
+		 since_ns = o->n_ending != 0 ? o->since_ns : s->start.asked_ns;
 
 	if (o->n_ending == 0 && o->n_silent != 0)
-		gn_session_refuse(s, "busy (silent sessions=%u, since=%llu ms): try again", o->n_silent,
+		gn_session_refuse(s, "busy (silent sessions=%u, since=%llu ms): try again",
+				  o->n_silent,
 				  (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
 	else
-		gn_session_refuse(s, "busy (writes=%u, since=%llu ms): writes of an ended session: try again",
-				  count_writes(s->role), (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
+		gn_session_refuse(
+			s, "busy (writes=%u, since=%llu ms): writes of an ended session: try again",
+			count_writes(s->role),
+			(unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
 	return -EBUSY;
 }
 
@@ -98,15 +106,17 @@ static int try_start(struct gantry_session *s)
 	}
 	if (o.backend != 0 && o.backend != -EAGAIN) {
 		gn_start_forget(s);
-		gn_session_refuse(s, "the backend cannot determine whether ended writes are at rest: %s",
-				  strerror(-o.backend));
+		gn_session_refuse(
+			s, "the backend cannot determine whether ended writes are at rest: %s",
+			strerror(-o.backend));
 		return o.backend;
 	}
 	if (now_ns >= s->start.until_ns) {
 		gn_start_forget(s);
 		return refuse_busy(s, &o);
 	}
-	gn_loop_set_timer(s->role->loop, &s->start.timer, o.backend != 0 ? now_ns + BACKEND_POLL_NS : s->start.until_ns);
+	gn_loop_set_timer(s->role->loop, &s->start.timer,
+			  o.backend != 0 ? now_ns + BACKEND_POLL_NS : s->start.until_ns);
 	return -EINPROGRESS;
 }
 
@@ -142,7 +152,7 @@ void gn_start_forget(struct gantry_session *s)
 
 static struct gantry_session *next_waiting(struct gantry_session *s)
 {
-	while (s != NULL && (!s->start.waits || s->ending || s->start.round == s->role->server.start_round))
+	while (s && (!s->start.waits || s->ending || s->start.round == s->role->server.start_round))
 		s = s->next;
 	return s;
 }
@@ -153,7 +163,7 @@ void gn_start_look(struct gn_role *role)
 
 	role->server.start_round++;
 	/* start over each time: a rejected session may end others and change the list */
-	while ((s = next_waiting(role->server.sessions)) != NULL) {
+	while ((s = next_waiting(role->server.sessions))) {
 		s->start.round = role->server.start_round;
 		try_again(s);
 	}

@@ -34,24 +34,29 @@ static int hello(struct gantry_session *s, const void *payload)
 		return -EINVAL;
 	}
 	if (h.version_min > GN_FRAME_VERSION || h.version_max < GN_FRAME_VERSION) {
-		gn_session_refuse(s, "speaks protocol %u, you speak %u to %u", GN_FRAME_VERSION, h.version_min, h.version_max);
+		gn_session_refuse(s, "speaks protocol %u, you speak %u to %u", GN_FRAME_VERSION,
+				  h.version_min, h.version_max);
 		return -EOPNOTSUPP;
 	}
 	if (h.lanes == 0 || h.lanes > ep->max_lanes || h.lanes > GN_MAX_LANES) {
-		gn_session_refuse(s, "lanes out of range (lanes=%u, limit listen.max_lanes=%u)", h.lanes, ep->max_lanes);
+		gn_session_refuse(s, "lanes out of range (lanes=%u, limit listen.max_lanes=%u)",
+				  h.lanes, ep->max_lanes);
 		return -EINVAL;
 	}
 	if (h.depth == 0 || h.depth > ep->max_depth) {
-		gn_session_refuse(s, "depth out of range (depth=%u, limit listen.max_depth=%u)", h.depth, ep->max_depth);
+		gn_session_refuse(s, "depth out of range (depth=%u, limit listen.max_depth=%u)",
+				  h.depth, ep->max_depth);
 		return -EINVAL;
 	}
 	if (h.regions > ep->max_regions) {
-		gn_session_refuse(s, "too many regions (regions=%u, limit listen.max_regions=%u)", h.regions, ep->max_regions);
+		gn_session_refuse(s, "too many regions (regions=%u, limit listen.max_regions=%u)",
+				  h.regions, ep->max_regions);
 		return -EINVAL;
 	}
 	if (h.epoch == 0 || h.epoch > GANTRY_EPOCH_MAX) {
-		gn_session_refuse(s, "epoch out of range (epoch=%u, limits 1 and %u): open a new session", h.epoch,
-				  GANTRY_EPOCH_MAX);
+		gn_session_refuse(
+			s, "epoch out of range (epoch=%u, limits 1 and %u): open a new session",
+			h.epoch, GANTRY_EPOCH_MAX);
 		return -EINVAL;
 	}
 	rc = gn_session_supersede(s, h.epoch, h.secret);
@@ -61,19 +66,22 @@ static int hello(struct gantry_session *s, const void *payload)
 		s->admitted = false;
 		return -EBUSY;
 	}
-	s->attr = (struct gantry_session_attr){
-		.id = s->ch.session, .epoch = h.epoch, .lanes = h.lanes, .depth = h.depth, .regions = h.regions};
+	s->attr = (struct gantry_session_attr){.id = s->ch.session,
+					       .epoch = h.epoch,
+					       .lanes = h.lanes,
+					       .depth = h.depth,
+					       .regions = h.regions};
 	memcpy(s->expected_uuid, h.uuid, sizeof(s->expected_uuid));
 	s->expected_verifier = h.verifier;
 	s->rules.regions = calloc(h.regions + 1, sizeof(struct gantry_region *));
 	s->lanes = calloc(h.lanes, sizeof(*s->lanes));
-	if (s->rules.regions == NULL || s->lanes == NULL)
+	if (!s->rules.regions || !s->lanes)
 		return -ENOMEM;
 	s->rules.n_regions = h.regions + 1;
 	s->features = h.features & gn_features_over(ep->device);
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;
-	s->answer.hello =
-		(struct gn_hello_answer){.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
+	s->answer.hello = (struct gn_hello_answer){
+		.version = GN_FRAME_VERSION, .epoch = h.epoch, .features = s->features};
 	memcpy(s->answer.hello.secret, s->secret, sizeof(s->secret));
 	s->answer_len = sizeof(s->answer.hello);
 	s->waits_for_predecessor = rc == -EINPROGRESS;
@@ -91,7 +99,8 @@ static int query(struct gantry_session *s, const void *payload)
 {
 	(void)payload;
 	s->answer_len = sizeof(s->answer.volume);
-	memset(&s->answer.volume, 0, sizeof(s->answer.volume)); /* a role of an older ABI fills fewer fields */
+	/* a role of an older ABI fills fewer fields */
+	memset(&s->answer.volume, 0, sizeof(s->answer.volume));
 	return ops_of(s)->query(s->role->role, s, &s->answer.volume);
 }
 
@@ -103,7 +112,10 @@ static uint32_t caps_of(const struct gantry_session *s)
 	return info.caps;
 }
 
-/* A role that works on the data, over a transport that does not map regions: the data has to be moved. */
+/*
+ * A role that works on the data, over a transport that does not map regions: the data has to be
+ * moved.
+ */
 static int must_move(const struct gantry_session *s)
 {
 	return ops_of(s)->map_regions && (caps_of(s) & GANTRY_CAP_MAPPED) == 0;
@@ -117,15 +129,19 @@ static int check_expected(struct gantry_session *s)
 
 	if (gantry_uuid_is_known(volume->uuid) && gantry_uuid_is_known(s->expected_uuid) &&
 	    memcmp(volume->uuid, s->expected_uuid, sizeof(volume->uuid)) != 0) {
-		gn_session_refuse(s, "another volume (uuid=%s, the session had uuid=%s)", gantry_uuid_text(volume->uuid, is),
+		gn_session_refuse(s, "another volume (uuid=%s, the session had uuid=%s)",
+				  gantry_uuid_text(volume->uuid, is),
 				  gantry_uuid_text(s->expected_uuid, was));
 		return -ESTALE;
 	}
-	if ((volume->flags & GANTRY_VOLUME_VOLATILE) != 0 && volume->verifier != 0 && s->expected_verifier != 0 &&
-	    volume->verifier != s->expected_verifier) {
-		gn_session_refuse(s, "the volume has lost its data: volatile, and its target was restarted "
-				  "(verifier=%llx, the session had %llx)", (unsigned long long)volume->verifier,
-				  (unsigned long long)s->expected_verifier);
+	if ((volume->flags & GANTRY_VOLUME_VOLATILE) != 0 && volume->verifier != 0 &&
+	    s->expected_verifier != 0 && volume->verifier != s->expected_verifier) {
+		gn_session_refuse(
+			s,
+			"the volume has lost its data: volatile, and its target was restarted "
+			"(verifier=%llx, the session had %llx)",
+			(unsigned long long)volume->verifier,
+			(unsigned long long)s->expected_verifier);
 		return -ESTALE;
 	}
 	return 0;
@@ -140,7 +156,7 @@ static int query_done(struct gantry_session *s)
 	if (must_move(s) && volume->max_io > most)
 		volume->max_io = (uint32_t)most;
 	fault = gn_volume_fault(volume);
-	if (fault != NULL) {
+	if (fault) {
 		gn_session_refuse(s, "the role describes an impossible volume: %s", fault);
 		return -EINVAL;
 	}
@@ -158,14 +174,18 @@ static int export(struct gantry_session *s, const void *payload)
 	int rc;
 
 	memcpy(&token, payload, sizeof(token));
-	if (token.handle == 0 || token.handle >= s->rules.n_regions || s->rules.regions[token.handle] != NULL) {
-		gn_session_refuse(s, "region handle %u is taken or not in 1 .. %u", token.handle, s->attr.regions);
+	if (token.handle == 0 || token.handle >= s->rules.n_regions ||
+	    s->rules.regions[token.handle]) {
+		gn_session_refuse(s, "region handle %u is taken or not in 1 .. %u", token.handle,
+				  s->attr.regions);
 		return -EINVAL;
 	}
 	if (!gantry_range_ok(s->region_bytes, token.length, s->ep->max_region_bytes)) {
-		gn_session_refuse(s, "regions too large (used=%llu, asked=%llu, limit listen.max_region_bytes=%llu)",
-				  (unsigned long long)s->region_bytes, (unsigned long long)token.length,
-				  (unsigned long long)s->ep->max_region_bytes);
+		gn_session_refuse(
+			s,
+			"regions too large (used=%llu, asked=%llu, limit listen.max_region_bytes=%llu)",
+			(unsigned long long)s->region_bytes, (unsigned long long)token.length,
+			(unsigned long long)s->ep->max_region_bytes);
 		return -EACCES;
 	}
 	rc = gn_admit_memory(s, GN_QUOTA_REGION_BYTES, token.length);
@@ -175,15 +195,18 @@ static int export(struct gantry_session *s, const void *payload)
 	if (rc != 0) {
 		const char *why = device->ops->import_error(s->ch.conn);
 
-		gn_session_refuse(s, "region %u cannot be imported: %s", token.handle, *why ? why : strerror(-rc));
+		gn_session_refuse(s, "region %u cannot be imported: %s", token.handle,
+				  *why ? why : strerror(-rc));
 		return rc;
 	}
 	if (s->importing->handle != token.handle || s->importing->length > token.length) {
 		gn_session_refuse(s, "region %u is not what its token says", token.handle);
 		return -EPROTO;
 	}
-	if (map && s->importing->addr == NULL) {
-		gn_session_refuse(s, "region %u was not mapped, which device %s says that it can do", token.handle, device->name);
+	if (map && !s->importing->addr) {
+		gn_session_refuse(s,
+				  "region %u was not mapped, which device %s says that it can do",
+				  token.handle, device->name);
 		return -EOPNOTSUPP;
 	}
 	return ops_of(s)->region(s->role->role, s, s->importing);
@@ -197,7 +220,10 @@ static int export_done(struct gantry_session *s)
 	return 0;
 }
 
-/* The store is memory, and what comes in goes straight to it: let the device move data to and from there. */
+/*
+ * The store is memory, and what comes in goes straight to it: let the device move data to and from
+ * there.
+ */
 static int make_store(struct gantry_session *s, const struct gantry_hop *terminal)
 {
 	const struct gn_role *role = s->role;
@@ -205,9 +231,10 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 	struct gantry_volume_info volume;
 	int rc;
 
-	if (s->store.addr != NULL)
+	if (s->store.addr)
 		return 0;
-	if (role->backend_ops == NULL || terminal->submit != role->backend_ops->submit || role->spec.n_stages != 0)
+	if (!role->backend_ops || terminal->submit != role->backend_ops->submit ||
+	    role->spec.n_stages != 0)
 		return -ENOTSUP;
 	role->backend_ops->volume(role->backend, &volume);
 	if (volume.size != s->rules.volume.size || volume.size > s->ep->direct_memory)
@@ -222,7 +249,8 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 		gantry_count(s->role->server.direct, 1);
 		return 0;
 	}
-	gn_log(GN_LOG_INFO, role->host.name, "the volume cannot be made known to device %s, its data is copied: %s%s",
+	gn_log(GN_LOG_INFO, role->host.name,
+	       "the volume cannot be made known to device %s, its data is copied: %s%s",
 	       s->ep->device->name, strerror(-rc), rc == -ENOMEM ? "; raise ulimit -l" : "");
 	s->store.addr = NULL;
 	return rc;
@@ -231,7 +259,8 @@ static int make_store(struct gantry_session *s, const struct gantry_hop *termina
 /* Bytes that the data of a lane is moved through: no more than all its IOs together can use. */
 static uint64_t move_bytes(const struct gantry_session *s)
 {
-	uint64_t all = (uint64_t)s->attr.depth * gn_page_count(s->rules.volume.max_io) * GN_PAGE_BYTES;
+	uint64_t all = (uint64_t)s->attr.depth * gn_page_count(s->rules.volume.max_io) *
+		       GN_PAGE_BYTES;
 
 	return all < s->ep->move_memory ? all : s->ep->move_memory;
 }
@@ -248,16 +277,19 @@ static int make_move_memory(struct gantry_session *s, struct gn_session_lane *sl
 			gn_region_destroy(&memory, 1);
 	}
 	if (rc != 0)
-		gn_session_refuse(s, "no %llu bytes to move data through: %s%s", (unsigned long long)bytes, strerror(-rc),
-				  rc == -ENOMEM ? "; raise its ulimit -l, or lower its listen.move_memory" : "");
+		gn_session_refuse(s, "no %llu bytes to move data through: %s%s",
+				  (unsigned long long)bytes, strerror(-rc),
+				  rc == -ENOMEM
+					  ? "; raise its ulimit -l, or lower its listen.move_memory"
+					  : "");
 	else
 		sl->move_memory = memory;
 	return rc;
 }
 
 /*
- * The most that queues of the session take: of each lane a ring in both directions, an IO for each of its depth, what the
- * device adds, and move_memory.
+ * The most that queues of the session take: of each lane a ring in both directions, an IO for each
+ * of its depth, what the device adds, and move_memory.
  */
 static uint64_t queue_memory(const struct gantry_session *s)
 {
@@ -278,7 +310,9 @@ static int make_lane(struct gantry_session *s, uint32_t i)
 	struct gn_session_lane *sl = &s->lanes[i];
 	struct gn_lane *lane = &s->role->lanes[i % s->role->n_lanes];
 	struct gantry_queue_attr attr = {
-		.depth = gn_device_queue_depth(s->ep->device, s->attr.depth), .lane = i, .thread = lane->worker};
+		.depth = gn_device_queue_depth(s->ep->device, s->attr.depth),
+		.lane = i,
+		.thread = lane->worker};
 	int rc;
 
 	sl->session = s;
@@ -307,7 +341,8 @@ static int queues(struct gantry_session *s, const void *payload)
 
 	memcpy(&q, payload, sizeof(q));
 	if (q.n != s->attr.lanes || q.depth != s->attr.depth) {
-		gn_session_refuse(s, "%u queues of depth %u, hello said %u of %u", q.n, q.depth, s->attr.lanes, s->attr.depth);
+		gn_session_refuse(s, "%u queues of depth %u, hello said %u of %u", q.n, q.depth,
+				  s->attr.lanes, s->attr.depth);
 		return -EINVAL;
 	}
 	rc = gn_admit_memory(s, GN_QUOTA_QUEUE_MEMORY, queue_memory(s));
@@ -320,7 +355,8 @@ static int queues(struct gantry_session *s, const void *payload)
 		rc = make_lane(s, i);
 		if (rc != 0) {
 			if (s->refusal[0] == '\0')
-				gn_session_refuse(s, "queue %u cannot be made: %s", i, strerror(-rc));
+				gn_session_refuse(s, "queue %u cannot be made: %s", i,
+						  strerror(-rc));
 			return rc;
 		}
 		s->answer.queues.consumer[i] = s->lanes[i].consumer_id;
@@ -366,8 +402,9 @@ static void port_idle(void *arg)
 }
 
 /*
- * What each port of the session gets. The peers with the largest weight have the whole quantum, so that weights do not make
- * a turn longer; all ports that a session has on a lane of the role share what the session has.
+ * What each port of the session gets. The peers with the largest weight have the whole quantum, so
+ * that weights do not make a turn longer; all ports that a session has on a lane of the role share
+ * what the session has.
  */
 static uint32_t port_quantum(const struct gantry_session *s)
 {
@@ -396,9 +433,9 @@ static int start_done(struct gantry_session *s)
 			.consumer = sl->consumer,
 			.producer = sl->producer,
 			.rma = sl->rma,
-			.move_memory = sl->move_memory != NULL ? sl->move_memory : &s->store,
-			.moves_store = sl->move_memory == NULL,
-			.relays = s->role->backend_ops == NULL,
+			.move_memory = sl->move_memory ? sl->move_memory : &s->store,
+			.moves_store = !sl->move_memory,
+			.relays = !s->role->backend_ops,
 			.ordered = (caps_of(s) & GANTRY_CAP_ORDERED) != 0,
 			.notes = (s->features & GN_FEATURE_NOTES) != 0,
 			.broken = port_broken,
@@ -445,12 +482,9 @@ static const struct {
 	int (*begin)(struct gantry_session *s, const void *payload);
 	int (*finish)(struct gantry_session *s);
 } steps[GN_FRAME_TYPES] = {
-	[GN_FRAME_HELLO] = {hello, nothing},
-	[GN_FRAME_QUERY] = {query, query_done},
-	[GN_FRAME_EXPORT] = {export, export_done},
-	[GN_FRAME_QUEUES] = {queues, nothing},
-	[GN_FRAME_START] = {start, start_done},
-	[GN_FRAME_STOP] = {stop, stop_done},
+	[GN_FRAME_HELLO] = {hello, nothing},       [GN_FRAME_QUERY] = {query, query_done},
+	[GN_FRAME_EXPORT] = {export, export_done}, [GN_FRAME_QUEUES] = {queues, nothing},
+	[GN_FRAME_START] = {start, start_done},    [GN_FRAME_STOP] = {stop, stop_done},
 	[GN_FRAME_BYE] = {bye, nothing},
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * supersede.c - a client opens its session again while the server still has an older session of the same id
+ * supersede.c - a client opens its session again while the server still has an older session of the
+ * same id
  *
- *      HELLO -> the peer has the secret of the older sessions -> they end and are drained -> the role's hello -> the answer
+ *      HELLO -> the peer has the secret of the older sessions -> they end and are drained -> the
+ *      role's hello -> the answer
  *
- * The id of a session is in logs, in reports and in each frame. The secret is in HELLO and its answer only. All sessions of
- * one id at a server have the same secret.
+ * The id of a session is in logs, in reports and in each frame. The secret is in HELLO and its
+ * answer only. All sessions of one id at a server have the same secret.
  */
 #include "session/session_priv.h"
 
@@ -13,14 +15,15 @@
 #include <string.h>
 
 /*
- * The next other session with the id of s after `from`; the first one if `from` is NULL. Leaves out sessions that were
- * refused: a peer must not delay a session with an id that is not its own.
+ * The next other session with the id of s after `from`; the first one if `from` is NULL. Leaves out
+ * sessions that were refused: a peer must not delay a session with an id that is not its own.
  */
-static struct gantry_session *find_same_id(const struct gantry_session *s, const struct gantry_session *from)
+static struct gantry_session *find_same_id(const struct gantry_session *s,
+					   const struct gantry_session *from)
 {
-	struct gantry_session *t = from != NULL ? from->next : s->role->server.sessions;
+	struct gantry_session *t = from ? from->next : s->role->server.sessions;
 
-	while (t != NULL && (t == s || !t->admitted || t->ch.session != s->ch.session))
+	while (t && (t == s || !t->admitted || t->ch.session != s->ch.session))
 		t = t->next;
 	return t;
 }
@@ -30,27 +33,40 @@ static int is_of_another(const struct gantry_session *s, const struct gantry_ses
 	return s->peer.uid != UINT32_MAX && t->peer.uid != UINT32_MAX && s->peer.uid != t->peer.uid;
 }
 
-static int check_older(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES])
+static int check_older(struct gantry_session *s, uint32_t epoch,
+		       const uint8_t secret[GANTRY_SECRET_BYTES])
 {
 	const unsigned long long id = s->ch.session;
 
-	for (struct gantry_session *t = find_same_id(s, NULL); t != NULL; t = find_same_id(s, t)) {
+	for (struct gantry_session *t = find_same_id(s, NULL); t; t = find_same_id(s, t)) {
 		if (is_of_another(s, t)) {
-			gn_session_refuse(s, "session: already open by another user (id=%llx): close it there first", id);
+			gn_session_refuse(
+				s,
+				"session: already open by another user (id=%llx): close it there first",
+				id);
 			return -EACCES;
 		}
 		if (!gn_secret_equal(t->secret, secret)) {
-			gn_session_refuse(s, "session: already open, with another secret (id=%llx): close it there first", id);
+			gn_session_refuse(
+				s,
+				"session: already open, with another secret (id=%llx): close it there first",
+				id);
 			return -EACCES;
 		}
 		if (t->attr.epoch == epoch) {
-			gn_session_refuse(s, "session: already running with this epoch (id=%llx, epoch=%u, peer=%s): lead each "
-					  "gateway to this listener by one path only", id, epoch, t->account->name);
+			gn_session_refuse(
+				s,
+				"session: already running with this epoch (id=%llx, epoch=%u, peer=%s): lead each "
+				"gateway to this listener by one path only",
+				id, epoch, t->account->name);
 			return -EACCES;
 		}
 		if (t->attr.epoch > epoch) {
-			gn_session_refuse(s, "session: already running with a later epoch (id=%llx, epoch=%u, asked=%u, peer=%s): "
-					  "close it there first", id, t->attr.epoch, epoch, t->account->name);
+			gn_session_refuse(
+				s,
+				"session: already running with a later epoch (id=%llx, epoch=%u, asked=%u, peer=%s): "
+				"close it there first",
+				id, t->attr.epoch, epoch, t->account->name);
 			return -EACCES;
 		}
 	}
@@ -66,11 +82,14 @@ static int take_secret(struct gantry_session *s, const uint8_t secret[GANTRY_SEC
 	else
 		rc = gn_secret_make(s->secret);
 	if (rc != 0)
-		gn_session_refuse(s, "no secret for the session: the kernel has no random numbers yet: try again");
+		gn_session_refuse(
+			s,
+			"no secret for the session: the kernel has no random numbers yet: try again");
 	return rc;
 }
 
-int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t secret[GANTRY_SECRET_BYTES])
+int gn_session_supersede(struct gantry_session *s, uint32_t epoch,
+			 const uint8_t secret[GANTRY_SECRET_BYTES])
 {
 	int rc = check_older(s, epoch, secret);
 
@@ -79,9 +98,10 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t
 	if (rc != 0)
 		return rc;
 	s->admitted = true;
-	for (struct gantry_session *t = find_same_id(s, NULL); t != NULL; t = find_same_id(s, t)) {
+	for (struct gantry_session *t = find_same_id(s, NULL); t; t = find_same_id(s, t)) {
 		if (!t->ending)
-			gn_session_refuse(t, "its client has connected again, with epoch %u", epoch);
+			gn_session_refuse(t, "its client has connected again, with epoch %u",
+					  epoch);
 		gn_session_end(t, -ECONNRESET);
 		gn_admit_yield(t);
 		rc = -EINPROGRESS;
@@ -91,10 +111,10 @@ int gn_session_supersede(struct gantry_session *s, uint32_t epoch, const uint8_t
 
 void gn_session_resume_waiting(const struct gantry_session *gone)
 {
-	for (struct gantry_session *s = find_same_id(gone, NULL); s != NULL; s = find_same_id(gone, s)) {
+	for (struct gantry_session *s = find_same_id(gone, NULL); s; s = find_same_id(gone, s)) {
 		int rc;
 
-		if (!s->waits_for_predecessor || s->ending || find_same_id(s, NULL) != NULL)
+		if (!s->waits_for_predecessor || s->ending || find_same_id(s, NULL))
 			continue;
 		rc = gn_step_hello(s);
 		if (rc != -EINPROGRESS)

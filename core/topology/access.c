@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access.c - compare the access rules and the quotas of each `listen` group with what its device can enforce
+ * access.c - compare the access rules and the quotas of each `listen` group with what its device
+ * can enforce
  *
- * gn_transport_is_network() tells from the flags of a transport whether it reports the users of its peers. Nothing authenticates
- * the peers on a network, so a role listens there only with insecure = true.
+ * gn_transport_is_network() tells from the flags of a transport whether it reports the users of its
+ * peers. Nothing authenticates the peers on a network, so a role listens there only with insecure =
+ * true.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,21 +18,26 @@
 /* A transport that reports users names a peer by its uid, another one by its host. */
 static void check_weights(struct gn_topo_parse *p, const struct gn_topo_role *role, bool network)
 {
-	struct gn_conf_node *weights = gn_conf_child(gn_conf_child(role->node, "listen"), "weights");
+	struct gn_conf_node *weights = gn_conf_child(gn_conf_child(role->node, "listen"),
+						     "weights");
 	const char *kind = network ? "host " : "uid ";
 
 	for (uint32_t i = 0; i < role->listen->n_weights; i++)
 		if (strncmp(role->listen->weights[i].peer, kind, strlen(kind)) != 0)
-			gn_conf_fault(p->errs, weights,
-				      "the transport of the device names its peers otherwise (peer=%s, device=%s, transport=%s): "
-				      "write \"%sPEER=%u\"", role->listen->weights[i].peer, role->listen_device->name,
-				      role->listen_device->plugin->desc->name, kind, role->listen->weights[i].weight);
+			gn_conf_fault(
+				p->errs, weights,
+				"the transport of the device names its peers otherwise (peer=%s, device=%s, transport=%s): "
+				"write \"%sPEER=%u\"",
+				role->listen->weights[i].peer, role->listen_device->name,
+				role->listen_device->plugin->desc->name, kind,
+				role->listen->weights[i].weight);
 }
 
 /* The option `uids` of a device, "0,1000"; NULL: its transport has no such option. */
 static const char *device_uids(const struct gn_topo_device *device)
 {
-	for (const struct gantry_option *o = device->plugin->desc->options; device->conf && o && o->name; o++)
+	for (const struct gantry_option *o = device->plugin->desc->options;
+	     device->conf && o && o->name; o++)
 		if (o->type == GANTRY_OPT_STRING && strcmp(o->name, "uids") == 0) {
 			const char *text;
 
@@ -54,23 +61,28 @@ static bool has_uid(const char *list, uint32_t uid)
 }
 
 /* A device is open to the user of this process and to the users in its `uids`. */
-static void check_uids(struct gn_topo_parse *p, const struct gn_topo_role *role, struct gn_conf_node *uids)
+static void check_uids(struct gn_topo_parse *p, const struct gn_topo_role *role,
+		       struct gn_conf_node *uids)
 {
 	const struct gn_endpoint *listen = role->listen;
 	const char *allowed = device_uids(role->listen_device);
 
 	for (uint32_t i = 0; allowed && i < listen->n_uids; i++)
 		if (listen->uids[i] != geteuid() && !has_uid(allowed, listen->uids[i])) {
-			gn_conf_fault(p->errs, uids,
-				      "the device refuses a user of this list (uid=%u, devices.%s.uids=\"%s\"): add %u there, or "
-				      "leave it out here", listen->uids[i], role->listen_device->name, allowed, listen->uids[i]);
+			gn_conf_fault(
+				p->errs, uids,
+				"the device refuses a user of this list (uid=%u, devices.%s.uids=\"%s\"): add %u there, or "
+				"leave it out here",
+				listen->uids[i], role->listen_device->name, allowed,
+				listen->uids[i]);
 			return;
 		}
 }
 
 static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *role)
 {
-	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"), *uids = gn_conf_child(listen, "uids");
+	struct gn_conf_node *listen = gn_conf_child(role->node, "listen"),
+			    *uids = gn_conf_child(listen, "uids");
 	const struct gn_topo_device *device = role->listen_device;
 	bool network;
 
@@ -83,15 +95,17 @@ static void check_listen(struct gn_topo_parse *p, const struct gn_topo_role *rol
 		return;
 	}
 	if (!role->listen->insecure)
-		gn_conf_fault(p->errs, listen,
-			      "the transport of the device does not authenticate peers (device=%s, transport=%s): every host that "
-			      "reaches %s could read and write the volume; to accept that, write insecure = true", device->name,
-			      device->plugin->desc->name, role->listen->service);
+		gn_conf_fault(
+			p->errs, listen,
+			"the transport of the device does not authenticate peers (device=%s, transport=%s): every host that "
+			"reaches %s could read and write the volume; to accept that, write insecure = true",
+			device->name, device->plugin->desc->name, role->listen->service);
 	if (uids)
-		gn_conf_fault(p->errs, uids,
-			      "the transport of the device does not report the user of a peer (device=%s, transport=%s): leave "
-			      "uids out, and keep hosts that may not connect off its network", device->name,
-			      device->plugin->desc->name);
+		gn_conf_fault(
+			p->errs, uids,
+			"the transport of the device does not report the user of a peer (device=%s, transport=%s): leave "
+			"uids out, and keep hosts that may not connect off its network",
+			device->name, device->plugin->desc->name);
 }
 
 void gn_topo_access(struct gn_topo_parse *p)
@@ -102,29 +116,35 @@ void gn_topo_access(struct gn_topo_parse *p)
 }
 
 /* Warn of an option that is given, and above a limit that is reached first. limit 0: none. */
-static void check_limit(struct gn_errs *warnings, const struct gn_topo_role *role, const char *key, uint64_t value,
-			const char *limit_key, uint64_t limit)
+static void check_limit(struct gn_errs *warnings, const struct gn_topo_role *role, const char *key,
+			uint64_t value, const char *limit_key, uint64_t limit)
 {
 	struct gn_conf_node *node = gn_conf_child(gn_conf_child(role->node, "listen"), key);
 
 	if (node && limit != 0 && value > limit)
-		gn_conf_fault(warnings, node, "is never reached (%s=%llu, limit %s=%llu): write %llu or less", key,
-			      (unsigned long long)value, limit_key, (unsigned long long)limit, (unsigned long long)limit);
+		gn_conf_fault(warnings, node,
+			      "is never reached (%s=%llu, limit %s=%llu): write %llu or less", key,
+			      (unsigned long long)value, limit_key, (unsigned long long)limit,
+			      (unsigned long long)limit);
 }
 
 static void check_quotas(const struct gn_topo_role *role, struct gn_errs *warnings)
 {
 	const struct gn_topo_device *device = role->listen_device;
-	const struct gantry_transport_ops *ops = device && device->plugin && device->conf ? device->plugin->ops : NULL;
+	const struct gantry_transport_ops *ops = device && device->plugin && device->conf
+							 ? device->plugin->ops
+							 : NULL;
 	const struct gn_endpoint *listen = role->listen;
 
-	check_limit(warnings, role, "max_peer_sessions", listen->max_peer_sessions, "max_sessions", listen->max_sessions);
-	check_limit(warnings, role, "max_region_bytes", listen->max_region_bytes, "max_peer_region_bytes",
-		    listen->max_peer_region_bytes);
-	check_limit(warnings, role, "move_memory", listen->move_memory, "max_peer_queue_memory", listen->max_peer_queue_memory);
+	check_limit(warnings, role, "max_peer_sessions", listen->max_peer_sessions, "max_sessions",
+		    listen->max_sessions);
+	check_limit(warnings, role, "max_region_bytes", listen->max_region_bytes,
+		    "max_peer_region_bytes", listen->max_peer_region_bytes);
+	check_limit(warnings, role, "move_memory", listen->move_memory, "max_peer_queue_memory",
+		    listen->max_peer_queue_memory);
 	if (ops)
-		check_limit(warnings, role, "max_half_open", listen->max_half_open, "connections of the device",
-			    ops->max_connections(device->conf));
+		check_limit(warnings, role, "max_half_open", listen->max_half_open,
+			    "connections of the device", ops->max_connections(device->conf));
 }
 
 void gn_topology_check_quotas(const struct gn_topology *topology, struct gn_errs *warnings)
@@ -143,5 +163,6 @@ void gn_topo_warn_of_access(const struct gn_topo_role *role)
 	snprintf(who, sizeof(who), "roles.%s", role->name);
 	gn_log(GN_LOG_WARN, who,
 	       "the listener accepts peers that nothing authenticates (device=%s, service=%s): every host that reaches it can "
-	       "read and write the volume (listen.insecure)", role->listen_device->name, role->listen->service);
+	       "read and write the volume (listen.insecure)",
+	       role->listen_device->name, role->listen->service);
 }

@@ -40,7 +40,8 @@ int gn_topology_open_device(struct gn_topo_device *device, struct gn_loop *loop)
 	if (!lack)
 		return 0;
 	gn_log(GN_LOG_ERROR, device->device->host.name,
-	       "%s: its info says that it can what needs the function \"%s\", which it does not have", device->plugin->path, lack);
+	       "%s: its info says that it can what needs the function \"%s\", which it does not have",
+	       device->plugin->path, lack);
 	gn_device_close(&device->device);
 	return -ENOTSUP;
 }
@@ -52,7 +53,8 @@ static int open_device(struct gn_topology *t, struct gn_topo_device *device, str
 	if (!rc || !t->absent)
 		return rc;
 	device->absent = rc;
-	return gn_device_open(loop, device->name, device->plugin->desc->name, t->absent, NULL, &device->device);
+	return gn_device_open(loop, device->name, device->plugin->desc->name, t->absent, NULL,
+			      &device->device);
 }
 
 static int open_devices(struct gn_topology *t, struct gn_loop *loop)
@@ -65,8 +67,9 @@ static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 			continue;
 		rc = open_device(t, device, loop);
 		if (rc) {
-			gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the device: %s", gn_conf_where(device->node),
-			       gn_conf_path(device->node), strerror(-rc));
+			gn_log(GN_LOG_ERROR, "gantry", "%s: %s: cannot open the device: %s",
+			       gn_conf_where(device->node), gn_conf_path(device->node),
+			       strerror(-rc));
 			return rc;
 		}
 	}
@@ -76,12 +79,17 @@ static int open_devices(struct gn_topology *t, struct gn_loop *loop)
 static void complain_of_thread(const struct gn_topology *t, uint32_t k, int cpu, int rc)
 {
 	if (cpu >= 0 && rc == -EINVAL)
-		gn_log(GN_LOG_ERROR, "gantry", "%s: runtime.cpus: CPU %d, of thread %u, is not there, or not for this process; "
+		gn_log(GN_LOG_ERROR, "gantry",
+		       "%s: runtime.cpus: CPU %d, of thread %u, is not there, or not for this process; "
 		       "write some of those that \"taskset -cp $$\" names",
-		       gn_conf_where(gn_conf_child(gn_conf_child(gn_config_root(t->config), "runtime"), "cpus")), cpu, k);
+		       gn_conf_where(gn_conf_child(
+			       gn_conf_child(gn_config_root(t->config), "runtime"), "cpus")),
+		       cpu, k);
 	else
 		gn_log(GN_LOG_ERROR, "gantry", "cannot start thread %u: %s%s", k, strerror(-rc),
-		       rc == -EAGAIN ? "; no room for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)" : "");
+		       rc == -EAGAIN
+			       ? "; no room for its stack (ulimit -v), or too many threads (ulimit -u, TasksMax=)"
+			       : "");
 }
 
 static int create_workers(struct gn_topology *t)
@@ -93,10 +101,12 @@ static int create_workers(struct gn_topology *t)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < n; k++) {
 		char name[24];
-		struct gn_worker_attr attr = {.name = name, .cpu = -1, .spin_ns = t->runtime.spin_ns};
+		struct gn_worker_attr attr = {
+			.name = name, .cpu = -1, .spin_ns = t->runtime.spin_ns};
 		int rc;
 
-		if (t->runtime.n_cpus && !t->absent) /* who only looks says by itself which are missing */
+		/* who only looks says by itself which are missing */
+		if (t->runtime.n_cpus && !t->absent)
 			attr.cpu = (int)t->runtime.cpu[k % t->runtime.n_cpus];
 		snprintf(name, sizeof(name), "gantry-%u", k);
 		rc = gn_worker_create(&attr, &t->workers[k]);
@@ -126,7 +136,10 @@ static void lower(uint64_t has, uint64_t *limit_p)
 		*limit_p = has;
 }
 
-/* Limits of `listen` that the file does not give are lowered to what a device that sessions go through can do. */
+/*
+ * Limits of `listen` that the file does not give are lowered to what a device that sessions go
+ * through can do.
+ */
 static void fit_listen(struct gn_topo_role *role, const struct gn_device *device)
 {
 	struct gn_conf_node *node = gn_conf_child(role->node, "listen");
@@ -135,7 +148,8 @@ static void fit_listen(struct gn_topo_role *role, const struct gn_device *device
 
 	device->ops->info(device->dev, &info);
 	if (!gn_conf_child(node, "max_depth"))
-		lower(info.max_depth == 1 ? 1 : info.max_depth / 2, &depth); /* two receives for each IO */
+		/* two receives for each IO */
+		lower(info.max_depth == 1 ? 1 : info.max_depth / 2, &depth);
 	if (!gn_conf_child(node, "max_regions"))
 		lower(info.max_regions, &regions);
 	if (!gn_conf_child(node, "max_region_bytes"))
@@ -157,9 +171,11 @@ static void connect_devices(struct gn_topo_role *role)
 	}
 }
 
-static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct gn_loop *loop, uint32_t first_worker)
+static int create_role(struct gn_topology *t, struct gn_topo_role *role, struct gn_loop *loop,
+		       uint32_t first_worker)
 {
-	struct gn_worker **workers = gn_arena_alloc(&t->arena, role->spec.n_lanes * sizeof(struct gn_worker *));
+	struct gn_worker **workers =
+		gn_arena_alloc(&t->arena, role->spec.n_lanes * sizeof(struct gn_worker *));
 
 	if (!workers)
 		return -ENOMEM;
@@ -196,7 +212,10 @@ int gn_topology_open(struct gn_topology *topology, struct gn_loop *loop)
 	return rc;
 }
 
-/* Servers that need nobody, then relays, then those who work: nobody has to wait for a listener of this process. */
+/*
+ * Servers that need nobody, then relays, then those who work: nobody has to wait for a listener of
+ * this process.
+ */
 static uint32_t start_rank(const struct gn_topo_role *role)
 {
 	if (role->flags & GANTRY_ROLE_WORKS)

@@ -7,7 +7,8 @@
 #include "session/frame.h"
 #include "topology/topology_priv.h"
 
-_Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES, "a session has room for what may be configured");
+_Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES,
+	       "a session has room for what may be configured");
 
 #define SERVICE_MAX 63 /* bytes, see struct gantry_transport_ops */
 #define CONNECTS_MAX 16
@@ -15,27 +16,31 @@ _Static_assert(GN_TOPOLOGY_LANES_MAX == GN_MAX_LANES, "a session has room for wh
 
 struct endpoint_conf {
 	const char *device, *name, *address, *uids, *weights;
-	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes, move_memory, direct_memory;
+	uint64_t timeout_ns, resume_ns, control_ns, heartbeat_ns, io_ns, fence_ns, max_region_bytes,
+		move_memory, direct_memory;
 	uint64_t max_peer_region_bytes, max_peer_queue_memory;
-	int64_t sessions, max_sessions, max_half_open, max_peer_sessions, max_lanes, max_depth, max_regions;
+	int64_t sessions, max_sessions, max_half_open, max_peer_sessions, max_lanes, max_depth,
+		max_regions;
 	uint8_t insecure;
 };
 
 #define AT(field) offsetof(struct endpoint_conf, field)
 
-#define COMMON_ROWS                                                                                                     \
-	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "An entry of devices."},                      \
-	{"name", GANTRY_OPT_STRING, AT(name), "", 0, 0, NULL, NULL,                                                     \
-	 "The service, up to 63 characters, as for shm-comch and loop; either this or address must be given."},         \
-	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL,                                               \
-	 "The same for devices on a network, \"192.0.2.7:4791\"."},                                                     \
-	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL,                   \
-	 "Longest wait for an answer, and for the next request of a peer that has not come to IO yet; more than the "    \
-	 "connect_timeout of a gateway in between."},                                                                    \
-	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL,                     \
-	 "Interval of signs of life; after four without an answer the peer is lost."},                                  \
-	{"io_timeout", GANTRY_OPT_TIME, AT(io_ns), "30s", 1000000, 600 * SECOND, NULL, NULL,                            \
+/* clang-format off */
+#define COMMON_ROWS \
+	{"device", GANTRY_OPT_STRING, AT(device), NULL, 0, 0, NULL, NULL, "An entry of devices."}, \
+	{"name", GANTRY_OPT_STRING, AT(name), "", 0, 0, NULL, NULL, \
+	 "The service, up to 63 characters, as for shm-comch and loop; either this or address must be given."}, \
+	{"address", GANTRY_OPT_STRING, AT(address), "", 0, 0, NULL, NULL, \
+	 "The same for devices on a network, \"192.0.2.7:4791\"."}, \
+	{"control_timeout", GANTRY_OPT_TIME, AT(control_ns), "15s", 1000000, 600 * SECOND, NULL, NULL, \
+	 "Longest wait for an answer, and for the next request of a peer that has not come to IO yet; more than the " \
+	 "connect_timeout of a gateway in between."}, \
+	{"heartbeat", GANTRY_OPT_TIME, AT(heartbeat_ns), "500ms", 1000000, 60 * SECOND, NULL, NULL, \
+	 "Interval of signs of life; after four without an answer the peer is lost."}, \
+	{"io_timeout", GANTRY_OPT_TIME, AT(io_ns), "30s", 1000000, 600 * SECOND, NULL, NULL, \
 	 "Deadline of an IO that brings none."}
+/* clang-format on */
 
 const struct gantry_option gn_connect_options[] = {
 	COMMON_ROWS,
@@ -60,15 +65,19 @@ const struct gantry_option gn_listen_options[] = {
 	 "Connections of one peer that have not opened a session yet; of all peers together four times that."},
 	{"max_peer_sessions", GANTRY_OPT_INT, AT(max_peer_sessions), "0", 0, 4096, NULL, NULL,
 	 "Sessions of one peer at a time. 0: three quarters of max_sessions, at least 1; all of it if only one user may connect."},
-	{"max_lanes", GANTRY_OPT_INT, AT(max_lanes), "16", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL, "Lanes of a session."},
-	{"max_depth", GANTRY_OPT_INT, AT(max_depth), "256", 1, 65535, NULL, NULL, "IOs in flight on a lane of a session."},
-	{"max_regions", GANTRY_OPT_INT, AT(max_regions), "16", 1, 4096, NULL, NULL, "Regions of a session."},
-	{"max_region_bytes", GANTRY_OPT_SIZE, AT(max_region_bytes), "4GiB", 4096, 1ll << 46, NULL, NULL,
-	 "Bytes of all regions of a session."},
-	{"max_peer_region_bytes", GANTRY_OPT_SIZE, AT(max_peer_region_bytes), "0", 0, 1ll << 46, NULL, NULL,
+	{"max_lanes", GANTRY_OPT_INT, AT(max_lanes), "16", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL,
+	 "Lanes of a session."},
+	{"max_depth", GANTRY_OPT_INT, AT(max_depth), "256", 1, 65535, NULL, NULL,
+	 "IOs in flight on a lane of a session."},
+	{"max_regions", GANTRY_OPT_INT, AT(max_regions), "16", 1, 4096, NULL, NULL,
+	 "Regions of a session."},
+	{"max_region_bytes", GANTRY_OPT_SIZE, AT(max_region_bytes), "4GiB", 4096, 1ll << 46, NULL,
+	 NULL, "Bytes of all regions of a session."},
+	{"max_peer_region_bytes", GANTRY_OPT_SIZE, AT(max_peer_region_bytes), "0", 0, 1ll << 46,
+	 NULL, NULL,
 	 "Bytes of all regions of one peer. 0: four times max_region_bytes; max_sessions times if only one user may connect."},
-	{"max_peer_queue_memory", GANTRY_OPT_SIZE, AT(max_peer_queue_memory), "1GiB", 65536, 1ll << 46, NULL, NULL,
-	 "Bytes of queues and of move_memory for all sessions of one peer."},
+	{"max_peer_queue_memory", GANTRY_OPT_SIZE, AT(max_peer_queue_memory), "1GiB", 65536,
+	 1ll << 46, NULL, NULL, "Bytes of queues and of move_memory for all sessions of one peer."},
 	{"move_memory", GANTRY_OPT_SIZE, AT(move_memory), "4MiB", 65536, 1ll << 30, NULL, NULL,
 	 "Buffers of each lane of a session, where the device cannot map regions and a target has to move the data."},
 	{"direct_memory", GANTRY_OPT_SIZE, AT(direct_memory), "1GiB", 0, INT64_MAX, NULL, NULL,
@@ -83,7 +92,8 @@ const struct gantry_option gn_listen_options[] = {
 	GANTRY_OPTION_END,
 };
 
-static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_conf_node *group, const char *name)
+static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_conf_node *group,
+					  const char *name)
 {
 	struct gn_topology *t = p->topology;
 	char known[256] = "";
@@ -97,37 +107,43 @@ static struct gn_topo_device *find_device(struct gn_topo_parse *p, struct gn_con
 		}
 		snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", t->devices[i].name);
 	}
-	gn_conf_fault(p->errs, gn_conf_child(group, "device"), "there is no device \"%s\"; the devices are: %s", name,
+	gn_conf_fault(p->errs, gn_conf_child(group, "device"),
+		      "there is no device \"%s\"; the devices are: %s", name,
 		      known[0] ? known : "none");
 	return NULL;
 }
 
-static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group, const struct endpoint_conf *conf,
-		       struct gn_endpoint *endpoint)
+static int set_service(struct gn_topo_parse *p, struct gn_conf_node *group,
+		       const struct endpoint_conf *conf, struct gn_endpoint *endpoint)
 {
 	const char *service = conf->name[0] ? conf->name : conf->address;
 
 	if (!service[0]) {
-		gn_conf_fault(p->errs, group, "lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
-					      "device on a network");
+		gn_conf_fault(
+			p->errs, group,
+			"lacks the service: write name = \"SERVICE\", or address = \"HOST:PORT\" for a "
+			"device on a network");
 		return -EINVAL;
 	}
 	if (conf->name[0] && conf->address[0]) {
-		gn_conf_fault(p->errs, gn_conf_child(group, "address"),
-			      "stands beside name, and both say the same thing; leave one of them out");
+		gn_conf_fault(
+			p->errs, gn_conf_child(group, "address"),
+			"stands beside name, and both say the same thing; leave one of them out");
 		return -EINVAL;
 	}
 	if (strlen(service) > SERVICE_MAX) {
 		gn_conf_fault(p->errs, gn_conf_child(group, conf->name[0] ? "name" : "address"),
-			      "has %zu characters; up to %d are possible", strlen(service), SERVICE_MAX);
+			      "has %zu characters; up to %d are possible", strlen(service),
+			      SERVICE_MAX);
 		return -EINVAL;
 	}
 	endpoint->service = service;
 	return 0;
 }
 
-static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, const struct gantry_option *options,
-			  struct gn_endpoint *endpoint, struct gn_topo_device **device_p)
+static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group,
+			  const struct gantry_option *options, struct gn_endpoint *endpoint,
+			  struct gn_topo_device **device_p)
 {
 	struct endpoint_conf conf = {.uids = "", .weights = ""};
 	int rc;
@@ -165,8 +181,8 @@ static int parse_endpoint(struct gn_topo_parse *p, struct gn_conf_node *group, c
 	endpoint->insecure = conf.insecure != 0;
 	if (gn_topo_weights(p, gn_conf_child(group, "weights"), conf.weights, endpoint))
 		return -EINVAL;
-	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1, &endpoint->uids,
-			       &endpoint->n_uids);
+	return gn_topo_numbers(p, gn_conf_child(group, "uids"), conf.uids, UINT32_MAX - 1,
+			       &endpoint->uids, &endpoint->n_uids);
 }
 
 int gn_topo_listen(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *node)
@@ -193,27 +209,30 @@ int gn_topo_connect(struct gn_topo_parse *p, struct gn_topo_role *role, struct g
 		return -EINVAL;
 	}
 	role->connects = gn_arena_alloc(&p->topology->arena, n * sizeof(*role->connects));
-	role->connect_devices = gn_arena_alloc(&p->topology->arena, n * sizeof(*role->connect_devices));
+	role->connect_devices = gn_arena_alloc(&p->topology->arena,
+					       n * sizeof(*role->connect_devices));
 	if (!role->connects || !role->connect_devices)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		if (parse_endpoint(p, list ? gn_conf_index(node, i) : node, gn_connect_options, &role->connects[i],
-				   &role->connect_devices[i]))
+		if (parse_endpoint(p, list ? gn_conf_index(node, i) : node, gn_connect_options,
+				   &role->connects[i], &role->connect_devices[i]))
 			rc = -EINVAL;
 	role->spec.connects = role->connects;
 	role->spec.n_connects = n;
 	return rc;
 }
 
-static void check_service(struct gn_topo_parse *p, struct gn_conf_node *group, const struct gn_endpoint *endpoint,
-			  const struct gn_topo_device *device)
+static void check_service(struct gn_topo_parse *p, struct gn_conf_node *group,
+			  const struct gn_endpoint *endpoint, const struct gn_topo_device *device)
 {
-	const struct gantry_transport_ops *ops = device && device->plugin ? device->plugin->ops : NULL;
+	const struct gantry_transport_ops *ops = device && device->plugin ? device->plugin->ops
+									  : NULL;
 	struct gn_conf_node *name = gn_conf_child(group, "name");
 	const char *wrong = ops && endpoint->service ? ops->check_service(endpoint->service) : NULL;
 
 	if (wrong)
-		gn_conf_fault(p->errs, name ? name : gn_conf_child(group, "address"), "\"%s\" %s", endpoint->service, wrong);
+		gn_conf_fault(p->errs, name ? name : gn_conf_child(group, "address"), "\"%s\" %s",
+			      endpoint->service, wrong);
 }
 
 void gn_topo_services(struct gn_topo_parse *p)
@@ -223,9 +242,10 @@ void gn_topo_services(struct gn_topo_parse *p)
 		struct gn_conf_node *node = gn_conf_child(role->node, "connect");
 
 		if (role->listen)
-			check_service(p, gn_conf_child(role->node, "listen"), role->listen, role->listen_device);
+			check_service(p, gn_conf_child(role->node, "listen"), role->listen,
+				      role->listen_device);
 		for (uint32_t k = 0; k < role->spec.n_connects; k++)
-			check_service(p, gn_conf_is_list(node) ? gn_conf_index(node, k) : node, &role->connects[k],
-				      role->connect_devices[k]);
+			check_service(p, gn_conf_is_list(node) ? gn_conf_index(node, k) : node,
+				      &role->connects[k], role->connect_devices[k]);
 	}
 }

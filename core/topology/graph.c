@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What no endpoint shows by itself: two of them at one service, IO in a circle, or too many sessions on one device. */
+/*
+ * What no endpoint shows by itself: two of them at one service, IO in a circle, or too many
+ * sessions on one device.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "topology/topology_priv.h"
 
-static bool serves(const struct gn_topo_role *role, const struct gn_topo_device *device, const char *service)
+static bool serves(const struct gn_topo_role *role, const struct gn_topo_device *device,
+		   const char *service)
 {
 	return role->listen && role->listen->service && role->listen_device == device &&
 	       !strcmp(role->listen->service, service);
@@ -18,25 +22,29 @@ static void check_service_twice(struct gn_topo_parse *p, const struct gn_topo_ro
 		return;
 	for (const struct gn_topo_role *other = p->topology->roles; other < role; other++)
 		if (serves(other, role->listen_device, role->listen->service))
-			gn_conf_fault(p->errs, gn_conf_child(role->node, "listen"),
-				      "the role \"%s\" (%s) listens at \"%s\" of this device already; write another name",
-				      other->name, other->listen->where, role->listen->service);
+			gn_conf_fault(
+				p->errs, gn_conf_child(role->node, "listen"),
+				"the role \"%s\" (%s) listens at \"%s\" of this device already; write another name",
+				other->name, other->listen->where, role->listen->service);
 }
 
 /* The volume would stand twice in what is shown, and each of its bytes would have two places. */
-static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_role *role, uint32_t index)
+static void check_connects_twice(struct gn_topo_parse *p, const struct gn_topo_role *role,
+				 uint32_t index)
 {
 	const struct gn_endpoint *connect = &role->connects[index];
 
 	if (!role->connect_devices[index] || !connect->service)
 		return;
 	for (uint32_t i = 0; i < index; i++)
-		if (role->connect_devices[i] == role->connect_devices[index] && role->connects[i].service &&
+		if (role->connect_devices[i] == role->connect_devices[index] &&
+		    role->connects[i].service &&
 		    !strcmp(role->connects[i].service, connect->service)) {
-			gn_conf_fault(p->errs, gn_conf_index(gn_conf_child(role->node, "connect"), index),
-				      "leads to \"%s\" of this device, as connect[%u] does: the volume would follow itself, and "
-				      "each byte be in two places; leave this out (for more threads, write lanes = 2 in each role)",
-				      connect->service, i);
+			gn_conf_fault(
+				p->errs, gn_conf_index(gn_conf_child(role->node, "connect"), index),
+				"leads to \"%s\" of this device, as connect[%u] does: the volume would follow itself, and "
+				"each byte be in two places; leave this out (for more threads, write lanes = 2 in each role)",
+				connect->service, i);
 			return;
 		}
 }
@@ -54,12 +62,13 @@ enum mark { UNSEEN, ON_THE_WAY, DONE };
 
 struct walk {
 	struct gn_topo_parse *p;
-	uint8_t *marks;  /* enum mark of each role */
-	uint32_t *way;   /* roles from the first to the one that is looked at */
+	uint8_t *marks; /* enum mark of each role */
+	uint32_t *way;  /* roles from the first to the one that is looked at */
 	uint32_t length;
 };
 
-struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_topo_role *role, uint32_t i)
+struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_topo_role *role,
+				       uint32_t i)
 {
 	if (!role->connect_devices[i] || !role->connects[i].service)
 		return NULL;
@@ -72,17 +81,20 @@ struct gn_topo_role *gn_topo_next_role(struct gn_topology *t, const struct gn_to
 /* The connect at the end of the way leads back to the role `again`. */
 static void report_circle(struct walk *walk, uint32_t connect, uint32_t again)
 {
-	const struct gn_topo_role *roles = walk->p->topology->roles, *last = &roles[walk->way[walk->length - 1]];
+	const struct gn_topo_role *roles = walk->p->topology->roles,
+				  *last = &roles[walk->way[walk->length - 1]];
 	char text[256] = "";
 	uint32_t i = walk->length;
 
 	while (walk->way[--i] != again)
 		;
 	for (size_t n = 0; i < walk->length && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s -> ", roles[walk->way[i]].name);
-	gn_conf_fault(walk->p->errs, gn_topology_connect_node(last, connect),
-		      "IO would go in a circle: %s%s; connect to a target, or to a gateway that leads to one", text,
-		      roles[again].name);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s -> ",
+				      roles[walk->way[i]].name);
+	gn_conf_fault(
+		walk->p->errs, gn_topology_connect_node(last, connect),
+		"IO would go in a circle: %s%s; connect to a target, or to a gateway that leads to one",
+		text, roles[again].name);
 }
 
 static void visit(struct walk *walk, uint32_t index)
@@ -107,7 +119,8 @@ static void visit(struct walk *walk, uint32_t index)
 int gn_topo_graph(struct gn_topo_parse *p)
 {
 	struct gn_topology *t = p->topology;
-	struct walk walk = {.p = p, .marks = gn_arena_alloc(&t->arena, t->n_roles + 1),
+	struct walk walk = {.p = p,
+			    .marks = gn_arena_alloc(&t->arena, t->n_roles + 1),
 			    .way = gn_arena_alloc(&t->arena, (t->n_roles + 1) * sizeof(*walk.way))};
 
 	if (!walk.marks || !walk.way)
@@ -125,24 +138,33 @@ int gn_topo_graph(struct gn_topo_parse *p)
 /* -- sessions -- */
 
 /* The first listener whose sessions go beyond what the device serves. */
-static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device *device, uint32_t limit)
+static void check_sessions(struct gn_topo_parse *p, const struct gn_topo_device *device,
+			   uint32_t limit)
 {
 	uint64_t sum = 0;
 
-	for (const struct gn_topo_role *role = p->topology->roles; role < p->topology->roles + p->topology->n_roles; role++) {
-		uint32_t own = role->listen && role->listen_device == device ? role->listen->max_sessions : 0;
-		char all[64] = "", advice[64] = "use another device for one of these roles", text[256];
+	for (const struct gn_topo_role *role = p->topology->roles;
+	     role < p->topology->roles + p->topology->n_roles; role++) {
+		uint32_t own = role->listen && role->listen_device == device
+				       ? role->listen->max_sessions
+				       : 0;
+		char all[64] = "", advice[64] = "use another device for one of these roles",
+		     text[256];
 
 		sum += own;
 		if (sum <= limit)
 			continue;
 		if (sum > own)
-			snprintf(all, sizeof(all), ", with those of other roles %llu,", (unsigned long long)sum);
+			snprintf(all, sizeof(all), ", with those of other roles %llu,",
+				 (unsigned long long)sum);
 		if (limit > sum - own)
 			snprintf(advice, sizeof(advice), "write max_sessions = %llu or less",
 				 (unsigned long long)(limit - (sum - own)));
-		snprintf(text, sizeof(text), "%u sessions%s are more than the %u connections that listeners of the device \"%s\" "
-			 "serve; %s", own, all, limit, device->name, advice);
+		snprintf(
+			text, sizeof(text),
+			"%u sessions%s are more than the %u connections that listeners of the device \"%s\" "
+			"serve; %s",
+			own, all, limit, device->name, advice);
 		gn_conf_fault_option(p->errs, role->node, "listen.max_sessions", text);
 		return;
 	}
@@ -152,7 +174,9 @@ void gn_topo_sessions(struct gn_topo_parse *p)
 {
 	for (uint32_t i = 0; i < p->topology->n_devices; i++) {
 		const struct gn_topo_device *device = &p->topology->devices[i];
-		const struct gantry_transport_ops *ops = device->plugin && device->conf ? device->plugin->ops : NULL;
+		const struct gantry_transport_ops *ops = device->plugin && device->conf
+								 ? device->plugin->ops
+								 : NULL;
 		uint32_t limit = ops ? ops->max_connections(device->conf) : 0;
 
 		if (limit)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inside.c - with a role of this process itself come the roles that it leads to by a transport inside the process: nobody
- * else can reach them, so nobody else runs them.
+ * inside.c - with a role of this process itself come the roles that it leads to by a transport
+ * inside the process: nobody else can reach them, so nobody else runs them.
  */
 #include <string.h>
 
@@ -9,9 +9,11 @@
 
 static bool is_inside(struct gn_topo_parse *p, const struct gn_topo_device *device)
 {
-	const struct gn_plugin *plugin = gn_topo_plugin(p, GANTRY_KIND_TRANSPORT, device->node, "transport");
+	const struct gn_plugin *plugin = gn_topo_plugin(p, GANTRY_KIND_TRANSPORT, device->node,
+							"transport");
 
-	return plugin && (((const struct gantry_transport_ops *)plugin->ops)->flags & GANTRY_TRANSPORT_INSIDE);
+	return plugin && (((const struct gantry_transport_ops *)plugin->ops)->flags &
+			  GANTRY_TRANSPORT_INSIDE);
 }
 
 static bool says(struct gn_conf_node *group, const char *key, const char *text)
@@ -21,11 +23,13 @@ static bool says(struct gn_conf_node *group, const char *key, const char *text)
 	return said && !strcmp(said, text);
 }
 
-static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_device *device, const char *service)
+static bool listens_at(const struct gn_topo_role *role, const struct gn_topo_device *device,
+		       const char *service)
 {
 	struct gn_conf_node *listen = gn_conf_child(role->node, "listen");
 
-	return says(listen, "device", device->name) && (says(listen, "name", service) || says(listen, "address", service));
+	return says(listen, "device", device->name) &&
+	       (says(listen, "name", service) || says(listen, "address", service));
 }
 
 /* The lanes of the own role must find one each, on their worker. */
@@ -58,9 +62,10 @@ static void bring(struct gn_topo_parse *p, const struct gn_topo_role *from, uint
 		}
 		return;
 	}
-	gn_conf_fault(p->errs, gn_conf_child(from->node, "connect"),
-		      "leads to \"%s\" on the device \"%s\", which reaches only this process, and no role here listens there",
-		      service, device->name);
+	gn_conf_fault(
+		p->errs, gn_conf_child(from->node, "connect"),
+		"leads to \"%s\" on the device \"%s\", which reaches only this process, and no role here listens there",
+		service, device->name);
 }
 
 void gn_topo_select_reachable(struct gn_topo_parse *p, const struct gn_topo_role *role)
@@ -69,7 +74,8 @@ void gn_topo_select_reachable(struct gn_topo_parse *p, const struct gn_topo_role
 		bring(p, role, i);
 }
 
-bool gn_topology_leads_nowhere(const struct gn_topology *t, const struct gn_topo_role *role, uint32_t connect)
+bool gn_topology_leads_nowhere(const struct gn_topology *t, const struct gn_topo_role *role,
+			       uint32_t connect)
 {
 	const struct gn_topo_device *device = role->connect_devices[connect];
 	const struct gantry_transport_ops *ops = device->plugin->ops;
@@ -78,8 +84,8 @@ bool gn_topology_leads_nowhere(const struct gn_topology *t, const struct gn_topo
 	if (!(ops->flags & GANTRY_TRANSPORT_INSIDE))
 		return false;
 	for (uint32_t i = 0; i < t->n_roles; i++)
-		if (t->roles[i].selected && t->roles[i].listen_device == device && t->roles[i].listen->service &&
-		    !strcmp(t->roles[i].listen->service, service))
+		if (t->roles[i].selected && t->roles[i].listen_device == device &&
+		    t->roles[i].listen->service && !strcmp(t->roles[i].listen->service, service))
 			return false;
 	return true;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* instances.c - the plugin instances that a configuration describes, and the paths among their options */
+/*
+ * instances.c - the plugin instances that a configuration describes, and the paths among their
+ * options
+ */
 #include <string.h>
 
 #include "topology/topology_priv.h"
@@ -7,8 +10,9 @@
 typedef int instance_fn(void *arg, const struct gn_topo_instance *instance);
 
 /* A stage or a backend; one with faults in its options has no conf. */
-static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, unsigned kind, struct gn_conf_node *group,
-		      const struct gn_plugin_instance *part, instance_fn *fn, void *arg)
+static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, unsigned kind,
+		      struct gn_conf_node *group, const struct gn_plugin_instance *part,
+		      instance_fn *fn, void *arg)
 {
 	struct gn_topo_instance instance = {.kind = kind, .group = group, .role = role};
 
@@ -18,18 +22,22 @@ static int visit_part(struct gn_topology *t, const struct gn_topo_role *role, un
 	return fn(arg, &instance);
 }
 
-static int visit_role(struct gn_topology *t, const struct gn_topo_role *role, instance_fn *fn, void *arg)
+static int visit_role(struct gn_topology *t, const struct gn_topo_role *role, instance_fn *fn,
+		      void *arg)
 {
 	struct gn_conf_node *stages = gn_conf_child(role->node, "stages");
-	const struct gn_topo_instance instance = {GANTRY_KIND_ROLE, role->node, role->plugin, role->spec.part.conf, role};
+	const struct gn_topo_instance instance = {GANTRY_KIND_ROLE, role->node, role->plugin,
+						  role->spec.part.conf, role};
 	int rc = 0;
 
 	if (role->plugin && !role->is_own && instance.conf)
 		rc = fn(arg, &instance);
 	for (uint32_t i = 0; i < role->spec.n_stages && !rc; i++)
-		rc = visit_part(t, role, GANTRY_KIND_STAGE, gn_conf_index(stages, i), &role->stages[i], fn, arg);
+		rc = visit_part(t, role, GANTRY_KIND_STAGE, gn_conf_index(stages, i),
+				&role->stages[i], fn, arg);
 	if (!rc)
-		rc = visit_part(t, role, GANTRY_KIND_BACKEND, gn_conf_child(role->node, "backend"), role->backend, fn, arg);
+		rc = visit_part(t, role, GANTRY_KIND_BACKEND, gn_conf_child(role->node, "backend"),
+				role->backend, fn, arg);
 	return rc;
 }
 
@@ -39,7 +47,8 @@ int gn_topo_each_instance(struct gn_topology *t, instance_fn *fn, void *arg)
 
 	for (uint32_t i = 0; i < t->n_devices && !rc; i++) {
 		const struct gn_topo_device *device = &t->devices[i];
-		const struct gn_topo_instance instance = {GANTRY_KIND_TRANSPORT, device->node, device->plugin, device->conf, NULL};
+		const struct gn_topo_instance instance = {GANTRY_KIND_TRANSPORT, device->node,
+							  device->plugin, device->conf, NULL};
 
 		if (device->plugin && device->conf)
 			rc = fn(arg, &instance);
@@ -50,10 +59,11 @@ int gn_topo_each_instance(struct gn_topology *t, instance_fn *fn, void *arg)
 	return rc;
 }
 
-typedef int path_fn(void *arg, const struct gn_topo_instance *instance, const struct gn_topo_path *path);
+typedef int path_fn(void *arg, const struct gn_topo_instance *instance,
+		    const struct gn_topo_path *path);
 
-static int visit_options(const struct gn_topo_instance *instance, struct gn_conf_node *group, const struct gantry_option *table,
-			 path_fn *fn, void *arg)
+static int visit_options(const struct gn_topo_instance *instance, struct gn_conf_node *group,
+			 const struct gantry_option *table, path_fn *fn, void *arg)
 {
 	int rc = 0;
 

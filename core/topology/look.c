@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * look.c - for `gantry check`: compare the files and directories that a configuration names with this machine
+ * look.c - for `gantry check`: compare the files and directories that a configuration names with
+ * this machine
  *
  * Nothing is opened or changed. What a path is for, the option tables say with GANTRY_PATH_*.
  */
@@ -28,38 +29,50 @@ static void look_new(struct gn_errs *errs, const struct gn_topo_path *path)
 	struct stat st;
 
 	if (!gn_topo_path_end(path->text, end)) {
-		gn_conf_fault(errs, path->node, "\"%s\" is too long, or has too many symbolic links; write another path",
-			      path->text);
+		gn_conf_fault(
+			errs, path->node,
+			"\"%s\" is too long, or has too many symbolic links; write another path",
+			path->text);
 		return;
 	}
 	dir = gn_topo_path_split(end) == end ? "." : *end ? end : "/";
 	if (stat(dir, &st))
-		gn_conf_fault(errs, path->node, "\"%s\": cannot use the directory %s: %s; make it, or write another path",
-			      path->text, dir, strerror(errno));
+		gn_conf_fault(
+			errs, path->node,
+			"\"%s\": cannot use the directory %s: %s; make it, or write another path",
+			path->text, dir, strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
-		gn_conf_fault(errs, path->node, "\"%s\": %s is not a directory; write another path", path->text, dir);
+		gn_conf_fault(errs, path->node, "\"%s\": %s is not a directory; write another path",
+			      path->text, dir);
 	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS))
-		gn_conf_fault(errs, path->node, "\"%s\": cannot make it in the directory %s: %s; write another path",
+		gn_conf_fault(errs, path->node,
+			      "\"%s\": cannot make it in the directory %s: %s; write another path",
 			      path->text, dir, strerror(errno));
 }
 
 /* An existing file for this access(2) mode. */
-static void look_access(struct gn_errs *errs, const struct gn_topo_path *path, const struct stat *st, int mode)
+static void look_access(struct gn_errs *errs, const struct gn_topo_path *path,
+			const struct stat *st, int mode)
 {
 	if (S_ISDIR(st->st_mode))
-		gn_conf_fault(errs, path->node, "\"%s\" is a directory; write the path of a file", path->text);
+		gn_conf_fault(errs, path->node, "\"%s\" is a directory; write the path of a file",
+			      path->text);
 	else if (faccessat(AT_FDCWD, path->text, mode, AT_EACCESS))
-		gn_conf_fault(errs, path->node, "\"%s\" cannot be %s: %s; change its mode, or write another path", path->text,
-			      mode == R_OK ? "read" : "written", strerror(errno));
+		gn_conf_fault(errs, path->node,
+			      "\"%s\" cannot be %s: %s; change its mode, or write another path",
+			      path->text, mode == R_OK ? "read" : "written", strerror(errno));
 }
 
-static void look_directory(struct gn_errs *errs, const struct gn_topo_path *path, const struct stat *st)
+static void look_directory(struct gn_errs *errs, const struct gn_topo_path *path,
+			   const struct stat *st)
 {
 	if (!S_ISDIR(st->st_mode))
-		gn_conf_fault(errs, path->node, "\"%s\" is not a directory; write another path", path->text);
+		gn_conf_fault(errs, path->node, "\"%s\" is not a directory; write another path",
+			      path->text);
 	else if (faccessat(AT_FDCWD, path->text, X_OK, AT_EACCESS))
-		gn_conf_fault(errs, path->node, "\"%s\" cannot be used: %s; change its mode, or write another path", path->text,
-			      strerror(errno));
+		gn_conf_fault(errs, path->node,
+			      "\"%s\" cannot be used: %s; change its mode, or write another path",
+			      path->text, strerror(errno));
 }
 
 static void look_path(struct gn_errs *errs, const struct gn_topo_path *path)
@@ -68,9 +81,11 @@ static void look_path(struct gn_errs *errs, const struct gn_topo_path *path)
 	int err = stat(path->text, &st) ? errno : 0;
 
 	if (err && err != ENOENT)
-		gn_conf_fault(errs, path->node, "\"%s\": %s; write another path", path->text, strerror(err));
+		gn_conf_fault(errs, path->node, "\"%s\": %s; write another path", path->text,
+			      strerror(err));
 	else if (err && path->use & GANTRY_PATH_KEEP)
-		gn_conf_fault(errs, path->node, "\"%s\": %s; make the file, or write another path", path->text, strerror(err));
+		gn_conf_fault(errs, path->node, "\"%s\": %s; make the file, or write another path",
+			      path->text, strerror(err));
 	else if (err)
 		look_new(errs, path);
 	else if (path->use & GANTRY_PATH_DIRECTORY)
@@ -91,7 +106,8 @@ static void look_output(struct gn_errs *errs, const struct gn_topo_path *path)
 		gn_conf_fault(errs, path->node, "%s", why);
 }
 
-static int visit_path(void *arg, const struct gn_topo_instance *instance, const struct gn_topo_path *path)
+static int visit_path(void *arg, const struct gn_topo_instance *instance,
+		      const struct gn_topo_path *path)
 {
 	struct look *look = arg;
 
@@ -128,8 +144,8 @@ static int visit_instance(void *arg, const struct gn_topo_instance *instance)
 void gn_topology_look(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings)
 {
 	struct gn_conf_node *runtime = gn_conf_child(gn_config_root(topology->config), "runtime");
-	const struct gn_topo_path stat_dir = {
-		gn_conf_child(runtime, "stat_dir"), topology->runtime.stat_dir, GANTRY_PATH_DIRECTORY};
+	const struct gn_topo_path stat_dir = {gn_conf_child(runtime, "stat_dir"),
+					      topology->runtime.stat_dir, GANTRY_PATH_DIRECTORY};
 	struct look look = {errs, warnings, NULL};
 
 	gn_topo_each_instance(topology, visit_instance, &look);

@@ -2,9 +2,9 @@
 /*
  * paths.c - reject a configuration in which two options conflict over a file
  *
- * The option tables mark paths with GANTRY_PATH_*. Two options that name the same file are a fault if one of them
- * replaces it. For example, a trace would truncate the recording to replay, or a volume. Two backends with the same
- * volume are a fault as well, unless both only read it.
+ * The option tables mark paths with GANTRY_PATH_*. Two options that name the same file are a fault
+ * if one of them replaces it. For example, a trace would truncate the recording to replay, or a
+ * volume. Two backends with the same volume are a fault as well, unless both only read it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -25,7 +25,7 @@ struct path {
 	struct gn_topo_path pub;
 	bool read_only; /* a volume that is only read */
 	bool exists;
-	struct stat st; /* of the file; of its directory if the file does not exist */
+	struct stat st;   /* of the file; of its directory if the file does not exist */
 	const char *name; /* in that directory; NULL: the directory does not exist */
 	struct path *next;
 };
@@ -47,7 +47,8 @@ bool gn_topo_path_end(const char *path, char *out)
 		const char *slash = strrchr(out, '/');
 
 		target[n] = '\0';
-		snprintf(joined, sizeof(joined), "%.*s%s", slash && target[0] != '/' ? (int)(slash - out) + 1 : 0, out, target);
+		snprintf(joined, sizeof(joined), "%.*s%s",
+			 slash && target[0] != '/' ? (int)(slash - out) + 1 : 0, out, target);
 		if (links == LINKS_MAX || snprintf(out, PATH_MAX, "%s", joined) >= PATH_MAX)
 			return false;
 	}
@@ -84,11 +85,12 @@ static bool is_same(const struct path *a, const struct path *b)
 	if (a->exists != b->exists)
 		return false;
 	if (!a->exists)
-		return a->name && b->name && !strcmp(a->name, b->name) && a->st.st_dev == b->st.st_dev &&
-		       a->st.st_ino == b->st.st_ino;
+		return a->name && b->name && !strcmp(a->name, b->name) &&
+		       a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino;
 	if (S_ISBLK(a->st.st_mode) && S_ISBLK(b->st.st_mode))
 		return a->st.st_rdev == b->st.st_rdev;
-	return S_ISREG(a->st.st_mode) && a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino;
+	return S_ISREG(a->st.st_mode) && a->st.st_dev == b->st.st_dev &&
+	       a->st.st_ino == b->st.st_ino;
 }
 
 static const char *use_text(const struct path *path)
@@ -103,13 +105,18 @@ static void compare(struct gn_topo_parse *p, const struct path *earlier, const s
 	const struct path *other = culprit == later ? earlier : later;
 
 	if (culprit->pub.use & GANTRY_PATH_REPLACE)
-		gn_conf_fault(p->errs, culprit->pub.node,
-			      "\"%s\" would be replaced, and %s (%s) %s the same file; write another path", culprit->pub.text,
-			      gn_conf_path(other->pub.node), gn_conf_where(other->pub.node), use_text(other));
-	else if ((earlier->pub.use & later->pub.use & GANTRY_PATH_VOLUME) && !(earlier->read_only && later->read_only))
-		gn_conf_fault(p->errs, later->pub.node,
-			      "\"%s\" is the volume of %s (%s) as well; write another path, or make both volumes read-only",
-			      later->pub.text, gn_conf_path(earlier->pub.node), gn_conf_where(earlier->pub.node));
+		gn_conf_fault(
+			p->errs, culprit->pub.node,
+			"\"%s\" would be replaced, and %s (%s) %s the same file; write another path",
+			culprit->pub.text, gn_conf_path(other->pub.node),
+			gn_conf_where(other->pub.node), use_text(other));
+	else if ((earlier->pub.use & later->pub.use & GANTRY_PATH_VOLUME) &&
+		 !(earlier->read_only && later->read_only))
+		gn_conf_fault(
+			p->errs, later->pub.node,
+			"\"%s\" is the volume of %s (%s) as well; write another path, or make both volumes read-only",
+			later->pub.text, gn_conf_path(earlier->pub.node),
+			gn_conf_where(earlier->pub.node));
 }
 
 static bool is_read_only(const struct gn_topo_instance *instance)
@@ -124,7 +131,8 @@ static bool is_read_only(const struct gn_topo_instance *instance)
 }
 
 /* Compare a path with all earlier ones, and put it into the list. 0; -ENOMEM. */
-static int add_path(void *arg, const struct gn_topo_instance *instance, const struct gn_topo_path *pub)
+static int add_path(void *arg, const struct gn_topo_instance *instance,
+		    const struct gn_topo_path *pub)
 {
 	struct paths *paths = arg;
 	struct gn_arena *arena = &paths->p->topology->arena;
@@ -135,7 +143,8 @@ static int add_path(void *arg, const struct gn_topo_instance *instance, const st
 	path = gn_arena_alloc(arena, sizeof(*path));
 	if (!path)
 		return -ENOMEM;
-	*path = (struct path){.pub = *pub, .read_only = is_read_only(instance), .next = paths->list};
+	*path = (struct path){
+		.pub = *pub, .read_only = is_read_only(instance), .next = paths->list};
 	path->exists = stat(pub->text, &path->st) == 0;
 	if (!path->exists && find_place(arena, path))
 		return -ENOMEM;

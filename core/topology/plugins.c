@@ -11,7 +11,10 @@
 
 /* -- directories -- */
 
-/* Add an absolute form of dir; one that is not there stands in the current one, so that messages name it. */
+/*
+ * Add an absolute form of dir; one that is not there stands in the current one, so that messages
+ * name it.
+ */
 static int add_dir(struct gn_strlist *dirs, struct gn_arena *arena, const char *dir)
 {
 	char *real = realpath(dir, NULL), *here, *kept;
@@ -41,7 +44,9 @@ static int add_config_dirs(struct gn_strlist *dirs, struct gn_conf_node *list, s
 		const char *dir = gn_conf_string(item);
 
 		if (!dir || dir[0] != '/') {
-			gn_conf_fault(errs, item, "is no absolute path; write it with a leading slash, in double quotes");
+			gn_conf_fault(
+				errs, item,
+				"is no absolute path; write it with a leading slash, in double quotes");
 			rc = -EINVAL;
 		} else if (dirs && gn_strlist_add(dirs, dir)) {
 			return -ENOMEM;
@@ -65,9 +70,11 @@ static int add_env_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const c
 	return rc;
 }
 
-/* What the command line says, else the configuration, else the environment, else what was built in. */
-static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const struct gn_strlist *said, struct gn_conf_node *list,
-		     struct gn_errs *errs)
+/*
+ * What the command line says, else the configuration, else the environment, else what was built in.
+ */
+static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const struct gn_strlist *said,
+		     struct gn_conf_node *list, struct gn_errs *errs)
 {
 	const char *env = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_PLUGIN_PATH");
 	int rc = 0;
@@ -85,8 +92,8 @@ static int find_dirs(struct gn_strlist *dirs, struct gn_arena *arena, const stru
 	return rc;
 }
 
-int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args, struct gn_errs *errs,
-		       struct gn_loader **loader_p)
+int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *args,
+		       struct gn_errs *errs, struct gn_loader **loader_p)
 {
 	struct gn_conf_node *list = NULL;
 	struct gn_strlist dirs = {0};
@@ -95,7 +102,8 @@ int gn_topology_loader(struct gn_config *config, const struct gn_topology_args *
 	int rc;
 
 	if (config)
-		list = gn_conf_child(gn_conf_child(gn_config_root(config), "runtime"), "plugin_dirs");
+		list = gn_conf_child(gn_conf_child(gn_config_root(config), "runtime"),
+				     "plugin_dirs");
 	rc = find_dirs(&dirs, &arena, &args->plugin_dirs, list, errs);
 	if (!rc) {
 		rc = gn_loader_open(dirs.word, dirs.n, loader_p, &text);
@@ -134,8 +142,12 @@ static int note_name(void *arg, const struct gn_plugin_file *file)
 	return 0;
 }
 
-/* The loader has no plugin of that name: -ENOENT; -EINVAL where no plugin could have it, or this one is wrong. */
-static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, unsigned kind, const char *name, int rc)
+/*
+ * The loader has no plugin of that name: -ENOENT; -EINVAL where no plugin could have it, or this
+ * one is wrong.
+ */
+static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, unsigned kind,
+			 const char *name, int rc)
 {
 	struct gn_loader *loader = p->topology->loader;
 	struct names names = {.kind = kind, .wanted = name, .errors = GN_NEAR_NONE};
@@ -144,14 +156,20 @@ static void tell_missing(struct gn_topo_parse *p, struct gn_conf_node *node, uns
 	if (rc == -EINVAL && names.errors != 0) /* but capital letters */
 		gn_conf_fault(p->errs, node, "%s", gn_loader_error(loader));
 	else if (names.nearest[0])
-		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; did you mean \"%s\"? %s plugins there: %s", name,
-			      gn_loader_dirs(loader), names.nearest, gn_kind_name(kind), names.text);
+		gn_conf_fault(p->errs, node,
+			      "no plugin \"%s\" in %s; did you mean \"%s\"? %s plugins there: %s",
+			      name, gn_loader_dirs(loader), names.nearest, gn_kind_name(kind),
+			      names.text);
 	else
-		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name, gn_loader_dirs(loader),
-			      gn_kind_name(kind), names.text[0] ? names.text : "none; --plugin-dir DIR looks elsewhere");
+		gn_conf_fault(p->errs, node, "no plugin \"%s\" in %s; %s plugins there: %s", name,
+			      gn_loader_dirs(loader), gn_kind_name(kind),
+			      names.text[0] ? names.text
+					    : "none; --plugin-dir DIR looks elsewhere");
 }
 
-/* The member of a group that may be a typing error of `key`, which it does not have; NULL: none is. */
+/*
+ * The member of a group that may be a typing error of `key`, which it does not have; NULL: none is.
+ */
 static struct gn_conf_node *misspelt(struct gn_conf_node *group, const char *key)
 {
 	struct gn_conf_node *nearest = NULL;
@@ -163,8 +181,8 @@ static struct gn_conf_node *misspelt(struct gn_conf_node *group, const char *key
 	return nearest;
 }
 
-const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *owner,
-				       const char *key)
+const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind,
+				       struct gn_conf_node *owner, const char *key)
 {
 	struct gn_conf_node *node = gn_conf_child(owner, key);
 	struct gn_loader *loader = p->topology->loader;
@@ -180,9 +198,11 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 		if (near)
 			gn_conf_fault(p->errs, near, "unknown key; did you mean \"%s\"?", key);
 		else
-			gn_conf_fault(p->errs, node ? node : owner,
-				      "%s\"%s\" must be given: the name of a %s plugin, in double quotes",
-				      made ? "the file has no such entry; for a new one, " : "", key, gn_kind_name(kind));
+			gn_conf_fault(
+				p->errs, node ? node : owner,
+				"%s\"%s\" must be given: the name of a %s plugin, in double quotes",
+				made ? "the file has no such entry; for a new one, " : "", key,
+				gn_kind_name(kind));
 		return NULL;
 	}
 	rc = gn_loader_find(loader, kind, name, &plugin);
@@ -197,7 +217,8 @@ const struct gn_plugin *gn_topo_plugin(struct gn_topo_parse *p, unsigned kind, s
 	return NULL;
 }
 
-void gn_topo_object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+void gn_topo_object(const struct gantry_option_faults *faults, const char *option, const char *fmt,
+		    ...)
 {
 	const struct gn_topo_objections *o = faults->core;
 	char text[512];
@@ -209,18 +230,20 @@ void gn_topo_object(const struct gantry_option_faults *faults, const char *optio
 	gn_conf_fault_option(o->errs, o->group, option, text);
 }
 
-int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin, struct gn_conf_node *group,
-			  const void *conf)
+int gn_topo_check_options(struct gn_topo_parse *p, const struct gn_plugin *plugin,
+			  struct gn_conf_node *group, const void *conf)
 {
-	struct gn_topo_objections o = {.pub = {&o, gn_topo_object}, .errs = p->errs, .group = group};
+	struct gn_topo_objections o = {
+		.pub = {&o, gn_topo_object}, .errs = p->errs, .group = group};
 	size_t before = p->errs->n;
 
 	plugin->check(conf, &o.pub);
 	return p->errs->n == before ? 0 : -EINVAL;
 }
 
-const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind, struct gn_conf_node *group,
-				     const char *key, struct gn_plugin_instance *part)
+const struct gn_plugin *gn_topo_part(struct gn_topo_parse *p, unsigned kind,
+				     struct gn_conf_node *group, const char *key,
+				     struct gn_plugin_instance *part)
 {
 	const char *also[] = {key, NULL};
 	const struct gn_plugin *plugin;

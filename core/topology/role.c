@@ -10,8 +10,8 @@ struct role_conf {
 };
 
 const struct gantry_option gn_role_options[] = {
-	{"lanes", GANTRY_OPT_INT, offsetof(struct role_conf, lanes), "1", 1, GN_TOPOLOGY_LANES_MAX, NULL, NULL,
-	 "Shares of this role, each with a thread and queues of its own."},
+	{"lanes", GANTRY_OPT_INT, offsetof(struct role_conf, lanes), "1", 1, GN_TOPOLOGY_LANES_MAX,
+	 NULL, NULL, "Shares of this role, each with a thread and queues of its own."},
 	GANTRY_OPTION_END,
 };
 
@@ -26,7 +26,10 @@ static size_t count_rows(const struct gantry_option *table)
 	return n;
 }
 
-/* Copy rows behind `to`, their offsets moved by `shift`; groups are copied as well. NULL: out of memory. */
+/*
+ * Copy rows behind `to`, their offsets moved by `shift`; groups are copied as well. NULL: out of
+ * memory.
+ */
 static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_option *to,
 					const struct gantry_option *from, uint32_t shift)
 {
@@ -45,9 +48,12 @@ static struct gantry_option *shift_rows(struct gn_arena *arena, struct gantry_op
 	return to;
 }
 
-/* Both tables over one struct: struct role_conf, then at `shift` the plugin's. One table, so that a key that neither
- * knows is reported once, with the names of both as hints. */
-static const struct gantry_option *join_tables(struct gn_arena *arena, const struct gantry_option *plugin_rows,
+/*
+ * Both tables over one struct: struct role_conf, then at `shift` the plugin's. One table, so that a
+ * key that neither knows is reported once, with the names of both as hints.
+ */
+static const struct gantry_option *join_tables(struct gn_arena *arena,
+					       const struct gantry_option *plugin_rows,
 					       uint32_t shift)
 {
 	size_t n = count_rows(gn_role_options) + count_rows(plugin_rows) + 1;
@@ -99,29 +105,35 @@ bool gn_topo_can_be_own(struct gn_topo_parse *p, struct gn_conf_node *node)
 
 	if (!gn_conf_is_group(node) || !type)
 		return gn_conf_is_group(node);
-	return gn_conf_string(type) && !gn_loader_find(p->topology->loader, GANTRY_KIND_ROLE, gn_conf_string(type), &plugin) &&
+	return gn_conf_string(type) &&
+	       !gn_loader_find(p->topology->loader, GANTRY_KIND_ROLE, gn_conf_string(type),
+			       &plugin) &&
 	       connects_once(((const struct gantry_role_ops *)plugin->ops)->flags);
 }
 
 /* What the plugin would have done does not matter; that its options are right does. */
-static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role, const struct gn_topo_embedded_role *own)
+static void take_place(struct gn_topo_parse *p, struct gn_topo_role *role,
+		       const struct gn_topo_embedded_role *own)
 {
 	struct role_conf conf;
 
 	if (!role->plugin)
 		gn_conf_options(role->node, gn_role_options, &conf, core_keys, p->errs);
 	else if (!connects_once(role->flags))
-		gn_conf_fault(p->errs, gn_conf_child(role->node, "role"),
-			      "programs need a role that connects to one place, as an initiator does; \"%s\" is none",
-			      role->plugin->desc->name);
+		gn_conf_fault(
+			p->errs, gn_conf_child(role->node, "role"),
+			"programs need a role that connects to one place, as an initiator does; \"%s\" is none",
+			role->plugin->desc->name);
 	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
-	role->spec.part = (struct gn_plugin_instance){.name = own->name, .ops = own->ops, .conf = own->conf};
+	role->spec.part =
+		(struct gn_plugin_instance){.name = own->name, .ops = own->ops, .conf = own->conf};
 	role->spec.n_lanes = own->n_lanes;
 }
 
 /* -- sections -- */
 
-static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *list)
+static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role,
+			struct gn_conf_node *list)
 {
 	unsigned n = gn_conf_length(list);
 	int rc = 0;
@@ -133,21 +145,24 @@ static int parse_stages(struct gn_topo_parse *p, struct gn_topo_role *role, stru
 		return -EINVAL;
 	}
 	if (n > GANTRY_CHAIN_STAGES) {
-		gn_conf_fault(p->errs, list, "has %u stages; a pipeline holds up to %d", n, GANTRY_CHAIN_STAGES);
+		gn_conf_fault(p->errs, list, "has %u stages; a pipeline holds up to %d", n,
+			      GANTRY_CHAIN_STAGES);
 		return -EINVAL;
 	}
 	role->stages = gn_arena_alloc(&p->topology->arena, (n + 1) * sizeof(*role->stages));
 	if (!role->stages)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		if (!gn_topo_part(p, GANTRY_KIND_STAGE, gn_conf_index(list, i), "type", &role->stages[i]))
+		if (!gn_topo_part(p, GANTRY_KIND_STAGE, gn_conf_index(list, i), "type",
+				  &role->stages[i]))
 			rc = -EINVAL;
 	role->spec.stages = role->stages;
 	role->spec.n_stages = n;
 	return rc;
 }
 
-static int parse_backend(struct gn_topo_parse *p, struct gn_topo_role *role, struct gn_conf_node *group)
+static int parse_backend(struct gn_topo_parse *p, struct gn_topo_role *role,
+			 struct gn_conf_node *group)
 {
 	if (!group)
 		return 0;
@@ -159,17 +174,19 @@ static int parse_backend(struct gn_topo_parse *p, struct gn_topo_role *role, str
 }
 
 /* Does the role have the sections that its plugin needs, and no others? */
-static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uint32_t flag, const char *key,
-			 const char *verb, const char *example)
+static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uint32_t flag,
+			 const char *key, const char *verb, const char *example)
 {
 	struct gn_conf_node *node = gn_conf_child(role->node, key);
 	const char *type = role->plugin ? role->plugin->desc->name : role->spec.part.name;
 
 	if (node && !(role->flags & flag))
-		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; leave this out", type, verb);
+		gn_conf_fault(p->errs, node, "the role \"%s\" does not %s; leave this out", type,
+			      verb);
 	else if (!node && (role->flags & flag))
-		gn_conf_fault(p->errs, role->node, "the role \"%s\" needs \"%s\"; write %s = { %s };",
-			      type, key, key, example);
+		gn_conf_fault(p->errs, role->node,
+			      "the role \"%s\" needs \"%s\"; write %s = { %s };", type, key, key,
+			      example);
 	else
 		return 0;
 	return -EINVAL;
@@ -179,8 +196,11 @@ static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	struct gn_conf_node *node = gn_conf_child(role->node, "connect");
 
-	if ((role->flags & GANTRY_ROLE_ONE_CONNECT) && gn_conf_is_list(node) && gn_conf_length(node) > 1)
-		gn_conf_fault(p->errs, node, "has %u entries; the role \"%s\" connects to one place", gn_conf_length(node),
+	if ((role->flags & GANTRY_ROLE_ONE_CONNECT) && gn_conf_is_list(node) &&
+	    gn_conf_length(node) > 1)
+		gn_conf_fault(p->errs, node,
+			      "has %u entries; the role \"%s\" connects to one place",
+			      gn_conf_length(node),
 			      role->plugin ? role->plugin->desc->name : role->spec.part.name);
 }
 
@@ -191,15 +211,18 @@ static void check_lanes(struct gn_topo_parse *p, struct gn_topo_role *role)
 	const struct gn_plugin_instance *lone = NULL;
 
 	for (uint32_t i = 0; i < role->spec.n_stages; i++)
-		if (role->stages[i].ops && gn_ops_serve_one_lane(GANTRY_KIND_STAGE, role->stages[i].ops))
+		if (role->stages[i].ops &&
+		    gn_ops_serve_one_lane(GANTRY_KIND_STAGE, role->stages[i].ops))
 			lone = &role->stages[i];
-	if (role->backend && role->backend->ops && gn_ops_serve_one_lane(GANTRY_KIND_BACKEND, role->backend->ops))
+	if (role->backend && role->backend->ops &&
+	    gn_ops_serve_one_lane(GANTRY_KIND_BACKEND, role->backend->ops))
 		lone = role->backend;
 	if (lone && role->spec.n_lanes > 1)
-		gn_conf_fault(p->errs, lanes ? lanes : role->node,
-			      "the role has %u lanes, but the plugin \"%s\" serves one: it has no start(), which would "
-			      "make the state of each lane; write lanes = 1, see gantry-plugin(7)",
-			      role->spec.n_lanes, lone->name);
+		gn_conf_fault(
+			p->errs, lanes ? lanes : role->node,
+			"the role has %u lanes, but the plugin \"%s\" serves one: it has no start(), which would "
+			"make the state of each lane; write lanes = 1, see gantry-plugin(7)",
+			role->spec.n_lanes, lone->name);
 }
 
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
@@ -222,10 +245,13 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 	if (own)
 		take_place(p, role, own);
 	if (role->plugin || own) {
-		check_section(p, role, GANTRY_ROLE_LISTENS, "listen", "listen", "device = \"NAME\"; name = \"SERVICE\";");
-		check_section(p, role, GANTRY_ROLE_CONNECTS, "connect", "connect", "device = \"NAME\"; name = \"SERVICE\";");
+		check_section(p, role, GANTRY_ROLE_LISTENS, "listen", "listen",
+			      "device = \"NAME\"; name = \"SERVICE\";");
+		check_section(p, role, GANTRY_ROLE_CONNECTS, "connect", "connect",
+			      "device = \"NAME\"; name = \"SERVICE\";");
 		check_connects(p, role);
-		check_section(p, role, GANTRY_ROLE_STORES, "backend", "store anything", "type = \"NAME\";");
+		check_section(p, role, GANTRY_ROLE_STORES, "backend", "store anything",
+			      "type = \"NAME\";");
 	}
 	if (gn_topo_listen(p, role, gn_conf_child(node, "listen")) == -ENOMEM ||
 	    gn_topo_connect(p, role, gn_conf_child(node, "connect")) == -ENOMEM ||

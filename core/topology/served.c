@@ -2,12 +2,14 @@
 /*
  * served.c - for `gantry check`: connects to services that no role of the file serves
  *
- * A file may describe one end only, and each role may run in a process of its own. So the roles of the whole file are
- * searched, by the text of their `listen`, also those that are not selected. A connect without a listener is a fault if
+ * A file may describe one end only, and each role may run in a process of its own. So the roles of
+ * the whole file are searched, by the text of their `listen`, also those that are not selected. A
+ * connect without a listener is a fault if
  *
- *	- the transport reaches only this process, or
- *	- the service is a name, and other roles listen on the device: only their names can be meant, or
- *	- the service is an address, and another role listens at another port of the same host.
+ *     - the transport reaches only this process, or
+ *     - the service is a name, and other roles listen on the device: only their names can be meant,
+ *       or
+ *     - the service is an address, and another role listens at another port of the same host.
  *
  * Any other one is a warning: a process with another file may serve it.
  */
@@ -21,13 +23,13 @@ struct search {
 	const struct gn_topo_role *role;
 	const struct gn_topo_device *device;
 	const char *service;
-	bool inside;  /* the transport reaches only this process */
-	bool found;   /* a role serves it */
-	bool only_here; /* other listeners in the file show that no other process serves it */
-	bool shared;  /* the role itself listens on the device */
+	bool inside;     /* the transport reaches only this process */
+	bool found;      /* a role serves it */
+	bool only_here;  /* other listeners in the file show that no other process serves it */
+	bool shared;     /* the role itself listens on the device */
 	char known[256]; /* services of other roles on the device */
 	const char *nearest;
-	int errors;   /* typing errors between service and nearest; GN_NEAR_NONE: no nearest */
+	int errors; /* typing errors between service and nearest; GN_NEAR_NONE: no nearest */
 };
 
 static const char *service_of(struct gn_conf_node *listen)
@@ -50,7 +52,8 @@ static bool has_strings(struct gn_conf_node *b, struct gn_conf_node *a)
 {
 	for (unsigned i = 0; i < gn_conf_length(a); i++) {
 		struct gn_conf_node *node = gn_conf_index(a, i);
-		const char *text = gn_conf_string(node), *other = gn_conf_string(gn_conf_child(b, gn_conf_name(node)));
+		const char *text = gn_conf_string(node),
+			   *other = gn_conf_string(gn_conf_child(b, gn_conf_name(node)));
 
 		if (text && (!other || strcmp(text, other)))
 			return false;
@@ -81,7 +84,8 @@ static bool serves(const char *there, const char *service)
 {
 	const char *port = port_of(service), *port_there = port_of(there);
 
-	return !strcmp(there, service) || (port && port_there && is_any_host(there) && !strcmp(port, port_there));
+	return !strcmp(there, service) ||
+	       (port && port_there && is_any_host(there) && !strcmp(port, port_there));
 }
 
 /* Does a listener on another device of the file get connections from this one? */
@@ -110,7 +114,8 @@ static void record_listener(struct search *s, const char *there)
 static void look_at_role(struct search *s, const struct gn_topo_role *other)
 {
 	struct gn_conf_node *listen = gn_conf_child(other->node, "listen");
-	const char *device = gn_conf_string(gn_conf_child(listen, "device")), *there = service_of(listen);
+	const char *device = gn_conf_string(gn_conf_child(listen, "device")),
+		   *there = service_of(listen);
 	bool same_device = device && !strcmp(device, s->device->name);
 
 	if (!there || !device)
@@ -128,47 +133,65 @@ static void report_fault(struct search *s, struct gn_conf_node *node, struct gn_
 	const char *inside = s->inside ? ", which reaches only this process" : "";
 
 	if (s->nearest)
-		gn_conf_fault(errs, node, "no role of this file listens at \"%s\" of the device \"%s\"%s; did you mean \"%s\"?",
-			      s->service, s->device->name, inside, s->nearest);
+		gn_conf_fault(
+			errs, node,
+			"no role of this file listens at \"%s\" of the device \"%s\"%s; did you mean \"%s\"?",
+			s->service, s->device->name, inside, s->nearest);
 	else
-		gn_conf_fault(errs, node, "no role of this file listens at \"%s\" of the device \"%s\"%s; write one of: %s",
-			      s->service, s->device->name, inside, s->known[0] ? s->known : "none");
+		gn_conf_fault(
+			errs, node,
+			"no role of this file listens at \"%s\" of the device \"%s\"%s; write one of: %s",
+			s->service, s->device->name, inside, s->known[0] ? s->known : "none");
 }
 
-static void report_warning(const struct search *s, struct gn_conf_node *node, struct gn_errs *warnings)
+static void report_warning(const struct search *s, struct gn_conf_node *node,
+			   struct gn_errs *warnings)
 {
 	if (s->known[0])
-		gn_conf_fault(warnings, node, "no role of this file listens at \"%s\": another process must serve it", s->service);
+		gn_conf_fault(
+			warnings, node,
+			"no role of this file listens at \"%s\": another process must serve it",
+			s->service);
 	else
-		gn_conf_fault(warnings, node,
-			      "no %srole of this file listens on the device \"%s\": another process must serve \"%s\"",
-			      s->shared ? "other " : "", s->device->name, s->service);
+		gn_conf_fault(
+			warnings, node,
+			"no %srole of this file listens on the device \"%s\": another process must serve \"%s\"",
+			s->shared ? "other " : "", s->device->name, s->service);
 }
 
-static void check_connect(struct gn_topology *t, const struct gn_topo_role *role, uint32_t connect, struct gn_errs *errs,
-			  struct gn_errs *warnings)
+static void check_connect(struct gn_topology *t, const struct gn_topo_role *role, uint32_t connect,
+			  struct gn_errs *errs, struct gn_errs *warnings)
 {
 	struct gn_conf_node *node = gn_topology_connect_node(role, connect);
-	struct search s = {.t = t, .role = role, .device = role->connect_devices[connect], .errors = GN_NEAR_NONE,
+	struct search s = {.t = t,
+			   .role = role,
+			   .device = role->connect_devices[connect],
+			   .errors = GN_NEAR_NONE,
 			   .service = role->connects[connect].service};
 
 	if (!s.device || !s.device->plugin || !s.service)
 		return;
-	s.inside = ((const struct gantry_transport_ops *)s.device->plugin->ops)->flags & GANTRY_TRANSPORT_INSIDE;
+	s.inside = ((const struct gantry_transport_ops *)s.device->plugin->ops)->flags &
+		   GANTRY_TRANSPORT_INSIDE;
 	for (uint32_t i = 0; i < t->n_roles; i++)
 		look_at_role(&s, &t->roles[i]);
 	if (s.found && gn_topology_leads_nowhere(t, role, connect))
-		gn_conf_fault(warnings, node, "leads to \"%s\" on the device \"%s\", which reaches only this process, and no role "
-			      "that it runs listens there", s.service, s.device->name);
+		gn_conf_fault(
+			warnings, node,
+			"leads to \"%s\" on the device \"%s\", which reaches only this process, and no role "
+			"that it runs listens there",
+			s.service, s.device->name);
 	else if (!s.found && (s.inside || s.only_here))
 		report_fault(&s, node, errs);
 	else if (!s.found)
 		report_warning(&s, node, warnings);
 }
 
-void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs, struct gn_errs *warnings)
+void gn_topology_check_connects(struct gn_topology *topology, struct gn_errs *errs,
+				struct gn_errs *warnings)
 {
 	for (uint32_t i = 0; i < topology->n_roles; i++)
-		for (uint32_t k = 0; topology->roles[i].selected && k < topology->roles[i].spec.n_connects; k++)
+		for (uint32_t k = 0;
+		     topology->roles[i].selected && k < topology->roles[i].spec.n_connects; k++)
 			check_connect(topology, &topology->roles[i], k, errs, warnings);
 }

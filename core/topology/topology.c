@@ -23,9 +23,10 @@ struct runtime_conf {
 #define RUNTIME(name) offsetof(struct runtime_conf, out.name)
 
 const struct gantry_option gn_runtime_options[] = {
-	{"log", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log), "warn", 0, 0, log_words, NULL,
-	 "How much is logged; -v on the command line wins."},
-	{"log_format", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log_format), "text", 0, 0, form_words, NULL,
+	{"log", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log), "warn", 0, 0, log_words,
+	 NULL, "How much is logged; -v on the command line wins."},
+	{"log_format", GANTRY_OPT_CHOICE, offsetof(struct runtime_conf, log_format), "text", 0, 0,
+	 form_words, NULL,
 	 "How a line of the log looks: text for people, json for machines. It goes to the standard error."},
 	{"spin", GANTRY_OPT_TIME, RUNTIME(spin_ns), "100us", 0, 1000000000, NULL, NULL,
 	 "How long a thread without work spins before it sleeps."},
@@ -33,7 +34,8 @@ const struct gantry_option gn_runtime_options[] = {
 	 "shared: lane k of every role runs on thread k; separate: a thread for each lane."},
 	{"cpus", GANTRY_OPT_STRING, RUNTIME(cpus), "", 0, 0, NULL, NULL,
 	 "Pin thread k to the k-th of these CPUs, \"0-3,8\"."},
-	{"stop_limit", GANTRY_OPT_TIME, RUNTIME(stop_limit_ns), "60s", 0, 86400 * GN_NS_PER_S, NULL, NULL,
+	{"stop_limit", GANTRY_OPT_TIME, RUNTIME(stop_limit_ns), "60s", 0, 86400 * GN_NS_PER_S, NULL,
+	 NULL,
 	 "How long the roles may take to end; then the process logs what they wait for and fails. 0s: no limit."},
 	{"stat", GANTRY_OPT_BOOL, RUNTIME(stat), "true", 0, 0, NULL, NULL, "Answer gantry stat."},
 	{"stat_dir", GANTRY_OPT_STRING, RUNTIME(stat_dir), "", 0, 0, NULL, NULL,
@@ -41,8 +43,8 @@ const struct gantry_option gn_runtime_options[] = {
 	GANTRY_OPTION_END,
 };
 
-int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, uint32_t max,
-		    const uint32_t **list_p, uint32_t *n_p)
+int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text,
+		    uint32_t max, const uint32_t **list_p, uint32_t *n_p)
 {
 	enum { LIMIT = 1024 };
 	uint32_t *list = gn_arena_alloc(&p->topology->arena, LIMIT * sizeof(*list)), n = 0;
@@ -58,8 +60,9 @@ int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 		first = last = strtoull(text, &end, 10);
 		if (end != text && *end == '-' && end[1] >= '0' && end[1] <= '9')
 			last = strtoull(end + 1, &end, 10);
-		if (end == text || *text < '0' || *text > '9' || (*end && *end != ',') || (*end == ',' && !end[1]) ||
-		    first > last || last > max || last - first >= LIMIT - n)
+		if (end == text || *text < '0' || *text > '9' || (*end && *end != ',') ||
+		    (*end == ',' && !end[1]) || first > last || last > max ||
+		    last - first >= LIMIT - n)
 			goto wrong;
 		for (; first <= last; first++)
 			list[n++] = (uint32_t)first;
@@ -70,7 +73,9 @@ int gn_topo_numbers(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 	return 0;
 
 wrong:
-	gn_conf_fault(p->errs, node, "is no list of numbers up to %u, %d at the most; write such as \"0-3,8\"", max, LIMIT);
+	gn_conf_fault(p->errs, node,
+		      "is no list of numbers up to %u, %d at the most; write such as \"0-3,8\"",
+		      max, LIMIT);
 	return -EINVAL;
 }
 
@@ -129,8 +134,11 @@ static int list_entries(struct gn_topo_parse *p, const struct gn_topology_args *
 		t->roles[i].node = gn_conf_index(roles, i);
 		t->roles[i].name = gn_conf_name(t->roles[i].node);
 		t->roles[i].topology = t;
-		t->roles[i].is_own = args->own && args->roles.n && gn_strlist_has(&args->roles, t->roles[i].name);
-		t->roles[i].selected = args->roles.n ? gn_strlist_has(&args->roles, t->roles[i].name) : !args->own;
+		t->roles[i].is_own = args->own && args->roles.n &&
+				     gn_strlist_has(&args->roles, t->roles[i].name);
+		t->roles[i].selected = args->roles.n
+					       ? gn_strlist_has(&args->roles, t->roles[i].name)
+					       : !args->own;
 	}
 	return 0;
 }
@@ -149,7 +157,8 @@ static void check_role_names(struct gn_topo_parse *p, const struct gn_topology_a
 	char known[256] = "";
 
 	if (!t->n_roles && gn_conf_is_group(gn_conf_child(gn_config_root(t->config), "roles")))
-		gn_errs_add_at(p->errs, &(struct gn_err_place){.file = t->file}, "\"roles\" is empty; there is nothing to run");
+		gn_errs_add_at(p->errs, &(struct gn_err_place){.file = t->file},
+			       "\"roles\" is empty; there is nothing to run");
 	for (uint32_t i = 0; i < t->n_roles; i++) {
 		size_t n = strlen(known);
 
@@ -159,8 +168,9 @@ static void check_role_names(struct gn_topo_parse *p, const struct gn_topology_a
 		if (find_role(t, args->roles.word[i]))
 			continue;
 		gn_errs_because(p->errs, -ENOENT);
-		gn_errs_add(p->errs, "%s%s: %s has no such role; it has: %s", t->own ? "" : "--role ", args->roles.word[i],
-			    t->file, known[0] ? known : "none");
+		gn_errs_add(p->errs, "%s%s: %s has no such role; it has: %s",
+			    t->own ? "" : "--role ", args->roles.word[i], t->file,
+			    known[0] ? known : "none");
 	}
 }
 
@@ -195,10 +205,12 @@ static void choose_own(struct gn_topo_parse *p)
 	if (n_found == 1) {
 		t->roles[last].selected = t->roles[last].is_own = true;
 	} else if (n_found) {
-		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s", t->file, found);
+		gn_errs_add(p->errs, "%s: several roles connect to one place; name one of: %s",
+			    t->file, found);
 	} else if (!complain_of_plugins(p)) {
 		gn_errs_because(p->errs, -ENOENT);
-		gn_errs_add(p->errs, "%s: no role connects to one place, as an initiator does", t->file);
+		gn_errs_add(p->errs, "%s: no role connects to one place, as an initiator does",
+			    t->file);
 	}
 }
 
@@ -212,12 +224,14 @@ static void parse_devices(struct gn_topo_parse *p, bool all)
 
 		if (!device->used && !all)
 			continue;
-		device->plugin = gn_topo_part(p, GANTRY_KIND_TRANSPORT, device->node, "transport", &part);
+		device->plugin = gn_topo_part(p, GANTRY_KIND_TRANSPORT, device->node, "transport",
+					      &part);
 		device->conf = part.conf;
 	}
 }
 
-static int load(struct gn_topology *topology, const struct gn_topology_args *args, struct gn_errs *errs)
+static int load(struct gn_topology *topology, const struct gn_topology_args *args,
+		struct gn_errs *errs)
 {
 	static const char *const sections[] = {"runtime", "devices", "roles", NULL};
 	struct gn_topo_parse p = {.topology = topology, .errs = errs};
@@ -250,8 +264,8 @@ static int load(struct gn_topology *topology, const struct gn_topology_args *arg
 	return gn_errs_rc(errs);
 }
 
-int gn_topology_load(struct gn_topology *topology, const char *file, const struct gn_topology_args *args,
-		     struct gn_errs *errs)
+int gn_topology_load(struct gn_topology *topology, const char *file,
+		     const struct gn_topology_args *args, struct gn_errs *errs)
 {
 	topology->file = file;
 	topology->config = gn_config_open(file, args->sets.word, args->sets.n, errs);

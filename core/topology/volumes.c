@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each role will find behind its connects, as far as the configuration says; for `gantry check`. */
+/*
+ * What each role will find behind its connects, as far as the configuration says; for `gantry
+ * check`.
+ */
 #include <errno.h>
 
 #include "topology/topology_priv.h"
 #include "transport/bounce.h"
 
-/* Data that has to be moved goes through memory of the target. What a device does that is not there is not known. */
+/*
+ * Data that has to be moved goes through memory of the target. What a device does that is not there
+ * is not known.
+ */
 static void limit_moves(struct gn_topo_role *role)
 {
-	uint64_t most = role->listen->move_memory < GN_MOVER_MAX_IO ? role->listen->move_memory : GN_MOVER_MAX_IO;
+	uint64_t most = role->listen->move_memory < GN_MOVER_MAX_IO ? role->listen->move_memory
+								    : GN_MOVER_MAX_IO;
 	const struct gn_topo_device *device = role->listen_device;
 	struct gantry_device_info info = {.caps = 0};
 
@@ -21,7 +28,8 @@ static void limit_moves(struct gn_topo_role *role)
 
 static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_errs *errs)
 {
-	struct gn_topo_objections o = {.pub = {&o, gn_topo_object}, .errs = errs, .group = role->node};
+	struct gn_topo_objections o = {
+		.pub = {&o, gn_topo_object}, .errs = errs, .group = role->node};
 	struct gantry_volume_info *volumes;
 
 	if (role->expected || !role->role)

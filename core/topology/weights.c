@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* weights.c - the option `weights` of `listen`: PEER=N, PEER=N, where a PEER is "uid NUMBER" or "host ADDRESS" */
+/*
+ * weights.c - the option `weights` of `listen`: PEER=N, PEER=N, where a PEER is "uid NUMBER" or
+ * "host ADDRESS"
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +32,10 @@ static size_t kind_length(const char *text, size_t n)
 	return 0;
 }
 
-/* A copy of the peer before the "=", as gn_peer_name() writes it; NULL: it is no peer, or no memory. */
+/*
+ * A copy of the peer before the "=", as gn_peer_name() writes it; NULL: it is no peer, or no
+ * memory.
+ */
 static const char *parse_peer(struct gn_topo_parse *p, const char *text, const char *equals)
 {
 	size_t n = (size_t)(equals - text), kind;
@@ -38,7 +44,8 @@ static const char *parse_peer(struct gn_topo_parse *p, const char *text, const c
 	while (n > 0 && isspace((unsigned char)text[n - 1]))
 		n--;
 	kind = kind_length(text, n);
-	if (kind == 0 || n >= GN_PEER_NAME || (text[0] == 'u' && strspn(text + kind, "0123456789") != n - kind))
+	if (kind == 0 || n >= GN_PEER_NAME ||
+	    (text[0] == 'u' && strspn(text + kind, "0123456789") != n - kind))
 		return NULL;
 	peer = gn_arena_alloc(&p->topology->arena, n + 1);
 	if (!peer) {
@@ -71,7 +78,8 @@ static const char *parse_weight(struct gn_topo_parse *p, const char *text, struc
 	return *text ? NULL : text;
 }
 
-int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text, struct gn_endpoint *listen)
+int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const char *text,
+		    struct gn_endpoint *listen)
 {
 	const char *const whole = text;
 	struct gn_weight *list;
@@ -98,7 +106,9 @@ int gn_topo_weights(struct gn_topo_parse *p, struct gn_conf_node *node, const ch
 	}
 	if (text && !*text)
 		return 0;
-	gn_conf_fault(p->errs, node, "\"%s\" is no list of at most %d weights of 1 to %d; write such as "
-		      "\"uid 1000=4, host 192.0.2.7=2\"", whole, WEIGHTS_MAX, WEIGHT_MAX);
+	gn_conf_fault(p->errs, node,
+		      "\"%s\" is no list of at most %d weights of 1 to %d; write such as "
+		      "\"uid 1000=4, host 192.0.2.7=2\"",
+		      whole, WEIGHTS_MAX, WEIGHT_MAX);
 	return -EINVAL;
 }

@@ -25,12 +25,13 @@ int gn_bounce_create(const struct gn_bounce_attr *attr, struct gn_bounce **bounc
 {
 	struct gn_bounce *m = calloc(1, sizeof(*m));
 
-	if (m == NULL)
+	if (!m)
 		return -ENOMEM;
 	m->attr = *attr;
 	m->buffers = calloc(attr->n, sizeof(*m->buffers));
-	if (m->buffers == NULL ||
-	    (!attr->is_store && gn_pages_create((uint32_t)(attr->memory->length / GN_PAGE_BYTES), &m->pages) != 0)) {
+	if (!m->buffers ||
+	    (!attr->is_store &&
+	     gn_pages_create((uint32_t)(attr->memory->length / GN_PAGE_BYTES), &m->pages) != 0)) {
 		gn_bounce_destroy(&m);
 		return -ENOMEM;
 	}
@@ -43,7 +44,7 @@ void gn_bounce_destroy(struct gn_bounce **bounce_p)
 	struct gn_bounce *m = *bounce_p;
 
 	*bounce_p = NULL;
-	if (m == NULL)
+	if (!m)
 		return;
 	gn_pages_destroy(&m->pages);
 	free(m->buffers);
@@ -82,7 +83,8 @@ int gn_bounce_fits(const struct gn_bounce *m, const struct gantry_io *io)
 	return m->attr.is_store || gn_pages_fit(m->pages, gn_page_count(io->length));
 }
 
-static struct gantry_rma begin(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
+static struct gantry_rma begin(struct gn_bounce *m, struct gantry_io *io,
+			       const struct gantry_region *region, enum gantry_rma_op op,
 			       uint64_t started_ns)
 {
 	m->buffers[io->slot].started_ns = started_ns;
@@ -97,15 +99,16 @@ static struct gantry_rma begin(struct gn_bounce *m, struct gantry_io *io, const 
 	};
 }
 
-int gn_bounce_move(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region, enum gantry_rma_op op,
-		  uint64_t started_ns)
+int gn_bounce_move(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region,
+		   enum gantry_rma_op op, uint64_t started_ns)
 {
 	struct gantry_rma rma = begin(m, io, region, op, started_ns);
 
 	return m->attr.ops->rma_submit(m->attr.rma, &rma);
 }
 
-int gn_bounce_write_imm(struct gn_bounce *m, struct gantry_io *io, const struct gantry_region *region, uint32_t note)
+int gn_bounce_write_imm(struct gn_bounce *m, struct gantry_io *io,
+			const struct gantry_region *region, uint32_t note)
 {
 	struct gantry_rma rma = begin(m, io, region, GANTRY_RMA_WRITE, 0);
 
@@ -119,7 +122,8 @@ static uint32_t took(uint64_t started_ns, uint64_t now_ns)
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-int gn_bounce_poll(struct gn_bounce *m, void (*moved)(void *arg, struct gantry_io *io, int status), void *arg)
+int gn_bounce_poll(struct gn_bounce *m, void (*moved)(void *arg, struct gantry_io *io, int status),
+		   void *arg)
 {
 	struct gantry_rma_done done[BATCH];
 	int n = m->attr.ops->rma_poll(m->attr.rma, done, BATCH);
@@ -130,11 +134,13 @@ int gn_bounce_poll(struct gn_bounce *m, void (*moved)(void *arg, struct gantry_i
 		uint64_t started_ns;
 
 		if (done[i].cookie >= m->attr.n)
-			continue; /* not one of ours: no transport that keeps its contract says this */
+			/* not one of ours: no transport that keeps its contract says this */
+			continue;
 		io = &m->attr.ios[done[i].cookie];
 		started_ns = m->buffers[io->slot].started_ns;
 		if (started_ns != 0) {
-			now_ns = now_ns != 0 ? now_ns : gn_fast_ns(); /* once: what was polled together ended together */
+			/* once: what was polled together ended together */
+			now_ns = now_ns != 0 ? now_ns : gn_fast_ns();
 			io->hop_ns[GANTRY_HOP_DATA] = took(started_ns, now_ns);
 		}
 		moved(arg, io, done[i].status);

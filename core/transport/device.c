@@ -19,12 +19,13 @@ static void progress(void *arg)
 }
 
 int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_name,
-		   const struct gantry_transport_ops *ops, const void *conf, struct gn_device **device_p)
+		   const struct gantry_transport_ops *ops, const void *conf,
+		   struct gn_device **device_p)
 {
 	struct gn_device *device = calloc(1, sizeof(*device));
 	int rc, fd;
 
-	if (device == NULL)
+	if (!device)
 		return -ENOMEM;
 	*device = (struct gn_device){
 		.ops = ops,
@@ -34,10 +35,12 @@ int gn_device_open(struct gn_loop *loop, const char *name, const char *plugin_na
 		.timer = {.fn = progress, .arg = device},
 	};
 	gn_host_init(&device->host, "devices.%s", name);
-	rc = gn_host_returned(&device->host, plugin_name, "open", ops->open(&device->host.pub, conf, &device->dev));
+	rc = gn_host_returned(&device->host, plugin_name, "open",
+			      ops->open(&device->host.pub, conf, &device->dev));
 	if (rc != 0) {
 		if (rc != -EAGAIN)
-			gn_log(GN_LOG_ERROR, device->host.name, "%s: cannot be opened: %s", plugin_name, strerror(-rc));
+			gn_log(GN_LOG_ERROR, device->host.name, "%s: cannot be opened: %s",
+			       plugin_name, strerror(-rc));
 		goto out_free;
 	}
 	fd = ops->fd(device->dev);
@@ -69,7 +72,7 @@ void gn_device_close(struct gn_device **device_p)
 	int fd;
 
 	*device_p = NULL;
-	if (device == NULL)
+	if (!device)
 		return;
 	fd = device->ops->fd(device->dev);
 	if (fd >= 0)

@@ -2,12 +2,13 @@
 /*
  * fence.h - the writes of one session that timed out and may still change the volume
  *
- * A link that completes a write with GANTRY_S_TIMEOUT adds the range of that write here. It removes the range when the
- * late answer arrives. Meanwhile the links of all lanes of the session hold back writes that overlap the range. The
- * target does not order two writes that are in flight at the same time, so the late write could overwrite a newer one.
+ * A link that completes a write with GANTRY_S_TIMEOUT adds the range of that write here. It removes
+ * the range when the late answer arrives. Meanwhile the links of all lanes of the session hold back
+ * writes that overlap the range. The target does not order two writes that are in flight at the
+ * same time, so the late write could overwrite a newer one.
  *
- * A link adds an entry before it completes the write. So a write that is submitted because of that completion finds the
- * entry. The link owns the memory of its entries.
+ * A link adds an entry before it completes the write. So a write that is submitted because of that
+ * completion finds the entry. The link owns the memory of its entries.
  */
 #ifndef GN_TRANSPORT_FENCE_H
 #define GN_TRANSPORT_FENCE_H
@@ -31,16 +32,17 @@ void gn_fence_init(struct gn_fence *fence);
 void gn_fence_fini(struct gn_fence *fence);
 
 /* Any lane. */
-void gn_fence_enter(struct gn_fence *fence, struct gn_fence_entry *entry, uint64_t offset, uint64_t length);
+void gn_fence_enter(struct gn_fence *fence, struct gn_fence_entry *entry, uint64_t offset,
+		    uint64_t length);
 /* No effect on an entry that is not in the list. */
 void gn_fence_remove(struct gn_fence *fence, struct gn_fence_entry *entry);
 /* True when the range overlaps an entry. */
 bool gn_fence_blocks(struct gn_fence *fence, uint64_t offset, uint64_t length);
 
 /*
- * True if there is an entry: one relaxed load. No barrier is needed, also on Arm. A lane that reads 0 here and then
- * sends a write has a control dependency from this load to its send. The link removed the entry after it had read the
- * late answer.
+ * True if there is an entry: one relaxed load. No barrier is needed, also on Arm. A lane that reads
+ * 0 here and then sends a write has a control dependency from this load to its send. The link
+ * removed the entry after it had read the late answer.
  */
 static inline bool gn_fence_is_up(const struct gn_fence *fence)
 {

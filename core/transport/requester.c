@@ -11,19 +11,18 @@
 #include <string.h>
 
 #define BATCH 32
-#define SLOT(tag) ((tag) & 0xffffu)
+#define SLOT(tag) ((tag)&0xffffu)
 #define NEVER UINT64_MAX
-#define HELD_POLL_NS GN_NS_PER_MS /* a sleeping lane polls the fence this often: other lanes remove entries */
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+/* a sleeping lane polls the fence this often: other lanes remove entries */
+#define HELD_POLL_NS GN_NS_PER_MS
 
 /* One IO in flight. */
 struct flight {
-	struct gantry_io *io; /* NULL: none */
-	uint32_t tag;         /* as on the wire */
-	int late_reply_expected;             /* it timed out, but the peer still owes the answer */
+	struct gantry_io *io;    /* NULL: none */
+	uint32_t tag;            /* as on the wire */
+	int late_reply_expected; /* it timed out, but the peer still owes the answer */
 	uint64_t deadline_ns;
-	struct flight *next; /* at rest */
+	struct flight *next;    /* at rest */
 } __attribute__((aligned(32))); /* never in two cache lines */
 
 /* State of a slot whose write has timed out, or is held back by one that has. */
@@ -36,19 +35,27 @@ struct parked {
 /* What each IO uses stands first. */
 struct gn_requester {
 	uint32_t io_timeout_us;
-	uint64_t relayed; /* all bits set: the link does not time out an IO that has a deadline of its own */
+	/* all bits set: the link does not time out an IO that has a deadline of its own */
+	uint64_t relayed;
 	void *consumer;
-	struct gn_sender sender; /* producer NULL: nothing can be sent */
+	struct gn_sender sender;  /* producer NULL: nothing can be sent */
 	struct flight *free_list; /* those at rest, the last one used first */
-	struct flight *last; /* the one that was sent last, whose answer comes next where the peer is on this thread */
-	struct flight none;  /* stands in for it */
+	/* the one that was sent last, whose answer comes next where the peer is on this thread */
+	struct flight *last;
+	struct flight none; /* stands in for it */
 	uint32_t n_tags; /* slots that an answer may name: all, and none where the link is broken */
-	int refused; /* turns for which a lane must stay awake: the queue took nothing, and nothing tells when it will */
+	/*
+	 * turns for which a lane must stay awake: the queue took nothing, and nothing tells when it
+	 * will
+	 */
+	int refused;
 	int broken;
-	int polled;  /* its poller is on the worker */
+	int polled;                /* its poller is on the worker */
 	uint64_t next_deadline_ns; /* no deadline is earlier */
-	uint64_t late_reply_ns;    /* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
-	uint64_t unclear_ns; /* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
+	/* the earliest deadline of IOs that the peer still owes an answer for; NEVER: none */
+	uint64_t late_reply_ns;
+	/* the first answer that leaves open whether somebody touches the buffer; NEVER: none */
+	uint64_t unclear_ns;
 	uint64_t unclear_until_ns; /* when the link breaks because of unclear_ns */
 	uint32_t n_late_writes;
 	struct flight *flights;
@@ -80,26 +87,32 @@ static __attribute__((noinline)) int take_back(struct gn_requester *link, struct
 }
 
 /* Over the producer, or to whoever may refuse it. */
-static __attribute__((noinline)) int send(struct gn_requester *link, struct flight *f, struct gantry_io *io)
+static __attribute__((noinline)) int send(struct gn_requester *link, struct flight *f,
+					  struct gantry_io *io)
 {
 	int rc = gn_sender_send(&link->sender, io);
 
-	return unlikely(rc != 0) ? take_back(link, f, rc) : 0;
+	return gantry_unlikely(rc != 0) ? take_back(link, f, rc) : 0;
 }
 
-/* The same for a descriptor without a deadline of its own: restore that when the transport rejects it. */
-static __attribute__((noinline)) int send_undated(struct gn_requester *link, struct flight *f, struct gantry_io *io)
+/*
+ * The same for a descriptor without a deadline of its own: restore that when the transport rejects
+ * it.
+ */
+static __attribute__((noinline)) int send_undated(struct gn_requester *link, struct flight *f,
+						  struct gantry_io *io)
 {
 	int rc = gn_sender_send(&link->sender, io);
 
-	if (likely(rc == 0))
+	if (gantry_likely(rc == 0))
 		return 0;
 	io->deadline_us = 0;
 	return take_back(link, f, rc);
 }
 
 /*
- * Set the deadline to the time that is left, because the wire carries that. Returns false if no time is left.
+ * Set the deadline to the time that is left, because the wire carries that. Returns false if no
+ * time is left.
  *
  * An IO uses time in stages, in queues and while the fence holds it back.
  */
@@ -116,10 +129,13 @@ static __attribute__((noinline)) bool subtract_time_used(struct gantry_io *io, u
 /* Reject an IO because no slot is free. */
 static int refuse(const struct gn_requester *link)
 {
-	return link->sender.producer == NULL ? -ENOTCONN : -EAGAIN;
+	return !link->sender.producer ? -ENOTCONN : -EAGAIN;
 }
 
-/* Hold back a write that overlaps one that timed out, until the answer to that one or its own deadline. */
+/*
+ * Hold back a write that overlaps one that timed out, until the answer to that one or its own
+ * deadline.
+ */
 static __attribute__((noinline)) int hold(struct gn_requester *link, struct gantry_io *io)
 {
 	struct flight *f = link->free_list;
@@ -138,11 +154,16 @@ static __attribute__((noinline)) int hold(struct gn_requester *link, struct gant
 
 static bool must_wait(const struct gn_requester *link, const struct gantry_io *io)
 {
-	return gantry_op_writes(io->opcode) && gn_fence_blocks(link->attr.fence, io->offset, io->length);
+	return gantry_op_writes(io->opcode) &&
+	       gn_fence_blocks(link->attr.fence, io->offset, io->length);
 }
 
-/* Put an IO into a slot and send it. Inside, the answer may arrive and the owner may submit the next IO. */
-static inline __attribute__((always_inline)) int launch(struct gn_requester *link, struct flight *f, struct gantry_io *io)
+/*
+ * Put an IO into a slot and send it. Inside, the answer may arrive and the owner may submit the
+ * next IO.
+ */
+static inline __attribute__((always_inline)) int launch(struct gn_requester *link, struct flight *f,
+							struct gantry_io *io)
 {
 	const struct gantry_inline_handler *direct = link->sender.direct;
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
@@ -152,7 +173,7 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *lin
 	link->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
-	if (unlikely((io->flags & link->attr.left_out) != 0))
+	if (gantry_unlikely((io->flags & link->attr.left_out) != 0))
 		io->flags &= (uint8_t)~link->attr.left_out;
 	if (deadline_us != 0) {
 		f->deadline_ns = (now_ns + deadline_us * GN_NS_PER_US) | link->relayed;
@@ -161,7 +182,10 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *lin
 		f->deadline_ns = now_ns + link->attr.io_timeout_ns;
 	}
 	note_deadline(link, f->deadline_ns);
-	/* a port on this thread takes the IO as the last step, because it may call back into this link */
+	/*
+	 * a port on this thread takes the IO as the last step, because it may call back into this
+	 * link
+	 */
 	if (direct->take == gn_responder_take_inline && gn_responder_is_ready(direct->arg))
 		return gn_responder_take(direct->arg, io);
 	return deadline_us != 0 ? send(link, f, io) : send_undated(link, f, io);
@@ -174,7 +198,7 @@ static __attribute__((noinline)) int submit_slow(struct gn_requester *link, stru
 	uint32_t deadline_us = io->deadline_us;
 	int rc;
 
-	if (link->sender.producer == NULL)
+	if (!link->sender.producer)
 		return -ENOTCONN;
 	if (gn_fence_is_up(link->attr.fence) && must_wait(link, io))
 		return hold(link, io);
@@ -193,9 +217,10 @@ static int link_submit(void *self, struct gantry_io *io)
 	struct gn_requester *link = self;
 	struct flight *f = link->free_list;
 
-	if (unlikely(f == NULL))
+	if (gantry_unlikely(!f))
 		return refuse(link);
-	if (unlikely(gn_fence_is_up(link->attr.fence) || link->attr.lane->pub.now_ns - io->start_ns >= GN_NS_PER_US))
+	if (gantry_unlikely(gn_fence_is_up(link->attr.fence) ||
+			    link->attr.lane->pub.now_ns - io->start_ns >= GN_NS_PER_US))
 		return submit_slow(link, io);
 	return launch(link, f, io);
 }
@@ -228,8 +253,12 @@ static uint16_t note_failure(struct gn_requester *link, uint16_t status, uint64_
 {
 	if (status >= GANTRY_S_COUNT)
 		status = GANTRY_S_UNKNOWN;
-	/* TIMEOUT as an answer means that the peer has finished the IO: a peer that gives up early sends no answer */
-	if (!gantry_status_buffer_released(status) && status != GANTRY_S_TIMEOUT && at_ns < link->unclear_ns) {
+	/*
+	 * TIMEOUT as an answer means that the peer has finished the IO: a peer that gives up early
+	 * sends no answer
+	 */
+	if (!gantry_status_buffer_released(status) && status != GANTRY_S_TIMEOUT &&
+	    at_ns < link->unclear_ns) {
 		link->unclear_ns = at_ns;
 		link->unclear_until_ns = link->attr.lane->pub.now_ns + link->attr.late_timeout_ns;
 		note_deadline(link, link->unclear_until_ns);
@@ -241,11 +270,15 @@ static void look_what_is_owed(struct gn_requester *link)
 {
 	link->late_reply_ns = NEVER;
 	for (uint32_t i = 0; i < link->attr.depth; i++)
-		if (link->flights[i].late_reply_expected && link->flights[i].deadline_ns < link->late_reply_ns)
+		if (link->flights[i].late_reply_expected &&
+		    link->flights[i].deadline_ns < link->late_reply_ns)
 			link->late_reply_ns = link->flights[i].deadline_ns;
 }
 
-/* An IO timed out: wait for its late answer, and let the fence hold back writes of the session that overlap it. */
+/*
+ * An IO timed out: wait for its late answer, and let the fence hold back writes of the session that
+ * overlap it.
+ */
 static void note_late(struct gn_requester *link, const struct flight *f, const struct gantry_io *io)
 {
 	struct parked *p = &link->parked[f - link->flights];
@@ -262,22 +295,22 @@ static void lower_fence(struct gn_requester *link, const struct flight *f)
 {
 	struct parked *p = &link->parked[f - link->flights];
 
-	if (p->entry.at == NULL)
+	if (!p->entry.at)
 		return;
 	link->n_late_writes--;
 	gn_fence_remove(link->attr.fence, &p->entry);
 }
 
 /*
- * An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer, unless it says so. wire NULL:
- * a note.
+ * An answer to nothing that is in flight: late, or made up. After a late one nobody has the buffer,
+ * unless it says so. wire NULL: a note.
  */
 static __attribute__((noinline)) void take_late(struct gn_requester *link, struct flight *f,
 						const volatile struct gn_wire *wire)
 {
 	if (link->broken)
 		return;
-	if (f == NULL || !f->late_reply_expected) {
+	if (!f || !f->late_reply_expected) {
 		break_link(link, -EPROTO);
 		return;
 	}
@@ -285,7 +318,7 @@ static __attribute__((noinline)) void take_late(struct gn_requester *link, struc
 	lower_fence(link, f);
 	put_to_rest(link, f);
 	gantry_count(link->attr.stale, 1);
-	note_failure(link, wire != NULL ? wire->status : GANTRY_S_OK, f->deadline_ns);
+	note_failure(link, wire ? wire->status : GANTRY_S_OK, f->deadline_ns);
 	look_what_is_owed(link);
 }
 
@@ -296,7 +329,7 @@ static inline struct flight *find(struct gn_requester *link, uint32_t tag)
 
 	if (f->tag == tag) /* foreseen, it is at hand before the tag is */
 		return f;
-	if (unlikely(SLOT(tag) >= link->n_tags))
+	if (gantry_unlikely(SLOT(tag) >= link->n_tags))
 		return NULL;
 	f = &link->flights[SLOT(tag)];
 	return f->tag == tag ? f : NULL;
@@ -312,7 +345,8 @@ static inline struct gantry_io *release_slot(struct gn_requester *link, struct f
 }
 
 /* Not a descriptor: it may be a note, which answers a read in flight. */
-static __attribute__((noinline)) void take_note(struct gn_requester *link, const void *imm, uint32_t imm_len)
+static __attribute__((noinline)) void take_note(struct gn_requester *link, const void *imm,
+						uint32_t imm_len)
 {
 	struct flight *f = NULL;
 	uint32_t tag;
@@ -321,7 +355,7 @@ static __attribute__((noinline)) void take_note(struct gn_requester *link, const
 		memcpy(&tag, imm, sizeof(tag));
 		f = find(link, tag);
 	}
-	if (f == NULL || f->io == NULL) {
+	if (!f || !f->io) {
 		take_late(link, f, NULL);
 	} else if (f->io->opcode != GANTRY_OP_READ) {
 		break_link(link, -EPROTO);
@@ -341,14 +375,14 @@ static inline void take_reply(struct gn_requester *link, const void *imm)
 	struct gantry_io *io;
 	uint16_t status;
 
-	if (unlikely(f == NULL || f->io == NULL)) {
+	if (gantry_unlikely(!f || !f->io)) {
 		take_late(link, f, wire);
 		return;
 	}
 	io = release_slot(link, f);
 	gn_wire_take_answer(wire, io);
 	status = wire->status;
-	if (unlikely(status != GANTRY_S_OK))
+	if (gantry_unlikely(status != GANTRY_S_OK))
 		status = note_failure(link, status, link->attr.lane->pub.now_ns);
 	io->status = status;
 	gantry_complete(io);
@@ -361,7 +395,7 @@ void gn_requester_take_answer(struct gn_requester *link, const struct gantry_io 
 
 static void take_message(struct gn_requester *link, const void *imm, uint32_t imm_len)
 {
-	if (unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
+	if (gantry_unlikely(imm_len != GANTRY_IO_WIRE_BYTES))
 		take_note(link, imm, imm_len);
 	else
 		take_reply(link, imm);
@@ -378,10 +412,12 @@ static int take_replies(struct gn_requester *link)
 	}
 	if (n == 0)
 		return 0;
-	gn_worker_tick(link->attr.lane->worker); /* whose answers these are takes their time from it */
+	/* whose answers these are takes their time from it */
+	gn_worker_tick(link->attr.lane->worker);
 	for (int i = 0; i < n; i++)
 		take_message(link, msgs[i].imm, msgs[i].imm_len);
-	link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n); /* there are twice as many as can be in flight */
+	/* there are twice as many as can be in flight */
+	link->attr.ops->post_recv(link->consumer, NULL, (uint32_t)n);
 	return n;
 }
 
@@ -406,7 +442,10 @@ static struct gantry_io *take_held(struct gn_requester *link, struct flight **at
 	return io;
 }
 
-/* Submit held writes that the fence blocks no more, and cancel those over their deadline: they were never sent. */
+/*
+ * Submit held writes that the fence blocks no more, and cancel those over their deadline: they were
+ * never sent.
+ */
 static int offer_held(struct gn_requester *link)
 {
 	uint64_t now_ns = link->attr.lane->pub.now_ns;
@@ -414,10 +453,11 @@ static int offer_held(struct gn_requester *link)
 	struct gantry_io *io;
 	int n = 0, rc;
 
-	while (*at != NULL && !link->broken) {
+	while (*at && !link->broken) {
 		struct flight *f = *at;
 
-		if (f->deadline_ns > now_ns && must_wait(link, link->parked[f - link->flights].held)) {
+		if (f->deadline_ns > now_ns &&
+		    must_wait(link, link->parked[f - link->flights].held)) {
 			note_deadline(link, f->deadline_ns);
 			at = &f->next;
 			continue;
@@ -436,7 +476,10 @@ static int offer_held(struct gn_requester *link)
 	return n;
 }
 
-/* Break the link if an answer is still missing at until_ns: the peer may access the buffer or the block at any time. */
+/*
+ * Break the link if an answer is still missing at until_ns: the peer may access the buffer or the
+ * block at any time.
+ */
 static void end_in_time(struct gn_requester *link, uint64_t until_ns, uint64_t now_ns)
 {
 	if (now_ns >= until_ns)
@@ -454,9 +497,9 @@ static void expire(struct gn_requester *link, uint64_t now_ns)
 		struct flight *f = &link->flights[i];
 		struct gantry_io *io = f->io;
 
-		if (io != NULL && f->deadline_ns > now_ns) {
+		if (io && f->deadline_ns > now_ns) {
 			note_deadline(link, f->deadline_ns);
-		} else if (io != NULL) {
+		} else if (io) {
 			f->io = NULL;
 			f->late_reply_expected = 1;
 			if (f->deadline_ns < link->late_reply_ns)
@@ -486,7 +529,7 @@ static int link_poll(void *self)
 	n = take_replies(link);
 	if (link->attr.lane->pub.now_ns >= link->next_deadline_ns)
 		expire(link, link->attr.lane->pub.now_ns);
-	if (unlikely(link->first_held != NULL))
+	if (gantry_unlikely(link->first_held != NULL))
 		n += offer_held(link);
 	gn_sender_flush(&link->sender);
 	return n;
@@ -513,7 +556,7 @@ static uint64_t link_wake(void *self)
 	const struct gn_requester *link = self;
 	uint64_t at_ns = link->next_deadline_ns;
 
-	if (link->first_held != NULL && link->attr.lane->pub.now_ns + HELD_POLL_NS < at_ns)
+	if (link->first_held && link->attr.lane->pub.now_ns + HELD_POLL_NS < at_ns)
 		at_ns = link->attr.lane->pub.now_ns + HELD_POLL_NS;
 	return link->broken || at_ns == NEVER ? 0 : at_ns;
 }
@@ -539,7 +582,7 @@ int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requeste
 	if (attr->depth == 0 || attr->depth > UINT16_MAX)
 		return -EINVAL;
 	link = gantry_zalloc_lines(sizeof(*link));
-	if (link == NULL)
+	if (!link)
 		return -ENOMEM;
 	link->attr = *attr;
 	link->io_timeout_us = timeout_us(attr->io_timeout_ns);
@@ -548,7 +591,7 @@ int gn_requester_create(const struct gn_requester_attr *attr, struct gn_requeste
 	link->end_of_held = &link->first_held;
 	link->flights = gantry_zalloc_lines(attr->depth * sizeof(*link->flights));
 	link->parked = calloc(attr->depth, sizeof(*link->parked));
-	if (link->flights == NULL || link->parked == NULL) {
+	if (!link->flights || !link->parked) {
 		gn_requester_free(&link);
 		return -ENOMEM;
 	}
@@ -569,7 +612,7 @@ void gn_requester_free(struct gn_requester **link_p)
 	struct gn_requester *link = *link_p;
 
 	*link_p = NULL;
-	if (link == NULL)
+	if (!link)
 		return;
 	free(link->parked);
 	free(link->flights);
@@ -610,10 +653,15 @@ struct queues {
 static void start_on_lane(void *arg)
 {
 	struct queues *q = arg;
-	struct gantry_poller poller = {.poll = link_poll, .arm = link_arm, .disarm = link_disarm, .wake_ns = link_wake,
-				       .fd = link_fd, .self = q->link};
-	struct gantry_inline_handler handler = {
-		.thread = q->link->attr.lane->worker, .take = gn_requester_take_inline, .arg = q->link};
+	struct gantry_poller poller = {.poll = link_poll,
+				       .arm = link_arm,
+				       .disarm = link_disarm,
+				       .wake_ns = link_wake,
+				       .fd = link_fd,
+				       .self = q->link};
+	struct gantry_inline_handler handler = {.thread = q->link->attr.lane->worker,
+						.take = gn_requester_take_inline,
+						.arg = q->link};
 
 	q->link->consumer = q->consumer;
 	gn_sender_init(&q->link->sender, q->link->attr.ops, q->producer);
@@ -639,10 +687,11 @@ static void stop_on_lane(void *arg)
 {
 	struct gn_requester *link = arg;
 
-	if (link->consumer != NULL)
+	if (link->consumer)
 		link->attr.ops->consumer_set_inline_handler(link->consumer, NULL);
-	gn_sender_stop(&link->sender); /* who completes now must not submit again: with a busy peer that would never end */
-	while (!link->broken && link->consumer != NULL && take_replies(link) > 0)
+	/* who completes now must not submit again: with a busy peer that would never end */
+	gn_sender_stop(&link->sender);
+	while (!link->broken && link->consumer && take_replies(link) > 0)
 		;
 	set_broken(link);
 	link->unclear_ns = 0; /* nobody will tell */
@@ -652,10 +701,10 @@ static void stop_on_lane(void *arg)
 
 		f->io = NULL;
 		lower_fence(link, f);
-		if (io != NULL)
+		if (io)
 			gantry_fail(io, GANTRY_S_SESSION_LOST);
 	}
-	while (link->first_held != NULL)
+	while (link->first_held)
 		gantry_fail(take_held(link, &link->first_held), GANTRY_S_SESSION_LOST);
 	if (link->polled)
 		gn_worker_remove(link->attr.lane->worker, link);
@@ -665,7 +714,7 @@ static void stop_on_lane(void *arg)
 
 void gn_requester_stop(struct gn_requester *link)
 {
-	if (link == NULL)
+	if (!link)
 		return;
 	gn_worker_call(link->attr.lane->worker, stop_on_lane, link);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port.c - the life of a port, by the control thread; what it does with descriptors is port_path.c */
+/*
+ * port.c - the life of a port, by the control thread; what it does with descriptors is port_path.c
+ */
 #include "pipeline/split.h"
 #include "transport/bounce.h"
 #include "transport/responder_priv.h"
@@ -22,14 +24,20 @@ static void free_port(struct gn_responder *port)
 
 static int make_bounce(struct gn_responder *port)
 {
-	struct gn_bounce_attr attr = {
-		.ops = port->attr.ops, .rma = port->attr.rma, .ios = port->ios, .n = port->attr.depth,
-		.memory = port->attr.move_memory, .is_store = port->attr.moves_store};
+	struct gn_bounce_attr attr = {.ops = port->attr.ops,
+				      .rma = port->attr.rma,
+				      .ios = port->ios,
+				      .n = port->attr.depth,
+				      .memory = port->attr.move_memory,
+				      .is_store = port->attr.moves_store};
 
 	return gn_bounce_create(&attr, &port->bounce);
 }
 
-/* A port whose terminal copies data takes at most a quantum of short IOs in each turn, as the splitter does of large ones. */
+/*
+ * A port whose terminal copies data takes at most a quantum of short IOs in each turn, as the
+ * splitter does of large ones.
+ */
 static uint32_t requests_per_turn(const struct gn_responder_attr *attr)
 {
 	uint32_t n = attr->quantum / GN_SPLIT_FROM;
@@ -42,9 +50,11 @@ static uint32_t requests_per_turn(const struct gn_responder_attr *attr)
 /* A link relays descriptors of any length at the same cost. */
 static int make_split(struct gn_responder *port)
 {
-	struct gn_split_attr attr = {
-		.lane = port->attr.lane, .terminal = port->attr.terminal, .depth = port->attr.depth,
-		.max_io = port->attr.rules->volume.max_io, .quantum = port->attr.quantum};
+	struct gn_split_attr attr = {.lane = port->attr.lane,
+				     .terminal = port->attr.terminal,
+				     .depth = port->attr.depth,
+				     .max_io = port->attr.rules->volume.max_io,
+				     .quantum = port->attr.quantum};
 
 	port->max_uncounted = UINT32_MAX;
 	if (port->attr.relays)
@@ -64,7 +74,8 @@ static void begin_on_lane(void *arg)
 	struct begin *begin = arg;
 	struct gn_responder *port = begin->port;
 	struct gantry_poller poller = gn_responder_poller;
-	struct gantry_inline_handler direct = {.thread = port->attr.lane->worker, .take = gn_responder_take_inline, .arg = port};
+	struct gantry_inline_handler direct = {
+		.thread = port->attr.lane->worker, .take = gn_responder_take_inline, .arg = port};
 
 	poller.self = port;
 	begin->rc = gn_worker_add(port->attr.lane->worker, &poller);
@@ -87,7 +98,7 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	struct begin begin = {.port = port};
 	int rc = -ENOMEM;
 
-	if (port == NULL)
+	if (!port)
 		return -ENOMEM;
 	port->attr = *attr;
 	port->answers = !attr->relays;
@@ -101,7 +112,8 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	port->moves.slots = calloc(attr->depth, sizeof(*port->moves.slots));
 	port->buffer_waiters.slots = calloc(attr->depth, sizeof(*port->buffer_waiters.slots));
 	gn_sender_init(&port->sender, attr->ops, attr->producer);
-	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots || !port->buffer_waiters.slots)
+	if (!port->free || !port->waiting.slots || !port->replies.slots || !port->moves.slots ||
+	    !port->buffer_waiters.slots)
 		goto out_free;
 	rc = make_split(port);
 	if (rc != 0)
@@ -110,7 +122,7 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->depth, &port->chain, &port->ios);
 	if (rc != 0)
 		goto out_free;
-	rc = attr->rma != NULL ? make_bounce(port) : 0;
+	rc = attr->rma ? make_bounce(port) : 0;
 	if (rc != 0)
 		goto out_free;
 	for (uint32_t i = 0; i < attr->depth; i++) {
@@ -146,7 +158,7 @@ static void abandon_on_lane(void *arg)
 	port->abandoned = 1;
 	gn_responder_update_fast_path(port);
 	gn_responder_retry(port); /* empties all four: what is not taken now ends here */
-	if (port->split != NULL)
+	if (port->split)
 		gn_split_abandon(port->split);
 	gn_pipeline_drain(port->attr.lane, port);
 	quiesce_on_lane(port);
@@ -189,7 +201,7 @@ void gn_responder_destroy(struct gn_responder **port_p)
 	struct gn_responder *port = *port_p;
 
 	*port_p = NULL;
-	if (port == NULL)
+	if (!port)
 		return;
 	gn_worker_call(port->attr.lane->worker, end_on_lane, port);
 	free_port(port);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port_path.c - the way of a descriptor through a port: in, checked, down, back, answered; and what may have to wait on it */
+/*
+ * port_path.c - the way of a descriptor through a port: in, checked, down, back, answered; and what
+ * may have to wait on it
+ */
 #include "transport/responder_priv.h"
 
 #include "base/clock.h"
@@ -13,14 +16,13 @@
 #include <errno.h>
 
 #define WHOLE_EACH 16 /* answers */
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* gantry_io.owner_flags: what must still be done before the slot is free. */
 #define OWNER_REPLY_PENDING 1u
 #define OWNER_MOVE_PENDING 2u /* the end of a move that its reply did not wait for */
 
-static __attribute__((noinline)) void fifo_put(struct gn_responder *port, struct gn_responder_fifo *fifo, struct gantry_io *io)
+static __attribute__((noinline)) void fifo_put(struct gn_responder *port,
+					       struct gn_responder_fifo *fifo, struct gantry_io *io)
 {
 	fifo->slots[(fifo->head + fifo->n++) % port->attr.depth] = io;
 	gn_responder_update_fast_path(port);
@@ -51,7 +53,10 @@ static void ring(struct gn_responder *port)
 {
 	int send = port->sender.dirty && !port->broken;
 
-	/* moves must end, whatever happened; where they are in order with the replies these bring them along */
+	/*
+	 * moves must end, whatever happened; where they are in order with the replies these bring
+	 * them along
+	 */
 	if (port->unmoved && !(send && port->attr.ordered))
 		gn_bounce_flush(port->bounce);
 	if (send)
@@ -74,8 +79,8 @@ static inline void give_back(struct gn_responder *port, struct gantry_io *io)
 }
 
 /*
- * The slot is free before its reply is sent: where the peer is on this thread, its next request may come inside the send, and
- * what the reply says has been read by then.
+ * The slot is free before its reply is sent: where the peer is on this thread, its next request may
+ * come inside the send, and what the reply says has been read by then.
  */
 static inline int send_it(struct gn_responder *port, struct gantry_io *io)
 {
@@ -84,8 +89,9 @@ static inline int send_it(struct gn_responder *port, struct gantry_io *io)
 }
 
 /*
- * True if the port sends no answer: the IO was canceled because its session ends. An initiator that resumes the session
- * submits an unanswered IO again, but would report an answer CANCELED to its program.
+ * True if the port sends no answer: the IO was canceled because its session ends. An initiator that
+ * resumes the session submits an unanswered IO again, but would report an answer CANCELED to its
+ * program.
  */
 static inline int is_withheld(const struct gn_responder *port, const struct gantry_io *io)
 {
@@ -117,13 +123,16 @@ static int send_reply(struct gn_responder *port, struct gantry_io *io)
 
 static __attribute__((noinline)) void reply_in_turn(struct gn_responder *port, struct gantry_io *io)
 {
-	if (port->bounce != NULL && (io->owner_flags & OWNER_MOVE_PENDING) == 0)
+	if (port->bounce && (io->owner_flags & OWNER_MOVE_PENDING) == 0)
 		gn_bounce_detach(port->bounce, io);
 	if (port->replies.n != 0 || send_reply(port, io) != 0)
 		fifo_put(port, &port->replies, io);
 }
 
-/* How long its own part took a target looks for each; of a peer on this thread, which waits meanwhile, not that closely. */
+/*
+ * How long its own part took a target looks for each; of a peer on this thread, which waits
+ * meanwhile, not that closely.
+ */
 static inline void look_at_clock(const struct gn_responder *port)
 {
 	if (gn_sender_is_inline(&port->sender))
@@ -138,7 +147,7 @@ static inline void sign(struct gn_responder *port, struct gantry_io *io)
 	uint64_t took = port->attr.lane->pub.now_ns - io->start_ns;
 
 	io->hop_ns[port->hop] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
-	if (likely(io->status == GANTRY_S_OK))
+	if (gantry_likely(io->status == GANTRY_S_OK))
 		gantry_count(port->attr.ops_done, 1);
 	else
 		gantry_count(port->attr.ops_failed, 1);
@@ -152,7 +161,8 @@ static __attribute__((noinline)) void reply(struct gn_responder *port, struct ga
 	reply_in_turn(port, io);
 }
 
-static __attribute__((noinline)) void refuse(struct gn_responder *port, struct gantry_io *io, enum gantry_status status)
+static __attribute__((noinline)) void refuse(struct gn_responder *port, struct gantry_io *io,
+					     enum gantry_status status)
 {
 	gantry_io_end(io);
 	io->status = (uint16_t)status;
@@ -160,7 +170,8 @@ static __attribute__((noinline)) void refuse(struct gn_responder *port, struct g
 }
 
 /* The stages have not taken it. 0: it has been refused; -EAGAIN: they may take it later. */
-static __attribute__((noinline)) int not_taken(struct gn_responder *port, struct gantry_io *io, int rc)
+static __attribute__((noinline)) int not_taken(struct gn_responder *port, struct gantry_io *io,
+					       int rc)
 {
 	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
@@ -179,7 +190,7 @@ static int submit_below_stages(void *self, struct gantry_io *io)
 {
 	struct gn_responder *port = self;
 
-	if (unlikely(expired(io, port->attr.lane->pub.now_ns))) {
+	if (gantry_unlikely(expired(io, port->attr.lane->pub.now_ns))) {
 		gantry_fail(io, GANTRY_S_CANCELED);
 		return 0;
 	}
@@ -192,15 +203,19 @@ static int submit_below_stages(void *self, struct gantry_io *io)
 
 struct gantry_hop gn_responder_terminal(struct gn_responder *port)
 {
-	/* a link checks the deadline itself; without stages no time passes on the way, and push() looks at the length */
+	/*
+	 * a link checks the deadline itself; without stages no time passes on the way, and push()
+	 * looks at the length
+	 */
 	if (!port->has_stages)
 		return port->attr.terminal;
 	return (struct gantry_hop){.submit = submit_below_stages, .self = port};
 }
 
 /*
- * Large IOs share the lane by bytes. Without stages the splitter divides them. A stage may work on all of the data at once, so
- * an IO is not divided before stages: they get large IOs until these have used up the credit of the turn.
+ * Large IOs share the lane by bytes. Without stages the splitter divides them. A stage may work on
+ * all of the data at once, so an IO is not divided before stages: they get large IOs until these
+ * have used up the credit of the turn.
  */
 static __attribute__((noinline)) int push_large(struct gn_responder *port, struct gantry_io *io)
 {
@@ -223,21 +238,25 @@ static inline int push(struct gn_responder *port, struct gantry_io *io)
 {
 	int rc;
 
-	if (unlikely(io->length > port->max_uncounted))
+	if (gantry_unlikely(io->length > port->max_uncounted))
 		return push_large(port, io);
 	rc = gantry_submit(io);
-	return unlikely(rc != 0) ? not_taken(port, io, rc) : 0;
+	return gantry_unlikely(rc != 0) ? not_taken(port, io, rc) : 0;
 }
 
 static void go(struct gn_responder *port, struct gantry_io *io)
 {
 	if (port->abandoned)
-		refuse(port, io, GANTRY_S_CANCELED); /* a stage might keep it, and was drained already */
+		/* a stage might keep it, and was drained already */
+		refuse(port, io, GANTRY_S_CANCELED);
 	else if (port->waiting.n != 0 || push(port, io) != 0)
 		fifo_put(port, &port->waiting, io);
 }
 
-/* The data of a descriptor has been moved: of a write before it goes down, of a read after it came back. */
+/*
+ * The data of a descriptor has been moved: of a write before it goes down, of a read after it came
+ * back.
+ */
 static void moved(struct gn_responder *port, struct gantry_io *io, int status)
 {
 	if (io->busy && status == 0 && expired(io, port->attr.lane->pub.now_ns)) {
@@ -261,7 +280,10 @@ static void on_moved(void *arg, struct gantry_io *io, int status)
 		moved(port, io, status);
 		return;
 	}
-	/* Its reply says that the data is there. It cannot have been delivered: it stands behind a write that failed. */
+	/*
+	 * Its reply says that the data is there. It cannot have been delivered: it stands behind a
+	 * write that failed.
+	 */
 	if (status != 0)
 		break_port(port, status);
 	gn_bounce_detach(port->bounce, io);
@@ -274,7 +296,9 @@ static void on_moved(void *arg, struct gantry_io *io, int status)
 		gn_responder_say_idle(port);
 }
 
-/* The move is in the hands of the transport, and what is sent from now on arrives after its data. */
+/*
+ * The move is in the hands of the transport, and what is sent from now on arrives after its data.
+ */
 static void reply_behind(struct gn_responder *port, struct gantry_io *io)
 {
 	io->owner_flags |= OWNER_MOVE_PENDING;
@@ -282,17 +306,22 @@ static void reply_behind(struct gn_responder *port, struct gantry_io *io)
 	reply(port, io);
 }
 
-/* Every so often an answer is whole, for the times of its hops; and a transport lets credit go along with it. */
+/*
+ * Every so often an answer is whole, for the times of its hops; and a transport lets credit go
+ * along with it.
+ */
 static int may_be_note(struct gn_responder *port, const struct gantry_io *io)
 {
-	return io->opcode == GANTRY_OP_READ && io->length <= port->max_noted && !(io->flags & GANTRY_IO_CRC) &&
-	       !port->attr.rules->regions[io->region]->unordered && port->n_notes++ % WHOLE_EACH != 0;
+	return io->opcode == GANTRY_OP_READ && io->length <= port->max_noted &&
+	       !(io->flags & GANTRY_IO_CRC) && !port->attr.rules->regions[io->region]->unordered &&
+	       port->n_notes++ % WHOLE_EACH != 0;
 }
 
 /* The answer of a read goes along with its data. 0, or it must be a whole one. */
 static int answer_by_note(struct gn_responder *port, struct gantry_io *io)
 {
-	int rc = gn_bounce_write_imm(port->bounce, io, port->attr.rules->regions[io->region], io->peer_tag);
+	int rc = gn_bounce_write_imm(port->bounce, io, port->attr.rules->regions[io->region],
+				     io->peer_tag);
 
 	if (rc == -EMSGSIZE)
 		port->max_noted = io->length - 1;
@@ -306,7 +335,10 @@ static int answer_by_note(struct gn_responder *port, struct gantry_io *io)
 	return 0;
 }
 
-/* What is to be written is fetched as soon as it was taken, when the clock was looked at; a backend may have taken its time. */
+/*
+ * What is to be written is fetched as soon as it was taken, when the clock was looked at; a backend
+ * may have taken its time.
+ */
 static uint64_t begins_ns(const struct gn_responder *port, enum gantry_rma_op op)
 {
 	return op == GANTRY_RMA_READ ? port->attr.lane->pub.now_ns : gn_fast_ns();
@@ -316,7 +348,9 @@ static int begin_move(struct gn_responder *port, struct gantry_io *io)
 {
 	/* what is read from the volume is written to the region */
 	enum gantry_rma_op op = io->opcode == GANTRY_OP_READ ? GANTRY_RMA_WRITE : GANTRY_RMA_READ;
-	int move_pending = op == GANTRY_RMA_WRITE && port->attr.ordered && !port->attr.rules->regions[io->region]->unordered, rc;
+	int move_pending = op == GANTRY_RMA_WRITE && port->attr.ordered &&
+			   !port->attr.rules->regions[io->region]->unordered,
+	    rc;
 
 	if (expired(io, port->attr.lane->pub.now_ns)) {
 		moved(port, io, -ECANCELED);
@@ -324,7 +358,8 @@ static int begin_move(struct gn_responder *port, struct gantry_io *io)
 	}
 	if (may_be_note(port, io) && answer_by_note(port, io) == 0)
 		return 0;
-	rc = gn_bounce_move(port->bounce, io, port->attr.rules->regions[io->region], op, move_pending ? 0 : begins_ns(port, op));
+	rc = gn_bounce_move(port->bounce, io, port->attr.rules->regions[io->region], op,
+			    move_pending ? 0 : begins_ns(port, op));
 	if (rc == -EAGAIN && !port->abandoned)
 		return rc;
 	if (rc != 0) {
@@ -346,7 +381,7 @@ static __attribute__((noinline)) void move(struct gn_responder *port, struct gan
 
 static __attribute__((noinline)) void complete_slow(struct gn_responder *port, struct gantry_io *io)
 {
-	if (port->bounce != NULL && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
+	if (port->bounce && io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK)
 		move(port, io);
 	else
 		reply(port, io);
@@ -359,27 +394,29 @@ static __attribute__((noinline)) void reply_plain(struct gn_responder *port, str
 		look_at_clock(port);
 	sign(port, io);
 	give_back(port, io);
-	if (likely(send_it(port, io) != -EAGAIN))
+	if (gantry_likely(send_it(port, io) != -EAGAIN))
 		return;
 	port->n_free--; /* nobody has been called */
 	fifo_put(port, &port->replies, io);
 }
 
 /*
- * The owner's hop: a descriptor came back. Where nothing waits and the peer is a link on this thread, that takes the answer as
- * the last thing that is done here.
+ * The owner's hop: a descriptor came back. Where nothing waits and the peer is a link on this
+ * thread, that takes the answer as the last thing that is done here.
  */
-static inline __attribute__((always_inline)) void complete(struct gn_responder *port, struct gantry_io *io, int answers)
+static inline __attribute__((always_inline)) void complete(struct gn_responder *port,
+							   struct gantry_io *io, int answers)
 {
 	const struct gantry_inline_handler *direct = port->sender.direct;
 
-	if (unlikely(gantry_io_end(io) != 0))
+	if (gantry_unlikely(gantry_io_end(io) != 0))
 		return;
-	if (unlikely(!port->fast_path)) {
+	if (gantry_unlikely(!port->fast_path)) {
 		complete_slow(port, io);
 		return;
 	}
-	if (direct->take != gn_requester_take_inline || (answers && !gn_worker_clock_is_fresh(port->attr.lane->worker))) {
+	if (direct->take != gn_requester_take_inline ||
+	    (answers && !gn_worker_clock_is_fresh(port->attr.lane->worker))) {
 		reply_plain(port, io);
 		return;
 	}
@@ -416,14 +453,15 @@ static int enter(struct gn_responder *port, struct gantry_io *io)
 /* A descriptor that passed the check: it needs a buffer first when its data is not in reach. */
 static __attribute__((noinline)) void admit(struct gn_responder *port, struct gantry_io *io)
 {
-	if (port->bounce == NULL || !gantry_op_has_data(io->opcode))
+	if (!port->bounce || !gantry_op_has_data(io->opcode))
 		go(port, io);
 	else if (port->buffer_waiters.n != 0 || enter(port, io) != 0)
 		fifo_put(port, &port->buffer_waiters, io);
 }
 
 /* Copy a request, and check the copy; NULL: it has been refused. */
-static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_responder *port, const void *imm)
+static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_responder *port,
+								      const void *imm)
 {
 	const volatile struct gn_wire *wire = gn_wire(imm);
 	struct gantry_io *io = port->free[--port->n_free];
@@ -434,7 +472,7 @@ static inline __attribute__((always_inline)) struct gantry_io *accept(struct gn_
 	gn_wire_take_request(wire, io);
 	gantry_io_begin(io, port->attr.lane->pub.now_ns);
 	status = gn_check_io(port->attr.rules, io);
-	if (likely(status == GANTRY_S_OK))
+	if (gantry_likely(status == GANTRY_S_OK))
 		return io;
 	refuse(port, io, status);
 	return NULL;
@@ -444,17 +482,18 @@ static inline void take(struct gn_responder *port, const void *imm)
 {
 	struct gantry_io *io = accept(port, imm);
 
-	if (unlikely(io == NULL))
+	if (gantry_unlikely(!io))
 		return;
-	if (unlikely(!port->fast_path))
+	if (gantry_unlikely(!port->fast_path))
 		admit(port, io);
-	else if (unlikely(push(port, io) != 0))
+	else if (gantry_unlikely(push(port, io) != 0))
 		fifo_put(port, &port->waiting, io);
 }
 
 /*
- * How many messages to take. The peer may have `depth` requests without a reply, and one more breaks the protocol. A slot
- * whose reply has gone out may still wait for the end of its move: the next request then waits in the queue.
+ * How many messages to take. The peer may have `depth` requests without a reply, and one more
+ * breaks the protocol. A slot whose reply has gone out may still wait for the end of its move: the
+ * next request then waits in the queue.
  */
 static uint32_t wanted(const struct gn_responder *port)
 {
@@ -484,14 +523,17 @@ static int take_requests(struct gn_responder *port)
 		}
 		take(port, msgs[i].imm);
 	}
-	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n); /* there are twice as many as can be in flight */
+	/* there are twice as many as can be in flight */
+	port->attr.ops->post_recv(port->attr.consumer, NULL, (uint32_t)n);
 	return n;
 }
 
 /* What does not go straight down, or cannot. */
-static __attribute__((noinline)) int take_slow(struct gn_responder *port, const void *imm, uint32_t imm_len)
+static __attribute__((noinline)) int take_slow(struct gn_responder *port, const void *imm,
+					       uint32_t imm_len)
 {
-	if (port->broken || port->quiescing || (port->n_free == 0 && port->n_replies_before_move != 0))
+	if (port->broken || port->quiescing ||
+	    (port->n_free == 0 && port->n_replies_before_move != 0))
 		return -EAGAIN;
 	if (port->n_free == 0 || imm_len != GANTRY_IO_WIRE_BYTES)
 		break_port(port, -EPROTO);
@@ -504,7 +546,7 @@ int gn_responder_take(struct gn_responder *port, const struct gantry_io *from)
 {
 	struct gantry_io *io = accept(port, from);
 
-	if (likely(io != NULL) && unlikely(push(port, io) != 0))
+	if (gantry_likely(io != NULL) && gantry_unlikely(push(port, io) != 0))
 		fifo_put(port, &port->waiting, io);
 	return 0;
 }
@@ -513,22 +555,24 @@ int gn_responder_take_inline(void *arg, const void *imm, uint32_t imm_len)
 {
 	struct gn_responder *port = arg;
 
-	if (likely(gn_responder_is_ready(port) && imm_len == GANTRY_IO_WIRE_BYTES))
+	if (gantry_likely(gn_responder_is_ready(port) && imm_len == GANTRY_IO_WIRE_BYTES))
 		return gn_responder_take(port, imm);
 	return take_slow(port, imm, imm_len);
 }
 
 /*
- * Offer again what waits. With a time, what nobody has taken by its deadline has not begun, and never will. The first of the
- * waiting IO gets a bounce buffer in the end: the IOs that have one release it without any of the waiting IOs.
+ * Offer again what waits. With a time, what nobody has taken by its deadline has not begun, and
+ * never will. The first of the waiting IO gets a bounce buffer in the end: the IOs that have one
+ * release it without any of the waiting IOs.
  */
 static int offer_again(struct gn_responder *port, struct gn_responder_fifo *fifo,
-		       int (*offer)(struct gn_responder *port, struct gantry_io *io), uint64_t now_ns)
+		       int (*offer)(struct gn_responder *port, struct gantry_io *io),
+		       uint64_t now_ns)
 {
 	struct gantry_io *io;
 	int n = 0;
 
-	while ((io = fifo_first(fifo)) != NULL) {
+	while ((io = fifo_first(fifo))) {
 		if (now_ns != 0 && expired(io, now_ns))
 			refuse(port, io, GANTRY_S_CANCELED);
 		else if (offer(port, io) != 0)
@@ -573,11 +617,12 @@ static int port_poll(void *self)
 
 	if (port->has_stages)
 		port->credit = gn_split_grant(port->credit, port->attr.quantum);
-	if (port->split != NULL)
-		n = gn_split_poll(port->split); /* first: what is taken below gets what is left of the quantum */
-	if (unlikely(!port->fast_path))
+	if (port->split)
+		/* first: what is taken below gets what is left of the quantum */
+		n = gn_split_poll(port->split);
+	if (gantry_unlikely(!port->fast_path))
 		n += poll_waiting(port);
-	if (likely(port->fast_path) || (!port->broken && !port->quiescing))
+	if (gantry_likely(port->fast_path) || (!port->broken && !port->quiescing))
 		n += take_requests(port);
 	ring(port);
 	return n;
@@ -588,15 +633,18 @@ static int port_arm(void *self)
 	struct gn_responder *port = self;
 	const struct gantry_io *next = fifo_first(&port->buffer_waiters);
 
-	if (someone_waits(port) || (next != NULL && gn_bounce_fits(port->bounce, next)))
+	if (someone_waits(port) || (next && gn_bounce_fits(port->bounce, next)))
 		return 1;
-	if (port->split != NULL && gn_split_is_ready(port->split))
+	if (port->split && gn_split_is_ready(port->split))
 		return 1;
 	if ((port->broken || port->quiescing) && port->n_moving == 0)
 		return 0;
 	if (port->sender.dirty || port->attr.ops->consumer_arm(port->attr.consumer) != 0)
 		return 1;
-	/* the end of a move wakes the lane as a message does; but not one that came before the queue was armed */
+	/*
+	 * the end of a move wakes the lane as a message does; but not one that came before the
+	 * queue was armed
+	 */
 	return port->n_moving != 0 && gn_bounce_poll(port->bounce, on_moved, port) != 0;
 }
 
@@ -607,13 +655,17 @@ static void port_disarm(void *self)
 	port->attr.ops->consumer_disarm(port->attr.consumer);
 }
 
-/* While the lane sleeps, an IO that waits for a bounce buffer only needs its deadline: a released buffer wakes the lane. */
+/*
+ * While the lane sleeps, an IO that waits for a bounce buffer only needs its deadline: a released
+ * buffer wakes the lane.
+ */
 static uint64_t port_wake(void *self)
 {
 	const struct gn_responder *port = self;
 	const struct gantry_io *next = fifo_first(&port->buffer_waiters);
 
-	return next != NULL && next->deadline_us != 0 ? next->start_ns + next->deadline_us * GN_NS_PER_US : 0;
+	return next && next->deadline_us != 0 ? next->start_ns + next->deadline_us * GN_NS_PER_US
+					      : 0;
 }
 
 static int port_fd(void *self)
@@ -625,9 +677,13 @@ static int port_fd(void *self)
 
 struct gantry_hop gn_responder_owner(struct gn_responder *port)
 {
-	return (struct gantry_hop){
-		.submit = gn_io_no_submit, .complete = port->answers ? answer_complete : relay_complete, .self = port};
+	return (struct gantry_hop){.submit = gn_io_no_submit,
+				   .complete = port->answers ? answer_complete : relay_complete,
+				   .self = port};
 }
 
-const struct gantry_poller gn_responder_poller = {
-	.poll = port_poll, .arm = port_arm, .disarm = port_disarm, .wake_ns = port_wake, .fd = port_fd};
+const struct gantry_poller gn_responder_poller = {.poll = port_poll,
+						  .arm = port_arm,
+						  .disarm = port_disarm,
+						  .wake_ns = port_wake,
+						  .fd = port_fd};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sender.h - sends descriptors: over a producer, or where the peer is on this thread, straight to whoever takes them.
+ * sender.h - sends descriptors: over a producer, or where the peer is on this thread, straight to
+ * whoever takes them.
  */
 #ifndef GN_TRANSPORT_SENDER_H
 #define GN_TRANSPORT_SENDER_H
@@ -15,11 +16,12 @@ struct gn_sender {
 	const struct gantry_transport_ops *ops;
 	void *producer;
 	const struct gantry_inline_handler *direct; /* of the producer */
-	bool dirty;                         /* sent without a doorbell */
-	struct gantry_send send;            /* filled but for the descriptor */
+	bool dirty;                                 /* sent without a doorbell */
+	struct gantry_send send;                    /* filled but for the descriptor */
 };
 
-static inline void gn_sender_init(struct gn_sender *s, const struct gantry_transport_ops *ops, void *producer)
+static inline void gn_sender_init(struct gn_sender *s, const struct gantry_transport_ops *ops,
+				  void *producer)
 {
 	*s = (struct gn_sender){
 		.ops = ops,
@@ -54,14 +56,14 @@ static inline bool gn_sender_is_inline(const struct gn_sender *s)
 }
 
 /*
- * Without a doorbell. What `send` of the producer returns. Where it is direct, the descriptor has been read before anybody else
- * is called, and who is called may send here again.
+ * Without a doorbell. What `send` of the producer returns. Where it is direct, the descriptor has
+ * been read before anybody else is called, and who is called may send here again.
  */
 static inline int gn_sender_send(struct gn_sender *s, const struct gantry_io *io)
 {
 	const struct gantry_inline_handler *direct = s->direct;
 
-	if (direct->take != NULL)
+	if (direct->take)
 		return direct->take(direct->arg, io, GANTRY_IO_WIRE_BYTES);
 	s->dirty = true;
 	s->send.imm = io;

@@ -2,10 +2,11 @@
 /*
  * argp.h - the parser of command lines inside: one per process, used by one thread.
  *
- *	doca_argp.c	its life, and what programs register
- *	parse.c	argv and the JSON file become a list of options found; then they are checked, then callbacks run
- *	json.c	the JSON file
- *	usage.c	the text of --help
+ *     doca_argp.c its life, and what programs register
+ *     parse.c     argv and the JSON file become a list of options found; then they are checked,
+ *                 then callbacks run
+ *     json.c      the JSON file
+ *     usage.c     the text of --help
  */
 #ifndef GD_ARGP_H
 #define GD_ARGP_H
@@ -16,12 +17,20 @@
 #include <stddef.h>
 
 /* Options that every program has; the others are the program's own. */
-enum argp_flag { ARGP_PROGRAM, ARGP_HELP, ARGP_VERSION, ARGP_LOG_LEVEL, ARGP_SDK_LOG_LEVEL, ARGP_JSON };
+enum argp_flag {
+	ARGP_PROGRAM,
+	ARGP_HELP,
+	ARGP_VERSION,
+	ARGP_LOG_LEVEL,
+	ARGP_SDK_LOG_LEVEL,
+	ARGP_JSON
+};
 
 struct doca_argp_param {
 	struct doca_argp_param *next;     /* of its command, in the order of registration */
 	struct doca_argp_param *next_all; /* of the parser, which owns it */
-	const char *short_name, *long_name, *arguments, *description; /* malloc, but for those of all programs */
+	/* malloc, but for those of all programs */
+	const char *short_name, *long_name, *arguments, *description;
 	doca_argp_param_cb_t callback;
 	enum doca_argp_type type;
 	enum argp_flag flag;
@@ -52,11 +61,11 @@ struct argp_found {
 
 struct argp {
 	bool started, running, end; /* end: destroyed by a callback while running */
-	char *program; /* its name; NULL: as it was called */
+	char *program;              /* its name; NULL: as it was called */
 	void *config;
-	struct doca_argp_cmd root;       /* the program itself */
-	struct doca_argp_cmd *cmd;       /* the command of the command line; root, or below */
-	struct doca_argp_param *params;  /* all that there are, by next_all */
+	struct doca_argp_cmd root;      /* the program itself */
+	struct doca_argp_cmd *cmd;      /* the command of the command line; root, or below */
+	struct doca_argp_param *params; /* all that there are, by next_all */
 	struct doca_argp_cmd *cmds;
 	doca_argp_param_cb_t version;
 	doca_argp_validation_cb_t validate;
@@ -70,19 +79,27 @@ struct argp {
 extern struct doca_argp_param *const gd_argp_flags;
 
 /* An error, to the program's logger or to stderr. */
-void gd_argp_error(const struct argp *argp, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void gd_argp_error(const struct argp *argp, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* argv, then the JSON file, then the callbacks. Ends the process for --help and --version. */
 doca_error_t gd_argp_run(struct argp *argp, int argc, char **argv);
 /* What a run has found, forgotten. */
 void gd_argp_forget(struct argp *argp);
 
-/* The option with that name in the command that was chosen: its own, those that it inherits, those of all; NULL. */
-struct doca_argp_param *gd_argp_find(const struct argp *argp, const char *name, size_t length, bool is_long);
+/*
+ * The option with that name in the command that was chosen: its own, those that it inherits, those
+ * of all; NULL.
+ */
+struct doca_argp_param *gd_argp_find(const struct argp *argp, const char *name, size_t length,
+				     bool is_long);
 /* How the option is named in messages. */
 const char *gd_argp_name(const struct doca_argp_param *param);
-/* Note one occurrence; text NULL: a flag without value. INVALID_VALUE after a message, NO_MEMORY. */
-doca_error_t gd_argp_note(struct argp *argp, struct doca_argp_param *param, const char *text, bool json);
+/*
+ * Note one occurrence; text NULL: a flag without value. INVALID_VALUE after a message, NO_MEMORY.
+ */
+doca_error_t gd_argp_note(struct argp *argp, struct doca_argp_param *param, const char *text,
+			  bool json);
 
 /* The options that stand in a file. IO_FAILED, INVALID_VALUE, NO_MEMORY after a message. */
 doca_error_t gd_argp_read_json(struct argp *argp, const char *path);

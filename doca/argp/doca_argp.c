@@ -25,7 +25,8 @@ void gd_argp_error(const struct argp *argp, const char *format, ...)
 	if (argp->logger) {
 		argp->logger(DOCA_LOG_LEVEL_ERROR, format, args);
 	} else {
-		fprintf(stderr, "%s: ", argp->program ? argp->program : program_invocation_short_name);
+		fprintf(stderr,
+			"%s: ", argp->program ? argp->program : program_invocation_short_name);
 		vfprintf(stderr, format, args);
 		fputc('\n', stderr);
 	}
@@ -333,33 +334,41 @@ static bool same(const char *a, const char *b)
 }
 
 /* The first of a list that has one of these names already. */
-static const struct doca_argp_param *taken(const struct doca_argp_param *list, const struct doca_argp_param *param)
+static const struct doca_argp_param *taken(const struct doca_argp_param *list,
+					   const struct doca_argp_param *param)
 {
 	for (; list; list = list->next)
-		if (same(list->short_name, param->short_name) || same(list->long_name, param->long_name))
+		if (same(list->short_name, param->short_name) ||
+		    same(list->long_name, param->long_name))
 			return list;
 	return NULL;
 }
 
-static doca_error_t check_param(const struct argp *argp, const struct doca_argp_cmd *cmd, const struct doca_argp_param *param)
+static doca_error_t check_param(const struct argp *argp, const struct doca_argp_cmd *cmd,
+				const struct doca_argp_param *param)
 {
 	const char *name = gd_argp_name(param);
-	const char *missing = !param->short_name && !param->long_name ? "name" :
-			      !param->description		      ? "description" :
-			      !param->callback			      ? "callback" :
-			      param->type == DOCA_ARGP_TYPE_UNKNOWN   ? "type" :
-									NULL;
+	const char *missing = !param->short_name && !param->long_name ? "name"
+			      : !param->description                   ? "description"
+			      : !param->callback                      ? "callback"
+			      : param->type == DOCA_ARGP_TYPE_UNKNOWN ? "type"
+								      : NULL;
 
 	if (missing) {
-		gd_argp_error(argp, "option %s cannot be registered: its %s is missing", name, missing);
+		gd_argp_error(argp, "option %s cannot be registered: its %s is missing", name,
+			      missing);
 		return DOCA_ERROR_INITIALIZATION;
 	}
-	if ((unsigned int)param->type > DOCA_ARGP_TYPE_JSON_OBJ || !good_name(param->short_name) || !good_name(param->long_name)) {
-		gd_argp_error(argp, "option %s cannot be registered: its name or its type is no good", name);
+	if ((unsigned int)param->type > DOCA_ARGP_TYPE_JSON_OBJ || !good_name(param->short_name) ||
+	    !good_name(param->long_name)) {
+		gd_argp_error(argp,
+			      "option %s cannot be registered: its name or its type is no good",
+			      name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (taken(cmd->params, param) || taken(gd_argp_flags, param)) {
-		gd_argp_error(argp, "option %s cannot be registered: another one has that name", name);
+		gd_argp_error(argp, "option %s cannot be registered: another one has that name",
+			      name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;
@@ -392,7 +401,8 @@ doca_error_t doca_argp_register_param(struct doca_argp_param *input_param)
 	return register_param(&argp->root, input_param);
 }
 
-doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd, struct doca_argp_param *input_param)
+doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd,
+					  struct doca_argp_param *input_param)
 {
 	struct argp *argp = the_parser();
 
@@ -417,14 +427,16 @@ static doca_error_t register_cmd(struct doca_argp_cmd *parent, struct doca_argp_
 	if (!open_cmd(cmd) || is_ancestor(cmd, parent))
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!cmd->name || !cmd->description) {
-		gd_argp_error(argp, "command %s cannot be registered: its name or description is missing",
+		gd_argp_error(argp,
+			      "command %s cannot be registered: its name or description is missing",
 			      cmd->name ? cmd->name : "?");
 		return DOCA_ERROR_INITIALIZATION;
 	}
 	for (end = &parent->cmds; *end && strcmp((*end)->name, cmd->name) != 0; end = &(*end)->next)
 		;
 	if (*end || !good_name(cmd->name)) {
-		gd_argp_error(argp, "command %s cannot be registered: its name is taken or no good", cmd->name);
+		gd_argp_error(argp, "command %s cannot be registered: its name is taken or no good",
+			      cmd->name);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*end = cmd;
@@ -511,7 +523,8 @@ doca_error_t doca_argp_get_log_level(int *log_level)
 {
 	if (!log_level)
 		return DOCA_ERROR_INVALID_VALUE;
-	*log_level = the_parser() ? the_parser()->log_level : (int)doca_log_level_get_global_lower_limit();
+	*log_level = the_parser() ? the_parser()->log_level
+				  : (int)doca_log_level_get_global_lower_limit();
 	return DOCA_SUCCESS;
 }
 
@@ -519,6 +532,7 @@ doca_error_t doca_argp_get_sdk_log_level(int *log_level)
 {
 	if (!log_level)
 		return DOCA_ERROR_INVALID_VALUE;
-	*log_level = the_parser() ? the_parser()->sdk_log_level : (int)doca_log_level_get_global_sdk_limit();
+	*log_level = the_parser() ? the_parser()->sdk_log_level
+				  : (int)doca_log_level_get_global_sdk_limit();
 	return DOCA_SUCCESS;
 }

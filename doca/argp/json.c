@@ -76,13 +76,15 @@ static bool right_type(enum doca_argp_type type, const json_t *value)
 	}
 }
 
-static doca_error_t note_value(struct argp *argp, const char *file, struct doca_argp_param *param, json_t *value)
+static doca_error_t note_value(struct argp *argp, const char *file, struct doca_argp_param *param,
+			       json_t *value)
 {
 	doca_error_t result;
 	char *text;
 
 	if (!right_type(param->type, value)) {
-		gd_argp_error(argp, "%s: the value of %s has the wrong type", file, gd_argp_name(param));
+		gd_argp_error(argp, "%s: the value of %s has the wrong type", file,
+			      gd_argp_name(param));
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (json_is_string(value))
@@ -94,7 +96,8 @@ static doca_error_t note_value(struct argp *argp, const char *file, struct doca_
 }
 
 /* An option that may be repeated may have an array of values. */
-static doca_error_t note_values(struct argp *argp, const char *file, struct doca_argp_param *param, json_t *value)
+static doca_error_t note_values(struct argp *argp, const char *file, struct doca_argp_param *param,
+				json_t *value)
 {
 	doca_error_t result = DOCA_SUCCESS;
 
@@ -113,14 +116,16 @@ static doca_error_t read_flags(struct argp *argp, const char *file, json_t *obje
 	json_t *value;
 
 	if (!json_is_object(object)) {
-		gd_argp_error(argp, "%s: doca_general_flags and doca_program_flags are objects", file);
+		gd_argp_error(argp, "%s: doca_general_flags and doca_program_flags are objects",
+			      file);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	json_object_foreach(object, key, value) {
+	json_object_foreach (object, key, value) {
 		param = gd_argp_find(argp, key, strlen(key), true);
 		if (!param)
 			param = gd_argp_find(argp, key, strlen(key), false);
-		if (!param || (param->flag == ARGP_PROGRAM) == general || param->flag == ARGP_HELP || param->flag == ARGP_VERSION) {
+		if (!param || (param->flag == ARGP_PROGRAM) == general ||
+		    param->flag == ARGP_HELP || param->flag == ARGP_VERSION) {
 			gd_argp_error(argp, "%s: there is no option %s", file, key);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
@@ -141,14 +146,18 @@ static doca_error_t read_root(struct argp *argp, const char *file, json_t *root)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(root, key, value) {
+	json_object_foreach (root, key, value) {
 		if (strcmp(key, "doca_general_flags") == 0) {
 			result = read_flags(argp, file, value, true);
 		} else if (strcmp(key, "doca_program_flags") == 0) {
 			result = read_flags(argp, file, value, false);
 		} else {
-			gd_argp_error(argp, "%s: %s is not known here; doca_general_flags and doca_program_flags are", file, key);
-			result = strcmp(key, "doca_dpdk_flags") == 0 ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+			gd_argp_error(
+				argp,
+				"%s: %s is not known here; doca_general_flags and doca_program_flags are",
+				file, key);
+			result = strcmp(key, "doca_dpdk_flags") == 0 ? DOCA_ERROR_NOT_SUPPORTED
+								     : DOCA_ERROR_INVALID_VALUE;
 		}
 		if (result != DOCA_SUCCESS)
 			return result;
@@ -186,7 +195,8 @@ static ssize_t read_file(const char *path, char **text_p)
 	if (fd < 0)
 		return -1;
 	text = malloc(FILE_BYTES_MAX + 1);
-	while (text && n <= FILE_BYTES_MAX && (ret = read(fd, text + n, FILE_BYTES_MAX + 1 - n)) > 0)
+	while (text && n <= FILE_BYTES_MAX &&
+	       (ret = read(fd, text + n, FILE_BYTES_MAX + 1 - n)) > 0)
 		n += (size_t)ret;
 	close(fd);
 	if (ret < 0 || n > FILE_BYTES_MAX) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parse.c - argv and the file become a list of options found; they are checked, and then their callbacks run. */
+/*
+ * parse.c - argv and the file become a list of options found; they are checked, and then their
+ * callbacks run.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,15 +20,18 @@ static bool has_name(const char *name, const char *text, size_t length)
 	return name && strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-static struct doca_argp_param *find_in(struct doca_argp_param *list, const char *name, size_t length, bool is_long, bool inherited)
+static struct doca_argp_param *find_in(struct doca_argp_param *list, const char *name,
+				       size_t length, bool is_long, bool inherited)
 {
 	for (; list; list = list->next)
-		if (has_name(is_long ? list->long_name : list->short_name, name, length) && (!inherited || list->inherited))
+		if (has_name(is_long ? list->long_name : list->short_name, name, length) &&
+		    (!inherited || list->inherited))
 			return list;
 	return NULL;
 }
 
-struct doca_argp_param *gd_argp_find(const struct argp *argp, const char *name, size_t length, bool is_long)
+struct doca_argp_param *gd_argp_find(const struct argp *argp, const char *name, size_t length,
+				     bool is_long)
 {
 	struct doca_argp_param *param;
 
@@ -52,7 +58,8 @@ static bool parse_int(const char *text, int *number)
 	if (*digits < '0' || *digits > '9')
 		return false;
 	errno = 0;
-	value = strtol(text, &end, digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10);
+	value = strtol(text, &end,
+		       digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10);
 	if (errno || *end || value < INT_MIN || value > INT_MAX)
 		return false;
 	*number = (int)value;
@@ -70,21 +77,26 @@ static bool parse_value(const struct argp *argp, struct argp_found *found)
 	const struct doca_argp_param *param = found->param;
 
 	if (param->type == DOCA_ARGP_TYPE_INT && !parse_int(found->text, &found->number)) {
-		gd_argp_error(argp, "option %s takes a number, not \"%s\"", gd_argp_name(param), found->text);
+		gd_argp_error(argp, "option %s takes a number, not \"%s\"", gd_argp_name(param),
+			      found->text);
 		return false;
 	}
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && !parse_bool(found->text, &found->truth)) {
-		gd_argp_error(argp, "option %s takes no value but true or false, not \"%s\"", gd_argp_name(param), found->text);
+		gd_argp_error(argp, "option %s takes no value but true or false, not \"%s\"",
+			      gd_argp_name(param), found->text);
 		return false;
 	}
-	if ((param->flag == ARGP_LOG_LEVEL || param->flag == ARGP_SDK_LOG_LEVEL) && !GD_LOG_LEVEL_OK(found->number)) {
-		gd_argp_error(argp, "option %s takes a level from 10 to 70, not %d", gd_argp_name(param), found->number);
+	if ((param->flag == ARGP_LOG_LEVEL || param->flag == ARGP_SDK_LOG_LEVEL) &&
+	    !GD_LOG_LEVEL_OK(found->number)) {
+		gd_argp_error(argp, "option %s takes a level from 10 to 70, not %d",
+			      gd_argp_name(param), found->number);
 		return false;
 	}
 	return true;
 }
 
-doca_error_t gd_argp_note(struct argp *argp, struct doca_argp_param *param, const char *text, bool json)
+doca_error_t gd_argp_note(struct argp *argp, struct doca_argp_param *param, const char *text,
+			  bool json)
 {
 	struct argp_found *found;
 
@@ -147,7 +159,8 @@ static void help_or_version(struct argp *argp, enum argp_flag flag)
 /* The option that a word of the command line names, "-x", "--long", "--long=value"; NULL: none. */
 static struct doca_argp_param *option_of(const struct argp *argp, const char *word)
 {
-	size_t dashes = word[0] == '-' ? 1 + (word[1] == '-') : 0, length = strcspn(word + dashes, "=");
+	size_t dashes = word[0] == '-' ? 1 + (word[1] == '-') : 0,
+	       length = strcspn(word + dashes, "=");
 	struct doca_argp_param *param = NULL;
 
 	if (dashes == 1)
@@ -233,7 +246,8 @@ static doca_error_t apply_flags(struct argp *argp, bool json)
 {
 	doca_error_t result = DOCA_SUCCESS;
 
-	for (struct argp_found *found = argp->found; found && result == DOCA_SUCCESS; found = found->next) {
+	for (struct argp_found *found = argp->found; found && result == DOCA_SUCCESS;
+	     found = found->next) {
 		if (found->json != json)
 			continue;
 		if (found->param->flag == ARGP_LOG_LEVEL) {
@@ -260,7 +274,10 @@ static doca_error_t check_mandatory(const struct argp *argp)
 	return DOCA_SUCCESS;
 }
 
-/* An option that stands alone lets nothing stand beside it, and what is mandatory may be missing then. */
+/*
+ * An option that stands alone lets nothing stand beside it, and what is mandatory may be missing
+ * then.
+ */
 static doca_error_t check_found(const struct argp *argp)
 {
 	const struct doca_argp_param *single = NULL;
@@ -284,17 +301,17 @@ static doca_error_t check_found(const struct argp *argp)
 
 static doca_error_t call_param(const struct argp *argp, struct argp_found *found)
 {
-	void *value = found->param->type == DOCA_ARGP_TYPE_INT	     ? (void *)&found->number :
-		      found->param->type == DOCA_ARGP_TYPE_BOOLEAN ? (void *)&found->truth :
-								       found->text;
+	void *value = found->param->type == DOCA_ARGP_TYPE_INT       ? (void *)&found->number
+		      : found->param->type == DOCA_ARGP_TYPE_BOOLEAN ? (void *)&found->truth
+								     : found->text;
 	doca_error_t result;
 
 	if (found->param->flag != ARGP_PROGRAM)
 		return DOCA_SUCCESS;
 	result = found->param->callback(value, argp->config);
 	if (result != DOCA_SUCCESS)
-		gd_argp_error(argp, "option %s: the program refuses \"%s\": %s", gd_argp_name(found->param), found->text,
-			      doca_error_get_name(result));
+		gd_argp_error(argp, "option %s: the program refuses \"%s\": %s",
+			      gd_argp_name(found->param), found->text, doca_error_get_name(result));
 	return result;
 }
 
@@ -303,7 +320,8 @@ static doca_error_t call_program(struct argp *argp)
 	doca_error_t result = DOCA_SUCCESS;
 
 	for (int json = 1; json >= 0; json--)
-		for (struct argp_found *found = argp->found; found && result == DOCA_SUCCESS; found = found->next)
+		for (struct argp_found *found = argp->found; found && result == DOCA_SUCCESS;
+		     found = found->next)
 			if (found->json == json)
 				result = call_param(argp, found);
 	if (result == DOCA_SUCCESS && argp->cmd->callback)

@@ -9,16 +9,36 @@
 #define COLUMN 36 /* where descriptions begin */
 
 static struct doca_argp_param flags[] = {
-	{.next = &flags[1], .flag = ARGP_HELP, .short_name = "h", .long_name = "help", .type = DOCA_ARGP_TYPE_BOOLEAN,
+	{.next = &flags[1],
+	 .flag = ARGP_HELP,
+	 .short_name = "h",
+	 .long_name = "help",
+	 .type = DOCA_ARGP_TYPE_BOOLEAN,
 	 .description = "Print this help"},
-	{.next = &flags[2], .flag = ARGP_VERSION, .short_name = "v", .long_name = "version", .type = DOCA_ARGP_TYPE_BOOLEAN,
+	{.next = &flags[2],
+	 .flag = ARGP_VERSION,
+	 .short_name = "v",
+	 .long_name = "version",
+	 .type = DOCA_ARGP_TYPE_BOOLEAN,
 	 .description = "Print the version"},
-	{.next = &flags[3], .flag = ARGP_LOG_LEVEL, .short_name = "l", .long_name = "log-level", .type = DOCA_ARGP_TYPE_INT,
+	{.next = &flags[3],
+	 .flag = ARGP_LOG_LEVEL,
+	 .short_name = "l",
+	 .long_name = "log-level",
+	 .type = DOCA_ARGP_TYPE_INT,
 	 .description = "Log level of the program " LEVELS},
-	{.next = &flags[4], .flag = ARGP_SDK_LOG_LEVEL, .long_name = "sdk-log-level", .type = DOCA_ARGP_TYPE_INT,
+	{.next = &flags[4],
+	 .flag = ARGP_SDK_LOG_LEVEL,
+	 .long_name = "sdk-log-level",
+	 .type = DOCA_ARGP_TYPE_INT,
 	 .description = "Log level of the libraries " LEVELS},
-	{.flag = ARGP_JSON, .short_name = "j", .long_name = "json", .type = DOCA_ARGP_TYPE_STRING, .arguments = "<path>",
-	 .cli_only = true, .description = "Read options from a JSON file"},
+	{.flag = ARGP_JSON,
+	 .short_name = "j",
+	 .long_name = "json",
+	 .type = DOCA_ARGP_TYPE_STRING,
+	 .arguments = "<path>",
+	 .cli_only = true,
+	 .description = "Read options from a JSON file"},
 };
 
 struct doca_argp_param *const gd_argp_flags = flags;
@@ -29,11 +49,13 @@ static void print_param(FILE *out, const struct doca_argp_param *param)
 
 	if (param->hidden)
 		return;
-	n = fprintf(out, "  %s%s%s%s%s%s%s", param->short_name ? "-" : "", param->short_name ? param->short_name : "",
+	n = fprintf(out, "  %s%s%s%s%s%s%s", param->short_name ? "-" : "",
+		    param->short_name ? param->short_name : "",
 		    param->short_name && param->long_name ? ", " : "", param->long_name ? "--" : "",
 		    param->long_name ? param->long_name : "", param->arguments ? " " : "",
 		    param->arguments ? param->arguments : "");
-	fprintf(out, "%*s%s%s\n", n < COLUMN ? COLUMN - n : 2, "", param->description, param->mandatory ? " (mandatory)" : "");
+	fprintf(out, "%*s%s%s\n", n < COLUMN ? COLUMN - n : 2, "", param->description,
+		param->mandatory ? " (mandatory)" : "");
 }
 
 /* From the program down to that command. */
@@ -60,8 +82,8 @@ void gd_argp_usage(const struct argp *argp, FILE *out)
 
 	fprintf(out, "Usage: %s", argp->program ? argp->program : program_invocation_short_name);
 	print_path(out, cmd);
-	fprintf(out, "%s [DOCA Flags] [Program Flags]%s\n\nDOCA Flags:\n", argp->dpdk ? " [DPDK Flags] --" : "",
-		cmd->cmds ? " [Command]" : "");
+	fprintf(out, "%s [DOCA Flags] [Program Flags]%s\n\nDOCA Flags:\n",
+		argp->dpdk ? " [DPDK Flags] --" : "", cmd->cmds ? " [Command]" : "");
 	for (const struct doca_argp_param *param = gd_argp_flags; param; param = param->next)
 		print_param(out, param);
 	fprintf(out, "\nProgram Flags:\n");

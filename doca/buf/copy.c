@@ -2,15 +2,17 @@
 /*
  * copy.c - moving data between lists of buffers, whosever memory they are in.
  *
- * Data goes behind what a list already holds: into the rest of the last buffer that has data, and the empty ones after it. All
- * of it is checked before the first byte moves.
+ * Data goes behind what a list already holds: into the rest of the last buffer that has data, and
+ * the empty ones after it. All of it is checked before the first byte moves.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "buf/buf.h"
 
-#define MAY_BE_READ (DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ)
+#define MAY_BE_READ \
+	(DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE | \
+	 DOCA_ACCESS_FLAG_RDMA_READ)
 #define MAY_BE_WRITTEN (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE)
 
 /* One side of a copy: a list of buffers at a place, or plain memory. */
@@ -69,10 +71,15 @@ bool gd_mmap_allows(const struct doca_mmap *mmap, bool is_filled)
 {
 	if (!is_filled)
 		return !mmap->imported || (gd_mmap_access(mmap) & MAY_BE_READ);
-	return gd_mmap_access(mmap) & (mmap->imported ? MAY_BE_WRITTEN : MAY_BE_WRITTEN | DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	return gd_mmap_access(mmap) &
+	       (mmap->imported ? MAY_BE_WRITTEN
+			       : MAY_BE_WRITTEN | DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 }
 
-/* The next piece of a side in one stretch, at most *length_p bytes: its address here; its length replaces *length_p. */
+/*
+ * The next piece of a side in one stretch, at most *length_p bytes: its address here; its length
+ * replaces *length_p.
+ */
 static doca_error_t next_piece(struct side *side, uint8_t **address_p, size_t *length_p)
 {
 	const struct doca_buf *buf;
@@ -124,13 +131,17 @@ static doca_error_t walk(struct side to, struct side from, size_t length, bool r
 	return DOCA_SUCCESS;
 }
 
-/* Is all of it one piece at both sides, as it mostly is? Then it is copied: there is nothing else to be checked. */
+/*
+ * Is all of it one piece at both sides, as it mostly is? Then it is copied: there is nothing else
+ * to be checked.
+ */
 static bool copy_piece(struct side to, struct side from, size_t length)
 {
 	uint8_t *dst, *src;
 	size_t n = length;
 
-	if (next_piece(&to, &dst, &n) != DOCA_SUCCESS || next_piece(&from, &src, &n) != DOCA_SUCCESS || n != length)
+	if (next_piece(&to, &dst, &n) != DOCA_SUCCESS ||
+	    next_piece(&from, &src, &n) != DOCA_SUCCESS || n != length)
 		return false;
 	memmove(dst, src, n);
 	return true;
@@ -172,7 +183,7 @@ static void grow(struct doca_buf *tail, size_t length)
 /* Behind the data of dst. */
 static doca_error_t append(struct doca_buf *dst, const struct side *from, size_t length)
 {
-	const struct side to = { .buf = tail_of(dst), .is_filled = true };
+	const struct side to = {.buf = tail_of(dst), .is_filled = true};
 	doca_error_t result;
 
 	if (length > room_from(to.buf))
@@ -185,21 +196,21 @@ static doca_error_t append(struct doca_buf *dst, const struct side *from, size_t
 
 doca_error_t gd_buf_copy(struct doca_buf *dst, const struct doca_buf *src)
 {
-	const struct side from = { .buf = src };
+	const struct side from = {.buf = src};
 
 	return dst && src ? append(dst, &from, gd_buf_data_bytes(src)) : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t gd_buf_append(struct doca_buf *dst, const void *data, size_t length)
 {
-	const struct side from = { .memory = (uint8_t *)data };
+	const struct side from = {.memory = (uint8_t *)data};
 
 	return dst && data ? append(dst, &from, length) : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, size_t length)
 {
-	struct side to = { .memory = data }, from = { .buf = src };
+	struct side to = {.memory = data}, from = {.buf = src};
 
 	if (!data)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -209,10 +220,10 @@ doca_error_t gd_buf_read(const struct doca_buf *src, size_t offset, void *data, 
 	return copy(&to, &from, length);
 }
 
-doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset, const struct doca_buf **buf_p, void **here_p,
-			  size_t *length_p)
+doca_error_t gd_buf_piece(const struct doca_buf *list, bool is_filled, size_t offset,
+			  const struct doca_buf **buf_p, void **here_p, size_t *length_p)
 {
-	struct side side = { .buf = is_filled ? tail_of(list) : list, .is_filled = is_filled };
+	struct side side = {.buf = is_filled ? tail_of(list) : list, .is_filled = is_filled};
 	uint8_t *here;
 	doca_error_t result;
 

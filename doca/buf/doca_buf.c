@@ -169,7 +169,8 @@ doca_error_t doca_buf_get_list_len(const struct doca_buf *buf, uint32_t *num_ele
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_chain_list_tail(struct doca_buf *list1_head, struct doca_buf *list1_tail, struct doca_buf *list2)
+doca_error_t doca_buf_chain_list_tail(struct doca_buf *list1_head, struct doca_buf *list1_tail,
+				      struct doca_buf *list2)
 {
 	if (!list1_head || !list1_tail || !list2)
 		return DOCA_ERROR_INVALID_VALUE;

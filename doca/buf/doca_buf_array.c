@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_buf_array.c - arrays of elements of a map. They are for programs of devices; here only their set-up can be wrong.
+ * doca_buf_array.c - arrays of elements of a map. They are for programs of devices; here only their
+ * set-up can be wrong.
  */
 #include <doca_buf_array.h>
 
@@ -30,7 +31,8 @@ doca_error_t doca_buf_arr_create(size_t num_elem, struct doca_buf_arr **array_p)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_arr_set_params(struct doca_buf_arr *array, struct doca_mmap *mmap, size_t elem_size, uint64_t start_offset)
+doca_error_t doca_buf_arr_set_params(struct doca_buf_arr *array, struct doca_mmap *mmap,
+				     size_t elem_size, uint64_t start_offset)
 {
 	uint64_t bytes;
 

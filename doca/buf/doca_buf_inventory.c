@@ -115,7 +115,8 @@ doca_error_t gd_buf_point(struct doca_buf *buf, void *addr, size_t len, void *da
 {
 	if (!data && data_len == 0)
 		data = addr;
-	if (!is_inside(buf->mmap->addr, buf->mmap->length, addr, len) || !is_inside(addr, len, data, data_len))
+	if (!is_inside(buf->mmap->addr, buf->mmap->length, addr, len) ||
+	    !is_inside(addr, len, data, data_len))
 		return DOCA_ERROR_INVALID_VALUE;
 	buf->head = addr;
 	buf->len = len;
@@ -137,13 +138,17 @@ static void take(struct doca_buf_inventory *inventory, struct doca_buf *buf)
 		__atomic_fetch_add(&buf->mmap->n_bufs, 1, __ATOMIC_RELAXED);
 }
 
-/* It keeps what it points to: a task that still has it, against the rules, finds one buffer and no other's list. */
+/*
+ * It keeps what it points to: a task that still has it, against the rules, finds one buffer and no
+ * other's list.
+ */
 static void give_back_one(struct doca_buf *buf)
 {
 	struct doca_buf_inventory *inventory = buf->inventory;
 
 	if (buf->is_counted)
-		__atomic_fetch_sub(&buf->mmap->n_bufs, 1, __ATOMIC_RELEASE); /* pairs with the looks of doca_mmap.c */
+		/* pairs with the looks of doca_mmap.c */
+		__atomic_fetch_sub(&buf->mmap->n_bufs, 1, __ATOMIC_RELEASE);
 	buf->references = 0;
 	buf->in_list = false;
 	buf->next = NULL;
@@ -163,7 +168,8 @@ void gd_buf_give_back(struct doca_buf *list)
 	}
 }
 
-struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, size_t *index_p)
+struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
+				   size_t *index_p)
 {
 	struct doca_buf *buf = inventory->free;
 
@@ -175,8 +181,10 @@ struct doca_buf *gd_inventory_take(struct doca_buf_inventory *inventory, struct 
 	return buf;
 }
 
-doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, void *addr,
-						size_t len, void *data, size_t data_len, struct doca_buf **buf_p)
+doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inventory,
+						struct doca_mmap *mmap, void *addr, size_t len,
+						void *data, size_t data_len,
+						struct doca_buf **buf_p)
 {
 	struct doca_buf *buf;
 
@@ -193,8 +201,8 @@ doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inven
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *inventory, const struct doca_buf *src_buf,
-					struct doca_buf **dst_buf)
+doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *inventory,
+					const struct doca_buf *src_buf, struct doca_buf **dst_buf)
 {
 	struct doca_buf *buf;
 
@@ -217,7 +225,8 @@ doca_error_t doca_buf_inventory_buf_dup(struct doca_buf_inventory *inventory, co
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_inventory_buf_reuse_by_args(struct doca_buf *buf, void *addr, size_t len, void *data, size_t data_len)
+doca_error_t doca_buf_inventory_buf_reuse_by_args(struct doca_buf *buf, void *addr, size_t len,
+						  void *data, size_t data_len)
 {
 	if (!buf || buf->references == 0)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -236,7 +245,8 @@ doca_error_t doca_buf_inventory_buf_reuse_by_data(struct doca_buf *buf, void *da
 
 /* -- questions -- */
 
-doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *inventory, union doca_data user_data)
+doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *inventory,
+					      union doca_data user_data)
 {
 	if (!inventory)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -246,7 +256,8 @@ doca_error_t doca_buf_inventory_set_user_data(struct doca_buf_inventory *invento
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_inventory_get_user_data(const struct doca_buf_inventory *inventory, union doca_data *user_data)
+doca_error_t doca_buf_inventory_get_user_data(const struct doca_buf_inventory *inventory,
+					      union doca_data *user_data)
 {
 	if (!inventory || !user_data)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -254,7 +265,8 @@ doca_error_t doca_buf_inventory_get_user_data(const struct doca_buf_inventory *i
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_inventory_get_num_elements(const struct doca_buf_inventory *inventory, uint32_t *num_of_elements)
+doca_error_t doca_buf_inventory_get_num_elements(const struct doca_buf_inventory *inventory,
+						 uint32_t *num_of_elements)
 {
 	if (!inventory || !num_of_elements)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -262,7 +274,8 @@ doca_error_t doca_buf_inventory_get_num_elements(const struct doca_buf_inventory
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_inventory_get_num_free_elements(const struct doca_buf_inventory *inventory, uint32_t *num_of_free_elements)
+doca_error_t doca_buf_inventory_get_num_free_elements(const struct doca_buf_inventory *inventory,
+						      uint32_t *num_of_free_elements)
 {
 	if (!inventory || !num_of_free_elements)
 		return DOCA_ERROR_INVALID_VALUE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_buf_pool.c - buffers over equal elements of one map: an inventory whose buffers have a place each.
+ * doca_buf_pool.c - buffers over equal elements of one map: an inventory whose buffers have a place
+ * each.
  */
 #include <doca_buf_pool.h>
 
@@ -13,14 +14,14 @@ struct doca_buf_pool {
 	struct doca_buf_inventory *inventory;
 	struct doca_mmap *mmap;
 	size_t n, size, alignment;
-	char *first;   /* set by start */
+	char *first; /* set by start */
 	size_t stride;
 	bool started;
 	union doca_data user_data;
 };
 
-doca_error_t doca_buf_pool_create(size_t num_elements, size_t element_size, const struct doca_mmap *mmap,
-				  struct doca_buf_pool **pool_p)
+doca_error_t doca_buf_pool_create(size_t num_elements, size_t element_size,
+				  const struct doca_mmap *mmap, struct doca_buf_pool **pool_p)
 {
 	struct doca_buf_pool *pool;
 	doca_error_t result;
@@ -75,9 +76,10 @@ doca_error_t doca_buf_pool_start(struct doca_buf_pool *pool)
 		return DOCA_ERROR_BAD_STATE;
 	skip = -(uintptr_t)pool->mmap->addr & mask;
 	pool->stride = (pool->size + mask) & ~mask;
-	if (pool->stride < pool->size || __builtin_mul_overflow(pool->stride, pool->n - 1, &bytes) ||
-	    __builtin_add_overflow(bytes, pool->size, &bytes) || __builtin_add_overflow(bytes, skip, &bytes) ||
-	    bytes > pool->mmap->length)
+	if (pool->stride < pool->size ||
+	    __builtin_mul_overflow(pool->stride, pool->n - 1, &bytes) ||
+	    __builtin_add_overflow(bytes, pool->size, &bytes) ||
+	    __builtin_add_overflow(bytes, skip, &bytes) || bytes > pool->mmap->length)
 		return DOCA_ERROR_INITIALIZATION;
 	pool->first = (char *)pool->mmap->addr + skip;
 	pool->started = true;
@@ -127,7 +129,8 @@ doca_error_t doca_buf_pool_set_user_data(struct doca_buf_pool *pool, union doca_
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_pool_set_element_alignment(struct doca_buf_pool *pool, size_t element_alignment)
+doca_error_t doca_buf_pool_set_element_alignment(struct doca_buf_pool *pool,
+						 size_t element_alignment)
 {
 	if (!pool || element_alignment == 0 || (element_alignment & (element_alignment - 1)))
 		return DOCA_ERROR_INVALID_VALUE;
@@ -137,17 +140,23 @@ doca_error_t doca_buf_pool_set_element_alignment(struct doca_buf_pool *pool, siz
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_pool_get_num_elements(const struct doca_buf_pool *pool, uint32_t *num_of_elements)
+doca_error_t doca_buf_pool_get_num_elements(const struct doca_buf_pool *pool,
+					    uint32_t *num_of_elements)
 {
-	return pool ? doca_buf_inventory_get_num_elements(pool->inventory, num_of_elements) : DOCA_ERROR_INVALID_VALUE;
+	return pool ? doca_buf_inventory_get_num_elements(pool->inventory, num_of_elements)
+		    : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_buf_pool_get_num_free_elements(const struct doca_buf_pool *pool, uint32_t *num_of_free_elements)
+doca_error_t doca_buf_pool_get_num_free_elements(const struct doca_buf_pool *pool,
+						 uint32_t *num_of_free_elements)
 {
-	return pool ? doca_buf_inventory_get_num_free_elements(pool->inventory, num_of_free_elements) : DOCA_ERROR_INVALID_VALUE;
+	return pool ? doca_buf_inventory_get_num_free_elements(pool->inventory,
+							       num_of_free_elements)
+		    : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_buf_pool_get_user_data(const struct doca_buf_pool *pool, union doca_data *user_data)
+doca_error_t doca_buf_pool_get_user_data(const struct doca_buf_pool *pool,
+					 union doca_data *user_data)
 {
 	if (!pool || !user_data)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -155,7 +164,8 @@ doca_error_t doca_buf_pool_get_user_data(const struct doca_buf_pool *pool, union
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_buf_pool_get_element_alignment(const struct doca_buf_pool *pool, size_t *element_alignment)
+doca_error_t doca_buf_pool_get_element_alignment(const struct doca_buf_pool *pool,
+						 size_t *element_alignment)
 {
 	if (!pool || !element_alignment)
 		return DOCA_ERROR_INVALID_VALUE;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * active.c - the list of running consumers and producers of a connection, and the count of those that are not idle
+ * active.c - the list of running consumers and producers of a connection, and the count of those
+ * that are not idle
  *
- * A running consumer or producer uses the link of the transport, so the link exists until it stops. One that is not
- * idle has pending tasks, so the program cannot disconnect the connection until it is idle.
+ * A running consumer or producer uses the link of the transport, so the link exists until it stops.
+ * One that is not idle has pending tasks, so the program cannot disconnect the connection until it
+ * is idle.
  */
 #include "comch/comch.h"
 
-void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active, struct doca_ctx *ctx)
+void gd_active_add(struct doca_comch_connection *conn, struct gd_active *active,
+		   struct doca_ctx *ctx)
 {
 	active->ctx = ctx;
 	active->next = conn->active;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * caps.c - what Comch can do on a device. The numbers are those of this library: every device of shared memory has them.
+ * caps.c - what Comch can do on a device. The numbers are those of this library: every device of
+ * shared memory has them.
  */
 #include "comch/fast.h"
 
@@ -16,7 +17,8 @@ static doca_error_t limit(const struct doca_devinfo *devinfo, uint32_t value, ui
 }
 
 /* What is asked of devices with Comch. */
-static doca_error_t fast_limit(const struct doca_devinfo *devinfo, uint32_t value, uint32_t *value_p)
+static doca_error_t fast_limit(const struct doca_devinfo *devinfo, uint32_t value,
+			       uint32_t *value_p)
 {
 	return gd_cap_u32(devinfo, devinfo && devinfo->comch, value, value_p);
 }
@@ -32,7 +34,8 @@ doca_error_t doca_comch_cap_client_is_supported(const struct doca_devinfo *devin
 	return supported(devinfo, devinfo && devinfo->side == GD_HOST);
 }
 
-doca_error_t doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo, uint32_t *max_name_len)
+doca_error_t doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo,
+					     uint32_t *max_name_len)
 {
 	return limit(devinfo, GD_COMCH_NAME_LEN, max_name_len);
 }
@@ -42,17 +45,20 @@ doca_error_t doca_comch_cap_get_max_msg_size(const struct doca_devinfo *devinfo,
 	return limit(devinfo, GD_COMCH_MSG_SIZE, size);
 }
 
-doca_error_t doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo, uint32_t *size)
+doca_error_t doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo,
+						    uint32_t *size)
 {
 	return limit(devinfo, GD_COMCH_RECV_QUEUE, size);
 }
 
-doca_error_t doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo, uint32_t *num_clients)
+doca_error_t doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo,
+					    uint32_t *num_clients)
 {
 	return limit(devinfo, GD_COMCH_CLIENTS, num_clients);
 }
 
-doca_error_t doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo, uint32_t *max_send_tasks)
+doca_error_t doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo,
+					       uint32_t *max_send_tasks)
 {
 	return limit(devinfo, GD_COMCH_SEND_TASKS, max_send_tasks);
 }
@@ -62,27 +68,32 @@ doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *dev
 	return supported(devinfo, true);
 }
 
-doca_error_t doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo, uint32_t *max_num_tasks)
+doca_error_t doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
+						       uint32_t *max_num_tasks)
 {
 	return limit(devinfo, GD_FAST_TASKS, max_num_tasks);
 }
 
-doca_error_t doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo, uint32_t *max_buf_size)
+doca_error_t doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
+						      uint32_t *max_buf_size)
 {
 	return fast_limit(devinfo, GD_COMCH_BUF_SIZE, max_buf_size);
 }
 
-doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len)
+doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+							  uint32_t *max_buf_list_len)
 {
 	return fast_limit(devinfo, 1, max_buf_list_len);
 }
 
-doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo, uint32_t *max_consumers)
+doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo,
+						       uint32_t *max_consumers)
 {
 	return limit(devinfo, GD_FAST_QUEUES, max_consumers);
 }
 
-doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo, uint32_t *max_imm_data_len)
+doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo,
+							  uint32_t *max_imm_data_len)
 {
 	return limit(devinfo, GD_COMCH_IMM, max_imm_data_len);
 }
@@ -92,22 +103,26 @@ doca_error_t doca_comch_producer_cap_is_supported(const struct doca_devinfo *dev
 	return supported(devinfo, true);
 }
 
-doca_error_t doca_comch_producer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo, uint32_t *max_num_tasks)
+doca_error_t doca_comch_producer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo,
+						       uint32_t *max_num_tasks)
 {
 	return limit(devinfo, GD_FAST_TASKS, max_num_tasks);
 }
 
-doca_error_t doca_comch_producer_cap_get_max_buf_size(const struct doca_devinfo *devinfo, uint32_t *max_buf_size)
+doca_error_t doca_comch_producer_cap_get_max_buf_size(const struct doca_devinfo *devinfo,
+						      uint32_t *max_buf_size)
 {
 	return fast_limit(devinfo, GD_COMCH_BUF_SIZE, max_buf_size);
 }
 
-doca_error_t doca_comch_producer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len)
+doca_error_t doca_comch_producer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+							  uint32_t *max_buf_list_len)
 {
 	return fast_limit(devinfo, 1, max_buf_list_len);
 }
 
-doca_error_t doca_comch_producer_cap_get_max_producers(const struct doca_devinfo *devinfo, uint32_t *max_producers)
+doca_error_t doca_comch_producer_cap_get_max_producers(const struct doca_devinfo *devinfo,
+						       uint32_t *max_producers)
 {
 	return limit(devinfo, GD_FAST_QUEUES, max_producers);
 }

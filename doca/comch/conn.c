@@ -17,7 +17,8 @@
 #include "common/log.h"
 
 #define REMEMBERED 256u
-#define ACK_EVERY 16u /* messages; less than the transport keeps, so that whoever finds it full will hear an ACK */
+/* messages; less than the transport keeps, so that whoever finds it full will hear an ACK */
+#define ACK_EVERY 16u
 
 static const struct gantry_transport_ops *ops_of(const struct doca_comch_connection *conn)
 {
@@ -26,18 +27,21 @@ static const struct gantry_transport_ops *ops_of(const struct doca_comch_connect
 
 doca_error_t gd_comch_error(int rc)
 {
-	static const struct { int rc; doca_error_t error; } errors[] = {
-		{ 0, DOCA_SUCCESS },
-		{ -EAGAIN, DOCA_ERROR_AGAIN },
-		{ -ENOMEM, DOCA_ERROR_NO_MEMORY },
-		{ -ENOSPC, DOCA_ERROR_NO_MEMORY },
-		{ -EMFILE, DOCA_ERROR_NO_MEMORY },
-		{ -ENOTCONN, DOCA_ERROR_NOT_CONNECTED },
-		{ -EMSGSIZE, DOCA_ERROR_INVALID_VALUE },
-		{ -EINVAL, DOCA_ERROR_INVALID_VALUE },
-		{ -ENOENT, DOCA_ERROR_NOT_FOUND },
-		{ -EACCES, DOCA_ERROR_NOT_PERMITTED },
-		{ -EPERM, DOCA_ERROR_NOT_PERMITTED },
+	static const struct {
+		int rc;
+		doca_error_t error;
+	} errors[] = {
+		{0, DOCA_SUCCESS},
+		{-EAGAIN, DOCA_ERROR_AGAIN},
+		{-ENOMEM, DOCA_ERROR_NO_MEMORY},
+		{-ENOSPC, DOCA_ERROR_NO_MEMORY},
+		{-EMFILE, DOCA_ERROR_NO_MEMORY},
+		{-ENOTCONN, DOCA_ERROR_NOT_CONNECTED},
+		{-EMSGSIZE, DOCA_ERROR_INVALID_VALUE},
+		{-EINVAL, DOCA_ERROR_INVALID_VALUE},
+		{-ENOENT, DOCA_ERROR_NOT_FOUND},
+		{-EACCES, DOCA_ERROR_NOT_PERMITTED},
+		{-EPERM, DOCA_ERROR_NOT_PERMITTED},
 	};
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
@@ -65,7 +69,7 @@ int gd_conn_send(struct doca_comch_connection *conn, const void *msg, uint32_t l
 		return -ENOTCONN;
 	if (conn->words || conn->sent - conn->taken >= conn->window)
 		return -EAGAIN;
-	frame.head = (struct gd_comch_head){ .word = GD_MESSAGE };
+	frame.head = (struct gd_comch_head){.word = GD_MESSAGE};
 	memcpy(frame.data, msg, len);
 	rc = ops_of(conn)->send_ctrl(conn->link, &frame, sizeof(frame.head) + len);
 	if (rc == -EAGAIN)
@@ -149,7 +153,10 @@ static bool is_held(const struct doca_comch_connection *conn)
 	return conn->refs || __atomic_load_n(&conn->n_tasks, __ATOMIC_ACQUIRE);
 }
 
-/* A program may still name connections that are over; when there are many, only the addresses of the oldest are kept. */
+/*
+ * A program may still name connections that are over; when there are many, only the addresses of
+ * the oldest are kept.
+ */
 static void forget_oldest(struct gd_end *end)
 {
 	struct doca_comch_connection **p = &end->conns, **oldest = NULL, *conn;
@@ -164,7 +171,8 @@ static void forget_oldest(struct gd_end *end)
 	if (n < REMEMBERED)
 		return;
 	conn = *oldest;
-	if (!__atomic_compare_exchange_n(&conn->n_tasks, &no_tasks, GD_CONN_NO_TASKS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&conn->n_tasks, &no_tasks, GD_CONN_NO_TASKS, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	*oldest = conn->next;
 	gd_conn_free(conn);
@@ -235,7 +243,8 @@ void gd_conn_lose(struct doca_comch_connection *conn)
 
 	if (before == GD_CONN_LOST || before == GD_CONN_OVER)
 		return;
-	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST); /* before reading which engines are armed: see gd_pe_post */
+	/* before reading which engines are armed: see gd_pe_post */
+	__atomic_store_n(&conn->lost, 1, __ATOMIC_SEQ_CST);
 	conn->state = GD_CONN_LOST;
 	conn->deadline_ns = 0;
 	gd_active_wake(conn);
@@ -253,9 +262,9 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 
 	if (conn->state != GD_CONN_OPEN && conn->state != GD_CONN_GREETING)
 		return 0;
-	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN :
-	     force			 ? gd_conn_tell(conn, GD_BYE, 0, 0, 0) :
-					   gd_conn_say(conn, GD_BYE, 0, 0, 0);
+	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN
+	     : force                     ? gd_conn_tell(conn, GD_BYE, 0, 0, 0)
+					 : gd_conn_say(conn, GD_BYE, 0, 0, 0);
 	if (rc == -EAGAIN)
 		return rc;
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELEASE);
@@ -272,7 +281,8 @@ int gd_conn_leave(struct doca_comch_connection *conn, bool force)
 
 static void break_off(struct doca_comch_connection *conn, const char *why)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch connection of \"%s\" is given up: %s", conn->end->name, why);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch connection of \"%s\" is given up: %s", conn->end->name,
+	       why);
 	gd_conn_lose(conn);
 }
 
@@ -368,28 +378,30 @@ static const struct {
 	unsigned int states;
 	bool has_data;
 } rules[GD_WORDS] = {
-	[GD_HELLO] = { on_hello, IN(GD_CONN_GREETING), false },
-	[GD_MESSAGE] = { on_message, IN(GD_CONN_OPEN), true },
-	[GD_ACK] = { on_ack, IN(GD_CONN_OPEN), false },
-	[GD_ROOMS] = { on_rooms, IN(GD_CONN_OPEN), true },
-	[GD_CONSUMER] = { on_consumer_named, IN(GD_CONN_OPEN), false },
-	[GD_BYE] = { on_bye, IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING) | IN(GD_CONN_GREETING), false },
-	[GD_BYE_OK] = { on_bye_ok, IN(GD_CONN_LEAVING), false },
+	[GD_HELLO] = {on_hello, IN(GD_CONN_GREETING), false},
+	[GD_MESSAGE] = {on_message, IN(GD_CONN_OPEN), true},
+	[GD_ACK] = {on_ack, IN(GD_CONN_OPEN), false},
+	[GD_ROOMS] = {on_rooms, IN(GD_CONN_OPEN), true},
+	[GD_CONSUMER] = {on_consumer_named, IN(GD_CONN_OPEN), false},
+	[GD_BYE] = {on_bye, IN(GD_CONN_OPEN) | IN(GD_CONN_LEAVING) | IN(GD_CONN_GREETING), false},
+	[GD_BYE_OK] = {on_bye_ok, IN(GD_CONN_LEAVING), false},
 };
 
 static const char *hear(struct doca_comch_connection *conn, const void *msg, size_t len)
 {
-	struct words w = { .data = (const uint8_t *)msg + sizeof(w.head) };
+	struct words w = {.data = (const uint8_t *)msg + sizeof(w.head)};
 
 	if (len < sizeof(w.head))
 		return "the peer sent less than a word";
 	memcpy(&w.head, msg, sizeof(w.head));
 	w.len = (uint32_t)(len - sizeof(w.head));
-	if (w.head.word >= GD_WORDS || !rules[w.head.word].on || (w.len && !rules[w.head.word].has_data))
+	if (w.head.word >= GD_WORDS || !rules[w.head.word].on ||
+	    (w.len && !rules[w.head.word].has_data))
 		return "the peer sent a word that does not exist";
 	if (!(rules[w.head.word].states & IN(conn->state))) {
 		/* what was on its way while we said BYE */
-		return conn->state == GD_CONN_LEAVING ? NULL : "the peer sent a word that is out of place";
+		return conn->state == GD_CONN_LEAVING ? NULL
+						      : "the peer sent a word that is out of place";
 	}
 	return rules[w.head.word].on(conn, &w);
 }
@@ -422,7 +434,7 @@ static void on_queue(void *arg, void *link, uint32_t number, int up)
 			break_off(conn, "out of memory");
 			return;
 		}
-		*remote = (struct gd_remote){ .next = conn->remotes, .queue = number, .refs = 1 };
+		*remote = (struct gd_remote){.next = conn->remotes, .queue = number, .refs = 1};
 		conn->remotes = remote;
 		return;
 	}
@@ -493,10 +505,12 @@ static void on_closed(void *arg, void *link, int reason)
 
 	(void)link;
 	if (conn->state == GD_CONN_GREETING && !conn->is_server)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to the Comch server \"%s\": %s", conn->end->name,
-		       reason == -ECONNREFUSED ? "there is none on that device; start it first" :
-		       reason == -EACCES ? "it has as many clients as it takes, or they belong to another user" :
-					   strerror(-reason));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to the Comch server \"%s\": %s",
+		       conn->end->name,
+		       reason == -ECONNREFUSED ? "there is none on that device; start it first"
+		       : reason == -EACCES
+			       ? "it has as many clients as it takes, or they belong to another user"
+			       : strerror(-reason));
 	gd_conn_lose(conn);
 }
 

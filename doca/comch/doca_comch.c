@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_comch.c - the public face of servers, clients and connections: arguments are checked here, the rest is in comch_*.c.
+ * doca_comch.c - the public face of servers, clients and connections: arguments are checked here,
+ * the rest is in comch_*.c.
  */
 #include <doca_comch.h>
 
@@ -72,7 +73,8 @@ static doca_error_t set_on_message(struct gd_end *end, doca_comch_event_msg_recv
 static doca_error_t set_on_consumer(struct gd_end *end, doca_comch_event_consumer_cb_t new_consumer,
 				    doca_comch_event_consumer_cb_t expired)
 {
-	const doca_error_t result = new_consumer && expired ? may_set(end) : DOCA_ERROR_INVALID_VALUE;
+	const doca_error_t result = new_consumer && expired ? may_set(end)
+							    : DOCA_ERROR_INVALID_VALUE;
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -83,13 +85,14 @@ static doca_error_t set_on_consumer(struct gd_end *end, doca_comch_event_consume
 
 /* -- servers -- */
 
-doca_error_t doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep *repr, const char *name,
-				      struct doca_comch_server **comch_server)
+doca_error_t doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep *repr,
+				      const char *name, struct doca_comch_server **comch_server)
 {
 	struct gd_end *end;
 	doca_error_t result;
 
-	if (!gd_dev_is_open(dev) || !gd_rep_is_open(repr) || !name || !comch_server || repr->dev != dev)
+	if (!gd_dev_is_open(dev) || !gd_rep_is_open(repr) || !name || !comch_server ||
+	    repr->dev != dev)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (doca_comch_cap_server_is_supported(dev->info) != DOCA_SUCCESS)
 		return DOCA_ERROR_INITIALIZATION;
@@ -109,36 +112,42 @@ struct doca_ctx *doca_comch_server_as_ctx(struct doca_comch_server *comch_server
 	return comch_server ? &comch_server->end.ctx : NULL;
 }
 
-doca_error_t doca_comch_server_set_max_msg_size(struct doca_comch_server *comch_server, uint32_t size)
+doca_error_t doca_comch_server_set_max_msg_size(struct doca_comch_server *comch_server,
+						uint32_t size)
 {
 	struct gd_end *end = of_server(comch_server);
 
 	return set_number(end, end ? &end->max_msg_size : NULL, size, GD_COMCH_MSG_SIZE);
 }
 
-doca_error_t doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server, uint32_t *size)
+doca_error_t doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server,
+						uint32_t *size)
 {
 	return get_number(comch_server ? &comch_server->end.max_msg_size : NULL, size);
 }
 
-doca_error_t doca_comch_server_set_recv_queue_size(struct doca_comch_server *comch_server, uint32_t size)
+doca_error_t doca_comch_server_set_recv_queue_size(struct doca_comch_server *comch_server,
+						   uint32_t size)
 {
 	struct gd_end *end = of_server(comch_server);
 
 	return set_number(end, end ? &end->recv_queue : NULL, size, GD_COMCH_RECV_QUEUE);
 }
 
-doca_error_t doca_comch_server_get_recv_queue_size(const struct doca_comch_server *comch_server, uint32_t *size)
+doca_error_t doca_comch_server_get_recv_queue_size(const struct doca_comch_server *comch_server,
+						   uint32_t *size)
 {
 	return get_number(comch_server ? &comch_server->end.recv_queue : NULL, size);
 }
 
-doca_error_t doca_comch_server_get_device(const struct doca_comch_server *comch_server, struct doca_dev **dev)
+doca_error_t doca_comch_server_get_device(const struct doca_comch_server *comch_server,
+					  struct doca_dev **dev)
 {
 	return get_device(of_server(comch_server), dev);
 }
 
-doca_error_t doca_comch_server_get_device_rep(const struct doca_comch_server *comch_server, struct doca_dev_rep **rep)
+doca_error_t doca_comch_server_get_device_rep(const struct doca_comch_server *comch_server,
+					      struct doca_dev_rep **rep)
 {
 	if (!comch_server || !rep)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -146,20 +155,24 @@ doca_error_t doca_comch_server_get_device_rep(const struct doca_comch_server *co
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server, struct doca_comch_connection *connection)
+doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,
+					  struct doca_comch_connection *connection)
 {
 	return gd_end_disconnect(of_server(comch_server), connection);
 }
 
-doca_error_t doca_comch_server_task_send_set_conf(struct doca_comch_server *comch_server,
-						  doca_comch_task_send_completion_cb_t task_completion_cb,
-						  doca_comch_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
+doca_error_t doca_comch_server_task_send_set_conf(
+	struct doca_comch_server *comch_server,
+	doca_comch_task_send_completion_cb_t task_completion_cb,
+	doca_comch_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
 {
-	return set_sends(of_server(comch_server), task_completion_cb, task_error_cb, num_send_tasks);
+	return set_sends(of_server(comch_server), task_completion_cb, task_error_cb,
+			 num_send_tasks);
 }
 
 doca_error_t doca_comch_server_task_send_alloc_init(struct doca_comch_server *comch_server,
-						    struct doca_comch_connection *peer, const void *msg, uint32_t len,
+						    struct doca_comch_connection *peer,
+						    const void *msg, uint32_t len,
 						    struct doca_comch_task_send **task)
 {
 	return gd_end_send(of_server(comch_server), peer, msg, len, task);
@@ -172,11 +185,14 @@ doca_error_t doca_comch_server_event_msg_recv_register(struct doca_comch_server 
 }
 
 doca_error_t doca_comch_server_event_connection_status_changed_register(
-	struct doca_comch_server *comch_server, doca_comch_event_connection_status_changed_cb_t connect_event_cb,
+	struct doca_comch_server *comch_server,
+	doca_comch_event_connection_status_changed_cb_t connect_event_cb,
 	doca_comch_event_connection_status_changed_cb_t disconnect_event_cb)
 {
 	struct gd_end *end = of_server(comch_server);
-	const doca_error_t result = connect_event_cb && disconnect_event_cb ? may_set(end) : DOCA_ERROR_INVALID_VALUE;
+	const doca_error_t result = connect_event_cb && disconnect_event_cb
+					    ? may_set(end)
+					    : DOCA_ERROR_INVALID_VALUE;
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -185,16 +201,19 @@ doca_error_t doca_comch_server_event_connection_status_changed_register(
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_server_event_consumer_register(struct doca_comch_server *comch_server,
-						       doca_comch_event_consumer_cb_t new_consumer_event_cb,
-						       doca_comch_event_consumer_cb_t expired_consumer_event_cb)
+doca_error_t doca_comch_server_event_consumer_register(
+	struct doca_comch_server *comch_server,
+	doca_comch_event_consumer_cb_t new_consumer_event_cb,
+	doca_comch_event_consumer_cb_t expired_consumer_event_cb)
 {
-	return set_on_consumer(of_server(comch_server), new_consumer_event_cb, expired_consumer_event_cb);
+	return set_on_consumer(of_server(comch_server), new_consumer_event_cb,
+			       expired_consumer_event_cb);
 }
 
 /* -- clients -- */
 
-doca_error_t doca_comch_client_create(struct doca_dev *dev, const char *name, struct doca_comch_client **comch_client)
+doca_error_t doca_comch_client_create(struct doca_dev *dev, const char *name,
+				      struct doca_comch_client **comch_client)
 {
 	struct gd_end *end;
 	doca_error_t result;
@@ -219,31 +238,36 @@ struct doca_ctx *doca_comch_client_as_ctx(struct doca_comch_client *comch_client
 	return comch_client ? &comch_client->end.ctx : NULL;
 }
 
-doca_error_t doca_comch_client_set_max_msg_size(struct doca_comch_client *comch_client, uint32_t size)
+doca_error_t doca_comch_client_set_max_msg_size(struct doca_comch_client *comch_client,
+						uint32_t size)
 {
 	struct gd_end *end = of_client(comch_client);
 
 	return set_number(end, end ? &end->max_msg_size : NULL, size, GD_COMCH_MSG_SIZE);
 }
 
-doca_error_t doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client, uint32_t *size)
+doca_error_t doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client,
+						uint32_t *size)
 {
 	return get_number(comch_client ? &comch_client->end.max_msg_size : NULL, size);
 }
 
-doca_error_t doca_comch_client_set_recv_queue_size(struct doca_comch_client *comch_client, uint32_t size)
+doca_error_t doca_comch_client_set_recv_queue_size(struct doca_comch_client *comch_client,
+						   uint32_t size)
 {
 	struct gd_end *end = of_client(comch_client);
 
 	return set_number(end, end ? &end->recv_queue : NULL, size, GD_COMCH_RECV_QUEUE);
 }
 
-doca_error_t doca_comch_client_get_recv_queue_size(const struct doca_comch_client *comch_client, uint32_t *size)
+doca_error_t doca_comch_client_get_recv_queue_size(const struct doca_comch_client *comch_client,
+						   uint32_t *size)
 {
 	return get_number(comch_client ? &comch_client->end.recv_queue : NULL, size);
 }
 
-doca_error_t doca_comch_client_get_device(const struct doca_comch_client *comch_client, struct doca_dev **dev)
+doca_error_t doca_comch_client_get_device(const struct doca_comch_client *comch_client,
+					  struct doca_dev **dev)
 {
 	return get_device(of_client(comch_client), dev);
 }
@@ -260,15 +284,18 @@ doca_error_t doca_comch_client_get_connection(const struct doca_comch_client *co
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_client_task_send_set_conf(struct doca_comch_client *comch_client,
-						  doca_comch_task_send_completion_cb_t task_completion_cb,
-						  doca_comch_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
+doca_error_t doca_comch_client_task_send_set_conf(
+	struct doca_comch_client *comch_client,
+	doca_comch_task_send_completion_cb_t task_completion_cb,
+	doca_comch_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
 {
-	return set_sends(of_client(comch_client), task_completion_cb, task_error_cb, num_send_tasks);
+	return set_sends(of_client(comch_client), task_completion_cb, task_error_cb,
+			 num_send_tasks);
 }
 
 doca_error_t doca_comch_client_task_send_alloc_init(struct doca_comch_client *comch_client,
-						    struct doca_comch_connection *peer, const void *msg, uint32_t len,
+						    struct doca_comch_connection *peer,
+						    const void *msg, uint32_t len,
 						    struct doca_comch_task_send **task)
 {
 	return gd_end_send(of_client(comch_client), peer, msg, len, task);
@@ -280,11 +307,13 @@ doca_error_t doca_comch_client_event_msg_recv_register(struct doca_comch_client 
 	return set_on_message(of_client(comch_client), recv_event_cb);
 }
 
-doca_error_t doca_comch_client_event_consumer_register(struct doca_comch_client *comch_client,
-						       doca_comch_event_consumer_cb_t new_consumer_event_cb,
-						       doca_comch_event_consumer_cb_t expired_consumer_event_cb)
+doca_error_t doca_comch_client_event_consumer_register(
+	struct doca_comch_client *comch_client,
+	doca_comch_event_consumer_cb_t new_consumer_event_cb,
+	doca_comch_event_consumer_cb_t expired_consumer_event_cb)
 {
-	return set_on_consumer(of_client(comch_client), new_consumer_event_cb, expired_consumer_event_cb);
+	return set_on_consumer(of_client(comch_client), new_consumer_event_cb,
+			       expired_consumer_event_cb);
 }
 
 struct doca_task *doca_comch_task_send_as_task(struct doca_comch_task_send *task)
@@ -294,7 +323,8 @@ struct doca_task *doca_comch_task_send_as_task(struct doca_comch_task_send *task
 
 /* -- connections -- */
 
-doca_error_t doca_comch_connection_set_user_data(struct doca_comch_connection *connection, union doca_data user_data)
+doca_error_t doca_comch_connection_set_user_data(struct doca_comch_connection *connection,
+						 union doca_data user_data)
 {
 	if (!connection)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -306,17 +336,19 @@ doca_error_t doca_comch_connection_set_user_data(struct doca_comch_connection *c
 
 union doca_data doca_comch_connection_get_user_data(const struct doca_comch_connection *connection)
 {
-	return connection ? connection->user_data : (union doca_data){ .u64 = 0 };
+	return connection ? connection->user_data : (union doca_data){.u64 = 0};
 }
 
-struct doca_comch_server *doca_comch_server_get_server_ctx(const struct doca_comch_connection *connection)
+struct doca_comch_server *doca_comch_server_get_server_ctx(
+	const struct doca_comch_connection *connection)
 {
 	struct gd_end *end = connection ? gd_conn_end(connection) : NULL;
 
 	return end && end->is_server ? gn_container_of(end, struct doca_comch_server, end) : NULL;
 }
 
-struct doca_comch_client *doca_comch_client_get_client_ctx(const struct doca_comch_connection *connection)
+struct doca_comch_client *doca_comch_client_get_client_ctx(
+	const struct doca_comch_connection *connection)
 {
 	struct gd_end *end = connection ? gd_conn_end(connection) : NULL;
 
@@ -333,9 +365,11 @@ doca_error_t doca_comch_connection_update_info(struct doca_comch_connection *com
 	transport = gd_conn_lock_named(comch_connection);
 	if (!transport)
 		return DOCA_ERROR_CONNECTION_ABORTED;
-	result = comch_connection->state != GD_CONN_GREETING && comch_connection->state != GD_CONN_OPEN ?
-			 DOCA_ERROR_CONNECTION_ABORTED :
-		 comch_connection->is_known ? DOCA_SUCCESS : DOCA_ERROR_CONNECTION_INPROGRESS;
+	result = comch_connection->state != GD_CONN_GREETING &&
+				 comch_connection->state != GD_CONN_OPEN
+			 ? DOCA_ERROR_CONNECTION_ABORTED
+		 : comch_connection->is_known ? DOCA_SUCCESS
+					      : DOCA_ERROR_CONNECTION_INPROGRESS;
 	for (int i = 0; i < 4 && result == DOCA_SUCCESS; i++)
 		comch_connection->shown[i] = comch_connection->counters[i];
 	gd_transport_unlock(transport);
@@ -343,7 +377,8 @@ doca_error_t doca_comch_connection_update_info(struct doca_comch_connection *com
 }
 
 doca_error_t doca_comch_connection_get_counter(const struct doca_comch_connection *comch_connection,
-					       enum doca_comch_counter counter_type, uint64_t *counter_value)
+					       enum doca_comch_counter counter_type,
+					       uint64_t *counter_value)
 {
 	const unsigned int i = (unsigned int)counter_type - DOCA_COMCH_COUNTER_SENT_MESSAGES;
 

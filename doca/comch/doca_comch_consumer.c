@@ -2,8 +2,9 @@
 /*
  * doca_comch_consumer.c - consumers: receive queues of a connection.
  *
- * A consumer has one queue of the transport, used by the thread of its engine alone; only making and destroying it needs the
- * lock. The peer hears of it while it starts. Posted tasks complete in the order of posting, so they stand in one list.
+ * A consumer has one queue of the transport, used by the thread of its engine alone; only making
+ * and destroying it needs the lock. The peer hears of it while it starts. Posted tasks complete in
+ * the order of posting, so they stand in one list.
  */
 #include <doca_comch_consumer.h>
 
@@ -20,7 +21,8 @@
 /* -- the data path -- */
 
 /* Where data for this task goes; false: it cannot go anywhere. */
-static inline bool find_room(const struct doca_comch_consumer_task_post_recv *t, struct gantry_recv *recv)
+static inline bool find_room(const struct doca_comch_consumer_task_post_recv *t,
+			     struct gantry_recv *recv)
 {
 	const struct doca_buf *buf = t->buf;
 	size_t used, room;
@@ -32,7 +34,8 @@ static inline bool find_room(const struct doca_comch_consumer_task_post_recv *t,
 		return true;
 	tail = (char *)buf->data + buf->data_len;
 	used = (size_t)(tail - (char *)buf->head);
-	if (buf->mmap != gd_consumer_of(t->task.ctx)->mmap || !buf->mmap->started || buf->next || used > buf->len)
+	if (buf->mmap != gd_consumer_of(t->task.ctx)->mmap || !buf->mmap->started || buf->next ||
+	    used > buf->len)
 		return false;
 	room = buf->len - used;
 	recv->length = room > GD_COMCH_BUF_SIZE ? GD_COMCH_BUF_SIZE : (uint32_t)room;
@@ -48,7 +51,10 @@ static doca_error_t check_recv(const struct doca_task *task)
 	return find_room(t, &recv) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* The length goes first: whoever finds the post knows it. It is all that the word tells, and so needs no order. */
+/*
+ * The length goes first: whoever finds the post knows it. It is all that the word tells, and so
+ * needs no order.
+ */
 static inline int post(struct doca_comch_consumer *c, const struct gantry_recv *recv)
 {
 	const uint32_t n = c->n_posted;
@@ -105,15 +111,18 @@ static __attribute__((noinline)) void post_beyond(struct doca_comch_consumer *c)
 	}
 }
 
-static const struct gd_task_ops recv_ops = { .check = check_recv, .submit = submit_recv };
+static const struct gd_task_ops recv_ops = {.check = check_recv, .submit = submit_recv};
 
 /* Immediate data, and the end of the data behind it, as the word in front of them says. */
-static __attribute__((noinline)) doca_error_t take_behind(struct doca_comch_consumer_task_post_recv *t,
-							  const struct gantry_msg *msg, uint64_t head, uint32_t *length)
+static __attribute__((noinline)) doca_error_t take_behind(
+	struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint64_t head,
+	uint32_t *length)
 {
-	const uint32_t imm_len = (uint8_t)(head >> 16), tail_len = (uint8_t)(head >> 24), at = gd_fast_tail(imm_len);
+	const uint32_t imm_len = (uint8_t)(head >> 16), tail_len = (uint8_t)(head >> 24),
+		       at = gd_fast_tail(imm_len);
 
-	if (imm_len > GD_COMCH_IMM || sizeof(head) + at + tail_len > msg->imm_len) /* no more than GANTRY_IMM_MAX */
+	/* no more than GANTRY_IMM_MAX */
+	if (imm_len > GD_COMCH_IMM || sizeof(head) + at + tail_len > msg->imm_len)
 		return DOCA_ERROR_IO_FAILED;
 	if (tail_len > t->recv.length - msg->length)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -123,11 +132,13 @@ static __attribute__((noinline)) doca_error_t take_behind(struct doca_comch_cons
 	if (imm_len)
 		gantry_copy_fresh(t->imm, msg->imm + sizeof(head), GD_COMCH_IMM);
 	if (tail_len)
-		gd_fast_copy((char *)t->recv.buf + msg->length, msg->imm + sizeof(head) + at, tail_len);
+		gd_fast_copy((char *)t->recv.buf + msg->length, msg->imm + sizeof(head) + at,
+			     tail_len);
 	return DOCA_SUCCESS;
 }
 
-static inline doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t, const struct gantry_msg *msg, uint32_t *length)
+static inline doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t,
+				    const struct gantry_msg *msg, uint32_t *length)
 {
 	uint64_t head;
 
@@ -144,7 +155,9 @@ static inline doca_error_t take_imm(struct doca_comch_consumer_task_post_recv *t
 
 static doca_error_t status_of(int32_t status)
 {
-	return status == 0 ? DOCA_SUCCESS : status == -EMSGSIZE ? DOCA_ERROR_INVALID_VALUE : DOCA_ERROR_IO_FAILED;
+	return status == 0           ? DOCA_SUCCESS
+	       : status == -EMSGSIZE ? DOCA_ERROR_INVALID_VALUE
+				     : DOCA_ERROR_IO_FAILED;
 }
 
 static inline void complete(struct doca_comch_consumer *c, const struct gantry_msg *msg)
@@ -165,8 +178,9 @@ static inline void complete(struct doca_comch_consumer *c, const struct gantry_m
 }
 
 /*
- * Who answered the message before will answer this one: what the answer is written to comes here while the program is being told.
- * Each answer proves it anew, for it takes lines away that the peer looks at.
+ * Who answered the message before will answer this one: what the answer is written to comes here
+ * while the program is being told. Each answer proves it anew, for it takes lines away that the
+ * peer looks at.
  */
 static inline void expect_answer(struct doca_comch_consumer *c)
 {
@@ -179,7 +193,8 @@ static inline void expect_answer(struct doca_comch_consumer *c)
 }
 
 /* Messages that have come. Returns how many, or -errno. */
-static inline __attribute__((always_inline)) int take_messages(struct doca_comch_consumer *c, uint32_t max)
+static inline __attribute__((always_inline)) int take_messages(struct doca_comch_consumer *c,
+							       uint32_t max)
 {
 	struct gantry_msg msgs[GD_FAST_BATCH];
 	int n = c->ops->poll_recv(c->queue, msgs, max);
@@ -214,10 +229,14 @@ static void fail_posted(struct doca_comch_consumer *c, doca_error_t why)
 	c->beyond = NULL;
 }
 
-/* The peer has ended, and receives are posted: deliver the messages that it had sent, then fail the other receives. */
+/*
+ * The peer has ended, and receives are posted: deliver the messages that it had sent, then fail the
+ * other receives.
+ */
 static __attribute__((noinline)) int end_posted(struct doca_comch_consumer *c)
 {
-	if (take_messages(c, GD_FAST_BATCH) > 0) /* the peer sent these after the last poll and before it was lost */
+	/* the peer sent these after the last poll and before it was lost */
+	if (take_messages(c, GD_FAST_BATCH) > 0)
 		return 1;
 	gd_conn_lock(c->conn);
 	close_queue(c);
@@ -294,7 +313,9 @@ static doca_error_t open_queue(struct doca_comch_consumer *c)
 {
 	struct doca_comch_connection *conn = c->conn;
 	struct gantry_queue_attr attr = {
-		.depth = gd_fast_depth(conn->transport, c->posts.n), .max_data = GD_COMCH_BUF_SIZE, .lane = conn->next_lane,
+		.depth = gd_fast_depth(conn->transport, c->posts.n),
+		.max_data = GD_COMCH_BUF_SIZE,
+		.lane = conn->next_lane,
 		.flags = GANTRY_QUEUE_PROMPT,
 	};
 	uint32_t number;
@@ -327,7 +348,8 @@ static doca_error_t start_consumer(struct doca_ctx *ctx)
 	doca_error_t result;
 
 	if (!c->posts.is_set) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch consumer has no task_post_recv_set_conf: set it before start");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch consumer has no task_post_recv_set_conf: set it before start");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	c->first = c->beyond = NULL;
@@ -391,7 +413,8 @@ void gd_consumers_forget(const struct doca_comch_producer *p)
 
 /* -- public -- */
 
-doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection, struct doca_mmap *buf_mmap,
+doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection,
+					struct doca_mmap *buf_mmap,
 					struct doca_comch_consumer **consumer)
 {
 	struct doca_comch_consumer *c;
@@ -399,8 +422,10 @@ doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_conn
 
 	if (!comch_connection || !buf_mmap || !consumer || !buf_mmap->started)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (!(buf_mmap->imported ? gd_mmap_allows(buf_mmap, true) : buf_mmap->access & DOCA_ACCESS_FLAG_PCI_READ_WRITE)) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch consumer needs a map with PCI_READ_WRITE: doca_mmap_set_permissions()");
+	if (!(buf_mmap->imported ? gd_mmap_allows(buf_mmap, true)
+				 : buf_mmap->access & DOCA_ACCESS_FLAG_PCI_READ_WRITE)) {
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch consumer needs a map with PCI_READ_WRITE: doca_mmap_set_permissions()");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	c = calloc(1, sizeof(*c));
@@ -412,7 +437,8 @@ doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_conn
 		return result;
 	}
 	gd_ctx_init(&c->ctx, &consumer_ops, comch_connection->end->ctx.dev);
-	gd_pool_init(&c->posts, &c->ctx, &recv_ops, sizeof(struct doca_comch_consumer_task_post_recv));
+	gd_pool_init(&c->posts, &c->ctx, &recv_ops,
+		     sizeof(struct doca_comch_consumer_task_post_recv));
 	c->conn = comch_connection;
 	c->mmap = buf_mmap;
 	c->imm_max = GD_COMCH_IMM;
@@ -456,7 +482,8 @@ doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consum
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consumer *consumer, uint32_t *imm_data_len)
+doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consumer *consumer,
+						  uint32_t *imm_data_len)
 {
 	if (!consumer || !imm_data_len)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -464,9 +491,11 @@ doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consum
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer, uint32_t imm_data_len)
+doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer,
+						  uint32_t imm_data_len)
 {
-	doca_error_t result = gd_ctx_configurable(consumer ? &consumer->ctx : NULL, DOCA_ERROR_BAD_STATE);
+	doca_error_t result = gd_ctx_configurable(consumer ? &consumer->ctx : NULL,
+						  DOCA_ERROR_BAD_STATE);
 
 	if (result == DOCA_SUCCESS && imm_data_len > GD_COMCH_IMM)
 		result = DOCA_ERROR_INVALID_VALUE;
@@ -476,23 +505,27 @@ doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *co
 }
 
 doca_error_t doca_comch_consumer_task_post_recv_set_conf(
-	struct doca_comch_consumer *consumer, doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,
-	doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb, uint32_t num_post_recv_tasks)
+	struct doca_comch_consumer *consumer,
+	doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,
+	doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb,
+	uint32_t num_post_recv_tasks)
 {
 	/* one on a DPA has no tasks */
 	if (!consumer || consumer->ctx.ops->on_dpa || num_post_recv_tasks > GD_FAST_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
-	return gd_pool_conf(&consumer->posts, task_completion_cb, task_error_cb, num_post_recv_tasks, DOCA_ERROR_BAD_STATE);
+	return gd_pool_conf(&consumer->posts, task_completion_cb, task_error_cb,
+			    num_post_recv_tasks, DOCA_ERROR_BAD_STATE);
 }
 
-doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_consumer *consumer, struct doca_buf *buf,
-							   struct doca_comch_consumer_task_post_recv **task)
+doca_error_t doca_comch_consumer_task_post_recv_alloc_init(
+	struct doca_comch_consumer *consumer, struct doca_buf *buf,
+	struct doca_comch_consumer_task_post_recv **task)
 {
 	struct doca_task *t;
 
 	if (!consumer || !task)
 		return DOCA_ERROR_INVALID_VALUE;
-	t = gd_task_take(&consumer->posts, (union doca_data){ .u64 = 0 });
+	t = gd_task_take(&consumer->posts, (union doca_data){.u64 = 0});
 	if (!t)
 		return DOCA_ERROR_NO_MEMORY;
 	*task = gd_recv_of(t);
@@ -502,33 +535,39 @@ doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_con
 	return DOCA_SUCCESS;
 }
 
-struct doca_buf *doca_comch_consumer_task_post_recv_get_buf(const struct doca_comch_consumer_task_post_recv *task)
+struct doca_buf *doca_comch_consumer_task_post_recv_get_buf(
+	const struct doca_comch_consumer_task_post_recv *task)
 {
 	return task ? task->buf : NULL;
 }
 
-void doca_comch_consumer_task_post_recv_set_buf(struct doca_comch_consumer_task_post_recv *task, struct doca_buf *buf)
+void doca_comch_consumer_task_post_recv_set_buf(struct doca_comch_consumer_task_post_recv *task,
+						struct doca_buf *buf)
 {
 	if (task)
 		task->buf = buf;
 }
 
-uint32_t doca_comch_consumer_task_post_recv_get_producer_id(const struct doca_comch_consumer_task_post_recv *task)
+uint32_t doca_comch_consumer_task_post_recv_get_producer_id(
+	const struct doca_comch_consumer_task_post_recv *task)
 {
 	return task ? task->producer : 0;
 }
 
-const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(const struct doca_comch_consumer_task_post_recv *task)
+const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(
+	const struct doca_comch_consumer_task_post_recv *task)
 {
 	return task && task->imm_len ? task->imm : NULL;
 }
 
-uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(const struct doca_comch_consumer_task_post_recv *task)
+uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(
+	const struct doca_comch_consumer_task_post_recv *task)
 {
 	return task ? task->imm_len : 0;
 }
 
-struct doca_task *doca_comch_consumer_task_post_recv_as_task(struct doca_comch_consumer_task_post_recv *task)
+struct doca_task *doca_comch_consumer_task_post_recv_as_task(
+	struct doca_comch_consumer_task_post_recv *task)
 {
 	return task ? &task->task : NULL;
 }

@@ -2,9 +2,10 @@
 /*
  * doca_comch_producer.c - producers: send queues of a connection.
  *
- * Towards each consumer that it sends to, a producer has a queue of the transport, made at the first task for that consumer.
- * Little data travels in the queue, and its task is done at once; other data is read by the peer out of the shared map, and
- * its task is done after that, and those behind it not before. No credit: the submit says AGAIN, having looked.
+ * Towards each consumer that it sends to, a producer has a queue of the transport, made at the
+ * first task for that consumer. Little data travels in the queue, and its task is done at once;
+ * other data is read by the peer out of the shared map, and its task is done after that, and those
+ * behind it not before. No credit: the submit says AGAIN, having looked.
  */
 #include <doca_comch_producer.h>
 
@@ -18,8 +19,9 @@
 #include "buf/buf.h"
 #include "comch/fast.h"
 
-#define PAUSES 4        /* some 100 ns */
-#define INLINE_MAX 512u /* bytes: more of them would fill the queue sooner than the receives that are posted */
+#define PAUSES 4 /* some 100 ns */
+/* bytes: more of them would fill the queue sooner than the receives that are posted */
+#define INLINE_MAX 512u
 
 /* -- targets -- */
 
@@ -47,17 +49,21 @@ static void drop_gone(struct doca_comch_producer *p)
 	}
 }
 
-static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id, struct gd_remote *remote)
+static doca_error_t open_target(struct doca_comch_producer *p, uint32_t id,
+				struct gd_remote *remote)
 {
 	struct gantry_queue_attr attr = {
-		.depth = gd_fast_depth(p->conn->transport, p->sends.n), .max_data = GD_COMCH_BUF_SIZE, .lane = p->conn->next_lane,
+		.depth = gd_fast_depth(p->conn->transport, p->sends.n),
+		.max_data = GD_COMCH_BUF_SIZE,
+		.lane = p->conn->next_lane,
 	};
 	struct gd_target *target = calloc(1, sizeof(*target));
 	int rc;
 
 	if (!target)
 		return DOCA_ERROR_NO_MEMORY;
-	*target = (struct gd_target){ .next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len };
+	*target = (struct gd_target){
+		.next = p->target, .remote = remote, .id = id, .imm_max = remote->imm_len};
 	target->last = &target->first;
 	target->rooms = gd_recv_credit_of_peer(p->conn, remote->row);
 	rc = p->ops->producer_create(p->conn->link, remote->queue, &attr, &target->queue);
@@ -88,7 +94,8 @@ static doca_error_t make_target(struct doca_comch_producer *p, uint32_t id)
 }
 
 /* Afterwards the target stands first. */
-static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_producer *p, uint32_t id)
+static __attribute__((noinline)) doca_error_t find_target(struct doca_comch_producer *p,
+							  uint32_t id)
 {
 	struct gd_target **link = &p->target, *target;
 
@@ -127,25 +134,36 @@ static doca_error_t check_send(const struct doca_task *task)
 	const void *data;
 	uint32_t length;
 
-	return t->imm_len <= GD_COMCH_IMM && find_data(t->buf, &data, &length) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
-}
-
-/* The post that a message needs is not at its place: nothing is posted, or, when others send to that consumer, a later one. */
-static __attribute__((noinline)) int look_for_room(const struct doca_comch_producer *p, const struct gd_target *target,
-						   uint32_t found)
-{
-	const uint32_t before = target->n_sent < GD_FAST_POSTS ? 0 : (uint32_t)target->n_sent + 1 - GD_FAST_POSTS;
-
-	if (found != before)
-		return 0;
-	return gd_fast_is_lost(p->conn) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE) ? -ENOTCONN : -EAGAIN;
+	return t->imm_len <= GD_COMCH_IMM && find_data(t->buf, &data, &length)
+		       ? DOCA_SUCCESS
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
 /*
- * Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no. Who has sent n messages finds
- * post n + 1 at its place or, while it is not there, the one of a lap before; or a later one, however much others have sent.
+ * The post that a message needs is not at its place: nothing is posted, or, when others send to
+ * that consumer, a later one.
  */
-static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target, uint32_t length)
+static __attribute__((noinline)) int look_for_room(const struct doca_comch_producer *p,
+						   const struct gd_target *target, uint32_t found)
+{
+	const uint32_t before = target->n_sent < GD_FAST_POSTS
+					? 0
+					: (uint32_t)target->n_sent + 1 - GD_FAST_POSTS;
+
+	if (found != before)
+		return 0;
+	return gd_fast_is_lost(p->conn) || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE)
+		       ? -ENOTCONN
+		       : -EAGAIN;
+}
+
+/*
+ * Has the next buffer of the consumer this much room? -EAGAIN: nothing is posted; -EMSGSIZE: no.
+ * Who has sent n messages finds post n + 1 at its place or, while it is not there, the one of a lap
+ * before; or a later one, however much others have sent.
+ */
+static int look_at_room(const struct doca_comch_producer *p, const struct gd_target *target,
+			uint32_t length)
 {
 	uint64_t word;
 
@@ -165,7 +183,8 @@ static doca_error_t refuse(struct doca_task *task, doca_error_t why)
 }
 
 /* hold: NULL when it is done but for those before it. */
-static void append(struct gd_target *target, struct doca_comch_producer_task_send *t, struct gd_hold *h)
+static void append(struct gd_target *target, struct doca_comch_producer_task_send *t,
+		   struct gd_hold *h)
 {
 	t->hold = h;
 	t->task.next = NULL;
@@ -173,8 +192,12 @@ static void append(struct gd_target *target, struct doca_comch_producer_task_sen
 	target->last = &t->task.next;
 }
 
-/* Larger data: the peer reads it where it is. NOT_SUPPORTED: nobody else can read it, but it may be copied into the queue. */
-static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_producer *p, struct doca_comch_producer_task_send *t)
+/*
+ * Larger data: the peer reads it where it is. NOT_SUPPORTED: nobody else can read it, but it may be
+ * copied into the queue.
+ */
+static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_producer *p,
+							  struct doca_comch_producer_task_send *t)
 {
 	struct gantry_send send = p->send;
 	struct gd_target *target = p->target;
@@ -185,7 +208,8 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 	if (result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NOT_CONNECTED)
 		return result;
 	if (result != DOCA_SUCCESS)
-		return send.length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED : refuse(&t->task, result);
+		return send.length <= p->max_copied ? DOCA_ERROR_NOT_SUPPORTED
+						    : refuse(&t->task, result);
 	send.region = &h->shared->region;
 	send.region_offset = (uint64_t)((const char *)send.data - (const char *)send.region->addr);
 	send.data = NULL;
@@ -203,8 +227,9 @@ static __attribute__((noinline)) doca_error_t send_shared(struct doca_comch_prod
 }
 
 /*
- * A program that hears AGAIN submits again at once. Each look takes the lines away in which the peer tells of its posts, so that
- * each of them would wait for the last look: give it the time for a few.
+ * A program that hears AGAIN submits again at once. Each look takes the lines away in which the
+ * peer tells of its posts, so that each of them would wait for the last look: give it the time for
+ * a few.
  */
 static void let_peer_post(void)
 {
@@ -219,7 +244,10 @@ static __attribute__((noinline)) doca_error_t not_sent(struct doca_task *task, i
 	return rc == -EMSGSIZE ? refuse(task, DOCA_ERROR_INVALID_VALUE) : gd_comch_error(rc);
 }
 
-/* Something was sent. If that is an answer, the next message to that consumer will be answered so, too. */
+/*
+ * Something was sent. If that is an answer, the next message to that consumer will be answered so,
+ * too.
+ */
 static inline void note_answer(struct doca_comch_producer *p)
 {
 	struct doca_ctx *asked = p->ctx.pe->asked;
@@ -282,9 +310,10 @@ static doca_error_t submit_send(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-static const struct gd_task_ops send_ops = { .check = check_send, .submit = submit_send };
+static const struct gd_task_ops send_ops = {.check = check_send, .submit = submit_send};
 
-static void complete_first(struct doca_comch_producer *p, struct gd_target *target, doca_error_t result)
+static void complete_first(struct doca_comch_producer *p, struct gd_target *target,
+			   doca_error_t result)
 {
 	struct doca_task *task = target->first;
 
@@ -298,8 +327,11 @@ static void complete_first(struct doca_comch_producer *p, struct gd_target *targ
 	gd_task_done(task, result);
 }
 
-/* Up to this task, whose data has been read, and those behind it that are sent and waited for it. */
-static void complete_through(struct doca_comch_producer *p, struct gd_target *target, const struct doca_comch_producer_task_send *t)
+/*
+ * Up to this task, whose data has been read, and those behind it that are sent and waited for it.
+ */
+static void complete_through(struct doca_comch_producer *p, struct gd_target *target,
+			     const struct doca_comch_producer_task_send *t)
 {
 	bool is_through = false;
 
@@ -312,7 +344,8 @@ static void complete_through(struct doca_comch_producer *p, struct gd_target *ta
 /* Tasks whose data has been read; when the reader is gone, the others fail. Returns how many. */
 static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 {
-	const bool is_lost = gd_fast_is_lost(p->conn), over = is_lost || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
+	const bool is_lost = gd_fast_is_lost(p->conn),
+		   over = is_lost || __atomic_load_n(&target->remote->gone, __ATOMIC_ACQUIRE);
 	uint64_t cookies[GD_FAST_BATCH];
 	uint32_t all = 0;
 	int n;
@@ -323,7 +356,8 @@ static uint32_t reap(struct doca_comch_producer *p, struct gd_target *target)
 			complete_through(p, target, (void *)(uintptr_t)cookies[i]);
 	} while (n == GD_FAST_BATCH);
 	for (; over && target->first; all++)
-		complete_first(p, target, is_lost ? DOCA_ERROR_CONNECTION_RESET : DOCA_ERROR_NOT_CONNECTED);
+		complete_first(p, target,
+			       is_lost ? DOCA_ERROR_CONNECTION_RESET : DOCA_ERROR_NOT_CONNECTED);
 	return all;
 }
 
@@ -344,7 +378,10 @@ static int poll_producer(struct doca_ctx *ctx)
 	return n > 0;
 }
 
-/* The loss of the peer wakes a program that waits for the engine; a completed read of the peer does not. */
+/*
+ * The loss of the peer wakes a program that waits for the engine; a completed read of the peer does
+ * not.
+ */
 static int arm(struct doca_ctx *ctx)
 {
 	const struct doca_comch_producer *p = gd_producer_of(ctx);
@@ -369,7 +406,8 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 	struct gantry_device_info info;
 
 	if (!p->sends.is_set) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch producer has no task_send_set_conf: set it before start");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch producer has no task_send_set_conf: set it before start");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gd_transport_info(p->conn->transport, &info);
@@ -479,19 +517,21 @@ doca_error_t doca_comch_producer_get_id(const struct doca_comch_producer *produc
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_producer_task_send_set_conf(struct doca_comch_producer *producer,
-						    doca_comch_producer_task_send_completion_cb_t task_completion_cb,
-						    doca_comch_producer_task_send_completion_cb_t task_error_cb,
-						    uint32_t num_send_tasks)
+doca_error_t doca_comch_producer_task_send_set_conf(
+	struct doca_comch_producer *producer,
+	doca_comch_producer_task_send_completion_cb_t task_completion_cb,
+	doca_comch_producer_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
 {
 	/* one on a DPA has no tasks */
 	if (!producer || producer->ctx.ops->on_dpa || num_send_tasks > GD_FAST_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
-	return gd_pool_conf(&producer->sends, task_completion_cb, task_error_cb, num_send_tasks, DOCA_ERROR_BAD_STATE);
+	return gd_pool_conf(&producer->sends, task_completion_cb, task_error_cb, num_send_tasks,
+			    DOCA_ERROR_BAD_STATE);
 }
 
 /* More than can be sent is cut off here, and refused when the task is submitted. */
-static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_data, uint32_t imm_data_len)
+static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_data,
+		    uint32_t imm_data_len)
 {
 	uint32_t n = imm_data_len < GD_COMCH_IMM ? imm_data_len : GD_COMCH_IMM;
 
@@ -500,8 +540,9 @@ static void set_imm(struct doca_comch_producer_task_send *t, const uint8_t *imm_
 		memcpy(t->imm, imm_data, n);
 }
 
-doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer, const struct doca_buf *buf,
-						      uint8_t *imm_data, uint32_t imm_data_len, uint32_t consumer_id,
+doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer,
+						      const struct doca_buf *buf, uint8_t *imm_data,
+						      uint32_t imm_data_len, uint32_t consumer_id,
 						      struct doca_comch_producer_task_send **task)
 {
 	struct doca_comch_producer_task_send *t;
@@ -509,7 +550,7 @@ doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer
 
 	if (!producer || !task || (imm_data_len && !imm_data) || imm_data_len > GD_COMCH_IMM)
 		return DOCA_ERROR_INVALID_VALUE;
-	taken = gd_task_take(&producer->sends, (union doca_data){ .u64 = 0 });
+	taken = gd_task_take(&producer->sends, (union doca_data){.u64 = 0});
 	if (!taken)
 		return DOCA_ERROR_NO_MEMORY;
 	t = gd_send_of(taken);
@@ -520,40 +561,46 @@ doca_error_t doca_comch_producer_task_send_alloc_init(struct doca_comch_producer
 	return DOCA_SUCCESS;
 }
 
-const struct doca_buf *doca_comch_producer_task_send_get_buf(const struct doca_comch_producer_task_send *task)
+const struct doca_buf *doca_comch_producer_task_send_get_buf(
+	const struct doca_comch_producer_task_send *task)
 {
 	return task ? task->buf : NULL;
 }
 
-void doca_comch_producer_task_send_set_buf(struct doca_comch_producer_task_send *task, const struct doca_buf *buf)
+void doca_comch_producer_task_send_set_buf(struct doca_comch_producer_task_send *task,
+					   const struct doca_buf *buf)
 {
 	if (task)
 		task->buf = buf;
 }
 
-uint32_t doca_comch_producer_task_send_get_consumer_id(const struct doca_comch_producer_task_send *task)
+uint32_t doca_comch_producer_task_send_get_consumer_id(
+	const struct doca_comch_producer_task_send *task)
 {
 	return task ? task->consumer : 0;
 }
 
-void doca_comch_producer_task_send_set_consumer_id(struct doca_comch_producer_task_send *task, const uint32_t consumer_id)
+void doca_comch_producer_task_send_set_consumer_id(struct doca_comch_producer_task_send *task,
+						   const uint32_t consumer_id)
 {
 	if (task)
 		task->consumer = consumer_id;
 }
 
-uint8_t *doca_comch_producer_task_send_get_imm_data(const struct doca_comch_producer_task_send *task)
+uint8_t *doca_comch_producer_task_send_get_imm_data(
+	const struct doca_comch_producer_task_send *task)
 {
 	return task && task->imm_len ? (uint8_t *)(uintptr_t)task->imm : NULL;
 }
 
-uint32_t doca_comch_producer_task_send_get_imm_data_len(const struct doca_comch_producer_task_send *task)
+uint32_t doca_comch_producer_task_send_get_imm_data_len(
+	const struct doca_comch_producer_task_send *task)
 {
 	return task ? task->imm_len : 0;
 }
 
-void doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task, uint8_t *imm_data,
-						uint32_t imm_data_len)
+void doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task,
+						uint8_t *imm_data, uint32_t imm_data_len)
 {
 	if (task)
 		set_imm(task, imm_data, imm_data ? imm_data_len : 0);

@@ -2,8 +2,9 @@
 /*
  * end.c - the life of a server or client as a context, and its send task.
  *
- * A client has one connection, made when it starts; a server those that it accepts. Either is idle again when all of its
- * connections are over and all notes are told; the event `ended` is then its last.
+ * A client has one connection, made when it starts; a server those that it accepts. Either is idle
+ * again when all of its connections are over and all notes are told; the event `ended` is then its
+ * last.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,9 +39,11 @@ static void unlock(struct gd_end *end)
 
 void gd_end_wake(struct gd_end *end, uint64_t ns)
 {
-	struct itimerspec now, next = { .it_value = { (time_t)(ns / GN_NS_PER_S), (long)(ns % GN_NS_PER_S) } };
+	struct itimerspec now,
+		next = {.it_value = {(time_t)(ns / GN_NS_PER_S), (long)(ns % GN_NS_PER_S)}};
 
-	if (timerfd_gettime(end->timer, &now) == 0 && (now.it_value.tv_sec || now.it_value.tv_nsec) &&
+	if (timerfd_gettime(end->timer, &now) == 0 &&
+	    (now.it_value.tv_sec || now.it_value.tv_nsec) &&
 	    (uint64_t)now.it_value.tv_sec * GN_NS_PER_S + (uint64_t)now.it_value.tv_nsec <= ns)
 		return; /* sooner already */
 	timerfd_settime(end->timer, 0, &next, NULL);
@@ -50,7 +53,8 @@ static void look_at(struct doca_comch_connection *conn, uint64_t now)
 {
 	if (conn->deadline_ns && conn->deadline_ns <= now) {
 		if (conn->state == GD_CONN_GREETING)
-			gd_log(DOCA_LOG_LEVEL_ERROR, "the Comch server \"%s\" does not answer", conn->end->name);
+			gd_log(DOCA_LOG_LEVEL_ERROR, "the Comch server \"%s\" does not answer",
+			       conn->end->name);
 		gd_conn_lose(conn);
 	} else if (conn->deadline_ns) {
 		gd_end_wake(conn->end, conn->deadline_ns - now);
@@ -95,8 +99,8 @@ static doca_error_t wait_for_turn(struct doca_comch_task_send *t)
 }
 
 /*
- * The message is copied here: out to the peer, or aside. Its end is told with the lock, and so before what the peer answers, for
- * which others take it.
+ * The message is copied here: out to the peer, or aside. Its end is told with the lock, and so
+ * before what the peer answers, for which others take it.
  */
 static doca_error_t submit_send(struct doca_task *task)
 {
@@ -106,7 +110,9 @@ static doca_error_t submit_send(struct doca_task *task)
 	int rc;
 
 	gd_conn_lock(conn);
-	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN : conn->first ? -EAGAIN : gd_conn_send(conn, t->msg, t->len);
+	rc = conn->state != GD_CONN_OPEN ? -ENOTCONN
+	     : conn->first               ? -EAGAIN
+					 : gd_conn_send(conn, t->msg, t->len);
 	result = rc == -EAGAIN ? wait_for_turn(t) : gd_comch_error(rc);
 	if (rc == 0)
 		gd_task_done(task, DOCA_SUCCESS);
@@ -119,21 +125,22 @@ static void free_send(struct doca_task *task)
 	__atomic_fetch_sub(&send_of(task)->conn->n_tasks, 1, __ATOMIC_RELEASE);
 }
 
-static const struct gd_task_ops send_ops = { .submit = submit_send, .freed = free_send };
+static const struct gd_task_ops send_ops = {.submit = submit_send, .freed = free_send};
 
-doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn, const void *msg, uint32_t len,
-			 struct doca_comch_task_send **task_p)
+doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn, const void *msg,
+			 uint32_t len, struct doca_comch_task_send **task_p)
 {
 	struct doca_task *task;
 
-	if (!end || !conn || !msg || !task_p || gd_conn_end(conn) != end || len == 0 || len > end->max_msg_size)
+	if (!end || !conn || !msg || !task_p || gd_conn_end(conn) != end || len == 0 ||
+	    len > end->max_msg_size)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (__atomic_fetch_add(&conn->n_tasks, 1, __ATOMIC_ACQ_REL) >= GD_CONN_NO_TASKS ||
 	    !__atomic_load_n(&conn->transport, __ATOMIC_RELAXED)) {
 		__atomic_fetch_sub(&conn->n_tasks, 1, __ATOMIC_RELAXED);
 		return DOCA_ERROR_NOT_CONNECTED;
 	}
-	task = gd_task_take(&end->sends, (union doca_data){ .u64 = 0 });
+	task = gd_task_take(&end->sends, (union doca_data){.u64 = 0});
 	if (!task) {
 		__atomic_fetch_sub(&conn->n_tasks, 1, __ATOMIC_RELEASE);
 		return DOCA_ERROR_NO_MEMORY;
@@ -149,15 +156,17 @@ doca_error_t gd_end_send(struct gd_end *end, struct doca_comch_connection *conn,
 
 static doca_error_t check_configuration(const struct gd_end *end)
 {
-	const char *missing = !end->sends.is_set ? "no send task (task_send_set_conf)" :
-			      !end->on_message ? "no callback for messages (event_msg_recv_register)" :
-			      end->is_server && !end->on_connect ?
-				      "no callbacks for connections (event_connection_status_changed_register)" : NULL;
+	const char *missing =
+		!end->sends.is_set ? "no send task (task_send_set_conf)"
+		: !end->on_message ? "no callback for messages (event_msg_recv_register)"
+		: end->is_server && !end->on_connect
+			? "no callbacks for connections (event_connection_status_changed_register)"
+			: NULL;
 
 	if (!missing)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch %s \"%s\" has %s: set it before start", end->is_server ? "server" : "client",
-	       end->name, missing);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "Comch %s \"%s\" has %s: set it before start",
+	       end->is_server ? "server" : "client", end->name, missing);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -167,24 +176,25 @@ static void run_ended(struct gd_event *event)
 }
 
 /* With the lock. */
-static doca_error_t open_server(struct gd_end *end, const struct gantry_transport_ops *ops, void *device,
-				const char *service)
+static doca_error_t open_server(struct gd_end *end, const struct gantry_transport_ops *ops,
+				void *device, const char *service)
 {
 	int rc = ops->listen(device, service, &gd_conn_events, end, &end->listener);
 
 	if (rc == 0)
 		return DOCA_SUCCESS;
 	if (rc == -EADDRINUSE)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start: another one has that name on %s for %s",
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "Comch server \"%s\" cannot start: another one has that name on %s for %s",
 		       end->name, end->ctx.dev->info->pci, end->rep->info->pci);
 	else
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start on %s: %s", end->name,
-		       end->ctx.dev->info->pci, strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch server \"%s\" cannot start on %s: %s",
+		       end->name, end->ctx.dev->info->pci, strerror(-rc));
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 }
 
-static doca_error_t open_client(struct gd_end *end, const struct gantry_transport_ops *ops, void *device,
-				const char *service)
+static doca_error_t open_client(struct gd_end *end, const struct gantry_transport_ops *ops,
+				void *device, const char *service)
 {
 	struct doca_comch_connection *conn = gd_conn_create(end);
 	int rc;
@@ -195,8 +205,8 @@ static doca_error_t open_client(struct gd_end *end, const struct gantry_transpor
 	if (rc) {
 		conn->state = GD_CONN_OVER;
 		end->n_conns--;
-		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch client \"%s\" cannot start on %s: %s", end->name,
-		       end->ctx.dev->info->pci, strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "Comch client \"%s\" cannot start on %s: %s",
+		       end->name, end->ctx.dev->info->pci, strerror(-rc));
 		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
 	conn->deadline_ns = gn_now_ns() + gd_connect_ns();
@@ -232,13 +242,15 @@ static doca_error_t start(struct doca_ctx *ctx)
 
 	if (result == DOCA_SUCCESS)
 		result = gd_transport_get(ctx->dev->info, &transport);
-	if (result == DOCA_SUCCESS && end->transport != transport) /* else the timer may be looking at it */
+	/* else the timer may be looking at it */
+	if (result == DOCA_SUCCESS && end->transport != transport)
 		end->transport = transport;
 	if (result == DOCA_SUCCESS)
 		result = add_timer(end);
 	if (result != DOCA_SUCCESS)
 		return result;
-	gd_service_name(service, end->is_server ? end->rep->info->pci : ctx->dev->info->pci, end->name);
+	gd_service_name(service, end->is_server ? end->rep->info->pci : ctx->dev->info->pci,
+			end->name);
 	ops = lock(end, &device);
 	end->stopping = end->is_ended = false;
 	end->listener = NULL;
@@ -258,7 +270,10 @@ void gd_end_check(struct gd_end *end)
 	gd_pe_post(end->ctx.pe, &end->ended);
 }
 
-/* Consumers and producers go first; but those of a peer that is gone anyway do not keep a client from stopping. */
+/*
+ * Consumers and producers go first; but those of a peer that is gone anyway do not keep a client
+ * from stopping.
+ */
 static bool is_used(const struct gd_end *end)
 {
 	for (const struct doca_comch_connection *conn = end->conns; conn; conn = conn->next)
@@ -291,8 +306,8 @@ static doca_error_t stop(struct doca_ctx *ctx)
 	return result;
 }
 
-static const struct gd_ctx_ops server_ops = { .name = "Comch server", .start = start, .stop = stop };
-static const struct gd_ctx_ops client_ops = { .name = "Comch client", .start = start, .stop = stop };
+static const struct gd_ctx_ops server_ops = {.name = "Comch server", .start = start, .stop = stop};
+static const struct gd_ctx_ops client_ops = {.name = "Comch client", .start = start, .stop = stop};
 
 doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection *conn)
 {
@@ -315,7 +330,8 @@ doca_error_t gd_end_disconnect(struct gd_end *end, struct doca_comch_connection 
 
 /* -- life -- */
 
-doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const char *name, struct gd_end **end_p)
+doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const char *name,
+			   struct gd_end **end_p)
 {
 	const size_t length = strnlen(name, GD_COMCH_NAME_LEN);
 	struct gd_end *end;
@@ -338,7 +354,10 @@ doca_error_t gd_end_create(struct doca_dev *dev, struct doca_dev_rep *rep, const
 	return DOCA_SUCCESS;
 }
 
-/* Consumers and producers that were not destroyed keep their connection, which then belongs to nobody. */
+/*
+ * Consumers and producers that were not destroyed keep their connection, which then belongs to
+ * nobody.
+ */
 static void let_go(struct gd_end *end)
 {
 	struct doca_comch_connection *conn;

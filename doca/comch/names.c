@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * names.c - where connections lie. A program may name one for as long as its server or client exists, also when the
- * library has forgotten it: its address is given to no other, and reads as zeroes. The memory is given back page by page,
- * so peers that come and go for years cost a server addresses, and some bytes of memory each.
+ * names.c - where connections lie. A program may name one for as long as its server or client
+ * exists, also when the library has forgotten it: its address is given to no other, and reads as
+ * zeroes. The memory is given back page by page, so peers that come and go for years cost a server
+ * addresses, and some bytes of memory each.
  *
  * All with the lock of the transport held, but for gd_conn_end.
  */
@@ -19,10 +20,10 @@ _Static_assert(CONN <= 4096, "at least one in a page");
 
 /* At the beginning of its first page, which holds nothing else. */
 struct gd_conn_block {
-	struct gd_conn_block *next; /* of the end */
-	struct gd_end *end;       /* NULL: destroyed */
-	uint32_t page;            /* bytes */
-	uint32_t n_taken, n_live; /* ever; and not forgotten */
+	struct gd_conn_block *next;    /* of the end */
+	struct gd_end *end;            /* NULL: destroyed */
+	uint32_t page;                 /* bytes */
+	uint32_t n_taken, n_live;      /* ever; and not forgotten */
 	uint16_t n_gone[BLOCK / 4096]; /* by page: forgotten */
 };
 
@@ -33,7 +34,9 @@ static struct gd_conn_block *block_of(const struct doca_comch_connection *conn)
 
 static struct gd_conn_block *make_block(struct gd_end *end)
 {
-	char *base = mmap(NULL, 2 * BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
+	char *base = mmap(NULL, 2 * BLOCK, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+	     *at;
 	struct gd_conn_block *block;
 
 	if (base == MAP_FAILED)
@@ -67,7 +70,8 @@ struct doca_comch_connection *gd_conn_alloc(struct gd_end *end)
 	each = block->page / CONN;
 	i = block->n_taken++;
 	block->n_live++;
-	return (struct doca_comch_connection *)((char *)block + (1 + i / each) * block->page + i % each * CONN);
+	return (struct doca_comch_connection *)((char *)block + (1 + i / each) * block->page +
+						i % each * CONN);
 }
 
 /* Its page goes when it was the last one there. */
@@ -78,7 +82,10 @@ void gd_conn_forget(struct doca_comch_connection *conn)
 
 	block->n_live--;
 	__atomic_store_n(&conn->transport, NULL, __ATOMIC_RELAXED);
-	/* pairs with gd_end_send: who counts from the n_tasks that is cleared here finds no transport */
+	/*
+	 * pairs with gd_end_send: who counts from the n_tasks that is cleared here finds no
+	 * transport
+	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memset(conn, 0, sizeof(*conn));
 	if (!block->end && !block->n_live)

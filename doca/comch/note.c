@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * note.c - what a program is to hear of a connection: written down by the service thread, told by the program's
- * engine, one at a time and in order.
+ * note.c - what a program is to hear of a connection: written down by the service thread, told by
+ * the program's engine, one at a time and in order.
  *
- * An end is not idle before its last note is gone, so a note may use its connection; what the callback then did to the end
- * takes effect in later events. After the program has stopped its end or disconnected the connection, the engine
- * delivers no note.
+ * An end is not idle before its last note is gone, so a note may use its connection; what the
+ * callback then did to the end takes effect in later events. After the program has stopped its end
+ * or disconnected the connection, the engine delivers no note.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,15 @@
 #include "base/container_of.h"
 #include "comch/comch.h"
 
-struct doca_comch_event_msg_recv { struct gd_end *end; };
-struct doca_comch_event_connection_status_changed { struct gd_end *end; };
-struct doca_comch_event_consumer { struct gd_end *end; };
+struct doca_comch_event_msg_recv {
+	struct gd_end *end;
+};
+struct doca_comch_event_connection_status_changed {
+	struct gd_end *end;
+};
+struct doca_comch_event_consumer {
+	struct gd_end *end;
+};
 
 struct note {
 	struct gd_event event;
@@ -27,7 +33,7 @@ struct note {
 
 static void tell_connected(struct gd_end *end, struct note *note)
 {
-	struct doca_comch_event_connection_status_changed event = { end };
+	struct doca_comch_event_connection_status_changed event = {end};
 
 	gd_conn_lock(note->conn);
 	note->conn->is_known = true;
@@ -40,15 +46,17 @@ static void tell_connected(struct gd_end *end, struct note *note)
 
 static void tell_message(struct gd_end *end, struct note *note)
 {
-	struct doca_comch_event_msg_recv event = { end };
+	struct doca_comch_event_msg_recv event = {end};
 
 	end->on_message(&event, note->data, note->len, note->conn);
 }
 
 static void tell_consumer(struct gd_end *end, struct note *note)
 {
-	const doca_comch_event_consumer_cb_t callback = note->kind == GD_NOTE_CONSUMER ? end->on_consumer : end->on_expired;
-	struct doca_comch_event_consumer event = { end };
+	const doca_comch_event_consumer_cb_t callback = note->kind == GD_NOTE_CONSUMER
+								? end->on_consumer
+								: end->on_expired;
+	struct doca_comch_event_consumer event = {end};
 
 	if (callback)
 		callback(&event, note->conn, note->id);
@@ -88,11 +96,15 @@ static void run_note(struct gd_event *event)
 	free(note);
 }
 
-/* A server goes on without it; a client has nothing else, and one that was not connected yet is idle at once. */
+/*
+ * A server goes on without it; a client has nothing else, and one that was not connected yet is
+ * idle at once.
+ */
 static void run_lost(struct gd_event *event)
 {
-	struct doca_comch_connection *conn = gn_container_of(event, struct doca_comch_connection, lost_note);
-	struct doca_comch_event_connection_status_changed what = { conn->end };
+	struct doca_comch_connection *conn = gn_container_of(event, struct doca_comch_connection,
+							     lost_note);
+	struct doca_comch_event_connection_status_changed what = {conn->end};
 	struct gd_end *end = conn->end;
 	const bool never_ran = end->ctx.state == DOCA_CTX_STATE_STARTING;
 
@@ -120,7 +132,8 @@ static bool is_too_much(const struct doca_comch_connection *conn, enum gd_note_k
 	       conn->n_notes - (conn->arrived - conn->delivered) >= GD_COMCH_EVENTS;
 }
 
-const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, uint32_t id, const void *data, uint32_t len)
+const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, uint32_t id,
+		    const void *data, uint32_t len)
 {
 	struct note *note;
 
@@ -129,7 +142,8 @@ const char *gd_note(struct doca_comch_connection *conn, enum gd_note_kind kind, 
 	note = malloc(sizeof(*note) + len);
 	if (!note)
 		return "out of memory";
-	*note = (struct note){ .event.run = run_note, .conn = conn, .kind = kind, .id = id, .len = len };
+	*note = (struct note){
+		.event.run = run_note, .conn = conn, .kind = kind, .id = id, .len = len};
 	if (len)
 		memcpy(note->data, data, len);
 	post(conn, &note->event);

@@ -2,12 +2,14 @@
 /*
  * room.c - how long the posted buffers are, for the peer's producers to look at before they send.
  *
- * A side has one piece of memory for each connection, which only it writes and the peer reads. Each of its consumers has a row
- * of words there, one for each post, in turns: the number of the post, counted from 1, above its length.
+ * A side has one piece of memory for each connection, which only it writes and the peer reads. Each
+ * of its consumers has a row of words there, one for each post, in turns: the number of the post,
+ * counted from 1, above its length.
  *
- * A producer that has sent n messages looks at the word of post n + 1. Is that post not there yet, then nothing is posted that
- * could take its message, however many other producers there are. Is it there, its length is the one that counts, unless
- * others send to that consumer as well: then the message may find another buffer, and if that is too short, the receiver hears.
+ * A producer that has sent n messages looks at the word of post n + 1. Is that post not there yet,
+ * then nothing is posted that could take its message, however many other producers there are. Is it
+ * there, its length is the one that counts, unless others send to that consumer as well: then the
+ * message may find another buffer, and if that is too short, the receiver hears.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@
 struct gd_recv_credits {
 	struct gantry_region region; /* exported until the link is closed */
 	struct gantry_token token;
-	bool is_told;                /* the peer has the token, or will get it */
+	bool is_told; /* the peer has the token, or will get it */
 	uint64_t used[ROWS / 64];
 };
 
@@ -45,7 +47,8 @@ static struct gd_recv_credits *create(void)
 	if (addr != MAP_FAILED && gantry_memfd_populate(fd, 0, addr, BYTES, 1) == 0 &&
 	    gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE) == 0) {
 		madvise(addr, BYTES, MADV_DONTFORK);
-		rooms->region = (struct gantry_region){ .addr = addr, .length = BYTES, .fd = fd, .rights = GANTRY_REMOTE_READ };
+		rooms->region = (struct gantry_region){
+			.addr = addr, .length = BYTES, .fd = fd, .rights = GANTRY_REMOTE_READ};
 		return rooms;
 	}
 	if (addr != MAP_FAILED)
@@ -70,7 +73,8 @@ static int make(struct doca_comch_connection *conn, const struct gantry_transpor
 
 	if (!rooms)
 		return -ENOMEM;
-	rc = ops->export_region(conn->link, &rooms->region, GANTRY_REMOTE_READ, HANDLE, &rooms->token);
+	rc = ops->export_region(conn->link, &rooms->region, GANTRY_REMOTE_READ, HANDLE,
+				&rooms->token);
 	if (rc)
 		destroy(rooms);
 	else
@@ -84,7 +88,7 @@ static int tell(struct doca_comch_connection *conn)
 	struct {
 		struct gd_comch_head head;
 		struct gantry_token token;
-	} word = { .head.word = GD_ROOMS, .token = conn->rooms->token };
+	} word = {.head.word = GD_ROOMS, .token = conn->rooms->token};
 	int rc = gd_conn_tell_bytes(conn, &word, sizeof(word));
 
 	conn->rooms->is_told = rc == 0;
@@ -126,7 +130,8 @@ uint64_t *gd_recv_credit_row(const struct doca_comch_connection *conn, uint32_t 
 
 /* -- the peer's -- */
 
-const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void *token_bytes, uint32_t len)
+const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void *token_bytes,
+				  uint32_t len)
 {
 	const struct gantry_transport_ops *ops = gd_transport_ops(conn->transport);
 	struct gantry_token token;
@@ -134,7 +139,8 @@ const char *gd_recv_credits_heard(struct doca_comch_connection *conn, const void
 	if (len != sizeof(token) || conn->peer_rooms)
 		return "the peer's memory for lengths makes no sense";
 	memcpy(&token, token_bytes, sizeof(token));
-	if (token.length != BYTES || ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_rooms))
+	if (token.length != BYTES ||
+	    ops->import_region(conn->link, &token, GANTRY_IMPORT_MAP, &conn->peer_rooms))
 		return "the peer's memory for lengths cannot be mapped";
 	return NULL;
 }

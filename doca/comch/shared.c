@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shared.c - maps whose memory a peer may read, so that its consumers copy data out of it: each is exported once for a
- * connection. A producer holds on to those that it uses; when all slots are taken the first that nobody holds is asked back. When
- * there is none, the connection is crowded, and producers let go of what they have nothing in flight from.
+ * shared.c - maps whose memory a peer may read, so that its consumers copy data out of it: each is
+ * exported once for a connection. A producer holds on to those that it uses; when all slots are
+ * taken the first that nobody holds is asked back. When there is none, the connection is crowded,
+ * and producers let go of what they have nothing in flight from.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,9 @@ static bool ask_one_back(struct doca_comch_connection *conn, const struct gantry
 }
 
 /* Lock. */
-static doca_error_t share(struct doca_comch_connection *conn, const struct gantry_transport_ops *ops,
-			  const struct doca_mmap *mmap, uint32_t moves, const struct gantry_region *region,
+static doca_error_t share(struct doca_comch_connection *conn,
+			  const struct gantry_transport_ops *ops, const struct doca_mmap *mmap,
+			  uint32_t moves, const struct gantry_region *region,
 			  struct gd_shared **shared_p)
 {
 	struct gd_shared *s = find_free(conn);
@@ -78,17 +80,20 @@ static doca_error_t share(struct doca_comch_connection *conn, const struct gantr
 }
 
 /* No lock. AGAIN: all slots are in use. Whoever has it is one of its users. */
-static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mmap, struct gd_shared **shared_p)
+static doca_error_t get(struct doca_comch_connection *conn, struct doca_mmap *mmap,
+			struct gd_shared **shared_p)
 {
-	struct gantry_region region = { .fd = -1 };
+	struct gantry_region region = {.fd = -1};
 	const struct gantry_transport_ops *ops;
-	const uint32_t moves = __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE); /* if outdated: shared again */
+	/* if outdated: shared again */
+	const uint32_t moves = __atomic_load_n(&mmap->moves, __ATOMIC_ACQUIRE);
 	doca_error_t result = gd_mmap_region(mmap, GD_REGION_COMMON, &region);
 	struct gd_shared *s = NULL;
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	region.rights |= GANTRY_REMOTE_READ; /* what a peer of ours gets is what the program sends it */
+	/* what a peer of ours gets is what the program sends it */
+	region.rights |= GANTRY_REMOTE_READ;
 	ops = gd_conn_lock(conn);
 	if (!conn->shared)
 		conn->shared = calloc(GD_COMCH_SHARED, sizeof(*conn->shared));
@@ -128,7 +133,8 @@ static void let_go(struct doca_comch_producer *p, struct gd_hold *h)
 	p->n_held--;
 }
 
-static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h, struct doca_mmap *mmap)
+static doca_error_t fill_hold(struct doca_comch_producer *p, struct gd_hold *h,
+			      struct doca_mmap *mmap)
 {
 	doca_error_t result;
 
@@ -169,7 +175,8 @@ void gd_hold_make_room(struct doca_comch_producer *p)
 	gd_conn_unlock(p->conn);
 }
 
-doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap, struct gd_hold **hold_p)
+doca_error_t gd_hold_map(struct doca_comch_producer *p, struct doca_mmap *mmap,
+			 struct gd_hold **hold_p)
 {
 	for (uint32_t i = 0; i < GD_FAST_HOLDS; i++) {
 		*hold_p = &p->holds[i];

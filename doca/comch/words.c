@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * words.c - what one side of a connection says to the other. When the transport has no room, what must be said waits here,
- * in order, and messages of the program wait behind it.
+ * words.c - what one side of a connection says to the other. When the transport has no room, what
+ * must be said waits here, in order, and messages of the program wait behind it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,17 +17,23 @@ struct gd_word {
 
 static int send_bytes(struct doca_comch_connection *conn, const void *bytes, uint32_t len)
 {
-	return conn->link ? gd_transport_ops(conn->transport)->send_ctrl(conn->link, bytes, len) : -ENOTCONN;
+	return conn->link ? gd_transport_ops(conn->transport)->send_ctrl(conn->link, bytes, len)
+			  : -ENOTCONN;
 }
 
 static struct gd_comch_head head_of(enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c)
 {
 	return (struct gd_comch_head){
-		.word = (uint16_t)word, .version = word == GD_HELLO ? GD_COMCH_VERSION : 0, .a = a, .b = b, .c = c,
+		.word = (uint16_t)word,
+		.version = word == GD_HELLO ? GD_COMCH_VERSION : 0,
+		.a = a,
+		.b = b,
+		.c = c,
 	};
 }
 
-int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c)
+int gd_conn_say(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b,
+		uint32_t c)
 {
 	const struct gd_comch_head head = head_of(word, a, b, c);
 
@@ -57,7 +63,8 @@ int gd_conn_tell_bytes(struct doca_comch_connection *conn, const void *bytes, ui
 	return rc == -EAGAIN ? keep(conn, bytes, len) : rc;
 }
 
-int gd_conn_tell(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a, uint32_t b, uint32_t c)
+int gd_conn_tell(struct doca_comch_connection *conn, enum gd_comch_word word, uint32_t a,
+		 uint32_t b, uint32_t c)
 {
 	const struct gd_comch_head head = head_of(word, a, b, c);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_log.c - sources, backends and levels of log lines, of the program and of the library itself. */
+/*
+ * doca_log.c - sources, backends and levels of log lines, of the program and of the library itself.
+ */
 #include <doca_log.h>
 
 #include <errno.h>
@@ -18,8 +20,9 @@
 #define LINE_MAX_BYTES 8192 /* longer lines are cut off */
 
 /*
- * Where lines go. A backend of the program shows levels between its two limits: `lower` is the most verbose one, `upper`
- * the most severe one. They follow the global limits until they are strict. A backend of the library has lower alone.
+ * Where lines go. A backend of the program shows levels between its two limits: `lower` is the most
+ * verbose one, `upper` the most severe one. They follow the global limits until they are strict. A
+ * backend of the library has lower alone.
  */
 struct doca_log_backend {
 	struct doca_log_backend *next;
@@ -36,13 +39,15 @@ struct doca_log_backend {
 	char *name; /* for syslog */
 };
 
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* of all that follows; a flush callback may log */
+/* of all that follows; a flush callback may log */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct doca_log_backend *backends;
 static bool have_sdk;
 static int n_standard; /* of the two backends that are the standard */
 static uint32_t lower_limit = DOCA_LOG_LEVEL_INFO, upper_limit = DOCA_LOG_LEVEL_CRIT;
 static uint32_t sdk_limit = DOCA_LOG_LEVEL_INFO;
-static uint32_t stderr_limit = DOCA_LOG_LEVEL_WARNING; /* of the library's lines while it has no backend */
+/* of the library's lines while it has no backend */
+static uint32_t stderr_limit = DOCA_LOG_LEVEL_WARNING;
 static char **sources; /* names; NULL: free */
 static int n_sources;
 /* the most verbose level that any backend shows, so that others cost nothing; __atomic */
@@ -88,7 +93,8 @@ static void write_syslog(struct doca_log_backend *backend, int priority, char *l
 static const struct {
 	const char *tag;
 	int priority;
-} levels[] = {{"CRT", LOG_CRIT}, {"ERR", LOG_ERR}, {"WRN", LOG_WARNING}, {"INF", LOG_INFO}, {"DBG", LOG_DEBUG}, {"TRC", LOG_DEBUG}};
+} levels[] = {{"CRT", LOG_CRIT}, {"ERR", LOG_ERR},   {"WRN", LOG_WARNING},
+	      {"INF", LOG_INFO}, {"DBG", LOG_DEBUG}, {"TRC", LOG_DEBUG}};
 
 static size_t level_index(uint32_t level)
 {
@@ -103,8 +109,8 @@ static bool shows(const struct doca_log_backend *b, bool sdk, uint32_t level)
 }
 
 /* "[HH:MM:SS:uuuuuu][pid][DOCA][ERR][file.c:LINE][function] text\n"; returns its length. */
-static size_t format_line(char *out, uint32_t level, const char *file, int line, const char *function, const char *format,
-			  va_list args)
+static size_t format_line(char *out, uint32_t level, const char *file, int line,
+			  const char *function, const char *format, va_list args)
 {
 	const char *base = file ? strrchr(file, '/') : NULL;
 	struct timespec now;
@@ -114,9 +120,14 @@ static size_t format_line(char *out, uint32_t level, const char *file, int line,
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
-	ret = snprintf(out, LINE_MAX_BYTES, "[%02d:%02d:%02d:%06ld][%d][DOCA][%s][%.200s:%d][%.200s] ", tm.tm_hour, tm.tm_min,
-		       tm.tm_sec, now.tv_nsec / 1000, (int)getpid(), levels[level_index(level)].tag,
-		       base ? base + 1 : file ? file : "?", line, function ? function : "?");
+	ret = snprintf(out, LINE_MAX_BYTES,
+		       "[%02d:%02d:%02d:%06ld][%d][DOCA][%s][%.200s:%d][%.200s] ", tm.tm_hour,
+		       tm.tm_min, tm.tm_sec, now.tv_nsec / 1000, (int)getpid(),
+		       levels[level_index(level)].tag,
+		       base   ? base + 1
+		       : file ? file
+			      : "?",
+		       line, function ? function : "?");
 	n = ret > 0 ? (size_t)ret : 0;
 	ret = vsnprintf(out + n, LINE_MAX_BYTES - 1 - n, format, args);
 	n += ret > 0 ? (size_t)ret : 0;
@@ -126,7 +137,8 @@ static size_t format_line(char *out, uint32_t level, const char *file, int line,
 	return n;
 }
 
-static void put_line(bool sdk, uint32_t level, const char *file, int line, const char *function, const char *format, va_list args)
+static void put_line(bool sdk, uint32_t level, const char *file, int line, const char *function,
+		     const char *format, va_list args)
 {
 	int saved = errno, priority = levels[level_index(level)].priority;
 	char text[LINE_MAX_BYTES];
@@ -146,7 +158,8 @@ static void put_line(bool sdk, uint32_t level, const char *file, int line, const
 	errno = saved;
 }
 
-doca_error_t doca_log(uint32_t level, int source, const char *fname, int line, const char *func, const char *format, ...)
+doca_error_t doca_log(uint32_t level, int source, const char *fname, int line, const char *func,
+		      const char *format, ...)
 {
 	va_list args;
 
@@ -160,7 +173,8 @@ doca_error_t doca_log(uint32_t level, int source, const char *fname, int line, c
 	return DOCA_SUCCESS;
 }
 
-void gd_log_at(uint32_t level, const char *file, int line, const char *function, const char *format, ...)
+void gd_log_at(uint32_t level, const char *file, int line, const char *function, const char *format,
+	       ...)
 {
 	va_list args;
 
@@ -225,7 +239,10 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The messages of the core and of plugins come with their own lines on stderr: as verbose as the library's. */
+/*
+ * The messages of the core and of plugins come with their own lines on stderr: as verbose as the
+ * library's.
+ */
 static enum gn_log_level core_level(uint32_t level)
 {
 	if (level < DOCA_LOG_LEVEL_WARNING)
@@ -240,7 +257,8 @@ static enum gn_log_level core_level(uint32_t level)
 /* Under the lock: what is shown at all has changed. */
 static void refresh(void)
 {
-	uint32_t most[2] = {DOCA_LOG_LEVEL_DISABLE, have_sdk ? DOCA_LOG_LEVEL_DISABLE : stderr_limit};
+	uint32_t most[2] = {DOCA_LOG_LEVEL_DISABLE,
+			    have_sdk ? DOCA_LOG_LEVEL_DISABLE : stderr_limit};
 
 	for (struct doca_log_backend *b = backends; b; b = b->next) {
 		uint32_t lower = b->sdk ? b->lower : least(b->lower, b->band_lower);
@@ -265,7 +283,8 @@ enum limit { LOWER, UPPER, SDK };
 /* One limit of one backend, or of all that follow it (backend is NULL). */
 static void set_limit(struct doca_log_backend *backend, enum limit which, uint32_t level)
 {
-	for (struct doca_log_backend *b = backend ? backend : backends; b; b = backend ? NULL : b->next) {
+	for (struct doca_log_backend *b = backend ? backend : backends; b;
+	     b = backend ? NULL : b->next) {
 		if (which == UPPER && !b->sdk && (backend || !b->upper_strict))
 			b->upper = level;
 		else if (which == LOWER && !b->sdk && (backend || !b->lower_strict))
@@ -319,12 +338,14 @@ static doca_error_t set_strict(struct doca_log_backend *backend, bool lower)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend, uint32_t level)
+doca_error_t doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend,
+						    uint32_t level)
 {
 	return set_backend(backend, LOWER, level);
 }
 
-doca_error_t doca_log_backend_set_level_upper_limit(struct doca_log_backend *backend, uint32_t level)
+doca_error_t doca_log_backend_set_level_upper_limit(struct doca_log_backend *backend,
+						    uint32_t level)
 {
 	return set_backend(backend, UPPER, level);
 }
@@ -400,17 +421,22 @@ static doca_error_t add(const struct doca_log_backend *model, struct doca_log_ba
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t add_file(bool sdk, FILE *file, uint32_t band_lower, uint32_t band_upper, struct doca_log_backend **backend_p)
+static doca_error_t add_file(bool sdk, FILE *file, uint32_t band_lower, uint32_t band_upper,
+			     struct doca_log_backend **backend_p)
 {
-	const struct doca_log_backend model = {
-		.sdk = sdk, .write = write_file, .file = file, .band_lower = band_lower, .band_upper = band_upper};
+	const struct doca_log_backend model = {.sdk = sdk,
+					       .write = write_file,
+					       .file = file,
+					       .band_lower = band_lower,
+					       .band_upper = band_upper};
 
 	return file ? add(&model, backend_p) : DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t add_fd(bool sdk, int fd, struct doca_log_backend **backend_p)
 {
-	const struct doca_log_backend model = {.sdk = sdk, .write = write_fd, .fd = fd, .band_lower = DOCA_LOG_LEVEL_TRACE};
+	const struct doca_log_backend model = {
+		.sdk = sdk, .write = write_fd, .fd = fd, .band_lower = DOCA_LOG_LEVEL_TRACE};
 
 	return fd >= 0 && backend_p ? add(&model, backend_p) : DOCA_ERROR_INVALID_VALUE;
 }
@@ -425,12 +451,14 @@ static doca_error_t add_buf(bool sdk, char *buf, size_t capacity, log_flush_call
 					       .flush = flush,
 					       .band_lower = DOCA_LOG_LEVEL_TRACE};
 
-	return buf && capacity && flush && backend_p ? add(&model, backend_p) : DOCA_ERROR_INVALID_VALUE;
+	return buf && capacity && flush && backend_p ? add(&model, backend_p)
+						     : DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t add_syslog(bool sdk, const char *name, struct doca_log_backend **backend_p)
 {
-	struct doca_log_backend model = {.sdk = sdk, .write = write_syslog, .band_lower = DOCA_LOG_LEVEL_TRACE};
+	struct doca_log_backend model = {
+		.sdk = sdk, .write = write_syslog, .band_lower = DOCA_LOG_LEVEL_TRACE};
 
 	if (!name || !backend_p)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -440,12 +468,14 @@ static doca_error_t add_syslog(bool sdk, const char *name, struct doca_log_backe
 
 doca_error_t doca_log_backend_create_with_file(FILE *fptr, struct doca_log_backend **backend)
 {
-	return backend ? add_file(false, fptr, DOCA_LOG_LEVEL_TRACE, 0, backend) : DOCA_ERROR_INVALID_VALUE;
+	return backend ? add_file(false, fptr, DOCA_LOG_LEVEL_TRACE, 0, backend)
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_log_backend_create_with_file_sdk(FILE *fptr, struct doca_log_backend **backend)
 {
-	return backend ? add_file(true, fptr, DOCA_LOG_LEVEL_TRACE, 0, backend) : DOCA_ERROR_INVALID_VALUE;
+	return backend ? add_file(true, fptr, DOCA_LOG_LEVEL_TRACE, 0, backend)
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_log_backend_create_with_fd(int fd, struct doca_log_backend **backend)
@@ -458,24 +488,28 @@ doca_error_t doca_log_backend_create_with_fd_sdk(int fd, struct doca_log_backend
 	return add_fd(true, fd, backend);
 }
 
-doca_error_t doca_log_backend_create_with_buf(char *buf, size_t capacity, log_flush_callback handler,
+doca_error_t doca_log_backend_create_with_buf(char *buf, size_t capacity,
+					      log_flush_callback handler,
 					      struct doca_log_backend **backend)
 {
 	return add_buf(false, buf, capacity, handler, backend);
 }
 
-doca_error_t doca_log_backend_create_with_buf_sdk(char *buf, size_t capacity, log_flush_callback handler,
+doca_error_t doca_log_backend_create_with_buf_sdk(char *buf, size_t capacity,
+						  log_flush_callback handler,
 						  struct doca_log_backend **backend)
 {
 	return add_buf(true, buf, capacity, handler, backend);
 }
 
-doca_error_t doca_log_backend_create_with_syslog(const char *name, struct doca_log_backend **backend)
+doca_error_t doca_log_backend_create_with_syslog(const char *name,
+						 struct doca_log_backend **backend)
 {
 	return add_syslog(false, name, backend);
 }
 
-doca_error_t doca_log_backend_create_with_syslog_sdk(const char *name, struct doca_log_backend **backend)
+doca_error_t doca_log_backend_create_with_syslog_sdk(const char *name,
+						     struct doca_log_backend **backend)
 {
 	return add_syslog(true, name, backend);
 }

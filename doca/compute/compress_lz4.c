@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compress_lz4.c - what is packed by LZ4 is unpacked: a block, or the blocks of a frame with their checksums. */
+/*
+ * compress_lz4.c - what is packed by LZ4 is unpacked: a block, or the blocks of a frame with their
+ * checksums.
+ */
 #include "compute/compress.h"
 
 #ifdef HAVE_LZ4
@@ -18,7 +21,8 @@ static uint32_t load32(const uint8_t *p)
 
 doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t *length_p)
 {
-	int length = LZ4_decompress_safe((const char *)source, (char *)room, (int)n, (int)*length_p);
+	int length = LZ4_decompress_safe((const char *)source, (char *)room, (int)n,
+					 (int)*length_p);
 
 	if (length < 0)
 		return DOCA_ERROR_IO_FAILED;
@@ -27,20 +31,23 @@ doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t
 }
 
 /* One block to room + done, of which `size` bytes are there in all; its length, or -1. */
-static int take_block(const uint8_t *block, size_t n, bool raw, bool independent, uint8_t *room, size_t done, size_t size)
+static int take_block(const uint8_t *block, size_t n, bool raw, bool independent, uint8_t *room,
+		      size_t done, size_t size)
 {
 	size_t history = independent ? 0 : done < HISTORY ? done : HISTORY;
 
 	if (!raw)
-		return LZ4_decompress_safe_usingDict((const char *)block, (char *)room + done, (int)n, (int)(size - done),
-						     (const char *)room + done - history, (int)history);
+		return LZ4_decompress_safe_usingDict(
+			(const char *)block, (char *)room + done, (int)n, (int)(size - done),
+			(const char *)room + done - history, (int)history);
 	if (n > size - done)
 		return -1;
 	memcpy(room + done, block, n);
 	return (int)n;
 }
 
-doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool independent, uint8_t *room, size_t *length_p)
+doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool independent,
+			   uint8_t *room, size_t *length_p)
 {
 	const size_t tail = checksums ? 4 : 0;
 	size_t done = 0;
@@ -61,7 +68,8 @@ doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool
 			return DOCA_ERROR_IO_FAILED;
 		if (checksums && gd_xxh32(source, size) != load32(source + size))
 			return DOCA_ERROR_IO_FAILED;
-		length = take_block(source, size, head & RAW_BLOCK, independent, room, done, *length_p);
+		length = take_block(source, size, head & RAW_BLOCK, independent, room, done,
+				    *length_p);
 		if (length < 0)
 			return DOCA_ERROR_IO_FAILED;
 		done += (size_t)length;
@@ -85,7 +93,8 @@ doca_error_t gd_lz4_block(const uint8_t *source, size_t n, uint8_t *room, size_t
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
-doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool independent, uint8_t *room, size_t *length_p)
+doca_error_t gd_lz4_stream(const uint8_t *source, size_t n, bool checksums, bool independent,
+			   uint8_t *room, size_t *length_p)
 {
 	(void)source, (void)n, (void)checksums, (void)independent, (void)room, (void)length_p;
 	return DOCA_ERROR_NOT_SUPPORTED;

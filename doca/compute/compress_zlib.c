@@ -17,7 +17,8 @@ struct gd_zip *gd_zip_new(void)
 
 	if (!zip)
 		return NULL;
-	if (deflateInit2(&zip->out, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&zip->out, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		goto out_free;
 	if (inflateInit2(&zip->in, -MAX_WBITS) != Z_OK)
 		goto out_deflate;
@@ -46,7 +47,8 @@ static void set_ends(z_stream *stream, const uint8_t *source, size_t n, uint8_t 
 	stream->avail_out = (uInt)size;
 }
 
-doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room, size_t *length_p)
+doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
+			size_t *length_p)
 {
 	set_ends(&zip->out, source, n, room, *length_p);
 	if (deflateReset(&zip->out) != Z_OK)
@@ -57,7 +59,8 @@ doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uin
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room, size_t *length_p)
+doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
+			size_t *length_p)
 {
 	int ret;
 
@@ -66,7 +69,9 @@ doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uin
 		return DOCA_ERROR_UNEXPECTED;
 	ret = inflate(&zip->in, Z_FINISH);
 	if (ret != Z_STREAM_END)
-		return (ret == Z_BUF_ERROR || ret == Z_OK) && zip->in.avail_out == 0 ? DOCA_ERROR_TOO_BIG : DOCA_ERROR_IO_FAILED;
+		return (ret == Z_BUF_ERROR || ret == Z_OK) && zip->in.avail_out == 0
+			       ? DOCA_ERROR_TOO_BIG
+			       : DOCA_ERROR_IO_FAILED;
 	*length_p -= zip->in.avail_out;
 	return DOCA_SUCCESS;
 }
@@ -93,13 +98,15 @@ void gd_zip_free(struct gd_zip *zip)
 	(void)zip;
 }
 
-doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room, size_t *length_p)
+doca_error_t gd_deflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
+			size_t *length_p)
 {
 	(void)zip, (void)source, (void)n, (void)room, (void)length_p;
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
-doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room, size_t *length_p)
+doca_error_t gd_inflate(struct gd_zip *zip, const uint8_t *source, size_t n, uint8_t *room,
+			size_t *length_p)
 {
 	(void)zip, (void)source, (void)n, (void)room, (void)length_p;
 	return DOCA_ERROR_NOT_SUPPORTED;

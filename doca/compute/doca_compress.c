@@ -2,7 +2,8 @@
 /*
  * doca_compress.c - deflate both ways, LZ4 one way, with checksums of what is not compressed.
  *
- * The four kinds of tasks are the same object; they differ in what is run. A task that fails leaves both buffers as they were.
+ * The four kinds of tasks are the same object; they differ in what is run. A task that fails leaves
+ * both buffers as they were.
  */
 #include <doca_compress.h>
 
@@ -54,7 +55,8 @@ struct ends {
 	size_t length;
 };
 
-static doca_error_t get_ends(struct gd_serial *serial, const struct compress_task *t, struct ends *e)
+static doca_error_t get_ends(struct gd_serial *serial, const struct compress_task *t,
+			     struct ends *e)
 {
 	doca_error_t result = check(&t->task);
 
@@ -93,7 +95,8 @@ static doca_error_t put(struct compress_task *t, enum kind kind, const struct en
 	if (kind == DECOMPRESS)
 		t->adler = gd_adler32(e->room.bytes, e->length);
 	else
-		t->xxh = htobe32(gd_xxh32(e->room.bytes, e->length)); /* programs compare it with the frame's, read as big-endian */
+		/* programs compare it with the frame's, read as big-endian */
+		t->xxh = htobe32(gd_xxh32(e->room.bytes, e->length));
 	return gd_serial_put(&e->room, e->length);
 }
 
@@ -115,7 +118,8 @@ static doca_error_t run_lz4_stream(struct gd_serial *serial, struct doca_task *t
 	doca_error_t result = get_ends(serial, t, &e);
 
 	if (result == DOCA_SUCCESS)
-		result = gd_lz4_stream(e.source, e.n, t->has_block_checksum, t->are_blocks_independent, e.room.bytes, &e.length);
+		result = gd_lz4_stream(e.source, e.n, t->has_block_checksum,
+				       t->are_blocks_independent, e.room.bytes, &e.length);
 	return result == DOCA_SUCCESS ? put(t, LZ4_STREAM, &e) : result;
 }
 
@@ -164,14 +168,16 @@ doca_error_t doca_compress_create(struct doca_dev *dev, struct doca_compress **c
 	}
 	gd_ctx_init(&c->serial.ctx, &ctx_ops, dev);
 	for (int i = 0; i < N_KINDS; i++)
-		gd_pool_init(&c->pools[i], &c->serial.ctx, &task_ops[i].ops, sizeof(struct compress_task));
+		gd_pool_init(&c->pools[i], &c->serial.ctx, &task_ops[i].ops,
+			     sizeof(struct compress_task));
 	*compress = c;
 	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_compress_destroy(struct doca_compress *compress)
 {
-	doca_error_t result = compress ? gd_serial_fini(&compress->serial, DOCA_ERROR_IN_USE) : DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = compress ? gd_serial_fini(&compress->serial, DOCA_ERROR_IN_USE)
+				       : DOCA_ERROR_INVALID_VALUE;
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -185,7 +191,8 @@ struct doca_ctx *doca_compress_as_ctx(struct doca_compress *compress)
 	return compress ? &compress->serial.ctx : NULL;
 }
 
-doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_compress *compress, uint32_t *max_num_tasks)
+doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_compress *compress,
+						 uint32_t *max_num_tasks)
 {
 	if (!compress || !max_num_tasks)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -195,7 +202,8 @@ doca_error_t doca_compress_cap_get_max_num_tasks(struct doca_compress *compress,
 
 /* -- tasks -- */
 
-static doca_error_t set_conf(struct doca_compress *compress, enum kind kind, void *done_cb, void *error_cb, uint32_t n)
+static doca_error_t set_conf(struct doca_compress *compress, enum kind kind, void *done_cb,
+			     void *error_cb, uint32_t n)
 {
 	if (!compress)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -204,8 +212,8 @@ static doca_error_t set_conf(struct doca_compress *compress, enum kind kind, voi
 	return gd_serial_conf(&compress->pools[kind], done_cb, error_cb, n, DOCA_ERROR_BAD_STATE);
 }
 
-static doca_error_t take(struct doca_compress *compress, enum kind kind, struct doca_buf const *src, struct doca_buf *dst,
-			 union doca_data user_data, void **task_p)
+static doca_error_t take(struct doca_compress *compress, enum kind kind, struct doca_buf const *src,
+			 struct doca_buf *dst, union doca_data user_data, void **task_p)
 {
 	struct compress_task *t;
 	struct doca_task *task;
@@ -224,63 +232,78 @@ static doca_error_t take(struct doca_compress *compress, enum kind kind, struct 
 	return DOCA_SUCCESS;
 }
 
-/* The functions that every kind has, NAME in their names: struct doca_compress_task_NAME is a struct compress_task. */
+/*
+ * The functions that every kind has, NAME in their names: struct doca_compress_task_NAME is a
+ * struct compress_task.
+ */
 #define KIND(NAME, kind) \
-	doca_error_t doca_compress_cap_task_##NAME##_is_supported(const struct doca_devinfo *devinfo) \
+	doca_error_t doca_compress_cap_task_##NAME##_is_supported( \
+		const struct doca_devinfo *devinfo) \
 	{ \
 		return gd_cap(devinfo, supports(kind)); \
 	} \
-	doca_error_t doca_compress_cap_task_##NAME##_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *size) \
+	doca_error_t doca_compress_cap_task_##NAME##_get_max_buf_size( \
+		const struct doca_devinfo *devinfo, uint64_t *size) \
 	{ \
 		return gd_cap_u64(devinfo, supports(kind), MAX_BYTES, size); \
 	} \
-	doca_error_t doca_compress_cap_task_##NAME##_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *length) \
+	doca_error_t doca_compress_cap_task_##NAME##_get_max_buf_list_len( \
+		const struct doca_devinfo *devinfo, uint32_t *length) \
 	{ \
 		return gd_cap_u32(devinfo, true, GD_SERIAL_LIST_MAX, length); \
 	} \
 	doca_error_t doca_compress_task_##NAME##_set_conf( \
-		struct doca_compress *compress, doca_compress_task_##NAME##_completion_cb_t task_completion_cb, \
+		struct doca_compress *compress, \
+		doca_compress_task_##NAME##_completion_cb_t task_completion_cb, \
 		doca_compress_task_##NAME##_completion_cb_t task_error_cb, uint32_t num_tasks) \
 	{ \
 		return set_conf(compress, kind, task_completion_cb, task_error_cb, num_tasks); \
 	} \
-	struct doca_task *doca_compress_task_##NAME##_as_task(struct doca_compress_task_##NAME *task) \
+	struct doca_task *doca_compress_task_##NAME##_as_task( \
+		struct doca_compress_task_##NAME *task) \
 	{ \
 		return (struct doca_task *)task; \
 	} \
-	void doca_compress_task_##NAME##_set_src(struct doca_compress_task_##NAME *task, struct doca_buf const *src_buff) \
+	void doca_compress_task_##NAME##_set_src(struct doca_compress_task_##NAME *task, \
+						 struct doca_buf const *src_buff) \
 	{ \
 		if (task) \
 			((struct compress_task *)task)->src = src_buff; \
 	} \
-	struct doca_buf const *doca_compress_task_##NAME##_get_src(const struct doca_compress_task_##NAME *task) \
+	struct doca_buf const *doca_compress_task_##NAME##_get_src( \
+		const struct doca_compress_task_##NAME *task) \
 	{ \
 		return task ? ((const struct compress_task *)task)->src : NULL; \
 	} \
-	void doca_compress_task_##NAME##_set_dst(struct doca_compress_task_##NAME *task, struct doca_buf *dst_buff) \
+	void doca_compress_task_##NAME##_set_dst(struct doca_compress_task_##NAME *task, \
+						 struct doca_buf *dst_buff) \
 	{ \
 		if (task) \
 			((struct compress_task *)task)->dst = dst_buff; \
 	} \
-	struct doca_buf *doca_compress_task_##NAME##_get_dst(const struct doca_compress_task_##NAME *task) \
+	struct doca_buf *doca_compress_task_##NAME##_get_dst( \
+		const struct doca_compress_task_##NAME *task) \
 	{ \
 		return task ? ((const struct compress_task *)task)->dst : NULL; \
 	} \
-	uint32_t doca_compress_task_##NAME##_get_crc_cs(const struct doca_compress_task_##NAME *task) \
+	uint32_t doca_compress_task_##NAME##_get_crc_cs( \
+		const struct doca_compress_task_##NAME *task) \
 	{ \
 		return task ? ((const struct compress_task *)task)->crc : 0; \
 	}
 
 /* What most kinds have: tasks with source and destination alone, and a second checksum. */
 #define PLAIN(NAME, kind) \
-	doca_error_t doca_compress_task_##NAME##_alloc_init(struct doca_compress *compress, struct doca_buf const *src_buff, \
-							    struct doca_buf *dst_buff, union doca_data user_data, \
-							    struct doca_compress_task_##NAME **task) \
+	doca_error_t doca_compress_task_##NAME##_alloc_init( \
+		struct doca_compress *compress, struct doca_buf const *src_buff, \
+		struct doca_buf *dst_buff, union doca_data user_data, \
+		struct doca_compress_task_##NAME **task) \
 	{ \
 		return take(compress, kind, src_buff, dst_buff, user_data, (void **)task); \
 	}
 #define SUM(NAME, sum) \
-	uint32_t doca_compress_task_##NAME##_get_##sum##_cs(const struct doca_compress_task_##NAME *task) \
+	uint32_t doca_compress_task_##NAME##_get_##sum##_cs( \
+		const struct doca_compress_task_##NAME *task) \
 	{ \
 		return task ? ((const struct compress_task *)task)->sum : 0; \
 	}
@@ -297,34 +320,38 @@ SUM(decompress_lz4_block, xxh)
 KIND(decompress_lz4_stream, LZ4_STREAM)
 SUM(decompress_lz4_stream, xxh)
 
-doca_error_t doca_compress_task_decompress_lz4_stream_alloc_init(struct doca_compress *compress, uint8_t has_block_checksum,
-								 uint8_t are_blocks_independent, struct doca_buf const *src_buff,
-								 struct doca_buf *dst_buff, union doca_data user_data,
-								 struct doca_compress_task_decompress_lz4_stream **task)
+doca_error_t doca_compress_task_decompress_lz4_stream_alloc_init(
+	struct doca_compress *compress, uint8_t has_block_checksum, uint8_t are_blocks_independent,
+	struct doca_buf const *src_buff, struct doca_buf *dst_buff, union doca_data user_data,
+	struct doca_compress_task_decompress_lz4_stream **task)
 {
-	doca_error_t result = take(compress, LZ4_STREAM, src_buff, dst_buff, user_data, (void **)task);
+	doca_error_t result = take(compress, LZ4_STREAM, src_buff, dst_buff, user_data,
+				   (void **)task);
 
 	if (result == DOCA_SUCCESS) {
-		doca_compress_task_decompress_lz4_stream_set_has_block_checksum(*task, has_block_checksum);
-		doca_compress_task_decompress_lz4_stream_set_are_blocks_independent(*task, are_blocks_independent);
+		doca_compress_task_decompress_lz4_stream_set_has_block_checksum(*task,
+										has_block_checksum);
+		doca_compress_task_decompress_lz4_stream_set_are_blocks_independent(
+			*task, are_blocks_independent);
 	}
 	return result;
 }
 
-void doca_compress_task_decompress_lz4_stream_set_has_block_checksum(struct doca_compress_task_decompress_lz4_stream *task,
-								     uint8_t has_block_checksum)
+void doca_compress_task_decompress_lz4_stream_set_has_block_checksum(
+	struct doca_compress_task_decompress_lz4_stream *task, uint8_t has_block_checksum)
 {
 	if (task)
 		((struct compress_task *)task)->has_block_checksum = has_block_checksum;
 }
 
-uint8_t doca_compress_task_decompress_lz4_stream_get_has_block_checksum(const struct doca_compress_task_decompress_lz4_stream *task)
+uint8_t doca_compress_task_decompress_lz4_stream_get_has_block_checksum(
+	const struct doca_compress_task_decompress_lz4_stream *task)
 {
 	return task ? ((const struct compress_task *)task)->has_block_checksum : 0;
 }
 
-void doca_compress_task_decompress_lz4_stream_set_are_blocks_independent(struct doca_compress_task_decompress_lz4_stream *task,
-									 uint8_t are_blocks_independent)
+void doca_compress_task_decompress_lz4_stream_set_are_blocks_independent(
+	struct doca_compress_task_decompress_lz4_stream *task, uint8_t are_blocks_independent)
 {
 	if (task)
 		((struct compress_task *)task)->are_blocks_independent = are_blocks_independent;

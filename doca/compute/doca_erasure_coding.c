@@ -2,9 +2,10 @@
 /*
  * doca_erasure_coding.c - redundancy blocks made of data blocks, lost blocks made of others.
  *
- * Every task multiplies blocks by a matrix: that of the code makes redundancy blocks of data blocks; one of recovery makes
- * the missing blocks of the first others, in their order; one of update makes new redundancy blocks of (old, new) of each
- * data block that changed and of the old redundancy blocks. So a task is the same object whatever its kind.
+ * Every task multiplies blocks by a matrix: that of the code makes redundancy blocks of data
+ * blocks; one of recovery makes the missing blocks of the first others, in their order; one of
+ * update makes new redundancy blocks of (old, new) of each data block that changed and of the old
+ * redundancy blocks. So a task is the same object whatever its kind.
  */
 #include <doca_erasure_coding.h>
 
@@ -38,12 +39,17 @@ static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("erasure coding");
 
 /* -- what is done -- */
 
-/* Bytes of a block of the task's source; 0: it is not made of as many good blocks as the matrix takes. */
+/*
+ * Bytes of a block of the task's source; 0: it is not made of as many good blocks as the matrix
+ * takes.
+ */
 static size_t block_bytes(const struct ec_task *t)
 {
 	size_t length = gd_buf_data_bytes(t->src), block = length / t->matrix->columns;
 
-	return block * t->matrix->columns == length && block % BLOCK_UNIT == 0 && block <= MAX_BLOCK ? block : 0;
+	return block * t->matrix->columns == length && block % BLOCK_UNIT == 0 && block <= MAX_BLOCK
+		       ? block
+		       : 0;
 }
 
 static doca_error_t check(const struct doca_task *task)
@@ -51,11 +57,13 @@ static doca_error_t check(const struct doca_task *task)
 	const struct ec_task *t = (const struct ec_task *)task;
 	size_t block = t->matrix && t->src && t->dst ? block_bytes(t) : 0;
 
-	return block && gd_buf_room(t->dst) >= block * t->matrix->rows ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return block && gd_buf_room(t->dst) >= block * t->matrix->rows ? DOCA_SUCCESS
+								       : DOCA_ERROR_INVALID_VALUE;
 }
 
 /* Where the blocks of a list are; they are copied only if one of them is in pieces. */
-static doca_error_t find_blocks(struct gd_serial *serial, const struct ec_task *t, size_t block, const uint8_t **blocks)
+static doca_error_t find_blocks(struct gd_serial *serial, const struct ec_task *t, size_t block,
+				const uint8_t **blocks)
 {
 	const struct doca_buf *buf;
 	const uint8_t *data;
@@ -115,7 +123,8 @@ doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec)
 	if (!gd_dev_is_open(dev) || !ec)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!GD_HAVE_EC) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "no erasure coding: this library was built without isa-l");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "no erasure coding: this library was built without isa-l");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	e = calloc(1, sizeof(*e));
@@ -130,7 +139,8 @@ doca_error_t doca_ec_create(struct doca_dev *dev, struct doca_ec **ec)
 
 doca_error_t doca_ec_destroy(struct doca_ec *ec)
 {
-	doca_error_t result = ec ? gd_serial_fini(&ec->serial, DOCA_ERROR_BAD_STATE) : DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = ec ? gd_serial_fini(&ec->serial, DOCA_ERROR_BAD_STATE)
+				 : DOCA_ERROR_INVALID_VALUE;
 
 	if (result == DOCA_SUCCESS)
 		free(ec);
@@ -142,12 +152,14 @@ struct doca_ctx *doca_ec_as_ctx(struct doca_ec *ec)
 	return ec ? &ec->serial.ctx : NULL;
 }
 
-doca_error_t doca_ec_cap_get_max_block_size(const struct doca_devinfo *devinfo, uint64_t *max_block_size)
+doca_error_t doca_ec_cap_get_max_block_size(const struct doca_devinfo *devinfo,
+					    uint64_t *max_block_size)
 {
 	return gd_cap_u64(devinfo, GD_HAVE_EC, MAX_BLOCK, max_block_size);
 }
 
-doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len)
+doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+					      uint32_t *max_buf_list_len)
 {
 	return gd_cap_u32(devinfo, true, GD_SERIAL_LIST_MAX, max_buf_list_len);
 }
@@ -155,21 +167,25 @@ doca_error_t doca_ec_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo
 /* -- matrices -- */
 
 /* A code of k data and r redundancy blocks. */
-static doca_error_t new_code(struct doca_ec *ec, size_t k, size_t r, struct doca_ec_matrix **matrix_p)
+static doca_error_t new_code(struct doca_ec *ec, size_t k, size_t r,
+			     struct doca_ec_matrix **matrix_p)
 {
-	if (!ec || !matrix_p || k == 0 || r == 0 || k > GD_EC_BLOCKS_MAX || r > GD_EC_BLOCKS_MAX || k + r > GD_EC_BLOCKS_MAX)
+	if (!ec || !matrix_p || k == 0 || r == 0 || k > GD_EC_BLOCKS_MAX || r > GD_EC_BLOCKS_MAX ||
+	    k + r > GD_EC_BLOCKS_MAX)
 		return DOCA_ERROR_INVALID_VALUE;
 	*matrix_p = gd_ec_matrix_new((uint32_t)r, (uint32_t)k);
 	return *matrix_p ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY;
 }
 
-doca_error_t doca_ec_matrix_create(struct doca_ec *ec, enum doca_ec_matrix_type type, size_t data_block_count,
-				   size_t rdnc_block_count, struct doca_ec_matrix **matrix)
+doca_error_t doca_ec_matrix_create(struct doca_ec *ec, enum doca_ec_matrix_type type,
+				   size_t data_block_count, size_t rdnc_block_count,
+				   struct doca_ec_matrix **matrix)
 {
 	struct doca_ec_matrix *m;
 	doca_error_t result;
 
-	if (!matrix || (type != DOCA_EC_MATRIX_TYPE_CAUCHY && type != DOCA_EC_MATRIX_TYPE_VANDERMONDE))
+	if (!matrix ||
+	    (type != DOCA_EC_MATRIX_TYPE_CAUCHY && type != DOCA_EC_MATRIX_TYPE_VANDERMONDE))
 		return DOCA_ERROR_INVALID_VALUE;
 	result = new_code(ec, data_block_count, rdnc_block_count, &m);
 	if (result != DOCA_SUCCESS)
@@ -180,7 +196,8 @@ doca_error_t doca_ec_matrix_create(struct doca_ec *ec, enum doca_ec_matrix_type 
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_ec_matrix_create_from_raw(struct doca_ec *ec, uint8_t *data, size_t data_block_count, size_t rdnc_block_count,
+doca_error_t doca_ec_matrix_create_from_raw(struct doca_ec *ec, uint8_t *data,
+					    size_t data_block_count, size_t rdnc_block_count,
 					    struct doca_ec_matrix **matrix)
 {
 	struct doca_ec_matrix *m;
@@ -208,14 +225,17 @@ static bool good_indices(const uint32_t *indices, size_t n, size_t most, uint32_
 	return true;
 }
 
-doca_error_t doca_ec_matrix_create_update(struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix,
-					  uint32_t update_indices[], size_t n_updates, struct doca_ec_matrix **matrix)
+doca_error_t doca_ec_matrix_create_update(struct doca_ec *ec,
+					  const struct doca_ec_matrix *coding_matrix,
+					  uint32_t update_indices[], size_t n_updates,
+					  struct doca_ec_matrix **matrix)
 {
 	struct doca_ec_matrix *m;
 	uint32_t n = (uint32_t)n_updates;
 
 	if (!ec || !coding_matrix || !matrix ||
-	    !good_indices(update_indices, n_updates, coding_matrix->columns, coding_matrix->columns))
+	    !good_indices(update_indices, n_updates, coding_matrix->columns,
+			  coding_matrix->columns))
 		return DOCA_ERROR_INVALID_VALUE;
 	m = gd_ec_matrix_new(coding_matrix->rows, 2 * n + coding_matrix->rows);
 	if (!m)
@@ -224,7 +244,9 @@ doca_error_t doca_ec_matrix_create_update(struct doca_ec *ec, const struct doca_
 		uint8_t *row = m->cells + (size_t)r * m->columns;
 
 		for (uint32_t i = 0; i < n; i++)
-			row[2 * i] = row[2 * i + 1] = coding_matrix->cells[r * coding_matrix->columns + update_indices[i]];
+			row[2 * i] = row[2 * i + 1] =
+				coding_matrix
+					->cells[r * coding_matrix->columns + update_indices[i]];
 		row[2 * n + r] = 1;
 	}
 	gd_ec_matrix_ready(m);
@@ -232,14 +254,17 @@ doca_error_t doca_ec_matrix_create_update(struct doca_ec *ec, const struct doca_
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_ec_matrix_create_recover(struct doca_ec *ec, const struct doca_ec_matrix *coding_matrix,
-					   uint32_t missing_indices[], size_t n_missing, struct doca_ec_matrix **matrix)
+doca_error_t doca_ec_matrix_create_recover(struct doca_ec *ec,
+					   const struct doca_ec_matrix *coding_matrix,
+					   uint32_t missing_indices[], size_t n_missing,
+					   struct doca_ec_matrix **matrix)
 {
 	struct doca_ec_matrix *m;
 	doca_error_t result;
 
 	if (!ec || !coding_matrix || !matrix ||
-	    !good_indices(missing_indices, n_missing, coding_matrix->rows, coding_matrix->columns + coding_matrix->rows))
+	    !good_indices(missing_indices, n_missing, coding_matrix->rows,
+			  coding_matrix->columns + coding_matrix->rows))
 		return DOCA_ERROR_INVALID_VALUE;
 	m = gd_ec_matrix_new((uint32_t)n_missing, coding_matrix->columns);
 	if (!m)
@@ -264,13 +289,16 @@ doca_error_t doca_ec_matrix_destroy(struct doca_ec_matrix *matrix)
 
 /* -- tasks -- */
 
-static doca_error_t set_conf(struct doca_ec *ec, enum kind kind, void *done_cb, void *error_cb, uint32_t n)
+static doca_error_t set_conf(struct doca_ec *ec, enum kind kind, void *done_cb, void *error_cb,
+			     uint32_t n)
 {
-	return ec ? gd_serial_conf(&ec->pools[kind], done_cb, error_cb, n, DOCA_ERROR_BAD_STATE) : DOCA_ERROR_INVALID_VALUE;
+	return ec ? gd_serial_conf(&ec->pools[kind], done_cb, error_cb, n, DOCA_ERROR_BAD_STATE)
+		  : DOCA_ERROR_INVALID_VALUE;
 }
 
-static doca_error_t take(struct doca_ec *ec, enum kind kind, const struct doca_ec_matrix *matrix, const struct doca_buf *src,
-			 struct doca_buf *dst, union doca_data user_data, void **task_p)
+static doca_error_t take(struct doca_ec *ec, enum kind kind, const struct doca_ec_matrix *matrix,
+			 const struct doca_buf *src, struct doca_buf *dst,
+			 union doca_data user_data, void **task_p)
 {
 	struct doca_task *task;
 	struct ec_task *t;
@@ -289,21 +317,28 @@ static doca_error_t take(struct doca_ec *ec, enum kind kind, const struct doca_e
 	return DOCA_SUCCESS;
 }
 
-/* The functions of a kind of task. NAME: of the kind; MATRIX, SRC, DST, GET_DST: how it calls these fields. */
+/*
+ * The functions of a kind of task. NAME: of the kind; MATRIX, SRC, DST, GET_DST: how it calls these
+ * fields.
+ */
 #define KIND(NAME, kind, MATRIX, SRC, DST, GET_DST) \
 	doca_error_t doca_ec_cap_task_##NAME##_is_supported(const struct doca_devinfo *devinfo) \
 	{ \
 		return gd_cap(devinfo, GD_HAVE_EC); \
 	} \
 	doca_error_t doca_ec_task_##NAME##_set_conf( \
-		struct doca_ec *ec, doca_ec_task_##NAME##_completion_cb_t successful_task_completion_cb, \
-		doca_ec_task_##NAME##_completion_cb_t error_task_completion_cb, uint32_t num_tasks) \
+		struct doca_ec *ec, \
+		doca_ec_task_##NAME##_completion_cb_t successful_task_completion_cb, \
+		doca_ec_task_##NAME##_completion_cb_t error_task_completion_cb, \
+		uint32_t num_tasks) \
 	{ \
-		return set_conf(ec, kind, successful_task_completion_cb, error_task_completion_cb, num_tasks); \
+		return set_conf(ec, kind, successful_task_completion_cb, error_task_completion_cb, \
+				num_tasks); \
 	} \
-	doca_error_t doca_ec_task_##NAME##_allocate_init(struct doca_ec *ec, const struct doca_ec_matrix *MATRIX, \
-							 const struct doca_buf *SRC, struct doca_buf *DST, \
-							 union doca_data user_data, struct doca_ec_task_##NAME **task) \
+	doca_error_t doca_ec_task_##NAME##_allocate_init( \
+		struct doca_ec *ec, const struct doca_ec_matrix *MATRIX, \
+		const struct doca_buf *SRC, struct doca_buf *DST, union doca_data user_data, \
+		struct doca_ec_task_##NAME **task) \
 	{ \
 		return take(ec, kind, MATRIX, SRC, DST, user_data, (void **)task); \
 	} \
@@ -311,35 +346,42 @@ static doca_error_t take(struct doca_ec *ec, enum kind kind, const struct doca_e
 	{ \
 		return (struct doca_task *)task; \
 	} \
-	void doca_ec_task_##NAME##_set_##MATRIX(struct doca_ec_task_##NAME *task, const struct doca_ec_matrix *MATRIX) \
+	void doca_ec_task_##NAME##_set_##MATRIX(struct doca_ec_task_##NAME *task, \
+						const struct doca_ec_matrix *MATRIX) \
 	{ \
 		if (task) \
 			((struct ec_task *)task)->matrix = MATRIX; \
 	} \
-	const struct doca_ec_matrix *doca_ec_task_##NAME##_get_##MATRIX(const struct doca_ec_task_##NAME *task) \
+	const struct doca_ec_matrix *doca_ec_task_##NAME##_get_##MATRIX( \
+		const struct doca_ec_task_##NAME *task) \
 	{ \
 		return task ? ((const struct ec_task *)task)->matrix : NULL; \
 	} \
-	void doca_ec_task_##NAME##_set_##SRC(struct doca_ec_task_##NAME *task, const struct doca_buf *SRC) \
+	void doca_ec_task_##NAME##_set_##SRC(struct doca_ec_task_##NAME *task, \
+					     const struct doca_buf *SRC) \
 	{ \
 		if (task) \
 			((struct ec_task *)task)->src = SRC; \
 	} \
-	const struct doca_buf *doca_ec_task_##NAME##_get_##SRC(const struct doca_ec_task_##NAME *task) \
+	const struct doca_buf *doca_ec_task_##NAME##_get_##SRC( \
+		const struct doca_ec_task_##NAME *task) \
 	{ \
 		return task ? ((const struct ec_task *)task)->src : NULL; \
 	} \
-	void doca_ec_task_##NAME##_set_##DST(struct doca_ec_task_##NAME *task, struct doca_buf *DST) \
+	void doca_ec_task_##NAME##_set_##DST(struct doca_ec_task_##NAME *task, \
+					     struct doca_buf *DST) \
 	{ \
 		if (task) \
 			((struct ec_task *)task)->dst = DST; \
 	} \
-	struct doca_buf *doca_ec_task_##NAME##_get_##GET_DST(const struct doca_ec_task_##NAME *task) \
+	struct doca_buf *doca_ec_task_##NAME##_get_##GET_DST( \
+		const struct doca_ec_task_##NAME *task) \
 	{ \
 		return task ? ((const struct ec_task *)task)->dst : NULL; \
 	}
 
 KIND(galois_mul, GALOIS_MUL, coding_matrix, src_buf, dst_buf, dst_buf)
 KIND(create, CREATE, coding_matrix, original_data_blocks, rdnc_blocks, rdnc_blocks)
-KIND(update, UPDATE, update_matrix, original_updated_and_rdnc_blocks, updated_rdnc_blocks, updated_rdnc_blocks)
+KIND(update, UPDATE, update_matrix, original_updated_and_rdnc_blocks, updated_rdnc_blocks,
+     updated_rdnc_blocks)
 KIND(recover, RECOVER, recover_matrix, available_blocks, recovered_data_blocks, recovered_data)

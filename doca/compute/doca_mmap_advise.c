@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_mmap_advise.c - hints about memory. Caches are coherent here, so to write one back is only to check that the memory is
- * there, and to put an order between what came before and what comes after.
+ * doca_mmap_advise.c - hints about memory. Caches are coherent here, so to write one back is only
+ * to check that the memory is there, and to put an order between what came before and what comes
+ * after.
  */
 #include <doca_mmap_advise.h>
 
@@ -25,9 +26,11 @@ static const struct gd_ctx_ops ctx_ops = GD_SERIAL_CTX("mmap advise");
 
 static doca_error_t check(const struct doca_task *task)
 {
-	const struct doca_buf *buf = ((const struct doca_mmap_advise_task_invalidate_cache *)task)->buf;
+	const struct doca_buf *buf =
+		((const struct doca_mmap_advise_task_invalidate_cache *)task)->buf;
 
-	return buf && gd_buf_host(buf, buf->data, buf->data_len) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return buf && gd_buf_host(buf, buf->data, buf->data_len) ? DOCA_SUCCESS
+								 : DOCA_ERROR_INVALID_VALUE;
 }
 
 static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
@@ -49,14 +52,16 @@ doca_error_t doca_mmap_advise_create(struct doca_dev *dev, struct doca_mmap_advi
 	if (!advise)
 		return DOCA_ERROR_NO_MEMORY;
 	gd_ctx_init(&advise->serial.ctx, &ctx_ops, dev);
-	gd_pool_init(&advise->pool, &advise->serial.ctx, &task_ops.ops, sizeof(struct doca_mmap_advise_task_invalidate_cache));
+	gd_pool_init(&advise->pool, &advise->serial.ctx, &task_ops.ops,
+		     sizeof(struct doca_mmap_advise_task_invalidate_cache));
 	*mmap_advise = advise;
 	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_mmap_advise_destroy(struct doca_mmap_advise *mmap_advise)
 {
-	doca_error_t result = mmap_advise ? gd_serial_fini(&mmap_advise->serial, DOCA_ERROR_IN_USE) : DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = mmap_advise ? gd_serial_fini(&mmap_advise->serial, DOCA_ERROR_IN_USE)
+					  : DOCA_ERROR_INVALID_VALUE;
 
 	if (result == DOCA_SUCCESS)
 		free(mmap_advise);
@@ -68,29 +73,32 @@ struct doca_ctx *doca_mmap_advise_as_ctx(struct doca_mmap_advise *mmap_advise)
 	return mmap_advise ? &mmap_advise->serial.ctx : NULL;
 }
 
-doca_error_t doca_mmap_advise_cap_task_cache_invalidate_is_supported(const struct doca_devinfo *devinfo)
+doca_error_t doca_mmap_advise_cap_task_cache_invalidate_is_supported(
+	const struct doca_devinfo *devinfo)
 {
 	return gd_cap(devinfo, true);
 }
 
-doca_error_t doca_mmap_advise_task_cache_invalidate_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *buf_size)
+doca_error_t doca_mmap_advise_task_cache_invalidate_get_max_buf_size(
+	const struct doca_devinfo *devinfo, uint64_t *buf_size)
 {
 	return gd_cap_u64(devinfo, true, SIZE_MAX, buf_size);
 }
 
-doca_error_t doca_mmap_advise_task_invalidate_cache_set_conf(struct doca_mmap_advise *mmap_advise,
-							     doca_mmap_advise_task_invalidate_cache_completion_cb_t completion_cb,
-							     doca_mmap_advise_task_invalidate_cache_completion_cb_t error_cb,
-							     uint32_t num_tasks)
+doca_error_t doca_mmap_advise_task_invalidate_cache_set_conf(
+	struct doca_mmap_advise *mmap_advise,
+	doca_mmap_advise_task_invalidate_cache_completion_cb_t completion_cb,
+	doca_mmap_advise_task_invalidate_cache_completion_cb_t error_cb, uint32_t num_tasks)
 {
 	if (!mmap_advise)
 		return DOCA_ERROR_INVALID_VALUE;
-	return gd_serial_conf(&mmap_advise->pool, completion_cb, error_cb, num_tasks, DOCA_ERROR_NOT_PERMITTED);
+	return gd_serial_conf(&mmap_advise->pool, completion_cb, error_cb, num_tasks,
+			      DOCA_ERROR_NOT_PERMITTED);
 }
 
-doca_error_t doca_mmap_advise_task_invalidate_cache_alloc_init(struct doca_mmap_advise *mmap_advise, struct doca_buf *buf,
-							       union doca_data user_data,
-							       struct doca_mmap_advise_task_invalidate_cache **task)
+doca_error_t doca_mmap_advise_task_invalidate_cache_alloc_init(
+	struct doca_mmap_advise *mmap_advise, struct doca_buf *buf, union doca_data user_data,
+	struct doca_mmap_advise_task_invalidate_cache **task)
 {
 	struct doca_task *taken;
 	doca_error_t result;
@@ -105,18 +113,21 @@ doca_error_t doca_mmap_advise_task_invalidate_cache_alloc_init(struct doca_mmap_
 	return DOCA_SUCCESS;
 }
 
-struct doca_task *doca_mmap_advise_task_invalidate_cache_as_doca_task(struct doca_mmap_advise_task_invalidate_cache *task)
+struct doca_task *doca_mmap_advise_task_invalidate_cache_as_doca_task(
+	struct doca_mmap_advise_task_invalidate_cache *task)
 {
 	return task ? &task->task : NULL;
 }
 
-void doca_mmap_advise_task_invalidate_cache_set_buf(struct doca_mmap_advise_task_invalidate_cache *task, struct doca_buf *buf)
+void doca_mmap_advise_task_invalidate_cache_set_buf(
+	struct doca_mmap_advise_task_invalidate_cache *task, struct doca_buf *buf)
 {
 	if (task)
 		task->buf = buf;
 }
 
-struct doca_buf *doca_mmap_advise_task_invalidate_cache_get_buf(const struct doca_mmap_advise_task_invalidate_cache *task)
+struct doca_buf *doca_mmap_advise_task_invalidate_cache_get_buf(
+	const struct doca_mmap_advise_task_invalidate_cache *task)
 {
 	return task ? task->buf : NULL;
 }

@@ -2,8 +2,8 @@
 /*
  * doca_sha.c - SHA-1, SHA-256, SHA-512 in one step, or part by part.
  *
- * A partial task: NEW, then after each part IN_PARTS, then after the final part DONE; reset makes it NEW again. What cannot be
- * done in its state ends with BAD_STATE and changes nothing.
+ * A partial task: NEW, then after each part IN_PARTS, then after the final part DONE; reset makes
+ * it NEW again. What cannot be done in its state ends with BAD_STATE and changes nothing.
  */
 #include <doca_sha.h>
 
@@ -36,7 +36,7 @@ struct doca_sha_task_hash {
 };
 
 struct doca_sha_task_partial_hash {
-	struct sha_task sha; /* first */
+	struct sha_task sha;  /* first */
 	struct gd_hash *hash; /* NULL until first used; stays for the next user of the task */
 	bool in_parts, is_final, has_result;
 };
@@ -65,14 +65,16 @@ static doca_error_t check_hash(const struct doca_task *task)
 	const struct sha_task *sha = (const struct sha_task *)task;
 	const struct sha_kind *kind = sha_kind(sha->algorithm);
 
-	if (!sha->src || !sha->dst || !kind || gd_buf_data_bytes(sha->src) > MAX_SOURCE || gd_buf_room(sha->dst) < kind->bytes)
+	if (!sha->src || !sha->dst || !kind || gd_buf_data_bytes(sha->src) > MAX_SOURCE ||
+	    gd_buf_room(sha->dst) < kind->bytes)
 		return DOCA_ERROR_INVALID_VALUE;
 	return DOCA_SUCCESS;
 }
 
 static doca_error_t check_partial(const struct doca_task *task)
 {
-	const struct doca_sha_task_partial_hash *partial = (const struct doca_sha_task_partial_hash *)task;
+	const struct doca_sha_task_partial_hash *partial =
+		(const struct doca_sha_task_partial_hash *)task;
 	doca_error_t result = partial->has_result ? DOCA_ERROR_BAD_STATE : check_hash(task);
 
 	if (result != DOCA_SUCCESS || partial->is_final)
@@ -82,7 +84,8 @@ static doca_error_t check_partial(const struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t add_source(struct gd_serial *serial, struct gd_hash *hash, const struct doca_buf *src)
+static doca_error_t add_source(struct gd_serial *serial, struct gd_hash *hash,
+			       const struct doca_buf *src)
 {
 	const uint8_t *data;
 	size_t length;
@@ -121,7 +124,8 @@ static doca_error_t begin_parts(struct doca_sha_task_partial_hash *partial)
 		partial->hash = gd_hash_new();
 	if (!partial->hash)
 		return DOCA_ERROR_NO_MEMORY;
-	return gd_hash_begin(partial->hash, partial->sha.algorithm) ? DOCA_SUCCESS : DOCA_ERROR_DRIVER;
+	return gd_hash_begin(partial->hash, partial->sha.algorithm) ? DOCA_SUCCESS
+								    : DOCA_ERROR_DRIVER;
 }
 
 static doca_error_t run_partial(struct gd_serial *serial, struct doca_task *task)
@@ -178,8 +182,10 @@ doca_error_t doca_sha_create(struct doca_dev *dev, struct doca_sha **sha)
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	gd_ctx_init(&s->serial.ctx, &ctx_ops, dev);
-	gd_pool_init(&s->hash_pool, &s->serial.ctx, &hash_ops.ops, sizeof(struct doca_sha_task_hash));
-	gd_pool_init(&s->partial_pool, &s->serial.ctx, &partial_ops.ops, sizeof(struct doca_sha_task_partial_hash));
+	gd_pool_init(&s->hash_pool, &s->serial.ctx, &hash_ops.ops,
+		     sizeof(struct doca_sha_task_hash));
+	gd_pool_init(&s->partial_pool, &s->serial.ctx, &partial_ops.ops,
+		     sizeof(struct doca_sha_task_partial_hash));
 	*sha = s;
 	return DOCA_SUCCESS;
 }
@@ -213,40 +219,48 @@ static doca_error_t supported(const struct doca_devinfo *devinfo, enum doca_sha_
 	return sha_kind(algorithm) ? gd_cap(devinfo, GD_HAVE_SHA) : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_sha_cap_task_hash_get_supported(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm)
+doca_error_t doca_sha_cap_task_hash_get_supported(struct doca_devinfo const *devinfo,
+						  enum doca_sha_algorithm algorithm)
 {
 	return supported(devinfo, algorithm);
 }
 
-doca_error_t doca_sha_cap_task_partial_hash_get_supported(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm)
+doca_error_t doca_sha_cap_task_partial_hash_get_supported(struct doca_devinfo const *devinfo,
+							  enum doca_sha_algorithm algorithm)
 {
 	return supported(devinfo, algorithm);
 }
 
-doca_error_t doca_sha_cap_get_max_list_buf_num_elem(struct doca_devinfo const *devinfo, uint32_t *max_list_buf_num_elem)
+doca_error_t doca_sha_cap_get_max_list_buf_num_elem(struct doca_devinfo const *devinfo,
+						    uint32_t *max_list_buf_num_elem)
 {
 	return gd_cap_u32(devinfo, GD_HAVE_SHA, GD_SERIAL_LIST_MAX, max_list_buf_num_elem);
 }
 
-doca_error_t doca_sha_cap_get_max_src_buf_size(struct doca_devinfo const *devinfo, uint64_t *max_src_buf_size)
+doca_error_t doca_sha_cap_get_max_src_buf_size(struct doca_devinfo const *devinfo,
+					       uint64_t *max_src_buf_size)
 {
 	return gd_cap_u64(devinfo, GD_HAVE_SHA, MAX_SOURCE, max_src_buf_size);
 }
 
-doca_error_t doca_sha_cap_get_min_dst_buf_size(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm,
+doca_error_t doca_sha_cap_get_min_dst_buf_size(struct doca_devinfo const *devinfo,
+					       enum doca_sha_algorithm algorithm,
 					       uint32_t *min_dst_buf_size)
 {
 	const struct sha_kind *kind = sha_kind(algorithm);
 
-	return kind ? gd_cap_u32(devinfo, GD_HAVE_SHA, kind->bytes, min_dst_buf_size) : DOCA_ERROR_INVALID_VALUE;
+	return kind ? gd_cap_u32(devinfo, GD_HAVE_SHA, kind->bytes, min_dst_buf_size)
+		    : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_sha_cap_get_partial_hash_block_size(struct doca_devinfo const *devinfo, enum doca_sha_algorithm algorithm,
+doca_error_t doca_sha_cap_get_partial_hash_block_size(struct doca_devinfo const *devinfo,
+						      enum doca_sha_algorithm algorithm,
 						      uint32_t *partial_block_size)
 {
 	const struct sha_kind *kind = sha_kind(algorithm);
 
-	return kind ? gd_cap_u32(devinfo, GD_HAVE_SHA, kind->block, partial_block_size) : DOCA_ERROR_INVALID_VALUE;
+	return kind ? gd_cap_u32(devinfo, GD_HAVE_SHA, kind->block, partial_block_size)
+		    : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_sha_cap_get_max_num_tasks(struct doca_sha *sha, uint32_t *max_num_tasks)
@@ -259,7 +273,8 @@ doca_error_t doca_sha_cap_get_max_num_tasks(struct doca_sha *sha, uint32_t *max_
 
 /* -- fields of both kinds -- */
 
-static doca_error_t take(struct gd_pool *pool, enum doca_sha_algorithm algorithm, struct doca_buf const *src, struct doca_buf *dst,
+static doca_error_t take(struct gd_pool *pool, enum doca_sha_algorithm algorithm,
+			 struct doca_buf const *src, struct doca_buf *dst,
 			 union doca_data user_data, struct sha_task **task_p)
 {
 	struct doca_task *task;
@@ -303,17 +318,21 @@ static doca_error_t set_algorithm(struct sha_task *task, enum doca_sha_algorithm
 
 /* -- hash -- */
 
-doca_error_t doca_sha_task_hash_set_conf(struct doca_sha *sha, doca_sha_task_hash_completion_cb_t task_completion_cb,
-					 doca_sha_task_hash_completion_cb_t task_error_cb, uint8_t log_num_tasks)
+doca_error_t doca_sha_task_hash_set_conf(struct doca_sha *sha,
+					 doca_sha_task_hash_completion_cb_t task_completion_cb,
+					 doca_sha_task_hash_completion_cb_t task_error_cb,
+					 uint8_t log_num_tasks)
 {
 	if (!sha || log_num_tasks > MAX_LOG_TASKS)
 		return DOCA_ERROR_INVALID_VALUE;
-	return gd_serial_conf(&sha->hash_pool, task_completion_cb, task_error_cb, (uint64_t)1 << log_num_tasks,
-			      DOCA_ERROR_BAD_STATE);
+	return gd_serial_conf(&sha->hash_pool, task_completion_cb, task_error_cb,
+			      (uint64_t)1 << log_num_tasks, DOCA_ERROR_BAD_STATE);
 }
 
-doca_error_t doca_sha_task_hash_alloc_init(struct doca_sha *sha, enum doca_sha_algorithm algorithm, struct doca_buf const *src_buf,
-					   struct doca_buf *dst_buf, union doca_data user_data, struct doca_sha_task_hash **task)
+doca_error_t doca_sha_task_hash_alloc_init(struct doca_sha *sha, enum doca_sha_algorithm algorithm,
+					   struct doca_buf const *src_buf, struct doca_buf *dst_buf,
+					   union doca_data user_data,
+					   struct doca_sha_task_hash **task)
 {
 	struct sha_task *taken;
 	doca_error_t result;
@@ -326,7 +345,8 @@ doca_error_t doca_sha_task_hash_alloc_init(struct doca_sha *sha, enum doca_sha_a
 	return result;
 }
 
-doca_error_t doca_sha_task_hash_set_src(struct doca_sha_task_hash *task, struct doca_buf const *src_buf)
+doca_error_t doca_sha_task_hash_set_src(struct doca_sha_task_hash *task,
+					struct doca_buf const *src_buf)
 {
 	return task ? set_src(&task->sha, src_buf) : DOCA_ERROR_INVALID_VALUE;
 }
@@ -346,7 +366,8 @@ struct doca_buf const *doca_sha_task_hash_get_dst(struct doca_sha_task_hash cons
 	return task ? task->sha.dst : NULL;
 }
 
-doca_error_t doca_sha_task_hash_set_algorithm(struct doca_sha_task_hash *task, enum doca_sha_algorithm algorithm)
+doca_error_t doca_sha_task_hash_set_algorithm(struct doca_sha_task_hash *task,
+					      enum doca_sha_algorithm algorithm)
 {
 	return task ? set_algorithm(&task->sha, algorithm) : DOCA_ERROR_INVALID_VALUE;
 }
@@ -363,9 +384,9 @@ struct doca_task *doca_sha_task_hash_as_task(struct doca_sha_task_hash *task)
 
 /* -- partial hash -- */
 
-doca_error_t doca_sha_task_partial_hash_set_conf(struct doca_sha *sha,
-						 doca_sha_task_partial_hash_completion_cb_t task_completion_cb,
-						 doca_sha_task_partial_hash_completion_cb_t task_error_cb, uint8_t log_num_tasks)
+doca_error_t doca_sha_task_partial_hash_set_conf(
+	struct doca_sha *sha, doca_sha_task_partial_hash_completion_cb_t task_completion_cb,
+	doca_sha_task_partial_hash_completion_cb_t task_error_cb, uint8_t log_num_tasks)
 {
 	doca_error_t result;
 
@@ -375,8 +396,8 @@ doca_error_t doca_sha_task_partial_hash_set_conf(struct doca_sha *sha,
 	if (result != DOCA_SUCCESS)
 		return result;
 	free_hashes(sha);
-	return gd_serial_conf(&sha->partial_pool, task_completion_cb, task_error_cb, (uint64_t)1 << log_num_tasks,
-			      DOCA_ERROR_BAD_STATE);
+	return gd_serial_conf(&sha->partial_pool, task_completion_cb, task_error_cb,
+			      (uint64_t)1 << log_num_tasks, DOCA_ERROR_BAD_STATE);
 }
 
 doca_error_t doca_sha_task_partial_hash_reset(struct doca_sha_task_partial_hash *task)
@@ -387,9 +408,12 @@ doca_error_t doca_sha_task_partial_hash_reset(struct doca_sha_task_partial_hash 
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_sha_task_partial_hash_alloc_init(struct doca_sha *sha, enum doca_sha_algorithm algorithm,
-						   struct doca_buf const *src_buf, struct doca_buf *dst_buf,
-						   union doca_data user_data, struct doca_sha_task_partial_hash **task)
+doca_error_t doca_sha_task_partial_hash_alloc_init(struct doca_sha *sha,
+						   enum doca_sha_algorithm algorithm,
+						   struct doca_buf const *src_buf,
+						   struct doca_buf *dst_buf,
+						   union doca_data user_data,
+						   struct doca_sha_task_partial_hash **task)
 {
 	struct sha_task *taken;
 	doca_error_t result;
@@ -403,36 +427,42 @@ doca_error_t doca_sha_task_partial_hash_alloc_init(struct doca_sha *sha, enum do
 	return doca_sha_task_partial_hash_reset(*task);
 }
 
-doca_error_t doca_sha_task_partial_hash_set_src(struct doca_sha_task_partial_hash *task, struct doca_buf const *src_buf)
+doca_error_t doca_sha_task_partial_hash_set_src(struct doca_sha_task_partial_hash *task,
+						struct doca_buf const *src_buf)
 {
 	return task ? set_src(&task->sha, src_buf) : DOCA_ERROR_INVALID_VALUE;
 }
 
-struct doca_buf const *doca_sha_task_partial_hash_get_src(struct doca_sha_task_partial_hash const *task)
+struct doca_buf const *doca_sha_task_partial_hash_get_src(
+	struct doca_sha_task_partial_hash const *task)
 {
 	return task ? task->sha.src : NULL;
 }
 
-doca_error_t doca_sha_task_partial_hash_set_dst(struct doca_sha_task_partial_hash *task, struct doca_buf *dst_buf)
+doca_error_t doca_sha_task_partial_hash_set_dst(struct doca_sha_task_partial_hash *task,
+						struct doca_buf *dst_buf)
 {
 	if (!task)
 		return DOCA_ERROR_INVALID_VALUE;
 	return task->in_parts ? DOCA_ERROR_BAD_STATE : set_dst(&task->sha, dst_buf);
 }
 
-struct doca_buf const *doca_sha_task_partial_hash_get_dst(struct doca_sha_task_partial_hash const *task)
+struct doca_buf const *doca_sha_task_partial_hash_get_dst(
+	struct doca_sha_task_partial_hash const *task)
 {
 	return task ? task->sha.dst : NULL;
 }
 
-doca_error_t doca_sha_task_partial_hash_set_algorithm(struct doca_sha_task_partial_hash *task, enum doca_sha_algorithm algorithm)
+doca_error_t doca_sha_task_partial_hash_set_algorithm(struct doca_sha_task_partial_hash *task,
+						      enum doca_sha_algorithm algorithm)
 {
 	if (!task)
 		return DOCA_ERROR_INVALID_VALUE;
 	return task->in_parts ? DOCA_ERROR_BAD_STATE : set_algorithm(&task->sha, algorithm);
 }
 
-enum doca_sha_algorithm doca_sha_task_partial_hash_get_algorithm(struct doca_sha_task_partial_hash const *task)
+enum doca_sha_algorithm doca_sha_task_partial_hash_get_algorithm(
+	struct doca_sha_task_partial_hash const *task)
 {
 	return task ? task->sha.algorithm : DOCA_SHA_ALGORITHM_SHA1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ec.h - erasure codes by isa-l: sums of products in the field of 256 elements; without it there are none.
+ * ec.h - erasure codes by isa-l: sums of products in the field of 256 elements; without it there
+ * are none.
  *
  * A matrix has a column for each block that goes in and a row for each that comes out.
  */
@@ -33,11 +34,16 @@ void gd_ec_matrix_free(struct doca_ec_matrix *matrix);
 
 /* Fill the cells, then gd_ec_matrix_ready() once. */
 void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type);
-/* Rows that make the missing blocks of `coding` out of the first others. INVALID_VALUE: they cannot be made; NO_MEMORY. */
-doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing);
+/*
+ * Rows that make the missing blocks of `coding` out of the first others. INVALID_VALUE: they cannot
+ * be made; NO_MEMORY.
+ */
+doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding,
+				const uint32_t *missing);
 void gd_ec_matrix_ready(struct doca_ec_matrix *matrix);
 
 /* out[row] = sum over columns of cell x in[column], each block `length` bytes. */
-void gd_ec_multiply(const struct doca_ec_matrix *matrix, size_t length, const uint8_t **in, uint8_t **out);
+void gd_ec_multiply(const struct doca_ec_matrix *matrix, size_t length, const uint8_t **in,
+		    uint8_t **out);
 
 #endif

@@ -26,13 +26,16 @@ void gd_ec_matrix_free(struct doca_ec_matrix *matrix)
 
 #ifdef HAVE_LIBISAL
 
-/* Of this library pq_gen, xor_gen and gf_vect_mul store past the caches, without a fence: who uses them has to add it. */
+/*
+ * Of this library pq_gen, xor_gen and gf_vect_mul store past the caches, without a fence: who uses
+ * them has to add it.
+ */
 #include <isa-l/erasure_code.h>
 
 /*
- * The first redundancy block is the sum of the data blocks, whatever the type: each column is divided by its first cell. A
- * code stays what it is by that, and with one redundancy block the coding matrix also recovers any block out of the others
- * in its place, which programs rely on.
+ * The first redundancy block is the sum of the data blocks, whatever the type: each column is
+ * divided by its first cell. A code stays what it is by that, and with one redundancy block the
+ * coding matrix also recovers any block out of the others in its place, which programs rely on.
  */
 static void make_first_row_ones(struct doca_ec_matrix *matrix)
 {
@@ -57,7 +60,8 @@ void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type)
 
 		for (uint32_t c = 0; c < columns; c++) {
 			if (type == DOCA_EC_MATRIX_TYPE_CAUCHY)
-				matrix->cells[r * columns + c] = gf_inv((uint8_t)((columns + r) ^ c));
+				matrix->cells[r * columns + c] =
+					gf_inv((uint8_t)((columns + r) ^ c));
 			else
 				matrix->cells[r * columns + c] = power;
 			power = gf_mul(power, x);
@@ -92,7 +96,8 @@ static void multiply_row(uint8_t *out, const uint8_t *row, const uint8_t *invers
 	}
 }
 
-doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing)
+doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding,
+				const uint32_t *missing)
 {
 	const uint32_t k = coding->columns;
 	uint8_t *there = malloc((size_t)k * k * 2), *inverse, row[GD_EC_BLOCKS_MAX];
@@ -125,9 +130,11 @@ void gd_ec_matrix_ready(struct doca_ec_matrix *matrix)
 	ec_init_tables((int)matrix->columns, (int)matrix->rows, matrix->cells, matrix->tables);
 }
 
-void gd_ec_multiply(const struct doca_ec_matrix *matrix, size_t length, const uint8_t **in, uint8_t **out)
+void gd_ec_multiply(const struct doca_ec_matrix *matrix, size_t length, const uint8_t **in,
+		    uint8_t **out)
 {
-	ec_encode_data((int)length, (int)matrix->columns, (int)matrix->rows, matrix->tables, (unsigned char **)in, out);
+	ec_encode_data((int)length, (int)matrix->columns, (int)matrix->rows, matrix->tables,
+		       (unsigned char **)in, out);
 }
 
 #else
@@ -137,7 +144,8 @@ void gd_ec_fill(struct doca_ec_matrix *matrix, enum doca_ec_matrix_type type)
 	(void)matrix, (void)type;
 }
 
-doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding, const uint32_t *missing)
+doca_error_t gd_ec_fill_recover(struct doca_ec_matrix *matrix, const struct doca_ec_matrix *coding,
+				const uint32_t *missing)
 {
 	(void)matrix, (void)coding, (void)missing;
 	return DOCA_ERROR_NOT_SUPPORTED;
@@ -148,7 +156,8 @@ void gd_ec_matrix_ready(struct doca_ec_matrix *matrix)
 	(void)matrix;
 }
 
-void gd_ec_multiply(const struct doca_ec_matrix *matrix, size_t length, const uint8_t **in, uint8_t **out)
+void gd_ec_multiply(const struct doca_ec_matrix *matrix, size_t length, const uint8_t **in,
+		    uint8_t **out)
 {
 	(void)matrix, (void)length, (void)in, (void)out;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* serial.c - tasks that are done one at a time while the engine progresses, and the memory for data that lies in pieces. */
+/*
+ * serial.c - tasks that are done one at a time while the engine progresses, and the memory for data
+ * that lies in pieces.
+ */
 #include "buf/buf.h"
 #include "compute/serial.h"
 
@@ -101,14 +104,16 @@ doca_error_t gd_serial_fini(struct gd_serial *serial, doca_error_t busy)
 	return result;
 }
 
-doca_error_t gd_serial_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint64_t n, doca_error_t late)
+doca_error_t gd_serial_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint64_t n,
+			    doca_error_t late)
 {
 	if (n > GD_SERIAL_TASKS_MAX)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_pool_conf(pool, done_cb, error_cb, (uint32_t)n, late);
 }
 
-doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data, struct doca_task **task_p)
+doca_error_t gd_serial_take(struct gd_pool *pool, union doca_data user_data,
+			    struct doca_task **task_p)
 {
 	struct doca_task *task;
 
@@ -134,7 +139,8 @@ static void *scratch_get(struct gd_scratch *scratch, size_t size)
 	return scratch->bytes;
 }
 
-doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *list, const uint8_t **data_p, size_t *length_p)
+doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *list,
+			      const uint8_t **data_p, size_t *length_p)
 {
 	static const uint8_t nothing[1];
 	size_t length = gd_buf_data_bytes(list), stretch = length;
@@ -156,7 +162,8 @@ doca_error_t gd_serial_source(struct gd_serial *serial, const struct doca_buf *l
 	return here ? gd_buf_read(list, 0, here, length) : DOCA_ERROR_NO_MEMORY;
 }
 
-doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most, struct gd_recv_credit *room)
+doca_error_t gd_serial_room(struct gd_serial *serial, struct doca_buf *list, size_t most,
+			    struct gd_recv_credit *room)
 {
 	size_t size = gd_buf_room(list), stretch;
 	const struct doca_buf *buf;

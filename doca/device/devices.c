@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devices.c - which functions there are: those of the card that is always there, and what $GANTRY_DOCA_CONF says.
+ * devices.c - which functions there are: those of the card that is always there, and what
+ * $GANTRY_DOCA_CONF says.
  *
- * Made once, at the first question, and kept as long as the process: pointers to a devinfo stay valid after its list is gone.
+ * Made once, at the first question, and kept as long as the process: pointers to a devinfo stay
+ * valid after its list is gone.
  */
 #include "device/devices.h"
 
@@ -29,30 +31,36 @@ struct said {
 };
 
 static const struct gantry_option said_options[] = {
-	{"pci", GANTRY_OPT_STRING, offsetof(struct said, pci), NULL, 0, 0, NULL, NULL, "PCI address of the function."},
-	{"ibdev", GANTRY_OPT_STRING, offsetof(struct said, ibdev), "", 0, 0, NULL, NULL, "Name of its RDMA device."},
-	{"iface", GANTRY_OPT_STRING, offsetof(struct said, iface), "", 0, 0, NULL, NULL, "Name of its network interface."},
+	{"pci", GANTRY_OPT_STRING, offsetof(struct said, pci), NULL, 0, 0, NULL, NULL,
+	 "PCI address of the function."},
+	{"ibdev", GANTRY_OPT_STRING, offsetof(struct said, ibdev), "", 0, 0, NULL, NULL,
+	 "Name of its RDMA device."},
+	{"iface", GANTRY_OPT_STRING, offsetof(struct said, iface), "", 0, 0, NULL, NULL,
+	 "Name of its network interface."},
 	{"card", GANTRY_OPT_STRING, offsetof(struct said, card), THE_CARD, 0, 0, NULL, NULL,
 	 "The emulated card that it is on: functions of one card meet."},
-	{"profile", GANTRY_OPT_CHOICE, offsetof(struct said, profile), "auto", 0, 0, profile_words, NULL,
-	 "Which side it belongs to; auto: dpu when it has representors."},
-	{"transport", GANTRY_OPT_STRING, offsetof(struct said, transport), NULL, 0, 0, NULL, NULL, "Name of a transport plugin."},
+	{"profile", GANTRY_OPT_CHOICE, offsetof(struct said, profile), "auto", 0, 0, profile_words,
+	 NULL, "Which side it belongs to; auto: dpu when it has representors."},
+	{"transport", GANTRY_OPT_STRING, offsetof(struct said, transport), NULL, 0, 0, NULL, NULL,
+	 "Name of a transport plugin."},
 	{"insecure", GANTRY_OPT_BOOL, offsetof(struct said, insecure), "false", 0, 0, NULL, NULL,
 	 "Let every host that reaches the device connect: on a network it must be true. Elsewhere it has no effect."},
 	GANTRY_OPTION_END,
 };
 
 /* Names in an entry that no plugin knows. */
-static const char *const ours[] = {"pci", "ibdev", "iface", "card", "profile", "transport", "insecure", "representors",
-				   NULL};
+static const char *const ours[] = {"pci",       "ibdev",    "iface",        "card", "profile",
+				   "transport", "insecure", "representors", NULL};
 
 struct rep_said {
 	const char *pci, *iface;
 };
 
 static const struct gantry_option rep_options[] = {
-	{"pci", GANTRY_OPT_STRING, offsetof(struct rep_said, pci), NULL, 0, 0, NULL, NULL, "The function that it stands for."},
-	{"iface", GANTRY_OPT_STRING, offsetof(struct rep_said, iface), "", 0, 0, NULL, NULL, "Name of its network interface."},
+	{"pci", GANTRY_OPT_STRING, offsetof(struct rep_said, pci), NULL, 0, 0, NULL, NULL,
+	 "The function that it stands for."},
+	{"iface", GANTRY_OPT_STRING, offsetof(struct rep_said, iface), "", 0, 0, NULL, NULL,
+	 "Name of its network interface."},
 	GANTRY_OPTION_END,
 };
 
@@ -63,9 +71,11 @@ static struct {
 } doca_said = {.connect_ns = 5000000000};
 
 static const struct gantry_option doca_options[] = {
-	{"functions", GANTRY_OPT_CHOICE, offsetof(typeof(doca_said), functions), "default", 0, 0, function_words, NULL,
+	{"functions", GANTRY_OPT_CHOICE, offsetof(typeof(doca_said), functions), "default", 0, 0,
+	 function_words, NULL,
 	 "none: only those of this file; default: also those that are always there."},
-	{"connect_timeout", GANTRY_OPT_TIME, offsetof(typeof(doca_said), connect_ns), "5s", 1000000, 600000000000, NULL, NULL,
+	{"connect_timeout", GANTRY_OPT_TIME, offsetof(typeof(doca_said), connect_ns), "5s", 1000000,
+	 600000000000, NULL, NULL,
 	 "How long a Comch client waits for a server that does not answer."},
 	GANTRY_OPTION_END,
 };
@@ -84,7 +94,7 @@ static doca_error_t load_result;
 static bool all_hex(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strchr("0123456789abcdefABCDEF", text[i]) == NULL || text[i] == '\0')
+		if (!strchr("0123456789abcdefABCDEF", text[i]) || text[i] == '\0')
 			return false;
 	return true;
 }
@@ -98,8 +108,8 @@ bool gd_pci_parse(const char *text, char pci[GD_PCI_FULL])
 		short_form = text + 5;
 	else if (n != 7)
 		return false;
-	if (!all_hex(short_form, 2) || short_form[2] != ':' || !all_hex(short_form + 3, 2) || short_form[5] != '.' ||
-	    short_form[6] < '0' || short_form[6] > '7')
+	if (!all_hex(short_form, 2) || short_form[2] != ':' || !all_hex(short_form + 3, 2) ||
+	    short_form[5] != '.' || short_form[6] < '0' || short_form[6] > '7')
 		return false;
 	snprintf(pci, GD_PCI_FULL, "%.5s%.7s", n == 12 ? text : "0000:", short_form);
 	for (char *p = pci; *p != '\0'; p++)
@@ -125,9 +135,11 @@ void gd_service_name(char service[64], const char pci[13], const char *name)
 		shown[n++] = *p; /* the transport makes a file name of it */
 	shown[n] = '\0';
 	for (char *p = shown; *p != '\0'; p++)
-		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *p) == NULL)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.",
+			    *p))
 			*p = '_';
-	snprintf(service, 64, "%.2s.%.4s-%s-%016llx", pci + 5, pci + 8, shown, (unsigned long long)h);
+	snprintf(service, 64, "%.2s.%.4s-%s-%016llx", pci + 5, pci + 8, shown,
+		 (unsigned long long)h);
 }
 
 /* -- the set -- */
@@ -153,7 +165,7 @@ static struct doca_devinfo *add_function(const char *pci)
 {
 	struct doca_devinfo *info = n_infos < MAX_FUNCTIONS ? calloc(1, sizeof(*info)) : NULL;
 
-	if (info == NULL)
+	if (!info)
 		return NULL;
 	snprintf(info->pci, sizeof(info->pci), "%s", pci);
 	info->index = n_infos;
@@ -165,13 +177,14 @@ static int set_reps(struct doca_devinfo *info, const struct rep_said *said, uint
 {
 	struct doca_devinfo_rep *reps = calloc(n, sizeof(*reps));
 
-	if (reps == NULL)
+	if (!reps)
 		return -1;
 	for (uint32_t i = 0; i < n; i++) {
 		reps[i].of = info;
 		snprintf(reps[i].pci, sizeof(reps[i].pci), "%s", said[i].pci);
 		snprintf(reps[i].iface, sizeof(reps[i].iface), "%s", said[i].iface);
-		snprintf(reps[i].vuid, sizeof(reps[i].vuid), "GANTRY-%s-%s", info->card, said[i].pci);
+		snprintf(reps[i].vuid, sizeof(reps[i].vuid), "GANTRY-%s-%s", info->card,
+			 said[i].pci);
 	}
 	free(info->reps);
 	info->reps = reps;
@@ -179,11 +192,12 @@ static int set_reps(struct doca_devinfo *info, const struct rep_said *said, uint
 	return 0;
 }
 
-static struct gd_wire *add_wire(const char *name, const char *plugin, const char *card, struct gn_conf_node *node)
+static struct gd_wire *add_wire(const char *name, const char *plugin, const char *card,
+				struct gn_conf_node *node)
 {
 	struct gd_wire *wire = n_wires < MAX_FUNCTIONS ? &wires[n_wires++] : NULL;
 
-	if (wire == NULL)
+	if (!wire)
 		return NULL;
 	snprintf(wire->name, sizeof(wire->name), "%s", name);
 	wire->plugin = plugin;
@@ -211,7 +225,8 @@ static void describe(struct doca_devinfo *info, const char *name, const struct s
 static int add_defaults(void)
 {
 	static const struct said dpu = {"0000:03:00.0", "mlx5_0", "p0", THE_CARD, NULL, GD_DPU, 0};
-	static const struct said host = {"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL, GD_HOST, 0};
+	static const struct said host = {"0000:b1:00.0", "mlx5_1", "ens1f0np0", THE_CARD, NULL,
+					 GD_HOST,        0};
 	static const struct rep_said rep = {"0000:b1:00.0", "pf0hpf"};
 	const struct {
 		const char *name;
@@ -221,7 +236,7 @@ static int add_defaults(void)
 	for (int i = 0; i < 2; i++) {
 		struct doca_devinfo *info = add_function(both[i].said->pci);
 
-		if (info == NULL)
+		if (!info)
 			return -1;
 		describe(info, both[i].name, both[i].said);
 		info->comch = true;
@@ -238,8 +253,12 @@ static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, str
 	char pci[MAX_REPS][GD_PCI_FULL];
 	uint32_t n = 0;
 
-	if (!gn_conf_is_list(list) || gn_conf_length(list) == 0 || gn_conf_length(list) > MAX_REPS) {
-		gn_conf_fault(errs, list, "is no list of 1 to %d representors; write ( { pci = \"b1:00.0\"; } )", MAX_REPS);
+	if (!gn_conf_is_list(list) || gn_conf_length(list) == 0 ||
+	    gn_conf_length(list) > MAX_REPS) {
+		gn_conf_fault(
+			errs, list,
+			"is no list of 1 to %d representors; write ( { pci = \"b1:00.0\"; } )",
+			MAX_REPS);
 		return;
 	}
 	for (; n < gn_conf_length(list); n++) {
@@ -247,8 +266,10 @@ static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, str
 
 		if (!gn_conf_is_group(node))
 			gn_conf_fault(errs, node, "is no group; write { pci = \"b1:00.0\"; }");
-		else if (gn_conf_options(node, rep_options, &said[n], NULL, errs) == 0 && !gd_pci_parse(said[n].pci, pci[n]))
-			gn_conf_fault_option(errs, node, "pci", "is no PCI address; write such as \"b1:00.0\"");
+		else if (gn_conf_options(node, rep_options, &said[n], NULL, errs) == 0 &&
+			 !gd_pci_parse(said[n].pci, pci[n]))
+			gn_conf_fault_option(errs, node, "pci",
+					     "is no PCI address; write such as \"b1:00.0\"");
 		said[n].pci = pci[n];
 	}
 	if (errs->n == 0 && set_reps(info, said, n) != 0)
@@ -258,22 +279,24 @@ static void parse_reps(struct doca_devinfo *info, struct gn_conf_node *list, str
 /* Is it a typing error of a key that must be there and is not? */
 static bool is_misspelt(struct gn_conf_node *node, const char *name)
 {
-	for (const struct gantry_option *row = said_options; row->name != NULL; row++)
-		if (row->dflt == NULL && gn_conf_child(node, row->name) == NULL && gn_config_near(name, row->name) >= 0)
+	for (const struct gantry_option *row = said_options; row->name; row++)
+		if (!row->dflt && !gn_conf_child(node, row->name) &&
+		    gn_config_near(name, row->name) >= 0)
 			return true;
 	return false;
 }
 
 /*
- * The names of options of a plugin that stand in the entry beside ours: said_options must let them pass. Where it knows which
- * plugin, that one tells of unknown keys; a misspelt "pci" or "transport" keeps it from coming so far.
+ * The names of options of a plugin that stand in the entry beside ours: said_options must let them
+ * pass. Where it knows which plugin, that one tells of unknown keys; a misspelt "pci" or
+ * "transport" keeps it from coming so far.
  */
 static const char **all_names(struct gn_conf_node *node)
 {
 	unsigned n = gn_conf_length(node);
 	const char **names = calloc(n + 1, sizeof(*names)), **next = names;
 
-	for (unsigned i = 0; i < n && names != NULL; i++) {
+	for (unsigned i = 0; i < n && names; i++) {
 		const char *name = gn_conf_name(gn_conf_index(node, i));
 
 		if (!is_misspelt(node, name))
@@ -282,16 +305,18 @@ static const char **all_names(struct gn_conf_node *node)
 	return names;
 }
 
-static int read_said(struct gn_conf_node *node, struct said *said, char pci[GD_PCI_FULL], struct gn_errs *errs)
+static int read_said(struct gn_conf_node *node, struct said *said, char pci[GD_PCI_FULL],
+		     struct gn_errs *errs)
 {
 	const char **names = all_names(node);
-	int rc = names == NULL ? -1 : gn_conf_options(node, said_options, said, names, errs);
+	int rc = !names ? -1 : gn_conf_options(node, said_options, said, names, errs);
 
 	free(names);
 	if (rc != 0)
 		return rc;
 	if (!gd_pci_parse(said->pci, pci)) {
-		gn_conf_fault_option(errs, node, "pci", "is no PCI address; write such as \"03:00.0\"");
+		gn_conf_fault_option(errs, node, "pci",
+				     "is no PCI address; write such as \"03:00.0\"");
 		return -1;
 	}
 	return 0;
@@ -301,9 +326,11 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 {
 	struct gd_wire **place = wide ? &info->wide : &info->local;
 
-	if (*place != NULL && (*place)->node != NULL)
-		gn_conf_fault(errs, wire->node, "function %s has such a transport already: \"%s\"; leave one of them out",
-			      info->pci, (*place)->name);
+	if (*place && (*place)->node)
+		gn_conf_fault(
+			errs, wire->node,
+			"function %s has such a transport already: \"%s\"; leave one of them out",
+			info->pci, (*place)->name);
 	*place = wire;
 	if (wide)
 		info->network = true;
@@ -315,9 +342,11 @@ static void attach(struct doca_devinfo *info, struct gd_wire *wire, bool wide, s
 static void check_access(const struct gd_wire *wire, const struct said *said, struct gn_errs *errs)
 {
 	if (gn_transport_is_network(wire->ops) && !said->insecure)
-		gn_conf_fault(errs, wire->node,
-			      "the transport does not authenticate peers (transport=%s): every host that reaches the device could "
-			      "connect to programs that use it; to accept that, write insecure = true", wire->plugin);
+		gn_conf_fault(
+			errs, wire->node,
+			"the transport does not authenticate peers (transport=%s): every host that reaches the device could "
+			"connect to programs that use it; to accept that, write insecure = true",
+			wire->plugin);
 }
 
 static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
@@ -329,17 +358,20 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 	bool wide;
 
 	if (!gn_conf_is_group(node)) {
-		gn_conf_fault(errs, node, "is no group; write { transport = \"NAME\"; pci = \"03:00.0\"; ... }");
+		gn_conf_fault(
+			errs, node,
+			"is no group; write { transport = \"NAME\"; pci = \"03:00.0\"; ... }");
 		return;
 	}
 	if (read_said(node, &said, pci, errs) != 0)
 		return;
 	info = find(pci);
-	if (info == NULL)
+	if (!info)
 		info = add_function(pci);
 	wire = add_wire(gn_conf_name(node), said.transport, said.card, node);
-	if (info == NULL || wire == NULL) {
-		gn_conf_fault(errs, node, "there are more than %d functions, or there is no memory", MAX_FUNCTIONS);
+	if (!info || !wire) {
+		gn_conf_fault(errs, node, "there are more than %d functions, or there is no memory",
+			      MAX_FUNCTIONS);
 		return;
 	}
 	describe(info, wire->name, &said);
@@ -347,7 +379,7 @@ static void parse_entry(struct gn_conf_node *node, struct gn_errs *errs)
 		check_access(wire, &said, errs);
 		attach(info, wire, wide, errs);
 	}
-	if (gn_conf_child(node, "representors") != NULL)
+	if (gn_conf_child(node, "representors"))
 		parse_reps(info, gn_conf_child(node, "representors"), errs);
 	if (info->side == 0)
 		info->side = info->n_reps > 0 ? GD_DPU : GD_HOST;
@@ -359,7 +391,7 @@ static void parse_file(const char *path, struct gn_errs *errs)
 	struct gn_conf_node *root, *devices;
 
 	config = gn_config_open(path, NULL, 0, errs);
-	if (config == NULL)
+	if (!config)
 		return;
 	root = gn_config_root(config);
 	gn_conf_options(root, NULL, NULL, sections, errs);
@@ -368,7 +400,7 @@ static void parse_file(const char *path, struct gn_errs *errs)
 	if (errs->n == 0 && doca_said.functions == 0 && add_defaults() != 0)
 		gn_errs_add(errs, "out of memory");
 	devices = gn_conf_child(root, "devices");
-	if (devices != NULL && !gn_conf_is_group(devices))
+	if (devices && !gn_conf_is_group(devices))
 		gn_conf_fault(errs, devices, "is no group; write devices = { NAME = { ... }; };");
 	for (unsigned i = 0; i < gn_conf_length(devices) && errs->n == 0; i++)
 		parse_entry(gn_conf_index(devices, i), errs);
@@ -380,10 +412,15 @@ static void choose(struct gn_errs *errs)
 	const char *profile = getenv("GANTRY_DOCA_PROFILE");
 	uint32_t side = 0;
 
-	if (profile != NULL && profile[0] != '\0') {
-		side = strcmp(profile, "host") == 0 ? GD_HOST : strcmp(profile, "dpu") == 0 ? GD_DPU : 0;
+	if (profile && profile[0] != '\0') {
+		side = strcmp(profile, "host") == 0  ? GD_HOST
+		       : strcmp(profile, "dpu") == 0 ? GD_DPU
+						     : 0;
 		if (side == 0)
-			gn_errs_add(errs, "GANTRY_DOCA_PROFILE is \"%.32s\"; write host or dpu, or unset it", profile);
+			gn_errs_add(
+				errs,
+				"GANTRY_DOCA_PROFILE is \"%.32s\"; write host or dpu, or unset it",
+				profile);
 	}
 	for (uint32_t i = 0; i < n_infos; i++) {
 		struct doca_devinfo *info = infos[i];
@@ -411,7 +448,7 @@ static doca_error_t load(void)
 	const char *path = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_DOCA_CONF");
 	struct gn_errs errs = {.n = 0};
 
-	if (path != NULL && path[0] != '\0')
+	if (path && path[0] != '\0')
 		parse_file(path, &errs);
 	else if (add_defaults() != 0)
 		return no_memory();

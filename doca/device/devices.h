@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* devices.h - how the configuration of functions becomes transports: between devices.c and transport.c. */
+/*
+ * devices.h - how the configuration of functions becomes transports: between devices.c and
+ * transport.c.
+ */
 #ifndef GD_DEVICES_H
 #define GD_DEVICES_H
 
@@ -14,7 +17,7 @@
 
 /* One entry of a configuration, or the card that is always there. */
 struct gd_wire {
-	char name[64];             /* for messages: "devices.NAME" without its first part */
+	char name[64]; /* for messages: "devices.NAME" without its first part */
 	const char *plugin;
 	const char *card;
 	struct gn_conf_node *node; /* its options; NULL: defaults. Lives as long as the process */
@@ -25,12 +28,17 @@ struct gd_wire {
 };
 
 /*
- * Load the plugin of a wire and fill its options: faults, with their places, go to errs. also_known: names in the entry that
- * are not the plugin's. wide_p: whether its services are addresses of a network. 0 or -errno. Any thread.
+ * Load the plugin of a wire and fill its options: faults, with their places, go to errs.
+ * also_known: names in the entry that are not the plugin's. wide_p: whether its services are
+ * addresses of a network. 0 or -errno. Any thread.
  */
-int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs, bool *wide_p);
+int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs,
+		 bool *wide_p);
 
-/* Before the first gd_wire_load: where the configuration says that plugins are, a list of strings; NULL: it does not. */
+/*
+ * Before the first gd_wire_load: where the configuration says that plugins are, a list of strings;
+ * NULL: it does not.
+ */
 void gd_plugin_dirs(struct gn_conf_node *list);
 
 /* One line in the log for each message; frees them. */

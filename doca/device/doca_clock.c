@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_clock.c - clocks. An emulated device has those of its host: one that nobody adjusts, one that tells the time of day.
- * The timer of its processors is the former, too.
+ * doca_clock.c - clocks. An emulated device has those of its host: one that nobody adjusts, one
+ * that tells the time of day. The timer of its processors is the former, too.
  */
 #include <doca_clock.h>
 
@@ -50,9 +50,11 @@ static void read_clock(clockid_t id, union doca_clock_timespec_t *ts)
 }
 
 /* Neither clock counts cycles: how long one takes differs from machine to machine. */
-static uint64_t distance(const union doca_clock_timespec_t *from, const union doca_clock_timespec_t *to)
+static uint64_t distance(const union doca_clock_timespec_t *from,
+			 const union doca_clock_timespec_t *to)
 {
-	int64_t ns = (int64_t)(to->ts.tv_sec - from->ts.tv_sec) * 1000000000 + to->ts.tv_nsec - from->ts.tv_nsec;
+	int64_t ns = (int64_t)(to->ts.tv_sec - from->ts.tv_sec) * 1000000000 + to->ts.tv_nsec -
+		     from->ts.tv_nsec;
 
 	return ns > 0 ? (uint64_t)ns : 0;
 }
@@ -103,7 +105,8 @@ doca_error_t doca_clock_destroy(struct doca_clock *clock)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t type, union doca_clock_timespec_t *ts)
+doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t type,
+				      union doca_clock_timespec_t *ts)
 {
 	int i = find_clock(type);
 
@@ -113,16 +116,22 @@ doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t t
 	return DOCA_SUCCESS;
 }
 
-/* The primary clock is read between two looks at the other, which tells nanoseconds; the truth lies between them. */
-doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type, uint64_t nic_type,
-					   union doca_clock_timespec_t *primary_ts, union doca_clock_timespec_t *nic_ts,
+/*
+ * The primary clock is read between two looks at the other, which tells nanoseconds; the truth lies
+ * between them.
+ */
+doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,
+					   uint64_t nic_type,
+					   union doca_clock_timespec_t *primary_ts,
+					   union doca_clock_timespec_t *nic_ts,
 					   uint64_t *error_margin_nsecs)
 {
 	int primary = find_clock(primary_type), nic = find_clock(nic_type);
 	union doca_clock_timespec_t before, between, after;
 	uint64_t best = UINT64_MAX;
 
-	if (!clock || primary < 0 || nic < 0 || !clocks[nic].nic || !primary_ts || !nic_ts || !error_margin_nsecs)
+	if (!clock || primary < 0 || nic < 0 || !clocks[nic].nic || !primary_ts || !nic_ts ||
+	    !error_margin_nsecs)
 		return DOCA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t took;

@@ -2,8 +2,9 @@
 /*
  * doca_dev.c - lists of functions, opening them, and what is to be known about them.
  *
- * A devinfo lives as long as the process; a list is an array of pointers. A device that was closed is kept, and is the same
- * when it is opened again: a pointer to it is never a dangling one, only an error.
+ * A devinfo lives as long as the process; a list is an array of pointers. A device that was closed
+ * is kept, and is the same when it is opened again: a pointer to it is never a dangling one, only
+ * an error.
  */
 #include "device/devices.h"
 
@@ -29,7 +30,7 @@ static bool is_info(const struct doca_devinfo *info)
 	struct doca_devinfo *const *all;
 	uint32_t n;
 
-	if (info == NULL || gd_devices(&all, &n) != DOCA_SUCCESS)
+	if (!info || gd_devices(&all, &n) != DOCA_SUCCESS)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (all[i] == info)
@@ -42,10 +43,11 @@ static bool is_rep(const struct doca_devinfo_rep *rep)
 	struct doca_devinfo *const *all;
 	uint32_t n;
 
-	if (rep == NULL || gd_devices(&all, &n) != DOCA_SUCCESS)
+	if (!rep || gd_devices(&all, &n) != DOCA_SUCCESS)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (all[i]->n_reps > 0 && rep >= all[i]->reps && rep < all[i]->reps + all[i]->n_reps)
+		if (all[i]->n_reps > 0 && rep >= all[i]->reps &&
+		    rep < all[i]->reps + all[i]->n_reps)
 			return true;
 	return false;
 }
@@ -58,7 +60,7 @@ doca_error_t doca_devinfo_create_list(struct doca_devinfo ***dev_list, uint32_t 
 	doca_error_t result;
 	uint32_t n;
 
-	if (dev_list == NULL || nb_devs == NULL)
+	if (!dev_list || !nb_devs)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = gd_devices(&all, &n);
 	if (result != DOCA_SUCCESS)
@@ -66,7 +68,7 @@ doca_error_t doca_devinfo_create_list(struct doca_devinfo ***dev_list, uint32_t 
 	if (n == 0)
 		return DOCA_ERROR_NOT_FOUND;
 	list = calloc(n, sizeof(*list));
-	if (list == NULL)
+	if (!list)
 		return DOCA_ERROR_NO_MEMORY;
 	memcpy(list, all, n * sizeof(*list));
 	*dev_list = list;
@@ -76,7 +78,7 @@ doca_error_t doca_devinfo_create_list(struct doca_devinfo ***dev_list, uint32_t 
 
 doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_list)
 {
-	if (dev_list == NULL)
+	if (!dev_list)
 		return DOCA_ERROR_INVALID_VALUE;
 	free(dev_list);
 	return DOCA_SUCCESS;
@@ -84,27 +86,28 @@ doca_error_t doca_devinfo_destroy_list(struct doca_devinfo **dev_list)
 
 bool gd_dev_is_open(const struct doca_dev *dev)
 {
-	return dev != NULL && __atomic_load_n(&dev->references, __ATOMIC_RELAXED) > 0;
+	return dev && __atomic_load_n(&dev->references, __ATOMIC_RELAXED) > 0;
 }
 
 bool gd_rep_is_open(const struct doca_dev_rep *rep)
 {
-	return rep != NULL && __atomic_load_n(&rep->references, __ATOMIC_RELAXED) > 0;
+	return rep && __atomic_load_n(&rep->references, __ATOMIC_RELAXED) > 0;
 }
 
-doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter, struct doca_devinfo_rep ***dev_list_rep,
+doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter,
+					  struct doca_devinfo_rep ***dev_list_rep,
 					  uint32_t *nb_devs_rep)
 {
 	struct doca_devinfo_rep **list;
 	const struct doca_devinfo *info;
 
-	if (!gd_dev_is_open(dev) || dev_list_rep == NULL || nb_devs_rep == NULL || (filter & ~FILTERS) != 0)
+	if (!gd_dev_is_open(dev) || !dev_list_rep || !nb_devs_rep || (filter & ~FILTERS) != 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	info = dev->info;
 	if (info->n_reps == 0 || filter == DOCA_DEVINFO_REP_FILTER_EMULATED)
 		return DOCA_ERROR_NOT_SUPPORTED;
 	list = calloc(info->n_reps, sizeof(*list));
-	if (list == NULL)
+	if (!list)
 		return DOCA_ERROR_NO_MEMORY;
 	for (uint32_t i = 0; i < info->n_reps; i++)
 		list[i] = &info->reps[i];
@@ -115,7 +118,7 @@ doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter, stru
 
 doca_error_t doca_devinfo_rep_destroy_list(struct doca_devinfo_rep **dev_list_rep)
 {
-	if (dev_list_rep == NULL)
+	if (!dev_list_rep)
 		return DOCA_ERROR_INVALID_VALUE;
 	free(dev_list_rep);
 	return DOCA_SUCCESS;
@@ -127,12 +130,12 @@ doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 {
 	doca_error_t result = DOCA_ERROR_NO_MEMORY;
 
-	if (!is_info(devinfo) || dev == NULL)
+	if (!is_info(devinfo) || !dev)
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	if (devinfo->dev == NULL && (devinfo->dev = calloc(1, sizeof(*devinfo->dev))) != NULL)
+	if (!devinfo->dev && (devinfo->dev = calloc(1, sizeof(*devinfo->dev))))
 		devinfo->dev->info = devinfo;
-	if (devinfo->dev != NULL) {
+	if (devinfo->dev) {
 		__atomic_fetch_add(&devinfo->dev->references, 1, __ATOMIC_RELAXED);
 		*dev = devinfo->dev;
 		result = DOCA_SUCCESS;
@@ -141,7 +144,10 @@ doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 	return result;
 }
 
-/* One reference less; INVALID_VALUE: there is none; IN_USE: the last one, and something was made with it and still is. */
+/*
+ * One reference less; INVALID_VALUE: there is none; IN_USE: the last one, and something was made
+ * with it and still is.
+ */
 static doca_error_t drop(uint32_t *references, const uint32_t *users)
 {
 	doca_error_t result = DOCA_SUCCESS;
@@ -159,7 +165,7 @@ static doca_error_t drop(uint32_t *references, const uint32_t *users)
 
 doca_error_t doca_dev_close(struct doca_dev *dev)
 {
-	return dev == NULL ? DOCA_SUCCESS : drop(&dev->references, &dev->users);
+	return !dev ? DOCA_SUCCESS : drop(&dev->references, &dev->users);
 }
 
 static void change_users(uint32_t *users, uint32_t by)
@@ -171,25 +177,25 @@ static void change_users(uint32_t *users, uint32_t by)
 
 void gd_dev_hold(struct doca_dev *dev)
 {
-	if (dev != NULL)
+	if (dev)
 		change_users(&dev->users, 1);
 }
 
 void gd_dev_release(struct doca_dev *dev)
 {
-	if (dev != NULL)
+	if (dev)
 		change_users(&dev->users, (uint32_t)-1);
 }
 
 void gd_rep_hold(struct doca_dev_rep *rep)
 {
-	if (rep != NULL)
+	if (rep)
 		change_users(&rep->users, 1);
 }
 
 void gd_rep_release(struct doca_dev_rep *rep)
 {
-	if (rep != NULL)
+	if (rep)
 		change_users(&rep->users, (uint32_t)-1);
 }
 
@@ -202,12 +208,12 @@ doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo, struct doca_dev
 {
 	doca_error_t result = DOCA_ERROR_NO_MEMORY;
 
-	if (!is_rep(devinfo) || dev_rep == NULL)
+	if (!is_rep(devinfo) || !dev_rep)
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
-	if (devinfo->rep == NULL)
+	if (!devinfo->rep)
 		devinfo->rep = calloc(1, sizeof(*devinfo->rep));
-	if (devinfo->rep != NULL) {
+	if (devinfo->rep) {
 		devinfo->rep->info = devinfo;
 		devinfo->rep->dev = devinfo->of->dev;
 		__atomic_fetch_add(&devinfo->rep->references, 1, __ATOMIC_RELAXED);
@@ -220,7 +226,7 @@ doca_error_t doca_dev_rep_open(struct doca_devinfo_rep *devinfo, struct doca_dev
 
 doca_error_t doca_dev_rep_close(struct doca_dev_rep *dev)
 {
-	return dev == NULL ? DOCA_ERROR_INVALID_VALUE : drop(&dev->references, &dev->users);
+	return !dev ? DOCA_ERROR_INVALID_VALUE : drop(&dev->references, &dev->users);
 }
 
 struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev)
@@ -230,14 +236,14 @@ struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev)
 
 struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep)
 {
-	return dev_rep != NULL ? dev_rep->info : NULL;
+	return dev_rep ? dev_rep->info : NULL;
 }
 
 /* -- what they are -- */
 
 static doca_error_t give_text(char *to, uint32_t size, uint32_t needed, const char *text)
 {
-	if (to == NULL || size < needed)
+	if (!to || size < needed)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (text[0] == '\0')
 		return DOCA_ERROR_OPERATING_SYSTEM;
@@ -247,7 +253,7 @@ static doca_error_t give_text(char *to, uint32_t size, uint32_t needed, const ch
 
 static doca_error_t give_byte(const struct doca_devinfo *devinfo, uint8_t *to, bool value)
 {
-	if (!is_info(devinfo) || to == NULL)
+	if (!is_info(devinfo) || !to)
 		return DOCA_ERROR_INVALID_VALUE;
 	*to = value;
 	return DOCA_SUCCESS;
@@ -257,7 +263,7 @@ static doca_error_t is_equal(const char *pci, const char *text, uint8_t *equal)
 {
 	char full[GD_PCI_FULL];
 
-	if (text == NULL || equal == NULL || !gd_pci_parse(text, full))
+	if (!text || !equal || !gd_pci_parse(text, full))
 		return DOCA_ERROR_INVALID_VALUE;
 	*equal = strcmp(pci, full) == 0;
 	return DOCA_SUCCESS;
@@ -267,22 +273,27 @@ doca_error_t doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo, c
 {
 	if (!is_info(devinfo))
 		return DOCA_ERROR_INVALID_VALUE;
-	return give_text(pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE, DOCA_DEVINFO_PCI_ADDR_SIZE, devinfo->pci);
+	return give_text(pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE, DOCA_DEVINFO_PCI_ADDR_SIZE,
+			 devinfo->pci);
 }
 
-doca_error_t doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo, const char *pci_addr_str, uint8_t *equal)
+doca_error_t doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo,
+					    const char *pci_addr_str, uint8_t *equal)
 {
-	return is_info(devinfo) ? is_equal(devinfo->pci, pci_addr_str, equal) : DOCA_ERROR_INVALID_VALUE;
+	return is_info(devinfo) ? is_equal(devinfo->pci, pci_addr_str, equal)
+				: DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo, char *iface_name, uint32_t size)
+doca_error_t doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo, char *iface_name,
+					 uint32_t size)
 {
 	if (!is_info(devinfo))
 		return DOCA_ERROR_INVALID_VALUE;
 	return give_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE, devinfo->iface);
 }
 
-doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, char *ibdev_name, uint32_t size)
+doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, char *ibdev_name,
+					 uint32_t size)
 {
 	if (!is_info(devinfo))
 		return DOCA_ERROR_INVALID_VALUE;
@@ -297,13 +308,14 @@ static doca_error_t interface_address(const char *iface, int family, void *to, s
 
 	if (getifaddrs(&all) != 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
-	for (i = all; i != NULL && result != DOCA_SUCCESS; i = i->ifa_next) {
+	for (i = all; i && result != DOCA_SUCCESS; i = i->ifa_next) {
 		const void *from;
 
-		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != family || strcmp(i->ifa_name, iface) != 0)
+		if (!i->ifa_addr || i->ifa_addr->sa_family != family ||
+		    strcmp(i->ifa_name, iface) != 0)
 			continue;
-		from = family == AF_INET ? (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr :
-					   (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
+		from = family == AF_INET ? (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr
+					 : (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr;
 		memcpy(to, from, size);
 		result = DOCA_SUCCESS;
 	}
@@ -312,35 +324,41 @@ static doca_error_t interface_address(const char *iface, int family, void *to, s
 }
 
 /* An emulated interface is reached within this machine only. */
-static doca_error_t get_address(const struct doca_devinfo *devinfo, int family, void *to, size_t size)
+static doca_error_t get_address(const struct doca_devinfo *devinfo, int family, void *to,
+				size_t size)
 {
 	doca_error_t result = interface_address(devinfo->iface, family, to, size);
 
 	if (result == DOCA_ERROR_NOT_FOUND && !devinfo->network)
-		result = inet_pton(family, family == AF_INET ? "127.0.0.1" : "::1", to) == 1 ? DOCA_SUCCESS : result;
+		result = inet_pton(family, family == AF_INET ? "127.0.0.1" : "::1", to) == 1
+				 ? DOCA_SUCCESS
+				 : result;
 	return result;
 }
 
-doca_error_t doca_devinfo_get_ipv4_addr(const struct doca_devinfo *devinfo, uint8_t *ipv4_addr, uint32_t size)
+doca_error_t doca_devinfo_get_ipv4_addr(const struct doca_devinfo *devinfo, uint8_t *ipv4_addr,
+					uint32_t size)
 {
-	if (!is_info(devinfo) || ipv4_addr == NULL || size < DOCA_DEVINFO_IPV4_ADDR_SIZE)
+	if (!is_info(devinfo) || !ipv4_addr || size < DOCA_DEVINFO_IPV4_ADDR_SIZE)
 		return DOCA_ERROR_INVALID_VALUE;
 	return get_address(devinfo, AF_INET, ipv4_addr, DOCA_DEVINFO_IPV4_ADDR_SIZE);
 }
 
-doca_error_t doca_devinfo_get_ipv6_addr(const struct doca_devinfo *devinfo, uint8_t *ipv6_addr, uint32_t size)
+doca_error_t doca_devinfo_get_ipv6_addr(const struct doca_devinfo *devinfo, uint8_t *ipv6_addr,
+					uint32_t size)
 {
 	doca_error_t result;
 
-	if (!is_info(devinfo) || ipv6_addr == NULL || size < DOCA_DEVINFO_IPV6_ADDR_SIZE)
+	if (!is_info(devinfo) || !ipv6_addr || size < DOCA_DEVINFO_IPV6_ADDR_SIZE)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = get_address(devinfo, AF_INET6, ipv6_addr, DOCA_DEVINFO_IPV6_ADDR_SIZE);
 	return result == DOCA_ERROR_NOT_FOUND ? DOCA_ERROR_OPERATING_SYSTEM : result;
 }
 
-doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo, uint8_t *mac_addr, uint32_t size)
+doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo, uint8_t *mac_addr,
+				       uint32_t size)
 {
-	if (!is_info(devinfo) || mac_addr == NULL || size < DOCA_DEVINFO_MAC_ADDR_SIZE)
+	if (!is_info(devinfo) || !mac_addr || size < DOCA_DEVINFO_MAC_ADDR_SIZE)
 		return DOCA_ERROR_INVALID_VALUE;
 	memcpy(mac_addr, devinfo->mac, DOCA_DEVINFO_MAC_ADDR_SIZE);
 	return DOCA_SUCCESS;
@@ -349,12 +367,12 @@ doca_error_t doca_devinfo_get_mac_addr(const struct doca_devinfo *devinfo, uint8
 /* Ports are of Ethernet: they have none. */
 doca_error_t doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid)
 {
-	return is_info(devinfo) && lid != NULL ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+	return is_info(devinfo) && lid ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
 doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo, uint64_t *active_rate)
 {
-	if (!is_info(devinfo) || active_rate == NULL)
+	if (!is_info(devinfo) || !active_rate)
 		return DOCA_ERROR_INVALID_VALUE;
 	*active_rate = EMULATED_RATE;
 	return DOCA_SUCCESS;
@@ -362,15 +380,16 @@ doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo, ui
 
 doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo, uint16_t *vhca_id)
 {
-	if (!is_info(devinfo) || vhca_id == NULL)
+	if (!is_info(devinfo) || !vhca_id)
 		return DOCA_ERROR_INVALID_VALUE;
 	*vhca_id = (uint16_t)(devinfo->index + 1);
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo, enum doca_pci_func_type *pci_func_type)
+doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo,
+					    enum doca_pci_func_type *pci_func_type)
 {
-	if (!is_info(devinfo) || pci_func_type == NULL)
+	if (!is_info(devinfo) || !pci_func_type)
 		return DOCA_ERROR_INVALID_VALUE;
 	*pci_func_type = DOCA_PCI_FUNC_TYPE_PF;
 	return DOCA_SUCCESS;
@@ -379,89 +398,105 @@ doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo, 
 /* None of them is a subfunction. */
 doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index)
 {
-	return is_info(devinfo) && sf_index != NULL ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+	return is_info(devinfo) && sf_index ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
 /* -- what they can do -- */
 
-doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(const struct doca_devinfo *devinfo, uint8_t *is_hotplug_manager)
+doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(const struct doca_devinfo *devinfo,
+							   uint8_t *is_hotplug_manager)
 {
 	return give_byte(devinfo, is_hotplug_manager, false);
 }
 
-doca_error_t doca_devinfo_cap_is_notification_moderation_supported(const struct doca_devinfo *devinfo, uint8_t *supported)
+doca_error_t doca_devinfo_cap_is_notification_moderation_supported(
+	const struct doca_devinfo *devinfo, uint8_t *supported)
 {
 	return give_byte(devinfo, supported, false);
 }
 
-doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(const struct doca_devinfo *devinfo, uint8_t *supported)
+doca_error_t doca_devinfo_cap_is_accelerate_resource_reclaim_supported(
+	const struct doca_devinfo *devinfo, uint8_t *supported)
 {
 	return give_byte(devinfo, supported, false);
 }
 
-doca_error_t doca_devinfo_rep_cap_is_filter_all_supported(const struct doca_devinfo *devinfo, uint8_t *supported)
+doca_error_t doca_devinfo_rep_cap_is_filter_all_supported(const struct doca_devinfo *devinfo,
+							  uint8_t *supported)
 {
-	return give_byte(devinfo, supported, devinfo != NULL && devinfo->n_reps > 0);
+	return give_byte(devinfo, supported, devinfo && devinfo->n_reps > 0);
 }
 
-doca_error_t doca_devinfo_rep_cap_is_filter_net_supported(const struct doca_devinfo *devinfo, uint8_t *supported)
+doca_error_t doca_devinfo_rep_cap_is_filter_net_supported(const struct doca_devinfo *devinfo,
+							  uint8_t *supported)
 {
-	return give_byte(devinfo, supported, devinfo != NULL && devinfo->n_reps > 0);
+	return give_byte(devinfo, supported, devinfo && devinfo->n_reps > 0);
 }
 
-doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(const struct doca_devinfo *devinfo, uint8_t *supported)
+doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(const struct doca_devinfo *devinfo,
+							       uint8_t *supported)
 {
 	return give_byte(devinfo, supported, false);
 }
 
 /* -- representors -- */
 
-doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep, char *rep_vuid, uint32_t size)
+doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep, char *rep_vuid,
+				       uint32_t size)
 {
-	return is_rep(devinfo_rep) ? give_text(rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE, devinfo_rep->vuid) :
-				     DOCA_ERROR_INVALID_VALUE;
+	return is_rep(devinfo_rep)
+		       ? give_text(rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE, devinfo_rep->vuid)
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str)
+doca_error_t doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep,
+					       char *pci_addr_str)
 {
 	if (!is_rep(devinfo_rep))
 		return DOCA_ERROR_INVALID_VALUE;
-	return give_text(pci_addr_str, DOCA_DEVINFO_REP_PCI_ADDR_SIZE, DOCA_DEVINFO_REP_PCI_ADDR_SIZE, devinfo_rep->pci);
+	return give_text(pci_addr_str, DOCA_DEVINFO_REP_PCI_ADDR_SIZE,
+			 DOCA_DEVINFO_REP_PCI_ADDR_SIZE, devinfo_rep->pci);
 }
 
 doca_error_t doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_rep *devinfo_rep,
 						enum doca_pci_func_type *pci_func_type)
 {
-	if (!is_rep(devinfo_rep) || pci_func_type == NULL)
+	if (!is_rep(devinfo_rep) || !pci_func_type)
 		return DOCA_ERROR_INVALID_VALUE;
 	*pci_func_type = DOCA_PCI_FUNC_TYPE_PF;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_devinfo_rep_get_is_hotplug(const struct doca_devinfo_rep *devinfo_rep, uint8_t *is_hotplug)
+doca_error_t doca_devinfo_rep_get_is_hotplug(const struct doca_devinfo_rep *devinfo_rep,
+					     uint8_t *is_hotplug)
 {
-	if (!is_rep(devinfo_rep) || is_hotplug == NULL)
+	if (!is_rep(devinfo_rep) || !is_hotplug)
 		return DOCA_ERROR_INVALID_VALUE;
 	*is_hotplug = 0;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_devinfo_rep_get_iface_name(const struct doca_devinfo_rep *devinfo_rep, char *iface_name, uint32_t size)
+doca_error_t doca_devinfo_rep_get_iface_name(const struct doca_devinfo_rep *devinfo_rep,
+					     char *iface_name, uint32_t size)
 {
-	return is_rep(devinfo_rep) ? give_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE, devinfo_rep->iface) :
-				     DOCA_ERROR_INVALID_VALUE;
+	return is_rep(devinfo_rep) ? give_text(iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE,
+					       devinfo_rep->iface)
+				   : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_devinfo_rep_get_vhca_id(const struct doca_devinfo_rep *devinfo_rep, uint16_t *vhca_id)
+doca_error_t doca_devinfo_rep_get_vhca_id(const struct doca_devinfo_rep *devinfo_rep,
+					  uint16_t *vhca_id)
 {
-	if (!is_rep(devinfo_rep) || vhca_id == NULL)
+	if (!is_rep(devinfo_rep) || !vhca_id)
 		return DOCA_ERROR_INVALID_VALUE;
-	*vhca_id = (uint16_t)(0x100 + (devinfo_rep->of->index << 4) + (devinfo_rep - devinfo_rep->of->reps));
+	*vhca_id = (uint16_t)(0x100 + (devinfo_rep->of->index << 4) +
+			      (devinfo_rep - devinfo_rep->of->reps));
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_devinfo_rep_is_equal_pci_addr(const struct doca_devinfo_rep *devinfo_rep, const char *pci_addr_str,
-						uint8_t *equal)
+doca_error_t doca_devinfo_rep_is_equal_pci_addr(const struct doca_devinfo_rep *devinfo_rep,
+						const char *pci_addr_str, uint8_t *equal)
 {
-	return is_rep(devinfo_rep) ? is_equal(devinfo_rep->pci, pci_addr_str, equal) : DOCA_ERROR_INVALID_VALUE;
+	return is_rep(devinfo_rep) ? is_equal(devinfo_rep->pci, pci_addr_str, equal)
+				   : DOCA_ERROR_INVALID_VALUE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - the service thread runs a control loop. It is started at the first use and joined when the process exits; what
- * a parent of the process had is kept aside, not touched.
+ * service.c - the service thread runs a control loop. It is started at the first use and joined
+ * when the process exits; what a parent of the process had is kept aside, not touched.
  */
 #include "device/service.h"
 
@@ -23,7 +23,7 @@ struct service {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
-static struct service *service; /* of this process; NULL: not started */
+static struct service *service;                          /* of this process; NULL: not started */
 static struct service *inherited;
 
 /* -- its life -- */
@@ -55,11 +55,11 @@ static int start(void)
 	struct service *s = calloc(1, sizeof(*s));
 	int rc = ENOMEM;
 
-	if (s == NULL)
+	if (!s)
 		return rc;
 	s->inherited = inherited;
 	s->loop = gn_loop_create();
-	rc = s->loop == NULL ? errno : start_thread(s);
+	rc = !s->loop ? errno : start_thread(s);
 	if (rc == 0) {
 		service = s;
 		return 0;
@@ -78,7 +78,7 @@ static void stop(void)
 	pthread_mutex_lock(&lock);
 	s = service;
 	pthread_mutex_unlock(&lock);
-	if (s == NULL)
+	if (!s)
 		return;
 	gn_loop_quit(s->loop, 0);
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -99,8 +99,9 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	if (service != NULL) {
-		gn_loop_abandon(service->loop); /* closing our copies does not end what the parent watches */
+	if (service) {
+		/* closing our copies does not end what the parent watches */
+		gn_loop_abandon(service->loop);
 		inherited = service;
 		service = NULL;
 	}
@@ -126,12 +127,15 @@ static struct gn_loop *loop_if_any(void)
 	struct gn_loop *loop;
 
 	pthread_mutex_lock(&lock);
-	loop = service != NULL ? service->loop : NULL;
+	loop = service ? service->loop : NULL;
 	pthread_mutex_unlock(&lock);
 	return loop;
 }
 
-/* The same, started when needed. NULL after a line in the log. Also when it was stopped: the process exits. */
+/*
+ * The same, started when needed. NULL after a line in the log. Also when it was stopped: the
+ * process exits.
+ */
 static struct gn_loop *loop_of_process(void)
 {
 	struct gn_loop *loop;
@@ -139,11 +143,12 @@ static struct gn_loop *loop_of_process(void)
 
 	gd_service_watch_forks();
 	pthread_mutex_lock(&lock);
-	rc = service == NULL ? start() : 0;
+	rc = !service ? start() : 0;
 	loop = rc == 0 ? service->loop : NULL;
 	pthread_mutex_unlock(&lock);
 	if (rc != 0)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "the library's thread cannot be started: %s", strerror(rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "the library's thread cannot be started: %s",
+		       strerror(rc));
 	return loop;
 }
 
@@ -152,7 +157,7 @@ static struct gn_loop *loop_of_process(void)
 doca_error_t gd_service_add_fd(int fd, void (*fn)(void *arg), void *arg)
 {
 	struct gn_loop *loop = loop_of_process();
-	int rc = loop != NULL ? gn_loop_add_fd(loop, fd, fn, arg) : -ENOMEM;
+	int rc = loop ? gn_loop_add_fd(loop, fd, fn, arg) : -ENOMEM;
 
 	if (rc == 0)
 		return DOCA_SUCCESS;
@@ -163,7 +168,7 @@ void gd_service_remove_fd(int fd)
 {
 	struct gn_loop *loop = loop_if_any();
 
-	if (loop != NULL)
+	if (loop)
 		gn_loop_remove_fd(loop, fd);
 }
 
@@ -171,6 +176,6 @@ void gd_service_set_timer(struct gn_timer *timer, uint64_t at_ns)
 {
 	struct gn_loop *loop = loop_of_process();
 
-	if (loop != NULL)
+	if (loop)
 		gn_loop_set_timer(loop, timer, at_ns);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.c - transports of functions: loaded and opened when first used, driven by the service thread.
+ * transport.c - transports of functions: loaded and opened when first used, driven by the service
+ * thread.
  *
- * They stay open as long as the process. A child of a fork opens its own: those of its parent are not its to use.
+ * They stay open as long as the process. A child of a fork opens its own: those of its parent are
+ * not its to use.
  */
 #include "device/devices.h"
 #include "device/service.h"
@@ -34,7 +36,8 @@ struct gd_transport {
 	struct gn_host host;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the loader, wires, and what follows */
+/* guards the loader, wires, and what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gn_loader *loader;
 static struct gn_conf_node *conf_dirs;
 static struct gn_arena arena; /* of what options are filled into */
@@ -44,8 +47,9 @@ static struct gn_arena arena; /* of what options are filled into */
 /* What the core and its plugins have to say. */
 static void core_line(enum gn_log_level level, const char *who, const char *message)
 {
-	static const enum doca_log_level levels[] = {DOCA_LOG_LEVEL_ERROR, DOCA_LOG_LEVEL_WARNING, DOCA_LOG_LEVEL_INFO,
-						     DOCA_LOG_LEVEL_DEBUG, DOCA_LOG_LEVEL_TRACE};
+	static const enum doca_log_level levels[] = {DOCA_LOG_LEVEL_ERROR, DOCA_LOG_LEVEL_WARNING,
+						     DOCA_LOG_LEVEL_INFO, DOCA_LOG_LEVEL_DEBUG,
+						     DOCA_LOG_LEVEL_TRACE};
 
 	gd_log(levels[level], "%s: %s", who, message);
 }
@@ -71,20 +75,24 @@ static size_t split_path(char *path, const char **dirs, size_t max)
 	char *rest = NULL;
 	size_t n = 0;
 
-	for (char *p = strtok_r(path, ":", &rest); p != NULL && n < max; p = strtok_r(NULL, ":", &rest))
+	for (char *p = strtok_r(path, ":", &rest); p && n < max; p = strtok_r(NULL, ":", &rest))
 		dirs[n++] = p;
 	return n;
 }
 
-/* As the program gantry does: the environment, else the configuration, else where they were installed. */
+/*
+ * As the program gantry does: the environment, else the configuration, else where they were
+ * installed.
+ */
 static int open_loader(struct gn_errs *errs)
 {
-	const char *env = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_PLUGIN_PATH"), *dirs[16], *text;
-	char *copy = env != NULL ? strdup(env) : NULL;
-	size_t n = copy != NULL ? split_path(copy, dirs, 16) : 0;
+	const char *env = getauxval(AT_SECURE) ? NULL : getenv("GANTRY_PLUGIN_PATH"), *dirs[16],
+		   *text;
+	char *copy = env ? strdup(env) : NULL;
+	size_t n = copy ? split_path(copy, dirs, 16) : 0;
 	int rc;
 
-	if (env != NULL && copy == NULL) {
+	if (env && !copy) {
 		gn_errs_add(errs, "out of memory");
 		return -ENOMEM;
 	}
@@ -101,20 +109,23 @@ static int open_loader(struct gn_errs *errs)
 	return rc;
 }
 
-static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p, struct gn_errs *errs)
+static int find_plugin(struct gd_wire *wire, const struct gn_plugin **plugin_p,
+		       struct gn_errs *errs)
 {
 	char why[512];
-	int rc = loader == NULL ? open_loader(errs) : 0;
+	int rc = !loader ? open_loader(errs) : 0;
 
 	if (rc != 0)
 		return rc;
 	rc = gn_loader_find(loader, GANTRY_KIND_TRANSPORT, wire->plugin, plugin_p);
 	if (rc == 0)
 		return 0;
-	snprintf(why, sizeof(why), "no transport plugin \"%s\" in %s; GANTRY_PLUGIN_PATH says where they are", wire->plugin,
-		 gn_loader_dirs(loader));
-	if (wire->node != NULL)
-		gn_conf_fault_option(errs, wire->node, "transport", rc == -ENOENT ? why : gn_loader_error(loader));
+	snprintf(why, sizeof(why),
+		 "no transport plugin \"%s\" in %s; GANTRY_PLUGIN_PATH says where they are",
+		 wire->plugin, gn_loader_dirs(loader));
+	if (wire->node)
+		gn_conf_fault_option(errs, wire->node, "transport",
+				     rc == -ENOENT ? why : gn_loader_error(loader));
 	else
 		gn_errs_add(errs, "%s", rc == -ENOENT ? why : gn_loader_error(loader));
 	return rc;
@@ -127,8 +138,8 @@ struct objections {
 	const struct gd_wire *wire;
 };
 
-__attribute__((format(printf, 3, 4)))
-static void object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void object(const struct gantry_option_faults *faults,
+							 const char *option, const char *fmt, ...)
 {
 	const struct objections *o = faults->core;
 	char text[512];
@@ -137,7 +148,7 @@ static void object(const struct gantry_option_faults *faults, const char *option
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (o->wire->node != NULL)
+	if (o->wire->node)
 		gn_conf_fault_option(o->errs, o->wire->node, option, text);
 	else
 		gn_errs_add(o->errs, "%s: %s %s", o->wire->plugin, option, text);
@@ -146,39 +157,41 @@ static void object(const struct gantry_option_faults *faults, const char *option
 /* The place of an option that is a string; NULL: the plugin has none of that name. */
 static const char **string_option(const struct gantry_plugin *desc, void *conf, const char *name)
 {
-	for (const struct gantry_option *o = desc->options; o != NULL && o->name != NULL; o++)
+	for (const struct gantry_option *o = desc->options; o && o->name; o++)
 		if (o->type == GANTRY_OPT_STRING && strcmp(o->name, name) == 0)
 			return (const char **)((char *)conf + o->offset);
 	return NULL;
 }
 
 /*
- * Functions of a card meet where its name and the user's folder say, and not by the PCI address of each. A plugin for which
- * `pci` is something else would be one of the network.
+ * Functions of a card meet where its name and the user's folder say, and not by the PCI address of
+ * each. A plugin for which `pci` is something else would be one of the network.
  */
 static int set_place(const struct gantry_plugin *desc, struct gd_wire *wire)
 {
-	const char **pci = string_option(desc, wire->conf, "pci"), **dir = string_option(desc, wire->conf, "dir");
+	const char **pci = string_option(desc, wire->conf, "pci"),
+		   **dir = string_option(desc, wire->conf, "dir");
 	char run_dir[80];
 
-	if (pci != NULL)
+	if (pci)
 		*pci = wire->card;
-	if (dir == NULL || (*dir != NULL && **dir != '\0'))
+	if (!dir || (*dir && **dir != '\0'))
 		return 0;
 	if (gd_run_dir(run_dir) != DOCA_SUCCESS)
 		return -EACCES;
 	*dir = gn_arena_strdup(&arena, run_dir);
-	return *dir != NULL ? 0 : -ENOMEM;
+	return *dir ? 0 : -ENOMEM;
 }
 
-static int fill(struct gd_wire *wire, const struct gn_plugin *plugin, const char *const *also_known, struct gn_errs *errs)
+static int fill(struct gd_wire *wire, const struct gn_plugin *plugin, const char *const *also_known,
+		struct gn_errs *errs)
 {
 	struct objections o = {.pub = {&o, object}, .errs = errs, .wire = wire};
 	size_t before = errs->n;
 	int rc;
 
 	wire->conf = gn_arena_alloc(&arena, plugin->desc->conf_size + 1);
-	if (wire->conf == NULL)
+	if (!wire->conf)
 		return -ENOMEM;
 	rc = gn_conf_options(wire->node, plugin->desc->options, wire->conf, also_known, errs);
 	if (rc == 0)
@@ -200,7 +213,8 @@ static int load(struct gd_wire *wire, const char *const *also_known, struct gn_e
 	return rc;
 }
 
-int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs, bool *wide_p)
+int gd_wire_load(struct gd_wire *wire, const char *const *also_known, struct gn_errs *errs,
+		 bool *wide_p)
 {
 	int rc;
 
@@ -243,11 +257,11 @@ static int check_functions(const struct gd_wire *wire, const struct gd_transport
 
 	gd_transport_info(t, &info);
 	lack = gn_ops_lack(t->ops, info.caps);
-	if (lack == NULL)
+	if (!lack)
 		return 0;
 	gd_log(DOCA_LOG_LEVEL_ERROR,
-	       "device %s: %s: its info says that it can what needs the function \"%s\", which it does not have", wire->name,
-	       wire->plugin, lack);
+	       "device %s: %s: its info says that it can what needs the function \"%s\", which it does not have",
+	       wire->name, wire->plugin, lack);
 	return -ENOTSUP;
 }
 
@@ -256,7 +270,7 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	struct gd_transport *t = calloc(1, sizeof(*t));
 	int rc, fd;
 
-	if (t == NULL)
+	if (!t)
 		return -ENOMEM;
 	t->ops = wire->ops;
 	t->pid = getpid();
@@ -266,8 +280,10 @@ static int open_transport(struct gd_wire *wire, struct gd_transport **transport_
 	if (gn_transport_is_network(t->ops))
 		gd_log(DOCA_LOG_LEVEL_WARNING,
 		       "device %s: nothing authenticates its peers (transport=%s): every host that reaches it can connect to "
-		       "this program (insecure = true)", wire->name, wire->plugin);
-	rc = gn_host_returned(&t->host, wire->plugin, "open", t->ops->open(&t->host.pub, wire->conf, &t->device));
+		       "this program (insecure = true)",
+		       wire->name, wire->plugin);
+	rc = gn_host_returned(&t->host, wire->plugin, "open",
+			      t->ops->open(&t->host.pub, wire->conf, &t->device));
 	if (rc != 0)
 		goto out_free;
 	rc = check_functions(wire, t);
@@ -299,19 +315,19 @@ static doca_error_t get(struct gd_wire *wire, struct gd_transport **transport_p)
 	struct gd_transport *open = NULL;
 	int rc = 0;
 
-	if (wire->open != NULL && wire->open->pid == getpid()) {
+	if (wire->open && wire->open->pid == getpid()) {
 		*transport_p = wire->open;
 		return DOCA_SUCCESS;
 	}
 	gn_log_set_hook(core_line);
-	if (wire->ops == NULL)
+	if (!wire->ops)
 		rc = load(wire, NULL, &errs);
 	if (rc == 0)
 		rc = open_transport(wire, &open);
 	gd_log_errs(&errs);
 	if (rc != 0) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "device %s: the transport %s cannot be opened: %s", wire->name, wire->plugin,
-		       strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "device %s: the transport %s cannot be opened: %s",
+		       wire->name, wire->plugin, strerror(-rc));
 		return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_INITIALIZATION;
 	}
 	open->inherited = wire->open;
@@ -323,7 +339,7 @@ static doca_error_t get_locked(struct gd_wire *wire, struct gd_transport **trans
 {
 	doca_error_t result;
 
-	if (wire == NULL)
+	if (!wire)
 		return DOCA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&lock);
 	result = get(wire, transport_p);
@@ -338,20 +354,24 @@ doca_error_t gd_transport_get(struct doca_devinfo *info, struct gd_transport **t
 
 doca_error_t gd_transport_get_rdma(struct doca_devinfo *info, struct gd_transport **transport_p)
 {
-	return get_locked(info->wide != NULL ? info->wide : info->local, transport_p);
+	return get_locked(info->wide ? info->wide : info->local, transport_p);
 }
 
-/* In a child of a fork the lock may be held for ever by a thread that is not there; the transport itself refuses its use. */
+/*
+ * In a child of a fork the lock may be held for ever by a thread that is not there; the transport
+ * itself refuses its use.
+ */
 static bool is_ours(const struct gd_transport *transport)
 {
 	return transport->pid == getpid();
 }
 
-const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transport, void **device_p)
+const struct gantry_transport_ops *gd_transport_lock(struct gd_transport *transport,
+						     void **device_p)
 {
 	if (is_ours(transport))
 		pthread_mutex_lock(&transport->lock);
-	if (device_p != NULL)
+	if (device_p)
 		*device_p = transport->device;
 	return transport->ops;
 }
@@ -381,7 +401,7 @@ static bool is_dir(const char *path)
 {
 	struct stat st;
 
-	return path != NULL && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	return path && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static const char *usual_dir(char path[80])
@@ -390,7 +410,7 @@ static const char *usual_dir(char path[80])
 	const char *xdg = getauxval(AT_SECURE) ? NULL : getenv("XDG_RUNTIME_DIR");
 	int n;
 
-	if (own != NULL && own[0] == '/')
+	if (own && own[0] == '/')
 		n = snprintf(path, 80, "%s", own);
 	else if (is_dir(xdg)) /* it may be that of a login that is over */
 		n = snprintf(path, 80, "%s/gantry", xdg);
@@ -398,7 +418,8 @@ static const char *usual_dir(char path[80])
 		n = snprintf(path, 80, "/run/gantry");
 	else
 		n = snprintf(path, 80, "/tmp/gantry-%u", (unsigned)geteuid());
-	return n < 80 ? NULL : "has a name of more than 79 bytes; set GANTRY_RUNDIR to a shorter one";
+	return n < 80 ? NULL
+		      : "has a name of more than 79 bytes; set GANTRY_RUNDIR to a shorter one";
 }
 
 static const char *claim(const char *path)
@@ -409,17 +430,19 @@ static const char *claim(const char *path)
 	if (rc == 0)
 		return NULL;
 	if (rc == -EPERM)
-		return why[0] != '\0' ? "is behind a link of another user" : "can be changed by other users";
-	return rc == -ENOTDIR ? "is no directory" : "cannot be made; set GANTRY_RUNDIR to one that can";
+		return why[0] != '\0' ? "is behind a link of another user"
+				      : "can be changed by other users";
+	return rc == -ENOTDIR ? "is no directory"
+			      : "cannot be made; set GANTRY_RUNDIR to one that can";
 }
 
 doca_error_t gd_run_dir(char path[80])
 {
 	const char *why = usual_dir(path);
 
-	if (why == NULL)
+	if (!why)
 		why = claim(path);
-	if (why == NULL)
+	if (!why)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "the directory for sockets, %s, %s", path, why);
 	return DOCA_ERROR_OPERATING_SYSTEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_dma.c - copies, done by the CPU of the thread that progresses: one task per doca_pe_progress, in order.
+ * doca_dma.c - copies, done by the CPU of the thread that progresses: one task per
+ * doca_pe_progress, in order.
  */
 #include <doca_dma.h>
 
@@ -39,7 +40,8 @@ static doca_error_t check_ends(const struct doca_buf *src, const struct doca_buf
 {
 	size_t bytes;
 
-	if (!src || !dst || list_length(src) > GD_DMA_MAX_LIST || list_length(dst) > GD_DMA_MAX_LIST)
+	if (!src || !dst || list_length(src) > GD_DMA_MAX_LIST ||
+	    list_length(dst) > GD_DMA_MAX_LIST)
 		return DOCA_ERROR_INVALID_VALUE;
 	bytes = gd_buf_data_bytes(src);
 	if (bytes == 0 || bytes > GD_DMA_MAX_BYTES || bytes > gd_buf_room(dst))
@@ -70,7 +72,9 @@ static doca_error_t run(struct gd_serial *serial, struct doca_task *task)
 }
 
 static const struct gd_serial_ops memcpy_ops = {
-	.ops = { .check = check, .submit = gd_serial_submit, .withdraw = gd_serial_withdraw }, .run = run, .stops_at_errors = true,
+	.ops = {.check = check, .submit = gd_serial_submit, .withdraw = gd_serial_withdraw},
+	.run = run,
+	.stops_at_errors = true,
 };
 
 /* -- the context -- */
@@ -79,12 +83,17 @@ static doca_error_t start(struct doca_ctx *ctx)
 {
 	if (((struct doca_dma *)ctx)->memcpys.is_set)
 		return gd_serial_start(ctx);
-	gd_log(DOCA_LOG_LEVEL_ERROR, "a DMA context cannot start: no task is configured; call doca_dma_task_memcpy_set_conf first");
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "a DMA context cannot start: no task is configured; call doca_dma_task_memcpy_set_conf first");
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
 static const struct gd_ctx_ops ctx_ops = {
-	.name = "DMA", .start = start, .stop = gd_serial_stop, .poll = gd_serial_poll, .arm = gd_serial_arm,
+	.name = "DMA",
+	.start = start,
+	.stop = gd_serial_stop,
+	.poll = gd_serial_poll,
+	.arm = gd_serial_arm,
 };
 
 /* -- for programs -- */
@@ -99,14 +108,16 @@ doca_error_t doca_dma_create(struct doca_dev *dev, struct doca_dma **dma_p)
 	if (!dma)
 		return DOCA_ERROR_NO_MEMORY;
 	gd_ctx_init(&dma->serial.ctx, &ctx_ops, dev);
-	gd_pool_init(&dma->memcpys, &dma->serial.ctx, &memcpy_ops.ops, sizeof(struct doca_dma_task_memcpy));
+	gd_pool_init(&dma->memcpys, &dma->serial.ctx, &memcpy_ops.ops,
+		     sizeof(struct doca_dma_task_memcpy));
 	*dma_p = dma;
 	return DOCA_SUCCESS;
 }
 
 doca_error_t doca_dma_destroy(struct doca_dma *dma)
 {
-	doca_error_t result = dma ? gd_serial_fini(&dma->serial, DOCA_ERROR_IN_USE) : DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = dma ? gd_serial_fini(&dma->serial, DOCA_ERROR_IN_USE)
+				  : DOCA_ERROR_INVALID_VALUE;
 
 	if (result == DOCA_SUCCESS)
 		free(dma);
@@ -131,27 +142,32 @@ doca_error_t doca_dma_cap_get_max_num_tasks(struct doca_dma *dma, uint32_t *max_
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_dma_cap_task_memcpy_get_max_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_buf_list_len)
+doca_error_t doca_dma_cap_task_memcpy_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+							   uint32_t *max_buf_list_len)
 {
 	return gd_cap_u32(devinfo, true, GD_DMA_MAX_LIST, max_buf_list_len);
 }
 
-doca_error_t doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *buf_size)
+doca_error_t doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo,
+						       uint64_t *buf_size)
 {
 	return gd_cap_u64(devinfo, true, GD_DMA_MAX_BYTES, buf_size);
 }
 
-doca_error_t doca_dma_task_memcpy_set_conf(struct doca_dma *dma, doca_dma_task_memcpy_completion_cb_t task_completion_cb,
-					   doca_dma_task_memcpy_completion_cb_t task_error_cb, uint32_t num_memcpy_tasks)
+doca_error_t doca_dma_task_memcpy_set_conf(struct doca_dma *dma,
+					   doca_dma_task_memcpy_completion_cb_t task_completion_cb,
+					   doca_dma_task_memcpy_completion_cb_t task_error_cb,
+					   uint32_t num_memcpy_tasks)
 {
 	if (!dma)
 		return DOCA_ERROR_INVALID_VALUE;
-	return gd_serial_conf(&dma->memcpys, (void *)task_completion_cb, (void *)task_error_cb, num_memcpy_tasks,
-			      DOCA_ERROR_BAD_STATE);
+	return gd_serial_conf(&dma->memcpys, (void *)task_completion_cb, (void *)task_error_cb,
+			      num_memcpy_tasks, DOCA_ERROR_BAD_STATE);
 }
 
-doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma, const struct doca_buf *src, struct doca_buf *dst,
-					     union doca_data user_data, struct doca_dma_task_memcpy **task_p)
+doca_error_t doca_dma_task_memcpy_alloc_init(struct doca_dma *dma, const struct doca_buf *src,
+					     struct doca_buf *dst, union doca_data user_data,
+					     struct doca_dma_task_memcpy **task_p)
 {
 	struct doca_dma_task_memcpy *copy;
 	struct doca_task *task;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workq.c - the interface of DMA before there were tasks: contexts, and queues of jobs. A program sees it in include/doca/workq.
+ * workq.c - the interface of DMA before there were tasks: contexts, and queues of jobs. A program
+ * sees it in include/doca/workq.
  *
- * A queue is a ring of copies of jobs. A job is done, by this thread, when its event is retrieved; so the oldest job in the ring
- * is the next event, and a queue that is not empty has something to retrieve. Functions whose names mean something else today
- * have names of their own in the library, doca_workq_*; the headers rename them.
+ * A queue is a ring of copies of jobs. A job is done, by this thread, when its event is retrieved;
+ * so the oldest job in the ring is the next event, and a queue that is not empty has something to
+ * retrieve. Functions whose names mean something else today have names of their own in the library,
+ * doca_workq_*; the headers rename them.
  */
 #include <doca_dma.h> /* that of work queues */
 
@@ -23,7 +25,7 @@ struct doca_workq {
 	struct doca_dma_job_memcpy *jobs;
 	uint32_t depth, first, n;
 	uint32_t n_contexts;
-	int fd;         /* -1: not event driven */
+	int fd; /* -1: not event driven */
 	bool is_armed;
 };
 
@@ -126,7 +128,8 @@ doca_error_t doca_workq_ctx_start(struct doca_ctx *doca_ctx)
 	if (ctx->is_started)
 		return DOCA_ERROR_BAD_STATE;
 	if (ctx->n_devs == 0) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "a DMA context cannot start: it has no device; call doca_ctx_dev_add first");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "a DMA context cannot start: it has no device; call doca_ctx_dev_add first");
 		return DOCA_ERROR_BAD_STATE;
 	}
 	ctx->is_started = true;
@@ -142,7 +145,8 @@ doca_error_t doca_workq_ctx_stop(struct doca_ctx *doca_ctx)
 	if (!ctx->is_started)
 		return DOCA_ERROR_BAD_STATE;
 	if (ctx->links) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "a DMA context cannot stop: it has a work queue; call doca_ctx_workq_rm first");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "a DMA context cannot stop: it has a work queue; call doca_ctx_workq_rm first");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	ctx->is_started = false;
@@ -173,7 +177,7 @@ doca_error_t doca_ctx_workq_add(struct doca_ctx *doca_ctx, struct doca_workq *wo
 	link = workq->n_contexts < MAX_CONTEXTS ? malloc(sizeof(*link)) : NULL;
 	if (!link)
 		return DOCA_ERROR_NO_MEMORY;
-	*link = (struct link){ .next = ctx->links, .workq = workq };
+	*link = (struct link){.next = ctx->links, .workq = workq};
 	ctx->links = link;
 	workq->n_contexts++;
 	return DOCA_SUCCESS;
@@ -218,7 +222,8 @@ doca_error_t doca_ctx_get_max_num_ctx(uint32_t *max_num_ctx)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_ctx_get_event_driven_supported(struct doca_ctx *ctx, uint8_t *event_driven_supported)
+doca_error_t doca_ctx_get_event_driven_supported(struct doca_ctx *ctx,
+						 uint8_t *event_driven_supported)
 {
 	if (!ctx || !event_driven_supported)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -226,14 +231,16 @@ doca_error_t doca_ctx_get_event_driven_supported(struct doca_ctx *ctx, uint8_t *
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_dma_job_get_supported(struct doca_devinfo *devinfo, enum doca_dma_job_types job_type)
+doca_error_t doca_dma_job_get_supported(struct doca_devinfo *devinfo,
+					enum doca_dma_job_types job_type)
 {
 	if (!devinfo)
 		return DOCA_ERROR_INVALID_VALUE;
 	return job_type == DOCA_DMA_JOB_MEMCPY ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
 }
 
-doca_error_t doca_dma_get_max_list_buf_num_elem(const struct doca_devinfo *devinfo, uint32_t *max_list_num_elem)
+doca_error_t doca_dma_get_max_list_buf_num_elem(const struct doca_devinfo *devinfo,
+						uint32_t *max_list_num_elem)
 {
 	if (!devinfo || !max_list_num_elem)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -325,7 +332,8 @@ doca_error_t doca_workq_submit(struct doca_workq *workq, const struct doca_job *
 	const struct doca_dma_job_memcpy *copy = (const struct doca_dma_job_memcpy *)job;
 	struct old_ctx *ctx;
 
-	if (!workq || !job || !job->ctx || job->type != DOCA_DMA_JOB_MEMCPY || !copy->src_buff || !copy->dst_buff)
+	if (!workq || !job || !job->ctx || job->type != DOCA_DMA_JOB_MEMCPY || !copy->src_buff ||
+	    !copy->dst_buff)
 		return DOCA_ERROR_INVALID_VALUE;
 	ctx = of(job->ctx);
 	if (!ctx->is_started)
@@ -339,7 +347,8 @@ doca_error_t doca_workq_submit(struct doca_workq *workq, const struct doca_job *
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_event *ev, int flags)
+doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_event *ev,
+					  int flags)
 {
 	const struct doca_dma_job_memcpy *job;
 	doca_error_t result;
@@ -350,7 +359,8 @@ doca_error_t doca_workq_progress_retrieve(struct doca_workq *workq, struct doca_
 		return DOCA_ERROR_AGAIN;
 	job = &workq->jobs[workq->first];
 	result = gd_dma_copy(job->src_buff, job->dst_buff);
-	*ev = (struct doca_event){ .type = job->base.type, .user_data = job->base.user_data, .result.u64 = result };
+	*ev = (struct doca_event){
+		.type = job->base.type, .user_data = job->base.user_data, .result.u64 = result};
 	workq->first = (workq->first + 1) % workq->depth;
 	workq->n--;
 	return result == DOCA_SUCCESS ? DOCA_SUCCESS : DOCA_ERROR_IO_FAILED;

@@ -2,8 +2,9 @@
 /*
  * doca_comch_msgq.c - message queues between the CPU and an emulated DPA, each in one direction.
  *
- * Consumers and producers of a MsgQ are made here. Those on the CPU are contexts as those of a connection are, in msgq_cpu.c;
- * those on the DPA are used by its code through handles, in msgq_dpa.c.
+ * Consumers and producers of a MsgQ are made here. Those on the CPU are contexts as those of a
+ * connection are, in msgq_cpu.c; those on the DPA are used by its code through handles, in
+ * msgq_dpa.c.
  */
 #include <doca_comch_msgq.h>
 
@@ -43,7 +44,8 @@ doca_error_t doca_comch_msgq_destroy(struct doca_comch_msgq *msgq)
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t set_direction(struct doca_comch_msgq *msgq, struct doca_dpa *dpa, bool dpa_consumer)
+static doca_error_t set_direction(struct doca_comch_msgq *msgq, struct doca_dpa *dpa,
+				  bool dpa_consumer)
 {
 	if (!msgq || !dpa)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -78,12 +80,14 @@ static doca_error_t set_most(struct doca_comch_msgq *msgq, uint32_t *number, uin
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_msgq_set_max_num_consumers(struct doca_comch_msgq *msgq, uint32_t max_num_consumers)
+doca_error_t doca_comch_msgq_set_max_num_consumers(struct doca_comch_msgq *msgq,
+						   uint32_t max_num_consumers)
 {
 	return set_most(msgq, msgq ? &msgq->max_consumers : NULL, max_num_consumers);
 }
 
-doca_error_t doca_comch_msgq_set_max_num_producers(struct doca_comch_msgq *msgq, uint32_t max_num_producers)
+doca_error_t doca_comch_msgq_set_max_num_producers(struct doca_comch_msgq *msgq,
+						   uint32_t max_num_producers)
 {
 	return set_most(msgq, msgq ? &msgq->max_producers : NULL, max_num_producers);
 }
@@ -110,7 +114,8 @@ doca_error_t doca_comch_msgq_stop(struct doca_comch_msgq *msgq)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_msgq_consumer_create(struct doca_comch_msgq *msgq, struct doca_comch_consumer **consumer)
+doca_error_t doca_comch_msgq_consumer_create(struct doca_comch_msgq *msgq,
+					     struct doca_comch_consumer **consumer)
 {
 	struct doca_comch_consumer *c;
 
@@ -123,8 +128,10 @@ doca_error_t doca_comch_msgq_consumer_create(struct doca_comch_msgq *msgq, struc
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return DOCA_ERROR_NO_MEMORY;
-	gd_ctx_init(&c->ctx, msgq->dpa_consumer ? &gd_msgq_dpa_consumer : &gd_msgq_cpu_consumer, msgq->dev);
-	gd_pool_init(&c->posts, &c->ctx, &gd_msgq_recv, sizeof(struct doca_comch_consumer_task_post_recv));
+	gd_ctx_init(&c->ctx, msgq->dpa_consumer ? &gd_msgq_dpa_consumer : &gd_msgq_cpu_consumer,
+		    msgq->dev);
+	gd_pool_init(&c->posts, &c->ctx, &gd_msgq_recv,
+		     sizeof(struct doca_comch_consumer_task_post_recv));
 	c->msgq = msgq;
 	c->id = msgq->next_consumer++;
 	c->imm_max = GD_COMCH_IMM;
@@ -140,7 +147,8 @@ void gd_msgq_release_consumer(struct doca_comch_consumer *consumer)
 	consumer->msgq->n_consumers--;
 }
 
-doca_error_t doca_comch_msgq_producer_create(struct doca_comch_msgq *msgq, struct doca_comch_producer **producer)
+doca_error_t doca_comch_msgq_producer_create(struct doca_comch_msgq *msgq,
+					     struct doca_comch_producer **producer)
 {
 	struct doca_comch_producer *p;
 
@@ -153,8 +161,10 @@ doca_error_t doca_comch_msgq_producer_create(struct doca_comch_msgq *msgq, struc
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return DOCA_ERROR_NO_MEMORY;
-	gd_ctx_init(&p->ctx, msgq->dpa_consumer ? &gd_msgq_cpu_producer : &gd_msgq_dpa_producer, msgq->dev);
-	gd_pool_init(&p->sends, &p->ctx, &gd_msgq_send, sizeof(struct doca_comch_producer_task_send));
+	gd_ctx_init(&p->ctx, msgq->dpa_consumer ? &gd_msgq_cpu_producer : &gd_msgq_dpa_producer,
+		    msgq->dev);
+	gd_pool_init(&p->sends, &p->ctx, &gd_msgq_send,
+		     sizeof(struct doca_comch_producer_task_send));
 	p->msgq = msgq;
 	p->id = msgq->next_producer++;
 	msgq->n_producers++;

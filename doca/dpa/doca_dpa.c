@@ -111,7 +111,8 @@ doca_error_t doca_dpa_thread_destroy(struct doca_dpa_thread *dpa_thread)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_dpa_thread_set_func_arg(struct doca_dpa_thread *dpa_thread, doca_dpa_func_t *func, uint64_t arg)
+doca_error_t doca_dpa_thread_set_func_arg(struct doca_dpa_thread *dpa_thread, doca_dpa_func_t *func,
+					  uint64_t arg)
 {
 	if (!dpa_thread || !func)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -216,7 +217,8 @@ void doca_dpa_dev_thread_finish(void)
 
 /* -- completions -- */
 
-doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa, unsigned int queue_size, struct doca_dpa_completion **dpa_comp)
+doca_error_t doca_dpa_completion_create(struct doca_dpa *dpa, unsigned int queue_size,
+					struct doca_dpa_completion **dpa_comp)
 {
 	struct doca_dpa_completion *comp;
 
@@ -254,7 +256,8 @@ doca_error_t doca_dpa_completion_destroy(struct doca_dpa_completion *dpa_comp)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp, struct doca_dpa_thread *thread)
+doca_error_t doca_dpa_completion_set_thread(struct doca_dpa_completion *dpa_comp,
+					    struct doca_dpa_thread *thread)
 {
 	return gd_done_set_thread(done_of(dpa_comp), thread);
 }
@@ -273,12 +276,14 @@ doca_error_t doca_dpa_completion_stop(struct doca_dpa_completion *dpa_comp)
 	return gd_done_stop(done_of(dpa_comp));
 }
 
-doca_error_t doca_dpa_completion_get_dpa_handle(struct doca_dpa_completion *dpa_comp, doca_dpa_dev_completion_t *handle)
+doca_error_t doca_dpa_completion_get_dpa_handle(struct doca_dpa_completion *dpa_comp,
+						doca_dpa_dev_completion_t *handle)
 {
 	return gd_done_handle(done_of(dpa_comp), handle);
 }
 
-int doca_dpa_dev_get_completion(doca_dpa_dev_completion_t dpa_comp_handle, doca_dpa_dev_completion_element_t *comp_element)
+int doca_dpa_dev_get_completion(doca_dpa_dev_completion_t dpa_comp_handle,
+				doca_dpa_dev_completion_element_t *comp_element)
 {
 	const struct doca_dpa_completion *comp = (void *)(uintptr_t)dpa_comp_handle;
 	uint32_t place;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* done.c - what has happened, for code on a DPA: what the completions of producers and of consumers have in common. */
+/*
+ * done.c - what has happened, for code on a DPA: what the completions of producers and of consumers
+ * have in common.
+ */
 #include "dpa/dpa.h"
 
 /* -- its life -- */
@@ -19,7 +22,8 @@ static void let_go(struct gd_done *done)
 
 doca_error_t gd_done_set_thread(struct gd_done *done, struct doca_dpa_thread *thread)
 {
-	const doca_error_t result = gd_done_may_set(done, thread && (!done || !done->dpa || done->dpa == thread->dpa));
+	const doca_error_t result =
+		gd_done_may_set(done, thread && (!done || !done->dpa || done->dpa == thread->dpa));
 
 	if (result != DOCA_SUCCESS)
 		return result;

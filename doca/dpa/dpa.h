@@ -7,7 +7,8 @@
  *    \----- msgq* --- consumer*      one side of it on the DPA, the other a context on an engine
  *                \--- producer*
  *
- * One lock of the DPA guards all of that. Handles of code on the DPA are addresses of these objects.
+ * One lock of the DPA guards all of that. Handles of code on the DPA are addresses of these
+ * objects.
  */
 #ifndef GD_DPA_H
 #define GD_DPA_H
@@ -27,7 +28,7 @@ struct doca_dpa {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a receive was posted, a consumer left, or a thread is to end */
 	bool started;
-	uint32_t refs;          /* threads, completions and queues */
+	uint32_t refs; /* threads, completions and queues */
 };
 
 struct doca_dpa_thread {
@@ -36,27 +37,29 @@ struct doca_dpa_thread {
 	uint64_t arg;
 	pthread_t thread;
 	pthread_cond_t wake;
-	jmp_buf end;            /* of the activation */
+	jmp_buf end; /* of the activation */
 	bool started, is_due, quit, finished;
-	uint32_t refs;          /* completions that activate it */
+	uint32_t refs; /* completions that activate it */
 };
 
 /*
- * What has happened, for code on a DPA to find: a ring that one side puts into, and that code looks at and then acknowledges;
- * and the thread that may be activated then. First member of both kinds of completions, so that handles are its address.
+ * What has happened, for code on a DPA to find: a ring that one side puts into, and that code looks
+ * at and then acknowledges; and the thread that may be activated then. First member of both kinds
+ * of completions, so that handles are its address.
  */
 struct gd_done {
-	struct doca_dpa *dpa;   /* whose lock guards it: of its thread, or of its first consumer. NULL: neither yet */
+	/* whose lock guards it: of its thread, or of its first consumer. NULL: neither yet */
+	struct doca_dpa *dpa;
 	struct doca_dpa_thread *thread; /* or NULL */
-	bool armed;             /* it is to be activated */
+	bool armed;                     /* it is to be activated */
 	bool started;
 	uint32_t size, put, seen, acked; /* counts that wrap */
-	uint32_t refs;          /* producers or consumers */
+	uint32_t refs;                   /* producers or consumers */
 };
 
 struct doca_dpa_completion {
 	struct gd_done done;
-	uint32_t *user_data;    /* of the producers, one each */
+	uint32_t *user_data; /* of the producers, one each */
 };
 
 /* A message that came to a DPA consumer. */
@@ -74,9 +77,10 @@ struct doca_comch_consumer_completion {
 struct doca_comch_msgq {
 	struct doca_dev *dev;
 	struct doca_dpa *dpa;
-	bool dpa_consumer;      /* else the producers are on the DPA */
+	bool dpa_consumer; /* else the producers are on the DPA */
 	bool has_direction, started;
-	uint32_t max_consumers, max_producers, n_consumers, n_producers, next_consumer, next_producer;
+	uint32_t max_consumers, max_producers, n_consumers, n_producers, next_consumer,
+		next_producer;
 	struct doca_comch_consumer *consumers; /* that run */
 };
 
@@ -99,19 +103,22 @@ uint32_t gd_done_place(const struct gd_done *done); /* of what comes next */
 void gd_done_put(struct gd_done *done);             /* it is there; activates the thread */
 
 /* Code on the DPA. Handle 0: nothing. */
-bool gd_done_next(uint64_t handle, uint32_t *place); /* the next that was not looked at; false: none */
-void gd_done_ack(uint64_t handle, uint64_t n);       /* so many of those need no room any more */
-void gd_done_arm(uint64_t handle);                   /* activate the thread at the next one */
+/* the next that was not looked at; false: none */
+bool gd_done_next(uint64_t handle, uint32_t *place);
+void gd_done_ack(uint64_t handle, uint64_t n); /* so many of those need no room any more */
+void gd_done_arm(uint64_t handle);             /* activate the thread at the next one */
 
 /* Does the calling thread of a DPA have to end? */
 bool gd_dpa_must_quit(void);
 
-extern const struct gd_ctx_ops gd_msgq_cpu_consumer, gd_msgq_cpu_producer, gd_msgq_dpa_consumer, gd_msgq_dpa_producer;
+extern const struct gd_ctx_ops gd_msgq_cpu_consumer, gd_msgq_cpu_producer, gd_msgq_dpa_consumer,
+	gd_msgq_dpa_producer;
 extern const struct gd_task_ops gd_msgq_recv, gd_msgq_send;
 
 /* Lock held: the running consumer of that id; NULL. */
 struct doca_comch_consumer *gd_msgq_find(struct doca_comch_msgq *msgq, uint32_t id);
 /* Lock held. From a DPA producer to a consumer on the CPU, which has a receive posted. */
-void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm, uint32_t imm_len);
+void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm,
+		     uint32_t imm_len);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* msgq_cpu.c - consumers and producers of a MsgQ on the CPU: contexts and tasks, for immediate data alone. */
+/*
+ * msgq_cpu.c - consumers and producers of a MsgQ on the CPU: contexts and tasks, for immediate data
+ * alone.
+ */
 #include "base/container_of.h"
 #include "dpa/dpa.h"
 
@@ -38,7 +41,7 @@ static doca_error_t submit_recv(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-const struct gd_task_ops gd_msgq_recv = { .check = check_recv, .submit = submit_recv };
+const struct gd_task_ops gd_msgq_recv = {.check = check_recv, .submit = submit_recv};
 
 static struct doca_task *take_arrived(struct doca_comch_consumer *c)
 {
@@ -59,8 +62,8 @@ static void end_all(struct doca_task *list, doca_error_t status)
 }
 
 /*
- * The first one ends here, the others in events of their own: each is a progress that calls back. Those are posted with the
- * lock held, before the arrival of what comes next can be.
+ * The first one ends here, the others in events of their own: each is a progress that calls back.
+ * Those are posted with the lock held, before the arrival of what comes next can be.
  */
 static void run_arrival(struct gd_event *event)
 {
@@ -74,7 +77,8 @@ static void run_arrival(struct gd_event *event)
 	gd_task_end(list, DOCA_SUCCESS);
 }
 
-void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm, uint32_t imm_len)
+void gd_msgq_deliver(struct doca_comch_consumer *c, uint32_t producer, const uint8_t *imm,
+		     uint32_t imm_len)
 {
 	struct doca_task *task = c->first;
 	struct doca_comch_consumer_task_post_recv *t = gd_recv_of(task);
@@ -147,17 +151,21 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 	return DOCA_SUCCESS;
 }
 
-const struct gd_ctx_ops gd_msgq_cpu_consumer = { .name = "MsgQ consumer", .start = start_consumer, .stop = stop_consumer };
+const struct gd_ctx_ops gd_msgq_cpu_consumer = {
+	.name = "MsgQ consumer", .start = start_consumer, .stop = stop_consumer};
 
 /* -- send -- */
 
 static doca_error_t check_send(const struct doca_task *task)
 {
-	return gd_send_of(task)->buf || gd_send_of(task)->imm_len > GD_COMCH_IMM ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+	return gd_send_of(task)->buf || gd_send_of(task)->imm_len > GD_COMCH_IMM
+		       ? DOCA_ERROR_INVALID_VALUE
+		       : DOCA_SUCCESS;
 }
 
 /* Lock held. */
-static doca_error_t put(struct doca_comch_msgq *msgq, uint32_t producer, const struct doca_comch_producer_task_send *t)
+static doca_error_t put(struct doca_comch_msgq *msgq, uint32_t producer,
+			const struct doca_comch_producer_task_send *t)
 {
 	struct doca_comch_consumer *c = gd_msgq_find(msgq, t->consumer);
 	struct doca_comch_consumer_completion *comp = c ? c->completion : NULL;
@@ -171,7 +179,8 @@ static doca_error_t put(struct doca_comch_msgq *msgq, uint32_t producer, const s
 		return DOCA_ERROR_AGAIN;
 	c->credit--;
 	msg = &comp->msgs[gd_done_place(&comp->done)];
-	*msg = (struct gd_dpa_msg){ .imm_len = t->imm_len, .producer = producer, .user_data = c->completion_data };
+	*msg = (struct gd_dpa_msg){
+		.imm_len = t->imm_len, .producer = producer, .user_data = c->completion_data};
 	for (uint32_t i = 0; i < t->imm_len; i++)
 		msg->imm[i] = t->imm[i];
 	gd_done_put(&comp->done);
@@ -180,7 +189,8 @@ static doca_error_t put(struct doca_comch_msgq *msgq, uint32_t producer, const s
 
 static doca_error_t submit_send(struct doca_task *task)
 {
-	const struct doca_comch_producer *p = gn_container_of(task->ctx, struct doca_comch_producer, ctx);
+	const struct doca_comch_producer *p = gn_container_of(task->ctx, struct doca_comch_producer,
+							      ctx);
 	doca_error_t result = check_send(task);
 
 	if (result == DOCA_SUCCESS) {
@@ -194,13 +204,15 @@ static doca_error_t submit_send(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-const struct gd_task_ops gd_msgq_send = { .check = check_send, .submit = submit_send };
+const struct gd_task_ops gd_msgq_send = {.check = check_send, .submit = submit_send};
 
 /* -- producer -- */
 
 static doca_error_t start_producer(struct doca_ctx *ctx)
 {
-	return gn_container_of(ctx, struct doca_comch_producer, ctx)->sends.is_set ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+	return gn_container_of(ctx, struct doca_comch_producer, ctx)->sends.is_set
+		       ? DOCA_SUCCESS
+		       : DOCA_ERROR_INVALID_VALUE;
 }
 
-const struct gd_ctx_ops gd_msgq_cpu_producer = { .name = "MsgQ producer", .start = start_producer };
+const struct gd_ctx_ops gd_msgq_cpu_producer = {.name = "MsgQ producer", .start = start_producer};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msgq_dpa.c - consumers and producers of a MsgQ on the emulated DPA: their configuration, and what its code does with them.
+ * msgq_dpa.c - consumers and producers of a MsgQ on the emulated DPA: their configuration, and what
+ * its code does with them.
  *
  * Their contexts need no engine: code on the DPA polls completions, and is activated by them.
  */
@@ -14,7 +15,8 @@
 
 /* -- completions of consumers -- */
 
-doca_error_t doca_comch_consumer_completion_create(struct doca_comch_consumer_completion **consumer_comp)
+doca_error_t doca_comch_consumer_completion_create(
+	struct doca_comch_consumer_completion **consumer_comp)
 {
 	struct doca_comch_consumer_completion *comp;
 
@@ -35,7 +37,8 @@ static struct gd_done *done_of(struct doca_comch_consumer_completion *comp)
 	return comp ? &comp->done : NULL;
 }
 
-doca_error_t doca_comch_consumer_completion_destroy(struct doca_comch_consumer_completion *consumer_comp)
+doca_error_t doca_comch_consumer_completion_destroy(
+	struct doca_comch_consumer_completion *consumer_comp)
 {
 	const doca_error_t result = gd_done_fini(done_of(consumer_comp));
 
@@ -46,13 +49,14 @@ doca_error_t doca_comch_consumer_completion_destroy(struct doca_comch_consumer_c
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_consumer_completion_set_dpa_thread(struct doca_comch_consumer_completion *consumer_comp,
-							   struct doca_dpa_thread *dpa_thread)
+doca_error_t doca_comch_consumer_completion_set_dpa_thread(
+	struct doca_comch_consumer_completion *consumer_comp, struct doca_dpa_thread *dpa_thread)
 {
 	return gd_done_set_thread(done_of(consumer_comp), dpa_thread);
 }
 
-static doca_error_t set(struct doca_comch_consumer_completion *comp, uint32_t *number, uint32_t value, uint32_t most)
+static doca_error_t set(struct doca_comch_consumer_completion *comp, uint32_t *number,
+			uint32_t value, uint32_t most)
 {
 	const doca_error_t result = gd_done_may_set(done_of(comp), value != 0 && value <= most);
 
@@ -69,43 +73,47 @@ static doca_error_t get(const uint32_t *number, uint32_t *value)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_consumer_completion_set_max_num_consumers(struct doca_comch_consumer_completion *consumer_comp,
-								  uint32_t max_num_consumers)
+doca_error_t doca_comch_consumer_completion_set_max_num_consumers(
+	struct doca_comch_consumer_completion *consumer_comp, uint32_t max_num_consumers)
 {
-	return set(consumer_comp, consumer_comp ? &consumer_comp->max_consumers : NULL, max_num_consumers, GD_FAST_QUEUES);
+	return set(consumer_comp, consumer_comp ? &consumer_comp->max_consumers : NULL,
+		   max_num_consumers, GD_FAST_QUEUES);
 }
 
-doca_error_t doca_comch_consumer_completion_get_max_num_consumers(const struct doca_comch_consumer_completion *consumer_comp,
-								  uint32_t *max_num_consumers)
+doca_error_t doca_comch_consumer_completion_get_max_num_consumers(
+	const struct doca_comch_consumer_completion *consumer_comp, uint32_t *max_num_consumers)
 {
 	return get(consumer_comp ? &consumer_comp->max_consumers : NULL, max_num_consumers);
 }
 
-doca_error_t doca_comch_consumer_completion_set_max_num_recv(struct doca_comch_consumer_completion *consumer_comp,
-							     uint32_t max_num_recv)
+doca_error_t doca_comch_consumer_completion_set_max_num_recv(
+	struct doca_comch_consumer_completion *consumer_comp, uint32_t max_num_recv)
 {
-	return set(consumer_comp, consumer_comp ? &consumer_comp->max_recv : NULL, max_num_recv, MAX_RECV);
+	return set(consumer_comp, consumer_comp ? &consumer_comp->max_recv : NULL, max_num_recv,
+		   MAX_RECV);
 }
 
-doca_error_t doca_comch_consumer_completion_get_max_num_recv(const struct doca_comch_consumer_completion *consumer_comp,
-							     uint32_t *max_num_recv)
+doca_error_t doca_comch_consumer_completion_get_max_num_recv(
+	const struct doca_comch_consumer_completion *consumer_comp, uint32_t *max_num_recv)
 {
 	return get(consumer_comp ? &consumer_comp->max_recv : NULL, max_num_recv);
 }
 
-doca_error_t doca_comch_consumer_completion_set_imm_data_len(struct doca_comch_consumer_completion *consumer_comp,
-							     uint32_t imm_data_len)
+doca_error_t doca_comch_consumer_completion_set_imm_data_len(
+	struct doca_comch_consumer_completion *consumer_comp, uint32_t imm_data_len)
 {
-	return set(consumer_comp, consumer_comp ? &consumer_comp->imm_len : NULL, imm_data_len, GD_COMCH_IMM);
+	return set(consumer_comp, consumer_comp ? &consumer_comp->imm_len : NULL, imm_data_len,
+		   GD_COMCH_IMM);
 }
 
-doca_error_t doca_comch_consumer_completion_get_imm_data_len(const struct doca_comch_consumer_completion *consumer_comp,
-							     uint32_t *imm_data_len)
+doca_error_t doca_comch_consumer_completion_get_imm_data_len(
+	const struct doca_comch_consumer_completion *consumer_comp, uint32_t *imm_data_len)
 {
 	return get(consumer_comp ? &consumer_comp->imm_len : NULL, imm_data_len);
 }
 
-doca_error_t doca_comch_consumer_completion_start(struct doca_comch_consumer_completion *consumer_comp)
+doca_error_t doca_comch_consumer_completion_start(
+	struct doca_comch_consumer_completion *consumer_comp)
 {
 	const doca_error_t result = gd_done_may_set(done_of(consumer_comp), true);
 
@@ -119,13 +127,15 @@ doca_error_t doca_comch_consumer_completion_start(struct doca_comch_consumer_com
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_consumer_completion_stop(struct doca_comch_consumer_completion *consumer_comp)
+doca_error_t doca_comch_consumer_completion_stop(
+	struct doca_comch_consumer_completion *consumer_comp)
 {
 	return gd_done_stop(done_of(consumer_comp));
 }
 
-doca_error_t doca_comch_consumer_completion_get_dpa_handle(struct doca_comch_consumer_completion *consumer_comp,
-							   doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle)
+doca_error_t doca_comch_consumer_completion_get_dpa_handle(
+	struct doca_comch_consumer_completion *consumer_comp,
+	doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle)
 {
 	return gd_done_handle(done_of(consumer_comp), consumer_comp_handle);
 }
@@ -137,9 +147,11 @@ static bool on_dpa(const struct doca_comch_consumer *c)
 	return c->msgq && c->msgq->dpa_consumer;
 }
 
-doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer, uint32_t dev_num_recv)
+doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer,
+						      uint32_t dev_num_recv)
 {
-	const doca_error_t result = gd_ctx_configurable(consumer ? &consumer->ctx : NULL, DOCA_ERROR_BAD_STATE);
+	const doca_error_t result = gd_ctx_configurable(consumer ? &consumer->ctx : NULL,
+							DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -149,14 +161,17 @@ doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
-						struct doca_comch_consumer_completion *consumer_comp, uint32_t user_data)
+doca_error_t doca_comch_consumer_set_completion(
+	struct doca_comch_consumer *consumer, struct doca_comch_consumer_completion *consumer_comp,
+	uint32_t user_data)
 {
-	const doca_error_t result = gd_ctx_configurable(consumer ? &consumer->ctx : NULL, DOCA_ERROR_BAD_STATE);
+	const doca_error_t result = gd_ctx_configurable(consumer ? &consumer->ctx : NULL,
+							DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (!consumer_comp || !on_dpa(consumer) || (consumer_comp->done.dpa && consumer_comp->done.dpa != consumer->msgq->dpa))
+	if (!consumer_comp || !on_dpa(consumer) ||
+	    (consumer_comp->done.dpa && consumer_comp->done.dpa != consumer->msgq->dpa))
 		return DOCA_ERROR_INVALID_VALUE;
 	if (consumer->completion)
 		return DOCA_ERROR_NOT_PERMITTED;
@@ -210,10 +225,14 @@ static doca_error_t stop_consumer(struct doca_ctx *ctx)
 }
 
 const struct gd_ctx_ops gd_msgq_dpa_consumer = {
-	.name = "DPA consumer", .start = start_consumer, .stop = stop_consumer, .on_dpa = true,
+	.name = "DPA consumer",
+	.start = start_consumer,
+	.stop = stop_consumer,
+	.on_dpa = true,
 };
 
-void doca_dpa_dev_comch_consumer_ack(doca_dpa_dev_comch_consumer_t consumer_handle, uint32_t num_msg)
+void doca_dpa_dev_comch_consumer_ack(doca_dpa_dev_comch_consumer_t consumer_handle,
+				     uint32_t num_msg)
 {
 	struct doca_comch_consumer *c = (void *)(uintptr_t)consumer_handle;
 
@@ -224,8 +243,9 @@ void doca_dpa_dev_comch_consumer_ack(doca_dpa_dev_comch_consumer_t consumer_hand
 	pthread_mutex_unlock(&c->msgq->dpa->lock);
 }
 
-int doca_dpa_dev_comch_consumer_get_completion(doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle,
-					       doca_dpa_dev_comch_consumer_completion_element_t *comp_element)
+int doca_dpa_dev_comch_consumer_get_completion(
+	doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle,
+	doca_dpa_dev_comch_consumer_completion_element_t *comp_element)
 {
 	const struct doca_comch_consumer_completion *comp = (void *)(uintptr_t)consumer_comp_handle;
 	uint32_t place;
@@ -236,8 +256,8 @@ int doca_dpa_dev_comch_consumer_get_completion(doca_dpa_dev_comch_consumer_compl
 	return 1;
 }
 
-const uint8_t *doca_dpa_dev_comch_consumer_get_completion_imm(doca_dpa_dev_comch_consumer_completion_element_t comp_element,
-							      uint32_t *imm_len)
+const uint8_t *doca_dpa_dev_comch_consumer_get_completion_imm(
+	doca_dpa_dev_comch_consumer_completion_element_t comp_element, uint32_t *imm_len)
 {
 	const struct gd_dpa_msg *msg = (void *)(uintptr_t)comp_element;
 
@@ -246,7 +266,8 @@ const uint8_t *doca_dpa_dev_comch_consumer_get_completion_imm(doca_dpa_dev_comch
 	return msg ? msg->imm : NULL;
 }
 
-uint32_t doca_dpa_dev_comch_consumer_get_completion_producer_id(doca_dpa_dev_comch_consumer_completion_element_t comp_element)
+uint32_t doca_dpa_dev_comch_consumer_get_completion_producer_id(
+	doca_dpa_dev_comch_consumer_completion_element_t comp_element)
 {
 	const struct gd_dpa_msg *msg = (void *)(uintptr_t)comp_element;
 
@@ -261,7 +282,8 @@ uint32_t doca_dpa_dev_comch_consumer_get_completion_consumer_user_data(
 	return msg ? msg->user_data : 0;
 }
 
-void doca_dpa_dev_comch_consumer_completion_ack(doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle, uint32_t num_comp)
+void doca_dpa_dev_comch_consumer_completion_ack(
+	doca_dpa_dev_comch_consumer_completion_t consumer_comp_handle, uint32_t num_comp)
 {
 	gd_done_ack(consumer_comp_handle, num_comp);
 }
@@ -279,9 +301,11 @@ static bool producer_on_dpa(const struct doca_comch_producer *p)
 	return p->msgq && !p->msgq->dpa_consumer;
 }
 
-doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer, uint32_t dev_num_send)
+doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer,
+						      uint32_t dev_num_send)
 {
-	const doca_error_t result = gd_ctx_configurable(producer ? &producer->ctx : NULL, DOCA_ERROR_BAD_STATE);
+	const doca_error_t result = gd_ctx_configurable(producer ? &producer->ctx : NULL,
+							DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -291,9 +315,11 @@ doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer, struct doca_dpa_completion *dpa_comp)
+doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer,
+						       struct doca_dpa_completion *dpa_comp)
 {
-	const doca_error_t result = gd_ctx_configurable(producer ? &producer->ctx : NULL, DOCA_ERROR_BAD_STATE);
+	const doca_error_t result = gd_ctx_configurable(producer ? &producer->ctx : NULL,
+							DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -328,9 +354,13 @@ static doca_error_t start_producer(struct doca_ctx *ctx)
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
-const struct gd_ctx_ops gd_msgq_dpa_producer = { .name = "DPA producer", .start = start_producer, .on_dpa = true };
+const struct gd_ctx_ops gd_msgq_dpa_producer = {
+	.name = "DPA producer", .start = start_producer, .on_dpa = true};
 
-/* Lock held. A consumer that has a receive posted; waits for one. NULL: there is no such consumer, or the thread is to end. */
+/*
+ * Lock held. A consumer that has a receive posted; waits for one. NULL: there is no such consumer,
+ * or the thread is to end.
+ */
 static struct doca_comch_consumer *wait_for_room(struct doca_comch_msgq *msgq, uint32_t id)
 {
 	struct doca_comch_consumer *c;
@@ -347,12 +377,14 @@ static bool can_be_sent(const struct doca_comch_producer *p, const uint8_t *imm,
 {
 	if (p && imm_len <= GD_COMCH_IMM && (!imm_len || imm))
 		return true;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %u bytes cannot be sent; at most %u can", imm_len, GD_COMCH_IMM);
+	gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: %u bytes cannot be sent; at most %u can",
+	       imm_len, GD_COMCH_IMM);
 	return false;
 }
 
-void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_t producer_handle, uint32_t consumer_id,
-						    const uint8_t *imm, uint32_t imm_len, uint8_t completion_requested)
+void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_t producer_handle,
+						    uint32_t consumer_id, const uint8_t *imm,
+						    uint32_t imm_len, uint8_t completion_requested)
 {
 	struct doca_comch_producer *p = (void *)(uintptr_t)producer_handle;
 	struct doca_comch_consumer *c;
@@ -374,7 +406,10 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: there is no consumer %u", consumer_id);
 }
 
-/* Where length bytes at that address of a map are; NULL: not in it, or they may not be read, or written (is_filled). */
+/*
+ * Where length bytes at that address of a map are; NULL: not in it, or they may not be read, or
+ * written (is_filled).
+ */
 static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, bool is_filled)
 {
 	const uint64_t from = map ? (uintptr_t)map->addr : 0;
@@ -386,7 +421,8 @@ static char *in_map(const struct doca_mmap *map, uint64_t addr, size_t length, b
 }
 
 /* The caller keeps the maps until the copy has ended. */
-static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap, uint64_t src_addr, size_t length)
+static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
+		 uint64_t src_addr, size_t length)
 {
 	struct doca_mmap *from = gd_mmap_use(src_mmap), *to = gd_mmap_use(dst_mmap);
 	const char *src = in_map(from, src_addr, length, false);
@@ -396,7 +432,8 @@ static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_m
 	if (can)
 		memcpy(dst, src, length);
 	else
-		gd_log(DOCA_LOG_LEVEL_ERROR, "DPA producer: copy outside its maps, not permitted, or overlapping (bytes=%zu)",
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "DPA producer: copy outside its maps, not permitted, or overlapping (bytes=%zu)",
 		       length);
 	if (from)
 		gd_mmap_unuse(from);
@@ -405,18 +442,21 @@ static bool copy(doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_m
 	return can;
 }
 
-void doca_dpa_dev_comch_producer_dma_copy(doca_dpa_dev_comch_producer_t producer_handle, uint32_t consumer_id,
-					  doca_dpa_dev_mmap_t dst_mmap, uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
-					  uint64_t src_addr, size_t length, const uint8_t *imm, uint32_t imm_len,
-					  uint8_t completion_requested)
+void doca_dpa_dev_comch_producer_dma_copy(doca_dpa_dev_comch_producer_t producer_handle,
+					  uint32_t consumer_id, doca_dpa_dev_mmap_t dst_mmap,
+					  uint64_t dst_addr, doca_dpa_dev_mmap_t src_mmap,
+					  uint64_t src_addr, size_t length, const uint8_t *imm,
+					  uint32_t imm_len, uint8_t completion_requested)
 {
 	if (!can_be_sent((void *)(uintptr_t)producer_handle, imm, imm_len) ||
 	    !copy(dst_mmap, dst_addr, src_mmap, src_addr, length))
 		return;
-	doca_dpa_dev_comch_producer_post_send_imm_only(producer_handle, consumer_id, imm, imm_len, completion_requested);
+	doca_dpa_dev_comch_producer_post_send_imm_only(producer_handle, consumer_id, imm, imm_len,
+						       completion_requested);
 }
 
-int doca_dpa_dev_comch_producer_is_consumer_empty(doca_dpa_dev_comch_producer_t producer_handle, uint32_t consumer_id)
+int doca_dpa_dev_comch_producer_is_consumer_empty(doca_dpa_dev_comch_producer_t producer_handle,
+						  uint32_t consumer_id)
 {
 	struct doca_comch_producer *p = (void *)(uintptr_t)producer_handle;
 	const struct doca_comch_consumer *c;

@@ -2,13 +2,15 @@
 /*
  * doca_ctx.c - states of contexts.
  *
- *	IDLE -> RUNNING             start, of most libraries
- *	IDLE -> STARTING -> RUNNING start that takes time; or back to IDLE when it fails
- *	RUNNING -> IDLE             stop, nothing outstanding: no task taken, nothing that the library has to wait for
- *	RUNNING -> STOPPING -> IDLE stop otherwise, and every failure; STARTING likewise
+ *     IDLE -> RUNNING             start, of most libraries
+ *     IDLE -> STARTING -> RUNNING start that takes time; or back to IDLE when it fails
+ *     RUNNING -> IDLE             stop, nothing outstanding: no task taken, nothing that the
+ *                                 library has to wait for
+ *     RUNNING -> STOPPING -> IDLE stop otherwise, and every failure; STARTING likewise
  *
- * change() is always the last thing that is done with a context: its callback may destroy it. Changes that come up where no
- * callback may run (a poll, a submit, a free) are noted in `due` and brought by an event.
+ * change() is always the last thing that is done with a context: its callback may destroy it.
+ * Changes that come up where no callback may run (a poll, a submit, a free) are noted in `due` and
+ * brought by an event.
  */
 #include <stdlib.h>
 
@@ -90,7 +92,8 @@ static void make_due(struct doca_ctx *ctx, uint8_t due)
 
 void gd_ctx_init(struct doca_ctx *ctx, const struct gd_ctx_ops *ops, struct doca_dev *dev)
 {
-	*ctx = (struct doca_ctx){ .ops = ops, .dev = dev, .state = DOCA_CTX_STATE_IDLE, .event.run = run_due };
+	*ctx = (struct doca_ctx){
+		.ops = ops, .dev = dev, .state = DOCA_CTX_STATE_IDLE, .event.run = run_due};
 	gd_dev_hold(dev);
 }
 
@@ -235,7 +238,8 @@ doca_error_t doca_ctx_get_user_data(const struct doca_ctx *ctx, union doca_data 
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_ctx_set_state_changed_cb(struct doca_ctx *ctx, doca_ctx_state_changed_callback_t cb)
+doca_error_t doca_ctx_set_state_changed_cb(struct doca_ctx *ctx,
+					   doca_ctx_state_changed_callback_t cb)
 {
 	if (!ctx || !cb)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -269,10 +273,12 @@ doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx, struct doca_dpa 
 {
 	if (!ctx || !dpa_dev)
 		return DOCA_ERROR_INVALID_VALUE;
-	return ctx->ops->on_dpa ? gd_ctx_configurable(ctx, DOCA_ERROR_BAD_STATE) : DOCA_ERROR_NOT_SUPPORTED;
+	return ctx->ops->on_dpa ? gd_ctx_configurable(ctx, DOCA_ERROR_BAD_STATE)
+				: DOCA_ERROR_NOT_SUPPORTED;
 }
 
-doca_error_t doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo, uint32_t *num_comp_vectors)
+doca_error_t doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo,
+						     uint32_t *num_comp_vectors)
 {
 	if (!devinfo || !num_comp_vectors)
 		return DOCA_ERROR_INVALID_VALUE;

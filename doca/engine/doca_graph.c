@@ -6,10 +6,10 @@
 
 doca_error_t doca_graph_create(struct doca_pe *pe, struct doca_graph **graph)
 {
-	if (pe == NULL || graph == NULL)
+	if (!pe || !graph)
 		return DOCA_ERROR_INVALID_VALUE;
 	*graph = calloc(1, sizeof(**graph));
-	if (*graph == NULL)
+	if (!*graph)
 		return DOCA_ERROR_NO_MEMORY;
 	(*graph)->pe = pe;
 	return DOCA_SUCCESS;
@@ -19,11 +19,11 @@ doca_error_t doca_graph_destroy(struct doca_graph *graph)
 {
 	struct doca_graph_node *node;
 
-	if (graph == NULL)
+	if (!graph)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (graph->started)
 		return DOCA_ERROR_BAD_STATE;
-	while ((node = graph->nodes) != NULL) {
+	while ((node = graph->nodes)) {
 		graph->nodes = node->next;
 		free(node->after);
 		free(node);
@@ -34,19 +34,20 @@ doca_error_t doca_graph_destroy(struct doca_graph *graph)
 
 static doca_error_t configurable(const struct doca_graph *graph)
 {
-	if (graph == NULL)
+	if (!graph)
 		return DOCA_ERROR_INVALID_VALUE;
 	return graph->started ? DOCA_ERROR_BAD_STATE : DOCA_SUCCESS;
 }
 
-doca_error_t doca_graph_set_conf(struct doca_graph *graph, doca_graph_completion_cb_t graph_completion_cb,
-	doca_graph_completion_cb_t graph_error_cb, uint32_t num_instances)
+doca_error_t doca_graph_set_conf(struct doca_graph *graph,
+				 doca_graph_completion_cb_t graph_completion_cb,
+				 doca_graph_completion_cb_t graph_error_cb, uint32_t num_instances)
 {
 	doca_error_t result = configurable(graph);
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (graph_completion_cb == NULL || graph_error_cb == NULL || num_instances == 0)
+	if (!graph_completion_cb || !graph_error_cb || num_instances == 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	graph->done_cb = graph_completion_cb;
 	graph->error_cb = graph_error_cb;
@@ -66,7 +67,7 @@ doca_error_t doca_graph_set_user_data(struct doca_graph *graph, union doca_data 
 
 doca_error_t doca_graph_get_user_data(const struct doca_graph *graph, union doca_data *user_data)
 {
-	if (graph == NULL || user_data == NULL)
+	if (!graph || !user_data)
 		return DOCA_ERROR_INVALID_VALUE;
 	*user_data = graph->user_data;
 	return DOCA_SUCCESS;
@@ -74,11 +75,12 @@ doca_error_t doca_graph_get_user_data(const struct doca_graph *graph, union doca
 
 /* -- nodes -- */
 
-static doca_error_t add_node(struct doca_graph *graph, enum gd_node_kind kind, struct doca_graph_node **node_p)
+static doca_error_t add_node(struct doca_graph *graph, enum gd_node_kind kind,
+			     struct doca_graph_node **node_p)
 {
 	struct doca_graph_node *node = calloc(1, sizeof(*node));
 
-	if (node == NULL)
+	if (!node)
 		return DOCA_ERROR_NO_MEMORY;
 	node->graph = graph;
 	node->kind = kind;
@@ -91,9 +93,10 @@ static doca_error_t add_node(struct doca_graph *graph, enum gd_node_kind kind, s
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_graph_node_create_from_ctx(struct doca_graph *graph, const struct doca_ctx *ctx, struct doca_graph_node **node)
+doca_error_t doca_graph_node_create_from_ctx(struct doca_graph *graph, const struct doca_ctx *ctx,
+					     struct doca_graph_node **node)
 {
-	doca_error_t result = ctx == NULL || node == NULL ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
+	doca_error_t result = !ctx || !node ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
 
 	if (result == DOCA_SUCCESS)
 		result = add_node(graph, GD_NODE_CTX, node);
@@ -102,9 +105,11 @@ doca_error_t doca_graph_node_create_from_ctx(struct doca_graph *graph, const str
 	return result;
 }
 
-doca_error_t doca_graph_node_create_from_user(struct doca_graph *graph, doca_graph_user_node_cb_t cb, struct doca_graph_node **node)
+doca_error_t doca_graph_node_create_from_user(struct doca_graph *graph,
+					      doca_graph_user_node_cb_t cb,
+					      struct doca_graph_node **node)
 {
-	doca_error_t result = cb == NULL || node == NULL ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
+	doca_error_t result = !cb || !node ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
 
 	if (result == DOCA_SUCCESS)
 		result = add_node(graph, GD_NODE_USER, node);
@@ -113,21 +118,25 @@ doca_error_t doca_graph_node_create_from_user(struct doca_graph *graph, doca_gra
 	return result;
 }
 
-/* Is one of these graphs the other, or somewhere below it? The depth is what the program has nested. */
+/*
+ * Is one of these graphs the other, or somewhere below it? The depth is what the program has
+ * nested.
+ */
 static bool holds(const struct doca_graph *graph, const struct doca_graph *wanted)
 {
 	if (graph == wanted)
 		return true;
-	for (const struct doca_graph_node *node = graph->nodes; node != NULL; node = node->next)
+	for (const struct doca_graph_node *node = graph->nodes; node; node = node->next)
 		if (node->kind == GD_NODE_GRAPH && holds(node->sub, wanted))
 			return true;
 	return false;
 }
 
-doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph, struct doca_graph *sub_graph,
-	struct doca_graph_node **node)
+doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph,
+					       struct doca_graph *sub_graph,
+					       struct doca_graph_node **node)
 {
-	doca_error_t result = sub_graph == NULL || node == NULL ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
+	doca_error_t result = !sub_graph || !node ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
 
 	if (result == DOCA_SUCCESS && sub_graph->pe != graph->pe)
 		result = DOCA_ERROR_INVALID_VALUE;
@@ -140,7 +149,9 @@ doca_error_t doca_graph_node_create_from_graph(struct doca_graph *graph, struct 
 	return result;
 }
 
-/* Does anything that waits for `from`, directly or not, include `wanted`? Marks what it has seen. */
+/*
+ * Does anything that waits for `from`, directly or not, include `wanted`? Marks what it has seen.
+ */
 static bool leads_to(struct doca_graph_node *from, const struct doca_graph_node *wanted)
 {
 	if (from == wanted)
@@ -154,9 +165,10 @@ static bool leads_to(struct doca_graph_node *from, const struct doca_graph_node 
 	return false;
 }
 
-static bool would_close_a_cycle(struct doca_graph *graph, const struct doca_graph_node *from, struct doca_graph_node *to)
+static bool would_close_a_cycle(struct doca_graph *graph, const struct doca_graph_node *from,
+				struct doca_graph_node *to)
 {
-	for (struct doca_graph_node *node = graph->nodes; node != NULL; node = node->next)
+	for (struct doca_graph_node *node = graph->nodes; node; node = node->next)
 		node->seen = false;
 	return leads_to(to, from);
 }
@@ -169,9 +181,10 @@ static bool waits_already(const struct doca_graph_node *from, const struct doca_
 	return false;
 }
 
-doca_error_t doca_graph_add_dependency(struct doca_graph *graph, struct doca_graph_node *from, struct doca_graph_node *to)
+doca_error_t doca_graph_add_dependency(struct doca_graph *graph, struct doca_graph_node *from,
+				       struct doca_graph_node *to)
 {
-	doca_error_t result = from == NULL || to == NULL ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
+	doca_error_t result = !from || !to ? DOCA_ERROR_INVALID_VALUE : configurable(graph);
 	struct doca_graph_node **after;
 
 	if (result != DOCA_SUCCESS)
@@ -181,7 +194,7 @@ doca_error_t doca_graph_add_dependency(struct doca_graph *graph, struct doca_gra
 	if (waits_already(from, to) || would_close_a_cycle(graph, from, to))
 		return DOCA_ERROR_NOT_PERMITTED;
 	after = realloc(from->after, (from->n_after + 1) * sizeof(*after));
-	if (after == NULL)
+	if (!after)
 		return DOCA_ERROR_NO_MEMORY;
 	from->after = after;
 	after[from->n_after++] = to;
@@ -196,7 +209,8 @@ static bool is_ready(const struct doca_graph_node *node)
 {
 	switch (node->kind) {
 	case GD_NODE_CTX:
-		return node->ctx->state == DOCA_CTX_STATE_RUNNING && node->ctx->pe == node->graph->pe;
+		return node->ctx->state == DOCA_CTX_STATE_RUNNING &&
+		       node->ctx->pe == node->graph->pe;
 	case GD_NODE_GRAPH:
 		return node->sub->started;
 	default:
@@ -212,7 +226,7 @@ doca_error_t doca_graph_start(struct doca_graph *graph)
 		return result;
 	if (!graph->has_conf || graph->n_work == 0)
 		return DOCA_ERROR_BAD_STATE;
-	for (const struct doca_graph_node *node = graph->nodes; node != NULL; node = node->next)
+	for (const struct doca_graph_node *node = graph->nodes; node; node = node->next)
 		if (!is_ready(node))
 			return DOCA_ERROR_BAD_STATE;
 	graph->started = true;
@@ -221,7 +235,7 @@ doca_error_t doca_graph_start(struct doca_graph *graph)
 
 doca_error_t doca_graph_stop(struct doca_graph *graph)
 {
-	if (graph == NULL)
+	if (!graph)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (graph->n_instances != 0)
 		return DOCA_ERROR_IN_USE;
@@ -231,24 +245,29 @@ doca_error_t doca_graph_stop(struct doca_graph *graph)
 
 /* -- instances -- */
 
-doca_error_t doca_graph_instance_create(const struct doca_graph *graph_const, struct doca_graph_instance **instance_p)
+doca_error_t doca_graph_instance_create(const struct doca_graph *graph_const,
+					struct doca_graph_instance **instance_p)
 {
-	/* The graph counts its instances; it was made by doca_graph_create, so it is not really const. */
+	/*
+	 * The graph counts its instances; it was made by doca_graph_create, so it is not really
+	 * const.
+	 */
 	struct doca_graph *graph = (struct doca_graph *)graph_const;
 	struct doca_graph_instance *instance;
 
-	if (graph == NULL || instance_p == NULL)
+	if (!graph || !instance_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!graph->started)
 		return DOCA_ERROR_BAD_STATE;
 	if (graph->n_instances == graph->max_instances)
 		return DOCA_ERROR_NO_MEMORY;
 	instance = calloc(1, sizeof(*instance) + graph->n_nodes * sizeof(instance->runs[0]));
-	if (instance == NULL)
+	if (!instance)
 		return DOCA_ERROR_NO_MEMORY;
 	instance->graph = graph;
-	for (struct doca_graph_node *node = graph->nodes; node != NULL; node = node->next)
-		instance->runs[node->index] = (struct gd_node_run){ .instance = instance, .node = node };
+	for (struct doca_graph_node *node = graph->nodes; node; node = node->next)
+		instance->runs[node->index] = (struct gd_node_run){.instance = instance,
+								   .node = node};
 	graph->n_instances++;
 	*instance_p = instance;
 	return DOCA_SUCCESS;
@@ -256,7 +275,7 @@ doca_error_t doca_graph_instance_create(const struct doca_graph *graph_const, st
 
 static doca_error_t changeable(const struct doca_graph_instance *instance, doca_error_t busy)
 {
-	if (instance == NULL)
+	if (!instance)
 		return DOCA_ERROR_INVALID_VALUE;
 	return instance->running ? busy : DOCA_SUCCESS;
 }
@@ -264,7 +283,7 @@ static doca_error_t changeable(const struct doca_graph_instance *instance, doca_
 static void let_go_of_subs(struct doca_graph_instance *instance)
 {
 	for (uint32_t i = 0; i < instance->graph->n_nodes; i++)
-		if (instance->runs[i].node->kind == GD_NODE_GRAPH && instance->runs[i].data.sub != NULL)
+		if (instance->runs[i].node->kind == GD_NODE_GRAPH && instance->runs[i].data.sub)
 			instance->runs[i].data.sub->owner = NULL;
 }
 
@@ -274,7 +293,7 @@ doca_error_t doca_graph_instance_destroy(struct doca_graph_instance *instance)
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (instance->owner != NULL) {
+	if (instance->owner) {
 		if (instance->owner->instance->running)
 			return DOCA_ERROR_IN_USE;
 		instance->owner->data.sub = NULL;
@@ -285,7 +304,8 @@ doca_error_t doca_graph_instance_destroy(struct doca_graph_instance *instance)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_graph_instance_set_user_data(struct doca_graph_instance *instance, union doca_data user_data)
+doca_error_t doca_graph_instance_set_user_data(struct doca_graph_instance *instance,
+					       union doca_data user_data)
 {
 	doca_error_t result = changeable(instance, DOCA_ERROR_IN_USE);
 
@@ -294,19 +314,21 @@ doca_error_t doca_graph_instance_set_user_data(struct doca_graph_instance *insta
 	return result;
 }
 
-doca_error_t doca_graph_instance_get_user_data(const struct doca_graph_instance *instance, union doca_data *user_data)
+doca_error_t doca_graph_instance_get_user_data(const struct doca_graph_instance *instance,
+					       union doca_data *user_data)
 {
-	if (instance == NULL || user_data == NULL)
+	if (!instance || !user_data)
 		return DOCA_ERROR_INVALID_VALUE;
 	*user_data = instance->user_data;
 	return DOCA_SUCCESS;
 }
 
 /* The place for data of a node of this kind. */
-static doca_error_t place(struct doca_graph_instance *instance, const struct doca_graph_node *node, enum gd_node_kind kind,
-	struct gd_node_run **run)
+static doca_error_t place(struct doca_graph_instance *instance, const struct doca_graph_node *node,
+			  enum gd_node_kind kind, struct gd_node_run **run)
 {
-	doca_error_t result = node == NULL ? DOCA_ERROR_INVALID_VALUE : changeable(instance, DOCA_ERROR_BAD_STATE);
+	doca_error_t result = !node ? DOCA_ERROR_INVALID_VALUE
+				    : changeable(instance, DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -318,11 +340,13 @@ static doca_error_t place(struct doca_graph_instance *instance, const struct doc
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_graph_instance_set_ctx_node_data(struct doca_graph_instance *instance, struct doca_graph_node *node,
-	struct doca_task *task)
+doca_error_t doca_graph_instance_set_ctx_node_data(struct doca_graph_instance *instance,
+						   struct doca_graph_node *node,
+						   struct doca_task *task)
 {
 	struct gd_node_run *run;
-	doca_error_t result = task == NULL ? DOCA_ERROR_INVALID_VALUE : place(instance, node, GD_NODE_CTX, &run);
+	doca_error_t result = !task ? DOCA_ERROR_INVALID_VALUE
+				    : place(instance, node, GD_NODE_CTX, &run);
 
 	if (result == DOCA_SUCCESS && task->ctx != node->ctx)
 		result = DOCA_ERROR_INVALID_VALUE;
@@ -331,8 +355,8 @@ doca_error_t doca_graph_instance_set_ctx_node_data(struct doca_graph_instance *i
 	return result;
 }
 
-doca_error_t doca_graph_instance_set_user_node_data(struct doca_graph_instance *instance, struct doca_graph_node *node,
-	void *cookie)
+doca_error_t doca_graph_instance_set_user_node_data(struct doca_graph_instance *instance,
+						    struct doca_graph_node *node, void *cookie)
 {
 	struct gd_node_run *run;
 	doca_error_t result = place(instance, node, GD_NODE_USER, &run);
@@ -342,19 +366,21 @@ doca_error_t doca_graph_instance_set_user_node_data(struct doca_graph_instance *
 	return result;
 }
 
-doca_error_t doca_graph_instance_set_sub_graph_node_data(struct doca_graph_instance *instance, struct doca_graph_node *node,
-	struct doca_graph_instance *sub)
+doca_error_t doca_graph_instance_set_sub_graph_node_data(struct doca_graph_instance *instance,
+							 struct doca_graph_node *node,
+							 struct doca_graph_instance *sub)
 {
 	struct gd_node_run *run;
-	doca_error_t result = sub == NULL ? DOCA_ERROR_INVALID_VALUE : place(instance, node, GD_NODE_GRAPH, &run);
+	doca_error_t result = !sub ? DOCA_ERROR_INVALID_VALUE
+				   : place(instance, node, GD_NODE_GRAPH, &run);
 
 	if (result == DOCA_SUCCESS && sub->graph != node->sub)
 		result = DOCA_ERROR_INVALID_VALUE;
-	if (result == DOCA_SUCCESS && (sub->owner != NULL || sub->running))
+	if (result == DOCA_SUCCESS && (sub->owner || sub->running))
 		result = DOCA_ERROR_NOT_PERMITTED;
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (run->data.sub != NULL)
+	if (run->data.sub)
 		run->data.sub->owner = NULL;
 	run->data.sub = sub;
 	sub->owner = run;
@@ -368,13 +394,16 @@ static doca_error_t check_node(const struct gd_node_run *run)
 	if (run->node->kind == GD_NODE_USER)
 		return DOCA_SUCCESS;
 	if (run->node->kind == GD_NODE_GRAPH)
-		return run->data.sub == NULL ? DOCA_ERROR_INVALID_VALUE : check(run->data.sub);
-	if (run->data.task == NULL)
+		return !run->data.sub ? DOCA_ERROR_INVALID_VALUE : check(run->data.sub);
+	if (!run->data.task)
 		return DOCA_ERROR_INVALID_VALUE;
 	return run->data.task->state == GD_TASK_SUBMITTED ? DOCA_ERROR_IN_USE : DOCA_SUCCESS;
 }
 
-/* Everything that a run needs, also in the graphs below: INVALID_VALUE for what is missing, IN_USE for what is at work. */
+/*
+ * Everything that a run needs, also in the graphs below: INVALID_VALUE for what is missing, IN_USE
+ * for what is at work.
+ */
 static doca_error_t check(const struct doca_graph_instance *instance)
 {
 	doca_error_t result = instance->running ? DOCA_ERROR_IN_USE : DOCA_SUCCESS;
@@ -386,9 +415,9 @@ static doca_error_t check(const struct doca_graph_instance *instance)
 
 doca_error_t doca_graph_instance_submit(struct doca_graph_instance *instance)
 {
-	doca_error_t result = instance == NULL ? DOCA_ERROR_INVALID_VALUE : check(instance);
+	doca_error_t result = !instance ? DOCA_ERROR_INVALID_VALUE : check(instance);
 
-	if (result == DOCA_SUCCESS && instance->owner != NULL)
+	if (result == DOCA_SUCCESS && instance->owner)
 		result = DOCA_ERROR_IN_USE;
 	if (result == DOCA_SUCCESS)
 		gd_graph_run(instance, NULL);

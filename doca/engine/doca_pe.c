@@ -2,12 +2,14 @@
 /*
  * doca_pe.c - progress engines.
  *
- * Two queues of events: `inbox`, where any thread pushes (a stack, newest first), and `first`..`last`, in order, of the thread
- * that progresses. The inbox is emptied as a whole and turned around, so the order of posting is kept and nothing is
- * ever popped from the middle of a stack that others push to.
+ * Two queues of events: `inbox`, where any thread pushes (a stack, newest first), and
+ * `first`..`last`, in order, of the thread that progresses. The inbox is emptied as a whole and
+ * turned around, so the order of posting is kept and nothing is ever popped from the middle of a
+ * stack that others push to.
  *
- * Waiting: `armed` is set by the one who will wait, before he looks whether there is something; the one who posts looks at it
- * after having posted. So one of them sees the other, and the eventfd is written at most once for each time it was armed.
+ * Waiting: `armed` is set by the one who will wait, before he looks whether there is something; the
+ * one who posts looks at it after having posted. So one of them sees the other, and the eventfd is
+ * written at most once for each time it was armed.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -21,8 +23,9 @@
 #define EVENTS_IN_A_ROW 16
 
 /*
- * Programs call doca_pe_progress without end. After so many calls that found nothing the processor is offered to others: the
- * peer that has to answer may be waiting for this very processor. The call costs some 500 ns: over so many, 4 ns each.
+ * Programs call doca_pe_progress without end. After so many calls that found nothing the processor
+ * is offered to others: the peer that has to answer may be waiting for this very processor. The
+ * call costs some 500 ns: over so many, 4 ns each.
  */
 #define IDLE_ROUNDS 128
 
@@ -35,7 +38,7 @@ doca_error_t doca_pe_create(struct doca_pe **pe_p)
 	pe = aligned_alloc(_Alignof(struct doca_pe), sizeof(*pe));
 	if (!pe)
 		return DOCA_ERROR_NO_MEMORY;
-	*pe = (struct doca_pe){ .mode = DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE };
+	*pe = (struct doca_pe){.mode = DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE};
 	pe->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (pe->fd < 0) {
 		free(pe);
@@ -125,8 +128,9 @@ void gd_pe_post_slowly(struct doca_pe *pe, struct gd_event *event)
 }
 
 /*
- * The inbox, then the look at `armed`; who arms does both the other way round, and so one of the two sees the other. All four
- * are seq_cst: see doca_pe_request_notification and sleep_until_event().
+ * The inbox, then the look at `armed`; who arms does both the other way round, and so one of the
+ * two sees the other. All four are seq_cst: see doca_pe_request_notification and
+ * sleep_until_event().
  */
 void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 {
@@ -141,7 +145,8 @@ void gd_pe_post(struct doca_pe *pe, struct gd_event *event)
 /* Move what is in the inbox behind the events in order. */
 void gd_pe_collect_inbox(struct doca_pe *pe)
 {
-	struct gd_event *newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire), *event, *next, *first = NULL;
+	struct gd_event *newest = atomic_exchange_explicit(&pe->inbox, NULL, memory_order_acquire),
+			*event, *next, *first = NULL;
 
 	for (event = newest; event; event = next) {
 		next = event->next;
@@ -168,7 +173,9 @@ bool gd_pe_withdraw(struct doca_pe *pe, struct gd_event *event)
 
 /* -- progress -- */
 
-/* Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback. */
+/*
+ * Poll the contexts, from the one whose turn it is, until one has done something. Runs no callback.
+ */
 static bool poll_contexts(struct doca_pe *pe)
 {
 	struct doca_ctx *const end = pe->turn, *ctx = end;
@@ -239,7 +246,8 @@ uint8_t doca_pe_progress(struct doca_pe *pe)
 
 /* -- waiting -- */
 
-doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe, doca_notification_handle_t *handle)
+doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe,
+					     doca_notification_handle_t *handle)
 {
 	if (!pe || !handle)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -302,7 +310,8 @@ doca_error_t doca_pe_request_notification(struct doca_pe *pe)
 
 doca_error_t doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode)
 {
-	if (!pe || (event_mode != DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && event_mode != DOCA_PE_EVENT_MODE_PROGRESS_ALL))
+	if (!pe || (event_mode != DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE &&
+		    event_mode != DOCA_PE_EVENT_MODE_PROGRESS_ALL))
 		return DOCA_ERROR_INVALID_VALUE;
 	pe->mode = event_mode;
 	return DOCA_SUCCESS;

@@ -2,10 +2,11 @@
 /*
  * graph.h - a graph of work, and one run of it.
  *
- * A graph is a plan: nodes, and which of them wait for which. An instance holds what one run needs, node by node: a task, a
- * cookie, or an instance of another graph. A run is a chain of events on the engine of the graph: each event starts one node
- * whose predecessors have ended; the end of a node starts those that waited for it alone. After the first failure nothing
- * more is started, and the run ends when what was started has ended. All functions belong to the thread of the engine.
+ * A graph is a plan: nodes, and which of them wait for which. An instance holds what one run needs,
+ * node by node: a task, a cookie, or an instance of another graph. A run is a chain of events on
+ * the engine of the graph: each event starts one node whose predecessors have ended; the end of a
+ * node starts those that waited for it alone. After the first failure nothing more is started, and
+ * the run ends when what was started has ended. All functions belong to the thread of the engine.
  */
 #ifndef GD_GRAPH_H
 #define GD_GRAPH_H
@@ -27,11 +28,11 @@ struct doca_graph_node {
 	const struct doca_ctx *ctx;
 	doca_graph_user_node_cb_t cb;
 	struct doca_graph *sub;
-	uint32_t index;               /* in the graph */
-	uint32_t n_before;            /* nodes that it waits for */
+	uint32_t index;                 /* in the graph */
+	uint32_t n_before;              /* nodes that it waits for */
 	struct doca_graph_node **after; /* nodes that wait for it */
 	uint32_t n_after;
-	bool seen;                    /* by a search */
+	bool seen; /* by a search */
 };
 
 struct doca_graph {
@@ -58,21 +59,26 @@ struct gd_node_run {
 };
 
 struct doca_graph_instance {
-	struct gd_event event; /* on the engine while something is ready, or the end is to be told */
+	/* on the engine while something is ready, or the end is to be told */
+	struct gd_event event;
 	struct doca_graph *graph;
 	union doca_data user_data;
 	struct gd_node_run *ready, **ready_end;
-	uint32_t n_active;   /* nodes started and not ended */
-	uint32_t n_left;     /* nodes not ended */
+	uint32_t n_active; /* nodes started and not ended */
+	uint32_t n_left;   /* nodes not ended */
 	bool running;
 	bool posted;
 	doca_error_t status; /* the first failure */
-	struct gd_node_run *owner;  /* the node of another instance that has this one as its data, or NULL */
+	/* the node of another instance that has this one as its data, or NULL */
+	struct gd_node_run *owner;
 	struct gd_node_run *parent; /* the node that this run is, or NULL */
 	struct gd_node_run runs[];
 };
 
-/* Begin a run: everything it needs is there, also in the graphs below. parent: the node that it is of another run; NULL: none. */
+/*
+ * Begin a run: everything it needs is there, also in the graphs below. parent: the node that it is
+ * of another run; NULL: none.
+ */
 void gd_graph_run(struct doca_graph_instance *instance, struct gd_node_run *parent);
 
 #endif

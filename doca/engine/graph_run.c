@@ -27,7 +27,7 @@ static struct gd_node_run *take_ready(struct doca_graph_instance *instance)
 	struct gd_node_run *run = instance->ready;
 
 	instance->ready = run->next_ready;
-	if (instance->ready == NULL)
+	if (!instance->ready)
 		instance->ready_end = &instance->ready;
 	return run;
 }
@@ -51,10 +51,16 @@ void gd_graph_run(struct doca_graph_instance *instance, struct gd_node_run *pare
 	post(instance);
 }
 
-/* The run is over: its parent goes on, or the program is told. Nothing may touch the instance after that. */
+/*
+ * The run is over: its parent goes on, or the program is told. Nothing may touch the instance after
+ * that.
+ */
 static void end(struct doca_graph_instance *instance);
 
-/* A node has ended. What is next happens in an event of its own, so the program's stack never grows with the graph. */
+/*
+ * A node has ended. What is next happens in an event of its own, so the program's stack never grows
+ * with the graph.
+ */
 static void node_ended(struct gd_node_run *run, doca_error_t status)
 {
 	struct doca_graph_instance *instance = run->instance;
@@ -72,7 +78,7 @@ static void node_ended(struct gd_node_run *run, doca_error_t status)
 	}
 	if (instance->n_left == 0 || (instance->status != DOCA_SUCCESS && instance->n_active == 0))
 		end(instance);
-	else if (instance->ready != NULL && instance->status == DOCA_SUCCESS)
+	else if (instance->ready && instance->status == DOCA_SUCCESS)
 		post(instance);
 }
 
@@ -80,13 +86,14 @@ static void end(struct doca_graph_instance *instance)
 {
 	struct doca_graph *graph = instance->graph;
 	struct gd_node_run *parent = instance->parent;
-	doca_graph_completion_cb_t cb = instance->status == DOCA_SUCCESS ? graph->done_cb : graph->error_cb;
+	doca_graph_completion_cb_t cb = instance->status == DOCA_SUCCESS ? graph->done_cb
+									 : graph->error_cb;
 	doca_error_t status = instance->status;
 
 	if (instance->posted && gd_pe_withdraw(graph->pe, &instance->event))
 		instance->posted = false;
 	instance->running = false;
-	if (parent != NULL)
+	if (parent)
 		node_ended(parent, status);
 	else
 		cb(instance, instance->user_data, graph->user_data);
@@ -106,7 +113,8 @@ static doca_error_t start_task(struct gd_node_run *run)
 	struct doca_task *task = run->data.task;
 	doca_error_t result;
 
-	if (task->state != GD_TASK_TAKEN) /* it may be at work in another run, which wants to hear of its end */
+	/* it may be at work in another run, which wants to hear of its end */
+	if (task->state != GD_TASK_TAKEN)
 		return DOCA_ERROR_BAD_STATE;
 	task->ended = task_ended;
 	task->ended_arg = run;
@@ -151,10 +159,10 @@ static void on_event(struct gd_event *event)
 	struct gd_node_run *run;
 
 	instance->posted = false;
-	if (instance->ready == NULL || instance->status != DOCA_SUCCESS)
+	if (!instance->ready || instance->status != DOCA_SUCCESS)
 		return;
 	run = take_ready(instance);
-	if (instance->ready != NULL)
+	if (instance->ready)
 		post(instance);
 	start_node(run);
 }

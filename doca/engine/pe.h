@@ -12,11 +12,12 @@
 struct doca_pe {
 	struct gd_event *first, *last;
 	struct doca_ctx *turn; /* the context that was polled last, in the ring of all of them */
-	struct doca_ctx *asked; /* it brought the last message, and nothing has been sent since; a consumer's */
+	/* it brought the last message, and nothing has been sent since; a consumer's */
+	struct doca_ctx *asked;
 	uint32_t in_a_row;
-	uint32_t n_idle; /* calls in a row that found nothing to do */
+	uint32_t n_idle;    /* calls in a row that found nothing to do */
 	uint32_t n_crowded; /* so often it had better sleep than yield */
-	uint32_t n_rung; /* sleeps that were ended by something to do */
+	uint32_t n_rung;    /* sleeps that were ended by something to do */
 	bool polling;
 	enum doca_pe_event_mode mode;
 	int fd;
@@ -57,7 +58,7 @@ static inline void gd_pe_wake_own(struct doca_pe *pe)
 static inline void gd_pe_post_own(struct doca_pe *pe, struct gd_event *event)
 {
 	event->next = NULL;
-	if (doca_unlikely(atomic_load_explicit(&pe->inbox, memory_order_relaxed) != NULL ||
+	if (doca_unlikely(atomic_load_explicit(&pe->inbox, memory_order_relaxed) ||
 			  atomic_load_explicit(&pe->armed, memory_order_relaxed)))
 		gd_pe_post_slowly(pe, event);
 	else
@@ -77,7 +78,10 @@ static inline void gd_task_done_own(struct doca_task *task, doca_error_t status)
 
 /* Take a context off its engine. Thread of the engine. */
 void gd_pe_remove(struct doca_ctx *ctx);
-/* Is a context of this engine being polled right now? Then callbacks have to wait until that is over. */
+/*
+ * Is a context of this engine being polled right now? Then callbacks have to wait until that is
+ * over.
+ */
 bool gd_pe_is_polling(const struct doca_pe *pe);
 
 /* Does a callback of this engine run right now, on this thread? */

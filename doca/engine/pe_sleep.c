@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pe_sleep.c - what an engine does that found nothing for a while: it offers its processor to others.
+ * pe_sleep.c - what an engine does that found nothing for a while: it offers its processor to
+ * others.
  *
- * Usually by a yield. But where a thread that never yields wants the same processor, such as one that reads a socket over and
- * over, a yield gives that one all of its share of time, some milliseconds, and a message that comes meanwhile waits for it. The
- * kernel lets a thread that was asleep go first. So after such a yield an engine sleeps instead, for a moment, until one of its
+ * Usually by a yield. But where a thread that never yields wants the same processor, such as one
+ * that reads a socket over and over, a yield gives that one all of its share of time, some
+ * milliseconds, and a message that comes meanwhile waits for it. The kernel lets a thread that was
+ * asleep go first. So after such a yield an engine sleeps instead, for a moment, until one of its
  * queues rings.
  */
 #include <poll.h>
@@ -17,17 +19,20 @@
 #include "engine/pe.h"
 
 #define CROWDED_NS 200000ull /* a yield that took longer let one run that does not yield */
-#define CROWDED_TURNS 2048 /* so many sleeps follow, before a yield tells again */
+#define CROWDED_TURNS 2048   /* so many sleeps follow, before a yield tells again */
 #define DOZE_NS 250000l      /* most of it: the thread may have others to look after */
 #define MAX_FDS 16
 
-/* What to wait for, of all contexts; how many, or -1: one of them has work, or cannot say when it has. */
+/*
+ * What to wait for, of all contexts; how many, or -1: one of them has work, or cannot say when it
+ * has.
+ */
 static int arm(struct doca_pe *pe, struct pollfd *fds)
 {
 	struct doca_ctx *ctx = pe->turn;
 	int n = 0;
 
-	fds[n++] = (struct pollfd){ .fd = pe->fd, .events = POLLIN };
+	fds[n++] = (struct pollfd){.fd = pe->fd, .events = POLLIN};
 	do {
 		int more = 0;
 
@@ -60,7 +65,7 @@ static void disarm(struct doca_pe *pe)
 /* false: it cannot, or the program itself waits for the handle of the engine. */
 static bool sleep_until_event(struct doca_pe *pe)
 {
-	const struct timespec most = { .tv_nsec = DOZE_NS };
+	const struct timespec most = {.tv_nsec = DOZE_NS};
 	struct pollfd fds[MAX_FDS];
 	uint64_t count;
 	int n;

@@ -2,10 +2,10 @@
 /*
  * task.c - tasks: taken from a pool, submitted, ended, given back.
  *
- *	FREE -> TAKEN -> SUBMITTED -> DONE -> TAKEN (its callback runs) -> FREE
+ *     FREE -> TAKEN -> SUBMITTED -> DONE -> TAKEN (its callback runs) -> FREE
  *
- * The program owns a task while it is TAKEN. A task that is freed while the library has it is dropped: the program is not told
- * of its end, and it goes back to the pool then.
+ * The program owns a task while it is TAKEN. A task that is freed while the library has it is
+ * dropped: the program is not told of its end, and it goes back to the pool then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +30,24 @@ static void give_back(struct doca_task *task)
 /* The program hears nothing of it; a graph that runs it does, or would never end. */
 static __attribute__((noinline)) void end_dropped(struct doca_task *task)
 {
-	void (*const ended)(struct doca_task *task, void *arg) = task->ended;
+	void (*const ended)(struct doca_task * task, void *arg) = task->ended;
 
 	give_back(task);
 	if (ended)
 		ended(task, task->ended_arg);
 }
 
-/* On the engine: the task is the program's again. After the callback neither the task nor its context is touched. */
+/*
+ * On the engine: the task is the program's again. After the callback neither the task nor its
+ * context is touched.
+ */
 static void run_end(struct gd_event *event)
 {
 	struct doca_task *task = gn_container_of(event, struct doca_task, event);
 	struct doca_ctx *ctx = task->ctx;
-	const doca_task_completion_cb_t callback = task->status == DOCA_SUCCESS ? task->pool->done_cb : task->pool->error_cb;
+	const doca_task_completion_cb_t callback = task->status == DOCA_SUCCESS
+							   ? task->pool->done_cb
+							   : task->pool->error_cb;
 
 	ctx->n_inflight--;
 	task->state = GD_TASK_TAKEN;
@@ -56,9 +61,10 @@ static void run_end(struct gd_event *event)
 
 /* -- for libraries -- */
 
-void gd_pool_init(struct gd_pool *pool, struct doca_ctx *ctx, const struct gd_task_ops *ops, size_t size)
+void gd_pool_init(struct gd_pool *pool, struct doca_ctx *ctx, const struct gd_task_ops *ops,
+		  size_t size)
 {
-	*pool = (struct gd_pool){ .next = ctx->pools, .ctx = ctx, .ops = ops, .size = size };
+	*pool = (struct gd_pool){.next = ctx->pools, .ctx = ctx, .ops = ops, .size = size};
 	ctx->pools = pool;
 }
 
@@ -87,7 +93,8 @@ static void fill(struct gd_pool *pool)
 	}
 }
 
-doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint32_t n, doca_error_t late)
+doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, uint32_t n,
+			  doca_error_t late)
 {
 	const doca_error_t result = gd_ctx_configurable(pool->ctx, late);
 	void *tasks;
@@ -102,7 +109,10 @@ doca_error_t gd_pool_conf(struct gd_pool *pool, void *done_cb, void *error_cb, u
 	gd_pool_fini(pool);
 	pool->tasks = tasks;
 	pool->n = n;
-	/* all callbacks of tasks have this shape; the first parameter has the name of the library's task there */
+	/*
+	 * all callbacks of tasks have this shape; the first parameter has the name of the library's
+	 * task there
+	 */
 	memcpy(&pool->done_cb, &done_cb, sizeof(done_cb));
 	memcpy(&pool->error_cb, &error_cb, sizeof(error_cb));
 	pool->is_set = true;
@@ -183,7 +193,8 @@ doca_error_t doca_task_submit(struct doca_task *task)
 
 doca_error_t doca_task_submit_ex(struct doca_task *task, uint32_t flags)
 {
-	if (flags & ~(uint32_t)(DOCA_TASK_SUBMIT_FLAG_FLUSH | DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS))
+	if (flags &
+	    ~(uint32_t)(DOCA_TASK_SUBMIT_FLAG_FLUSH | DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS))
 		return DOCA_ERROR_INVALID_VALUE;
 	return doca_task_submit(task);
 }
@@ -241,7 +252,7 @@ void doca_task_set_user_data(struct doca_task *task, union doca_data user_data)
 
 union doca_data doca_task_get_user_data(const struct doca_task *task)
 {
-	return task ? task->user_data : (union doca_data){ .u64 = 0 };
+	return task ? task->user_data : (union doca_data){.u64 = 0};
 }
 
 struct doca_ctx *doca_task_get_ctx(const struct doca_task *task)

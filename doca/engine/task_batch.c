@@ -33,7 +33,7 @@ void doca_task_batch_set_user_data(struct doca_task_batch *task_batch, union doc
 union doca_data doca_task_batch_get_user_data(const struct doca_task_batch *task_batch)
 {
 	(void)task_batch;
-	return (union doca_data){ .u64 = 0 };
+	return (union doca_data){.u64 = 0};
 }
 
 struct doca_ctx *doca_task_batch_get_ctx(const struct doca_task_batch *task_batch)
@@ -45,7 +45,7 @@ struct doca_ctx *doca_task_batch_get_ctx(const struct doca_task_batch *task_batc
 union doca_data doca_task_batch_get_ctx_user_data(const struct doca_task_batch *task_batch)
 {
 	(void)task_batch;
-	return (union doca_data){ .u64 = 0 };
+	return (union doca_data){.u64 = 0};
 }
 
 uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch *task_batch)

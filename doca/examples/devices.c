@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devices.c - prints the functions that a program sees, and which functions of the host each stands for.
+ * devices.c - prints the functions that a program sees, and which functions of the host each stands
+ * for.
  *
- *	eval "$(gantry env dpu)"
- *	cc -o devices devices.c $(pkg-config --cflags --libs doca-common)
+ *     eval "$(gantry env dpu)"
+ *     cc -o devices devices.c $(pkg-config --cflags --libs doca-common)
  */
 #include <doca_dev.h>
 #include <doca_error.h>
@@ -20,7 +21,8 @@ static void print_representors(struct doca_devinfo *info)
 
 	if (doca_dev_open(info, &dev) != DOCA_SUCCESS)
 		return;
-	if (doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_ALL, &reps, &n) == DOCA_SUCCESS) {
+	if (doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_ALL, &reps, &n) ==
+	    DOCA_SUCCESS) {
 		for (uint32_t i = 0; i < n; i++)
 			if (doca_devinfo_rep_get_pci_addr_str(reps[i], pci) == DOCA_SUCCESS)
 				printf("  for %s\n", pci);
@@ -31,7 +33,8 @@ static void print_representors(struct doca_devinfo *info)
 
 static void print_device(struct doca_devinfo *info)
 {
-	char pci[DOCA_DEVINFO_PCI_ADDR_SIZE], ibdev[DOCA_DEVINFO_IBDEV_NAME_SIZE], iface[DOCA_DEVINFO_IFACE_NAME_SIZE];
+	char pci[DOCA_DEVINFO_PCI_ADDR_SIZE], ibdev[DOCA_DEVINFO_IBDEV_NAME_SIZE],
+		iface[DOCA_DEVINFO_IFACE_NAME_SIZE];
 
 	if (doca_devinfo_get_pci_addr_str(info, pci) != DOCA_SUCCESS)
 		return;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello-dpu.c - the server of the example: waits for a client, answers what it says, and leaves when the client has left.
+ * hello-dpu.c - the server of the example: waits for a client, answers what it says, and leaves
+ * when the client has left.
  *
- *	eval "$(gantry env dpu)"
- *	cc -o hello-dpu hello-dpu.c $(pkg-config --cflags --libs doca-common doca-comch)
+ *     eval "$(gantry env dpu)"
+ *     cc -o hello-dpu hello-dpu.c $(pkg-config --cflags --libs doca-common doca-comch)
  */
 #include "hello.h"
 
@@ -11,7 +12,10 @@
 
 static bool answered;
 
-/* Bytes of a message live as long as this call; those of an answer are copied when the task is submitted. */
+/*
+ * Bytes of a message live as long as this call; those of an answer are copied when the task is
+ * submitted.
+ */
 static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_t len,
 		       struct doca_comch_connection *connection)
 {
@@ -21,8 +25,10 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, u
 	int n;
 
 	(void)event;
-	n = snprintf(answer, sizeof(answer), "the DPU heard: %.*s", (int)(len < 100 ? len : 100), (const char *)text);
-	if (failed("answer", doca_comch_server_task_send_alloc_init(server, connection, answer, (uint32_t)n, &task)))
+	n = snprintf(answer, sizeof(answer), "the DPU heard: %.*s", (int)(len < 100 ? len : 100),
+		     (const char *)text);
+	if (failed("answer", doca_comch_server_task_send_alloc_init(server, connection, answer,
+								    (uint32_t)n, &task)))
 		return;
 	answered = !failed("answer", doca_task_submit(doca_comch_task_send_as_task(task)));
 	if (!answered)
@@ -53,7 +59,8 @@ static struct doca_dev_rep *open_representor(struct doca_dev *dev)
 	struct doca_dev_rep *rep = NULL;
 	uint32_t n;
 
-	if (failed("list representors", doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &list, &n)))
+	if (failed("list representors",
+		   doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &list, &n)))
 		return NULL;
 	if (n)
 		failed("open the representor", doca_dev_rep_open(list[0], &rep));
@@ -66,10 +73,11 @@ static void serve(struct doca_pe *pe, struct doca_comch_server *server)
 	struct doca_ctx *ctx = doca_comch_server_as_ctx(server);
 
 	if (failed("engine", doca_pe_connect_ctx(pe, ctx)) ||
-	    failed("send tasks", doca_comch_server_task_send_set_conf(server, send_is_over, send_is_over, 4)) ||
+	    failed("send tasks",
+		   doca_comch_server_task_send_set_conf(server, send_is_over, send_is_over, 4)) ||
 	    failed("messages", doca_comch_server_event_msg_recv_register(server, on_message)) ||
-	    failed("connections", doca_comch_server_event_connection_status_changed_register(server, on_connect,
-											     on_disconnect)) ||
+	    failed("connections", doca_comch_server_event_connection_status_changed_register(
+					  server, on_connect, on_disconnect)) ||
 	    failed("start", doca_ctx_start(ctx)))
 		return;
 	printf("waiting for a client\n");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello-host.c - the client of the example: says something to hello-dpu, prints the answer, and leaves.
+ * hello-host.c - the client of the example: says something to hello-dpu, prints the answer, and
+ * leaves.
  *
- *	eval "$(gantry env host)"
- *	cc -o hello-host hello-host.c $(pkg-config --cflags --libs doca-common doca-comch)
+ *     eval "$(gantry env host)"
+ *     cc -o hello-host hello-host.c $(pkg-config --cflags --libs doca-common doca-comch)
  */
 #include "hello.h"
 
@@ -12,7 +13,10 @@
 
 static bool answered;
 
-/* The answer is here: that was all. Stopping in a callback is fine; the context is idle some turns later. */
+/*
+ * The answer is here: that was all. Stopping in a callback is fine; the context is idle some turns
+ * later.
+ */
 static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_t len,
 		       struct doca_comch_connection *connection)
 {
@@ -30,7 +34,8 @@ static doca_error_t say(struct doca_comch_client *client, const char *text)
 
 	error = doca_comch_client_get_connection(client, &connection);
 	if (error == DOCA_SUCCESS)
-		error = doca_comch_client_task_send_alloc_init(client, connection, text, (uint32_t)strlen(text), &task);
+		error = doca_comch_client_task_send_alloc_init(client, connection, text,
+							       (uint32_t)strlen(text), &task);
 	if (error != DOCA_SUCCESS)
 		return error;
 	error = doca_task_submit(doca_comch_task_send_as_task(task));
@@ -45,7 +50,8 @@ static void talk(struct doca_pe *pe, struct doca_comch_client *client, const cha
 	doca_error_t error;
 
 	if (failed("engine", doca_pe_connect_ctx(pe, ctx)) ||
-	    failed("send tasks", doca_comch_client_task_send_set_conf(client, send_is_over, send_is_over, 1)) ||
+	    failed("send tasks",
+		   doca_comch_client_task_send_set_conf(client, send_is_over, send_is_over, 1)) ||
 	    failed("messages", doca_comch_client_event_msg_recv_register(client, on_message)))
 		return;
 	error = doca_ctx_start(ctx);

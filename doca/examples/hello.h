@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hello.h - what both sides of the example have in common: finding a device, and turning an engine */
+/*
+ * hello.h - what both sides of the example have in common: finding a device, and turning an engine
+ */
 #ifndef HELLO_H
 #define HELLO_H
 
@@ -25,7 +27,9 @@ static inline bool failed(const char *what, doca_error_t error)
 	return true;
 }
 
-/* Open the first device that `can` says SUCCESS of. The list may go at once; what was opened stays. */
+/*
+ * Open the first device that `can` says SUCCESS of. The list may go at once; what was opened stays.
+ */
 static inline struct doca_dev *open_device(doca_error_t (*can)(const struct doca_devinfo *info))
 {
 	struct doca_devinfo **list;
@@ -41,20 +45,25 @@ static inline struct doca_dev *open_device(doca_error_t (*can)(const struct doca
 	return dev;
 }
 
-/* Turn the engine until the context is in that state, or idle; while there is nothing to do, sleep a little. */
+/*
+ * Turn the engine until the context is in that state, or idle; while there is nothing to do, sleep
+ * a little.
+ */
 static inline bool reaches(struct doca_pe *pe, struct doca_ctx *ctx, enum doca_ctx_states wanted)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
 	enum doca_ctx_states state;
 
-	while (doca_ctx_get_state(ctx, &state) == DOCA_SUCCESS && state != wanted && state != DOCA_CTX_STATE_IDLE)
+	while (doca_ctx_get_state(ctx, &state) == DOCA_SUCCESS && state != wanted &&
+	       state != DOCA_CTX_STATE_IDLE)
 		if (!doca_pe_progress(pe))
 			nanosleep(&pause, NULL);
 	return state == wanted;
 }
 
 /* When a message has been sent, or has not. The task is ours again. */
-static inline void send_is_over(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static inline void send_is_over(struct doca_comch_task_send *task, union doca_data task_data,
+				union doca_data ctx_data)
 {
 	(void)task_data;
 	(void)ctx_data;

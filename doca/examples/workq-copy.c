@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workq-copy.c - copies its argument by a job of a work queue: DMA as programs did it before there were tasks.
+ * workq-copy.c - copies its argument by a job of a work queue: DMA as programs did it before there
+ * were tasks.
  *
- *	eval "$(gantry env dpu)"
- *	cc -o workq-copy workq-copy.c $(pkg-config --cflags --libs doca-dma-workq)
+ *     eval "$(gantry env dpu)"
+ *     cc -o workq-copy workq-copy.c $(pkg-config --cflags --libs doca-dma-workq)
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -41,7 +42,8 @@ static struct doca_dev *open_device(void)
 	return dev;
 }
 
-static struct doca_mmap *map_memory(struct doca_dev *dev, void *addr, size_t len, uint32_t permissions)
+static struct doca_mmap *map_memory(struct doca_dev *dev, void *addr, size_t len,
+				    uint32_t permissions)
 {
 	struct doca_mmap *mmap;
 
@@ -57,11 +59,13 @@ int main(int argc, char **argv)
 {
 	static char copy[256];
 	char *text = argc > 1 ? argv[1] : argv[0];
-	struct doca_dma_job_memcpy job = { .base = { .type = DOCA_DMA_JOB_MEMCPY, .flags = DOCA_JOB_FLAGS_NONE } };
+	struct doca_dma_job_memcpy job = {
+		.base = {.type = DOCA_DMA_JOB_MEMCPY, .flags = DOCA_JOB_FLAGS_NONE}};
 	struct doca_buf *src, *dst;
 	struct doca_buf_inventory *inventory;
 	struct doca_dev *dev = open_device();
-	struct doca_mmap *from = map_memory(dev, text, strlen(text) + 1, DOCA_ACCESS_LOCAL_READ_ONLY);
+	struct doca_mmap *from = map_memory(dev, text, strlen(text) + 1,
+					    DOCA_ACCESS_LOCAL_READ_ONLY);
 	struct doca_mmap *to = map_memory(dev, copy, sizeof(copy), DOCA_ACCESS_LOCAL_READ_WRITE);
 	struct doca_workq *workq;
 	struct doca_event event;
@@ -71,7 +75,8 @@ int main(int argc, char **argv)
 
 	need("no buffers", doca_buf_inventory_create(NULL, 2, DOCA_BUF_EXTENSION_NONE, &inventory));
 	need("no buffers", doca_buf_inventory_start(inventory));
-	need("no buffer", doca_buf_inventory_buf_by_data(inventory, from, text, strlen(text) + 1, &src));
+	need("no buffer",
+	     doca_buf_inventory_buf_by_data(inventory, from, text, strlen(text) + 1, &src));
 	need("no buffer", doca_buf_inventory_buf_by_addr(inventory, to, copy, sizeof(copy), &dst));
 	need("no work queue", doca_workq_create(1, &workq));
 	need("no DMA", doca_dma_create(&dma));
@@ -85,7 +90,8 @@ int main(int argc, char **argv)
 	job.dst_buff = dst;
 	need("the job is refused", doca_workq_submit(workq, &job.base));
 	do
-		result = doca_workq_progress_retrieve(workq, &event, DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
+		result = doca_workq_progress_retrieve(workq, &event,
+						      DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
 	while (result == DOCA_ERROR_AGAIN);
 	if (result == DOCA_ERROR_IO_FAILED)
 		need("the copy failed", (doca_error_t)event.result.u64);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blob.c - export descriptors of memory: made, and looked at when they come back; anybody may have written them. */
+/*
+ * blob.c - export descriptors of memory: made, and looked at when they come back; anybody may have
+ * written them.
+ */
 #include "mmap/blob.h"
 
 #include <gantry/crc32c.h>
@@ -33,13 +36,17 @@ void gd_blob_seal(struct gd_blob *blob)
 
 static const char *check_content(const struct gd_blob *blob)
 {
-	uint32_t flags = blob->kind == GD_BLOB_PCI ? GD_PCI_FLAGS : blob->kind == GD_BLOB_RDMA ? GD_RDMA_FLAGS : 0;
+	uint32_t flags = blob->kind == GD_BLOB_PCI    ? GD_PCI_FLAGS
+			 : blob->kind == GD_BLOB_RDMA ? GD_RDMA_FLAGS
+						      : 0;
 
-	if (flags == 0 || (blob->access & flags) == 0 || (blob->access & ~flags) != 0 || blob->zero != 0 || blob->zero2 != 0)
+	if (flags == 0 || (blob->access & flags) == 0 || (blob->access & ~flags) != 0 ||
+	    blob->zero != 0 || blob->zero2 != 0)
 		return "of no kind that there is";
-	if (blob->addr == 0 || blob->length == 0 || blob->length > INT64_MAX || blob->addr > UINT64_MAX - blob->length)
+	if (blob->addr == 0 || blob->length == 0 || blob->length > INT64_MAX ||
+	    blob->addr > UINT64_MAX - blob->length)
 		return "of a range that cannot be";
-	if (blob->path[0] != '/' || memchr(blob->path, '\0', sizeof(blob->path)) == NULL)
+	if (blob->path[0] != '/' || !memchr(blob->path, '\0', sizeof(blob->path)))
 		return "without the name of its owner";
 	return NULL;
 }

@@ -2,8 +2,9 @@
 /*
  * doca_mmap.c - memory maps: their settings, their life, and what programs ask about them.
  *
- * A map is configured and used by one thread at a time; the list of started maps is for all. Maps that were destroyed are kept
- * for the next create, so that a late use of one is an error and not a crash.
+ * A map is configured and used by one thread at a time; the list of started maps is for all. Maps
+ * that were destroyed are kept for the next create, so that a late use of one is an error and not a
+ * crash.
  */
 #include "mmap/share.h"
 
@@ -19,7 +20,7 @@
 #define DEVICES_AT_FIRST 64u
 #define ALL_FLAGS (DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | GD_PCI_FLAGS | GD_RDMA_FLAGS)
 
-static struct doca_mmap *started, *spare; /* under gd_mmaps_lock */
+static struct doca_mmap *started, *spare;                /* under gd_mmaps_lock */
 static pthread_cond_t unused = PTHREAD_COND_INITIALIZER; /* a map has no users any more */
 static uint32_t last_handle;
 
@@ -39,14 +40,14 @@ struct doca_mmap *gd_mmap_owned(const struct gd_mmap_id *id)
 {
 	struct doca_mmap *m = started;
 
-	while (m != NULL && (m->imported || !is_id(m, id)))
+	while (m && (m->imported || !is_id(m, id)))
 		m = m->next;
 	return m;
 }
 
 static bool by_rdma(const struct doca_mmap *mmap)
 {
-	return mmap->share != NULL && mmap->share->rdma.kind != 0 && mmap->local != NULL;
+	return mmap->share && mmap->share->rdma.kind != 0 && mmap->local;
 }
 
 struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id)
@@ -55,9 +56,9 @@ struct doca_mmap *gd_mmap_find(const struct gd_mmap_id *id)
 
 	pthread_mutex_lock(&gd_mmaps_lock);
 	found = gd_mmap_owned(id);
-	if (found != NULL && !by_rdma(found))
+	if (found && !by_rdma(found))
 		found = NULL;
-	for (struct doca_mmap *m = started; m != NULL && found == NULL; m = m->next)
+	for (struct doca_mmap *m = started; m && !found; m = m->next)
 		if (is_id(m, id) && by_rdma(m))
 			found = m;
 	pthread_mutex_unlock(&gd_mmaps_lock);
@@ -70,9 +71,9 @@ struct doca_mmap *gd_mmap_use(uint32_t handle)
 
 	gd_share_watch_forks();
 	pthread_mutex_lock(&gd_mmaps_lock);
-	for (m = started; m != NULL && m->dpa_handle != handle; m = m->next)
+	for (m = started; m && m->dpa_handle != handle; m = m->next)
 		;
-	if (m != NULL)
+	if (m)
 		m->n_users++;
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	return m;
@@ -100,9 +101,9 @@ static void delist(struct doca_mmap *mmap)
 	struct doca_mmap **p = &started;
 
 	pthread_mutex_lock(&gd_mmaps_lock);
-	while (*p != NULL && *p != mmap)
+	while (*p && *p != mmap)
 		p = &(*p)->next;
-	if (*p != NULL)
+	if (*p)
 		*p = mmap->next;
 	mmap->started = false;
 	while (mmap->n_users > 0)
@@ -118,12 +119,14 @@ static struct doca_mmap *allocate(void)
 
 	pthread_mutex_lock(&gd_mmaps_lock);
 	mmap = spare;
-	if (mmap != NULL)
+	if (mmap)
 		spare = mmap->next;
 	else
 		mmap = malloc(sizeof(*mmap));
-	if (mmap != NULL)
-		*mmap = (struct doca_mmap){.is_alive = true, .max_devs = DEVICES_AT_FIRST, .dpa_handle = ++last_handle,
+	if (mmap)
+		*mmap = (struct doca_mmap){.is_alive = true,
+					   .max_devs = DEVICES_AT_FIRST,
+					   .dpa_handle = ++last_handle,
 					   .access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE};
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	return mmap;
@@ -140,7 +143,7 @@ static void give_back(struct doca_mmap *mmap)
 
 static bool is_map(const struct doca_mmap *mmap)
 {
-	return mmap != NULL && mmap->is_alive;
+	return mmap && mmap->is_alive;
 }
 
 /* May a setter change it? `late`: what to say after start. */
@@ -155,10 +158,10 @@ doca_error_t doca_mmap_create(struct doca_mmap **mmap)
 {
 	struct doca_mmap *made;
 
-	if (mmap == NULL)
+	if (!mmap)
 		return DOCA_ERROR_INVALID_VALUE;
 	made = allocate();
-	if (made == NULL)
+	if (!made)
 		return DOCA_ERROR_NO_MEMORY;
 	*mmap = made;
 	return DOCA_SUCCESS;
@@ -170,10 +173,11 @@ doca_error_t doca_mmap_start(struct doca_mmap *mmap)
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (mmap->share != NULL) /* doca_mmap_stop has failed */
+	if (mmap->share) /* doca_mmap_stop has failed */
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (!mmap->has_range) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "a memory map has no range; call doca_mmap_set_memrange before doca_mmap_start");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "a memory map has no range; call doca_mmap_set_memrange before doca_mmap_start");
 		return DOCA_ERROR_NOT_PERMITTED;
 	}
 	if (getrandom(&mmap->id, sizeof(mmap->id), 0) != sizeof(mmap->id))
@@ -191,7 +195,7 @@ static void stop_imported(struct doca_mmap *mmap)
 {
 	bool is_out = false;
 
-	if (gd_mmap_find(&mmap->id) == NULL) /* nor another import of it that is passed on */
+	if (!gd_mmap_find(&mmap->id)) /* nor another import of it that is passed on */
 		is_out = gd_rdma_take_back(&mmap->id, true, gn_now_ns() + GD_SILENT_NS);
 	gd_share_release(mmap, is_out);
 	mmap->local = NULL;
@@ -212,7 +216,7 @@ doca_error_t doca_mmap_stop(struct doca_mmap *mmap)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (has_bufs(mmap))
 		return DOCA_ERROR_NOT_PERMITTED;
-	return mmap->started || mmap->share != NULL ? stop(mmap) : DOCA_SUCCESS;
+	return mmap->started || mmap->share ? stop(mmap) : DOCA_SUCCESS;
 }
 
 doca_error_t doca_mmap_destroy(struct doca_mmap *mmap)
@@ -224,7 +228,7 @@ doca_error_t doca_mmap_destroy(struct doca_mmap *mmap)
 		return result;
 	was = *mmap;
 	give_back(mmap);
-	if (was.free_cb != NULL && was.was_started)
+	if (was.free_cb && was.was_started)
 		was.free_cb(was.addr, was.length, was.free_opaque);
 	return DOCA_SUCCESS;
 }
@@ -244,7 +248,7 @@ static doca_error_t append_dev(struct doca_mmap *mmap, struct doca_dev *dev)
 {
 	struct doca_dev **more = realloc(mmap->devs, (mmap->n_devs + 1) * sizeof(*more));
 
-	if (more == NULL)
+	if (!more)
 		return DOCA_ERROR_NO_MEMORY;
 	more[mmap->n_devs++] = dev;
 	mmap->devs = more;
@@ -271,7 +275,7 @@ doca_error_t doca_mmap_rm_dev(struct doca_mmap *mmap, struct doca_dev *dev)
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (dev == NULL)
+	if (!dev)
 		return DOCA_ERROR_INVALID_VALUE;
 	at = find_dev(mmap, dev);
 	if (at == mmap->n_devs)
@@ -296,7 +300,7 @@ doca_error_t doca_mmap_set_max_num_devices(struct doca_mmap *mmap, uint32_t max_
 
 doca_error_t doca_mmap_set_memrange(struct doca_mmap *mmap, void *addr, size_t len)
 {
-	if (!is_map(mmap) || addr == NULL || len == 0 || (uintptr_t)addr > UINTPTR_MAX - len)
+	if (!is_map(mmap) || !addr || len == 0 || (uintptr_t)addr > UINTPTR_MAX - len)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (mmap->started && !mmap->imported)
 		return DOCA_ERROR_BAD_STATE;
@@ -321,11 +325,12 @@ doca_error_t doca_mmap_set_permissions(struct doca_mmap *mmap, uint32_t access_m
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_mmap_set_free_cb(struct doca_mmap *mmap, doca_mmap_memrange_free_cb_t *free_cb, void *opaque)
+doca_error_t doca_mmap_set_free_cb(struct doca_mmap *mmap, doca_mmap_memrange_free_cb_t *free_cb,
+				   void *opaque)
 {
 	doca_error_t result = may_set(mmap, DOCA_ERROR_BAD_STATE);
 
-	if (result == DOCA_SUCCESS && free_cb == NULL)
+	if (result == DOCA_SUCCESS && !free_cb)
 		result = DOCA_ERROR_INVALID_VALUE;
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -358,7 +363,7 @@ doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap)
 
 doca_error_t doca_mmap_get_memrange(const struct doca_mmap *mmap, void **addr, size_t *len)
 {
-	if (!is_map(mmap) || addr == NULL || len == NULL)
+	if (!is_map(mmap) || !addr || !len)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!mmap->has_range)
 		return DOCA_ERROR_BAD_STATE;
@@ -369,7 +374,7 @@ doca_error_t doca_mmap_get_memrange(const struct doca_mmap *mmap, void **addr, s
 
 doca_error_t doca_mmap_get_user_data(const struct doca_mmap *mmap, union doca_data *user_data)
 {
-	if (!is_map(mmap) || user_data == NULL)
+	if (!is_map(mmap) || !user_data)
 		return DOCA_ERROR_INVALID_VALUE;
 	*user_data = mmap->user_data;
 	return DOCA_SUCCESS;
@@ -377,7 +382,7 @@ doca_error_t doca_mmap_get_user_data(const struct doca_mmap *mmap, union doca_da
 
 doca_error_t doca_mmap_get_max_num_devices(const struct doca_mmap *mmap, uint32_t *max_num_devices)
 {
-	if (!is_map(mmap) || max_num_devices == NULL)
+	if (!is_map(mmap) || !max_num_devices)
 		return DOCA_ERROR_INVALID_VALUE;
 	*max_num_devices = mmap->max_devs;
 	return DOCA_SUCCESS;
@@ -385,9 +390,10 @@ doca_error_t doca_mmap_get_max_num_devices(const struct doca_mmap *mmap, uint32_
 
 doca_error_t doca_mmap_get_num_bufs(const struct doca_mmap *mmap, uint32_t *num_bufs)
 {
-	if (!is_map(mmap) || num_bufs == NULL)
+	if (!is_map(mmap) || !num_bufs)
 		return DOCA_ERROR_INVALID_VALUE;
-	*num_bufs = __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE); /* none: nobody touches its memory; see give_back_one */
+	/* none: nobody touches its memory; see give_back_one */
+	*num_bufs = __atomic_load_n(&mmap->n_bufs, __ATOMIC_ACQUIRE);
 	return DOCA_SUCCESS;
 }
 
@@ -395,7 +401,7 @@ doca_error_t doca_mmap_get_exported(const struct doca_mmap *mmap, uint8_t *expor
 {
 	const struct gd_share *s;
 
-	if (!is_map(mmap) || exported == NULL)
+	if (!is_map(mmap) || !exported)
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&gd_mmaps_lock);
 	s = mmap->share;
@@ -406,7 +412,7 @@ doca_error_t doca_mmap_get_exported(const struct doca_mmap *mmap, uint8_t *expor
 
 doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap, uint8_t *from_export)
 {
-	if (!is_map(mmap) || from_export == NULL)
+	if (!is_map(mmap) || !from_export)
 		return DOCA_ERROR_INVALID_VALUE;
 	*from_export = mmap->imported;
 	return DOCA_SUCCESS;
@@ -414,18 +420,20 @@ doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap, uint8_t *fr
 
 static doca_error_t has_local(const struct doca_devinfo *devinfo, uint8_t *can)
 {
-	if (devinfo == NULL || can == NULL)
+	if (!devinfo || !can)
 		return DOCA_ERROR_INVALID_VALUE;
 	*can = devinfo->local != NULL;
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo, uint8_t *mmap_export)
+doca_error_t doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo,
+						   uint8_t *mmap_export)
 {
 	return has_local(devinfo, mmap_export);
 }
 
-doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca_devinfo *devinfo, uint8_t *from_export)
+doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca_devinfo *devinfo,
+							       uint8_t *from_export)
 {
 	return has_local(devinfo, from_export);
 }
@@ -433,10 +441,10 @@ doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca
 /* -- export and import -- */
 
 /* An imported map has one device; programs pass it on by whichever they have. */
-static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_dev *dev, const void *desc, const void *len,
-			       uint32_t flags)
+static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_dev *dev,
+			       const void *desc, const void *len, uint32_t flags)
 {
-	if (!is_map(mmap) || dev == NULL || desc == NULL || len == NULL)
+	if (!is_map(mmap) || !dev || !desc || !len)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!mmap->started)
 		return DOCA_ERROR_NOT_PERMITTED;
@@ -445,7 +453,8 @@ static doca_error_t may_export(const struct doca_mmap *mmap, const struct doca_d
 	return (gd_mmap_access(mmap) & flags) != 0 ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
 
-static doca_error_t export(struct doca_mmap *mmap, enum gd_blob_kind kind, const struct doca_dev *dev, const void **export_desc,
+static doca_error_t export(struct doca_mmap *mmap, enum gd_blob_kind kind,
+			   const struct doca_dev *dev, const void **export_desc,
 			   size_t *export_desc_len)
 {
 	bool here = kind == GD_BLOB_PCI || !dev->info->network;
@@ -462,30 +471,34 @@ static doca_error_t export(struct doca_mmap *mmap, enum gd_blob_kind kind, const
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev *dev, const void **export_desc,
-				  size_t *export_desc_len)
+doca_error_t doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev *dev,
+				  const void **export_desc, size_t *export_desc_len)
 {
 	const uint32_t flags = DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE;
 	doca_error_t result = may_export(mmap, dev, export_desc, export_desc_len, flags);
 
 	if (result == DOCA_SUCCESS && mmap->imported)
 		result = DOCA_ERROR_NOT_PERMITTED;
-	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_PCI, dev, export_desc, export_desc_len) : result;
+	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_PCI, dev, export_desc, export_desc_len)
+				      : result;
 }
 
 /* What came by PCI may be passed on; what came by RDMA has to be asked of its owner. */
-doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev *dev, const void **export_desc,
-				   size_t *export_desc_len)
+doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev *dev,
+				   const void **export_desc, size_t *export_desc_len)
 {
 	uint32_t flags = is_map(mmap) && mmap->imported ? GD_PCI_FLAGS : GD_RDMA_FLAGS;
 	doca_error_t result = may_export(mmap, dev, export_desc, export_desc_len, flags);
 
-	return result == DOCA_SUCCESS ? export(mmap, GD_BLOB_RDMA, dev, export_desc, export_desc_len) : result;
+	return result == DOCA_SUCCESS
+		       ? export(mmap, GD_BLOB_RDMA, dev, export_desc, export_desc_len)
+		       : result;
 }
 
-doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct doca_dev *dev, doca_dpa_dev_mmap_t *dpa_mmap_handle)
+doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct doca_dev *dev,
+					  doca_dpa_dev_mmap_t *dpa_mmap_handle)
 {
-	if (!is_map(mmap) || dev == NULL || dpa_mmap_handle == NULL)
+	if (!is_map(mmap) || !dev || !dpa_mmap_handle)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (!mmap->started)
 		return DOCA_ERROR_NOT_PERMITTED;
@@ -495,40 +508,43 @@ doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct d
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t open_blob(const void *desc, size_t n, const struct doca_dev *dev, struct gd_blob *blob, bool *map_p)
+static doca_error_t open_blob(const void *desc, size_t n, const struct doca_dev *dev,
+			      struct gd_blob *blob, bool *map_p)
 {
 	const char *why = gd_blob_open(desc, n, blob);
 
-	if (why != NULL) {
+	if (why) {
 		gd_log(DOCA_LOG_LEVEL_ERROR, "an export descriptor of %zu bytes is %s", n, why);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	*map_p = blob->kind == GD_BLOB_PCI || !dev->info->network;
 	if (!*map_p || blob->host == gd_host_id())
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory of another machine cannot be reached by %s: it has no transport of a network",
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "memory of another machine cannot be reached by %s: it has no transport of a network",
 	       dev->info->pci);
 	return DOCA_ERROR_NOT_SUPPORTED;
 }
 
-doca_error_t doca_mmap_create_from_export(const union doca_data *user_data, const void *export_desc, size_t export_desc_len,
-					  struct doca_dev *dev, struct doca_mmap **mmap)
+doca_error_t doca_mmap_create_from_export(const union doca_data *user_data, const void *export_desc,
+					  size_t export_desc_len, struct doca_dev *dev,
+					  struct doca_mmap **mmap)
 {
 	struct doca_mmap *made;
 	doca_error_t result;
 	struct gd_blob blob;
 	bool map;
 
-	if (export_desc == NULL || mmap == NULL || !gd_dev_is_open(dev))
+	if (!export_desc || !mmap || !gd_dev_is_open(dev))
 		return DOCA_ERROR_INVALID_VALUE;
 	result = open_blob(export_desc, export_desc_len, dev, &blob, &map);
 	if (result != DOCA_SUCCESS)
 		return result;
 	made = allocate();
-	if (made == NULL)
+	if (!made)
 		return DOCA_ERROR_NO_MEMORY;
 	made->imported = made->has_range = true;
-	if (user_data != NULL)
+	if (user_data)
 		made->user_data = *user_data;
 	result = append_dev(made, dev);
 	if (result == DOCA_SUCCESS)

@@ -15,7 +15,8 @@ static bool parse(const char *line, struct gd_piece *piece)
 	unsigned major, minor;
 	char perms[5];
 
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &from, &to, perms, &offset, &major, &minor, &inode) != 7)
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &from, &to, perms, &offset, &major,
+		   &minor, &inode) != 7)
 		return false;
 	*piece = (struct gd_piece){
 		.from = (uintptr_t)from,
@@ -28,7 +29,8 @@ static bool parse(const char *line, struct gd_piece *piece)
 		.main_stack = strstr(line, "[stack]") != NULL,
 		.fd = -1,
 	};
-	piece->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) | (perms[2] == 'x' ? PROT_EXEC : 0);
+	piece->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
+		      (perms[2] == 'x' ? PROT_EXEC : 0);
 	return true;
 }
 
@@ -49,14 +51,14 @@ int gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p, size_
 	char line[512];
 	int rc = 0;
 
-	if (maps == NULL)
+	if (!maps)
 		return -errno;
-	while (rc == 0 && fgets(line, sizeof(line), maps) != NULL) {
+	while (rc == 0 && fgets(line, sizeof(line), maps)) {
 		if (!parse(line, &piece) || piece.to <= from || piece.from >= to)
 			continue;
 		cut(&piece, from, to);
 		more = realloc(*pieces_p, (*n_p + 1) * sizeof(**pieces_p));
-		if (more == NULL) {
+		if (!more) {
 			rc = -ENOMEM;
 			break;
 		}

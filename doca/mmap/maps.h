@@ -24,7 +24,10 @@ struct gd_piece {
 	int fd; /* of that file; the caller's, -1 at first */
 };
 
-/* Append the pieces of [from, to) to a list from malloc, in order; holes are left out. 0, -ENOMEM, or -errno. */
+/*
+ * Append the pieces of [from, to) to a list from malloc, in order; holes are left out. 0, -ENOMEM,
+ * or -errno.
+ */
 int gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p, size_t *n_p);
 
 #endif

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages.c - which pages of the program other processes can have, how they are taken from them, and what a fork does to them.
+ * pages.c - which pages of the program other processes can have, how they are taken from them, and
+ * what a fork does to them.
  *
- * A range that is held has a store (a memfd) of its own, which its importers get. A range that has pages in common with one that is
- * held already joins its store. When there are several, they are merged, but for those that other processes have: then the range
- * has runs of pages in more than one store. Pages that are replaced go into a new store; the old one gets no page any more.
+ * A range that is held has a store (a memfd) of its own, which its importers get. A range that has
+ * pages in common with one that is held already joins its store. When there are several, they are
+ * merged, but for those that other processes have: then the range has runs of pages in more than
+ * one store. Pages that are replaced go into a new store; the old one gets no page any more.
  *
- * A child of fork() has to have copies of its own, as of any private memory: the parent waits until the child has made
- * them. Pages of the stack that forks are taken out of the memfds during the fork: what a peer writes to them just then is lost.
- * The C library itself resets its locks in a child before that: one in a shared page that another thread of the parent
- * holds just then comes free too early.
+ * A child of fork() has to have copies of its own, as of any private memory: the parent waits until
+ * the child has made them. Pages of the stack that forks are taken out of the memfds during the
+ * fork: what a peer writes to them just then is lost. The C library itself resets its locks in a
+ * child before that: one in a shared page that another thread of the parent holds just then comes
+ * free too early.
  */
 #include "mmap/pages.h"
 
@@ -38,7 +41,8 @@ static struct gd_range pages_of(const void *addr, size_t length)
 }
 
 /* Can those pages be shared? They are to be all of the range. */
-static int check_pieces(const struct gd_piece *pieces, size_t n, const struct gd_range *range, bool write)
+static int check_pieces(const struct gd_piece *pieces, size_t n, const struct gd_range *range,
+			bool write)
 {
 	uintptr_t at = range->from;
 
@@ -50,50 +54,60 @@ static int check_pieces(const struct gd_piece *pieces, size_t n, const struct gd
 		at = p->to;
 		if ((p->prot & PROT_READ) == 0 || (write && (p->prot & PROT_WRITE) == 0))
 			return -EACCES;
-		if (p->shared && gd_store_of(p) == NULL)
+		if (p->shared && !gd_store_of(p))
 			return -EOPNOTSUPP;
 	}
 	return at == range->to ? 0 : -EFAULT;
 }
 
-/* The store of pages that another range holds; NULL: of none of them. A stale one only counts when `any` is set. */
-static struct gd_store *find_neighbour(const struct gd_piece *pieces, size_t n, const struct gd_store *but, bool any)
+/*
+ * The store of pages that another range holds; NULL: of none of them. A stale one only counts when
+ * `any` is set.
+ */
+static struct gd_store *find_neighbour(const struct gd_piece *pieces, size_t n,
+				       const struct gd_store *but, bool any)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct gd_store *s = gd_store_place(&pieces[i]);
 
-		if (s != NULL && s != but && (any || !s->is_stale) && gd_is_held(&(struct gd_range){pieces[i].from, pieces[i].to}))
+		if (s && s != but && (any || !s->is_stale) &&
+		    gd_is_held(&(struct gd_range){pieces[i].from, pieces[i].to}))
 			return s;
 	}
 	return NULL;
 }
 
 /* The store that has the pages of the range and no others, since it was held before. */
-static struct gd_store *find_former(const struct gd_piece *pieces, size_t n, const struct gd_range *range)
+static struct gd_store *find_former(const struct gd_piece *pieces, size_t n,
+				    const struct gd_range *range)
 {
 	struct gd_store *s = n > 0 ? gd_store_place(&pieces[0]) : NULL;
 
 	for (size_t i = 1; i < n; i++)
 		if (gd_store_place(&pieces[i]) != s)
 			return NULL;
-	if (s == NULL || s->is_common || s->is_stale || s->n_tracked != 1)
+	if (!s || s->is_common || s->is_stale || s->n_tracked != 1)
 		return NULL;
 	return s->tracked[0].from == range->from && s->tracked[0].to == range->to ? s : NULL;
 }
 
 /* Pages that are held together with a part of the range are in as few stores as can be. */
-static int choose_store(const struct gd_piece *pieces, size_t n, const struct gd_range *range, bool common,
-			struct gd_store **store_p, bool *is_new_p)
+static int choose_store(const struct gd_piece *pieces, size_t n, const struct gd_range *range,
+			bool common, struct gd_store **store_p, bool *is_new_p)
 {
 	*store_p = find_neighbour(pieces, n, NULL, false);
-	if (*store_p == NULL)
+	if (!*store_p)
 		*store_p = common ? gd_store_common() : find_former(pieces, n, range);
 	*is_new_p = *store_p == NULL;
 	return *is_new_p ? gd_store_make(common, store_p) : 0;
 }
 
-/* Append those pages of a piece to a list that `store` is to have: all but what is held in another store. */
-static int add_moving(const struct gd_piece *p, const struct gd_store *store, struct gd_piece **list, size_t *n)
+/*
+ * Append those pages of a piece to a list that `store` is to have: all but what is held in another
+ * store.
+ */
+static int add_moving(const struct gd_piece *p, const struct gd_store *store,
+		      struct gd_piece **list, size_t *n)
 {
 	bool in_store = gd_store_place(p) != NULL, stays;
 	uintptr_t end;
@@ -110,7 +124,7 @@ static int add_moving(const struct gd_piece *p, const struct gd_store *store, st
 		part.from = at;
 		part.to = end;
 		more = realloc(*list, (*n + 1) * sizeof(**list));
-		if (more == NULL)
+		if (!more)
 			return -ENOMEM;
 		more[(*n)++] = part;
 		*list = more;
@@ -118,7 +132,8 @@ static int add_moving(const struct gd_piece *p, const struct gd_store *store, st
 	return 0;
 }
 
-static int list_moving(const struct gd_piece *pieces, size_t n, struct gd_store *store, struct gd_piece **moving, size_t *n_moving)
+static int list_moving(const struct gd_piece *pieces, size_t n, struct gd_store *store,
+		       struct gd_piece **moving, size_t *n_moving)
 {
 	int rc = 0;
 
@@ -137,7 +152,7 @@ static int move_store(struct gd_store *from, struct gd_store *to)
 	int rc = gd_stores_mapped(&pieces, &n);
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		if (pieces[i].fd != from->fd || gd_store_place(&pieces[i]) == NULL)
+		if (pieces[i].fd != from->fd || !gd_store_place(&pieces[i]))
 			continue;
 		rc = gd_store_track(to, &(struct gd_range){pieces[i].from, pieces[i].to});
 		pieces[kept++] = pieces[i];
@@ -160,7 +175,7 @@ static int merge_neighbours(const struct gd_range *range, struct gd_store *store
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct gd_store *s = find_neighbour(&pieces[i], 1, store, true);
 
-		if (s == NULL || s->is_given)
+		if (!s || s->is_given)
 			continue;
 		rc = move_store(s, store);
 		gd_stores_sweep(); /* it is empty */
@@ -172,7 +187,7 @@ static int merge_neighbours(const struct gd_range *range, struct gd_store *store
 static bool are_of_stores(const struct gd_piece *pieces, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (gd_store_of(&pieces[i]) != NULL)
+		if (gd_store_of(&pieces[i]))
 			return true;
 	return false;
 }
@@ -190,14 +205,18 @@ static int move_range(const struct gd_range *range, struct gd_store *store, bool
 		*begun_p = true;
 		rc = gd_pages_share(store->fd, moving, n_moving);
 		if (are_of_stores(moving, n_moving))
-			gd_stores_sweep(); /* before the range is held: those stores do not have it any more */
+			/* before the range is held: those stores do not have it any more */
+			gd_stores_sweep();
 	}
 	free(moving);
 	free(pieces);
 	return rc;
 }
 
-/* Allocate the missing pages of the range, whichever stores they are in: the kernel would charge an importer for them. */
+/*
+ * Allocate the missing pages of the range, whichever stores they are in: the kernel would charge an
+ * importer for them.
+ */
 static int fill_holes(const struct gd_range *range, const struct gd_store *store)
 {
 	if (!gd_store_has_holes(store))
@@ -265,14 +284,15 @@ void gd_pages_drop(const void *addr, size_t length)
 
 /* -- what other processes get, and what is taken away from them -- */
 
-static int add_run(struct gd_run *runs, unsigned max, unsigned *n, const struct gd_piece *p, struct gd_store *s)
+static int add_run(struct gd_run *runs, unsigned max, unsigned *n, const struct gd_piece *p,
+		   struct gd_store *s)
 {
 	struct gd_run *last = *n > 0 ? &runs[*n - 1] : NULL;
 
-	if (s == NULL)
+	if (!s)
 		return -EFAULT;
 	s->is_given = true;
-	if (last != NULL && last->fd == s->fd && last->to == p->from) {
+	if (last && last->fd == s->fd && last->to == p->from) {
 		last->to = p->to;
 		return 0;
 	}
@@ -296,7 +316,8 @@ int gd_pages_give(const void *addr, size_t length, struct gd_run *runs, unsigned
 		rc = add_run(runs, max, &n_runs, &pieces[i], gd_store_place(&pieces[i]));
 	pthread_mutex_unlock(&lock);
 	free(pieces);
-	if (rc == 0 && (n_runs == 0 || runs[0].from != range.from || runs[n_runs - 1].to != range.to))
+	if (rc == 0 &&
+	    (n_runs == 0 || runs[0].from != range.from || runs[n_runs - 1].to != range.to))
 		rc = -EFAULT; /* the program has unmapped some of it */
 	return rc != 0 ? rc : (int)n_runs;
 }
@@ -382,7 +403,10 @@ static struct gd_piece *at_fork; /* what is mapped; pieces of the stack that for
 static size_t n_at_fork, n_of_stack;
 static int fork_pipe[2] = {-1, -1};
 
-/* The writable mappings around `here` that touch one another: a stack whose pages are in several memfds is many of them. */
+/*
+ * The writable mappings around `here` that touch one another: a stack whose pages are in several
+ * memfds is many of them.
+ */
 static struct gd_range find_area(uintptr_t here)
 {
 	struct gd_range area = {here, here + 1};
@@ -487,7 +511,10 @@ static void after_fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Before any other library can: in a child, the first handler runs first, and what others write must not be the parent's. */
+/*
+ * Before any other library can: in a child, the first handler runs first, and what others write
+ * must not be the parent's.
+ */
 static __attribute__((constructor(101))) void watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);

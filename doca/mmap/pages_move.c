@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages_move.c - pages become pages of a memfd, in place, while threads of the program go on; and private ones again.
+ * pages_move.c - pages become pages of a memfd, in place, while threads of the program go on; and
+ * private ones again.
  *
- * For 16 pages at a time: a pipe is given a reference to the old pages (vmsplice), they are copied into the memfd, and the
- * memfd is mapped over them. What threads, or system calls, wrote to the old pages after the copy is still to be read
- * from the pipe: each byte that differs from the copy is put into the new page, unless somebody has written it there meanwhile.
- * So nothing is lost. Pages that are in another memfd already need no pipe: they are read from there. For some
- * microseconds, or some hundred of those of a memfd, a thread can miss what was written last: an atomic counter or a lock that is
- * in use in those very pages could suffer, and frames of a stack must not be stale at all. The stack of the calling thread
- * is therefore left while its pages are moved; stacks of other threads should not be exported while they run.
+ * For 16 pages at a time: a pipe is given a reference to the old pages (vmsplice), they are copied
+ * into the memfd, and the memfd is mapped over them. What threads, or system calls, wrote to the
+ * old pages after the copy is still to be read from the pipe: each byte that differs from the copy
+ * is put into the new page, unless somebody has written it there meanwhile. So nothing is lost.
+ * Pages that are in another memfd already need no pipe: they are read from there. For some
+ * microseconds, or some hundred of those of a memfd, a thread can miss what was written last: an
+ * atomic counter or a lock that is in use in those very pages could suffer, and frames of a stack
+ * must not be stale at all. The stack of the calling thread is therefore left while its pages are
+ * moved; stacks of other threads should not be exported while they run.
  *
  * Nothing here may look at what lies in the pages by ways that a sanitizer watches.
  */
@@ -26,11 +29,14 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
-#define BATCH (16 * PAGE) /* what a pipe usually holds */
+#define BATCH (16 * PAGE)       /* what a pipe usually holds */
 #define MEMFD_BATCH (64 * PAGE) /* the fastest of 16, 64 and 256 pages: 1.2 to 1.6 GB/s */
 #define STACK_BYTES (64 * 1024ul)
 
-/* Whole pages of the heap hold what valgrind thinks nobody may look at; once they have moved it knows nothing of them. */
+/*
+ * Whole pages of the heap hold what valgrind thinks nobody may look at; once they have moved it
+ * knows nothing of them.
+ */
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
@@ -47,8 +53,8 @@
 #define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
 
 /*
- * Work on a list of pieces: what is done with each is `step`; on another stack when one of them is our own. It lies in memory
- * of its own, since a piece may be any part of the heap.
+ * Work on a list of pieces: what is done with each is `step`; on another stack when one of them is
+ * our own. It lies in memory of its own, since a piece may be any part of the heap.
  */
 struct work {
 	int (*step)(struct work *w, const struct gd_piece *piece);
@@ -78,7 +84,8 @@ static NO_SANITIZE void mend(char *at, const char *before, const char *after, si
 		if (i % 64 == 0 && memcmp(before + i, after + i, 64) == 0)
 			i += 63;
 		else if (was != after[i])
-			__atomic_compare_exchange_n(at + i, &was, after[i], false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+			__atomic_compare_exchange_n(at + i, &was, after[i], false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED);
 	}
 }
 
@@ -105,7 +112,9 @@ uint32_t gd_pages_moves(void)
 
 static int map_over(const struct work *w, uintptr_t at, size_t bytes, int prot)
 {
-	return syscall(SYS_mmap, at, bytes, prot, MAP_SHARED | MAP_FIXED, w->memfd, at) == (long)at ? 0 : -errno;
+	return syscall(SYS_mmap, at, bytes, prot, MAP_SHARED | MAP_FIXED, w->memfd, at) == (long)at
+		       ? 0
+		       : -errno;
 }
 
 /* Make them pages of our own, not ones that the first write would replace. */
@@ -114,7 +123,7 @@ static int claim(uintptr_t at, size_t bytes)
 	if (syscall(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
 	if (errno != EINVAL)
-		return -errno; /* behind the end of a file, or there is no memory */
+		return -errno;    /* behind the end of a file, or there is no memory */
 	touch((char *)at, bytes); /* before Linux 5.14 */
 	return 0;
 }
@@ -190,11 +199,14 @@ static int share_piece(struct work *w, const struct gd_piece *piece)
 
 	if (piece->fd >= 0) {
 		for (uintptr_t at = piece->from; at < piece->to && rc == 0; at += MEMFD_BATCH)
-			rc = move_batch_over(w, piece, at, piece->to - at < MEMFD_BATCH ? piece->to - at : MEMFD_BATCH);
+			rc = move_batch_over(w, piece, at,
+					     piece->to - at < MEMFD_BATCH ? piece->to - at
+									  : MEMFD_BATCH);
 		return rc;
 	}
 	for (uintptr_t at = piece->from; at < piece->to && rc == 0; at += w->batch)
-		rc = move_batch(w, at, piece->to - at < w->batch ? piece->to - at : w->batch, piece->prot);
+		rc = move_batch(w, at, piece->to - at < w->batch ? piece->to - at : w->batch,
+				piece->prot);
 	return rc;
 }
 
@@ -202,23 +214,29 @@ static int share_piece(struct work *w, const struct gd_piece *piece)
 static int part_piece(struct work *w, const struct gd_piece *piece)
 {
 	size_t bytes = piece->to - piece->from;
-	long copy = syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long copy = syscall(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 
 	(void)w;
 	if (copy < 0 && copy > -4096)
 		return -errno;
 	for (size_t done = 0; done < bytes;) {
-		long n = syscall(SYS_pread64, piece->fd, copy + (long)done, bytes - done, piece->offset + done);
+		long n = syscall(SYS_pread64, piece->fd, copy + (long)done, bytes - done,
+				 piece->offset + done);
 
 		if (n <= 0)
 			return -EIO;
 		done += (size_t)n;
 	}
 	syscall(SYS_mprotect, copy, bytes, piece->prot);
-	return syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, piece->from) < 0 ? -errno : 0;
+	return syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, piece->from) <
+			       0
+		       ? -errno
+		       : 0;
 }
 
-static int do_piece(struct work *w, const struct gd_piece *piece, int (*step)(struct work *w, const struct gd_piece *piece))
+static int do_piece(struct work *w, const struct gd_piece *piece,
+		    int (*step)(struct work *w, const struct gd_piece *piece))
 {
 	int rc;
 
@@ -244,14 +262,16 @@ static void run_there(unsigned high, unsigned low)
 /* The pages of the stack that we are on must be quiet meanwhile. */
 static int run_on_another_stack(struct work *w)
 {
-	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 	unsigned id = VALGRIND_STACK_REGISTER(stack, stack + STACK_BYTES);
 
 	if (stack == MAP_FAILED || getcontext(&w->there) != 0)
 		return -ENOMEM;
 	w->there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
 	w->there.uc_link = &w->here;
-	makecontext(&w->there, (void (*)(void))run_there, 2, (unsigned)((uintptr_t)w >> 32), (unsigned)(uintptr_t)w);
+	makecontext(&w->there, (void (*)(void))run_there, 2, (unsigned)((uintptr_t)w >> 32),
+		    (unsigned)(uintptr_t)w);
 	swapcontext(&w->here, &w->there);
 	VALGRIND_STACK_DEREGISTER(id);
 	munmap(stack, STACK_BYTES);
@@ -269,8 +289,10 @@ static __attribute__((noinline)) void deepen_stack(void)
 
 static struct work *make_work(void)
 {
-	size_t page = PAGE, head = (sizeof(struct work) + page - 1) & ~(page - 1), bytes = head + 2 * MEMFD_BATCH;
-	struct work *w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t page = PAGE, head = (sizeof(struct work) + page - 1) & ~(page - 1),
+	       bytes = head + 2 * MEMFD_BATCH;
+	struct work *w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
 	int held_by_pipe;
 
 	if (w == MAP_FAILED)
@@ -284,7 +306,8 @@ static struct work *make_work(void)
 		return NULL;
 	}
 	held_by_pipe = fcntl(w->pipe[1], F_GETPIPE_SZ);
-	w->batch = held_by_pipe >= (int)BATCH ? BATCH : page; /* a user with many pipes gets small ones */
+	/* a user with many pipes gets small ones */
+	w->batch = held_by_pipe >= (int)BATCH ? BATCH : page;
 	return w;
 }
 
@@ -295,21 +318,23 @@ static void free_work(struct work *w)
 	munmap(w, w->bytes);
 }
 
-static int do_work(int memfd, const struct gd_piece *pieces, size_t n, int (*step)(struct work *w, const struct gd_piece *piece))
+static int do_work(int memfd, const struct gd_piece *pieces, size_t n,
+		   int (*step)(struct work *w, const struct gd_piece *piece))
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct work *w = n > 0 ? make_work() : NULL;
 	bool on_it = false;
 	int rc;
 
-	if (w == NULL)
+	if (!w)
 		return n > 0 ? -ENOMEM : 0;
 	w->memfd = memfd;
 	w->step = step;
 	w->pieces = pieces;
 	w->n = n;
 	for (size_t i = 0; i < n; i++)
-		if (here >= pieces[i].area_from && here < pieces[i].area_to + STACK_BYTES) { /* or just below */
+		/* or just below */
+		if (here >= pieces[i].area_from && here < pieces[i].area_to + STACK_BYTES) {
 			on_it = true;
 			if (pieces[i].main_stack)
 				deepen_stack();

@@ -40,7 +40,7 @@ static int open_store(struct gd_store *s)
 int gd_store_make(bool is_common, struct gd_store **store_p)
 {
 	struct gd_store *s = calloc(1, sizeof(*s));
-	int rc = s != NULL ? open_store(s) : -ENOMEM;
+	int rc = s ? open_store(s) : -ENOMEM;
 
 	if (rc != 0) {
 		free(s);
@@ -81,7 +81,7 @@ struct gd_store *gd_store_of(const struct gd_piece *p)
 {
 	struct gd_store *s = p->file.inode != 0 ? stores : NULL;
 
-	while (s != NULL && (s->file.inode != p->file.inode || s->file.device != p->file.device))
+	while (s && (s->file.inode != p->file.inode || s->file.device != p->file.device))
 		s = s->next;
 	return s;
 }
@@ -96,7 +96,7 @@ struct gd_store *gd_store_common(void)
 {
 	struct gd_store *s = stores;
 
-	while (s != NULL && !(s->is_common && !s->is_stale))
+	while (s && !(s->is_common && !s->is_stale))
 		s = s->next;
 	return s;
 }
@@ -107,7 +107,7 @@ static int add_range(struct gd_range **list, size_t *n, const struct gd_range *r
 {
 	struct gd_range *more = realloc(*list, (*n + 1) * sizeof(**list));
 
-	if (more == NULL)
+	if (!more)
 		return -ENOMEM;
 	more[(*n)++] = *range;
 	*list = more;
@@ -159,17 +159,20 @@ bool gd_is_held(const struct gd_range *range)
 	return gd_held_until(range->from, range->to, &first) < range->to || first;
 }
 
-/* All pieces of stores that are mapped, also where the program has moved them to (mremap); the caller's to free. */
+/*
+ * All pieces of stores that are mapped, also where the program has moved them to (mremap); the
+ * caller's to free.
+ */
 int gd_stores_mapped(struct gd_piece **pieces_p, size_t *n_p)
 {
 	struct gd_piece *pieces = NULL;
 	size_t n = 0, kept = 0;
-	int rc = stores != NULL ? gd_maps_read(0, UINTPTR_MAX, &pieces, &n) : 0;
+	int rc = stores ? gd_maps_read(0, UINTPTR_MAX, &pieces, &n) : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct gd_store *s = gd_store_of(&pieces[i]);
 
-		if (s == NULL)
+		if (!s)
 			continue;
 		pieces[kept] = pieces[i];
 		pieces[kept++].fd = s->fd;
@@ -181,13 +184,17 @@ int gd_stores_mapped(struct gd_piece **pieces_p, size_t *n_p)
 
 /* -- memory that is not mapped any more -- */
 
-/* The first part of a range of the memfd that is mapped somewhere; empty, at its end, when none is. */
-static struct gd_range first_mapped(const struct gd_store *s, const struct gd_piece *pieces, size_t n, uintptr_t from, uintptr_t to)
+/*
+ * The first part of a range of the memfd that is mapped somewhere; empty, at its end, when none is.
+ */
+static struct gd_range first_mapped(const struct gd_store *s, const struct gd_piece *pieces,
+				    size_t n, uintptr_t from, uintptr_t to)
 {
 	struct gd_range first = {to, to};
 
 	for (size_t i = 0; i < n; i++) {
-		uintptr_t begin = (uintptr_t)pieces[i].offset, end = begin + (pieces[i].to - pieces[i].from);
+		uintptr_t begin = (uintptr_t)pieces[i].offset,
+			  end = begin + (pieces[i].to - pieces[i].from);
 
 		if (pieces[i].fd != s->fd)
 			continue;
@@ -201,15 +208,23 @@ static struct gd_range first_mapped(const struct gd_store *s, const struct gd_pi
 	return first;
 }
 
-/* Pages of a stale store are of a process that still writes them: they go when the last descriptor does. */
+/*
+ * Pages of a stale store are of a process that still writes them: they go when the last descriptor
+ * does.
+ */
 static void punch(const struct gd_store *s, uintptr_t from, uintptr_t to)
 {
 	if (from < to && !s->is_stale)
-		fallocate(s->fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, (off_t)from, (off_t)(to - from));
+		fallocate(s->fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, (off_t)from,
+			  (off_t)(to - from));
 }
 
-/* What of a tracked range is still mapped is tracked on, the rest of its memory is given back. 0 or -ENOMEM. */
-static int sweep_range(struct gd_store *s, const struct gd_range *range, const struct gd_piece *pieces, size_t n)
+/*
+ * What of a tracked range is still mapped is tracked on, the rest of its memory is given back. 0 or
+ * -ENOMEM.
+ */
+static int sweep_range(struct gd_store *s, const struct gd_range *range,
+		       const struct gd_piece *pieces, size_t n)
 {
 	uintptr_t at = range->from;
 	int rc = 0;
@@ -247,17 +262,20 @@ static void sweep_store(struct gd_store *s, const struct gd_piece *pieces, size_
 	free(before);
 }
 
-/* Free memory that the program does not map any more and no peer holds; free a store that has no pages left. */
+/*
+ * Free memory that the program does not map any more and no peer holds; free a store that has no
+ * pages left.
+ */
 void gd_stores_sweep(void)
 {
 	struct gd_piece *pieces = NULL;
 	size_t n = 0;
 
-	if (stores == NULL || gd_stores_mapped(&pieces, &n) != 0) {
+	if (!stores || gd_stores_mapped(&pieces, &n) != 0) {
 		free(pieces);
 		return;
 	}
-	for (struct gd_store **at = &stores, *s; (s = *at) != NULL;) {
+	for (struct gd_store **at = &stores, *s; (s = *at);) {
 		sweep_store(s, pieces, n);
 		if (s->n_tracked != 0 || (s->is_common && !s->is_stale)) {
 			at = &s->next;
@@ -271,7 +289,7 @@ void gd_stores_sweep(void)
 
 void gd_stores_forget(void)
 {
-	for (struct gd_store *s; (s = stores) != NULL;) {
+	for (struct gd_store *s; (s = stores);) {
 		stores = s->next;
 		free_store(s);
 	}
@@ -284,7 +302,7 @@ int gd_held_reserve(void)
 {
 	struct gd_range *more = realloc(held, (n_held + 1) * sizeof(*held));
 
-	if (more == NULL)
+	if (!more)
 		return -ENOMEM;
 	held = more;
 	return 0;

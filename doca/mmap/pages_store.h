@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pages_store.h - between pages.c and pages_store.c: memfds, and the ranges that are held. All of it is called with the lock of
- * pages.c held.
+ * pages_store.h - between pages.c and pages_store.c: memfds, and the ranges that are held. All of
+ * it is called with the lock of pages.c held.
  */
 #ifndef GD_PAGES_STORE_H
 #define GD_PAGES_STORE_H
@@ -20,8 +20,8 @@ struct gd_store {
 	int fd;
 	struct gd_file file;
 	bool is_common;
-	bool is_given; /* another process has, or had, the descriptor */
-	bool is_stale; /* another process may keep it for ever: no page is put into it */
+	bool is_given;            /* another process has, or had, the descriptor */
+	bool is_stale;            /* another process may keep it for ever: no page is put into it */
 	struct gd_range *tracked; /* offsets in use */
 	size_t n_tracked;
 };
@@ -42,16 +42,22 @@ bool gd_store_has_holes(const struct gd_store *s);
 int gd_store_track(struct gd_store *s, const struct gd_range *range);
 
 /*
- * All pieces of stores that are mapped (fd: the store's), also where the program has moved them to (mremap); the caller's to
- * free.
+ * All pieces of stores that are mapped (fd: the store's), also where the program has moved them to
+ * (mremap); the caller's to free.
  */
 int gd_stores_mapped(struct gd_piece **pieces_p, size_t *n_p);
-/* Free memory that the program does not map any more and no peer holds; free a store that has no pages left. */
+/*
+ * Free memory that the program does not map any more and no peer holds; free a store that has no
+ * pages left.
+ */
 void gd_stores_sweep(void);
 /* In a child: they are the parent's. */
 void gd_stores_forget(void);
 
-/* Holds add up; one of exactly that range is dropped. Room for the next one is reserved first: -ENOMEM. */
+/*
+ * Holds add up; one of exactly that range is dropped. Room for the next one is reserved first:
+ * -ENOMEM.
+ */
 int gd_held_reserve(void);
 void gd_held_add(const struct gd_range *range);
 void gd_held_drop(const struct gd_range *range);

@@ -6,18 +6,21 @@
 
 doca_error_t gd_mmap_check(const struct doca_mmap *mmap)
 {
-	const struct gd_share *s = mmap->imported ? mmap->share : NULL; /* that of our own may be made just now */
+	/* that of our own may be made just now */
+	const struct gd_share *s = mmap->imported ? mmap->share : NULL;
 
 	if (!mmap->started)
 		return DOCA_ERROR_BAD_STATE;
-	return s != NULL && __atomic_load_n(&s->gone, __ATOMIC_ACQUIRE) ? DOCA_ERROR_IO_FAILED : DOCA_SUCCESS;
+	return s && __atomic_load_n(&s->gone, __ATOMIC_ACQUIRE) ? DOCA_ERROR_IO_FAILED
+								: DOCA_SUCCESS;
 }
 
 doca_error_t gd_mmap_copied(const struct doca_mmap *mmap)
 {
 	if (!mmap->imported)
 		return DOCA_SUCCESS;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with on_owner, which says so before it takes the pages away */
+	/* pairs with on_owner, which says so before it takes the pages away */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return gd_mmap_check(mmap);
 }
 
@@ -25,19 +28,22 @@ static uint32_t rights(uint32_t access)
 {
 	uint32_t r = 0;
 
-	if ((access & (DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ)) != 0)
+	if ((access & (DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE |
+		       DOCA_ACCESS_FLAG_RDMA_READ)) != 0)
 		r |= GANTRY_REMOTE_READ;
-	if ((access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0)
+	if ((access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE |
+		       DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0)
 		r |= GANTRY_REMOTE_WRITE;
 	return r;
 }
 
-static doca_error_t make_region(struct doca_mmap *mmap, enum gd_sharing sharing, struct gantry_region *region)
+static doca_error_t make_region(struct doca_mmap *mmap, enum gd_sharing sharing,
+				struct gantry_region *region)
 {
 	doca_error_t result = gd_mmap_check(mmap);
 	int fd = -ENOENT;
 
-	if (result == DOCA_SUCCESS && mmap->local == NULL)
+	if (result == DOCA_SUCCESS && !mmap->local)
 		result = DOCA_ERROR_NOT_SUPPORTED;
 	if (result == DOCA_SUCCESS && sharing != GD_REGION_OWN && !mmap->imported)
 		result = gd_share_hold(mmap, sharing == GD_REGION_COMMON);
@@ -67,7 +73,8 @@ doca_error_t gd_mmap_prepare_export(struct doca_mmap *mmap)
 	return result;
 }
 
-doca_error_t gd_mmap_region(struct doca_mmap *mmap, enum gd_sharing sharing, struct gantry_region *region)
+doca_error_t gd_mmap_region(struct doca_mmap *mmap, enum gd_sharing sharing,
+			    struct gantry_region *region)
 {
 	doca_error_t result;
 

@@ -2,18 +2,20 @@
 /*
  * share.c - the owner's side of maps that other processes import.
  *
- * The owner listens on a Unix socket in the run directory, served by the thread of the library. Both sides keep the connection.
+ * The owner listens on a Unix socket in the run directory, served by the thread of the library.
+ * Both sides keep the connection.
  *
- *	importer                         owner
- *	ask: id, kind, access  ------->  checks them against its exports
- *	maps the memory  <-------------  reply: a memfd for each run of pages
- *	        ...
- *	replaces its mapping  <--------  REVOKE: doca_mmap_stop was called
- *	RELEASED  -------------------->  stop returns
+ *     importer                         owner
+ *     ask: id, kind, access  ------->  checks them against its exports
+ *     maps the memory  <-------------  reply: a memfd for each run of pages
+ *             ...
+ *     replaces its mapping  <--------  REVOKE: doca_mmap_stop was called
+ *     RELEASED  -------------------->  stop returns
  *
- * An importer that ends its import says RELEASED by itself. One whose connection ends without it may still have the memory
- * mapped: it closed all its descriptors, or left a child behind. For this one, and one that says nothing for GD_SILENT_NS, the
- * owner replaces its own pages; that importer keeps the old ones. So does a device of an RDMA peer that did not let go in time.
+ * An importer that ends its import says RELEASED by itself. One whose connection ends without it
+ * may still have the memory mapped: it closed all its descriptors, or left a child behind. For this
+ * one, and one that says nothing for GD_SILENT_NS, the owner replaces its own pages; that importer
+ * keeps the old ones. So does a device of an RDMA peer that did not let go in time.
  */
 #include "mmap/share.h"
 
@@ -34,7 +36,7 @@
 struct importer {
 	struct importer *next;
 	int fd;
-	struct doca_mmap *mmap; /* NULL: has not asked yet */
+	struct doca_mmap *mmap;   /* NULL: has not asked yet */
 	bool is_listed, is_asked; /* is_asked: REVOKE was sent */
 };
 
@@ -65,13 +67,16 @@ static void hang_up(struct importer *importer)
 	free(importer);
 }
 
-/* What an export of that kind lets be done; 0: there is none. Who has it by PCI may pass it on by RDMA. */
+/*
+ * What an export of that kind lets be done; 0: there is none. Who has it by PCI may pass it on by
+ * RDMA.
+ */
 static uint32_t granted(const struct doca_mmap *mmap, uint32_t kind)
 {
 	const struct gd_share *s = mmap->share;
 	uint32_t access = 0;
 
-	if (s == NULL || !s->is_held)
+	if (!s || !s->is_held)
 		return 0;
 	if (kind == GD_BLOB_PCI && s->pci.kind != 0)
 		access = s->pci.access;
@@ -82,7 +87,8 @@ static uint32_t granted(const struct doca_mmap *mmap, uint32_t kind)
 	return access;
 }
 
-static int fill_runs(const struct doca_mmap *mmap, struct gd_share_reply *reply, struct gd_run runs[GD_RUNS])
+static int fill_runs(const struct doca_mmap *mmap, struct gd_share_reply *reply,
+		     struct gd_run runs[GD_RUNS])
 {
 	int n = gd_pages_give(mmap->addr, mmap->length, runs, GD_RUNS);
 
@@ -100,7 +106,7 @@ static void answer(struct importer *importer, const struct gd_share_ask *ask)
 	struct gd_share_reply reply = {.magic = GD_SHARE_MAGIC, .status = -EACCES};
 	struct gd_run runs[GD_RUNS];
 
-	if (mmap != NULL && importer->mmap == NULL)
+	if (mmap && !importer->mmap)
 		reply.access = granted(mmap, ask->kind) & ask->access;
 	if (reply.access != 0)
 		reply.status = fill_runs(mmap, &reply, runs);
@@ -115,7 +121,7 @@ static void answer(struct importer *importer, const struct gd_share_ask *ask)
 /* The connection ends. Only after RELEASED the memory is known to be unmapped. */
 static void leave(struct importer *importer, int rc)
 {
-	if (importer->mmap != NULL && rc != GD_SHARE_RELEASED)
+	if (importer->mmap && rc != GD_SHARE_RELEASED)
 		importer->mmap->share->is_tainted = true;
 	unlist(importer);
 }
@@ -150,7 +156,7 @@ static void on_listener(void *arg)
 	pthread_mutex_lock(&gd_mmaps_lock);
 	while ((fd = gd_listener_accept(&listener)) >= 0) {
 		importer = calloc(1, sizeof(*importer));
-		if (importer == NULL) {
+		if (!importer) {
 			close(fd);
 			continue;
 		}
@@ -190,21 +196,24 @@ static void init_changed(void)
 	pthread_condattr_destroy(&attr);
 }
 
-/* Connections are the parent's: our copies would hide its end from others. What was exported is not what we have now. */
+/*
+ * Connections are the parent's: our copies would hide its end from others. What was exported is not
+ * what we have now.
+ */
 static void after_fork_child(void)
 {
-	for (struct importer *i = importers, *next; i != NULL; i = next) {
+	for (struct importer *i = importers, *next; i; i = next) {
 		next = i->next;
 		close(i->fd);
 		free(i);
 	}
 	importers = NULL;
 	gd_listener_forget(&listener);
-	for (struct doca_mmap *m = gd_mmaps(); m != NULL; m = m->next) {
+	for (struct doca_mmap *m = gd_mmaps(); m; m = m->next) {
 		struct gd_share *s = m->share;
 
 		m->n_users = 0;
-		if (s == NULL)
+		if (!s)
 			continue;
 		if (m->imported)
 			gd_share_forget_import(s);
@@ -215,7 +224,10 @@ static void after_fork_child(void)
 	pthread_mutex_unlock(&gd_mmaps_lock);
 }
 
-/* The lock of the service is taken within ours; that of pages too, which has its handlers from the beginning. */
+/*
+ * The lock of the service is taken within ours; that of pages too, which has its handlers from the
+ * beginning.
+ */
 static void prepare(void)
 {
 	init_changed();
@@ -253,10 +265,10 @@ struct gd_share *gd_share_make(struct doca_mmap *mmap)
 	struct gd_share *s = mmap->share;
 
 	gd_share_watch_forks();
-	if (s != NULL)
+	if (s)
 		return s;
 	s = calloc(1, sizeof(*s));
-	if (s == NULL)
+	if (!s)
 		return NULL;
 	s->fd = s->conn = -1;
 	mmap->share = s;
@@ -265,7 +277,8 @@ struct gd_share *gd_share_make(struct doca_mmap *mmap)
 
 static bool others_write(uint32_t access)
 {
-	return (access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0;
+	return (access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE |
+			  DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0;
 }
 
 static doca_error_t cannot_hold(const struct doca_mmap *mmap, int rc)
@@ -277,23 +290,30 @@ static doca_error_t cannot_hold(const struct doca_mmap *mmap, int rc)
 	} table[] = {
 		{-EFAULT, DOCA_ERROR_INVALID_VALUE, "not all of it is mapped"},
 		{-EACCES, DOCA_ERROR_NOT_PERMITTED, "the program itself has no such right to it"},
-		{-EOPNOTSUPP, DOCA_ERROR_NOT_SUPPORTED, "the program has mapped it as shared; use private memory"},
+		{-EOPNOTSUPP, DOCA_ERROR_NOT_SUPPORTED,
+		 "the program has mapped it as shared; use private memory"},
 		{-ENOMEM, DOCA_ERROR_NO_MEMORY, "there is not enough memory"},
 		{-EFBIG, DOCA_ERROR_DRIVER, "the size of files is limited; see ulimit -f"},
-		{-EMFILE, DOCA_ERROR_DRIVER, "too many open files: each exported map needs one; see ulimit -n"},
+		{-EMFILE, DOCA_ERROR_DRIVER,
+		 "too many open files: each exported map needs one; see ulimit -n"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].rc == rc) {
-			gd_log(DOCA_LOG_LEVEL_ERROR, "memory at %p, %zu bytes, cannot be shared: %s", mmap->addr, mmap->length,
-			       table[i].why);
+			gd_log(DOCA_LOG_LEVEL_ERROR,
+			       "memory at %p, %zu bytes, cannot be shared: %s", mmap->addr,
+			       mmap->length, table[i].why);
 			return table[i].result;
 		}
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory at %p, %zu bytes, cannot be shared: %s", mmap->addr, mmap->length, strerror(-rc));
+	gd_log(DOCA_LOG_LEVEL_ERROR, "memory at %p, %zu bytes, cannot be shared: %s", mmap->addr,
+	       mmap->length, strerror(-rc));
 	return DOCA_ERROR_DRIVER;
 }
 
-/* Comch peers may read all that is common: what is exported is put apart from it, and they are given it anew. */
+/*
+ * Comch peers may read all that is common: what is exported is put apart from it, and they are
+ * given it anew.
+ */
 static void leave_common(struct doca_mmap *mmap)
 {
 	gd_pages_drop(mmap->addr, mmap->length);
@@ -306,7 +326,7 @@ doca_error_t gd_share_hold(struct doca_mmap *mmap, bool common)
 	struct gd_share *s = gd_share_make(mmap);
 	int rc;
 
-	if (s == NULL)
+	if (!s)
 		return DOCA_ERROR_NO_MEMORY;
 	if (s->is_held && s->is_common && !common)
 		leave_common(mmap);
@@ -326,9 +346,9 @@ int gd_share_fd(const struct doca_mmap *mmap)
 	struct gd_run run;
 	int rc = -ENOENT;
 
-	if (s != NULL && mmap->imported)
+	if (s && mmap->imported)
 		return s->fd;
-	if (s != NULL && s->is_held)
+	if (s && s->is_held)
 		rc = gd_pages_give(mmap->addr, mmap->length, &run, 1);
 	return rc < 0 ? rc : run.fd;
 }
@@ -355,7 +375,8 @@ static doca_error_t fill_blob(struct doca_mmap *mmap, enum gd_blob_kind kind, st
 	return DOCA_SUCCESS;
 }
 
-doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, bool here, const struct gd_blob **blob_p)
+doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, bool here,
+			     const struct gd_blob **blob_p)
 {
 	doca_error_t result = DOCA_SUCCESS;
 	struct gd_blob blob, *place;
@@ -367,7 +388,7 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
 	}
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (gd_share_make(mmap) == NULL)
+	if (!gd_share_make(mmap))
 		return DOCA_ERROR_NO_MEMORY;
 	place = kind == GD_BLOB_PCI ? &mmap->share->pci : &mmap->share->rdma;
 	if (place->kind == 0) {
@@ -387,7 +408,7 @@ doca_error_t gd_share_export(struct doca_mmap *mmap, enum gd_blob_kind kind, boo
 
 static void ask_back(const struct doca_mmap *mmap)
 {
-	for (struct importer *i = importers; i != NULL; i = i->next)
+	for (struct importer *i = importers; i; i = i->next)
 		if (i->mmap == mmap && !i->is_asked) {
 			i->is_asked = true;
 			gd_wire_say(i->fd, GD_SHARE_REVOKE);
@@ -398,7 +419,7 @@ static bool has_importer(const struct doca_mmap *mmap)
 {
 	const struct importer *i = importers;
 
-	while (i != NULL && i->mmap != mmap)
+	while (i && i->mmap != mmap)
 		i = i->next;
 	return i != NULL;
 }
@@ -406,7 +427,8 @@ static bool has_importer(const struct doca_mmap *mmap)
 /* Until all have released the memory, or the time has come. Does one still have it? */
 static bool wait_for_importers(const struct doca_mmap *mmap, uint64_t end)
 {
-	const struct timespec until = {.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)};
+	const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+				       .tv_nsec = (long)(end % 1000000000)};
 	int rc = 0;
 
 	while (rc == 0 && has_importer(mmap))
@@ -422,12 +444,15 @@ static bool overlap(const struct doca_mmap *a, const struct doca_mmap *b)
 	return (at & ~mask) < bt + b->length && (bt & ~mask) < at + a->length;
 }
 
-/* Pages were replaced that other maps have in common with this one: what peers have of those maps is not what we have now. */
+/*
+ * Pages were replaced that other maps have in common with this one: what peers have of those maps
+ * is not what we have now.
+ */
 static void renew_neighbours(const struct doca_mmap *mmap)
 {
 	pthread_mutex_lock(&gd_mmaps_lock);
-	for (struct doca_mmap *m = gd_mmaps(); m != NULL; m = m->next) {
-		if (m->imported || m->share == NULL || !overlap(m, mmap))
+	for (struct doca_mmap *m = gd_mmaps(); m; m = m->next) {
+		if (m->imported || !m->share || !overlap(m, mmap))
 			continue;
 		__atomic_fetch_add(&m->moves, 1, __ATOMIC_RELEASE);
 		ask_back(m);
@@ -442,8 +467,10 @@ static doca_error_t replace(struct doca_mmap *mmap, bool pinned)
 	renew_neighbours(mmap);
 	if (rc == 0)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "memory map: cannot take the pages from an importer that does not answer (address=%p, "
-	       "bytes=%zu, error=%s): end that process, or stop the map again", mmap->addr, mmap->length, strerror(-rc));
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "memory map: cannot take the pages from an importer that does not answer (address=%p, "
+	       "bytes=%zu, error=%s): end that process, or stop the map again",
+	       mmap->addr, mmap->length, strerror(-rc));
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_OPERATING_SYSTEM;
 }
 
@@ -451,7 +478,7 @@ static struct importer *take_importers(const struct doca_mmap *mmap)
 {
 	struct importer *taken = NULL;
 
-	for (struct importer *i = importers, *next; i != NULL; i = next) {
+	for (struct importer *i = importers, *next; i; i = next) {
 		next = i->next;
 		if (i->mmap != mmap)
 			continue;
@@ -472,7 +499,7 @@ static void drop(struct doca_mmap *mmap)
 	mmap->share = NULL;
 	taken = take_importers(mmap);
 	pthread_mutex_unlock(&gd_mmaps_lock);
-	while (taken != NULL) {
+	while (taken) {
 		struct importer *next = taken->next;
 
 		hang_up(taken);
@@ -489,7 +516,7 @@ doca_error_t gd_share_revoke(struct doca_mmap *mmap)
 	doca_error_t result = DOCA_SUCCESS;
 	bool keeps, pinned;
 
-	if (mmap->share == NULL)
+	if (!mmap->share)
 		return DOCA_SUCCESS;
 	pthread_mutex_lock(&gd_mmaps_lock);
 	ask_back(mmap);

@@ -2,8 +2,9 @@
 /*
  * share_import.c - the importer's side of maps between processes: see share.c.
  *
- * When the owner asks the memory back, the service thread maps private pages over it. Threads that copy just then go on, into
- * pages that no other process has; they find the map gone when they are done. RELEASED is sent when no device uses the memory.
+ * When the owner asks the memory back, the service thread maps private pages over it. Threads that
+ * copy just then go on, into pages that no other process has; they find the map gone when they are
+ * done. RELEASED is sent when no device uses the memory.
  */
 #include "mmap/share.h"
 
@@ -22,7 +23,8 @@
 #define NO_SANITIZE __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline))
 #define RETRY_NS 1000000ull /* between two looks whether devices have let go */
 #define LOOKS 64u           /* maps that one look is about */
-#define KEPT_BYTES 65536u   /* the last contents of a small map, such as a sync event, stay readable */
+/* the last contents of a small map, such as a sync event, stay readable */
+#define KEPT_BYTES 65536u
 
 static void look_again(void *arg);
 
@@ -33,23 +35,27 @@ static struct gd_share *revoked; /* under gd_mmaps_lock */
 
 static doca_error_t cannot_map(const struct doca_mmap *map, int rc)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "%zu bytes of another process cannot be mapped: %s", map->length, strerror(-rc));
+	gd_log(DOCA_LOG_LEVEL_ERROR, "%zu bytes of another process cannot be mapped: %s",
+	       map->length, strerror(-rc));
 	return rc == -ENOMEM ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_DRIVER;
 }
 
-static int map_runs(struct gd_share *s, const struct gd_share_reply *reply, const int memfds[GD_RUNS])
+static int map_runs(struct gd_share *s, const struct gd_share_reply *reply,
+		    const int memfds[GD_RUNS])
 {
 	const uint64_t from = reply->runs[0].from;
 
 	s->base_bytes = reply->runs[reply->n_runs - 1].to - from;
-	s->base = mmap(NULL, s->base_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	s->base = mmap(NULL, s->base_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
 	if (s->base == MAP_FAILED) {
 		s->base = NULL;
 		return -errno;
 	}
 	for (uint32_t i = 0; i < reply->n_runs; i++)
-		if (mmap((char *)s->base + (reply->runs[i].from - from), reply->runs[i].to - reply->runs[i].from, s->prot,
-			 MAP_SHARED | MAP_FIXED, memfds[i], (off_t)reply->runs[i].from) == MAP_FAILED)
+		if (mmap((char *)s->base + (reply->runs[i].from - from),
+			 reply->runs[i].to - reply->runs[i].from, s->prot, MAP_SHARED | MAP_FIXED,
+			 memfds[i], (off_t)reply->runs[i].from) == MAP_FAILED)
 			return -errno;
 	return 0;
 }
@@ -60,20 +66,27 @@ static NO_SANITIZE void copy_words(volatile uint64_t *to, const volatile uint64_
 		to[i] = from[i];
 }
 
-/* Pages of our own instead, at once for all threads. They may be writing: no sanitizer is to take this for a race. */
+/*
+ * Pages of our own instead, at once for all threads. They may be writing: no sanitizer is to take
+ * this for a race.
+ */
 static int shadow(const struct gd_share *s)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	void *copy;
 
 	if (s->base_bytes > KEPT_BYTES)
-		return syscall(SYS_mmap, s->base, s->base_bytes, s->prot, flags | MAP_FIXED, -1, 0) == (long)s->base ? 0 : -errno;
+		return syscall(SYS_mmap, s->base, s->base_bytes, s->prot, flags | MAP_FIXED, -1,
+			       0) == (long)s->base
+			       ? 0
+			       : -errno;
 	copy = mmap(NULL, s->base_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
 	copy_words(copy, s->base, s->base_bytes / sizeof(uint64_t));
 	if (mprotect(copy, s->base_bytes, s->prot) == 0 &&
-	    syscall(SYS_mremap, copy, s->base_bytes, s->base_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, s->base) == (long)s->base)
+	    syscall(SYS_mremap, copy, s->base_bytes, s->base_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    s->base) == (long)s->base)
 		return 0;
 	munmap(copy, s->base_bytes);
 	return -ENOMEM;
@@ -92,9 +105,9 @@ static void unlist(const struct gd_share *s)
 {
 	struct gd_share **at = &revoked;
 
-	while (*at != NULL && *at != s)
+	while (*at && *at != s)
 		at = &(*at)->next;
-	if (*at != NULL)
+	if (*at)
 		*at = s->next;
 }
 
@@ -103,7 +116,7 @@ static size_t list_revoked(struct gd_mmap_id ids[LOOKS])
 	size_t n = 0;
 
 	pthread_mutex_lock(&gd_mmaps_lock);
-	for (const struct gd_share *s = revoked; s != NULL && n < LOOKS; s = s->next)
+	for (const struct gd_share *s = revoked; s && n < LOOKS; s = s->next)
 		ids[n++] = s->id;
 	pthread_mutex_unlock(&gd_mmaps_lock);
 	return n;
@@ -112,7 +125,7 @@ static size_t list_revoked(struct gd_mmap_id ids[LOOKS])
 static void release_revoked(const struct gd_mmap_id *id)
 {
 	pthread_mutex_lock(&gd_mmaps_lock);
-	for (struct gd_share *s = revoked, *next; s != NULL; s = next) {
+	for (struct gd_share *s = revoked, *next; s; s = next) {
 		next = s->next;
 		if (memcmp(&s->id, id, sizeof(*id)) != 0)
 			continue;
@@ -148,7 +161,8 @@ static void on_owner(void *arg)
 		return;
 	__atomic_store_n(&s->gone, 1, __ATOMIC_RELEASE);
 	if (word != GD_SHARE_REVOKE || shadow(s) != 0) {
-		gd_service_remove_fd(s->conn); /* it is over, or the owner finds that we are silent */
+		/* it is over, or the owner finds that we are silent */
+		gd_service_remove_fd(s->conn);
 		return;
 	}
 	pthread_mutex_lock(&gd_mmaps_lock);
@@ -162,11 +176,13 @@ static void on_owner(void *arg)
 
 static bool others_write(uint32_t access)
 {
-	return (access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0;
+	return (access & (DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE |
+			  DOCA_ACCESS_FLAG_RDMA_ATOMIC)) != 0;
 }
 
 /* A descriptor is kept where a transport can pass all of the memory on by it. */
-static doca_error_t map_memory(struct doca_mmap *map, struct gd_share *s, const struct gd_share_reply *reply, int memfds[GD_RUNS])
+static doca_error_t map_memory(struct doca_mmap *map, struct gd_share *s,
+			       const struct gd_share_reply *reply, int memfds[GD_RUNS])
 {
 	int rc;
 
@@ -182,9 +198,13 @@ static doca_error_t map_memory(struct doca_mmap *map, struct gd_share *s, const 
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t ask_owner(struct doca_mmap *mmap, struct gd_share *s, const struct gd_blob *blob)
+static doca_error_t ask_owner(struct doca_mmap *mmap, struct gd_share *s,
+			      const struct gd_blob *blob)
 {
-	struct gd_share_ask ask = {.magic = GD_SHARE_MAGIC, .kind = blob->kind, .access = blob->access, .id = blob->id};
+	struct gd_share_ask ask = {.magic = GD_SHARE_MAGIC,
+				   .kind = blob->kind,
+				   .access = blob->access,
+				   .id = blob->id};
 	struct gd_share_reply reply;
 	int memfds[GD_RUNS];
 	doca_error_t result;
@@ -206,7 +226,7 @@ doca_error_t gd_share_import(struct doca_mmap *mmap, const struct gd_blob *blob,
 	struct gd_share *s = gd_share_make(mmap);
 	doca_error_t result = DOCA_SUCCESS;
 
-	if (s == NULL)
+	if (!s)
 		return DOCA_ERROR_NO_MEMORY;
 	mmap->id = s->id = blob->id;
 	mmap->addr = (void *)(uintptr_t)blob->addr;
@@ -233,14 +253,14 @@ void gd_share_release(struct doca_mmap *mmap, bool is_out)
 	s = mmap->share;
 	mmap->share = NULL;
 	pthread_mutex_unlock(&gd_mmaps_lock);
-	if (s == NULL)
+	if (!s)
 		return;
 	if (s->conn >= 0)
 		gd_service_remove_fd(s->conn);
 	pthread_mutex_lock(&gd_mmaps_lock);
 	unlist(s);
 	pthread_mutex_unlock(&gd_mmaps_lock);
-	if (s->base != NULL)
+	if (s->base)
 		munmap(s->base, s->base_bytes);
 	close_fd(&s->fd);
 	if (s->conn >= 0 && !is_out)
@@ -256,8 +276,9 @@ void gd_share_forget_import(struct gd_share *s)
 	close_fd(&s->conn);
 	close_fd(&s->fd);
 	s->gone = 1;
-	if (s->base != NULL && shadow(s) != 0)
-		munmap(s->base, s->base_bytes); /* better to fail than to write into the owner's memory */
+	if (s->base && shadow(s) != 0)
+		/* better to fail than to write into the owner's memory */
+		munmap(s->base, s->base_bytes);
 }
 
 void gd_share_forget_timer(void)

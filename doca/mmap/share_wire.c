@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* share_wire.c - how importers and owners of memory find each other, and read and write what they say. */
+/*
+ * share_wire.c - how importers and owners of memory find each other, and read and write what they
+ * say.
+ */
 #include "mmap/share_wire.h"
 
 #include "common/log.h"
@@ -44,7 +47,8 @@ uint64_t gd_host_id(void)
 static bool address(struct sockaddr_un *sun, const char *path)
 {
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
-	return (size_t)snprintf(sun->sun_path, sizeof(sun->sun_path), "%s", path) < sizeof(sun->sun_path);
+	return (size_t)snprintf(sun->sun_path, sizeof(sun->sun_path), "%s", path) <
+	       sizeof(sun->sun_path);
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -61,7 +65,8 @@ static bool is_dead(const char *path)
 	struct sockaddr_un sun;
 	bool dead;
 
-	dead = fd >= 0 && address(&sun, path) && connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0 && errno == ECONNREFUSED;
+	dead = fd >= 0 && address(&sun, path) &&
+	       connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0 && errno == ECONNREFUSED;
 	if (fd >= 0)
 		close(fd);
 	return dead;
@@ -80,14 +85,15 @@ static void sweep(const char *dir)
 	struct dirent *entry;
 	char path[400];
 
-	while (d != NULL && (entry = readdir(d)) != NULL) {
+	while (d && (entry = readdir(d))) {
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
-		if ((ends_with(entry->d_name, SUFFIX) && is_dead(path)) || (ends_with(entry->d_name, UNBORN) && is_old(path)))
+		if ((ends_with(entry->d_name, SUFFIX) && is_dead(path)) ||
+		    (ends_with(entry->d_name, UNBORN) && is_old(path)))
 			unlink(path);
 	}
-	if (d != NULL)
+	if (d)
 		closedir(d);
 }
 
@@ -121,7 +127,8 @@ doca_error_t gd_listener_open(struct gd_listener *listener)
 	sweep(dir);
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		number = (uint32_t)time(NULL);
-	snprintf(listener->path, sizeof(listener->path), "%s/" PREFIX "%d-%08x" SUFFIX, dir, (int)getpid(), number);
+	snprintf(listener->path, sizeof(listener->path), "%s/" PREFIX "%d-%08x" SUFFIX, dir,
+		 (int)getpid(), number);
 	snprintf(unborn, sizeof(unborn), "%s/" PREFIX "%d-%08x" UNBORN, dir, (int)getpid(), number);
 	listener->pid = getpid();
 	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -130,7 +137,8 @@ doca_error_t gd_listener_open(struct gd_listener *listener)
 		listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return DOCA_SUCCESS;
 	}
-	gd_log(DOCA_LOG_LEVEL_ERROR, "no socket %s for those who import memory: %s", listener->path, strerror(-rc));
+	gd_log(DOCA_LOG_LEVEL_ERROR, "no socket %s for those who import memory: %s", listener->path,
+	       strerror(-rc));
 	if (listener->fd >= 0)
 		close(listener->fd);
 	listener->fd = -1;
@@ -164,7 +172,8 @@ static bool is_friend(int fd)
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && (cred.uid == geteuid() || cred.uid == 0);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 &&
+	       (cred.uid == geteuid() || cred.uid == 0);
 }
 
 static int accept_one(struct gd_listener *listener)
@@ -178,7 +187,8 @@ static int accept_one(struct gd_listener *listener)
 	if (fd >= 0)
 		close(fd);
 	listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	gd_log(DOCA_LOG_LEVEL_ERROR, "a process that wanted to import memory was refused: too many open files");
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "a process that wanted to import memory was refused: too many open files");
 	return -1;
 }
 
@@ -188,7 +198,8 @@ int gd_listener_accept(struct gd_listener *listener)
 
 	while (fd >= 0 && !is_friend(fd)) {
 		close(fd);
-		gd_log(DOCA_LOG_LEVEL_WARNING, "a process of another user that wanted to import memory was refused");
+		gd_log(DOCA_LOG_LEVEL_WARNING,
+		       "a process of another user that wanted to import memory was refused");
 		fd = accept_one(listener);
 	}
 	return fd;
@@ -203,11 +214,13 @@ struct word {
 
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask)
 {
-	ssize_t n = recv(fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC); /* without room for descriptors */
+	/* without room for descriptors */
+	ssize_t n = recv(fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
-	if (n == sizeof(struct word) && ask->magic == GD_SHARE_MAGIC && ((struct word *)ask)->word == GD_SHARE_RELEASED)
+	if (n == sizeof(struct word) && ask->magic == GD_SHARE_MAGIC &&
+	    ((struct word *)ask)->word == GD_SHARE_RELEASED)
 		return GD_SHARE_RELEASED;
 	if (n != sizeof(*ask) || ask->magic != GD_SHARE_MAGIC || ask->zero != 0)
 		return -EPROTO;
@@ -254,7 +267,8 @@ static int send_reply(int fd, const struct gd_share_reply *reply, const int *fds
 
 void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_run *runs)
 {
-	const uint32_t writes = DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
+	const uint32_t writes = DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_WRITE |
+				DOCA_ACCESS_FLAG_RDMA_ATOMIC;
 	int fds[GD_RUNS], rc = 0;
 	uint32_t n;
 
@@ -275,7 +289,8 @@ void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_r
 
 static doca_error_t no_owner(int err)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory cannot be reached: %s; has it stopped the map, or ended?",
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "the owner of exported memory cannot be reached: %s; has it stopped the map, or ended?",
 	       strerror(err));
 	return DOCA_ERROR_DRIVER;
 }
@@ -307,7 +322,10 @@ static ssize_t receive(int fd, struct gd_share_reply *reply, int memfds[GD_RUNS]
 {
 	char control[CMSG_SPACE((GD_RUNS + 1) * sizeof(int))] __attribute__((aligned(8)));
 	struct iovec iov = {reply, sizeof(*reply)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control)};
 	int fds[GD_RUNS + 2]; /* what fits into `control`, which is rounded up */
 	size_t n_fds = 0;
 	ssize_t n;
@@ -315,12 +333,13 @@ static ssize_t receive(int fd, struct gd_share_reply *reply, int memfds[GD_RUNS]
 	do
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
+	for (struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && n_fds == 0) {
 			n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 			memcpy(fds, CMSG_DATA(c), n_fds * sizeof(int));
 		}
-	if (n == sizeof(*reply) && n_fds == reply->n_runs && n_fds <= GD_RUNS && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
+	if (n == sizeof(*reply) && n_fds == reply->n_runs && n_fds <= GD_RUNS &&
+	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
 		memcpy(memfds, fds, n_fds * sizeof(int));
 		return n;
 	}
@@ -336,7 +355,9 @@ int gd_wire_read_word(int fd)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	return n == sizeof(word) && word.magic == GD_SHARE_MAGIC && word.word == GD_SHARE_REVOKE ? GD_SHARE_REVOKE : -ENOTCONN;
+	return n == sizeof(word) && word.magic == GD_SHARE_MAGIC && word.word == GD_SHARE_REVOKE
+		       ? GD_SHARE_REVOKE
+		       : -ENOTCONN;
 }
 
 /* Whole pages, one after the other, from the first of the range to its last. */
@@ -345,10 +366,12 @@ static bool are_runs(const struct gd_share_reply *reply)
 	const uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	uint64_t at = reply->addr & ~mask;
 
-	if (reply->n_runs == 0 || reply->n_runs > GD_RUNS || reply->length > (uint64_t)INT64_MAX - reply->addr - mask)
+	if (reply->n_runs == 0 || reply->n_runs > GD_RUNS ||
+	    reply->length > (uint64_t)INT64_MAX - reply->addr - mask)
 		return false;
 	for (uint32_t i = 0; i < reply->n_runs; i++) {
-		if (reply->runs[i].from != at || reply->runs[i].to <= at || (reply->runs[i].to & mask) != 0)
+		if (reply->runs[i].from != at || reply->runs[i].to <= at ||
+		    (reply->runs[i].to & mask) != 0)
 			return false;
 		at = reply->runs[i].to;
 	}
@@ -356,9 +379,11 @@ static bool are_runs(const struct gd_share_reply *reply)
 }
 
 /* Of this memory, with no more rights than were asked for, and a range that can be. */
-static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply)
+static bool is_answer(const struct gd_blob *blob, const struct gd_share_ask *ask,
+		      const struct gd_share_reply *reply)
 {
-	return reply->addr == blob->addr && reply->length == blob->length && reply->addr <= INT64_MAX && reply->access != 0 &&
+	return reply->addr == blob->addr && reply->length == blob->length &&
+	       reply->addr <= INT64_MAX && reply->access != 0 &&
 	       (reply->access & ~ask->access) == 0 && are_runs(reply);
 }
 
@@ -368,12 +393,13 @@ static int check_pages(int memfd, uint64_t bytes, char why[WHY_BYTES])
 	int rc = gantry_memfd_check_pages(memfd, bytes, &present);
 
 	if (rc != 0)
-		snprintf(why, WHY_BYTES, "it has holes: %llu of %llu bytes are present", (unsigned long long)present,
-			 (unsigned long long)bytes);
+		snprintf(why, WHY_BYTES, "it has holes: %llu of %llu bytes are present",
+			 (unsigned long long)present, (unsigned long long)bytes);
 	return rc;
 }
 
-static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_RUNS], char why[WHY_BYTES])
+static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_RUNS],
+			char why[WHY_BYTES])
 {
 	const char *reason = "";
 	int rc = 0;
@@ -388,21 +414,22 @@ static int check_memfds(const struct gd_share_reply *reply, const int memfds[GD_
 	return rc;
 }
 
-static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask, const struct gd_share_reply *reply,
-				const int memfds[GD_RUNS])
+static doca_error_t check_reply(const struct gd_blob *blob, const struct gd_share_ask *ask,
+				const struct gd_share_reply *reply, const int memfds[GD_RUNS])
 {
 	char why[WHY_BYTES] = "it does not keep to the protocol";
 
 	if (reply->magic == GD_SHARE_MAGIC && reply->status != 0)
 		strcpy(why, "it does not know it, or has not allowed that");
-	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) && check_memfds(reply, memfds, why) == 0)
+	else if (reply->magic == GD_SHARE_MAGIC && is_answer(blob, ask, reply) &&
+		 check_memfds(reply, memfds, why) == 0)
 		return DOCA_SUCCESS;
 	gd_log(DOCA_LOG_LEVEL_ERROR, "the owner of exported memory does not give it: %s", why);
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
-doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask, struct gd_share_reply *reply, int *conn_p,
-			 int memfds[GD_RUNS])
+doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask,
+			 struct gd_share_reply *reply, int *conn_p, int memfds[GD_RUNS])
 {
 	doca_error_t result;
 	ssize_t n;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* share_wire.h - what importers and owners of memory say to each other, and the socket that they meet at. */
+/*
+ * share_wire.h - what importers and owners of memory say to each other, and the socket that they
+ * meet at.
+ */
 #ifndef GD_SHARE_WIRE_H
 #define GD_SHARE_WIRE_H
 
@@ -19,8 +22,9 @@ struct gd_share_ask {
 };
 
 /*
- * With status 0, a descriptor comes with it for each run; it can be mapped for writing only if the access says so. The runs
- * follow one another and are all pages of the range. `from` and `to` are the owner's addresses, and the offsets in the memfd.
+ * With status 0, a descriptor comes with it for each run; it can be mapped for writing only if the
+ * access says so. The runs follow one another and are all pages of the range. `from` and `to` are
+ * the owner's addresses, and the offsets in the memfd.
  */
 struct gd_share_reply {
 	uint32_t magic;
@@ -33,12 +37,15 @@ struct gd_share_reply {
 	} runs[GD_RUNS];
 };
 
-/* What comes after that: the owner wants its memory back, and the importer has mapped it for the last time. */
+/*
+ * What comes after that: the owner wants its memory back, and the importer has mapped it for the
+ * last time.
+ */
 enum gd_share_word { GD_SHARE_REVOKE = 1, GD_SHARE_RELEASED = 2 };
 
 /* A socket in the run directory. */
 struct gd_listener {
-	int fd; /* -1: closed */
+	int fd;      /* -1: closed */
 	int reserve; /* given up to get rid of who connects when there are no more descriptors */
 	pid_t pid;
 	char path[GD_BLOB_PATH];
@@ -55,7 +62,10 @@ void gd_listener_forget(struct gd_listener *listener);       /* in a child: it i
 /* The next one of our user who connects; < 0: nobody. Does not wait. */
 int gd_listener_accept(struct gd_listener *listener);
 
-/* Owner, without waiting: 0, or GD_SHARE_RELEASED; -EAGAIN: nothing yet; else the importer does not keep to the protocol. */
+/*
+ * Owner, without waiting: 0, or GD_SHARE_RELEASED; -EAGAIN: nothing yet; else the importer does not
+ * keep to the protocol.
+ */
 int gd_wire_read_ask(int fd, struct gd_share_ask *ask);
 /* runs: the memfds of reply->runs. An importer that does not read gets no reply. */
 void gd_wire_reply(int fd, const struct gd_share_reply *reply, const struct gd_run *runs);
@@ -66,11 +76,11 @@ void gd_wire_say(int fd, enum gd_share_word word);
 int gd_wire_read_word(int fd);
 
 /*
- * Importer: connect to the owner that the descriptor names, ask, and check the answer. SUCCESS: *conn_p, and the descriptor of
- * each run of the reply, are the caller's. All of them are set to -1 or to what the caller has to close in any case. Waits a
- * few seconds at most.
+ * Importer: connect to the owner that the descriptor names, ask, and check the answer. SUCCESS:
+ * *conn_p, and the descriptor of each run of the reply, are the caller's. All of them are set to -1
+ * or to what the caller has to close in any case. Waits a few seconds at most.
  */
-doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask, struct gd_share_reply *reply, int *conn_p,
-			 int memfds[GD_RUNS]);
+doca_error_t gd_wire_ask(const struct gd_blob *blob, const struct gd_share_ask *ask,
+			 struct gd_share_reply *reply, int *conn_p, int memfds[GD_RUNS]);
 
 #endif

@@ -11,16 +11,16 @@
 
 /* -- what it can -- */
 
-#define TASK_SUPPORTED(name)                                                                      \
+#define TASK_SUPPORTED(name) \
 	doca_error_t doca_rdma_cap_task_##name##_is_supported(const struct doca_devinfo *devinfo) \
-	{                                                                                         \
-		return gd_cap(devinfo, true);                                                     \
+	{ \
+		return gd_cap(devinfo, true); \
 	}
 
-#define ATOMIC_SUPPORTED(name)                                                                    \
+#define ATOMIC_SUPPORTED(name) \
 	doca_error_t doca_rdma_cap_task_##name##_is_supported(const struct doca_devinfo *devinfo) \
-	{                                                                                         \
-		return gd_cap(devinfo, devinfo && !devinfo->network);                             \
+	{ \
+		return gd_cap(devinfo, devinfo && !devinfo->network); \
 	}
 
 TASK_SUPPORTED(receive)
@@ -35,28 +35,33 @@ TASK_SUPPORTED(remote_net_sync_event_get)
 TASK_SUPPORTED(remote_net_sync_event_notify_set)
 ATOMIC_SUPPORTED(remote_net_sync_event_notify_add)
 
-doca_error_t doca_rdma_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo, uint32_t *max_recv_queue_size)
+doca_error_t doca_rdma_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo,
+						   uint32_t *max_recv_queue_size)
 {
 	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_QUEUE, max_recv_queue_size);
 }
 
-doca_error_t doca_rdma_cap_get_max_send_queue_size(const struct doca_devinfo *devinfo, uint32_t *max_send_queue_size)
+doca_error_t doca_rdma_cap_get_max_send_queue_size(const struct doca_devinfo *devinfo,
+						   uint32_t *max_send_queue_size)
 {
 	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_QUEUE, max_send_queue_size);
 }
 
-doca_error_t doca_rdma_cap_get_max_send_buf_list_len(const struct doca_devinfo *devinfo, uint32_t *max_send_buf_list_len)
+doca_error_t doca_rdma_cap_get_max_send_buf_list_len(const struct doca_devinfo *devinfo,
+						     uint32_t *max_send_buf_list_len)
 {
 	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_LIST, max_send_buf_list_len);
 }
 
-doca_error_t doca_rdma_cap_get_max_message_size(const struct doca_devinfo *devinfo, uint32_t *max_message_size)
+doca_error_t doca_rdma_cap_get_max_message_size(const struct doca_devinfo *devinfo,
+						uint32_t *max_message_size)
 {
 	return gd_cap_u32(devinfo, true, GD_RDMA_MAX_MESSAGE, max_message_size);
 }
 
-doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(const struct doca_devinfo *devinfo,
-		enum doca_rdma_transport_type transport_type, uint32_t *max_buf_list_len)
+doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(
+	const struct doca_devinfo *devinfo, enum doca_rdma_transport_type transport_type,
+	uint32_t *max_buf_list_len)
 {
 	if (transport_type != DOCA_RDMA_TRANSPORT_TYPE_RC)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -64,9 +69,10 @@ doca_error_t doca_rdma_cap_task_receive_get_max_dst_buf_list_len(const struct do
 }
 
 doca_error_t doca_rdma_cap_transport_type_is_supported(const struct doca_devinfo *devinfo,
-		enum doca_rdma_transport_type transport_type)
+						       enum doca_rdma_transport_type transport_type)
 {
-	if (!devinfo || (transport_type != DOCA_RDMA_TRANSPORT_TYPE_RC && transport_type != DOCA_RDMA_TRANSPORT_TYPE_DC))
+	if (!devinfo || (transport_type != DOCA_RDMA_TRANSPORT_TYPE_RC &&
+			 transport_type != DOCA_RDMA_TRANSPORT_TYPE_DC))
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_cap(devinfo, transport_type == DOCA_RDMA_TRANSPORT_TYPE_RC);
 }
@@ -80,7 +86,8 @@ static bool read_gid(const struct doca_devinfo *devinfo, uint32_t index, struct 
 	bool ok;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%.63s/ports/1/gids/%u", devinfo->ibdev, index);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%.63s/ports/1/gids/%u", devinfo->ibdev,
+		 index);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
@@ -96,16 +103,20 @@ static bool is_zero(const struct in6_addr *gid)
 	return memcmp(gid, &zero, sizeof(zero)) == 0;
 }
 
-/* Devices that are not of the network have one made-up address: their MAC, as IPv6 makes a link-local address of it. */
+/*
+ * Devices that are not of the network have one made-up address: their MAC, as IPv6 makes a
+ * link-local address of it.
+ */
 static void link_local(const struct doca_devinfo *devinfo, struct in6_addr *gid)
 {
 	const uint8_t *mac = devinfo->mac;
 
-	*gid = (struct in6_addr){.s6_addr = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4],
-					     mac[5]}};
+	*gid = (struct in6_addr){.s6_addr = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, mac[0] ^ 2, mac[1],
+					     mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}};
 }
 
-doca_error_t doca_rdma_cap_get_gid_table_size(const struct doca_devinfo *devinfo, uint32_t *gid_table_size)
+doca_error_t doca_rdma_cap_get_gid_table_size(const struct doca_devinfo *devinfo,
+					      uint32_t *gid_table_size)
 {
 	struct in6_addr gid;
 	uint32_t n = 0;
@@ -118,8 +129,8 @@ doca_error_t doca_rdma_cap_get_gid_table_size(const struct doca_devinfo *devinfo
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo, uint32_t start_index, uint32_t num_entries,
-		struct doca_rdma_gid *gid_array)
+doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo, uint32_t start_index,
+				   uint32_t num_entries, struct doca_rdma_gid *gid_array)
 {
 	uint32_t size;
 
@@ -137,7 +148,10 @@ doca_error_t doca_rdma_cap_get_gid(const struct doca_devinfo *devinfo, uint32_t 
 	return DOCA_SUCCESS;
 }
 
-/* How good it is to be reached by: 3 an IPv4 address, 2 IPv6, 0 of no use: link-local ones need to know their interface. */
+/*
+ * How good it is to be reached by: 3 an IPv4 address, 2 IPv6, 0 of no use: link-local ones need to
+ * know their interface.
+ */
 static int worth(const struct in6_addr *gid)
 {
 	if (IN6_IS_ADDR_V4MAPPED(gid))

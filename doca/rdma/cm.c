@@ -27,7 +27,8 @@ static bool parse(enum doca_rdma_addr_type type, const char *address, char *text
 		inet_ntop(AF_INET, &addr, text, (socklen_t)size);
 		return true;
 	}
-	if ((type != DOCA_RDMA_ADDR_TYPE_IPv6 && type != DOCA_RDMA_ADDR_TYPE_GID) || inet_pton(AF_INET6, address, &addr) != 1)
+	if ((type != DOCA_RDMA_ADDR_TYPE_IPv6 && type != DOCA_RDMA_ADDR_TYPE_GID) ||
+	    inet_pton(AF_INET6, address, &addr) != 1)
 		return false;
 	if (IN6_IS_ADDR_V4MAPPED(&addr)) {
 		inet_ntop(AF_INET, &addr.s6_addr[12], text, (socklen_t)size);
@@ -38,16 +39,18 @@ static bool parse(enum doca_rdma_addr_type type, const char *address, char *text
 	return true;
 }
 
-doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type, const char *address, uint16_t port,
-		struct doca_rdma_addr **addr)
+doca_error_t doca_rdma_addr_create(enum doca_rdma_addr_type addr_type, const char *address,
+				   uint16_t port, struct doca_rdma_addr **addr)
 {
 	struct doca_rdma_addr *new;
 	char text[56];
 
 	if (!address || !addr)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (strlen(address) >= sizeof(new->text) || !parse(addr_type, address, text, sizeof(text))) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "'%.64s' is no address of the type that is said to be", address);
+	if (strlen(address) >= sizeof(new->text) ||
+	    !parse(addr_type, address, text, sizeof(text))) {
+		gd_log(DOCA_LOG_LEVEL_ERROR, "'%.64s' is no address of the type that is said to be",
+		       address);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	new = calloc(1, sizeof(*new));
@@ -70,8 +73,9 @@ doca_error_t doca_rdma_addr_destroy(struct doca_rdma_addr *addr)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_rdma_addr_get_params(struct doca_rdma_addr *addr, enum doca_rdma_addr_type *addr_type, const char **address,
-		uint16_t *port)
+doca_error_t doca_rdma_addr_get_params(struct doca_rdma_addr *addr,
+				       enum doca_rdma_addr_type *addr_type, const char **address,
+				       uint16_t *port)
 {
 	if (!addr || !addr_type || !address || !port)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -81,7 +85,8 @@ doca_error_t doca_rdma_addr_get_params(struct doca_rdma_addr *addr, enum doca_rd
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rdma_connection, struct doca_rdma_addr **addr)
+doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rdma_connection,
+					   struct doca_rdma_addr **addr)
 {
 	if (!rdma_connection || !addr || !rdma_connection->addr.text[0])
 		return DOCA_ERROR_INVALID_VALUE;
@@ -92,7 +97,8 @@ doca_error_t doca_rdma_connection_get_addr(const struct doca_rdma_connection *rd
 /* -- who listens -- */
 
 /* What the transport calls it. address: NULL: our own. */
-static doca_error_t service(const struct doca_rdma *rdma, const char *address, uint16_t port, char text[64])
+static doca_error_t service(const struct doca_rdma *rdma, const char *address, uint16_t port,
+			    char text[64])
 {
 	char own[56];
 
@@ -121,7 +127,8 @@ doca_error_t doca_rdma_start_listen_to_port(struct doca_rdma *rdma, uint16_t por
 	if (port == 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (service(rdma, NULL, port, text) != DOCA_SUCCESS) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA device %s has no IP address to listen at: see `ip addr` and `rdma link`",
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "RDMA device %s has no IP address to listen at: see `ip addr` and `rdma link`",
 		       rdma->ctx.dev->info->ibdev);
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	}
@@ -158,8 +165,8 @@ doca_error_t doca_rdma_stop_listen_to_port(struct doca_rdma *rdma, uint16_t port
 	return result;
 }
 
-doca_error_t doca_rdma_connection_accept(struct doca_rdma_connection *rdma_connection, void *private_data,
-		uint8_t private_data_len)
+doca_error_t doca_rdma_connection_accept(struct doca_rdma_connection *rdma_connection,
+					 void *private_data, uint8_t private_data_len)
 {
 	doca_error_t result;
 	void *device;
@@ -189,7 +196,7 @@ doca_error_t doca_rdma_connection_reject(struct doca_rdma_connection *rdma_conne
 /* -- who connects -- */
 
 doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_addr *addr,
-		union doca_data connection_user_data)
+				       union doca_data connection_user_data)
 {
 	doca_error_t result = gd_rdma_running(rdma);
 	struct doca_rdma_connection *conn;
@@ -213,26 +220,31 @@ doca_error_t doca_rdma_connect_to_addr(struct doca_rdma *rdma, struct doca_rdma_
 			gd_rdma_conn_give(conn);
 	}
 	gd_transport_unlock(rdma->transport);
-	return result == DOCA_ERROR_FULL || result == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_CONNECTION_ABORTED : result;
+	return result == DOCA_ERROR_FULL || result == DOCA_ERROR_NO_MEMORY
+		       ? DOCA_ERROR_CONNECTION_ABORTED
+		       : result;
 }
 
 /* -- connections that the program makes with librdmacm itself: transports make their own -- */
 
 doca_error_t doca_rdma_bridge_prepare_connection(struct doca_rdma *rdma, struct rdma_cm_id *cm_id,
-		struct doca_rdma_connection **rdma_connection)
+						 struct doca_rdma_connection **rdma_connection)
 {
-	return rdma && cm_id && rdma_connection ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+	return rdma && cm_id && rdma_connection ? DOCA_ERROR_NOT_SUPPORTED
+						: DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_rdma_bridge_accept(struct doca_rdma *rdma, void *private_data, uint8_t private_data_len,
-		struct doca_rdma_connection *rdma_connection)
+doca_error_t doca_rdma_bridge_accept(struct doca_rdma *rdma, void *private_data,
+				     uint8_t private_data_len,
+				     struct doca_rdma_connection *rdma_connection)
 {
 	(void)private_data;
 	(void)private_data_len;
 	return rdma && rdma_connection ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
-doca_error_t doca_rdma_bridge_established(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection)
+doca_error_t doca_rdma_bridge_established(struct doca_rdma *rdma,
+					  struct doca_rdma_connection *rdma_connection)
 {
 	return rdma && rdma_connection ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }

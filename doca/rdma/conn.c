@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - connections as programs see them: made by exporting a blob, connected by the peer's, and their end.
+ * conn.c - connections as programs see them: made by exporting a blob, connected by the peer's, and
+ * their end.
  *
  *   FREE -> EXPORTED -> WAITING -> UP -> OVER -> FREE     by blobs
  *   FREE -> WAITING -> UP -> ...                          by address, who connects
  *   FREE -> REQUESTED -> WAITING -> UP -> ...             by address, who listens
  *
- * Of two blobs, the holder of the smaller id connects; the other waits, or finds the peer parked there already.
+ * Of two blobs, the holder of the smaller id connects; the other waits, or finds the peer parked
+ * there already.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +28,8 @@
 
 static void run_requested(struct gd_event *event)
 {
-	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection, requested);
+	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection,
+							    requested);
 	struct doca_rdma *rdma = conn->rdma;
 
 	if (rdma->request_cb)
@@ -49,7 +52,8 @@ static void run_up(struct gd_event *event)
 
 static void run_closed(struct gd_event *event)
 {
-	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection, closed);
+	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection,
+							    closed);
 
 	conn->lost = true;
 	if (conn->state != GD_RDMA_UP) /* else what came before the end is read first */
@@ -68,7 +72,8 @@ static void give(struct doca_rdma_connection *conn)
 /* After the callback nothing of the context is touched. */
 static void run_over(struct gd_event *event)
 {
-	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection, over);
+	struct doca_rdma_connection *conn = gn_container_of(event, struct doca_rdma_connection,
+							    over);
 	struct doca_rdma *rdma = conn->rdma;
 
 	gd_transport_lock(rdma->transport, NULL);
@@ -114,7 +119,8 @@ static struct doca_rdma_connection *conn_new(struct doca_rdma *rdma)
 	return conn;
 }
 
-doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state, struct doca_rdma_connection **conn_p)
+doca_error_t gd_rdma_conn_take(struct doca_rdma *rdma, enum gd_rdma_state state,
+			       struct doca_rdma_connection **conn_p)
 {
 	struct doca_rdma_connection *conn;
 
@@ -174,7 +180,8 @@ static void stop_listening(struct doca_rdma_connection *conn)
 static void hang_up(struct doca_rdma_connection *conn)
 {
 	struct doca_rdma *rdma = conn->rdma;
-	struct gd_event *const events[] = {&conn->requested, &conn->up, &conn->closed, &conn->over, &conn->bell, &conn->revoked};
+	struct gd_event *const events[] = {&conn->requested, &conn->up,   &conn->closed,
+					   &conn->over,      &conn->bell, &conn->revoked};
 	struct gd_rdma_link *link;
 	void *device;
 
@@ -203,7 +210,8 @@ void gd_rdma_conn_over(struct doca_rdma_connection *conn, doca_error_t status, b
 {
 	hang_up(conn);
 	conn->state = GD_RDMA_OVER;
-	gd_pe_post(conn->rdma->ctx.pe, &conn->over); /* first: a task that fails stops the context */
+	/* first: a task that fails stops the context */
+	gd_pe_post(conn->rdma->ctx.pe, &conn->over);
 	gd_rdma_flush(conn, status, fails);
 }
 
@@ -235,7 +243,8 @@ static doca_error_t listen_on_network(struct doca_rdma_connection *conn, void *d
 	int rc = -EADDRINUSE;
 
 	if (gd_rdma_own_address(rdma, address, sizeof(address)) != DOCA_SUCCESS) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "RDMA device %s has no IP address to be reached by: see `ip addr` and `rdma link`",
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "RDMA device %s has no IP address to be reached by: see `ip addr` and `rdma link`",
 		       rdma->ctx.dev->info->ibdev);
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	}
@@ -244,7 +253,8 @@ static doca_error_t listen_on_network(struct doca_rdma_connection *conn, void *d
 			return DOCA_ERROR_OPERATING_SYSTEM;
 		snprintf(conn->blob.service, sizeof(conn->blob.service), "%s:%u", address,
 			 PORT_FIRST + random % (PORT_LAST - PORT_FIRST + 1));
-		rc = rdma->ops->listen(device, conn->blob.service, &gd_rdma_events, rdma, &conn->listener);
+		rc = rdma->ops->listen(device, conn->blob.service, &gd_rdma_events, rdma,
+				       &conn->listener);
 	}
 	return rc ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_SUCCESS;
 }
@@ -257,18 +267,21 @@ static doca_error_t offer(struct doca_rdma_connection *conn, void *device)
 
 	if (getrandom(&conn->id, sizeof(conn->id), 0) != sizeof(conn->id))
 		return DOCA_ERROR_OPERATING_SYSTEM;
-	conn->blob = (struct gd_rdma_blob){.magic = GD_RDMA_MAGIC, .version = GD_RDMA_VERSION, .id = conn->id};
+	conn->blob = (struct gd_rdma_blob){
+		.magic = GD_RDMA_MAGIC, .version = GD_RDMA_VERSION, .id = conn->id};
 	if (rdma->network)
 		return listen_on_network(conn, device);
 	print_service(&conn->id, conn->blob.service, sizeof(conn->blob.service));
 	rc = rdma->ops->listen(device, conn->blob.service, &gd_rdma_events, rdma, &conn->listener);
 	if (rc)
-		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection cannot be exported: %s", strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection cannot be exported: %s",
+		       strerror(-rc));
 	return rc ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_SUCCESS;
 }
 
 doca_error_t doca_rdma_export(struct doca_rdma *rdma, const void **local_rdma_conn_details,
-		size_t *local_rdma_conn_details_size, struct doca_rdma_connection **rdma_connection)
+			      size_t *local_rdma_conn_details_size,
+			      struct doca_rdma_connection **rdma_connection)
 {
 	doca_error_t result = gd_rdma_running(rdma);
 	struct doca_rdma_connection *conn;
@@ -300,12 +313,14 @@ static bool is_blob(const void *bytes, size_t size, struct gd_rdma_blob *blob)
 	if (size != sizeof(*blob))
 		return false;
 	memcpy(blob, bytes, sizeof(*blob));
-	return blob->magic == GD_RDMA_MAGIC && blob->version == GD_RDMA_VERSION && blob->zero == 0 && blob->service[0] &&
+	return blob->magic == GD_RDMA_MAGIC && blob->version == GD_RDMA_VERSION &&
+	       blob->zero == 0 && blob->service[0] &&
 	       memchr(blob->service, 0, sizeof(blob->service));
 }
 
 /* Under the lock. */
-static doca_error_t meet(struct doca_rdma_connection *conn, void *device, const struct gd_rdma_blob *blob)
+static doca_error_t meet(struct doca_rdma_connection *conn, void *device,
+			 const struct gd_rdma_blob *blob)
 {
 	struct gd_rdma_link *parked = conn->parked;
 
@@ -321,7 +336,8 @@ static doca_error_t meet(struct doca_rdma_connection *conn, void *device, const 
 }
 
 doca_error_t doca_rdma_connect(struct doca_rdma *rdma, const void *remote_rdma_conn_details,
-		size_t remote_rdma_conn_details_size, struct doca_rdma_connection *rdma_connection)
+			       size_t remote_rdma_conn_details_size,
+			       struct doca_rdma_connection *rdma_connection)
 {
 	doca_error_t result = gd_rdma_running(rdma);
 	struct gd_rdma_blob blob;
@@ -334,12 +350,14 @@ doca_error_t doca_rdma_connect(struct doca_rdma *rdma, const void *remote_rdma_c
 	if (rdma_connection->state != GD_RDMA_EXPORTED)
 		return DOCA_ERROR_BAD_STATE;
 	if (!is_blob(remote_rdma_conn_details, remote_rdma_conn_details_size, &blob)) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "these %zu bytes are not what doca_rdma_export of the peer gave out",
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "these %zu bytes are not what doca_rdma_export of the peer gave out",
 		       remote_rdma_conn_details_size);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	if (memcmp(&blob.id, &rdma_connection->id, sizeof(blob.id)) == 0) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection cannot be connected to itself: this blob is its own");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "an RDMA connection cannot be connected to itself: this blob is its own");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	gd_transport_lock(rdma->transport, &device);
@@ -352,7 +370,8 @@ doca_error_t doca_rdma_connect(struct doca_rdma *rdma, const void *remote_rdma_c
 
 /* -- what else there is to know -- */
 
-doca_error_t doca_rdma_connection_set_user_data(struct doca_rdma_connection *rdma_connection, union doca_data connection_user_data)
+doca_error_t doca_rdma_connection_set_user_data(struct doca_rdma_connection *rdma_connection,
+						union doca_data connection_user_data)
 {
 	if (!rdma_connection)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -361,7 +380,7 @@ doca_error_t doca_rdma_connection_set_user_data(struct doca_rdma_connection *rdm
 }
 
 doca_error_t doca_rdma_connection_get_user_data(const struct doca_rdma_connection *rdma_connection,
-		union doca_data *connection_user_data)
+						union doca_data *connection_user_data)
 {
 	if (!rdma_connection || !connection_user_data)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -369,7 +388,8 @@ doca_error_t doca_rdma_connection_get_user_data(const struct doca_rdma_connectio
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_rdma_connection_get_id(const struct doca_rdma_connection *rdma_connection, uint32_t *connection_id)
+doca_error_t doca_rdma_connection_get_id(const struct doca_rdma_connection *rdma_connection,
+					 uint32_t *connection_id)
 {
 	if (!rdma_connection || !connection_id)
 		return DOCA_ERROR_INVALID_VALUE;

@@ -30,7 +30,8 @@ static struct gd_rdma_local *find_local(struct gd_rdma_local *list, const struct
 	return list;
 }
 
-static struct gd_rdma_remote *find_remote(const struct gd_rdma_link *link, const struct gd_mmap_id *map)
+static struct gd_rdma_remote *find_remote(const struct gd_rdma_link *link,
+					  const struct gd_mmap_id *map)
 {
 	struct gd_rdma_remote *remote = link->remotes;
 
@@ -41,7 +42,8 @@ static struct gd_rdma_remote *find_remote(const struct gd_rdma_link *link, const
 
 /* -- the peer's memory -- */
 
-static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map, struct gd_rdma_remote **remote_p)
+static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
+			struct gd_rdma_remote **remote_p)
 {
 	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE, .map = *map};
 	struct gd_rdma_remote *remote = calloc(1, sizeof(*remote));
@@ -62,17 +64,20 @@ static doca_error_t ask(struct gd_rdma_link *link, const struct gd_mmap_id *map,
 		return DOCA_SUCCESS;
 	}
 	free(remote);
-	return DOCA_ERROR_AGAIN; /* the peer does not read just now, or the end of the connection is on its way */
+	/* the peer does not read just now, or the end of the connection is on its way */
+	return DOCA_ERROR_AGAIN;
 }
 
 /* The map at the peer, whose region is here. AGAIN: not yet. */
-static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map, struct gd_rdma_remote **remote_p)
+static doca_error_t reach(struct gd_rdma_link *link, const struct doca_mmap *map,
+			  struct gd_rdma_remote **remote_p)
 {
 	struct gd_rdma_remote *remote = find_remote(link, &map->id);
 	uint32_t state;
 
 	if (!remote)
-		return ask(link, &map->id, &remote) == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_NO_MEMORY : DOCA_ERROR_AGAIN;
+		return ask(link, &map->id, &remote) == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_NO_MEMORY
+									    : DOCA_ERROR_AGAIN;
 	state = __atomic_load_n(&remote->state, __ATOMIC_ACQUIRE);
 	if (state == GD_RDMA_ASKED)
 		return DOCA_ERROR_AGAIN;
@@ -97,7 +102,8 @@ static enum gd_sharing sharing_of(const struct gd_rdma_link *link)
 	return link->rdma->limits.caps & GANTRY_CAP_PINS ? GD_REGION_OWN : GD_REGION_APART;
 }
 
-static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_id *id, struct gantry_token *token)
+static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_id *id,
+			       struct gantry_token *token)
 {
 	struct gd_rdma_local *local = find_local(link->exports, id);
 	struct doca_mmap *map = gd_mmap_find(id);
@@ -120,9 +126,12 @@ static doca_error_t export_map(struct gd_rdma_link *link, const struct gd_mmap_i
 	rc = gd_mmap_region(map, sharing_of(link), &local->region) == DOCA_SUCCESS ? 0 : -EFAULT;
 	local->region.rights = rights;
 	if (!rc)
-		rc = link->rdma->ops->export_region(link->gantry, &local->region, rights, ++link->next_handle, token);
+		rc = link->rdma->ops->export_region(link->gantry, &local->region, rights,
+						    ++link->next_handle, token);
 	if (rc) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "a memory map of %zu bytes cannot be reached by RDMA: %s", map->length, strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "a memory map of %zu bytes cannot be reached by RDMA: %s", map->length,
+		       strerror(-rc));
 		free(local);
 		return DOCA_ERROR_DRIVER;
 	}
@@ -152,11 +161,13 @@ bool gd_rdma_on_resolved(struct gd_rdma_link *link, const struct gd_rdma_resolve
 		gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be reached by RDMA");
 		state = GD_RDMA_REFUSED + answer->refused;
 	} else {
-		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0, &remote->region);
+		rc = link->rdma->ops->import_region(link->gantry, &answer->token, 0,
+						    &remote->region);
 		if (rc) {
 			const char *why = link->rdma->ops->import_error(link->gantry);
 
-			gd_log(DOCA_LOG_LEVEL_ERROR, "memory of the peer cannot be reached by RDMA: %s",
+			gd_log(DOCA_LOG_LEVEL_ERROR,
+			       "memory of the peer cannot be reached by RDMA: %s",
 			       *why ? why : strerror(-rc));
 			state = GD_RDMA_REFUSED + DOCA_ERROR_DRIVER;
 		}
@@ -178,7 +189,10 @@ void gd_rdma_forget_locals(struct gd_rdma_link *link)
 	}
 }
 
-/* Pages of ours were replaced since they were registered: begin anew. AGAIN: when what is under way has ended. */
+/*
+ * Pages of ours were replaced since they were registered: begin anew. AGAIN: when what is under way
+ * has ended.
+ */
 static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_rdma_task *task)
 {
 	struct gd_rdma_link *link = conn->link;
@@ -196,7 +210,8 @@ static doca_error_t catch_up(struct doca_rdma_connection *conn, const struct gd_
 }
 
 /* Register a map for the device. AGAIN: when what is under way has ended. */
-static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *map, struct gd_rdma_local **local_p)
+static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *map,
+			  struct gd_rdma_local **local_p)
 {
 	struct gd_rdma_link *link = conn->link;
 	struct gd_rdma_local *local = calloc(1, sizeof(*local));
@@ -231,13 +246,15 @@ static doca_error_t enter(struct doca_rdma_connection *conn, struct doca_mmap *m
 }
 
 /* The piece of our memory that comes next, at most *length_p bytes. */
-static doca_error_t own_piece(struct doca_rdma_connection *conn, const struct gd_rdma_task *task, struct gantry_rma *op)
+static doca_error_t own_piece(struct doca_rdma_connection *conn, const struct gd_rdma_task *task,
+			      struct gantry_rma *op)
 {
 	const bool fills = task->kind == GD_RDMA_READ || task->kind == GD_RDMA_EVENT_GET;
 	const struct doca_buf *buf;
 	struct gd_rdma_local *local;
 	size_t length = task->length - task->done;
-	doca_error_t result = gd_buf_piece(fills ? task->dst : task->src, fills, task->done, &buf, &op->local, &length);
+	doca_error_t result = gd_buf_piece(fills ? task->dst : task->src, fills, task->done, &buf,
+					   &op->local, &length);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -273,7 +290,8 @@ static doca_error_t meaning(int rc)
 	}
 }
 
-static doca_error_t submit_piece(struct doca_rdma_connection *conn, struct gd_rdma_task *task, const struct gd_rdma_target *target)
+static doca_error_t submit_piece(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
+				 const struct gd_rdma_target *target)
 {
 	struct gantry_rma op = {.cookie = (uintptr_t)task};
 	doca_error_t result = reach(conn->link, target->map, &task->remote);
@@ -302,7 +320,8 @@ static void finish(struct gd_rdma_task *task)
 		gd_buf_grow(task->dst, task->length);
 }
 
-enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
+enum gd_rdma_step gd_rdma_device_access(struct doca_rdma_connection *conn,
+					struct gd_rdma_task *task,
 					const struct gd_rdma_target *target)
 {
 	while (task->trouble == DOCA_SUCCESS && task->done < task->length) {
@@ -327,10 +346,12 @@ bool gd_rdma_device_poll(struct doca_rdma_connection *conn)
 		return false;
 	task = (struct gd_rdma_task *)(uintptr_t)done.cookie;
 	if (task->trouble == DOCA_SUCCESS)
-		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET : meaning(done.status);
+		task->trouble = done.status == -ENOTCONN ? DOCA_ERROR_CONNECTION_RESET
+							 : meaning(done.status);
 	if (--task->pieces == 0 && task->flies)
 		finish(task);
-	if (--task->remote->pieces == 0 && __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REFUSED)
+	if (--task->remote->pieces == 0 &&
+	    __atomic_load_n(&task->remote->state, __ATOMIC_ACQUIRE) >= GD_RDMA_REFUSED)
 		gd_rdma_give_back(conn);
 	return true;
 }

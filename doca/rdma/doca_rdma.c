@@ -9,8 +9,8 @@
 #define DEFAULT_QUEUE 256u
 /* A program that says nothing lets its peers do what its maps allow. */
 #define DEFAULT_PERMISSIONS \
-	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE | \
-	 DOCA_ACCESS_FLAG_RDMA_ATOMIC)
+	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | \
+	 DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)
 
 static doca_error_t start(struct doca_ctx *ctx)
 {
@@ -45,8 +45,8 @@ static void run_stopped(struct gd_event *event)
 }
 
 /*
- * Peers are told; what they have sent and nobody has taken is lost. All is over at once, but in a callback programs expect
- * that it takes its time.
+ * Peers are told; what they have sent and nobody has taken is lost. All is over at once, but in a
+ * callback programs expect that it takes its time.
  */
 static doca_error_t stop(struct doca_ctx *ctx)
 {
@@ -132,13 +132,14 @@ struct doca_ctx *doca_rdma_as_ctx(struct doca_rdma *rdma)
 	return rdma ? &rdma->ctx : NULL;
 }
 
-doca_error_t doca_rdma_set_connection_state_callbacks(struct doca_rdma *rdma,
-		doca_rdma_connection_request_cb_t doca_rdma_connect_request_cb,
-		doca_rdma_connection_established_cb_t doca_rdma_connect_established_cb,
-		doca_rdma_connection_failure_cb_t doca_rdma_connect_failure_cb,
-		doca_rdma_connection_disconnection_cb_t doca_rdma_disconnect_cb)
+doca_error_t doca_rdma_set_connection_state_callbacks(
+	struct doca_rdma *rdma, doca_rdma_connection_request_cb_t doca_rdma_connect_request_cb,
+	doca_rdma_connection_established_cb_t doca_rdma_connect_established_cb,
+	doca_rdma_connection_failure_cb_t doca_rdma_connect_failure_cb,
+	doca_rdma_connection_disconnection_cb_t doca_rdma_disconnect_cb)
 {
-	if (!rdma || !doca_rdma_connect_established_cb || !doca_rdma_connect_failure_cb || !doca_rdma_disconnect_cb)
+	if (!rdma || !doca_rdma_connect_established_cb || !doca_rdma_connect_failure_cb ||
+	    !doca_rdma_disconnect_cb)
 		return DOCA_ERROR_INVALID_VALUE;
 	rdma->request_cb = doca_rdma_connect_request_cb;
 	rdma->established_cb = doca_rdma_connect_established_cb;
@@ -147,37 +148,46 @@ doca_error_t doca_rdma_set_connection_state_callbacks(struct doca_rdma *rdma,
 	return DOCA_SUCCESS;
 }
 
-/* -- settings: a value that the program may change before start, within bounds; `otherwise` is said of what lies outside -- */
+/*
+ * -- settings: a value that the program may change before start, within bounds; `otherwise` is said
+ * of what lies outside --
+ */
 
-#define SETTER(name, type, field, is_ok, otherwise)                                                     \
-	doca_error_t doca_rdma_set_##name(struct doca_rdma *rdma, type value)                           \
-	{                                                                                               \
-		doca_error_t result = gd_ctx_configurable(doca_rdma_as_ctx(rdma), DOCA_ERROR_BAD_STATE); \
-                                                                                                        \
-		if (result == DOCA_SUCCESS && !(is_ok))                                                 \
-			result = otherwise;                                                             \
-		if (result == DOCA_SUCCESS)                                                             \
-			rdma->field = value;                                                            \
-		return result;                                                                          \
+#define SETTER(name, type, field, is_ok, otherwise) \
+	doca_error_t doca_rdma_set_##name(struct doca_rdma *rdma, type value) \
+	{ \
+		doca_error_t result = gd_ctx_configurable(doca_rdma_as_ctx(rdma), \
+							  DOCA_ERROR_BAD_STATE); \
+\
+		if (result == DOCA_SUCCESS && !(is_ok)) \
+			result = otherwise; \
+		if (result == DOCA_SUCCESS) \
+			rdma->field = value; \
+		return result; \
 	}
 
 #define WRONG_OR_TOO_MUCH (value ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE)
 
-#define GETTER(name, type, field, constness)                                                            \
-	doca_error_t doca_rdma_get_##name(constness struct doca_rdma *rdma, type *value)                \
-	{                                                                                               \
-		if (!rdma || !value)                                                                    \
-			return DOCA_ERROR_INVALID_VALUE;                                                \
-		*value = rdma->field;                                                                   \
-		return DOCA_SUCCESS;                                                                    \
+#define GETTER(name, type, field, constness) \
+	doca_error_t doca_rdma_get_##name(constness struct doca_rdma *rdma, type *value) \
+	{ \
+		if (!rdma || !value) \
+			return DOCA_ERROR_INVALID_VALUE; \
+		*value = rdma->field; \
+		return DOCA_SUCCESS; \
 	}
 
-SETTER(send_queue_size, uint32_t, send_queue_size, value > 0 && value <= GD_RDMA_MAX_QUEUE, WRONG_OR_TOO_MUCH)
-SETTER(recv_queue_size, uint32_t, recv_queue_size, value > 0 && value <= GD_RDMA_MAX_QUEUE, WRONG_OR_TOO_MUCH)
-SETTER(max_send_buf_list_len, uint32_t, max_send_list, value > 0 && value <= GD_RDMA_MAX_LIST, DOCA_ERROR_INVALID_VALUE)
-SETTER(transport_type, enum doca_rdma_transport_type, transport_type, value == DOCA_RDMA_TRANSPORT_TYPE_RC,
+SETTER(send_queue_size, uint32_t, send_queue_size, value > 0 && value <= GD_RDMA_MAX_QUEUE,
+       WRONG_OR_TOO_MUCH)
+SETTER(recv_queue_size, uint32_t, recv_queue_size, value > 0 && value <= GD_RDMA_MAX_QUEUE,
+       WRONG_OR_TOO_MUCH)
+SETTER(max_send_buf_list_len, uint32_t, max_send_list, value > 0 && value <= GD_RDMA_MAX_LIST,
+       DOCA_ERROR_INVALID_VALUE)
+SETTER(transport_type, enum doca_rdma_transport_type, transport_type,
+       value == DOCA_RDMA_TRANSPORT_TYPE_RC,
        value == DOCA_RDMA_TRANSPORT_TYPE_DC ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE)
-SETTER(mtu, enum doca_mtu_size, mtu, value >= DOCA_MTU_SIZE_256_BYTES && value <= DOCA_MTU_SIZE_4K_BYTES,
+SETTER(mtu, enum doca_mtu_size, mtu,
+       value >= DOCA_MTU_SIZE_256_BYTES && value <= DOCA_MTU_SIZE_4K_BYTES,
        value == DOCA_MTU_SIZE_RAW_ETHERNET ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE)
 SETTER(permissions, uint32_t, permissions, true, DOCA_SUCCESS)
 SETTER(grh_enabled, uint8_t, grh, value <= 1, DOCA_ERROR_INVALID_VALUE)
@@ -201,7 +211,8 @@ GETTER(rnr_retry_count, uint8_t, rnr_retry, const)
 
 doca_error_t doca_rdma_set_gid_index(struct doca_rdma *rdma, uint32_t gid_index)
 {
-	const doca_error_t result = gd_ctx_configurable(doca_rdma_as_ctx(rdma), DOCA_ERROR_BAD_STATE);
+	const doca_error_t result = gd_ctx_configurable(doca_rdma_as_ctx(rdma),
+							DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -210,9 +221,11 @@ doca_error_t doca_rdma_set_gid_index(struct doca_rdma *rdma, uint32_t gid_index)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma, uint32_t buf_list_len)
+doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma,
+							 uint32_t buf_list_len)
 {
-	const doca_error_t result = gd_ctx_configurable(doca_rdma_as_ctx(rdma), DOCA_ERROR_BAD_STATE);
+	const doca_error_t result = gd_ctx_configurable(doca_rdma_as_ctx(rdma),
+							DOCA_ERROR_BAD_STATE);
 
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -222,7 +235,8 @@ doca_error_t doca_rdma_task_receive_set_dst_buf_list_len(struct doca_rdma *rdma,
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_rdma_task_receive_get_dst_buf_list_len(const struct doca_rdma *rdma, uint32_t *buf_list_len)
+doca_error_t doca_rdma_task_receive_get_dst_buf_list_len(const struct doca_rdma *rdma,
+							 uint32_t *buf_list_len)
 {
 	if (!rdma || !buf_list_len)
 		return DOCA_ERROR_INVALID_VALUE;

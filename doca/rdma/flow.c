@@ -19,14 +19,15 @@ static uint32_t depth(const struct doca_rdma *rdma)
 /* -- receives -- */
 
 /*
- * Let in as many messages as there are receive tasks. With several connections more than that may come: the rest waits in
- * the queues. The parts of a message that has begun always may.
+ * Let in as many messages as there are receive tasks. With several connections more than that may
+ * come: the rest waits in the queues. The parts of a message that has begun always may.
  */
 static void let_in(struct doca_rdma_connection *conn)
 {
 	const struct gd_rdma_link *link = conn->link;
 	const uint32_t most = depth(conn->rdma);
-	uint32_t wanted = conn->left || conn->rdma->receives.n > most ? most : conn->rdma->receives.n;
+	uint32_t wanted = conn->left || conn->rdma->receives.n > most ? most
+								      : conn->rdma->receives.n;
 	struct gantry_recv recvs[GD_RDMA_DEPTH];
 	uint32_t n = 0;
 
@@ -34,8 +35,10 @@ static void let_in(struct doca_rdma_connection *conn)
 		const uint32_t at = (uint32_t)__builtin_ctzll(conn->free_bounces);
 
 		conn->free_bounces &= ~(1ull << at);
-		recvs[n] = (struct gantry_recv){.buf = link->bounce + (size_t)at * link->bounce_bytes,
-						.length = link->bounce_bytes, .cookie = at};
+		recvs[n] =
+			(struct gantry_recv){.buf = link->bounce + (size_t)at * link->bounce_bytes,
+					     .length = link->bounce_bytes,
+					     .cookie = at};
 	}
 	if (n == 0)
 		return;
@@ -52,7 +55,8 @@ void gd_rdma_submit_receive(struct doca_rdma *rdma, struct gd_rdma_task *task)
 
 static void break_up(struct doca_rdma_connection *conn)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection is given up: the peer sends messages that make no sense");
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "an RDMA connection is given up: the peer sends messages that make no sense");
 	gd_rdma_conn_over(conn, DOCA_ERROR_CONNECTION_RESET, true);
 }
 
@@ -69,7 +73,9 @@ static void begin(struct doca_rdma_connection *conn, const struct gd_rdma_head *
 	task->imm = head->imm;
 	task->result_len = head->length;
 	if (conn->left > (task->dst ? gd_buf_room(task->dst) : 0)) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA message of %u bytes does not fit into the receive task", head->length);
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "an RDMA message of %u bytes does not fit into the receive task",
+		       head->length);
 		task->trouble = DOCA_ERROR_IO_FAILED;
 	}
 }
@@ -83,7 +89,8 @@ static void append(struct gd_rdma_task *task, const void *data, uint32_t length)
 /* Returns 1 when a task ended, 0, or -1: the peer breaks the rules. */
 static int take(struct doca_rdma_connection *conn, const struct gantry_msg *msg)
 {
-	const uint32_t part = msg->imm_len - (uint32_t)sizeof(struct gd_rdma_head), bytes = part + msg->length;
+	const uint32_t part = msg->imm_len - (uint32_t)sizeof(struct gd_rdma_head),
+		       bytes = part + msg->length;
 	struct gd_rdma_task *task;
 	struct gd_rdma_head head;
 
@@ -143,14 +150,16 @@ void gd_rdma_flush_receives(struct doca_rdma *rdma, doca_error_t status)
 /* -- sends -- */
 
 /* n bytes of data, in one piece; NULL: they cannot be had. */
-static const char *part_of(const struct doca_rdma *rdma, const struct doca_buf *src, size_t offset, size_t n)
+static const char *part_of(const struct doca_rdma *rdma, const struct doca_buf *src, size_t offset,
+			   size_t n)
 {
 	if (!src->next)
 		return gd_buf_host(src, (const char *)src->data + offset, n);
 	return gd_buf_read(src, offset, rdma->scratch, n) == DOCA_SUCCESS ? rdma->scratch : NULL;
 }
 
-static int send_part(struct doca_rdma_connection *conn, const struct gd_rdma_head *head, const char *data, size_t n)
+static int send_part(struct doca_rdma_connection *conn, const struct gd_rdma_head *head,
+		     const char *data, size_t n)
 {
 	const size_t part = n < GD_RDMA_PART ? n : GD_RDMA_PART;
 	struct gantry_send send = {.imm_len = (uint32_t)(sizeof(*head) + part)};
@@ -174,10 +183,11 @@ static enum gd_rdma_step fail(struct gd_rdma_task *task, doca_error_t why)
 }
 
 /* As much of a message as goes. `carries`: it has the data of the source with it. */
-static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct gd_rdma_task *task, enum doca_rdma_opcode opcode,
-				      bool carries)
+static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct gd_rdma_task *task,
+				      enum doca_rdma_opcode opcode, bool carries)
 {
-	struct gd_rdma_head head = {.kind = opcode, .imm = task->imm, .length = (uint32_t)task->length};
+	struct gd_rdma_head head = {
+		.kind = opcode, .imm = task->imm, .length = (uint32_t)task->length};
 	const size_t most = GD_RDMA_PART + conn->link->max_inline;
 	const size_t end = carries ? task->length : task->done;
 
@@ -190,7 +200,8 @@ static enum gd_rdma_step send_message(struct doca_rdma_connection *conn, struct 
 			return fail(task, DOCA_ERROR_INVALID_VALUE);
 		head.first = !carries || task->done == 0;
 		rc = send_part(conn, &head, data, n);
-		if (rc == -EAGAIN || rc == -ENOTCONN) /* the end of a lost connection ends its tasks */
+		/* the end of a lost connection ends its tasks */
+		if (rc == -EAGAIN || rc == -ENOTCONN)
 			return GD_RDMA_WAIT;
 		if (rc)
 			return fail(task, DOCA_ERROR_IO_FAILED);
@@ -209,7 +220,9 @@ static enum gd_rdma_step run_send(struct doca_rdma_connection *conn, struct gd_r
 	if (task->length > GD_RDMA_MAX_MESSAGE)
 		return fail(task, DOCA_ERROR_INVALID_VALUE);
 	return send_message(conn, task,
-			    task->kind == GD_RDMA_SEND ? DOCA_RDMA_OPCODE_RECV_SEND : DOCA_RDMA_OPCODE_RECV_SEND_WITH_IMM, true);
+			    task->kind == GD_RDMA_SEND ? DOCA_RDMA_OPCODE_RECV_SEND
+						       : DOCA_RDMA_OPCODE_RECV_SEND_WITH_IMM,
+			    true);
 }
 
 static enum gd_rdma_step run_write_imm(struct doca_rdma_connection *conn, struct gd_rdma_task *task)
@@ -386,7 +399,8 @@ static int turn(struct doca_rdma_connection *conn)
 		ended |= push(conn);
 	if (conn->left || conn->rdma->receives.n)
 		ended |= receive(conn);
-	if (!ended && conn->lost && conn->state == GD_RDMA_UP) /* all that came before its end was read */
+	/* all that came before its end was read */
+	if (!ended && conn->lost && conn->state == GD_RDMA_UP)
 		gd_rdma_conn_over(conn, DOCA_ERROR_CONNECTION_RESET, true);
 	return ended;
 }
@@ -440,14 +454,16 @@ static int arm(struct doca_rdma_connection *conn)
 		return 1;
 	}
 	conn->armed = true;
-	return gd_service_add_fd(ops->consumer_fd(conn->link->consumer), ring, conn) != DOCA_SUCCESS;
+	return gd_service_add_fd(ops->consumer_fd(conn->link->consumer), ring, conn) !=
+	       DOCA_SUCCESS;
 }
 
 int gd_rdma_arm(struct doca_ctx *ctx)
 {
 	int busy = 0;
 
-	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn; conn = conn->next_live)
+	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn;
+	     conn = conn->next_live)
 		busy |= arm(conn);
 	return busy;
 }
@@ -457,10 +473,12 @@ int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 	const struct gantry_transport_ops *ops = gd_rdma_of(ctx)->ops;
 	int n = 0;
 
-	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn; conn = conn->next_live) {
+	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn;
+	     conn = conn->next_live) {
 		void *consumer = conn->link->consumer;
 
-		if (n == max || conn->sends.first || conn->flying.first || conn->lost || conn->armed || ops->consumer_arm(consumer))
+		if (n == max || conn->sends.first || conn->flying.first || conn->lost ||
+		    conn->armed || ops->consumer_arm(consumer))
 			return -1;
 		fds[n++] = (struct pollfd){.fd = ops->consumer_fd(consumer), .events = POLLIN};
 	}
@@ -469,7 +487,8 @@ int gd_rdma_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int max)
 
 void gd_rdma_rouse(struct doca_ctx *ctx)
 {
-	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn; conn = conn->next_live)
+	for (struct doca_rdma_connection *conn = gd_rdma_of(ctx)->live; conn;
+	     conn = conn->next_live)
 		if (!conn->armed)
 			conn->rdma->ops->consumer_disarm(conn->link->consumer);
 }

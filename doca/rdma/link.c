@@ -104,14 +104,15 @@ static void tell_closed(struct gd_rdma_link *link)
 
 static void give_up(struct gd_rdma_link *link, const char *why, int rc)
 {
-	gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection is given up: %s%s%s", why, rc ? ": " : "", rc ? strerror(-rc) : "");
+	gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA connection is given up: %s%s%s", why, rc ? ": " : "",
+	       rc ? strerror(-rc) : "");
 	tell_closed(link);
 }
 
 /* -- greeting -- */
 
-static int greet(struct gd_rdma_link *link, enum gd_rdma_say say, const struct gd_rdma_id *from, const struct gd_rdma_id *to,
-		 bool by_address)
+static int greet(struct gd_rdma_link *link, enum gd_rdma_say say, const struct gd_rdma_id *from,
+		 const struct gd_rdma_id *to, bool by_address)
 {
 	struct gd_rdma_hello hello = {
 		.say = say,
@@ -129,7 +130,8 @@ static int greet(struct gd_rdma_link *link, enum gd_rdma_say say, const struct g
 
 static int make_queues(struct gd_rdma_link *link)
 {
-	struct gantry_queue_attr attr = {.depth = depth(link->rdma), .max_data = link->bounce_bytes};
+	struct gantry_queue_attr attr = {.depth = depth(link->rdma),
+					 .max_data = link->bounce_bytes};
 	uint32_t id;
 	int rc;
 
@@ -203,7 +205,9 @@ static void on_request(struct gd_rdma_link *link)
 		return;
 	}
 	if (gd_rdma_conn_take(rdma, GD_RDMA_REQUESTED, &conn) != DOCA_SUCCESS) {
-		turn_away(link, "there are as many connections as doca_rdma_set_max_num_connections allows");
+		turn_away(
+			link,
+			"there are as many connections as doca_rdma_set_max_num_connections allows");
 		return;
 	}
 	conn->by_address = true;
@@ -252,7 +256,8 @@ static void on_welcome(struct gd_rdma_link *link, const struct gd_rdma_hello *he
 		give_up(link, "its queues cannot be made", rc);
 }
 
-doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device, const char *service)
+doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *device,
+				  const char *service)
 {
 	struct doca_rdma *rdma = conn->rdma;
 	struct gd_rdma_link *link = link_new(rdma);
@@ -264,7 +269,8 @@ doca_error_t gd_rdma_link_connect(struct doca_rdma_connection *conn, void *devic
 	link->asks = true;
 	rc = rdma->ops->connect(device, service, &gd_rdma_events, link, &link->gantry);
 	if (rc) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to RDMA peer %s: %s", service, strerror(-rc));
+		gd_log(DOCA_LOG_LEVEL_ERROR, "cannot connect to RDMA peer %s: %s", service,
+		       strerror(-rc));
 		free(link);
 		return DOCA_ERROR_CONNECTION_ABORTED;
 	}
@@ -309,7 +315,8 @@ static bool is_greeting(const void *msg, size_t len, struct gd_rdma_hello *hello
 	if (len != sizeof(*hello))
 		return false;
 	memcpy(hello, msg, sizeof(*hello));
-	return hello->magic == GD_RDMA_MAGIC && hello->version == GD_RDMA_VERSION && hello->by_address <= 1;
+	return hello->magic == GD_RDMA_MAGIC && hello->version == GD_RDMA_VERSION &&
+	       hello->by_address <= 1;
 }
 
 /* Handle it; false: it makes no sense. The link may be gone afterwards. */
@@ -323,8 +330,8 @@ static bool handle(struct gd_rdma_link *link, const void *msg, size_t len)
 		return false;
 	memcpy(&say, msg, sizeof(say));
 	if (say == GD_RDMA_HELLO || say == GD_RDMA_WELCOME) {
-		if (!is_greeting(msg, len, &hello) || link->welcome || (say == GD_RDMA_WELCOME) != link->asks ||
-		    (link->conn && !link->asks))
+		if (!is_greeting(msg, len, &hello) || link->welcome ||
+		    (say == GD_RDMA_WELCOME) != link->asks || (link->conn && !link->asks))
 			return false;
 		if (say == GD_RDMA_HELLO)
 			on_hello(link, &hello);
@@ -391,7 +398,8 @@ static void on_closed(void *arg, void *gantry, int reason)
 		return;
 	}
 	if (!link->welcome && !link->lost)
-		gd_log(DOCA_LOG_LEVEL_WARNING, "an RDMA connection does not come about: %s", strerror(-reason));
+		gd_log(DOCA_LOG_LEVEL_WARNING, "an RDMA connection does not come about: %s",
+		       strerror(-reason));
 	tell_closed(link);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c - reads and writes of the peer's memory: what they are about, and how they are done where it is mapped.
+ * memory.c - reads and writes of the peer's memory: what they are about, and how they are done
+ * where it is mapped.
  *
- * A write goes behind the data of the destination, and leaves that buffer as it is: it is the peer's memory.
+ * A write goes behind the data of the destination, and leaves that buffer as it is: it is the
+ * peer's memory.
  */
 #include <string.h>
 
@@ -28,7 +30,8 @@ static uint32_t right(enum gd_rdma_kind kind)
 	}
 }
 
-static doca_error_t target_of_buf(const struct doca_buf *buf, char *addr, size_t length, struct gd_rdma_target *target)
+static doca_error_t target_of_buf(const struct doca_buf *buf, char *addr, size_t length,
+				  struct gd_rdma_target *target)
 {
 	const size_t offset = (size_t)(addr - (char *)buf->head);
 
@@ -41,7 +44,8 @@ static doca_error_t target_of_buf(const struct doca_buf *buf, char *addr, size_t
 static doca_error_t target_of_event(const struct gd_rdma_task *task, struct gd_rdma_target *target)
 {
 	uint64_t addr;
-	doca_error_t result = gd_sync_event_remote_mmap((struct doca_sync_event_remote_net *)task->event, &target->map, &addr);
+	doca_error_t result = gd_sync_event_remote_mmap(
+		(struct doca_sync_event_remote_net *)task->event, &target->map, &addr);
 
 	target->addr = (char *)(uintptr_t)addr;
 	target->length = CELL;
@@ -63,10 +67,12 @@ static doca_error_t find(const struct gd_rdma_task *task, struct gd_rdma_target 
 	case GD_RDMA_WRITE_IMM:
 		if (!src || !dst || dst->next)
 			return DOCA_ERROR_INVALID_VALUE;
-		return target_of_buf(dst, (char *)dst->data + dst->data_len, gd_buf_data_bytes(src), target);
+		return target_of_buf(dst, (char *)dst->data + dst->data_len, gd_buf_data_bytes(src),
+				     target);
 	case GD_RDMA_CMP_SWP:
 	case GD_RDMA_FETCH_ADD:
-		if (!dst || dst->next || (uintptr_t)dst->data % CELL || (task->result && gd_buf_room(task->result) < CELL))
+		if (!dst || dst->next || (uintptr_t)dst->data % CELL ||
+		    (task->result && gd_buf_room(task->result) < CELL))
 			return DOCA_ERROR_INVALID_VALUE;
 		return target_of_buf(dst, dst->data, CELL, target);
 	case GD_RDMA_EVENT_GET:
@@ -93,14 +99,18 @@ static doca_error_t permit(const struct gd_rdma_task *task, const struct gd_rdma
 	if (map && map->imported && gd_mmap_check(map) == DOCA_ERROR_IO_FAILED)
 		return DOCA_ERROR_IO_FAILED; /* its owner has taken it back, or is gone */
 	if (!map || !map->started || !map->imported) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "an RDMA task needs a remote buffer, of a map made by doca_mmap_create_from_export");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "an RDMA task needs a remote buffer, of a map made by doca_mmap_create_from_export");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	access = gd_mmap_access(map);
 	if (access & task->conn->link->permissions & wanted)
 		return DOCA_SUCCESS;
-	gd_log(DOCA_LOG_LEVEL_ERROR, "the peer does not let its memory be used for RDMA %s: see its doca_%s_set_permissions",
-	       wanted == DOCA_ACCESS_FLAG_RDMA_READ ? "reads" : wanted == DOCA_ACCESS_FLAG_RDMA_WRITE ? "writes" : "atomics",
+	gd_log(DOCA_LOG_LEVEL_ERROR,
+	       "the peer does not let its memory be used for RDMA %s: see its doca_%s_set_permissions",
+	       wanted == DOCA_ACCESS_FLAG_RDMA_READ    ? "reads"
+	       : wanted == DOCA_ACCESS_FLAG_RDMA_WRITE ? "writes"
+						       : "atomics",
 	       access & wanted ? "rdma" : "mmap");
 	return DOCA_ERROR_NOT_PERMITTED;
 }
@@ -128,7 +138,8 @@ static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)
 
 	switch (task->kind) {
 	case GD_RDMA_CMP_SWP:
-		__atomic_compare_exchange_n(cell, &value, task->value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(cell, &value, task->value, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
 		return give_value(task->result, value);
 	case GD_RDMA_EVENT_GET:
 		return give_value(task->dst, __atomic_load_n(cell, __ATOMIC_ACQUIRE));
@@ -138,7 +149,8 @@ static doca_error_t change_cell(struct gd_rdma_task *task, uint64_t *cell)
 		__atomic_store_n(cell, value, __ATOMIC_RELEASE);
 		return DOCA_SUCCESS;
 	default:
-		return give_value(task->result, __atomic_fetch_add(cell, task->value, __ATOMIC_SEQ_CST));
+		return give_value(task->result,
+				  __atomic_fetch_add(cell, task->value, __ATOMIC_SEQ_CST));
 	}
 }
 

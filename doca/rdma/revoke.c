@@ -2,10 +2,10 @@
 /*
  * revoke.c - memory that its owner takes back, where the device reads and writes it.
  *
- * When a program stops a map, the library revokes it from all peers that it was exported to. The peer's engine releases
- * the map as soon as no task is in flight. If the engine does not progress, the transport revokes the map after
- * revoke_timeout. doca_mmap_stop does not wait that long: after GD_SILENT_NS it replaces the pages, and the device
- * keeps the old ones.
+ * When a program stops a map, the library revokes it from all peers that it was exported to. The
+ * peer's engine releases the map as soon as no task is in flight. If the engine does not progress,
+ * the transport revokes the map after revoke_timeout. doca_mmap_stop does not wait that long: after
+ * GD_SILENT_NS it replaces the pages, and the device keeps the old ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "rdma/rdma.h"
 
-#define LOOK_NS 50000         /* between two looks whether it is back */
+#define LOOK_NS 50000 /* between two looks whether it is back */
 
 /* Contexts that run. The lock is taken before that of a transport. */
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,7 +64,8 @@ static bool ask_back(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
 	for (struct gd_rdma_local *local = link->exports; local; local = local->next)
 		if (memcmp(&local->map, map, sizeof(*map)) == 0) {
-			link->rdma->ops->revoke_region(link->gantry, local->token.handle); /* again: nothing happens */
+			/* again: nothing happens */
+			link->rdma->ops->revoke_region(link->gantry, local->token.handle);
 			return true;
 		}
 	return false;
@@ -78,7 +79,10 @@ static void ask_engine(struct gd_rdma_link *link)
 	link->gives_back = true;
 }
 
-/* Under the transport's lock. True if the device of this side uses the map; the engine is then asked to release it. */
+/*
+ * Under the transport's lock. True if the device of this side uses the map; the engine is then
+ * asked to release it.
+ */
 static bool ask_back_local(struct gd_rdma_link *link, const struct gd_mmap_id *map)
 {
 	for (const struct gd_rdma_local *local = link->locals; local; local = local->next)
@@ -157,7 +161,8 @@ void gd_rdma_give_back(struct doca_rdma_connection *conn)
 	gd_transport_lock(conn->rdma->transport, NULL);
 	link->gives_back = false;
 	if (!conn->flying.first && !(next && next->pieces))
-		gd_rdma_forget_locals(link); /* one map was stopped; later tasks register the others again */
+		/* one map was stopped; later tasks register the others again */
+		gd_rdma_forget_locals(link);
 	for (struct gd_rdma_remote *remote = link->remotes; remote; remote = remote->next) {
 		if (!remote->region || remote->state < GD_RDMA_REFUSED || remote->pieces)
 			continue;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tasks.c - tasks of an RDMA context: their pools, lists, and the functions for messages, reads and writes. */
+/*
+ * tasks.c - tasks of an RDMA context: their pools, lists, and the functions for messages, reads and
+ * writes.
+ */
 #include "base/container_of.h"
 #include "buf/buf.h"
 #include "rdma/rdma.h"
@@ -61,17 +64,21 @@ static doca_error_t check(const struct doca_task *base)
 
 	switch (task->kind) {
 	case GD_RDMA_RECEIVE:
-		return is_chain_too_long(task->dst, rdma->max_receive_list) ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+		return is_chain_too_long(task->dst, rdma->max_receive_list)
+			       ? DOCA_ERROR_INVALID_VALUE
+			       : DOCA_SUCCESS;
 	case GD_RDMA_SEND:
 	case GD_RDMA_SEND_IMM:
 		break;
 	case GD_RDMA_READ:
-		if (!task->src || !task->dst || task->src->next || gd_buf_room(task->dst) < task->src->data_len)
+		if (!task->src || !task->dst || task->src->next ||
+		    gd_buf_room(task->dst) < task->src->data_len)
 			return DOCA_ERROR_INVALID_VALUE;
 		break;
 	case GD_RDMA_WRITE:
 	case GD_RDMA_WRITE_IMM:
-		if (!task->src || !task->dst || task->dst->next || gd_buf_room(task->dst) < gd_buf_data_bytes(task->src))
+		if (!task->src || !task->dst || task->dst->next ||
+		    gd_buf_room(task->dst) < gd_buf_data_bytes(task->src))
 			return DOCA_ERROR_INVALID_VALUE;
 		break;
 	default:
@@ -99,7 +106,8 @@ static doca_error_t submit(struct doca_task *base)
 	}
 	if (!task->conn || task->conn->rdma != rdma)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (task->conn->state == GD_RDMA_FREE || task->conn->state == GD_RDMA_OVER || task->conn->lost)
+	if (task->conn->state == GD_RDMA_FREE || task->conn->state == GD_RDMA_OVER ||
+	    task->conn->lost)
 		return DOCA_ERROR_NOT_CONNECTED;
 	gd_rdma_submit(task->conn, task);
 	return DOCA_SUCCESS;
@@ -118,17 +126,20 @@ static void withdraw(struct doca_task *base)
 			conn->receiving = NULL; /* the rest of that message goes nowhere */
 }
 
-static const struct gd_task_ops receive_ops = {.check = check, .submit = submit, .withdraw = withdraw};
+static const struct gd_task_ops receive_ops = {
+	.check = check, .submit = submit, .withdraw = withdraw};
 static const struct gd_task_ops request_ops = {.check = check, .submit = submit};
 
 void gd_rdma_tasks_init(struct doca_rdma *rdma)
 {
 	for (int kind = 0; kind < GD_RDMA_KINDS; kind++)
-		gd_pool_init(&rdma->pools[kind], &rdma->ctx, kind == GD_RDMA_RECEIVE ? &receive_ops : &request_ops,
+		gd_pool_init(&rdma->pools[kind], &rdma->ctx,
+			     kind == GD_RDMA_RECEIVE ? &receive_ops : &request_ops,
 			     sizeof(struct gd_rdma_task));
 }
 
-doca_error_t gd_rdma_task_conf(struct doca_rdma *rdma, enum gd_rdma_kind kind, void *done_cb, void *error_cb, uint32_t n)
+doca_error_t gd_rdma_task_conf(struct doca_rdma *rdma, enum gd_rdma_kind kind, void *done_cb,
+			       void *error_cb, uint32_t n)
 {
 	if (!rdma)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -137,7 +148,8 @@ doca_error_t gd_rdma_task_conf(struct doca_rdma *rdma, enum gd_rdma_kind kind, v
 	return gd_pool_conf(&rdma->pools[kind], done_cb, error_cb, n, DOCA_ERROR_BAD_STATE);
 }
 
-doca_error_t gd_rdma_task_init(struct doca_rdma *rdma, const struct gd_rdma_task *with, union doca_data user_data, void *task_p)
+doca_error_t gd_rdma_task_init(struct doca_rdma *rdma, const struct gd_rdma_task *with,
+			       union doca_data user_data, void *task_p)
 {
 	struct gd_rdma_task *task;
 
@@ -166,13 +178,17 @@ doca_error_t gd_rdma_task_init(struct doca_rdma *rdma, const struct gd_rdma_task
 GD_RDMA_TASK(receive, GD_RDMA_RECEIVE)
 GD_RDMA_FIELD(receive, dst_buf, dst, struct doca_buf *, struct doca_buf *)
 
-doca_error_t doca_rdma_task_receive_allocate_init(struct doca_rdma *rdma, struct doca_buf *dst_buf, union doca_data user_data,
-		struct doca_rdma_task_receive **task)
+doca_error_t doca_rdma_task_receive_allocate_init(struct doca_rdma *rdma, struct doca_buf *dst_buf,
+						  union doca_data user_data,
+						  struct doca_rdma_task_receive **task)
 {
-	return gd_rdma_task_init(rdma, &(struct gd_rdma_task){.kind = GD_RDMA_RECEIVE, .dst = dst_buf}, user_data, task);
+	return gd_rdma_task_init(rdma,
+				 &(struct gd_rdma_task){.kind = GD_RDMA_RECEIVE, .dst = dst_buf},
+				 user_data, task);
 }
 
-enum doca_rdma_opcode doca_rdma_task_receive_get_result_opcode(const struct doca_rdma_task_receive *task)
+enum doca_rdma_opcode doca_rdma_task_receive_get_result_opcode(
+	const struct doca_rdma_task_receive *task)
 {
 	return task ? task->any.opcode : DOCA_RDMA_OPCODE_RECV_SEND;
 }
@@ -182,12 +198,14 @@ uint32_t doca_rdma_task_receive_get_result_len(const struct doca_rdma_task_recei
 	return task ? task->any.result_len : 0;
 }
 
-doca_be32_t doca_rdma_task_receive_get_result_immediate_data(const struct doca_rdma_task_receive *task)
+doca_be32_t doca_rdma_task_receive_get_result_immediate_data(
+	const struct doca_rdma_task_receive *task)
 {
 	return task ? task->any.imm : 0;
 }
 
-const struct doca_rdma_connection *doca_rdma_task_receive_get_result_rdma_connection(const struct doca_rdma_task_receive *task)
+const struct doca_rdma_connection *doca_rdma_task_receive_get_result_rdma_connection(
+	const struct doca_rdma_task_receive *task)
 {
 	return task ? task->any.conn : NULL;
 }
@@ -198,10 +216,16 @@ GD_RDMA_TASK(send, GD_RDMA_SEND)
 GD_RDMA_FIELD(send, src_buf, src, const struct doca_buf *, const struct doca_buf *)
 GD_RDMA_CONNECTION(send)
 
-doca_error_t doca_rdma_task_send_allocate_init(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
-		const struct doca_buf *src_buf, union doca_data user_data, struct doca_rdma_task_send **task)
+doca_error_t doca_rdma_task_send_allocate_init(struct doca_rdma *rdma,
+					       struct doca_rdma_connection *rdma_connection,
+					       const struct doca_buf *src_buf,
+					       union doca_data user_data,
+					       struct doca_rdma_task_send **task)
 {
-	return gd_rdma_task_init(rdma, &(struct gd_rdma_task){.kind = GD_RDMA_SEND, .conn = rdma_connection, .src = src_buf},
+	return gd_rdma_task_init(rdma,
+				 &(struct gd_rdma_task){.kind = GD_RDMA_SEND,
+							.conn = rdma_connection,
+							.src = src_buf},
 				 user_data, task);
 }
 
@@ -210,12 +234,19 @@ GD_RDMA_FIELD(send_imm, src_buf, src, const struct doca_buf *, const struct doca
 GD_RDMA_FIELD(send_imm, immediate_data, imm, doca_be32_t, doca_be32_t)
 GD_RDMA_CONNECTION(send_imm)
 
-doca_error_t doca_rdma_task_send_imm_allocate_init(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
-		const struct doca_buf *src_buf, doca_be32_t immediate_data, union doca_data user_data,
-		struct doca_rdma_task_send_imm **task)
+doca_error_t doca_rdma_task_send_imm_allocate_init(struct doca_rdma *rdma,
+						   struct doca_rdma_connection *rdma_connection,
+						   const struct doca_buf *src_buf,
+						   doca_be32_t immediate_data,
+						   union doca_data user_data,
+						   struct doca_rdma_task_send_imm **task)
 {
-	return gd_rdma_task_init(rdma, &(struct gd_rdma_task){.kind = GD_RDMA_SEND_IMM, .conn = rdma_connection, .src = src_buf,
-							      .imm = immediate_data}, user_data, task);
+	return gd_rdma_task_init(rdma,
+				 &(struct gd_rdma_task){.kind = GD_RDMA_SEND_IMM,
+							.conn = rdma_connection,
+							.src = src_buf,
+							.imm = immediate_data},
+				 user_data, task);
 }
 
 /* -- read -- */
@@ -225,12 +256,18 @@ GD_RDMA_FIELD(read, src_buf, src, const struct doca_buf *, const struct doca_buf
 GD_RDMA_FIELD(read, dst_buf, dst, struct doca_buf *, struct doca_buf *)
 GD_RDMA_CONNECTION(read)
 
-doca_error_t doca_rdma_task_read_allocate_init(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
-		const struct doca_buf *src_buf, struct doca_buf *dst_buf, union doca_data user_data,
-		struct doca_rdma_task_read **task)
+doca_error_t doca_rdma_task_read_allocate_init(struct doca_rdma *rdma,
+					       struct doca_rdma_connection *rdma_connection,
+					       const struct doca_buf *src_buf,
+					       struct doca_buf *dst_buf, union doca_data user_data,
+					       struct doca_rdma_task_read **task)
 {
-	return gd_rdma_task_init(rdma, &(struct gd_rdma_task){.kind = GD_RDMA_READ, .conn = rdma_connection, .src = src_buf,
-							      .dst = dst_buf}, user_data, task);
+	return gd_rdma_task_init(rdma,
+				 &(struct gd_rdma_task){.kind = GD_RDMA_READ,
+							.conn = rdma_connection,
+							.src = src_buf,
+							.dst = dst_buf},
+				 user_data, task);
 }
 
 uint32_t doca_rdma_task_read_get_result_len(const struct doca_rdma_task_read *task)
@@ -245,12 +282,18 @@ GD_RDMA_FIELD(write, src_buf, src, const struct doca_buf *, const struct doca_bu
 GD_RDMA_FIELD(write, dst_buf, dst, struct doca_buf *, struct doca_buf *)
 GD_RDMA_CONNECTION(write)
 
-doca_error_t doca_rdma_task_write_allocate_init(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
-		const struct doca_buf *src_buf, struct doca_buf *dst_buf, union doca_data user_data,
-		struct doca_rdma_task_write **task)
+doca_error_t doca_rdma_task_write_allocate_init(struct doca_rdma *rdma,
+						struct doca_rdma_connection *rdma_connection,
+						const struct doca_buf *src_buf,
+						struct doca_buf *dst_buf, union doca_data user_data,
+						struct doca_rdma_task_write **task)
 {
-	return gd_rdma_task_init(rdma, &(struct gd_rdma_task){.kind = GD_RDMA_WRITE, .conn = rdma_connection, .src = src_buf,
-							      .dst = dst_buf}, user_data, task);
+	return gd_rdma_task_init(rdma,
+				 &(struct gd_rdma_task){.kind = GD_RDMA_WRITE,
+							.conn = rdma_connection,
+							.src = src_buf,
+							.dst = dst_buf},
+				 user_data, task);
 }
 
 GD_RDMA_TASK(write_imm, GD_RDMA_WRITE_IMM)
@@ -259,10 +302,16 @@ GD_RDMA_FIELD(write_imm, dst_buf, dst, struct doca_buf *, struct doca_buf *)
 GD_RDMA_FIELD(write_imm, immediate_data, imm, doca_be32_t, doca_be32_t)
 GD_RDMA_CONNECTION(write_imm)
 
-doca_error_t doca_rdma_task_write_imm_allocate_init(struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
-		const struct doca_buf *src_buf, struct doca_buf *dst_buf, doca_be32_t immediate_data, union doca_data user_data,
-		struct doca_rdma_task_write_imm **task)
+doca_error_t doca_rdma_task_write_imm_allocate_init(
+	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
+	const struct doca_buf *src_buf, struct doca_buf *dst_buf, doca_be32_t immediate_data,
+	union doca_data user_data, struct doca_rdma_task_write_imm **task)
 {
-	return gd_rdma_task_init(rdma, &(struct gd_rdma_task){.kind = GD_RDMA_WRITE_IMM, .conn = rdma_connection, .src = src_buf,
-							      .dst = dst_buf, .imm = immediate_data}, user_data, task);
+	return gd_rdma_task_init(rdma,
+				 &(struct gd_rdma_task){.kind = GD_RDMA_WRITE_IMM,
+							.conn = rdma_connection,
+							.src = src_buf,
+							.dst = dst_buf,
+							.imm = immediate_data},
+				 user_data, task);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_sync_event.c - sync events: what they are made of, their export and import, and their use without tasks */
+/*
+ * doca_sync_event.c - sync events: what they are made of, their export and import, and their use
+ * without tasks
+ */
 #include "buf/buf.h"
 #include "common/log.h"
 #include "device/device.h"
@@ -13,7 +16,10 @@
 
 #define SPINS 1024 /* looks at the cell before the processor is offered to others */
 
-/* What a blob begins with; the descriptor of the memory map follows. Both sides run on one kind of machine. */
+/*
+ * What a blob begins with; the descriptor of the memory map follows. Both sides run on one kind of
+ * machine.
+ */
 struct blob_head {
 	uint32_t magic;
 	uint32_t kind; /* gd_se_location */
@@ -33,10 +39,10 @@ doca_error_t doca_sync_event_create(struct doca_sync_event **event_p)
 {
 	struct doca_sync_event *event;
 
-	if (event_p == NULL)
+	if (!event_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	event = calloc(1, sizeof(*event));
-	if (event == NULL)
+	if (!event)
 		return DOCA_ERROR_NO_MEMORY;
 	gd_ctx_init(&event->ctx, &gd_se_ctx_ops, NULL);
 	gd_se_tasks_init(event);
@@ -48,7 +54,7 @@ doca_error_t doca_sync_event_destroy(struct doca_sync_event *event)
 {
 	doca_error_t result;
 
-	if (event == NULL)
+	if (!event)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = gd_ctx_fini(&event->ctx, DOCA_ERROR_BAD_STATE);
 	if (result != DOCA_SUCCESS)
@@ -65,12 +71,15 @@ doca_error_t doca_sync_event_destroy(struct doca_sync_event *event)
 
 static doca_error_t configurable(const struct doca_sync_event *event)
 {
-	if (event == NULL || event->imported || event->cell != NULL)
+	if (!event || event->imported || event->cell)
 		return DOCA_ERROR_INVALID_VALUE;
 	return gd_ctx_configurable(&event->ctx, DOCA_ERROR_INVALID_VALUE);
 }
 
-/* Its first device is that of the context, which lets go of it in the end; the others are held beside it. */
+/*
+ * Its first device is that of the context, which lets go of it in the end; the others are held
+ * beside it.
+ */
 static void set_dev(struct doca_sync_event *event, struct doca_dev *dev)
 {
 	event->ctx.dev = dev;
@@ -85,14 +94,15 @@ static doca_error_t add_dev(struct doca_sync_event *event, struct doca_dev *dev)
 	if (event->n_devs == GD_SE_MAX_DEVS)
 		return DOCA_ERROR_INVALID_VALUE;
 	event->devs[event->n_devs++] = dev;
-	if (event->ctx.dev == NULL)
+	if (!event->ctx.dev)
 		set_dev(event, dev);
 	else
 		gd_dev_hold(dev);
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t add_cpu(struct doca_sync_event *event, struct doca_dev *dev, uint32_t *locations)
+static doca_error_t add_cpu(struct doca_sync_event *event, struct doca_dev *dev,
+			    uint32_t *locations)
 {
 	doca_error_t result = configurable(event);
 
@@ -112,50 +122,55 @@ static doca_error_t add(struct doca_sync_event *event, uint32_t location, uint32
 	return result;
 }
 
-doca_error_t doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event, struct doca_dev *dev)
+doca_error_t doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event,
+							struct doca_dev *dev)
 {
-	return add_cpu(event, dev, event == NULL ? NULL : &event->publishers);
+	return add_cpu(event, dev, !event ? NULL : &event->publishers);
 }
 
 doca_error_t doca_sync_event_add_publisher_location_remote_pci(struct doca_sync_event *event)
 {
-	return add(event, GD_SE_REMOTE_PCI, event == NULL ? NULL : &event->publishers);
+	return add(event, GD_SE_REMOTE_PCI, !event ? NULL : &event->publishers);
 }
 
 doca_error_t doca_sync_event_add_publisher_location_remote_net(struct doca_sync_event *event)
 {
-	return add(event, GD_SE_REMOTE_NET, event == NULL ? NULL : &event->publishers);
+	return add(event, GD_SE_REMOTE_NET, !event ? NULL : &event->publishers);
 }
 
-doca_error_t doca_sync_event_add_subscriber_location_cpu(struct doca_sync_event *event, struct doca_dev *dev)
+doca_error_t doca_sync_event_add_subscriber_location_cpu(struct doca_sync_event *event,
+							 struct doca_dev *dev)
 {
-	return add_cpu(event, dev, event == NULL ? NULL : &event->subscribers);
+	return add_cpu(event, dev, !event ? NULL : &event->subscribers);
 }
 
 doca_error_t doca_sync_event_add_subscriber_location_remote_pci(struct doca_sync_event *event)
 {
-	return add(event, GD_SE_REMOTE_PCI, event == NULL ? NULL : &event->subscribers);
+	return add(event, GD_SE_REMOTE_PCI, !event ? NULL : &event->subscribers);
 }
 
 static doca_error_t use_cell(struct doca_sync_event *event, void *cell)
 {
-	if (cell == NULL || ((uintptr_t)cell & 7) != 0)
+	if (!cell || ((uintptr_t)cell & 7) != 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	event->own_cell = cell;
 	return DOCA_SUCCESS;
 }
 
-/* Memory of the program holds the value. Such an event cannot be exported: its page holds other things as well. */
+/*
+ * Memory of the program holds the value. Such an event cannot be exported: its page holds other
+ * things as well.
+ */
 doca_error_t doca_sync_event_set_addr(struct doca_sync_event *event, uint64_t *addr)
 {
-	if (event == NULL)
+	if (!event)
 		return DOCA_ERROR_INVALID_VALUE;
 	return configurable(event) != DOCA_SUCCESS ? DOCA_ERROR_BAD_STATE : use_cell(event, addr);
 }
 
 doca_error_t doca_sync_event_set_doca_buf(struct doca_sync_event *event, struct doca_buf *buf)
 {
-	if (event == NULL || buf == NULL)
+	if (!event || !buf)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (configurable(event) != DOCA_SUCCESS)
 		return DOCA_ERROR_BAD_STATE;
@@ -169,8 +184,9 @@ doca_error_t doca_sync_event_set_doca_buf(struct doca_sync_event *event, struct 
 /* The page of the event as a memory map that all its devices can export. */
 static doca_error_t share_page(struct doca_sync_event *event, size_t length)
 {
-	const uint32_t access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ |
-		DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
+	const uint32_t access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE |
+				DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ |
+				DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC;
 	doca_error_t result = doca_mmap_create(&event->map);
 
 	for (uint32_t i = 0; i < event->n_devs && result == DOCA_SUCCESS; i++)
@@ -191,7 +207,8 @@ static doca_error_t open_page(struct doca_sync_event *event)
 	size_t length = (size_t)sysconf(_SC_PAGESIZE);
 	doca_error_t result = DOCA_SUCCESS;
 
-	event->page = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	event->page = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			   0);
 	if (event->page == MAP_FAILED) {
 		event->page = NULL;
 		return DOCA_ERROR_NO_MEMORY;
@@ -207,14 +224,14 @@ static doca_error_t open_page(struct doca_sync_event *event)
 
 doca_error_t gd_se_open(struct doca_sync_event *event)
 {
-	if (event->cell != NULL)
+	if (event->cell)
 		return event->imported ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 	if (event->publishers == 0 || event->subscribers == 0 || event->n_devs == 0) {
 		gd_log(DOCA_LOG_LEVEL_ERROR,
-			"sync event not started: it needs a publisher and a subscriber location, one of them this CPU");
+		       "sync event not started: it needs a publisher and a subscriber location, one of them this CPU");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	if (event->own_cell == NULL)
+	if (!event->own_cell)
 		return open_page(event);
 	event->cell = event->own_cell;
 	return DOCA_SUCCESS;
@@ -225,10 +242,10 @@ void gd_se_close(struct doca_sync_event *event)
 	if (event->imported)
 		return;
 	event->cell = NULL;
-	if (event->map != NULL)
+	if (event->map)
 		doca_mmap_destroy(event->map);
 	event->map = NULL;
-	if (event->page != NULL)
+	if (event->page)
 		munmap(event->page, (size_t)sysconf(_SC_PAGESIZE));
 	event->page = NULL;
 }
@@ -237,7 +254,7 @@ doca_error_t doca_sync_event_start(struct doca_sync_event *event)
 {
 	doca_error_t result;
 
-	if (event == NULL || event->as_ctx || event->started)
+	if (!event || event->as_ctx || event->started)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = gd_se_open(event);
 	event->started = result == DOCA_SUCCESS;
@@ -246,7 +263,7 @@ doca_error_t doca_sync_event_start(struct doca_sync_event *event)
 
 doca_error_t doca_sync_event_stop(struct doca_sync_event *event)
 {
-	if (event == NULL || !event->started)
+	if (!event || !event->started)
 		return DOCA_ERROR_INVALID_VALUE;
 	gd_se_close(event);
 	event->started = false;
@@ -255,7 +272,7 @@ doca_error_t doca_sync_event_stop(struct doca_sync_event *event)
 
 struct doca_ctx *doca_sync_event_as_ctx(struct doca_sync_event *event)
 {
-	if (event == NULL || event->started)
+	if (!event || event->started)
 		return NULL;
 	event->as_ctx = true;
 	return &event->ctx;
@@ -263,10 +280,10 @@ struct doca_ctx *doca_sync_event_as_ctx(struct doca_sync_event *event)
 
 /* -- export and import -- */
 
-static doca_error_t export_cell(const struct doca_sync_event *event, const struct doca_dev *dev, enum gd_se_location to,
-	uint8_t blob[GD_SE_BLOB_MAX], size_t *sz)
+static doca_error_t export_cell(const struct doca_sync_event *event, const struct doca_dev *dev,
+				enum gd_se_location to, uint8_t blob[GD_SE_BLOB_MAX], size_t *sz)
 {
-	struct blob_head head = { BLOB_MAGIC, to, (uintptr_t)event->cell, 0, 0 };
+	struct blob_head head = {BLOB_MAGIC, to, (uintptr_t)event->cell, 0, 0};
 	const void *desc;
 	size_t length;
 	doca_error_t result;
@@ -286,29 +303,35 @@ static doca_error_t export_cell(const struct doca_sync_event *event, const struc
 	return DOCA_SUCCESS;
 }
 
-/* An event can be exported when it was started with such a location, and lives in memory of the library. */
+/*
+ * An event can be exported when it was started with such a location, and lives in memory of the
+ * library.
+ */
 static doca_error_t exportable(const struct doca_sync_event *event, enum gd_se_location to)
 {
-	if (event == NULL || event->cell == NULL)
+	if (!event || !event->cell)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (event->imported || event->own_cell != NULL) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "sync event not exported: its value lies in memory that the library does not own");
+	if (event->imported || event->own_cell) {
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "sync event not exported: its value lies in memory that the library does not own");
 		return DOCA_ERROR_NOT_SUPPORTED;
 	}
 	if (((event->publishers | event->subscribers) & to) == 0) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "sync event not exported: add a remote %s location before it starts",
-			to == GD_SE_REMOTE_PCI ? "PCI" : "net");
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "sync event not exported: add a remote %s location before it starts",
+		       to == GD_SE_REMOTE_PCI ? "PCI" : "net");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event, struct doca_dev *dev, const uint8_t **data,
-	size_t *sz)
+doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event,
+						  struct doca_dev *dev, const uint8_t **data,
+						  size_t *sz)
 {
 	doca_error_t result = exportable(event, GD_SE_REMOTE_PCI);
 
-	if (dev == NULL || data == NULL || sz == NULL)
+	if (!dev || !data || !sz)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (result == DOCA_SUCCESS)
 		result = export_cell(event, dev, GD_SE_REMOTE_PCI, event->pci_blob, sz);
@@ -317,11 +340,12 @@ doca_error_t doca_sync_event_export_to_remote_pci(struct doca_sync_event *event,
 	return result;
 }
 
-doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event, const uint8_t **data, size_t *sz)
+doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
+						  const uint8_t **data, size_t *sz)
 {
 	doca_error_t result = exportable(event, GD_SE_REMOTE_NET);
 
-	if (data == NULL || sz == NULL)
+	if (!data || !sz)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (result == DOCA_SUCCESS)
 		result = export_cell(event, event->devs[0], GD_SE_REMOTE_NET, event->net_blob, sz);
@@ -331,27 +355,30 @@ doca_error_t doca_sync_event_export_to_remote_net(struct doca_sync_event *event,
 }
 
 /* The map behind a blob; `cell`: its address at the owner, whose eight bytes lie in the map. */
-static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t sz, enum gd_se_location kind,
-	struct doca_mmap **map_p, uint64_t *cell)
+static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t sz,
+			       enum gd_se_location kind, struct doca_mmap **map_p, uint64_t *cell)
 {
 	struct blob_head head;
 	struct doca_mmap *map;
 	uint64_t base;
 	doca_error_t result;
 
-	if (dev == NULL || data == NULL || sz <= sizeof(head) || sz > GD_SE_BLOB_MAX)
+	if (!dev || !data || sz <= sizeof(head) || sz > GD_SE_BLOB_MAX)
 		return DOCA_ERROR_INVALID_VALUE;
 	memcpy(&head, data, sizeof(head));
-	if (head.magic != BLOB_MAGIC || head.kind != (uint32_t)kind || head.desc_len != sz - sizeof(head) || head.zero != 0) {
-		gd_log(DOCA_LOG_LEVEL_ERROR, "sync event not imported: these %zu bytes are no descriptor of one for remote %s", sz,
-			kind == GD_SE_REMOTE_PCI ? "PCI" : "net");
+	if (head.magic != BLOB_MAGIC || head.kind != (uint32_t)kind ||
+	    head.desc_len != sz - sizeof(head) || head.zero != 0) {
+		gd_log(DOCA_LOG_LEVEL_ERROR,
+		       "sync event not imported: these %zu bytes are no descriptor of one for remote %s",
+		       sz, kind == GD_SE_REMOTE_PCI ? "PCI" : "net");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	result = doca_mmap_create_from_export(NULL, data + sizeof(head), head.desc_len, dev, &map);
 	if (result != DOCA_SUCCESS)
 		return result;
 	base = (uintptr_t)map->addr;
-	if ((head.cell & 7) != 0 || head.cell < base || map->length < 8 || head.cell - base > map->length - 8) {
+	if ((head.cell & 7) != 0 || head.cell < base || map->length < 8 ||
+	    head.cell - base > map->length - 8) {
 		doca_mmap_destroy(map);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
@@ -360,20 +387,20 @@ static doca_error_t import_map(struct doca_dev *dev, const uint8_t *data, size_t
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint8_t *data, size_t sz,
-	struct doca_sync_event **event_p)
+doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint8_t *data,
+						size_t sz, struct doca_sync_event **event_p)
 {
 	struct doca_sync_event *event;
 	uint64_t cell;
 	doca_error_t result;
 
-	if (event_p == NULL)
+	if (!event_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = doca_sync_event_create(&event);
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = import_map(dev, data, sz, GD_SE_REMOTE_PCI, &event->map, &cell);
-	if (result == DOCA_SUCCESS && event->map->local == NULL)
+	if (result == DOCA_SUCCESS && !event->map->local)
 		result = DOCA_ERROR_NOT_SUPPORTED;
 	else if (result == DOCA_SUCCESS && !gd_mmap_allows(event->map, true))
 		result = DOCA_ERROR_INVALID_VALUE;
@@ -388,16 +415,17 @@ doca_error_t doca_sync_event_create_from_export(struct doca_dev *dev, const uint
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_sync_event_remote_net_create_from_export(struct doca_dev *dev, const uint8_t *data, size_t sz,
+doca_error_t doca_sync_event_remote_net_create_from_export(
+	struct doca_dev *dev, const uint8_t *data, size_t sz,
 	struct doca_sync_event_remote_net **event_p)
 {
 	struct doca_sync_event_remote_net *event;
 	doca_error_t result;
 
-	if (event_p == NULL)
+	if (!event_p)
 		return DOCA_ERROR_INVALID_VALUE;
 	event = calloc(1, sizeof(*event));
-	if (event == NULL)
+	if (!event)
 		return DOCA_ERROR_NO_MEMORY;
 	result = import_map(dev, data, sz, GD_SE_REMOTE_NET, &event->map, &event->cell);
 	if (result != DOCA_SUCCESS) {
@@ -412,7 +440,7 @@ doca_error_t doca_sync_event_remote_net_destroy(struct doca_sync_event_remote_ne
 {
 	doca_error_t result;
 
-	if (event == NULL)
+	if (!event)
 		return DOCA_ERROR_INVALID_VALUE;
 	result = doca_mmap_destroy(event->map);
 	if (result == DOCA_SUCCESS)
@@ -420,9 +448,10 @@ doca_error_t doca_sync_event_remote_net_destroy(struct doca_sync_event_remote_ne
 	return result;
 }
 
-doca_error_t gd_sync_event_remote_mmap(struct doca_sync_event_remote_net *event, struct doca_mmap **map, uint64_t *addr)
+doca_error_t gd_sync_event_remote_mmap(struct doca_sync_event_remote_net *event,
+				       struct doca_mmap **map, uint64_t *addr)
 {
-	if (event == NULL || map == NULL || addr == NULL)
+	if (!event || !map || !addr)
 		return DOCA_ERROR_INVALID_VALUE;
 	*map = event->map;
 	*addr = event->cell;
@@ -433,15 +462,16 @@ doca_error_t gd_sync_event_remote_mmap(struct doca_sync_event_remote_net *event,
 
 doca_error_t doca_sync_event_get(struct doca_sync_event *event, uint64_t *value)
 {
-	if (event == NULL || event->cell == NULL || value == NULL)
+	if (!event || !event->cell || !value)
 		return DOCA_ERROR_INVALID_VALUE;
 	*value = __atomic_load_n(event->cell, __ATOMIC_SEQ_CST);
 	return DOCA_SUCCESS;
 }
 
-doca_error_t doca_sync_event_update_add(struct doca_sync_event *event, uint64_t value, uint64_t *fetched)
+doca_error_t doca_sync_event_update_add(struct doca_sync_event *event, uint64_t value,
+					uint64_t *fetched)
 {
-	if (event == NULL || event->cell == NULL || fetched == NULL)
+	if (!event || !event->cell || !fetched)
 		return DOCA_ERROR_INVALID_VALUE;
 	*fetched = __atomic_fetch_add(event->cell, value, __ATOMIC_SEQ_CST);
 	return DOCA_SUCCESS;
@@ -449,7 +479,7 @@ doca_error_t doca_sync_event_update_add(struct doca_sync_event *event, uint64_t 
 
 doca_error_t doca_sync_event_update_set(struct doca_sync_event *event, uint64_t value)
 {
-	if (event == NULL || event->cell == NULL)
+	if (!event || !event->cell)
 		return DOCA_ERROR_INVALID_VALUE;
 	__atomic_store_n(event->cell, value, __ATOMIC_SEQ_CST);
 	return DOCA_SUCCESS;
@@ -475,27 +505,30 @@ bool gd_se_is_gone(const struct doca_sync_event *event)
 	return event->imported && gd_mmap_check(event->map) != DOCA_SUCCESS;
 }
 
-static bool passes(const struct doca_sync_event *event, bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask)
+static bool passes(const struct doca_sync_event *event, bool (*test)(uint64_t, uint64_t),
+		   uint64_t value, uint64_t mask)
 {
 	return test(__atomic_load_n(event->cell, __ATOMIC_SEQ_CST) & mask, value);
 }
 
 /*
- * Until the masked value passes the test; IO_FAILED when its owner has gone before. spins: looks between two offers of the
- * processor, at least 1.
+ * Until the masked value passes the test; IO_FAILED when its owner has gone before. spins: looks
+ * between two offers of the processor, at least 1.
  */
-static doca_error_t wait_until(const struct doca_sync_event *event, bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask,
-	unsigned spins)
+static doca_error_t wait_until(const struct doca_sync_event *event,
+			       bool (*test)(uint64_t, uint64_t), uint64_t value, uint64_t mask,
+			       unsigned spins)
 {
 	unsigned n = 0;
 
-	if (event == NULL || event->cell == NULL)
+	if (!event || !event->cell)
 		return DOCA_ERROR_INVALID_VALUE;
 	while (!passes(event, test, value, mask)) {
 		if (++n % spins != 0)
 			continue;
 		if (gd_se_is_gone(event))
-			return passes(event, test, value, mask) ? DOCA_SUCCESS : DOCA_ERROR_IO_FAILED;
+			return passes(event, test, value, mask) ? DOCA_SUCCESS
+								: DOCA_ERROR_IO_FAILED;
 		sched_yield();
 	}
 	return DOCA_SUCCESS;
@@ -506,7 +539,8 @@ doca_error_t doca_sync_event_wait_gt(struct doca_sync_event *event, uint64_t val
 	return wait_until(event, is_gt, value, mask, SPINS);
 }
 
-doca_error_t doca_sync_event_wait_gt_yield(struct doca_sync_event *event, uint64_t value, uint64_t mask)
+doca_error_t doca_sync_event_wait_gt_yield(struct doca_sync_event *event, uint64_t value,
+					   uint64_t mask)
 {
 	return wait_until(event, is_gt, value, mask, 1);
 }
@@ -516,7 +550,8 @@ doca_error_t doca_sync_event_wait_eq(struct doca_sync_event *event, uint64_t val
 	return wait_until(event, is_eq, value, mask, SPINS);
 }
 
-doca_error_t doca_sync_event_wait_eq_yield(struct doca_sync_event *event, uint64_t value, uint64_t mask)
+doca_error_t doca_sync_event_wait_eq_yield(struct doca_sync_event *event, uint64_t value,
+					   uint64_t mask)
 {
 	return wait_until(event, is_eq, value, mask, 1);
 }
@@ -526,7 +561,8 @@ doca_error_t doca_sync_event_wait_neq(struct doca_sync_event *event, uint64_t va
 	return wait_until(event, is_neq, value, mask, SPINS);
 }
 
-doca_error_t doca_sync_event_wait_neq_yield(struct doca_sync_event *event, uint64_t value, uint64_t mask)
+doca_error_t doca_sync_event_wait_neq_yield(struct doca_sync_event *event, uint64_t value,
+					    uint64_t mask)
 {
 	return wait_until(event, is_neq, value, mask, 1);
 }

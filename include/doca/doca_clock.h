@@ -32,27 +32,33 @@ union doca_clock_timespec_t {
 };
 
 /* SUCCESS when the device has that clock, NOT_SUPPORTED when not. */
-DOCA_EXPERIMENTAL doca_error_t doca_clock_cap_nic_free_running_is_supported(const struct doca_devinfo *devinfo);
-DOCA_EXPERIMENTAL doca_error_t doca_clock_cap_nic_real_time_is_supported(const struct doca_devinfo *devinfo);
-DOCA_EXPERIMENTAL doca_error_t doca_clock_cap_nic_dpa_timer_is_supported(const struct doca_devinfo *devinfo);
+DOCA_EXPERIMENTAL doca_error_t
+doca_clock_cap_nic_free_running_is_supported(const struct doca_devinfo *devinfo);
+DOCA_EXPERIMENTAL doca_error_t
+doca_clock_cap_nic_real_time_is_supported(const struct doca_devinfo *devinfo);
+DOCA_EXPERIMENTAL doca_error_t
+doca_clock_cap_nic_dpa_timer_is_supported(const struct doca_devinfo *devinfo);
 
 /* The clocks of a device that is open. */
-DOCA_EXPERIMENTAL doca_error_t doca_clock_create(const struct doca_dev *dev, struct doca_clock **clock);
+DOCA_EXPERIMENTAL doca_error_t doca_clock_create(const struct doca_dev *dev,
+						 struct doca_clock **clock);
 
 /* Free it. */
 DOCA_EXPERIMENTAL doca_error_t doca_clock_destroy(struct doca_clock *clock);
 
 /* Read one clock. */
-DOCA_EXPERIMENTAL doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock, uint64_t type,
-		union doca_clock_timespec_t *ts);
+DOCA_EXPERIMENTAL doca_error_t doca_clock_get_timestamp(const struct doca_clock *clock,
+							uint64_t type,
+							union doca_clock_timespec_t *ts);
 
 /*
- * Read a clock of the host and one of the device at the same time, give or take so many nanoseconds, or cycles when the
- * host's clock counts them.
+ * Read a clock of the host and one of the device at the same time, give or take so many
+ * nanoseconds, or cycles when the host's clock counts them.
  */
-DOCA_EXPERIMENTAL doca_error_t doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,
-		uint64_t nic_type, union doca_clock_timespec_t *primary_ts, union doca_clock_timespec_t *nic_ts,
-		uint64_t *error_margin_nsecs);
+DOCA_EXPERIMENTAL doca_error_t
+doca_clock_get_crosstimestamp(const struct doca_clock *clock, uint64_t primary_type,
+			      uint64_t nic_type, union doca_clock_timespec_t *primary_ts,
+			      union doca_clock_timespec_t *nic_ts, uint64_t *error_margin_nsecs);
 
 #ifdef __cplusplus
 }

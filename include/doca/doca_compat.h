@@ -2,7 +2,8 @@
 /*
  * doca_compat.h - marks of functions, and helpers for structures that carry a version
  *
- * A program that uses experimental functions defines DOCA_ALLOW_EXPERIMENTAL_API, or the compiler warns at each use.
+ * A program that uses experimental functions defines DOCA_ALLOW_EXPERIMENTAL_API, or the compiler
+ * warns at each use.
  */
 #ifndef DOCA_COMPAT_H
 #define DOCA_COMPAT_H
@@ -16,13 +17,17 @@
 #ifdef DOCA_ALLOW_EXPERIMENTAL_API
 #define DOCA_EXPERIMENTAL DOCA_EXPORTED
 #else
-#define DOCA_EXPERIMENTAL DOCA_EXPORTED __attribute__((deprecated("experimental: define DOCA_ALLOW_EXPERIMENTAL_API")))
+#define DOCA_EXPERIMENTAL \
+	DOCA_EXPORTED \
+	__attribute__((deprecated("experimental: define DOCA_ALLOW_EXPERIMENTAL_API")))
 #endif
 
 #ifdef DOCA_ALLOW_DEPRECATED_API
 #define DOCA_DEPRECATED DOCA_EXPORTED
 #else
-#define DOCA_DEPRECATED DOCA_EXPORTED __attribute__((deprecated("define DOCA_ALLOW_DEPRECATED_API to use it still")))
+#define DOCA_DEPRECATED \
+	DOCA_EXPORTED \
+	__attribute__((deprecated("define DOCA_ALLOW_DEPRECATED_API to use it still")))
 #endif
 
 #ifdef DOCA_COMPAT_HELPERS
@@ -36,7 +41,10 @@
 /* First member of a structure that carries the version that it was compiled for. */
 #define DOCA_STRUCT_START size_t doca_struct_version
 #define DOCA_STRUCT_GET_VERSION(x) ((x)->doca_struct_version)
-/* Put the version in: of an object x, by a pointer p, after zeroing, in a list of initial values, where it is defined. */
+/*
+ * Put the version in: of an object x, by a pointer p, after zeroing, in a list of initial values,
+ * where it is defined.
+ */
 #define DOCA_STRUCT_CTOR(x) DOCA_STRUCT_PTR_CTOR(&(x))
 #define DOCA_STRUCT_PTR_CTOR(p) ((p)->doca_struct_version = DOCA_VERSION_EXACT)
 #define DOCA_STRUCT_MEMSET_CTOR(x) DOCA_STRUCT_PTR_MEMSET_CTOR(&(x))

@@ -50,7 +50,7 @@ enum doca_pe_event_mode {
 };
 
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
-		union doca_data ctx_user_data);
+					  union doca_data ctx_user_data);
 
 /* An engine, for one thread at a time. Errors: NO_MEMORY. */
 DOCA_STABLE doca_error_t doca_pe_create(struct doca_pe **pe);
@@ -59,31 +59,39 @@ DOCA_STABLE doca_error_t doca_pe_create(struct doca_pe **pe);
 DOCA_STABLE doca_error_t doca_pe_destroy(struct doca_pe *pe);
 
 /*
- * Do one thing: run a callback of a task or an event, or a change of state. 1: done; 0: nothing to do. Never blocks;
+ * Do one thing: run a callback of a task or an event, or a change of state. 1: done; 0: nothing to
+ * do. Never blocks;
  * not to be called in a callback of the same engine.
  */
 DOCA_STABLE uint8_t doca_pe_progress(struct doca_pe *pe);
 
 /* A descriptor for poll or epoll; it stays the engine's. */
 DOCA_STABLE doca_error_t doca_pe_get_notification_handle(const struct doca_pe *pe,
-		doca_notification_handle_t *handle);
+							 doca_notification_handle_t *handle);
 
 /* Have notifications come to a handle of the caller's; not on Linux. */
-DOCA_STABLE doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
-		union doca_data completion_key);
+DOCA_STABLE doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe,
+							 doca_notification_handle_t handle,
+							 union doca_data completion_key);
 
 /* After the wait; the handle is not looked at. Errors: OPERATING_SYSTEM. */
-DOCA_STABLE doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_handle_t handle);
+DOCA_STABLE doca_error_t doca_pe_clear_notification(struct doca_pe *pe,
+						    doca_notification_handle_t handle);
 
-/* Before the wait: the descriptor becomes readable as soon as there is something to do, at once when there is. */
+/*
+ * Before the wait: the descriptor becomes readable as soon as there is something to do, at once
+ * when there is.
+ */
 DOCA_STABLE doca_error_t doca_pe_request_notification(struct doca_pe *pe);
 
 /* Tasks of all its contexts. */
-DOCA_STABLE doca_error_t doca_pe_get_num_inflight_tasks(const struct doca_pe *pe, size_t *num_inflight_tasks);
+DOCA_STABLE doca_error_t doca_pe_get_num_inflight_tasks(const struct doca_pe *pe,
+							size_t *num_inflight_tasks);
 
 /*
- * Hand a task to its context. SUCCESS: one of its two callbacks will run from doca_pe_progress. An error: it stays
- * the caller's; AGAIN, NO_MEMORY, BAD_STATE. Nothing in it is checked here: a task that makes no sense fails.
+ * Hand a task to its context. SUCCESS: one of its two callbacks will run from doca_pe_progress. An
+ * error: it stays the caller's; AGAIN, NO_MEMORY, BAD_STATE. Nothing in it is checked here: a task
+ * that makes no sense fails.
  */
 DOCA_STABLE doca_error_t doca_task_submit(struct doca_task *task);
 
@@ -100,8 +108,8 @@ DOCA_STABLE doca_error_t doca_task_try_submit(struct doca_task *task);
 DOCA_EXPERIMENTAL doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch);
 
 /*
- * Back to where it was allocated; not touched after that by the library. Context and engine are those of the
- * caller's thread.
+ * Back to where it was allocated; not touched after that by the library. Context and engine are
+ * those of the caller's thread.
  */
 DOCA_STABLE void doca_task_free(struct doca_task *task);
 
@@ -118,30 +126,35 @@ DOCA_EXPERIMENTAL doca_error_t doca_task_batch_get_status(const struct doca_task
 DOCA_STABLE void doca_task_set_user_data(struct doca_task *task, union doca_data user_data);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
-DOCA_EXPERIMENTAL void doca_task_batch_set_user_data(struct doca_task_batch *task_batch, union doca_data user_data);
+DOCA_EXPERIMENTAL void doca_task_batch_set_user_data(struct doca_task_batch *task_batch,
+						     union doca_data user_data);
 
 /* What was set, or 0. */
 DOCA_STABLE union doca_data doca_task_get_user_data(const struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
-DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_user_data(const struct doca_task_batch *task_batch);
+DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_user_data(
+	const struct doca_task_batch *task_batch);
 
 /* The context that it belongs to. */
 DOCA_STABLE struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
 /* Not for batches yet: NOT_SUPPORTED, or nothing. */
-DOCA_EXPERIMENTAL struct doca_ctx *doca_task_batch_get_ctx(const struct doca_task_batch *task_batch);
-DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(const struct doca_task_batch *task_batch);
+DOCA_EXPERIMENTAL struct doca_ctx *doca_task_batch_get_ctx(
+	const struct doca_task_batch *task_batch);
+DOCA_EXPERIMENTAL union doca_data doca_task_batch_get_ctx_user_data(
+	const struct doca_task_batch *task_batch);
 DOCA_EXPERIMENTAL uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch *task_batch);
 
 /*
- * An idle context onto this engine, for as long as it lives. NOT_PERMITTED: it is on one already. Errors: NO_MEMORY,
- * BAD_STATE.
+ * An idle context onto this engine, for as long as it lives. NOT_PERMITTED: it is on one already.
+ * Errors: NO_MEMORY, BAD_STATE.
  */
 DOCA_STABLE doca_error_t doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx);
 
 /* When doca_pe_progress looks at everything, or only at what was notified. */
-DOCA_EXPERIMENTAL doca_error_t doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode);
+DOCA_EXPERIMENTAL doca_error_t doca_pe_set_event_mode(struct doca_pe *pe,
+						      enum doca_pe_event_mode event_mode);
 
 #ifdef __cplusplus
 }

@@ -24,208 +24,245 @@ struct doca_rdma_task_remote_net_sync_event_notify_set;
 struct doca_sync_event_remote_net;
 struct doca_task;
 
-typedef void (*doca_rdma_task_atomic_cmp_swp_completion_cb_t)(struct doca_rdma_task_atomic_cmp_swp *task,
-		union doca_data task_user_data, union doca_data ctx_user_data);
-typedef void (*doca_rdma_task_atomic_fetch_add_completion_cb_t)(struct doca_rdma_task_atomic_fetch_add *task,
-		union doca_data task_user_data, union doca_data ctx_user_data);
+typedef void (*doca_rdma_task_atomic_cmp_swp_completion_cb_t)(
+	struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_user_data,
+	union doca_data ctx_user_data);
+typedef void (*doca_rdma_task_atomic_fetch_add_completion_cb_t)(
+	struct doca_rdma_task_atomic_fetch_add *task, union doca_data task_user_data,
+	union doca_data ctx_user_data);
 typedef void (*doca_rdma_task_remote_net_sync_event_get_completion_cb_t)(
-		struct doca_rdma_task_remote_net_sync_event_get *task, union doca_data task_user_data,
-		union doca_data ctx_user_data);
+	struct doca_rdma_task_remote_net_sync_event_get *task, union doca_data task_user_data,
+	union doca_data ctx_user_data);
 typedef void (*doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t)(
-		struct doca_rdma_task_remote_net_sync_event_notify_set *task, union doca_data task_user_data,
-		union doca_data ctx_user_data);
+	struct doca_rdma_task_remote_net_sync_event_notify_set *task,
+	union doca_data task_user_data, union doca_data ctx_user_data);
 typedef void (*doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t)(
-		struct doca_rdma_task_remote_net_sync_event_notify_add *task, union doca_data task_user_data,
-		union doca_data ctx_user_data);
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task,
+	union doca_data task_user_data, union doca_data ctx_user_data);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_atomic_cmp_swp_is_supported(const struct doca_devinfo *devinfo);
+DOCA_EXPERIMENTAL doca_error_t
+doca_rdma_cap_task_atomic_cmp_swp_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_set_conf(struct doca_rdma *rdma,
-		doca_rdma_task_atomic_cmp_swp_completion_cb_t successful_task_completion_cb,
-		doca_rdma_task_atomic_cmp_swp_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
+/*
+ * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
+ * BAD_STATE.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_set_conf(
+	struct doca_rdma *rdma,
+	doca_rdma_task_atomic_cmp_swp_completion_cb_t successful_task_completion_cb,
+	doca_rdma_task_atomic_cmp_swp_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
 
 /* Take a task; NO_MEMORY when all are taken. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_allocate_init(struct doca_rdma *rdma,
-		struct doca_rdma_connection *rdma_connection, struct doca_buf *dst_buf, struct doca_buf *result_buf,
-		uint64_t cmp_data, uint64_t swap_data, union doca_data user_data,
-		struct doca_rdma_task_atomic_cmp_swp **task);
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_cmp_swp_allocate_init(
+	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
+	struct doca_buf *dst_buf, struct doca_buf *result_buf, uint64_t cmp_data,
+	uint64_t swap_data, union doca_data user_data, struct doca_rdma_task_atomic_cmp_swp **task);
 
 /* The task as a task of any kind; the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_atomic_cmp_swp_as_task(
-		struct doca_rdma_task_atomic_cmp_swp *task);
+	struct doca_rdma_task_atomic_cmp_swp *task);
 
 /* The fields of a task, while it is not submitted. */
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_dst_buf(struct doca_rdma_task_atomic_cmp_swp *task,
-		struct doca_buf *dst_buf);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_dst_buf(
+	struct doca_rdma_task_atomic_cmp_swp *task, struct doca_buf *dst_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_atomic_cmp_swp_get_dst_buf(
-		const struct doca_rdma_task_atomic_cmp_swp *task);
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_result_buf(struct doca_rdma_task_atomic_cmp_swp *task,
-		struct doca_buf *result_buf);
+	const struct doca_rdma_task_atomic_cmp_swp *task);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_result_buf(
+	struct doca_rdma_task_atomic_cmp_swp *task, struct doca_buf *result_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_atomic_cmp_swp_get_result_buf(
-		const struct doca_rdma_task_atomic_cmp_swp *task);
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_cmp_data(struct doca_rdma_task_atomic_cmp_swp *task,
-		uint64_t cmp_data);
-DOCA_EXPERIMENTAL uint64_t doca_rdma_task_atomic_cmp_swp_get_cmp_data(
-		const struct doca_rdma_task_atomic_cmp_swp *task);
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_swap_data(struct doca_rdma_task_atomic_cmp_swp *task,
-		uint64_t swap_data);
-DOCA_EXPERIMENTAL uint64_t doca_rdma_task_atomic_cmp_swp_get_swap_data(
-		const struct doca_rdma_task_atomic_cmp_swp *task);
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_rdma_connection(struct doca_rdma_task_atomic_cmp_swp *task,
-		struct doca_rdma_connection *rdma_connection);
-DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_atomic_cmp_swp_get_rdma_connection(
-		const struct doca_rdma_task_atomic_cmp_swp *task);
+	const struct doca_rdma_task_atomic_cmp_swp *task);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_cmp_data(
+	struct doca_rdma_task_atomic_cmp_swp *task, uint64_t cmp_data);
+DOCA_EXPERIMENTAL uint64_t
+doca_rdma_task_atomic_cmp_swp_get_cmp_data(const struct doca_rdma_task_atomic_cmp_swp *task);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_swap_data(
+	struct doca_rdma_task_atomic_cmp_swp *task, uint64_t swap_data);
+DOCA_EXPERIMENTAL uint64_t
+doca_rdma_task_atomic_cmp_swp_get_swap_data(const struct doca_rdma_task_atomic_cmp_swp *task);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_cmp_swp_set_rdma_connection(
+	struct doca_rdma_task_atomic_cmp_swp *task, struct doca_rdma_connection *rdma_connection);
+DOCA_EXPERIMENTAL const struct doca_rdma_connection *
+doca_rdma_task_atomic_cmp_swp_get_rdma_connection(const struct doca_rdma_task_atomic_cmp_swp *task);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_atomic_fetch_add_is_supported(const struct doca_devinfo *devinfo);
+DOCA_EXPERIMENTAL doca_error_t
+doca_rdma_cap_task_atomic_fetch_add_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_set_conf(struct doca_rdma *rdma,
-		doca_rdma_task_atomic_fetch_add_completion_cb_t successful_task_completion_cb,
-		doca_rdma_task_atomic_fetch_add_completion_cb_t error_task_completion_cb, uint32_t num_tasks);
+/*
+ * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
+ * BAD_STATE.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_set_conf(
+	struct doca_rdma *rdma,
+	doca_rdma_task_atomic_fetch_add_completion_cb_t successful_task_completion_cb,
+	doca_rdma_task_atomic_fetch_add_completion_cb_t error_task_completion_cb,
+	uint32_t num_tasks);
 
 /* Take a task; NO_MEMORY when all are taken. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_allocate_init(struct doca_rdma *rdma,
-		struct doca_rdma_connection *rdma_connection, struct doca_buf *dst_buf, struct doca_buf *result_buf,
-		uint64_t add_data, union doca_data user_data, struct doca_rdma_task_atomic_fetch_add **task);
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_atomic_fetch_add_allocate_init(
+	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
+	struct doca_buf *dst_buf, struct doca_buf *result_buf, uint64_t add_data,
+	union doca_data user_data, struct doca_rdma_task_atomic_fetch_add **task);
 
 /* The task as a task of any kind; the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_atomic_fetch_add_as_task(
-		struct doca_rdma_task_atomic_fetch_add *task);
+	struct doca_rdma_task_atomic_fetch_add *task);
 
 /* The fields of a task, while it is not submitted. */
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_dst_buf(struct doca_rdma_task_atomic_fetch_add *task,
-		struct doca_buf *dst_buf);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_dst_buf(
+	struct doca_rdma_task_atomic_fetch_add *task, struct doca_buf *dst_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_atomic_fetch_add_get_dst_buf(
-		const struct doca_rdma_task_atomic_fetch_add *task);
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_result_buf(struct doca_rdma_task_atomic_fetch_add *task,
-		struct doca_buf *result_buf);
+	const struct doca_rdma_task_atomic_fetch_add *task);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_result_buf(
+	struct doca_rdma_task_atomic_fetch_add *task, struct doca_buf *result_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_atomic_fetch_add_get_result_buf(
-		const struct doca_rdma_task_atomic_fetch_add *task);
-DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_add_data(struct doca_rdma_task_atomic_fetch_add *task,
-		uint64_t add_data);
-DOCA_EXPERIMENTAL uint64_t doca_rdma_task_atomic_fetch_add_get_add_data(
-		const struct doca_rdma_task_atomic_fetch_add *task);
+	const struct doca_rdma_task_atomic_fetch_add *task);
+DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_add_data(
+	struct doca_rdma_task_atomic_fetch_add *task, uint64_t add_data);
+DOCA_EXPERIMENTAL uint64_t
+doca_rdma_task_atomic_fetch_add_get_add_data(const struct doca_rdma_task_atomic_fetch_add *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_atomic_fetch_add_set_rdma_connection(
-		struct doca_rdma_task_atomic_fetch_add *task, struct doca_rdma_connection *rdma_connection);
-DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_atomic_fetch_add_get_rdma_connection(
-		const struct doca_rdma_task_atomic_fetch_add *task);
+	struct doca_rdma_task_atomic_fetch_add *task, struct doca_rdma_connection *rdma_connection);
+DOCA_EXPERIMENTAL const struct doca_rdma_connection *
+doca_rdma_task_atomic_fetch_add_get_rdma_connection(
+	const struct doca_rdma_task_atomic_fetch_add *task);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_get_is_supported(
-		const struct doca_devinfo *devinfo);
+DOCA_EXPERIMENTAL doca_error_t
+doca_rdma_cap_task_remote_net_sync_event_get_is_supported(const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_set_conf(struct doca_rdma *rdma,
-		doca_rdma_task_remote_net_sync_event_get_completion_cb_t successful_task_completion_cb,
-		doca_rdma_task_remote_net_sync_event_get_completion_cb_t error_task_completion_cb,
-		uint32_t num_tasks);
+/*
+ * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
+ * BAD_STATE.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_set_conf(
+	struct doca_rdma *rdma,
+	doca_rdma_task_remote_net_sync_event_get_completion_cb_t successful_task_completion_cb,
+	doca_rdma_task_remote_net_sync_event_get_completion_cb_t error_task_completion_cb,
+	uint32_t num_tasks);
 
 /* Take a task: the value of the peer's event into dst_buf. Errors: NO_MEMORY. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_allocate_init(struct doca_rdma *rdma,
-		struct doca_rdma_connection *rdma_connection, const struct doca_sync_event_remote_net *event,
-		struct doca_buf *dst_buf, union doca_data user_data,
-		struct doca_rdma_task_remote_net_sync_event_get **task);
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_get_allocate_init(
+	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
+	const struct doca_sync_event_remote_net *event, struct doca_buf *dst_buf,
+	union doca_data user_data, struct doca_rdma_task_remote_net_sync_event_get **task);
 
 /* The task as a task of any kind; the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_remote_net_sync_event_get_as_task(
-		struct doca_rdma_task_remote_net_sync_event_get *task);
+	struct doca_rdma_task_remote_net_sync_event_get *task);
 
 /* The fields of a task, while it is not submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_get_set_sync_event(
-		struct doca_rdma_task_remote_net_sync_event_get *task,
-		const struct doca_sync_event_remote_net *event);
-DOCA_EXPERIMENTAL const struct doca_sync_event_remote_net *doca_rdma_task_remote_net_sync_event_get_get_sync_event(
-		const struct doca_rdma_task_remote_net_sync_event_get *task);
+	struct doca_rdma_task_remote_net_sync_event_get *task,
+	const struct doca_sync_event_remote_net *event);
+DOCA_EXPERIMENTAL const struct doca_sync_event_remote_net *
+doca_rdma_task_remote_net_sync_event_get_get_sync_event(
+	const struct doca_rdma_task_remote_net_sync_event_get *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_get_set_dst_buf(
-		struct doca_rdma_task_remote_net_sync_event_get *task, struct doca_buf *dst_buf);
+	struct doca_rdma_task_remote_net_sync_event_get *task, struct doca_buf *dst_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_remote_net_sync_event_get_get_dst_buf(
-		const struct doca_rdma_task_remote_net_sync_event_get *task);
+	const struct doca_rdma_task_remote_net_sync_event_get *task);
 DOCA_EXPERIMENTAL uint32_t doca_rdma_task_remote_net_sync_event_get_get_result_len(
-		const struct doca_rdma_task_remote_net_sync_event_get *task);
+	const struct doca_rdma_task_remote_net_sync_event_get *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_get_set_rdma_connection(
-		struct doca_rdma_task_remote_net_sync_event_get *task,
-		struct doca_rdma_connection *rdma_connection);
-DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_remote_net_sync_event_get_get_rdma_connection(
-		const struct doca_rdma_task_remote_net_sync_event_get *task);
+	struct doca_rdma_task_remote_net_sync_event_get *task,
+	struct doca_rdma_connection *rdma_connection);
+DOCA_EXPERIMENTAL const struct doca_rdma_connection *
+doca_rdma_task_remote_net_sync_event_get_get_rdma_connection(
+	const struct doca_rdma_task_remote_net_sync_event_get *task);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(
-		const struct doca_devinfo *devinfo);
+	const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_set_conf(struct doca_rdma *rdma,
-		doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t successful_task_completion_cb,
-		doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t error_task_completion_cb,
-		uint32_t num_tasks);
+/*
+ * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
+ * BAD_STATE.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_set_conf(
+	struct doca_rdma *rdma,
+	doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t
+		successful_task_completion_cb,
+	doca_rdma_task_remote_net_sync_event_notify_set_completion_cb_t error_task_completion_cb,
+	uint32_t num_tasks);
 
 /* Take a task: the 8 bytes of src_buf become the value of the peer's event. Errors: NO_MEMORY. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_allocate_init(struct doca_rdma *rdma,
-		struct doca_rdma_connection *rdma_connection, struct doca_sync_event_remote_net *event,
-		const struct doca_buf *src_buf, union doca_data user_data,
-		struct doca_rdma_task_remote_net_sync_event_notify_set **task);
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_set_allocate_init(
+	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
+	struct doca_sync_event_remote_net *event, const struct doca_buf *src_buf,
+	union doca_data user_data, struct doca_rdma_task_remote_net_sync_event_notify_set **task);
 
 /* The task as a task of any kind; the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_remote_net_sync_event_notify_set_as_task(
-		struct doca_rdma_task_remote_net_sync_event_notify_set *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 
 /* The fields of a task, while it is not submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_set_set_sync_event(
-		struct doca_rdma_task_remote_net_sync_event_notify_set *task,
-		struct doca_sync_event_remote_net *event);
-DOCA_EXPERIMENTAL struct doca_sync_event_remote_net *doca_rdma_task_remote_net_sync_event_notify_set_get_sync_event(
-		const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_set *task,
+	struct doca_sync_event_remote_net *event);
+DOCA_EXPERIMENTAL struct doca_sync_event_remote_net *
+doca_rdma_task_remote_net_sync_event_notify_set_get_sync_event(
+	const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_set_set_rdma_connection(
-		struct doca_rdma_task_remote_net_sync_event_notify_set *task,
-		struct doca_rdma_connection *rdma_connection);
-DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_remote_net_sync_event_notify_set_get_rdma_connection(
-		const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_set *task,
+	struct doca_rdma_connection *rdma_connection);
+DOCA_EXPERIMENTAL const struct doca_rdma_connection *
+doca_rdma_task_remote_net_sync_event_notify_set_get_rdma_connection(
+	const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_set_set_src_buf(
-		struct doca_rdma_task_remote_net_sync_event_notify_set *task, const struct doca_buf *src_buf);
-DOCA_EXPERIMENTAL const struct doca_buf *doca_rdma_task_remote_net_sync_event_notify_set_get_src_buf(
-		const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_set *task,
+	const struct doca_buf *src_buf);
+DOCA_EXPERIMENTAL const struct doca_buf *
+doca_rdma_task_remote_net_sync_event_notify_set_get_src_buf(
+	const struct doca_rdma_task_remote_net_sync_event_notify_set *task);
 
 /* SUCCESS when the device can do it, NOT_SUPPORTED when not. */
 DOCA_EXPERIMENTAL doca_error_t doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(
-		const struct doca_devinfo *devinfo);
+	const struct doca_devinfo *devinfo);
 
-/* Before start: callbacks of success and of failure, and how many tasks there will be. Errors: BAD_STATE. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_set_conf(struct doca_rdma *rdma,
-		doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t successful_task_completion_cb,
-		doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t error_task_completion_cb,
-		uint32_t num_tasks);
+/*
+ * Before start: callbacks of success and of failure, and how many tasks there will be. Errors:
+ * BAD_STATE.
+ */
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_set_conf(
+	struct doca_rdma *rdma,
+	doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t
+		successful_task_completion_cb,
+	doca_rdma_task_remote_net_sync_event_notify_add_completion_cb_t error_task_completion_cb,
+	uint32_t num_tasks);
 
 /* Take a task; NO_MEMORY when all are taken. */
-DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_allocate_init(struct doca_rdma *rdma,
-		struct doca_rdma_connection *rdma_connection, struct doca_sync_event_remote_net *event,
-		struct doca_buf *result_buf, uint64_t add_data, union doca_data user_data,
-		struct doca_rdma_task_remote_net_sync_event_notify_add **task);
+DOCA_EXPERIMENTAL doca_error_t doca_rdma_task_remote_net_sync_event_notify_add_allocate_init(
+	struct doca_rdma *rdma, struct doca_rdma_connection *rdma_connection,
+	struct doca_sync_event_remote_net *event, struct doca_buf *result_buf, uint64_t add_data,
+	union doca_data user_data, struct doca_rdma_task_remote_net_sync_event_notify_add **task);
 
 /* The task as a task of any kind; the same object. */
 DOCA_EXPERIMENTAL struct doca_task *doca_rdma_task_remote_net_sync_event_notify_add_as_task(
-		struct doca_rdma_task_remote_net_sync_event_notify_add *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task);
 
 /* The fields of a task, while it is not submitted. */
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_add_set_sync_event(
-		struct doca_rdma_task_remote_net_sync_event_notify_add *task,
-		struct doca_sync_event_remote_net *event);
-DOCA_EXPERIMENTAL struct doca_sync_event_remote_net *doca_rdma_task_remote_net_sync_event_notify_add_get_sync_event(
-		const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task,
+	struct doca_sync_event_remote_net *event);
+DOCA_EXPERIMENTAL struct doca_sync_event_remote_net *
+doca_rdma_task_remote_net_sync_event_notify_add_get_sync_event(
+	const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_add_set_result_buf(
-		struct doca_rdma_task_remote_net_sync_event_notify_add *task, struct doca_buf *result_buf);
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task, struct doca_buf *result_buf);
 DOCA_EXPERIMENTAL struct doca_buf *doca_rdma_task_remote_net_sync_event_notify_add_get_result_buf(
-		const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
+	const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_add_set_add_data(
-		struct doca_rdma_task_remote_net_sync_event_notify_add *task, uint64_t add_data);
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task, uint64_t add_data);
 DOCA_EXPERIMENTAL uint64_t doca_rdma_task_remote_net_sync_event_notify_add_get_add_data(
-		const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
+	const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
 DOCA_EXPERIMENTAL void doca_rdma_task_remote_net_sync_event_notify_add_set_rdma_connection(
-		struct doca_rdma_task_remote_net_sync_event_notify_add *task,
-		struct doca_rdma_connection *rdma_connection);
-DOCA_EXPERIMENTAL const struct doca_rdma_connection *doca_rdma_task_remote_net_sync_event_notify_add_get_rdma_connection(
-		const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
+	struct doca_rdma_task_remote_net_sync_event_notify_add *task,
+	struct doca_rdma_connection *rdma_connection);
+DOCA_EXPERIMENTAL const struct doca_rdma_connection *
+doca_rdma_task_remote_net_sync_event_notify_add_get_rdma_connection(
+	const struct doca_rdma_task_remote_net_sync_event_notify_add *task);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,9 @@ extern "C" {
 static inline void gantry_count(uint64_t *cell, uint64_t n)
 {
 #if defined(__x86_64__)
-	/* one instruction, and no lock; of an atomic load and an atomic store compilers make three */
+	/*
+	 * one instruction, and no lock; of an atomic load and an atomic store compilers make three
+	 */
 	__asm__("addq %1, %0" : "+m"(*cell) : "er"(n));
 #else
 	__atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crc32c.h - CRC32C (Castagnoli), as iSCSI and NVMe use it: by the processor's instruction where there is one, else by
- * tables. Any thread.
+ * crc32c.h - CRC32C (Castagnoli), as iSCSI and NVMe use it: by the processor's instruction where
+ * there is one, else by tables. Any thread.
  */
 #ifndef GANTRY_CRC32C_H
 #define GANTRY_CRC32C_H
@@ -47,10 +47,11 @@ static inline uint32_t gantry_crc32c_soft(uint32_t crc, const uint8_t *p, size_t
 
 	pthread_once(&gantry_crc32c_once, gantry_crc32c_fill);
 	for (; n >= 8; n -= 8, p += 8) {
-		uint32_t low = crc ^ (p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+		uint32_t low = crc ^ (p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+				      (uint32_t)p[3] << 24);
 
-		crc = t[7][low & 0xff] ^ t[6][low >> 8 & 0xff] ^ t[5][low >> 16 & 0xff] ^ t[4][low >> 24] ^
-		      t[3][p[4]] ^ t[2][p[5]] ^ t[1][p[6]] ^ t[0][p[7]];
+		crc = t[7][low & 0xff] ^ t[6][low >> 8 & 0xff] ^ t[5][low >> 16 & 0xff] ^
+		      t[4][low >> 24] ^ t[3][p[4]] ^ t[2][p[5]] ^ t[1][p[6]] ^ t[0][p[7]];
 	}
 	for (; n; n--, p++)
 		crc = (crc >> 8) ^ t[0][(crc ^ *p) & 0xff];
@@ -58,7 +59,9 @@ static inline uint32_t gantry_crc32c_soft(uint32_t crc, const uint8_t *p, size_t
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static inline uint32_t gantry_crc32c_hard(uint32_t crc, const uint8_t *p, size_t n)
+__attribute__((target("sse4.2"))) static inline uint32_t gantry_crc32c_hard(uint32_t crc,
+									    const uint8_t *p,
+									    size_t n)
 {
 	uint64_t wide = crc, word;
 
@@ -71,7 +74,10 @@ __attribute__((target("sse4.2"))) static inline uint32_t gantry_crc32c_hard(uint
 	return crc;
 }
 #elif defined(__aarch64__)
-/* Compilers know the instruction only where all that they make is for processors that have it; their assemblers always do. */
+/*
+ * Compilers know the instruction only where all that they make is for processors that have it;
+ * their assemblers always do.
+ */
 static inline uint32_t gantry_crc32c_hard(uint32_t crc, const uint8_t *p, size_t n)
 {
 	uint64_t word;
@@ -81,7 +87,9 @@ static inline uint32_t gantry_crc32c_hard(uint32_t crc, const uint8_t *p, size_t
 		__asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
 	}
 	for (; n; n--, p++)
-		__asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"((uint32_t)*p));
+		__asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1"
+			: "+r"(crc)
+			: "r"((uint32_t)*p));
 	return crc;
 }
 #endif
@@ -98,7 +106,10 @@ static inline int gantry_crc32c_is_hard(void)
 #endif
 }
 
-/* The CRC of n bytes. crc: 0, or the result for the bytes before these, so that a buffer may be done in pieces. */
+/*
+ * The CRC of n bytes. crc: 0, or the result for the bytes before these, so that a buffer may be
+ * done in pieces.
+ */
 static inline uint32_t gantry_crc32c(uint32_t crc, const void *data, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)data;

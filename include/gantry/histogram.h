@@ -2,12 +2,13 @@
 /*
  * histogram.h - latencies, from 0 ns to 18 minutes, with a relative error of at most 1.6 %.
  *
- * Log-linear: 64 buckets for each power of two. A zeroed struct is an empty histogram. One thread writes; others may
- * read at the same time and see each sample sooner or later.
+ * Log-linear: 64 buckets for each power of two. A zeroed struct is an empty histogram. One thread
+ * writes; others may read at the same time and see each sample sooner or later.
  */
 #ifndef GANTRY_HISTOGRAM_H
 #define GANTRY_HISTOGRAM_H
 
+#include <gantry/branch.h>
 #include <gantry/count.h>
 
 #ifdef __cplusplus
@@ -42,10 +43,11 @@ static inline uint64_t gantry_histogram_index(uint64_t ns)
 {
 	unsigned int shift;
 
-	if (__builtin_expect(ns >> GANTRY_HISTOGRAM_MAX_BITS != 0, 0))
+	if (gantry_unlikely(ns >> GANTRY_HISTOGRAM_MAX_BITS != 0))
 		return GANTRY_HISTOGRAM_BUCKETS - 1;
 	/* the bit that is set here stands for all shorter values, whose shift is 0 too */
-	shift = 63u - (unsigned int)__builtin_clzll(ns | 1u << GANTRY_HISTOGRAM_SUB_BITS) - GANTRY_HISTOGRAM_SUB_BITS;
+	shift = 63u - (unsigned int)__builtin_clzll(ns | 1u << GANTRY_HISTOGRAM_SUB_BITS) -
+		GANTRY_HISTOGRAM_SUB_BITS;
 	return ((uint64_t)shift << GANTRY_HISTOGRAM_SUB_BITS) + (ns >> shift);
 }
 
@@ -60,8 +62,12 @@ static inline uint64_t gantry_histogram_upper(unsigned int index)
 	return ((uint64_t)(index - (shift << GANTRY_HISTOGRAM_SUB_BITS) + 1) << shift) - 1;
 }
 
-/* Counts n equal samples, of which the caller knows the bucket. Thread: the writer. O(1), no allocation, no lock. */
-static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64_t index, uint64_t ns, uint64_t n)
+/*
+ * Counts n equal samples, of which the caller knows the bucket. Thread: the writer. O(1), no
+ * allocation, no lock.
+ */
+static inline void gantry_histogram_record_at(struct gantry_histogram *h, uint64_t index,
+					      uint64_t ns, uint64_t n)
 {
 	gantry_count(&h->bucket[index], n);
 	gantry_count(&h->sum, n * ns);
@@ -75,8 +81,11 @@ static inline void gantry_histogram_record(struct gantry_histogram *h, uint64_t 
 	gantry_histogram_record_at(h, gantry_histogram_index(ns), ns, 1);
 }
 
-/* Adds all samples of `from` to `h`. Thread: the writer of h; from may be in use by its own writer. */
-static inline void gantry_histogram_merge(struct gantry_histogram *h, const struct gantry_histogram *from)
+/*
+ * Adds all samples of `from` to `h`. Thread: the writer of h; from may be in use by its own writer.
+ */
+static inline void gantry_histogram_merge(struct gantry_histogram *h,
+					  const struct gantry_histogram *from)
 {
 	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++)
 		gantry_count(&h->bucket[i], gantry_histogram_load(&from->bucket[i]));
@@ -85,7 +94,10 @@ static inline void gantry_histogram_merge(struct gantry_histogram *h, const stru
 	gantry_histogram_raise(&h->inverted_min, gantry_histogram_load(&from->inverted_min));
 }
 
-/* Number of samples. Any thread, as all below. Walks all buckets, as do minimum, mean and percentiles. */
+/*
+ * Number of samples. Any thread, as all below. Walks all buckets, as do minimum, mean and
+ * percentiles.
+ */
 static inline uint64_t gantry_histogram_count(const struct gantry_histogram *h)
 {
 	uint64_t count = 0;
@@ -114,8 +126,8 @@ static inline double gantry_histogram_mean(const struct gantry_histogram *h)
 }
 
 /*
- * The value that `percent` (0..100) of the samples do not exceed; at most 1.6 % too high, never too low, never above the
- * maximum.
+ * The value that `percent` (0..100) of the samples do not exceed; at most 1.6 % too high, never too
+ * low, never above the maximum.
  */
 static inline uint64_t gantry_histogram_percentile(const struct gantry_histogram *h, double percent)
 {

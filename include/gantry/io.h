@@ -2,16 +2,17 @@
 /*
  * io.h - the IO descriptor that every stage sees.
  *
- * A descriptor is two cache lines. The first is also the wire form: little-endian, and versioned by the hello of the
- * session. The second never leaves the process. A descriptor walks along a chain of hops:
+ * A descriptor is two cache lines. The first is also the wire form: little-endian, and versioned by
+ * the hello of the session. The second never leaves the process. A descriptor walks along a chain
+ * of hops:
  *
  *      [guard] [owner] [stage] [stage] ... [terminal: a link or a backend]
  *                  --- gantry_submit() --->
  *                  <-- gantry_complete() --
  *
  * Rules
- *   - each accepted submit gets exactly one completion; a refused submit (non-zero return) gets none, and the
- *     descriptor stays with the caller;
+ *   - each accepted submit gets exactly one completion; a refused submit (non-zero return) gets
+ *     none, and the descriptor stays with the caller;
  *   - -EAGAIN promises that the lane will poll again: keep the descriptor and try again then;
  *   - status travels end to end; a relay never rewrites it;
  *   - a descriptor belongs to one lane: none of these functions may be called from another thread.
@@ -25,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gantry/branch.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,7 +39,8 @@ extern "C" {
 /*
  * gantry_zalloc_lines - zeroed memory in cache lines of its own, for free(); NULL: out of memory
  *
- * For what a lane writes with each IO: beside something that another lane uses, it would go from processor to processor.
+ * For what a lane writes with each IO: beside something that another lane uses, it would go from
+ * processor to processor.
  */
 static inline void *gantry_zalloc_lines(size_t bytes)
 {
@@ -56,9 +60,13 @@ enum gantry_opcode {
 	GANTRY_OP_COUNT
 };
 
-/* Sets of operations, as 1 << enum gantry_opcode: that move data between region and volume, change the volume, name a range. */
+/*
+ * Sets of operations, as 1 << enum gantry_opcode: that move data between region and volume, change
+ * the volume, name a range.
+ */
 #define GANTRY_OPS_DATA (1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE)
-#define GANTRY_OPS_WRITE (1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD)
+#define GANTRY_OPS_WRITE \
+	(1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD)
 #define GANTRY_OPS_RANGE (GANTRY_OPS_DATA | GANTRY_OPS_WRITE)
 
 #define GANTRY_IO_FUA 0x01u /* the write is stable before it completes */
@@ -67,31 +75,33 @@ enum gantry_opcode {
 
 /*
  * Status of an IO on the wire: number, name, errno of this OS, text.
- * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see gantry_status_buffer_released().
+ * After TIMEOUT, SESSION_LOST, UNKNOWN and STALE the peer may still access the buffer: see
+ * gantry_status_buffer_released().
  */
-#define GANTRY_STATUS_LIST(X)                                                                                           \
-	X(0, OK, 0, "success")                                                                                          \
-	X(1, IO, EIO, "input/output error of the backend")                                                              \
-	X(2, NOSPC, ENOSPC, "no space left in the backend")                                                             \
-	X(3, RANGE, ERANGE, "outside the volume or the region")                                                         \
-	X(4, ACCESS, EACCES, "the region or the volume does not allow it")                                              \
-	X(5, INVALID, EINVAL, "malformed descriptor")                                                                   \
-	X(6, UNSUPPORTED, EOPNOTSUPP, "operation not supported by this volume")                                         \
-	X(7, TIMEOUT, ETIMEDOUT, "no answer before the deadline")                                                       \
-	X(8, SESSION_LOST, ENOTCONN, "the session ended while the IO was in flight")                                    \
-	X(9, UNKNOWN, EOWNERDEAD, "outcome unknown: may or may not have happened")                                      \
-	X(10, CORRUPT, EILSEQ, "data does not match its checksum")                                                      \
-	X(11, READ_ONLY, EROFS, "volume is read-only")                                                                  \
-	X(12, NOMEM, ENOMEM, "out of memory")                                                                           \
-	X(13, CANCELED, ECANCELED, "canceled before it started")                                                        \
-	X(14, STALE, ESTALE, "another volume, or its data is lost")                                                    \
-	X(15, BUSY, EBUSY, "a limit of the server is reached, or writes of an ended session are not finished")
+#define GANTRY_STATUS_LIST(X) \
+	X(0, OK, 0, "success") \
+	X(1, IO, EIO, "input/output error of the backend") \
+	X(2, NOSPC, ENOSPC, "no space left in the backend") \
+	X(3, RANGE, ERANGE, "outside the volume or the region") \
+	X(4, ACCESS, EACCES, "the region or the volume does not allow it") \
+	X(5, INVALID, EINVAL, "malformed descriptor") \
+	X(6, UNSUPPORTED, EOPNOTSUPP, "operation not supported by this volume") \
+	X(7, TIMEOUT, ETIMEDOUT, "no answer before the deadline") \
+	X(8, SESSION_LOST, ENOTCONN, "the session ended while the IO was in flight") \
+	X(9, UNKNOWN, EOWNERDEAD, "outcome unknown: may or may not have happened") \
+	X(10, CORRUPT, EILSEQ, "data does not match its checksum") \
+	X(11, READ_ONLY, EROFS, "volume is read-only") \
+	X(12, NOMEM, ENOMEM, "out of memory") \
+	X(13, CANCELED, ECANCELED, "canceled before it started") \
+	X(14, STALE, ESTALE, "another volume, or its data is lost") \
+	X(15, BUSY, EBUSY, \
+	  "a limit of the server is reached, or writes of an ended session are not finished")
 
 enum gantry_status {
 #define GANTRY_STATUS_ENUM(num, name, err, text) GANTRY_S_##name = num,
 	GANTRY_STATUS_LIST(GANTRY_STATUS_ENUM)
 #undef GANTRY_STATUS_ENUM
-	GANTRY_S_COUNT
+		GANTRY_S_COUNT
 };
 
 /* Durations, in nanoseconds, that each hop adds on the way back. */
@@ -99,20 +109,26 @@ enum gantry_hop_time {
 	GANTRY_HOP_GATEWAY = 0, /* gateway: descriptor in to reply out */
 	GANTRY_HOP_TARGET = 1,  /* target: descriptor in to reply out */
 	GANTRY_HOP_BACKEND = 2, /* inside the backend */
-	GANTRY_HOP_DATA = 3,    /* moving the data between the processes, where that is a step of its own */
+	/* moving the data between the processes, where that is a step of its own */
+	GANTRY_HOP_DATA = 3,
 	GANTRY_HOP_COUNT
 };
 
-#define GANTRY_IO_WIRE_BYTES 56 /* what a link sends; the last 8 bytes of the line are the transport's own */
+/* what a link sends; the last 8 bytes of the line are the transport's own */
+#define GANTRY_IO_WIRE_BYTES 56
 
 struct gantry_hop;
 
 struct gantry_io {
 	/* first line: the wire form */
-	uint8_t opcode;         /* enum gantry_opcode */
-	uint8_t flags;          /* GANTRY_IO_* */
-	uint16_t status;        /* enum gantry_status; meaningful from completion on */
-	uint32_t tag;           /* of the link that sends it: slot:16 low, generation:16 high, so that no stale answer matches */
+	uint8_t opcode;  /* enum gantry_opcode */
+	uint8_t flags;   /* GANTRY_IO_* */
+	uint16_t status; /* enum gantry_status; meaningful from completion on */
+	/*
+	 * of the link that sends it: slot:16 low, generation:16 high, so that no stale answer
+	 * matches
+	 */
+	uint32_t tag;
 	uint64_t offset;        /* bytes, in the volume */
 	uint32_t length;        /* bytes */
 	uint32_t region;        /* handle of the exported region that holds the data */
@@ -123,13 +139,14 @@ struct gantry_io {
 	uint64_t reserved; /* the transport's on the wire, 0 elsewhere */
 
 	/* second line: private to the process */
-	const struct gantry_hop *hop;     /* where in its chain the descriptor stands */
-	void *owner;                      /* of the one who submitted it */
-	void *data;                       /* local address of the data, NULL where it is not addressable */
+	const struct gantry_hop *hop; /* where in its chain the descriptor stands */
+	void *owner;                  /* of the one who submitted it */
+	/* local address of the data, NULL where it is not addressable */
+	void *data;
 	uint64_t start_ns;                /* when the owner submitted it */
 	uint16_t slot;                    /* index in its pool */
 	uint8_t busy;                     /* between submit and completion */
-	uint8_t owner_flags;                     /* its owner's, 0 at first */
+	uint8_t owner_flags;              /* its owner's, 0 at first */
 	uint32_t peer_tag;                /* tag that the peer used for it, whose answer needs it */
 	uint64_t frame[GANTRY_IO_FRAMES]; /* one word for each stage that asked for one */
 }
@@ -139,8 +156,9 @@ __attribute__((aligned(GANTRY_CACHE_LINE)))
 ;
 
 /*
- * One place in a chain. `submit` takes the descriptor on its way down, `complete` on its way back. Both run on the
- * lane's thread, may not block, and may call gantry_submit() or gantry_complete() themselves.
+ * One place in a chain. `submit` takes the descriptor on its way down, `complete` on its way back.
+ * Both run on the lane's thread, may not block, and may call gantry_submit() or gantry_complete()
+ * themselves.
  */
 struct gantry_hop {
 	int (*submit)(void *self, struct gantry_io *io);
@@ -163,7 +181,7 @@ static inline int gantry_submit(struct gantry_io *io)
 	const struct gantry_hop *hop = ++io->hop;
 	int rc = hop->submit(hop->self, io);
 
-	if (__builtin_expect(rc != 0, 0))
+	if (gantry_unlikely(rc != 0))
 		io->hop--;
 	return rc;
 }
@@ -171,8 +189,8 @@ static inline int gantry_submit(struct gantry_io *io)
 /*
  * gantry_complete - hand a descriptor back to the previous hop; its status must be set
  *
- * One call for each accepted submit. A second one for the same flight reaches the guard before the chain, which
- * reports and ignores it.
+ * One call for each accepted submit. A second one for the same flight reaches the guard before the
+ * chain, which reports and ignores it.
  * thread   the lane's; may call back before it returns
  */
 static inline void gantry_complete(struct gantry_io *io)
@@ -190,16 +208,17 @@ static inline void gantry_fail(struct gantry_io *io, enum gantry_status status)
 }
 
 /*
- * gantry_status_of_errno - the status that an errno, or -errno, stands for; GANTRY_S_IO when there is none
+ * gantry_status_of_errno - the status that an errno, or -errno, stands for; GANTRY_S_IO when there
+ * is none
  *
  * For who kept a descriptor and finds later that gantry_submit() refuses it for good:
- *	gantry_fail(io, gantry_status_of_errno(rc));
+ *     gantry_fail(io, gantry_status_of_errno(rc));
  */
 static inline enum gantry_status gantry_status_of_errno(int error)
 {
 	switch (error < 0 ? -error : error) {
-#define GANTRY_STATUS_CASE(num, name, err, text)                                                                        \
-	case err:                                                                                                       \
+#define GANTRY_STATUS_CASE(num, name, err, text) \
+	case err: \
 		return GANTRY_S_##name;
 		GANTRY_STATUS_LIST(GANTRY_STATUS_CASE)
 #undef GANTRY_STATUS_CASE
@@ -208,7 +227,10 @@ static inline enum gantry_status gantry_status_of_errno(int error)
 	}
 }
 
-/* gantry_io_begin - make a descriptor at rest ready to be submitted; its first line is the caller's to fill after this */
+/*
+ * gantry_io_begin - make a descriptor at rest ready to be submitted; its first line is the caller's
+ * to fill after this
+ */
 static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 {
 	io->busy = 1;
@@ -218,7 +240,10 @@ static inline void gantry_io_begin(struct gantry_io *io, uint64_t now_ns)
 		io->hop_ns[i] = 0;
 }
 
-/* gantry_io_end - note a completion at the owner; 0: first of this flight, -1: the descriptor was at rest */
+/*
+ * gantry_io_end - note a completion at the owner; 0: first of this flight, -1: the descriptor was
+ * at rest
+ */
 static inline int gantry_io_end(struct gantry_io *io)
 {
 	if (!io->busy)
@@ -263,11 +288,14 @@ static inline int gantry_op_has_range(unsigned opcode)
 	return gantry_op_in(opcode, GANTRY_OPS_RANGE);
 }
 
-/* gantry_status_buffer_released - true when no agent can touch the buffer of an IO that completed with this status */
+/*
+ * gantry_status_buffer_released - true when no agent can touch the buffer of an IO that completed
+ * with this status
+ */
 static inline int gantry_status_buffer_released(unsigned status)
 {
-	return status != GANTRY_S_TIMEOUT && status != GANTRY_S_SESSION_LOST && status != GANTRY_S_UNKNOWN &&
-	       status != GANTRY_S_STALE;
+	return status != GANTRY_S_TIMEOUT && status != GANTRY_S_SESSION_LOST &&
+	       status != GANTRY_S_UNKNOWN && status != GANTRY_S_STALE;
 }
 
 #ifdef __cplusplus

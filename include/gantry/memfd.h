@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memfd.h - memory that is handed to another process as a file descriptor, and the checks before one is accepted.
+ * memfd.h - memory that is handed to another process as a file descriptor, and the checks before
+ * one is accepted.
  *
  * Needs _GNU_SOURCE. Any thread.
  */
@@ -35,13 +36,15 @@ extern "C" {
 #endif
 
 /*
- * Makes zeroed memory of `bytes` (more than 0; a multiple of the page size if it is to be mapped). The caller owns the
- * descriptor, which closes on exec. Another user who is given one for reading cannot make of it one for writing, which the mode
- * of a memfd, 0777, lets everybody do by way of /proc. name: for /proc only. Returns the descriptor, or -errno.
+ * Makes zeroed memory of `bytes` (more than 0; a multiple of the page size if it is to be mapped).
+ * The caller owns the descriptor, which closes on exec. Another user who is given one for reading
+ * cannot make of it one for writing, which the mode of a memfd, 0777, lets everybody do by way of
+ * /proc. name: for /proc only. Returns the descriptor, or -errno.
  */
 static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned int flags)
 {
-	unsigned int mfd = MFD_CLOEXEC | MFD_ALLOW_SEALING | (flags & GANTRY_MEMFD_HUGE ? MFD_HUGETLB : 0);
+	unsigned int mfd = MFD_CLOEXEC | MFD_ALLOW_SEALING |
+			   (flags & GANTRY_MEMFD_HUGE ? MFD_HUGETLB : 0);
 	int fd, err;
 
 	if (bytes == 0 || bytes > INT64_MAX)
@@ -60,8 +63,8 @@ static inline int gantry_memfd_create(const char *name, uint64_t bytes, unsigned
 }
 
 /*
- * Fixes the size for ever, so that no peer can make us fault on memory that went away. more: F_SEAL_FUTURE_WRITE when
- * only the mappings that exist now may write, else 0. Returns 0 or -errno.
+ * Fixes the size for ever, so that no peer can make us fault on memory that went away. more:
+ * F_SEAL_FUTURE_WRITE when only the mappings that exist now may write, else 0. Returns 0 or -errno.
  */
 static inline int gantry_memfd_seal(int fd, int more)
 {
@@ -69,15 +72,18 @@ static inline int gantry_memfd_seal(int fd, int more)
 }
 
 /*
- * gantry_memfd_populate - allocate the pages of a shared mapping before another process can touch them
+ * gantry_memfd_populate - allocate the pages of a shared mapping before another process can touch
+ * them
  *
- * The kernel charges a page to the memory control group of the process that allocates it. So the owner of a memfd calls this
- * before it passes the descriptor on. Pages that exist already stay as they are.
+ * The kernel charges a page to the memory control group of the process that allocates it. So the
+ * owner of a memfd calls this before it passes the descriptor on. Pages that exist already stay as
+ * they are.
  *
- * fallocate(2) reports the lack of memory that a later touch would answer with SIGBUS. madvise(2) then clears and maps the
- * pages: together they take no longer than MAP_POPULATE.
+ * fallocate(2) reports the lack of memory that a later touch would answer with SIGBUS. madvise(2)
+ * then clears and maps the pages: together they take no longer than MAP_POPULATE.
  *
- * fd       the memfd; -1, or a descriptor for reading: madvise(2) alone allocates, which needs Linux 5.14
+ * fd       the memfd; -1, or a descriptor for reading: madvise(2) alone allocates, which needs
+ *          Linux 5.14
  * offset   bytes: where the mapping begins in the memfd; a multiple of the page size
  * addr     the mapping, page aligned; PROT_WRITE when `write` is set
  * write    whether to map the pages for writing as well
@@ -87,7 +93,8 @@ static inline int gantry_memfd_seal(int fd, int more)
  * thread   any
  * since    ABI 1.1
  */
-static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uint64_t bytes, int write)
+static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uint64_t bytes,
+					int write)
 {
 	int rc;
 
@@ -96,7 +103,8 @@ static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uin
 	while (rc && errno == EINTR);
 	if (rc && errno != EBADF)
 		return errno == ENOSPC ? -ENOMEM : -errno;
-	if (madvise(addr, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) && (rc || errno != EINVAL))
+	if (madvise(addr, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) &&
+	    (rc || errno != EINVAL))
 		return errno == EFAULT ? -ENOMEM : -errno; /* EFAULT: a touch would raise SIGBUS */
 	return 0;
 }
@@ -104,8 +112,9 @@ static inline int gantry_memfd_populate(int fd, uint64_t offset, void *addr, uin
 /*
  * gantry_memfd_check_pages - check that a memfd of a peer has as many pages as the peer exports
  *
- * The process that touches a missing page is charged for it. The peer can still free pages after the check unless the memfd
- * has the seal F_SEAL_WRITE or F_SEAL_FUTURE_WRITE. Swapped pages and huge pages count as present.
+ * The process that touches a missing page is charged for it. The peer can still free pages after
+ * the check unless the memfd has the seal F_SEAL_WRITE or F_SEAL_FUTURE_WRITE. Swapped pages and
+ * huge pages count as present.
  *
  * bytes      what is exported: the memfd, or a part of it
  * present_p  bytes that have pages, anywhere in the memfd; at most `bytes`
@@ -129,15 +138,16 @@ static inline int gantry_memfd_check_pages(int fd, uint64_t bytes, uint64_t *pre
 }
 
 /*
- * May this descriptor, which a peer sent, be mapped? min_bytes: what the peer claims; quota_bytes: what it may have.
- * Returns 0, and the true size in *bytes_p unless that is NULL; or
- *	-EINVAL    not a regular file               -EPERM   could shrink or grow under us
- *	-ERANGE    smaller than claimed             -EDQUOT  larger than the quota
- *	-ENOMEM    huge pages without pages behind them
- * or another -errno of fstat and the like; then *reason_p, unless reason_p is NULL, is a text for the log.
+ * May this descriptor, which a peer sent, be mapped? min_bytes: what the peer claims; quota_bytes:
+ * what it may have. Returns 0, and the true size in *bytes_p unless that is NULL; or
+ *     -EINVAL    not a regular file               -EPERM   could shrink or grow under us
+ *     -ERANGE    smaller than claimed             -EDQUOT  larger than the quota
+ *     -ENOMEM    huge pages without pages behind them
+ * or another -errno of fstat and the like; then *reason_p, unless reason_p is NULL, is a text for
+ * the log.
  */
-static inline int gantry_memfd_check(int fd, uint64_t min_bytes, uint64_t quota_bytes, uint64_t *bytes_p,
-				     const char **reason_p)
+static inline int gantry_memfd_check(int fd, uint64_t min_bytes, uint64_t quota_bytes,
+				     uint64_t *bytes_p, const char **reason_p)
 {
 	const char *unused;
 	struct statfs fs;
@@ -166,7 +176,8 @@ static inline int gantry_memfd_check(int fd, uint64_t min_bytes, uint64_t quota_
 		*reason_p = "memory exceeds the quota";
 		return -EDQUOT;
 	}
-	if ((unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS && st.st_blocks < (st.st_size + 511) / 512) {
+	if ((unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS &&
+	    st.st_blocks < (st.st_size + 511) / 512) {
 		*reason_p = "huge pages are not reserved";
 		return -ENOMEM;
 	}

@@ -2,7 +2,8 @@
 /*
  * option.h - one table row for each option of a plugin.
  *
- * The row is all there is: it gives the parser, the error messages, `gantry plugins --options` and the manual page.
+ * The row is all there is: it gives the parser, the error messages, `gantry plugins --options` and
+ * the manual page.
  * A table ends with a row whose name is NULL.
  */
 #ifndef GANTRY_OPTION_H
@@ -16,50 +17,65 @@ extern "C" {
 #endif
 
 enum gantry_option_type {
-	GANTRY_OPT_STRING = 1, /* const char *; owned by the configuration, lives as long as the instance */
-	GANTRY_OPT_BOOL,       /* uint8_t, 0 or 1 */
-	GANTRY_OPT_INT,        /* int64_t in min..max */
-	GANTRY_OPT_SIZE,       /* uint64_t bytes; written "4KiB", "1GiB", "512" */
-	GANTRY_OPT_TIME,       /* uint64_t nanoseconds; written "10s", "250ms", "5us" */
-	GANTRY_OPT_CHOICE,     /* uint32_t index into `choices` */
-	GANTRY_OPT_GROUP       /* a group of its own, { ... }, with the rows of `group`; offsets are of the same struct */
+	/* const char *; owned by the configuration, lives as long as the instance */
+	GANTRY_OPT_STRING = 1,
+	GANTRY_OPT_BOOL,   /* uint8_t, 0 or 1 */
+	GANTRY_OPT_INT,    /* int64_t in min..max */
+	GANTRY_OPT_SIZE,   /* uint64_t bytes; written "4KiB", "1GiB", "512" */
+	GANTRY_OPT_TIME,   /* uint64_t nanoseconds; written "10s", "250ms", "5us" */
+	GANTRY_OPT_CHOICE, /* uint32_t index into `choices` */
+	/* a group of its own, { ... }, with the rows of `group`; offsets are of the same struct */
+	GANTRY_OPT_GROUP
 };
 
 /*
- * What a plugin does with the file that a STRING option names. The host rejects a configuration in which one option
- * replaces a file that another option names. `gantry check` reports files and directories that are missing, or that the
- * process may not read or write; those of a volume only if the plugin has `look`. Since 1.1.
+ * What a plugin does with the file that a STRING option names. The host rejects a configuration in
+ * which one option replaces a file that another option names. `gantry check` reports files and
+ * directories that are missing, or that the process may not read or write; those of a volume only
+ * if the plugin has `look`. Since 1.1.
  */
 #define GANTRY_PATH_KEEP 1    /* the plugin reads or serves the content */
 #define GANTRY_PATH_REPLACE 2 /* the plugin replaces the content */
 /*
- * The content is the volume of a backend. The host rejects a configuration in which two backends name the same file, unless
- * both volumes are read-only. Since 1.1.
+ * The content is the volume of a backend. The host rejects a configuration in which two backends
+ * name the same file, unless both volumes are read-only. Since 1.1.
  */
 #define GANTRY_PATH_VOLUME 4
-#define GANTRY_PATH_DIRECTORY 8 /* a directory, which the plugin makes if it is missing. Since 1.1 */
+/* a directory, which the plugin makes if it is missing. Since 1.1 */
+#define GANTRY_PATH_DIRECTORY 8
 
 struct gantry_option {
 	const char *name;
 	uint32_t type;   /* enum gantry_option_type */
 	uint32_t offset; /* offsetof() in the plugin's conf struct */
-	const char *dflt; /* the default as it would be written in a file; NULL: the option must be given. For a GROUP:
-	                     non-NULL means that the group may be left out and its rows then take their defaults */
-	int64_t min, max; /* INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's. STRING: min is
-	                     GANTRY_PATH_*, or 0 if the value is not a path; max is 0 */
+	/*
+	 * the default as it would be written in a file; NULL: the option must be given. For a
+	 * GROUP:
+	 * non-NULL means that the group may be left out and its rows then take their defaults
+	 */
+	const char *dflt;
+	/*
+	 * INT, SIZE (bytes) and TIME (nanoseconds); both 0: no limit but the type's. STRING: min is
+	 * GANTRY_PATH_*, or 0 if the value is not a path; max is 0
+	 */
+	int64_t min, max;
 	const char *const *choices; /* CHOICE: NULL-terminated list of words */
 	const struct gantry_option *group;
 	const char *help; /* one sentence for the manual */
 };
 
 /*
- * Takes the mistakes that no single row can find: what must be a power of two, options that exclude each other. The
- * message then has the place in the file, as those about rows have.
+ * Takes the mistakes that no single row can find: what must be a power of two, options that exclude
+ * each other. The message then has the place in the file, as those about rows have.
  */
 struct gantry_option_faults {
 	void *core;
-	/* option: the name, "group.option" in a group. The text says what is wrong with it, and what to write instead. */
-	void (*add)(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+	/*
+	 * option: the name, "group.option" in a group. The text says what is wrong with it, and
+	 * what to write instead.
+	 */
+	void (*add)(const struct gantry_option_faults *faults, const char *option, const char *fmt,
+		    ...)
 #ifdef __GNUC__
 		__attribute__((format(printf, 3, 4)))
 #endif
@@ -68,7 +84,9 @@ struct gantry_option_faults {
 
 #define gantry_option_fault(faults, ...) (faults)->add(faults, __VA_ARGS__)
 
+/* clang-format off */
 #define GANTRY_OPTION_END {NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL}
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * random.h - random numbers for workloads and tests: fast, and the same again from the same seed. Not for secrets.
+ * random.h - random numbers for workloads and tests: fast, and the same again from the same seed.
+ * Not for secrets.
  *
  * xoshiro256**, seeded by splitmix64 (Blackman and Vigna). One struct per thread.
  */

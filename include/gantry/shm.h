@@ -2,12 +2,14 @@
 /*
  * shm.h - the only way to touch memory that another process can write.
  *
- * Each load happens exactly once, so a value that was checked is the value that is used. Load into private memory, check
- * there, use only the copy. Publish last with a release store; the other side reads that word first, with acquire.
- * Pointers are aligned to their width; words are in the byte order of the machine. Any thread, O(1), no system call.
+ * Each load happens exactly once, so a value that was checked is the value that is used. Load into
+ * private memory, check there, use only the copy. Publish last with a release store; the other side
+ * reads that word first, with acquire.
+ * Pointers are aligned to their width; words are in the byte order of the machine. Any thread,
+ * O(1), no system call.
  *
- * A test may define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then answers every load: that is how a
- * fuzzer plays a peer that changes the memory between any two loads.
+ * A test may define GANTRY_SHM_TEST and supply gantry_shm_test_load(), which then answers every
+ * load: that is how a fuzzer plays a peer that changes the memory between any two loads.
  */
 #ifndef GANTRY_SHM_H
 #define GANTRY_SHM_H
@@ -89,15 +91,18 @@ static inline void gantry_shm_st64_release(uint64_t *p, uint64_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/* Store, then load another word, with nothing in between: "I sleep now" before the last look at the ring. */
+/*
+ * Store, then load another word, with nothing in between: "I sleep now" before the last look at the
+ * ring.
+ */
 static inline void gantry_shm_fence(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /*
- * Two words in one access, where the machine has such. Not every such access is whole: the peer may see one word of a pair
- * before the other, in either order.
+ * Two words in one access, where the machine has such. Not every such access is whole: the peer may
+ * see one word of a pair before the other, in either order.
  */
 #if (defined(__SSE2__) || defined(__ARM_NEON)) && !defined(GANTRY_SHM_TEST)
 #define GANTRY_SHM_PAIRS 1
@@ -110,8 +115,9 @@ typedef uint64_t gantry_shm_pair __attribute__((vector_size(16), aligned(8), may
 #endif
 
 /*
- * Copies a record out of shared memory, each word once. src: aligned to 8. bytes: a multiple of 8, constant if it is to
- * be fast. dst: private, any alignment. The copy may be torn if the peer cheats, but it does not change any more.
+ * Copies a record out of shared memory, each word once. src: aligned to 8. bytes: a multiple of 8,
+ * constant if it is to be fast. dst: private, any alignment. The copy may be torn if the peer
+ * cheats, but it does not change any more.
  */
 static inline void gantry_shm_read(void *dst, const void *src, size_t bytes)
 {
@@ -120,21 +126,23 @@ static inline void gantry_shm_read(void *dst, const void *src, size_t bytes)
 #ifdef GANTRY_SHM_PAIRS
 	GANTRY_SHM_UNROLL
 	for (; i + 16 <= bytes; i += 16) {
-		gantry_shm_pair pair = *(const volatile gantry_shm_pair *)(const void *)((const char *)src + i);
+		gantry_shm_pair pair =
+			*(const volatile gantry_shm_pair *)(const void *)((const char *)src + i);
 
 		memcpy((char *)dst + i, &pair, 16);
 	}
 #endif
 	for (; i < bytes; i += 8) {
-		uint64_t word = gantry_shm_ld64((const uint64_t *)(const void *)((const char *)src + i));
+		uint64_t word =
+			gantry_shm_ld64((const uint64_t *)(const void *)((const char *)src + i));
 
 		memcpy((char *)dst + i, &word, 8);
 	}
 }
 
 /*
- * Copies a record into shared memory. dst: aligned to 8; bytes and src as above. It loads src by words of 8 bytes: what was
- * stored right before in smaller pieces keeps the processor waiting.
+ * Copies a record into shared memory. dst: aligned to 8; bytes and src as above. It loads src by
+ * words of 8 bytes: what was stored right before in smaller pieces keeps the processor waiting.
  */
 static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
 {
@@ -148,15 +156,20 @@ static inline void gantry_shm_write(void *dst, const void *src, size_t bytes)
 }
 
 /*
- * Copies little data between private memories, by words, then what is left in smaller pieces. What was stored a moment ago
- * comes out of the processor's store buffer only for a load that is not wider; any other waits until all that was stored
- * before is in the cache, and some of that goes to lines of the peer. Any alignment; the two do not overlap. bytes: constant if
- * it is to be fast. Returns `to`.
+ * Copies little data between private memories, by words, then what is left in smaller pieces. What
+ * was stored a moment ago comes out of the processor's store buffer only for a load that is not
+ * wider; any other waits until all that was stored before is in the cache, and some of that goes to
+ * lines of the peer. Any alignment; the two do not overlap. bytes: constant if it is to be fast.
+ * Returns `to`.
  */
 static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
 {
-	struct word { uint64_t v; } __attribute__((packed, may_alias));
-	struct half { uint32_t v; } __attribute__((packed, may_alias));
+	struct word {
+		uint64_t v;
+	} __attribute__((packed, may_alias));
+	struct half {
+		uint32_t v;
+	} __attribute__((packed, may_alias));
 	volatile struct word *dst = (volatile struct word *)to;
 	const volatile struct word *src = (const volatile struct word *)from;
 	size_t i;
@@ -166,7 +179,8 @@ static inline void *gantry_copy_fresh(void *to, const void *from, size_t bytes)
 		dst[i].v = src[i].v;
 	i *= 8;
 	if (bytes & 4) {
-		((struct half *)((char *)to + i))->v = ((const struct half *)((const char *)from + i))->v;
+		((struct half *)((char *)to + i))->v =
+			((const struct half *)((const char *)from + i))->v;
 		i += 4;
 	}
 	for (; i < bytes; i++)

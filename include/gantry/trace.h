@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.h - the file that stage `trace` writes: a head, then records of one size up to the end. Little-endian.
+ * trace.h - the file that stage `trace` writes: a head, then records of one size up to the end.
+ * Little-endian.
  *
- * Each lane writes blocks of whole records as its buffer fills, so the file is not in order of time: sort by time_ns
- * (the order of equal times does not matter). A process that was killed leaves a file that ends at any byte: ignore an
- * incomplete record at the end.
+ * Each lane writes blocks of whole records as its buffer fills, so the file is not in order of
+ * time: sort by time_ns (the order of equal times does not matter). A process that was killed
+ * leaves a file that ends at any byte: ignore an incomplete record at the end.
  *
  * To replay a trace, take the records with direction GANTRY_TRACE_SUBMIT.
  */
@@ -30,11 +31,12 @@ enum gantry_trace_direction {
 struct gantry_trace_head {
 	char magic[8];
 	uint32_t version;
-	uint32_t head_bytes;   /* where the first record starts: 64 */
-	uint32_t record_bytes; /* from one record to the next: 72; a reader skips what it does not know */
-	uint32_t n_lanes;      /* 0: not known */
+	uint32_t head_bytes; /* where the first record starts: 64 */
+	/* from one record to the next: 72; a reader skips what it does not know */
+	uint32_t record_bytes;
+	uint32_t n_lanes;       /* 0: not known */
 	uint64_t start_unix_ns; /* time of day at time_ns 0 */
-	char instance[32];     /* name of the stage's role or instance, cut, ends with 0 */
+	char instance[32];      /* name of the stage's role or instance, cut, ends with 0 */
 };
 
 struct gantry_trace_record {

@@ -39,13 +39,14 @@ static inline int gantry_uuid_is_known(const uint8_t uuid[GANTRY_UUID_BYTES])
  * owner    the caller owns text
  * since    1.1
  */
-static inline const char *gantry_uuid_text(const uint8_t uuid[GANTRY_UUID_BYTES], char text[GANTRY_UUID_TEXT])
+static inline const char *gantry_uuid_text(const uint8_t uuid[GANTRY_UUID_BYTES],
+					   char text[GANTRY_UUID_TEXT])
 {
 	int n = 0;
 
 	for (int i = 0; i < GANTRY_UUID_BYTES; i++)
-		n += snprintf(text + n, (size_t)(GANTRY_UUID_TEXT - n), i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-			      uuid[i]);
+		n += snprintf(text + n, (size_t)(GANTRY_UUID_TEXT - n),
+			      i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
 	return text;
 }
 

@@ -9,22 +9,26 @@
 #define GANTRY_VOLUME_VOLATILE 0x2u /* the content does not outlive the process */
 
 /*
- * Also the answer to the storage query of a session. size, block_size, ops and max_io are mandatory: the host rejects
- * invalid values when it opens the backend.
+ * Also the answer to the storage query of a session. size, block_size, ops and max_io are
+ * mandatory: the host rejects invalid values when it opens the backend.
  *
- * uuid identifies the volume: it stays the same across restarts, and differs from that of every other volume.
- * verifier changes exactly when acknowledged but unflushed writes may have been lost. On a GANTRY_VOLUME_VOLATILE
- * volume flushed writes may then be lost, too.
- * A session resumes only on a volume with the same uuid. The first flush after a change of the verifier fails with EIO.
+ * uuid identifies the volume: it stays the same across restarts, and differs from that of every
+ * other volume.
+ * verifier changes exactly when acknowledged but unflushed writes may have been lost. On a
+ * GANTRY_VOLUME_VOLATILE volume flushed writes may then be lost, too.
+ * A session resumes only on a volume with the same uuid. The first flush after a change of the
+ * verifier fails with EIO.
  */
 struct gantry_volume_info {
-	uint64_t size;       /* bytes, a multiple of block_size, not 0 */
-	uint32_t block_size; /* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
-	uint32_t ops;        /* bit 1 << enum gantry_opcode for each operation it does; at least one */
-	uint32_t flags;      /* GANTRY_VOLUME_* */
-	uint32_t max_io;     /* bytes in one IO, at least block_size */
-	uint8_t uuid[16];    /* all 0: unknown. Since 1.1 */
-	uint64_t verifier;   /* 0: unknown. Since 1.1 */
+	uint64_t size; /* bytes, a multiple of block_size, not 0 */
+	/* bytes; the unit of offset and length of an IO; a power of two, 512 .. 65536 */
+	uint32_t block_size;
+	/* bit 1 << enum gantry_opcode for each operation it does; at least one */
+	uint32_t ops;
+	uint32_t flags;    /* GANTRY_VOLUME_* */
+	uint32_t max_io;   /* bytes in one IO, at least block_size */
+	uint8_t uuid[16];  /* all 0: unknown. Since 1.1 */
+	uint64_t verifier; /* 0: unknown. Since 1.1 */
 };
 
 #endif

@@ -83,7 +83,7 @@ cp -R "$headers/gantry" "$tmp/gantry"
 sed -i 's/^\(#define GANTRY_QUEUE_EDGES .*\)/\1\n#define GANTRY_QUEUE_NEW 4u/' "$tmp/gantry/transport.h"
 sed -i 's/^\tint (\*rma_poll)(void \*rma, /&int more, /' "$tmp/gantry/transport.h"
 sed -i 's/^\tuint32_t flags; .*GANTRY_TRANSPORT_.*/&\n\tint (*later)(void *device);/' "$tmp/gantry/transport.h"
-sed -i 's/^\tGANTRY_KIND_STAGE = 4/&, GANTRY_KIND_NEW/; s/^\tuint64_t now_ns; /\tuint32_t extra;\n&/' "$tmp/gantry/plugin.h"
+sed -i 's/^\tGANTRY_KIND_STAGE = 4/&, GANTRY_KIND_NEW/; s/^\tuint64_t now_ns;/\tuint32_t extra;\n&/' "$tmp/gantry/plugin.h"
 surface "$tmp" | diff "$tmp/now" - | sed -n 's/^> //p' >"$tmp/seen"
 diff - "$tmp/seen" >"$tmp/out" <<'END'
 define GANTRY_QUEUE_NEW 4u

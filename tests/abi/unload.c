@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that loads our libraries as a plugin of its own does, and lets go of them again and again: nothing piles up. */
+/*
+ * A program that loads our libraries as a plugin of its own does, and lets go of them again and
+ * again: nothing piles up.
+ */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <doca_comch.h>
@@ -57,7 +60,8 @@ static void sent(struct doca_comch_task_send *task, union doca_data a, union doc
 	(void)b;
 }
 
-static void came(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_t length, struct doca_comch_connection *conn)
+static void came(struct doca_comch_event_msg_recv *event, uint8_t *text, uint32_t length,
+		 struct doca_comch_connection *conn)
 {
 	(void)event;
 	(void)text;
@@ -107,7 +111,8 @@ static void use_client(void)
 {
 	struct gantry_volume *volume;
 
-	TEST_ASSERT_EQUAL_INT(-EINVAL, CALL(gantry_volume_open)("gantry:///nobody?transport=loop", NULL, &volume));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, CALL(gantry_volume_open)("gantry:///nobody?transport=loop",
+								NULL, &volume));
 }
 
 static void again_and_again(const char *path, void (*use)(void))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gantry check and gantry run where one allocation fails: the first, then the second, and so on; and where all fail from there
- * on; and where the process may not grow beyond a size: hardly enough for the program, then a little more, and so on. Each ends by
- * itself, with an exit status that the manual has, says why, and leaves no socket.
+ * gantry check and gantry run where one allocation fails: the first, then the second, and so on;
+ * and where all fail from there on; and where the process may not grow beyond a size: hardly enough
+ * for the program, then a little more, and so on. Each ends by itself, with an exit status that the
+ * manual has, says why, and leaves no socket.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,8 +23,8 @@
 #define MOST 20000  /* allocations */
 #define EACH 400    /* of the first of them, each; then some */
 #define STEP 11
-#define LITTLE 4u       /* MiB: not even the libraries fit into it */
-#define PLENTY 512u     /* MiB */
+#define LITTLE 4u        /* MiB: not even the libraries fit into it */
+#define PLENTY 512u      /* MiB */
 #define PIECE (1u << 18) /* bytes more each time; and where it is nearly enough: */
 #define CRUMB 4096u
 
@@ -46,17 +47,18 @@ void setUp(void)
 	snprintf(sockets, sizeof(sockets), "%s/run/00%%3A00.0", dir);
 	f = fopen(conf, "we");
 	TEST_ASSERT_NOT_NULL(f);
-	fprintf(f, "runtime = { stat = false; };\n"
-		   "devices = { wire = { transport = \"shm-comch\"; dir = \"%s/run\"; }; };\n"
-		   "roles = {\n"
-		   "  store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n"
-		   "            backend = { type = \"memory\"; size = \"16MiB\"; }; };\n"
-		   "  bridge = { role = \"gateway\"; listen = { device = \"wire\"; name = \"volume\"; };\n"
-		   "             stages = ( { type = \"stats\"; } ); connect = { device = \"wire\"; name = \"disk\"; }; };\n"
-		   "  load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"volume\"; };\n"
-		   "           workload = { pattern = \"randrw\"; time = \"0s\"; ops = 50; size = \"1MiB\";\n"
-		   "                        verify = \"stamp\"; }; };\n"
-		   "};\n",
+	fprintf(f,
+		"runtime = { stat = false; };\n"
+		"devices = { wire = { transport = \"shm-comch\"; dir = \"%s/run\"; }; };\n"
+		"roles = {\n"
+		"  store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n"
+		"            backend = { type = \"memory\"; size = \"16MiB\"; }; };\n"
+		"  bridge = { role = \"gateway\"; listen = { device = \"wire\"; name = \"volume\"; };\n"
+		"             stages = ( { type = \"stats\"; } ); connect = { device = \"wire\"; name = \"disk\"; }; };\n"
+		"  load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"volume\"; };\n"
+		"           workload = { pattern = \"randrw\"; time = \"0s\"; ops = 50; size = \"1MiB\";\n"
+		"                        verify = \"stamp\"; }; };\n"
+		"};\n",
 		dir);
 	fclose(f);
 	fd = memfd_create("shortage", 0);
@@ -127,10 +129,12 @@ static void gantry(const char *command, uint64_t size)
 	alarm(PATIENCE);
 	if (size && setrlimit(RLIMIT_AS, &limit))
 		_exit(126);
-	if (!strcmp(command, "copy")) /* with a fault that ends it when the role is known: there is no server to wait for */
-		execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), "-c", conf, "--set",
-		      "roles.load.no=1", "volume:", "copied", (char *)NULL);
-	execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), conf, (char *)NULL);
+	/* with a fault that ends it when the role is known: there is no server to wait for */
+	if (!strcmp(command, "copy"))
+		execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), "-c",
+		      conf, "--set", "roles.load.no=1", "volume:", "copied", (char *)NULL);
+	execl(getenv("GANTRY"), "gantry", command, "-p", getenv("GANTRY_PLUGINS"), conf,
+	      (char *)NULL);
 	_exit(127);
 }
 
@@ -166,12 +170,14 @@ static void run(const char *command, uint32_t at, uint32_t lasts)
 
 	*shortage = (struct shortage){.at = at, .lasts = lasts};
 	status = status_of(command, 0);
-	snprintf(text, sizeof(text), "gantry %s: allocation %u of %u fails, of %s: status %#x", command, at, shortage->n,
-		 shortage->file, (unsigned)status);
-	TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : most), text);
+	snprintf(text, sizeof(text), "gantry %s: allocation %u of %u fails, of %s: status %#x",
+		 command, at, shortage->n, shortage->file, (unsigned)status);
+	TEST_ASSERT_TRUE_MESSAGE(
+		WIFEXITED(status) && WEXITSTATUS(status) <= (shortage->failed ? 2 : most), text);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, stat(log_file, &st), text);
 	TEST_ASSERT_TRUE_MESSAGE(!status || st.st_size, text);
-	TEST_ASSERT_FALSE_MESSAGE(says("has 0 roles that can copy"), text); /* it has one, which was not looked at */
+	/* it has one, which was not looked at */
+	TEST_ASSERT_FALSE_MESSAGE(says("has 0 roles that can copy"), text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
 }
 
@@ -241,15 +247,20 @@ static bool fits(uint64_t size)
 	bool loaded = WIFEXITED(status) && WEXITSTATUS(status) != 127;
 	char text[120];
 
-	snprintf(text, sizeof(text), "gantry run within %llu bytes: status %#x", (unsigned long long)size, (unsigned)status);
+	snprintf(text, sizeof(text), "gantry run within %llu bytes: status %#x",
+		 (unsigned long long)size, (unsigned)status);
 	if (loaded)
 		TEST_ASSERT_TRUE_MESSAGE(WEXITSTATUS(status) <= 2, text);
 	else
-		TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && is_said("error while loading shared libraries"), text);
-	TEST_ASSERT_TRUE_MESSAGE(!status || is_said("allocate memory") || is_said("out of memory") || is_said("ulimit -v") ||
-		is_said("shared object"), text);
+		TEST_ASSERT_TRUE_MESSAGE(
+			WIFEXITED(status) && is_said("error while loading shared libraries"), text);
+	TEST_ASSERT_TRUE_MESSAGE(!status || is_said("allocate memory") ||
+					 is_said("out of memory") || is_said("ulimit -v") ||
+					 is_said("shared object"),
+				 text);
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, count_sockets(0), text);
-	TEST_ASSERT_TRUE_MESSAGE(status || access(sockets, F_OK) == 0, sockets); /* it is there that they were */
+	/* it is there that they were */
+	TEST_ASSERT_TRUE_MESSAGE(status || access(sockets, F_OK) == 0, sockets);
 	return status == 0;
 }
 

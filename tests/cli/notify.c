@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry run tells a service manager when its servers listen and when it ends, and nothing where it cannot be started. */
+/*
+ * gantry run tells a service manager when its servers listen and when it ends, and nothing where it
+ * cannot be started.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -32,8 +35,9 @@ static void manage(const char *name)
 	if (name[0] == '@')
 		address.sun_path[0] = '\0';
 	manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	TEST_ASSERT_EQUAL_INT(0, bind(manager, (const struct sockaddr *)&address,
-				      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)));
+	TEST_ASSERT_EQUAL_INT(0,
+			      bind(manager, (const struct sockaddr *)&address,
+				   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)));
 	setsockopt(manager, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setenv("NOTIFY_SOCKET", name, 1);
 }

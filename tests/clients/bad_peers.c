@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that may connect and behave badly. Whatever a process of one user does, a process of another user can still open the
- * volume, write, and read what it wrote. Needs root, for a second user.
+ * Peers that may connect and behave badly. Whatever a process of one user does, a process of
+ * another user can still open the volume, write, and read what it wrote. Needs root, for a second
+ * user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +28,14 @@
 #define NOBODY 65534u
 #define SOCKETS 200
 #define REGION_MIB 64
-#define PUNCH (1u << 20)  /* bytes that the peer frees in a turn */
-#define WHY 512           /* bytes of a text */
+#define PUNCH (1u << 20) /* bytes that the peer frees in a turn */
+#define WHY 512          /* bytes of a text */
 #define VISITS 5
 #define BLOCKS 16
-#define FDS_MOST 64u      /* descriptors in a message */
-#define FILES 512u        /* of the target, in the case about them */
-#define HALF_OPEN 60      /* fewer than listen.max_half_open, which would end them first */
-#define CONSUMERS 384u    /* of a connection */
+#define FDS_MOST 64u   /* descriptors in a message */
+#define FILES 512u     /* of the target, in the case about them */
+#define HALF_OPEN 60   /* fewer than listen.max_half_open, which would end them first */
+#define CONSUMERS 384u /* of a connection */
 #define PAGE_BYTES 8192
 
 static const struct served_options shared = {
@@ -93,7 +94,9 @@ static int connect_raw(void)
 
 static void send_hello(int fd)
 {
-	struct comch_frame frame = {.head = {.magic = COMCH_MAGIC, .version = COMCH_VERSION, .type = COMCH_HELLO,
+	struct comch_frame frame = {.head = {.magic = COMCH_MAGIC,
+					     .version = COMCH_VERSION,
+					     .type = COMCH_HELLO,
 					     .length = sizeof(struct comch_hello)}};
 
 	if (send(fd, &frame, sizeof(frame.head) + sizeof(frame.hello), MSG_NOSIGNAL) < 0)
@@ -135,7 +138,8 @@ static void speaks_single_bytes(void)
 	}
 }
 
-static int open_bad(struct gantry_volume **volume_p, struct gantry_queue **queue_p, uint32_t depth, uint64_t buffers)
+static int open_bad(struct gantry_volume **volume_p, struct gantry_queue **queue_p, uint32_t depth,
+		    uint64_t buffers)
 {
 	struct gantry_volume_attr bad_attr = GANTRY_VOLUME_ATTR_INIT;
 	int rc;
@@ -164,8 +168,12 @@ static void ignore_done(void *arg, int result)
 	(void)result;
 }
 
-/* Keep the queue full of IOs of that size; turn() is called between. Returns when the session is lost: gantry_error() in `why`. */
-static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, uint64_t bytes), char why[WHY])
+/*
+ * Keep the queue full of IOs of that size; turn() is called between. Returns when the session is
+ * lost: gantry_error() in `why`.
+ */
+static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, uint64_t bytes),
+		  char why[WHY])
 {
 	uint64_t have;
 	struct gantry_volume *v;
@@ -179,8 +187,10 @@ static void flood(uint32_t depth, uint64_t bytes, void (*turn)(void *buffers, ui
 	for (unsigned n = 0; rc == 0 || rc == -EAGAIN; n++) {
 		uint64_t at = n * bytes % (have - bytes);
 
-		rc = n % 2 ? gantry_queue_write(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, 0, ignore_done, NULL)
-			   : gantry_queue_read(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, ignore_done, NULL);
+		rc = n % 2 ? gantry_queue_write(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20, 0,
+						ignore_done, NULL)
+			   : gantry_queue_read(q, buffers + at / BLOCK * BLOCK, bytes, 8 << 20,
+					       ignore_done, NULL);
 		if (rc == -EAGAIN && !turn)
 			say_ready();
 		gantry_queue_poll(q);
@@ -210,7 +220,10 @@ static void sends_the_largest(void)
 	_exit(7);
 }
 
-/* Free a part of the memory in each turn. It fails when the session is lost, and the memory is that of this process only. */
+/*
+ * Free a part of the memory in each turn. It fails when the session is lost, and the memory is that
+ * of this process only.
+ */
 static void punch(void *buffers, uint64_t bytes)
 {
 	static uint64_t at;
@@ -275,7 +288,9 @@ static int send_fds(int to, const void *data, size_t bytes, const int *fds, unsi
 		struct cmsghdr align;
 	} control = {.bytes = {0}};
 	struct iovec iov = {(void *)(uintptr_t)data, bytes};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
 			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 
@@ -292,7 +307,8 @@ static int make_listener(struct sockaddr_in *name)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	*name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	if (bind(fd, (struct sockaddr *)name, len) || listen(fd, FDS_MOST) || getsockname(fd, (struct sockaddr *)name, &len))
+	if (bind(fd, (struct sockaddr *)name, len) || listen(fd, FDS_MOST) ||
+	    getsockname(fd, (struct sockaddr *)name, &len))
 		_exit(10);
 	return fd;
 }
@@ -312,7 +328,10 @@ static int make_lingering(const struct sockaddr_in *name)
 	return fd;
 }
 
-/* The receiver of the message gets the last descriptors of n such sockets: a process that ends does not linger. */
+/*
+ * The receiver of the message gets the last descriptors of n such sockets: a process that ends does
+ * not linger.
+ */
 static void send_lingering(int to, unsigned n)
 {
 	struct sockaddr_in name;
@@ -382,7 +401,10 @@ static int make_page(void)
 	return fd;
 }
 
-/* A consumer, or when it has all a region: each is a descriptor for the target to keep. 0, or -1 with errno. */
+/*
+ * A consumer, or when it has all a region: each is a descriptor for the target to keep. 0, or -1
+ * with errno.
+ */
 static int announce(const struct announcer *a, int page, int bell)
 {
 	const int fds[] = {page, bell};
@@ -392,8 +414,10 @@ static int announce(const struct announcer *a, int page, int bell)
 	if (region) {
 		frame.head.type = COMCH_REGION;
 		frame.head.length = sizeof(frame.region);
-		frame.region = (struct comch_region_up){.ref = COMCH_REF(a->next - CONSUMERS, 1), .handle = a->next,
-							.length = PAGE_BYTES, .rights = GANTRY_REMOTE_READ};
+		frame.region = (struct comch_region_up){.ref = COMCH_REF(a->next - CONSUMERS, 1),
+							.handle = a->next,
+							.length = PAGE_BYTES,
+							.rights = GANTRY_REMOTE_READ};
 	} else {
 		frame.head.type = COMCH_CONSUMER;
 		frame.head.length = sizeof(frame.consumer);
@@ -406,8 +430,11 @@ static void say_ready_if_told(const struct comch_frame *frame)
 {
 	char text[COMCH_REFUSED_TEXT];
 
-	snprintf(text, sizeof(text), "busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
-		 "listener", FILES / 4 * 3, NOBODY);
+	snprintf(
+		text, sizeof(text),
+		"busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		"listener",
+		FILES / 4 * 3, NOBODY);
 	if (frame->head.type == COMCH_REFUSED && strcmp(frame->refused.text, text) == 0)
 		say_ready();
 }
@@ -476,7 +503,8 @@ static void start_bad(void (*behave)(void))
 	setpgid(bad, bad);
 	close(ends[1]);
 	ready = ends[0];
-	TEST_ASSERT_EQUAL_INT_MESSAGE(1, read(ready, &byte, 1), "the bad peer has ended before it was ready");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(1, read(ready, &byte, 1),
+				      "the bad peer has ended before it was ready");
 }
 
 /* -- the other user -- */
@@ -490,10 +518,12 @@ static void visit(unsigned n)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 	served_fill(wrote, sizeof(wrote), n);
 	for (unsigned i = 0; i < BLOCKS; i++)
-		TEST_ASSERT_EQUAL_INT(0, served_write(queue, wrote + i * BLOCK, BLOCK, (uint64_t)i * BLOCK));
+		TEST_ASSERT_EQUAL_INT(
+			0, served_write(queue, wrote + i * BLOCK, BLOCK, (uint64_t)i * BLOCK));
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 	for (unsigned i = 0; i < BLOCKS; i++)
-		TEST_ASSERT_EQUAL_INT(0, served_read(queue, seen + i * BLOCK, BLOCK, (uint64_t)i * BLOCK));
+		TEST_ASSERT_EQUAL_INT(
+			0, served_read(queue, seen + i * BLOCK, BLOCK, (uint64_t)i * BLOCK));
 	TEST_ASSERT_EQUAL_MEMORY(wrote, seen, sizeof(wrote));
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * After gantry_queue_close() no server writes to the buffers of that queue: neither a target that answers too late, nor
- * a target whose gateway was killed. GANTRY_ROUNDS repeats each case.
+ * After gantry_queue_close() no server writes to the buffers of that queue: neither a target that
+ * answers too late, nor a target whose gateway was killed. GANTRY_ROUNDS repeats each case.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,8 @@
 #include "unity.h"
 
 #define BLOCK SERVED_BLOCK
-#define LAST (SERVED_BYTES - BLOCK) /* the backend holds reads of this block while the gate is shut */
+/* the backend holds reads of this block while the gate is shut */
+#define LAST (SERVED_BYTES - BLOCK)
 #define MINE 0x3c
 
 static struct gantry_volume *volume;
@@ -52,24 +53,30 @@ static void read_late(struct served_io *io)
 	served_wait_gate(queue);
 }
 
-/* Close the queue, reuse the memory, then let the target complete the read. The read must not change the memory. */
+/*
+ * Close the queue, reuse the memory, then let the target complete the read. The read must not
+ * change the memory.
+ */
 static void close_and_expect_mine(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	for (size_t i = BLOCK; i < 4 * BLOCK; i++)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(0x11, buffer[i], "gantry_queue_close() changed data of the program");
+		TEST_ASSERT_EQUAL_INT_MESSAGE(0x11, buffer[i],
+					      "gantry_queue_close() changed data of the program");
 	memset(buffer, MINE, 4 * BLOCK);
 	served_open_gate();
 	served_kill("store", SIGTERM); /* completes the held read first */
 	for (size_t i = 0; i < 4 * BLOCK; i++)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(MINE, buffer[i], "written to after gantry_queue_close()");
+		TEST_ASSERT_EQUAL_INT_MESSAGE(MINE, buffer[i],
+					      "written to after gantry_queue_close()");
 }
 
 static void test_a_read_that_is_never_answered(void)
 {
 	struct served_io io;
 
-	serve((struct served_options){.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
+	serve((struct served_options){
+		.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
 	read_late(&io);
 	served_wait(queue, &io, 1, 1);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, io.result);
@@ -120,12 +127,16 @@ static void test_a_late_answer_frees_the_buffer(void)
 	TEST_ASSERT_EQUAL_INT(0, rc);
 }
 
-/* The session is lost, and resumes while gantry_queue_close() waits for the late answer: then the buffer is free, too. */
+/*
+ * The session is lost, and resumes while gantry_queue_close() waits for the late answer: then the
+ * buffer is free, too.
+ */
 static void test_a_session_resumes_while_its_queue_is_closed(void)
 {
 	struct served_io io;
 
-	serve((struct served_options){.connect = "io_timeout = \"100ms\"; resume = \"60s\"; fence_timeout = \"60s\";"});
+	serve((struct served_options){
+		.connect = "io_timeout = \"100ms\"; resume = \"60s\"; fence_timeout = \"60s\";"});
 	read_late(&io);
 	served_wait(queue, &io, 1, 1);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, io.result);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How it ends: with IO in flight, a peer that dies or does not answer. Each IO completes exactly once, and nothing hangs. */
+/*
+ * How it ends: with IO in flight, a peer that dies or does not answer. Each IO completes exactly
+ * once, and nothing hangs.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -39,15 +42,18 @@ static void serve(const struct served_options *options, const char *role)
 	served_begin(options);
 	served_start("store");
 	served_start("bridge");
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(served_file, role, &attr, &volume), gantry_error());
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(served_file, role, &attr, &volume),
+				      gantry_error());
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 }
 
 static void fill_queue(void)
 {
 	for (int i = 0; i < DEPTH; i++) {
-		int rc = i % 2 ? gantry_queue_read(queue, bufs[i], BLOCK, (uint64_t)i * BLOCK, served_done, &ios[i])
-			       : gantry_queue_write(queue, bufs[i], BLOCK, (uint64_t)i * BLOCK, 0, served_done, &ios[i]);
+		int rc = i % 2 ? gantry_queue_read(queue, bufs[i], BLOCK, (uint64_t)i * BLOCK,
+						   served_done, &ios[i])
+			       : gantry_queue_write(queue, bufs[i], BLOCK, (uint64_t)i * BLOCK, 0,
+						    served_done, &ios[i]);
 
 		TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
 	}
@@ -67,14 +73,17 @@ static void expect_lost(void)
 {
 	struct served_io io = {0, 1};
 
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_read(queue, bufs[0], BLOCK, 0, served_done, &io));
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "the session is lost: "), gantry_error());
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN,
+			      gantry_queue_read(queue, bufs[0], BLOCK, 0, served_done, &io));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "the session is lost: "),
+				     gantry_error());
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_flush(queue, served_done, &io));
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_wait(queue, -1));
 	TEST_ASSERT_EQUAL_INT(0, io.n);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_read(queue, bufs[0], BLOCK, 0, served_done, &io));
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN,
+			      gantry_queue_read(queue, bufs[0], BLOCK, 0, served_done, &io));
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
@@ -95,7 +104,8 @@ static void test_a_close_waits_for_what_is_delayed(void)
 
 static void test_a_close_waits_no_longer_than_io_timeout(void)
 {
-	const struct served_options options = {.store_stages = FOR_EVER, .connect = "io_timeout = \"200ms\";"};
+	const struct served_options options = {.store_stages = FOR_EVER,
+					       .connect = "io_timeout = \"200ms\";"};
 
 	serve(&options, "load");
 	fill_queue();
@@ -137,7 +147,8 @@ static void test_the_target_is_killed_without_a_gateway_in_between(void)
 
 static void test_the_peer_stops_to_answer(void)
 {
-	const struct served_options options = {.connect = "heartbeat = \"200ms\";", .store_stages = FOR_EVER};
+	const struct served_options options = {.connect = "heartbeat = \"200ms\";",
+					       .store_stages = FOR_EVER};
 
 	serve(&options, "load");
 	fill_queue();
@@ -161,7 +172,10 @@ static void test_a_peer_that_ends_in_order(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-/* The target's stage cancels the IOs that it holds, and the session ends. The client must report that end. */
+/*
+ * The target's stage cancels the IOs that it holds, and the session ends. The client must report
+ * that end.
+ */
 static void ends_with_ios_in_a_stage(const char *role)
 {
 	const struct served_options options = {.store_stages = FOR_EVER};
@@ -199,12 +213,14 @@ static void test_what_own_stages_hold_comes_back_too(void)
 }
 
 /*
- * Of what is submitted together, three go to the target, and the stage gives the others back at once: they end before it has
- * answered. Each result belongs to its IO, in whatever order they come.
+ * Of what is submitted together, three go to the target, and the stage gives the others back at
+ * once: they end before it has answered. Each result belongs to its IO, in whatever order they
+ * come.
  */
 static void test_a_stage_that_says_the_session_is_lost(void)
 {
-	const struct served_options options = {.load_stages = "{ type = \"fault\"; disconnect_after = 3; }"};
+	const struct served_options options = {
+		.load_stages = "{ type = \"fault\"; disconnect_after = 3; }"};
 
 	serve(&options, "load");
 	fill_queue();
@@ -229,7 +245,8 @@ static void test_an_event_loop_hears_of_it(void)
 	served_kill("bridge", SIGKILL);
 	while (n < DEPTH) {
 		if (gantry_queue_arm(queue) == 0)
-			TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&pfd, 1, 60000), "nobody woke the loop");
+			TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&pfd, 1, 60000),
+						      "nobody woke the loop");
 		n += gantry_queue_poll(queue);
 	}
 	expect_each_once(-ENOTCONN);
@@ -258,7 +275,10 @@ static void test_it_happens_while_nobody_looks(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 }
 
-/* Late answers do no harm, and more IOs may time out than the queue is deep: the buffers of those that were answered are good. */
+/*
+ * Late answers do no harm, and more IOs may time out than the queue is deep: the buffers of those
+ * that were answered are good.
+ */
 static void test_ios_that_time_out(void)
 {
 	const struct served_options options = {
@@ -272,8 +292,12 @@ static void test_ios_that_time_out(void)
 	for (int i = 0; i < 100; i++) {
 		int rc = served_read(queue, bufs[0], BLOCK, 0);
 
-		/* the target cancels an IO past its deadline; a slow client may receive that answer first */
-		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT || rc == -ECANCELED, gantry_error());
+		/*
+		 * the target cancels an IO past its deadline; a slow client may receive that answer
+		 * first
+		 */
+		TEST_ASSERT_TRUE_MESSAGE(rc == 0 || rc == -ETIMEDOUT || rc == -ECANCELED,
+					 gantry_error());
 		n += rc != 0;
 	}
 	TEST_ASSERT_EQUAL_INT(10, n);

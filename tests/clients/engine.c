@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engine between a fake role host and a test: every IO comes back once, in whatever way things end. */
+/*
+ * The engine between a fake role host and a test: every IO comes back once, in whatever way things
+ * end.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -34,8 +37,8 @@ static void close_session(unsigned quarantined)
 /* -- pages -- */
 
 static struct {
-	unsigned turn;      /* of the control thread */
-	unsigned last;      /* in which pages were made */
+	unsigned turn;        /* of the control thread */
+	unsigned last;        /* in which pages were made */
 	uint64_t bytes, most; /* in all, and in one turn */
 	void *first;
 	uint64_t this_turn;
@@ -103,7 +106,8 @@ static void test_all_pages_are_allocated_a_part_in_each_turn(void)
 
 static void test_it_ends_when_pages_cannot_be_allocated(void)
 {
-	static const int errors[][2] = {{ENOMEM, -ENOMEM}, {EFAULT, -ENOMEM}, {EHWPOISON, -EHWPOISON}};
+	static const int errors[][2] = {
+		{ENOMEM, -ENOMEM}, {EFAULT, -ENOMEM}, {EHWPOISON, -EHWPOISON}};
 
 	for (unsigned i = 0; i < 3; i++) {
 		memset(&pages, 0, sizeof(pages));
@@ -155,7 +159,8 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 	TEST_ASSERT_EQUAL_UINT64(0, pages.bytes);
 	rig_end(0);
 	setUp();
-	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_export_limit); /* one that does not know */
+	/* one that does not know */
+	rig.rh.pub.struct_size = offsetof(struct gantry_role_host, client_export_limit);
 	rig.rh.pub.client_export_limit = NULL;
 	start();
 	close_session(0);
@@ -169,7 +174,8 @@ static void test_data_goes_there_and_back(void)
 	TEST_ASSERT_EQUAL_UINT64(BLOCK, queue->slot_bytes);
 	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH, other->buffers_offset);
 	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2, gc_session_shared_offset(rig.session));
-	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2 + RIG_SHARED, gc_session_region(rig.session)->length);
+	TEST_ASSERT_EQUAL_UINT64(BLOCK * DEPTH * 2 + RIG_SHARED,
+				 gc_session_region(rig.session)->length);
 	memset(gc_slot_buffer(queue, io), 0x5a, BLOCK);
 	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
 	TEST_ASSERT_EQUAL_UINT32(1, queue->n_inflight);
@@ -214,7 +220,8 @@ static void test_what_is_told_to_come_again_waits_in_its_order(void)
 	struct gc_queue *queue;
 	struct gantry_io *first, *second, *third;
 
-	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 2, .more = 2, .rc = -EAGAIN);
+	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 2, .more = 2,
+		  .rc = -EAGAIN);
 	queue = start();
 	first = rig_submit(queue, GANTRY_OP_READ, 0);
 	second = rig_submit(queue, GANTRY_OP_READ, BLOCK);
@@ -257,7 +264,8 @@ static void test_a_lost_session_gives_each_back_once(void)
 	struct gc_queue *queue;
 	struct gantry_io *io;
 
-	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 99, .rc = -EAGAIN);
+	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 99,
+		  .rc = -EAGAIN);
 	queue = start();
 	rig_submit(queue, GANTRY_OP_WRITE, 0);
 	rig_submit(queue, GANTRY_OP_WRITE, 0);
@@ -300,7 +308,8 @@ static void test_what_is_refused_leaves_no_doubt(void)
 	struct gc_queue *queue;
 	struct gantry_io *io;
 
-	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_FLUSH, .nth = 1, .more = 99, .rc = -EAGAIN);
+	RIG_FAULT(.kind = FAKE_REFUSED, .opcode = GANTRY_OP_FLUSH, .nth = 1, .more = 99,
+		  .rc = -EAGAIN);
 	queue = start();
 	rig_submit(queue, GANTRY_OP_FLUSH, 0);
 	rig.rh.lose_rc = -ECONNRESET;
@@ -321,7 +330,7 @@ static void test_buffers_in_doubt_are_not_used_again(void)
 	struct gantry_io *io;
 
 	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1, .more = DEPTH,
-	      .status = GANTRY_S_TIMEOUT);
+		  .status = GANTRY_S_TIMEOUT);
 	queue = start();
 	io = gc_queue_get(queue);
 	gc_io_fill(queue, io, GANTRY_OP_READ, 0, 0, BLOCK, gc_session_shared_offset(rig.session));
@@ -343,7 +352,8 @@ static void test_buffers_are_used_again_when_nobody_touches_them_any_more(void)
 	struct gc_queue *queue;
 	struct gantry_io *first = NULL;
 
-	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1, .more = DEPTH - 1, .status = GANTRY_S_TIMEOUT);
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1, .more = DEPTH - 1,
+		  .status = GANTRY_S_TIMEOUT);
 	queue = start();
 	for (unsigned i = 0; i < DEPTH; i++) {
 		struct gantry_io *io = rig_submit(queue, GANTRY_OP_READ, 0);

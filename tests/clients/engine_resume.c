@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session that is lost and opened again, between a fake role host and a test: nothing is lost, doubled or out of order. */
+/*
+ * A session that is lost and opened again, between a fake role host and a test: nothing is lost,
+ * doubled or out of order.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -54,7 +57,8 @@ static void write_block(uint32_t block, uint8_t value)
 
 	TEST_ASSERT_NOT_NULL(io);
 	memset(gc_slot_buffer(queue, io), value, BLOCK);
-	gc_io_fill(queue, io, GANTRY_OP_WRITE, GANTRY_IO_FUA, (uint64_t)block * BLOCK, BLOCK, gc_slot_offset(queue, io));
+	gc_io_fill(queue, io, GANTRY_OP_WRITE, GANTRY_IO_FUA, (uint64_t)block * BLOCK, BLOCK,
+		   gc_slot_offset(queue, io));
 	io->deadline_us = 77;
 	io->crc32c = (uint32_t)(0xc5c32 + io->offset);
 	TEST_ASSERT_EQUAL_INT(0, gc_queue_submit(queue, io));
@@ -103,7 +107,10 @@ static void test_what_was_in_flight_is_submitted_again(void)
 	rig_close();
 }
 
-/* The deadline of the IO has passed, so it is not sent again. But the lost session may have done it. */
+/*
+ * The deadline of the IO has passed, so it is not sent again. But the lost session may have done
+ * it.
+ */
 static void test_the_secret_of_the_session_is_presented(void)
 {
 	static const uint8_t none[GANTRY_SECRET_BYTES];
@@ -141,7 +148,8 @@ static void test_a_host_that_knows_no_secrets(void)
 
 static void test_what_was_in_flight_is_not_told_to_have_never_started(void)
 {
-	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1, .status = GANTRY_S_CANCELED);
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2, .more = 1,
+		  .status = GANTRY_S_CANCELED);
 	write_block(0, 1);
 	lose();
 	rig_turn(10);
@@ -216,7 +224,8 @@ static void test_the_time_is_over(void)
 	expect_done(3, GANTRY_S_SESSION_LOST);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "lost on purpose; not resumed within 1000 ms"), rig.text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(rig.text, "lost on purpose; not resumed within 1000 ms"), rig.text);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gc_queue_submit(queue, &queue->ios[7]));
 	TEST_ASSERT_EQUAL_UINT32(3, queue->n_quarantined);
 }
@@ -237,8 +246,9 @@ static void test_no_epoch_is_left(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, rig.done[1].status);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rig.reason);
-	TEST_ASSERT_EQUAL_STRING("lost on purpose; not resumed: no epoch is left (limit epoch=4294901759): open the volume again",
-				 rig.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"lost on purpose; not resumed: no epoch is left (limit epoch=4294901759): open the volume again",
+		rig.text);
 }
 
 static void test_the_volume_is_another_one(void)
@@ -250,7 +260,8 @@ static void test_the_volume_is_another_one(void)
 	expect_done(1, GANTRY_S_STALE);
 	TEST_ASSERT_EQUAL_INT(-ESTALE, rig.reason);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "another size"), rig.text);
-	TEST_ASSERT_EQUAL_INT(-ESTALE, gc_queue_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
+	TEST_ASSERT_EQUAL_INT(-ESTALE,
+			      gc_queue_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
 }
 
 static void test_a_server_may_say_that_it_is_another_one(void)
@@ -288,7 +299,10 @@ static void resume_with_verifier(uint64_t verifier)
 	TEST_ASSERT_EQUAL_INT(0, queue->paused);
 }
 
-/* Acknowledged writes may be lost: the next flush of the queue fails once, and the engine submits the IOs in flight again. */
+/*
+ * Acknowledged writes may be lost: the next flush of the queue fails once, and the engine submits
+ * the IOs in flight again.
+ */
 static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 {
 	rig.rh.seen = NULL;
@@ -308,8 +322,8 @@ static void test_the_next_flush_fails_when_the_verifier_has_changed(void)
 }
 
 /*
- * A program with a thread for each queue: its thread must not see a flush succeed because the flush of another thread has failed,
- * perhaps without that thread knowing it yet.
+ * A program with a thread for each queue: its thread must not see a flush succeed because the flush
+ * of another thread has failed, perhaps without that thread knowing it yet.
  */
 static void test_the_next_flush_of_each_queue_fails(void)
 {
@@ -418,7 +432,8 @@ static void test_a_link_that_is_lost_before_its_session_makes_ios_wait(void)
 
 static void test_a_stage_that_says_lost_is_believed(void)
 {
-	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .status = GANTRY_S_SESSION_LOST);
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1,
+		  .status = GANTRY_S_SESSION_LOST);
 	write_block(0, 1);
 	rig_turn(30);
 	expect_done(1, GANTRY_S_OK);
@@ -428,7 +443,8 @@ static void test_a_stage_that_says_lost_is_believed(void)
 
 static void test_a_stage_that_says_lost_for_ever_is_believed_for_a_while(void)
 {
-	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .more = 1000, .status = GANTRY_S_SESSION_LOST);
+	RIG_FAULT(.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 1, .more = 1000,
+		  .status = GANTRY_S_SESSION_LOST);
 	write_block(0, 1);
 	for (unsigned i = 0; i < 10000 && !rig.n_done; i++) {
 		rig_turn(1);
@@ -439,12 +455,17 @@ static void test_a_stage_that_says_lost_for_ever_is_believed_for_a_while(void)
 	rig_close();
 }
 
-/* How often the order of two slots was asked: work, however fast the machine is. The test is linked with --wrap. */
+/*
+ * How often the order of two slots was asked: work, however fast the machine is. The test is linked
+ * with --wrap.
+ */
 static uint64_t n_compared;
 static int (*compare)(const void *a, const void *b, void *arg);
 
-void __real_qsort_r(void *base, size_t n, size_t size, int (*order)(const void *a, const void *b, void *arg), void *arg);
-void __wrap_qsort_r(void *base, size_t n, size_t size, int (*order)(const void *a, const void *b, void *arg), void *arg);
+void __real_qsort_r(void *base, size_t n, size_t size,
+		    int (*order)(const void *a, const void *b, void *arg), void *arg);
+void __wrap_qsort_r(void *base, size_t n, size_t size,
+		    int (*order)(const void *a, const void *b, void *arg), void *arg);
 
 static int count_and_compare(const void *a, const void *b, void *arg)
 {
@@ -452,7 +473,8 @@ static int count_and_compare(const void *a, const void *b, void *arg)
 	return compare(a, b, arg);
 }
 
-void __wrap_qsort_r(void *base, size_t n, size_t size, int (*order)(const void *a, const void *b, void *arg), void *arg)
+void __wrap_qsort_r(void *base, size_t n, size_t size,
+		    int (*order)(const void *a, const void *b, void *arg), void *arg)
 {
 	compare = order;
 	__real_qsort_r(base, n, size, count_and_compare, arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session resumes only on the same volume, and a flush fails when acknowledged writes may be lost. GANTRY_ROUNDS
- * repeats each case.
+ * A session resumes only on the same volume, and a flush fails when acknowledged writes may be
+ * lost. GANTRY_ROUNDS repeats each case.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,8 @@ void tearDown(void)
 
 static struct served_options options(void)
 {
-	return (struct served_options){.connect = "resume = \"50s\";", .backend = backend[0] ? backend : NULL};
+	return (struct served_options){.connect = "resume = \"50s\";",
+				       .backend = backend[0] ? backend : NULL};
 }
 
 static void serve(void)
@@ -65,8 +66,10 @@ static void serve_file(void)
 {
 	served_begin(NULL);
 	snprintf(path, sizeof(path), "%s/volume.img", served_dir);
-	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"1MiB\"; lock_wait = \"30s\";",
-		 path); /* the killed target may still hold the lock for a moment */
+	snprintf(
+		backend, sizeof(backend),
+		"type = \"file\"; path = \"%s\"; create = true; size = \"1MiB\"; lock_wait = \"30s\";",
+		path); /* the killed target may still hold the lock for a moment */
 	serve();
 	if (getxattr(path, "user.gantry.uuid", NULL, 0) < 0)
 		TEST_IGNORE_MESSAGE("the file system has no user attributes");
@@ -81,7 +84,8 @@ static int write_across_the_death_of_the_target(void (*meanwhile)(void))
 	served_kill("store", SIGKILL);
 	if (meanwhile)
 		meanwhile();
-	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, data, BLOCK, BLOCK, 0, served_done, &io));
+	TEST_ASSERT_EQUAL_INT(0,
+			      gantry_queue_write(queue, data, BLOCK, BLOCK, 0, served_done, &io));
 	served_start("store");
 	served_wait(queue, &io, 1, 1);
 	return io.result;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A volume whose target is in the program itself: over the transport loop, with a gateway or without; also for TSan. */
+/*
+ * A volume whose target is in the program itself: over the transport loop, with a gateway or
+ * without; also for TSan.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -48,22 +51,29 @@ void tearDown(void)
 	unlink(file);
 }
 
-#define STORE                                                                                                           \
-	"store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n"                              \
+#define STORE \
+	"store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n" \
 	"          backend = { type = \"memory\"; size = \"4MiB\"; }; };\n"
 
-static const char direct[] = "devices = { wire = { transport = \"loop\"; }; };\nroles = {\n" STORE
+static const char direct[] =
+	"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n" STORE
 	"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n";
 
-/* A second target that nobody asked for, with a backend that cannot be opened: it must not be run. */
-static const char relayed[] = "devices = { wire = { transport = \"loop\"; }; };\nroles = {\n" STORE
+/*
+ * A second target that nobody asked for, with a backend that cannot be opened: it must not be run.
+ */
+static const char relayed[] =
+	"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n" STORE
 	"bridge = { role = \"gateway\"; listen = { device = \"wire\"; name = \"volume0\"; }; stages = ( { type = \"stats\"; } );\n"
 	"           connect = { device = \"wire\"; name = \"disk\"; }; };\n"
 	"other = { role = \"target\"; listen = { device = \"wire\"; name = \"other\"; };\n"
 	"          backend = { type = \"file\"; path = \"/nowhere/at/all\"; }; };\n"
 	"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"volume0\"; }; };\n};\n";
 
-/* -- a thread with a queue: writes its blocks, then reads them, half of them in memory of the volume -- */
+/*
+ * -- a thread with a queue: writes its blocks, then reads them, half of them in memory of the
+ * volume --
+ */
 
 struct user {
 	pthread_t thread;
@@ -87,7 +97,8 @@ static uint8_t *buffer(struct user *u, uint32_t block)
 	uint64_t bytes;
 	uint8_t *shared = gantry_volume_buffers(volume, &bytes);
 
-	return (block & 1 ? u->ordinary : shared + (uint64_t)u->index * BLOCKS * BLOCK) + block * BLOCK;
+	return (block & 1 ? u->ordinary : shared + (uint64_t)u->index * BLOCKS * BLOCK) +
+	       block * BLOCK;
 }
 
 static void fill(const struct user *u, uint8_t *at, uint32_t block)
@@ -166,7 +177,8 @@ static void open_volume(void)
 	attr.depth = DEPTH;
 	attr.copy_bytes = BLOCK;
 	attr.buffer_bytes = THREADS * BLOCKS * BLOCK;
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(file, "load", &attr, &volume), gantry_error());
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open_role(file, "load", &attr, &volume),
+				      gantry_error());
 }
 
 static void threads_read_what_they_wrote(void)
@@ -217,8 +229,9 @@ static void it_closes_though_nobody_polls_any_more(void)
 	static struct user u;
 	unsigned before = 0;
 
-	configure("devices = { wire = { transport = \"loop\"; mapped = false; }; };\nroles = {\n" STORE
-		  "load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
+	configure(
+		"devices = { wire = { transport = \"loop\"; mapped = false; }; };\nroles = {\n" STORE
+		"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
 	for (uint32_t n = 1; n <= 20; n++) {
 		struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 
@@ -227,7 +240,8 @@ static void it_closes_though_nobody_polls_any_more(void)
 		TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &u.queue));
 		u.n_done = u.n_failed = 0;
 		for (uint32_t i = 0; i < n; i++)
-			TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(u.queue, u.ordinary, 65536, 0, done, &u));
+			TEST_ASSERT_EQUAL_INT(
+				0, gantry_queue_read(u.queue, u.ordinary, 65536, 0, done, &u));
 		TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&u.queue));
 		TEST_ASSERT_EQUAL_UINT(n, u.n_done);
 		TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
@@ -239,8 +253,9 @@ static void it_closes_though_nobody_polls_any_more(void)
 
 static void nobody_listens_inside(void)
 {
-	configure("devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
-		  "load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
+	configure(
+		"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
+		"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_volume_open_role(file, "load", NULL, &volume));
 	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), "reaches only this process"));
 	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), ":3:"));
@@ -248,10 +263,11 @@ static void nobody_listens_inside(void)
 
 static void a_target_that_cannot_start_says_why(void)
 {
-	configure("devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
-		  "store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n"
-		  "          backend = { type = \"file\"; path = \"/nowhere/at/all\"; }; };\n"
-		  "load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
+	configure(
+		"devices = { wire = { transport = \"loop\"; }; };\nroles = {\n"
+		"store = { role = \"target\"; listen = { device = \"wire\"; name = \"disk\"; };\n"
+		"          backend = { type = \"file\"; path = \"/nowhere/at/all\"; }; };\n"
+		"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"disk\"; }; };\n};\n");
 	TEST_ASSERT_TRUE(gantry_volume_open_role(file, "load", NULL, &volume) < 0);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "/nowhere/at/all"), gantry_error());
 }

@@ -2,11 +2,12 @@
 /*
  * nbdcalls - calls of libnbd, right and wrong ones, and what the server says to each.
  *
- *	nbdcalls URI [CONNECTIONS] CALL...
+ *     nbdcalls URI [CONNECTIONS] CALL...
  *
- * CALL is OPERATION[:OFFSET[:LENGTH[:fua]]], with bytes: read, write, zero, fast, trim, flush. libnbd's own checks are off, so
- * that the server sees everything. All calls are made on each of the connections (1), all of which are open at that time; a
- * connection has all its calls in flight together. For each call a line: the call, and OK or the name of an errno.
+ * CALL is OPERATION[:OFFSET[:LENGTH[:fua]]], with bytes: read, write, zero, fast, trim, flush.
+ * libnbd's own checks are off, so that the server sees everything. All calls are made on each of
+ * the connections (1), all of which are open at that time; a connection has all its calls in flight
+ * together. For each call a line: the call, and OK or the name of an errno.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -58,16 +59,20 @@ static void begin(struct nbd_handle *nbd, struct call *call)
 	const char *op = call->operation;
 
 	if (!strcmp(op, "read"))
-		call->cookie = nbd_aio_pread(nbd, call->data, call->length, call->offset, NBD_NULL_COMPLETION, call->flags);
+		call->cookie = nbd_aio_pread(nbd, call->data, call->length, call->offset,
+					     NBD_NULL_COMPLETION, call->flags);
 	else if (!strcmp(op, "write"))
-		call->cookie = nbd_aio_pwrite(nbd, call->data, call->length, call->offset, NBD_NULL_COMPLETION, call->flags);
+		call->cookie = nbd_aio_pwrite(nbd, call->data, call->length, call->offset,
+					      NBD_NULL_COMPLETION, call->flags);
 	else if (!strcmp(op, "zero"))
-		call->cookie = nbd_aio_zero(nbd, call->length, call->offset, NBD_NULL_COMPLETION, call->flags);
+		call->cookie = nbd_aio_zero(nbd, call->length, call->offset, NBD_NULL_COMPLETION,
+					    call->flags);
 	else if (!strcmp(op, "fast"))
 		call->cookie = nbd_aio_zero(nbd, call->length, call->offset, NBD_NULL_COMPLETION,
 					    call->flags | LIBNBD_CMD_FLAG_FAST_ZERO);
 	else if (!strcmp(op, "trim"))
-		call->cookie = nbd_aio_trim(nbd, call->length, call->offset, NBD_NULL_COMPLETION, call->flags);
+		call->cookie = nbd_aio_trim(nbd, call->length, call->offset, NBD_NULL_COMPLETION,
+					    call->flags);
 	else
 		call->cookie = nbd_aio_flush(nbd, NBD_NULL_COMPLETION, 0);
 	call->err = call->cookie < 0 ? nbd_get_errno() : 0;
@@ -104,7 +109,8 @@ static int make_calls(struct nbd_handle *nbd, struct call *calls, int n)
 		if (finish(nbd, &calls[i], end))
 			return -1;
 	for (i = 0; i < n; i++)
-		printf("%s %s\n", calls[i].text, calls[i].err ? strerrorname_np(calls[i].err) : "OK");
+		printf("%s %s\n", calls[i].text,
+		       calls[i].err ? strerrorname_np(calls[i].err) : "OK");
 	return 0;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that wait at a queue of nbdkit's plugin: none sleeps when nobody is left to wake it. The queue is the test's. */
+/*
+ * Threads that wait at a queue of nbdkit's plugin: none sleeps when nobody is left to wake it. The
+ * queue is the test's.
+ */
 #include <unistd.h>
 
 #include "../clients/nbdkit/queue.c"
@@ -63,7 +66,10 @@ void tearDown(void)
 	alarm(0);
 }
 
-/* Answers that came after their time gave the slots back, and said so with -EAGAIN: it is for this thread to try again. */
+/*
+ * Answers that came after their time gave the slots back, and said so with -EAGAIN: it is for this
+ * thread to try again.
+ */
 static void who_waits_for_room_while_nothing_is_in_flight_does_not_sleep(void)
 {
 	server_enter(&queue);

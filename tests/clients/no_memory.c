@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A volume is opened, used and closed where one allocation fails: the first, then the second, and so on until none is left to
- * fail; and where all fail from there on. It is opened, or there is a clean error; nothing of it stays, and the next time it
- * opens. Each time in a process of its own, which loads all anew.
+ * A volume is opened, used and closed where one allocation fails: the first, then the second, and
+ * so on until none is left to fail; and where all fail from there on. It is opened, or there is a
+ * clean error; nothing of it stays, and the next time it opens. Each time in a process of its own,
+ * which loads all anew.
  */
 #include <errno.h>
 #include <sched.h>
@@ -29,7 +30,7 @@ static struct shared {
 	struct shortage shortage;
 	struct held held; /* by a process that opened and closed it twice: plugins stay */
 	char text[600];
-} *shared;
+} * shared;
 
 static struct gantry_volume_attr attr;
 
@@ -38,7 +39,8 @@ void setUp(void)
 	if (!shortage_can())
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
 	attr = (struct gantry_volume_attr)GANTRY_VOLUME_ATTR_INIT;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	TEST_ASSERT_TRUE(shared != MAP_FAILED);
 }
 
@@ -54,8 +56,8 @@ void tearDown(void)
 
 static void leave(const char *why, long a, long b)
 {
-	snprintf(shared->text, sizeof(shared->text), "%s: %ld, %ld; allocation %u, of %s: %.300s", why, a, b,
-		 shared->shortage.at, shared->shortage.file, gantry_error());
+	snprintf(shared->text, sizeof(shared->text), "%s: %ld, %ld; allocation %u, of %s: %.300s",
+		 why, a, b, shared->shortage.at, shared->shortage.file, gantry_error());
 	_exit(1);
 }
 
@@ -138,7 +140,8 @@ static void process(void)
 	rc = once();
 	if (rc)
 		leave("it fails the second time", rc, 0);
-	held = (struct held){shortage_entries("/proc/self/fd"), shortage_regions(), shortage_blocks(), shortage_maps()};
+	held = (struct held){shortage_entries("/proc/self/fd"), shortage_regions(),
+			     shortage_blocks(), shortage_maps()};
 	if (!shared->shortage.at)
 		shared->held = held;
 	check("descriptors", held.fds, shared->held.fds);
@@ -162,7 +165,8 @@ static void run(uint32_t at, uint32_t lasts)
 	if (pid == 0)
 		process();
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
-	snprintf(text, sizeof(text), "allocation %u of %u, status %#x: %s", at, shared->shortage.n, (unsigned)status, shared->text);
+	snprintf(text, sizeof(text), "allocation %u of %u, status %#x: %s", at, shared->shortage.n,
+		 (unsigned)status, shared->text);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, status, text);
 }
 

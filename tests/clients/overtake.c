@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * No late write overwrites a newer, acknowledged write. A late write is one that timed out, or one of a session whose
- * gateway or client was killed. GANTRY_ROUNDS repeats each case.
+ * No late write overwrites a newer, acknowledged write. A late write is one that timed out, or one
+ * of a session whose gateway or client was killed. GANTRY_ROUNDS repeats each case.
  */
 #include <errno.h>
 #include <signal.h>
@@ -60,8 +60,8 @@ static void serve(const struct served_options *options)
 }
 
 /*
- * Repeat the write while it completes with CANCELED or TIMEOUT: its deadline may pass before the late write is
- * answered, or just after the write was sent.
+ * Repeat the write while it completes with CANCELED or TIMEOUT: its deadline may pass before the
+ * late write is answered, or just after the write was sent.
  */
 static int write_fua(struct gantry_queue *q)
 {
@@ -84,7 +84,8 @@ static void expect_newest(void)
 	close_volume();
 	open_volume_with(1);
 	TEST_ASSERT_EQUAL_INT(0, served_read(queue, seen, BLOCK, 0));
-	TEST_ASSERT_EQUAL_INT_MESSAGE(NEW, seen[BLOCK - 1], "an older write has overwritten a newer one");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(NEW, seen[BLOCK - 1],
+				      "an older write has overwritten a newer one");
 	close_volume();
 }
 
@@ -106,7 +107,8 @@ static void test_a_stage_of_the_target_delays_it(void)
 {
 	const struct served_options options = {
 		.connect = "io_timeout = \"100ms\";",
-		.store_stages = "{ type = \"fault\"; only = \"write\"; delay = \"300ms\"; delay_nth = 2; }",
+		.store_stages =
+			"{ type = \"fault\"; only = \"write\"; delay = \"300ms\"; delay_nth = 2; }",
 	};
 
 	write_behind_one_that_timed_out(&options);
@@ -116,7 +118,8 @@ static void test_a_stage_of_the_gateway_delays_it(void)
 {
 	const struct served_options options = {
 		.connect = "io_timeout = \"100ms\";",
-		.bridge_stages = "{ type = \"fault\"; only = \"write\"; delay = \"300ms\"; delay_nth = 2; }",
+		.bridge_stages =
+			"{ type = \"fault\"; only = \"write\"; delay = \"300ms\"; delay_nth = 2; }",
 	};
 
 	write_behind_one_that_timed_out(&options);
@@ -139,7 +142,10 @@ static void test_overlapping_writes_of_all_queues_wait(void)
 	TEST_ASSERT_EQUAL_INT(0, served_read(other, seen, BLOCK, 0));
 	TEST_ASSERT_EQUAL_INT(0, seen[BLOCK - 1]);
 	served_wait(other, &io, 1, 1);
-	/* its deadline passed while it waited, on a busy machine before the other writes had completed */
+	/*
+	 * its deadline passed while it waited, on a busy machine before the other writes had
+	 * completed
+	 */
 	TEST_ASSERT_EQUAL_INT_MESSAGE(-ECANCELED, io.result, "the overlapping write did not wait");
 	served_open_gate();
 	TEST_ASSERT_EQUAL_INT(0, write_fua(other));
@@ -149,7 +155,8 @@ static void test_overlapping_writes_of_all_queues_wait(void)
 
 static void test_the_session_ends_when_it_is_never_answered(void)
 {
-	served_gated((struct served_options){.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
+	served_gated((struct served_options){
+		.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
 	open_volume_with(1);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, served_write(queue, held, BLOCK, 0));
 	while (served_read(queue, seen, BLOCK, 0) == 0)
@@ -158,7 +165,10 @@ static void test_the_session_ends_when_it_is_never_answered(void)
 	served_open_gate();
 }
 
-/* Writes of other programs are ordered behind the late write after the fence of its client has returned 0. */
+/*
+ * Writes of other programs are ordered behind the late write after the fence of its client has
+ * returned 0.
+ */
 static void test_a_fence_returns_when_the_late_write_is_at_rest(void)
 {
 	struct gantry_volume *other;
@@ -181,7 +191,8 @@ static void test_a_fence_returns_when_the_late_write_is_at_rest(void)
 
 static void test_a_fence_says_that_the_session_is_lost(void)
 {
-	served_gated((struct served_options){.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
+	served_gated((struct served_options){
+		.connect = "io_timeout = \"100ms\"; fence_timeout = \"100ms\";"});
 	open_volume_with(1);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, served_write(queue, held, BLOCK, 0));
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gantry_queue_fence(queue, -1));
@@ -194,7 +205,8 @@ static void test_a_fence_says_that_the_session_is_lost(void)
 static void expect_busy_then_newest(void)
 {
 	TEST_ASSERT_EQUAL_INT(-EBUSY, gantry_volume_open_role(served_file, "load", NULL, &volume));
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "busy (writes=1, since="), gantry_error());
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "busy (writes=1, since="),
+				     gantry_error());
 	served_open_gate();
 	open_volume_with(1);
 	TEST_ASSERT_EQUAL_INT(0, write_fua(queue));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel charges the client for the pages of its region, also if servers touch them; a client that frees pages is put out. */
+/*
+ * The kernel charges the client for the pages of its region, also if servers touch them; a client
+ * that frees pages is put out.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +17,8 @@
 
 #define DEPTH 160u
 #define IO_BYTES (1u << 20)
-#define LIMIT_BYTES "67108864" /* of both servers: the volume has 16 MiB, the slots of the client have 160 MiB */
+/* of both servers: the volume has 16 MiB, the slots of the client have 160 MiB */
+#define LIMIT_BYTES "67108864"
 #define HOSTILE_DEPTH 32u /* regions of 32 MiB */
 
 static struct gantry_volume *volume;
@@ -23,7 +27,7 @@ static struct gantry_volume_attr attr;
 static struct served_io ios[DEPTH];
 static uint8_t *buffers;
 static int region_fd = -1; /* memory of the hostile client, also when the session is lost */
-static char group[128]; /* "": none was made */
+static char group[128];    /* "": none was made */
 
 void setUp(void)
 {
@@ -108,8 +112,9 @@ static void read_into_every_slot(void)
 {
 	for (unsigned int i = 0; i < attr.depth; i++) {
 		ios[i].result = 1;
-		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buffers + (size_t)i * IO_BYTES, IO_BYTES,
-							   SERVED_BYTES - IO_BYTES, served_done, &ios[i]));
+		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buffers + (size_t)i * IO_BYTES,
+							   IO_BYTES, SERVED_BYTES - IO_BYTES,
+							   served_done, &ios[i]));
 	}
 	served_wait_gate(queue);
 	served_open_gate();
@@ -141,7 +146,8 @@ static void test_a_gateway_and_its_target_are_not(void)
 
 static void punch(int fd, off_t at, off_t bytes)
 {
-	TEST_ASSERT_EQUAL_INT(0, fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
+	TEST_ASSERT_EQUAL_INT(0,
+			      fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
 }
 
 /* Free all pages of the region of this process, which its servers have mapped. */
@@ -155,7 +161,8 @@ static void punch_region(void)
 	while ((entry = readdir(dir))) {
 		char target[64] = "";
 
-		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) < 0 || !strstr(target, "gantry-region"))
+		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) < 0 ||
+		    !strstr(target, "gantry-region"))
 			continue;
 		region_fd = dup(atoi(entry->d_name));
 		punch(region_fd, 0, (off_t)HOSTILE_DEPTH * IO_BYTES);
@@ -185,17 +192,20 @@ static uint64_t charged(void)
 }
 
 /*
- * Read until the server has ended the session: gantry_error() is the reason. Reads into all slots can allocate all pages again
- * between two checks of the server, so those of the last slot are freed in each turn.
+ * Read until the server has ended the session: gantry_error() is the reason. Reads into all slots
+ * can allocate all pages again between two checks of the server, so those of the last slot are
+ * freed in each turn.
  */
 static void read_until_lost(void)
 {
 	int rc = 0;
 
-	for (unsigned int i = 0; rc == 0 || rc == -EAGAIN || strstr(gantry_error(), "just now"); i++) {
+	for (unsigned int i = 0; rc == 0 || rc == -EAGAIN || strstr(gantry_error(), "just now");
+	     i++) {
 		punch(region_fd, (HOSTILE_DEPTH - 1) * IO_BYTES, IO_BYTES);
-		rc = gantry_queue_read(queue, buffers + (size_t)(i % attr.depth) * IO_BYTES, IO_BYTES, SERVED_BYTES - IO_BYTES,
-				       served_done, &ios[i % attr.depth]);
+		rc = gantry_queue_read(queue, buffers + (size_t)(i % attr.depth) * IO_BYTES,
+				       IO_BYTES, SERVED_BYTES - IO_BYTES, served_done,
+				       &ios[i % attr.depth]);
 		gantry_queue_poll(queue);
 	}
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, rc);
@@ -208,7 +218,8 @@ static void test_a_target_is_charged_for_freed_pages_up_to_the_quota(void)
 	limit_memory();
 	served_gated((struct served_options){.listen = "max_region_bytes = \"32MiB\";"});
 	limit_server("store");
-	TEST_ASSERT_EQUAL_INT(-EACCES, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	TEST_ASSERT_EQUAL_INT(-EACCES,
+			      gantry_volume_open_role(served_file, "direct", &attr, &volume));
 	TEST_ASSERT_NOT_NULL(strstr(gantry_error(), "limit listen.max_region_bytes=33554432)"));
 	attr.depth = HOSTILE_DEPTH;
 	open_all("direct");
@@ -227,8 +238,10 @@ static void ends_a_client_that_frees_pages(const char *role)
 	open_all(role);
 	punch_region();
 	read_until_lost();
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gantry_error(), "protocol error: pages of a region were freed (region=1, blocks="),
-				     gantry_error());
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(gantry_error(),
+		       "protocol error: pages of a region were freed (region=1, blocks="),
+		gantry_error());
 }
 
 static void test_a_target_ends_a_client_that_frees_pages(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libgantry refuses, and what gantry_error() says of it: each IO that can never be done, each volume that cannot be had. */
+/*
+ * What libgantry refuses, and what gantry_error() says of it: each IO that can never be done, each
+ * volume that cannot be had.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -26,8 +29,8 @@ static struct gantry_volume_attr attr;
 static int cannot_wait; /* __atomic */
 
 /* In place of that of the C library. */
-__attribute__((visibility("default")))
-int epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms)
+__attribute__((visibility("default"))) int epoll_wait(int fd, struct epoll_event *events, int max,
+						      int timeout_ms)
 {
 	if (!__atomic_load_n(&cannot_wait, __ATOMIC_RELAXED))
 		return epoll_pwait(fd, events, max, timeout_ms, NULL);
@@ -99,7 +102,8 @@ static int submit(const struct wrong *w, gantry_done_fn *done, struct served_io 
 	case GANTRY_OP_READ:
 		return gantry_queue_read(queue, buffer(w->where), w->length, w->offset, done, io);
 	case GANTRY_OP_WRITE:
-		return gantry_queue_write(queue, buffer(w->where), w->length, w->offset, w->flags, done, io);
+		return gantry_queue_write(queue, buffer(w->where), w->length, w->offset, w->flags,
+					  done, io);
 	case GANTRY_OP_DISCARD:
 		return gantry_queue_discard(queue, w->length, w->offset, done, io);
 	case GANTRY_OP_WRITE_ZEROES:
@@ -132,9 +136,12 @@ static void test_ios_that_can_never_be_done(void)
 		{GANTRY_OP_WRITE, OWN, BLOCK + 512, 0, 0, -EINVAL, "multiples of 4096"},
 		{GANTRY_OP_WRITE, OWN, BLOCK, 512, 0, -EINVAL, "multiples of 4096"},
 		{GANTRY_OP_DISCARD, OWN, 512, 0, 0, -EINVAL, "multiples of 4096"},
-		{GANTRY_OP_READ, OWN, BLOCK, SERVED_BYTES, 0, -ERANGE, "the volume has 16777216 bytes"},
-		{GANTRY_OP_WRITE, OWN, 2 * BLOCK, SERVED_BYTES - BLOCK, 0, -ERANGE, "the volume has"},
-		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0 - (uint64_t)BLOCK, 0, -ERANGE, "the volume has"},
+		{GANTRY_OP_READ, OWN, BLOCK, SERVED_BYTES, 0, -ERANGE,
+		 "the volume has 16777216 bytes"},
+		{GANTRY_OP_WRITE, OWN, 2 * BLOCK, SERVED_BYTES - BLOCK, 0, -ERANGE,
+		 "the volume has"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, BLOCK, 0 - (uint64_t)BLOCK, 0, -ERANGE,
+		 "the volume has"},
 		{GANTRY_OP_DISCARD, OWN, 0 - (uint64_t)BLOCK, BLOCK, 0, -ERANGE, "the volume has"},
 		{GANTRY_OP_READ, OWN, 2 * BLOCK, 0, 0, -EMSGSIZE, "copy up to 4096"},
 		{GANTRY_OP_WRITE, OWN, 2 << 20, 0, 0, -EMSGSIZE, "gantry_volume_buffers()"},
@@ -155,8 +162,9 @@ static void test_ios_that_can_never_be_done(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_queue_flush(queue, NULL, NULL));
 	says("no function `done`");
 	/* what is just inside is taken */
-	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, buffer(SHARED_BUFFER), SHARED, SERVED_BYTES - SHARED,
-						    GANTRY_IO_FUA, served_done, &io));
+	TEST_ASSERT_EQUAL_INT(0, gantry_queue_write(queue, buffer(SHARED_BUFFER), SHARED,
+						    SERVED_BYTES - SHARED, GANTRY_IO_FUA,
+						    served_done, &io));
 	served_wait(queue, &io, 1, 1);
 	TEST_ASSERT_EQUAL_INT(0, io.result);
 	TEST_ASSERT_EQUAL_INT(0, served_read(queue, own, BLOCK, SERVED_BYTES - BLOCK));
@@ -165,8 +173,10 @@ static void test_ios_that_can_never_be_done(void)
 static void test_longer_than_the_volume_takes(void)
 {
 	static const struct wrong table[] = {
-		{GANTRY_OP_DISCARD, OWN, 2ull << 30, 0, 0, -EMSGSIZE, "in one IO; the volume takes up to"},
-		{GANTRY_OP_WRITE_ZEROES, OWN, 6ull << 30, 0, 0, -EMSGSIZE, "in one IO; the volume takes up to"},
+		{GANTRY_OP_DISCARD, OWN, 2ull << 30, 0, 0, -EMSGSIZE,
+		 "in one IO; the volume takes up to"},
+		{GANTRY_OP_WRITE_ZEROES, OWN, 6ull << 30, 0, 0, -EMSGSIZE,
+		 "in one IO; the volume takes up to"},
 	};
 	const struct served_options options = {.backend = "type = \"null\"; size = \"64GiB\";"};
 
@@ -190,7 +200,8 @@ static void test_a_volume_that_is_only_read(void)
 	TEST_ASSERT_TRUE(fd >= 0);
 	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 1 << 20));
 	close(fd);
-	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; read_only = true;", path);
+	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; read_only = true;",
+		 path);
 	served_begin(&options);
 	served_start("store");
 	open_direct();
@@ -265,7 +276,8 @@ static void test_nobody_listens(void)
 	no_volume(-ECONNREFUSED, "direct", "no listener");
 	says("served.conf:");
 	no_uri(-ECONNREFUSED, served_uri("volume", "&connect.timeout=100ms"), "no listener");
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, strncmp(gantry_error(), "gantry:///volume?", 17), gantry_error());
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, strncmp(gantry_error(), "gantry:///volume?", 17),
+				      gantry_error());
 }
 
 static void test_a_gateway_without_its_target(void)
@@ -289,7 +301,8 @@ static void test_roles_that_will_not_do(void)
 	no_volume(-EINVAL, "bridge", "connect");
 	no_volume(-EINVAL, NULL, "load");
 	says("direct");
-	no_uri(-ENOENT, "gantry:///?config=/tmp/gantry-clients-none.conf", "/tmp/gantry-clients-none.conf");
+	no_uri(-ENOENT, "gantry:///?config=/tmp/gantry-clients-none.conf",
+	       "/tmp/gantry-clients-none.conf");
 }
 
 static void rewrite(const char *text)
@@ -331,10 +344,14 @@ static void test_uris_with_mistakes(void)
 	       "devices.dpu0.max_depth: \"99999999999999999999\" is too large; write 1 to 65536");
 	no_uri(-EINVAL, "gantry:///v?device.max_bytes=99999999999GiB",
 	       "devices.dpu0.max_bytes: \"99999999999GiB\" is too large; write 4KiB to 8388607TiB");
-	no_uri(-EINVAL, "gantry:///v?device.max_bytes=-1", "devices.dpu0.max_bytes: -1 is out of range; write 4KiB or more");
-	no_uri(-EINVAL, "gantry:///v?device.max_depth=1e3", "devices.dpu0.max_depth: \"1e3\" is no whole number; write 1 to");
-	no_uri(-EINVAL, "gantry:///v?connect.timeout=-1s", "connect.timeout: \"-1s\" is too small; write ");
-	no_uri(-EINVAL, "gantry:///v?connect.timeout=0x10", "connect.timeout: \"0x10\" is no time; write ");
+	no_uri(-EINVAL, "gantry:///v?device.max_bytes=-1",
+	       "devices.dpu0.max_bytes: -1 is out of range; write 4KiB or more");
+	no_uri(-EINVAL, "gantry:///v?device.max_depth=1e3",
+	       "devices.dpu0.max_depth: \"1e3\" is no whole number; write 1 to");
+	no_uri(-EINVAL, "gantry:///v?connect.timeout=-1s",
+	       "connect.timeout: \"-1s\" is too small; write ");
+	no_uri(-EINVAL, "gantry:///v?connect.timeout=0x10",
+	       "connect.timeout: \"0x10\" is no time; write ");
 	attr.queues = 65;
 	no_uri(-EINVAL, "gantry:///v", "65 queues");
 	attr.queues = 0;
@@ -371,23 +388,28 @@ static void test_attributes_with_mistakes(void)
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
-	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &later.attr, &volume));
+	TEST_ASSERT_EQUAL_INT(0,
+			      gantry_volume_open_role(served_file, "direct", &later.attr, &volume));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
 	later.more = 1;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, gantry_volume_open_role(served_file, "direct", &later.attr, &volume));
+	TEST_ASSERT_EQUAL_INT(-EINVAL,
+			      gantry_volume_open_role(served_file, "direct", &later.attr, &volume));
 	says("this version of libgantry");
 }
 
 static void test_a_server_that_takes_no_more(void)
 {
-	const struct served_options options = {.listen = "max_sessions = 1; max_region_bytes = \"64MiB\";",
-					       .connect = "timeout = \"3s\";"};
+	const struct served_options options = {
+		.listen = "max_sessions = 1; max_region_bytes = \"64MiB\";",
+		.connect = "timeout = \"3s\";"};
 	struct gantry_volume *first;
 
 	served_begin(&options);
 	served_start("store");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_open_role(served_file, "direct", &attr, &first));
-	no_volume(-EBUSY, "direct", "busy: listen.max_sessions=1 reached by all peers: raise it or close connections");
+	no_volume(
+		-EBUSY, "direct",
+		"busy: listen.max_sessions=1 reached by all peers: raise it or close connections");
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&first));
 	attr.buffer_bytes = 65 << 20;
 	no_volume(-EACCES, "direct", "max_region_bytes");
@@ -405,9 +427,11 @@ static void test_out_of_file_descriptors(void)
 	open_direct(); /* it is up */
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_close(&volume));
-	snprintf(text, sizeof(text), "devices = { back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; }; };\n"
-		 "roles = { host = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; }; }; };\n",
-		 served_dir);
+	snprintf(
+		text, sizeof(text),
+		"devices = { back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; }; };\n"
+		"roles = { host = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; }; }; };\n",
+		served_dir);
 	rewrite(text);
 	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &enough));
 	few = enough;
@@ -432,7 +456,8 @@ static void test_a_control_thread_that_cannot_wait(void)
 	served_begin(NULL);
 	served_start("store");
 	__atomic_store_n(&cannot_wait, 1, __ATOMIC_RELAXED);
-	TEST_ASSERT_EQUAL_INT(-EBADF, gantry_volume_open_role(served_file, "direct", &attr, &volume));
+	TEST_ASSERT_EQUAL_INT(-EBADF,
+			      gantry_volume_open_role(served_file, "direct", &attr, &volume));
 	__atomic_store_n(&cannot_wait, 0, __ATOMIC_RELAXED);
 	TEST_ASSERT_NULL(volume);
 	says(strerror(EBADF));
@@ -440,7 +465,10 @@ static void test_a_control_thread_that_cannot_wait(void)
 
 /* -- without the right to -- */
 
-/* In a process that is nobody, where this one is root. Returns what the open did, -errno; its message in `text`. */
+/*
+ * In a process that is nobody, where this one is root. Returns what the open did, -errno; its
+ * message in `text`.
+ */
 static int open_as_nobody(char *text, size_t bytes)
 {
 	int ends[2], status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The gateway, or the target, is killed and started again under a volume that writes and reads: with `resume`, nothing is
- * lost, doubled or wrong, and nobody hears of it; when the time is over, each IO in flight fails once.
+ * The gateway, or the target, is killed and started again under a volume that writes and reads:
+ * with `resume`, nothing is lost, doubled or wrong, and nobody hears of it; when the time is over,
+ * each IO in flight fails once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +71,8 @@ static void serve(const struct served_options *options)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 	shared = gantry_volume_buffers(volume, &bytes);
 	for (int i = 0; i < DEPTH; i++)
-		slots[i].data = i % 2 ? slots[i].own : (uint64_t *)(void *)(shared + (uint64_t)i * BLOCK);
+		slots[i].data = i % 2 ? slots[i].own
+				      : (uint64_t *)(void *)(shared + (uint64_t)i * BLOCK);
 }
 
 static uint64_t word(uint32_t block, uint32_t i)
@@ -104,7 +106,8 @@ static void finish(struct slot *s)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(1, s->io.n, "completed twice");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, s->io.result, "an IO failed");
 	for (uint32_t i = 0; s->reads && i < BLOCK / 8; i++)
-		TEST_ASSERT_EQUAL_HEX64_MESSAGE(word(s->block, i), s->data[i], "not what was written last");
+		TEST_ASSERT_EQUAL_HEX64_MESSAGE(word(s->block, i), s->data[i],
+						"not what was written last");
 	s->busy = locked[s->block] = 0;
 	n_finished++;
 }
@@ -140,7 +143,8 @@ static void read_all(void)
 	for (uint32_t block = 0; block < BLOCKS; block++) {
 		if (!versions[block])
 			continue;
-		TEST_ASSERT_EQUAL_INT(0, served_read(queue, slots[1].own, BLOCK, (uint64_t)block * BLOCK));
+		TEST_ASSERT_EQUAL_INT(
+			0, served_read(queue, slots[1].own, BLOCK, (uint64_t)block * BLOCK));
 		for (uint32_t i = 0; i < BLOCK / 8; i++)
 			TEST_ASSERT_EQUAL_HEX64(word(block, i), slots[1].own[i]);
 	}
@@ -186,8 +190,11 @@ static void test_the_target_is_killed_and_comes_again(void)
 	char path[64], backend[256];
 
 	snprintf(path, sizeof(path), "/tmp/gantry-clients-%d.img", (int)getpid());
-	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\"; "
-		 "lock_wait = \"30s\";", path); /* the one that was killed may have it for a moment */
+	snprintf(backend, sizeof(backend),
+		 "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\"; "
+		 /* the one that was killed may have it for a moment */
+		 "lock_wait = \"30s\";",
+		 path);
 	options.backend = backend;
 	serve(&options);
 	for (int round = 0; round < 3; round++) {
@@ -201,7 +208,10 @@ static void test_the_target_is_killed_and_comes_again(void)
 	remove(path);
 }
 
-/* The stage canceled an IO that it held, so the IO was never started: the client submits it again without an error. */
+/*
+ * The stage canceled an IO that it held, so the IO was never started: the client submits it again
+ * without an error.
+ */
 static void test_the_target_ends_in_order_and_comes_again(void)
 {
 	struct served_options options = {.connect = "resume = \"50s\";", .store_stages = FOR_EVER};
@@ -209,13 +219,15 @@ static void test_the_target_ends_in_order_and_comes_again(void)
 	char path[64], backend[256];
 
 	snprintf(path, sizeof(path), "/tmp/gantry-clients-%d.img", (int)getpid());
-	snprintf(backend, sizeof(backend), "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\";", path);
+	snprintf(backend, sizeof(backend),
+		 "type = \"file\"; path = \"%s\"; create = true; size = \"16MiB\";", path);
 	options.backend = backend;
 	memset(ios, 0, sizeof(ios));
 	serve(&options);
 	for (int i = 0; i < DEPTH; i++)
-		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[i].data, BLOCK, (uint64_t)i * BLOCK, served_done,
-							   &ios[i]));
+		TEST_ASSERT_EQUAL_INT(0,
+				      gantry_queue_read(queue, slots[i].data, BLOCK,
+							(uint64_t)i * BLOCK, served_done, &ios[i]));
 	gantry_queue_poll(queue);
 	served_kill("store", SIGTERM);
 	options.store_stages = NULL;
@@ -249,8 +261,9 @@ static void test_the_time_is_over(void)
 	memset(ios, 0, sizeof(ios));
 	serve(&options);
 	for (int i = 0; i < DEPTH; i++)
-		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[i].data, BLOCK, (uint64_t)i * BLOCK, served_done,
-							   &ios[i]));
+		TEST_ASSERT_EQUAL_INT(0,
+				      gantry_queue_read(queue, slots[i].data, BLOCK,
+							(uint64_t)i * BLOCK, served_done, &ios[i]));
 	gantry_queue_poll(queue);
 	served_kill("bridge", SIGKILL);
 	served_wait(queue, ios, DEPTH, DEPTH);
@@ -268,7 +281,8 @@ static void test_another_volume_comes_back(void)
 	serve(&options);
 	served_kill("bridge", SIGKILL);
 	served_kill("store", SIGKILL);
-	TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[0].data, BLOCK, 0, served_done, &io));
+	TEST_ASSERT_EQUAL_INT(0,
+			      gantry_queue_read(queue, slots[0].data, BLOCK, 0, served_done, &io));
 	served_conf(&other);
 	served_start("store");
 	served_start("bridge");
@@ -279,7 +293,8 @@ static void test_another_volume_comes_back(void)
 
 /* -- nobody waits any more -- */
 
-static const struct served_options long_resume = {.connect = "resume = \"10m\"; timeout = \"10m\"; control_timeout = \"10m\";"};
+static const struct served_options long_resume = {
+	.connect = "resume = \"10m\"; timeout = \"10m\"; control_timeout = \"10m\";"};
 
 /* As many as there is room for, which nobody answers. */
 static void wait_for_resume(struct served_io *ios)
@@ -288,8 +303,9 @@ static void wait_for_resume(struct served_io *ios)
 	serve(&long_resume);
 	served_kill("bridge", SIGKILL);
 	for (int i = 0; i < DEPTH; i++)
-		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, slots[i].data, BLOCK, (uint64_t)i * BLOCK, served_done,
-							   &ios[i]));
+		TEST_ASSERT_EQUAL_INT(0,
+				      gantry_queue_read(queue, slots[i].data, BLOCK,
+							(uint64_t)i * BLOCK, served_done, &ios[i]));
 	gantry_queue_poll(queue);
 	TEST_ASSERT_EQUAL_UINT32(DEPTH, gantry_queue_inflight(queue));
 }
@@ -312,7 +328,8 @@ static void test_a_program_may_give_up(void)
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_close(&queue));
 	expect_failed(ios);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
-	expect_lost(-ENOTCONN, "the peer is gone"); /* perhaps with "; given up": it may be lost already */
+	expect_lost(-ENOTCONN,
+		    "the peer is gone"); /* perhaps with "; given up": it may be lost already */
 	TEST_ASSERT_EQUAL_INT(0, gantry_volume_give_up(volume));
 }
 

@@ -47,7 +47,8 @@ static void on_complete(void *self, struct gantry_io *io)
 	if (gc_queue_completed(queue, io))
 		return;
 	if (rig.n_done < RIG_DONE)
-		rig.done[rig.n_done] = (struct rig_done){.io = io, .offset = io->offset, .status = io->status};
+		rig.done[rig.n_done] =
+			(struct rig_done){.io = io, .offset = io->offset, .status = io->status};
 	rig.n_done++;
 	if (!rig.keep)
 		gc_queue_put(queue, io);
@@ -66,7 +67,8 @@ int rig_open(uint32_t n_queues)
 {
 	static const struct gc_session_events events = {
 		.ready = on_ready, .pages = on_pages, .started = on_started, .closed = on_closed};
-	const struct gc_session_attr attr = {.n_queues = n_queues, .depth = rig.depth, .complete = on_complete};
+	const struct gc_session_attr attr = {
+		.n_queues = n_queues, .depth = rig.depth, .complete = on_complete};
 
 	rig.n_queues = n_queues;
 	return gc_session_open(&rig.rh.pub, &attr, &events, NULL, &rig.session);

@@ -2,9 +2,8 @@
 /*
  * rig.h - the engine between a fake role host and a test.
  *
- *	rig_begin(lanes); change rig.rh and rig as the test wants; rig_open(); rig_turn() until it runs
- *	rig_submit() ... rig_turn(): what has completed is in rig.done
- *	rig_close(); rig_end()
+ *     rig_begin(lanes); change rig.rh and rig as the test wants; rig_open(); rig_turn() until it
+ *     runs rig_submit() ... rig_turn(): what has completed is in rig.done rig_close(); rig_end()
  */
 #ifndef CLIENTS_RIG_H
 #define CLIENTS_RIG_H
@@ -14,9 +13,9 @@
 
 #define RIG_SIZE (1u << 20) /* of the volume */
 #define RIG_BLOCK 4096u
-#define RIG_SLOT 3000u   /* bytes asked for, of which a block is made */
+#define RIG_SLOT 3000u /* bytes asked for, of which a block is made */
 #define RIG_SHARED 8192u
-#define RIG_DONE 64u     /* completions that are kept */
+#define RIG_DONE 64u /* completions that are kept */
 
 struct rig_done {
 	struct gantry_io *io;
@@ -31,12 +30,12 @@ struct rig {
 	uint32_t depth, n_queues;
 	unsigned n_ready, n_started, n_closed, n_done;
 	struct rig_done done[RIG_DONE]; /* in this order, as it was at that moment */
-	int reason;     /* of the end */
-	char text[256]; /* the same */
-	int keep;       /* do not put what is done */
-	uint64_t shared; /* bytes of shared memory; 0: RIG_SHARED */
-	uint64_t pages_bytes; /* of which `pages` told, in order */
-	int ready_rc;   /* what `ready` returns, when not 0 */
+	int reason;                     /* of the end */
+	char text[256];                 /* the same */
+	int keep;                       /* do not put what is done */
+	uint64_t shared;                /* bytes of shared memory; 0: RIG_SHARED */
+	uint64_t pages_bytes;           /* of which `pages` told, in order */
+	int ready_rc;                   /* what `ready` returns, when not 0 */
 	int close_when_ready;
 };
 

@@ -42,23 +42,25 @@ void served_conf(const struct served_options *o)
 	FILE *f = fopen(served_file, "we");
 
 	TEST_ASSERT_NOT_NULL(f);
-	fprintf(f, "runtime = { stat = false; };\n"
-		   "devices = { front = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"03:00.0\"; %s };\n"
-		   "            back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; %s }; };\n"
-		   "roles = {\n"
-		   "  store = { role = \"target\"; listen = { device = \"back\"; name = \"store\"; %s };\n"
-		   "            backend = { %s }; stages = ( %s ); };\n"
-		   "  bridge = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume\"; %s };\n"
-		   "             connect = { device = \"back\"; name = \"store\"; %s }; stages = ( %s ); };\n"
-		   "  load = { role = \"initiator\"; connect = { device = \"front\"; name = \"volume\"; %s };\n"
-		   "           stages = ( %s ); };\n"
-		   "  direct = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; %s }; };\n"
-		   "};\n",
-		served_dir, or_empty(o->device), served_dir, or_empty(o->device), or_empty(o->listen),
+	fprintf(f,
+		"runtime = { stat = false; };\n"
+		"devices = { front = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"03:00.0\"; %s };\n"
+		"            back = { transport = \"shm-comch\"; dir = \"%s\"; pci = \"04:00.0\"; %s }; };\n"
+		"roles = {\n"
+		"  store = { role = \"target\"; listen = { device = \"back\"; name = \"store\"; %s };\n"
+		"            backend = { %s }; stages = ( %s ); };\n"
+		"  bridge = { role = \"gateway\"; listen = { device = \"front\"; name = \"volume\"; %s };\n"
+		"             connect = { device = \"back\"; name = \"store\"; %s }; stages = ( %s ); };\n"
+		"  load = { role = \"initiator\"; connect = { device = \"front\"; name = \"volume\"; %s };\n"
+		"           stages = ( %s ); };\n"
+		"  direct = { role = \"initiator\"; connect = { device = \"back\"; name = \"store\"; %s }; };\n"
+		"};\n",
+		served_dir, or_empty(o->device), served_dir, or_empty(o->device),
+		or_empty(o->listen),
 		o->backend ? o->backend : "type = \"memory\"; size = \"16MiB\";",
-		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge), or_empty(o->bridge_stages),
-		or_empty(o->connect),
-		or_empty(o->load_stages), or_empty(o->connect));
+		or_empty(o->store_stages), or_empty(o->listen), or_empty(o->bridge),
+		or_empty(o->bridge_stages), or_empty(o->connect), or_empty(o->load_stages),
+		or_empty(o->connect));
 	fclose(f);
 }
 
@@ -69,7 +71,8 @@ void served_begin(const struct served_options *options)
 	char path[1024];
 
 	TEST_ASSERT_NOT_NULL_MESSAGE(getenv("GANTRY"), "GANTRY names no program");
-	snprintf(path, sizeof(path), "%s:%s/tests/.libs", or_empty(plugins), or_empty(build)); /* and the test plugins */
+	/* and the test plugins */
+	snprintf(path, sizeof(path), "%s:%s/tests/.libs", or_empty(plugins), or_empty(build));
 	if (plugins)
 		setenv("GANTRY_PLUGIN_PATH", path, 1);
 	strcpy(served_dir, "/tmp/gantry-clients.XXXXXX");
@@ -96,7 +99,8 @@ pid_t served_start(const char *role)
 	TEST_ASSERT_GREATER_OR_EQUAL(0, pid);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (served_files && setrlimit(RLIMIT_NOFILE, &(struct rlimit){served_files, served_files}) != 0)
+		if (served_files &&
+		    setrlimit(RLIMIT_NOFILE, &(struct rlimit){served_files, served_files}) != 0)
 			_exit(126);
 		dup2(STDERR_FILENO, STDOUT_FILENO); /* what is printed here is for TAP */
 		execl(getenv("GANTRY"), "gantry", "run", served_file, "--role", role, (char *)NULL);
@@ -192,7 +196,8 @@ void served_wait_gate(struct gantry_queue *queue)
 	while (access(reached, F_OK) != 0) {
 		if (queue)
 			gantry_queue_wait(queue, 1);
-		TEST_ASSERT_TRUE_MESSAGE(served_ms() < until, "no IO reached the gate of the backend");
+		TEST_ASSERT_TRUE_MESSAGE(served_ms() < until,
+					 "no IO reached the gate of the backend");
 	}
 	remove(reached);
 }
@@ -210,8 +215,8 @@ const char *served_uri(const char *name, const char *more)
 	static char uri[512];
 	int front = !strcmp(name, "volume");
 
-	snprintf(uri, sizeof(uri), "gantry:///%s?device=wire&device.dir=%s&device.pci=%s%s", name, served_dir,
-		 front ? "03:00.0" : "04:00.0", more);
+	snprintf(uri, sizeof(uri), "gantry:///%s?device=wire&device.dir=%s&device.pci=%s%s", name,
+		 served_dir, front ? "03:00.0" : "04:00.0", more);
 	return uri;
 }
 
@@ -276,7 +281,8 @@ int served_write(struct gantry_queue *queue, const void *buf, uint64_t length, u
 {
 	struct served_io io = {0, 1};
 
-	return finish(queue, gantry_queue_write(queue, buf, length, offset, 0, served_done, &io), &io);
+	return finish(queue, gantry_queue_write(queue, buf, length, offset, 0, served_done, &io),
+		      &io);
 }
 
 int served_flush(struct gantry_queue *queue)

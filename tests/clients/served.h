@@ -27,7 +27,8 @@ struct served_options {
 
 extern char served_file[128]; /* the configuration */
 extern char served_dir[64];
-extern unsigned served_files; /* RLIMIT_NOFILE of servers that start from now on; 0: as of the test */
+/* RLIMIT_NOFILE of servers that start from now on; 0: as of the test */
+extern unsigned served_files;
 
 void served_begin(const struct served_options *options);
 /* Another configuration, for servers that start from now on. */
@@ -49,7 +50,10 @@ void served_finish(struct gantry_queue **queue, struct gantry_volume **volume);
 void served_gated(struct served_options options);
 /* Let the held IOs go on. Idempotent; served_finish() does it, too. */
 void served_open_gate(void);
-/* Wait until the backend holds an IO; polls the queue meanwhile unless it is NULL. Fails the test after a minute. */
+/*
+ * Wait until the backend holds an IO; polls the queue meanwhile unless it is NULL. Fails the test
+ * after a minute.
+ */
 void served_wait_gate(struct gantry_queue *queue);
 
 /* A URI of the bridge's volume, or of the store's, with `more` behind it. */
@@ -71,7 +75,10 @@ int served_read(struct gantry_queue *queue, void *buf, uint64_t length, uint64_t
 int served_write(struct gantry_queue *queue, const void *buf, uint64_t length, uint64_t offset);
 int served_flush(struct gantry_queue *queue);
 
-/* Like RUN_TEST of Unity, but repeats the test GANTRY_ROUNDS times: once when that variable is not set. */
+/*
+ * Like RUN_TEST of Unity, but repeats the test GANTRY_ROUNDS times: once when that variable is not
+ * set.
+ */
 #define RUN_ROUNDS(test) served_repeat(test, #test, __LINE__)
 void served_repeat(void (*test)(void), const char *name, int line);
 

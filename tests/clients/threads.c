@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several queues on several threads, with a target on yet another thread of this process; for the thread sanitizer too. */
+/*
+ * Several queues on several threads, with a target on yet another thread of this process; for the
+ * thread sanitizer too.
+ */
 #include <errno.h>
 #include <ftw.h>
 #include <pthread.h>
@@ -66,10 +69,12 @@ void setUp(void)
 	snprintf(file, sizeof(file), "%s/threads.conf", dir);
 	f = fopen(file, "we");
 	TEST_ASSERT_NOT_NULL(f);
-	fprintf(f, "devices = { wire = { transport = \"shm-comch\"; dir = \"%s\"; }; };\nroles = {\n"
-		   "store = { role = \"target\"; listen = { device = \"wire\"; name = \"store\"; };\n"
-		   "          backend = { type = \"memory\"; size = \"16MiB\"; }; };\n"
-		   "load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"store\"; }; };\n};\n", dir);
+	fprintf(f,
+		"devices = { wire = { transport = \"shm-comch\"; dir = \"%s\"; }; };\nroles = {\n"
+		"store = { role = \"target\"; listen = { device = \"wire\"; name = \"store\"; };\n"
+		"          backend = { type = \"memory\"; size = \"16MiB\"; }; };\n"
+		"load = { role = \"initiator\"; connect = { device = \"wire\"; name = \"store\"; }; };\n};\n",
+		dir);
 	fclose(f);
 	memset(&topology, 0, sizeof(topology));
 	args = (struct gn_topology_args){.verbose = 0};
@@ -137,7 +142,8 @@ static void done(void *arg, int result)
 
 	user->n_done++;
 	user->n_failed += result != 0;
-	for (uint32_t i = 0; result == 0 && io->reads && user->versions[io->block] && i < BLOCK / 8; i++)
+	for (uint32_t i = 0; result == 0 && io->reads && user->versions[io->block] && i < BLOCK / 8;
+	     i++)
 		user->n_wrong += io->data[i] != content(user, io->block);
 	user->busy[io->block] = 0;
 	io->busy = 0;
@@ -158,7 +164,8 @@ static int issue(struct gantry_queue *queue, struct io *io, uint32_t block, int 
 	return gantry_queue_write(queue, io->data, BLOCK, offset, 0, done, io);
 }
 
-static int fill(struct gantry_queue *queue, struct user *user, struct io *ios, struct gantry_random *random)
+static int fill(struct gantry_queue *queue, struct user *user, struct io *ios,
+		struct gantry_random *random)
 {
 	for (unsigned i = 0; i < DEPTH; i++) {
 		uint32_t block = (uint32_t)gantry_random_below(random, BLOCKS);
@@ -286,7 +293,8 @@ int main(void)
 {
 	struct gantry_volume *none;
 
-	gantry_volume_open("", NULL, &none); /* measures the clock: target and volume share it here, and threads come later */
+	/* measures the clock: target and volume share it here, and threads come later */
+	gantry_volume_open("", NULL, &none);
 	UNITY_BEGIN();
 	RUN_TEST(test_a_queue_for_each_thread);
 	RUN_TEST(test_the_session_ends_under_all_of_them);

@@ -60,7 +60,8 @@ static void test_devices_and_options(void)
 	says("gantry://192.0.2.7:7471?transport=rdma-verbs",
 	     "devices.dpu0.transport=\"rdma-verbs\";roles.volume.connect.device=\"dpu0\";"
 	     "roles.volume.connect.address=\"192.0.2.7:7471\";");
-	says("gantry://h:1/?transport=x&&connect.a==", "devices.dpu0.transport=\"x\";roles.volume.connect.device=\"dpu0\";"
+	says("gantry://h:1/?transport=x&&connect.a==",
+	     "devices.dpu0.transport=\"x\";roles.volume.connect.device=\"dpu0\";"
 	     "roles.volume.connect.address=\"h:1\";roles.volume.connect.a==;");
 }
 
@@ -69,7 +70,8 @@ static void test_a_file_and_a_role(void)
 	char text[256];
 	struct gc_uri uri;
 
-	TEST_ASSERT_EQUAL_INT(0, gc_uri_parse(&uri, "gantry:///?config=/etc/a%26b.conf&role=load", text, sizeof(text)));
+	TEST_ASSERT_EQUAL_INT(0, gc_uri_parse(&uri, "gantry:///?config=/etc/a%26b.conf&role=load",
+					      text, sizeof(text)));
 	TEST_ASSERT_EQUAL_STRING("/etc/a&b.conf", uri.config);
 	TEST_ASSERT_EQUAL_STRING("load", uri.role);
 	TEST_ASSERT_EQUAL_size_t(0, uri.n_sets);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libgantry as a program sees it, with servers in other processes: data in both directions, with each kind of buffer. */
+/*
+ * libgantry as a program sees it, with servers in other processes: data in both directions, with
+ * each kind of buffer.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -54,7 +57,10 @@ static void close_all(void)
 #define SLOTS 16
 #define IO_BLOCKS 16u
 
-/* One IO of the mixture: random place, length, buffer and operation; nothing else touches its blocks meanwhile. */
+/*
+ * One IO of the mixture: random place, length, buffer and operation; nothing else touches its
+ * blocks meanwhile.
+ */
 struct mix {
 	struct served_io io;
 	int busy, reads;
@@ -86,7 +92,8 @@ static void expect_block(const uint8_t *buf, uint32_t block)
 static int choose_place(struct mix *m)
 {
 	m->n = 1 + (uint32_t)gantry_random_below(&mix_random, IO_BLOCKS);
-	m->block = (uint32_t)gantry_random_below(&mix_random, BLOCKS / 16 - m->n); /* dense: they meet again */
+	/* dense: they meet again */
+	m->block = (uint32_t)gantry_random_below(&mix_random, BLOCKS / 16 - m->n);
 	for (uint32_t i = 0; i < m->n; i++)
 		if (locked[m->block + i])
 			return -EBUSY;
@@ -110,10 +117,12 @@ static int issue(struct mix *m)
 		served_fill(m->buf + (uint64_t)i * BLOCK, BLOCK, next_seed);
 	}
 	if (what == 8)
-		return gantry_queue_write_zeroes(queue, length, offset, GANTRY_IO_FUA, served_done, &m->io);
+		return gantry_queue_write_zeroes(queue, length, offset, GANTRY_IO_FUA, served_done,
+						 &m->io);
 	if (what == 9)
 		return gantry_queue_discard(queue, length, offset, served_done, &m->io);
-	return gantry_queue_write(queue, m->buf, length, offset, what == 7 ? GANTRY_IO_FUA : 0, served_done, &m->io);
+	return gantry_queue_write(queue, m->buf, length, offset, what == 7 ? GANTRY_IO_FUA : 0,
+				  served_done, &m->io);
 }
 
 static void finish(struct mix *m)
@@ -227,8 +236,10 @@ static void test_a_uri_opens_the_same(void)
 
 	served_start("store");
 	served_start("bridge");
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, gantry_volume_open(served_uri("volume", "&connect.io_timeout=5s"), NULL, &volume),
-				      gantry_error());
+	TEST_ASSERT_EQUAL_INT_MESSAGE(
+		0,
+		gantry_volume_open(served_uri("volume", "&connect.io_timeout=5s"), NULL, &volume),
+		gantry_error());
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 	served_fill(buf, BLOCK, 9);
 	TEST_ASSERT_EQUAL_INT(0, served_write(queue, buf, BLOCK, 0));
@@ -259,7 +270,8 @@ static void test_an_event_loop(void)
 		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buf, BLOCK, 0, served_done, &io));
 		while (!io.n) {
 			if (gantry_queue_arm(queue) == 0) {
-				TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&pfd, 1, 60000), "nobody woke the loop");
+				TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&pfd, 1, 60000),
+							      "nobody woke the loop");
 				n++;
 			}
 			gantry_queue_poll(queue);
@@ -305,7 +317,8 @@ static void chain_done(void *arg, int result)
 	chain_close = gantry_queue_close(&again);
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_poll(queue));
 	if (--chain_left > 0)
-		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, chain_buf, BLOCK, 0, chain_done, NULL));
+		TEST_ASSERT_EQUAL_INT(
+			0, gantry_queue_read(queue, chain_buf, BLOCK, 0, chain_done, NULL));
 }
 
 static void test_submitting_from_inside_done(void)
@@ -330,7 +343,8 @@ static void test_closing_with_much_in_flight(void)
 	served_start("bridge");
 	open_all("load");
 	for (int i = 0; i < 32; i++)
-		TEST_ASSERT_EQUAL_INT(0, gantry_queue_read(queue, buf[i], BLOCK, 0, served_done, &ios[i]));
+		TEST_ASSERT_EQUAL_INT(
+			0, gantry_queue_read(queue, buf[i], BLOCK, 0, served_done, &ios[i]));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, gantry_volume_close(&volume));
 	TEST_ASSERT_NOT_NULL(volume);
 	close_all();
@@ -373,7 +387,8 @@ static void test_a_fork_leaves_the_volume_to_the_parent(void)
 	pid = fork();
 	if (pid == 0) {
 		int rc = gantry_queue_read(queue, buf, BLOCK, 0, served_done, NULL) == -EINVAL &&
-			 strstr(gantry_error(), "before a fork") && gantry_queue_close(&queue) == -EINVAL &&
+			 strstr(gantry_error(), "before a fork") &&
+			 gantry_queue_close(&queue) == -EINVAL &&
 			 gantry_volume_close(&volume) == -EINVAL && gantry_queue_poll(queue) == 0;
 
 		_exit(rc ? 0 : 3);
@@ -396,15 +411,18 @@ static uint64_t region_bytes(void)
 		char is[64] = "";
 		struct stat st;
 
-		if (readlinkat(dirfd(dir), entry->d_name, is, sizeof(is) - 1) > 0 && strstr(is, "gantry-region") &&
-		    fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+		if (readlinkat(dirfd(dir), entry->d_name, is, sizeof(is) - 1) > 0 &&
+		    strstr(is, "gantry-region") && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
 			sum += (uint64_t)st.st_blocks * 512;
 	}
 	closedir(dir);
 	return sum;
 }
 
-/* All that its IOs can need: the kernel would charge the target for pages that the target touches first. */
+/*
+ * All that its IOs can need: the kernel would charge the target for pages that the target touches
+ * first.
+ */
 static void test_a_volume_has_all_its_memory_when_it_is_open(void)
 {
 	static uint8_t buf[BLOCK];

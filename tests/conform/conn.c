@@ -71,7 +71,9 @@ static void listener_may_refuse(void)
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_closed);
 }
 
-/* The listener ends at each step before it has accepted: the client gets ECONNREFUSED, not EACCES. */
+/*
+ * The listener ends at each step before it has accepted: the client gets ECONNREFUSED, not EACCES.
+ */
 static void listener_ends_before_it_accepts(void)
 {
 	for (unsigned steps = 0; steps < 50; steps++) {
@@ -96,9 +98,11 @@ static void name_is_served_once(void)
 	struct gantry_conn_events none = {0};
 
 	rig_listen(rig_service(0));
-	TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.b.dev, rig_service(0), &none, NULL, &second));
+	TEST_ASSERT_EQUAL_INT(-EADDRINUSE,
+			      rig.ops->listen(rig.b.dev, rig_service(0), &none, NULL, &second));
 	if (!rig_driver.remote) /* an address is of one device */
-		TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.a.dev, rig_service(0), &none, NULL, &second));
+		TEST_ASSERT_EQUAL_INT(-EADDRINUSE, rig.ops->listen(rig.a.dev, rig_service(0), &none,
+								   NULL, &second));
 	TEST_ASSERT_NULL(second);
 	rig_unlisten();
 	rig_listen(rig_service(0)); /* free again */
@@ -130,8 +134,10 @@ static void bad_names_are_refused(void)
 	TEST_ASSERT_TRUE(rig.ops->listen(rig.b.dev, too_long, &none, NULL, &p) < 0);
 	TEST_ASSERT_TRUE(rig.ops->connect(rig.a.dev, too_long, &none, NULL, &p) < 0);
 	for (const char *const *name = rig_driver.no_services; name && *name; name++) {
-		TEST_ASSERT_TRUE_MESSAGE(rig.ops->listen(rig.b.dev, *name, &none, NULL, &p) < 0, *name);
-		TEST_ASSERT_TRUE_MESSAGE(rig.ops->connect(rig.a.dev, *name, &none, NULL, &p) < 0, *name);
+		TEST_ASSERT_TRUE_MESSAGE(rig.ops->listen(rig.b.dev, *name, &none, NULL, &p) < 0,
+					 *name);
+		TEST_ASSERT_TRUE_MESSAGE(rig.ops->connect(rig.a.dev, *name, &none, NULL, &p) < 0,
+					 *name);
 	}
 }
 
@@ -150,7 +156,8 @@ static void control_messages_of_all_sizes(void)
 
 	rig_connect();
 	rig_fill(msg, sizeof(msg), 1);
-	for (size_t len = 1, n = 1; len <= sizeof(msg); len = len < 2048 ? len * 3 : len + 1024, n++) {
+	for (size_t len = 1, n = 1; len <= sizeof(msg);
+	     len = len < 2048 ? len * 3 : len + 1024, n++) {
 		size_t use = len > sizeof(msg) ? sizeof(msg) : len;
 
 		TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, msg, use));

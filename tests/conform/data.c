@@ -125,7 +125,8 @@ static void sizes_mixed_through_a_full_queue(void)
 
 		for (;;) {
 			uint32_t length = (uint32_t)(sent * 7919 % sizes);
-			struct gantry_send send = {.imm = &sent, .imm_len = 8, .data = data, .length = length};
+			struct gantry_send send = {
+				.imm = &sent, .imm_len = 8, .data = data, .length = length};
 
 			rig_fill(data, length, (uint32_t)sent);
 			if (rig.ops->send(q->tx, &send, 0))
@@ -147,9 +148,11 @@ static void sizes_mixed_through_a_full_queue(void)
 	rig_queue_close(q);
 }
 
-static void export_all(struct rig_memory *m, uint32_t rights, uint32_t handle, struct gantry_token *token)
+static void export_all(struct rig_memory *m, uint32_t rights, uint32_t handle,
+		       struct gantry_token *token)
 {
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
 	rig_settle();
 }
 
@@ -177,8 +180,12 @@ static void region_data_of_many_sizes(void)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint32_t imm_len = (uint32_t)(i * 8 > GANTRY_IMM_MAX ? GANTRY_IMM_MAX : i * 8);
 		uint8_t imm[GANTRY_IMM_MAX];
-		struct gantry_send send = {.imm = imm, .imm_len = imm_len, .length = sizes[i], .region = &m.region,
-					   .region_offset = BIG - sizes[i], .cookie = 1000 + i};
+		struct gantry_send send = {.imm = imm,
+					   .imm_len = imm_len,
+					   .length = sizes[i],
+					   .region = &m.region,
+					   .region_offset = BIG - sizes[i],
+					   .cookie = 1000 + i};
 		uint64_t cookie = 0;
 		struct gantry_msg msg;
 		int early;
@@ -208,7 +215,8 @@ static void region_data_of_many_sizes(void)
 
 static uint64_t payload_bytes(void)
 {
-	return fake_counter(&rig.a.host, "payload_bytes") + fake_counter(&rig.b.host, "payload_bytes");
+	return fake_counter(&rig.a.host, "payload_bytes") +
+	       fake_counter(&rig.b.host, "payload_bytes");
 }
 
 static void payload_is_copied_once(void)
@@ -255,13 +263,17 @@ static void region_sends_that_cannot_be(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_post(q, rig_local(BIG), BIG, 0));
 	send = (struct gantry_send){.length = 4096, .region = &stranger};
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
-	send = (struct gantry_send){.length = 4096, .region = &w.region}; /* the peer may not read it */
+	/* the peer may not read it */
+	send = (struct gantry_send){.length = 4096, .region = &w.region};
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
-	send = (struct gantry_send){.length = 4096, .region = &m.region, .region_offset = 65536 - 4095};
+	send = (struct gantry_send){
+		.length = 4096, .region = &m.region, .region_offset = 65536 - 4095};
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
-	send = (struct gantry_send){.length = 4096, .region = &m.region, .region_offset = UINT64_MAX - 100};
+	send = (struct gantry_send){
+		.length = 4096, .region = &m.region, .region_offset = UINT64_MAX - 100};
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_send(q, &send));
-	send = (struct gantry_send){.length = 4096, .region = &m.region, .region_offset = 65536 - 4096};
+	send = (struct gantry_send){
+		.length = 4096, .region = &m.region, .region_offset = 65536 - 4096};
 	TEST_ASSERT_EQUAL_INT(0, rig_send(q, &send));
 	rig_queue_close(q);
 	revoke(1);
@@ -312,11 +324,15 @@ struct mix {
 	uint64_t sent, n_region, n_done;
 };
 
-/* Message n is inline when its length allows it, else from a slot of the region that is free again. */
+/*
+ * Message n is inline when its length allows it, else from a slot of the region that is free again.
+ */
 static int send_mixed(struct mix *x)
 {
-	uint32_t length = (uint32_t)(x->sent * 7919 % x->sizes), slot = (uint32_t)(x->n_region % SLOTS);
-	struct gantry_send send = {.imm = &x->sent, .imm_len = 8, .length = length, .cookie = x->n_region};
+	uint32_t length = (uint32_t)(x->sent * 7919 % x->sizes),
+		 slot = (uint32_t)(x->n_region % SLOTS);
+	struct gantry_send send = {
+		.imm = &x->sent, .imm_len = 8, .length = length, .cookie = x->n_region};
 	uint8_t data[SLOT_BYTES];
 
 	if (length <= rig.info.max_inline && x->sent % 3) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* death.c - shm-comch across forks: who counts as the peer, and what its death is. killed.c has what every transport does. */
+/*
+ * death.c - shm-comch across forks: who counts as the peer, and what its death is. killed.c has
+ * what every transport does.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -50,7 +53,10 @@ static void its_child_does_not_count(void)
 	reap(0);
 }
 
-/* A child of ours has copies of all descriptors: a connection that is over must not be heard of through them. */
+/*
+ * A child of ours has copies of all descriptors: a connection that is over must not be heard of
+ * through them.
+ */
 static void our_child_does_not_count(void)
 {
 	int hold[2];
@@ -96,7 +102,8 @@ static void forked_child_is_refused(void)
 
 		if (rig.ops->connect(rig.a.dev, "vol", &none, NULL, &p) != -EPERM ||
 		    rig.ops->send_ctrl(rig.a.conn, "x", 1) != -EPERM ||
-		    rig.ops->consumer_create(rig.a.conn, &attr, &id, &p) != -EPERM || rig.ops->progress(rig.b.dev) != 0)
+		    rig.ops->consumer_create(rig.a.conn, &attr, &id, &p) != -EPERM ||
+		    rig.ops->progress(rig.b.dev) != 0)
 			_exit(1);
 		rig.ops->disconnect(rig.a.conn); /* frees, and says nothing to the peer */
 		rig.ops->unlisten(rig.b.listener);

@@ -100,7 +100,10 @@ static int open_name(const char *name)
 	return fd;
 }
 
-/* A server that is killed between the two steps of its end, or of its start, leaves its lock file and no socket. */
+/*
+ * A server that is killed between the two steps of its end, or of its start, leaves its lock file
+ * and no socket.
+ */
 static void lock_without_a_socket_is_removed(void)
 {
 	close(open_name("vol.lock"));
@@ -198,7 +201,10 @@ static void part_sweeps(void)
 		reopen_a();
 }
 
-/* A peer clears away again and again while a server starts and stops: the server gets its name each time. */
+/*
+ * A peer clears away again and again while a server starts and stops: the server gets its name each
+ * time.
+ */
 static void serve_beside(void (*part)(void))
 {
 	fork_peer(part);

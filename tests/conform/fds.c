@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm-comch: the descriptors that it counts for a user are those that it has open for this user, whatever it does. Both ends are
- * in this process, so all connections are of one user. What a user has too many of ends its connection, and it reads why.
+ * shm-comch: the descriptors that it counts for a user are those that it has open for this user,
+ * whatever it does. Both ends are in this process, so all connections are of one user. What a user
+ * has too many of ends its connection, and it reads why.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +15,7 @@
 
 #define QUEUES 4
 
-static int before; /* descriptors that are open without a connection */
+static int before;          /* descriptors that are open without a connection */
 static struct rlimit limit; /* of this process */
 
 static struct comch_device *device(struct rig_end *end)
@@ -73,9 +74,11 @@ static void all_of_a_connection_counts(void)
 		queues[i] = rig_queue_open(i % 2 ? &rig.a : &rig.b, i % 2 ? &rig.b : &rig.a, 8, 0);
 	is_exact(0, "with queues");
 	rig_memory_open(&m, 65536, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 7, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 7, &token));
 	is_exact(1, "with a region");
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &region));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &region));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_settle();
 	rig.ops->release_region(rig.b.conn, region);
@@ -105,11 +108,13 @@ static void what_waits_for_the_peer_counts(void)
 	while (rc == 0);
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, rc);
 	for (int i = 0; i < QUEUES; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumers[i]));
+		TEST_ASSERT_EQUAL_INT(
+			0, rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumers[i]));
 	unread = held();
 	TEST_ASSERT_EQUAL_INT(rig_fds() - before, (int)unread);
 	is_exact(0, "received");
-	TEST_ASSERT_EQUAL_UINT(unread - QUEUES, held()); /* two of each were sent, and one of them is kept there */
+	/* two of each were sent, and one of them is kept there */
+	TEST_ASSERT_EQUAL_UINT(unread - QUEUES, held());
 	for (int i = 0; i < QUEUES; i++)
 		rig.ops->consumer_destroy(consumers[i]);
 	is_exact(0, "destroyed");
@@ -120,8 +125,11 @@ static void text_is(const char *text)
 {
 	char expected[COMCH_REFUSED_TEXT];
 
-	snprintf(expected, sizeof(expected), "busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
-		 "listener", device(&rig.b)->max_fds, (unsigned)geteuid());
+	snprintf(
+		expected, sizeof(expected),
+		"busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		"listener",
+		device(&rig.b)->max_fds, (unsigned)geteuid());
 	TEST_ASSERT_EQUAL_STRING(expected, text);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.b.host, expected), rig.b.host.log);
 }
@@ -215,7 +223,10 @@ static void a_listener_without_descriptors_sleeps_and_accepts_again(void)
 	nothing_is_held();
 }
 
-/* Descriptors in the closer's queue count for their user. Above the limit no connection is accepted until some are closed. */
+/*
+ * Descriptors in the closer's queue count for their user. Above the limit no connection is accepted
+ * until some are closed.
+ */
 static void a_listener_pauses_while_refused_sockets_wait(void)
 {
 	struct comch_device *dev = device(&rig.b);

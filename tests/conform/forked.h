@@ -2,7 +2,8 @@
 /*
  * forked.h - a peer in a process of its own, for the tests of shm-comch between processes.
  *
- * The parent is end b. The peer does its part, says so through a pipe, and waits to be killed, or to be told to exit.
+ * The parent is end b. The peer does its part, says so through a pipe, and waits to be killed, or
+ * to be told to exit.
  */
 #ifndef CONFORM_FORKED_H
 #define CONFORM_FORKED_H
@@ -18,7 +19,10 @@ struct forked {
 
 extern struct forked forked;
 
-/* In the child: end a is a device of this process, with one more setting or NULL; connected to "vol". */
+/*
+ * In the child: end a is a device of this process, with one more setting or NULL; connected to
+ * "vol".
+ */
 void forked_open(const char *setting);
 void forked_begin(const char *setting);
 /* In the child: say that the part is done, and wait. */

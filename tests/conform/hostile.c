@@ -34,11 +34,15 @@ void evil_raw(const void *bytes, size_t len, const int *fds, unsigned int n_fds)
 	TEST_ASSERT_EQUAL_INT((int)len, sendmsg(evil.fd, &msg, MSG_NOSIGNAL));
 }
 
-void evil_frame(enum comch_type type, const void *body, uint32_t len, const int *fds, unsigned int n_fds)
+void evil_frame(enum comch_type type, const void *body, uint32_t len, const int *fds,
+		unsigned int n_fds)
 {
 	static struct comch_frame f;
 
-	f.head = (struct comch_head){.magic = COMCH_MAGIC, .version = COMCH_VERSION, .type = (uint16_t)type, .length = len};
+	f.head = (struct comch_head){.magic = COMCH_MAGIC,
+				     .version = COMCH_VERSION,
+				     .type = (uint16_t)type,
+				     .length = len};
 	memcpy(f.data, body, len);
 	evil_raw(&f, sizeof(f.head) + len, fds, n_fds);
 }
@@ -49,8 +53,10 @@ void evil_expect(enum comch_type type, struct comch_frame *frame, int *fds)
 
 	for (;;) {
 		struct iovec iov = {frame, sizeof(*frame)};
-		struct msghdr msg = {
-			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+		struct msghdr msg = {.msg_iov = &iov,
+				     .msg_iovlen = 1,
+				     .msg_control = control,
+				     .msg_controllen = sizeof(control)};
 		struct pollfd p = {.fd = evil.fd, .events = POLLIN};
 		struct cmsghdr *c;
 		int none[8];
@@ -130,7 +136,8 @@ static void check_good_client(void)
 
 void evil_run(void (*attack)(void), int opened, const char *log)
 {
-	int closed = rig.b.n_closed, errors = (int)fake_counter(&rig.b.host, "protocol_errors"), fds;
+	int closed = rig.b.n_closed, errors = (int)fake_counter(&rig.b.host, "protocol_errors"),
+	    fds;
 	void *good_b;
 
 	rig_connect();

@@ -14,7 +14,8 @@ static struct comch_frame frame;
 
 static const void *head(uint32_t magic, uint16_t version, uint16_t type, uint32_t length)
 {
-	frame.head = (struct comch_head){.magic = magic, .version = version, .type = type, .length = length};
+	frame.head = (struct comch_head){
+		.magic = magic, .version = version, .type = type, .length = length};
 	return &frame;
 }
 
@@ -249,7 +250,9 @@ ATTACK(half_closed, 1, NULL)
 	shutdown(evil.fd, SHUT_WR);
 }
 
-/* Sends a thousand messages in one go: each is told, in order, and the good client gets its turn. */
+/*
+ * Sends a thousand messages in one go: each is told, in order, and the good client gets its turn.
+ */
 ATTACK(flood_of_messages, 1, NULL)
 {
 	int n = rig.b.n_msgs;
@@ -318,7 +321,8 @@ static void half_open_connections_of_a_user_are_bounded(void)
 	int mine[64];
 	char text[80];
 
-	snprintf(text, sizeof(text), "busy: half-open connections=64 reached by uid %u: close connections", getuid());
+	snprintf(text, sizeof(text),
+		 "busy: half-open connections=64 reached by uid %u: close connections", getuid());
 	rig_listen("vol");
 	for (int i = 0; i < 64; i++) {
 		evil_connect(0);
@@ -376,7 +380,8 @@ static void a_full_backlog_is_no_missing_listener(void)
 	}
 	TEST_ASSERT_EQUAL_INT(EAGAIN, errno);
 	rig_start_connect("vol"); /* nothing is accepted before the next progress */
-	TEST_ASSERT_EQUAL_STRING("busy: the backlog of the listener is full: try again", rig.ops->refusal(rig.a.conn));
+	TEST_ASSERT_EQUAL_STRING("busy: the backlog of the listener is full: try again",
+				 rig.ops->refusal(rig.a.conn));
 	rig_until(rig.a.n_closed, 1);
 	TEST_ASSERT_EQUAL_INT(-EBUSY, rig.a.reason);
 	rig_disconnect(&rig.a);
@@ -399,7 +404,8 @@ static void a_listener_without_descriptors_says_so(void)
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &files));
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
-	refused_with("busy: no file descriptor left in the listener: raise ulimit -n or close connections");
+	refused_with(
+		"busy: no file descriptor left in the listener: raise ulimit -n or close connections");
 	close(evil.fd);
 	rig_start_connect("vol");
 	rig_until(rig.a.n_connected, 1);

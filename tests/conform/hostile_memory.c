@@ -23,7 +23,8 @@ static void region(const struct comch_region_up *up, size_t bytes, int seals)
 
 static struct comch_region_up fine(void)
 {
-	return (struct comch_region_up){.ref = COMCH_REF(0, 1), .handle = 1, .length = 4096, .rights = 3};
+	return (struct comch_region_up){
+		.ref = COMCH_REF(0, 1), .handle = 1, .length = 4096, .rights = 3};
 }
 
 ATTACK(region_unsealed, 1, "not sealed")
@@ -73,7 +74,10 @@ ATTACK(region_larger_than_the_quota, 1,
 	region(&up, 4096, FIXED);
 }
 
-/* One page of 256 is allocated. The kernel would charge the server for the others when it touches them. */
+/*
+ * One page of 256 is allocated. The kernel would charge the server for the others when it touches
+ * them.
+ */
 ATTACK(region_with_holes, 1, "region 1 has holes: 4096 of 1048576 bytes are present")
 {
 	struct comch_region_up up = fine();
@@ -81,7 +85,8 @@ ATTACK(region_with_holes, 1, "region 1 has holes: 4096 of 1048576 bytes are pres
 
 	up.length = 1 << 20;
 	evil_memory(&m, up.length, FIXED);
-	TEST_ASSERT_EQUAL_INT(0, fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, (off_t)up.length - 4096));
+	TEST_ASSERT_EQUAL_INT(0, fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096,
+					   (off_t)up.length - 4096));
 	evil_frame(COMCH_REGION, &up, sizeof(up), &m.fd, 1);
 	evil_memory_close(&m);
 }
@@ -320,7 +325,8 @@ ATTACK(producer_with_a_ring_with_holes, 1, "ring 1 has holes: 0 of 16384 bytes a
 	struct evil_memory m;
 
 	evil_memory(&m, 256 * 64, FIXED);
-	TEST_ASSERT_EQUAL_INT(0, fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 256 * 64));
+	TEST_ASSERT_EQUAL_INT(
+		0, fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 256 * 64));
 	evil_frame(COMCH_PRODUCER, &up, sizeof(up), &m.fd, 1);
 	evil_memory_close(&m);
 }

@@ -16,13 +16,19 @@ static struct evil_memory memory;
 
 static struct comch_region_up region_up(uint32_t number)
 {
-	return (struct comch_region_up){.ref = COMCH_REF(number, 1), .handle = number, .length = BYTES, .rights = 3};
+	return (struct comch_region_up){
+		.ref = COMCH_REF(number, 1), .handle = number, .length = BYTES, .rights = 3};
 }
 
-static int import_as(const struct comch_region_up *up, uint32_t flags, struct gantry_region **region_p)
+static int import_as(const struct comch_region_up *up, uint32_t flags,
+		     struct gantry_region **region_p)
 {
-	struct gantry_token token = {.kind = 0x636d6368u, .handle = up->handle, .length = up->length, .rights = up->rights,
-				     .generation = COMCH_REF_GENERATION(up->ref), .opaque = {up->ref}};
+	struct gantry_token token = {.kind = 0x636d6368u,
+				     .handle = up->handle,
+				     .length = up->length,
+				     .rights = up->rights,
+				     .generation = COMCH_REF_GENERATION(up->ref),
+				     .opaque = {up->ref}};
 
 	rig_settle();
 	return rig.ops->import_region(evil.conn, &token, rig_map() | flags, region_p);
@@ -46,7 +52,8 @@ static struct gantry_region *imported(uint32_t number, const struct evil_memory 
 
 static void punch(const struct evil_memory *m, off_t at, off_t bytes)
 {
-	TEST_ASSERT_EQUAL_INT(0, fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
+	TEST_ASSERT_EQUAL_INT(
+		0, fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes));
 }
 
 /* Let the clock of the server reach the next check. How long that is after the last one: ns. */
@@ -61,8 +68,12 @@ static uint64_t next_check(void)
 	return rig.ops->wake_ns(rig.b.dev) - at;
 }
 
-/* The server ends the connection, and the attacker reads why. The user of the server lets go of the region first. */
-static void expect_the_end(struct gantry_region *region, const char *text, struct gantry_region *another)
+/*
+ * The server ends the connection, and the attacker reads why. The user of the server lets go of the
+ * region first.
+ */
+static void expect_the_end(struct gantry_region *region, const char *text,
+			   struct gantry_region *another)
 {
 	struct comch_frame frame;
 
@@ -72,7 +83,8 @@ static void expect_the_end(struct gantry_region *region, const char *text, struc
 	evil_expect(COMCH_REFUSED, &frame, NULL);
 	TEST_ASSERT_EQUAL_STRING(text, frame.refused.text);
 	TEST_ASSERT_EQUAL_UINT(COMCH_REASON_PROTOCOL, frame.refused.reason);
-	if (region->addr) { /* of no memory of the attacker any more, whose lanes would wait for it */
+	/* of no memory of the attacker any more, whose lanes would wait for it */
+	if (region->addr) {
 		*((volatile char *)region->addr + BYTES - 1) = 1;
 		TEST_ASSERT_EQUAL_INT(0, ((volatile char *)memory.p)[BYTES - 1]);
 	}
@@ -89,7 +101,10 @@ ATTACK(peer_that_frees_a_page, 1, FREED)
 	evil_memory(&memory, BYTES, FIXED);
 	region = imported(1, &memory);
 	punch(&memory, 3 * PAGE, PAGE);
-	expect_the_end(region, "protocol error: pages of a region were freed (region=1, blocks=120, expected=128)", NULL);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		NULL);
 }
 
 ATTACK(peer_that_frees_pages_of_another_region, 1, FREED)
@@ -102,7 +117,10 @@ ATTACK(peer_that_frees_pages_of_another_region, 1, FREED)
 	evil_memory(&memory, BYTES, FIXED);
 	region = imported(63, &memory);
 	punch(&memory, 0, BYTES);
-	expect_the_end(region, "protocol error: pages of a region were freed (region=63, blocks=0, expected=128)", first);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=63, blocks=0, expected=128)",
+		first);
 	evil_memory_close(&whole);
 }
 
@@ -117,7 +135,10 @@ ATTACK(peer_that_frees_pages_of_a_revoked_region, 1, FREED)
 	evil_frame(COMCH_REVOKE, &id, sizeof(id), NULL, 0);
 	rig_until(rig.b.n_revoke, 1);
 	punch(&memory, 0, PAGE);
-	expect_the_end(region, "protocol error: pages of a region were freed (region=1, blocks=120, expected=128)", NULL);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		NULL);
 }
 
 /* The server checks at random times, and not any more when its user has let go of the region. */
@@ -175,7 +196,8 @@ ATTACK(peer_that_cannot_free_pages, 1, NULL)
 
 	up.rights = GANTRY_REMOTE_READ;
 	evil_memory(&memory, BYTES, FIXED | F_SEAL_FUTURE_WRITE);
-	TEST_ASSERT_EQUAL_INT(-1, fallocate(memory.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE));
+	TEST_ASSERT_EQUAL_INT(
+		-1, fallocate(memory.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE));
 	TEST_ASSERT_EQUAL_INT(EPERM, errno);
 	evil_frame(COMCH_REGION, &up, sizeof(up), &memory.fd, 1);
 	TEST_ASSERT_EQUAL_INT(0, import(&up, &region));
@@ -209,7 +231,10 @@ ATTACK(peer_that_adds_pages_behind_the_end, 1, FREED)
 	TEST_ASSERT_EQUAL_INT(-1, fallocate(memory.fd, FALLOC_FL_KEEP_SIZE, BYTES, BYTES));
 	TEST_ASSERT_EQUAL_INT(EPERM, errno);
 	punch(&memory, 0, PAGE);
-	expect_the_end(region, "protocol error: pages of a region were freed (region=1, blocks=120, expected=128)", NULL);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		NULL);
 }
 
 /* Those from before the seal count once: a page that was freed and touched again shows. */
@@ -223,7 +248,10 @@ ATTACK(peer_with_pages_behind_the_end, 1, FREED)
 	next_check();
 	TEST_ASSERT_EQUAL_INT(0, rig.b.n_closed);
 	*(volatile char *)memory.p = 1;
-	expect_the_end(region, "protocol error: pages of a region were freed (region=1, blocks=256, expected=248)", NULL);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=1, blocks=256, expected=248)",
+		NULL);
 }
 
 ATTACK(peer_that_frees_more_than_is_behind_the_end, 1, FREED)
@@ -234,7 +262,10 @@ ATTACK(peer_that_frees_more_than_is_behind_the_end, 1, FREED)
 	region = imported(1, &memory);
 	punch(&memory, 0, BYTES);
 	punch(&memory, BYTES, PAGE);
-	expect_the_end(region, "protocol error: pages of a region were freed (region=1, blocks=120, expected=128)", NULL);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		NULL);
 }
 
 /* Pages of the second half could be allocated for those that are freed. */
@@ -247,7 +278,8 @@ ATTACK(region_in_a_file_with_holes, 1, NULL)
 	double_memory(&memory, 0);
 	evil_frame(COMCH_REGION, &up, sizeof(up), &memory.fd, 1);
 	TEST_ASSERT_EQUAL_INT(-ENOMEM, import(&up, &region));
-	TEST_ASSERT_EQUAL_STRING("the file of region 1 has holes (blocks=128, expected=256)", rig.ops->import_error(evil.conn));
+	TEST_ASSERT_EQUAL_STRING("the file of region 1 has holes (blocks=128, expected=256)",
+				 rig.ops->import_error(evil.conn));
 	TEST_ASSERT_EQUAL_UINT64(wake_ns, rig.ops->wake_ns(rig.b.dev));
 	TEST_ASSERT_EQUAL_INT(0, fallocate(memory.fd, 0, BYTES, BYTES));
 	TEST_ASSERT_EQUAL_INT(0, import(&up, &region));
@@ -256,7 +288,10 @@ ATTACK(region_in_a_file_with_holes, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* A user that does not ask for it, such as the DOCA library, imports parts of files with holes. Their pages may go. */
+/*
+ * A user that does not ask for it, such as the DOCA library, imports parts of files with holes.
+ * Their pages may go.
+ */
 ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 {
 	const uint64_t wake_ns = rig.ops->wake_ns(rig.b.dev);
@@ -272,7 +307,10 @@ ATTACK(peer_that_frees_pages_that_may_go, 1, NULL)
 	evil_memory_close(&memory);
 }
 
-/* The pages are checked from the first import that asks for it, until all imports of the region are released. */
+/*
+ * The pages are checked from the first import that asks for it, until all imports of the region are
+ * released.
+ */
 ATTACK(peer_that_frees_pages_of_a_region_imported_twice, 1, FREED)
 {
 	const struct comch_region_up up = region_up(1);
@@ -284,7 +322,10 @@ ATTACK(peer_that_frees_pages_of_a_region_imported_twice, 1, FREED)
 	TEST_ASSERT_EQUAL_INT(0, import(&up, &checked));
 	rig.ops->release_region(evil.conn, checked);
 	punch(&memory, 0, PAGE);
-	expect_the_end(region, "protocol error: pages of a region were freed (region=1, blocks=120, expected=128)", NULL);
+	expect_the_end(
+		region,
+		"protocol error: pages of a region were freed (region=1, blocks=120, expected=128)",
+		NULL);
 }
 
 void page_attacks(void)

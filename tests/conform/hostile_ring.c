@@ -36,7 +36,8 @@ static struct comch_slot *open_ring(uint32_t max_data)
 
 static void put(struct comch_slot *s, uint32_t seq, uint8_t kind, uint8_t imm_len, uint16_t length)
 {
-	gantry_shm_st64_release(&s->trailer, comch_trailer_pack((struct comch_trailer){seq, kind, imm_len, length}));
+	gantry_shm_st64_release(&s->trailer, comch_trailer_pack((struct comch_trailer){
+						     seq, kind, imm_len, length}));
 }
 
 /* What is whole comes first, then the breach. */
@@ -51,13 +52,13 @@ static void expect_breach(int whole)
 	TEST_ASSERT_TRUE(rig.ops->consumer_arm(rx) != 0);
 }
 
-#define RING_ATTACK(name, max_data, whole)                                                                              \
-	static void name##_ring(struct comch_slot *s);                                                                  \
-	ATTACK(name, 1, "broke a queue")                                                                                \
-	{                                                                                                               \
-		name##_ring(open_ring(max_data));                                                                       \
-		expect_breach(whole);                                                                                   \
-	}                                                                                                               \
+#define RING_ATTACK(name, max_data, whole) \
+	static void name##_ring(struct comch_slot *s); \
+	ATTACK(name, 1, "broke a queue") \
+	{ \
+		name##_ring(open_ring(max_data)); \
+		expect_breach(whole); \
+	} \
 	static void name##_ring(struct comch_slot *s)
 
 RING_ATTACK(seq_of_the_future, 4096, 0)
@@ -153,7 +154,8 @@ RING_ATTACK(inline_data_of_another_kind, 4096, 0)
 	put(s, 1, COMCH_K_INLINE, 0, 150);
 }
 
-static void region_send(struct comch_slot *s, uint32_t ref, uint32_t length, uint64_t offset, uint8_t kind, uint8_t imm)
+static void region_send(struct comch_slot *s, uint32_t ref, uint32_t length, uint64_t offset,
+			uint8_t kind, uint8_t imm)
 {
 	struct comch_region_send r = {.ref = ref, .length = length, .offset = offset};
 	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
@@ -180,7 +182,8 @@ RING_ATTACK(region_ref_zero, 4096, 0)
 
 static void with_region(uint32_t rights)
 {
-	struct comch_region_up up = {.ref = COMCH_REF(3, 1), .handle = 1, .length = 4096, .rights = rights};
+	struct comch_region_up up = {
+		.ref = COMCH_REF(3, 1), .handle = 1, .length = 4096, .rights = rights};
 	struct comch_frame f;
 	struct evil_memory m;
 
@@ -322,7 +325,10 @@ ATTACK(consumed_less_than_before, 1, "broke a queue")
 	TEST_ASSERT_TRUE(send_one() < 0);
 }
 
-/* Endless credit: the ring itself is the limit, and nothing that has not been consumed is overwritten. */
+/*
+ * Endless credit: the ring itself is the limit, and nothing that has not been consumed is
+ * overwritten.
+ */
 ATTACK(credit_without_end, 1, NULL)
 {
 	struct comch_page *page = open_page();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* killed.c - conformance: a peer that dies, whatever it was at, harms nobody, and its death is told once and in time. */
+/*
+ * killed.c - conformance: a peer that dies, whatever it was at, harms nobody, and its death is told
+ * once and in time.
+ */
 #include "conform/peer.h"
 
 #define BYTES 65536u
@@ -98,7 +101,8 @@ static void what_it_sent_can_still_be_taken(void)
 	accept_it();
 	q = consumer_for_it(bufs);
 	q->resting = 1;
-	for (uint64_t late = 0; rig.b.n_msgs == 0; rig_wait(&late, 0)) /* a turn of the lane, so that it gets credit */
+	/* a turn of the lane, so that it gets credit */
+	for (uint64_t late = 0; rig.b.n_msgs == 0; rig_wait(&late, 0))
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->poll_recv(q->rx, &msg, 0));
 	peer_wait();
 	peer_kill();
@@ -142,7 +146,8 @@ static void while_we_send(void)
 	start("receives", "posted");
 	accept_it();
 	rig_memory_open(&m, BYTES, 3);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, 4, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, 4, &token));
 	rig_until(rig.b.n_up, 1);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->producer_create(rig.b.conn, rig.b.up[0], &attr, &q->tx));
 	q->used = 1;
@@ -199,7 +204,8 @@ static void while_we_read_its_memory(void)
 	struct gantry_region *r = import_from_it();
 	uint8_t *local = rig_local(BYTES);
 	struct rig_rma *q = rig_rma_open(&rig.b, 8, 0);
-	struct gantry_rma rma = {.local = local, .local_region = &rig.local, .remote = r, .length = BYTES};
+	struct gantry_rma rma = {
+		.local = local, .local_region = &rig.local, .remote = r, .length = BYTES};
 	uint64_t next = 0, ended = 0, late = 0;
 	int rc = 0, n;
 

@@ -58,7 +58,8 @@ static void arm_says_when_there_is_work(void)
 	rig_take(q, &msg);
 	rest(q, &p);
 	rig.ops->consumer_disarm(q->rx);
-	for (int i = 0; i < 7; i++) { /* awake: nobody rings, but once for who is not told at once */
+	/* awake: nobody rings, but once for who is not told at once */
+	for (int i = 0; i < 7; i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 1));
 		rig_take(q, &msg);
 		rings += poll(&p, 1, 0);
@@ -122,14 +123,17 @@ static void full_queue_rings(void)
 	rig_queue_close(q);
 }
 
-/* So has who may not send more data of a region because the peer has yet to read what came before. */
+/*
+ * So has who may not send more data of a region because the peer has yet to read what came before.
+ */
 static void full_of_regions_rings(void)
 {
 	uint8_t *buf = rig_local(64);
 	struct gantry_token token;
 	struct gantry_send send;
 	struct gantry_msg msg;
-	struct gantry_queue_attr attr = {.depth = 4, .max_data = 64}; /* full before the receives are used up */
+	/* full before the receives are used up */
+	struct gantry_queue_attr attr = {.depth = 4, .max_data = 64};
 	struct rig_queue *q;
 	struct rig_memory m;
 	struct pollfd p;
@@ -138,7 +142,8 @@ static void full_of_regions_rings(void)
 
 	rig_connect();
 	rig_memory_open(&m, 4096, GANTRY_REMOTE_READ);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_fence();
 	send = (struct gantry_send){.length = 64, .region = &m.region};
 	q = rig_queue_open(&rig.b, &rig.a, 8, 64);
@@ -293,7 +298,9 @@ static uint32_t lanes_that_fit(void)
 
 	if (rig.info.max_queues == 0)
 		return LANES;
-	room = rig.info.max_queues > 2 * rig.info.conn_queues ? (rig.info.max_queues - 2 * rig.info.conn_queues) / 2 : 0;
+	room = rig.info.max_queues > 2 * rig.info.conn_queues
+		       ? (rig.info.max_queues - 2 * rig.info.conn_queues) / 2
+		       : 0;
 	return room / each < LANES ? room / each : LANES;
 }
 
@@ -303,7 +310,8 @@ struct full_lane {
 	uint8_t *local;
 };
 
-static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const struct gantry_region *r, const uint8_t *bytes)
+static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const struct gantry_region *r,
+		     const uint8_t *bytes)
 {
 	uint32_t value[2] = {i, round};
 	struct gantry_send send = {.imm = value, .imm_len = 8};
@@ -312,7 +320,8 @@ static void use_lane(struct full_lane *l, uint32_t i, uint32_t round, const stru
 	TEST_ASSERT_EQUAL_INT(0, rig_send(l->there, &send));
 	TEST_ASSERT_EQUAL_INT(0, rig_send(l->back, &send));
 	rig_fill(l->local, BYTES, i * 1000 + round);
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig_rma_move(l->rma, GANTRY_RMA_WRITE, l->local, r, i * BYTES, BYTES));
 	TEST_ASSERT_TRUE(rig_filled(bytes + i * BYTES, BYTES, i * 1000 + round));
 	for (int k = 0; k < 2; k++) {
 		rig_take(k ? l->back : l->there, &msg);
@@ -333,7 +342,8 @@ static void many_lanes(void)
 	TEST_ASSERT_TRUE(n >= 1);
 	rig_connect();
 	rig_memory_open(&m, LANES * BYTES, GANTRY_REMOTE_WRITE);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_WRITE, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_WRITE, 1, &token));
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
 	for (uint32_t i = 0; i < n; i++) {
@@ -348,7 +358,8 @@ static void many_lanes(void)
 	}
 	for (uint32_t round = 0; round < 20; round++)
 		for (uint32_t i = 0; i < n; i++)
-			use_lane(&lane[(i * 5 + round) % n], (i * 5 + round) % n, round, r, m.bytes);
+			use_lane(&lane[(i * 5 + round) % n], (i * 5 + round) % n, round, r,
+				 m.bytes);
 	for (uint32_t i = 0; i < n; i++) {
 		rig_rma_close(lane[i].rma);
 		rig_queue_close(lane[i].back);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A transport where memory runs out: all that two ends can do is done where one allocation of the plugin fails, the first, then
- * the second, and so on; where all fail from there on; and, over the fake of RDMA (RIG_FAKE), the same for each call into its
- * libraries. What is missing comes out as -ENOMEM, what is to be done about it is said, nobody waits in vain, nothing is left,
- * and then all works.
+ * A transport where memory runs out: all that two ends can do is done where one allocation of the
+ * plugin fails, the first, then the second, and so on; where all fail from there on; and, over the
+ * fake of RDMA (RIG_FAKE), the same for each call into its libraries. What is missing comes out as
+ * -ENOMEM, what is to be done about it is said, nobody waits in vain, nothing is left, and then all
+ * works.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@
 #define PLUGIN "rdma-verbs"
 #define SERVICE "127.0.0.2:7471"
 #define WORDS 20 /* more than go without waiting */
-static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1", "direct_networks=0.0.0.0/0"};
+static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1",
+				       "direct_networks=0.0.0.0/0"};
 #else
 #define PLUGIN "shm-comch"
 #define SERVICE "volume"
@@ -34,9 +36,9 @@ static const char *const settings[] = {"inline=64", "ibdev=fake0", "ibdev=fake1"
 static char dir[64] = "dir=/tmp/gantry-no-memory-XXXXXX";
 static const char *const settings[] = {dir, "ring_slots=256", "ring_slots=256", "mapped=true"};
 #endif
-#define TURNS 200  /* until what must come is taken to be missing */
+#define TURNS 200 /* until what must come is taken to be missing */
 #define BYTES 8192u
-#define DATA 2048u /* of a message: more than fits into it */
+#define DATA 2048u  /* of a message: more than fits into it */
 #define PATIENCE 60 /* seconds: a process that takes longer hangs */
 #define MOST 2000   /* allocations */
 
@@ -54,7 +56,7 @@ static struct side a, b; /* connects; listens */
 static const struct gantry_plugin *plugin;
 static const struct gantry_transport_ops *ops;
 static struct shortage *shortage; /* shared with those who have too little */
-static int is_short; /* this process is one of them */
+static int is_short;              /* this process is one of them */
 
 /* -- events -- */
 
@@ -107,8 +109,12 @@ static void on_closed(void *arg, void *conn, int reason)
 	s->reason = reason;
 }
 
-static const struct gantry_conn_events events = {.accept = on_accept, .connected = on_connected, .message = on_message,
-						 .consumer = on_consumer, .revoke = on_revoke, .revoked = on_revoked,
+static const struct gantry_conn_events events = {.accept = on_accept,
+						 .connected = on_connected,
+						 .message = on_message,
+						 .consumer = on_consumer,
+						 .revoke = on_revoke,
+						 .revoked = on_revoked,
 						 .closed = on_closed};
 
 /* -- steps: each ends in 0, or in the first -errno that one of the ends gets -- */
@@ -154,23 +160,23 @@ static int reason_of_end(int rc)
 	return rc;
 }
 
-#define UNTIL(what)                                                                                                     \
-	do {                                                                                                            \
-		int rc_ = 0;                                                                                            \
-                                                                                                                        \
-		for (int turns_ = 0; !rc_ && !(what); turns_++) {                                                       \
-			TEST_ASSERT_TRUE_MESSAGE(turns_ < TURNS, "in vain: " #what);                                    \
-			rc_ = turn();                                                                                   \
-		}                                                                                                       \
-		if (rc_)                                                                                                \
-			return reason_of_end(rc_);                                                                      \
+#define UNTIL(what) \
+	do { \
+		int rc_ = 0; \
+\
+		for (int turns_ = 0; !rc_ && !(what); turns_++) { \
+			TEST_ASSERT_TRUE_MESSAGE(turns_ < TURNS, "in vain: " #what); \
+			rc_ = turn(); \
+		} \
+		if (rc_) \
+			return reason_of_end(rc_); \
 	} while (0)
-#define TRY(call)                                                                                                       \
-	do {                                                                                                            \
-		int rc_ = (call);                                                                                       \
-                                                                                                                        \
-		if (rc_)                                                                                                \
-			return reason_of_end(rc_);                                                                      \
+#define TRY(call) \
+	do { \
+		int rc_ = (call); \
+\
+		if (rc_) \
+			return reason_of_end(rc_); \
 	} while (0)
 
 static int meet(void)
@@ -235,7 +241,10 @@ static int received(struct side *to, struct gantry_msg *msg)
 
 static int send_one(struct side *from, struct side *to, uint32_t length)
 {
-	const struct gantry_send what = {.imm = "message", .imm_len = 8, .length = length, .region = length ? from->local : NULL,
+	const struct gantry_send what = {.imm = "message",
+					 .imm_len = 8,
+					 .length = length,
+					 .region = length ? from->local : NULL,
 					 .cookie = 7};
 	const struct gantry_recv recv = {.buf = (char *)to->local->addr + DATA, .length = DATA};
 	struct gantry_msg msg = {.status = -1};
@@ -253,7 +262,8 @@ static int send_one(struct side *from, struct side *to, uint32_t length)
 	return ops->post_recv(to->rx, NULL, 3);
 }
 
-static int imports(struct side *s, const struct gantry_token *token, struct gantry_region **region_p, int *rc_p)
+static int imports(struct side *s, const struct gantry_token *token,
+		   struct gantry_region **region_p, int *rc_p)
 {
 	*rc_p = ops->import_region(s->conn, token, 0, region_p);
 	return *rc_p != -ENOENT;
@@ -274,7 +284,10 @@ static int finished(struct side *s, struct gantry_rma_done *done)
 
 static int move(struct side *s, struct gantry_region *from)
 {
-	const struct gantry_rma what = {.op = GANTRY_RMA_READ, .length = 64, .local = s->local->addr, .local_region = s->local,
+	const struct gantry_rma what = {.op = GANTRY_RMA_READ,
+					.length = 64,
+					.local = s->local->addr,
+					.local_region = s->local,
 					.remote = from};
 	struct gantry_rma_done done = {.status = 1};
 
@@ -286,7 +299,10 @@ static int move(struct side *s, struct gantry_region *from)
 	return done.status ? reason_of_end(done.status) : 0;
 }
 
-/* A region of a is lent to b, which hands it on: to a again, of all people, which knows it only as a third party's. */
+/*
+ * A region of a is lent to b, which hands it on: to a again, of all people, which knows it only as
+ * a third party's.
+ */
 static int lend(void)
 {
 	int rc = 0;
@@ -387,7 +403,10 @@ static int once(void)
 	return rc;
 }
 
-/* Who uses a transport says what it was told; why a device does not open, and what is to be done, only the transport knows. */
+/*
+ * Who uses a transport says what it was told; why a device does not open, and what is to be done,
+ * only the transport knows.
+ */
 static int is_said(const char *advice)
 {
 	if (!advice)
@@ -452,8 +471,10 @@ static void fail_everywhere(const char *function, const char *advice)
 	TEST_ASSERT_TRUE_MESSAGE(calls, function);
 	for (unsigned nth = 1; nth <= calls; nth++)
 		for (int lasts = 0; lasts < 2; lasts++) {
-			snprintf(where, sizeof(where), "%s, call %u%s", function, nth, lasts ? " and all that follow" : "");
-			(lasts ? fake_verbs_fail_from : fake_verbs_fail)(function, (int)nth, ENOMEM);
+			snprintf(where, sizeof(where), "%s, call %u%s", function, nth,
+				 lasts ? " and all that follow" : "");
+			(lasts ? fake_verbs_fail_from : fake_verbs_fail)(function, (int)nth,
+									 ENOMEM);
 			check_end(once(), advice, where);
 			fake_verbs_fail(function, 1, 0);
 		}
@@ -464,9 +485,22 @@ static void test_each_call_fails(void)
 {
 	static const char *const pinned[] = {"ibv_reg_mr", "ibv_create_cq", "rdma_create_qp"};
 	static const char *const others[] = {
-		"rdma_get_devices", "ibv_query_device", "rdma_create_event_channel", "rdma_create_id", "rdma_bind_addr",
-		"rdma_listen", "rdma_resolve_addr", "rdma_resolve_route", "rdma_connect", "rdma_accept", "rdma_set_option",
-		"ibv_alloc_pd", "ibv_create_comp_channel", "ibv_req_notify_cq", "ibv_modify_qp", "ibv_post_send",
+		"rdma_get_devices",
+		"ibv_query_device",
+		"rdma_create_event_channel",
+		"rdma_create_id",
+		"rdma_bind_addr",
+		"rdma_listen",
+		"rdma_resolve_addr",
+		"rdma_resolve_route",
+		"rdma_connect",
+		"rdma_accept",
+		"rdma_set_option",
+		"ibv_alloc_pd",
+		"ibv_create_comp_channel",
+		"ibv_req_notify_cq",
+		"ibv_modify_qp",
+		"ibv_post_send",
 		"ibv_post_recv",
 	};
 
@@ -503,7 +537,8 @@ static void with_too_little(void)
 	shortage_use(shortage);
 	rc = once();
 	shortage_use(NULL);
-	snprintf(where, sizeof(where), "allocation %u of %u fails, of %s", shortage->at, shortage->n, shortage->file);
+	snprintf(where, sizeof(where), "allocation %u of %u fails, of %s", shortage->at,
+		 shortage->n, shortage->file);
 	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || shortage->failed, where);
 	check_end(rc, NULL, where);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, once(), where);
@@ -527,7 +562,8 @@ static void run(uint32_t at, uint32_t lasts)
 	if (pid == 0)
 		with_too_little();
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
-	snprintf(text, sizeof(text), "allocation %u, of %s, status %#x", at, shortage->file, (unsigned)status);
+	snprintf(text, sizeof(text), "allocation %u, of %s, status %#x", at, shortage->file,
+		 (unsigned)status);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, status, text);
 }
 
@@ -568,7 +604,8 @@ static void remove_dir(void)
 
 int main(void)
 {
-	const struct rlimit little = {.rlim_cur = 65536, .rlim_max = 65536}; /* as it is without rights */
+	/* as it is without rights */
+	const struct rlimit little = {.rlim_cur = 65536, .rlim_max = 65536};
 	int failed;
 
 	setrlimit(RLIMIT_MEMLOCK, &little);
@@ -578,7 +615,8 @@ int main(void)
 #endif
 	plugin = fake_plugin(PLUGIN);
 	ops = plugin->ops;
-	shortage = mmap(NULL, sizeof(*shortage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shortage = mmap(NULL, sizeof(*shortage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	if (shortage == MAP_FAILED)
 		fake_fail("no memory to share");
 	UNITY_BEGIN();

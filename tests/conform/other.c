@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * other.c - the conformance suite over a transport from elsewhere; gantry-plugin(7) says how it is used. The environment is the
- * driver: TEST_PLUGINDIR and RIG_PLUGIN say which plugin; RIG_SERVICES, words, what can be served there; RIG_ONE_DEVICE that both
- * ends must be of one device; RIG_GAPS, words, which cases do not apply.
+ * other.c - the conformance suite over a transport from elsewhere; gantry-plugin(7) says how it is
+ * used. The environment is the driver: TEST_PLUGINDIR and RIG_PLUGIN say which plugin;
+ * RIG_SERVICES, words, what can be served there; RIG_ONE_DEVICE that both ends must be of one
+ * device; RIG_GAPS, words, which cases do not apply.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static unsigned split(const char *name, const char **words)
 	char *value = getenv(name), *text = value && *value ? strdup(value) : NULL, *rest = NULL;
 	unsigned n = 0;
 
-	for (char *word = text ? strtok_r(text, " ", &rest) : NULL; word && n < WORDS; word = strtok_r(NULL, " ", &rest))
+	for (char *word = text ? strtok_r(text, " ", &rest) : NULL; word && n < WORDS;
+	     word = strtok_r(NULL, " ", &rest))
 		words[n++] = word;
 	return n;
 }

@@ -64,7 +64,8 @@ void peer_start(char end, const char *part, const char *step)
 	posix_spawn_file_actions_adddup2(&files, to[0], 0);
 	posix_spawn_file_actions_adddup2(&files, from[1], 3);
 	fflush(stdout);
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, posix_spawn(&peer.pid, path, &files, NULL, argv, environ), path);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, posix_spawn(&peer.pid, path, &files, NULL, argv, environ),
+				      path);
 	posix_spawn_file_actions_destroy(&files);
 	close(to[0]);
 	close(from[1]);
@@ -162,7 +163,7 @@ void peer_times(void)
 	TEST_ASSERT_TRUE(n_took > 0);
 	qsort(took_ms, n_took, sizeof(took_ms[0]), by_size);
 	most = took_ms[n_took * 3 / 4];
-	printf("%u deaths, told after %u ms (half of them), %u ms (three quarters), %u ms (all); limit %u ms\n", n_took,
-	       took_ms[n_took / 2], most, took_ms[n_took - 1], rig_driver.closed_ms);
+	printf("%u deaths, told after %u ms (half of them), %u ms (three quarters), %u ms (all); limit %u ms\n",
+	       n_took, took_ms[n_took / 2], most, took_ms[n_took - 1], rig_driver.closed_ms);
 	TEST_ASSERT_TRUE(most <= rig_driver.closed_ms);
 }

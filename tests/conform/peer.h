@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.h - a peer in a process of its own: the program conform/peer, executed, not forked, so that it holds for transports
- * whose devices do not live through a fork.
+ * peer.h - a peer in a process of its own: the program conform/peer, executed, not forked, so that
+ * it holds for transports whose devices do not live through a fork.
  *
- * It is one end of the rig, this program the other. It does one part, goes on until the step of the part that it was told,
- * says so through a pipe and stays there, to be killed, or to be told to exit. Parts and steps: peer_parts.c.
+ * It is one end of the rig, this program the other. It does one part, goes on until the step of the
+ * part that it was told, says so through a pipe and stays there, to be killed, or to be told to
+ * exit. Parts and steps: peer_parts.c.
  */
 #ifndef CONFORM_PEER_H
 #define CONFORM_PEER_H
@@ -36,7 +37,10 @@ void peer_exit(void);
 void peer_told(const int *what, int n);
 /* Turns for as long as a transport may take to tell of a death. */
 void peer_untold(void);
-/* The times that it took are within the limit, not counting a few that the machine was too busy for. */
+/*
+ * The times that it took are within the limit, not counting a few that the machine was too busy
+ * for.
+ */
 void peer_times(void);
 
 #endif

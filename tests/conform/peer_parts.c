@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_parts.c - the program conform/peer: END PART STEP. What a peer does until it is killed; peer.h is the other side.
+ * peer_parts.c - the program conform/peer: END PART STEP. What a peer does until it is killed;
+ * peer.h is the other side.
  *
- * At a step it either stays as it is, as a process that hangs would (stay), or goes on turning (rest).
+ * At a step it either stays as it is, as a process that hangs would (stay), or goes on turning
+ * (rest).
  */
 #include <poll.h>
 #include <signal.h>
@@ -141,7 +143,8 @@ static void imports(void)
 	for (uint32_t i = 1;; i++) {
 		rig_fill(local, BYTES, i);
 		for (uint32_t k = 0; k < 16; k++)
-			TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_WRITE, local + k * 4096, r, k * 4096, 4096, k));
+			TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_WRITE, local + k * 4096, r,
+							 k * 4096, 4096, k));
 		for (uint32_t k = 0; k < 16; k++)
 			TEST_ASSERT_EQUAL_INT(0, rig_rma_status(q, k));
 	}
@@ -193,7 +196,8 @@ int main(int argc, char **argv)
 	services[0] = need("RIG_PEER_SERVICE");
 	snprintf(settings, sizeof(settings), "%s", need("RIG_PEER_SETTINGS"));
 	setenv(argv[1][0] == 'a' ? "RIG_A_SETTINGS" : "RIG_B_SETTINGS", settings, 1);
-	rig_driver = (struct rig_driver){.plugin = need("RIG_PEER_PLUGIN"), .services = services, .one_end = argv[1][0]};
+	rig_driver = (struct rig_driver){
+		.plugin = need("RIG_PEER_PLUGIN"), .services = services, .one_end = argv[1][0]};
 	UNITY_BEGIN();
 	RUN_TEST(play);
 	return 1;

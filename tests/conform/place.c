@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place.c - shm-comch: the directory where peers meet, the options, and what a peer can do with the memory it gets. */
+/*
+ * place.c - shm-comch: the directory where peers meet, the options, and what a peer can do with the
+ * memory it gets.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +20,9 @@
 static struct fake_host host;
 static char base[128], option[160];
 
-/* Opens one more device with these settings. Returns what open() said; the device is closed again. */
+/*
+ * Opens one more device with these settings. Returns what open() said; the device is closed again.
+ */
 static int try_open(const char *one, const char *two)
 {
 	const struct gantry_plugin *plugin = fake_plugin("shm-comch");
@@ -47,7 +52,8 @@ static void make_base(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(base, sizeof(base), "%s/gantry-place-XXXXXX", tmp && strlen(tmp) < 80 ? tmp : "/tmp");
+	snprintf(base, sizeof(base), "%s/gantry-place-XXXXXX",
+		 tmp && strlen(tmp) < 80 ? tmp : "/tmp");
 	TEST_ASSERT_NOT_NULL(mkdtemp(base));
 }
 
@@ -134,7 +140,8 @@ static void options_that_make_no_sense(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=root"));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=1,-2"));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=4294967295"));
-	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"), "uids=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, try_open(in_base("run"),
+						"uids=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"));
 	TEST_ASSERT_EQUAL_INT(0, try_open(in_base("run"), "uids=1,2,3"));
 	clean();
 }
@@ -201,15 +208,22 @@ static void other_cards_do_not_meet(void)
 	rmdir(other);
 }
 
-/* Rights are not a matter of politeness: without the right to write there is no way to map for writing. */
-/* In a child: somebody else, who has the descriptor, opens its file. Exit status 0: it went as it should. */
+/*
+ * Rights are not a matter of politeness: without the right to write there is no way to map for
+ * writing.
+ */
+/*
+ * In a child: somebody else, who has the descriptor, opens its file. Exit status 0: it went as it
+ * should.
+ */
 static _Noreturn void open_again(int fd)
 {
 	char path[40];
 	int may_read, may_write;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) || prctl(PR_SET_DUMPABLE, 1))
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) ||
+	    prctl(PR_SET_DUMPABLE, 1))
 		_exit(2);
 	may_read = open(path, O_RDONLY | O_CLOEXEC) >= 0;
 	may_write = open(path, O_RDWR | O_CLOEXEC) >= 0;
@@ -228,7 +242,8 @@ static void read_only_stays_so_for_another_user(void)
 		TEST_IGNORE_MESSAGE("needs root");
 	rig_connect();
 	rig_memory_open(&m, 65536, 3);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
 	child = fork();
@@ -250,10 +265,12 @@ static void read_only_is_read_only(void)
 
 	rig_connect();
 	rig_memory_open(&m, 65536, 3);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
-	TEST_ASSERT_TRUE(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0) == MAP_FAILED);
+	TEST_ASSERT_TRUE(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0) ==
+			 MAP_FAILED);
 	TEST_ASSERT_TRUE(mprotect(r->addr, 4096, PROT_READ | PROT_WRITE) != 0);
 	TEST_ASSERT_TRUE(pwrite(r->fd, "x", 1, 0) < 0);
 	TEST_ASSERT_TRUE(ftruncate(r->fd, 0) != 0);
@@ -277,7 +294,10 @@ static void unsealed_memory_is_not_exported(void)
 	close(fd);
 }
 
-/* At the limit of descriptors nobody new comes in, the others go on, and it is over when there are some again. */
+/*
+ * At the limit of descriptors nobody new comes in, the others go on, and it is over when there are
+ * some again.
+ */
 static void descriptors_run_out(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -320,7 +340,8 @@ static void the_reserve_comes_back(void)
 	for (int i = 0; i < 2; i++)
 		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	getrlimit(RLIMIT_NOFILE, &old);
-	limit = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max}; /* not even what was given up can be had */
+	/* not even what was given up can be had */
+	limit = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
 	setrlimit(RLIMIT_NOFILE, &limit);
 	TEST_ASSERT_EQUAL_INT(0, connect(fds[0], (struct sockaddr *)&sun, sizeof(sun)));
 	for (int i = 0; i < 10; i++)
@@ -328,7 +349,8 @@ static void the_reserve_comes_back(void)
 	limit.rlim_cur = 256;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	n_short = rig_fds();
-	while (rig_fds() < n_short + 2) /* the listener accepts again: the reserve, and the socket of the client */
+	/* the listener accepts again: the reserve, and the socket of the client */
+	while (rig_fds() < n_short + 2)
 		rig_wait(&end, 0);
 	rig_settle();
 	while (n < 256 && (fill[n] = dup(fds[1])) >= 0)
@@ -338,7 +360,8 @@ static void the_reserve_comes_back(void)
 		rig.ops->progress(rig.b.dev);
 	setrlimit(RLIMIT_NOFILE, &old);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(1, recv(fds[1], &c, 1, MSG_DONTWAIT), "no refusal was sent");
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, recv(fds[1], &c, 1, MSG_DONTWAIT), "the connection was not closed");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, recv(fds[1], &c, 1, MSG_DONTWAIT),
+				      "the connection was not closed");
 	while (n > 0)
 		close(fill[--n]);
 	for (int i = 0; i < 2; i++)
@@ -358,19 +381,27 @@ static void what_the_peer_does_not_take_is_not_exported(void)
 	rig_connect();
 	rig_memory_open(&m, 40960, GANTRY_REMOTE_READ);
 	TEST_ASSERT_EQUAL_UINT64(69632, rig.ops->export_limit(rig.a.conn));
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	TEST_ASSERT_EQUAL_UINT64(69632 - 40960, rig.ops->export_limit(rig.a.conn));
-	TEST_ASSERT_EQUAL_INT(-E2BIG, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
-	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.a.host, "region 2 of 40960 bytes cannot be exported"), rig.a.host.log);
-	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.a.host, "it has 40960 bytes, and the max_bytes of its device is 69632"),
-				 rig.a.host.log);
+	TEST_ASSERT_EQUAL_INT(-E2BIG, rig.ops->export_region(rig.a.conn, &m.region,
+							     GANTRY_REMOTE_READ, 2, &token));
+	TEST_ASSERT_TRUE_MESSAGE(
+		fake_logged(&rig.a.host, "region 2 of 40960 bytes cannot be exported"),
+		rig.a.host.log);
+	TEST_ASSERT_TRUE_MESSAGE(
+		fake_logged(&rig.a.host,
+			    "it has 40960 bytes, and the max_bytes of its device is 69632"),
+		rig.a.host.log);
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
 	rig_until(rig.a.n_revoked, 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 2, &token));
 	for (uint32_t i = 1; i < 5; i++) /* a takes more */
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m.region, GANTRY_REMOTE_READ, i, &token));
+		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &m.region,
+								GANTRY_REMOTE_READ, i, &token));
 	rig_settle();
 	TEST_ASSERT_EQUAL_INT(0, rig.a.n_closed + rig.b.n_closed);
 	rig_close();

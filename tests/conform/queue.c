@@ -23,7 +23,8 @@ static void consumer_appears_and_goes(void)
 
 static void attributes_are_checked(void)
 {
-	struct gantry_queue_attr none = {.depth = 0}, huge = {.depth = rig.info.max_depth + 1}, fine = {.depth = 1};
+	struct gantry_queue_attr none = {.depth = 0}, huge = {.depth = rig.info.max_depth + 1},
+				 fine = {.depth = 1};
 	void *p, *consumer;
 	uint32_t id;
 
@@ -72,7 +73,8 @@ static void descriptors_that_lack_are_told(void)
 	limit_descriptors(0);
 	if (rc) { /* not all transports need one */
 		TEST_ASSERT_EQUAL_INT(-EMFILE, rc);
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer));
+		TEST_ASSERT_EQUAL_INT(0,
+				      rig.ops->consumer_create(rig.b.conn, &attr, &id, &consumer));
 	}
 	rig_until(rig.a.n_up, 1);
 	limit_descriptors(1);
@@ -311,7 +313,10 @@ static int share_turn(struct share *s)
 	return n;
 }
 
-/* One consumer, several producers: each has its order, none is lost though the receives are fewer than they may think. */
+/*
+ * One consumer, several producers: each has its order, none is lost though the receives are fewer
+ * than they may think.
+ */
 static void producers_share_a_consumer(void)
 {
 	uint64_t end = rig_rounds(30000), total = 0, late = 0, before[3];
@@ -336,7 +341,8 @@ static void producers_share_a_consumer(void)
 	}
 	for (int i = 0; i < 3; i++)
 		TEST_ASSERT_TRUE(s.taken[i] - before[i] > end / 10); /* none is starved */
-	TEST_ASSERT_TRUE(s.number[0] != s.number[1] && s.number[1] != s.number[2] && s.number[0] != s.number[2]);
+	TEST_ASSERT_TRUE(s.number[0] != s.number[1] && s.number[1] != s.number[2] &&
+			 s.number[0] != s.number[2]);
 	for (int i = 2; i >= 0; i--)
 		rig_queue_close(s.q[i]);
 }
@@ -431,7 +437,8 @@ static void producer_goes_its_messages_stay(void)
 	}
 	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	new_producer(q);
-	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1)); /* its credit comes with the next turn of the lane */
+	/* its credit comes with the next turn of the lane */
+	TEST_ASSERT_EQUAL_INT(0, rig_poll(q, &msg, 1));
 	TEST_ASSERT_EQUAL_INT(0, rig_send_imm(q, 99));
 	rig_take(q, &msg);
 	TEST_ASSERT_EQUAL_UINT(99, msg.imm[0]);

@@ -18,10 +18,11 @@ static struct rig_queue *new_queue(void)
 	fake_fail("more than %d queues in a rig", RIG_QUEUES);
 }
 
-struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx, uint32_t tx_lane,
-				       uint32_t depth, uint32_t max_data)
+struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx,
+				       uint32_t tx_lane, uint32_t depth, uint32_t max_data)
 {
-	struct gantry_queue_attr attr = {.depth = depth, .max_data = max_data, .lane = rx_lane, .flags = rig.queue_flags};
+	struct gantry_queue_attr attr = {
+		.depth = depth, .max_data = max_data, .lane = rx_lane, .flags = rig.queue_flags};
 	struct rig_queue *q = new_queue();
 	int ups = tx->n_up;
 
@@ -34,12 +35,14 @@ struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, str
 	return q;
 }
 
-struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth, uint32_t max_data)
+struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth,
+				 uint32_t max_data)
 {
 	return rig_queue_open_lanes(rx, 0, tx, 0, depth, max_data);
 }
 
-struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane, uint32_t depth)
+struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane,
+				 uint32_t depth)
 {
 	struct gantry_queue_attr attr = {.depth = depth, .lane = lane};
 	struct rig_queue *q = new_queue();
@@ -181,7 +184,8 @@ void rig_memory_open(struct rig_memory *m, uint64_t bytes, uint32_t rights)
 	TEST_ASSERT_TRUE(m->bytes != MAP_FAILED);
 	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(fd, 0));
 	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_populate(fd, 0, m->bytes, bytes, 1));
-	m->region = (struct gantry_region){.addr = m->bytes, .length = bytes, .fd = fd, .rights = rights};
+	m->region = (struct gantry_region){
+		.addr = m->bytes, .length = bytes, .fd = fd, .rights = rights};
 }
 
 void rig_memory_close(struct rig_memory *m)
@@ -243,11 +247,16 @@ int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma)
 	return rc;
 }
 
-int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
-	    uint32_t length, uint64_t cookie)
+int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local,
+	    const struct gantry_region *remote, uint64_t offset, uint32_t length, uint64_t cookie)
 {
-	struct gantry_rma rma = {.op = (uint32_t)op, .local = local, .local_region = &rig.local, .remote = remote,
-				 .remote_offset = offset, .length = length, .cookie = cookie};
+	struct gantry_rma rma = {.op = (uint32_t)op,
+				 .local = local,
+				 .local_region = &rig.local,
+				 .remote = remote,
+				 .remote_offset = offset,
+				 .length = length,
+				 .cookie = cookie};
 	int rc = rig_rma_submit(q, &rma);
 
 	rig.ops->rma_flush(q->q);
@@ -265,8 +274,8 @@ int rig_rma_status(struct rig_rma *q, uint64_t cookie)
 	return done.status;
 }
 
-int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
-		 uint32_t length)
+int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local,
+		 const struct gantry_region *remote, uint64_t offset, uint32_t length)
 {
 	int rc = rig_rma(q, op, local, remote, offset, length, offset + length);
 

@@ -8,11 +8,13 @@
 #define BYTES 65536u
 
 /* An export of `a`, carried to `b` as a session would: in a control message. */
-static void export_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle, struct gantry_token *token)
+static void export_to_b(struct rig_memory *m, uint32_t rights, uint32_t handle,
+			struct gantry_token *token)
 {
 	int n = rig.b.n_msgs;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, token));
 	TEST_ASSERT_EQUAL_INT(0, rig_ctrl(&rig.a, token, sizeof(*token)));
 	rig_until(rig.b.n_msgs, n + 1);
 	TEST_ASSERT_EQUAL_UINT(sizeof(*token), rig.b.msg_len);
@@ -25,7 +27,8 @@ static int mapped(void)
 }
 
 /* As rig_fill and rig_filled, by remote access. */
-static void far_fill(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n, uint32_t seed)
+static void far_fill(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n,
+		     uint32_t seed)
 {
 	uint8_t *local = rig_local(n);
 
@@ -33,7 +36,8 @@ static void far_fill(struct rig_rma *q, const struct gantry_region *r, uint64_t 
 	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_WRITE, local, r, offset, n));
 }
 
-static int far_filled(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n, uint32_t seed)
+static int far_filled(struct rig_rma *q, const struct gantry_region *r, uint64_t offset, uint32_t n,
+		      uint32_t seed)
 {
 	uint8_t *local = rig_local(n);
 
@@ -65,7 +69,10 @@ static void both_see_the_same_memory(void)
 	rig_memory_close(&m);
 }
 
-/* A client whose session is lost puts private memory in the place of its region: late IO of the importer must not reach that. */
+/*
+ * A client whose session is lost puts private memory in the place of its region: late IO of the
+ * importer must not reach that.
+ */
 static void exporter_replaces_its_mapping(void)
 {
 	struct gantry_region *r = NULL;
@@ -79,8 +86,8 @@ static void exporter_replaces_its_mapping(void)
 	export_to_b(&m, BOTH, 7, &token);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r));
 	rig_fill(m.bytes, BYTES, 1);
-	TEST_ASSERT_EQUAL_PTR(m.bytes, mmap(m.bytes, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-					    0));
+	TEST_ASSERT_EQUAL_PTR(m.bytes, mmap(m.bytes, BYTES, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	rig_fill(m.bytes, BYTES, 3);
 	TEST_ASSERT_TRUE(rig_filled(r->addr, BYTES, 1));
 	rig_fill(r->addr, BYTES, 2);
@@ -104,7 +111,8 @@ static void import_without_an_address(void)
 	TEST_ASSERT_EQUAL_UINT64(BYTES, r->length);
 	rig.ops->release_region(rig.b.conn, r);
 	if (!mapped())
-		TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r) < 0);
+		TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &token, GANTRY_IMPORT_MAP, &r) <
+				 0);
 	rig_close();
 	rig_memory_close(&m);
 }
@@ -119,7 +127,8 @@ static void import_twice_release_twice(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 7, &token);
 	for (int i = 0; i < 2; i++)
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, rig_map(), &r[i]));
+		TEST_ASSERT_EQUAL_INT(0,
+				      rig.ops->import_region(rig.b.conn, &token, rig_map(), &r[i]));
 	rig.ops->release_region(rig.b.conn, r[0]);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 7));
 	rig_until(rig.b.n_revoke, 1);
@@ -160,7 +169,8 @@ static void revoke_waits_for_release(void)
 	rig_until(rig.a.n_revoked, 1);
 	TEST_ASSERT_EQUAL_UINT(9, rig.a.revoked);
 	TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
-	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->import_region(rig.b.conn, &token, 0, &r)); /* stale */
+	/* stale */
+	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->import_region(rig.b.conn, &token, 0, &r));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->revoke_region(rig.a.conn, 9));
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(1, rig.b.n_revoke);
@@ -193,7 +203,8 @@ static void handle_can_be_used_again(void)
 	rig_connect();
 	rig_memory_open(&m, BYTES, BOTH);
 	export_to_b(&m, BOTH, 1, &old);
-	TEST_ASSERT_TRUE(rig.ops->export_region(rig.a.conn, &m.region, BOTH, 1, &token) < 0); /* unique */
+	/* unique */
+	TEST_ASSERT_TRUE(rig.ops->export_region(rig.a.conn, &m.region, BOTH, 1, &token) < 0);
 	for (int i = 0; i < (int)rig_rounds(200); i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 1));
 		rig_until(rig.a.n_revoked, i + 1);
@@ -229,7 +240,8 @@ static void tokens_are_not_believed(void)
 	TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &bad, 0, &r) < 0);
 	memset(&bad, 0, sizeof(bad));
 	TEST_ASSERT_TRUE(rig.ops->import_region(rig.b.conn, &bad, 0, &r) < 0);
-	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->import_region(rig.a.conn, &token, 0, &r)); /* its own */
+	/* its own */
+	TEST_ASSERT_EQUAL_INT(-ENOENT, rig.ops->import_region(rig.a.conn, &token, 0, &r));
 	bad = token;
 	bad.rights = BOTH;
 	bad.length = UINT64_MAX;
@@ -247,12 +259,16 @@ static void rights_can_only_shrink(void)
 	rig_memory_open(&m, BYTES, GANTRY_REMOTE_READ);
 	TEST_ASSERT_TRUE(rig.ops->export_region(rig.a.conn, &m.region, BOTH, 1, &token) < 0);
 	TEST_ASSERT_TRUE(rig.ops->export_region(rig.a.conn, &m.region, 0, 1, &token) < 0);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	rig_close();
 	rig_memory_close(&m);
 }
 
-/* The gateway's case: what one connection imported goes out on another, and is the same memory there. */
+/*
+ * The gateway's case: what one connection imported goes out on another, and is the same memory
+ * there.
+ */
 static void re_export(uint32_t flags)
 {
 	struct gantry_region *mid = NULL, *far = NULL;
@@ -318,12 +334,18 @@ static void region_of_another_transport(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	q = rig_rma_open(&rig.b, 4, 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct gantry_region other = {.addr = i ? NULL : m.bytes + from, .length = 16384, .fd = m.region.fd,
-					      .fd_offset = from, .rights = BOTH, .handle = 99, .domain = 0x6f746872u,
+		struct gantry_region other = {.addr = i ? NULL : m.bytes + from,
+					      .length = 16384,
+					      .fd = m.region.fd,
+					      .fd_offset = from,
+					      .rights = BOTH,
+					      .handle = 99,
+					      .domain = 0x6f746872u,
 					      .transport = &secret};
 
 		rig_fill(m.bytes, BYTES, 1);
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &other, BOTH, 30 + i, &token));
+		TEST_ASSERT_EQUAL_INT(
+			0, rig.ops->export_region(rig.a.conn, &other, BOTH, 30 + i, &token));
 		rig_fence();
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
 		TEST_ASSERT_EQUAL_UINT64(16384, r->length);
@@ -350,19 +372,24 @@ static void regions_are_counted(void)
 	rig_connect();
 	rig_memory_open(&m, 4096, BOTH);
 	while (n < rig.info.max_regions) {
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
+		TEST_ASSERT_EQUAL_INT(
+			0, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
 		n++;
 		rig_settle();
 	}
-	TEST_ASSERT_EQUAL_INT(-ENOSPC, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
+	TEST_ASSERT_EQUAL_INT(-ENOSPC,
+			      rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, 100));
 	rig_until(rig.a.n_revoked, 1);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
+	TEST_ASSERT_EQUAL_INT(0,
+			      rig.ops->export_region(rig.a.conn, &m.region, BOTH, 100 + n, &token));
 	rig_close();
 	rig_memory_close(&m);
 }
 
-/* Released in any order, however many there were: nothing is kept that would be missed in the end. */
+/*
+ * Released in any order, however many there were: nothing is kept that would be missed in the end.
+ */
 static void regions_come_and_go(void)
 {
 	struct gantry_region *r[4];
@@ -376,14 +403,17 @@ static void regions_come_and_go(void)
 
 		for (uint32_t i = 0; i < n; i++) {
 			export_to_b(&m, BOTH, base + i, &token[i]);
-			TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token[i], 0, &r[i]));
+			TEST_ASSERT_EQUAL_INT(
+				0, rig.ops->import_region(rig.b.conn, &token[i], 0, &r[i]));
 		}
 		for (uint32_t i = 0; i < n; i++)
 			rig.ops->release_region(rig.b.conn, r[(i + round) % n]);
 		for (uint32_t i = 0; i < n; i++) {
 			int before = rig.a.n_revoked;
 
-			TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.a.conn, base + (n - 1 - i + round) % n));
+			TEST_ASSERT_EQUAL_INT(
+				0,
+				rig.ops->revoke_region(rig.a.conn, base + (n - 1 - i + round) % n));
 			rig_until(rig.a.n_revoked, before + 1);
 			TEST_ASSERT_EQUAL_INT(0, rig.a.revoked_rc);
 		}

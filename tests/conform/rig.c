@@ -14,8 +14,8 @@ static void *rig_ops; /* with the host's stubs */
 static const char *gap;
 
 /* Where a name is just a name; the longest has 63 bytes. */
-static const char *const words[] = {"vol", "a", "192.0.2.7:4791", "a/b", "../../x", ".hidden", "sp ace%", "\xc3\xa4",
-				    X21 X21 X21, NULL};
+static const char *const words[] = {"vol",     "a",       "192.0.2.7:4791", "a/b",       "../../x",
+				    ".hidden", "sp ace%", "\xc3\xa4",       X21 X21 X21, NULL};
 
 const char *rig_service(unsigned i)
 {
@@ -28,7 +28,7 @@ int rig_can_run(void)
 
 	if (missing)
 		printf("%s\n", missing);
-	return missing == NULL;
+	return !missing;
 }
 
 int rig_fds(void)
@@ -66,7 +66,8 @@ static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void
 	end->peer = *peer;
 	*conn_arg_p = end;
 	if (end->greeting)
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->send_ctrl(conn, end->greeting, strlen(end->greeting) + 1));
+		TEST_ASSERT_EQUAL_INT(
+			0, rig.ops->send_ctrl(conn, end->greeting, strlen(end->greeting) + 1));
 	return 0;
 }
 
@@ -159,7 +160,8 @@ static int append_words(const char **all, int n, const char *name, char *text, s
 	char *rest = NULL;
 
 	snprintf(text, size, "%s", value ? value : "");
-	for (char *word = strtok_r(text, " ", &rest); word && n < 2 * RIG_SETTINGS; word = strtok_r(NULL, " ", &rest))
+	for (char *word = strtok_r(text, " ", &rest); word && n < 2 * RIG_SETTINGS;
+	     word = strtok_r(NULL, " ", &rest))
 		all[n++] = word;
 	return n;
 }
@@ -172,13 +174,15 @@ void rig_open_end(struct rig_end *end, const char *setting)
 
 	n = append(s, n, rig_driver.setting);
 	n = append(s, n, is_a ? rig_driver.a : rig_driver.b);
-	n = append_words(s, n, is_a ? "RIG_A_SETTINGS" : "RIG_B_SETTINGS", end->settings, sizeof(end->settings));
+	n = append_words(s, n, is_a ? "RIG_A_SETTINGS" : "RIG_B_SETTINGS", end->settings,
+			 sizeof(end->settings));
 	s[n] = setting;
 	fake_host_init(&end->host, is_a ? "a" : "b");
 	end->host.real_clock = 1;
-	end->conf = fake_conf(plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13],
-			      s[14], s[15], s[16], NULL);
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rig.ops->open(&end->host.pub, end->conf, &end->dev), end->host.log);
+	end->conf = fake_conf(plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9],
+			      s[10], s[11], s[12], s[13], s[14], s[15], s[16], NULL);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rig.ops->open(&end->host.pub, end->conf, &end->dev),
+				      end->host.log);
 }
 
 static void close_devices(void)
@@ -195,7 +199,8 @@ static void close_devices(void)
 
 static void open_local(void)
 {
-	void *p = mmap(NULL, RIG_LOCAL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, RIG_LOCAL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	TEST_ASSERT_TRUE(p != MAP_FAILED);
 	rig.local = (struct gantry_region){.addr = p, .length = RIG_LOCAL_BYTES, .fd = -1};
@@ -244,7 +249,8 @@ void rig_open(void)
 
 void rig_listen(const char *service)
 {
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->listen(rig.b.dev, service, &events, &rig.b, &rig.b.listener));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->listen(rig.b.dev, service, &events, &rig.b, &rig.b.listener));
 }
 
 void rig_unlisten(void)

@@ -2,15 +2,17 @@
 /*
  * rig.h - two ends of a transport for the conformance suite: `a` connects, `b` listens.
  *
- * The cases use nothing but struct gantry_transport_ops, so they hold for every transport. A driver says which plugin,
- * its settings, and which cases do not apply. The environment adds settings: RIG_A_SETTINGS and RIG_B_SETTINGS, words
- * "name=value" with blanks between.
+ * The cases use nothing but struct gantry_transport_ops, so they hold for every transport. A driver
+ * says which plugin, its settings, and which cases do not apply. The environment adds settings:
+ * RIG_A_SETTINGS and RIG_B_SETTINGS, words "name=value" with blanks between.
  *
- * Nothing that crosses from one end to the other is taken to be there at once: whatever is waited for comes within the
- * patience of the rig (ten seconds, or RIG_PATIENCE_MS), while both devices make progress and every queue that the rig
- * opened is polled. What such a poll takes is kept, in order, for rig_poll and rig_done.
+ * Nothing that crosses from one end to the other is taken to be there at once: whatever is waited
+ * for comes within the patience of the rig (ten seconds, or RIG_PATIENCE_MS), while both devices
+ * make progress and every queue that the rig opened is polled. What such a poll takes is kept, in
+ * order, for rig_poll and rig_done.
  *
- * After each case everything is closed, and the process must have as many open descriptors as before.
+ * After each case everything is closed, and the process must have as many open descriptors as
+ * before.
  */
 #ifndef CONFORM_RIG_H
 #define CONFORM_RIG_H
@@ -34,23 +36,28 @@ struct rig_driver {
 	const char *plugin;
 	const char *setting[RIG_SETTINGS]; /* of both ends: "name=value", up to a NULL */
 	const char *a[RIG_SETTINGS], *b[RIG_SETTINGS]; /* and of one of them */
-	int one_device;                    /* both ends must be of one device */
-	int one_end;                       /* 'a' or 'b': open only this end, the other is elsewhere */
-	const char *const *services;       /* that b can serve, up to a NULL, the first is the usual one; NULL: any words */
-	const char *const *no_services;    /* that make no sense, besides those that make none anywhere */
-	const char *nobody;                /* that is not served */
-	int uncounted;                     /* it need not count payload_bytes */
-	int remote;                        /* a peer has an address, but no process and no user that could be known */
-	unsigned slower;                   /* loops of many turns are made so many times shorter */
-	unsigned closed_ms;                /* the death of a peer is told within this time */
-	unsigned revoke_ms;                /* memory that a peer does not give back is told to be free after it; 0: never */
-	int revoke_rc;                     /* so */
+	int one_device;                                /* both ends must be of one device */
+	/* 'a' or 'b': open only this end, the other is elsewhere */
+	int one_end;
+	/* that b can serve, up to a NULL, the first is the usual one; NULL: any words */
+	const char *const *services;
+	/* that make no sense, besides those that make none anywhere */
+	const char *const *no_services;
+	const char *nobody; /* that is not served */
+	int uncounted;      /* it need not count payload_bytes */
+	/* a peer has an address, but no process and no user that could be known */
+	int remote;
+	unsigned slower;    /* loops of many turns are made so many times shorter */
+	unsigned closed_ms; /* the death of a peer is told within this time */
+	/* memory that a peer does not give back is told to be free after it; 0: never */
+	unsigned revoke_ms;
+	int revoke_rc;                                  /* so */
 	void (*wrap)(struct gantry_transport_ops *ops); /* stand between the suite and the plugin */
-	void (*begin)(void), (*end)(void); /* before and after each case */
-	void (*turn)(void);                /* in each turn; what is late comes */
-	void (*threads)(void);             /* from now on nobody may be turning */
-	const char *(*missing)(void);      /* what this machine lacks for it, or NULL */
-	const struct rig_gap *gaps;        /* up to a name NULL */
+	void (*begin)(void), (*end)(void);              /* before and after each case */
+	void (*turn)(void);                             /* in each turn; what is late comes */
+	void (*threads)(void);                          /* from now on nobody may be turning */
+	const char *(*missing)(void); /* what this machine lacks for it, or NULL */
+	const struct rig_gap *gaps;   /* up to a name NULL */
 };
 
 /* In the driver. */
@@ -67,10 +74,10 @@ struct rig_end {
 	struct {
 		void *conn;
 		int registered; /* the local memory */
-	} conns[RIG_CONNS]; /* all that are not disconnected; conn is the latest */
-	char settings[512]; /* of the environment */
+	} conns[RIG_CONNS];     /* all that are not disconnected; conn is the latest */
+	char settings[512];     /* of the environment */
 	struct gantry_peer peer;
-	int refuse; /* what accept answers */
+	int refuse;           /* what accept answers */
 	const char *greeting; /* what accept sends, with the zero byte; NULL: nothing */
 	int n_accept, n_connected, n_closed, n_msgs, n_up, n_down, n_revoke, n_revoked;
 	int reason, revoked_rc;
@@ -87,8 +94,8 @@ struct rig_queue {
 	uint32_t id;
 	void *rx, *tx;
 	int used;
-	int lent;    /* to other threads: the rig does not poll it */
-	int resting; /* the rig does not poll the consumer */
+	int lent;                         /* to other threads: the rig does not poll it */
+	int resting;                      /* the rig does not poll the consumer */
 	struct gantry_msg kept[RIG_MSGS]; /* that came while something else was waited for */
 	uint64_t cookies[RIG_MSGS];
 	uint32_t n_kept, n_cookies;
@@ -126,7 +133,9 @@ uint64_t rig_now_ns(void);
 const char *rig_service(unsigned i);
 /* Open one device, with the settings of the driver and one more, or NULL. */
 void rig_open_end(struct rig_end *end, const char *setting);
-/* Open the devices; connect them under the usual name, with local memory registered at both ends. */
+/*
+ * Open the devices; connect them under the usual name, with local memory registered at both ends.
+ */
 void rig_open(void);
 void rig_connect(void);
 void rig_close(void);
@@ -147,11 +156,15 @@ void rig_until_at(const int *what, int n, const char *file, int line);
 void rig_settle(void);
 /* GANTRY_IMPORT_MAP if the transport maps regions; else 0. */
 uint32_t rig_map(void);
-/* Both ends are connected: turns until all that either said before has been heard, as far as it is said in order. */
+/*
+ * Both ends are connected: turns until all that either said before has been heard, as far as it is
+ * said in order.
+ */
 void rig_fence(void);
 /*
- * In a loop that waits: a turn when nothing has moved in this round; fails when nothing moves for too long. *end is 0 at
- * first. rig_late is the same without a turn, for any thread: true when it is too late.
+ * In a loop that waits: a turn when nothing has moved in this round; fails when nothing moves for
+ * too long. *end is 0 at first. rig_late is the same without a turn, for any thread: true when it
+ * is too late.
  */
 void rig_wait_at(uint64_t *end, int moved, const char *file, int line);
 #define rig_wait(end, moved) rig_wait_at(end, moved, __FILE__, __LINE__)
@@ -160,11 +173,13 @@ int rig_late(uint64_t *end, int moved);
 uint32_t rig_rounds(uint32_t n);
 
 /* The rig's own, until they are closed. On lane 0 of both ends, or on those that are said. */
-struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth, uint32_t max_data);
-struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx, uint32_t tx_lane,
-				       uint32_t depth, uint32_t max_data);
+struct rig_queue *rig_queue_open(struct rig_end *rx, struct rig_end *tx, uint32_t depth,
+				 uint32_t max_data);
+struct rig_queue *rig_queue_open_lanes(struct rig_end *rx, uint32_t rx_lane, struct rig_end *tx,
+				       uint32_t tx_lane, uint32_t depth, uint32_t max_data);
 /* Another producer of a consumer: a queue without rx. */
-struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane, uint32_t depth);
+struct rig_queue *rig_queue_join(const struct rig_queue *of, struct rig_end *tx, uint32_t lane,
+				 uint32_t depth);
 void rig_queue_close(struct rig_queue *q);
 void rig_queue_close_rx(struct rig_queue *q);
 void rig_queue_close_tx(struct rig_queue *q);
@@ -198,24 +213,27 @@ struct rig_rma *rig_rma_open(struct rig_end *end, uint32_t depth, uint32_t lane)
 void rig_rma_close(struct rig_rma *q);
 /* Submit, again while it says -EAGAIN; and start. local: from rig_local. */
 int rig_rma_submit(struct rig_rma *q, const struct gantry_rma *rma);
-int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
-	    uint32_t length, uint64_t cookie);
+int rig_rma(struct rig_rma *q, enum gantry_rma_op op, void *local,
+	    const struct gantry_region *remote, uint64_t offset, uint32_t length, uint64_t cookie);
 /* Status of the one that ends next, which must be this one. */
 int rig_rma_status(struct rig_rma *q, uint64_t cookie);
 /* Read or write, to its end: status. */
-int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local, const struct gantry_region *remote, uint64_t offset,
-		 uint32_t length);
+int rig_rma_move(struct rig_rma *q, enum gantry_rma_op op, void *local,
+		 const struct gantry_region *remote, uint64_t offset, uint32_t length);
 
-/* Run a case; one that the driver excludes is ignored, with the reason. RIG_CASE in the environment: run only this one. */
+/*
+ * Run a case; one that the driver excludes is ignored, with the reason. RIG_CASE in the
+ * environment: run only this one.
+ */
 int rig_wanted(const char *name);
 int rig_applies(const char *name);
 void rig_gap(void);
-#define RIG_CASE(f)                                                                                                     \
-	do {                                                                                                            \
-		if (rig_wanted(#f) && rig_applies(#f))                                                                  \
-			RUN_TEST(f);                                                                                    \
-		else if (rig_wanted(#f))                                                                                \
-			RUN_TEST(rig_gap);                                                                              \
+#define RIG_CASE(f) \
+	do { \
+		if (rig_wanted(#f) && rig_applies(#f)) \
+			RUN_TEST(f); \
+		else if (rig_wanted(#f)) \
+			RUN_TEST(rig_gap); \
 	} while (0)
 
 /* The cases, by file. */

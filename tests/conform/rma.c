@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rma.c - conformance: remote read and write, their order with messages, and what must not be reached by them. */
+/*
+ * rma.c - conformance: remote read and write, their order with messages, and what must not be
+ * reached by them.
+ */
 #include "conform/rig.h"
 
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
@@ -10,7 +13,8 @@ static struct gantry_region *import_to_b(struct rig_memory *m, uint32_t rights, 
 	struct gantry_region *r = NULL;
 	struct gantry_token token;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m->region, rights, handle, &token));
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.b.conn, &token, 0, &r));
 	return r;
@@ -35,13 +39,15 @@ static void remote_read_and_write(void)
 		if (length < BYTES)
 			TEST_ASSERT_EQUAL_UINT8(0xaa, local[length]);
 		rig_fill(local, length, length + 1);
-		TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_WRITE, local, r, BYTES - length, length));
+		TEST_ASSERT_EQUAL_INT(
+			0, rig_rma_move(q, GANTRY_RMA_WRITE, local, r, BYTES - length, length));
 		TEST_ASSERT_TRUE(rig_filled(m.bytes + BYTES - length, length, length + 1));
 	}
 	rig_rma_close(q);
 	if (!rig_driver.uncounted)
-		TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1), fake_counter(&rig.a.host, "payload_bytes") +
-								      fake_counter(&rig.b.host, "payload_bytes"));
+		TEST_ASSERT_EQUAL_UINT64(2 * (2 * BYTES - 1),
+					 fake_counter(&rig.a.host, "payload_bytes") +
+						 fake_counter(&rig.b.host, "payload_bytes"));
 	rig.ops->release_region(rig.b.conn, r);
 	rig_close();
 	rig_memory_close(&m);
@@ -66,11 +72,13 @@ static void remote_access_is_checked(void)
 	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(q, GANTRY_RMA_READ, local, wo, 0, 64, 0));
 	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES - 63, 64, 0));
 	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, BYTES, 1, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, rig_rma(q, GANTRY_RMA_READ, local, ro, UINT64_MAX - 10, 64, 0));
+	TEST_ASSERT_EQUAL_INT(-ERANGE,
+			      rig_rma(q, GANTRY_RMA_READ, local, ro, UINT64_MAX - 10, 64, 0));
 	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(q, GANTRY_RMA_READ, local, ro, BYTES - 64, 64));
 	rig_connect();
 	other = rig_rma_open(&rig.b, 4, 0);
-	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0)); /* not its region */
+	/* not its region */
+	TEST_ASSERT_EQUAL_INT(-EACCES, rig_rma(other, GANTRY_RMA_READ, local, ro, 0, 64, 0));
 	rig_rma_close(other);
 	rig.a.conn = rig.a.conns[0].conn;
 	rig_disconnect(&rig.a);
@@ -85,8 +93,8 @@ static void remote_access_is_checked(void)
 }
 
 /* An access that must not succeed: refused, failed, or the end of the connection. */
-static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *local, const struct gantry_region *r,
-			     uint64_t offset)
+static void expect_no_access(struct rig_rma *q, enum gantry_rma_op op, uint8_t *local,
+			     const struct gantry_region *r, uint64_t offset)
 {
 	int rc;
 
@@ -122,7 +130,8 @@ static void rights_hold_at_the_far_end(void)
 
 		half.length = BYTES / 2;
 		rig_connect();
-		TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &half, lies[i].rights, 1, &token));
+		TEST_ASSERT_EQUAL_INT(
+			0, rig.ops->export_region(rig.a.conn, &half, lies[i].rights, 1, &token));
 		rig_fence();
 		token.rights = lies[i].forged;
 		token.length = lies[i].length;
@@ -207,9 +216,14 @@ static void remote_queue_has_a_depth(void)
 	rig_memory_open(&m, BYTES, BOTH);
 	r = import_to_b(&m, BOTH, 1);
 	q = rig_rma_open(&rig.b, 8, 0);
-	TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0)); /* it is connected */
+	/* it is connected */
+	TEST_ASSERT_EQUAL_INT(0, rig_rma(q, GANTRY_RMA_READ, local, r, 0, 64, 0));
 	for (;; n++) {
-		struct gantry_rma rma = {.local = local, .local_region = &rig.local, .remote = r, .length = 64, .cookie = n};
+		struct gantry_rma rma = {.local = local,
+					 .local_region = &rig.local,
+					 .remote = r,
+					 .length = 64,
+					 .cookie = n};
 
 		if (rig.ops->rma_submit(q->q, &rma))
 			break;
@@ -235,7 +249,10 @@ static void remote_queue_has_a_depth(void)
 	rig_memory_close(&m);
 }
 
-/* Each that was taken ends, once, when the peer goes away under it; and none reads its memory from then on. */
+/*
+ * Each that was taken ends, once, when the peer goes away under it; and none reads its memory from
+ * then on.
+ */
 static void remote_access_ends_with_the_connection(void)
 {
 	uint8_t *local = rig_local(BYTES);
@@ -252,8 +269,12 @@ static void remote_access_ends_with_the_connection(void)
 	q = rig_rma_open(&rig.b, 8, 0);
 	rig_fill(m.bytes, BYTES, 1);
 	for (uint32_t i = 0; i < 8; i++) {
-		struct gantry_rma rma = {.op = GANTRY_RMA_READ, .local = local, .local_region = &rig.local, .remote = r,
-					 .length = BYTES, .cookie = i};
+		struct gantry_rma rma = {.op = GANTRY_RMA_READ,
+					 .local = local,
+					 .local_region = &rig.local,
+					 .remote = r,
+					 .length = BYTES,
+					 .cookie = i};
 
 		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(q, &rma));
 		if (i == 3) /* the others need not begin before the end */
@@ -287,18 +308,27 @@ struct ordered {
 	uint8_t *local;
 };
 
-/* Write `length` bytes at the end of the region, in one or two, and say so in a message. Returns how many writes. */
+/*
+ * Write `length` bytes at the end of the region, in one or two, and say so in a message. Returns
+ * how many writes.
+ */
 static uint32_t write_and_tell(struct ordered *o, uint32_t round, uint32_t length)
 {
-	uint32_t parts = round % 3 == 2 && length > 1 ? 2 : 1, more = round % 3 == 1 ? GANTRY_SEND_MORE : 0, at = 0;
+	uint32_t parts = round % 3 == 2 && length > 1 ? 2 : 1,
+		 more = round % 3 == 1 ? GANTRY_SEND_MORE : 0, at = 0;
 	struct gantry_send send = {.imm = &round, .imm_len = 4};
 	uint64_t late = 0;
 	int rc;
 
 	for (uint32_t i = 0; i < parts; i++) {
 		uint32_t part = i + 1 < parts ? length / 2 : length - at;
-		struct gantry_rma rma = {.op = GANTRY_RMA_WRITE, .length = part, .local = o->local + at, .remote = o->r,
-					 .local_region = &rig.local, .remote_offset = BYTES - length + at, .cookie = round};
+		struct gantry_rma rma = {.op = GANTRY_RMA_WRITE,
+					 .length = part,
+					 .local = o->local + at,
+					 .remote = o->r,
+					 .local_region = &rig.local,
+					 .remote_offset = BYTES - length + at,
+					 .cookie = round};
 
 		TEST_ASSERT_EQUAL_INT(0, rig_rma_submit(o->rma, &rma));
 		at += part;
@@ -368,8 +398,12 @@ static void read_goes_with_a_message(void)
 	rma = rig_rma_open(&rig.b, 4, 2);
 	q = rig_queue_open_lanes(&rig.a, 2, &rig.b, 2, 8, 0);
 	for (uint32_t round = 0; round < 16; round++) {
-		struct gantry_rma op = {.op = GANTRY_RMA_READ, .local = local, .local_region = &rig.local, .remote = r,
-					.length = BYTES, .cookie = round};
+		struct gantry_rma op = {.op = GANTRY_RMA_READ,
+					.local = local,
+					.local_region = &rig.local,
+					.remote = r,
+					.length = BYTES,
+					.cookie = round};
 		struct gantry_msg msg;
 
 		rig_fill(m.bytes, BYTES, round);
@@ -403,7 +437,10 @@ static void noted_when_written(void)
 	o.rma = rig_rma_open(&rig.b, 4, 2);
 	o.q = rig_queue_open_lanes(&rig.a, 2, &rig.b, 2, 8, 0);
 	for (uint32_t round = 0; round < rig_rounds(1000) + 8; round++) {
-		struct gantry_rma rma = {.op = GANTRY_RMA_WRITE, .local = o.local, .local_region = &rig.local, .remote = o.r};
+		struct gantry_rma rma = {.op = GANTRY_RMA_WRITE,
+					 .local = o.local,
+					 .local_region = &rig.local,
+					 .remote = o.r};
 		struct gantry_msg msg;
 		uint64_t late = 0;
 		int rc;

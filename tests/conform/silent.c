@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * silent.c - no system call while the peer polls: a worker that has been told so by the kernel moves messages and data, and
- * whatever it calls there ends it. Both ends are on that worker, so that neither ever waits for the other.
+ * silent.c - no system call while the peer polls: a worker that has been told so by the kernel
+ * moves messages and data, and whatever it calls there ends it. Both ends are on that worker, so
+ * that neither ever waits for the other.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -37,7 +38,10 @@ static void called(int sig, siginfo_t *info, void *context)
 	_exit(CALLED);
 }
 
-/* From here on this thread may only end the process, for which the address sanitizer asks where its other stack is. */
+/*
+ * From here on this thread may only end the process, for which the address sanitizer asks where its
+ * other stack is.
+ */
 static int forbid_calls(void)
 {
 	struct sock_filter code[] = {
@@ -54,7 +58,10 @@ static int forbid_calls(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
-/* Fills the queue, singly or in one go, every other message with data of a region; then takes all of it. */
+/*
+ * Fills the queue, singly or in one go, every other message with data of a region; then takes all
+ * of it.
+ */
 static void move(struct rig_queue *q, int more)
 {
 	struct gantry_msg msgs[DEPTH];
@@ -92,7 +99,9 @@ static int post(struct rig_queue *q, uint8_t *bytes)
 	return rig.ops->post_recv(q->rx, bytes ? recvs : NULL, DEPTH);
 }
 
-/* The first rounds may still call: the worker has slept, and the ends of the queues have just met. */
+/*
+ * The first rounds may still call: the worker has slept, and the ends of the queues have just met.
+ */
 static int silent_poll(void *self)
 {
 	static uint8_t bytes[BYTES];
@@ -157,7 +166,8 @@ static void no_system_call_while_the_peer_polls(void)
 	rig_open(); /* a device that opens clears away what the child has left */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTERS)
 		TEST_IGNORE_MESSAGE("no seccomp filters here");
-	TEST_ASSERT_EQUAL_INT_MESSAGE(-1, *call, "this is the number of the system call that was made");
+	TEST_ASSERT_EQUAL_INT_MESSAGE(-1, *call,
+				      "this is the number of the system call that was made");
 	TEST_ASSERT_EQUAL_INT(QUIET, status);
 }
 

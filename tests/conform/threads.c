@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* threads.c - conformance: queues used by two threads; who finds nothing goes to rest, and is woken. */
+/*
+ * threads.c - conformance: queues used by two threads; who finds nothing goes to rest, and is
+ * woken.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -100,8 +103,15 @@ static void play_ping_pong(bool edges)
 	rig_lend(back);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(there->rx, NULL, 4));
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(back->rx, NULL, 4));
-	a = (struct lane){.in = back, .out = there, .rounds = rig_rounds(3000), .first = 1, .epoll = edges ? edges_of(back) : -1};
-	b = (struct lane){.in = there, .out = back, .rounds = rig_rounds(3000), .epoll = edges ? edges_of(there) : -1};
+	a = (struct lane){.in = back,
+			  .out = there,
+			  .rounds = rig_rounds(3000),
+			  .first = 1,
+			  .epoll = edges ? edges_of(back) : -1};
+	b = (struct lane){.in = there,
+			  .out = back,
+			  .rounds = rig_rounds(3000),
+			  .epoll = edges ? edges_of(there) : -1};
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, ping, &b));
 	ping(&a);
 	pthread_join(t, NULL);
@@ -157,7 +167,8 @@ static void stream_between_threads(void)
 	pthread_t t;
 
 	rig_connect();
-	f.q = q = rig_queue_open(&rig.b, &rig.a, 256 < rig.info.max_depth ? 256 : rig.info.max_depth, 0);
+	f.q = q = rig_queue_open(&rig.b, &rig.a,
+				 256 < rig.info.max_depth ? 256 : rig.info.max_depth, 0);
 	rig_warm(q);
 	rig_lend(q);
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(q->rx, NULL, 64));
@@ -169,7 +180,8 @@ static void stream_between_threads(void)
 			uint64_t imm[7];
 
 			memcpy(imm, msgs[i].imm, sizeof(imm));
-			bad += imm[0] != taken || imm[1] != ~taken || imm[3] != taken * 5 || imm[6] != taken * 13;
+			bad += imm[0] != taken || imm[1] != ~taken || imm[3] != taken * 5 ||
+			       imm[6] != taken * 13;
 		}
 		if (n > 0) {
 			rig.ops->post_recv(q->rx, NULL, (uint32_t)n);
@@ -194,8 +206,12 @@ static void *stream_region(void *arg)
 
 	for (uint32_t i = 0; done < f->total && !f->failed;) {
 		int slot = __builtin_ffs((int)free_slots) - 1, rc = -EAGAIN, n;
-		struct gantry_send send = {.length = SLOT_BYTES, .region = &f->m->region, .cookie = (uint64_t)slot,
-					   .region_offset = (uint64_t)slot * SLOT_BYTES, .imm = &i, .imm_len = 4};
+		struct gantry_send send = {.length = SLOT_BYTES,
+					   .region = &f->m->region,
+					   .cookie = (uint64_t)slot,
+					   .region_offset = (uint64_t)slot * SLOT_BYTES,
+					   .imm = &i,
+					   .imm_len = 4};
 
 		if (slot >= 0 && i < f->total) {
 			rig_fill(f->m->bytes + send.region_offset, SLOT_BYTES, i);
@@ -230,7 +246,8 @@ static void region_buffers_are_reused_after_completion(void)
 
 	rig_connect();
 	rig_memory_open(&m, SLOTS * SLOT_BYTES, GANTRY_REMOTE_READ);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.a.conn, &m.region, GANTRY_REMOTE_READ, 1, &token));
 	f.q = q = rig_queue_open(&rig.b, &rig.a, SLOTS, SLOT_BYTES);
 	f.m = &m;
 	rig_warm(q);
@@ -238,14 +255,18 @@ static void region_buffers_are_reused_after_completion(void)
 	for (unsigned i = 0; i < SLOTS; i++)
 		TEST_ASSERT_EQUAL_INT(0, rig_post(q, bufs + (size_t)i * SLOT_BYTES, SLOT_BYTES, 0));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&t, NULL, stream_region, &f));
-	/* with the completions of the last ones, which may come before what was sent, or after it */
-	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) || (!f.failed && taken < f.total && !rig_late(&late, 0))) {
+	/*
+	 * with the completions of the last ones, which may come before what was sent, or after it
+	 */
+	while (!__atomic_load_n(&f.over, __ATOMIC_ACQUIRE) ||
+	       (!f.failed && taken < f.total && !rig_late(&late, 0))) {
 		if (rig.ops->poll_recv(q->rx, &msg, 1) != 1) {
 			rig_turn();
 			sched_yield();
 			continue;
 		}
-		bad += msg.status != 0 || memcmp(msg.imm, &taken, 4) != 0 || !rig_filled(buf, SLOT_BYTES, taken);
+		bad += msg.status != 0 || memcmp(msg.imm, &taken, 4) != 0 ||
+		       !rig_filled(buf, SLOT_BYTES, taken);
 		rig_post(q, buf, SLOT_BYTES, 0);
 		buf = bufs + (size_t)(++taken % SLOTS) * SLOT_BYTES;
 		late = 0;

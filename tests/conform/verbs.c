@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c - the conformance suite over RDMA: over the fake of the libraries (RIG_FAKE), where nothing arrives before a
- * later turn (RIG_LATE), or over devices of this machine, with rdma-verbs or rxe (RIG_RXE).
+ * verbs.c - the conformance suite over RDMA: over the fake of the libraries (RIG_FAKE), where
+ * nothing arrives before a later turn (RIG_LATE), or over devices of this machine, with rdma-verbs
+ * or rxe (RIG_RXE).
  *
  * Real devices are named by the environment, end b's with its address:
- *	RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
+ *     RIG_A_SETTINGS="ibdev=rxe1" RIG_B_SETTINGS="ibdev=rxe0" RIG_HOST=10.99.0.1 conform/verbs
  */
 #include <glob.h>
 #include <stdio.h>
@@ -71,7 +72,9 @@ static const char *missing(void)
 	globfree(&devices);
 	if (rc)
 		return "this machine has no RDMA device";
-	return a && b && getenv("RIG_HOST") ? NULL : "RIG_A_SETTINGS, RIG_B_SETTINGS and RIG_HOST do not say which RDMA devices";
+	return a && b && getenv("RIG_HOST")
+		       ? NULL
+		       : "RIG_A_SETTINGS, RIG_B_SETTINGS and RIG_HOST do not say which RDMA devices";
 }
 #endif
 

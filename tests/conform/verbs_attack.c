@@ -2,9 +2,10 @@
 /*
  * verbs_attack.c - attacks whoever listens over rdma-verbs, and says what came of each.
  *
- *	verbs_attack ADDRESS PORT FROM
+ *     verbs_attack ADDRESS PORT FROM
  *
- * Exit status 0: each had the answer that is due. What each attack is and is to lead to stands in the table.
+ * Exit status 0: each had the answer that is due. What each attack is and is to lead to stands in
+ * the table.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,14 +113,15 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
-	raw_place = (struct raw_place){.at = argv[1], .port = (uint16_t)atoi(argv[2]), .from = argv[3]};
+	raw_place =
+		(struct raw_place){.at = argv[1], .port = (uint16_t)atoi(argv[2]), .from = argv[3]};
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
 		int good;
 
 		attacks[i].attack();
 		good = as_due(attacks[i].due);
-		printf("%s: %s, %s%.120s\n", attacks[i].what, good ? "as due" : "NOT AS DUE", ibv_wc_status_str(evil.bad),
-		       evil.refusal.text);
+		printf("%s: %s, %s%.120s\n", attacks[i].what, good ? "as due" : "NOT AS DUE",
+		       ibv_wc_status_str(evil.bad), evil.refusal.text);
 		fflush(stdout);
 		bad += !good;
 		raw_close(&more);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_hostile.c - a peer that speaks RDMA attacks end b, while an honest one is connected to it: every attack gets the
- * answer that is due, only the attacker suffers, no byte of memory changes, nothing is left behind.
+ * verbs_hostile.c - a peer that speaks RDMA attacks end b, while an honest one is connected to it:
+ * every attack gets the answer that is due, only the attacker suffers, no byte of memory changes,
+ * nothing is left behind.
  *
- * Over the fake of the libraries (RIG_FAKE) or real devices, named as in verbs.c; RIG_FROM is the attacker's address.
+ * Over the fake of the libraries (RIG_FAKE) or real devices, named as in verbs.c; RIG_FROM is the
+ * attacker's address.
  */
 #include "conform/verbs_hostile.h"
 
@@ -55,7 +57,8 @@ void hostile_begin(const char *setting)
 	good_b = rig.b.conn;
 	good = rig_queue_open(&rig.b, &rig.a, 8, 0);
 	rig_memory_open(&good_memory, BYTES, BOTH);
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(good_b, &good_memory.region, BOTH, 1, &token));
+	TEST_ASSERT_EQUAL_INT(0,
+			      rig.ops->export_region(good_b, &good_memory.region, BOTH, 1, &token));
 	rig_fence();
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->import_region(rig.a.conn, &token, 0, &good_region));
 	good_rma = rig_rma_open(&rig.a, 4, 0);
@@ -76,7 +79,8 @@ void hostile_check_honest(void)
 	rig_take(good, &msg);
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 	rig_fill(local, BYTES, seed);
-	TEST_ASSERT_EQUAL_INT(0, rig_rma_move(good_rma, GANTRY_RMA_WRITE, local, good_region, 0, BYTES));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig_rma_move(good_rma, GANTRY_RMA_WRITE, local, good_region, 0, BYTES));
 	TEST_ASSERT_TRUE(rig_filled(good_memory.bytes, BYTES, seed));
 	TEST_ASSERT_TRUE_MESSAGE(rig_filled(memory.bytes, BYTES, SEED), "memory has changed");
 }
@@ -122,7 +126,10 @@ void hostile_intrude(void)
 	rig_settle();
 }
 
-/* Its connection has ended for that reason, with a warning that has the text, if any; no other one has. */
+/*
+ * Its connection has ended for that reason, with a warning that has the text, if any; no other one
+ * has.
+ */
 void hostile_check_dropped(const char *what, int reason, const char *text)
 {
 	char why[256];
@@ -158,7 +165,8 @@ enum { WHOLE = sizeof(struct vb_hello), NOTHING = -1, GARBAGE = -2 };
 
 struct knock {
 	const char *what;
-	int offset, len; /* of what is written over the request: value, or the length of what is sent */
+	/* of what is written over the request: value, or the length of what is sent */
+	int offset, len;
 	uint64_t value;
 	const char *text;
 	int reason;
@@ -170,7 +178,8 @@ static void check_refused(struct raw *raw, const char *what, const char *text, i
 {
 	char why[256];
 
-	snprintf(why, sizeof(why), "%s: up %d, refused %d: %.100s", what, raw->up, raw->refused, raw->refusal.text);
+	snprintf(why, sizeof(why), "%s: up %d, refused %d: %.100s", what, raw->up, raw->refused,
+		 raw->refusal.text);
 	TEST_ASSERT_TRUE_MESSAGE(raw->refused && !raw->up, why);
 	TEST_ASSERT_EQUAL_HEX32_MESSAGE(VB_MAGIC, raw->refusal.magic, why);
 	TEST_ASSERT_TRUE_MESSAGE(strstr(raw->refusal.text, text) != NULL, why);
@@ -190,14 +199,17 @@ static void knock(struct raw *raw, const struct knock *k, enum vb_kind kind, con
 	if (k->offset == GARBAGE)
 		memset(bytes, 0xa5, sizeof(bytes));
 	raw_ask(raw, k->offset == NOTHING && !k->len ? NULL : bytes,
-		k->offset == NOTHING ? (size_t)k->len : k->offset == GARBAGE ? sizeof(bytes) : sizeof(hello));
+		k->offset == NOTHING   ? (size_t)k->len
+		: k->offset == GARBAGE ? sizeof(bytes)
+				       : sizeof(hello));
 	check_refused(raw, k->what, k->text, k->reason);
 	raw_close(raw);
 }
 
 static void wrong_requests(void)
 {
-	static const char stranger[] = "do not speak its protocol", malformed[] = "malformed request";
+	static const char stranger[] = "do not speak its protocol",
+			  malformed[] = "malformed request";
 	static const struct knock rows[] = {
 		{"no private data", NOTHING, 0, 0, stranger, EPROTO},
 		{"short private data", NOTHING, 8, 0, malformed, EPROTO},
@@ -222,7 +234,8 @@ static void wrong_requests(void)
 	hostile_end();
 }
 
-static void further(const char *what, enum vb_kind kind, int offset, int len, uint64_t value, const char *text, int reason)
+static void further(const char *what, enum vb_kind kind, int offset, int len, uint64_t value,
+		    const char *text, int reason)
 {
 	const struct knock k = {what, offset, len, value, text, reason};
 
@@ -239,7 +252,8 @@ static void wrong_further_queue_pairs(void)
 	further("unknown session", VB_MESSAGES, FIELD(session), 4711, none, EACCES);
 	further("no secret", VB_MESSAGES, FIELD(secret), 0, none, EACCES);
 	further("wrong secret", VB_DATA, FIELD(secret), evil.hello.secret ^ 1, none, EACCES);
-	further("the secret is not that of direct access", VB_DIRECT, FIELD(session), evil.hello.session, none, EACCES);
+	further("the secret is not that of direct access", VB_DIRECT, FIELD(session),
+		evil.hello.session, none, EACCES);
 	further("no secret for direct access", VB_DIRECT, FIELD(secret), 0, none, EACCES);
 	further("lane of who connects", VB_MESSAGES, FIELD(connects_lane), VB_NO_LANE, no, EPROTO);
 	further("lane of who listens", VB_MESSAGES, FIELD(listens_lane), 256, no, EPROTO);
@@ -274,8 +288,8 @@ struct access {
 	enum ibv_wr_opcode opcode;
 	uint32_t rights; /* of the region */
 	enum reach reach;
-	uint32_t key;    /* xor */
-	int64_t at;      /* from its start */
+	uint32_t key; /* xor */
+	int64_t at;   /* from its start */
 	uint32_t len;
 };
 
@@ -286,7 +300,8 @@ static struct vb_ctrl_region announce(struct raw *raw, uint32_t rights, uint32_t
 	struct gantry_token token;
 	const void *body;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->export_region(rig.b.conn, &memory.region, rights, handle, &token));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->export_region(rig.b.conn, &memory.region, rights, handle, &token));
 	body = raw_heard(raw, VB_CTRL_REGION);
 	TEST_ASSERT_NOT_NULL_MESSAGE(body, "no region is announced");
 	memcpy(&r, body, sizeof(r));
@@ -321,7 +336,8 @@ static void try_access(const struct access *a)
 		TEST_ASSERT_TRUE_MESSAGE((uint8_t)evil.out[i] == 0xee, why);
 	hostile_check_dropped(a->what, 0, NULL);
 	if (more.channel)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(IBV_WC_SUCCESS, raw_ctrl(&more, VB_CTRL_USER, "well", 4), a->what);
+		TEST_ASSERT_EQUAL_INT_MESSAGE(IBV_WC_SUCCESS,
+					      raw_ctrl(&more, VB_CTRL_USER, "well", 4), a->what);
 	hostile_leave();
 	hostile_check_honest();
 }
@@ -337,9 +353,12 @@ static void memory_out_of_reach(void)
 		{"write below the start", IBV_WR_RDMA_WRITE, BOTH, OWN, 0, -1, 64},
 		{"read below the start", IBV_WR_RDMA_READ, BOTH, OWN, 0, -4096, 4096},
 		{"write to what may be read", IBV_WR_RDMA_WRITE, GANTRY_REMOTE_READ, OWN, 0, 0, 64},
-		{"read of what may be written", IBV_WR_RDMA_READ, GANTRY_REMOTE_WRITE, OWN, 0, 0, 64},
-		{"write with the key of another connection", IBV_WR_RDMA_WRITE, BOTH, OTHER, 0, 0, 64},
-		{"read with the key of another connection", IBV_WR_RDMA_READ, BOTH, OTHER, 0, 0, 64},
+		{"read of what may be written", IBV_WR_RDMA_READ, GANTRY_REMOTE_WRITE, OWN, 0, 0,
+		 64},
+		{"write with the key of another connection", IBV_WR_RDMA_WRITE, BOTH, OTHER, 0, 0,
+		 64},
+		{"read with the key of another connection", IBV_WR_RDMA_READ, BOTH, OTHER, 0, 0,
+		 64},
 		{"read of the credit word", IBV_WR_RDMA_READ, BOTH, CREDIT, 0, 0, 8},
 		{"write beyond the credit word", IBV_WR_RDMA_WRITE, BOTH, CREDIT, 0, 0, 16},
 	};
@@ -361,17 +380,20 @@ static void stale_keys(void)
 
 		hostile_intrude();
 		r = announce(&evil, BOTH, 1);
-		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_move(&evil, IBV_WR_RDMA_READ, r.addr, r.key, 64));
+		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS,
+				      raw_move(&evil, IBV_WR_RDMA_READ, r.addr, r.key, 64));
 		TEST_ASSERT_EQUAL_MEMORY(memory.bytes, evil.out, 64);
 		TEST_ASSERT_EQUAL_INT(0, rig.ops->revoke_region(rig.b.conn, 1));
 		h = (struct vb_ctrl_handle){.handle = 1, .generation = r.generation};
 		TEST_ASSERT_NOT_NULL(raw_heard(&evil, VB_CTRL_REVOKE));
 		if (agrees)
-			TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_RELEASED, &h, sizeof(h)));
+			TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS,
+					      raw_ctrl(&evil, VB_CTRL_RELEASED, &h, sizeof(h)));
 		rig_until(rig.b.n_revoked, n + 1);
 		TEST_ASSERT_EQUAL_INT(0, rig.b.revoked_rc);
 		n_warnings = rig.b.host.n_logged[GANTRY_LOG_WARN];
-		TEST_ASSERT_EQUAL_INT(IBV_WC_REM_ACCESS_ERR, raw_move(&evil, IBV_WR_RDMA_WRITE, r.addr, r.key, 64));
+		TEST_ASSERT_EQUAL_INT(IBV_WC_REM_ACCESS_ERR,
+				      raw_move(&evil, IBV_WR_RDMA_WRITE, r.addr, r.key, 64));
 		hostile_check_dropped("stale key", 0, NULL);
 		hostile_leave();
 		hostile_check_honest();
@@ -399,7 +421,8 @@ static void no_answer(void)
 	hostile_check_honest();
 	rig_until(rig.b.n_closed, m + 1);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, rig.b.reason);
-	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.b.host, "did not finish connecting in time"), rig.b.host.log);
+	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.b.host, "did not finish connecting in time"),
+				 rig.b.host.log);
 	let_go();
 	hostile_end();
 }
@@ -410,7 +433,8 @@ static void no_answer(void)
 static void too_many(void)
 {
 	static struct raw guests[GUESTS];
-	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS, "busy: 4 of max_connections=6 reached by host ", EBUSY};
+	const struct knock k = {"one too many", FIELD(end), VB_CONNECTS,
+				"busy: 4 of max_connections=6 reached by host ", EBUSY};
 	void *conns[GUESTS];
 	int n;
 

@@ -6,7 +6,7 @@
 #include "conform/rig.h"
 #include "conform/verbs_raw.h"
 
-extern struct raw evil, more; /* the attacker's connection, and what else it has */
+extern struct raw evil, more;  /* the attacker's connection, and what else it has */
 extern void *hostile_consumer; /* of end b, for the attacker: polled while anything is waited for */
 extern unsigned hostile_taken; /* good messages that it took */
 
@@ -18,7 +18,10 @@ void hostile_check_honest(void);
 /* The attacker is connected; end b's side of it is rig.b.conn. */
 void hostile_intrude(void);
 void hostile_leave(void);
-/* Its connection has ended, for that reason unless it is 0, with a line that has the text unless it is NULL, and one at most. */
+/*
+ * Its connection has ended, for that reason unless it is 0, with a line that has the text unless it
+ * is NULL, and one at most.
+ */
 void hostile_check_dropped(const char *what, int reason, const char *text);
 
 /* The cases. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs_hostile_words.c - what the attacker says: control messages, messages, and more of them than it may. */
+/*
+ * verbs_hostile_words.c - what the attacker says: control messages, messages, and more of them than
+ * it may.
+ */
 #include "conform/verbs_hostile.h"
 
 #define LANE 5
@@ -11,10 +14,10 @@ static uint32_t consumer_id;
 
 struct words {
 	const char *what;
-	uint32_t bytes;        /* of the whole message */
+	uint32_t bytes; /* of the whole message */
 	uint8_t kind;
-	uint16_t length;       /* that it says */
-	uint32_t allowed;      /* more than is right */
+	uint16_t length;  /* that it says */
+	uint32_t allowed; /* more than is right */
 	uint32_t body[4];
 	const char *text;
 };
@@ -36,14 +39,44 @@ static void wrong_words(void)
 		{"long consumer", HEAD + 16, VB_CTRL_CONSUMER, 16, 0, {0}, "wrong length"},
 		{"short region", HEAD + 16, VB_CTRL_REGION, 16, 0, {0}, "wrong length"},
 		{"no region", HEAD + 72, VB_CTRL_REGION, 72, 0, {0}, ""},
-		{"region beyond all addresses", HEAD + 72, VB_CTRL_REGION, 72, 0, {~0u, ~0u, 4096, 0}, ""},
+		{"region beyond all addresses",
+		 HEAD + 72,
+		 VB_CTRL_REGION,
+		 72,
+		 0,
+		 {~0u, ~0u, 4096, 0},
+		 ""},
 		{"revoke of no region", HEAD + 8, VB_CTRL_REVOKE, 8, 0, {3, 9}, "did not announce"},
 		{"return of no region", HEAD + 8, VB_CTRL_RELEASED, 8, 0, {3, 9}, "not asked for"},
-		{"open at who listens", HEAD + 8, VB_CTRL_OPEN, 8, 0, {VB_MESSAGES, 0}, "cannot be"},
-		{"consumer of a lane that is none", HEAD + 12, VB_CTRL_CONSUMER, 12, 0, {1, 0x10000 + 300, 64}, ""},
+		{"open at who listens",
+		 HEAD + 8,
+		 VB_CTRL_OPEN,
+		 8,
+		 0,
+		 {VB_MESSAGES, 0},
+		 "cannot be"},
+		{"consumer of a lane that is none",
+		 HEAD + 12,
+		 VB_CTRL_CONSUMER,
+		 12,
+		 0,
+		 {1, 0x10000 + 300, 64},
+		 ""},
 		{"long farewell", HEAD + 4, VB_CTRL_BYE, 4, 0, {0}, "wrong length"},
-		{"credit that jumps", HEAD + 4, VB_CTRL_USER, 4, 100, {0}, "more messages than it has room for"},
-		{"credit that jumps far", HEAD + 4, VB_CTRL_USER, 4, INT32_MAX, {0}, "more messages than it has room for"},
+		{"credit that jumps",
+		 HEAD + 4,
+		 VB_CTRL_USER,
+		 4,
+		 100,
+		 {0},
+		 "more messages than it has room for"},
+		{"credit that jumps far",
+		 HEAD + 4,
+		 VB_CTRL_USER,
+		 4,
+		 INT32_MAX,
+		 {0},
+		 "more messages than it has room for"},
 	};
 
 	_Static_assert(sizeof(struct vb_ctrl_region) == 72, "a region in the table");
@@ -84,7 +117,8 @@ static void reach_consumer(uint32_t n)
 	struct gantry_recv recvs[8] = {{.buf = NULL}};
 	struct vb_hello hello;
 
-	TEST_ASSERT_EQUAL_INT(0, rig.ops->consumer_create(rig.b.conn, &attr, &consumer_id, &hostile_consumer));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig.ops->consumer_create(rig.b.conn, &attr, &consumer_id, &hostile_consumer));
 	for (uint32_t i = 0; i < n; i++)
 		recvs[i] = (struct gantry_recv){.buf = rig_local(MAX_DATA), .length = MAX_DATA};
 	TEST_ASSERT_EQUAL_INT(0, rig.ops->post_recv(hostile_consumer, recvs, n));
@@ -134,7 +168,8 @@ static void no_credit(void)
 	put_message(&plain, NULL);
 	for (int i = 0; i < 100; i++)
 		raw_post(&more, IBV_WR_SEND, 0, 0, 16);
-	hostile_check_dropped("more messages than it has credit for", -EPROTO, "sends what it may not");
+	hostile_check_dropped("more messages than it has credit for", -EPROTO,
+			      "sends what it may not");
 	TEST_ASSERT_TRUE(hostile_taken <= 2);
 	hostile_leave();
 	hostile_check_honest();
@@ -169,9 +204,11 @@ struct letter {
 
 static void wrong_messages(void)
 {
-	static const char cannot[] = "sends a message that cannot be", region[] = "sends data of a region that cannot be";
+	static const char cannot[] = "sends a message that cannot be",
+			  region[] = "sends data of a region that cannot be";
 	static const char no[] = "sends what it may not";
-	static const char jump[] = "more messages than it has room for"; /* for itself; the message is good */
+	/* for itself; the message is good */
+	static const char jump[] = "more messages than it has room for";
 	static const struct letter rows[] = {
 		{"nothing", 0, {.kind = 0}, {0}, no},
 		{"no head", 7, {.kind = VB_MSG_PLAIN}, {0}, no},
@@ -179,32 +216,75 @@ static void wrong_messages(void)
 		{"next kind", 64, {.kind = VB_MSG_REGION + 1}, {0}, cannot},
 		{"imm beyond the head", 64, {.kind = VB_MSG_PLAIN, .imm_len = 255}, {0}, cannot},
 		{"less imm than it says", 15, {.kind = VB_MSG_PLAIN, .imm_len = 8}, {0}, cannot},
-		{"less data than it says", 64 + 31, {.kind = VB_MSG_PLAIN, .length = 32}, {0}, cannot},
-		{"more data than it says", 64 + 33, {.kind = VB_MSG_PLAIN, .length = 32}, {0}, cannot},
-		{"more data than there may be", 64 + MAX_DATA + 1, {.kind = VB_MSG_PLAIN, .length = MAX_DATA + 1}, {0}, cannot},
+		{"less data than it says",
+		 64 + 31,
+		 {.kind = VB_MSG_PLAIN, .length = 32},
+		 {0},
+		 cannot},
+		{"more data than it says",
+		 64 + 33,
+		 {.kind = VB_MSG_PLAIN, .length = 32},
+		 {0},
+		 cannot},
+		{"more data than there may be",
+		 64 + MAX_DATA + 1,
+		 {.kind = VB_MSG_PLAIN, .length = MAX_DATA + 1},
+		 {0},
+		 cannot},
 		{"data beyond all", 64 + 16, {.kind = VB_MSG_PLAIN, .length = 65535}, {0}, cannot},
 		{"half a region", 64 + 8, {.kind = VB_MSG_REGION}, {0}, cannot},
-		{"no data of a region", 64 + 24, {.kind = VB_MSG_REGION}, {.handle = 1, .generation = 1}, region},
-		{"too much of a region", 64 + 24, {.kind = VB_MSG_REGION},
-		 {.handle = 1, .generation = 1, .length = MAX_DATA + 1}, region},
-		{"beyond a region", 64 + 24, {.kind = VB_MSG_REGION},
-		 {.handle = 1, .generation = 1, .offset = 4096 - 31, .length = 32}, region},
-		{"offset that wraps", 64 + 24, {.kind = VB_MSG_REGION},
-		 {.handle = 1, .generation = 1, .offset = UINT64_MAX - 15, .length = 32}, region},
-		{"another kind behind it", 64 + 24, {.kind = VB_MSG_PLAIN}, {.offset = VB_MSG_REGION}, no},
-		{"less than a head behind it", 64 + 7, {.kind = VB_MSG_PLAIN}, {.offset = VB_MSG_PLAIN}, no},
-		{"data behind it", 64 + 24, {.kind = VB_MSG_PLAIN}, {.offset = 16ull << 48 | VB_MSG_PLAIN}, no},
-		{"credit that jumps", 16, {.kind = VB_MSG_PLAIN, .imm_len = 8, .allowed = 0x4000}, {0}, jump},
+		{"no data of a region",
+		 64 + 24,
+		 {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1},
+		 region},
+		{"too much of a region",
+		 64 + 24,
+		 {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1, .length = MAX_DATA + 1},
+		 region},
+		{"beyond a region",
+		 64 + 24,
+		 {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1, .offset = 4096 - 31, .length = 32},
+		 region},
+		{"offset that wraps",
+		 64 + 24,
+		 {.kind = VB_MSG_REGION},
+		 {.handle = 1, .generation = 1, .offset = UINT64_MAX - 15, .length = 32},
+		 region},
+		{"another kind behind it",
+		 64 + 24,
+		 {.kind = VB_MSG_PLAIN},
+		 {.offset = VB_MSG_REGION},
+		 no},
+		{"less than a head behind it",
+		 64 + 7,
+		 {.kind = VB_MSG_PLAIN},
+		 {.offset = VB_MSG_PLAIN},
+		 no},
+		{"data behind it",
+		 64 + 24,
+		 {.kind = VB_MSG_PLAIN},
+		 {.offset = 16ull << 48 | VB_MSG_PLAIN},
+		 no},
+		{"credit that jumps",
+		 16,
+		 {.kind = VB_MSG_PLAIN, .imm_len = 8, .allowed = 0x4000},
+		 {0},
+		 jump},
 	};
 
 	hostile_begin(NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct vb_ctrl_region r = {.length = 4096, .rights = GANTRY_REMOTE_READ, .handle = 1, .generation = 1};
+		struct vb_ctrl_region r = {
+			.length = 4096, .rights = GANTRY_REMOTE_READ, .handle = 1, .generation = 1};
 
 		hostile_intrude();
 		r.addr = (uintptr_t)evil.block;
 		r.key = evil.mr->rkey;
-		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, raw_ctrl(&evil, VB_CTRL_REGION, &r, sizeof(r)));
+		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS,
+				      raw_ctrl(&evil, VB_CTRL_REGION, &r, sizeof(r)));
 		reach_consumer(4);
 		put_message(&rows[i].head, &rows[i].ref);
 		raw_send(&more, rows[i].bytes);
@@ -221,7 +301,11 @@ static void fetch_from_nowhere(void)
 {
 	const struct vb_msg head = {.kind = VB_MSG_REGION};
 	const struct vb_msg_region ref = {.handle = 1, .generation = 1, .length = 32};
-	struct vb_ctrl_region r = {.length = 4096, .rights = GANTRY_REMOTE_READ, .handle = 1, .generation = 1, .key = 0xdead};
+	struct vb_ctrl_region r = {.length = 4096,
+				   .rights = GANTRY_REMOTE_READ,
+				   .handle = 1,
+				   .generation = 1,
+				   .key = 0xdead};
 
 	hostile_begin(NULL);
 	hostile_intrude();

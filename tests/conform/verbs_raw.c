@@ -51,11 +51,13 @@ static void answered(struct raw *raw, const struct rdma_cm_event *event)
 		raw->step++;
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		memcpy(&raw->hello, param->private_data, len < sizeof(raw->hello) ? len : sizeof(raw->hello));
+		memcpy(&raw->hello, param->private_data,
+		       len < sizeof(raw->hello) ? len : sizeof(raw->hello));
 		raw->up = 1;
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		memcpy(&raw->refusal, param->private_data, len < sizeof(raw->refusal) ? len : sizeof(raw->refusal));
+		memcpy(&raw->refusal, param->private_data,
+		       len < sizeof(raw->refusal) ? len : sizeof(raw->refusal));
 		raw->refused = 1;
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -70,7 +72,9 @@ static void answered(struct raw *raw, const struct rdma_cm_event *event)
 
 static void post_recv(struct raw *raw, uint64_t slot)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)raw->block + (2 + slot) * RAW_SLOT, .length = RAW_SLOT, .lkey = raw->mr->lkey};
+	struct ibv_sge sge = {.addr = (uintptr_t)raw->block + (2 + slot) * RAW_SLOT,
+			      .length = RAW_SLOT,
+			      .lkey = raw->mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = RECV | slot, .sg_list = &sge, .num_sge = 1}, *bad;
 
 	ibv_post_recv(raw->id->qp, &wr, &bad);
@@ -141,12 +145,16 @@ int raw_lost(struct raw *raw)
 
 static void resolve(struct raw *raw)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(raw_place.port)}, from = {.sin_family = AF_INET};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(raw_place.port)},
+			   from = {.sin_family = AF_INET};
 	uint64_t end = 0;
 
-	must(inet_pton(AF_INET, raw_place.at, &to.sin_addr) == 1 && inet_pton(AF_INET, raw_place.from, &from.sin_addr) == 1,
+	must(inet_pton(AF_INET, raw_place.at, &to.sin_addr) == 1 &&
+		     inet_pton(AF_INET, raw_place.from, &from.sin_addr) == 1,
 	     "addresses");
-	must(rdma_resolve_addr(raw->id, (struct sockaddr *)&from, (struct sockaddr *)&to, STEP_MS) == 0, "rdma_resolve_addr");
+	must(rdma_resolve_addr(raw->id, (struct sockaddr *)&from, (struct sockaddr *)&to,
+			       STEP_MS) == 0,
+	     "rdma_resolve_addr");
 	while (raw->step < 1)
 		must(in_time(raw, &end) && !raw->unanswered, "resolving the address");
 	must(rdma_resolve_route(raw->id, STEP_MS) == 0, "rdma_resolve_route");
@@ -158,13 +166,17 @@ static void equip(struct raw *raw)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 256, .max_recv_wr = RAW_SLOTS, .max_send_sge = 1, .max_recv_sge = 1},
+		.cap = {.max_send_wr = 256,
+			.max_recv_wr = RAW_SLOTS,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
 	};
 	size_t bytes = (2 + RAW_SLOTS) * RAW_SLOT;
 
 	raw->pd = ibv_alloc_pd(raw->id->verbs);
 	must(raw->pd != NULL, "ibv_alloc_pd");
-	raw->cq = init.send_cq = init.recv_cq = ibv_create_cq(raw->id->verbs, 256 + RAW_SLOTS, NULL, NULL, 0);
+	raw->cq = init.send_cq = init.recv_cq = ibv_create_cq(raw->id->verbs, 256 + RAW_SLOTS, NULL,
+							      NULL, 0);
 	must(raw->cq != NULL, "ibv_create_cq");
 	must(rdma_create_qp(raw->id, raw->pd, &init) == 0, "rdma_create_qp");
 	raw->block = aligned_alloc(RAW_SLOT, bytes);
@@ -172,7 +184,8 @@ static void equip(struct raw *raw)
 	memset(raw->block, 0, bytes);
 	raw->out = raw->block;
 	raw->credit = raw->block + RAW_SLOT;
-	raw->mr = ibv_reg_mr(raw->pd, raw->block, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	raw->mr = ibv_reg_mr(raw->pd, raw->block, bytes,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	must(raw->mr != NULL, "ibv_reg_mr");
 	for (uint64_t slot = 0; slot < RAW_SLOTS; slot++)
 		post_recv(raw, slot);
@@ -182,7 +195,8 @@ void raw_open(struct raw *raw)
 {
 	memset(raw, 0, sizeof(*raw));
 	raw->channel = rdma_create_event_channel();
-	must(raw->channel && fcntl(raw->channel->fd, F_SETFL, O_NONBLOCK) == 0, "rdma_create_event_channel");
+	must(raw->channel && fcntl(raw->channel->fd, F_SETFL, O_NONBLOCK) == 0,
+	     "rdma_create_event_channel");
 	must(rdma_create_id(raw->channel, &raw->id, raw, RDMA_PS_TCP) == 0, "rdma_create_id");
 	resolve(raw);
 	equip(raw);
@@ -208,15 +222,21 @@ struct vb_hello raw_hello(struct raw *raw, enum vb_kind kind, const struct raw *
 {
 	static uint64_t session = 0x7261777065657200;
 	struct vb_hello hello = {
-		.magic = VB_MAGIC, .version = VB_VERSION, .kind = (uint8_t)kind, .end = VB_CONNECTS,
-		.credit_addr = (uintptr_t)raw->credit, .credit_key = raw->mr->rkey,
+		.magic = VB_MAGIC,
+		.version = VB_VERSION,
+		.kind = (uint8_t)kind,
+		.end = VB_CONNECTS,
+		.credit_addr = (uintptr_t)raw->credit,
+		.credit_key = raw->mr->rkey,
 	};
 
 	hello.session = of ? of->hello.session : ++session;
 	hello.secret = of ? of->hello.secret : 0;
 	hello.slots = kind == VB_CONTROL ? VB_CTRL_SLOTS : kind == VB_MESSAGES ? 8 : 0;
 	/* as the option inline has it if nobody says otherwise */
-	hello.slot_bytes = kind == VB_CONTROL ? VB_CTRL_SLOT : kind == VB_MESSAGES ? sizeof(struct vb_msg) + 128 : 0;
+	hello.slot_bytes = kind == VB_CONTROL    ? VB_CTRL_SLOT
+			   : kind == VB_MESSAGES ? sizeof(struct vb_msg) + 128
+						 : 0;
 	if (kind == VB_DATA || kind == VB_DIRECT)
 		hello.listens_lane = VB_NO_LANE;
 	return hello;
@@ -225,8 +245,12 @@ struct vb_hello raw_hello(struct raw *raw, enum vb_kind kind, const struct raw *
 void raw_knock(struct raw *raw, const void *data, size_t len)
 {
 	struct rdma_conn_param param = {
-		.private_data = data, .private_data_len = (uint8_t)len, .responder_resources = 1, .initiator_depth = 1,
-		.retry_count = 6, .rnr_retry_count = 2,
+		.private_data = data,
+		.private_data_len = (uint8_t)len,
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = 6,
+		.rnr_retry_count = 2,
 	};
 
 	must(rdma_connect(raw->id, &param) == 0, "rdma_connect");
@@ -256,14 +280,19 @@ void raw_connect(struct raw *raw)
 void raw_post(struct raw *raw, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t key, uint32_t len)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)raw->out, .length = len, .lkey = raw->mr->lkey};
-	struct ibv_send_wr wr = {.opcode = opcode, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_send_wr wr = {.opcode = opcode,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
 
 	wr.wr.rdma.remote_addr = addr;
 	wr.wr.rdma.rkey = key;
 	must(ibv_post_send(raw->id->qp, &wr, &bad) == 0, "ibv_post_send");
 }
 
-enum ibv_wc_status raw_move(struct raw *raw, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t key, uint32_t len)
+enum ibv_wc_status raw_move(struct raw *raw, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t key,
+			    uint32_t len)
 {
 	unsigned n = raw->n_done + 1;
 
@@ -279,7 +308,9 @@ enum ibv_wc_status raw_send(struct raw *raw, uint32_t len)
 
 enum ibv_wc_status raw_ctrl(struct raw *raw, unsigned kind, const void *body, size_t len)
 {
-	struct vb_ctrl head = {.kind = (uint8_t)kind, .length = (uint16_t)len, .allowed = raw->n_in + VB_CTRL_SLOTS};
+	struct vb_ctrl head = {.kind = (uint8_t)kind,
+			       .length = (uint16_t)len,
+			       .allowed = raw->n_in + VB_CTRL_SLOTS};
 
 	memcpy(raw->out, &head, sizeof(head));
 	if (len)

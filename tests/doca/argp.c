@@ -7,7 +7,10 @@
 
 #include "argp_rig.h"
 
-/* What a program keeps of its options: copies, as storage does, which destroys the parser right after the start. */
+/*
+ * What a program keeps of its options: copies, as storage does, which destroys the parser right
+ * after the start.
+ */
 static struct config {
 	char calls[256]; /* one word for each callback */
 	char pci[32], text[64];
@@ -98,7 +101,8 @@ static void program(void)
 static void options_are_written_in_several_ways(void)
 {
 	program();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, START("-p", "03:00.0", "-ns", "7", "-cm", "--cpu", "1", "--cpu=2"));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      START("-p", "03:00.0", "-ns", "7", "-cm", "--cpu", "1", "--cpu=2"));
 	TEST_ASSERT_EQUAL_STRING("pci num flag cpu cpu ", config.calls);
 	TEST_ASSERT_EQUAL_STRING("03:00.0", config.pci);
 	TEST_ASSERT_EQUAL_INT(7, config.num);
@@ -124,14 +128,29 @@ static void options_are_written_in_several_ways(void)
 static void wrong_words(void)
 {
 	static const char *wrong[][4] = {
-		{"prog", "-x", NULL},		   {"prog", "--pci", "a", NULL},   {"prog", "stray", NULL},
-		{"prog", "-p", NULL},		   {"prog", "-p", "-ns", "1"},	   {"prog", "-ns", "seven", NULL},
-		{"prog", "-ns", "12x", NULL},	   {"prog", "-ns", "", NULL},	   {"prog", "-ns", "2147483648", NULL},
-		{"prog", "-cm=maybe", NULL, NULL}, {"prog", "--ns", "1", NULL},	   {"prog", "--num-src=", NULL, NULL},
-		{"prog", "-ns=1", "-ns=2", NULL},  {"prog", "-l", "5", NULL},	   {"prog", "-l", "71", NULL},
-		{"prog", "---", NULL, NULL},	   {"prog", "-=", NULL, NULL},	   {"prog", "", NULL, NULL},
-		{"prog", "--sdk-log-level", NULL}, {"prog", "--", "-ns", "1"},	   {"prog", "-l=99999999999", NULL, NULL},
-		{"prog", "-ns=0x", NULL, NULL},	   {"prog", "--help=no", "x", NULL},
+		{"prog", "-x", NULL},
+		{"prog", "--pci", "a", NULL},
+		{"prog", "stray", NULL},
+		{"prog", "-p", NULL},
+		{"prog", "-p", "-ns", "1"},
+		{"prog", "-ns", "seven", NULL},
+		{"prog", "-ns", "12x", NULL},
+		{"prog", "-ns", "", NULL},
+		{"prog", "-ns", "2147483648", NULL},
+		{"prog", "-cm=maybe", NULL, NULL},
+		{"prog", "--ns", "1", NULL},
+		{"prog", "--num-src=", NULL, NULL},
+		{"prog", "-ns=1", "-ns=2", NULL},
+		{"prog", "-l", "5", NULL},
+		{"prog", "-l", "71", NULL},
+		{"prog", "---", NULL, NULL},
+		{"prog", "-=", NULL, NULL},
+		{"prog", "", NULL, NULL},
+		{"prog", "--sdk-log-level", NULL},
+		{"prog", "--", "-ns", "1"},
+		{"prog", "-l=99999999999", NULL, NULL},
+		{"prog", "-ns=0x", NULL, NULL},
+		{"prog", "--help=no", "x", NULL},
 	};
 
 	program();
@@ -140,7 +159,8 @@ static void wrong_words(void)
 
 		while (n < 4 && wrong[i][n])
 			n++;
-		TEST_ASSERT_EQUAL_INT_MESSAGE(DOCA_ERROR_INVALID_VALUE, doca_argp_start(n, (char **)wrong[i]), wrong[i][1]);
+		TEST_ASSERT_EQUAL_INT_MESSAGE(DOCA_ERROR_INVALID_VALUE,
+					      doca_argp_start(n, (char **)wrong[i]), wrong[i][1]);
 		TEST_ASSERT_EQUAL_STRING("", config.calls);
 	}
 	printf("%zu", sizeof(wrong) / sizeof(wrong[0]));
@@ -238,7 +258,9 @@ static void help_prints_the_usage_and_ends_the_program(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, captured(show_help));
 	TEST_ASSERT_EQUAL_STRING("", captured_err);
-	TEST_ASSERT_EQUAL_INT(0, strncmp(captured_out, "Usage: prog [DOCA Flags] [Program Flags]\n\nDOCA Flags:\n", 54));
+	TEST_ASSERT_EQUAL_INT(
+		0, strncmp(captured_out,
+			   "Usage: prog [DOCA Flags] [Program Flags]\n\nDOCA Flags:\n", 54));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\n  -h, --help "));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\n  -v, --version "));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\n  -l, --log-level "));
@@ -316,7 +338,8 @@ static void own_version(void)
 static void returning_version(void)
 {
 	program();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_version_callback(on_version_returns));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_argp_register_version_callback(on_version_returns));
 	START("--version");
 	_exit(7);
 }
@@ -398,7 +421,8 @@ static void every_function_needs_a_parser(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_register_param(NULL, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_register_cmd(NULL, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_register_version_callback(on_pci));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_register_validation_callback(on_validate));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+			      doca_argp_register_validation_callback(on_validate));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_register_logger_callback(on_log));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_disable_logger_callback());
 	doca_argp_set_dpdk_program(NULL);
@@ -410,7 +434,8 @@ static void every_function_needs_a_parser(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_param_create(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_param_destroy(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_param(NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_validation_callback(NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_argp_register_validation_callback(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_version_callback(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_logger_callback(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_destroy());

@@ -77,14 +77,15 @@ static int start_file(const char *text, const char *word)
 	return ret;
 }
 
-static const char full[] = "{ // general ones\n"
-			   "  \"doca_general_flags\": {\"log-level\": 60, \"sdk-log-level\": 40},\n"
-			   "  /* those of the\n program: \"file\": 1 */\n"
-			   "  \"doca_program_flags\": {\n"
-			   "    \"file\": \"http://x/*y*/\\\"//\", // a comment starts behind the string\n"
-			   "    \"num\": -7, \"flag\": true, \"cpu\": [1, 2, 3], \"tree\": {\"a\": [1]}\n"
-			   "  }\n"
-			   "}\n";
+static const char full[] =
+	"{ // general ones\n"
+	"  \"doca_general_flags\": {\"log-level\": 60, \"sdk-log-level\": 40},\n"
+	"  /* those of the\n program: \"file\": 1 */\n"
+	"  \"doca_program_flags\": {\n"
+	"    \"file\": \"http://x/*y*/\\\"//\", // a comment starts behind the string\n"
+	"    \"num\": -7, \"flag\": true, \"cpu\": [1, 2, 3], \"tree\": {\"a\": [1]}\n"
+	"  }\n"
+	"}\n";
 
 /* objects doca_general_flags and doca_program_flags, long names, comments of both kinds */
 static void a_file_gives_options(void)
@@ -100,10 +101,13 @@ static void a_file_gives_options(void)
 static void the_command_line_goes_first(void)
 {
 	program();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"num\": 1, \"flag\": false}}", "--num=2"));
+	TEST_ASSERT_EQUAL_INT(
+		DOCA_SUCCESS,
+		start_file("{\"doca_program_flags\": {\"num\": 1, \"flag\": false}}", "--num=2"));
 	TEST_ASSERT_EQUAL_STRING("b=0 i=2 ", calls);
 	setUp();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"cpu\": 1}}", "--cpu=2"));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      start_file("{\"doca_program_flags\": {\"cpu\": 1}}", "--cpu=2"));
 	TEST_ASSERT_EQUAL_STRING("i=1 i=2 ", calls);
 }
 
@@ -115,7 +119,8 @@ static void a_mandatory_option_may_stand_in_the_file(void)
 	param = make(NULL, "must", DOCA_ARGP_TYPE_INT, on_int);
 	doca_argp_param_set_mandatory(param);
 	add(param);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, start_file("{\"doca_program_flags\": {\"must\": 1}}", NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      start_file("{\"doca_program_flags\": {\"must\": 1}}", NULL));
 }
 
 static void wrong_files(void)
@@ -149,15 +154,18 @@ static void wrong_files(void)
 		{"{\"doca_dpdk_flags\": {}}", DOCA_ERROR_NOT_SUPPORTED},
 	};
 
-	static const char *unreadable[][3] = {{"prog", "--json=/"}, {"prog", "-j=/no/file"}, {"prog", "-j=/dev/zero"}};
+	static const char *unreadable[][3] = {
+		{"prog", "--json=/"}, {"prog", "-j=/no/file"}, {"prog", "-j=/dev/zero"}};
 
 	program();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		TEST_ASSERT_EQUAL_INT_MESSAGE(wrong[i].error, start_file(wrong[i].text, NULL), wrong[i].text);
+		TEST_ASSERT_EQUAL_INT_MESSAGE(wrong[i].error, start_file(wrong[i].text, NULL),
+					      wrong[i].text);
 		TEST_ASSERT_EQUAL_STRING("", calls);
 	}
 	for (int i = 0; i < 3; i++)
-		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, doca_argp_start(2, (char **)unreadable[i]));
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED,
+				      doca_argp_start(2, (char **)unreadable[i]));
 	printf("%zu", sizeof(wrong) / sizeof(wrong[0]) + 3);
 }
 
@@ -209,7 +217,8 @@ static void program_with_cmds(void)
 	remote = make_cmd("remote", NULL);
 	more = make_cmd("add", on_add);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
-			      doca_argp_cmd_register_param(more, make(NULL, "url", DOCA_ARGP_TYPE_STRING, on_string)));
+			      doca_argp_cmd_register_param(
+				      more, make(NULL, "url", DOCA_ARGP_TYPE_STRING, on_string)));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_register_cmd(remote, more));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(remote));
 	hidden = make_cmd("hidden", on_remote);
@@ -240,8 +249,10 @@ static void wrong_cmds(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("--url=u", "remote", "add"));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, START("removed"));
 	TEST_ASSERT_EQUAL_STRING("", calls);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_register_cmd(make_cmd(NULL, on_add)));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_cmd(make_cmd("remote", on_add)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION,
+			      doca_argp_register_cmd(make_cmd(NULL, on_add)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_argp_register_cmd(make_cmd("remote", on_add)));
 	cmd = make_cmd("-x", on_add);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_cmd(cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_cmd_destroy(cmd));
@@ -251,9 +262,11 @@ static void wrong_cmds(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_register_cmd(NULL, cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_argp_register_cmd(cmd));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_destroy(cmd));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_argp_cmd_register_cmd(cmd, make_cmd(NULL, on_add)));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION,
-			      doca_argp_cmd_register_param(cmd, make(NULL, "y", DOCA_ARGP_TYPE_INT, NULL)));
+			      doca_argp_cmd_register_cmd(cmd, make_cmd(NULL, on_add)));
+	TEST_ASSERT_EQUAL_INT(
+		DOCA_ERROR_INITIALIZATION,
+		doca_argp_cmd_register_param(cmd, make(NULL, "y", DOCA_ARGP_TYPE_INT, NULL)));
 	START("remote", "-h");
 	_exit(7);
 }
@@ -263,7 +276,9 @@ static void a_wrong_command_is_explained(void)
 	TEST_ASSERT_EQUAL_INT(0, captured(wrong_cmds));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "a command is missing after remote"));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "there is no command removed"));
-	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "Usage: prog remote [DOCA Flags] [Program Flags] [Command]"));
+	TEST_ASSERT_EQUAL_INT(
+		1,
+		count(captured_out, "Usage: prog remote [DOCA Flags] [Program Flags] [Command]"));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\nProgram Commands:\n  add "));
 	TEST_ASSERT_EQUAL_INT(1, count(captured_out, "\n  --all "));
 	TEST_ASSERT_EQUAL_INT(0, count(captured_out, "mine"));

@@ -20,8 +20,8 @@ static inline int start_words(const char **words)
 }
 
 /* An option that is not registered yet; a name may be NULL. */
-static inline struct doca_argp_param *make(const char *short_name, const char *long_name, enum doca_argp_type type,
-					   doca_argp_param_cb_t callback)
+static inline struct doca_argp_param *make(const char *short_name, const char *long_name,
+					   enum doca_argp_type type, doca_argp_param_cb_t callback)
 {
 	struct doca_argp_param *param;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What known programs do, against the letter of the interface or at its edges, with DMA in one process; each has to go well. */
+/*
+ * What known programs do, against the letter of the interface or at its edges, with DMA in one
+ * process; each has to go well.
+ */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_ctx.h>
@@ -59,7 +62,8 @@ static void run(struct side *s)
 		;
 }
 
-static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data)
+static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct side *s = ctx_data.ptr;
 
@@ -78,7 +82,8 @@ static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data
 		OK(doca_ctx_stop(s->ctx));
 }
 
-static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data)
+static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_data,
+		     union doca_data ctx_data)
 {
 	struct side *s = ctx_data.ptr;
 
@@ -87,7 +92,8 @@ static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_dat
 	doca_task_free(doca_dma_task_memcpy_as_task(task));
 }
 
-static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+		     enum doca_ctx_states next)
 {
 	struct side *s = data.ptr;
 
@@ -138,7 +144,10 @@ static struct doca_pe *new_pe(void)
 	return pe;
 }
 
-/* No permissions are set: a program may read and write its own memory. Buffers are there before contexts, and outlive them. */
+/*
+ * No permissions are set: a program may read and write its own memory. Buffers are there before
+ * contexts, and outlive them.
+ */
 void setUp(void)
 {
 	struct doca_devinfo **list;
@@ -159,7 +168,8 @@ void setUp(void)
 	OK(doca_buf_inventory_create(4, &inventory));
 	OK(doca_buf_inventory_start(inventory));
 	OK(doca_buf_inventory_buf_get_by_data(inventory, map, memory + SHIFT, 1001, &src));
-	OK(doca_buf_inventory_buf_get_by_addr(inventory, map, memory + SIZE + SHIFT, SIZE - SHIFT, &dst));
+	OK(doca_buf_inventory_buf_get_by_addr(inventory, map, memory + SIZE + SHIFT, SIZE - SHIFT,
+					      &dst));
 	make(&a, new_pe());
 }
 
@@ -185,7 +195,10 @@ void tearDown(void)
 	OK(doca_mmap_destroy(map));
 }
 
-/* MUST: own memory is read and written without any permission having been set, whatever its alignment. */
+/*
+ * MUST: own memory is read and written without any permission having been set, whatever its
+ * alignment.
+ */
 static void MUST_a_copy_needs_no_permissions_and_no_alignment(void)
 {
 	size_t length;
@@ -200,7 +213,10 @@ static void MUST_a_copy_needs_no_permissions_and_no_alignment(void)
 	TEST_ASSERT_EQUAL_UINT8(0, memory[SIZE + SHIFT + 1001]);
 }
 
-/* MUST: tasks are allocated and submitted in the callback that says RUNNING; start is SUCCESS, and they end by progress. */
+/*
+ * MUST: tasks are allocated and submitted in the callback that says RUNNING; start is SUCCESS, and
+ * they end by progress.
+ */
 static void MUST_tasks_are_submitted_in_the_callback_of_RUNNING(void)
 {
 	submits_when_running = true;
@@ -210,7 +226,9 @@ static void MUST_tasks_are_submitted_in_the_callback_of_RUNNING(void)
 	TEST_ASSERT_EQUAL_UINT(2, a.n_done);
 }
 
-/* MUST: a program stops in its completion callback and again when it cleans up; both are SUCCESS. */
+/*
+ * MUST: a program stops in its completion callback and again when it cleans up; both are SUCCESS.
+ */
 static void MUST_stop_in_a_callback_and_again_is_SUCCESS(void)
 {
 	stops_when_done = true;
@@ -223,7 +241,10 @@ static void MUST_stop_in_a_callback_and_again_is_SUCCESS(void)
 	TEST_ASSERT_EQUAL_UINT(1, a.n_idle);
 }
 
-/* MUST: destroy in the callback of IDLE, in stop, in a completion, in progress: nothing of the context is used afterwards. */
+/*
+ * MUST: destroy in the callback of IDLE, in stop, in a completion, in progress: nothing of the
+ * context is used afterwards.
+ */
 static void MUST_the_context_is_destroyed_in_its_last_callback(void)
 {
 	submits_when_running = true;
@@ -285,7 +306,10 @@ static void MUST_one_buffer_is_in_tasks_of_two_contexts(void)
 	close_side(&b);
 }
 
-/* The order of some that fail: buffers and their inventory go while tasks that name them are still there. */
+/*
+ * The order of some that fail: buffers and their inventory go while tasks that name them are still
+ * there.
+ */
 static void buffers_go_before_the_tasks_that_have_them(void)
 {
 	struct doca_dma_task_memcpy *kept;
@@ -311,7 +335,10 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* MUST: a worker has the engine; the main thread stops and destroys what is on it, when the worker has ended. */
+/*
+ * MUST: a worker has the engine; the main thread stops and destroys what is on it, when the worker
+ * has ended.
+ */
 static void MUST_the_main_thread_takes_over_the_engine_of_a_worker(void)
 {
 	pthread_t worker;
@@ -328,7 +355,10 @@ static void MUST_the_main_thread_takes_over_the_engine_of_a_worker(void)
 	TEST_ASSERT_EQUAL_UINT(1, a.n_idle);
 }
 
-/* MUST: the handle, taken before any context is there, wakes the one who has armed it; the loop that empties it ends. */
+/*
+ * MUST: the handle, taken before any context is there, wakes the one who has armed it; the loop
+ * that empties it ends.
+ */
 static void MUST_a_program_that_waits_for_events_is_woken_for_each(void)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -346,7 +376,8 @@ static void MUST_a_program_that_waits_for_events_is_woken_for_each(void)
 		OK(doca_pe_request_notification(b.pe));
 		if (!(i % 2))
 			submit(&b);
-		TEST_ASSERT_EQUAL_INT_MESSAGE(1, epoll_wait(epoll, &event, 1, 10000), "a wake-up was lost");
+		TEST_ASSERT_EQUAL_INT_MESSAGE(1, epoll_wait(epoll, &event, 1, 10000),
+					      "a wake-up was lost");
 		OK(doca_pe_clear_notification(b.pe, i % 2 ? handle : 0));
 		run(&b);
 		TEST_ASSERT_EQUAL_UINT(i, b.n_done);

@@ -16,7 +16,9 @@ static struct doca_buf *by_addr(size_t offset, size_t len)
 {
 	struct doca_buf *new_buf = NULL;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_get_by_addr(inventory, &map, memory + offset, len, &new_buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_buf_get_by_addr(inventory, &map, memory + offset,
+								 len, &new_buf));
 	return new_buf;
 }
 
@@ -24,7 +26,9 @@ static struct doca_buf *by_data(size_t offset, size_t len)
 {
 	struct doca_buf *new_buf = NULL;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_get_by_data(inventory, &map, memory + offset, len, &new_buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_buf_get_by_data(inventory, &map, memory + offset,
+								 len, &new_buf));
 	return new_buf;
 }
 
@@ -37,11 +41,13 @@ static uint32_t n_free(void)
 {
 	uint32_t n;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_get_num_free_elements(inventory, &n));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_get_num_free_elements(inventory, &n));
 	return n;
 }
 
-static void expect(const struct doca_buf *one, const void *head, size_t len, const void *data, size_t data_len)
+static void expect(const struct doca_buf *one, const void *head, size_t len, const void *data,
+		   size_t data_len)
 {
 	void *address;
 	size_t n;
@@ -64,7 +70,8 @@ void setUp(void)
 		memory[i] = (uint8_t)(i * 7 + i / 256);
 	memset(far_memory, 0, SIZE);
 	map = (struct doca_mmap)FAKE_MAP(memory, SIZE);
-	far_map = (struct doca_mmap)FAKE_IMPORT(FAR, far_memory, SIZE, DOCA_ACCESS_FLAG_PCI_READ_WRITE);
+	far_map = (struct doca_mmap)FAKE_IMPORT(FAR, far_memory, SIZE,
+						DOCA_ACCESS_FLAG_PCI_READ_WRITE);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_create(N_BUFS, &inventory));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_start(inventory));
 }
@@ -87,7 +94,8 @@ static void test_three_ways_to_get_a_buffer(void)
 	expect(a, memory + 8, 100, memory + 8, 0);
 	expect(b, memory + 16, 50, memory + 16, 50);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
-			      doca_buf_inventory_buf_get_by_args(inventory, &map, memory, SIZE, memory + 10, 20, &c));
+			      doca_buf_inventory_buf_get_by_args(inventory, &map, memory, SIZE,
+								 memory + 10, 20, &c));
 	expect(c, memory, SIZE, memory + 10, 20);
 	doca_buf_get_refcount(c, &references);
 	TEST_ASSERT_EQUAL_UINT16(1, references);
@@ -105,15 +113,18 @@ static void test_ranges_outside_of_the_map_are_invalid(void)
 		ptrdiff_t data;
 		size_t data_len;
 	} bad[] = {
-		{ -1, 2, -1, 0 }, { 0, SIZE + 1, 0, 0 }, { SIZE, 1, SIZE, 0 }, { 1, SIZE_MAX, 1, 0 },
-		{ 10, 10, 9, 1 }, { 10, 10, 10, 11 }, { 10, 10, 21, 0 }, { 10, 10, 12, SIZE_MAX },
+		{-1, 2, -1, 0}, {0, SIZE + 1, 0, 0}, {SIZE, 1, SIZE, 0}, {1, SIZE_MAX, 1, 0},
+		{10, 10, 9, 1}, {10, 10, 10, 11},    {10, 10, 21, 0},    {10, 10, 12, SIZE_MAX},
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(DOCA_ERROR_INVALID_VALUE,
-			doca_buf_inventory_buf_get_by_args(inventory, &map, (void *)((uintptr_t)memory + bad[i].offset), bad[i].len,
-							   (void *)((uintptr_t)memory + bad[i].data), bad[i].data_len, &buf),
+		TEST_ASSERT_EQUAL_INT_MESSAGE(
+			DOCA_ERROR_INVALID_VALUE,
+			doca_buf_inventory_buf_get_by_args(
+				inventory, &map, (void *)((uintptr_t)memory + bad[i].offset),
+				bad[i].len, (void *)((uintptr_t)memory + bad[i].data),
+				bad[i].data_len, &buf),
 			"row");
 	TEST_ASSERT_EQUAL_UINT32(N_BUFS, n_free());
 	buf = by_addr(SIZE, 0); /* an empty range at the end is in it */
@@ -127,8 +138,10 @@ static void test_inventory_runs_out(void)
 
 	for (i = 0; i < N_BUFS; i++)
 		bufs[i] = by_addr(0, 1);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY, doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, &buf));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY, doca_buf_inventory_buf_dup(inventory, bufs[0], &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY,
+			      doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY,
+			      doca_buf_inventory_buf_dup(inventory, bufs[0], &buf));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_expand(inventory, 1));
 	buf = by_addr(0, 1);
 	drop(buf);
@@ -147,16 +160,22 @@ static void test_destroy_with_buffers_out_is_in_use(void)
 
 static void test_get_needs_start_of_both(void)
 {
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_inventory_set_user_data(inventory, (union doca_data){ .u64 = 1 }));
+	TEST_ASSERT_EQUAL_INT(
+		DOCA_ERROR_BAD_STATE,
+		doca_buf_inventory_set_user_data(inventory, (union doca_data){.u64 = 1}));
 	buf = by_addr(0, 1);
 	doca_buf_inventory_stop(inventory);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, &buf));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_inventory_expand(inventory, 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_inventory_buf_dup(inventory, buf, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+			      doca_buf_inventory_buf_dup(inventory, buf, &buf));
 	doca_buf_inventory_start(inventory);
 	map.started = false;
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, &buf));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, doca_buf_inventory_buf_dup(inventory, buf, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED,
+			      doca_buf_inventory_buf_dup(inventory, buf, &buf));
 	drop(buf);
 }
 
@@ -179,17 +198,22 @@ static void test_reuse_points_elsewhere(void)
 
 	buf = by_data(0, 10);
 	before = n_free();
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_reuse_by_addr(buf, memory + 100, 200));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_buf_reuse_by_addr(buf, memory + 100, 200));
 	expect(buf, memory + 100, 200, memory + 100, 0);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_reuse_by_data(buf, memory + 300, 20));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_buf_reuse_by_data(buf, memory + 300, 20));
 	expect(buf, memory + 300, 20, memory + 300, 20);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_reuse_by_args(buf, memory, SIZE, memory + 1, 2));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_reuse_by_args(buf, memory, SIZE,
+										 memory + 1, 2));
 	expect(buf, memory, SIZE, memory + 1, 2);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_reuse_by_addr(buf, memory + 100, SIZE));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_reuse_by_addr(buf, memory + 100, SIZE));
 	expect(buf, memory, SIZE, memory + 1, 2);
 	TEST_ASSERT_EQUAL_UINT32(before, n_free());
 	drop(buf);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_reuse_by_addr(buf, memory, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_reuse_by_addr(buf, memory, 1));
 }
 
 /* MUST: a thread-safe map does not count its buffers; it may go before them. */
@@ -199,7 +223,8 @@ static void test_thread_safe_map_does_not_count(void)
 
 	safe = (struct doca_mmap)FAKE_MAP(memory, SIZE);
 	safe.thread_safe = true;
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_get_by_addr(inventory, &safe, memory, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_get_by_addr(inventory, &safe,
+									       memory, 1, &buf));
 	TEST_ASSERT_EQUAL_UINT32(0, safe.n_bufs);
 	memset(&safe, 0xff, sizeof(safe));
 	drop(buf);
@@ -214,7 +239,8 @@ static void test_numbers_and_user_data(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_create(3, &other));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_get_user_data(other, &data));
 	TEST_ASSERT_EQUAL_UINT64(0, data.u64);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_set_user_data(other, (union doca_data){ .u64 = 7 }));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_set_user_data(other, (union doca_data){.u64 = 7}));
 	doca_buf_inventory_get_user_data(other, &data);
 	TEST_ASSERT_EQUAL_UINT64(7, data.u64);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_get_num_elements(other, &n));
@@ -349,7 +375,8 @@ static void test_chains_that_are_not_permitted(void)
 static void test_addresses_of_an_imported_map(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
-			      doca_buf_inventory_buf_get_by_addr(inventory, &far_map, (void *)(FAR + 16), 32, &buf));
+			      doca_buf_inventory_buf_get_by_addr(inventory, &far_map,
+								 (void *)(FAR + 16), 32, &buf));
 	TEST_ASSERT_EQUAL_PTR(far_memory + 20, gd_buf_host(buf, (void *)(FAR + 20), 4));
 	TEST_ASSERT_NULL(gd_buf_host(buf, (void *)(FAR + SIZE - 1), 2));
 	TEST_ASSERT_NULL(gd_buf_host(buf, (void *)(FAR - 1), 1));
@@ -359,12 +386,16 @@ static void test_addresses_of_an_imported_map(void)
 	drop(buf);
 }
 
-/* MUST: the length is the source's data_len; it goes behind the data of the destination, whose data_len grows by it. */
+/*
+ * MUST: the length is the source's data_len; it goes behind the data of the destination, whose
+ * data_len grows by it.
+ */
 static void test_copy_appends(void)
 {
 	struct doca_buf *src = by_data(0, 100), *dst;
 
-	doca_buf_inventory_buf_get_by_args(inventory, &far_map, (void *)FAR, 1000, (void *)(FAR + 10), 5, &dst);
+	doca_buf_inventory_buf_get_by_args(inventory, &far_map, (void *)FAR, 1000,
+					   (void *)(FAR + 10), 5, &dst);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_buf_copy(dst, src));
 	expect(dst, (void *)FAR, 1000, (void *)(FAR + 10), 105);
 	TEST_ASSERT_EQUAL_MEMORY(memory, far_memory + 15, 100);
@@ -376,7 +407,7 @@ static void test_copy_appends(void)
 
 static void test_copy_gathers_and_scatters(void)
 {
-	static const size_t from[3] = { 10, 0, 90 }, to[4] = { 33, 1, 0, 66 };
+	static const size_t from[3] = {10, 0, 90}, to[4] = {33, 1, 0, 66};
 	struct doca_buf *src = NULL, *dst = NULL, *one;
 	size_t i, at = 0;
 
@@ -388,7 +419,8 @@ static void test_copy_gathers_and_scatters(void)
 			src = one;
 	}
 	for (i = 0, at = 0; i < 4; at += to[i++]) {
-		doca_buf_inventory_buf_get_by_addr(inventory, &far_map, (void *)(FAR + at), to[i], &one);
+		doca_buf_inventory_buf_get_by_addr(inventory, &far_map, (void *)(FAR + at), to[i],
+						   &one);
 		if (dst)
 			doca_buf_chain_list(dst, one);
 		else
@@ -411,7 +443,8 @@ static void test_copy_begins_behind_the_last_data_of_a_list(void)
 	struct doca_buf *src = by_data(0, 20), *a, *b, *c;
 
 	doca_buf_inventory_buf_get_by_addr(inventory, &far_map, (void *)FAR, 100, &a);
-	doca_buf_inventory_buf_get_by_args(inventory, &far_map, (void *)(FAR + 100), 10, (void *)(FAR + 100), 3, &b);
+	doca_buf_inventory_buf_get_by_args(inventory, &far_map, (void *)(FAR + 100), 10,
+					   (void *)(FAR + 100), 3, &b);
 	doca_buf_inventory_buf_get_by_addr(inventory, &far_map, (void *)(FAR + 200), 13, &c);
 	doca_buf_chain_list(a, b);
 	doca_buf_chain_list(a, c);
@@ -514,15 +547,24 @@ static void test_missing_arguments(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_start(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_stop(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_expand(inventory, 0));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_get_by_addr(NULL, &map, memory, 1, &buf));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_get_by_addr(inventory, NULL, memory, 1, &buf));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_get_by_addr(inventory, &map, NULL, 1, &buf));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_dup(inventory, NULL, &buf));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_buf_reuse_by_data(NULL, memory, 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_get_num_elements(NULL, &n));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_get_num_free_elements(inventory, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inventory_get_user_data(inventory, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_get_by_addr(NULL, &map, memory, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_get_by_addr(inventory, NULL, memory, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_get_by_addr(inventory, &map, memory, 1, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_get_by_addr(inventory, &map, NULL, 1, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_dup(inventory, NULL, &buf));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_buf_reuse_by_data(NULL, memory, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_get_num_elements(NULL, &n));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_get_num_free_elements(inventory, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_inventory_get_user_data(inventory, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_inc_refcount(NULL, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_dec_refcount(NULL, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_get_refcount(NULL, &references));

@@ -35,7 +35,7 @@ static void expect_free(uint32_t expected)
 static void test_elements(void)
 {
 	struct doca_buf *bufs[N], *more;
-	uint8_t used[SIZE] = { 0 };
+	uint8_t used[SIZE] = {0};
 	int i, j;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_pool_buf_alloc(pool, &more));
@@ -70,25 +70,30 @@ static void test_set_up_of_a_pool(void)
 	union doca_data data;
 	size_t alignment;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_pool_set_element_alignment(pool, 3));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_pool_set_element_alignment(pool, 3));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_set_element_alignment(pool, 128));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_get_element_alignment(pool, &alignment));
 	TEST_ASSERT_EQUAL_size_t(128, alignment);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_buf_pool_start(pool)); /* they do not fit */
+	/* they do not fit */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INITIALIZATION, doca_buf_pool_start(pool));
 	doca_buf_pool_set_element_alignment(pool, 1);
-	doca_buf_pool_set_user_data(pool, (union doca_data){ .u64 = 3 });
+	doca_buf_pool_set_user_data(pool, (union doca_data){.u64 = 3});
 	map.started = false;
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_pool_start(pool));
 	map.started = true;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_start(pool));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_pool_start(pool));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_pool_set_element_alignment(pool, 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_pool_set_user_data(pool, (union doca_data){ .u64 = 4 }));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+			      doca_buf_pool_set_user_data(pool, (union doca_data){.u64 = 4}));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_pool_get_user_data(pool, &data));
 	TEST_ASSERT_EQUAL_UINT64(3, data.u64);
 }
 
-/* A map that was stopped, or has become another one meanwhile, gives no buffer, and none gets lost. */
+/*
+ * A map that was stopped, or has become another one meanwhile, gives no buffer, and none gets lost.
+ */
 static void test_a_pool_whose_map_is_gone(void)
 {
 	struct doca_buf *buf;
@@ -125,8 +130,10 @@ static void test_array(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_arr_create(0, &array));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_arr_create(N, &array));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_arr_start(array));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_arr_set_params(array, &map, 100, 24));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_buf_arr_set_params(array, &map, SIZE_MAX / 2, 0));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_arr_set_params(array, &map, 100, 24));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_buf_arr_set_params(array, &map, SIZE_MAX / 2, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_arr_set_params(array, &map, 100, 23));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_arr_start(array));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_buf_arr_set_params(array, &map, 100, 23));

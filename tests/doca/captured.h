@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* captured.h - what a function prints, in a process of its own, so that whatever is set there ends with it. */
+/*
+ * captured.h - what a function prints, in a process of its own, so that whatever is set there ends
+ * with it.
+ */
 #ifndef TEST_CAPTURED_H
 #define TEST_CAPTURED_H
 
@@ -22,10 +25,14 @@ static void captured_read(int fd, char *text)
 	close(fd);
 }
 
-/* Runs it in a child; what it wrote is in captured_out and captured_err, its exit status is returned (-1: killed). */
+/*
+ * Runs it in a child; what it wrote is in captured_out and captured_err, its exit status is
+ * returned (-1: killed).
+ */
 static int captured(void (*fn)(void))
 {
-	int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC), status = -1;
+	int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC),
+	    status = -1;
 	pid_t pid;
 
 	fflush(NULL);

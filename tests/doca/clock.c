@@ -19,8 +19,10 @@ void tearDown(void)
 	rig_down();
 }
 
-static const uint64_t nics[] = {DOCA_CLOCK_NIC_FREE_RUNNING, DOCA_CLOCK_NIC_REAL_TIME, DOCA_CLOCK_NIC_DPA_TIMER};
-static const uint64_t hosts[] = {DOCA_CLOCK_HOST_REAL_TIME, DOCA_CLOCK_HOST_MONOTONIC, DOCA_CLOCK_HOST_MONOTONIC_RAW};
+static const uint64_t nics[] = {DOCA_CLOCK_NIC_FREE_RUNNING, DOCA_CLOCK_NIC_REAL_TIME,
+				DOCA_CLOCK_NIC_DPA_TIMER};
+static const uint64_t hosts[] = {DOCA_CLOCK_HOST_REAL_TIME, DOCA_CLOCK_HOST_MONOTONIC,
+				 DOCA_CLOCK_HOST_MONOTONIC_RAW};
 
 static int64_t ns_of(const union doca_clock_timespec_t *ts)
 {
@@ -51,7 +53,10 @@ static void every_clock_goes_forward(void)
 	TEST_ASSERT_TRUE(a.ts.tv_sec - now.tv_sec <= 1);
 }
 
-/* Two names of the same clock are read at the same time: they differ by no more than the margin says. */
+/*
+ * Two names of the same clock are read at the same time: they differ by no more than the margin
+ * says.
+ */
 static void a_pair_was_read_within_its_margin(void)
 {
 	union doca_clock_timespec_t host, nic;
@@ -59,21 +64,27 @@ static void a_pair_was_read_within_its_margin(void)
 	int64_t apart;
 
 	for (int i = 0; i < 100; i++) {
-		OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC_RAW, DOCA_CLOCK_NIC_FREE_RUNNING, &host, &nic,
+		OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC_RAW,
+						 DOCA_CLOCK_NIC_FREE_RUNNING, &host, &nic,
 						 &margin));
 		apart = ns_of(&host) - ns_of(&nic);
 		TEST_ASSERT_TRUE((apart < 0 ? -apart : apart) <= (int64_t)margin + 1);
 	}
 	for (int i = 0; i < 3; i++)
 		for (int j = 0; j < 3; j++) {
-			OK(doca_clock_get_crosstimestamp(clock_, hosts[i], nics[j], &host, &nic, &margin));
+			OK(doca_clock_get_crosstimestamp(clock_, hosts[i], nics[j], &host, &nic,
+							 &margin));
 			TEST_ASSERT_TRUE(ns_of(&host) > 0 && ns_of(&nic) > 0);
 		}
-	OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_COUNTER_CYCLES, DOCA_CLOCK_NIC_REAL_TIME, &host, &nic, &margin));
+	OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_COUNTER_CYCLES,
+					 DOCA_CLOCK_NIC_REAL_TIME, &host, &nic, &margin));
 	TEST_ASSERT_TRUE(host.counter > 0 && margin > 0);
 }
 
-/* It takes the best of several pairs, so the margin is no more than its part of the time that all of them took. */
+/*
+ * It takes the best of several pairs, so the margin is no more than its part of the time that all
+ * of them took.
+ */
 static void a_margin_is_nanoseconds_whatever_is_read(void)
 {
 	union doca_clock_timespec_t host, nic, before, after;
@@ -81,10 +92,12 @@ static void a_margin_is_nanoseconds_whatever_is_read(void)
 
 	for (int i = 0; i < 100; i++) {
 		OK(doca_clock_get_timestamp(clock_, DOCA_CLOCK_NIC_FREE_RUNNING, &before));
-		OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_COUNTER_CYCLES, DOCA_CLOCK_NIC_FREE_RUNNING, &host, &nic,
+		OK(doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_COUNTER_CYCLES,
+						 DOCA_CLOCK_NIC_FREE_RUNNING, &host, &nic,
 						 &margin));
 		OK(doca_clock_get_timestamp(clock_, DOCA_CLOCK_NIC_FREE_RUNNING, &after));
-		TEST_ASSERT_TRUE(margin > 0 && (int64_t)margin <= (ns_of(&after) - ns_of(&before)) / 5 / 2 + 1);
+		TEST_ASSERT_TRUE(margin > 0 &&
+				 (int64_t)margin <= (ns_of(&after) - ns_of(&before)) / 5 / 2 + 1);
 		TEST_ASSERT_TRUE(ns_of(&before) <= ns_of(&nic) && ns_of(&nic) <= ns_of(&after));
 	}
 }
@@ -104,14 +117,19 @@ static void wrong_clocks_are_refused(void)
 	REFUSED(INVALID_VALUE, doca_clock_destroy(NULL));
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(clock_, 0, &a));
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(clock_, 1 << 5, &a));
-	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME | DOCA_CLOCK_NIC_FREE_RUNNING, &a));
+	REFUSED(INVALID_VALUE,
+		doca_clock_get_timestamp(
+			clock_, DOCA_CLOCK_NIC_REAL_TIME | DOCA_CLOCK_NIC_FREE_RUNNING, &a));
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(NULL, DOCA_CLOCK_NIC_REAL_TIME, &a));
 	REFUSED(INVALID_VALUE, doca_clock_get_timestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME, NULL));
-	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME, DOCA_CLOCK_HOST_MONOTONIC, &a, &b,
-							     &margin));
-	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, 0, DOCA_CLOCK_NIC_REAL_TIME, &a, &b, &margin));
-	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC, DOCA_CLOCK_NIC_REAL_TIME, &a, &b,
-							     NULL));
+	REFUSED(INVALID_VALUE,
+		doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_NIC_REAL_TIME,
+					      DOCA_CLOCK_HOST_MONOTONIC, &a, &b, &margin));
+	REFUSED(INVALID_VALUE, doca_clock_get_crosstimestamp(clock_, 0, DOCA_CLOCK_NIC_REAL_TIME,
+							     &a, &b, &margin));
+	REFUSED(INVALID_VALUE,
+		doca_clock_get_crosstimestamp(clock_, DOCA_CLOCK_HOST_MONOTONIC,
+					      DOCA_CLOCK_NIC_REAL_TIME, &a, &b, NULL));
 }
 
 static void its_device_stays_open(void)
@@ -137,22 +155,30 @@ static void a_cache_is_invalidated_by_a_task(void)
 	OK(doca_mmap_advise_task_cache_invalidate_get_max_buf_size(&info, &size));
 	REFUSED(INVALID_VALUE, doca_mmap_advise_create(NULL, &advise));
 	OK(doca_mmap_advise_create(&dev, &advise));
-	REFUSED(INVALID_VALUE, doca_mmap_advise_task_invalidate_cache_set_conf(advise, NULL, NULL, 1));
+	REFUSED(INVALID_VALUE,
+		doca_mmap_advise_task_invalidate_cache_set_conf(advise, NULL, NULL, 1));
 	OK(doca_mmap_advise_task_invalidate_cache_set_conf(
 		advise, DONE_AND_ERROR(doca_mmap_advise_task_invalidate_cache_completion_cb_t), 1));
 	rig_start(doca_mmap_advise_as_ctx(advise));
 	/* too late: NOT_PERMITTED, not BAD_STATE */
-	REFUSED(NOT_PERMITTED, doca_mmap_advise_task_invalidate_cache_set_conf(
-				       advise, DONE_AND_ERROR(doca_mmap_advise_task_invalidate_cache_completion_cb_t), 1));
+	REFUSED(NOT_PERMITTED,
+		doca_mmap_advise_task_invalidate_cache_set_conf(
+			advise,
+			DONE_AND_ERROR(doca_mmap_advise_task_invalidate_cache_completion_cb_t), 1));
 	OK(doca_mmap_advise_task_invalidate_cache_alloc_init(advise, src, no_data, &task));
-	REFUSED(NO_MEMORY, doca_mmap_advise_task_invalidate_cache_alloc_init(advise, src, no_data, &more));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
+	REFUSED(NO_MEMORY,
+		doca_mmap_advise_task_invalidate_cache_alloc_init(advise, src, no_data, &more));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      run_task(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
 	doca_mmap_advise_task_invalidate_cache_set_buf(task, dst);
 	TEST_ASSERT_EQUAL_PTR(dst, doca_mmap_advise_task_invalidate_cache_get_buf(task));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      run_task(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
 	doca_mmap_advise_task_invalidate_cache_set_buf(task, NULL);
-	REFUSED(INVALID_VALUE, doca_task_try_submit(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
+	REFUSED(INVALID_VALUE,
+		doca_task_try_submit(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      run_task(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
 	REFUSED(IN_USE, doca_mmap_advise_destroy(advise));
 	doca_task_free(doca_mmap_advise_task_invalidate_cache_as_doca_task(task));
 	rig_stop(doca_mmap_advise_as_ctx(advise));

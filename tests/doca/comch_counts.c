@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch_counts.c - a consumer and its producers after more messages than 32 bits count, or half of them. */
+/*
+ * comch_counts.c - a consumer and its producers after more messages than 32 bits count, or half of
+ * them.
+ */
 #include "comch/fast.h"
 #include "comch_fast_rig.h"
 
@@ -46,7 +49,8 @@ static void late(uint32_t n_others)
 	fast_send(&f, 0, 100, NULL, 0);
 	UNTIL(&peer, peer.n_received == 1);
 	NEED(peer.length == 100);
-	fast_post(&peer, 0, 50); /* perhaps for one of theirs: it is not known here how long the right one is */
+	/* perhaps for one of theirs: it is not known here how long the right one is */
+	fast_post(&peer, 0, 50);
 	fast_send(&f, 0, 100, NULL, 0);
 	UNTIL(&f, f.n_sent == 2);
 	UNTIL(&peer, peer.n_flushed == 1);
@@ -91,7 +95,8 @@ static void wrap(void)
 		pass_one(i);
 	NEED(peer.consumer->n_posted == 29 && peer.consumer->n_used == 29);
 	fast_post(&peer, 0, 50);
-	NEED_OK(fast_try_send(&f, 0, 100, NULL, 0)); /* longer than what is posted: its callback says so */
+	/* longer than what is posted: its callback says so */
+	NEED_OK(fast_try_send(&f, 0, 100, NULL, 0));
 	UNTIL(&f, f.n_failed == 1);
 	NEED(f.send_status == DOCA_ERROR_INVALID_VALUE);
 	fast_close_both(&f, &peer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_ctrl.c - the control path of Comch between processes: what programs rely on, rule by rule. The name of a test says the
- * rule; "MUST" rules are those without which a program fails, hangs or crashes.
+ * comch_ctrl.c - the control path of Comch between processes: what programs rely on, rule by rule.
+ * The name of a test says the rule; "MUST" rules are those without which a program fails, hangs or
+ * crashes.
  */
 #include <string.h>
 
@@ -311,7 +312,8 @@ static void stepping_client(void)
 	rig_hear(RIG_CLIENT, 'r');
 	side_client(&s, RIG_NAME);
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(s.ctx));
-	rig_hear(RIG_CLIENT, 's'); /* connected and both messages on their way, with no progress here */
+	/* connected and both messages on their way, with no progress here */
+	rig_hear(RIG_CLIENT, 's');
 	while (!doca_pe_progress(s.pe))
 		rig_yield();
 	NEED(strcmp(s.journal, "12") == 0);

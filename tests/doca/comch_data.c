@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_data.c - the fast path of Comch between processes, rule by rule. The name of a test says the rule.
+ * comch_data.c - the fast path of Comch between processes, rule by rule. The name of a test says
+ * the rule.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,8 @@ static void sample(const char *mine, const char *theirs)
 	strcpy(f.mem + 8000, mine);
 	fast_send(&f, 8000, strlen(mine), NULL, 0);
 	UNTIL(&f, f.n_sent == 1 && f.n_received == 1);
-	NEED(f.length == strlen(theirs) && memcmp(f.data, theirs, f.length) == 0 && f.data == f.mem);
+	NEED(f.length == strlen(theirs) && memcmp(f.data, theirs, f.length) == 0 &&
+	     f.data == f.mem);
 	NEED(f.imm_len == 0 && f.from != 0);
 }
 
@@ -172,7 +174,7 @@ struct number {
 static uint32_t expected;
 static size_t length_of(uint32_t n)
 {
-	static const size_t lengths[] = { 0, 8, 33, 64, 1000, 4096, 4097, 16000 };
+	static const size_t lengths[] = {0, 8, 33, 64, 1000, 4096, 4097, 16000};
 
 	return lengths[n * 7 % 8 ^ (n / 64 & 1)];
 }
@@ -184,7 +186,8 @@ static void check(struct fast *fast)
 
 	NEED(fast->imm_len == sizeof(number));
 	memcpy(&number, fast->imm, sizeof(number));
-	NEED(number.n == expected && number.length == fast->length && fast->length == length_of(expected));
+	NEED(number.n == expected && number.length == fast->length &&
+	     fast->length == length_of(expected));
 	for (size_t i = 0; i + 4 <= fast->length; i += 4) {
 		uint32_t word;
 
@@ -227,7 +230,7 @@ static void stream_client(void)
 	meet();
 	UNTIL(&s, s.n_new == 1);
 	while (n < STREAM) {
-		struct number number = { n, (uint32_t)length_of(n) };
+		struct number number = {n, (uint32_t)length_of(n)};
 		size_t offset = n % FAST_TASKS * 16000;
 		doca_error_t result = DOCA_ERROR_AGAIN;
 
@@ -274,15 +277,18 @@ static void measuring_server(void)
 
 static void measuring_client(void)
 {
-	static const struct { size_t offset, length; doca_error_t status; } sends[] = {
-		{ 0, 101, DOCA_ERROR_INVALID_VALUE },
-		{ 0, 20000, DOCA_ERROR_INVALID_VALUE },
-		{ 0, 100, DOCA_SUCCESS },
-		{ 1000, 9001, DOCA_ERROR_INVALID_VALUE },
-		{ 1000, 9000, DOCA_SUCCESS },
-		{ 1000, 5001, DOCA_ERROR_INVALID_VALUE },
-		{ 1000, 5000, DOCA_SUCCESS },
-		{ 1000, 1, DOCA_ERROR_INVALID_VALUE }, /* the last takes immediate data alone */
+	static const struct {
+		size_t offset, length;
+		doca_error_t status;
+	} sends[] = {
+		{0, 101, DOCA_ERROR_INVALID_VALUE},
+		{0, 20000, DOCA_ERROR_INVALID_VALUE},
+		{0, 100, DOCA_SUCCESS},
+		{1000, 9001, DOCA_ERROR_INVALID_VALUE},
+		{1000, 9000, DOCA_SUCCESS},
+		{1000, 5001, DOCA_ERROR_INVALID_VALUE},
+		{1000, 5000, DOCA_SUCCESS},
+		{1000, 1, DOCA_ERROR_INVALID_VALUE}, /* the last takes immediate data alone */
 	};
 
 	open_client();
@@ -324,7 +330,8 @@ static void appending_server(void)
 	NEED_OK(doca_task_try_submit(doca_comch_consumer_task_post_recv_as_task(task)));
 	rig_tell(RIG_CLIENT, 'p');
 	UNTIL(&f, f.n_received == 1);
-	NEED(f.length == 30 && f.data == f.mem && memcmp(f.mem, "aaaaaaaaaabbbbbbbbbbbbbbbbbbbb", 30) == 0);
+	NEED(f.length == 30 && f.data == f.mem &&
+	     memcmp(f.mem, "aaaaaaaaaabbbbbbbbbbbbbbbbbbbb", 30) == 0);
 	close_server();
 }
 
@@ -409,7 +416,8 @@ static void orderly_client(void)
 	side_close(&s);
 }
 
-static void consumers_and_producers_stop_before_their_connection_and_posted_receives_are_flushed(void)
+static void consumers_and_producers_stop_before_their_connection_and_posted_receives_are_flushed(
+	void)
 {
 	rig_run(orderly_server, orderly_client);
 }
@@ -424,7 +432,8 @@ int main(void)
 	RUN_TEST(MUST_data_flows_once_and_in_order_while_nobody_progresses_the_control_engine);
 	RUN_TEST(data_longer_than_the_posted_buffer_is_INVALID_VALUE_for_the_sender);
 	RUN_TEST(received_data_is_appended_to_what_the_buffer_holds);
-	RUN_TEST(consumers_and_producers_stop_before_their_connection_and_posted_receives_are_flushed);
+	RUN_TEST(
+		consumers_and_producers_stop_before_their_connection_and_posted_receives_are_flushed);
 	rig_fini();
 	return UNITY_END();
 }

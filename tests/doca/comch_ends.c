@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_ends.c - which events and messages a program gets after it disconnected a client, and after its peer has ended
+ * comch_ends.c - which events and messages a program gets after it disconnected a client, and after
+ * its peer has ended
  *
- * Each test runs GANTRY_ROUNDS times, each time in new processes. If the variable is not set, it runs a few times.
+ * Each test runs GANTRY_ROUNDS times, each time in new processes. If the variable is not set, it
+ * runs a few times.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,9 +25,10 @@ static struct fast f, peer; /* on the connection of the client, and of the serve
 
 /* Shared by all processes of a test. */
 static struct {
-	uint64_t killed_ns, longest_ns; /* when the peer was killed; from then to the end of the last receive */
+	/* when the peer was killed; from then to the end of the last receive */
+	uint64_t killed_ns, longest_ns;
 	unsigned int round;
-} *shared;
+} * shared;
 
 void setUp(void)
 {
@@ -89,7 +92,8 @@ static void let_it_speak(struct doca_comch_connection *conn)
 	while (n < SPOKEN) {
 		NEED(rig_now() < until);
 		NEED_OK(doca_comch_connection_update_info(conn));
-		NEED_OK(doca_comch_connection_get_counter(conn, DOCA_COMCH_COUNTER_RECV_MESSAGES, &n));
+		NEED_OK(doca_comch_connection_get_counter(conn, DOCA_COMCH_COUNTER_RECV_MESSAGES,
+							  &n));
 		rig_yield();
 	}
 }
@@ -119,7 +123,8 @@ static void reject_in_one_process(void)
 	side_start(&s);
 	come_with_consumers();
 	UNTIL(&s, s.n_connected == 1);
-	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == DOCA_ERROR_INVALID_VALUE); /* it has ended */
+	/* it has ended */
+	UNTIL(&s, doca_comch_server_disconnect(s.server, s.conn) == DOCA_ERROR_INVALID_VALUE);
 	drain(s.pe);
 	NEED(strcmp(s.journal, "2C") == 0);
 	if (!leaves_first) {
@@ -144,10 +149,15 @@ static void nothing_of_a_connection_is_delivered_after_the_server_disconnected_i
 
 /* -- a program that stops while events wait -- */
 
-/* Events and messages of a consumer of the peer wait. In every second round the server stops, else the client. */
+/*
+ * Events and messages of a consumer of the peer wait. In every second round the server stops, else
+ * the client.
+ */
 static void stop_with_events_waiting(void)
 {
-	struct side *const stopped = shared->round % 2 ? &s : &c, *const other = shared->round % 2 ? &c : &s;
+	struct side *const stopped = shared->round % 2 ? &s : &c, *const other = shared->round % 2
+											 ? &c
+											 : &s;
 
 	side_join(&s, &c);
 	fast_open(&f, other, 1 << 16);
@@ -224,7 +234,10 @@ static void served_client(void)
 	side_stop(&c);
 }
 
-/* The client sends when it is connected. In every second round the server rejects it at once, perhaps before that. */
+/*
+ * The client sends when it is connected. In every second round the server rejects it at once,
+ * perhaps before that.
+ */
 static void rejected_client(void)
 {
 	side_client(&c, RIG_NAME);
@@ -238,7 +251,8 @@ static void rejected_client(void)
 	}
 	for (unsigned int i = 0; i < SPOKEN; i++)
 		side_try_send(&c, "hello", 5);
-	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_STOPPING || state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+	UNTIL(&c,
+	      state_of(c.ctx) == DOCA_CTX_STATE_STOPPING || state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	fast_close(&f);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 	side_close(&c);
@@ -280,11 +294,13 @@ static void disconnect_after_receives(void)
 	for (unsigned int i = 0; i < SENT; i++)
 		fast_send(&f, 0, 0, "x", 1);
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
-	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS,
+		    doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
 	/* its tasks end until it is idle, and some of them deliver messages */
 	do
 		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_disconnect(s.server, s.conn));
-	while (doca_pe_progress(peer.pe) && state_of(doca_comch_consumer_as_ctx(peer.consumer)) != DOCA_CTX_STATE_IDLE);
+	while (doca_pe_progress(peer.pe) &&
+	       state_of(doca_comch_consumer_as_ctx(peer.consumer)) != DOCA_CTX_STATE_IDLE);
 	NEED(peer.n_received == SENT && peer.n_flushed == POSTED - SENT);
 	NEED_OK(doca_comch_server_disconnect(s.server, s.conn));
 	drain(s.pe);
@@ -315,7 +331,9 @@ static void post_all(struct fast *fast)
 		fast_post(fast, i * 64, 64);
 }
 
-/* The consumer first receives the messages that the peer had sent. Only this engine makes progress. */
+/*
+ * The consumer first receives the messages that the peer had sent. Only this engine makes progress.
+ */
 static void flushed(struct fast *fast)
 {
 	UNTIL(fast, fast->n_received == SENT && fast->n_flushed == POSTED - SENT);
@@ -356,7 +374,10 @@ static void receives_end_when_the_peer_leaves_after_what_it_sent_was_received(vo
 	repeat(3, leave_once);
 }
 
-/* Two producers used the credit of the same receive: one message has no receive, and waits for the next posted one. */
+/*
+ * Two producers used the credit of the same receive: one message has no receive, and waits for the
+ * next posted one.
+ */
 static void more_sent_than_posted(void)
 {
 	struct doca_comch_producer *other;
@@ -442,13 +463,17 @@ static void die(void)
 
 static bool all_have_ended(void)
 {
-	return f.n_received == SENT && f.n_flushed == POSTED - SENT && f.n_failed == (shared->round & IN_FLIGHT ? 1 : 0);
+	return f.n_received == SENT && f.n_flushed == POSTED - SENT &&
+	       f.n_failed == (shared->round & IN_FLIGHT ? 1 : 0);
 }
 
-/* Messages do not wake the engine. The loss of the peer wakes the program, which then receives the messages. */
+/*
+ * Messages do not wake the engine. The loss of the peer wakes the program, which then receives the
+ * messages.
+ */
 static void sleep_until_all_have_ended(void)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	int epoll = epoll_create1(EPOLL_CLOEXEC), handle;
 
 	NEED_OK(doca_pe_get_notification_handle(f.pe, &handle));
@@ -533,12 +558,14 @@ static void receives_end_when_the_peer_is_killed(void)
 {
 	repeat(8, kill_once);
 	if (getenv("GANTRY_ROUNDS"))
-		printf("longest time from the kill to the end of the last receive: %.1f ms\n", (double)shared->longest_ns / 1e6);
+		printf("longest time from the kill to the end of the last receive: %.1f ms\n",
+		       (double)shared->longest_ns / 1e6);
 }
 
 int main(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		return 1;
 	rig_init();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_errors.c - errors of Comch that need more than a wrong argument: a side that does not move, another function, a device
- * that cannot, more clients than there may be, no memory.
+ * comch_errors.c - errors of Comch that need more than a wrong argument: a side that does not move,
+ * another function, a device that cannot, more clients than there may be, no memory.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,9 +29,9 @@ void tearDown(void)
 
 /* What the client is to find when it goes on; 0: anything. */
 static struct {
-	uint32_t wanted;         /* messages */
+	uint32_t wanted; /* messages */
 	unsigned int n_consumers;
-} *shared;
+} * shared;
 
 static void frozen_client(void)
 {
@@ -68,7 +68,7 @@ static void serve_frozen_client(void)
 /* Sends until the transport takes no more, and then until there are no more tasks. */
 static uint32_t send_all(void)
 {
-	uint32_t text[1000] = { 0 };
+	uint32_t text[1000] = {0};
 
 	while (side_try_send(&s, text, sizeof(text)) == DOCA_SUCCESS) {
 		text[0]++;
@@ -81,7 +81,9 @@ static uint32_t send_all(void)
 
 static struct fast fast;
 
-/* They start, though the client cannot be told yet. It will not hear of one that is gone by then. */
+/*
+ * They start, though the client cannot be told yet. It will not hear of one that is gone by then.
+ */
 static void start_consumers(void)
 {
 	fast_open(&fast, &s, 4096);
@@ -144,7 +146,8 @@ static void with_frozen_client(void (*role)(void))
 	pid_t server, client;
 
 	rig_begin();
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	TEST_ASSERT_TRUE(shared != MAP_FAILED);
 	server = rig_fork(role);
 	client = rig_fork(frozen_client);
@@ -215,14 +218,15 @@ static void refused(struct side *side)
 
 static void two_functions(void)
 {
-	struct side s2 = { .dev = NULL }, c2 = { .dev = NULL }, c3 = { .dev = NULL };
+	struct side s2 = {.dev = NULL}, c2 = {.dev = NULL}, c3 = {.dev = NULL};
 
-	rig_configure("devices = {\n"
-		      "dpu = { transport = \"shm-comch\"; pci = \"03:00.0\";\n"
-		      "	representors = ( { pci = \"b1:00.0\"; }, { pci = \"b1:00.1\"; } ); };\n"
-		      "second = { transport = \"shm-comch\"; pci = \"b1:00.1\"; profile = \"host\"; };\n"
-		      "third = { transport = \"shm-comch\"; pci = \"b1:00.2\"; profile = \"host\"; };\n"
-		      "};");
+	rig_configure(
+		"devices = {\n"
+		"dpu = { transport = \"shm-comch\"; pci = \"03:00.0\";\n"
+		"	representors = ( { pci = \"b1:00.0\"; }, { pci = \"b1:00.1\"; } ); };\n"
+		"second = { transport = \"shm-comch\"; pci = \"b1:00.1\"; profile = \"host\"; };\n"
+		"third = { transport = \"shm-comch\"; pci = \"b1:00.2\"; profile = \"host\"; };\n"
+		"};");
 	open_server(&s, "b1:00.0", RIG_NAME);
 	open_client(&c, "b1:00.0", RIG_NAME);
 	open_client(&c2, "b1:00.1", RIG_NAME);
@@ -264,7 +268,8 @@ static void only_clients_on_the_function_of_the_representor_reach_a_server(void)
 /* Programs use such names; each is its own server, however alike they look. */
 static void many_names(void)
 {
-	static char names[6][121] = { "comch_ctrl_path_sample_server", "dma copy server", "a/../b", "a_.._b" };
+	static char names[6][121] = {"comch_ctrl_path_sample_server", "dma copy server", "a/../b",
+				     "a_.._b"};
 	struct side servers[6], clients[6];
 	char text[16];
 
@@ -304,26 +309,30 @@ static void without_comch(void)
 	struct doca_devinfo *info;
 	uint32_t n;
 
-	rig_configure("devices = {\n"
-		      "net = { transport = \"rxe\"; netdev = \"lo\"; pci = \"d1:00.0\"; profile = \"host\"; insecure = true; };\n"
-		      "host = { transport = \"shm-comch\"; pci = \"c1:00.0\"; profile = \"host\";\n"
-		      "	representors = ( { pci = \"e1:00.0\"; } ); };\n"
-		      "};");
+	rig_configure(
+		"devices = {\n"
+		"net = { transport = \"rxe\"; netdev = \"lo\"; pci = \"d1:00.0\"; profile = \"host\"; insecure = true; };\n"
+		"host = { transport = \"shm-comch\"; pci = \"c1:00.0\"; profile = \"host\";\n"
+		"	representors = ( { pci = \"e1:00.0\"; } ); };\n"
+		"};");
 	side_open_dev(&c, "d1:00.0");
 	info = doca_dev_as_devinfo(c.dev);
 	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_cap_client_is_supported(info));
 	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_cap_server_is_supported(info));
 	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_consumer_cap_is_supported(info));
 	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_consumer_cap_get_max_buf_size(info, &n));
-	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_consumer_cap_get_max_buf_list_len(info, &n));
+	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED,
+		    doca_comch_consumer_cap_get_max_buf_list_len(info, &n));
 	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_producer_cap_is_supported(info));
 	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_producer_cap_get_max_buf_size(info, &n));
-	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED, doca_comch_producer_cap_get_max_buf_list_len(info, &n));
+	NEED_RESULT(DOCA_ERROR_NOT_SUPPORTED,
+		    doca_comch_producer_cap_get_max_buf_list_len(info, &n));
 	NEED_RESULT(DOCA_ERROR_INITIALIZATION, doca_comch_client_create(c.dev, RIG_NAME, &client));
 	NEED_OK(doca_dev_close(c.dev));
 	side_open_dev(&s, "c1:00.0");
 	side_open_rep(&s);
-	NEED_RESULT(DOCA_ERROR_INITIALIZATION, doca_comch_server_create(s.dev, s.rep, RIG_NAME, &server));
+	NEED_RESULT(DOCA_ERROR_INITIALIZATION,
+		    doca_comch_server_create(s.dev, s.rep, RIG_NAME, &server));
 	NEED_OK(doca_dev_rep_close(s.rep));
 	NEED_OK(doca_dev_close(s.dev));
 }
@@ -343,7 +352,7 @@ static void a_device_that_cannot_says_so(void)
 
 static void crowd(void)
 {
-	const struct rlimit files = { 8192, 8192 };
+	const struct rlimit files = {8192, 8192};
 	struct side *clients;
 	uint32_t most;
 
@@ -362,7 +371,7 @@ static void crowd(void)
 	refused(&clients[most]);
 	side_stop(&clients[0]);
 	UNTIL(&s, s.n_lost == 1);
-	side_start(&clients[most]); /* there is room again */
+	side_start(&clients[most]);                                /* there is room again */
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx)); /* all are told */
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	for (uint32_t i = 1; i <= most; i++) {
@@ -440,8 +449,10 @@ static void what_takes_memory_says_NO_MEMORY_when_there_is_none(void)
 	fast_open(&fast, &c, 4096);
 	TEST_ASSERT_TRUE(scarce_walk(DOCA_ERROR_NO_MEMORY, make_server, undo_server, &server) > 0);
 	TEST_ASSERT_TRUE(scarce_walk(DOCA_ERROR_NO_MEMORY, make_client, undo_client, &client) > 0);
-	TEST_ASSERT_TRUE(scarce_walk(DOCA_ERROR_NO_MEMORY, make_consumer, undo_consumer, &consumer) > 0);
-	TEST_ASSERT_TRUE(scarce_walk(DOCA_ERROR_NO_MEMORY, make_producer, undo_producer, &producer) > 0);
+	TEST_ASSERT_TRUE(
+		scarce_walk(DOCA_ERROR_NO_MEMORY, make_consumer, undo_consumer, &consumer) > 0);
+	TEST_ASSERT_TRUE(
+		scarce_walk(DOCA_ERROR_NO_MEMORY, make_producer, undo_producer, &producer) > 0);
 	fast_close(&fast);
 	side_stop(&c);
 	side_stop(&s);

@@ -14,7 +14,8 @@ static void end_task(struct fast *f, struct doca_task *task, struct doca_buf *bu
 		doca_task_free(task);
 }
 
-static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+			union doca_data ctx_data)
 {
 	struct doca_buf *buf = doca_comch_consumer_task_post_recv_get_buf(task);
 	struct fast *f = ctx_data.ptr;
@@ -29,7 +30,8 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 		f->data = data;
 	}
 	f->imm_len = doca_comch_consumer_task_post_recv_get_imm_data_len(task);
-	NEED(f->imm_len <= 32 && !doca_comch_consumer_task_post_recv_get_imm_data(task) == !f->imm_len);
+	NEED(f->imm_len <= 32 &&
+	     !doca_comch_consumer_task_post_recv_get_imm_data(task) == !f->imm_len);
 	if (f->imm_len)
 		memcpy(f->imm, doca_comch_consumer_task_post_recv_get_imm_data(task), f->imm_len);
 	f->from = doca_comch_consumer_task_post_recv_get_producer_id(task);
@@ -44,7 +46,8 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 	NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(task)));
 }
 
-static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+		       union doca_data ctx_data)
 {
 	struct doca_buf *buf = doca_comch_consumer_task_post_recv_get_buf(task);
 	struct fast *f = ctx_data.ptr;
@@ -56,7 +59,8 @@ static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union do
 	end_task(f, doca_comch_consumer_task_post_recv_as_task(task), buf);
 }
 
-static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct fast *f = ctx_data.ptr;
 
@@ -66,7 +70,8 @@ static void on_sent(struct doca_comch_producer_task_send *task, union doca_data 
 		 (struct doca_buf *)(uintptr_t)doca_comch_producer_task_send_get_buf(task));
 }
 
-static void on_failed(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_failed(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		      union doca_data ctx_data)
 {
 	struct fast *f = ctx_data.ptr;
 
@@ -77,10 +82,12 @@ static void on_failed(struct doca_comch_producer_task_send *task, union doca_dat
 	on_sent(task, task_data, ctx_data);
 }
 
-static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+		     enum doca_ctx_states next)
 {
 	struct fast *f = data.ptr;
-	char *journal = ctx == doca_comch_consumer_as_ctx(f->consumer) ? f->consumer_journal : f->producer_journal;
+	char *journal = ctx == doca_comch_consumer_as_ctx(f->consumer) ? f->consumer_journal
+								       : f->producer_journal;
 	size_t n = strlen(journal);
 
 	NEED(prev != next);
@@ -115,7 +122,7 @@ void fast_open(struct fast *f, struct side *side, size_t bytes)
 static void configure(struct fast *f, struct doca_ctx *ctx)
 {
 	NEED_OK(doca_pe_connect_ctx(f->pe, ctx));
-	NEED_OK(doca_ctx_set_user_data(ctx, (union doca_data){ .ptr = f }));
+	NEED_OK(doca_ctx_set_user_data(ctx, (union doca_data){.ptr = f}));
 	NEED_OK(doca_ctx_set_state_changed_cb(ctx, on_state));
 }
 
@@ -123,7 +130,8 @@ void fast_add_consumer(struct fast *f, uint32_t n_tasks)
 {
 	NEED_OK(doca_comch_consumer_create(f->side->conn, f->mmap, &f->consumer));
 	configure(f, doca_comch_consumer_as_ctx(f->consumer));
-	NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f->consumer, on_received, on_flushed, n_tasks));
+	NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f->consumer, on_received, on_flushed,
+							    n_tasks));
 }
 
 void fast_add_producer(struct fast *f, uint32_t n_tasks)
@@ -158,8 +166,8 @@ struct doca_buf *fast_buf(struct fast *f, size_t offset, size_t length, size_t d
 	struct doca_buf *buf;
 
 	NEED(offset + length <= f->bytes);
-	NEED_OK(doca_buf_inventory_buf_get_by_args(f->inventory, f->mmap, f->mem + offset, length, f->mem + offset, data_len,
-						   &buf));
+	NEED_OK(doca_buf_inventory_buf_get_by_args(f->inventory, f->mmap, f->mem + offset, length,
+						   f->mem + offset, data_len, &buf));
 	return buf;
 }
 
@@ -172,7 +180,8 @@ void fast_post(struct fast *f, size_t offset, size_t length)
 	NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(task)));
 }
 
-doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const void *imm, uint32_t imm_len)
+doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const void *imm,
+			   uint32_t imm_len)
 {
 	struct doca_buf *buf = length ? fast_buf(f, offset, length, length) : NULL;
 	struct doca_comch_producer_task_send *task;
@@ -181,8 +190,8 @@ doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const v
 
 	if (imm_len)
 		memcpy(copy, imm, imm_len);
-	result = doca_comch_producer_task_send_alloc_init(f->producer, buf, copy, imm_len, f->to ? f->to : f->side->consumer,
-							  &task);
+	result = doca_comch_producer_task_send_alloc_init(f->producer, buf, copy, imm_len,
+							  f->to ? f->to : f->side->consumer, &task);
 	memset(copy, 0xee, sizeof(copy)); /* it was copied */
 	if (result == DOCA_SUCCESS) {
 		result = doca_task_submit(doca_comch_producer_task_send_as_task(task));
@@ -238,7 +247,8 @@ void fast_close(struct fast *f)
 	memset(f, 0, sizeof(*f));
 }
 
-void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server, size_t bytes)
+void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server,
+		    size_t bytes)
 {
 	side_join(server, client);
 	fast_open(f, client, bytes);

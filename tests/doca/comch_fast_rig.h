@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch_fast_rig.h - a consumer and a producer on the connection of a side, with memory for both. */
+/*
+ * comch_fast_rig.h - a consumer and a producer on the connection of a side, with memory for both.
+ */
 #ifndef COMCH_FAST_RIG_H
 #define COMCH_FAST_RIG_H
 
@@ -16,16 +18,16 @@ struct fast {
 	struct doca_pe *pe; /* of both */
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
-	uint32_t to;        /* consumer of the peer; at first the one that the side knows */
+	uint32_t to; /* consumer of the peer; at first the one that the side knows */
 	unsigned int n_received, n_flushed, n_sent, n_failed;
 	doca_error_t recv_status, send_status; /* of the last that failed */
-	size_t length;      /* of the last that was received */
+	size_t length;                         /* of the last that was received */
 	char *data;
 	uint8_t imm[64];
 	uint32_t imm_len, from;
-	bool not_ours;      /* whose memory it is */
-	bool keep;          /* buffers and tasks are not given back, the receive is posted again */
-	bool hold;          /* tasks that end stay with the program: kept */
+	bool not_ours; /* whose memory it is */
+	bool keep;     /* buffers and tasks are not given back, the receive is posted again */
+	bool hold;     /* tasks that end stay with the program: kept */
 	struct doca_task *kept;
 	void (*on_received)(struct fast *f);
 	char consumer_journal[64], producer_journal[64];
@@ -37,11 +39,13 @@ void fast_open(struct fast *f, struct side *side, size_t bytes);
 void fast_open_at(struct fast *f, struct side *side, void *mem, size_t bytes);
 void fast_add_consumer(struct fast *f, uint32_t n_tasks); /* created and configured */
 void fast_add_producer(struct fast *f, uint32_t n_tasks);
-void fast_start_consumer(struct fast *f);                 /* until it runs; progresses its own engine alone */
-void fast_start(struct fast *f);                          /* both, made if they are not there */
+/* until it runs; progresses its own engine alone */
+void fast_start_consumer(struct fast *f);
+void fast_start(struct fast *f); /* both, made if they are not there */
 void fast_post(struct fast *f, size_t offset, size_t length);
 /* Immediate data alone when length is 0. The result of the submit. */
-doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const void *imm, uint32_t imm_len);
+doca_error_t fast_try_send(struct fast *f, size_t offset, size_t length, const void *imm,
+			   uint32_t imm_len);
 /* Until it is not AGAIN, without any progress. */
 void fast_send(struct fast *f, size_t offset, size_t length, const void *imm, uint32_t imm_len);
 struct doca_buf *fast_buf(struct fast *f, size_t offset, size_t length, size_t data_len);
@@ -49,7 +53,8 @@ void fast_stop(struct fast *f); /* both; destroys them */
 void fast_close(struct fast *f);
 
 /* Both sides in one process, each with its own; so that each step of both is chosen by the test. */
-void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server, size_t bytes);
+void fast_open_both(struct fast *f, struct side *client, struct fast *peer, struct side *server,
+		    size_t bytes);
 void fast_close_both(struct fast *f, struct fast *peer);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_fast_rules.c - more that programs rely on with consumers and producers: what callbacks may do, tasks that are used again,
- * one buffer in many tasks, ids. Both sides are in one process, so that each step of both is chosen by the test.
+ * comch_fast_rules.c - more that programs rely on with consumers and producers: what callbacks may
+ * do, tasks that are used again, one buffer in many tasks, ids. Both sides are in one process, so
+ * that each step of both is chosen by the test.
  */
 #include <string.h>
 
@@ -33,8 +34,8 @@ static void close_both(void)
 static bool stop_at_once;
 static unsigned int n_states;
 
-static void on_producer_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
-			      enum doca_ctx_states next)
+static void on_producer_state(const union doca_data data, struct doca_ctx *ctx,
+			      enum doca_ctx_states prev, enum doca_ctx_states next)
 {
 	NEED(data.ptr == &f && prev != next);
 	n_states++;
@@ -46,8 +47,8 @@ static void on_producer_state(const union doca_data data, struct doca_ctx *ctx, 
 		fast_send(&f, 0, 100, "i", 1);
 }
 
-static void on_consumer_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
-			      enum doca_ctx_states next)
+static void on_consumer_state(const union doca_data data, struct doca_ctx *ctx,
+			      enum doca_ctx_states prev, enum doca_ctx_states next)
 {
 	NEED(data.ptr == &peer && ctx && prev != next);
 	n_states++;
@@ -89,28 +90,33 @@ static void a_producer_sends_or_stops_and_a_consumer_posts_in_the_callback_of_RU
 
 static unsigned int n_again;
 
-static void produce_again(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void produce_again(struct doca_comch_producer_task_send *task, union doca_data task_data,
+			  union doca_data ctx_data)
 {
 	struct doca_task *t = doca_comch_producer_task_send_as_task(task);
 	uint8_t imm[4];
 	doca_error_t result;
 
-	NEED(ctx_data.ptr == &f && task_data.u64 == n_again && doca_task_get_status(t) == DOCA_SUCCESS);
+	NEED(ctx_data.ptr == &f && task_data.u64 == n_again &&
+	     doca_task_get_status(t) == DOCA_SUCCESS);
 	if (++n_again == 1000) {
 		f.n_sent++;
 		doca_task_free(t);
-		NEED(doca_comch_producer_task_send_get_imm_data_len(task) == 4); /* readable after it was freed */
+		/* readable after it was freed */
+		NEED(doca_comch_producer_task_send_get_imm_data_len(task) == 4);
 		return;
 	}
-	doca_task_set_user_data(t, (union doca_data){ .u64 = n_again });
+	doca_task_set_user_data(t, (union doca_data){.u64 = n_again});
 	memcpy(imm, &n_again, sizeof(imm));
 	doca_comch_producer_task_send_set_imm_data(task, imm, sizeof(imm));
-	while ((result = doca_task_submit(t)) == DOCA_ERROR_AGAIN) /* programs spin in a callback; receives are posted meanwhile */
+	/* programs spin in a callback; receives are posted meanwhile */
+	while ((result = doca_task_submit(t)) == DOCA_ERROR_AGAIN)
 		doca_pe_progress(peer.pe);
 	NEED_OK(result);
 }
 
-static void produce_never(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void produce_never(struct doca_comch_producer_task_send *task, union doca_data task_data,
+			  union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
@@ -130,7 +136,7 @@ static void check_next(struct fast *fast)
 static void same_producer_task(void)
 {
 	struct doca_comch_producer_task_send *task;
-	uint8_t imm[4] = { 0 };
+	uint8_t imm[4] = {0};
 
 	open_both();
 	fast_add_consumer(&peer, FAST_TASKS);
@@ -141,14 +147,17 @@ static void same_producer_task(void)
 	fast_post(&peer, 64, 64);
 	UNTIL(&c, c.n_new == 1);
 	fast_add_producer(&f, 4);
-	NEED_OK(doca_comch_producer_task_send_set_conf(f.producer, produce_again, produce_never, 1));
+	NEED_OK(doca_comch_producer_task_send_set_conf(f.producer, produce_again, produce_never,
+						       1));
 	NEED_OK(doca_ctx_start(doca_comch_producer_as_ctx(f.producer)));
-	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, fast_buf(&f, 0, 64, 64), imm, 4, c.consumer, &task));
+	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, fast_buf(&f, 0, 64, 64), imm,
+							 4, c.consumer, &task));
 	while (doca_task_submit(doca_comch_producer_task_send_as_task(task)) == DOCA_ERROR_AGAIN)
 		doca_pe_progress(peer.pe);
 	UNTIL(&f, f.n_sent == 1);
 	UNTIL(&peer, peer.n_received == 1000);
-	NEED_OK(doca_buf_dec_refcount((struct doca_buf *)(uintptr_t)doca_comch_producer_task_send_get_buf(task), NULL));
+	NEED_OK(doca_buf_dec_refcount(
+		(struct doca_buf *)(uintptr_t)doca_comch_producer_task_send_get_buf(task), NULL));
 	peer.keep = false;
 	close_both();
 }
@@ -179,10 +188,12 @@ static void one_buffer(void)
 	memset(f.mem + 5000, 'o', 1000);
 	for (size_t i = 0; i < SENDS; i++) {
 		NEED_OK(doca_buf_inc_refcount(buf, NULL)); /* the end of each task takes one */
-		NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0, c.consumer, &tasks[i]));
+		NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0,
+								 c.consumer, &tasks[i]));
 	}
 	for (size_t i = 0; i < SENDS; i++)
-		UNTIL(&peer, doca_task_submit(doca_comch_producer_task_send_as_task(tasks[i])) == DOCA_SUCCESS);
+		UNTIL(&peer, doca_task_submit(doca_comch_producer_task_send_as_task(tasks[i])) ==
+				     DOCA_SUCCESS);
 	UNTIL(&peer, peer.n_received == SENDS);
 	UNTIL(&f, f.n_sent == SENDS);
 	for (size_t i = 0; i < SENDS; i++)
@@ -203,7 +214,8 @@ static void fails_with(struct doca_buf *buf, doca_error_t status)
 	struct doca_comch_producer_task_send *task;
 
 	NEED_OK(doca_buf_inc_refcount(buf, NULL));
-	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0, c.consumer, &task));
+	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, buf, NULL, 0, c.consumer,
+							 &task));
 	UNTIL(&peer, doca_task_submit(doca_comch_producer_task_send_as_task(task)) == DOCA_SUCCESS);
 	UNTIL(&f, f.n_failed == before + 1);
 	NEED(f.send_status == status);
@@ -274,7 +286,8 @@ static void one_length(size_t length, uint32_t imm_len)
 	fast_post(&peer, to, length + 1);
 	fast_send(&f, from, length, imm, imm_len);
 	UNTIL(&peer, peer.n_received == n + 1);
-	NEED(peer.length == length && peer.imm_len == imm_len && memcmp(peer.imm, imm, imm_len) == 0);
+	NEED(peer.length == length && peer.imm_len == imm_len &&
+	     memcmp(peer.imm, imm, imm_len) == 0);
 	for (size_t i = 0; i < length; i++)
 		NEED((uint8_t)peer.mem[to + i] == byte_at(i, length, imm_len));
 	for (size_t i = 0; i < GUARD; i++)

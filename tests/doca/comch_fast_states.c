@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_fast_states.c - the states of Comch consumers and producers, by the tables of the guide: every transition is walked, and
- * in every state every operation is tried. Journals have the states: 0 idle, 1 starting, 2 running, 3 stopping.
+ * comch_fast_states.c - the states of Comch consumers and producers, by the tables of the guide:
+ * every transition is walked, and in every state every operation is tried. Journals have the
+ * states: 0 idle, 1 starting, 2 running, 3 stopping.
  */
 #include <signal.h>
 #include <string.h>
@@ -60,7 +61,8 @@ static struct doca_ctx *consumer_ctx(void)
 	return doca_comch_consumer_as_ctx(f.consumer);
 }
 
-static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct fast *fast = ctx_data.ptr;
 
@@ -75,19 +77,44 @@ static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_
 static doca_error_t take_recv(bool and_submit)
 {
 	struct doca_comch_consumer_task_post_recv *task = NULL;
-	doca_error_t result = doca_comch_consumer_task_post_recv_alloc_init(f.consumer, NULL, &task);
+	doca_error_t result = doca_comch_consumer_task_post_recv_alloc_init(f.consumer, NULL,
+									    &task);
 
 	return end(result, doca_comch_consumer_task_post_recv_as_task(task), and_submit);
 }
 
-static doca_error_t c_imm(void) { return doca_comch_consumer_set_imm_data_len(f.consumer, 32); }
-static doca_error_t c_posts(void) { return doca_comch_consumer_task_post_recv_set_conf(f.consumer, on_recv, on_recv, 4); }
-static doca_error_t c_engine(void) { return doca_pe_connect_ctx(f.pe, consumer_ctx()); }
-static doca_error_t c_start(void) { return doca_ctx_start(consumer_ctx()); }
-static doca_error_t c_stop(void) { return doca_ctx_stop(consumer_ctx()); }
-static doca_error_t c_destroy(void) { return doca_comch_consumer_destroy(f.consumer); }
-static doca_error_t c_alloc(void) { return take_recv(false); }
-static doca_error_t c_post(void) { return take_recv(true); }
+static doca_error_t c_imm(void)
+{
+	return doca_comch_consumer_set_imm_data_len(f.consumer, 32);
+}
+static doca_error_t c_posts(void)
+{
+	return doca_comch_consumer_task_post_recv_set_conf(f.consumer, on_recv, on_recv, 4);
+}
+static doca_error_t c_engine(void)
+{
+	return doca_pe_connect_ctx(f.pe, consumer_ctx());
+}
+static doca_error_t c_start(void)
+{
+	return doca_ctx_start(consumer_ctx());
+}
+static doca_error_t c_stop(void)
+{
+	return doca_ctx_stop(consumer_ctx());
+}
+static doca_error_t c_destroy(void)
+{
+	return doca_comch_consumer_destroy(f.consumer);
+}
+static doca_error_t c_alloc(void)
+{
+	return take_recv(false);
+}
+static doca_error_t c_post(void)
+{
+	return take_recv(true);
+}
 
 static doca_error_t c_id(void)
 {
@@ -107,16 +134,16 @@ static doca_error_t c_handle(void)
 
 static const struct rig_row consumer_rows[] = {
 	/*                                      idle  starting  running  stopping */
-	{ "set_imm_data_len", c_imm,           { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "task_post_recv_set_conf", c_posts,  { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "pe_connect_ctx", c_engine,          { DOCA_ERROR_NOT_PERMITTED, LATE, LATE, LATE } },
-	{ "get_id", c_id,                      { DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "get_dpa_handle", c_handle,          { LATE, LATE, LATE, LATE } },
-	{ "alloc", c_alloc,                    { EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "submit", c_post,                    { EMPTY, LATE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", c_start,                    { NOT_HERE, LATE, LATE, LATE } },
-	{ "stop", c_stop,                      { DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON } },
-	{ "destroy", c_destroy,                { NOT_HERE, BUSY, BUSY, BUSY } },
+	{"set_imm_data_len", c_imm, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"task_post_recv_set_conf", c_posts, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"pe_connect_ctx", c_engine, {DOCA_ERROR_NOT_PERMITTED, LATE, LATE, LATE}},
+	{"get_id", c_id, {DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"get_dpa_handle", c_handle, {LATE, LATE, LATE, LATE}},
+	{"alloc", c_alloc, {EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"submit", c_post, {EMPTY, LATE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", c_start, {NOT_HERE, LATE, LATE, LATE}},
+	{"stop", c_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON}},
+	{"destroy", c_destroy, {NOT_HERE, BUSY, BUSY, BUSY}},
 };
 
 static void walk_consumer(void)
@@ -131,7 +158,8 @@ static void walk_consumer(void)
 	NEED(strcmp(f.consumer_journal, "12") == 0);
 	TRY(consumer_ctx(), consumer_rows);
 	drain(f.pe);
-	NEED(f.n_received + f.n_flushed == 0); /* a receive ends when something comes, not when it is posted */
+	/* a receive ends when something comes, not when it is posted */
+	NEED(f.n_received + f.n_flushed == 0);
 	NEED_RESULT(GOES_ON, doca_ctx_stop(consumer_ctx()));
 	NEED(strcmp(f.consumer_journal, "123") == 0 && f.n_flushed == 0);
 	TRY(consumer_ctx(), consumer_rows);
@@ -185,7 +213,8 @@ static struct doca_ctx *producer_ctx(void)
 	return doca_comch_producer_as_ctx(f.producer);
 }
 
-static void on_send(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_send(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct fast *fast = ctx_data.ptr;
 
@@ -201,17 +230,36 @@ static doca_error_t take_send(bool and_submit)
 {
 	struct doca_comch_producer_task_send *task = NULL;
 	uint8_t imm = 1;
-	doca_error_t result = doca_comch_producer_task_send_alloc_init(f.producer, NULL, &imm, 1, c.consumer, &task);
+	doca_error_t result = doca_comch_producer_task_send_alloc_init(f.producer, NULL, &imm, 1,
+								       c.consumer, &task);
 
 	return end(result, doca_comch_producer_task_send_as_task(task), and_submit);
 }
 
-static doca_error_t p_sends(void) { return doca_comch_producer_task_send_set_conf(f.producer, on_send, on_send, 4); }
-static doca_error_t p_engine(void) { return doca_pe_connect_ctx(f.pe, producer_ctx()); }
-static doca_error_t p_start(void) { return doca_ctx_start(producer_ctx()); }
-static doca_error_t p_stop(void) { return doca_ctx_stop(producer_ctx()); }
-static doca_error_t p_destroy(void) { return doca_comch_producer_destroy(f.producer); }
-static doca_error_t p_alloc(void) { return take_send(false); }
+static doca_error_t p_sends(void)
+{
+	return doca_comch_producer_task_send_set_conf(f.producer, on_send, on_send, 4);
+}
+static doca_error_t p_engine(void)
+{
+	return doca_pe_connect_ctx(f.pe, producer_ctx());
+}
+static doca_error_t p_start(void)
+{
+	return doca_ctx_start(producer_ctx());
+}
+static doca_error_t p_stop(void)
+{
+	return doca_ctx_stop(producer_ctx());
+}
+static doca_error_t p_destroy(void)
+{
+	return doca_comch_producer_destroy(f.producer);
+}
+static doca_error_t p_alloc(void)
+{
+	return take_send(false);
+}
 
 /* A queue of the peer is new to it: AGAIN until both know of it. */
 static doca_error_t p_send(void)
@@ -242,15 +290,15 @@ static doca_error_t p_handle(void)
 
 static const struct rig_row producer_rows[] = {
 	/*                              idle  starting  running  stopping */
-	{ "task_send_set_conf", p_sends, { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "pe_connect_ctx", p_engine,    { DOCA_ERROR_NOT_PERMITTED, NOT_HERE, LATE, LATE } },
-	{ "get_id", p_id,                { DOCA_SUCCESS, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "get_dpa_handle", p_handle,    { LATE, NOT_HERE, LATE, LATE } },
-	{ "alloc", p_alloc,              { EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "submit", p_send,              { EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", p_start,              { NOT_HERE, NOT_HERE, LATE, LATE } },
-	{ "stop", p_stop,                { DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON } },
-	{ "destroy", p_destroy,          { NOT_HERE, NOT_HERE, BUSY, BUSY } },
+	{"task_send_set_conf", p_sends, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"pe_connect_ctx", p_engine, {DOCA_ERROR_NOT_PERMITTED, NOT_HERE, LATE, LATE}},
+	{"get_id", p_id, {DOCA_SUCCESS, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"get_dpa_handle", p_handle, {LATE, NOT_HERE, LATE, LATE}},
+	{"alloc", p_alloc, {EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"submit", p_send, {EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", p_start, {NOT_HERE, NOT_HERE, LATE, LATE}},
+	{"stop", p_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON}},
+	{"destroy", p_destroy, {NOT_HERE, NOT_HERE, BUSY, BUSY}},
 };
 
 static void walk_producer(void)
@@ -266,12 +314,14 @@ static void walk_producer(void)
 	NEED_OK(doca_ctx_start(producer_ctx())); /* running when it returns */
 	NEED(strcmp(f.producer_journal, "2") == 0);
 	TRY(producer_ctx(), producer_rows);
-	NEED_RESULT(GOES_ON, doca_ctx_stop(producer_ctx())); /* the end of the task that was sent has not been told */
+	/* the end of the task that was sent has not been told */
+	NEED_RESULT(GOES_ON, doca_ctx_stop(producer_ctx()));
 	NEED(strcmp(f.producer_journal, "23") == 0);
 	TRY(producer_ctx(), producer_rows);
 	UNTIL(&f, state_of(producer_ctx()) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(f.producer_journal, "230") == 0 && f.n_sent == 1 && f.n_failed == 1);
-	UNTIL(&peer, peer.n_received == 1); /* what was sent before the stop has arrived, the other not */
+	/* what was sent before the stop has arrived, the other not */
+	UNTIL(&peer, peer.n_received == 1);
 	TRY(producer_ctx(), producer_rows);
 	NEED_OK(doca_ctx_start(producer_ctx()));
 	NEED_OK(doca_ctx_stop(producer_ctx())); /* nothing outstanding */
@@ -284,7 +334,10 @@ static void a_producer_goes_through_all_states_and_each_call_gives_what_is_docum
 	rig_alone(walk_producer);
 }
 
-/* The peer has not come to read it: the task is flushed. The producer is idle when the program has freed it. */
+/*
+ * The peer has not come to read it: the task is flushed. The producer is idle when the program has
+ * freed it.
+ */
 static void stopped_with_data_in_flight(void)
 {
 	open_both();
@@ -340,7 +393,10 @@ static void end_producer(struct fast *fast)
 	fast->producer = NULL;
 }
 
-/* Who answered is expected to answer again, until it is gone; who asked may be gone before the next send. */
+/*
+ * Who answered is expected to answer again, until it is gone; who asked may be gone before the next
+ * send.
+ */
 static void gone_before_the_answer(void)
 {
 	struct doca_comch_producer *second;
@@ -364,7 +420,8 @@ static void gone_before_the_answer(void)
 	second = peer.producer;
 	peer.producer = NULL;
 	ask();
-	fast_stop(&peer); /* the consumer: the last message came to it, and nothing was sent since */
+	/* the consumer: the last message came to it, and nothing was sent since */
+	fast_stop(&peer);
 	peer.producer = second;
 	fast_post(&f, 0, 0);
 	fast_send(&peer, 0, 0, "z", 1);
@@ -379,7 +436,10 @@ static void consumers_and_producers_go_while_an_answer_is_expected_of_them(void)
 
 /* -- their connection -- */
 
-/* Whatever of them runs or starts keeps the server from stopping and from disconnecting, and the client from stopping. */
+/*
+ * Whatever of them runs or starts keeps the server from stopping and from disconnecting, and the
+ * client from stopping.
+ */
 static void in_use(struct doca_ctx *ctx)
 {
 	NEED(state_of(ctx) == DOCA_CTX_STATE_STARTING || state_of(ctx) == DOCA_CTX_STATE_RUNNING);
@@ -475,7 +535,8 @@ static void bereaved_client(void)
 	side_close(&c);
 }
 
-static void when_the_server_dies_the_client_is_idle_after_its_consumers_and_producers_were_stopped(void)
+static void when_the_server_dies_the_client_is_idle_after_its_consumers_and_producers_were_stopped(
+	void)
 {
 	pid_t server, client;
 
@@ -500,7 +561,8 @@ int main(void)
 	RUN_TEST(a_producer_that_stops_flushes_what_was_not_read_and_waits_for_its_tasks);
 	RUN_TEST(consumers_and_producers_go_while_an_answer_is_expected_of_them);
 	RUN_TEST(consumers_and_producers_keep_their_connection_until_they_stop);
-	RUN_TEST(when_the_server_dies_the_client_is_idle_after_its_consumers_and_producers_were_stopped);
+	RUN_TEST(
+		when_the_server_dies_the_client_is_idle_after_its_consumers_and_producers_were_stopped);
 	rig_fini();
 	return UNITY_END();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_hostile.c - programs that are careless or worse: they stop, free, destroy and start again where nobody expects it, and
- * die at any moment. Nothing crashes, each task ends once, nothing stays open.
+ * comch_hostile.c - programs that are careless or worse: they stop, free, destroy and start again
+ * where nobody expects it, and die at any moment. Nothing crashes, each task ends once, nothing
+ * stays open.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -49,7 +50,8 @@ static void do_wrong(struct side *side)
 		NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_client_destroy(side->client));
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_pe_destroy(side->pe));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_ctx_start(side->ctx));
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_consumer_create(side->conn, NULL, &consumer));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_comch_consumer_create(side->conn, NULL, &consumer));
 	n_wrong++;
 	doca_pe_progress(side->pe); /* not allowed, and no reason to crash */
 }
@@ -79,8 +81,10 @@ static void wrong_everywhere(void)
 	UNTIL(&c, c.n_messages == 20 && c.n_sent == 20);
 	NEED(n_wrong == 41);
 	/* the connection of another, tasks that are nobody's any more */
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_task_send_alloc_init(s.server, c.conn, "x", 1, &task));
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_client_task_send_alloc_init(c.client, s.conn, "x", 1, &task));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_comch_server_task_send_alloc_init(s.server, c.conn, "x", 1, &task));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_comch_client_task_send_alloc_init(c.client, s.conn, "x", 1, &task));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_disconnect(s.server, c.conn));
 	NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1, &task));
 	doca_task_free(doca_comch_task_send_as_task(task));
@@ -107,11 +111,12 @@ static void stop_now(struct side *side)
 {
 	doca_error_t result;
 
-	if (side != stopper || has_stopped || strchr(side->journal, stop_at) == NULL)
+	if (side != stopper || has_stopped || !strchr(side->journal, stop_at))
 		return;
 	has_stopped = true;
 	result = doca_ctx_stop(side->ctx);
-	NEED(result == DOCA_ERROR_IN_PROGRESS || result == DOCA_ERROR_IN_USE || result == DOCA_SUCCESS);
+	NEED(result == DOCA_ERROR_IN_PROGRESS || result == DOCA_ERROR_IN_USE ||
+	     result == DOCA_SUCCESS);
 	has_stopped = result != DOCA_ERROR_IN_USE;
 }
 
@@ -147,7 +152,8 @@ static void stop_in_callback(void)
 			NEED_OK(doca_comch_client_get_connection(c.client, &c.conn));
 			side_try_send(&c, "ping", 4);
 		}
-		if (s.n_connected && s.n_sent + s.n_failed < 40 && state_of(s.ctx) == DOCA_CTX_STATE_RUNNING)
+		if (s.n_connected && s.n_sent + s.n_failed < 40 &&
+		    state_of(s.ctx) == DOCA_CTX_STATE_RUNNING)
 			side_try_send(&s, "pong", 4);
 		stop_now(stopper); /* for the ends of tasks, whose callbacks have no hook */
 	}
@@ -162,8 +168,11 @@ static void stop_in_callback(void)
 
 static void everywhere(void)
 {
-	static const struct { struct side *side; char at; } places[] = {
-		{ &s, 'C' }, { &s, 'm' }, { &s, 's' }, { &c, '2' }, { &c, 'm' }, { &c, 's' },
+	static const struct {
+		struct side *side;
+		char at;
+	} places[] = {
+		{&s, 'C'}, {&s, 'm'}, {&s, 's'}, {&c, '2'}, {&c, 'm'}, {&c, 's'},
 	};
 	unsigned int before = 0;
 
@@ -199,11 +208,13 @@ static void cut_off(void)
 		while (state_of(c.ctx) == DOCA_CTX_STATE_RUNNING) {
 			doca_error_t result = side_try_send(&c, "again and again", 15);
 
-			NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_NO_MEMORY || result == DOCA_ERROR_NOT_CONNECTED);
+			NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_NO_MEMORY ||
+			     result == DOCA_ERROR_NOT_CONNECTED);
 			submitted += result == DOCA_SUCCESS;
 			doca_pe_progress(s.pe);
 			if (!is_cut && s.n_messages >= (unsigned int)round * 3)
-				is_cut = doca_comch_server_disconnect(s.server, s.conn) == DOCA_SUCCESS;
+				is_cut = doca_comch_server_disconnect(s.server, s.conn) ==
+					 DOCA_SUCCESS;
 			if (round % 2)
 				doca_pe_progress(c.pe);
 			else
@@ -242,7 +253,8 @@ static void free_in_flight(void)
 	fast_start_consumer(&peer);
 	for (int i = 0; i < 16; i++) {
 		buf = fast_buf(&peer, (size_t)i * 1000, 1000, 0);
-		NEED_OK(doca_comch_consumer_task_post_recv_alloc_init(peer.consumer, buf, &recvs[i]));
+		NEED_OK(doca_comch_consumer_task_post_recv_alloc_init(peer.consumer, buf,
+								      &recvs[i]));
 		NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(recvs[i])));
 		NEED_OK(doca_buf_dec_refcount(buf, NULL));
 		doca_task_free(doca_comch_consumer_task_post_recv_as_task(recvs[i]));
@@ -255,7 +267,8 @@ static void free_in_flight(void)
 	UNTIL(&peer, doca_pe_progress(f.pe) && f.n_sent == 1);
 	/* sends that wait for their turn: their messages go, their ends are not told */
 	for (int i = 0; i < 64; i++) {
-		NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "free", 4, &sends[i]));
+		NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "free", 4,
+							       &sends[i]));
 		NEED_OK(doca_task_submit(doca_comch_task_send_as_task(sends[i])));
 		doca_task_free(doca_comch_task_send_as_task(sends[i]));
 	}
@@ -263,7 +276,8 @@ static void free_in_flight(void)
 	while (doca_pe_progress(c.pe))
 		;
 	NEED(c.n_sent == 0 && c.n_failed == 0);
-	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
+	NEED_RESULT(DOCA_ERROR_IN_PROGRESS,
+		    doca_ctx_stop(doca_comch_consumer_as_ctx(peer.consumer)));
 	UNTIL(&peer, state_of(doca_comch_consumer_as_ctx(peer.consumer)) == DOCA_CTX_STATE_IDLE);
 	NEED(peer.n_received == 0 && peer.n_flushed == 0);
 	fast_close(&f);
@@ -338,7 +352,8 @@ static void restless_client(void)
 		side_try_send(&c, "restless", 8);
 		if (c.n_new)
 			fast_try_send(&f, 0, (size_t)rand_r(&seed) % 20000, "r", 1);
-		if (rig_now() > next) { /* a peer that cannot follow is given up by its transport, so not all the time */
+		/* a peer that cannot follow is given up by its transport, so not all the time */
+		if (rig_now() > next) {
 			next = rig_now() + (uint64_t)rand_r(&seed) % 4000000;
 			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
 			memset(f.consumer_journal, 0, sizeof(f.consumer_journal));
@@ -355,8 +370,9 @@ static void receive_again(struct fast *fast)
 }
 
 /*
- * Forks a restless side whenever the patient one asks for it, and kills it at the next word. It has no threads: a child of a
- * process with threads could inherit a lock that one of them held, and which nobody will release.
+ * Forks a restless side whenever the patient one asks for it, and kills it at the next word. It has
+ * no threads: a child of a process with threads could inherit a lock that one of them held, and
+ * which nobody will release.
  */
 static void fork_and_kill(void (*role)(void), unsigned int rounds, unsigned int spread)
 {
@@ -369,7 +385,8 @@ static void fork_and_kill(void (*role)(void), unsigned int rounds, unsigned int 
 		pid = rig_fork(role);
 		rig_hear(RIG_TEST, 'k');
 		kill(pid, SIGKILL);
-		NEED(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		NEED(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+		     WTERMSIG(status) == SIGKILL);
 		rig_tell(RIG_CLIENT, 'd');
 	}
 }
@@ -457,7 +474,8 @@ static void patient_client(void)
 		rig_tell(RIG_TEST, 'f');
 		while (state_of(c.ctx) != DOCA_CTX_STATE_RUNNING) { /* until the server is there */
 			NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(c.ctx));
-			UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING || state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
+			UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_RUNNING ||
+					  state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
 		}
 		NEED_OK(doca_comch_client_get_connection(c.client, &c.conn));
 		fast_open(&peer, &c, 1 << 18);
@@ -492,7 +510,8 @@ static void a_client_survives_servers_that_are_killed_at_any_moment(void)
 
 #define COMINGS 6000u
 
-static void never_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void never_received(struct doca_comch_consumer_task_post_recv *task,
+			   union doca_data task_data, union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
@@ -522,12 +541,17 @@ static void noisy_client(void)
 		if (doca_comch_consumer_create(c.conn, f.mmap, &f.consumer) != DOCA_SUCCESS)
 			break; /* the server has given this client up */
 		NEED_OK(doca_pe_connect_ctx(f.pe, doca_comch_consumer_as_ctx(f.consumer)));
-		NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f.consumer, never_received, never_received, 1));
-		if (doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)) == DOCA_ERROR_IN_PROGRESS)
+		NEED_OK(doca_comch_consumer_task_post_recv_set_conf(f.consumer, never_received,
+								    never_received, 1));
+		if (doca_ctx_start(doca_comch_consumer_as_ctx(f.consumer)) ==
+		    DOCA_ERROR_IN_PROGRESS)
 			NEED_OK(doca_ctx_stop(doca_comch_consumer_as_ctx(f.consumer)));
 		NEED_OK(doca_comch_consumer_destroy(f.consumer));
 		if (i % 32 == 0)
-			rig_yield(); /* or the transport would give it up, for sending faster than anybody reads */
+			/*
+			 * or the transport would give it up, for sending faster than anybody reads
+			 */
+			rig_yield();
 	}
 	f.consumer = NULL;
 	rig_tell(RIG_SERVER, 'd');

@@ -27,9 +27,10 @@ void tearDown(void)
 
 static void greet(struct side *side, struct doca_comch_connection *conn)
 {
-	NEED_OK(doca_comch_connection_set_user_data(conn, (union doca_data){ .u64 = side->n_connected }));
+	NEED_OK(doca_comch_connection_set_user_data(conn,
+						    (union doca_data){.u64 = side->n_connected}));
 	NEED(doca_comch_server_get_server_ctx(conn) == side->server);
-	NEED(doca_comch_client_get_client_ctx(conn) == NULL);
+	NEED(!doca_comch_client_get_client_ctx(conn));
 }
 
 static unsigned int seen[CLIENTS + 1];
@@ -60,7 +61,8 @@ static void one_of_many(void)
 
 	side_client(&s, RIG_NAME);
 	side_start(&s);
-	NEED(doca_comch_client_get_client_ctx(s.conn) == s.client && !doca_comch_server_get_server_ctx(s.conn));
+	NEED(doca_comch_client_get_client_ctx(s.conn) == s.client &&
+	     !doca_comch_server_get_server_ctx(s.conn));
 	for (unsigned int i = 1; i <= 5; i++) {
 		snprintf(text, sizeof(text), "%d of %d", i, getpid());
 		side_send(&s, text);
@@ -180,7 +182,8 @@ static void leaving_server(void)
 	rig_hear(RIG_SERVER, 'c');
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
 	NEED_RESULT(DOCA_ERROR_IN_USE, doca_comch_server_destroy(s.server));
-	NEED(side_try_send(&s, "late", 4) == DOCA_SUCCESS || s.n_failed == 0); /* alloc and submit are allowed, and fail later */
+	/* alloc and submit are allowed, and fail later */
+	NEED(side_try_send(&s, "late", 4) == DOCA_SUCCESS || s.n_failed == 0);
 	UNTIL(&s, state_of(s.ctx) == DOCA_CTX_STATE_IDLE);
 	NEED(strcmp(s.journal, "2C3f0") == 0 && s.n_lost == 0);
 	side_close(&s);
@@ -231,7 +234,10 @@ static void dying_client(void)
 	dying_side(&s);
 }
 
-/* It is told within 100 ms; a busy machine may let the one who is told wait for its turn much longer. */
+/*
+ * It is told within 100 ms; a busy machine may let the one who is told wait for its turn much
+ * longer.
+ */
 #define TOLD_NS 2000000000ull
 
 static void told_in_time(bool (*is_told)(void))
@@ -316,11 +322,14 @@ static void count_and_echo(struct side *side)
 	uint64_t value = 0;
 
 	NEED_OK(doca_comch_connection_update_info(side->conn));
-	NEED_OK(doca_comch_connection_get_counter(side->conn, DOCA_COMCH_COUNTER_RECV_MESSAGES, &value));
+	NEED_OK(doca_comch_connection_get_counter(side->conn, DOCA_COMCH_COUNTER_RECV_MESSAGES,
+						  &value));
 	NEED(value == 1);
-	NEED_OK(doca_comch_connection_get_counter(side->conn, DOCA_COMCH_COUNTER_RECV_BYTES, &value));
+	NEED_OK(doca_comch_connection_get_counter(side->conn, DOCA_COMCH_COUNTER_RECV_BYTES,
+						  &value));
 	NEED(value == 4);
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_connection_get_counter(side->conn, 0, &value));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_comch_connection_get_counter(side->conn, 0, &value));
 	echo(side);
 }
 
@@ -349,7 +358,8 @@ static void returning_client(void)
 		side_send(&s, "here");
 		UNTIL(&s, s.n_messages == i && s.n_sent == i);
 		NEED_OK(doca_comch_connection_update_info(s.conn));
-		NEED_OK(doca_comch_connection_get_counter(s.conn, DOCA_COMCH_COUNTER_SENT_BYTES, &value));
+		NEED_OK(doca_comch_connection_get_counter(s.conn, DOCA_COMCH_COUNTER_SENT_BYTES,
+							  &value));
 		NEED(value == 4);
 		NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_stop(s.ctx));
 		for (int n = 0; n < 50; n++) { /* a task that is not freed keeps it from IDLE */
@@ -399,7 +409,8 @@ static void submit_late(void)
 	come_and_go(1);
 	NEED_OK(doca_comch_server_task_send_alloc_init(s.server, s.conn, "x", 1, &late));
 	come_and_go(260); /* more than the library remembers */
-	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(early)));
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED,
+		    doca_task_submit(doca_comch_task_send_as_task(early)));
 	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_task_submit(doca_comch_task_send_as_task(late)));
 	doca_task_free(doca_comch_task_send_as_task(early));
 	come_and_go(1); /* the first one may go now */
@@ -431,16 +442,18 @@ static void name_in_every_call(struct doca_comch_connection *conn)
 	struct doca_comch_task_send *task;
 	uint64_t value = 7;
 
-	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_comch_server_task_send_alloc_init(s.server, conn, "x", 1, &task));
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED,
+		    doca_comch_server_task_send_alloc_init(s.server, conn, "x", 1, &task));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_server_disconnect(s.server, conn));
 	NEED_RESULT(DOCA_ERROR_CONNECTION_ABORTED, doca_comch_connection_update_info(conn));
 	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_producer_create(conn, &producer));
 	NEED_OK(doca_comch_connection_get_counter(conn, DOCA_COMCH_COUNTER_SENT_BYTES, &value));
 	NEED(value == 0);
-	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED, doca_comch_connection_set_user_data(conn, (union doca_data){ .u64 = 1 }));
+	NEED_RESULT(DOCA_ERROR_NOT_CONNECTED,
+		    doca_comch_connection_set_user_data(conn, (union doca_data){.u64 = 1}));
 	NEED(doca_comch_connection_get_user_data(conn).u64 == 0);
 	NEED(doca_comch_server_get_server_ctx(conn) == s.server);
-	NEED(doca_comch_client_get_client_ctx(conn) == NULL);
+	NEED(!doca_comch_client_get_client_ctx(conn));
 }
 
 static void name_late(void)

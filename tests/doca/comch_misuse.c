@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch_misuse.c - what is no object, comes too early or too late gets the documented error, and limits are as documented. */
+/*
+ * comch_misuse.c - what is no object, comes too early or too late gets the documented error, and
+ * limits are as documented.
+ */
 #include <string.h>
 
 #include "comch_rig.h"
@@ -18,14 +21,16 @@ void tearDown(void)
 {
 }
 
-static void on_task(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_task(struct doca_comch_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
 	(void)ctx_data;
 }
 
-static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len, struct doca_comch_connection *conn)
+static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len,
+		       struct doca_comch_connection *conn)
 {
 	(void)event;
 	(void)buf;
@@ -33,28 +38,32 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, ui
 	(void)conn;
 }
 
-static void on_change(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_change(struct doca_comch_event_connection_status_changed *event,
+		      struct doca_comch_connection *conn, uint8_t ok)
 {
 	(void)event;
 	(void)conn;
 	(void)ok;
 }
 
-static void on_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+			uint32_t id)
 {
 	(void)event;
 	(void)conn;
 	(void)id;
 }
 
-static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
 	(void)ctx_data;
 }
 
-static void on_send(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_send(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
@@ -67,26 +76,29 @@ typedef doca_error_t limit_fn(const struct doca_devinfo *devinfo, uint32_t *valu
 
 static void limits(void)
 {
-	static const struct { limit_fn *fn; uint32_t least, most; } rows[] = {
-		{ doca_comch_cap_get_max_name_len, 120, 120 },
-		{ doca_comch_cap_get_max_msg_size, 4080, 4080 },
-		{ doca_comch_cap_get_max_recv_queue_size, 8192, UINT32_MAX },
-		{ doca_comch_cap_get_max_clients, 512, UINT32_MAX },
-		{ doca_comch_cap_get_max_send_tasks, 8192, UINT32_MAX },
-		{ doca_comch_consumer_cap_get_max_num_tasks, 8192, UINT32_MAX },
-		{ doca_comch_consumer_cap_get_max_buf_size, 1 << 20, UINT32_MAX },
-		{ doca_comch_consumer_cap_get_max_buf_list_len, 1, 1 },
-		{ doca_comch_consumer_cap_get_max_consumers, 127, UINT32_MAX },
-		{ doca_comch_consumer_cap_get_max_imm_data_len, 32, 32 },
-		{ doca_comch_producer_cap_get_max_num_tasks, 8192, UINT32_MAX },
-		{ doca_comch_producer_cap_get_max_buf_size, 1 << 20, UINT32_MAX },
-		{ doca_comch_producer_cap_get_max_buf_list_len, 1, 1 },
-		{ doca_comch_producer_cap_get_max_producers, 127, UINT32_MAX },
+	static const struct {
+		limit_fn *fn;
+		uint32_t least, most;
+	} rows[] = {
+		{doca_comch_cap_get_max_name_len, 120, 120},
+		{doca_comch_cap_get_max_msg_size, 4080, 4080},
+		{doca_comch_cap_get_max_recv_queue_size, 8192, UINT32_MAX},
+		{doca_comch_cap_get_max_clients, 512, UINT32_MAX},
+		{doca_comch_cap_get_max_send_tasks, 8192, UINT32_MAX},
+		{doca_comch_consumer_cap_get_max_num_tasks, 8192, UINT32_MAX},
+		{doca_comch_consumer_cap_get_max_buf_size, 1 << 20, UINT32_MAX},
+		{doca_comch_consumer_cap_get_max_buf_list_len, 1, 1},
+		{doca_comch_consumer_cap_get_max_consumers, 127, UINT32_MAX},
+		{doca_comch_consumer_cap_get_max_imm_data_len, 32, 32},
+		{doca_comch_producer_cap_get_max_num_tasks, 8192, UINT32_MAX},
+		{doca_comch_producer_cap_get_max_buf_size, 1 << 20, UINT32_MAX},
+		{doca_comch_producer_cap_get_max_buf_list_len, 1, 1},
+		{doca_comch_producer_cap_get_max_producers, 127, UINT32_MAX},
 	};
-	const char *const pci[] = { "03:00.0", "b1:00.0" };
+	const char *const pci[] = {"03:00.0", "b1:00.0"};
 
 	for (int side = 0; side < 2; side++) {
-		struct side here = { .dev = NULL };
+		struct side here = {.dev = NULL};
 		const struct doca_devinfo *info;
 
 		side_open_dev(&here, pci[side]);
@@ -101,8 +113,10 @@ static void limits(void)
 		}
 		NEED_OK(doca_comch_consumer_cap_is_supported(info));
 		NEED_OK(doca_comch_producer_cap_is_supported(info));
-		NEED_RESULT(side ? DOCA_ERROR_NOT_SUPPORTED : DOCA_SUCCESS, doca_comch_cap_server_is_supported(info));
-		NEED_RESULT(side ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED, doca_comch_cap_client_is_supported(info));
+		NEED_RESULT(side ? DOCA_ERROR_NOT_SUPPORTED : DOCA_SUCCESS,
+			    doca_comch_cap_server_is_supported(info));
+		NEED_RESULT(side ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED,
+			    doca_comch_cap_client_is_supported(info));
 		NEED_OK(doca_dev_close(here.dev));
 	}
 	BAD(doca_comch_cap_server_is_supported(NULL));
@@ -196,7 +210,7 @@ static void no_connection(void)
 {
 	uint64_t value;
 
-	BAD(doca_comch_connection_set_user_data(NULL, (union doca_data){ .u64 = 1 }));
+	BAD(doca_comch_connection_set_user_data(NULL, (union doca_data){.u64 = 1}));
 	NEED(doca_comch_connection_get_user_data(NULL).u64 == 0);
 	NEED(!doca_comch_server_get_server_ctx(NULL));
 	NEED(!doca_comch_client_get_client_ctx(NULL));
@@ -220,7 +234,8 @@ static void no_fast_path(void)
 	NEED(!doca_comch_consumer_as_ctx(NULL));
 	BAD(doca_comch_consumer_task_post_recv_set_conf(NULL, on_recv, on_recv, 1));
 	BAD(doca_comch_consumer_task_post_recv_alloc_init(NULL, NULL, &recv));
-	NEED(!doca_comch_consumer_task_post_recv_get_buf(NULL) && !doca_comch_consumer_task_post_recv_get_imm_data(NULL));
+	NEED(!doca_comch_consumer_task_post_recv_get_buf(NULL) &&
+	     !doca_comch_consumer_task_post_recv_get_imm_data(NULL));
 	NEED(!doca_comch_consumer_task_post_recv_get_imm_data_len(NULL));
 	NEED(!doca_comch_consumer_task_post_recv_get_producer_id(NULL));
 	NEED(!doca_comch_consumer_task_post_recv_as_task(NULL));
@@ -231,8 +246,10 @@ static void no_fast_path(void)
 	NEED(!doca_comch_producer_as_ctx(NULL));
 	BAD(doca_comch_producer_task_send_set_conf(NULL, on_send, on_send, 1));
 	BAD(doca_comch_producer_task_send_alloc_init(NULL, NULL, NULL, 0, 1, &send));
-	NEED(!doca_comch_producer_task_send_get_buf(NULL) && !doca_comch_producer_task_send_get_imm_data(NULL));
-	NEED(!doca_comch_producer_task_send_get_imm_data_len(NULL) && !doca_comch_producer_task_send_as_task(NULL));
+	NEED(!doca_comch_producer_task_send_get_buf(NULL) &&
+	     !doca_comch_producer_task_send_get_imm_data(NULL));
+	NEED(!doca_comch_producer_task_send_get_imm_data_len(NULL) &&
+	     !doca_comch_producer_task_send_as_task(NULL));
 	NEED(!doca_comch_producer_task_send_get_consumer_id(NULL));
 	doca_comch_producer_task_send_set_buf(NULL, NULL);
 	doca_comch_producer_task_send_set_consumer_id(NULL, 1);
@@ -307,11 +324,13 @@ static void incomplete(void)
 	BAD(doca_ctx_start(ctx));
 	NEED_OK(doca_comch_server_event_msg_recv_register(s.server, on_message));
 	BAD(doca_ctx_start(ctx));
-	NEED_OK(doca_comch_server_event_connection_status_changed_register(s.server, on_change, on_change));
+	NEED_OK(doca_comch_server_event_connection_status_changed_register(s.server, on_change,
+									   on_change));
 	NEED_OK(doca_ctx_start(ctx));
 	LATE(doca_comch_server_task_send_set_conf(s.server, on_task, on_task, 1));
 	LATE(doca_comch_server_event_msg_recv_register(s.server, on_message));
-	LATE(doca_comch_server_event_connection_status_changed_register(s.server, on_change, on_change));
+	LATE(doca_comch_server_event_connection_status_changed_register(s.server, on_change,
+									on_change));
 	LATE(doca_comch_server_event_consumer_register(s.server, on_consumer, on_consumer));
 	LATE(doca_comch_server_set_max_msg_size(s.server, 10));
 	LATE(doca_comch_server_set_recv_queue_size(s.server, 10));

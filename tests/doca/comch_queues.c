@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch_queues.c - Comch consumers and producers: limits, wrong tasks, many of them, peers that die. */
+/*
+ * comch_queues.c - Comch consumers and producers: limits, wrong tasks, many of them, peers that
+ * die.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +108,8 @@ static void map_client(void)
 	fast_start(&f);
 	UNTIL(&s, s.n_new);
 	for (unsigned int i = 0; i < MAPS; i++) {
-		struct fast own = { .producer = f.producer, .to = s.consumer };
-		struct fast made = { .side = NULL };
+		struct fast own = {.producer = f.producer, .to = s.consumer};
+		struct fast made = {.side = NULL};
 
 		/* a map of its own for each message, the producer is the same */
 		fast_open(&made, &s, 10000);
@@ -200,7 +203,8 @@ static void choir_client(void)
 			const uint64_t until = rig_now() + RIG_DEADLINE_NS;
 			doca_error_t result;
 
-			while ((result = fast_try_send(&voices[i], 0, 10000, NULL, 0)) == DOCA_ERROR_AGAIN) {
+			while ((result = fast_try_send(&voices[i], 0, 10000, NULL, 0)) ==
+			       DOCA_ERROR_AGAIN) {
 				NEED(rig_now() < until && "a map is let go of");
 				for (int j = 0; j < PRODUCERS; j++)
 					doca_pe_progress(voices[j].pe);
@@ -336,7 +340,8 @@ static void end_of(doca_error_t status)
 static void wrong_receives(void)
 {
 	struct doca_comch_consumer_task_post_recv *recv;
-	struct doca_buf *foreign, *first = fast_buf(&f, 0, 10, 0), *second = fast_buf(&f, 10, 10, 0);
+	struct doca_buf *foreign, *first = fast_buf(&f, 0, 10, 0),
+				  *second = fast_buf(&f, 10, 10, 0);
 	struct doca_task *task;
 
 	/* of another map, and a list */
@@ -358,13 +363,16 @@ static void wrong_receives(void)
 static void wrong_sends(void)
 {
 	struct doca_comch_producer_task_send *send;
-	uint8_t imm[64] = { 1 };
+	uint8_t imm[64] = {1};
 
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
-		    doca_comch_producer_task_send_alloc_init(f.producer, NULL, imm, 33, s.consumer, &send));
+		    doca_comch_producer_task_send_alloc_init(f.producer, NULL, imm, 33, s.consumer,
+							     &send));
 	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
-		    doca_comch_producer_task_send_alloc_init(f.producer, NULL, NULL, 3, s.consumer, &send));
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_producer_task_send_alloc_init(f.producer, NULL, imm, 3, s.consumer, NULL));
+		    doca_comch_producer_task_send_alloc_init(f.producer, NULL, NULL, 3, s.consumer,
+							     &send));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_producer_task_send_alloc_init(
+						      f.producer, NULL, imm, 3, s.consumer, NULL));
 	f.to = 77777; /* nobody's */
 	NEED_OK(fast_try_send(&f, 0, 5, NULL, 0));
 	end_of(DOCA_ERROR_NOT_FOUND);
@@ -375,12 +383,15 @@ static void wrong_sends(void)
 	NEED_OK(doca_comch_producer_task_send_alloc_init(f.producer, NULL, imm, 1, 77777, &send));
 	doca_comch_producer_task_send_set_consumer_id(send, s.consumer);
 	doca_comch_producer_task_send_set_imm_data(send, imm, 33);
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_comch_producer_task_send_as_task(send)));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_task_try_submit(doca_comch_producer_task_send_as_task(send)));
 	doca_comch_producer_task_send_set_imm_data(send, imm, 8);
 	doca_comch_producer_task_send_set_buf(send, fast_buf(&f, 0, 10, 5));
 	NEED(doca_comch_producer_task_send_get_consumer_id(send) == s.consumer);
-	NEED(doca_comch_producer_task_send_get_imm_data_len(send) == 8 && doca_comch_producer_task_send_get_imm_data(send)[0] == 1);
-	UNTIL(&f, doca_task_try_submit(doca_comch_producer_task_send_as_task(send)) == DOCA_SUCCESS);
+	NEED(doca_comch_producer_task_send_get_imm_data_len(send) == 8 &&
+	     doca_comch_producer_task_send_get_imm_data(send)[0] == 1);
+	UNTIL(&f,
+	      doca_task_try_submit(doca_comch_producer_task_send_as_task(send)) == DOCA_SUCCESS);
 	UNTIL(&f, f.n_sent == 1);
 	fast_send(&f, 0, 5, imm, 8);
 	UNTIL(&f, f.n_sent == 2);
@@ -391,7 +402,8 @@ static void clumsy_client(void)
 	open_client(1 << 16);
 	fast_add_producer(&f, 4);
 	fast_add_consumer(&f, 4);
-	NEED_RESULT(DOCA_ERROR_NO_MEMORY, fast_try_send(&f, 0, 5, NULL, 0)); /* there are no tasks before start */
+	/* there are no tasks before start */
+	NEED_RESULT(DOCA_ERROR_NO_MEMORY, fast_try_send(&f, 0, 5, NULL, 0));
 	fast_start(&f);
 	UNTIL(&s, s.n_new);
 	f.to = s.consumer;
@@ -418,7 +430,7 @@ static void timid(void)
 	struct doca_mmap *mmap, *imported;
 	const void *desc;
 	size_t length;
-	struct side client = { .dev = NULL };
+	struct side client = {.dev = NULL};
 
 	side_server(&s, RIG_NAME);
 	side_start(&s);
@@ -429,15 +441,20 @@ static void timid(void)
 	NEED_OK(doca_mmap_create(&mmap));
 	NEED_OK(doca_mmap_add_dev(mmap, client.dev));
 	NEED_OK(doca_mmap_set_memrange(mmap, mem, sizeof(mem)));
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_consumer_create(client.conn, mmap, &consumer)); /* not started */
+	/* not started */
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_comch_consumer_create(client.conn, mmap, &consumer));
 	NEED_OK(doca_mmap_set_permissions(mmap, DOCA_ACCESS_FLAG_PCI_READ_ONLY));
 	NEED_OK(doca_mmap_start(mmap));
-	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED, doca_comch_consumer_create(client.conn, mmap, &consumer));
-	NEED_RESULT(DOCA_ERROR_INVALID_VALUE, doca_comch_consumer_create(client.conn, NULL, &consumer));
+	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED,
+		    doca_comch_consumer_create(client.conn, mmap, &consumer));
+	NEED_RESULT(DOCA_ERROR_INVALID_VALUE,
+		    doca_comch_consumer_create(client.conn, NULL, &consumer));
 	/* nor may who imports it write to it */
 	NEED_OK(doca_mmap_export_pci(mmap, client.dev, &desc, &length));
 	NEED_OK(doca_mmap_create_from_export(NULL, desc, length, client.dev, &imported));
-	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED, doca_comch_consumer_create(client.conn, imported, &consumer));
+	NEED_RESULT(DOCA_ERROR_NOT_PERMITTED,
+		    doca_comch_consumer_create(client.conn, imported, &consumer));
 	NEED_OK(doca_mmap_destroy(imported));
 	NEED_OK(doca_mmap_destroy(mmap));
 	side_stop(&client);
@@ -481,8 +498,8 @@ static void shared_server(void)
 
 static void three_producers(void)
 {
-	struct fast *const all[] = { &f, &g, &h };
-	unsigned int done[3] = { 0 };
+	struct fast *const all[] = {&f, &g, &h};
+	unsigned int done[3] = {0};
 
 	open_client(1 << 16);
 	fast_open(&g, &s, 1 << 16);
@@ -501,7 +518,8 @@ static void three_producers(void)
 		if (*n == EACH)
 			continue;
 		result = fast_try_send(fast, 0, i % 5 * 200, n, sizeof(*n));
-		NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_AGAIN || result == DOCA_ERROR_NO_MEMORY);
+		NEED(result == DOCA_SUCCESS || result == DOCA_ERROR_AGAIN ||
+		     result == DOCA_ERROR_NO_MEMORY);
 		*n += result == DOCA_SUCCESS;
 	}
 	for (int i = 0; i < 3; i++)
@@ -585,7 +603,8 @@ int main(void)
 	RUN_TEST(tasks_that_make_no_sense_fail_by_their_callback_and_try_submit_refuses_them);
 	RUN_TEST(a_consumer_needs_a_map_with_PCI_READ_WRITE);
 	RUN_TEST(messages_of_several_producers_keep_the_order_of_each);
-	RUN_TEST(when_the_peer_is_killed_tasks_fail_and_the_client_is_idle_after_its_queues_stopped);
+	RUN_TEST(
+		when_the_peer_is_killed_tasks_fail_and_the_client_is_idle_after_its_queues_stopped);
 	rig_fini();
 	return UNITY_END();
 }

@@ -30,13 +30,15 @@ void rig_die(const char *file, int line, const char *what)
 	_exit(1);
 }
 
-void rig_need_result(const char *file, int line, const char *what, doca_error_t result, doca_error_t wanted)
+void rig_need_result(const char *file, int line, const char *what, doca_error_t result,
+		     doca_error_t wanted)
 {
 	char text[400];
 
 	if (result == wanted)
 		return;
-	snprintf(text, sizeof(text), "%s is %s, not %s", what, doca_error_get_name(result), doca_error_get_name(wanted));
+	snprintf(text, sizeof(text), "%s is %s, not %s", what, doca_error_get_name(result),
+		 doca_error_get_name(wanted));
 	rig_die(file, line, text);
 }
 
@@ -74,7 +76,8 @@ pid_t rig_fork(void (*role)(void))
 	pid = fork();
 	NEED(pid >= 0);
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a side that is frozen does not outlive a test that failed */
+		/* a side that is frozen does not outlive a test that failed */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		role();
 		fflush(NULL);
 		exit(0);
@@ -96,9 +99,11 @@ void rig_wait(pid_t pid, int signal)
 		TEST_FAIL_MESSAGE("a side hangs");
 	}
 	if (signal)
-		TEST_ASSERT_TRUE_MESSAGE(WIFSIGNALED(status) && WTERMSIG(status) == signal, "a side ended otherwise");
+		TEST_ASSERT_TRUE_MESSAGE(WIFSIGNALED(status) && WTERMSIG(status) == signal,
+					 "a side ended otherwise");
 	else
-		TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a side failed");
+		TEST_ASSERT_TRUE_MESSAGE(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+					 "a side failed");
 }
 
 void rig_alone(void (*role)(void))
@@ -125,7 +130,7 @@ void rig_tell(int to, char letter)
 
 bool rig_heard(int me, char letter)
 {
-	struct pollfd p = { .fd = pipes[me][0], .events = POLLIN };
+	struct pollfd p = {.fd = pipes[me][0], .events = POLLIN};
 	char got;
 
 	if (poll(&p, 1, 0) != 1)
@@ -137,7 +142,7 @@ bool rig_heard(int me, char letter)
 
 void rig_hear(int me, char letter)
 {
-	struct pollfd p = { .fd = pipes[me][0], .events = POLLIN };
+	struct pollfd p = {.fd = pipes[me][0], .events = POLLIN};
 
 	NEED(poll(&p, 1, (int)(RIG_DEADLINE_NS / 1000000)) == 1);
 	NEED(rig_heard(me, letter));
@@ -182,7 +187,7 @@ static void jot(struct side *s, char letter)
 
 static struct side *side_of_ctx(struct doca_ctx *ctx)
 {
-	union doca_data data = { .u64 = 0 };
+	union doca_data data = {.u64 = 0};
 
 	NEED_OK(doca_ctx_get_user_data(ctx, &data));
 	return data.ptr;
@@ -192,8 +197,9 @@ static struct side *side_of(struct doca_comch_connection *conn)
 {
 	struct doca_comch_server *server = doca_comch_server_get_server_ctx(conn);
 
-	return side_of_ctx(server ? doca_comch_server_as_ctx(server) :
-				    doca_comch_client_as_ctx(doca_comch_client_get_client_ctx(conn)));
+	return side_of_ctx(
+		server ? doca_comch_server_as_ctx(server)
+		       : doca_comch_client_as_ctx(doca_comch_client_get_client_ctx(conn)));
 }
 
 static void end_task(struct side *s, struct doca_comch_task_send *task)
@@ -204,7 +210,8 @@ static void end_task(struct side *s, struct doca_comch_task_send *task)
 		doca_task_free(doca_comch_task_send_as_task(task));
 }
 
-static void on_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_sent(struct doca_comch_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct side *s = ctx_data.ptr;
 
@@ -214,7 +221,8 @@ static void on_sent(struct doca_comch_task_send *task, union doca_data task_data
 	end_task(s, task);
 }
 
-static void on_failed(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_failed(struct doca_comch_task_send *task, union doca_data task_data,
+		      union doca_data ctx_data)
 {
 	struct side *s = ctx_data.ptr;
 
@@ -226,7 +234,8 @@ static void on_failed(struct doca_comch_task_send *task, union doca_data task_da
 	end_task(s, task);
 }
 
-static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len, struct doca_comch_connection *conn)
+static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len,
+		       struct doca_comch_connection *conn)
 {
 	struct side *s = side_of(conn);
 
@@ -241,7 +250,8 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, ui
 		s->on_message(s);
 }
 
-static void on_connect(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_connect(struct doca_comch_event_connection_status_changed *event,
+		       struct doca_comch_connection *conn, uint8_t ok)
 {
 	struct side *s = side_of(conn);
 
@@ -253,8 +263,8 @@ static void on_connect(struct doca_comch_event_connection_status_changed *event,
 		s->on_connect(s, conn);
 }
 
-static void on_disconnect(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn,
-			  uint8_t ok)
+static void on_disconnect(struct doca_comch_event_connection_status_changed *event,
+			  struct doca_comch_connection *conn, uint8_t ok)
 {
 	struct side *s = side_of(conn);
 
@@ -263,7 +273,8 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 	jot(s, 'D');
 }
 
-static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+		   uint32_t id)
 {
 	struct side *s = side_of(conn);
 
@@ -273,7 +284,8 @@ static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_co
 	jot(s, '+');
 }
 
-static void on_expired(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_expired(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+		       uint32_t id)
 {
 	struct side *s = side_of(conn);
 
@@ -282,7 +294,8 @@ static void on_expired(struct doca_comch_event_consumer *event, struct doca_comc
 	jot(s, '-');
 }
 
-static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+		     enum doca_ctx_states next)
 {
 	struct side *s = data.ptr;
 
@@ -345,18 +358,22 @@ void side_open_rep(struct side *s)
 
 void side_configure(struct side *s, uint32_t n_tasks)
 {
-	s->ctx = s->server ? doca_comch_server_as_ctx(s->server) : doca_comch_client_as_ctx(s->client);
+	s->ctx = s->server ? doca_comch_server_as_ctx(s->server)
+			   : doca_comch_client_as_ctx(s->client);
 	NEED_OK(doca_pe_create(&s->pe));
 	NEED_OK(doca_pe_connect_ctx(s->pe, s->ctx));
-	NEED_OK(doca_ctx_set_user_data(s->ctx, (union doca_data){ .ptr = s }));
+	NEED_OK(doca_ctx_set_user_data(s->ctx, (union doca_data){.ptr = s}));
 	NEED_OK(doca_ctx_set_state_changed_cb(s->ctx, on_state));
 	if (s->server) {
-		NEED_OK(doca_comch_server_task_send_set_conf(s->server, on_sent, on_failed, n_tasks));
+		NEED_OK(doca_comch_server_task_send_set_conf(s->server, on_sent, on_failed,
+							     n_tasks));
 		NEED_OK(doca_comch_server_event_msg_recv_register(s->server, on_message));
-		NEED_OK(doca_comch_server_event_connection_status_changed_register(s->server, on_connect, on_disconnect));
+		NEED_OK(doca_comch_server_event_connection_status_changed_register(
+			s->server, on_connect, on_disconnect));
 		NEED_OK(doca_comch_server_event_consumer_register(s->server, on_new, on_expired));
 	} else {
-		NEED_OK(doca_comch_client_task_send_set_conf(s->client, on_sent, on_failed, n_tasks));
+		NEED_OK(doca_comch_client_task_send_set_conf(s->client, on_sent, on_failed,
+							     n_tasks));
 		NEED_OK(doca_comch_client_event_msg_recv_register(s->client, on_message));
 		NEED_OK(doca_comch_client_event_consumer_register(s->client, on_new, on_expired));
 	}
@@ -427,9 +444,11 @@ doca_error_t side_try_send(struct side *s, const void *msg, uint32_t len)
 	doca_error_t result;
 
 	if (s->server)
-		result = doca_comch_server_task_send_alloc_init(s->server, s->conn, msg, len, &task);
+		result = doca_comch_server_task_send_alloc_init(s->server, s->conn, msg, len,
+								&task);
 	else
-		result = doca_comch_client_task_send_alloc_init(s->client, s->conn, msg, len, &task);
+		result = doca_comch_client_task_send_alloc_init(s->client, s->conn, msg, len,
+								&task);
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = doca_task_submit(doca_comch_task_send_as_task(task));

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_rig.h - a Comch server and clients, each in a process of its own, for tests that use nothing but the public headers.
+ * comch_rig.h - a Comch server and clients, each in a process of its own, for tests that use
+ * nothing but the public headers.
  *
- * A test forks its sides before anything is opened (rig_run, rig_fork). A side talks to the test, and to the other side,
- * by single letters through pipes. NEED ends a side, or fails the test, with the line that was not fulfilled.
+ * A test forks its sides before anything is opened (rig_run, rig_fork). A side talks to the test,
+ * and to the other side, by single letters through pipes. NEED ends a side, or fails the test, with
+ * the line that was not fulfilled.
  */
 #ifndef COMCH_RIG_H
 #define COMCH_RIG_H
@@ -33,7 +35,8 @@
 #define NEED_RESULT(result, x) rig_need_result(__FILE__, __LINE__, #x, x, result)
 
 __attribute__((noreturn)) void rig_die(const char *file, int line, const char *what);
-void rig_need_result(const char *file, int line, const char *what, doca_error_t result, doca_error_t wanted);
+void rig_need_result(const char *file, int line, const char *what, doca_error_t result,
+		     doca_error_t wanted);
 uint64_t rig_now(void);
 
 /* What one side has, and what its callbacks saw. */
@@ -46,20 +49,26 @@ struct side {
 	struct doca_ctx *ctx;
 	struct doca_comch_connection *conn; /* the last one that connected, or sent something */
 	unsigned int n_connected, n_lost, n_sent, n_failed, n_messages, n_new, n_expired;
-	doca_error_t failed;                /* status of the last send that failed */
-	char text[4096];                    /* the last message */
+	doca_error_t failed; /* status of the last send that failed */
+	char text[4096];     /* the last message */
 	uint32_t len;
-	uint32_t consumer;                  /* the peer's last new one */
-	/* in order: states 0..3, C connected, D disconnected, m message, s sent, f failed, + new consumer, - expired one */
+	uint32_t consumer; /* the peer's last new one */
+	/*
+	 * in order: states 0..3, C connected, D disconnected, m message, s sent, f failed, + new
+	 * consumer, - expired one
+	 */
 	char journal[256];
-	bool keep_tasks;                    /* do not free tasks when they end */
+	bool keep_tasks; /* do not free tasks when they end */
 	struct doca_task *kept;
 	void (*on_message)(struct side *s); /* called last in the callbacks, when set */
 	void (*on_connect)(struct side *s, struct doca_comch_connection *conn);
 	void (*on_state)(struct side *s, enum doca_ctx_states next);
 };
 
-/* Open the device (and representor), make an engine and a server or client that has all its callbacks; not started. */
+/*
+ * Open the device (and representor), make an engine and a server or client that has all its
+ * callbacks; not started.
+ */
 void side_server(struct side *s, const char *name);
 void side_client(struct side *s, const char *name);
 void side_open_dev(struct side *s, const char *pci);
@@ -76,8 +85,8 @@ void side_close(struct side *s);
 enum doca_ctx_states state_of(struct doca_ctx *ctx);
 
 /*
- * A row of a state table: what a call returns in each of the states 0..3. NOT_HERE: there is no such state, or the call is a
- * transition, which tests walk themselves.
+ * A row of a state table: what a call returns in each of the states 0..3. NOT_HERE: there is no
+ * such state, or the call is a transition, which tests walk themselves.
  */
 struct rig_row {
 	const char *what;
@@ -93,14 +102,14 @@ doca_error_t side_try_send(struct side *s, const void *msg, uint32_t len);
 void side_send(struct side *s, const char *text);
 
 /* Progress until it is so; rig_die at the deadline. */
-#define UNTIL(s, cond)                                                   \
-	do {                                                             \
-		uint64_t until_ = rig_now() + RIG_DEADLINE_NS;           \
-		while (!(cond)) {                                        \
-			NEED(rig_now() < until_ && #cond);               \
-			if (!doca_pe_progress((s)->pe))                  \
-				rig_yield();                             \
-		}                                                        \
+#define UNTIL(s, cond) \
+	do { \
+		uint64_t until_ = rig_now() + RIG_DEADLINE_NS; \
+		while (!(cond)) { \
+			NEED(rig_now() < until_ && #cond); \
+			if (!doca_pe_progress((s)->pe)) \
+				rig_yield(); \
+		} \
 	} while (0)
 void rig_yield(void);
 

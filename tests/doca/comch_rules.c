@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_rules.c - more that programs rely on with Comch: order, what callbacks may do, tasks that are used again. Server and
- * client are in one process, so that each step of both is chosen by the test.
+ * comch_rules.c - more that programs rely on with Comch: order, what callbacks may do, tasks that
+ * are used again. Server and client are in one process, so that each step of both is chosen by the
+ * test.
  */
 #include <string.h>
 
@@ -43,7 +44,8 @@ static void close_orders(void)
 
 static void many_orders(void)
 {
-	open_orders(3 * ROUNDS); /* none has to wait, however late the client hears that others were taken */
+	/* none has to wait, however late the client hears that others were taken */
+	open_orders(3 * ROUNDS);
 	for (unsigned int i = 1; i <= ROUNDS; i++) {
 		memset(s.journal, 0, sizeof(s.journal));
 		side_send(&c, "before");
@@ -77,12 +79,16 @@ static void orders_of_a_crowd(void)
 	close_orders();
 }
 
-static void what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_many_wait(void)
+static void
+what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_many_wait(void)
 {
 	rig_alone(orders_of_a_crowd);
 }
 
-/* The queue of the server holds ten: the others wait at the client, which does not progress. Its one buffer is used for all. */
+/*
+ * The queue of the server holds ten: the others wait at the client, which does not progress. Its
+ * one buffer is used for all.
+ */
 static void waiting_messages(void)
 {
 	uint32_t text = 0;
@@ -164,25 +170,29 @@ static void MUST_a_connection_and_its_first_message_are_two_events(void)
 
 static struct doca_comch_connection *told[2];
 
-static void on_end(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_end(struct doca_comch_event_connection_status_changed *event,
+		   struct doca_comch_connection *conn, uint8_t ok)
 {
 	const uint64_t number = doca_comch_connection_get_user_data(conn).u64;
 
 	NEED(event && ok == 1 && number - 1 < 2 && told[number - 1] == conn);
-	NEED(doca_comch_server_get_server_ctx(conn) == s.server && !doca_comch_client_get_client_ctx(conn));
+	NEED(doca_comch_server_get_server_ctx(conn) == s.server &&
+	     !doca_comch_client_get_client_ctx(conn));
 	told[number - 1] = NULL;
 }
 
-static void on_start(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_start(struct doca_comch_event_connection_status_changed *event,
+		     struct doca_comch_connection *conn, uint8_t ok)
 {
 	NEED(event && ok == 1 && s.n_connected < 2);
 	told[s.n_connected++] = conn;
-	NEED_OK(doca_comch_connection_set_user_data(conn, (union doca_data){ .u64 = s.n_connected }));
+	NEED_OK(doca_comch_connection_set_user_data(conn, (union doca_data){.u64 = s.n_connected}));
 }
 
 static uint32_t ids[2];
 
-static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+		   uint32_t id)
 {
 	const uint64_t number = doca_comch_connection_get_user_data(conn).u64;
 
@@ -190,7 +200,8 @@ static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_co
 	ids[number - 1] = id;
 }
 
-static void on_expired(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_expired(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+		       uint32_t id)
 {
 	const uint64_t number = doca_comch_connection_get_user_data(conn).u64;
 
@@ -200,12 +211,13 @@ static void on_expired(struct doca_comch_event_consumer *event, struct doca_comc
 
 static void two_clients(void)
 {
-	struct side other = { .dev = NULL };
-	struct fast of_other = { .side = NULL };
+	struct side other = {.dev = NULL};
+	struct fast of_other = {.side = NULL};
 	uint32_t id;
 
 	side_server(&s, RIG_NAME);
-	NEED_OK(doca_comch_server_event_connection_status_changed_register(s.server, on_start, on_end));
+	NEED_OK(doca_comch_server_event_connection_status_changed_register(s.server, on_start,
+									   on_end));
 	NEED_OK(doca_comch_server_event_consumer_register(s.server, on_new, on_expired));
 	side_start(&s);
 	side_client(&c, RIG_NAME);
@@ -230,15 +242,16 @@ static void two_clients(void)
 	UNTIL(&s, ids[0] == 0);
 	NEED(ids[1] != 0);
 	side_stop(&c);
-	UNTIL(&s, told[0] == NULL);
+	UNTIL(&s, !told[0]);
 	NEED(told[1] != NULL);
 	fast_close(&of_other);
 	side_stop(&other);
-	UNTIL(&s, told[1] == NULL);
+	UNTIL(&s, !told[1]);
 	side_stop(&s);
 }
 
-static void events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end(void)
+static void events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end(
+	void)
 {
 	rig_alone(two_clients);
 }
@@ -298,21 +311,24 @@ static void a_client_sends_in_the_callback_of_RUNNING_and_both_are_destroyed_in_
 
 static unsigned int n_again;
 
-static void send_again(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void send_again(struct doca_comch_task_send *task, union doca_data task_data,
+		       union doca_data ctx_data)
 {
 	struct doca_task *t = doca_comch_task_send_as_task(task);
 
-	NEED(ctx_data.ptr == &c && task_data.u64 == n_again && doca_task_get_user_data(t).u64 == n_again);
+	NEED(ctx_data.ptr == &c && task_data.u64 == n_again &&
+	     doca_task_get_user_data(t).u64 == n_again);
 	NEED(doca_task_get_status(t) == DOCA_SUCCESS && doca_task_get_ctx(t) == c.ctx);
 	if (++n_again == 100) {
 		doca_task_free(t);
 		return;
 	}
-	doca_task_set_user_data(t, (union doca_data){ .u64 = n_again });
+	doca_task_set_user_data(t, (union doca_data){.u64 = n_again});
 	NEED_OK(doca_task_submit(t));
 }
 
-static void never(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void never(struct doca_comch_task_send *task, union doca_data task_data,
+		  union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
@@ -332,7 +348,8 @@ static void same_task(void)
 	NEED_OK(doca_comch_client_task_send_alloc_init(c.client, c.conn, "again", 5, &task));
 	NEED(doca_task_get_user_data(doca_comch_task_send_as_task(task)).u64 == 0);
 	NEED_OK(doca_task_submit(doca_comch_task_send_as_task(task)));
-	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_task_submit(doca_comch_task_send_as_task(task))); /* it is the library's */
+	/* it is the library's */
+	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_task_submit(doca_comch_task_send_as_task(task)));
 	UNTIL(&c, n_again == 100);
 	UNTIL(&s, s.n_messages == 100);
 	side_stop(&c);
@@ -349,11 +366,13 @@ int main(void)
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(MUST_consumers_come_and_go_in_order_with_messages);
-	RUN_TEST(what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_many_wait);
+	RUN_TEST(
+		what_a_consumer_did_is_heard_before_messages_that_were_sent_after_it_also_when_many_wait);
 	RUN_TEST(MUST_sends_that_waited_leave_without_progress_and_were_copied_at_submit);
 	RUN_TEST(a_client_has_1024_sends_under_way);
 	RUN_TEST(MUST_a_connection_and_its_first_message_are_two_events);
-	RUN_TEST(events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end);
+	RUN_TEST(
+		events_name_the_connection_that_they_are_about_and_its_user_data_is_there_to_the_end);
 	RUN_TEST(a_client_sends_in_the_callback_of_RUNNING_and_both_are_destroyed_in_that_of_IDLE);
 	RUN_TEST(a_send_is_submitted_again_in_its_callback_and_user_data_comes_along);
 	rig_fini();

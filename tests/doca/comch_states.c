@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_states.c - the states of Comch servers and clients, by the tables of the guide: every transition is walked, and in
- * every state every operation is tried. Journals have the states in order: 0 idle, 1 starting, 2 running, 3 stopping.
+ * comch_states.c - the states of Comch servers and clients, by the tables of the guide: every
+ * transition is walked, and in every state every operation is tried. Journals have the states in
+ * order: 0 idle, 1 starting, 2 running, 3 stopping.
  */
 #include <signal.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static void drain(struct side *side)
 
 /* -- operations -- */
 
-static void on_task(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_task(struct doca_comch_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct side *side = ctx_data.ptr;
 
@@ -42,7 +44,8 @@ static void on_task(struct doca_comch_task_send *task, union doca_data task_data
 	doca_task_free(doca_comch_task_send_as_task(task));
 }
 
-static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len, struct doca_comch_connection *conn)
+static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len,
+		       struct doca_comch_connection *conn)
 {
 	(void)event;
 	(void)buf;
@@ -50,7 +53,8 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, ui
 	(void)conn;
 }
 
-static void on_change(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_change(struct doca_comch_event_connection_status_changed *event,
+		      struct doca_comch_connection *conn, uint8_t ok)
 {
 	struct doca_comch_server *server = doca_comch_server_get_server_ctx(conn);
 
@@ -59,13 +63,15 @@ static void on_change(struct doca_comch_event_connection_status_changed *event, 
 	s.n_connected++;
 }
 
-static void on_end(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_end(struct doca_comch_event_connection_status_changed *event,
+		   struct doca_comch_connection *conn, uint8_t ok)
 {
 	NEED(event && ok == 1 && doca_comch_server_get_server_ctx(conn) == s.server);
 	s.n_lost++;
 }
 
-static void on_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+			uint32_t id)
 {
 	(void)event;
 	(void)conn;
@@ -73,7 +79,8 @@ static void on_consumer(struct doca_comch_event_consumer *event, struct doca_com
 }
 
 /* Submit a task; what cannot be submitted is freed. */
-static doca_error_t submit(doca_error_t result, struct doca_comch_task_send *task, doca_error_t (*how)(struct doca_task *))
+static doca_error_t submit(doca_error_t result, struct doca_comch_task_send *task,
+			   doca_error_t (*how)(struct doca_task *))
 {
 	if (result != DOCA_SUCCESS)
 		return result;
@@ -121,24 +128,64 @@ static doca_error_t make_producer(struct side *side)
 
 /* -- a client -- */
 
-static doca_error_t c_size(void) { return doca_comch_client_set_max_msg_size(c.client, 4080); }
-static doca_error_t c_queue(void) { return doca_comch_client_set_recv_queue_size(c.client, 10); }
-static doca_error_t c_sends(void) { return doca_comch_client_task_send_set_conf(c.client, on_task, on_task, 8); }
-static doca_error_t c_messages(void) { return doca_comch_client_event_msg_recv_register(c.client, on_message); }
-static doca_error_t c_consumers(void) { return doca_comch_client_event_consumer_register(c.client, on_consumer, on_consumer); }
-static doca_error_t c_engine(void) { return doca_pe_connect_ctx(c.pe, c.ctx); }
-static doca_error_t c_start(void) { return doca_ctx_start(c.ctx); }
-static doca_error_t c_stop(void) { return doca_ctx_stop(c.ctx); }
-static doca_error_t c_destroy(void) { return doca_comch_client_destroy(c.client); }
-static doca_error_t c_connection(void) { return doca_comch_client_get_connection(c.client, &c.conn); }
-static doca_error_t c_info(void) { return doca_comch_connection_update_info(c.conn); }
-static doca_error_t c_consumer(void) { return make_consumer(&c); }
-static doca_error_t c_producer(void) { return make_producer(&c); }
+static doca_error_t c_size(void)
+{
+	return doca_comch_client_set_max_msg_size(c.client, 4080);
+}
+static doca_error_t c_queue(void)
+{
+	return doca_comch_client_set_recv_queue_size(c.client, 10);
+}
+static doca_error_t c_sends(void)
+{
+	return doca_comch_client_task_send_set_conf(c.client, on_task, on_task, 8);
+}
+static doca_error_t c_messages(void)
+{
+	return doca_comch_client_event_msg_recv_register(c.client, on_message);
+}
+static doca_error_t c_consumers(void)
+{
+	return doca_comch_client_event_consumer_register(c.client, on_consumer, on_consumer);
+}
+static doca_error_t c_engine(void)
+{
+	return doca_pe_connect_ctx(c.pe, c.ctx);
+}
+static doca_error_t c_start(void)
+{
+	return doca_ctx_start(c.ctx);
+}
+static doca_error_t c_stop(void)
+{
+	return doca_ctx_stop(c.ctx);
+}
+static doca_error_t c_destroy(void)
+{
+	return doca_comch_client_destroy(c.client);
+}
+static doca_error_t c_connection(void)
+{
+	return doca_comch_client_get_connection(c.client, &c.conn);
+}
+static doca_error_t c_info(void)
+{
+	return doca_comch_connection_update_info(c.conn);
+}
+static doca_error_t c_consumer(void)
+{
+	return make_consumer(&c);
+}
+static doca_error_t c_producer(void)
+{
+	return make_producer(&c);
+}
 
 static doca_error_t c_alloc(void)
 {
 	struct doca_comch_task_send *task;
-	doca_error_t result = doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1, &task);
+	doca_error_t result = doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1,
+								     &task);
 
 	if (result == DOCA_SUCCESS)
 		doca_task_free(doca_comch_task_send_as_task(task));
@@ -148,7 +195,8 @@ static doca_error_t c_alloc(void)
 static doca_error_t c_submit(void)
 {
 	struct doca_comch_task_send *task;
-	doca_error_t result = doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1, &task);
+	doca_error_t result = doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1,
+								     &task);
 
 	return submit(result, task, doca_task_submit);
 }
@@ -156,7 +204,8 @@ static doca_error_t c_submit(void)
 static doca_error_t c_try_submit(void)
 {
 	struct doca_comch_task_send *task;
-	doca_error_t result = doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1, &task);
+	doca_error_t result = doca_comch_client_task_send_alloc_init(c.client, c.conn, "x", 1,
+								     &task);
 
 	return submit(result, task, doca_task_try_submit);
 }
@@ -169,22 +218,22 @@ static doca_error_t c_try_submit(void)
 /* In IDLE there is no connection yet. */
 static const struct rig_row client_rows[] = {
 	/*                                   idle          starting  running       stopping */
-	{ "set_max_msg_size", c_size,       { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "set_recv_queue_size", c_queue,   { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "task_send_set_conf", c_sends,    { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "msg_recv_register", c_messages,  { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "consumer_register", c_consumers, { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "pe_connect_ctx", c_engine,       { DOCA_ERROR_NOT_PERMITTED, LATE, LATE, LATE } },
-	{ "get_connection", c_connection,   { LATE, DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "update_info", c_info,            { INVALID, DOCA_ERROR_CONNECTION_INPROGRESS, DOCA_SUCCESS, AWAY } },
-	{ "consumer_create", c_consumer,    { INVALID, LATE, DOCA_SUCCESS, LATE } },
-	{ "producer_create", c_producer,    { INVALID, LATE, DOCA_SUCCESS, LATE } },
-	{ "alloc", c_alloc,                 { INVALID, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "submit", c_submit,               { INVALID, LATE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "try_submit", c_try_submit,       { INVALID, LATE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", c_start,                 { NOT_HERE, LATE, LATE, LATE } },
-	{ "stop", c_stop,                   { DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON } },
-	{ "destroy", c_destroy,             { NOT_HERE, BUSY, BUSY, BUSY } },
+	{"set_max_msg_size", c_size, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"set_recv_queue_size", c_queue, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"task_send_set_conf", c_sends, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"msg_recv_register", c_messages, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"consumer_register", c_consumers, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"pe_connect_ctx", c_engine, {DOCA_ERROR_NOT_PERMITTED, LATE, LATE, LATE}},
+	{"get_connection", c_connection, {LATE, DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"update_info", c_info, {INVALID, DOCA_ERROR_CONNECTION_INPROGRESS, DOCA_SUCCESS, AWAY}},
+	{"consumer_create", c_consumer, {INVALID, LATE, DOCA_SUCCESS, LATE}},
+	{"producer_create", c_producer, {INVALID, LATE, DOCA_SUCCESS, LATE}},
+	{"alloc", c_alloc, {INVALID, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"submit", c_submit, {INVALID, LATE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"try_submit", c_try_submit, {INVALID, LATE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", c_start, {NOT_HERE, LATE, LATE, LATE}},
+	{"stop", c_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON}},
+	{"destroy", c_destroy, {NOT_HERE, BUSY, BUSY, BUSY}},
 };
 
 static void open_both(void)
@@ -217,7 +266,8 @@ static void walk_client(void)
 	NEED(strcmp(c.journal, "123") == 0);
 	TRY(c.ctx, client_rows);
 	UNTIL(&c, state_of(c.ctx) == DOCA_CTX_STATE_IDLE);
-	NEED(strcmp(c.journal, "1230") == 0 && c.n_sent == 2 && c.n_failed == 2); /* what was submitted in STOPPING is flushed */
+	/* what was submitted in STOPPING is flushed */
+	NEED(strcmp(c.journal, "1230") == 0 && c.n_sent == 2 && c.n_failed == 2);
 	c.conn = NULL;
 	TRY(c.ctx, client_rows);
 	close_both();
@@ -311,7 +361,10 @@ static void stopped_before_it_was_connected(void)
 {
 	doca_error_t result;
 
-	/* nobody is there, and the client has not heard; unless it is quick there is nothing to wait for */
+	/*
+	 * nobody is there, and the client has not heard; unless it is quick there is nothing to
+	 * wait for
+	 */
 	side_client(&c, RIG_NAME);
 	NEED_RESULT(GOES_ON, doca_ctx_start(c.ctx));
 	result = doca_ctx_stop(c.ctx);
@@ -425,55 +478,96 @@ static void server_stops(void)
 	side_close(&s);
 }
 
-static void a_client_goes_to_stopping_when_the_server_stops_and_to_idle_when_its_tasks_are_free(void)
+static void a_client_goes_to_stopping_when_the_server_stops_and_to_idle_when_its_tasks_are_free(
+	void)
 {
 	rig_alone(server_stops);
 }
 
 /* -- a server -- */
 
-static doca_error_t s_size(void) { return doca_comch_server_set_max_msg_size(s.server, 4080); }
-static doca_error_t s_queue(void) { return doca_comch_server_set_recv_queue_size(s.server, 10); }
-static doca_error_t s_sends(void) { return doca_comch_server_task_send_set_conf(s.server, on_task, on_task, 8); }
-static doca_error_t s_messages(void) { return doca_comch_server_event_msg_recv_register(s.server, on_message); }
-static doca_error_t s_consumers(void) { return doca_comch_server_event_consumer_register(s.server, on_consumer, on_consumer); }
-static doca_error_t s_engine(void) { return doca_pe_connect_ctx(s.pe, s.ctx); }
-static doca_error_t s_start(void) { return doca_ctx_start(s.ctx); }
-static doca_error_t s_stop(void) { return doca_ctx_stop(s.ctx); }
-static doca_error_t s_destroy(void) { return doca_comch_server_destroy(s.server); }
-static doca_error_t s_info(void) { return doca_comch_connection_update_info(s.conn); }
-static doca_error_t s_consumer(void) { return make_consumer(&s); }
-static doca_error_t s_producer(void) { return make_producer(&s); }
+static doca_error_t s_size(void)
+{
+	return doca_comch_server_set_max_msg_size(s.server, 4080);
+}
+static doca_error_t s_queue(void)
+{
+	return doca_comch_server_set_recv_queue_size(s.server, 10);
+}
+static doca_error_t s_sends(void)
+{
+	return doca_comch_server_task_send_set_conf(s.server, on_task, on_task, 8);
+}
+static doca_error_t s_messages(void)
+{
+	return doca_comch_server_event_msg_recv_register(s.server, on_message);
+}
+static doca_error_t s_consumers(void)
+{
+	return doca_comch_server_event_consumer_register(s.server, on_consumer, on_consumer);
+}
+static doca_error_t s_engine(void)
+{
+	return doca_pe_connect_ctx(s.pe, s.ctx);
+}
+static doca_error_t s_start(void)
+{
+	return doca_ctx_start(s.ctx);
+}
+static doca_error_t s_stop(void)
+{
+	return doca_ctx_stop(s.ctx);
+}
+static doca_error_t s_destroy(void)
+{
+	return doca_comch_server_destroy(s.server);
+}
+static doca_error_t s_info(void)
+{
+	return doca_comch_connection_update_info(s.conn);
+}
+static doca_error_t s_consumer(void)
+{
+	return make_consumer(&s);
+}
+static doca_error_t s_producer(void)
+{
+	return make_producer(&s);
+}
 
 static doca_error_t s_changes(void)
 {
-	return doca_comch_server_event_connection_status_changed_register(s.server, on_change, on_end);
+	return doca_comch_server_event_connection_status_changed_register(s.server, on_change,
+									  on_end);
 }
 
 static doca_error_t s_submit(void)
 {
 	struct doca_comch_task_send *task;
-	doca_error_t result = doca_comch_server_task_send_alloc_init(s.server, s.conn, "x", 1, &task);
+	doca_error_t result = doca_comch_server_task_send_alloc_init(s.server, s.conn, "x", 1,
+								     &task);
 
 	return submit(result, task, doca_task_submit);
 }
 
 static const struct rig_row server_rows[] = {
-	/*                                   idle                   starting  running       stopping */
-	{ "set_max_msg_size", s_size,       { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "set_recv_queue_size", s_queue,   { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "task_send_set_conf", s_sends,    { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "msg_recv_register", s_messages,  { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "consumer_register", s_consumers, { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "status_register", s_changes,     { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "pe_connect_ctx", s_engine,       { DOCA_ERROR_NOT_PERMITTED, NOT_HERE, LATE, LATE } },
-	{ "update_info", s_info,            { INVALID, NOT_HERE, DOCA_SUCCESS, AWAY } },
-	{ "consumer_create", s_consumer,    { INVALID, NOT_HERE, DOCA_SUCCESS, LATE } },
-	{ "producer_create", s_producer,    { INVALID, NOT_HERE, DOCA_SUCCESS, LATE } },
-	{ "submit", s_submit,               { INVALID, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", s_start,                 { NOT_HERE, NOT_HERE, LATE, LATE } },
-	{ "stop", s_stop,                   { DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON } },
-	{ "destroy", s_destroy,             { NOT_HERE, NOT_HERE, BUSY, BUSY } },
+	/*
+	 *                                   idle                   starting  running       stopping
+	 */
+	{"set_max_msg_size", s_size, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"set_recv_queue_size", s_queue, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"task_send_set_conf", s_sends, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"msg_recv_register", s_messages, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"consumer_register", s_consumers, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"status_register", s_changes, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"pe_connect_ctx", s_engine, {DOCA_ERROR_NOT_PERMITTED, NOT_HERE, LATE, LATE}},
+	{"update_info", s_info, {INVALID, NOT_HERE, DOCA_SUCCESS, AWAY}},
+	{"consumer_create", s_consumer, {INVALID, NOT_HERE, DOCA_SUCCESS, LATE}},
+	{"producer_create", s_producer, {INVALID, NOT_HERE, DOCA_SUCCESS, LATE}},
+	{"submit", s_submit, {INVALID, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", s_start, {NOT_HERE, NOT_HERE, LATE, LATE}},
+	{"stop", s_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON}},
+	{"destroy", s_destroy, {NOT_HERE, NOT_HERE, BUSY, BUSY}},
 };
 
 static void walk_server(void)
@@ -547,7 +641,8 @@ int main(void)
 	RUN_TEST(a_client_is_stopped_while_starting);
 	RUN_TEST(a_client_waits_no_longer_than_connect_timeout_for_a_server_that_is_frozen);
 	RUN_TEST(a_client_goes_to_stopping_and_idle_when_the_server_disconnects_it);
-	RUN_TEST(a_client_goes_to_stopping_when_the_server_stops_and_to_idle_when_its_tasks_are_free);
+	RUN_TEST(
+		a_client_goes_to_stopping_when_the_server_stops_and_to_idle_when_its_tasks_are_free);
 	RUN_TEST(a_server_goes_through_all_states_and_each_call_gives_what_is_documented);
 	RUN_TEST(a_server_stops_when_its_tasks_are_free);
 	rig_fini();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_threads.c - one connection used by several threads: its engine by one, consumers and producers by others, both sides in
- * one process, so that the thread sanitizer sees all of it.
+ * comch_threads.c - one connection used by several threads: its engine by one, consumers and
+ * producers by others, both sides in one process, so that the thread sanitizer sees all of it.
  */
 #include <pthread.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void check(struct fast *fast)
 
 static size_t length_of(unsigned int n)
 {
-	static const size_t lengths[] = { 0, 64, 3000, 500 };
+	static const size_t lengths[] = {0, 64, 3000, 500};
 
 	return lengths[n % 4];
 }

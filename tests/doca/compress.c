@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Deflate and LZ4: streams of the libraries themselves come back, and what is broken fails and changes nothing. */
+/*
+ * Deflate and LZ4: streams of the libraries themselves come back, and what is broken fails and
+ * changes nothing.
+ */
 #include <doca_compress.h>
 
 #include <endian.h>
@@ -22,14 +25,18 @@ void setUp(void)
 	OK(doca_compress_task_compress_deflate_set_conf(
 		compress_, DONE_AND_ERROR(doca_compress_task_compress_deflate_completion_cb_t), 4));
 	OK(doca_compress_task_decompress_deflate_set_conf(
-		compress_, DONE_AND_ERROR(doca_compress_task_decompress_deflate_completion_cb_t), 4));
+		compress_, DONE_AND_ERROR(doca_compress_task_decompress_deflate_completion_cb_t),
+		4));
 	OK(doca_compress_task_decompress_lz4_stream_set_conf(
-		compress_, DONE_AND_ERROR(doca_compress_task_decompress_lz4_stream_completion_cb_t), 4));
+		compress_, DONE_AND_ERROR(doca_compress_task_decompress_lz4_stream_completion_cb_t),
+		4));
 	OK(doca_compress_task_decompress_lz4_block_set_conf(
-		compress_, DONE_AND_ERROR(doca_compress_task_decompress_lz4_block_completion_cb_t), 4));
+		compress_, DONE_AND_ERROR(doca_compress_task_decompress_lz4_block_completion_cb_t),
+		4));
 	rig_start(ctx);
 	for (size_t i = 0; i < sizeof(text); i++)
-		text[i] = (uint8_t)("the same words come again and again "[i % 36] + (i * 2654435761u >> 29));
+		text[i] = (uint8_t)("the same words come again and again "[i % 36] +
+				    (i * 2654435761u >> 29));
 }
 
 void tearDown(void)
@@ -61,14 +68,19 @@ PLAIN_TASK(deflate_task, compress_deflate, adler)
 PLAIN_TASK(inflate_task, decompress_deflate, adler)
 PLAIN_TASK(block_task, decompress_lz4_block, xxh)
 
-static doca_error_t stream_task(bool checksum, bool independent, struct doca_buf *src, struct doca_buf *dst)
+static doca_error_t stream_task(bool checksum, bool independent, struct doca_buf *src,
+				struct doca_buf *dst)
 {
 	struct doca_compress_task_decompress_lz4_stream *task;
 	doca_error_t result;
 
-	OK(doca_compress_task_decompress_lz4_stream_alloc_init(compress_, checksum, independent, src, dst, no_data, &task));
-	TEST_ASSERT_EQUAL_INT(checksum, doca_compress_task_decompress_lz4_stream_get_has_block_checksum(task));
-	TEST_ASSERT_EQUAL_INT(independent, doca_compress_task_decompress_lz4_stream_get_are_blocks_independent(task));
+	OK(doca_compress_task_decompress_lz4_stream_alloc_init(compress_, checksum, independent,
+							       src, dst, no_data, &task));
+	TEST_ASSERT_EQUAL_INT(
+		checksum, doca_compress_task_decompress_lz4_stream_get_has_block_checksum(task));
+	TEST_ASSERT_EQUAL_INT(
+		independent,
+		doca_compress_task_decompress_lz4_stream_get_are_blocks_independent(task));
 	result = run_task(doca_compress_task_decompress_lz4_stream_as_task(task));
 	crc = doca_compress_task_decompress_lz4_stream_get_crc_cs(task);
 	other = doca_compress_task_decompress_lz4_stream_get_xxh_cs(task);
@@ -79,9 +91,13 @@ static doca_error_t stream_task(bool checksum, bool independent, struct doca_buf
 /* A raw stream made by zlib, into packed. */
 static size_t zlib_stream(size_t n)
 {
-	z_stream z = {.next_in = text, .avail_in = (uInt)n, .next_out = packed, .avail_out = sizeof(packed)};
+	z_stream z = {.next_in = text,
+		      .avail_in = (uInt)n,
+		      .next_out = packed,
+		      .avail_out = sizeof(packed)};
 
-	TEST_ASSERT_EQUAL_INT(Z_OK, deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY));
+	TEST_ASSERT_EQUAL_INT(Z_OK,
+			      deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY));
 	TEST_ASSERT_EQUAL_INT(Z_STREAM_END, deflate(&z, Z_FINISH));
 	deflateEnd(&z);
 	return sizeof(packed) - z.avail_out;
@@ -142,7 +158,8 @@ static void a_result_goes_behind_what_is_there(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, inflate_task(src, dst));
 	TEST_ASSERT_EQUAL_INT(2000, length_of(dst));
 	TEST_ASSERT_EQUAL_MEMORY(text, to + 1000, 1000);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, inflate_task(src, dst)); /* no room at all */
+	/* no room at all */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, inflate_task(src, dst));
 	give_back(src, dst);
 }
 
@@ -196,13 +213,18 @@ static void broken_streams_fail_and_change_no_length(void)
 
 /* -- LZ4 -- */
 
-/* The blocks of a frame made by lz4, into `from`: header and end are cut off, as programs do; the frame's own checksum. */
+/*
+ * The blocks of a frame made by lz4, into `from`: header and end are cut off, as programs do; the
+ * frame's own checksum.
+ */
 static size_t lz4_blocks(bool checksum, bool independent, size_t n, uint32_t *content)
 {
-	LZ4F_preferences_t p = {.frameInfo = {.blockSizeID = LZ4F_max64KB,
-					      .blockMode = independent ? LZ4F_blockIndependent : LZ4F_blockLinked,
-					      .contentChecksumFlag = LZ4F_contentChecksumEnabled,
-					      .blockChecksumFlag = checksum ? LZ4F_blockChecksumEnabled : LZ4F_noBlockChecksum}};
+	LZ4F_preferences_t p = {
+		.frameInfo = {.blockSizeID = LZ4F_max64KB,
+			      .blockMode = independent ? LZ4F_blockIndependent : LZ4F_blockLinked,
+			      .contentChecksumFlag = LZ4F_contentChecksumEnabled,
+			      .blockChecksumFlag = checksum ? LZ4F_blockChecksumEnabled
+							    : LZ4F_noBlockChecksum}};
 	size_t length = LZ4F_compressFrame(packed, sizeof(packed), text, n, &p);
 
 	TEST_ASSERT_FALSE(LZ4F_isError(length));
@@ -222,7 +244,8 @@ static void frames_of_lz4_are_decompressed(void)
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, stream_task(i & 1, i & 2, src, dst));
 		TEST_ASSERT_EQUAL_INT(sizeof(text), length_of(dst));
 		TEST_ASSERT_EQUAL_MEMORY(text, to + 3, sizeof(text));
-		TEST_ASSERT_EQUAL_HEX32(htobe32(content), other); /* the frame's checksum, as programs read it */
+		/* the frame's checksum, as programs read it */
+		TEST_ASSERT_EQUAL_HEX32(htobe32(content), other);
 		TEST_ASSERT_EQUAL_HEX32(crc32(0, text, sizeof(text)), crc);
 		OK(doca_buf_reset_data_len(dst));
 		OK(doca_buf_set_data(src, from, n + 4)); /* with the mark of the end */
@@ -266,7 +289,8 @@ static void broken_blocks_fail_and_change_no_length(void)
 	}
 	OK(doca_buf_set_data(src, from, n));
 	from[n - 10] ^= 1;
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst)); /* its checksum tells */
+	/* its checksum tells */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst));
 	from[n - 10] ^= 1;
 	from[3] ^= 0x40; /* a block of a gigabyte */
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IO_FAILED, stream_task(true, true, src, dst));
@@ -299,46 +323,51 @@ static void xxhash_has_its_known_values(void)
 	TEST_ASSERT_EQUAL_HEX32(0x32d153ff, gd_xxh32((const uint8_t *)"abc", 3));
 }
 
-/* Of each kind: as many tasks as were asked for, with fields; what the device can; and a pool is set up well, and in time. */
+/*
+ * Of each kind: as many tasks as were asked for, with fields; what the device can; and a pool is
+ * set up well, and in time.
+ */
 #define FN(name, rest) doca_compress_task_##name##rest
 #define CAP(name, rest) doca_compress_cap_task_##name##rest
 #define CALLBACKS(name) DONE_AND_ERROR(doca_compress_task_##name##_completion_cb_t)
-#define KIND(name, alloc)                                                                                               \
-	static void name##_has_fields(struct doca_buf *src, struct doca_buf *dst)                                       \
-	{                                                                                                               \
-		struct doca_compress_task_##name *tasks[4], *more;                                                      \
-		uint64_t size;                                                                                          \
-		uint32_t n;                                                                                             \
-                                                                                                                        \
-		for (int i = 0; i < 4; i++)                                                                             \
-			OK(alloc(compress_, src, dst, no_data, &tasks[i]));                                             \
-		REFUSED(NO_MEMORY, alloc(compress_, src, dst, no_data, &more));                                         \
-		REFUSED(INVALID_VALUE, alloc(NULL, src, dst, no_data, &more));                                          \
-		REFUSED(INVALID_VALUE, alloc(compress_, NULL, dst, no_data, &more));                                    \
-		REFUSED(INVALID_VALUE, alloc(compress_, src, NULL, no_data, &more));                                    \
-		REFUSED(INVALID_VALUE, alloc(compress_, src, dst, no_data, NULL));                                      \
-		FIELD(FN(name, _get_src), FN(name, _set_src), tasks[0], src, dst);                                      \
-		FIELD(FN(name, _get_dst), FN(name, _set_dst), tasks[0], dst, NULL);                                     \
-		REFUSED(INVALID_VALUE, doca_task_try_submit(FN(name, _as_task)(tasks[0])));                             \
-		TEST_ASSERT_NULL(FN(name, _as_task)(NULL));                                                             \
-		TEST_ASSERT_EQUAL_INT(0, FN(name, _get_crc_cs)(NULL));                                                  \
-		for (int i = 0; i < 4; i++)                                                                             \
-			doca_task_free(FN(name, _as_task)(tasks[i]));                                                   \
-		OK(CAP(name, _is_supported)(&info));                                                                    \
-		OK(CAP(name, _get_max_buf_size)(&info, &size));                                                         \
-		OK(CAP(name, _get_max_buf_list_len)(&info, &n));                                                        \
-		TEST_ASSERT_TRUE(size >= 2 << 20 && n >= 2);                                                            \
-		REFUSED(INVALID_VALUE, CAP(name, _get_max_buf_size)(&info, NULL));                                      \
-		REFUSED(INVALID_VALUE, CAP(name, _get_max_buf_list_len)(&info, NULL));                                  \
-		REFUSED(BAD_STATE, FN(name, _set_conf)(compress_, CALLBACKS(name), 4));                                 \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(compress_, CALLBACKS(name), 0));                             \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(compress_, NULL, NULL, 4));                                  \
+#define KIND(name, alloc) \
+	static void name##_has_fields(struct doca_buf *src, struct doca_buf *dst) \
+	{ \
+		struct doca_compress_task_##name *tasks[4], *more; \
+		uint64_t size; \
+		uint32_t n; \
+\
+		for (int i = 0; i < 4; i++) \
+			OK(alloc(compress_, src, dst, no_data, &tasks[i])); \
+		REFUSED(NO_MEMORY, alloc(compress_, src, dst, no_data, &more)); \
+		REFUSED(INVALID_VALUE, alloc(NULL, src, dst, no_data, &more)); \
+		REFUSED(INVALID_VALUE, alloc(compress_, NULL, dst, no_data, &more)); \
+		REFUSED(INVALID_VALUE, alloc(compress_, src, NULL, no_data, &more)); \
+		REFUSED(INVALID_VALUE, alloc(compress_, src, dst, no_data, NULL)); \
+		FIELD(FN(name, _get_src), FN(name, _set_src), tasks[0], src, dst); \
+		FIELD(FN(name, _get_dst), FN(name, _set_dst), tasks[0], dst, NULL); \
+		REFUSED(INVALID_VALUE, doca_task_try_submit(FN(name, _as_task)(tasks[0]))); \
+		TEST_ASSERT_NULL(FN(name, _as_task)(NULL)); \
+		TEST_ASSERT_EQUAL_INT(0, FN(name, _get_crc_cs)(NULL)); \
+		for (int i = 0; i < 4; i++) \
+			doca_task_free(FN(name, _as_task)(tasks[i])); \
+		OK(CAP(name, _is_supported)(&info)); \
+		OK(CAP(name, _get_max_buf_size)(&info, &size)); \
+		OK(CAP(name, _get_max_buf_list_len)(&info, &n)); \
+		TEST_ASSERT_TRUE(size >= 2 << 20 && n >= 2); \
+		REFUSED(INVALID_VALUE, CAP(name, _get_max_buf_size)(&info, NULL)); \
+		REFUSED(INVALID_VALUE, CAP(name, _get_max_buf_list_len)(&info, NULL)); \
+		REFUSED(BAD_STATE, FN(name, _set_conf)(compress_, CALLBACKS(name), 4)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(compress_, CALLBACKS(name), 0)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(compress_, NULL, NULL, 4)); \
 	}
 
-static doca_error_t alloc_stream(struct doca_compress *compress, const struct doca_buf *src, struct doca_buf *dst,
-				 union doca_data data, struct doca_compress_task_decompress_lz4_stream **task)
+static doca_error_t alloc_stream(struct doca_compress *compress, const struct doca_buf *src,
+				 struct doca_buf *dst, union doca_data data,
+				 struct doca_compress_task_decompress_lz4_stream **task)
 {
-	return doca_compress_task_decompress_lz4_stream_alloc_init(compress, 1, 0, src, dst, data, task);
+	return doca_compress_task_decompress_lz4_stream_alloc_init(compress, 1, 0, src, dst, data,
+								   task);
 }
 
 KIND(compress_deflate, doca_compress_task_compress_deflate_alloc_init)
@@ -356,9 +385,10 @@ static void each_kind_of_task_has_its_fields_and_its_number(void)
 	decompress_lz4_stream_has_fields(src, dst);
 	decompress_lz4_block_has_fields(src, dst);
 	OK(alloc_stream(compress_, src, dst, no_data, &task));
-	FIELD(FN(decompress_lz4_stream, _get_has_block_checksum), FN(decompress_lz4_stream, _set_has_block_checksum), task, 1, 0);
-	FIELD(FN(decompress_lz4_stream, _get_are_blocks_independent), FN(decompress_lz4_stream, _set_are_blocks_independent), task,
-	      0, 1);
+	FIELD(FN(decompress_lz4_stream, _get_has_block_checksum),
+	      FN(decompress_lz4_stream, _set_has_block_checksum), task, 1, 0);
+	FIELD(FN(decompress_lz4_stream, _get_are_blocks_independent),
+	      FN(decompress_lz4_stream, _set_are_blocks_independent), task, 0, 1);
 	doca_task_free(FN(decompress_lz4_stream, _as_task)(task));
 	TEST_ASSERT_EQUAL_INT(0, doca_compress_task_compress_deflate_get_adler_cs(NULL));
 	TEST_ASSERT_EQUAL_INT(0, doca_compress_task_decompress_deflate_get_adler_cs(NULL));
@@ -382,7 +412,8 @@ static void arguments_and_capabilities(void)
 	REFUSED(INVALID_VALUE, doca_compress_cap_task_compress_deflate_is_supported(NULL));
 	OK(doca_compress_cap_task_compress_deflate_get_max_buf_size(&info, &size));
 	TEST_ASSERT_TRUE(size >= 2 << 20);
-	REFUSED(INVALID_VALUE, doca_compress_cap_task_decompress_deflate_get_max_buf_size(&info, NULL));
+	REFUSED(INVALID_VALUE,
+		doca_compress_cap_task_decompress_deflate_get_max_buf_size(&info, NULL));
 	OK(doca_compress_cap_task_decompress_lz4_stream_get_max_buf_list_len(&info, &n));
 	TEST_ASSERT_TRUE(n >= 2);
 	OK(doca_compress_cap_get_max_num_tasks(compress_, &n));
@@ -392,19 +423,29 @@ static void arguments_and_capabilities(void)
 	REFUSED(INVALID_VALUE, doca_compress_destroy(NULL));
 	REFUSED(IN_USE, doca_compress_destroy(compress_));
 	TEST_ASSERT_NULL(doca_compress_as_ctx(NULL));
-	REFUSED(BAD_STATE, doca_compress_task_compress_deflate_set_conf(
-				   compress_, DONE_AND_ERROR(doca_compress_task_compress_deflate_completion_cb_t), 4));
-	REFUSED(INVALID_VALUE, doca_compress_task_compress_deflate_set_conf(
-				       compress_, DONE_AND_ERROR(doca_compress_task_compress_deflate_completion_cb_t), UINT32_MAX));
-	REFUSED(INVALID_VALUE, doca_compress_task_compress_deflate_alloc_init(compress_, NULL, dst, no_data, &task));
-	REFUSED(INVALID_VALUE, doca_compress_task_compress_deflate_alloc_init(compress_, src, NULL, no_data, &task));
-	REFUSED(INVALID_VALUE, doca_compress_task_compress_deflate_alloc_init(compress_, src, dst, no_data, NULL));
+	REFUSED(BAD_STATE,
+		doca_compress_task_compress_deflate_set_conf(
+			compress_,
+			DONE_AND_ERROR(doca_compress_task_compress_deflate_completion_cb_t), 4));
+	REFUSED(INVALID_VALUE,
+		doca_compress_task_compress_deflate_set_conf(
+			compress_,
+			DONE_AND_ERROR(doca_compress_task_compress_deflate_completion_cb_t),
+			UINT32_MAX));
+	REFUSED(INVALID_VALUE, doca_compress_task_compress_deflate_alloc_init(compress_, NULL, dst,
+									      no_data, &task));
+	REFUSED(INVALID_VALUE, doca_compress_task_compress_deflate_alloc_init(compress_, src, NULL,
+									      no_data, &task));
+	REFUSED(INVALID_VALUE,
+		doca_compress_task_compress_deflate_alloc_init(compress_, src, dst, no_data, NULL));
 	OK(doca_compress_task_compress_deflate_alloc_init(compress_, src, dst, no_data, &task));
 	TEST_ASSERT_EQUAL_PTR(src, doca_compress_task_compress_deflate_get_src(task));
 	TEST_ASSERT_EQUAL_PTR(dst, doca_compress_task_compress_deflate_get_dst(task));
 	doca_compress_task_compress_deflate_set_dst(task, NULL);
-	REFUSED(INVALID_VALUE, doca_task_try_submit(doca_compress_task_compress_deflate_as_task(task)));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_compress_task_compress_deflate_as_task(task)));
+	REFUSED(INVALID_VALUE,
+		doca_task_try_submit(doca_compress_task_compress_deflate_as_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      run_task(doca_compress_task_compress_deflate_as_task(task)));
 	doca_task_free(doca_compress_task_compress_deflate_as_task(task));
 	give_back(src, dst);
 }

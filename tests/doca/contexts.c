@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What all kinds of contexts that start at once have in common, walked with each: the states, what is refused in which of them,
- * and in which words. Comch clients and consumers, which take time, are in the tests of Comch, producers with them.
+ * What all kinds of contexts that start at once have in common, walked with each: the states, what
+ * is refused in which of them, and in which words. Comch clients and consumers, which take time,
+ * are in the tests of Comch, producers with them.
  */
 #include <doca_comch.h>
 #include <doca_compress.h>
@@ -44,7 +45,8 @@ static void on_task(void)
 {
 }
 
-static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len, struct doca_comch_connection *conn)
+static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len,
+		       struct doca_comch_connection *conn)
 {
 	(void)event;
 	(void)buf;
@@ -52,7 +54,8 @@ static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, ui
 	(void)conn;
 }
 
-static void on_connection(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_connection(struct doca_comch_event_connection_status_changed *event,
+			  struct doca_comch_connection *conn, uint8_t ok)
 {
 	(void)event;
 	(void)conn;
@@ -63,7 +66,9 @@ static void on_connection(struct doca_comch_event_connection_status_changed *eve
 
 static struct doca_ctx *make_server(void)
 {
-	return doca_comch_server_create(dev, rep, "contexts", &made.server) ? NULL : doca_comch_server_as_ctx(made.server);
+	return doca_comch_server_create(dev, rep, "contexts", &made.server)
+		       ? NULL
+		       : doca_comch_server_as_ctx(made.server);
 }
 
 static doca_error_t set_server(void)
@@ -71,10 +76,12 @@ static doca_error_t set_server(void)
 	doca_error_t result = doca_comch_server_event_msg_recv_register(made.server, on_message);
 
 	if (result == DOCA_SUCCESS)
-		result = doca_comch_server_event_connection_status_changed_register(made.server, on_connection, on_connection);
+		result = doca_comch_server_event_connection_status_changed_register(
+			made.server, on_connection, on_connection);
 	if (result == DOCA_SUCCESS)
-		result = doca_comch_server_task_send_set_conf(made.server, (doca_comch_task_send_completion_cb_t)on_task,
-							      (doca_comch_task_send_completion_cb_t)on_task, 4);
+		result = doca_comch_server_task_send_set_conf(
+			made.server, (doca_comch_task_send_completion_cb_t)on_task,
+			(doca_comch_task_send_completion_cb_t)on_task, 4);
 	return result;
 }
 
@@ -85,13 +92,14 @@ static doca_error_t destroy_server(void)
 
 static struct doca_ctx *make_compress(void)
 {
-	return doca_compress_create(dev, &made.compress) ? NULL : doca_compress_as_ctx(made.compress);
+	return doca_compress_create(dev, &made.compress) ? NULL
+							 : doca_compress_as_ctx(made.compress);
 }
 
 static doca_error_t set_compress(void)
 {
-	return doca_compress_task_compress_deflate_set_conf(made.compress,
-		(doca_compress_task_compress_deflate_completion_cb_t)on_task,
+	return doca_compress_task_compress_deflate_set_conf(
+		made.compress, (doca_compress_task_compress_deflate_completion_cb_t)on_task,
 		(doca_compress_task_compress_deflate_completion_cb_t)on_task, 4);
 }
 
@@ -107,7 +115,8 @@ static struct doca_ctx *make_dma(void)
 
 static doca_error_t set_dma(void)
 {
-	return doca_dma_task_memcpy_set_conf(made.dma, (doca_dma_task_memcpy_completion_cb_t)on_task,
+	return doca_dma_task_memcpy_set_conf(made.dma,
+					     (doca_dma_task_memcpy_completion_cb_t)on_task,
 					     (doca_dma_task_memcpy_completion_cb_t)on_task, 4);
 }
 
@@ -134,13 +143,14 @@ static doca_error_t destroy_ec(void)
 
 static struct doca_ctx *make_advise(void)
 {
-	return doca_mmap_advise_create(dev, &made.advise) ? NULL : doca_mmap_advise_as_ctx(made.advise);
+	return doca_mmap_advise_create(dev, &made.advise) ? NULL
+							  : doca_mmap_advise_as_ctx(made.advise);
 }
 
 static doca_error_t set_advise(void)
 {
-	return doca_mmap_advise_task_invalidate_cache_set_conf(made.advise,
-		(doca_mmap_advise_task_invalidate_cache_completion_cb_t)on_task,
+	return doca_mmap_advise_task_invalidate_cache_set_conf(
+		made.advise, (doca_mmap_advise_task_invalidate_cache_completion_cb_t)on_task,
 		(doca_mmap_advise_task_invalidate_cache_completion_cb_t)on_task, 4);
 }
 
@@ -183,7 +193,8 @@ static doca_error_t destroy_sha(void)
 
 static struct doca_ctx *make_event(void)
 {
-	if (doca_sync_event_create(&made.event) || doca_sync_event_add_publisher_location_cpu(made.event, dev) ||
+	if (doca_sync_event_create(&made.event) ||
+	    doca_sync_event_add_publisher_location_cpu(made.event, dev) ||
 	    doca_sync_event_add_subscriber_location_cpu(made.event, dev))
 		return NULL;
 	return doca_sync_event_as_ctx(made.event);
@@ -191,7 +202,8 @@ static struct doca_ctx *make_event(void)
 
 static doca_error_t set_event(void)
 {
-	return doca_sync_event_task_notify_add_set_conf(made.event, (doca_sync_event_task_notify_add_completion_cb_t)on_task,
+	return doca_sync_event_task_notify_add_set_conf(
+		made.event, (doca_sync_event_task_notify_add_completion_cb_t)on_task,
 		(doca_sync_event_task_notify_add_completion_cb_t)on_task, 4);
 }
 
@@ -220,21 +232,29 @@ static const struct kind {
 	struct doca_ctx *(*make)(void);
 	doca_error_t (*set)(void);
 	doca_error_t (*destroy)(void);
-	doca_error_t busy, late; /* what destroy says when it is not idle, and a setter after start */
+	/* what destroy says when it is not idle, and a setter after start */
+	doca_error_t busy, late;
 	doca_error_t (*can)(const struct doca_devinfo *info); /* NULL: always built */
 } kinds[] = {
-	{"comch server", make_server, set_server, destroy_server, DOCA_ERROR_IN_USE, DOCA_ERROR_BAD_STATE, NULL},
-	{"compress", make_compress, set_compress, destroy_compress, DOCA_ERROR_IN_USE, DOCA_ERROR_BAD_STATE, can_compress},
+	{"comch server", make_server, set_server, destroy_server, DOCA_ERROR_IN_USE,
+	 DOCA_ERROR_BAD_STATE, NULL},
+	{"compress", make_compress, set_compress, destroy_compress, DOCA_ERROR_IN_USE,
+	 DOCA_ERROR_BAD_STATE, can_compress},
 	{"dma", make_dma, set_dma, destroy_dma, DOCA_ERROR_IN_USE, DOCA_ERROR_BAD_STATE, NULL},
-	{"erasure coding", make_ec, set_ec, destroy_ec, DOCA_ERROR_BAD_STATE, DOCA_ERROR_BAD_STATE, can_ec},
-	{"mmap advise", make_advise, set_advise, destroy_advise, DOCA_ERROR_IN_USE, DOCA_ERROR_NOT_PERMITTED, NULL},
-	{"rdma", make_rdma, set_rdma, destroy_rdma, DOCA_ERROR_BAD_STATE, DOCA_ERROR_BAD_STATE, NULL},
+	{"erasure coding", make_ec, set_ec, destroy_ec, DOCA_ERROR_BAD_STATE, DOCA_ERROR_BAD_STATE,
+	 can_ec},
+	{"mmap advise", make_advise, set_advise, destroy_advise, DOCA_ERROR_IN_USE,
+	 DOCA_ERROR_NOT_PERMITTED, NULL},
+	{"rdma", make_rdma, set_rdma, destroy_rdma, DOCA_ERROR_BAD_STATE, DOCA_ERROR_BAD_STATE,
+	 NULL},
 	{"sha", make_sha, set_sha, destroy_sha, DOCA_ERROR_IN_USE, DOCA_ERROR_BAD_STATE, can_sha},
-	{"sync event", make_event, set_event, destroy_event, DOCA_ERROR_BAD_STATE, DOCA_ERROR_NOT_PERMITTED, NULL},
+	{"sync event", make_event, set_event, destroy_event, DOCA_ERROR_BAD_STATE,
+	 DOCA_ERROR_NOT_PERMITTED, NULL},
 };
 
 #define FOR_EACH_KIND(kind) \
-	for (const struct kind *kind = kinds; kind < kinds + sizeof(kinds) / sizeof(*kinds); kind++) \
+	for (const struct kind *kind = kinds; kind < kinds + sizeof(kinds) / sizeof(*kinds); \
+	     kind++) \
 		if (!kind->can || kind->can(doca_dev_as_devinfo(dev)) == DOCA_SUCCESS)
 
 /* -- states, as the callback tells them -- */
@@ -242,7 +262,8 @@ static const struct kind {
 static char seen[64]; /* "02 ": from IDLE to RUNNING */
 static bool stops_when_running;
 
-static void on_state(const union doca_data user_data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data user_data, struct doca_ctx *ctx,
+		     enum doca_ctx_states prev, enum doca_ctx_states next)
 {
 	const size_t n = strlen(seen);
 
@@ -286,7 +307,8 @@ void setUp(void)
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_create_list(&list, &n));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_open(list[0], &dev));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &reps, &n));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_create_list(
+						    dev, DOCA_DEVINFO_REP_FILTER_NET, &reps, &n));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dev_rep_open(reps[0], &rep));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_rep_destroy_list(reps));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_devinfo_destroy_list(list));
@@ -304,7 +326,8 @@ static void stop(const struct kind *kind, struct doca_ctx *ctx)
 {
 	doca_error_t result = doca_ctx_stop(ctx);
 
-	TEST_ASSERT_TRUE_MESSAGE(result == DOCA_SUCCESS || result == DOCA_ERROR_IN_PROGRESS, kind->name);
+	TEST_ASSERT_TRUE_MESSAGE(result == DOCA_SUCCESS || result == DOCA_ERROR_IN_PROGRESS,
+				 kind->name);
 	for (int i = 0; i < 1000000 && state_of(ctx) != DOCA_CTX_STATE_IDLE; i++)
 		(void)doca_pe_progress(pe);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(DOCA_CTX_STATE_IDLE, state_of(ctx), kind->name);
@@ -313,7 +336,7 @@ static void stop(const struct kind *kind, struct doca_ctx *ctx)
 /* MUST: start is SUCCESS, and the state RUNNING when it returns; the callback has run inside it. */
 static void MUST_start_is_SUCCESS_and_RUNNING_is_told_inside(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 
 		IS(DOCA_CTX_STATE_IDLE, state_of(ctx));
@@ -325,10 +348,13 @@ static void MUST_start_is_SUCCESS_and_RUNNING_is_told_inside(void)
 	}
 }
 
-/* MUST: with nothing outstanding stop is SUCCESS, IDLE is told inside it; on an idle context it is SUCCESS, and tells nothing. */
+/*
+ * MUST: with nothing outstanding stop is SUCCESS, IDLE is told inside it; on an idle context it is
+ * SUCCESS, and tells nothing.
+ */
 static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_idle(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 
 		OK(doca_ctx_stop(ctx));
@@ -351,7 +377,7 @@ static void MUST_stop_of_what_does_nothing_is_SUCCESS_and_so_is_stop_of_what_is_
 /* The callback may do anything, stop too; start is SUCCESS all the same. */
 static void start_is_SUCCESS_when_the_callback_stops(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 
 		stops_when_running = true;
@@ -364,7 +390,7 @@ static void start_is_SUCCESS_when_the_callback_stops(void)
 
 static void start_needs_an_engine(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = kind->make();
 
 		TEST_ASSERT_NOT_NULL_MESSAGE(ctx, kind->name);
@@ -375,10 +401,13 @@ static void start_needs_an_engine(void)
 	}
 }
 
-/* What is set before start cannot be set after it, nor can the object be destroyed; each says so in the words of its header. */
+/*
+ * What is set before start cannot be set after it, nor can the object be destroyed; each says so in
+ * the words of its header.
+ */
 static void what_runs_is_neither_set_up_nor_destroyed(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 
 		OK(kind->set()); /* again, before start: it replaces the first */
@@ -398,7 +427,7 @@ static void what_runs_is_neither_set_up_nor_destroyed(void)
 /* User data may be set at any time, and is that of the next callback. */
 static void user_data_is_set_at_any_time(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 		union doca_data data;
 
@@ -414,7 +443,7 @@ static void user_data_is_set_at_any_time(void)
 
 static void what_is_idle_may_be_started_again(void)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_KIND (kind) {
 		struct doca_ctx *ctx = make(kind);
 
 		for (int i = 0; i < 3; i++) {

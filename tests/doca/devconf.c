@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which functions there are by the environment and by a configuration; each set in a process of its own. */
+/*
+ * Which functions there are by the environment and by a configuration; each set in a process of its
+ * own.
+ */
 #include <doca_ctx.h>
 #include <doca_dev.h>
 #include <doca_pe.h>
@@ -11,8 +14,12 @@
 
 static char file[64];
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static void print_functions(void)
 {
@@ -59,7 +66,8 @@ static void a_profile_leaves_one_side(void)
 	with_profile("host", "0000:b1:00.0 mlx5_1 0\n");
 	with_profile("", "0000:03:00.0 mlx5_0 1\n0000:b1:00.0 mlx5_1 0\n");
 	with_profile("switch", "16\n");
-	TEST_ASSERT_NOT_NULL(strstr(captured_err, "GANTRY_DOCA_PROFILE is \"switch\"; write host or dpu"));
+	TEST_ASSERT_NOT_NULL(
+		strstr(captured_err, "GANTRY_DOCA_PROFILE is \"switch\"; write host or dpu"));
 }
 
 static void configured(const char *text, const char *expected)
@@ -72,18 +80,23 @@ static void configured(const char *text, const char *expected)
 
 static void a_configuration_changes_and_adds_functions(void)
 {
-	configured("devices = { a = { transport = \"shm-comch\"; pci = \"03:00.0\"; ibdev = \"mlx5_7\"; };\n"
-		   "b = { transport = \"shm-comch\"; pci = \"0000:C1:00.1\"; max_depth = 64;\n"
-		   "representors = ( { pci = \"e1:00.0\"; } ); }; };",
-		   "0000:03:00.0 mlx5_7 1\n0000:b1:00.0 mlx5_1 0\n0000:c1:00.1 mlx5_2 1\n");
-	configured("doca = { functions = \"none\"; };\n"
-		   "devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; profile = \"dpu\"; }; };",
-		   "0000:04:00.0 mlx5_0 0\n");
+	configured(
+		"devices = { a = { transport = \"shm-comch\"; pci = \"03:00.0\"; ibdev = \"mlx5_7\"; };\n"
+		"b = { transport = \"shm-comch\"; pci = \"0000:C1:00.1\"; max_depth = 64;\n"
+		"representors = ( { pci = \"e1:00.0\"; } ); }; };",
+		"0000:03:00.0 mlx5_7 1\n0000:b1:00.0 mlx5_1 0\n0000:c1:00.1 mlx5_2 1\n");
+	configured(
+		"doca = { functions = \"none\"; };\n"
+		"devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; profile = \"dpu\"; }; };",
+		"0000:04:00.0 mlx5_0 0\n");
 	configured("devices = { a = { transport = \"loop\"; pci = \"b1:00.0\"; }; };",
 		   "0000:03:00.0 mlx5_0 1\n0000:b1:00.0 mlx5_1 0\n");
 }
 
-/* What the function that was configured last says of its interface, of its address, and of that of its representor. */
+/*
+ * What the function that was configured last says of its interface, of its address, and of that of
+ * its representor.
+ */
 static void print_interfaces(void)
 {
 	char iface[DOCA_DEVINFO_IFACE_NAME_SIZE];
@@ -94,11 +107,14 @@ static void print_interfaces(void)
 	uint8_t ip[4];
 
 	doca_devinfo_create_list(&infos, &n_infos);
-	printf("%s ", doca_error_get_name(doca_devinfo_get_iface_name(infos[n_infos - 1], iface, sizeof(iface))));
-	printf("%s ", doca_error_get_name(doca_devinfo_get_ipv4_addr(infos[n_infos - 1], ip, sizeof(ip))));
+	printf("%s ", doca_error_get_name(doca_devinfo_get_iface_name(infos[n_infos - 1], iface,
+								      sizeof(iface))));
+	printf("%s ",
+	       doca_error_get_name(doca_devinfo_get_ipv4_addr(infos[n_infos - 1], ip, sizeof(ip))));
 	doca_dev_open(infos[n_infos - 1], &dev);
 	if (doca_devinfo_rep_create_list(dev, 0, &reps, &n_reps) == DOCA_SUCCESS)
-		printf("%s", doca_error_get_name(doca_devinfo_rep_get_iface_name(reps[0], iface, sizeof(iface))));
+		printf("%s", doca_error_get_name(doca_devinfo_rep_get_iface_name(reps[0], iface,
+										 sizeof(iface))));
 }
 
 static void interfaces(const char *text, const char *expected)
@@ -113,20 +129,27 @@ static void a_function_may_have_no_interface_or_one_without_address(void)
 {
 	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\";\n"
 		   "representors = ( { pci = \"e1:00.0\"; } ); }; };",
-		"DOCA_ERROR_OPERATING_SYSTEM DOCA_SUCCESS DOCA_ERROR_OPERATING_SYSTEM");
-	interfaces("devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; iface = \"none0\";\n"
-		   "representors = ( { pci = \"e1:00.0\"; iface = \"e0\"; } ); }; };", "DOCA_SUCCESS DOCA_SUCCESS DOCA_SUCCESS");
+		   "DOCA_ERROR_OPERATING_SYSTEM DOCA_SUCCESS DOCA_ERROR_OPERATING_SYSTEM");
+	interfaces(
+		"devices = { a = { transport = \"shm-comch\"; pci = \"04:00.0\"; iface = \"none0\";\n"
+		"representors = ( { pci = \"e1:00.0\"; iface = \"e0\"; } ); }; };",
+		"DOCA_SUCCESS DOCA_SUCCESS DOCA_SUCCESS");
 }
 
-/* An emulated interface has the address of the machine itself; one of a network has its own, or none. */
+/*
+ * An emulated interface has the address of the machine itself; one of a network has its own, or
+ * none.
+ */
 static void an_interface_of_a_network_may_have_no_address(void)
 {
 	char plugin[256];
 
-	snprintf(plugin, sizeof(plugin), "%s/rxe.so", getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
+	snprintf(plugin, sizeof(plugin), "%s/rxe.so",
+		 getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
 	if (access(plugin, R_OK) != 0)
 		TEST_IGNORE_MESSAGE("no transport of a network is built");
-	interfaces("devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; insecure = true; }; };",
+	interfaces(
+		"devices = { a = { transport = \"rxe\"; pci = \"04:00.0\"; iface = \"none0\"; insecure = true; }; };",
 		"DOCA_SUCCESS DOCA_ERROR_NOT_FOUND ");
 }
 
@@ -139,20 +162,24 @@ static void mistake(const char *text, const char *message)
 static void mistakes_in_a_configuration_have_their_place(void)
 {
 	mistake("devices = {\n a = { transport = \"shm-comch\"; };\n};", ":2: ");
-	mistake("devices = {\n a = { transport = \"shm-comch\";\n pci = \"3:0\"; };\n};", ":3: devices.a.pci: is no PCI address");
+	mistake("devices = {\n a = { transport = \"shm-comch\";\n pci = \"3:0\"; };\n};",
+		":3: devices.a.pci: is no PCI address");
 	mistake("devices = {\n a = { transport = \"rope\"; pci = \"03:00.0\"; };\n};",
 		":2: devices.a.transport: no transport plugin");
-	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n max_dept = 3; };\n};", ":3: ");
+	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n max_dept = 3; };\n};",
+		":3: ");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n ring_slots = 300; };\n};",
 		":3: devices.a.ring_slots: 300 is no power of two");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\";\n representors = ( { pci = \"x\"; } ); };\n};",
 		"is no PCI address");
 	mistake("devices = {\n a = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n"
-		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};", "has such a transport already");
+		" b = { transport = \"shm-comch\"; pci = \"03:00.0\"; };\n};",
+		"has such a transport already");
 	mistake("devicez = { };", "devicez");
 	mistake("devices = {\n a = { transport = \"shm-comch\";\n pic = \"03:00.0\"; max_depth = 64; };\n};",
 		":3: devices.a.pic: unknown key; did you mean \"pci\"?");
-	TEST_ASSERT_NULL_MESSAGE(strstr(captured_err, "max_depth"), captured_err); /* the plugin's */
+	/* the plugin's */
+	TEST_ASSERT_NULL_MESSAGE(strstr(captured_err, "max_depth"), captured_err);
 	mistake("devices = {\n a = { pci = \"03:00.0\";\n transprot = \"shm-comch\"; max_depth = 64; };\n};",
 		":3: devices.a.transprot: unknown key; did you mean \"transport\"?");
 	TEST_ASSERT_NULL_MESSAGE(strstr(captured_err, "max_depth"), captured_err);
@@ -185,31 +212,38 @@ static void start_rdma(void)
 /* The plugin tiny stands for any transport whose flags do not say that it stays on this machine. */
 static void a_network_needs_an_explicit_statement(void)
 {
-	static const char why[] = ":2: devices.a: the transport does not authenticate peers (transport=tiny): every host that "
-				  "reaches the device could connect to programs that use it; to accept that, write insecure = true";
+	static const char why[] =
+		":2: devices.a: the transport does not authenticate peers (transport=tiny): every host that "
+		"reaches the device could connect to programs that use it; to accept that, write insecure = true";
 
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
 	setenv("GANTRY_PLUGIN_PATH", TINY_DIR ":" TEST_PLUGINDIR, 1);
 	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; };\n};", why);
-	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = false; };\n};", why);
-	configured("doca = { functions = \"none\"; };\n"
-		   "devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };", "0000:c1:00.0 mlx5_0 0\n");
-	configured("doca = { functions = \"none\"; };\n"
-		   "devices = { a = { transport = \"shm-comch\"; pci = \"c1:00.0\"; insecure = true; }; };",
-		   "0000:c1:00.0 mlx5_0 0\n");
+	mistake("devices = {\n a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = false; };\n};",
+		why);
+	configured(
+		"doca = { functions = \"none\"; };\n"
+		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };",
+		"0000:c1:00.0 mlx5_0 0\n");
+	configured(
+		"doca = { functions = \"none\"; };\n"
+		"devices = { a = { transport = \"shm-comch\"; pci = \"c1:00.0\"; insecure = true; }; };",
+		"0000:c1:00.0 mlx5_0 0\n");
 }
 
 /* One line when the device is opened. */
 static void a_network_is_warned_of(void)
 {
-	static const char text[] = "device a: nothing authenticates its peers (transport=tiny): every host that reaches it can "
-				   "connect to this program (insecure = true)";
+	static const char text[] =
+		"device a: nothing authenticates its peers (transport=tiny): every host that reaches it can "
+		"connect to this program (insecure = true)";
 	const char *at;
 
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
-	write_file("devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };");
+	write_file(
+		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; insecure = true; }; };");
 	TEST_ASSERT_EQUAL_INT(0, captured(start_rdma));
 	unsetenv("GANTRY_DOCA_CONF");
 	at = strstr(captured_err, text);
@@ -221,12 +255,15 @@ static void a_transport_that_lacks_what_it_promises_is_not_opened(void)
 {
 	if (access(TINY_DIR "/tiny.so", R_OK))
 		TEST_IGNORE_MESSAGE("built without the test plugin tiny");
-	write_file("devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; insecure = true; }; };");
+	write_file(
+		"devices = { a = { transport = \"tiny\"; pci = \"c1:00.0\"; notes = true; insecure = true; }; };");
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(start_rdma), captured_out);
 	unsetenv("GANTRY_DOCA_CONF");
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_INITIALIZATION", captured_out);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
-		strstr(captured_err, "tiny: its info says that it can what needs the function \"rma_write_imm\""), captured_err);
+		strstr(captured_err,
+		       "tiny: its info says that it can what needs the function \"rma_write_imm\""),
+		captured_err);
 }
 
 int main(void)

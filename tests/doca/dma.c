@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies by DMA tasks: local and imported memory, lists, errors that stop the context, the usual ways of programs. */
+/*
+ * Copies by DMA tasks: local and imported memory, lists, errors that stop the context, the usual
+ * ways of programs.
+ */
 #include <doca_dma.h>
 
 #include <poll.h>
@@ -13,7 +16,7 @@
 enum { SIZE = 1 << 16, N_TASKS = 4, FAR = 0x7000000 };
 
 static struct doca_devinfo info;
-static struct doca_dev dev = { .info = &info, .references = 1 };
+static struct doca_dev dev = {.info = &info, .references = 1};
 static uint8_t from[SIZE], to[SIZE];
 static struct doca_mmap from_map, to_map;
 static struct doca_buf_inventory *inventory;
@@ -25,8 +28,8 @@ static int n_done, n_error, n_idle, n_stopping, n_resubmits;
 static doca_error_t first_error;
 static bool stops, destroys;
 
-static void on_state(const union doca_data user_data, struct doca_ctx *changed, enum doca_ctx_states prev,
-		     enum doca_ctx_states next)
+static void on_state(const union doca_data user_data, struct doca_ctx *changed,
+		     enum doca_ctx_states prev, enum doca_ctx_states next)
 {
 	(void)user_data;
 	(void)changed;
@@ -41,16 +44,20 @@ static void on_state(const union doca_data user_data, struct doca_ctx *changed, 
 	}
 }
 
-static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_user_data,
+		    union doca_data ctx_user_data)
 {
 	(void)ctx_user_data;
-	TEST_ASSERT_EQUAL_UINT64(n_done + n_error + 1, task_user_data.u64); /* in order of submission */
+	/* in order of submission */
+	TEST_ASSERT_EQUAL_UINT64(n_done + n_error + 1, task_user_data.u64);
 	n_done++;
 	if (n_resubmits > 0) {
 		n_resubmits--;
 		doca_buf_reset_data_len(doca_dma_task_memcpy_get_dst(task));
-		doca_task_set_user_data(doca_dma_task_memcpy_as_task(task), (union doca_data){ .u64 = task_user_data.u64 + 1 });
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_submit(doca_dma_task_memcpy_as_task(task)));
+		doca_task_set_user_data(doca_dma_task_memcpy_as_task(task),
+					(union doca_data){.u64 = task_user_data.u64 + 1});
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      doca_task_submit(doca_dma_task_memcpy_as_task(task)));
 		return;
 	}
 	doca_task_free(doca_dma_task_memcpy_as_task(task));
@@ -58,7 +65,8 @@ static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_user
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(ctx));
 }
 
-static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_user_data,
+		     union doca_data ctx_user_data)
 {
 	(void)task_user_data;
 	(void)ctx_user_data;
@@ -67,12 +75,14 @@ static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_use
 	doca_task_free(doca_dma_task_memcpy_as_task(task));
 }
 
-static struct doca_task *task_of(const struct doca_buf *source, struct doca_buf *destination, uint64_t user_data)
+static struct doca_task *task_of(const struct doca_buf *source, struct doca_buf *destination,
+				 uint64_t user_data)
 {
 	struct doca_dma_task_memcpy *task;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_task_memcpy_alloc_init(dma, source, destination,
-									    (union doca_data){ .u64 = user_data }, &task));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_task_memcpy_alloc_init(
+						    dma, source, destination,
+						    (union doca_data){.u64 = user_data}, &task));
 	return doca_dma_task_memcpy_as_task(task);
 }
 
@@ -88,7 +98,8 @@ static struct doca_buf *get(struct doca_mmap *mmap, size_t offset, size_t len, s
 	char *addr = (char *)mmap->addr + offset;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
-			      doca_buf_inventory_buf_get_by_args(inventory, mmap, addr, len, addr, data_len, &buf));
+			      doca_buf_inventory_buf_get_by_args(inventory, mmap, addr, len, addr,
+								 data_len, &buf));
 	return buf;
 }
 
@@ -110,7 +121,8 @@ void setUp(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_create(&dev, &dma));
 	ctx = doca_dma_as_ctx(dma);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_task_memcpy_set_conf(dma, on_done, on_error, N_TASKS));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_dma_task_memcpy_set_conf(dma, on_done, on_error, N_TASKS));
 	doca_ctx_set_state_changed_cb(ctx, on_state);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_connect_ctx(pe, ctx));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_start(ctx));
@@ -134,7 +146,8 @@ static void test_copy(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_submit(task_of(src, dst, 1)));
 	TEST_ASSERT_EQUAL_size_t(0, dst->data_len);
-	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe)); /* it returns 1 for the task, not before */
+	/* it returns 1 for the task, not before */
+	TEST_ASSERT_EQUAL_UINT8(1, doca_pe_progress(pe));
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 	TEST_ASSERT_EQUAL_MEMORY(from, to, SIZE);
 	TEST_ASSERT_EQUAL_size_t(SIZE, dst->data_len);
@@ -189,7 +202,10 @@ static void test_lists_on_both_sides(void)
 	doca_buf_dec_refcount(b, NULL);
 }
 
-/* MUST: submit takes a bad task, which fails later and stops the context; the rest is flushed; destination untouched. */
+/*
+ * MUST: submit takes a bad task, which fails later and stops the context; the rest is flushed;
+ * destination untouched.
+ */
 static void test_bad_task_stops_the_context_and_flushes(void)
 {
 	struct doca_buf *empty = get(&from_map, 0, 100, 0);
@@ -247,12 +263,14 @@ static void test_tasks_before_the_bad_one_succeed(void)
 /* MUST: try_submit tells at once, and the task stays with the program. */
 static void test_try_submit_refuses_what_would_fail(void)
 {
-	struct doca_buf *empty = get(&from_map, 0, 100, 0), *small = get(&to_map, 0, 10, 0), *list = get(&from_map, 0, 1, 1);
+	struct doca_buf *empty = get(&from_map, 0, 100, 0), *small = get(&to_map, 0, 10, 0),
+			*list = get(&from_map, 0, 1, 1);
 	struct doca_task *task = task_of(empty, dst, 1);
 	struct doca_dma_task_memcpy *copy = (struct doca_dma_task_memcpy *)task;
 	int i;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task)); /* nothing to copy */
+	/* nothing to copy */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	doca_dma_task_memcpy_set_src(copy, src);
 	doca_dma_task_memcpy_set_dst(copy, small);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task)); /* no room */
@@ -268,7 +286,8 @@ static void test_try_submit_refuses_what_would_fail(void)
 	doca_buf_chain_list(list, get(&from_map, 0, 1, 1));
 	doca_buf_reset_data_len(dst);
 	task = task_of(list, dst, 2);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task)); /* 65 are not */
+	/* 65 are not */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(task));
 	TEST_ASSERT_EQUAL_INT(0, n_stopping);
 	doca_task_free(task);
 	doca_buf_dec_refcount(empty, NULL);
@@ -358,15 +377,16 @@ static void test_pool_of_tasks_ends(void)
 	doca_buf_set_data_len(src, 1);
 	for (i = 1; i <= N_TASKS; i++)
 		doca_task_submit(task_of(src, dst, (uint64_t)i));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY,
-			      doca_dma_task_memcpy_alloc_init(dma, src, dst, (union doca_data){ .u64 = 0 }, &task));
+	TEST_ASSERT_EQUAL_INT(
+		DOCA_ERROR_NO_MEMORY,
+		doca_dma_task_memcpy_alloc_init(dma, src, dst, (union doca_data){.u64 = 0}, &task));
 	drain();
 	TEST_ASSERT_EQUAL_INT(N_TASKS, n_done);
 }
 
 static void test_waiting_for_a_task(void)
 {
-	struct pollfd pfd = { .events = POLLIN };
+	struct pollfd pfd = {.events = POLLIN};
 
 	doca_pe_get_notification_handle(pe, &pfd.fd);
 	doca_task_submit(task_of(src, dst, 1));
@@ -383,18 +403,24 @@ static void test_configuration(void)
 	struct doca_dma *other;
 	uint32_t n;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_dma_task_memcpy_set_conf(dma, on_done, on_error, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+			      doca_dma_task_memcpy_set_conf(dma, on_done, on_error, 1));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_create(&dev, &other));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_connect_ctx(pe, doca_dma_as_ctx(other)));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_start(doca_dma_as_ctx(other)));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_cap_get_max_num_tasks(other, &n));
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT32(65536, n);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_task_memcpy_set_conf(other, on_done, on_error, n + 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_task_memcpy_set_conf(other, NULL, on_error, 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_task_memcpy_set_conf(other, on_done, NULL, 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_task_memcpy_set_conf(other, on_done, on_error, 0));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_task_memcpy_set_conf(other, on_done, on_error, n + 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_task_memcpy_set_conf(other, NULL, on_error, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_task_memcpy_set_conf(other, on_done, NULL, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_task_memcpy_set_conf(other, on_done, on_error, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
-			      doca_dma_task_memcpy_alloc_init(other, src, dst, (union doca_data){ .u64 = 0 }, &task));
+			      doca_dma_task_memcpy_alloc_init(other, src, dst,
+							      (union doca_data){.u64 = 0}, &task));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(other));
 }
 
@@ -404,9 +430,11 @@ static void test_capabilities(void)
 	uint64_t bytes;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_cap_task_memcpy_is_supported(&info));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_cap_task_memcpy_get_max_buf_list_len(&info, &n));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_dma_cap_task_memcpy_get_max_buf_list_len(&info, &n));
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT32(64, n);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_cap_task_memcpy_get_max_buf_size(&info, &bytes));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_dma_cap_task_memcpy_get_max_buf_size(&info, &bytes));
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(2 << 20, bytes);
 }
 
@@ -419,13 +447,18 @@ static void test_missing_arguments(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_create(&dev, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_destroy(NULL));
 	TEST_ASSERT_NULL(doca_dma_as_ctx(NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_cap_task_memcpy_is_supported(NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_cap_get_max_num_tasks(NULL, &n));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_cap_task_memcpy_get_max_buf_list_len(&info, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_cap_task_memcpy_get_max_buf_size(&info, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_task_memcpy_set_conf(NULL, on_done, on_error, 1));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
-			      doca_dma_task_memcpy_alloc_init(NULL, src, dst, (union doca_data){ .u64 = 0 }, &task));
+			      doca_dma_cap_task_memcpy_is_supported(NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_cap_get_max_num_tasks(NULL, &n));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_cap_task_memcpy_get_max_buf_list_len(&info, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_cap_task_memcpy_get_max_buf_size(&info, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_task_memcpy_set_conf(NULL, on_done, on_error, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_task_memcpy_alloc_init(NULL, src, dst,
+							      (union doca_data){.u64 = 0}, &task));
 	TEST_ASSERT_NULL(doca_dma_task_memcpy_as_task(NULL));
 	TEST_ASSERT_NULL(doca_dma_task_memcpy_get_src(NULL));
 	TEST_ASSERT_NULL(doca_dma_task_memcpy_get_dst(NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DMA to and from memory of another process, which exports it and then sits in read(): it helps with nothing. Only what
- * programs see is used.
+ * DMA to and from memory of another process, which exports it and then sits in read(): it helps
+ * with nothing. Only what programs see is used.
  */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
@@ -38,8 +38,10 @@ static struct exporter {
 	pid_t pid;
 	int to, from;
 } exporters[] = {
-	{ .access = DOCA_ACCESS_FLAG_PCI_READ_ONLY }, { .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE },
-	{ .access = DOCA_ACCESS_FLAG_PCI_READ_ONLY }, { .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE },
+	{.access = DOCA_ACCESS_FLAG_PCI_READ_ONLY},
+	{.access = DOCA_ACCESS_FLAG_PCI_READ_WRITE},
+	{.access = DOCA_ACCESS_FLAG_PCI_READ_ONLY},
+	{.access = DOCA_ACCESS_FLAG_PCI_READ_WRITE},
 };
 
 enum { N_EXPORTERS = sizeof(exporters) / sizeof(exporters[0]) };
@@ -65,12 +67,16 @@ static void open_device(void)
 	struct doca_devinfo **list;
 	uint32_t n;
 
-	if (doca_devinfo_create_list(&list, &n) != DOCA_SUCCESS || n == 0 || doca_dev_open(list[0], &dev) != DOCA_SUCCESS)
+	if (doca_devinfo_create_list(&list, &n) != DOCA_SUCCESS || n == 0 ||
+	    doca_dev_open(list[0], &dev) != DOCA_SUCCESS)
 		abort();
 	doca_devinfo_destroy_list(list);
 }
 
-/* -- the exporter: 'w' fills its memory anew, 'c' checks it against what the test wrote, end of file ends it -- */
+/*
+ * -- the exporter: 'w' fills its memory anew, 'c' checks it against what the test wrote, end of
+ * file ends it --
+ */
 
 static void fill(uint8_t *where, uint8_t add)
 {
@@ -93,15 +99,17 @@ static bool is_filled(const uint8_t *where, uint8_t add)
 static void export_memory(int in, int out, uint32_t access)
 {
 	uint8_t *mine = (uint8_t *)malloc(SIZE + SHIFT) + SHIFT;
-	struct told told = { .addr = mine };
+	struct told told = {.addr = mine};
 	const void *desc;
 	char letter;
 
 	open_device();
 	fill(mine, 0);
 	if (doca_mmap_create(&map) != DOCA_SUCCESS || doca_mmap_add_dev(map, dev) != DOCA_SUCCESS ||
-	    doca_mmap_set_permissions(map, access) != DOCA_SUCCESS || doca_mmap_set_memrange(map, mine, SIZE) != DOCA_SUCCESS ||
-	    doca_mmap_start(map) != DOCA_SUCCESS || doca_mmap_export_pci(map, dev, &desc, &told.desc_len) != DOCA_SUCCESS ||
+	    doca_mmap_set_permissions(map, access) != DOCA_SUCCESS ||
+	    doca_mmap_set_memrange(map, mine, SIZE) != DOCA_SUCCESS ||
+	    doca_mmap_start(map) != DOCA_SUCCESS ||
+	    doca_mmap_export_pci(map, dev, &desc, &told.desc_len) != DOCA_SUCCESS ||
 	    told.desc_len > DESC_MAX)
 		_exit(1);
 	memcpy(told.desc, desc, told.desc_len);
@@ -149,7 +157,8 @@ static void fork_exporters(void)
 
 /* -- the importer -- */
 
-static void on_end(struct doca_dma_task_memcpy *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_end(struct doca_dma_task_memcpy *task, union doca_data task_user_data,
+		   union doca_data ctx_user_data)
 {
 	(void)task_user_data;
 	(void)ctx_user_data;
@@ -211,13 +220,17 @@ static void end(void)
 		waitpid(exporter->pid, NULL, 0);
 }
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* Copy all of one buffer into the other; the status of the task. */
 static doca_error_t copy(struct doca_buf *src, struct doca_buf *dst)
 {
-	const union doca_data none = { .u64 = 0 };
+	const union doca_data none = {.u64 = 0};
 	struct doca_dma_task_memcpy *task;
 	void *data;
 
@@ -231,7 +244,10 @@ static doca_error_t copy(struct doca_buf *src, struct doca_buf *dst)
 	return status;
 }
 
-/* MUST: memory of a process that is blocked can be read by DMA; what it writes afterwards is seen as well. */
+/*
+ * MUST: memory of a process that is blocked can be read by DMA; what it writes afterwards is seen
+ * as well.
+ */
 static void test_read_from_a_process_that_sleeps(void)
 {
 	begin(0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The emulated DPA: its life, its threads and completions, and each documented error. What runs on it is in msgq.c. */
+/*
+ * The emulated DPA: its life, its threads and completions, and each documented error. What runs on
+ * it is in msgq.c.
+ */
 #include <doca_dpa.h>
 #include <doca_dpa_dev.h>
 
@@ -80,7 +83,8 @@ static void test_a_thread_runs_once_for_each_activation(void)
 	IS(BAD_STATE, doca_dpa_thread_start(thread));
 	IS(BAD_STATE, doca_dpa_thread_set_func_arg(thread, code, 3));
 	OK(doca_dpa_thread_run(thread));
-	for (time_t end = time(NULL) + 20; __atomic_load_n(&n_runs, __ATOMIC_ACQUIRE) != 3 && time(NULL) < end;)
+	for (time_t end = time(NULL) + 20;
+	     __atomic_load_n(&n_runs, __ATOMIC_ACQUIRE) != 3 && time(NULL) < end;)
 		sched_yield();
 	OK(doca_dpa_thread_stop(thread));
 	TEST_ASSERT_EQUAL_UINT(3, n_runs);
@@ -170,14 +174,18 @@ static void test_without_memory(void)
 {
 	if (!scarce_can())
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_dpa, destroy_dpa, NULL));
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_thread, destroy_thread, NULL));
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_completion, destroy_completion, NULL));
+	TEST_ASSERT_GREATER_THAN(0,
+				 scarce_walk(DOCA_ERROR_NO_MEMORY, create_dpa, destroy_dpa, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_thread, destroy_thread, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_completion, destroy_completion, NULL));
 	OK(create_thread(NULL));
 	OK(doca_dpa_thread_set_func_arg(thread, code, 1));
 	OK(doca_dpa_start(dpa));
 	/* the operating system needs some for a thread, unless it has one left over */
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_OPERATING_SYSTEM, start_thread, stop_thread, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_OPERATING_SYSTEM, start_thread, stop_thread, NULL));
 	destroy_thread(NULL);
 }
 

@@ -19,10 +19,14 @@ void setUp(void)
 	rig_up();
 	OK(doca_ec_create(&dev, &ec));
 	ctx = doca_ec_as_ctx(ec);
-	OK(doca_ec_task_create_set_conf(ec, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t), 2));
-	OK(doca_ec_task_recover_set_conf(ec, DONE_AND_ERROR(doca_ec_task_recover_completion_cb_t), 2));
-	OK(doca_ec_task_update_set_conf(ec, DONE_AND_ERROR(doca_ec_task_update_completion_cb_t), 2));
-	OK(doca_ec_task_galois_mul_set_conf(ec, DONE_AND_ERROR(doca_ec_task_galois_mul_completion_cb_t), 2));
+	OK(doca_ec_task_create_set_conf(ec, DONE_AND_ERROR(doca_ec_task_create_completion_cb_t),
+					2));
+	OK(doca_ec_task_recover_set_conf(ec, DONE_AND_ERROR(doca_ec_task_recover_completion_cb_t),
+					 2));
+	OK(doca_ec_task_update_set_conf(ec, DONE_AND_ERROR(doca_ec_task_update_completion_cb_t),
+					2));
+	OK(doca_ec_task_galois_mul_set_conf(
+		ec, DONE_AND_ERROR(doca_ec_task_galois_mul_completion_cb_t), 2));
 	rig_start(ctx);
 	for (int i = 0; i < K; i++)
 		for (int j = 0; j < BLOCK; j++)
@@ -44,7 +48,8 @@ static struct doca_ec_matrix *code(enum doca_ec_matrix_type type, size_t k, size
 	return matrix;
 }
 
-static doca_error_t create_task(const struct doca_ec_matrix *matrix, struct doca_buf *src, struct doca_buf *dst)
+static doca_error_t create_task(const struct doca_ec_matrix *matrix, struct doca_buf *src,
+				struct doca_buf *dst)
 {
 	struct doca_ec_task_create *task;
 	doca_error_t result;
@@ -58,7 +63,8 @@ static doca_error_t create_task(const struct doca_ec_matrix *matrix, struct doca
 	return result;
 }
 
-static doca_error_t recover_task(const struct doca_ec_matrix *matrix, struct doca_buf *src, struct doca_buf *dst)
+static doca_error_t recover_task(const struct doca_ec_matrix *matrix, struct doca_buf *src,
+				 struct doca_buf *dst)
 {
 	struct doca_ec_task_recover *task;
 	doca_error_t result;
@@ -84,9 +90,12 @@ static void encode(const struct doca_ec_matrix *matrix)
 	give_back(src, dst);
 }
 
-static const enum doca_ec_matrix_type types[] = {DOCA_EC_MATRIX_TYPE_CAUCHY, DOCA_EC_MATRIX_TYPE_VANDERMONDE};
+static const enum doca_ec_matrix_type types[] = {DOCA_EC_MATRIX_TYPE_CAUCHY,
+						 DOCA_EC_MATRIX_TYPE_VANDERMONDE};
 
-/* Two ways to the same numbers: ours, and isa-l's simplest functions over matrices that it makes. */
+/*
+ * Two ways to the same numbers: ours, and isa-l's simplest functions over matrices that it makes.
+ */
 static void redundancy_is_that_of_isal(void)
 {
 	uint8_t a[(K + R) * K], expected;
@@ -99,8 +108,11 @@ static void redundancy_is_that_of_isal(void)
 		for (int r = 0; r < R; r++)
 			for (int j = 0; j < BLOCK; j++) {
 				expected = 0;
-				for (int c = 0; c < K; c++) /* divided by its first cell, 1 for Vandermonde */
-					expected ^= gf_mul(gf_mul(a[(K + r) * K + c], gf_inv(a[K * K + c])), blocks[c][j]);
+				/* divided by its first cell, 1 for Vandermonde */
+				for (int c = 0; c < K; c++)
+					expected ^= gf_mul(
+						gf_mul(a[(K + r) * K + c], gf_inv(a[K * K + c])),
+						blocks[c][j]);
 				TEST_ASSERT_EQUAL_HEX8(expected, blocks[K + r][j]);
 			}
 		OK(doca_ec_matrix_destroy(matrix));
@@ -125,7 +137,8 @@ static void any_lost_blocks_come_back(void)
 					memcpy(from + BLOCK * there++, blocks[i], BLOCK);
 			}
 			if (n > R) {
-				REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, missing, n, &recover));
+				REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(
+							       ec, matrix, missing, n, &recover));
 				continue;
 			}
 			OK(doca_ec_matrix_create_recover(ec, matrix, missing, n, &recover));
@@ -141,7 +154,10 @@ static void any_lost_blocks_come_back(void)
 	}
 }
 
-/* storage gives the coding matrix of 2 + 1 to the recover task, with the redundancy block in the place of the lost one */
+/*
+ * storage gives the coding matrix of 2 + 1 to the recover task, with the redundancy block in the
+ * place of the lost one
+ */
 static void a_code_of_two_and_one_recovers_by_its_own_matrix(void)
 {
 	for (int t = 0; t < 2; t++) {
@@ -238,7 +254,8 @@ static void a_raw_matrix_multiplies(void)
 
 static void large_codes_are_codes_too(void)
 {
-	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 200, 55), *recover, *update;
+	struct doca_ec_matrix *matrix = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 200, 55), *recover,
+			      *update;
 	struct doca_buf *src = source(0, 200 * 64), *dst = room(0, 55 * 64);
 	uint32_t missing[55], all[200];
 	uint8_t lost[55][64];
@@ -273,7 +290,8 @@ static void tasks_that_make_no_sense_fail(void)
 	static const size_t wrong[] = {0, 4 * 63, 4 * 64 + 1, 4 * 100};
 	struct doca_buf *src = source(0, 256), *dst = room(0, 127);
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, create_task(matrix, src, dst)); /* no room */
+	/* no room */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, create_task(matrix, src, dst));
 	give_back(dst, NULL);
 	dst = room(0, 4096);
 	give_back(src, NULL);
@@ -285,7 +303,8 @@ static void tasks_that_make_no_sense_fail(void)
 	OK(doca_ec_task_create_allocate_init(ec, matrix, src, dst, no_data, &task));
 	REFUSED(INVALID_VALUE, doca_task_try_submit(doca_ec_task_create_as_task(task)));
 	doca_ec_task_create_set_coding_matrix(task, NULL);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_ec_task_create_as_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      run_task(doca_ec_task_create_as_task(task)));
 	doca_task_free(doca_ec_task_create_as_task(task));
 	OK(doca_buf_set_data(src, from, 256));
 	to_map.access = 0;
@@ -306,7 +325,8 @@ static void wrong_matrices_are_refused(void)
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 0, 2, &m));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 0, &m));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 200, 56, &m));
-	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, SIZE_MAX, 2, &m));
+	REFUSED(INVALID_VALUE,
+		doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, SIZE_MAX, 2, &m));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create(ec, DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2, NULL));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create_from_raw(ec, NULL, 2, 2, &m));
 	REFUSED(INVALID_VALUE, doca_ec_matrix_create_recover(ec, matrix, twice, 2, &m));
@@ -324,45 +344,51 @@ static void wrong_matrices_are_refused(void)
 	OK(doca_ec_matrix_destroy(matrix));
 }
 
-/* Of each kind: as many tasks as were asked for, and their fields; what the device can; a pool is set up well, and in time. */
+/*
+ * Of each kind: as many tasks as were asked for, and their fields; what the device can; a pool is
+ * set up well, and in time.
+ */
 #define FN(name, rest) doca_ec_task_##name##rest
 #define CALLBACKS(name) DONE_AND_ERROR(doca_ec_task_##name##_completion_cb_t)
-#define KIND(name, matrix, src, dst, get_dst)                                                                           \
-	static void name##_has_fields(struct doca_ec_matrix *m, struct doca_ec_matrix *m2, struct doca_buf *a, struct doca_buf *b) \
-	{                                                                                                               \
-		struct doca_ec_task_##name *tasks[2], *more;                                                            \
-                                                                                                                        \
-		for (int i = 0; i < 2; i++)                                                                             \
-			OK(FN(name, _allocate_init)(ec, m, a, b, no_data, &tasks[i]));                                  \
-		REFUSED(NO_MEMORY, FN(name, _allocate_init)(ec, m, a, b, no_data, &more));                              \
-		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(NULL, m, a, b, no_data, &more));                        \
-		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, NULL, a, b, no_data, &more));                       \
-		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, NULL, b, no_data, &more));                       \
-		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, a, NULL, no_data, &more));                       \
-		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, a, b, no_data, NULL));                           \
-		FIELD(FN(name, _get_##matrix), FN(name, _set_##matrix), tasks[0], m, m2);                               \
-		FIELD(FN(name, _get_##src), FN(name, _set_##src), tasks[0], a, b);                                      \
-		FIELD(FN(name, _get_##get_dst), FN(name, _set_##dst), tasks[0], b, NULL);                               \
-		REFUSED(INVALID_VALUE, doca_task_try_submit(FN(name, _as_task)(tasks[0])));                             \
-		TEST_ASSERT_NULL(FN(name, _as_task)(NULL));                                                             \
-		for (int i = 0; i < 2; i++)                                                                             \
-			doca_task_free(FN(name, _as_task)(tasks[i]));                                                   \
-		OK(doca_ec_cap_task_##name##_is_supported(&info));                                                      \
-		REFUSED(INVALID_VALUE, doca_ec_cap_task_##name##_is_supported(NULL));                                   \
-		REFUSED(BAD_STATE, FN(name, _set_conf)(ec, CALLBACKS(name), 2));                                        \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(NULL, CALLBACKS(name), 2));                                  \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(ec, CALLBACKS(name), 0));                                    \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(ec, NULL, NULL, 2));                                         \
+#define KIND(name, matrix, src, dst, get_dst) \
+	static void name##_has_fields(struct doca_ec_matrix *m, struct doca_ec_matrix *m2, \
+				      struct doca_buf *a, struct doca_buf *b) \
+	{ \
+		struct doca_ec_task_##name *tasks[2], *more; \
+\
+		for (int i = 0; i < 2; i++) \
+			OK(FN(name, _allocate_init)(ec, m, a, b, no_data, &tasks[i])); \
+		REFUSED(NO_MEMORY, FN(name, _allocate_init)(ec, m, a, b, no_data, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(NULL, m, a, b, no_data, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, NULL, a, b, no_data, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, NULL, b, no_data, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, a, NULL, no_data, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _allocate_init)(ec, m, a, b, no_data, NULL)); \
+		FIELD(FN(name, _get_##matrix), FN(name, _set_##matrix), tasks[0], m, m2); \
+		FIELD(FN(name, _get_##src), FN(name, _set_##src), tasks[0], a, b); \
+		FIELD(FN(name, _get_##get_dst), FN(name, _set_##dst), tasks[0], b, NULL); \
+		REFUSED(INVALID_VALUE, doca_task_try_submit(FN(name, _as_task)(tasks[0]))); \
+		TEST_ASSERT_NULL(FN(name, _as_task)(NULL)); \
+		for (int i = 0; i < 2; i++) \
+			doca_task_free(FN(name, _as_task)(tasks[i])); \
+		OK(doca_ec_cap_task_##name##_is_supported(&info)); \
+		REFUSED(INVALID_VALUE, doca_ec_cap_task_##name##_is_supported(NULL)); \
+		REFUSED(BAD_STATE, FN(name, _set_conf)(ec, CALLBACKS(name), 2)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(NULL, CALLBACKS(name), 2)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(ec, CALLBACKS(name), 0)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(ec, NULL, NULL, 2)); \
 	}
 
 KIND(galois_mul, coding_matrix, src_buf, dst_buf, dst_buf)
 KIND(create, coding_matrix, original_data_blocks, rdnc_blocks, rdnc_blocks)
-KIND(update, update_matrix, original_updated_and_rdnc_blocks, updated_rdnc_blocks, updated_rdnc_blocks)
+KIND(update, update_matrix, original_updated_and_rdnc_blocks, updated_rdnc_blocks,
+     updated_rdnc_blocks)
 KIND(recover, recover_matrix, available_blocks, recovered_data_blocks, recovered_data)
 
 static void each_kind_of_task_has_its_fields_and_its_number(void)
 {
-	struct doca_ec_matrix *m = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2), *m2 = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2);
+	struct doca_ec_matrix *m = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2),
+			      *m2 = code(DOCA_EC_MATRIX_TYPE_CAUCHY, 4, 2);
 	struct doca_buf *src = source(0, 256), *dst = room(0, 128);
 
 	galois_mul_has_fields(m, m2, src, dst);

@@ -5,16 +5,22 @@
 
 #include "unity.h"
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static void every_value_has_its_name_and_a_sentence(void)
 {
 	for (int i = 0; i <= DOCA_ERROR_SKIPPED; i++) {
-		const char *name = doca_error_get_name((doca_error_t)i), *text = doca_error_get_descr((doca_error_t)i);
+		const char *name = doca_error_get_name((doca_error_t)i),
+			   *text = doca_error_get_descr((doca_error_t)i);
 
 		TEST_ASSERT_NOT_NULL(name);
-		TEST_ASSERT_EQUAL_INT(0, strncmp(name, i ? "DOCA_ERROR_" : "DOCA_SUCCESS", i ? 11 : 13));
+		TEST_ASSERT_EQUAL_INT(
+			0, strncmp(name, i ? "DOCA_ERROR_" : "DOCA_SUCCESS", i ? 11 : 13));
 		TEST_ASSERT_TRUE(text && strlen(text) > 3);
 		for (int j = 0; j < i; j++) {
 			TEST_ASSERT_TRUE(strcmp(name, doca_error_get_name((doca_error_t)j)) != 0);
@@ -31,7 +37,8 @@ static void names_are_those_of_the_values(void)
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_BAD_STATE", doca_error_get_name((doca_error_t)18));
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_SKIPPED", doca_error_get_name((doca_error_t)30));
 	TEST_ASSERT_EQUAL_STRING("Unknown error", doca_error_get_descr(DOCA_ERROR_UNKNOWN));
-	TEST_ASSERT_EQUAL_STRING("DOCA Driver call failure", doca_error_get_descr(DOCA_ERROR_DRIVER));
+	TEST_ASSERT_EQUAL_STRING("DOCA Driver call failure",
+				 doca_error_get_descr(DOCA_ERROR_DRIVER));
 }
 
 static void a_value_that_is_none_has_a_text_of_its_own(void)
@@ -39,8 +46,10 @@ static void a_value_that_is_none_has_a_text_of_its_own(void)
 	static const int wrong[] = {31, 1000, -1, (int)0x80000000};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		TEST_ASSERT_EQUAL_STRING("unrecognized error code", doca_error_get_name((doca_error_t)wrong[i]));
-		TEST_ASSERT_EQUAL_STRING("unrecognized error code", doca_error_get_descr((doca_error_t)wrong[i]));
+		TEST_ASSERT_EQUAL_STRING("unrecognized error code",
+					 doca_error_get_name((doca_error_t)wrong[i]));
+		TEST_ASSERT_EQUAL_STRING("unrecognized error code",
+					 doca_error_get_descr((doca_error_t)wrong[i]));
 	}
 }
 

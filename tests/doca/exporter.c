@@ -16,7 +16,10 @@
 static struct doca_devinfo **list;
 struct doca_dev *dev;
 
-/* Children here have threads of their own, as programs do that fork; the thread sanitizer lets them if it is asked to. */
+/*
+ * Children here have threads of their own, as programs do that fork; the thread sanitizer lets them
+ * if it is asked to.
+ */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -93,7 +96,8 @@ static void export_and_serve(int from, int to, char kind, uint32_t access, bool 
 	open_device();
 	memset(memory, 'a', LENGTH);
 	map = make_map(memory, access);
-	OK(rdma ? doca_mmap_export_rdma(map, dev, &desc, &told.len) : doca_mmap_export_pci(map, dev, &desc, &told.len));
+	OK(rdma ? doca_mmap_export_rdma(map, dev, &desc, &told.len)
+		: doca_mmap_export_pci(map, dev, &desc, &told.len));
 	memcpy(told.desc, desc, told.len);
 	if (write(to, &told, sizeof(told)) == sizeof(told))
 		serve(from, to, memory, map);
@@ -128,7 +132,8 @@ int ask(struct exporter *e, int what, int at)
 	struct question message = {what, at};
 	char byte;
 
-	if (write(e->to, &message, sizeof(message)) != sizeof(message) || read(e->from, &byte, 1) != 1)
+	if (write(e->to, &message, sizeof(message)) != sizeof(message) ||
+	    read(e->from, &byte, 1) != 1)
 		return -1;
 	return byte;
 }
@@ -203,7 +208,7 @@ void read_and_write(struct exporter *e)
 	/* the range is that of the exporter, not of this process */
 	OK(doca_mmap_get_memrange(map, &addr, &len));
 	TEST_ASSERT_EQUAL_UINT64(LENGTH, len);
-	TEST_ASSERT_TRUE(addr == map->addr && map->local != NULL && map->local != addr);
+	TEST_ASSERT_TRUE(addr == map->addr && map->local && map->local != addr);
 	for (size_t i = 0; i < LENGTH; i++)
 		TEST_ASSERT_TRUE(((char *)map->local)[i] == 'a');
 	((char *)map->local)[0] = 'b';
@@ -216,7 +221,10 @@ void read_and_write(struct exporter *e)
 	IS(NOT_PERMITTED, doca_mmap_add_dev(map, dev));
 	/* MUST: a program switches it on for imported maps */
 	OK(doca_mmap_enable_thread_safety(map));
-	/* MUST: buffers are made with the addresses of the exporter; they are not counted then, and do not keep the map */
+	/*
+	 * MUST: buffers are made with the addresses of the exporter; they are not counted then, and
+	 * do not keep the map
+	 */
 	OK(doca_buf_inventory_create(1, &inventory));
 	OK(doca_buf_inventory_start(inventory));
 	OK(doca_buf_inventory_buf_get_by_addr(inventory, map, (char *)addr + 10, len - 10, &buf));

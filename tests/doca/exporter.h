@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exporter.h - a process that exports memory and then sits in read(), and processes that import it. */
+/*
+ * exporter.h - a process that exports memory and then sits in read(), and processes that import it.
+ */
 #ifndef TESTS_DOCA_EXPORTER_H
 #define TESTS_DOCA_EXPORTER_H
 
@@ -21,7 +23,10 @@ struct exporter {
 
 extern struct doca_dev *dev;
 
-/* All sockets in a folder of our own; the plugins just built. Then what it returns is to be given to end_rig, for main(). */
+/*
+ * All sockets in a folder of our own; the plugins just built. Then what it returns is to be given
+ * to end_rig, for main().
+ */
 void begin_rig(void);
 int end_rig(int rc);
 

@@ -70,7 +70,8 @@ static int arm(struct doca_ctx *ctx)
 	return fake->first && !fake->holds;
 }
 
-const struct gd_ctx_ops fake_ops = { .name = "fake", .start = start, .stop = stop, .poll = poll, .arm = arm };
+const struct gd_ctx_ops fake_ops = {
+	.name = "fake", .start = start, .stop = stop, .poll = poll, .arm = arm};
 
 static doca_error_t check(const struct doca_task *task)
 {
@@ -108,7 +109,7 @@ static void withdraw(struct doca_task *task)
 		fake->last = before;
 }
 
-static const struct gd_task_ops task_ops = { .check = check, .submit = submit, .withdraw = withdraw };
+static const struct gd_task_ops task_ops = {.check = check, .submit = submit, .withdraw = withdraw};
 
 struct fake *fake_create(struct doca_pe *pe, uint32_t n_tasks, void *done_cb, void *error_cb)
 {
@@ -118,7 +119,8 @@ struct fake *fake_create(struct doca_pe *pe, uint32_t n_tasks, void *done_cb, vo
 		abort();
 	gd_ctx_init(&fake->ctx, &fake_ops, NULL);
 	gd_pool_init(&fake->pool, &fake->ctx, &task_ops, sizeof(struct fake_task));
-	if (n_tasks && gd_pool_conf(&fake->pool, done_cb, error_cb, n_tasks, DOCA_ERROR_BAD_STATE) != DOCA_SUCCESS)
+	if (n_tasks && gd_pool_conf(&fake->pool, done_cb, error_cb, n_tasks,
+				    DOCA_ERROR_BAD_STATE) != DOCA_SUCCESS)
 		abort();
 	if (pe && doca_pe_connect_ctx(pe, &fake->ctx) != DOCA_SUCCESS)
 		abort();
@@ -136,5 +138,5 @@ doca_error_t fake_destroy(struct fake *fake)
 
 struct doca_task *fake_task(struct fake *fake, uint64_t user_data)
 {
-	return gd_task_take(&fake->pool, (union doca_data){ .u64 = user_data });
+	return gd_task_take(&fake->pool, (union doca_data){.u64 = user_data});
 }

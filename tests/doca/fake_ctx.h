@@ -17,12 +17,12 @@ struct fake {
 	struct gd_pool pool;
 	doca_error_t start_result, stop_result; /* SUCCESS at first */
 	doca_error_t check_result, submit_result;
-	doca_error_t task_result;        /* of tasks that a poll ends */
-	bool fails;                      /* a task that ends with an error stops the context */
-	bool ends_in_submit;             /* gd_task_done() inside submit */
+	doca_error_t task_result; /* of tasks that a poll ends */
+	bool fails;               /* a task that ends with an error stops the context */
+	bool ends_in_submit;      /* gd_task_done() inside submit */
 	bool starts_in_poll, stops_in_poll, holds; /* holds: polls do nothing */
 	int n_starts, n_stops, n_polls;
-	struct doca_task *first, *last;  /* submitted */
+	struct doca_task *first, *last; /* submitted */
 };
 
 /* The table of operations; `poll` and `arm` are there. */

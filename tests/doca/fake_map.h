@@ -6,10 +6,16 @@
 #include "buf/buf.h"
 
 #define FAKE_MAP(memory, size) \
-	{ .addr = (memory), .length = (size), .local = (memory), .access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE, .started = true }
+	{ \
+		.addr = (memory), .length = (size), .local = (memory), \
+		.access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE, .started = true \
+	}
 
 /* The same as if another process had exported it: its addresses are not ours. */
 #define FAKE_IMPORT(address, memory, size, rights) \
-	{ .addr = (void *)(address), .length = (size), .local = (memory), .access = (rights), .started = true, .imported = true }
+	{ \
+		.addr = (void *)(address), .length = (size), .local = (memory), \
+		.access = (rights), .started = true, .imported = true \
+	}
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* granted.h - what programs take for granted, in C and in C++: macros, types, and what headers bring along */
+/*
+ * granted.h - what programs take for granted, in C and in C++: macros, types, and what headers
+ * bring along
+ */
 #ifdef __cplusplus
 #include <algorithm>
 #endif
@@ -54,7 +57,8 @@ static inline void construct(struct versioned *v)
 }
 
 /* A completion callback of one kind of task goes where another is wanted. */
-typedef void (*doca_any_done_t)(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data);
+typedef void (*doca_any_done_t)(struct doca_dma_task_memcpy *task, union doca_data task_data,
+				union doca_data ctx_data);
 
 static inline doca_any_done_t cast(doca_task_completion_cb_t done)
 {
@@ -67,7 +71,8 @@ static inline int longest_name(void)
 #ifdef __cplusplus
 	return std::max(DOCA_DEVINFO_IFACE_NAME_SIZE, IB_DEVICE_NAME_MAX);
 #else
-	return DOCA_DEVINFO_IFACE_NAME_SIZE > IB_DEVICE_NAME_MAX ? DOCA_DEVINFO_IFACE_NAME_SIZE : IB_DEVICE_NAME_MAX;
+	return DOCA_DEVINFO_IFACE_NAME_SIZE > IB_DEVICE_NAME_MAX ? DOCA_DEVINFO_IFACE_NAME_SIZE
+								 : IB_DEVICE_NAME_MAX;
 #endif
 }
 
@@ -77,6 +82,6 @@ int uses_all(void)
 	struct versioned v;
 
 	construct((struct versioned *)zeroed(&v, sizeof(v)));
-	return logs(DOCA_SUCCESS, DOCA_ERROR_AGAIN) + v.x + longest_name() + (by_pointer.ptr == NULL) + (int)by_number.u64 +
-	       (cast(NULL) == NULL);
+	return logs(DOCA_SUCCESS, DOCA_ERROR_AGAIN) + v.x + longest_name() + (!by_pointer.ptr) +
+	       (int)by_number.u64 + (!cast(NULL));
 }

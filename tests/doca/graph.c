@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Graphs: the order of their nodes, what is refused, failures, and graphs in graphs. Contexts are of DMA and sync events. */
+/*
+ * Graphs: the order of their nodes, what is refused, failures, and graphs in graphs. Contexts are
+ * of DMA and sync events.
+ */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_ctx.h>
@@ -64,17 +67,19 @@ static doca_error_t user_node(void *cookie)
 	return c >= 'A' && c <= 'Z' ? DOCA_ERROR_IO_FAILED : DOCA_SUCCESS;
 }
 
-static void on_done(struct doca_graph_instance *instance, union doca_data instance_data, union doca_data graph_data)
+static void on_done(struct doca_graph_instance *instance, union doca_data instance_data,
+		    union doca_data graph_data)
 {
 	(void)instance;
 	tell('+');
-	if (instance_data.ptr != NULL)
+	if (instance_data.ptr)
 		++*(unsigned *)instance_data.ptr;
-	if (graph_data.ptr != NULL)
+	if (graph_data.ptr)
 		++*(unsigned *)graph_data.ptr;
 }
 
-static void on_failed(struct doca_graph_instance *instance, union doca_data instance_data, union doca_data graph_data)
+static void on_failed(struct doca_graph_instance *instance, union doca_data instance_data,
+		      union doca_data graph_data)
 {
 	(void)instance, (void)instance_data, (void)graph_data;
 	tell('-');
@@ -96,9 +101,11 @@ void setUp(void)
 	MUST(doca_sync_event_add_subscriber_location_cpu(event, dev));
 	ctx = doca_sync_event_as_ctx(event);
 	MUST(doca_pe_connect_ctx(pe, ctx));
-	MUST(doca_sync_event_task_notify_add_set_conf(event, (doca_sync_event_task_notify_add_completion_cb_t)on_task,
+	MUST(doca_sync_event_task_notify_add_set_conf(
+		event, (doca_sync_event_task_notify_add_completion_cb_t)on_task,
 		(doca_sync_event_task_notify_add_completion_cb_t)on_task, 16));
-	MUST(doca_sync_event_task_wait_eq_set_conf(event, (doca_sync_event_task_wait_eq_completion_cb_t)on_task,
+	MUST(doca_sync_event_task_wait_eq_set_conf(
+		event, (doca_sync_event_task_wait_eq_completion_cb_t)on_task,
 		(doca_sync_event_task_wait_eq_completion_cb_t)on_task, 16));
 	MUST(doca_ctx_start(ctx));
 	MUST(doca_graph_create(pe, &graph));
@@ -149,7 +156,8 @@ static struct doca_task *adder(void)
 {
 	struct doca_sync_event_task_notify_add *task;
 
-	MUST(doca_sync_event_task_notify_add_alloc_init(event, 1, NULL, (union doca_data){ .u64 = 0 }, &task));
+	MUST(doca_sync_event_task_notify_add_alloc_init(event, 1, NULL, (union doca_data){.u64 = 0},
+							&task));
 	return doca_sync_event_task_notify_add_as_doca_task(task);
 }
 
@@ -158,13 +166,14 @@ static struct doca_task *waiter(uint64_t value, uint64_t mask)
 {
 	struct doca_sync_event_task_wait_eq *task;
 
-	MUST(doca_sync_event_task_wait_eq_alloc_init(event, value, mask, (union doca_data){ .u64 = 0 }, &task));
+	MUST(doca_sync_event_task_wait_eq_alloc_init(event, value, mask,
+						     (union doca_data){.u64 = 0}, &task));
 	return doca_sync_event_task_wait_eq_as_doca_task(task);
 }
 
 static void progress_until_told(char what)
 {
-	while (strchr(story, what) == NULL)
+	while (!strchr(story, what))
 		doca_pe_progress(pe);
 	while (doca_pe_progress(pe) != 0)
 		;
@@ -172,7 +181,8 @@ static void progress_until_told(char what)
 
 static void test_nodes_run_in_the_order_of_their_dependencies(void)
 {
-	struct doca_graph_node *a = add_user(graph), *c = add_user(graph), *b = add_ctx(graph), *d = add_user(graph);
+	struct doca_graph_node *a = add_user(graph), *c = add_user(graph), *b = add_ctx(graph),
+			       *d = add_user(graph);
 	struct doca_graph_instance *instance;
 	struct doca_task *task = adder();
 	unsigned n_instance = 0, n_graph = 0;
@@ -182,22 +192,25 @@ static void test_nodes_run_in_the_order_of_their_dependencies(void)
 	MUST(doca_graph_add_dependency(graph, b, c));
 	MUST(doca_graph_add_dependency(graph, a, c));
 	MUST(doca_graph_add_dependency(graph, c, d));
-	MUST(doca_graph_set_user_data(graph, (union doca_data){ .ptr = &n_graph }));
+	MUST(doca_graph_set_user_data(graph, (union doca_data){.ptr = &n_graph}));
 	start(graph);
 	instance = new_instance(graph);
 	MUST(doca_graph_instance_set_user_node_data(instance, a, letter('a')));
 	MUST(doca_graph_instance_set_user_node_data(instance, c, letter('c')));
 	MUST(doca_graph_instance_set_user_node_data(instance, d, letter('d')));
-	MUST(doca_graph_instance_set_user_data(instance, (union doca_data){ .ptr = &n_instance }));
-	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_submit(instance), "a context node without a task");
+	MUST(doca_graph_instance_set_user_data(instance, (union doca_data){.ptr = &n_instance}));
+	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_submit(instance),
+				  "a context node without a task");
 	MUST(doca_graph_instance_set_ctx_node_data(instance, b, task));
 	for (uint64_t run = 1; run <= 3; run++) {
 		story[0] = 0;
 		MUST(doca_graph_instance_submit(instance));
-		TEST_ASSERT_EQUAL_STRING_MESSAGE("", story, "nothing of the program runs inside submit");
+		TEST_ASSERT_EQUAL_STRING_MESSAGE("", story,
+						 "nothing of the program runs inside submit");
 		TEST_ASSERT_EQUAL(DOCA_ERROR_IN_USE, doca_graph_instance_submit(instance));
 		TEST_ASSERT_EQUAL(DOCA_ERROR_IN_USE, doca_graph_instance_destroy(instance));
-		TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE, doca_graph_instance_set_ctx_node_data(instance, b, task));
+		TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE,
+				  doca_graph_instance_set_ctx_node_data(instance, b, task));
 		progress_until_told('+');
 		TEST_ASSERT_EQUAL_STRING("acd+", story);
 		MUST(doca_sync_event_get(event, &value));
@@ -205,7 +218,8 @@ static void test_nodes_run_in_the_order_of_their_dependencies(void)
 		TEST_ASSERT_EQUAL_UINT(run, n_instance);
 		TEST_ASSERT_EQUAL_UINT(run, n_graph);
 	}
-	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, n_task_callbacks, "callbacks of a task that a graph runs are not called");
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(0, n_task_callbacks,
+				       "callbacks of a task that a graph runs are not called");
 	TEST_ASSERT_EQUAL(DOCA_ERROR_IN_USE, doca_graph_stop(graph));
 	MUST(doca_graph_instance_destroy(instance));
 	MUST(doca_task_submit(task));
@@ -216,7 +230,8 @@ static void test_nodes_run_in_the_order_of_their_dependencies(void)
 
 static void test_a_node_waits_for_a_task_that_takes_its_time(void)
 {
-	struct doca_graph_node *wait = add_ctx(graph), *after = add_user(graph), *beside = add_user(graph);
+	struct doca_graph_node *wait = add_ctx(graph), *after = add_user(graph),
+			       *beside = add_user(graph);
 	struct doca_graph_instance *instance;
 	struct doca_task *task = waiter(5, UINT64_MAX);
 
@@ -239,7 +254,8 @@ static void test_a_node_waits_for_a_task_that_takes_its_time(void)
 
 static void test_cycles_and_strangers_are_refused(void)
 {
-	struct doca_graph_node *a = add_user(graph), *b = add_ctx(graph), *c = add_user(graph), *foreign;
+	struct doca_graph_node *a = add_user(graph), *b = add_ctx(graph), *c = add_user(graph),
+			       *foreign;
 	struct doca_graph *other;
 	struct doca_graph_node *node;
 
@@ -253,8 +269,10 @@ static void test_cycles_and_strangers_are_refused(void)
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_add_dependency(graph, a, foreign));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_add_dependency(graph, NULL, a));
 	MUST(doca_graph_node_create_from_graph(other, graph, &node));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_PERMITTED, doca_graph_node_create_from_graph(graph, other, &node));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_PERMITTED, doca_graph_node_create_from_graph(graph, graph, &node));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_PERMITTED,
+			  doca_graph_node_create_from_graph(graph, other, &node));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_PERMITTED,
+			  doca_graph_node_create_from_graph(graph, graph, &node));
 	MUST(doca_graph_destroy(other));
 }
 
@@ -266,7 +284,8 @@ static void test_start_needs_work_that_is_running(void)
 	add_user(graph);
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_set_conf(graph, on_done, NULL, 1));
 	MUST(doca_graph_set_conf(graph, on_done, on_failed, 1));
-	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_BAD_STATE, doca_graph_start(graph), "no node of a context");
+	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_BAD_STATE, doca_graph_start(graph),
+				  "no node of a context");
 	node = add_ctx(graph);
 	MUST(doca_ctx_stop(ctx));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE, doca_graph_start(graph));
@@ -277,16 +296,20 @@ static void test_start_needs_work_that_is_running(void)
 	TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE, doca_graph_destroy(graph));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE, doca_graph_node_create_from_ctx(graph, ctx, &late));
 	instance = new_instance(graph);
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NO_MEMORY, doca_graph_instance_create(graph, &(struct doca_graph_instance *){ NULL }));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_PERMITTED, doca_graph_instance_set_user_node_data(instance, node, letter('x')));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_set_ctx_node_data(instance, node, NULL));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NO_MEMORY,
+			  doca_graph_instance_create(graph, &(struct doca_graph_instance *){NULL}));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_PERMITTED,
+			  doca_graph_instance_set_user_node_data(instance, node, letter('x')));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_graph_instance_set_ctx_node_data(instance, node, NULL));
 	MUST(doca_graph_instance_destroy(instance));
 }
 
 /* After the first failure nothing more starts; what was started ends first. */
 static void test_a_failure_ends_the_run(void)
 {
-	struct doca_graph_node *wait = add_ctx(graph), *bad = add_user(graph), *never = add_user(graph);
+	struct doca_graph_node *wait = add_ctx(graph), *bad = add_user(graph),
+			       *never = add_user(graph);
 	struct doca_graph_instance *instance;
 	struct doca_task *task = waiter(1, UINT64_MAX), *failing;
 
@@ -319,7 +342,8 @@ static void test_a_failure_ends_the_run(void)
 
 static void test_a_graph_is_a_node_of_another(void)
 {
-	struct doca_graph_node *first = add_user(graph), *below, *last = add_user(graph), *inner_task, *inner_user;
+	struct doca_graph_node *first = add_user(graph), *below, *last = add_user(graph),
+			       *inner_task, *inner_user;
 	struct doca_graph_instance *instance, *inner;
 	struct doca_graph *sub;
 	struct doca_task *task = adder();
@@ -333,7 +357,8 @@ static void test_a_graph_is_a_node_of_another(void)
 	MUST(doca_graph_add_dependency(graph, first, below));
 	MUST(doca_graph_add_dependency(graph, below, last));
 	MUST(doca_graph_set_conf(graph, on_done, on_failed, 1));
-	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_BAD_STATE, doca_graph_start(graph), "the graph below has not started");
+	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_BAD_STATE, doca_graph_start(graph),
+				  "the graph below has not started");
 	start(sub);
 	start(graph);
 	instance = new_instance(graph);
@@ -380,7 +405,8 @@ static doca_error_t compare(void *cookie)
 
 	for (int i = 0; i < 2; i++) {
 		doca_buf_get_data_len(copy->to[i], &length);
-		if (length != SIZE || memcmp(copy->memory, copy->memory + (i + 1) * SIZE, SIZE) != 0)
+		if (length != SIZE ||
+		    memcmp(copy->memory, copy->memory + (i + 1) * SIZE, SIZE) != 0)
 			return DOCA_ERROR_BAD_STATE;
 	}
 	return DOCA_SUCCESS;
@@ -394,7 +420,7 @@ static void test_copies_are_compared_when_both_are_made(void)
 	struct doca_buf_inventory *inventory;
 	struct copy copies[N_INSTANCES];
 	uint8_t *memory = malloc(3 * SIZE * N_INSTANCES);
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 
 	MUST(doca_mmap_create(&map));
 	MUST(doca_mmap_add_dev(map, dev));
@@ -406,7 +432,8 @@ static void test_copies_are_compared_when_both_are_made(void)
 	for (int i = 0; i < 2; i++) {
 		MUST(doca_dma_create(dev, &dma[i]));
 		MUST(doca_pe_connect_ctx(pe, doca_dma_as_ctx(dma[i])));
-		MUST(doca_dma_task_memcpy_set_conf(dma[i], (doca_dma_task_memcpy_completion_cb_t)on_task,
+		MUST(doca_dma_task_memcpy_set_conf(
+			dma[i], (doca_dma_task_memcpy_completion_cb_t)on_task,
 			(doca_dma_task_memcpy_completion_cb_t)on_task, N_INSTANCES));
 		MUST(doca_ctx_start(doca_dma_as_ctx(dma[i])));
 		MUST(doca_graph_node_create_from_ctx(graph, doca_dma_as_ctx(dma[i]), &node[i]));
@@ -419,11 +446,15 @@ static void test_copies_are_compared_when_both_are_made(void)
 		copy->instance = new_instance(graph);
 		copy->memory = memory + n * 3 * SIZE;
 		memset(copy->memory, n + 1, SIZE);
-		MUST(doca_buf_inventory_buf_get_by_data(inventory, map, copy->memory, SIZE, &copy->from));
+		MUST(doca_buf_inventory_buf_get_by_data(inventory, map, copy->memory, SIZE,
+							&copy->from));
 		for (int i = 0; i < 2; i++) {
-			MUST(doca_buf_inventory_buf_get_by_addr(inventory, map, copy->memory + (i + 1) * SIZE, SIZE, &copy->to[i]));
-			MUST(doca_dma_task_memcpy_alloc_init(dma[i], copy->from, copy->to[i], none, &copy->task[i]));
-			MUST(doca_graph_instance_set_ctx_node_data(copy->instance, node[i],
+			MUST(doca_buf_inventory_buf_get_by_addr(
+				inventory, map, copy->memory + (i + 1) * SIZE, SIZE, &copy->to[i]));
+			MUST(doca_dma_task_memcpy_alloc_init(dma[i], copy->from, copy->to[i], none,
+							     &copy->task[i]));
+			MUST(doca_graph_instance_set_ctx_node_data(
+				copy->instance, node[i],
 				doca_dma_task_memcpy_as_task(copy->task[i])));
 		}
 		MUST(doca_graph_instance_set_user_node_data(copy->instance, check, copy));
@@ -456,14 +487,14 @@ static void test_all_has_its_time_and_its_kind(void)
 	struct doca_graph_node *work = add_ctx(graph), *user = add_user(graph), *below, *node;
 	struct doca_graph_instance *instance, *inner, *second;
 	struct doca_task *task = adder();
-	const union doca_data seven = { .u64 = 7 };
+	const union doca_data seven = {.u64 = 7};
 	struct doca_graph *sub;
 	union doca_data data;
 
 	MUST(doca_graph_create(pe, &sub));
 	TEST_ASSERT_NOT_NULL(add_ctx(sub));
 	MUST(doca_graph_node_create_from_graph(graph, sub, &below));
-	MUST(doca_graph_set_user_data(graph, (union doca_data){ .ptr = NULL }));
+	MUST(doca_graph_set_user_data(graph, (union doca_data){.ptr = NULL}));
 	start(sub);
 	start(graph);
 	REFUSED(BAD_STATE, doca_graph_set_conf(graph, on_done, on_failed, 1));
@@ -481,17 +512,20 @@ static void test_all_has_its_time_and_its_kind(void)
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_ctx_node_data(instance, user, task));
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_user_node_data(instance, work, letter('x')));
 	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(instance, user, inner));
-	REFUSED(INVALID_VALUE, doca_graph_instance_set_sub_graph_node_data(instance, below, second)); /* not of that graph */
+	/* not of that graph */
+	REFUSED(INVALID_VALUE,
+		doca_graph_instance_set_sub_graph_node_data(instance, below, second));
 	MUST(doca_graph_instance_set_ctx_node_data(instance, work, task));
 	MUST(doca_graph_instance_set_user_node_data(instance, user, letter('u')));
 	MUST(doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
-	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(second, below, inner)); /* it is in another */
+	/* it is in another */
+	REFUSED(NOT_PERMITTED, doca_graph_instance_set_sub_graph_node_data(second, below, inner));
 	MUST(doca_graph_instance_destroy(second));
 
 	/* the graph below has no task yet: this one does not run either */
 	REFUSED(INVALID_VALUE, doca_graph_instance_submit(instance));
 	MUST(doca_graph_instance_destroy(inner));
-	MUST(doca_graph_instance_set_user_data(instance, (union doca_data){ .ptr = NULL }));
+	MUST(doca_graph_instance_set_user_data(instance, (union doca_data){.ptr = NULL}));
 	MUST(doca_graph_instance_get_user_data(instance, &data));
 	TEST_ASSERT_NULL(data.ptr);
 	MUST(doca_graph_instance_destroy(instance));
@@ -525,12 +559,13 @@ static void test_a_running_instance_is_not_changed(void)
 	MUST(doca_graph_instance_set_user_node_data(instance, user, letter('u')));
 	MUST(doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
 	MUST(doca_graph_instance_submit(instance));
-	while (strchr(story, 'u') == NULL)
+	while (!strchr(story, 'u'))
 		doca_pe_progress(pe);
 	REFUSED(BAD_STATE, doca_graph_instance_set_ctx_node_data(instance, work, task));
 	REFUSED(BAD_STATE, doca_graph_instance_set_user_node_data(instance, user, letter('x')));
 	REFUSED(BAD_STATE, doca_graph_instance_set_sub_graph_node_data(instance, below, inner));
-	REFUSED(IN_USE, doca_graph_instance_set_user_data(instance, (union doca_data){ .ptr = NULL }));
+	REFUSED(IN_USE,
+		doca_graph_instance_set_user_data(instance, (union doca_data){.ptr = NULL}));
 	REFUSED(IN_USE, doca_graph_instance_submit(instance));
 	REFUSED(IN_USE, doca_graph_instance_destroy(instance));
 	REFUSED(IN_USE, doca_graph_instance_destroy(inner));
@@ -573,9 +608,12 @@ static void test_null_is_refused(void)
 
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_create(NULL, &graph));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_destroy(NULL));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_node_create_from_ctx(graph, NULL, &node));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_node_create_from_user(graph, NULL, &node));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_node_create_from_graph(NULL, graph, &node));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_graph_node_create_from_ctx(graph, NULL, &node));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_graph_node_create_from_user(graph, NULL, &node));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_graph_node_create_from_graph(NULL, graph, &node));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_create(NULL, NULL));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_destroy(NULL));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_graph_instance_get_user_data(NULL, &data));

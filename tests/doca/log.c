@@ -12,8 +12,12 @@ DOCA_LOG_REGISTER(TEST::LOG);
 
 static char buf[64], flushed[256];
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static void all_levels(void)
 {
@@ -65,7 +69,8 @@ static void without_a_backend_only_warnings_of_the_library_are_seen(void)
 static void run_standard(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard()); /* changes nothing */
+	/* changes nothing */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
 	all_levels();
 }
 
@@ -83,16 +88,19 @@ static void standard_backends_split_at_info(void)
 static void run_debug(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_TRACE));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_TRACE));
 	TEST_ASSERT_EQUAL_UINT32(DOCA_LOG_LEVEL_TRACE, doca_log_level_get_global_lower_limit());
 	all_levels();
 }
 
 static void run_errors_only(void)
 {
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_ERROR));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_ERROR));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_upper_limit(DOCA_LOG_LEVEL_ERROR));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_upper_limit(DOCA_LOG_LEVEL_ERROR));
 	TEST_ASSERT_EQUAL_UINT32(DOCA_LOG_LEVEL_ERROR, doca_log_level_get_global_upper_limit());
 	all_levels();
 }
@@ -100,8 +108,10 @@ static void run_errors_only(void)
 static void run_disabled(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_DISABLE));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_DISABLE));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE));
 	all_levels();
 	all_sdk_levels();
 }
@@ -126,10 +136,12 @@ static void a_line_has_time_process_level_place_and_text(void)
 	regex_t re;
 
 	TEST_ASSERT_EQUAL_INT(0, captured(run_standard));
-	TEST_ASSERT_EQUAL_INT(0, regcomp(&re,
-					 "^\\[[0-2][0-9]:[0-5][0-9]:[0-6][0-9]:[0-9]{6}\\]\\[[0-9]+\\]\\[DOCA\\]\\[CRT\\]"
-					 "\\[log\\.c:[0-9]+\\]\\[all_levels\\] text crit\n",
-					 REG_EXTENDED | REG_NOSUB));
+	TEST_ASSERT_EQUAL_INT(
+		0,
+		regcomp(&re,
+			"^\\[[0-2][0-9]:[0-5][0-9]:[0-6][0-9]:[0-9]{6}\\]\\[[0-9]+\\]\\[DOCA\\]\\[CRT\\]"
+			"\\[log\\.c:[0-9]+\\]\\[all_levels\\] text crit\n",
+			REG_EXTENDED | REG_NOSUB));
 	TEST_ASSERT_EQUAL_INT(0, regexec(&re, captured_err, 0, NULL, 0));
 	regfree(&re);
 	TEST_ASSERT_EQUAL_INT(1, count(captured_err, "[ERR]"));
@@ -149,10 +161,12 @@ static void run_program(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_file_sdk(stderr, &sdk));
 	all_sdk_levels();
 	fprintf(stderr, "---\n");
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_set_sdk_level(sdk, DOCA_LOG_LEVEL_ERROR));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_set_sdk_level(sdk, DOCA_LOG_LEVEL_ERROR));
 	all_sdk_levels();
 	fprintf(stderr, "---\n");
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DEBUG));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DEBUG));
 	TEST_ASSERT_EQUAL_UINT32(DOCA_LOG_LEVEL_DEBUG, doca_log_level_get_global_sdk_limit());
 	all_sdk_levels();
 }
@@ -180,13 +194,18 @@ static void run_files(void)
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_fd(STDOUT_FILENO, &fd));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_file(stderr, &file));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_fd(STDOUT_FILENO, &strict));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_create_with_fd(STDOUT_FILENO, &strict));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_set_level_lower_limit_strict(strict));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_set_level_upper_limit_strict(strict));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_DEBUG));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_level_set_global_upper_limit(DOCA_LOG_LEVEL_ERROR));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_set_level_lower_limit(file, DOCA_LOG_LEVEL_CRIT));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_set_level_upper_limit(file, DOCA_LOG_LEVEL_CRIT));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_lower_limit(DOCA_LOG_LEVEL_DEBUG));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_level_set_global_upper_limit(DOCA_LOG_LEVEL_ERROR));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_set_level_lower_limit(file, DOCA_LOG_LEVEL_CRIT));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_set_level_upper_limit(file, DOCA_LOG_LEVEL_CRIT));
 	all_levels();
 }
 
@@ -212,8 +231,10 @@ static void run_buf(void)
 {
 	struct doca_log_backend *backend;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_buf(buf, sizeof(buf), on_flush, &backend));
-	DOCA_LOG_ERR("a text that does not fit into sixty-four bytes with all that stands before it");
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_buf(buf, sizeof(buf),
+									     on_flush, &backend));
+	DOCA_LOG_ERR(
+		"a text that does not fit into sixty-four bytes with all that stands before it");
 	DOCA_LOG_INFO("next");
 	printf("%s", flushed);
 }
@@ -231,9 +252,12 @@ static void run_syslog(void)
 {
 	struct doca_log_backend *backend;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_syslog("gantry-test", &backend));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_create_with_syslog_sdk("gantry-test", &backend));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log_backend_set_sdk_level(backend, DOCA_LOG_LEVEL_CRIT));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_create_with_syslog("gantry-test", &backend));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_create_with_syslog_sdk("gantry-test", &backend));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log_backend_set_sdk_level(backend, DOCA_LOG_LEVEL_CRIT));
 	DOCA_LOG_DBG("not shown");
 }
 
@@ -259,7 +283,10 @@ static void run_hidden(void)
 	DOCA_LOG_INFO("100%%");
 }
 
-/* what a line would have shown is evaluated at every level; of TRC, which is not compiled in, nothing is */
+/*
+ * what a line would have shown is evaluated at every level; of TRC, which is not compiled in,
+ * nothing is
+ */
 static void arguments_are_evaluated_though_the_level_hides_the_line(void)
 {
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, captured(run_hidden), captured_out);
@@ -271,28 +298,46 @@ static void wrong_arguments_are_refused(void)
 {
 	struct doca_log_backend *b = NULL;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_file(NULL, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_file(stderr, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_file_sdk(NULL, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_file_sdk(stderr, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_file(NULL, &b));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_file(stderr, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_file_sdk(NULL, &b));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_file_sdk(stderr, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_fd(-1, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_fd_sdk(1, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf(NULL, 1, on_flush, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf(buf, 0, on_flush, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf_sdk(buf, 1, NULL, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_syslog(NULL, &b));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_syslog_sdk("x", NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_set_sdk_level(NULL, DOCA_LOG_LEVEL_INFO));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_set_level_lower_limit(NULL, DOCA_LOG_LEVEL_INFO));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_set_level_upper_limit(NULL, DOCA_LOG_LEVEL_INFO));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_set_level_lower_limit_strict(NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_set_level_upper_limit_strict(NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_fd_sdk(1, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_buf(NULL, 1, on_flush, &b));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_buf(buf, 0, on_flush, &b));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_buf_sdk(buf, 1, NULL, &b));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_syslog(NULL, &b));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_create_with_syslog_sdk("x", NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_set_sdk_level(NULL, DOCA_LOG_LEVEL_INFO));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_set_level_lower_limit(NULL, DOCA_LOG_LEVEL_INFO));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_set_level_upper_limit(NULL, DOCA_LOG_LEVEL_INFO));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_set_level_lower_limit_strict(NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_backend_set_level_upper_limit_strict(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_level_set_global_lower_limit(0));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_level_set_global_upper_limit(71));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log_level_set_global_sdk_limit(UINT32_MAX));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log_level_set_global_sdk_limit(UINT32_MAX));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log(5, log_source, "f", 1, "f", "x"));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_log(UINT32_MAX, log_source, "f", 1, "f", "x"));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_log(DOCA_LOG_LEVEL_ERROR, log_source, NULL, 1, NULL, "x"));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_log(UINT32_MAX, log_source, "f", 1, "f", "x"));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_log(DOCA_LOG_LEVEL_ERROR, log_source, NULL, 1, NULL, "x"));
 }
 
 static void run_nulls(void)
@@ -326,7 +371,8 @@ static void run_threads(void)
 	for (int i = 0; i < 4; i++)
 		TEST_ASSERT_EQUAL_INT(0, pthread_create(&threads[i], NULL, log_a_lot, NULL));
 	for (int i = 0; i < 20; i++) {
-		doca_log_level_set_global_lower_limit(i % 2 ? DOCA_LOG_LEVEL_INFO : DOCA_LOG_LEVEL_DEBUG);
+		doca_log_level_set_global_lower_limit(i % 2 ? DOCA_LOG_LEVEL_INFO
+							    : DOCA_LOG_LEVEL_DEBUG);
 		doca_log_backend_create_with_file_sdk(stderr, &backend);
 	}
 	for (int i = 0; i < 4; i++)

@@ -119,7 +119,8 @@ static void nothing_can_be_set_after_start(void)
 	IS(NOT_PERMITTED, doca_mmap_rm_dev(map, dev));
 	IS(NOT_PERMITTED, doca_mmap_set_max_num_devices(map, 100));
 	IS(BAD_STATE, doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE));
-	IS(BAD_STATE, doca_mmap_set_free_cb(map, (doca_mmap_memrange_free_cb_t *)(void *)doca_mmap_stop, NULL));
+	IS(BAD_STATE, doca_mmap_set_free_cb(
+			      map, (doca_mmap_memrange_free_cb_t *)(void *)doca_mmap_stop, NULL));
 	IS(BAD_STATE, doca_mmap_set_user_data(map, data));
 	IS(NOT_PERMITTED, doca_mmap_enable_thread_safety(map));
 	OK(doca_mmap_get_user_data(map, &got));
@@ -152,7 +153,8 @@ static void devices_are_counted(void)
 static void flags_must_make_sense(void)
 {
 	IS(INVALID_VALUE, doca_mmap_set_permissions(map, 128));
-	IS(INVALID_VALUE, doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE));
+	IS(INVALID_VALUE, doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_ONLY |
+								 DOCA_ACCESS_FLAG_PCI_READ_WRITE));
 	OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_LOCAL_READ_ONLY));
 	OK(doca_mmap_set_permissions(map, 1 | 2 | 4 | 8 | 32 | 64));
 }
@@ -188,7 +190,8 @@ static void an_export_by_rdma_needs_a_flag_of_rdma(void)
 	const void *desc;
 	size_t len;
 
-	start(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE);
+	start(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ |
+	      DOCA_ACCESS_FLAG_RDMA_WRITE);
 	IS(NOT_PERMITTED, doca_mmap_export_pci(map, dev, &desc, &len));
 	IS(NOT_FOUND, doca_mmap_export_rdma(map, other, &desc, &len));
 	OK(doca_mmap_export_rdma(map, dev, &desc, &len));
@@ -202,7 +205,8 @@ static void memory_that_is_shared_already_is_not_exported(void)
 	size_t len;
 
 	OK(doca_mmap_add_dev(map, dev));
-	OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
+	OK(doca_mmap_set_permissions(map,
+				     DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
 	OK(doca_mmap_set_memrange(map, page, 4096));
 	OK(doca_mmap_start(map));
 	IS(NOT_SUPPORTED, doca_mmap_export_pci(map, dev, &desc, &len));
@@ -232,7 +236,8 @@ static void a_limit_of_the_process_is_an_error_of_the_driver(void)
 
 static void memory_that_is_not_there_is_not_exported(void)
 {
-	char *hole = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *hole = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
 	const void *desc;
 	size_t len;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Maps of one process: what importers of one have of another, and copies of the library that are under way at stop. */
+/*
+ * Maps of one process: what importers of one have of another, and copies of the library that are
+ * under way at stop.
+ */
 #include "mmap_importer.h"
 
 #include <pthread.h>
@@ -10,8 +13,12 @@
 
 #define PAGE 4096u
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* All that the descriptor of an import holds is in the pages of its map. */
 static void check_extent(const struct doca_mmap *map)
@@ -30,7 +37,8 @@ static void check_extent(const struct doca_mmap *map)
 
 static void import_one_of_three(struct exporter *e)
 {
-	char *memory = mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	struct doca_mmap *maps[3], *imported;
 
 	memset(memory, 5, 3 * BYTES);
@@ -64,10 +72,14 @@ static void wait_until_gone(const struct doca_mmap *map)
 		sched_yield();
 }
 
-/* The page is replaced for both. Importers of the other map find it gone, import it again, and have its memory of now. */
+/*
+ * The page is replaced for both. Importers of the other map find it gone, import it again, and have
+ * its memory of now.
+ */
 static void stop_a_neighbour(struct exporter *e)
 {
-	char *memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	char *shared = memory + BYTES - 100;
 	struct exporter stale;
 	struct doca_mmap *map, *other, *imported;
@@ -108,7 +120,8 @@ static void a_map_that_shares_a_page_with_a_stopped_one_keeps_its_contents(void)
 /* Exported in an order in which the last one lies between two that other processes have. */
 static void import_between(struct exporter *e)
 {
-	char *memory = mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	static const int order[] = {0, 2, 1};
 	struct doca_mmap *maps[3], *imported[3];
 
@@ -155,7 +168,7 @@ static void stop_while_used(struct exporter *e)
 	OK(doca_mmap_dev_get_dpa_handle(map, dev, &handle));
 	TEST_ASSERT_EQUAL_PTR(map, gd_mmap_use(handle));
 	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, stop_it, map));
-	while ((used = gd_mmap_use(handle)) != NULL) {
+	while ((used = gd_mmap_use(handle))) {
 		gd_mmap_unuse(used);
 		sched_yield();
 	}

@@ -24,7 +24,7 @@ struct order {
 
 static struct board {
 	uint64_t passes; /* __atomic: of the importer's writes, whether they succeed or not */
-} *board;
+} * board;
 
 static struct importer {
 	pid_t pid;
@@ -48,7 +48,8 @@ static bool is_told(int fd)
 static void fill(char *memory, size_t length)
 {
 	for (size_t i = 0; i < length; i += 8)
-		__atomic_store_n((uint64_t *)(memory + i), 0x0101010101010101ull * MARK, __ATOMIC_RELAXED);
+		__atomic_store_n((uint64_t *)(memory + i), 0x0101010101010101ull * MARK,
+				 __ATOMIC_RELAXED);
 }
 
 static void write_by_cpu(struct doca_mmap *map, int fd)
@@ -93,7 +94,8 @@ struct copier {
 	bool is_done;
 };
 
-static void on_end(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data)
+static void on_end(struct doca_dma_task_memcpy *task, union doca_data task_data,
+		   union doca_data ctx_data)
 {
 	(void)task_data;
 	((struct copier *)ctx_data.ptr)->is_done = true;
@@ -145,7 +147,8 @@ static void copy_once(struct copier *c)
 	if (state == DOCA_CTX_STATE_IDLE)
 		OK(doca_ctx_start(doca_dma_as_ctx(c->dma)));
 	OK(doca_buf_reset_data_len(c->dst));
-	OK(doca_dma_task_memcpy_alloc_init(c->dma, c->src, c->dst, (union doca_data){.u64 = 0}, &task));
+	OK(doca_dma_task_memcpy_alloc_init(c->dma, c->src, c->dst, (union doca_data){.u64 = 0},
+					   &task));
 	c->is_done = false;
 	OK(doca_task_submit(doca_dma_task_memcpy_as_task(task)));
 	while (!c->is_done || doca_pe_progress(c->pe) != 0)
@@ -200,8 +203,9 @@ void start_importer(void)
 {
 	int to[2], from[2];
 
-	if (board == NULL)
-		board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!board)
+		board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	TEST_ASSERT_EQUAL_INT(0, pipe(to) | pipe(from));
 	importer.pid = fork();
 	if (importer.pid == 0) {

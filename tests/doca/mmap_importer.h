@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mmap_importer.h - a process that imports a map and writes into it all the time, and counts its passes over the map in memory
- * that it shares with the owner. The owner is its parent.
+ * mmap_importer.h - a process that imports a map and writes into it all the time, and counts its
+ * passes over the map in memory that it shares with the owner. The owner is its parent.
  */
 #ifndef TESTS_DOCA_MMAP_IMPORTER_H
 #define TESTS_DOCA_MMAP_IMPORTER_H
@@ -17,7 +17,10 @@ enum writer { BY_CPU, BY_DMA, BY_CHILD, WITHOUT_FDS };
 void start_importer(void);
 void end_importer(void);
 
-/* Import it and write until end_writes; returns after PASSES passes. An importer WITHOUT_FDS ends then. */
+/*
+ * Import it and write until end_writes; returns after PASSES passes. An importer WITHOUT_FDS ends
+ * then.
+ */
 void begin_writes(enum writer writer, const struct exporter *e);
 void end_writes(enum writer writer);
 /* n more passes from now on, whether or not their writes succeed. */

@@ -2,9 +2,10 @@
 /*
  * mmap_revoke.c - no importer writes into memory after its owner's doca_mmap_stop returned.
  *
- * The owner forks an importer, which writes into the imported map all the time, by CPU or by doca_dma. In each round
- * the owner exports a range, waits for passes, stops and destroys the map, fills the range with zeroes and waits for
- * more passes: each byte that is not zero then is a fault.
+ * The owner forks an importer, which writes into the imported map all the time, by CPU or by
+ * doca_dma. In each round the owner exports a range, waits for passes, stops and destroys the map,
+ * fills the range with zeroes and waits for more passes: each byte that is not zero then is a
+ * fault.
  *
  * GANTRY_ROUNDS sets the rounds of each test (default 4).
  */
@@ -14,8 +15,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static unsigned rounds(void)
 {
@@ -45,10 +50,15 @@ static size_t late_bytes(char *memory, size_t length, enum writer writer, bool s
 	return n;
 }
 
-/* One half of the rounds each: whole pages, and the middle of the heap. The owner keeps the values of its own around the range. */
+/*
+ * One half of the rounds each: whole pages, and the middle of the heap. The owner keeps the values
+ * of its own around the range.
+ */
 static size_t late_round(unsigned i, enum writer writer, bool silent)
 {
-	char *memory = i % 2 ? malloc(BYTES) : mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = i % 2 ? malloc(BYTES)
+			     : mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t shift = i % 2 ? 1000 : 0, n;
 
 	memset(memory, 7, BYTES);
@@ -78,7 +88,8 @@ static void own(struct exporter *e)
 		}
 	}
 	end_importer();
-	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, faults, "rounds with bytes of the importer after doca_mmap_stop returned");
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(
+		0, faults, "rounds with bytes of the importer after doca_mmap_stop returned");
 }
 
 static void no_late_bytes(enum writer writer, bool silent)
@@ -122,10 +133,14 @@ static void no_byte_of_an_importer_that_closed_its_connections(void)
 
 /* -- the same memory again, and other memory -- */
 
-/* The importer of the first export never gives it up; it gets nothing of the second export of the same range. */
+/*
+ * The importer of the first export never gives it up; it gets nothing of the second export of the
+ * same range.
+ */
 static void export_again(struct exporter *e)
 {
-	char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	struct exporter stale;
 	struct doca_mmap *map, *again;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One map, several threads: each has buffers, an engine and a context of its own, while another thread exports the map. */
+/*
+ * One map, several threads: each has buffers, an engine and a context of its own, while another
+ * thread exports the map.
+ */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_ctx.h>
@@ -25,7 +28,7 @@
 struct worker {
 	pthread_t thread;
 	struct doca_mmap *from, *to;
-	char *src, *dst; /* as the maps have them */
+	char *src, *dst;           /* as the maps have them */
 	unsigned n_done, n_failed; /* __atomic */
 };
 
@@ -50,7 +53,8 @@ void tearDown(void)
 	OK(doca_dev_close(dev));
 }
 
-static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data)
+static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct worker *w = ctx_data.ptr;
 
@@ -62,7 +66,8 @@ static void on_done(struct doca_dma_task_memcpy *task, union doca_data task_data
 		doca_task_free(doca_dma_task_memcpy_as_task(task));
 }
 
-static void on_failed(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data)
+static void on_failed(struct doca_dma_task_memcpy *task, union doca_data task_data,
+		      union doca_data ctx_data)
 {
 	struct worker *w = ctx_data.ptr;
 
@@ -94,8 +99,8 @@ static void *copy(void *arg)
 	struct doca_pe *pe = NULL;
 	size_t left = 1;
 
-	if (doca_buf_inventory_create(2, &inventory) || doca_buf_inventory_start(inventory) || doca_pe_create(&pe) ||
-	    doca_dma_create(dev, &dma) || begin(w, pe, dma) ||
+	if (doca_buf_inventory_create(2, &inventory) || doca_buf_inventory_start(inventory) ||
+	    doca_pe_create(&pe) || doca_dma_create(dev, &dma) || begin(w, pe, dma) ||
 	    doca_buf_inventory_buf_get_by_data(inventory, w->from, w->src, PIECE, &src) ||
 	    doca_buf_inventory_buf_get_by_addr(inventory, w->to, w->dst, PIECE, &dst) ||
 	    doca_dma_task_memcpy_alloc_init(dma, src, dst, (union doca_data){.u64 = 0}, &task) ||
@@ -131,7 +136,8 @@ static struct doca_mmap *make_map(void)
 
 	OK(doca_mmap_create(&map));
 	OK(doca_mmap_add_dev(map, dev));
-	OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
+	OK(doca_mmap_set_permissions(map,
+				     DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
 	OK(doca_mmap_set_memrange(map, memory, sizeof(memory)));
 	OK(doca_mmap_enable_thread_safety(map));
 	OK(doca_mmap_start(map));
@@ -139,16 +145,20 @@ static struct doca_mmap *make_map(void)
 }
 
 /* Let each worker copy, export `exported` meanwhile, and see that nobody minded. */
-static void copy_while_exporting(struct doca_mmap *from, struct doca_mmap *to, struct doca_mmap *exported)
+static void copy_while_exporting(struct doca_mmap *from, struct doca_mmap *to,
+				 struct doca_mmap *exported)
 {
 	struct worker workers[WORKERS];
 	const void *desc;
 	size_t length;
 
 	for (unsigned i = 0; i < WORKERS; i++) {
-		workers[i] = (struct worker){.from = from, .to = to, .src = memory + i * PIECE,
+		workers[i] = (struct worker){.from = from,
+					     .to = to,
+					     .src = memory + i * PIECE,
 					     .dst = memory + (WORKERS + i) * PIECE};
-		TEST_ASSERT_EQUAL_INT(0, pthread_create(&workers[i].thread, NULL, copy, &workers[i]));
+		TEST_ASSERT_EQUAL_INT(0,
+				      pthread_create(&workers[i].thread, NULL, copy, &workers[i]));
 	}
 	wait_for_copies(workers, COPIES);
 	OK(doca_mmap_export_rdma(exported, dev, &desc, &length));

@@ -78,7 +78,8 @@ static __dpa_global__ void take_all(uint64_t arg)
 
 		memcpy(&number, imm, sizeof(number));
 		NEED(number == taken && len == sizeof(number) + number % 29);
-		NEED(doca_dpa_dev_comch_consumer_get_completion_producer_id(element) == producer_id);
+		NEED(doca_dpa_dev_comch_consumer_get_completion_producer_id(element) ==
+		     producer_id);
 		NEED(doca_dpa_dev_comch_consumer_get_completion_consumer_user_data(element) == 77);
 		for (uint32_t i = sizeof(number); i < len; i++)
 			NEED(imm[i] == (uint8_t)number);
@@ -95,7 +96,8 @@ static __dpa_global__ void take_all(uint64_t arg)
 static unsigned int n_sent, n_failed;
 static doca_error_t status;
 
-static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	(void)task_data;
 	(void)ctx_data;
@@ -103,7 +105,8 @@ static void on_sent(struct doca_comch_producer_task_send *task, union doca_data 
 	doca_task_free(doca_comch_producer_task_send_as_task(task));
 }
 
-static void on_failed(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_failed(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		      union doca_data ctx_data)
 {
 	(void)task_data;
 	(void)ctx_data;
@@ -134,7 +137,8 @@ static void open_dpa_consumer(void)
 	NEED_OK(doca_comch_consumer_set_completion(consumer, comp, 77));
 	BAD(doca_comch_consumer_set_dev_max_num_recv(consumer, 0));
 	NEED_OK(doca_comch_consumer_set_dev_max_num_recv(consumer, DEPTH));
-	NEED_RESULT(DOCA_ERROR_BAD_STATE, doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
+	NEED_RESULT(DOCA_ERROR_BAD_STATE,
+		    doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
 	NEED_OK(doca_ctx_start(ctx)); /* without an engine */
 	NEED_OK(doca_comch_consumer_get_dpa_handle(consumer, &dev_consumer));
 	NEED_OK(doca_comch_consumer_completion_get_dpa_handle(comp, &dev_comp));
@@ -156,7 +160,8 @@ static doca_error_t send(uint32_t to, unsigned int number, struct doca_buf *buf)
 
 	memset(imm, (int)number, sizeof(imm));
 	memcpy(imm, &number, sizeof(number));
-	NEED_OK(doca_comch_producer_task_send_alloc_init(producer, buf, imm, (uint32_t)sizeof(number) + number % 29, to, &task));
+	NEED_OK(doca_comch_producer_task_send_alloc_init(
+		producer, buf, imm, (uint32_t)sizeof(number) + number % 29, to, &task));
 	result = doca_task_submit(doca_comch_producer_task_send_as_task(task));
 	if (result != DOCA_SUCCESS)
 		doca_task_free(doca_comch_producer_task_send_as_task(task));
@@ -215,22 +220,27 @@ static char sealed[8];
 static doca_dpa_dev_mmap_t from_map, into_map, sealed_map;
 static unsigned int n_put, n_done;
 
-/* Sends all: every third with a copy ahead of it, every fifth with a completion. Then it waits for those. */
+/*
+ * Sends all: every third with a copy ahead of it, every fifth with a completion. Then it waits for
+ * those.
+ */
 static __dpa_global__ void send_all(uint64_t arg)
 {
 	doca_dpa_dev_completion_element_t element;
-	uint8_t long_imm[33] = { 0 };
+	uint8_t long_imm[33] = {0};
 
 	NEED(arg == 7);
 	for (; n_put < N; n_put++) {
 		const uint8_t wanted = n_put % 5 == 0;
 
 		if (n_put % 3 == 0)
-			doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + n_put * 8ull,
-							     from_map, (uintptr_t)from + n_put * 8ull, 8, (uint8_t *)&n_put,
-							     sizeof(n_put), wanted);
+			doca_dpa_dev_comch_producer_dma_copy(
+				dev_producer, consumer_id, into_map, (uintptr_t)into + n_put * 8ull,
+				from_map, (uintptr_t)from + n_put * 8ull, 8, (uint8_t *)&n_put,
+				sizeof(n_put), wanted);
 		else
-			doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, (uint8_t *)&n_put,
+			doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id,
+								       (uint8_t *)&n_put,
 								       sizeof(n_put), wanted);
 		while (doca_dpa_dev_get_completion(dev_ends, &element)) {
 			NEED(doca_dpa_dev_get_completion_user_data(element) == 55);
@@ -238,23 +248,33 @@ static __dpa_global__ void send_all(uint64_t arg)
 			__atomic_add_fetch(&n_done, 1, __ATOMIC_RELEASE);
 		}
 	}
-	/* what is refused, and copies nothing: too long, out of the map, overlapping, into a map that may only be read */
-	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, long_imm, sizeof(long_imm), 0);
-	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + sizeof(into) - 4, from_map,
+	/*
+	 * what is refused, and copies nothing: too long, out of the map, overlapping, into a map
+	 * that may only be read
+	 */
+	doca_dpa_dev_comch_producer_post_send_imm_only(dev_producer, consumer_id, long_imm,
+						       sizeof(long_imm), 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map,
+					     (uintptr_t)into + sizeof(into) - 4, from_map,
 					     (uintptr_t)from, 8, long_imm, 4, 0);
-	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, from_map, (uintptr_t)from + 4, from_map,
-					     (uintptr_t)from, 8, long_imm, 4, 0);
-	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map, (uintptr_t)into + 8, from_map,
-					     (uintptr_t)from, 8, long_imm, sizeof(long_imm), 0);
-	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map, (uintptr_t)sealed, from_map,
-					     (uintptr_t)from, 8, long_imm, 4, 0);
-	doca_dpa_dev_completion_request_notification(dev_ends); /* there is none left: no activation */
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, from_map,
+					     (uintptr_t)from + 4, from_map, (uintptr_t)from, 8,
+					     long_imm, 4, 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, into_map,
+					     (uintptr_t)into + 8, from_map, (uintptr_t)from, 8,
+					     long_imm, sizeof(long_imm), 0);
+	doca_dpa_dev_comch_producer_dma_copy(dev_producer, consumer_id, sealed_map,
+					     (uintptr_t)sealed, from_map, (uintptr_t)from, 8,
+					     long_imm, 4, 0);
+	/* there is none left: no activation */
+	doca_dpa_dev_completion_request_notification(dev_ends);
 	doca_dpa_dev_thread_finish();
 }
 
 static unsigned int n_received, n_flushed;
 
-static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+			union doca_data ctx_data)
 {
 	unsigned int number;
 
@@ -262,14 +282,17 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 	(void)ctx_data;
 	NEED(doca_comch_consumer_task_post_recv_get_imm_data_len(task) == sizeof(number));
 	memcpy(&number, doca_comch_consumer_task_post_recv_get_imm_data(task), sizeof(number));
-	NEED(number == n_received && doca_comch_consumer_task_post_recv_get_producer_id(task) == producer_id);
+	NEED(number == n_received &&
+	     doca_comch_consumer_task_post_recv_get_producer_id(task) == producer_id);
 	/* the copy was done before the message came */
-	NEED(memcmp(into + number * 8ul, number % 3 ? "\0\0\0\0\0\0\0" : from + number * 8ul, 8) == 0);
+	NEED(memcmp(into + number * 8ul, number % 3 ? "\0\0\0\0\0\0\0" : from + number * 8ul, 8) ==
+	     0);
 	n_received++;
 	NEED_OK(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(task)));
 }
 
-static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+		       union doca_data ctx_data)
 {
 	(void)task_data;
 	(void)ctx_data;
@@ -278,7 +301,8 @@ static void on_flushed(struct doca_comch_consumer_task_post_recv *task, union do
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 }
 
-static struct doca_mmap *map(char *addr, size_t length, uint32_t access, doca_dpa_dev_mmap_t *handle)
+static struct doca_mmap *map(char *addr, size_t length, uint32_t access,
+			     doca_dpa_dev_mmap_t *handle)
 {
 	struct doca_mmap *mmap;
 
@@ -299,7 +323,7 @@ static void open_dpa_producer(void)
 	NEED_OK(doca_comch_msgq_start(msgq));
 	NEED_OK(doca_comch_msgq_producer_create(msgq, &producer));
 	ctx = doca_comch_producer_as_ctx(producer);
-	NEED_OK(doca_ctx_set_user_data(ctx, (union doca_data){ .u64 = 55 }));
+	NEED_OK(doca_ctx_set_user_data(ctx, (union doca_data){.u64 = 55}));
 	BAD(doca_ctx_start(ctx));
 	NEED_OK(doca_dpa_completion_create(dpa, DEPTH, &ends));
 	NEED_OK(doca_dpa_completion_set_thread(ends, thread));
@@ -314,7 +338,8 @@ static void open_dpa_producer(void)
 	NEED_OK(doca_comch_consumer_get_id(consumer, &consumer_id));
 	ctx = doca_comch_consumer_as_ctx(consumer);
 	NEED_OK(doca_pe_connect_ctx(s.pe, ctx));
-	NEED_OK(doca_comch_consumer_task_post_recv_set_conf(consumer, on_received, on_flushed, DEPTH + 1));
+	NEED_OK(doca_comch_consumer_task_post_recv_set_conf(consumer, on_received, on_flushed,
+							    DEPTH + 1));
 	NEED_RESULT(DOCA_ERROR_IN_PROGRESS, doca_ctx_start(ctx));
 	UNTIL(&s, state_of(ctx) == DOCA_CTX_STATE_RUNNING);
 }
@@ -416,7 +441,8 @@ static void misuse(void)
 	BAD(doca_dpa_thread_create(NULL, &thread));
 	BAD(doca_dpa_thread_run(NULL));
 	BAD(doca_dpa_completion_create(NULL, 1, &ends));
-	NEED(doca_dpa_dev_get_completion(0, NULL) == 0 && doca_dpa_dev_comch_consumer_get_completion(0, NULL) == 0);
+	NEED(doca_dpa_dev_get_completion(0, NULL) == 0 &&
+	     doca_dpa_dev_comch_consumer_get_completion(0, NULL) == 0);
 	NEED(doca_dpa_dev_comch_producer_is_consumer_empty(0, 1) == 1);
 	doca_dpa_dev_comch_consumer_ack(0, 1);
 	doca_dpa_dev_comch_producer_post_send_imm_only(0, 1, NULL, 0, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msgq_states.c - the states of message queues to and from a DPA, of their consumers and producers on both sides, and of the
- * completions of DPA consumers: in every state every operation is tried.
+ * msgq_states.c - the states of message queues to and from a DPA, of their consumers and producers
+ * on both sides, and of the completions of DPA consumers: in every state every operation is tried.
  */
 #include <doca_comch_msgq.h>
 #include <doca_dpa.h>
@@ -57,7 +57,8 @@ static void close_dpa(void)
 	NEED_OK(doca_dev_close(s.dev));
 }
 
-static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+		     enum doca_ctx_states next)
 {
 	(void)data;
 	NEED(ctx && prev != next && strlen(journal) + 1 < sizeof(journal));
@@ -74,27 +75,54 @@ static void watch(struct doca_ctx *ctx, bool with_engine)
 
 /* -- the queue -- */
 
-static doca_error_t q_dpa_consumer(void) { return doca_comch_msgq_set_dpa_consumer(msgq, dpa); }
-static doca_error_t q_dpa_producer(void) { return doca_comch_msgq_set_dpa_producer(msgq, dpa); }
-static doca_error_t q_consumers(void) { return doca_comch_msgq_set_max_num_consumers(msgq, 1); }
-static doca_error_t q_producers(void) { return doca_comch_msgq_set_max_num_producers(msgq, 1); }
-static doca_error_t q_start(void) { return doca_comch_msgq_start(msgq); }
-static doca_error_t q_stop(void) { return doca_comch_msgq_stop(msgq); }
-static doca_error_t q_destroy(void) { return doca_comch_msgq_destroy(msgq); }
-static doca_error_t q_consumer(void) { return doca_comch_msgq_consumer_create(msgq, &consumer); }
-static doca_error_t q_producer(void) { return doca_comch_msgq_producer_create(msgq, &producer); }
+static doca_error_t q_dpa_consumer(void)
+{
+	return doca_comch_msgq_set_dpa_consumer(msgq, dpa);
+}
+static doca_error_t q_dpa_producer(void)
+{
+	return doca_comch_msgq_set_dpa_producer(msgq, dpa);
+}
+static doca_error_t q_consumers(void)
+{
+	return doca_comch_msgq_set_max_num_consumers(msgq, 1);
+}
+static doca_error_t q_producers(void)
+{
+	return doca_comch_msgq_set_max_num_producers(msgq, 1);
+}
+static doca_error_t q_start(void)
+{
+	return doca_comch_msgq_start(msgq);
+}
+static doca_error_t q_stop(void)
+{
+	return doca_comch_msgq_stop(msgq);
+}
+static doca_error_t q_destroy(void)
+{
+	return doca_comch_msgq_destroy(msgq);
+}
+static doca_error_t q_consumer(void)
+{
+	return doca_comch_msgq_consumer_create(msgq, &consumer);
+}
+static doca_error_t q_producer(void)
+{
+	return doca_comch_msgq_producer_create(msgq, &producer);
+}
 
 static const struct rig_row queue_rows[] = {
 	/*                                     new       stopped   started   with both */
-	{ "set_dpa_consumer", q_dpa_consumer, { NOT_HERE, ONCE, LATE, LATE } },
-	{ "set_dpa_producer", q_dpa_producer, { NOT_HERE, ONCE, LATE, LATE } },
-	{ "set_max_num_consumers", q_consumers, { DOCA_SUCCESS, DOCA_SUCCESS, LATE, LATE } },
-	{ "set_max_num_producers", q_producers, { DOCA_SUCCESS, DOCA_SUCCESS, LATE, LATE } },
-	{ "start", q_start,                   { LATE, NOT_HERE, LATE, LATE } },
-	{ "stop", q_stop,                     { LATE, LATE, NOT_HERE, BUSY } },
-	{ "destroy", q_destroy,               { NOT_HERE, NOT_HERE, LATE, LATE } },
-	{ "consumer_create", q_consumer,      { LATE, LATE, NOT_HERE, EMPTY } },
-	{ "producer_create", q_producer,      { LATE, LATE, NOT_HERE, EMPTY } },
+	{"set_dpa_consumer", q_dpa_consumer, {NOT_HERE, ONCE, LATE, LATE}},
+	{"set_dpa_producer", q_dpa_producer, {NOT_HERE, ONCE, LATE, LATE}},
+	{"set_max_num_consumers", q_consumers, {DOCA_SUCCESS, DOCA_SUCCESS, LATE, LATE}},
+	{"set_max_num_producers", q_producers, {DOCA_SUCCESS, DOCA_SUCCESS, LATE, LATE}},
+	{"start", q_start, {LATE, NOT_HERE, LATE, LATE}},
+	{"stop", q_stop, {LATE, LATE, NOT_HERE, BUSY}},
+	{"destroy", q_destroy, {NOT_HERE, NOT_HERE, LATE, LATE}},
+	{"consumer_create", q_consumer, {LATE, LATE, NOT_HERE, EMPTY}},
+	{"producer_create", q_producer, {LATE, LATE, NOT_HERE, EMPTY}},
 };
 
 enum { NEW, STOPPED, STARTED, WITH_BOTH };
@@ -103,7 +131,8 @@ static void try_queue(int state)
 {
 	for (size_t i = 0; i < sizeof(queue_rows) / sizeof(*queue_rows); i++)
 		if (queue_rows[i].wanted[state] != NOT_HERE)
-			rig_need_result(__FILE__, state, queue_rows[i].what, queue_rows[i].call(), queue_rows[i].wanted[state]);
+			rig_need_result(__FILE__, state, queue_rows[i].what, queue_rows[i].call(),
+					queue_rows[i].wanted[state]);
 }
 
 static void walk_queue(void)
@@ -153,7 +182,8 @@ static void a_queue_goes_through_all_states_and_each_call_gives_what_is_document
 
 /* -- on the CPU -- */
 
-static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct doca_task *t = doca_comch_consumer_task_post_recv_as_task(task);
 
@@ -163,7 +193,8 @@ static void on_recv(struct doca_comch_consumer_task_post_recv *task, union doca_
 	doca_task_free(t);
 }
 
-static void on_send(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_send(struct doca_comch_producer_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	struct doca_task *t = doca_comch_producer_task_send_as_task(task);
 
@@ -173,14 +204,38 @@ static void on_send(struct doca_comch_producer_task_send *task, union doca_data 
 	doca_task_free(t);
 }
 
-static doca_error_t c_imm(void) { return doca_comch_consumer_set_imm_data_len(consumer, 32); }
-static doca_error_t c_posts(void) { return doca_comch_consumer_task_post_recv_set_conf(consumer, on_recv, on_recv, 4); }
-static doca_error_t c_max(void) { return doca_comch_consumer_set_dev_max_num_recv(consumer, 16); }
-static doca_error_t c_completion(void) { return doca_comch_consumer_set_completion(consumer, comp, 1); }
-static doca_error_t c_on_dpa(void) { return doca_ctx_set_datapath_on_dpa(doca_comch_consumer_as_ctx(consumer), dpa); }
-static doca_error_t c_start(void) { return doca_ctx_start(doca_comch_consumer_as_ctx(consumer)); }
-static doca_error_t c_stop(void) { return doca_ctx_stop(doca_comch_consumer_as_ctx(consumer)); }
-static doca_error_t c_destroy(void) { return doca_comch_consumer_destroy(consumer); }
+static doca_error_t c_imm(void)
+{
+	return doca_comch_consumer_set_imm_data_len(consumer, 32);
+}
+static doca_error_t c_posts(void)
+{
+	return doca_comch_consumer_task_post_recv_set_conf(consumer, on_recv, on_recv, 4);
+}
+static doca_error_t c_max(void)
+{
+	return doca_comch_consumer_set_dev_max_num_recv(consumer, 16);
+}
+static doca_error_t c_completion(void)
+{
+	return doca_comch_consumer_set_completion(consumer, comp, 1);
+}
+static doca_error_t c_on_dpa(void)
+{
+	return doca_ctx_set_datapath_on_dpa(doca_comch_consumer_as_ctx(consumer), dpa);
+}
+static doca_error_t c_start(void)
+{
+	return doca_ctx_start(doca_comch_consumer_as_ctx(consumer));
+}
+static doca_error_t c_stop(void)
+{
+	return doca_ctx_stop(doca_comch_consumer_as_ctx(consumer));
+}
+static doca_error_t c_destroy(void)
+{
+	return doca_comch_consumer_destroy(consumer);
+}
 
 static doca_error_t c_handle(void)
 {
@@ -204,25 +259,46 @@ static doca_error_t c_post(void)
 
 static const struct rig_row cpu_consumer_rows[] = {
 	/*                                    idle  starting  running  stopping */
-	{ "set_imm_data_len", c_imm,         { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "post_recv_set_conf", c_posts,     { DOCA_SUCCESS, LATE, LATE, LATE } },
-	{ "set_dev_max_num_recv", c_max,     { INVALID, LATE, LATE, LATE } },
-	{ "set_completion", c_completion,    { INVALID, LATE, LATE, LATE } },
-	{ "get_dpa_handle", c_handle,        { LATE, LATE, LATE, LATE } },
-	{ "datapath_on_dpa", c_on_dpa,       { DOCA_ERROR_NOT_SUPPORTED, NOT_HERE, NOT_HERE, NOT_HERE } },
-	{ "submit", c_post,                  { EMPTY, LATE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", c_start,                  { NOT_HERE, LATE, LATE, LATE } },
-	{ "stop", c_stop,                    { DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON } },
-	{ "destroy", c_destroy,              { NOT_HERE, BUSY, BUSY, BUSY } },
+	{"set_imm_data_len", c_imm, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"post_recv_set_conf", c_posts, {DOCA_SUCCESS, LATE, LATE, LATE}},
+	{"set_dev_max_num_recv", c_max, {INVALID, LATE, LATE, LATE}},
+	{"set_completion", c_completion, {INVALID, LATE, LATE, LATE}},
+	{"get_dpa_handle", c_handle, {LATE, LATE, LATE, LATE}},
+	{"datapath_on_dpa", c_on_dpa, {DOCA_ERROR_NOT_SUPPORTED, NOT_HERE, NOT_HERE, NOT_HERE}},
+	{"submit", c_post, {EMPTY, LATE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", c_start, {NOT_HERE, LATE, LATE, LATE}},
+	{"stop", c_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON}},
+	{"destroy", c_destroy, {NOT_HERE, BUSY, BUSY, BUSY}},
 };
 
-static doca_error_t p_sends(void) { return doca_comch_producer_task_send_set_conf(producer, on_send, on_send, 4); }
-static doca_error_t p_max(void) { return doca_comch_producer_set_dev_max_num_send(producer, 16); }
-static doca_error_t p_completion(void) { return doca_comch_producer_dpa_completion_attach(producer, ends); }
-static doca_error_t p_on_dpa(void) { return doca_ctx_set_datapath_on_dpa(doca_comch_producer_as_ctx(producer), dpa); }
-static doca_error_t p_start(void) { return doca_ctx_start(doca_comch_producer_as_ctx(producer)); }
-static doca_error_t p_stop(void) { return doca_ctx_stop(doca_comch_producer_as_ctx(producer)); }
-static doca_error_t p_destroy(void) { return doca_comch_producer_destroy(producer); }
+static doca_error_t p_sends(void)
+{
+	return doca_comch_producer_task_send_set_conf(producer, on_send, on_send, 4);
+}
+static doca_error_t p_max(void)
+{
+	return doca_comch_producer_set_dev_max_num_send(producer, 16);
+}
+static doca_error_t p_completion(void)
+{
+	return doca_comch_producer_dpa_completion_attach(producer, ends);
+}
+static doca_error_t p_on_dpa(void)
+{
+	return doca_ctx_set_datapath_on_dpa(doca_comch_producer_as_ctx(producer), dpa);
+}
+static doca_error_t p_start(void)
+{
+	return doca_ctx_start(doca_comch_producer_as_ctx(producer));
+}
+static doca_error_t p_stop(void)
+{
+	return doca_ctx_stop(doca_comch_producer_as_ctx(producer));
+}
+static doca_error_t p_destroy(void)
+{
+	return doca_comch_producer_destroy(producer);
+}
 
 static doca_error_t p_handle(void)
 {
@@ -251,44 +327,44 @@ static doca_error_t p_send(void)
 
 static const struct rig_row cpu_producer_rows[] = {
 	/*                                   idle  -  running  stopping */
-	{ "send_set_conf", p_sends,         { DOCA_SUCCESS, NOT_HERE, LATE, LATE } },
-	{ "set_dev_max_num_send", p_max,    { INVALID, NOT_HERE, LATE, LATE } },
-	{ "completion_attach", p_completion, { INVALID, NOT_HERE, LATE, LATE } },
-	{ "get_dpa_handle", p_handle,       { LATE, NOT_HERE, LATE, LATE } },
-	{ "datapath_on_dpa", p_on_dpa,      { DOCA_ERROR_NOT_SUPPORTED, NOT_HERE, NOT_HERE, NOT_HERE } },
-	{ "submit", p_send,                 { EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", p_start,                 { NOT_HERE, NOT_HERE, LATE, LATE } },
-	{ "stop", p_stop,                   { DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON } },
-	{ "destroy", p_destroy,             { NOT_HERE, NOT_HERE, BUSY, BUSY } },
+	{"send_set_conf", p_sends, {DOCA_SUCCESS, NOT_HERE, LATE, LATE}},
+	{"set_dev_max_num_send", p_max, {INVALID, NOT_HERE, LATE, LATE}},
+	{"completion_attach", p_completion, {INVALID, NOT_HERE, LATE, LATE}},
+	{"get_dpa_handle", p_handle, {LATE, NOT_HERE, LATE, LATE}},
+	{"datapath_on_dpa", p_on_dpa, {DOCA_ERROR_NOT_SUPPORTED, NOT_HERE, NOT_HERE, NOT_HERE}},
+	{"submit", p_send, {EMPTY, NOT_HERE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", p_start, {NOT_HERE, NOT_HERE, LATE, LATE}},
+	{"stop", p_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, GOES_ON}},
+	{"destroy", p_destroy, {NOT_HERE, NOT_HERE, BUSY, BUSY}},
 };
 
 /* -- on the DPA: no engine, no tasks -- */
 
 static const struct rig_row dpa_consumer_rows[] = {
 	/*                                 idle  -  running  - */
-	{ "set_imm_data_len", c_imm,      { DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE } },
-	{ "post_recv_set_conf", c_posts,  { INVALID, NOT_HERE, INVALID, NOT_HERE } },
-	{ "set_dev_max_num_recv", c_max,  { DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE } },
-	{ "set_completion", c_completion, { ONCE, NOT_HERE, LATE, NOT_HERE } },
-	{ "get_dpa_handle", c_handle,     { LATE, NOT_HERE, DOCA_SUCCESS, NOT_HERE } },
-	{ "datapath_on_dpa", c_on_dpa,    { DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE } },
-	{ "submit", c_post,               { EMPTY, NOT_HERE, EMPTY, NOT_HERE } },
-	{ "start", c_start,               { NOT_HERE, NOT_HERE, LATE, NOT_HERE } },
-	{ "stop", c_stop,                 { DOCA_SUCCESS, NOT_HERE, NOT_HERE, NOT_HERE } },
-	{ "destroy", c_destroy,           { NOT_HERE, NOT_HERE, BUSY, NOT_HERE } },
+	{"set_imm_data_len", c_imm, {DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE}},
+	{"post_recv_set_conf", c_posts, {INVALID, NOT_HERE, INVALID, NOT_HERE}},
+	{"set_dev_max_num_recv", c_max, {DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE}},
+	{"set_completion", c_completion, {ONCE, NOT_HERE, LATE, NOT_HERE}},
+	{"get_dpa_handle", c_handle, {LATE, NOT_HERE, DOCA_SUCCESS, NOT_HERE}},
+	{"datapath_on_dpa", c_on_dpa, {DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE}},
+	{"submit", c_post, {EMPTY, NOT_HERE, EMPTY, NOT_HERE}},
+	{"start", c_start, {NOT_HERE, NOT_HERE, LATE, NOT_HERE}},
+	{"stop", c_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, NOT_HERE}},
+	{"destroy", c_destroy, {NOT_HERE, NOT_HERE, BUSY, NOT_HERE}},
 };
 
 static const struct rig_row dpa_producer_rows[] = {
 	/*                                   idle  -  running  - */
-	{ "send_set_conf", p_sends,         { INVALID, NOT_HERE, INVALID, NOT_HERE } },
-	{ "set_dev_max_num_send", p_max,    { DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE } },
-	{ "completion_attach", p_completion, { ONCE, NOT_HERE, LATE, NOT_HERE } },
-	{ "get_dpa_handle", p_handle,       { LATE, NOT_HERE, DOCA_SUCCESS, NOT_HERE } },
-	{ "datapath_on_dpa", p_on_dpa,      { DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE } },
-	{ "submit", p_send,                 { EMPTY, NOT_HERE, EMPTY, NOT_HERE } },
-	{ "start", p_start,                 { NOT_HERE, NOT_HERE, LATE, NOT_HERE } },
-	{ "stop", p_stop,                   { DOCA_SUCCESS, NOT_HERE, NOT_HERE, NOT_HERE } },
-	{ "destroy", p_destroy,             { NOT_HERE, NOT_HERE, BUSY, NOT_HERE } },
+	{"send_set_conf", p_sends, {INVALID, NOT_HERE, INVALID, NOT_HERE}},
+	{"set_dev_max_num_send", p_max, {DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE}},
+	{"completion_attach", p_completion, {ONCE, NOT_HERE, LATE, NOT_HERE}},
+	{"get_dpa_handle", p_handle, {LATE, NOT_HERE, DOCA_SUCCESS, NOT_HERE}},
+	{"datapath_on_dpa", p_on_dpa, {DOCA_SUCCESS, NOT_HERE, LATE, NOT_HERE}},
+	{"submit", p_send, {EMPTY, NOT_HERE, EMPTY, NOT_HERE}},
+	{"start", p_start, {NOT_HERE, NOT_HERE, LATE, NOT_HERE}},
+	{"stop", p_stop, {DOCA_SUCCESS, NOT_HERE, NOT_HERE, NOT_HERE}},
+	{"destroy", p_destroy, {NOT_HERE, NOT_HERE, BUSY, NOT_HERE}},
 };
 
 static void walk_dpa_producer(void)
@@ -361,13 +437,34 @@ static void a_DPA_producer_and_a_CPU_consumer_go_through_all_states(void)
 
 /* -- completions of DPA consumers -- */
 
-static doca_error_t m_consumers(void) { return doca_comch_consumer_completion_set_max_num_consumers(comp, 1); }
-static doca_error_t m_recv(void) { return doca_comch_consumer_completion_set_max_num_recv(comp, 16); }
-static doca_error_t m_imm(void) { return doca_comch_consumer_completion_set_imm_data_len(comp, 32); }
-static doca_error_t m_thread(void) { return doca_comch_consumer_completion_set_dpa_thread(comp, thread); }
-static doca_error_t m_start(void) { return doca_comch_consumer_completion_start(comp); }
-static doca_error_t m_stop(void) { return doca_comch_consumer_completion_stop(comp); }
-static doca_error_t m_destroy(void) { return doca_comch_consumer_completion_destroy(comp); }
+static doca_error_t m_consumers(void)
+{
+	return doca_comch_consumer_completion_set_max_num_consumers(comp, 1);
+}
+static doca_error_t m_recv(void)
+{
+	return doca_comch_consumer_completion_set_max_num_recv(comp, 16);
+}
+static doca_error_t m_imm(void)
+{
+	return doca_comch_consumer_completion_set_imm_data_len(comp, 32);
+}
+static doca_error_t m_thread(void)
+{
+	return doca_comch_consumer_completion_set_dpa_thread(comp, thread);
+}
+static doca_error_t m_start(void)
+{
+	return doca_comch_consumer_completion_start(comp);
+}
+static doca_error_t m_stop(void)
+{
+	return doca_comch_consumer_completion_stop(comp);
+}
+static doca_error_t m_destroy(void)
+{
+	return doca_comch_consumer_completion_destroy(comp);
+}
 
 static doca_error_t m_handle(void)
 {
@@ -378,21 +475,22 @@ static doca_error_t m_handle(void)
 
 static const struct rig_row completion_rows[] = {
 	/*                                stopped       started   used by a consumer */
-	{ "set_max_num_consumers", m_consumers, { DOCA_SUCCESS, LATE, LATE } },
-	{ "set_max_num_recv", m_recv,    { DOCA_SUCCESS, LATE, LATE } },
-	{ "set_imm_data_len", m_imm,     { DOCA_SUCCESS, LATE, LATE } },
-	{ "set_dpa_thread", m_thread,    { DOCA_SUCCESS, LATE, LATE } },
-	{ "get_dpa_handle", m_handle,    { LATE, DOCA_SUCCESS, DOCA_SUCCESS } },
-	{ "start", m_start,              { NOT_HERE, LATE, LATE } },
-	{ "stop", m_stop,                { LATE, NOT_HERE, BUSY } },
-	{ "destroy", m_destroy,          { NOT_HERE, NOT_HERE, BUSY } },
+	{"set_max_num_consumers", m_consumers, {DOCA_SUCCESS, LATE, LATE}},
+	{"set_max_num_recv", m_recv, {DOCA_SUCCESS, LATE, LATE}},
+	{"set_imm_data_len", m_imm, {DOCA_SUCCESS, LATE, LATE}},
+	{"set_dpa_thread", m_thread, {DOCA_SUCCESS, LATE, LATE}},
+	{"get_dpa_handle", m_handle, {LATE, DOCA_SUCCESS, DOCA_SUCCESS}},
+	{"start", m_start, {NOT_HERE, LATE, LATE}},
+	{"stop", m_stop, {LATE, NOT_HERE, BUSY}},
+	{"destroy", m_destroy, {NOT_HERE, NOT_HERE, BUSY}},
 };
 
 static void try_completion(int state)
 {
 	for (size_t i = 0; i < sizeof(completion_rows) / sizeof(*completion_rows); i++)
 		if (completion_rows[i].wanted[state] != NOT_HERE)
-			rig_need_result(__FILE__, state, completion_rows[i].what, completion_rows[i].call(),
+			rig_need_result(__FILE__, state, completion_rows[i].what,
+					completion_rows[i].call(),
 					completion_rows[i].wanted[state]);
 }
 
@@ -421,7 +519,8 @@ static void walk_dpa_consumer(void)
 	try_completion(0);
 	numbers_of_completion();
 	NEED_OK(doca_comch_consumer_set_completion(consumer, comp, 1));
-	NEED_RESULT(INVALID, doca_ctx_start(ctx)); /* no number of receives, and the completion is not started */
+	/* no number of receives, and the completion is not started */
+	NEED_RESULT(INVALID, doca_ctx_start(ctx));
 	TRY(ctx, dpa_consumer_rows);
 	NEED_RESULT(INVALID, doca_ctx_start(ctx));
 	NEED_OK(doca_comch_consumer_completion_start(comp));
@@ -524,7 +623,8 @@ static doca_error_t make_completion(void *arg)
 
 static void undo_completion(void *arg)
 {
-	NEED_OK(doca_comch_consumer_completion_destroy(*(struct doca_comch_consumer_completion **)arg));
+	NEED_OK(doca_comch_consumer_completion_destroy(
+		*(struct doca_comch_consumer_completion **)arg));
 }
 
 static void what_takes_memory_says_NO_MEMORY_when_there_is_none(void)

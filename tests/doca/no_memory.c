@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What takes memory says NO_MEMORY when there is none, leaves nothing behind, and works once there is some again. The first
- * tests come first because what they take is kept as long as the process.
+ * What takes memory says NO_MEMORY when there is none, leaves nothing behind, and works once there
+ * is some again. The first tests come first because what they take is kept as long as the process.
  */
 #include <doca_argp.h>
 #include <doca_buf.h>
@@ -41,7 +41,9 @@ void setUp(void)
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
 }
 
-void tearDown(void) {}
+void tearDown(void)
+{
+}
 
 /* -- one call each, and the one that undoes it -- */
 
@@ -265,11 +267,13 @@ static void test_first_list(void)
 
 static void test_devices(void)
 {
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_list, destroy_list, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_list, destroy_list, NULL));
 	OK(create_list(NULL));
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, open_dev, close_dev, NULL));
 	OK(open_dev(NULL));
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_reps, destroy_reps, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_reps, destroy_reps, NULL));
 	OK(create_reps(NULL));
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, open_rep, close_rep, NULL));
 }
@@ -277,7 +281,7 @@ static void test_devices(void)
 /* The first export starts the thread of the library, and what that takes is kept. */
 static void first_export(void)
 {
-	for (unsigned i = 0; ; i++) {
+	for (unsigned i = 0;; i++) {
 		doca_error_t result;
 
 		scarce_after(i);
@@ -291,12 +295,14 @@ static void first_export(void)
 
 static void test_maps(void)
 {
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_map, destroy_map, NULL));
+	TEST_ASSERT_GREATER_THAN(0,
+				 scarce_walk(DOCA_ERROR_NO_MEMORY, create_map, destroy_map, NULL));
 	OK(create_map(NULL));
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, add_dev, rm_dev, NULL));
 	OK(add_dev(NULL));
 	OK(doca_mmap_set_memrange(map, memory, sizeof(memory)));
-	OK(doca_mmap_set_permissions(map, DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
+	OK(doca_mmap_set_permissions(map,
+				     DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ));
 	OK(doca_mmap_start(map));
 	first_export();
 	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, export_rdma, stop_map, NULL));
@@ -304,7 +310,8 @@ static void test_maps(void)
 	OK(export_pci(NULL));
 	OK(create_from_export(NULL)); /* maps that were destroyed are kept for the next ones */
 	destroy_import(NULL);
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_from_export, destroy_import, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_from_export, destroy_import, NULL));
 	OK(doca_mmap_destroy(map));
 }
 
@@ -321,7 +328,8 @@ static void test_objects(void)
 	};
 
 	for (size_t i = 0; i < LENGTH(all); i++)
-		TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, all[i].make, all[i].undo, NULL));
+		TEST_ASSERT_GREATER_THAN(
+			0, scarce_walk(DOCA_ERROR_NO_MEMORY, all[i].make, all[i].undo, NULL));
 }
 
 static void param_of(const char *name, enum doca_argp_type type)
@@ -346,11 +354,14 @@ static void init_with_params(void *arg)
 static void test_parser(void)
 {
 	OK(init_argp(NULL));
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_param, destroy_param, NULL));
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_cmd, destroy_cmd, NULL));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, create_param, destroy_param, NULL));
+	TEST_ASSERT_GREATER_THAN(0,
+				 scarce_walk(DOCA_ERROR_NO_MEMORY, create_cmd, destroy_cmd, NULL));
 	destroy_argp(NULL);
 	init_with_params(NULL);
-	TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, start_argp, init_with_params, &map));
+	TEST_ASSERT_GREATER_THAN(
+		0, scarce_walk(DOCA_ERROR_NO_MEMORY, start_argp, init_with_params, &map));
 	destroy_argp(NULL);
 }
 
@@ -422,8 +433,9 @@ static void stays(void *arg)
 
 static void test_log(void)
 {
-	doca_error_t (*const all[])(void *arg) = {log_to_file, log_to_file_sdk, log_to_fd, log_to_fd_sdk, log_to_buf,
-						  log_to_buf_sdk, log_to_syslog, log_to_syslog_sdk, register_source};
+	doca_error_t (*const all[])(void *arg) = {
+		log_to_file,    log_to_file_sdk, log_to_fd,         log_to_fd_sdk,  log_to_buf,
+		log_to_buf_sdk, log_to_syslog,   log_to_syslog_sdk, register_source};
 	FILE *null = fopen("/dev/null", "w");
 
 	TEST_ASSERT_NOT_NULL(null);
@@ -455,7 +467,8 @@ int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
-	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE); /* each failure has its line */
+	/* each failure has its line */
+	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	UNITY_BEGIN();
 	RUN_TEST(test_first_list);
 	RUN_TEST(test_devices);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A Comch server and a client start, connect and stop in one process, where one allocation fails, of whichever thread: the
- * first, then the second, and so on; and where all fail from there on. Each context runs, or says why not and is idle; nothing
- * stays, and then they start as if nothing had been. Each time in a process of its own.
+ * A Comch server and a client start, connect and stop in one process, where one allocation fails,
+ * of whichever thread: the first, then the second, and so on; and where all fail from there on.
+ * Each context runs, or says why not and is idle; nothing stays, and then they start as if nothing
+ * had been. Each time in a process of its own.
  */
 #include <doca_log.h>
 
@@ -26,8 +27,9 @@ struct held {
 
 static struct shared {
 	struct shortage shortage;
-	struct held held; /* by a process in which it was started twice: what is known of devices stays */
-} *shared;
+	/* by a process in which it was started twice: what is known of devices stays */
+	struct held held;
+} * shared;
 
 static struct side server, client; /* of this process */
 
@@ -35,7 +37,8 @@ void setUp(void)
 {
 	if (!shortage_can())
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	TEST_ASSERT_TRUE(shared != MAP_FAILED);
 }
 
@@ -75,7 +78,8 @@ static bool starts(struct side *s)
 		NEED(state_of(s->ctx) == DOCA_CTX_STATE_IDLE);
 		return false;
 	}
-	while (state_of(s->ctx) == DOCA_CTX_STATE_STARTING || state_of(s->ctx) == DOCA_CTX_STATE_STOPPING) {
+	while (state_of(s->ctx) == DOCA_CTX_STATE_STARTING ||
+	       state_of(s->ctx) == DOCA_CTX_STATE_STOPPING) {
 		NEED(rig_now() < until);
 		if (!progress())
 			rig_yield();
@@ -151,7 +155,8 @@ static bool run(uint32_t at, uint32_t lasts)
 	pid = rig_fork(process);
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
 	has_failed = shared->shortage.failed;
-	snprintf(text, sizeof(text), "allocation %u, of %s, status %#x", at, shared->shortage.file, (unsigned)status);
+	snprintf(text, sizeof(text), "allocation %u, of %s, status %#x", at, shared->shortage.file,
+		 (unsigned)status);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, status, text);
 	return has_failed;
 }
@@ -181,7 +186,8 @@ int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
-	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE); /* each failure has its line */
+	/* each failure has its line */
+	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	rig_init();
 	UNITY_BEGIN();
 	RUN_TEST(test_one_allocation_fails);

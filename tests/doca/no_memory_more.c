@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same as no_memory.c, for RDMA, sync events, graphs, and what computes: NO_MEMORY when there is none, nothing left behind,
- * and it works once there is some again.
+ * The same as no_memory.c, for RDMA, sync events, graphs, and what computes: NO_MEMORY when there
+ * is none, nothing left behind, and it works once there is some again.
  */
 #include <doca_buf_array.h>
 #include <doca_buf_pool.h>
@@ -74,17 +74,17 @@ void tearDown(void)
 
 /* -- one call each, and the one that undoes it -- */
 
-#define MAKE(name, call)                     \
-	static doca_error_t name(void *arg)  \
-	{                                    \
-		(void)arg;                   \
-		return call;                 \
+#define MAKE(name, call) \
+	static doca_error_t name(void *arg) \
+	{ \
+		(void)arg; \
+		return call; \
 	}
-#define UNDO(name, call)             \
-	static void name(void *arg)  \
-	{                            \
-		(void)arg;           \
-		OK(call);            \
+#define UNDO(name, call) \
+	static void name(void *arg) \
+	{ \
+		(void)arg; \
+		OK(call); \
 	}
 
 static doca_error_t nothing(void *cookie)
@@ -93,21 +93,24 @@ static doca_error_t nothing(void *cookie)
 	return DOCA_SUCCESS;
 }
 
-static void on_graph(struct doca_graph_instance *of, union doca_data instance_data, union doca_data graph_data)
+static void on_graph(struct doca_graph_instance *of, union doca_data instance_data,
+		     union doca_data graph_data)
 {
 	(void)of;
 	(void)instance_data;
 	(void)graph_data;
 }
 
-static void on_send(struct doca_rdma_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_send(struct doca_rdma_task_send *task, union doca_data task_data,
+		    union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
 	(void)ctx_data;
 }
 
-static void on_advise(struct doca_mmap_advise_task_invalidate_cache *task, union doca_data task_data, union doca_data ctx_data)
+static void on_advise(struct doca_mmap_advise_task_invalidate_cache *task,
+		      union doca_data task_data, union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
@@ -145,7 +148,8 @@ MAKE(create_instance, doca_graph_instance_create(graph, &instance))
 UNDO(destroy_instance, doca_graph_instance_destroy(instance))
 MAKE(create_advise, doca_mmap_advise_create(dev, &advise))
 UNDO(destroy_advise, doca_mmap_advise_destroy(advise))
-MAKE(set_advise_tasks, doca_mmap_advise_task_invalidate_cache_set_conf(advise, on_advise, on_advise, 10))
+MAKE(set_advise_tasks,
+     doca_mmap_advise_task_invalidate_cache_set_conf(advise, on_advise, on_advise, 10))
 MAKE(create_rdma, doca_rdma_create(dev, &rdma))
 UNDO(destroy_rdma, doca_rdma_destroy(rdma))
 MAKE(set_tasks, doca_rdma_task_send_set_conf(rdma, on_send, on_send, 10))
@@ -174,15 +178,17 @@ struct pair {
 static void walk_all(const struct pair *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		TEST_ASSERT_GREATER_THAN(0, scarce_walk(DOCA_ERROR_NO_MEMORY, all[i].make, all[i].undo, NULL));
+		TEST_ASSERT_GREATER_THAN(
+			0, scarce_walk(DOCA_ERROR_NO_MEMORY, all[i].make, all[i].undo, NULL));
 }
 
 static void test_objects(void)
 {
 	static const struct pair all[] = {
-		{create_array, destroy_array}, {create_pool, destroy_pool}, {create_clock, destroy_clock},
-		{create_graph, destroy_graph}, {create_advise, destroy_advise}, {create_rdma, destroy_rdma},
-		{create_addr, destroy_addr}, {create_event, destroy_event},
+		{create_array, destroy_array},   {create_pool, destroy_pool},
+		{create_clock, destroy_clock},   {create_graph, destroy_graph},
+		{create_advise, destroy_advise}, {create_rdma, destroy_rdma},
+		{create_addr, destroy_addr},     {create_event, destroy_event},
 	};
 
 	OK(doca_mmap_create(&map));
@@ -196,7 +202,9 @@ static void test_objects(void)
 static void test_what_computes(void)
 {
 	static const struct pair matrices[] = {
-		{create_raw, destroy_derived}, {create_recover, destroy_derived}, {create_update, destroy_derived},
+		{create_raw, destroy_derived},
+		{create_recover, destroy_derived},
+		{create_update, destroy_derived},
 	};
 
 #ifdef HAVE_LIBCRYPTO
@@ -222,7 +230,8 @@ static void test_what_computes(void)
 /* A node stays until its graph goes. */
 static void test_graphs(void)
 {
-	static const struct pair nodes[] = {{add_ctx, is_there}, {add_user, is_there}, {add_graph, is_there}};
+	static const struct pair nodes[] = {
+		{add_ctx, is_there}, {add_user, is_there}, {add_graph, is_there}};
 
 	OK(create_advise(NULL));
 	OK(create_graph(NULL));
@@ -289,7 +298,8 @@ static void accept_without_memory(struct doca_rdma_connection *of, union doca_da
 	scarce_end();
 }
 
-static void on_established(struct doca_rdma_connection *of, union doca_data user_data, union doca_data ctx_data)
+static void on_established(struct doca_rdma_connection *of, union doca_data user_data,
+			   union doca_data ctx_data)
 {
 	(void)of;
 	(void)user_data;
@@ -297,7 +307,8 @@ static void on_established(struct doca_rdma_connection *of, union doca_data user
 	TEST_FAIL_MESSAGE("there was no memory for it");
 }
 
-static void on_failure(struct doca_rdma_connection *of, union doca_data user_data, union doca_data ctx_data)
+static void on_failure(struct doca_rdma_connection *of, union doca_data user_data,
+		       union doca_data ctx_data)
 {
 	(void)of;
 	(void)user_data;
@@ -310,7 +321,8 @@ static struct doca_rdma *start_rdma(doca_rdma_connection_request_cb_t request)
 	struct doca_ctx *ctx;
 
 	OK(create_rdma(NULL));
-	OK(doca_rdma_set_connection_state_callbacks(rdma, request, on_established, on_failure, on_failure));
+	OK(doca_rdma_set_connection_state_callbacks(rdma, request, on_established, on_failure,
+						    on_failure));
 	ctx = doca_rdma_as_ctx(rdma);
 	OK(doca_pe_connect_ctx(pe, ctx));
 	if (request)
@@ -346,7 +358,8 @@ int main(void)
 {
 	if (getenv("GANTRY_PLUGINS"))
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
-	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE); /* each failure has its line */
+	/* each failure has its line */
+	(void)doca_log_level_set_global_sdk_limit(DOCA_LOG_LEVEL_DISABLE);
 	UNITY_BEGIN();
 	RUN_TEST(test_objects);
 	RUN_TEST(test_what_computes);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nothing.h - for the program that errors.sh makes: C++, which can call any function without being told its types */
+/*
+ * nothing.h - for the program that errors.sh makes: C++, which can call any function without being
+ * told its types
+ */
 #include <cstdio>
 
 template <class... A> static int with_nothing(doca_error_t (*f)(A...))

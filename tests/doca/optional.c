@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Libraries that a build can do without: then their functions are there all the same, and say that they are not supported. */
+/*
+ * Libraries that a build can do without: then their functions are there all the same, and say that
+ * they are not supported.
+ */
 #include <doca_compress.h>
 #include <doca_dev.h>
 #include <doca_erasure_coding.h>
@@ -51,13 +54,20 @@ static void capabilities_tell_what_was_built(void)
 	uint64_t size;
 	uint32_t n;
 
-	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_task_hash_get_supported(list[0], DOCA_SHA_ALGORITHM_SHA256));
-	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_task_partial_hash_get_supported(list[0], DOCA_SHA_ALGORITHM_SHA256));
-	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_get_min_dst_buf_size(list[0], DOCA_SHA_ALGORITHM_SHA256, &n));
-	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_cap_task_compress_deflate_is_supported(list[0]));
-	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_cap_task_decompress_deflate_get_max_buf_size(list[0], &size));
-	TEST_ASSERT_EQUAL_INT(LZ4, doca_compress_cap_task_decompress_lz4_stream_is_supported(list[0]));
-	TEST_ASSERT_EQUAL_INT(LZ4, doca_compress_cap_task_decompress_lz4_block_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(
+		SHA, doca_sha_cap_task_hash_get_supported(list[0], DOCA_SHA_ALGORITHM_SHA256));
+	TEST_ASSERT_EQUAL_INT(SHA, doca_sha_cap_task_partial_hash_get_supported(
+					   list[0], DOCA_SHA_ALGORITHM_SHA256));
+	TEST_ASSERT_EQUAL_INT(
+		SHA, doca_sha_cap_get_min_dst_buf_size(list[0], DOCA_SHA_ALGORITHM_SHA256, &n));
+	TEST_ASSERT_EQUAL_INT(DEFLATE,
+			      doca_compress_cap_task_compress_deflate_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(DEFLATE, doca_compress_cap_task_decompress_deflate_get_max_buf_size(
+					       list[0], &size));
+	TEST_ASSERT_EQUAL_INT(LZ4,
+			      doca_compress_cap_task_decompress_lz4_stream_is_supported(list[0]));
+	TEST_ASSERT_EQUAL_INT(LZ4,
+			      doca_compress_cap_task_decompress_lz4_block_is_supported(list[0]));
 	TEST_ASSERT_EQUAL_INT(EC, doca_ec_cap_task_create_is_supported(list[0]));
 	TEST_ASSERT_EQUAL_INT(EC, doca_ec_cap_get_max_block_size(list[0], &size));
 }

@@ -33,8 +33,12 @@ static int hold(const void *addr, size_t length, bool write)
 	return 0;
 }
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* What another process would see. */
 static int seen(const void *at)
@@ -105,7 +109,8 @@ static void memory_that_was_never_touched_has_all_its_pages(void)
 
 static void pages_that_the_program_has_freed_are_allocated_again(void)
 {
-	unsigned char *memory = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memory[0] = 1;
 	TEST_ASSERT_EQUAL_INT(0, hold(memory, 64 * PAGE, true));
@@ -217,7 +222,8 @@ static void what_threads_write_meanwhile_is_not_lost(void)
 			TEST_ASSERT_EQUAL_INT(0, hold(slots, MIB, true));
 		for (size_t i = 0; i < N_THREADS; i++)
 			pthread_create(&threads[i], NULL, writer, (void *)(uintptr_t)i);
-		TEST_ASSERT_EQUAL_INT(0, round % 2 ? gd_pages_replace(slots, MIB, false) : hold(slots, MIB, true));
+		TEST_ASSERT_EQUAL_INT(0, round % 2 ? gd_pages_replace(slots, MIB, false)
+						   : hold(slots, MIB, true));
 		__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 		for (size_t i = 0; i < N_THREADS; i++)
 			pthread_join(threads[i], NULL);
@@ -235,7 +241,8 @@ static void what_threads_write_meanwhile_is_not_lost(void)
 /* An importer keeps the old pages. No later hold returns to them, whatever its range. */
 static void pages_that_are_replaced_never_return(void)
 {
-	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int old;
 
 	memset(memory, 5, 8 * PAGE);
@@ -262,13 +269,15 @@ static void pages_that_are_replaced_never_return(void)
 /* Pages that a device may have pinned are replaced, too, and their content is copied. */
 static void private_pages_are_replaced_when_asked_for(void)
 {
-	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct gd_piece *pieces = NULL;
 	size_t n = 0;
 
 	memset(memory, 5, 4 * PAGE);
 	TEST_ASSERT_EQUAL_INT(0, gd_pages_replace(memory, 4 * PAGE, true));
-	TEST_ASSERT_EQUAL_INT(0, gd_maps_read((uintptr_t)memory, (uintptr_t)(memory + 4 * PAGE), &pieces, &n));
+	TEST_ASSERT_EQUAL_INT(
+		0, gd_maps_read((uintptr_t)memory, (uintptr_t)(memory + 4 * PAGE), &pieces, &n));
 	TEST_ASSERT_EQUAL_size_t(1, n);
 	TEST_ASSERT_TRUE(pieces[0].shared);
 	TEST_ASSERT_EQUAL_INT(5, memory[4 * PAGE - 1]);
@@ -287,10 +296,13 @@ static void check_runs(const unsigned char *at, unsigned pages, int n)
 	TEST_ASSERT_EQUAL_UINT64((uintptr_t)at + pages * PAGE, runs[n - 1].to);
 }
 
-/* Two ranges that other processes import cannot be merged. A range between them has pages of both. */
+/*
+ * Two ranges that other processes import cannot be merged. A range between them has pages of both.
+ */
 static void a_range_between_others_has_pages_of_both(void)
 {
-	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memset(memory, 5, 9 * PAGE);
 	TEST_ASSERT_EQUAL_INT(0, hold(memory, 3 * PAGE, true));
@@ -315,10 +327,14 @@ static void a_range_between_others_has_pages_of_both(void)
 	munmap(memory, 9 * PAGE);
 }
 
-/* A range was taken from its importers. A later hold of one of its pages does not give them the other pages back. */
+/*
+ * A range was taken from its importers. A later hold of one of its pages does not give them the
+ * other pages back.
+ */
 static void a_neighbour_does_not_bring_replaced_pages_back(void)
 {
-	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int old;
 
 	memset(memory, 5, 8 * PAGE);
@@ -343,7 +359,8 @@ static void a_neighbour_does_not_bring_replaced_pages_back(void)
 /* The adjacent range still uses the old memfd, because of a range that was between the two. */
 static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
 {
-	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int old;
 
 	memset(memory, 5, 9 * PAGE);
@@ -368,7 +385,8 @@ static void a_memfd_that_pages_were_replaced_in_gets_no_others(void)
 
 static void maps_that_overlap_are_one(void)
 {
-	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memset(memory, 5, 8 * PAGE);
 	TEST_ASSERT_EQUAL_INT(0, hold(memory + 100, 2 * PAGE, true));
@@ -387,7 +405,9 @@ static void maps_that_overlap_are_one(void)
 /* realloc() may move pages with what they are */
 static void pages_that_have_moved_are_shared_anew(void)
 {
-	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *moved;
+	unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		      *moved;
 
 	memset(memory, 3, 4 * PAGE);
 	TEST_ASSERT_EQUAL_INT(0, hold(memory, 4 * PAGE, true));
@@ -401,8 +421,10 @@ static void pages_that_have_moved_are_shared_anew(void)
 
 static void memory_that_cannot_be_shared_is_left_alone(void)
 {
-	unsigned char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	unsigned char *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
+	unsigned char *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				0);
 	int file;
 
 	memset(m, 9, 4 * PAGE);
@@ -440,11 +462,14 @@ static long blocks(void)
 
 static void memory_that_was_unmapped_is_given_back(void)
 {
-	unsigned char *small = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *memory;
+	unsigned char *small = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0),
+		      *memory;
 
 	for (int i = 0; i < 3; i++) {
 		TEST_ASSERT_EQUAL_INT(0, hold(small, PAGE, false));
-		memory = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memory = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			      -1, 0);
 		TEST_ASSERT_EQUAL_INT(0, hold(memory, 8 * MIB, false));
 		TEST_ASSERT_EQUAL_INT64(8 * (long)MIB / 512, blocks());
 		munmap(memory, 6 * MIB);
@@ -526,7 +551,10 @@ static void a_forked_child_can_share_pages_itself(void)
 	free(memory);
 }
 
-/* What can be given back is looked for when a map ends; when there is no memory to look, nothing of what is held is forgotten. */
+/*
+ * What can be given back is looked for when a map ends; when there is no memory to look, nothing of
+ * what is held is forgotten.
+ */
 static void a_forked_child_has_pages_of_its_own_after_memory_ran_out(void)
 {
 	const size_t n = 20000;

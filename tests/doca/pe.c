@@ -13,7 +13,8 @@ static int n_done;
 static struct fake *turns[64];
 static int fd;
 
-static void on_done(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_done(struct doca_task *task, union doca_data task_user_data,
+		    union doca_data ctx_user_data)
 {
 	(void)task_user_data;
 	if (n_done < 64)
@@ -27,7 +28,7 @@ static struct fake *running(uint32_t n_tasks)
 {
 	struct fake *fake = fake_create(pe, n_tasks, on_done, on_done);
 
-	doca_ctx_set_user_data(&fake->ctx, (union doca_data){ .ptr = fake });
+	doca_ctx_set_user_data(&fake->ctx, (union doca_data){.ptr = fake});
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_start(&fake->ctx));
 	return fake;
 }
@@ -42,7 +43,7 @@ static void gone(struct fake *fake)
 
 static bool is_readable(void)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
 	return poll(&pfd, 1, 0) == 1;
 }
@@ -51,7 +52,8 @@ void setUp(void)
 {
 	n_done = 0;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_get_notification_handle(pe, &fd)); /* before any context is there */
+	/* before any context is there */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_get_notification_handle(pe, &fd));
 }
 
 void tearDown(void)
@@ -83,7 +85,7 @@ static void run_numbered(struct gd_event *event)
 static void test_one_event_per_progress(void)
 {
 	struct fake *fake = running(2);
-	struct numbered event = { .event.run = run_numbered };
+	struct numbered event = {.event.run = run_numbered};
 
 	n_run = 0;
 	TEST_ASSERT_EQUAL_UINT8(0, doca_pe_progress(pe));
@@ -102,12 +104,13 @@ static void test_one_event_per_progress(void)
 
 static void test_events_run_in_the_order_of_posting(void)
 {
-	struct numbered events[5] = { 0 };
+	struct numbered events[5] = {0};
 	int i;
 
 	n_run = 0;
 	for (i = 0; i < 5; i++) {
-		events[i] = (struct numbered){ .event.run = run_numbered, .number = i, .again = i == 0 };
+		events[i] =
+			(struct numbered){.event.run = run_numbered, .number = i, .again = i == 0};
 		if (i == 3)
 			gd_pe_post_own(pe, &events[i].event);
 		else
@@ -121,12 +124,12 @@ static void test_events_run_in_the_order_of_posting(void)
 
 static void test_event_that_was_taken_back_does_not_run(void)
 {
-	struct numbered events[3] = { 0 };
+	struct numbered events[3] = {0};
 	int i;
 
 	n_run = 0;
 	for (i = 0; i < 3; i++) {
-		events[i] = (struct numbered){ .event.run = run_numbered, .number = i };
+		events[i] = (struct numbered){.event.run = run_numbered, .number = i};
 		gd_pe_post(pe, &events[i].event);
 	}
 	TEST_ASSERT_TRUE(gd_pe_withdraw(pe, &events[2].event));
@@ -168,7 +171,7 @@ static void post_again(struct gd_event *event)
 /* Neither events without end nor a busy context keep the others from their turn. */
 static void test_events_do_not_starve_contexts(void)
 {
-	struct gd_event endless = { .run = post_again };
+	struct gd_event endless = {.run = post_again};
 	struct fake *fake = running(1);
 	int i;
 
@@ -207,7 +210,10 @@ static void test_connect_once_and_only_when_idle(void)
 	gone(fake);
 }
 
-/* MUST: an engine with a context on it cannot be destroyed; the context's destruction disconnects it. */
+/*
+ * MUST: an engine with a context on it cannot be destroyed; the context's destruction disconnects
+ * it.
+ */
 static void test_destroy_is_in_use_until_all_contexts_are_destroyed(void)
 {
 	struct fake *a = running(0), *b = running(0), *c = running(0);
@@ -246,7 +252,7 @@ static void test_request_with_work_to_poll_is_readable_at_once(void)
 
 static void test_request_with_an_event_pending_is_readable_at_once(void)
 {
-	struct numbered a = { .event.run = run_numbered }, b = a;
+	struct numbered a = {.event.run = run_numbered}, b = a;
 
 	gd_pe_post(pe, &a.event);
 	gd_pe_post_own(pe, &b.event);
@@ -262,7 +268,7 @@ static void test_request_with_an_event_pending_is_readable_at_once(void)
 
 static void test_what_comes_after_the_request_wakes(void)
 {
-	struct numbered event = { .event.run = run_numbered };
+	struct numbered event = {.event.run = run_numbered};
 	struct fake *fake = running(1);
 
 	doca_pe_request_notification(pe);
@@ -281,7 +287,7 @@ static void test_what_comes_after_the_request_wakes(void)
 
 static void test_nothing_is_signalled_without_request(void)
 {
-	struct numbered event = { .event.run = run_numbered };
+	struct numbered event = {.event.run = run_numbered};
 
 	gd_pe_post(pe, &event.event);
 	TEST_ASSERT_FALSE(is_readable());
@@ -291,9 +297,10 @@ static void test_nothing_is_signalled_without_request(void)
 
 static void test_mode_all_needs_no_clear(void)
 {
-	struct numbered event = { .event.run = run_numbered };
+	struct numbered event = {.event.run = run_numbered};
 
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_set_event_mode(pe, DOCA_PE_EVENT_MODE_PROGRESS_ALL));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_pe_set_event_mode(pe, DOCA_PE_EVENT_MODE_PROGRESS_ALL));
 	doca_pe_request_notification(pe);
 	gd_pe_post(pe, &event.event);
 	TEST_ASSERT_TRUE(is_readable());
@@ -308,7 +315,8 @@ static void test_handle_is_stable(void)
 
 	doca_pe_get_notification_handle(pe, &again);
 	TEST_ASSERT_EQUAL_INT(fd, again);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_pe_set_notification_handle(pe, fd, (union doca_data){ .u64 = 0 }));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED,
+			      doca_pe_set_notification_handle(pe, fd, (union doca_data){.u64 = 0}));
 }
 
 /* Only what code on a DPA uses can be put there, before start; it needs no engine then. */
@@ -318,10 +326,12 @@ static void test_path_of_data_on_a_dpa(void)
 	struct gd_ctx_ops on_dpa = *fake->ctx.ops;
 	struct doca_dpa *dpa = (struct doca_dpa *)&on_dpa;
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED,
+			      doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
 	on_dpa.on_dpa = true;
 	fake->ctx.ops = &on_dpa;
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_datapath_on_dpa(&fake->ctx, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_ctx_set_datapath_on_dpa(&fake->ctx, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
 	doca_ctx_start(&fake->ctx);
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_set_datapath_on_dpa(&fake->ctx, dpa));
@@ -351,7 +361,8 @@ static void test_a_handle_that_was_closed(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_get_notification_handle(other, &handle));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_clear_notification(other, handle));
 	close(handle);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM, doca_pe_clear_notification(other, handle));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM,
+			      doca_pe_clear_notification(other, handle));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_destroy(other));
 }
 
@@ -366,8 +377,10 @@ static void test_missing_arguments(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_get_notification_handle(NULL, &fd));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_clear_notification(NULL, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_request_notification(NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_set_event_mode(NULL, DOCA_PE_EVENT_MODE_PROGRESS_ALL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_set_event_mode(pe, (enum doca_pe_event_mode)7));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_pe_set_event_mode(NULL, DOCA_PE_EVENT_MODE_PROGRESS_ALL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_pe_set_event_mode(pe, (enum doca_pe_event_mode)7));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_get_num_inflight_tasks(pe, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_pe_get_num_inflight_tasks(NULL, &n));
 }

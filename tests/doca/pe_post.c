@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gd_pe_post() from several threads, while the engine polls or sleeps on its handle: nothing lost, order of each thread kept. */
+/*
+ * gd_pe_post() from several threads, while the engine polls or sleeps on its handle: nothing lost,
+ * order of each thread kept.
+ */
 #include <poll.h>
 #include <pthread.h>
 
@@ -44,7 +47,7 @@ void setUp(void)
 	for (i = 0; i < N_THREADS; i++) {
 		next_number[i] = 0;
 		for (j = 0; j < N_EVENTS; j++)
-			events[i][j] = (struct posted){ .event.run = run, .thread = i, .number = j };
+			events[i][j] = (struct posted){.event.run = run, .thread = i, .number = j};
 	}
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
 }
@@ -86,7 +89,7 @@ static void test_all_arrive_in_order(void)
 static void test_all_arrive_at_one_who_waits(void)
 {
 	pthread_t threads[N_THREADS];
-	struct pollfd pfd = { .events = POLLIN };
+	struct pollfd pfd = {.events = POLLIN};
 
 	doca_pe_get_notification_handle(pe, &pfd.fd);
 	start(threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pe_sleep.c - an engine that shares its processor with a thread that does not yield sleeps until its queues ring: the next
- * message would wait for the end of that thread's turn.
+ * pe_sleep.c - an engine that shares its processor with a thread that does not yield sleeps until
+ * its queues ring: the next message would wait for the end of that thread's turn.
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -30,7 +30,7 @@ static int fake_sleep_until_event(struct doca_ctx *ctx, struct pollfd *fds, int 
 	n_sleeps++;
 	if (meanwhile)
 		meanwhile();
-	fds[0] = (struct pollfd){ .fd = bell, .events = POLLIN };
+	fds[0] = (struct pollfd){.fd = bell, .events = POLLIN};
 	return is_busy ? -1 : 1;
 }
 
@@ -79,7 +79,7 @@ static void idle(void)
 
 static bool is_readable(int fd)
 {
-	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) == 1;
+	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0) == 1;
 }
 
 static void ring(void)
@@ -184,7 +184,9 @@ static struct pollfd asleep(struct doca_ctx *ctx)
 	struct pollfd fds[2];
 
 	NEED(ctx->ops->sleep_until_event(ctx, fds, 0) == -1);
-	for (ctx->ops->rouse(ctx); ctx->ops->sleep_until_event(ctx, fds, 2) == 1 && is_readable(fds[0].fd); ctx->ops->rouse(ctx))
+	for (ctx->ops->rouse(ctx);
+	     ctx->ops->sleep_until_event(ctx, fds, 2) == 1 && is_readable(fds[0].fd);
+	     ctx->ops->rouse(ctx))
 		;
 	return fds[0];
 }
@@ -210,7 +212,8 @@ static void both_sides(void)
 	NEED(poll(&fd, 1, 10000) == 1);
 	ctx->ops->rouse(ctx);
 	NEED(ctx->ops->sleep_until_event(ctx, &fd, 1) == -1); /* there is a message */
-	NEED(producer->ops->sleep_until_event(producer, NULL, 0) == (f.producer->n_inflight ? -1 : 0));
+	NEED(producer->ops->sleep_until_event(producer, NULL, 0) ==
+	     (f.producer->n_inflight ? -1 : 0));
 	ctx->ops->rouse(ctx);
 	UNTIL(&peer, peer.n_received == 1);
 	UNTIL(&f, f.n_sent == 1);

@@ -66,7 +66,8 @@ static void receive_all_sizes(int fd)
 		rig_receive(s, buf, i);
 		end = rig_end(s);
 		OK(end->status);
-		CHECK(end->opcode == DOCA_RDMA_OPCODE_RECV_SEND && end->length == sizes[i] && end->conn == s->conns[0]);
+		CHECK(end->opcode == DOCA_RDMA_OPCODE_RECV_SEND && end->length == sizes[i] &&
+		      end->conn == s->conns[0]);
 		OK(doca_buf_get_data_len(buf, &length));
 		CHECK(length == sizes[i]);
 		CHECK(rig_differs(s->memory + GUARD, sizes[i], i) == sizes[i]);
@@ -103,7 +104,8 @@ static void send_many(int fd)
 /* The task is submitted again inside of its callback, with another place for its data. */
 static void again(struct rig_side *s, struct doca_task *task, const struct rig_end *end)
 {
-	struct doca_buf *buf = doca_rdma_task_receive_get_dst_buf((struct doca_rdma_task_receive *)task);
+	struct doca_buf *buf =
+		doca_rdma_task_receive_get_dst_buf((struct doca_rdma_task_receive *)task);
 	const uint32_t n = s->n_ends - 1;
 	void *data;
 	size_t length;
@@ -138,7 +140,8 @@ static void receive_many(int fd)
 	rig_close(s);
 }
 
-static void messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks(void)
+static void
+messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks(void)
 {
 	both(send_many, receive_many);
 }
@@ -150,7 +153,8 @@ static void send_early(int fd)
 
 	rig_fill(s->memory, 1000, 5);
 	rig_send(s, s->conns[0], buf, 1); /* the peer has not even called connect */
-	for (uint64_t until = rig_now_ms() + 20; rig_now_ms() < until;) /* so long that it is greeted meanwhile */
+	/* so long that it is greeted meanwhile */
+	for (uint64_t until = rig_now_ms() + 20; rig_now_ms() < until;)
 		doca_pe_progress(s->pe);
 	CHECK(s->n_ends == 0);
 	rig_tell(fd);
@@ -191,16 +195,19 @@ static void receive_late(int fd)
 
 static void connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_receive(void)
 {
-	for (int i = 0; i < 6; i++) /* which of them connects, and finds the other not there yet, is chance */
+	/* which of them connects, and finds the other not there yet, is chance */
+	for (int i = 0; i < 6; i++)
 		both(send_early, receive_late);
 }
 
-static struct doca_buf *chain(struct rig_side *s, bool has_data, size_t at, const size_t *lengths, unsigned n)
+static struct doca_buf *chain(struct rig_side *s, bool has_data, size_t at, const size_t *lengths,
+			      unsigned n)
 {
 	struct doca_buf *head = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct doca_buf *buf = has_data ? rig_data(s, at, lengths[i]) : rig_room(s, at, lengths[i]);
+		struct doca_buf *buf = has_data ? rig_data(s, at, lengths[i])
+						: rig_room(s, at, lengths[i]);
 
 		at += lengths[i] + GUARD;
 		if (!head)
@@ -214,7 +221,8 @@ static struct doca_buf *chain(struct rig_side *s, bool has_data, size_t at, cons
 static const size_t cuts[] = {1000, 1, 5000, 43}, other_cuts[] = {3000, 3044};
 #define CUT_BYTES 6044u
 
-static void gather(const struct rig_side *s, size_t at, const size_t *lengths, unsigned n, uint8_t *out)
+static void gather(const struct rig_side *s, size_t at, const size_t *lengths, unsigned n,
+		   uint8_t *out)
 {
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(out, s->memory + at, lengths[i]);
@@ -223,7 +231,8 @@ static void gather(const struct rig_side *s, size_t at, const size_t *lengths, u
 	}
 }
 
-static void scatter(struct rig_side *s, size_t at, const size_t *lengths, unsigned n, const uint8_t *in)
+static void scatter(struct rig_side *s, size_t at, const size_t *lengths, unsigned n,
+		    const uint8_t *in)
 {
 	for (unsigned i = 0; i < n; i++) {
 		memcpy(s->memory + at, in, lengths[i]);
@@ -299,7 +308,8 @@ static struct doca_buf *partly_filled(struct rig_side *s, size_t at)
 	return buf;
 }
 
-static void check_both(const struct rig_side *s, const struct doca_buf *buf, size_t at, uint32_t generation)
+static void check_both(const struct rig_side *s, const struct doca_buf *buf, size_t at,
+		       uint32_t generation)
 {
 	size_t length;
 
@@ -328,10 +338,12 @@ static void append_there(int fd)
 	OK(doca_buf_get_data_len(remote, &length));
 	CHECK(length == THERE); /* it is the peer's */
 	OK(doca_buf_set_data(remote, (char *)data + THERE, MORE));
-	OK(doca_rdma_task_read_allocate_init(s->rdma, s->conns[0], remote, dst, (union doca_data){.u64 = 3}, &read));
+	OK(doca_rdma_task_read_allocate_init(s->rdma, s->conns[0], remote, dst,
+					     (union doca_data){.u64 = 3}, &read));
 	OK(doca_task_submit(doca_rdma_task_read_as_task(read)));
 	rig_end_ok(s, 3);
-	CHECK(doca_rdma_task_read_get_result_len(read) == MORE); /* as programs do, of a task that is free again */
+	/* as programs do, of a task that is free again */
+	CHECK(doca_rdma_task_read_get_result_len(read) == MORE);
 	check_both(s, dst, 4096, 1);
 	rig_sync(fd);
 	rig_put(src);
@@ -350,7 +362,8 @@ static void append_here(int fd)
 	CHECK(rig_end(s)->length == MORE);
 	check_both(s, dst, 4096, 1);
 	rig_sync(fd);
-	CHECK(s->memory[50000 + THERE - 1] == 0 && rig_differs(s->memory + 50000 + THERE, MORE, 1) == MORE);
+	CHECK(s->memory[50000 + THERE - 1] == 0 &&
+	      rig_differs(s->memory + 50000 + THERE, MORE, 1) == MORE);
 	rig_put(dst);
 	rig_close(s);
 }
@@ -450,7 +463,8 @@ static void write_and_read_many(int fd)
 			rig_fill(s->memory + at * SLOT, SLOT, g + i);
 			OK(doca_buf_reset_data_len(back[at]));
 			rig_write(s, s->conns[0], own[at], there[at], g + i);
-			rig_read(s, s->conns[0], from[at], back[at], 1000 + g + i); /* sees what was written before */
+			/* sees what was written before */
+			rig_read(s, s->conns[0], from[at], back[at], 1000 + g + i);
 		}
 		for (uint32_t i = 0; i < 2 * n; i++)
 			OK(rig_end(s)->status);
@@ -482,7 +496,8 @@ static void write_with_words(int fd)
 	rig_import(s, fd);
 	for (uint32_t i = 0; i < 50; i++) {
 		const uint32_t length = i * 1777;
-		struct doca_buf *own = rig_data(s, 0, length ? length : 1), *remote = rig_remote_room(s, 4096, 1u << 20);
+		struct doca_buf *own = rig_data(s, 0, length ? length : 1),
+				*remote = rig_remote_room(s, 4096, 1u << 20);
 
 		if (!length)
 			OK(doca_buf_set_data(own, s->memory, 0));
@@ -515,19 +530,24 @@ static void read_the_words(int fd)
 		end = rig_end(s);
 		OK(end->status);
 		CHECK(end->imm == 1000 + i);
-		CHECK(end->opcode == (i % 2 ? DOCA_RDMA_OPCODE_RECV_WRITE_WITH_IMM : DOCA_RDMA_OPCODE_RECV_SEND_WITH_IMM));
+		CHECK(end->opcode == (i % 2 ? DOCA_RDMA_OPCODE_RECV_WRITE_WITH_IMM
+					    : DOCA_RDMA_OPCODE_RECV_SEND_WITH_IMM));
 		CHECK(rig_differs(s->memory + 4096, i * 1777, i) == i * 1777);
 		rig_tell(fd);
 	}
 	rig_close(s);
 }
 
-static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data(void)
+static void a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data(
+	void)
 {
 	both(write_with_words, read_the_words);
 }
 
-/* Exporting memory moves it to pages that others can map: a device that knew the old ones has to learn of that. */
+/*
+ * Exporting memory moves it to pages that others can map: a device that knew the old ones has to
+ * learn of that.
+ */
 static void export_between(int fd)
 {
 	struct rig_side *s = begin(fd, false);
@@ -573,13 +593,15 @@ int main(void)
 		setenv("GANTRY_PLUGIN_PATH", getenv("GANTRY_PLUGINS"), 1);
 	UNITY_BEGIN();
 	RUN_TEST(messages_of_all_sizes_arrive_whole);
-	RUN_TEST(messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks);
+	RUN_TEST(
+		messages_come_in_order_with_their_immediate_data_and_receives_are_resubmitted_in_callbacks);
 	RUN_TEST(connect_succeeds_before_the_peer_connects_and_a_send_waits_for_a_receive);
 	RUN_TEST(chains_are_gathered_and_scattered);
 	RUN_TEST(data_goes_behind_what_is_there);
 	RUN_TEST(reads_and_writes_complete_while_the_responder_never_progresses);
 	RUN_TEST(a_read_after_a_write_sees_it_with_many_under_way);
-	RUN_TEST(a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data);
+	RUN_TEST(
+		a_write_with_immediate_data_takes_a_receive_without_buffer_and_comes_after_its_data);
 	RUN_TEST(memory_that_is_exported_after_it_was_used_is_still_read_into);
 	return UNITY_END();
 }

@@ -78,10 +78,14 @@ static void connect_there(struct rig_side *s, int fd)
 
 static struct rig_side *open_side(bool is_peer, uint16_t max_conns)
 {
-	return rig_open(&(struct rig_wish){.is_peer = is_peer, .max_conns = max_conns, .callbacks = true});
+	return rig_open(
+		&(struct rig_wish){.is_peer = is_peer, .max_conns = max_conns, .callbacks = true});
 }
 
-/* The usual client: gets the descriptor of the server's memory in a message, uses it, disconnects, stops. */
+/*
+ * The usual client: gets the descriptor of the server's memory in a message, uses it, disconnects,
+ * stops.
+ */
 static void client(int fd)
 {
 	struct rig_side *s = open_side(false, 0);
@@ -127,7 +131,8 @@ static void server(int fd)
 	OK(doca_mmap_set_memrange(map, (void *)(uintptr_t)blob, size));
 	OK(doca_mmap_add_dev(map, s->dev));
 	OK(doca_mmap_start(map));
-	OK(doca_buf_inventory_buf_get_by_data(s->inventory, map, (void *)(uintptr_t)blob, size, &buf));
+	OK(doca_buf_inventory_buf_get_by_data(s->inventory, map, (void *)(uintptr_t)blob, size,
+					      &buf));
 	rig_send(s, s->conns[0], buf, 1);
 	rig_end_ok(s, 1);
 	rig_until(s, &s->n_disconnected, 1);
@@ -183,19 +188,22 @@ static void accept_it(struct doca_rdma_connection *conn, union doca_data ctx)
 	OK(doca_rdma_connection_accept(conn, NULL, 0));
 }
 
-static void count_established(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void count_established(struct doca_rdma_connection *conn, union doca_data user_data,
+			      union doca_data ctx)
 {
 	(void)conn, (void)user_data;
 	((struct rig_side *)ctx.ptr)->n_established++;
 }
 
-static void count_failed(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void count_failed(struct doca_rdma_connection *conn, union doca_data user_data,
+			 union doca_data ctx)
 {
 	(void)conn, (void)user_data;
 	((struct rig_side *)ctx.ptr)->n_failed++;
 }
 
-static void end_slowly(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void end_slowly(struct doca_rdma_connection *conn, union doca_data user_data,
+		       union doca_data ctx)
 {
 	struct rig_side *s = ctx.ptr;
 
@@ -213,7 +221,8 @@ static void slow_server(int fd)
 	struct rig_side *s = open_side(true, 1);
 
 	talk = fd;
-	OK(doca_rdma_set_connection_state_callbacks(s->rdma, accept_it, count_established, count_failed, end_slowly));
+	OK(doca_rdma_set_connection_state_callbacks(s->rdma, accept_it, count_established,
+						    count_failed, end_slowly));
 	listen_here(s, fd);
 	rig_until(s, &s->n_established, 1);
 	rig_tell(fd);
@@ -393,7 +402,8 @@ static void many_in(int fd)
 		end = rig_end(s);
 		OK(end->status);
 		i = end->imm % CONNS;
-		CHECK(end->conn == s->conns[i] && end->imm / CONNS == next[i]++ && end->length == 1000 + i * 9000);
+		CHECK(end->conn == s->conns[i] && end->imm / CONNS == next[i]++ &&
+		      end->length == 1000 + i * 9000);
 		CHECK(rig_differs(s->memory, end->length, end->imm) == end->length);
 		rig_put(buf);
 	}
@@ -497,7 +507,10 @@ static void die(int fd)
 	rig_hark(fd);
 }
 
-/* It is told within 100 ms; a busy machine may let the one who is told wait for its turn much longer. */
+/*
+ * It is told within 100 ms; a busy machine may let the one who is told wait for its turn much
+ * longer.
+ */
 #define DEATH_MS 2000
 
 static void survive(int fd)
@@ -521,7 +534,8 @@ static void survive(int fd)
 	end = rig_end(s);
 	CHECK(end->status != DOCA_SUCCESS && end->tag == 1);
 	/* a task has failed: the context stops by itself */
-	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
 	CHECK(s->states[s->n_states - 2] == DOCA_CTX_STATE_STOPPING);
 	rig_put(buf);
 	rig_close(s);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors of RDMA that are documented: calls at the wrong time, with connections and addresses that are not for them. */
+/*
+ * Errors of RDMA that are documented: calls at the wrong time, with connections and addresses that
+ * are not for them.
+ */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,19 +54,22 @@ static void connect_wrongly(int fd)
 
 	(void)fd;
 	memset(bent, 0, sizeof(bent));
-	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect(s->rdma, bent, sizeof(bent), (struct doca_rdma_connection *)bent));
+	FAILS(DOCA_ERROR_BAD_STATE,
+	      doca_rdma_connect(s->rdma, bent, sizeof(bent), (struct doca_rdma_connection *)bent));
 	rig_start(s);
 	peer = another(s);
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	OK(doca_rdma_export(peer, &blob2, &size, &conn2));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(peer, blob, size, conn)); /* the connection of another context */
+	/* the connection of another context */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(peer, blob, size, conn));
 	memcpy(bent, blob2, size);
 	memset(bent + 8, 0xff, 16); /* so that this side connects, */
 	memset(bent + 24, '/', 63); /* to what has no name that can be */
 	bent[24 + 63] = 0;
 	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect(s->rdma, bent, size, conn));
 	OK(doca_rdma_connect(s->rdma, blob2, size, conn));
-	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect(s->rdma, blob2, size, conn)); /* it is on its way already */
+	/* it is on its way already */
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect(s->rdma, blob2, size, conn));
 	end(peer);
 	rig_close(s);
 }
@@ -96,7 +102,8 @@ static void meet_nowhere(int fd)
 	s = rig_open(&(struct rig_wish){.max_conns = 1});
 	CHECK(nftw(folder, take_away, 8, FTW_DEPTH | FTW_PHYS) == 0);
 	for (int i = 0; i < 2; i++) /* and the one connection is not used up */
-		FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_export(s->rdma, &blob, &size, &conn));
+		FAILS(DOCA_ERROR_CONNECTION_ABORTED,
+		      doca_rdma_export(s->rdma, &blob, &size, &conn));
 	rig_close(s);
 }
 
@@ -134,14 +141,16 @@ static void a_port_is_listened_to_once(void)
 
 static struct doca_rdma_connection *established;
 
-static void remember(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void remember(struct doca_rdma_connection *conn, union doca_data user_data,
+		     union doca_data ctx)
 {
 	(void)user_data;
 	(void)ctx;
 	established = conn;
 }
 
-static void forget(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void forget(struct doca_rdma_connection *conn, union doca_data user_data,
+		   union doca_data ctx)
 {
 	(void)conn;
 	(void)user_data;
@@ -150,7 +159,8 @@ static void forget(struct doca_rdma_connection *conn, union doca_data user_data,
 
 static void connect_to_addresses(int fd)
 {
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .max_conns = 2, .callbacks = true});
+	struct rig_side *s =
+		rig_open(&(struct rig_wish){.is_peer = true, .max_conns = 2, .callbacks = true});
 	struct doca_rdma_connection *exported;
 	struct doca_rdma_addr *addr, *told;
 	enum doca_rdma_addr_type type;
@@ -163,14 +173,16 @@ static void connect_to_addresses(int fd)
 	(void)fd;
 	OK(doca_rdma_create(s->dev, &client));
 	OK(doca_rdma_set_connection_state_callbacks(client, NULL, remember, forget, forget));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_connection_state_callbacks(client, NULL, NULL, forget, forget));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_set_connection_state_callbacks(client, NULL, NULL, forget, forget));
 	OK(doca_pe_connect_ctx(s->pe, doca_rdma_as_ctx(client)));
 	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, "127.0.0.1", PORT, &addr));
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_connect_to_addr(client, addr, no_data));
 	OK(doca_ctx_start(doca_rdma_as_ctx(client)));
 	OK(doca_rdma_start_listen_to_port(s->rdma, PORT));
 	OK(doca_rdma_connect_to_addr(client, addr, no_data));
-	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect_to_addr(client, addr, no_data)); /* it may have one */
+	/* it may have one */
+	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connect_to_addr(client, addr, no_data));
 	UNTIL(s, established);
 	OK(doca_rdma_addr_destroy(addr));
 	OK(doca_rdma_connection_get_addr(established, &told));
@@ -179,8 +191,10 @@ static void connect_to_addresses(int fd)
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_addr_destroy(told)); /* the connection's */
 	OK(doca_rdma_addr_get_params(told, &type, &text, &port));
 	OK(doca_rdma_export(s->rdma, &blob, &size, &exported));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_addr(exported, &told)); /* by no address */
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_accept(exported, NULL, 1)); /* data that is not there */
+	/* by no address */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_addr(exported, &told));
+	/* data that is not there */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_accept(exported, NULL, 1));
 	end(client);
 	rig_close(s);
 }
@@ -201,7 +215,8 @@ static void connect_by_each_kind(int fd)
 		{DOCA_RDMA_ADDR_TYPE_IPv6, "::1"},
 		{DOCA_RDMA_ADDR_TYPE_GID, "0000:0000:0000:0000:0000:ffff:7f00:0001"},
 	};
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .max_conns = 3, .callbacks = true});
+	struct rig_side *s =
+		rig_open(&(struct rig_wish){.is_peer = true, .max_conns = 3, .callbacks = true});
 	struct rig_side *client = rig_open(&(struct rig_wish){.max_conns = 3, .callbacks = true});
 	union doca_data data;
 
@@ -250,7 +265,8 @@ static void number(int fd)
 			CHECK(numbers[j] != numbers[i]);
 		OK(doca_rdma_connection_get_user_data(conns[i], &data));
 		CHECK(data.u64 == 0);
-		OK(doca_rdma_connection_set_user_data(conns[i], (union doca_data){.u64 = 7u + (unsigned)i}));
+		OK(doca_rdma_connection_set_user_data(conns[i],
+						      (union doca_data){.u64 = 7u + (unsigned)i}));
 	}
 	for (int i = 0; i < 3; i++) {
 		OK(doca_rdma_connection_get_user_data(conns[i], &data));
@@ -259,7 +275,8 @@ static void number(int fd)
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_id(conns[0], NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_get_id(NULL, &numbers[0]));
 	/* connections of librdmacm are not for us */
-	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_prepare_connection(s->rdma, id, &conns[0]));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED,
+	      doca_rdma_bridge_prepare_connection(s->rdma, id, &conns[0]));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_accept(s->rdma, NULL, 0, conns[0]));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_bridge_established(s->rdma, conns[0]));
 	rig_close(s);
@@ -272,7 +289,8 @@ static void connections_have_numbers_and_data_of_their_own(void)
 
 /* -- what transports of a network do not have -- */
 
-static void never(struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_data, union doca_data ctx_data)
+static void never(struct doca_rdma_task_atomic_cmp_swp *task, union doca_data task_data,
+		  union doca_data ctx_data)
 {
 	(void)task;
 	(void)task_data;
@@ -292,21 +310,25 @@ static void use_a_network(int fd)
 	(void)fd;
 	CHECK(conf);
 	fputs("doca = { functions = \"none\"; };\n"
-	      "devices = { net = { transport = \"rxe\"; netdev = \"none0\"; pci = \"04:00.0\"; insecure = true; }; };\n", conf);
+	      "devices = { net = { transport = \"rxe\"; netdev = \"none0\"; pci = \"04:00.0\"; insecure = true; }; };\n",
+	      conf);
 	CHECK(fclose(conf) == 0 && setenv("GANTRY_DOCA_CONF", file, 1) == 0);
 	OK(doca_devinfo_create_list(&list, &n));
 	CHECK(n == 1 && remove(file) == 0);
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_task_atomic_cmp_swp_is_supported(list[0]));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_task_atomic_fetch_add_is_supported(list[0]));
-	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(list[0]));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED,
+	      doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(list[0]));
 	OK(doca_rdma_cap_task_write_is_supported(list[0]));
 	OK(doca_dev_open(list[0], &dev));
 	OK(doca_devinfo_destroy_list(list));
 	OK(doca_pe_create(&pe));
 	OK(doca_rdma_create(dev, &rdma));
-	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_task_atomic_cmp_swp_set_conf(rdma, never, never, 1));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED,
+	      doca_rdma_task_atomic_cmp_swp_set_conf(rdma, never, never, 1));
 	OK(doca_pe_connect_ctx(pe, doca_rdma_as_ctx(rdma)));
-	FAILS(DOCA_ERROR_INITIALIZATION, doca_ctx_start(doca_rdma_as_ctx(rdma))); /* there is no such interface */
+	/* there is no such interface */
+	FAILS(DOCA_ERROR_INITIALIZATION, doca_ctx_start(doca_rdma_as_ctx(rdma)));
 	OK(doca_rdma_destroy(rdma));
 	OK(doca_pe_destroy(pe));
 	OK(doca_dev_close(dev));
@@ -316,7 +338,8 @@ static void a_network_has_no_atomic_tasks_and_a_device_may_not_be_there(void)
 {
 	char plugin[256];
 
-	snprintf(plugin, sizeof(plugin), "%s/rxe.so", getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
+	snprintf(plugin, sizeof(plugin), "%s/rxe.so",
+		 getenv("GANTRY_PLUGINS") ? getenv("GANTRY_PLUGINS") : ".");
 	if (access(plugin, R_OK) != 0)
 		TEST_IGNORE_MESSAGE("no transport of a network is built");
 	rig_alone(use_a_network);

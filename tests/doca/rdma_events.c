@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sync events of an RDMA peer, programs that wait on a descriptor until there is something to do, and a peer that is gone. */
+/*
+ * Sync events of an RDMA peer, programs that wait on a descriptor until there is something to do,
+ * and a peer that is gone.
+ */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,7 +48,8 @@ static void own_an_event(int fd)
 	OK(doca_sync_event_update_set(event, 0x1122334455667788));
 	OK(doca_sync_event_export_to_remote_net(event, &blob, &size));
 	rig_say(fd, blob, size);
-	OK(doca_sync_event_wait_gt(event, 0x2000000000000000, UINT64_MAX)); /* blocks, without progress */
+	/* blocks, without progress */
+	OK(doca_sync_event_wait_gt(event, 0x2000000000000000, UINT64_MAX));
 	rig_tell(fd);
 	OK(doca_sync_event_stop(event));
 	OK(doca_sync_event_destroy(event));
@@ -205,7 +209,10 @@ static void send_unread(int fd)
 	rig_close(s);
 }
 
-/* After the first message the peer sends the others. They stay queued, because the engine makes no more progress. */
+/*
+ * After the first message the peer sends the others. They stay queued, because the engine makes no
+ * more progress.
+ */
 static void disconnect_before_reading(int fd)
 {
 	struct rig_side *s = begin_with_callbacks(fd, false);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every setting of an RDMA context and every field of its tasks: kept, read back, and refused when it makes no sense. */
+/*
+ * Every setting of an RDMA context and every field of its tasks: kept, read back, and refused when
+ * it makes no sense.
+ */
 #include <stdlib.h>
 
 #include "rdma_rig.h"
@@ -16,40 +19,42 @@ void tearDown(void)
 /* -- settings -- */
 
 /*
- * Its default is told, a value is kept, another is refused and changes nothing; after start all is late. Two functions:
- * before, and after.
+ * Its default is told, a value is kept, another is refused and changes nothing; after start all is
+ * late. Two functions: before, and after.
  */
-#define SETTING(name, type, standard, good, bad)                                                                          \
-	static void name##_is_kept(struct doca_rdma *rdma)                                                                \
-	{                                                                                                                 \
-		const uint32_t refused = (bad);                                                                           \
-		type value = (type)77;                                                                                    \
-                                                                                                                          \
-		OK(doca_rdma_get_##name(rdma, &value));                                                                   \
-		CHECK(value == (type)(standard));                                                                         \
-		OK(doca_rdma_set_##name(rdma, good));                                                                     \
-		if (refused != ANY)                                                                                       \
-			FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_##name(rdma, (type)refused));                       \
-		OK(doca_rdma_get_##name(rdma, &value));                                                                   \
-		CHECK(value == (type)(good));                                                                             \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_##name(NULL, good));                                        \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_get_##name(NULL, &value));                                      \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_get_##name(rdma, NULL));                                        \
-	}                                                                                                                 \
-	static void name##_is_late(struct doca_rdma *rdma)                                                                \
-	{                                                                                                                 \
-		type value = (type)77;                                                                                    \
-                                                                                                                          \
-		FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_##name(rdma, good));                                            \
-		OK(doca_rdma_get_##name(rdma, &value));                                                                   \
-		CHECK(value == (type)(good));                                                                             \
+#define SETTING(name, type, standard, good, bad) \
+	static void name##_is_kept(struct doca_rdma *rdma) \
+	{ \
+		const uint32_t refused = (bad); \
+		type value = (type)77; \
+\
+		OK(doca_rdma_get_##name(rdma, &value)); \
+		CHECK(value == (type)(standard)); \
+		OK(doca_rdma_set_##name(rdma, good)); \
+		if (refused != ANY) \
+			FAILS(DOCA_ERROR_INVALID_VALUE, \
+			      doca_rdma_set_##name(rdma, (type)refused)); \
+		OK(doca_rdma_get_##name(rdma, &value)); \
+		CHECK(value == (type)(good)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_##name(NULL, good)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_get_##name(NULL, &value)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_get_##name(rdma, NULL)); \
+	} \
+	static void name##_is_late(struct doca_rdma *rdma) \
+	{ \
+		type value = (type)77; \
+\
+		FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_##name(rdma, good)); \
+		OK(doca_rdma_get_##name(rdma, &value)); \
+		CHECK(value == (type)(good)); \
 	}
 #define ANY UINT32_MAX /* is good */
 
 SETTING(send_queue_size, uint32_t, 256, 77, 0)
 SETTING(recv_queue_size, uint32_t, 256, 78, 0)
 SETTING(max_send_buf_list_len, uint32_t, 64, 5, 65)
-SETTING(transport_type, enum doca_rdma_transport_type, DOCA_RDMA_TRANSPORT_TYPE_RC, DOCA_RDMA_TRANSPORT_TYPE_RC, 2)
+SETTING(transport_type, enum doca_rdma_transport_type, DOCA_RDMA_TRANSPORT_TYPE_RC,
+	DOCA_RDMA_TRANSPORT_TYPE_RC, 2)
 SETTING(mtu, enum doca_mtu_size, DOCA_MTU_SIZE_1K_BYTES, DOCA_MTU_SIZE_4K_BYTES, 99)
 SETTING(grh_enabled, uint8_t, 0, 1, 2)
 SETTING(gid_index, uint32_t, 0, 1, ANY)
@@ -58,14 +63,25 @@ SETTING(connection_request_timeout, uint16_t, 2000, 500, 0)
 SETTING(max_num_connections, uint16_t, 1, 4, 0)
 SETTING(rnr_retry_count, uint8_t, 7, 2, 8)
 
-#define BOTH(name) {name##_is_kept, name##_is_late}
+#define BOTH(name) \
+	{ \
+		name##_is_kept, name##_is_late \
+	}
 static const struct {
 	void (*is_kept)(struct doca_rdma *rdma);
 	void (*is_late)(struct doca_rdma *rdma);
 } settings[] = {
-	BOTH(send_queue_size), BOTH(recv_queue_size), BOTH(max_send_buf_list_len), BOTH(transport_type),
-	BOTH(mtu), BOTH(grh_enabled), BOTH(gid_index), BOTH(sl), BOTH(connection_request_timeout),
-	BOTH(max_num_connections), BOTH(rnr_retry_count),
+	BOTH(send_queue_size),
+	BOTH(recv_queue_size),
+	BOTH(max_send_buf_list_len),
+	BOTH(transport_type),
+	BOTH(mtu),
+	BOTH(grh_enabled),
+	BOTH(gid_index),
+	BOTH(sl),
+	BOTH(connection_request_timeout),
+	BOTH(max_num_connections),
+	BOTH(rnr_retry_count),
 };
 #define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -95,14 +111,16 @@ static void set_all(int fd)
 	OK(doca_rdma_create(s->dev, &rdma));
 	for (size_t i = 0; i < N_SETTINGS; i++)
 		settings[i].is_kept(rdma);
-	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_transport_type(rdma, DOCA_RDMA_TRANSPORT_TYPE_DC));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED,
+	      doca_rdma_set_transport_type(rdma, DOCA_RDMA_TRANSPORT_TYPE_DC));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_mtu(rdma, DOCA_MTU_SIZE_RAW_ETHERNET));
 	OK(doca_rdma_cap_get_max_send_queue_size(doca_dev_as_devinfo(s->dev), &most));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_send_queue_size(rdma, most + 1));
 	OK(doca_rdma_cap_get_max_recv_queue_size(doca_dev_as_devinfo(s->dev), &most));
 	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_recv_queue_size(rdma, most + 1));
 	OK(doca_rdma_get_permissions(rdma, &most));
-	CHECK(most & DOCA_ACCESS_FLAG_RDMA_READ && most & DOCA_ACCESS_FLAG_RDMA_WRITE && most & DOCA_ACCESS_FLAG_RDMA_ATOMIC);
+	CHECK(most & DOCA_ACCESS_FLAG_RDMA_READ && most & DOCA_ACCESS_FLAG_RDMA_WRITE &&
+	      most & DOCA_ACCESS_FLAG_RDMA_ATOMIC);
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_get_permissions(rdma, NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_permissions(NULL, 0));
 	set_lists(rdma);
@@ -125,13 +143,13 @@ static void settings_have_defaults_are_kept_and_are_late_after_start(void)
 /* -- fields -- */
 
 /* A field of `task` that was made with `made`, and takes `other`; with no task nothing happens. */
-#define FIELD(name, what, made, other)                                                                                    \
-	do {                                                                                                              \
-		CHECK(doca_rdma_task_##name##_get_##what(task) == (made));                                                \
-		doca_rdma_task_##name##_set_##what(task, other);                                                          \
-		CHECK(doca_rdma_task_##name##_get_##what(task) == (other));                                               \
-		doca_rdma_task_##name##_set_##what(NULL, other);                                                          \
-		CHECK(!doca_rdma_task_##name##_get_##what(NULL));                                                         \
+#define FIELD(name, what, made, other) \
+	do { \
+		CHECK(doca_rdma_task_##name##_get_##what(task) == (made)); \
+		doca_rdma_task_##name##_set_##what(task, other); \
+		CHECK(doca_rdma_task_##name##_get_##what(task) == (other)); \
+		doca_rdma_task_##name##_set_##what(NULL, other); \
+		CHECK(!doca_rdma_task_##name##_get_##what(NULL)); \
 	} while (0)
 
 /* What fields are made of. Nothing is submitted: they only have to be different. */
@@ -143,30 +161,36 @@ struct values {
 	union doca_data tag;
 };
 
-/* A function that takes a task of that type, looks at it as a task and at its fields, and takes all there are. */
-#define TASK(name, arguments, fields)                                                                                     \
-	static void name##_has_fields(const struct values *v)                                                             \
-	{                                                                                                                 \
-		struct doca_rdma_task_##name *task, *none = NULL;                                                         \
-		struct doca_task *base, *all[RIG_TASKS];                                                                  \
-		unsigned n;                                                                                               \
-                                                                                                                          \
-		OK(doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task));                          \
-		base = doca_rdma_task_##name##_as_task(task);                                                             \
-		CHECK(base && !doca_rdma_task_##name##_as_task(none));                                                    \
-		CHECK(doca_task_get_user_data(base).u64 == v->tag.u64);                                                   \
-		fields;                                                                                                   \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_##name##_allocate_init(NULL, arguments, v->tag, &task));   \
-		FAILS(DOCA_ERROR_INVALID_VALUE,                                                                           \
-		      doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, NULL));                        \
-		for (n = 0; n < RIG_TASKS - 1; n++) {                                                                     \
-			OK(doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task));                  \
-			all[n] = doca_rdma_task_##name##_as_task(task);                                                   \
-		}                                                                                                         \
-		FAILS(DOCA_ERROR_NO_MEMORY, doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task)); \
-		doca_task_free(base);                                                                                     \
-		while (n-- > 0)                                                                                           \
-			doca_task_free(all[n]);                                                                           \
+/*
+ * A function that takes a task of that type, looks at it as a task and at its fields, and takes all
+ * there are.
+ */
+#define TASK(name, arguments, fields) \
+	static void name##_has_fields(const struct values *v) \
+	{ \
+		struct doca_rdma_task_##name *task, *none = NULL; \
+		struct doca_task *base, *all[RIG_TASKS]; \
+		unsigned n; \
+\
+		OK(doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, &task)); \
+		base = doca_rdma_task_##name##_as_task(task); \
+		CHECK(base && !doca_rdma_task_##name##_as_task(none)); \
+		CHECK(doca_task_get_user_data(base).u64 == v->tag.u64); \
+		fields; \
+		FAILS(DOCA_ERROR_INVALID_VALUE, \
+		      doca_rdma_task_##name##_allocate_init(NULL, arguments, v->tag, &task)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, \
+		      doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, NULL)); \
+		for (n = 0; n < RIG_TASKS - 1; n++) { \
+			OK(doca_rdma_task_##name##_allocate_init(v->s->rdma, arguments, v->tag, \
+								 &task)); \
+			all[n] = doca_rdma_task_##name##_as_task(task); \
+		} \
+		FAILS(DOCA_ERROR_NO_MEMORY, doca_rdma_task_##name##_allocate_init( \
+						    v->s->rdma, arguments, v->tag, &task)); \
+		doca_task_free(base); \
+		while (n-- > 0) \
+			doca_task_free(all[n]); \
 	}
 #define WITH(...) __VA_ARGS__
 #define CONN(name) FIELD(name, rdma_connection, v->conn, v->conn2)
@@ -174,36 +198,50 @@ struct values {
 TASK(receive, WITH(v->dst), FIELD(receive, dst_buf, v->dst, v->dst2))
 TASK(send, WITH(v->conn, v->src), WITH(CONN(send); FIELD(send, src_buf, v->src, v->src2)))
 TASK(send_imm, WITH(v->conn, v->src, 5),
-     WITH(CONN(send_imm); FIELD(send_imm, src_buf, v->src, v->src2); FIELD(send_imm, immediate_data, 5, 6)))
+     WITH(CONN(send_imm); FIELD(send_imm, src_buf, v->src, v->src2);
+	  FIELD(send_imm, immediate_data, 5, 6)))
 TASK(read, WITH(v->conn, v->src, v->dst),
      WITH(CONN(read); FIELD(read, src_buf, v->src, v->src2); FIELD(read, dst_buf, v->dst, v->dst2)))
 TASK(write, WITH(v->conn, v->src, v->dst),
-     WITH(CONN(write); FIELD(write, src_buf, v->src, v->src2); FIELD(write, dst_buf, v->dst, v->dst2)))
+     WITH(CONN(write); FIELD(write, src_buf, v->src, v->src2);
+	  FIELD(write, dst_buf, v->dst, v->dst2)))
 TASK(write_imm, WITH(v->conn, v->src, v->dst, 5),
-     WITH(CONN(write_imm); FIELD(write_imm, src_buf, v->src, v->src2); FIELD(write_imm, dst_buf, v->dst, v->dst2);
-	  FIELD(write_imm, immediate_data, 5, 6)))
+     WITH(CONN(write_imm); FIELD(write_imm, src_buf, v->src, v->src2);
+	  FIELD(write_imm, dst_buf, v->dst, v->dst2); FIELD(write_imm, immediate_data, 5, 6)))
 TASK(atomic_cmp_swp, WITH(v->conn, v->dst, v->dst2, 5, 6),
      WITH(CONN(atomic_cmp_swp); FIELD(atomic_cmp_swp, dst_buf, v->dst, v->dst2);
 	  FIELD(atomic_cmp_swp, result_buf, v->dst2, v->dst); FIELD(atomic_cmp_swp, cmp_data, 5, 7);
 	  FIELD(atomic_cmp_swp, swap_data, 6, 8)))
 TASK(atomic_fetch_add, WITH(v->conn, v->dst, v->dst2, 5),
      WITH(CONN(atomic_fetch_add); FIELD(atomic_fetch_add, dst_buf, v->dst, v->dst2);
-	  FIELD(atomic_fetch_add, result_buf, v->dst2, v->dst); FIELD(atomic_fetch_add, add_data, 5, 6)))
+	  FIELD(atomic_fetch_add, result_buf, v->dst2, v->dst);
+	  FIELD(atomic_fetch_add, add_data, 5, 6)))
 TASK(remote_net_sync_event_get, WITH(v->conn, v->event, v->dst),
-     WITH(CONN(remote_net_sync_event_get); FIELD(remote_net_sync_event_get, sync_event, v->event, v->event2);
+     WITH(CONN(remote_net_sync_event_get);
+	  FIELD(remote_net_sync_event_get, sync_event, v->event, v->event2);
 	  FIELD(remote_net_sync_event_get, dst_buf, v->dst, v->dst2)))
 TASK(remote_net_sync_event_notify_set, WITH(v->conn, v->event, v->src),
-     WITH(CONN(remote_net_sync_event_notify_set); FIELD(remote_net_sync_event_notify_set, sync_event, v->event, v->event2);
+     WITH(CONN(remote_net_sync_event_notify_set);
+	  FIELD(remote_net_sync_event_notify_set, sync_event, v->event, v->event2);
 	  FIELD(remote_net_sync_event_notify_set, src_buf, v->src, v->src2)))
 TASK(remote_net_sync_event_notify_add, WITH(v->conn, v->event, v->dst, 5),
-     WITH(CONN(remote_net_sync_event_notify_add); FIELD(remote_net_sync_event_notify_add, sync_event, v->event, v->event2);
+     WITH(CONN(remote_net_sync_event_notify_add);
+	  FIELD(remote_net_sync_event_notify_add, sync_event, v->event, v->event2);
 	  FIELD(remote_net_sync_event_notify_add, result_buf, v->dst, v->dst2);
 	  FIELD(remote_net_sync_event_notify_add, add_data, 5, 6)))
 
 static void (*const tasks[])(const struct values *v) = {
-	receive_has_fields, send_has_fields, send_imm_has_fields, read_has_fields, write_has_fields, write_imm_has_fields,
-	atomic_cmp_swp_has_fields, atomic_fetch_add_has_fields, remote_net_sync_event_get_has_fields,
-	remote_net_sync_event_notify_set_has_fields, remote_net_sync_event_notify_add_has_fields,
+	receive_has_fields,
+	send_has_fields,
+	send_imm_has_fields,
+	read_has_fields,
+	write_has_fields,
+	write_imm_has_fields,
+	atomic_cmp_swp_has_fields,
+	atomic_fetch_add_has_fields,
+	remote_net_sync_event_get_has_fields,
+	remote_net_sync_event_notify_set_has_fields,
+	remote_net_sync_event_notify_add_has_fields,
 };
 
 static void look_at_fields(int fd)
@@ -224,7 +262,8 @@ static void look_at_fields(int fd)
 	v.event2 = (void *)&events[1];
 	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
 		tasks[i](&v);
-	CHECK(doca_rdma_task_receive_get_result_len(NULL) == 0 && doca_rdma_task_read_get_result_len(NULL) == 0);
+	CHECK(doca_rdma_task_receive_get_result_len(NULL) == 0 &&
+	      doca_rdma_task_read_get_result_len(NULL) == 0);
 	CHECK(doca_rdma_task_receive_get_result_opcode(NULL) == DOCA_RDMA_OPCODE_RECV_SEND);
 	CHECK(doca_rdma_task_receive_get_result_immediate_data(NULL) == 0);
 	CHECK(!doca_rdma_task_receive_get_result_rdma_connection(NULL));
@@ -244,17 +283,22 @@ static void fields_of_all_tasks_are_what_they_were_set_to(void)
 /* -- pools -- */
 
 /* Each kind: no callbacks, no tasks, no context, and after start it is late. */
-#define CONF(name)                                                                                                        \
-	static void name##_is_configured(struct doca_rdma *rdma, doca_error_t expected)                                   \
-	{                                                                                                                 \
-		doca_rdma_task_##name##_completion_cb_t cb = (doca_rdma_task_##name##_completion_cb_t)(void (*)(void))never; \
-                                                                                                                          \
-		FAILS(expected, doca_rdma_task_##name##_set_conf(rdma, cb, cb, 1));                                       \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_##name##_set_conf(NULL, cb, cb, 1));                       \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_##name##_set_conf(rdma, NULL, cb, 1));                     \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_##name##_set_conf(rdma, cb, NULL, 1));                     \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_##name##_set_conf(rdma, cb, cb, 0));                       \
-		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_task_##name##_is_supported(NULL));                          \
+#define CONF(name) \
+	static void name##_is_configured(struct doca_rdma *rdma, doca_error_t expected) \
+	{ \
+		doca_rdma_task_##name##_completion_cb_t cb = \
+			(doca_rdma_task_##name##_completion_cb_t)(void (*)(void))never; \
+\
+		FAILS(expected, doca_rdma_task_##name##_set_conf(rdma, cb, cb, 1)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, \
+		      doca_rdma_task_##name##_set_conf(NULL, cb, cb, 1)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, \
+		      doca_rdma_task_##name##_set_conf(rdma, NULL, cb, 1)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, \
+		      doca_rdma_task_##name##_set_conf(rdma, cb, NULL, 1)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, \
+		      doca_rdma_task_##name##_set_conf(rdma, cb, cb, 0)); \
+		FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_task_##name##_is_supported(NULL)); \
 	}
 
 static void never(void)
@@ -275,9 +319,16 @@ CONF(remote_net_sync_event_notify_set)
 CONF(remote_net_sync_event_notify_add)
 
 static void (*const confs[])(struct doca_rdma *rdma, doca_error_t expected) = {
-	receive_is_configured, send_is_configured, send_imm_is_configured, read_is_configured, write_is_configured,
-	write_imm_is_configured, atomic_cmp_swp_is_configured, atomic_fetch_add_is_configured,
-	remote_net_sync_event_get_is_configured, remote_net_sync_event_notify_set_is_configured,
+	receive_is_configured,
+	send_is_configured,
+	send_imm_is_configured,
+	read_is_configured,
+	write_is_configured,
+	write_imm_is_configured,
+	atomic_cmp_swp_is_configured,
+	atomic_fetch_add_is_configured,
+	remote_net_sync_event_get_is_configured,
+	remote_net_sync_event_notify_set_is_configured,
 	remote_net_sync_event_notify_add_is_configured,
 };
 
@@ -294,7 +345,9 @@ static void configure(int fd)
 	rig_close(s);
 }
 
-/* How many receives there may be is said by their tasks; the size of the queue counts for nothing. */
+/*
+ * How many receives there may be is said by their tasks; the size of the queue counts for nothing.
+ */
 static void post_more_than_the_queue_says(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.unstarted = true});
@@ -305,7 +358,8 @@ static void post_more_than_the_queue_says(int fd)
 	OK(doca_rdma_set_send_queue_size(s->rdma, 1));
 	rig_start(s);
 	for (int i = 0; i < RIG_TASKS; i++) {
-		OK(doca_rdma_task_receive_allocate_init(s->rdma, NULL, (union doca_data){.u64 = 0}, &posted[i]));
+		OK(doca_rdma_task_receive_allocate_init(s->rdma, NULL, (union doca_data){.u64 = 0},
+							&posted[i]));
 		OK(doca_task_submit(doca_rdma_task_receive_as_task(posted[i])));
 	}
 	for (int i = 0; i < RIG_TASKS; i++)

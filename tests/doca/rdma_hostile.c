@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer of an RDMA connection that means harm: it speaks to the transport itself, and says what no library would. */
+/*
+ * A peer of an RDMA connection that means harm: it speaks to the transport itself, and says what no
+ * library would.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,22 +102,27 @@ static void on_closed(void *arg, void *conn, int reason)
 }
 
 static const struct gantry_conn_events events = {
-	.accept = on_accept, .connected = on_connected, .message = on_message, .consumer = on_consumer,
-	.revoke = on_revoke, .revoked = on_revoked, .closed = on_closed,
+	.accept = on_accept,
+	.connected = on_connected,
+	.message = on_message,
+	.consumer = on_consumer,
+	.revoke = on_revoke,
+	.revoked = on_revoked,
+	.closed = on_closed,
 };
 
-#define AWAIT(condition)                                                                                \
-	do {                                                                                            \
-		struct timespec until_;                                                                 \
-		int rc_ = 0;                                                                            \
-		clock_gettime(CLOCK_REALTIME, &until_);                                                 \
-		until_.tv_sec += DEADLINE_S;                                                            \
-		pthread_mutex_lock(&lock);                                                              \
-		while (!(condition) && rc_ == 0)                                                        \
-			rc_ = pthread_cond_timedwait(&changed, &lock, &until_);                         \
-		rc_ = !(condition);                                                                     \
-		pthread_mutex_unlock(&lock);                                                            \
-		CHECK(rc_ == 0);                                                                        \
+#define AWAIT(condition) \
+	do { \
+		struct timespec until_; \
+		int rc_ = 0; \
+		clock_gettime(CLOCK_REALTIME, &until_); \
+		until_.tv_sec += DEADLINE_S; \
+		pthread_mutex_lock(&lock); \
+		while (!(condition) && rc_ == 0) \
+			rc_ = pthread_cond_timedwait(&changed, &lock, &until_); \
+		rc_ = !(condition); \
+		pthread_mutex_unlock(&lock); \
+		CHECK(rc_ == 0); \
 	} while (0)
 
 static struct gd_transport *transport;
@@ -157,8 +165,12 @@ static const struct gd_rdma_id small_id = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 
 static struct gd_rdma_hello right_hello(const struct gd_rdma_blob *to)
 {
-	return (struct gd_rdma_hello){.say = GD_RDMA_HELLO, .magic = GD_RDMA_MAGIC, .version = GD_RDMA_VERSION, .max_inline = 100,
-				      .from = small_id, .to = to->id};
+	return (struct gd_rdma_hello){.say = GD_RDMA_HELLO,
+				      .magic = GD_RDMA_MAGIC,
+				      .version = GD_RDMA_VERSION,
+				      .max_inline = 100,
+				      .from = small_id,
+				      .to = to->id};
 }
 
 /* Each of these is turned away. */
@@ -175,7 +187,8 @@ static void strangers(int fd)
 		hello.say = i == 0 ? 99 : i == 1 ? GD_RDMA_WELCOME : hello.say;
 		hello.magic ^= i == 2;
 		hello.version += i == 3;
-		hello.by_address = i == 4 ? 1 : i == 5 ? 7 : 0; /* nobody listens to a port; no such word */
+		/* nobody listens to a port; no such word */
+		hello.by_address = i == 4 ? 1 : i == 5 ? 7 : 0;
 		hello.to.bytes[3] ^= i == 6;
 		len = i == 7 ? 1 : i == 8 ? len - 1 : len;
 		knock(&blob);
@@ -212,8 +225,18 @@ static void strangers_are_turned_away_and_nobody_hears_of_them(void)
 /* -- once it was -- */
 
 enum {
-	HELLO_AGAIN, WELCOME_BACK, ANSWER_UNASKED, FEW_BYTES, /* control messages */
-	NO_HEAD, NO_SUCH_KIND, NO_BEGINNING, TOO_LONG, MORE_THAN_SAID, BEGIN_TWICE, EMPTY_PART, /* messages */
+	HELLO_AGAIN,
+	WELCOME_BACK,
+	ANSWER_UNASKED,
+	FEW_BYTES, /* control messages */
+	/* messages */
+	NO_HEAD,
+	NO_SUCH_KIND,
+	NO_BEGINNING,
+	TOO_LONG,
+	MORE_THAN_SAID,
+	BEGIN_TWICE,
+	EMPTY_PART,
 	ATTACKS
 };
 static int attack;
@@ -223,7 +246,8 @@ static void attack_words(const struct gd_rdma_blob *blob)
 	struct gd_rdma_hello hello = right_hello(blob);
 	struct gd_rdma_resolve resolve = {.say = GD_RDMA_RESOLVE};
 
-	say(&resolve, sizeof(resolve)); /* a map that is not there: that is a question, and has an answer */
+	/* a map that is not there: that is a question, and has an answer */
+	say(&resolve, sizeof(resolve));
 	AWAIT(refused != UINT32_MAX);
 	CHECK(refused == DOCA_ERROR_NOT_PERMITTED);
 	hello.say = attack == WELCOME_BACK ? GD_RDMA_WELCOME : GD_RDMA_HELLO;
@@ -253,8 +277,10 @@ static void attack_messages(void)
 	head.length = attack == TOO_LONG ? UINT32_MAX : attack == MORE_THAN_SAID ? 10 : head.length;
 	for (int i = 0; i < 2; i++) {
 		memcpy(imm, &head, sizeof(head));
-		send = (struct gantry_send){.imm = imm, .imm_len = attack == NO_HEAD ? 3 : sizeof(head) + 20};
-		for (uint64_t until = rig_now_ms() + 1000 * DEADLINE_S; ops->send(producer, &send, 0) == -11;)
+		send = (struct gantry_send){.imm = imm,
+					    .imm_len = attack == NO_HEAD ? 3 : sizeof(head) + 20};
+		for (uint64_t until = rig_now_ms() + 1000 * DEADLINE_S;
+		     ops->send(producer, &send, 0) == -11;)
 			CHECK(rig_now_ms() < until);
 		if (attack != BEGIN_TWICE && attack != EMPTY_PART)
 			break;
@@ -276,7 +302,10 @@ static void attack_messages(void)
 
 static void betray(int fd)
 {
-	struct gd_rdma_blob blob, ours = {.magic = GD_RDMA_MAGIC, .version = GD_RDMA_VERSION, .id = small_id, .service = "nowhere"};
+	struct gd_rdma_blob blob, ours = {.magic = GD_RDMA_MAGIC,
+					  .version = GD_RDMA_VERSION,
+					  .id = small_id,
+					  .service = "nowhere"};
 	struct gd_rdma_hello hello;
 
 	CHECK(rig_hear(fd, &blob, sizeof(blob)) == sizeof(blob));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is done to the peer's memory in one step: atomic tasks and sync events; and what of all that is refused. */
+/*
+ * What is done to the peer's memory in one step: atomic tasks and sync events; and what of all that
+ * is refused.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +12,8 @@
 #define ROUNDS 2000u
 #define TAG ((union doca_data){.u64 = tag})
 #define EVERYTHING \
-	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE | \
-	 DOCA_ACCESS_FLAG_RDMA_ATOMIC)
+	(DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ | \
+	 DOCA_ACCESS_FLAG_RDMA_WRITE | DOCA_ACCESS_FLAG_RDMA_ATOMIC)
 
 void setUp(void)
 {
@@ -32,15 +35,18 @@ static uint64_t *cell(struct rig_side *s, size_t i)
 
 /* -- tasks -- */
 
-static void add(struct rig_side *s, struct doca_buf *dst, struct doca_buf *result, uint64_t n, uint64_t tag)
+static void add(struct rig_side *s, struct doca_buf *dst, struct doca_buf *result, uint64_t n,
+		uint64_t tag)
 {
 	struct doca_rdma_task_atomic_fetch_add *task;
 
-	OK(doca_rdma_task_atomic_fetch_add_allocate_init(s->rdma, s->conns[0], dst, result, n, TAG, &task));
+	OK(doca_rdma_task_atomic_fetch_add_allocate_init(s->rdma, s->conns[0], dst, result, n, TAG,
+							 &task));
 	OK(doca_task_submit(doca_rdma_task_atomic_fetch_add_as_task(task)));
 }
 
-static void swap(struct rig_side *s, struct doca_buf *dst, struct doca_buf *result, uint64_t from, uint64_t to, uint64_t tag)
+static void swap(struct rig_side *s, struct doca_buf *dst, struct doca_buf *result, uint64_t from,
+		 uint64_t to, uint64_t tag)
 {
 	struct doca_rdma_task_atomic_cmp_swp *task;
 
@@ -49,19 +55,22 @@ static void swap(struct rig_side *s, struct doca_buf *dst, struct doca_buf *resu
 	OK(doca_task_submit(doca_rdma_task_atomic_cmp_swp_as_task(task)));
 }
 
-static void event_add(struct rig_side *s, struct doca_sync_event_remote_net *event, struct doca_buf *result, uint64_t n,
-		      uint64_t tag)
+static void event_add(struct rig_side *s, struct doca_sync_event_remote_net *event,
+		      struct doca_buf *result, uint64_t n, uint64_t tag)
 {
 	struct doca_rdma_task_remote_net_sync_event_notify_add *task;
 
-	OK(doca_rdma_task_remote_net_sync_event_notify_add_allocate_init(s->rdma, s->conns[0], event, result, n,
-									 TAG, &task));
+	OK(doca_rdma_task_remote_net_sync_event_notify_add_allocate_init(
+		s->rdma, s->conns[0], event, result, n, TAG, &task));
 	OK(doca_task_submit(doca_rdma_task_remote_net_sync_event_notify_add_as_task(task)));
 }
 
 /* -- atomic tasks -- */
 
-/* The value before in the result, behind what is there; the owner adds at the same time, and nothing is lost. */
+/*
+ * The value before in the result, behind what is there; the owner adds at the same time, and
+ * nothing is lost.
+ */
 static void count_there(int fd)
 {
 	struct rig_side *s = rig_open(&(struct rig_wish){.max_conns = 1});
@@ -70,7 +79,8 @@ static void count_there(int fd)
 
 	OK(doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)));
 	OK(doca_rdma_cap_task_atomic_fetch_add_is_supported(doca_dev_as_devinfo(s->dev)));
-	OK(doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(doca_dev_as_devinfo(s->dev)));
+	OK(doca_rdma_cap_task_remote_net_sync_event_notify_add_is_supported(
+		doca_dev_as_devinfo(s->dev)));
 	rig_connect(s, fd, 0);
 	rig_import(s, fd);
 	remote = rig_remote_data(s, 8, 8);
@@ -178,7 +188,8 @@ static void count_notifications(int fd)
 	rig_tell(fd);
 	for (uint64_t i = 0; i < ROUNDS; i++)
 		OK(doca_sync_event_update_add(event, 1, &value));
-	OK(doca_sync_event_wait_eq_yield(event, 1007 + 2 * ROUNDS, UINT64_MAX)); /* of both, and without progress */
+	/* of both, and without progress */
+	OK(doca_sync_event_wait_eq_yield(event, 1007 + 2 * ROUNDS, UINT64_MAX));
 	rig_hark(fd);
 	OK(doca_sync_event_destroy(event));
 	rig_close(s);
@@ -419,7 +430,8 @@ static void try_it(int fd)
 	refusals[at].submit(&r, &used);
 	end = rig_end(r.s);
 	FAILS(refusals[at].status, end->status);
-	UNTIL(r.s, doca_ctx_get_state(r.s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	UNTIL(r.s,
+	      doca_ctx_get_state(r.s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
 	CHECK(r.s->n_ends == 1);
 	rig_tell(fd);
 	OK(doca_sync_event_remote_net_destroy(r.event));
@@ -433,8 +445,10 @@ static void try_it(int fd)
 /* Nothing of it has changed. */
 static void be_tried(int fd)
 {
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true, .permissions = refusals[at].permissions,
-							 .access = refusals[at].access ? refusals[at].access : EVERYTHING});
+	struct rig_side *s = rig_open(&(struct rig_wish){
+		.is_peer = true,
+		.permissions = refusals[at].permissions,
+		.access = refusals[at].access ? refusals[at].access : EVERYTHING});
 	struct doca_sync_event *event;
 	uint64_t value;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that its owner takes back from who reads and writes it by the device: none of it is reached after doca_mmap_stop. */
+/*
+ * Memory that its owner takes back from who reads and writes it by the device: none of it is
+ * reached after doca_mmap_stop.
+ */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +165,8 @@ static void read_until_it_fails(int fd)
 		if (++n_read == READS)
 			rig_tell(fd);
 	}
-	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
 	rig_tell(fd);
 	for (uint32_t i = 0; i < READS; i++)
 		rig_put(own[i]);

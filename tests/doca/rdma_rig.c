@@ -38,10 +38,12 @@ void rig_ok(doca_error_t result, const char *what, const char *file, int line)
 	rig_check(result == DOCA_SUCCESS, what, file, line);
 }
 
-void rig_fails(doca_error_t expected, doca_error_t result, const char *what, const char *file, int line)
+void rig_fails(doca_error_t expected, doca_error_t result, const char *what, const char *file,
+	       int line)
 {
 	if (result != expected)
-		fprintf(stderr, "%s: %s instead of %s\n", what, doca_error_get_name(result), doca_error_get_name(expected));
+		fprintf(stderr, "%s: %s instead of %s\n", what, doca_error_get_name(result),
+			doca_error_get_name(expected));
 	rig_check(result == expected, what, file, line);
 }
 
@@ -74,13 +76,15 @@ static void ended(struct rig_side *s, struct doca_task *task, union doca_data us
 		doca_task_free(task);
 }
 
-#define ENDED(type)                                                                                          \
-	static void type##_ended(struct doca_rdma_task_##type *task, union doca_data user_data, union doca_data ctx) \
-	{                                                                                                    \
-		ended(ctx.ptr, doca_rdma_task_##type##_as_task(task), user_data, NULL);                      \
+#define ENDED(type) \
+	static void type##_ended(struct doca_rdma_task_##type *task, union doca_data user_data, \
+				 union doca_data ctx) \
+	{ \
+		ended(ctx.ptr, doca_rdma_task_##type##_as_task(task), user_data, NULL); \
 	}
 
-static void receive_ended(struct doca_rdma_task_receive *task, union doca_data user_data, union doca_data ctx)
+static void receive_ended(struct doca_rdma_task_receive *task, union doca_data user_data,
+			  union doca_data ctx)
 {
 	ended(ctx.ptr, doca_rdma_task_receive_as_task(task), user_data, task);
 }
@@ -116,7 +120,8 @@ void rig_until(struct rig_side *s, const unsigned *counter, unsigned n)
 
 /* -- a side -- */
 
-static void on_state(const union doca_data user_data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data user_data, struct doca_ctx *ctx,
+		     enum doca_ctx_states prev, enum doca_ctx_states next)
 {
 	struct rig_side *s = user_data.ptr;
 
@@ -136,7 +141,8 @@ static void on_request(struct doca_rdma_connection *conn, union doca_data ctx)
 		OK(doca_rdma_connection_accept(conn, NULL, 0));
 }
 
-static void on_established(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void on_established(struct doca_rdma_connection *conn, union doca_data user_data,
+			   union doca_data ctx)
 {
 	struct rig_side *s = ctx.ptr;
 
@@ -144,7 +150,8 @@ static void on_established(struct doca_rdma_connection *conn, union doca_data us
 	s->conns[s->n_established++] = conn;
 }
 
-static void on_failure(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void on_failure(struct doca_rdma_connection *conn, union doca_data user_data,
+		       union doca_data ctx)
 {
 	struct rig_side *s = ctx.ptr;
 
@@ -153,7 +160,8 @@ static void on_failure(struct doca_rdma_connection *conn, union doca_data user_d
 	s->n_failed++;
 }
 
-static void on_disconnection(struct doca_rdma_connection *conn, union doca_data user_data, union doca_data ctx)
+static void on_disconnection(struct doca_rdma_connection *conn, union doca_data user_data,
+			     union doca_data ctx)
 {
 	struct rig_side *s = ctx.ptr;
 
@@ -186,12 +194,16 @@ static struct doca_dev *open_device(bool is_peer)
 /* What transports of a network have not. */
 static void configure_atomics(struct rig_side *s)
 {
-	if (doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)) != DOCA_SUCCESS)
+	if (doca_rdma_cap_task_atomic_cmp_swp_is_supported(doca_dev_as_devinfo(s->dev)) !=
+	    DOCA_SUCCESS)
 		return;
-	OK(doca_rdma_task_atomic_cmp_swp_set_conf(s->rdma, atomic_cmp_swp_ended, atomic_cmp_swp_ended, RIG_TASKS));
-	OK(doca_rdma_task_atomic_fetch_add_set_conf(s->rdma, atomic_fetch_add_ended, atomic_fetch_add_ended, RIG_TASKS));
-	OK(doca_rdma_task_remote_net_sync_event_notify_add_set_conf(s->rdma, remote_net_sync_event_notify_add_ended,
-								    remote_net_sync_event_notify_add_ended, RIG_TASKS));
+	OK(doca_rdma_task_atomic_cmp_swp_set_conf(s->rdma, atomic_cmp_swp_ended,
+						  atomic_cmp_swp_ended, RIG_TASKS));
+	OK(doca_rdma_task_atomic_fetch_add_set_conf(s->rdma, atomic_fetch_add_ended,
+						    atomic_fetch_add_ended, RIG_TASKS));
+	OK(doca_rdma_task_remote_net_sync_event_notify_add_set_conf(
+		s->rdma, remote_net_sync_event_notify_add_ended,
+		remote_net_sync_event_notify_add_ended, RIG_TASKS));
 }
 
 static void configure(struct rig_side *s, const struct rig_wish *wish)
@@ -203,16 +215,19 @@ static void configure(struct rig_side *s, const struct rig_wish *wish)
 	OK(doca_rdma_task_read_set_conf(s->rdma, read_ended, read_ended, RIG_TASKS));
 	OK(doca_rdma_task_write_set_conf(s->rdma, write_ended, write_ended, RIG_TASKS));
 	OK(doca_rdma_task_write_imm_set_conf(s->rdma, write_imm_ended, write_imm_ended, RIG_TASKS));
-	OK(doca_rdma_task_remote_net_sync_event_get_set_conf(s->rdma, remote_net_sync_event_get_ended,
-							     remote_net_sync_event_get_ended, RIG_TASKS));
-	OK(doca_rdma_task_remote_net_sync_event_notify_set_set_conf(s->rdma, remote_net_sync_event_notify_set_ended,
-								    remote_net_sync_event_notify_set_ended, RIG_TASKS));
+	OK(doca_rdma_task_remote_net_sync_event_get_set_conf(
+		s->rdma, remote_net_sync_event_get_ended, remote_net_sync_event_get_ended,
+		RIG_TASKS));
+	OK(doca_rdma_task_remote_net_sync_event_notify_set_set_conf(
+		s->rdma, remote_net_sync_event_notify_set_ended,
+		remote_net_sync_event_notify_set_ended, RIG_TASKS));
 	if (wish->permissions)
 		OK(doca_rdma_set_permissions(s->rdma, wish->permissions));
 	if (wish->max_conns)
 		OK(doca_rdma_set_max_num_connections(s->rdma, wish->max_conns));
 	if (wish->callbacks)
-		OK(doca_rdma_set_connection_state_callbacks(s->rdma, on_request, on_established, on_failure, on_disconnection));
+		OK(doca_rdma_set_connection_state_callbacks(s->rdma, on_request, on_established,
+							    on_failure, on_disconnection));
 }
 
 static void make_memory(struct rig_side *s, const struct rig_wish *wish)
@@ -224,8 +239,10 @@ static void make_memory(struct rig_side *s, const struct rig_wish *wish)
 	memset(s->memory, 0, bytes);
 	OK(doca_mmap_create(&s->map));
 	OK(doca_mmap_add_dev(s->map, s->dev));
-	OK(doca_mmap_set_permissions(s->map, wish->access ? wish->access : DOCA_ACCESS_FLAG_LOCAL_READ_WRITE |
-									 DOCA_ACCESS_FLAG_RDMA_READ | DOCA_ACCESS_FLAG_RDMA_WRITE));
+	OK(doca_mmap_set_permissions(s->map, wish->access ? wish->access
+							  : DOCA_ACCESS_FLAG_LOCAL_READ_WRITE |
+								    DOCA_ACCESS_FLAG_RDMA_READ |
+								    DOCA_ACCESS_FLAG_RDMA_WRITE));
 	OK(doca_mmap_set_memrange(s->map, s->memory, bytes));
 	OK(doca_mmap_start(s->map));
 	OK(doca_buf_inventory_create(1024, &s->inventory));
@@ -265,7 +282,8 @@ void rig_close(struct rig_side *s)
 	doca_error_t result = doca_ctx_stop(s->ctx);
 
 	CHECK(result == DOCA_SUCCESS || result == DOCA_ERROR_IN_PROGRESS);
-	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
 	OK(doca_rdma_destroy(s->rdma));
 	OK(doca_pe_destroy(s->pe));
 	if (s->remote)
@@ -278,7 +296,10 @@ void rig_close(struct rig_side *s)
 	free(s);
 }
 
-/* As a program does that waits for events: arm, wait, clear, and progress as long as there is something. */
+/*
+ * As a program does that waits for events: arm, wait, clear, and progress as long as there is
+ * something.
+ */
 static void wait_and_progress(struct rig_side *s)
 {
 	doca_notification_handle_t handle;
@@ -307,7 +328,8 @@ struct doca_buf *rig_room(struct rig_side *s, size_t offset, size_t length)
 {
 	struct doca_buf *buf;
 
-	OK(doca_buf_inventory_buf_get_by_addr(s->inventory, s->map, s->memory + offset, length, &buf));
+	OK(doca_buf_inventory_buf_get_by_addr(s->inventory, s->map, s->memory + offset, length,
+					      &buf));
 	return buf;
 }
 
@@ -315,7 +337,8 @@ struct doca_buf *rig_data(struct rig_side *s, size_t offset, size_t length)
 {
 	struct doca_buf *buf;
 
-	OK(doca_buf_inventory_buf_get_by_data(s->inventory, s->map, s->memory + offset, length, &buf));
+	OK(doca_buf_inventory_buf_get_by_data(s->inventory, s->map, s->memory + offset, length,
+					      &buf));
 	return buf;
 }
 
@@ -332,7 +355,8 @@ struct doca_buf *rig_remote_room(struct rig_side *s, size_t offset, size_t lengt
 {
 	struct doca_buf *buf;
 
-	OK(doca_buf_inventory_buf_get_by_addr(s->inventory, s->remote, remote_memory(s) + offset, length, &buf));
+	OK(doca_buf_inventory_buf_get_by_addr(s->inventory, s->remote, remote_memory(s) + offset,
+					      length, &buf));
 	return buf;
 }
 
@@ -340,7 +364,8 @@ struct doca_buf *rig_remote_data(struct rig_side *s, size_t offset, size_t lengt
 {
 	struct doca_buf *buf;
 
-	OK(doca_buf_inventory_buf_get_by_data(s->inventory, s->remote, remote_memory(s) + offset, length, &buf));
+	OK(doca_buf_inventory_buf_get_by_data(s->inventory, s->remote, remote_memory(s) + offset,
+					      length, &buf));
 	return buf;
 }
 
@@ -361,7 +386,8 @@ void rig_receive(struct rig_side *s, struct doca_buf *buf, uint64_t tag)
 	OK(doca_task_submit(doca_rdma_task_receive_as_task(task)));
 }
 
-void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint64_t tag)
+void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf,
+	      uint64_t tag)
 {
 	struct doca_rdma_task_send *task;
 
@@ -369,7 +395,8 @@ void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struc
 	OK(doca_task_submit(doca_rdma_task_send_as_task(task)));
 }
 
-void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint32_t imm, uint64_t tag)
+void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf,
+		  uint32_t imm, uint64_t tag)
 {
 	struct doca_rdma_task_send_imm *task;
 
@@ -377,8 +404,8 @@ void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const s
 	OK(doca_task_submit(doca_rdma_task_send_imm_as_task(task)));
 }
 
-void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
-	       uint64_t tag)
+void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src,
+	      struct doca_buf *dst, uint64_t tag)
 {
 	struct doca_rdma_task_read *task;
 
@@ -386,8 +413,8 @@ void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struc
 	OK(doca_task_submit(doca_rdma_task_read_as_task(task)));
 }
 
-void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
-	       uint64_t tag)
+void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src,
+	       struct doca_buf *dst, uint64_t tag)
 {
 	struct doca_rdma_task_write *task;
 
@@ -395,8 +422,8 @@ void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const stru
 	OK(doca_task_submit(doca_rdma_task_write_as_task(task)));
 }
 
-void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
-		   uint32_t imm, uint64_t tag)
+void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn,
+		   const struct doca_buf *src, struct doca_buf *dst, uint32_t imm, uint64_t tag)
 {
 	struct doca_rdma_task_write_imm *task;
 
@@ -404,21 +431,25 @@ void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn, const 
 	OK(doca_task_submit(doca_rdma_task_write_imm_as_task(task)));
 }
 
-void rig_event_get(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_sync_event_remote_net *event,
-		   struct doca_buf *dst, uint64_t tag)
+void rig_event_get(struct rig_side *s, struct doca_rdma_connection *conn,
+		   const struct doca_sync_event_remote_net *event, struct doca_buf *dst,
+		   uint64_t tag)
 {
 	struct doca_rdma_task_remote_net_sync_event_get *task;
 
-	OK(doca_rdma_task_remote_net_sync_event_get_allocate_init(s->rdma, conn, event, dst, TAG, &task));
+	OK(doca_rdma_task_remote_net_sync_event_get_allocate_init(s->rdma, conn, event, dst, TAG,
+								  &task));
 	OK(doca_task_submit(doca_rdma_task_remote_net_sync_event_get_as_task(task)));
 }
 
-void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn, struct doca_sync_event_remote_net *event,
-		   const struct doca_buf *src, uint64_t tag)
+void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn,
+		   struct doca_sync_event_remote_net *event, const struct doca_buf *src,
+		   uint64_t tag)
 {
 	struct doca_rdma_task_remote_net_sync_event_notify_set *task;
 
-	OK(doca_rdma_task_remote_net_sync_event_notify_set_allocate_init(s->rdma, conn, event, src, TAG, &task));
+	OK(doca_rdma_task_remote_net_sync_event_notify_set_allocate_init(s->rdma, conn, event, src,
+									 TAG, &task));
 	OK(doca_task_submit(doca_rdma_task_remote_net_sync_event_notify_set_as_task(task)));
 }
 
@@ -472,7 +503,8 @@ bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_kille
 		CHECK(waitpid(pids[i], &status[i], 0) == pids[i]);
 	if (status[0] != 0)
 		return false;
-	return second_is_killed ? WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL : status[1] == 0;
+	return second_is_killed ? WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL
+				: status[1] == 0;
 }
 
 static void nobody(int fd)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_rig.h - a program that uses RDMA, as tests need it: a side is all that one process has; two sides are two processes.
+ * rdma_rig.h - a program that uses RDMA, as tests need it: a side is all that one process has; two
+ * sides are two processes.
  *
- * The devices are those of $GANTRY_DOCA_CONF; which of them the sides use is said by the names of their RDMA devices in
- * $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV, else it is mlx5_0 and mlx5_1 of the card that is always there. $RDMA_TEST_DEATH_MS
- * is how soon the death of a peer has to be told, where the machine is slower than ours: 100.
+ * The devices are those of $GANTRY_DOCA_CONF; which of them the sides use is said by the names of
+ * their RDMA devices in $RDMA_TEST_IBDEV and $RDMA_TEST_PEER_IBDEV, else it is mlx5_0 and mlx5_1 of
+ * the card that is always there. $RDMA_TEST_DEATH_MS is how soon the death of a peer has to be
+ * told, where the machine is slower than ours: 100.
  */
 #ifndef TEST_RDMA_RIG_H
 #define TEST_RDMA_RIG_H
@@ -34,7 +36,8 @@
 
 void rig_check(bool ok, const char *what, const char *file, int line);
 void rig_ok(doca_error_t result, const char *what, const char *file, int line);
-void rig_fails(doca_error_t expected, doca_error_t result, const char *what, const char *file, int line);
+void rig_fails(doca_error_t expected, doca_error_t result, const char *what, const char *file,
+	       int line);
 
 /* How a task ended, in order. */
 struct rig_end {
@@ -57,7 +60,7 @@ struct rig_side {
 	unsigned n_requests, n_established, n_failed, n_disconnected;
 	bool refuses; /* requests */
 	struct rig_end ends[4096];
-	unsigned n_ends, n_seen; /* seen: by rig_end */
+	unsigned n_ends, n_seen;         /* seen: by rig_end */
 	enum doca_ctx_states states[16]; /* as they came */
 	unsigned n_states;
 	bool progresses_wait; /* by the notification handle, not by polling */
@@ -106,28 +109,33 @@ void rig_put(struct doca_buf *buf);
 
 /* Tasks, submitted at once; they are freed when they end. */
 void rig_receive(struct rig_side *s, struct doca_buf *buf, uint64_t tag);
-void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint64_t tag);
-void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf, uint32_t imm, uint64_t tag);
-void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
-	       uint64_t tag);
-void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
-	       uint64_t tag);
-void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src, struct doca_buf *dst,
-		   uint32_t imm, uint64_t tag);
-void rig_event_get(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_sync_event_remote_net *event,
-		   struct doca_buf *dst, uint64_t tag);
-void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn, struct doca_sync_event_remote_net *event,
-		   const struct doca_buf *src, uint64_t tag);
+void rig_send(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf,
+	      uint64_t tag);
+void rig_send_imm(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *buf,
+		  uint32_t imm, uint64_t tag);
+void rig_read(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src,
+	      struct doca_buf *dst, uint64_t tag);
+void rig_write(struct rig_side *s, struct doca_rdma_connection *conn, const struct doca_buf *src,
+	       struct doca_buf *dst, uint64_t tag);
+void rig_write_imm(struct rig_side *s, struct doca_rdma_connection *conn,
+		   const struct doca_buf *src, struct doca_buf *dst, uint32_t imm, uint64_t tag);
+void rig_event_get(struct rig_side *s, struct doca_rdma_connection *conn,
+		   const struct doca_sync_event_remote_net *event, struct doca_buf *dst,
+		   uint64_t tag);
+void rig_event_set(struct rig_side *s, struct doca_rdma_connection *conn,
+		   struct doca_sync_event_remote_net *event, const struct doca_buf *src,
+		   uint64_t tag);
 
 /* What memory holds: every byte tells its place and its generation. */
 void rig_fill(void *memory, size_t length, uint32_t generation);
-size_t rig_differs(const void *memory, size_t length, uint32_t generation); /* first byte that is not so; length: none */
+/* first byte that is not so; length: none */
+size_t rig_differs(const void *memory, size_t length, uint32_t generation);
 
 /* -- the other process -- */
 
 /*
- * Run both in processes of their own; each talks to the other over its fd. Returns when both have ended: true: well, or, the
- * second one, by SIGKILL when that was the plan.
+ * Run both in processes of their own; each talks to the other over its fd. Returns when both have
+ * ended: true: well, or, the second one, by SIGKILL when that was the plan.
  */
 bool rig_run(void (*first)(int fd), void (*second)(int fd), bool second_is_killed);
 /* The first one without a second. */

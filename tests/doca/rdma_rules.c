@@ -77,8 +77,9 @@ static void flushed(int fd)
 	CHECK(s->n_ends == 0 && s->states[s->n_states - 1] == DOCA_CTX_STATE_STOPPING);
 	for (unsigned i = 0; i < 6; i++)
 		CHECK(rig_end(s)->status != DOCA_SUCCESS);
-	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
-	CHECK(s->n_states == 3); /* RUNNING, STOPPING, IDLE */
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(s->n_states == 3);                   /* RUNNING, STOPPING, IDLE */
 	OK(doca_rdma_connection_disconnect(conn)); /* programs do so late */
 	rig_put(buf);
 	rig_close(s);
@@ -105,7 +106,8 @@ static void stops_inside(int fd)
 	s->hook = stop_inside;
 	rig_connect(s, fd, 0);
 	rig_receive(s, NULL, 1);
-	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
 	CHECK(s->n_ends == 1 && s->n_states == 3);
 	rig_tell(fd);
 	rig_close(s);
@@ -143,7 +145,8 @@ static void settings(int fd)
 	OK(doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_RC));
 	OK(doca_rdma_get_transport_type(s->rdma, &type));
 	CHECK(type == DOCA_RDMA_TRANSPORT_TYPE_RC);
-	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_DC));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED,
+	      doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_DC));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_set_transport_type(s->rdma, 2));
 	OK(doca_rdma_set_gid_index(s->rdma, 3));
 	OK(doca_rdma_get_gid_index(s->rdma, &value));
@@ -163,7 +166,8 @@ static void settings(int fd)
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_permissions(s->rdma, 0));
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_gid_index(s->rdma, 0));
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_max_num_connections(s->rdma, 2));
-	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_RC));
+	FAILS(DOCA_ERROR_BAD_STATE,
+	      doca_rdma_set_transport_type(s->rdma, DOCA_RDMA_TRANSPORT_TYPE_RC));
 	rig_close(s);
 }
 
@@ -190,14 +194,16 @@ static void capabilities(int fd)
 	OK(doca_rdma_cap_task_remote_net_sync_event_notify_set_is_supported(info));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_cap_task_read_is_supported(NULL));
 	OK(doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_RC));
-	FAILS(DOCA_ERROR_NOT_SUPPORTED, doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_DC));
+	FAILS(DOCA_ERROR_NOT_SUPPORTED,
+	      doca_rdma_cap_transport_type_is_supported(info, DOCA_RDMA_TRANSPORT_TYPE_DC));
 	OK(doca_rdma_cap_get_max_message_size(info, &value));
 	CHECK(value >= 1u << 20);
 	OK(doca_rdma_cap_get_max_send_buf_list_len(info, &value));
 	CHECK(value >= 16);
 	OK(doca_rdma_cap_get_max_send_queue_size(info, &value));
 	OK(doca_rdma_cap_get_max_recv_queue_size(info, &value));
-	OK(doca_rdma_cap_task_receive_get_max_dst_buf_list_len(info, DOCA_RDMA_TRANSPORT_TYPE_RC, &value));
+	OK(doca_rdma_cap_task_receive_get_max_dst_buf_list_len(info, DOCA_RDMA_TRANSPORT_TYPE_RC,
+							       &value));
 	OK(doca_rdma_cap_get_gid_table_size(info, &value));
 	CHECK(value >= 1);
 	OK(doca_rdma_cap_get_gid(info, 0, 1, &gid));
@@ -226,7 +232,8 @@ static void pools(int fd)
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	for (int i = 0; i < RIG_TASKS; i++)
 		OK(doca_rdma_task_send_allocate_init(s->rdma, conn, buf, tag, &tasks[i]));
-	FAILS(DOCA_ERROR_NO_MEMORY, doca_rdma_task_send_allocate_init(s->rdma, conn, buf, tag, &one_more));
+	FAILS(DOCA_ERROR_NO_MEMORY,
+	      doca_rdma_task_send_allocate_init(s->rdma, conn, buf, tag, &one_more));
 	CHECK(doca_task_get_user_data(doca_rdma_task_send_as_task(tasks[0])).u64 == 9);
 	for (int i = 0; i < RIG_TASKS; i++) {
 		doca_task_free(doca_rdma_task_send_as_task(tasks[i]));
@@ -267,7 +274,8 @@ static void a_receive_that_is_freed_while_it_is_posted_is_taken_back(void)
 static void judged(int fd)
 {
 	struct rig_side *s = plain();
-	struct doca_buf *big = rig_data(s, 0, 1000), *small = rig_room(s, 5000, 10), *second = rig_room(s, 6000, 10);
+	struct doca_buf *big = rig_data(s, 0, 1000), *small = rig_room(s, 5000, 10),
+			*second = rig_room(s, 6000, 10);
 	struct doca_rdma_task_read *read;
 	struct doca_rdma_task_write *write;
 	struct doca_rdma_connection *conn;
@@ -277,13 +285,17 @@ static void judged(int fd)
 
 	(void)fd;
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_read_allocate_init(s->rdma, NULL, big, small, tag, &read));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_read_allocate_init(NULL, conn, big, small, tag, &read));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_task_read_allocate_init(s->rdma, NULL, big, small, tag, &read));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_task_read_allocate_init(NULL, conn, big, small, tag, &read));
 	OK(doca_rdma_task_read_allocate_init(s->rdma, conn, big, small, tag, &read));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_read_as_task(read))); /* no room */
+	/* no room */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_read_as_task(read)));
 	OK(doca_buf_chain_list(small, second));
 	OK(doca_rdma_task_write_allocate_init(s->rdma, conn, big, small, tag, &write));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_write_as_task(write))); /* the far side is a chain */
+	/* the far side is a chain */
+	FAILS(DOCA_ERROR_INVALID_VALUE, doca_task_try_submit(doca_rdma_task_write_as_task(write)));
 	doca_task_free(doca_rdma_task_read_as_task(read));
 	doca_task_free(doca_rdma_task_write_as_task(write));
 	CHECK(s->n_ends == 0);
@@ -304,8 +316,10 @@ static void expect_failure(struct rig_side *s)
 	enum doca_ctx_states state;
 
 	CHECK(rig_end(s)->status != DOCA_SUCCESS);
-	UNTIL(s, doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
-	CHECK(s->states[s->n_states - 2] == DOCA_CTX_STATE_STOPPING && s->states[s->n_states - 1] == DOCA_CTX_STATE_IDLE);
+	UNTIL(s,
+	      doca_ctx_get_state(s->ctx, &state) == DOCA_SUCCESS && state == DOCA_CTX_STATE_IDLE);
+	CHECK(s->states[s->n_states - 2] == DOCA_CTX_STATE_STOPPING &&
+	      s->states[s->n_states - 1] == DOCA_CTX_STATE_IDLE);
 }
 
 static void overreach(int fd)
@@ -320,7 +334,8 @@ static void overreach(int fd)
 	rig_write(s, s->conns[0], own, remote, 1); /* exported for reads */
 	UNTIL(s, s->n_ends == 2);
 	CHECK(s->ends[0].tag == 1 && s->ends[0].status == DOCA_ERROR_NOT_PERMITTED);
-	CHECK(s->ends[1].tag == 2 && s->ends[1].status != DOCA_SUCCESS); /* the other task is flushed */
+	/* the other task is flushed */
+	CHECK(s->ends[1].tag == 2 && s->ends[1].status != DOCA_SUCCESS);
 	s->n_seen = 1;
 	expect_failure(s);
 	rig_tell(fd);
@@ -332,8 +347,9 @@ static void overreach(int fd)
 
 static void read_only(int fd)
 {
-	struct rig_side *s = rig_open(&(struct rig_wish){.is_peer = true,
-			.access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ});
+	struct rig_side *s = rig_open(&(struct rig_wish){
+		.is_peer = true,
+		.access = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE | DOCA_ACCESS_FLAG_RDMA_READ});
 
 	rig_connect(s, fd, 0);
 	rig_export(s, fd);
@@ -507,8 +523,9 @@ static void nulls(int fd)
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_create(NULL, &rdma));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_create(s->dev, NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_destroy(NULL));
-	CHECK(doca_rdma_as_ctx(NULL) == NULL);
-	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_export(s->rdma, &blob, &size, &conn)); /* before start */
+	CHECK(!doca_rdma_as_ctx(NULL));
+	/* before start */
+	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_export(s->rdma, &blob, &size, &conn));
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_start_listen_to_port(s->rdma, 1));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_send_set_conf(s->rdma, NULL, NULL, 1));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_task_send_set_conf(NULL, NULL, NULL, 1));
@@ -517,21 +534,27 @@ static void nulls(int fd)
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect(s->rdma, NULL, 1, NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_disconnect(NULL));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_accept(NULL, NULL, 0));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connection_set_user_data(NULL, (union doca_data){.u64 = 0}));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, NULL, 1, &addr));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, "::1", 1, &addr));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv6, "127.0.0.1", 1, &addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_connection_set_user_data(NULL, (union doca_data){.u64 = 0}));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, NULL, 1, &addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv4, "::1", 1, &addr));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_IPv6, "127.0.0.1", 1, &addr));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_addr_destroy(NULL));
-	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_GID, "0000:0000:0000:0000:0000:ffff:c000:0201", 1, &addr));
+	OK(doca_rdma_addr_create(DOCA_RDMA_ADDR_TYPE_GID, "0000:0000:0000:0000:0000:ffff:c000:0201",
+				 1, &addr));
 	OK(doca_rdma_addr_destroy(addr));
-	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_connect_to_addr(s->rdma, NULL, (union doca_data){.u64 = 0}));
+	FAILS(DOCA_ERROR_INVALID_VALUE,
+	      doca_rdma_connect_to_addr(s->rdma, NULL, (union doca_data){.u64 = 0}));
 	FAILS(DOCA_ERROR_INVALID_VALUE, doca_rdma_start_listen_to_port(s->rdma, 0));
 	OK(doca_rdma_start_listen_to_port(s->rdma, 4711));
 	FAILS(DOCA_ERROR_BAD_STATE, doca_rdma_start_listen_to_port(s->rdma, 4711));
 	OK(doca_rdma_export(s->rdma, &blob, &size, &conn));
 	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connection_accept(conn, NULL, 0));
 	FAILS(DOCA_ERROR_CONNECTION_ABORTED, doca_rdma_connection_reject(conn));
-	CHECK(doca_rdma_task_send_as_task(NULL) == NULL && doca_rdma_task_read_get_dst_buf(NULL) == NULL);
+	CHECK(!doca_rdma_task_send_as_task(NULL) && !doca_rdma_task_read_get_dst_buf(NULL));
 	doca_rdma_task_write_set_src_buf(NULL, NULL);
 	rig_close(s);
 }

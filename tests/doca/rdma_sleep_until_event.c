@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdma_sleep_until_event.c - an engine that sleeps for a moment, see pe_sleep.c, is rung for by RDMA messages. */
+/*
+ * rdma_sleep_until_event.c - an engine that sleeps for a moment, see pe_sleep.c, is rung for by
+ * RDMA messages.
+ */
 #include "engine/pe.h"
 #include "rdma_rig.h"
 #include "unity.h"
@@ -38,7 +41,8 @@ static void sleep_for_a_message(int fd)
 	struct pollfd fds[2];
 
 	rig_receive(s, buf, 1);
-	UNTIL(s, ops->sleep_until_event(s->ctx, fds, 0) == -1); /* it is up, and there is no room for it */
+	/* it is up, and there is no room for it */
+	UNTIL(s, ops->sleep_until_event(s->ctx, fds, 0) == -1);
 	ops->rouse(s->ctx);
 	rig_tell(fd);
 	/* some rings may be about what was before; the last is about the message */

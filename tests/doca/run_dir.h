@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run_dir.h - a run directory of the test's own, so that nobody else's programs meet those of the test. */
+/*
+ * run_dir.h - a run directory of the test's own, so that nobody else's programs meet those of the
+ * test.
+ */
 #ifndef TEST_RUN_DIR_H
 #define TEST_RUN_DIR_H
 

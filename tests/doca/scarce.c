@@ -59,7 +59,8 @@ long scarce_held(void)
 	return held;
 }
 
-unsigned scarce_walk(doca_error_t expected, doca_error_t (*make)(void *arg), void (*undo)(void *arg), void *arg)
+unsigned scarce_walk(doca_error_t expected, doca_error_t (*make)(void *arg),
+		     void (*undo)(void *arg), void *arg)
 {
 	unsigned n, failures = 0;
 	doca_error_t result;
@@ -77,7 +78,8 @@ unsigned scarce_walk(doca_error_t expected, doca_error_t (*make)(void *arg), voi
 				return failures;
 			continue;
 		}
-		TEST_ASSERT_EQUAL_STRING(doca_error_get_name(expected), doca_error_get_name(result));
+		TEST_ASSERT_EQUAL_STRING(doca_error_get_name(expected),
+					 doca_error_get_name(result));
 		TEST_ASSERT_TRUE_MESSAGE(was_scarce, "it fails though nothing was missing");
 		TEST_ASSERT_TRUE_MESSAGE(held <= before, "it failed and left blocks behind");
 		failures++;

@@ -2,11 +2,13 @@
 /*
  * seen.c - which function of the library gave which error back to a test
  *
- * errors.sh links each test of libgantry-doca once more, with a stub in the place of each function that returns doca_error_t.
- * A stub puts its number into r10, the function into r11, and jumps to seen_call(). That takes the address to which the
- * function would return off the stack, so that the function finds its arguments where they were, however many; and keeps it on
- * a stack of its own, one for each thread. What the function returned is then noted in the file that GANTRY_SEEN names: one
- * word of 32 bits for each stub, one bit for each error. Processes that the test forks or executes write to the same file.
+ * errors.sh links each test of libgantry-doca once more, with a stub in the place of each function
+ * that returns doca_error_t. A stub puts its number into r10, the function into r11, and jumps to
+ * seen_call(). That takes the address to which the function would return off the stack, so that the
+ * function finds its arguments where they were, however many; and keeps it on a stack of its own,
+ * one for each thread. What the function returned is then noted in the file that GANTRY_SEEN names:
+ * one word of 32 bits for each stub, one bit for each error. Processes that the test forks or
+ * executes write to the same file.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -18,7 +20,10 @@
 
 enum { MAX_DEPTH = 256 };
 
-/* A call that has not come back. Those of a deeper stack than the one at hand were left by longjmp(). */
+/*
+ * A call that has not come back. Those of a deeper stack than the one at hand were left by
+ * longjmp().
+ */
 struct frame {
 	uintptr_t *slot; /* where the address stood */
 	uintptr_t back;
@@ -69,11 +74,15 @@ uintptr_t seen_leave(uintptr_t *slot, uint32_t error)
 		abort();
 	depth--;
 	if (frames[depth].number < n_stubs && error < 32)
-		atomic_fetch_or_explicit(&table[frames[depth].number], (uint32_t)1 << error, memory_order_relaxed);
+		atomic_fetch_or_explicit(&table[frames[depth].number], (uint32_t)1 << error,
+					 memory_order_relaxed);
 	return frames[depth].back;
 }
 
-/* All that may hold an argument is kept over seen_enter(), all that may hold a result over seen_leave(). */
+/*
+ * All that may hold an argument is kept over seen_enter(), all that may hold a result over
+ * seen_leave().
+ */
 __asm__(".text\n"
 	".globl seen_call\n"
 	".type seen_call, @function\n"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* serial_rig.h - an engine, memory with buffers in it, and callbacks that note how tasks ended; for tests of contexts. */
+/*
+ * serial_rig.h - an engine, memory with buffers in it, and callbacks that note how tasks ended; for
+ * tests of contexts.
+ */
 #ifndef TESTS_DOCA_SERIAL_RIG_H
 #define TESTS_DOCA_SERIAL_RIG_H
 
@@ -27,7 +30,8 @@ static doca_error_t status; /* of the task that ended last */
 static const union doca_data no_data = {.u64 = 0};
 
 /* Callbacks of any kind of task: the program keeps it. */
-static inline void on_done(void *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static inline void on_done(void *task, union doca_data task_user_data,
+			   union doca_data ctx_user_data)
 {
 	(void)task_user_data;
 	(void)ctx_user_data;
@@ -35,7 +39,8 @@ static inline void on_done(void *task, union doca_data task_user_data, union doc
 	status = doca_task_get_status(task);
 }
 
-static inline void on_error(void *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static inline void on_error(void *task, union doca_data task_user_data,
+			    union doca_data ctx_user_data)
 {
 	(void)task_user_data;
 	(void)ctx_user_data;
@@ -43,7 +48,7 @@ static inline void on_error(void *task, union doca_data task_user_data, union do
 	status = doca_task_get_status(task);
 }
 
-#define DONE_AND_ERROR(type) (type)(void (*)(void))on_done, (type)(void (*)(void))on_error
+#define DONE_AND_ERROR(type) (type)(void (*)(void)) on_done, (type)(void (*)(void))on_error
 
 static inline void rig_up(void)
 {
@@ -90,13 +95,18 @@ static inline struct doca_buf *room(size_t offset, size_t length)
 #define APART (RIG_BYTES - 64)
 #define APART_BYTES 7
 
-/* Both in three pieces, the middle one short and far from the others: what is read beyond the end of a piece is wrong. */
-static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset, size_t length), size_t length)
+/*
+ * Both in three pieces, the middle one short and far from the others: what is read beyond the end
+ * of a piece is wrong.
+ */
+static inline struct doca_buf *in_pieces(struct doca_buf *(*make)(size_t offset, size_t length),
+					 size_t length)
 {
 	struct doca_buf *list = make(0, length / 2);
 
 	OK(doca_buf_chain_list(list, make(APART, APART_BYTES)));
-	OK(doca_buf_chain_list(list, make(length / 2 + APART_BYTES, length - length / 2 - APART_BYTES)));
+	OK(doca_buf_chain_list(list,
+			       make(length / 2 + APART_BYTES, length - length / 2 - APART_BYTES)));
 	return list;
 }
 
@@ -125,16 +135,19 @@ static inline void give_back(struct doca_buf *a, struct doca_buf *b)
 }
 
 /* A field of a task: what it was made with, then another; with no task nothing happens. */
-#define FIELD(get, set, task, made, other)                \
-	do {                                              \
-		TEST_ASSERT_TRUE(get(task) == (made));    \
-		set(task, other);                         \
-		TEST_ASSERT_TRUE(get(task) == (other));   \
-		set(NULL, other);                         \
-		TEST_ASSERT_TRUE(!get(NULL));             \
+#define FIELD(get, set, task, made, other) \
+	do { \
+		TEST_ASSERT_TRUE(get(task) == (made)); \
+		set(task, other); \
+		TEST_ASSERT_TRUE(get(task) == (other)); \
+		set(NULL, other); \
+		TEST_ASSERT_TRUE(!get(NULL)); \
 	} while (0)
 
-/* Submit, progress until it ended; its status. It ends in doca_pe_progress, never inside the submit. */
+/*
+ * Submit, progress until it ended; its status. It ends in doca_pe_progress, never inside the
+ * submit.
+ */
 static inline doca_error_t run_task(struct doca_task *task)
 {
 	int ended = n_done + n_error;

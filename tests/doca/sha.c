@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Digests, in one step and part by part, against vectors of the standard and against libcrypto itself. */
+/*
+ * Digests, in one step and part by part, against vectors of the standard and against libcrypto
+ * itself.
+ */
 #include <doca_sha.h>
 
 #include <openssl/evp.h>
@@ -15,7 +18,8 @@ void setUp(void)
 	OK(doca_sha_create(&dev, &sha));
 	ctx = doca_sha_as_ctx(sha);
 	OK(doca_sha_task_hash_set_conf(sha, DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t), 2));
-	OK(doca_sha_task_partial_hash_set_conf(sha, DONE_AND_ERROR(doca_sha_task_partial_hash_completion_cb_t), 1));
+	OK(doca_sha_task_partial_hash_set_conf(
+		sha, DONE_AND_ERROR(doca_sha_task_partial_hash_completion_cb_t), 1));
 	rig_start(ctx);
 	for (size_t i = 0; i < RIG_BYTES; i++)
 		from[i] = (uint8_t)(i * 7 + i / 255);
@@ -36,7 +40,8 @@ static const char *hex(const uint8_t *bytes, size_t n)
 	return text;
 }
 
-static struct doca_sha_task_hash *hash_task(enum doca_sha_algorithm algorithm, struct doca_buf *src, struct doca_buf *dst)
+static struct doca_sha_task_hash *hash_task(enum doca_sha_algorithm algorithm, struct doca_buf *src,
+					    struct doca_buf *dst)
 {
 	struct doca_sha_task_hash *task;
 
@@ -44,8 +49,8 @@ static struct doca_sha_task_hash *hash_task(enum doca_sha_algorithm algorithm, s
 	return task;
 }
 
-static struct doca_sha_task_partial_hash *partial_task(enum doca_sha_algorithm algorithm, struct doca_buf *src,
-						       struct doca_buf *dst)
+static struct doca_sha_task_partial_hash *partial_task(enum doca_sha_algorithm algorithm,
+						       struct doca_buf *src, struct doca_buf *dst)
 {
 	struct doca_sha_task_partial_hash *task;
 
@@ -121,7 +126,8 @@ static void lists_of_buffers_are_one_message(void)
 /* The way of programs: one task, a new source for each part, the last one marked. */
 static void parts_make_the_digest_of_the_whole(void)
 {
-	static const enum doca_sha_algorithm algorithms[] = {DOCA_SHA_ALGORITHM_SHA256, DOCA_SHA_ALGORITHM_SHA512};
+	static const enum doca_sha_algorithm algorithms[] = {DOCA_SHA_ALGORITHM_SHA256,
+							     DOCA_SHA_ALGORITHM_SHA512};
 	uint8_t expected[64];
 	unsigned int n;
 
@@ -129,16 +135,20 @@ static void parts_make_the_digest_of_the_whole(void)
 		struct doca_buf *src = source(0, 1280), *dst = room(0, 64);
 		struct doca_sha_task_partial_hash *task = partial_task(algorithms[i], src, dst);
 
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_partial_hash_as_task(task)));
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      run_task(doca_sha_task_partial_hash_as_task(task)));
 		TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_has_result(task));
 		REFUSED(BAD_STATE, doca_sha_task_partial_hash_set_dst(task, dst));
-		REFUSED(BAD_STATE, doca_sha_task_partial_hash_set_algorithm(task, DOCA_SHA_ALGORITHM_SHA1));
+		REFUSED(BAD_STATE,
+			doca_sha_task_partial_hash_set_algorithm(task, DOCA_SHA_ALGORITHM_SHA1));
 		OK(doca_buf_set_data(src, from + 0, 128));
 		OK(doca_sha_task_partial_hash_set_src(task, src));
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_partial_hash_as_task(task)));
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      run_task(doca_sha_task_partial_hash_as_task(task)));
 		TEST_ASSERT_EQUAL_INT(0, length_of(dst));
 		OK(doca_buf_set_data(src, from + 128, 33));
-		REFUSED(INVALID_VALUE, doca_task_try_submit(doca_sha_task_partial_hash_as_task(task)));
+		REFUSED(INVALID_VALUE,
+			doca_task_try_submit(doca_sha_task_partial_hash_as_task(task)));
 		OK(doca_sha_task_partial_hash_set_is_final_buf(task));
 		TEST_ASSERT_EQUAL_INT(1, doca_sha_task_partial_hash_get_is_final(task));
 		OK(doca_task_try_submit(doca_sha_task_partial_hash_as_task(task)));
@@ -151,13 +161,15 @@ static void parts_make_the_digest_of_the_whole(void)
 		TEST_ASSERT_EQUAL_INT(n, length_of(dst));
 		TEST_ASSERT_EQUAL_MEMORY(expected, to, n);
 		REFUSED(BAD_STATE, doca_sha_task_partial_hash_set_is_final_buf(task));
-		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, run_task(doca_sha_task_partial_hash_as_task(task)));
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+				      run_task(doca_sha_task_partial_hash_as_task(task)));
 		/* begin again, with the same task */
 		OK(doca_sha_task_partial_hash_reset(task));
 		TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_has_result(task));
 		OK(doca_sha_task_partial_hash_set_is_final_buf(task));
 		OK(doca_buf_reset_data_len(dst));
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_partial_hash_as_task(task)));
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      run_task(doca_sha_task_partial_hash_as_task(task)));
 		EVP_Digest(from + 128, 33, expected, &n, i ? EVP_sha512() : EVP_sha256(), NULL);
 		TEST_ASSERT_EQUAL_MEMORY(expected, to, n);
 		free_partial(task);
@@ -169,32 +181,38 @@ static void parts_make_the_digest_of_the_whole(void)
 
 static void a_partial_task_has_its_fields_and_its_number(void)
 {
-	struct doca_buf *src = source(0, 64), *src2 = source(64, 64), *dst = room(0, 64), *dst2 = room(64, 64);
+	struct doca_buf *src = source(0, 64), *src2 = source(64, 64), *dst = room(0, 64),
+			*dst2 = room(64, 64);
 	struct doca_sha_task_partial_hash *task[2], *more;
 
 	for (int i = 0; i < 2; i++)
 		task[i] = partial_task(DOCA_SHA_ALGORITHM_SHA256, src, dst);
-	REFUSED(NO_MEMORY, doca_sha_task_partial_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst, no_data, &more));
+	REFUSED(NO_MEMORY, doca_sha_task_partial_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src,
+								 dst, no_data, &more));
 	TEST_ASSERT_EQUAL_PTR(src, doca_sha_task_partial_hash_get_src(task[0]));
 	TEST_ASSERT_EQUAL_PTR(dst, doca_sha_task_partial_hash_get_dst(task[0]));
-	TEST_ASSERT_EQUAL_INT(DOCA_SHA_ALGORITHM_SHA256, doca_sha_task_partial_hash_get_algorithm(task[0]));
+	TEST_ASSERT_EQUAL_INT(DOCA_SHA_ALGORITHM_SHA256,
+			      doca_sha_task_partial_hash_get_algorithm(task[0]));
 	TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_is_final(task[0]));
 	OK(doca_sha_task_partial_hash_set_src(task[0], src2));
 	OK(doca_sha_task_partial_hash_set_dst(task[0], dst2));
 	OK(doca_sha_task_partial_hash_set_algorithm(task[0], DOCA_SHA_ALGORITHM_SHA512));
 	TEST_ASSERT_EQUAL_PTR(src2, doca_sha_task_partial_hash_get_src(task[0]));
 	TEST_ASSERT_EQUAL_PTR(dst2, doca_sha_task_partial_hash_get_dst(task[0]));
-	TEST_ASSERT_EQUAL_INT(DOCA_SHA_ALGORITHM_SHA512, doca_sha_task_partial_hash_get_algorithm(task[0]));
+	TEST_ASSERT_EQUAL_INT(DOCA_SHA_ALGORITHM_SHA512,
+			      doca_sha_task_partial_hash_get_algorithm(task[0]));
 	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_set_src(task[0], NULL));
 	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_set_dst(task[0], NULL));
-	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_set_algorithm(task[0], (enum doca_sha_algorithm)3));
+	REFUSED(INVALID_VALUE,
+		doca_sha_task_partial_hash_set_algorithm(task[0], (enum doca_sha_algorithm)3));
 	TEST_ASSERT_NULL(doca_sha_task_partial_hash_get_src(NULL));
 	TEST_ASSERT_NULL(doca_sha_task_partial_hash_get_dst(NULL));
 	TEST_ASSERT_EQUAL_INT(0, doca_sha_task_partial_hash_get_algorithm(NULL));
 	for (int i = 0; i < 2; i++)
 		free_partial(task[i]);
 	rig_stop(ctx);
-	REFUSED(BAD_STATE, doca_sha_task_partial_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst, no_data, &more));
+	REFUSED(BAD_STATE, doca_sha_task_partial_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src,
+								 dst, no_data, &more));
 	give_back(src, dst);
 	give_back(src2, dst2);
 }
@@ -206,11 +224,13 @@ static void a_part_of_the_wrong_size_fails_and_changes_nothing(void)
 	struct doca_buf *src = source(0, 100), *dst = room(0, 64);
 	struct doca_sha_task_partial_hash *task = partial_task(DOCA_SHA_ALGORITHM_SHA1, src, dst);
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_sha_task_partial_hash_as_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      run_task(doca_sha_task_partial_hash_as_task(task)));
 	OK(doca_buf_set_data(src, from, 64));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_partial_hash_as_task(task)));
 	OK(doca_buf_set_data(src, from + 64, 10));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, run_task(doca_sha_task_partial_hash_as_task(task)));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      run_task(doca_sha_task_partial_hash_as_task(task)));
 	OK(doca_sha_task_partial_hash_set_is_final_buf(task));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, run_task(doca_sha_task_partial_hash_as_task(task)));
 	EVP_Digest(from, 74, expected, &n, EVP_sha1(), NULL);
@@ -247,10 +267,12 @@ static void tasks_are_limited_flushed_and_withdrawn(void)
 
 	for (int i = 0; i < 4; i++)
 		tasks[i] = hash_task(DOCA_SHA_ALGORITHM_SHA1, src, dst);
-	REFUSED(NO_MEMORY, doca_sha_task_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst, no_data, &more));
+	REFUSED(NO_MEMORY, doca_sha_task_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst,
+							 no_data, &more));
 	for (int i = 0; i < 4; i++)
 		OK(doca_task_submit(doca_sha_task_hash_as_task(tasks[i])));
-	free_hash(tasks[3]); /* the last of the queue, and one in the middle: their ends are not told */
+	/* the last of the queue, and one in the middle: their ends are not told */
+	free_hash(tasks[3]);
 	free_hash(tasks[1]);
 	REFUSED(IN_USE, doca_sha_destroy(sha));
 	REFUSED(IN_PROGRESS, doca_ctx_stop(ctx));
@@ -264,7 +286,8 @@ static void tasks_are_limited_flushed_and_withdrawn(void)
 	while (doca_pe_progress(pe))
 		;
 	rig_stop(ctx);
-	REFUSED(BAD_STATE, doca_sha_task_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst, no_data, &more));
+	REFUSED(BAD_STATE, doca_sha_task_hash_alloc_init(sha, DOCA_SHA_ALGORITHM_SHA1, src, dst,
+							 no_data, &more));
 	give_back(src, dst);
 }
 
@@ -274,22 +297,31 @@ static void arguments_and_capabilities(void)
 	uint32_t n;
 	uint64_t size;
 
-	REFUSED(BAD_STATE, doca_sha_task_hash_set_conf(sha, DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t), 2));
-	REFUSED(BAD_STATE, doca_sha_task_partial_hash_set_conf(sha, DONE_AND_ERROR(doca_sha_task_partial_hash_completion_cb_t), 2));
+	REFUSED(BAD_STATE, doca_sha_task_hash_set_conf(
+				   sha, DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t), 2));
+	REFUSED(BAD_STATE,
+		doca_sha_task_partial_hash_set_conf(
+			sha, DONE_AND_ERROR(doca_sha_task_partial_hash_completion_cb_t), 2));
 	rig_stop(ctx);
 	REFUSED(INVALID_VALUE, doca_sha_create(NULL, &sha));
 	REFUSED(INVALID_VALUE, doca_sha_create(&dev, NULL));
 	REFUSED(INVALID_VALUE, doca_sha_destroy(NULL));
 	TEST_ASSERT_NULL(doca_sha_as_ctx(NULL));
 	REFUSED(INVALID_VALUE, doca_sha_task_hash_set_conf(sha, NULL, NULL, 1));
-	REFUSED(INVALID_VALUE, doca_sha_task_hash_set_conf(sha, DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t), 17));
-	REFUSED(INVALID_VALUE, doca_sha_task_hash_set_conf(NULL, DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t), 1));
-	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_alloc_init(NULL, DOCA_SHA_ALGORITHM_SHA1, NULL, NULL, no_data, &task));
+	REFUSED(INVALID_VALUE,
+		doca_sha_task_hash_set_conf(sha, DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t),
+					    17));
+	REFUSED(INVALID_VALUE,
+		doca_sha_task_hash_set_conf(NULL,
+					    DONE_AND_ERROR(doca_sha_task_hash_completion_cb_t), 1));
+	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_alloc_init(NULL, DOCA_SHA_ALGORITHM_SHA1,
+								     NULL, NULL, no_data, &task));
 	REFUSED(INVALID_VALUE, doca_sha_task_partial_hash_reset(NULL));
 	OK(doca_sha_cap_task_hash_get_supported(&info, DOCA_SHA_ALGORITHM_SHA1));
 	OK(doca_sha_cap_task_partial_hash_get_supported(&info, DOCA_SHA_ALGORITHM_SHA512));
 	REFUSED(INVALID_VALUE, doca_sha_cap_task_hash_get_supported(NULL, DOCA_SHA_ALGORITHM_SHA1));
-	REFUSED(INVALID_VALUE, doca_sha_cap_task_hash_get_supported(&info, (enum doca_sha_algorithm)-1));
+	REFUSED(INVALID_VALUE,
+		doca_sha_cap_task_hash_get_supported(&info, (enum doca_sha_algorithm) - 1));
 	/* block sizes and digest sizes */
 	for (int i = 0; i < 3; i++) {
 		OK(doca_sha_cap_get_partial_hash_block_size(&info, (enum doca_sha_algorithm)i, &n));

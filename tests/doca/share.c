@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory maps between processes: export, import, passing on; what rights allow, and what the end of a process does. */
+/*
+ * Memory maps between processes: export, import, passing on; what rights allow, and what the end of
+ * a process does.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,8 +20,12 @@
 
 #define DEADLINE_MS 10000
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* Wait until something is so; nobody tells us. */
 static bool soon(bool (*is_so)(void *arg), void *arg)
@@ -142,7 +149,7 @@ static int n_sockets(void)
 	struct dirent *entry;
 	int n = 0;
 
-	while ((entry = readdir(d)) != NULL)
+	while ((entry = readdir(d)))
 		n += entry->d_name[0] != '.';
 	closedir(d);
 	return n;
@@ -165,9 +172,13 @@ static void nothing_is_left_in_the_run_directory(void)
 	TEST_ASSERT_EQUAL_INT(0, n_sockets());
 }
 
-/* -- three processes: the second passes on what it has imported; all are forked while there is one thread -- */
+/*
+ * -- three processes: the second passes on what it has imported; all are forked while there is one
+ * thread --
+ */
 
-static int told[2], over[2]; /* pipes: what the second passes on to the third; closed when the third has ended */
+/* pipes: what the second passes on to the third; closed when the third has ended */
+static int told[2], over[2];
 
 static void third(struct exporter *e)
 {
@@ -204,7 +215,9 @@ static void second(struct exporter *e)
 	OK(doca_mmap_destroy(map));
 }
 
-/* MUST: a program passes the memory that it has by PCI on by RDMA; the third has it from the first */
+/*
+ * MUST: a program passes the memory that it has by PCI on by RDMA; the third has it from the first
+ */
 static void what_is_passed_on_comes_from_its_owner(void)
 {
 	struct exporter e, passed;
@@ -262,7 +275,7 @@ static void over_a_network(struct exporter *e)
 	OK(gd_mmap_region(owned, 0, &region));
 	TEST_ASSERT_TRUE(region.fd < 0 && region.addr == memory);
 	OK(doca_mmap_create_from_export(NULL, desc, len, dev, &imported));
-	TEST_ASSERT_TRUE(imported->addr == memory && imported->local == NULL);
+	TEST_ASSERT_TRUE(imported->addr == memory && !imported->local);
 	IS(NOT_SUPPORTED, gd_mmap_region(imported, 0, &region));
 	TEST_ASSERT_EQUAL_PTR(owned, gd_mmap_find(&imported->id));
 	OK(doca_mmap_destroy(imported));
@@ -283,7 +296,10 @@ static void memory_for_a_network_is_not_shared_here(void)
 
 /* -- fork in between -- */
 
-/* A child of the owner that lives on does not hide the owner's death; and what it writes is its own. */
+/*
+ * A child of the owner that lives on does not hide the owner's death; and what it writes is its
+ * own.
+ */
 static void owner_with_a_child(struct exporter *e)
 {
 	char *memory = memory_of('h');
@@ -304,8 +320,10 @@ static void owner_with_a_child(struct exporter *e)
 		char byte;
 
 		memory[5] = 'c';
-		if (gd_mmap_check(mine) != DOCA_ERROR_IO_FAILED || doca_mmap_stop(mine) != DOCA_SUCCESS ||
-		    doca_mmap_destroy(mine) != DOCA_SUCCESS || doca_mmap_destroy(map) != DOCA_SUCCESS)
+		if (gd_mmap_check(mine) != DOCA_ERROR_IO_FAILED ||
+		    doca_mmap_stop(mine) != DOCA_SUCCESS ||
+		    doca_mmap_destroy(mine) != DOCA_SUCCESS ||
+		    doca_mmap_destroy(map) != DOCA_SUCCESS)
 			_exit(1);
 		close(held[1]);
 		_exit(read(held[0], &byte, 1) == 0 ? 0 : 2);

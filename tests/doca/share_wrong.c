@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Export descriptors that are not what an owner gave, and importers that do not keep to the protocol. */
+/*
+ * Export descriptors that are not what an owner gave, and importers that do not keep to the
+ * protocol.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,21 +19,26 @@
 
 #define OWNED 65536u
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static void flip_bytes(struct exporter *e)
 {
 	struct doca_mmap *map;
 	char copy[GD_BLOB_MAX];
 
-	if (freopen("/dev/null", "w", stderr) == NULL) /* a line of the log for each */
+	if (!freopen("/dev/null", "w", stderr)) /* a line of the log for each */
 		exit(1);
 	for (size_t i = 0; i < e->len; i++)
 		for (int bit = 0; bit < 8; bit++) {
 			memcpy(copy, e->desc, e->len);
 			copy[i] = (char)(copy[i] ^ 1 << bit);
-			if (doca_mmap_create_from_export(NULL, copy, e->len, dev, &map) != DOCA_SUCCESS)
+			if (doca_mmap_create_from_export(NULL, copy, e->len, dev, &map) !=
+			    DOCA_SUCCESS)
 				continue;
 			TEST_FAIL_MESSAGE("a damaged descriptor was taken");
 		}
@@ -54,20 +62,47 @@ static doca_error_t forge(const struct gd_blob *from, void (*change)(struct gd_b
 	return result;
 }
 
-static void wrong_id(struct gd_blob *blob) { blob->id.bytes[15] ^= 1; }
-static void wrong_addr(struct gd_blob *blob) { blob->addr += 4096; }
-static void longer(struct gd_blob *blob) { blob->length += 4096; }
-static void more_rights(struct gd_blob *blob) { blob->access = DOCA_ACCESS_FLAG_PCI_READ_WRITE; }
-static void wrong_flags(struct gd_blob *blob) { blob->access = DOCA_ACCESS_FLAG_RDMA_WRITE; }
+static void wrong_id(struct gd_blob *blob)
+{
+	blob->id.bytes[15] ^= 1;
+}
+static void wrong_addr(struct gd_blob *blob)
+{
+	blob->addr += 4096;
+}
+static void longer(struct gd_blob *blob)
+{
+	blob->length += 4096;
+}
+static void more_rights(struct gd_blob *blob)
+{
+	blob->access = DOCA_ACCESS_FLAG_PCI_READ_WRITE;
+}
+static void wrong_flags(struct gd_blob *blob)
+{
+	blob->access = DOCA_ACCESS_FLAG_RDMA_WRITE;
+}
 static void by_rdma(struct gd_blob *blob)
 {
 	blob->kind = GD_BLOB_RDMA;
 	blob->access = DOCA_ACCESS_FLAG_RDMA_WRITE;
 }
-static void wrong_path(struct gd_blob *blob) { blob->path[1] = '/'; }
-static void endless_path(struct gd_blob *blob) { memset(blob->path, '/', sizeof(blob->path)); }
-static void another_host(struct gd_blob *blob) { blob->host++; }
-static void nothing(struct gd_blob *blob) { (void)blob; }
+static void wrong_path(struct gd_blob *blob)
+{
+	blob->path[1] = '/';
+}
+static void endless_path(struct gd_blob *blob)
+{
+	memset(blob->path, '/', sizeof(blob->path));
+}
+static void another_host(struct gd_blob *blob)
+{
+	blob->host++;
+}
+static void nothing(struct gd_blob *blob)
+{
+	(void)blob;
+}
 
 static void forge_all(struct exporter *e)
 {
@@ -101,13 +136,18 @@ static void a_descriptor_that_is_damaged_or_forged_is_an_error(void)
 static void attack(struct exporter *e)
 {
 	const struct gd_blob *blob = (const struct gd_blob *)e->desc;
-	struct gd_share_ask good = {.magic = GD_SHARE_MAGIC, .kind = blob->kind, .access = blob->access, .id = blob->id}, bad;
+	struct gd_share_ask good = {.magic = GD_SHARE_MAGIC,
+				    .kind = blob->kind,
+				    .access = blob->access,
+				    .id = blob->id},
+			    bad;
 	struct gd_share_reply reply;
 	int conn, memfds[GD_RUNS];
 	char byte;
 
 	for (size_t i = 0; i < sizeof(good); i++) {
-		if (i >= offsetof(struct gd_share_ask, access) && i < offsetof(struct gd_share_ask, zero))
+		if (i >= offsetof(struct gd_share_ask, access) &&
+		    i < offsetof(struct gd_share_ask, zero))
 			continue; /* who wants more gets what there is */
 		bad = good;
 		((char *)&bad)[i] ^= 0x41;
@@ -139,14 +179,27 @@ static void an_importer_that_misbehaves_is_dropped(void)
 
 /* -- an owner that does not give what it says -- */
 
-/* The memfd of `reply` has the size of all addresses, as that of an owner does, and so many bytes of pages. */
+/*
+ * The memfd of `reply` has the size of all addresses, as that of an owner does, and so many bytes
+ * of pages.
+ */
 static void expect_of_owner(size_t present, doca_error_t expected)
 {
-	struct gd_share_reply reply = {.magic = GD_SHARE_MAGIC, .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE, .n_runs = 1,
-				       .addr = 1ull << 32, .length = OWNED};
-	struct gd_blob blob = {.addr = 1ull << 32, .length = OWNED, .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE, .kind = GD_BLOB_PCI};
-	struct gd_share_ask ask = {.magic = GD_SHARE_MAGIC, .kind = GD_BLOB_PCI, .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE};
-	struct gd_run run = {.fd = gantry_memfd_create("owner", 1ull << 48, 0), .from = 1ull << 32, .to = (1ull << 32) + OWNED};
+	struct gd_share_reply reply = {.magic = GD_SHARE_MAGIC,
+				       .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE,
+				       .n_runs = 1,
+				       .addr = 1ull << 32,
+				       .length = OWNED};
+	struct gd_blob blob = {.addr = 1ull << 32,
+			       .length = OWNED,
+			       .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE,
+			       .kind = GD_BLOB_PCI};
+	struct gd_share_ask ask = {.magic = GD_SHARE_MAGIC,
+				   .kind = GD_BLOB_PCI,
+				   .access = DOCA_ACCESS_FLAG_PCI_READ_WRITE};
+	struct gd_run run = {.fd = gantry_memfd_create("owner", 1ull << 48, 0),
+			     .from = 1ull << 32,
+			     .to = (1ull << 32) + OWNED};
 	struct gd_listener listener = {.fd = -1};
 	int conn, memfds[GD_RUNS], status;
 	pid_t pid;
@@ -163,7 +216,10 @@ static void expect_of_owner(size_t present, doca_error_t expected)
 		struct pollfd p = {.fd = listener.fd, .events = POLLIN};
 		int peer = poll(&p, 1, -1) == 1 ? gd_listener_accept(&listener) : -1;
 
-		p.fd = peer; /* an end with unread bytes would reset the connection, and the reply would be lost */
+		/*
+		 * an end with unread bytes would reset the connection, and the reply would be lost
+		 */
+		p.fd = peer;
 		if (peer < 0 || poll(&p, 1, -1) != 1 || gd_wire_read_ask(peer, &ask) != 0)
 			_exit(1);
 		gd_wire_reply(peer, &reply, &run);
@@ -188,7 +244,8 @@ static void an_owner_that_gives_memory_with_holes(struct exporter *e)
 	expect_of_owner(OWNED - 4096, DOCA_ERROR_NOT_PERMITTED);
 	dup2(err, STDERR_FILENO);
 	TEST_ASSERT_TRUE(pread(log, text, sizeof(text) - 1, 0) > 0);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "it has holes: 61440 of 65536 bytes are present"), text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(text, "it has holes: 61440 of 65536 bytes are present"),
+				     text);
 	expect_of_owner(OWNED, DOCA_SUCCESS);
 	close(log);
 	close(err);

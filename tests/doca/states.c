@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The states of a context, transition by transition, as the guide's tables and the rules of doca_ctx_start and _stop have them. */
+/*
+ * The states of a context, transition by transition, as the guide's tables and the rules of
+ * doca_ctx_start and _stop have them.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +17,8 @@ static struct doca_task *kept;
 static int n_done, n_error;
 static doca_error_t last_status;
 
-static void on_state(const union doca_data user_data, struct doca_ctx *ctx, enum doca_ctx_states prev, enum doca_ctx_states next)
+static void on_state(const union doca_data user_data, struct doca_ctx *ctx,
+		     enum doca_ctx_states prev, enum doca_ctx_states next)
 {
 	const size_t used = strlen(seen);
 
@@ -30,7 +34,8 @@ static void on_state(const union doca_data user_data, struct doca_ctx *ctx, enum
 	}
 }
 
-static void on_done(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_done(struct doca_task *task, union doca_data task_user_data,
+		    union doca_data ctx_user_data)
 {
 	(void)task_user_data;
 	TEST_ASSERT_EQUAL_UINT64(77, ctx_user_data.u64);
@@ -39,7 +44,8 @@ static void on_done(struct doca_task *task, union doca_data task_user_data, unio
 	doca_task_free(task);
 }
 
-static void on_error(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_error(struct doca_task *task, union doca_data task_user_data,
+		     union doca_data ctx_user_data)
 {
 	on_done(task, task_user_data, ctx_user_data);
 	n_done--;
@@ -62,7 +68,8 @@ void setUp(void)
 	n_done = n_error = 0;
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
 	fake = fake_create(pe, 4, on_done, on_error);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_set_user_data(&fake->ctx, (union doca_data){ .u64 = 77 }));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_ctx_set_user_data(&fake->ctx, (union doca_data){.u64 = 77}));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_set_state_changed_cb(&fake->ctx, on_state));
 }
 
@@ -123,7 +130,7 @@ static void run_fail(struct gd_event *event)
 
 static void test_starting_to_running_by_an_event(void)
 {
-	struct gd_event event = { .run = run_started };
+	struct gd_event event = {.run = run_started};
 
 	fake->start_result = DOCA_ERROR_IN_PROGRESS;
 	doca_ctx_start(&fake->ctx);
@@ -135,7 +142,7 @@ static void test_starting_to_running_by_an_event(void)
 
 static void test_starting_to_idle_when_the_start_fails(void)
 {
-	struct gd_event event = { .run = run_stopped };
+	struct gd_event event = {.run = run_stopped};
 
 	fake->start_result = DOCA_ERROR_IN_PROGRESS;
 	doca_ctx_start(&fake->ctx);
@@ -312,7 +319,10 @@ static void test_refused_stop_changes_nothing(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(&fake->ctx));
 }
 
-/* MUST: a task that fails moves the context into STOPPING by itself; the rest is flushed, then it is IDLE. */
+/*
+ * MUST: a task that fails moves the context into STOPPING by itself; the rest is flushed, then it
+ * is IDLE.
+ */
 static void test_failed_task_stops_the_context(void)
 {
 	fake->fails = true;
@@ -370,7 +380,7 @@ static void test_program_stops_before_the_failure_is_brought(void)
 
 static void test_destroyed_while_a_change_was_on_its_way(void)
 {
-	struct gd_event event = { .run = run_stopped };
+	struct gd_event event = {.run = run_stopped};
 
 	doca_ctx_start(&fake->ctx);
 	kept = fake_task(fake, 1);
@@ -385,7 +395,7 @@ static void test_destroyed_while_a_change_was_on_its_way(void)
 
 static void test_failure_with_nothing_outstanding_reaches_idle(void)
 {
-	struct gd_event event = { .run = run_fail };
+	struct gd_event event = {.run = run_fail};
 
 	doca_ctx_start(&fake->ctx);
 	gd_pe_post(pe, &event);
@@ -398,7 +408,7 @@ static void test_failure_with_nothing_outstanding_reaches_idle(void)
 
 static void test_failure_cannot_be_refused(void)
 {
-	struct gd_event failed = { .run = run_fail }, stopped = { .run = run_stopped };
+	struct gd_event failed = {.run = run_fail}, stopped = {.run = run_stopped};
 
 	fake->stop_result = DOCA_ERROR_IN_USE;
 	doca_ctx_start(&fake->ctx);
@@ -447,7 +457,8 @@ static void test_destroy_inside_the_idle_callback_of_progress(void)
 	TEST_ASSERT_NULL(fake);
 }
 
-static void stop_in_callback(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void stop_in_callback(struct doca_task *task, union doca_data task_user_data,
+			     union doca_data ctx_user_data)
 {
 	struct doca_ctx *ctx = doca_task_get_ctx(task);
 
@@ -458,10 +469,14 @@ static void stop_in_callback(struct doca_task *task, union doca_data task_user_d
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_stop(ctx));
 }
 
-/* MUST: after the IDLE callback, nested in stop, nested in a completion, nested in progress, the context is not touched. */
+/*
+ * MUST: after the IDLE callback, nested in stop, nested in a completion, nested in progress, the
+ * context is not touched.
+ */
 static void test_destroy_nested_in_stop_in_completion_in_progress(void)
 {
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&fake->pool, stop_in_callback, on_error, 1, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&fake->pool, stop_in_callback, on_error, 1,
+							 DOCA_ERROR_BAD_STATE));
 	doca_ctx_start(&fake->ctx);
 	doca_task_submit(fake_task(fake, 1));
 	destroy_when_idle = true;
@@ -511,11 +526,14 @@ static void test_destroy_needs_idle(void)
 /* Configuration setters after start: the error that the library documents. */
 static void test_configuration_ends_with_start(void)
 {
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, gd_ctx_configurable(NULL, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      gd_ctx_configurable(NULL, DOCA_ERROR_BAD_STATE));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_ctx_configurable(&fake->ctx, DOCA_ERROR_BAD_STATE));
 	doca_ctx_start(&fake->ctx);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, gd_ctx_configurable(&fake->ctx, DOCA_ERROR_BAD_STATE));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, gd_pool_conf(&fake->pool, on_done, on_error, 1, DOCA_ERROR_NOT_PERMITTED));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE,
+			      gd_ctx_configurable(&fake->ctx, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, gd_pool_conf(&fake->pool, on_done, on_error,
+								     1, DOCA_ERROR_NOT_PERMITTED));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_set_completion_vector(&fake->ctx, 0));
 	doca_ctx_stop(&fake->ctx);
 }
@@ -531,14 +549,19 @@ static void test_missing_arguments_are_invalid(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_get_state(NULL, &now));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_get_state(&fake->ctx, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_get_num_inflight_tasks(NULL, &n));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_get_num_inflight_tasks(&fake->ctx, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_user_data(NULL, (union doca_data){ .u64 = 0 }));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_ctx_get_num_inflight_tasks(&fake->ctx, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_ctx_set_user_data(NULL, (union doca_data){.u64 = 0}));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_get_user_data(NULL, &data));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_get_user_data(&fake->ctx, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_state_changed_cb(NULL, on_state));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_state_changed_cb(&fake->ctx, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_ctx_set_state_changed_cb(NULL, on_state));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_ctx_set_state_changed_cb(&fake->ctx, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_set_completion_vector(NULL, 0));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_ctx_cap_get_num_completion_vectors(NULL, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_ctx_cap_get_num_completion_vectors(NULL, NULL));
 	doca_ctx_flush_tasks(NULL);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sync events: a cell that several processes count on and wait for; alone, and as a context with tasks. */
+/*
+ * Sync events: a cell that several processes count on and wait for; alone, and as a context with
+ * tasks.
+ */
 #include <doca_ctx.h>
 #include <doca_dev.h>
 #include <doca_pe.h>
@@ -18,8 +21,12 @@
 #define ALL UINT64_MAX
 #define ROUNDS 1000000
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* -- alone -- */
 
@@ -52,7 +59,8 @@ static void test_configuration_ends_at_start(void)
 
 	MUST(doca_sync_event_start(event));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_start(event));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_add_publisher_location_remote_pci(event));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_add_publisher_location_remote_pci(event));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_BAD_STATE, doca_sync_event_set_addr(event, &own));
 	TEST_ASSERT_NULL(doca_sync_event_as_ctx(event));
 	MUST(doca_sync_event_stop(event));
@@ -82,7 +90,8 @@ static void test_every_device_can_do_everything(void)
 	MUST(doca_sync_event_cap_task_notify_add_is_supported(info));
 	MUST(doca_sync_event_cap_task_wait_eq_is_supported(info));
 	MUST(doca_sync_event_cap_task_wait_neq_is_supported(info));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_cap_task_get_is_supported(NULL));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_cap_task_get_is_supported(NULL));
 }
 
 static void test_null_is_refused(void)
@@ -98,8 +107,10 @@ static void test_null_is_refused(void)
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_get(NULL, &value));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_update_set(NULL, 1));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_wait_eq(NULL, 1, 1));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_export_to_remote_pci(NULL, dev, &blob, &sz));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_export_to_remote_net(NULL, &blob, &sz));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_export_to_remote_pci(NULL, dev, &blob, &sz));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_export_to_remote_net(NULL, &blob, &sz));
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_remote_net_destroy(NULL));
 	TEST_ASSERT_NULL(doca_sync_event_as_ctx(NULL));
 	TEST_ASSERT_NULL(doca_sync_event_task_get_as_doca_task(NULL));
@@ -139,15 +150,20 @@ static void run_as_ctx(struct tasks *t, struct doca_sync_event *event)
 	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_start(event));
 	MUST(doca_pe_create(&t->pe));
 	MUST(doca_pe_connect_ctx(t->pe, t->ctx));
-	MUST(doca_sync_event_task_get_set_conf(event, (doca_sync_event_task_get_completion_cb_t)on_done,
+	MUST(doca_sync_event_task_get_set_conf(
+		event, (doca_sync_event_task_get_completion_cb_t)on_done,
 		(doca_sync_event_task_get_completion_cb_t)on_failed, 2));
-	MUST(doca_sync_event_task_notify_set_set_conf(event, (doca_sync_event_task_notify_set_completion_cb_t)on_done,
+	MUST(doca_sync_event_task_notify_set_set_conf(
+		event, (doca_sync_event_task_notify_set_completion_cb_t)on_done,
 		(doca_sync_event_task_notify_set_completion_cb_t)on_failed, 2));
-	MUST(doca_sync_event_task_notify_add_set_conf(event, (doca_sync_event_task_notify_add_completion_cb_t)on_done,
+	MUST(doca_sync_event_task_notify_add_set_conf(
+		event, (doca_sync_event_task_notify_add_completion_cb_t)on_done,
 		(doca_sync_event_task_notify_add_completion_cb_t)on_failed, 2));
-	MUST(doca_sync_event_task_wait_eq_set_conf(event, (doca_sync_event_task_wait_eq_completion_cb_t)on_done,
+	MUST(doca_sync_event_task_wait_eq_set_conf(
+		event, (doca_sync_event_task_wait_eq_completion_cb_t)on_done,
 		(doca_sync_event_task_wait_eq_completion_cb_t)on_failed, 2));
-	MUST(doca_sync_event_task_wait_neq_set_conf(event, (doca_sync_event_task_wait_neq_completion_cb_t)on_done,
+	MUST(doca_sync_event_task_wait_neq_set_conf(
+		event, (doca_sync_event_task_wait_neq_completion_cb_t)on_done,
 		(doca_sync_event_task_wait_neq_completion_cb_t)on_failed, 2));
 	MUST(doca_ctx_start(t->ctx));
 	n_done = n_failed = 0;
@@ -169,7 +185,8 @@ static void expect_end(struct tasks *t, struct doca_task *task)
 	TEST_ASSERT_EQUAL_UINT_MESSAGE(before, n_done, "no callback inside submit");
 	while (doca_pe_progress(t->pe) == 0)
 		;
-	TEST_ASSERT_EQUAL_UINT_MESSAGE(before + 1, n_done, "progress says 1 only when a task has ended");
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(before + 1, n_done,
+				       "progress says 1 only when a task has ended");
 	TEST_ASSERT_EQUAL(DOCA_SUCCESS, last_status);
 	TEST_ASSERT_EQUAL(0, doca_pe_progress(t->pe));
 	doca_task_free(task);
@@ -178,7 +195,7 @@ static void expect_end(struct tasks *t, struct doca_task *task)
 static void test_tasks_do_what_the_calls_do(void)
 {
 	struct tasks t;
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_get *get;
 	struct doca_sync_event_task_notify_set *set;
 	struct doca_sync_event_task_notify_add *add;
@@ -186,9 +203,11 @@ static void test_tasks_do_what_the_calls_do(void)
 
 	run_as_ctx(&t, new_event());
 	TEST_ASSERT_EQUAL_MESSAGE(DOCA_ERROR_NOT_PERMITTED,
-		doca_sync_event_task_get_set_conf(t.event, (doca_sync_event_task_get_completion_cb_t)on_done,
-			(doca_sync_event_task_get_completion_cb_t)on_failed, 2),
-		"set_conf after start is NOT_PERMITTED");
+				  doca_sync_event_task_get_set_conf(
+					  t.event,
+					  (doca_sync_event_task_get_completion_cb_t)on_done,
+					  (doca_sync_event_task_get_completion_cb_t)on_failed, 2),
+				  "set_conf after start is NOT_PERMITTED");
 	MUST(doca_sync_event_task_notify_set_alloc_init(t.event, 40, none, &set));
 	TEST_ASSERT_EQUAL_UINT64(40, doca_sync_event_task_notify_set_get_set_val(set));
 	doca_sync_event_task_notify_set_set_set_val(set, 41);
@@ -205,7 +224,7 @@ static void test_tasks_do_what_the_calls_do(void)
 static void test_waits_end_when_the_value_is_there(void)
 {
 	struct tasks t;
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_wait_eq *eq, *eq2, *third;
 	struct doca_sync_event_task_wait_neq *neq;
 
@@ -213,7 +232,8 @@ static void test_waits_end_when_the_value_is_there(void)
 	MUST(doca_sync_event_update_set(t.event, 3));
 	MUST(doca_sync_event_task_wait_eq_alloc_init(t.event, 4, ALL, none, &eq));
 	MUST(doca_sync_event_task_wait_eq_alloc_init(t.event, 0x100, 0xff00, none, &eq2));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NO_MEMORY, doca_sync_event_task_wait_eq_alloc_init(t.event, 4, ALL, none, &third));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NO_MEMORY,
+			  doca_sync_event_task_wait_eq_alloc_init(t.event, 4, ALL, none, &third));
 	MUST(doca_sync_event_task_wait_neq_alloc_init(t.event, 3, 0xff, none, &neq));
 	MUST(doca_task_submit(doca_sync_event_task_wait_eq_as_doca_task(eq)));
 	MUST(doca_task_submit(doca_sync_event_task_wait_eq_as_doca_task(eq2)));
@@ -237,7 +257,7 @@ static void test_waits_end_when_the_value_is_there(void)
 static void test_mask_of_a_wait_is_whole_bytes(void)
 {
 	struct tasks t;
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_wait_eq *eq;
 	struct doca_task *task;
 
@@ -257,7 +277,7 @@ static void test_mask_of_a_wait_is_whole_bytes(void)
 static void test_stop_ends_what_still_waits(void)
 {
 	struct tasks t;
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_wait_eq *eq, *dropped;
 	enum doca_ctx_states state;
 
@@ -284,7 +304,8 @@ static void test_stop_ends_what_still_waits(void)
 
 /* -- two processes -- */
 
-static int peer_fd; /* to the other process; each message is the blob of an event, and what to do with it */
+/* to the other process; each message is the blob of an event, and what to do with it */
+static int peer_fd;
 
 enum order { ADD, PONG, TASKS, FOR_EVER, FOR_EVER_TASK };
 
@@ -310,14 +331,14 @@ static bool pong(struct doca_sync_event *event)
 {
 	for (uint64_t i = 0; i < 100; i++)
 		if (doca_sync_event_wait_eq_yield(event, 2 * i + 1, ALL) != DOCA_SUCCESS ||
-			doca_sync_event_update_set(event, 2 * i + 2) != DOCA_SUCCESS)
+		    doca_sync_event_update_set(event, 2 * i + 2) != DOCA_SUCCESS)
 			return false;
 	return true;
 }
 
 static bool peer_tasks(struct tasks *t, struct doca_sync_event *event)
 {
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_wait_eq *eq;
 	struct doca_sync_event_task_notify_set *set;
 
@@ -333,7 +354,7 @@ static bool peer_tasks(struct tasks *t, struct doca_sync_event *event)
 /* The peer waits, as a task, for what never comes. */
 static bool wait_task_fails(struct tasks *t, struct doca_sync_event *event)
 {
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_wait_eq *eq;
 
 	run_as_ctx(t, event);
@@ -342,7 +363,8 @@ static bool wait_task_fails(struct tasks *t, struct doca_sync_event *event)
 	while (doca_pe_progress(t->pe) == 0)
 		;
 	doca_task_free(doca_sync_event_task_wait_eq_as_doca_task(eq));
-	return doca_ctx_stop(t->ctx) == DOCA_SUCCESS && n_failed == 1 && last_status == DOCA_ERROR_IO_FAILED;
+	return doca_ctx_stop(t->ctx) == DOCA_SUCCESS && n_failed == 1 &&
+	       last_status == DOCA_ERROR_IO_FAILED;
 }
 
 /* What the other process is: it serves orders until the connection ends. */
@@ -354,7 +376,7 @@ static int peer(void)
 	while (recv(peer_fd, &m, sizeof(m), 0) > 0) {
 		struct doca_sync_event *event;
 		doca_error_t result = doca_sync_event_create_from_export(dev, m.blob, m.sz, &event);
-		struct tasks t = { .pe = NULL };
+		struct tasks t = {.pe = NULL};
 		bool ok = result == DOCA_SUCCESS;
 
 		if (ok && m.order != TASKS && m.order != FOR_EVER_TASK)
@@ -384,7 +406,7 @@ static int peer(void)
 /* Give the event to the peer; what its import said. */
 static doca_error_t give(struct doca_sync_event *event, enum order order)
 {
-	struct message m = { .order = order };
+	struct message m = {.order = order};
 	const uint8_t *blob;
 	size_t sz;
 	doca_error_t result;
@@ -439,7 +461,7 @@ static void test_two_processes_wait_for_each_other(void)
 static void test_tasks_on_both_sides(void)
 {
 	struct tasks t;
-	union doca_data none = { .u64 = 0 };
+	union doca_data none = {.u64 = 0};
 	struct doca_sync_event_task_wait_eq *eq;
 	struct doca_sync_event_task_notify_add *add;
 	uint64_t before;
@@ -456,7 +478,7 @@ static void test_tasks_on_both_sides(void)
 
 static void test_a_wait_ends_with_the_owner_of_the_event(void)
 {
-	static const enum order orders[] = { FOR_EVER, FOR_EVER_TASK };
+	static const enum order orders[] = {FOR_EVER, FOR_EVER_TASK};
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct doca_sync_event *event = new_event();
@@ -472,7 +494,7 @@ static void test_blob_of_an_event_that_is_gone(void)
 {
 	struct doca_sync_event *event = new_event();
 	const uint8_t *blob;
-	struct message m = { .order = PONG };
+	struct message m = {.order = PONG};
 	size_t sz;
 	doca_error_t result;
 

@@ -11,8 +11,12 @@
 #include "doca/sync_event_rig.h"
 #include "unity.h"
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static void test_export_needs_its_location(void)
 {
@@ -24,14 +28,17 @@ static void test_export_needs_its_location(void)
 	MUST(doca_sync_event_create(&event));
 	MUST(doca_sync_event_add_publisher_location_remote_net(event));
 	MUST(doca_sync_event_add_subscriber_location_cpu(event, dev));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_export_to_remote_net(event, &blob, &sz));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_export_to_remote_net(event, &blob, &sz));
 	MUST(doca_sync_event_start(event));
-	TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS, doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
+	TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS,
+			      doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
 	MUST(doca_sync_event_export_to_remote_net(event, &blob, &sz));
 	MUST(doca_sync_event_stop(event));
 	MUST(doca_sync_event_set_addr(event, &own));
 	MUST(doca_sync_event_start(event));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_SUPPORTED, doca_sync_event_export_to_remote_net(event, &blob, &sz));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_SUPPORTED,
+			  doca_sync_event_export_to_remote_net(event, &blob, &sz));
 	MUST(doca_sync_event_destroy(event));
 }
 
@@ -45,14 +52,19 @@ static void test_blob_of_one_kind_is_not_one_of_the_other(void)
 	MUST(doca_sync_event_start(event));
 	MUST(doca_sync_event_export_to_remote_net(event, &blob, &sz));
 	MUST(doca_sync_event_remote_net_create_from_export(dev, blob, sz, &net));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_create_from_export(dev, blob, sz, &wrong));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_create_from_export(dev, blob, sz, &wrong));
 	MUST(doca_sync_event_export_to_remote_pci(event, dev, &blob, &sz));
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_remote_net_create_from_export(dev, blob, sz, &wrong_net));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_remote_net_create_from_export(dev, blob, sz, &wrong_net));
 	MUST(doca_sync_event_remote_net_destroy(net));
 	MUST(doca_sync_event_destroy(event));
 }
 
-/* Every byte of a blob is changed once, and every length is tried: an import is refused, or is one that can be used. */
+/*
+ * Every byte of a blob is changed once, and every length is tried: an import is refused, or is one
+ * that can be used.
+ */
 static void test_bad_blob_is_an_error(void)
 {
 	struct doca_sync_event *event = new_event(), *bad;
@@ -66,7 +78,8 @@ static void test_bad_blob_is_an_error(void)
 	for (size_t i = 0; i < sz; i++) {
 		copy = malloc(i + 1);
 		memcpy(copy, blob, i);
-		TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS, doca_sync_event_create_from_export(dev, copy, i, &bad));
+		TEST_ASSERT_NOT_EQUAL(DOCA_SUCCESS,
+				      doca_sync_event_create_from_export(dev, copy, i, &bad));
 		free(copy);
 	}
 	copy = malloc(sz);
@@ -82,7 +95,10 @@ static void test_bad_blob_is_an_error(void)
 	MUST(doca_sync_event_destroy(event));
 }
 
-/* A peer that gives out memory only to be read as if it were an event: whoever imported it could not update it. */
+/*
+ * A peer that gives out memory only to be read as if it were an event: whoever imported it could
+ * not update it.
+ */
 static void test_an_event_that_may_not_be_written_is_none(void)
 {
 	static _Alignas(8) char page[64];
@@ -102,14 +118,18 @@ static void test_an_event_that_may_not_be_written_is_none(void)
 	MUST(doca_mmap_start(map));
 	MUST(doca_mmap_export_pci(map, dev, &desc, &length));
 	memcpy(copy, blob, sz);
-	memcpy(copy + 8, &(uint64_t){ (uintptr_t)page }, 8); /* where the value is */
+	memcpy(copy + 8, &(uint64_t){(uintptr_t)page}, 8); /* where the value is */
 	memcpy(copy + sz - length, desc, length);
-	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE, doca_sync_event_create_from_export(dev, copy, sz, &mute));
+	TEST_ASSERT_EQUAL(DOCA_ERROR_INVALID_VALUE,
+			  doca_sync_event_create_from_export(dev, copy, sz, &mute));
 	MUST(doca_mmap_destroy(map));
 	MUST(doca_sync_event_destroy(event));
 }
 
-/* The descriptor of an event in a machine that is not this one, or was this one before it was booted. */
+/*
+ * The descriptor of an event in a machine that is not this one, or was this one before it was
+ * booted.
+ */
 static void test_an_event_of_another_machine_is_out_of_reach(void)
 {
 	struct doca_sync_event *event = new_event(), *far;
@@ -128,7 +148,8 @@ static void test_an_event_of_another_machine_is_out_of_reach(void)
 		map.host ^= 1;
 		gd_blob_seal(&map);
 		memcpy(copy + sz - sizeof(map), &map, sizeof(map));
-		TEST_ASSERT_EQUAL(DOCA_ERROR_NOT_SUPPORTED,
+		TEST_ASSERT_EQUAL(
+			DOCA_ERROR_NOT_SUPPORTED,
 			i ? doca_sync_event_remote_net_create_from_export(dev, copy, sz, &net)
 			  : doca_sync_event_create_from_export(dev, copy, sz, &far));
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sync events: what can be set and when, fields and number of their tasks, and events in memory of the program. */
+/*
+ * Sync events: what can be set and when, fields and number of their tasks, and events in memory of
+ * the program.
+ */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_ctx.h>
@@ -20,8 +23,12 @@
 
 static const union doca_data tag = {.u64 = 9};
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* -- tasks -- */
 
@@ -32,60 +39,70 @@ static void never(struct doca_task *task, union doca_data task_data, union doca_
 }
 
 #define FN(name, rest) doca_sync_event_task_##name##rest
-#define FIELD(name, what, made, other)                                            \
-	do {                                                                      \
-		TEST_ASSERT_TRUE(FN(name, _get_##what)(tasks[0]) == (made));      \
-		FN(name, _set_##what)(tasks[0], other);                           \
-		TEST_ASSERT_TRUE(FN(name, _get_##what)(tasks[0]) == (other));     \
-		FN(name, _set_##what)(NULL, other);                               \
-		TEST_ASSERT_TRUE(!FN(name, _get_##what)(NULL));                   \
+#define FIELD(name, what, made, other) \
+	do { \
+		TEST_ASSERT_TRUE(FN(name, _get_##what)(tasks[0]) == (made)); \
+		FN(name, _set_##what)(tasks[0], other); \
+		TEST_ASSERT_TRUE(FN(name, _get_##what)(tasks[0]) == (other)); \
+		FN(name, _set_##what)(NULL, other); \
+		TEST_ASSERT_TRUE(!FN(name, _get_##what)(NULL)); \
 	} while (0)
 
-/* Of each kind: the pool is set up well, and in time; there are as many tasks as were asked for; their fields. */
-#define KIND(name, arguments, fields)                                                                                   \
-	static void set_up_##name(struct doca_sync_event *event, doca_error_t expected)                                 \
-	{                                                                                                               \
-		FN(name, _completion_cb_t) cb = (FN(name, _completion_cb_t))(void (*)(void))never;                      \
-                                                                                                                        \
-		TEST_ASSERT_EQUAL_MESSAGE(expected, FN(name, _set_conf)(event, cb, cb, N), #name);                      \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(NULL, cb, cb, N));                                           \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(event, NULL, cb, N));                                        \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(event, cb, NULL, N));                                        \
-		REFUSED(INVALID_VALUE, FN(name, _set_conf)(event, cb, cb, 0));                                          \
-		MUST(doca_sync_event_cap_task_##name##_is_supported(doca_dev_as_devinfo(dev)));                         \
-		REFUSED(INVALID_VALUE, doca_sync_event_cap_task_##name##_is_supported(NULL));                           \
-	}                                                                                                               \
-	static void take_all_##name(struct doca_sync_event *event)                                                      \
-	{                                                                                                               \
-		struct doca_sync_event_task_##name *tasks[N], *more;                                                    \
-		uint64_t a, b;                                                                                          \
-                                                                                                                        \
-		(void)a, (void)b;                                                                                       \
-		for (int i = 0; i < N; i++)                                                                             \
-			MUST(FN(name, _alloc_init)(event, arguments, tag, &tasks[i]));                                  \
-		REFUSED(NO_MEMORY, FN(name, _alloc_init)(event, arguments, tag, &more));                                \
-		REFUSED(INVALID_VALUE, FN(name, _alloc_init)(NULL, arguments, tag, &more));                             \
-		REFUSED(INVALID_VALUE, FN(name, _alloc_init)(event, arguments, tag, NULL));                             \
-		TEST_ASSERT_NULL(FN(name, _as_doca_task)(NULL));                                                        \
-		TEST_ASSERT_EQUAL_UINT64(9, doca_task_get_user_data(FN(name, _as_doca_task)(tasks[0])).u64);            \
-		fields;                                                                                                 \
-		for (int i = 0; i < N; i++)                                                                             \
-			doca_task_free(FN(name, _as_doca_task)(tasks[i]));                                              \
+/*
+ * Of each kind: the pool is set up well, and in time; there are as many tasks as were asked for;
+ * their fields.
+ */
+#define KIND(name, arguments, fields) \
+	static void set_up_##name(struct doca_sync_event *event, doca_error_t expected) \
+	{ \
+		FN(name, _completion_cb_t) cb = (FN(name, _completion_cb_t))(void (*)(void))never; \
+\
+		TEST_ASSERT_EQUAL_MESSAGE(expected, FN(name, _set_conf)(event, cb, cb, N), #name); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(NULL, cb, cb, N)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(event, NULL, cb, N)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(event, cb, NULL, N)); \
+		REFUSED(INVALID_VALUE, FN(name, _set_conf)(event, cb, cb, 0)); \
+		MUST(doca_sync_event_cap_task_##name##_is_supported(doca_dev_as_devinfo(dev))); \
+		REFUSED(INVALID_VALUE, doca_sync_event_cap_task_##name##_is_supported(NULL)); \
+	} \
+	static void take_all_##name(struct doca_sync_event *event) \
+	{ \
+		struct doca_sync_event_task_##name *tasks[N], *more; \
+		uint64_t a, b; \
+\
+		(void)a, (void)b; \
+		for (int i = 0; i < N; i++) \
+			MUST(FN(name, _alloc_init)(event, arguments, tag, &tasks[i])); \
+		REFUSED(NO_MEMORY, FN(name, _alloc_init)(event, arguments, tag, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _alloc_init)(NULL, arguments, tag, &more)); \
+		REFUSED(INVALID_VALUE, FN(name, _alloc_init)(event, arguments, tag, NULL)); \
+		TEST_ASSERT_NULL(FN(name, _as_doca_task)(NULL)); \
+		TEST_ASSERT_EQUAL_UINT64( \
+			9, doca_task_get_user_data(FN(name, _as_doca_task)(tasks[0])).u64); \
+		fields; \
+		for (int i = 0; i < N; i++) \
+			doca_task_free(FN(name, _as_doca_task)(tasks[i])); \
 	}
 #define WITH(...) __VA_ARGS__
 
 KIND(get, &a, FIELD(get, ret_val_ptr, &a, &b))
 KIND(notify_set, 5, FIELD(notify_set, set_val, 5, 6))
-KIND(notify_add, WITH(5, &a), WITH(FIELD(notify_add, inc_val, 5, 6); FIELD(notify_add, fetched_val_ptr, &a, &b)))
-KIND(wait_eq, WITH(5, 0xff), WITH(FIELD(wait_eq, wait_val, 5, 6); FIELD(wait_eq, mask, 0xff, 0xff00)))
-KIND(wait_neq, WITH(5, 0xff), WITH(FIELD(wait_neq, wait_val, 5, 6); FIELD(wait_neq, mask, 0xff, 0xff00)))
+KIND(notify_add, WITH(5, &a),
+     WITH(FIELD(notify_add, inc_val, 5, 6); FIELD(notify_add, fetched_val_ptr, &a, &b)))
+KIND(wait_eq, WITH(5, 0xff),
+     WITH(FIELD(wait_eq, wait_val, 5, 6); FIELD(wait_eq, mask, 0xff, 0xff00)))
+KIND(wait_neq, WITH(5, 0xff),
+     WITH(FIELD(wait_neq, wait_val, 5, 6); FIELD(wait_neq, mask, 0xff, 0xff00)))
 
 static const struct {
 	void (*set_up)(struct doca_sync_event *event, doca_error_t expected);
 	void (*take_all)(struct doca_sync_event *event);
 } kinds[] = {
-	{set_up_get, take_all_get}, {set_up_notify_set, take_all_notify_set}, {set_up_notify_add, take_all_notify_add},
-	{set_up_wait_eq, take_all_wait_eq}, {set_up_wait_neq, take_all_wait_neq},
+	{set_up_get, take_all_get},
+	{set_up_notify_set, take_all_notify_set},
+	{set_up_notify_add, take_all_notify_add},
+	{set_up_wait_eq, take_all_wait_eq},
+	{set_up_wait_neq, take_all_wait_neq},
 };
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -135,7 +152,8 @@ static struct doca_mmap *map_of(void *memory, size_t length, uint32_t access)
 	return map;
 }
 
-static struct doca_buf *buf_at(struct doca_buf_inventory *inventory, struct doca_mmap *map, void *at, size_t length)
+static struct doca_buf *buf_at(struct doca_buf_inventory *inventory, struct doca_mmap *map,
+			       void *at, size_t length)
 {
 	struct doca_buf *buf;
 
@@ -176,7 +194,8 @@ static void test_an_event_lives_in_a_buffer_that_may_be_written(void)
 	REFUSED(INVALID_VALUE, doca_sync_event_set_doca_buf(event, tight));
 	REFUSED(NOT_PERMITTED, doca_sync_event_set_doca_buf(event, read_only));
 	REFUSED(INVALID_VALUE, doca_sync_event_set_addr(event, NULL));
-	REFUSED(INVALID_VALUE, doca_sync_event_set_addr(event, (uint64_t *)(void *)((char *)memory + 4)));
+	REFUSED(INVALID_VALUE,
+		doca_sync_event_set_addr(event, (uint64_t *)(void *)((char *)memory + 4)));
 	MUST(doca_sync_event_set_doca_buf(event, good));
 	use_as_cell(event, &memory[1]);
 	all_is_late(event, good, &memory[2]);
@@ -262,8 +281,10 @@ static void test_its_devices_stay_open(void)
 
 static void test_nothing_is_read_set_or_waited_for_before_start(void)
 {
-	static doca_error_t (*const waits[])(struct doca_sync_event *event, uint64_t value, uint64_t mask) = {
-		doca_sync_event_wait_gt, doca_sync_event_wait_gt_yield, doca_sync_event_wait_eq, doca_sync_event_wait_eq_yield,
+	static doca_error_t (*const waits[])(struct doca_sync_event * event, uint64_t value,
+					     uint64_t mask) = {
+		doca_sync_event_wait_gt,  doca_sync_event_wait_gt_yield,
+		doca_sync_event_wait_eq,  doca_sync_event_wait_eq_yield,
 		doca_sync_event_wait_neq, doca_sync_event_wait_neq_yield,
 	};
 	struct doca_sync_event *event = new_event();

@@ -12,7 +12,8 @@ static bool frees, is_inside;
 static struct doca_task *last, *to_free;
 static uint64_t last_data, order[8];
 
-static void note(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void note(struct doca_task *task, union doca_data task_user_data,
+		 union doca_data ctx_user_data)
 {
 	TEST_ASSERT_EQUAL_UINT64(5, ctx_user_data.u64);
 	last = task;
@@ -24,13 +25,14 @@ static void note(struct doca_task *task, union doca_data task_user_data, union d
 	to_free = NULL;
 }
 
-static void on_done(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_done(struct doca_task *task, union doca_data task_user_data,
+		    union doca_data ctx_user_data)
 {
 	note(task, task_user_data, ctx_user_data);
 	n_done++;
 	if (n_resubmits > 0) {
 		n_resubmits--;
-		doca_task_set_user_data(task, (union doca_data){ .u64 = task_user_data.u64 + 1 });
+		doca_task_set_user_data(task, (union doca_data){.u64 = task_user_data.u64 + 1});
 		is_inside = true;
 		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_submit(task));
 		is_inside = false;
@@ -39,7 +41,8 @@ static void on_done(struct doca_task *task, union doca_data task_user_data, unio
 	}
 }
 
-static void on_error(struct doca_task *task, union doca_data task_user_data, union doca_data ctx_user_data)
+static void on_error(struct doca_task *task, union doca_data task_user_data,
+		     union doca_data ctx_user_data)
 {
 	note(task, task_user_data, ctx_user_data);
 	n_error++;
@@ -71,7 +74,7 @@ void setUp(void)
 	memset(order, 0, sizeof(order));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_pe_create(&pe));
 	fake = fake_create(pe, 3, on_done, on_error);
-	doca_ctx_set_user_data(&fake->ctx, (union doca_data){ .u64 = 5 });
+	doca_ctx_set_user_data(&fake->ctx, (union doca_data){.u64 = 5});
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_start(&fake->ctx));
 }
 
@@ -101,12 +104,18 @@ static void test_bad_configurations_of_a_pool(void)
 {
 	struct fake *other = fake_create(pe, 0, NULL, NULL);
 
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, gd_pool_conf(&other->pool, NULL, on_error, 1, DOCA_ERROR_BAD_STATE));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, gd_pool_conf(&other->pool, on_done, NULL, 1, DOCA_ERROR_BAD_STATE));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, gd_pool_conf(&other->pool, on_done, on_error, 0, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      gd_pool_conf(&other->pool, NULL, on_error, 1, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      gd_pool_conf(&other->pool, on_done, NULL, 1, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(
+		DOCA_ERROR_INVALID_VALUE,
+		gd_pool_conf(&other->pool, on_done, on_error, 0, DOCA_ERROR_BAD_STATE));
 	TEST_ASSERT_FALSE(other->pool.is_set);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&other->pool, on_done, on_error, 7, DOCA_ERROR_BAD_STATE));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&other->pool, on_done, on_error, 1, DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&other->pool, on_done, on_error, 7,
+							 DOCA_ERROR_BAD_STATE));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_pool_conf(&other->pool, on_done, on_error, 1,
+							 DOCA_ERROR_BAD_STATE));
 	TEST_ASSERT_EQUAL_UINT32(1, other->pool.n);
 	TEST_ASSERT_NULL(fake_task(other, 0)); /* IDLE */
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, fake_destroy(other));
@@ -143,7 +152,7 @@ static void test_an_error_calls_the_other_callback_with_its_status(void)
 
 static void test_refused_submit_leaves_the_task_to_the_program(void)
 {
-	static const doca_error_t refusals[] = { DOCA_ERROR_AGAIN, DOCA_ERROR_NO_MEMORY };
+	static const doca_error_t refusals[] = {DOCA_ERROR_AGAIN, DOCA_ERROR_NO_MEMORY};
 	struct doca_task *task = fake_task(fake, 9);
 
 	for (int i = 0; i < 2; i++) {
@@ -181,13 +190,17 @@ static void test_flags_of_submit(void)
 	struct doca_task *task = fake_task(fake, 9);
 
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_submit_ex(task, 8));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_task_submit_ex(task, DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_task_submit_ex(task, DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS));
 	doca_ctx_flush_tasks(&fake->ctx);
 	drain();
 	TEST_ASSERT_EQUAL_INT(1, n_done);
 }
 
-/* The same task may be submitted again inside its callback, with other user data; its callback does not nest. */
+/*
+ * The same task may be submitted again inside its callback, with other user data; its callback does
+ * not nest.
+ */
 static void test_resubmit_inside_the_callback(void)
 {
 	n_resubmits = 5;
@@ -279,7 +292,7 @@ static void test_stop_after_free_in_flight(void)
 
 static void test_tasks_end_in_order(void)
 {
-	static const uint64_t expected[3] = { 1, 2, 3 };
+	static const uint64_t expected[3] = {1, 2, 3};
 
 	doca_task_submit(fake_task(fake, 1));
 	doca_task_submit(fake_task(fake, 2));
@@ -351,7 +364,7 @@ static void test_missing_arguments(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_submit_ex(NULL, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_task_get_status(NULL));
 	doca_task_free(NULL);
-	doca_task_set_user_data(NULL, (union doca_data){ .u64 = 1 });
+	doca_task_set_user_data(NULL, (union doca_data){.u64 = 1});
 	TEST_ASSERT_EQUAL_UINT64(0, doca_task_get_user_data(NULL).u64);
 	TEST_ASSERT_NULL(doca_task_get_ctx(NULL));
 }

@@ -61,7 +61,9 @@ void setUp(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_devices(&infos, &n_infos));
 }
 
-void tearDown(void) {}
+void tearDown(void)
+{
+}
 
 static int on_accept(void *arg, void *conn, const struct gantry_peer *peer, void **conn_arg_p)
 {
@@ -194,7 +196,8 @@ static void two_functions_of_the_card_meet(void)
 	unlisten(dpu);
 	TEST_ASSERT_EQUAL_PTR(dpu, transport_of(infos[0]));
 	gd_transport_info(dpu, &about);
-	TEST_ASSERT_TRUE((about.caps & GANTRY_CAP_RMA) != 0 && gd_transport_ops(dpu) == gd_transport_ops(host));
+	TEST_ASSERT_TRUE((about.caps & GANTRY_CAP_RMA) != 0 &&
+			 gd_transport_ops(dpu) == gd_transport_ops(host));
 }
 
 /* a server is found only from the function that its representor stands for */
@@ -225,7 +228,7 @@ static void names_of_services_differ_and_fit(void)
 	memset(name, '/', sizeof(name));
 	name[399] = '\0';
 	gd_service_name(b, "0000:b1:00.0", name);
-	TEST_ASSERT_TRUE(strlen(b) < 63 && strchr(b, '/') == NULL);
+	TEST_ASSERT_TRUE(strlen(b) < 63 && !strchr(b, '/'));
 }
 
 static void on_time(void *arg)
@@ -234,7 +237,8 @@ static void on_time(void *arg)
 
 	/* signals of the program are not for this thread */
 	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-	*(bool *)arg = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) && sigismember(&blocked, SIGCHLD);
+	*(bool *)arg = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1) &&
+		       sigismember(&blocked, SIGCHLD);
 	note(TIMED);
 }
 
@@ -258,7 +262,7 @@ static void on_readable(void *arg)
 {
 	char byte;
 
-	if (arg == NULL && read(pipe_fds[0], &byte, 1) == 1)
+	if (!arg && read(pipe_fds[0], &byte, 1) == 1)
 		__atomic_fetch_add(&n_runs, 1, __ATOMIC_RELAXED);
 	note(READABLE);
 }
@@ -268,7 +272,8 @@ static void an_fd_is_heard_until_it_is_removed(void)
 	for (int i = 0; i < 200; i++) {
 		TEST_ASSERT_EQUAL_INT(0, pipe(pipe_fds));
 		n_runs = seen = 0; /* nothing runs now */
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, gd_service_add_fd(pipe_fds[0], on_readable, NULL));
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      gd_service_add_fd(pipe_fds[0], on_readable, NULL));
 		TEST_ASSERT_EQUAL_INT(2, write(pipe_fds[1], "ab", 2));
 		TEST_ASSERT_TRUE(wait_for(READABLE));
 		gd_service_remove_fd(pipe_fds[0]);
@@ -277,7 +282,8 @@ static void an_fd_is_heard_until_it_is_removed(void)
 		close(pipe_fds[1]);
 		TEST_ASSERT_TRUE(n_runs >= 1 && n_runs <= 2);
 	}
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM, gd_service_add_fd(-1, on_readable, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_OPERATING_SYSTEM,
+			      gd_service_add_fd(-1, on_readable, NULL));
 	gd_service_remove_fd(12345);
 }
 
@@ -288,7 +294,8 @@ static int in_child(void)
 	gd_service_set_timer(&timer, 1);
 	if (!wait_for(TIMED))
 		return 1;
-	if (try_listen(dpu, infos[1]->pci, "in the child") != 0 || try_connect(host, infos[1]->pci, "in the child") != 0)
+	if (try_listen(dpu, infos[1]->pci, "in the child") != 0 ||
+	    try_connect(host, infos[1]->pci, "in the child") != 0)
 		return 2;
 	return wait_for(ACCEPTED | CONNECTED) ? 0 : 3;
 }
@@ -301,7 +308,8 @@ static void fork_and_use_it(void)
 	void *device;
 	pid_t pid;
 
-	ops = gd_transport_lock(before, &device); /* held by a thread that the child does not have */
+	/* held by a thread that the child does not have */
+	ops = gd_transport_lock(before, &device);
 	pid = fork();
 	if (pid == 0) {
 		gd_transport_lock(before, &device);
@@ -327,7 +335,8 @@ static void fork_and_use_it(void)
 static void a_forked_child_can_use_the_library(void)
 {
 	if (UNDER_TSAN)
-		TEST_IGNORE_MESSAGE("the thread sanitizer lets no child of a process with threads start one");
+		TEST_IGNORE_MESSAGE(
+			"the thread sanitizer lets no child of a process with threads start one");
 	else
 		fork_and_use_it();
 }

@@ -5,21 +5,27 @@
 
 #include "unity.h"
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 static void test_header_and_library_agree(void)
 {
 	char text[32];
 
 	TEST_ASSERT_EQUAL_STRING(doca_version(), doca_version_runtime());
-	snprintf(text, sizeof(text), "%d.%d.%04d", DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH);
+	snprintf(text, sizeof(text), "%d.%d.%04d", DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR,
+		 DOCA_VERSION_PATCH);
 	TEST_ASSERT_EQUAL_STRING(text, doca_version());
 }
 
 static void test_versions_can_be_compared(void)
 {
-	TEST_ASSERT_TRUE(DOCA_VERSION_EQ_CURRENT(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH));
+	TEST_ASSERT_TRUE(DOCA_VERSION_EQ_CURRENT(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR,
+						 DOCA_VERSION_PATCH));
 	TEST_ASSERT_TRUE(DOCA_VERSION_LTE_CURRENT(DOCA_VERSION_MAJOR - 1, 99, 99));
 	TEST_ASSERT_FALSE(DOCA_VERSION_LTE_CURRENT(DOCA_VERSION_MAJOR + 1, 0, 0));
 }

@@ -15,8 +15,9 @@
 enum { SIZE = 4096, DEPTH = 3 };
 
 static struct doca_devinfo info;
-static struct doca_dev dev = { .info = &info, .references = 1 }, other_dev = { .info = &info, .references = 1 };
-static struct doca_dev closed = { .info = &info };
+static struct doca_dev dev = {.info = &info, .references = 1},
+		       other_dev = {.info = &info, .references = 1};
+static struct doca_dev closed = {.info = &info};
 static uint8_t from[SIZE], to[SIZE];
 static struct doca_mmap from_map, to_map;
 static struct doca_buf_inventory *inventory;
@@ -26,10 +27,14 @@ static struct doca_ctx *ctx;
 static struct doca_workq *workq;
 static struct doca_event event;
 
-static struct doca_dma_job_memcpy job_of(const struct doca_buf *source, struct doca_buf *destination, uint64_t number)
+static struct doca_dma_job_memcpy job_of(const struct doca_buf *source,
+					 struct doca_buf *destination, uint64_t number)
 {
 	struct doca_dma_job_memcpy job = {
-		.base = { .type = DOCA_DMA_JOB_MEMCPY, .flags = DOCA_JOB_FLAGS_NONE, .ctx = ctx, .user_data.u64 = number },
+		.base = {.type = DOCA_DMA_JOB_MEMCPY,
+			 .flags = DOCA_JOB_FLAGS_NONE,
+			 .ctx = ctx,
+			 .user_data.u64 = number},
 		.dst_buff = destination,
 		.src_buff = source,
 	};
@@ -58,10 +63,13 @@ void setUp(void)
 	memset(to, 0, SIZE);
 	from_map = (struct doca_mmap)FAKE_MAP(from, SIZE);
 	to_map = (struct doca_mmap)FAKE_MAP(to, SIZE);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_create(NULL, 4, DOCA_BUF_EXTENSION_NONE, &inventory));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_create(
+						    NULL, 4, DOCA_BUF_EXTENSION_NONE, &inventory));
 	doca_buf_inventory_start(inventory);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_by_data(inventory, &from_map, from, 100, &src));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_by_addr(inventory, &to_map, to, SIZE, &dst));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_by_data(inventory, &from_map,
+									   from, 100, &src));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_buf_by_addr(inventory, &to_map, to, SIZE, &dst));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_create(DEPTH, &workq));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_create(&dma));
 	ctx = doca_dma_as_ctx(dma);
@@ -98,7 +106,9 @@ static void test_numbers_that_programs_have_compiled_in(void)
 	TEST_ASSERT_EQUAL_size_t(sizeof(doca_error_t), sizeof(struct doca_dma_memcpy_result));
 }
 
-/* The queue has a copy of the job: what the program does with its own afterwards is of no matter. */
+/*
+ * The queue has a copy of the job: what the program does with its own afterwards is of no matter.
+ */
 static void test_a_job_is_copied(void)
 {
 	struct doca_dma_job_memcpy job = job_of(src, dst, 3);
@@ -113,8 +123,8 @@ static void test_a_job_is_copied(void)
 /* The old names of what maps, inventories and lists of buffers can do. */
 static void test_old_names_of_memory(void)
 {
-	static const size_t wrong[] = { 0, 1, 2048, 4097, 12288 };
-	union doca_data data = { .u64 = 9 }, got;
+	static const size_t wrong[] = {0, 1, 2048, 4097, 12288};
+	union doca_data data = {.u64 = 9}, got;
 	struct doca_buf *more, *at;
 	struct doca_mmap *map;
 	uint16_t references;
@@ -127,9 +137,11 @@ static void test_old_names_of_memory(void)
 	TEST_ASSERT_EQUAL_UINT64(9, got.u64);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_start(map));
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_mmap_populate(map, from, SIZE, wrong[i], NULL, NULL));
+		TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+				      doca_mmap_populate(map, from, SIZE, wrong[i], NULL, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_populate(map, from, SIZE, 8192, NULL, NULL));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_inventory_buf_by_addr(inventory, map, from, 10, &more));
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+			      doca_buf_inventory_buf_by_addr(inventory, map, from, 10, &more));
 	doca_buf_get_data_len(more, &i);
 	TEST_ASSERT_EQUAL_size_t(0, i);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_chain(src, more));
@@ -148,7 +160,8 @@ static void test_old_names_of_memory(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_list_unchain(src, more));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_add(more, &references));
 	TEST_ASSERT_EQUAL_UINT16(1, references);
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, &references)); /* what it was before */
+	/* what it was before */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, &references));
 	TEST_ASSERT_EQUAL_UINT16(2, references);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_buf_refcount_rm(more, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_mmap_destroy(map));
@@ -233,11 +246,15 @@ static void test_errors_of_submit(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_BAD_STATE, doca_ctx_stop(ctx));
 	doca_ctx_start(ctx);
 	doca_ctx_workq_add(ctx, workq);
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_progress_retrieve(workq, NULL, 0));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_progress_retrieve(NULL, &event, 0));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_workq_progress_retrieve(workq, NULL, 0));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_workq_progress_retrieve(NULL, &event, 0));
 }
 
-/* Stop is refused, not delayed, while a queue is there; taking a queue away, while jobs are in it. */
+/*
+ * Stop is refused, not delayed, while a queue is there; taking a queue away, while jobs are in it.
+ */
 static void test_teardown_in_a_wrong_order(void)
 {
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_IN_USE, doca_ctx_workq_add(ctx, workq));
@@ -260,8 +277,10 @@ static void test_one_queue_for_two_contexts(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_add(doca_dma_as_ctx(second), workq));
 	job.base.ctx = doca_dma_as_ctx(second);
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_workq_submit(workq, &job.base));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED, doca_ctx_workq_rm(doca_dma_as_ctx(second), workq));
-	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_rm(ctx, workq)); /* no job of that one is in it */
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_PERMITTED,
+			      doca_ctx_workq_rm(doca_dma_as_ctx(second), workq));
+	/* no job of that one is in it */
+	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_rm(ctx, workq));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, retrieve());
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_workq_rm(doca_dma_as_ctx(second), workq));
 	doca_ctx_stop(doca_dma_as_ctx(second));
@@ -300,8 +319,10 @@ static void test_too_many_devices(void)
 	for (i = 0; i < 17; i++)
 		devs[i] = dev;
 	for (i = 0; i < 16; i++)
-		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY, doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
+		TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS,
+				      doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NO_MEMORY,
+			      doca_ctx_dev_add(doca_dma_as_ctx(bare), &devs[i]));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_destroy(bare));
 }
 
@@ -364,7 +385,8 @@ static void test_without_memory(void)
 	if (!scarce_can())
 		TEST_IGNORE_MESSAGE("allocations cannot fail in this build");
 	TEST_ASSERT_EQUAL_UINT(1, scarce_walk(DOCA_ERROR_NO_MEMORY, create_dma, destroy_dma, NULL));
-	TEST_ASSERT_EQUAL_UINT(2, scarce_walk(DOCA_ERROR_NO_MEMORY, create_workq, destroy_workq, NULL));
+	TEST_ASSERT_EQUAL_UINT(
+		2, scarce_walk(DOCA_ERROR_NO_MEMORY, create_workq, destroy_workq, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, create_workq(NULL));
 	TEST_ASSERT_EQUAL_UINT(1, scarce_walk(DOCA_ERROR_NO_MEMORY, make_deeper, is_deeper, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, scarce_walk(DOCA_ERROR_NO_MEMORY, add_workq, rm_workq, NULL));
@@ -379,7 +401,7 @@ static void test_without_file_descriptors(void)
 
 	doca_workq_create(1, &other);
 	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_NOFILE, &before));
-	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &none));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_DRIVER, doca_workq_set_event_driven_enable(other, 1));
 	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_NOFILE, &before));
@@ -390,7 +412,7 @@ static void test_without_file_descriptors(void)
 static void test_waiting_for_events(void)
 {
 	struct doca_workq *other;
-	struct pollfd pfd = { .events = POLLIN };
+	struct pollfd pfd = {.events = POLLIN};
 	struct doca_dma_job_memcpy job = job_of(src, dst, 1);
 	uint8_t enabled;
 
@@ -425,8 +447,10 @@ static void test_questions_about_a_device(void)
 	uint64_t bytes;
 
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_job_get_supported(&info, DOCA_DMA_JOB_MEMCPY));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED, doca_dma_job_get_supported(&info, (enum doca_dma_job_types)1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_job_get_supported(NULL, DOCA_DMA_JOB_MEMCPY));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_NOT_SUPPORTED,
+			      doca_dma_job_get_supported(&info, (enum doca_dma_job_types)1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_dma_job_get_supported(NULL, DOCA_DMA_JOB_MEMCPY));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_get_max_list_buf_num_elem(&info, &n));
 	TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, doca_dma_get_max_buf_size(&info, &bytes));
 	TEST_ASSERT_GREATER_OR_EQUAL_UINT64(2 << 20, bytes);
@@ -442,8 +466,10 @@ static void test_missing_arguments(void)
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_destroy(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_get_depth(workq, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_set_depth(workq, 0));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_set_event_driven_enable(NULL, 1));
-	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_get_event_driven_enable(workq, NULL));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_workq_set_event_driven_enable(NULL, 1));
+	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE,
+			      doca_workq_get_event_driven_enable(workq, NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_event_handle_arm(NULL));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_workq_event_handle_clear(NULL, 0));
 	TEST_ASSERT_EQUAL_INT(DOCA_ERROR_INVALID_VALUE, doca_dma_create(NULL));

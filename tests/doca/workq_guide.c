@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The flow of the guide to DMA with work queues, step by step: copies in one process, and out of and into another one. */
+/*
+ * The flow of the guide to DMA with work queues, step by step: copies in one process, and out of
+ * and into another one.
+ */
 #include <doca_buf.h>
 #include <doca_buf_inventory.h>
 #include <doca_ctx.h>
@@ -15,7 +18,11 @@
 #include "unity.h"
 
 #define OK(call) TEST_ASSERT_EQUAL_INT(DOCA_SUCCESS, (call))
-#define STEP(call) do { if ((call) != DOCA_SUCCESS) _exit(__LINE__ & 0x7f); } while (0)
+#define STEP(call) \
+	do { \
+		if ((call) != DOCA_SUCCESS) \
+			_exit(__LINE__ & 0x7f); \
+	} while (0)
 
 static const char text[] = "a text that goes a long way";
 
@@ -26,8 +33,12 @@ static struct doca_workq *workq;
 static struct doca_dma *dma;
 static struct doca_ctx *ctx;
 
-void setUp(void) {}
-void tearDown(void) {}
+void setUp(void)
+{
+}
+void tearDown(void)
+{
+}
 
 /* The first device that can copy. */
 static doca_error_t open_device(void)
@@ -84,7 +95,7 @@ static void destroy_context(void)
 static void copy(const struct doca_buf *src, struct doca_buf *dst)
 {
 	const struct doca_dma_job_memcpy job = {
-		.base = { .type = DOCA_DMA_JOB_MEMCPY, .flags = DOCA_JOB_FLAGS_NONE, .ctx = ctx },
+		.base = {.type = DOCA_DMA_JOB_MEMCPY, .flags = DOCA_JOB_FLAGS_NONE, .ctx = ctx},
 		.dst_buff = dst,
 		.src_buff = src,
 	};
@@ -93,7 +104,8 @@ static void copy(const struct doca_buf *src, struct doca_buf *dst)
 
 	OK(doca_workq_submit(workq, &job.base));
 	do
-		result = doca_workq_progress_retrieve(workq, &event, DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
+		result = doca_workq_progress_retrieve(workq, &event,
+						      DOCA_WORKQ_RETRIEVE_FLAGS_NONE);
 	while (result == DOCA_ERROR_AGAIN);
 	OK(result);
 	TEST_ASSERT_EQUAL_INT(DOCA_DMA_JOB_MEMCPY, event.type);
@@ -112,10 +124,12 @@ static void test_local_copy(void)
 	make_map(&dst_mmap, dst_memory, sizeof(dst_memory), DOCA_ACCESS_LOCAL_READ_WRITE);
 	make_context();
 	OK(doca_buf_inventory_buf_by_data(inventory, src_mmap, src_memory, 10, &src));
-	OK(doca_buf_inventory_buf_by_addr(inventory, src_mmap, src_memory, sizeof(src_memory), &more));
+	OK(doca_buf_inventory_buf_by_addr(inventory, src_mmap, src_memory, sizeof(src_memory),
+					  &more));
 	OK(doca_buf_set_data(more, src_memory + 10, sizeof(text) - 10)); /* a part of a buffer */
 	OK(doca_buf_list_chain(src, more));
-	OK(doca_buf_inventory_buf_by_addr(inventory, dst_mmap, dst_memory, sizeof(dst_memory), &dst));
+	OK(doca_buf_inventory_buf_by_addr(inventory, dst_mmap, dst_memory, sizeof(dst_memory),
+					  &dst));
 	copy(src, dst);
 	TEST_ASSERT_EQUAL_STRING(text, dst_memory);
 	OK(doca_buf_refcount_rm(src, NULL)); /* the whole list */
@@ -136,7 +150,7 @@ struct told {
 /* Ends with 0 when its memory was read and then written by the other side. */
 static void export_memory(int in, int out)
 {
-	struct told told = { .len = 4096 };
+	struct told told = {.len = 4096};
 	void *desc;
 	char letter;
 
@@ -187,7 +201,8 @@ static void test_remote_copy(void)
 	copy(far_buf, near_buf);
 	TEST_ASSERT_EQUAL_STRING(text, memory);
 	OK(doca_buf_refcount_rm(far_buf, NULL));
-	OK(doca_buf_inventory_buf_by_addr(inventory, src_mmap, told.addr + 100, sizeof(text), &far_buf));
+	OK(doca_buf_inventory_buf_by_addr(inventory, src_mmap, told.addr + 100, sizeof(text),
+					  &far_buf));
 	copy(near_buf, far_buf);
 	OK(doca_buf_refcount_rm(far_buf, NULL));
 	OK(doca_buf_refcount_rm(near_buf, NULL));
@@ -202,7 +217,8 @@ static void test_remote_copy(void)
 
 static void test_names_of_errors(void)
 {
-	TEST_ASSERT_EQUAL_STRING(doca_error_get_descr(DOCA_ERROR_AGAIN), doca_get_error_string(DOCA_ERROR_AGAIN));
+	TEST_ASSERT_EQUAL_STRING(doca_error_get_descr(DOCA_ERROR_AGAIN),
+				 doca_get_error_string(DOCA_ERROR_AGAIN));
 	TEST_ASSERT_EQUAL_STRING("DOCA_ERROR_AGAIN", doca_get_error_name(DOCA_ERROR_AGAIN));
 }
 

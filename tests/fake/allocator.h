@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocator.h - malloc() and its relatives of a test's own: for one file of a program, or of a library that is loaded before it.
- * They go before what the C library has, for all libraries of the process.
+ * allocator.h - malloc() and its relatives of a test's own: for one file of a program, or of a
+ * library that is loaded before it. They go before what the C library has, for all libraries of the
+ * process.
  *
- * Who includes it says which allocations succeed, and hears of blocks. Without ALLOCATOR_OURS all is as usual: a sanitizer's
- * allocator is not to be replaced, and another C library has none below its own.
+ * Who includes it says which allocations succeed, and hears of blocks. Without ALLOCATOR_OURS all
+ * is as usual: a sanitizer's allocator is not to be replaced, and another C library has none below
+ * its own.
  */
 #ifndef TESTS_FAKE_ALLOCATOR_H
 #define TESTS_FAKE_ALLOCATOR_H
@@ -16,7 +18,8 @@
 #include <stdlib.h>
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+	__has_feature(memory_sanitizer)
 #define SANITIZED
 #endif
 #endif
@@ -68,12 +71,14 @@ OURS void *realloc(void *block, size_t size)
 
 OURS void *memalign(size_t alignment, size_t size)
 {
-	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size)) : NULL;
+	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size))
+						       : NULL;
 }
 
 OURS void *aligned_alloc(size_t alignment, size_t size)
 {
-	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size)) : NULL;
+	return is_granted(__builtin_return_address(0)) ? counted(__libc_memalign(alignment, size))
+						       : NULL;
 }
 
 OURS int posix_memalign(void **block, size_t alignment, size_t size)

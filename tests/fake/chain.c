@@ -119,7 +119,8 @@ int fake_chain_stage(struct fake_chain *chain, const struct gantry_plugin *plugi
 
 void fake_chain_terminal(struct fake_chain *chain)
 {
-	chain->hops[chain->n_hops++] = (struct gantry_hop){terminal_submit, NULL, &chain->terminal, 0};
+	chain->hops[chain->n_hops++] = (struct gantry_hop){terminal_submit, NULL, &chain->terminal,
+							   0};
 }
 
 int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plugin, void *conf)
@@ -147,7 +148,8 @@ int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plu
 	}
 	chain->backend_ops = ops;
 	chain->backend_conf = conf;
-	chain->hops[chain->n_hops++] = (struct gantry_hop){ops->submit, NULL, chain->backend_self, 0};
+	chain->hops[chain->n_hops++] = (struct gantry_hop){ops->submit, NULL, chain->backend_self,
+							   0};
 	return 0;
 }
 
@@ -171,7 +173,8 @@ void fake_chain_fini(struct fake_chain *chain)
 	}
 }
 
-struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length, void *data)
+struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset,
+			  uint32_t length, void *data)
 {
 	struct gantry_io *io = NULL;
 
@@ -202,7 +205,8 @@ int fake_submit(struct gantry_io *io)
 	return rc;
 }
 
-unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length, void *data)
+unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length,
+		 void *data)
 {
 	struct gantry_io *io = fake_io(chain, opcode, offset, length, data);
 	time_t limit = time(NULL) + 10;
@@ -242,7 +246,9 @@ uint64_t fake_wake_ns(struct fake_chain *chain)
 	uint64_t first = 0;
 
 	for (unsigned i = 0; i < chain->n_stages; i++) {
-		uint64_t at = chain->stages[i].ops->wake_ns ? chain->stages[i].ops->wake_ns(chain->stages[i].self) : 0;
+		uint64_t at = chain->stages[i].ops->wake_ns
+				      ? chain->stages[i].ops->wake_ns(chain->stages[i].self)
+				      : 0;
 
 		if (at && (!first || at < first))
 			first = at;

@@ -2,10 +2,10 @@
 /*
  * chain.h - a chain of hops for stages and backends under test:
  *
- *	[guard] [owner] [stage] ... [terminal: scripted by the test, or a backend]
+ *     [guard] [owner] [stage] ... [terminal: scripted by the test, or a backend]
  *
- * Life: fake_chain_init; fake_chain_stage for each; fake_chain_terminal or fake_chain_backend; submit, poll, look;
- * fake_chain_fini. All of it in one thread.
+ * Life: fake_chain_init; fake_chain_stage for each; fake_chain_terminal or fake_chain_backend;
+ * submit, poll, look; fake_chain_fini. All of it in one thread.
  */
 #ifndef FAKE_CHAIN_H
 #define FAKE_CHAIN_H
@@ -19,11 +19,12 @@
 
 /* The end of the chain when there is no backend. */
 struct fake_terminal {
-	int refuse;          /* -errno for the next n_refuse submits */
+	int refuse; /* -errno for the next n_refuse submits */
 	unsigned n_refuse;
-	int hold;            /* keep what comes until fake_finish() */
-	uint16_t status;     /* what it completes with when it does not hold */
-	void (*seen)(struct gantry_io *io, void *arg); /* called for each accepted submit, before it completes */
+	int hold;        /* keep what comes until fake_finish() */
+	uint16_t status; /* what it completes with when it does not hold */
+	/* called for each accepted submit, before it completes */
+	void (*seen)(struct gantry_io *io, void *arg);
 	void *arg;
 	unsigned n_accepted;
 	struct gantry_io *held[FAKE_IOS]; /* oldest first */
@@ -46,8 +47,9 @@ struct fake_chain {
 	struct fake_terminal terminal;
 	struct gantry_io ios[FAKE_IOS];
 
-	unsigned n_done;                  /* completions that reached the owner */
-	unsigned n_stray;                 /* completions of a descriptor at rest: reached the guard */
+	unsigned n_done; /* completions that reached the owner */
+	/* completions of a descriptor at rest: reached the guard */
+	unsigned n_stray;
 	struct gantry_io *done[FAKE_IOS]; /* the last FAKE_IOS completions, at index n % FAKE_IOS */
 };
 
@@ -61,12 +63,20 @@ int fake_chain_backend(struct fake_chain *chain, const struct gantry_plugin *plu
 /* Stop and close everything. */
 void fake_chain_fini(struct fake_chain *chain);
 
-/* A descriptor at rest, begun and filled, deadline 1 s; the test may change it before fake_submit(). */
-struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length, void *data);
+/*
+ * A descriptor at rest, begun and filled, deadline 1 s; the test may change it before
+ * fake_submit().
+ */
+struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t offset,
+			  uint32_t length, void *data);
 /* gantry_submit(); a refused descriptor is put at rest again. */
 int fake_submit(struct gantry_io *io);
-/* fake_io, fake_submit, and poll until it is done; the status. Ends the program when it takes more than 10 s. */
-unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length, void *data);
+/*
+ * fake_io, fake_submit, and poll until it is done; the status. Ends the program when it takes more
+ * than 10 s.
+ */
+unsigned fake_do(struct fake_chain *chain, unsigned opcode, uint64_t offset, uint32_t length,
+		 void *data);
 /* Poll every stage and the backend once; the sum of what they say. */
 int fake_poll(struct fake_chain *chain);
 void fake_drain(struct fake_chain *chain, const void *owner);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conf.c - options of a plugin under test: the same table as the real parser reads, with less to say about mistakes.
+ * conf.c - options of a plugin under test: the same table as the real parser reads, with less to
+ * say about mistakes.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,11 +16,14 @@ struct unit {
 	uint64_t factor;
 };
 
-static const struct unit sizes[] = {{"B", 1}, {"KiB", 1u << 10}, {"MiB", 1u << 20}, {"GiB", 1u << 30},
-				    {"TiB", 1ull << 40}, {"", 1}, {NULL, 0}};
-static const struct unit times[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
+static const struct unit sizes[] = {{"B", 1},          {"KiB", 1u << 10},   {"MiB", 1u << 20},
+				    {"GiB", 1u << 30}, {"TiB", 1ull << 40}, {"", 1},
+				    {NULL, 0}};
+static const struct unit times[] = {
+	{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
 
-static uint64_t with_unit(const struct gantry_option *row, const char *value, const struct unit *units)
+static uint64_t with_unit(const struct gantry_option *row, const char *value,
+			  const struct unit *units)
 {
 	char *end;
 	unsigned long long n = strtoull(value, &end, 10);
@@ -119,8 +123,8 @@ void *fake_conf(const struct gantry_plugin *plugin, ...)
 	return conf;
 }
 
-__attribute__((format(printf, 3, 4)))
-static void object(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void object(const struct gantry_option_faults *faults,
+							 const char *option, const char *fmt, ...)
 {
 	struct fake_host *host = faults->core;
 	char text[512];

@@ -16,12 +16,13 @@ static int take_step(struct fake_core *fc, enum fake_step step, struct gantry_se
 {
 	fc->n[step]++;
 	fc->session = session;
-	if (fc->rc[step] != 0 && fc->rc[step] != -EINPROGRESS && fc->text != NULL)
+	if (fc->rc[step] != 0 && fc->rc[step] != -EINPROGRESS && fc->text)
 		fc->rh->session_refuse(session, "%s", fc->text);
 	return fc->rc[step];
 }
 
-static int on_hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
+static int on_hello(void *role, struct gantry_session *session,
+		    const struct gantry_session_attr *attr)
 {
 	struct fake_core *fc = role;
 
@@ -60,8 +61,8 @@ static int terminal_submit(void *self, struct gantry_io *io)
 	return 0;
 }
 
-static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane, uint32_t index,
-		   struct gantry_hop *terminal)
+static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane,
+		   uint32_t index, struct gantry_hop *terminal)
 {
 	(void)lane;
 	(void)index;
@@ -128,7 +129,11 @@ static void role_report(void *role, struct gantry_writer *w)
 }
 
 static const struct gantry_role_ops role_ops = {
-	.open = role_open, .start = role_start, .stop = role_stop, .close = role_close, .report = role_report,
+	.open = role_open,
+	.start = role_start,
+	.stop = role_stop,
+	.close = role_close,
+	.report = role_report,
 	.flags = GANTRY_ROLE_LISTENS,
 };
 
@@ -146,10 +151,11 @@ static int answer_question(struct fake_conn *conn, const void *msg, size_t len)
 	uint8_t buf[GANTRY_CTRL_MAX];
 	struct gn_parsed parsed;
 
-	if (gn_frame_parse(msg, len, &parsed) != 0 || parsed.type != GN_FRAME_PING || parsed.head.id < GN_PING_NEXT ||
-	    (parsed.head.id & GN_PING_ECHO) != 0)
+	if (gn_frame_parse(msg, len, &parsed) != 0 || parsed.type != GN_FRAME_PING ||
+	    parsed.head.id < GN_PING_NEXT || (parsed.head.id & GN_PING_ECHO) != 0)
 		return 0;
-	len = gn_frame_build(buf, GN_FRAME_PING, parsed.head.id | GN_PING_ECHO, parsed.head.session, NULL, NULL, 0);
+	len = gn_frame_build(buf, GN_FRAME_PING, parsed.head.id | GN_PING_ECHO, parsed.head.session,
+			     NULL, NULL, 0);
 	fake_ctrl_send(conn, buf, len);
 	return 1;
 }
@@ -161,15 +167,32 @@ void fake_core_init(struct fake_core *fc)
 	fake_transport_init(&fc->ft);
 	fc->ft.answers = answer_question;
 	fc->ops = &role_ops;
-	fc->volume = (struct gantry_volume_info){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	fc->volume = (struct gantry_volume_info){
+		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	fc->server_ops = (struct gantry_server_ops){
-		.hello = on_hello, .query = on_query, .region = on_region, .start = on_start, .lane = on_lane, .stop = on_stop,
-		.closed = on_closed, .map_regions = 1,
+		.hello = on_hello,
+		.query = on_query,
+		.region = on_region,
+		.start = on_start,
+		.lane = on_lane,
+		.stop = on_stop,
+		.closed = on_closed,
+		.map_regions = 1,
 	};
 	fc->listen = (struct gn_endpoint){
-		.service = "volume0", .where = "test:1", .control_timeout_ns = 5 * GN_NS_PER_S, .heartbeat_ns = GN_NS_PER_S,
-		.io_timeout_ns = 10 * GN_NS_PER_S, .max_sessions = 8, .max_lanes = 4, .max_depth = 16, .max_regions = 4,
-		.max_region_bytes = 3 * 4096, .move_memory = 1 << 20, .max_half_open = 8, .max_peer_queue_memory = 1ull << 30,
+		.service = "volume0",
+		.where = "test:1",
+		.control_timeout_ns = 5 * GN_NS_PER_S,
+		.heartbeat_ns = GN_NS_PER_S,
+		.io_timeout_ns = 10 * GN_NS_PER_S,
+		.max_sessions = 8,
+		.max_lanes = 4,
+		.max_depth = 16,
+		.max_regions = 4,
+		.max_region_bytes = 3 * 4096,
+		.move_memory = 1 << 20,
+		.max_half_open = 8,
+		.max_peer_queue_memory = 1ull << 30,
 	};
 	fc->connect = fc->listen;
 	fc->connect.where = "test:2";
@@ -181,15 +204,24 @@ void fake_core_start(struct fake_core *fc, int serves)
 	struct gn_worker_attr attr = {.name = "lane", .cpu = -1, .driven = fc->driven};
 	struct gn_worker *workers[FAKE_CORE_LANES];
 	struct gn_role_spec spec = {
-		.name = "test", .part = {.name = "test", .ops = fc->ops, .conf = fc}, .n_lanes = FAKE_CORE_LANES,
-		.workers = workers, .listen = serves ? &fc->listen : NULL, .connects = &fc->connect, .n_connects = 1,
-		.stages = fc->stages, .n_stages = fc->n_stages, .finished = on_finished, .arg = fc,
+		.name = "test",
+		.part = {.name = "test", .ops = fc->ops, .conf = fc},
+		.n_lanes = FAKE_CORE_LANES,
+		.workers = workers,
+		.listen = serves ? &fc->listen : NULL,
+		.connects = &fc->connect,
+		.n_connects = 1,
+		.stages = fc->stages,
+		.n_stages = fc->n_stages,
+		.finished = on_finished,
+		.arg = fc,
 	};
 
 	fc->serves = serves;
 	fc->loop = gn_loop_create();
-	if (fc->loop == NULL || gn_worker_create(&attr, &fc->worker) != 0 ||
-	    gn_device_open(fc->loop, "dev0", "fake", &fake_transport_ops, &fc->ft, &fc->device) != 0)
+	if (!fc->loop || gn_worker_create(&attr, &fc->worker) != 0 ||
+	    gn_device_open(fc->loop, "dev0", "fake", &fake_transport_ops, &fc->ft, &fc->device) !=
+		    0)
 		fake_fail("core: cannot be made");
 	fc->listen.device = fc->connect.device = fc->device;
 	for (int i = 0; i < FAKE_CORE_LANES; i++)
@@ -306,11 +338,13 @@ uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn)
 	return FAKE_SESSION + i;
 }
 
-void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id, const void *payload, size_t len)
+void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id,
+	      const void *payload, size_t len)
 {
 	uint8_t buf[GANTRY_CTRL_MAX];
 
-	fake_ctrl_send(conn, buf, gn_frame_build(buf, type, id, fake_session(fc, conn), NULL, payload, len));
+	fake_ctrl_send(conn, buf,
+		       gn_frame_build(buf, type, id, fake_session(fc, conn), NULL, payload, len));
 	fake_core_turn(fc);
 }
 
@@ -330,38 +364,55 @@ int fake_told(struct fake_conn *conn, struct gn_parsed *parsed)
 
 size_t fake_payload(unsigned type, void *buf)
 {
-	const struct gn_hello hello = {.version_min = 1, .version_max = 1, .epoch = 1, .lanes = HELLO_LANES,
-				       .depth = HELLO_DEPTH, .regions = HELLO_REGIONS};
-	const struct gantry_token token = {.handle = 1, .length = 4096, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
-	const struct gn_queues queues = {.n = HELLO_LANES, .depth = HELLO_DEPTH, .consumer = {11, 12}};
+	const struct gn_hello hello = {.version_min = 1,
+				       .version_max = 1,
+				       .epoch = 1,
+				       .lanes = HELLO_LANES,
+				       .depth = HELLO_DEPTH,
+				       .regions = HELLO_REGIONS};
+	const struct gantry_token token = {
+		.handle = 1, .length = 4096, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
+	const struct gn_queues queues = {
+		.n = HELLO_LANES, .depth = HELLO_DEPTH, .consumer = {11, 12}};
 	const struct gn_verdict verdict = {.status = GANTRY_S_CANCELED, .text = "enough"};
 
 	switch (type) {
-	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
-	case GN_FRAME_EXPORT: memcpy(buf, &token, sizeof(token)); return sizeof(token);
-	case GN_FRAME_QUEUES: memcpy(buf, &queues, sizeof(queues)); return sizeof(queues);
-	case GN_FRAME_END: memcpy(buf, &verdict, sizeof(verdict)); return sizeof(verdict);
-	default: return 0;
+	case GN_FRAME_HELLO:
+		memcpy(buf, &hello, sizeof(hello));
+		return sizeof(hello);
+	case GN_FRAME_EXPORT:
+		memcpy(buf, &token, sizeof(token));
+		return sizeof(token);
+	case GN_FRAME_QUEUES:
+		memcpy(buf, &queues, sizeof(queues));
+		return sizeof(queues);
+	case GN_FRAME_END:
+		memcpy(buf, &verdict, sizeof(verdict));
+		return sizeof(verdict);
+	default:
+		return 0;
 	}
 }
 
 struct fake_conn *fake_reach(struct fake_core *fc, enum gn_state state)
 {
-	static const unsigned path[] = {GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_QUEUES, GN_FRAME_START, GN_FRAME_STOP,
-					GN_FRAME_BYE};
+	static const unsigned path[] = {GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_QUEUES,
+					GN_FRAME_START, GN_FRAME_STOP,  GN_FRAME_BYE};
 	struct fake_conn *conn = fake_dial(&fc->ft, fc->listen.service);
 	uint8_t payload[GANTRY_CTRL_MAX];
 	struct gn_parsed p;
 
-	if (conn == NULL)
+	if (!conn)
 		fake_fail("core: no listener");
 	fake_core_turn(fc);
 	for (unsigned i = 0; i < (unsigned)state; i++) {
 		fake_ask(fc, conn, path[i], i + 1, payload, fake_payload(path[i], payload));
 		if (path[i] == GN_FRAME_STOP && fc->n_held > 0)
 			return conn;
-		if (!fake_told(conn, &p) || p.type != path[i] || !p.answer || p.head.id != i + 1 || p.verdict.status != 0)
-			fake_fail("core: no answer to %s: %s", gn_frame_name(path[i]), p.verdict.text);
+		if (!fake_told(conn, &p) || p.type != path[i] || !p.answer || p.head.id != i + 1 ||
+		    p.verdict.status != 0)
+			fake_fail("core: no answer to %s: %s", gn_frame_name(path[i]),
+				  p.verdict.text);
 	}
 	return conn;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * core.h - a role of the core, with loop, worker and device, whose plugin is the test and whose peers are the test too.
+ * core.h - a role of the core, with loop, worker and device, whose plugin is the test and whose
+ * peers are the test too.
  *
- *	fake_core_init(&fc); change fc.listen, fc.connect, fc.volume; fake_core_start(&fc, serves)
- *	conn = fake_dial(&fc.ft, "volume0"); fake_ask(&fc, conn, GN_FRAME_HELLO, ...)
- *	fake_core_fini(&fc): stops the role if nobody has, and ends the program when anything was left
+ *     fake_core_init(&fc); change fc.listen, fc.connect, fc.volume; fake_core_start(&fc, serves)
+ *     conn = fake_dial(&fc.ft, "volume0"); fake_ask(&fc, conn, GN_FRAME_HELLO, ...)
+ *     fake_core_fini(&fc): stops the role if nobody has, and ends the program when anything was
+ *     left
  */
 #ifndef FAKE_CORE_H
 #define FAKE_CORE_H
@@ -22,7 +24,15 @@
 #define FAKE_CORE_HELD 64
 
 /* The steps of a session at its server, as the role sees them. */
-enum fake_step { FAKE_HELLO, FAKE_QUERY, FAKE_REGION, FAKE_LANE, FAKE_START, FAKE_STOP, FAKE_STEPS };
+enum fake_step {
+	FAKE_HELLO,
+	FAKE_QUERY,
+	FAKE_REGION,
+	FAKE_LANE,
+	FAKE_START,
+	FAKE_STOP,
+	FAKE_STEPS
+};
 
 struct fake_core {
 	struct gn_loop *loop;
@@ -30,7 +40,7 @@ struct fake_core {
 	struct fake_transport ft;
 	struct gn_device *device;
 	struct gn_endpoint listen, connect;
-	const struct gantry_role_ops *ops; /* of the role; the one described below at first */
+	const struct gantry_role_ops *ops;       /* of the role; the one described below at first */
 	const struct gn_plugin_instance *stages; /* of the role; none at first */
 	uint32_t n_stages;
 	struct gn_role *role;
@@ -38,15 +48,19 @@ struct fake_core {
 	unsigned n_finished;
 	int status; /* of finished */
 	int serves;
-	int driven; /* set before fake_core_start: the lane has no thread, fake_core_turn() drives it */
-	/* Only with driven, where epoll_wait() never sleeps: whether the last one would have. Ends fake_core_turn() early. */
+	/* set before fake_core_start: the lane has no thread, fake_core_turn() drives it */
+	int driven;
+	/*
+	 * Only with driven, where epoll_wait() never sleeps: whether the last one would have. Ends
+	 * fake_core_turn() early.
+	 */
 	bool (*slept)(void);
 
 	/* the role as a server: what its steps return, and how often they were called */
 	int rc[FAKE_STEPS];
 	const char *text; /* given with a refusal */
 	unsigned n[FAKE_STEPS], n_closed, n_open;
-	int closed_reason, closed_rc; /* what closed got, and returns */
+	int closed_reason, closed_rc;   /* what closed got, and returns */
 	struct gantry_session *session; /* the last one */
 	struct gantry_volume_info volume;
 	struct gantry_io *held[FAKE_CORE_HELD]; /* IOs that reached the terminal */
@@ -68,7 +82,8 @@ void fake_core_finish(struct fake_core *fc, unsigned status);
 /* The id of the session on conn. */
 uint64_t fake_session(const struct fake_core *fc, const struct fake_conn *conn);
 /* Send a request of that session as a peer, and turn. */
-void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id, const void *payload, size_t len);
+void fake_ask(struct fake_core *fc, struct fake_conn *conn, unsigned type, uint32_t id,
+	      const void *payload, size_t len);
 /* The next frame that the core sent on conn, heartbeats left out. 1: there is one. */
 int fake_told(struct fake_conn *conn, struct gn_parsed *parsed);
 /* Requests that would be right: payload for a type, and its length. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gated - a memory backend that completes chosen writes late and out of order, as backend.h allows. Only tests load it.
+ * gated - a memory backend that completes chosen writes late and out of order, as backend.h allows.
+ * Only tests load it.
  *
- * While the file `gate` exists, the backend holds writes whose data begins with "HOLD", and reads of the last block. It
- * does all other IO at once. It creates the file GATE.reached when it holds the first IO.
+ * While the file `gate` exists, the backend holds writes whose data begins with "HOLD", and reads
+ * of the last block. It does all other IO at once. It creates the file GATE.reached when it holds
+ * the first IO.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +36,10 @@ struct gated_lane {
 };
 
 static const struct gantry_option options[] = {
-	{"gate", GANTRY_OPT_STRING, offsetof(struct gated_conf, gate), NULL, 0, 0, NULL, NULL, "Path of the gate."},
-	{"size", GANTRY_OPT_SIZE, offsetof(struct gated_conf, size), "16MiB", BLOCK, INT64_MAX, NULL, NULL, "Of the volume."},
+	{"gate", GANTRY_OPT_STRING, offsetof(struct gated_conf, gate), NULL, 0, 0, NULL, NULL,
+	 "Path of the gate."},
+	{"size", GANTRY_OPT_SIZE, offsetof(struct gated_conf, size), "16MiB", BLOCK, INT64_MAX,
+	 NULL, NULL, "Of the volume."},
 	GANTRY_OPTION_END,
 };
 

@@ -22,7 +22,8 @@ void fake_fail(const char *fmt, ...)
 	abort();
 }
 
-__attribute__((format(printf, 3, 4))) static void host_log(const struct gantry_host *pub, int level, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void host_log(const struct gantry_host *pub, int level,
+							   const char *fmt, ...)
 {
 	struct fake_host *host = pub->core;
 	size_t space = sizeof host->log - host->log_used;
@@ -102,7 +103,8 @@ uint64_t fake_counter(const struct fake_host *host, const char *name)
 	return sum;
 }
 
-void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index, uint32_t n_lanes)
+void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index,
+		    uint32_t n_lanes)
 {
 	*lane = (struct gantry_lane){
 		.index = index,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.h - a host for plugins under test: a log that can be searched, a clock turned by hand, counters.
+ * host.h - a host for plugins under test: a log that can be searched, a clock turned by hand,
+ * counters.
  *
- * Whatever goes wrong in here (unknown option, plugin missing) is a mistake of the test: it is printed and the test
- * program ends.
+ * Whatever goes wrong in here (unknown option, plugin missing) is a mistake of the test: it is
+ * printed and the test program ends.
  */
 #ifndef FAKE_HOST_H
 #define FAKE_HOST_H
@@ -15,10 +16,11 @@
 
 struct fake_host {
 	struct gantry_host pub;
-	uint64_t now_ns;     /* what the clock says; starts at 1 s */
-	int real_clock;      /* give the time of day of CLOCK_MONOTONIC instead */
+	uint64_t now_ns; /* what the clock says; starts at 1 s */
+	int real_clock;  /* give the time of day of CLOCK_MONOTONIC instead */
 	unsigned n_logged[GANTRY_LOG_DEBUG + 1];
-	char log[16384];     /* all lines so far, each ended with a newline; later ones are dropped when it is full */
+	/* all lines so far, each ended with a newline; later ones are dropped when it is full */
+	char log[16384];
 	size_t log_used;
 	struct {
 		char name[64];
@@ -33,7 +35,8 @@ int fake_logged(const struct fake_host *host, const char *text);
 /* Value of a counter, 0 when there is none. */
 uint64_t fake_counter(const struct fake_host *host, const char *name);
 
-void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index, uint32_t n_lanes);
+void fake_lane_init(struct gantry_lane *lane, struct fake_host *host, uint32_t index,
+		    uint32_t n_lanes);
 /* Turn the clock of the host, and the time that the lane knows. */
 void fake_advance(struct gantry_lane *lane, uint64_t ns);
 
@@ -41,12 +44,16 @@ void fake_advance(struct gantry_lane *lane, uint64_t ns);
 const struct gantry_plugin *fake_plugin(const char *name);
 
 /*
- * Make a plugin's conf struct from its defaults and from settings "name=value" (in a group: "group.name=value"), up to
- * a NULL. Strings point into the arguments. NULL when the plugin has no options. To be freed with free().
+ * Make a plugin's conf struct from its defaults and from settings "name=value" (in a group:
+ * "group.name=value"), up to a NULL. Strings point into the arguments. NULL when the plugin has no
+ * options. To be freed with free().
  */
 void *fake_conf(const struct gantry_plugin *plugin, ...) __attribute__((sentinel));
 
-/* Have the plugin check a conf struct; what it finds goes to the log as errors. 0, or -EINVAL as the host would say. */
+/*
+ * Have the plugin check a conf struct; what it finds goes to the log as errors. 0, or -EINVAL as
+ * the host would say.
+ */
 int fake_check(struct fake_host *host, const struct gantry_plugin *plugin, const void *conf);
 
 /* A report as lines "object.key=value", arrays with an index as key. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liar - a stage with a bug of your choice, to show that the tests would notice. Only tests have it.
+ * liar - a stage with a bug of your choice, to show that the tests would notice. Only tests have
+ * it.
  *
- * It says success for what it did not do, or did elsewhere: unlike `fault`, which fails in ways that are allowed.
+ * It says success for what it did not do, or did elsewhere: unlike `fault`, which fails in ways
+ * that are allowed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,10 @@
 
 enum lie {
 	LIE_NONE,
-	LIE_LOSE,      /* says that it was done, without passing it on; a read returns FILLER, which no test writes */
+	/*
+	 * says that it was done, without passing it on; a read returns FILLER, which no test writes
+	 */
+	LIE_LOSE,
 	LIE_MISDIRECT, /* the block beside it */
 	LIE_TEAR,      /* only the first half */
 	LIE_FORGET,    /* keeps it for ever */
@@ -41,13 +46,17 @@ struct liar_lane {
 	uint64_t n;
 };
 
-static const char *const lies[] = {"none", "lose", "misdirect", "tear", "forget", "leak", "race", "stick", NULL};
+static const char *const lies[] = {"none", "lose", "misdirect", "tear", "forget",
+				   "leak", "race", "stick",     NULL};
 static const char *const only[] = {"reads", "writes", NULL};
 
 static const struct gantry_option options[] = {
-	{"lie", GANTRY_OPT_CHOICE, offsetof(struct liar_conf, lie), "none", 0, 0, lies, NULL, "The bug."},
-	{"only", GANTRY_OPT_CHOICE, offsetof(struct liar_conf, only), "writes", 0, 0, only, NULL, "Operations that it hits."},
-	{"nth", GANTRY_OPT_INT, offsetof(struct liar_conf, nth), "100", 1, INT64_MAX, NULL, NULL, "Every n-th of them."},
+	{"lie", GANTRY_OPT_CHOICE, offsetof(struct liar_conf, lie), "none", 0, 0, lies, NULL,
+	 "The bug."},
+	{"only", GANTRY_OPT_CHOICE, offsetof(struct liar_conf, only), "writes", 0, 0, only, NULL,
+	 "Operations that it hits."},
+	{"nth", GANTRY_OPT_INT, offsetof(struct liar_conf, nth), "100", 1, INT64_MAX, NULL, NULL,
+	 "Every n-th of them."},
 	GANTRY_OPTION_END,
 };
 
@@ -117,7 +126,8 @@ static int liar_submit(void *self, struct gantry_io *io)
 
 	if (conf->lie == LIE_RACE)
 		lane->liar->shared++;
-	if (io->opcode != (conf->only ? GANTRY_OP_WRITE : GANTRY_OP_READ) || ++lane->n % (uint64_t)conf->nth)
+	if (io->opcode != (conf->only ? GANTRY_OP_WRITE : GANTRY_OP_READ) ||
+	    ++lane->n % (uint64_t)conf->nth)
 		return pass(io, 0, LIE_NONE);
 	__atomic_fetch_add(lane->liar->told, 1, __ATOMIC_RELAXED);
 	switch (conf->lie) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data path of the fake transport: queues and remote memory, used by a lane while the test looks. */
+/*
+ * The data path of the fake transport: queues and remote memory, used by a lane while the test
+ * looks.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -27,7 +30,7 @@ static void note(struct fake_conn *conn, char what)
 /* A queue that does not exist any more is a mistake of the core. */
 static struct fake_conn *alive(const struct fake_queue *q)
 {
-	if (q->conn == NULL)
+	if (!q->conn)
 		fake_fail("transport: use of a queue that was destroyed");
 	return q->conn;
 }
@@ -41,14 +44,15 @@ static void touch(unsigned *touched, unsigned index)
 static struct fake_queue *unused(struct fake_conn *conn, struct fake_queue *queues)
 {
 	for (unsigned i = 0; i < FAKE_QUEUES; i++)
-		if (queues[i].conn == NULL) {
+		if (!queues[i].conn) {
 			touch(&conn->touched_queues, i);
 			return &queues[i];
 		}
 	fake_fail("transport: too many queues");
 }
 
-int fq_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+int fq_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p,
+		       void **consumer_p)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_CONSUMER);
@@ -57,7 +61,9 @@ int fq_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t
 	if (rc != 0 || attr->depth > conn->ft->max_depth)
 		return rc != 0 ? rc : -EINVAL;
 	q = unused(conn, conn->consumers);
-	*q = (struct fake_queue){.conn = conn, .id = conn->ft->next_consumer++, .depth = attr->depth,
+	*q = (struct fake_queue){.conn = conn,
+				 .id = conn->ft->next_consumer++,
+				 .depth = attr->depth,
 				 .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	conn->n_consumers++;
 	*id_p = q->id;
@@ -77,7 +83,8 @@ void fq_consumer_destroy(void *consumer)
 	unlock(conn);
 }
 
-int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p)
+int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr,
+		       void **producer_p)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_PRODUCER);
@@ -86,7 +93,11 @@ int fq_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 	if (rc != 0)
 		return rc;
 	q = unused(conn, conn->producers);
-	*q = (struct fake_queue){.conn = conn, .id = consumer_id, .lane = attr->lane, .depth = attr->depth, .fd = -1};
+	*q = (struct fake_queue){.conn = conn,
+				 .id = consumer_id,
+				 .lane = attr->lane,
+				 .depth = attr->depth,
+				 .fd = -1};
 	conn->n_producers++;
 	*producer_p = q;
 	return 0;
@@ -99,7 +110,8 @@ void fq_producer_destroy(void *producer)
 
 	lock(conn);
 	if (q->n_unflushed != 0)
-		fake_fail("transport: producer destroyed, and %u messages never had their doorbell", q->n_unflushed);
+		fake_fail("transport: producer destroyed, and %u messages never had their doorbell",
+			  q->n_unflushed);
 	q->conn = NULL;
 	conn->n_producers--;
 	unlock(conn);
@@ -135,7 +147,7 @@ void fq_unregister(void *arg, const struct gantry_region *region)
 	if (slot < 0 || conn->disconnected)
 		fake_fail("transport: region unregistered that was not registered, or too late");
 	for (int i = 0; i < FAKE_QUEUES; i++)
-		if (conn->rmas[i].conn != NULL && conn->rmas[i].used == region)
+		if (conn->rmas[i].conn && conn->rmas[i].used == region)
 			fake_fail("transport: region unregistered while an rma may use it");
 	conn->registered[slot] = NULL;
 	conn->n_registered--;
@@ -146,8 +158,9 @@ static void check_local(struct fake_rma *rma, const struct gantry_rma *op)
 {
 	const struct gantry_region *region = op->local_region;
 
-	if (region == NULL || registered(rma->conn, region) < 0 ||
-	    !gantry_range_ok((uint64_t)((char *)op->local - (char *)region->addr), op->length, region->length))
+	if (!region || registered(rma->conn, region) < 0 ||
+	    !gantry_range_ok((uint64_t)((char *)op->local - (char *)region->addr), op->length,
+			     region->length))
 		fake_fail("transport: rma of memory that is not registered");
 	rma->used = region;
 }
@@ -158,7 +171,7 @@ int fq_rma_create(void *arg, const struct gantry_queue_attr *attr, void **rma_p)
 	int rc = fake_script(conn->ft, FAKE_RMA);
 
 	for (unsigned i = 0; i < FAKE_QUEUES && rc == 0; i++)
-		if (conn->rmas[i].conn == NULL) {
+		if (!conn->rmas[i].conn) {
 			touch(&conn->touched_rmas, i);
 			conn->rmas[i] = (struct fake_rma){.conn = conn, .lane = attr->lane};
 			conn->n_rmas++;
@@ -173,7 +186,7 @@ void fq_rma_destroy(void *arg)
 	struct fake_rma *rma = arg;
 	struct fake_conn *conn = rma->conn;
 
-	if (conn == NULL || rma->n_pending != 0)
+	if (!conn || rma->n_pending != 0)
 		fake_fail("transport: rma destroyed twice, or with moves under way");
 	rma->conn = NULL;
 	conn->n_rmas--;
@@ -185,7 +198,7 @@ int fq_post_recv(void *consumer, const struct gantry_recv *recvs, uint32_t n)
 	struct fake_conn *conn = alive(q);
 	int rc = fake_script(conn->ft, FAKE_POST_RECV);
 
-	if (recvs != NULL)
+	if (recvs)
 		fake_fail("transport: receives with buffers are not needed here");
 	lock(conn);
 	if (rc == 0 && q->posted + q->n_in + n > q->depth)
@@ -276,9 +289,9 @@ void fq_consumer_set_inline_handler(void *consumer, const struct gantry_inline_h
 {
 	struct fake_queue *q = consumer;
 
-	if (direct != NULL && direct->thread == NULL)
+	if (direct && !direct->thread)
 		fake_fail("transport: a direct consumer on no thread");
-	q->direct = direct != NULL ? *direct : (struct gantry_inline_handler){.take = NULL};
+	q->direct = direct ? *direct : (struct gantry_inline_handler){.take = NULL};
 }
 
 const struct gantry_inline_handler *fq_producer_inline_handler(void *producer)
@@ -300,7 +313,7 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 	if (rc == 0 && q->n_out == FAKE_MSGS)
 		rc = -EAGAIN;
 	if (rc == 0) {
-		if (send->imm_len > GANTRY_IMM_MAX || send->data != NULL || send->length != 0)
+		if (send->imm_len > GANTRY_IMM_MAX || send->data || send->length != 0)
 			fake_fail("transport: not a descriptor");
 		memset(q->out[q->n_out], 0, GANTRY_IMM_MAX);
 		memcpy(q->out[q->n_out++], send->imm, send->imm_len);
@@ -311,7 +324,7 @@ int fq_send(void *producer, const struct gantry_send *send, uint32_t flags)
 		q->n_refused++;
 	}
 	unlock(conn);
-	if (rc == 0 && q->echo != NULL && q->echo->direct.take != NULL)
+	if (rc == 0 && q->echo && q->echo->direct.take)
 		q->echo->direct.take(q->echo->direct.arg, send->imm, send->imm_len);
 	return rc;
 }
@@ -326,7 +339,7 @@ void fq_flush(void *producer)
 	q->n_unflushed = 0;
 	note(conn, 'f');
 	for (int i = 0; i < FAKE_QUEUES; i++)
-		if (conn->rmas[i].conn != NULL && conn->rmas[i].lane == q->lane)
+		if (conn->rmas[i].conn && conn->rmas[i].lane == q->lane)
 			conn->rmas[i].n_flushed = conn->rmas[i].n_pending;
 	unlock(conn);
 }

@@ -56,7 +56,8 @@ static void end(struct gantry_writer *w)
 	of(w)->depth--;
 }
 
-__attribute__((format(printf, 3, 4))) static void line(struct fake_report *r, const char *key, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void line(struct fake_report *r, const char *key,
+						       const char *fmt, ...)
 {
 	va_list ap;
 

@@ -77,7 +77,9 @@ static void execute(struct fake_role_host *rh, struct gantry_io *io, const struc
 		do_read(rh, io, f);
 	else if (io->opcode == GANTRY_OP_WRITE_ZEROES || io->opcode == GANTRY_OP_DISCARD)
 		memset(rh->data + io->offset, 0, io->length);
-	io->status = f && (f->kind == FAKE_STATUS || f->kind == FAKE_HALF_STATUS) ? (uint16_t)f->status : GANTRY_S_OK;
+	io->status = f && (f->kind == FAKE_STATUS || f->kind == FAKE_HALF_STATUS)
+			     ? (uint16_t)f->status
+			     : GANTRY_S_OK;
 	io->hop_ns[GANTRY_HOP_TARGET] = 100;
 	if (f && f->kind == FAKE_DOUBLED) {
 		const struct gantry_hop *hop = io->hop;
@@ -96,12 +98,15 @@ static void check(struct fake_role_host *rh, const struct gantry_io *io)
 	rh->n_bad += !(v->ops & 1u << io->opcode) || !io->busy || (io->flags & ~GANTRY_IO_FLAGS);
 	if (gantry_op_has_range(io->opcode)) {
 		rh->n_bad += !io->length || io->length > v->max_io || io->length % v->block_size ||
-			     io->offset % v->block_size || !gantry_range_ok(io->offset, io->length, v->size);
+			     io->offset % v->block_size ||
+			     !gantry_range_ok(io->offset, io->length, v->size);
 		rh->last_offset = io->offset;
 	}
 	if (gantry_op_has_data(io->opcode))
-		rh->n_bad += io->region != 1 || !gantry_range_ok(io->region_offset, io->length, r->length) ||
-			     (uint8_t *)r->addr + io->region_offset != io->data || io->region_offset % 4096;
+		rh->n_bad += io->region != 1 ||
+			     !gantry_range_ok(io->region_offset, io->length, r->length) ||
+			     (uint8_t *)r->addr + io->region_offset != io->data ||
+			     io->region_offset % 4096;
 	rh->last_deadline_us = io->deadline_us;
 	rh->last_flags = io->flags;
 }
@@ -157,7 +162,8 @@ static struct gantry_lane *get_lane(const struct gantry_role_host *pub, uint32_t
 
 static struct fake_role_host *of_lane(struct gantry_lane *lane)
 {
-	return (struct fake_role_host *)((char *)(lane - lane->index) - offsetof(struct fake_role_host, lanes));
+	return (struct fake_role_host *)((char *)(lane - lane->index) -
+					 offsetof(struct fake_role_host, lanes));
 }
 
 static int poller_add(struct gantry_lane *lane, const struct gantry_poller *poller)
@@ -240,8 +246,9 @@ static void guard_complete(void *self, struct gantry_io *io)
 	chain->hops[1].complete(chain->hops[1].self, io);
 }
 
-static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner, const struct gantry_hop *terminal,
-			uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p)
+static int chain_create(struct gantry_lane *lane, const struct gantry_hop *owner,
+			const struct gantry_hop *terminal, uint32_t n,
+			struct gantry_chain **chain_p, struct gantry_io **ios_p)
 {
 	struct gantry_chain *chain = calloc(1, sizeof(*chain));
 
@@ -270,7 +277,8 @@ static void chain_destroy(struct gantry_chain *chain)
 	free(chain);
 }
 
-static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int flags, struct gantry_region **region_p)
+static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int flags,
+			 struct gantry_region **region_p)
 {
 	struct gantry_region *region = calloc(1, sizeof(*region));
 
@@ -284,7 +292,8 @@ static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int
 	return 0;
 }
 
-static void region_destroy(const struct gantry_role_host *pub, struct gantry_region *region, int quiet)
+static void region_destroy(const struct gantry_role_host *pub, struct gantry_region *region,
+			   int quiet)
 {
 	of(pub)->n_regions--;
 	of(pub)->n_quarantined += !quiet;
@@ -303,8 +312,10 @@ static struct fake_role_host *of_client(struct gantry_client *client)
 	return (struct fake_role_host *)client;
 }
 
-static int client_open(const struct gantry_role_host *pub, uint32_t connect, const struct gantry_session_attr *attr,
-		       const struct gantry_client_events *events, void *arg, struct gantry_client **client_p)
+static int client_open(const struct gantry_role_host *pub, uint32_t connect,
+		       const struct gantry_session_attr *attr,
+		       const struct gantry_client_events *events, void *arg,
+		       struct gantry_client **client_p)
 {
 	struct fake_role_host *rh = of(pub);
 
@@ -320,12 +331,13 @@ static int client_open(const struct gantry_role_host *pub, uint32_t connect, con
 	return 0;
 }
 
-static int client_export(struct gantry_client *client, const struct gantry_region *region, uint32_t rights,
-			 uint32_t handle)
+static int client_export(struct gantry_client *client, const struct gantry_region *region,
+			 uint32_t rights, uint32_t handle)
 {
 	struct fake_role_host *rh = of_client(client);
 
-	if (region != rh->region || handle != 1 || rights != (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE))
+	if (region != rh->region || handle != 1 ||
+	    rights != (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE))
 		rh->n_bad++;
 	if (rh->export_rc)
 		return rh->export_rc;
@@ -371,7 +383,8 @@ static void client_expect(struct gantry_client *client, const struct gantry_volu
 	(void)volume;
 }
 
-static void client_use_secret(struct gantry_client *client, const uint8_t secret[GANTRY_SECRET_BYTES])
+static void client_use_secret(struct gantry_client *client,
+			      const uint8_t secret[GANTRY_SECRET_BYTES])
 {
 	memcpy(of_client(client)->presented, secret, GANTRY_SECRET_BYTES);
 }
@@ -498,7 +511,8 @@ uint64_t fake_role_wake_ns(struct fake_role_host *rh)
 	uint64_t wake = 0;
 
 	for (uint32_t i = 0; i < rh->n_lanes; i++) {
-		uint64_t at = rh->pollers[i].wake_ns ? rh->pollers[i].wake_ns(rh->pollers[i].self) : 0;
+		uint64_t at = rh->pollers[i].wake_ns ? rh->pollers[i].wake_ns(rh->pollers[i].self)
+						     : 0;
 
 		if (at && (!wake || at < wake))
 			wake = at;
@@ -517,8 +531,8 @@ void fake_role_fault(struct fake_role_host *rh, struct fake_fault fault)
 	fake_fail("more than %d faults", FAKE_FAULTS);
 }
 
-void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t n_lanes, uint64_t size,
-		    uint32_t block_size)
+void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t n_lanes,
+		    uint64_t size, uint32_t block_size)
 {
 	memset(rh, 0, sizeof(*rh));
 	rh->host = host;
@@ -526,8 +540,10 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 	rh->turn_ns = 1000;
 	for (uint32_t i = 0; i < n_lanes; i++)
 		fake_lane_init(&rh->lanes[i], host, i, n_lanes);
-	rh->volume = (struct gantry_volume_info){
-		.size = size, .block_size = block_size, .ops = (1u << GANTRY_OP_COUNT) - 1, .max_io = 1 << 20};
+	rh->volume = (struct gantry_volume_info){.size = size,
+						 .block_size = block_size,
+						 .ops = (1u << GANTRY_OP_COUNT) - 1,
+						 .max_io = 1 << 20};
 	rh->data = calloc(1, size);
 	rh->before = calloc(1, size);
 	rh->pub = (struct gantry_role_host){

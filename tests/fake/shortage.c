@@ -123,32 +123,37 @@ OURS int munmap(void *at, size_t length)
 
 /* -- libconfig, and glibc's look-ups of users -- */
 
-#define SPARED(type, call, decl, args)                                                                                  \
-	OURS type call decl                                                                                             \
-	{                                                                                                               \
-		type(*next) decl;                                                                                       \
-		type got;                                                                                               \
-                                                                                                                        \
-		spared++;                                                                                               \
-		*(void **)&next = dlsym(RTLD_NEXT, #call);                                                              \
-		got = next args;                                                                                        \
-		spared--;                                                                                               \
-		return got;                                                                                             \
+#define SPARED(type, call, decl, args) \
+	OURS type call decl \
+	{ \
+		type(*next) decl; \
+		type got; \
+\
+		spared++; \
+		*(void **)&next = dlsym(RTLD_NEXT, #call); \
+		got = next args; \
+		spared--; \
+		return got; \
 	}
 
-SPARED(int, config_read, (config_t *config, FILE *f), (config, f))
-SPARED(config_setting_t *, config_setting_add, (config_setting_t *parent, const char *name, int type), (parent, name, type))
-SPARED(int, config_setting_set_string, (config_setting_t *setting, const char *value), (setting, value))
-SPARED(config_setting_t *, config_setting_get_elem, (const config_setting_t *setting, unsigned n), (setting, n))
+SPARED(int, config_read, (config_t * config, FILE *f), (config, f))
+SPARED(config_setting_t *, config_setting_add,
+       (config_setting_t * parent, const char *name, int type), (parent, name, type))
+SPARED(int, config_setting_set_string, (config_setting_t * setting, const char *value),
+       (setting, value))
+SPARED(config_setting_t *, config_setting_get_elem, (const config_setting_t *setting, unsigned n),
+       (setting, n))
 
-SPARED(int, getpwuid_r, (uid_t uid, struct passwd *user, char *text, size_t size, struct passwd **user_p),
+SPARED(int, getpwuid_r,
+       (uid_t uid, struct passwd *user, char *text, size_t size, struct passwd **user_p),
        (uid, user, text, size, user_p))
-SPARED(int, getgrgid_r, (gid_t gid, struct group *group, char *text, size_t size, struct group **group_p),
+SPARED(int, getgrgid_r,
+       (gid_t gid, struct group *group, char *text, size_t size, struct group **group_p),
        (gid, group, text, size, group_p))
 
 OURS void config_init(config_t *config)
 {
-	void (*next)(config_t *config);
+	void (*next)(config_t * config);
 
 	spared++;
 	*(void **)&next = dlsym(RTLD_NEXT, "config_init");
@@ -158,7 +163,7 @@ OURS void config_init(config_t *config)
 
 OURS void config_set_include_dir(config_t *config, const char *dir)
 {
-	void (*next)(config_t *config, const char *dir);
+	void (*next)(config_t * config, const char *dir);
 
 	spared++;
 	*(void **)&next = dlsym(RTLD_NEXT, "config_set_include_dir");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thief - a role that tries to take over a session of its peer with the id alone. Only tests load it.
+ * thief - a role that tries to take over a session of its peer with the id alone. Only tests load
+ * it.
  *
- * It opens a session through the first connect, unless the option `id` names a session of another process. Then it opens
- * sessions with that id and a higher epoch through the last connect: without a secret, with each of two wrong secrets, and,
- * if the session is its own, with the right secret. It logs each result, and finishes with status 0 if the peer rejected
- * all but the last, and ended the first session only for the last.
+ * It opens a session through the first connect, unless the option `id` names a session of another
+ * process. Then it opens sessions with that id and a higher epoch through the last connect: without
+ * a secret, with each of two wrong secrets, and, if the session is its own, with the right secret.
+ * It logs each result, and finishes with status 0 if the peer rejected all but the last, and ended
+ * the first session only for the last.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +18,8 @@
 
 enum attempt { WITHOUT, WRONG_FIRST, WRONG_LAST, RIGHT, ATTEMPTS };
 
-static const char *const names[ATTEMPTS] = {"no secret", "a secret with another first byte", "a secret with another last byte",
-					    "the right secret"};
+static const char *const names[ATTEMPTS] = {"no secret", "a secret with another first byte",
+					    "a secret with another last byte", "the right secret"};
 
 struct thief_conf {
 	const char *id; /* of the session to take over, in hexadecimal digits; "": open one */
@@ -35,7 +37,8 @@ struct thief {
 };
 
 static const struct gantry_option options[] = {
-	{"id", GANTRY_OPT_STRING, offsetof(struct thief_conf, id), "", 0, 0, NULL, NULL, "Id of the session to take over."},
+	{"id", GANTRY_OPT_STRING, offsetof(struct thief_conf, id), "", 0, 0, NULL, NULL,
+	 "Id of the session to take over."},
 	GANTRY_OPTION_END,
 };
 
@@ -48,7 +51,8 @@ static void finish(struct thief *t, const char *fault)
 	t->finished = 1;
 }
 
-static void ignore_region(void *arg, struct gantry_client *client, const struct gantry_region *region)
+static void ignore_region(void *arg, struct gantry_client *client,
+			  const struct gantry_region *region)
 {
 	(void)arg;
 	(void)client;
@@ -63,7 +67,8 @@ static void ignore_start(void *arg, struct gantry_client *client)
 
 static void try_next(void *arg);
 
-static void on_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
+static void on_ready(void *arg, struct gantry_client *client,
+		     const struct gantry_volume_info *volume)
 {
 	struct thief *t = arg;
 
@@ -76,7 +81,8 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 {
 	struct thief *t = arg;
 
-	gantry_log_info(t->rh->host, "thief: %s: %s", names[t->attempt], t->client_ready ? "accepted" : text);
+	gantry_log_info(t->rh->host, "thief: %s: %s", names[t->attempt],
+			t->client_ready ? "accepted" : text);
 	t->rh->client_free(client);
 	t->client = NULL;
 	if (t->client_ready != (t->attempt == RIGHT))
@@ -90,7 +96,10 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 }
 
 static const struct gantry_client_events client_events = {
-	.ready = on_ready, .exported = ignore_region, .started = ignore_start, .closed = on_closed,
+	.ready = on_ready,
+	.exported = ignore_region,
+	.started = ignore_start,
+	.closed = on_closed,
 };
 
 static void choose_secret(struct thief *t, uint8_t secret[GANTRY_SECRET_BYTES])
@@ -107,11 +116,13 @@ static void choose_secret(struct thief *t, uint8_t secret[GANTRY_SECRET_BYTES])
 
 static void try_now(struct thief *t)
 {
-	struct gantry_session_attr attr = {.id = t->id, .epoch = 1000 + t->attempt, .lanes = 1, .depth = 1, .regions = 1};
+	struct gantry_session_attr attr = {
+		.id = t->id, .epoch = 1000 + t->attempt, .lanes = 1, .depth = 1, .regions = 1};
 	uint8_t secret[GANTRY_SECRET_BYTES];
 
 	t->client_ready = 0;
-	if (t->rh->client_open(t->rh, t->rh->n_connects - 1, &attr, &client_events, t, &t->client)) {
+	if (t->rh->client_open(t->rh, t->rh->n_connects - 1, &attr, &client_events, t,
+			       &t->client)) {
 		finish(t, "cannot open a session");
 		return;
 	}
@@ -145,7 +156,8 @@ static void log_secret(const struct thief *t)
 	gantry_log_info(t->rh->host, "thief: the session has the secret %s", text);
 }
 
-static void victim_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
+static void victim_ready(void *arg, struct gantry_client *client,
+			 const struct gantry_volume_info *volume)
 {
 	struct thief *t = arg;
 
@@ -170,7 +182,10 @@ static void victim_closed(void *arg, struct gantry_client *client, int reason, c
 }
 
 static const struct gantry_client_events victim_events = {
-	.ready = victim_ready, .exported = ignore_region, .started = ignore_start, .closed = victim_closed,
+	.ready = victim_ready,
+	.exported = ignore_region,
+	.started = ignore_start,
+	.closed = victim_closed,
 };
 
 static int thief_open(const struct gantry_role_host *rh, const void *conf, void **role_p)

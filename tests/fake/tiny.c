@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tiny - a transport with limits of your choice, and nothing behind them: for tests of what is said about limits.
+ * tiny - a transport with limits of your choice, and nothing behind them: for tests of what is said
+ * about limits.
  *
- * What `scan` finds stands in the environment: GANTRY_TINY=LIST finds a device for each name of a list with commas, and
- * GANTRY_TINY=-TEXT fails with that text. Nothing connects; to be asked to do so is a mistake of the test, as is listen
- * without the option `listens`.
+ * What `scan` finds stands in the environment: GANTRY_TINY=LIST finds a device for each name of a
+ * list with commas, and GANTRY_TINY=-TEXT fails with that text. Nothing connects; to be asked to do
+ * so is a mistake of the test, as is listen without the option `listens`.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,29 +20,28 @@ struct tiny_conf {
 	uint8_t pins, mapped, notes, broken, made, listens;
 };
 
-#define NUMBER(name, dflt)                                                                                              \
-	{#name, GANTRY_OPT_INT, offsetof(struct tiny_conf, name), dflt, 0, UINT32_MAX, NULL, NULL, "As in its info."}
-#define SIZE(name, dflt)                                                                                                \
-	{#name, GANTRY_OPT_SIZE, offsetof(struct tiny_conf, name), dflt, 0, 0, NULL, NULL, "As in its info."}
-#define FLAG(name, dflt)                                                                                                \
-	{#name, GANTRY_OPT_BOOL, offsetof(struct tiny_conf, name), dflt, 0, 0, NULL, NULL, "As in its info."}
+#define NUMBER(name, dflt) \
+	{ \
+#name, GANTRY_OPT_INT, offsetof(struct tiny_conf, name), dflt, 0, UINT32_MAX, \
+			NULL, NULL, "As in its info." \
+	}
+#define SIZE(name, dflt) \
+	{ \
+#name, GANTRY_OPT_SIZE, offsetof(struct tiny_conf, name), dflt, 0, 0, NULL, NULL, \
+			"As in its info." \
+	}
+#define FLAG(name, dflt) \
+	{ \
+#name, GANTRY_OPT_BOOL, offsetof(struct tiny_conf, name), dflt, 0, 0, NULL, NULL, \
+			"As in its info." \
+	}
 
 static const struct gantry_option options[] = {
-	NUMBER(max_depth, "1024"),
-	NUMBER(max_regions, "64"),
-	NUMBER(max_queues, "0"),
-	NUMBER(conn_queues, "1"),
-	NUMBER(lane_queues, "2"),
-	SIZE(max_region_bytes, "1TiB"),
-	SIZE(conn_bytes, "8KiB"),
-	SIZE(lane_bytes, "64KiB"),
-	FLAG(pins, "true"),
-	FLAG(mapped, "false"),
-	FLAG(notes, "false"),
-	FLAG(broken, "false"),
-	FLAG(made, "false"),
-	FLAG(listens, "false"),
-	GANTRY_OPTION_END,
+	NUMBER(max_depth, "1024"), NUMBER(max_regions, "64"), NUMBER(max_queues, "0"),
+	NUMBER(conn_queues, "1"),  NUMBER(lane_queues, "2"),  SIZE(max_region_bytes, "1TiB"),
+	SIZE(conn_bytes, "8KiB"),  SIZE(lane_bytes, "64KiB"), FLAG(pins, "true"),
+	FLAG(mapped, "false"),     FLAG(notes, "false"),      FLAG(broken, "false"),
+	FLAG(made, "false"),       FLAG(listens, "false"),    GANTRY_OPTION_END,
 };
 
 static int tiny_open(const struct gantry_host *host, const void *conf, void **device_p)
@@ -102,7 +102,8 @@ static void tiny_info(void *device, struct gantry_device_info *info)
 	const struct tiny_conf *conf = device;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | (conf->pins ? GANTRY_CAP_PINS : 0) | (conf->mapped ? GANTRY_CAP_MAPPED : 0) |
+		.caps = GANTRY_CAP_RMA | (conf->pins ? GANTRY_CAP_PINS : 0) |
+			(conf->mapped ? GANTRY_CAP_MAPPED : 0) |
 			(conf->notes ? GANTRY_CAP_WRITE_IMM : 0),
 		.max_depth = (uint32_t)conf->max_depth,
 		.max_regions = (uint32_t)conf->max_regions,
@@ -128,8 +129,8 @@ __attribute__((noreturn)) static void not_wanted(const char *what)
 	abort();
 }
 
-static int tiny_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
-		       void **listener_p)
+static int tiny_listen(void *device, const char *service, const struct gantry_conn_events *events,
+		       void *arg, void **listener_p)
 {
 	(void)service;
 	(void)events;
@@ -140,8 +141,8 @@ static int tiny_listen(void *device, const char *service, const struct gantry_co
 	return 0;
 }
 
-static int tiny_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
-			void **conn_p)
+static int tiny_connect(void *device, const char *service, const struct gantry_conn_events *events,
+			void *arg, void **conn_p)
 {
 	(void)device;
 	(void)service;
@@ -159,7 +160,8 @@ static int tiny_send_ctrl(void *conn, const void *msg, size_t len)
 	not_wanted("send_ctrl");
 }
 
-static int tiny_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+static int tiny_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
+				void **consumer_p)
 {
 	(void)conn;
 	(void)attr;
@@ -168,7 +170,8 @@ static int tiny_consumer_create(void *conn, const struct gantry_queue_attr *attr
 	not_wanted("consumer_create");
 }
 
-static int tiny_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p)
+static int tiny_producer_create(void *conn, uint32_t consumer_id,
+				const struct gantry_queue_attr *attr, void **producer_p)
 {
 	(void)conn;
 	(void)consumer_id;
@@ -207,8 +210,8 @@ static int tiny_send(void *producer, const struct gantry_send *send, uint32_t fl
 	not_wanted("send");
 }
 
-static int tiny_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
-		       struct gantry_token *token_p)
+static int tiny_export(void *conn, const struct gantry_region *region, uint32_t rights,
+		       uint32_t handle, struct gantry_token *token_p)
 {
 	(void)conn;
 	(void)region;
@@ -218,7 +221,8 @@ static int tiny_export(void *conn, const struct gantry_region *region, uint32_t 
 	not_wanted("export_region");
 }
 
-static int tiny_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
+static int tiny_import(void *conn, const struct gantry_token *token, uint32_t flags,
+		       struct gantry_region **region_p)
 {
 	(void)conn;
 	(void)token;

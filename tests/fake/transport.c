@@ -14,8 +14,8 @@
 enum { EV_ACCEPT, EV_CONNECTED, EV_MESSAGE, EV_REVOKE, EV_REVOKED, EV_CLOSED };
 
 /*
- * Connections are large, and mostly untouched. With FAKE_SPARES, so many are kept for the next transport of this process, and
- * cleared where they were used.
+ * Connections are large, and mostly untouched. With FAKE_SPARES, so many are kept for the next
+ * transport of this process, and cleared where they were used.
  */
 #ifdef FAKE_SPARES
 static struct fake_conn *spares[FAKE_SPARES];
@@ -61,7 +61,8 @@ void fake_transport_init(struct fake_transport *ft)
 	ft->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ft->caps = GANTRY_CAP_MAPPED | GANTRY_CAP_RMA;
 	ft->max_depth = FAKE_MSGS;
-	ft->peer = (struct gantry_peer){.pid = getpid(), .uid = getuid(), .gid = getgid(), .address = "fake"};
+	ft->peer = (struct gantry_peer){
+		.pid = getpid(), .uid = getuid(), .gid = getgid(), .address = "fake"};
 	ft->next_consumer = 100;
 }
 
@@ -71,13 +72,16 @@ void fake_transport_fini(struct fake_transport *ft)
 		fake_fail("transport: the device was not closed");
 	for (unsigned i = 0; i < 8; i++)
 		if (ft->listeners[i].used)
-			fake_fail("transport: \"%s\" is still listened to", ft->listeners[i].service);
+			fake_fail("transport: \"%s\" is still listened to",
+				  ft->listeners[i].service);
 	for (unsigned i = 0; i < ft->n_conns; i++) {
 		struct fake_conn *conn = ft->conns[i];
 
 		if (conn->n_consumers || conn->n_producers || conn->n_rmas || conn->n_imports)
-			fake_fail("transport: connection %u left %u consumers, %u producers, %u rmas, %u regions", i,
-				  conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_imports);
+			fake_fail(
+				"transport: connection %u left %u consumers, %u producers, %u rmas, %u regions",
+				i, conn->n_consumers, conn->n_producers, conn->n_rmas,
+				conn->n_imports);
 		if (!conn->disconnected && !conn->refused)
 			fake_fail("transport: connection %u was not disconnected", i);
 		free_conn(conn);
@@ -111,7 +115,7 @@ static struct fake_conn *new_conn(struct fake_transport *ft, const char *service
 {
 	struct fake_conn *conn = alloc_conn();
 
-	if (conn == NULL || ft->n_conns == FAKE_CONNS)
+	if (!conn || ft->n_conns == FAKE_CONNS)
 		fake_fail("transport: too many connections");
 	conn->ft = ft;
 	snprintf(conn->service, sizeof(conn->service), "%s", service);
@@ -133,7 +137,7 @@ static void post(struct fake_conn *conn, int type, int value, const void *bytes,
 	struct fake_event *ev = malloc(sizeof(*ev));
 	uint64_t one = 1;
 
-	if (ev == NULL || ft->n_events == FAKE_EVENTS || len > sizeof(ev->bytes))
+	if (!ev || ft->n_events == FAKE_EVENTS || len > sizeof(ev->bytes))
 		fake_fail("transport: too many events, or too long a message");
 	ev->conn = conn;
 	ev->type = type;
@@ -163,7 +167,8 @@ struct fake_conn *fake_dial(struct fake_transport *ft, const char *service)
 struct fake_conn *fake_pending(struct fake_transport *ft)
 {
 	for (unsigned i = 0; i < ft->n_conns; i++)
-		if (ft->conns[i]->by_core && !ft->conns[i]->established && !ft->conns[i]->closed && !ft->conns[i]->disconnected)
+		if (ft->conns[i]->by_core && !ft->conns[i]->established && !ft->conns[i]->closed &&
+		    !ft->conns[i]->disconnected)
 			return ft->conns[i];
 	return NULL;
 }
@@ -227,8 +232,11 @@ static void ft_info(void *device, struct gantry_device_info *info)
 {
 	const struct fake_transport *ft = device;
 
-	*info = (struct gantry_device_info){.caps = ft->caps, .max_depth = ft->max_depth, .max_regions = 64,
-					    .max_region_bytes = UINT64_MAX, .detail = "in the test"};
+	*info = (struct gantry_device_info){.caps = ft->caps,
+					    .max_depth = ft->max_depth,
+					    .max_regions = 64,
+					    .max_region_bytes = UINT64_MAX,
+					    .detail = "in the test"};
 }
 
 static int ft_fd(void *device)
@@ -269,12 +277,24 @@ static void deliver(struct fake_event *ev)
 	const struct gantry_conn_events *events = conn->events;
 
 	switch (ev->type) {
-	case EV_ACCEPT: deliver_accept(conn, &conn->ft->peer); break;
-	case EV_CONNECTED: events->connected(conn->arg, conn, &conn->ft->peer); break;
-	case EV_MESSAGE: events->message(conn->arg, conn, ev->bytes, ev->len); break;
-	case EV_REVOKE: events->revoke(conn->arg, conn, (uint32_t)ev->value); break;
-	case EV_REVOKED: deliver_revoked(conn, ev); break;
-	case EV_CLOSED: events->closed(conn->arg, conn, ev->value); break;
+	case EV_ACCEPT:
+		deliver_accept(conn, &conn->ft->peer);
+		break;
+	case EV_CONNECTED:
+		events->connected(conn->arg, conn, &conn->ft->peer);
+		break;
+	case EV_MESSAGE:
+		events->message(conn->arg, conn, ev->bytes, ev->len);
+		break;
+	case EV_REVOKE:
+		events->revoke(conn->arg, conn, (uint32_t)ev->value);
+		break;
+	case EV_REVOKED:
+		deliver_revoked(conn, ev);
+		break;
+	case EV_CLOSED:
+		events->closed(conn->arg, conn, ev->value);
+		break;
 	}
 }
 
@@ -299,8 +319,8 @@ static int ft_progress(void *device)
 	return n;
 }
 
-static int ft_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
-		     void **listener_p)
+static int ft_listen(void *device, const char *service, const struct gantry_conn_events *events,
+		     void *arg, void **listener_p)
 {
 	struct fake_transport *ft = device;
 	int rc = fake_script(ft, FAKE_LISTEN);
@@ -309,7 +329,8 @@ static int ft_listen(void *device, const char *service, const struct gantry_conn
 		if (!ft->listeners[i].used) {
 			ft->listeners[i].events = events;
 			ft->listeners[i].arg = arg;
-			snprintf(ft->listeners[i].service, sizeof(ft->listeners[i].service), "%s", service);
+			snprintf(ft->listeners[i].service, sizeof(ft->listeners[i].service), "%s",
+				 service);
 			ft->listeners[i].used = 1;
 			*listener_p = &ft->listeners[i].used;
 			return 0;
@@ -322,7 +343,8 @@ static void ft_unlisten(void *listener)
 	*(int *)listener = 0;
 }
 
-static int ft_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p)
+static int ft_connect(void *device, const char *service, const struct gantry_conn_events *events,
+		      void *arg, void **conn_p)
 {
 	struct fake_transport *ft = device;
 	int rc = fake_script(ft, FAKE_CONNECT);
@@ -367,14 +389,15 @@ static void ft_disconnect(void *arg)
 	if (conn->disconnected)
 		fake_fail("transport: disconnected twice");
 	if (conn->n_consumers || conn->n_producers || conn->n_rmas || conn->n_registered)
-		fake_fail("transport: disconnected while %u consumers, %u producers, %u rmas, %u registered regions exist",
-			  conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_registered);
+		fake_fail(
+			"transport: disconnected while %u consumers, %u producers, %u rmas, %u registered regions exist",
+			conn->n_consumers, conn->n_producers, conn->n_rmas, conn->n_registered);
 	conn->disconnected = 1;
 	conn->disconnected_at = ++conn->ft->n_steps;
 }
 
-static int ft_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
-		     struct gantry_token *token)
+static int ft_export(void *arg, const struct gantry_region *region, uint32_t rights,
+		     uint32_t handle, struct gantry_token *token)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_EXPORT);
@@ -384,7 +407,8 @@ static int ft_export(void *arg, const struct gantry_region *region, uint32_t rig
 	if (conn->n_exports == FAKE_QUEUES)
 		fake_fail("transport: too many exports");
 	conn->exports[conn->n_exports++] = handle;
-	*token = (struct gantry_token){.kind = 7, .handle = handle, .length = region->length, .rights = rights};
+	*token = (struct gantry_token){
+		.kind = 7, .handle = handle, .length = region->length, .rights = rights};
 	return 0;
 }
 
@@ -402,7 +426,8 @@ static const char *ft_import_error(void *arg)
 	return conn->ft->import_error ? conn->ft->import_error : "";
 }
 
-static int ft_import(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
+static int ft_import(void *arg, const struct gantry_token *token, uint32_t flags,
+		     struct gantry_region **region_p)
 {
 	struct fake_conn *conn = arg;
 	int rc = fake_script(conn->ft, FAKE_IMPORT);
@@ -413,7 +438,7 @@ static int ft_import(void *arg, const struct gantry_token *token, uint32_t flags
 	if (token->length == 0 || token->length > FAKE_REGION_BYTES)
 		return -ERANGE;
 	region = calloc(1, sizeof(*region));
-	if (region == NULL)
+	if (!region)
 		return -ENOMEM;
 	*region = (struct gantry_region){
 		.addr = flags & GANTRY_IMPORT_MAP && !conn->ft->unmapped ? conn->ft->memory : NULL,
@@ -454,7 +479,8 @@ static int ft_revoke(void *arg, uint32_t handle)
 			return 0;
 		}
 	if (rc == 0)
-		fake_fail("transport: a region is asked back that was not exported, or was asked back before");
+		fake_fail(
+			"transport: a region is asked back that was not exported, or was asked back before");
 	return rc;
 }
 

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transport.h - a transport in memory whose far end is the test: it dials and accepts, sends control messages byte by
- * byte, forges what arrives in a queue, and makes any operation fail when it is told to.
+ * transport.h - a transport in memory whose far end is the test: it dials and accepts, sends
+ * control messages byte by byte, forges what arrives in a queue, and makes any operation fail when
+ * it is told to.
  *
- *	struct fake_transport ft;
- *	fake_transport_init(&ft);
- *	gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);      conf is the transport itself
- *	conn = fake_dial(&ft, "volume0");   fake_ctrl_send(conn, ...);   gn_loop_turn();   fake_ctrl_recv(conn, ...);
- *	fake_transport_fini(&ft);           ends the program when a connection, queue, region was left or misused
+ *     struct fake_transport ft;
+ *     fake_transport_init(&ft);
+ *     gn_device_open(loop, "dev0", "fake", &fake_transport_ops, &ft, &device);      conf is the
+ *                                                                                   transport
+ *                                                                                   itself
+ *     conn = fake_dial(&ft, "volume0");   fake_ctrl_send(conn, ...); gn_loop_turn();
+ *                                         fake_ctrl_recv(conn, ...);
+ *     fake_transport_fini(&ft);           ends the program when a connection, queue, region was
+ *                                         left or misused
  *
- * Events come from progress, as they should. The queues may be used by a lane's thread while the test looks: every
- * function takes the lock of the transport.
+ * Events come from progress, as they should. The queues may be used by a lane's thread while the
+ * test looks: every function takes the lock of the transport.
  */
 #ifndef FAKE_TRANSPORT_H
 #define FAKE_TRANSPORT_H
@@ -53,16 +58,17 @@ struct fake_queue {
 	uint32_t depth, posted;
 	struct gantry_msg in[FAKE_MSGS]; /* consumer: arrived, not polled */
 	uint32_t n_in;
-	int poll_rc;            /* consumer: what poll_recv returns when it is negative */
+	int poll_rc; /* consumer: what poll_recv returns when it is negative */
 	int fd;
 	uint32_t armed;
 	uint8_t out[FAKE_MSGS][GANTRY_IMM_MAX]; /* producer: sent, not looked at */
 	uint32_t n_out, n_unflushed;
 	uint32_t n_flushes, n_sends;
-	int send_rc;            /* producer: what send returns; 0: takes it */
+	int send_rc; /* producer: what send returns; 0: takes it */
 	uint32_t n_refused;
 	struct gantry_inline_handler direct; /* consumer: as it was set last */
-	struct fake_queue *echo; /* producer: a consumer that is handed each message back directly, inside the send */
+	/* producer: a consumer that is handed each message back directly, inside the send */
+	struct fake_queue *echo;
 };
 
 struct fake_rma {
@@ -84,7 +90,7 @@ struct fake_conn {
 	const struct gantry_conn_events *events;
 	void *arg;
 	char service[64];
-	int by_core;      /* the core connected; else the test did */
+	int by_core;         /* the core connected; else the test did */
 	const char *refusal; /* set before fake_close(): the reason of the peer */
 	int established, refused, closed, disconnected;
 	struct {
@@ -95,13 +101,17 @@ struct fake_conn {
 	struct fake_queue consumers[FAKE_QUEUES], producers[FAKE_QUEUES];
 	struct fake_rma rmas[FAKE_QUEUES];
 	const struct gantry_region *registered[FAKE_QUEUES];
-	char order[FAKE_ORDER]; /* the first calls: moves W R, N with a note; S sends; flushes F of an rma, f of a producer */
+	/*
+	 * the first calls: moves W R, N with a note; S sends; flushes F of an rma, f of a producer
+	 */
+	char order[FAKE_ORDER];
 	unsigned n_order;
 	unsigned n_consumers, n_producers, n_rmas, n_imports, n_registered; /* that exist */
 	unsigned touched_queues, touched_rmas; /* places that were used: those of lower index */
-	uint32_t exports[FAKE_QUEUES]; /* handles that the core exported */
-	unsigned n_exports, n_revokes; /* n_revokes: asked back */
-	unsigned disconnected_at, released_at; /* when, in steps of the transport; released: the last region */
+	uint32_t exports[FAKE_QUEUES];         /* handles that the core exported */
+	unsigned n_exports, n_revokes;         /* n_revokes: asked back */
+	/* when, in steps of the transport; released: the last region */
+	unsigned disconnected_at, released_at;
 };
 
 struct fake_event {
@@ -114,10 +124,13 @@ struct fake_event {
 
 struct fake_transport {
 	pthread_mutex_t lock;
-	/* Called first for each frame that the core sends. 1: processed, hide it from the test. May be NULL. */
+	/*
+	 * Called first for each frame that the core sends. 1: processed, hide it from the test. May
+	 * be NULL.
+	 */
 	int (*answers)(struct fake_conn *conn, const void *msg, size_t len);
 	uint32_t caps, max_depth;
-	uint64_t room; /* bytes that a region may have; 0: any */
+	uint64_t room;      /* bytes that a region may have; 0: any */
 	uint32_t max_noted; /* bytes of a write with a note */
 	int event_fd;
 	uint64_t wake_ns;
@@ -137,12 +150,12 @@ struct fake_transport {
 	unsigned n_conns;
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
-	struct gantry_peer peer;    /* whom dial pretends to be; same uid at first */
-	const char *import_error;   /* the reason that import_error returns; NULL: "" */
-	uint32_t skew_handle;       /* added to the handle of what is imported */
-	int unmapped;               /* what is imported has no address, wanted or not */
-	uint32_t import_flags;      /* GANTRY_IMPORT_* of the last import */
-	int keeps;                  /* the peer does not answer when a region is asked back */
+	struct gantry_peer peer;  /* whom dial pretends to be; same uid at first */
+	const char *import_error; /* the reason that import_error returns; NULL: "" */
+	uint32_t skew_handle;     /* added to the handle of what is imported */
+	int unmapped;             /* what is imported has no address, wanted or not */
+	uint32_t import_flags;    /* GANTRY_IMPORT_* of the last import */
+	int keeps;                /* the peer does not answer when a region is asked back */
 	uint32_t next_consumer;
 	uint8_t memory[FAKE_REGION_BYTES]; /* what imported regions show */
 };
@@ -156,9 +169,14 @@ void fake_fail_op(struct fake_transport *ft, enum fake_op op, unsigned in, int r
 
 /* -- control plane: the test as the peer -- */
 
-/* Connect to a service of the core. NULL when there is no listener. The events follow from progress. */
+/*
+ * Connect to a service of the core. NULL when there is no listener. The events follow from
+ * progress.
+ */
 struct fake_conn *fake_dial(struct fake_transport *ft, const char *service);
-/* The connection that the core has asked for and that is neither accepted nor refused; NULL: none. */
+/*
+ * The connection that the core has asked for and that is neither accepted nor refused; NULL: none.
+ */
 struct fake_conn *fake_pending(struct fake_transport *ft);
 void fake_accept(struct fake_conn *conn);
 /* The connection is over, for the core. */
@@ -167,7 +185,10 @@ void fake_ctrl_send(struct fake_conn *conn, const void *msg, size_t len);
 /* Take the oldest message of the core. Returns its length, 0: none. buf: GANTRY_CTRL_MAX bytes. */
 size_t fake_ctrl_recv(struct fake_conn *conn, void *buf);
 void fake_revoke(struct fake_conn *conn, uint32_t handle);
-/* The peer has signed off a region that the core asked back; rc -ETIMEDOUT: nobody knows. By itself without `keeps`. */
+/*
+ * The peer has signed off a region that the core asked back; rc -ETIMEDOUT: nobody knows. By itself
+ * without `keeps`.
+ */
 void fake_revoked(struct fake_conn *conn, uint32_t handle, int rc);
 
 /* -- queues -- */

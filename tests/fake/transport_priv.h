@@ -10,9 +10,11 @@ int fake_script(struct fake_transport *ft, enum fake_op op);
 
 int fq_register(void *conn, const struct gantry_region *region);
 void fq_unregister(void *conn, const struct gantry_region *region);
-int fq_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
+int fq_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
+		       void **consumer_p);
 void fq_consumer_destroy(void *consumer);
-int fq_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p);
+int fq_producer_create(void *conn, uint32_t consumer_id, const struct gantry_queue_attr *attr,
+		       void **producer_p);
 void fq_producer_destroy(void *producer);
 int fq_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void fq_rma_destroy(void *rma);
@@ -31,14 +33,16 @@ int fq_rma_write_imm(void *rma, const struct gantry_rma *op, uint32_t note);
 void fq_rma_flush(void *rma);
 int fq_rma_poll(void *rma, struct gantry_rma_done *done, uint32_t max);
 
-#define FAKE_QUEUE_OPS                                                                                                  \
-	.register_region = fq_register, .unregister_region = fq_unregister,                                             \
-	.consumer_create = fq_consumer_create, .consumer_destroy = fq_consumer_destroy,                                 \
-	.producer_create = fq_producer_create, .producer_destroy = fq_producer_destroy, .rma_create = fq_rma_create,    \
-	.rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, .poll_recv = fq_poll_recv,                            \
-	.consumer_arm = fq_consumer_arm, .consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd,          \
-	.send = fq_send, .flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit,                     \
-	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, .consumer_set_inline_handler = fq_consumer_set_inline_handler, \
+#define FAKE_QUEUE_OPS \
+	.register_region = fq_register, .unregister_region = fq_unregister, \
+	.consumer_create = fq_consumer_create, .consumer_destroy = fq_consumer_destroy, \
+	.producer_create = fq_producer_create, .producer_destroy = fq_producer_destroy, \
+	.rma_create = fq_rma_create, .rma_destroy = fq_rma_destroy, .post_recv = fq_post_recv, \
+	.poll_recv = fq_poll_recv, .consumer_arm = fq_consumer_arm, \
+	.consumer_disarm = fq_consumer_disarm, .consumer_fd = fq_consumer_fd, .send = fq_send, \
+	.flush = fq_flush, .poll_send = fq_poll_send, .rma_submit = fq_rma_submit, \
+	.rma_flush = fq_rma_flush, .rma_poll = fq_rma_poll, \
+	.consumer_set_inline_handler = fq_consumer_set_inline_handler, \
 	.producer_inline_handler = fq_producer_inline_handler, .rma_write_imm = fq_rma_write_imm
 
 #endif

@@ -54,7 +54,10 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* A call runs at the start of a turn, after the turn's time was taken: between the last two lies a turn with new time. */
+/*
+ * A call runs at the start of a turn, after the turn's time was taken: between the last two lies a
+ * turn with new time.
+ */
 void fake_settle(struct fake_worker *fw)
 {
 	for (int i = 0; i < 3; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A command line and a JSON file of any content: no crash, a message for every refusal, and callbacks only when all is well.
- * The words of the command line end with a newline each; what comes behind an empty one is the file.
+ * A command line and a JSON file of any content: no crash, a message for every refusal, and
+ * callbacks only when all is well. The words of the command line end with a newline each; what
+ * comes behind an empty one is the file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,7 +65,8 @@ static doca_error_t on_cmd(void *config)
 	return DOCA_SUCCESS;
 }
 
-static struct doca_argp_param *make(const char *s, const char *l, enum doca_argp_type type, doca_argp_param_cb_t callback)
+static struct doca_argp_param *make(const char *s, const char *l, enum doca_argp_type type,
+				    doca_argp_param_cb_t callback)
 {
 	struct doca_argp_param *param;
 
@@ -102,7 +104,8 @@ static void program(void)
 	doca_argp_cmd_set_name(cmd, "do");
 	doca_argp_cmd_set_description(cmd, "any");
 	doca_argp_cmd_set_callback(cmd, on_cmd);
-	require(doca_argp_cmd_register_param(cmd, make("x", NULL, DOCA_ARGP_TYPE_STRING, on_text)) == DOCA_SUCCESS);
+	require(doca_argp_cmd_register_param(
+			cmd, make("x", NULL, DOCA_ARGP_TYPE_STRING, on_text)) == DOCA_SUCCESS);
 	require(doca_argp_register_cmd(cmd) == DOCA_SUCCESS);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors, regions and volumes from any bytes: the check must say what 128-bit arithmetic says. */
+/*
+ * Descriptors, regions and volumes from any bytes: the check must say what 128-bit arithmetic says.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(&in, data, size < sizeof(in) ? size : sizeof(in));
 	rules.volume.block_size = 512u << (in.block_shift % 8);
-	if (__builtin_mul_overflow(in.blocks, (uint64_t)rules.volume.block_size, &rules.volume.size))
+	if (__builtin_mul_overflow(in.blocks, (uint64_t)rules.volume.block_size,
+				   &rules.volume.size))
 		rules.volume.size = 0 - (uint64_t)rules.volume.block_size;
 	rules.volume.flags = in.volume_flags;
 	rules.volume.ops = in.ops;
@@ -49,9 +52,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	copy = io;
 	gn_io_rules_ready(&rules);
 	status = gn_check_io(&rules, &io);
-	if (status != reference_check(&rules, &copy) || io.data != copy.data || io.deadline_us != copy.deadline_us)
+	if (status != reference_check(&rules, &copy) || io.data != copy.data ||
+	    io.deadline_us != copy.deadline_us)
 		abort();
-	if (status == GANTRY_S_OK && gantry_op_has_data(io.opcode) && io.region_offset + io.length > region.length)
+	if (status == GANTRY_S_OK && gantry_op_has_data(io.opcode) &&
+	    io.region_offset + io.length > region.length)
 		abort();
 	return 0;
 }

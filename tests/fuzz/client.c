@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c - a server that answers anything at any time to a role that opens a session, over a transport that fails, while
- * the role itself exports, starts, submits, closes and aborts
+ * client.c - a server that answers anything at any time to a role that opens a session, over a
+ * transport that fails, while the role itself exports, starts, submits, closes and aborts
  *
- * The input is a list of steps, see step(). A client starts only after an answer with at most the lanes and the depth that
- * it has asked for. At the end the role is stopped. `closed` must have come once for each client and
- * last, each IO that was accepted must have completed once, and no connection, queue, region or file descriptor may be left:
- * fake_core_fini checks the former three.
+ * The input is a list of steps, see step(). A client starts only after an answer with at most the
+ * lanes and the depth that it has asked for. At the end the role is stopped. `closed` must have
+ * come once for each client and last, each IO that was accepted must have completed once, and no
+ * connection, queue, region or file descriptor may be left: fake_core_fini checks the former three.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -35,7 +35,8 @@ struct fuzz {
 	struct gantry_io *ios;
 	uint32_t busy; /* IOs that were accepted and have not completed */
 	int is_ready, is_closed;
-	int queues_fit; /* the server has sent a QUEUES answer that keeps to what this client asked for */
+	/* the server has sent a QUEUES answer that keeps to what this client asked for */
+	int queues_fit;
 	unsigned epoch;
 	struct gantry_region region;
 };
@@ -73,7 +74,8 @@ static void on_ready(void *arg, struct gantry_client *c, const struct gantry_vol
 {
 	(void)arg;
 	require(c == f.client && !f.is_ready && !f.is_closed);
-	require(volume->block_size != 0 && (volume->block_size & (volume->block_size - 1)) == 0 && volume->size != 0);
+	require(volume->block_size != 0 && (volume->block_size & (volume->block_size - 1)) == 0 &&
+		volume->size != 0);
 	require(volume->size % volume->block_size == 0);
 	f.is_ready = 1;
 }
@@ -93,7 +95,7 @@ static void on_started(void *arg, struct gantry_client *c)
 static void on_closed(void *arg, struct gantry_client *c, int reason, const char *text)
 {
 	(void)arg;
-	require(c == f.client && !f.is_closed && reason <= 0 && text != NULL && f.busy == 0);
+	require(c == f.client && !f.is_closed && reason <= 0 && text && f.busy == 0);
 	f.is_closed = 1;
 }
 
@@ -104,7 +106,8 @@ static void owner_complete(void *self, struct gantry_io *io)
 	uint32_t bit = 1u << (io - f.ios);
 
 	(void)self;
-	require(io >= f.ios && io < f.ios + IOS && (f.busy & bit) && io->status < GANTRY_S_COUNT && gantry_io_end(io) == 0);
+	require(io >= f.ios && io < f.ios + IOS && (f.busy & bit) && io->status < GANTRY_S_COUNT &&
+		gantry_io_end(io) == 0);
 	f.busy &= ~bit;
 }
 
@@ -128,9 +131,9 @@ static void open_client(void)
 	const struct gantry_session_attr attr = {
 		.id = FAKE_SESSION, .epoch = ++f.epoch, .lanes = LANES, .depth = IOS, .regions = 2};
 
-	if (f.client != NULL && f.is_closed)
+	if (f.client && f.is_closed)
 		free_client();
-	if (f.client != NULL)
+	if (f.client)
 		return;
 	f.is_ready = f.is_closed = f.queues_fit = 0;
 	if (f.fc.rh->client_open(f.fc.rh, 0, &attr, &events, NULL, &f.client) != 0)
@@ -141,11 +144,12 @@ static void start_client(void)
 {
 	struct gantry_hop owner = {.submit = no_submit, .complete = owner_complete}, terminal;
 
-	for (uint32_t i = 0; i < LANES && f.chain == NULL && f.is_ready && !f.is_closed; i++)
+	for (uint32_t i = 0; i < LANES && !f.chain && f.is_ready && !f.is_closed; i++)
 		if (f.fc.rh->client_hop(f.client, i, f.fc.rh->lane(f.fc.rh, i), &terminal) != 0)
 			return;
-	if (f.chain == NULL && f.is_ready && !f.is_closed)
-		require(f.fc.rh->chain_create(f.fc.rh->lane(f.fc.rh, 1), &owner, &terminal, IOS, &f.chain, &f.ios) == 0);
+	if (!f.chain && f.is_ready && !f.is_closed)
+		require(f.fc.rh->chain_create(f.fc.rh->lane(f.fc.rh, 1), &owner, &terminal, IOS,
+					      &f.chain, &f.ios) == 0);
 	f.fc.rh->client_start(f.client);
 }
 
@@ -176,18 +180,31 @@ static void user(void)
 
 	if (what % 8 == 0)
 		open_client();
-	if (f.client == NULL)
+	if (!f.client)
 		return;
 	switch (what % 8) {
-	case 1: f.fc.rh->client_export(f.client, &f.region, GANTRY_REMOTE_READ | (how & 2), 1 + how % 3); break;
-	case 2: start_client(); break;
-	case 3: case 4:
-		if (f.chain != NULL)
+	case 1:
+		f.fc.rh->client_export(f.client, &f.region, GANTRY_REMOTE_READ | (how & 2),
+				       1 + how % 3);
+		break;
+	case 2:
+		start_client();
+		break;
+	case 3:
+	case 4:
+		if (f.chain)
 			gn_worker_call(f.fc.worker, submit_on_lane, &how);
 		break;
-	case 5: f.fc.rh->client_close(f.client); break;
-	case 6: f.fc.rh->client_abort(f.client); break;
-	case 7: if (f.is_closed) free_client(); break;
+	case 5:
+		f.fc.rh->client_close(f.client);
+		break;
+	case 6:
+		f.fc.rh->client_abort(f.client);
+		break;
+	case 7:
+		if (f.is_closed)
+			free_client();
+		break;
 	}
 }
 
@@ -196,14 +213,22 @@ static void user(void)
 static size_t answer_payload(unsigned type, void *buf)
 {
 	const struct gn_hello_answer hello = {.version = 1, .epoch = f.epoch, .secret = {1, 2, 3}};
-	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gantry_volume_info volume = {
+		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = LANES, .depth = IOS, .consumer = {21, 22}};
 
 	switch (type) {
-	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
-	case GN_FRAME_QUERY: memcpy(buf, &volume, sizeof(volume)); return sizeof(volume);
-	case GN_FRAME_QUEUES: memcpy(buf, &queues, sizeof(queues)); return sizeof(queues);
-	default: return 0;
+	case GN_FRAME_HELLO:
+		memcpy(buf, &hello, sizeof(hello));
+		return sizeof(hello);
+	case GN_FRAME_QUERY:
+		memcpy(buf, &volume, sizeof(volume));
+		return sizeof(volume);
+	case GN_FRAME_QUEUES:
+		memcpy(buf, &queues, sizeof(queues));
+		return sizeof(queues);
+	default:
+		return 0;
 	}
 }
 
@@ -212,8 +237,8 @@ static void send_message(const uint8_t *msg, size_t len)
 	struct gn_parsed parsed;
 	struct gn_queues queues;
 
-	if (gn_frame_parse(msg, len, &parsed) == 0 && parsed.type == GN_FRAME_QUEUES && parsed.answer &&
-	    parsed.verdict.status == 0 && parsed.payload_len == sizeof(queues)) {
+	if (gn_frame_parse(msg, len, &parsed) == 0 && parsed.type == GN_FRAME_QUEUES &&
+	    parsed.answer && parsed.verdict.status == 0 && parsed.payload_len == sizeof(queues)) {
 		memcpy(&queues, parsed.payload, sizeof(queues));
 		f.queues_fit |= queues.n <= LANES && queues.depth <= IOS;
 	}
@@ -253,13 +278,14 @@ static void say_bytes(void)
 
 static void reply(void)
 {
-	struct fake_queue *in = &f.conn->consumers[byte() % LANES], *out = &f.conn->producers[byte() % LANES];
+	struct fake_queue *in = &f.conn->consumers[byte() % LANES],
+			  *out = &f.conn->producers[byte() % LANES];
 	uint8_t msg[GANTRY_IMM_MAX] = {0};
 
-	if (out->conn != NULL)
+	if (out->conn)
 		fake_taken(out, msg);
 	patch(msg, GANTRY_IO_WIRE_BYTES);
-	if (in->conn != NULL && in->n_in < in->posted)
+	if (in->conn && in->n_in < in->posted)
 		fake_arrive(in, msg, byte() == 255 ? 8 : GANTRY_IO_WIRE_BYTES);
 }
 
@@ -269,12 +295,27 @@ static void trouble(void)
 	unsigned what = byte(), how = byte();
 
 	switch (what % 6) {
-	case 0: fake_fail_op(&f.fc.ft, how % FAKE_OPS, how / FAKE_OPS % 4, -ENOMEM); break;
-	case 1: if (q->conn != NULL) fake_queue_refuse(q, how & 1 ? -EAGAIN : 0); break;
-	case 2: if (!f.conn->closed) fake_close(f.conn, -ENOTCONN); break;
-	case 3: f.fc.ft.keeps = how & 1; break;
-	case 4: if (f.conn->by_core && !f.conn->established && !f.conn->closed) fake_accept(f.conn); break;
-	case 5: f.fc.ft.room = how * 64u; break;
+	case 0:
+		fake_fail_op(&f.fc.ft, how % FAKE_OPS, how / FAKE_OPS % 4, -ENOMEM);
+		break;
+	case 1:
+		if (q->conn)
+			fake_queue_refuse(q, how & 1 ? -EAGAIN : 0);
+		break;
+	case 2:
+		if (!f.conn->closed)
+			fake_close(f.conn, -ENOTCONN);
+		break;
+	case 3:
+		f.fc.ft.keeps = how & 1;
+		break;
+	case 4:
+		if (f.conn->by_core && !f.conn->established && !f.conn->closed)
+			fake_accept(f.conn);
+		break;
+	case 5:
+		f.fc.ft.room = how * 64u;
+		break;
 	}
 }
 
@@ -284,7 +325,7 @@ static void step(void)
 
 	if (op == 0)
 		fake_core_pass(&f.fc, byte() % 16 * 400 * GN_NS_PER_MS, GN_NS_PER_S);
-	else if (op < 4 || f.conn == NULL)
+	else if (op < 4 || !f.conn)
 		user();
 	else if (op < 7)
 		say_frame(op < 6);
@@ -303,7 +344,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gn_log_set_level(GN_LOG_ERROR);
 	fake_core_init(&f.fc);
-	memset((uint8_t *)&f + offsetof(struct fuzz, conn), 0, sizeof(f) - offsetof(struct fuzz, conn));
+	memset((uint8_t *)&f + offsetof(struct fuzz, conn), 0,
+	       sizeof(f) - offsetof(struct fuzz, conn));
 	f.data = data;
 	f.left = size;
 	f.region = (struct gantry_region){.addr = f.fc.ft.memory, .length = 4096, .fd = -1};
@@ -313,17 +355,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_client();
 	fake_core_turn(&f.fc);
 	f.conn = fake_pending(&f.fc.ft);
-	if (f.conn != NULL && byte() & 1)
+	if (f.conn && byte() & 1)
 		fake_accept(f.conn);
 	fake_core_turn(&f.fc);
 	for (int i = 0; i < STEPS && f.left > 0; i++)
 		step();
 	f.fc.ft.keeps = 0;
-	if (f.client != NULL && !f.is_closed)
+	if (f.client && !f.is_closed)
 		f.fc.rh->client_abort(f.client);
 	fake_core_pass(&f.fc, 20 * GN_NS_PER_S, 5 * GN_NS_PER_S);
-	require(f.client == NULL || f.is_closed);
-	if (f.client != NULL)
+	require(!f.client || f.is_closed);
+	if (f.client)
 		free_client();
 	fake_core_fini(&f.fc);
 	require(quick_fd_count() == 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A configuration file of any content: no crash, and a message for every refusal. The part behind a zero is a --set. */
+/*
+ * A configuration file of any content: no crash, and a message for every refusal. The part behind a
+ * zero is a --set.
+ */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,10 +35,12 @@ static const struct gantry_option group[] = {
 
 static const struct gantry_option table[] = {
 	{"text", GANTRY_OPT_STRING, offsetof(struct conf, text), "x", 0, 0, NULL, NULL, NULL},
-	{"size", GANTRY_OPT_SIZE, offsetof(struct conf, size), "4KiB", 512, 1 << 20, NULL, NULL, NULL},
+	{"size", GANTRY_OPT_SIZE, offsetof(struct conf, size), "4KiB", 512, 1 << 20, NULL, NULL,
+	 NULL},
 	{"time", GANTRY_OPT_TIME, offsetof(struct conf, time), "1s", 0, 0, NULL, NULL, NULL},
 	{"number", GANTRY_OPT_INT, offsetof(struct conf, number), "1", -5, 5, NULL, NULL, NULL},
-	{"choice", GANTRY_OPT_CHOICE, offsetof(struct conf, choice), "red", 0, 0, words, NULL, NULL},
+	{"choice", GANTRY_OPT_CHOICE, offsetof(struct conf, choice), "red", 0, 0, words, NULL,
+	 NULL},
 	{"flag", GANTRY_OPT_BOOL, offsetof(struct conf, flag), "true", 0, 0, NULL, NULL, NULL},
 	{"group", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, group, NULL},
 	GANTRY_OPTION_END,
@@ -45,7 +50,8 @@ static const struct gantry_option table[] = {
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-	return "leak:libconfig.so\n"; /* by module: a machine without a symbolizer knows no functions */
+	/* by module: a machine without a symbolizer knows no functions */
+	return "leak:libconfig.so\n";
 }
 
 static void require(int ok)
@@ -59,7 +65,7 @@ static void walk(struct gn_conf_node *node, struct gn_errs *errs)
 {
 	struct conf conf;
 
-	require(gn_conf_where(node) != NULL && gn_conf_path(node) != NULL);
+	require(gn_conf_where(node) && gn_conf_path(node));
 	if (gn_conf_string(node))
 		require(gn_conf_length(node) == 0);
 	if (gn_conf_is_group(node)) {
@@ -67,7 +73,8 @@ static void walk(struct gn_conf_node *node, struct gn_errs *errs)
 		int ret = gn_conf_options(node, table, &conf, NULL, errs);
 
 		require((ret == 0) == (errs->n == before));
-		require(ret || (conf.number >= -5 && conf.number <= 5 && conf.size >= 512 && conf.size <= 1 << 20));
+		require(ret || (conf.number >= -5 && conf.number <= 5 && conf.size >= 512 &&
+				conf.size <= 1 << 20));
 		require(ret || (conf.choice < 2 && conf.flag < 2 && strlen(conf.text) < SIZE_MAX));
 	}
 	for (unsigned int i = 0; i < gn_conf_length(node); i++)
@@ -87,10 +94,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "we");
-	require(fd >= 0 && nowhere && !fchmod(fd, 0600) && write(fd, data, length) == (ssize_t)length);
+	require(fd >= 0 && nowhere && !fchmod(fd, 0600) &&
+		write(fd, data, length) == (ssize_t)length);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	config = gn_config_open(path, (const char *const *)&set, set ? 1 : 0, &errs);
-	require((config == NULL) == (errs.n != 0));
+	require((!config) == (errs.n != 0));
 	if (config) {
 		walk(gn_config_root(config), &errs);
 		gn_config_dump(config, nowhere);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Export descriptors from any bytes: what is accepted is whole, and the same again when it is sealed anew. */
+/*
+ * Export descriptors from any bytes: what is accepted is whole, and the same again when it is
+ * sealed anew.
+ */
 #include "mmap/blob.h"
 
 #include <stddef.h>
@@ -22,7 +25,9 @@ static void check(const struct gd_blob *blob, size_t size)
 	require(size == sizeof(*blob) && blob->bytes == size);
 	require(blob->length > 0 && blob->addr <= UINT64_MAX - blob->length);
 	require(blob->path[0] == '/' && strnlen(blob->path, GD_BLOB_PATH) < GD_BLOB_PATH);
-	require((blob->access & (blob->kind == GD_BLOB_PCI ? GD_PCI_FLAGS : GD_RDMA_FLAGS)) == blob->access && blob->access != 0);
+	require((blob->access & (blob->kind == GD_BLOB_PCI ? GD_PCI_FLAGS : GD_RDMA_FLAGS)) ==
+			blob->access &&
+		blob->access != 0);
 	gd_blob_seal(&again);
 	require(memcmp(&again, blob, sizeof(again)) == 0);
 }
@@ -31,14 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gd_blob blob, sealed;
 
-	if (gd_blob_open(data, size, &blob) == NULL)
+	if (!gd_blob_open(data, size, &blob))
 		check(&blob, size);
 	if (size < sizeof(blob))
 		return 0;
 	/* with marks and sum put right, so that what lies behind them is reached */
 	memcpy(&sealed, data, sizeof(sealed));
 	gd_blob_seal(&sealed);
-	if (gd_blob_open(&sealed, sizeof(sealed), &blob) == NULL)
+	if (!gd_blob_open(&sealed, sizeof(sealed), &blob))
 		check(&blob, sizeof(sealed));
 	return 0;
 }

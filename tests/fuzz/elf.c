@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as the file of a plugin: the inspection of its headers ends, reads only the file, and gives a reason. */
+/*
+ * Any bytes as the file of a plugin: the inspection of its headers ends, reads only the file, and
+ * gives a reason.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control frames from any bytes: what is taken has the size of its type, and built again it is the same. */
+/*
+ * Control frames from any bytes: what is taken has the size of its type, and built again it is the
+ * same.
+ */
 #include "session/frame.h"
 
 #include <stdlib.h>
@@ -24,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(p.type > 0 && p.type < GN_FRAME_TYPES);
 	require((const uint8_t *)p.payload + p.payload_len == data + size);
 	if (!p.answer && p.type != GN_FRAME_END) {
-		len = gn_frame_build(again, p.type, p.head.id, p.head.session, NULL, p.payload, p.payload_len);
+		len = gn_frame_build(again, p.type, p.head.id, p.head.session, NULL, p.payload,
+				     p.payload_len);
 		require(len == size && memcmp(again, data, size) == 0);
 		return 0;
 	}
@@ -33,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(memchr(p.verdict.text, 0, sizeof(p.verdict.text)) != NULL);
 	for (const char *c = p.verdict.text; *c; c++)
 		require(*c >= ' ' && *c <= '~');
-	len = gn_frame_build(again, p.type, p.head.id, p.head.session, &p.verdict, p.payload, p.payload_len);
+	len = gn_frame_build(again, p.type, p.head.id, p.head.session, &p.verdict, p.payload,
+			     p.payload_len);
 	require(len == size && memcmp(again, data, sizeof(struct gn_frame) + sizeof(int32_t)) == 0);
 	return 0;
 }

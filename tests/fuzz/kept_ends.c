@@ -48,7 +48,10 @@ void kept_ends_connect(const char *both)
 	ends_connect();
 }
 
-/* A device has one listener for direct pipes at each of its addresses: vb_listen_direct() makes it, vb_close() ends it. */
+/*
+ * A device has one listener for direct pipes at each of its addresses: vb_listen_direct() makes it,
+ * vb_close() ends it.
+ */
 static void check_device(struct end *end)
 {
 	struct vb_transport *t = end->device;
@@ -59,7 +62,8 @@ static void check_device(struct end *end)
 		fail("left with the device", "listeners");
 	if (t->listeners)
 		vb_unlisten(t->listeners);
-	if (t->lane_doorbells.n_free != t->lane_doorbells.n || t->lane_payload.n_free != t->lane_payload.n)
+	if (t->lane_doorbells.n_free != t->lane_doorbells.n ||
+	    t->lane_payload.n_free != t->lane_payload.n)
 		fail("left with the device", "counters of lanes");
 }
 

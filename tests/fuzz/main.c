@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gives a fuzz target each file of its corpus once, where there is no libFuzzer; prints what Unity would print. */
+/*
+ * Gives a fuzz target each file of its corpus once, where there is no libFuzzer; prints what Unity
+ * would print.
+ */
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,7 +47,8 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	snprintf(folder, sizeof(folder), "%s/fuzz/corpus/%s", TEST_SRCDIR, name ? name + 1 : argv[0]);
+	snprintf(folder, sizeof(folder), "%s/fuzz/corpus/%s", TEST_SRCDIR,
+		 name ? name + 1 : argv[0]);
 	dir = opendir(folder);
 	while (dir && (entry = readdir(dir))) {
 		int rc;
@@ -52,13 +56,15 @@ int main(int argc, char **argv)
 		if (entry->d_name[0] == '.')
 			continue;
 		rc = feed(folder, entry->d_name);
-		printf("%s:%d:%s:%s\n", __FILE__, __LINE__, entry->d_name, rc ? "FAIL: cannot be read" : "PASS");
+		printf("%s:%d:%s:%s\n", __FILE__, __LINE__, entry->d_name,
+		       rc ? "FAIL: cannot be read" : "PASS");
 		n++;
 		bad += rc != 0;
 	}
 	if (dir)
 		closedir(dir);
 	LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
-	printf("%s:%d:empty_input:PASS\n%u Tests %u Failures 0 Ignored\n", __FILE__, __LINE__, n + 1, bad);
+	printf("%s:%d:empty_input:PASS\n%u Tests %u Failures 0 Ignored\n", __FILE__, __LINE__,
+	       n + 1, bad);
 	return bad != 0;
 }

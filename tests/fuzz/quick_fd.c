@@ -73,7 +73,9 @@ static int fail(int err)
 
 static struct quick *find(int fd)
 {
-	return fd >= FIRST && fd < FIRST + FDS && table[fd - FIRST].kind != FREE ? &table[fd - FIRST] : NULL;
+	return fd >= FIRST && fd < FIRST + FDS && table[fd - FIRST].kind != FREE
+		       ? &table[fd - FIRST]
+		       : NULL;
 }
 
 static int make(enum kind kind, uint64_t value)
@@ -131,7 +133,8 @@ static void remove_member(struct quick *epoll, int fd)
 	struct member *m = find_member(epoll, fd);
 
 	if (m) /* the others stay in order */
-		memmove(m, m + 1, (size_t)(&epoll->members[epoll->n_members--] - m - 1) * sizeof(*m));
+		memmove(m, m + 1,
+			(size_t)(&epoll->members[epoll->n_members--] - m - 1) * sizeof(*m));
 }
 
 int __wrap_close(int fd)
@@ -214,7 +217,7 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *ev)
 	if (!epoll || epoll->kind != EPOLL || !find(of))
 		abort(); /* a descriptor of the system cannot be a member */
 	m = find_member(epoll, of);
-	if (op == EPOLL_CTL_ADD ? m != NULL : m == NULL)
+	if (op == EPOLL_CTL_ADD ? m != NULL : !m)
 		return fail(m ? EEXIST : ENOENT);
 	if (op == EPOLL_CTL_DEL) {
 		remove_member(epoll, of);

@@ -2,15 +2,19 @@
 /*
  * quick_fd.h - eventfd, timerfd and epoll without system calls, for fuzz targets with one thread
  *
- * A target links quick_fd.c with $(QUICK_FD_LDFLAGS): the linker redirects the calls of all its objects. Other file
- * descriptors go to the system. Nothing waits: epoll_wait returns 0 where the system would sleep. A timer never expires.
+ * A target links quick_fd.c with $(QUICK_FD_LDFLAGS): the linker redirects the calls of all its
+ * objects. Other file descriptors go to the system. Nothing waits: epoll_wait returns 0 where the
+ * system would sleep. A timer never expires.
  */
 #ifndef FUZZ_QUICK_FD_H
 #define FUZZ_QUICK_FD_H
 
 #include <stdbool.h>
 
-/* Whether the last epoll_wait would have slept: it was allowed to wait, and no descriptor was ready. */
+/*
+ * Whether the last epoll_wait would have slept: it was allowed to wait, and no descriptor was
+ * ready.
+ */
 bool quick_fd_slept(void);
 /* Descriptors that are open. */
 unsigned quick_fd_count(void);

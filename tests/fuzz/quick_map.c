@@ -2,8 +2,9 @@
 /*
  * quick_map.c - small private mappings without system calls, for fuzz targets with one thread
  *
- * A target links it with $(QUICK_MAP_LDFLAGS). A mapping that is gone stays mapped for the next one of its size: ASan knows
- * that nothing may touch it meanwhile, and msync() fails as it does for memory that is not mapped.
+ * A target links it with $(QUICK_MAP_LDFLAGS). A mapping that is gone stays mapped for the next one
+ * of its size: ASan knows that nothing may touch it meanwhile, and msync() fails as it does for
+ * memory that is not mapped.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -64,7 +65,8 @@ void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t of
 {
 	void *at;
 
-	if (addr || size > SMALL || prot != (PROT_READ | PROT_WRITE) || flags != (MAP_PRIVATE | MAP_ANONYMOUS))
+	if (addr || size > SMALL || prot != (PROT_READ | PROT_WRITE) ||
+	    flags != (MAP_PRIVATE | MAP_ANONYMOUS))
 		return __real_mmap(addr, size, prot, flags, fd, offset);
 	for (unsigned i = 0; i < n_maps; i++)
 		if (!maps[i].used && maps[i].size == size)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer that says anything at any time to a role that serves, over a transport that fails and a role that is slow.
+ * A peer that says anything at any time to a role that serves, over a transport that fails and a
+ * role that is slow.
  *
- * The input is a list of steps, see step(). Whatever it does, at the end the role is stopped, and must have finished:
- * each session that said hello was closed exactly once, and no connection, queue, region, IO or file descriptor is left.
- * fake_core_fini checks all but the latter. The role must see the steps of each session in their order only: see check_order().
+ * The input is a list of steps, see step(). Whatever it does, at the end the role is stopped, and
+ * must have finished:
+ * each session that said hello was closed exactly once, and no connection, queue, region, IO or
+ * file descriptor is left. fake_core_fini checks all but the latter. The role must see the steps of
+ * each session in their order only: see check_order().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -53,19 +56,21 @@ static struct order *order_of(const struct gantry_session *session)
 }
 
 /* This step may come only after those, and before none of these. */
-static void check_order(const struct gantry_session *session, enum fake_step step, unsigned after, unsigned before)
+static void check_order(const struct gantry_session *session, enum fake_step step, unsigned after,
+			unsigned before)
 {
 	struct order *o = order_of(session);
 
-	require(o != NULL && (o->steps & after) == after && (o->steps & before) == 0);
+	require(o && (o->steps & after) == after && (o->steps & before) == 0);
 	o->steps |= 1u << step;
 }
 
-static int on_hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
+static int on_hello(void *role, struct gantry_session *session,
+		    const struct gantry_session_attr *attr)
 {
 	struct order *o = order_of(NULL);
 
-	require(o != NULL && order_of(session) == NULL);
+	require(o && !order_of(session));
 	*o = (struct order){session, 1u << FAKE_HELLO};
 	require(attr->lanes >= 1 && attr->depth >= 1 && attr->epoch != 0);
 	return fake.hello(role, session, attr);
@@ -83,8 +88,8 @@ static int on_region(void *role, struct gantry_session *session, struct gantry_r
 	return fake.region(role, session, region);
 }
 
-static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane, uint32_t index,
-		   struct gantry_hop *terminal)
+static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane,
+		   uint32_t index, struct gantry_hop *terminal)
 {
 	check_order(session, FAKE_LANE, 1u << FAKE_QUERY, 1u << FAKE_START | 1u << FAKE_STOP);
 	return fake.lane(role, session, lane, index, terminal);
@@ -153,10 +158,12 @@ static void say_frame(struct fuzz *f)
 	unsigned type = byte(f), id = byte(f);
 	size_t len = fake_payload(type & 0xf, payload);
 
-	if ((type & 0xf) == GN_FRAME_HELLO && !(id & 0x40)) /* else the server makes one, which no peer of a session has */
+	/* else the server makes one, which no peer of a session has */
+	if ((type & 0xf) == GN_FRAME_HELLO && !(id & 0x40))
 		memset(payload + offsetof(struct gn_hello, secret), 0x5e, GANTRY_SECRET_BYTES);
 	patch(f, payload, len);
-	len = gn_frame_build(msg, type & 0xf, id & 0x7f, FAKE_SESSION + (id >> 7), type & 0x80 ? &fine : NULL, payload, len);
+	len = gn_frame_build(msg, type & 0xf, id & 0x7f, FAKE_SESSION + (id >> 7),
+			     type & 0x80 ? &fine : NULL, payload, len);
 	fake_ctrl_send(f->peer, msg, len);
 }
 
@@ -173,12 +180,13 @@ static void say_bytes(struct fuzz *f)
 static void send_io(struct fuzz *f)
 {
 	struct fake_queue *q = &f->peer->consumers[byte(f) % 2];
-	struct gantry_io io = {.opcode = GANTRY_OP_READ, .tag = byte(f), .length = 512, .region = 1};
+	struct gantry_io io = {
+		.opcode = GANTRY_OP_READ, .tag = byte(f), .length = 512, .region = 1};
 	uint8_t msg[GANTRY_IO_WIRE_BYTES];
 
 	memcpy(msg, &io, sizeof(msg));
 	patch(f, msg, sizeof(msg));
-	if (q->conn != NULL)
+	if (q->conn)
 		fake_arrive(q, msg, byte(f) == 255 ? 8 : sizeof(msg));
 }
 
@@ -189,17 +197,33 @@ static void trouble(struct fuzz *f)
 	unsigned what = byte(f), how = byte(f);
 
 	switch (what % 8) {
-	case 0: f->fc.rc[how % FAKE_STEPS] = rcs[how / FAKE_STEPS % 4]; break;
-	case 1: fake_fail_op(&f->fc.ft, FAKE_SEND_CTRL + how % 7, how / 7 % 4, -ENOMEM); break;
-	case 2: f->fc.hold = how & 1; break;
-	case 3: fake_core_finish(&f->fc, how % GANTRY_S_COUNT); break;
-	case 4: if (q->conn != NULL) fake_queue_refuse(q, how & 1 ? -EAGAIN : 0); break;
-	case 5: if (!f->peer->closed) fake_close(f->peer, -ENOTCONN); break;
-	case 6: fake_revoke(f->peer, how); break;
+	case 0:
+		f->fc.rc[how % FAKE_STEPS] = rcs[how / FAKE_STEPS % 4];
+		break;
+	case 1:
+		fake_fail_op(&f->fc.ft, FAKE_SEND_CTRL + how % 7, how / 7 % 4, -ENOMEM);
+		break;
+	case 2:
+		f->fc.hold = how & 1;
+		break;
+	case 3:
+		fake_core_finish(&f->fc, how % GANTRY_S_COUNT);
+		break;
+	case 4:
+		if (q->conn)
+			fake_queue_refuse(q, how & 1 ? -EAGAIN : 0);
+		break;
+	case 5:
+		if (!f->peer->closed)
+			fake_close(f->peer, -ENOTCONN);
+		break;
+	case 6:
+		fake_revoke(f->peer, how);
+		break;
 	case 7:
-		if (f->fc.session != NULL && how & 1)
+		if (f->fc.session && how & 1)
 			f->fc.rh->session_continue(f->fc.session, rcs[how / 2 % 2 * 2]);
-		else if (f->fc.session != NULL)
+		else if (f->fc.session)
 			f->fc.rh->session_end(f->fc.session, -EIO);
 		break;
 	}
@@ -211,11 +235,24 @@ static void step(struct fuzz *f)
 
 	f->peer = f->peers[op >> 6];
 	switch (op % 8) {
-	case 0: case 1: case 2: case 3: say_frame(f); break;
-	case 4: say_bytes(f); break;
-	case 5: send_io(f); break;
-	case 6: fake_core_pass(&f->fc, byte(f) % 64 * 100 * GN_NS_PER_MS, GN_NS_PER_S); break;
-	case 7: trouble(f); break;
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+		say_frame(f);
+		break;
+	case 4:
+		say_bytes(f);
+		break;
+	case 5:
+		send_io(f);
+		break;
+	case 6:
+		fake_core_pass(&f->fc, byte(f) % 64 * 100 * GN_NS_PER_MS, GN_NS_PER_S);
+		break;
+	case 7:
+		trouble(f);
+		break;
 	}
 	fake_core_turn(&f->fc);
 }

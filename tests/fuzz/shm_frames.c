@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors of several kinds.
- * When it is over, the process has as many descriptors as before, and no frame that the check let through was malformed. A
- * malformed frame ends the connection.
+ * A whole connection of shm-comch fed with frames from the input: any bytes, any order, descriptors
+ * of several kinds.
+ * When it is over, the process has as many descriptors as before, and no frame that the check let
+ * through was malformed. A malformed frame ends the connection.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -98,7 +99,8 @@ static void on_consumer(void *arg, void *c, uint32_t id, int up)
 	struct gantry_queue_attr attr = {.depth = 8, .max_data = 512};
 
 	(void)arg;
-	if (up && n_producers < 4 && ops->producer_create(c, id, &attr, &producers[n_producers]) == 0)
+	if (up && n_producers < 4 &&
+	    ops->producer_create(c, id, &attr, &producers[n_producers]) == 0)
 		n_producers++;
 }
 
@@ -126,8 +128,12 @@ static void on_closed(void *arg, void *c, int reason)
 	let_go();
 }
 
-static const struct gantry_conn_events events = {.accept = on_accept, .message = on_message, .consumer = on_consumer,
-						 .revoke = on_revoke, .revoked = on_revoked, .closed = on_closed};
+static const struct gantry_conn_events events = {.accept = on_accept,
+						 .message = on_message,
+						 .consumer = on_consumer,
+						 .revoke = on_revoke,
+						 .revoked = on_revoked,
+						 .closed = on_closed};
 
 static void remove_dir(void)
 {
@@ -142,7 +148,8 @@ static int memory(size_t size, int seals)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	require(fd >= 0 && fallocate(fd, 0, 0, (off_t)size) == 0 && (!seals || fcntl(fd, F_ADD_SEALS, seals) == 0));
+	require(fd >= 0 && fallocate(fd, 0, 0, (off_t)size) == 0 &&
+		(!seals || fcntl(fd, F_ADD_SEALS, seals) == 0));
 	return fd;
 }
 
@@ -160,7 +167,8 @@ static void set_up(void)
 	ops->info(device, &info);
 	kinds[FD_SEALED] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW);
 	kinds[FD_OPEN] = memory(65536, 0);
-	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
+	kinds[FD_PAGE] = memory(COMCH_PAGE_BYTES,
+				F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
 	kinds[FD_RING] = memory(65536, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
 	kinds[FD_BELL] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	kinds[FD_NULL] = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -193,8 +201,9 @@ static void check_the_check(const struct comch_frame *f, size_t len, unsigned in
 {
 	for (unsigned int phase = 1; phase < 4; phase++)
 		if (!comch_frame_check(f, len, n_fds, phase))
-			require(len >= sizeof(f->head) && len == sizeof(f->head) + f->head.length && n_fds <= COMCH_FDS_MAX &&
-				f->head.type && f->head.type < COMCH_TYPES && f->head.length <= GANTRY_CTRL_MAX);
+			require(len >= sizeof(f->head) && len == sizeof(f->head) + f->head.length &&
+				n_fds <= COMCH_FDS_MAX && f->head.type &&
+				f->head.type < COMCH_TYPES && f->head.length <= GANTRY_CTRL_MAX);
 }
 
 /* One frame: how it is made, its length, its descriptors, its bytes. */
@@ -220,7 +229,8 @@ static size_t one_frame(int fd, const uint8_t *p, size_t left)
 		len += sizeof(f.head);
 	}
 	check_the_check(&f, len, n_fds);
-	is_bad = send_frame(fd, &f, len, fds, n_fds) && comch_frame_check(&f, len, n_fds, COMCH_P_HELLO | COMCH_P_OPEN) != NULL;
+	is_bad = send_frame(fd, &f, len, fds, n_fds) &&
+		 comch_frame_check(&f, len, n_fds, COMCH_P_HELLO | COMCH_P_OPEN);
 	return used + (p[0] & 0x80 ? len : len - sizeof(f.head));
 }
 

@@ -2,8 +2,9 @@
 /*
  * The lanes of shm-comch against a peer that changes shared memory between any two loads.
  *
- * Each load through gantry/shm.h is answered from the input: sometimes with what a good peer would have written, mostly
- * with something near it. The memory itself cannot be read at all, so a load that goes past the header faults.
+ * Each load through gantry/shm.h is answered from the input: sometimes with what a good peer would
+ * have written, mostly with something near it. The memory itself cannot be read at all, so a load
+ * that goes past the header faults.
  */
 #define GANTRY_SHM_TEST
 #include <stdint.h>
@@ -50,7 +51,8 @@ static uint64_t trailer_for(size_t index)
 {
 	const struct comch_in *in = consumer->in[index / SLOTS];
 	uint64_t position = in->position + ((index - in->position) & in->mask);
-	struct comch_trailer t = {.seq = (uint32_t)position + 1, .kind = (uint8_t)(bytes(1) % (COMCH_K_MORE + 2))};
+	struct comch_trailer t = {.seq = (uint32_t)position + 1,
+				  .kind = (uint8_t)(bytes(1) % (COMCH_K_MORE + 2))};
 
 	switch (bytes(1) % 8) {
 	case 0:
@@ -66,7 +68,9 @@ static uint64_t trailer_for(size_t index)
 		break;
 	default:
 		t.imm_len = (uint8_t)(bytes(1) % (GANTRY_IMM_MAX + 2));
-		t.length = (uint16_t)(t.kind == COMCH_K_IMM || t.kind >= COMCH_K_REGION ? 0 : bytes(2) % 4100);
+		t.length = (uint16_t)(t.kind == COMCH_K_IMM || t.kind >= COMCH_K_REGION
+					      ? 0
+					      : bytes(2) % 4100);
 		break;
 	}
 	return comch_trailer_pack(t);
@@ -92,14 +96,17 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
 	if (at >= slots && at < slots + RINGS * SLOTS * sizeof(struct comch_slot)) {
 		size_t offset = at - slots, word = offset % sizeof(struct comch_slot) / 8;
 
-		return word == COMCH_SLOT_PAYLOAD / 8 ? trailer_for(offset / sizeof(struct comch_slot)) : payload(word);
+		return word == COMCH_SLOT_PAYLOAD / 8
+			       ? trailer_for(offset / sizeof(struct comch_slot))
+			       : payload(word);
 	}
 	if (p == &their_page->asleep.asleep)
 		return bytes(1) % 2;
 	if (bytes(1) % 4 == 0)
 		return bytes(8);
 	/* credit: consumed a little more, a little more allowed */
-	return comch_credit_pack((uint32_t)(producer->tail + bytes(1) % 16), producer->limit + (uint32_t)bytes(1) % 16);
+	return comch_credit_pack((uint32_t)(producer->tail + bytes(1) % 16),
+				 producer->limit + (uint32_t)bytes(1) % 16);
 }
 
 void comch_bell_ring(const struct comch_conn *conn, int fd)
@@ -128,10 +135,16 @@ static struct comch_conn *make_conn(uint8_t *region, const struct gantry_region 
 
 	require(conn != NULL);
 	for (uint32_t i = 0; i < 3; i++)
-		conn->imported[i] = (struct comch_import){.state = states[i], .ref = COMCH_REF(i, 2), .length = REGION_BYTES,
-							  .rights = GANTRY_REMOTE_READ, .addr = region};
-	conn->exported[5] = (struct comch_export){.state = COMCH_E_LIVE, .ref = COMCH_REF(5, 1), .length = REGION_BYTES,
-						  .rights = GANTRY_REMOTE_READ, .region = exported};
+		conn->imported[i] = (struct comch_import){.state = states[i],
+							  .ref = COMCH_REF(i, 2),
+							  .length = REGION_BYTES,
+							  .rights = GANTRY_REMOTE_READ,
+							  .addr = region};
+	conn->exported[5] = (struct comch_export){.state = COMCH_E_LIVE,
+						  .ref = COMCH_REF(5, 1),
+						  .length = REGION_BYTES,
+						  .rights = GANTRY_REMOTE_READ,
+						  .region = exported};
 	return conn;
 }
 
@@ -155,7 +168,8 @@ static void make_consumer(struct comch_conn *conn, uint64_t *payload_bytes, uint
 		consumer->in[i]->slots = forbidden + i * SLOTS;
 		consumer->in[i]->mask = SLOTS - 1;
 		consumer->in[i]->line = &consumer->page->ring[i];
-		consumer->in[i]->position = i ? position : 0; /* one of them near the wrap of its sequence */
+		/* one of them near the wrap of its sequence */
+		consumer->in[i]->position = i ? position : 0;
 		consumer->in[i]->given_tail = (uint32_t)consumer->in[i]->position;
 	}
 	consumer->active = (1u << RINGS) - 1;
@@ -207,7 +221,8 @@ static void poll(void)
 	require(posted - (uint32_t)n == consumer->n_posted - consumer->n_used);
 	for (int i = 0; i < n; i++) {
 		require(msgs[i].imm_len <= GANTRY_IMM_MAX && msgs[i].producer < RINGS);
-		require(msgs[i].status == 0 || msgs[i].status == -EMSGSIZE || msgs[i].status == -EFAULT);
+		require(msgs[i].status == 0 || msgs[i].status == -EMSGSIZE ||
+			msgs[i].status == -EFAULT);
 		require(msgs[i].status == 0 || msgs[i].length == 0);
 		free((void *)(uintptr_t)msgs[i].cookie);
 	}
@@ -229,7 +244,8 @@ static void send(const struct gantry_region *exported)
 		s.region_offset = bytes(2) % (REGION_BYTES + 20);
 	}
 	rc = comch_send(producer, &s, (uint32_t)bytes(1) % 2);
-	require(rc == 0 || rc == -EAGAIN || rc == -EMSGSIZE || rc == -EINVAL || (rc == -ENOTCONN && poisoned));
+	require(rc == 0 || rc == -EAGAIN || rc == -EMSGSIZE || rc == -EINVAL ||
+		(rc == -ENOTCONN && poisoned));
 	require(rc == 0 ? producer->position > before : producer->position == before);
 	require(producer->position - producer->tail <= SLOTS); /* nothing unread is overwritten */
 }
@@ -274,7 +290,8 @@ static void step(const struct gantry_region *exported)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct gantry_region exported[2] = {{.length = REGION_BYTES, .fd = -1}, {.length = 1, .fd = -1}};
+	struct gantry_region exported[2] = {{.length = REGION_BYTES, .fd = -1},
+					    {.length = 1, .fd = -1}};
 	uint8_t *region = calloc(1, REGION_BYTES);
 	uint64_t payload_bytes = 0;
 	struct comch_conn *conn;
@@ -294,7 +311,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < 400 && left; i++)
 		step(exported);
 	for (; consumer->n_used != consumer->n_posted; consumer->n_used++)
-		free((void *)(uintptr_t)consumer->posts[consumer->n_used & consumer->post_mask].cookie);
+		free((void *)(uintptr_t)consumer->posts[consumer->n_used & consumer->post_mask]
+			     .cookie);
 	for (uint32_t i = 0; i < RINGS; i++)
 		free(consumer->in[i]);
 	free(consumer->page);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sizes and times from any text; what the parsers accept, the formatters write so that nothing changes. */
+/*
+ * Sizes and times from any text; what the parsers accept, the formatters write so that nothing
+ * changes.
+ */
 #include "base/units.h"
 
 #include <stddef.h>
@@ -27,9 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(input, data, size);
 	input[size] = '\0';
-	if (gn_size_parse(input, &value) == 0 && !strchr(gn_size_format(text, sizeof(text), value), '.'))
+	if (gn_size_parse(input, &value) == 0 &&
+	    !strchr(gn_size_format(text, sizeof(text), value), '.'))
 		require(gn_size_parse(text, &again) == 0 && again == value);
-	if (gn_time_parse(input, &value) == 0 && !strchr(gn_time_format(text, sizeof(text), value), '.'))
+	if (gn_time_parse(input, &value) == 0 &&
+	    !strchr(gn_time_format(text, sizeof(text), value), '.'))
 		require(gn_time_parse(text, &again) == 0 && again == value);
 	gn_escape(escaped, size % sizeof(escaped) + 1, data, size);
 	require(strlen(escaped) <= size % sizeof(escaped));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compressed data of any content: no byte outside of source and room is touched, and a result is never longer than the room.
- * The first two bytes are flags and the size of the room.
+ * Compressed data of any content: no byte outside of source and room is touched, and a result is
+ * never longer than the room. The first two bytes are flags and the size of the room.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ static void require(int ok)
 
 static void check(doca_error_t result, const uint8_t *room, size_t length, size_t size)
 {
-	require(result == DOCA_SUCCESS || result == DOCA_ERROR_IO_FAILED || result == DOCA_ERROR_TOO_BIG);
+	require(result == DOCA_SUCCESS || result == DOCA_ERROR_IO_FAILED ||
+		result == DOCA_ERROR_TOO_BIG);
 	if (result == DOCA_SUCCESS) {
 		require(length <= size);
 		(void)gd_crc32(room, length);
@@ -46,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (flags & 4)
 		check(gd_lz4_block(source + 1, n, room, &length), room, length, room_size);
 	else
-		check(gd_lz4_stream(source + 1, n, flags & 1, flags & 2, room, &length), room, length, room_size);
+		check(gd_lz4_stream(source + 1, n, flags & 1, flags & 2, room, &length), room,
+		      length, room_size);
 	free(room);
 	free(source);
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_frames.c - all that a peer over RDMA can say: private data of requests, and control messages. The first byte says
- * which; then come pieces of one byte of length and as many bytes. Nothing may crash, leak, or be left with the device.
+ * verbs_frames.c - all that a peer over RDMA can say: private data of requests, and control
+ * messages. The first byte says which; then come pieces of one byte of length and as many bytes.
+ * Nothing may crash, leak, or be left with the device.
  */
 #include "fuzz/kept_ends.h"
 
@@ -46,10 +47,13 @@ static void make_plausible(struct vb_hello *hello, uint8_t how)
 		hello->secret = how & 4 ? b.conn->secret : b.conn->direct_secret;
 	}
 	if (how & 8)
-		hello->slot_bytes = hello->kind == VB_CONTROL ? VB_CTRL_SLOT : hello->kind == VB_MESSAGES ? 64 + 128 : 0;
+		hello->slot_bytes = hello->kind == VB_CONTROL    ? VB_CTRL_SLOT
+				    : hello->kind == VB_MESSAGES ? 64 + 128
+								 : 0;
 	if (how & 16) {
 		hello->connects_lane %= 4;
-		hello->listens_lane = hello->kind == VB_MESSAGES ? hello->listens_lane % 4 : VB_NO_LANE;
+		hello->listens_lane = hello->kind == VB_MESSAGES ? hello->listens_lane % 4
+								 : VB_NO_LANE;
 	}
 }
 
@@ -116,7 +120,8 @@ static void user(struct input *in, struct gantry_region **held)
 static void check_direct(void)
 {
 	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
-		if (p->kind == VB_DIRECT && !vb_networks_have(&b.conn->t->direct_networks, (const struct sockaddr *)&p->to))
+		if (p->kind == VB_DIRECT &&
+		    !vb_networks_have(&b.conn->t->direct_networks, (const struct sockaddr *)&p->to))
 			abort();
 }
 
@@ -148,7 +153,8 @@ static void messages(struct input *in)
 
 		take(in, &how, 1);
 		n = piece(in, msg.bytes, sizeof(msg.bytes));
-		if (how & 1 && n >= sizeof(msg.head)) { /* the head is right, and what is told of credit */
+		/* the head is right, and what is told of credit */
+		if (how & 1 && n >= sizeof(msg.head)) {
 			msg.head.kind %= VB_CTRL_BYE + 1;
 			msg.head.length = (uint16_t)(n - sizeof(msg.head));
 			msg.head.allowed = a.conn->control->told;

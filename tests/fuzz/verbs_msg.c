@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lanes of the transport over RDMA against a peer that puts any bytes into messages and into the credit word, as often as
- * it likes. End a is that peer, by its queue pair; end b must keep to its own memory and say that the protocol is broken.
+ * The lanes of the transport over RDMA against a peer that puts any bytes into messages and into
+ * the credit word, as often as it likes. End a is that peer, by its queue pair; end b must keep to
+ * its own memory and say that the protocol is broken.
  */
 #include "fuzz/kept_ends.h"
 
@@ -29,12 +30,15 @@ static uint64_t bytes(unsigned n)
 }
 
 /* Mostly what a good peer would write, with something near it in places. */
-static uint32_t make_message(char *slot, const struct vb_pipe *from, const struct queue *q, const struct shared *s)
+static uint32_t make_message(char *slot, const struct vb_pipe *from, const struct queue *q,
+			     const struct shared *s)
 {
-	struct vb_msg msg = {.kind = (uint8_t)(VB_MSG_PLAIN | q->id << 4), .imm_len = (uint8_t)(bytes(1) % (GANTRY_IMM_MAX + 2)),
+	struct vb_msg msg = {.kind = (uint8_t)(VB_MSG_PLAIN | q->id << 4),
+			     .imm_len = (uint8_t)(bytes(1) % (GANTRY_IMM_MAX + 2)),
 			     .allowed = (uint16_t)(from->told + bytes(1) % 4)};
-	struct vb_msg_region ref = {
-		.handle = s->token.handle, .generation = s->token.generation, .length = (uint32_t)bytes(2) % 600};
+	struct vb_msg_region ref = {.handle = s->token.handle,
+				    .generation = s->token.generation,
+				    .length = (uint32_t)bytes(2) % 600};
 	uint32_t length = sizeof(msg);
 
 	switch (bytes(1) % 8) {
@@ -87,7 +91,8 @@ static void hostile_send(struct vb_pipe *from, const struct queue *q, const stru
 		return;
 	}
 	wr->opcode = IBV_WR_SEND;
-	*wr->sg_list = (struct ibv_sge){.addr = (uintptr_t)slot, .lkey = from->mr->lkey,
+	*wr->sg_list = (struct ibv_sge){.addr = (uintptr_t)slot,
+					.lkey = from->mr->lkey,
 					.length = make_message(slot, from, q, s)};
 	from->send_at = (from->send_at + 1) % from->slots;
 	vb_qp_post(&from->qp);
@@ -128,7 +133,9 @@ static void take(struct vb_consumer *rx)
 	require(n >= 0 ? n <= 3 && (uint32_t)n <= posted : n == -EPROTO && b.conn->lost);
 	for (int i = 0; i < n; i++) {
 		require(msgs[i].imm_len <= GANTRY_IMM_MAX && msgs[i].length <= BYTES);
-		require(msgs[i].status == 0 || (msgs[i].length == 0 && (msgs[i].status == -EMSGSIZE || msgs[i].status == -EFAULT)));
+		require(msgs[i].status == 0 ||
+			(msgs[i].length == 0 &&
+			 (msgs[i].status == -EMSGSIZE || msgs[i].status == -EFAULT)));
 		free((void *)(uintptr_t)msgs[i].cookie);
 	}
 }
@@ -151,7 +158,8 @@ static void send_back(struct queue *back, const struct shared *own)
 		require(cookies[i] == 7);
 }
 
-static void step(struct queue *there, struct queue *back, const struct shared *far, const struct shared *own)
+static void step(struct queue *there, struct queue *back, const struct shared *far,
+		 const struct shared *own)
 {
 	/* no more messages wait than there are receives for them */
 	require(there->rx->head - there->rx->tail <= there->rx->recv_head - there->rx->recv_tail);
@@ -197,7 +205,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < 300 && left; i++)
 		step(&there, &back, &far, &own);
 	for (; there.rx->recv_tail != there.rx->recv_head; there.rx->recv_tail++)
-		free((void *)(uintptr_t)there.rx->recvs[there.rx->recv_tail & there.rx->recv_mask].cookie);
+		free((void *)(uintptr_t)there.rx->recvs[there.rx->recv_tail & there.rx->recv_mask]
+			     .cookie);
 	fake_verbs_counters(&n);
 	require(n.overruns == 0);
 	queue_close(&there);

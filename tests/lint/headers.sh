@@ -24,7 +24,7 @@ check()
 		for compiler in "gcc -std=c11 -x c" "clang -std=c11 -x c" "g++ -std=c++17 -x c++"; do
 			command -v "${compiler%% *}" >/dev/null || continue
 			# shellcheck disable=SC2086 # words
-			text=$(echo "#include <$header>" | alone $compiler -I"$1/include") && continue
+			text=$(printf "#include <%s>\nextern int used;\n" "$header" | alone $compiler -I"$1/include") && continue
 			echo "$header, $compiler: $(echo "$text" | grep -m1 error)"
 			break
 		done

@@ -2,20 +2,32 @@
 /*
  * litmus.c - explores every execution of a litmus test in C11, where herd7 is not installed
  *
- *	litmus FILE	prints "Yes" if an execution reaches the condition `exists`, else "No"; how many did, and how many ended
+ *     litmus FILE prints "Yes" if an execution reaches the condition `exists`, else "No"; how many
+ *     did, and how many ended
  *
- * The model: each location has its stores in modification order. A thread has a view: the oldest store that it may read of each
- * location. A release store carries the view of its thread, an acquire load takes it over. Fences and accesses that are seq_cst
- * share one more view. Operations run in program order: like RC11, the model has no load buffering.
+ * The model: each location has its stores in modification order. A thread has a view: the oldest
+ * store that it may read of each location. A release store carries the view of its thread, an
+ * acquire load takes it over. Fences and accesses that are seq_cst share one more view. Operations
+ * run in program order: like RC11, the model has no load buffering.
  *
- * The language is what the tests need of that of herd7, one statement a line, and membarrier(): a fence of all threads at once.
+ * The language is what the tests need of that of herd7, one statement a line, and membarrier(): a
+ * fence of all threads at once.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, OPS = 12, LOCS = 6, STORES = THREADS * OPS + 1, REGS = 8, TERMS = 8, NAME = 24, LINE = 256 };
+enum {
+	THREADS = 4,
+	OPS = 12,
+	LOCS = 6,
+	STORES = THREADS * OPS + 1,
+	REGS = 8,
+	TERMS = 8,
+	NAME = 24,
+	LINE = 256
+};
 enum kind { LOAD, STORE, EXCHANGE, ADD, FENCE, BARRIER, IF };
 enum order { RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };
 
@@ -31,7 +43,7 @@ struct view {
 
 struct store {
 	int value, place; /* place: in modification order */
-	bool updated;	  /* an atomic update comes directly behind it */
+	bool updated;     /* an atomic update comes directly behind it */
 	struct view view;
 };
 
@@ -45,7 +57,9 @@ struct state {
 static struct op program[THREADS][OPS];
 static int n_ops[THREADS], n_threads, n_locs, n_regs[THREADS], n_terms, initial[LOCS];
 static char locs[LOCS][NAME], regs[THREADS][REGS][NAME], line[LINE];
-static struct term { int thread, reg, value; } terms[TERMS];
+static struct term {
+	int thread, reg, value;
+} terms[TERMS];
 static unsigned long n_ended, n_reached;
 
 static _Noreturn void fail(const char *what)
@@ -72,14 +86,15 @@ static enum order order(const char *words)
 	char word[NAME];
 	int n = SEQ_CST + 1;
 
-	if (words == NULL || sscanf(words, "memory_order_%23[a-z_]", word) != 1)
+	if (!words || sscanf(words, "memory_order_%23[a-z_]", word) != 1)
 		fail("no order");
 	return (enum order)find(orders, &n, 0, word);
 }
 
 static void access(int t, struct op *op, const char *words)
 {
-	static char kinds[][NAME] = {"load_explicit", "store_explicit", "exchange_explicit", "fetch_add_explicit"};
+	static char kinds[][NAME] = {"load_explicit", "store_explicit", "exchange_explicit",
+				     "fetch_add_explicit"};
 	char kind[NAME], loc[NAME], reg[NAME];
 	int n = ADD + 1;
 
@@ -124,11 +139,12 @@ static void statement(int t, const char *words)
 
 static void condition(const char *words)
 {
-	for (; words != NULL; words = strchr(words + 1, '\\')) {
+	for (; words; words = strchr(words + 1, '\\')) {
 		int t, value;
 		char reg[NAME];
 
-		if (n_terms == TERMS || sscanf(words + 1, "%d:%23[a-z0-9_]=%d", &t, reg, &value) != 3)
+		if (n_terms == TERMS ||
+		    sscanf(words + 1, "%d:%23[a-z0-9_]=%d", &t, reg, &value) != 3)
 			fail("unknown condition");
 		terms[n_terms++] = (struct term){t, find(regs[t], &n_regs[t], 0, reg), value};
 	}
@@ -140,16 +156,17 @@ static void read_test(FILE *file)
 	char loc[NAME];
 	int value;
 
-	while (fgets(line, sizeof(line), file) != NULL) {
+	while (fgets(line, sizeof(line), file)) {
 		const char *words = line + strspn(line, "\t\n");
 
-		if (comment || strncmp(words, "(*", 2) == 0)
-			comment = strstr(words, "*)") == NULL;
+		if
+			!(comment || strncmp(words, "(*", 2) == 0) comment = strstr(words, "*)");
 		else if (strncmp(words, "exists (", 8) == 0)
 			condition(words + 7);
 		else if (strncmp(words, "P", 1) == 0 && n_threads < THREADS)
 			n_threads++;
-		else if (n_threads == 0 && sscanf(words, "{ %23[a-z0-9_] = %d; }", loc, &value) == 2)
+		else if (n_threads == 0 &&
+			 sscanf(words, "{ %23[a-z0-9_] = %d; }", loc, &value) == 2)
 			initial[find(locs, &n_locs, LOCS, loc)] = value;
 		else if (n_threads > 0 && words[0] != '\0' && words[0] != '{')
 			statement(n_threads - 1, words);
@@ -211,7 +228,8 @@ static void put(struct state *s, int t, const struct op *op, int behind)
 	for (int i = 0; i < index; i++)
 		if (stores[i].place > old->place)
 			stores[i].place++;
-	*store = (struct store){.value = op->value + (op->kind == ADD ? old->value : 0), .place = old->place + 1};
+	*store = (struct store){.value = op->value + (op->kind == ADD ? old->value : 0),
+				.place = old->place + 1};
 	see(s, t, op, index);
 	store->view = op->order >= RELEASE ? s->now[t] : s->released[t];
 	store->view.at[op->loc] = (unsigned char)index;
@@ -229,7 +247,8 @@ static void choose(const struct state *before, int t, const struct op *op)
 
 	for (int i = 0; i < before->n_stores[op->loc]; i++) {
 		if (stores[i].place < stores[before->now[t].at[op->loc]].place ||
-		    (op->order == SEQ_CST && stores[i].place < stores[before->shared.at[op->loc]].place) ||
+		    (op->order == SEQ_CST &&
+		     stores[i].place < stores[before->shared.at[op->loc]].place) ||
 		    (op->kind != LOAD && stores[i].updated))
 			continue;
 		s = *before;
@@ -285,7 +304,7 @@ int main(int argc, char **argv)
 	static struct state s;
 	FILE *file = argc == 2 ? fopen(argv[1], "re") : NULL;
 
-	if (file == NULL)
+	if (!file)
 		fail("usage: litmus FILE");
 	read_test(file);
 	for (int i = 0; i < LOCS; i++) {

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * docabench MODE [MS] - the DOCA-compatible library through its public calls, as a program would use it.
+ * docabench MODE [MS] - the DOCA-compatible library through its public calls, as a program would
+ * use it.
  *
- *   rtt        64 bytes there and back, consumers and producers of two processes      ns, median of slices
- *   single     64 bytes one way                                                       M/s, mean of the run
- *   alone      the same with both ends on one thread: what is computed for a message  ns, median of slices
+ *   rtt        64 bytes there and back, consumers and producers of two processes ns, median of
+ *              slices
+ *   single     64 bytes one way M/s, mean of the run
+ *   alone      the same with both ends on one thread: what is computed for a message ns, median of
+ *              slices
  *   count:N    N of those and no clock, for who counts instructions
- *   dma:BYTES  a copy by the DMA context, submitted and waited for                    ns, median of slices
- *   idle       doca_pe_progress() on an engine with a context that has nothing to do  ns, median of slices
+ *   dma:BYTES  a copy by the DMA context, submitted and waited for ns, median of slices
+ *   idle       doca_pe_progress() on an engine with a context that has nothing to do ns, median of
+ *              slices
  *
- * Between the slices of rtt a line of the cache goes there and back, `line`: the limit, in the same processes and milliseconds.
+ * Between the slices of rtt a line of the cache goes there and back, `line`: the limit, in the same
+ * processes and milliseconds.
  *
- * Each message is numbered at both ends and checked; so is what was copied. Plugins are found as `gantry env` says.
+ * Each message is numbered at both ends and checked; so is what was copied. Plugins are found as
+ * `gantry env` says.
  */
 #include "perf/docabench.h"
 
@@ -60,11 +66,13 @@ static struct doca_dev_rep *open_representor(struct doca_dev *dev, const char *p
 	struct doca_dev_rep *rep = NULL;
 	uint32_t n;
 
-	ok(doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &list, &n), "representors");
+	ok(doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &list, &n),
+	   "representors");
 	for (uint32_t i = 0; i < n && !rep; i++) {
 		uint8_t same = 0;
 
-		ok(doca_devinfo_rep_is_equal_pci_addr(list[i], pci, &same), "address of a representor");
+		ok(doca_devinfo_rep_is_equal_pci_addr(list[i], pci, &same),
+		   "address of a representor");
 		if (same)
 			ok(doca_dev_rep_open(list[i], &rep), "open the representor");
 	}
@@ -131,12 +139,14 @@ static void put(struct end *e, struct doca_task *task, uint64_t *words)
 	e->words[e->n_free++] = words;
 }
 
-static void sent(struct doca_comch_producer_task_send *task, union doca_data words, union doca_data own)
+static void sent(struct doca_comch_producer_task_send *task, union doca_data words,
+		 union doca_data own)
 {
 	put(own.ptr, doca_comch_producer_task_send_as_task(task), words.ptr);
 }
 
-static void not_sent(struct doca_comch_producer_task_send *task, union doca_data words, union doca_data own)
+static void not_sent(struct doca_comch_producer_task_send *task, union doca_data words,
+		     union doca_data own)
 {
 	struct end *e = own.ptr;
 
@@ -146,7 +156,10 @@ static void not_sent(struct doca_comch_producer_task_send *task, union doca_data
 	(void)words;
 }
 
-/* A message with this number; the engine is progressed while there is no task, or no room at the other side. */
+/*
+ * A message with this number; the engine is progressed while there is no task, or no room at the
+ * other side.
+ */
 static void send(struct end *e, uint64_t seq, int may_progress)
 {
 	struct doca_task *task;
@@ -165,8 +178,11 @@ static void send(struct end *e, uint64_t seq, int may_progress)
 	ok(rc, "send");
 }
 
-/* The answer first: it is waited for, and more receives are posted than messages are on their way. */
-static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_data words, union doca_data own)
+/*
+ * The answer first: it is waited for, and more receives are posted than messages are on their way.
+ */
+static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_data words,
+		 union doca_data own)
 {
 	struct doca_task *task = doca_comch_consumer_task_post_recv_as_task(recv);
 	struct doca_buf *buf = doca_comch_consumer_task_post_recv_get_buf(recv);
@@ -193,7 +209,8 @@ static void came(struct doca_comch_consumer_task_post_recv *recv, union doca_dat
 		e->turns++;
 }
 
-static void not_posted(struct doca_comch_consumer_task_post_recv *recv, union doca_data words, union doca_data own)
+static void not_posted(struct doca_comch_consumer_task_post_recv *recv, union doca_data words,
+		       union doca_data own)
 {
 	(void)words;
 	(void)own;
@@ -203,7 +220,8 @@ static void not_posted(struct doca_comch_consumer_task_post_recv *recv, union do
 static void make_consumer(struct end *e)
 {
 	ok(doca_comch_consumer_create(e->connection, e->mmap, &e->consumer), "consumer");
-	ok(doca_comch_consumer_task_post_recv_set_conf(e->consumer, came, not_posted, TASKS), "consumer");
+	ok(doca_comch_consumer_task_post_recv_set_conf(e->consumer, came, not_posted, TASKS),
+	   "consumer");
 	connect_engine(e, doca_comch_consumer_as_ctx(e->consumer));
 	start(e, doca_comch_consumer_as_ctx(e->consumer), "start the consumer");
 	for (uint32_t i = 0; i < TASKS; i++) {
@@ -212,7 +230,8 @@ static void make_consumer(struct end *e)
 		union doca_data data = {.ptr = words};
 		struct doca_buf *buf;
 
-		ok(doca_buf_inventory_buf_get_by_addr(e->inventory, e->mmap, words, BYTES, &buf), "buffer");
+		ok(doca_buf_inventory_buf_get_by_addr(e->inventory, e->mmap, words, BYTES, &buf),
+		   "buffer");
 		ok(doca_comch_consumer_task_post_recv_alloc_init(e->consumer, buf, &recv), "task");
 		doca_task_set_user_data(doca_comch_consumer_task_post_recv_as_task(recv), data);
 		ok(doca_task_submit(doca_comch_consumer_task_post_recv_as_task(recv)), "post");
@@ -233,8 +252,11 @@ static void make_producer(struct end *e)
 		union doca_data data = {.ptr = words};
 		struct doca_buf *buf;
 
-		ok(doca_buf_inventory_buf_get_by_data(e->inventory, e->mmap, words, BYTES, &buf), "buffer");
-		ok(doca_comch_producer_task_send_alloc_init(e->producer, buf, NULL, 0, e->peer, &task), "task");
+		ok(doca_buf_inventory_buf_get_by_data(e->inventory, e->mmap, words, BYTES, &buf),
+		   "buffer");
+		ok(doca_comch_producer_task_send_alloc_init(e->producer, buf, NULL, 0, e->peer,
+							    &task),
+		   "task");
 		doca_task_set_user_data(doca_comch_producer_task_send_as_task(task), data);
 		put(e, doca_comch_producer_task_send_as_task(task), words);
 	}
@@ -248,40 +270,46 @@ static struct end *end_of(struct doca_comch_connection *connection)
 	struct doca_comch_client *client = doca_comch_client_get_client_ctx(connection);
 	union doca_data own = {.ptr = NULL};
 
-	ok(doca_ctx_get_user_data(server ? doca_comch_server_as_ctx(server) : doca_comch_client_as_ctx(client), &own), "user data");
+	ok(doca_ctx_get_user_data(server ? doca_comch_server_as_ctx(server)
+					 : doca_comch_client_as_ctx(client),
+				  &own),
+	   "user data");
 	return own.ptr;
 }
 
-static void consumer_up(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection, uint32_t id)
+static void consumer_up(struct doca_comch_event_consumer *event,
+			struct doca_comch_connection *connection, uint32_t id)
 {
 	(void)event;
 	end_of(connection)->peer = id;
 }
 
-static void consumer_down(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection, uint32_t id)
+static void consumer_down(struct doca_comch_event_consumer *event,
+			  struct doca_comch_connection *connection, uint32_t id)
 {
 	(void)event;
 	(void)connection;
 	(void)id;
 }
 
-static void connected(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *connection,
-		      uint8_t successful)
+static void connected(struct doca_comch_event_connection_status_changed *event,
+		      struct doca_comch_connection *connection, uint8_t successful)
 {
 	(void)event;
 	if (successful)
 		end_of(connection)->connection = connection;
 }
 
-static void disconnected(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *connection,
-			 uint8_t successful)
+static void disconnected(struct doca_comch_event_connection_status_changed *event,
+			 struct doca_comch_connection *connection, uint8_t successful)
 {
 	(void)event;
 	(void)successful;
 	end_of(connection)->connection = NULL;
 }
 
-static void message_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data own)
+static void message_sent(struct doca_comch_task_send *task, union doca_data task_data,
+			 union doca_data own)
 {
 	(void)task_data;
 	(void)own;
@@ -305,10 +333,14 @@ static void serve(struct end *e)
 	e->rep = open_representor(e->dev, HOST);
 	ok(doca_comch_server_create(e->dev, e->rep, NAME, &e->server), "server");
 	ctx = doca_comch_server_as_ctx(e->server);
-	ok(doca_comch_server_task_send_set_conf(e->server, message_sent, message_sent, 1), "server");
+	ok(doca_comch_server_task_send_set_conf(e->server, message_sent, message_sent, 1),
+	   "server");
 	ok(doca_comch_server_event_msg_recv_register(e->server, message_came), "server");
-	ok(doca_comch_server_event_connection_status_changed_register(e->server, connected, disconnected), "server");
-	ok(doca_comch_server_event_consumer_register(e->server, consumer_up, consumer_down), "server");
+	ok(doca_comch_server_event_connection_status_changed_register(e->server, connected,
+								      disconnected),
+	   "server");
+	ok(doca_comch_server_event_consumer_register(e->server, consumer_up, consumer_down),
+	   "server");
 	connect_engine(e, ctx);
 	start(e, ctx, "start the server");
 }
@@ -320,9 +352,11 @@ static void dial(struct end *e)
 	e->dev = open_device(HOST);
 	ok(doca_comch_client_create(e->dev, NAME, &e->client), "client");
 	ctx = doca_comch_client_as_ctx(e->client);
-	ok(doca_comch_client_task_send_set_conf(e->client, message_sent, message_sent, 1), "client");
+	ok(doca_comch_client_task_send_set_conf(e->client, message_sent, message_sent, 1),
+	   "client");
 	ok(doca_comch_client_event_msg_recv_register(e->client, message_came), "client");
-	ok(doca_comch_client_event_consumer_register(e->client, consumer_up, consumer_down), "client");
+	ok(doca_comch_client_event_consumer_register(e->client, consumer_up, consumer_down),
+	   "client");
 	connect_engine(e, ctx);
 	start(e, ctx, "connect to the server");
 	ok(doca_comch_client_get_connection(e->client, &e->connection), "connection");
@@ -403,7 +437,8 @@ static void slice_of_line(struct end *e, struct stats *stats)
 
 static void measure_rtt(struct end *e, uint64_t length_ns)
 {
-	uint64_t begin = now_ns(), seq = rounds(e, 0, WARM), before = now_ns(), end = before + length_ns;
+	uint64_t begin = now_ns(), seq = rounds(e, 0, WARM), before = now_ns(),
+		 end = before + length_ns;
 	unsigned slice = slice_of(before - begin, WARM);
 	static struct stats stats, line;
 
@@ -434,7 +469,8 @@ static void measure_single(struct end *e, uint64_t length_ns)
 
 static void messages(const char *mode, uint64_t length_ns)
 {
-	struct beside beside = {.echoes = !strcmp(mode, "rtt"), .listening = share(4096), .line = share(4096)};
+	struct beside beside = {
+		.echoes = !strcmp(mode, "rtt"), .listening = share(4096), .line = share(4096)};
 	pid_t pid = run_beside(serve_process, &beside);
 	static struct end e;
 
@@ -513,7 +549,8 @@ static void part(struct end *server, struct end *client)
 
 static void measure_alone(struct end *from, struct end *to, uint64_t length_ns)
 {
-	uint64_t begin = now_ns(), seq = one_way(from, to, 0, WARM), before = now_ns(), end = before + length_ns, t;
+	uint64_t begin = now_ns(), seq = one_way(from, to, 0, WARM), before = now_ns(),
+		 end = before + length_ns, t;
 	unsigned slice = slice_of(before - begin, WARM);
 	static struct stats stats;
 

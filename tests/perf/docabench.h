@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* docabench.h - what the files of docabench share: an end, with its engine, its device and its memory. */
+/*
+ * docabench.h - what the files of docabench share: an end, with its engine, its device and its
+ * memory.
+ */
 #ifndef PERF_DOCABENCH_H
 #define PERF_DOCABENCH_H
 
@@ -31,14 +34,14 @@ struct end {
 	struct doca_buf_inventory *inventory;
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
-	uint32_t peer;       /* id of its consumer */
-	uint64_t *memory;    /* messages to send, then messages that came */
+	uint32_t peer;    /* id of its consumer */
+	uint64_t *memory; /* messages to send, then messages that came */
 	struct doca_task *free[TASKS];
 	uint64_t *words[TASKS]; /* of the message of free[i] */
 	uint32_t n_free;
-	uint64_t expected;   /* number of the next message */
-	uint64_t *line, at;  /* the limit, and where it stands */
-	unsigned turns;      /* it was the limit's turn */
+	uint64_t expected;  /* number of the next message */
+	uint64_t *line, at; /* the limit, and where it stands */
+	unsigned turns;     /* it was the limit's turn */
 	int echoes, stopped;
 };
 

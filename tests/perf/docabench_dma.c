@@ -31,7 +31,8 @@ static struct doca_dma *make_dma(struct end *e)
 	return dma;
 }
 
-static void copies(struct end *e, struct doca_task *task, struct doca_buf *dst, const int *done, unsigned n)
+static void copies(struct end *e, struct doca_task *task, struct doca_buf *dst, const int *done,
+		   unsigned n)
 {
 	for (; n; n--) {
 		*(volatile int *)done = 0;
@@ -59,7 +60,8 @@ void measure_dma(size_t bytes, uint64_t length_ns, const char *name)
 	memory = (char *)e.memory;
 	memset(memory, 0x5a, bytes);
 	ok(doca_buf_inventory_buf_get_by_data(e.inventory, e.mmap, memory, bytes, &src), "source");
-	ok(doca_buf_inventory_buf_get_by_addr(e.inventory, e.mmap, memory + bytes, bytes, &dst), "destination");
+	ok(doca_buf_inventory_buf_get_by_addr(e.inventory, e.mmap, memory + bytes, bytes, &dst),
+	   "destination");
 	ok(doca_dma_task_memcpy_alloc_init(dma, src, dst, flag, &task), "task");
 	before = now_ns();
 	copies(&e, doca_dma_task_memcpy_as_task(task), dst, &done, WARM);

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msgbench TRANSPORT MODE [MS [SETTING...]] - messages over a transport plugin, through its whole public table of operations.
+ * msgbench TRANSPORT MODE [MS [SETTING...]] - messages over a transport plugin, through its whole
+ * public table of operations.
  *
  *   rtt        there and back, 56 bytes of immediate data                     ns, median of slices
  *   single     one way, each message submitted by itself                      M/s, median of slices
  *   batch      one way, in batches of 32 with GANTRY_SEND_MORE and a flush    M/s, median of slices
  *   inline:BYTES                there and back, data that travels in the queue ns, median of slices
- *   inlines:BYTES               the same one way, each submitted by itself     M/s, median of slices
+ *   inlines:BYTES               the same one way, each submitted by itself M/s, median of slices
  *   post:BYTES                  there and back, a name of that much data in a  ns, median of slices
  *                               region that both have mapped: it stays there
- *   sum:BYTES  the same, all of it written before and summed by the other      ns, median, without the writing
+ *   sum:BYTES  the same, all of it written before and summed by the other ns, median, without the
+ *              writing
  *   BYTES      data of a region, taken by the other side, and its answer      ns, median of slices
  *   read:BYTES, write:BYTES     remote access, one at a time                  ns, median of slices
  *   writes:BYTES, reads:BYTES   the same, 64 at a time                        MB/s, mean of the run
  *   pong:BYTES                  remote writes there and back, each seen in    ns, median of slices
  *                               memory (RDMA: the last byte comes last)
  *
- * Over a transport by memory, a line of the cache goes there and back between the slices of rtt and inline, `line`; between those
- * of single, batch and inlines messages go through a bare ring, `ring`: the limits, in the same processes and milliseconds.
+ * Over a transport by memory, a line of the cache goes there and back between the slices of rtt and
+ * inline, `line`; between those of single, batch and inlines messages go through a bare ring,
+ * `ring`: the limits, in the same processes and milliseconds.
  *
- * Each message is numbered in each of its words, and each is checked; what is read back at the end is what was written last. A
- * setting is NAME=VALUE, for one end alone client:NAME=VALUE or server:NAME=VALUE; service=NAME is none of the transport's.
- * Two processes on two CPUs; for a transport that reaches only its own process, two threads.
+ * Each message is numbered in each of its words, and each is checked; what is read back at the end
+ * is what was written last. A setting is NAME=VALUE, for one end alone client:NAME=VALUE or
+ * server:NAME=VALUE; service=NAME is none of the transport's. Two processes on two CPUs; for a
+ * transport that reaches only its own process, two threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +35,8 @@
 #define DEPTH 4096
 #define DATA_DEPTH 16
 #define BATCH 32
-#define FLOOD_NS 1000000u /* of a slice: many laps of the ring, whose lines are not in the caches when it begins */
+/* of a slice: many laps of the ring, whose lines are not in the caches when it begins */
+#define FLOOD_NS 1000000u
 #define RING_SLOTS 1024
 
 /* -- the server's lane -- */
@@ -89,7 +94,8 @@ static void swallow(const struct bench *b, struct peer *p)
 	uint64_t expected = 1;
 
 	for (;;) {
-		int n = poll_some(p, msgs, p->attr->inlined ? 1 : TAKE); /* all receives have the same buffer */
+		/* all receives have the same buffer */
+		int n = poll_some(p, msgs, p->attr->inlined ? 1 : TAKE);
 
 		for (int i = 0; i < n; i++) {
 			uint64_t seq = number(p, &msgs[i]);
@@ -167,7 +173,8 @@ static void say_turn(struct peer *p)
 	expect(p, TURN);
 }
 
-static uint64_t slice_of_line(const struct bench *b, struct peer *p, uint64_t at, struct stats *stats)
+static uint64_t slice_of_line(const struct bench *b, struct peer *p, uint64_t at,
+			      struct stats *stats)
 {
 	uint64_t before;
 
@@ -180,7 +187,8 @@ static uint64_t slice_of_line(const struct bench *b, struct peer *p, uint64_t at
 
 static void measure_rounds(const struct bench *b, struct peer *p)
 {
-	uint64_t start = now_ns(), seq = rounds(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, at = 0;
+	uint64_t start = now_ns(), seq = rounds(b, p, 0, WARM), before = now_ns(),
+		 end = before + b->length_ns, at = 0;
 	unsigned slice = slice_of(before - start, WARM);
 	int beside = p->shares_lines && (b->mode == RTT || b->mode == INLINE);
 	static struct stats stats, line;
@@ -250,7 +258,8 @@ static void slice_of_ring(struct bare_ring *ring, struct stats *stats)
 	note(stats, (double)(ring->at - first) * 1e3 / (double)(now_ns() - before));
 }
 
-static uint64_t slice_of_flood(const struct bench *b, struct peer *p, uint64_t seq, struct stats *stats)
+static uint64_t slice_of_flood(const struct bench *b, struct peer *p, uint64_t seq,
+			       struct stats *stats)
 {
 	uint64_t before = now_ns(), first = seq;
 
@@ -282,7 +291,8 @@ static void measure_flood(const struct bench *b, struct peer *p)
 static void drive(const struct bench *b, struct peer *p)
 {
 	if (b->mode == PONG && p->shares_lines)
-		fake_fail("%s copies data in any order: only RDMA brings the last byte last", b->attr.transport);
+		fake_fail("%s copies data in any order: only RDMA brings the last byte last",
+			  b->attr.transport);
 	if (b->mode == ACCESS || b->mode == ACCESSES) {
 		rounds(b, p, 0, 1); /* both ends are there */
 		if (b->mode == ACCESS)
@@ -377,9 +387,10 @@ static void run_processes(const struct bench *b)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
-			"modes: rtt single batch BYTES inline:BYTES inlines:BYTES post:BYTES sum:BYTES\n"
-			"	read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
+	fprintf(stderr,
+		"usage: msgbench TRANSPORT MODE [MS [SETTING...]]\n"
+		"modes: rtt single batch BYTES inline:BYTES inlines:BYTES post:BYTES sum:BYTES\n"
+		"	read:BYTES write:BYTES pong:BYTES reads:BYTES writes:BYTES\n");
 	return 2;
 }
 
@@ -388,7 +399,10 @@ static int parse_region(struct bench *b, enum mode mode, uint32_t depth, const c
 	b->mode = mode;
 	b->attr.depth = depth;
 	b->attr.data_bytes = strtoull(bytes, NULL, 10);
-	return b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 || b->attr.data_bytes % 4096 ? -EINVAL : 0;
+	return b->attr.data_bytes < 4096 || b->attr.data_bytes > 64u << 20 ||
+			       b->attr.data_bytes % 4096
+		       ? -EINVAL
+		       : 0;
 }
 
 static int parse_access(struct bench *b, const char *text)
@@ -396,7 +410,10 @@ static int parse_access(struct bench *b, const char *text)
 	b->attr.both = !strncmp(text, "pong:", 5);
 	b->op = *text == 'r' ? GANTRY_RMA_READ : GANTRY_RMA_WRITE;
 	b->attr.rma = 1;
-	return parse_region(b, b->attr.both ? PONG : strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS : ACCESSES,
+	return parse_region(b,
+			    b->attr.both                                                ? PONG
+			    : strncmp(text, "reads:", 6) && strncmp(text, "writes:", 7) ? ACCESS
+											: ACCESSES,
 			    ACCESS_DEPTH, strchr(text, ':') + 1);
 }
 
@@ -430,7 +447,8 @@ static int parse(struct bench *b, int argc, char **argv)
 		return parse_inline(b, argv[2]);
 	} else if (!strncmp(argv[2], "post:", 5) || !strncmp(argv[2], "sum:", 4)) {
 		b->attr.posted = 1;
-		return parse_region(b, *argv[2] == 'p' ? RTT : SUM, DEPTH, strchr(argv[2], ':') + 1);
+		return parse_region(b, *argv[2] == 'p' ? RTT : SUM, DEPTH,
+				    strchr(argv[2], ':') + 1);
 	} else if (strchr(argv[2], ':')) {
 		return parse_access(b, argv[2]);
 	} else {
@@ -439,7 +457,9 @@ static int parse(struct bench *b, int argc, char **argv)
 	return 0;
 }
 
-/* Asked in a process of its own: an RDMA library that was used before a fork is of no use after it. */
+/*
+ * Asked in a process of its own: an RDMA library that was used before a fork is of no use after it.
+ */
 static void ask(void *arg)
 {
 	static struct peer peer;
@@ -453,7 +473,8 @@ static int same_process(struct peer_attr *attr)
 {
 	int status;
 
-	if (waitpid(run_beside(ask, attr), &status, 0) < 0 || !WIFEXITED(status) || (WEXITSTATUS(status) | 3) != 3)
+	if (waitpid(run_beside(ask, attr), &status, 0) < 0 || !WIFEXITED(status) ||
+	    (WEXITSTATUS(status) | 3) != 3)
 		fake_fail("no device");
 	return WEXITSTATUS(status) == 3;
 }

@@ -26,7 +26,10 @@ struct bench {
 void measure_access(const struct bench *b, struct peer *p);
 void measure_accesses(const struct bench *b, struct peer *p);
 
-/* Remote writes there and back, n times, from message seq on; returns the last one. By who answers: until the last. */
+/*
+ * Remote writes there and back, n times, from message seq on; returns the last one. By who answers:
+ * until the last.
+ */
 uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n);
 void throw_back(const struct bench *b, struct peer *p);
 /* The write that ends them. */

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* msgbench_access.c - remote access: reads and writes of the other end's memory, and writes there and back. */
+/*
+ * msgbench_access.c - remote access: reads and writes of the other end's memory, and writes there
+ * and back.
+ */
 #include <errno.h>
 
 #include "perf/msgbench.h"
 
 static void submit_access(const struct bench *b, struct peer *p, uint64_t seq)
 {
-	struct gantry_rma op = {.op = b->op, .length = (uint32_t)p->region.length, .local = p->region.addr,
-				.local_region = &p->region, .remote = p->imported, .cookie = seq};
+	struct gantry_rma op = {.op = b->op,
+				.length = (uint32_t)p->region.length,
+				.local = p->region.addr,
+				.local_region = &p->region,
+				.remote = p->imported,
+				.cookie = seq};
 	int rc;
 
 	while ((rc = p->ops->rma_submit(p->rma, &op)) == -EAGAIN)
@@ -34,7 +41,10 @@ static uint64_t *last_word(const struct peer *p)
 	return (uint64_t *)p->region.addr + p->region.length / sizeof(uint64_t) - 1;
 }
 
-/* Write the whole region, with the number at both ends. The answer is on its way while the end of that is waited for. */
+/*
+ * Write the whole region, with the number at both ends. The answer is on its way while the end of
+ * that is waited for.
+ */
 static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 {
 	uint64_t *first = p->region.addr;
@@ -47,7 +57,7 @@ static void throw(const struct bench *b, struct peer *p, uint64_t seq)
 }
 
 /* What the other side threw: seq, or STOP; in the place of our own (thrown; 0: none). */
-static uint64_t catch(struct peer *p, uint64_t seq, uint64_t thrown)
+static uint64_t catch (struct peer *p, uint64_t seq, uint64_t thrown)
 {
 	const uint64_t *first = p->region.addr;
 	uint64_t got;
@@ -64,14 +74,14 @@ uint64_t throws(const struct bench *b, struct peer *p, uint64_t seq, unsigned n)
 	while (n--) {
 		throw(b, p, seq + 1);
 		seq += 2;
-		catch(p, seq, seq - 1);
+		catch (p, seq, seq - 1);
 	}
 	return seq;
 }
 
 void throw_back(const struct bench *b, struct peer *p)
 {
-	for (uint64_t seq = 1; catch(p, seq, seq - 1) != STOP; seq += 2)
+	for (uint64_t seq = 1; catch (p, seq, seq - 1) != STOP; seq += 2)
 		throw(b, p, seq + 1);
 	expect(p, STOP);
 	send_message(p, STOP, 0);
@@ -113,7 +123,8 @@ static void check_access(const struct bench *b, struct peer *p, uint64_t seq)
 
 void measure_access(const struct bench *b, struct peer *p)
 {
-	uint64_t start = now_ns(), seq = accesses(b, p, 0, WARM), before = now_ns(), end = before + b->length_ns, t;
+	uint64_t start = now_ns(), seq = accesses(b, p, 0, WARM), before = now_ns(),
+		 end = before + b->length_ns, t;
 	unsigned slice = slice_of(before - start, WARM);
 	static struct stats stats;
 
@@ -129,7 +140,8 @@ void measure_access(const struct bench *b, struct peer *p)
 
 void measure_accesses(const struct bench *b, struct peer *p)
 {
-	uint64_t seq = accesses(b, p, 0, ACCESS_DEPTH), taken = seq, first = seq, start = now_ns(), t;
+	uint64_t seq = accesses(b, p, 0, ACCESS_DEPTH), taken = seq, first = seq, start = now_ns(),
+		 t;
 
 	do {
 		while (seq - taken < ACCESS_DEPTH)
@@ -142,5 +154,7 @@ void measure_accesses(const struct bench *b, struct peer *p)
 		taken += take_accesses(p, taken);
 	t = now_ns();
 	check_access(b, p, seq);
-	print_value(b->name, (double)(seq - first) * (double)b->attr.data_bytes * 1e3 / (double)(t - start), "MB/s");
+	print_value(b->name,
+		    (double)(seq - first) * (double)b->attr.data_bytes * 1e3 / (double)(t - start),
+		    "MB/s");
 }

@@ -6,7 +6,8 @@
 #include "perf/numbered.h"
 
 #define REPOST 8 /* receives; or as many as there are when no message waits */
-#define PAUSES 1 /* for each poll that finds nothing, over shared memory, as the programs of limits/ do */
+/* for each poll that finds nothing, over shared memory, as the programs of limits/ do */
+#define PAUSES 1
 
 void wait_a_little(struct peer *p)
 {
@@ -20,7 +21,10 @@ void wrong(uint64_t seq, const char *what)
 	fake_fail("message %llu: %s", (unsigned long long)seq, what);
 }
 
-/* The last message leads to what it says: only then is the data looked at, a post costs nothing but itself. */
+/*
+ * The last message leads to what it says: only then is the data looked at, a post costs nothing but
+ * itself.
+ */
 static void mark_ends(char *data, uint64_t bytes)
 {
 	const uint64_t end = STOP;
@@ -46,7 +50,10 @@ void refer(struct peer *p, uint64_t seq)
 		mark_ends(p->region.addr, p->attr->data_bytes);
 }
 
-/* Whether the reference is good, and of the last one whether it leads to the data; puts the words back. */
+/*
+ * Whether the reference is good, and of the last one whether it leads to the data; puts the words
+ * back.
+ */
 static int follow(const struct peer *p, uint64_t word[7])
 {
 	const struct gantry_region *region = p->imported ? p->imported : &p->region;
@@ -60,7 +67,8 @@ static int follow(const struct peer *p, uint64_t word[7])
 	return word[0] != STOP || ends_marked((const char *)region->addr + offset, bytes);
 }
 
-void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags, int rc)
+void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
+		int rc)
 {
 	for (; rc == -EAGAIN; rc = p->ops->send(p->producer, send, flags)) {
 		p->ops->flush(p->producer);
@@ -72,7 +80,8 @@ void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, ui
 
 void send_inlined(struct peer *p, uint64_t seq, uint32_t flags)
 {
-	struct gantry_send send = {.imm = &seq, .imm_len = sizeof(seq), .length = (uint32_t)p->attr->data_bytes};
+	struct gantry_send send = {
+		.imm = &seq, .imm_len = sizeof(seq), .length = (uint32_t)p->attr->data_bytes};
 	char data[MAX_INLINE];
 
 	send.data = memset(data, (char)seq, p->attr->data_bytes);
@@ -84,7 +93,8 @@ static uint64_t number_of_inlined(const struct peer *p, const struct gantry_msg 
 	uint64_t bytes = p->attr->data_bytes, seq;
 
 	memcpy(&seq, msg->imm, sizeof(seq));
-	if (msg->imm_len != sizeof(seq) || msg->length != bytes || p->buffer[0] != (char)seq || p->buffer[bytes - 1] != (char)seq)
+	if (msg->imm_len != sizeof(seq) || msg->length != bytes || p->buffer[0] != (char)seq ||
+	    p->buffer[bytes - 1] != (char)seq)
 		wrong(seq, "arrived damaged");
 	return seq;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * numbered.h - messages that carry their number in each of their words, or with `inlined` data in front of it, and are checked
- * at the other end. What is damaged ends the program.
+ * numbered.h - messages that carry their number in each of their words, or with `inlined` data in
+ * front of it, and are checked at the other end. What is damaged ends the program.
  */
 #ifndef PERF_NUMBERED_H
 #define PERF_NUMBERED_H
@@ -15,13 +15,15 @@ __attribute__((noreturn)) void wrong(uint64_t seq, const char *what);
 /* One poll found nothing. */
 void wait_a_little(struct peer *p);
 /* `send` was answered with rc: wait until there is room for it. */
-void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags, int rc);
+void send_later(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags,
+		int rc);
 /* With `inlined`: the number, and data in front of it. */
 void send_inlined(struct peer *p, uint64_t seq, uint32_t flags);
 /* With `posted`: offset and length in the exported region take the place of two of the words. */
 void refer(struct peer *p, uint64_t seq);
 
-static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_send *send, uint32_t flags)
+static inline void send_now(struct peer *p, uint64_t seq, const struct gantry_send *send,
+			    uint32_t flags)
 {
 	int rc = p->ops->send(p->producer, send, flags);
 
@@ -48,7 +50,10 @@ int poll_some(struct peer *p, struct gantry_msg *msgs, uint32_t max);
 void await(struct peer *p, struct gantry_msg *msg);
 /* The number of a message that is whole. */
 uint64_t number(const struct peer *p, const struct gantry_msg *msg);
-/* With `posted`: fill the region, each word of it from the number; sum up the region of the peer, which must be that. */
+/*
+ * With `posted`: fill the region, each word of it from the number; sum up the region of the peer,
+ * which must be that.
+ */
 void write_data(struct peer *p, uint64_t seq);
 void check_sum(const struct peer *p, uint64_t seq);
 /* The next message must have this number. */

@@ -20,9 +20,9 @@
 #include "loader/loader_priv.h"
 #include "perf/peer.h"
 
-#define REGION 1u      /* handle of the client's region */
+#define REGION 1u /* handle of the client's region */
 #define PROGRESS_MS 1
-#define PATIENCE 10000 /* turns of that */
+#define PATIENCE 10000  /* turns of that */
 #define IDLE_POLLS 4096 /* of a lane, before the control side has a turn */
 
 enum { TOKEN = 'T', IMPORTED = 'I', READY = 'R', SET = 'S', BYE = 'B' };
@@ -35,7 +35,8 @@ struct frame {
 static void check(struct peer *p, int rc, const char *what)
 {
 	if (rc < 0)
-		fake_fail("%s: %s: %s\n%s", p->is_server ? "server" : "client", what, strerror(-rc), p->host.log);
+		fake_fail("%s: %s: %s\n%s", p->is_server ? "server" : "client", what, strerror(-rc),
+			  p->host.log);
 }
 
 static void say(struct peer *p, char kind)
@@ -135,7 +136,8 @@ static const struct gantry_conn_events events = {
 };
 
 /* The settings of this end. */
-static void *make_conf(const struct gantry_plugin *plugin, const struct peer_attr *attr, int is_server)
+static void *make_conf(const struct gantry_plugin *plugin, const struct peer_attr *attr,
+		       int is_server)
 {
 	const char *s[PEER_SETTINGS] = {NULL}, *own = is_server ? "server:" : "client:";
 	int n = 0;
@@ -210,11 +212,13 @@ void peer_begin(struct peer *p)
 		make_region(p);
 	}
 	if (p->is_server) {
-		check(p, p->ops->listen(p->device, p->attr->service, &events, p, &p->listener), "listen");
+		check(p, p->ops->listen(p->device, p->attr->service, &events, p, &p->listener),
+		      "listen");
 	} else {
 		void *conn;
 
-		check(p, p->ops->connect(p->device, p->attr->service, &events, p, &conn), "connect");
+		check(p, p->ops->connect(p->device, p->attr->service, &events, p, &conn),
+		      "connect");
 	}
 }
 
@@ -232,14 +236,17 @@ void peer_post(struct peer *p, uint32_t n)
 
 static void make_queues(struct peer *p)
 {
-	struct gantry_queue_attr attr = {.depth = p->depth, .max_data = p->attr->posted ? 0 : (uint32_t)p->attr->data_bytes};
+	struct gantry_queue_attr attr = {
+		.depth = p->depth, .max_data = p->attr->posted ? 0 : (uint32_t)p->attr->data_bytes};
 
 	if (!p->consumer) {
-		check(p, p->ops->consumer_create(p->conn, &attr, &p->own_id, &p->consumer), "consumer");
+		check(p, p->ops->consumer_create(p->conn, &attr, &p->own_id, &p->consumer),
+		      "consumer");
 		peer_post(p, attr.depth);
 	}
 	if (!p->producer && p->has_other)
-		check(p, p->ops->producer_create(p->conn, p->other_id, &attr, &p->producer), "producer");
+		check(p, p->ops->producer_create(p->conn, p->other_id, &attr, &p->producer),
+		      "producer");
 	if (p->attr->rma && (p->attr->both || !p->is_server) && !p->rma) {
 		check(p, p->ops->register_region(p->conn, &p->region), "register");
 		check(p, p->ops->rma_create(p->conn, &attr, &p->rma), "rma");
@@ -253,7 +260,10 @@ static void share_region(struct peer *p)
 	int imports = shares && (p->attr->both || !exports);
 
 	if (exports && !p->is_exported) {
-		check(p, p->ops->export_region(p->conn, &p->region, p->region.rights, REGION, &p->own_token), "export");
+		check(p,
+		      p->ops->export_region(p->conn, &p->region, p->region.rights, REGION,
+					    &p->own_token),
+		      "export");
 		p->is_exported = 1;
 		say(p, TOKEN);
 	}

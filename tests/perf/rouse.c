@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rouse FILE ROLE [MS [PAUSE_MS]] - how long it takes to wake a target that sleeps, until the answer of an IO is seen, and how
- * long to wake a process that sleeps on an eventfd, until its answer is seen: "rouse" and "wake", medians in microseconds.
+ * rouse FILE ROLE [MS [PAUSE_MS]] - how long it takes to wake a target that sleeps, until the
+ * answer of an IO is seen, and how long to wake a process that sleeps on an eventfd, until its
+ * answer is seen: "rouse" and "wake", medians in microseconds.
  *
- * Both sleepers are on the second CPU and whoever wakes them on the first, the target by its own settings. They are woken in
- * turn, each after a pause (10 ms) long enough to be asleep: a wake-up is twice as dear in one second as it is in the next, and
- * dearer the longer the CPUs and their caches were left alone.
+ * Both sleepers are on the second CPU and whoever wakes them on the first, the target by its own
+ * settings. They are woken in turn, each after a pause (10 ms) long enough to be asleep: a wake-up
+ * is twice as dear in one second as it is in the next, and dearer the longer the CPUs and their
+ * caches were left alone.
  */
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -75,7 +77,8 @@ static void wake_target(struct gantry_queue *queue, void *buf, uint32_t bytes)
 
 int main(int argc, char **argv)
 {
-	struct gantry_volume_attr attr = {.struct_size = sizeof(attr), .queues = 1, .depth = 1, .buffer_bytes = 1 << 16};
+	struct gantry_volume_attr attr = {
+		.struct_size = sizeof(attr), .queues = 1, .depth = 1, .buffer_bytes = 1 << 16};
 	struct pair pair = {.line = share(4096), .fd = eventfd(0, EFD_CLOEXEC)};
 	uint64_t length, start, before, bytes;
 	struct gantry_volume_info info;
@@ -94,7 +97,8 @@ int main(int argc, char **argv)
 		die("eventfd");
 	length = (argc > 3 ? strtoull(argv[3], NULL, 10) : 300) * 1000000;
 	pid = run_beside(answer, &pair);
-	if (gantry_volume_open_role(argv[1], argv[2], &attr, &volume) || gantry_queue_open(volume, &queue))
+	if (gantry_volume_open_role(argv[1], argv[2], &attr, &volume) ||
+	    gantry_queue_open(volume, &queue))
 		give_up("no volume");
 	gantry_volume_get_info(volume, &info);
 	buf = gantry_volume_buffers(volume, &bytes);

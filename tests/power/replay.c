@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay LOG RECORD [--mount DEVICE DIRECTORY FILE] - every power cut that the log of dm-log-writes describes, against the record.
+ * replay LOG RECORD [--mount DEVICE DIRECTORY FILE] - every power cut that the log of dm-log-writes
+ * describes, against the record.
  *
- * The kernel's Documentation/admin-guide/device-mapper/log-writes.rst has the format of the log: a write is there when the
- * device has confirmed a flush after it, or at once if it has FUA. So each prefix of the log is what a disk may hold after a
- * power cut that loses all that its cache may lose. The prefixes that end with a flush, FUA or a mark are compared, see power.h.
+ * The kernel's Documentation/admin-guide/device-mapper/log-writes.rst has the format of the log: a
+ * write is there when the device has confirmed a flush after it, or at once if it has FUA. So each
+ * prefix of the log is what a disk may hold after a power cut that loses all that its cache may
+ * lose. The prefixes that end with a flush, FUA or a mark are compared, see power.h.
  *
- * Without --mount the log is that of the volume itself. With it, the log is that of a file system: each prefix is written to
- * DEVICE, which is mounted at DIRECTORY, so that the file system recovers; FILE, a path below DIRECTORY, is the volume. It must
- * have its size and its attribute user.gantry.uuid from the first mark on.
+ * Without --mount the log is that of the volume itself. With it, the log is that of a file system:
+ * each prefix is written to DEVICE, which is mounted at DIRECTORY, so that the file system
+ * recovers; FILE, a path below DIRECTORY, is the volume. It must have its size and its attribute
+ * user.gantry.uuid from the first mark on.
  *
- * Prints a line for each block that is wrong, then a summary. Exit status: 0: all are right; 1: one is wrong; 2: cannot tell.
+ * Prints a line for each block that is wrong, then a summary. Exit status: 0: all are right; 1: one
+ * is wrong; 2: cannot tell.
  */
 #include <endian.h>
 #include <errno.h>
@@ -49,9 +53,9 @@ static struct soak_journal journal = {.run = POWER_RUN};
 static struct power_mark *marks;
 static size_t n_marks;
 static int log_fd;
-static uint64_t log_at;   /* bytes */
+static uint64_t log_at; /* bytes */
 static struct log_super super;
-static char *image;       /* what the device holds */
+static char *image; /* what the device holds */
 static uint64_t image_bytes;
 static char content[BYTES]; /* of the volume, if that is a file in it */
 static const char *mount_device, *mount_dir, *mount_file;
@@ -97,11 +101,15 @@ static void open_log(const char *path)
 		quit(path);
 	read_log(&super, sizeof(super));
 	super.sector_bytes = le32toh(super.sector_bytes);
-	if (le64toh(super.magic) != LOG_MAGIC || le64toh(super.version) != LOG_VERSION || super.sector_bytes < 512)
+	if (le64toh(super.magic) != LOG_MAGIC || le64toh(super.version) != LOG_VERSION ||
+	    super.sector_bytes < 512)
 		quit(path);
 	log_at = super.sector_bytes;
-	/* no write ends behind the log that holds it; the pages are allocated when they are written */
-	image = mmap(NULL, image_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	/*
+	 * no write ends behind the log that holds it; the pages are allocated when they are written
+	 */
+	image = mmap(NULL, image_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image == MAP_FAILED)
 		quit("memory");
 }
@@ -117,7 +125,8 @@ static void write_device(void)
 	if (fd < 0 || ioctl(fd, BLKGETSIZE64, &bytes))
 		quit(mount_device);
 	for (; at < bytes; at += (uint64_t)n) {
-		n = pwrite(fd, image + at, bytes - at < 4u << 20 ? bytes - at : 4u << 20, (off_t)at);
+		n = pwrite(fd, image + at, bytes - at < 4u << 20 ? bytes - at : 4u << 20,
+			   (off_t)at);
 		if (n <= 0)
 			quit(mount_device);
 	}
@@ -132,7 +141,8 @@ static void read_file(const char *path)
 	ssize_t n;
 
 	errno = 0;
-	if (fd < 0 || fstat(fd, &st) || st.st_size != (off_t)BYTES || pread(fd, content, BYTES, 0) != (ssize_t)BYTES) {
+	if (fd < 0 || fstat(fd, &st) || st.st_size != (off_t)BYTES ||
+	    pread(fd, content, BYTES, 0) != (ssize_t)BYTES) {
 		wrong("missing, too short, or not readable");
 	} else {
 		n = fgetxattr(fd, "user.gantry.uuid", is, sizeof(is));
@@ -175,7 +185,8 @@ static void compare(size_t at)
 	snprintf(where, sizeof(where), "after mark %zu", at);
 	n_prefixes++;
 	for (uint32_t b = 0; b < POWER_BLOCKS; b++) {
-		const struct power_block *before = &marks[at - 1].blocks[b], *after = &marks[at].blocks[b];
+		const struct power_block *before = &marks[at - 1].blocks[b],
+					 *after = &marks[at].blocks[b];
 		struct soak_window w = {
 			.lo = before->stable,
 			.hi = after->issued,
@@ -189,7 +200,8 @@ static void compare(size_t at)
 
 static void apply(const struct log_entry *entry)
 {
-	uint64_t at = entry->sector * super.sector_bytes, bytes = entry->sectors * super.sector_bytes;
+	uint64_t at = entry->sector * super.sector_bytes,
+		 bytes = entry->sectors * super.sector_bytes;
 
 	if (!bytes)
 		return;
@@ -224,7 +236,8 @@ static void replay(void)
 	size_t at = 0;
 	char text[32];
 
-	for (uint64_t i = 0; i < le64toh(super.entries) && atomic_load(&journal.n_records) < MOST_FINDINGS; i++) {
+	for (uint64_t i = 0;
+	     i < le64toh(super.entries) && atomic_load(&journal.n_records) < MOST_FINDINGS; i++) {
 		next(&entry, text);
 		if (entry.flags & FLAG_DISCARD) {
 			if (at)
@@ -238,7 +251,8 @@ static void replay(void)
 			at++;
 			moved = 1;
 		}
-		if (!at || !(entry.flags & (FLAG_FLUSH | FLAG_FUA | FLAG_MARK)) || !(changed || moved))
+		if (!at || !(entry.flags & (FLAG_FLUSH | FLAG_FUA | FLAG_MARK)) ||
+		    !(changed || moved))
 			continue;
 		if (at >= n_marks)
 			quit("more marks than records");
@@ -269,7 +283,7 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < atomic_load(&journal.n_records) && i < SOAK_RECORDS; i++)
 		printf("%s: %s\n", soak_kinds[journal.records[i].kind], journal.records[i].text);
 	printf("replay: entries=%llu writes=%lu marks=%zu prefixes=%lu mounts=%lu findings=%u\n",
-	       (unsigned long long)le64toh(super.entries), n_writes, n_marks - 1, n_prefixes, n_mounts,
-	       atomic_load(&journal.n_records));
+	       (unsigned long long)le64toh(super.entries), n_writes, n_marks - 1, n_prefixes,
+	       n_mounts, atomic_load(&journal.n_records));
 	return atomic_load(&journal.n_records) != 0;
 }

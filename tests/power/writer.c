@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer CONF ROLE RECORD DM-NAME MARKS DISCARD SEED - writes a volume that lies on a device of dm-log-writes.
+ * writer CONF ROLE RECORD DM-NAME MARKS DISCARD SEED - writes a volume that lies on a device of
+ * dm-log-writes.
  *
- * Writes, writes of zeroes, with DISCARD=1 discards, FUA and flushes at random on two queues, one write at a time for each
- * block. When a flush or a write with FUA is acknowledged, what it made stable goes to RECORD, and a mark to the log of the
- * device DM-NAME (power.h). Ends after MARKS marks. A session that is lost must resume: an IO that fails is an error.
+ * Writes, writes of zeroes, with DISCARD=1 discards, FUA and flushes at random on two queues, one
+ * write at a time for each block. When a flush or a write with FUA is acknowledged, what it made
+ * stable goes to RECORD, and a mark to the log of the device DM-NAME (power.h). Ends after MARKS
+ * marks. A session that is lost must resume: an IO that fails is an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,8 @@ struct slot {
 static struct soak_journal journal = {.run = POWER_RUN};
 static struct power_mark mark; /* the state so far */
 static uint32_t acked[POWER_BLOCKS], n_acked[POWER_BLOCKS];
-static uint32_t flush_acked[POWER_BLOCKS], flush_n[POWER_BLOCKS]; /* when the flush in flight was submitted */
+/* when the flush in flight was submitted */
+static uint32_t flush_acked[POWER_BLOCKS], flush_n[POWER_BLOCKS];
 static struct slot slots[SLOTS];
 static uint64_t rng;
 static uint32_t last_seq;
@@ -61,7 +64,9 @@ static void put_mark(void)
 		struct dm_ioctl head;
 		uint64_t sector; /* of struct dm_target_msg, which the text follows */
 		char text[32];
-	} message = {.head = {.version = {4, 0, 0}, .data_size = sizeof(message), .data_start = sizeof(struct dm_ioctl)}};
+	} message = {.head = {.version = {4, 0, 0},
+			      .data_size = sizeof(message),
+			      .data_start = sizeof(struct dm_ioctl)}};
 
 	mark.number++;
 	if (write(record, &mark, sizeof(mark)) != (ssize_t)sizeof(mark)) {
@@ -69,7 +74,8 @@ static void put_mark(void)
 		return;
 	}
 	snprintf(message.head.name, sizeof(message.head.name), "%s", dm_name);
-	_Static_assert(sizeof(message.sector) == offsetof(struct dm_target_msg, message), "the text follows the sector");
+	_Static_assert(sizeof(message.sector) == offsetof(struct dm_target_msg, message),
+		       "the text follows the sector");
 	snprintf(message.text, sizeof(message.text), "mark %u", mark.number);
 	if (control >= 0 && ioctl(control, DM_TARGET_MSG, &message))
 		fail("mark", errno);
@@ -115,8 +121,9 @@ static int start_flush(struct slot *s)
 }
 
 /*
- * No write of these blocks waits for a flush. The log has a write with FUA when it is done, and one without it at the next flush,
- * also if that one was done before: a replay would put the older one last.
+ * No write of these blocks waits for a flush. The log has a write with FUA when it is done, and one
+ * without it at the next flush, also if that one was done before: a replay would put the older one
+ * last.
  */
 static int all_stable(uint32_t first, uint32_t n)
 {
@@ -152,8 +159,10 @@ static int start_write(struct slot *s)
 	if (discards && draw < 8 && !s->fua)
 		return gantry_queue_discard(s->queue, bytes, offset, done, s);
 	if (zero)
-		return gantry_queue_write_zeroes(s->queue, bytes, offset, s->fua ? GANTRY_IO_FUA : 0, done, s);
-	return gantry_queue_write(s->queue, s->buf, bytes, offset, s->fua ? GANTRY_IO_FUA : 0, done, s);
+		return gantry_queue_write_zeroes(s->queue, bytes, offset,
+						 s->fua ? GANTRY_IO_FUA : 0, done, s);
+	return gantry_queue_write(s->queue, s->buf, bytes, offset, s->fua ? GANTRY_IO_FUA : 0, done,
+				  s);
 }
 
 static void start(struct slot *s)
@@ -192,14 +201,16 @@ static void run(struct gantry_queue *const *queues, uint32_t marks)
 			n += gantry_queue_poll(queues[i]);
 		for (unsigned i = 0; i < QUEUES && !n; i++) {
 			n |= gantry_queue_arm(queues[i]) != 0;
-			fds[i] = (struct pollfd){.fd = gantry_queue_fd(queues[i]), .events = POLLIN};
+			fds[i] = (struct pollfd){.fd = gantry_queue_fd(queues[i]),
+						 .events = POLLIN};
 		}
 		if (!n)
 			poll(fds, QUEUES, 1000);
 	}
 }
 
-static int open_all(const char *conf, const char *role, struct gantry_volume **volume, struct gantry_queue **queues)
+static int open_all(const char *conf, const char *role, struct gantry_volume **volume,
+		    struct gantry_queue **queues)
 {
 	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 	char *memory;

@@ -2,11 +2,12 @@
 /*
  * component.c - many schedules of each protocol of gantry, at the level of its objects
  *
- *	component NAME|all FIRST LAST [-v] [-m sc|tso|pso] [-j PROCESSES]
+ *     component NAME|all FIRST LAST [-v] [-m sc|tso|pso] [-j PROCESSES]
  *
- * Each seed from FIRST to LAST is one schedule. A schedule is bad if a check fails, if all threads wait for ever, if it needs
- * more points than the part allows, or if the product faults. The hash is that of all traces: the same seeds have the same
- * hash, whatever -j is. -v prints each bad seed with its rates. Exit status 1: there was a bad seed.
+ * Each seed from FIRST to LAST is one schedule. A schedule is bad if a check fails, if all threads
+ * wait for ever, if it needs more points than the part allows, or if the product faults. The hash
+ * is that of all traces: the same seeds have the same hash, whatever -j is. -v prints each bad seed
+ * with its rates. Exit status 1: there was a bad seed.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -54,9 +55,9 @@ void sim_log(const char *source, const char *message)
 
 void part_fail(const char *what)
 {
-	if (bad == NULL)
+	if (!bad)
 		bad = what;
-	if (sim_self() != NULL)
+	if (sim_self())
 		sim_pause();
 	sim_fail("%s", what);
 }
@@ -95,7 +96,8 @@ void part_shared_memory(size_t bytes, uint8_t **views, size_t n)
 	if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
 		sim_fail("no memory for a part");
 	for (size_t i = 0; i < n; i++) {
-		views[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+		views[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+				0);
 		if (views[i] == MAP_FAILED)
 			sim_fail("no memory for a part");
 	}
@@ -104,7 +106,7 @@ void part_shared_memory(size_t bytes, uint8_t **views, size_t n)
 
 static void on_fault(int signal)
 {
-	bad = signal == SIGABRT	 ? "the simulator aborts"
+	bad = signal == SIGABRT  ? "the simulator aborts"
 	      : signal == SIGFPE ? "division by zero"
 				 : "access of memory that is not mapped";
 	siglongjmp(fault, 1);
@@ -123,8 +125,13 @@ static void catch_faults(void)
 
 /* -- variables of the product -- */
 
-/* Sections of its objects, renamed by component.mk; the linker defines both ends of each that is there. */
-#define SECTION(name) extern uint8_t __start_product_##name[] __attribute__((weak)), __stop_product_##name[] __attribute__((weak))
+/*
+ * Sections of its objects, renamed by component.mk; the linker defines both ends of each that is
+ * there.
+ */
+#define SECTION(name) \
+	extern uint8_t __start_product_##name[] __attribute__((weak)), \
+		__stop_product_##name[] __attribute__((weak))
 SECTION(data);
 SECTION(data_rel);
 SECTION(data_rel_local);
@@ -154,7 +161,8 @@ static void save_variables(void)
 static void reset_variables(void)
 {
 	for (size_t i = 0; i < N_SECTIONS; i++)
-		memcpy(sections[i].start, initial[i], (size_t)(sections[i].stop - sections[i].start));
+		memcpy(sections[i].start, initial[i],
+		       (size_t)(sections[i].stop - sections[i].start));
 }
 
 /* -- a schedule -- */
@@ -163,10 +171,10 @@ static void *first_thread(void *arg)
 {
 	const struct part *part = arg;
 
-	if (part->open != NULL)
+	if (part->open)
 		part->open();
-	for (size_t i = 1; i < PART_THREADS && part->threads[i] != NULL; i++)
-		if (sim_thread_start(sim_self()->proc, part->name, part->threads[i], NULL) == NULL)
+	for (size_t i = 1; i < PART_THREADS && part->threads[i]; i++)
+		if (!sim_thread_start(sim_self()->proc, part->name, part->threads[i], NULL))
 			sim_fail("no thread left");
 	return part->threads[0](NULL);
 }
@@ -184,7 +192,7 @@ static void draw_rates(const struct part *part, struct sim_rates *r)
 		.access_ns = 1,
 		.call_ns = 100,
 	};
-	if (part->tune != NULL)
+	if (part->tune)
 		part->tune(r);
 	if (forced_model >= 0)
 		r->model = (enum sim_model)forced_model;
@@ -202,7 +210,7 @@ static void run_one(const struct part *part, uint64_t seed, struct tally *tally)
 		draw_rates(part, &rates);
 		reset_variables();
 		part->begin();
-		if (sim_proc_start(part->name, 1000, first_thread, (void *)(uintptr_t)part) == NULL)
+		if (!sim_proc_start(part->name, 1000, first_thread, (void *)(uintptr_t)part))
 			sim_fail("no process left");
 		switch (sim_run(part->steps, SIM_NEVER)) {
 		case SIM_IDLE:
@@ -223,16 +231,17 @@ static void run_one(const struct part *part, uint64_t seed, struct tally *tally)
 	tally->points += n_points;
 	sim_begin(0); /* no thread of it is left, also where it did not end */
 	sim_procs_clear();
-	if (bad == NULL)
+	if (!bad)
 		return;
 	if (tally->n_bad++ == 0) {
 		tally->first_bad = seed;
 		snprintf(tally->what, sizeof(tally->what), "%s", bad);
 	}
 	if (verbose)
-		printf("%s: seed %llu: %s (%s%s, switch 1/%u, call 1/%u, drain 1/%u, %llu points)\n", part->name,
-		       (unsigned long long)seed, bad, models[rates.model], rates.plain_points ? ", plain" : "", rates.switch_one_in,
-		       rates.call_one_in, rates.drain_one_in, (unsigned long long)n_points);
+		printf("%s: seed %llu: %s (%s%s, switch 1/%u, call 1/%u, drain 1/%u, %llu points)\n",
+		       part->name, (unsigned long long)seed, bad, models[rates.model],
+		       rates.plain_points ? ", plain" : "", rates.switch_one_in, rates.call_one_in,
+		       rates.drain_one_in, (unsigned long long)n_points);
 }
 
 /* -- ranges of seeds -- */
@@ -256,8 +265,12 @@ static void run_range(const struct part *part, uint64_t first, uint64_t last, st
 	fflush(stdout);
 }
 
-/* Each worker is a process of its own: memory that a part maps shared must not be shared with other workers. */
-static void run_workers(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers, struct tally *tallies)
+/*
+ * Each worker is a process of its own: memory that a part maps shared must not be shared with other
+ * workers.
+ */
+static void run_workers(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers,
+			struct tally *tallies)
 {
 	uint64_t n = last - first + 1, each = n / n_workers;
 
@@ -282,7 +295,8 @@ static void run_workers(const struct part *part, uint64_t first, uint64_t last, 
 }
 
 /* How many were bad. */
-static uint64_t run_part(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers, struct tally *tallies)
+static uint64_t run_part(const struct part *part, uint64_t first, uint64_t last, unsigned n_workers,
+			 struct tally *tallies)
 {
 	struct tally all = {.first_bad = UINT64_MAX};
 	char found[160] = "";
@@ -301,19 +315,22 @@ static uint64_t run_part(const struct part *part, uint64_t first, uint64_t last,
 		all.seconds += t->seconds;
 		if (t->n_bad != 0 && t->first_bad < all.first_bad) {
 			all.first_bad = t->first_bad;
-			snprintf(found, sizeof(found), ", first %llu: %s", (unsigned long long)t->first_bad, t->what);
+			snprintf(found, sizeof(found), ", first %llu: %s",
+				 (unsigned long long)t->first_bad, t->what);
 		}
 	}
-	printf("%s: %llu schedules, %llu bad%s; %.0f a CPU second, %.0f points each, hash %016llx\n", part->name,
-	       (unsigned long long)all.n, (unsigned long long)all.n_bad, found, (double)all.n / all.seconds,
-	       (double)all.points / (double)all.n, (unsigned long long)all.hash);
+	printf("%s: %llu schedules, %llu bad%s; %.0f a CPU second, %.0f points each, hash %016llx\n",
+	       part->name, (unsigned long long)all.n, (unsigned long long)all.n_bad, found,
+	       (double)all.n / all.seconds, (double)all.points / (double)all.n,
+	       (unsigned long long)all.hash);
 	fflush(stdout);
 	return all.n_bad;
 }
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: component NAME|all FIRST LAST [-v] [-m sc|tso|pso] [-j PROCESSES]\nparts:");
+	fprintf(stderr,
+		"usage: component NAME|all FIRST LAST [-v] [-m sc|tso|pso] [-j PROCESSES]\nparts:");
 	for (size_t i = 0; i < N_PARTS; i++)
 		fprintf(stderr, " %s", parts[i]->name);
 	fprintf(stderr, "\n");
@@ -322,7 +339,8 @@ static int usage(void)
 
 static bool set_model(const char *name)
 {
-	for (forced_model = 0; forced_model < 3 && strcmp(models[forced_model], name) != 0; forced_model++)
+	for (forced_model = 0; forced_model < 3 && strcmp(models[forced_model], name) != 0;
+	     forced_model++)
 		;
 	return forced_model < 3;
 }
@@ -348,10 +366,12 @@ int main(int argc, char **argv)
 	last = strtoull(argv[optind + 2], NULL, 0);
 	if (last < first)
 		return usage();
-	tallies = mmap(NULL, WORKERS * sizeof(*tallies), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tallies = mmap(NULL, WORKERS * sizeof(*tallies), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tallies == MAP_FAILED)
 		return 2;
-	setvbuf(stdout, output, _IOFBF, sizeof(output)); /* not allocated, as a thread of the simulation may print first */
+	/* not allocated, as a thread of the simulation may print first */
+	setvbuf(stdout, output, _IOFBF, sizeof(output));
 	catch_faults();
 	sim_images_load(NULL);
 	save_variables();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coverage.c - see coverage.h; the transitions that a machine has stand in a table, so that those not reached can be named */
+/*
+ * coverage.c - see coverage.h; the transitions that a machine has stand in a table, so that those
+ * not reached can be named
+ */
 #include "coverage.h"
 
 #include <inttypes.h>
@@ -16,25 +19,74 @@ static const struct machine {
 		uint8_t from, to;
 	} transitions[TRANSITIONS]; /* unused: 0, 0 */
 } machines[SIM_MACHINES] = {
-	[SIM_CLIENT] = {
-		.name = "client of a session",
-		.states = {"new", "greeted", "known", "queued", "running", "stopped", "ended"},
-		.transitions = {{2, 2}, {0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6},
-				{0, 6}, {1, 6}, {2, 6}, {3, 6}, {4, 6}, {6, 6}}},
-	[SIM_SERVER] = {
-		.name = "server of a session",
-		.states = {"new", "greeted", "known", "queued", "running", "stopped", "ended", "ending"},
-		.transitions = {{2, 2}, {0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {1, 6}, {2, 6}, {3, 6},
-				{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 7}, {6, 7}}},
-	[SIM_VOLUME] = {
-		.name = "volume of a client",
-		.states = {"opening", "running", "paused", "closing", "closed"},
-		.transitions = {{0, 1}, {1, 2}, {2, 1}, {0, 3}, {1, 3}, {2, 3}, {3, 4}, {0, 4}, {1, 4}, {2, 4}}},
-	[SIM_CONN] = {
-		.name = "connection of shm-comch",
-		.states = {"none", "failed", "hello", "accept", "open", "dying", "closed", "dead"},
-		.transitions = {{0, 2}, {0, 1}, {2, 3}, {2, 4}, {3, 4}, {1, 6}, {2, 6}, {4, 5}, {4, 6}, {5, 6}, {6, 7},
-				{1, 7}, {2, 1}, {2, 7}, {3, 7}, {4, 7}, {5, 7}}},
+	[SIM_CLIENT] = {.name = "client of a session",
+			.states = {"new", "greeted", "known", "queued", "running", "stopped",
+				   "ended"},
+			.transitions = {{2, 2},
+					{0, 1},
+					{1, 2},
+					{2, 3},
+					{3, 4},
+					{4, 5},
+					{5, 6},
+					{0, 6},
+					{1, 6},
+					{2, 6},
+					{3, 6},
+					{4, 6},
+					{6, 6}}},
+	[SIM_SERVER] = {.name = "server of a session",
+			.states = {"new", "greeted", "known", "queued", "running", "stopped",
+				   "ended", "ending"},
+			.transitions = {{2, 2},
+					{0, 1},
+					{1, 2},
+					{2, 3},
+					{3, 4},
+					{4, 5},
+					{5, 6},
+					{1, 6},
+					{2, 6},
+					{3, 6},
+					{0, 7},
+					{1, 7},
+					{2, 7},
+					{3, 7},
+					{4, 7},
+					{5, 7},
+					{6, 7}}},
+	[SIM_VOLUME] = {.name = "volume of a client",
+			.states = {"opening", "running", "paused", "closing", "closed"},
+			.transitions = {{0, 1},
+					{1, 2},
+					{2, 1},
+					{0, 3},
+					{1, 3},
+					{2, 3},
+					{3, 4},
+					{0, 4},
+					{1, 4},
+					{2, 4}}},
+	[SIM_CONN] = {.name = "connection of shm-comch",
+		      .states = {"none", "failed", "hello", "accept", "open", "dying", "closed",
+				 "dead"},
+		      .transitions = {{0, 2},
+				      {0, 1},
+				      {2, 3},
+				      {2, 4},
+				      {3, 4},
+				      {1, 6},
+				      {2, 6},
+				      {4, 5},
+				      {4, 6},
+				      {5, 6},
+				      {6, 7},
+				      {1, 7},
+				      {2, 1},
+				      {2, 7},
+				      {3, 7},
+				      {4, 7},
+				      {5, 7}}},
 };
 
 static struct sim_coverage own; /* of this process */
@@ -51,19 +103,22 @@ void sim_coverage_move(struct sim_coverage *all)
 	for (int m = 0; m < SIM_MACHINES; m++)
 		for (int i = 0; i < SIM_STATES; i++)
 			for (int k = 0; k < SIM_STATES; k++)
-				__atomic_fetch_add(&all->transitions[m][i][k], own.transitions[m][i][k], __ATOMIC_RELAXED);
+				__atomic_fetch_add(&all->transitions[m][i][k],
+						   own.transitions[m][i][k], __ATOMIC_RELAXED);
 	memset(&own, 0, sizeof(own));
 }
 
 static bool is_listed(const struct machine *m, int from, int to)
 {
 	for (unsigned i = 0; i < TRANSITIONS; i++)
-		if (m->transitions[i].from == from && m->transitions[i].to == to && (from != 0 || to != 0))
+		if (m->transitions[i].from == from && m->transitions[i].to == to &&
+		    (from != 0 || to != 0))
 			return true;
 	return false;
 }
 
-static void print_machine(const struct machine *m, const uint64_t n[SIM_STATES][SIM_STATES], FILE *out)
+static void print_machine(const struct machine *m, const uint64_t n[SIM_STATES][SIM_STATES],
+			  FILE *out)
 {
 	const char *before = "not reached:";
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coverage.h - what the runs of a range have reached: transitions of the product's state machines, and results of operations */
+/*
+ * coverage.h - what the runs of a range have reached: transitions of the product's state machines,
+ * and results of operations
+ */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
 

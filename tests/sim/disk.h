@@ -2,7 +2,8 @@
 /*
  * disk.h - the simulated file system, between its modules
  *
- *	os_inode.c   contents and names, and what of them is durable
+ *	os_contents.c  pages, extended attributes, entries of a directory
+ *	os_inode.c   changes and names, and what of them is durable
  *	os_disk.c    open files, faults, power cuts
  *	os_path.c    functions of paths
  *	os_file.c    functions of descriptors, streams
@@ -23,7 +24,10 @@ enum sim_fs {
 	SIM_FS_PROC, /* and /dev: not written by processes */
 };
 
-/* SEEN: as processes see it. DURABLE: as a power cut leaves it when it loses each change that was not synced. */
+/*
+ * SEEN: as processes see it. DURABLE: as a power cut leaves it when it loses each change that was
+ * not synced.
+ */
 enum sim_layer { SIM_SEEN, SIM_DURABLE, SIM_LAYERS };
 
 struct sim_inode;
@@ -57,14 +61,15 @@ struct sim_inode {
 	uid_t uid;
 	uint64_t birth_ns;
 	struct sim_contents layers[SIM_LAYERS];
-	struct sim_inode *parent; /* of a directory */
+	struct sim_inode *parent;                  /* of a directory */
 	struct sim_change *changes, **changes_end; /* not durable yet, oldest first */
-	uint64_t n_changes;       /* ever made */
-	uint64_t n_errors;        /* failed syncs, as errseq_t of Linux counts them */
-	bool error_reported;      /* to an open file: files that are opened later do not report it */
-	char *target;             /* of a symbolic link */
-	void *listener;           /* of a socket; NULL: closed */
-	bool proc_fd;             /* the directory /proc/self/fd */
+	uint64_t n_changes;                        /* ever made */
+	uint64_t n_errors; /* failed syncs, as errseq_t of Linux counts them */
+	/* to an open file: files that are opened later do not report it */
+	bool error_reported;
+	char *target;   /* of a symbolic link */
+	void *listener; /* of a socket; NULL: closed */
+	bool proc_fd;   /* the directory /proc/self/fd */
 };
 
 /* An open file description of an inode. */
@@ -125,7 +130,10 @@ void sim_inode_grow(struct sim_inode *inode, uint64_t size);
 void sim_inode_truncate(struct sim_inode *inode, uint64_t size);
 void sim_inode_set_mode(struct sim_inode *inode, mode_t permissions);
 void sim_inode_set_xattr(struct sim_inode *inode, const char *name, const void *value, size_t n);
-/* What is covered is durable after the next power cut. fails: as drawn for each write, and n_errors counts it. */
+/*
+ * What is covered is durable after the next power cut. fails: as drawn for each write, and n_errors
+ * counts it.
+ */
 void sim_inode_sync(struct sim_inode *inode, const struct sim_cover *cover, bool fails);
 /* These contents, durable at once. */
 void sim_inode_fill(struct sim_inode *inode, const void *bytes, size_t n);
@@ -134,7 +142,8 @@ struct sim_inode *sim_dir_find(const struct sim_inode *dir, const char *name);
 /* Give the inode this name; a name that exists is replaced. */
 void sim_dir_add(struct sim_inode *dir, const char *name, struct sim_inode *inode);
 void sim_dir_remove(struct sim_inode *dir, const char *name);
-void sim_dir_rename(struct sim_inode *from, const char *old, struct sim_inode *to, const char *name);
+void sim_dir_rename(struct sim_inode *from, const char *old, struct sim_inode *to,
+		    const char *name);
 /* Number of the last change of a name. */
 uint64_t sim_names_number(void);
 /* Changes of names in this directory, NULL: in all, are durable up to this number. */
@@ -153,8 +162,12 @@ bool sim_disk_is_full(const struct sim_inode *inode);
 struct sim_file *sim_disk_open(struct sim_inode *inode, int flags);
 /* NULL: the file is none of this file system. */
 struct sim_disk_file *sim_disk_file(struct sim_file *file);
-/* As the operation `write` of a disk file. more_flags: O_DSYNC for RWF_DSYNC of this call. Bytes or -errno. */
-ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, off_t offset, int more_flags);
+/*
+ * As the operation `write` of a disk file. more_flags: O_DSYNC for RWF_DSYNC of this call. Bytes or
+ * -errno.
+ */
+ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, off_t offset,
+		       int more_flags);
 /* The open file with this number. NULL: it was closed meanwhile. */
 struct sim_disk_file *sim_disk_file_find(uint64_t serial);
 /* Report a failed sync once to this open file. 0 or -EIO. */
@@ -170,7 +183,8 @@ int sim_disk_owner(const char *path, uid_t uid, mode_t permissions);
 
 /* Where a path leads. */
 struct sim_place {
-	struct sim_inode *dir;   /* that has the last name; NULL: the path ends in no name of a directory */
+	/* that has the last name; NULL: the path ends in no name of a directory */
+	struct sim_inode *dir;
 	char name[NAME_MAX + 1];
 	struct sim_inode *inode; /* NULL: the name is free, or `file` is set */
 	struct sim_file *file;   /* /proc/self/fd/N: the file of descriptor N */
@@ -204,5 +218,19 @@ static inline long sim_done(long rc, unsigned call)
 	sim_note((uint64_t)rc << 8 | call);
 	return sim_result(rc);
 }
+
+/* -- os_contents.c -- */
+void sim_contents_write(struct sim_contents *c, uint64_t at, const uint8_t *from, uint64_t bytes);
+void sim_contents_drop(struct sim_contents *c, uint64_t from, uint64_t to);
+void sim_contents_allocate(struct sim_contents *c, uint64_t from, uint64_t to);
+bool sim_contents_have_hole(const struct sim_contents *c, uint64_t from, uint64_t to);
+void sim_contents_read(const struct sim_contents *c, uint64_t at, uint8_t *to, uint64_t bytes);
+void sim_contents_set_size(struct sim_contents *c, uint64_t size);
+struct sim_xattr *sim_contents_find_xattr(const struct sim_contents *c, const char *name);
+void sim_contents_set_xattr(struct sim_contents *c, const struct sim_xattr *from);
+void sim_contents_free(struct sim_contents *c);
+struct sim_entry **sim_contents_find_entry(struct sim_contents *c, const char *name);
+void sim_contents_set_entry(struct sim_contents *c, const char *name, struct sim_inode *inode);
+void sim_contents_copy(struct sim_contents *to, const struct sim_contents *from);
 
 #endif

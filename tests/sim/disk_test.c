@@ -16,10 +16,10 @@
 #define BLOCK 4096u
 #define WORDS (BLOCK / 8)
 
-#define CHECK(condition)                                                                                            \
-	do {                                                                                                        \
-		if (!(condition))                                                                                   \
-			sim_fail("%s:%d: %s (errno=%d)", __FILE__, __LINE__, #condition, errno);                    \
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) \
+			sim_fail("%s:%d: %s (errno=%d)", __FILE__, __LINE__, #condition, errno); \
 	} while (0)
 #define FAILS(call, error) CHECK((call) == -1 && errno == (error))
 
@@ -97,7 +97,8 @@ static void begin(uint64_t seed, const struct sim_disk_faults *faults)
 
 /* -- data over power cuts -- */
 
-static uint64_t written[2 * BLOCKS], done[2 * BLOCKS], synced[2 * BLOCKS]; /* versions of the blocks */
+/* versions of the blocks */
+static uint64_t written[2 * BLOCKS], done[2 * BLOCKS], synced[2 * BLOCKS];
 static uint64_t n_whole, n_lost, n_torn, n_between, n_blocks;
 
 /* Each block holds its version in all words. */
@@ -123,7 +124,8 @@ static void *other_writer(void *arg)
 
 static void *writer(void *arg)
 {
-	int fd = __wrap_open("/vol/data", O_RDWR | O_CLOEXEC), stable = __wrap_open("/vol/data", O_RDWR | O_DSYNC | O_DIRECT);
+	int fd = __wrap_open("/vol/data", O_RDWR | O_CLOEXEC),
+	    stable = __wrap_open("/vol/data", O_RDWR | O_DSYNC | O_DIRECT);
 	uint64_t before[2 * BLOCKS];
 	unsigned n = 5 + sim_draw(20);
 
@@ -165,7 +167,10 @@ static void judge_block(unsigned i)
 	if (written[i] == synced[i])
 		return;
 	n_blocks++;
-	*(torn ? &n_torn : block[0] == written[i] ? &n_whole : block[0] == synced[i] ? &n_lost : &n_between) += 1;
+	*(torn                     ? &n_torn
+	  : block[0] == written[i] ? &n_whole
+	  : block[0] == synced[i]  ? &n_lost
+				   : &n_between) += 1;
 }
 
 static uint64_t data_run(uint64_t seed)
@@ -219,7 +224,8 @@ static void *namer(void *arg)
 	CHECK(__wrap_fsetxattr(fd, "user.one", "1", 1, 0) == 0 && __wrap_fsync(fd) == 0);
 	CHECK(__wrap_fsetxattr(fd, "user.one", "22", 2, 0) == 0 && __wrap_fdatasync(fd) == 0);
 	CHECK(__wrap_rename("/vol/a", "/vol/b") == 0 && __wrap_fsync(dir) == 0);
-	CHECK(__wrap_open("/vol/s", O_RDWR | O_CREAT, 0600) >= 0 && __wrap_open("/vol/u", O_RDWR | O_CREAT, 0600) >= 0);
+	CHECK(__wrap_open("/vol/s", O_RDWR | O_CREAT, 0600) >= 0 &&
+	      __wrap_open("/vol/u", O_RDWR | O_CREAT, 0600) >= 0);
 	CHECK(__wrap_fsync(dir) == 0);
 	fd = __wrap_open("/vol/f", O_RDWR | O_CREAT, 0600);
 	CHECK(fd >= 0 && __wrap_fsync(fd) == 0);
@@ -246,10 +252,12 @@ static void name_run(uint64_t seed)
 	begin(seed, &no_faults);
 	end(run(0, namer, NULL));
 	sim_disk_power_cut(true);
-	CHECK(!exists("/vol/a") && sim_disk_get("/vol/b", text, sizeof(text), 0) == 7 && strcmp(text, "content") == 0);
+	CHECK(!exists("/vol/a") && sim_disk_get("/vol/b", text, sizeof(text), 0) == 7 &&
+	      strcmp(text, "content") == 0);
 	CHECK(exists("/vol/s") || exists("/vol/t"));
 	CHECK(!exists("/tmp/x") && exists("/proc/sys/kernel/random/boot_id"));
-	CHECK(sim_path_find_inode(AT_FDCWD, "/vol/b", true, &inode) == 0 && sim_inode_xattr(inode, "user.one") != NULL);
+	CHECK(sim_path_find_inode(AT_FDCWD, "/vol/b", true, &inode) == 0 &&
+	      sim_inode_xattr(inode, "user.one"));
 	n_xattr += sim_inode_xattr(inode, "user.one")->n == 2;
 	n_name_of_file += exists("/vol/f");
 	n_c += exists("/vol/c");
@@ -299,7 +307,8 @@ static void *failing_writes(void *arg)
 
 	(void)arg;
 	for (int k = 0; fd >= 0 && k < 20; k++) {
-		ssize_t n = __wrap_pwrite(fd, buffer, sizeof(buffer), (off_t)k * (off_t)sizeof(buffer));
+		ssize_t n = __wrap_pwrite(fd, buffer, sizeof(buffer),
+					  (off_t)k * (off_t)sizeof(buffer));
 
 		CHECK(n > 0 || errno == EIO || errno == ENOSPC);
 		n_write_errors += n < 0 && errno == EIO;
@@ -326,7 +335,8 @@ static void *second_lock(void *arg)
 
 static void *first_lock(void *arg)
 {
-	int fd = __wrap_open("/tmp/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600), copy = __wrap_fcntl(fd, F_DUPFD_CLOEXEC, 0L);
+	int fd = __wrap_open("/tmp/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600),
+	    copy = __wrap_fcntl(fd, F_DUPFD_CLOEXEC, 0L);
 	int shared = __wrap_open("/tmp/lock", O_RDONLY);
 
 	(void)arg;
@@ -359,12 +369,14 @@ static void *as_root(void *arg)
 	int fd = __wrap_open("/vol/secret", O_RDWR | O_CREAT, 0600);
 
 	(void)arg;
-	CHECK(fd >= 0 && __wrap_open("/tmp/root", O_RDWR | O_CREAT, 0666) >= 0 && __wrap_mkdir("/run/gantry/p", 0700) == 0);
+	CHECK(fd >= 0 && __wrap_open("/tmp/root", O_RDWR | O_CREAT, 0666) >= 0 &&
+	      __wrap_mkdir("/run/gantry/p", 0700) == 0);
 	CHECK(sim_path_bind("/tmp/root.sock", 0777, &locked_at) == 0);
 	CHECK(sim_path_bind("/tmp/root.sock", 0777, &locked_at) == -EADDRINUSE);
 	CHECK(sim_path_bind("/none/root.sock", 0777, &locked_at) == -ENOENT);
 	CHECK(sim_path_socket("/tmp/root.sock") == &locked_at);
-	CHECK(sim_path_bind("/tmp/dead.sock", 0777, &unlocked_at) == 0 && __wrap_chmod("/tmp/dead.sock", 0666) == 0);
+	CHECK(sim_path_bind("/tmp/dead.sock", 0777, &unlocked_at) == 0 &&
+	      __wrap_chmod("/tmp/dead.sock", 0666) == 0);
 	sim_path_socket_gone(&unlocked_at);
 	return NULL;
 }
@@ -386,11 +398,12 @@ static void *as_user(void *arg)
 	FAILS(__wrap_access("/run/gantry/p/x", F_OK), EACCES);
 	FAILS(__wrap_faccessat(AT_FDCWD, "/vol", W_OK | X_OK, AT_EACCESS), EACCES);
 	fd = __wrap_open("/tmp/mine", O_RDWR | O_CREAT | O_EXCL, 0666);
-	CHECK(fd >= 0 && __wrap_fstat(fd, &st) == 0 && st.st_uid == 1000 && (st.st_mode & 07777) == 0644);
+	CHECK(fd >= 0 && __wrap_fstat(fd, &st) == 0 && st.st_uid == 1000 &&
+	      (st.st_mode & 07777) == 0644);
 	FAILS(__wrap_open("/tmp/mine", O_RDWR | O_CREAT | O_EXCL, 0666), EEXIST);
-	CHECK(sim_path_socket("/tmp/root.sock") == NULL && errno == EACCES);
-	CHECK(sim_path_socket("/tmp/dead.sock") == NULL && errno == ECONNREFUSED);
-	CHECK(sim_path_socket("/tmp/no.sock") == NULL && errno == ENOENT);
+	CHECK(!sim_path_socket("/tmp/root.sock") && errno == EACCES);
+	CHECK(!sim_path_socket("/tmp/dead.sock") && errno == ECONNREFUSED);
+	CHECK(!sim_path_socket("/tmp/no.sock") && errno == ENOENT);
 	return NULL;
 }
 
@@ -420,18 +433,21 @@ static void try_paths(void)
 	FAILS(__wrap_open("/vol/no/f", O_RDWR | O_CREAT, 0600), ENOENT);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/f", dir);
 	again = __wrap_open(path, O_RDONLY);
-	CHECK(again >= 0 && __wrap_fstat(fd, &st) == 0 && __wrap_fstat(again, &other) == 0 && st.st_ino == other.st_ino);
+	CHECK(again >= 0 && __wrap_fstat(fd, &st) == 0 && __wrap_fstat(again, &other) == 0 &&
+	      st.st_ino == other.st_ino);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	memset(text, 0, sizeof(text));
 	CHECK(__wrap_readlink(path, text, sizeof(text)) == 8 && strcmp(text, "/vol/d/f") == 0);
 	CHECK(__wrap_open(path, O_RDONLY | O_CLOEXEC) >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", __wrap_eventfd(0, 0));
 	memset(text, 0, sizeof(text));
-	CHECK(__wrap_readlink(path, text, sizeof(text)) > 0 && strcmp(text, "anon_inode:[eventfd]") == 0);
+	CHECK(__wrap_readlink(path, text, sizeof(text)) > 0 &&
+	      strcmp(text, "anon_inode:[eventfd]") == 0);
 	FAILS(__wrap_readlink("/vol/d", text, sizeof(text)), EINVAL);
 	CHECK(__wrap_realpath("/vol/../vol/d/./f", text) == text && strcmp(text, "/vol/d/f") == 0);
-	CHECK(__wrap_realpath("/nothing", text) == NULL && errno == ENOENT);
-	CHECK(sim_disk_symlink("d/f", "/vol/link") == 0 && sim_disk_symlink("/vol/loop", "/vol/loop") == 0);
+	CHECK(!__wrap_realpath("/nothing", text) && errno == ENOENT);
+	CHECK(sim_disk_symlink("d/f", "/vol/link") == 0 &&
+	      sim_disk_symlink("/vol/loop", "/vol/loop") == 0);
 	CHECK(__wrap_stat("/vol/link", &other) == 0 && other.st_ino == st.st_ino);
 	CHECK(__wrap_lstat("/vol/link", &other) == 0 && S_ISLNK(other.st_mode));
 	CHECK(__wrap_realpath("/vol/link", text) == text && strcmp(text, "/vol/d/f") == 0);
@@ -443,7 +459,8 @@ static void try_paths(void)
 	again = __wrap_open("/vol/d/f", O_RDWR | O_DIRECT);
 	FAILS((int)__wrap_pwrite(again, text, 100, 0), EINVAL);
 	FAILS((int)__wrap_pread(again, text, 512, 100), EINVAL);
-	CHECK(__wrap_pwrite(again, text, 512, 1024) == 512 && __wrap_pread(again, text, 512, 512) == 512 && text[0] == 0);
+	CHECK(__wrap_pwrite(again, text, 512, 1024) == 512 &&
+	      __wrap_pread(again, text, 512, 512) == 512 && text[0] == 0);
 	FAILS(__wrap_ioctl(fd, 0x1234, NULL), ENOTTY);
 	FAILS(__wrap_fcntl(fd, F_ADD_SEALS, 0L), EINVAL);
 	CHECK(__wrap_unlink("/vol/d/f") == 0 && __wrap_fstat(fd, &st) == 0 && st.st_nlink == 0);
@@ -459,17 +476,20 @@ static void try_space(void)
 	struct stat st;
 	struct statx stx;
 
-	CHECK(__wrap_ftruncate(fd, 1 << 20) == 0 && __wrap_fstat(fd, &st) == 0 && st.st_size == 1 << 20 && st.st_blocks == 0);
+	CHECK(__wrap_ftruncate(fd, 1 << 20) == 0 && __wrap_fstat(fd, &st) == 0 &&
+	      st.st_size == 1 << 20 && st.st_blocks == 0);
 	CHECK(__wrap_pwrite(fd, &byte, 1, 5000) == 1 && __wrap_fallocate(fd, 0, 8192, 8192) == 0);
 	CHECK(__wrap_fstat(fd, &st) == 0 && st.st_blocks == 24);
 	CHECK(__wrap_lseek(fd, 0, SEEK_DATA) == 4096 && __wrap_lseek(fd, 4096, SEEK_HOLE) == 16384);
 	FAILS((int)__wrap_lseek(fd, 16384, SEEK_DATA), ENXIO);
 	CHECK(__wrap_fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, 5000, 10) == 0);
 	CHECK(__wrap_pread(fd, &byte, 1, 5000) == 1 && byte == 0);
-	CHECK(__wrap_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 4096 + 100) == 0);
+	CHECK(__wrap_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 4096 + 100) ==
+	      0);
 	CHECK(__wrap_fstat(fd, &st) == 0 && st.st_blocks == 16 && st.st_size == 1 << 20);
 	CHECK(__wrap_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1 << 21, 4096) == 0);
-	CHECK(__wrap_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &stx) == 0 && stx.stx_ino == st.st_ino);
+	CHECK(__wrap_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &stx) == 0 &&
+	      stx.stx_ino == st.st_ino);
 	CHECK(stx.stx_btime.tv_sec != 0 && __wrap_lseek(fd, 0, SEEK_END) == 1 << 20);
 	CHECK(__wrap_pread(fd, &byte, 1, 1 << 20) == 0);
 }
@@ -482,8 +502,10 @@ static void try_attributes(void)
 	FAILS(__wrap_fgetxattr(fd, "user.a", value, 8), ENODATA);
 	CHECK(__wrap_fsetxattr(fd, "user.a", "12345", 5, 0) == 0);
 	FAILS(__wrap_fgetxattr(fd, "user.a", value, 4), ERANGE);
-	CHECK(__wrap_getxattr("/vol/space", "user.a", value, 8) == 5 && strcmp(value, "12345") == 0);
-	FAILS(__wrap_fsetxattr(__wrap_open("/tmp/t", O_RDWR | O_CREAT, 0600), "user.a", "1", 1, 0), ENOTSUP);
+	CHECK(__wrap_getxattr("/vol/space", "user.a", value, 8) == 5 &&
+	      strcmp(value, "12345") == 0);
+	FAILS(__wrap_fsetxattr(__wrap_open("/tmp/t", O_RDWR | O_CREAT, 0600), "user.a", "1", 1, 0),
+	      ENOTSUP);
 }
 
 static void try_streams(void)
@@ -495,20 +517,24 @@ static void try_streams(void)
 	DIR *dir;
 	int n = 0;
 
-	CHECK(file != NULL && fprintf(file, "one\ntwo\n") == 8 && sim_proc_self()->n_files_open == 1 && __wrap_fclose(file) == 0);
+	CHECK(file && fprintf(file, "one\ntwo\n") == 8 && sim_proc_self()->n_files_open == 1 &&
+	      __wrap_fclose(file) == 0);
 	file = __wrap_fopen("/etc/conf", "re");
-	CHECK(fgets(line, sizeof(line), file) != NULL && fgets(line, sizeof(line), file) != NULL && strcmp(line, "two\n") == 0);
+	CHECK(fgets(line, sizeof(line), file) && fgets(line, sizeof(line), file) &&
+	      strcmp(line, "two\n") == 0);
 	CHECK(fseek(file, 1, SEEK_SET) == 0 && fgetc(file) == 'n' && __wrap_fclose(file) == 0);
-	CHECK(sim_proc_self()->n_files_open == 0 && __wrap_fopen("/etc/none", "r") == NULL && errno == ENOENT);
+	CHECK(sim_proc_self()->n_files_open == 0 && !__wrap_fopen("/etc/none", "r") &&
+	      errno == ENOENT);
 	file = open_memstream(&text, &bytes);
-	CHECK(file != NULL && __wrap_fclose(file) == 0 && sim_proc_self()->n_files_open == 0);
+	CHECK(file && __wrap_fclose(file) == 0 && sim_proc_self()->n_files_open == 0);
 	free(text);
 	dir = __wrap_opendir("/etc");
-	while ((entry = __wrap_readdir(dir)) != NULL)
+	while ((entry = __wrap_readdir(dir)))
 		n++;
 	CHECK(n == 4 && __wrap_dirfd(dir) >= 3 && __wrap_closedir(dir) == 0);
 	n = __wrap_scandir("/etc", &list, is_plain, alphasort);
-	CHECK(n == 2 && strcmp(list[0]->d_name, "conf") == 0 && strcmp(list[1]->d_name, "machine-id") == 0);
+	CHECK(n == 2 && strcmp(list[0]->d_name, "conf") == 0 &&
+	      strcmp(list[1]->d_name, "machine-id") == 0);
 	while (n > 0)
 		free(list[--n]);
 	free(list);
@@ -533,8 +559,8 @@ int main(void)
 	sim_images_load(NULL);
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		data_run(seed);
-	printf("data: %lu unsynced blocks in %u seeds: kept %lu, lost %lu, between %lu, torn %lu\n", n_blocks, SEEDS, n_whole,
-	       n_lost, n_between, n_torn);
+	printf("data: %lu unsynced blocks in %u seeds: kept %lu, lost %lu, between %lu, torn %lu\n",
+	       n_blocks, SEEDS, n_whole, n_lost, n_between, n_torn);
 	CHECK(n_whole != 0 && n_lost != 0 && n_torn != 0);
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		killed_run(seed);
@@ -543,8 +569,8 @@ int main(void)
 	CHECK(trace == data_run(17));
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		name_run(seed);
-	printf("names in %u seeds: created %lu, removed %lu, renamed %lu, name synced with its file %lu, attribute %lu\n", SEEDS,
-	       n_c, n_unlinked, n_renamed, n_name_of_file, n_xattr);
+	printf("names in %u seeds: created %lu, removed %lu, renamed %lu, name synced with its file %lu, attribute %lu\n",
+	       SEEDS, n_c, n_unlinked, n_renamed, n_name_of_file, n_xattr);
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		failing_sync_run(seed);
 	printf("failed syncs: %lu, data kept nevertheless %lu\n", n_failed, n_failed_kept);
@@ -567,7 +593,8 @@ int main(void)
 	CHECK(sim_disk_get("/proc/sys/kernel/random/boot_id", boot_a, 36, 0) == 36);
 	sim_disk_power_cut(true);
 	CHECK(sim_disk_get("/vol/p", text, 8, 0) == 1 && sim_disk_get("/vol/q", text, 8, 0) == 2);
-	CHECK(sim_disk_get("/proc/sys/kernel/random/boot_id", boot_b, 36, 0) == 36 && memcmp(boot_a, boot_b, 36) != 0);
+	CHECK(sim_disk_get("/proc/sys/kernel/random/boot_id", boot_b, 36, 0) == 36 &&
+	      memcmp(boot_a, boot_b, 36) != 0);
 	CHECK(sim_disk_get("/vol/none", text, 8, 0) == -ENOENT);
 	printf("locks, users, paths, space, attributes, streams: ok\n");
 	return 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_export.c - in the image: a client exports a map; the server imports it and writes to it as long as it likes
+ * doca_export.c - in the image: a client exports a map; the server imports it and writes to it as
+ * long as it likes
  *
- * When doca_mmap_stop() of the client has returned, nothing may write the memory any more. The server does not know of the
- * stop: its library takes the memory away from it. The export descriptor travels outside of the simulated system.
+ * When doca_mmap_stop() of the client has returned, nothing may write the memory any more. The
+ * server does not know of the stop: its library takes the memory away from it. The export
+ * descriptor travels outside of the simulated system.
  */
 #include "doca_image.h"
 
@@ -54,7 +56,8 @@ static void import(struct peer *peer)
 		return;
 	peer->export.is_tried = true;
 	/* an error: the client has stopped the map, or ended */
-	if (doca_mmap_create_from_export(NULL, blob, bytes, peer->program->dev, &peer->export.mmap) != DOCA_SUCCESS)
+	if (doca_mmap_create_from_export(NULL, blob, bytes, peer->program->dev,
+					 &peer->export.mmap) != DOCA_SUCCESS)
 		peer->export.mmap = NULL;
 }
 
@@ -65,13 +68,13 @@ void export_step(struct peer *peer)
 	if (!peer->program->job->exports)
 		return;
 	if (peer->program->job->side != 0) {
-		if (e->mmap != NULL && !e->is_stopped && e->stop_ns <= sim_now())
+		if (e->mmap && !e->is_stopped && e->stop_ns <= sim_now())
 			stop(peer);
 		return;
 	}
 	if (!e->is_tried && peer->greeted)
 		import(peer);
-	for (uint32_t i = 0; i < WRITES && e->mmap != NULL; i++)
+	for (uint32_t i = 0; i < WRITES && e->mmap; i++)
 		((uint8_t *)e->mmap->local)[sim_draw(BYTES)] = (uint8_t)sim_draw(STOPPED);
 }
 
@@ -79,7 +82,7 @@ void export_close(struct peer *peer)
 {
 	struct export *e = &peer->export;
 
-	if (e->mmap == NULL)
+	if (!e->mmap)
 		return;
 	if (peer->program->job->side != 0) {
 		if (!e->is_stopped)
@@ -87,7 +90,9 @@ void export_close(struct peer *peer)
 		pause_ns(sim_draw(200000));
 		for (uint32_t i = 0; i < BYTES; i++)
 			if (e->memory[i] != STOPPED)
-				sim_wrong("byte %u of an exported map was written after doca_mmap_stop() had returned", i);
+				sim_wrong(
+					"byte %u of an exported map was written after doca_mmap_stop() had returned",
+					i);
 		munmap(e->memory, BYTES);
 	}
 	OK(doca_mmap_destroy(e->mmap));

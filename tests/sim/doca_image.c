@@ -22,7 +22,7 @@ static void show(char *line)
 	char *text = strchr(line, ' ');
 
 	line[strcspn(line, "\n")] = 0;
-	sim_log("doca", text != NULL ? text + 1 : line);
+	sim_log("doca", text ? text + 1 : line);
 }
 
 void doca_must(const char *what, doca_error_t result)
@@ -38,7 +38,8 @@ bool is_odd(const struct sim_doca_job *job)
 
 void pause_ns(uint64_t ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u)};
 
 	nanosleep(&ts, NULL); /* lint: allowed, the time is simulated */
 }
@@ -51,7 +52,8 @@ enum doca_ctx_states state_of(struct doca_ctx *ctx)
 	return state;
 }
 
-void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states before, enum doca_ctx_states after)
+void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states before,
+	      enum doca_ctx_states after)
 {
 	(void)data;
 	sim_doca_state(ctx, (int)before, (int)after);
@@ -64,8 +66,10 @@ static struct program *program_of(struct doca_comch_connection *conn)
 	struct doca_comch_server *server = doca_comch_server_get_server_ctx(conn);
 	union doca_data data;
 
-	OK(doca_ctx_get_user_data(server != NULL ? doca_comch_server_as_ctx(server)
-						  : doca_comch_client_as_ctx(doca_comch_client_get_client_ctx(conn)), &data));
+	OK(doca_ctx_get_user_data(
+		server ? doca_comch_server_as_ctx(server)
+		       : doca_comch_client_as_ctx(doca_comch_client_get_client_ctx(conn)),
+		&data));
 	return data.ptr;
 }
 
@@ -73,43 +77,48 @@ static struct peer *find_peer(struct doca_comch_connection *conn, const char *ev
 {
 	struct peer *peer = peer_of(program_of(conn), conn);
 
-	if (peer == NULL)
+	if (!peer)
 		sim_wrong("%s of a connection that the program does not have", event);
 	return peer;
 }
 
-static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len, struct doca_comch_connection *conn)
+static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *buf, uint32_t len,
+		       struct doca_comch_connection *conn)
 {
 	(void)event;
 	peer_message(find_peer(conn, "a message"), buf, len);
 }
 
-static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_new(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+		   uint32_t id)
 {
 	(void)event;
 	peer_consumer(find_peer(conn, "a new consumer"), id, true);
 }
 
-static void on_expired(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn, uint32_t id)
+static void on_expired(struct doca_comch_event_consumer *event, struct doca_comch_connection *conn,
+		       uint32_t id)
 {
 	(void)event;
 	peer_consumer(find_peer(conn, "an expired consumer"), id, false);
 }
 
-static void on_connect(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_connect(struct doca_comch_event_connection_status_changed *event,
+		       struct doca_comch_connection *conn, uint8_t ok)
 {
 	struct program *program = program_of(conn);
 	struct peer *peer = peer_of(program, NULL);
 
 	(void)event;
-	if (peer_of(program, conn) != NULL || !ok)
+	if (peer_of(program, conn) || !ok)
 		sim_wrong("a connection event of a connection that the program has");
-	if (peer == NULL)
+	if (!peer)
 		sim_wrong("more than %u connections", PEERS);
 	peer_open(program, peer, conn);
 }
 
-static void on_disconnect(struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *conn, uint8_t ok)
+static void on_disconnect(struct doca_comch_event_connection_status_changed *event,
+			  struct doca_comch_connection *conn, uint8_t ok)
 {
 	struct peer *peer = find_peer(conn, "a disconnection");
 
@@ -119,14 +128,14 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 	peer->lost = true;
 }
 
-static void on_program_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states before,
-			     enum doca_ctx_states after)
+static void on_program_state(const union doca_data data, struct doca_ctx *ctx,
+			     enum doca_ctx_states before, enum doca_ctx_states after)
 {
 	struct program *program = data.ptr;
 	struct peer *peer = &program->peers[0];
 
 	sim_doca_state(ctx, (int)before, (int)after);
-	if (program->client == NULL)
+	if (!program->client)
 		return;
 	if (after == DOCA_CTX_STATE_RUNNING) {
 		struct doca_comch_connection *conn = NULL;
@@ -148,10 +157,11 @@ static void open_devices(struct program *program)
 	uint32_t n;
 
 	OK(doca_devinfo_create_list(&list, &n));
-	for (uint32_t i = 0; i < n && program->dev == NULL; i++) {
+	for (uint32_t i = 0; i < n && !program->dev; i++) {
 		uint8_t equal = 0;
 
-		OK(doca_devinfo_is_equal_pci_addr(list[i], program->job->side == 0 ? "03:00.0" : "b1:00.0", &equal));
+		OK(doca_devinfo_is_equal_pci_addr(
+			list[i], program->job->side == 0 ? "03:00.0" : "b1:00.0", &equal));
 		if (equal)
 			OK(doca_dev_open(list[i], &program->dev));
 	}
@@ -175,16 +185,19 @@ static void create(struct program *program)
 		program->ctx = doca_comch_server_as_ctx(program->server);
 		OK(doca_comch_server_set_max_msg_size(program->server, SIM_DOCA_MSG));
 		OK(doca_comch_server_set_recv_queue_size(program->server, job->recv_queue));
-		OK(doca_comch_server_task_send_set_conf(program->server, peer_sent, peer_sent, tasks));
+		OK(doca_comch_server_task_send_set_conf(program->server, peer_sent, peer_sent,
+							tasks));
 		OK(doca_comch_server_event_msg_recv_register(program->server, on_message));
-		OK(doca_comch_server_event_connection_status_changed_register(program->server, on_connect, on_disconnect));
+		OK(doca_comch_server_event_connection_status_changed_register(
+			program->server, on_connect, on_disconnect));
 		OK(doca_comch_server_event_consumer_register(program->server, on_new, on_expired));
 	} else {
 		OK(doca_comch_client_create(program->dev, NAME, &program->client));
 		program->ctx = doca_comch_client_as_ctx(program->client);
 		OK(doca_comch_client_set_max_msg_size(program->client, SIM_DOCA_MSG));
 		OK(doca_comch_client_set_recv_queue_size(program->client, job->recv_queue));
-		OK(doca_comch_client_task_send_set_conf(program->client, peer_sent, peer_sent, tasks));
+		OK(doca_comch_client_task_send_set_conf(program->client, peer_sent, peer_sent,
+							tasks));
 		OK(doca_comch_client_event_msg_recv_register(program->client, on_message));
 		OK(doca_comch_client_event_consumer_register(program->client, on_new, on_expired));
 	}
@@ -195,7 +208,7 @@ static void create(struct program *program)
 
 static void destroy(struct program *program)
 {
-	if (program->server != NULL)
+	if (program->server)
 		OK(doca_comch_server_destroy(program->server));
 	else
 		OK(doca_comch_client_destroy(program->client));
@@ -210,7 +223,8 @@ static void destroy(struct program *program)
 static bool has_lanes(const struct program *program)
 {
 	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn != NULL && (program->peers[i].has_lanes || program->job->lanes != 0))
+		if (program->peers[i].conn &&
+		    (program->peers[i].has_lanes || program->job->lanes != 0))
 			return true;
 	return false;
 }
@@ -218,7 +232,7 @@ static bool has_lanes(const struct program *program)
 static uint64_t next_rude(const struct program *program, uint64_t until)
 {
 	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn != NULL && program->peers[i].rude_ns < until)
+		if (program->peers[i].conn && program->peers[i].rude_ns < until)
 			until = program->peers[i].rude_ns;
 	return until > sim_now() ? until - sim_now() : 1;
 }
@@ -235,7 +249,8 @@ static void wait(struct program *program, uint64_t until)
 		pause_ns(ns < 20000 ? ns : sim_draw(20000));
 		return;
 	}
-	ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+	ts = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+			       .tv_nsec = (long)(ns % 1000000000u)};
 	OK(doca_pe_request_notification(program->pe));
 	ppoll(&fd, 1, &ts, NULL);
 	OK(doca_pe_clear_notification(program->pe, program->handle));
@@ -248,7 +263,7 @@ static void progress(struct program *program, uint64_t until)
 	while (doca_pe_progress(program->pe) && n < 8)
 		n++;
 	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn != NULL)
+		if (program->peers[i].conn)
 			peer_step(&program->peers[i]);
 	if (n == 0 && !doca_pe_progress(program->pe))
 		wait(program, until);
@@ -261,18 +276,22 @@ static bool lanes_end(struct program *program)
 	bool ended = true;
 
 	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn != NULL && !peer_lanes_end(&program->peers[i]))
+		if (program->peers[i].conn && !peer_lanes_end(&program->peers[i]))
 			ended = false;
 	return ended;
 }
 
-/* A stop while consumers and producers run: the library rejects it, unless the connection has just ended. */
+/*
+ * A stop while consumers and producers run: the library rejects it, unless the connection has just
+ * ended.
+ */
 static bool stop_too_early(struct program *program)
 {
 	const struct peer *peer = &program->peers[0];
 
-	if (program->client == NULL || !is_odd(program->job) || peer->n_lanes == 0 || peer->lost || peer->lanes[0].own_pe ||
-	    peer->lanes[0].out == NULL || state_of(peer->lanes[0].out) != DOCA_CTX_STATE_RUNNING)
+	if (!program->client || !is_odd(program->job) || peer->n_lanes == 0 || peer->lost ||
+	    peer->lanes[0].own_pe || !peer->lanes[0].out ||
+	    state_of(peer->lanes[0].out) != DOCA_CTX_STATE_RUNNING)
 		return false;
 	return doca_ctx_stop(program->ctx) != DOCA_ERROR_IN_USE;
 }
@@ -286,7 +305,7 @@ static void stop(struct program *program)
 	while (!lanes_end(program))
 		progress(program, SIM_NEVER);
 	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn != NULL && !program->peers[i].lost && !was_early) {
+		if (program->peers[i].conn && !program->peers[i].lost && !was_early) {
 			program->peers[i].left = true;
 			sim_doca_leave(program->peers[i].number);
 		}
@@ -296,7 +315,7 @@ static void stop(struct program *program)
 	while (state_of(program->ctx) != DOCA_CTX_STATE_IDLE)
 		progress(program, SIM_NEVER);
 	for (uint32_t i = 0; i < PEERS; i++)
-		if (program->peers[i].conn != NULL)
+		if (program->peers[i].conn)
 			peer_close(&program->peers[i]);
 }
 
@@ -323,7 +342,7 @@ static void run_client(struct program *program)
 	struct peer *peer = &program->peers[0];
 
 	for (uint32_t tries = 0; job->sessions != 0; tries++) {
-		if (program->client == NULL)
+		if (!program->client)
 			create(program);
 		if (tries == TRIES)
 			sim_wrong("side %u: no connection in %u tries", job->side, TRIES);
@@ -343,7 +362,7 @@ static void run_client(struct program *program)
 		if (sim_draw(2) != 0)
 			destroy(program);
 	}
-	if (program->client != NULL)
+	if (program->client)
 		destroy(program);
 }
 
@@ -360,7 +379,8 @@ static void disconnect(struct program *program, struct peer *peer)
 		return;
 	peer->left = true;
 	sim_doca_leave(peer->number);
-	while ((result = doca_comch_server_disconnect(program->server, peer->conn)) == DOCA_ERROR_AGAIN)
+	while ((result = doca_comch_server_disconnect(program->server, peer->conn)) ==
+	       DOCA_ERROR_AGAIN)
 		pause_ns(10000);
 	doca_must("doca_comch_server_disconnect", result);
 }
@@ -370,7 +390,7 @@ static void tidy(struct program *program)
 	for (uint32_t i = 0; i < PEERS; i++) {
 		struct peer *peer = &program->peers[i];
 
-		if (peer->conn == NULL)
+		if (!peer->conn)
 			continue;
 		if (!peer->lost && !peer->left && peer->rude_ns <= sim_now())
 			disconnect(program, peer);
@@ -397,13 +417,13 @@ static void serve(struct program *program)
 static void run_server(struct program *program)
 {
 	while (!program->job->stop) {
-		if (program->server == NULL)
+		if (!program->server)
 			create(program);
 		serve(program);
 		if (sim_draw(2) != 0)
 			destroy(program);
 	}
-	if (program->server != NULL)
+	if (program->server)
 		destroy(program);
 }
 

@@ -50,20 +50,22 @@ struct lane {
 	struct doca_buf_inventory *inventory;
 	struct doca_comch_consumer *consumer;
 	struct doca_comch_producer *producer;
-	struct doca_ctx *in, *out; /* NULL: not created, or destroyed */
+	struct doca_ctx *in, *out;                 /* NULL: not created, or destroyed */
 	uint32_t in_queue, out_queue, consumer_id; /* of the judge; of the library */
-	bool is_bad;               /* the connection had ended before it was there */
-	bool is_reset;             /* a receive has failed: so do those that are posted later */
+	bool is_bad;   /* the connection had ended before it was there */
+	bool is_reset; /* a receive has failed: so do those that are posted later */
 	uint8_t *memory;
 	size_t bytes;
 	struct slot posts[SIM_DOCA_DEPTH], sends[SIM_DOCA_DEPTH];
-	uint64_t again_ns;         /* a send found no credit: the next try */
+	uint64_t again_ns; /* a send found no credit: the next try */
 	uint32_t n_posted, n_sending, n_sent, n_received;
-	bool wants_stop, stops, is_done; /* wants_stop, is_done, n_sent, n_received: __atomic, of two threads */
+	/* wants_stop, is_done, n_sent, n_received: __atomic, of two threads */
+	bool wants_stop, stops, is_done;
 };
 
 /* A map that a client exports, and the server imports. */
-struct export {
+struct export
+{
 	struct doca_mmap *mmap; /* NULL: none */
 	uint8_t *memory;        /* of the client */
 	uint64_t stop_ns;
@@ -73,8 +75,8 @@ struct export {
 /* One connection. */
 struct peer {
 	struct program *program;
-	struct doca_comch_connection *conn; /* NULL: free */
-	uint32_t number; /* of the judge */
+	struct doca_comch_connection *conn;          /* NULL: free */
+	uint32_t number;                             /* of the judge */
 	uint32_t n_submitted, n_sending, n_received; /* messages */
 	uint8_t texts[SIM_DOCA_DEPTH][SIM_DOCA_MSG];
 	bool busy[SIM_DOCA_DEPTH];
@@ -99,7 +101,8 @@ struct program {
 };
 
 enum doca_ctx_states state_of(struct doca_ctx *ctx);
-void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states before, enum doca_ctx_states after);
+void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states before,
+	      enum doca_ctx_states after);
 bool is_odd(const struct sim_doca_job *job);
 void pause_ns(uint64_t ns);
 
@@ -107,7 +110,8 @@ void pause_ns(uint64_t ns);
 void peer_open(struct program *program, struct peer *peer, struct doca_comch_connection *conn);
 struct peer *peer_of(struct program *program, struct doca_comch_connection *conn);
 /* Callbacks of the library. */
-void peer_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data);
+void peer_sent(struct doca_comch_task_send *task, union doca_data task_data,
+	       union doca_data ctx_data);
 void peer_message(struct peer *peer, const uint8_t *data, uint32_t bytes);
 void peer_consumer(struct peer *peer, uint32_t id, bool is_new);
 /* Submit what is to be sent, begin and end lanes. */

@@ -16,7 +16,7 @@
 #define CONTEXTS 128u
 #define NONE UINT32_MAX
 #define VISIBLE_NS 1000000u /* by then a store has left the buffer of its thread */
-#define CALM_NS 20000000u /* of a task, and of what it sends */
+#define CALM_NS 20000000u   /* of a task, and of what it sends */
 
 struct task {
 	enum sim_doca_kind kind;
@@ -31,9 +31,9 @@ struct task {
 struct conn {
 	uint32_t side, peer;
 	bool left, lost, killed;
-	uint64_t over_ns;         /* it was left or killed */
-	uint32_t first, last;     /* messages */
-	uint32_t delivered;       /* the last one that arrived; NONE */
+	uint64_t over_ns;     /* it was left or killed */
+	uint32_t first, last; /* messages */
+	uint32_t delivered;   /* the last one that arrived; NONE */
 	uint64_t opened_ns;
 	uint8_t blob[SIM_DOCA_BLOB]; /* of a map that it has exported */
 	size_t blob_bytes;
@@ -44,10 +44,11 @@ struct queue {
 	bool consumer, stops;
 	bool is_new, is_expired; /* what the peer has heard of a consumer */
 	bool has_dropped;        /* receives, into which messages may go */
-	bool has_flushed;        /* receives that were posted before it stopped: messages had room */
-	bool has_reset;          /* and some of them since the peer had left */
+	/* receives that were posted before it stopped: messages had room */
+	bool has_flushed;
+	bool has_reset; /* and some of them since the peer had left */
 	uint64_t stop_ns;
-	uint32_t first, last;    /* tasks */
+	uint32_t first, last; /* tasks */
 };
 
 static struct task tasks[TASKS];
@@ -101,7 +102,11 @@ uint32_t sim_doca_conn(uint32_t side)
 {
 	if (n_conns == CONNS)
 		sim_fail("more than %u connections", CONNS);
-	conns[n_conns] = (struct conn){.side = side, .peer = NONE, .first = NONE, .last = NONE, .delivered = NONE,
+	conns[n_conns] = (struct conn){.side = side,
+				       .peer = NONE,
+				       .first = NONE,
+				       .last = NONE,
+				       .delivered = NONE,
 				       .opened_ns = sim_now()};
 	sim_note(0x100000u + n_conns);
 	return n_conns++;
@@ -120,7 +125,8 @@ static bool is_over(const struct conn *c)
 /* It may not work any more, whether its program has heard of it or not. */
 static bool may_be_down(const struct conn *c)
 {
-	return is_over(c) || !has_peer(c) || conns[c->peer].left || conns[c->peer].killed || conns[c->peer].lost;
+	return is_over(c) || !has_peer(c) || conns[c->peer].left || conns[c->peer].killed ||
+	       conns[c->peer].lost;
 }
 
 void sim_doca_leave(uint32_t conn)
@@ -137,11 +143,13 @@ void sim_doca_lost(uint32_t conn)
 
 	sim_note(0x300000u + conn);
 	if (c->left)
-		sim_wrong("connection %u: a disconnection event after the program has left it", conn);
+		sim_wrong("connection %u: a disconnection event after the program has left it",
+			  conn);
 	if (c->lost)
 		sim_wrong("connection %u: a second disconnection event", conn);
-	if (peer != NULL && !peer->left && !peer->killed)
-		sim_wrong("connection %u: disconnected, although its peer %u is there", conn, c->peer);
+	if (peer && !peer->left && !peer->killed)
+		sim_wrong("connection %u: disconnected, although its peer %u is there", conn,
+			  c->peer);
 	c->lost = true;
 }
 
@@ -186,9 +194,10 @@ size_t sim_doca_exported(uint32_t conn, uint8_t *blob)
 /* The peer is known by the first message. */
 static void pair(uint32_t conn, uint32_t peer)
 {
-	if (peer >= n_conns || (conns[conn].side == 0) == (conns[peer].side == 0) || has_peer(&conns[conn]) ||
-	    (has_peer(&conns[peer]) && conns[peer].peer != conn)) {
-		sim_wrong("connection %u: a message of connection %u, which is not its peer", conn, peer);
+	if (peer >= n_conns || (conns[conn].side == 0) == (conns[peer].side == 0) ||
+	    has_peer(&conns[conn]) || (has_peer(&conns[peer]) && conns[peer].peer != conn)) {
+		sim_wrong("connection %u: a message of connection %u, which is not its peer", conn,
+			  peer);
 		return;
 	}
 	conns[conn].peer = peer;
@@ -197,13 +206,15 @@ static void pair(uint32_t conn, uint32_t peer)
 
 /* -- tasks -- */
 
-static uint32_t new_task(enum sim_doca_kind kind, uint32_t conn, uint32_t queue, uint32_t *first, uint32_t *last)
+static uint32_t new_task(enum sim_doca_kind kind, uint32_t conn, uint32_t queue, uint32_t *first,
+			 uint32_t *last)
 {
 	if (n_tasks == TASKS) {
 		sim_wrong("more than %u tasks: a program does not end", TASKS);
 		n_tasks--;
 	}
-	tasks[n_tasks] = (struct task){.kind = kind, .conn = conn, .queue = queue, .began_ns = sim_now(), .next = NONE};
+	tasks[n_tasks] = (struct task){
+		.kind = kind, .conn = conn, .queue = queue, .began_ns = sim_now(), .next = NONE};
 	if (*first == NONE)
 		*first = n_tasks;
 	else
@@ -239,9 +250,9 @@ static bool send_may_fail(const struct task *t, int error)
 	case DOCA_ERROR_INVALID_VALUE:
 		return t->bytes > job->buf_bytes;
 	case DOCA_ERROR_NOT_FOUND:
-		return to == NULL || to->stops || may_be_down(&conns[t->conn]);
+		return !to || to->stops || may_be_down(&conns[t->conn]);
 	case DOCA_ERROR_NOT_CONNECTED:
-		return to == NULL || to->stops || may_be_down(&conns[t->conn]);
+		return !to || to->stops || may_be_down(&conns[t->conn]);
 	case DOCA_ERROR_CONNECTION_RESET:
 		return may_be_down(&conns[t->conn]);
 	case DOCA_ERROR_SHUTDOWN:
@@ -256,13 +267,15 @@ static bool may_end_with(const struct task *t, int error)
 	const struct conn *c = &conns[t->conn];
 
 	if (error == DOCA_SUCCESS)
-		return t->kind != SIM_DOCA_SEND || (t->bytes <= job->buf_bytes && consumer_of(t) != NULL);
+		return t->kind != SIM_DOCA_SEND || (t->bytes <= job->buf_bytes && consumer_of(t));
 	if (t->kind == SIM_DOCA_SEND)
 		return send_may_fail(t, error);
 	if (t->kind == SIM_DOCA_RECV)
-		return error == DOCA_ERROR_CONNECTION_RESET ? may_be_down(c)
-							    : error == DOCA_ERROR_SHUTDOWN && queues[t->queue].stops;
-	return error == DOCA_ERROR_NOT_CONNECTED ? may_be_down(c) : error == DOCA_ERROR_SHUTDOWN && is_over(c);
+		return error == DOCA_ERROR_CONNECTION_RESET
+			       ? may_be_down(c)
+			       : error == DOCA_ERROR_SHUTDOWN && queues[t->queue].stops;
+	return error == DOCA_ERROR_NOT_CONNECTED ? may_be_down(c)
+						 : error == DOCA_ERROR_SHUTDOWN && is_over(c);
 }
 
 void sim_doca_refused(uint32_t task, int error)
@@ -275,12 +288,15 @@ void sim_doca_refused(uint32_t task, int error)
 	sim_note((uint64_t)task << 8 | (uint8_t)error);
 	if (t->arrived)
 		sim_wrong("task %u was rejected, and what it sends has arrived", task);
-	if (error == DOCA_ERROR_AGAIN ? t->kind != SIM_DOCA_SEND
-				      : error != DOCA_ERROR_NOT_CONNECTED && error != DOCA_ERROR_BAD_STATE)
+	if (error == DOCA_ERROR_AGAIN
+		    ? t->kind != SIM_DOCA_SEND
+		    : error != DOCA_ERROR_NOT_CONNECTED && error != DOCA_ERROR_BAD_STATE)
 		sim_wrong("task %u was rejected with error %d", task, error);
 	if (error != DOCA_ERROR_AGAIN && !may_be_down(&conns[t->conn]) &&
-	    (t->kind == SIM_DOCA_MESSAGE || !queues[t->queue].stops) && (t->kind != SIM_DOCA_SEND || !send_may_fail(t, error)))
-		sim_wrong("task %u was rejected with error %d, although its connection works", task, error);
+	    (t->kind == SIM_DOCA_MESSAGE || !queues[t->queue].stops) &&
+	    (t->kind != SIM_DOCA_SEND || !send_may_fail(t, error)))
+		sim_wrong("task %u was rejected with error %d, although its connection works", task,
+			  error);
 }
 
 void sim_doca_done(uint32_t task, int error)
@@ -291,14 +307,17 @@ void sim_doca_done(uint32_t task, int error)
 	if (t->done)
 		sim_wrong("task %u completed twice", task);
 	if (t->refused || t->dropped)
-		sim_wrong("task %u completed, although it was %s", task, t->refused ? "rejected" : "freed");
+		sim_wrong("task %u completed, although it was %s", task,
+			  t->refused ? "rejected" : "freed");
 	t->done = true;
 	t->error = error;
 	t->done_ns = sim_now();
-	if (t->kind != SIM_DOCA_RECV && error != DOCA_SUCCESS && t->arrived && t->kind == SIM_DOCA_MESSAGE)
+	if (t->kind != SIM_DOCA_RECV && error != DOCA_SUCCESS && t->arrived &&
+	    t->kind == SIM_DOCA_MESSAGE)
 		sim_wrong("message %u failed with error %d, and has arrived", task, error);
 	if (!may_end_with(t, error))
-		sim_wrong("task %u completed with error %d, which its situation does not allow", task, error);
+		sim_wrong("task %u completed with error %d, which its situation does not allow",
+			  task, error);
 	if (t->kind == SIM_DOCA_RECV && error != DOCA_SUCCESS && !t->late)
 		queues[t->queue].has_flushed = true;
 	if (t->kind == SIM_DOCA_RECV && error == DOCA_ERROR_CONNECTION_RESET && !t->late)
@@ -311,7 +330,8 @@ void sim_doca_done(uint32_t task, int error)
 
 uint32_t sim_doca_message(uint32_t conn, uint8_t *data, uint32_t bytes)
 {
-	uint32_t task = new_task(SIM_DOCA_MESSAGE, conn, NONE, &conns[conn].first, &conns[conn].last);
+	uint32_t task = new_task(SIM_DOCA_MESSAGE, conn, NONE, &conns[conn].first,
+				 &conns[conn].last);
 
 	tasks[task].bytes = bytes;
 	fill(data, bytes, task);
@@ -344,14 +364,19 @@ void sim_doca_message_event(uint32_t conn, const uint8_t *data, uint32_t bytes)
 	}
 	if (!has_peer(c)) {
 		/* the peer has paired this side by a message, or this one is no message */
-		sim_wrong("connection %u: the first message of %u bytes is none that was sent", conn, bytes);
+		sim_wrong("connection %u: the first message of %u bytes is none that was sent",
+			  conn, bytes);
 		return;
 	}
-	task = conns[c->peer].delivered == NONE ? conns[c->peer].first : tasks[conns[c->peer].delivered].next;
-	while (task != NONE && (tasks[task].refused || (tasks[task].done && tasks[task].error != DOCA_SUCCESS)))
+	task = conns[c->peer].delivered == NONE ? conns[c->peer].first
+						: tasks[conns[c->peer].delivered].next;
+	while (task != NONE &&
+	       (tasks[task].refused || (tasks[task].done && tasks[task].error != DOCA_SUCCESS)))
 		task = tasks[task].next;
 	if (task == NONE || tasks[task].bytes != bytes || !is_filled(data, bytes, task)) {
-		sim_wrong("connection %u: a message of %u bytes is not the next one of its peer (%d)", conn, bytes, (int)task);
+		sim_wrong(
+			"connection %u: a message of %u bytes is not the next one of its peer (%d)",
+			conn, bytes, (int)task);
 		return;
 	}
 	conns[c->peer].delivered = task;
@@ -367,7 +392,8 @@ uint32_t sim_doca_queue(uint32_t conn, bool consumer, uint32_t id)
 	for (uint32_t i = 0; i < n_queues; i++)
 		if (queues[i].conn == conn && queues[i].consumer == consumer && queues[i].id == id)
 			sim_wrong("connection %u: two queues have the id %u", conn, id);
-	queues[n_queues] = (struct queue){.conn = conn, .id = id, .consumer = consumer, .first = NONE, .last = NONE};
+	queues[n_queues] = (struct queue){
+		.conn = conn, .id = id, .consumer = consumer, .first = NONE, .last = NONE};
 	return n_queues++;
 }
 
@@ -388,13 +414,16 @@ void sim_doca_consumer_event(uint32_t conn, uint32_t id, bool is_new)
 	for (uint32_t i = 0; i < n_queues && has_peer(c); i++)
 		if (queues[i].consumer && queues[i].conn == c->peer && queues[i].id == id)
 			q = &queues[i];
-	if (q == NULL) {
+	if (!q) {
 		if (has_peer(c))
-			sim_wrong("connection %u: an event about consumer %u, which its peer does not have", conn, id);
+			sim_wrong(
+				"connection %u: an event about consumer %u, which its peer does not have",
+				conn, id);
 		return; /* its first message has not arrived */
 	}
 	if (is_new ? q->is_new : (!q->is_new || q->is_expired))
-		sim_wrong("connection %u: consumer %u is %s again", conn, id, is_new ? "new" : "expired");
+		sim_wrong("connection %u: consumer %u is %s again", conn, id,
+			  is_new ? "new" : "expired");
 	if (!is_new && !q->stops && !may_be_down(c))
 		sim_wrong("connection %u: consumer %u has expired, although it runs", conn, id);
 	if (is_new)
@@ -403,7 +432,8 @@ void sim_doca_consumer_event(uint32_t conn, uint32_t id, bool is_new)
 		q->is_expired = true;
 }
 
-uint32_t sim_doca_send(uint32_t producer, uint32_t to, uint8_t *data, uint32_t bytes, uint8_t *imm, uint32_t imm_bytes)
+uint32_t sim_doca_send(uint32_t producer, uint32_t to, uint8_t *data, uint32_t bytes, uint8_t *imm,
+		       uint32_t imm_bytes)
 {
 	struct queue *q = &queues[producer];
 	uint32_t task = new_task(SIM_DOCA_SEND, q->conn, producer, &q->first, &q->last);
@@ -426,8 +456,9 @@ uint32_t sim_doca_post(uint32_t consumer)
 }
 
 /*
- * A producer that stops while the peer has not read its data fails the send. The program may write to the buffer then, and
- * the peer may read it still, so such a receive has the length and the immediate data of the send, and any data.
+ * A producer that stops while the peer has not read its data fails the send. The program may write
+ * to the buffer then, and the peer may read it still, so such a receive has the length and the
+ * immediate data of the send, and any data.
  */
 static bool is_stale(const struct task *t)
 {
@@ -435,8 +466,8 @@ static bool is_stale(const struct task *t)
 }
 
 /* The first send of a flow, behind the last one that arrived, that is what has arrived; NONE. */
-static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8_t *data, uint32_t bytes, const uint8_t *imm,
-			  uint32_t imm_bytes)
+static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8_t *data,
+			  uint32_t bytes, const uint8_t *imm, uint32_t imm_bytes)
 {
 	uint32_t from = producer->first;
 
@@ -445,13 +476,15 @@ static uint32_t find_send(const struct queue *producer, uint32_t to, const uint8
 			from = tasks[i].next;
 	for (; from != NONE; from = tasks[from].next)
 		if (tasks[from].to == to && !tasks[from].refused && tasks[from].bytes == bytes &&
-		    tasks[from].imm_bytes == imm_bytes && (is_stale(&tasks[from]) || is_filled(data, bytes, from)) &&
+		    tasks[from].imm_bytes == imm_bytes &&
+		    (is_stale(&tasks[from]) || is_filled(data, bytes, from)) &&
 		    is_filled(imm, imm_bytes, (uint64_t)from + TASKS))
 			return from;
 	return NONE;
 }
 
-void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_t bytes, const uint8_t *imm, uint32_t imm_bytes)
+void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_t bytes,
+		      const uint8_t *imm, uint32_t imm_bytes)
 {
 	const struct queue *consumer = &queues[tasks[task].queue], *producer = NULL;
 	uint32_t peer = conns[consumer->conn].peer, send;
@@ -459,14 +492,15 @@ void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_
 	for (uint32_t i = 0; i < n_queues && peer != NONE; i++)
 		if (!queues[i].consumer && queues[i].conn == peer && queues[i].id == from)
 			producer = &queues[i];
-	if (producer == NULL) {
+	if (!producer) {
 		sim_wrong("receive %u: from producer %u, which the peer does not have", task, from);
 		return;
 	}
 	send = find_send(producer, consumer->id, data, bytes, imm, imm_bytes);
 	if (send == NONE) {
-		sim_wrong("receive %u: %u bytes with %u of immediate data are not what producer %u has sent next", task, bytes,
-			  imm_bytes, from);
+		sim_wrong(
+			"receive %u: %u bytes with %u of immediate data are not what producer %u has sent next",
+			task, bytes, imm_bytes, from);
 		return;
 	}
 	tasks[task].arrived = true;
@@ -498,12 +532,12 @@ void sim_doca_state(const void *key, int before, int after)
 	for (uint32_t i = 0; i < CONTEXTS; i++)
 		if (contexts[i].key == key)
 			c = &contexts[i];
-	for (uint32_t i = 0; i < CONTEXTS && c == NULL; i++)
-		if (contexts[i].key == NULL) {
+	for (uint32_t i = 0; i < CONTEXTS && !c; i++)
+		if (!contexts[i].key) {
 			c = &contexts[i];
 			*c = (struct context){key, sim_proc_self()->pid, 0};
 		}
-	if (c == NULL)
+	if (!c)
 		sim_fail("more than %u contexts", CONTEXTS);
 	if (c->state != before || !is_legal(before, after))
 		sim_wrong("a context in state %d changes from %d to %d", c->state, before, after);
@@ -523,8 +557,11 @@ void sim_doca_destroyed(const void *key)
 void sim_doca_closed(uint32_t side)
 {
 	for (uint32_t i = 0; i < n_tasks; i++)
-		if (conns[tasks[i].conn].side == side && !tasks[i].done && !tasks[i].refused && !tasks[i].dropped)
-			sim_wrong("task %u has not completed, although all contexts of side %u were idle", i, side);
+		if (conns[tasks[i].conn].side == side && !tasks[i].done && !tasks[i].refused &&
+		    !tasks[i].dropped)
+			sim_wrong(
+				"task %u has not completed, although all contexts of side %u were idle",
+				i, side);
 	for (uint32_t i = 0; i < n_conns; i++)
 		if (conns[i].side == side && !is_over(&conns[i]))
 			sim_wrong("connection %u has no end, although its program has ended", i);
@@ -551,7 +588,8 @@ static bool must_arrive(const struct task *t)
 	const struct conn *c = &conns[t->conn];
 	const struct queue *to;
 
-	if (!t->done || t->error != DOCA_SUCCESS || c->killed || !has_peer(c) || conns[c->peer].killed)
+	if (!t->done || t->error != DOCA_SUCCESS || c->killed || !has_peer(c) ||
+	    conns[c->peer].killed)
 		return false;
 	if (t->kind == SIM_DOCA_MESSAGE)
 		return !conns[c->peer].left;
@@ -559,8 +597,9 @@ static bool must_arrive(const struct task *t)
 		return false;
 	to = consumer_of(t);
 	/* several producers may fill their queues to a consumer that has fewer receives */
-	return to != NULL && !to->has_dropped &&
-	       (!to->stops || (to->has_reset && c->left) || (to->has_flushed && t->done_ns + VISIBLE_NS < to->stop_ns));
+	return to && !to->has_dropped &&
+	       (!to->stops || (to->has_reset && c->left) ||
+		(to->has_flushed && t->done_ns + VISIBLE_NS < to->stop_ns));
 }
 
 static const char *judge_calm(const struct task *t, uint32_t i)
@@ -568,10 +607,14 @@ static const char *judge_calm(const struct task *t, uint32_t i)
 	if (t->refused || t->kind == SIM_DOCA_RECV)
 		return NULL;
 	if (!t->done || t->error != DOCA_SUCCESS)
-		return broken("task %u failed with error %d, although nothing was wrong", i, t->done ? t->error : -1);
-	if (t->done_ns - t->began_ns > CALM_NS || (t->arrived && t->arrived_ns - t->began_ns > CALM_NS))
-		return broken("task %u completed after %.3f ms, and arrived after %.3f ms, although nothing was wrong", i,
-			      (double)(t->done_ns - t->began_ns) / 1e6, (double)(t->arrived_ns - t->began_ns) / 1e6);
+		return broken("task %u failed with error %d, although nothing was wrong", i,
+			      t->done ? t->error : -1);
+	if (t->done_ns - t->began_ns > CALM_NS ||
+	    (t->arrived && t->arrived_ns - t->began_ns > CALM_NS))
+		return broken(
+			"task %u completed after %.3f ms, and arrived after %.3f ms, although nothing was wrong",
+			i, (double)(t->done_ns - t->began_ns) / 1e6,
+			(double)(t->arrived_ns - t->began_ns) / 1e6);
 	return NULL;
 }
 
@@ -580,7 +623,7 @@ const char *sim_doca_verdict(bool calm)
 	for (uint32_t i = 0; i < n_tasks; i++) {
 		const char *bad = calm ? judge_calm(&tasks[i], i) : NULL;
 
-		if (bad != NULL)
+		if (bad)
 			return bad;
 		if (must_arrive(&tasks[i]) && !tasks[i].arrived)
 			return broken("%s %u completed with success, and has not arrived",
@@ -603,18 +646,21 @@ void sim_doca_print(void)
 	static const char *const kinds[SIM_DOCA_KINDS] = {"message", "send", "receive"};
 
 	for (uint32_t i = 0; i < n_conns; i++)
-		fprintf(sim_out, "connection %u of side %u, peer %d, at %.3f us%s%s%s\n", i, conns[i].side, (int)conns[i].peer,
-			(double)conns[i].opened_ns / 1e3, conns[i].left ? ", left" : "", conns[i].lost ? ", lost" : "",
+		fprintf(sim_out, "connection %u of side %u, peer %d, at %.3f us%s%s%s\n", i,
+			conns[i].side, (int)conns[i].peer, (double)conns[i].opened_ns / 1e3,
+			conns[i].left ? ", left" : "", conns[i].lost ? ", lost" : "",
 			conns[i].killed ? ", killed" : "");
 	for (uint32_t i = 0; i < n_tasks; i++) {
 		const struct task *t = &tasks[i];
 
-		fprintf(sim_out, "%4u %10.3f us - %10.3f us connection %u %s", i, (double)t->began_ns / 1e3,
-			(double)t->done_ns / 1e3, t->conn, kinds[t->kind]);
+		fprintf(sim_out, "%4u %10.3f us - %10.3f us connection %u %s", i,
+			(double)t->began_ns / 1e3, (double)t->done_ns / 1e3, t->conn,
+			kinds[t->kind]);
 		if (t->kind != SIM_DOCA_MESSAGE)
 			fprintf(sim_out, " queue %u of id %u", t->queue, queues[t->queue].id);
-		fprintf(sim_out, " to %u bytes %u imm %u error %d%s%s%s%s\n", t->to, t->bytes, t->imm_bytes, t->error,
-			t->refused ? " rejected" : "", t->dropped ? " freed" : "", t->done ? " completed" : "",
+		fprintf(sim_out, " to %u bytes %u imm %u error %d%s%s%s%s\n", t->to, t->bytes,
+			t->imm_bytes, t->error, t->refused ? " rejected" : "",
+			t->dropped ? " freed" : "", t->done ? " completed" : "",
 			t->arrived ? " arrived" : "");
 	}
 }

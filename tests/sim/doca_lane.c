@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_lane.c - in the image: a consumer and a producer of a connection, with the memory that they use */
+/*
+ * doca_lane.c - in the image: a consumer and a producer of a connection, with the memory that they
+ * use
+ */
 #include "doca_image.h"
 
 #include <string.h>
@@ -10,11 +13,13 @@
 #define TAKEN 0xc3          /* what nothing may write over: the receive has completed */
 #define STOPPED 0x77        /* the same: the map was stopped */
 
-static void check_bytes(const struct lane *lane, const uint8_t *at, size_t bytes, uint8_t wanted, const char *when)
+static void check_bytes(const struct lane *lane, const uint8_t *at, size_t bytes, uint8_t wanted,
+			const char *when)
 {
 	for (size_t i = 0; i < bytes; i++)
 		if (at[i] != wanted) {
-			sim_wrong("side %u: byte %zu of a buffer was written %s", lane->peer->program->job->side, i, when);
+			sim_wrong("side %u: byte %zu of a buffer was written %s",
+				  lane->peer->program->job->side, i, when);
 			return;
 		}
 }
@@ -28,14 +33,15 @@ static const struct sim_doca_job *job_of(const struct lane *lane)
 
 static void end_post(struct slot *slot)
 {
-	if (slot->buf != NULL)
+	if (slot->buf)
 		OK(doca_buf_dec_refcount(slot->buf, NULL));
 	slot->buf = NULL;
 	slot->busy = false;
 	slot->lane->n_posted--;
 }
 
-static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data,
+			union doca_data ctx_data)
 {
 	struct slot *slot = task_data.ptr;
 	struct lane *lane = ctx_data.ptr;
@@ -45,7 +51,8 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 	OK(doca_buf_get_data_len(slot->buf, &bytes));
 	if (bytes > room)
 		sim_wrong("a receive has %zu bytes, in a buffer of %u", bytes, room);
-	sim_doca_arrived(slot->task, doca_comch_consumer_task_post_recv_get_producer_id(task), slot->at, (uint32_t)bytes,
+	sim_doca_arrived(slot->task, doca_comch_consumer_task_post_recv_get_producer_id(task),
+			 slot->at, (uint32_t)bytes,
 			 doca_comch_consumer_task_post_recv_get_imm_data(task),
 			 doca_comch_consumer_task_post_recv_get_imm_data_len(task));
 	sim_doca_done(slot->task, DOCA_SUCCESS);
@@ -56,13 +63,15 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 	end_post(slot);
 }
 
-static void on_recv_error(struct doca_comch_consumer_task_post_recv *task, union doca_data task_data, union doca_data ctx_data)
+static void on_recv_error(struct doca_comch_consumer_task_post_recv *task,
+			  union doca_data task_data, union doca_data ctx_data)
 {
 	struct slot *slot = task_data.ptr;
 
 	(void)ctx_data;
 	slot->lane->is_reset = true;
-	sim_doca_done(slot->task, (int)doca_task_get_status(doca_comch_consumer_task_post_recv_as_task(task)));
+	sim_doca_done(slot->task,
+		      (int)doca_task_get_status(doca_comch_consumer_task_post_recv_as_task(task)));
 	memset(slot->at, TAKEN, job_of(slot->lane)->buf_bytes);
 	doca_task_free(doca_comch_consumer_task_post_recv_as_task(task));
 	end_post(slot);
@@ -76,9 +85,11 @@ static void post(struct lane *lane, struct slot *slot)
 
 	check_bytes(lane, slot->at, room, TAKEN, "after its receive had completed");
 	memset(slot->at, POSTED, room);
-	OK(doca_buf_inventory_buf_get_by_addr(lane->inventory, lane->mmap, slot->at, room, &slot->buf));
+	OK(doca_buf_inventory_buf_get_by_addr(lane->inventory, lane->mmap, slot->at, room,
+					      &slot->buf));
 	OK(doca_comch_consumer_task_post_recv_alloc_init(lane->consumer, slot->buf, &task));
-	doca_task_set_user_data(doca_comch_consumer_task_post_recv_as_task(task), (union doca_data){.ptr = slot});
+	doca_task_set_user_data(doca_comch_consumer_task_post_recv_as_task(task),
+				(union doca_data){.ptr = slot});
 	slot->task = sim_doca_post(lane->in_queue);
 	slot->handle = doca_comch_consumer_task_post_recv_as_task(task);
 	slot->busy = true;
@@ -94,7 +105,8 @@ static void post(struct lane *lane, struct slot *slot)
 
 /* -- sends -- */
 
-static void on_send_end(struct doca_comch_producer_task_send *task, union doca_data task_data, union doca_data ctx_data)
+static void on_send_end(struct doca_comch_producer_task_send *task, union doca_data task_data,
+			union doca_data ctx_data)
 {
 	struct doca_task *t = doca_comch_producer_task_send_as_task(task);
 	struct slot *slot = task_data.ptr;
@@ -104,7 +116,7 @@ static void on_send_end(struct doca_comch_producer_task_send *task, union doca_d
 	sim_doca_done(slot->task, (int)status);
 	if (status == DOCA_SUCCESS)
 		__atomic_fetch_add(&lane->n_sent, 1, __ATOMIC_RELAXED);
-	if (slot->buf != NULL)
+	if (slot->buf)
 		OK(doca_buf_dec_refcount(slot->buf, NULL));
 	slot->buf = NULL;
 	slot->busy = false;
@@ -149,9 +161,12 @@ static void submit_send(struct lane *lane, struct slot *slot, uint32_t to)
 
 	slot->task = sim_doca_send(lane->out_queue, to, slot->at, bytes, imm, imm_bytes);
 	if (bytes != 0)
-		OK(doca_buf_inventory_buf_get_by_data(lane->inventory, lane->mmap, slot->at, bytes, &slot->buf));
-	OK(doca_comch_producer_task_send_alloc_init(lane->producer, slot->buf, imm, imm_bytes, to, &task));
-	doca_task_set_user_data(doca_comch_producer_task_send_as_task(task), (union doca_data){.ptr = slot});
+		OK(doca_buf_inventory_buf_get_by_data(lane->inventory, lane->mmap, slot->at, bytes,
+						      &slot->buf));
+	OK(doca_comch_producer_task_send_alloc_init(lane->producer, slot->buf, imm, imm_bytes, to,
+						    &task));
+	doca_task_set_user_data(doca_comch_producer_task_send_as_task(task),
+				(union doca_data){.ptr = slot});
 	slot->busy = true;
 	lane->n_sending++;
 	result = doca_task_submit(doca_comch_producer_task_send_as_task(task));
@@ -159,7 +174,7 @@ static void submit_send(struct lane *lane, struct slot *slot, uint32_t to)
 		return;
 	sim_doca_refused(slot->task, (int)result);
 	doca_task_free(doca_comch_producer_task_send_as_task(task));
-	if (slot->buf != NULL)
+	if (slot->buf)
 		OK(doca_buf_dec_refcount(slot->buf, NULL));
 	slot->buf = NULL;
 	slot->busy = false;
@@ -188,12 +203,14 @@ static void open_memory(struct lane *lane)
 	const struct sim_doca_job *job = job_of(lane);
 
 	lane->bytes = (size_t)(job->posts + job->depth) * STRIDE;
-	lane->memory = mmap(NULL, lane->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	lane->memory = mmap(NULL, lane->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	memset(lane->memory, TAKEN, lane->bytes);
 	for (uint32_t i = 0; i < job->posts; i++)
 		lane->posts[i] = (struct slot){.lane = lane, .at = lane->memory + i * STRIDE};
 	for (uint32_t i = 0; i < job->depth; i++)
-		lane->sends[i] = (struct slot){.lane = lane, .at = lane->memory + (job->posts + i) * STRIDE};
+		lane->sends[i] = (struct slot){.lane = lane,
+					       .at = lane->memory + (job->posts + i) * STRIDE};
 	OK(doca_mmap_create(&lane->mmap));
 	OK(doca_mmap_add_dev(lane->mmap, lane->peer->program->dev));
 	OK(doca_mmap_set_permissions(lane->mmap, DOCA_ACCESS_FLAG_PCI_READ_WRITE));
@@ -206,20 +223,23 @@ static void open_memory(struct lane *lane)
 /* SUCCESS or IN_PROGRESS; BAD_STATE: the connection has ended. */
 static bool is_started(doca_error_t result)
 {
-	if (result != DOCA_SUCCESS && result != DOCA_ERROR_IN_PROGRESS && result != DOCA_ERROR_BAD_STATE)
+	if (result != DOCA_SUCCESS && result != DOCA_ERROR_IN_PROGRESS &&
+	    result != DOCA_ERROR_BAD_STATE)
 		doca_must("start of a consumer or producer", result);
 	return result != DOCA_ERROR_BAD_STATE;
 }
 
 static bool open_consumer(struct lane *lane)
 {
-	doca_error_t result = doca_comch_consumer_create(lane->peer->conn, lane->mmap, &lane->consumer);
+	doca_error_t result = doca_comch_consumer_create(lane->peer->conn, lane->mmap,
+							 &lane->consumer);
 
 	if (!is_started(result))
 		return false;
 	lane->in = doca_comch_consumer_as_ctx(lane->consumer);
 	configure(lane, lane->in);
-	OK(doca_comch_consumer_task_post_recv_set_conf(lane->consumer, on_received, on_recv_error, SIM_DOCA_DEPTH));
+	OK(doca_comch_consumer_task_post_recv_set_conf(lane->consumer, on_received, on_recv_error,
+						       SIM_DOCA_DEPTH));
 	OK(doca_comch_consumer_set_imm_data_len(lane->consumer, job_of(lane)->imm_bytes));
 	OK(doca_comch_consumer_get_id(lane->consumer, &lane->consumer_id));
 	lane->in_queue = sim_doca_queue(lane->peer->number, true, lane->consumer_id);
@@ -235,7 +255,8 @@ static bool open_producer(struct lane *lane)
 		return false;
 	lane->out = doca_comch_producer_as_ctx(lane->producer);
 	configure(lane, lane->out);
-	OK(doca_comch_producer_task_send_set_conf(lane->producer, on_send_end, on_send_end, SIM_DOCA_DEPTH));
+	OK(doca_comch_producer_task_send_set_conf(lane->producer, on_send_end, on_send_end,
+						  SIM_DOCA_DEPTH));
 	OK(doca_comch_producer_get_id(lane->producer, &id));
 	lane->out_queue = sim_doca_queue(lane->peer->number, false, id);
 	return is_started(doca_ctx_start(lane->out));
@@ -252,14 +273,14 @@ static void begin(struct lane *lane)
 
 static bool is_idle(struct doca_ctx *ctx)
 {
-	return ctx == NULL || state_of(ctx) == DOCA_CTX_STATE_IDLE;
+	return !ctx || state_of(ctx) == DOCA_CTX_STATE_IDLE;
 }
 
 static void stop_ctx(struct doca_ctx *ctx, uint32_t queue)
 {
 	doca_error_t result;
 
-	if (ctx == NULL)
+	if (!ctx)
 		return;
 	sim_doca_queue_stop(queue);
 	result = doca_ctx_stop(ctx);
@@ -267,7 +288,10 @@ static void stop_ctx(struct doca_ctx *ctx, uint32_t queue)
 		doca_must("stop of a consumer or producer", result);
 }
 
-/* Tasks in flight are freed: their callbacks do not run, and their buffers stay until the consumer is idle. */
+/*
+ * Tasks in flight are freed: their callbacks do not run, and their buffers stay until the consumer
+ * is idle.
+ */
 static void drop_posts(struct lane *lane)
 {
 	for (uint32_t i = 0; i < SIM_DOCA_DEPTH; i++) {
@@ -295,7 +319,8 @@ static void begin_to_stop(struct lane *lane)
 
 	lane->stops = true;
 	drop_posts(lane);
-	if (lane->n_posted != 0 && is_odd(job_of(lane)) && doca_mmap_stop(lane->mmap) != DOCA_ERROR_NOT_PERMITTED)
+	if (lane->n_posted != 0 && is_odd(job_of(lane)) &&
+	    doca_mmap_stop(lane->mmap) != DOCA_ERROR_NOT_PERMITTED)
 		sim_wrong("doca_mmap_stop() does not reject a map that has buffers");
 	if (producer_first)
 		stop_ctx(lane->out, lane->out_queue);
@@ -306,11 +331,11 @@ static void begin_to_stop(struct lane *lane)
 
 static void destroy_contexts(struct lane *lane)
 {
-	if (lane->in != NULL) {
+	if (lane->in) {
 		OK(doca_comch_consumer_destroy(lane->consumer));
 		sim_doca_destroyed(lane->in);
 	}
-	if (lane->out != NULL) {
+	if (lane->out) {
 		OK(doca_comch_producer_destroy(lane->producer));
 		sim_doca_destroyed(lane->out);
 	}
@@ -322,15 +347,17 @@ static void close_lane(struct lane *lane)
 	bool map_first = sim_draw(2) != 0;
 
 	if (lane->n_posted != 0 || lane->n_sending != 0)
-		sim_wrong("a consumer or producer is idle, and %u receives and %u sends have not completed", lane->n_posted,
-			  lane->n_sending);
+		sim_wrong(
+			"a consumer or producer is idle, and %u receives and %u sends have not completed",
+			lane->n_posted, lane->n_sending);
 	release_dropped(lane);
 	if (!map_first)
 		destroy_contexts(lane);
 	OK(doca_mmap_stop(lane->mmap));
 	memset(lane->memory, STOPPED, lane->bytes);
 	pause_ns(sim_draw(50000));
-	check_bytes(lane, lane->memory, lane->bytes, STOPPED, "after doca_mmap_stop() had returned");
+	check_bytes(lane, lane->memory, lane->bytes, STOPPED,
+		    "after doca_mmap_stop() had returned");
 	destroy_contexts(lane);
 	OK(doca_mmap_destroy(lane->mmap));
 	OK(doca_buf_inventory_destroy(lane->inventory));
@@ -344,7 +371,7 @@ static void submit_late(struct lane *lane)
 {
 	struct slot *slot = free_slot(lane->posts, job_of(lane)->posts);
 
-	if (lane->in != NULL && state_of(lane->in) == DOCA_CTX_STATE_STOPPING && slot != NULL)
+	if (lane->in && state_of(lane->in) == DOCA_CTX_STATE_STOPPING && slot)
 		post(lane, slot);
 }
 
@@ -355,14 +382,16 @@ static void work(struct lane *lane)
 	uint32_t to;
 
 	if (state_of(lane->in) == DOCA_CTX_STATE_RUNNING)
-		while ((slot = free_slot(lane->posts, job->posts)) != NULL && (!lane->is_reset || is_odd(job)) && sim_draw(8) != 0)
+		while ((slot = free_slot(lane->posts, job->posts)) &&
+		       (!lane->is_reset || is_odd(job)) && sim_draw(8) != 0)
 			post(lane, slot);
 	if (state_of(lane->out) != DOCA_CTX_STATE_RUNNING || sim_now() < lane->again_ns)
 		return;
-	while (__atomic_load_n(&lane->n_sent, __ATOMIC_RELAXED) + lane->n_sending < job->sends && sim_draw(4) != 0) {
+	while (__atomic_load_n(&lane->n_sent, __ATOMIC_RELAXED) + lane->n_sending < job->sends &&
+	       sim_draw(4) != 0) {
 		slot = free_slot(lane->sends, job->depth);
 		to = draw_consumer(lane);
-		if (slot == NULL || to == 0)
+		if (!slot || to == 0)
 			return;
 		submit_send(lane, slot, to);
 		if (!slot->busy) { /* it was rejected */
@@ -376,7 +405,8 @@ bool lane_step(struct lane *lane)
 {
 	if (__atomic_load_n(&lane->is_done, __ATOMIC_ACQUIRE))
 		return true;
-	if (!lane->stops && !lane->is_bad && !__atomic_load_n(&lane->wants_stop, __ATOMIC_ACQUIRE)) {
+	if (!lane->stops && !lane->is_bad &&
+	    !__atomic_load_n(&lane->wants_stop, __ATOMIC_ACQUIRE)) {
 		work(lane);
 		return false;
 	}
@@ -407,7 +437,8 @@ static void *run_lane(void *arg)
 
 void lane_open(struct lane *lane, struct peer *peer, uint32_t number)
 {
-	*lane = (struct lane){.peer = peer, .number = number, .own_pe = peer->program->job->threads};
+	*lane = (struct lane){
+		.peer = peer, .number = number, .own_pe = peer->program->job->threads};
 	if (lane->own_pe)
 		pthread_create(&lane->thread, NULL, run_lane, lane);
 	else

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doca_peer.c - in the image: one connection, its control messages, and the consumers of the peer */
+/*
+ * doca_peer.c - in the image: one connection, its control messages, and the consumers of the peer
+ */
 #include "doca_image.h"
 
 #include <string.h>
@@ -12,7 +14,8 @@ void peer_open(struct program *program, struct peer *peer, struct doca_comch_con
 	peer->program = program;
 	peer->conn = conn;
 	peer->number = sim_doca_conn(job->side);
-	peer->rude_ns = sim_draw(100) < job->rude ? sim_now() + sim_draw(1u << (14 + sim_draw(9))) : SIM_NEVER;
+	peer->rude_ns = sim_draw(100) < job->rude ? sim_now() + sim_draw(1u << (14 + sim_draw(9)))
+						  : SIM_NEVER;
 	export_open(peer);
 }
 
@@ -26,7 +29,8 @@ struct peer *peer_of(struct program *program, struct doca_comch_connection *conn
 
 /* -- messages -- */
 
-void peer_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
+void peer_sent(struct doca_comch_task_send *task, union doca_data task_data,
+	       union doca_data ctx_data)
 {
 	struct doca_task *t = doca_comch_task_send_as_task(task);
 	struct program *program = ctx_data.ptr;
@@ -39,19 +43,23 @@ void peer_sent(struct doca_comch_task_send *task, union doca_data task_data, uni
 	doca_task_free(t);
 }
 
-static doca_error_t alloc(struct peer *peer, const uint8_t *text, uint32_t bytes, struct doca_comch_task_send **task)
+static doca_error_t alloc(struct peer *peer, const uint8_t *text, uint32_t bytes,
+			  struct doca_comch_task_send **task)
 {
 	struct program *program = peer->program;
 
-	if (program->server != NULL)
-		return doca_comch_server_task_send_alloc_init(program->server, peer->conn, text, bytes, task);
-	return doca_comch_client_task_send_alloc_init(program->client, peer->conn, text, bytes, task);
+	if (program->server)
+		return doca_comch_server_task_send_alloc_init(program->server, peer->conn, text,
+							      bytes, task);
+	return doca_comch_client_task_send_alloc_init(program->client, peer->conn, text, bytes,
+						      task);
 }
 
 /* False: not now. */
 static bool submit(struct peer *peer, uint32_t slot)
 {
-	uint32_t least = peer->n_submitted == 0 ? 8 : 1, bytes = least + sim_draw(1 + sim_draw(SIM_DOCA_MSG - 8)), number;
+	uint32_t least = peer->n_submitted == 0 ? 8 : 1,
+		 bytes = least + sim_draw(1 + sim_draw(SIM_DOCA_MSG - 8)), number;
 	struct doca_comch_task_send *task;
 	doca_error_t result = alloc(peer, peer->texts[slot], bytes, &task);
 	struct doca_task *t;
@@ -61,8 +69,9 @@ static bool submit(struct peer *peer, uint32_t slot)
 	doca_must("alloc_init of a message", result);
 	t = doca_comch_task_send_as_task(task);
 	number = sim_doca_message(peer->number, peer->texts[slot], bytes);
-	doca_task_set_user_data(t, (union doca_data){.u64 = (uint64_t)(peer - peer->program->peers) << 40 | (uint64_t)slot << 32 |
-						      number});
+	doca_task_set_user_data(
+		t, (union doca_data){.u64 = (uint64_t)(peer - peer->program->peers) << 40 |
+					    (uint64_t)slot << 32 | number});
 	peer->busy[slot] = true;
 	peer->n_sending++;
 	peer->n_submitted++;
@@ -128,7 +137,8 @@ bool peer_is_satisfied(const struct peer *peer)
 	const struct sim_doca_job *job = peer->program->job;
 	uint32_t sent = 0, received = 0;
 
-	if (peer->n_submitted < job->messages || peer->n_sending != 0 || peer->n_received < job->messages)
+	if (peer->n_submitted < job->messages || peer->n_sending != 0 ||
+	    peer->n_received < job->messages)
 		return false;
 	for (uint32_t i = 0; i < peer->n_lanes; i++) {
 		sent += __atomic_load_n(&peer->lanes[i].n_sent, __ATOMIC_RELAXED);
@@ -156,7 +166,8 @@ bool peer_lanes_end(struct peer *peer)
 void peer_close(struct peer *peer)
 {
 	if (peer->n_sending != 0)
-		sim_wrong("a server or client is idle, and %u messages have not completed", peer->n_sending);
+		sim_wrong("a server or client is idle, and %u messages have not completed",
+			  peer->n_sending);
 	export_close(peer);
 	peer->conn = NULL;
 }

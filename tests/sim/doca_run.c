@@ -13,7 +13,7 @@
 
 #define MS 1000000ull
 #define S (1000 * MS)
-#define LIMIT_NS (120 * S)      /* simulated: by then each program has ended, or something hangs */
+#define LIMIT_NS (120 * S) /* simulated: by then each program has ended, or something hangs */
 #define LIMIT_STEPS 100000000ull
 #define FAULTS 6u
 #define SERVER 0u
@@ -83,9 +83,14 @@ static void draw_jobs(struct scenario *s)
 {
 	static const uint32_t bytes[] = {64, 700, 2048, SIM_DOCA_BUF};
 	struct sim_doca_job job = {
-		.messages = 1u << sim_draw(5), .msg_tasks = 1 + sim_draw(SIM_DOCA_DEPTH), .recv_queue = 1u << sim_draw(6),
-		.lanes = sim_draw(4) == 0 ? 0 : 1 + sim_draw(SIM_DOCA_LANES), .sends = 1u << sim_draw(5),
-		.posts = 1u << sim_draw(5), .depth = 1u << sim_draw(5), .buf_bytes = bytes[sim_draw(4)],
+		.messages = 1u << sim_draw(5),
+		.msg_tasks = 1 + sim_draw(SIM_DOCA_DEPTH),
+		.recv_queue = 1u << sim_draw(6),
+		.lanes = sim_draw(4) == 0 ? 0 : 1 + sim_draw(SIM_DOCA_LANES),
+		.sends = 1u << sim_draw(5),
+		.posts = 1u << sim_draw(5),
+		.depth = 1u << sim_draw(5),
+		.buf_bytes = bytes[sim_draw(4)],
 		.imm_bytes = sim_draw(2) != 0 ? 8 + sim_draw(SIM_DOCA_IMM - 8 + 1) : sim_draw(9)};
 
 	job.data_bytes = sim_draw(3) == 0 ? 40 : job.buf_bytes;
@@ -115,7 +120,8 @@ static void draw_faults(struct scenario *s)
 	s->jobs[SERVER].sessions += sim_draw(3) == 0 ? sim_draw(3) : 0;
 	s->n_faults = sim_draw(3) == 0 ? 0 : 1 + sim_draw(4);
 	for (uint32_t i = 0; i < s->n_faults; i++)
-		s->faults[i] = (struct fault){.side = sim_draw(1 + s->n_clients), .at_ns = draw_time(MS / 16, 8),
+		s->faults[i] = (struct fault){.side = sim_draw(1 + s->n_clients),
+					      .at_ns = draw_time(MS / 16, 8),
 					      .down_ns = draw_time(MS / 16, 9)};
 	if (sim_draw(2) == 0) {
 		s->rates.stall_one_in = 200u << sim_draw(6);
@@ -165,18 +171,22 @@ static void print(const struct scenario *s, uint64_t seed)
 {
 	const struct sim_doca_job *j = &s->jobs[0];
 
-	fprintf(sim_out, "seed %" PRIu64 ": %u clients, %u messages of %u tasks, window %u; %u lanes, %u sends, depth %u, "
+	fprintf(sim_out,
+		"seed %" PRIu64
+		": %u clients, %u messages of %u tasks, window %u; %u lanes, %u sends, depth %u, "
 		"%u receives of %u bytes\n",
-		seed, s->n_clients, j->messages, j->msg_tasks, j->recv_queue, j->lanes, j->sends, j->depth, j->posts,
-		j->buf_bytes);
-	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses\n", (int)s->rates.model, s->rates.switch_one_in);
+		seed, s->n_clients, j->messages, j->msg_tasks, j->recv_queue, j->lanes, j->sends,
+		j->depth, j->posts, j->buf_bytes);
+	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses\n",
+		(int)s->rates.model, s->rates.switch_one_in);
 	for (uint32_t i = 0; i <= s->n_clients; i++)
-		fprintf(sim_out, "  side %u: %u sessions%s%s, rude %u %%, odd %u %%, think %u ns\n", i, s->jobs[i].sessions,
-			s->jobs[i].threads ? ", threads" : "", s->jobs[i].waits ? ", waits" : "", s->jobs[i].rude, s->jobs[i].odd,
+		fprintf(sim_out, "  side %u: %u sessions%s%s, rude %u %%, odd %u %%, think %u ns\n",
+			i, s->jobs[i].sessions, s->jobs[i].threads ? ", threads" : "",
+			s->jobs[i].waits ? ", waits" : "", s->jobs[i].rude, s->jobs[i].odd,
 			s->jobs[i].think_ns);
 	for (uint32_t i = 0; i < s->n_faults; i++)
-		fprintf(sim_out, "  side %u killed at %.3f ms for %.3f ms\n", s->faults[i].side, (double)s->faults[i].at_ns / MS,
-			(double)s->faults[i].down_ns / MS);
+		fprintf(sim_out, "  side %u killed at %.3f ms for %.3f ms\n", s->faults[i].side,
+			(double)s->faults[i].at_ns / MS, (double)s->faults[i].down_ns / MS);
 }
 
 /* -- processes -- */
@@ -195,7 +205,7 @@ static void start(uint32_t side)
 	snprintf(name, sizeof(name), side == SERVER ? "server" : "client %u", side);
 	sides[side].proc = sim_proc_start(name, 0, run_side, (void *)(uintptr_t)side);
 	sides[side].start_at = SIM_NEVER;
-	if (sides[side].proc == NULL)
+	if (!sides[side].proc)
 		sim_fail("no process left");
 	event("%s starts, pid %d", name, (int)sides[side].proc->pid);
 }
@@ -205,7 +215,7 @@ static void inject(struct fault *fault)
 	struct sim_proc *proc = sides[fault->side].proc;
 
 	fault->done = true;
-	if (proc == NULL || !proc->alive)
+	if (!proc || !proc->alive)
 		return;
 	event("%s is killed", proc->name);
 	sim_doca_killed(fault->side, proc->pid);
@@ -217,7 +227,7 @@ static void reap(uint32_t side)
 {
 	struct sim_proc *proc = sides[side].proc;
 
-	if (proc == NULL || proc->alive)
+	if (!proc || proc->alive)
 		return;
 	event("%s has ended, status %d", proc->name, proc->status);
 	sides[side].is_over = proc->status == 0;
@@ -240,7 +250,7 @@ static uint64_t act(void)
 
 	for (uint32_t i = 0; i <= now.n_clients; i++) {
 		reap(i);
-		if (sides[i].proc == NULL && sides[i].start_at <= sim_now())
+		if (!sides[i].proc && sides[i].start_at <= sim_now())
 			start(i);
 		if (sides[i].start_at < next)
 			next = sides[i].start_at;
@@ -264,7 +274,7 @@ static uint64_t act(void)
 
 static bool is_over(void)
 {
-	return clients_are_over() && sides[SERVER].proc == NULL && sides[SERVER].is_over;
+	return clients_are_over() && !sides[SERVER].proc && sides[SERVER].is_over;
 }
 
 static bool is_calm(const struct scenario *s)
@@ -296,7 +306,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	for (uint32_t i = 0; i < SIDES; i++)
 		sides[i].start_at = i <= now.n_clients ? now.start_ns[i] : SIM_NEVER;
 	outcome->verdict = sim_until_over(&course);
-	if (outcome->verdict == NULL)
+	if (!outcome->verdict)
 		outcome->verdict = sim_doca_verdict(calm);
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
@@ -307,6 +317,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	for (unsigned i = 0; i < SIM_DOCA_KINDS; i++)
 		outcome->ops[i][SIM_R_OK] = sim_doca_count((enum sim_doca_kind)i);
 	for (uint32_t i = 0; i < now.n_faults; i++)
-		outcome->faults[now.faults[i].side == SERVER ? SERVER_KILLED : CLIENT_KILLED] += now.faults[i].done;
+		outcome->faults[now.faults[i].side == SERVER ? SERVER_KILLED : CLIENT_KILLED] +=
+			now.faults[i].done;
 	sim_procs_clear();
 }

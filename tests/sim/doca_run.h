@@ -5,7 +5,10 @@
 
 #include "scenario.h"
 
-/* What a seed decides, without what the limits leave out; prints it if sim_verbose is set. The same outcome each time. */
+/*
+ * What a seed decides, without what the limits leave out; prints it if sim_verbose is set. The same
+ * outcome each time.
+ */
 void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_outcome *outcome);
 
 /* Names of what sim_outcome counts in `done` and `faults`; NULL: nothing. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doca_scene.h - `./dev sim doca`: a Comch server, clients, their fast path, and what their programs report to the judge
+ * doca_scene.h - `./dev sim doca`: a Comch server, clients, their fast path, and what their
+ * programs report to the judge
  *
- *	doca_run.c     what a seed decides; processes, faults in their time
- *	doca_judge.c   the history, and whether it keeps what gantry-doca(7) and the headers promise
- *	doca_image.c   in the image: the programs, which are a server or a client
- *	doca_peer.c    in the image: one connection and its control messages
- *	doca_export.c  in the image: a map that a client exports to the server
- *	doca_lane.c    in the image: one consumer and one producer of a connection, with their memory
+ *     doca_run.c     what a seed decides; processes, faults in their time
+ *     doca_judge.c   the history, and whether it keeps what gantry-doca(7) and the headers promise
+ *     doca_image.c   in the image: the programs, which are a server or a client
+ *     doca_peer.c    in the image: one connection and its control messages
+ *     doca_export.c  in the image: a map that a client exports to the server
+ *     doca_lane.c    in the image: one consumer and one producer of a connection, with their memory
  */
 #ifndef SIM_DOCA_SCENE_H
 #define SIM_DOCA_SCENE_H
@@ -17,30 +18,40 @@
 #include <stdint.h>
 
 #define SIM_DOCA_CLIENTS 3u
-#define SIM_DOCA_LANES 2u   /* of a connection, at each side */
-#define SIM_DOCA_MSG 256u   /* bytes of a message, at most */
-#define SIM_DOCA_BUF 4096u  /* bytes of a buffer, at most */
+#define SIM_DOCA_LANES 2u  /* of a connection, at each side */
+#define SIM_DOCA_MSG 256u  /* bytes of a message, at most */
+#define SIM_DOCA_BUF 4096u /* bytes of a buffer, at most */
 #define SIM_DOCA_IMM 32u
-#define SIM_DOCA_DEPTH 16u  /* tasks of a kind */
-#define SIM_DOCA_BLOB 512u  /* bytes of an export descriptor, at most */
+#define SIM_DOCA_DEPTH 16u /* tasks of a kind */
+#define SIM_DOCA_BLOB 512u /* bytes of an export descriptor, at most */
 
-/* How programs use the library. The same for both sides of a run, but for `side`, `sessions`, `waits` and `threads`. */
+/*
+ * How programs use the library. The same for both sides of a run, but for `side`, `sessions`,
+ * `waits` and `threads`.
+ */
 struct sim_doca_job {
-	uint32_t side;         /* 0: the server; 1 .. : a client */
-	uint32_t sessions;     /* connections of a client, one after the other */
-	uint32_t messages;     /* of a connection, in each direction */
+	uint32_t side;     /* 0: the server; 1 .. : a client */
+	uint32_t sessions; /* connections of a client, one after the other */
+	uint32_t messages; /* of a connection, in each direction */
 	uint32_t msg_tasks, recv_queue;
-	uint32_t lanes, sends; /* of each producer */
-	uint32_t posts, depth; /* receives that are posted; sends at a time */
+	uint32_t lanes, sends;         /* of each producer */
+	uint32_t posts, depth;         /* receives that are posted; sends at a time */
 	uint32_t buf_bytes, imm_bytes; /* of a receive */
-	uint32_t data_bytes;   /* longest send */
-	uint32_t think_ns;     /* longest pause */
-	bool threads;          /* each lane on a thread and an engine of its own; else all on the engine of the connection */
-	bool waits;            /* wait for the notification handle of the engine */
-	bool exports;          /* clients export a map, which the server writes */
-	uint32_t rude;         /* in percent: connections that the program ends at any moment */
-	uint32_t odd;          /* in percent: tasks that are used in a way that the library has to reject, or that are dropped */
-	volatile bool stop;    /* set while it runs: end in order */
+	uint32_t data_bytes;           /* longest send */
+	uint32_t think_ns;             /* longest pause */
+	/*
+	 * each lane on a thread and an engine of its own; else all on the engine of the connection
+	 */
+	bool threads;
+	bool waits;    /* wait for the notification handle of the engine */
+	bool exports;  /* clients export a map, which the server writes */
+	uint32_t rude; /* in percent: connections that the program ends at any moment */
+	/*
+	 * in percent: tasks that are used in a way that the library has to reject, or that are
+	 * dropped
+	 */
+	uint32_t odd;
+	volatile bool stop; /* set while it runs: end in order */
 };
 
 /* In the image. The argument is a struct sim_doca_job; ends its process. */
@@ -48,7 +59,10 @@ void *sim_image_doca(void *job);
 
 /* -- in the simulator: the history -- */
 
-/* One end of a connection. The program calls it when it learns of the connection. Returns its number. */
+/*
+ * One end of a connection. The program calls it when it learns of the connection. Returns its
+ * number.
+ */
 uint32_t sim_doca_conn(uint32_t side);
 /* The program is about to end the connection: it gets no event of it any more. */
 void sim_doca_leave(uint32_t conn);
@@ -68,10 +82,12 @@ void sim_doca_queue_stop(uint32_t queue);
 void sim_doca_consumer_event(uint32_t conn, uint32_t id, bool is_new);
 
 /* A send about to be submitted, to the peer's consumer `to`: fills data and imm. */
-uint32_t sim_doca_send(uint32_t producer, uint32_t to, uint8_t *data, uint32_t bytes, uint8_t *imm, uint32_t imm_bytes);
+uint32_t sim_doca_send(uint32_t producer, uint32_t to, uint8_t *data, uint32_t bytes, uint8_t *imm,
+		       uint32_t imm_bytes);
 uint32_t sim_doca_post(uint32_t consumer);
 /* Where a receive has completed with success; before sim_doca_done(). */
-void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_t bytes, const uint8_t *imm, uint32_t imm_bytes);
+void sim_doca_arrived(uint32_t task, uint32_t from, const uint8_t *data, uint32_t bytes,
+		      const uint8_t *imm, uint32_t imm_bytes);
 
 /* doca_task_submit() has returned an error, or its completion, by the name of the error. */
 void sim_doca_refused(uint32_t task, int error);
@@ -79,7 +95,10 @@ void sim_doca_done(uint32_t task, int error);
 /* The program has freed the task while it was in flight: no callback of it comes. */
 void sim_doca_dropped(uint32_t task);
 
-/* An export descriptor of this end; what the peer of this end has exported, and 0 bytes while it has not. */
+/*
+ * An export descriptor of this end; what the peer of this end has exported, and 0 bytes while it
+ * has not.
+ */
 void sim_doca_export(uint32_t conn, const void *blob, size_t bytes);
 size_t sim_doca_exported(uint32_t conn, uint8_t *blob);
 

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * heap.c - malloc() of this program: memory that a simulated process allocates, also inside libraries, comes from its arena
+ * heap.c - malloc() of this program: memory that a simulated process allocates, also inside
+ * libraries, comes from its arena
  *
- * An arena is reset when its process ends, so nothing of a killed process remains, and addresses are the same in each run
- * of a seed. Fresh and freed memory is filled with patterns: what the product reads before it writes, or after it has freed it,
- * is the same in each run, too.
+ * An arena is reset when its process ends, so nothing of a killed process remains, and addresses
+ * are the same in each run of a seed. Fresh and freed memory is filled with patterns: what the
+ * product reads before it writes, or after it has freed it, is the same in each run, too.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include <gantry/branch.h>
+
 #include "proc.h"
 
 #define ARENA_BYTES ((size_t)96 << 20)
 #define UNIT 16u
-#define SMALL 2048u /* bytes; sizes up to it have a bin each, larger ones one for each power of two */
+/* bytes; sizes up to it have a bin each, larger ones one for each power of two */
+#define SMALL 2048u
 #define SMALL_BINS (SMALL / UNIT + 1)
 #define BINS (SMALL_BINS + 32)
 #define FILL 0xa5
@@ -51,14 +55,15 @@ static struct sim_arena *arena_of(const void *memory)
 {
 	size_t at = (size_t)((const uint8_t *)memory - first_arena);
 
-	return first_arena != NULL && at < n_arenas * ARENA_BYTES ? &arenas[at / ARENA_BYTES] : NULL;
+	return first_arena && at < n_arenas * ARENA_BYTES ? &arenas[at / ARENA_BYTES] : NULL;
 }
 
 struct sim_arena *sim_arena_new(void)
 {
-	if (first_arena == NULL) {
-		first_arena = mmap((void *)0x100000000000, SIM_PROCS * ARENA_BYTES, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (!first_arena) {
+		first_arena = mmap(
+			(void *)0x100000000000, SIM_PROCS * ARENA_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 		if (first_arena == MAP_FAILED)
 			sim_fail("no address space for heaps");
 	}
@@ -102,11 +107,12 @@ static void *arena_alloc(struct sim_arena *arena, size_t bytes, size_t align)
 
 	if (bytes > ARENA_BYTES / 2 || align > ARENA_BYTES / 2)
 		return NULL;
-	whole = (bytes + sizeof(struct block) + UNIT - 1) / UNIT * UNIT + (align > UNIT ? align : 0);
+	whole = (bytes + sizeof(struct block) + UNIT - 1) / UNIT * UNIT +
+		(align > UNIT ? align : 0);
 	if (whole < sizeof(struct free_block))
 		whole = 2 * UNIT;
 	bin = bin_of(&whole);
-	if (arena->bins[bin] != NULL) {
+	if (arena->bins[bin]) {
 		block = &arena->bins[bin]->block;
 		arena->bins[bin] = arena->bins[bin]->next;
 	} else {
@@ -141,7 +147,8 @@ static void arena_free(struct sim_arena *arena, void *memory)
 	size_t bytes = block->bytes;
 
 	arena->used -= bytes;
-	memset(memory, FREED, room_of(memory) < FREED_BYTES ? room_of(memory) : FREED_BYTES); /* what is used after its end shows */
+	/* what is used after its end shows */
+	memset(memory, FREED, room_of(memory) < FREED_BYTES ? room_of(memory) : FREED_BYTES);
 	free_block->next = arena->bins[bin_of(&bytes)];
 	arena->bins[bin_of(&bytes)] = free_block;
 }
@@ -151,7 +158,7 @@ static struct sim_arena *present_arena(void)
 {
 	struct sim_thread *t = sim_self();
 
-	return t != NULL && t->proc != NULL ? t->proc->arena : NULL;
+	return t && t->proc ? t->proc->arena : NULL;
 }
 
 uint32_t sim_memory_failures;
@@ -159,7 +166,7 @@ uint32_t sim_memory_failures;
 bool sim_memory_fails(void)
 {
 	const struct sim_proc *proc = sim_self()->proc;
-	bool fails = __builtin_expect(proc->memory_fails_one_in != 0, 0) && proc->memory_spared == 0 &&
+	bool fails = gantry_unlikely(proc->memory_fails_one_in != 0) && proc->memory_spared == 0 &&
 		     sim_draw(proc->memory_fails_one_in) == 0;
 
 	sim_memory_failures += fails;
@@ -172,7 +179,7 @@ static void *allocate(size_t bytes, size_t align, int fill)
 	void *memory;
 
 	memory = sim_memory_fails() ? NULL : arena_alloc(arena, bytes, align);
-	if (memory == NULL)
+	if (!memory)
 		errno = ENOMEM;
 	else if (fill == 0 || bytes <= 4096)
 		memset(memory, fill, bytes);
@@ -181,14 +188,14 @@ static void *allocate(size_t bytes, size_t align, int fill)
 
 void *malloc(size_t bytes)
 {
-	return present_arena() == NULL ? __libc_malloc(bytes) : allocate(bytes, UNIT, FILL);
+	return !present_arena() ? __libc_malloc(bytes) : allocate(bytes, UNIT, FILL);
 }
 
 void *calloc(size_t n, size_t bytes)
 {
 	size_t all;
 
-	if (present_arena() == NULL)
+	if (!present_arena())
 		return __libc_calloc(n, bytes);
 	if (__builtin_mul_overflow(n, bytes, &all)) {
 		errno = ENOMEM;
@@ -201,7 +208,7 @@ void free(void *memory)
 {
 	struct sim_arena *arena = arena_of(memory);
 
-	if (arena == NULL)
+	if (!arena)
 		__libc_free(memory);
 	else
 		arena_free(arena, memory);
@@ -213,15 +220,15 @@ void *realloc(void *memory, size_t bytes)
 	void *moved;
 	size_t room;
 
-	if (memory == NULL)
+	if (!memory)
 		return malloc(bytes);
-	if (arena == NULL)
+	if (!arena)
 		return __libc_realloc(memory, bytes);
 	room = room_of(memory);
 	if (bytes <= room)
 		return memory;
 	moved = malloc(bytes);
-	if (moved == NULL)
+	if (!moved)
 		return NULL;
 	memcpy(moved, memory, room);
 	arena_free(arena, memory);
@@ -231,7 +238,7 @@ void *realloc(void *memory, size_t bytes)
 void *memalign(size_t align, size_t bytes);
 void *memalign(size_t align, size_t bytes)
 {
-	return present_arena() == NULL ? __libc_memalign(align, bytes) : allocate(bytes, align, FILL);
+	return !present_arena() ? __libc_memalign(align, bytes) : allocate(bytes, align, FILL);
 }
 
 void *aligned_alloc(size_t align, size_t bytes)
@@ -243,7 +250,7 @@ int posix_memalign(void **memory_p, size_t align, size_t bytes)
 {
 	void *memory = memalign(align, bytes);
 
-	if (memory == NULL)
+	if (!memory)
 		return ENOMEM;
 	*memory_p = memory;
 	return 0;
@@ -253,7 +260,7 @@ void *sim_host_alloc(size_t bytes)
 {
 	void *memory = __libc_calloc(1, bytes);
 
-	if (memory == NULL)
+	if (!memory)
 		sim_fail("out of memory");
 	return memory;
 }

@@ -2,54 +2,57 @@
 /*
  * hooks.c - what code compiled with -fsanitize=thread calls at each access of memory
  *
- * gcc and clang pass the access on to these functions: atomic operations are done here, plain accesses after the call.
- * Accesses inside memcpy() and the like, inline assembly, and the processor's counters are not seen.
+ * gcc and clang pass the access on to these functions: atomic operations are done here, plain
+ * accesses after the call. Accesses inside memcpy() and the like, inline assembly, and the
+ * processor's counters are not seen.
  */
+#include <gantry/branch.h>
+
 #include "sim.h"
 
 #define PC __builtin_return_address(0)
 
 static inline bool is_watched(const void *at)
 {
-	return __builtin_expect((sim_watched & sim_filter_bit(at)) != 0, 0);
+	return gantry_unlikely((sim_watched & sim_filter_bit(at)) != 0);
 }
 
-#define PLAIN(n)                                         \
-	void __tsan_read##n(void *at);                   \
-	void __tsan_write##n(void *at);                  \
-	void __tsan_unaligned_read##n(void *at);         \
-	void __tsan_unaligned_write##n(void *at);        \
-	void __tsan_volatile_read##n(void *at);          \
-	void __tsan_volatile_write##n(void *at);         \
-	void __tsan_read##n(void *at)                    \
-	{                                                \
-		if (is_watched(at))                      \
-			sim_plain_read(at, PC);          \
-	}                                                \
-	void __tsan_write##n(void *at)                   \
-	{                                                \
-		if (is_watched(at))                      \
-			sim_plain_write(at, n, PC);      \
-	}                                                \
-	void __tsan_unaligned_read##n(void *at)          \
-	{                                                \
-		if (is_watched(at))                      \
-			sim_plain_read(at, PC);          \
-	}                                                \
-	void __tsan_unaligned_write##n(void *at)         \
-	{                                                \
-		if (is_watched(at))                      \
-			sim_plain_write(at, n, PC);      \
-	}                                                \
-	void __tsan_volatile_read##n(void *at)           \
-	{                                                \
-		if (is_watched(at))                      \
-			sim_plain_read(at, PC);          \
-	}                                                \
-	void __tsan_volatile_write##n(void *at)          \
-	{                                                \
-		if (is_watched(at))                      \
-			sim_plain_write(at, n, PC);      \
+#define PLAIN(n) \
+	void __tsan_read##n(void *at); \
+	void __tsan_write##n(void *at); \
+	void __tsan_unaligned_read##n(void *at); \
+	void __tsan_unaligned_write##n(void *at); \
+	void __tsan_volatile_read##n(void *at); \
+	void __tsan_volatile_write##n(void *at); \
+	void __tsan_read##n(void *at) \
+	{ \
+		if (is_watched(at)) \
+			sim_plain_read(at, PC); \
+	} \
+	void __tsan_write##n(void *at) \
+	{ \
+		if (is_watched(at)) \
+			sim_plain_write(at, n, PC); \
+	} \
+	void __tsan_unaligned_read##n(void *at) \
+	{ \
+		if (is_watched(at)) \
+			sim_plain_read(at, PC); \
+	} \
+	void __tsan_unaligned_write##n(void *at) \
+	{ \
+		if (is_watched(at)) \
+			sim_plain_write(at, n, PC); \
+	} \
+	void __tsan_volatile_read##n(void *at) \
+	{ \
+		if (is_watched(at)) \
+			sim_plain_read(at, PC); \
+	} \
+	void __tsan_volatile_write##n(void *at) \
+	{ \
+		if (is_watched(at)) \
+			sim_plain_write(at, n, PC); \
 	}
 PLAIN(1)
 PLAIN(2)
@@ -57,63 +60,71 @@ PLAIN(4)
 PLAIN(8)
 PLAIN(16)
 
-#define RMW(bits, type, name, result)                                            \
-	type __tsan_atomic##bits##_##name(type *at, type value, int order);      \
-	type __tsan_atomic##bits##_##name(type *at, type value, int order)       \
-	{                                                                        \
-		type old;                                                        \
-                                                                                 \
-		(void)order;                                                     \
-		sim_barrier(PC);                                                 \
-		old = *at;                                                       \
-		*at = (type)(result);                                            \
-		return old;                                                      \
+#define RMW(bits, type, name, result) \
+	type __tsan_atomic##bits##_##name(type *at, type value, int order); \
+	type __tsan_atomic##bits##_##name(type *at, type value, int order) \
+	{ \
+		type old; \
+\
+		(void)order; \
+		sim_barrier(PC); \
+		old = *at; \
+		*at = (type)(result); \
+		return old; \
 	}
 
-#define ATOMIC(bits, type)                                                                                               \
-	type __tsan_atomic##bits##_load(const type *at, int order);                                                      \
-	void __tsan_atomic##bits##_store(type *at, type value, int order);                                               \
-	int __tsan_atomic##bits##_compare_exchange_strong(type *at, type *expected, type value, int order, int failed);  \
-	int __tsan_atomic##bits##_compare_exchange_weak(type *at, type *expected, type value, int order, int failed);    \
-	type __tsan_atomic##bits##_compare_exchange_val(type *at, type expected, type value, int order, int failed);     \
-	type __tsan_atomic##bits##_load(const type *at, int order)                                                       \
-	{                                                                                                                \
-		(void)order;                                                                                             \
-		return (type)sim_load(at, sizeof(type), PC);                                                             \
-	}                                                                                                                \
-	void __tsan_atomic##bits##_store(type *at, type value, int order)                                                \
-	{                                                                                                                \
-		sim_store(at, value, sizeof(type), order, PC);                                                           \
-	}                                                                                                                \
-	RMW(bits, type, exchange, value)                                                                                 \
-	RMW(bits, type, fetch_add, old + value)                                                                          \
-	RMW(bits, type, fetch_sub, old - value)                                                                          \
-	RMW(bits, type, fetch_and, old & value)                                                                          \
-	RMW(bits, type, fetch_or, old | value)                                                                           \
-	RMW(bits, type, fetch_xor, old ^ value)                                                                          \
-	int __tsan_atomic##bits##_compare_exchange_strong(type *at, type *expected, type value, int order, int failed)   \
-	{                                                                                                                \
-		type old;                                                                                                \
-                                                                                                                         \
-		(void)order;                                                                                             \
-		(void)failed;                                                                                            \
-		sim_barrier(PC);                                                                                         \
-		old = *at;                                                                                               \
-		if (old == *expected) {                                                                                  \
-			*at = value;                                                                                     \
-			return 1;                                                                                        \
-		}                                                                                                        \
-		*expected = old;                                                                                         \
-		return 0;                                                                                                \
-	}                                                                                                                \
-	int __tsan_atomic##bits##_compare_exchange_weak(type *at, type *expected, type value, int order, int failed)     \
-	{                                                                                                                \
-		return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, order, failed);                \
-	}                                                                                                                \
-	type __tsan_atomic##bits##_compare_exchange_val(type *at, type expected, type value, int order, int failed)      \
-	{                                                                                                                \
-		__tsan_atomic##bits##_compare_exchange_strong(at, &expected, value, order, failed);                      \
-		return expected;                                                                                         \
+#define ATOMIC(bits, type) \
+	type __tsan_atomic##bits##_load(const type *at, int order); \
+	void __tsan_atomic##bits##_store(type *at, type value, int order); \
+	int __tsan_atomic##bits##_compare_exchange_strong(type *at, type *expected, type value, \
+							  int order, int failed); \
+	int __tsan_atomic##bits##_compare_exchange_weak(type *at, type *expected, type value, \
+							int order, int failed); \
+	type __tsan_atomic##bits##_compare_exchange_val(type *at, type expected, type value, \
+							int order, int failed); \
+	type __tsan_atomic##bits##_load(const type *at, int order) \
+	{ \
+		(void)order; \
+		return (type)sim_load(at, sizeof(type), PC); \
+	} \
+	void __tsan_atomic##bits##_store(type *at, type value, int order) \
+	{ \
+		sim_store(at, value, sizeof(type), order, PC); \
+	} \
+	RMW(bits, type, exchange, value) \
+	RMW(bits, type, fetch_add, old + value) \
+	RMW(bits, type, fetch_sub, old - value) \
+	RMW(bits, type, fetch_and, old &value) \
+	RMW(bits, type, fetch_or, old | value) \
+	RMW(bits, type, fetch_xor, old ^ value) \
+	int __tsan_atomic##bits##_compare_exchange_strong(type *at, type *expected, type value, \
+							  int order, int failed) \
+	{ \
+		type old; \
+\
+		(void)order; \
+		(void)failed; \
+		sim_barrier(PC); \
+		old = *at; \
+		if (old == *expected) { \
+			*at = value; \
+			return 1; \
+		} \
+		*expected = old; \
+		return 0; \
+	} \
+	int __tsan_atomic##bits##_compare_exchange_weak(type *at, type *expected, type value, \
+							int order, int failed) \
+	{ \
+		return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, order, \
+								     failed); \
+	} \
+	type __tsan_atomic##bits##_compare_exchange_val(type *at, type expected, type value, \
+							int order, int failed) \
+	{ \
+		__tsan_atomic##bits##_compare_exchange_strong(at, &expected, value, order, \
+							      failed); \
+		return expected; \
 	}
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* image_client.c - what processes of the simulation run: gantry's own daemon, and a program with libgantry */
+/*
+ * image_client.c - what processes of the simulation run: gantry's own daemon, and a program with
+ * libgantry
+ */
 #include "image.h"
 
 #include <errno.h>
@@ -86,9 +89,11 @@ static void done(void *arg, int result)
 	struct io *io = arg;
 
 	if (!io->busy)
-		sim_wrong("client %u: an IO completed twice (op %u)", io->user->job->client, io->op);
+		sim_wrong("client %u: an IO completed twice (op %u)", io->user->job->client,
+			  io->op);
 	io->busy = false;
-	io->touched = result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD || result == -ESTALE;
+	io->touched = result == -ETIMEDOUT || result == -ENOTCONN || result == -EOWNERDEAD ||
+		      result == -ESTALE;
 	io->kept = !io->touched && io->kind != SIM_FLUSH;
 	for (uint32_t i = 0; io->kind != SIM_FLUSH && i < io->n_blocks; i++)
 		io->words[i] = word_of(io->buffer + i * SIM_BLOCK);
@@ -100,7 +105,8 @@ static void check_buffer(const struct io *io)
 {
 	for (uint32_t i = 0; io->kept && i < io->n_blocks; i++)
 		if (word_of(io->buffer + i * SIM_BLOCK) != io->words[i])
-			sim_wrong("client %u: a buffer has changed after its IO completed (op %u)", io->user->job->client, io->op);
+			sim_wrong("client %u: a buffer has changed after its IO completed (op %u)",
+				  io->user->job->client, io->op);
 }
 
 static enum sim_op draw_op(const struct sim_job *job)
@@ -153,7 +159,7 @@ static bool start(struct user *user, struct io *io)
 	uint32_t block;
 	int rc;
 
-	if (user->own != NULL)
+	if (user->own)
 		check_buffer(io);
 	io->user = user;
 	io->kind = draw_op(job);
@@ -177,7 +183,7 @@ static bool start(struct user *user, struct io *io)
 static struct io *free_io(struct user *user)
 {
 	for (uint32_t i = 0; i < user->job->depth; i++)
-		if (!user->ios[i].busy && !(user->own != NULL && user->ios[i].touched))
+		if (!user->ios[i].busy && !(user->own && user->ios[i].touched))
 			return &user->ios[i];
 	return NULL;
 }
@@ -199,8 +205,9 @@ static uint32_t n_busy(const struct user *user)
 }
 
 /*
- * The queue is closed, so no server accesses its buffers: they keep what the program writes to them. Another thread may end
- * the session at this time, which moves the memory: then they may also keep what they had.
+ * The queue is closed, so no server accesses its buffers: they keep what the program writes to
+ * them. Another thread may end the session at this time, which moves the memory: then they may also
+ * keep what they had.
  */
 static void use_buffers(struct user *user)
 {
@@ -215,7 +222,8 @@ static void use_buffers(struct user *user)
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(&now, user->own + i * 512, 8);
 		if (now != mark && now != before[i])
-			sim_wrong("client %u: a buffer has changed after gantry_queue_close()", user->job->client);
+			sim_wrong("client %u: a buffer has changed after gantry_queue_close()",
+				  user->job->client);
 	}
 }
 
@@ -229,19 +237,20 @@ static void *use_queue(void *arg)
 	if (!works)
 		return NULL;
 	for (uint32_t i = 0; i < job->depth; i++) {
-		user->ios[i].buffer = user->own != NULL ? user->own + i * job->io_blocks * SIM_BLOCK :
-							  malloc(job->io_blocks * SIM_BLOCK);
+		user->ios[i].buffer = user->own ? user->own + i * job->io_blocks * SIM_BLOCK
+						: malloc(job->io_blocks * SIM_BLOCK);
 		works &= user->ios[i].buffer != NULL;
 	}
 	while (works && user->left > 0) {
 		if (sim_draw(8) == 0) {
 			think(job);
-			gantry_queue_poll(user->queue); /* what was submitted before may not have been sent yet */
+			/* what was submitted before may not have been sent yet */
+			gantry_queue_poll(user->queue);
 		}
 		io = free_io(user);
-		if (io == NULL && n_busy(user) == 0)
+		if (!io && n_busy(user) == 0)
 			break; /* none of its buffers can be used */
-		if (io == NULL || sim_draw(4) == 0) {
+		if (!io || sim_draw(4) == 0) {
 			works = gantry_queue_wait(user->queue, 1000) >= 0;
 			continue;
 		}
@@ -251,12 +260,13 @@ static void *use_queue(void *arg)
 	gantry_queue_close(&user->queue);
 	for (uint32_t i = 0; i < job->depth; i++) {
 		if (user->ios[i].busy)
-			sim_wrong("client %u: an IO did not complete before gantry_queue_close() returned (op %u)", job->client,
-				  user->ios[i].op);
-		if (user->own == NULL)
+			sim_wrong(
+				"client %u: an IO did not complete before gantry_queue_close() returned (op %u)",
+				job->client, user->ios[i].op);
+		if (!user->own)
 			free(user->ios[i].buffer);
 	}
-	if (user->own != NULL)
+	if (user->own)
 		use_buffers(user);
 	return NULL;
 }
@@ -284,10 +294,11 @@ static uint32_t use_volume(const struct sim_job *job, struct gantry_volume *volu
 	uint8_t *own = gantry_volume_buffers(volume, &own_bytes);
 	uint32_t left = 0;
 
-	if (users == NULL)
+	if (!users)
 		return job->ops;
 	for (uint32_t i = 0; i < job->queues; i++) {
-		users[i] = (struct user){.job = job, .volume = volume, .number = i, .left = job->ops};
+		users[i] =
+			(struct user){.job = job, .volume = volume, .number = i, .left = job->ops};
 		if (job->own)
 			users[i].own = own + i * stride;
 		if (i != 0)

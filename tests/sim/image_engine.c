@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * image_engine.c - in place of plugins/backend/file/uring.c: an engine whose steps are done by threads of its own
+ * image_engine.c - in place of plugins/backend/file/uring.c: an engine whose steps are done by
+ * threads of its own
  *
- * As with io_uring, the lane goes on while a step is under way, and steps end in any order. Each lane has up to THREADS_MOST
- * threads, as drawn.
+ * As with io_uring, the lane goes on while a step is under way, and steps end in any order. Each
+ * lane has up to THREADS_MOST threads, as drawn.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -38,14 +39,14 @@ static void *work(void *arg)
 		struct file_request *r = ring->todo;
 		ssize_t result;
 
-		if (r == NULL && ring->stop)
+		if (!r && ring->stop)
 			break;
-		if (r == NULL) {
+		if (!r) {
 			pthread_cond_wait(&ring->changed, &ring->lock);
 			continue;
 		}
 		ring->todo = r->next;
-		if (ring->todo == NULL)
+		if (!ring->todo)
 			ring->todo_end = &ring->todo;
 		pthread_mutex_unlock(&ring->lock);
 		result = file_step_execute(ring->lane->store, r);
@@ -81,13 +82,13 @@ static int start(struct file_lane *lane)
 	struct ring *ring = calloc(1, sizeof(*ring));
 	uint32_t n = 1 + sim_draw(THREADS_MOST);
 
-	if (ring == NULL)
+	if (!ring)
 		return -ENOMEM;
 	ring->lane = lane;
 	ring->todo_end = &ring->todo;
 	ring->results = calloc(lane->n_requests, sizeof(*ring->results));
 	ring->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ring->results == NULL || ring->event_fd < 0) {
+	if (!ring->results || ring->event_fd < 0) {
 		if (ring->event_fd >= 0)
 			close(ring->event_fd);
 		free(ring->results);
@@ -129,7 +130,7 @@ static int poll_done(struct file_lane *lane)
 	r = ring->done;
 	ring->done = NULL;
 	pthread_mutex_unlock(&ring->lock);
-	for (; r != NULL; r = next, n++) {
+	for (; r; r = next, n++) {
 		next = r->next;
 		if (file_step_done(lane, r, ring->results[r - lane->requests]))
 			issue(lane, r);
@@ -162,6 +163,11 @@ static int event_fd(struct file_lane *lane)
 	return ((struct ring *)lane->engine)->event_fd;
 }
 
-const struct file_engine file_engine_uring = {
-	.name = "uring", .start = start, .issue = issue, .poll = poll_done, .arm = arm, .disarm = disarm, .fd = event_fd,
-	.stop = stop};
+const struct file_engine file_engine_uring = {.name = "uring",
+					      .start = start,
+					      .issue = issue,
+					      .poll = poll_done,
+					      .arm = arm,
+					      .disarm = disarm,
+					      .fd = event_fd,
+					      .stop = stop};

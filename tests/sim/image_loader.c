@@ -7,21 +7,28 @@
 #include "image_watch.h"
 #include "loader/loader_priv.h"
 
-extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_plugin, initiator_LTX_gantry_plugin,
-	gateway_LTX_gantry_plugin, target_LTX_gantry_plugin, file_LTX_gantry_plugin, memory_LTX_gantry_plugin,
-	null_LTX_gantry_plugin, crc_LTX_gantry_plugin, fault_LTX_gantry_plugin, noop_LTX_gantry_plugin, stats_LTX_gantry_plugin,
-	trace_LTX_gantry_plugin;
+extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_plugin,
+	initiator_LTX_gantry_plugin, gateway_LTX_gantry_plugin, target_LTX_gantry_plugin,
+	file_LTX_gantry_plugin, memory_LTX_gantry_plugin, null_LTX_gantry_plugin,
+	crc_LTX_gantry_plugin, fault_LTX_gantry_plugin, noop_LTX_gantry_plugin,
+	stats_LTX_gantry_plugin, trace_LTX_gantry_plugin;
 
 static const struct {
 	const char *name;
 	const struct gantry_plugin *desc;
 } linked[] = {
-	{"loop", &loop_LTX_gantry_plugin},       {"shm-comch", &shm_comch_LTX_gantry_plugin},
-	{"initiator", &initiator_LTX_gantry_plugin}, {"gateway", &gateway_LTX_gantry_plugin},
-	{"target", &target_LTX_gantry_plugin},   {"file", &file_LTX_gantry_plugin},
-	{"memory", &memory_LTX_gantry_plugin},   {"null", &null_LTX_gantry_plugin},
-	{"crc", &crc_LTX_gantry_plugin},         {"fault", &fault_LTX_gantry_plugin},
-	{"noop", &noop_LTX_gantry_plugin},       {"stats", &stats_LTX_gantry_plugin},
+	{"loop", &loop_LTX_gantry_plugin},
+	{"shm-comch", &shm_comch_LTX_gantry_plugin},
+	{"initiator", &initiator_LTX_gantry_plugin},
+	{"gateway", &gateway_LTX_gantry_plugin},
+	{"target", &target_LTX_gantry_plugin},
+	{"file", &file_LTX_gantry_plugin},
+	{"memory", &memory_LTX_gantry_plugin},
+	{"null", &null_LTX_gantry_plugin},
+	{"crc", &crc_LTX_gantry_plugin},
+	{"fault", &fault_LTX_gantry_plugin},
+	{"noop", &noop_LTX_gantry_plugin},
+	{"stats", &stats_LTX_gantry_plugin},
 	{"trace", &trace_LTX_gantry_plugin},
 };
 #define LINKED (sizeof(linked) / sizeof(linked[0]))
@@ -31,13 +38,14 @@ struct gn_loader {
 	char error[GN_WHY];
 };
 
-int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p, const char **text_p)
+int gn_loader_open(const char *const *dirs, size_t n_dirs, struct gn_loader **loader_p,
+		   const char **text_p)
 {
 	(void)dirs;
 	(void)n_dirs;
 	*text_p = "out of memory";
 	*loader_p = calloc(1, sizeof(**loader_p));
-	return *loader_p != NULL ? 0 : -ENOMEM;
+	return *loader_p ? 0 : -ENOMEM;
 }
 
 void gn_loader_probe(struct gn_loader *loader)
@@ -50,12 +58,13 @@ void gn_loader_close(struct gn_loader **loader_p)
 	struct gn_loader *loader = *loader_p;
 
 	*loader_p = NULL;
-	for (size_t i = 0; loader != NULL && i < LINKED; i++)
+	for (size_t i = 0; loader && i < LINKED; i++)
 		free((void *)(uintptr_t)loader->plugins[i].ops);
 	free(loader);
 }
 
-static int fill(struct gn_loader *loader, struct gn_plugin *plugin, const struct gantry_plugin *desc, const char *name)
+static int fill(struct gn_loader *loader, struct gn_plugin *plugin,
+		const struct gantry_plugin *desc, const char *name)
 {
 	void *ops;
 	int rc = gn_loader_check(desc, name, loader->error);
@@ -66,20 +75,25 @@ static int fill(struct gn_loader *loader, struct gn_plugin *plugin, const struct
 		return rc;
 	if (strcmp(name, "file") == 0)
 		sim_watch_backend(ops);
-	*plugin = (struct gn_plugin){
-		.desc = desc, .ops = ops, .check = gn_plugin_check(desc), .look = gn_plugin_look(desc), .path = name};
+	*plugin = (struct gn_plugin){.desc = desc,
+				     .ops = ops,
+				     .check = gn_plugin_check(desc),
+				     .look = gn_plugin_look(desc),
+				     .path = name};
 	return 0;
 }
 
-int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, const struct gn_plugin **plugin_p)
+int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name,
+		   const struct gn_plugin **plugin_p)
 {
 	for (size_t i = 0; i < LINKED; i++) {
 		struct gn_plugin *plugin = &loader->plugins[i];
 		int rc = 0;
 
-		if (strcmp(linked[i].name, name) != 0 || (kind != 0 && linked[i].desc->kind != kind))
+		if (strcmp(linked[i].name, name) != 0 ||
+		    (kind != 0 && linked[i].desc->kind != kind))
 			continue;
-		if (plugin->ops == NULL)
+		if (!plugin->ops)
 			rc = fill(loader, plugin, linked[i].desc, name);
 		*plugin_p = plugin;
 		return rc;
@@ -87,7 +101,8 @@ int gn_loader_find(struct gn_loader *loader, unsigned kind, const char *name, co
 	return -ENOENT;
 }
 
-int gn_loader_each(struct gn_loader *loader, int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg)
+int gn_loader_each(struct gn_loader *loader,
+		   int (*fn)(void *arg, const struct gn_plugin_file *file), void *arg)
 {
 	for (size_t i = 0; i < LINKED; i++) {
 		struct gn_plugin_file file = {.path = linked[i].name, .name = linked[i].name};

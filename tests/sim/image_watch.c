@@ -30,7 +30,10 @@ static int start(void *backend, struct gantry_lane *lane, uint32_t depth, void *
 	return rc;
 }
 
-/* The clock of a lane stands still for a turn, so an IO that passed the check of the port in this turn passes here. */
+/*
+ * The clock of a lane stands still for a turn, so an IO that passed the check of the port in this
+ * turn passes here.
+ */
 static int submit(void *self, struct gantry_io *io)
 {
 	uint64_t now_ns = 0;
@@ -46,7 +49,7 @@ static int submit(void *self, struct gantry_io *io)
 
 void sim_watch_backend(struct gantry_backend_ops *ops)
 {
-	if (ops->start == NULL || ops->submit == submit)
+	if (!ops->start || ops->submit == submit)
 		return;
 	real = *ops;
 	n_lanes = 0;

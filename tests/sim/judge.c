@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* judge.c - see judge.h; the check of a register is that of Gibbons and Korach, by the zones of each value */
+/*
+ * judge.c - see judge.h; the check of a register is that of Gibbons and Korach, by the zones of
+ * each value
+ */
 #include "judge.h"
 
 #include <errno.h>
@@ -26,7 +29,8 @@ struct op {
 };
 
 static struct op ops[OPS];
-static uint32_t n_ops, sessions[64], volumes[64], last_session; /* sessions and volumes: of each client */
+/* sessions and volumes: of each client */
+static uint32_t n_ops, sessions[64], volumes[64], last_session;
 static uint64_t opened[64]; /* by client: the moment at which it began to open its session */
 static uint64_t moment, last_value;
 static struct start {
@@ -79,15 +83,23 @@ uint64_t sim_new_value(void)
 	return ++last_value;
 }
 
-uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op kind, uint32_t block, uint32_t n_blocks, uint64_t value)
+uint32_t sim_op_begin(uint32_t client, uint32_t queue, enum sim_op kind, uint32_t block,
+		      uint32_t n_blocks, uint64_t value)
 {
 	struct op *op = &ops[n_ops];
 
 	if (n_ops == OPS || n_blocks > BLOCKS)
 		sim_fail("the history has no room");
 	block += volumes[client] * SIM_VOLUME_BLOCKS;
-	*op = (struct op){.client = client, .session = sessions[client], .queue = queue, .kind = kind, .block = block,
-			  .n_blocks = n_blocks, .value = value, .begin = ++moment, .began_ns = sim_now()};
+	*op = (struct op){.client = client,
+			  .session = sessions[client],
+			  .queue = queue,
+			  .kind = kind,
+			  .block = block,
+			  .n_blocks = n_blocks,
+			  .value = value,
+			  .begin = ++moment,
+			  .began_ns = sim_now()};
 	sim_note((uint64_t)kind << 32 ^ block << 8 ^ value);
 	return n_ops++;
 }
@@ -113,12 +125,16 @@ void sim_session_opens(uint32_t client)
 	opened[client] = ++moment;
 }
 
-/* Every session of all clients with this volume that ended before this one was opened is at rest now. */
+/*
+ * Every session of all clients with this volume that ended before this one was opened is at rest
+ * now.
+ */
 void sim_session_started(uint32_t client, uint32_t volume)
 {
 	if (n_starts == EVENTS || last_session + 1 == EVENTS * 4)
 		sim_fail("too many sessions");
-	starts[n_starts++] = (struct start){.at = ++moment, .volumes = 1u << volume, .opened = opened[client]};
+	starts[n_starts++] =
+		(struct start){.at = ++moment, .volumes = 1u << volume, .opened = opened[client]};
 	volumes[client] = volume;
 	sessions[client] = ++last_session;
 }
@@ -152,7 +168,7 @@ static enum sim_result result_of(const struct op *op)
 		return SIM_R_NONE;
 	switch (-op->rc) {
 #define SIM_RESULT(name, err) \
-	case err:             \
+	case err: \
 		return SIM_R_##name;
 		SIM_RESULT_LIST(SIM_RESULT)
 #undef SIM_RESULT
@@ -179,7 +195,8 @@ static bool has_block(const struct op *op, uint32_t block)
 
 static bool writes(const struct op *op, uint32_t block)
 {
-	return (op->kind == SIM_WRITE || op->kind == SIM_FUA || op->kind == SIM_ZERO || op->kind == SIM_DISCARD) &&
+	return (op->kind == SIM_WRITE || op->kind == SIM_FUA || op->kind == SIM_ZERO ||
+		op->kind == SIM_DISCARD) &&
 	       has_block(op, block);
 }
 
@@ -209,8 +226,8 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 	if (reported == 0)
 		reported = ended != 0 ? ended : UINT64_MAX;
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].session == w->session && ops[i].begin > reported &&
-		    ops[i].end < last)
+		if (writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].session == w->session &&
+		    ops[i].begin > reported && ops[i].end < last)
 			last = ops[i].end;
 	for (uint32_t i = 0; ended != 0 && i < n_starts; i++)
 		if (starts[i].opened > ended && starts[i].at < last && concerns(&starts[i], block))
@@ -218,7 +235,10 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 	return last;
 }
 
-/* The period of a value: from the first moment at which it was surely there to the last at which it still was. */
+/*
+ * The period of a value: from the first moment at which it was surely there to the last at which it
+ * still was.
+ */
 struct zone {
 	uint64_t value, first_end, last_begin, born;
 	bool took_effect; /* it was acknowledged, or read */
@@ -251,21 +271,25 @@ static void add_writes(uint32_t block, const struct epoch *epoch)
 			continue;
 		last = last_moment(w, block);
 		if (last > epoch->from)
-			zones[n_zones++] = (struct zone){w->value, last, w->begin, w->begin, is_acked(w) && w->end < epoch->to};
+			zones[n_zones++] = (struct zone){w->value, last, w->begin, w->begin,
+							 is_acked(w) && w->end < epoch->to};
 	}
 }
 
 /* -- power cuts -- */
 
-/* A flush that timed out or was canceled says nothing of the writes that it covers: a later one has to. */
+/*
+ * A flush that timed out or was canceled says nothing of the writes that it covers: a later one has
+ * to.
+ */
 static bool reports_loss(int rc)
 {
 	return rc != 0 && rc != -ETIMEDOUT && rc != -ECANCELED;
 }
 
 /*
- * The first flush of the session of `w` after the cut that reports whether its earlier writes are still there. NULL: none, or
- * it failed.
+ * The first flush of the session of `w` after the cut that reports whether its earlier writes are
+ * still there. NULL: none, or it failed.
  */
 static bool is_confirmed_later(const struct op *w, uint64_t cut)
 {
@@ -284,7 +308,9 @@ static bool is_confirmed_later(const struct op *w, uint64_t cut)
 	return confirmed < failed;
 }
 
-/* The write was on the medium when the power was cut, or a later flush reported so to its client. */
+/*
+ * The write was on the medium when the power was cut, or a later flush reported so to its client.
+ */
 static bool is_stable(const struct op *w, uint64_t cut)
 {
 	if (!is_acked(w) || w->end > cut)
@@ -292,8 +318,8 @@ static bool is_stable(const struct op *w, uint64_t cut)
 	if (w->kind == SIM_FUA)
 		return true;
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (ops[i].kind == SIM_FLUSH && is_acked(&ops[i]) && ops[i].session == w->session && ops[i].begin > w->end &&
-		    ops[i].end < cut)
+		if (ops[i].kind == SIM_FLUSH && is_acked(&ops[i]) && ops[i].session == w->session &&
+		    ops[i].begin > w->end && ops[i].end < cut)
 			return true;
 	return is_confirmed_later(w, cut);
 }
@@ -302,24 +328,30 @@ static bool is_stable(const struct op *w, uint64_t cut)
 static bool may_be_torn(uint32_t block, uint64_t cut)
 {
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (writes(&ops[i], block) && may_count(&ops[i]) && ops[i].begin < cut && !is_stable(&ops[i], cut))
+		if (writes(&ops[i], block) && may_count(&ops[i]) && ops[i].begin < cut &&
+		    !is_stable(&ops[i], cut))
 			return true;
 	return false;
 }
 
-/* A write that is stable, and that follows every write of this value. NULL: there is none, the value may have been left. */
+/*
+ * A write that is stable, and that follows every write of this value. NULL: there is none, the
+ * value may have been left.
+ */
 static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cut)
 {
 	uint64_t last = 0;
 
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (writes(&ops[i], block) && ops[i].value == value && may_count(&ops[i]) && ops[i].begin < cut) {
+		if (writes(&ops[i], block) && ops[i].value == value && may_count(&ops[i]) &&
+		    ops[i].begin < cut) {
 			uint64_t at = last_moment(&ops[i], block);
 
 			last = at > last ? at : last;
 		}
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (writes(&ops[i], block) && ops[i].value != value && ops[i].begin > last && is_stable(&ops[i], cut))
+		if (writes(&ops[i], block) && ops[i].value != value && ops[i].begin > last &&
+		    is_stable(&ops[i], cut))
 			return &ops[i];
 	return NULL;
 }
@@ -328,8 +360,8 @@ static const struct op *stable_after(uint64_t value, uint32_t block, uint64_t cu
 static const struct op *zeroes_within(const struct zone *z, uint32_t block)
 {
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (ops[i].value == 0 && writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].begin > z->first_end &&
-		    ops[i].end < z->last_begin)
+		if (ops[i].value == 0 && writes(&ops[i], block) && is_acked(&ops[i]) &&
+		    ops[i].begin > z->first_end && ops[i].end < z->last_begin)
 			return &ops[i];
 	return NULL;
 }
@@ -337,25 +369,37 @@ static const struct op *zeroes_within(const struct zone *z, uint32_t block)
 static const char *compare_zones(uint32_t block)
 {
 	for (uint32_t i = 0; i < n_zones; i++) {
-		const struct op *zeroes = zones[i].took_effect ? zeroes_within(&zones[i], block) : NULL;
+		const struct op *zeroes = zones[i].took_effect ? zeroes_within(&zones[i], block)
+							       : NULL;
 
-		if (zeroes != NULL)
-			return broken("block %u: value %llu is still read after zeroes (operation %u) were acknowledged", block,
-				      (unsigned long long)zones[i].value, (unsigned)(zeroes - ops));
+		if (zeroes)
+			return broken(
+				"block %u: value %llu is still read after zeroes (operation %u) were acknowledged",
+				block, (unsigned long long)zones[i].value,
+				(unsigned)(zeroes - ops));
 	}
 	for (uint32_t i = 0; i < n_zones; i++)
 		for (uint32_t k = 0; k < n_zones; k++) {
 			const struct zone *a = &zones[i], *b = &zones[k];
 
-			if (i == k || !a->took_effect || !b->took_effect || a->first_end >= a->last_begin)
+			if (i == k || !a->took_effect || !b->took_effect ||
+			    a->first_end >= a->last_begin)
 				continue;
-			/* a was there from first_end to last_begin; b was not written before, and gone after */
-			if (b->first_end < b->last_begin && b->first_end < a->last_begin && a->first_end < b->last_begin && i < k)
-				return broken("block %u: values %llu and %llu were both there", block, (unsigned long long)a->value,
+			/*
+			 * a was there from first_end to last_begin; b was not written before, and
+			 * gone after
+			 */
+			if (b->first_end < b->last_begin && b->first_end < a->last_begin &&
+			    a->first_end < b->last_begin && i < k)
+				return broken("block %u: values %llu and %llu were both there",
+					      block, (unsigned long long)a->value,
 					      (unsigned long long)b->value);
-			if (b->first_end >= b->last_begin && b->last_begin > a->first_end && b->first_end < a->last_begin)
-				return broken("block %u: value %llu is still read after value %llu was acknowledged", block,
-					      (unsigned long long)a->value, (unsigned long long)b->value);
+			if (b->first_end >= b->last_begin && b->last_begin > a->first_end &&
+			    b->first_end < a->last_begin)
+				return broken(
+					"block %u: value %llu is still read after value %llu was acknowledged",
+					block, (unsigned long long)a->value,
+					(unsigned long long)b->value);
 		}
 	return NULL;
 }
@@ -367,18 +411,19 @@ static bool zero_is_possible(const struct op *r, uint32_t block, const struct ep
 		uint64_t last = 0;
 		bool hidden = false;
 
-		if (z >= 0 && (!writes(&ops[z], block) || ops[z].value != 0 || !may_count(&ops[z]) || ops[z].begin > r->end))
+		if (z >= 0 && (!writes(&ops[z], block) || ops[z].value != 0 ||
+			       !may_count(&ops[z]) || ops[z].begin > r->end))
 			continue;
 		if (z >= 0)
 			last = last_moment(&ops[z], block);
 		if (last < epoch->from) {
-			if (stable_after(0, block, epoch->from) != NULL)
+			if (stable_after(0, block, epoch->from))
 				continue;
 			last = epoch->from;
 		}
 		for (uint32_t i = 0; i < n_ops && !hidden; i++)
-			hidden = writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].value != 0 && ops[i].begin > last &&
-				 ops[i].end < r->begin;
+			hidden = writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].value != 0 &&
+				 ops[i].begin > last && ops[i].end < r->begin;
 		if (!hidden)
 			return true;
 	}
@@ -386,18 +431,22 @@ static bool zero_is_possible(const struct op *r, uint32_t block, const struct ep
 }
 
 /* A value that the power cut before this epoch has left. NULL, or why it cannot have. */
-static const char *add_left(const struct op *r, uint32_t block, uint64_t value, const struct epoch *epoch)
+static const char *add_left(const struct op *r, uint32_t block, uint64_t value,
+			    const struct epoch *epoch)
 {
 	const struct op *w;
 	struct zone *z;
 
 	if (epoch->from == 0)
-		return broken("block %u: a read (operation %u) returned value %llu, which was not written there", block,
-			      (unsigned)(r - ops), (unsigned long long)value);
+		return broken(
+			"block %u: a read (operation %u) returned value %llu, which was not written there",
+			block, (unsigned)(r - ops), (unsigned long long)value);
 	w = stable_after(value, block, epoch->from);
-	if (w != NULL)
-		return broken("block %u: a power cut has lost value %llu (operation %u), which was stable: value %llu is there",
-			      block, (unsigned long long)w->value, (unsigned)(w - ops), (unsigned long long)value);
+	if (w)
+		return broken(
+			"block %u: a power cut has lost value %llu (operation %u), which was stable: value %llu is there",
+			block, (unsigned long long)w->value, (unsigned)(w - ops),
+			(unsigned long long)value);
 	z = &zones[n_zones++];
 	*z = (struct zone){value, epoch->from, r->begin, 0, true};
 	return NULL;
@@ -409,17 +458,19 @@ static const char *add_read(const struct op *r, uint32_t block, const struct epo
 	struct zone *z = find_zone(value);
 
 	if (value == UINT64_MAX && (epoch->from == 0 || !may_be_torn(block, epoch->from)))
-		return broken("block %u: a read (operation %u) returned parts of several writes", block, (unsigned)(r - ops));
+		return broken("block %u: a read (operation %u) returned parts of several writes",
+			      block, (unsigned)(r - ops));
 	if (value == 0 && zero_is_possible(r, block, epoch))
 		return NULL;
 	if (value == 0)
 		return broken("block %u: a read (operation %u) returned 0 after a write", block,
-								  (unsigned)(r - ops));
-	if (z == NULL)
+			      (unsigned)(r - ops));
+	if (!z)
 		return value == UINT64_MAX ? NULL : add_left(r, block, value, epoch);
 	if (z->born > r->end)
-		return broken("block %u: a read (operation %u) returned value %llu before it was written", block,
-			      (unsigned)(r - ops), (unsigned long long)value);
+		return broken(
+			"block %u: a read (operation %u) returned value %llu before it was written",
+			block, (unsigned)(r - ops), (unsigned long long)value);
 	z->took_effect = true;
 	if (r->end < z->first_end && !writes_repeat)
 		z->first_end = r->end;
@@ -433,13 +484,14 @@ static const char *judge_epoch(uint32_t block, const struct epoch *epoch)
 	const char *bad = NULL;
 
 	add_writes(block, epoch);
-	for (uint32_t i = 0; i < n_ops && bad == NULL; i++) {
+	for (uint32_t i = 0; i < n_ops && !bad; i++) {
 		const struct op *r = &ops[i];
 
-		if (r->kind == SIM_READ && is_acked(r) && has_block(r, block) && r->begin >= epoch->from && r->end <= epoch->to)
+		if (r->kind == SIM_READ && is_acked(r) && has_block(r, block) &&
+		    r->begin >= epoch->from && r->end <= epoch->to)
 			bad = add_read(r, block, epoch);
 	}
-	return bad != NULL ? bad : compare_zones(block);
+	return bad ? bad : compare_zones(block);
 }
 
 static const char *judge_block(uint32_t block)
@@ -447,7 +499,7 @@ static const char *judge_block(uint32_t block)
 	struct epoch epoch = {0, 0};
 	const char *bad = NULL;
 
-	for (uint32_t k = 0; k <= n_cuts && bad == NULL; k++) {
+	for (uint32_t k = 0; k <= n_cuts && !bad; k++) {
 		if (k < n_cuts && !concerns(&cuts[k], block))
 			continue;
 		epoch.to = k < n_cuts ? cuts[k].at : UINT64_MAX;
@@ -469,7 +521,7 @@ const char *sim_judge_verdict(void)
 	for (uint32_t block = 0; block < blocks; block++) {
 		const char *bad = judge_block(block);
 
-		if (bad != NULL)
+		if (bad)
 			return bad;
 	}
 	return NULL;
@@ -485,7 +537,8 @@ const char *sim_judge_calm(uint32_t of_volumes)
 		if (!(of_volumes & 1u << (op->block / SIM_VOLUME_BLOCKS)))
 			continue;
 		if (op->end == 0 || op->rc != 0)
-			return broken("operation %u failed with %d, although nothing was wrong", i, op->end != 0 ? op->rc : 1);
+			return broken("operation %u failed with %d, although nothing was wrong", i,
+				      op->end != 0 ? op->rc : 1);
 		if (op->ended_ns - op->began_ns > CALM_NS)
 			return broken("operation %u took %.3f ms, although nothing was wrong", i,
 				      (double)(op->ended_ns - op->began_ns) / 1e6);
@@ -495,7 +548,8 @@ const char *sim_judge_calm(uint32_t of_volumes)
 
 void sim_judge_print(void)
 {
-	static const char *const names[SIM_OPS] = {"read", "write", "write FUA", "flush", "write zeroes", "discard"};
+	static const char *const names[SIM_OPS] = {"read",  "write",        "write FUA",
+						   "flush", "write zeroes", "discard"};
 
 	for (uint32_t i = 0; i < n_ops; i++) {
 		const struct op *op = &ops[i];
@@ -505,8 +559,9 @@ void sim_judge_print(void)
 			fprintf(sim_out, "%10.3f us", (double)op->ended_ns / 1e3);
 		else
 			fprintf(sim_out, "             ");
-		fprintf(sim_out, " client %u queue %u %s blocks %u+%u value %llu rc %d", op->client, op->queue, names[op->kind],
-			op->block, op->n_blocks, (unsigned long long)op->value, op->end != 0 ? op->rc : 1);
+		fprintf(sim_out, " client %u queue %u %s blocks %u+%u value %llu rc %d", op->client,
+			op->queue, names[op->kind], op->block, op->n_blocks,
+			(unsigned long long)op->value, op->end != 0 ? op->rc : 1);
 		for (uint32_t k = 0; op->kind == SIM_READ && op->rc == 0 && k < op->n_blocks; k++)
 			fprintf(sim_out, " [%llu]", (unsigned long long)op->words[k]);
 		fputc('\n', sim_out);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_disk.c - open files of the simulated disk with its faults, the start and the end of a machine, functions for the judge
+ * os_disk.c - open files of the simulated disk with its faults, the start and the end of a machine,
+ * functions for the judge
  *
- * /vol, /etc and / lie on the disk. /tmp, /run, /proc and /dev lie in memory: a power cut empties them and makes /tmp and
- * /run/gantry again. A run has one of two kinds of file systems, as drawn: with a journal, a sync of a file or a directory
- * makes all names durable, and a power cut loses only the newest ones; without one, each name is durable only when its
- * directory is synced.
+ * /vol, /etc and / lie on the disk. /tmp, /run, /proc and /dev lie in memory: a power cut empties
+ * them and makes /tmp and /run/gantry again. A run has one of two kinds of file systems, as drawn:
+ * with a journal, a sync of a file or a directory makes all names durable, and a power cut loses
+ * only the newest ones; without one, each name is durable only when its directory is synced.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ struct sim_disk_file *sim_disk_file_find(uint64_t serial)
 {
 	struct sim_disk_file *f = files;
 
-	while (f != NULL && f->serial != serial)
+	while (f && f->serial != serial)
 		f = f->next;
 	return f;
 }
@@ -63,7 +64,7 @@ int sim_disk_report(struct sim_disk_file *f)
 
 bool sim_disk_lock_conflicts(const struct sim_disk_file *f, int lock)
 {
-	for (const struct sim_disk_file *other = files; other != NULL; other = other->next)
+	for (const struct sim_disk_file *other = files; other; other = other->next)
 		if (other != f && other->inode == f->inode &&
 		    (other->lock == LOCK_EX || (other->lock == LOCK_SH && lock == LOCK_EX)))
 			return true;
@@ -71,14 +72,15 @@ bool sim_disk_lock_conflicts(const struct sim_disk_file *f, int lock)
 }
 
 /*
- * The disk takes its time. The running thread may be killed, and another one may close the file: the inode stays.
+ * The disk takes its time. The running thread may be killed, and another one may close the file:
+ * the inode stays.
  * Returns the open file; NULL: it was closed.
  */
 static struct sim_disk_file *take_time(struct sim_disk_file *f)
 {
 	uint64_t serial = f->serial;
 
-	if (faults.slowest_ns == 0 || f->inode->fs != SIM_FS_DISK || sim_self() == NULL)
+	if (faults.slowest_ns == 0 || f->inode->fs != SIM_FS_DISK || !sim_self())
 		return f;
 	if (faults.slow_one_in != 0 && !one_in(faults.slow_one_in))
 		return f;
@@ -88,7 +90,8 @@ static struct sim_disk_file *take_time(struct sim_disk_file *f)
 
 static bool is_misaligned(const struct sim_disk_file *f, size_t bytes, off_t offset)
 {
-	return (f->file.flags & O_DIRECT) && (bytes % SIM_SECTOR != 0 || (offset > 0 && offset % SIM_SECTOR != 0));
+	return (f->file.flags & O_DIRECT) &&
+	       (bytes % SIM_SECTOR != 0 || (offset > 0 && offset % SIM_SECTOR != 0));
 }
 
 static ssize_t file_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
@@ -106,23 +109,27 @@ static ssize_t file_read(struct sim_file *file, void *to, size_t bytes, off_t of
 	inode = f->inode;
 	f = take_time(f);
 	bytes = sim_inode_read(inode, at, to, bytes);
-	if (offset < 0 && f != NULL)
+	if (offset < 0 && f)
 		f->position = at + bytes;
 	return (ssize_t)bytes;
 }
 
 /* Sync what is covered. f NULL: the open file was closed meanwhile. 0 or -EIO. */
-static int sync_inode(struct sim_inode *inode, struct sim_disk_file *f, const struct sim_cover *cover)
+static int sync_inode(struct sim_inode *inode, struct sim_disk_file *f,
+		      const struct sim_cover *cover)
 {
 	bool fails = one_in(faults.sync_fails_one_in);
 
 	sim_inode_sync(inode, cover, fails);
-	if (f != NULL)
+	if (f)
 		return sim_disk_report(f);
 	return fails ? -EIO : 0;
 }
 
-/* The space of the disk ends at some page of the write that is not allocated yet. Returns the bytes before it. */
+/*
+ * The space of the disk ends at some page of the write that is not allocated yet. Returns the bytes
+ * before it.
+ */
 static size_t bytes_that_fit(const struct sim_inode *inode, uint64_t at, size_t bytes)
 {
 	size_t n = 0;
@@ -152,7 +159,8 @@ static ssize_t writable(struct sim_inode *inode, const void *from, size_t bytes,
 	return (ssize_t)bytes;
 }
 
-ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, off_t offset, int more_flags)
+ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, off_t offset,
+		       int more_flags)
 {
 	struct sim_disk_file *f = (struct sim_disk_file *)file;
 	struct sim_inode *inode = f->inode;
@@ -174,11 +182,12 @@ ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, of
 	if (n <= 0)
 		return n;
 	sim_inode_write(inode, at, from, (size_t)n);
-	if (offset < 0 && f != NULL)
+	if (offset < 0 && f)
 		f->position = at + (uint64_t)n;
 	if ((flags & O_DSYNC) && inode->fs == SIM_FS_DISK) {
 		struct sim_cover cover = {inode->n_changes, at / SIM_PAGE * SIM_PAGE,
-				      (at + (uint64_t)n + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE, true};
+					  (at + (uint64_t)n + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE,
+					  true};
 		int rc = sync_inode(inode, f, &cover);
 
 		return rc != 0 ? rc : n;
@@ -228,7 +237,8 @@ static int file_allocate(struct sim_file *file, int mode, off_t offset, off_t by
 	if (from > SIZE_MAX_BYTES || n > SIZE_MAX_BYTES - from)
 		return -EFBIG;
 	mode &= ~FALLOC_FL_KEEP_SIZE;
-	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE && (mode != FALLOC_FL_PUNCH_HOLE || !keeps_size))
+	if (mode != 0 && mode != FALLOC_FL_ZERO_RANGE &&
+	    (mode != FALLOC_FL_PUNCH_HOLE || !keeps_size))
 		return -EOPNOTSUPP;
 	take_time(f);
 	if (mode == FALLOC_FL_PUNCH_HOLE) {
@@ -266,7 +276,8 @@ static int file_sync(struct sim_file *file, bool data_only)
 	return rc;
 }
 
-static int file_map(struct sim_file *file, void *at, size_t bytes, int prot, int flags, off_t offset)
+static int file_map(struct sim_file *file, void *at, size_t bytes, int prot, int flags,
+		    off_t offset)
 {
 	(void)file;
 	(void)prot;
@@ -278,17 +289,23 @@ static void file_close(struct sim_file *file)
 {
 	struct sim_disk_file **at = &files;
 
-	while (*at != NULL && *at != (struct sim_disk_file *)file)
+	while (*at && *at != (struct sim_disk_file *)file)
 		at = &(*at)->next;
-	if (*at == NULL)
+	if (!*at)
 		return; /* of a run before */
 	*at = (*at)->next;
 	sim_changed(); /* its lock */
 }
 
-static const struct sim_file_ops file_ops = {
-	.kind = "file", .read = file_read, .write = file_write, .stat = file_stat, .truncate = file_truncate,
-	.allocate = file_allocate, .sync = file_sync, .map = file_map, .close = file_close};
+static const struct sim_file_ops file_ops = {.kind = "file",
+					     .read = file_read,
+					     .write = file_write,
+					     .stat = file_stat,
+					     .truncate = file_truncate,
+					     .allocate = file_allocate,
+					     .sync = file_sync,
+					     .map = file_map,
+					     .close = file_close};
 
 static ssize_t null_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
 {
@@ -307,17 +324,23 @@ static ssize_t null_write(struct sim_file *file, const void *from, size_t bytes,
 	return (ssize_t)bytes;
 }
 
-static const struct sim_file_ops null_ops = {
-	.kind = "null", .read = null_read, .write = null_write, .stat = file_stat, .close = file_close};
+static const struct sim_file_ops null_ops = {.kind = "null",
+					     .read = null_read,
+					     .write = null_write,
+					     .stat = file_stat,
+					     .close = file_close};
 
 struct sim_disk_file *sim_disk_file(struct sim_file *file)
 {
-	return file->ops == &file_ops || file->ops == &null_ops ? (struct sim_disk_file *)file : NULL;
+	return file->ops == &file_ops || file->ops == &null_ops ? (struct sim_disk_file *)file
+								: NULL;
 }
 
 struct sim_file *sim_disk_open(struct sim_inode *inode, int flags)
 {
-	const struct sim_file_ops *ops = sim_inode_type(inode) == S_IFCHR && !(flags & O_PATH) ? &null_ops : &file_ops;
+	const struct sim_file_ops *ops = sim_inode_type(inode) == S_IFCHR && !(flags & O_PATH)
+						 ? &null_ops
+						 : &file_ops;
 	struct sim_disk_file *f = sim_file_new(ops, sizeof(*f), flags);
 
 	f->inode = inode;
@@ -332,7 +355,8 @@ struct sim_file *sim_disk_open(struct sim_inode *inode, int flags)
 
 /* -- a run -- */
 
-static struct sim_inode *make_dir(const char *name, struct sim_inode *dir, enum sim_fs fs, mode_t mode)
+static struct sim_inode *make_dir(const char *name, struct sim_inode *dir, enum sim_fs fs,
+				  mode_t mode)
 {
 	struct sim_inode *inode = sim_inode_make(fs, S_IFDIR | mode, 0);
 
@@ -353,8 +377,9 @@ static void draw_boot_id(char text[BOOT_ID])
 {
 	uint64_t high = sim_draw64(), low = sim_draw64();
 
-	snprintf(text, BOOT_ID, "%08x-%04x-4%03x-a%03x-%012llx\n", (unsigned)(high >> 32), (unsigned)(high >> 16) & 0xffff,
-		 (unsigned)high & 0xfff, (unsigned)(low >> 48) & 0xfff, (unsigned long long)low & 0xffffffffffff);
+	snprintf(text, BOOT_ID, "%08x-%04x-4%03x-a%03x-%012llx\n", (unsigned)(high >> 32),
+		 (unsigned)(high >> 16) & 0xffff, (unsigned)high & 0xfff,
+		 (unsigned)(low >> 48) & 0xfff, (unsigned long long)low & 0xffffffffffff);
 }
 
 /* File systems in memory, as after a start of the machine. */
@@ -388,7 +413,8 @@ void sim_disk_begin(const struct sim_disk_faults *f)
 	root = sim_inode_make(SIM_FS_DISK, S_IFDIR | 0755, 0);
 	root->parent = root;
 	make_dir("vol", root, SIM_FS_DISK, 0755);
-	make_text("machine-id", make_dir("etc", root, SIM_FS_DISK, 0755), "5d1a5e4bb6e84a3f9f0d7c1e2a3b4c5d\n");
+	make_text("machine-id", make_dir("etc", root, SIM_FS_DISK, 0755),
+		  "5d1a5e4bb6e84a3f9f0d7c1e2a3b4c5d\n");
 	mount();
 }
 
@@ -404,7 +430,7 @@ void sim_disk_power_cut(bool whole)
 	}
 	sim_streams_clear();
 	sim_inodes_cut(true, journals);
-	for (struct sim_disk_file *f = files; f != NULL; f = f->next)
+	for (struct sim_disk_file *f = files; f; f = f->next)
 		f->lock = LOCK_UN;
 	mount();
 	sim_note(sim_draw64());
@@ -419,9 +445,9 @@ int sim_disk_put(const char *path, const void *bytes, size_t n)
 
 	if (rc != 0)
 		return rc;
-	if (place.inode != NULL && sim_inode_type(place.inode) != S_IFREG)
+	if (place.inode && sim_inode_type(place.inode) != S_IFREG)
 		return -EISDIR;
-	if (place.inode == NULL) {
+	if (!place.inode) {
 		place.inode = sim_inode_new(place.dir, S_IFREG | 0644, 0);
 		sim_dir_add(place.dir, place.name, place.inode);
 		sim_names_sync(place.dir, UINT64_MAX);
@@ -435,8 +461,8 @@ ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset)
 	struct sim_place place;
 	int rc = sim_path_find(AT_FDCWD, path, true, &place);
 
-	if (rc == 0 && (place.inode == NULL || sim_inode_type(place.inode) != S_IFREG))
-		rc = place.inode == NULL ? -ENOENT : -EISDIR;
+	if (rc == 0 && (!place.inode || sim_inode_type(place.inode) != S_IFREG))
+		rc = !place.inode ? -ENOENT : -EISDIR;
 	if (rc != 0)
 		return rc;
 	return (ssize_t)sim_inode_read(place.inode, (uint64_t)offset, bytes, n);
@@ -448,7 +474,7 @@ int sim_disk_put_attribute(const char *path, const char *name, const char *value
 	struct sim_place place;
 	int rc = sim_path_find(AT_FDCWD, path, true, &place);
 
-	if (rc != 0 || place.inode == NULL)
+	if (rc != 0 || !place.inode)
 		return rc != 0 ? rc : -ENOENT;
 	sim_inode_set_xattr(place.inode, name, value, strlen(value));
 	sim_inode_sync(place.inode, &all, false);
@@ -462,7 +488,7 @@ int sim_disk_swap(const char *a, const char *b)
 
 	if (rc == 0)
 		rc = sim_path_find(AT_FDCWD, b, false, &at_b);
-	if (rc == 0 && (at_a.inode == NULL || at_b.inode == NULL))
+	if (rc == 0 && (!at_a.inode || !at_b.inode))
 		rc = -ENOENT;
 	if (rc != 0)
 		return rc;
@@ -478,7 +504,7 @@ int sim_disk_symlink(const char *target, const char *path)
 	struct sim_place place;
 	int rc = sim_path_find(AT_FDCWD, path, false, &place);
 
-	if (rc != 0 || place.inode != NULL)
+	if (rc != 0 || place.inode)
 		return rc != 0 ? rc : -EEXIST;
 	place.inode = sim_inode_new(place.dir, S_IFLNK | 0777, 0);
 	place.inode->target = strcpy(sim_host_alloc(strlen(target) + 1), target);
@@ -492,10 +518,11 @@ int sim_disk_owner(const char *path, uid_t uid, mode_t permissions)
 	struct sim_place place;
 	int rc = sim_path_find(AT_FDCWD, path, true, &place);
 
-	if (rc != 0 || place.inode == NULL)
+	if (rc != 0 || !place.inode)
 		return rc != 0 ? rc : -ENOENT;
 	place.inode->uid = uid;
 	for (int i = 0; i < SIM_LAYERS; i++)
-		place.inode->layers[i].mode = (place.inode->layers[i].mode & S_IFMT) | (permissions & 07777);
+		place.inode->layers[i].mode = (place.inode->layers[i].mode & S_IFMT) |
+					      (permissions & 07777);
 	return 0;
 }

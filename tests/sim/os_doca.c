@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_doca.c - what libgantry-doca alone asks of the kernel: pages that are replaced where they are, and the table of mappings
+ * os_doca.c - what libgantry-doca alone asks of the kernel: pages that are replaced where they are,
+ * and the table of mappings
  *
- * doca/mmap/pages_move.c holds the old pages by a pipe (vmsplice) while it maps others over them, and reads from the pipe what
- * threads have written to them last. Here the pipe gets the contents at the moment at which the pages are replaced. No
- * thread can write the old pages after it.
+ * doca/mmap/pages_move.c holds the old pages by a pipe (vmsplice) while it maps others over them,
+ * and reads from the pipe what threads have written to them last. Here the pipe gets the contents
+ * at the moment at which the pages are replaced. No thread can write the old pages after it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +69,9 @@ static long read_pipe(void *to, size_t bytes)
 	if (pipes[index].proc != proc || left == 0)
 		return -EAGAIN;
 	bytes = bytes < left ? bytes : left;
-	memcpy(to, (pipes[index].replaced ? pipes[index].last : pipes[index].at) + pipes[index].done, bytes);
+	memcpy(to,
+	       (pipes[index].replaced ? pipes[index].last : pipes[index].at) + pipes[index].done,
+	       bytes);
 	pipes[index].done += bytes;
 	return (long)bytes;
 }
@@ -88,7 +91,7 @@ static struct over overs[SIM_PROCS][OVERS];
 static struct sim_map *map_of(struct sim_proc *proc, const uint8_t *at, size_t bytes)
 {
 	for (struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS; map++)
-		if (map->at != NULL && at >= map->at && at + bytes <= map->at + map->bytes)
+		if (map->at && at >= map->at && at + bytes <= map->at + map->bytes)
 			return map;
 	return NULL;
 }
@@ -109,7 +112,7 @@ static void cut_overs(struct sim_proc *proc, uint8_t *from, uint8_t *to)
 	for (uint32_t i = 0; i < n; i++) {
 		struct over o = all[i];
 
-		if (map_of(proc, o.from, (size_t)(o.to - o.from)) == NULL)
+		if (!map_of(proc, o.from, (size_t)(o.to - o.from)))
 			continue; /* it was unmapped */
 		if (o.from < to && o.to > to && n_tails < 8) {
 			tails[n_tails] = o;
@@ -126,7 +129,8 @@ static void cut_overs(struct sim_proc *proc, uint8_t *from, uint8_t *to)
 		add_over(proc, &tails[i]);
 }
 
-static void note_over(struct sim_proc *proc, uint8_t *at, size_t bytes, int prot, int real, off_t offset)
+static void note_over(struct sim_proc *proc, uint8_t *at, size_t bytes, int prot, int real,
+		      off_t offset)
 {
 	struct over over = {.from = at, .to = at + bytes, .offset = (uint64_t)offset, .prot = prot};
 	struct stat st;
@@ -141,10 +145,10 @@ long sim_map_over(void *at, size_t bytes, int prot, int flags, int fd, off_t off
 {
 	struct sim_proc *proc = sim_proc_self();
 	struct sim_file *file = flags & MAP_ANONYMOUS ? NULL : sim_fd_file(fd);
-	int real = file != NULL ? sim_memory_fd(file) : -1;
+	int real = file ? sim_memory_fd(file) : -1;
 
 	bytes = (bytes + 4095) & ~(size_t)4095;
-	if (map_of(proc, at, bytes) == NULL)
+	if (!map_of(proc, at, bytes))
 		sim_fail("%s: a mapping over none", proc->name);
 	if (real < 0 && !(flags & MAP_ANONYMOUS))
 		return -ENODEV;
@@ -163,7 +167,8 @@ static long move_over(uint8_t *old, size_t bytes, int flags, uint8_t *at)
 	struct sim_proc *proc = sim_proc_self();
 	struct sim_map *from = map_of(proc, old, bytes);
 
-	if (from == NULL || from->at != old || from->bytes != bytes || from->file != NULL || map_of(proc, at, bytes) == NULL)
+	if (!from || from->at != old || from->bytes != bytes || from->file ||
+	    !map_of(proc, at, bytes))
 		sim_fail("%s: mremap in a way that is not simulated", proc->name);
 	sim_drain_all();
 	if (mremap(old, bytes, bytes, flags, at) == MAP_FAILED)
@@ -182,7 +187,8 @@ static int compare_pieces(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static int append(struct gd_piece **pieces_p, size_t *n_p, const struct gd_piece *piece, uintptr_t from, uintptr_t to)
+static int append(struct gd_piece **pieces_p, size_t *n_p, const struct gd_piece *piece,
+		  uintptr_t from, uintptr_t to)
 {
 	struct gd_piece *more, p = *piece;
 
@@ -195,7 +201,7 @@ static int append(struct gd_piece **pieces_p, size_t *n_p, const struct gd_piece
 	if (p.to > to)
 		p.to = to;
 	more = realloc(*pieces_p, (*n_p + 1) * sizeof(**pieces_p));
-	if (more == NULL)
+	if (!more)
 		return -ENOMEM;
 	more[(*n_p)++] = p;
 	*pieces_p = more;
@@ -204,9 +210,12 @@ static int append(struct gd_piece **pieces_p, size_t *n_p, const struct gd_piece
 
 static struct gd_piece piece_of_map(const struct sim_map *map)
 {
-	struct gd_piece piece = {.from = (uintptr_t)map->at, .to = (uintptr_t)map->at + map->bytes, .fd = -1,
-				 .prot = PROT_READ | PROT_WRITE, .shared = map->file != NULL};
-	int real = map->file != NULL ? sim_memory_fd(map->file) : -1;
+	struct gd_piece piece = {.from = (uintptr_t)map->at,
+				 .to = (uintptr_t)map->at + map->bytes,
+				 .fd = -1,
+				 .prot = PROT_READ | PROT_WRITE,
+				 .shared = map->file != NULL};
+	int real = map->file ? sim_memory_fd(map->file) : -1;
 	struct stat st;
 
 	if (real >= 0 && fstat(real, &st) == 0)
@@ -215,8 +224,8 @@ static struct gd_piece piece_of_map(const struct sim_map *map)
 }
 
 /* A mapping without what others have replaced. */
-static int append_map(struct sim_proc *proc, const struct sim_map *map, uintptr_t from, uintptr_t to, struct gd_piece **pieces_p,
-		      size_t *n_p)
+static int append_map(struct sim_proc *proc, const struct sim_map *map, uintptr_t from,
+		      uintptr_t to, struct gd_piece **pieces_p, size_t *n_p)
 {
 	const struct over *all = overs[sim_proc_index(proc)];
 	struct gd_piece piece = piece_of_map(map);
@@ -253,13 +262,19 @@ int __wrap_gd_maps_read(uintptr_t from, uintptr_t to, struct gd_piece **pieces_p
 	sim_call();
 	cut_overs(proc, NULL, NULL); /* those that were unmapped go */
 	for (const struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS && rc == 0; map++)
-		if (map->at != NULL)
+		if (map->at)
 			rc = append_map(proc, map, from, to, pieces_p, n_p);
 	for (uint32_t i = 0; i < proc->n_overs && rc == 0; i++) {
 		const struct over *o = &overs[sim_proc_index(proc)][i];
-		struct gd_piece piece = {.from = (uintptr_t)o->from, .to = (uintptr_t)o->to, .area_from = (uintptr_t)o->from,
-					 .area_to = (uintptr_t)o->to, .offset = o->offset, .file = o->file, .prot = o->prot,
-					 .shared = o->file.inode != 0, .fd = -1};
+		struct gd_piece piece = {.from = (uintptr_t)o->from,
+					 .to = (uintptr_t)o->to,
+					 .area_from = (uintptr_t)o->from,
+					 .area_to = (uintptr_t)o->to,
+					 .offset = o->offset,
+					 .file = o->file,
+					 .prot = o->prot,
+					 .shared = o->file.inode != 0,
+					 .fd = -1};
 
 		rc = append(pieces_p, n_p, &piece, from, to);
 	}
@@ -275,7 +290,7 @@ static int real_fd(unsigned long fd)
 {
 	struct sim_file *file = sim_fd_file((int)fd);
 
-	return file != NULL ? sim_memory_fd(file) : -1;
+	return file ? sim_memory_fd(file) : -1;
 }
 
 static long result_of(long rc)
@@ -289,7 +304,8 @@ bool sim_syscall_doca(long number, const unsigned long a[6], long *result)
 
 	switch (number) {
 	case SYS_mmap:
-		*result = sim_map_over((void *)a[0], a[1], (int)a[2], (int)a[3], (int)a[4], (off_t)a[5]);
+		*result = sim_map_over((void *)a[0], a[1], (int)a[2], (int)a[3], (int)a[4],
+				       (off_t)a[5]);
 		return true;
 	case SYS_mremap:
 		*result = move_over((uint8_t *)a[0], a[1], (int)a[3], (uint8_t *)a[4]);

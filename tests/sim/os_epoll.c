@@ -27,10 +27,11 @@ static int look(struct sim_proc *proc, struct pollfd *fds, nfds_t n)
 		if (fds[i].fd < 0)
 			continue;
 		file = fds[i].fd < (int)SIM_FDS ? proc->fds[fds[i].fd].file : NULL;
-		if (file == NULL)
+		if (!file)
 			fds[i].revents = POLLNVAL;
 		else
-			fds[i].revents = (short)(sim_file_events(file) & ((uint32_t)fds[i].events | POLLHUP | POLLERR));
+			fds[i].revents = (short)(sim_file_events(file) &
+						 ((uint32_t)fds[i].events | POLLHUP | POLLERR));
 		found += fds[i].revents != 0;
 	}
 	return found;
@@ -59,10 +60,11 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 	return poll_for(fds, n, timeout_ms < 0 ? SIM_NEVER : (uint64_t)timeout_ms * 1000000u);
 }
 
-int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *signals)
+int __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *signals)
 {
 	(void)signals;
-	return poll_for(fds, n, timeout == NULL ? SIM_NEVER : sim_ns_of(timeout));
+	return poll_for(fds, n, !timeout ? SIM_NEVER : sim_ns_of(timeout));
 }
 
 /* -- epoll -- */
@@ -88,7 +90,7 @@ static struct epoll_file *all_epolls;
 /* The last reference of a file has gone: nothing watches it any more. */
 void sim_epoll_forget(const struct sim_file *file)
 {
-	for (struct epoll_file *e = all_epolls; e != NULL; e = e->next)
+	for (struct epoll_file *e = all_epolls; e; e = e->next)
 		for (uint32_t i = 0; i < e->n; i++)
 			if (e->watches[i].file == file)
 				e->watches[i].file = NULL;
@@ -99,7 +101,7 @@ static uint32_t watch_events(const struct watch *w)
 {
 	uint32_t events;
 
-	if (w->file == NULL)
+	if (!w->file)
 		return 0;
 	events = sim_file_events(w->file) & (w->event.events | EPOLLHUP | EPOLLERR);
 	if ((w->event.events & EPOLLET) && w->seen == w->file->changes)
@@ -131,7 +133,8 @@ static void epoll_close(struct sim_file *file)
 	*at = (*at)->next;
 }
 
-static const struct sim_file_ops epoll_ops = {.kind = "epoll", .poll = epoll_poll, .close = epoll_close};
+static const struct sim_file_ops epoll_ops = {
+	.kind = "epoll", .poll = epoll_poll, .close = epoll_close};
 
 int __wrap_epoll_create1(int flags)
 {
@@ -148,7 +151,7 @@ static struct epoll_file *find_epoll(int fd)
 {
 	struct sim_file *file = sim_fd_file(fd);
 
-	if (file != NULL && file->ops != &epoll_ops) {
+	if (file && file->ops != &epoll_ops) {
 		errno = EINVAL;
 		file = NULL;
 	}
@@ -163,14 +166,15 @@ static struct watch *find_watch(struct epoll_file *e, int fd, const struct sim_f
 	return NULL;
 }
 
-static int add_watch(struct epoll_file *e, int fd, struct sim_file *file, const struct epoll_event *event)
+static int add_watch(struct epoll_file *e, int fd, struct sim_file *file,
+		     const struct epoll_event *event)
 {
 	struct watch *w = find_watch(e, 0, NULL);
 
-	for (uint32_t i = 0; w == NULL && i < e->n; i++)
-		if (e->watches[i].file == NULL)
+	for (uint32_t i = 0; !w && i < e->n; i++)
+		if (!e->watches[i].file)
 			w = &e->watches[i];
-	if (w == NULL) {
+	if (!w) {
 		if (e->n == WATCHES)
 			sim_fail("epoll: more than %u watches", WATCHES);
 		w = &e->watches[e->n++];
@@ -187,12 +191,12 @@ int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 	sim_call();
 	e = find_epoll(epfd);
-	file = e != NULL ? sim_fd_file(fd) : NULL;
-	if (file == NULL)
+	file = e ? sim_fd_file(fd) : NULL;
+	if (!file)
 		return -1;
 	w = find_watch(e, fd, file);
 	if ((op == EPOLL_CTL_ADD) == (w != NULL))
-		return (int)sim_result(w != NULL ? -EEXIST : -ENOENT);
+		return (int)sim_result(w ? -EEXIST : -ENOENT);
 	sim_changed();
 	e->file.changes++;
 	if (op == EPOLL_CTL_ADD)
@@ -200,7 +204,8 @@ int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (op == EPOLL_CTL_DEL)
 		w->file = NULL;
 	else
-		*w = (struct watch){.file = file, .fd = fd, .event = *event, .seen = file->changes - 1};
+		*w = (struct watch){
+			.file = file, .fd = fd, .event = *event, .seen = file->changes - 1};
 	return 0;
 }
 
@@ -231,7 +236,7 @@ static int epoll_wait_until(int epfd, struct epoll_event *events, int max, uint6
 
 	sim_call();
 	e = find_epoll(epfd);
-	if (e == NULL)
+	if (!e)
 		return -1;
 	if (deadline > sim_now() && !epoll_ready(e))
 		sim_block(epoll_ready, e, deadline);
@@ -242,11 +247,14 @@ static int epoll_wait_until(int epfd, struct epoll_event *events, int max, uint6
 
 int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
-	return epoll_wait_until(epfd, events, max, timeout_ms < 0 ? SIM_NEVER : sim_now() + (uint64_t)timeout_ms * 1000000u);
+	return epoll_wait_until(epfd, events, max,
+				timeout_ms < 0 ? SIM_NEVER
+					       : sim_now() + (uint64_t)timeout_ms * 1000000u);
 }
 
-int __wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *ts, const sigset_t *set)
+int __wrap_epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *ts,
+			const sigset_t *set)
 {
 	(void)set;
-	return epoll_wait_until(epfd, events, max, ts == NULL ? SIM_NEVER : sim_now() + sim_ns_of(ts));
+	return epoll_wait_until(epfd, events, max, !ts ? SIM_NEVER : sim_now() + sim_ns_of(ts));
 }

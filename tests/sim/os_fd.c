@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os_fd.c - descriptors, read and write, poll and epoll, eventfd, timerfd, pipes, signalfd, pidfd */
+/*
+ * os_fd.c - descriptors, read and write, poll and epoll, eventfd, timerfd, pipes, signalfd, pidfd
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -35,7 +37,7 @@ void sim_file_put(struct sim_file *file)
 	if (--file->refs != 0)
 		return;
 	sim_epoll_forget(file);
-	if (file->ops->close != NULL)
+	if (file->ops->close)
 		file->ops->close(file);
 	sim_host_free(file);
 }
@@ -48,7 +50,7 @@ void sim_file_changed(struct sim_file *file)
 
 uint32_t sim_file_events(struct sim_file *file)
 {
-	return file->ops->poll != NULL ? file->ops->poll(file) : POLLIN | POLLOUT;
+	return file->ops->poll ? file->ops->poll(file) : POLLIN | POLLOUT;
 }
 
 /* -- descriptors -- */
@@ -57,7 +59,7 @@ uint32_t sim_file_events(struct sim_file *file)
 static int free_fd(struct sim_proc *proc, int from)
 {
 	for (int fd = from; fd < (int)SIM_FDS; fd++)
-		if (proc->fds[fd].file == NULL && fd > 2)
+		if (!proc->fds[fd].file && fd > 2)
 			return fd;
 	return -1;
 }
@@ -86,7 +88,7 @@ struct sim_file *sim_fd_file(int fd)
 {
 	struct sim_proc *proc = sim_proc_self();
 
-	if (fd >= 0 && fd < (int)SIM_FDS && proc->fds[fd].file != NULL)
+	if (fd >= 0 && fd < (int)SIM_FDS && proc->fds[fd].file)
 		return proc->fds[fd].file;
 	errno = EBADF;
 	return NULL;
@@ -102,7 +104,7 @@ static int close_fd(struct sim_proc *proc, int fd)
 {
 	struct sim_file *file;
 
-	if (fd < 0 || fd >= (int)SIM_FDS || proc->fds[fd].file == NULL)
+	if (fd < 0 || fd >= (int)SIM_FDS || !proc->fds[fd].file)
 		return -EBADF;
 	file = proc->fds[fd].file;
 	proc->fds[fd].file = NULL;
@@ -112,13 +114,13 @@ static int close_fd(struct sim_proc *proc, int fd)
 
 const char *sim_fd_kind(const struct sim_proc *proc, int fd)
 {
-	return proc->fds[fd].file != NULL ? proc->fds[fd].file->ops->kind : NULL;
+	return proc->fds[fd].file ? proc->fds[fd].file->ops->kind : NULL;
 }
 
 void sim_fds_close_all(struct sim_proc *proc)
 {
 	for (int fd = 0; fd < (int)SIM_FDS; fd++)
-		if (proc->fds[fd].file != NULL)
+		if (proc->fds[fd].file)
 			close_fd(proc, fd);
 }
 
@@ -145,7 +147,7 @@ int __wrap_fcntl(int fd, int command, ...)
 	arg = va_arg(ap, long);
 	va_end(ap);
 	file = sim_call_file(fd); /* another thread may have closed it at this point */
-	if (file == NULL)
+	if (!file)
 		return -1;
 	switch (command) {
 	case F_GETFD:
@@ -156,13 +158,15 @@ int __wrap_fcntl(int fd, int command, ...)
 	case F_GETFL:
 		return file->flags;
 	case F_SETFL:
-		file->flags = (file->flags & ~(O_NONBLOCK | O_APPEND)) | ((int)arg & (O_NONBLOCK | O_APPEND));
+		file->flags = (file->flags & ~(O_NONBLOCK | O_APPEND)) |
+			      ((int)arg & (O_NONBLOCK | O_APPEND));
 		return 0;
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return duplicate(file, command == F_DUPFD_CLOEXEC, (int)arg);
 	default:
-		return (int)sim_result(file->ops->fcntl != NULL ? file->ops->fcntl(file, command, arg) : -EINVAL);
+		return (int)sim_result(file->ops->fcntl ? file->ops->fcntl(file, command, arg)
+							: -EINVAL);
 	}
 }
 
@@ -176,9 +180,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	file = sim_call_file(fd); /* another thread may have closed it at this point */
-	if (file == NULL)
+	if (!file)
 		return -1;
-	return (int)sim_result(file->ops->ioctl != NULL ? file->ops->ioctl(file, request, arg) : -ENOTTY);
+	return (int)sim_result(file->ops->ioctl ? file->ops->ioctl(file, request, arg) : -ENOTTY);
 }
 
 /* -- waiting -- */
@@ -214,10 +218,10 @@ static ssize_t do_read(int fd, void *to, size_t bytes, off_t offset)
 	ssize_t n;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
 	do
-		n = file->ops->read != NULL ? file->ops->read(file, to, bytes, offset) : -EINVAL;
+		n = file->ops->read ? file->ops->read(file, to, bytes, offset) : -EINVAL;
 	while (n == -EAGAIN && may_retry(file, POLLIN));
 	sim_note((uint64_t)n << 8 | 3);
 	return sim_result(n);
@@ -229,10 +233,10 @@ static ssize_t do_write(int fd, const void *from, size_t bytes, off_t offset)
 	ssize_t n;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
 	do
-		n = file->ops->write != NULL ? file->ops->write(file, from, bytes, offset) : -EINVAL;
+		n = file->ops->write ? file->ops->write(file, from, bytes, offset) : -EINVAL;
 	while (n == -EAGAIN && may_retry(file, POLLOUT));
 	sim_note((uint64_t)n << 8 | 4);
 	return sim_result(n);
@@ -267,9 +271,9 @@ static ssize_t write_stable(int fd, const struct iovec *iov, int n, off_t offset
 	ssize_t rc;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
-	if (sim_disk_file(file) == NULL || n != 1)
+	if (!sim_disk_file(file) || n != 1)
 		sim_fail("RWF_DSYNC of %d parts, or of no file", n);
 	rc = sim_disk_write(file, iov[0].iov_base, iov[0].iov_len, offset, O_DSYNC);
 	sim_note((uint64_t)rc << 8 | 9);
@@ -306,10 +310,10 @@ int __wrap_fstat(int fd, struct stat *st)
 	struct sim_file *file;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
 	memset(st, 0, sizeof(*st));
-	if (file->ops->stat == NULL)
+	if (!file->ops->stat)
 		return 0;
 	return (int)sim_result(file->ops->stat(file, st));
 }
@@ -319,9 +323,9 @@ int __wrap_ftruncate(int fd, off_t bytes)
 	struct sim_file *file;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
-	return (int)sim_result(file->ops->truncate != NULL ? file->ops->truncate(file, bytes) : -EINVAL);
+	return (int)sim_result(file->ops->truncate ? file->ops->truncate(file, bytes) : -EINVAL);
 }
 
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes)
@@ -329,9 +333,10 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t bytes)
 	struct sim_file *file;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
-	return (int)sim_result(file->ops->allocate != NULL ? file->ops->allocate(file, mode, offset, bytes) : -EOPNOTSUPP);
+	return (int)sim_result(file->ops->allocate ? file->ops->allocate(file, mode, offset, bytes)
+						   : -EOPNOTSUPP);
 }
 
 static int do_sync(int fd, bool data_only)
@@ -339,9 +344,9 @@ static int do_sync(int fd, bool data_only)
 	struct sim_file *file;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
-	return (int)sim_result(file->ops->sync != NULL ? file->ops->sync(file, data_only) : -EINVAL);
+	return (int)sim_result(file->ops->sync ? file->ops->sync(file, data_only) : -EINVAL);
 }
 
 int __wrap_fsync(int fd)
@@ -459,7 +464,8 @@ static ssize_t timer_read(struct sim_file *file, void *to, size_t bytes, off_t o
 	return sizeof(n);
 }
 
-static const struct sim_file_ops timer_ops = {.kind = "timerfd", .poll = timer_poll, .read = timer_read};
+static const struct sim_file_ops timer_ops = {
+	.kind = "timerfd", .poll = timer_poll, .read = timer_read};
 
 int __wrap_timerfd_create(int clock, int flags)
 {
@@ -479,8 +485,8 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *its, stru
 
 	sim_call();
 	t = (struct timer_file *)sim_fd_file(fd);
-	if (t == NULL || old != NULL)
-		return (int)sim_result(t == NULL ? -EBADF : -EINVAL);
+	if (!t || old)
+		return (int)sim_result(!t ? -EBADF : -EINVAL);
 	ns = sim_ns_of(&its->it_value);
 	t->at_ns = ns == 0 ? 0 : flags & TFD_TIMER_ABSTIME ? ns : sim_now() + ns;
 	t->interval_ns = sim_ns_of(&its->it_interval);
@@ -495,11 +501,12 @@ int __wrap_timerfd_gettime(int fd, struct itimerspec *its)
 
 	sim_call();
 	t = (const struct timer_file *)sim_fd_file(fd);
-	if (t == NULL)
+	if (!t)
 		return (int)sim_result(-EBADF);
 	ns = t->at_ns == 0 ? 0 : t->at_ns > sim_now() ? t->at_ns - sim_now() : 1;
 	its->it_value = (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-	its->it_interval = (struct timespec){(time_t)(t->interval_ns / 1000000000u), (long)(t->interval_ns % 1000000000u)};
+	its->it_interval = (struct timespec){(time_t)(t->interval_ns / 1000000000u),
+					     (long)(t->interval_ns % 1000000000u)};
 	return 0;
 }
 
@@ -570,8 +577,11 @@ static void pipe_close(struct sim_file *file)
 		sim_host_free(p->ring);
 }
 
-static const struct sim_file_ops pipe_ops = {
-	.kind = "pipe", .poll = pipe_poll, .read = pipe_read, .write = pipe_write, .close = pipe_close};
+static const struct sim_file_ops pipe_ops = {.kind = "pipe",
+					     .poll = pipe_poll,
+					     .read = pipe_read,
+					     .write = pipe_write,
+					     .close = pipe_close};
 
 int __wrap_pipe2(int fds[2], int flags)
 {
@@ -581,7 +591,8 @@ int __wrap_pipe2(int fds[2], int flags)
 	sim_call();
 	*ring = (struct pipe_ring){.refs = 2, .reader = true, .writer = true};
 	for (int i = 0; i < 2; i++) {
-		struct pipe_file *p = sim_file_new(&pipe_ops, sizeof(*p), kept | (i ? O_WRONLY : O_RDONLY));
+		struct pipe_file *p = sim_file_new(&pipe_ops, sizeof(*p),
+						   kept | (i ? O_WRONLY : O_RDONLY));
 
 		p->ring = ring;
 		p->writes = i == 1;
@@ -623,7 +634,8 @@ static ssize_t signal_read(struct sim_file *file, void *to, size_t bytes, off_t 
 	return sizeof(info);
 }
 
-static const struct sim_file_ops signal_ops = {.kind = "signalfd", .poll = signal_poll, .read = signal_read};
+static const struct sim_file_ops signal_ops = {
+	.kind = "signalfd", .poll = signal_poll, .read = signal_read};
 
 int __wrap_signalfd(int fd, const sigset_t *set, int flags)
 {
@@ -633,7 +645,8 @@ int __wrap_signalfd(int fd, const sigset_t *set, int flags)
 	sim_call();
 	if (fd != -1)
 		sim_fail("signalfd of an old descriptor");
-	s = sim_file_new(&signal_ops, sizeof(*s), O_RDONLY | (flags & SFD_NONBLOCK ? O_NONBLOCK : 0));
+	s = sim_file_new(&signal_ops, sizeof(*s),
+			 O_RDONLY | (flags & SFD_NONBLOCK ? O_NONBLOCK : 0));
 	s->proc = sim_proc_self();
 	return sim_fd_new(&s->file, flags & SFD_CLOEXEC);
 }
@@ -655,9 +668,9 @@ int sim_pidfd_open(pid_t pid)
 {
 	struct sim_proc *proc = sim_proc_find(pid);
 
-	if (proc == NULL || !proc->alive)
+	if (!proc || !proc->alive)
 		return (int)sim_result(-ESRCH);
-	if (proc->pidfd == NULL)
+	if (!proc->pidfd)
 		proc->pidfd = sim_file_new(&pid_ops, sizeof(struct pid_file), O_RDWR);
 	sim_file_get(proc->pidfd);
 	return sim_fd_new(proc->pidfd, true);
@@ -665,7 +678,7 @@ int sim_pidfd_open(pid_t pid)
 
 void sim_pidfd_end(struct sim_proc *proc)
 {
-	if (proc->pidfd == NULL)
+	if (!proc->pidfd)
 		return;
 	((struct pid_file *)proc->pidfd)->ended = true;
 	sim_file_changed(proc->pidfd);

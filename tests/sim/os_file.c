@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os_file.c - descriptors of files: locks, positions, attributes; directory streams; streams of libc */
+/*
+ * os_file.c - descriptors of files: locks, positions, attributes; directory streams; streams of
+ * libc
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -18,11 +21,11 @@
 static struct sim_disk_file *open_file(int fd)
 {
 	struct sim_file *file = sim_fd_file(fd);
-	struct sim_disk_file *f = file != NULL ? sim_disk_file(file) : NULL;
+	struct sim_disk_file *f = file ? sim_disk_file(file) : NULL;
 
-	if (file != NULL && f == NULL)
+	if (file && !f)
 		sim_fail("a call for files with a descriptor of kind %s", file->ops->kind);
-	if (f != NULL && (file->flags & O_PATH)) {
+	if (f && (file->flags & O_PATH)) {
 		errno = EBADF;
 		f = NULL;
 	}
@@ -35,12 +38,13 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 	struct sim_disk_file *f;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
 	f = sim_disk_file(file);
 	*fs = (struct statfs){.f_bsize = SIM_PAGE, .f_namelen = NAME_MAX};
-	if (f == NULL)
-		fs->f_type = strcmp(file->ops->kind, "memfd") == 0 ? TMPFS_MAGIC : ANON_INODE_FS_MAGIC;
+	if (!f)
+		fs->f_type = strcmp(file->ops->kind, "memfd") == 0 ? TMPFS_MAGIC
+								   : ANON_INODE_FS_MAGIC;
 	else if (f->inode->fs == SIM_FS_PROC)
 		fs->f_type = PROC_SUPER_MAGIC;
 	else
@@ -54,10 +58,10 @@ int __wrap_fchmod(int fd, mode_t mode)
 	struct sim_disk_file *f;
 
 	file = sim_call_file(fd);
-	if (file != NULL && sim_memory_fd(file) >= 0)
+	if (file && sim_memory_fd(file) >= 0)
 		return fchmod(sim_memory_fd(file), mode);
 	f = open_file(fd);
-	return f != NULL ? (int)sim_done(sim_inode_chmod(f->inode, mode), 0x44) : -1;
+	return f ? (int)sim_done(sim_inode_chmod(f->inode, mode), 0x44) : -1;
 }
 
 struct lock_wait {
@@ -70,7 +74,7 @@ static bool can_lock(void *arg)
 	const struct lock_wait *wait = arg;
 	const struct sim_disk_file *f = sim_disk_file_find(wait->serial);
 
-	return f == NULL || !sim_disk_lock_conflicts(f, wait->lock);
+	return !f || !sim_disk_lock_conflicts(f, wait->lock);
 }
 
 int __wrap_flock(int fd, int operation)
@@ -81,7 +85,7 @@ int __wrap_flock(int fd, int operation)
 
 	sim_call();
 	f = open_file(fd);
-	if (f == NULL)
+	if (!f)
 		return -1;
 	wait = (struct lock_wait){f->serial, operation & ~LOCK_NB};
 	if (f->lock != wait.lock) {
@@ -94,7 +98,7 @@ int __wrap_flock(int fd, int operation)
 		} else {
 			sim_block(can_lock, &wait, SIM_NEVER);
 			f = sim_disk_file_find(wait.serial);
-			rc = f == NULL ? -EBADF : 0;
+			rc = !f ? -EBADF : 0;
 		}
 	}
 	if (rc == 0)
@@ -107,7 +111,7 @@ static off_t seek_other(struct sim_file *file, off_t offset, int whence)
 {
 	struct stat st = {0};
 
-	if (file->ops->stat == NULL || file->ops->stat(file, &st) != 0 || !S_ISREG(st.st_mode))
+	if (!file->ops->stat || file->ops->stat(file, &st) != 0 || !S_ISREG(st.st_mode))
 		return -ESPIPE;
 	if (whence == SEEK_END)
 		return st.st_size + offset;
@@ -124,10 +128,10 @@ off_t __wrap_lseek(int fd, off_t offset, int whence)
 	struct sim_disk_file *f;
 
 	file = sim_call_file(fd);
-	if (file == NULL)
+	if (!file)
 		return -1;
 	f = sim_disk_file(file);
-	if (f == NULL)
+	if (!f)
 		return sim_done(seek_other(file, offset, whence), 0x4b);
 	if (file->flags & O_PATH)
 		return sim_done(-EBADF, 0x4b);
@@ -152,7 +156,7 @@ int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags)
 	(void)bytes;
 	sim_call();
 	f = open_file(fd);
-	if (f == NULL)
+	if (!f)
 		return -1;
 	if (flags & (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER))
 		return (int)sim_done(sim_disk_report(f), 0x4c);
@@ -167,7 +171,7 @@ static ssize_t get_xattr(const struct sim_inode *inode, const char *name, void *
 		return -ENOTSUP;
 	if (!sim_inode_permits(inode, R_OK))
 		return -EACCES;
-	if (x == NULL)
+	if (!x)
 		return -ENODATA;
 	if (bytes == 0)
 		return (ssize_t)x->n;
@@ -183,7 +187,7 @@ ssize_t __wrap_fgetxattr(int fd, const char *name, void *value, size_t bytes)
 
 	sim_call();
 	f = open_file(fd);
-	return f != NULL ? sim_done(get_xattr(f->inode, name, value, bytes), 0x4d) : -1;
+	return f ? sim_done(get_xattr(f->inode, name, value, bytes), 0x4d) : -1;
 }
 
 ssize_t __wrap_getxattr(const char *path, const char *name, void *value, size_t bytes)
@@ -205,7 +209,7 @@ int __wrap_fsetxattr(int fd, const char *name, const void *value, size_t bytes, 
 	if (flags != 0)
 		sim_fail("fsetxattr with flags %#x", (unsigned)flags);
 	f = open_file(fd);
-	if (f == NULL)
+	if (!f)
 		return -1;
 	if (f->inode->fs != SIM_FS_DISK)
 		rc = -ENOTSUP;
@@ -241,7 +245,7 @@ static void read_names(const struct sim_inode *dir, struct names *names)
 {
 	size_t n = 2;
 
-	for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e != NULL; e = e->next)
+	for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e; e = e->next)
 		n++;
 	names->text = sim_host_alloc(n * sizeof(*names->text));
 	names->inos = sim_host_alloc(n * sizeof(*names->inos));
@@ -250,7 +254,7 @@ static void read_names(const struct sim_inode *dir, struct names *names)
 	names->inos[0] = dir->ino;
 	names->inos[1] = dir->parent->ino;
 	names->n = 2;
-	for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e != NULL; e = e->next) {
+	for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e; e = e->next) {
 		size_t i = 2 + sim_draw((uint32_t)names->n - 1);
 
 		memmove(names->text[names->n], names->text[i], sizeof(names->text[i]));
@@ -269,12 +273,12 @@ static void free_names(struct names *names)
 static DIR *dir_stream_new(int fd)
 {
 	struct sim_file *file = sim_fd_file(fd);
-	struct sim_disk_file *f = file != NULL ? sim_disk_file(file) : NULL;
+	struct sim_disk_file *f = file ? sim_disk_file(file) : NULL;
 	struct dir_stream *d;
 
-	if (file == NULL)
+	if (!file)
 		return NULL;
-	if (f == NULL || sim_inode_type(f->inode) != S_IFDIR || (file->flags & O_PATH)) {
+	if (!f || sim_inode_type(f->inode) != S_IFDIR || (file->flags & O_PATH)) {
 		errno = file->flags & O_PATH ? EBADF : ENOTDIR;
 		return NULL;
 	}
@@ -306,7 +310,9 @@ struct dirent *__wrap_readdir(DIR *dir)
 	sim_call();
 	if (d->at == d->names.n)
 		return NULL;
-	d->entry = (struct dirent){.d_ino = d->names.inos[d->at], .d_off = (off_t)d->at + 1, .d_reclen = sizeof(d->entry),
+	d->entry = (struct dirent){.d_ino = d->names.inos[d->at],
+				   .d_off = (off_t)d->at + 1,
+				   .d_reclen = sizeof(d->entry),
 				   .d_type = DT_UNKNOWN};
 	strcpy(d->entry.d_name, d->names.text[d->at++]);
 	return &d->entry;
@@ -354,14 +360,14 @@ int __wrap_scandir(const char *path, struct dirent ***list_p, int (*filter)(cons
 	struct dirent **list, *entry;
 	int n = 0;
 
-	if (dir == NULL)
+	if (!dir)
 		return -1;
 	list = malloc(((struct dir_stream *)dir)->names.n * sizeof(*list));
-	while (list != NULL && (entry = __wrap_readdir(dir)) != NULL) {
-		if (filter != NULL && !filter(entry))
+	while (list && (entry = __wrap_readdir(dir))) {
+		if (filter && !filter(entry))
 			continue;
 		list[n] = malloc(sizeof(*entry));
-		if (list[n] == NULL) {
+		if (!list[n]) {
 			while (n > 0)
 				free(list[--n]);
 			free(list);
@@ -371,11 +377,11 @@ int __wrap_scandir(const char *path, struct dirent ***list_p, int (*filter)(cons
 		}
 	}
 	__wrap_closedir(dir);
-	if (list == NULL) {
+	if (!list) {
 		errno = ENOMEM;
 		return -1;
 	}
-	if (compare != NULL)
+	if (compare)
 		qsort_r(list, (size_t)n, sizeof(*list), compare_entries, &compare);
 	*list_p = list;
 	return n;
@@ -421,17 +427,18 @@ static int stream_close(void *cookie)
 
 FILE *__wrap_fdopen(int fd, const char *mode)
 {
-	static const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek, stream_close};
+	static const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek,
+							stream_close};
 	struct stream *s;
 
 	sim_call();
-	if (sim_fd_file(fd) == NULL)
+	if (!sim_fd_file(fd))
 		return NULL;
 	s = sim_host_alloc(sizeof(*s));
 	s->fd = fd;
 	s->proc = sim_proc_self();
 	s->file = fopencookie(s, mode, functions);
-	if (s->file == NULL) {
+	if (!s->file) {
 		sim_host_free(s);
 		return NULL;
 	}
@@ -443,13 +450,13 @@ FILE *__wrap_fdopen(int fd, const char *mode)
 
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-	int flags = strchr(mode, '+') != NULL ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY, fd;
+	int flags = strchr(mode, '+') ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY, fd;
 	FILE *file;
 
 	flags |= mode[0] == 'r' ? 0 : mode[0] == 'w' ? O_CREAT | O_TRUNC : O_CREAT | O_APPEND;
-	fd = sim_path_open_fd(AT_FDCWD, path, flags | (strchr(mode, 'e') != NULL ? O_CLOEXEC : 0), 0666);
+	fd = sim_path_open_fd(AT_FDCWD, path, flags | (strchr(mode, 'e') ? O_CLOEXEC : 0), 0666);
 	file = fd < 0 ? NULL : __wrap_fdopen(fd, mode);
-	if (fd >= 0 && file == NULL)
+	if (fd >= 0 && !file)
 		__wrap_close(fd);
 	return file;
 }
@@ -460,10 +467,10 @@ int __wrap_fclose(FILE *file)
 	struct stream **at = &streams, *s;
 	int rc;
 
-	while (*at != NULL && (*at)->file != file)
+	while (*at && (*at)->file != file)
 		at = &(*at)->next;
 	s = *at;
-	if (s == NULL)
+	if (!s)
 		return fclose(file);
 	*at = s->next;
 	rc = fclose(file);
@@ -475,9 +482,9 @@ int __wrap_fclose(FILE *file)
 
 void sim_streams_clear(void)
 {
-	while (dir_streams != NULL)
+	while (dir_streams)
 		dir_stream_free(&dir_streams);
-	while (streams != NULL) {
+	while (streams) {
 		struct stream *s = streams;
 
 		streams = s->next;

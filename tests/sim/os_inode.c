@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * os_inode.c - inodes of the simulated file system: contents, names, and what a power cut leaves of them
+ * os_inode.c - inodes of the simulated file system: contents, names, and what a power cut leaves of
+ * them
  *
- * An inode has two layers: contents as processes see them, and durable contents. Each change of the layer that processes see
- * is kept in a list of its inode until it is durable. A sync marks the changes that it covers as safe. Changes reach the
- * durable layer in the order in which they were made, at the latest at a power cut, which keeps or loses the unsafe ones as
- * drawn. So a safe change is never overwritten by an older one. Changes of names are kept in the same way in one list.
+ * An inode has two layers: contents as processes see them, and durable contents. Each change of the
+ * layer that processes see is kept in a list of its inode until it is durable. A sync marks the
+ * changes that it covers as safe. Changes reach the durable layer in the order in which they were
+ * made, at the latest at a power cut, which keeps or loses the unsafe ones as drawn. So a safe
+ * change is never overwritten by an older one. Changes of names are kept in the same way in one
+ * list.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,204 +52,10 @@ static struct sim_inode *inodes;
 static struct name_change *names, *last_name;
 static uint64_t last_name_number;
 static ino_t last_ino;
-static uint8_t zero_page[SIM_PAGE]; /* allocated, never written */
 
 struct sim_inode *sim_inodes(void)
 {
 	return inodes;
-}
-
-/* -- pages -- */
-
-static void free_page(uint8_t *page)
-{
-	if (page != zero_page)
-		sim_host_free(page);
-}
-
-static void reserve_pages(struct sim_contents *c, size_t n)
-{
-	uint8_t **pages;
-	size_t room = c->n_pages * 2 > n ? c->n_pages * 2 : n;
-
-	if (n <= c->n_pages)
-		return;
-	pages = sim_host_alloc(room * sizeof(*pages));
-	if (c->n_pages != 0)
-		memcpy(pages, c->pages, c->n_pages * sizeof(*pages));
-	sim_host_free(c->pages);
-	c->pages = pages;
-	c->n_pages = room;
-}
-
-/* The page to be written. */
-static uint8_t *private_page(struct sim_contents *c, size_t i)
-{
-	reserve_pages(c, i + 1);
-	if (c->pages[i] == NULL || c->pages[i] == zero_page)
-		c->pages[i] = sim_host_alloc(SIM_PAGE);
-	return c->pages[i];
-}
-
-/* from NULL: zeroes into what is allocated. */
-static void put_bytes(struct sim_contents *c, uint64_t at, const uint8_t *from, uint64_t bytes)
-{
-	uint64_t n;
-
-	for (; bytes != 0; at += n, bytes -= n) {
-		size_t i = at / SIM_PAGE, within = at % SIM_PAGE;
-
-		n = bytes < SIM_PAGE - within ? bytes : SIM_PAGE - within;
-		if (from != NULL) {
-			memcpy(private_page(c, i) + within, from, n);
-			from += n;
-		} else if (i >= c->n_pages) {
-			return;
-		} else if (c->pages[i] != NULL && c->pages[i] != zero_page) {
-			memset(c->pages[i] + within, 0, n);
-		}
-	}
-}
-
-static void drop_pages(struct sim_contents *c, uint64_t from, uint64_t to)
-{
-	uint64_t first = (from + SIM_PAGE - 1) / SIM_PAGE, last = to / SIM_PAGE;
-
-	put_bytes(c, from, NULL, to - from);
-	for (uint64_t i = first; i < last && i < c->n_pages; i++) {
-		free_page(c->pages[i]);
-		c->pages[i] = NULL;
-	}
-}
-
-static void allocate_pages(struct sim_contents *c, uint64_t from, uint64_t to)
-{
-	uint64_t last = (to + SIM_PAGE - 1) / SIM_PAGE;
-
-	reserve_pages(c, last);
-	for (uint64_t i = from / SIM_PAGE; i < last; i++)
-		if (c->pages[i] == NULL)
-			c->pages[i] = zero_page;
-}
-
-static bool has_hole(const struct sim_contents *c, uint64_t from, uint64_t to)
-{
-	for (uint64_t i = from / SIM_PAGE; i * SIM_PAGE < to; i++)
-		if (i >= c->n_pages || c->pages[i] == NULL)
-			return true;
-	return false;
-}
-
-static void get_bytes(const struct sim_contents *c, uint64_t at, uint8_t *to, uint64_t bytes)
-{
-	uint64_t n;
-
-	for (; bytes != 0; at += n, to += n, bytes -= n) {
-		size_t i = at / SIM_PAGE, within = at % SIM_PAGE;
-
-		n = bytes < SIM_PAGE - within ? bytes : SIM_PAGE - within;
-		if (i < c->n_pages && c->pages[i] != NULL)
-			memcpy(to, c->pages[i] + within, n);
-		else
-			memset(to, 0, n);
-	}
-}
-
-static void set_size(struct sim_contents *c, uint64_t size)
-{
-	if (size < c->size)
-		drop_pages(c, size, ((uint64_t)c->n_pages + 1) * SIM_PAGE);
-	c->size = size;
-}
-
-/* -- attributes -- */
-
-static struct sim_xattr *find_xattr(const struct sim_contents *c, const char *name)
-{
-	struct sim_xattr *x = c->xattrs;
-
-	while (x != NULL && strcmp(x->name, name) != 0)
-		x = x->next;
-	return x;
-}
-
-static void set_xattr(struct sim_contents *c, const struct sim_xattr *from)
-{
-	struct sim_xattr *x = find_xattr(c, from->name), *next;
-
-	if (x == NULL) {
-		x = sim_host_alloc(sizeof(*x));
-		x->next = c->xattrs;
-		c->xattrs = x;
-	}
-	next = x->next;
-	*x = *from;
-	x->next = next;
-}
-
-static void free_contents(struct sim_contents *c)
-{
-	for (size_t i = 0; i < c->n_pages; i++)
-		free_page(c->pages[i]);
-	sim_host_free(c->pages);
-	while (c->xattrs != NULL) {
-		struct sim_xattr *x = c->xattrs;
-
-		c->xattrs = x->next;
-		sim_host_free(x);
-	}
-	while (c->entries != NULL) {
-		struct sim_entry *e = c->entries;
-
-		c->entries = e->next;
-		sim_host_free(e);
-	}
-	*c = (struct sim_contents){0};
-}
-
-/* -- entries of a directory -- */
-
-static struct sim_entry **find_entry(struct sim_contents *c, const char *name)
-{
-	struct sim_entry **at = &c->entries;
-
-	while (*at != NULL && strcmp((*at)->name, name) != 0)
-		at = &(*at)->next;
-	return at;
-}
-
-static void set_entry(struct sim_contents *c, const char *name, struct sim_inode *inode)
-{
-	struct sim_entry **at = find_entry(c, name), *e = *at;
-
-	if (inode == NULL) {
-		if (e != NULL) {
-			*at = e->next;
-			sim_host_free(e);
-		}
-		return;
-	}
-	if (e == NULL) {
-		e = *at = sim_host_alloc(sizeof(*e));
-		strcpy(e->name, name);
-	}
-	e->inode = inode;
-}
-
-static void copy_contents(struct sim_contents *to, const struct sim_contents *from)
-{
-	free_contents(to);
-	to->mode = from->mode;
-	to->size = from->size;
-	reserve_pages(to, from->n_pages);
-	for (size_t i = 0; i < from->n_pages; i++)
-		if (from->pages[i] != NULL)
-			to->pages[i] = from->pages[i] == zero_page ? zero_page
-								   : memcpy(sim_host_alloc(SIM_PAGE), from->pages[i], SIM_PAGE);
-	for (const struct sim_xattr *x = from->xattrs; x != NULL; x = x->next)
-		set_xattr(to, x);
-	for (const struct sim_entry *e = from->entries; e != NULL; e = e->next)
-		set_entry(to, e->name, e->inode);
 }
 
 /* -- changes of an inode -- */
@@ -257,33 +66,34 @@ static bool is_data(const struct sim_change *change)
 }
 
 /* The part of the change from `from` to `to`; changes without a range are applied whole. */
-static void apply_part(struct sim_contents *c, const struct sim_change *change, uint64_t from, uint64_t to)
+static void apply_part(struct sim_contents *c, const struct sim_change *change, uint64_t from,
+		       uint64_t to)
 {
 	switch (change->kind) {
 	case CHANGE_WRITE:
-		put_bytes(c, from, change->data + (from - change->offset), to - from);
+		sim_contents_write(c, from, change->data + (from - change->offset), to - from);
 		if (to > c->size)
 			c->size = to;
 		break;
 	case CHANGE_ZERO:
-		put_bytes(c, from, NULL, to - from);
-		allocate_pages(c, from, to);
+		sim_contents_write(c, from, NULL, to - from);
+		sim_contents_allocate(c, from, to);
 		break;
 	case CHANGE_PUNCH:
-		drop_pages(c, from, to);
+		sim_contents_drop(c, from, to);
 		break;
 	case CHANGE_GROW:
 		if (change->offset > c->size)
 			c->size = change->offset;
 		break;
 	case CHANGE_SIZE:
-		set_size(c, change->offset);
+		sim_contents_set_size(c, change->offset);
 		break;
 	case CHANGE_MODE:
 		c->mode = (c->mode & S_IFMT) | (mode_t)change->offset;
 		break;
 	case CHANGE_XATTR:
-		set_xattr(c, (const struct sim_xattr *)change->data);
+		sim_contents_set_xattr(c, (const struct sim_xattr *)change->data);
 		break;
 	}
 }
@@ -308,7 +118,8 @@ static void apply_torn(struct sim_contents *c, const struct sim_change *change)
 	}
 }
 
-static struct sim_change *change_new(enum change_kind kind, uint64_t offset, uint64_t bytes, const void *data, size_t n)
+static struct sim_change *change_new(enum change_kind kind, uint64_t offset, uint64_t bytes,
+				     const void *data, size_t n)
 {
 	struct sim_change *change = sim_host_alloc(sizeof(*change) + n);
 
@@ -343,13 +154,16 @@ static void remove_change(struct sim_inode *inode, struct sim_change **at)
 	sim_host_free(change);
 }
 
-/* Safe changes become durable, but none before an older one of its kind: data and attributes are independent. */
+/*
+ * Safe changes become durable, but none before an older one of its kind: data and attributes are
+ * independent.
+ */
 static void settle(struct sim_inode *inode)
 {
 	struct sim_change **at = &inode->changes;
 	bool waits[2] = {false, false};
 
-	while (*at != NULL) {
+	while (*at) {
 		bool *wait = &waits[is_data(*at)];
 
 		if ((*at)->safe && !*wait) {
@@ -368,13 +182,17 @@ static bool covers(const struct sim_cover *cover, const struct sim_change *chang
 		return false;
 	if (!is_data(change))
 		return !cover->data_only;
-	return change->bytes == 0 || (change->offset < cover->to && change->offset + change->bytes > cover->from);
+	return change->bytes == 0 ||
+	       (change->offset < cover->to && change->offset + change->bytes > cover->from);
 }
 
-/* Writeback fails: of the covered data, the disk has as much as is drawn, and no later sync writes the rest. */
+/*
+ * Writeback fails: of the covered data, the disk has as much as is drawn, and no later sync writes
+ * the rest.
+ */
 static void lose(struct sim_inode *inode, const struct sim_cover *cover)
 {
-	for (struct sim_change *change = inode->changes; change != NULL; change = change->next) {
+	for (struct sim_change *change = inode->changes; change; change = change->next) {
 		if (!covers(cover, change) || change->kind != CHANGE_WRITE || change->safe)
 			continue;
 		if (sim_draw(2) != 0) {
@@ -392,7 +210,7 @@ static void lose(struct sim_inode *inode, const struct sim_cover *cover)
 
 static void make_safe(struct sim_inode *inode, const struct sim_cover *cover)
 {
-	for (struct sim_change *change = inode->changes; change != NULL; change = change->next)
+	for (struct sim_change *change = inode->changes; change; change = change->next)
 		if (covers(cover, change))
 			change->safe = true;
 }
@@ -427,9 +245,10 @@ void sim_inode_allocate(struct sim_inode *inode, uint64_t at, uint64_t bytes)
 	uint64_t end = (at + bytes + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE, to;
 
 	for (uint64_t from = at / SIM_PAGE * SIM_PAGE; from < end; from = to) {
-		bool hole = has_hole(c, from, from + 1);
+		bool hole = sim_contents_have_hole(c, from, from + 1);
 
-		for (to = from + SIM_PAGE; to < end && has_hole(c, to, to + 1) == hole; to += SIM_PAGE)
+		for (to = from + SIM_PAGE;
+		     to < end && sim_contents_have_hole(c, to, to + 1) == hole; to += SIM_PAGE)
 			;
 		if (hole)
 			sim_inode_zero(inode, from, to - from);
@@ -444,7 +263,7 @@ void sim_inode_grow(struct sim_inode *inode, uint64_t size)
 
 bool sim_inode_has_hole(const struct sim_inode *inode, uint64_t from, uint64_t to)
 {
-	return has_hole(&inode->layers[SIM_SEEN], from, to);
+	return sim_contents_have_hole(&inode->layers[SIM_SEEN], from, to);
 }
 
 size_t sim_inode_read(const struct sim_inode *inode, uint64_t at, void *to, size_t bytes)
@@ -455,7 +274,7 @@ size_t sim_inode_read(const struct sim_inode *inode, uint64_t at, void *to, size
 		return 0;
 	if (bytes > c->size - at)
 		bytes = c->size - at;
-	get_bytes(c, at, to, bytes);
+	sim_contents_read(c, at, to, bytes);
 	return bytes;
 }
 
@@ -482,23 +301,24 @@ void sim_inode_set_xattr(struct sim_inode *inode, const char *name, const void *
 
 const struct sim_xattr *sim_inode_xattr(const struct sim_inode *inode, const char *name)
 {
-	return find_xattr(&inode->layers[SIM_SEEN], name);
+	return sim_contents_find_xattr(&inode->layers[SIM_SEEN], name);
 }
 
 /* -- names -- */
 
 struct sim_inode *sim_dir_find(const struct sim_inode *dir, const char *name)
 {
-	const struct sim_entry *e = *find_entry((struct sim_contents *)&dir->layers[SIM_SEEN], name);
+	const struct sim_entry *e =
+		*sim_contents_find_entry((struct sim_contents *)&dir->layers[SIM_SEEN], name);
 
-	return e != NULL ? e->inode : NULL;
+	return e ? e->inode : NULL;
 }
 
 static void apply_name(const struct name_change *change, enum sim_layer layer)
 {
-	if (change->from != NULL)
-		set_entry(&change->from->layers[layer], change->old, NULL);
-	set_entry(&change->dir->layers[layer], change->name, change->inode);
+	if (change->from)
+		sim_contents_set_entry(&change->from->layers[layer], change->old, NULL);
+	sim_contents_set_entry(&change->dir->layers[layer], change->name, change->inode);
 }
 
 static void remove_name_change(struct name_change *change)
@@ -511,14 +331,14 @@ static void remove_name_change(struct name_change *change)
 /* The oldest names become durable until there is one that is not safe. */
 static void settle_names(void)
 {
-	while (names != NULL && names->safe) {
+	while (names && names->safe) {
 		apply_name(names, SIM_DURABLE);
 		remove_name_change(names);
 	}
 }
 
-static void change_name(struct sim_inode *dir, const char *name, struct sim_inode *inode, struct sim_inode *from,
-			const char *old)
+static void change_name(struct sim_inode *dir, const char *name, struct sim_inode *inode,
+			struct sim_inode *from, const char *old)
 {
 	struct name_change *change = sim_host_alloc(sizeof(*change));
 
@@ -529,7 +349,7 @@ static void change_name(struct sim_inode *dir, const char *name, struct sim_inod
 	strcpy(change->name, name);
 	strcpy(change->old, old);
 	apply_name(change, SIM_SEEN);
-	if (inode != NULL && sim_inode_type(inode) == S_IFDIR)
+	if (inode && sim_inode_type(inode) == S_IFDIR)
 		inode->parent = dir;
 	if (dir->fs != SIM_FS_DISK) {
 		sim_host_free(change);
@@ -562,8 +382,9 @@ uint64_t sim_names_number(void)
 
 void sim_names_sync(const struct sim_inode *dir, uint64_t last_number)
 {
-	for (struct name_change *change = names; change != NULL && change->number <= last_number; change = change->next)
-		if (dir == NULL || change->dir == dir || change->from == dir)
+	for (struct name_change *change = names; change && change->number <= last_number;
+	     change = change->next)
+		if (!dir || change->dir == dir || change->from == dir)
 			change->safe = true;
 	settle_names();
 }
@@ -574,16 +395,17 @@ nlink_t sim_inode_links(const struct sim_inode *inode)
 
 	if (sim_inode_type(inode) == S_IFDIR)
 		return 2;
-	for (const struct sim_inode *dir = inodes; dir != NULL; dir = dir->next)
-		for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e != NULL; e = e->next)
+	for (const struct sim_inode *dir = inodes; dir; dir = dir->next)
+		for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e; e = e->next)
 			n += e->inode == inode;
 	return n;
 }
 
-static const struct sim_entry *find_name(const struct sim_inode *inode, const struct sim_inode **dir_p)
+static const struct sim_entry *find_name(const struct sim_inode *inode,
+					 const struct sim_inode **dir_p)
 {
-	for (const struct sim_inode *dir = inodes; dir != NULL; dir = dir->next)
-		for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e != NULL; e = e->next)
+	for (const struct sim_inode *dir = inodes; dir; dir = dir->next)
+		for (const struct sim_entry *e = dir->layers[SIM_SEEN].entries; e; e = e->next)
 			if (e->inode == inode) {
 				*dir_p = dir;
 				return e;
@@ -598,7 +420,7 @@ void sim_inode_path(const struct sim_inode *inode, char *out, size_t bytes)
 	size_t n;
 
 	snprintf(out, bytes, "%s", inode->parent == inode ? "/" : "");
-	if (e == NULL)
+	if (!e)
 		return;
 	sim_inode_path(dir, out, bytes);
 	n = strlen(out);
@@ -609,7 +431,7 @@ void sim_inode_path(const struct sim_inode *inode, char *out, size_t bytes)
 
 static void free_changes(struct sim_inode *inode)
 {
-	while (inode->changes != NULL)
+	while (inode->changes)
 		remove_change(inode, &inode->changes);
 }
 
@@ -646,7 +468,7 @@ void sim_inode_stat(const struct sim_inode *inode, struct stat *st)
 	st->st_size = (off_t)c->size;
 	st->st_blksize = SIM_PAGE;
 	for (size_t i = 0; i < c->n_pages; i++)
-		st->st_blocks += c->pages[i] != NULL ? SIM_PAGE / 512 : 0;
+		st->st_blocks += c->pages[i] ? SIM_PAGE / 512 : 0;
 	st->st_mtim.tv_sec = (time_t)(BIRTH_EPOCH + inode->birth_ns / 1000000000u);
 	st->st_mtim.tv_nsec = (long)(inode->birth_ns % 1000000000u);
 	st->st_atim = st->st_ctim = st->st_mtim;
@@ -659,7 +481,7 @@ off_t sim_inode_seek(const struct sim_inode *inode, off_t from, int whence)
 
 	if (from < 0 || at >= c->size)
 		return -ENXIO;
-	while (at < c->size && has_hole(c, at, at + 1) != (whence == SEEK_HOLE))
+	while (at < c->size && sim_contents_have_hole(c, at, at + 1) != (whence == SEEK_HOLE))
 		at = (at / SIM_PAGE + 1) * SIM_PAGE;
 	if (at >= c->size)
 		return whence == SEEK_HOLE ? (off_t)c->size : -ENXIO;
@@ -670,24 +492,25 @@ void sim_inode_fill(struct sim_inode *inode, const void *bytes, size_t n)
 {
 	free_changes(inode);
 	for (int i = 0; i < SIM_LAYERS; i++) {
-		drop_pages(&inode->layers[i], 0, (uint64_t)inode->layers[i].n_pages * SIM_PAGE);
+		sim_contents_drop(&inode->layers[i], 0,
+				  (uint64_t)inode->layers[i].n_pages * SIM_PAGE);
 		if (n != 0)
-			put_bytes(&inode->layers[i], 0, bytes, n);
+			sim_contents_write(&inode->layers[i], 0, bytes, n);
 		inode->layers[i].size = n;
 	}
 }
 
 void sim_inodes_clear(void)
 {
-	while (names != NULL)
+	while (names)
 		remove_name_change(names);
-	while (inodes != NULL) {
+	while (inodes) {
 		struct sim_inode *inode = inodes;
 
 		inodes = inode->next;
 		free_changes(inode);
 		for (int i = 0; i < SIM_LAYERS; i++)
-			free_contents(&inode->layers[i]);
+			sim_contents_free(&inode->layers[i]);
 		sim_host_free(inode->target);
 		sim_host_free(inode);
 	}
@@ -697,42 +520,49 @@ void sim_inodes_clear(void)
 
 /* -- the power cut -- */
 
-static bool same_name(const struct sim_inode *a, const char *a_name, const struct sim_inode *b, const char *b_name)
+static bool same_name(const struct sim_inode *a, const char *a_name, const struct sim_inode *b,
+		      const char *b_name)
 {
-	return a != NULL && a == b && strcmp(a_name, b_name) == 0;
+	return a && a == b && strcmp(a_name, b_name) == 0;
 }
 
 static bool shares_name(const struct name_change *a, const struct name_change *b)
 {
-	return same_name(a->dir, a->name, b->dir, b->name) || same_name(a->dir, a->name, b->from, b->old) ||
-	       same_name(a->from, a->old, b->dir, b->name) || same_name(a->from, a->old, b->from, b->old);
+	return same_name(a->dir, a->name, b->dir, b->name) ||
+	       same_name(a->dir, a->name, b->from, b->old) ||
+	       same_name(a->from, a->old, b->dir, b->name) ||
+	       same_name(a->from, a->old, b->from, b->old);
 }
 
-/* A journal loses the newest changes. Without one each is drawn, but those of one name keep their order. */
+/*
+ * A journal loses the newest changes. Without one each is drawn, but those of one name keep their
+ * order.
+ */
 static void draw_names(bool journals)
 {
 	uint32_t n = 0, n_safe = 0;
 
-	for (struct name_change *change = names; change != NULL; change = change->next) {
+	for (struct name_change *change = names; change; change = change->next) {
 		n++;
 		if (change->safe)
 			n_safe = n;
 	}
 	if (journals)
 		n = n_safe + sim_draw(n - n_safe + 1);
-	for (struct name_change *change = names; change != NULL; change = change->next) {
+	for (struct name_change *change = names; change; change = change->next) {
 		change->kept = journals ? n != 0 : change->safe || sim_draw(2) != 0;
 		n -= n != 0;
 	}
-	for (struct name_change *change = last_name; change != NULL && !journals; change = change->previous)
-		for (struct name_change *later = change->next; later != NULL && !change->kept; later = later->next)
+	for (struct name_change *change = last_name; change && !journals; change = change->previous)
+		for (struct name_change *later = change->next; later && !change->kept;
+		     later = later->next)
 			change->kept = later->kept && shares_name(change, later);
 }
 
 static void cut_names(bool journals)
 {
 	draw_names(journals);
-	while (names != NULL) {
+	while (names) {
 		if (names->kept)
 			apply_name(names, SIM_DURABLE);
 		remove_name_change(names);
@@ -743,7 +573,7 @@ static void cut_inode(struct sim_inode *inode)
 {
 	struct sim_contents *durable = &inode->layers[SIM_DURABLE];
 
-	for (const struct sim_change *change = inode->changes; change != NULL; change = change->next) {
+	for (const struct sim_change *change = inode->changes; change; change = change->next) {
 		uint32_t fate = change->safe ? 0 : sim_draw(3);
 
 		if (fate == 0)
@@ -752,7 +582,7 @@ static void cut_inode(struct sim_inode *inode)
 			apply_torn(durable, change);
 	}
 	free_changes(inode);
-	copy_contents(&inode->layers[SIM_SEEN], durable);
+	sim_contents_copy(&inode->layers[SIM_SEEN], durable);
 	inode->n_errors = 0;
 	inode->error_reported = false;
 }
@@ -761,7 +591,7 @@ static void forget_sockets(struct sim_contents *c)
 {
 	struct sim_entry **at = &c->entries;
 
-	while (*at != NULL) {
+	while (*at) {
 		struct sim_entry *e = *at;
 
 		if (sim_inode_type(e->inode) == S_IFSOCK) {
@@ -775,8 +605,8 @@ static void forget_sockets(struct sim_contents *c)
 
 static void find_parents(void)
 {
-	for (struct sim_inode *dir = inodes; dir != NULL; dir = dir->next)
-		for (struct sim_entry *e = dir->layers[SIM_SEEN].entries; e != NULL; e = e->next)
+	for (struct sim_inode *dir = inodes; dir; dir = dir->next)
+		for (struct sim_entry *e = dir->layers[SIM_SEEN].entries; e; e = e->next)
 			if (sim_inode_type(e->inode) == S_IFDIR)
 				e->inode->parent = dir;
 }
@@ -785,14 +615,14 @@ void sim_inodes_cut(bool whole, bool journals)
 {
 	if (whole)
 		cut_names(journals);
-	for (struct sim_inode *inode = inodes; inode != NULL; inode = inode->next) {
+	for (struct sim_inode *inode = inodes; inode; inode = inode->next) {
 		if (inode->fs == SIM_FS_DISK)
 			cut_inode(inode);
 		for (int i = 0; whole && i < SIM_LAYERS; i++)
 			if (inode->fs == SIM_FS_DISK)
 				forget_sockets(&inode->layers[i]);
 			else
-				free_contents(&inode->layers[i]);
+				sim_contents_free(&inode->layers[i]);
 	}
 	find_parents();
 }

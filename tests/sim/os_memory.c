@@ -2,8 +2,9 @@
 /*
  * os_memory.c - memfd and mmap: shared memory of simulated processes
  *
- * A simulated memfd is one of the host. Each process has a range of addresses of its own, where each mapping gets addresses
- * that were not used before: what is used after munmap() faults, and addresses are the same in each run of a seed.
+ * A simulated memfd is one of the host. Each process has a range of addresses of its own, where
+ * each mapping gets addresses that were not used before: what is used after munmap() faults, and
+ * addresses are the same in each run of a seed.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #define RANGE ((size_t)1 << 36) /* bytes of addresses for a process */
 #define FIRST ((uint8_t *)0x200000000000)
 #define PAGE ((size_t)4096)
-#define LAZY (1 << 20) /* bytes: so much memory, or more, is not populated, since the product rarely touches all of it */
+/* bytes: so much memory, or more, is not populated, since the product rarely touches all of it */
+#define LAZY (1 << 20)
 
 static size_t tops[SIM_PROCS]; /* bytes of each range that were used */
 extern size_t sim_proc_index(const struct sim_proc *proc);
@@ -81,10 +83,13 @@ static int memory_fcntl(struct sim_file *file, int command, long arg)
 	return rc < 0 ? -errno : rc;
 }
 
-static int memory_map(struct sim_file *file, void *at, size_t bytes, int prot, int flags, off_t offset)
+static int memory_map(struct sim_file *file, void *at, size_t bytes, int prot, int flags,
+		      off_t offset)
 {
-	return mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, ((struct memory_file *)file)->real, offset) == MAP_FAILED ? -errno
-															      : 0;
+	return mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE,
+		    ((struct memory_file *)file)->real, offset) == MAP_FAILED
+		       ? -errno
+		       : 0;
 }
 
 static void memory_close(struct sim_file *file)
@@ -92,9 +97,15 @@ static void memory_close(struct sim_file *file)
 	close(((struct memory_file *)file)->real);
 }
 
-static const struct sim_file_ops memory_ops = {
-	.kind = "memfd", .read = memory_read, .write = memory_write, .stat = memory_stat, .truncate = memory_truncate,
-	.allocate = memory_allocate, .fcntl = memory_fcntl, .map = memory_map, .close = memory_close};
+static const struct sim_file_ops memory_ops = {.kind = "memfd",
+					       .read = memory_read,
+					       .write = memory_write,
+					       .stat = memory_stat,
+					       .truncate = memory_truncate,
+					       .allocate = memory_allocate,
+					       .fcntl = memory_fcntl,
+					       .map = memory_map,
+					       .close = memory_close};
 
 int sim_memory_fd(const struct sim_file *file)
 {
@@ -172,10 +183,11 @@ void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t
 
 	sim_call();
 	map = find_map(proc, NULL);
-	if (map == NULL)
+	if (!map)
 		sim_fail("%s: more than %u mappings", proc->name, SIM_MAPS);
 	if (flags & MAP_FIXED) {
-		rc = (int)sim_result(sim_map_over(wanted, bytes, prot, flags, fd, offset) < 0 ? -errno : 0);
+		rc = (int)sim_result(
+			sim_map_over(wanted, bytes, prot, flags, fd, offset) < 0 ? -errno : 0);
 		return rc == 0 ? wanted : MAP_FAILED;
 	}
 	if (flags & MAP_FIXED_NOREPLACE)
@@ -186,13 +198,13 @@ void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t
 	}
 	if (!(flags & MAP_ANONYMOUS)) {
 		file = sim_fd_file(fd);
-		if (file == NULL || file->ops->map == NULL) {
-			errno = file == NULL ? EBADF : ENODEV;
+		if (!file || !file->ops->map) {
+			errno = !file ? EBADF : ENODEV;
 			return MAP_FAILED;
 		}
 	}
 	at = fresh(proc, whole_pages(bytes));
-	if (file != NULL)
+	if (file)
 		rc = file->ops->map(file, at, bytes, prot, flags, offset);
 	else if (mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
 		rc = -errno;
@@ -200,7 +212,7 @@ void *__wrap_mmap(void *wanted, size_t bytes, int prot, int flags, int fd, off_t
 		errno = -rc;
 		return MAP_FAILED;
 	}
-	if (file != NULL)
+	if (file)
 		sim_file_get(file);
 	*map = (struct sim_map){.at = at, .bytes = whole_pages(bytes), .file = file};
 	sim_note((uint64_t)bytes << 8 | 8);
@@ -213,7 +225,7 @@ static void drop(struct sim_map *map)
 
 	munmap(map->at, map->bytes);
 	*map = (struct sim_map){0};
-	if (file != NULL)
+	if (file)
 		sim_file_put(file);
 }
 
@@ -228,10 +240,13 @@ int __wrap_munmap(void *at, size_t bytes)
 	bytes = whole_pages(bytes);
 	if (bytes == 0)
 		return (int)sim_result(-EINVAL);
-	while (map < proc->maps + SIM_MAPS && (map->at == NULL || from < map->at || from + bytes > map->at + map->bytes))
+	while (map < proc->maps + SIM_MAPS &&
+	       (!map->at || from < map->at || from + bytes > map->at + map->bytes))
 		map++;
-	if (map == proc->maps + SIM_MAPS || (from != map->at && from + bytes != map->at + map->bytes))
-		sim_fail("%s: munmap of %zu bytes, which are no mapping, nor an end of one", proc->name, bytes);
+	if (map == proc->maps + SIM_MAPS ||
+	    (from != map->at && from + bytes != map->at + map->bytes))
+		sim_fail("%s: munmap of %zu bytes, which are no mapping, nor an end of one",
+			 proc->name, bytes);
 	if (bytes == map->bytes) {
 		drop(map);
 		return 0;
@@ -253,7 +268,8 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 	sim_call();
 	from = find_map(proc, old);
 	to = find_map(proc, at);
-	if (!(flags & MREMAP_FIXED) || old_bytes != bytes || from == NULL || to == NULL || to->bytes != from->bytes)
+	if (!(flags & MREMAP_FIXED) || old_bytes != bytes || !from || !to ||
+	    to->bytes != from->bytes)
 		sim_fail("%s: mremap in a way that is not simulated", proc->name);
 	if (sim_memory_fails()) {
 		errno = ENOMEM;
@@ -264,7 +280,7 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags, void *
 	file = to->file;
 	to->file = from->file;
 	*from = (struct sim_map){0};
-	if (file != NULL)
+	if (file)
 		sim_file_put(file);
 	return at;
 }
@@ -282,7 +298,7 @@ int __wrap_madvise(void *at, size_t bytes, int advice)
 void sim_maps_drop_all(struct sim_proc *proc)
 {
 	for (struct sim_map *map = proc->maps; map < proc->maps + SIM_MAPS; map++)
-		if (map->at != NULL)
+		if (map->at)
 			drop(map);
 	tops[sim_proc_index(proc)] = 0;
 }

@@ -25,7 +25,10 @@
 
 void __wrap_gn_clock_init(void)
 {
-	/* the processor's counter is not simulated: without this call the product reads CLOCK_MONOTONIC */
+	/*
+	 * the processor's counter is not simulated: without this call the product reads
+	 * CLOCK_MONOTONIC
+	 */
 }
 
 unsigned __wrap_gn_worker_pauses(void)
@@ -39,7 +42,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 
 	sim_access(true, __builtin_return_address(0));
 	ns = sim_now() + 1;
-	ts->tv_sec = (time_t)(ns / 1000000000u) + (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? BOOTED : 0);
+	ts->tv_sec = (time_t)(ns / 1000000000u) +
+		     (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? BOOTED : 0);
 	ts->tv_nsec = (long)(ns % 1000000000u);
 	return 0;
 }
@@ -48,7 +52,7 @@ time_t __wrap_time(time_t *at)
 {
 	time_t now = BOOTED + (time_t)(sim_now() / 1000000000u);
 
-	if (at != NULL)
+	if (at)
 		*at = now;
 	return now;
 }
@@ -57,7 +61,8 @@ int __wrap_nanosleep(const struct timespec *ts, struct timespec *left)
 {
 	(void)left;
 	sim_call();
-	sim_block(NULL, NULL, sim_now() + (uint64_t)ts->tv_sec * 1000000000u + (uint64_t)ts->tv_nsec);
+	sim_block(NULL, NULL,
+		  sim_now() + (uint64_t)ts->tv_sec * 1000000000u + (uint64_t)ts->tv_nsec);
 	return 0;
 }
 
@@ -101,7 +106,8 @@ gid_t __wrap_getegid(void)
 	return sim_proc_self()->uid;
 }
 
-int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t bytes, struct passwd **found)
+int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t bytes,
+		      struct passwd **found)
 {
 	(void)uid;
 	(void)pw;
@@ -138,7 +144,9 @@ unsigned long __wrap_getauxval(unsigned long type)
 
 long __wrap_sysconf(int name)
 {
-	return name == _SC_PAGESIZE ? 4096 : name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF ? 2 : sysconf(name);
+	return name == _SC_PAGESIZE                                           ? 4096
+	       : name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF ? 2
+									      : sysconf(name);
 }
 
 int __wrap_getrlimit(int resource, struct rlimit *limit)
@@ -174,7 +182,8 @@ int __wrap_prctl(int option, ...)
 }
 
 /* gantry leaves processes nothing to do after a fork, since none forks here. */
-int __wrap___register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *handle)
+int __wrap___register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+			     void *handle)
 {
 	(void)prepare;
 	(void)parent;
@@ -190,7 +199,7 @@ static long close_descriptors(unsigned first, unsigned last, unsigned flags)
 	if (flags != 0)
 		return -EINVAL; /* no table of its own: the caller does without */
 	for (unsigned fd = first; fd <= last && fd < SIM_FDS; fd++)
-		if (sim_proc_self()->fds[fd].file != NULL)
+		if (sim_proc_self()->fds[fd].file)
 			__wrap_close((int)fd);
 	return 0;
 }
@@ -223,7 +232,8 @@ long __wrap_syscall(long number, ...)
 	case SYS_membarrier:
 		return sim_result(membarrier((int)a[0]));
 	case SYS_close_range:
-		return sim_result(close_descriptors((unsigned)a[0], (unsigned)a[1], (unsigned)a[2]));
+		return sim_result(
+			close_descriptors((unsigned)a[0], (unsigned)a[1], (unsigned)a[2]));
 	case SYS_pidfd_open:
 		return sim_pidfd_open((pid_t)a[0]);
 	case SYS_gettid:
@@ -240,18 +250,20 @@ long __wrap_syscall(long number, ...)
 /* -- libconfig: see memory_spared in proc.h -- */
 
 #define SPARED(type, name, parameters, arguments) \
-	type __wrap_##name parameters             \
-	{                                         \
-		type result;                      \
-                                                  \
+	type __wrap_##name parameters \
+	{ \
+		type result; \
+\
 		sim_proc_self()->memory_spared++; \
-		result = name arguments;          \
+		result = name arguments; \
 		sim_proc_self()->memory_spared--; \
-		return result;                    \
+		return result; \
 	}
 SPARED(int, config_read, (config_t * config, FILE *stream), (config, stream))
-SPARED(int, config_setting_set_string, (config_setting_t * setting, const char *value), (setting, value))
-SPARED(config_setting_t *, config_setting_add, (config_setting_t * parent, const char *name, int type), (parent, name, type))
+SPARED(int, config_setting_set_string, (config_setting_t * setting, const char *value),
+       (setting, value))
+SPARED(config_setting_t *, config_setting_add,
+       (config_setting_t * parent, const char *name, int type), (parent, name, type))
 
 void __wrap_config_init(config_t *config)
 {
@@ -293,7 +305,7 @@ int __wrap_kill(pid_t pid, int signal)
 
 	sim_call();
 	proc = sim_proc_find(pid);
-	if (proc == NULL || !proc->alive)
+	if (!proc || !proc->alive)
 		return (int)sim_result(-ESRCH);
 	if (signal != 0)
 		sim_proc_signal(proc, signal);
@@ -304,7 +316,7 @@ int __wrap_sigaction(int signal, const struct sigaction *act, struct sigaction *
 {
 	(void)signal;
 	(void)act;
-	if (old != NULL)
+	if (old)
 		memset(old, 0, sizeof(*old));
 	return 0;
 }

@@ -2,8 +2,9 @@
 /*
  * os_path.c - paths of the simulated file system: open, stat, permissions, names, socket files
  *
- * The working directory of each process is the root directory, its umask is 022. Permissions: user 0 may do all, the owner of
- * an inode has the permissions of owners, any other user those of others. Groups are ignored.
+ * The working directory of each process is the root directory, its umask is 022. Permissions: user
+ * 0 may do all, the owner of an inode has the permissions of owners, any other user those of
+ * others. Groups are ignored.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ struct sim_file *sim_memory_reopen(struct sim_file *file, int flags) __attribute
 
 static uid_t caller(void)
 {
-	return sim_self() != NULL ? sim_proc_self()->uid : 0;
+	return sim_self() ? sim_proc_self()->uid : 0;
 }
 
 bool sim_inode_permits(const struct sim_inode *inode, int mask)
@@ -50,7 +51,7 @@ static bool is_owner(const struct sim_inode *inode)
 /* May the caller make a name in this directory? */
 static int check_add(const struct sim_inode *dir)
 {
-	if (dir == NULL)
+	if (!dir)
 		return -EEXIST; /* "/", "." or the like */
 	if (dir->fs == SIM_FS_PROC)
 		return -EACCES;
@@ -90,14 +91,17 @@ static int begin(struct walk *w, int dir, const char *path)
 	if (path[0] == '/' || dir == AT_FDCWD)
 		return 0;
 	file = sim_fd_file(dir);
-	f = file != NULL ? sim_disk_file(file) : NULL;
-	if (f == NULL)
-		return file == NULL ? -EBADF : -ENOTDIR;
+	f = file ? sim_disk_file(file) : NULL;
+	if (!f)
+		return !file ? -EBADF : -ENOTDIR;
 	w->at = f->inode;
 	return 0;
 }
 
-/* Take the next name off the path; "." at its end. last: nothing but slashes follows. slash: they do. */
+/*
+ * Take the next name off the path; "." at its end. last: nothing but slashes follows. slash: they
+ * do.
+ */
 static int next_name(struct walk *w, char *name, bool *last, bool *slash)
 {
 	const char *p = w->left + strspn(w->left, "/");
@@ -123,7 +127,8 @@ static int follow_link(struct walk *w, const struct sim_inode *link, bool slash)
 	if (++w->links > LINKS_MAX)
 		return -ELOOP;
 	strcpy(rest, w->left);
-	if ((size_t)snprintf(w->left, sizeof(w->left), "%s%s%s", link->target, slash ? "/" : "", rest) >= PATH_MAX)
+	if ((size_t)snprintf(w->left, sizeof(w->left), "%s%s%s", link->target, slash ? "/" : "",
+			     rest) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	if (link->target[0] == '/')
 		w->at = sim_disk_root();
@@ -135,19 +140,24 @@ static struct sim_file *find_fd(const char *name)
 	char *end;
 	unsigned long fd = strtoul(name, &end, 10);
 
-	return *name >= '0' && *name <= '9' && *end == '\0' && fd < SIM_FDS && sim_self() != NULL ? sim_proc_self()->fds[fd].file
-												   : NULL;
+	return *name >= '0' && *name <= '9' && *end == '\0' && fd < SIM_FDS && sim_self()
+		       ? sim_proc_self()->fds[fd].file
+		       : NULL;
 }
 
-/* A name in /proc/self/fd: the file of that descriptor. 0: w->at is the inode; 1: `place` is filled; or -errno. */
-static int step_fd(struct walk *w, const char *name, bool last, bool follow, struct sim_place *place)
+/*
+ * A name in /proc/self/fd: the file of that descriptor. 0: w->at is the inode; 1: `place` is
+ * filled; or -errno.
+ */
+static int step_fd(struct walk *w, const char *name, bool last, bool follow,
+		   struct sim_place *place)
 {
 	struct sim_file *file = find_fd(name);
-	struct sim_disk_file *f = file != NULL ? sim_disk_file(file) : NULL;
+	struct sim_disk_file *f = file ? sim_disk_file(file) : NULL;
 
-	if (file == NULL)
+	if (!file)
 		return -ENOENT;
-	if (f != NULL && (!last || follow)) {
+	if (f && (!last || follow)) {
 		w->at = f->inode;
 		return 0;
 	}
@@ -178,13 +188,13 @@ static int step(struct walk *w, bool follow, struct sim_place *place)
 			return rc;
 	} else {
 		inode = sim_dir_find(dir, place->name);
-		if (inode == NULL && !last)
+		if (!inode && !last)
 			return -ENOENT;
-		if (inode != NULL && sim_inode_type(inode) == S_IFLNK && (!last || slash || follow))
+		if (inode && sim_inode_type(inode) == S_IFLNK && (!last || slash || follow))
 			return follow_link(w, inode, slash);
 		place->dir = last ? dir : NULL;
 		w->at = inode;
-		if (inode != NULL && last && slash && sim_inode_type(inode) != S_IFDIR)
+		if (inode && last && slash && sim_inode_type(inode) != S_IFDIR)
 			return -ENOTDIR;
 	}
 	place->inode = w->at;
@@ -209,9 +219,9 @@ int sim_path_find_inode(int dir, const char *path, bool follow, struct sim_inode
 	struct sim_place place;
 	int rc = sim_path_find(dir, path, follow, &place);
 
-	if (rc == 0 && place.file != NULL)
+	if (rc == 0 && place.file)
 		sim_fail("%s: not simulated for a file of kind %s", path, place.file->ops->kind);
-	if (rc == 0 && place.inode == NULL)
+	if (rc == 0 && !place.inode)
 		rc = -ENOENT;
 	*inode_p = place.inode;
 	return rc;
@@ -251,15 +261,18 @@ static int create(struct sim_place *place, mode_t mode, const char *path)
 		return -EISDIR;
 	if (sim_disk_is_full(place->dir))
 		return -ENOSPC;
-	place->inode = sim_inode_new(place->dir, S_IFREG | (mode & 07777 & ~(mode_t)UMASK), caller());
+	place->inode = sim_inode_new(place->dir, S_IFREG | (mode & 07777 & ~(mode_t)UMASK),
+				     caller());
 	sim_dir_add(place->dir, place->name, place->inode);
 	return 0;
 }
 
 static struct sim_file *reopen(struct sim_file *file, int flags)
 {
-	if ((flags & (O_PATH | O_NOFOLLOW)) || strcmp(file->ops->kind, "memfd") != 0 || sim_memory_reopen == NULL)
-		sim_fail("open of /proc/self/fd for a file of kind %s (flags=%#o)", file->ops->kind, (unsigned)flags);
+	if ((flags & (O_PATH | O_NOFOLLOW)) || strcmp(file->ops->kind, "memfd") != 0 ||
+	    !sim_memory_reopen)
+		sim_fail("open of /proc/self/fd for a file of kind %s (flags=%#o)", file->ops->kind,
+			 (unsigned)flags);
 	return sim_memory_reopen(file, flags & ~CALL_FLAGS);
 }
 
@@ -273,12 +286,15 @@ struct sim_file *sim_path_open(int dir, const char *path, int flags, mode_t mode
 		sim_fail("%s: O_TMPFILE", path);
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	rc = sim_path_find(dir, path, !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL), &place);
-	if (rc == 0 && place.file != NULL)
+	rc = sim_path_find(dir, path,
+			   !(flags & O_NOFOLLOW) &&
+				   (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL),
+			   &place);
+	if (rc == 0 && place.file)
 		return reopen(place.file, flags);
-	if (rc == 0 && place.inode != NULL && (flags & O_CREAT) && (flags & O_EXCL))
+	if (rc == 0 && place.inode && (flags & O_CREAT) && (flags & O_EXCL))
 		rc = -EEXIST;
-	if (rc == 0 && place.inode == NULL) {
+	if (rc == 0 && !place.inode) {
 		rc = flags & O_CREAT ? create(&place, mode, path) : -ENOENT;
 		created = rc == 0;
 	}
@@ -299,7 +315,7 @@ int sim_path_open_fd(int dir, const char *path, int flags, mode_t mode)
 
 	sim_call();
 	file = sim_path_open(dir, path, flags, mode);
-	return file != NULL ? sim_fd_new(file, flags & O_CLOEXEC) : (int)sim_done(-errno, 0x40);
+	return file ? sim_fd_new(file, flags & O_CLOEXEC) : (int)sim_done(-errno, 0x40);
 }
 
 int __wrap_openat(int dir, const char *path, int flags, ...)
@@ -338,7 +354,8 @@ int __wrap_faccessat(int dir, const char *path, int mode, int flags)
 		sim_fail("faccessat with flags %#x", (unsigned)flags);
 	rc = sim_path_find_inode(dir, path, true, &inode);
 	/* user 0 may execute a file that has any execute permission */
-	if (rc == 0 && (!sim_inode_permits(inode, mode) || ((mode & X_OK) && !(sim_inode_mode(inode) & 0111))))
+	if (rc == 0 &&
+	    (!sim_inode_permits(inode, mode) || ((mode & X_OK) && !(sim_inode_mode(inode) & 0111))))
 		rc = -EACCES;
 	return (int)sim_done(rc, 0x41);
 }
@@ -433,15 +450,15 @@ int __wrap_mkdirat(int dir, const char *path, mode_t mode)
 
 	sim_call();
 	rc = sim_path_find(dir, path, false, &place);
-	if (rc == 0 && (place.inode != NULL || place.file != NULL))
+	if (rc == 0 && (place.inode || place.file))
 		rc = -EEXIST;
 	if (rc == 0)
 		rc = check_add(place.dir);
 	if (rc == 0 && sim_disk_is_full(place.dir))
 		rc = -ENOSPC;
 	if (rc == 0) {
-		struct sim_inode *made =
-			sim_inode_new(place.dir, S_IFDIR | (mode & 01777 & ~(mode_t)UMASK), caller());
+		struct sim_inode *made = sim_inode_new(
+			place.dir, S_IFDIR | (mode & 01777 & ~(mode_t)UMASK), caller());
 
 		sim_dir_add(place.dir, place.name, made);
 	}
@@ -462,9 +479,9 @@ int __wrap_unlinkat(int dir, const char *path, int flags)
 	if (flags != 0)
 		sim_fail("%s: a directory is removed", path);
 	rc = sim_path_find(dir, path, false, &place);
-	if (rc == 0 && place.inode == NULL)
-		rc = place.file != NULL ? -EPERM : -ENOENT;
-	if (rc == 0 && (sim_inode_type(place.inode) == S_IFDIR || place.dir == NULL))
+	if (rc == 0 && !place.inode)
+		rc = place.file ? -EPERM : -ENOENT;
+	if (rc == 0 && (sim_inode_type(place.inode) == S_IFDIR || !place.dir))
 		rc = -EISDIR;
 	if (rc == 0)
 		rc = check_remove(place.dir, place.inode);
@@ -482,18 +499,19 @@ static int rename_place(const struct sim_place *from, const struct sim_place *to
 {
 	int rc;
 
-	if (from->inode == NULL)
+	if (!from->inode)
 		return -ENOENT;
-	if (from->dir == NULL || to->dir == NULL)
+	if (!from->dir || !to->dir)
 		return -EBUSY;
 	rc = check_remove(from->dir, from->inode);
 	if (rc == 0)
-		rc = to->inode != NULL ? check_remove(to->dir, to->inode) : check_add(to->dir);
+		rc = to->inode ? check_remove(to->dir, to->inode) : check_add(to->dir);
 	if (rc != 0 || from->inode == to->inode)
 		return rc;
 	if (from->dir->fs != to->dir->fs)
 		return -EXDEV;
-	if (sim_inode_type(from->inode) == S_IFDIR || (to->inode != NULL && sim_inode_type(to->inode) == S_IFDIR))
+	if (sim_inode_type(from->inode) == S_IFDIR ||
+	    (to->inode && sim_inode_type(to->inode) == S_IFDIR))
 		sim_fail("rename of a directory");
 	sim_dir_rename(from->dir, from->name, to->dir, to->name);
 	return 0;
@@ -517,13 +535,14 @@ static void file_text(struct sim_file *file, char *out, size_t bytes)
 	struct sim_disk_file *f = sim_disk_file(file);
 	const char *kind = file->ops->kind;
 
-	if (f != NULL) {
+	if (f) {
 		sim_inode_path(f->inode, out, bytes);
 		if (out[0] == '\0')
 			snprintf(out, bytes, "/removed (deleted)");
 	} else if (strcmp(kind, "memfd") == 0) {
 		snprintf(out, bytes, "/memfd:sim (deleted)");
-	} else if (strcmp(kind, "eventfd") == 0 || strcmp(kind, "timerfd") == 0 || strcmp(kind, "signalfd") == 0) {
+	} else if (strcmp(kind, "eventfd") == 0 || strcmp(kind, "timerfd") == 0 ||
+		   strcmp(kind, "signalfd") == 0) {
 		snprintf(out, bytes, "anon_inode:[%s]", kind);
 	} else {
 		snprintf(out, bytes, "%s:[1]", kind);
@@ -541,17 +560,18 @@ ssize_t __wrap_readlinkat(int dir, const char *path, char *out, size_t bytes)
 	if (path[0] == '\0') {
 		struct sim_file *file = sim_fd_file(dir);
 
-		if (file == NULL)
+		if (!file)
 			return -1;
-		place = (struct sim_place){.inode = sim_disk_file(file) != NULL ? sim_disk_file(file)->inode : NULL};
+		place = (struct sim_place){.inode = sim_disk_file(file) ? sim_disk_file(file)->inode
+									: NULL};
 	} else {
 		rc = sim_path_find(dir, path, false, &place);
 	}
-	if (rc == 0 && place.file == NULL && (place.inode == NULL || place.inode->target == NULL))
-		rc = place.inode == NULL ? -ENOENT : -EINVAL;
+	if (rc == 0 && !place.file && (!place.inode || !place.inode->target))
+		rc = !place.inode ? -ENOENT : -EINVAL;
 	if (rc != 0)
 		return sim_done(rc, 0x48);
-	if (place.file != NULL)
+	if (place.file)
 		file_text(place.file, text, sizeof(text));
 	else
 		snprintf(text, sizeof(text), "%s", place.inode->target);
@@ -578,7 +598,7 @@ char *__wrap_realpath(const char *path, char *out)
 	if (sim_done(rc, 0x49) != 0)
 		return NULL;
 	sim_inode_path(inode, text, sizeof(text));
-	if (out == NULL)
+	if (!out)
 		return strdup(text);
 	return strcpy(out, text);
 }
@@ -586,7 +606,7 @@ char *__wrap_realpath(const char *path, char *out)
 char *__wrap_getcwd(char *out, size_t bytes)
 {
 	sim_call();
-	if (out == NULL)
+	if (!out)
 		sim_fail("getcwd without a buffer");
 	if (bytes < 2) {
 		errno = ERANGE;
@@ -602,13 +622,14 @@ int sim_path_bind(const char *path, mode_t mode, void *listener)
 	struct sim_place place;
 	int rc = sim_path_find(AT_FDCWD, path, false, &place);
 
-	if (rc == 0 && (place.inode != NULL || place.file != NULL))
+	if (rc == 0 && (place.inode || place.file))
 		rc = -EADDRINUSE;
 	if (rc == 0)
 		rc = check_add(place.dir);
 	if (rc != 0)
 		return rc;
-	place.inode = sim_inode_new(place.dir, S_IFSOCK | (mode & 07777 & ~(mode_t)UMASK), caller());
+	place.inode = sim_inode_new(place.dir, S_IFSOCK | (mode & 07777 & ~(mode_t)UMASK),
+				    caller());
 	place.inode->listener = listener;
 	sim_dir_add(place.dir, place.name, place.inode);
 	return 0;
@@ -621,7 +642,7 @@ void *sim_path_socket(const char *path)
 
 	if (rc == 0 && !sim_inode_permits(inode, W_OK))
 		rc = -EACCES;
-	if (rc == 0 && inode->listener == NULL)
+	if (rc == 0 && !inode->listener)
 		rc = -ECONNREFUSED;
 	errno = -rc;
 	return rc == 0 ? inode->listener : NULL;
@@ -629,7 +650,7 @@ void *sim_path_socket(const char *path)
 
 void sim_path_socket_gone(void *listener)
 {
-	for (struct sim_inode *inode = sim_inodes(); inode != NULL; inode = inode->next)
+	for (struct sim_inode *inode = sim_inodes(); inode; inode = inode->next)
 		if (inode->listener == listener)
 			inode->listener = NULL;
 }

@@ -2,8 +2,8 @@
 /*
  * os_thread.c - threads, mutexes, condition variables, semaphores
  *
- * Their state lies in the objects of libc themselves, which the product initialises statically or by the functions here: the
- * first bytes of each are ours.
+ * Their state lies in the objects of libc themselves, which the product initialises statically or
+ * by the functions here: the first bytes of each are ours.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,14 +15,15 @@
 
 /* -- threads -- */
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg),
+			  void *arg)
 {
 	struct sim_thread *t;
 
 	(void)attr;
 	sim_call();
 	t = sim_memory_fails() ? NULL : sim_thread_start(sim_proc_self(), "thread", fn, arg);
-	if (t == NULL)
+	if (!t)
 		return EAGAIN;
 	*thread = (pthread_t)t;
 	return 0;
@@ -42,7 +43,7 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 	if (!has_ended(t))
 		sim_block(has_ended, t, SIM_NEVER);
 	value = sim_thread_result(t);
-	if (result != NULL)
+	if (result)
 		*result = value;
 	return 0;
 }
@@ -143,7 +144,7 @@ _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
 
 static bool is_unlocked(void *arg)
 {
-	return ((struct mutex *)arg)->owner == NULL;
+	return !((struct mutex *)arg)->owner;
 }
 
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
@@ -160,7 +161,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 	struct mutex *m = (struct mutex *)mutex;
 
 	sim_call();
-	if (sim_self() == NULL)
+	if (!sim_self())
 		return 0; /* a constructor of the image */
 	if (m->owner == sim_self()) {
 		if (!m->recursive)
@@ -168,7 +169,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 		m->count++;
 		return 0;
 	}
-	while (m->owner != NULL)
+	while (m->owner)
 		sim_block(is_unlocked, m, SIM_NEVER);
 	m->owner = sim_self();
 	return 0;
@@ -192,7 +193,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 int __wrap_pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
-	if (((struct mutex *)mutex)->owner != NULL)
+	if (((struct mutex *)mutex)->owner)
 		sim_fail("a locked mutex is destroyed");
 	return 0;
 }
@@ -253,7 +254,7 @@ static int cond_wait_until(struct cond *c, pthread_mutex_t *mutex, uint64_t dead
 	c->waiters--;
 	if (in_time && c->signals > wait.since && c->taken < c->signals)
 		c->taken++;
-	while (m->owner != NULL)
+	while (m->owner)
 		sim_block(is_unlocked, m, SIM_NEVER);
 	m->owner = sim_self();
 	return in_time ? 0 : ETIMEDOUT;
@@ -265,9 +266,11 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 }
 
 /* All of gantry's have CLOCK_MONOTONIC. */
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *at)
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *at)
 {
-	return cond_wait_until((struct cond *)cond, mutex, (uint64_t)at->tv_sec * 1000000000u + (uint64_t)at->tv_nsec);
+	return cond_wait_until((struct cond *)cond, mutex,
+			       (uint64_t)at->tv_sec * 1000000000u + (uint64_t)at->tv_nsec);
 }
 
 int __wrap_pthread_cond_signal(pthread_cond_t *cond)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os_unix.c - Unix sockets: messages with descriptors between processes, and credentials of the peer */
+/*
+ * os_unix.c - Unix sockets: messages with descriptors between processes, and credentials of the
+ * peer
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,14 +31,15 @@ struct message {
 struct socket {
 	struct sim_file file;
 	int type;
-	struct socket *peer;  /* NULL: none, or closed */
+	struct socket *peer; /* NULL: none, or closed */
 	bool was_connected, reset, listening;
 	uint64_t patience_ns; /* of a receive that blocks; 0: none */
 	struct ucred creator, peer_cred;
 	struct message *first, **last; /* received */
 	size_t queued;
 	uint32_t n_queued;
-	struct socket *pending, *next_pending; /* of a listener: connections to accept, the newest first */
+	/* of a listener: connections to accept, the newest first */
+	struct socket *pending, *next_pending;
 	uint32_t n_pending, backlog;
 };
 
@@ -46,11 +50,12 @@ static uint32_t socket_poll(struct sim_file *file)
 
 	if (s->listening)
 		return s->n_pending != 0 ? POLLIN : 0;
-	if (s->first != NULL)
+	if (s->first)
 		events |= POLLIN;
-	if (s->was_connected && s->peer == NULL)
+	if (s->was_connected && !s->peer)
 		events |= POLLIN | POLLOUT | POLLHUP | POLLRDHUP;
-	else if (s->peer != NULL && s->peer->queued < QUEUE_BYTES && (s->type != SOCK_DGRAM || s->peer->n_queued < QUEUE_DGRAMS))
+	else if (s->peer && s->peer->queued < QUEUE_BYTES &&
+		 (s->type != SOCK_DGRAM || s->peer->n_queued < QUEUE_DGRAMS))
 		events |= POLLOUT;
 	return events;
 }
@@ -74,7 +79,7 @@ static struct message *take_message(struct socket *s)
 	struct message *m = s->first;
 
 	s->first = m->next;
-	if (s->first == NULL)
+	if (!s->first)
 		s->last = &s->first;
 	s->queued -= m->bytes;
 	s->n_queued--;
@@ -86,32 +91,37 @@ static void socket_close(struct sim_file *file)
 	struct socket *s = (struct socket *)file;
 
 	sim_path_socket_gone(s);
-	while (s->pending != NULL) {
+	while (s->pending) {
 		struct socket *waiting = s->pending;
 
 		s->pending = waiting->next_pending;
 		waiting->next_pending = NULL;
 		sim_file_put(&waiting->file);
 	}
-	if (s->peer != NULL) {
-		s->peer->reset = s->first != NULL && s->type != SOCK_DGRAM;
+	if (s->peer) {
+		s->peer->reset = s->first && s->type != SOCK_DGRAM;
 		s->peer->peer = NULL;
 		sim_file_changed(&s->peer->file);
 	}
-	while (s->first != NULL)
+	while (s->first)
 		drop_message(take_message(s));
 }
 
 static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t offset);
 static ssize_t socket_write(struct sim_file *file, const void *from, size_t bytes, off_t offset);
 
-static const struct sim_file_ops socket_ops = {.kind = "socket", .poll = socket_poll, .read = socket_read, .write = socket_write,
-					       .stat = socket_stat, .close = socket_close};
+static const struct sim_file_ops socket_ops = {.kind = "socket",
+					       .poll = socket_poll,
+					       .read = socket_read,
+					       .write = socket_write,
+					       .stat = socket_stat,
+					       .close = socket_close};
 
 static struct socket *new_socket(int type)
 {
 	const struct sim_proc *proc = sim_proc_self();
-	struct socket *s = sim_file_new(&socket_ops, sizeof(*s), O_RDWR | (type & SOCK_NONBLOCK ? O_NONBLOCK : 0));
+	struct socket *s = sim_file_new(&socket_ops, sizeof(*s),
+					O_RDWR | (type & SOCK_NONBLOCK ? O_NONBLOCK : 0));
 
 	s->type = type & 0xf;
 	s->last = &s->first;
@@ -132,7 +142,7 @@ static struct socket *find_socket(int fd)
 {
 	struct sim_file *file = sim_fd_file(fd);
 
-	if (file != NULL && file->ops != &socket_ops) {
+	if (file && file->ops != &socket_ops) {
 		errno = ENOTSOCK;
 		return NULL;
 	}
@@ -178,7 +188,7 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t n)
 	(void)n;
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	return (int)sim_result(sim_path_bind(sun->sun_path, 0777, s));
 }
@@ -189,7 +199,7 @@ int __wrap_listen(int fd, int backlog)
 
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	s->listening = true;
 	s->backlog = backlog < 0 || backlog > BACKLOG ? BACKLOG : (uint32_t)backlog;
@@ -205,10 +215,10 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t n)
 	(void)n;
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	listener = sim_path_socket(sun->sun_path);
-	if (listener == NULL)
+	if (!listener)
 		return -1;
 	if (!listener->listening)
 		return (int)sim_result(-ECONNREFUSED);
@@ -219,7 +229,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t n)
 	served = new_socket(s->type);
 	served->creator = listener->creator;
 	join(s, served);
-	for (at = &listener->pending; *at != NULL; at = &(*at)->next_pending)
+	for (at = &listener->pending; *at; at = &(*at)->next_pending)
 		;
 	*at = served;
 	listener->n_pending++;
@@ -236,9 +246,9 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *n, int flags)
 	(void)n;
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
-	if (s->pending == NULL)
+	if (!s->pending)
 		return (int)sim_result(-EAGAIN);
 	served = s->pending;
 	s->pending = served->next_pending;
@@ -257,12 +267,13 @@ static bool is_full(const struct socket *s)
 	return s->queued >= QUEUE_BYTES || (s->type == SOCK_DGRAM && s->n_queued >= QUEUE_DGRAMS);
 }
 
-static ssize_t put_message(struct socket *s, const struct iovec *iov, size_t n, struct sim_file **files, uint32_t n_files)
+static ssize_t put_message(struct socket *s, const struct iovec *iov, size_t n,
+			   struct sim_file **files, uint32_t n_files)
 {
 	struct message *m;
 	size_t bytes = 0;
 
-	if (s->peer == NULL)
+	if (!s->peer)
 		return s->was_connected ? -EPIPE : -ENOTCONN;
 	if (is_full(s->peer))
 		return -EAGAIN;
@@ -290,7 +301,8 @@ static int files_of(const struct msghdr *msg, struct sim_file **files)
 {
 	uint32_t n = 0;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, c)) {
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c;
+	     c = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, c)) {
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		for (size_t i = 0; i < count && n < RIGHTS; i++) {
@@ -298,7 +310,7 @@ static int files_of(const struct msghdr *msg, struct sim_file **files)
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
 			files[n] = sim_fd_file(fd);
-			if (files[n++] == NULL)
+			if (!files[n++])
 				return -EBADF;
 		}
 	}
@@ -314,7 +326,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	n = files_of(msg, files);
 	rc = n < 0 ? n : put_message(s, msg->msg_iov, msg->msg_iovlen, files, (uint32_t)n);
@@ -359,7 +371,9 @@ static size_t scatter(const struct message *m, const struct iovec *iov, size_t n
 static void give_files(struct message *m, struct msghdr *msg, bool cloexec)
 {
 	struct cmsghdr *c = msg->msg_control;
-	size_t room = msg->msg_controllen >= CMSG_LEN(0) ? (msg->msg_controllen - CMSG_LEN(0)) / sizeof(int) : 0;
+	size_t room = msg->msg_controllen >= CMSG_LEN(0)
+			      ? (msg->msg_controllen - CMSG_LEN(0)) / sizeof(int)
+			      : 0;
 	uint32_t n = 0;
 
 	while (n < m->n_files && n < room) {
@@ -393,9 +407,9 @@ static ssize_t get_message(struct socket *s, struct msghdr *msg, int flags)
 		s->reset = false;
 		return -ECONNRESET;
 	}
-	if (m == NULL) {
+	if (!m) {
 		msg->msg_controllen = 0;
-		return s->peer != NULL ? -EAGAIN : s->was_connected ? 0 : -ENOTCONN;
+		return s->peer ? -EAGAIN : s->was_connected ? 0 : -ENOTCONN;
 	}
 	n = scatter(m, msg->msg_iov, msg->msg_iovlen);
 	give_files(m, msg, flags & MSG_CMSG_CLOEXEC);
@@ -409,7 +423,7 @@ static ssize_t get_message(struct socket *s, struct msghdr *msg, int flags)
 		msg->msg_flags |= MSG_TRUNC;
 	drop_message(take_message(s));
 	sim_file_changed(&s->file);
-	if (s->peer != NULL)
+	if (s->peer)
 		sim_file_changed(&s->peer->file);
 	return (ssize_t)n;
 }
@@ -418,7 +432,7 @@ static bool has_arrived(void *arg)
 {
 	const struct socket *s = arg;
 
-	return s->first != NULL || s->reset || s->peer == NULL;
+	return s->first || s->reset || !s->peer;
 }
 
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -428,10 +442,11 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	if (!(flags & MSG_DONTWAIT) && !(s->file.flags & O_NONBLOCK) && !has_arrived(s))
-		sim_block(has_arrived, s, s->patience_ns != 0 ? sim_now() + s->patience_ns : SIM_NEVER);
+		sim_block(has_arrived, s,
+			  s->patience_ns != 0 ? sim_now() + s->patience_ns : SIM_NEVER);
 	rc = get_message(s, msg, flags);
 	sim_note((uint64_t)rc << 8 | 7);
 	return sim_result(rc);
@@ -444,7 +459,8 @@ ssize_t __wrap_recv(int fd, void *to, size_t bytes, int flags)
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n = __wrap_recvmsg(fd, &msg, flags);
 
-	return n > 0 && (flags & MSG_TRUNC) && (msg.msg_flags & MSG_TRUNC) ? n + 1 : n; /* gantry compares it with `bytes` */
+	/* gantry compares it with `bytes` */
+	return n > 0 && (flags & MSG_TRUNC) && (msg.msg_flags & MSG_TRUNC) ? n + 1 : n;
 }
 
 int __wrap_shutdown(int fd, int how)
@@ -453,12 +469,12 @@ int __wrap_shutdown(int fd, int how)
 
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	if (how != SHUT_RDWR)
 		sim_fail("shutdown of one direction");
 	peer = s->peer;
-	if (peer == NULL)
+	if (!peer)
 		return (int)sim_result(s->was_connected ? 0 : -ENOTCONN);
 	s->peer = peer->peer = NULL;
 	sim_file_changed(&s->file);
@@ -475,7 +491,8 @@ static ssize_t socket_read(struct sim_file *file, void *to, size_t bytes, off_t 
 	return get_message((struct socket *)file, &msg, MSG_CMSG_CLOEXEC);
 }
 
-ssize_t __wrap_sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *address, socklen_t n)
+ssize_t __wrap_sendto(int fd, const void *from, size_t bytes, int flags,
+		      const struct sockaddr *address, socklen_t n)
 {
 	(void)address;
 	(void)n;
@@ -491,7 +508,7 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *n)
 
 	sim_call();
 	s = find_socket(fd);
-	if (s == NULL)
+	if (!s)
 		return -1;
 	if (level != SOL_SOCKET)
 		return (int)sim_result(-ENOPROTOOPT);
@@ -516,7 +533,7 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 
 	sim_call();
 	s = find_socket(fd);
-	if (s != NULL && level == SOL_SOCKET && option == SO_RCVTIMEO && n == sizeof(*tv))
+	if (s && level == SOL_SOCKET && option == SO_RCVTIMEO && n == sizeof(*tv))
 		s->patience_ns = (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
-	return s != NULL ? 0 : -1;
+	return s ? 0 : -1;
 }

@@ -34,7 +34,8 @@ extern const char __executable_start[];
 static void copy_file(const char *from, const char *to)
 {
 	static char buffer[1 << 16];
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 	ssize_t n;
 
 	if (in < 0 || out < 0)
@@ -46,7 +47,9 @@ static void copy_file(const char *from, const char *to)
 	close(out);
 }
 
-/* The writable part of the image that relocation does not protect, and its thread-local variables. */
+/*
+ * The writable part of the image that relocation does not protect, and its thread-local variables.
+ */
 static int find_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
 	struct sim_image *image = arg;
@@ -64,7 +67,9 @@ static int find_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 			end = start + ph->p_memsz;
 		} else if (ph->p_type == PT_GNU_RELRO) {
 			/* the linker protects whole pages */
-			protected_end = (const uint8_t *)(((uintptr_t)base + ph->p_vaddr + ph->p_memsz) & ~(uintptr_t)4095);
+			protected_end =
+				(const uint8_t *)(((uintptr_t)base + ph->p_vaddr + ph->p_memsz) &
+						  ~(uintptr_t)4095);
 		} else if (ph->p_type == PT_TLS) {
 			image->tls_bytes = ph->p_memsz;
 			image->tls = info->dlpi_tls_data;
@@ -82,7 +87,7 @@ static void load_image(struct sim_image *image, const char *file)
 	struct link_map *map;
 
 	image->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-	if (image->handle == NULL)
+	if (!image->handle)
 		sim_fail("%s", dlerror());
 	if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) != 0)
 		sim_fail("%s", dlerror());
@@ -91,16 +96,17 @@ static void load_image(struct sim_image *image, const char *file)
 	if (dl_iterate_phdr(find_segments, image) == 0)
 		sim_fail("%s: no segments", file);
 	if (image->tls_bytes > SIM_TLS)
-		sim_fail("%s: %zu bytes of thread-local variables (SIM_TLS=%u)", file, image->tls_bytes, SIM_TLS);
+		sim_fail("%s: %zu bytes of thread-local variables (SIM_TLS=%u)", file,
+			 image->tls_bytes, SIM_TLS);
 	image->globals_initial = sim_host_alloc(image->n_globals);
 	memcpy(image->globals_initial, image->globals, image->n_globals);
 	if (image->tls_bytes != 0) {
 		void *(*touch)(void) = (void *(*)(void))dlsym(image->handle, "sim_touch_tls");
 
-		if (touch != NULL)
+		if (touch)
 			touch();
 		dl_iterate_phdr(find_segments, image);
-		if (image->tls == NULL)
+		if (!image->tls)
 			sim_fail("%s: no thread-local block", file);
 		image->tls_initial = sim_host_alloc(image->tls_bytes);
 		memcpy(image->tls_initial, image->tls, image->tls_bytes);
@@ -112,12 +118,12 @@ void sim_images_load(const char *file)
 {
 	char dir[] = "/tmp/gantry-sim.XXXXXX", copy[64];
 
-	if (file == NULL) {
+	if (!file) {
 		images[0].arena = sim_arena_new();
 		n_images = 1;
 		return;
 	}
-	if (mkdtemp(dir) == NULL)
+	if (!mkdtemp(dir))
 		sim_fail("%s: cannot be made", dir);
 	for (n_images = 0; n_images < SIM_PROCS; n_images++) {
 		snprintf(copy, sizeof(copy), "%s/%zu.so", dir, n_images);
@@ -132,15 +138,16 @@ void *sim_proc_symbol(const struct sim_proc *proc, const char *name)
 {
 	void *symbol = dlsym(proc->image->handle, name);
 
-	if (symbol == NULL)
+	if (!symbol)
 		sim_fail("%s", dlerror());
 	return symbol;
 }
 
 uint64_t sim_proc_place(const struct sim_proc *proc, const void *pc)
 {
-	const char *base = proc != NULL && proc->image != NULL && proc->image->base != NULL ? (const char *)proc->image->base
-											      : __executable_start;
+	const char *base = proc && proc->image && proc->image->base
+				   ? (const char *)proc->image->base
+				   : __executable_start;
 
 	return (uint64_t)((const char *)pc - base);
 }
@@ -170,7 +177,7 @@ struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *a
 	sim_arena_reset(proc->arena);
 	if (image->n_globals != 0)
 		memcpy(image->globals, image->globals_initial, image->n_globals);
-	if (sim_thread_start(proc, name, fn, arg) == NULL)
+	if (!sim_thread_start(proc, name, fn, arg))
 		sim_fail("%s: no thread left", name);
 	return proc;
 }
@@ -180,14 +187,17 @@ void sim_proc_note_left(struct sim_proc *proc)
 	size_t n = 0, room = sizeof(proc->left);
 
 	for (int fd = 0; fd < (int)SIM_FDS && n < room; fd++)
-		if (sim_fd_kind(proc, fd) != NULL)
-			n += (size_t)snprintf(proc->left + n, room - n, " descriptor %d (%s)", fd, sim_fd_kind(proc, fd));
+		if (sim_fd_kind(proc, fd))
+			n += (size_t)snprintf(proc->left + n, room - n, " descriptor %d (%s)", fd,
+					      sim_fd_kind(proc, fd));
 	for (uint32_t i = 0; i < SIM_MAPS && n < room; i++)
-		if (proc->maps[i].at != NULL)
-			n += (size_t)snprintf(proc->left + n, room - n, " mapping of %zu bytes (%s)", proc->maps[i].bytes,
-					      proc->maps[i].file != NULL ? "of a file" : "anonymous");
+		if (proc->maps[i].at)
+			n += (size_t)snprintf(proc->left + n, room - n,
+					      " mapping of %zu bytes (%s)", proc->maps[i].bytes,
+					      proc->maps[i].file ? "of a file" : "anonymous");
 	if (sim_arena_used(proc->arena) != 0 && n < room)
-		snprintf(proc->left + n, room - n, " heap of %zu bytes", sim_arena_used(proc->arena));
+		snprintf(proc->left + n, room - n, " heap of %zu bytes",
+			 sim_arena_used(proc->arena));
 }
 
 const char *sim_proc_left(const struct sim_proc *proc)
@@ -197,7 +207,7 @@ const char *sim_proc_left(const struct sim_proc *proc)
 
 void sim_proc_kill(struct sim_proc *proc, int status)
 {
-	bool is_self = sim_self() != NULL && sim_self()->proc == proc;
+	bool is_self = sim_self() && sim_self()->proc == proc;
 
 	if (!proc->alive)
 		return;
@@ -235,7 +245,7 @@ struct sim_proc *sim_proc_self(void)
 {
 	struct sim_thread *t = sim_self();
 
-	if (t == NULL || t->proc == NULL)
+	if (!t || !t->proc)
 		sim_fail("there is no process here");
 	return t->proc;
 }

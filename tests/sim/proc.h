@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proc.h - a simulated process: an image of the product with globals of its own, an arena for its heap, descriptors, mappings */
+/*
+ * proc.h - a simulated process: an image of the product with globals of its own, an arena for its
+ * heap, descriptors, mappings
+ */
 #ifndef SIM_PROC_H
 #define SIM_PROC_H
 
@@ -7,9 +10,9 @@
 
 #include "sim.h"
 
-#define SIM_TLS 2048u  /* bytes of thread-local variables of the product */
-#define SIM_FDS 256u   /* of a process */
-#define SIM_MAPS 256u  /* of a process */
+#define SIM_TLS 2048u /* bytes of thread-local variables of the product */
+#define SIM_FDS 256u  /* of a process */
+#define SIM_MAPS 256u /* of a process */
 #define SIM_AT_EXIT 8u
 
 struct sim_image; /* proc.c */
@@ -29,30 +32,32 @@ struct sim_fd {
 
 struct sim_proc {
 	char name[24];
-	pid_t pid;   /* 0: a free slot */
+	pid_t pid; /* 0: a free slot */
 	uid_t uid;
 	bool alive;
-	int status;  /* of its end: what it gave to exit(), or minus the signal that killed it */
+	int status; /* of its end: what it gave to exit(), or minus the signal that killed it */
 	struct sim_file *pidfd; /* see os_fd.c; NULL: no process has opened it */
 	struct sim_image *image;
 	struct sim_arena *arena;
 	uint8_t *tls, *tls_initial; /* of the image; the present values belong to tls_owner */
 	size_t tls_bytes;
 	void *tls_owner;
-	uint32_t pending_signals; /* bits; of its signalfd */
+	uint32_t pending_signals;     /* bits; of its signalfd */
 	uint32_t memory_fails_one_in; /* allocations; 0: none fails */
-	uint32_t memory_spared; /* calls of libconfig, which does not check what it allocates: nothing fails */
+	/* calls of libconfig, which does not check what it allocates: nothing fails */
+	uint32_t memory_spared;
 	struct sim_fd fds[SIM_FDS];
 	struct sim_map maps[SIM_MAPS];
 	uint32_t n_overs; /* os_doca.c */
 	void (*at_exit[SIM_AT_EXIT])(void);
 	uint32_t n_at_exit;
-	char left[160]; /* what it held when it called exit(), see sim_proc_left() */
+	char left[160];        /* what it held when it called exit(), see sim_proc_left() */
 	uint32_t n_files_open; /* streams of libc: the process cannot be killed while it has any */
 };
 
 /*
- * Once: load the product's shared object SIM_PROCS times, each with globals of its own. wrong: prints and exits.
+ * Once: load the product's shared object SIM_PROCS times, each with globals of its own. wrong:
+ * prints and exits.
  * NULL: the product is linked to this program, and there is one process (tests of components).
  */
 void sim_images_load(const char *file);
@@ -60,17 +65,26 @@ void sim_images_load(const char *file);
 void *sim_proc_symbol(const struct sim_proc *proc, const char *name);
 
 /*
- * A new process, whose first thread runs fn(arg); its globals, heap, descriptors and mappings are as at the start of a
- * program. NULL: there are too many.
+ * A new process, whose first thread runs fn(arg); its globals, heap, descriptors and mappings are
+ * as at the start of a program. NULL: there are too many.
  */
 struct sim_proc *sim_proc_start(const char *name, uid_t uid, void *(*fn)(void *arg), void *arg);
-/* At once: threads stop where they are, descriptors are closed, mappings go. May be called by one of its threads. */
+/*
+ * At once: threads stop where they are, descriptors are closed, mappings go. May be called by one
+ * of its threads.
+ */
 void sim_proc_kill(struct sim_proc *proc, int status);
 /* A signal for its signalfd. */
 void sim_proc_signal(struct sim_proc *proc, int signal);
-/* The process has called exit() and ends: note what it holds. One that ends by _exit() gives nothing back. */
+/*
+ * The process has called exit() and ends: note what it holds. One that ends by _exit() gives
+ * nothing back.
+ */
 void sim_proc_note_left(struct sim_proc *proc);
-/* Of a process that has called exit(): the descriptors, mappings and heap that it had not given back. NULL: none. */
+/*
+ * Of a process that has called exit(): the descriptors, mappings and heap that it had not given
+ * back. NULL: none.
+ */
 const char *sim_proc_left(const struct sim_proc *proc);
 /* Forget an ended process. */
 void sim_proc_reap(struct sim_proc *proc);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run.c - runs a scenario: its files, its processes, its faults in their time, and what the judge says of it */
+/*
+ * run.c - runs a scenario: its files, its processes, its faults in their time, and what the judge
+ * says of it
+ */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 
 #define MS 1000000ull
 #define S (1000 * MS)
-#define LIMIT_NS (300 * S)       /* simulated: by then each client has ended, or something hangs */
+#define LIMIT_NS (300 * S)      /* simulated: by then each client has ended, or something hangs */
 #define LIMIT_STEPS 50000000ull /* of 2000 runs the longest takes 1.2 million */
 #define RETRY_NS (50 * MS)
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
@@ -18,7 +21,8 @@
 
 bool sim_verbose;
 
-enum place { TARGET, TARGET_1, GATEWAY, CLIENTS }; /* slots of processes: clients follow each other */
+/* slots of processes: clients follow each other */
+enum place { TARGET, TARGET_1, GATEWAY, CLIENTS };
 #define SLOTS (CLIENTS + SIM_CLIENTS)
 
 static struct {
@@ -51,7 +55,7 @@ void sim_log(const char *source, const char *message)
 {
 	const struct sim_thread *t = sim_self();
 
-	event("%s: %s: %s", t != NULL && t->proc != NULL ? t->proc->name : "?", source, message);
+	event("%s: %s: %s", t && t->proc ? t->proc->name : "?", source, message);
 }
 
 /* -- processes -- */
@@ -68,7 +72,8 @@ static void *run_slot(void *arg)
 	const char *symbol = slot < CLIENTS ? "sim_image_run" : "sim_image_client";
 	void *(*fn)(void *) = (void *(*)(void *))sim_proc_symbol(sim_proc_self(), symbol);
 
-	return fn(slot < CLIENTS ? (void *)(uintptr_t)file_of(slot) : (void *)(uintptr_t)&now->jobs[slot - CLIENTS]);
+	return fn(slot < CLIENTS ? (void *)(uintptr_t)file_of(slot)
+				 : (void *)(uintptr_t)&now->jobs[slot - CLIENTS]);
 }
 
 static void start(unsigned slot)
@@ -76,7 +81,10 @@ static void start(unsigned slot)
 	char name[24];
 
 	if (slot < CLIENTS)
-		snprintf(name, sizeof(name), "%s", slot == TARGET ? "target" : slot == GATEWAY ? "gateway" : "target 2");
+		snprintf(name, sizeof(name), "%s",
+			 slot == TARGET    ? "target"
+			 : slot == GATEWAY ? "gateway"
+					   : "target 2");
 	else
 		snprintf(name, sizeof(name), "client %u", slot - CLIENTS + 1);
 	slots[slot].proc = sim_proc_start(name, 0, run_slot, (void *)(uintptr_t)slot);
@@ -84,7 +92,7 @@ static void start(unsigned slot)
 	if (slot >= CLIENTS && slots[slot].n_starts != 0)
 		restarted_at = sim_now();
 	slots[slot].n_starts++;
-	if (slots[slot].proc == NULL)
+	if (!slots[slot].proc)
 		sim_fail("no process left");
 	slots[slot].proc->memory_fails_one_in = slots[slot].starved_one_in;
 	event("%s starts, pid %d", name, (int)slots[slot].proc->pid);
@@ -92,7 +100,7 @@ static void start(unsigned slot)
 
 static void kill_slot(unsigned slot, uint64_t down_ns)
 {
-	if (slots[slot].proc == NULL || !slots[slot].proc->alive)
+	if (!slots[slot].proc || !slots[slot].proc->alive)
 		return;
 	event("%s is killed", slots[slot].proc->name);
 	sim_proc_kill(slots[slot].proc, -SIGKILL);
@@ -112,8 +120,9 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 /* The slot that the fault hits. */
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
-	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET, TARGET,
-							     CLIENTS, GATEWAY, TARGET};
+	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY,
+							   TARGET,  TARGET,  TARGET, TARGET,
+							   CLIENTS, GATEWAY, TARGET};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
@@ -122,12 +131,15 @@ static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 	return now->topology.shape == SIM_JOINED ? TARGET : GATEWAY;
 }
 
-/* Allocations of the process fail at times, also when it starts again in this time. one_in 0: none fails any more. */
+/*
+ * Allocations of the process fail at times, also when it starts again in this time. one_in 0: none
+ * fails any more.
+ */
 static void starve(unsigned slot, uint32_t one_in, uint64_t until)
 {
 	slots[slot].starved_one_in = one_in;
 	slots[slot].starved_until = until;
-	if (slots[slot].proc != NULL)
+	if (slots[slot].proc)
 		slots[slot].proc->memory_fails_one_in = one_in;
 	event("slot %u: %s", slot, one_in != 0 ? "allocations fail" : "allocations succeed again");
 }
@@ -140,7 +152,7 @@ static void inject(const struct sim_fault *fault)
 	switch (kind) {
 	case SIM_STOP_GATEWAY:
 	case SIM_STOP_TARGET:
-		if (slots[slot].proc == NULL || !slots[slot].proc->alive)
+		if (!slots[slot].proc || !slots[slot].proc->alive)
 			break;
 		event("%s gets SIGTERM", slots[slot].proc->name);
 		sim_proc_signal(slots[slot].proc, SIGTERM);
@@ -153,10 +165,11 @@ static void inject(const struct sim_fault *fault)
 		break;
 	case SIM_EXCHANGE:
 		kill_slot(slot, fault->down_ns);
-		if (slots[slot].proc != NULL && slots[slot].proc->alive)
+		if (slots[slot].proc && slots[slot].proc->alive)
 			break;
 		sim_topology_exchange(fault->client % now->topology.n_targets);
-		event("the volume of %s is exchanged", sim_topology_store(fault->client % now->topology.n_targets));
+		event("the volume of %s is exchanged",
+		      sim_topology_store(fault->client % now->topology.n_targets));
 		break;
 	case SIM_BLACKOUT:
 		for (slot = 0; slot < SLOTS; slot++)
@@ -179,14 +192,16 @@ static void reap(unsigned slot)
 {
 	struct sim_proc *proc = slots[slot].proc;
 
-	if (proc == NULL || proc->alive)
+	if (!proc || proc->alive)
 		return;
 	event("%s has ended, status %d", proc->name, proc->status);
-	if (sim_proc_left(proc) != NULL)
-		sim_wrong("%s has ended and had not given back:%s", proc->name, sim_proc_left(proc));
+	if (sim_proc_left(proc))
+		sim_wrong("%s has ended and had not given back:%s", proc->name,
+			  sim_proc_left(proc));
 	if (slot >= CLIENTS)
 		sim_judge_ended(slot - CLIENTS + 1);
-	if (slots[slot].start_at == SIM_NEVER && !ending && (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
+	if (slots[slot].start_at == SIM_NEVER && !ending &&
+	    (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
 		slots[slot].start_at = sim_now() + RETRY_NS;
 	sim_proc_reap(proc);
 	slots[slot].proc = NULL;
@@ -195,7 +210,7 @@ static void reap(unsigned slot)
 static bool clients_have_ended(void)
 {
 	for (unsigned slot = CLIENTS; slot < CLIENTS + now->n_clients; slot++)
-		if (slots[slot].proc != NULL || slots[slot].start_at != SIM_NEVER)
+		if (slots[slot].proc || slots[slot].start_at != SIM_NEVER)
 			return false;
 	return true;
 }
@@ -206,7 +221,7 @@ static void end_servers(void)
 	ending = true;
 	for (unsigned slot = 0; slot < CLIENTS; slot++) {
 		slots[slot].start_at = SIM_NEVER;
-		if (slots[slot].proc != NULL)
+		if (slots[slot].proc)
 			sim_proc_signal(slots[slot].proc, SIGTERM);
 	}
 }
@@ -214,7 +229,7 @@ static void end_servers(void)
 static bool all_have_ended(void)
 {
 	for (unsigned slot = 0; slot < CLIENTS && clients_have_ended(); slot++)
-		if (slots[slot].proc != NULL || slots[slot].start_at != SIM_NEVER)
+		if (slots[slot].proc || slots[slot].start_at != SIM_NEVER)
 			return false;
 	return clients_have_ended();
 }
@@ -238,7 +253,7 @@ static uint64_t act(void)
 			starve(slot, 0, 0);
 		if (slots[slot].starved_one_in != 0 && slots[slot].starved_until < next)
 			next = slots[slot].starved_until;
-		if (slots[slot].proc == NULL && slots[slot].start_at <= sim_now())
+		if (!slots[slot].proc && slots[slot].start_at <= sim_now())
 			start(slot);
 		if (slots[slot].start_at < next)
 			next = slots[slot].start_at;
@@ -277,7 +292,8 @@ static void read_volumes(void)
 
 	for (uint32_t volume = 0; volume < SIM_VOLUMES; volume++)
 		for (uint32_t i = 0; i < SIM_VOLUME_BLOCKS; i++)
-			if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK, (off_t)i * SIM_BLOCK) == SIM_BLOCK)
+			if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK,
+					 (off_t)i * SIM_BLOCK) == SIM_BLOCK)
 				sim_judge_store(volume, i, word_of(block));
 }
 
@@ -290,7 +306,7 @@ const char *sim_until_over(const struct sim_course *course)
 		if (next <= sim_now() || course->is_over())
 			continue;
 		end = sim_run(course->limit_steps - sim_steps(), next);
-		if (sim_judge_verdict_now() != NULL)
+		if (sim_judge_verdict_now())
 			return sim_judge_verdict_now();
 		if (end == SIM_STEPS)
 			return "the run does not end (steps)";
@@ -310,17 +326,21 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 	for (uint32_t i = 0; i < s->n_faults; i++) {
 		unsigned slot = place_of(kind_here(s->faults[i].kind), s->faults[i].client);
 
-		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT || s->faults[i].kind == SIM_BLACKOUT)
+		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
+		    s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
-		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET)); /* also the one that is exchanged for it */
+		/* also the one that is exchanged for it */
+		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET));
 	}
 	return calm;
 }
 
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 {
-	static const struct sim_course course = {
-		.act = act, .is_over = all_have_ended, .limit_ns = LIMIT_NS, .limit_steps = LIMIT_STEPS};
+	static const struct sim_course course = {.act = act,
+						 .is_over = all_have_ended,
+						 .limit_ns = LIMIT_NS,
+						 .limit_steps = LIMIT_STEPS};
 
 	now = s;
 	memset(injected, 0, sizeof(injected));
@@ -348,9 +368,9 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 		for (int k = 0; k < SIM_RESULTS; k++)
 			outcome->ops[i][k] = sim_judge_count((enum sim_op)i, (enum sim_result)k);
 	read_volumes();
-	if (outcome->verdict == NULL)
+	if (!outcome->verdict)
 		outcome->verdict = sim_judge_verdict();
-	if (outcome->verdict == NULL)
+	if (!outcome->verdict)
 		outcome->verdict = sim_judge_calm(calm_volumes(s));
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();

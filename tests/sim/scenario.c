@@ -11,27 +11,42 @@
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",  "gateway killed",          "target killed",   "gateway stopped",
-		"target stopped", "power cut of the target", "power cut of all",  "volume exchanged",
-		"client without memory", "gateway without memory", "target without memory"};
+		"client killed",          "gateway killed",       "target killed",
+		"gateway stopped",        "target stopped",       "power cut of the target",
+		"power cut of all",       "volume exchanged",     "client without memory",
+		"gateway without memory", "target without memory"};
 
 	return names[kind];
 }
 
 const char *sim_condition_name(enum sim_condition condition)
 {
-	static const char *const names[SIM_CONDITIONS] = {
-		"gateway", "resume", "asynchronous IO", "no membarrier", "gateway and target in one process",
-		"targets inside the clients", "two targets", "zeroes", "delays", "drops", "errors",
-		"double completions", "slow disk", "failed syncs", "failed writes", "stalls", "nothing wrong"};
+	static const char *const names[SIM_CONDITIONS] = {"gateway",
+							  "resume",
+							  "asynchronous IO",
+							  "no membarrier",
+							  "gateway and target in one process",
+							  "targets inside the clients",
+							  "two targets",
+							  "zeroes",
+							  "delays",
+							  "drops",
+							  "errors",
+							  "double completions",
+							  "slow disk",
+							  "failed syncs",
+							  "failed writes",
+							  "stalls",
+							  "nothing wrong"};
 
 	return names[condition];
 }
 
 bool sim_scenario_is_smooth(const struct sim_scenario *s)
 {
-	return s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 && s->disk.slowest_ns == 0 &&
-	       s->disk.sync_fails_one_in == 0 && s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0;
+	return s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 &&
+	       s->disk.slowest_ns == 0 && s->disk.sync_fails_one_in == 0 &&
+	       s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0;
 }
 
 uint32_t sim_scenario_conditions(const struct sim_scenario *s)
@@ -76,18 +91,27 @@ static void draw_job(struct sim_job *job, uint32_t number)
 {
 	uint64_t think_ns = draw_time(1000, 12);
 
-	*job = (struct sim_job){
-		.think_ns = (uint32_t)think_ns, .own = sim_draw(2),
-		.client = number + 1, .queues = 1 + sim_draw(2), .depth = 1u << sim_draw(4), .ops = 8u << sim_draw(5),
-		.blocks = 2u << sim_draw(sim_draw(2) != 0 ? 2 : 5), .io_blocks = 1 + sim_draw(2),
-		.shares = {[SIM_READ] = 4, [SIM_WRITE] = 4, [SIM_FUA] = sim_draw(3), [SIM_FLUSH] = sim_draw(3)}};
+	*job = (struct sim_job){.think_ns = (uint32_t)think_ns,
+				.own = sim_draw(2),
+				.client = number + 1,
+				.queues = 1 + sim_draw(2),
+				.depth = 1u << sim_draw(4),
+				.ops = 8u << sim_draw(5),
+				.blocks = 2u << sim_draw(sim_draw(2) != 0 ? 2 : 5),
+				.io_blocks = 1 + sim_draw(2),
+				.shares = {[SIM_READ] = 4,
+					   [SIM_WRITE] = 4,
+					   [SIM_FUA] = sim_draw(3),
+					   [SIM_FLUSH] = sim_draw(3)}};
 	strcpy(job->file, "/etc/load.conf");
 }
 
 static void draw_fault(struct sim_fault *fault, const struct sim_scenario *s)
 {
-	*fault = (struct sim_fault){.kind = (enum sim_fault_kind)sim_draw(SIM_DRAWN_KINDS), .client = sim_draw(s->n_clients),
-				    .at_ns = draw_time(MS / 16, 9), .down_ns = draw_time(MS / 16, 12)};
+	*fault = (struct sim_fault){.kind = (enum sim_fault_kind)sim_draw(SIM_DRAWN_KINDS),
+				    .client = sim_draw(s->n_clients),
+				    .at_ns = draw_time(MS / 16, 9),
+				    .down_ns = draw_time(MS / 16, 12)};
 	fault->after_start = sim_draw(4) == 0;
 	if (fault->after_start)
 		fault->at_ns = draw_time(MS / 64, 8);
@@ -103,7 +127,8 @@ static void draw_stage(struct sim_stage *stage, const struct sim_scenario *s)
 	stage->dropped = sim_draw(4) == 0 ? 1u << sim_draw(3) : 0;
 	stage->failed = sim_draw(4) == 0 ? 1u << sim_draw(3) : 0;
 	stage->doubled = sim_draw(4) == 0 ? 1u << sim_draw(3) : 0;
-	stage->delay_us = sim_draw(2) != 0 ? draw_time(10, 14) : (s->io_timeout_ms * 1000 / 4) << sim_draw(3);
+	stage->delay_us = sim_draw(2) != 0 ? draw_time(10, 14)
+					   : (s->io_timeout_ms * 1000 / 4) << sim_draw(3);
 }
 
 /* After the rates. */
@@ -133,7 +158,9 @@ static void draw_faults(struct sim_scenario *s)
 static void draw_cut(struct sim_scenario *s)
 {
 	s->n_faults = 1;
-	s->faults[0] = (struct sim_fault){.kind = SIM_POWER_CUT, .at_ns = draw_time(MS / 4, 4), .down_ns = draw_time(MS / 16, 8)};
+	s->faults[0] = (struct sim_fault){.kind = SIM_POWER_CUT,
+					  .at_ns = draw_time(MS / 4, 4),
+					  .down_ns = draw_time(MS / 16, 8)};
 	s->io_timeout_ms = 1280;
 	for (uint32_t i = 0; i < s->n_clients; i++) {
 		s->jobs[i].ops = 128;
@@ -142,21 +169,25 @@ static void draw_cut(struct sim_scenario *s)
 }
 
 /*
- * After all other draws, from numbers of its own: the rest of a scenario does not depend on it. Allocations fail while a process
- * starts, or later.
+ * After all other draws, from numbers of its own: the rest of a scenario does not depend on it.
+ * Allocations fail while a process starts, or later.
  */
 static void draw_starvation(struct sim_scenario *s)
 {
-	static const enum sim_fault_kind kinds[] = {SIM_STARVE_CLIENT, SIM_STARVE_GATEWAY, SIM_STARVE_TARGET};
+	static const enum sim_fault_kind kinds[] = {SIM_STARVE_CLIENT, SIM_STARVE_GATEWAY,
+						    SIM_STARVE_TARGET};
 
 	sim_begin(s->seed ^ 0x3e3);
 	if (sim_draw(5) != 0)
 		return;
 	for (uint32_t n = 1 + sim_draw(3); n > 0; n--)
-		s->faults[s->n_faults++] = (struct sim_fault){
-			.kind = kinds[sim_draw(3)], .client = sim_draw(s->n_clients), .after_start = sim_draw(6) == 0,
-			.at_ns = sim_draw(2) == 0 ? 0 : draw_time(MS / 64, 10), .down_ns = draw_time(MS / 16, 11),
-			.one_in = 1u << sim_draw(8)};
+		s->faults[s->n_faults++] =
+			(struct sim_fault){.kind = kinds[sim_draw(3)],
+					   .client = sim_draw(s->n_clients),
+					   .after_start = sim_draw(6) == 0,
+					   .at_ns = sim_draw(2) == 0 ? 0 : draw_time(MS / 64, 10),
+					   .down_ns = draw_time(MS / 16, 11),
+					   .one_in = 1u << sim_draw(8)};
 }
 
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
@@ -181,7 +212,8 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	else if (sim_draw(6) != 0)
 		draw_faults(s);
 	else
-		s->io_timeout_ms = 320; /* nothing is wrong: every operation has to succeed, also after a long pause */
+		/* nothing is wrong: every operation has to succeed, also after a long pause */
+		s->io_timeout_ms = 320;
 	sim_topology_draw(s);
 	draw_starvation(s);
 }
@@ -226,7 +258,8 @@ bool sim_limits_shrink(struct sim_limits *limits, uint32_t step)
 		limits->shallow = 1;
 	else if (step == SIM_FAULTS + SIM_CLIENTS + 2)
 		limits->strong = 1;
-	else if (step > SIM_FAULTS + SIM_CLIENTS + 2 && step <= SIM_FAULTS + SIM_CLIENTS + 2 + SIM_FEATURES)
+	else if (step > SIM_FAULTS + SIM_CLIENTS + 2 &&
+		 step <= SIM_FAULTS + SIM_CLIENTS + 2 + SIM_FEATURES)
 		limits->without_features |= 1u << (step - SIM_FAULTS - SIM_CLIENTS - 3);
 	return memcmp(&before, limits, sizeof(before)) != 0;
 }
@@ -237,29 +270,35 @@ void sim_limits_print(const struct sim_limits *l, char *text, size_t bytes)
 
 	text[0] = 0;
 	if (memcmp(l, &none, sizeof(none)) != 0)
-		snprintf(text, bytes, " --limit %x,%x,%u,%u,%u,%x", l->without_faults, l->without_clients, l->ops_shift,
-			 l->shallow, l->strong, l->without_features);
+		snprintf(text, bytes, " --limit %x,%x,%u,%u,%u,%x", l->without_faults,
+			 l->without_clients, l->ops_shift, l->shallow, l->strong,
+			 l->without_features);
 }
 
 bool sim_limits_parse(struct sim_limits *l, const char *text)
 {
-	return sscanf(text, "%x,%x,%u,%u,%u,%x", &l->without_faults, &l->without_clients, &l->ops_shift, &l->shallow, &l->strong,
-		      &l->without_features) >= 5;
+	return sscanf(text, "%x,%x,%u,%u,%u,%x", &l->without_faults, &l->without_clients,
+		      &l->ops_shift, &l->shallow, &l->strong, &l->without_features) >= 5;
 }
 
 void sim_scenario_print(const struct sim_scenario *s)
 {
-	fprintf(sim_out, "seed %" PRIu64 ": %u clients%s, resume %s, io_timeout %" PRIu64 " ms, heartbeat %" PRIu64 " ms,\n",
-		s->seed, s->n_clients, s->gateway ? " behind a gateway" : "", s->resume ? "on" : "off", s->io_timeout_ms,
-		s->heartbeat_ms);
-	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses, engine %s%s\n", (int)s->rates.model,
-		s->rates.switch_one_in, s->async ? "uring" : "sync", s->membarrier ? "" : ", no membarrier");
+	fprintf(sim_out,
+		"seed %" PRIu64 ": %u clients%s, resume %s, io_timeout %" PRIu64
+		" ms, heartbeat %" PRIu64 " ms,\n",
+		s->seed, s->n_clients, s->gateway ? " behind a gateway" : "",
+		s->resume ? "on" : "off", s->io_timeout_ms, s->heartbeat_ms);
+	fprintf(sim_out, "  memory model %d, 1 change of thread in %u accesses, engine %s%s\n",
+		(int)s->rates.model, s->rates.switch_one_in, s->async ? "uring" : "sync",
+		s->membarrier ? "" : ", no membarrier");
 	for (uint32_t i = 0; i < s->n_clients; i++)
-		fprintf(sim_out, "  client %u: %u queues, depth %u, %u operations each, %u blocks\n", i + 1, s->jobs[i].queues,
-			s->jobs[i].depth, s->jobs[i].ops, s->jobs[i].blocks);
+		fprintf(sim_out,
+			"  client %u: %u queues, depth %u, %u operations each, %u blocks\n", i + 1,
+			s->jobs[i].queues, s->jobs[i].depth, s->jobs[i].ops, s->jobs[i].blocks);
 	sim_topology_print(s);
 	for (uint32_t i = 0; i < s->n_faults; i++)
-		fprintf(sim_out, "  %s at %.3f ms%s for %.3f ms\n", sim_fault_name(s->faults[i].kind),
-			(double)s->faults[i].at_ns / MS, s->faults[i].after_start ? " after a client has started again" : "",
+		fprintf(sim_out, "  %s at %.3f ms%s for %.3f ms\n",
+			sim_fault_name(s->faults[i].kind), (double)s->faults[i].at_ns / MS,
+			s->faults[i].after_start ? " after a client has started again" : "",
 			(double)s->faults[i].down_ns / MS);
 }

@@ -18,11 +18,13 @@ enum sim_fault_kind {
 	SIM_KILL_TARGET,
 	SIM_STOP_GATEWAY, /* in order, by a signal */
 	SIM_STOP_TARGET,
-	SIM_POWER_CUT,    /* of the target's machine */
-	SIM_BLACKOUT,     /* of all */
-	SIM_DRAWN_KINDS,  /* those before it are drawn by scenario.c, SIM_EXCHANGE by topology.c */
-	SIM_EXCHANGE = SIM_DRAWN_KINDS, /* the target is killed, and its file exchanged for another volume until the next time */
-	SIM_STARVE_CLIENT,              /* some of its allocations fail, as drawn last by scenario.c */
+	SIM_POWER_CUT,   /* of the target's machine */
+	SIM_BLACKOUT,    /* of all */
+	SIM_DRAWN_KINDS, /* those before it are drawn by scenario.c, SIM_EXCHANGE by topology.c */
+	/* the target is killed, and its file exchanged for another volume until the next time */
+	SIM_EXCHANGE = SIM_DRAWN_KINDS,
+	/* some of its allocations fail, as drawn last by scenario.c */
+	SIM_STARVE_CLIENT,
 	SIM_STARVE_GATEWAY,
 	SIM_STARVE_TARGET,
 	SIM_FAULT_KINDS
@@ -30,7 +32,7 @@ enum sim_fault_kind {
 
 struct sim_fault {
 	enum sim_fault_kind kind;
-	uint32_t client; /* 0 .. */
+	uint32_t client;  /* 0 .. */
 	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
 	uint64_t down_ns; /* until it is started again; without memory: how long allocations fail */
@@ -62,11 +64,11 @@ struct sim_scenario {
 
 /* What is left out of a scenario. All 0: nothing. */
 struct sim_limits {
-	uint32_t without_faults;  /* bits: of the faults of the scenario */
-	uint32_t without_clients; /* bits */
-	uint32_t ops_shift;       /* each client does so many times half of its operations */
-	uint32_t shallow;         /* 1: one queue, depth 1 for each client */
-	uint32_t strong;          /* 1: stores are visible at once, no stalls */
+	uint32_t without_faults;   /* bits: of the faults of the scenario */
+	uint32_t without_clients;  /* bits */
+	uint32_t ops_shift;        /* each client does so many times half of its operations */
+	uint32_t shallow;          /* 1: one queue, depth 1 for each client */
+	uint32_t strong;           /* 1: stores are visible at once, no stalls */
 	uint32_t without_features; /* bits of enum sim_feature */
 };
 #define SIM_SHRINK_STEPS 32u
@@ -86,7 +88,7 @@ enum sim_condition {
 	SIM_WITH_RESUME,
 	SIM_WITH_ASYNC,
 	SIM_WITHOUT_MEMBARRIER,
-	SIM_WITH_ONE_PROCESS, /* for gateway and target */
+	SIM_WITH_ONE_PROCESS,    /* for gateway and target */
 	SIM_WITH_TARGETS_INSIDE, /* the clients */
 	SIM_WITH_TWO_TARGETS,
 	SIM_WITH_ZEROES, /* and discards */

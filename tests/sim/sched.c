@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched.c - simulated threads as coroutines, their store buffers, the clock, and the numbers drawn from the seed */
+/*
+ * sched.c - simulated threads as coroutines, their store buffers, the clock, and the numbers drawn
+ * from the seed
+ */
+#include <gantry/branch.h>
+
 #include "sim.h"
 
 #include <errno.h>
@@ -16,7 +21,8 @@
 #define STORES 8u /* of a thread, not yet visible to others */
 #define GUARD 4096u
 #define LATE 4u
-#define RELAX_NS 400u /* at most, of a relaxing thread between two polls; the product's idle worker pauses for 40 ns */
+/* at most, of a relaxing thread between two polls; the product's idle worker pauses for 40 ns */
+#define RELAX_NS 400u
 
 enum state { FREE, READY, BLOCKED, ENDED };
 
@@ -32,8 +38,9 @@ struct thread {
 	enum state state;
 	struct store stores[STORES];
 	uint32_t n_stores;
-	uint64_t filter; /* sim_filter_bit() of each address in `stores`; other bits may be set, too */
-	uintptr_t base;  /* places in the code of its process are relative to it */
+	/* sim_filter_bit() of each address in `stores`; other bits may be set, too */
+	uint64_t filter;
+	uintptr_t base;           /* places in the code of its process are relative to it */
 	bool (*ready)(void *arg); /* BLOCKED */
 	void *wait_arg;
 	uint64_t deadline, checked;
@@ -110,19 +117,19 @@ uint64_t sim_steps(void)
 
 struct sim_thread *sim_self(void)
 {
-	return self != NULL ? &self->pub : NULL;
+	return self ? &self->pub : NULL;
 }
 
 void sim_fail(const char *format, ...)
 {
-	FILE *out = sim_out != NULL ? sim_out : stderr;
+	FILE *out = sim_out ? sim_out : stderr;
 	va_list ap;
 
 	fprintf(out, "sim: ");
 	va_start(ap, format);
 	vfprintf(out, format, ap);
 	va_end(ap);
-	fprintf(out, " (thread %s)\n", self != NULL ? self->pub.name : "environment");
+	fprintf(out, " (thread %s)\n", self ? self->pub.name : "environment");
 	fflush(out);
 	abort();
 }
@@ -132,10 +139,10 @@ void sim_fail(const char *format, ...)
 /* After each change of what sim_watched depends on. */
 static inline void set_watched(void)
 {
-	if (lent.at != NULL || rates.plain_points || n_late != 0)
+	if (lent.at || rates.plain_points || n_late != 0)
 		sim_watched = UINT64_MAX;
 	else
-		sim_watched = self != NULL ? self->filter : 0;
+		sim_watched = self ? self->filter : 0;
 }
 
 /* memcpy() for 1, 2, 4, 8 bytes without a call */
@@ -210,13 +217,14 @@ static __attribute__((noinline)) void take_back(void)
 	memcpy(now, at, lent.size);
 	memcpy(at, lent.was, lent.size);
 	for (unsigned i = 0; lent.stores && i * 8 < lent.size; i++)
-		buffer(self, at + i * 8, now[i], lent.size - i * 8 < 8 ? lent.size - i * 8 : 8, false);
+		buffer(self, at + i * 8, now[i], lent.size - i * 8 < 8 ? lent.size - i * 8 : 8,
+		       false);
 	set_watched();
 }
 
 static inline void settle(void)
 {
-	if (__builtin_expect(lent.at != NULL, 0))
+	if (gantry_unlikely(lent.at != NULL))
 		take_back();
 }
 
@@ -229,7 +237,10 @@ static void lend(void *at, unsigned size, bool stores)
 	set_watched();
 }
 
-/* One store of some thread becomes visible: its oldest, or with SIM_PSO one that may overtake those before it. */
+/*
+ * One store of some thread becomes visible: its oldest, or with SIM_PSO one that may overtake those
+ * before it.
+ */
 static void drain_some(void)
 {
 	struct thread *t = &threads[sim_draw(n_used)];
@@ -252,9 +263,9 @@ static void use_tls(struct thread *t)
 {
 	struct sim_proc *proc = t->pub.proc;
 
-	if (proc == NULL || proc->tls_bytes == 0 || proc->tls_owner == t)
+	if (!proc || proc->tls_bytes == 0 || proc->tls_owner == t)
 		return;
-	if (proc->tls_owner != NULL)
+	if (proc->tls_owner)
 		memcpy(((struct thread *)proc->tls_owner)->tls, proc->tls, proc->tls_bytes);
 	memcpy(proc->tls, t->tls, proc->tls_bytes);
 	proc->tls_owner = t;
@@ -265,7 +276,7 @@ static _Noreturn void resume(struct thread *t)
 {
 	self = t;
 	set_watched();
-	if (t == NULL) {
+	if (!t) {
 		errno = home_errno;
 		_longjmp(home, 1);
 	}
@@ -287,7 +298,7 @@ static void go_to(struct thread *t)
 
 static bool is_ready(struct thread *t)
 {
-	if (t->state == BLOCKED && t->ready != NULL && t->checked != generation) {
+	if (t->state == BLOCKED && t->ready && t->checked != generation) {
 		t->checked = generation;
 		if (t->ready(t->wait_arg)) {
 			t->timed_out = false;
@@ -365,10 +376,10 @@ static inline void step(uint64_t what, uint32_t ns)
 	sim_note(what);
 	steps++;
 	now_ns += ns;
-	if (__builtin_expect(steps_left-- == 0, 0)) {
+	if (gantry_unlikely(steps_left-- == 0)) {
 		end = SIM_STEPS;
 		go_to(NULL);
-	} else if (__builtin_expect(now_ns >= until_ns, 0)) {
+	} else if (gantry_unlikely(now_ns >= until_ns)) {
 		end = SIM_TIME;
 		go_to(NULL);
 	}
@@ -377,9 +388,10 @@ static inline void step(uint64_t what, uint32_t ns)
 void sim_access(bool atomic, const void *pc)
 {
 	settle();
-	if (self == NULL || (!atomic && !rates.plain_points))
+	if (!self || (!atomic && !rates.plain_points))
 		return;
-	step((uint64_t)self->pub.id << 48 ^ (uint64_t)((uintptr_t)pc - self->base), rates.access_ns);
+	step((uint64_t)self->pub.id << 48 ^ (uint64_t)((uintptr_t)pc - self->base),
+	     rates.access_ns);
 	if (rates.model != SIM_SC)
 		drain_some();
 	if (sim_draw(rates.switch_one_in) == 0)
@@ -391,7 +403,8 @@ static void pass(uint32_t ns)
 	struct thread *next;
 
 	step((uint64_t)self->pub.id << 48 | 1, ns);
-	for (int i = 0; rates.model != SIM_SC && i < 8; i++) /* to wait takes longer than an access */
+	/* to wait takes longer than an access */
+	for (int i = 0; rates.model != SIM_SC && i < 8; i++)
 		drain_some();
 	next = choose();
 	go_to(next == self ? choose() : next); /* rather another one */
@@ -400,21 +413,21 @@ static void pass(uint32_t ns)
 void sim_pass(void)
 {
 	settle();
-	if (self != NULL)
+	if (self)
 		pass(rates.access_ns);
 }
 
 void sim_relax(void)
 {
 	settle();
-	if (self != NULL)
+	if (self)
 		pass(1 + sim_draw(RELAX_NS));
 }
 
 void sim_yield(void)
 {
 	settle();
-	if (self == NULL)
+	if (!self)
 		return;
 	drain(self);
 	pass(1 + sim_draw(rates.call_ns));
@@ -430,7 +443,7 @@ static void stall(void)
 void sim_call(void)
 {
 	settle();
-	if (self == NULL)
+	if (!self)
 		return;
 	drain(self);
 	step((uint64_t)self->pub.id << 48, 1 + sim_draw(rates.call_ns));
@@ -442,7 +455,7 @@ void sim_call(void)
 
 bool sim_block(bool (*ready)(void *arg), void *arg, uint64_t deadline)
 {
-	if (self == NULL)
+	if (!self)
 		sim_fail("the environment cannot wait");
 	settle();
 	drain(self);
@@ -470,7 +483,7 @@ void sim_wake_at(uint64_t at)
 
 static struct store *own_store(const void *at)
 {
-	for (uint32_t i = self != NULL ? self->n_stores : 0; i-- > 0;)
+	for (uint32_t i = self ? self->n_stores : 0; i-- > 0;)
 		if (self->stores[i].at == at)
 			return &self->stores[i]; /* the youngest */
 	return NULL;
@@ -482,7 +495,7 @@ void sim_plain_read(void *at, const void *pc)
 
 	sim_access(false, pc);
 	own = own_store(at);
-	if (own == NULL)
+	if (!own)
 		return;
 	if (rates.forwards) {
 		lend(at, own->size, false);
@@ -496,14 +509,14 @@ static bool is_late(const void *at)
 {
 	for (uint32_t i = 0; i < n_late; i++)
 		if ((size_t)((const uint8_t *)at - late[i].at) < late[i].bytes)
-			return self != NULL && rates.model != SIM_SC;
+			return self && rates.model != SIM_SC;
 	return false;
 }
 
 void sim_plain_write(void *at, unsigned size, const void *pc)
 {
 	sim_access(false, pc);
-	if (own_store(at) != NULL)
+	if (own_store(at))
 		drain(self);
 	if (n_late != 0 && is_late(at))
 		lend(at, size, true);
@@ -545,7 +558,7 @@ uint64_t sim_load(const void *at, unsigned size, const void *pc)
 
 	sim_access(true, pc);
 	copy(&value, at, size);
-	for (uint32_t i = 0; self != NULL && i < self->n_stores; i++)
+	for (uint32_t i = 0; self && i < self->n_stores; i++)
 		if (self->stores[i].at == at)
 			value = self->stores[i].value; /* the last is the youngest */
 	return value;
@@ -554,8 +567,8 @@ uint64_t sim_load(const void *at, unsigned size, const void *pc)
 void sim_store(void *at, uint64_t value, unsigned size, int order, const void *pc)
 {
 	sim_access(true, pc);
-	if (self == NULL || rates.model == SIM_SC || order == __ATOMIC_SEQ_CST) {
-		if (self != NULL)
+	if (!self || rates.model == SIM_SC || order == __ATOMIC_SEQ_CST) {
+		if (self)
 			drain(self);
 		copy(at, &value, size);
 		return;
@@ -566,7 +579,7 @@ void sim_store(void *at, uint64_t value, unsigned size, int order, const void *p
 void sim_barrier(const void *pc)
 {
 	sim_access(true, pc);
-	if (self != NULL)
+	if (self)
 		drain(self);
 }
 
@@ -583,7 +596,10 @@ static void first_step(void)
 	sim_thread_exit(t->fn(t->arg));
 }
 
-/* Let the coroutine of a slot stand before fn(arg), on an empty stack. Only the first time is a context made: it takes long. */
+/*
+ * Let the coroutine of a slot stand before fn(arg), on an empty stack. Only the first time is a
+ * context made: it takes long.
+ */
 static void prepare(struct thread *t)
 {
 	static ucontext_t context, unused;
@@ -610,7 +626,8 @@ static void prepare(struct thread *t)
 	memcpy(&t->here, &t->start, sizeof(t->here));
 }
 
-struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, void *(*fn)(void *arg), void *arg)
+struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, void *(*fn)(void *arg),
+				    void *arg)
 {
 	struct thread *t = threads;
 
@@ -621,11 +638,12 @@ struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, voi
 	memset(t, 0, offsetof(struct thread, here));
 	t->pub.proc = proc;
 	t->pub.id = ++n_started;
-	t->base = (uintptr_t)__executable_start - (uintptr_t)sim_proc_place(proc, __executable_start);
+	t->base = (uintptr_t)__executable_start -
+		  (uintptr_t)sim_proc_place(proc, __executable_start);
 	snprintf(t->pub.name, sizeof(t->pub.name), "%s", name);
 	t->fn = fn;
 	t->arg = arg;
-	if (proc != NULL && proc->tls_bytes != 0)
+	if (proc && proc->tls_bytes != 0)
 		memcpy(t->tls, proc->tls_initial, proc->tls_bytes);
 	prepare(t);
 	t->state = READY;
@@ -637,7 +655,7 @@ struct sim_thread *sim_thread_start(struct sim_proc *proc, const char *name, voi
 
 static void forget_tls(struct thread *t)
 {
-	if (t->pub.proc != NULL && t->pub.proc->tls_owner == t)
+	if (t->pub.proc && t->pub.proc->tls_owner == t)
 		t->pub.proc->tls_owner = NULL;
 }
 
@@ -694,9 +712,10 @@ void sim_leave(void)
 
 void sim_begin(uint64_t seed)
 {
-	if (stacks == NULL) {
-		stacks = mmap(NULL, (size_t)SIM_THREADS * (SIM_STACK + GUARD), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!stacks) {
+		stacks = mmap(NULL, (size_t)SIM_THREADS * (SIM_STACK + GUARD),
+			      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			      -1, 0);
 		if (stacks == MAP_FAILED)
 			sim_fail("no memory for stacks");
 		for (size_t i = 0; i < SIM_THREADS; i++)
@@ -740,7 +759,7 @@ enum sim_end sim_run(uint64_t max_steps, uint64_t until)
 	steps_left = max_steps;
 	until_ns = until;
 	t = choose();
-	if (t == NULL)
+	if (!t)
 		return end;
 	home_errno = errno;
 	if (!_setjmp(home))

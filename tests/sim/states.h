@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * states.h - what states.sed puts in place of the assignments to a state, in copies of some files of the product
+ * states.h - what states.sed puts in place of the assignments to a state, in copies of some files
+ * of the product
  *
  * SIM_MACHINE is defined by the Makefile for each of these files.
  */
@@ -9,17 +10,17 @@
 
 #include "coverage.h"
 
-#define SIM_STATE(object, field, value)                                                     \
-	do {                                                                                \
-		int sim_was = (int)(object)->field;                                         \
-                                                                                            \
-		(object)->field = (value);                                                  \
-		sim_state_changed(SIM_MACHINE, sim_was, (int)(object)->field);              \
+#define SIM_STATE(object, field, value) \
+	do { \
+		int sim_was = (int)(object)->field; \
+\
+		(object)->field = (value); \
+		sim_state_changed(SIM_MACHINE, sim_was, (int)(object)->field); \
 	} while (0)
-#define SIM_ENDING(s)                                                                       \
-	do {                                                                                \
-		(s)->ending = 1;                                                            \
-		sim_state_changed(SIM_MACHINE, (int)(s)->state, SIM_SERVER_ENDING);         \
+#define SIM_ENDING(s) \
+	do { \
+		(s)->ending = 1; \
+		sim_state_changed(SIM_MACHINE, (int)(s)->state, SIM_SERVER_ENDING); \
 	} while (0)
 
 #endif

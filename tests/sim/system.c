@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * system.c - `./dev sim`: runs the scenarios of a range of seeds in worker processes, or one seed with its timeline
+ * system.c - `./dev sim`: runs the scenarios of a range of seeds in worker processes, or one seed
+ * with its timeline
  *
- * A range ends with the figures of what it has reached. SIGINT and SIGTERM end it early, with the range that is left; with
- * --state FILE the next call goes on there.
+ * A range ends with the figures of what it has reached. SIGINT and SIGTERM end it early, with the
+ * range that is left; with --state FILE the next call goes on there.
  *
- * A seed that fails is run again while parts of its scenario are left out, as long as it still fails. What remains is printed
- * as options that repeat it.
+ * A seed that fails is run again while parts of its scenario are left out, as long as it still
+ * fails. What remains is printed as options that repeat it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -28,19 +29,22 @@
 #include "scenario.h"
 
 #define WORKERS 64u
-#define CHUNK 20u       /* seeds that a worker takes at a time */
-#define SEED_SECONDS 60 /* of processor time; of a seed that loops without a point of the simulation: the slowest take 20 s */
+#define CHUNK 20u /* seeds that a worker takes at a time */
+/*
+ * of processor time; of a seed that loops without a point of the simulation: the slowest take 20 s
+ */
+#define SEED_SECONDS 60
 #define FAILURES 16u    /* that are printed */
 #define SHRINK_RUNS 400 /* of a seed that fails */
 
 /* Shared by the workers. */
 struct results {
-	uint64_t next; /* seed */
+	uint64_t next;    /* seed */
 	uint64_t longest; /* points << 32 | seed, of the run with the most points */
 	uint64_t n, bad, steps, ops[SIM_OPS][SIM_RESULTS], faults[SIM_FAULT_KINDS], ns;
 	uint64_t conditions[SIM_CONDITIONS]; /* runs that had each */
 	uint64_t failed_allocations;
-	uint64_t running[WORKERS];           /* seed of each */
+	uint64_t running[WORKERS]; /* seed of each */
 	struct sim_coverage coverage;
 	int interrupted;
 	uint32_t n_failures;
@@ -54,7 +58,7 @@ static struct results *results;
 static struct sim_limits limits; /* what of a scenario is left out */
 static const char *image, *state_file;
 static bool stop_at_first; /* failure */
-static bool doca; /* scenarios of doca_run.c */
+static bool doca;          /* scenarios of doca_run.c */
 
 static double seconds(void)
 {
@@ -81,10 +85,12 @@ static void run_seed(uint64_t seed, const struct sim_limits *less, struct sim_ou
 
 static void add_longest(uint64_t seed, uint64_t points)
 {
-	uint64_t this_one = points << 32 | (uint32_t)seed, most = __atomic_load_n(&results->longest, __ATOMIC_RELAXED);
+	uint64_t this_one = points << 32 | (uint32_t)seed,
+		 most = __atomic_load_n(&results->longest, __ATOMIC_RELAXED);
 
-	while (this_one > most && !__atomic_compare_exchange_n(&results->longest, &most, this_one, false, __ATOMIC_RELAXED,
-							       __ATOMIC_RELAXED))
+	while (this_one > most &&
+	       !__atomic_compare_exchange_n(&results->longest, &most, this_one, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -97,21 +103,25 @@ static void add(uint64_t seed, const struct sim_outcome *outcome)
 	__atomic_fetch_add(&results->n, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->steps, outcome->steps, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->ns, outcome->ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&results->failed_allocations, outcome->failed_allocations, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&results->failed_allocations, outcome->failed_allocations,
+			   __ATOMIC_RELAXED);
 	for (i = 0; i < SIM_OPS; i++)
 		for (uint32_t k = 0; k < SIM_RESULTS; k++)
-			__atomic_fetch_add(&results->ops[i][k], outcome->ops[i][k], __ATOMIC_RELAXED);
+			__atomic_fetch_add(&results->ops[i][k], outcome->ops[i][k],
+					   __ATOMIC_RELAXED);
 	for (i = 0; i < SIM_FAULT_KINDS; i++)
 		__atomic_fetch_add(&results->faults[i], outcome->faults[i], __ATOMIC_RELAXED);
 	for (i = 0; i < SIM_CONDITIONS; i++)
-		__atomic_fetch_add(&results->conditions[i], outcome->conditions >> i & 1, __ATOMIC_RELAXED);
-	if (outcome->verdict == NULL)
+		__atomic_fetch_add(&results->conditions[i], outcome->conditions >> i & 1,
+				   __ATOMIC_RELAXED);
+	if (!outcome->verdict)
 		return;
 	__atomic_fetch_add(&results->bad, 1, __ATOMIC_RELAXED);
 	i = __atomic_fetch_add(&results->n_failures, 1, __ATOMIC_RELAXED);
 	if (i < FAILURES) {
 		results->failures[i].seed = seed;
-		snprintf(results->failures[i].text, sizeof(results->failures[i].text), "%s", outcome->verdict);
+		snprintf(results->failures[i].text, sizeof(results->failures[i].text), "%s",
+			 outcome->verdict);
 	}
 }
 
@@ -139,9 +149,9 @@ static void work(uint64_t last, uint64_t *running)
 static uint64_t resumed(uint64_t first)
 {
 	unsigned long long next;
-	FILE *f = state_file != NULL ? fopen(state_file, "r") : NULL;
+	FILE *f = state_file ? fopen(state_file, "r") : NULL;
 
-	if (f == NULL)
+	if (!f)
 		return first;
 	if (fscanf(f, "%llu", &next) == 1 && next > first)
 		first = next;
@@ -151,9 +161,9 @@ static uint64_t resumed(uint64_t first)
 
 static void save(uint64_t next)
 {
-	FILE *f = state_file != NULL ? fopen(state_file, "w") : NULL;
+	FILE *f = state_file ? fopen(state_file, "w") : NULL;
 
-	if (f == NULL)
+	if (!f)
 		return;
 	fprintf(f, "%llu\n", (unsigned long long)next);
 	fclose(f);
@@ -161,18 +171,22 @@ static void save(uint64_t next)
 
 static void print_operations(void)
 {
-	static const char *const kinds[SIM_OPS] = {"reads", "writes", "FUA writes", "flushes", "writes of zeroes", "discards"};
+	static const char *const kinds[SIM_OPS] = {"reads",   "writes",           "FUA writes",
+						   "flushes", "writes of zeroes", "discards"};
 	static const char *const names[SIM_RESULTS] = {
 #define SIM_RESULT(name, err) #err,
 		SIM_RESULT_LIST(SIM_RESULT)
 #undef SIM_RESULT
-		"other", "none, as the client was killed"};
+			"other",
+		"none, as the client was killed"};
 
 	for (int i = 0; i < SIM_OPS; i++) {
-		fprintf(sim_out, "%s: done %llu", kinds[i], (unsigned long long)results->ops[i][SIM_R_OK]);
+		fprintf(sim_out, "%s: done %llu", kinds[i],
+			(unsigned long long)results->ops[i][SIM_R_OK]);
 		for (int k = SIM_R_OK + 1; k < SIM_RESULTS; k++)
 			if (results->ops[i][k] != 0)
-				fprintf(sim_out, ", %s %llu", names[k], (unsigned long long)results->ops[i][k]);
+				fprintf(sim_out, ", %s %llu", names[k],
+					(unsigned long long)results->ops[i][k]);
 		fputc('\n', sim_out);
 	}
 }
@@ -181,11 +195,14 @@ static void print_reached(void)
 {
 	print_operations();
 	for (int i = 0; i < SIM_FAULT_KINDS; i++)
-		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "faults:", sim_fault_name((enum sim_fault_kind)i),
+		fprintf(sim_out, "%s %s %llu",
+			i != 0 ? "," : "faults:", sim_fault_name((enum sim_fault_kind)i),
 			(unsigned long long)results->faults[i]);
-	fprintf(sim_out, "; %llu allocations failed\nruns with:", (unsigned long long)results->failed_allocations);
+	fprintf(sim_out, "; %llu allocations failed\nruns with:",
+		(unsigned long long)results->failed_allocations);
 	for (int i = 0; i < SIM_CONDITIONS; i++)
-		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "", sim_condition_name((enum sim_condition)i),
+		fprintf(sim_out, "%s %s %llu", i != 0 ? "," : "",
+			sim_condition_name((enum sim_condition)i),
 			(unsigned long long)results->conditions[i]);
 	fputc('\n', sim_out);
 	sim_coverage_print(&results->coverage, sim_out);
@@ -193,28 +210,34 @@ static void print_reached(void)
 
 static void print_reached_by_doca(void)
 {
-	for (unsigned i = 0; i < SIM_OPS && sim_doca_done_name(i) != NULL; i++)
-		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "done:", (unsigned long long)results->ops[i][SIM_R_OK],
+	for (unsigned i = 0; i < SIM_OPS && sim_doca_done_name(i); i++)
+		fprintf(sim_out, "%s %llu %s",
+			i != 0 ? "," : "done:", (unsigned long long)results->ops[i][SIM_R_OK],
 			sim_doca_done_name(i));
-	for (unsigned i = 0; i < SIM_FAULT_KINDS && sim_doca_fault_name(i) != NULL; i++)
-		fprintf(sim_out, "%s %llu %s", i != 0 ? "," : "\nfaults:", (unsigned long long)results->faults[i],
+	for (unsigned i = 0; i < SIM_FAULT_KINDS && sim_doca_fault_name(i); i++)
+		fprintf(sim_out, "%s %llu %s",
+			i != 0 ? "," : "\nfaults:", (unsigned long long)results->faults[i],
 			sim_doca_fault_name(i));
 	fputc('\n', sim_out);
 }
 
 static void print_results(double took)
 {
-	fprintf(sim_out, "%llu seeds, %llu failed, %.1f a second, %.0f points and %.1f ms of simulated time each\n",
-	       (unsigned long long)results->n, (unsigned long long)results->bad, (double)results->n / took,
-	       (double)results->steps / (double)results->n, (double)results->ns / 1e6 / (double)results->n);
-	fprintf(sim_out, "most points: %llu, in seed %llu\n", (unsigned long long)(results->longest >> 32),
+	fprintf(sim_out,
+		"%llu seeds, %llu failed, %.1f a second, %.0f points and %.1f ms of simulated time each\n",
+		(unsigned long long)results->n, (unsigned long long)results->bad,
+		(double)results->n / took, (double)results->steps / (double)results->n,
+		(double)results->ns / 1e6 / (double)results->n);
+	fprintf(sim_out, "most points: %llu, in seed %llu\n",
+		(unsigned long long)(results->longest >> 32),
 		(unsigned long long)(uint32_t)results->longest);
 	if (doca)
 		print_reached_by_doca();
 	else
 		print_reached();
 	for (uint32_t i = 0; i < results->n_failures && i < FAILURES; i++)
-		fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)results->failures[i].seed, results->failures[i].text);
+		fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)results->failures[i].seed,
+			results->failures[i].text);
 }
 
 static void on_signal(int signal)
@@ -229,7 +252,8 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	int status, bad = 0;
 
 	first = resumed(first);
-	results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	results = mmap(NULL, sizeof(*results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	results->next = first;
 	signal(SIGINT, on_signal); /* workers end what they have begun */
 	signal(SIGTERM, on_signal);
@@ -242,16 +266,19 @@ static int run_range(uint64_t first, uint64_t last, uint32_t workers)
 	while (wait(&status) > 0 || errno == EINTR) {
 		bad |= status != 0;
 		if (bad && stop_at_first)
-			__atomic_fetch_add(&results->bad, 1, __ATOMIC_RELAXED); /* a crash is a failure */
+			/* a crash is a failure */
+			__atomic_fetch_add(&results->bad, 1, __ATOMIC_RELAXED);
 	}
 	for (uint32_t i = 0; bad && i < workers; i++)
 		if (results->running[i] != 0)
-			fprintf(sim_out, "a worker has crashed or hung in seed %llu\n", (unsigned long long)results->running[i]);
+			fprintf(sim_out, "a worker has crashed or hung in seed %llu\n",
+				(unsigned long long)results->running[i]);
 	if (results->n != 0)
 		print_results(seconds() - begin);
 	if (results->next <= last && results->interrupted)
-		fprintf(sim_out, "interrupted; to go on: ./dev sim%s %llu-%llu\n", doca ? " doca" : "",
-			(unsigned long long)results->next, (unsigned long long)last);
+		fprintf(sim_out, "interrupted; to go on: ./dev sim%s %llu-%llu\n",
+			doca ? " doca" : "", (unsigned long long)results->next,
+			(unsigned long long)last);
 	if (!bad && results->bad == 0)
 		save(results->next <= last ? results->next : last + 1);
 	return bad || results->bad != 0 || results->next <= last;
@@ -304,30 +331,36 @@ static int run_one(uint64_t seed, bool small)
 		sim_doca_print();
 	else if (sim_verbose)
 		sim_judge_print();
-	fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)seed, outcome.verdict != NULL ? outcome.verdict : "ok");
+	fprintf(sim_out, "seed %llu: %s\n", (unsigned long long)seed,
+		outcome.verdict ? outcome.verdict : "ok");
 	sim_verbose = false;
 	run_seed(seed, &limits, &again);
-	fprintf(sim_out, "trace %016llx, %llu points, %.3f ms; again: %s\n", (unsigned long long)outcome.trace,
-	       (unsigned long long)outcome.steps, (double)outcome.ns / 1e6,
-	       again.trace == outcome.trace ? "the same" : "ANOTHER TRACE: the run is not deterministic");
+	fprintf(sim_out, "trace %016llx, %llu points, %.3f ms; again: %s\n",
+		(unsigned long long)outcome.trace, (unsigned long long)outcome.steps,
+		(double)outcome.ns / 1e6,
+		again.trace == outcome.trace ? "the same"
+					     : "ANOTHER TRACE: the run is not deterministic");
 	sim_limits_print(&limits, text, sizeof(text));
-	if (outcome.verdict != NULL)
-		fprintf(sim_out, "repeat: ./dev sim%s --seed %llu%s\n", doca ? " doca" : "", (unsigned long long)seed, text);
-	return outcome.verdict != NULL || again.trace != outcome.trace;
+	if (outcome.verdict)
+		fprintf(sim_out, "repeat: ./dev sim%s --seed %llu%s\n", doca ? " doca" : "",
+			(unsigned long long)seed, text);
+	return outcome.verdict || again.trace != outcome.trace;
 }
 
 static int usage(void)
 {
 	fputs("usage: system --image FILE [doca] FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
-	      "       system --image FILE [doca] --seed N [-v] [--shrink] [--limit OPTIONS]\n", sim_out);
+	      "       system --image FILE [doca] --seed N [-v] [--shrink] [--limit OPTIONS]\n",
+	      sim_out);
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"image", 1, NULL, 'i'}, {"seed", 1, NULL, 's'},  {"shrink", 0, NULL, 'S'}, {"state", 1, NULL, 'f'},
-		{"first", 0, NULL, '1'}, {"limit", 1, NULL, 'l'}, {NULL, 0, NULL, 0}};
+	static const struct option options[] = {{"image", 1, NULL, 'i'},  {"seed", 1, NULL, 's'},
+						{"shrink", 0, NULL, 'S'}, {"state", 1, NULL, 'f'},
+						{"first", 0, NULL, '1'},  {"limit", 1, NULL, 'l'},
+						{NULL, 0, NULL, 0}};
 	uint64_t seed = 0, first = 1, last = 0;
 	bool one = false, small = false;
 	uint32_t workers = 1;
@@ -340,10 +373,12 @@ int main(int argc, char **argv)
 	/* what the product prints is not shown; its log is part of the timeline */
 	sim_out = fdopen(dup(STDOUT_FILENO), "w");
 	setvbuf(sim_out, NULL, _IOLBF, 0);
-	if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
+	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 		return 2;
-	tzset(); /* else it is done, with memory of its own, by the first process that prints a time */
-	setvbuf(stdout, NULL, _IONBF, 0); /* a buffer would be allocated in the heap of a simulated process */
+	/* else it is done, with memory of its own, by the first process that prints a time */
+	tzset();
+	/* a buffer would be allocated in the heap of a simulated process */
+	setvbuf(stdout, NULL, _IONBF, 0);
 	setvbuf(stderr, NULL, _IONBF, 0);
 	while ((c = getopt_long(argc, argv, "j:v", options, NULL)) != -1)
 		switch (c) {
@@ -376,7 +411,7 @@ int main(int argc, char **argv)
 		default:
 			return usage();
 		}
-	if (image == NULL || workers == 0 || workers > WORKERS)
+	if (!image || workers == 0 || workers > WORKERS)
 		return usage();
 	if (optind < argc && strcmp(argv[optind], "doca") == 0) {
 		doca = true;

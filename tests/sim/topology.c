@@ -48,7 +48,8 @@ static void draw_exchanges(struct sim_scenario *s)
 	s->resume |= sim_draw(4) != 0;
 	for (uint32_t n = sim_draw(4) == 0 ? 2 : 1; n > 0; n--)
 		s->faults[s->n_faults++] = (struct sim_fault){
-			.kind = SIM_EXCHANGE, .client = sim_draw(s->topology.n_targets),
+			.kind = SIM_EXCHANGE,
+			.client = sim_draw(s->topology.n_targets),
 			.at_ns = (sim_draw(2) != 0 ? 200000u : 50000000u) + sim_draw(20000000),
 			.down_ns = 1000000u + sim_draw(40000000)};
 	for (uint32_t i = 0; i < s->n_clients; i++)
@@ -89,12 +90,14 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 
 void sim_topology_print(const struct sim_scenario *s)
 {
-	static const char *const shapes[SIM_SHAPES] = {NULL, "gateway and target in one process", "targets inside the clients"};
+	static const char *const shapes[SIM_SHAPES] = {NULL, "gateway and target in one process",
+						       "targets inside the clients"};
 	const struct sim_topology *t = &s->topology;
 
 	if (t->shape != SIM_SEPARATE)
 		fprintf(sim_out, "  %s, %s, %s\n", shapes[t->shape],
-			t->lane_threads ? "a thread for each lane" : "lanes of several roles on one thread",
+			t->lane_threads ? "a thread for each lane"
+					: "lanes of several roles on one thread",
 			t->remote_reads ? "remote reads and writes" : "mapped regions");
 	if (t->n_targets > 1)
 		fprintf(sim_out, "  two targets, client 2 uses the second\n");
@@ -133,11 +136,14 @@ static void begin(struct text *text, const struct sim_scenario *s)
 	static const char *const addresses[] = {"front", "03:00.0", "back", "04:00.0"};
 
 	text->n = 0;
-	add(text, "runtime = { stat = false; log = \"info\"; spin = \"%" PRIu64 "ns\"; threads = \"%s\"; };\ndevices = {\n",
+	add(text,
+	    "runtime = { stat = false; log = \"info\"; spin = \"%" PRIu64
+	    "ns\"; threads = \"%s\"; };\ndevices = {\n",
 	    s->spin_ns, s->topology.lane_threads ? "separate" : "shared");
 	for (int i = 0; i < 4; i += 2)
-		add(text, "%s = { transport = \"shm-comch\"; dir = \"/run/gantry\"; pci = \"%s\"; };\n", addresses[i],
-		    addresses[i + 1]);
+		add(text,
+		    "%s = { transport = \"shm-comch\"; dir = \"/run/gantry\"; pci = \"%s\"; };\n",
+		    addresses[i], addresses[i + 1]);
 	add(text, "wire = { transport = \"loop\"; mapped = %s; };\n};\nroles = {\n",
 	    s->topology.remote_reads ? "false" : "true");
 }
@@ -151,30 +157,36 @@ static void end(struct text *text, const char *path)
 static void add_stage(struct text *text, const struct sim_stage *stage, uint64_t seed)
 {
 	if (stage->delay_us != 0)
-		add(text, "stages = ( { type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
-		    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; } ); ", (unsigned)seed & 0xffff,
-		    stage->delayed, (unsigned long long)stage->delay_us, stage->dropped, stage->failed, stage->doubled);
+		add(text,
+		    "stages = ( { type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
+		    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; } ); ",
+		    (unsigned)seed & 0xffff, stage->delayed, (unsigned long long)stage->delay_us,
+		    stage->dropped, stage->failed, stage->doubled);
 }
 
-static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind, const char *device, uint32_t volume)
+static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind,
+			  const char *device, uint32_t volume)
 {
-	add(text, "%s = { device = \"%s\"; name = \"volume%u\"; heartbeat = \"%" PRIu64 "ms\"; ", kind, device, volume,
-	    s->heartbeat_ms);
+	add(text, "%s = { device = \"%s\"; name = \"volume%u\"; heartbeat = \"%" PRIu64 "ms\"; ",
+	    kind, device, volume, s->heartbeat_ms);
 	if (strcmp(kind, "connect") == 0)
 		add(text, "io_timeout = \"%" PRIu64 "ms\"; ", s->io_timeout_ms);
 }
 
-static void add_store(struct text *text, const struct sim_scenario *s, const char *device, uint32_t volume)
+static void add_store(struct text *text, const struct sim_scenario *s, const char *device,
+		      uint32_t volume)
 {
 	add(text, "store%u = { role = \"target\"; ", volume);
 	add_end_point(text, s, "listen", device, volume);
-	add(text, "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
+	add(text,
+	    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
 	    volume, s->async ? "uring" : "sync");
 	add_stage(text, &s->target_stage, s->seed);
 	add(text, "};\n");
 }
 
-static void add_bridge(struct text *text, const struct sim_scenario *s, const char *back, uint32_t volume)
+static void add_bridge(struct text *text, const struct sim_scenario *s, const char *back,
+		       uint32_t volume)
 {
 	add(text, "bridge%u = { role = \"gateway\"; ", volume);
 	add_end_point(text, s, "listen", "front", volume);
@@ -185,7 +197,8 @@ static void add_bridge(struct text *text, const struct sim_scenario *s, const ch
 	add(text, "};\n");
 }
 
-static void add_load(struct text *text, const struct sim_scenario *s, const char *device, uint32_t volume)
+static void add_load(struct text *text, const struct sim_scenario *s, const char *device,
+		     uint32_t volume)
 {
 	add(text, "load%u = { role = \"initiator\"; ", volume);
 	add_end_point(text, s, "connect", device, volume);
@@ -196,8 +209,8 @@ static uint32_t exchanged; /* bits: targets whose two volumes have changed place
 
 const char *sim_topology_volume(uint32_t volume)
 {
-	static const char *const paths[SIM_VOLUMES] = {"/vol/store0.img", "/vol/store1.img", "/vol/store2.img",
-						       "/vol/store3.img"};
+	static const char *const paths[SIM_VOLUMES] = {"/vol/store0.img", "/vol/store1.img",
+						       "/vol/store2.img", "/vol/store3.img"};
 
 	if (exchanged >> volume % SIM_TARGETS & 1)
 		volume = (volume + SIM_TARGETS) % SIM_VOLUMES;
@@ -218,7 +231,8 @@ static void make_volume(uint32_t volume, bool has_uuid)
 
 void sim_topology_exchange(uint32_t target)
 {
-	if (sim_disk_swap(sim_topology_volume(target), sim_topology_volume(target + SIM_TARGETS)) != 0)
+	if (sim_disk_swap(sim_topology_volume(target), sim_topology_volume(target + SIM_TARGETS)) !=
+	    0)
 		sim_fail("the volumes of target %u cannot be exchanged", target);
 	exchanged ^= 1u << target;
 }
@@ -237,7 +251,11 @@ void sim_topology_files(const struct sim_scenario *s)
 	exchanged = 0;
 	for (uint32_t i = 0; i < t->n_targets; i++) {
 		begin(&text, s);
-		add_store(&text, s, t->shape == SIM_JOINED ? "wire" : s->gateway ? "back" : "front", i);
+		add_store(&text, s,
+			  t->shape == SIM_JOINED ? "wire"
+			  : s->gateway           ? "back"
+						 : "front",
+			  i);
 		if (t->shape == SIM_JOINED)
 			add_bridge(&text, s, "wire", i);
 		end(&text, sim_topology_store(i));

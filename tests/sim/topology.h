@@ -2,15 +2,17 @@
 /*
  * topology.h - which processes a scenario has, their configurations and their volumes
  *
- *	SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
- *	JOINED     gateway and target in one process, joined by loop; clients reach it by shm-comch
- *	EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
+ *     SEPARATE   clients, perhaps a gateway, targets: a process each, joined by shm-comch
+ *     JOINED     gateway and target in one process, joined by loop; clients reach it by shm-comch
+ *     EMBEDDED   each client has a target inside, joined by loop, and a volume of its own
  *
- * Separate targets are two in some scenarios. Then clients use the volume of the one or of the other, all through the same
- * gateway if there is one. Faults of one target must not disturb the clients of the other.
+ * Separate targets are two in some scenarios. Then clients use the volume of the one or of the
+ * other, all through the same gateway if there is one. Faults of one target must not disturb the
+ * clients of the other.
  *
- * Volumes have numbers: 0 and 1 those of the targets (of the clients, if EMBEDDED), 2 and 3 those that SIM_EXCHANGE puts
- * behind their names. If a scenario exchanges volumes, the last byte of each UUID is the number of the volume plus 1.
+ * Volumes have numbers: 0 and 1 those of the targets (of the clients, if EMBEDDED), 2 and 3 those
+ * that SIM_EXCHANGE puts behind their names. If a scenario exchanges volumes, the last byte of each
+ * UUID is the number of the volume plus 1.
  */
 #ifndef SIM_TOPOLOGY_H
 #define SIM_TOPOLOGY_H
@@ -26,14 +28,23 @@ enum sim_shape { SIM_SEPARATE, SIM_JOINED, SIM_EMBEDDED, SIM_SHAPES };
 
 struct sim_topology {
 	enum sim_shape shape;
-	bool lane_threads; /* each lane of each role has a thread of its own; false: lanes of several roles share one */
+	/*
+	 * each lane of each role has a thread of its own; false: lanes of several roles share one
+	 */
+	bool lane_threads;
 	uint32_t n_targets;
 	bool exchanges; /* there are volumes to exchange */
-	bool remote_reads; /* loop regions are not addressed: data moves by remote reads and writes */
+	/* loop regions are not addressed: data moves by remote reads and writes */
+	bool remote_reads;
 };
 
 /* Parts of a topology that sim_limits leaves out, as bits. */
-enum sim_feature { SIM_NO_SHAPE = 1, SIM_NO_ZEROES = 2, SIM_ONE_TARGET = 4, SIM_FEATURES = 3 /* bits */ };
+enum sim_feature {
+	SIM_NO_SHAPE = 1,
+	SIM_NO_ZEROES = 2,
+	SIM_ONE_TARGET = 4,
+	SIM_FEATURES = 3 /* bits */
+};
 
 struct sim_scenario;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* children.c - the processes of a run. Each is a child of the driver, and gets signals by its pid only. */
+/*
+ * children.c - the processes of a run. Each is a child of the driver, and gets signals by its pid
+ * only.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -55,7 +58,8 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 void child_start(struct driver *d, struct child *c)
 {
 	struct soak_client *client = &d->journal->clients[c->index];
-	uint64_t state = d->options.seed + c->starts++ * CHILDREN + c->kind * SOAK_CLIENTS + c->index;
+	uint64_t state = d->options.seed + c->starts++ * CHILDREN + c->kind * SOAK_CLIENTS +
+			 c->index;
 	sigset_t signals;
 	char seed[24];
 
@@ -69,7 +73,9 @@ void child_start(struct driver *d, struct child *c)
 	c->ending = c->stopped = 0;
 	c->started = soak_ms();
 	c->continue_at = c->restart_at = c->term_at = 0;
-	/* a SIGTERM that comes before exec() must end the child, not run the handler of the driver */
+	/*
+	 * a SIGTERM that comes before exec() must end the child, not run the handler of the driver
+	 */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
@@ -90,8 +96,9 @@ void child_start(struct driver *d, struct child *c)
 
 static void report_death(struct driver *d, const struct child *c, int status)
 {
-	soak_report(d->journal, SOAK_DIED, "%s (pid %d) ended by itself or badly: %s %d%s", c->name, (int)c->pid,
-		    WIFEXITED(status) ? "exit status" : "signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
+	soak_report(d->journal, SOAK_DIED, "%s (pid %d) ended by itself or badly: %s %d%s", c->name,
+		    (int)c->pid, WIFEXITED(status) ? "exit status" : "signal",
+		    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
 		    c->ending == SIGTERM ? ", after SIGTERM" : "");
 }
 
@@ -103,7 +110,8 @@ void child_kill(struct driver *d, struct child *c, int restart_ms)
 		atomic_fetch_add(&d->journal->target_kills, 1);
 	c->ending = SIGKILL;
 	kill(c->pid, SIGKILL);
-	if (waitpid(c->pid, &status, 0) == c->pid && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+	if (waitpid(c->pid, &status, 0) == c->pid &&
+	    !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
 		report_death(d, c, status);
 	c->pid = 0;
 	c->stopped = 0;
@@ -139,7 +147,8 @@ static void reap(struct driver *d, struct child *c)
 	if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
 		return;
 	/* SIGTERM before the process has installed its handler */
-	early = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM && c->term_at < c->started + START_MS;
+	early = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM &&
+		c->term_at < c->started + START_MS;
 	if (c->ending != SIGTERM || (status != 0 && !early))
 		report_death(d, c, status);
 	c->pid = 0;
@@ -148,8 +157,9 @@ static void reap(struct driver *d, struct child *c)
 }
 
 /*
- * What all processes do, into DIR/NAME.stack: of each thread the kernel's view, then the stacks if there is gdb. It stops
- * after some seconds: gdb can wait for ever for a process that has threads of io_uring.
+ * What all processes do, into DIR/NAME.stack: of each thread the kernel's view, then the stacks if
+ * there is gdb. It stops after some seconds: gdb can wait for ever for a process that has threads
+ * of io_uring.
  */
 static void dump_stacks(struct driver *d)
 {
@@ -158,10 +168,12 @@ static void dump_stacks(struct driver *d)
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		if (!d->children[i].pid)
 			continue;
-		snprintf(command, sizeof(command),
-			 "exec >%s/%s.stack 2>&1 </dev/null; cd /proc/%d/task && grep -s . */comm */wchan */syscall */schedstat; "
-			 "timeout -k 1 %d gdb -nx -p %d -batch -ex 'thread apply all bt' &",
-			 d->dir, d->children[i].name, (int)d->children[i].pid, d->options.bug[0] ? 3 : 20, (int)d->children[i].pid);
+		snprintf(
+			command, sizeof(command),
+			"exec >%s/%s.stack 2>&1 </dev/null; cd /proc/%d/task && grep -s . */comm */wchan */syscall */schedstat; "
+			"timeout -k 1 %d gdb -nx -p %d -batch -ex 'thread apply all bt' &",
+			d->dir, d->children[i].name, (int)d->children[i].pid,
+			d->options.bug[0] ? 3 : 20, (int)d->children[i].pid);
 		if (system(command))
 			continue;
 	}
@@ -172,7 +184,8 @@ static int hangs(struct driver *d, const char *name, const char *what, uint64_t 
 {
 	if (!since || soak_ms() < since + d->options.hang_ms)
 		return 0;
-	soak_report(d->journal, SOAK_HANG, "%s: %s for %llu ms (limit %llu)", name, what, (unsigned long long)(soak_ms() - since),
+	soak_report(d->journal, SOAK_HANG, "%s: %s for %llu ms (limit %llu)", name, what,
+		    (unsigned long long)(soak_ms() - since),
 		    (unsigned long long)d->options.hang_ms);
 	dump_stacks(d);
 	return 1;
@@ -221,7 +234,8 @@ int tick(struct driver *d)
 			break;
 	}
 	if (d->options.limit && now > d->began + d->options.limit * 1000)
-		soak_report(d->journal, SOAK_HANG, "the run is not finished after %llu s", (unsigned long long)d->options.limit);
+		soak_report(d->journal, SOAK_HANG, "the run is not finished after %llu s",
+			    (unsigned long long)d->options.limit);
 	d->failed |= atomic_load(&d->journal->n_records) != 0;
 	return d->failed || *d->interrupted;
 }
@@ -295,7 +309,8 @@ int end_all(struct driver *d)
 
 void kill_all(struct driver *d)
 {
-	for (unsigned i = CHILDREN; i-- > 0;) { /* clients first: they would report the end of their servers */
+	/* clients first: they would report the end of their servers */
+	for (unsigned i = CHILDREN; i-- > 0;) {
 		if (!d->children[i].pid)
 			continue;
 		kill(d->children[i].pid, SIGKILL);

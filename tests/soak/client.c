@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client JOURNAL-FD INDEX CONF ROLE SEED - a client of the soak test: writes its own blocks, reads all blocks, checks each answer.
+ * client JOURNAL-FD INDEX CONF ROLE SEED - a client of the soak test: writes its own blocks, reads
+ * all blocks, checks each answer.
  *
- * One thread, SOAK_QUEUES queues. It opens the volume, settles the blocks in doubt, then submits IO at random until the driver
- * orders a pause, SIGTERM arrives, or the session is lost. The driver may kill it at any moment. soak.h has the rules.
+ * One thread, SOAK_QUEUES queues. It opens the volume, settles the blocks in doubt, then submits IO
+ * at random until the driver orders a pause, SIGTERM arrives, or the session is lost. The driver
+ * may kill it at any moment. soak.h has the rules.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,8 @@ enum op { OP_READ, OP_SETTLE, OP_WRITE, OP_ZEROES, OP_DISCARD, OP_FLUSH, OP_STRA
 
 struct slot {
 	struct gantry_queue *queue;
-	void *shared, *copied, *buf; /* in the memory of the volume; in our own; the one of this IO */
+	/* in the memory of the volume; in our own; the one of this IO */
+	void *shared, *copied, *buf;
 	unsigned index;
 	int busy, tainted; /* tainted: a server may still write to `shared` */
 	enum op op;
@@ -105,7 +108,8 @@ static void check_read(const struct slot *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		w = s->windows[i];
 		soak_window_end(&w, &blocks[s->first + i]);
-		if (soak_check(journal, (char *)s->buf + i * SOAK_BLOCK, s->first + i, &w, &found, "read"))
+		if (soak_check(journal, (char *)s->buf + i * SOAK_BLOCK, s->first + i, &w, &found,
+			       "read"))
 			continue;
 		if (found != SOAK_MIXED && found > w.lo && (!soak_is_zero(found) || w.n <= 1))
 			soak_raise(&blocks[s->first + i].seen, found);
@@ -128,8 +132,10 @@ static void settle(const struct slot *s)
 		return;
 	if (found == SOAK_MIXED) {
 		if (atomic_load(&block->kills) == atomic_load(&journal->target_kills))
-			soak_report(journal, SOAK_TORN, "settle: block %u of client %u has parts of the writes %u and %u", s->first,
-				    client_index, w.lo, w.hi);
+			soak_report(
+				journal, SOAK_TORN,
+				"settle: block %u of client %u has parts of the writes %u and %u",
+				s->first, client_index, w.lo, w.hi);
 		/* the next write replaces it; until then both may be read */
 		atomic_fetch_add(&self->mixed, 1);
 		return;
@@ -169,8 +175,8 @@ static void on_failure(struct slot *s, int result)
 		return;
 	if (result == -ENOTCONN && (gave_up || atomic_load(&journal->exchanged)))
 		return;
-	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u: %s: %s", client_index, s->op, s->first, strerror(-result),
-		    gantry_error());
+	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u: %s: %s", client_index,
+		    s->op, s->first, strerror(-result), gantry_error());
 }
 
 static void done(void *arg, int result);
@@ -218,7 +224,8 @@ static void stray(struct slot *s)
 	if (bug("leak-map") && atomic_load(&self->writes) % 10 == 0)
 		(void)!mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (bug("leak-memory") && atomic_load(&self->writes) % 4 == 0)
-		(void)!mmap(NULL, 1 << 18, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		(void)!mmap(NULL, 1 << 18, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+			    -1, 0);
 	if (bug("leak-thread") && atomic_load(&self->writes) % 10 == 0)
 		pthread_create(&thread, NULL, idle, NULL);
 	if (bug("die") && atomic_load(&self->writes) > 2000)
@@ -232,7 +239,8 @@ static void stray(struct slot *s)
 	s->op = OP_STRAY;
 	s->n = 1;
 	soak_fill(journal, s->buf, s->first, bug("late") ? s->seq + 1000 : 2);
-	if (!gantry_queue_write(s->queue, s->buf, SOAK_BLOCK, (uint64_t)s->first * SOAK_BLOCK, 0, done, s)) {
+	if (!gantry_queue_write(s->queue, s->buf, SOAK_BLOCK, (uint64_t)s->first * SOAK_BLOCK, 0,
+				done, s)) {
 		s->busy = 1;
 		n_busy++;
 	}
@@ -243,7 +251,8 @@ static void done(void *arg, int result)
 	struct slot *s = arg;
 
 	if (!s->busy) {
-		soak_report(journal, SOAK_TWICE, "client %u: an IO of block %u completed twice", client_index, s->first);
+		soak_report(journal, SOAK_TWICE, "client %u: an IO of block %u completed twice",
+			    client_index, s->first);
 		return;
 	}
 	if (bug("forget") && s->op == OP_READ && atomic_load(&self->reads) > 300)
@@ -280,7 +289,8 @@ static void done(void *arg, int result)
 
 static int submit(struct slot *s)
 {
-	const uint64_t offset = (uint64_t)s->first * SOAK_BLOCK, bytes = (uint64_t)s->n * SOAK_BLOCK;
+	const uint64_t offset = (uint64_t)s->first * SOAK_BLOCK,
+		       bytes = (uint64_t)s->n * SOAK_BLOCK;
 	int rc = 0;
 
 	s->buf = s->tainted || (s->index & 1) ? s->copied : s->shared;
@@ -299,10 +309,12 @@ static int submit(struct slot *s)
 		rc = gantry_queue_read(s->queue, s->buf, bytes, offset, done, s);
 		break;
 	case OP_WRITE:
-		rc = gantry_queue_write(s->queue, s->buf, bytes, offset, s->fua ? GANTRY_IO_FUA : 0, done, s);
+		rc = gantry_queue_write(s->queue, s->buf, bytes, offset, s->fua ? GANTRY_IO_FUA : 0,
+					done, s);
 		break;
 	case OP_ZEROES:
-		rc = gantry_queue_write_zeroes(s->queue, bytes, offset, s->fua ? GANTRY_IO_FUA : 0, done, s);
+		rc = gantry_queue_write_zeroes(s->queue, bytes, offset, s->fua ? GANTRY_IO_FUA : 0,
+					       done, s);
 		break;
 	case OP_DISCARD:
 		rc = gantry_queue_discard(s->queue, bytes, offset, done, s);
@@ -332,8 +344,8 @@ static void refused(struct slot *s, int rc, const uint32_t *before)
 		return;
 	if (rc == -ESTALE && atomic_load(&journal->exchanged))
 		return;
-	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u was refused: %s: %s", client_index, s->op, s->first,
-		    strerror(-rc), gantry_error());
+	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u was refused: %s: %s",
+		    client_index, s->op, s->first, strerror(-rc), gantry_error());
 }
 
 static uint32_t span(uint32_t first, uint32_t end)
@@ -398,7 +410,9 @@ static void start_write(struct slot *s)
 	if (!s->n)
 		return;
 	s->fua = below(1000) < journal->sync_permille;
-	s->op = !zero ? OP_WRITE : below(2) && journal->can_discard && !s->fua ? OP_DISCARD : OP_ZEROES;
+	s->op = !zero                                         ? OP_WRITE
+		: below(2) && journal->can_discard && !s->fua ? OP_DISCARD
+							      : OP_ZEROES;
 	s->seq = (atomic_load(&self->seq) & ~1u) + 2 + zero;
 	atomic_store(&self->seq, s->seq);
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -458,7 +472,10 @@ static void drain(void)
 			wait_all();
 }
 
-/* Read each own block in doubt. No write of this client is in flight, and none can reach the volume any more. */
+/*
+ * Read each own block in doubt. No write of this client is in flight, and none can reach the volume
+ * any more.
+ */
 static void settle_all(void)
 {
 	struct slot *s = &slots[0];
@@ -466,7 +483,8 @@ static void settle_all(void)
 
 	enter(SOAK_SETTLING);
 	in_doubt = 0;
-	for (uint32_t b = client_index * SOAK_OWN; b < (client_index + 1) * SOAK_OWN && !lost && !in_doubt; b++) {
+	for (uint32_t b = client_index * SOAK_OWN;
+	     b < (client_index + 1) * SOAK_OWN && !lost && !in_doubt; b++) {
 		if (at_rest(b, 1))
 			continue;
 		s->op = OP_SETTLE;
@@ -507,7 +525,8 @@ static void resolve(void)
 			continue;
 		lost = rc;
 		if (!session_lost(rc) || (rc == -ESTALE && !atomic_load(&journal->exchanged)))
-			soak_report(journal, SOAK_STATUS, "client %u: fence: %s: %s", client_index, strerror(-rc), gantry_error());
+			soak_report(journal, SOAK_STATUS, "client %u: fence: %s: %s", client_index,
+				    strerror(-rc), gantry_error());
 	}
 	if (!lost)
 		settle_all();
@@ -535,7 +554,10 @@ static int open_queues(void)
 	return 0;
 }
 
-/* A server that ends or stops while the session is being opened is no reason to give up: the limit for a hang is. */
+/*
+ * A server that ends or stops while the session is being opened is no reason to give up: the limit
+ * for a hang is.
+ */
 static int open_volume(void)
 {
 	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
@@ -547,7 +569,8 @@ static int open_volume(void)
 	attr.buffer_bytes = (uint64_t)SOAK_SLOTS * SOAK_SPAN * SOAK_BLOCK;
 	do
 		rc = gantry_volume_open_role(conf, role, &attr, &volume);
-	while ((rc == -ENOTCONN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -EBUSY) && !ending);
+	while ((rc == -ENOTCONN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -EBUSY) &&
+	       !ending);
 	return rc;
 }
 
@@ -566,10 +589,12 @@ static int open_session(void)
 		gantry_volume_get_info(volume, &info);
 		if (memcmp(journal->uuid, none, sizeof(none)) &&
 		    (memcmp(journal->uuid, info.uuid, sizeof(none)) ||
-		     ((info.flags & GANTRY_VOLUME_VOLATILE) && journal->verifier != info.verifier))) {
+		     ((info.flags & GANTRY_VOLUME_VOLATILE) &&
+		      journal->verifier != info.verifier))) {
 			gantry_volume_close(&volume);
 			if (!atomic_load(&journal->exchanged))
-				soak_report(journal, SOAK_STATUS, "client %u: the volume is another one", client_index);
+				soak_report(journal, SOAK_STATUS,
+					    "client %u: the volume is another one", client_index);
 			enter(SOAK_FOREIGN_VOLUME);
 			return 1;
 		}
@@ -578,7 +603,8 @@ static int open_session(void)
 		rc = open_queues();
 	}
 	if (rc) {
-		soak_report(journal, SOAK_STATUS, "client %u: open: %s: %s", client_index, strerror(-rc), gantry_error());
+		soak_report(journal, SOAK_STATUS, "client %u: open: %s: %s", client_index,
+			    strerror(-rc), gantry_error());
 		enter(SOAK_ENDED);
 		exit(1);
 	}
@@ -597,10 +623,12 @@ static void close_session(void)
 	for (unsigned i = 0; i < SOAK_QUEUES; i++)
 		gantry_queue_close(&queues[i]);
 	if (gantry_volume_close(&volume))
-		soak_report(journal, SOAK_STATUS, "client %u: close: %s", client_index, gantry_error());
+		soak_report(journal, SOAK_STATUS, "client %u: close: %s", client_index,
+			    gantry_error());
 	if (n_busy && !bug("forget"))
-		soak_report(journal, SOAK_STATUS, "client %u: %d IOs did not complete when the queues were closed", client_index,
-			    n_busy);
+		soak_report(journal, SOAK_STATUS,
+			    "client %u: %d IOs did not complete when the queues were closed",
+			    client_index, n_busy);
 }
 
 static void run_session(void)
@@ -620,7 +648,8 @@ static void run_session(void)
 		if (atomic_load(&journal->command) == SOAK_RUN) {
 			if (state == SOAK_PAUSED)
 				enter(SOAK_RUNNING);
-			for (unsigned i = 0; i < SOAK_SLOTS && !lost && !in_doubt && soak_ms() >= next; i++)
+			for (unsigned i = 0;
+			     i < SOAK_SLOTS && !lost && !in_doubt && soak_ms() >= next; i++)
 				if (!slots[i].busy)
 					start(&slots[i]);
 			if (journal->pace && soak_ms() >= next)
@@ -641,7 +670,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: client JOURNAL-FD INDEX CONF ROLE SEED\n");
 		return 2;
 	}
-	journal = mmap(NULL, sizeof(*journal), PROT_READ | PROT_WRITE, MAP_SHARED, (int)strtol(argv[1], NULL, 10), 0);
+	journal = mmap(NULL, sizeof(*journal), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       (int)strtol(argv[1], NULL, 10), 0);
 	if (journal == MAP_FAILED) {
 		perror("journal");
 		return 2;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* driver.h - the parts of the driver: it starts processes, disturbs them, and compares what is left with the journal. */
+/*
+ * driver.h - the parts of the driver: it starts processes, disturbs them, and compares what is left
+ * with the journal.
+ */
 #ifndef SOAK_DRIVER_H
 #define SOAK_DRIVER_H
 
@@ -17,32 +20,33 @@ extern const char *const child_kinds[CHILD_KINDS];
 #define CHILDREN (CLIENT + SOAK_CLIENTS)
 
 struct child {
-	char name[16];          /* of its role, and of its log */
+	char name[16]; /* of its role, and of its log */
 	enum child_kind kind;
-	unsigned index;         /* among its kind */
-	pid_t pid;              /* 0: does not run */
-	int ending;             /* the signal that we ended it with; 0: it must run */
+	unsigned index; /* among its kind */
+	pid_t pid;      /* 0: does not run */
+	int ending;     /* the signal that we ended it with; 0: it must run */
 	int stopped;
-	uint64_t starts, started; /* how often; the last time, ms */
+	uint64_t starts, started;                  /* how often; the last time, ms */
 	uint64_t continue_at, restart_at, term_at; /* ms; 0: not planned */
 };
 
 /* What a process holds. */
 struct usage {
 	unsigned fds, maps, threads; /* maps: of shared memory and files */
-	unsigned long rss; /* KiB */
+	unsigned long rss;           /* KiB */
 };
 
 struct options {
-	uint64_t kills, writes;      /* the run ends when both are reached */
-	uint64_t seconds, limit;     /* seconds: it ends then instead; limit: longer is an error */
+	uint64_t kills, writes;  /* the run ends when both are reached */
+	uint64_t seconds, limit; /* seconds: it ends then instead; limit: longer is an error */
 	uint64_t seed;
-	const char *bug;             /* seeded, for the self test */
-	const char *near, *far;      /* over a network: options of the device of the gateways, and of that of all others */
+	const char *bug; /* seeded, for the self test */
+	/* over a network: options of the device of the gateways, and of that of all others */
+	const char *near, *far;
 	const char *near_ip, *far_ip; /* their addresses */
 	uint64_t hang_ms;
-	uint32_t pace;               /* ms, see soak.h */
-	int keep;                    /* keep the directory */
+	uint32_t pace; /* ms, see soak.h */
+	int keep;      /* keep the directory */
 	int verbose;
 };
 
@@ -66,13 +70,13 @@ struct driver {
 
 /* What a round varies. */
 struct round {
-	int memory;           /* the target has its volume in memory */
-	int direct, sync;     /* of the file */
-	int crc;              /* checksums from client to target */
-	int mapped;           /* target and gateways can map regions */
-	unsigned lanes;       /* of target and gateways */
+	int memory;                     /* the target has its volume in memory */
+	int direct, sync;               /* of the file */
+	int crc;                        /* checksums from client to target */
+	int mapped;                     /* target and gateways can map regions */
+	unsigned lanes;                 /* of target and gateways */
 	unsigned io_timeout, heartbeat; /* ms */
-	unsigned victims;     /* bit 1 << enum child_kind */
+	unsigned victims;               /* bit 1 << enum child_kind */
 };
 
 static inline uint64_t draw(struct driver *d, uint64_t n)
@@ -91,7 +95,9 @@ void child_stop(struct driver *d, struct child *c, unsigned ms);
 void child_term(struct driver *d, struct child *c, int restart_ms);
 /* Reap, continue and restart what is due; find hangs. Non-zero: an error was found. */
 int tick(struct driver *d);
-/* tick() every few ms until `true_yet` is not 0. A hang if that takes too long. Non-zero: failed. */
+/*
+ * tick() every few ms until `true_yet` is not 0. A hang if that takes too long. Non-zero: failed.
+ */
 int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *what);
 int wait_ms(struct driver *d, uint64_t ms);
 int all_run(struct driver *d);
@@ -120,7 +126,10 @@ int store_create(struct driver *d);
 int store_check(struct driver *d);
 /* Change the file behind the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
-/* Put another volume under the name of the store, and back; the second checks that it was not written. */
+/*
+ * Put another volume under the name of the store, and back; the second checks that it was not
+ * written.
+ */
 int store_exchange(struct driver *d);
 int store_return(struct driver *d);
 

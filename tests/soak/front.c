@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * front.c - through which gateway each client reaches the volume, as an address that moves from one machine to another.
+ * front.c - through which gateway each client reaches the volume, as an address that moves from one
+ * machine to another.
  *
- * A client connects to a service of its own name. Beside the socket of gateway K, volumeK.sock, lies the symbolic link
- * clientN.sock, which names that socket. So the next connection of client N goes through the gateway that the link names at
- * that time; the connection that the client has stays. Over a network, each client keeps its gateway.
+ * A client connects to a service of its own name. Beside the socket of gateway K, volumeK.sock,
+ * lies the symbolic link clientN.sock, which names that socket. So the next connection of client N
+ * goes through the gateway that the link names at that time; the connection that the client has
+ * stays. Over a network, each client keeps its gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +53,8 @@ int front_begin(struct driver *d)
 int front_move(struct driver *d, unsigned gateway)
 {
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
-		if (d->options.near || d->gateway_of[i] != gateway || !strcmp(d->options.bug, "stay"))
+		if (d->options.near || d->gateway_of[i] != gateway ||
+		    !strcmp(d->options.bug, "stay"))
 			continue;
 		if (point(d, i, (gateway + 1) % GATEWAYS))
 			return -1;

@@ -11,8 +11,9 @@
 #include "soak/driver.h"
 
 /*
- * Growth that is no leak, KiB. The allocator keeps some freed memory: 0.5 MiB were seen. The address sanitizer keeps more, as
- * quarantine_size_mb=8 says and for its own tables: 8.5 MiB were seen.
+ * Growth that is no leak, KiB. The allocator keeps some freed memory: 0.5 MiB were seen. The
+ * address sanitizer keeps more, as quarantine_size_mb=8 says and for its own tables: 8.5 MiB were
+ * seen.
  */
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_TOLERANCE (16u << 10)
@@ -97,11 +98,12 @@ int check_usage(struct driver *d, const struct child *c, const struct usage *bas
 
 	for (;;) {
 		if (usage_of(c, &now)) {
-			soak_report(d->journal, SOAK_LEAK, "%s: cannot read /proc/%d", c->name, (int)c->pid);
+			soak_report(d->journal, SOAK_LEAK, "%s: cannot read /proc/%d", c->name,
+				    (int)c->pid);
 			return -1;
 		}
-		if (now.fds <= base->fds && now.maps <= base->maps && now.threads <= base->threads &&
-		    now.rss <= base->rss + RSS_TOLERANCE) {
+		if (now.fds <= base->fds && now.maps <= base->maps &&
+		    now.threads <= base->threads && now.rss <= base->rss + RSS_TOLERANCE) {
 			d->leak_checks++;
 			if (d->options.verbose)
 				printf("%s: RSS %lu KiB (was %lu)\n", c->name, now.rss, base->rss);
@@ -114,8 +116,11 @@ int check_usage(struct driver *d, const struct child *c, const struct usage *bas
 		if (wait_ms(d, 20))
 			return -1;
 	}
-	soak_report(d->journal, SOAK_LEAK, "%s: descriptors %u (were %u), mappings %u (%u), threads %u (%u), RSS %lu KiB (%lu)",
-		    c->name, now.fds, base->fds, now.maps, base->maps, now.threads, base->threads, now.rss, base->rss);
+	soak_report(
+		d->journal, SOAK_LEAK,
+		"%s: descriptors %u (were %u), mappings %u (%u), threads %u (%u), RSS %lu KiB (%lu)",
+		c->name, now.fds, base->fds, now.maps, base->maps, now.threads, base->threads,
+		now.rss, base->rss);
 	return -1;
 }
 
@@ -140,7 +145,8 @@ static void check_orphans(struct driver *d)
 		pid = waitpid(-1, NULL, WNOHANG);
 	while ((pid >= 0 || errno != ECHILD) && !wait_ms(d, pid > 0 ? 0 : 20) && soak_ms() < end);
 	if (pid >= 0)
-		soak_report(d->journal, SOAK_LEAK, "a process is left that a killed process has started");
+		soak_report(d->journal, SOAK_LEAK,
+			    "a process is left that a killed process has started");
 }
 
 int check_files(struct driver *d)

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soak - kills, stops, restarts and exchanges real processes, and checks that no acknowledged write is lost.
+ * soak - kills, stops, restarts and exchanges real processes, and checks that no acknowledged write
+ * is lost.
  *
- *	soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] [--pace MS] [--keep] [--verbose]
- *	     [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]
- *	soak --self-test      shows that each kind of error is found
+ *     soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] [--pace MS] [--keep]
+ *     [--verbose]
+ *          [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]
+ *     soak --self-test      shows that each kind of error is found
  *
- * A target, two gateways and three clients run as processes over shm-comch. Each client can reach the volume through either
- * gateway (front.c). With --near and --far they run over the network between these two devices: gateways have the options
- * of the device NEAR, all others those of FAR. They use a directory of their own in TMPDIR.
+ * A target, two gateways and three clients run as processes over shm-comch. Each client can reach
+ * the volume through either gateway (front.c). With --near and --far they run over the network
+ * between these two devices: gateways have the options of the device NEAR, all others those of FAR.
+ * They use a directory of their own in TMPDIR.
  * Events come from a seed. The journal of the clients (soak.h) lies in a memfd of this process.
  * The environment has GANTRY and GANTRY_PLUGINS, as for all tests. SEED is the same as --seed.
  *
- * Exit status: 0 no error; 1 interrupted, or errors: then the directory with all logs stays, and its name is printed; 2 usage.
+ * Exit status: 0 no error; 1 interrupted, or errors: then the directory with all logs stays, and
+ * its name is printed; 2 usage.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -52,7 +56,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static int set_up(struct driver *d)
 {
-	const char *tmp = getenv("TMPDIR"), *plugins = getenv("GANTRY_PLUGINS"), *asan = getenv("ASAN_OPTIONS");
+	const char *tmp = getenv("TMPDIR"), *plugins = getenv("GANTRY_PLUGINS"),
+		   *asan = getenv("ASAN_OPTIONS");
 	struct sigaction sa = {.sa_handler = on_signal};
 	char path[1200], *slash;
 	ssize_t n;
@@ -65,13 +70,16 @@ static int set_up(struct driver *d)
 	slash = strrchr(d->client, '/');
 	strcpy(slash + 1, "client");
 	if (plugins) {
-		snprintf(path, sizeof(path), "%s:%s/tests/.libs", plugins, or_empty(getenv("top_builddir"))); /* and test plugins */
+		/* and test plugins */
+		snprintf(path, sizeof(path), "%s:%s/tests/.libs", plugins,
+			 or_empty(getenv("top_builddir")));
 		setenv("GANTRY_PLUGIN_PATH", path, 1);
 	}
 	/* what is freed must not look like a leak, see leaks.c */
 	snprintf(path, sizeof(path), "%s%squarantine_size_mb=8", or_empty(asan), asan ? ":" : "");
 	setenv("ASAN_OPTIONS", path, 1);
-	snprintf(d->dir, sizeof(d->dir), "%s/gantry-soak.XXXXXX", tmp && strlen(tmp) < 32 ? tmp : "/tmp");
+	snprintf(d->dir, sizeof(d->dir), "%s/gantry-soak.XXXXXX",
+		 tmp && strlen(tmp) < 32 ? tmp : "/tmp");
 	if (!mkdtemp(d->dir))
 		return -1;
 	snprintf(d->conf, sizeof(d->conf), "%s/soak.conf", d->dir);
@@ -79,7 +87,8 @@ static int set_up(struct driver *d)
 	d->journal_fd = memfd_create("soak-journal", MFD_CLOEXEC);
 	if (d->journal_fd < 0 || ftruncate(d->journal_fd, sizeof(*d->journal)))
 		return -1;
-	d->journal = mmap(NULL, sizeof(*d->journal), PROT_READ | PROT_WRITE, MAP_SHARED, d->journal_fd, 0);
+	d->journal = mmap(NULL, sizeof(*d->journal), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  d->journal_fd, 0);
 	if (d->journal == MAP_FAILED)
 		return -1;
 	d->rng = d->options.seed;
@@ -101,12 +110,14 @@ static void print_records(const struct driver *d)
 
 	for (uint32_t i = 0; i < n && i < SOAK_RECORDS; i++)
 		if (atomic_load(&d->journal->records[i].ready))
-			printf("%s: %s\n", soak_kinds[d->journal->records[i].kind], d->journal->records[i].text);
+			printf("%s: %s\n", soak_kinds[d->journal->records[i].kind],
+			       d->journal->records[i].text);
 }
 
 static void summarize(const struct driver *d)
 {
-	uint64_t reads = 0, blocks = 0, flushes = 0, timeouts = 0, sessions = 0, dropped = 0, mixed = 0;
+	uint64_t reads = 0, blocks = 0, flushes = 0, timeouts = 0, sessions = 0, dropped = 0,
+		 mixed = 0;
 
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
 		const struct soak_client *c = &d->journal->clients[i];
@@ -119,9 +130,10 @@ static void summarize(const struct driver *d)
 		dropped += atomic_load(&c->dropped);
 		mixed += atomic_load(&c->mixed);
 	}
-	printf("soak: seed=%llu seconds=%llu rounds=%llu\n", N(d->options.seed), N((soak_ms() - d->began) / 1000), N(d->rounds));
-	printf("soak: longest wait=%llu ms (at %llu ms: %s)\n", N(d->longest_wait), N(d->longest_at),
-	       or_empty(d->longest_what));
+	printf("soak: seed=%llu seconds=%llu rounds=%llu\n", N(d->options.seed),
+	       N((soak_ms() - d->began) / 1000), N(d->rounds));
+	printf("soak: longest wait=%llu ms (at %llu ms: %s)\n", N(d->longest_wait),
+	       N(d->longest_at), or_empty(d->longest_what));
 	printf("soak: sessions=%llu flushes=%llu timeouts=%llu undone=%llu torn-by-kill=%llu leak-checks=%llu "
 	       "RSS-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
@@ -129,10 +141,10 @@ static void summarize(const struct driver *d)
 	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
 	       "exchanges=%llu memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
-	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]),
-	       N(d->kills[CHILD_TARGET]), N(d->stops), N(d->terms),
-	       N(d->fail_overs), N(d->moves), N(d->exchanges), N(d->losses), N(total_writes(d)),
-	       N(reads), N(blocks), atomic_load(&d->journal->n_records));
+	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]), N(d->kills[CHILD_TARGET]),
+	       N(d->stops), N(d->terms), N(d->fail_overs), N(d->moves), N(d->exchanges),
+	       N(d->losses), N(total_writes(d)), N(reads), N(blocks),
+	       atomic_load(&d->journal->n_records));
 }
 
 static int run(struct driver *d)
@@ -150,7 +162,8 @@ static int run(struct driver *d)
 	print_records(d);
 	summarize(d);
 	if (atomic_load(&d->journal->n_records)) {
-		printf("soak: failed: logs and store are in %s; SEED=%llu repeats the plan\n", d->dir, N(d->options.seed));
+		printf("soak: failed: logs and store are in %s; SEED=%llu repeats the plan\n",
+		       d->dir, N(d->options.seed));
 		if (d->options.keep || !d->options.bug[0])
 			return 1;
 	}
@@ -163,23 +176,26 @@ static int run(struct driver *d)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] "
-			"[--pace MS] [--keep] [--verbose]\n"
-			"            [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]\n"
-			"       soak --self-test\n");
+	fprintf(stderr,
+		"usage: soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] "
+		"[--pace MS] [--keep] [--verbose]\n"
+		"            [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]\n"
+		"       soak --self-test\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"kills", 1, NULL, 'k'}, {"writes", 1, NULL, 'w'}, {"seconds", 1, NULL, 's'}, {"limit", 1, NULL, 'l'},
-		{"seed", 1, NULL, 'S'}, {"pace", 1, NULL, 'p'}, {"keep", 0, NULL, 'K'}, {"verbose", 0, NULL, 'v'},
-		{"self-test", 0, NULL, 't'}, {"bug", 1, NULL, 'b'}, {"hang-ms", 1, NULL, 'h'},
-		{"near", 1, NULL, 'n'}, {"far", 1, NULL, 'f'}, {"near-ip", 1, NULL, 'N'}, {"far-ip", 1, NULL, 'F'},
+		{"kills", 1, NULL, 'k'}, {"writes", 1, NULL, 'w'},  {"seconds", 1, NULL, 's'},
+		{"limit", 1, NULL, 'l'}, {"seed", 1, NULL, 'S'},    {"pace", 1, NULL, 'p'},
+		{"keep", 0, NULL, 'K'},  {"verbose", 0, NULL, 'v'}, {"self-test", 0, NULL, 't'},
+		{"bug", 1, NULL, 'b'},   {"hang-ms", 1, NULL, 'h'}, {"near", 1, NULL, 'n'},
+		{"far", 1, NULL, 'f'},   {"near-ip", 1, NULL, 'N'}, {"far-ip", 1, NULL, 'F'},
 		{NULL, 0, NULL, 0},
 	};
-	static struct driver d = {.options = {.kills = 200, .writes = 200000, .bug = "", .hang_ms = 90000}};
+	static struct driver d = {
+		.options = {.kills = 200, .writes = 200000, .bug = "", .hang_ms = 90000}};
 	const char *seed = getenv("SEED");
 	int c;
 
@@ -187,25 +203,56 @@ int main(int argc, char **argv)
 	d.options.seed = seed ? strtoull(seed, NULL, 10) : soak_ms() ^ ((uint64_t)getpid() << 32);
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
-		case 'k': d.options.kills = strtoull(optarg, NULL, 10); break;
-		case 'w': d.options.writes = strtoull(optarg, NULL, 10); break;
-		case 's': d.options.seconds = strtoull(optarg, NULL, 10); break;
-		case 'l': d.options.limit = strtoull(optarg, NULL, 10); break;
-		case 'S': d.options.seed = strtoull(optarg, NULL, 10); break;
-		case 'b': d.options.bug = optarg; break;
-		case 'h': d.options.hang_ms = strtoull(optarg, NULL, 10); break;
-		case 'p': d.options.pace = (uint32_t)strtoul(optarg, NULL, 10); break;
-		case 'K': d.options.keep = 1; break;
-		case 'n': d.options.near = optarg; break;
-		case 'f': d.options.far = optarg; break;
-		case 'N': d.options.near_ip = optarg; break;
-		case 'F': d.options.far_ip = optarg; break;
-		case 'v': d.options.verbose = 1; break;
-		case 't': return self_test(argv[0]);
-		default: return usage();
+		case 'k':
+			d.options.kills = strtoull(optarg, NULL, 10);
+			break;
+		case 'w':
+			d.options.writes = strtoull(optarg, NULL, 10);
+			break;
+		case 's':
+			d.options.seconds = strtoull(optarg, NULL, 10);
+			break;
+		case 'l':
+			d.options.limit = strtoull(optarg, NULL, 10);
+			break;
+		case 'S':
+			d.options.seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'b':
+			d.options.bug = optarg;
+			break;
+		case 'h':
+			d.options.hang_ms = strtoull(optarg, NULL, 10);
+			break;
+		case 'p':
+			d.options.pace = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'K':
+			d.options.keep = 1;
+			break;
+		case 'n':
+			d.options.near = optarg;
+			break;
+		case 'f':
+			d.options.far = optarg;
+			break;
+		case 'N':
+			d.options.near_ip = optarg;
+			break;
+		case 'F':
+			d.options.far_ip = optarg;
+			break;
+		case 'v':
+			d.options.verbose = 1;
+			break;
+		case 't':
+			return self_test(argv[0]);
+		default:
+			return usage();
 		}
 	}
-	if (!d.options.near != !d.options.far || !d.options.near != !d.options.near_ip || !d.options.near != !d.options.far_ip)
+	if (!d.options.near != !d.options.far || !d.options.near != !d.options.near_ip ||
+	    !d.options.near != !d.options.far_ip)
 		return usage();
 	return optind == argc ? run(&d) : usage();
 }

@@ -7,8 +7,10 @@
 
 #include "soak/soak.h"
 
-const char *const soak_kinds[SOAK_KINDS] = {"stale", "torn", "late", "foreign", "status", "twice", "hang", "leak", "died"};
-const char *const soak_states[] = {"opening", "settling", "running", "paused", "closing", "foreign volume", "ended"};
+const char *const soak_kinds[SOAK_KINDS] = {"stale", "torn", "late", "foreign", "status",
+					    "twice", "hang", "leak", "died"};
+const char *const soak_states[] = {"opening", "settling",       "running", "paused",
+				   "closing", "foreign volume", "ended"};
 
 uint64_t soak_ms(void)
 {
@@ -92,7 +94,10 @@ static int allowed(const struct soak_window *w, uint32_t seq)
 	return seq == w->lo || seq == w->hi || (w->n > 1 && seq > w->lo && seq < w->hi);
 }
 
-/* The write of zeroes that words of 0 are of; SOAK_MIXED: none is allowed. If there are two, the words do not show which. */
+/*
+ * The write of zeroes that words of 0 are of; SOAK_MIXED: none is allowed. If there are two, the
+ * words do not show which.
+ */
 static uint32_t zeroes_of(const struct soak_window *w)
 {
 	if (soak_is_zero(w->hi))
@@ -103,8 +108,9 @@ static uint32_t zeroes_of(const struct soak_window *w)
 }
 
 /* What is wrong with a word that is of no allowed write. */
-static enum soak_kind classify(const struct soak_journal *journal, uint64_t word, uint32_t i, uint32_t block,
-			       const struct soak_window *w, char *text, size_t bytes)
+static enum soak_kind classify(const struct soak_journal *journal, uint64_t word, uint32_t i,
+			       uint32_t block, const struct soak_window *w, char *text,
+			       size_t bytes)
 {
 	uint32_t seq = (uint32_t)(word >> 32);
 
@@ -125,8 +131,8 @@ static enum soak_kind classify(const struct soak_journal *journal, uint64_t word
 	return SOAK_FOREIGN;
 }
 
-int soak_check(struct soak_journal *journal, const void *buf, uint32_t block, const struct soak_window *w, uint32_t *found,
-	       const char *where)
+int soak_check(struct soak_journal *journal, const void *buf, uint32_t block,
+	       const struct soak_window *w, uint32_t *found, const char *where)
 {
 	uint32_t n_bad = 0, first_bad = 0, last = SOAK_MIXED, seq, zeroes = zeroes_of(w);
 	uint64_t word, bad = 0, base = 0, first = 0;
@@ -142,7 +148,8 @@ int soak_check(struct soak_journal *journal, const void *buf, uint32_t block, co
 		if (word && seq != last)
 			base = base_of(journal, block, seq);
 		last = word ? seq : last;
-		if (word ? !soak_is_zero(seq) && allowed(w, seq) && word == word_of(base, seq, i) : zeroes != SOAK_MIXED)
+		if (word ? !soak_is_zero(seq) && allowed(w, seq) && word == word_of(base, seq, i)
+			 : zeroes != SOAK_MIXED)
 			continue;
 		if (!n_bad++) {
 			bad = word;
@@ -158,7 +165,9 @@ int soak_check(struct soak_journal *journal, const void *buf, uint32_t block, co
 		snprintf(text, sizeof(text), "several writes"), kind = SOAK_TORN;
 	if (mixed && kind != SOAK_FOREIGN)
 		kind = SOAK_TORN;
-	soak_report(journal, kind, "%s: block %u of client %u has %s in %u words from %u; allowed: %u to %u, writes=%u", where,
-		    block, block / SOAK_OWN, text, n_bad, first_bad, w->lo, w->hi, w->n);
+	soak_report(
+		journal, kind,
+		"%s: block %u of client %u has %s in %u words from %u; allowed: %u to %u, writes=%u",
+		where, block, block / SOAK_OWN, text, n_bad, first_bad, w->lo, w->hi, w->n);
 	return -1;
 }

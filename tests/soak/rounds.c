@@ -2,10 +2,11 @@
 /*
  * rounds.c - what happens to the processes.
  *
- * A round: start all; warm up; measure; let a gateway fail and the clients go on through the other one; a storm of events;
- * pause the clients; measure again; end all; compare the store with the journal. Kinds of rounds follow each other: only clients
- * are disturbed, then gateways, then all, then the volume is exchanged, then a target with its volume in memory. A process that
- * no event hits is one that must hold no more at the end.
+ * A round: start all; warm up; measure; let a gateway fail and the clients go on through the other
+ * one; a storm of events; pause the clients; measure again; end all; compare the store with the
+ * journal. Kinds of rounds follow each other: only clients are disturbed, then gateways, then all,
+ * then the volume is exchanged, then a target with its volume in memory. A process that no event
+ * hits is one that must hold no more at the end.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -16,10 +17,18 @@
 /* Of a storm; an emulated machine takes seconds for each. */
 #define EVENTS(d) ((d)->options.near ? 10u : (d)->options.kills > 1000 ? 150u : 30u)
 
-enum round_kind { ROUND_CLIENTS, ROUND_GATEWAYS, ROUND_ALL, ROUND_EXCHANGE, ROUND_MEMORY, ROUND_KINDS };
+enum round_kind {
+	ROUND_CLIENTS,
+	ROUND_GATEWAYS,
+	ROUND_ALL,
+	ROUND_EXCHANGE,
+	ROUND_MEMORY,
+	ROUND_KINDS
+};
 
 static const enum round_kind schedule[] = {
-	ROUND_CLIENTS, ROUND_ALL, ROUND_GATEWAYS, ROUND_EXCHANGE, ROUND_ALL, ROUND_MEMORY, ROUND_ALL,
+	ROUND_CLIENTS, ROUND_ALL,    ROUND_GATEWAYS, ROUND_EXCHANGE,
+	ROUND_ALL,     ROUND_MEMORY, ROUND_ALL,
 };
 #define SCHEDULE (sizeof(schedule) / sizeof(schedule[0]))
 
@@ -45,14 +54,16 @@ int finished(const struct driver *d)
 }
 
 /* Into `text`: the stages of a role. */
-static void stages(const struct driver *d, const struct round *r, enum child_kind kind, char text[160])
+static void stages(const struct driver *d, const struct round *r, enum child_kind kind,
+		   char text[160])
 {
 	static const struct {
 		const char *bug, *stage;
 		enum child_kind kind;
 	} lies[] = {
 		{"lose", "{ type = \"liar\"; lie = \"lose\"; nth = 100; }", CHILD_TARGET},
-		{"lose-read", "{ type = \"liar\"; lie = \"lose\"; only = \"reads\"; nth = 100; }", CHILD_TARGET},
+		{"lose-read", "{ type = \"liar\"; lie = \"lose\"; only = \"reads\"; nth = 100; }",
+		 CHILD_TARGET},
 		{"misdirect", "{ type = \"liar\"; lie = \"misdirect\"; nth = 100; }", CHILD_TARGET},
 		{"tear", "{ type = \"liar\"; lie = \"tear\"; nth = 100; }", CHILD_CLIENT},
 		{"leak", "{ type = \"liar\"; lie = \"leak\"; nth = 100; }", CHILD_GATEWAY},
@@ -67,7 +78,8 @@ static void stages(const struct driver *d, const struct round *r, enum child_kin
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		if (!strcmp(d->options.bug, lies[i].bug) && kind == lies[i].kind)
 			bug = lies[i].stage;
-	snprintf(text, 160, "stages = ( %s%s%s );", bug, *bug && r->crc ? ", " : "", r->crc ? crc[kind] : "");
+	snprintf(text, 160, "stages = ( %s%s%s );", bug, *bug && r->crc ? ", " : "",
+		 r->crc ? crc[kind] : "");
 }
 
 /* Where roles meet: the devices, and for each kind of role what it listens on and connects to. */
@@ -76,19 +88,23 @@ static void write_devices(const struct driver *d, const struct round *r, FILE *f
 	const struct options *o = &d->options;
 
 	if (o->near)
-		fprintf(f, "devices = {\n  near = { %s };\n  far = { %s };\n"
-			   "  store = { %s direct_networks = \"%s/32\"; };\n};\n", o->near, o->far, o->far, o->far_ip);
+		fprintf(f,
+			"devices = {\n  near = { %s };\n  far = { %s };\n"
+			"  store = { %s direct_networks = \"%s/32\"; };\n};\n",
+			o->near, o->far, o->far, o->far_ip);
 	else
-		fprintf(f, "devices = {\n"
-			   "  front = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"03:00.0\"; };\n"
-			   "  back = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"04:00.0\"; mapped = %s; };\n};\n",
+		fprintf(f,
+			"devices = {\n"
+			"  front = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"03:00.0\"; };\n"
+			"  back = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"04:00.0\"; mapped = %s; };\n};\n",
 			d->dir, d->dir, r->mapped ? "true" : "false");
 }
 
 static void at_target(const struct driver *d, char at[160], int listens)
 {
 	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; address = \"%s:7471\";%s", listens ? "store" : "near", d->options.far_ip,
+		snprintf(at, 160, "device = \"%s\"; address = \"%s:7471\";%s",
+			 listens ? "store" : "near", d->options.far_ip,
 			 listens ? " insecure = true;" : "");
 	else
 		snprintf(at, 160, "device = \"back\"; name = \"store\";");
@@ -97,10 +113,12 @@ static void at_target(const struct driver *d, char at[160], int listens)
 static void at_gateway(const struct driver *d, char at[160], int listens, unsigned i)
 {
 	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; address = \"%s:%u\";%s", listens ? "near" : "far", d->options.near_ip,
+		snprintf(at, 160, "device = \"%s\"; address = \"%s:%u\";%s",
+			 listens ? "near" : "far", d->options.near_ip,
 			 7472 + i % (CLIENT - GATEWAY), listens ? " insecure = true;" : "");
 	else
-		snprintf(at, 160, "device = \"front\"; name = \"%s%u\";", listens ? "volume" : "client", i);
+		snprintf(at, 160, "device = \"front\"; name = \"%s%u\";",
+			 listens ? "volume" : "client", i);
 }
 
 static int write_conf(struct driver *d, const struct round *r)
@@ -115,31 +133,39 @@ static int write_conf(struct driver *d, const struct round *r)
 	stages(d, r, CHILD_TARGET, text);
 	at_target(d, at, 1);
 	at_target(d, to, 0);
-	fprintf(f, "roles = {\n"
-		   "  target0 = { role = \"target\"; lanes = %u; %s\n"
-		   "              listen = { %s heartbeat = \"%ums\"; move_memory = \"256KiB\"; };\n"
-		   "              backend = { ",
+	fprintf(f,
+		"roles = {\n"
+		"  target0 = { role = \"target\"; lanes = %u; %s\n"
+		"              listen = { %s heartbeat = \"%ums\"; move_memory = \"256KiB\"; };\n"
+		"              backend = { ",
 		r->lanes, text, at, r->heartbeat);
-	/* all of the memory at once, and little of it for moves: what is faulted in later would look like a leak */
+	/*
+	 * all of the memory at once, and little of it for moves: what is faulted in later would
+	 * look like a leak
+	 */
 	if (r->memory)
-		fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n", SOAK_BLOCKS * SOAK_BLOCK);
+		fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n",
+			SOAK_BLOCKS * SOAK_BLOCK);
 	else
-		fprintf(f, "type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n", d->store,
-			r->direct ? "true" : "false", r->sync ? "sync" : "auto");
+		fprintf(f,
+			"type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n",
+			d->store, r->direct ? "true" : "false", r->sync ? "sync" : "auto");
 	stages(d, r, CHILD_GATEWAY, text);
 	for (unsigned i = 0; i < CLIENT - GATEWAY; i++) {
 		at_gateway(d, at, 1, i);
-		fprintf(f, "  gateway%u = { role = \"gateway\"; lanes = %u; %s\n"
-			   "               listen = { %s heartbeat = \"%ums\"; };\n"
-			   "               connect = { %s heartbeat = \"%ums\"; }; };\n",
+		fprintf(f,
+			"  gateway%u = { role = \"gateway\"; lanes = %u; %s\n"
+			"               listen = { %s heartbeat = \"%ums\"; };\n"
+			"               connect = { %s heartbeat = \"%ums\"; }; };\n",
 			i, r->lanes, text, at, r->heartbeat, to, r->heartbeat);
 	}
 	stages(d, r, CHILD_CLIENT, text);
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
 		at_gateway(d, to, 0, i);
-		fprintf(f, "  client%u = { role = \"initiator\"; %s\n"
-			   "              connect = { %s heartbeat = \"%ums\"; io_timeout = \"%ums\";\n"
-			   "                          timeout = \"40s\"; resume = \"40s\"; }; };\n",
+		fprintf(f,
+			"  client%u = { role = \"initiator\"; %s\n"
+			"              connect = { %s heartbeat = \"%ums\"; io_timeout = \"%ums\";\n"
+			"                          timeout = \"40s\"; resume = \"40s\"; }; };\n",
 			i, text, to, r->heartbeat, r->io_timeout);
 	}
 	fprintf(f, "};\n");
@@ -151,7 +177,8 @@ static int write_conf(struct driver *d, const struct round *r)
 static int in_state(struct driver *d, enum soak_state state)
 {
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
-		if (!d->children[CLIENT + i].pid || atomic_load(&d->journal->clients[i].state) != state)
+		if (!d->children[CLIENT + i].pid ||
+		    atomic_load(&d->journal->clients[i].state) != state)
 			return 0;
 	return all_run(d);
 }
@@ -213,7 +240,10 @@ static int victim_runs(struct driver *d)
 	return victim->pid && !victim->ending;
 }
 
-/* What happens, and to which process, follows from the seed alone: a process that does not run is waited for. */
+/*
+ * What happens, and to which process, follows from the seed alone: a process that does not run is
+ * waited for.
+ */
 static int event(struct driver *d, const struct round *r)
 {
 	uint64_t what, stop;
@@ -229,7 +259,10 @@ static int event(struct driver *d, const struct round *r)
 		return -1;
 	if (d->options.verbose)
 		printf("%8llu %s %s\n", (unsigned long long)(soak_ms() - d->began),
-		       what < 75 ? "kill" : what < 90 ? "stop" : "term", victim->name);
+		       what < 75   ? "kill"
+		       : what < 90 ? "stop"
+				   : "term",
+		       victim->name);
 	if (victim->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, victim->index))
 		return -1;
 	if (what < 75)
@@ -257,8 +290,9 @@ static int storm(struct driver *d, const struct round *r)
 }
 
 /*
- * A gateway is killed, or stands still with IO that it has accepted. All clients must go on through the other gateway. The one
- * that stood still continues when they have: what it still sends must have no effect.
+ * A gateway is killed, or stands still with IO that it has accepted. All clients must go on through
+ * the other gateway. The one that stood still continues when they have: what it still sends must
+ * have no effect.
  */
 static int fail_over(struct driver *d)
 {
@@ -266,7 +300,8 @@ static int fail_over(struct driver *d)
 	int stands = (int)draw(d, 2);
 
 	victim = gateway;
-	if (wait_for(d, victim_runs, "wait for the start of a gateway") || front_move(d, gateway->index))
+	if (wait_for(d, victim_runs, "wait for the start of a gateway") ||
+	    front_move(d, gateway->index))
 		return -1;
 	if (stands)
 		child_stop(d, gateway, UINT_MAX);
@@ -282,7 +317,10 @@ static int fail_over(struct driver *d)
 	return progress(d);
 }
 
-/* Another volume under the name of the store: each session must end, and the other volume stays as it is. */
+/*
+ * Another volume under the name of the store: each session must end, and the other volume stays as
+ * it is.
+ */
 static int exchange(struct driver *d, const struct round *r)
 {
 	struct child *target = &d->children[TARGET], *also;
@@ -295,7 +333,8 @@ static int exchange(struct driver *d, const struct round *r)
 	if (!r->memory && store_exchange(d))
 		return -1;
 	child_start(d, target);
-	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, CHILDREN - GATEWAY)] : NULL; /* gateway or client */
+	/* gateway or client */
+	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, CHILDREN - GATEWAY)] : NULL;
 	if (also && also->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, also->index))
 		return -1;
 	if (also)
@@ -303,8 +342,10 @@ static int exchange(struct driver *d, const struct round *r)
 	if (wait_for(d, all_foreign, "wait for the end of each session on the volume that is gone"))
 		return -1;
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
-		if (also != &d->children[CLIENT + i] && atomic_load(&d->journal->clients[i].stale) != stale[i] + 1)
-			soak_report(d->journal, SOAK_STATUS, "client %u: no session ended with ESTALE at the exchange", i);
+		if (also != &d->children[CLIENT + i] &&
+		    atomic_load(&d->journal->clients[i].stale) != stale[i] + 1)
+			soak_report(d->journal, SOAK_STATUS,
+				    "client %u: no session ended with ESTALE at the exchange", i);
 	d->exchanges += !r->memory;
 	d->losses += !!r->memory;
 	if (r->memory)
@@ -424,8 +465,9 @@ static int run_round(struct driver *d, enum round_kind kind)
 
 	choose(d, &r, kind);
 	if (d->options.verbose)
-		printf("round %u: victims=%x direct=%d sync=%d io_timeout=%u heartbeat=%u lanes=%u crc=%d mapped=%d\n", kind,
-		       r.victims, r.direct, r.sync, r.io_timeout, r.heartbeat, r.lanes, r.crc, r.mapped);
+		printf("round %u: victims=%x direct=%d sync=%d io_timeout=%u heartbeat=%u lanes=%u crc=%d mapped=%d\n",
+		       kind, r.victims, r.direct, r.sync, r.io_timeout, r.heartbeat, r.lanes, r.crc,
+		       r.mapped);
 	if (begin_round(d, &r) || warm_up(d, &r) || measure(d, &r, base, 0) || progress(d))
 		return -1;
 	if (kind == ROUND_EXCHANGE && exchange(d, &r))
@@ -448,7 +490,8 @@ static int run_round(struct driver *d, enum round_kind kind)
 
 int run_rounds(struct driver *d)
 {
-	uint64_t least = d->options.near ? 1 : SCHEDULE; /* a round over a network may take minutes */
+	/* a round over a network may take minutes */
+	uint64_t least = d->options.near ? 1 : SCHEDULE;
 
 	while (!d->failed && !*d->interrupted && (!finished(d) || d->rounds < least))
 		if (run_round(d, schedule[(d->rounds + !!d->options.near) % SCHEDULE]))

@@ -37,15 +37,17 @@ static int one(const char *program, unsigned i)
 	FILE *f;
 	int rc;
 
-	snprintf(command, sizeof(command), "'%s' --bug '%s' --kills 4 --writes 8000 --hang-ms %u --limit 120 --seed %u", program,
-		 bugs[i].bug, !strcmp(bugs[i].kinds, "hang") ? 10000u : 60000u, i + 1);
+	snprintf(command, sizeof(command),
+		 "'%s' --bug '%s' --kills 4 --writes 8000 --hang-ms %u --limit 120 --seed %u",
+		 program, bugs[i].bug, !strcmp(bugs[i].kinds, "hang") ? 10000u : 60000u, i + 1);
 	f = popen(command, "re");
 	if (!f)
 		return -1;
 	while (fgets(line, sizeof(line), f)) {
 		printf("# %s", line);
 		for (unsigned k = 0; k < SOAK_KINDS && !kind[0]; k++)
-			if (!strncmp(line, soak_kinds[k], strlen(soak_kinds[k])) && line[strlen(soak_kinds[k])] == ':')
+			if (!strncmp(line, soak_kinds[k], strlen(soak_kinds[k])) &&
+			    line[strlen(soak_kinds[k])] == ':')
 				snprintf(kind, sizeof(kind), "%s", soak_kinds[k]);
 	}
 	rc = pclose(f);
@@ -63,7 +65,8 @@ int self_test(const char *program)
 	for (unsigned i = 0; i < n; i++) {
 		rc = one(program, i);
 		failed += rc != 0;
-		printf("%sok %u - %s: %s\n", rc ? "not " : "", i + 1, bugs[i].bug[0] ? bugs[i].bug : "none", bugs[i].what);
+		printf("%sok %u - %s: %s\n", rc ? "not " : "", i + 1,
+		       bugs[i].bug[0] ? bugs[i].bug : "none", bugs[i].what);
 	}
 	return failed != 0;
 }

@@ -2,23 +2,28 @@
 /*
  * soak.h - the journal that the driver and its clients share, and the content of blocks.
  *
- * Each client owns a range of blocks. Only the owner writes them, one write at a time for each block; every client reads all
- * blocks. A write has a sequence number, which its client never uses again. Each 8-byte word of a block carries the sequence
- * number and a hash of run, block, sequence number and index of the word. So each word shows the write that it came from. An
- * odd sequence number is a write of zeroes or a discard: all words are 0. A block that was never written is 0, too.
+ * Each client owns a range of blocks. Only the owner writes them, one write at a time for each
+ * block; every client reads all blocks. A write has a sequence number, which its client never uses
+ * again. Each 8-byte word of a block carries the sequence number and a hash of run, block, sequence
+ * number and index of the word. So each word shows the write that it came from. An odd sequence
+ * number is a write of zeroes or a discard: all words are 0. A block that was never written is 0,
+ * too.
  *
  * The journal is shared memory of the driver. It outlives each client:
- *	issued   the last write that was submitted, set before the submission
- *	acked    the last write that completed with success
- *	flushed  the last write that a flush or FUA has made stable: all that a power cut may not lose
- *	seen     the last write that a read has returned as a whole
+ *     issued   the last write that was submitted, set before the submission
+ *     acked    the last write that completed with success
+ *     flushed  the last write that a flush or FUA has made stable: all that a power cut may not
+ *              lose
+ *     seen     the last write that a read has returned as a whole
  *
- * Rules for a read, with lo = max(acked, seen) before its submission and hi = issued after its completion:
- *	each word is of a write from lo to hi; if there was one write at most, it is of lo or hi
- *	without a write in flight all words are of one write
- * A write is in doubt when its client was killed, or when it failed. When the next session has started, the owner reads the
- * block. What it finds becomes the acknowledged write: a write that has no effect by then must never appear. Such a
- * block is not torn either, unless the target was killed meanwhile: gantry-guarantees(7) promises no atomicity then.
+ * Rules for a read, with lo = max(acked, seen) before its submission and hi = issued after its
+ * completion:
+ *     each word is of a write from lo to hi; if there was one write at most, it is of lo or hi
+ *     without a write in flight all words are of one write
+ * A write is in doubt when its client was killed, or when it failed. When the next session has
+ * started, the owner reads the block. What it finds becomes the acknowledged write: a write that
+ * has no effect by then must never appear. Such a block is not torn either, unless the target was
+ * killed meanwhile: gantry-guarantees(7) promises no atomicity then.
  */
 #ifndef SOAK_H
 #define SOAK_H
@@ -39,7 +44,8 @@
 #define SOAK_STORES 2u /* the file, and the memory of a target */
 
 enum soak_kind {
-	SOAK_STALE,   /* older than an acknowledged write: lost, overtaken, or a write that was done twice */
+	/* older than an acknowledged write: lost, overtaken, or a write that was done twice */
+	SOAK_STALE,
 	SOAK_TORN,    /* parts of several writes */
 	SOAK_LATE,    /* a write that was found without effect, or was never submitted */
 	SOAK_FOREIGN, /* data of another block, another run, or of no write */
@@ -54,23 +60,33 @@ extern const char *const soak_kinds[SOAK_KINDS];
 
 struct soak_block {
 	_Atomic uint32_t issued, acked, flushed, seen;
-	_Atomic uint32_t zeroed;             /* the last submitted write of zeroes */
-	_Atomic uint32_t n_issued, n_acked;  /* writes submitted; that count at the last time none was in doubt */
-	_Atomic uint32_t kills;              /* of targets, when the last write was submitted */
+	_Atomic uint32_t zeroed; /* the last submitted write of zeroes */
+	/* writes submitted; that count at the last time none was in doubt */
+	_Atomic uint32_t n_issued, n_acked;
+	_Atomic uint32_t kills; /* of targets, when the last write was submitted */
 };
 
 enum soak_command { SOAK_RUN, SOAK_PAUSE };
-enum soak_state { SOAK_OPENING, SOAK_SETTLING, SOAK_RUNNING, SOAK_PAUSED, SOAK_CLOSING, SOAK_FOREIGN_VOLUME, SOAK_ENDED };
+enum soak_state {
+	SOAK_OPENING,
+	SOAK_SETTLING,
+	SOAK_RUNNING,
+	SOAK_PAUSED,
+	SOAK_CLOSING,
+	SOAK_FOREIGN_VOLUME,
+	SOAK_ENDED
+};
 extern const char *const soak_states[];
 
 /* Counters grow over all processes that were this client. */
 struct soak_client {
 	_Atomic uint32_t state;
-	_Atomic uint64_t since;  /* ms: begin of this state */
-	_Atomic uint32_t seq;    /* the last number that was used */
-	_Atomic uint32_t stale;  /* sessions that ended with ESTALE */
+	_Atomic uint64_t since; /* ms: begin of this state */
+	_Atomic uint32_t seq;   /* the last number that was used */
+	_Atomic uint32_t stale; /* sessions that ended with ESTALE */
 	_Atomic uint64_t writes, reads, blocks_read, flushes, timeouts, sessions;
-	_Atomic uint64_t dropped, mixed; /* writes in doubt without effect; blocks torn by the end of a target */
+	/* writes in doubt without effect; blocks torn by the end of a target */
+	_Atomic uint64_t dropped, mixed;
 	_Atomic uint64_t slot[SOAK_SLOTS]; /* ms: begin of the IO; 0: none */
 };
 
@@ -81,18 +97,20 @@ struct soak_record {
 };
 
 struct soak_journal {
-	uint64_t run;              /* a number of this run, part of each word */
-	uint32_t sync_permille;    /* of writes with FUA; flushes are half as many */
+	uint64_t run;           /* a number of this run, part of each word */
+	uint32_t sync_permille; /* of writes with FUA; flushes are half as many */
 	uint32_t can_discard;
-	uint32_t pace;             /* ms between two rounds of submissions of a client */
-	char bug[16];              /* what the clients do wrong in the self test; "": nothing */
+	uint32_t pace; /* ms between two rounds of submissions of a client */
+	char bug[16];  /* what the clients do wrong in the self test; "": nothing */
 	_Atomic uint32_t command;
-	_Atomic uint32_t store;    /* the one in use */
-	_Atomic uint32_t exchanged; /* sessions end with ESTALE: another volume has the name, or memory was lost */
+	_Atomic uint32_t store; /* the one in use */
+	/* sessions end with ESTALE: another volume has the name, or memory was lost */
+	_Atomic uint32_t exchanged;
 	_Atomic uint32_t target_kills;
 	_Atomic uint32_t n_records;
-	uint8_t uuid[16];          /* of the volume that belongs to this store; all 0: not known yet */
-	uint64_t verifier;         /* the same; matters for memory */
+	/* of the volume that belongs to this store; all 0: not known yet */
+	uint8_t uuid[16];
+	uint64_t verifier; /* the same; matters for memory */
 	struct soak_record records[SOAK_RECORDS];
 	struct soak_client clients[SOAK_CLIENTS];
 	struct soak_block blocks[SOAK_STORES][SOAK_BLOCKS];
@@ -128,8 +146,8 @@ void soak_window_end(struct soak_window *window, const struct soak_block *block)
  * where    for the text of the error
  * returns  0; -1: reported
  */
-int soak_check(struct soak_journal *journal, const void *buf, uint32_t block, const struct soak_window *window, uint32_t *found,
-	       const char *where);
+int soak_check(struct soak_journal *journal, const void *buf, uint32_t block,
+	       const struct soak_window *window, uint32_t *found, const char *where);
 
 /* Raise a value to at least this. */
 static inline void soak_raise(_Atomic uint32_t *at, uint32_t value)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* store.c - the file behind the volume: compared with the journal, exchanged for another one, damaged on purpose. */
+/*
+ * store.c - the file behind the volume: compared with the journal, exchanged for another one,
+ * damaged on purpose.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,8 +29,12 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 
 	if (fd < 0 || ftruncate(fd, BYTES))
 		rc = broken(d, "create");
-	/* the target keeps the UUID in an attribute; a UUID of the path would stay the same when the file is exchanged */
-	if (!rc && (fsetxattr(fd, "user.gantry.soak", "1", 1, 0) || fremovexattr(fd, "user.gantry.soak")))
+	/*
+	 * the target keeps the UUID in an attribute; a UUID of the path would stay the same when
+	 * the file is exchanged
+	 */
+	if (!rc &&
+	    (fsetxattr(fd, "user.gantry.soak", "1", 1, 0) || fremovexattr(fd, "user.gantry.soak")))
 		rc = broken(d, "the file system of TMPDIR stores no user attributes");
 	for (uint32_t b = 0; content && !rc && b < SOAK_BLOCKS; b++) {
 		soak_fill(content, buf, b, FOREIGN_SEQ);
@@ -36,9 +43,10 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 	}
 	/* without holes, a discard shows nothing; without this operation, it may do nothing */
 	if (!rc)
-		d->journal->can_discard =
-			!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, BYTES - SOAK_BLOCK, SOAK_BLOCK);
-	if (!rc && content && pwrite(fd, buf, sizeof(buf), BYTES - SOAK_BLOCK) != (ssize_t)sizeof(buf))
+		d->journal->can_discard = !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+						     BYTES - SOAK_BLOCK, SOAK_BLOCK);
+	if (!rc && content &&
+	    pwrite(fd, buf, sizeof(buf), BYTES - SOAK_BLOCK) != (ssize_t)sizeof(buf))
 		rc = broken(d, "write");
 	if (fd >= 0)
 		close(fd);
@@ -61,7 +69,8 @@ int store_check(struct driver *d)
 	if (fd < 0 || fstat(fd, &st))
 		return broken(d, "open");
 	if (st.st_size != BYTES)
-		soak_report(d->journal, SOAK_STATUS, "%s has %lld bytes", d->store, (long long)st.st_size);
+		soak_report(d->journal, SOAK_STATUS, "%s has %lld bytes", d->store,
+			    (long long)st.st_size);
 	for (uint32_t b = 0; b < SOAK_BLOCKS && !d->failed; b++) {
 		if (pread(fd, buf, sizeof(buf), (off_t)b * SOAK_BLOCK) != (ssize_t)sizeof(buf)) {
 			broken(d, "read");
@@ -130,9 +139,11 @@ int store_return(struct driver *d)
 
 	for (uint32_t b = 0; b < SOAK_BLOCKS; b++) {
 		soak_fill(other_run(d), buf, b, FOREIGN_SEQ);
-		if (pread(fd, is, sizeof(is), (off_t)b * SOAK_BLOCK) == (ssize_t)sizeof(is) && !memcmp(buf, is, sizeof(is)))
+		if (pread(fd, is, sizeof(is), (off_t)b * SOAK_BLOCK) == (ssize_t)sizeof(is) &&
+		    !memcmp(buf, is, sizeof(is)))
 			continue;
-		soak_report(d->journal, SOAK_FOREIGN, "exchange: block %u of the other volume was changed", b);
+		soak_report(d->journal, SOAK_FOREIGN,
+			    "exchange: block %u of the other volume was changed", b);
 		break;
 	}
 	if (fd >= 0)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * knock SOCKET N silent|greet hold|again - a hostile client of shm-comch: open N connections to a service, and send nothing
+ * knock SOCKET N silent|greet hold|again - a hostile client of shm-comch: open N connections to a
+ * service, and send nothing
  *
  * silent  send no frame at all
  * greet   send the HELLO of the transport, but none of a session
  * hold    keep the connections that the server accepts
  * again   open each connection again as soon as the server ends it
  *
- * Writes the line "ready" when all N have been tried once, and ends at the end of its standard input.
+ * Writes the line "ready" when all N have been tried once, and ends at the end of its standard
+ * input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,9 @@ static int greets, again;
 /* A connection, or -1: the kernel or the server does not accept it now. */
 static int knock(void)
 {
-	struct comch_frame hello = {.head = {.magic = COMCH_MAGIC, .version = COMCH_VERSION, .type = COMCH_HELLO,
+	struct comch_frame hello = {.head = {.magic = COMCH_MAGIC,
+					     .version = COMCH_VERSION,
+					     .type = COMCH_HELLO,
 					     .length = sizeof(hello.hello)}};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
@@ -94,7 +98,8 @@ int main(int argc, char **argv)
 	greets = strcmp(argv[3], "greet") == 0;
 	again = strcmp(argv[4], "again") == 0;
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", slash + 1);
-	if (chdir((*(char *)(uintptr_t)slash = '\0', argv[1]))) { /* the path may be longer than an address can be */
+	/* the path may be longer than an address can be */
+	if (chdir((*(char *)(uintptr_t)slash = '\0', argv[1]))) {
 		perror(argv[1]);
 		return 1;
 	}

@@ -24,7 +24,8 @@ int main(int argc, char **argv)
 	memcpy(head.magic, GANTRY_TRACE_MAGIC, sizeof(head.magic));
 	fwrite(&head, sizeof(head), 1, file);
 	for (int i = 2; i < argc; i += 4) {
-		struct gantry_trace_record record = {.time_ns = (uint64_t)i * 1000, .direction = GANTRY_TRACE_SUBMIT};
+		struct gantry_trace_record record = {.time_ns = (uint64_t)i * 1000,
+						     .direction = GANTRY_TRACE_SUBMIT};
 		struct gantry_io io = {
 			.opcode = (uint8_t)atoi(argv[i]),
 			.flags = (uint8_t)atoi(argv[i + 1]),

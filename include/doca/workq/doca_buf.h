@@ -16,7 +16,10 @@
 extern "C" {
 #endif
 
-/* One reference less; the count before it goes to refcount, which may be NULL. The first of a list frees all of it. */
+/*
+ * One reference less; the count before it goes to refcount, which may be NULL. The first of a list
+ * frees all of it.
+ */
 static inline doca_error_t doca_buf_refcount_rm(struct doca_buf *buf, uint16_t *refcount)
 {
 	return doca_buf_dec_refcount(buf, refcount);
@@ -62,7 +65,8 @@ static inline doca_error_t doca_buf_list_is_first(const struct doca_buf *buf, ui
 	return doca_buf_is_first_in_list(buf, is_first);
 }
 
-static inline doca_error_t doca_buf_list_num_elements(const struct doca_buf *buf, uint32_t *num_elements)
+static inline doca_error_t doca_buf_list_num_elements(const struct doca_buf *buf,
+						      uint32_t *num_elements)
 {
 	return doca_buf_get_list_len(buf, num_elements);
 }

@@ -14,8 +14,9 @@ extern "C" {
 #endif
 
 /* An inventory with user data unless that is NULL. extensions: nothing depends on them. */
-static inline doca_error_t doca_workq_buf_inventory_create(const union doca_data *user_data, size_t num_elements,
-		uint32_t extensions, struct doca_buf_inventory **inventory)
+static inline doca_error_t doca_workq_buf_inventory_create(const union doca_data *user_data,
+							   size_t num_elements, uint32_t extensions,
+							   struct doca_buf_inventory **inventory)
 {
 	const doca_error_t result = doca_buf_inventory_create(num_elements, inventory);
 
@@ -28,21 +29,25 @@ static inline doca_error_t doca_workq_buf_inventory_create(const union doca_data
 #define doca_buf_inventory_create doca_workq_buf_inventory_create
 
 /* A buffer to fill. */
-static inline doca_error_t doca_buf_inventory_buf_by_addr(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
-		void *addr, size_t len, struct doca_buf **buf)
+static inline doca_error_t doca_buf_inventory_buf_by_addr(struct doca_buf_inventory *inventory,
+							  struct doca_mmap *mmap, void *addr,
+							  size_t len, struct doca_buf **buf)
 {
 	return doca_buf_inventory_buf_get_by_addr(inventory, mmap, addr, len, buf);
 }
 
 /* A buffer full of data. */
-static inline doca_error_t doca_buf_inventory_buf_by_data(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
-		void *data, size_t data_len, struct doca_buf **buf)
+static inline doca_error_t doca_buf_inventory_buf_by_data(struct doca_buf_inventory *inventory,
+							  struct doca_mmap *mmap, void *data,
+							  size_t data_len, struct doca_buf **buf)
 {
 	return doca_buf_inventory_buf_get_by_data(inventory, mmap, data, data_len, buf);
 }
 
-static inline doca_error_t doca_buf_inventory_buf_by_args(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
-		void *addr, size_t len, void *data, size_t data_len, struct doca_buf **buf)
+static inline doca_error_t doca_buf_inventory_buf_by_args(struct doca_buf_inventory *inventory,
+							  struct doca_mmap *mmap, void *addr,
+							  size_t len, void *data, size_t data_len,
+							  struct doca_buf **buf)
 {
 	return doca_buf_inventory_buf_get_by_args(inventory, mmap, addr, len, data, data_len, buf);
 }

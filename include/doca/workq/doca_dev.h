@@ -12,8 +12,11 @@
 extern "C" {
 #endif
 
-/* All devices; free the list with doca_devinfo_list_destroy. A device that was opened outlives it. */
-static inline doca_error_t doca_devinfo_list_create(struct doca_devinfo ***dev_list, uint32_t *nb_devs)
+/*
+ * All devices; free the list with doca_devinfo_list_destroy. A device that was opened outlives it.
+ */
+static inline doca_error_t doca_devinfo_list_create(struct doca_devinfo ***dev_list,
+						    uint32_t *nb_devs)
 {
 	return doca_devinfo_create_list(dev_list, nb_devs);
 }

@@ -44,10 +44,13 @@ DOCA_STABLE struct doca_ctx *doca_workq_dma_as_ctx(struct doca_dma *dma);
 #define doca_dma_as_ctx doca_workq_dma_as_ctx
 
 /* SUCCESS, NOT_SUPPORTED, INVALID_VALUE. */
-DOCA_STABLE doca_error_t doca_dma_job_get_supported(struct doca_devinfo *devinfo, enum doca_dma_job_types job_type);
+DOCA_STABLE doca_error_t doca_dma_job_get_supported(struct doca_devinfo *devinfo,
+						    enum doca_dma_job_types job_type);
 /* Buffers in a list, bytes of a job. INVALID_VALUE. */
-DOCA_STABLE doca_error_t doca_dma_get_max_list_buf_num_elem(const struct doca_devinfo *devinfo, uint32_t *max_list_num_elem);
-DOCA_STABLE doca_error_t doca_dma_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *max_buf_size);
+DOCA_STABLE doca_error_t doca_dma_get_max_list_buf_num_elem(const struct doca_devinfo *devinfo,
+							    uint32_t *max_list_num_elem);
+DOCA_STABLE doca_error_t doca_dma_get_max_buf_size(const struct doca_devinfo *devinfo,
+						   uint64_t *max_buf_size);
 
 #ifdef __cplusplus
 }

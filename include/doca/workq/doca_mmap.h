@@ -15,14 +15,19 @@
 extern "C" {
 #endif
 
-/* A new map, with user data unless that is NULL. The program may read and write it, and so may those it is exported to. */
-static inline doca_error_t doca_workq_mmap_create(const union doca_data *user_data, struct doca_mmap **mmap)
+/*
+ * A new map, with user data unless that is NULL. The program may read and write it, and so may
+ * those it is exported to.
+ */
+static inline doca_error_t doca_workq_mmap_create(const union doca_data *user_data,
+						  struct doca_mmap **mmap)
 {
 	doca_error_t result = doca_mmap_create(mmap);
 
 	if (result != DOCA_SUCCESS)
 		return result;
-	result = doca_mmap_set_permissions(*mmap, DOCA_ACCESS_LOCAL_READ_WRITE | DOCA_ACCESS_DPU_READ_WRITE);
+	result = doca_mmap_set_permissions(*mmap, DOCA_ACCESS_LOCAL_READ_WRITE |
+							  DOCA_ACCESS_DPU_READ_WRITE);
 	if (result == DOCA_SUCCESS && user_data)
 		result = doca_mmap_set_user_data(*mmap, *user_data);
 	if (result != DOCA_SUCCESS)
@@ -54,9 +59,13 @@ static inline doca_error_t doca_mmap_dev_rm(struct doca_mmap *mmap, struct doca_
 	return doca_mmap_rm_dev(mmap, dev);
 }
 
-/* Give a map that was started without memory its memory. pg_sz: a power of two, 4096 at least. free_cb may be NULL. */
-static inline doca_error_t doca_mmap_populate(struct doca_mmap *mmap, void *addr, size_t len, size_t pg_sz,
-		doca_mmap_memrange_free_cb_t *free_cb, void *opaque)
+/*
+ * Give a map that was started without memory its memory. pg_sz: a power of two, 4096 at least.
+ * free_cb may be NULL.
+ */
+static inline doca_error_t doca_mmap_populate(struct doca_mmap *mmap, void *addr, size_t len,
+					      size_t pg_sz, doca_mmap_memrange_free_cb_t *free_cb,
+					      void *opaque)
 {
 	doca_error_t result;
 
@@ -69,8 +78,8 @@ static inline doca_error_t doca_mmap_populate(struct doca_mmap *mmap, void *addr
 }
 
 /* A descriptor for the other side of the bus; the caller frees it. */
-static inline doca_error_t doca_mmap_export(struct doca_mmap *mmap, const struct doca_dev *dev, void **export_desc,
-		size_t *export_desc_len)
+static inline doca_error_t doca_mmap_export(struct doca_mmap *mmap, const struct doca_dev *dev,
+					    void **export_desc, size_t *export_desc_len)
 {
 	const void *desc = NULL;
 	doca_error_t result;
@@ -89,7 +98,7 @@ static inline doca_error_t doca_mmap_export(struct doca_mmap *mmap, const struct
 
 /* The same; the descriptor is the map's, until that is stopped. */
 static inline doca_error_t doca_mmap_export_dpu(struct doca_mmap *mmap, const struct doca_dev *dev,
-		const void **export_desc, size_t *export_desc_len)
+						const void **export_desc, size_t *export_desc_len)
 {
 	return doca_mmap_export_pci(mmap, dev, export_desc, export_desc_len);
 }

@@ -15,7 +15,8 @@
 
 /* The namespace of all UUIDs that gantry derives from names: chosen once, at random. */
 static const uuid_t namespace = {
-	0x6e, 0x0f, 0x5a, 0x43, 0x9c, 0x1d, 0x4b, 0x52, 0xa7, 0x38, 0x1f, 0xd0, 0x84, 0x2b, 0xe6, 0x95,
+	0x6e, 0x0f, 0x5a, 0x43, 0x9c, 0x1d, 0x4b, 0x52,
+	0xa7, 0x38, 0x1f, 0xd0, 0x84, 0x2b, 0xe6, 0x95,
 };
 
 int identity_parse(const char *text, uint8_t uuid[16])
@@ -33,7 +34,8 @@ void identity_check(const char *text, const struct gantry_option_faults *faults)
 	uint8_t uuid[16];
 
 	if (*text && identity_parse(text, uuid))
-		gantry_option_fault(faults, "uuid", "is not a UUID other than all zeroes; write one such as "
+		gantry_option_fault(faults, "uuid",
+				    "is not a UUID other than all zeroes; write one such as "
 				    "\"0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\", see uuidgen(1)");
 }
 
@@ -44,8 +46,9 @@ void identity_option(const char *text, uint8_t uuid[16])
 }
 
 /*
- * Does not use the generator of libuuid, which has thread-local variables. The dynamic linker allocates those of a
- * plugin when a thread first uses them, and aborts the process if it is out of memory.
+ * Does not use the generator of libuuid, which has thread-local variables. The dynamic linker
+ * allocates those of a plugin when a thread first uses them, and aborts the process if it is out of
+ * memory.
  */
 void identity_random(uint8_t uuid[16])
 {
@@ -89,7 +92,8 @@ int identity_read_line(const char *path, char *line, size_t bytes)
 
 static int is_machine_id(const char *line)
 {
-	return strspn(line, "0123456789abcdef") == 32 && line[32] == '\0' && strspn(line, "0") != 32;
+	return strspn(line, "0123456789abcdef") == 32 && line[32] == '\0' &&
+	       strspn(line, "0") != 32;
 }
 
 static void machine_id(const struct gantry_host *host, char id[MACHINE_ID_BYTES])
@@ -99,8 +103,10 @@ static void machine_id(const struct gantry_host *host, char id[MACHINE_ID_BYTES]
 	for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
 		if (identity_read_line(files[i], id, MACHINE_ID_BYTES) > 0 && is_machine_id(id))
 			return;
-	gantry_log_warn(host, "no machine id in %s: the UUID of the volume changes at the next reboot; set option uuid",
-			files[0]);
+	gantry_log_warn(
+		host,
+		"no machine id in %s: the UUID of the volume changes at the next reboot; set option uuid",
+		files[0]);
 	if (identity_read_line("/proc/sys/kernel/random/boot_id", id, MACHINE_ID_BYTES) <= 0)
 		snprintf(id, MACHINE_ID_BYTES, "%016" PRIx64, identity_nonce());
 }
@@ -115,7 +121,8 @@ void identity_of_machine(const struct gantry_host *host, const char *name, uint8
 	uuid_generate_sha1(uuid, machine, name, strlen(name));
 }
 
-void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size, uint8_t uuid[16])
+void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size,
+			  uint8_t uuid[16])
 {
 	char name[256];
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * identity.h - helpers of backends for uuid and verifier of struct gantry_volume_info: the option `uuid`, UUIDs derived
- * from names (RFC 9562, version 5, in a namespace of gantry), and 64-bit hashes.
+ * identity.h - helpers of backends for uuid and verifier of struct gantry_volume_info: the option
+ * `uuid`, UUIDs derived from names (RFC 9562, version 5, in a namespace of gantry), and 64-bit
+ * hashes.
  *
- * A UUID of all zeroes and a verifier of 0 mean "unknown"; no function here returns one, except identity_option().
+ * A UUID of all zeroes and a verifier of 0 mean "unknown"; no function here returns one, except
+ * identity_option().
  */
 #ifndef BACKEND_IDENTITY_H
 #define BACKEND_IDENTITY_H
@@ -13,9 +15,11 @@
 #define IDENTITY_TEXT 37 /* bytes of a UUID as text, with the terminating 0 */
 
 /* The option row `uuid` of a plugin whose conf struct is `type` and has `const char *uuid`. */
-#define IDENTITY_OPTION(type, otherwise)                                                                                \
-	{"uuid", GANTRY_OPT_STRING, offsetof(type, uuid), "", 0, 0, NULL, NULL,                                         \
+/* clang-format off */
+#define IDENTITY_OPTION(type, otherwise) \
+	{"uuid", GANTRY_OPT_STRING, offsetof(type, uuid), "", 0, 0, NULL, NULL, \
 	 "UUID of the volume: clients resume a session only onto a volume with the same one. Empty: " otherwise}
+/* clang-format on */
 
 /* For a plugin's check(): add a fault unless `text` is empty or a UUID other than all zeroes. */
 void identity_check(const char *text, const struct gantry_option_faults *faults);
@@ -35,13 +39,14 @@ void identity_random(uint8_t uuid[16]);
 void identity_of_name(const char *name, uint8_t uuid[16]);
 
 /*
- * The UUID of a name that is unique on this machine, such as a path. Without a machine id the UUID lasts only until the
- * next reboot, and the function logs a warning.
+ * The UUID of a name that is unique on this machine, such as a path. Without a machine id the UUID
+ * lasts only until the next reboot, and the function logs a warning.
  */
 void identity_of_machine(const struct gantry_host *host, const char *name, uint8_t uuid[16]);
 
 /* The UUID of a volume without a store: the option `uuid`, else derived from name and size. */
-void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size, uint8_t uuid[16]);
+void identity_of_instance(const struct gantry_host *host, const char *option, uint64_t size,
+			  uint8_t uuid[16]);
 
 /* A hash of n bytes. */
 uint64_t identity_hash(const void *data, size_t n);
@@ -49,7 +54,10 @@ uint64_t identity_hash(const void *data, size_t n);
 /* A random number. */
 uint64_t identity_nonce(void);
 
-/* Read the first line of a file, without its end. Returns its length; -errno; -EMSGSIZE: it does not fit. */
+/*
+ * Read the first line of a file, without its end. Returns its length; -errno; -EMSGSIZE: it does
+ * not fit.
+ */
 int identity_read_line(const char *path, char *line, size_t bytes);
 
 /* Report both under "uuid" and "verifier". */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * below.c - lock the backing file of a loop device, and detect loop devices that are attached to a file
+ * below.c - lock the backing file of a loop device, and detect loop devices that are attached to a
+ * file
  *
- * A loop device and its backing file are two inodes, so a lock on one does not cover the other. A store on a loop
- * device therefore also locks the backing file, and so on if that is a loop device too. A file with an attached loop
- * device counts as in use, whatever uses that device.
+ * A loop device and its backing file are two inodes, so a lock on one does not cover the other. A
+ * store on a loop device therefore also locks the backing file, and so on if that is a loop device
+ * too. A file with an attached loop device counts as in use, whatever uses that device.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +39,10 @@ static int read_line(const char *path, char *line, size_t size)
 	return 0;
 }
 
-/* Read the path of the backing file of a loop device, or of a partition of one. 0; -errno: it is not a loop device. */
+/*
+ * Read the path of the backing file of a loop device, or of a partition of one. 0; -errno: it is
+ * not a loop device.
+ */
 static int find_below(int fd, char *path, size_t size, struct loop_info64 *info)
 {
 	char name[SYS_PATH_BYTES];
@@ -48,16 +52,21 @@ static int find_below(int fd, char *path, size_t size, struct loop_info64 *info)
 		return -errno;
 	if (!S_ISBLK(st.st_mode))
 		return -ENOTBLK;
-	snprintf(name, sizeof name, "/sys/dev/block/%u:%u/loop/backing_file", major(st.st_rdev), minor(st.st_rdev));
+	snprintf(name, sizeof name, "/sys/dev/block/%u:%u/loop/backing_file", major(st.st_rdev),
+		 minor(st.st_rdev));
 	if (read_line(name, path, size)) {
-		snprintf(name, sizeof name, "/sys/dev/block/%u:%u/../loop/backing_file", major(st.st_rdev), minor(st.st_rdev));
+		snprintf(name, sizeof name, "/sys/dev/block/%u:%u/../loop/backing_file",
+			 major(st.st_rdev), minor(st.st_rdev));
 		if (read_line(name, path, size))
 			return -ENOTBLK;
 	}
 	return ioctl(fd, LOOP_GET_STATUS64, info) ? -errno : 0;
 }
 
-/* True if fd is the backing file of the device. In another mount namespace its path may lead to another file. */
+/*
+ * True if fd is the backing file of the device. In another mount namespace its path may lead to
+ * another file.
+ */
 static int is_backing(int fd, const struct loop_info64 *info)
 {
 	struct stat st;
@@ -66,17 +75,23 @@ static int is_backing(int fd, const struct loop_info64 *info)
 }
 
 /*
- * Open and lock the backing file of a loop device. 0; -EBUSY: another process has locked it. A file that cannot be
- * opened by its path stays unlocked: no other target can open a store by that path either.
+ * Open and lock the backing file of a loop device. 0; -EBUSY: another process has locked it. A file
+ * that cannot be opened by its path stays unlocked: no other target can open a store by that path
+ * either.
  */
-static int lock_below(struct file_store *store, const char *path, const struct loop_info64 *info, int *fd_p)
+static int lock_below(struct file_store *store, const char *path, const struct loop_info64 *info,
+		      int *fd_p)
 {
-	int fd = open(path, O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (store->conf->read_only ? O_RDONLY : O_RDWR)), err;
+	int fd = open(path, O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+				    (store->conf->read_only ? O_RDONLY : O_RDWR)),
+	    err;
 
 	*fd_p = -1;
 	if (fd < 0 || !is_backing(fd, info)) {
-		gantry_log_warn(store->host, "%s: backing file of this loop device is not locked (path=%s): %s",
-				store->conf->path, path, fd < 0 ? strerror(errno) : "the path leads to another file");
+		gantry_log_warn(store->host,
+				"%s: backing file of this loop device is not locked (path=%s): %s",
+				store->conf->path, path,
+				fd < 0 ? strerror(errno) : "the path leads to another file");
 		if (fd >= 0)
 			close(fd);
 		return 0;
@@ -84,7 +99,8 @@ static int lock_below(struct file_store *store, const char *path, const struct l
 	if (flock(fd, (store->conf->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? EBUSY : errno;
 		close(fd);
-		snprintf(store->holder, sizeof store->holder, "another process that uses its backing file");
+		snprintf(store->holder, sizeof store->holder,
+			 "another process that uses its backing file");
 		return -err;
 	}
 	*fd_p = fd;
@@ -130,9 +146,11 @@ static int check_above(struct file_store *store, int fd, int own)
 		int number, read_only;
 
 		if (sscanf(entry->d_name, "loop%d", &number) != 1 || number == own ||
-		    !is_attached(entry->d_name, &st, &read_only) || (read_only && store->conf->read_only))
+		    !is_attached(entry->d_name, &st, &read_only) ||
+		    (read_only && store->conf->read_only))
 			continue;
-		snprintf(store->holder, sizeof store->holder, "loop device %.16s attached to it", entry->d_name);
+		snprintf(store->holder, sizeof store->holder, "loop device %.16s attached to it",
+			 entry->d_name);
 		rc = -EBUSY;
 	}
 	closedir(dir);
@@ -150,7 +168,8 @@ int file_below_take(struct file_store *store)
 
 		if (find_below(fd, path, sizeof path, &info))
 			return 0;
-		rc = store->n_below == FILE_BELOW_MAX ? -ELOOP : lock_below(store, path, &info, &fd);
+		rc = store->n_below == FILE_BELOW_MAX ? -ELOOP
+						      : lock_below(store, path, &info, &fd);
 		if (rc || fd < 0)
 			break;
 		own = (int)info.lo_number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c - the persistent name of a block device, from sysfs. A path such as /dev/sdb may name another disk after a
- * reboot.
+ * device.c - the persistent name of a block device, from sysfs. A path such as /dev/sdb may name
+ * another disk after a reboot.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,10 @@
 
 #define PART_BYTES 64
 
-/* Files in a device directory of /sys/dev/block that hold a unique name of the device, the best first. */
+/*
+ * Files in a device directory of /sys/dev/block that hold a unique name of the device, the best
+ * first.
+ */
 static const char *const names[] = {"dm/uuid", "wwid", "device/wwid", "device/cid"};
 
 /* Read the line of dir/file without the surrounding whitespace. Returns 1 if it is not empty. */
@@ -51,7 +54,9 @@ static enum file_name_scope loop_name(const char *dir, char *out, size_t bytes)
 		snprintf(out, bytes, "loop %s offset %s", uuid, offset);
 		return FILE_NAME_WORLD;
 	}
-	return (size_t)snprintf(out, bytes, "loop %s offset %s", file, offset) < bytes ? FILE_NAME_MACHINE : FILE_NAME_NONE;
+	return (size_t)snprintf(out, bytes, "loop %s offset %s", file, offset) < bytes
+		       ? FILE_NAME_MACHINE
+		       : FILE_NAME_NONE;
 }
 
 /* The name of a whole device. */
@@ -69,7 +74,8 @@ enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes)
 	enum file_name_scope scope;
 	size_t n;
 
-	if (!read_name(dir, "partition", number, sizeof number) || !read_name(dir, "start", start, sizeof start))
+	if (!read_name(dir, "partition", number, sizeof number) ||
+	    !read_name(dir, "start", start, sizeof start))
 		return disk_name(dir, out, bytes);
 	/* the directory of a partition is inside that of its disk */
 	if ((size_t)snprintf(disk, sizeof disk, "%s/..", dir) >= sizeof disk)
@@ -77,7 +83,8 @@ enum file_name_scope file_device_name(const char *dir, char *out, size_t bytes)
 	scope = disk_name(disk, out, bytes);
 	n = strlen(out);
 	if (scope != FILE_NAME_NONE &&
-	    (size_t)snprintf(out + n, bytes - n, " partition %s start %s", number, start) >= bytes - n)
+	    (size_t)snprintf(out + n, bytes - n, " partition %s start %s", number, start) >=
+		    bytes - n)
 		return FILE_NAME_NONE;
 	return scope;
 }

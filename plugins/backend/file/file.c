@@ -13,7 +13,8 @@
 static const char *const engines[] = {"auto", "uring", "sync", NULL};
 
 static const struct gantry_option options[] = {
-	{"path", GANTRY_OPT_STRING, offsetof(struct file_conf, path), NULL, GANTRY_PATH_VOLUME, 0, NULL, NULL,
+	{"path", GANTRY_OPT_STRING, offsetof(struct file_conf, path), NULL, GANTRY_PATH_VOLUME, 0,
+	 NULL, NULL,
 	 "Regular file or block device that holds the volume. It is locked (flock) as long as it is served."},
 	{"size", GANTRY_OPT_SIZE, offsetof(struct file_conf, size), "0", 0, INT64_MAX, NULL, NULL,
 	 "Size of the volume; 0: all of the file or device."},
@@ -21,20 +22,23 @@ static const struct gantry_option options[] = {
 	 "Make the file when it is missing, and extend it when it is smaller than size."},
 	{"direct", GANTRY_OPT_BOOL, offsetof(struct file_conf, direct), "true", 0, 0, NULL, NULL,
 	 "Go around the page cache (O_DIRECT) where the file system can."},
-	{"read_only", GANTRY_OPT_BOOL, offsetof(struct file_conf, read_only), "false", 0, 0, NULL, NULL,
-	 "Refuse writes. Several processes may serve one file that they only read."},
-	{"block", GANTRY_OPT_SIZE, offsetof(struct file_conf, block), "4KiB", 512, 65536, NULL, NULL,
-	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
-	{"engine", GANTRY_OPT_CHOICE, offsetof(struct file_conf, engine), "auto", 0, 0, engines, NULL,
+	{"read_only", GANTRY_OPT_BOOL, offsetof(struct file_conf, read_only), "false", 0, 0, NULL,
+	 NULL, "Refuse writes. Several processes may serve one file that they only read."},
+	{"block", GANTRY_OPT_SIZE, offsetof(struct file_conf, block), "4KiB", 512, 65536, NULL,
+	 NULL, "Block size: a power of two. Offset and length of each IO are multiples of it."},
+	{"engine", GANTRY_OPT_CHOICE, offsetof(struct file_conf, engine), "auto", 0, 0, engines,
+	 NULL,
 	 "How IO is done: uring: asynchronously, by io_uring; sync: by system calls that wait; auto: uring where it is "
 	 "allowed, else sync."},
 	{"fsync", GANTRY_OPT_BOOL, offsetof(struct file_conf, fsync), "true", 0, 0, NULL, NULL,
 	 "Do what flush and FUA ask for. False is for scratch data: a power cut may lose what was acknowledged as stable."},
-	{"lock_wait", GANTRY_OPT_TIME, offsetof(struct file_conf, lock_wait_ns), "0s", 0, INT64_MAX, NULL, NULL,
-	 "How long to wait at start for another process that still has the file."},
-	IDENTITY_OPTION(struct file_conf, "that in the attribute user.gantry.uuid of the file, which the target "
-			"adds if it is missing; of a device: derived from its WWID; else from the machine "
-			"id and the path."),
+	{"lock_wait", GANTRY_OPT_TIME, offsetof(struct file_conf, lock_wait_ns), "0s", 0, INT64_MAX,
+	 NULL, NULL, "How long to wait at start for another process that still has the file."},
+	IDENTITY_OPTION(
+		struct file_conf,
+		"that in the attribute user.gantry.uuid of the file, which the target "
+		"adds if it is missing; of a device: derived from its WWID; else from the machine "
+		"id and the path."),
 	GANTRY_OPTION_END,
 };
 
@@ -68,7 +72,8 @@ static int file_open(const struct gantry_host *host, const void *conf, void **ba
 	int rc;
 
 	if (!store) {
-		gantry_log_error(host, "%s: %s", ((const struct file_conf *)conf)->path, strerror(ENOMEM));
+		gantry_log_error(host, "%s: %s", ((const struct file_conf *)conf)->path,
+				 strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	store->host = host;
@@ -93,7 +98,8 @@ static void file_expect(const void *arg, struct gantry_volume_info *volume)
 	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
 
 	if (!conf->read_only)
-		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD;
+		ops |= 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_WRITE_ZEROES |
+		       1u << GANTRY_OP_DISCARD;
 	*volume = (struct gantry_volume_info){
 		.size = conf->size,
 		.block_size = (uint32_t)conf->block,
@@ -131,9 +137,13 @@ static int file_start(void *backend, struct gantry_lane *lane, uint32_t depth, v
 		goto out_undo_alloc;
 	rc = store->engine->start(self);
 	if (rc && store->engine != &file_engine_sync) {
-		gantry_log_warn(store->host, "cannot use io_uring here (%s), using the sync engine%s", strerror(-rc),
-				rc == -ENOMEM ? "; let this process have more memory, to lock too: `ulimit -l`, or LimitMEMLOCK= "
-						"of its service" : "");
+		gantry_log_warn(
+			store->host, "cannot use io_uring here (%s), using the sync engine%s",
+			strerror(-rc),
+			rc == -ENOMEM
+				? "; let this process have more memory, to lock too: `ulimit -l`, or LimitMEMLOCK= "
+				  "of its service"
+				: "");
 		store->engine = &file_engine_sync;
 		rc = store->engine->start(self);
 	}
@@ -229,11 +239,12 @@ static void file_close(void *backend)
 }
 
 /*
- * No quiesce: an IO completes only after the kernel has finished all its calls and ring entries. A request has one step
- * at a time: the first transfer, the remainder after a short result, a retry, or the sync of a write with FUA. The IO
- * completes after the result of the last step. io_uring posts a result after all parts of a direct IO have ended, also
- * when one failed. The backend never cancels an entry: the host stops a lane when no IO is in flight. After a kill the
- * kernel may finish a write late, but the lock lasts until then.
+ * No quiesce: an IO completes only after the kernel has finished all its calls and ring entries. A
+ * request has one step at a time: the first transfer, the remainder after a short result, a retry,
+ * or the sync of a write with FUA. The IO completes after the result of the last step. io_uring
+ * posts a result after all parts of a direct IO have ended, also when one failed. The backend never
+ * cancels an entry: the host stops a lane when no IO is in flight. After a kill the kernel may
+ * finish a write late, but the lock lasts until then.
  */
 static const struct gantry_backend_ops ops = {
 	.open = file_open,

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * generation.c - the verifier: a hash that changes when acknowledged but unflushed writes may be lost
+ * generation.c - the verifier: a hash that changes when acknowledged but unflushed writes may be
+ * lost
  *
- *	boot id          a crash of the machine loses the page cache; a crash of this process does not
- *	the file itself  device, inode and birth time, because another file has other data; of a block device its
- *	sequence
- *	                 number
- *	generation       a number that the target increments and stores after a failed sync, which also loses writes. A
- *	                 restart therefore does not hide the loss
+ *     boot id          a crash of the machine loses the page cache; a crash of this process does
+ *                      not
+ *     the file itself  device, inode and birth time, because another file has other data; of a
+ *                      block device its
+ *     sequence
+ *                      number
+ *     generation       a number that the target increments and stores after a failed sync, which
+ *                      also loses writes. A restart therefore does not hide the loss
  *
- * The generation of a file is its attribute user.gantry.generation, in decimal. If the attribute cannot be stored, the
- * generation is a file in the runtime directory of gantry. A reboot may remove that file, because the boot id then
- * changes.
+ * The generation of a file is its attribute user.gantry.generation, in decimal. If the attribute
+ * cannot be stored, the generation is a file in the runtime directory of gantry. A reboot may
+ * remove that file, because the boot id then changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +55,8 @@ static int find_life(const struct file_store *store, struct life *life)
 	int rc;
 
 	memset(life, 0, sizeof *life);
-	rc = identity_read_line("/proc/sys/kernel/random/boot_id", life->boot_id, sizeof life->boot_id);
+	rc = identity_read_line("/proc/sys/kernel/random/boot_id", life->boot_id,
+				sizeof life->boot_id);
 	if (rc < 0)
 		return rc;
 	if (statx(store->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st))
@@ -112,7 +116,10 @@ static int write_attribute(const struct file_store *store, uint64_t value)
 
 /* -- in a file -- */
 
-/* Open a directory of this user or root that no other user can write. Returns its descriptor or -errno. */
+/*
+ * Open a directory of this user or root that no other user can write. Returns its descriptor or
+ * -errno.
+ */
 static int open_directory(const char *path, int create)
 {
 	struct stat st;
@@ -228,8 +235,10 @@ void file_generation_load(struct file_store *store)
 		rc = read_number(store, &in_file);
 	}
 	if (rc) {
-		gantry_log_warn(store->host, "%s: cannot read %s: %s: each restart counts as a loss of unflushed writes",
-				store->conf->path, what, strerror(-rc));
+		gantry_log_warn(
+			store->host,
+			"%s: cannot read %s: %s: each restart counts as a loss of unflushed writes",
+			store->conf->path, what, strerror(-rc));
 		store->generation = identity_nonce() >> 2; /* a value that no client knows */
 	} else {
 		store->generation = in_attribute > in_file ? in_attribute : in_file;
@@ -254,11 +263,15 @@ void file_generation_raise(struct file_store *store)
 		return;
 	directory_path(dir, sizeof dir);
 	if (number)
-		gantry_log_error(store->host, "%s: cannot record a failed sync (attribute: %s, directory %s: %s): "
-				 "a restart hides the loss from clients; restart them too", store->conf->path,
-				 strerror(-attribute), dir, strerror(-number));
+		gantry_log_error(
+			store->host,
+			"%s: cannot record a failed sync (attribute: %s, directory %s: %s): "
+			"a restart hides the loss from clients; restart them too",
+			store->conf->path, strerror(-attribute), dir, strerror(-number));
 	else
-		gantry_log_warn(store->host, "%s: cannot record a failed sync in %s (%s); recorded in %s "
-				"until the next reboot", store->conf->path, FILE_GENERATION_ATTRIBUTE,
-				strerror(-attribute), dir);
+		gantry_log_warn(store->host,
+				"%s: cannot record a failed sync in %s (%s); recorded in %s "
+				"until the next reboot",
+				store->conf->path, FILE_GENERATION_ATTRIBUTE, strerror(-attribute),
+				dir);
 }

@@ -2,10 +2,9 @@
 /*
  * identity.c - the UUID of a store, from the first of these that exists:
  *
- *	option `uuid`
- *	of a file: the attribute user.gantry.uuid, which the target adds if it is missing and writable
- *	of a device: derived from its name in sysfs
- *	derived from machine id and path
+ *     option `uuid` of a file: the attribute user.gantry.uuid, which the target adds if it is
+ *     missing and writable of a device: derived from its name in sysfs derived from machine id and
+ *     path
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +28,10 @@ static void from_path(struct file_store *store)
 	identity_of_machine(store->host, path, store->uuid);
 }
 
-/* 0; -ENODATA: no attribute; -EINVAL: the attribute is not a UUID; -ENOTSUP or another -errno: no user attributes. */
+/*
+ * 0; -ENODATA: no attribute; -EINVAL: the attribute is not a UUID; -ENOTSUP or another -errno: no
+ * user attributes.
+ */
 static int from_attribute(struct file_store *store)
 {
 	char text[IDENTITY_TEXT] = "";
@@ -53,8 +55,9 @@ static int make_attribute(struct file_store *store)
 }
 
 /*
- * Make the new attribute stable. The kernel reports a failure only once, and it may concern data from before this
- * process started. So the store treats it as a failed flush, and the target does not serve the volume.
+ * Make the new attribute stable. The kernel reports a failure only once, and it may concern data
+ * from before this process started. So the store treats it as a failed flush, and the target does
+ * not serve the volume.
  */
 static int keep_attribute(struct file_store *store)
 {
@@ -62,8 +65,10 @@ static int keep_attribute(struct file_store *store)
 
 	if (rc) {
 		file_generation_raise(store);
-		gantry_log_error(store->host, "%s: sync failed: %s: check the disk; data that was not flushed may be lost",
-				 store->conf->path, strerror(-rc));
+		gantry_log_error(
+			store->host,
+			"%s: sync failed: %s: check the disk; data that was not flushed may be lost",
+			store->conf->path, strerror(-rc));
 	}
 	return rc;
 }
@@ -74,8 +79,10 @@ static int of_file(struct file_store *store)
 	int rc = from_attribute(store);
 
 	if (rc == -EINVAL) {
-		gantry_log_error(store->host, "%s: attribute %s is not a UUID: remove it (setfattr -x %s), or set option uuid",
-				 path, FILE_UUID_ATTRIBUTE, FILE_UUID_ATTRIBUTE);
+		gantry_log_error(
+			store->host,
+			"%s: attribute %s is not a UUID: remove it (setfattr -x %s), or set option uuid",
+			path, FILE_UUID_ATTRIBUTE, FILE_UUID_ATTRIBUTE);
 		return rc;
 	}
 	if (rc == 0)
@@ -85,8 +92,10 @@ static int of_file(struct file_store *store)
 	if (rc == 0)
 		return keep_attribute(store);
 	if (rc != -EROFS)
-		gantry_log_info(store->host, "%s: cannot store a UUID in attribute %s (%s), using one of the path",
-				path, FILE_UUID_ATTRIBUTE, strerror(-rc));
+		gantry_log_info(
+			store->host,
+			"%s: cannot store a UUID in attribute %s (%s), using one of the path", path,
+			FILE_UUID_ATTRIBUTE, strerror(-rc));
 	from_path(store);
 	return 0;
 }
@@ -98,7 +107,8 @@ static void of_device(struct file_store *store)
 	struct stat st;
 
 	if (fstat(store->fd, &st) == 0) {
-		snprintf(dir, sizeof dir, "/sys/dev/block/%u:%u", major(st.st_rdev), minor(st.st_rdev));
+		snprintf(dir, sizeof dir, "/sys/dev/block/%u:%u", major(st.st_rdev),
+			 minor(st.st_rdev));
 		scope = file_device_name(dir, name, sizeof name);
 	}
 	if (scope == FILE_NAME_WORLD)

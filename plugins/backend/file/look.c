@@ -25,17 +25,22 @@ const char *file_size_fault(const struct file_conf *conf, uint64_t have, char *t
 	if (size == 0)
 		snprintf(text, bytes, "is empty; set create = true and a size");
 	else if (size > have)
-		snprintf(text, bytes, "has %llu bytes, size asks for %llu; set create = true to extend a file",
+		snprintf(text, bytes,
+			 "has %llu bytes, size asks for %llu; set create = true to extend a file",
 			 (unsigned long long)have, (unsigned long long)size);
 	else if (size % conf->block)
-		snprintf(text, bytes, "%llu bytes are not a multiple of the block size %llu; set size or block",
+		snprintf(text, bytes,
+			 "%llu bytes are not a multiple of the block size %llu; set size or block",
 			 (unsigned long long)size, (unsigned long long)conf->block);
 	else
 		return NULL;
 	return text;
 }
 
-/* The size of a block device, from sysfs: an open may have effects on the device. Returns 0 or -errno. */
+/*
+ * The size of a block device, from sysfs: an open may have effects on the device. Returns 0 or
+ * -errno.
+ */
 static int device_size(dev_t device, uint64_t *size_p)
 {
 	char path[64], line[32];
@@ -49,7 +54,10 @@ static int device_size(dev_t device, uint64_t *size_p)
 	return 0;
 }
 
-/* Follow symbolic links from `path` to the name that an open with O_CREAT would make. out: PATH_MAX bytes. */
+/*
+ * Follow symbolic links from `path` to the name that an open with O_CREAT would make. out: PATH_MAX
+ * bytes.
+ */
 static int find_name(const char *path, char *out)
 {
 	char target[PATH_MAX], joined[2 * PATH_MAX];
@@ -63,7 +71,8 @@ static int find_name(const char *path, char *out)
 		target[n] = '\0';
 		if (links == LINKS_MAX)
 			return -ELOOP;
-		snprintf(joined, sizeof joined, "%.*s%s", slash && target[0] != '/' ? (int)(slash - out) + 1 : 0, out, target);
+		snprintf(joined, sizeof joined, "%.*s%s",
+			 slash && target[0] != '/' ? (int)(slash - out) + 1 : 0, out, target);
 		if ((size_t)snprintf(out, PATH_MAX, "%s", joined) >= PATH_MAX)
 			return -ENAMETOOLONG;
 	}
@@ -86,25 +95,32 @@ static void look_new(const struct file_conf *conf, const struct gantry_option_fa
 	if (!rc && stat(name, &st))
 		rc = -errno;
 	if (rc == -ENOENT)
-		gantry_option_fault(faults, "path", "\"%s\" cannot be made: its directory is missing (%s): make the directory",
-				    conf->path, name);
+		gantry_option_fault(
+			faults, "path",
+			"\"%s\" cannot be made: its directory is missing (%s): make the directory",
+			conf->path, name);
 	else if (rc || faccessat(AT_FDCWD, name, W_OK | X_OK, AT_EACCESS))
-		gantry_option_fault(faults, "path", "\"%s\" cannot be made: %s: write another path", conf->path,
-				    strerror(rc ? -rc : errno));
+		gantry_option_fault(faults, "path", "\"%s\" cannot be made: %s: write another path",
+				    conf->path, strerror(rc ? -rc : errno));
 	if (!conf->size)
-		gantry_option_fault(faults, "size", "is 0, and the file \"%s\" is missing: write its size", conf->path);
+		gantry_option_fault(faults, "size",
+				    "is 0, and the file \"%s\" is missing: write its size",
+				    conf->path);
 }
 
-static void look_missing(const struct file_conf *conf, int err, const struct gantry_option_faults *faults)
+static void look_missing(const struct file_conf *conf, int err,
+			 const struct gantry_option_faults *faults)
 {
 	if (err == ENOENT && conf->create && !conf->read_only)
 		look_new(conf, faults);
 	else
-		gantry_option_fault(faults, "path", "\"%s\": %s%s", conf->path, strerror(err),
-				    err == ENOENT ? "; make the file, or set create = true and a size" : "");
+		gantry_option_fault(
+			faults, "path", "\"%s\": %s%s", conf->path, strerror(err),
+			err == ENOENT ? "; make the file, or set create = true and a size" : "");
 }
 
-static void look_size(const struct file_conf *conf, const struct stat *st, const struct gantry_option_faults *faults)
+static void look_size(const struct file_conf *conf, const struct stat *st,
+		      const struct gantry_option_faults *faults)
 {
 	uint64_t have = (uint64_t)st->st_size;
 	char text[200];
@@ -114,7 +130,8 @@ static void look_size(const struct file_conf *conf, const struct stat *st, const
 	if (S_ISREG(st->st_mode) && conf->create && !conf->read_only && have < conf->size)
 		return; /* open extends it */
 	if (file_size_fault(conf, have, text, sizeof text))
-		gantry_option_fault(faults, conf->size ? "size" : "path", "\"%s\" %s", conf->path, text);
+		gantry_option_fault(faults, conf->size ? "size" : "path", "\"%s\" %s", conf->path,
+				    text);
 }
 
 void file_look(const void *arg, const struct gantry_option_faults *faults)
@@ -127,12 +144,16 @@ void file_look(const void *arg, const struct gantry_option_faults *faults)
 		return;
 	}
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode)) {
-		gantry_option_fault(faults, "path", "\"%s\" is a %s; it must be a regular file or a block device", conf->path,
-				    S_ISDIR(st.st_mode) ? "directory" : "special file");
+		gantry_option_fault(faults, "path",
+				    "\"%s\" is a %s; it must be a regular file or a block device",
+				    conf->path, S_ISDIR(st.st_mode) ? "directory" : "special file");
 		return;
 	}
 	if (faccessat(AT_FDCWD, conf->path, R_OK | (conf->read_only ? 0 : W_OK), AT_EACCESS))
-		gantry_option_fault(faults, "path", "\"%s\" cannot be opened for %s: %s; change its mode, or set read_only = true",
-				    conf->path, conf->read_only ? "reading" : "reading and writing", strerror(errno));
+		gantry_option_fault(
+			faults, "path",
+			"\"%s\" cannot be opened for %s: %s; change its mode, or set read_only = true",
+			conf->path, conf->read_only ? "reading" : "reading and writing",
+			strerror(errno));
 	look_size(conf, &st, faults);
 }

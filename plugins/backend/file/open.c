@@ -103,8 +103,8 @@ static int take_in_time(struct file_store *store)
 	while ((rc = take(store)) == -EBUSY && host->now_ns(host) < limit)
 		nanosleep(&pause, NULL);
 	if (rc == -EBUSY)
-		refuse(store, "%s: in use by %s; stop it, or set lock_wait to wait for its end", conf->path,
-		       store->holder[0] ? store->holder : "another process");
+		refuse(store, "%s: in use by %s; stop it, or set lock_wait to wait for its end",
+		       conf->path, store->holder[0] ? store->holder : "another process");
 	else if (rc)
 		refuse(store, "%s: %s", conf->path, strerror(-rc));
 	return rc;
@@ -166,7 +166,8 @@ static int sync_name(struct file_store *store)
 	if (!rc && fsync(store->fd))
 		rc = -errno;
 	if (rc)
-		refuse(store, "%s: cannot sync the directory of the new file: %s", conf->path, strerror(-rc));
+		refuse(store, "%s: cannot sync the directory of the new file: %s", conf->path,
+		       strerror(-rc));
 	if (fd >= 0)
 		close(fd);
 	free(path);
@@ -199,7 +200,8 @@ static int check_direct(struct file_store *store)
 		int larger = try_direct(store, 4096);
 
 		if (larger == 0) {
-			refuse(store, "%s: direct IO needs blocks of 4 KiB here; set block = \"4KiB\" or direct = false",
+			refuse(store,
+			       "%s: direct IO needs blocks of 4 KiB here; set block = \"4KiB\" or direct = false",
 			       conf->path);
 			return rc;
 		}
@@ -222,7 +224,8 @@ static void check_discard(struct file_store *store)
 {
 	store->can_discard = !store->conf->read_only;
 	if (store->can_discard && !store->is_device)
-		store->can_discard = fallocate(store->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		store->can_discard = fallocate(store->fd,
+					       FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 					       (off_t)(store->size + (1u << 20)), 4096) == 0;
 }
 
@@ -274,15 +277,20 @@ int file_witness_open(const struct file_store *store)
 	snprintf(path, sizeof path, "/proc/self/fd/%d", store->fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		gantry_log_warn(store->host, "%s: cannot be opened for each lane (%s): of two flushes at a time that fail, one may "
-				"succeed", store->conf->path, strerror(errno));
+		gantry_log_warn(
+			store->host,
+			"%s: cannot be opened for each lane (%s): of two flushes at a time that fail, one may "
+			"succeed",
+			store->conf->path, strerror(errno));
 	return fd;
 }
 
 void file_store_close(struct file_store *store)
 {
 	munmap(store->zeroes, FILE_ZERO_BYTES);
-	/* the kernel may still hold a reference for a while: a ring is taken down in the background */
+	/*
+	 * the kernel may still hold a reference for a while: a ring is taken down in the background
+	 */
 	flock(store->fd, LOCK_UN);
 	file_below_drop(store);
 	close(store->fd);

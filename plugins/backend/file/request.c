@@ -2,10 +2,12 @@
 /*
  * request.c - one IO as a row of steps, for any engine.
  *
- *	read, write     data steps until all bytes are done; [sync] when it must be stable and the write was not
- *	flush           sync
- *	write_zeroes    allocate; where the file system cannot: data steps from a page of zeroes; [sync]
- *	discard         allocate; where it cannot: nothing, for a discard is a hint
+ *     read, write     data steps until all bytes are done; [sync] when it must be stable and the
+ *                     write was not
+ *     flush           sync
+ *     write_zeroes    allocate; where the file system cannot: data steps from a page of zeroes;
+ *                     [sync]
+ *     discard         allocate; where it cannot: nothing, for a discard is a hint
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +49,8 @@ int file_requests_create(struct file_lane *lane, uint32_t n)
 	lane->free = NULL;
 	for (uint32_t i = lane->n_requests; i-- > 0;) {
 		if (lane->bounce)
-			lane->requests[i].bounce = (uint8_t *)lane->bounce + (size_t)i * FILE_BOUNCE_BYTES;
+			lane->requests[i].bounce = (uint8_t *)lane->bounce +
+						   (size_t)i * FILE_BOUNCE_BYTES;
 		lane->requests[i].next = lane->free;
 		lane->free = &lane->requests[i];
 	}
@@ -64,7 +67,8 @@ void file_requests_destroy(struct file_lane *lane)
 }
 
 /*
- * Map an errno of the store to a status. ECANCELED and EBUSY become IO: a step has begun, so the IO was started, and
+ * Map an errno of the store to a status. ECANCELED and EBUSY become IO: a step has begun, so the IO
+ * was started, and
  * BUSY has another meaning to a client.
  */
 static enum gantry_status status_of(int err)
@@ -136,8 +140,8 @@ static void plan_allocate(struct file_request *r, int mode)
 }
 
 /*
- * True if a sync has failed. Waits while another lane stores the generation: an IO that reports the failure must
- * complete only after a restart can no longer hide it.
+ * True if a sync has failed. Waits while another lane stores the generation: an IO that reports the
+ * failure must complete only after a restart can no longer hide it.
  */
 static int has_failed(struct file_store *store)
 {
@@ -193,7 +197,8 @@ static int plan(struct file_lane *lane, struct file_request *r)
 	}
 }
 
-int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file_request **request_p)
+int file_request_begin(struct file_lane *lane, struct gantry_io *io,
+		       struct file_request **request_p)
 {
 	const struct gantry_host *host = lane->store->host;
 	struct file_request *r = lane->free;
@@ -212,15 +217,18 @@ int file_request_begin(struct file_lane *lane, struct gantry_io *io, struct file
 }
 
 /*
- * After a failed sync the kernel may have dropped data that it could not write, so the content is unknown until a
- * restart. The first lane that detects the failure increments the generation. The other lanes wait for that before they
- * complete their IO.
+ * After a failed sync the kernel may have dropped data that it could not write, so the content is
+ * unknown until a restart. The first lane that detects the failure increments the generation. The
+ * other lanes wait for that before they complete their IO.
  */
 static void fail_store(struct file_store *store, int err)
 {
 	pthread_mutex_lock(&store->failing);
 	if (get(&store->failed) == FILE_SOUND) {
-		/* from here on every flush fails: the kernel reports a failure only once, and has just done so */
+		/*
+		 * from here on every flush fails: the kernel reports a failure only once, and has
+		 * just done so
+		 */
 		__atomic_store_n(&store->failed, FILE_FAILING, __ATOMIC_RELEASE);
 		file_generation_raise(store);
 		__atomic_store_n(&store->failed, FILE_FAILED, __ATOMIC_RELEASE);
@@ -231,10 +239,10 @@ static void fail_store(struct file_store *store, int err)
 }
 
 /*
- * Check a sync or stable write that returned success. The kernel reports lost data only once for each open file
- * description: of two concurrent syncs one fails, and the other succeeds for the same data. So each lane also checks
- * its witness, an open file description that no IO uses. The witness has the report even before the other lane has
- * processed its result.
+ * Check a sync or stable write that returned success. The kernel reports lost data only once for
+ * each open file description: of two concurrent syncs one fails, and the other succeeds for the
+ * same data. So each lane also checks its witness, an open file description that no IO uses. The
+ * witness has the report even before the other lane has processed its result.
  */
 static int synced(struct file_lane *lane, struct file_request *r)
 {
@@ -249,7 +257,8 @@ static int synced(struct file_lane *lane, struct file_request *r)
 /* All bytes are there; what is left is to make them stable. */
 static int data_done(struct file_lane *lane, struct file_request *r)
 {
-	int want = (r->io->flags & GANTRY_IO_FUA) && gantry_op_writes(r->io->opcode) && lane->store->conf->fsync;
+	int want = (r->io->flags & GANTRY_IO_FUA) && gantry_op_writes(r->io->opcode) &&
+		   lane->store->conf->fsync;
 
 	if (!want)
 		return finish(lane, r, GANTRY_S_OK);
@@ -280,7 +289,10 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 		return 1;
 	}
 	if (r->step == FILE_STEP_WRITE && r->stable && (err == ENOSPC || err == EDQUOT)) {
-		/* the error may be of the write, or of its sync and older data: a retry without the sync shows which */
+		/*
+		 * the error may be of the write, or of its sync and older data: a retry without the
+		 * sync shows which
+		 */
 		r->stable_err = err;
 		r->stable = 0;
 		return 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sync.c - the engine without a queue: each step is a system call on the lane's thread, which waits for the disk.
+ * sync.c - the engine without a queue: each step is a system call on the lane's thread, which waits
+ * for the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,8 @@ static ssize_t call_read(int fd, void *data, size_t n, off_t offset)
 static ssize_t call_write(int fd, const void *data, size_t n, off_t offset, int stable)
 {
 	struct iovec iov = {(void *)data, n};
-	ssize_t rc = stable ? pwritev2(fd, &iov, 1, offset, RWF_DSYNC) : pwrite(fd, data, n, offset);
+	ssize_t rc = stable ? pwritev2(fd, &iov, 1, offset, RWF_DSYNC)
+			    : pwrite(fd, data, n, offset);
 
 	return rc < 0 ? -errno : rc;
 }
@@ -46,7 +48,10 @@ static int call_sync_all(int fd)
 	return fsync(fd) ? -errno : 0;
 }
 
-/* A range in which no file has pages: sync_file_range(2) waits for no page and only checks for errors. */
+/*
+ * A range in which no file has pages: sync_file_range(2) waits for no page and only checks for
+ * errors.
+ */
 static int call_lost(int fd)
 {
 	if (sync_file_range(fd, (off_t)1 << 62, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0)

@@ -2,10 +2,11 @@
 /*
  * uring.c - the engine on io_uring: one ring for each lane.
  *
- * Entries are collected at submit and handed to the kernel at the next poll, or earlier, when there are as many as it works
- * on: so a disk that stands still begins at once, and while it is at work the next ones, twice as many, are made ready for
- * one system call. A file in memory is done when the call returns: there one call is enough. The eventfd of the ring speaks
- * only between arm and disarm; a lane that polls pays nothing for it.
+ * Entries are collected at submit and handed to the kernel at the next poll, or earlier, when there
+ * are as many as it works on: so a disk that stands still begins at once, and while it is at work
+ * the next ones, twice as many, are made ready for one system call. A file in memory is done when
+ * the call returns: there one call is enough. The eventfd of the ring speaks only between arm and
+ * disarm; a lane that polls pays nothing for it.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -21,18 +22,21 @@
 struct ring {
 	struct io_uring uring;
 	int event_fd;
-	int fd;             /* of the store, as entries name it: */
-	unsigned fd_flags;  /* registered where that is possible, so that no IO has to look it up and count it */
+	int fd; /* of the store, as entries name it: */
+	/* registered where that is possible, so that no IO has to look it up and count it */
+	unsigned fd_flags;
 	uint32_t n_pending;   /* entries that the kernel has not seen */
 	uint32_t n_under_way; /* and those that it has, without an end */
 };
 
 static int has_operations(struct io_uring *uring)
 {
-	static const int needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC, IORING_OP_FALLOCATE};
+	static const int needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC,
+				     IORING_OP_FALLOCATE};
 	union {
 		struct io_uring_probe head;
-		uint8_t room[sizeof(struct io_uring_probe) + PROBED * sizeof(struct io_uring_probe_op)];
+		uint8_t room[sizeof(struct io_uring_probe) +
+			     PROBED * sizeof(struct io_uring_probe_op)];
 	} probe = {.room = {0}};
 	int all = io_uring_register_probe(uring, &probe.head, PROBED) == 0;
 
@@ -42,12 +46,14 @@ static int has_operations(struct io_uring *uring)
 }
 
 /*
- * Completions are taken up when the lane enters the kernel, which it does all the time, instead of by an interrupt of what it
- * does; kernels before 5.19 cannot.
+ * Completions are taken up when the lane enters the kernel, which it does all the time, instead of
+ * by an interrupt of what it does; kernels before 5.19 cannot.
  */
 static int make_ring(unsigned n, struct io_uring *uring)
 {
-	int rc = io_uring_queue_init(n, uring, IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
+	int rc = io_uring_queue_init(n, uring,
+				     IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN |
+					     IORING_SETUP_TASKRUN_FLAG);
 
 	return rc == -EINVAL ? io_uring_queue_init(n, uring, 0) : rc;
 }
@@ -76,7 +82,9 @@ static int uring_start(struct file_lane *lane)
 	rc = io_uring_cq_eventfd_toggle(&ring->uring, false);
 	if (rc)
 		goto out_undo_eventfd;
-	ring->fd_flags = io_uring_register_files(&ring->uring, &lane->store->fd, 1) ? 0 : IOSQE_FIXED_FILE;
+	ring->fd_flags = io_uring_register_files(&ring->uring, &lane->store->fd, 1)
+				 ? 0
+				 : IOSQE_FIXED_FILE;
 	ring->fd = ring->fd_flags ? 0 : lane->store->fd;
 	lane->engine = ring;
 	return 0;
@@ -100,7 +108,9 @@ static void uring_stop(struct file_lane *lane)
 	lane->engine = NULL;
 }
 
-/* What the kernel does not take now (-EAGAIN, -EBUSY, -EINTR) stays in the ring for the next poll. */
+/*
+ * What the kernel does not take now (-EAGAIN, -EBUSY, -EINTR) stays in the ring for the next poll.
+ */
 static void flush_pending(struct ring *ring)
 {
 	int rc = io_uring_submit(&ring->uring);
@@ -134,10 +144,14 @@ static void fill(struct io_uring_sqe *sqe, const struct ring *ring, const struct
 	io_uring_sqe_set_data(sqe, (void *)r);
 }
 
-/* Enough to be handed over now. Where something has ended that nobody has looked at, what is under way needs no company. */
+/*
+ * Enough to be handed over now. Where something has ended that nobody has looked at, what is under
+ * way needs no company.
+ */
 static int is_enough(const struct ring *ring)
 {
-	return ring->n_pending >= BATCH || (ring->n_pending >= ring->n_under_way && io_uring_cq_ready(&ring->uring) == 0);
+	return ring->n_pending >= BATCH ||
+	       (ring->n_pending >= ring->n_under_way && io_uring_cq_ready(&ring->uring) == 0);
 }
 
 static void uring_issue(struct file_lane *lane, struct file_request *request)

@@ -2,15 +2,16 @@
 /*
  * memory - a backend that keeps the volume in the memory of the process.
  *
- * All lanes share one private mapping, which the kernel fills with zeroes on first touch. An IO is one memcpy between
- * the mapping and the memory of the initiator. Like a disk, it gives no order between IOs in flight on one block.
+ * All lanes share one private mapping, which the kernel fills with zeroes on first touch. An IO is
+ * one memcpy between the mapping and the memory of the initiator. Like a disk, it gives no order
+ * between IOs in flight on one block.
  *
- * A volume that is populated has its pages for good. So a device may know them, and move data to and from them itself: then
- * the data of an IO is at its place already.
+ * A volume that is populated has its pages for good. So a device may know them, and move data to
+ * and from them itself: then the data of an IO is at its place already.
  *
- * Half of the time of a random 4 KiB copy goes by before its first byte has come: the page is in no TLB and the line in
- * no cache. So a lane holds each copy back until the next one is there, or the turn is over, and asks for its first
- * line at once: that wait then overlaps with the copy before.
+ * Half of the time of a random 4 KiB copy goes by before its first byte has come: the page is in no
+ * TLB and the line in no cache. So a lane holds each copy back until the next one is there, or the
+ * turn is over, and asks for its first line at once: that wait then overlaps with the copy before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@
 #define HUGE_PAGE (2ull << 20)
 #define STRIDE 4096u          /* what is copied while as much is on its way */
 #define COLD_FROM (64u << 20) /* smaller volumes may well lie in a cache */
-#define RELEASE_FROM (64u << 10) /* shorter ranges are cheaper to clear than to give back to the kernel */
+/* shorter ranges are cheaper to clear than to give back to the kernel */
+#define RELEASE_FROM (64u << 10)
 
 struct memory_conf {
 	const char *uuid;
@@ -37,9 +39,9 @@ struct memory_conf {
 
 struct memory {
 	uint8_t *base;
-	uint64_t bytes;   /* of the mapping */
-	uint64_t page;    /* bytes; what madvise works in */
-	int huge;         /* the mapping is made of reserved huge pages */
+	uint64_t bytes; /* of the mapping */
+	uint64_t page;  /* bytes; what madvise works in */
+	int huge;       /* the mapping is made of reserved huge pages */
 	int timing;
 	const struct gantry_host *host;
 	const struct memory_conf *conf;
@@ -53,18 +55,21 @@ struct memory_lane {
 };
 
 static const struct gantry_option options[] = {
-	{"size", GANTRY_OPT_SIZE, offsetof(struct memory_conf, size), "1GiB", 512, INT64_MAX, NULL, NULL,
-	 "Size of the volume; a multiple of the block size."},
-	{"block", GANTRY_OPT_SIZE, offsetof(struct memory_conf, block), "4KiB", 512, 65536, NULL, NULL,
-	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
-	{"huge_pages", GANTRY_OPT_BOOL, offsetof(struct memory_conf, huge_pages), "false", 0, 0, NULL, NULL,
+	{"size", GANTRY_OPT_SIZE, offsetof(struct memory_conf, size), "1GiB", 512, INT64_MAX, NULL,
+	 NULL, "Size of the volume; a multiple of the block size."},
+	{"block", GANTRY_OPT_SIZE, offsetof(struct memory_conf, block), "4KiB", 512, 65536, NULL,
+	 NULL, "Block size: a power of two. Offset and length of each IO are multiples of it."},
+	{"huge_pages", GANTRY_OPT_BOOL, offsetof(struct memory_conf, huge_pages), "false", 0, 0,
+	 NULL, NULL,
 	 "Use 2 MiB pages: reserved ones when there are enough, else the transparent ones of the kernel."},
-	{"populate", GANTRY_OPT_BOOL, offsetof(struct memory_conf, populate), "false", 0, 0, NULL, NULL,
+	{"populate", GANTRY_OPT_BOOL, offsetof(struct memory_conf, populate), "false", 0, 0, NULL,
+	 NULL,
 	 "Take all memory at start instead of at first use, and keep it. A target with RDMA then moves data straight to and "
 	 "from it."},
 	{"timing", GANTRY_OPT_BOOL, offsetof(struct memory_conf, timing), "false", 0, 0, NULL, NULL,
 	 "Measure each copy and report it as the backend's part of the latency; costs about 50 ns for each IO."},
-	IDENTITY_OPTION(struct memory_conf, "derived from the machine id, the name of the role and the size."),
+	IDENTITY_OPTION(struct memory_conf,
+			"derived from the machine id, the name of the role and the size."),
 	GANTRY_OPTION_END,
 };
 
@@ -81,8 +86,10 @@ static int map_volume(struct memory *m, uint64_t size)
 		if (m->huge)
 			m->page = HUGE_PAGE;
 		else
-			gantry_log_info(m->host, "no reserved huge pages for %llu bytes, using transparent ones",
-					(unsigned long long)m->bytes);
+			gantry_log_info(
+				m->host,
+				"no reserved huge pages for %llu bytes, using transparent ones",
+				(unsigned long long)m->bytes);
 	}
 	if (base == MAP_FAILED) {
 		m->bytes = (size + m->page - 1) & ~(m->page - 1);
@@ -153,8 +160,9 @@ static void memory_expect(const void *arg, struct gantry_volume_info *volume)
 	*volume = (struct gantry_volume_info){
 		.size = conf->size,
 		.block_size = (uint32_t)conf->block,
-		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_FLUSH |
-		       1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD,
+		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE |
+		       1u << GANTRY_OP_FLUSH | 1u << GANTRY_OP_WRITE_ZEROES |
+		       1u << GANTRY_OP_DISCARD,
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};
@@ -189,8 +197,9 @@ static void memory_stop(void *self)
 }
 
 /*
- * Whole pages go back to the kernel, which gives zeroes for them; the rest is cleared. Reserved huge pages are kept: there
- * might be none at the next touch. So are those of a populated volume: a device may know them.
+ * Whole pages go back to the kernel, which gives zeroes for them; the rest is cleared. Reserved
+ * huge pages are kept: there might be none at the next touch. So are those of a populated volume: a
+ * device may know them.
  */
 static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 {
@@ -208,13 +217,15 @@ static void wipe(struct memory *m, uint64_t offset, uint64_t length)
 }
 
 /*
- * From memory that no cache holds. The processor fetches ahead on its own, but not beyond a page; so the next one is asked for
- * while this one is copied. Into the second-level cache: a copy waits for the few places through which the first is filled.
+ * From memory that no cache holds. The processor fetches ahead on its own, but not beyond a page;
+ * so the next one is asked for while this one is copied. Into the second-level cache: a copy waits
+ * for the few places through which the first is filled.
  */
 static void copy_cold(uint8_t *to, const uint8_t *from, size_t bytes)
 {
 	for (; bytes > STRIDE; bytes -= STRIDE, to += STRIDE, from += STRIDE) {
-		const uint8_t *next = from + STRIDE, *end = next + (bytes < 2 * STRIDE ? bytes - STRIDE : STRIDE);
+		const uint8_t *next = from + STRIDE,
+			      *end = next + (bytes < 2 * STRIDE ? bytes - STRIDE : STRIDE);
 
 		for (; next < end; next += GANTRY_CACHE_LINE)
 			__builtin_prefetch(next, 0, 2);
@@ -255,7 +266,7 @@ static void execute(struct memory *m, struct gantry_io *io)
 
 static void finish(struct memory *m, struct gantry_io *io)
 {
-	if (__builtin_expect(m->timing, 0)) {
+	if (gantry_unlikely(m->timing)) {
 		uint64_t start = m->host->now_ns(m->host);
 
 		execute(m, io);

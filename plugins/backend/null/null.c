@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * null - a backend without a store: writes are dropped, reads leave the memory as it is. What the path to it costs.
+ * null - a backend without a store: writes are dropped, reads leave the memory as it is. What the
+ * path to it costs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,13 +25,15 @@ struct null {
 #define VERIFIER 1 /* there is nothing to lose */
 
 static const struct gantry_option options[] = {
-	{"size", GANTRY_OPT_SIZE, offsetof(struct null_conf, size), "1GiB", 512, INT64_MAX, NULL, NULL,
-	 "Size of the volume; a multiple of the block size."},
-	{"block", GANTRY_OPT_SIZE, offsetof(struct null_conf, block), "4KiB", 512, 65536, NULL, NULL,
-	 "Block size: a power of two. Offset and length of each IO are multiples of it."},
-	{"zero_reads", GANTRY_OPT_BOOL, offsetof(struct null_conf, zero_reads), "false", 0, 0, NULL, NULL,
+	{"size", GANTRY_OPT_SIZE, offsetof(struct null_conf, size), "1GiB", 512, INT64_MAX, NULL,
+	 NULL, "Size of the volume; a multiple of the block size."},
+	{"block", GANTRY_OPT_SIZE, offsetof(struct null_conf, block), "4KiB", 512, 65536, NULL,
+	 NULL, "Block size: a power of two. Offset and length of each IO are multiples of it."},
+	{"zero_reads", GANTRY_OPT_BOOL, offsetof(struct null_conf, zero_reads), "false", 0, 0, NULL,
+	 NULL,
 	 "Fill what is read with zeroes, instead of leaving the memory of the reader untouched."},
-	IDENTITY_OPTION(struct null_conf, "derived from the machine id, the name of the role and the size."),
+	IDENTITY_OPTION(struct null_conf,
+			"derived from the machine id, the name of the role and the size."),
 	GANTRY_OPTION_END,
 };
 
@@ -65,8 +68,9 @@ static void null_expect(const void *arg, struct gantry_volume_info *volume)
 	*volume = (struct gantry_volume_info){
 		.size = conf->size,
 		.block_size = (uint32_t)conf->block,
-		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE | 1u << GANTRY_OP_FLUSH |
-		       1u << GANTRY_OP_WRITE_ZEROES | 1u << GANTRY_OP_DISCARD,
+		.ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_WRITE |
+		       1u << GANTRY_OP_FLUSH | 1u << GANTRY_OP_WRITE_ZEROES |
+		       1u << GANTRY_OP_DISCARD,
 		.flags = GANTRY_VOLUME_VOLATILE,
 		.max_io = MAX_IO,
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway - relays the sessions of any number of initiators to one or more targets, and never holds their data.
+ * gateway - relays the sessions of any number of initiators to one or more targets, and never holds
+ * their data.
  */
 #include "gateway.h"
 
@@ -12,7 +13,7 @@ static int gateway_open(const struct gantry_role_host *rh, const void *conf, voi
 	struct gateway *gateway = malloc(sizeof(*gateway));
 
 	(void)conf;
-	if (gateway == NULL)
+	if (!gateway)
 		return -ENOMEM;
 	gateway->rh = rh;
 	*role_p = gateway;
@@ -31,7 +32,8 @@ static void gateway_close(void *role)
 	free(role);
 }
 
-static void gateway_expect(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+static void gateway_expect(void *role, const struct gantry_volume_info *volumes,
+			   struct gantry_volume_info *shown,
 			   const struct gantry_option_faults *faults)
 {
 	const struct gateway *gateway = role;
@@ -40,14 +42,17 @@ static void gateway_expect(void *role, const struct gantry_volume_info *volumes,
 	*shown = volumes[0];
 	for (uint32_t i = 1; i < gateway->rh->n_connects; i++)
 		if (route_append(shown, &volumes[i]) != 0) {
-			gantry_option_fault(faults, "connect", "the targets together are larger than 2^64 bytes");
+			gantry_option_fault(faults, "connect",
+					    "the targets together are larger than 2^64 bytes");
 			*shown = (struct gantry_volume_info){.size = 0};
 		}
-	for (uint32_t i = 0; i < gateway->rh->n_connects && shown->size != 0 && shown->block_size != 0; i++) {
+	for (uint32_t i = 0;
+	     i < gateway->rh->n_connects && shown->size != 0 && shown->block_size != 0; i++) {
 		if (base % shown->block_size != 0)
-			gantry_option_fault(faults, "connect",
-					    "target %u begins at byte %llu, not at a multiple of the block size %u",
-					    i, (unsigned long long)base, shown->block_size);
+			gantry_option_fault(
+				faults, "connect",
+				"target %u begins at byte %llu, not at a multiple of the block size %u",
+				i, (unsigned long long)base, shown->block_size);
 		base += volumes[i].size;
 	}
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.c - a session of an initiator, and the sessions that the gateway opens for it, one to each target.
+ * relay.c - a session of an initiator, and the sessions that the gateway opens for it, one to each
+ * target.
  *
  *      initiator    hello    query   export            queues, start    stop             (lost)
  *      targets      connect          re-export each    start each       close each       close each
  *
- * The regions are imported without being mapped and exported again as they are: no payload can pass through this
- * process. A target that is lost ends the initiator's session; an initiator that is lost ends those to the targets.
- * However it ends, the legs go first and the regions after them: what was handed on must have come back.
+ * The regions are imported without being mapped and exported again as they are: no payload can pass
+ * through this process. A target that is lost ends the initiator's session; an initiator that is
+ * lost ends those to the targets.
+ * However it ends, the legs go first and the regions after them: what was handed on must have come
+ * back.
  */
 #include "gateway.h"
 
@@ -37,7 +40,8 @@ static void begin_step(struct relay *relay)
 		relay->legs[i].done = 0;
 }
 
-static void on_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
+static void on_ready(void *arg, struct gantry_client *client,
+		     const struct gantry_volume_info *volume)
 {
 	struct leg *leg = arg;
 
@@ -64,7 +68,7 @@ static void free_relay(struct relay *relay)
 	const struct gantry_role_host *rh = relay->gateway->rh;
 
 	for (uint32_t i = 0; i < relay->n_legs; i++)
-		if (relay->legs[i].client != NULL)
+		if (relay->legs[i].client)
 			rh->client_free(relay->legs[i].client);
 	free(relay->routes);
 	free(relay);
@@ -116,18 +120,23 @@ static const struct gantry_client_events leg_events = {
 };
 
 /* Can its descriptors become one child for each target, all at the same time? */
-static int check_depth(const struct gantry_role_host *rh, struct gantry_session *session, uint32_t depth)
+static int check_depth(const struct gantry_role_host *rh, struct gantry_session *session,
+		       uint32_t depth)
 {
 	uint32_t most = MAX_CHILDREN / rh->n_connects;
 
 	if (rh->n_connects == 1 || depth <= most)
 		return 0;
-	rh->session_refuse(session, "a depth of %u is too much for %u targets as one volume; at most %u", depth, rh->n_connects,
-			   most);
+	rh->session_refuse(session,
+			   "a depth of %u is too much for %u targets as one volume; at most %u",
+			   depth, rh->n_connects, most);
 	return -EINVAL;
 }
 
-/* The targets get the secret that the client has, so that it can resume its session through another gateway. */
+/*
+ * The targets get the secret that the client has, so that it can resume its session through another
+ * gateway.
+ */
 static void use_secret(const struct gantry_role_host *rh, const struct gantry_session *session,
 		       struct gantry_client *client)
 {
@@ -150,10 +159,10 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 	if (rc != 0)
 		return rc;
 	relay = calloc(1, sizeof(*relay) + rh->n_connects * sizeof(struct leg));
-	if (relay == NULL)
+	if (!relay)
 		return -ENOMEM;
 	relay->routes = calloc(attr->lanes, sizeof(struct route *));
-	if (relay->routes == NULL) {
+	if (!relay->routes) {
 		free(relay);
 		return -ENOMEM;
 	}
@@ -186,13 +195,15 @@ static int query(void *role, struct gantry_session *session, struct gantry_volum
 
 		leg->base = volume->size;
 		if (route_append(volume, &leg->volume) != 0) {
-			gateway->rh->session_refuse(session, "the targets together are larger than 2^64 bytes");
+			gateway->rh->session_refuse(
+				session, "the targets together are larger than 2^64 bytes");
 			return -ERANGE;
 		}
 	}
 	for (uint32_t i = 1; i < relay->n_legs; i++)
 		if (relay->legs[i].base % volume->block_size != 0) {
-			gateway->rh->session_refuse(session,
+			gateway->rh->session_refuse(
+				session,
 				"target %u begins at byte %llu, not at a multiple of the block size %u",
 				i, (unsigned long long)relay->legs[i].base, volume->block_size);
 			return -EINVAL;
@@ -207,12 +218,16 @@ static int region(void *role, struct gantry_session *session, struct gantry_regi
 
 	begin_step(relay);
 	for (uint32_t i = 0; i < relay->n_legs; i++) {
-		int rc = gateway->rh->client_export(relay->legs[i].client, imported, imported->rights, imported->handle);
+		int rc = gateway->rh->client_export(relay->legs[i].client, imported,
+						    imported->rights, imported->handle);
 
 		if (rc != 0) {
-			gateway->rh->session_refuse(session, "region %u of %llu bytes cannot be passed on: %s", imported->handle,
-						    (unsigned long long)imported->length, rc == -E2BIG ?
-						    "the next device takes less; the gateway's log says how much" : strerror(-rc));
+			gateway->rh->session_refuse(
+				session, "region %u of %llu bytes cannot be passed on: %s",
+				imported->handle, (unsigned long long)imported->length,
+				rc == -E2BIG
+					? "the next device takes less; the gateway's log says how much"
+					: strerror(-rc));
 			return rc;
 		}
 	}
@@ -267,7 +282,7 @@ static int closed(void *role, struct gantry_session *session, int reason)
 	struct relay *relay = gateway->rh->session_user(session);
 
 	(void)reason;
-	if (relay == NULL)
+	if (!relay)
 		return 0;
 	for (uint32_t i = 0; i < relay->n_lanes; i++)
 		route_destroy(relay->routes[i], gateway->rh);
@@ -286,7 +301,7 @@ static void lost(void *role, struct gantry_session *session)
 	struct gateway *gateway = role;
 	struct relay *relay = gateway->rh->session_user(session);
 
-	for (uint32_t i = 0; relay != NULL && i < relay->n_legs; i++)
+	for (uint32_t i = 0; relay && i < relay->n_legs; i++)
 		if (!relay->legs[i].closed)
 			gateway->rh->client_abort(relay->legs[i].client);
 }

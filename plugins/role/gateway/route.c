@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route.c - several targets shown as one volume, one after another. A descriptor goes to the target that has its
- * range; one that crosses a border, and a flush, becomes one child for each target concerned.
+ * route.c - several targets shown as one volume, one after another. A descriptor goes to the target
+ * that has its range; one that crosses a border, and a flush, becomes one child for each target
+ * concerned.
  */
 #include "gateway.h"
 
@@ -112,26 +113,27 @@ static int route_submit(void *self, struct gantry_io *io)
 	return route->rh->fanout_submit(route->fanout, io, route->pieces, n);
 }
 
-int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index, struct route **route_p,
-		 struct gantry_hop *terminal)
+int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index,
+		 struct route **route_p, struct gantry_hop *terminal)
 {
 	const struct gantry_role_host *rh = relay->gateway->rh;
 	struct gantry_hop *hops = calloc(relay->n_legs, sizeof(*hops));
 	struct route *route = calloc(1, sizeof(*route));
 	int rc = -ENOMEM;
 
-	if (hops == NULL || route == NULL)
+	if (!hops || !route)
 		goto out;
 	route->relay = relay;
 	route->rh = rh;
 	route->pieces = calloc(relay->n_legs, sizeof(*route->pieces));
-	if (route->pieces == NULL)
+	if (!route->pieces)
 		goto out;
 	rc = 0;
 	for (uint32_t i = 0; i < relay->n_legs && rc == 0; i++)
 		rc = rh->client_hop(relay->legs[i].client, index, lane, &hops[i]);
 	if (rc == 0)
-		rc = rh->fanout_create(lane, hops, relay->n_legs, relay->depth, relay->n_legs, &route->fanout);
+		rc = rh->fanout_create(lane, hops, relay->n_legs, relay->depth, relay->n_legs,
+				       &route->fanout);
 	if (rc == 0) {
 		*terminal = (struct gantry_hop){.submit = route_submit, .self = route};
 		*route_p = route;
@@ -139,14 +141,14 @@ int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index, 
 	}
 out:
 	free(hops);
-	if (route != NULL)
+	if (route)
 		route_destroy(route, rh);
 	return rc;
 }
 
 void route_destroy(struct route *route, const struct gantry_role_host *rh)
 {
-	if (route == NULL)
+	if (!route)
 		return;
 	rh->fanout_destroy(route->fanout);
 	free(route->pieces);

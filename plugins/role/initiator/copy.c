@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.c - a file or block device into the volume, or the volume into one. Each lane copies a stripe of its own; the
- * file is read and written on the lane's thread, at the slot that moves the same bytes.
+ * copy.c - a file or block device into the volume, or the volume into one. Each lane copies a
+ * stripe of its own; the file is read and written on the lane's thread, at the slot that moves the
+ * same bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,10 @@ static int file_failed(struct lane *lane, const char *what, int rc)
 	return rc;
 }
 
-/* A FIFO that nobody writes is opened and refused: without O_NONBLOCK, open() would wait, deaf to signals. */
+/*
+ * A FIFO that nobody writes is opened and refused: without O_NONBLOCK, open() would wait, deaf to
+ * signals.
+ */
 static int open_source(struct initiator *in)
 {
 	in->fd = open(file_name(in), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -45,12 +49,13 @@ static int open_source(struct initiator *in)
 }
 
 /*
- * The host makes a new file with mode 0600, because other users may have no access to the volume. An existing file keeps its
- * mode, which the user has chosen.
+ * The host makes a new file with mode 0600, because other users may have no access to the volume.
+ * An existing file keeps its mode, which the user has chosen.
  */
 static int open_destination(struct initiator *in)
 {
-	int fd = in->host->open_file(in->host, file_name(in), O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK);
+	int fd = in->host->open_file(in->host, file_name(in),
+				     O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK);
 
 	if (fd < 0)
 		return file_error(in, "cannot open", fd);
@@ -63,8 +68,9 @@ static void warn_of_readers(const struct initiator *in)
 	struct stat st;
 
 	if (!fstat(in->fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 077))
-		gantry_log_warn(in->host, "%s: other users may read the copy (mode=%04o): chmod go-rwx %s", file_name(in),
-				(unsigned)st.st_mode & 07777, file_name(in));
+		gantry_log_warn(in->host,
+				"%s: other users may read the copy (mode=%04o): chmod go-rwx %s",
+				file_name(in), (unsigned)st.st_mode & 07777, file_name(in));
 }
 
 /* Size of the open file in *size_p. */
@@ -78,7 +84,8 @@ static int file_size(struct initiator *in, uint64_t *size_p)
 	if (S_ISDIR(st.st_mode))
 		return file_error(in, "cannot copy", -EISDIR);
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) {
-		gantry_log_error(in->host, "%s: only a regular file or a block device can be copied",
+		gantry_log_error(in->host,
+				 "%s: only a regular file or a block device can be copied",
 				 file_name(in));
 		return -EINVAL;
 	}
@@ -100,7 +107,8 @@ static int copy_in_prepare(struct initiator *in)
 		return rc;
 	if (conf->copy_size > size) {
 		gantry_log_error(in->host, "%s has %llu bytes, less than the %llu to be copied",
-				 conf->copy_from, (unsigned long long)size, (unsigned long long)conf->copy_size);
+				 conf->copy_from, (unsigned long long)size,
+				 (unsigned long long)conf->copy_size);
 		return -ERANGE;
 	}
 	in->copy_bytes = conf->copy_size ? conf->copy_size : size;
@@ -135,13 +143,15 @@ static int set_blocks(struct initiator *in)
 static int copy_in_fits(const struct initiator *in, const struct gantry_volume_info *volume,
 			const struct gantry_option_faults *faults)
 {
-	if ((volume->ops && !gantry_op_in(GANTRY_OP_WRITE, volume->ops)) || volume->flags & GANTRY_VOLUME_READ_ONLY) {
+	if ((volume->ops && !gantry_op_in(GANTRY_OP_WRITE, volume->ops)) ||
+	    volume->flags & GANTRY_VOLUME_READ_ONLY) {
 		gantry_option_fault(faults, "copy.from", "the volume is read-only");
 		return -EROFS;
 	}
 	if (volume->size && in->copy_bytes > volume->size) {
 		gantry_option_fault(faults, "copy.from", "%s has %llu bytes, the volume only %llu",
-				    in->conf->copy_from, (unsigned long long)in->copy_bytes, (unsigned long long)volume->size);
+				    in->conf->copy_from, (unsigned long long)in->copy_bytes,
+				    (unsigned long long)volume->size);
 		return -ENOSPC;
 	}
 	return 0;
@@ -155,8 +165,10 @@ static int copy_out_fits(const struct initiator *in, const struct gantry_volume_
 		return -EOPNOTSUPP;
 	}
 	if (volume->size && in->conf->copy_size > volume->size) {
-		gantry_option_fault(faults, "copy.size", "the volume has %llu bytes, less than the %llu to be copied",
-				    (unsigned long long)volume->size, (unsigned long long)in->conf->copy_size);
+		gantry_option_fault(faults, "copy.size",
+				    "the volume has %llu bytes, less than the %llu to be copied",
+				    (unsigned long long)volume->size,
+				    (unsigned long long)in->conf->copy_size);
 		return -ERANGE;
 	}
 	return 0;
@@ -166,7 +178,9 @@ static int copy_out_fits(const struct initiator *in, const struct gantry_volume_
 static int set_size(struct initiator *in)
 {
 	if (flock(in->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-		gantry_log_error(in->host, "%s is in use by another process, perhaps a target that serves it", in->conf->copy_to);
+		gantry_log_error(in->host,
+				 "%s is in use by another process, perhaps a target that serves it",
+				 in->conf->copy_to);
 		return -EBUSY;
 	}
 	if (ftruncate(in->fd, 0) || ftruncate(in->fd, (off_t)in->copy_bytes))
@@ -186,7 +200,8 @@ static int make_room(struct initiator *in)
 		return set_size(in);
 	if (size < in->copy_bytes) {
 		gantry_log_error(in->host, "%s has only %llu bytes, the copy %llu",
-				 in->conf->copy_to, (unsigned long long)size, (unsigned long long)in->copy_bytes);
+				 in->conf->copy_to, (unsigned long long)size,
+				 (unsigned long long)in->copy_bytes);
 		return -ENOSPC;
 	}
 	return 0;
@@ -216,7 +231,8 @@ static int copy_lane_setup(struct lane *lane)
 	struct initiator *in = lane->in;
 	const struct gantry_volume_info *volume = &in->volume;
 	struct copy *copy = calloc(1, sizeof(*copy));
-	uint64_t last = (in->copy_bytes + volume->block_size - 1) / volume->block_size * volume->block_size;
+	uint64_t last = (in->copy_bytes + volume->block_size - 1) / volume->block_size *
+			volume->block_size;
 	uint64_t each = in->n_blocks / in->n_lanes, more = in->n_blocks % in->n_lanes;
 	uint64_t first = each * lane->index + (lane->index < more ? lane->index : more);
 
@@ -277,7 +293,8 @@ static int read_file(const struct initiator *in, uint8_t *buf, uint32_t length, 
 	return 0;
 }
 
-static int write_file(const struct initiator *in, const uint8_t *buf, uint32_t length, uint64_t offset)
+static int write_file(const struct initiator *in, const uint8_t *buf, uint32_t length,
+		      uint64_t offset)
 {
 	uint32_t n = file_bytes(in, offset, length);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * initiator - the role that submits IO: a workload, a copy of a file, or a trace that is played again.
+ * initiator - the role that submits IO: a workload, a copy of a file, or a trace that is played
+ * again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 
 #define AT(field) offsetof(struct initiator_conf, field)
 
-static const char *const patterns[] = {"read", "write", "readwrite", "randread", "randwrite", "randrw", NULL};
+static const char *const patterns[] = {"read",      "write",  "readwrite", "randread",
+				       "randwrite", "randrw", NULL};
 static const char *const verify_modes[] = {"none", "stamp", NULL};
 static const char *const speeds[] = {"original", "fast", NULL};
 
@@ -20,23 +22,32 @@ static const struct gantry_option workload_options[] = {
 	 "What to do: sequential or random, reads, writes, or both."},
 	{"read_percent", GANTRY_OPT_INT, AT(read_percent), "70", 0, 100, NULL, NULL,
 	 "Share of reads in readwrite and randrw."},
-	{"block", GANTRY_OPT_SIZE, AT(block), "4KiB", 512, 64 << 20, NULL, NULL, "Bytes of one IO."},
-	{"depth", GANTRY_OPT_INT, AT(depth), "32", 1, 4096, NULL, NULL, "IOs in flight on each lane."},
-	{"time", GANTRY_OPT_TIME, AT(time_ns), "10s", 0, 0, NULL, NULL, "How long to run; 0: no limit."},
+	{"block", GANTRY_OPT_SIZE, AT(block), "4KiB", 512, 64 << 20, NULL, NULL,
+	 "Bytes of one IO."},
+	{"depth", GANTRY_OPT_INT, AT(depth), "32", 1, 4096, NULL, NULL,
+	 "IOs in flight on each lane."},
+	{"time", GANTRY_OPT_TIME, AT(time_ns), "10s", 0, 0, NULL, NULL,
+	 "How long to run; 0: no limit."},
 	{"ops", GANTRY_OPT_INT, AT(ops), "0", 0, INT64_MAX, NULL, NULL,
 	 "How many IOs to do on all lanes; 0: no limit."},
-	{"rate", GANTRY_OPT_INT, AT(rate), "0", 0, 1000000000, NULL, NULL, "IOs a second on all lanes; 0: no limit."},
-	{"offset", GANTRY_OPT_SIZE, AT(offset), "0", 0, 0, NULL, NULL, "Where the used part of the volume starts."},
-	{"size", GANTRY_OPT_SIZE, AT(size), "0", 0, 0, NULL, NULL, "Bytes of the used part; 0: to the end."},
-	{"seed", GANTRY_OPT_INT, AT(seed), "1", 0, INT64_MAX, NULL, NULL, "Gives the same IOs again."},
+	{"rate", GANTRY_OPT_INT, AT(rate), "0", 0, 1000000000, NULL, NULL,
+	 "IOs a second on all lanes; 0: no limit."},
+	{"offset", GANTRY_OPT_SIZE, AT(offset), "0", 0, 0, NULL, NULL,
+	 "Where the used part of the volume starts."},
+	{"size", GANTRY_OPT_SIZE, AT(size), "0", 0, 0, NULL, NULL,
+	 "Bytes of the used part; 0: to the end."},
+	{"seed", GANTRY_OPT_INT, AT(seed), "1", 0, INT64_MAX, NULL, NULL,
+	 "Gives the same IOs again."},
 	{"verify", GANTRY_OPT_CHOICE, AT(verify), "none", 0, 0, verify_modes, NULL,
 	 "Check what reads return: stamp marks each written block with place, generation and session."},
 	{"flush_every", GANTRY_OPT_INT, AT(flush_every), "0", 0, INT64_MAX, NULL, NULL,
 	 "A flush after that many writes of a lane; 0: never."},
-	{"fua", GANTRY_OPT_BOOL, AT(fua), "false", 0, 0, NULL, NULL, "Each write is stable before it completes."},
+	{"fua", GANTRY_OPT_BOOL, AT(fua), "false", 0, 0, NULL, NULL,
+	 "Each write is stable before it completes."},
 	{"deadline", GANTRY_OPT_TIME, AT(deadline_ns), "10s", 1000, 4000000000000, NULL, NULL,
 	 "Longest wait for one IO."},
-	{"ramp", GANTRY_OPT_TIME, AT(ramp_ns), "0s", 0, 0, NULL, NULL, "Run that long before measuring."},
+	{"ramp", GANTRY_OPT_TIME, AT(ramp_ns), "0s", 0, 0, NULL, NULL,
+	 "Run that long before measuring."},
 	GANTRY_OPTION_END,
 };
 
@@ -45,8 +56,10 @@ static const struct gantry_option copy_options[] = {
 	 "File or block device to copy into the volume."},
 	{"to", GANTRY_OPT_STRING, AT(copy_to), "", GANTRY_PATH_REPLACE, 0, NULL, NULL,
 	 "File or block device to copy the volume into."},
-	{"block", GANTRY_OPT_SIZE, AT(copy_block), "1MiB", 512, 64 << 20, NULL, NULL, "Bytes of one IO, at the most."},
-	{"depth", GANTRY_OPT_INT, AT(copy_depth), "16", 1, 4096, NULL, NULL, "IOs in flight on each lane."},
+	{"block", GANTRY_OPT_SIZE, AT(copy_block), "1MiB", 512, 64 << 20, NULL, NULL,
+	 "Bytes of one IO, at the most."},
+	{"depth", GANTRY_OPT_INT, AT(copy_depth), "16", 1, 4096, NULL, NULL,
+	 "IOs in flight on each lane."},
 	{"size", GANTRY_OPT_SIZE, AT(copy_size), "0", 0, 0, NULL, NULL, "Bytes to copy; 0: all."},
 	{"sparse", GANTRY_OPT_BOOL, AT(copy_sparse), "false", 0, 0, NULL, NULL,
 	 "Make holes of blocks that are zero: in a file, or in a volume that can write zeroes."},
@@ -54,7 +67,8 @@ static const struct gantry_option copy_options[] = {
 };
 
 static const struct gantry_option replay_options[] = {
-	{"path", GANTRY_OPT_STRING, AT(replay_path), "", GANTRY_PATH_KEEP, 0, NULL, NULL, "Trace file of the stage trace."},
+	{"path", GANTRY_OPT_STRING, AT(replay_path), "", GANTRY_PATH_KEEP, 0, NULL, NULL,
+	 "Trace file of the stage trace."},
 	{"speed", GANTRY_OPT_CHOICE, AT(replay_speed), "original", 0, 0, speeds, NULL,
 	 "At the times of the trace, or as fast as possible."},
 	{"depth", GANTRY_OPT_INT, AT(replay_depth), "64", 1, 4096, NULL, NULL,
@@ -65,7 +79,8 @@ static const struct gantry_option replay_options[] = {
 static const struct gantry_option options[] = {
 	{"workload", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, workload_options, "Generate IO."},
 	{"copy", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, copy_options, "Copy a file instead."},
-	{"replay", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, replay_options, "Play a trace again instead."},
+	{"replay", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, replay_options,
+	 "Play a trace again instead."},
 	{"huge_pages", GANTRY_OPT_BOOL, AT(huge_pages), "false", 0, 0, NULL, NULL,
 	 "Use huge pages for the region, when there are any."},
 	{"continue_on_error", GANTRY_OPT_BOOL, AT(continue_on_error), "false", 0, 0, NULL, NULL,
@@ -187,7 +202,8 @@ static void initiator_plan(void *role, uint32_t connect, struct gantry_plan *pla
 	plan->bytes_option = in->source->block_option;
 }
 
-static void initiator_expect(void *role, const struct gantry_volume_info *volumes, struct gantry_volume_info *shown,
+static void initiator_expect(void *role, const struct gantry_volume_info *volumes,
+			     struct gantry_volume_info *shown,
 			     const struct gantry_option_faults *faults)
 {
 	const struct initiator *in = role;

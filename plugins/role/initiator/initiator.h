@@ -27,7 +27,14 @@
 
 #define NS_PER_S 1000000000ull
 
-enum pattern { PATTERN_READ, PATTERN_WRITE, PATTERN_RW, PATTERN_RANDREAD, PATTERN_RANDWRITE, PATTERN_RANDRW };
+enum pattern {
+	PATTERN_READ,
+	PATTERN_WRITE,
+	PATTERN_RW,
+	PATTERN_RANDREAD,
+	PATTERN_RANDWRITE,
+	PATTERN_RANDRW
+};
 enum verify_mode { VERIFY_NONE, VERIFY_STAMP };
 enum replay_speed { REPLAY_ORIGINAL, REPLAY_FAST };
 
@@ -78,12 +85,13 @@ struct lane_stats {
 	struct gantry_histogram link; /* the latency without what the next role took */
 	uint64_t status[GANTRY_S_COUNT];
 	uint64_t verdict[VERDICT_COUNT];
-	uint64_t n_submitted, n_completed; /* taken by the chain, given back by it: each exactly once */
+	/* taken by the chain, given back by it: each exactly once */
+	uint64_t n_submitted, n_completed;
 	uint64_t n_checked;
 	uint64_t n_refused; /* by the chain, for good */
 	uint64_t n_quarantined;
 	uint64_t n_doubled;
-	uint64_t done;   /* in the unit of initiator.target */
+	uint64_t done; /* in the unit of initiator.target */
 	uint64_t end_ns;
 };
 
@@ -98,11 +106,16 @@ struct lane {
 	enum lane_state state;
 	uint64_t clock; /* the last time that was read */
 	void *work;     /* of the source */
-	int counted;    /* all its IOs carry data and are only counted: `done` of the source need not be called */
+	/* all its IOs carry data and are only counted: `done` of the source need not be called */
+	int counted;
 	struct lane_stats *stats;
 
 	uint32_t untimed[KIND_COUNT], n_untimed; /* IOs for which the time stood still */
-	uint32_t near; /* 1 << enum gantry_hop_time: hops that took as long as the IO itself, where that was looked at */
+	/*
+	 * 1 << enum gantry_hop_time: hops that took as long as the IO itself, where that was looked
+	 * at
+	 */
+	uint32_t near;
 
 	int event_fd; /* wakes the lane */
 	uint32_t index;
@@ -112,12 +125,16 @@ struct lane {
 /* Where work comes from. All but next and done: control thread. */
 struct source {
 	const char *mode;
-	const char *depth_option, *block_option; /* that say how large its region is; NULL: none does */
-	/* Before the session: look at what the options name, and set in->block to what it may be at the most. Logs. */
+	/* that say how large its region is; NULL: none does */
+	const char *depth_option, *block_option;
+	/*
+	 * Before the session: look at what the options name, and set in->block to what it may be at
+	 * the most. Logs.
+	 */
 	int (*prepare)(struct initiator *in);
 	/*
-	 * What the options ask of a volume that it is not, as a fault, and -errno; 0: nothing. What is not known of it is 0. Looks
-	 * at nothing else.
+	 * What the options ask of a volume that it is not, as a fault, and -errno; 0: nothing. What
+	 * is not known of it is 0. Looks at nothing else.
 	 */
 	int (*fits)(const struct initiator *in, const struct gantry_volume_info *volume,
 		    const struct gantry_option_faults *faults);
@@ -128,11 +145,14 @@ struct source {
 	void (*lane_teardown)(struct lane *lane);
 	void (*teardown)(struct initiator *in); /* may be NULL */
 	/*
-	 * Fill the first line of io (see lane_fill). 0; -EAGAIN: not now, a completion or wake_ns will change that;
-	 * -ENODATA: nothing more will come; else it has called lane_fail.
+	 * Fill the first line of io (see lane_fill). 0; -EAGAIN: not now, a completion or wake_ns
+	 * will change that; -ENODATA: nothing more will come; else it has called lane_fail.
 	 */
 	int (*next)(struct lane *lane, struct gantry_io *io);
-	/* It completed, or was dropped with GANTRY_S_CANCELED. Returns 0 when it is not to be measured. */
+	/*
+	 * It completed, or was dropped with GANTRY_S_CANCELED. Returns 0 when it is not to be
+	 * measured.
+	 */
 	int (*done)(struct lane *lane, struct gantry_io *io);
 	uint64_t (*wake_ns)(struct lane *lane);
 };
@@ -157,8 +177,8 @@ struct initiator {
 	struct gc_session *engine;
 	struct gantry_volume_info volume;
 	enum phase phase;
-	uint32_t n_done; /* lanes whose end was heard of */
-	uint64_t block;  /* bytes of a slot */
+	uint32_t n_done;              /* lanes whose end was heard of */
+	uint64_t block;               /* bytes of a slot */
 	struct gantry_random content; /* that the region is filled with */
 
 	atomic_bool stop;   /* issue nothing more */
@@ -184,7 +204,8 @@ struct initiator {
 extern const struct gantry_poller lane_poller; /* without self */
 void lane_complete(void *queue, struct gantry_io *io);
 /* The first line of a descriptor; data operations use the buffer of its slot. */
-static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode, uint64_t offset, uint32_t length)
+static inline void lane_fill(struct lane *lane, struct gantry_io *io, unsigned opcode,
+			     uint64_t offset, uint32_t length)
 {
 	gc_io_fill(lane->queue, io, opcode, 0, offset, length, gc_slot_offset(lane->queue, io));
 	io->deadline_us = lane->in->deadline_us;
@@ -234,18 +255,27 @@ enum stamp_state {
 	STAMP_NONE
 };
 
-/* Stamp one unit: header and a content that follows from (offset, generation, session). bytes: a multiple of 512. */
-void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generation, uint64_t session);
+/*
+ * Stamp one unit: header and a content that follows from (offset, generation, session). bytes: a
+ * multiple of 512.
+ */
+void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generation,
+		 uint64_t session);
 /* What does the unit hold? found: its header, for messages. */
-enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want, struct stamp *found);
+enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want,
+			    struct stamp *found);
 
 /* -- verify.c -- */
-/* What is known of one block. Writes to it are never concurrent, so that each outcome is known when the next starts. */
+/*
+ * What is known of one block. Writes to it are never concurrent, so that each outcome is known when
+ * the next starts.
+ */
 struct block_state {
-	uint32_t acked;  /* generation of the last write that succeeded; 0: none */
-	uint32_t issued; /* of the last that was submitted; those after acked failed and may be there or not */
-	uint8_t busy;    /* an IO is in flight */
-	uint8_t frozen;  /* a write to it may still happen: not written any more */
+	uint32_t acked; /* generation of the last write that succeeded; 0: none */
+	/* of the last that was submitted; those after acked failed and may be there or not */
+	uint32_t issued;
+	uint8_t busy;   /* an IO is in flight */
+	uint8_t frozen; /* a write to it may still happen: not written any more */
 };
 
 /* Stamps the next generation into buf. */
@@ -254,7 +284,8 @@ void verify_write_done(struct block_state *state, unsigned status);
 /* Makes sure that what is found in buf later was read. */
 void verify_poison(struct lane *lane, void *buf);
 /* Judge, count and, for the first few, log. */
-enum verdict verify_read_done(struct lane *lane, const struct block_state *state, const void *buf, uint64_t offset);
+enum verdict verify_read_done(struct lane *lane, const struct block_state *state, const void *buf,
+			      uint64_t offset);
 const char *verify_name(enum verdict verdict);
 
 /* -- report.c -- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane.c - keeps as many IOs in flight as there are slots and the source has work for, and accounts for each completion.
+ * lane.c - keeps as many IOs in flight as there are slots and the source has work for, and accounts
+ * for each completion.
  *
  *      running --(source has nothing more, stop, failure, session lost)--> draining --(nothing in flight)--> done
  */
@@ -11,18 +12,15 @@
 
 #include "initiator.h"
 
-#define SHARED_NS 2000 /* IOs that took no longer together share it */
+#define SHARED_NS 2000                     /* IOs that took no longer together share it */
 #define NEAR_SEEN (1u << GANTRY_HOP_COUNT) /* in lane.near: an IO with a time was seen */
 #define NEXT_ROLE (1u << GANTRY_HOP_GATEWAY | 1u << GANTRY_HOP_TARGET) /* hops in it */
 #define TURN 128 /* IOs issued at a time: others on this thread have work too */
 
 static const uint8_t kind_of[GANTRY_OP_COUNT] = {
-	[GANTRY_OP_NOP] = KIND_OTHER,
-	[GANTRY_OP_READ] = KIND_READ,
-	[GANTRY_OP_WRITE] = KIND_WRITE,
-	[GANTRY_OP_FLUSH] = KIND_FLUSH,
-	[GANTRY_OP_WRITE_ZEROES] = KIND_OTHER,
-	[GANTRY_OP_DISCARD] = KIND_OTHER,
+	[GANTRY_OP_NOP] = KIND_OTHER,          [GANTRY_OP_READ] = KIND_READ,
+	[GANTRY_OP_WRITE] = KIND_WRITE,        [GANTRY_OP_FLUSH] = KIND_FLUSH,
+	[GANTRY_OP_WRITE_ZEROES] = KIND_OTHER, [GANTRY_OP_DISCARD] = KIND_OTHER,
 };
 
 void lanes_stop(struct initiator *in)
@@ -50,29 +48,37 @@ static inline struct sample sample(uint64_t ns)
 }
 
 /*
- * IOs that ended without the clock being looked at, which they and `timed` more took so long together: each its share. In a
- * longer time it may have been any of them that took it: then it counts for all. Returns what each has.
+ * IOs that ended without the clock being looked at, which they and `timed` more took so long
+ * together: each its share. In a longer time it may have been any of them that took it: then it
+ * counts for all. Returns what each has.
  */
-static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns, uint32_t timed)
+static __attribute__((noinline)) uint64_t record_untimed(struct lane *lane, uint64_t ns,
+							 uint32_t timed)
 {
 	struct sample each = sample(ns < SHARED_NS ? ns / (lane->n_untimed + timed) : ns);
 	struct lane_stats *stats = lane->stats;
 
 	for (int i = 0; i < KIND_COUNT; i++) {
 		if (lane->untimed[i])
-			gantry_histogram_record_at(&stats->kind[i].latency, each.index, each.ns, lane->untimed[i]);
+			gantry_histogram_record_at(&stats->kind[i].latency, each.index, each.ns,
+						   lane->untimed[i]);
 		lane->untimed[i] = 0;
 	}
 	for (uint32_t left = lane->near & ~NEAR_SEEN; left; left &= left - 1)
-		gantry_histogram_record_at(&stats->hop[__builtin_ctz(left)], each.index, each.ns, lane->n_untimed);
+		gantry_histogram_record_at(&stats->hop[__builtin_ctz(left)], each.index, each.ns,
+					   lane->n_untimed);
 	if (lane->near & NEXT_ROLE)
 		gantry_histogram_record_at(&stats->link, 0, 0, lane->n_untimed);
 	lane->n_untimed = 0;
 	return each.ns;
 }
 
-/* Which hops took the whole time, by the only look at the clock: the next role is on the same thread. */
-static __attribute__((noinline)) void note_near(struct lane *lane, const struct gantry_io *io, uint64_t whole_ns)
+/*
+ * Which hops took the whole time, by the only look at the clock: the next role is on the same
+ * thread.
+ */
+static __attribute__((noinline)) void note_near(struct lane *lane, const struct gantry_io *io,
+						uint64_t whole_ns)
 {
 	lane->near = NEAR_SEEN;
 	for (int i = 0; i < GANTRY_HOP_COUNT; i++)
@@ -80,8 +86,8 @@ static __attribute__((noinline)) void note_near(struct lane *lane, const struct 
 }
 
 /* Most IOs pass one or two of these: no loop over all. */
-static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io, enum gantry_hop_time hop, uint64_t whole_ns,
-			      struct sample all)
+static inline void record_hop(struct lane_stats *stats, const struct gantry_io *io,
+			      enum gantry_hop_time hop, uint64_t whole_ns, struct sample all)
 {
 	uint64_t ns = io->hop_ns[hop];
 
@@ -91,8 +97,8 @@ static inline void record_hop(struct lane_stats *stats, const struct gantry_io *
 		gantry_histogram_record(&stats->hop[hop], ns);
 }
 
-static __attribute__((noinline)) void record_timed(struct lane *lane, const struct gantry_io *io, struct kind_stats *kind,
-						  uint64_t ns)
+static __attribute__((noinline)) void record_timed(struct lane *lane, const struct gantry_io *io,
+						   struct kind_stats *kind, uint64_t ns)
 {
 	struct lane_stats *stats = lane->stats;
 	uint32_t remote = io->hop_ns[GANTRY_HOP_GATEWAY];
@@ -140,9 +146,11 @@ static __attribute__((noinline)) void note_failure(struct lane *lane, const stru
 		lane_fail(lane->in);
 	} else if (!lane->in->conf->continue_on_error) {
 		if (!atomic_exchange(&lane->in->failed, true))
-			gantry_log_error(lane->in->host, "an IO of %u bytes at %llu failed with status %s: stopping; with "
-					 "continue_on_error = true it is counted", io->length, (unsigned long long)io->offset,
-					 status_name(status));
+			gantry_log_error(
+				lane->in->host,
+				"an IO of %u bytes at %llu failed with status %s: stopping; with "
+				"continue_on_error = true it is counted",
+				io->length, (unsigned long long)io->offset, status_name(status));
 		lane_fail(lane->in);
 	}
 }
@@ -159,7 +167,7 @@ static __attribute__((noinline)) void complete_closely(struct gc_queue *queue, s
 	lane->clock = lane->pub->now_ns;
 	gantry_count(&lane->stats->n_completed, 1);
 	measured = in->source->done(lane, io);
-	if (__builtin_expect(io->status != GANTRY_S_OK, 0))
+	if (gantry_unlikely(io->status != GANTRY_S_OK))
 		note_failure(lane, io);
 	else if (measured && io->start_ns >= in->measure_ns)
 		record(lane, io);
@@ -171,7 +179,7 @@ void lane_complete(void *self, struct gantry_io *io)
 	struct gc_queue *queue = self;
 	struct lane *lane = queue->user;
 
-	if (__builtin_expect(!lane->counted || io->status != GANTRY_S_OK, 0)) {
+	if (gantry_unlikely(!lane->counted || io->status != GANTRY_S_OK)) {
 		complete_closely(queue, io);
 		return;
 	}
@@ -200,8 +208,9 @@ static __attribute__((noinline)) void refused(struct lane *lane, struct gantry_i
 	drop(lane, io);
 	lane->state = LANE_DRAINING;
 	if (rc != -ENOTCONN && rc != -ESTALE)
-		gantry_log_error(lane->in->host, "lane %u: IO of %u bytes at %llu refused: %s", lane->index,
-				 io->length, (unsigned long long)io->offset, strerror(-rc));
+		gantry_log_error(lane->in->host, "lane %u: IO of %u bytes at %llu refused: %s",
+				 lane->index, io->length, (unsigned long long)io->offset,
+				 strerror(-rc));
 	lane_fail(lane->in);
 }
 
@@ -254,9 +263,9 @@ static void look_at_queue(struct lane *lane)
 	const struct gc_queue *queue = lane->queue;
 	struct lane_stats *stats = lane->stats;
 
-	if (__builtin_expect(queue->n_quarantines != stats->n_quarantined, 0))
+	if (gantry_unlikely(queue->n_quarantines != stats->n_quarantined))
 		gantry_count(&stats->n_quarantined, queue->n_quarantines - stats->n_quarantined);
-	if (__builtin_expect(queue->n_doubled != stats->n_doubled, 0)) {
+	if (gantry_unlikely(queue->n_doubled != stats->n_doubled)) {
 		gantry_count(&stats->n_doubled, queue->n_doubled - stats->n_doubled);
 		lane_fail(lane->in);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay.c - the IOs of a trace once more: same operations and places, new content; at the times of the trace or as
- * fast as possible. A lane of the trace stays one lane, so its order is kept.
+ * replay.c - the IOs of a trace once more: same operations and places, new content; at the times of
+ * the trace or as fast as possible. A lane of the trace stays one lane, so its order is kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct entry {
 
 struct replay {
 	uint64_t n, room;
-	uint64_t max_length; /* of those with data */
+	uint64_t max_length;   /* of those with data */
 	struct entry *entries; /* by lane, then by time */
 };
 
@@ -66,7 +66,8 @@ static int add(struct initiator *in, const struct gantry_trace_record *record)
 		.length = io.length,
 		.lane = (uint16_t)(record->lane % in->n_lanes),
 		.opcode = io.opcode,
-		.flags = io.flags & GANTRY_IO_FUA, /* the content is another, and so would be its checksum */
+		/* the content is another, and so would be its checksum */
+		.flags = io.flags & GANTRY_IO_FUA,
 	};
 	if (gantry_op_has_data(io.opcode) && io.length > replay->max_length)
 		replay->max_length = io.length;
@@ -82,10 +83,12 @@ static int read_trace(struct initiator *in, FILE *file)
 	} u;
 	int rc = 0;
 
-	if (fread(&head, sizeof(head), 1, file) != 1 || memcmp(head.magic, GANTRY_TRACE_MAGIC, sizeof(head.magic)))
+	if (fread(&head, sizeof(head), 1, file) != 1 ||
+	    memcmp(head.magic, GANTRY_TRACE_MAGIC, sizeof(head.magic)))
 		return trace_error(in, "is not a trace", -EINVAL);
-	if (head.version != GANTRY_TRACE_VERSION || head.head_bytes < sizeof(head) || head.head_bytes > MAX_HEAD ||
-	    head.record_bytes < sizeof(u.record) || head.record_bytes > sizeof(u))
+	if (head.version != GANTRY_TRACE_VERSION || head.head_bytes < sizeof(head) ||
+	    head.head_bytes > MAX_HEAD || head.record_bytes < sizeof(u.record) ||
+	    head.record_bytes > sizeof(u))
 		return trace_error(in, "is a trace of another version", -EINVAL);
 	if (fseek(file, (long)head.head_bytes, SEEK_SET))
 		return trace_error(in, "cannot be read", -errno);
@@ -96,7 +99,10 @@ static int read_trace(struct initiator *in, FILE *file)
 	return rc;
 }
 
-/* A FIFO that nobody writes is opened, and is no trace: without O_NONBLOCK, open() would wait, deaf to signals. */
+/*
+ * A FIFO that nobody writes is opened, and is no trace: without O_NONBLOCK, open() would wait, deaf
+ * to signals.
+ */
 static int read_file(struct initiator *in)
 {
 	int fd = open(in->conf->replay_path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -105,7 +111,8 @@ static int read_file(struct initiator *in)
 
 	if (!file) {
 		rc = -errno;
-		gantry_log_error(in->host, "cannot open %s: %s", in->conf->replay_path, strerror(-rc));
+		gantry_log_error(in->host, "cannot open %s: %s", in->conf->replay_path,
+				 strerror(-rc));
 		if (fd >= 0)
 			close(fd);
 		return rc;
@@ -158,10 +165,12 @@ static const char *misfit(const struct gantry_volume_info *volume, const struct 
 		return NULL;
 	if (volume->size && !gantry_range_ok(e->offset, e->length, volume->size))
 		return "is outside the volume";
-	if (!e->length || (volume->block_size && (e->offset % volume->block_size || e->length % volume->block_size)))
+	if (!e->length || (volume->block_size &&
+			   (e->offset % volume->block_size || e->length % volume->block_size)))
 		return "is not made of blocks of the volume";
-	return gantry_op_has_data(e->opcode) && volume->max_io && e->length > volume->max_io ? "is longer than the volume takes"
-											       : NULL;
+	return gantry_op_has_data(e->opcode) && volume->max_io && e->length > volume->max_io
+		       ? "is longer than the volume takes"
+		       : NULL;
 }
 
 static int replay_fits(const struct initiator *in, const struct gantry_volume_info *volume,
@@ -175,8 +184,9 @@ static int replay_fits(const struct initiator *in, const struct gantry_volume_in
 
 		if (!why)
 			continue;
-		gantry_option_fault(faults, "replay.path", "%s: the IO at offset %llu with %u bytes %s", in->conf->replay_path,
-				    (unsigned long long)e->offset, e->length, why);
+		gantry_option_fault(
+			faults, "replay.path", "%s: the IO at offset %llu with %u bytes %s",
+			in->conf->replay_path, (unsigned long long)e->offset, e->length, why);
 		return -ERANGE;
 	}
 	return 0;

@@ -81,7 +81,8 @@ static double per_second(uint64_t n, uint64_t ns)
 	return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-static void write_latency(struct gantry_writer *w, const char *key, const struct gantry_histogram *h)
+static void write_latency(struct gantry_writer *w, const char *key,
+			  const struct gantry_histogram *h)
 {
 	w->object(w, key);
 	w->u64(w, "count", gantry_histogram_count(h));
@@ -96,7 +97,8 @@ static void write_latency(struct gantry_writer *w, const char *key, const struct
 	w->end(w);
 }
 
-static uint64_t write_kinds(struct gantry_writer *w, const struct lane_stats *total, uint64_t ns, uint64_t *bytes_p)
+static uint64_t write_kinds(struct gantry_writer *w, const struct lane_stats *total, uint64_t ns,
+			    uint64_t *bytes_p)
 {
 	uint64_t ops = 0;
 
@@ -151,7 +153,8 @@ static void write_verify(struct gantry_writer *w, const struct lane_stats *total
 	w->end(w);
 }
 
-static void write_progress(struct gantry_writer *w, const struct initiator *in, const struct lane_stats *total)
+static void write_progress(struct gantry_writer *w, const struct initiator *in,
+			   const struct lane_stats *total)
 {
 	uint64_t now = in->host->now_ns(in->host), done = total->done;
 
@@ -166,7 +169,8 @@ static void write_progress(struct gantry_writer *w, const struct initiator *in, 
 	w->end(w);
 }
 
-static void write_total(struct gantry_writer *w, const struct initiator *in, uint64_t ops, uint64_t bytes, uint64_t ns)
+static void write_total(struct gantry_writer *w, const struct initiator *in, uint64_t ops,
+			uint64_t bytes, uint64_t ns)
 {
 	double cpu = in->start_ns ? report_cpu_s() - in->cpu_start_s : 0;
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c - the initiator's session: ready -> region exported -> started -> lanes run -> closed -> finished.
+ * session.c - the initiator's session: ready -> region exported -> started -> lanes run -> closed
+ * -> finished.
  *
- * The lanes may end first: then the session is closed. Or the session may: then the lanes stop, and what a stage still
- * holds comes back. In both cases the end is told to the host after the session and all lanes have ended.
+ * The lanes may end first: then the session is closed. Or the session may: then the lanes stop, and
+ * what a stage still holds comes back. In both cases the end is told to the host after the session
+ * and all lanes have ended.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -40,8 +42,8 @@ static void fill_pages(void *arg, void *at, uint64_t bytes)
 	in->content = random;
 }
 
-__attribute__((format(printf, 3, 4)))
-static void log_fault(const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void log_fault(
+	const struct gantry_option_faults *faults, const char *option, const char *fmt, ...)
 {
 	const struct initiator *in = faults->core;
 	char text[512];
@@ -64,7 +66,8 @@ static int ready(void *arg, const struct gantry_volume_info *info)
 	if (!rc)
 		rc = in->source->setup(in);
 	if (!rc)
-		rc = gc_session_memory(in->engine, in->block, 0, in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
+		rc = gc_session_memory(in->engine, in->block, 0,
+				       in->conf->huge_pages ? GANTRY_REGION_HUGE : 0);
 	gantry_random_seed(&in->content, (uint64_t)in->conf->seed);
 	return rc;
 }
@@ -171,7 +174,8 @@ static const struct gc_session_events events = {
 
 int session_open(struct initiator *in)
 {
-	struct gc_session_attr attr = {.n_queues = in->n_lanes, .depth = in->depth, .complete = lane_complete};
+	struct gc_session_attr attr = {
+		.n_queues = in->n_lanes, .depth = in->depth, .complete = lane_complete};
 	int rc;
 
 	in->phase = PHASE_OPENING;
@@ -193,7 +197,8 @@ void session_stop(struct initiator *in)
 		break;
 	case PHASE_RUNNING:
 		lanes_stop(in);
-		gc_session_give_up(in->engine); /* or the lanes would wait for what was in flight when it was lost */
+		/* or the lanes would wait for what was in flight when it was lost */
+		gc_session_give_up(in->engine);
 		break;
 	default:
 		break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stamp.c - the content of a verified block. Each unit tells where it belongs, which write it is of and who wrote it,
- * and the rest of it follows from that, so that what is found can be told apart from anything else.
+ * stamp.c - the content of a verified block. Each unit tells where it belongs, which write it is of
+ * and who wrote it, and the rest of it follows from that, so that what is found can be told apart
+ * from anything else.
  */
 #include <string.h>
 
@@ -26,7 +27,10 @@ static uint32_t unit_crc(const void *unit, uint32_t bytes)
 
 void stamp_write(void *unit, uint32_t bytes, uint64_t offset, uint64_t generation, uint64_t session)
 {
-	struct stamp head = {.magic = STAMP_MAGIC, .offset = offset, .generation = generation, .session = session};
+	struct stamp head = {.magic = STAMP_MAGIC,
+			     .offset = offset,
+			     .generation = generation,
+			     .session = session};
 	uint64_t seed = offset ^ (generation << 40) ^ session, state, word;
 	uint8_t *at = unit;
 
@@ -57,8 +61,8 @@ struct sectors {
 	uint64_t oldest; /* candidate that gave a sector */
 };
 
-static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes, const struct stamp_want *want,
-		    uint64_t generation)
+static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes,
+		    const struct stamp_want *want, uint64_t generation)
 {
 	uint8_t image[STAMP_UNIT];
 
@@ -80,7 +84,8 @@ static void compare(struct sectors *s, const uint8_t *unit, uint32_t bytes, cons
 }
 
 /* The checksum is wrong or there is no header: compare with what could be there. */
-static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struct stamp_want *want, int has_magic)
+static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struct stamp_want *want,
+				int has_magic)
 {
 	struct sectors s = {.oldest = UINT64_MAX};
 	uint64_t generation = want->issued;
@@ -96,7 +101,8 @@ static enum stamp_state dissect(const uint8_t *unit, uint32_t bytes, const struc
 	return has_magic ? STAMP_CORRUPT : STAMP_NONE;
 }
 
-enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want, struct stamp *found)
+enum stamp_state stamp_read(const void *unit, uint32_t bytes, const struct stamp_want *want,
+			    struct stamp *found)
 {
 	memcpy(found, unit, sizeof(*found));
 	if (found->magic != STAMP_MAGIC || found->crc32c != unit_crc(unit, bytes))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verify.c - the oracle: what each block may hold, from what was acknowledged, and the verdict on what was read.
+ * verify.c - the oracle: what each block may hold, from what was acknowledged, and the verdict on
+ * what was read.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +38,8 @@ void verify_write(struct lane *lane, struct block_state *state, void *buf, uint6
 
 	state->issued++;
 	for (uint64_t at = 0; at < lane->in->block; at += unit)
-		stamp_write((uint8_t *)buf + at, unit, offset + at, state->issued, lane->in->session);
+		stamp_write((uint8_t *)buf + at, unit, offset + at, state->issued,
+			    lane->in->session);
 }
 
 void verify_write_done(struct block_state *state, unsigned status)
@@ -86,17 +88,19 @@ static void log_finding(struct lane *lane, const struct stamp_want *want, enum s
 		snprintf(text, sizeof(text), "offset %llu, generation %llu, session %016llx",
 			 (unsigned long long)found->offset, (unsigned long long)found->generation,
 			 (unsigned long long)found->session);
-	gantry_log_error(in->host,
-			 "%s data at offset %llu: expected generation %llu to %llu of session %016llx, found %s%s",
-			 names[verdict], (unsigned long long)want->offset,
-			 (unsigned long long)want->acked, (unsigned long long)want->issued,
-			 (unsigned long long)want->session, text,
-			 n + 1 == MAX_LOGGED ? " (further findings are counted only)" : "");
+	gantry_log_error(
+		in->host,
+		"%s data at offset %llu: expected generation %llu to %llu of session %016llx, found %s%s",
+		names[verdict], (unsigned long long)want->offset, (unsigned long long)want->acked,
+		(unsigned long long)want->issued, (unsigned long long)want->session, text,
+		n + 1 == MAX_LOGGED ? " (further findings are counted only)" : "");
 }
 
-enum verdict verify_read_done(struct lane *lane, const struct block_state *state, const void *buf, uint64_t offset)
+enum verdict verify_read_done(struct lane *lane, const struct block_state *state, const void *buf,
+			      uint64_t offset)
 {
-	struct stamp_want want = {.session = lane->in->session, .acked = state->acked, .issued = state->issued};
+	struct stamp_want want = {
+		.session = lane->in->session, .acked = state->acked, .issued = state->issued};
 	struct stamp_want bad_want = want;
 	struct stamp found, bad = {0};
 	enum stamp_state bad_state = STAMP_GOOD;

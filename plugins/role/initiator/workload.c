@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workload.c - generated IO: sequential or random, reads, writes or both, as fast as possible or at a rate; with
- * verify = "stamp" every write is stamped, every read judged, and at the end all that was written is read once more.
+ * workload.c - generated IO: sequential or random, reads, writes or both, as fast as possible or at
+ * a rate; with verify = "stamp" every write is stamped, every read judged, and at the end all that
+ * was written is read once more.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 
 #include "initiator.h"
 
-#define TRIES 16u              /* random picks before waiting for a completion */
-#define BURST_NS 10000000ull   /* that much of a missed rate is made up for */
+#define TRIES 16u            /* random picks before waiting for a completion */
+#define BURST_NS 10000000ull /* that much of a missed rate is made up for */
 #define NO_LIMIT UINT64_MAX
 #define NO_BLOCK UINT64_MAX
 
@@ -24,7 +25,7 @@ struct work {
 	uint64_t end_ns;               /* NO_LIMIT: none */
 	uint64_t n_frozen;
 	uint64_t since_flush, flush_every; /* writes; NO_LIMIT: never */
-	uint32_t read_percent; /* of the pattern */
+	uint32_t read_percent;             /* of the pattern */
 	int random;
 	int plain;    /* no rate, no flushes, no verification */
 	int sweeping; /* reading back what was written */
@@ -47,14 +48,17 @@ void workload_check(const struct initiator_conf *conf, const struct gantry_optio
 	unsigned long long block = conf->block;
 
 	if (conf->verify == VERIFY_STAMP && !pattern_writes(conf->pattern))
-		gantry_option_fault(faults, "workload.verify", "\"stamp\" needs a pattern that writes");
+		gantry_option_fault(faults, "workload.verify",
+				    "\"stamp\" needs a pattern that writes");
 	if (block % 512)
-		gantry_option_fault(faults, "workload.block", "%llu is not a multiple of 512; write such as %llu or \"4KiB\"",
+		gantry_option_fault(faults, "workload.block",
+				    "%llu is not a multiple of 512; write such as %llu or \"4KiB\"",
 				    block, block - block % 512);
 	else if (conf->verify == VERIFY_STAMP && block > STAMP_UNIT && block % STAMP_UNIT)
-		gantry_option_fault(faults, "workload.block",
-				    "%llu is not a multiple of %u, which verify needs; write such as %llu", block, STAMP_UNIT,
-				    block - block % STAMP_UNIT);
+		gantry_option_fault(
+			faults, "workload.block",
+			"%llu is not a multiple of %u, which verify needs; write such as %llu",
+			block, STAMP_UNIT, block - block % STAMP_UNIT);
 }
 
 static int workload_prepare(struct initiator *in)
@@ -63,8 +67,12 @@ static int workload_prepare(struct initiator *in)
 	return 0;
 }
 
-/* What the workload does and the volume does not, and in *option_p why the workload does it; NULL: nothing. */
-static const char *missing(const struct initiator_conf *conf, const struct gantry_volume_info *volume, const char **option_p)
+/*
+ * What the workload does and the volume does not, and in *option_p why the workload does it; NULL:
+ * nothing.
+ */
+static const char *missing(const struct initiator_conf *conf,
+			   const struct gantry_volume_info *volume, const char **option_p)
 {
 	uint32_t ops = volume->ops ? volume->ops : UINT32_MAX;
 
@@ -73,7 +81,8 @@ static const char *missing(const struct initiator_conf *conf, const struct gantr
 		return "it is read-only; write workload.pattern = \"randread\" or \"read\"";
 	if (pattern_writes(conf->pattern) && !gantry_op_in(GANTRY_OP_WRITE, ops))
 		return "it takes no writes";
-	if ((pattern_reads(conf->pattern) || conf->verify == VERIFY_STAMP) && !gantry_op_in(GANTRY_OP_READ, ops))
+	if ((pattern_reads(conf->pattern) || conf->verify == VERIFY_STAMP) &&
+	    !gantry_op_in(GANTRY_OP_READ, ops))
 		return "it takes no reads";
 	*option_p = "workload.flush_every";
 	if (conf->flush_every && !gantry_op_in(GANTRY_OP_FLUSH, ops))
@@ -81,28 +90,34 @@ static const char *missing(const struct initiator_conf *conf, const struct gantr
 	return NULL;
 }
 
-static int fits_range(const struct initiator *in, uint64_t volume_bytes, const struct gantry_option_faults *faults)
+static int fits_range(const struct initiator *in, uint64_t volume_bytes,
+		      const struct gantry_option_faults *faults)
 {
 	const struct initiator_conf *conf = in->conf;
-	unsigned long long size = volume_bytes, offset = conf->offset, block = conf->block, part = conf->size;
+	unsigned long long size = volume_bytes, offset = conf->offset, block = conf->block,
+			   part = conf->size;
 
 	if (!size)
 		return 0;
 	if (offset >= size) {
-		gantry_option_fault(faults, "workload.offset", "%llu is not inside the volume of %llu bytes", offset, size);
+		gantry_option_fault(faults, "workload.offset",
+				    "%llu is not inside the volume of %llu bytes", offset, size);
 		return -ERANGE;
 	}
 	if (part > size - offset) {
-		gantry_option_fault(faults, "workload.size",
-				    "%llu from %llu on is not inside the volume of %llu bytes; write up to %llu",
-				    part, offset, size, size - offset);
+		gantry_option_fault(
+			faults, "workload.size",
+			"%llu from %llu on is not inside the volume of %llu bytes; write up to %llu",
+			part, offset, size, size - offset);
 		return -ERANGE;
 	}
 	part = part ? part : size - offset;
 	if (part / block < in->n_lanes) {
-		gantry_option_fault(faults, conf->size ? "workload.size" : "workload.block",
-				    "the %llu bytes from %llu on, of the volume of %llu, are less than one block of %llu for each "
-				    "of %u lanes", part, offset, size, block, in->n_lanes);
+		gantry_option_fault(
+			faults, conf->size ? "workload.size" : "workload.block",
+			"the %llu bytes from %llu on, of the volume of %llu, are less than one block of %llu for each "
+			"of %u lanes",
+			part, offset, size, block, in->n_lanes);
 		return -ERANGE;
 	}
 	return 0;
@@ -114,19 +129,24 @@ static int workload_fits(const struct initiator *in, const struct gantry_volume_
 	const struct initiator_conf *conf = in->conf;
 	const char *option, *reason = missing(conf, volume, &option);
 	unsigned long long block = conf->block, offset = conf->offset;
-	uint32_t unit = volume->block_size ? volume->block_size : 1, max = volume->max_io ? volume->max_io : UINT32_MAX;
+	uint32_t unit = volume->block_size ? volume->block_size : 1,
+		 max = volume->max_io ? volume->max_io : UINT32_MAX;
 
 	if (reason) {
-		gantry_option_fault(faults, option, "the volume does not allow what the workload does: %s", reason);
+		gantry_option_fault(faults, option,
+				    "the volume does not allow what the workload does: %s", reason);
 		return -EOPNOTSUPP;
 	}
 	if (block % unit || block > max) {
-		gantry_option_fault(faults, "workload.block",
-				    "%llu bytes; write multiples of the volume's block of %u bytes, up to %u", block, unit, max);
+		gantry_option_fault(
+			faults, "workload.block",
+			"%llu bytes; write multiples of the volume's block of %u bytes, up to %u",
+			block, unit, max);
 		return -EINVAL;
 	}
 	if (offset % unit) {
-		gantry_option_fault(faults, "workload.offset", "%llu bytes; write multiples of the volume's block of %u bytes",
+		gantry_option_fault(faults, "workload.offset",
+				    "%llu bytes; write multiples of the volume's block of %u bytes",
 				    offset, unit);
 		return -EINVAL;
 	}
@@ -147,7 +167,9 @@ static int workload_setup(struct initiator *in)
 
 	in->n_blocks = (conf->size ? conf->size : in->volume.size - conf->offset) / conf->block;
 	if (getrandom(&in->session, sizeof(in->session), 0) != (ssize_t)sizeof(in->session)) {
-		gantry_log_error(in->host, "the system gives no random numbers, by which the runs' writes are told apart");
+		gantry_log_error(
+			in->host,
+			"the system gives no random numbers, by which the runs' writes are told apart");
 		return -EIO;
 	}
 	set_target(in);
@@ -180,7 +202,8 @@ static int workload_lane_setup(struct lane *lane)
 		work->read_percent = 100;
 	else if (!pattern_reads(conf->pattern))
 		work->read_percent = 0;
-	work->ops_left = conf->ops ? share((uint64_t)conf->ops, lane->index, in->n_lanes) : NO_LIMIT;
+	work->ops_left = conf->ops ? share((uint64_t)conf->ops, lane->index, in->n_lanes)
+				   : NO_LIMIT;
 	gantry_random_seed(&work->numbers, gantry_random_split(&seed));
 	work->next_ns = in->start_ns;
 	if (conf->rate)
@@ -192,7 +215,8 @@ static int workload_lane_setup(struct lane *lane)
 	if (conf->verify == VERIFY_STAMP) {
 		work->blocks = calloc(work->count, sizeof(*work->blocks));
 		if (!work->blocks) {
-			gantry_log_error(in->host, "no memory to verify %llu blocks; give a smaller size",
+			gantry_log_error(in->host,
+					 "no memory to verify %llu blocks; give a smaller size",
 					 (unsigned long long)in->n_blocks);
 			return -ENOMEM;
 		}
@@ -240,17 +264,22 @@ static int can_read(const struct block_state *block)
 }
 
 /* A block that is at rest; NO_BLOCK: none was found. */
-static uint64_t pick_at_rest(struct work *work, int (*fits)(const struct block_state *block), uint64_t *cursor)
+static uint64_t pick_at_rest(struct work *work, int (*fits)(const struct block_state *block),
+			     uint64_t *cursor)
 {
 	for (unsigned int i = 0; i < TRIES; i++) {
-		uint64_t index = work->random ? gantry_random_below(&work->numbers, work->count) : *cursor;
+		uint64_t index = work->random ? gantry_random_below(&work->numbers, work->count)
+					      : *cursor;
 
 		if (fits(&work->blocks[index])) {
 			if (!work->random)
 				advance(work, cursor);
 			return index;
 		}
-		/* the cursor waits for a busy block, but not for one that will never be written again */
+		/*
+		 * the cursor waits for a busy block, but not for one that will never be written
+		 * again
+		 */
 		if (!work->random && work->blocks[index].busy)
 			break;
 		if (!work->random && work->blocks[index].frozen)

@@ -2,8 +2,8 @@
 /*
  * target - serves a volume: whatever a session asks goes to the backend of the configuration.
  *
- * The host has checked operation, range, region and rights before a descriptor reaches the backend, so there is
- * nothing left to decide here but which volume it is.
+ * The host has checked operation, range, region and rights before a descriptor reaches the backend,
+ * so there is nothing left to decide here but which volume it is.
  */
 #include <gantry/role.h>
 #include <gantry/uuid.h>
@@ -83,7 +83,7 @@ static int target_open(const struct gantry_role_host *rh, const void *conf, void
 	struct target *target = malloc(sizeof(*target));
 
 	(void)conf;
-	if (target == NULL)
+	if (!target)
 		return -ENOMEM;
 	target->rh = rh;
 	*role_p = target;

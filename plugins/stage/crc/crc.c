@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crc - end-to-end CRC32C of the data: what the application wrote is what the store got, and the other way round.
+ * crc - end-to-end CRC32C of the data: what the application wrote is what the store got, and the
+ * other way round.
  *
- * Put it into the initiator and into the target; each end of the path then checks what the other one made:
+ * Put it into the initiator and into the target; each end of the path then checks what the other
+ * one made:
  *
- *	load  = { role = "initiator"; ... stages = ( { type = "crc"; mode = "generate"; } ); };
- *	store = { role = "target";    ... stages = ( { type = "crc"; mode = "verify"; } ); };
+ *     load  = { role = "initiator"; ... stages = ( { type = "crc"; mode = "generate"; } ); };
+ *     store = { role = "target";    ... stages = ( { type = "crc"; mode = "verify"; } ); };
  *
- *	            on the way down                        on the way back
- *	write       initiator: make the checksum
- *	            target: check it, before the store     (nothing)
- *	read        (nothing)                              target: make the checksum, initiator: check it
+ *                 on the way down                        on the way back
+ *     write       initiator: make the checksum
+ *                 target: check it, before the store     (nothing)
+ *     read        (nothing) target: make the checksum, initiator: check it
  *
- * Mode "both" (the default) is right at either end: a checksum that is there is checked, one that is missing is made.
- * What a mode names is what happens to writes. With `strict` a missing checksum is an error, so that an end without the
- * stage shows; strict needs to know its end, so it goes with "generate" or "verify".
+ * Mode "both" (the default) is right at either end: a checksum that is there is checked, one that
+ * is missing is made.
+ * What a mode names is what happens to writes. With `strict` a missing checksum is an error, so
+ * that an end without the stage shows; strict needs to know its end, so it goes with "generate" or
+ * "verify".
  *
- * In a gateway the data is not addressable: the stage passes everything there. The checksum travels in the descriptor.
+ * In a gateway the data is not addressable: the stage passes everything there. The checksum travels
+ * in the descriptor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,8 +71,9 @@ static void crc_check(const void *arg, const struct gantry_option_faults *faults
 	const struct crc_conf *conf = arg;
 
 	if (conf->strict && conf->mode == CRC_BOTH)
-		gantry_option_fault(faults, "strict",
-				    "strict needs mode = \"generate\" (initiator) or \"verify\" (target)");
+		gantry_option_fault(
+			faults, "strict",
+			"strict needs mode = \"generate\" (initiator) or \"verify\" (target)");
 }
 
 static int crc_open(const struct gantry_host *host, const void *arg, void **stage_p)
@@ -112,7 +118,8 @@ static void tell(struct crc_lane *lane, const struct gantry_io *io, const char *
 		return;
 	lane->told = 1;
 	gantry_log_error(lane->host, "%s of %u bytes at %llu: %s; later ones are only counted",
-			 io->opcode == GANTRY_OP_READ ? "read" : "write", io->length, (unsigned long long)io->offset, what);
+			 io->opcode == GANTRY_OP_READ ? "read" : "write", io->length,
+			 (unsigned long long)io->offset, what);
 }
 
 /* Make or check, as planned. 0: fine; -EILSEQ: this data is not to be used. */
@@ -166,7 +173,8 @@ static void crc_complete(void *self, struct gantry_io *io)
 {
 	struct crc_lane *lane = self;
 
-	if (io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK && io->data && apply(lane, &lane->read, io))
+	if (io->opcode == GANTRY_OP_READ && io->status == GANTRY_S_OK && io->data &&
+	    apply(lane, &lane->read, io))
 		io->status = GANTRY_S_CORRUPT;
 	gantry_complete(io);
 }

@@ -7,38 +7,48 @@
 
 #include "fault.h"
 
-static const char *const kinds[FAULT_COUNT] = {"drop", "error", "delay", "short", "corrupt", "duplicate"};
+static const char *const kinds[FAULT_COUNT] = {"drop",  "error",   "delay",
+					       "short", "corrupt", "duplicate"};
 
 static const char *const only[] = {"any", "read", "write", "flush", NULL};
 
 /* in the order of the statuses, without OK */
-static const char *const errors[] = {"io", "nospc", "range", "access", "invalid", "unsupported", "timeout",
-				     "session_lost", "unknown", "corrupt", "read_only", "nomem", "canceled",
-				     "stale", "busy", NULL};
+static const char *const errors[] = {"io",       "nospc",       "range",     "access",
+				     "invalid",  "unsupported", "timeout",   "session_lost",
+				     "unknown",  "corrupt",     "read_only", "nomem",
+				     "canceled", "stale",       "busy",      NULL};
 _Static_assert(sizeof errors / sizeof *errors == GANTRY_S_COUNT, "a word for each status but OK");
 
-#define RATE(name, kind, text)                                                                                          \
-	{name, GANTRY_OPT_STRING, offsetof(struct fault_conf, rate) + (kind) * sizeof(const char *), "0%", 0, 0, NULL,  \
-	 NULL, text}
-#define NTH(name, kind, text)                                                                                           \
-	{name, GANTRY_OPT_INT, offsetof(struct fault_conf, nth) + (kind) * sizeof(int64_t), "0", 0, INT64_MAX, NULL,    \
-	 NULL, text}
+#define RATE(name, kind, text) \
+	{ \
+		name, GANTRY_OPT_STRING, \
+			offsetof(struct fault_conf, rate) + (kind) * sizeof(const char *), "0%", \
+			0, 0, NULL, NULL, text \
+	}
+#define NTH(name, kind, text) \
+	{ \
+		name, GANTRY_OPT_INT, offsetof(struct fault_conf, nth) + (kind) * sizeof(int64_t), \
+			"0", 0, INT64_MAX, NULL, NULL, text \
+	}
 
 const struct gantry_option fault_options[] = {
-	{"seed", GANTRY_OPT_INT, offsetof(struct fault_conf, seed), "1", INT64_MIN, INT64_MAX, NULL, NULL,
+	{"seed", GANTRY_OPT_INT, offsetof(struct fault_conf, seed), "1", INT64_MIN, INT64_MAX, NULL,
+	 NULL,
 	 "Start of the random numbers: the same seed gives the same faults to the same IOs of a lane."},
 	{"only", GANTRY_OPT_CHOICE, offsetof(struct fault_conf, only), "any", 0, 0, only, NULL,
 	 "Operations that are hit and counted; all others pass."},
 	RATE("drop_rate", FAULT_DROP,
 	     "Share of IOs that get no answer: held until their deadline, or for 30 s where they bring none, then completed with "
 	     "status timeout. As all rates: \"1%\" or \"0.01\"."),
-	NTH("drop_nth", FAULT_DROP, "Drop every n-th IO of a lane; 0: none. As for all of these, IOs count from 1."),
-	RATE("error_rate", FAULT_ERROR, "Share of IOs that fail with the status of `error`, without going further."),
+	NTH("drop_nth", FAULT_DROP,
+	    "Drop every n-th IO of a lane; 0: none. As for all of these, IOs count from 1."),
+	RATE("error_rate", FAULT_ERROR,
+	     "Share of IOs that fail with the status of `error`, without going further."),
 	NTH("error_nth", FAULT_ERROR, "Fail every n-th IO of a lane; 0: none."),
 	{"error", GANTRY_OPT_CHOICE, offsetof(struct fault_conf, error), "io", 0, 0, errors, NULL,
 	 "Status of an IO that is made to fail."},
-	{"delay", GANTRY_OPT_TIME, offsetof(struct fault_conf, delay_ns), "1ms", 0, 3600000000000, NULL, NULL,
-	 "How long a delayed IO is held before it goes on."},
+	{"delay", GANTRY_OPT_TIME, offsetof(struct fault_conf, delay_ns), "1ms", 0, 3600000000000,
+	 NULL, NULL, "How long a delayed IO is held before it goes on."},
 	RATE("delay_rate", FAULT_DELAY, "Share of IOs that are delayed."),
 	NTH("delay_nth", FAULT_DELAY, "Delay every n-th IO of a lane; 0: none."),
 	RATE("short_rate", FAULT_SHORT,
@@ -50,10 +60,11 @@ const struct gantry_option fault_options[] = {
 	RATE("duplicate_rate", FAULT_DUPLICATE,
 	     "Share of IOs that are completed twice, which the core must notice; skipped when the descriptor is in use again."),
 	NTH("duplicate_nth", FAULT_DUPLICATE, "Complete every n-th IO of a lane twice; 0: none."),
-	{"disconnect_after", GANTRY_OPT_INT, offsetof(struct fault_conf, disconnect_after), "0", 0, INT64_MAX, NULL, NULL,
+	{"disconnect_after", GANTRY_OPT_INT, offsetof(struct fault_conf, disconnect_after), "0", 0,
+	 INT64_MAX, NULL, NULL,
 	 "After so many IOs of a lane, everything fails with status session_lost; 0: never."},
-	{"limit", GANTRY_OPT_INT, offsetof(struct fault_conf, limit), "4096", 1, 1 << 20, NULL, NULL,
-	 "IOs of a lane that can have a fault at the same time; further ones are spared."},
+	{"limit", GANTRY_OPT_INT, offsetof(struct fault_conf, limit), "4096", 1, 1 << 20, NULL,
+	 NULL, "IOs of a lane that can have a fault at the same time; further ones are spared."},
 	GANTRY_OPTION_END,
 };
 
@@ -100,9 +111,10 @@ void fault_check(const void *arg, const struct gantry_option_faults *faults)
 	for (unsigned kind = 0; kind < FAULT_COUNT; kind++) {
 		snprintf(option, sizeof option, "%s_rate", kinds[kind]);
 		if (parse_rate(conf->rate[kind], &share))
-			gantry_option_fault(faults, option,
-					    "\"%.40s\" is no rate; write \"1%%\" or \"0.01\", from 0%% to 100%%",
-					    conf->rate[kind]);
+			gantry_option_fault(
+				faults, option,
+				"\"%.40s\" is no rate; write \"1%%\" or \"0.01\", from 0%% to 100%%",
+				conf->rate[kind]);
 	}
 }
 

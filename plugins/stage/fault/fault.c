@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault - a stage that makes trouble, to show that the rest of the path copes. The same seed gives the same trouble.
+ * fault - a stage that makes trouble, to show that the rest of the path copes. The same seed gives
+ * the same trouble.
  *
- * In a configuration: stages = ( { type = "fault"; seed = 7; delay = "2ms"; delay_rate = "5%"; error_nth = 1000; } );
+ * In a configuration: stages = ( { type = "fault"; seed = 7; delay = "2ms"; delay_rate = "5%";
+ * error_nth = 1000; } );
  *
- * Whatever it does, each IO completes exactly once. The one exception is what `duplicate` is for: the second completion
- * is made only while the descriptor rests at its owner, where the guard of the chain catches it.
+ * Whatever it does, each IO completes exactly once. The one exception is what `duplicate` is for:
+ * the second completion is made only while the descriptor rests at its owner, where the guard of
+ * the chain catches it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +17,8 @@
 
 #define POLL_BOUND 64
 #define SHORT_UNIT 4096u
-#define NO_DEADLINE_US 30000000u /* as io_timeout is by default, which begins behind the stages of a program's own role */
+/* as io_timeout is by default, which begins behind the stages of a program's own role */
+#define NO_DEADLINE_US 30000000u
 
 static int fault_open(const struct gantry_host *host, const void *conf, void **stage_p)
 {
@@ -90,7 +94,10 @@ static int is_hit(const struct fault_conf *conf, const struct gantry_io *io)
 	}
 }
 
-/* The faults of the IO that is number n of its lane. Rolls for every kind, so that one rate does not change another. */
+/*
+ * The faults of the IO that is number n of its lane. Rolls for every kind, so that one rate does
+ * not change another.
+ */
 static uint32_t choose(struct fault_lane *lane, const struct gantry_io *io, uint64_t n)
 {
 	const struct fault *fault = lane->fault;
@@ -99,7 +106,8 @@ static uint32_t choose(struct fault_lane *lane, const struct gantry_io *io, uint
 	for (unsigned kind = 0; kind < FAULT_COUNT; kind++) {
 		uint64_t nth = (uint64_t)fault->conf->nth[kind];
 
-		if ((fault->threshold[kind] && gantry_random_next(&lane->random) >> 32 < fault->threshold[kind]) ||
+		if ((fault->threshold[kind] &&
+		     gantry_random_next(&lane->random) >> 32 < fault->threshold[kind]) ||
 		    (nth && n % nth == 0))
 			kinds |= 1u << kind;
 	}
@@ -131,7 +139,10 @@ static void restore(struct fault_record *record)
 	record->flipped = 0;
 }
 
-/* Send it down, changed as its faults want. Returns what gantry_submit() returns; when refused, all is as before. */
+/*
+ * Send it down, changed as its faults want. Returns what gantry_submit() returns; when refused, all
+ * is as before.
+ */
 static int pass(struct fault_record *record)
 {
 	struct gantry_io *io = record->io;
@@ -155,7 +166,10 @@ static int drop(struct fault_lane *lane, struct fault_record *record)
 	const struct gantry_io *io = record->io;
 
 	record->dropped = 1;
-	fault_hold_add(&lane->hold, record, io->start_ns + (uint64_t)(io->deadline_us ? io->deadline_us : NO_DEADLINE_US) * 1000);
+	fault_hold_add(&lane->hold, record,
+		       io->start_ns +
+			       (uint64_t)(io->deadline_us ? io->deadline_us : NO_DEADLINE_US) *
+				       1000);
 	gantry_count(&lane->n_done[FAULT_DROP], 1);
 	return 0;
 }
@@ -168,13 +182,16 @@ static int submit_with(struct fault_lane *lane, struct gantry_io *io, uint32_t k
 	lane->free = record->next;
 	*record = (struct fault_record){.io = io, .kinds = kinds, .length = io->length};
 	if (kinds & 1u << FAULT_CORRUPT)
-		record->bit = (uint32_t)gantry_random_below(&lane->random, (uint64_t)io->length * 8 <= UINT32_MAX
-									? (uint64_t)io->length * 8 : UINT32_MAX);
+		record->bit = (uint32_t)gantry_random_below(&lane->random,
+							    (uint64_t)io->length * 8 <= UINT32_MAX
+								    ? (uint64_t)io->length * 8
+								    : UINT32_MAX);
 	*gantry_stage_ctx(io) = (uint64_t)(uintptr_t)record;
 	if (kinds & 1u << FAULT_DROP)
 		return drop(lane, record);
 	if (kinds & 1u << FAULT_DELAY) {
-		fault_hold_add(&lane->hold, record, lane->lane->now_ns + lane->fault->conf->delay_ns);
+		fault_hold_add(&lane->hold, record,
+			       lane->lane->now_ns + lane->fault->conf->delay_ns);
 		gantry_count(&lane->n_done[FAULT_DELAY], 1);
 		return 0;
 	}
@@ -304,7 +321,8 @@ static int fault_poll(void *self)
 	struct fault_lane *lane = self;
 	int n = 0;
 
-	while (n < POLL_BOUND && lane->hold.first && lane->hold.first->due_ns <= lane->lane->now_ns) {
+	while (n < POLL_BOUND && lane->hold.first &&
+	       lane->hold.first->due_ns <= lane->lane->now_ns) {
 		if (release(lane, lane->hold.first))
 			break;
 		n++;
@@ -351,20 +369,23 @@ static uint64_t sum(const struct fault *fault, size_t offset)
 		const struct fault_lane *lane = __atomic_load_n(&fault->lanes[i], __ATOMIC_ACQUIRE);
 
 		if (lane)
-			n += __atomic_load_n((const uint64_t *)((const char *)lane + offset), __ATOMIC_RELAXED);
+			n += __atomic_load_n((const uint64_t *)((const char *)lane + offset),
+					     __ATOMIC_RELAXED);
 	}
 	return n;
 }
 
 static void fault_report(void *stage, struct gantry_writer *w)
 {
-	static const char *const keys[FAULT_COUNT] = {"dropped_ops", "failed_ops", "delayed_ops", "shortened_ops",
+	static const char *const keys[FAULT_COUNT] = {"dropped_ops",   "failed_ops",
+						      "delayed_ops",   "shortened_ops",
 						      "corrupted_ops", "duplicated_ops"};
 	const struct fault *fault = stage;
 
 	w->u64(w, "seen_ops", sum(fault, offsetof(struct fault_lane, n_seen)));
 	for (unsigned kind = 0; kind < FAULT_COUNT; kind++)
-		w->u64(w, keys[kind], sum(fault, offsetof(struct fault_lane, n_done) + kind * sizeof(uint64_t)));
+		w->u64(w, keys[kind],
+		       sum(fault, offsetof(struct fault_lane, n_done) + kind * sizeof(uint64_t)));
 	w->u64(w, "lost_ops", sum(fault, offsetof(struct fault_lane, n_lost)));
 	w->u64(w, "spared_ops", sum(fault, offsetof(struct fault_lane, n_spared)));
 }
@@ -400,7 +421,8 @@ GANTRY_PLUGIN(fault) = {
 	.kind = GANTRY_KIND_STAGE,
 	.name = "fault",
 	.version = "1",
-	.summary = "makes trouble on purpose: delays, drops, errors, flipped bits, double completions",
+	.summary =
+		"makes trouble on purpose: delays, drops, errors, flipped bits, double completions",
 	.options = fault_options,
 	.conf_size = sizeof(struct fault_conf),
 	.ops_size = sizeof ops,

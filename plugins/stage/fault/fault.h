@@ -13,7 +13,15 @@
 #include <gantry/stage.h>
 
 /* What can happen to an IO. The order is the order in which it is decided. */
-enum fault_kind { FAULT_DROP, FAULT_ERROR, FAULT_DELAY, FAULT_SHORT, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_COUNT };
+enum fault_kind {
+	FAULT_DROP,
+	FAULT_ERROR,
+	FAULT_DELAY,
+	FAULT_SHORT,
+	FAULT_CORRUPT,
+	FAULT_DUPLICATE,
+	FAULT_COUNT
+};
 
 enum fault_only { FAULT_ANY, FAULT_READS, FAULT_WRITES, FAULT_FLUSHES };
 
@@ -64,7 +72,8 @@ struct fault_lane {
 	uint64_t n_seen;              /* IOs that a fault could have hit */
 	uint64_t n_done[FAULT_COUNT]; /* faults that happened */
 	uint64_t n_lost;              /* failed because of disconnect_after */
-	uint64_t n_spared;            /* too many faults at a time, or a duplicate that could not be */
+	/* too many faults at a time, or a duplicate that could not be */
+	uint64_t n_spared;
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
 extern const struct gantry_option fault_options[];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats - counts and times what passes: for each operation the number, the bytes, the errors, and how long the rest of
- * the path (everything below this stage) took.
+ * stats - counts and times what passes: for each operation the number, the bytes, the errors, and
+ * how long the rest of the path (everything below this stage) took.
  *
  * In a configuration: stages = ( { type = "stats"; } );
  *
- * Each lane counts for itself, without locks; the report adds the lanes up. Put it twice, before and after another
- * stage, to see what that stage costs.
+ * Each lane counts for itself, without locks; the report adds the lanes up. Put it twice, before
+ * and after another stage, to see what that stage costs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static int stats_submit(void *self, struct gantry_io *io)
 
 	*gantry_stage_ctx(io) = lane->host->now_ns(lane->host);
 	rc = gantry_submit(io);
-	if (__builtin_expect(rc != 0, 0))
+	if (gantry_unlikely(rc != 0))
 		gantry_count(&lane->n_refused, 1);
 	return rc;
 }
@@ -86,16 +86,17 @@ static void stats_complete(void *self, struct gantry_io *io)
 	struct stats_lane *lane = self;
 	uint64_t ns = lane->host->now_ns(lane->host) - *gantry_stage_ctx(io);
 
-	if (__builtin_expect(io->opcode < GANTRY_OP_COUNT, 1)) {
+	if (gantry_likely(io->opcode < GANTRY_OP_COUNT)) {
 		struct op_stats *op = &lane->ops[io->opcode];
 
 		gantry_histogram_record(&op->latency, ns);
-		if (__builtin_expect(io->status == GANTRY_S_OK, 1))
-			gantry_count(&op->n_bytes, gantry_op_has_range(io->opcode) ? io->length : 0);
+		if (gantry_likely(io->status == GANTRY_S_OK))
+			gantry_count(&op->n_bytes,
+				     gantry_op_has_range(io->opcode) ? io->length : 0);
 		else
 			gantry_count(&op->n_errors, 1);
 	}
-	if (__builtin_expect(io->status < GANTRY_S_COUNT, 1))
+	if (gantry_likely(io->status < GANTRY_S_COUNT))
 		gantry_count(&lane->by_status[io->status], 1);
 	gantry_complete(io);
 }
@@ -120,12 +121,16 @@ static void report_latency(const struct gantry_histogram *h, struct gantry_write
 }
 
 /* sum is a scratch, too large for a stack */
-static void report_op(const struct stats *stats, unsigned opcode, struct op_stats *sum, struct gantry_writer *w)
+static void report_op(const struct stats *stats, unsigned opcode, struct op_stats *sum,
+		      struct gantry_writer *w)
 {
 	static const char *const names[GANTRY_OP_COUNT] = {
-		[GANTRY_OP_NOP] = "nop",	 [GANTRY_OP_READ] = "read",
-		[GANTRY_OP_WRITE] = "write",	 [GANTRY_OP_FLUSH] = "flush",
-		[GANTRY_OP_WRITE_ZEROES] = "write_zeroes", [GANTRY_OP_DISCARD] = "discard",
+		[GANTRY_OP_NOP] = "nop",
+		[GANTRY_OP_READ] = "read",
+		[GANTRY_OP_WRITE] = "write",
+		[GANTRY_OP_FLUSH] = "flush",
+		[GANTRY_OP_WRITE_ZEROES] = "write_zeroes",
+		[GANTRY_OP_DISCARD] = "discard",
 	};
 
 	memset(sum, 0, sizeof *sum);
@@ -163,10 +168,11 @@ static uint64_t sum_status(const struct stats *stats, unsigned status)
 
 static void report_errors(const struct stats *stats, struct gantry_writer *w)
 {
-	static const char *const keys[] = {"ok_ops", "io_ops", "nospc_ops", "range_ops", "access_ops", "invalid_ops",
-					   "unsupported_ops", "timeout_ops", "session_lost_ops", "unknown_ops",
-					   "corrupt_ops", "read_only_ops", "nomem_ops", "canceled_ops",
-					   "stale_ops", "busy_ops"};
+	static const char *const keys[] = {
+		"ok_ops",           "io_ops",       "nospc_ops",       "range_ops",
+		"access_ops",       "invalid_ops",  "unsupported_ops", "timeout_ops",
+		"session_lost_ops", "unknown_ops",  "corrupt_ops",     "read_only_ops",
+		"nomem_ops",        "canceled_ops", "stale_ops",       "busy_ops"};
 
 	_Static_assert(sizeof keys / sizeof *keys == GANTRY_S_COUNT, "a key for each status");
 	w->object(w, "errors");

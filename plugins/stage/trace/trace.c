@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace - writes every descriptor that passes, both ways, to a file (format: <gantry/trace.h>). Data is not written.
+ * trace - writes every descriptor that passes, both ways, to a file (format: <gantry/trace.h>).
+ * Data is not written.
  *
  * In a configuration: stages = ( { type = "trace"; path = "/var/tmp/load.trace"; } );
  *
- * Each lane collects records in a buffer of its own, and writes it when it is full, when its oldest record is older than
- * `flush`, when the host drains the stage, and at stop. When a write to the file fails or the file reaches `limit`, the
- * trace ends, but the IO goes on.
+ * Each lane collects records in a buffer of its own, and writes it when it is full, when its oldest
+ * record is older than `flush`, when the host drains the stage, and at stop. When a write to the
+ * file fails or the file reaches `limit`, the trace ends, but the IO goes on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +34,9 @@ struct trace {
 	const struct trace_conf *conf;
 	int fd;
 	uint64_t start_ns;
-	pthread_mutex_t lock; /* one lane writes to the file at a time; the kernel serializes the writes anyway */
-	uint64_t n_bytes;     /* in the file */
+	/* one lane writes to the file at a time; the kernel serializes the writes anyway */
+	pthread_mutex_t lock;
+	uint64_t n_bytes; /* in the file */
 	int ended;
 	uint32_t n_lanes;
 	struct trace_lane **lanes;
@@ -50,12 +52,12 @@ struct trace_lane {
 } __attribute__((aligned(GANTRY_CACHE_LINE)));
 
 static const struct gantry_option options[] = {
-	{"path", GANTRY_OPT_STRING, offsetof(struct trace_conf, path), NULL, GANTRY_PATH_REPLACE, 0, NULL, NULL,
-	 "File to write; an old one of this name is replaced."},
-	{"limit", GANTRY_OPT_SIZE, offsetof(struct trace_conf, limit), "1GiB", 4096, INT64_MAX, NULL, NULL,
-	 "Size at which the trace ends."},
-	{"flush", GANTRY_OPT_TIME, offsetof(struct trace_conf, flush_ns), "1s", 1000000, 3600000000000, NULL, NULL,
-	 "How long a record may wait in memory."},
+	{"path", GANTRY_OPT_STRING, offsetof(struct trace_conf, path), NULL, GANTRY_PATH_REPLACE, 0,
+	 NULL, NULL, "File to write; an old one of this name is replaced."},
+	{"limit", GANTRY_OPT_SIZE, offsetof(struct trace_conf, limit), "1GiB", 4096, INT64_MAX,
+	 NULL, NULL, "Size at which the trace ends."},
+	{"flush", GANTRY_OPT_TIME, offsetof(struct trace_conf, flush_ns), "1s", 1000000,
+	 3600000000000, NULL, NULL, "How long a record may wait in memory."},
 	GANTRY_OPTION_END,
 };
 
@@ -101,7 +103,8 @@ static int write_head(struct trace *trace)
 /* With its head; trace->fd -1 when it is only to be looked at. */
 static int open_file(struct trace *trace)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK; /* ENXIO: a FIFO without a reader */
+	/* ENXIO: a FIFO without a reader */
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK;
 	int rc;
 
 	trace->fd = -1;
@@ -151,7 +154,8 @@ static int trace_start(void *stage, struct gantry_lane *lane, void **self_p)
 	}
 	self = trace->lanes[lane->index];
 	if (!self) {
-		self = gantry_zalloc_lines(sizeof *self); /* touches the buffer: no page faults on the IO path */
+		/* touches the buffer: no page faults on the IO path */
+		self = gantry_zalloc_lines(sizeof *self);
 		if (!self)
 			return -ENOMEM;
 		self->trace = trace;
@@ -168,7 +172,10 @@ static void end_trace(struct trace *trace, const char *why)
 	gantry_log_warn(trace->host, "%s: trace ends: %s", trace->conf->path, why);
 }
 
-/* Write records, unless the trace has ended or ends here. Returns the number of whole records added to the file. */
+/*
+ * Write records, unless the trace has ended or ends here. Returns the number of whole records added
+ * to the file.
+ */
 static uint32_t append(struct trace *trace, const struct gantry_trace_record *records, uint32_t n)
 {
 	size_t done = 0;
@@ -185,7 +192,8 @@ static uint32_t append(struct trace *trace, const struct gantry_trace_record *re
 	trace->n_bytes += done;
 	if (rc) {
 		end_trace(trace, strerror(-rc));
-		(void)!ftruncate(trace->fd, (off_t)trace->n_bytes); /* a FIFO keeps its part of a record */
+		/* a FIFO keeps its part of a record */
+		(void)!ftruncate(trace->fd, (off_t)trace->n_bytes);
 	}
 	return (uint32_t)(done / sizeof *records);
 }
@@ -263,7 +271,10 @@ static int trace_poll(void *self)
 	return 0;
 }
 
-/* The stage holds no descriptors. The host calls the last drain, without an owner, before the final report. */
+/*
+ * The stage holds no descriptors. The host calls the last drain, without an owner, before the final
+ * report.
+ */
 static void trace_drain(void *self, const void *owner)
 {
 	if (!owner)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cells.h - the cells of one counter, for queues that come and go: each cell has one writer, and a queue that goes leaves
- * it, with the count, to another. Control thread.
+ * cells.h - the cells of one counter, for queues that come and go: each cell has one writer, and a
+ * queue that goes leaves it, with the count, to another. Control thread.
  */
 #ifndef TRANSPORT_COMMON_CELLS_H
 #define TRANSPORT_COMMON_CELLS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * done.h - ends of remote reads and writes that have not been polled: a ring of one lane. Who submits no more than
- * tc_done_init() was told, polled ones not counted, finds it never full.
+ * done.h - ends of remote reads and writes that have not been polled: a ring of one lane. Who
+ * submits no more than tc_done_init() was told, polled ones not counted, finds it never full.
  */
 #ifndef TRANSPORT_COMMON_DONE_H
 #define TRANSPORT_COMMON_DONE_H
@@ -45,7 +45,8 @@ static inline int tc_done_empty(const struct tc_done *ring)
 
 static inline void tc_done_put(struct tc_done *ring, uint64_t cookie, int32_t status)
 {
-	ring->slots[ring->head++ & ring->mask] = (struct gantry_rma_done){.cookie = cookie, .status = status};
+	ring->slots[ring->head++ & ring->mask] = (struct gantry_rma_done){.cookie = cookie,
+									  .status = status};
 }
 
 /* Of what was put last, and has not been taken. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop - a transport inside one process: the reference for all others, and the way to run a whole topology in a test.
+ * loop - a transport inside one process: the reference for all others, and the way to run a whole
+ * topology in a test.
  *
  * device.c: listeners, connections, events.
  */
@@ -15,14 +16,15 @@
 #include "loop.h"
 
 static const struct gantry_option options[] = {
-	{"max_depth", GANTRY_OPT_INT, offsetof(struct loop_conf, max_depth), "4096", 1, 65536, NULL, NULL,
-	 "Largest depth of a queue, in messages."},
+	{"max_depth", GANTRY_OPT_INT, offsetof(struct loop_conf, max_depth), "4096", 1, 65536, NULL,
+	 NULL, "Largest depth of a queue, in messages."},
 	{"mapped", GANTRY_OPT_BOOL, offsetof(struct loop_conf, mapped), "true", 0, 0, NULL, NULL,
 	 "Let imported regions be addressed. With false, data moves by remote reads and writes only."},
 	GANTRY_OPTION_END,
 };
 
-int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc, const void *data, size_t len)
+int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc,
+	       const void *data, size_t len)
 {
 	struct loop_device *dev = conn->dev;
 	struct loop_event *ev = malloc(sizeof(*ev) + len);
@@ -30,7 +32,8 @@ int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, i
 
 	if (!ev)
 		return -ENOMEM;
-	*ev = (struct loop_event){.conn = conn, .type = type, .id = id, .rc = rc, .length = (uint32_t)len};
+	*ev = (struct loop_event){
+		.conn = conn, .type = type, .id = id, .rc = rc, .length = (uint32_t)len};
 	if (len)
 		memcpy(ev->data, data, len);
 	*dev->events_end = ev;
@@ -213,8 +216,8 @@ static int loop_progress(void *arg)
 	return told;
 }
 
-static int loop_listen(void *arg, const char *service, const struct gantry_conn_events *events, void *cb,
-		       void **listener_p)
+static int loop_listen(void *arg, const char *service, const struct gantry_conn_events *events,
+		       void *cb, void **listener_p)
 {
 	struct loop_device *dev = arg;
 	struct loop_listener *l;
@@ -227,7 +230,8 @@ static int loop_listen(void *arg, const char *service, const struct gantry_conn_
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	*l = (struct loop_listener){.next = dev->listeners, .dev = dev, .events = events, .arg = cb};
+	*l = (struct loop_listener){
+		.next = dev->listeners, .dev = dev, .events = events, .arg = cb};
 	strcpy(l->name, service);
 	dev->listeners = l;
 	*listener_p = l;
@@ -270,8 +274,8 @@ static int greet(struct loop_conn *conn, struct loop_listener *l)
 	return rc ? rc : loop_event(conn, LOOP_CONNECTED, 0, 0, NULL, 0);
 }
 
-static int loop_connect(void *arg, const char *service, const struct gantry_conn_events *events, void *cb,
-			void **conn_p)
+static int loop_connect(void *arg, const char *service, const struct gantry_conn_events *events,
+			void *cb, void **conn_p)
 {
 	struct loop_device *dev = arg;
 	struct loop_listener *l = dev->listeners;

@@ -6,14 +6,14 @@
 
 #include "loop.h"
 
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 static void give(struct loop_consumer *c, struct loop_ring *r)
 {
 	uint32_t limit = __atomic_load_n(&r->tail, __ATOMIC_RELAXED) + (c->n_posted - c->n_used);
 
-	/* never less than before: with several producers more may be promised than posted. It tells of nothing but itself */
+	/*
+	 * never less than before: with several producers more may be promised than posted. It tells
+	 * of nothing but itself
+	 */
 	if ((int32_t)(limit - __atomic_load_n(&r->limit, __ATOMIC_RELAXED)) > 0)
 		__atomic_store_n(&r->limit, limit, __ATOMIC_RELAXED);
 }
@@ -31,15 +31,17 @@ int loop_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 	if (n > c->depth - (c->n_posted - c->n_used))
 		return -ENOSPC;
 	for (uint32_t i = 0; i < n && (recvs || c->has_buffers); i++)
-		c->posts[(c->n_posted + i) & c->mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
+		c->posts[(c->n_posted + i) & c->mask] = recvs ? recvs[i]
+							      : (struct gantry_recv){.buf = NULL};
 	c->has_buffers |= recvs != NULL;
 	c->n_posted += n;
 	give_all(c);
 	return 0;
 }
 
-static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct loop_ring *r, uint32_t index,
-						const struct gantry_recv *post, struct gantry_msg *out)
+static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct loop_ring *r,
+						uint32_t index, const struct gantry_recv *post,
+						struct gantry_msg *out)
 {
 	const struct loop_msg *m = &r->msgs[index];
 	const uint8_t *region = r->regions[index];
@@ -48,7 +50,10 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 		out->status = -EMSGSIZE;
 		return;
 	}
-	if (region) { /* pairs with loop_producer_destroy: a store and then a load on both sides, all four seq_cst */
+	/*
+	 * pairs with loop_producer_destroy: a store and then a load on both sides, all four seq_cst
+	 */
+	if (region) {
 		__atomic_store_n(&r->copying, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&r->gone, __ATOMIC_SEQ_CST))
 			out->status = -EFAULT; /* the sender has left, and its memory may have */
@@ -64,9 +69,11 @@ static __attribute__((noinline)) void copy_data(struct loop_consumer *c, struct 
 	gantry_count(c->payload, m->length);
 }
 
-static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry_msg *msgs, uint32_t max)
+static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry_msg *msgs,
+		     uint32_t max)
 {
-	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE); /* before head: who sees it has seen the last message */
+	/* before head: who sees it has seen the last message */
+	uint32_t gone = __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
 	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE), tail = r->tail, n = 0;
 
 	for (; n < max && tail + n != head && c->n_used != c->n_posted; n++, c->n_used++) {
@@ -81,7 +88,7 @@ static uint32_t take(struct loop_consumer *c, struct loop_ring *r, struct gantry
 		out->length = 0;
 		out->producer = r->number;
 		out->cookie = post->cookie;
-		if (unlikely(m->length))
+		if (gantry_unlikely(m->length))
 			copy_data(c, r, index, post, out);
 	}
 	if (n) {
@@ -121,12 +128,14 @@ int loop_consumer_arm(void *arg)
 
 	c->armed = true;
 	give_all(c);
-	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1) {
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left;
+	     left &= left - 1) {
 		struct loop_ring *r = c->rings[__builtin_ctzll(left)];
 
 		__atomic_store_n(&r->asleep, 1, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		work |= __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) != r->tail && c->n_used != c->n_posted;
+		work |= __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) != r->tail &&
+			c->n_used != c->n_posted;
 	}
 	return work;
 }
@@ -145,11 +154,16 @@ void loop_consumer_disarm(void *arg)
 		return; /* was not rung */
 }
 
-/* Only where both ends are of one thread, and nothing would be overtaken; a sender of another thread looks at it too. */
-void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct, const void *thread)
+/*
+ * Only where both ends are of one thread, and nothing would be overtaken; a sender of another
+ * thread looks at it too.
+ */
+void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct,
+				  const void *thread)
 {
 	if (thread && thread == r->thread)
-		r->direct = r->tail == r->head ? *direct : (struct gantry_inline_handler){.take = NULL};
+		r->direct = r->tail == r->head ? *direct
+					       : (struct gantry_inline_handler){.take = NULL};
 }
 
 void loop_consumer_set_inline_handler(void *arg, const struct gantry_inline_handler *direct)
@@ -180,9 +194,13 @@ void loop_flush(void *arg)
 	if (!p->unrung)
 		return;
 	p->unrung = false;
-	/* The message is published, then the flag is looked at. The sleeper does both the other way round: loop_consumer_arm. */
+	/*
+	 * The message is published, then the flag is looked at. The sleeper does both the other way
+	 * round: loop_consumer_arm.
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_RELAXED) && write(p->ring->bell, &one, sizeof(one)) < 0)
+	if (__atomic_load_n(&p->ring->asleep, __ATOMIC_RELAXED) &&
+	    write(p->ring->bell, &one, sizeof(one)) < 0)
 		return; /* it is ringing already */
 }
 
@@ -191,7 +209,8 @@ static __attribute__((noinline)) bool refresh(struct loop_producer *p)
 {
 	const struct loop_ring *r = p->ring;
 	uint32_t limit = __atomic_load_n(&r->limit, __ATOMIC_RELAXED);
-	uint32_t full = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + r->mask + 1; /* pairs with take(): it has read those */
+	/* pairs with take(): it has read those */
+	uint32_t full = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + r->mask + 1;
 
 	p->end = (int32_t)(limit - full) < 0 ? limit : full;
 	if ((int32_t)(p->end - p->head) > 0)
@@ -208,12 +227,14 @@ static __attribute__((noinline)) int no_room(struct loop_producer *p)
 	return -EAGAIN;
 }
 
-static int find_region(const struct loop_producer *p, const struct gantry_send *s, const uint8_t **at_p)
+static int find_region(const struct loop_producer *p, const struct gantry_send *s,
+		       const uint8_t **at_p)
 {
 	for (unsigned int i = 0; i < LOOP_REGIONS; i++) {
 		const struct loop_export *e = &p->conn->exports[i];
 
-		if (__atomic_load_n(&e->region, __ATOMIC_ACQUIRE) != s->region || !(e->rights & GANTRY_REMOTE_READ))
+		if (__atomic_load_n(&e->region, __ATOMIC_ACQUIRE) != s->region ||
+		    !(e->rights & GANTRY_REMOTE_READ))
 			continue;
 		if (!gantry_range_ok(s->region_offset, s->length, e->length))
 			return -EINVAL;
@@ -224,7 +245,8 @@ static int find_region(const struct loop_producer *p, const struct gantry_send *
 }
 
 /* The data of message `index`, which is the next one. */
-static __attribute__((noinline)) int put_data(struct loop_producer *p, const struct gantry_send *s, uint32_t index)
+static __attribute__((noinline)) int put_data(struct loop_producer *p, const struct gantry_send *s,
+					      uint32_t index)
 {
 	struct loop_ring *r = p->ring;
 	int rc;
@@ -244,35 +266,38 @@ static __attribute__((noinline)) int put_data(struct loop_producer *p, const str
 		return no_room(p);
 	rc = find_region(p, s, &r->regions[index]);
 	if (rc == 0)
-		p->cookies[p->cookie_head++ & r->mask] = (struct loop_cookie){.cookie = s->cookie, .end = p->head + 1};
+		p->cookies[p->cookie_head++ & r->mask] = (struct loop_cookie){.cookie = s->cookie,
+									      .end = p->head + 1};
 	return rc;
 }
 
 static bool gone(const struct loop_producer *p)
 {
-	return __atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&p->ring->closed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&p->ring->closed, __ATOMIC_RELAXED);
 }
 
 /* Into the ring. */
-static __attribute__((noinline)) int queue(struct loop_producer *p, const struct gantry_send *s, uint32_t flags)
+static __attribute__((noinline)) int queue(struct loop_producer *p, const struct gantry_send *s,
+					   uint32_t flags)
 {
 	struct loop_ring *r = p->ring;
 	uint32_t index = p->head & r->mask;
 	struct loop_msg *m = &r->msgs[index];
 	int rc;
 
-	if (unlikely(gone(p)))
+	if (gantry_unlikely(gone(p)))
 		return -ENOTCONN;
-	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
+	if (gantry_unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
-	if (unlikely(p->end == p->head) && !refresh(p))
+	if (gantry_unlikely(p->end == p->head) && !refresh(p))
 		return no_room(p);
-	if (unlikely(s->length)) {
+	if (gantry_unlikely(s->length)) {
 		rc = put_data(p, s, index);
 		if (rc)
 			return rc;
 	}
-	if (likely(s->imm_len == GANTRY_IMM_MAX))
+	if (gantry_likely(s->imm_len == GANTRY_IMM_MAX))
 		memcpy(m->imm, s->imm, GANTRY_IMM_MAX); /* a size that the compiler knows */
 	else if (s->imm_len)
 		memcpy(m->imm, s->imm, s->imm_len);
@@ -285,13 +310,17 @@ static __attribute__((noinline)) int queue(struct loop_producer *p, const struct
 	return 0;
 }
 
-/* Who takes messages directly is there until it says that it does not, whatever becomes of the connection. */
+/*
+ * Who takes messages directly is there until it says that it does not, whatever becomes of the
+ * connection.
+ */
 int loop_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct loop_producer *p = arg;
 	const struct gantry_inline_handler *direct = &p->ring->direct;
 
-	return direct->take && !s->length ? direct->take(direct->arg, s->imm, s->imm_len) : queue(p, s, flags);
+	return direct->take && !s->length ? direct->take(direct->arg, s->imm, s->imm_len)
+					  : queue(p, s, flags);
 }
 
 int loop_poll_send(void *arg, uint64_t *cookies, uint32_t max)

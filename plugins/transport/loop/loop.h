@@ -2,8 +2,9 @@
 /*
  * loop.h - the objects of the loop transport: both ends in one process, on one device.
  *
- * Listeners and connectors meet in the device. All control calls and events are of the control thread, so only what the
- * lanes touch is atomic. A queue is a ring of messages in ordinary memory, shared by a producer and a consumer.
+ * Listeners and connectors meet in the device. All control calls and events are of the control
+ * thread, so only what the lanes touch is atomic. A queue is a ring of messages in ordinary memory,
+ * shared by a producer and a consumer.
  */
 #ifndef LOOP_H
 #define LOOP_H
@@ -66,7 +67,8 @@ struct loop_export {
 	uint32_t handle, generation, rights, refs;
 	uint64_t length, fd_offset;
 	uint8_t *addr;
-	struct loop_mapping *mapping; /* NULL: the region has no file, and importers use the exporter's mapping */
+	/* NULL: the region has no file, and importers use the exporter's mapping */
+	struct loop_mapping *mapping;
 	int fd;
 	const struct gantry_region *region; /* atomic; NULL: unused */
 };
@@ -74,7 +76,7 @@ struct loop_export {
 struct loop_conn {
 	struct loop_conn *next;
 	struct loop_device *dev;
-	struct loop_conn *peer; /* NULL: gone */
+	struct loop_conn *peer;         /* NULL: gone */
 	struct loop_listener *listener; /* until accepted */
 	const struct gantry_conn_events *events;
 	void *arg;
@@ -96,7 +98,7 @@ struct loop_device {
 	struct loop_listener *listeners;
 	struct loop_conn *conns;
 	struct loop_event *events, **events_end;
-	uint64_t *connections; /* counter */
+	uint64_t *connections;   /* counter */
 	struct tc_cells payload; /* bytes copied, by queue */
 };
 
@@ -111,10 +113,12 @@ struct loop_ring {
 	uint32_t mask, number, max_data;
 	uint8_t *inline_data;
 	struct loop_msg *msgs;
-	const uint8_t **regions; /* by message, of those that have data: where it is; NULL: inline */
-	int bell;                    /* a duplicate of the consumer's */
-	const void *thread;          /* of the producer */
-	struct gantry_inline_handler direct; /* take NULL: messages go through the ring; that thread alone */
+	/* by message, of those that have data: where it is; NULL: inline */
+	const uint8_t **regions;
+	int bell;           /* a duplicate of the consumer's */
+	const void *thread; /* of the producer */
+	/* take NULL: messages go through the ring; that thread alone */
+	struct gantry_inline_handler direct;
 	/* atomic */
 	uint32_t head __attribute__((aligned(64))); /* producer */
 	uint32_t gone;                              /* no more will be sent */
@@ -132,7 +136,7 @@ struct loop_consumer {
 	int bell;
 	bool armed;
 	uint64_t *payload; /* counter: bytes copied */
-	uint64_t active;         /* atomic: rings */
+	uint64_t active;   /* atomic: rings */
 	struct loop_ring *rings[LOOP_RINGS];
 };
 
@@ -153,7 +157,7 @@ struct loop_producer {
 struct loop_rma {
 	struct loop_rma *next;
 	struct loop_conn *conn;
-	uint32_t copying; /* atomic */
+	uint32_t copying;  /* atomic */
 	uint64_t *payload; /* counter: bytes copied */
 	struct tc_done done;
 	struct {
@@ -164,13 +168,16 @@ struct loop_rma {
 };
 
 /* device.c */
-int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc, const void *data, size_t len);
+int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc,
+	       const void *data, size_t len);
 int loop_usable(const struct loop_conn *conn); /* 0 or -ENOTCONN */
 
 /* queue.c */
-int loop_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p);
+int loop_consumer_create(void *conn, const struct gantry_queue_attr *attr, uint32_t *id_p,
+			 void **consumer_p);
 void loop_consumer_destroy(void *consumer);
-int loop_producer_create(void *conn, uint32_t id, const struct gantry_queue_attr *attr, void **producer_p);
+int loop_producer_create(void *conn, uint32_t id, const struct gantry_queue_attr *attr,
+			 void **producer_p);
 void loop_producer_destroy(void *producer);
 
 /* lane.c */
@@ -181,7 +188,8 @@ void loop_consumer_disarm(void *consumer);
 int loop_consumer_fd(void *consumer);
 int loop_send(void *producer, const struct gantry_send *send, uint32_t flags);
 void loop_flush(void *producer);
-void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct, const void *thread);
+void loop_ring_set_inline_handler(struct loop_ring *r, const struct gantry_inline_handler *direct,
+				  const void *thread);
 void loop_consumer_set_inline_handler(void *consumer, const struct gantry_inline_handler *direct);
 const struct gantry_inline_handler *loop_producer_inline_handler(void *producer);
 int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
@@ -189,10 +197,12 @@ int loop_poll_send(void *producer, uint64_t *cookies, uint32_t max);
 /* region.c */
 int loop_export(void *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle,
 		struct gantry_token *token_p);
-int loop_import(void *conn, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p);
+int loop_import(void *conn, const struct gantry_token *token, uint32_t flags,
+		struct gantry_region **region_p);
 void loop_release(void *conn, struct gantry_region *region);
 int loop_revoke(void *conn, uint32_t handle);
-bool loop_revoked(struct loop_conn *conn, uint32_t handle); /* forget the export; false: there is none */
+/* forget the export; false: there is none */
+bool loop_revoked(struct loop_conn *conn, uint32_t handle);
 void loop_regions_free(struct loop_conn *conn);
 int loop_rma_create(void *conn, const struct gantry_queue_attr *attr, void **rma_p);
 void loop_rma_destroy(void *rma);

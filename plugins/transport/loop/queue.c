@@ -26,7 +26,8 @@ static void ring_put(struct loop_ring *r)
 		ring_free(r);
 }
 
-static int ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data, struct loop_ring **r_p)
+static int ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t max_data,
+		       struct loop_ring **r_p)
 {
 	struct loop_ring *r = gantry_zalloc_lines(sizeof(*r));
 	uint32_t n = tc_power_of_two(depth);
@@ -51,7 +52,8 @@ static int ring_create(const struct loop_consumer *c, uint32_t depth, uint32_t m
 	return rc;
 }
 
-int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+int loop_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p,
+			 void **consumer_p)
 {
 	struct loop_conn *conn = arg;
 	struct loop_consumer *c;
@@ -114,7 +116,10 @@ void loop_consumer_destroy(void *arg)
 	free(c);
 }
 
-/* Put the ring where the consumer's lane will find it; what that lane has let go of is cleared first. */
+/*
+ * Put the ring where the consumer's lane will find it; what that lane has let go of is cleared
+ * first.
+ */
 static int attach(struct loop_consumer *c, struct loop_ring *r)
 {
 	unsigned int line = LOOP_RINGS;
@@ -133,12 +138,14 @@ static int attach(struct loop_consumer *c, struct loop_ring *r)
 	r->number = line;
 	loop_ring_set_inline_handler(r, &c->direct, c->direct.thread);
 	c->rings[line] = r;
-	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE); /* pairs with loop_poll_recv */
+	/* pairs with loop_poll_recv */
+	__atomic_fetch_or(&c->active, 1ull << line, __ATOMIC_RELEASE);
 	/* a lane that sleeps does not know the ring yet, so it has given no credit */
 	return write(c->bell, &one, sizeof(one)) < 0 ? -errno : 0;
 }
 
-int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr *attr, void **producer_p)
+int loop_producer_create(void *arg, uint32_t id, const struct gantry_queue_attr *attr,
+			 void **producer_p)
 {
 	struct loop_conn *conn = arg;
 	struct loop_producer *p;
@@ -184,7 +191,10 @@ void loop_producer_destroy(void *arg)
 	if (!p)
 		return;
 	loop_flush(p);
-	/* From now on nobody reads the regions of its messages; a copy that has begun is waited for. */
+	/*
+	 * From now on nobody reads the regions of its messages; a copy that has begun is waited
+	 * for.
+	 */
 	__atomic_store_n(&p->ring->gone, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&p->ring->copying, __ATOMIC_SEQ_CST))
 		sched_yield();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* region.c - regions of the loop: an import is the exporter's own address. Remote read and write are copies. */
+/*
+ * region.c - regions of the loop: an import is the exporter's own address. Remote read and write
+ * are copies.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,7 @@ struct loop_import {
 	struct gantry_region region;
 	struct loop_conn *conn;
 	uint32_t slot, generation;
-	uint8_t *addr; /* also when the user did not want it */
+	uint8_t *addr;                /* also when the user did not want it */
 	struct loop_mapping *mapping; /* that of the export; may be NULL */
 };
 
@@ -29,10 +32,12 @@ static void mapping_put(struct loop_mapping *mapping)
 }
 
 /*
- * Importers do not use the exporter's mapping. An exporter that has lost its connection may put other memory in its place while
- * IO of the importer is under way. A region that the exporter has imported from another transport may have no mapping at all.
+ * Importers do not use the exporter's mapping. An exporter that has lost its connection may put
+ * other memory in its place while IO of the importer is under way. A region that the exporter has
+ * imported from another transport may have no mapping at all.
  */
-static int mapping_create(const struct gantry_region *region, uint32_t rights, struct loop_export *e)
+static int mapping_create(const struct gantry_region *region, uint32_t rights,
+			  struct loop_export *e)
 {
 	int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 	uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -41,7 +46,8 @@ static int mapping_create(const struct gantry_region *region, uint32_t rights, s
 	if (!mapping)
 		return -ENOMEM;
 	mapping->bytes = (size_t)(region->length + down);
-	mapping->at = mmap(NULL, mapping->bytes, prot, MAP_SHARED, region->fd, (off_t)(region->fd_offset - down));
+	mapping->at = mmap(NULL, mapping->bytes, prot, MAP_SHARED, region->fd,
+			   (off_t)(region->fd_offset - down));
 	if (mapping->at == MAP_FAILED) {
 		int rc = -errno;
 
@@ -79,7 +85,8 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 
 	if (rc)
 		return rc;
-	if (region->length == 0 || !rights || (rights & ~RIGHTS) || (!region->addr && region->fd < 0))
+	if (region->length == 0 || !rights || (rights & ~RIGHTS) ||
+	    (!region->addr && region->fd < 0))
 		return -EINVAL;
 	if (rights & ~region->rights)
 		return -EACCES;
@@ -114,7 +121,8 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	return 0;
 }
 
-int loop_import(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
+int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
+		struct gantry_region **region_p)
 {
 	struct loop_conn *conn = arg;
 	struct loop_import *im;
@@ -126,7 +134,8 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags, str
 	if (token->kind != TOKEN_KIND || token->opaque[0] >= LOOP_REGIONS)
 		return -ENOENT;
 	e = &conn->peer->exports[token->opaque[0]];
-	if (!e->region || e->revoking || e->generation != token->generation || e->handle != token->handle)
+	if (!e->region || e->revoking || e->generation != token->generation ||
+	    e->handle != token->handle)
 		return -ENOENT;
 	if (token->length > e->length)
 		return -ERANGE;
@@ -248,8 +257,12 @@ void loop_rma_destroy(void *arg)
 	free(rma);
 }
 
-/* 0, or -ENOTCONN: the exporter has left, and its memory may have. Pairs with cut_off() in device.c, all seq_cst. */
-static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length, const struct gantry_region *from_region)
+/*
+ * 0, or -ENOTCONN: the exporter has left, and its memory may have. Pairs with cut_off() in
+ * device.c, all seq_cst.
+ */
+static int copy(struct loop_rma *rma, void *to, const void *from, uint32_t length,
+		const struct gantry_region *from_region)
 {
 	__atomic_store_n(&rma->copying, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&rma->conn->lost, __ATOMIC_SEQ_CST)) {
@@ -277,8 +290,8 @@ void loop_rma_flush(void *arg)
 }
 
 /*
- * A read is held back until the next access is there, whose first lines are asked for before it is copied. A write is not: a
- * message that follows it may tell of its data.
+ * A read is held back until the next access is there, whose first lines are asked for before it is
+ * copied. A write is not: a message that follows it may tell of its data.
  */
 int loop_rma_submit(void *arg, const struct gantry_rma *op)
 {

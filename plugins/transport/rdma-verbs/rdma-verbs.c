@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdma-verbs - any device of libibverbs: InfiniBand, RoCE, iWARP, soft-RoCE. What it does is in verbs-common. */
+/*
+ * rdma-verbs - any device of libibverbs: InfiniBand, RoCE, iWARP, soft-RoCE. What it does is in
+ * verbs-common.
+ */
 #include "verbs.h"
 
 static const struct gantry_option options[] = {
@@ -21,7 +24,8 @@ static int rdma_verbs_scan(const struct gantry_host *host, struct gantry_writer 
 	return vb_transport_scan(host, w, NULL);
 }
 
-static const struct gantry_transport_ops ops = {.open = rdma_verbs_open, .scan = rdma_verbs_scan, VB_TRANSPORT_OPS};
+static const struct gantry_transport_ops ops = {
+	.open = rdma_verbs_open, .scan = rdma_verbs_scan, VB_TRANSPORT_OPS};
 
 GANTRY_PLUGIN(rdma_verbs) = {
 	GANTRY_PLUGIN_HEAD,

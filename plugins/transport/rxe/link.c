@@ -54,7 +54,8 @@ int rxe_find(const char *sysfs, const char *netdev, char name[RXE_NAME])
 	while ((entry = readdir(dir))) {
 		char of[64];
 
-		if (entry->d_name[0] == '.' || !parent(sysfs, entry->d_name, of, sizeof(of)) || (*netdev && strcmp(of, netdev)))
+		if (entry->d_name[0] == '.' || !parent(sysfs, entry->d_name, of, sizeof(of)) ||
+		    (*netdev && strcmp(of, netdev)))
 			continue;
 		snprintf(name, RXE_NAME, "%.63s", entry->d_name);
 		n++;
@@ -109,7 +110,8 @@ static int ask(int fd, const void *request, size_t bytes)
 	n = recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;
-	if ((size_t)n < sizeof(answer.head) + sizeof(answer.err) || answer.head.nlmsg_type != NLMSG_ERROR)
+	if ((size_t)n < sizeof(answer.head) + sizeof(answer.err) ||
+	    answer.head.nlmsg_type != NLMSG_ERROR)
 		return -EPROTO;
 	return answer.err.error;
 }
@@ -142,9 +144,10 @@ int rxe_create(const char *netdev, char name[RXE_NAME])
 
 int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME])
 {
-	const struct nlmsghdr nameless = {.nlmsg_len = NLMSG_HDRLEN,
-					  .nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK),
-					  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
+	const struct nlmsghdr nameless = {
+		.nlmsg_len = NLMSG_HDRLEN,
+		.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK),
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
 	char path[512];
 	int rc;
 
@@ -155,7 +158,8 @@ int rxe_may_create(const char *sysfs, const char *netdev, char name[RXE_NAME])
 	if (access(path, F_OK) == 0)
 		return -EEXIST;
 	rc = ask_kernel(&nameless, NLMSG_HDRLEN);
-	return rc == -EINVAL ? 0 : rc; /* names are missing: it looks for them after it has asked for our rights */
+	/* names are missing: it looks for them after it has asked for our rights */
+	return rc == -EINVAL ? 0 : rc;
 }
 
 const char *rxe_advice(int rc)

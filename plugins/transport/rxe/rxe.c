@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rxe - soft-RoCE: RDMA over any Ethernet interface. Finds or makes the device of one; the rest is in verbs-common. */
+/*
+ * rxe - soft-RoCE: RDMA over any Ethernet interface. Finds or makes the device of one; the rest is
+ * in verbs-common.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +26,8 @@ static void check(const void *conf, const struct gantry_option_faults *faults)
 
 	vb_check_conf(conf, faults);
 	if (c->create && !*c->netdev)
-		gantry_option_fault(faults, "create", "a device is made on an interface: say with netdev on which");
+		gantry_option_fault(faults, "create",
+				    "a device is made on an interface: say with netdev on which");
 }
 
 static int make(const struct gantry_host *host, const char *netdev, char name[RXE_NAME])
@@ -32,9 +36,11 @@ static int make(const struct gantry_host *host, const char *netdev, char name[RX
 	int rc = look ? rxe_may_create(SYSFS, netdev, name) : rxe_create(netdev, name);
 
 	if (rc)
-		gantry_log_error(host, "cannot make a soft-RoCE device on %s: %s: %s", netdev, strerror(-rc), rxe_advice(rc));
+		gantry_log_error(host, "cannot make a soft-RoCE device on %s: %s: %s", netdev,
+				 strerror(-rc), rxe_advice(rc));
 	else
-		gantry_log_info(host, "%s soft-RoCE device %s on %s", look ? "would make" : "made", name, netdev);
+		gantry_log_info(host, "%s soft-RoCE device %s on %s", look ? "would make" : "made",
+				name, netdev);
 	return rc || !look ? rc : -EAGAIN;
 }
 
@@ -47,11 +53,15 @@ static int rxe_open(const struct gantry_host *host, const void *conf, void **dev
 	if (rc == -ENODEV && c->create)
 		rc = make(host, c->netdev, name);
 	else if (rc == -ENODEV)
-		gantry_log_error(host, "there is no soft-RoCE device%s%s: as root, `modprobe rdma_rxe` and `rdma link add rxe0 "
-			  "type rxe netdev %s`, or set create = true",
-			  *c->netdev ? " on " : "", c->netdev, *c->netdev ? c->netdev : "eth0");
+		gantry_log_error(
+			host,
+			"there is no soft-RoCE device%s%s: as root, `modprobe rdma_rxe` and `rdma link add rxe0 "
+			"type rxe netdev %s`, or set create = true",
+			*c->netdev ? " on " : "", c->netdev, *c->netdev ? c->netdev : "eth0");
 	else if (rc == -ENOTUNIQ)
-		gantry_log_error(host, "there are several soft-RoCE devices: say with netdev on which interface (see `rdma link`)");
+		gantry_log_error(
+			host,
+			"there are several soft-RoCE devices: say with netdev on which interface (see `rdma link`)");
 	else if (rc)
 		gantry_log_error(host, "cannot look for soft-RoCE devices: %s", strerror(-rc));
 	return rc ? rc : vb_transport_open(host, c, name, device_p);
@@ -67,14 +77,16 @@ static int rxe_scan(const struct gantry_host *host, struct gantry_writer *w)
 	return vb_transport_scan(host, w, is_rxe);
 }
 
-static const struct gantry_transport_ops ops = {.open = rxe_open, .scan = rxe_scan, VB_TRANSPORT_OPS};
+static const struct gantry_transport_ops ops = {
+	.open = rxe_open, .scan = rxe_scan, VB_TRANSPORT_OPS};
 
 GANTRY_PLUGIN(rxe) = {
 	GANTRY_PLUGIN_HEAD,
 	.kind = GANTRY_KIND_TRANSPORT,
 	.name = "rxe",
 	.version = "1",
-	.summary = "message queues and remote memory over soft-RoCE: RDMA on any Ethernet interface",
+	.summary =
+		"message queues and remote memory over soft-RoCE: RDMA on any Ethernet interface",
 	.options = options,
 	.conf_size = sizeof(struct vb_conf),
 	.ops_size = sizeof(ops),

@@ -2,8 +2,9 @@
 /*
  * bell.c - the doorbell of a consumer: rung by the peer when the consumer has said that it sleeps.
  *
- * Between processes of one user it is an eventfd. A peer of another user could turn a shared eventfd into one that
- * blocks whoever writes it, so there it is a socket, for which each write says by itself that it will not wait.
+ * Between processes of one user it is an eventfd. A peer of another user could turn a shared
+ * eventfd into one that blocks whoever writes it, so there it is a socket, for which each write
+ * says by itself that it will not wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@
 
 #include "comch.h"
 
-#define RINGS_AT_A_TIME 64 /* that are cleared: a peer may go on ringing, and others of the lane have work */
+/* that are cleared: a peer may go on ringing, and others of the lane have work */
+#define RINGS_AT_A_TIME 64
 
 static bool by_socket(const struct comch_conn *conn)
 {
@@ -62,8 +64,8 @@ bool comch_bell_ok(const struct comch_conn *conn, int fd)
 		return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	flags = fcntl(fd, F_GETFL);
-	return readlink(path, is, sizeof(is) - 1) > 0 && strcmp(is, "anon_inode:[eventfd]") == 0 && flags >= 0 &&
-	       (flags & O_NONBLOCK);
+	return readlink(path, is, sizeof(is) - 1) > 0 && strcmp(is, "anon_inode:[eventfd]") == 0 &&
+	       flags >= 0 && (flags & O_NONBLOCK);
 }
 
 void comch_bell_ring(const struct comch_conn *conn, int fd)
@@ -79,8 +81,8 @@ void comch_bell_ring(const struct comch_conn *conn, int fd)
 }
 
 /*
- * Take a ring from the socket. One with descriptors stays there, since closing them may take long: closer.c closes them with
- * the socket.
+ * Take a ring from the socket. One with descriptors stays there, since closing them may take long:
+ * closer.c closes them with the socket.
  */
 static bool take_ring(struct comch_conn *conn, int fd)
 {

@@ -2,9 +2,10 @@
 /*
  * closer.c - close descriptors that another user had in its hands
  *
- * The last close(2) of a socket takes as long as SO_LINGER says, and closing a Unix socket closes the descriptors in the
- * messages that no process has received. So another user could stop the thread that closes. A thread of the device closes such
- * descriptors, and it does not wait either: a thread that ends does not linger.
+ * The last close(2) of a socket takes as long as SO_LINGER says, and closing a Unix socket closes
+ * the descriptors in the messages that no process has received. So another user could stop the
+ * thread that closes. A thread of the device closes such descriptors, and it does not wait either:
+ * a thread that ends does not linger.
  *
  *      any thread    closer                       holder
  *      queue fds --> start the holder ----------> copy the table of descriptors, without all but fds
@@ -58,7 +59,8 @@ static void keep_only(const struct batch *batch)
 {
 	unsigned int next = (unsigned int)batch->fds[batch->n - 1] + 1;
 
-	if (syscall(SYS_close_range, next, ~0u, UNSHARE)) /* the others must not be closed in the table of all threads */
+	/* the others must not be closed in the table of all threads */
+	if (syscall(SYS_close_range, next, ~0u, UNSHARE))
 		return;
 	for (unsigned int i = batch->n; i-- > 0; next = (unsigned int)batch->fds[i]) {
 		unsigned int after = (unsigned int)batch->fds[i] + 1;
@@ -102,7 +104,8 @@ static void close_batch(struct batch *batch)
 	comch_close_fds(batch->fds, batch->n);
 	if (held) {
 		sem_post(&holder.go);
-		pthread_join(thread, NULL); /* returns before the kernel closes the table of the thread */
+		/* returns before the kernel closes the table of the thread */
+		pthread_join(thread, NULL);
 	}
 	sem_destroy(&holder.ready);
 	sem_destroy(&holder.go);
@@ -128,8 +131,8 @@ static struct batch *merge(const struct batch *list)
 }
 
 /*
- * Close all that is queued with one holder: a peer that reconnects in a loop must not queue descriptors faster than this
- * thread closes them.
+ * Close all that is queued with one holder: a peer that reconnects in a loop must not queue
+ * descriptors faster than this thread closes them.
  */
 static void close_all(struct batch *list)
 {
@@ -204,7 +207,8 @@ void comch_closer_close(struct comch_closer *closer)
 	free(closer);
 }
 
-void comch_close_foreign(struct comch_device *dev, struct comch_user *user, const int *fds, unsigned int n)
+void comch_close_foreign(struct comch_device *dev, struct comch_user *user, const int *fds,
+			 unsigned int n)
 {
 	struct comch_closer *closer = dev->pid == getpid() ? dev->closer : NULL;
 	struct batch *batch = NULL;

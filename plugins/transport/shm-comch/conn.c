@@ -5,9 +5,11 @@
  *   connect --> HELLO --(peer's HELLO)--> OPEN --(end of the socket)--> DYING --(end of the process)--> CLOSED
  *   accept ---> HELLO --> ACCEPT --> OPEN                                 or BYE, or nothing exported: at once
  *
- * A listener that cannot take a connection sends REFUSED with the reason instead of HELLO (listener.c).
+ * A listener that cannot take a connection sends REFUSED with the reason instead of HELLO
+ * (listener.c).
  *
- * A frame that breaks the rules, or a lane that found a broken queue, ends the connection with -EPROTO.
+ * A frame that breaks the rules, or a lane that found a broken queue, ends the connection with
+ * -EPROTO.
  */
 #include <errno.h>
 #include <poll.h>
@@ -141,7 +143,10 @@ static void say_bye(struct comch_conn *conn)
 	comch_socket_send(conn->fd, &frame, COMCH_FRAME_MIN, NULL, 0);
 }
 
-/* The peer broke the rules: hear it no more. The socket stays, to tell it when its memory has been unmapped. */
+/*
+ * The peer broke the rules: hear it no more. The socket stays, to tell it when its memory has been
+ * unmapped.
+ */
 static void ignore(struct comch_conn *conn)
 {
 	comch_out_drop(conn);
@@ -196,17 +201,21 @@ static bool has_exports(const struct comch_conn *conn)
 }
 
 /*
- * The socket has ended. Memory that the peer knows is quiet only when it said so, or when its process is gone; and only
- * then is the lock of its name free, so that a client can clear the name away.
+ * The socket has ended. Memory that the peer knows is quiet only when it said so, or when its
+ * process is gone; and only then is the lock of its name free, so that a client can clear the name
+ * away.
  */
 static void lose(struct comch_conn *conn)
 {
-	int reason = conn->state != COMCH_S_HELLO ? -ENOTCONN : conn->said_bye ? -EACCES : -ECONNREFUSED;
+	int reason = conn->state != COMCH_S_HELLO ? -ENOTCONN
+		     : conn->said_bye             ? -EACCES
+						  : -ECONNREFUSED;
 
 	__atomic_store_n(&conn->lost, 1, __ATOMIC_RELAXED);
 	conn->reason = reason;
-	if (conn->state != COMCH_S_OPEN || conn->said_bye || process_ended(conn) || conn->pidfd < 0 ||
-	    conn->peer.pid == conn->dev->pid || (!has_exports(conn) && !*conn->service)) {
+	if (conn->state != COMCH_S_OPEN || conn->said_bye || process_ended(conn) ||
+	    conn->pidfd < 0 || conn->peer.pid == conn->dev->pid ||
+	    (!has_exports(conn) && !*conn->service)) {
 		finish(conn, reason);
 		return;
 	}
@@ -218,7 +227,8 @@ static void lose(struct comch_conn *conn)
 /* Its user has been told that it is closed, or is about to be, for what the peer did. */
 static bool is_over(const struct comch_conn *conn)
 {
-	return conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD || conn->reason == -EPROTO;
+	return conn->state == COMCH_S_CLOSED || conn->state == COMCH_S_DEAD ||
+	       conn->reason == -EPROTO;
 }
 
 void comch_conn_broken(struct comch_conn *conn, const char *why)
@@ -348,7 +358,8 @@ static const char *on_refused(struct comch_conn *conn, const struct comch_refuse
 	if (conn->share)
 		return "sends REFUSED as a client";
 	set_refusal(conn, refused->text);
-	if (conn->state == COMCH_S_OPEN) /* BYE follows, when the memory of this side has been unmapped there */
+	/* BYE follows, when the memory of this side has been unmapped there */
+	if (conn->state == COMCH_S_OPEN)
 		return NULL;
 	finish(conn, refused->reason == COMCH_REASON_BUSY ? -EBUSY : -EACCES);
 	return NULL;
@@ -485,8 +496,8 @@ static void reject_uid(struct comch_conn *conn)
 {
 	char text[sizeof(conn->refusal)];
 
-	snprintf(text, sizeof(text), "uid %u at the other end is not in %s.uids here: add it", conn->peer.uid,
-		 conn->dev->host->name);
+	snprintf(text, sizeof(text), "uid %u at the other end is not in %s.uids here: add it",
+		 conn->peer.uid, conn->dev->host->name);
 	set_refusal(conn, text);
 	gantry_log_warn(conn->dev->host, "connection rejected: %s", text);
 }
@@ -521,8 +532,8 @@ static int start(struct comch_conn *conn)
 	return rc;
 }
 
-int comch_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
-		  void **conn_p)
+int comch_connect(void *device, const char *service, const struct gantry_conn_events *events,
+		  void *arg, void **conn_p)
 {
 	struct comch_device *dev = device;
 	struct comch_frame hello;
@@ -590,7 +601,8 @@ void comch_disconnect(void *arg)
 	comch_queues_free(conn);
 	comch_regions_free(conn);
 	/* everything of the peer is unmapped: say so */
-	if (conn->dev->pid == getpid() && (conn->state == COMCH_S_OPEN || conn->state == COMCH_S_HELLO || conn->reason == -EPROTO))
+	if (conn->dev->pid == getpid() && (conn->state == COMCH_S_OPEN ||
+					   conn->state == COMCH_S_HELLO || conn->reason == -EPROTO))
 		say_bye(conn);
 	destroy(conn);
 }

@@ -2,8 +2,8 @@
 /*
  * consumer.c - the receiving lane: takes messages out of the rings, gives credit, goes to sleep.
  *
- * What is in a ring can change at any time if the peer is hostile: each word is loaded once into private memory, checked
- * there, and used from there.
+ * What is in a ring can change at any time if the peer is hostile: each word is loaded once into
+ * private memory, checked there, and used from there.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,9 +14,6 @@
 #define AHEAD 8u       /* slots that are looked at before the first of them is taken */
 #define STRAY_WAKES 4u /* so often a ring with nothing behind it may wake a lane */
 
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 enum ready { RING_EMPTY, RING_READY, RING_BROKEN };
 
 /* What the trailer of the next slot says. */
@@ -24,7 +21,7 @@ static enum ready look(const struct comch_in *in, uint64_t word)
 {
 	uint32_t seq = (uint32_t)word, expected = (uint32_t)in->position + 1;
 
-	if (__builtin_expect(seq == expected, 1))
+	if (gantry_likely(seq == expected))
 		return RING_READY;
 	if (seq == (in->position <= in->mask ? 0 : expected - (in->mask + 1)))
 		return RING_EMPTY;
@@ -36,7 +33,10 @@ static const struct comch_slot *slot_at(const struct comch_in *in, uint64_t posi
 	return &in->slots[position & in->mask];
 }
 
-/* The slot at `position`; NULL: it does not continue the message. take() has seen the first, which was published last. */
+/*
+ * The slot at `position`; NULL: it does not continue the message. take() has seen the first, which
+ * was published last.
+ */
 static const struct comch_slot *more(const struct comch_in *in, uint64_t position)
 {
 	const struct comch_slot *slot = slot_at(in, position);
@@ -86,13 +86,14 @@ static inline void take_rest(char *to, const uint8_t *from, uint32_t bytes)
 	const uint32_t words = bytes & ~7u;
 
 	take_words(to, from, words);
-	if (unlikely(bytes != words))
+	if (gantry_unlikely(bytes != words))
 		copy_bytes(to + words, from + words, bytes - words);
 }
 
 /* Inline data, of which msg->imm holds the beginning. Returns slots, 0: broken. */
-static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in, struct comch_trailer t,
-			    const struct gantry_recv *post, struct gantry_msg *msg)
+static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
+			    struct comch_trailer t, const struct gantry_recv *post,
+			    struct gantry_msg *msg)
 {
 	uint32_t at = comch_inline_here(t.imm_len, t.length), n = 1;
 	char *to = fits(post, t.length, msg) ? post->buf : NULL;
@@ -117,22 +118,25 @@ static uint32_t take_inline(struct comch_consumer *c, const struct comch_in *in,
 	return n;
 }
 
-/* A message of two slots, of which this is the first. Its data goes to its place at once: nobody checks it. Returns slots. */
-static inline __attribute__((always_inline)) uint32_t take_pair(struct comch_consumer *c, const struct comch_in *in,
-								const struct comch_slot *slot, uint32_t length,
-								const struct gantry_recv *post, struct gantry_msg *msg)
+/*
+ * A message of two slots, of which this is the first. Its data goes to its place at once: nobody
+ * checks it. Returns slots.
+ */
+static inline __attribute__((always_inline)) uint32_t take_pair(
+	struct comch_consumer *c, const struct comch_in *in, const struct comch_slot *slot,
+	uint32_t length, const struct gantry_recv *post, struct gantry_msg *msg)
 {
 	const struct comch_slot *second = more(in, in->position + 1);
 	char *const to = post->buf;
 
-	if (unlikely(!second || length > c->max_data))
+	if (gantry_unlikely(!second || length > c->max_data))
 		return 0;
 	gantry_shm_read(msg->imm, slot->payload, 8);
 	msg->imm_len = 8;
 	msg->status = 0;
 	msg->length = 0;
 	msg->cookie = post->cookie;
-	if (likely(fits(post, length, msg))) {
+	if (gantry_likely(fits(post, length, msg))) {
 		gantry_shm_read(to, slot->payload + 8, COMCH_BEHIND_WORD);
 		take_words(to + COMCH_BEHIND_WORD, second->payload, length - COMCH_BEHIND_WORD);
 		gantry_count(c->payload, length);
@@ -141,12 +145,13 @@ static inline __attribute__((always_inline)) uint32_t take_pair(struct comch_con
 }
 
 /*
- * Copies from a region of the peer. The control thread takes no mapping away from under us: it waits while `copying`
- * names it, and we look at the state after having set that. Pairs with comch_on_revoke and sign_off: a store and then a load of
- * the other's word on both sides, all four seq_cst.
+ * Copies from a region of the peer. The control thread takes no mapping away from under us: it
+ * waits while `copying` names it, and we look at the state after having set that. Pairs with
+ * comch_on_revoke and sign_off: a store and then a load of the other's word on both sides, all four
+ * seq_cst.
  */
-static int copy_region(struct comch_consumer *c, const struct comch_region_send *from, const struct gantry_recv *post,
-		       struct gantry_msg *msg)
+static int copy_region(struct comch_consumer *c, const struct comch_region_send *from,
+		       const struct gantry_recv *post, struct gantry_msg *msg)
 {
 	uint32_t slot = COMCH_REF_SLOT(from->ref), state, ref;
 	const struct comch_import *r = &c->conn->imported[slot];
@@ -156,7 +161,8 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 	state = __atomic_load_n(&r->state, __ATOMIC_SEQ_CST);
 	ref = __atomic_load_n(&r->ref, __ATOMIC_RELAXED);
 	if (state == COMCH_I_LIVE && ref == from->ref && r->addr) {
-		if (!(r->rights & GANTRY_REMOTE_READ) || !gantry_range_ok(from->offset, from->length, r->length))
+		if (!(r->rights & GANTRY_REMOTE_READ) ||
+		    !gantry_range_ok(from->offset, from->length, r->length))
 			rc = -EPROTO;
 		else if (fits(post, from->length, msg))
 			memcpy(post->buf, (const char *)r->addr + from->offset, from->length);
@@ -164,7 +170,8 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 		   COMCH_REF_GENERATION(from->ref) > COMCH_REF_GENERATION(ref)) {
 		rc = -EPROTO; /* never exported */
 	} else {
-		msg->status = -EFAULT; /* taken back before it was read, or there was no memory to map it */
+		/* taken back before it was read, or there was no memory to map it */
+		msg->status = -EFAULT;
 	}
 	__atomic_store_n(&c->copying, 0, __ATOMIC_RELEASE);
 	if (rc == 0 && msg->status == 0)
@@ -173,8 +180,10 @@ static int copy_region(struct comch_consumer *c, const struct comch_region_send 
 }
 
 /* msg->imm holds the payload of the first slot. Returns slots, 0: broken. */
-static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in, struct comch_trailer t,
-			    const struct gantry_recv *post, struct gantry_msg *msg)
+static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, struct comch_in *in,
+						      struct comch_trailer t,
+						      const struct gantry_recv *post,
+						      struct gantry_msg *msg)
 {
 	const struct comch_slot *slot;
 	struct comch_region_send from;
@@ -199,12 +208,13 @@ static __attribute__((noinline)) uint32_t take_region(struct comch_consumer *c, 
 }
 
 /* A message of any kind, whose trailer this is. Returns slots, 0: broken. */
-static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, struct comch_in *in, uint64_t word,
-						   const struct gantry_recv *post, struct gantry_msg *msg)
+static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, struct comch_in *in,
+						   uint64_t word, const struct gantry_recv *post,
+						   struct gantry_msg *msg)
 {
 	struct comch_trailer t = comch_trailer_unpack(word);
 
-	if (unlikely(t.imm_len > GANTRY_IMM_MAX))
+	if (gantry_unlikely(t.imm_len > GANTRY_IMM_MAX))
 		return 0;
 	gantry_shm_read(msg->imm, slot_at(in, in->position)->payload, COMCH_SLOT_PAYLOAD);
 	msg->imm_len = t.imm_len;
@@ -212,7 +222,9 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 	msg->length = 0;
 	msg->cookie = post->cookie;
 	if (t.kind == COMCH_K_INLINE)
-		return t.length && t.length <= c->max_data && t.length <= COMCH_INLINE_MAX ? take_inline(c, in, t, post, msg) : 0;
+		return t.length && t.length <= c->max_data && t.length <= COMCH_INLINE_MAX
+			       ? take_inline(c, in, t, post, msg)
+			       : 0;
 	if (t.length)
 		return 0;
 	if (t.kind == COMCH_K_REGION || t.kind == COMCH_K_REGION2)
@@ -221,9 +233,10 @@ static __attribute__((noinline)) uint32_t take_any(struct comch_consumer *c, str
 }
 
 /*
- * How many slots full of immediate data come next, up to max, the first of which has been looked at. Nothing else is done with
- * them yet, so that the processor fetches their lines all at once: each comes from another CPU. For that, a processor that may
- * load out of order is given one fence for all trailers: behind each load that acquires by itself the next would have to wait.
+ * How many slots full of immediate data come next, up to max, the first of which has been looked
+ * at. Nothing else is done with them yet, so that the processor fetches their lines all at once:
+ * each comes from another CPU. For that, a processor that may load out of order is given one fence
+ * for all trailers: behind each load that acquires by itself the next would have to wait.
  */
 #ifdef __x86_64__
 #define ld64_ahead gantry_shm_ld64_acquire
@@ -236,7 +249,8 @@ static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 {
 	uint32_t n = 1;
 
-	while (n < max && ld64_ahead(&slot_at(in, in->position + n)->trailer) == comch_full_word(in->position + n))
+	while (n < max && ld64_ahead(&slot_at(in, in->position + n)->trailer) ==
+				  comch_full_word(in->position + n))
 		n++;
 	if (n > 1)
 		acquire_ahead();
@@ -244,13 +258,14 @@ static inline uint32_t count_full(const struct comch_in *in, uint32_t max)
 }
 
 /* n slots whose trailers have been looked at. */
-static inline void take_full(const struct comch_consumer *c, struct comch_in *in, uint32_t number, struct gantry_msg *msgs,
-			     uint32_t used, uint32_t n)
+static inline void take_full(const struct comch_consumer *c, struct comch_in *in, uint32_t number,
+			     struct gantry_msg *msgs, uint32_t used, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct gantry_msg *msg = &msgs[i];
 
-		gantry_shm_read(msg->imm, slot_at(in, in->position + i)->payload, COMCH_SLOT_PAYLOAD);
+		gantry_shm_read(msg->imm, slot_at(in, in->position + i)->payload,
+				COMCH_SLOT_PAYLOAD);
 		msg->imm_len = COMCH_SLOT_PAYLOAD;
 		msg->status = 0;
 		msg->length = 0;
@@ -262,8 +277,9 @@ static inline void take_full(const struct comch_consumer *c, struct comch_in *in
 }
 
 /* Up to max messages of one ring. Returns how many, or -EPROTO. */
-static inline __attribute__((always_inline)) int take(struct comch_consumer *c, struct comch_in *in, uint32_t number,
-						      struct gantry_msg *msgs, uint32_t max)
+static inline __attribute__((always_inline)) int take(struct comch_consumer *c, struct comch_in *in,
+						      uint32_t number, struct gantry_msg *msgs,
+						      uint32_t max)
 {
 	const uint32_t first = c->n_used, left = c->n_posted - first;
 	enum ready ready = RING_READY;
@@ -277,10 +293,12 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		uint32_t most, full, slots;
 		uint64_t word;
 
-		if (in->last_slots > 1) /* likely so again: fetch the next line along with this one */
+		/* likely so again: fetch the next line along with this one */
+		if (in->last_slots > 1)
 			__builtin_prefetch(slot_at(in, in->position + 1));
-		word = gantry_shm_ld64_acquire(&slot->trailer); /* pairs with the release of put(), put_full(), ... in producer.c */
-		if (likely(word == comch_full_word(in->position))) {
+		/* pairs with the release of put(), put_full(), ... in producer.c */
+		word = gantry_shm_ld64_acquire(&slot->trailer);
+		if (gantry_likely(word == comch_full_word(in->position))) {
 			most = max - n < AHEAD ? max - n : AHEAD;
 			full = count_full(in, most);
 			take_full(c, in, number, msgs + n, first + n, full);
@@ -298,7 +316,7 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		else
 			slots = take_any(c, in, word, post, &msgs[n]);
 		in->last_slots = slots;
-		if (unlikely(!slots)) {
+		if (gantry_unlikely(!slots)) {
 			ready = RING_BROKEN;
 			break;
 		}
@@ -306,13 +324,17 @@ static inline __attribute__((always_inline)) int take(struct comch_consumer *c, 
 		msgs[n++].producer = number;
 	}
 	if (n == 0)
-		return ready == RING_BROKEN ? -EPROTO : 0; /* what is whole comes first; the next call finds the breach again */
+		/* what is whole comes first; the next call finds the breach again */
+		return ready == RING_BROKEN ? -EPROTO : 0;
 	in->taken += n;
 	__atomic_store_n(&c->n_used, first + n, __ATOMIC_RELAXED);
 	return (int)n;
 }
 
-/* Tell the producer what it may send. Never less than before: with several producers more may be promised than posted. */
+/*
+ * Tell the producer what it may send. Never less than before: with several producers more may be
+ * promised than posted.
+ */
 static void give(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t tail = (uint32_t)in->position, limit = in->taken + (c->n_posted - c->n_used);
@@ -324,15 +346,20 @@ static void give(struct comch_consumer *c, struct comch_in *in)
 	in->copied = false;
 	in->given_tail = tail;
 	in->given_limit = limit;
-	gantry_shm_st64_release(&in->line->credit, comch_credit_pack(tail, limit)); /* pairs with refresh() of the producer */
+	/* pairs with refresh() of the producer */
+	gantry_shm_st64_release(&in->line->credit, comch_credit_pack(tail, limit));
 }
 
-/* Credit is told in lots: when one has come together, the producer may have come to its end, or waits for that of a copy. */
+/*
+ * Credit is told in lots: when one has come together, the producer may have come to its end, or
+ * waits for that of a copy.
+ */
 static inline void give_some(struct comch_consumer *c, struct comch_in *in)
 {
 	uint32_t limit = in->taken + (c->n_posted - c->n_used);
 
-	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->credit_batch || in->given_limit == in->taken || in->copied ||
+	if ((int32_t)(limit - in->given_limit) >= (int32_t)c->credit_batch ||
+	    in->given_limit == in->taken || in->copied ||
 	    (uint32_t)in->position - in->given_tail > in->mask / 4)
 		give(c, in);
 	else
@@ -352,7 +379,8 @@ static void let_go(struct comch_consumer *c, uint32_t number)
 
 	c->known &= ~(1ull << number);
 	__atomic_fetch_and(&c->active, ~(1ull << number), __ATOMIC_RELAXED);
-	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE); /* from here on the control thread may free it: free_line */
+	/* from here on the control thread may free it: free_line */
+	__atomic_store_n(&in->detached, 1, __ATOMIC_RELEASE);
 }
 
 static int break_down(struct comch_consumer *c)
@@ -363,24 +391,29 @@ static int break_down(struct comch_consumer *c)
 }
 
 /* One ring. What came before the breach is delivered first. */
-static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs,
+static inline __attribute__((always_inline)) int poll_ring(struct comch_consumer *c,
+							   uint32_t number, struct gantry_msg *msgs,
 							   uint32_t max)
 {
 	struct comch_in *in = c->in[number];
-	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE); /* before the slots: pairs with comch_on_producer_gone */
+	/* before the slots: pairs with comch_on_producer_gone */
+	uint32_t gone = __atomic_load_n(&in->gone, __ATOMIC_ACQUIRE);
 	int n = take(c, in, number, msgs, max);
 
-	if (unlikely(n < 0))
+	if (gantry_unlikely(n < 0))
 		return break_down(c);
 	if (n > 0) {
 		give_some(c, in);
-	} else if (unlikely(gone) && c->n_used != c->n_posted) {
+	} else if (gantry_unlikely(gone) && c->n_used != c->n_posted) {
 		let_go(c, number);
 	}
 	return n;
 }
 
-/* Messages have come. When they do a second time without a sleep between, producers need not ring for the rest. */
+/*
+ * Messages have come. When they do a second time without a sleep between, producers need not ring
+ * for the rest.
+ */
 static void heard(struct comch_consumer *c)
 {
 	if (c->asks++ == 1)
@@ -391,14 +424,15 @@ static void heard(struct comch_consumer *c)
 		comch_bell_clear(c->conn, c->bell);
 }
 
-static __attribute__((noinline)) int poll_one_of(struct comch_consumer *c, uint32_t number, struct gantry_msg *msgs,
-						 uint32_t max)
+static __attribute__((noinline)) int poll_one_of(struct comch_consumer *c, uint32_t number,
+						 struct gantry_msg *msgs, uint32_t max)
 {
 	return poll_ring(c, number, msgs, max);
 }
 
 /* All rings, beginning with another one each time. */
-static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64_t left, struct gantry_msg *msgs, uint32_t max)
+static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64_t left,
+						struct gantry_msg *msgs, uint32_t max)
 {
 	uint64_t from = left & ~((2ull << c->next) - 1);
 	uint32_t n = 0;
@@ -407,7 +441,7 @@ static __attribute__((noinline)) int poll_rings(struct comch_consumer *c, uint64
 	for (uint32_t number = c->next; left && n < max;) {
 		int got = poll_one_of(c, number, msgs + n, max - n < BUDGET ? max - n : BUDGET);
 
-		if (unlikely(got < 0))
+		if (gantry_unlikely(got < 0))
 			return n ? (int)n : got;
 		n += (uint32_t)got;
 		left &= ~(1ull << number);
@@ -425,27 +459,29 @@ int comch_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 	uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); /* pairs with attach() */
 	int n;
 
-	if (unlikely(c->broken))
+	if (gantry_unlikely(c->broken))
 		return -EPROTO;
-	if (unlikely(left != c->known)) { /* a ring is new, and has no credit yet */
+	if (gantry_unlikely(left != c->known)) { /* a ring is new, and has no credit yet */
 		c->known = left;
 		c->dirty = true;
 	}
-	if (unlikely(!left || !max))
+	if (gantry_unlikely(!left || !max))
 		n = 0;
-	else if (likely(!(left & (left - 1))))
-		n = poll_ring(c, (uint32_t)__builtin_ctzll(left), msgs, max < BUDGET ? max : BUDGET);
+	else if (gantry_likely(!(left & (left - 1))))
+		n = poll_ring(c, (uint32_t)__builtin_ctzll(left), msgs,
+			      max < BUDGET ? max : BUDGET);
 	else
 		n = poll_rings(c, left, msgs, max);
 	if (n == 0 && c->dirty)
 		give_all(c);
-	if (unlikely(c->asks) && n > 0)
+	if (gantry_unlikely(c->asks) && n > 0)
 		heard(c);
 	return n;
 }
 
 /* What was posted. Once one has a buffer, that of each is kept. */
-static __attribute__((noinline)) void keep(struct comch_consumer *c, uint32_t first, const struct gantry_recv *recvs, uint32_t n)
+static __attribute__((noinline)) void keep(struct comch_consumer *c, uint32_t first,
+					   const struct gantry_recv *recvs, uint32_t n)
 {
 	static const struct gantry_recv none;
 	const size_t step = recvs ? 1 : 0;
@@ -482,18 +518,20 @@ static bool has_work(const struct comch_consumer *c)
 		return true;
 	if (c->n_used == c->n_posted)
 		return false;
-	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left; left &= left - 1) {
+	for (uint64_t left = __atomic_load_n(&c->active, __ATOMIC_ACQUIRE); left;
+	     left &= left - 1) {
 		const struct comch_in *in = c->in[__builtin_ctzll(left)];
 
-		if (look(in, gantry_shm_ld64_acquire(&slot_at(in, in->position)->trailer)) != RING_EMPTY)
+		if (look(in, gantry_shm_ld64_acquire(&slot_at(in, in->position)->trailer)) !=
+		    RING_EMPTY)
 			return true;
 	}
 	return false;
 }
 
 /*
- * The wish to be rung for outlives the sleep: a lane that sleeps after each message pays for it once, and one that does not
- * sleep any more takes it back, see heard().
+ * The wish to be rung for outlives the sleep: a lane that sleeps after each message pays for it
+ * once, and one that does not sleep any more takes it back, see heard().
  */
 static int ask(struct comch_consumer *c)
 {
@@ -502,8 +540,9 @@ static int ask(struct comch_consumer *c)
 	if (!c->asks) {
 		gantry_shm_st32(&c->page->asleep.asleep, 1);
 		/*
-		 * Pairs with ring_if_asleep: it sees the flag, or has_work its slot, also after later sleeps, for which the flag
-		 * stays. A producer that skips its fence relies on membarrier, which is one on its CPU as well.
+		 * Pairs with ring_if_asleep: it sees the flag, or has_work its slot, also after
+		 * later sleeps, for which the flag stays. A producer that skips its fence relies on
+		 * membarrier, which is one on its CPU as well.
 		 */
 		gantry_shm_fence();
 		rc = c->conn->membarrier ? comch_membarrier() : 0;
@@ -527,8 +566,8 @@ int comch_consumer_arm(void *arg)
 }
 
 /*
- * Without a message it was another queue of the lane that was rung for: among many sessions that is so for all but one. A ring
- * with nothing behind it wakes the lane again, until we look.
+ * Without a message it was another queue of the lane that was rung for: among many sessions that is
+ * so for all but one. A ring with nothing behind it wakes the lane again, until we look.
  */
 void comch_consumer_disarm(void *arg)
 {

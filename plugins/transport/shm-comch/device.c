@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm-comch - Comch over shared memory: message queues between the processes of one machine, as between a host and its
+ * shm-comch - Comch over shared memory: message queues between the processes of one machine, as
+ * between a host and its
  * DPU, with no DPU.
  *
  * device.c: the device, its options, its event loop, and the table of the plugin.
@@ -21,18 +22,20 @@
 static const struct gantry_option options[] = {
 	{"pci", GANTRY_OPT_STRING, offsetof(struct comch_conf, pci), "00:00.0", 0, 0, NULL, NULL,
 	 "Address of the emulated card: devices with the same dir and pci meet."},
-	{"dir", GANTRY_OPT_STRING, offsetof(struct comch_conf, dir), "", GANTRY_PATH_DIRECTORY, 0, NULL, NULL,
+	{"dir", GANTRY_OPT_STRING, offsetof(struct comch_conf, dir), "", GANTRY_PATH_DIRECTORY, 0,
+	 NULL, NULL,
 	 "Runtime directory for the sockets, made if missing. Empty: $XDG_RUNTIME_DIR/gantry, for root /run/gantry, "
 	 "else /tmp/gantry-UID."},
 	{"uids", GANTRY_OPT_STRING, offsetof(struct comch_conf, uids), "", 0, 0, NULL, NULL,
 	 "User numbers besides our own that may be at the other end: \"0,1000\"."},
-	{"max_depth", GANTRY_OPT_INT, offsetof(struct comch_conf, max_depth), "4096", 1, 65536, NULL, NULL,
-	 "Largest depth of a queue, in messages."},
-	{"ring_slots", GANTRY_OPT_INT, offsetof(struct comch_conf, ring_slots), "4096", COMCH_SLOTS_MIN, COMCH_SLOTS_MAX,
-	 NULL, NULL, "Slots of 64 bytes in the ring of a producer that sends data: a power of two. Others have one for "
+	{"max_depth", GANTRY_OPT_INT, offsetof(struct comch_conf, max_depth), "4096", 1, 65536,
+	 NULL, NULL, "Largest depth of a queue, in messages."},
+	{"ring_slots", GANTRY_OPT_INT, offsetof(struct comch_conf, ring_slots), "4096",
+	 COMCH_SLOTS_MIN, COMCH_SLOTS_MAX, NULL, NULL,
+	 "Slots of 64 bytes in the ring of a producer that sends data: a power of two. Others have one for "
 	 "each message of their depth, but no more than these."},
-	{"max_bytes", GANTRY_OPT_SIZE, offsetof(struct comch_conf, max_bytes), "64GiB", 4096, INT64_MAX, NULL, NULL,
-	 "Memory that one peer may have us map."},
+	{"max_bytes", GANTRY_OPT_SIZE, offsetof(struct comch_conf, max_bytes), "64GiB", 4096,
+	 INT64_MAX, NULL, NULL, "Memory that one peer may have us map."},
 	{"mapped", GANTRY_OPT_BOOL, offsetof(struct comch_conf, mapped), "true", 0, 0, NULL, NULL,
 	 "Let imported regions be addressed. With false, data moves by remote reads and writes, as with a real card."},
 	GANTRY_OPTION_END,
@@ -63,7 +66,10 @@ void comch_device_kick(struct comch_device *dev)
 	uint64_t one = 1;
 	ssize_t n;
 
-	/* pairs with comch_progress; an exchange, so that of several that tell none covers what another has told */
+	/*
+	 * pairs with comch_progress; an exchange, so that of several that tell none covers what
+	 * another has told
+	 */
 	__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELEASE);
 	n = write(dev->wake, &one, sizeof(one));
 	(void)n; /* full means that it is readable */
@@ -79,7 +85,8 @@ static int parse_uids(const char *p, uint32_t *uids, unsigned int *n_p)
 		char *end;
 		unsigned long uid = strtoul(p, &end, 10);
 
-		if (end == p || *p < '0' || *p > '9' || uid >= UINT32_MAX || n == COMCH_UIDS || (*end && *end != ','))
+		if (end == p || *p < '0' || *p > '9' || uid >= UINT32_MAX || n == COMCH_UIDS ||
+		    (*end && *end != ','))
 			return -EINVAL;
 		uids[n++] = (uint32_t)uid;
 		p = *end ? end + 1 : end;
@@ -95,15 +102,19 @@ static void comch_check(const void *arg, const struct gantry_option_faults *faul
 	unsigned int n;
 
 	if (slots & (slots - 1))
-		gantry_option_fault(faults, "ring_slots", "%u is no power of two; write such as %u", slots,
-				    1u << (31 - __builtin_clz(slots)));
+		gantry_option_fault(faults, "ring_slots", "%u is no power of two; write such as %u",
+				    slots, 1u << (31 - __builtin_clz(slots)));
 	if (parse_uids(conf->uids, uids, &n))
-		gantry_option_fault(faults, "uids", "is no list of at most %u numbers; write such as \"0,1000\"",
+		gantry_option_fault(faults, "uids",
+				    "is no list of at most %u numbers; write such as \"0,1000\"",
 				    COMCH_UIDS - 1);
 	comch_rundir_check(conf, faults);
 }
 
-/* With membarrier(2) the one who goes to sleep pays for the order of its flag and the ring, not the one who sends. */
+/*
+ * With membarrier(2) the one who goes to sleep pays for the order of its flag and the ring, not the
+ * one who sends.
+ */
 static bool use_membarrier(void)
 {
 	long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -127,9 +138,9 @@ static void comch_close(void *device)
 	struct comch_device *dev = device;
 	struct comch_link *pos, *next;
 
-	comch_list_each(pos, next, &dev->conns)
+	comch_list_each (pos, next, &dev->conns)
 		comch_disconnect(comch_entry(pos, struct comch_conn, link));
-	comch_list_each(pos, next, &dev->listeners)
+	comch_list_each (pos, next, &dev->listeners)
 		comch_unlisten(comch_entry(pos, struct comch_listener, link));
 	comch_closer_close(dev->closer);
 	comch_shares_close(dev);
@@ -171,7 +182,8 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	if (!rc) {
 		rc = comch_shares_open(dev);
 		if (rc)
-			gantry_log_error(host, "cannot count the descriptors of users: %s", strerror(-rc));
+			gantry_log_error(host, "cannot count the descriptors of users: %s",
+					 strerror(-rc));
 	}
 	if (!rc)
 		rc = comch_rundir_open(dev, &dev->rundir);
@@ -183,7 +195,8 @@ static int comch_open(const struct gantry_host *host, const void *conf, void **d
 	if (!rc && dev->n_uids > 1) {
 		rc = comch_closer_open(dev, &dev->closer);
 		if (rc)
-			gantry_log_error(host, "no thread to close descriptors of other users: %s", strerror(-rc));
+			gantry_log_error(host, "no thread to close descriptors of other users: %s",
+					 strerror(-rc));
 	}
 	if (rc) {
 		comch_close(dev);
@@ -201,7 +214,8 @@ static void comch_info(void *device, struct gantry_device_info *info)
 	const struct comch_device *dev = device;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED | (dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_ORDERED |
+			(dev->conf->mapped ? GANTRY_CAP_MAPPED : 0),
 		.max_depth = (uint32_t)dev->conf->max_depth,
 		.max_inline = COMCH_INLINE_MAX,
 		.max_regions = COMCH_REGIONS,
@@ -233,7 +247,8 @@ static void dispatch(struct comch_device *dev, const struct epoll_event *ev)
 		break;
 	case COMCH_W_PROCESS:
 		((struct comch_conn *)watch->self)->is_dead = true;
-		__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELAXED); /* as in comch_device_kick */
+		/* as in comch_device_kick */
+		__atomic_exchange_n(&dev->unseen, 1, __ATOMIC_RELAXED);
 		break;
 	}
 }
@@ -242,9 +257,9 @@ static void empty_reap_list(struct comch_device *dev)
 {
 	struct comch_link *pos, *next;
 
-	comch_list_each(pos, next, &dev->reap_list)
+	comch_list_each (pos, next, &dev->reap_list)
 		comch_conn_free(comch_entry(pos, struct comch_conn, link));
-	comch_list_each(pos, next, &dev->reap_list_listeners)
+	comch_list_each (pos, next, &dev->reap_list_listeners)
 		comch_listener_free(comch_entry(pos, struct comch_listener, link));
 }
 
@@ -257,7 +272,7 @@ static void check_all(struct comch_device *dev, uint64_t now)
 		comch_listeners_resume(dev);
 	if (dev->pages_ns && now >= dev->pages_ns)
 		comch_pages_check(dev, now); /* what it ends is closed below */
-	comch_list_each(pos, next, &dev->conns) {
+	comch_list_each (pos, next, &dev->conns) {
 		int before = dev->events;
 
 		comch_conn_check(comch_entry(pos, struct comch_conn, link), now);
@@ -265,7 +280,7 @@ static void check_all(struct comch_device *dev, uint64_t now)
 			next = dev->conns.head.next;
 	}
 	dev->deadline_ns = dev->pages_ns;
-	comch_list_each(pos, next, &dev->conns) {
+	comch_list_each (pos, next, &dev->conns) {
 		uint64_t at = comch_entry(pos, struct comch_conn, link)->deadline_ns;
 
 		if (at && (!dev->deadline_ns || at < dev->deadline_ns))
@@ -290,11 +305,12 @@ static int comch_progress(void *device)
 	for (int i = 0; i < n; i++)
 		dispatch(dev, &events[i]);
 	now = comch_now(dev);
-	if (__atomic_exchange_n(&dev->unseen, 0, __ATOMIC_ACQUIRE) || (dev->deadline_ns && now >= dev->deadline_ns))
+	if (__atomic_exchange_n(&dev->unseen, 0, __ATOMIC_ACQUIRE) ||
+	    (dev->deadline_ns && now >= dev->deadline_ns))
 		check_all(dev, now);
 	if (dev->retry) {
 		dev->retry = false;
-		comch_list_each(pos, next, &dev->conns)
+		comch_list_each (pos, next, &dev->conns)
 			comch_regions_retry(comch_entry(pos, struct comch_conn, link));
 	}
 	dev->in_progress = 0;
@@ -361,7 +377,8 @@ GANTRY_PLUGIN(shm_comch) = {
 	.kind = GANTRY_KIND_TRANSPORT,
 	.name = "shm-comch",
 	.version = "1",
-	.summary = "message queues and remote memory between the processes of one machine, as with a DPU",
+	.summary =
+		"message queues and remote memory between the processes of one machine, as with a DPU",
 	.options = options,
 	.conf_size = sizeof(struct comch_conf),
 	.ops_size = sizeof(ops),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* frame.c - the table of all frames, and the check of one that arrived. No system calls: fuzzed as it stands. */
+/*
+ * frame.c - the table of all frames, and the check of one that arrived. No system calls: fuzzed as
+ * it stands.
+ */
 #include <string.h>
 
 #include "wire.h"
@@ -28,7 +31,8 @@ static const struct rule rules[COMCH_TYPES] = {
 	[COMCH_REFUSED] = {EXACT(comch_refused), 0, COMCH_P_HELLO | COMCH_P_OPEN},
 };
 
-const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds, unsigned int phase)
+const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds,
+			      unsigned int phase)
 {
 	const struct rule *rule;
 

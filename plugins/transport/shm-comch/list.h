@@ -44,10 +44,11 @@ static inline void comch_list_remove(struct comch_link *link)
 	link->next = link->prev = link;
 }
 
-#define comch_entry(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define comch_entry(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* The entry may be removed meanwhile, its successor may not. */
-#define comch_list_each(pos, next_, list)                                                                               \
-	for (pos = (list)->head.next, next_ = pos->next; pos != &(list)->head; pos = next_, next_ = pos->next)
+#define comch_list_each(pos, next_, list) \
+	for (pos = (list)->head.next, next_ = pos->next; pos != &(list)->head; \
+	     pos = next_, next_ = pos->next)
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c - a service name: peers come in, and introduce themselves before the user hears of them. */
+/*
+ * listener.c - a service name: peers come in, and introduce themselves before the user hears of
+ * them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +17,8 @@
 #define ACCEPTS_PER_TURN 16
 #define REFUSALS_NS 1000000000ull /* between two lines in the log */
 
-int comch_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
-		 void **listener_p)
+int comch_listen(void *device, const char *service, const struct gantry_conn_events *events,
+		 void *arg, void **listener_p)
 {
 	struct comch_device *dev = device;
 	struct comch_listener *l;
@@ -65,7 +68,7 @@ void comch_unlisten(void *listener)
 	l->dead = true;
 	comch_rundir_unbind(dev, l);
 	/* connections that were not accepted end with ECONNREFUSED; the others stay */
-	comch_list_each(pos, next, &dev->conns) {
+	comch_list_each (pos, next, &dev->conns) {
 		struct comch_conn *conn = comch_entry(pos, struct comch_conn, link);
 
 		if (conn->listener == l && conn->state == COMCH_S_HELLO)
@@ -108,8 +111,8 @@ void comch_log_refusal(struct comch_device *dev, const char *text)
 }
 
 /*
- * Accept nothing until the closer has closed some descriptors, or for a while. The socket would report its clients in each turn,
- * and the control thread would not sleep.
+ * Accept nothing until the closer has closed some descriptors, or for a while. The socket would
+ * report its clients in each turn, and the control thread would not sleep.
  */
 static void pause_accepts(struct comch_listener *l)
 {
@@ -121,7 +124,8 @@ static void pause_accepts(struct comch_listener *l)
 	dev->resume_ns = comch_now(dev) + COMCH_PAUSE_NS;
 	if (!dev->deadline_ns || dev->resume_ns < dev->deadline_ns)
 		dev->deadline_ns = dev->resume_ns;
-	__atomic_store_n(&dev->paused, 1, __ATOMIC_RELAXED); /* the closer may just have finished: resume_ns is for that */
+	/* the closer may just have finished: resume_ns is for that */
+	__atomic_store_n(&dev->paused, 1, __ATOMIC_RELAXED);
 }
 
 void comch_listeners_resume(struct comch_device *dev)
@@ -129,7 +133,7 @@ void comch_listeners_resume(struct comch_device *dev)
 	struct comch_link *pos, *next;
 
 	dev->resume_ns = 0;
-	comch_list_each(pos, next, &dev->listeners) {
+	comch_list_each (pos, next, &dev->listeners) {
 		struct comch_listener *l = comch_entry(pos, struct comch_listener, link);
 		struct epoll_event in = {.events = EPOLLIN, .data.ptr = &l->watch};
 
@@ -139,14 +143,19 @@ void comch_listeners_resume(struct comch_device *dev)
 	}
 }
 
-/* No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse it. */
+/*
+ * No descriptor left: use the reserve for a moment to take the client from the backlog, and refuse
+ * it.
+ */
 static void refuse_next(struct comch_listener *l)
 {
-	static const char text[] = "busy: no file descriptor left in the listener: raise ulimit -n or close connections";
+	static const char text[] =
+		"busy: no file descriptor left in the listener: raise ulimit -n or close connections";
 	struct comch_device *dev = l->dev;
 	int fd;
 
-	if (dev->reserve < 0) { /* the closer has not closed the last one yet, or another thread has taken its number */
+	/* the closer has not closed the last one yet, or another thread has taken its number */
+	if (dev->reserve < 0) {
 		pause_accepts(l);
 		return;
 	}
@@ -169,11 +178,11 @@ static unsigned int conns_of_one(const struct comch_device *dev)
 }
 
 /*
- * Check that the user may have another connection, whose socket has been counted. Returns 0; or COMCH_REASON_*, with the reason
- * in `text`.
+ * Check that the user may have another connection, whose socket has been counted. Returns 0; or
+ * COMCH_REASON_*, with the reason in `text`.
  */
-static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share, uint32_t uid,
-			      char text[COMCH_REFUSED_TEXT])
+static uint32_t refuse_reason(const struct comch_device *dev, const struct comch_share *share,
+			      uint32_t uid, char text[COMCH_REFUSED_TEXT])
 {
 	const size_t bytes = COMCH_REFUSED_TEXT;
 
@@ -184,19 +193,24 @@ static uint32_t refuse_reason(const struct comch_device *dev, const struct comch
 	if (comch_fds_held(share->user) >= dev->max_fds)
 		comch_fds_text(dev, share->user, text);
 	else if (share->n_half_open >= COMCH_HALF_OPEN)
-		snprintf(text, bytes, "busy: half-open connections=%u reached by uid %u: close connections", COMCH_HALF_OPEN, uid);
+		snprintf(text, bytes,
+			 "busy: half-open connections=%u reached by uid %u: close connections",
+			 COMCH_HALF_OPEN, uid);
 	else if (share->n_conns >= conns_of_one(dev))
-		snprintf(text, bytes, "busy: connections=%u reached by uid %u: close connections", conns_of_one(dev), uid);
+		snprintf(text, bytes, "busy: connections=%u reached by uid %u: close connections",
+			 conns_of_one(dev), uid);
 	else if (dev->n_conns >= COMCH_CONNS)
-		snprintf(text, bytes, "busy: connections=%u reached by all users: close connections", COMCH_CONNS);
+		snprintf(text, bytes,
+			 "busy: connections=%u reached by all users: close connections",
+			 COMCH_CONNS);
 	else
 		return 0;
 	return COMCH_REASON_BUSY;
 }
 
 /*
- * Returns false if so many sockets of refused clients wait to be closed that no more may be accepted: that they count for their
- * user does not keep it from connecting again.
+ * Returns false if so many sockets of refused clients wait to be closed that no more may be
+ * accepted: that they count for their user does not keep it from connecting again.
  */
 static bool admit(struct comch_listener *l, int fd)
 {
@@ -223,7 +237,9 @@ static bool admit(struct comch_listener *l, int fd)
 		}
 	}
 	if (rc)
-		snprintf(text, sizeof(text), "busy: the listener cannot take a connection: %s: try again", strerror(-rc));
+		snprintf(text, sizeof(text),
+			 "busy: the listener cannot take a connection: %s: try again",
+			 strerror(-rc));
 	comch_log_refusal(dev, text);
 	comch_send_refused(fd, reason, text);
 	comch_close_foreign(dev, user, &fd, 1);

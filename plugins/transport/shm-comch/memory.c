@@ -7,8 +7,9 @@
 #include "comch.h"
 
 /*
- * Whoever can write memory can punch holes into it, which its seals do not forbid. The next touch fills them with zeroes; but
- * for huge pages when there are no more of them, which is a SIGBUS. Processes of one user may end each other anyway.
+ * Whoever can write memory can punch holes into it, which its seals do not forbid. The next touch
+ * fills them with zeroes; but for huge pages when there are no more of them, which is a SIGBUS.
+ * Processes of one user may end each other anyway.
  */
 static bool may_vanish(const struct comch_conn *conn, int fd)
 {
@@ -18,15 +19,18 @@ static bool may_vanish(const struct comch_conn *conn, int fd)
 	       (unsigned long)fs.f_type == GANTRY_MEMFD_HUGETLBFS;
 }
 
-static int check_file(const struct comch_conn *conn, int fd, uint64_t min_bytes, uint64_t quota_bytes, const char **why_p)
+static int check_file(const struct comch_conn *conn, int fd, uint64_t min_bytes,
+		      uint64_t quota_bytes, const char **why_p)
 {
 	if (!may_vanish(conn, fd))
 		return gantry_memfd_check(fd, min_bytes, quota_bytes, NULL, why_p);
-	*why_p = "huge pages do not go from user to user, who could take them away again: huge_pages must be false there";
+	*why_p =
+		"huge pages do not go from user to user, who could take them away again: huge_pages must be false there";
 	return -EPERM;
 }
 
-int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY])
+int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m,
+		       char why[COMCH_WHY])
 {
 	const char *reason = "";
 	uint64_t present = 0;
@@ -38,12 +42,13 @@ int comch_memory_check(const struct comch_conn *conn, const struct comch_memory 
 	}
 	rc = gantry_memfd_check_pages(m->fd, m->bytes, &present);
 	if (rc)
-		snprintf(why, COMCH_WHY, "%s %u has holes: %llu of %llu bytes are present", m->what, m->number,
-			 (unsigned long long)present, (unsigned long long)m->bytes);
+		snprintf(why, COMCH_WHY, "%s %u has holes: %llu of %llu bytes are present", m->what,
+			 m->number, (unsigned long long)present, (unsigned long long)m->bytes);
 	return rc;
 }
 
-int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY])
+int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m,
+			      char why[COMCH_WHY])
 {
 	int rc = comch_memory_check(conn, m, why);
 

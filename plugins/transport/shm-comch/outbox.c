@@ -11,7 +11,8 @@
 
 static void want(struct comch_conn *conn, bool out)
 {
-	struct epoll_event ev = {.events = EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0), .data.ptr = &conn->watch};
+	struct epoll_event ev = {.events = EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0),
+				 .data.ptr = &conn->watch};
 
 	if (conn->want_out == out || conn->fd < 0)
 		return;
@@ -29,8 +30,8 @@ static void free_out(struct comch_conn *conn, struct comch_out *out)
 	free(out);
 }
 
-static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_t len, const int *fds,
-		 unsigned int n_fds)
+static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_t len,
+		 const int *fds, unsigned int n_fds)
 {
 	struct comch_out *out = malloc(sizeof(*out) + len);
 	struct comch_link *at = &conn->out.head;
@@ -55,7 +56,8 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 			return rc;
 		}
 	}
-	if (frame->head.type == COMCH_HELLO) /* before what was sent while the user was being asked */
+	/* before what was sent while the user was being asked */
+	if (frame->head.type == COMCH_HELLO)
 		at = conn->out.head.next;
 	comch_list_insert(at, &out->link);
 	conn->n_out++;
@@ -63,7 +65,8 @@ static int queue(struct comch_conn *conn, const struct comch_frame *frame, size_
 	return 0;
 }
 
-int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds, unsigned int n_fds)
+int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds,
+		   unsigned int n_fds)
 {
 	size_t len = COMCH_FRAME_MIN + frame->head.length;
 	int rc;
@@ -119,7 +122,8 @@ void comch_out_flush(struct comch_conn *conn)
 			want(conn, true);
 			return;
 		}
-		free_out(conn, out); /* after another error the end of the socket is about to be seen */
+		/* after another error the end of the socket is about to be seen */
+		free_out(conn, out);
 	}
 	want(conn, false);
 }

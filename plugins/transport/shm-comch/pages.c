@@ -2,23 +2,26 @@
 /*
  * pages.c - check that the peer keeps the pages of imported regions
  *
- * No seal keeps the owner of a region that the peer may write from freeing its pages. While the kernel frees pages, a process
- * that touches them waits. It is charged for the pages that take their place. So this device ends the connection of a peer that
- * frees pages of a region which its user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of that region.
- * Other regions are not checked: the DOCA library exports ranges of one sparse file, and frees pages of it.
+ * No seal keeps the owner of a region that the peer may write from freeing its pages. While the
+ * kernel frees pages, a process that touches them waits. It is charged for the pages that take
+ * their place. So this device ends the connection of a peer that frees pages of a region which its
+ * user has imported with GANTRY_IMPORT_KEEPS_PAGES, until the last release of that region. Other
+ * regions are not checked: the DOCA library exports ranges of one sparse file, and frees pages of
+ * it.
  *
- * fstat(2) counts the pages of a whole file, and does not wait while another process frees some. The file must have all its
- * pages at the import. The peer has freed pages if a later count is
+ * fstat(2) counts the pages of a whole file, and does not wait while another process frees some.
+ * The file must have all its pages at the import. The peer has freed pages if a later count is
  *
  *   - smaller than the size of the file, or
- *   - larger than the count before: a page that was freed has been allocated again. The file cannot get pages behind its end,
- *     because it is sealed against growing. It can lose such pages: a transparent huge page may reach beyond the end until
- *     the kernel splits it.
+ *   - larger than the count before: a page that was freed has been allocated again. The file cannot
+ *     get pages behind its end, because it is sealed against growing. It can lose such pages: a
+ *     transparent huge page may reach beyond the end until the kernel splits it.
  *
- * A swapped page counts as present: shmem lowers the count for pages that it frees only. The pages of fallocate(2) are dirty, so
- * the kernel swaps and never drops them.
+ * A swapped page counts as present: shmem lowers the count for pages that it frees only. The pages
+ * of fallocate(2) are dirty, so the kernel swaps and never drops them.
  *
- * The check misses pages that the peer frees and allocates again between two checks. So the peer must not know when they are.
+ * The check misses pages that the peer frees and allocates again between two checks. So the peer
+ * must not know when they are.
  */
 #include <stdio.h>
 #include <sys/random.h>
@@ -56,8 +59,11 @@ int comch_pages_begin(struct comch_conn *conn, struct comch_import *r)
 	r->blocks_min = ((uint64_t)st.st_size + BLOCK - 1) / BLOCK;
 	r->blocks_max = (uint64_t)st.st_blocks;
 	if (r->blocks_max < r->blocks_min) {
-		snprintf(conn->import_error, sizeof(conn->import_error), "the file of region %u has holes (blocks=%llu, "
-			 "expected=%llu)", r->handle, (unsigned long long)r->blocks_max, (unsigned long long)r->blocks_min);
+		snprintf(conn->import_error, sizeof(conn->import_error),
+			 "the file of region %u has holes (blocks=%llu, "
+			 "expected=%llu)",
+			 r->handle, (unsigned long long)r->blocks_max,
+			 (unsigned long long)r->blocks_min);
 		return -ENOMEM;
 	}
 	r->can_shrink = true;
@@ -89,9 +95,11 @@ static bool has_pages(struct comch_conn *conn, struct comch_import *r)
 		r->blocks_max = blocks;
 		return true;
 	}
-	snprintf(why, sizeof(why), "protocol error: pages of a region were freed (region=%u, blocks=%llu, expected=%llu)",
-		 r->handle, (unsigned long long)blocks,
-		 (unsigned long long)(blocks < r->blocks_min ? r->blocks_min : r->blocks_max));
+	snprintf(
+		why, sizeof(why),
+		"protocol error: pages of a region were freed (region=%u, blocks=%llu, expected=%llu)",
+		r->handle, (unsigned long long)blocks,
+		(unsigned long long)(blocks < r->blocks_min ? r->blocks_min : r->blocks_max));
 	comch_conn_expel(conn, why);
 	comch_regions_cut_off(conn);
 	return false;
@@ -109,7 +117,7 @@ void comch_pages_check(struct comch_device *dev, uint64_t now_ns)
 	struct comch_link *pos, *next;
 
 	dev->pages_ns = 0;
-	comch_list_each(pos, next, &dev->conns) {
+	comch_list_each (pos, next, &dev->conns) {
 		struct comch_conn *conn = comch_entry(pos, struct comch_conn, link);
 
 		if (!conn->n_checked || conn->state != COMCH_S_OPEN || conn->reason == -EPROTO)

@@ -1,46 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* producer.c - the sending lane: puts messages into its ring, and rings for a consumer that sleeps. */
+/*
+ * producer.c - the sending lane: puts messages into its ring, and rings for a consumer that sleeps.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "comch.h"
-
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 static inline void ring_if_asleep(struct comch_producer *p)
 {
 	if (p->unrung)
 		p->unrung = false;
 	/*
-	 * The slot is published, then the flag is looked at. The sleeper does both the other way round: pairs with ask() in
-	 * consumer.c, which without a fence here interrupts this processor for one, so that only the compiler must keep the order.
+	 * The slot is published, then the flag is looked at. The sleeper does both the other way
+	 * round: pairs with ask() in consumer.c, which without a fence here interrupts this
+	 * processor for one, so that only the compiler must keep the order.
 	 */
-	if (unlikely(p->fence))
+	if (gantry_unlikely(p->fence))
 		gantry_shm_fence();
 	else
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (unlikely(gantry_shm_ld32(p->asleep)))
+	if (gantry_unlikely(gantry_shm_ld32(p->asleep)))
 		comch_bell_ring(p->conn, p->bell);
 }
 
 static inline bool has_room(const struct comch_producer *p, uint32_t n)
 {
-	return p->limit != (uint32_t)p->position - p->more && p->position + n - p->tail <= (uint64_t)p->mask + 1;
+	return p->limit != (uint32_t)p->position - p->more &&
+	       p->position + n - p->tail <= (uint64_t)p->mask + 1;
 }
 
 /* Look at the credit again. Tells whether a message of n slots may go. */
 static bool refresh(struct comch_producer *p, uint32_t n)
 {
-	const struct comch_line *line = __atomic_load_n(&p->line, __ATOMIC_ACQUIRE); /* pairs with comch_on_producer_ok */
+	/* pairs with comch_on_producer_ok */
+	const struct comch_line *line = __atomic_load_n(&p->line, __ATOMIC_ACQUIRE);
 	uint32_t tail, limit;
 	uint64_t credit;
 
 	if (!line)
 		return false;
-	credit = gantry_shm_ld64_acquire(&line->credit); /* pairs with give(): what it has read there may be written again */
+	/* pairs with give(): what it has read there may be written again */
+	credit = gantry_shm_ld64_acquire(&line->credit);
 	tail = (uint32_t)credit;
 	limit = (uint32_t)(credit >> 32);
-	if (unlikely(tail - (uint32_t)p->tail > (uint32_t)(p->position - p->tail))) {
+	if (gantry_unlikely(tail - (uint32_t)p->tail > (uint32_t)(p->position - p->tail))) {
 		comch_conn_poison(p->conn); /* has consumed what was not sent */
 		return false;
 	}
@@ -59,7 +63,8 @@ static __attribute__((noinline)) bool may_send(struct comch_producer *p, uint32_
 	return false;
 }
 
-static inline void put(struct comch_producer *p, uint64_t position, const void *payload, struct comch_trailer t)
+static inline void put(struct comch_producer *p, uint64_t position, const void *payload,
+		       struct comch_trailer t)
 {
 	struct comch_slot *slot = &p->slots[position & p->mask];
 
@@ -110,12 +115,13 @@ static inline void put_rest(uint8_t *to, const uint8_t *data, uint32_t bytes)
 	const uint32_t words = bytes & ~7u;
 
 	put_words(to, data, words);
-	if (unlikely(bytes != words))
+	if (gantry_unlikely(bytes != words))
 		put_bytes(to + words, data + words, bytes - words);
 }
 
 /* The first slot: immediate data, and data behind it. */
-static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry_send *s, uint32_t here)
+static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry_send *s,
+						uint32_t here)
 {
 	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0};
 
@@ -125,18 +131,21 @@ static __attribute__((noinline)) void put_mixed(uint8_t *to, const struct gantry
 }
 
 /*
- * Small data that was copied: behind the immediate data, and in the slots that follow. These are looked at only by who has seen
- * the first, whose release holds for all of them: it pairs with take(), and comes last.
+ * Small data that was copied: behind the immediate data, and in the slots that follow. These are
+ * looked at only by who has seen the first, whose release holds for all of them: it pairs with
+ * take(), and comes last.
  */
 static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 {
-	const uint32_t n = comch_more_slots(s->imm_len, s->length), here = comch_inline_here(s->imm_len, s->length);
+	const uint32_t n = comch_more_slots(s->imm_len, s->length),
+		       here = comch_inline_here(s->imm_len, s->length);
 	const uint8_t *data = (const uint8_t *)s->data + here;
 	struct comch_slot *slot;
 
 	if (!has_room(p, n + 1) && !may_send(p, n + 1))
 		return -EAGAIN;
-	for (uint32_t i = 1, rest = s->length - here; i <= n; i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD) {
+	for (uint32_t i = 1, rest = s->length - here; i <= n;
+	     i++, rest -= COMCH_SLOT_PAYLOAD, data += COMCH_SLOT_PAYLOAD) {
 		slot = &p->slots[(p->position + i) & p->mask];
 		if (rest < COMCH_SLOT_PAYLOAD)
 			put_rest(slot->payload, data, rest);
@@ -151,25 +160,34 @@ static int send_inline(struct comch_producer *p, const struct gantry_send *s)
 	} else {
 		put_mixed(slot->payload, s, here);
 	}
-	gantry_shm_st64_release(&slot->trailer,
-				comch_trailer_pack((struct comch_trailer){.seq = (uint32_t)p->position + 1, .kind = COMCH_K_INLINE,
-									  .imm_len = (uint8_t)s->imm_len,
-									  .length = (uint16_t)s->length}));
+	gantry_shm_st64_release(&slot->trailer, comch_trailer_pack((struct comch_trailer){
+							.seq = (uint32_t)p->position + 1,
+							.kind = COMCH_K_INLINE,
+							.imm_len = (uint8_t)s->imm_len,
+							.length = (uint16_t)s->length}));
 	return (int)n + 1;
 }
 
-/* The consumer looks at this slot all the time: take the line away from it while there is still something to compute. */
+/*
+ * The consumer looks at this slot all the time: take the line away from it while there is still
+ * something to compute.
+ */
 static inline void fetch_to_write(const struct comch_slot *slot)
 {
 #ifdef __x86_64__
-	__asm__ volatile("prefetchw %0" : : "m"(*slot)); /* __builtin_prefetch would fetch it to read */
+	/* __builtin_prefetch would fetch it to read */
+	__asm__ volatile("prefetchw %0" : : "m"(*slot));
 #else
 	__builtin_prefetch(slot, 1);
 #endif
 }
 
-/* A message of two slots, for which there is room. The release of the first, which comes last, holds for both. */
-static inline void put_pair(uint64_t position, struct comch_slot *slot, struct comch_slot *second, const struct gantry_send *s)
+/*
+ * A message of two slots, for which there is room. The release of the first, which comes last,
+ * holds for both.
+ */
+static inline void put_pair(uint64_t position, struct comch_slot *slot, struct comch_slot *second,
+			    const struct gantry_send *s)
 {
 	const uint8_t *data = s->data;
 
@@ -180,10 +198,14 @@ static inline void put_pair(uint64_t position, struct comch_slot *slot, struct c
 	gantry_shm_st64_release(&slot->trailer, comch_pair_word(position, s->length));
 }
 
-/* Where the region stands among our exports; -1: nowhere. Its user has not asked it back, so it stays there until it is sent. */
+/*
+ * Where the region stands among our exports; -1: nowhere. Its user has not asked it back, so it
+ * stays there until it is sent.
+ */
 static int find_region(struct comch_producer *p, const struct gantry_region *region)
 {
-	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE); /* first: what is newer is looked for again */
+	/* first: what is newer is looked for again */
+	uint32_t epoch = __atomic_load_n(&p->conn->export_epoch, __ATOMIC_ACQUIRE);
 
 	if (p->last_region == region && p->last_epoch == epoch)
 		return (int)p->last_slot;
@@ -192,7 +214,8 @@ static int find_region(struct comch_producer *p, const struct gantry_region *reg
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
 		if ((state != COMCH_E_SENT && state != COMCH_E_LIVE) ||
-		    __atomic_load_n(&e->region, __ATOMIC_RELAXED) != region || !(e->rights & GANTRY_REMOTE_READ))
+		    __atomic_load_n(&e->region, __ATOMIC_RELAXED) != region ||
+		    !(e->rights & GANTRY_REMOTE_READ))
 			continue;
 		p->last_region = region;
 		p->last_epoch = epoch;
@@ -202,11 +225,13 @@ static int find_region(struct comch_producer *p, const struct gantry_region *reg
 	return -1;
 }
 
-static __attribute__((noinline)) int send_region(struct comch_producer *p, const struct gantry_send *s)
+static __attribute__((noinline)) int send_region(struct comch_producer *p,
+						 const struct gantry_send *s)
 {
 	bool one = s->imm_len <= COMCH_REGION_IMM;
 	int slots = one ? 1 : 2;
-	struct comch_trailer t = {.kind = one ? COMCH_K_REGION : COMCH_K_REGION2, .imm_len = (uint8_t)s->imm_len};
+	struct comch_trailer t = {.kind = one ? COMCH_K_REGION : COMCH_K_REGION2,
+				  .imm_len = (uint8_t)s->imm_len};
 	uint8_t payload[COMCH_SLOT_PAYLOAD] = {0}, imm[COMCH_SLOT_PAYLOAD] = {0};
 	struct comch_region_send to;
 	const struct comch_export *e;
@@ -220,12 +245,14 @@ static __attribute__((noinline)) int send_region(struct comch_producer *p, const
 	if (!may_send(p, (uint32_t)slots))
 		return -EAGAIN;
 	if (p->cookie_head - p->cookie_tail > p->cookie_mask ||
-	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) { /* the peer has yet to map it */
+	    /* the peer has yet to map it */
+	    __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != COMCH_E_LIVE) {
 		if (p->unrung) /* as in may_send: it has to read what came before */
 			ring_if_asleep(p);
 		return -EAGAIN;
 	}
-	to = (struct comch_region_send){.ref = e->ref, .length = s->length, .offset = s->region_offset};
+	to = (struct comch_region_send){
+		.ref = e->ref, .length = s->length, .offset = s->region_offset};
 	memcpy(payload, &to, sizeof(to));
 	if (s->imm_len)
 		memcpy(one ? payload + sizeof(to) : imm, s->imm, s->imm_len);
@@ -266,7 +293,10 @@ struct fields {
 	uint32_t word[COMCH_SLOT_PAYLOAD / 4 - 1];
 } __attribute__((packed, may_alias));
 
-/* Stored in one access each: the fewer a message needs, the more messages are on their way to the cache at a time. */
+/*
+ * Stored in one access each: the fewer a message needs, the more messages are on their way to the
+ * cache at a time.
+ */
 typedef uint32_t two_words __attribute__((vector_size(8), may_alias));
 typedef uint32_t four_words __attribute__((vector_size(16), may_alias));
 
@@ -275,18 +305,22 @@ static inline uint32_t first_word(const volatile struct fields *from)
 	const uint8_t bytes[] = {from->byte[0], from->byte[1]};
 	uint32_t half = from->half;
 
-	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? bytes[0] | (uint32_t)bytes[1] << 8 | half << 16 :
-							   (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | half;
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		       ? bytes[0] | (uint32_t)bytes[1] << 8 | half << 16
+		       : (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | half;
 }
 
 /*
- * A slot full of immediate data, which was stored a moment ago, field by field. It is loaded in pieces that are not wider: a
- * wider load would wait until those stores are in the cache, and before them those to the last slot, whose line the consumer
- * has. Then no two slots would ever be on their way at the same time.
+ * A slot full of immediate data, which was stored a moment ago, field by field. It is loaded in
+ * pieces that are not wider: a wider load would wait until those stores are in the cache, and
+ * before them those to the last slot, whose line the consumer has. Then no two slots would ever be
+ * on their way at the same time.
  */
 static inline void put_full(struct comch_producer *p, const void *imm)
 {
-	const struct comch_trailer t = {.seq = (uint32_t)p->position + 1, .kind = COMCH_K_IMM, .imm_len = COMCH_SLOT_PAYLOAD};
+	const struct comch_trailer t = {.seq = (uint32_t)p->position + 1,
+					.kind = COMCH_K_IMM,
+					.imm_len = COMCH_SLOT_PAYLOAD};
 	struct comch_slot *slot = &p->slots[p->position & p->mask];
 	const volatile struct fields *from = imm;
 	volatile four_words *to = (void *)slot->payload;
@@ -299,11 +333,12 @@ static inline void put_full(struct comch_producer *p, const void *imm)
 }
 
 /* All but the commonest message, and that one where there seems to be no room. */
-static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s, uint32_t flags)
+static __attribute__((noinline)) int send_any(struct comch_producer *p, const struct gantry_send *s,
+					      uint32_t flags)
 {
 	int slots = 1;
 
-	if (unlikely(s->imm_len > GANTRY_IMM_MAX))
+	if (gantry_unlikely(s->imm_len > GANTRY_IMM_MAX))
 		return -EINVAL;
 	if (s->length) {
 		slots = send_data(p, s);
@@ -319,16 +354,19 @@ static __attribute__((noinline)) int send_any(struct comch_producer *p, const st
 }
 
 /* What is not a slot full of immediate data, or finds no room. */
-static __attribute__((noinline)) int send_other(struct comch_producer *p, const struct gantry_send *s, uint32_t flags)
+static __attribute__((noinline)) int send_other(struct comch_producer *p,
+						const struct gantry_send *s, uint32_t flags)
 {
 	const uint64_t position = p->position;
-	struct comch_slot *slot = &p->slots[position & p->mask], *second = &p->slots[(position + 1) & p->mask];
+	struct comch_slot *slot = &p->slots[position & p->mask],
+			  *second = &p->slots[(position + 1) & p->mask];
 
 	if (!has_room(p, 2))
 		return send_any(p, s, flags);
 	fetch_to_write(second);
 	fetch_to_write(slot);
-	if (s->imm_len != 8 || !comch_fits_pair(s->length) || s->length > p->max_data || s->region || !s->data)
+	if (s->imm_len != 8 || !comch_fits_pair(s->length) || s->length > p->max_data ||
+	    s->region || !s->data)
 		return send_any(p, s, flags);
 	put_pair(position, slot, second, s);
 	p->more++;
@@ -339,17 +377,22 @@ int comch_send(void *arg, const struct gantry_send *s, uint32_t flags)
 {
 	struct comch_producer *p = arg;
 	/* atomic: that the compiler makes no wider load of both, see put_full */
-	uint32_t imm_len = __atomic_load_n(&s->imm_len, __ATOMIC_RELAXED), length = __atomic_load_n(&s->length, __ATOMIC_RELAXED);
+	uint32_t imm_len = __atomic_load_n(&s->imm_len, __ATOMIC_RELAXED),
+		 length = __atomic_load_n(&s->length, __ATOMIC_RELAXED);
 
-	if (unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) | __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
+	if (gantry_unlikely(__atomic_load_n(&p->conn->lost, __ATOMIC_RELAXED) |
+			    __atomic_load_n(&p->gone, __ATOMIC_RELAXED)))
 		return -ENOTCONN;
-	if (unlikely(imm_len != COMCH_SLOT_PAYLOAD || length || !has_room(p, 1)))
+	if (gantry_unlikely(imm_len != COMCH_SLOT_PAYLOAD || length || !has_room(p, 1)))
 		return send_other(p, s, flags);
 	put_full(p, s->imm);
 	return sent(p, 1, flags);
 }
 
-/* The consumer may take the lines away again before they are written: the send fetches them once more. */
+/*
+ * The consumer may take the lines away again before they are written: the send fetches them once
+ * more.
+ */
 void comch_send_prefetch(void *arg)
 {
 	const struct comch_producer *p = arg;

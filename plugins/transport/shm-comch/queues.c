@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queues.c - how consumers and producers are made, meet, and go. The lanes work in consumer.c and producer.c.
+ * queues.c - how consumers and producers are made, meet, and go. The lanes work in consumer.c and
+ * producer.c.
  *
  *   consumer's side                                  producer's side
  *   consumer_create   --- CONSUMER (page, doorbell) --->  event `consumer`
@@ -18,7 +19,10 @@
 
 #include "comch.h"
 
-/* Zeroed memory in *p_p, all pages allocated, that only this mapping can write, for ever. Its descriptor, or -errno. */
+/*
+ * Zeroed memory in *p_p, all pages allocated, that only this mapping can write, for ever. Its
+ * descriptor, or -errno.
+ */
 static int own_memory(const char *name, size_t bytes, void **p_p)
 {
 	int fd = gantry_memfd_create(name, bytes, 0), rc;
@@ -40,7 +44,8 @@ static int own_memory(const char *name, size_t bytes, void **p_p)
 }
 
 /* Memory of the peer, checked, for reading. On success the descriptor is no longer needed. */
-static const void *peer_memory(struct comch_conn *conn, struct comch_memory memory, const char **why_p)
+static const void *peer_memory(struct comch_conn *conn, struct comch_memory memory,
+			       const char **why_p)
 {
 	const size_t bytes = memory.bytes;
 	const int fd = memory.fd;
@@ -73,11 +78,13 @@ static int tell_consumer(struct comch_consumer *c)
 	int fds[2] = {c->page_fd, c->bell_ring};
 
 	comch_frame_init(&frame, COMCH_CONSUMER, sizeof(frame.consumer));
-	frame.consumer = (struct comch_consumer_up){.id = c->id, .depth = c->depth, .max_data = c->max_data};
+	frame.consumer =
+		(struct comch_consumer_up){.id = c->id, .depth = c->depth, .max_data = c->max_data};
 	return comch_out_send(c->conn, &frame, fds, 2);
 }
 
-int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p,
+			  void **consumer_p)
 {
 	struct comch_conn *conn = arg;
 	struct comch_consumer *c;
@@ -103,7 +110,8 @@ int comch_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint3
 	c->depth = attr->depth;
 	c->max_data = attr->max_data;
 	c->clears = !(attr->flags & GANTRY_QUEUE_EDGES) || comch_bell_fills(conn);
-	c->credit_batch = attr->flags & GANTRY_QUEUE_PROMPT || attr->depth < 4 ? 1 : attr->depth / 4;
+	c->credit_batch = attr->flags & GANTRY_QUEUE_PROMPT || attr->depth < 4 ? 1
+									       : attr->depth / 4;
 	c->posts_last = tc_power_of_two(attr->depth > 1 ? attr->depth : 2) - 1;
 	c->posts = calloc((size_t)c->posts_last + 1, sizeof(*c->posts));
 	if (!c->posts)
@@ -176,7 +184,8 @@ void comch_consumer_destroy(void *arg)
 	close(c->bell_ring);
 	munmap(c->page, COMCH_PAGE_BYTES);
 	close(c->page_fd);
-	comch_fds_sub(c->conn->user, COMCH_CONSUMER_FDS - 1); /* the bell counts until it is closed */
+	/* the bell counts until it is closed */
+	comch_fds_sub(c->conn->user, COMCH_CONSUMER_FDS - 1);
 	free(c->posts);
 	free(c);
 }
@@ -185,7 +194,7 @@ static struct comch_consumer *find_consumer(struct comch_conn *conn, uint32_t id
 {
 	struct comch_link *pos, *next;
 
-	comch_list_each(pos, next, &conn->consumers) {
+	comch_list_each (pos, next, &conn->consumers) {
 		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
 
 		if (c->id == id)
@@ -208,15 +217,20 @@ static unsigned int free_line(struct comch_consumer *c)
 	return found;
 }
 
-/* Receives that are posted, as seen from outside the lane: or a few more, as of several producers each may be told of all. */
+/*
+ * Receives that are posted, as seen from outside the lane: or a few more, as of several producers
+ * each may be told of all.
+ */
 static uint32_t outstanding(const struct comch_consumer *c)
 {
-	return __atomic_load_n(&c->n_posted, __ATOMIC_RELAXED) - __atomic_load_n(&c->n_used, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->n_posted, __ATOMIC_RELAXED) -
+	       __atomic_load_n(&c->n_used, __ATOMIC_RELAXED);
 }
 
 /*
- * A new ring has its first credit without the lane, which may be busy elsewhere and wait for the peer. What the lane posted
- * while it did not yet know the ring is added here, unless the lane has said more meanwhile.
+ * A new ring has its first credit without the lane, which may be busy elsewhere and wait for the
+ * peer. What the lane posted while it did not yet know the ring is added here, unless the lane has
+ * said more meanwhile.
  */
 static void give_late(struct comch_consumer *c, unsigned int line, uint32_t limit)
 {
@@ -224,19 +238,21 @@ static void give_late(struct comch_consumer *c, unsigned int line, uint32_t limi
 	uint32_t now;
 
 	/*
-	 * Pairs with comch_post_recv: it sees the ring, or its posts are seen here. The fence that it has not is this one; where
-	 * there is no membarrier, what it had on its way just now is told when it polls.
+	 * Pairs with comch_post_recv: it sees the ring, or its posts are seen here. The fence that
+	 * it has not is this one; where there is no membarrier, what it had on its way just now is
+	 * told when it polls.
 	 */
 	if (c->conn->dev->membarrier)
 		comch_membarrier();
 	now = outstanding(c);
 	if ((int32_t)(now - limit) > 0)
-		__atomic_compare_exchange_n(&c->page->ring[line].credit, &first, comch_credit_pack(0, now), false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&c->page->ring[line].credit, &first,
+					    comch_credit_pack(0, now), false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 }
 
-static const char *attach(struct comch_consumer *c, unsigned int line, const struct comch_producer_up *up, int fd,
-			  uint32_t *limit_p)
+static const char *attach(struct comch_consumer *c, unsigned int line,
+			  const struct comch_producer_up *up, int fd, uint32_t *limit_p)
 {
 	struct comch_in *in = calloc(1, sizeof(*in));
 	const char *why = "no memory for its ring";
@@ -245,8 +261,12 @@ static const char *attach(struct comch_consumer *c, unsigned int line, const str
 		c->conn->lack = -ENOMEM;
 		return why;
 	}
-	in->slots = peer_memory(c->conn, (struct comch_memory){
-		.what = "ring", .number = up->id, .fd = fd, .bytes = up->slots * sizeof(*in->slots)}, &why);
+	in->slots = peer_memory(c->conn,
+				(struct comch_memory){.what = "ring",
+						      .number = up->id,
+						      .fd = fd,
+						      .bytes = up->slots * sizeof(*in->slots)},
+				&why);
 	if (!in->slots) {
 		free(in);
 		return why;
@@ -273,7 +293,8 @@ const char *comch_on_producer(struct comch_conn *conn, const struct comch_produc
 	if (up->id <= conn->seen_producers || up->zero)
 		return "malformed producer";
 	conn->seen_producers = up->id;
-	if (up->slots < COMCH_SLOTS_MIN || up->slots > COMCH_SLOTS_MAX || (up->slots & (up->slots - 1)))
+	if (up->slots < COMCH_SLOTS_MIN || up->slots > COMCH_SLOTS_MAX ||
+	    (up->slots & (up->slots - 1)))
 		return "ring with a wrong number of slots";
 	if (up->consumer == 0 || up->consumer > conn->next_consumer)
 		return "producer for a consumer that never was";
@@ -300,7 +321,7 @@ const char *comch_on_producer_gone(struct comch_conn *conn, uint32_t id)
 
 	if (id == 0 || id > conn->seen_producers)
 		return "producer goes that never was";
-	comch_list_each(pos, next, &conn->consumers) {
+	comch_list_each (pos, next, &conn->consumers) {
 		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
 
 		for (unsigned int i = 0; i < COMCH_RINGS; i++)
@@ -316,7 +337,7 @@ static struct comch_remote *find_remote(struct comch_conn *conn, uint32_t id)
 {
 	struct comch_link *pos, *next;
 
-	comch_list_each(pos, next, &conn->remotes) {
+	comch_list_each (pos, next, &conn->remotes) {
 		struct comch_remote *r = comch_entry(pos, struct comch_remote, link);
 
 		if (r->id == id && r->up)
@@ -351,8 +372,12 @@ const char *comch_on_consumer(struct comch_conn *conn, const struct comch_consum
 		conn->lack = -ENOMEM;
 		return why;
 	}
-	r->page = peer_memory(conn, (struct comch_memory){
-		.what = "credit page", .number = up->id, .fd = fds[0], .bytes = COMCH_PAGE_BYTES}, &why);
+	r->page = peer_memory(conn,
+			      (struct comch_memory){.what = "credit page",
+						    .number = up->id,
+						    .fd = fds[0],
+						    .bytes = COMCH_PAGE_BYTES},
+			      &why);
 	if (r->page && !comch_bell_ok(conn, fds[1])) {
 		unmap(r->page, COMCH_PAGE_BYTES);
 		r->page = NULL;
@@ -382,7 +407,7 @@ const char *comch_on_consumer_gone(struct comch_conn *conn, uint32_t id)
 	if (!r)
 		return "consumer goes that never was";
 	r->up = false;
-	comch_list_each(pos, next, &conn->producers) {
+	comch_list_each (pos, next, &conn->producers) {
 		struct comch_producer *p = comch_entry(pos, struct comch_producer, link);
 
 		if (p->remote == r)
@@ -399,7 +424,8 @@ static int tell_producer(struct comch_producer *p)
 	struct comch_frame frame;
 
 	comch_frame_init(&frame, COMCH_PRODUCER, sizeof(frame.producer));
-	frame.producer = (struct comch_producer_up){.id = p->id, .consumer = p->remote->id, .slots = p->n_slots};
+	frame.producer = (struct comch_producer_up){
+		.id = p->id, .consumer = p->remote->id, .slots = p->n_slots};
 	return comch_out_send(p->conn, &frame, &p->ring_fd, 1);
 }
 
@@ -413,7 +439,8 @@ static uint32_t ring_slots(const struct comch_conf *conf, const struct gantry_qu
 	return slots < COMCH_SLOTS_MIN ? COMCH_SLOTS_MIN : slots;
 }
 
-int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p)
+int comch_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr,
+			  void **producer_p)
 {
 	struct comch_conn *conn = arg;
 	struct comch_remote *remote = find_remote(conn, consumer_id);
@@ -501,9 +528,10 @@ const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_pro
 {
 	struct comch_link *pos, *next;
 
-	if (ok->id == 0 || ok->id > conn->next_producer || (ok->line >= COMCH_RINGS && ok->line != COMCH_NO_LINE))
+	if (ok->id == 0 || ok->id > conn->next_producer ||
+	    (ok->line >= COMCH_RINGS && ok->line != COMCH_NO_LINE))
 		return "confirms a producer that never was";
-	comch_list_each(pos, next, &conn->producers) {
+	comch_list_each (pos, next, &conn->producers) {
 		struct comch_producer *p = comch_entry(pos, struct comch_producer, link);
 
 		if (p->id != ok->id)
@@ -513,7 +541,8 @@ const char *comch_on_producer_ok(struct comch_conn *conn, const struct comch_pro
 		if (ok->line == COMCH_NO_LINE)
 			__atomic_store_n(&p->gone, 1, __ATOMIC_RELEASE);
 		else
-			__atomic_store_n(&p->line, &p->remote->page->ring[ok->line], __ATOMIC_RELEASE);
+			__atomic_store_n(&p->line, &p->remote->page->ring[ok->line],
+					 __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -523,13 +552,13 @@ void comch_queues_free(struct comch_conn *conn)
 {
 	struct comch_link *pos, *next;
 
-	comch_list_each(pos, next, &conn->rmas)
+	comch_list_each (pos, next, &conn->rmas)
 		comch_rma_destroy(comch_entry(pos, struct comch_rma, link));
-	comch_list_each(pos, next, &conn->producers)
+	comch_list_each (pos, next, &conn->producers)
 		comch_producer_destroy(comch_entry(pos, struct comch_producer, link));
-	comch_list_each(pos, next, &conn->consumers)
+	comch_list_each (pos, next, &conn->consumers)
 		comch_consumer_destroy(comch_entry(pos, struct comch_consumer, link));
-	comch_list_each(pos, next, &conn->remotes) {
+	comch_list_each (pos, next, &conn->remotes) {
 		struct comch_remote *r = comch_entry(pos, struct comch_remote, link);
 
 		r->up = false;

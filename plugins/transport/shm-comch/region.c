@@ -5,8 +5,9 @@
  *   exporter                                    importer
  *   export_region   --- REGION (fd) --->        checked; mapped if a queue or the user here touches its data
  *   sends may use it <-- REGION_OK -----
- *                                               import_region, release_region: as often as the user likes; meanwhile the
- *                                               pages are checked if the user wants it (pages.c)
+ *                                               import_region, release_region: as often as the user
+ *                                               likes; meanwhile the pages are checked if the user
+ *                                               wants it (pages.c)
  *   revoke_region   --- REVOKE ----->           event `revoke`, if the user holds it; then no lane reads it, unmapped
  *   event `revoked` <-- RELEASED ----
  */
@@ -33,14 +34,19 @@ static struct comch_export *find_export(struct comch_conn *conn, uint32_t handle
 	return NULL;
 }
 
-/* What else an export says is stored before. Pairs with find_region and send_region of producers. */
+/*
+ * What else an export says is stored before. Pairs with find_region and send_region of producers.
+ */
 static void export_changed(struct comch_conn *conn, struct comch_export *e, uint32_t state)
 {
 	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
 	__atomic_store_n(&conn->export_epoch, conn->export_epoch + 1, __ATOMIC_RELEASE);
 }
 
-/* What the peer gets: without the right to write, a descriptor that cannot be mapped for writing. -1 with errno. */
+/*
+ * What the peer gets: without the right to write, a descriptor that cannot be mapped for writing.
+ * -1 with errno.
+ */
 static int peer_fd(const struct gantry_region *region, uint32_t rights)
 {
 	int flags = fcntl(region->fd, F_GETFL);
@@ -54,7 +60,8 @@ static int peer_fd(const struct gantry_region *region, uint32_t rights)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static int send_region(struct comch_conn *conn, const struct gantry_region *region, const struct comch_export *e)
+static int send_region(struct comch_conn *conn, const struct gantry_region *region,
+		       const struct comch_export *e)
 {
 	struct comch_frame frame;
 	int fd = peer_fd(region, e->rights), rc;
@@ -98,17 +105,22 @@ int comch_export(void *arg, const struct gantry_region *region, uint32_t rights,
 		return -EACCES;
 	if (find_export(conn, handle))
 		return -EEXIST;
-	memory = (struct comch_memory){"region", handle, region->fd, region->fd_offset, region->length, UINT64_MAX};
+	memory = (struct comch_memory){"region",          handle,         region->fd,
+				       region->fd_offset, region->length, UINT64_MAX};
 	rc = comch_memory_check(conn, &memory, why);
 	if (rc) {
-		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s", conn->peer.address, why);
+		gantry_log_error(conn->dev->host, "a region cannot be exported to %s: %s",
+				 conn->peer.address, why);
 		return rc;
 	}
 	if (region->length > comch_export_limit(conn)) {
-		gantry_log_error(conn->dev->host, "region %u of %llu bytes cannot be exported to %s: it has %llu bytes, and the "
-				 "max_bytes of its device is %llu", handle, (unsigned long long)region->length,
-				 conn->peer.address, (unsigned long long)conn->exported_bytes,
-				 (unsigned long long)conn->peer_room);
+		gantry_log_error(
+			conn->dev->host,
+			"region %u of %llu bytes cannot be exported to %s: it has %llu bytes, and the "
+			"max_bytes of its device is %llu",
+			handle, (unsigned long long)region->length, conn->peer.address,
+			(unsigned long long)conn->exported_bytes,
+			(unsigned long long)conn->peer_room);
 		return -E2BIG;
 	}
 	for (unsigned int i = 0; i < COMCH_REGIONS && !e; i++)
@@ -166,7 +178,8 @@ int comch_revoke(void *arg, uint32_t handle)
 
 static void tell_revoked(struct comch_conn *conn, struct comch_export *e, int rc)
 {
-	__atomic_store_n(&e->region, NULL, __ATOMIC_RELAXED); /* a lane may be looking for another */
+	/* a lane may be looking for another */
+	__atomic_store_n(&e->region, NULL, __ATOMIC_RELAXED);
 	conn->exported_bytes -= e->length;
 	export_changed(conn, e, COMCH_E_FREE);
 	conn->dev->events++;
@@ -194,7 +207,8 @@ static int map_import(struct comch_import *r)
 {
 	int prot = PROT_READ | (r->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), down = r->fd_offset & (page - 1);
-	void *base = mmap(NULL, (size_t)(r->length + down), prot, MAP_SHARED, r->fd, (off_t)(r->fd_offset - down));
+	void *base = mmap(NULL, (size_t)(r->length + down), prot, MAP_SHARED, r->fd,
+			  (off_t)(r->fd_offset - down));
 
 	if (base == MAP_FAILED)
 		return -errno;
@@ -212,13 +226,17 @@ static void unmap_import(struct comch_import *r)
 	r->base = r->addr = NULL;
 }
 
-/* Replace the mapping by private pages, at the same address: a lane may be copying. If the kernel cannot, the mapping stays. */
+/*
+ * Replace the mapping by private pages, at the same address: a lane may be copying. If the kernel
+ * cannot, the mapping stays.
+ */
 static void cut_off(struct comch_import *r)
 {
 	int prot = PROT_READ | (r->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 
-	if (!r->base || mmap(r->base, r->base_bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ==
-			MAP_FAILED)
+	if (!r->base ||
+	    mmap(r->base, r->base_bytes, prot,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
 		return;
 	madvise(r->base, r->base_bytes, MADV_DONTFORK);
 }
@@ -247,7 +265,8 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 {
 	struct comch_import *r = &conn->imported[COMCH_REF_SLOT(up->ref)];
 	const uint64_t max = conn->dev->conf->max_bytes;
-	const struct comch_memory memory = {"region", up->handle, fds[0], up->fd_offset, up->length, INT64_MAX};
+	const struct comch_memory memory = {"region",      up->handle, fds[0],
+					    up->fd_offset, up->length, INT64_MAX};
 
 	if (r->state != COMCH_I_FREE)
 		return "exports a region twice";
@@ -258,14 +277,19 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	if (up->fd_offset > INT64_MAX || up->length > INT64_MAX - up->fd_offset)
 		return "region is in no file";
 	if (!gantry_range_ok(conn->imported_bytes, up->length, max)) {
-		snprintf(conn->why, sizeof(conn->why), "region %u of %llu bytes exceeds the quota: it has %llu bytes here, and "
-			 "max_bytes of this device is %llu", up->handle, (unsigned long long)up->length,
+		snprintf(conn->why, sizeof(conn->why),
+			 "region %u of %llu bytes exceeds the quota: it has %llu bytes here, and "
+			 "max_bytes of this device is %llu",
+			 up->handle, (unsigned long long)up->length,
 			 (unsigned long long)conn->imported_bytes, (unsigned long long)max);
 		return conn->why;
 	}
 	if (comch_memory_check(conn, &memory, conn->why))
 		return conn->why;
-	/* one by one: a lane may look at the name of a free region, to tell a stale one from one that never was */
+	/*
+	 * one by one: a lane may look at the name of a free region, to tell a stale one from one
+	 * that never was
+	 */
 	__atomic_store_n(&r->ref, up->ref, __ATOMIC_RELAXED);
 	r->handle = up->handle;
 	r->rights = up->rights;
@@ -291,7 +315,10 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	return NULL;
 }
 
-/* Who only passes descriptors on has none of the data in its address space; from here on this side is not of that kind. */
+/*
+ * Who only passes descriptors on has none of the data in its address space; from here on this side
+ * is not of that kind.
+ */
 int comch_regions_map(struct comch_conn *conn)
 {
 	int rc = 0;
@@ -311,7 +338,7 @@ static void sign_off(struct comch_conn *conn, struct comch_import *r)
 
 	if (r->state != COMCH_I_REVOKED || r->refs)
 		return;
-	comch_list_each(pos, next, &conn->consumers) {
+	comch_list_each (pos, next, &conn->consumers) {
 		struct comch_consumer *c = comch_entry(pos, struct comch_consumer, link);
 
 		if (__atomic_load_n(&c->copying, __ATOMIC_SEQ_CST) == copying) {
@@ -346,7 +373,8 @@ const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref)
 	return NULL;
 }
 
-int comch_import(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
+int comch_import(void *arg, const struct gantry_token *token, uint32_t flags,
+		 struct gantry_region **region_p)
 {
 	struct comch_conn *conn = arg;
 	struct gantry_region *region;

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.h - the ring of one producer towards one consumer, and the line in which the consumer gives credit.
+ * ring.h - the ring of one producer towards one consumer, and the line in which the consumer gives
+ * credit.
  *
- *   ring: memory of the producer, read by the consumer           credit page: memory of the consumer, read by the producer
+ *   ring: memory of the producer, read by the consumer           credit page: memory of the
+ *                                                                consumer, read by the producer
  *   +------------------------------+---------+                   line 0   asleep
  *   | payload, 56 bytes            | trailer |  slot 0           line 1+n tail, limit of ring n
  *   | ...                          |         |  slot 1 ...
  *
- * The trailer is one word, stored last. It holds a sequence number, position + 1, so neither side shares an index on
- * the fast path: a slot is ready when its number is the one expected. What it held before, the number of one lap
- * earlier (0 in the first lap), means empty; anything else is a broken peer. A message of several slots has its first
- * slot published last: with release, and who sees it with acquire may look at the others.
+ * The trailer is one word, stored last. It holds a sequence number, position + 1, so neither side
+ * shares an index on the fast path: a slot is ready when its number is the one expected. What it
+ * held before, the number of one lap earlier (0 in the first lap), means empty; anything else is a
+ * broken peer. A message of several slots has its first slot published last: with release, and who
+ * sees it with acquire may look at the others.
  *
- * Credit is one word as well: how many slots have been consumed, and up to which message the producer may send.
+ * Credit is one word as well: how many slots have been consumed, and up to which message the
+ * producer may send.
  */
 #ifndef COMCH_RING_H
 #define COMCH_RING_H
@@ -23,7 +27,8 @@
 #include <gantry/transport.h>
 
 #define COMCH_SLOT_PAYLOAD 56u
-#define COMCH_BEHIND_WORD (COMCH_SLOT_PAYLOAD - 8) /* room behind one word of immediate data: copied without a loop */
+/* room behind one word of immediate data: copied without a loop */
+#define COMCH_BEHIND_WORD (COMCH_SLOT_PAYLOAD - 8)
 #define COMCH_INLINE_MAX 4096u
 #define COMCH_SLOTS_MIN 128u /* an inline message of the largest size fits with room to spare */
 #define COMCH_SLOTS_MAX 65536u
@@ -37,7 +42,8 @@ _Static_assert(sizeof(struct comch_slot) == 64, "one cache line");
 
 enum comch_kind {
 	COMCH_K_IMM = 1, /* immediate data only */
-	COMCH_K_INLINE,  /* immediate data, then inline data, which goes on in the slots that follow */
+	/* immediate data, then inline data, which goes on in the slots that follow */
+	COMCH_K_INLINE,
 	COMCH_K_REGION,  /* struct comch_region_send, then immediate data */
 	COMCH_K_REGION2, /* struct comch_region_send; immediate data in the slot that follows */
 	COMCH_K_MORE,    /* not the first slot of its message */
@@ -60,7 +66,8 @@ struct comch_trailer {
 
 static inline uint64_t comch_trailer_pack(struct comch_trailer t)
 {
-	return t.seq | (uint64_t)t.kind << 32 | (uint64_t)t.imm_len << 40 | (uint64_t)t.length << 48;
+	return t.seq | (uint64_t)t.kind << 32 | (uint64_t)t.imm_len << 40 |
+	       (uint64_t)t.length << 48;
 }
 
 static inline struct comch_trailer comch_trailer_unpack(uint64_t word)
@@ -72,32 +79,38 @@ static inline struct comch_trailer comch_trailer_unpack(uint64_t word)
 /* The trailer of a slot full of immediate data, the commonest of all messages. */
 static inline uint64_t comch_full_word(uint64_t position)
 {
-	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_IMM, COMCH_SLOT_PAYLOAD, 0});
+	return comch_trailer_pack(
+		(struct comch_trailer){(uint32_t)position + 1, COMCH_K_IMM, COMCH_SLOT_PAYLOAD, 0});
 }
 
 /* The trailer of a slot that is not the first of its message. */
 static inline uint64_t comch_more_word(uint64_t position)
 {
-	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_MORE, 0, 0});
+	return comch_trailer_pack(
+		(struct comch_trailer){(uint32_t)position + 1, COMCH_K_MORE, 0, 0});
 }
 
 /*
- * Of the messages of several slots the commonest: whole words of data behind one word of immediate data, up to the end of the
- * second slot. The trailer of the first, and whether a trailer that is ready is such.
+ * Of the messages of several slots the commonest: whole words of data behind one word of immediate
+ * data, up to the end of the second slot. The trailer of the first, and whether a trailer that is
+ * ready is such.
  */
 static inline bool comch_fits_pair(uint32_t length)
 {
-	return length % 8 == 0 && length > COMCH_BEHIND_WORD && length <= COMCH_BEHIND_WORD + COMCH_SLOT_PAYLOAD;
+	return length % 8 == 0 && length > COMCH_BEHIND_WORD &&
+	       length <= COMCH_BEHIND_WORD + COMCH_SLOT_PAYLOAD;
 }
 
 static inline uint64_t comch_pair_word(uint64_t position, uint32_t length)
 {
-	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_INLINE, 8, (uint16_t)length});
+	return comch_trailer_pack((struct comch_trailer){(uint32_t)position + 1, COMCH_K_INLINE, 8,
+							 (uint16_t)length});
 }
 
 static inline bool comch_is_pair(uint64_t position, uint64_t word)
 {
-	return (word & ~(UINT64_MAX << 48)) == comch_pair_word(position, 0) && comch_fits_pair((uint32_t)(word >> 48));
+	return (word & ~(UINT64_MAX << 48)) == comch_pair_word(position, 0) &&
+	       comch_fits_pair((uint32_t)(word >> 48));
 }
 
 /* Of `length` bytes of inline data behind imm_len bytes: how many lie in the first slot. */

@@ -2,8 +2,9 @@
 /*
  * rma.c - remote read and write: a copy between local memory and a mapped region of the peer.
  *
- * Half of the time of a copy goes by before its first byte has come. So a read is held back until the next access is there,
- * whose first lines are asked for before. A write is not: a message that follows it may tell of its data.
+ * Half of the time of a copy goes by before its first byte has come. So a read is held back until
+ * the next access is there, whose first lines are asked for before. A write is not: a message that
+ * follows it may tell of its data.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,15 +52,19 @@ void comch_rma_destroy(void *arg)
 	free(rma);
 }
 
-/* Copy what was held back. Its region cannot have gone: it would be released with an access under way. */
+/*
+ * Copy what was held back. Its region cannot have gone: it would be released with an access under
+ * way.
+ */
 static void finish_held(struct comch_rma *rma)
 {
 	const struct comch_import *r = rma->held.from;
 
 	rma->held.from = NULL;
-	if (__builtin_expect(__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED), 0)) {
+	if (gantry_unlikely(__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED))) {
 		tc_done_set_last(&rma->done, -ENOTCONN);
-	} else if (__builtin_expect(__atomic_load_n(&r->ref, __ATOMIC_RELAXED) != rma->held.ref || !r->addr, 0)) {
+	} else if (gantry_unlikely(__atomic_load_n(&r->ref, __ATOMIC_RELAXED) != rma->held.ref ||
+				   !r->addr)) {
 		tc_done_set_last(&rma->done, -EACCES); /* but it has */
 	} else {
 		memcpy(rma->held.to, (const char *)r->addr + rma->held.offset, rma->held.length);
@@ -83,7 +88,7 @@ int comch_rma_submit(void *arg, const struct gantry_rma *op)
 	uint32_t right = op->op == GANTRY_RMA_READ ? GANTRY_REMOTE_READ : GANTRY_REMOTE_WRITE;
 	char *remote;
 
-	if (__builtin_expect(__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED), 0))
+	if (gantry_unlikely(__atomic_load_n(&rma->conn->lost, __ATOMIC_RELAXED)))
 		return -ENOTCONN;
 	if (!r || r->conn != rma->conn || !r->addr)
 		return -EACCES;

@@ -2,10 +2,12 @@
 /*
  * rundir.c - the runtime directory: DIR/PCI/SERVICE.sock, and SERVICE.lock beside it.
  *
- * A listener holds the lock while it serves the name, so a socket whose lock is free is a dead one. A process removes a dead
- * socket when it connects to it, when its peer that served it dies, and when it opens a device in the same place. Opening a
- * device also removes lock files that have no socket and that no process holds.
- * After the checks at open all access uses the descriptor of the directory, so no process can replace the directory.
+ * A listener holds the lock while it serves the name, so a socket whose lock is free is a dead one.
+ * A process removes a dead socket when it connects to it, when its peer that served it dies, and
+ * when it opens a device in the same place. Opening a device also removes lock files that have no
+ * socket and that no process holds.
+ * After the checks at open all access uses the descriptor of the directory, so no process can
+ * replace the directory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,14 +24,16 @@
 
 #include "comch.h"
 
-#define BACKLOG 1024 /* a flood of one user must not fill it between two turns of the control thread */
+/* a flood of one user must not fill it between two turns of the control thread */
+#define BACKLOG 1024
 #define PCI_BYTES 80u
 #define SWEEP_TRIES 50 /* of one millisecond */
 
 /* Names become file names: what is not plain is written %XX. */
 static int file_name(char *out, size_t bytes, const char *name, const char *suffix)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 	size_t n = 0;
 
 	if (!*name)
@@ -60,13 +64,17 @@ void comch_rundir_default(char *out, size_t bytes)
 		snprintf(out, bytes, "/tmp/gantry-%u", (unsigned int)geteuid());
 }
 
-/* Could it be made? Nothing is changed: -EAGAIN, or as of the mkdirat(2) that is not done, with errno set. */
+/*
+ * Could it be made? Nothing is changed: -EAGAIN, or as of the mkdirat(2) that is not done, with
+ * errno set.
+ */
 static int look_for_room(int at, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char parent[COMCH_DIR_BYTES];
 
-	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
 	if (faccessat(at, path, F_OK, 0) == 0)
 		errno = EEXIST;
 	else if (faccessat(at, parent, W_OK | X_OK, AT_EACCESS) == 0)
@@ -74,36 +82,44 @@ static int look_for_room(int at, const char *path)
 	return -1;
 }
 
-/* What to do about a directory that cannot be used: one that nobody has named comes from the environment. */
+/*
+ * What to do about a directory that cannot be used: one that nobody has named comes from the
+ * environment.
+ */
 static const char *elsewhere(const struct comch_device *dev)
 {
-	return dev->conf->dir && *dev->conf->dir ? "" :
-	       "; dir of the device, or XDG_RUNTIME_DIR of the environment, puts it elsewhere";
+	return dev->conf->dir && *dev->conf->dir
+		       ? ""
+		       : "; dir of the device, or XDG_RUNTIME_DIR of the environment, puts it elsewhere";
 }
 
 /*
- * Opens, and makes if missing, a directory that nobody but us and root can have tampered with. -EAGAIN: it would be made, but we
- * are here to look.
+ * Opens, and makes if missing, a directory that nobody but us and root can have tampered with.
+ * -EAGAIN: it would be made, but we are here to look.
  */
 static int open_dir(const struct comch_device *dev, int at, const char *path, const char *shown)
 {
-	mode_t mode = dev->n_uids > 1 ? 0711 : 0700; /* others may be let in: they need to reach the socket */
+	/* others may be let in: they need to reach the socket */
+	mode_t mode = dev->n_uids > 1 ? 0711 : 0700;
 	const char *why = NULL;
 	struct stat st;
 	int fd, err;
 
-	if ((comch_only_looks(dev) ? look_for_room(at, path) : mkdirat(at, path, mode)) && errno != EEXIST) {
+	if ((comch_only_looks(dev) ? look_for_room(at, path) : mkdirat(at, path, mode)) &&
+	    errno != EEXIST) {
 		err = errno;
 		if (err == EAGAIN)
 			gantry_log_info(dev->host, "would make directory %s", shown);
 		else
-			gantry_log_error(dev->host, "cannot make directory %s: %s%s", shown, strerror(err), elsewhere(dev));
+			gantry_log_error(dev->host, "cannot make directory %s: %s%s", shown,
+					 strerror(err), elsewhere(dev));
 		return -err;
 	}
 	fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		err = errno;
-		gantry_log_error(dev->host, "cannot open directory %s: %s%s", shown, strerror(err), elsewhere(dev));
+		gantry_log_error(dev->host, "cannot open directory %s: %s%s", shown, strerror(err),
+				 elsewhere(dev));
 		return -err;
 	}
 	if (fstat(fd, &st))
@@ -125,20 +141,26 @@ void comch_rundir_check(const struct comch_conf *conf, const struct gantry_optio
 	char pci[PCI_BYTES];
 
 	if (conf->dir && strlen(conf->dir) >= COMCH_DIR_BYTES)
-		gantry_option_fault(faults, "dir", "has %zu bytes; up to %u are possible", strlen(conf->dir), COMCH_DIR_BYTES - 1);
+		gantry_option_fault(faults, "dir", "has %zu bytes; up to %u are possible",
+				    strlen(conf->dir), COMCH_DIR_BYTES - 1);
 	if (file_name(pci, sizeof(pci), conf->pci, ""))
-		gantry_option_fault(faults, "pci", "is empty or too long; write such as \"03:00.0\"");
+		gantry_option_fault(faults, "pci",
+				    "is empty or too long; write such as \"03:00.0\"");
 }
 
 const char *comch_check_service(const char *service)
 {
 	char name[COMCH_NAME_BYTES];
 
-	return file_name(name, sizeof(name), service, ".sock") ?
-		       "is too long for a file name: what is no letter, digit, '_', '-' or '.' counts three times" : NULL;
+	return file_name(name, sizeof(name), service, ".sock")
+		       ? "is too long for a file name: what is no letter, digit, '_', '-' or '.' counts three times"
+		       : NULL;
 }
 
-/* Open the runtime directory. The host does not follow links that other users have planted on the way to it. */
+/*
+ * Open the runtime directory. The host does not follow links that other users have planted on the
+ * way to it.
+ */
 static int open_top(const struct comch_device *dev, char *dir)
 {
 	char parent[COMCH_DIR_BYTES], *slash;
@@ -147,10 +169,12 @@ static int open_top(const struct comch_device *dev, char *dir)
 	for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
 		dir[n - 1] = '\0';
 	slash = strrchr(dir, '/');
-	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - dir) + 1 : 1, slash ? dir : ".");
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - dir) + 1 : 1,
+		 slash ? dir : ".");
 	at = dev->host->open_file(dev->host, parent, O_PATH | O_DIRECTORY);
 	if (at < 0) {
-		gantry_log_error(dev->host, "cannot make directory %s: %s%s", dir, strerror(-at), elsewhere(dev));
+		gantry_log_error(dev->host, "cannot make directory %s: %s%s", dir, strerror(-at),
+				 elsewhere(dev));
 		return at;
 	}
 	fd = open_dir(dev, at, slash ? slash + 1 : dir, dir);
@@ -212,19 +236,26 @@ static int take_lock(int dir, const char *name)
 
 static void address(int dir, const char *name, struct sockaddr_un *sun)
 {
-	_Static_assert(sizeof("/proc/self/fd/2147483647/") - 1 + COMCH_NAME_BYTES <= sizeof(sun->sun_path), "any name fits");
+	_Static_assert(sizeof("/proc/self/fd/2147483647/") - 1 + COMCH_NAME_BYTES <=
+			       sizeof(sun->sun_path),
+		       "any name fits");
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
 	snprintf(sun->sun_path, sizeof(sun->sun_path), "/proc/self/fd/%d/%s", dir, name);
 }
 
-/* Somebody who only clears away a dead socket has the lock for a moment, too: then nobody answers at the socket. */
+/*
+ * Somebody who only clears away a dead socket has the lock for a moment, too: then nobody answers
+ * at the socket.
+ */
 static int take_lock_of_the_dead(int dir, const char *name, const struct sockaddr_un *sun)
 {
 	int lock = take_lock(dir, name);
 
 	for (int tries = 0; lock == -EADDRINUSE && tries < SWEEP_TRIES; tries++) {
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		int served = fd >= 0 && (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 || errno == EAGAIN);
+		int served = fd >= 0 &&
+			     (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
+			      errno == EAGAIN);
 
 		if (fd >= 0)
 			close(fd);
@@ -257,7 +288,8 @@ int comch_rundir_bind(const struct comch_device *dev, const char *service, struc
 	}
 	unlinkat(dev->rundir.fd, l->name, 0);
 	if (bind(l->fd, (struct sockaddr *)&sun, sizeof(sun)) ||
-	    fchmodat(dev->rundir.fd, l->name, dev->n_uids > 1 ? 0666 : 0600, 0) || listen(l->fd, BACKLOG)) {
+	    fchmodat(dev->rundir.fd, l->name, dev->n_uids > 1 ? 0666 : 0600, 0) ||
+	    listen(l->fd, BACKLOG)) {
 		rc = -errno;
 		goto out_undo_socket;
 	}
@@ -292,8 +324,9 @@ static bool has_type(int dir, const char *name, mode_t type)
 }
 
 /*
- * Remove the socket and the lock file of a dead server. A server that starts or ends has the lock file without the socket,
- * but holds the lock. If the sweep takes the lock before such a server does, the server tries again with a new file.
+ * Remove the socket and the lock file of a dead server. A server that starts or ends has the lock
+ * file without the socket, but holds the lock. If the sweep takes the lock before such a server
+ * does, the server tries again with a new file.
  */
 static void sweep(int dir, const char *sock_name, const char *lock_name)
 {
@@ -334,7 +367,8 @@ void comch_rundir_sweep_all(const struct comch_device *dev)
 		char sock_name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES];
 
 		if (n < 6 || n >= sizeof(lock_name) ||
-		    (strcmp(entry->d_name + n - 5, ".sock") != 0 && strcmp(entry->d_name + n - 5, ".lock") != 0))
+		    (strcmp(entry->d_name + n - 5, ".sock") != 0 &&
+		     strcmp(entry->d_name + n - 5, ".lock") != 0))
 			continue;
 		snprintf(sock_name, sizeof(sock_name), "%.*s.sock", (int)(n - 5), entry->d_name);
 		snprintf(lock_name, sizeof(lock_name), "%.*s.lock", (int)(n - 5), entry->d_name);
@@ -361,7 +395,8 @@ int comch_rundir_connect(const struct comch_device *dev, const char *service)
 			comch_rundir_sweep(dev, service);
 		rc = errno == ENOENT ? -ECONNREFUSED : errno == EAGAIN ? -EBUSY : -errno;
 		if (rc == -EACCES) /* which is also how a server turns somebody away */
-			gantry_log_error(dev->host, "no right to connect to the socket %s: %s", name, strerror(EACCES));
+			gantry_log_error(dev->host, "no right to connect to the socket %s: %s",
+					 name, strerror(EACCES));
 		close(fd);
 		return rc;
 	}

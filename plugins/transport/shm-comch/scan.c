@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scan.c - who serves what in the usual runtime directory. Looks only: nothing is made, and no peer notices. */
+/*
+ * scan.c - who serves what in the usual runtime directory. Looks only: nothing is made, and no peer
+ * notices.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +48,8 @@ static int describe(int dir, const char *card, const char *file, struct gantry_w
 	size_t n = strlen(file);
 	char name[COMCH_NAME_BYTES], lock_name[COMCH_NAME_BYTES], pci[128];
 
-	if (n < 6 || n >= sizeof(name) || strlen(card) >= sizeof(pci) || strcmp(file + n - 5, ".sock") != 0)
+	if (n < 6 || n >= sizeof(name) || strlen(card) >= sizeof(pci) ||
+	    strcmp(file + n - 5, ".sock") != 0)
 		return 0;
 	snprintf(lock_name, sizeof(lock_name), "%.*s.lock", (int)(n - 5), file);
 	plain_name(name, file, n - 5);
@@ -96,7 +100,9 @@ int comch_scan(const struct gantry_host *host, struct gantry_writer *w)
 		err = errno;
 		if (err == ENOENT)
 			return 0;
-		gantry_log_error(host, "cannot look into %s: %s; it should be a directory of this user", path, strerror(err));
+		gantry_log_error(host,
+				 "cannot look into %s: %s; it should be a directory of this user",
+				 path, strerror(err));
 		return -err;
 	}
 	while ((entry = readdir(dir)))

@@ -2,9 +2,10 @@
 /*
  * share.c - the descriptors that each user makes this process hold
  *
- * RLIMIT_NOFILE applies to a process, so all its devices count a user together. Counted are the sockets and pidfds of the
- * connections of the user, the descriptors that it sent, those of the queues that were made for it, and those in messages that
- * it has not read. One that is queued in closer.c counts until it is closed.
+ * RLIMIT_NOFILE applies to a process, so all its devices count a user together. Counted are the
+ * sockets and pidfds of the connections of the user, the descriptors that it sent, those of the
+ * queues that were made for it, and those in messages that it has not read. One that is queued in
+ * closer.c counts until it is closed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -57,8 +58,8 @@ static void user_put(struct comch_user *user)
 }
 
 /*
- * Three quarters, as of the connections: a quarter stays for the other users and for this process. If the listener has a
- * single user, that user may have all.
+ * Three quarters, as of the connections: a quarter stays for the other users and for this process.
+ * If the listener has a single user, that user may have all.
  */
 static unsigned int fds_of_one(rlim_t limit, unsigned int n_uids)
 {
@@ -114,8 +115,12 @@ void comch_fds_sub(struct comch_user *user, unsigned int n)
 		__atomic_sub_fetch(&user->n_fds, n, __ATOMIC_RELAXED);
 }
 
-void comch_fds_text(const struct comch_device *dev, const struct comch_user *user, char text[COMCH_REFUSED_TEXT])
+void comch_fds_text(const struct comch_device *dev, const struct comch_user *user,
+		    char text[COMCH_REFUSED_TEXT])
 {
-	snprintf(text, COMCH_REFUSED_TEXT, "busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
-		 "listener", dev->max_fds, user->uid);
+	snprintf(
+		text, COMCH_REFUSED_TEXT,
+		"busy: file descriptors=%u reached by uid %u: end sessions, or raise ulimit -n of the "
+		"listener",
+		dev->max_fds, user->uid);
 }

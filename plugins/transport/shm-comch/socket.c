@@ -99,10 +99,12 @@ static int is_starved(int fd)
 }
 
 /*
- * The message is copied, and then taken from the socket. So the kernel never closes the last of a descriptor in this thread,
- * which may take as long as the peer likes: neither one that does not fit here, nor one that this process has no number for.
+ * The message is copied, and then taken from the socket. So the kernel never closes the last of a
+ * descriptor in this thread, which may take as long as the peer likes: neither one that does not
+ * fit here, nor one that this process has no number for.
  */
-ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p, const char **why_p)
+ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned int *n_fds_p,
+			  const char **why_p)
 {
 	char control[CMSG_SPACE(sizeof(int) * COMCH_FDS_MAX)] __attribute__((aligned(8)));
 	struct iovec iov = {frame, sizeof(*frame)};
@@ -113,8 +115,10 @@ ssize_t comch_socket_recv(int fd, struct comch_frame *frame, int *fds, unsigned 
 	int resets = 0;
 
 	do {
-		msg = (struct msghdr){
-			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+		msg = (struct msghdr){.msg_iov = &iov,
+				      .msg_iovlen = 1,
+				      .msg_control = control,
+				      .msg_controllen = sizeof(control)};
 		len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
 		/* the peer closed with our frames unread: reported once, before what it had sent */
 	} while (len < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
@@ -150,8 +154,10 @@ int comch_socket_peer(int fd, struct gantry_peer *peer)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
-	*peer = (struct gantry_peer){.pid = cred.pid > 0 ? cred.pid : -1, .uid = cred.uid, .gid = cred.gid};
-	snprintf(peer->address, sizeof(peer->address), "pid %d uid %u", (int)peer->pid, (unsigned int)cred.uid);
+	*peer = (struct gantry_peer){
+		.pid = cred.pid > 0 ? cred.pid : -1, .uid = cred.uid, .gid = cred.gid};
+	snprintf(peer->address, sizeof(peer->address), "pid %d uid %u", (int)peer->pid,
+		 (unsigned int)cred.uid);
 	return 0;
 }
 
@@ -173,8 +179,10 @@ static unsigned long long start_time(int32_t pid)
 		return 0;
 	text[n] = 0;
 	p = strrchr(text, ')'); /* the name may hold anything, the rest is numbers */
-	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			 &start) != 1)
+	if (!p ||
+	    sscanf(p + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &start) != 1)
 		return 0;
 	return start;
 }

@@ -2,9 +2,10 @@
 /*
  * wire.h - what the two ends say to each other on the control socket.
  *
- * One frame is one SOCK_SEQPACKET message: a header, a body, and an exact number of file descriptors. Both ends run on
- * one machine, so integers are in its byte order. Whatever the peer sends is checked against one table before any of
- * it is used; a frame that does not fit ends the connection.
+ * One frame is one SOCK_SEQPACKET message: a header, a body, and an exact number of file
+ * descriptors. Both ends run on one machine, so integers are in its byte order. Whatever the peer
+ * sends is checked against one table before any of it is used; a frame that does not fit ends the
+ * connection.
  */
 #ifndef COMCH_WIRE_H
 #define COMCH_WIRE_H
@@ -19,19 +20,20 @@
 #define COMCH_FDS_MAX 2
 
 enum comch_type {
-	COMCH_HELLO = 1,     /* both ways, first */
-	COMCH_BYE,           /* the last: all memory of the receiver has been unmapped */
-	COMCH_DATA,          /* a control message of the user */
-	COMCH_CONSUMER,      /* I made a consumer; fds: its credit page, its doorbell */
+	COMCH_HELLO = 1, /* both ways, first */
+	COMCH_BYE,       /* the last: all memory of the receiver has been unmapped */
+	COMCH_DATA,      /* a control message of the user */
+	COMCH_CONSUMER,  /* I made a consumer; fds: its credit page, its doorbell */
 	COMCH_CONSUMER_GONE,
-	COMCH_PRODUCER,      /* I made a producer for your consumer; fd: its ring */
-	COMCH_PRODUCER_OK,   /* your producer finds its credit in this line */
+	COMCH_PRODUCER,    /* I made a producer for your consumer; fd: its ring */
+	COMCH_PRODUCER_OK, /* your producer finds its credit in this line */
 	COMCH_PRODUCER_GONE,
-	COMCH_REGION,        /* I export a region; fd: the memory */
-	COMCH_REGION_OK,     /* your region is mapped here */
-	COMCH_REVOKE,        /* give my region back */
-	COMCH_RELEASED,      /* your region is unmapped here */
-	COMCH_REFUSED,       /* instead of HELLO, or before BYE: the listener ends the connection, for this reason */
+	COMCH_REGION,    /* I export a region; fd: the memory */
+	COMCH_REGION_OK, /* your region is mapped here */
+	COMCH_REVOKE,    /* give my region back */
+	COMCH_RELEASED,  /* your region is unmapped here */
+	/* instead of HELLO, or before BYE: the listener ends the connection, for this reason */
+	COMCH_REFUSED,
 	COMCH_TYPES
 };
 
@@ -47,14 +49,18 @@ struct comch_head {
 
 struct comch_hello {
 	uint32_t features; /* COMCH_F_* */
-	uint32_t room;     /* units of COMCH_ROOM that may be exported to me, rounded up; 0: not told; COMCH_ROOM_ANY: or more */
+	/*
+	 * units of COMCH_ROOM that may be exported to me, rounded up; 0: not told; COMCH_ROOM_ANY:
+	 * or more
+	 */
+	uint32_t room;
 };
 
 #define COMCH_ROOM 4096ull /* bytes */
 #define COMCH_ROOM_ANY UINT32_MAX
 
-#define COMCH_REASON_BUSY 1u   /* the client may try again */
-#define COMCH_REASON_ACCESS 2u /* this user may not connect */
+#define COMCH_REASON_BUSY 1u     /* the client may try again */
+#define COMCH_REASON_ACCESS 2u   /* this user may not connect */
 #define COMCH_REASON_PROTOCOL 3u /* the client broke the rules */
 #define COMCH_REFUSED_TEXT 120
 
@@ -117,7 +123,7 @@ struct comch_frame {
 
 /* A region on the wire: slot in the low bits, above them a generation that only grows. */
 #define COMCH_REGIONS 64u
-#define COMCH_REF(slot, generation) ((generation) * COMCH_REGIONS + (slot))
+#define COMCH_REF(slot, generation) ((generation)*COMCH_REGIONS + (slot))
 #define COMCH_REF_SLOT(ref) ((ref) % COMCH_REGIONS)
 #define COMCH_REF_GENERATION(ref) ((ref) / COMCH_REGIONS)
 
@@ -128,12 +134,14 @@ struct comch_frame {
 /*
  * comch_frame_check - may this frame be looked at?
  *
- * frame    private copy of what arrived; len: bytes that arrived; n_fds: descriptors that came with it
+ * frame    private copy of what arrived; len: bytes that arrived; n_fds: descriptors that came with
+ *          it
  * phase    COMCH_P_*: where the connection stands
  * returns  NULL, or what is wrong with it, for the log
  * thread   any
  */
-const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds, unsigned int phase);
+const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds,
+			      unsigned int phase);
 
 /* comch_frame_init - fill the head of a frame with `bytes` of body; clears the start of the body */
 void comch_frame_init(struct comch_frame *frame, enum comch_type type, uint32_t bytes);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c - a connection from its first step to `closed`, and what is left of it after disconnect(). */
+/*
+ * conn.c - a connection from its first step to `closed`, and what is left of it after disconnect().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +31,8 @@ static int random_number(uint64_t *p)
 	return 0;
 }
 
-int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_conn_events *events, void *arg,
-		struct vb_conn **conn_p)
+int vb_conn_new(struct vb_transport *t, enum vb_end end, const struct gantry_conn_events *events,
+		void *arg, struct vb_conn **conn_p)
 {
 	struct vb_conn *conn = calloc(1, sizeof(*conn));
 	int rc;
@@ -98,7 +100,9 @@ const char *vb_check_service(const char *service)
 {
 	struct sockaddr_storage to;
 
-	return vb_address_parse(service, &to) ? "is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791" : NULL;
+	return vb_address_parse(service, &to)
+		       ? "is no address; write such as 192.0.2.7:4791 or [2001:db8::7]:4791"
+		       : NULL;
 }
 
 uint32_t vb_max_connections(const void *conf)
@@ -106,7 +110,8 @@ uint32_t vb_max_connections(const void *conf)
 	return (uint32_t)((const struct vb_conf *)conf)->max_connections;
 }
 
-int vb_connect(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **conn_p)
+int vb_connect(void *device, const char *service, const struct gantry_conn_events *events,
+	       void *arg, void **conn_p)
 {
 	struct vb_transport *t = device;
 	struct sockaddr_storage to;
@@ -117,7 +122,10 @@ int vb_connect(void *device, const char *service, const struct gantry_conn_event
 		return -EPERM;
 	rc = vb_address_parse(service, &to);
 	if (rc) {
-		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:7471 or [2001:db8::7]:7471", service);
+		gantry_log_error(
+			t->host,
+			"'%s' is not an address: write 192.0.2.7:7471 or [2001:db8::7]:7471",
+			service);
 		return rc;
 	}
 	rc = vb_conn_new(t, VB_CONNECTS, events, arg, &conn);
@@ -139,7 +147,9 @@ int vb_connect(void *device, const char *service, const struct gantry_conn_event
 
 bool vb_conn_usable(const struct vb_conn *conn)
 {
-	return vb_usable(conn->t) && (conn->state == VB_C_UP || conn->accepting || (conn->accepted && conn->state != VB_C_OVER)) &&
+	return vb_usable(conn->t) &&
+	       (conn->state == VB_C_UP || conn->accepting ||
+		(conn->accepted && conn->state != VB_C_OVER)) &&
 	       !conn->freed && !lost(conn);
 }
 
@@ -148,7 +158,8 @@ static bool lose(struct vb_conn *conn, int reason)
 {
 	int none = 0;
 
-	if (!__atomic_compare_exchange_n(&conn->lost, &none, reason, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&conn->lost, &none, reason, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
 		return false;
 	vb_transport_wake(conn->t);
 	return true;
@@ -162,7 +173,8 @@ void vb_conn_fail(struct vb_conn *conn, int reason)
 void vb_conn_broken(struct vb_conn *conn, const char *why)
 {
 	if (lose(conn, -EPROTO))
-		gantry_log_warn(conn->t->host, "dropping the connection of %s: it %s", conn->peer.address, why);
+		gantry_log_warn(conn->t->host, "dropping the connection of %s: it %s",
+				conn->peer.address, why);
 }
 
 void vb_conn_up(struct vb_conn *conn)
@@ -178,7 +190,10 @@ void vb_conn_up(struct vb_conn *conn)
 
 /* -- the end -- */
 
-/* The connection is lost: nothing of the peer's reaches our memory after this, and nothing of the user is told later. */
+/*
+ * The connection is lost: nothing of the peer's reaches our memory after this, and nothing of the
+ * user is told later.
+ */
 static void over(struct vb_conn *conn)
 {
 	int reason = lost(conn), was_up = conn->state == VB_C_UP;
@@ -187,7 +202,8 @@ static void over(struct vb_conn *conn)
 	if (reason == -EPROTO)
 		gantry_count(conn->t->protocol_errors, 1);
 	if (was_up && reason != -ENOTCONN && reason != -EPROTO)
-		gantry_log_warn(conn->t->host, "connection with %s ends: %s", conn->peer.address, strerror(-reason));
+		gantry_log_warn(conn->t->host, "connection with %s ends: %s", conn->peer.address,
+				strerror(-reason));
 	for (struct vb_pipe *p = conn->pipes; p; p = p->all)
 		vb_pipe_end(p);
 	vb_control_drop(conn);
@@ -248,7 +264,10 @@ static void check_deadlines(struct vb_conn *conn, uint64_t now_ns)
 	}
 }
 
-/* Fetches of consumers that are gone: the peer waits for the end of each before its region is its own again. */
+/*
+ * Fetches of consumers that are gone: the peer waits for the end of each before its region is its
+ * own again.
+ */
 static void end_fetches(struct vb_conn *conn)
 {
 	for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
@@ -293,8 +312,9 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 	for (const struct vb_pipe *p = conn->pipes; p; p = p->all)
 		earlier(&first, p->deadline_ns);
 	if (conn->state == VB_C_UP)
-		earlier(&first, conn->control->probing ? conn->probe_ns + probe_limit(conf) + 1
-						       : conn->control->busy_ns + conf->keepalive_ns);
+		earlier(&first, conn->control->probing
+					? conn->probe_ns + probe_limit(conf) + 1
+					: conn->control->busy_ns + conf->keepalive_ns);
 	earlier(&first, vb_exports_wake_ns(conn));
 	for (const struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
 		if (vb_lane_lingers(lane)) /* its channel is not looked at */
@@ -311,10 +331,14 @@ const char *vb_refusal(void *arg)
 
 /* -- leaving -- */
 
-/* Let the device say when all messages that were sent on a pipe have arrived: by a request behind them. */
+/*
+ * Let the device say when all messages that were sent on a pipe have arrived: by a request behind
+ * them.
+ */
 static void mark_end(struct vb_pipe *pipe)
 {
-	if (pipe->state == VB_P_UP && pipe->kind == VB_MESSAGES && pipe->qp.done != pipe->qp.built && !pipe->quiet)
+	if (pipe->state == VB_P_UP && pipe->kind == VB_MESSAGES &&
+	    pipe->qp.done != pipe->qp.built && !pipe->quiet)
 		vb_pipe_probe(pipe);
 }
 
@@ -326,7 +350,8 @@ void vb_disconnect(void *arg)
 		return;
 	conn->freed = 1;
 	vb_exports_quiet(conn);
-	if ((conn->state == VB_C_UP || (conn->accepted && conn->state != VB_C_OVER)) && !lost(conn)) {
+	if ((conn->state == VB_C_UP || (conn->accepted && conn->state != VB_C_OVER)) &&
+	    !lost(conn)) {
 		conn->leave_ns = now(conn) + LEAVE_NS;
 		for (struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
 			vb_lane_flush(lane);

@@ -5,7 +5,8 @@
  *   active    RESOLVING --> ROUTING --> CONNECTING --> UP     ADDR_RESOLVED, ROUTE_RESOLVED, ESTABLISHED
  *   passive   ASKED -----------------> ACCEPTED ----> UP      (request of the peer), ESTABLISHED
  *
- * What ends a pipe ends its connection, but for the passive end of a direct pipe: that is a third party's.
+ * What ends a pipe ends its connection, but for the passive end of a direct pipe: that is a third
+ * party's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,9 +32,10 @@ static int timeout_ms(const struct vb_transport *t)
 
 static const char *kind_text(const struct vb_pipe *pipe)
 {
-	static const char *const texts[] = {
-		[VB_CONTROL] = "connection", [VB_MESSAGES] = "message queue pair", [VB_DATA] = "data queue pair",
-		[VB_DIRECT] = "direct queue pair"};
+	static const char *const texts[] = {[VB_CONTROL] = "connection",
+					    [VB_MESSAGES] = "message queue pair",
+					    [VB_DATA] = "data queue pair",
+					    [VB_DIRECT] = "direct queue pair"};
 
 	return texts[pipe->kind];
 }
@@ -82,20 +84,28 @@ void vb_pipe_broke(struct vb_pipe *pipe, const struct ibv_wc *wc)
 	const struct vb_conn *conn = pipe->conn;
 	int reason = vb_wc_reason(wc->status);
 
-	/* what was posted comes back because the queue pair is over: why is known elsewhere, or will be */
+	/*
+	 * what was posted comes back because the queue pair is over: why is known elsewhere, or
+	 * will be
+	 */
 	if (reason == -ECANCELED)
 		reason = -ENOTCONN;
 	else if (!__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
-		gantry_log_warn(conn->t->host, "%s with %s: %s (%s)", kind_text(pipe), conn->peer.address, vb_wc_text(wc),
-			 wc->wr_id & VB_RECV ? "receive" : "request");
+		gantry_log_warn(conn->t->host, "%s with %s: %s (%s)", kind_text(pipe),
+				conn->peer.address, vb_wc_text(wc),
+				wc->wr_id & VB_RECV ? "receive" : "request");
 	vb_conn_fail(pipe->conn, reason);
 }
 
-/* It did not come up: say why. A peer that is not there yet is no news to somebody who tries again and again. */
+/*
+ * It did not come up: say why. A peer that is not there yet is no news to somebody who tries again
+ * and again.
+ */
 static void fail(struct vb_pipe *pipe, int reason, const char *why)
 {
 	const struct gantry_host *host = pipe->conn->t->host;
-	int level = reason == -ECONNREFUSED && pipe->kind == VB_CONTROL ? GANTRY_LOG_INFO : GANTRY_LOG_WARN;
+	int level = reason == -ECONNREFUSED && pipe->kind == VB_CONTROL ? GANTRY_LOG_INFO
+									: GANTRY_LOG_WARN;
 	char peer[64];
 
 	print_peer(pipe, peer, sizeof(peer));
@@ -122,13 +132,14 @@ bool vb_pipe_overdue(struct vb_pipe *pipe, uint64_t now_ns)
 
 void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event)
 {
-	static const enum ibv_event_type fatal[] = {IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,
-						    IBV_EVENT_QP_ACCESS_ERR, IBV_EVENT_PATH_MIG_ERR};
+	static const enum ibv_event_type fatal[] = {IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL,
+						    IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
+						    IBV_EVENT_PATH_MIG_ERR};
 
 	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
 		if (event == fatal[i]) {
-			gantry_log_warn(pipe->conn->t->host, "%s with %s: %s", kind_text(pipe), pipe->conn->peer.address,
-				 ibv_event_type_str(event));
+			gantry_log_warn(pipe->conn->t->host, "%s with %s: %s", kind_text(pipe),
+					pipe->conn->peer.address, ibv_event_type_str(event));
 			lose(pipe, event == IBV_EVENT_CQ_ERR ? -EIO : -EPROTO);
 			return;
 		}
@@ -137,8 +148,8 @@ void vb_pipe_fated(struct vb_pipe *pipe, enum ibv_event_type event)
 /* -- active side -- */
 
 /*
- * In short steps: a kernel that had to ask for the neighbour's address first may notice the answer only at the end of the
- * step. The deadline stays as it is.
+ * In short steps: a kernel that had to ask for the neighbour's address first may notice the answer
+ * only at the end of the step. The deadline stays as it is.
  */
 static int resolve(struct vb_pipe *pipe, const struct sockaddr *from)
 {
@@ -150,12 +161,14 @@ static int resolve(struct vb_pipe *pipe, const struct sockaddr *from)
 	if (rc)
 		return rc;
 	pipe->state = VB_P_RESOLVING;
-	return vb_id_resolve_addr(pipe->id, from, (const struct sockaddr *)&pipe->to, RESOLVE_STEP_MS);
+	return vb_id_resolve_addr(pipe->id, from, (const struct sockaddr *)&pipe->to,
+				  RESOLVE_STEP_MS);
 }
 
 int vb_pipe_connect(struct vb_pipe *pipe, const struct sockaddr *to)
 {
-	size_t size = to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	size_t size = to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						: sizeof(struct sockaddr_in);
 
 	memcpy(&pipe->to, to, size);
 	pipe->deadline_ns = deadline(pipe->conn->t);
@@ -178,7 +191,8 @@ static int own_address(struct vb_transport *t, int family, struct sockaddr_stora
 			memcpy(&sin->sin_addr, gid.raw + sizeof(v4), sizeof(sin->sin_addr));
 			return 0;
 		}
-		if (family == AF_INET6 && memcmp(gid.raw, v4, sizeof(v4)) != 0 && gid.raw[0] != 0xfe && gid.raw[0] != 0) {
+		if (family == AF_INET6 && memcmp(gid.raw, v4, sizeof(v4)) != 0 &&
+		    gid.raw[0] != 0xfe && gid.raw[0] != 0) {
 			memcpy(&sin6->sin6_addr, gid.raw, sizeof(sin6->sin6_addr));
 			return 0;
 		}
@@ -203,7 +217,8 @@ static void other_device(struct vb_pipe *pipe)
 			return;
 	}
 	snprintf(why, sizeof(why), "it is reached by RDMA device %s, and this transport uses %s",
-		 pipe->id && pipe->id->verbs ? pipe->id->verbs->device->name : "?", t->device.context->device->name);
+		 pipe->id && pipe->id->verbs ? pipe->id->verbs->device->name : "?",
+		 t->device.context->device->name);
 	fail(pipe, -ENODEV, why);
 }
 
@@ -230,7 +245,9 @@ static void on_addr(struct vb_pipe *pipe, const struct vb_event *event)
 
 static struct ibv_comp_channel *channel_of(const struct vb_pipe *pipe)
 {
-	return pipe->kind == VB_CONTROL ? pipe->conn->control_channel : pipe->lane ? pipe->lane->channel : NULL;
+	return pipe->kind == VB_CONTROL ? pipe->conn->control_channel
+	       : pipe->lane             ? pipe->lane->channel
+					: NULL;
 }
 
 /* What a device may refuse, in terms of options. */
@@ -241,13 +258,18 @@ static void equip_failed(struct vb_pipe *pipe, int rc)
 	if (rc == -ENOMEM && pipe->region_sends && !pipe->credit_mr)
 		vb_explain_memory(t, kind_text(pipe), vb_pipe_bytes(t->conf, pipe->kind), rc);
 	else if (rc == -ENOMEM)
-		gantry_log_error(t->host, "no memory for a %s of RDMA device %s: lower max_depth, or let this process have more, "
-			  "to lock too: `ulimit -l`, or LimitMEMLOCK= of its service", kind_text(pipe),
-			  t->device.context->device->name);
+		gantry_log_error(
+			t->host,
+			"no memory for a %s of RDMA device %s: lower max_depth, or let this process have more, "
+			"to lock too: `ulimit -l`, or LimitMEMLOCK= of its service",
+			kind_text(pipe), t->device.context->device->name);
 	else if (rc == -E2BIG)
-		gantry_log_error(t->host, "a %s does not fit RDMA device %s: lower max_depth (the device has %u requests in a "
-			  "queue, %u completions)", kind_text(pipe), t->device.context->device->name,
-			  t->device.limits.max_qp_wr, t->device.limits.max_cqe);
+		gantry_log_error(
+			t->host,
+			"a %s does not fit RDMA device %s: lower max_depth (the device has %u requests in a "
+			"queue, %u completions)",
+			kind_text(pipe), t->device.context->device->name,
+			t->device.limits.max_qp_wr, t->device.limits.max_cqe);
 }
 
 int vb_pipe_fit_out(struct vb_pipe *pipe)
@@ -268,7 +290,8 @@ static void on_route(struct vb_pipe *pipe, const struct vb_event *event)
 	(void)event;
 	if (!rc) {
 		vb_pipe_hello(pipe, &hello);
-		rc = vb_id_connect(pipe->id, &t->device.limits, &t->patience, &hello, sizeof(hello));
+		rc = vb_id_connect(pipe->id, &t->device.limits, &t->patience, &hello,
+				   sizeof(hello));
 	}
 	if (rc) {
 		fail(pipe, rc, strerror(-rc));
@@ -289,7 +312,8 @@ static void up(struct vb_pipe *pipe)
 	else
 		__atomic_store_n(&pipe->up, 1, __ATOMIC_RELEASE);
 	if (pipe->peer)
-		__atomic_store_n(&pipe->peer->pipes[pipe->lane->number], pipe, __ATOMIC_RELEASE); /* pairs with way() in rma.c */
+		/* pairs with way() in rma.c */
+		__atomic_store_n(&pipe->peer->pipes[pipe->lane->number], pipe, __ATOMIC_RELEASE);
 	if (pipe->kind == VB_CONTROL)
 		vb_conn_up(pipe->conn);
 }
@@ -348,12 +372,16 @@ static void on_reject(struct vb_pipe *pipe, const struct vb_event *event)
 	if (event->private_len >= sizeof(refusal))
 		memcpy(&refusal, event->private_data, sizeof(refusal));
 	if (event->status == REJ_CONSUMER && refusal.magic == VB_MAGIC) {
-		print_text(text + strlen(text), sizeof(refusal.text), refusal.text, sizeof(refusal.text));
+		print_text(text + strlen(text), sizeof(refusal.text), refusal.text,
+			   sizeof(refusal.text));
 		if (pipe->kind == VB_CONTROL)
-			print_text(pipe->conn->refusal, sizeof(pipe->conn->refusal), refusal.text, sizeof(refusal.text));
+			print_text(pipe->conn->refusal, sizeof(pipe->conn->refusal), refusal.text,
+				   sizeof(refusal.text));
 		fail(pipe, known_reason(refusal.reason), text);
 	} else {
-		fail(pipe, reason, event->status == REJ_NO_SERVICE ? "no listener there" : "it refuses, and does not say why");
+		fail(pipe, reason,
+		     event->status == REJ_NO_SERVICE ? "no listener there"
+						     : "it refuses, and does not say why");
 	}
 }
 
@@ -403,14 +431,16 @@ static void on_removal(struct vb_pipe *pipe, const struct vb_event *event)
 static void on_address_change(struct vb_pipe *pipe, const struct vb_event *event)
 {
 	(void)event;
-	gantry_log_warn(pipe->conn->t->host, "the network interface under the %s with %s has changed its address",
-		 kind_text(pipe), pipe->conn->peer.address);
+	gantry_log_warn(pipe->conn->t->host,
+			"the network interface under the %s with %s has changed its address",
+			kind_text(pipe), pipe->conn->peer.address);
 }
 
 static void ignore(struct vb_pipe *pipe, const struct vb_event *event)
 {
-	gantry_log_debug(pipe->conn->t->host, "ignoring %s in state %d of a %s with %s", rdma_event_str(event->type), pipe->state,
-		  kind_text(pipe), pipe->conn->peer.address);
+	gantry_log_debug(pipe->conn->t->host, "ignoring %s in state %d of a %s with %s",
+			 rdma_event_str(event->type), pipe->state, kind_text(pipe),
+			 pipe->conn->peer.address);
 }
 
 typedef void reaction(struct vb_pipe *pipe, const struct vb_event *event);
@@ -421,12 +451,18 @@ static reaction *const table[][VB_P_STATES] = {
 	[RDMA_CM_EVENT_ADDR_ERROR] = {[VB_P_RESOLVING] = on_unresolved},
 	[RDMA_CM_EVENT_ROUTE_RESOLVED] = {[VB_P_ROUTING] = on_route},
 	[RDMA_CM_EVENT_ROUTE_ERROR] = {[VB_P_ROUTING] = on_error},
-	[RDMA_CM_EVENT_CONNECT_ERROR] = {[VB_P_CONNECTING] = on_error, [VB_P_ACCEPTED] = on_error, [VB_P_UP] = on_gone},
-	[RDMA_CM_EVENT_UNREACHABLE] = {[VB_P_CONNECTING] = on_error, [VB_P_ACCEPTED] = on_error, [VB_P_UP] = on_gone},
-	[RDMA_CM_EVENT_REJECTED] = {[VB_P_CONNECTING] = on_reject, [VB_P_ACCEPTED] = on_gone, [VB_P_UP] = on_gone},
-	[RDMA_CM_EVENT_ESTABLISHED] = {[VB_P_CONNECTING] = on_answer, [VB_P_ACCEPTED] = on_accepted},
-	[RDMA_CM_EVENT_DISCONNECTED] = {[VB_P_CONNECTING] = on_gone, [VB_P_ACCEPTED] = on_gone, [VB_P_UP] = on_gone},
-	[RDMA_CM_EVENT_DEVICE_REMOVAL] = {on_removal, on_removal, on_removal, on_removal, on_removal, on_removal, on_removal},
+	[RDMA_CM_EVENT_CONNECT_ERROR] =
+		{[VB_P_CONNECTING] = on_error, [VB_P_ACCEPTED] = on_error, [VB_P_UP] = on_gone},
+	[RDMA_CM_EVENT_UNREACHABLE] =
+		{[VB_P_CONNECTING] = on_error, [VB_P_ACCEPTED] = on_error, [VB_P_UP] = on_gone},
+	[RDMA_CM_EVENT_REJECTED] =
+		{[VB_P_CONNECTING] = on_reject, [VB_P_ACCEPTED] = on_gone, [VB_P_UP] = on_gone},
+	[RDMA_CM_EVENT_ESTABLISHED] =
+		{[VB_P_CONNECTING] = on_answer, [VB_P_ACCEPTED] = on_accepted},
+	[RDMA_CM_EVENT_DISCONNECTED] =
+		{[VB_P_CONNECTING] = on_gone, [VB_P_ACCEPTED] = on_gone, [VB_P_UP] = on_gone},
+	[RDMA_CM_EVENT_DEVICE_REMOVAL] = {on_removal, on_removal, on_removal, on_removal,
+					  on_removal, on_removal, on_removal},
 	[RDMA_CM_EVENT_ADDR_CHANGE] = {[VB_P_UP] = on_address_change},
 	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = {NULL},
 };
@@ -442,21 +478,23 @@ void vb_on_pipe_event(struct vb_pipe *pipe, const struct vb_event *event)
 
 /* -- who wants a pipe -- */
 
-static struct vb_pipe *find(const struct vb_conn *conn, enum vb_kind kind, uint32_t connects_lane, uint32_t listens_lane,
-			    uint32_t *n_p)
+static struct vb_pipe *find(const struct vb_conn *conn, enum vb_kind kind, uint32_t connects_lane,
+			    uint32_t listens_lane, uint32_t *n_p)
 {
 	struct vb_pipe *found = NULL;
 
 	*n_p = 0;
 	for (struct vb_pipe *p = conn->pipes; p; p = p->all) {
-		if (p->kind == kind && p->connects_lane == connects_lane && p->listens_lane == listens_lane && !p->peer)
+		if (p->kind == kind && p->connects_lane == connects_lane &&
+		    p->listens_lane == listens_lane && !p->peer)
 			found = p;
 		++*n_p;
 	}
 	return found;
 }
 
-static int make(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, struct vb_pipe **pipe_p)
+static int make(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane,
+		struct vb_pipe **pipe_p)
 {
 	struct vb_lane *lane = NULL;
 	int rc = 0;
@@ -475,8 +513,9 @@ static int make(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, st
 
 static int ask(struct vb_pipe *pipe)
 {
-	struct vb_ctrl_open body = {
-		.kind = (uint8_t)pipe->kind, .connects_lane = pipe->connects_lane, .listens_lane = pipe->listens_lane};
+	struct vb_ctrl_open body = {.kind = (uint8_t)pipe->kind,
+				    .connects_lane = pipe->connects_lane,
+				    .listens_lane = pipe->listens_lane};
 
 	pipe->state = VB_P_ASKED;
 	pipe->deadline_ns = deadline(pipe->conn->t);
@@ -486,7 +525,8 @@ static int ask(struct vb_pipe *pipe)
 int vb_pipe_want(struct vb_conn *conn, enum vb_kind kind, uint32_t local_lane, uint32_t peer_lane)
 {
 	int connects = conn->end == VB_CONNECTS;
-	uint32_t connects_lane = connects ? local_lane : peer_lane, listens_lane = connects ? peer_lane : local_lane, n;
+	uint32_t connects_lane = connects ? local_lane : peer_lane,
+		 listens_lane = connects ? peer_lane : local_lane, n;
 	struct vb_pipe *pipe;
 	int rc;
 

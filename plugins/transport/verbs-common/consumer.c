@@ -12,7 +12,10 @@ static struct vb_pipe *first_pipe(const struct vb_consumer *c)
 	return __atomic_load_n(&c->lane->pipes, __ATOMIC_ACQUIRE);
 }
 
-/* Where data is fetched to: pinned, so only for consumers that may get data which does not travel in the message. */
+/*
+ * Where data is fetched to: pinned, so only for consumers that may get data which does not travel
+ * in the message.
+ */
 static int make_bounce(struct vb_consumer *c)
 {
 	struct vb_conn *conn = c->lane->conn;
@@ -21,7 +24,8 @@ static int make_bounce(struct vb_consumer *c)
 
 	if (c->max_data == 0)
 		return 0;
-	bounce = mmap(NULL, c->max_data, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bounce = mmap(NULL, c->max_data, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
 	if (bounce == MAP_FAILED)
 		return -errno;
 	c->bounce = bounce;
@@ -51,18 +55,23 @@ static void free_consumer(struct vb_consumer *c)
 	free(c);
 }
 
-/* What cannot be told ends the connection: the peer would know of other consumers than there are. */
+/*
+ * What cannot be told ends the connection: the peer would know of other consumers than there are.
+ */
 static void say(struct vb_consumer *c, int up)
 {
-	struct vb_ctrl_consumer body = {
-		.id = c->id, .lane = (uint16_t)c->lane->number, .up = (uint16_t)up, .max_data = c->max_data};
+	struct vb_ctrl_consumer body = {.id = c->id,
+					.lane = (uint16_t)c->lane->number,
+					.up = (uint16_t)up,
+					.max_data = c->max_data};
 	int rc = vb_control_send(c->lane->conn, VB_CTRL_CONSUMER, &body, sizeof(body));
 
 	if (rc)
 		vb_conn_fail(c->lane->conn, rc);
 }
 
-int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p, void **consumer_p)
+int vb_consumer_create(void *arg, const struct gantry_queue_attr *attr, uint32_t *id_p,
+		       void **consumer_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_consumer *c;
@@ -169,7 +178,8 @@ void vb_consumer_destroy(void *arg)
 	__atomic_store_n(&lane->consumer, NULL, __ATOMIC_RELEASE);
 	drop_arrivals(c);
 	say(c, 0);
-	if (c->fetch == VB_F_UNDER_WAY) { /* the device writes to its memory, and reads the peer's */
+	/* the device writes to its memory, and reads the peer's */
+	if (c->fetch == VB_F_UNDER_WAY) {
 		c->gone = 1;
 		c->next = lane->gone;
 		lane->gone = c;
@@ -224,20 +234,24 @@ int vb_post_recv(void *arg, const struct gantry_recv *recvs, uint32_t n)
 	if (n > c->depth - (c->recv_head - c->recv_tail))
 		return -ENOSPC;
 	for (uint32_t i = 0; i < n; i++)
-		c->recvs[(c->recv_head + i) & c->recv_mask] = recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
+		c->recvs[(c->recv_head + i) & c->recv_mask] =
+			recvs ? recvs[i] : (struct gantry_recv){.buf = NULL};
 	c->recv_head += n;
 	c->dirty = 1; /* an answer that is sent next brings it along; else the next poll tells it */
 	if (c->prompt) {
 		give_batch(&c->taken);
-		vb_lane_poll(c->lane); /* telling needs room in the send queue, which the ends of earlier sends make */
+		/* telling needs room in the send queue, which the ends of earlier sends make */
+		vb_lane_poll(c->lane);
 		tell(c, VB_TELL_LAST);
 	}
 	return 0;
 }
 
-static bool well_formed(const struct vb_consumer *c, const struct vb_pipe *pipe, const struct vb_msg *msg, uint32_t bytes)
+static bool well_formed(const struct vb_consumer *c, const struct vb_pipe *pipe,
+			const struct vb_msg *msg, uint32_t bytes)
 {
-	if (msg->imm_len > GANTRY_IMM_MAX || bytes < offsetof(struct vb_msg, imm) + msg->imm_len || bytes > pipe->slot_bytes)
+	if (msg->imm_len > GANTRY_IMM_MAX || bytes < offsetof(struct vb_msg, imm) + msg->imm_len ||
+	    bytes > pipe->slot_bytes)
 		return false;
 	if (is_region(msg))
 		return bytes == sizeof(*msg) + sizeof(struct vb_msg_region);
@@ -249,7 +263,8 @@ void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival
 {
 	c->arrivals[c->head & c->mask] = *arrival;
 	c->dirty = 1;
-	if (c->head - c->tail > c->mask || !well_formed(c, arrival->pipe, message(arrival), bytes)) {
+	if (c->head - c->tail > c->mask ||
+	    !well_formed(c, arrival->pipe, message(arrival), bytes)) {
 		c->broken = 1;
 		vb_conn_broken(arrival->pipe->conn, "sends a message that cannot be");
 	} else {
@@ -259,7 +274,8 @@ void vb_consumer_arrived(struct vb_consumer *c, const struct vb_arrival *arrival
 
 /* -- data that has to be fetched -- */
 
-static void fetch(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_import *im, const struct vb_msg_region *ref)
+static void fetch(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_import *im,
+		  const struct vb_msg_region *ref)
 {
 	const struct vb_send send = {.kind = VB_R_FETCH, .wanted = 1, .object = c};
 	struct ibv_send_wr *wr = vb_qp_build(&pipe->qp, &send);
@@ -284,8 +300,11 @@ void vb_consumer_fetched(struct vb_consumer *c, int status)
 		end_fetch(c);
 }
 
-/* Whether the data of the first arrival is there; begins to fetch it otherwise. 1, 0, or -EPROTO. */
-static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_msg_region *ref, const struct gantry_recv *recv)
+/*
+ * Whether the data of the first arrival is there; begins to fetch it otherwise. 1, 0, or -EPROTO.
+ */
+static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_msg_region *ref,
+		   const struct gantry_recv *recv)
 {
 	int rc;
 
@@ -315,7 +334,8 @@ static int fetched(struct vb_consumer *c, struct vb_pipe *pipe, const struct vb_
 }
 
 /* Whether the first arrival went into *msg; 0: its data is not there yet; -EPROTO. */
-static int take_region(struct vb_consumer *c, const struct vb_arrival *a, const struct gantry_recv *recv, struct gantry_msg *msg)
+static int take_region(struct vb_consumer *c, const struct vb_arrival *a,
+		       const struct gantry_recv *recv, struct gantry_msg *msg)
 {
 	struct vb_msg_region ref;
 	int rc;
@@ -337,7 +357,8 @@ static int take_region(struct vb_consumer *c, const struct vb_arrival *a, const 
 	return 1;
 }
 
-static void take_inline(struct vb_consumer *c, const struct vb_msg *from, const struct gantry_recv *recv, struct gantry_msg *msg)
+static void take_inline(struct vb_consumer *c, const struct vb_msg *from,
+			const struct gantry_recv *recv, struct gantry_msg *msg)
 {
 	if (!recv->buf || from->length > recv->length) {
 		msg->status = -EMSGSIZE;

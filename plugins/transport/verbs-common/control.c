@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* control.c - messages of the control pipe: the user's, and what the two ends tell each other. Control thread. */
+/*
+ * control.c - messages of the control pipe: the user's, and what the two ends tell each other.
+ * Control thread.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs.h"
 
-#define USER_WAITS 32u    /* messages of the user that wait for a peer that does not read */
-#define ALL_WAIT 1024u    /* messages of all kinds; then the peer is given up */
-#define ROUNDS 8          /* of VB_POLL completions, in one progress() */
+#define USER_WAITS 32u /* messages of the user that wait for a peer that does not read */
+#define ALL_WAIT 1024u /* messages of all kinds; then the peer is given up */
+#define ROUNDS 8       /* of VB_POLL completions, in one progress() */
 
 /* -- sending -- */
 
@@ -146,7 +149,8 @@ static const char *on_consumer(struct vb_conn *conn, const void *body, size_t le
 		return "speaks of a consumer with a number that cannot be";
 	at = find_remote(conn, c.up ? 0 : c.id);
 	if (at < 0)
-		return c.up ? "has too many consumers" : "takes back a consumer that it does not have";
+		return c.up ? "has too many consumers"
+			    : "takes back a consumer that it does not have";
 	if (c.up) {
 		if (c.id <= conn->seen_consumer || c.lane >= VB_MAX_LANES)
 			return "makes a consumer with a number that cannot be";
@@ -202,7 +206,8 @@ static const char *on_open(struct vb_conn *conn, const void *body, size_t len)
 	(void)len;
 	memcpy(&o, body, sizeof(o));
 	if (conn->end != VB_CONNECTS || o.listens_lane >= VB_MAX_LANES ||
-	    !(o.kind == VB_MESSAGES ? o.connects_lane < VB_MAX_LANES : o.kind == VB_DATA && o.connects_lane == VB_NO_LANE))
+	    !(o.kind == VB_MESSAGES ? o.connects_lane < VB_MAX_LANES
+				    : o.kind == VB_DATA && o.connects_lane == VB_NO_LANE))
 		return "asks for a queue pair that cannot be";
 	rc = vb_pipe_want(conn, o.kind, o.connects_lane, o.listens_lane);
 	if (rc)
@@ -223,10 +228,14 @@ static const struct {
 	const char *(*on)(struct vb_conn *conn, const void *body, size_t len);
 } kinds[] = {
 	[VB_CTRL_USER] = {1, GANTRY_CTRL_MAX, on_user},
-	[VB_CTRL_CONSUMER] = {sizeof(struct vb_ctrl_consumer), sizeof(struct vb_ctrl_consumer), on_consumer},
-	[VB_CTRL_REGION] = {sizeof(struct vb_ctrl_region), sizeof(struct vb_ctrl_region), on_region},
-	[VB_CTRL_REVOKE] = {sizeof(struct vb_ctrl_handle), sizeof(struct vb_ctrl_handle), on_revoke},
-	[VB_CTRL_RELEASED] = {sizeof(struct vb_ctrl_handle), sizeof(struct vb_ctrl_handle), on_released},
+	[VB_CTRL_CONSUMER] = {sizeof(struct vb_ctrl_consumer), sizeof(struct vb_ctrl_consumer),
+			      on_consumer},
+	[VB_CTRL_REGION] = {sizeof(struct vb_ctrl_region), sizeof(struct vb_ctrl_region),
+			    on_region},
+	[VB_CTRL_REVOKE] = {sizeof(struct vb_ctrl_handle), sizeof(struct vb_ctrl_handle),
+			    on_revoke},
+	[VB_CTRL_RELEASED] = {sizeof(struct vb_ctrl_handle), sizeof(struct vb_ctrl_handle),
+			      on_released},
 	[VB_CTRL_OPEN] = {sizeof(struct vb_ctrl_open), sizeof(struct vb_ctrl_open), on_open},
 	[VB_CTRL_BYE] = {0, 0, on_bye},
 };
@@ -281,7 +290,8 @@ static void complete(struct vb_conn *conn, const struct ibv_wc *wc)
 	}
 	conn->control->busy_ns = conn->t->host->now_ns(conn->t->host);
 	if (wc->wr_id & VB_RECV)
-		arrived(conn, (uint32_t)wc->wr_id, wc->opcode == IBV_WC_RECV ? wc->byte_len : 0); /* no note comes here */
+		/* no note comes here */
+		arrived(conn, (uint32_t)wc->wr_id, wc->opcode == IBV_WC_RECV ? wc->byte_len : 0);
 	else
 		vb_qp_done(&conn->control->qp, wc->wr_id, 0, ended, conn);
 }

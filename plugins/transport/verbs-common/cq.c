@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cq.c - completion queues, the channel that wakes who sleeps on them, and what a completion means. */
+/*
+ * cq.c - completion queues, the channel that wakes who sleeps on them, and what a completion means.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -39,8 +41,8 @@ int vb_channel_drain(struct ibv_comp_channel *channel)
 	return n;
 }
 
-int vb_cq_create(struct ibv_context *context, const struct vb_limits *limits, uint32_t n, struct ibv_comp_channel *channel,
-		 struct vb_cq *cq)
+int vb_cq_create(struct ibv_context *context, const struct vb_limits *limits, uint32_t n,
+		 struct ibv_comp_channel *channel, struct vb_cq *cq)
 {
 	*cq = (struct vb_cq){.n_unacked = 0};
 	if (n == 0 || n > limits->max_cqe)
@@ -65,7 +67,8 @@ int vb_cq_arm(struct vb_cq *cq)
 {
 	int rc = ibv_req_notify_cq(cq->cq, 0);
 
-	if (cq->n_unacked >= 1024) { /* each takes a lock: in lots, and before the count overflows */
+	/* each takes a lock: in lots, and before the count overflows */
+	if (cq->n_unacked >= 1024) {
 		ibv_ack_cq_events(cq->cq, cq->n_unacked);
 		cq->n_unacked = 0;
 	}
@@ -80,7 +83,8 @@ const char *vb_wc_text(const struct ibv_wc *wc)
 int vb_wc_reason(enum ibv_wc_status status)
 {
 	static const int reasons[] = {
-		[IBV_WC_LOC_LEN_ERR] = -EPROTO, /* a message longer than its receive: ours are never longer than what is agreed */
+		/* a message longer than its receive: ours are never longer than what is agreed */
+		[IBV_WC_LOC_LEN_ERR] = -EPROTO,
 		[IBV_WC_WR_FLUSH_ERR] = -ECANCELED,
 		[IBV_WC_BAD_RESP_ERR] = -EPROTO,
 		[IBV_WC_REM_INV_REQ_ERR] = -EPROTO,
@@ -94,5 +98,7 @@ int vb_wc_reason(enum ibv_wc_status status)
 
 	if (status == IBV_WC_SUCCESS)
 		return 0;
-	return (size_t)status < sizeof(reasons) / sizeof(reasons[0]) && reasons[status] ? reasons[status] : -EIO;
+	return (size_t)status < sizeof(reasons) / sizeof(reasons[0]) && reasons[status]
+		       ? reasons[status]
+		       : -EIO;
 }

@@ -11,15 +11,18 @@
 
 #include "rdma.h"
 
-#define PORT 1 /* of devices with several, the one that we use */
+#define PORT 1  /* of devices with several, the one that we use */
 #define GIDS 16 /* looked at by a scan */
-#define MAKE_ONE "for soft-RoCE on an Ethernet interface: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0"
+#define MAKE_ONE \
+	"for soft-RoCE on an Ethernet interface: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0"
 
 int vb_fd_unblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
-	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC)
+		       ? -errno
+		       : 0;
 }
 
 int vb_device_limits(struct ibv_context *context, struct vb_limits *limits)
@@ -27,7 +30,8 @@ int vb_device_limits(struct ibv_context *context, struct vb_limits *limits)
 	struct ibv_device_attr_ex ex;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
-	uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		       IBV_ODP_SUPPORT_READ;
 	int rc = ibv_query_device(context, &attr);
 
 	if (!rc)
@@ -61,7 +65,8 @@ static int count(const char *root, const char *pattern, int *usable_p)
 	int n = 0;
 
 	*usable_p = 0;
-	if (snprintf(path, sizeof(path), "%s%s", root, pattern) >= (int)sizeof(path) || glob(path, GLOB_NOSORT, NULL, &found))
+	if (snprintf(path, sizeof(path), "%s%s", root, pattern) >= (int)sizeof(path) ||
+	    glob(path, GLOB_NOSORT, NULL, &found))
 		return 0;
 	for (; n < (int)found.gl_pathc; n++)
 		*usable_p += faccessat(AT_FDCWD, found.gl_pathv[n], R_OK | W_OK, AT_EACCESS) == 0;
@@ -75,12 +80,16 @@ int vb_device_why_none(const char *root)
 
 	if (count(root, "/sys/class/infiniband/*", &usable) == 0)
 		return -ENODEV;
-	if (count(root, "/dev/infiniband/uverbs*", &usable) == 0 || count(root, "/dev/infiniband/rdma_cm", &usable_cm) == 0)
+	if (count(root, "/dev/infiniband/uverbs*", &usable) == 0 ||
+	    count(root, "/dev/infiniband/rdma_cm", &usable_cm) == 0)
 		return -ENOENT;
 	return usable && usable_cm ? -EOPNOTSUPP : -EACCES;
 }
 
-/* Those of librdmacm, whose errors mean little: it has none of its own for what is missing. NULL: *rc_p. */
+/*
+ * Those of librdmacm, whose errors mean little: it has none of its own for what is missing. NULL:
+ * *rc_p.
+ */
 static struct ibv_context **devices(int *rc_p)
 {
 	struct ibv_context **list;
@@ -89,7 +98,9 @@ static struct ibv_context **devices(int *rc_p)
 	list = rdma_get_devices(NULL);
 	if (list && *list)
 		return list;
-	*rc_p = !list && (errno == ENOMEM || errno == EMFILE || errno == ENFILE) ? -errno : vb_device_why_none("");
+	*rc_p = !list && (errno == ENOMEM || errno == EMFILE || errno == ENFILE)
+			? -errno
+			: vb_device_why_none("");
 	if (list)
 		rdma_free_devices(list);
 	return NULL;
@@ -249,13 +260,17 @@ const char *vb_device_advice(int rc)
 	} rows[] = {
 		{0, "there is no RDMA device; " MAKE_ONE},
 		{-ENODEV, "no such RDMA device; " MAKE_ONE},
-		{-ENOENT, "/dev/infiniband/uverbs* or rdma_cm is missing: modprobe ib_uverbs rdma_ucm; "
-			  "a container must be given /dev/infiniband"},
-		{-EACCES, "no access to /dev/infiniband/uverbs* or rdma_cm: join the group that owns them, or see the udev rules "
-			  "of rdma-core"},
-		{-EOPNOTSUPP, "no driver for the RDMA device: install those of rdma-core (ibverbs-providers)"},
+		{-ENOENT,
+		 "/dev/infiniband/uverbs* or rdma_cm is missing: modprobe ib_uverbs rdma_ucm; "
+		 "a container must be given /dev/infiniband"},
+		{-EACCES,
+		 "no access to /dev/infiniband/uverbs* or rdma_cm: join the group that owns them, or see the udev rules "
+		 "of rdma-core"},
+		{-EOPNOTSUPP,
+		 "no driver for the RDMA device: install those of rdma-core (ibverbs-providers)"},
 		{-ENOTUNIQ, "there are several RDMA devices: name one with ibdev"},
-		{-ENOMEM, "let this process have more memory, to lock too: RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=)"},
+		{-ENOMEM,
+		 "let this process have more memory, to lock too: RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=)"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* events.c - a channel of connection events. Each event is copied and acknowledged before anybody acts on it. */
+/*
+ * events.c - a channel of connection events. Each event is copied and acknowledged before anybody
+ * acts on it.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -52,7 +55,8 @@ int vb_events_next(struct rdma_event_channel *channel, struct vb_event *event)
 	if (rdma_get_cm_event(channel, &from))
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
 	copy(from, event);
-	rdma_ack_cm_event(from); /* fails for no event at all only, and an id that it brought must not be lost */
+	/* fails for no event at all only, and an id that it brought must not be lost */
+	rdma_ack_cm_event(from);
 	return 1;
 }
 
@@ -69,10 +73,14 @@ int vb_event_reason(enum rdma_cm_event_type type, int status)
 		[RDMA_CM_EVENT_REJECTED] = {-ECONNREFUSED, 0}, /* whose status is no errno */
 		[RDMA_CM_EVENT_DISCONNECTED] = {-ENOTCONN, 0},
 		[RDMA_CM_EVENT_DEVICE_REMOVAL] = {-ENODEV, 0},
-		[RDMA_CM_EVENT_ADDR_CHANGE] = {-EADDRNOTAVAIL, 0}, /* what was resolved is no longer so */
+		/* what was resolved is no longer so */
+		[RDMA_CM_EVENT_ADDR_CHANGE] = {-EADDRNOTAVAIL, 0},
 	};
 
 	if ((size_t)type >= sizeof(rows) / sizeof(rows[0]))
 		return 0;
-	return rows[type].says_why && (status == -ETIMEDOUT || status == -ENODEV || status == -ENOMEM) ? status : rows[type].reason;
+	return rows[type].says_why &&
+			       (status == -ETIMEDOUT || status == -ENODEV || status == -ENOMEM)
+		       ? status
+		       : rows[type].reason;
 }

@@ -9,7 +9,7 @@
 
 #include "rdma.h"
 
-#define RETRIES 6 /* at most: 7 may be for ever */
+#define RETRIES 6           /* at most: 7 may be for ever */
 #define ROOM_FOR_ADDRESS 80 /* [HOST%interface]:PORT */
 
 /* Splits HOST:PORT or [HOST]:PORT in place. */
@@ -51,7 +51,8 @@ static int parse_v4(const char *host, int port, struct sockaddr_storage *addr)
 /* By getaddrinfo(), which knows %interface too. */
 static int parse_v6(const char *host, int port, struct sockaddr_storage *addr)
 {
-	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST, .ai_family = AF_INET6, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *info;
 
 	if (getaddrinfo(host, NULL, &hints, &info))
@@ -86,7 +87,8 @@ void vb_address_print(const struct sockaddr *addr, char *text, size_t size)
 	char host[ROOM_FOR_ADDRESS], port[8];
 
 	if ((!v6 && addr->sa_family != AF_INET) ||
-	    getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+	    getnameinfo(addr, bytes, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(text, size, "unknown address");
 	else
 		snprintf(text, size, v6 ? "[%s]:%s" : "%s:%s", host, port);
@@ -110,12 +112,17 @@ int vb_id_listen(struct rdma_cm_id *id, const struct sockaddr *addr, int backlog
 	/* librdmacm takes no const address, and does not change it */
 	if (rdma_bind_addr(id, (struct sockaddr *)(uintptr_t)addr) || rdma_listen(id, backlog))
 		return -errno;
-	return id->verbs ? 0 : -ENODEV; /* the address of no device, or (0.0.0.0) of all: a transport has one */
+	/* the address of no device, or (0.0.0.0) of all: a transport has one */
+	return id->verbs ? 0 : -ENODEV;
 }
 
-int vb_id_resolve_addr(struct rdma_cm_id *id, const struct sockaddr *from, const struct sockaddr *to, int timeout_ms)
+int vb_id_resolve_addr(struct rdma_cm_id *id, const struct sockaddr *from,
+		       const struct sockaddr *to, int timeout_ms)
 {
-	return rdma_resolve_addr(id, (struct sockaddr *)(uintptr_t)from, (struct sockaddr *)(uintptr_t)to, timeout_ms) ? -errno : 0;
+	return rdma_resolve_addr(id, (struct sockaddr *)(uintptr_t)from,
+				 (struct sockaddr *)(uintptr_t)to, timeout_ms)
+		       ? -errno
+		       : 0;
 }
 
 int vb_id_resolve_route(struct rdma_cm_id *id, int timeout_ms)
@@ -129,7 +136,8 @@ int vb_id_set_patience(struct rdma_cm_id *id, const struct vb_patience *patience
 
 	if (timeout == 0)
 		return 0;
-	if (rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof(timeout)) == 0)
+	if (rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+			    sizeof(timeout)) == 0)
 		return 0;
 	return errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP ? 0 : -errno;
 }
@@ -142,7 +150,8 @@ static uint8_t at_most(uint32_t limit, uint8_t wanted)
 	return n ? n : 1;
 }
 
-static struct rdma_conn_param parameters(const struct vb_patience *patience, const void *private_data, size_t len)
+static struct rdma_conn_param parameters(const struct vb_patience *patience,
+					 const void *private_data, size_t len)
 {
 	return (struct rdma_conn_param){
 		.private_data = private_data,
@@ -152,8 +161,8 @@ static struct rdma_conn_param parameters(const struct vb_patience *patience, con
 	};
 }
 
-int vb_id_connect(struct rdma_cm_id *id, const struct vb_limits *limits, const struct vb_patience *patience,
-		  const void *private_data, size_t len)
+int vb_id_connect(struct rdma_cm_id *id, const struct vb_limits *limits,
+		  const struct vb_patience *patience, const void *private_data, size_t len)
 {
 	struct rdma_conn_param param = parameters(patience, private_data, len);
 
@@ -164,8 +173,9 @@ int vb_id_connect(struct rdma_cm_id *id, const struct vb_limits *limits, const s
 	return rdma_connect(id, &param) ? -errno : 0;
 }
 
-int vb_id_accept(struct rdma_cm_id *id, const struct vb_limits *limits, const struct vb_patience *patience,
-		 const struct vb_event *request, const void *private_data, size_t len)
+int vb_id_accept(struct rdma_cm_id *id, const struct vb_limits *limits,
+		 const struct vb_patience *patience, const struct vb_event *request,
+		 const void *private_data, size_t len)
 {
 	struct rdma_conn_param param = parameters(patience, private_data, len);
 

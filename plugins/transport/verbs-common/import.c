@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* import.c - memory of the peer, or of somebody whose memory it passes on; and our own that is copied to and from there. */
+/*
+ * import.c - memory of the peer, or of somebody whose memory it passes on; and our own that is
+ * copied to and from there.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,13 +46,18 @@ static struct vb_import *find_import(struct vb_conn *conn, uint64_t name)
 static bool handle_taken(const struct vb_conn *conn, uint32_t handle)
 {
 	for (uint32_t i = 0; i < conn->imports_used; i++)
-		if (conn->imports[i].name && (uint32_t)conn->imports[i].name == handle && !conn->imports[i].revoking)
+		if (conn->imports[i].name && (uint32_t)conn->imports[i].name == handle &&
+		    !conn->imports[i].revoking)
 			return true;
 	return false;
 }
 
-/* Find the process that owns the memory, if it is not the peer. For an address outside direct_networks, *peer_p is not set. */
-static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r, struct vb_import_peer **peer_p)
+/*
+ * Find the process that owns the memory, if it is not the peer. For an address outside
+ * direct_networks, *peer_p is not set.
+ */
+static int find_peer(struct vb_conn *conn, const struct vb_ctrl_region *r,
+		     struct vb_import_peer **peer_p)
 {
 	struct vb_import_peer *peer;
 	struct sockaddr_storage addr;
@@ -84,8 +92,9 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 	struct vb_import *im = find_import(conn, 0);
 	int rc = 0;
 
-	if (!im || r->generation <= conn->announced || r->length == 0 || r->addr > UINT64_MAX - r->length || !r->rights ||
-	    (r->rights & ~VB_RIGHTS) || handle_taken(conn, r->handle))
+	if (!im || r->generation <= conn->announced || r->length == 0 ||
+	    r->addr > UINT64_MAX - r->length || !r->rights || (r->rights & ~VB_RIGHTS) ||
+	    handle_taken(conn, r->handle))
 		return -EPROTO;
 	if (r->direct)
 		rc = find_peer(conn, r, &peer);
@@ -96,8 +105,13 @@ int vb_on_region(struct vb_conn *conn, const struct vb_ctrl_region *r)
 	im->conn = conn;
 	im->wire = *r;
 	im->peer = peer;
-	im->pub = (struct gantry_region){.length = r->length, .fd = -1, .rights = r->rights, .handle = r->handle,
-					 .domain = VB_TOKEN_KIND, .transport = im, .unordered = r->direct != 0};
+	im->pub = (struct gantry_region){.length = r->length,
+					 .fd = -1,
+					 .rights = r->rights,
+					 .handle = r->handle,
+					 .domain = VB_TOKEN_KIND,
+					 .transport = im,
+					 .unordered = r->direct != 0};
 	__atomic_store_n(&im->name, name_of(r->handle, r->generation), __ATOMIC_RELEASE);
 	__atomic_store_n(&conn->announced, r->generation, __ATOMIC_RELEASE);
 	return 0;
@@ -112,7 +126,8 @@ static void sign_off(struct vb_conn *conn, struct vb_import *im)
 	if (!im->revoking || im->n_users || __atomic_load_n(&im->fetching, __ATOMIC_SEQ_CST))
 		return;
 	__atomic_store_n(&im->name, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&im->revoking, 0, __ATOMIC_RELEASE); /* behind the name, as vb_fetch_begin looks at them in that order */
+	/* behind the name, as vb_fetch_begin looks at them in that order */
+	__atomic_store_n(&im->revoking, 0, __ATOMIC_RELEASE);
 	rc = vb_control_send(conn, VB_CTRL_RELEASED, &body, sizeof(body));
 	if (rc)
 		vb_conn_fail(conn, rc);
@@ -151,7 +166,10 @@ static int reach(struct vb_conn *conn, struct vb_import_peer *peer)
 	return rc;
 }
 
-/* The address that the peer named is not in direct_networks. The text is short, because gateways prepend their own. */
+/*
+ * The address that the peer named is not in direct_networks. The text is short, because gateways
+ * prepend their own.
+ */
 static int refuse_address(struct vb_conn *conn, const struct vb_import *im)
 {
 	struct sockaddr_storage addr;
@@ -159,7 +177,8 @@ static int refuse_address(struct vb_conn *conn, const struct vb_import *im)
 
 	get_address(&im->wire, &addr);
 	vb_address_print((const struct sockaddr *)&addr, text, sizeof(text));
-	snprintf(conn->import_error, sizeof(conn->import_error), "%s is not in %s.direct_networks", text, conn->t->host->name);
+	snprintf(conn->import_error, sizeof(conn->import_error), "%s is not in %s.direct_networks",
+		 text, conn->t->host->name);
 	return -EACCES;
 }
 
@@ -168,7 +187,8 @@ const char *vb_import_error(void *arg)
 	return ((const struct vb_conn *)arg)->import_error;
 }
 
-int vb_import_region(void *arg, const struct gantry_token *token, uint32_t flags, struct gantry_region **region_p)
+int vb_import_region(void *arg, const struct gantry_token *token, uint32_t flags,
+		     struct gantry_region **region_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_import *im;
@@ -210,10 +230,12 @@ void vb_release(void *arg, struct gantry_region *region)
 	sign_off(conn, im);
 }
 
-int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct vb_import **import_p)
+int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref,
+		   struct vb_import **import_p)
 {
 	uint64_t name = name_of(ref->handle, ref->generation);
-	uint32_t announced = __atomic_load_n(&conn->announced, __ATOMIC_ACQUIRE); /* first: vb_on_region stores it last */
+	/* first: vb_on_region stores it last */
+	uint32_t announced = __atomic_load_n(&conn->announced, __ATOMIC_ACQUIRE);
 	struct vb_import *im;
 
 	if (ref->generation == 0)
@@ -222,11 +244,13 @@ int vb_fetch_begin(struct vb_conn *conn, const struct vb_msg_region *ref, struct
 	if (!im)
 		return ref->generation > announced ? -EAGAIN : -EFAULT;
 	/*
-	 * Pairs with vb_on_revoke and sign_off: they see `fetching`, or `revoking` is seen here. The name is looked at after that:
-	 * who finds `revoking` cleared again, because it has been signed off meanwhile, finds another name.
+	 * Pairs with vb_on_revoke and sign_off: they see `fetching`, or `revoking` is seen here.
+	 * The name is looked at after that: who finds `revoking` cleared again, because it has been
+	 * signed off meanwhile, finds another name.
 	 */
 	__atomic_fetch_add(&im->fetching, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&im->revoking, __ATOMIC_SEQ_CST) || __atomic_load_n(&im->name, __ATOMIC_SEQ_CST) != name) {
+	if (__atomic_load_n(&im->revoking, __ATOMIC_SEQ_CST) ||
+	    __atomic_load_n(&im->name, __ATOMIC_SEQ_CST) != name) {
 		vb_fetch_end(im);
 		return -EFAULT;
 	}
@@ -290,7 +314,8 @@ void vb_unregister(void *arg, const struct gantry_region *region)
 		}
 }
 
-int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr, uint32_t length, uint32_t *lkey_p)
+int vb_local_key(struct vb_conn *conn, const struct gantry_region *region, const void *addr,
+		 uint32_t length, uint32_t *lkey_p)
 {
 	if (!region)
 		return -EINVAL;

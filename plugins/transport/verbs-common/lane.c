@@ -67,7 +67,8 @@ int vb_lane_get(struct vb_conn *conn, uint32_t number, struct vb_lane **lane_p)
 void vb_lane_put(struct vb_lane *lane)
 {
 	if (--lane->n_users == 0 && lane->gone)
-		vb_transport_wake(lane->conn->t); /* nobody else sees the end of their fetches from now on */
+		/* nobody else sees the end of their fetches from now on */
+		vb_transport_wake(lane->conn->t);
 }
 
 bool vb_lane_lingers(const struct vb_lane *lane)
@@ -97,8 +98,11 @@ void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
 
 	pipe->next = lane->pipes;
 	__atomic_store_n(&pipe->up, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE); /* pairs with first_pipe, here and in consumer.c */
-	/* a lane that sleeps has to see it, and to say what it takes: nothing can come before that */
+	/* pairs with first_pipe, here and in consumer.c */
+	__atomic_store_n(&lane->pipes, pipe, __ATOMIC_RELEASE);
+	/*
+	 * a lane that sleeps has to see it, and to say what it takes: nothing can come before that
+	 */
 	rc = vb_qp_wake(&pipe->qp);
 	if (rc)
 		vb_conn_fail(lane->conn, rc);
@@ -107,7 +111,8 @@ void vb_lane_add(struct vb_lane *lane, struct vb_pipe *pipe)
 struct vb_pipe *vb_lane_pipe(struct vb_lane *lane, enum vb_kind kind, uint32_t peer_lane)
 {
 	for (struct vb_pipe *p = first_pipe(lane); p; p = p->next)
-		if (p->kind == kind && (p->end == VB_CONNECTS ? p->listens_lane : p->connects_lane) == peer_lane)
+		if (p->kind == kind &&
+		    (p->end == VB_CONNECTS ? p->listens_lane : p->connects_lane) == peer_lane)
 			return p;
 	return NULL;
 }
@@ -123,7 +128,10 @@ static void ended(void *arg, const struct vb_send *send, int status)
 		vb_consumer_fetched(send->object, status);
 }
 
-/* Messages for nobody: their consumer is gone. The receive goes back; the sender's region is not wanted. */
+/*
+ * Messages for nobody: their consumer is gone. The receive goes back; the sender's region is not
+ * wanted.
+ */
 static void drop(struct vb_pipe *pipe, uint32_t slot, const struct vb_msg *msg, uint32_t n)
 {
 	if ((msg->kind & 0xf) == VB_MSG_REGION)
@@ -149,20 +157,26 @@ static uint32_t count_messages(const struct vb_msg *msg, uint32_t bytes)
 	return n;
 }
 
-static void deliver(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes, uint32_t n)
+static void deliver(struct vb_consumer *c, struct vb_pipe *pipe, uint32_t slot, uint32_t bytes,
+		    uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		const struct vb_arrival arrival = {.pipe = pipe, .slot = slot, .at = (uint16_t)(i * sizeof(struct vb_msg)),
+		const struct vb_arrival arrival = {.pipe = pipe,
+						   .slot = slot,
+						   .at = (uint16_t)(i * sizeof(struct vb_msg)),
 						   .ends = (uint16_t)(i + 1 == n ? n : 0)};
 
-		vb_consumer_arrived(c, &arrival, i + 1 == n ? bytes - arrival.at : (uint32_t)sizeof(struct vb_msg));
+		vb_consumer_arrived(c, &arrival,
+				    i + 1 == n ? bytes - arrival.at
+					       : (uint32_t)sizeof(struct vb_msg));
 	}
 }
 
 static void arrived(struct vb_pipe *pipe, uint32_t slot, uint32_t bytes)
 {
 	struct vb_consumer *c = __atomic_load_n(&pipe->lane->consumer, __ATOMIC_ACQUIRE);
-	const struct vb_msg *msg = (const void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
+	const struct vb_msg *msg =
+		(const void *)(pipe->recv_slots + (size_t)slot * pipe->slot_bytes);
 	uint32_t n = slot < pipe->slots ? count_messages(msg, bytes) : 0;
 
 	pipe->received += n;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c - an address where peers come in: new connections, further queue pairs of old ones, and third parties. */
+/*
+ * listener.c - an address where peers come in: new connections, further queue pairs of old ones,
+ * and third parties.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +20,16 @@ static void explain_listen(struct vb_transport *t, const char *service, int rc)
 	if (rc == -EADDRINUSE)
 		gantry_log_error(t->host, "cannot listen at %s: somebody does already", service);
 	else if (rc == -EADDRNOTAVAIL || rc == -ENODEV)
-		gantry_log_error(t->host, "cannot listen at %s: no RDMA device has that address (see `rdma link` and `ip addr`)",
-			  service);
+		gantry_log_error(
+			t->host,
+			"cannot listen at %s: no RDMA device has that address (see `rdma link` and `ip addr`)",
+			service);
 	else
 		gantry_log_error(t->host, "cannot listen at %s: %s", service, strerror(-rc));
 }
 
-static int open_listener(struct vb_transport *t, const struct sockaddr_storage *addr, struct vb_listener **listener_p)
+static int open_listener(struct vb_transport *t, const struct sockaddr_storage *addr,
+			 struct vb_listener **listener_p)
 {
 	struct vb_listener *l = calloc(1, sizeof(*l));
 	int rc;
@@ -41,14 +47,16 @@ static int open_listener(struct vb_transport *t, const struct sockaddr_storage *
 		free(l);
 		return rc;
 	}
-	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id); /* where both families have it */
+	/* where both families have it */
+	((struct sockaddr_in *)&l->addr)->sin_port = rdma_get_src_port(l->id);
 	l->next = t->listeners;
 	t->listeners = l;
 	*listener_p = l;
 	return 0;
 }
 
-int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg, void **listener_p)
+int vb_listen(void *device, const char *service, const struct gantry_conn_events *events, void *arg,
+	      void **listener_p)
 {
 	struct vb_transport *t = device;
 	struct sockaddr_storage addr;
@@ -59,7 +67,10 @@ int vb_listen(void *device, const char *service, const struct gantry_conn_events
 		return -EPERM;
 	rc = vb_address_parse(service, &addr);
 	if (rc) {
-		gantry_log_error(t->host, "'%s' is not an address: write 192.0.2.7:7471 or [2001:db8::7]:7471", service);
+		gantry_log_error(
+			t->host,
+			"'%s' is not an address: write 192.0.2.7:7471 or [2001:db8::7]:7471",
+			service);
 		return rc;
 	}
 	rc = open_listener(t, &addr, &l);
@@ -91,14 +102,17 @@ static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
 	if (a->sa_family != b->sa_family)
 		return false;
 	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr,
-		      sizeof(struct in6_addr)) == 0;
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+		      &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
 static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
-	memcpy(to, from, from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	memcpy(to, from,
+	       from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					   : sizeof(struct sockaddr_in));
 }
 
 int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
@@ -127,7 +141,8 @@ int vb_listen_direct(struct vb_conn *conn, struct sockaddr_storage *addr)
 /* Turn a request down, with a reason that the other side can log. */
 static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, const char *why)
 {
-	struct vb_refusal refusal = {.magic = VB_MAGIC, .version = VB_VERSION, .reason = (uint16_t)-reason};
+	struct vb_refusal refusal = {
+		.magic = VB_MAGIC, .version = VB_VERSION, .reason = (uint16_t)-reason};
 	char peer[64];
 
 	snprintf(refusal.text, sizeof(refusal.text), "%s", why);
@@ -136,8 +151,12 @@ static void refuse(struct vb_transport *t, struct rdma_cm_id *id, int reason, co
 	vb_id_reject(id, &refusal, sizeof(refusal));
 }
 
-/* What is wrong with a request, whatever it is for. Returns NULL, or the reason in words and in *reason_p. */
-static const char *check(const struct vb_transport *t, const struct vb_event *event, struct vb_hello *hello, int *reason_p)
+/*
+ * What is wrong with a request, whatever it is for. Returns NULL, or the reason in words and in
+ * *reason_p.
+ */
+static const char *check(const struct vb_transport *t, const struct vb_event *event,
+			 struct vb_hello *hello, int *reason_p)
 {
 	*reason_p = -EPROTO;
 	if (event->private_len < sizeof(*hello))
@@ -147,7 +166,8 @@ static const char *check(const struct vb_transport *t, const struct vb_event *ev
 		return "this is a port of gantry, and you do not speak its protocol";
 	if (hello->version != VB_VERSION)
 		return "other version of the protocol: use the same release of gantry at both ends";
-	if (hello->end != VB_CONNECTS || hello->kind < VB_CONTROL || hello->kind > VB_DIRECT || hello->session == 0)
+	if (hello->end != VB_CONNECTS || hello->kind < VB_CONTROL || hello->kind > VB_DIRECT ||
+	    hello->session == 0)
 		return "malformed request";
 	if (event->id->verbs != t->device.context) {
 		*reason_p = -ENODEV;
@@ -156,13 +176,15 @@ static const char *check(const struct vb_transport *t, const struct vb_event *ev
 	return NULL;
 }
 
-static int fit_out(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_hello *hello, const char **why_p)
+static int fit_out(struct vb_pipe *pipe, struct rdma_cm_id *id, const struct vb_hello *hello,
+		   const char **why_p)
 {
 	int rc;
 
 	id->context = &pipe->tag; /* from here on the id is the pipe's */
 	pipe->id = id;
-	*why_p = hello->slot_bytes != pipe->slot_bytes ? "the option inline differs at the two ends" : "malformed request";
+	*why_p = hello->slot_bytes != pipe->slot_bytes ? "the option inline differs at the two ends"
+						       : "malformed request";
 	rc = vb_pipe_heard(pipe, hello);
 	if (rc)
 		return rc;
@@ -183,13 +205,15 @@ static int ask_user(struct vb_listener *l, struct vb_conn *conn)
 
 	conn->accepting = 1;
 	l->t->n_events++;
-	rc = l->events->accept(l->arg, conn, &conn->peer, &conn->arg); /* it may have ended the listener too */
+	/* it may have ended the listener too */
+	rc = l->events->accept(l->arg, conn, &conn->peer, &conn->arg);
 	conn->accepting = 0;
 	return rc || conn->freed ? -EACCES : 0;
 }
 
 /* A new connection. */
-static void on_control(struct vb_listener *l, const struct vb_event *event, const struct vb_hello *hello)
+static void on_control(struct vb_listener *l, const struct vb_event *event,
+		       const struct vb_hello *hello)
 {
 	struct vb_transport *t = l->t;
 	const char *why = "out of memory";
@@ -203,7 +227,8 @@ static void on_control(struct vb_listener *l, const struct vb_event *event, cons
 	}
 	conn->session = hello->session;
 	copy_address(&conn->to, rdma_get_peer_addr(event->id));
-	vb_address_print(rdma_get_peer_addr(event->id), conn->peer.address, sizeof(conn->peer.address));
+	vb_address_print(rdma_get_peer_addr(event->id), conn->peer.address,
+			 sizeof(conn->peer.address));
 	rc = vb_pipe_new(conn, VB_CONTROL, VB_LISTENS, &conn->control);
 	if (rc) {
 		vb_conn_destroy(conn);
@@ -233,8 +258,9 @@ static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *
 		uint64_t secret = hello->kind == VB_DIRECT ? conn->direct_secret : conn->secret;
 
 		/* the peer may be up already while the end of our handshake is still under way */
-		if (conn->session == hello->session && secret && secret == hello->secret && conn->state != VB_C_OVER &&
-		    (conn->state == VB_C_UP || conn->accepted) && !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
+		if (conn->session == hello->session && secret && secret == hello->secret &&
+		    conn->state != VB_C_OVER && (conn->state == VB_C_UP || conn->accepted) &&
+		    !conn->freed && !__atomic_load_n(&conn->lost, __ATOMIC_RELAXED))
 			return conn;
 	}
 	return NULL;
@@ -243,7 +269,8 @@ static struct vb_conn *find_conn(struct vb_transport *t, const struct vb_hello *
 /* Whether lanes are as they must be for that kind. */
 static bool lanes_ok(const struct vb_hello *hello)
 {
-	bool connects = hello->connects_lane < VB_MAX_LANES, listens = hello->listens_lane < VB_MAX_LANES;
+	bool connects = hello->connects_lane < VB_MAX_LANES,
+	     listens = hello->listens_lane < VB_MAX_LANES;
 
 	if (hello->kind == VB_MESSAGES)
 		return connects && listens;
@@ -261,7 +288,8 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 
 	for (struct vb_pipe *p = conn->pipes; p; p = p->all) {
 		n++;
-		if (hello->kind == VB_DIRECT || p->kind != hello->kind || p->connects_lane != hello->connects_lane ||
+		if (hello->kind == VB_DIRECT || p->kind != hello->kind ||
+		    p->connects_lane != hello->connects_lane ||
 		    p->listens_lane != hello->listens_lane)
 			continue;
 		*pipe_p = p;
@@ -286,7 +314,8 @@ static int pipe_for(struct vb_conn *conn, const struct vb_hello *hello, struct v
 }
 
 /* A further queue pair of a connection that exists. */
-static void on_further(struct vb_transport *t, const struct vb_event *event, const struct vb_hello *hello)
+static void on_further(struct vb_transport *t, const struct vb_event *event,
+		       const struct vb_hello *hello)
 {
 	struct vb_conn *conn = find_conn(t, hello);
 	const char *why = "no such session here, or it has ended";
@@ -327,10 +356,15 @@ static uint32_t count_accepted(const struct vb_transport *t, const struct sockad
 	return n;
 }
 
-/* Why the host may not have another connection, in `text`; NULL: it may. A quarter is kept for other hosts. */
-static const char *refuse_reason(const struct vb_transport *t, const struct sockaddr *host, char *text, size_t bytes)
+/*
+ * Why the host may not have another connection, in `text`; NULL: it may. A quarter is kept for
+ * other hosts.
+ */
+static const char *refuse_reason(const struct vb_transport *t, const struct sockaddr *host,
+				 char *text, size_t bytes)
 {
-	uint32_t all = (uint32_t)t->conf->max_connections, one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
+	uint32_t all = (uint32_t)t->conf->max_connections,
+		 one = all > 1 ? (uint32_t)(all * 3ull / 4) : 1;
 	char peer[64], *port;
 
 	vb_address_print(host, peer, sizeof(peer));
@@ -338,9 +372,12 @@ static const char *refuse_reason(const struct vb_transport *t, const struct sock
 	if (port)
 		*port = '\0';
 	if (t->n_accepted >= all)
-		snprintf(text, bytes, "busy: max_connections=%u reached by all hosts: " REMEDY, all);
+		snprintf(text, bytes, "busy: max_connections=%u reached by all hosts: " REMEDY,
+			 all);
 	else if (count_accepted(t, host) >= one)
-		snprintf(text, bytes, "busy: %u of max_connections=%u reached by host %.41s: " REMEDY, one, all, peer);
+		snprintf(text, bytes,
+			 "busy: %u of max_connections=%u reached by host %.41s: " REMEDY, one, all,
+			 peer);
 	else
 		return NULL;
 	return text;

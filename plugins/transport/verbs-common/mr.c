@@ -19,8 +19,8 @@ static unsigned int access_flags(uint32_t rights, int local)
 }
 
 /*
- * Pinned memory is preferred: the device never waits for a page. Paging on demand is for a process that may not lock as much
- * as it wants to export, and for no other reason that memory is short of.
+ * Pinned memory is preferred: the device never waits for a page. Paging on demand is for a process
+ * that may not lock as much as it wants to export, and for no other reason that memory is short of.
  */
 static int limited(void)
 {
@@ -38,7 +38,8 @@ static int pages_on_demand(struct ibv_context *context)
 	return can;
 }
 
-int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local, struct ibv_mr **mr_p)
+int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local,
+		 struct ibv_mr **mr_p)
 {
 	unsigned int flags = access_flags(rights, local);
 

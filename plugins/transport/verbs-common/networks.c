@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * networks.c - the option direct_networks: the addresses that a peer may name for this side to connect to.
+ * networks.c - the option direct_networks: the addresses that a peer may name for this side to
+ * connect to.
  *
- * All addresses are compared in their form of 16 bytes, IPv4 as ::ffff:a.b.c.d. So an IPv4 address is the same one in either
- * notation, and ::/0 has no IPv4 address.
+ * All addresses are compared in their form of 16 bytes, IPv4 as ::ffff:a.b.c.d. So an IPv4 address
+ * is the same one in either notation, and ::/0 has no IPv4 address.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +27,8 @@ static bool same_prefix(const uint8_t a[16], const uint8_t b[16], unsigned bits)
 {
 	unsigned rest = bits % 8, mask = 0xff00u >> rest & 0xff;
 
-	return memcmp(a, b, bits / 8) == 0 && (rest == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0);
+	return memcmp(a, b, bits / 8) == 0 &&
+	       (rest == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0);
 }
 
 static bool ends_with_zeroes(const struct vb_network *network)
@@ -35,7 +37,8 @@ static bool ends_with_zeroes(const struct vb_network *network)
 
 	memcpy(zeroes, network->address, network->bits / 8);
 	if (network->bits % 8)
-		zeroes[network->bits / 8] = network->address[network->bits / 8] & (uint8_t)(0xff00u >> network->bits % 8);
+		zeroes[network->bits / 8] = network->address[network->bits / 8] &
+					    (uint8_t)(0xff00u >> network->bits % 8);
 	return memcmp(zeroes, network->address, sizeof(zeroes)) == 0;
 }
 
@@ -53,11 +56,16 @@ static const char *parse_one(char *text, struct vb_network *network)
 		first = MAPPED_BITS;
 	else if (inet_pton(AF_INET6, text, network->address) != 1)
 		return "is no network; write such as 192.0.2.0/24 or 2001:db8::/32";
-	n = bits && *bits >= '0' && *bits <= '9' ? strtol(bits, &end, 10) : bits ? -1 : 128 - (long)first;
+	n = bits && *bits >= '0' && *bits <= '9' ? strtol(bits, &end, 10)
+	    : bits                               ? -1
+						 : 128 - (long)first;
 	if (n < 0 || n > 128 - (long)first || (bits && *end))
-		return first ? "has no prefix length of 0 to 32 bits" : "has no prefix length of 0 to 128 bits";
+		return first ? "has no prefix length of 0 to 32 bits"
+			     : "has no prefix length of 0 to 128 bits";
 	network->bits = first + (unsigned)n;
-	return ends_with_zeroes(network) ? NULL : "has bits behind its prefix; write them as 0, or a longer prefix";
+	return ends_with_zeroes(network)
+		       ? NULL
+		       : "has bits behind its prefix; write them as 0, or a longer prefix";
 }
 
 int vb_networks_parse(const char *text, struct vb_networks *networks, char *why, size_t size)
@@ -82,7 +90,8 @@ int vb_networks_parse(const char *text, struct vb_networks *networks, char *why,
 			wrong = parse_one(word, &networks->list[networks->n]);
 		}
 		if (wrong || (comma && !comma[1 + strspn(comma + 1, blanks)])) {
-			snprintf(why, size, "\"%.*s\" %s", (int)(n < 64 ? n : 64), from, wrong ? wrong : "ends with a comma");
+			snprintf(why, size, "\"%.*s\" %s", (int)(n < 64 ? n : 64), from,
+				 wrong ? wrong : "ends with a comma");
 			return -EINVAL;
 		}
 		networks->n++;
@@ -105,7 +114,8 @@ bool vb_networks_have(const struct vb_networks *networks, const struct sockaddr 
 	for (uint32_t i = 0; i < networks->n; i++) {
 		const struct vb_network *network = &networks->list[i];
 
-		if ((network->bits >= MAPPED_BITS || !is_mapped(address)) && same_prefix(network->address, address, network->bits))
+		if ((network->bits >= MAPPED_BITS || !is_mapped(address)) &&
+		    same_prefix(network->address, address, network->bits))
 			return true;
 	}
 	return false;
@@ -116,6 +126,7 @@ void vb_check_conf(const void *conf, const struct gantry_option_faults *faults)
 	struct vb_networks networks;
 	char why[160];
 
-	if (vb_networks_parse(((const struct vb_conf *)conf)->direct_networks, &networks, why, sizeof(why)))
+	if (vb_networks_parse(((const struct vb_conf *)conf)->direct_networks, &networks, why,
+			      sizeof(why)))
 		gantry_option_fault(faults, "direct_networks", "%s", why);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pipe.c - a queue pair with its completion queue, its slots for messages, and the credit by which they are used. */
+/*
+ * pipe.c - a queue pair with its completion queue, its slots for messages, and the credit by which
+ * they are used.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +19,16 @@
 
 static uint32_t slots_of(const struct vb_conf *conf, enum vb_kind kind)
 {
-	return kind == VB_CONTROL ? VB_CTRL_SLOTS : kind == VB_MESSAGES ? (uint32_t)conf->max_depth : 0;
+	return kind == VB_CONTROL    ? VB_CTRL_SLOTS
+	       : kind == VB_MESSAGES ? (uint32_t)conf->max_depth
+				     : 0;
 }
 
 static uint32_t slot_bytes_of(const struct vb_conf *conf, enum vb_kind kind)
 {
-	uint32_t data = conf->inline_bytes > sizeof(struct vb_msg_region) ? (uint32_t)conf->inline_bytes
-									    : (uint32_t)sizeof(struct vb_msg_region);
+	uint32_t data = conf->inline_bytes > sizeof(struct vb_msg_region)
+				? (uint32_t)conf->inline_bytes
+				: (uint32_t)sizeof(struct vb_msg_region);
 
 	if (kind == VB_MESSAGES)
 		return (uint32_t)sizeof(struct vb_msg) + ((data + 7) & ~7u);
@@ -31,7 +37,8 @@ static uint32_t slot_bytes_of(const struct vb_conf *conf, enum vb_kind kind)
 
 uint64_t vb_pipe_bytes(const struct vb_conf *conf, enum vb_kind kind)
 {
-	uint64_t bytes = 2 * CREDIT_BYTES + 2 * (uint64_t)slots_of(conf, kind) * slot_bytes_of(conf, kind);
+	uint64_t bytes = 2 * CREDIT_BYTES +
+			 2 * (uint64_t)slots_of(conf, kind) * slot_bytes_of(conf, kind);
 
 	return slots_of(conf, kind) ? (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1) : 0;
 }
@@ -60,7 +67,8 @@ static int make_block(struct vb_pipe *pipe)
 	int rc;
 
 	pipe->block_bytes = (size_t)vb_pipe_bytes(pipe->conn->t->conf, pipe->kind);
-	block = mmap(NULL, pipe->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	block = mmap(NULL, pipe->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
 	if (block == MAP_FAILED)
 		return -errno;
 	pipe->block = block;
@@ -69,10 +77,12 @@ static int make_block(struct vb_pipe *pipe)
 	pipe->region_sends = calloc(pipe->region_mask + 1, sizeof(*pipe->region_sends));
 	if (!pipe->region_sends)
 		return -ENOMEM;
-	rc = vb_mr_create(pipe->conn->pd, pipe->block + CREDIT_BYTES, pipe->block_bytes - CREDIT_BYTES, 0, 1, &pipe->mr);
+	rc = vb_mr_create(pipe->conn->pd, pipe->block + CREDIT_BYTES,
+			  pipe->block_bytes - CREDIT_BYTES, 0, 1, &pipe->mr);
 	if (rc)
 		return rc;
-	rc = vb_mr_create(pipe->conn->pd, block, sizeof(struct vb_credit), GANTRY_REMOTE_WRITE, 0, &pipe->credit_mr);
+	rc = vb_mr_create(pipe->conn->pd, block, sizeof(struct vb_credit), GANTRY_REMOTE_WRITE, 0,
+			  &pipe->credit_mr);
 	if (rc)
 		return rc;
 	pipe->credit = block;
@@ -98,9 +108,11 @@ static uint32_t requests(const struct vb_pipe *pipe)
 uint32_t vb_depth_limit(const struct vb_conf *conf, const struct vb_limits *limits)
 {
 	const uint32_t more = EXTRA_REQUESTS + 1; /* and one to wake the lane */
-	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1; /* for each message of the depth; and a receive */
+	/* for each message of the depth; and a receive */
+	uint32_t sends = conf->data_qp == VB_SHARED ? 2 : 1;
 	uint32_t by_queue = limits->max_qp_wr > more ? (limits->max_qp_wr - more) / sends : 0;
-	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1) : 0;
+	uint32_t by_completions = limits->max_cqe > more ? (limits->max_cqe - more) / (sends + 1)
+							 : 0;
 
 	return by_queue < by_completions ? by_queue : by_completions;
 }
@@ -115,7 +127,8 @@ static int post_all(struct vb_pipe *pipe)
 
 		while (n < VB_POLL && at < pipe->slots)
 			slots[n++] = at++;
-		rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots, n);
+		rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey,
+				slots, n);
 	}
 	return rc;
 }
@@ -127,14 +140,17 @@ int vb_pipe_equip(struct vb_pipe *pipe, struct ibv_comp_channel *channel)
 		.sends = requests(pipe),
 		.recvs = pipe->slots,
 		.wakes = pipe->lane != NULL,
-		.inline_bytes = pipe->slots ? (uint32_t)sizeof(struct vb_msg) + (uint32_t)pipe->conn->t->conf->inline_bytes : 0,
+		.inline_bytes = pipe->slots ? (uint32_t)sizeof(struct vb_msg) +
+						      (uint32_t)pipe->conn->t->conf->inline_bytes
+					    : 0,
 		.fate = &pipe->fate,
 	};
 	int rc = pipe->slots ? make_block(pipe) : 0;
 
 	if (rc)
 		return rc;
-	rc = vb_cq_create(pipe->id->verbs, limits, attr.sends + attr.recvs + attr.wakes, channel, &pipe->cq);
+	rc = vb_cq_create(pipe->id->verbs, limits, attr.sends + attr.recvs + attr.wakes, channel,
+			  &pipe->cq);
 	if (rc)
 		return rc;
 	attr.cq = pipe->cq.cq;
@@ -153,9 +169,14 @@ void vb_pipe_fail(struct vb_pipe *pipe)
 	__atomic_store_n(&pipe->up, 0, __ATOMIC_RELAXED);
 	if (pipe->qp.qp)
 		vb_qp_fail(&pipe->qp);
-	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE); /* pairs with poll_pipe: what it polls after that is all there is */
+	/* pairs with poll_pipe: what it polls after that is all there is */
+	__atomic_store_n(&pipe->quiet, 1, __ATOMIC_RELEASE);
 	if (pipe->qp.qp && pipe->lane)
-		vb_qp_wake(&pipe->qp); /* a lane that sleeps sees it; a queue pair that takes nothing more has said it itself */
+		/*
+		 * a lane that sleeps sees it; a queue pair that takes nothing more has said it
+		 * itself
+		 */
+		vb_qp_wake(&pipe->qp);
 }
 
 void vb_pipe_free(struct vb_pipe *pipe)
@@ -203,11 +224,13 @@ void vb_pipe_hello(const struct vb_pipe *pipe, struct vb_hello *hello)
 
 int vb_pipe_heard(struct vb_pipe *pipe, const struct vb_hello *hello)
 {
-	if (hello->magic != VB_MAGIC || hello->version != VB_VERSION || hello->kind != pipe->kind || hello->end == pipe->end ||
-	    hello->slot_bytes != pipe->slot_bytes || (pipe->slots != 0) != (hello->slots != 0))
+	if (hello->magic != VB_MAGIC || hello->version != VB_VERSION || hello->kind != pipe->kind ||
+	    hello->end == pipe->end || hello->slot_bytes != pipe->slot_bytes ||
+	    (pipe->slots != 0) != (hello->slots != 0))
 		return -EPROTO;
 	pipe->window = pipe->slots < hello->slots ? pipe->slots : hello->slots;
-	if (pipe->kind == VB_CONTROL) /* all receives are posted, at both ends, and no consumer has to appear */
+	/* all receives are posted, at both ends, and no consumer has to appear */
+	if (pipe->kind == VB_CONTROL)
 		pipe->allowed = pipe->told = pipe->window;
 	pipe->peer_credit_addr = hello->credit_addr;
 	pipe->peer_credit_key = hello->credit_key;
@@ -222,7 +245,10 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 		more = (int16_t)more;
 	if (more <= 0)
 		return;
-	/* more than its slots: it would only harm itself, but our own slots must not be used again too early */
+	/*
+	 * more than its slots: it would only harm itself, but our own slots must not be used again
+	 * too early
+	 */
 	if (pipe->allowed + (uint32_t)more - pipe->sent > pipe->window)
 		vb_conn_broken(pipe->conn, "takes more messages than it has room for");
 	else
@@ -231,7 +257,8 @@ void vb_pipe_told(struct vb_pipe *pipe, uint32_t allowed, uint32_t mask)
 
 uint32_t vb_pipe_credit(struct vb_pipe *pipe)
 {
-	if (pipe->allowed == pipe->sent) /* the peer's device wrote it; after it slots are written, never read */
+	/* the peer's device wrote it; after it slots are written, never read */
+	if (pipe->allowed == pipe->sent)
 		vb_pipe_told(pipe, gantry_shm_ld32_acquire(&pipe->credit->allowed), UINT32_MAX);
 	return pipe->allowed - pipe->sent;
 }
@@ -246,8 +273,8 @@ char *vb_pipe_slot(struct vb_pipe *pipe, const struct vb_send *send, struct ibv_
 	if (!*wr_p)
 		return NULL;
 	/*
-	 * A slot is used again after `slots` messages. The peer has allowed the last of them only when it had received the
-	 * first: nothing is read from that slot any more.
+	 * A slot is used again after `slots` messages. The peer has allowed the last of them only
+	 * when it had received the first: nothing is read from that slot any more.
 	 */
 	slot = pipe->send_slots + (size_t)pipe->send_at * pipe->slot_bytes;
 	(*wr_p)->opcode = IBV_WR_SEND;
@@ -270,7 +297,8 @@ static struct ibv_send_wr *last_built(const struct vb_pipe *pipe)
 /* Where the message behind those of a request would begin. */
 static uint32_t next_seat(const struct ibv_send_wr *wr)
 {
-	return (wr->sg_list->length + (uint32_t)sizeof(struct vb_msg) - 1) & ~((uint32_t)sizeof(struct vb_msg) - 1);
+	return (wr->sg_list->length + (uint32_t)sizeof(struct vb_msg) - 1) &
+	       ~((uint32_t)sizeof(struct vb_msg) - 1);
 }
 
 bool vb_pipe_can_coalesce(const struct vb_pipe *pipe)
@@ -339,7 +367,10 @@ uint32_t vb_pipe_allow(struct vb_pipe *pipe, uint32_t free_recvs)
 	return pipe->told;
 }
 
-/* Both numbers, as they stand now, into the peer's memory. Whatever the device reads later is no less right. */
+/*
+ * Both numbers, as they stand now, into the peer's memory. Whatever the device reads later is no
+ * less right.
+ */
 static void write_credit(struct vb_pipe *pipe)
 {
 	static const struct vb_send send = {.kind = VB_R_CREDIT};
@@ -360,7 +391,10 @@ static void write_credit(struct vb_pipe *pipe)
 	vb_pipe_post(pipe);
 }
 
-/* Most has come back. Where messages go that way one of them will say so; once it was seen that none did, it is written. */
+/*
+ * Most has come back. Where messages go that way one of them will say so; once it was seen that
+ * none did, it is written.
+ */
 static bool is_one_way(struct vb_pipe *pipe)
 {
 	bool same = pipe->sent_then == pipe->sent;
@@ -379,7 +413,8 @@ static bool is_worth_it(struct vb_pipe *pipe, uint32_t more, uint32_t depth, enu
 		return true;
 	if (when == VB_TELL_BUSY)
 		return more >= most && is_one_way(pipe);
-	return ends || more >= most || (more && (when == VB_TELL_LAST || pipe->told == pipe->received));
+	return ends || more >= most ||
+	       (more && (when == VB_TELL_LAST || pipe->told == pipe->received));
 }
 
 int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum vb_tell when)
@@ -397,7 +432,8 @@ int vb_pipe_tell(struct vb_pipe *pipe, uint32_t free_recvs, uint32_t depth, enum
 
 void vb_pipe_give_back(struct vb_pipe *pipe, const uint32_t *slots, uint32_t n, uint32_t messages)
 {
-	int rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots, n);
+	int rc = vb_qp_recv(&pipe->qp, pipe->recv_slots, pipe->slot_bytes, pipe->mr->lkey, slots,
+			    n);
 
 	pipe->waiting -= messages;
 	if (rc)

@@ -16,7 +16,8 @@ static int find_remote(const struct vb_conn *conn, uint32_t id)
 	return -1;
 }
 
-int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr, void **producer_p)
+int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queue_attr *attr,
+		       void **producer_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_producer *p;
@@ -40,7 +41,8 @@ int vb_producer_create(void *arg, uint32_t consumer_id, const struct gantry_queu
 	p->depth = attr->depth;
 	p->consumer_id = consumer_id;
 	p->peer_lane = conn->remote[at].lane;
-	p->max_data = attr->max_data < conn->remote[at].max_data ? attr->max_data : conn->remote[at].max_data;
+	p->max_data = attr->max_data < conn->remote[at].max_data ? attr->max_data
+								 : conn->remote[at].max_data;
 	p->number = conn->next_producer++ & 0xffff;
 	rc = vb_lane_get(conn, attr->lane, &p->lane);
 	if (rc)
@@ -97,7 +99,8 @@ static void collect_taken(struct vb_pipe *pipe)
 		return;
 	}
 	for (; pipe->region_tail != taken; pipe->region_tail++) {
-		struct vb_region_send *s = &pipe->region_sends[pipe->region_tail & pipe->region_mask];
+		struct vb_region_send *s =
+			&pipe->region_sends[pipe->region_tail & pipe->region_mask];
 
 		if (s->producer)
 			s->producer->cookies[s->producer->head++ & s->producer->mask] = s->cookie;
@@ -159,7 +162,8 @@ static void fill(struct vb_producer *p, struct vb_msg *msg, const struct gantry_
 }
 
 /* Returns how many bytes of the slot are used. */
-static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struct gantry_send *s, const struct vb_msg_region *ref)
+static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struct gantry_send *s,
+			  const struct vb_msg_region *ref)
 {
 	struct vb_pipe *pipe = p->pipe;
 	char *behind = (char *)(msg + 1);
@@ -172,7 +176,8 @@ static uint32_t fill_data(struct vb_producer *p, struct vb_msg *msg, const struc
 	}
 	msg->kind = (uint8_t)((msg->kind & 0xf0) | VB_MSG_REGION);
 	memcpy(behind, ref, sizeof(*ref));
-	pipe->region_sends[pipe->region_head++ & pipe->region_mask] = (struct vb_region_send){.producer = p, .cookie = s->cookie};
+	pipe->region_sends[pipe->region_head++ & pipe->region_mask] =
+		(struct vb_region_send){.producer = p, .cookie = s->cookie};
 	p->n_regions++;
 	return (uint32_t)(sizeof(*msg) + sizeof(*ref));
 }
@@ -206,7 +211,8 @@ int vb_send(void *arg, const struct gantry_send *s, uint32_t flags)
 	struct vb_pipe *pipe = way(p);
 	struct vb_msg_region ref = {.length = 0};
 
-	if (__atomic_load_n(&p->lane->conn->lost, __ATOMIC_RELAXED) || __atomic_load_n(&p->gone, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&p->lane->conn->lost, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&p->gone, __ATOMIC_RELAXED))
 		return -ENOTCONN;
 	if (s->imm_len > GANTRY_IMM_MAX)
 		return -EINVAL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp.c - reliable queue pairs: requests are built into a chain, posted with one doorbell, and ended by sequence number. */
+/*
+ * qp.c - reliable queue pairs: requests are built into a chain, posted with one doorbell, and ended
+ * by sequence number.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +24,8 @@ static int make_tables(struct vb_qp *qp, const struct vb_qp_attr *attr)
 {
 	uint32_t size = tc_power_of_two(attr->sends), recvs = attr->recvs ? attr->recvs : 1;
 
-	*qp = (struct vb_qp){.mask = size - 1, .depth = attr->sends, .max_recvs = recvs < 64 ? recvs : 64};
+	*qp = (struct vb_qp){
+		.mask = size - 1, .depth = attr->sends, .max_recvs = recvs < 64 ? recvs : 64};
 	qp->wrs = calloc(size, sizeof(*qp->wrs));
 	qp->sges = calloc(size, sizeof(*qp->sges));
 	qp->sends = calloc(size, sizeof(*qp->sends));
@@ -33,8 +37,12 @@ static int make_tables(struct vb_qp *qp, const struct vb_qp_attr *attr)
 	return -ENOMEM;
 }
 
-/* Devices refuse what they cannot put into a request instead of giving less, and do not say how much: try half of it. */
-static int create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *wanted, uint32_t *max_inline_p)
+/*
+ * Devices refuse what they cannot put into a request instead of giving less, and do not say how
+ * much: try half of it.
+ */
+static int create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *wanted,
+		  uint32_t *max_inline_p)
 {
 	struct ibv_qp_init_attr init = *wanted; /* a failed attempt may have changed it */
 	uint32_t bytes = wanted->cap.max_inline_data;
@@ -50,21 +58,25 @@ static int create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_
 	return 0;
 }
 
-int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limits *limits, const struct vb_qp_attr *attr,
-		 struct vb_qp *qp)
+int vb_qp_create(struct rdma_cm_id *id, struct ibv_pd *pd, const struct vb_limits *limits,
+		 const struct vb_qp_attr *attr, struct vb_qp *qp)
 {
 	const struct ibv_qp_init_attr init = {
 		.qp_context = attr->fate,
 		.send_cq = attr->cq,
 		.recv_cq = attr->cq,
-		.cap = {.max_send_wr = attr->sends + attr->wakes, .max_recv_wr = attr->recvs ? attr->recvs : 1, .max_send_sge = 1,
-			.max_recv_sge = 1, .max_inline_data = attr->inline_bytes},
+		.cap = {.max_send_wr = attr->sends + attr->wakes,
+			.max_recv_wr = attr->recvs ? attr->recvs : 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = attr->inline_bytes},
 		.qp_type = IBV_QPT_RC,
 	};
 	int rc;
 
 	*qp = (struct vb_qp){.qp = NULL};
-	if (attr->sends == 0 || attr->sends + attr->wakes > limits->max_qp_wr || attr->recvs > limits->max_qp_wr)
+	if (attr->sends == 0 || attr->sends + attr->wakes > limits->max_qp_wr ||
+	    attr->recvs > limits->max_qp_wr)
 		return -E2BIG;
 	rc = make_tables(qp, attr);
 	if (rc)
@@ -153,25 +165,29 @@ int vb_qp_post(struct vb_qp *qp)
 
 int vb_qp_wake(struct vb_qp *qp)
 {
-	struct ibv_send_wr wr = {.wr_id = VB_WAKE, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_send_wr wr = {.wr_id = VB_WAKE,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
 	int rc = ibv_post_send(qp->qp, &wr, &bad);
 
 	return rc > 0 ? -rc : rc;
 }
 
-static void end(struct vb_qp *qp, uint32_t until, int status, void (*each)(void *arg, const struct vb_send *send, int status),
-		void *arg)
+static void end(struct vb_qp *qp, uint32_t until, int status,
+		void (*each)(void *arg, const struct vb_send *send, int status), void *arg)
 {
 	while (qp->done != until) {
-		const struct vb_send send = qp->sends[qp->done & qp->mask]; /* its place may be taken by what each() builds */
+		/* its place may be taken by what each() builds */
+		const struct vb_send send = qp->sends[qp->done & qp->mask];
 
 		qp->done++;
 		each(arg, &send, status);
 	}
 }
 
-void vb_qp_done(struct vb_qp *qp, uint64_t wr_id, int status, void (*each)(void *arg, const struct vb_send *send, int status),
-		void *arg)
+void vb_qp_done(struct vb_qp *qp, uint64_t wr_id, int status,
+		void (*each)(void *arg, const struct vb_send *send, int status), void *arg)
 {
 	uint32_t last = (uint32_t)wr_id;
 
@@ -181,7 +197,8 @@ void vb_qp_done(struct vb_qp *qp, uint64_t wr_id, int status, void (*each)(void 
 	end(qp, last + 1, status, each, arg);
 }
 
-void vb_qp_cancel(struct vb_qp *qp, int status, void (*each)(void *arg, const struct vb_send *send, int status), void *arg)
+void vb_qp_cancel(struct vb_qp *qp, int status,
+		  void (*each)(void *arg, const struct vb_send *send, int status), void *arg)
 {
 	qp->posted = qp->built;
 	end(qp, qp->built, status, each, arg);
@@ -197,7 +214,8 @@ static int post_recvs(struct vb_qp *qp, uint32_t n)
 	return rc > 0 ? -rc : rc;
 }
 
-int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const uint32_t *slots, uint32_t n)
+int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const uint32_t *slots,
+	       uint32_t n)
 {
 	int rc = 0;
 
@@ -206,9 +224,13 @@ int vb_qp_recv(struct vb_qp *qp, char *base, uint32_t size, uint32_t lkey, const
 
 		for (uint32_t i = 0; i < batch; i++) {
 			qp->recv_sges[i] = (struct ibv_sge){
-				.addr = (uintptr_t)(base + (size_t)slots[i] * size), .length = size, .lkey = lkey};
-			qp->recv_wrs[i] = (struct ibv_recv_wr){.wr_id = slots[i] | VB_RECV, .sg_list = &qp->recv_sges[i],
-							       .num_sge = 1, .next = qp->recv_wrs + i + 1};
+				.addr = (uintptr_t)(base + (size_t)slots[i] * size),
+				.length = size,
+				.lkey = lkey};
+			qp->recv_wrs[i] = (struct ibv_recv_wr){.wr_id = slots[i] | VB_RECV,
+							       .sg_list = &qp->recv_sges[i],
+							       .num_sge = 1,
+							       .next = qp->recv_wrs + i + 1};
 		}
 		rc = post_recvs(qp, batch);
 		slots += batch;

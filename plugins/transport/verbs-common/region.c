@@ -4,11 +4,13 @@
  *
  *   exporter                                     importer: import.c
  *   export_region   --- REGION ------------->    noted; a lane may fetch the data of messages from it
- *                                                import_region, release_region: as often as the user likes
+ *                                                import_region, release_region: as often as the
+ *                                                user likes
  *   revoke_region   --- REVOKE ------------->    event `revoke` if the user holds it; then no lane fetches from it
  *   deregistered; event `revoked` <-RELEASED-
  *
- * With no answer within revoke_timeout the exporter deregisters all the same: the device refuses whatever comes later.
+ * With no answer within revoke_timeout the exporter deregisters all the same: the device refuses
+ * whatever comes later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,13 +28,17 @@ void vb_explain_memory(const struct vb_transport *t, const char *what, uint64_t 
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (rc == -ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-		gantry_log_error(t->host, "cannot register %llu bytes for a %s: this process may lock %llu bytes; allow more, %llu "
-			  "KiB and what else it uses: `ulimit -l`, or LimitMEMLOCK= of its service",
-			  (unsigned long long)bytes, what, (unsigned long long)limit.rlim_cur,
-			  (unsigned long long)(bytes + 1023) / 1024);
+		gantry_log_error(
+			t->host,
+			"cannot register %llu bytes for a %s: this process may lock %llu bytes; allow more, %llu "
+			"KiB and what else it uses: `ulimit -l`, or LimitMEMLOCK= of its service",
+			(unsigned long long)bytes, what, (unsigned long long)limit.rlim_cur,
+			(unsigned long long)(bytes + 1023) / 1024);
 	else
-		gantry_log_error(t->host, "cannot register %llu bytes for a %s with RDMA device %s: %s", (unsigned long long)bytes,
-			  what, t->device.context->device->name, strerror(-rc));
+		gantry_log_error(t->host,
+				 "cannot register %llu bytes for a %s with RDMA device %s: %s",
+				 (unsigned long long)bytes, what, t->device.context->device->name,
+				 strerror(-rc));
 }
 
 /* -- exports -- */
@@ -60,7 +66,8 @@ static int map(struct vb_export *e, const struct gantry_region *region, void **a
 	void *base;
 
 	e->mapped_bytes = (size_t)(region->length + down);
-	base = mmap(NULL, e->mapped_bytes, prot, MAP_SHARED, region->fd, (off_t)(region->fd_offset - down));
+	base = mmap(NULL, e->mapped_bytes, prot, MAP_SHARED, region->fd,
+		    (off_t)(region->fd_offset - down));
 	if (base == MAP_FAILED)
 		return -errno;
 	madvise(base, e->mapped_bytes, MADV_DONTFORK);
@@ -100,19 +107,24 @@ static void put_address(struct vb_ctrl_region *wire, const struct sockaddr_stora
 		memcpy(wire->address, &sin6->sin6_addr, sizeof(sin6->sin6_addr));
 }
 
-/* Where somebody to whom the peer passes the region on can reach it. Without that it can only not be passed on. 0, or -ENOMEM. */
+/*
+ * Where somebody to whom the peer passes the region on can reach it. Without that it can only not
+ * be passed on. 0, or -ENOMEM.
+ */
 static int invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
 {
 	struct sockaddr_storage addr;
 	int rc = 0;
 
-	if (!conn->direct_secret && getrandom(&conn->direct_secret, sizeof(conn->direct_secret), 0) < 0)
+	if (!conn->direct_secret &&
+	    getrandom(&conn->direct_secret, sizeof(conn->direct_secret), 0) < 0)
 		rc = -errno;
 	if (!rc)
 		rc = vb_listen_direct(conn, &addr);
 	if (rc) {
-		gantry_log_info(conn->t->host, "regions cannot be passed on by %s: no port for it: %s", conn->peer.address,
-			 strerror(-rc));
+		gantry_log_info(conn->t->host,
+				"regions cannot be passed on by %s: no port for it: %s",
+				conn->peer.address, strerror(-rc));
 		return rc == -ENOMEM ? rc : 0; /* which passes */
 	}
 	wire->session = conn->session;
@@ -121,7 +133,8 @@ static int invite(struct vb_conn *conn, struct vb_ctrl_region *wire)
 	return 0;
 }
 
-static int check_export(struct vb_conn *conn, const struct gantry_region *region, uint32_t rights, uint32_t handle)
+static int check_export(struct vb_conn *conn, const struct gantry_region *region, uint32_t rights,
+			uint32_t handle)
 {
 	const struct gantry_host *host = conn->t->host;
 
@@ -135,13 +148,18 @@ static int check_export(struct vb_conn *conn, const struct gantry_region *region
 		return -EACCES;
 	if (find_export(conn, handle))
 		return -EEXIST;
-	if (region->length > conn->t->conf->max_region_bytes || region->length > conn->t->device.limits.max_mr_bytes) {
-		gantry_log_error(host, "a region of %llu bytes is more than max_region_bytes, or than RDMA device %s registers",
-			  (unsigned long long)region->length, conn->t->device.context->device->name);
+	if (region->length > conn->t->conf->max_region_bytes ||
+	    region->length > conn->t->device.limits.max_mr_bytes) {
+		gantry_log_error(
+			host,
+			"a region of %llu bytes is more than max_region_bytes, or than RDMA device %s registers",
+			(unsigned long long)region->length, conn->t->device.context->device->name);
 		return -E2BIG;
 	}
 	if (region->domain != VB_TOKEN_KIND && !region->addr && region->fd < 0) {
-		gantry_log_error(host, "a region that is neither mapped nor a file cannot be passed on over RDMA");
+		gantry_log_error(
+			host,
+			"a region that is neither mapped nor a file cannot be passed on over RDMA");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -153,8 +171,10 @@ static int pass_on(struct vb_conn *conn, struct vb_export *e, const struct gantr
 	const struct vb_import *im = region->transport;
 
 	if (im->wire.family == 0) {
-		gantry_log_error(conn->t->host, "a region of %s cannot be passed on: its owner takes no direct connections",
-			  im->conn->peer.address);
+		gantry_log_error(
+			conn->t->host,
+			"a region of %s cannot be passed on: its owner takes no direct connections",
+			im->conn->peer.address);
 		return -ENOTSUP;
 	}
 	e->wire.addr = im->wire.addr;
@@ -183,7 +203,8 @@ static void drop_export(struct vb_export *e)
 	e->deadline_ns = 0;
 }
 
-int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle, struct gantry_token *token_p)
+int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
+	      struct gantry_token *token_p)
 {
 	struct vb_conn *conn = arg;
 	struct vb_export *e = NULL;
@@ -198,8 +219,10 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 		return -ENOSPC;
 	if (!e)
 		e = &conn->exports[conn->exports_used++];
-	e->wire = (struct vb_ctrl_region){
-		.length = region->length, .rights = rights, .handle = handle, .generation = conn->generation + 1};
+	e->wire = (struct vb_ctrl_region){.length = region->length,
+					  .rights = rights,
+					  .handle = handle,
+					  .generation = conn->generation + 1};
 	rc = region->domain == VB_TOKEN_KIND ? pass_on(conn, e, region) : enroll(conn, e, region);
 	if (rc)
 		return rc;
@@ -223,18 +246,21 @@ int vb_export(void *arg, const struct gantry_region *region, uint32_t rights, ui
 	return 0;
 }
 
-int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset, uint32_t length,
-		  struct vb_msg_region *ref)
+int vb_export_ref(struct vb_conn *conn, const struct gantry_region *region, uint64_t offset,
+		  uint32_t length, struct vb_msg_region *ref)
 {
 	for (int i = 0; i < VB_REGIONS; i++) {
 		const struct vb_export *e = &conn->exports[i];
 
 		if (__atomic_load_n(&e->region, __ATOMIC_ACQUIRE) != region)
 			continue;
-		if (e->wire.direct || !(e->wire.rights & GANTRY_REMOTE_READ) || !gantry_range_ok(offset, length, e->wire.length))
+		if (e->wire.direct || !(e->wire.rights & GANTRY_REMOTE_READ) ||
+		    !gantry_range_ok(offset, length, e->wire.length))
 			return -EINVAL;
-		*ref = (struct vb_msg_region){
-			.offset = offset, .handle = e->wire.handle, .generation = e->wire.generation, .length = length};
+		*ref = (struct vb_msg_region){.offset = offset,
+					      .handle = e->wire.handle,
+					      .generation = e->wire.generation,
+					      .length = length};
 		return 0;
 	}
 	return -EINVAL;
@@ -259,7 +285,11 @@ int vb_revoke(void *arg, uint32_t handle)
 	e->revoking = 1;
 	e->deadline_ns = conn->t->host->now_ns(conn->t->host) + conn->t->conf->revoke_timeout_ns;
 	rc = vb_control_send(conn, VB_CTRL_REVOKE, &body, sizeof(body));
-	if (rc) /* a peer that is not told would take the next region of that name for an error: `closed` does it */
+	/*
+	 * a peer that is not told would take the next region of that name for an error: `closed`
+	 * does it
+	 */
+	if (rc)
 		vb_conn_fail(conn, rc);
 	return 0;
 }
@@ -277,7 +307,8 @@ int vb_on_released(struct vb_conn *conn, const struct vb_ctrl_handle *h)
 {
 	struct vb_export *e = find_export(conn, h->handle);
 
-	if (!e || !e->revoking || e->wire.generation != h->generation) /* or overdue, and gone by now */
+	/* or overdue, and gone by now */
+	if (!e || !e->revoking || e->wire.generation != h->generation)
 		return h->generation && h->generation <= conn->generation ? 0 : -EPROTO;
 	tell_revoked(conn, e, 0);
 	return 0;
@@ -303,8 +334,11 @@ void vb_exports_progress(struct vb_conn *conn, uint64_t now_ns)
 
 		if (!e->deadline_ns || now_ns < e->deadline_ns)
 			continue;
-		gantry_log_warn(conn->t->host, "%s has not given a region back in time (revoke_timeout): %s", conn->peer.address,
-			 e->wire.direct ? "it lives elsewhere, and may still be in use" : "its key is invalid from now on");
+		gantry_log_warn(conn->t->host,
+				"%s has not given a region back in time (revoke_timeout): %s",
+				conn->peer.address,
+				e->wire.direct ? "it lives elsewhere, and may still be in use"
+					       : "its key is invalid from now on");
 		tell_revoked(conn, e, e->wire.direct ? -ETIMEDOUT : 0);
 	}
 }
@@ -315,7 +349,8 @@ void vb_exports_lost(struct vb_conn *conn)
 		deregister(&conn->exports[i]);
 	for (uint32_t i = 0; i < conn->exports_used && !conn->freed; i++)
 		if (conn->exports[i].region)
-			tell_revoked(conn, &conn->exports[i], conn->exports[i].wire.direct ? -ETIMEDOUT : 0);
+			tell_revoked(conn, &conn->exports[i],
+				     conn->exports[i].wire.direct ? -ETIMEDOUT : 0);
 }
 
 void vb_exports_quiet(struct vb_conn *conn)

@@ -72,7 +72,8 @@ static struct vb_pipe *way(struct vb_rma *rma, const struct vb_import *im)
 	if (im->peer)
 		return __atomic_load_n(&im->peer->pipes[rma->lane->number], __ATOMIC_ACQUIRE);
 	if (!rma->pipe)
-		rma->pipe = vb_lane_pipe(rma->lane, kind_of_pipe(rma->lane->conn), peer_lane(rma->lane));
+		rma->pipe = vb_lane_pipe(rma->lane, kind_of_pipe(rma->lane->conn),
+					 peer_lane(rma->lane));
 	return rma->pipe;
 }
 
@@ -83,7 +84,8 @@ static int check(struct vb_rma *rma, const struct gantry_rma *op, uint32_t *lkey
 
 	if (__atomic_load_n(&rma->lane->conn->lost, __ATOMIC_RELAXED))
 		return -ENOTCONN;
-	if (op->remote->domain != VB_TOKEN_KIND || im->conn != rma->lane->conn || !(im->pub.rights & right))
+	if (op->remote->domain != VB_TOKEN_KIND || im->conn != rma->lane->conn ||
+	    !(im->pub.rights & right))
 		return -EACCES;
 	if (!gantry_range_ok(op->remote_offset, op->length, im->pub.length))
 		return -ERANGE;
@@ -91,14 +93,16 @@ static int check(struct vb_rma *rma, const struct gantry_rma *op, uint32_t *lkey
 }
 
 /*
- * A short write goes in front of the messages that were built last: so the one that will follow the write still finds its
- * seat among them.
+ * A short write goes in front of the messages that were built last: so the one that will follow the
+ * write still finds its seat among them.
  */
-static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *op, const struct vb_send *send)
+static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *op,
+				 const struct vb_send *send)
 {
 	struct ibv_send_wr *wr;
 
-	if (op->op != GANTRY_RMA_WRITE || op->length > VB_SHORT_BYTES || !vb_pipe_can_coalesce(pipe))
+	if (op->op != GANTRY_RMA_WRITE || op->length > VB_SHORT_BYTES ||
+	    !vb_pipe_can_coalesce(pipe))
 		return vb_qp_build(&pipe->qp, send);
 	wr = vb_qp_build_before(&pipe->qp, send);
 	if (wr)
@@ -107,7 +111,8 @@ static struct ibv_send_wr *build(struct vb_pipe *pipe, const struct gantry_rma *
 }
 
 /* The request that was built for it. */
-static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr *wr, const struct gantry_rma *op, uint32_t lkey)
+static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr *wr,
+		    const struct gantry_rma *op, uint32_t lkey)
 {
 	const struct vb_import *im = op->remote->transport;
 
@@ -127,7 +132,8 @@ static void fill_in(struct vb_rma *rma, struct vb_pipe *pipe, struct ibv_send_wr
 int vb_rma_submit(void *arg, const struct gantry_rma *op)
 {
 	struct vb_rma *rma = arg;
-	const struct vb_send send = {.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
+	const struct vb_send send = {
+		.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
 	struct ibv_send_wr *wr;
 	struct vb_pipe *pipe;
 	uint32_t lkey;
@@ -138,7 +144,8 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 	pipe = way(rma, op->remote->transport);
 	wr = pipe && rma->n_out < rma->depth ? build(pipe, op, &send) : NULL;
 	if (!wr) {
-		vb_lane_flush(rma->lane); /* rma_poll makes room, when what stands there has started */
+		/* rma_poll makes room, when what stands there has started */
+		vb_lane_flush(rma->lane);
 		return -EAGAIN;
 	}
 	wr->opcode = op->op == GANTRY_RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
@@ -148,7 +155,10 @@ int vb_rma_submit(void *arg, const struct gantry_rma *op)
 
 /* -- with a note, which is the immediate data of the write -- */
 
-/* They take the way of messages, which may wait for a short write: where they have a queue pair of their own, for no other. */
+/*
+ * They take the way of messages, which may wait for a short write: where they have a queue pair of
+ * their own, for no other.
+ */
 static bool is_too_long(const struct vb_rma *rma, uint32_t length)
 {
 	return length > VB_SHORT_BYTES && kind_of_pipe(rma->lane->conn) == VB_DATA;
@@ -165,7 +175,8 @@ int vb_rma_write_imm(void *arg, const struct gantry_rma *op, uint32_t note)
 {
 	struct vb_rma *rma = arg;
 	const struct vb_import *im = op->remote->transport;
-	const struct vb_send send = {.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
+	const struct vb_send send = {
+		.kind = VB_R_RMA, .wanted = 1, .object = rma, .cookie = op->cookie};
 	struct ibv_send_wr *wr = NULL;
 	struct vb_pipe *pipe;
 	uint32_t lkey;

@@ -84,7 +84,8 @@ static void list_devices(char *text, size_t size)
 
 	text[0] = 0;
 	for (int i = 0; list && i < n && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 ibv_get_device_name(list[i]));
 	if (list)
 		ibv_free_device_list(list);
 }
@@ -95,12 +96,15 @@ static void explain_open(const struct gantry_host *host, const char *name, int r
 
 	list_devices(there, sizeof(there));
 	if (rc == -ENOTUNIQ)
-		gantry_log_error(host, "this machine has several RDMA devices: %s: say with ibdev which one", there);
+		gantry_log_error(
+			host, "this machine has several RDMA devices: %s: say with ibdev which one",
+			there);
 	else if (*there && rc == -ENODEV)
-		gantry_log_error(host, "there is no RDMA device '%s' here; there are: %s", name, there);
+		gantry_log_error(host, "there is no RDMA device '%s' here; there are: %s", name,
+				 there);
 	else
-		gantry_log_error(host, "cannot open RDMA device%s%s: %s: %s", *name ? " " : "", name, strerror(-rc),
-			  vb_device_advice(rc));
+		gantry_log_error(host, "cannot open RDMA device%s%s: %s: %s", *name ? " " : "",
+				 name, strerror(-rc), vb_device_advice(rc));
 }
 
 /* A message queue pair is the largest there is. Better said now than when the first peer comes. */
@@ -111,9 +115,12 @@ static int check_depth(const struct vb_transport *t)
 
 	if (t->conf->max_depth <= most)
 		return 0;
-	gantry_log_error(t->host, "max_depth = %lld is more than RDMA device %s can do, whose queues hold %u requests and %u "
-		  "completions: lower it to %u", (long long)t->conf->max_depth, t->device.context->device->name,
-		  limits->max_qp_wr, limits->max_cqe, most);
+	gantry_log_error(
+		t->host,
+		"max_depth = %lld is more than RDMA device %s can do, whose queues hold %u requests and %u "
+		"completions: lower it to %u",
+		(long long)t->conf->max_depth, t->device.context->device->name, limits->max_qp_wr,
+		limits->max_cqe, most);
 	return -E2BIG;
 }
 
@@ -132,7 +139,8 @@ static void free_transport(struct vb_transport *t)
 	free(t);
 }
 
-int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name, void **device_p)
+int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf, const char *name,
+		      void **device_p)
 {
 	struct vb_transport *t = calloc(1, sizeof(*t));
 	char why[160];
@@ -166,19 +174,22 @@ int vb_transport_open(const struct gantry_host *host, const struct vb_conf *conf
 		goto out_free;
 	rc = vb_events_open(&t->channel);
 	if (rc) {
-		gantry_log_error(host, "no channel for connection events: %s: %s", strerror(-rc), vb_device_advice(rc));
+		gantry_log_error(host, "no channel for connection events: %s: %s", strerror(-rc),
+				 vb_device_advice(rc));
 		goto out_free;
 	}
 	rc = open_fds(t);
 	if (!rc)
 		rc = open_counters(t);
 	if (rc) {
-		gantry_log_error(host, "cannot watch RDMA device %s: %s", t->device.context->device->name, strerror(-rc));
+		gantry_log_error(host, "cannot watch RDMA device %s: %s",
+				 t->device.context->device->name, strerror(-rc));
 		goto out_free;
 	}
 	if (!t->device.limits.port_up)
-		gantry_log_warn(host, "the port of RDMA device %s is down: is its network interface up?",
-			 t->device.context->device->name);
+		gantry_log_warn(host,
+				"the port of RDMA device %s is down: is its network interface up?",
+				t->device.context->device->name);
 	*device_p = t;
 	return 0;
 
@@ -219,7 +230,9 @@ void vb_close(void *device)
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_disconnect(conn);
 	t->in_progress = 0;
-	/* what was said last goes out if the peer takes it now; the clock may stand still in a test */
+	/*
+	 * what was said last goes out if the peer takes it now; the clock may stand still in a test
+	 */
 	until = t->host->now_ns(t->host) + LEAVE_NS;
 	for (int i = 0; t->conns && i < 20000 && t->host->now_ns(t->host) < until; i++)
 		reap(t, t->host->now_ns(t->host));
@@ -240,23 +253,26 @@ void vb_info(void *device, struct gantry_device_info *info)
 	int shared = conf->data_qp == VB_SHARED;
 
 	*info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_RMA | GANTRY_CAP_PINS | GANTRY_CAP_DISCONNECT_REVOKES | GANTRY_CAP_WRITE_IMM |
-			(shared ? GANTRY_CAP_ORDERED : 0),
+		.caps = GANTRY_CAP_RMA | GANTRY_CAP_PINS | GANTRY_CAP_DISCONNECT_REVOKES |
+			GANTRY_CAP_WRITE_IMM | (shared ? GANTRY_CAP_ORDERED : 0),
 		.max_depth = (uint32_t)conf->max_depth,
 		.max_inline = (uint32_t)conf->inline_bytes,
 		.max_regions = VB_REGIONS,
-		.max_region_bytes = conf->max_region_bytes < limits->max_mr_bytes ? conf->max_region_bytes : limits->max_mr_bytes,
+		.max_region_bytes = conf->max_region_bytes < limits->max_mr_bytes
+					    ? conf->max_region_bytes
+					    : limits->max_mr_bytes,
 		.max_queues = limits->max_qp,
 		.conn_queues = 1,
 		.lane_queues = shared ? 1 : 2,
 		.conn_bytes = vb_pipe_bytes(conf, VB_CONTROL),
 		.lane_bytes = vb_pipe_bytes(conf, VB_MESSAGES),
 	};
-	snprintf(info->detail, sizeof(info->detail), "%.60s, port %s", t->device.context->device->name,
-		 limits->port_up ? "up" : "down");
+	snprintf(info->detail, sizeof(info->detail), "%.60s, port %s",
+		 t->device.context->device->name, limits->port_up ? "up" : "down");
 }
 
-int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w, int (*wanted)(const char *name))
+int vb_transport_scan(const struct gantry_host *host, struct gantry_writer *w,
+		      int (*wanted)(const char *name))
 {
 	int rc = vb_device_scan(w, wanted);
 
@@ -293,9 +309,13 @@ static void read_cm_events(struct vb_transport *t)
 
 	while (n-- > 0) {
 		rc = vb_events_next(t->channel, &event);
-		/* the channel stays readable, and is read each turn: said once, until that works again */
+		/*
+		 * the channel stays readable, and is read each turn: said once, until that works
+		 * again
+		 */
 		if (rc < 0 && rc != t->events_rc)
-			gantry_log_error(t->host, "cannot read connection events: %s", strerror(-rc));
+			gantry_log_error(t->host, "cannot read connection events: %s",
+					 strerror(-rc));
 		t->events_rc = rc < 0 ? rc : 0;
 		if (rc <= 0)
 			return;
@@ -306,7 +326,7 @@ static void read_cm_events(struct vb_transport *t)
 void vb_transport_dead(struct vb_transport *t)
 {
 	gantry_log_error(t->host, "RDMA device %s is gone or has failed: all its connections end",
-		  t->device.context->device->name);
+			 t->device.context->device->name);
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_conn_fail(conn, -ENODEV);
 }
@@ -320,12 +340,14 @@ static void read_async_events(struct vb_transport *t)
 		if (type == IBV_EVENT_DEVICE_FATAL)
 			vb_transport_dead(t);
 		else if (type == IBV_EVENT_PORT_ERR)
-			gantry_log_warn(t->host, "the port of RDMA device %s went down", t->device.context->device->name);
+			gantry_log_warn(t->host, "the port of RDMA device %s went down",
+					t->device.context->device->name);
 		else if (type == IBV_EVENT_PORT_ACTIVE)
-			gantry_log_info(t->host, "the port of RDMA device %s is up", t->device.context->device->name);
+			gantry_log_info(t->host, "the port of RDMA device %s is up",
+					t->device.context->device->name);
 		else
-			gantry_log_debug(t->host, "RDMA device %s: %s", t->device.context->device->name,
-				  ibv_event_type_str(type));
+			gantry_log_debug(t->host, "RDMA device %s: %s",
+					 t->device.context->device->name, ibv_event_type_str(type));
 	}
 }
 
@@ -360,7 +382,10 @@ int vb_progress(void *device)
 	for (int i = 0; i < n; i++)
 		dispatch(t, events[i].data.ptr);
 	now = t->host->now_ns(t->host);
-	/* a callback may end any connection, or make one: none leaves the list before the end of this */
+	/*
+	 * a callback may end any connection, or make one: none leaves the list before the end of
+	 * this
+	 */
 	for (struct vb_conn *conn = t->conns; conn; conn = conn->next)
 		vb_conn_progress(conn, now);
 	t->in_progress = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.h - what two ends of a connection say to each other. Little-endian, laid out as it stands here.
+ * wire.h - what two ends of a connection say to each other. Little-endian, laid out as it stands
+ * here.
  *
- * A connection is a control queue pair and, for each pair of lanes that talk, a message queue pair; a data queue pair for the
- * remote reads and writes of a lane unless it shares the message queue pair; and direct queue pairs, by which
- * a third party reaches memory that was re-exported to it. Each is an RDMA connection of its own, made by the side that
- * connects, and says in its private data what it is.
+ * A connection is a control queue pair and, for each pair of lanes that talk, a message queue pair;
+ * a data queue pair for the remote reads and writes of a lane unless it shares the message queue
+ * pair; and direct queue pairs, by which a third party reaches memory that was re-exported to it.
+ * Each is an RDMA connection of its own, made by the side that connects, and says in its private
+ * data what it is.
  */
 #ifndef VB_WIRE_H
 #define VB_WIRE_H
@@ -21,20 +23,27 @@
 enum vb_kind { VB_CONTROL = 1, VB_MESSAGES, VB_DATA, VB_DIRECT };
 enum vb_end { VB_CONNECTS = 1, VB_LISTENS };
 
-#define VB_NO_LANE 0xffffu /* of a data or direct queue pair: one side posts, the other one's memory is reached */
+/* of a data or direct queue pair: one side posts, the other one's memory is reached */
+#define VB_NO_LANE 0xffffu
 
 /* Private data of a request and of its answer: 48 bytes of the 56 that fit. */
 struct vb_hello {
 	uint32_t magic;
 	uint16_t version;
-	uint8_t kind; /* enum vb_kind */
-	uint8_t end;  /* enum vb_end: of who wrote it */
+	uint8_t kind;     /* enum vb_kind */
+	uint8_t end;      /* enum vb_end: of who wrote it */
 	uint64_t session; /* number of the connection: chosen by the side that connects */
-	uint64_t secret;  /* of the session: chosen by the side that listens, in its answer to VB_CONTROL; asked for ever after */
-	uint16_t connects_lane, listens_lane; /* of who posts there; VB_NO_LANE: that side posts nothing */
+	/*
+	 * of the session: chosen by the side that listens, in its answer to VB_CONTROL; asked for
+	 * ever after
+	 */
+	uint64_t secret;
+	/* of who posts there; VB_NO_LANE: that side posts nothing */
+	uint16_t connects_lane, listens_lane;
 	uint32_t slots;      /* messages that the writer has room for; 0: none come here */
 	uint32_t slot_bytes; /* of each: the same at both ends */
-	uint32_t credit_key; /* where the peer writes how many messages it takes: struct vb_credit */
+	/* where the peer writes how many messages it takes: struct vb_credit */
+	uint32_t credit_key;
 	uint64_t credit_addr;
 } __attribute__((packed));
 
@@ -44,11 +53,14 @@ struct vb_hello {
 struct vb_refusal {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t reason; /* errno of Linux */
-	char text[VB_REFUSAL_TEXT];  /* ends with a zero byte */
+	uint16_t reason;            /* errno of Linux */
+	char text[VB_REFUSAL_TEXT]; /* ends with a zero byte */
 } __attribute__((packed));
 
-/* Written by the peer, RDMA WRITE: two numbers of messages of this pipe, counted from the beginning, modulo 2^32. */
+/*
+ * Written by the peer, RDMA WRITE: two numbers of messages of this pipe, counted from the
+ * beginning, modulo 2^32.
+ */
 struct vb_credit {
 	uint32_t allowed; /* that it takes */
 	uint32_t taken;   /* REGION: whose data it has, or does not want */
@@ -59,11 +71,15 @@ struct vb_credit {
 enum vb_msg_kind { VB_MSG_PLAIN = 1, VB_MSG_REGION };
 
 /*
- * At the start of a slot; followed by imm, then data. 64 bytes where there is data. Messages without data to one consumer may
- * share a slot: each but the last has 64 bytes then.
+ * At the start of a slot; followed by imm, then data. 64 bytes where there is data. Messages
+ * without data to one consumer may share a slot: each but the last has 64 bytes then.
  */
 struct vb_msg {
-	uint8_t kind;      /* low half: enum vb_msg_kind; high half: low bits of the number of the consumer that it is for */
+	/*
+	 * low half: enum vb_msg_kind; high half: low bits of the number of the consumer that it is
+	 * for
+	 */
+	uint8_t kind;
 	uint8_t imm_len;
 	uint16_t allowed;  /* low half of what struct vb_credit would say */
 	uint16_t producer; /* of the sender */
@@ -72,14 +88,14 @@ struct vb_msg {
 } __attribute__((packed));
 
 /*
- * A note is a message that has no bytes here: the immediate data, big-endian, of a write to a region. It uses a receive and
- * credit as others do, and is for whichever consumer the lane has. A connection may bring them at any time; whether they say
- * something is up to the users of it.
+ * A note is a message that has no bytes here: the immediate data, big-endian, of a write to a
+ * region. It uses a receive and credit as others do, and is for whichever consumer the lane has. A
+ * connection may bring them at any time; whether they say something is up to the users of it.
  */
 
 /* REGION: where the data of the message is, to be fetched by a remote read. */
 struct vb_msg_region {
-	uint64_t offset; /* bytes in it */
+	uint64_t offset;             /* bytes in it */
 	uint32_t handle, generation; /* of VB_CTRL_REGION */
 	uint32_t length;
 	uint32_t reserved;
@@ -88,19 +104,19 @@ struct vb_msg_region {
 /* -- control messages: VB_CONTROL -- */
 
 enum vb_ctrl_kind {
-	VB_CTRL_USER = 1,  /* send_ctrl: the user's bytes */
-	VB_CTRL_CONSUMER,  /* a consumer came or went */
-	VB_CTRL_REGION,    /* a region that the peer may use */
-	VB_CTRL_REVOKE,    /* it is wanted back */
-	VB_CTRL_RELEASED,  /* it is not used any more */
-	VB_CTRL_OPEN,      /* to the side that connects: make this queue pair */
-	VB_CTRL_BYE,       /* the end, by intent */
+	VB_CTRL_USER = 1, /* send_ctrl: the user's bytes */
+	VB_CTRL_CONSUMER, /* a consumer came or went */
+	VB_CTRL_REGION,   /* a region that the peer may use */
+	VB_CTRL_REVOKE,   /* it is wanted back */
+	VB_CTRL_RELEASED, /* it is not used any more */
+	VB_CTRL_OPEN,     /* to the side that connects: make this queue pair */
+	VB_CTRL_BYE,      /* the end, by intent */
 };
 
 struct vb_ctrl {
 	uint8_t kind; /* enum vb_ctrl_kind */
 	uint8_t reserved;
-	uint16_t length; /* bytes that follow */
+	uint16_t length;  /* bytes that follow */
 	uint32_t allowed; /* as struct vb_credit */
 };
 

@@ -58,7 +58,8 @@ static int device_at(const struct sockaddr_in *sin)
 	default_addresses();
 	for (unsigned i = 0; i < n_addresses; i++)
 		if (addresses[i].addr == sin->sin_addr.s_addr)
-			return (unsigned)addresses[i].device < fv_n_devices() ? addresses[i].device : -1;
+			return (unsigned)addresses[i].device < fv_n_devices() ? addresses[i].device
+									      : -1;
 	return -1;
 }
 
@@ -74,7 +75,8 @@ static int port_taken(const struct fv_id *but, const struct sockaddr_in *sin)
 		const struct sockaddr_in *own = &id->id.route.addr.src_sin;
 
 		/* what a listener has brought into being shares its port */
-		if (id == but || id->state < FV_BOUND || id->passive || (id->reuse && but->reuse) || own->sin_port != sin->sin_port)
+		if (id == but || id->state < FV_BOUND || id->passive || (id->reuse && but->reuse) ||
+		    own->sin_port != sin->sin_port)
 			continue;
 		if (is_any(own) || is_any(sin) || own->sin_addr.s_addr == sin->sin_addr.s_addr)
 			return 1;
@@ -174,7 +176,8 @@ void fv_id_free(struct fv_id *id)
 	free(id);
 }
 
-int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_p, void *context, enum rdma_port_space ps)
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_p, void *context,
+		   enum rdma_port_space ps)
 {
 	int err = FV_ENTER(rdma_create_id);
 
@@ -233,7 +236,8 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 	int err = FV_ENTER(rdma_migrate_id);
 	struct fv_id *id = (struct fv_id *)base;
 
-	if (!err && (fv_check(FV_ID, base, "rdma_migrate_id") || fv_check(FV_EVENT_CHANNEL, channel, "rdma_migrate_id")))
+	if (!err && (fv_check(FV_ID, base, "rdma_migrate_id") ||
+		     fv_check(FV_EVENT_CHANNEL, channel, "rdma_migrate_id")))
 		err = EINVAL;
 	if (!err && channel != base->channel) {
 		fv_check_acked(&id->obj, "rdma_migrate_id");
@@ -254,12 +258,14 @@ int rdma_set_option(struct rdma_cm_id *base, int level, int optname, void *optva
 		return fv_leave_errno(err);
 	if (level != RDMA_OPTION_ID)
 		err = ENOSYS;
-	else if (optname == RDMA_OPTION_ID_ACK_TIMEOUT && optlen == sizeof(uint8_t) && *(uint8_t *)optval < 32)
+	else if (optname == RDMA_OPTION_ID_ACK_TIMEOUT && optlen == sizeof(uint8_t) &&
+		 *(uint8_t *)optval < 32)
 		id->ack_timeout = *(uint8_t *)optval;
-	else if (optname == RDMA_OPTION_ID_REUSEADDR && optlen == sizeof(int) && id->state == FV_IDLE)
+	else if (optname == RDMA_OPTION_ID_REUSEADDR && optlen == sizeof(int) &&
+		 id->state == FV_IDLE)
 		id->reuse = *(int *)optval;
 	else if (!(optname == RDMA_OPTION_ID_TOS && optlen == sizeof(uint8_t)) &&
-		!(optname == RDMA_OPTION_ID_AFONLY && optlen == sizeof(int)))
+		 !(optname == RDMA_OPTION_ID_AFONLY && optlen == sizeof(int)))
 		err = EINVAL;
 	return fv_leave_errno(err);
 }
@@ -350,7 +356,8 @@ static int resolve(struct fv_id *id, const struct sockaddr *src, const struct so
 	return 0;
 }
 
-int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sockaddr *dst, int timeout_ms)
+int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sockaddr *dst,
+		      int timeout_ms)
 {
 	int err = FV_ENTER(rdma_resolve_addr);
 
@@ -381,12 +388,15 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 
 const char *rdma_event_str(enum rdma_cm_event_type event)
 {
-	static const char *const names[] = {"RDMA_CM_EVENT_ADDR_RESOLVED", "RDMA_CM_EVENT_ADDR_ERROR",
-		"RDMA_CM_EVENT_ROUTE_RESOLVED", "RDMA_CM_EVENT_ROUTE_ERROR", "RDMA_CM_EVENT_CONNECT_REQUEST",
-		"RDMA_CM_EVENT_CONNECT_RESPONSE", "RDMA_CM_EVENT_CONNECT_ERROR", "RDMA_CM_EVENT_UNREACHABLE",
-		"RDMA_CM_EVENT_REJECTED", "RDMA_CM_EVENT_ESTABLISHED", "RDMA_CM_EVENT_DISCONNECTED",
-		"RDMA_CM_EVENT_DEVICE_REMOVAL", "RDMA_CM_EVENT_MULTICAST_JOIN", "RDMA_CM_EVENT_MULTICAST_ERROR",
-		"RDMA_CM_EVENT_ADDR_CHANGE", "RDMA_CM_EVENT_TIMEWAIT_EXIT"};
+	static const char *const names[] = {
+		"RDMA_CM_EVENT_ADDR_RESOLVED",   "RDMA_CM_EVENT_ADDR_ERROR",
+		"RDMA_CM_EVENT_ROUTE_RESOLVED",  "RDMA_CM_EVENT_ROUTE_ERROR",
+		"RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
+		"RDMA_CM_EVENT_CONNECT_ERROR",   "RDMA_CM_EVENT_UNREACHABLE",
+		"RDMA_CM_EVENT_REJECTED",        "RDMA_CM_EVENT_ESTABLISHED",
+		"RDMA_CM_EVENT_DISCONNECTED",    "RDMA_CM_EVENT_DEVICE_REMOVAL",
+		"RDMA_CM_EVENT_MULTICAST_JOIN",  "RDMA_CM_EVENT_MULTICAST_ERROR",
+		"RDMA_CM_EVENT_ADDR_CHANGE",     "RDMA_CM_EVENT_TIMEWAIT_EXIT"};
 
 	return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "UNKNOWN EVENT";
 }

@@ -15,16 +15,16 @@
 enum fv_state {
 	FV_IDLE,
 	FV_BOUND,
-	FV_ADDR,        /* address resolved */
-	FV_ROUTE,       /* route resolved */
+	FV_ADDR,  /* address resolved */
+	FV_ROUTE, /* route resolved */
 	FV_LISTENS,
-	FV_CONNECTS,    /* request sent */
-	FV_REQUESTED,   /* request came */
-	FV_ACCEPTED,    /* answered it */
-	FV_ANSWERED,    /* the answer came; its user has not seen it */
+	FV_CONNECTS,  /* request sent */
+	FV_REQUESTED, /* request came */
+	FV_ACCEPTED,  /* answered it */
+	FV_ANSWERED,  /* the answer came; its user has not seen it */
 	FV_ESTABLISHED,
-	FV_CLOSES,      /* asked the peer to disconnect */
-	FV_LEFT,        /* the peer has asked */
+	FV_CLOSES, /* asked the peer to disconnect */
+	FV_LEFT,   /* the peer has asked */
 	FV_OVER
 };
 
@@ -35,9 +35,9 @@ struct fv_id {
 	struct fv_obj obj;
 	enum fv_state state;
 	unsigned device, remote_device;
-	int any;             /* bound to no address in particular */
+	int any; /* bound to no address in particular */
 	int reuse;
-	int passive;         /* made by a request */
+	int passive;                  /* made by a request */
 	unsigned backlog, n_requests; /* listens: requests not yet seen */
 	struct fv_id *peer;
 	/* of the connection */
@@ -47,7 +47,7 @@ struct fv_id {
 	struct rdma_conn_param param;
 	uint8_t data[256];
 	int reason;
-	enum fv_msg lost;    /* what the cut wire has taken */
+	enum fv_msg lost; /* what the cut wire has taken */
 };
 
 struct fv_event {
@@ -67,7 +67,8 @@ struct fv_channel {
 
 /* -- cm_event.c -- */
 /* Queue an event for an id. data: as long as its message, or NULL. */
-struct fv_event *fv_cm_event(struct fv_id *id, enum rdma_cm_event_type type, int status, const void *data, unsigned len);
+struct fv_event *fv_cm_event(struct fv_id *id, enum rdma_cm_event_type type, int status,
+			     const void *data, unsigned len);
 void fv_cm_forget_events(struct fv_id *id);
 void fv_cm_move_events(struct fv_id *id, struct fv_channel *to);
 void fv_cm_send(struct fv_id *from, enum fv_msg msg);

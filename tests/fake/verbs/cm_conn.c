@@ -10,10 +10,10 @@
 
 static const int attr_masks[] = {
 	[IBV_QPS_INIT] = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT,
-	[IBV_QPS_RTR] = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	[IBV_QPS_RTS] = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-		IBV_QP_MAX_QP_RD_ATOMIC,
+	[IBV_QPS_RTR] = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	[IBV_QPS_RTS] = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
 static void fill_attr(const struct fv_id *id, struct ibv_qp_attr *attr)
@@ -21,10 +21,12 @@ static void fill_attr(const struct fv_id *id, struct ibv_qp_attr *attr)
 	const struct fv_device *device = fv_device(id->device);
 
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-		(id->resp_res ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC : 0);
+				(id->resp_res ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
+					      : 0);
 	attr->pkey_index = 0;
 	attr->port_num = 1;
-	attr->ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}};
+	attr->ah_attr =
+		(struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}};
 	attr->path_mtu = device->conf.port.active_mtu;
 	attr->dest_qp_num = id->remote_qpn;
 	attr->rq_psn = attr->sq_psn = 0;
@@ -45,8 +47,8 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *ma
 		err = fv_check(FV_ID, base, "rdma_init_qp_attr");
 	if (!err && (attr->qp_state < IBV_QPS_INIT || attr->qp_state > IBV_QPS_RTS || !base->verbs))
 		err = EINVAL;
-	if (!err && attr->qp_state != IBV_QPS_INIT && id->state != FV_REQUESTED && id->state != FV_ACCEPTED &&
-	    id->state != FV_ANSWERED && id->state != FV_ESTABLISHED)
+	if (!err && attr->qp_state != IBV_QPS_INIT && id->state != FV_REQUESTED &&
+	    id->state != FV_ACCEPTED && id->state != FV_ANSWERED && id->state != FV_ESTABLISHED)
 		err = EINVAL;
 	if (!err) {
 		fill_attr(id, attr);
@@ -162,14 +164,17 @@ static uint8_t depth_of(uint8_t depth, int max)
 static int take_param(struct fv_id *id, const struct rdma_conn_param *param, unsigned max_data)
 {
 	const struct ibv_device_attr *attr = &fv_device(id->device)->conf.attr;
-	struct rdma_conn_param most = {.responder_resources = RDMA_MAX_RESP_RES, .initiator_depth = RDMA_MAX_INIT_DEPTH,
-		.retry_count = MAX_RETRY, .rnr_retry_count = MAX_RETRY};
+	struct rdma_conn_param most = {.responder_resources = RDMA_MAX_RESP_RES,
+				       .initiator_depth = RDMA_MAX_INIT_DEPTH,
+				       .retry_count = MAX_RETRY,
+				       .rnr_retry_count = MAX_RETRY};
 
 	if (!param)
 		param = &most;
 	if (over_depth(param->responder_resources, attr->max_qp_rd_atom) ||
-	    over_depth(param->initiator_depth, attr->max_qp_init_rd_atom) || param->private_data_len > max_data ||
-	    param->retry_count > MAX_RETRY || param->rnr_retry_count > MAX_RETRY)
+	    over_depth(param->initiator_depth, attr->max_qp_init_rd_atom) ||
+	    param->private_data_len > max_data || param->retry_count > MAX_RETRY ||
+	    param->rnr_retry_count > MAX_RETRY)
 		return EINVAL;
 	id->param = *param;
 	id->param.responder_resources = depth_of(param->responder_resources, attr->max_qp_rd_atom);

@@ -37,7 +37,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *base)
 	FV_ENTER(rdma_destroy_event_channel);
 	if (fv_check(FV_EVENT_CHANNEL, base, "rdma_destroy_event_channel") == 0) {
 		if (channel->obj.users)
-			fv_misuse("rdma_destroy_event_channel(): %u ids use it", channel->obj.users);
+			fv_misuse("rdma_destroy_event_channel(): %u ids use it",
+				  channel->obj.users);
 		else
 			free_channel(channel);
 	}
@@ -46,7 +47,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *base)
 
 /* -- events -- */
 
-struct fv_event *fv_cm_event(struct fv_id *id, enum rdma_cm_event_type type, int status, const void *data, unsigned len)
+struct fv_event *fv_cm_event(struct fv_id *id, enum rdma_cm_event_type type, int status,
+			     const void *data, unsigned len)
 {
 	struct fv_channel *channel = (struct fv_channel *)id->id.channel;
 	struct fv_event *event = fv_alloc(sizeof(*event));
@@ -69,7 +71,10 @@ static void set_data(struct fv_event *event, unsigned len)
 	event->event.param.conn.private_data_len = (uint8_t)len;
 }
 
-/* Its events that nobody has seen are not there any more; nor is the id that one of them would have brought. */
+/*
+ * Its events that nobody has seen are not there any more; nor is the id that one of them would have
+ * brought.
+ */
 void fv_cm_forget_events(struct fv_id *id)
 {
 	struct fv_channel *channel = (struct fv_channel *)id->id.channel;
@@ -207,7 +212,8 @@ int rdma_ack_cm_event(struct rdma_cm_event *base)
 /* An id for a request that came to a listener; its user sees it with the event. */
 struct fv_id *fv_cm_child(struct fv_id *listener)
 {
-	struct fv_id *child = fv_id_make((struct fv_channel *)listener->id.channel, listener->id.context, listener->id.ps);
+	struct fv_id *child = fv_id_make((struct fv_channel *)listener->id.channel,
+					 listener->id.context, listener->id.ps);
 
 	child->obj.hidden = 1;
 	child->state = FV_REQUESTED;
@@ -219,7 +225,8 @@ struct fv_id *fv_cm_child(struct fv_id *listener)
 
 static struct fv_event *request_event(struct fv_id *listener, struct fv_id *child, const void *data)
 {
-	struct fv_event *event = fv_cm_event(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, data, FV_REQ_DATA);
+	struct fv_event *event = fv_cm_event(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, data,
+					     FV_REQ_DATA);
 
 	event->event.id = &child->id;
 	event->event.listen_id = &listener->id;
@@ -232,7 +239,8 @@ static struct fv_event *request_event(struct fv_id *listener, struct fv_id *chil
 static void reject(struct fv_id *client, int reason, const void *data)
 {
 	client->state = FV_OVER;
-	set_data(fv_cm_event(client, RDMA_CM_EVENT_REJECTED, reason, data, FV_REJ_DATA), FV_REJ_DATA);
+	set_data(fv_cm_event(client, RDMA_CM_EVENT_REJECTED, reason, data, FV_REJ_DATA),
+		 FV_REJ_DATA);
 }
 
 /* What the other side grants is what this one may use: depths change sides. */
@@ -432,7 +440,8 @@ static unsigned data_size(enum rdma_cm_event_type type)
 	}
 }
 
-void fake_cm_push(struct rdma_cm_id *base, enum rdma_cm_event_type type, int status, const void *data, unsigned len)
+void fake_cm_push(struct rdma_cm_id *base, enum rdma_cm_event_type type, int status,
+		  const void *data, unsigned len)
 {
 	struct fv_id *id = (struct fv_id *)base, *child;
 	uint8_t padded[256] = {0};
@@ -444,8 +453,10 @@ void fake_cm_push(struct rdma_cm_id *base, enum rdma_cm_event_type type, int sta
 			memcpy(padded, data, len < size ? len : size);
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			child = fv_cm_child(id);
-			child->param = (struct rdma_conn_param){.responder_resources = 1, .initiator_depth = 1,
-				.rnr_retry_count = 6, .retry_count = 6};
+			child->param = (struct rdma_conn_param){.responder_resources = 1,
+								.initiator_depth = 1,
+								.rnr_retry_count = 6,
+								.retry_count = 6};
 			child->retry = child->rnr_retry = 6;
 			request_event(id, child, padded)->event.status = status;
 		} else {
@@ -470,7 +481,10 @@ void fv_cm_reset(void)
 		((struct fv_id *)obj->self)->peer = NULL;
 	while ((obj = fv_first(FV_ID))) {
 		fv_cm_forget_events(obj->self);
-		/* a child that nobody has seen may be gone now, never the first of the list by itself */
+		/*
+		 * a child that nobody has seen may be gone now, never the first of the list by
+		 * itself
+		 */
 		fv_id_free(obj->self);
 	}
 	while ((obj = fv_first(FV_EVENT_CHANNEL)))

@@ -109,7 +109,8 @@ void ibv_ack_cq_events(struct ibv_cq *base, unsigned nevents)
 	FV_ENTER(ibv_ack_cq_events);
 	if (fv_check(FV_CQ, base, "ibv_ack_cq_events") == 0) {
 		if (nevents > cq->obj.unacked) {
-			fv_misuse("ibv_ack_cq_events(): %u acknowledged, %u got", nevents, cq->obj.unacked);
+			fv_misuse("ibv_ack_cq_events(): %u acknowledged, %u got", nevents,
+				  cq->obj.unacked);
 			nevents = cq->obj.unacked;
 		}
 		cq->obj.unacked -= nevents;
@@ -120,19 +121,22 @@ void ibv_ack_cq_events(struct ibv_cq *base, unsigned nevents)
 
 /* -- queues -- */
 
-static int check_create(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel, int comp_vector)
+static int check_create(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
+			int comp_vector)
 {
 	const struct fv_device *device = fv_device_of(context);
 
-	if (cqe < 1 || cqe > device->conf.attr.max_cqe || comp_vector < 0 || comp_vector >= context->num_comp_vectors)
+	if (cqe < 1 || cqe > device->conf.attr.max_cqe || comp_vector < 0 ||
+	    comp_vector >= context->num_comp_vectors)
 		return EINVAL;
-	if (channel && (fv_check(FV_COMP_CHANNEL, channel, "ibv_create_cq") || channel->context != context))
+	if (channel &&
+	    (fv_check(FV_COMP_CHANNEL, channel, "ibv_create_cq") || channel->context != context))
 		return EINVAL;
 	return device->live[FV_CQ] >= (unsigned)device->conf.attr.max_cq ? ENOMEM : 0;
 }
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
-	int comp_vector)
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector)
 {
 	int err = FV_ENTER(ibv_create_cq);
 	struct fv_cq *cq;
@@ -142,7 +146,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	if (err)
 		return fv_leave_ptr(NULL, err);
 	cq = fv_alloc(sizeof(*cq));
-	cq->cq = (struct ibv_cq){.context = context, .channel = channel, .cq_context = cq_context, .cqe = cqe};
+	cq->cq = (struct ibv_cq){
+		.context = context, .channel = channel, .cq_context = cq_context, .cqe = cqe};
 	cq->size = (uint32_t)cqe;
 	cq->ring = fv_alloc(cq->size * sizeof(*cq->ring));
 	cq->channel = (struct fv_comp_channel *)channel;
@@ -205,7 +210,8 @@ void fv_cq_push(struct fv_cq *cq, const struct fv_cqe *cqe, int solicited)
 		return;
 	}
 	cq->ring[(cq->head + cq->n++) % cq->size] = *cqe;
-	if (cq->channel && (cq->armed == 1 || (cq->armed == 2 && (solicited || cqe->wc.status != IBV_WC_SUCCESS)))) {
+	if (cq->channel && (cq->armed == 1 ||
+			    (cq->armed == 2 && (solicited || cqe->wc.status != IBV_WC_SUCCESS)))) {
 		cq->armed = 0;
 		queue_event(cq);
 	}

@@ -35,11 +35,19 @@ static void set_defaults(unsigned index)
 	conf->attr.local_ca_ack_delay = 15;
 	conf->attr.phys_port_cnt = 1;
 	conf->max_inline = 256;
-	conf->port = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_1024,
-		.gid_tbl_len = FAKE_GIDS, .max_msg_sz = 1u << 31, .pkey_tbl_len = 1, .active_width = 1, .active_speed = 1,
-		.phys_state = 5, .link_layer = IBV_LINK_LAYER_ETHERNET};
+	conf->port = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
+					    .max_mtu = IBV_MTU_4096,
+					    .active_mtu = IBV_MTU_1024,
+					    .gid_tbl_len = FAKE_GIDS,
+					    .max_msg_sz = 1u << 31,
+					    .pkey_tbl_len = 1,
+					    .active_width = 1,
+					    .active_speed = 1,
+					    .phys_state = 5,
+					    .link_layer = IBV_LINK_LAYER_ETHERNET};
 	conf->n_gids = 1;
-	conf->gids[0] = (struct ibv_gid_entry){.port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = index + 1};
+	conf->gids[0] = (struct ibv_gid_entry){
+		.port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = index + 1};
 	memcpy(conf->gids[0].gid.raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\x63\0", 15);
 	conf->gids[0].gid.raw[15] = (uint8_t)(index + 1);
 }
@@ -155,7 +163,8 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 
 /* -- contexts -- */
 
-static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t size)
+static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		      size_t size)
 {
 	int err = FV_ENTER(ibv_query_port);
 	struct fv_device *device = fv_device_of(context);
@@ -169,19 +178,23 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 	return fv_leave(err);
 }
 
-int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *port_attr)
+int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+		   struct _compat_ibv_port_attr *port_attr)
 {
 	return query_port(context, port_num, (struct ibv_port_attr *)(void *)port_attr,
-		offsetof(struct ibv_port_attr, port_cap_flags2));
+			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
-	struct ibv_device_attr_ex *attr, size_t size)
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t size)
 {
 	int err = FV_ENTER(ibv_query_device_ex);
 	struct fv_device *device = fv_device_of(context);
-	struct ibv_device_attr_ex full = {.orig_attr = device->conf.attr, .odp_caps = device->conf.odp_caps,
-		.device_cap_flags_ex = device->conf.attr.device_cap_flags, .phys_port_cnt_ex = device->conf.attr.phys_port_cnt};
+	struct ibv_device_attr_ex full = {.orig_attr = device->conf.attr,
+					  .odp_caps = device->conf.odp_caps,
+					  .device_cap_flags_ex = device->conf.attr.device_cap_flags,
+					  .phys_port_cnt_ex = device->conf.attr.phys_port_cnt};
 
 	if (!err && input && input->comp_mask)
 		err = EINVAL;
@@ -260,7 +273,8 @@ int ibv_close_device(struct ibv_context *base)
 		if (context->obj.hidden)
 			fv_misuse("ibv_close_device(): the context is the connection manager's");
 		else if (context->obj.users)
-			fv_misuse("ibv_close_device(): %u objects of the context exist", context->obj.users);
+			fv_misuse("ibv_close_device(): %u objects of the context exist",
+				  context->obj.users);
 		else
 			fv_context_free(context);
 	}
@@ -278,7 +292,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 
 /* -- GIDs and partition keys -- */
 
-static const struct ibv_gid_entry *find_gid(struct ibv_context *context, uint32_t port_num, uint32_t index)
+static const struct ibv_gid_entry *find_gid(struct ibv_context *context, uint32_t port_num,
+					    uint32_t index)
 {
 	const struct fake_device *conf = &fv_device_of(context)->conf;
 
@@ -294,7 +309,8 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 	int err = FV_ENTER(ibv_query_gid);
 	const struct ibv_gid_entry *entry = find_gid(context, port_num, (uint32_t)index);
 
-	if (!err && (port_num != 1 || index < 0 || index >= fv_device_of(context)->conf.port.gid_tbl_len))
+	if (!err &&
+	    (port_num != 1 || index < 0 || index >= fv_device_of(context)->conf.port.gid_tbl_len))
 		err = EINVAL;
 	if (!err)
 		memset(gid, 0, sizeof(*gid));
@@ -303,8 +319,8 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 	return fv_leave_errno(err);
 }
 
-int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry *entry,
-	uint32_t flags, size_t entry_size)
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
 	int err = FV_ENTER(ibv_query_gid_ex);
 	const struct ibv_gid_entry *found = find_gid(context, port_num, gid_index);
@@ -318,8 +334,8 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 	return fv_leave(err);
 }
 
-ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries, uint32_t flags,
-	size_t entry_size)
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			     size_t max_entries, uint32_t flags, size_t entry_size)
 {
 	int err = FV_ENTER(ibv_query_gid_table);
 	const struct fake_device *conf = &fv_device_of(context)->conf;
@@ -408,7 +424,8 @@ void fake_async_push(unsigned index, enum ibv_event_type type, void *element)
 	device = fv_device(index);
 	obj = affiliated(type, element, "fake_async_push");
 	if (obj) {
-		fv_async(*(struct ibv_context **)element, type, element, obj); /* its first member */
+		/* its first member */
+		fv_async(*(struct ibv_context **)element, type, element, obj);
 	} else {
 		for (struct fv_obj *each = fv_first(FV_CONTEXT); each; each = each->next)
 			if (fv_device_of(each->self) == device)

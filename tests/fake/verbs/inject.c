@@ -111,9 +111,11 @@ unsigned fake_verbs_forgive(void)
 
 static size_t add_text(size_t used, const char *what, unsigned n)
 {
-	int len = n == 0 ? 0 : snprintf(report + used, sizeof(report) - used, "%u %s left; ", n, what);
+	int len = n == 0 ? 0
+			 : snprintf(report + used, sizeof(report) - used, "%u %s left; ", n, what);
 
-	return len < 0 || used + (size_t)len >= sizeof(report) ? sizeof(report) - 1 : used + (size_t)len;
+	return len < 0 || used + (size_t)len >= sizeof(report) ? sizeof(report) - 1
+							       : used + (size_t)len;
 }
 
 const char *fake_verbs_check_clean(void)
@@ -242,7 +244,8 @@ int fv_check(enum fv_kind kind, const void *self, const char *function)
 void fv_check_acked(struct fv_obj *obj, const char *function)
 {
 	if (obj->unacked)
-		fv_misuse("%s(): %u events are not acknowledged, the real one waits for ever", function, obj->unacked);
+		fv_misuse("%s(): %u events are not acknowledged, the real one waits for ever",
+			  function, obj->unacked);
 }
 
 /* -- bells -- */

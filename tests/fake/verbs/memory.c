@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - protection domains and memory regions. A key is used once: 24 bits that count, 8 that look like chance. */
+/*
+ * memory.c - protection domains and memory regions. A key is used once: 24 bits that count, 8 that
+ * look like chance.
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -94,19 +97,23 @@ static int is_mapped(void *addr, size_t length)
 	return msync((void *)start, length + ((uintptr_t)addr - start), MS_ASYNC) == 0;
 }
 
-static int check_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+static int check_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			unsigned access)
 {
 	const struct fv_device *device = fv_device_of(pd->context);
-	const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
-		IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE;
+	const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND |
+			       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE;
 
 	const unsigned remote_writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 	if (access & ~known || (access & remote_writes && !(access & IBV_ACCESS_LOCAL_WRITE)))
 		return EINVAL;
-	if (access & IBV_ACCESS_ON_DEMAND && !(device->conf.odp_caps.general_caps & IBV_ODP_SUPPORT))
+	if (access & IBV_ACCESS_ON_DEMAND &&
+	    !(device->conf.odp_caps.general_caps & IBV_ODP_SUPPORT))
 		return EOPNOTSUPP;
-	if (length == 0 || length > device->conf.attr.max_mr_size || (uintptr_t)addr + length < length || iova + length < length)
+	if (length == 0 || length > device->conf.attr.max_mr_size ||
+	    (uintptr_t)addr + length < length || iova + length < length)
 		return EINVAL;
 	if (device->live[FV_MR] >= (unsigned)device->conf.attr.max_mr)
 		return ENOMEM;
@@ -114,8 +121,8 @@ static int check_region(struct ibv_pd *pd, void *addr, size_t length, uint64_t i
 }
 
 /* Gives the lock back. */
-static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access, int err,
-	const char *function)
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			  unsigned access, int err, const char *function)
 {
 	struct fv_mr *mr;
 
@@ -126,9 +133,16 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	if (err)
 		return fv_leave_ptr(NULL, err);
 	mr = fv_alloc(sizeof(*mr));
-	mr->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = length, .handle = next_handle++};
+	mr->mr = (struct ibv_mr){.context = pd->context,
+				 .pd = pd,
+				 .addr = addr,
+				 .length = length,
+				 .handle = next_handle++};
 	mr->mr.lkey = make_key(add_index(mr));
-	mr->mr.rkey = access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC) ? mr->mr.lkey : 0;
+	mr->mr.rkey = access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_ATOMIC)
+			      ? mr->mr.lkey
+			      : 0;
 	mr->iova = iova;
 	mr->access = access;
 	((struct fv_pd *)pd)->obj.users++;
@@ -139,25 +153,34 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access, FV_ENTER(ibv_reg_mr), "ibv_reg_mr");
+	return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access, FV_ENTER(ibv_reg_mr),
+		   "ibv_reg_mr");
 }
 
-struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			       int access)
 {
-	return reg(pd, addr, length, iova, (unsigned)access, FV_ENTER(ibv_reg_mr_iova), "ibv_reg_mr_iova");
+	return reg(pd, addr, length, iova, (unsigned)access, FV_ENTER(ibv_reg_mr_iova),
+		   "ibv_reg_mr_iova");
 }
 
-/* The headers lead here from ibv_reg_mr() when the compiler does not know the access flags: a failure of either counts. */
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+/*
+ * The headers lead here from ibv_reg_mr() when the compiler does not know the access flags: a
+ * failure of either counts.
+ */
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned access)
 {
 	int err = 0;
 
 	if (iova == (uintptr_t)addr)
 		err = fv_leave(FV_ENTER(ibv_reg_mr));
-	return reg(pd, addr, length, iova, access, err ? (fv_lock(), err) : FV_ENTER(ibv_reg_mr_iova2), "ibv_reg_mr_iova2");
+	return reg(pd, addr, length, iova, access,
+		   err ? (fv_lock(), err) : FV_ENTER(ibv_reg_mr_iova2), "ibv_reg_mr_iova2");
 }
 
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
 {
 	int err = FV_ENTER(ibv_reg_dmabuf_mr);
 
@@ -165,7 +188,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return fv_leave_ptr(NULL, err ? err : EOPNOTSUPP);
 }
 
-int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access)
 {
 	int err = FV_ENTER(ibv_rereg_mr);
 
@@ -200,13 +224,15 @@ unsigned fake_mr_access(const struct ibv_mr *mr)
 	return ((const struct fv_mr *)mr)->access;
 }
 
-void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len, unsigned access)
+void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len,
+		unsigned access)
 {
 	const struct fv_mr *mr = find(key);
 
 	if (!mr || mr->mr.pd != pd || (mr->access & access) != access || (remote && !mr->mr.rkey))
 		return NULL;
-	if (addr < mr->iova || addr - mr->iova > mr->mr.length || len > mr->mr.length - (addr - mr->iova))
+	if (addr < mr->iova || addr - mr->iova > mr->mr.length ||
+	    len > mr->mr.length - (addr - mr->iova))
 		return NULL;
 	return (char *)mr->mr.addr + (addr - mr->iova);
 }

@@ -3,7 +3,8 @@
 #include "priv.h"
 
 #define NAME_OF(names, value, other) \
-	((unsigned)(value) < sizeof(names) / sizeof((names)[0]) && (names)[value] ? (names)[value] : (other))
+	((unsigned)(value) < sizeof(names) / sizeof((names)[0]) && (names)[value] ? (names)[value] \
+										  : (other))
 
 const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
@@ -56,15 +57,18 @@ const char *ibv_event_type_str(enum ibv_event_type event)
 
 const char *ibv_port_state_str(enum ibv_port_state state)
 {
-	static const char *const names[] = {"no state change (NOP)", "down", "init", "armed", "active", "active defer"};
+	static const char *const names[] = {
+		"no state change (NOP)", "down", "init", "armed", "active", "active defer"};
 
 	return NAME_OF(names, state, "invalid state");
 }
 
 const char *ibv_node_type_str(enum ibv_node_type type)
 {
-	static const char *const names[] = {[IBV_NODE_CA] = "InfiniBand channel adapter", [IBV_NODE_SWITCH] = "InfiniBand switch",
-		[IBV_NODE_ROUTER] = "InfiniBand router", [IBV_NODE_RNIC] = "iWARP NIC"};
+	static const char *const names[] = {[IBV_NODE_CA] = "InfiniBand channel adapter",
+					    [IBV_NODE_SWITCH] = "InfiniBand switch",
+					    [IBV_NODE_ROUTER] = "InfiniBand router",
+					    [IBV_NODE_RNIC] = "iWARP NIC"};
 
 	return NAME_OF(names, type, "unknown");
 }

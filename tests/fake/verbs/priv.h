@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* priv.h - within the fake. One lock guards everything: FV_ENTER takes it, fv_leave*() gives it back. */
+/*
+ * priv.h - within the fake. One lock guards everything: FV_ENTER takes it, fv_leave*() gives it
+ * back.
+ */
 #ifndef FAKE_VERBS_PRIV_H
 #define FAKE_VERBS_PRIV_H
 
@@ -17,29 +20,32 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-#define FV_OF(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define FV_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* Functions that can be made to fail, and are counted. */
+/* clang-format off */
 #define FV_FUNCTIONS(X) \
-	X(ibv_get_device_list) X(ibv_open_device) X(ibv_close_device) X(ibv_query_device) X(ibv_query_device_ex) \
-	X(ibv_query_port) X(ibv_query_gid) X(ibv_query_gid_ex) X(ibv_query_gid_table) X(ibv_query_pkey) \
-	X(ibv_get_async_event) X(ibv_ack_async_event) X(ibv_fork_init) \
-	X(ibv_alloc_pd) X(ibv_dealloc_pd) X(ibv_reg_mr) X(ibv_reg_mr_iova) X(ibv_reg_mr_iova2) X(ibv_reg_dmabuf_mr) \
-	X(ibv_rereg_mr) X(ibv_dereg_mr) \
-	X(ibv_create_comp_channel) X(ibv_destroy_comp_channel) X(ibv_get_cq_event) X(ibv_ack_cq_events) \
-	X(ibv_create_cq) X(ibv_resize_cq) X(ibv_destroy_cq) X(ibv_poll_cq) X(ibv_req_notify_cq) \
-	X(ibv_create_qp) X(ibv_modify_qp) X(ibv_query_qp) X(ibv_destroy_qp) X(ibv_post_send) X(ibv_post_recv) \
-	X(ibv_create_srq) \
-	X(rdma_create_event_channel) X(rdma_destroy_event_channel) X(rdma_create_id) X(rdma_destroy_id) X(rdma_bind_addr) \
-	X(rdma_listen) X(rdma_resolve_addr) X(rdma_resolve_route) X(rdma_create_qp) X(rdma_destroy_qp) X(rdma_connect) \
-	X(rdma_accept) X(rdma_reject) X(rdma_establish) X(rdma_disconnect) X(rdma_notify) X(rdma_get_cm_event) \
-	X(rdma_ack_cm_event) X(rdma_set_option) X(rdma_migrate_id) X(rdma_init_qp_attr) X(rdma_get_devices)
+	X(ibv_get_device_list) X(ibv_open_device) X(ibv_close_device) X(ibv_query_device) \
+	X(ibv_query_device_ex) X(ibv_query_port) X(ibv_query_gid) X(ibv_query_gid_ex) \
+	X(ibv_query_gid_table) X(ibv_query_pkey) X(ibv_get_async_event) X(ibv_ack_async_event) \
+	X(ibv_fork_init) X(ibv_alloc_pd) X(ibv_dealloc_pd) X(ibv_reg_mr) X(ibv_reg_mr_iova) \
+	X(ibv_reg_mr_iova2) X(ibv_reg_dmabuf_mr) X(ibv_rereg_mr) X(ibv_dereg_mr) \
+	X(ibv_create_comp_channel) X(ibv_destroy_comp_channel) X(ibv_get_cq_event) \
+	X(ibv_ack_cq_events) X(ibv_create_cq) X(ibv_resize_cq) X(ibv_destroy_cq) X(ibv_poll_cq) \
+	X(ibv_req_notify_cq) X(ibv_create_qp) X(ibv_modify_qp) X(ibv_query_qp) X(ibv_destroy_qp) \
+	X(ibv_post_send) X(ibv_post_recv) X(ibv_create_srq) X(rdma_create_event_channel) \
+	X(rdma_destroy_event_channel) X(rdma_create_id) X(rdma_destroy_id) X(rdma_bind_addr) \
+	X(rdma_listen) X(rdma_resolve_addr) X(rdma_resolve_route) X(rdma_create_qp) \
+	X(rdma_destroy_qp) X(rdma_connect) X(rdma_accept) X(rdma_reject) X(rdma_establish) \
+	X(rdma_disconnect) X(rdma_notify) X(rdma_get_cm_event) X(rdma_ack_cm_event) \
+	X(rdma_set_option) X(rdma_migrate_id) X(rdma_init_qp_attr) X(rdma_get_devices)
+/* clang-format on */
 
 enum fv_fn {
 #define FV_NAME(name) FV_FN_##name,
 	FV_FUNCTIONS(FV_NAME)
 #undef FV_NAME
-	FV_FNS
+		FV_FNS
 };
 
 enum fv_kind {
@@ -59,10 +65,10 @@ enum fv_kind {
 /* In every object. */
 struct fv_obj {
 	struct fv_obj *next, **link;
-	void *self;        /* what the user has */
-	unsigned users;    /* other objects that need it */
-	unsigned unacked;  /* events of it that were got and not acknowledged */
-	int hidden;        /* not the user's: no leak */
+	void *self;       /* what the user has */
+	unsigned users;   /* other objects that need it */
+	unsigned unacked; /* events of it that were got and not acknowledged */
+	int hidden;       /* not the user's: no leak */
 };
 
 /* A file descriptor that is readable while there is something to get. */
@@ -114,7 +120,7 @@ struct fv_comp_channel {
 
 struct fv_cqe {
 	struct ibv_wc wc;
-	uint32_t slots;   /* of the queue that polling it frees */
+	uint32_t slots; /* of the queue that polling it frees */
 	uint8_t is_recv, signalled;
 };
 
@@ -124,8 +130,8 @@ struct fv_cq {
 	struct fv_comp_channel *channel;
 	struct fv_cqe *ring;
 	uint32_t head, n, size;
-	int armed;           /* 1: for any completion, 2: for solicited ones */
-	unsigned queued;     /* events that wait in the channel */
+	int armed;       /* 1: for any completion, 2: for solicited ones */
+	unsigned queued; /* events that wait in the channel */
 	struct fv_cq *next_event;
 };
 
@@ -135,7 +141,7 @@ enum fv_wait { FV_GOES, FV_LOST, FV_RNR };
 struct fv_send {
 	struct ibv_send_wr wr; /* its list is sge */
 	struct ibv_sge *sge;
-	uint8_t *bytes;        /* room for inline data */
+	uint8_t *bytes; /* room for inline data */
 	uint32_t length;
 	uint64_t seq;
 	unsigned tries;
@@ -149,16 +155,16 @@ struct fv_recv {
 };
 
 struct fv_qp {
-	struct ibv_qp qp;          /* its state is what the user was told last */
+	struct ibv_qp qp; /* its state is what the user was told last */
 	struct fv_obj obj;
 	enum ibv_qp_state state;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 	struct fv_send *sq;
-	uint32_t sq_head, sq_n;    /* not done */
-	uint32_t sq_used;          /* slots taken */
-	uint32_t sq_quiet;         /* done without a completion since the last one */
-	uint32_t sq_signalled;     /* posted, and not polled */
+	uint32_t sq_head, sq_n; /* not done */
+	uint32_t sq_used;       /* slots taken */
+	uint32_t sq_quiet;      /* done without a completion since the last one */
+	uint32_t sq_signalled;  /* posted, and not polled */
 	struct fv_recv *rq;
 	uint32_t rq_head, rq_n, rq_used;
 	struct ibv_sge *sges;
@@ -169,15 +175,15 @@ struct fv_qp {
 
 #define FV_ENTER(name) fv_enter(FV_FN_##name)
 
-int fv_enter(enum fv_fn fn);        /* the error to fail with, or 0 */
+int fv_enter(enum fv_fn fn); /* the error to fail with, or 0 */
 void fv_lock(void);
-int fv_leave(int err);              /* err */
-int fv_leave_errno(int err);        /* 0, or -1 with errno */
+int fv_leave(int err);                  /* err */
+int fv_leave_errno(int err);            /* 0, or -1 with errno */
 void *fv_leave_ptr(void *ptr, int err); /* ptr, or NULL with errno */
 extern struct fake_counters fv_counters;
 
 __attribute__((format(printf, 1, 2))) void fv_misuse(const char *fmt, ...);
-void *fv_alloc(size_t size);        /* zeroed; ends the program when there is none */
+void *fv_alloc(size_t size); /* zeroed; ends the program when there is none */
 void fv_add(enum fv_kind kind, struct fv_obj *obj, void *self);
 void fv_remove(struct fv_obj *obj);
 struct fv_obj *fv_first(enum fv_kind kind);
@@ -190,7 +196,8 @@ int fv_bell_open(struct fv_bell *bell); /* 0 or an errno */
 void fv_bell_close(struct fv_bell *bell);
 void fv_bell_ring(struct fv_bell *bell);
 void fv_bell_quiet(struct fv_bell *bell);
-int fv_bell_wait(int fd);           /* without the lock; 0, or an errno: EAGAIN when fd does not block */
+/* without the lock; 0, or an errno: EAGAIN when fd does not block */
+int fv_bell_wait(int fd);
 
 /* -- device.c -- */
 struct fv_device *fv_device(unsigned index);
@@ -200,7 +207,8 @@ struct fv_context *fv_context(struct ibv_context *context);
 struct ibv_context *fv_context_open(struct fv_device *device, int hidden);
 void fv_context_free(struct fv_context *context);
 /* Queue an event for one context; obj NULL: it concerns the device. */
-void fv_async(struct ibv_context *context, enum ibv_event_type type, void *element, struct fv_obj *obj);
+void fv_async(struct ibv_context *context, enum ibv_event_type type, void *element,
+	      struct fv_obj *obj);
 void fv_async_forget(struct ibv_context *context, struct fv_obj *obj);
 void fv_device_reset(void);
 
@@ -208,7 +216,8 @@ void fv_device_reset(void);
 struct ibv_pd *fv_pd_alloc(struct ibv_context *context, int hidden);
 void fv_pd_free(struct fv_pd *pd);
 /* The memory behind a range of an MR, NULL: key, domain, range or access is wrong. */
-void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len, unsigned access);
+void *fv_memory(uint32_t key, int remote, const struct ibv_pd *pd, uint64_t addr, uint64_t len,
+		unsigned access);
 void fv_memory_reset(void);
 void fv_memory_renumber(void);
 

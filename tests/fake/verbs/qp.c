@@ -9,13 +9,16 @@ static struct fv_qp **qps; /* by number; NULL: gone. A number is used once. */
 static uint32_t n_qps, room;
 static uint64_t next_seq;
 
-static const int transitions[][3] = { /* from, to, attributes that are needed */
+static const int transitions[][3] = {
+	/* from, to, attributes that are needed */
 	{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	{IBV_QPS_INIT, IBV_QPS_INIT, 0},
-	{IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		IBV_QP_MIN_RNR_TIMER},
-	{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-		IBV_QP_MAX_QP_RD_ATOMIC},
+	{IBV_QPS_INIT, IBV_QPS_RTR,
+	 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		 IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_RTR, IBV_QPS_RTS,
+	 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		 IBV_QP_MAX_QP_RD_ATOMIC},
 	{IBV_QPS_RTS, IBV_QPS_RTS, 0},
 };
 
@@ -28,10 +31,14 @@ struct fv_qp *fv_qp_find(uint32_t qp_num)
 
 static int check_caps(const struct fake_device *conf, const struct ibv_qp_cap *cap)
 {
-	const uint32_t max_wr = (uint32_t)conf->attr.max_qp_wr, max_sge = (uint32_t)conf->attr.max_sge;
+	const uint32_t max_wr = (uint32_t)conf->attr.max_qp_wr,
+		       max_sge = (uint32_t)conf->attr.max_sge;
 
-	return cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr || cap->max_send_sge > max_sge ||
-		cap->max_recv_sge > max_sge || cap->max_inline_data > conf->max_inline ? EINVAL : 0;
+	return cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr ||
+			       cap->max_send_sge > max_sge || cap->max_recv_sge > max_sge ||
+			       cap->max_inline_data > conf->max_inline
+		       ? EINVAL
+		       : 0;
 }
 
 static int check_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
@@ -40,7 +47,8 @@ static int check_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 
 	if (init->qp_type != IBV_QPT_RC || init->srq)
 		return EOPNOTSUPP;
-	if (fv_check(FV_CQ, init->send_cq, "ibv_create_qp") || fv_check(FV_CQ, init->recv_cq, "ibv_create_qp"))
+	if (fv_check(FV_CQ, init->send_cq, "ibv_create_qp") ||
+	    fv_check(FV_CQ, init->recv_cq, "ibv_create_qp"))
 		return EINVAL;
 	if (init->send_cq->context != pd->context || init->recv_cq->context != pd->context)
 		return EINVAL;
@@ -58,7 +66,8 @@ static void make_queues(struct fv_qp *qp)
 	qp->rq = fv_alloc((cap->max_recv_wr + 1) * sizeof(*qp->rq));
 	qp->bytes = fv_alloc((size_t)cap->max_send_wr * cap->max_inline_data + 1);
 	sge = qp->sges = fv_alloc(((size_t)cap->max_send_wr * (cap->max_send_sge + 1) +
-		(size_t)cap->max_recv_wr * (cap->max_recv_sge + 1) + 1) * sizeof(*sge));
+				   (size_t)cap->max_recv_wr * (cap->max_recv_sge + 1) + 1) *
+				  sizeof(*sge));
 	for (uint32_t i = 0; i < cap->max_send_wr; i++, sge += cap->max_send_sge + 1) {
 		qp->sq[i].sge = sge;
 		qp->sq[i].bytes = qp->bytes + (size_t)i * cap->max_inline_data;
@@ -91,8 +100,13 @@ int fv_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp
 		return err;
 	qp = fv_alloc(sizeof(*qp));
 	qp->init = *init;
-	qp->qp = (struct ibv_qp){.context = pd->context, .qp_context = init->qp_context, .pd = pd, .send_cq = init->send_cq,
-		.recv_cq = init->recv_cq, .qp_type = init->qp_type, .qp_num = add_number(qp)};
+	qp->qp = (struct ibv_qp){.context = pd->context,
+				 .qp_context = init->qp_context,
+				 .pd = pd,
+				 .send_cq = init->send_cq,
+				 .recv_cq = init->recv_cq,
+				 .qp_type = init->qp_type,
+				 .qp_num = add_number(qp)};
 	qp->qp.handle = qp->qp.qp_num;
 	qp->attr.cap = init->cap;
 	make_queues(qp);
@@ -185,7 +199,7 @@ static void take_attr(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask
 
 #define TAKE(bit, field) \
 	if (mask & (bit)) \
-		own->field = attr->field
+	own->field = attr->field
 	TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
 	TAKE(IBV_QP_PKEY_INDEX, pkey_index);
 	TAKE(IBV_QP_PORT, port_num);
@@ -203,12 +217,15 @@ static void take_attr(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask
 #undef TAKE
 }
 
-static int check_transition(const struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask, int to)
+static int check_transition(const struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask,
+			    int to)
 {
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state)
 		return EINVAL;
-	if ((mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) || (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
-	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) || (mask & IBV_QP_PORT && attr->port_num != 1))
+	if ((mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+	    (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
+	    (mask & IBV_QP_PORT && attr->port_num != 1))
 		return EINVAL;
 	if (to == IBV_QPS_ERR || to == IBV_QPS_RESET)
 		return 0;
@@ -229,7 +246,8 @@ int fv_qp_modify(struct fv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	if (to == IBV_QPS_ERR) {
 		fv_qp_error(qp);
 	} else if (to == IBV_QPS_RESET) {
-		qp->sq_n = qp->rq_n = qp->sq_used = qp->rq_used = qp->sq_quiet = qp->sq_signalled = 0;
+		qp->sq_n = qp->rq_n = qp->sq_used = qp->rq_used = qp->sq_quiet = qp->sq_signalled =
+			0;
 		fv_cq_clean((struct fv_cq *)qp->qp.send_cq, qp->qp.qp_num);
 		fv_cq_clean((struct fv_cq *)qp->qp.recv_cq, qp->qp.qp_num);
 	}
@@ -247,7 +265,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return fv_leave(err ? err : fv_qp_modify((struct fv_qp *)qp, attr, mask));
 }
 
-int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
 {
 	int err = FV_ENTER(ibv_query_qp);
 	struct fv_qp *qp = (struct fv_qp *)base;
@@ -288,8 +307,10 @@ void fv_qp_sent(struct fv_qp *qp, enum ibv_wc_status status, uint32_t byte_len)
 		[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
 	};
 	const struct fv_send *send = &qp->sq[qp->sq_head];
-	struct fv_cqe cqe = {.wc = {.wr_id = send->wr.wr_id, .qp_num = qp->qp.qp_num, .opcode = opcodes[send->wr.opcode],
-		.byte_len = byte_len}};
+	struct fv_cqe cqe = {.wc = {.wr_id = send->wr.wr_id,
+				    .qp_num = qp->qp.qp_num,
+				    .opcode = opcodes[send->wr.opcode],
+				    .byte_len = byte_len}};
 
 	qp->sq_head = (qp->sq_head + 1) % qp->init.cap.max_send_wr;
 	qp->sq_n--;
@@ -305,8 +326,11 @@ void fv_qp_sent(struct fv_qp *qp, enum ibv_wc_status status, uint32_t byte_len)
 /* The oldest receive is used up, by send of the peer; NULL: by nobody. */
 void fv_qp_received(struct fv_qp *qp, enum ibv_wc_status status, const struct fv_send *send)
 {
-	struct fv_cqe cqe = {.wc = {.wr_id = qp->rq[qp->rq_head].wr_id, .qp_num = qp->qp.qp_num, .opcode = IBV_WC_RECV},
-		.slots = 1, .is_recv = 1};
+	struct fv_cqe cqe = {.wc = {.wr_id = qp->rq[qp->rq_head].wr_id,
+				    .qp_num = qp->qp.qp_num,
+				    .opcode = IBV_WC_RECV},
+			     .slots = 1,
+			     .is_recv = 1};
 
 	qp->rq_head = (qp->rq_head + 1) % qp->init.cap.max_recv_wr;
 	qp->rq_n--;
@@ -336,14 +360,17 @@ void fv_qp_error(struct fv_qp *qp)
 
 static int check_send(const struct fv_qp *qp, const struct ibv_send_wr *wr, uint64_t *length_p)
 {
-	if (wr->num_sge < 0 || wr->num_sge > (int)qp->init.cap.max_send_sge || wr->opcode > IBV_WR_RDMA_READ)
+	if (wr->num_sge < 0 || wr->num_sge > (int)qp->init.cap.max_send_sge ||
+	    wr->opcode > IBV_WR_RDMA_READ)
 		return EINVAL;
 	*length_p = 0;
 	for (int i = 0; i < wr->num_sge; i++)
 		*length_p += wr->sg_list[i].length;
-	if (wr->send_flags & IBV_SEND_INLINE && (*length_p > qp->init.cap.max_inline_data || wr->opcode == IBV_WR_RDMA_READ))
+	if (wr->send_flags & IBV_SEND_INLINE &&
+	    (*length_p > qp->init.cap.max_inline_data || wr->opcode == IBV_WR_RDMA_READ))
 		return EINVAL;
-	if (wr->opcode == IBV_WR_RDMA_READ && qp->state == IBV_QPS_RTS && qp->attr.max_rd_atomic == 0) {
+	if (wr->opcode == IBV_WR_RDMA_READ && qp->state == IBV_QPS_RTS &&
+	    qp->attr.max_rd_atomic == 0) {
 		fv_misuse("ibv_post_send(): a read, and the connection has initiator_depth 0");
 		return EINVAL;
 	}
@@ -352,7 +379,8 @@ static int check_send(const struct fv_qp *qp, const struct ibv_send_wr *wr, uint
 	if (qp->sq_used < qp->init.cap.max_send_wr)
 		return 0;
 	if (qp->sq_signalled == 0)
-		fv_misuse("ibv_post_send(): the queue is full of work requests without a signal, it stays full for ever");
+		fv_misuse(
+			"ibv_post_send(): the queue is full of work requests without a signal, it stays full for ever");
 	return ENOMEM;
 }
 
@@ -373,7 +401,8 @@ static void take_send(struct fv_qp *qp, const struct ibv_send_wr *wr, uint32_t l
 		uint8_t *to = send->bytes;
 
 		for (int i = 0; i < wr->num_sge; i++) {
-			memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+			memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr,
+			       wr->sg_list[i].length);
 			to += wr->sg_list[i].length;
 		}
 		fv_counters.inlined++;

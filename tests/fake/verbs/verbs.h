@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.h - libibverbs and librdmacm without a device: queue pairs of one process are joined by a wire in memory. A test
- * links it in place of the two libraries:
- *	unit_ROOM_NAME_LDADD = libfakeverbs.la $(LDADD)
- * With -export-dynamic in its LDFLAGS, plugins that it loads find the fake in place of the libraries, too.
+ * verbs.h - libibverbs and librdmacm without a device: queue pairs of one process are joined by a
+ * wire in memory. A test links it in place of the two libraries:
+ *     unit_ROOM_NAME_LDADD = libfakeverbs.la $(LDADD)
+ * With -export-dynamic in its LDFLAGS, plugins that it loads find the fake in place of the
+ * libraries, too.
  *
- *	fake_verbs_reset();                     in setUp: nothing exists, defaults everywhere
- *	... the code under test, through <infiniband/verbs.h> and <rdma/rdma_cma.h> ...
- *	TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());         in tearDown: what was left or misused, in words
+ *     fake_verbs_reset();                     in setUp: nothing exists, defaults everywhere
+ *     ... the code under test, through <infiniband/verbs.h> and <rdma/rdma_cma.h> ...
+ *     TEST_ASSERT_EQUAL_STRING("", fake_verbs_check_clean());         in tearDown: what was left or
+ *                                                                     misused, in words
  *
- * It is as strict as the strictest real device: queues hold exactly what was asked for, a slot of a send queue is free
- * only when the completion of it or of a later one was polled, a completion with an error has garbage where the standard
- * promises nothing. Work is done within the call that makes it possible (post_send, post_recv, modify_qp), no thread, no
- * clock: time passes in fake_wire_timeout() and fake_cm_timeout() only. All functions may be called by any thread.
+ * It is as strict as the strictest real device: queues hold exactly what was asked for, a slot of a
+ * send queue is free only when the completion of it or of a later one was polled, a completion with
+ * an error has garbage where the standard promises nothing. Work is done within the call that makes
+ * it possible (post_send, post_recv, modify_qp), no thread, no clock: time passes in
+ * fake_wire_timeout() and fake_cm_timeout() only. All functions may be called by any thread.
  *
- * Where the real library would wait for ever (destroying what has events that are not acknowledged), the fake notes it for
- * fake_verbs_check_clean() and goes on.
+ * Where the real library would wait for ever (destroying what has events that are not
+ * acknowledged), the fake notes it for fake_verbs_check_clean() and goes on.
  */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
@@ -31,19 +34,30 @@
 
 /* -- the whole -- */
 
-/* Forget everything, free everything; two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at 127.0.0.2 and 10.99.0.2. */
+/*
+ * Forget everything, free everything; two devices, "fake0" at 127.0.0.1 and 10.99.0.1, "fake1" at
+ * 127.0.0.2 and 10.99.0.2.
+ */
 void fake_verbs_reset(void);
-/* While no queue pair and no memory region exists: their numbers and keys begin anew, as after a reset. */
+/*
+ * While no queue pair and no memory region exists: their numbers and keys begin anew, as after a
+ * reset.
+ */
 void fake_verbs_renumber(void);
-/* What is wrong: misuse since the reset, objects that exist, events that nobody acknowledged. "" when all is well. The text
- * is good until the next call. */
+/*
+ * What is wrong: misuse since the reset, objects that exist, events that nobody acknowledged. ""
+ * when all is well. The text is good until the next call.
+ */
 const char *fake_verbs_check_clean(void);
 /* The misuse so far was meant. Returns how many there were. */
 unsigned fake_verbs_forgive(void);
 
-/* Make the nth call from now on (1: the next; FAKE_ALWAYS: every one) of a function fail with err, in the way that the
- * function has: value, errno and -1, errno and NULL; polling gives -err. err 0: no failure any more. Inlines have their own
- * names too: "ibv_post_send", "ibv_poll_cq". A name that is not known is misuse. */
+/*
+ * Make the nth call from now on (1: the next; FAKE_ALWAYS: every one) of a function fail with err,
+ * in the way that the function has: value, errno and -1, errno and NULL; polling gives -err. err 0:
+ * no failure any more. Inlines have their own names too: "ibv_post_send", "ibv_poll_cq". A name
+ * that is not known is misuse.
+ */
 void fake_verbs_fail(const char *function, int nth, int err);
 /* The same for the nth and all that follow. */
 void fake_verbs_fail_from(const char *function, int nth, int err);
@@ -51,18 +65,19 @@ void fake_verbs_fail_from(const char *function, int nth, int err);
 unsigned fake_verbs_calls(const char *function);
 
 struct fake_counters {
-	uint64_t doorbells;     /* calls of post_send that posted something */
+	uint64_t doorbells; /* calls of post_send that posted something */
 	uint64_t send_wrs, signalled, inlined;
 	uint64_t recv_bells, recv_wrs;
 	uint64_t sends, writes, reads; /* done on the wire, with immediate data or without */
-	uint64_t bytes;         /* moved by them */
+	uint64_t bytes;                /* moved by them */
 	uint64_t polls, empty_polls, completions;
 	uint64_t arms, cq_events, cq_acks;
 	uint64_t cm_events, cm_acks; /* got and acknowledged */
 	uint64_t async_events, async_acks;
-	uint64_t rnr_naks;      /* sends that found no receive, each counted once */
-	uint64_t lost;          /* work requests that met a wire that was cut, or no peer, each counted once */
-	uint64_t overruns;      /* completions lost because a queue was full */
+	uint64_t rnr_naks; /* sends that found no receive, each counted once */
+	/* work requests that met a wire that was cut, or no peer, each counted once */
+	uint64_t lost;
+	uint64_t overruns; /* completions lost because a queue was full */
 };
 
 void fake_verbs_counters(struct fake_counters *counters);
@@ -78,7 +93,10 @@ struct fake_device {
 	struct ibv_gid_entry gids[FAKE_GIDS];
 	unsigned n_gids;
 	uint32_t max_inline;
-	/* completions of a queue pair vanish when it is destroyed, as with some hardware; else they stay, as with rxe */
+	/*
+	 * completions of a queue pair vanish when it is destroyed, as with some hardware; else they
+	 * stay, as with rxe
+	 */
 	int cleans_cq;
 };
 
@@ -89,36 +107,60 @@ void fake_devices(unsigned n);
 void fake_address(const char *address, int index);
 /* What a memory region may be used for: IBV_ACCESS_*. */
 unsigned fake_mr_access(const struct ibv_mr *mr);
-/* An event for all contexts of a device: element is the port's number cast, or of the queue pair or CQ that has it. */
+/*
+ * An event for all contexts of a device: element is the port's number cast, or of the queue pair or
+ * CQ that has it.
+ */
 void fake_async_push(unsigned index, enum ibv_event_type type, void *element);
 
 /* -- the wire -- */
 
 /* Nothing arrives any more, nothing is answered; 0: what waited arrives. */
 void fake_wire_cut(int on);
-/* One more period of the retry timers passes, n times. Sends that have used up their retries fail. Returns how many did. */
+/*
+ * One more period of the retry timers passes, n times. Sends that have used up their retries fail.
+ * Returns how many did.
+ */
 unsigned fake_wire_timeout(unsigned n);
-/* A send that finds no receive fails at once unless its queue pair retries for ever (7); 0: it waits for a receive or for
- * fake_wire_timeout(). A queue pair that never retries (0) fails at once in any case. */
+/*
+ * A send that finds no receive fails at once unless its queue pair retries for ever (7); 0: it
+ * waits for a receive or for fake_wire_timeout(). A queue pair that never retries (0) fails at once
+ * in any case.
+ */
 void fake_wire_rnr_at_once(int on);
 /* Keep what is posted; 0: let it go, in the order of posting. */
 void fake_wire_hold(int on);
-/* Let the oldest held work request go, of qp or of all (NULL). 1: one went, 0: there is none that can. */
+/*
+ * Let the oldest held work request go, of qp or of all (NULL). 1: one went, 0: there is none that
+ * can.
+ */
 int fake_wire_step(struct ibv_qp *qp);
-/* The same for the queue pair of this number, modulo those that have one: between queue pairs any order can be. */
+/*
+ * The same for the queue pair of this number, modulo those that have one: between queue pairs any
+ * order can be.
+ */
 int fake_wire_step_any(unsigned number);
 /* Work requests on the way, of qp or of all (NULL). */
 unsigned fake_wire_waiting(struct ibv_qp *qp);
 
 /* -- connection manager -- */
 
-/* An event for an id, as if the kernel had raised it; no state changes by it. CONNECT_REQUEST: id listens, and the event
- * brings a new id that nobody stands behind. Private data comes padded with zeros to the size of its message, as with a
- * real one: 56 bytes with CONNECT_REQUEST, 196 with ESTABLISHED, 148 with REJECTED. */
-void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data, unsigned len);
-/* A device goes away: DEVICE_REMOVAL for every id on it, IBV_EVENT_DEVICE_FATAL for every context. */
+/*
+ * An event for an id, as if the kernel had raised it; no state changes by it. CONNECT_REQUEST: id
+ * listens, and the event brings a new id that nobody stands behind. Private data comes padded with
+ * zeros to the size of its message, as with a real one: 56 bytes with CONNECT_REQUEST, 196 with
+ * ESTABLISHED, 148 with REJECTED.
+ */
+void fake_cm_push(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data,
+		  unsigned len);
+/*
+ * A device goes away: DEVICE_REMOVAL for every id on it, IBV_EVENT_DEVICE_FATAL for every context.
+ */
 void fake_device_remove(unsigned index);
-/* The connection manager gives up on what the cut wire has lost: UNREACHABLE, or DISCONNECTED with -ETIMEDOUT. */
+/*
+ * The connection manager gives up on what the cut wire has lost: UNREACHABLE, or DISCONNECTED with
+ * -ETIMEDOUT.
+ */
 void fake_cm_timeout(void);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.c - moves the oldest work request of a send queue, when it can go: reads its memory now, not when it was posted */
+/*
+ * wire.c - moves the oldest work request of a send queue, when it can go: reads its memory now, not
+ * when it was posted
+ */
 #include "priv.h"
 
 #define MAX_PARTS 64
@@ -27,18 +30,22 @@ static int add(struct parts *parts, void *ptr, uint64_t len)
 }
 
 /* Local memory, as a list of its user says. 0, or -1: not allowed. */
-static int add_local(struct parts *parts, const struct fv_qp *qp, const struct ibv_sge *sge, int n, unsigned access)
+static int add_local(struct parts *parts, const struct fv_qp *qp, const struct ibv_sge *sge, int n,
+		     unsigned access)
 {
 	for (int i = 0; i < n; i++)
 		if (sge[i].length &&
-		    add(parts, fv_memory(sge[i].lkey, 0, qp->qp.pd, sge[i].addr, sge[i].length, access), sge[i].length) != 0)
+		    add(parts,
+			fv_memory(sge[i].lkey, 0, qp->qp.pd, sge[i].addr, sge[i].length, access),
+			sge[i].length) != 0)
 			return -1;
 	return 0;
 }
 
 /*
- * Small aligned pieces land in words of 32 bits, as they are looked for: who does so with atomic loads, without a completion,
- * is right to, and sees what was done before. A wider store would not say that of its second half to the thread sanitizer.
+ * Small aligned pieces land in words of 32 bits, as they are looked for: who does so with atomic
+ * loads, without a completion, is right to, and sees what was done before. A wider store would not
+ * say that of its second half to the thread sanitizer.
  */
 static void copy(char *to, char *from, uint64_t n)
 {
@@ -80,7 +87,9 @@ static struct fv_qp *find_peer(const struct fv_qp *qp)
 	struct fv_qp *peer = fv_qp_find(qp->attr.dest_qp_num);
 
 	return peer && peer != qp && peer->attr.dest_qp_num == qp->qp.qp_num &&
-		(peer->state == IBV_QPS_RTR || peer->state == IBV_QPS_RTS) ? peer : NULL;
+			       (peer->state == IBV_QPS_RTR || peer->state == IBV_QPS_RTS)
+		       ? peer
+		       : NULL;
 }
 
 /* The oldest work request fails, and with it all that follow. */
@@ -136,8 +145,10 @@ static void do_rdma(struct fv_qp *qp, struct fv_qp *peer, struct fv_send *send, 
 		return;
 	}
 	if (send->length && (!(peer->attr.qp_access_flags & access) ||
-		add(&remote, fv_memory(send->wr.wr.rdma.rkey, 1, peer->qp.pd, send->wr.wr.rdma.remote_addr, send->length, access),
-			send->length) != 0)) {
+			     add(&remote,
+				 fv_memory(send->wr.wr.rdma.rkey, 1, peer->qp.pd,
+					   send->wr.wr.rdma.remote_addr, send->length, access),
+				 send->length) != 0)) {
 		fv_async(peer->qp.context, IBV_EVENT_QP_ACCESS_ERR, &peer->qp, &peer->obj);
 		refuse(qp, peer, IBV_WC_REM_ACCESS_ERR);
 		return;
@@ -180,7 +191,7 @@ static int go(struct fv_qp *qp)
 	if (send->wr.send_flags & IBV_SEND_INLINE)
 		add(&local, send->bytes, send->length);
 	else if (add_local(&local, qp, send->sge, send->wr.num_sge,
-			 send->wr.opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0) != 0) {
+			   send->wr.opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0) != 0) {
 		fail(qp, IBV_WC_LOC_PROT_ERR);
 		return 1;
 	}
@@ -329,7 +340,8 @@ static int pass_period(struct fv_qp *qp)
 	send->tries++;
 	if (send->wait == FV_LOST && send->tries > qp->attr.retry_cnt)
 		fail(qp, IBV_WC_RETRY_EXC_ERR);
-	else if (send->wait == FV_RNR && qp->attr.rnr_retry != 7 && send->tries > qp->attr.rnr_retry)
+	else if (send->wait == FV_RNR && qp->attr.rnr_retry != 7 &&
+		 send->tries > qp->attr.rnr_retry)
 		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 	else
 		return 0;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bare.h - what nothing that talks over memory is faster than: a line of the cache there and back, and a ring one way.
+ * bare.h - what nothing that talks over memory is faster than: a line of the cache there and back,
+ * and a ring one way.
  *
- * In pieces: a program that is compared to them runs a piece of theirs in turn with a piece of its own, because the machine may
- * have another speed in the next millisecond.
+ * In pieces: a program that is compared to them runs a piece of theirs in turn with a piece of its
+ * own, because the machine may have another speed in the next millisecond.
  */
 #ifndef PERF_BARE_H
 #define PERF_BARE_H
 
 #include "common.h"
 
-#define TURN (STOP - 1) /* the sequence number of a message that is answered, and followed by a piece of the limit */
+/* the sequence number of a message that is answered, and followed by a piece of the limit */
+#define TURN (STOP - 1)
 #define LINE_ROUNDS 256 /* of such a piece */
 
 /*
- * Print the median of ours, and as the limit what it was beside that: by the median of the ratios of slices that belong
- * together, for the medians of the two may be of different speeds of the machine. Sorts ours.
+ * Print the median of ours, and as the limit what it was beside that: by the median of the ratios
+ * of slices that belong together, for the medians of the two may be of different speeds of the
+ * machine. Sorts ours.
  */
-static inline void print_beside(const char *name, struct stats *ours, const char *limit_name, const struct stats *limit,
-				const char *unit)
+static inline void print_beside(const char *name, struct stats *ours, const char *limit_name,
+				const struct stats *limit, const char *unit)
 {
 	static struct stats ratios;
 
@@ -60,7 +63,10 @@ static inline uint64_t line_answer(uint64_t *line, uint64_t at, unsigned n)
 	return at;
 }
 
-/* The sequence number lies in the slot, behind the message; credit comes back for a quarter of the ring at a time. */
+/*
+ * The sequence number lies in the slot, behind the message; credit comes back for a quarter of the
+ * ring at a time.
+ */
 struct bare_slot {
 	uint64_t word[7];
 	uint64_t seq;
@@ -76,7 +82,9 @@ struct bare_ring {
 
 static inline struct bare_ring bare_ring(uint64_t n_slots)
 {
-	return (struct bare_ring){.slots = share(n_slots * sizeof(struct bare_slot)), .n_slots = n_slots, .taken = share(4096)};
+	return (struct bare_ring){.slots = share(n_slots * sizeof(struct bare_slot)),
+				  .n_slots = n_slots,
+				  .taken = share(4096)};
 }
 
 /* The next message; its words are filled from `first`. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * common.h - what the programs that measure the machine share: two CPUs, a clock, a child on the other CPU, statistics.
+ * common.h - what the programs that measure the machine share: two CPUs, a clock, a child on the
+ * other CPU, statistics.
  *
- * Each program prints lines "NAME VALUE UNIT". NAME is the median of slices of the run, or the mean of the whole run
- * where that is said; NAME.min and NAME.max are the extremes of the slices.
+ * Each program prints lines "NAME VALUE UNIT". NAME is the median of slices of the run, or the mean
+ * of the whole run where that is said; NAME.min and NAME.max are the extremes of the slices.
  */
 #ifndef PERF_COMMON_H
 #define PERF_COMMON_H
@@ -59,7 +60,9 @@ static inline void relax(void)
 #endif
 }
 
-/* The which-th CPU that we were allowed to use when first asked; the last one when there are fewer. */
+/*
+ * The which-th CPU that we were allowed to use when first asked; the last one when there are fewer.
+ */
 static inline int nth_cpu(int which)
 {
 	static cpu_set_t set; /* as it was before we pinned ourselves */

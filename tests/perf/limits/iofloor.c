@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * iofloor [MS [DEPTH[:read|:write|:null|:relayed[:BYTES]]...]] - random access to another process's memory, reads of 4 KiB if
- * not said otherwise: what a storage path over shared memory cannot be faster than.
+ * iofloor [MS [DEPTH[:read|:write|:null|:relayed[:BYTES]]...]] - random access to another process's
+ * memory, reads of 4 KiB if not said otherwise: what a storage path over shared memory cannot be
+ * faster than.
  *
- * A client sends descriptors of 64 bytes over a ring, the server copies each block between its memory and the buffer of the
- * client (null: does not) and answers over a second ring. Nothing else happens: no sessions, no checks, no statistics.
+ * A client sends descriptors of 64 bytes over a ring, the server copies each block between its
+ * memory and the buffer of the client (null: does not) and answers over a second ring. Nothing else
+ * happens: no sessions, no checks, no statistics.
  *
- * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway does. It has the second CPU;
- * client and server share the first, and each of them lets the other run when it has nothing to do.
+ * relayed: reads, and a third process passes the descriptors on and the answers back, as a gateway
+ * does. It has the second CPU; client and server share the first, and each of them lets the other
+ * run when it has nothing to do.
  */
 #include "common.h"
 
@@ -40,7 +43,8 @@ struct path {
 /* As the volume of a server is: private memory, all of it there. */
 static char *make_volume(void)
 {
-	char *volume = mmap(NULL, VOLUME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *volume = mmap(NULL, VOLUME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 
 	if (volume == MAP_FAILED)
 		die("mmap");
@@ -65,7 +69,8 @@ static void serve(void *arg)
 	if (path->op == RELAYED)
 		pin(nth_cpu(0));
 	for (uint64_t at = 1;; at++) {
-		struct message m, *slot = &path->far.requests[at % SLOTS], *reply = &path->far.replies[at % SLOTS];
+		struct message m, *slot = &path->far.requests[at % SLOTS],
+				  *reply = &path->far.replies[at % SLOTS];
 
 		while (load(&slot->seq) != at)
 			wait_for(path);
@@ -126,7 +131,8 @@ static void request(struct client *c)
 	unsigned tag = c->free[--c->n_free];
 
 	if (!c->again)
-		c->offset[tag] = next_random(&c->random) % (VOLUME / c->path->block) * c->path->block;
+		c->offset[tag] = next_random(&c->random) % (VOLUME / c->path->block) *
+				 c->path->block;
 	slot->offset = c->offset[tag];
 	slot->buffer = (uint64_t)tag * c->path->block;
 	slot->length = c->path->block;
@@ -179,7 +185,10 @@ static void mark(const struct path *path)
 	}
 }
 
-/* Does every buffer hold the block that was asked for last? After writes, of those: one that was written by some buffer. */
+/*
+ * Does every buffer hold the block that was asked for last? After writes, of those: one that was
+ * written by some buffer.
+ */
 static void check(struct client *c)
 {
 	const struct path *path = c->path;
@@ -195,7 +204,8 @@ static void check(struct client *c)
 		uint64_t first;
 
 		memcpy(&first, path->buffers + i * path->block, sizeof(first));
-		if (path->op == WRITE ? first < 1 || first > path->depth : path->op != NOTHING && first != c->offset[i]) {
+		if (path->op == WRITE ? first < 1 || first > path->depth
+				      : path->op != NOTHING && first != c->offset[i]) {
 			fprintf(stderr, "buffer %u does not hold its block\n", i);
 			exit(1);
 		}
@@ -204,7 +214,8 @@ static void check(struct client *c)
 
 static struct wire make_wire(void)
 {
-	return (struct wire){share(SLOTS * sizeof(struct message)), share(SLOTS * sizeof(struct message))};
+	return (struct wire){share(SLOTS * sizeof(struct message)),
+			     share(SLOTS * sizeof(struct message))};
 }
 
 static void measure(const char *spec, struct path path, uint64_t length)
@@ -261,7 +272,8 @@ static int parse(const char *spec, struct path *path)
 		return -1;
 	for (int i = 0; i < 4; i++)
 		if (!strcmp(op, names[i])) {
-			*path = (struct path){.depth = (unsigned)depth, .op = (enum op)i, .block = bytes};
+			*path = (struct path){
+				.depth = (unsigned)depth, .op = (enum op)i, .block = bytes};
 			return 0;
 		}
 	return -1;
@@ -278,8 +290,10 @@ int main(int argc, char **argv)
 		const char *spec = argc < 3 ? usual[i] : argv[i + 2];
 
 		if (parse(spec, &path)) {
-			fprintf(stderr, "iofloor: %s: not DEPTH[:read|:write|:null|:relayed[:BYTES]] with a depth up to %u, "
-					"whole pages up to 1 MiB\n", spec, SLOTS);
+			fprintf(stderr,
+				"iofloor: %s: not DEPTH[:read|:write|:null|:relayed[:BYTES]] with a depth up to %u, "
+				"whole pages up to 1 MiB\n",
+				spec, SLOTS);
 			return 2;
 		}
 		measure(spec, path, length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memcpy [MS [BYTES|dirty:BYTES...]] - nanoseconds for one copy on one core between shared memory, both sides warm; with dirty:
- * of a source that the other CPU has just written, all of it.
+ * memcpy [MS [BYTES|dirty:BYTES...]] - nanoseconds for one copy on one core between shared memory,
+ * both sides warm; with dirty: of a source that the other CPU has just written, all of it.
  */
 #include "common.h"
 
@@ -68,7 +68,10 @@ static void write_beside(void *arg)
 	}
 }
 
-/* Small ones several at a time, for the clock; together they fit into the cache of the one who writes. */
+/*
+ * Small ones several at a time, for the clock; together they fit into the cache of the one who
+ * writes.
+ */
 static void measure_dirty(size_t bytes, uint64_t length)
 {
 	unsigned n = bytes < 1u << 16 ? (unsigned)((1u << 16) / bytes) : 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pingpong [MS] - one cache line, there and back between two processes: nothing that talks over memory is faster.
+ * pingpong [MS] - one cache line, there and back between two processes: nothing that talks over
+ * memory is faster.
  */
 #include "bare.h"
 

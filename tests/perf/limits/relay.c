@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay [MS [RATE]] - what three processes cost that pass a word on and back RATE (1000) times a second by eventfds, and do
- * nothing else: the first is woken by a timer, and the second twice, as a gateway is. In percent of a CPU, all together.
+ * relay [MS [RATE]] - what three processes cost that pass a word on and back RATE (1000) times a
+ * second by eventfds, and do nothing else: the first is woken by a timer, and the second twice, as
+ * a gateway is. In percent of a CPU, all together.
  */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -111,7 +112,8 @@ static uint64_t used_ns(const pid_t *pids)
 
 int main(int argc, char **argv)
 {
-	uint64_t length = duration_ns(argc, argv, 1000), rate = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000, before, start_ns;
+	uint64_t length = duration_ns(argc, argv, 1000),
+		 rate = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000, before, start_ns;
 	const uint64_t period = 1000000000u / (rate ? rate : 1);
 	void (*const fns[PROCESSES])(uint64_t) = {begin, pass_on, answer};
 	pid_t pids[PROCESSES];
@@ -129,7 +131,8 @@ int main(int argc, char **argv)
 	before = used_ns(pids);
 	start_ns = now_ns();
 	usleep((useconds_t)(length / 1000)); /* lint: allowed, the time that is measured */
-	print_value("relay", (double)(used_ns(pids) - before) * 100 / (double)(now_ns() - start_ns), "%");
+	print_value("relay", (double)(used_ns(pids) - before) * 100 / (double)(now_ns() - start_ns),
+		    "%");
 	for (int i = 0; i < PROCESSES; i++)
 		kill(pids[i], SIGKILL);
 	return 0;

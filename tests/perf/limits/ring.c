@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring [MS [SLOTS...]] - messages of 64 bytes one way between two processes, each published by itself and each checked.
+ * ring [MS [SLOTS...]] - messages of 64 bytes one way between two processes, each published by
+ * itself and each checked.
  *
  * The value is the mean of the whole run.
  */
@@ -61,7 +62,8 @@ int main(int argc, char **argv)
 		unsigned long n = strtoul(argv[i], NULL, 10);
 
 		if (n < 8 || n > 1u << 20 || (n & (n - 1))) {
-			fprintf(stderr, "ring: %s: not a power of two between 8 and 1048576\n", argv[i]);
+			fprintf(stderr, "ring: %s: not a power of two between 8 and 1048576\n",
+				argv[i]);
 			return 2;
 		}
 		measure(n, length);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings [MS] - messages of 64 bytes there and back between two processes, each checked, through two bare rings.
+ * rings [MS] - messages of 64 bytes there and back between two processes, each checked, through two
+ * bare rings.
  *
- * As in `ring` the sequence number lies in the slot, but nobody gives credit: the answer does. Each slot's line was last
- * in the other processor's cache, so it travels twice for each message, to be written and to be read.
+ * As in `ring` the sequence number lies in the slot, but nobody gives credit: the answer does. Each
+ * slot's line was last in the other processor's cache, so it travels twice for each message, to be
+ * written and to be read.
  */
 #include "bare.h"
 

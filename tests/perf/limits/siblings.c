@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * siblings [MS] - how much more our two CPUs calculate together than one of them alone: 2 when they are two cores, some 1.2 when
- * they are threads of one, as it pleases the host of a virtual machine.
+ * siblings [MS] - how much more our two CPUs calculate together than one of them alone: 2 when they
+ * are two cores, some 1.2 when they are threads of one, as it pleases the host of a virtual
+ * machine.
  */
 #include "common.h"
 
@@ -19,7 +20,8 @@ static uint64_t calculate(uint64_t seed)
 		d = (d ^ i) + 0xd6e8feb86659fd93;
 		e = (e ^ i) + 0xa0761d6478bd642f;
 		f = (f ^ i) + 0xe7037ed1a0b428db;
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f)); /* one by one, as they stand */
+		/* one by one, as they stand */
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
 	}
 	return a ^ b ^ c ^ d ^ e ^ f;
 }

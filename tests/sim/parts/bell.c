@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/bell.c - the doorbell of shm-comch: one or two producers, and a consumer that sleeps whenever nothing is there
+ * parts/bell.c - the doorbell of shm-comch: one or two producers, and a consumer that sleeps
+ * whenever nothing is there
  *
- * With a fence at each end, and with membarrier(2) at the sleeper's; with a descriptor that is cleared, and with edges.
+ * With a fence at each end, and with membarrier(2) at the sleeper's; with a descriptor that is
+ * cleared, and with edges.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -15,8 +17,12 @@ static int epoll;
 
 static void begin(void)
 {
-	attr = (struct lanes_attr){.n_rings = 1 + (sim_draw(4) == 0), .n_slots = 8, .depth = 1 + sim_draw(4), .credit_batch = 1,
-				   .membarrier = sim_draw(2), .edges = sim_draw(2)};
+	attr = (struct lanes_attr){.n_rings = 1 + (sim_draw(4) == 0),
+				   .n_slots = 8,
+				   .depth = 1 + sim_draw(4),
+				   .credit_batch = 1,
+				   .membarrier = sim_draw(2),
+				   .edges = sim_draw(2)};
 	n_each = 2 + sim_draw(5) / attr.n_rings;
 	batch = 1 + sim_draw(3);
 	more = sim_draw(2);
@@ -103,5 +109,9 @@ static const char *check(void)
 	return NULL;
 }
 
-const struct part part_bell = {.name = "bell", .steps = 20000, .begin = begin, .open = open_bell,
-			       .threads = {produce_first, consume, produce_second}, .check = check};
+const struct part part_bell = {.name = "bell",
+			       .steps = 20000,
+			       .begin = begin,
+			       .open = open_bell,
+			       .threads = {produce_first, consume, produce_second},
+			       .check = check};

@@ -22,17 +22,30 @@ void lanes_begin(const struct lanes_attr *attr)
 		lanes.conn[i].membarrier = attr->membarrier;
 	}
 	lanes.consumer = (struct comch_consumer){
-		.posts = posts, .posts_last = LANES_DEPTH - 1, .depth = attr->depth, .max_data = MESSAGE_DATA,
+		.posts = posts,
+		.posts_last = LANES_DEPTH - 1,
+		.depth = attr->depth,
+		.max_data = MESSAGE_DATA,
 		.credit_batch = attr->credit_batch,
-		.clears = !attr->edges, .page = &lanes.page, .conn = &lanes.conn[1], .payload = &payload,
+		.clears = !attr->edges,
+		.page = &lanes.page,
+		.conn = &lanes.conn[1],
+		.payload = &payload,
 		.active = (1u << attr->n_rings) - 1,
 	};
 	for (uint32_t i = 0; i < attr->n_rings; i++) {
-		lanes.in[i] = (struct comch_in){.slots = lanes.slots[i], .line = &lanes.page.ring[i], .mask = attr->n_slots - 1};
+		lanes.in[i] = (struct comch_in){.slots = lanes.slots[i],
+						.line = &lanes.page.ring[i],
+						.mask = attr->n_slots - 1};
 		lanes.consumer.in[i] = &lanes.in[i];
 		lanes.producers[i] = (struct comch_producer){
-			.slots = lanes.slots[i], .asleep = &lanes.page.asleep.asleep, .conn = &lanes.conn[0],
-			.mask = attr->n_slots - 1, .cookies = cookies, .max_data = MESSAGE_DATA, .line = &lanes.page.ring[i],
+			.slots = lanes.slots[i],
+			.asleep = &lanes.page.asleep.asleep,
+			.conn = &lanes.conn[0],
+			.mask = attr->n_slots - 1,
+			.cookies = cookies,
+			.max_data = MESSAGE_DATA,
+			.line = &lanes.page.ring[i],
 			.fence = !attr->membarrier,
 		};
 	}
@@ -71,8 +84,9 @@ void lanes_take(const struct gantry_msg *m)
 
 void lanes_post(void)
 {
-	const struct gantry_recv recv = {
-		.buf = bufs[lanes.n_posted % LANES_DEPTH], .length = MESSAGE_DATA, .cookie = lanes.n_posted};
+	const struct gantry_recv recv = {.buf = bufs[lanes.n_posted % LANES_DEPTH],
+					 .length = MESSAGE_DATA,
+					 .cookie = lanes.n_posted};
 
 	PART_CHECK(comch_post_recv(&lanes.consumer, &recv, 1) == 0, "a receive is rejected");
 	lanes.n_posted++;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch_lanes.h - a consumer of shm-comch and rings towards it, as their lanes see them, made without the control threads */
+/*
+ * comch_lanes.h - a consumer of shm-comch and rings towards it, as their lanes see them, made
+ * without the control threads
+ */
 #ifndef COMCH_LANES_H
 #define COMCH_LANES_H
 
@@ -22,7 +25,7 @@ struct lanes {
 	struct comch_in in[LANES_RINGS];
 	struct comch_consumer consumer;
 	struct comch_producer producers[LANES_RINGS];
-	uint32_t n_posted, n_taken;          /* receives, messages */
+	uint32_t n_posted, n_taken; /* receives, messages */
 	uint32_t n_sent[LANES_RINGS], n_got[LANES_RINGS];
 };
 extern struct lanes lanes;

@@ -10,7 +10,9 @@ void message_begin(void)
 	first = sim_draw(8);
 }
 
-/* In one slot, full; in two; in one; in three; in one, not full; in one, with data; in one; in two. */
+/*
+ * In one slot, full; in two; in one; in three; in one, not full; in one, with data; in one; in two.
+ */
 static uint32_t length_of(uint32_t i)
 {
 	static const uint32_t lengths[] = {0, 64, 0, 140, 0, 24, 0, 104};
@@ -45,7 +47,8 @@ bool message_is(const void *bytes, uint32_t n, uint32_t word)
 void message_check(const struct gantry_msg *m, const uint8_t *buf, uint32_t i, uint32_t word)
 {
 	PART_CHECK(m->status == 0, "a message is rejected");
-	PART_CHECK(m->imm_len == imm_len_of(i) && m->length == length_of(i), "a message is lost or comes twice");
+	PART_CHECK(m->imm_len == imm_len_of(i) && m->length == length_of(i),
+		   "a message is lost or comes twice");
 	PART_CHECK(message_is(m->imm, m->imm_len, word), "a message is wrong");
 	PART_CHECK(message_is(buf, m->length, word), "data is wrong");
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comch_messages.h - messages of all forms that shm-comch has in a ring, each word of which names the message */
+/*
+ * comch_messages.h - messages of all forms that shm-comch has in a ring, each word of which names
+ * the message
+ */
 #ifndef COMCH_MESSAGES_H
 #define COMCH_MESSAGES_H
 

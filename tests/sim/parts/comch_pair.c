@@ -48,7 +48,7 @@ static void make_blocks(void)
 
 static void reset_blocks(void)
 {
-	if (blocks[0].views[0] == NULL)
+	if (!blocks[0].views[0])
 		make_blocks();
 	for (struct block *b = blocks; b < blocks + BLOCKS; b++) {
 		for (size_t v = 0; v < VIEWS; v++) {
@@ -126,7 +126,7 @@ int pair_fcntl(int fd, int command, ...)
 {
 	struct block *b = block_of(fd);
 
-	if (b == NULL)
+	if (!b)
 		sim_fail("fcntl %d of another descriptor", command);
 	if (command != F_DUPFD_CLOEXEC)
 		return command == F_GETFL ? O_RDWR : 0;
@@ -146,7 +146,7 @@ int pair_close(int fd)
 {
 	struct block *b = block_of(fd);
 
-	if (b == NULL)
+	if (!b)
 		return __wrap_close(fd);
 	PART_CHECK(b->n_fds != 0, "a descriptor is closed twice");
 	b->n_fds--;
@@ -201,20 +201,24 @@ void pair_region(struct gantry_region *region, uint64_t bytes)
 {
 	int fd = pair_memfd_create("region", 0);
 
-	*region = (struct gantry_region){.addr = pair_mmap(NULL, bytes, 0, 0, fd, 0), .length = bytes, .fd = fd,
+	*region = (struct gantry_region){.addr = pair_mmap(NULL, bytes, 0, 0, fd, 0),
+					 .length = bytes,
+					 .fd = fd,
 					 .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 }
 
 /* -- what the rest of the transport does -- */
 
-int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY])
+int comch_memory_check(const struct comch_conn *conn, const struct comch_memory *m,
+		       char why[COMCH_WHY])
 {
 	(void)conn;
 	(void)why;
-	return block_of(m->fd) != NULL ? 0 : -EINVAL;
+	return block_of(m->fd) ? 0 : -EINVAL;
 }
 
-int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m, char why[COMCH_WHY])
+int comch_memory_check_frozen(const struct comch_conn *conn, const struct comch_memory *m,
+			      char why[COMCH_WHY])
 {
 	return comch_memory_check(conn, m, why);
 }
@@ -242,7 +246,9 @@ void comch_conn_poison(struct comch_conn *conn)
 
 int comch_conn_usable(const struct comch_conn *conn)
 {
-	return conn->state != COMCH_S_OPEN || __atomic_load_n(&conn->lost, __ATOMIC_RELAXED) ? -ENOTCONN : 0;
+	return conn->state != COMCH_S_OPEN || __atomic_load_n(&conn->lost, __ATOMIC_RELAXED)
+		       ? -ENOTCONN
+		       : 0;
 }
 
 void comch_conn_close_fds(const struct comch_conn *conn, const int *fds, unsigned int n)
@@ -274,7 +280,8 @@ bool comch_conn_take_fds(struct comch_conn *conn, unsigned int n)
 
 /* -- frames -- */
 
-int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds, unsigned int n_fds)
+int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, const int *fds,
+		   unsigned int n_fds)
 {
 	unsigned to = conn == &pair[0].conn;
 	struct frame *f;
@@ -287,8 +294,9 @@ int comch_out_send(struct comch_conn *conn, const struct comch_frame *frame, con
 	f = &frames[to][(first[to] + n_frames[to]) % FRAMES];
 	memcpy(&f->frame, frame, sizeof(frame->head) + frame->head.length);
 	for (unsigned i = 0; i < COMCH_FDS_MAX; i++)
-		f->fds[i] = i >= n_fds ? -1 : block_of(fds[i]) != NULL ? pair_fcntl(fds[i], F_DUPFD_CLOEXEC, 0)
-								       : fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		f->fds[i] = i >= n_fds         ? -1
+			    : block_of(fds[i]) ? pair_fcntl(fds[i], F_DUPFD_CLOEXEC, 0)
+					       : fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
 	n_frames[to]++;
 	sim_changed();
 	return 0;
@@ -344,7 +352,7 @@ void pair_turn(unsigned side)
 
 		n_frames[side]--;
 		why = process(conn, &f);
-		if (why != NULL)
+		if (why)
 			part_fail(why);
 		for (unsigned i = 0; i < COMCH_FDS_MAX; i++)
 			if (f.fds[i] >= 0)
@@ -371,7 +379,7 @@ static bool has_work(void *arg)
 {
 	const struct waits *w = arg;
 
-	return n_frames[w->side] != 0 || pair[w->side].kicked || (w->flag != NULL && *w->flag);
+	return n_frames[w->side] != 0 || pair[w->side].kicked || (w->flag && *w->flag);
 }
 
 void pair_wait(unsigned side, const bool *flag)
@@ -417,8 +425,10 @@ static uint64_t *counter(const struct gantry_host *host, const char *name)
 
 void pair_begin(void)
 {
-	static const struct comch_conf conf = {.max_depth = 64, .ring_slots = COMCH_SLOTS_MIN, .max_bytes = 1 << 20, .mapped = 1};
-	static const struct gantry_conn_events events = {.consumer = on_consumer, .revoke = on_revoke, .revoked = on_revoked};
+	static const struct comch_conf conf = {
+		.max_depth = 64, .ring_slots = COMCH_SLOTS_MIN, .max_bytes = 1 << 20, .mapped = 1};
+	static const struct gantry_conn_events events = {
+		.consumer = on_consumer, .revoke = on_revoke, .revoked = on_revoked};
 	static const struct gantry_host host = {.counter = counter};
 	bool membarrier = sim_draw(2);
 
@@ -462,8 +472,8 @@ void pair_lose(void)
 const char *pair_check(void)
 {
 	for (unsigned i = 0; i < 2; i++)
-		if (pair[i].conn.n_rings != 0 || pair[i].conn.n_remotes != 0 || pair[i].conn.n_consumers != 0 ||
-		    pair[i].conn.n_producers != 0)
+		if (pair[i].conn.n_rings != 0 || pair[i].conn.n_remotes != 0 ||
+		    pair[i].conn.n_consumers != 0 || pair[i].conn.n_producers != 0)
 			return "a queue is left over";
 	for (struct block *b = blocks; b < blocks + BLOCKS; b++)
 		if (b->n_mapped != 0)

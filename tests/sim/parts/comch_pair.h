@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comch_pair.h - two connected devices of shm-comch in one process, with the product's queues.c and region.c
+ * comch_pair.h - two connected devices of shm-comch in one process, with the product's queues.c and
+ * region.c
  *
- * Frames go through queues of the pair, not sockets. Shared memory is of the pair too, and mapped twice, once for each side:
- * what a side has unmapped faults. Each side has a control thread of the part, which calls pair_turn().
+ * Frames go through queues of the pair, not sockets. Shared memory is of the pair too, and mapped
+ * twice, once for each side: what a side has unmapped faults. Each side has a control thread of the
+ * part, which calls pair_turn().
  */
 #ifndef COMCH_PAIR_H
 #define COMCH_PAIR_H
@@ -24,7 +26,9 @@ void pair_begin(void);
 void pair_open(void);
 /* Process all frames that have come, and what lanes left to the control thread. */
 void pair_turn(unsigned side);
-/* Wait for something to do for pair_turn(), or a flag that part_set() sets; the flag may be NULL. */
+/*
+ * Wait for something to do for pair_turn(), or a flag that part_set() sets; the flag may be NULL.
+ */
 void pair_wait(unsigned side, const bool *flag);
 bool pair_has_frames(unsigned side);
 /* The end of both connections, as their owners see it: sends fail. */

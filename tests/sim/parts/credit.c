@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/credit.c - the credit of shm-comch: several times as many messages as there are receives and slots, credit in batches
+ * parts/credit.c - the credit of shm-comch: several times as many messages as there are receives
+ * and slots, credit in batches
  *
  * The producer waits for credit without a bell, as a lane that polls; the consumer never sleeps.
  */
@@ -11,7 +12,10 @@ static struct lanes_attr attr;
 
 static void begin(void)
 {
-	attr = (struct lanes_attr){.n_rings = 1, .n_slots = 4u << sim_draw(2), .depth = 1 + sim_draw(6), .membarrier = true};
+	attr = (struct lanes_attr){.n_rings = 1,
+				   .n_slots = 4u << sim_draw(2),
+				   .depth = 1 + sim_draw(6),
+				   .membarrier = true};
 	attr.credit_batch = 1 + sim_draw((attr.depth + 1) / 2);
 	n = 6 + sim_draw(8);
 	batch = 1 + sim_draw(4);
@@ -65,8 +69,14 @@ static const char *check(void)
 	const struct comch_producer *p = &lanes.producers[0];
 	const uint64_t all = comch_credit_pack((uint32_t)p->position, n + attr.depth);
 
-	return lanes.n_got[0] != n ? "a message is missing" : lanes.page.ring[0].credit != all ? "credit is lost" : NULL;
+	return lanes.n_got[0] != n                ? "a message is missing"
+	       : lanes.page.ring[0].credit != all ? "credit is lost"
+						  : NULL;
 }
 
-const struct part part_credit = {.name = "credit", .steps = 100000, .begin = begin, .open = lanes_open_bell,
-				 .threads = {produce, consume}, .check = check};
+const struct part part_credit = {.name = "credit",
+				 .steps = 100000,
+				 .begin = begin,
+				 .open = lanes_open_bell,
+				 .threads = {produce, consume},
+				 .check = check};

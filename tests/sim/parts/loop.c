@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/loop.c - a lane of the loop transport: messages of all kinds, credit, sleep, and either end going at any time
+ * parts/loop.c - a lane of the loop transport: messages of all kinds, credit, sleep, and either end
+ * going at any time
  *
- *	control     makes the queues while the consumer's lane polls; destroys the producer, then writes to the region that its
- *	            messages named; or destroys the consumer, while the producer may still send
- *	producer    sends; has done with its queue when all is sent, or the queue says that the consumer is gone
- *	consumer    receives; sleeps when there is nothing
+ *     control     makes the queues while the consumer's lane polls; destroys the producer, then
+ *                 writes to the region that its messages named; or destroys the consumer, while the
+ *                 producer may still send
+ *     producer    sends; has done with its queue when all is sent, or the queue says that the
+ *                 consumer is gone
+ *     consumer    receives; sleeps when there is nothing
  */
 #include <poll.h>
 #include <string.h>
@@ -15,13 +18,14 @@
 
 #define DATA 16u
 #define MESSAGES 8u
-#define AFTER 0xee /* what the owner of the region writes to it when no message may name it any more */
+/* what the owner of the region writes to it when no message may name it any more */
+#define AFTER 0xee
 
 static struct {
-	uint32_t n, depth, batch;      /* messages, receives, messages that a poll takes */
-	uint32_t kind;                 /* of the first message */
-	uint32_t more;                 /* GANTRY_SEND_MORE is used */
-	uint32_t consumer_goes_after;  /* so many messages; n: it stays longer than the producer */
+	uint32_t n, depth, batch;     /* messages, receives, messages that a poll takes */
+	uint32_t kind;                /* of the first message */
+	uint32_t more;                /* GANTRY_SEND_MORE is used */
+	uint32_t consumer_goes_after; /* so many messages; n: it stays longer than the producer */
 } as;
 
 static struct loop_device dev;
@@ -41,7 +45,8 @@ int loop_usable(const struct loop_conn *conn)
 	return 0;
 }
 
-int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc, const void *data, size_t len)
+int loop_event(struct loop_conn *conn, enum loop_event_type type, uint32_t id, int rc,
+	       const void *data, size_t len)
 {
 	(void)conn;
 	(void)type;
@@ -79,8 +84,10 @@ static void begin(void)
 	a.peer = &b;
 	b.peer = &a;
 	region = (struct gantry_region){.addr = memory, .length = sizeof(memory), .fd = -1};
-	a.exports[0] = (struct loop_export){
-		.rights = GANTRY_REMOTE_READ, .length = sizeof(memory), .addr = memory, .region = &region};
+	a.exports[0] = (struct loop_export){.rights = GANTRY_REMOTE_READ,
+					    .length = sizeof(memory),
+					    .addr = memory,
+					    .region = &region};
 	for (uint32_t i = 0; i < sizeof(memory); i++)
 		memory[i] = (uint8_t)(100 + i / DATA);
 	memset(bufs, 0, sizeof(bufs));
@@ -99,8 +106,10 @@ static void open_consumer(void)
 
 static void *control(void *arg)
 {
-	PART_CHECK(loop_producer_create(&a, 1, &(struct gantry_queue_attr){.depth = as.depth, .max_data = DATA},
-					(void **)&producer) == 0, "a producer cannot be made");
+	PART_CHECK(loop_producer_create(
+			   &a, 1, &(struct gantry_queue_attr){.depth = as.depth, .max_data = DATA},
+			   (void **)&producer) == 0,
+		   "a producer cannot be made");
 	sim_late(producer->ring->msgs, (producer->ring->mask + 1) * sizeof(struct loop_msg));
 	sim_late(producer->ring->inline_data, (producer->ring->mask + 1) * DATA);
 	part_set(&can_send);
@@ -112,14 +121,17 @@ static void *control(void *arg)
 	part_wait(&all_sent);
 	loop_producer_destroy(producer);
 	memset(memory, AFTER, sizeof(memory));
-	if (consumer != NULL) {
+	if (consumer) {
 		part_wait(&all_got);
 		loop_consumer_destroy(consumer);
 	}
 	return arg;
 }
 
-/* One of four: as much immediate data as there can be; a word; data inside the message; data of the region. */
+/*
+ * One of four: as much immediate data as there can be; a word; data inside the message; data of the
+ * region.
+ */
 static uint32_t kind_of(uint32_t i)
 {
 	return (i + as.kind) % 4;
@@ -128,7 +140,8 @@ static uint32_t kind_of(uint32_t i)
 static int send_one(uint32_t i, uint32_t flags)
 {
 	uint8_t imm[GANTRY_IMM_MAX], data[DATA];
-	struct gantry_send s = {.imm = imm, .imm_len = kind_of(i) == 0 ? GANTRY_IMM_MAX : 8, .cookie = i};
+	struct gantry_send s = {
+		.imm = imm, .imm_len = kind_of(i) == 0 ? GANTRY_IMM_MAX : 8, .cookie = i};
 
 	memset(imm, (int)(100 + i), sizeof(imm));
 	memset(data, (int)(100 + i), sizeof(data));
@@ -176,7 +189,8 @@ static void take(const struct gantry_msg *m)
 	uint32_t i = n_got++;
 
 	PART_CHECK(i < as.n, "a message comes twice");
-	PART_CHECK(m->imm_len == (kind_of(i) == 0 ? GANTRY_IMM_MAX : 8), "immediate data has another length");
+	PART_CHECK(m->imm_len == (kind_of(i) == 0 ? GANTRY_IMM_MAX : 8),
+		   "immediate data has another length");
 	PART_CHECK(is(m->imm, m->imm_len, 100 + i), "a message is wrong");
 	PART_CHECK(m->cookie == i, "a receive is used out of order");
 	if (m->status == -EFAULT && kind_of(i) == 3)
@@ -190,7 +204,10 @@ static void post(uint32_t first, uint32_t n)
 {
 	n_posted = first + n;
 	for (uint32_t i = first; i < first + n; i++)
-		PART_CHECK(loop_post_recv(consumer, &(struct gantry_recv){.buf = bufs[i], .length = DATA, .cookie = i}, 1) == 0,
+		PART_CHECK(loop_post_recv(consumer,
+					  &(struct gantry_recv){
+						  .buf = bufs[i], .length = DATA, .cookie = i},
+					  1) == 0,
 			   "a receive is rejected");
 }
 
@@ -209,13 +226,16 @@ static void *consume(void *arg)
 			post(n_got - (uint32_t)n + as.depth, (uint32_t)n);
 		} else {
 			if (loop_consumer_arm(consumer) == 0)
-				poll(&(struct pollfd){.fd = consumer->bell, .events = POLLIN}, 1, -1);
+				poll(&(struct pollfd){.fd = consumer->bell, .events = POLLIN}, 1,
+				     -1);
 			loop_consumer_disarm(consumer);
 		}
 	}
-	if (as.consumer_goes_after == as.n) /* until the ring of the producer, which has gone, is let go of */
+	/* until the ring of the producer, which has gone, is let go of */
+	if (as.consumer_goes_after == as.n)
 		while (consumer->active != 0) {
-			PART_CHECK(loop_poll_recv(consumer, m, as.batch) == 0, "a message comes twice");
+			PART_CHECK(loop_poll_recv(consumer, m, as.batch) == 0,
+				   "a message comes twice");
 			part_spin();
 		}
 	part_set(&all_got);
@@ -227,5 +247,9 @@ static const char *check(void)
 	return n_got < as.consumer_goes_after ? "a message is missing" : NULL;
 }
 
-const struct part part_loop = {.name = "loop", .steps = 20000, .begin = begin, .open = open_consumer,
-			       .threads = {control, produce, consume}, .check = check};
+const struct part part_loop = {.name = "loop",
+			       .steps = 20000,
+			       .begin = begin,
+			       .open = open_consumer,
+			       .threads = {control, produce, consume},
+			       .check = check};

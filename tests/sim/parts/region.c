@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/region.c - a region of shm-comch: exported, imported, read and written by the importer's lane, and revoked meanwhile
+ * parts/region.c - a region of shm-comch: exported, imported, read and written by the importer's
+ * lane, and revoked meanwhile
  *
- *	control 0, lane 0   own the region; the lane sends messages that name it, then the control thread asks for it back
- *	control 1, lane 1   import it; the lane reads what messages name, and writes to the region by an rma until it must stop
+ *     control 0, lane 0   own the region; the lane sends messages that name it, then the control
+ *                         thread asks for it back
+ *     control 1, lane 1   import it; the lane reads what messages name, and writes to the region by
+ *                         an rma until it must stop
  *
- * When `revoked` has come, the owner writes another value to the region. From then on no access of the importer may reach it.
- * The owner may then export other memory, which has the place of the first region at the importer with another generation.
+ * When `revoked` has come, the owner writes another value to the region. From then on no access of
+ * the importer may reach it. The owner may then export other memory, which has the place of the
+ * first region at the importer with another generation.
  */
 #include <string.h>
 
@@ -22,9 +26,10 @@
 
 static struct {
 	uint32_t n, n_writes; /* messages, writes */
-	bool holds;                  /* the importer's user imports it */
-	bool waits;                  /* the owner waits until messages were received before it asks for the region back */
-	bool again;                  /* the owner exports other memory afterwards */
+	bool holds;           /* the importer's user imports it */
+	/* the owner waits until messages were received before it asks for the region back */
+	bool waits;
+	bool again; /* the owner exports other memory afterwards */
 } as;
 
 static struct gantry_region region, second, *imported;
@@ -56,7 +61,8 @@ static void begin(void)
 	rma = NULL;
 	imported = NULL;
 	n_got = n_refused = 0;
-	exported = ready0 = ready1 = idle0 = idle1 = may_stop1 = stopped1 = received = closed[0] = closed[1] = false;
+	exported = ready0 = ready1 = idle0 = idle1 = may_stop1 = stopped1 = received = closed[0] =
+		closed[1] = false;
 	memset(bufs, 0, sizeof(bufs));
 	pair_begin();
 }
@@ -100,7 +106,8 @@ static void export_again(void)
 {
 	pair_region(&second, REGION_BYTES);
 	fill(&second, OTHER);
-	PART_CHECK(comch_export(&pair[0].conn, &second, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, HANDLE, &token) == 0,
+	PART_CHECK(comch_export(&pair[0].conn, &second, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
+				HANDLE, &token) == 0,
 		   "a region cannot be exported again");
 	turn_until_set(0, &idle1);
 	pair[0].revoked = 0;
@@ -111,14 +118,17 @@ static void export_again(void)
 static void *control0(void *arg)
 {
 	turn_until(0, &pair[0].consumer_up);
-	PART_CHECK(comch_producer_create(&pair[0].conn, pair[0].consumer_up,
-					 &(struct gantry_queue_attr){.depth = MESSAGES, .max_data = DATA}, (void **)&producer) == 0,
+	PART_CHECK(comch_producer_create(
+			   &pair[0].conn, pair[0].consumer_up,
+			   &(struct gantry_queue_attr){.depth = MESSAGES, .max_data = DATA},
+			   (void **)&producer) == 0,
 		   "a producer cannot be made");
 	pair_region(&region, REGION_BYTES);
 	for (uint32_t i = 0; i < MESSAGES; i++)
 		for (uint32_t at = 0, word = 100 + i; at < DATA; at += 4)
 			memcpy((uint8_t *)region.addr + i * DATA + at, &word, 4);
-	PART_CHECK(comch_export(&pair[0].conn, &region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, HANDLE, &token) == 0,
+	PART_CHECK(comch_export(&pair[0].conn, &region, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE,
+				HANDLE, &token) == 0,
 		   "a region cannot be exported");
 	part_set(&exported);
 	part_set(&ready0);
@@ -142,8 +152,12 @@ static void *lane0(void *arg)
 	part_wait(&ready0);
 	for (uint32_t i = 0; i < as.n;) {
 		uint32_t imm[2] = {100 + i, 100 + i};
-		const struct gantry_send s = {.imm = imm, .imm_len = sizeof(imm), .region = &region, .region_offset = i * DATA,
-					      .length = DATA, .cookie = i};
+		const struct gantry_send s = {.imm = imm,
+					      .imm_len = sizeof(imm),
+					      .region = &region,
+					      .region_offset = i * DATA,
+					      .length = DATA,
+					      .cookie = i};
 		int rc = comch_send(producer, &s, 0);
 
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
@@ -171,8 +185,10 @@ static void *control1(void *arg)
 	uint32_t id;
 	int rc;
 
-	PART_CHECK(comch_consumer_create(&pair[1].conn, &attr, &id, (void **)&consumer) == 0, "a consumer cannot be made");
-	PART_CHECK(comch_rma_create(&pair[1].conn, &attr, (void **)&rma) == 0, "an rma cannot be made");
+	PART_CHECK(comch_consumer_create(&pair[1].conn, &attr, &id, (void **)&consumer) == 0,
+		   "a consumer cannot be made");
+	PART_CHECK(comch_rma_create(&pair[1].conn, &attr, (void **)&rma) == 0,
+		   "an rma cannot be made");
 	if (as.holds) {
 		turn_until_set(1, &exported);
 		while (!has_come()) {
@@ -180,10 +196,11 @@ static void *control1(void *arg)
 			pair_turn(1);
 		}
 		rc = comch_import(&pair[1].conn, &token, 1, &imported);
-		PART_CHECK(rc == 0 || rc == -ENOENT, "a region cannot be imported"); /* it may have been asked back already */
+		/* it may have been asked back already */
+		PART_CHECK(rc == 0 || rc == -ENOENT, "a region cannot be imported");
 	}
 	part_set(&ready1);
-	if (imported != NULL) {
+	if (imported) {
 		turn_until(1, &pair[1].revoke);
 		part_set(&may_stop1);
 		turn_until_set(1, &stopped1);
@@ -208,20 +225,27 @@ static void take(const struct gantry_msg *m)
 		n_refused++;
 	} else {
 		PART_CHECK(m->status == 0 && m->length == DATA, "a message is rejected");
-		PART_CHECK(message_is(bufs[n_got], DATA, word), "the region was read after it had been revoked");
+		PART_CHECK(message_is(bufs[n_got], DATA, word),
+			   "the region was read after it had been revoked");
 	}
 	n_got++;
 }
 
 static void write_once(uint32_t i)
 {
-	static const uint32_t from[DATA / 4] = {WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN};
-	const struct gantry_rma op = {.op = GANTRY_RMA_WRITE, .local = (void *)(uintptr_t)from, .remote = imported,
-				      .remote_offset = (MESSAGES + i % MESSAGES) * DATA, .length = DATA, .cookie = i};
+	static const uint32_t from[DATA / 4] = {WRITTEN, WRITTEN, WRITTEN, WRITTEN,
+						WRITTEN, WRITTEN, WRITTEN, WRITTEN};
+	const struct gantry_rma op = {.op = GANTRY_RMA_WRITE,
+				      .local = (void *)(uintptr_t)from,
+				      .remote = imported,
+				      .remote_offset = (MESSAGES + i % MESSAGES) * DATA,
+				      .length = DATA,
+				      .cookie = i};
 	struct gantry_rma_done done;
 
 	PART_CHECK(comch_rma_submit(rma, &op) == 0, "a write is rejected");
-	PART_CHECK(comch_rma_poll(rma, &done, 1) == 1 && done.cookie == i && done.status == 0, "a write fails");
+	PART_CHECK(comch_rma_poll(rma, &done, 1) == 1 && done.cookie == i && done.status == 0,
+		   "a write fails");
 }
 
 static void *lane1(void *arg)
@@ -231,9 +255,12 @@ static void *lane1(void *arg)
 
 	part_wait(&ready1);
 	for (uint32_t i = 0; i < MESSAGES; i++)
-		PART_CHECK(comch_post_recv(consumer, &(struct gantry_recv){.buf = bufs[i], .length = DATA, .cookie = i}, 1) == 0,
+		PART_CHECK(comch_post_recv(consumer,
+					   &(struct gantry_recv){
+						   .buf = bufs[i], .length = DATA, .cookie = i},
+					   1) == 0,
 			   "a receive is rejected");
-	while (n_got < as.n || (imported != NULL && !stopped1)) {
+	while (n_got < as.n || (imported && !stopped1)) {
 		int n = comch_poll_recv(consumer, m, 2);
 
 		PART_CHECK(n >= 0, "a poll fails");
@@ -241,7 +268,7 @@ static void *lane1(void *arg)
 			take(&m[i]);
 		if (n_got == as.n && !received)
 			part_set(&received);
-		if (imported != NULL && !stopped1) {
+		if (imported && !stopped1) {
 			if (may_stop1)
 				part_set(&stopped1);
 			else if (n_written < as.n_writes)
@@ -270,5 +297,10 @@ static const char *check(void)
 	return NULL;
 }
 
-const struct part part_region = {.name = "region", .steps = 50000, .tune = tune, .begin = begin, .open = pair_open,
-				 .threads = {control0, lane0, control1, lane1}, .check = check};
+const struct part part_region = {.name = "region",
+				 .steps = 50000,
+				 .tune = tune,
+				 .begin = begin,
+				 .open = pair_open,
+				 .threads = {control0, lane0, control1, lane1},
+				 .check = check};

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/resume.c - a client opens its session again while the server still has the older one: core/session with the fake
- * transport of the unit tests
+ * parts/resume.c - a client opens its session again while the server still has the older one:
+ * core/session with the fake transport of the unit tests
  *
- *	control   the loop of the server, and between its turns the peers: they open the session with several epochs and secrets
- *	worker    a thread of the product: the lanes of all sessions, which pass IO to the backend
- *	backend   completes what it holds, later
+ *     control   the loop of the server, and between its turns the peers: they open the session with
+ *               several epochs and secrets
+ *     worker    a thread of the product: the lanes of all sessions, which pass IO to the backend
+ *     backend   completes what it holds, later
  *
- * When the role is asked for a new session, the older ones have ended, and none of their IO is under way or comes later.
+ * When the role is asked for a new session, the older ones have ended, and none of their IO is
+ * under way or comes later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,9 +29,10 @@ enum rival { NO_RIVAL, STALE_EPOCH, SAME_EPOCH, WRONG_SECRET, NO_SECRET, NEWER, 
 
 static struct {
 	enum rival rival; /* another HELLO, after that of the second session */
-	uint32_t n_before, n_after; /* IO of the first session, sent before and after the second HELLO */
-	bool closes;      /* the connection of the first session ends before the second one comes */
-	bool slow_close;  /* the role takes its time to let go of a session */
+	/* IO of the first session, sent before and after the second HELLO */
+	uint32_t n_before, n_after;
+	bool closes;     /* the connection of the first session ends before the second one comes */
+	bool slow_close; /* the role takes its time to let go of a session */
 } as;
 
 struct session {
@@ -41,7 +44,10 @@ struct session {
 static struct fake_core fc;
 static struct session sessions[SESSIONS];
 static uint32_t n_sessions, n_held, n_completed;
-static struct { struct gantry_io *io; struct session *session; } held[2 * IOS];
+static struct {
+	struct gantry_io *io;
+	struct session *session;
+} held[2 * IOS];
 static bool holds, at_end, finished, has_held, backend_ended;
 static uint8_t secret[GANTRY_SECRET_BYTES];
 
@@ -67,7 +73,8 @@ static void begin(void)
 
 /* -- the role -- */
 
-static int on_hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
+static int on_hello(void *role, struct gantry_session *session,
+		    const struct gantry_session_attr *attr)
 {
 	struct session *s;
 
@@ -130,8 +137,8 @@ static int submit(void *self, struct gantry_io *io)
 	return 0;
 }
 
-static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane, uint32_t index,
-		   struct gantry_hop *terminal)
+static int on_lane(void *role, struct gantry_session *session, struct gantry_lane *lane,
+		   uint32_t index, struct gantry_hop *terminal)
 {
 	(void)role;
 	(void)lane;
@@ -164,8 +171,14 @@ static int on_closed(void *role, struct gantry_session *session, int reason)
 	return 0;
 }
 
-static const struct gantry_server_ops server_ops = {.hello = on_hello, .query = on_query, .region = on_region, .start = nothing,
-						    .lane = on_lane, .stop = nothing, .closed = on_closed, .map_regions = 1};
+static const struct gantry_server_ops server_ops = {.hello = on_hello,
+						    .query = on_query,
+						    .region = on_region,
+						    .start = nothing,
+						    .lane = on_lane,
+						    .stop = nothing,
+						    .closed = on_closed,
+						    .map_regions = 1};
 
 /* -- the backend -- */
 
@@ -207,14 +220,16 @@ static void await(struct fake_conn *conn, struct gn_parsed *p)
 		gn_loop_turn(fc.loop, -1);
 }
 
-static void send_frame(struct fake_conn *conn, unsigned type, uint32_t epoch, const uint8_t *with_secret)
+static void send_frame(struct fake_conn *conn, unsigned type, uint32_t epoch,
+		       const uint8_t *with_secret)
 {
 	uint8_t payload[GANTRY_CTRL_MAX], buf[GANTRY_CTRL_MAX];
 	size_t len = fake_payload(type, payload);
 
 	if (type == GN_FRAME_HELLO) {
 		memcpy(payload + offsetof(struct gn_hello, epoch), &epoch, sizeof(epoch));
-		memcpy(payload + offsetof(struct gn_hello, secret), with_secret, GANTRY_SECRET_BYTES);
+		memcpy(payload + offsetof(struct gn_hello, secret), with_secret,
+		       GANTRY_SECRET_BYTES);
 	}
 	fake_ctrl_send(conn, buf, gn_frame_build(buf, type, 9, ID, NULL, payload, len));
 }
@@ -234,12 +249,14 @@ static void answered(struct fake_conn *conn, unsigned type, unsigned status, str
 	await(conn, p);
 	PART_CHECK(p->type == type && p->answer, "a request is answered by another frame");
 	PART_CHECK(p->verdict.status == (int)status,
-		   status == 0 ? "a request is rejected" : "a session is opened again that must not be");
+		   status == 0 ? "a request is rejected"
+			       : "a session is opened again that must not be");
 }
 
 static void run(struct fake_conn *conn)
 {
-	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES, GN_FRAME_START};
+	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES,
+					GN_FRAME_START};
 	struct gn_parsed p;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -255,18 +272,20 @@ static void welcomed(struct fake_conn *conn, uint32_t epoch)
 
 	answered(conn, GN_FRAME_HELLO, 0, &p);
 	memcpy(&answer, p.payload, sizeof(answer));
-	PART_CHECK(answer.epoch == epoch && sessions[n_sessions - 1].epoch == epoch, "the session has another epoch");
+	PART_CHECK(answer.epoch == epoch && sessions[n_sessions - 1].epoch == epoch,
+		   "the session has another epoch");
 	memcpy(secret, answer.secret, sizeof(secret));
 }
 
 static void arrive(struct fake_conn *conn, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		const struct gantry_io io = {.opcode = GANTRY_OP_READ, .tag = i, .length = 512, .region = 1};
+		const struct gantry_io io = {
+			.opcode = GANTRY_OP_READ, .tag = i, .length = 512, .region = 1};
 		struct fake_queue *queue = &conn->consumers[i % 2];
 
 		turn_some();
-		if (queue->conn != NULL)
+		if (queue->conn)
 			fake_arrive(queue, &io, GANTRY_IO_WIRE_BYTES);
 	}
 }
@@ -284,7 +303,10 @@ static struct fake_conn *rival(struct fake_conn *second, uint32_t *epoch)
 	if (as.rival == NO_SECRET)
 		memset(wrong, 0, sizeof(wrong));
 	turn_some();
-	conn = hello(as.rival == STALE_EPOCH ? 2 + sim_draw(3) : as.rival == SAME_EPOCH ? 5 : 9, wrong);
+	conn = hello(as.rival == STALE_EPOCH  ? 2 + sim_draw(3)
+		     : as.rival == SAME_EPOCH ? 5
+					      : 9,
+		     wrong);
 	if (as.rival == NEWER) {
 		*epoch = 9;
 		return conn;
@@ -332,5 +354,9 @@ static const char *check(void)
 	return !finished ? "the role does not end" : n_held != 0 ? "IO is left over" : NULL;
 }
 
-const struct part part_resume = {
-	.name = "resume", .steps = 60000, .tune = tune, .begin = begin, .threads = {control, backend}, .check = check};
+const struct part part_resume = {.name = "resume",
+				 .steps = 60000,
+				 .tune = tune,
+				 .begin = begin,
+				 .threads = {control, backend},
+				 .check = check};

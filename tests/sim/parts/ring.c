@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/ring.c - a ring of shm-comch from its making to its end: either end goes at any time, or the connection ends
+ * parts/ring.c - a ring of shm-comch from its making to its end: either end goes at any time, or
+ * the connection ends
  *
- *	control 0, lane 0   the producer's side
- *	control 1, lane 1   the consumer's side
+ *     control 0, lane 0   the producer's side
+ *     control 1, lane 1   the consumer's side
  */
 #include <poll.h>
 #include <string.h>
@@ -18,7 +19,8 @@ enum end { PRODUCER_ENDS, PRODUCER_CHANGES, CONSUMER_ENDS, CONNECTION_ENDS, ENDS
 static struct {
 	enum end end;
 	uint32_t n, depth, batch, more;
-	bool flushes; /* the lane does; else what was sent is notified when the producer is destroyed */
+	/* the lane does; else what was sent is notified when the producer is destroyed */
+	bool flushes;
 	uint32_t after; /* so many messages it ends, or the producer is replaced by another one */
 } as;
 
@@ -26,7 +28,8 @@ static struct comch_producer *producer;
 static struct comch_consumer *consumer;
 static uint8_t bufs[DEPTH][MESSAGE_DATA];
 static uint32_t n_sent, n_taken, n_posted, n_rings;
-static uint32_t n_got[COMCH_RINGS], ring_of[COMCH_RINGS]; /* by the number that a poll returns: messages, 1 + ring in order */
+/* by the number that a poll returns: messages, 1 + ring in order */
+static uint32_t n_got[COMCH_RINGS], ring_of[COMCH_RINGS];
 static bool lane0_may, lane0_idle, lane1_may, lane1_idle, closed[2];
 
 static void begin(void)
@@ -111,13 +114,15 @@ static void send_some(uint32_t until)
 	uint32_t at = 0;
 
 	while (n_sent < until) {
-		int rc = message_send(producer, at, 1 + n_sent, as.more && n_sent % 3 != 2 ? GANTRY_SEND_MORE : 0);
+		int rc = message_send(producer, at, 1 + n_sent,
+				      as.more && n_sent % 3 != 2 ? GANTRY_SEND_MORE : 0);
 
 		if (rc == -ENOTCONN && as.end >= CONSUMER_ENDS)
 			return;
 		PART_CHECK(rc == 0 || rc == -EAGAIN, "a send fails");
 		/* of two rings each may have the credit of all receives */
-		PART_CHECK(rc != 0 || n_sent < n_posted || n_rings > 1, "a message is sent that has no receive");
+		PART_CHECK(rc != 0 || n_sent < n_posted || n_rings > 1,
+			   "a message is sent that has no receive");
 		if (rc == 0) {
 			n_sent++;
 			at++;
@@ -133,12 +138,12 @@ static void *lane0(void *arg)
 {
 	part_wait(&lane0_may);
 	lane0_may = false;
-	if (producer != NULL)
+	if (producer)
 		send_some(as.end == PRODUCER_CHANGES ? as.after : as.n);
 	part_set(&lane0_idle);
 	if (as.end == PRODUCER_CHANGES) {
 		part_wait(&lane0_may);
-		if (producer != NULL)
+		if (producer)
 			send_some(as.n);
 		part_set(&lane0_idle);
 	}
@@ -152,7 +157,8 @@ static void *control1(void *arg)
 	const struct gantry_queue_attr attr = {.depth = as.depth, .max_data = MESSAGE_DATA};
 	uint32_t id;
 
-	PART_CHECK(comch_consumer_create(&pair[1].conn, &attr, &id, (void **)&consumer) == 0, "a consumer cannot be made");
+	PART_CHECK(comch_consumer_create(&pair[1].conn, &attr, &id, (void **)&consumer) == 0,
+		   "a consumer cannot be made");
 	part_set(&lane1_may);
 	while (!lane1_idle) {
 		pair_wait(1, &lane1_idle);
@@ -167,7 +173,8 @@ static void *control1(void *arg)
 
 static void post(void)
 {
-	const struct gantry_recv recv = {.buf = bufs[n_posted % DEPTH], .length = MESSAGE_DATA, .cookie = n_posted};
+	const struct gantry_recv recv = {
+		.buf = bufs[n_posted % DEPTH], .length = MESSAGE_DATA, .cookie = n_posted};
 
 	n_posted++;
 	PART_CHECK(comch_post_recv(consumer, &recv, 1) == 0, "a receive is rejected");
@@ -212,11 +219,13 @@ static void *lane1(void *arg)
 			post();
 		if (n == 0) {
 			if (comch_consumer_arm(consumer) == 0)
-				poll(&(struct pollfd){.fd = consumer->bell, .events = POLLIN}, 1, -1);
+				poll(&(struct pollfd){.fd = consumer->bell, .events = POLLIN}, 1,
+				     -1);
 			comch_consumer_disarm(consumer);
 		}
 	}
-	while (as.end < CONSUMER_ENDS && __atomic_load_n(&consumer->active, __ATOMIC_RELAXED) != 0) {
+	while (as.end < CONSUMER_ENDS &&
+	       __atomic_load_n(&consumer->active, __ATOMIC_RELAXED) != 0) {
 		PART_CHECK(comch_poll_recv(consumer, m, as.batch) == 0, "a message comes twice");
 		part_spin();
 	}
@@ -226,8 +235,14 @@ static void *lane1(void *arg)
 
 static const char *check(void)
 {
-	return !has_all() ? "a message is missing" : n_taken > as.n ? "a message comes twice" : pair_check();
+	return !has_all()       ? "a message is missing"
+	       : n_taken > as.n ? "a message comes twice"
+				: pair_check();
 }
 
-const struct part part_ring = {.name = "ring", .steps = 50000, .begin = begin, .open = pair_open,
-			       .threads = {control0, lane0, control1, lane1}, .check = check};
+const struct part part_ring = {.name = "ring",
+			       .steps = 50000,
+			       .begin = begin,
+			       .open = pair_open,
+			       .threads = {control0, lane0, control1, lane1},
+			       .check = check};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts/withdraw.c - core/memory/region.c: the owner withdraws a region from a peer that does not release it
+ * parts/withdraw.c - core/memory/region.c: the owner withdraws a region from a peer that does not
+ * release it
  *
- * The peer has a mapping of its own and goes on writing. When gn_region_withdraw() has returned, the owner's memory keeps what
- * it has: first whatever the peer had written by then, afterwards what the owner writes.
+ * The peer has a mapping of its own and goes on writing. When gn_region_withdraw() has returned,
+ * the owner's memory keeps what it has: first whatever the peer had written by then, afterwards
+ * what the owner writes.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -54,7 +56,8 @@ static void *own(void *arg)
 	}
 	part_wait(&peer_ended);
 	for (uint32_t i = 0; i < WORDS; i++)
-		PART_CHECK(*word(memory, i) == before[i], "the peer wrote to a region that had been withdrawn");
+		PART_CHECK(*word(memory, i) == before[i],
+			   "the peer wrote to a region that had been withdrawn");
 	munmap(peer, BYTES);
 	gn_region_destroy(&region, 1);
 	withdrawn = true;
@@ -76,5 +79,9 @@ static const char *check(void)
 	return withdrawn ? NULL : "the owner has not ended";
 }
 
-const struct part part_withdraw = {.name = "withdraw", .steps = 20000, .begin = begin, .open = open_region,
-				   .threads = {own, write_on}, .check = check};
+const struct part part_withdraw = {.name = "withdraw",
+				   .steps = 20000,
+				   .begin = begin,
+				   .open = open_region,
+				   .threads = {own, write_on},
+				   .check = check};

@@ -45,7 +45,8 @@ static void keeps_the_contract(const struct kit_subject *subject)
 
 static void null(void)
 {
-	struct kit_subject subject = {.settings = {"size=2MiB"}, .verifier_stays = 1, .turns = TURNS};
+	struct kit_subject subject = {
+		.settings = {"size=2MiB"}, .verifier_stays = 1, .turns = TURNS};
 
 	subject.plugin = fake_plugin("null");
 	keeps_the_contract(&subject);
@@ -53,10 +54,12 @@ static void null(void)
 
 static void memory(void)
 {
-	static const char *const more[] = {"populate=false", "populate=true", "huge_pages=true", "block=512"};
+	static const char *const more[] = {"populate=false", "populate=true", "huge_pages=true",
+					   "block=512"};
 
 	for (unsigned i = 0; i < sizeof(more) / sizeof(*more); i++) {
-		struct kit_subject subject = {.settings = {"size=4MiB", more[i]}, .stores = 1, .turns = TURNS};
+		struct kit_subject subject = {
+			.settings = {"size=4MiB", more[i]}, .stores = 1, .turns = TURNS};
 
 		subject.plugin = fake_plugin("memory");
 		keeps_the_contract(&subject);
@@ -65,12 +68,18 @@ static void memory(void)
 
 static void file(void)
 {
-	static const char *const engines[] = {"engine=sync", "engine=auto"}, *const direct[] = {"direct=false", "direct=true"};
+	static const char *const engines[] = {"engine=sync", "engine=auto"}, *const direct[] = {
+										     "direct=false",
+										     "direct=true"};
 
 	for (unsigned i = 0; i < 4; i++) {
 		/* the kernel releases the lock only some time after the ring was closed */
-		struct kit_subject subject = {.settings = {path_setting, engines[i / 2], direct[i % 2], "lock_wait=10s"},
-					      .stores = 1, .keeps = 1, .verifier_stays = 1, .turns = TURNS};
+		struct kit_subject subject = {
+			.settings = {path_setting, engines[i / 2], direct[i % 2], "lock_wait=10s"},
+			.stores = 1,
+			.keeps = 1,
+			.verifier_stays = 1,
+			.turns = TURNS};
 
 		subject.plugin = fake_plugin("file");
 		keeps_the_contract(&subject);
@@ -111,7 +120,8 @@ static void no_backend_is_left_out(void)
 static struct kit_subject fake_subject(enum kit_bug bug)
 {
 	kit_fake_bug(bug);
-	return (struct kit_subject){.plugin = &kit_fake, .stores = 1, .give_up = kit_fake_give_up, .turns = FEW_TURNS};
+	return (struct kit_subject){
+		.plugin = &kit_fake, .stores = 1, .give_up = kit_fake_give_up, .turns = FEW_TURNS};
 }
 
 static void a_backend_that_completes_early_can_keep_it(void)
@@ -141,7 +151,8 @@ static void the_kit_notices_each_bug(void)
 		{KIT_LIES, "a write lands after quiesce"},
 		{KIT_OVERTAKES, "a write that was given up overtakes a newer one"},
 		{KIT_NEVER_AT_REST, "quiesce does not come to rest"},
-		{KIT_ROUND_GROWS, "a round of quiesce waits for what was submitted after its start"},
+		{KIT_ROUND_GROWS,
+		 "a round of quiesce waits for what was submitted after its start"},
 	};
 
 	for (unsigned i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {

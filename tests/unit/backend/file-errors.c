@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the file backend makes of the errors of a disk: system calls of the sync engine replaced by a script.
+ * What the file backend makes of the errors of a disk: system calls of the sync engine replaced by
+ * a script.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,8 @@
 #include "file.h"
 
 static struct script {
-	ssize_t read[8], write[8], sync[8], allocate[8]; /* results, in order; FULL: all that was asked for */
+	/* results, in order; FULL: all that was asked for */
+	ssize_t read[8], write[8], sync[8], allocate[8];
 	unsigned n_read, n_write, n_sync, n_allocate;
 	int stable, mode, lost, lost_fd;
 	size_t written;
@@ -83,8 +85,8 @@ static int fake_lost(int fd)
 	return script.lost;
 }
 
-static const struct file_calls calls = {fake_read, fake_write, fake_sync, fake_allocate, fake_set_attribute, fake_sync_all,
-					fake_lost};
+static const struct file_calls calls = {fake_read,          fake_write,    fake_sync, fake_allocate,
+					fake_set_attribute, fake_sync_all, fake_lost};
 static uint8_t data[64 * KIB] __attribute__((aligned(4096)));
 
 static void open_with(const char *setting)
@@ -115,10 +117,11 @@ static void errno_becomes_status(void)
 	static const struct {
 		int err;
 		unsigned status;
-	} table[] = {{EIO, GANTRY_S_IO},	 {ENOSPC, GANTRY_S_NOSPC},    {EDQUOT, GANTRY_S_NOSPC},
-		     {EFBIG, GANTRY_S_NOSPC},	 {EROFS, GANTRY_S_READ_ONLY}, {EINVAL, GANTRY_S_INVALID},
-		     {ENOMEM, GANTRY_S_NOMEM},	 {ENXIO, GANTRY_S_IO},	      {ETIMEDOUT, GANTRY_S_IO},
-		     {ENOTCONN, GANTRY_S_IO},	 {ECANCELED, GANTRY_S_IO},    {EBUSY, GANTRY_S_IO}};
+	} table[] = {
+		{EIO, GANTRY_S_IO},       {ENOSPC, GANTRY_S_NOSPC},    {EDQUOT, GANTRY_S_NOSPC},
+		{EFBIG, GANTRY_S_NOSPC},  {EROFS, GANTRY_S_READ_ONLY}, {EINVAL, GANTRY_S_INVALID},
+		{ENOMEM, GANTRY_S_NOMEM}, {ENXIO, GANTRY_S_IO},        {ETIMEDOUT, GANTRY_S_IO},
+		{ENOTCONN, GANTRY_S_IO},  {ECANCELED, GANTRY_S_IO},    {EBUSY, GANTRY_S_IO}};
 
 	open_with("direct=false");
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
@@ -205,16 +208,21 @@ static void failed_stable_write_is_a_failed_sync(void)
 {
 	open_with("direct=false");
 	script.write[0] = -EIO;
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 }
 
-/* As of a full thin volume: the kernel reports the loss of earlier acknowledged data, and only once. */
+/*
+ * As of a full thin volume: the kernel reports the loss of earlier acknowledged data, and only
+ * once.
+ */
 static void a_stable_write_that_takes_the_report_of_older_data_is_a_failed_sync(void)
 {
 	open_with("direct=false");
 	script.write[0] = -ENOSPC;
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_UINT(2, script.n_write);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
@@ -224,14 +232,17 @@ static void a_stable_write_without_space_is_no_failed_sync(void)
 {
 	open_with("direct=false");
 	script.write[0] = script.write[1] = -ENOSPC;
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_INT(1, script.stable);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 }
 
 /* The kernel has reported the failure to the other lane, and does not report it again. */
-static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset, int stable)
+static ssize_t write_while_another_lane_fails(int fd, const void *from, size_t n, off_t offset,
+					      int stable)
 {
 	store()->failed = FILE_FAILED;
 	return fake_write(fd, from, n, offset, stable);
@@ -244,17 +255,22 @@ static void a_stable_write_does_not_succeed_once_a_sync_has_failed(void)
 	open_with("direct=false");
 	failing.write = write_while_another_lane_fails;
 	store()->calls = &failing;
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_INT(1, script.stable);
 }
 
-/* Of two concurrent syncs, the kernel fails one, and the other succeeds. Each lane checks its own witness. */
+/*
+ * Of two concurrent syncs, the kernel fails one, and the other succeeds. Each lane checks its own
+ * witness.
+ */
 static void a_sync_does_not_succeed_when_another_one_took_the_report(void)
 {
 	open_with("direct=false");
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_TRUE(script.lost_fd != store()->fd);
-	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE); /* no copy of the store's descriptor */
+	/* no copy of the store's descriptor */
+	TEST_ASSERT_EQUAL_INT(O_RDONLY, fcntl(script.lost_fd, F_GETFL) & O_ACCMODE);
 	script.lost = -EIO;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	script.lost = 0; /* it is reported once */
@@ -268,14 +284,16 @@ static void nor_does_a_stable_write(void)
 	open_with("direct=false");
 	script.lost = -ENOSPC;
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_READ_ONLY, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
 }
 
 static void fua_writes_through(void)
 {
 	open_with("direct=false");
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_INT(1, script.stable);
 	TEST_ASSERT_EQUAL_UINT(0, script.n_sync);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, 0, 4 * KIB, data));
@@ -287,12 +305,16 @@ static void fua_syncs_where_nothing_writes_through(void)
 	open_with("direct=false");
 	script.write[0] = -EOPNOTSUPP;
 	for (unsigned i = 0; i < 2; i++)
-		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+				       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_UINT(3, script.n_write);
 	TEST_ASSERT_EQUAL_UINT(2, script.n_sync);
 }
 
-/* Direct IO bypasses the page cache, but ends in the cache of the disk. Only a sync or a stable write flushes that. */
+/*
+ * Direct IO bypasses the page cache, but ends in the cache of the disk. Only a sync or a stable
+ * write flushes that.
+ */
 static void direct_io_alone_makes_nothing_stable(void)
 {
 	open_with("direct=true");
@@ -303,14 +325,16 @@ static void direct_io_alone_makes_nothing_stable(void)
 	TEST_ASSERT_EQUAL_UINT(0, script.n_sync);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, script.n_sync);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_INT(1, script.stable);
 }
 
 static void without_fsync_nothing_waits_for_the_disk(void)
 {
 	open_with("fsync=false");
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+			       run_flags(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4 * KIB, data));
 	TEST_ASSERT_EQUAL_INT(0, script.stable);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_FLUSH, 0, 0, NULL));
 	TEST_ASSERT_EQUAL_UINT(0, script.n_sync);
@@ -324,7 +348,8 @@ static void zeroes_are_written_where_they_cannot_be_allocated(void)
 	TEST_ASSERT_EQUAL_UINT(0, script.n_write);
 	script.allocate[1] = -EOPNOTSUPP;
 	for (unsigned i = 0; i < 2; i++)
-		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE_ZEROES, 0, 512 * KIB, NULL));
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+				       run(GANTRY_OP_WRITE_ZEROES, 0, 512 * KIB, NULL));
 	TEST_ASSERT_EQUAL_UINT(2, script.n_allocate);
 	TEST_ASSERT_EQUAL_UINT(4, script.n_write);
 	TEST_ASSERT_EQUAL_UINT64(1024 * KIB, script.written);

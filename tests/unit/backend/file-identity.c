@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The uuid that the file backend reports, and when it changes the verifier because unflushed writes may be lost.
+ * The uuid that the file backend reports, and when it changes the verifier because unflushed writes
+ * may be lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -250,7 +251,8 @@ static void the_uuid_is_stored_in_the_file_and_reported(void)
 
 static void a_file_that_is_only_read_is_not_written(void)
 {
-	struct gantry_volume_info first = volume_with("read_only=true"), again = volume_with("read_only=true"), elsewhere;
+	struct gantry_volume_info first = volume_with("read_only=true"),
+				  again = volume_with("read_only=true"), elsewhere;
 
 	known(&first);
 	TEST_ASSERT_EQUAL_INT(-1, getxattr(path, UUID_ATTRIBUTE, NULL, 0));
@@ -291,14 +293,17 @@ static int attribute_result;
 static struct gantry_io *watched;
 static unsigned n_stored;
 
-/* The backend stores the generation before the IO completes and before the volume counts as failed. */
+/*
+ * The backend stores the generation before the IO completes and before the volume counts as failed.
+ */
 static int watching_set_attribute(int fd, const char *name, const char *value)
 {
 	TEST_ASSERT_EQUAL_STRING(GENERATION_ATTRIBUTE, name);
 	TEST_ASSERT_TRUE(watched->busy);
 	TEST_ASSERT_TRUE(store()->failed != FILE_FAILED);
 	n_stored++;
-	return attribute_result ? attribute_result : file_calls_of_plugin.set_attribute(fd, name, value);
+	return attribute_result ? attribute_result
+				: file_calls_of_plugin.set_attribute(fd, name, value);
 }
 
 static void failing_open(int result)
@@ -344,12 +349,14 @@ static void the_generation_is_stored_before_anything_completes(void)
 	fail_a_watched_flush();
 	TEST_ASSERT_EQUAL_INT64(1, getxattr(path, GENERATION_ATTRIBUTE, text, sizeof text));
 	TEST_ASSERT_EQUAL_STRING("2", text);
-	TEST_ASSERT_TRUE(volume().verifier != before.verifier && volume().verifier != after.verifier);
+	TEST_ASSERT_TRUE(volume().verifier != before.verifier &&
+			 volume().verifier != after.verifier);
 }
 
 static void number_file(char *out, size_t bytes)
 {
-	snprintf(out, bytes, "%s/gantry/generation-%016llx", dir, (unsigned long long)store()->place);
+	snprintf(out, bytes, "%s/gantry/generation-%016llx", dir,
+		 (unsigned long long)store()->place);
 }
 
 static void without_attributes_the_generation_is_in_the_runtime_directory(void)
@@ -374,7 +381,8 @@ static void without_attributes_the_generation_is_in_the_runtime_directory(void)
 	fail_a_watched_flush();
 	failed = volume();
 	close_volume();
-	TEST_ASSERT_TRUE(failed.verifier != restarted.verifier && failed.verifier != before.verifier);
+	TEST_ASSERT_TRUE(failed.verifier != restarted.verifier &&
+			 failed.verifier != before.verifier);
 	restarted = volume_now();
 	TEST_ASSERT_EQUAL_HEX64(failed.verifier, restarted.verifier);
 }
@@ -451,7 +459,8 @@ static struct second_lane {
 static void *run_second(void *arg)
 {
 	static uint8_t data[4 * KIB] __attribute__((aligned(4096)));
-	struct gantry_io *io = fake_io(&second.chain, second.opcode, 0, second.opcode == GANTRY_OP_FLUSH ? 0 : sizeof data, data);
+	struct gantry_io *io = fake_io(&second.chain, second.opcode, 0,
+				       second.opcode == GANTRY_OP_FLUSH ? 0 : sizeof data, data);
 
 	__atomic_store_n(&second.tid, gettid(), __ATOMIC_RELEASE);
 	fake_submit(io);
@@ -461,7 +470,9 @@ static void *run_second(void *arg)
 	return arg;
 }
 
-/* The second lane begins while the generation is being stored; go on when it has ended, or sleeps. */
+/*
+ * The second lane begins while the generation is being stored; go on when it has ended, or sleeps.
+ */
 static int meeting_set_attribute(int fd, const char *name, const char *value)
 {
 	char file[64], state = 'R';
@@ -492,8 +503,10 @@ static void meet(unsigned opcode, unsigned status)
 	calls.set_attribute = meeting_set_attribute;
 	second = (struct second_lane){.ops = chain.backend_ops, .opcode = opcode};
 	fake_chain_init(&second.chain, &host);
-	TEST_ASSERT_EQUAL_INT(0, second.ops->start(chain.backend, &second.chain.lane, FAKE_IOS, &second.chain.backend_self));
-	second.chain.hops[second.chain.n_hops++] = (struct gantry_hop){second.ops->submit, NULL, second.chain.backend_self, 0};
+	TEST_ASSERT_EQUAL_INT(0, second.ops->start(chain.backend, &second.chain.lane, FAKE_IOS,
+						   &second.chain.backend_self));
+	second.chain.hops[second.chain.n_hops++] =
+		(struct gantry_hop){second.ops->submit, NULL, second.chain.backend_self, 0};
 	fail_a_flush();
 	TEST_ASSERT_EQUAL_INT(0, pthread_join(second.thread, NULL));
 	second.ops->stop(second.chain.backend_self);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IO of the file backend on real files: every engine, with and without the page cache, gives the same volume.
+ * IO of the file backend on real files: every engine, with and without the page cache, gives the
+ * same volume.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +91,7 @@ static void sync_direct(void)
 static void uring(const char *direct)
 {
 	OPEN("engine=uring", direct);
-	if (store()->engine != NULL && strcmp(store()->engine->name, "uring") != 0)
+	if (store()->engine && strcmp(store()->engine->name, "uring") != 0)
 		TEST_IGNORE_MESSAGE("no io_uring here");
 	history();
 }
@@ -123,7 +124,10 @@ static void memory_without_direct_io_falls_back_to_the_cache(void)
 {
 	char where[64];
 
-	/* a memory file takes the flag or not, as the kernel's age has it; the data must be right in both cases */
+	/*
+	 * a memory file takes the flag or not, as the kernel's age has it; the data must be right
+	 * in both cases
+	 */
 	folder_remove();
 	snprintf(where, sizeof where, "/dev/shm/gantry-test-%d", (int)getpid());
 	snprintf(path, sizeof path, "%s", where);
@@ -146,7 +150,8 @@ static void many_at_a_time_all_complete_once(void)
 			ios[i] = fake_io(&chain, GANTRY_OP_WRITE, i * 4096, 4096, out + i * 4096);
 			TEST_ASSERT_EQUAL_INT(0, fake_submit(ios[i]));
 		}
-		for (unsigned turn = 0; chain.n_done < (round + 1) * FAKE_IOS && turn < 100000000u; turn++)
+		for (unsigned turn = 0; chain.n_done < (round + 1) * FAKE_IOS && turn < 100000000u;
+		     turn++)
 			fake_poll(&chain);
 		TEST_ASSERT_EQUAL_UINT((round + 1) * FAKE_IOS, chain.n_done);
 		for (unsigned i = 0; i < FAKE_IOS; i++)
@@ -184,7 +189,8 @@ static void sleeping_lane_is_woken_by_the_fd(void)
 		TEST_IGNORE_MESSAGE("no io_uring here");
 	io = fake_io(&chain, GANTRY_OP_READ, 0, 64 * KIB, in);
 	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
-	TEST_ASSERT_NOT_EQUAL(0, ops->arm(self)); /* there is an entry that the kernel has not seen */
+	/* there is an entry that the kernel has not seen */
+	TEST_ASSERT_NOT_EQUAL(0, ops->arm(self));
 	ops->disarm(self);
 	ops->poll(self);
 	if (io->busy && !ops->arm(self))

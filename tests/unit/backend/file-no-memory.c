@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file backend is opened and used where one allocation fails, the first, then the second, and so on; and where all fail from
- * there on. It serves, or says that memory was missing; nothing stays, the file is free again, and then it serves as always.
+ * The file backend is opened and used where one allocation fails, the first, then the second, and
+ * so on; and where all fail from there on. It serves, or says that memory was missing; nothing
+ * stays, the file is free again, and then it serves as always.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -12,7 +13,8 @@
 #define MOST 200 /* allocations */
 
 static struct shortage shortage;
-static uint8_t out[64 * KIB] __attribute__((aligned(4096))), in[sizeof(out) + 512] __attribute__((aligned(4096)));
+static uint8_t out[64 * KIB] __attribute__((aligned(4096))),
+	in[sizeof(out) + 512] __attribute__((aligned(4096)));
 
 void setUp(void)
 {
@@ -30,7 +32,10 @@ void tearDown(void)
 		folder_remove();
 }
 
-/* Writes, at addresses that direct IO takes and that it does not. What there is to be done needs no memory. */
+/*
+ * Writes, at addresses that direct IO takes and that it does not. What there is to be done needs no
+ * memory.
+ */
 static void serve(void)
 {
 	memset(out, (int)shortage.at + 1, sizeof(out));
@@ -76,13 +81,15 @@ static void with_too_little(const char *engine, uint32_t at, uint32_t lasts)
 
 	shortage = (struct shortage){.at = at, .lasts = lasts, .foreign = 1};
 	rc = once(&shortage, engine);
-	snprintf(where, sizeof(where), "%s, allocation %u of %u fails, of %s: %d, %.900s", engine, at, shortage.n, shortage.file,
-		 rc, host.log);
+	snprintf(where, sizeof(where), "%s, allocation %u of %u fails, of %s: %d, %.900s", engine,
+		 at, shortage.n, shortage.file, rc, host.log);
 	TEST_ASSERT_TRUE_MESSAGE(rc == 0 || (rc == -ENOMEM && shortage.failed), where);
 	/* a lane that does not start is spoken of by who starts it */
 	TEST_ASSERT_TRUE_MESSAGE(!chain.backend == (rc && *host.log), where);
 	/* what is done in another way than was asked for has its reason */
-	TEST_ASSERT_TRUE_MESSAGE(!fake_logged(&host, "cannot use") || fake_logged(&host, "Cannot allocate memory"), where);
+	TEST_ASSERT_TRUE_MESSAGE(!fake_logged(&host, "cannot use") ||
+					 fake_logged(&host, "Cannot allocate memory"),
+				 where);
 	after = left();
 	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.fds, after.fds, where);
 	TEST_ASSERT_EQUAL_INT64_MESSAGE(before.blocks, after.blocks, where);

@@ -128,14 +128,16 @@ static void second_owner_is_refused_until_the_first_is_gone(void)
 	volume_make(MIB);
 	OPEN("engine=auto");
 	fake_chain_init(&second, &host);
-	TEST_ASSERT_EQUAL_INT(-EBUSY, fake_chain_backend(&second, fake_plugin("file"),
-							 fake_conf(fake_plugin("file"), path_setting, NULL)));
+	TEST_ASSERT_EQUAL_INT(
+		-EBUSY, fake_chain_backend(&second, fake_plugin("file"),
+					   fake_conf(fake_plugin("file"), path_setting, NULL)));
 	TEST_ASSERT_TRUE(fake_logged(&host, "in use by another process"));
 	TEST_ASSERT_TRUE(fake_logged(&host, "lock_wait"));
 	TEST_ASSERT_TRUE(fake_logged(&host, path));
 	fake_chain_fini(&chain);
-	TEST_ASSERT_EQUAL_INT(0, fake_chain_backend(&second, fake_plugin("file"),
-						    fake_conf(fake_plugin("file"), path_setting, NULL)));
+	TEST_ASSERT_EQUAL_INT(
+		0, fake_chain_backend(&second, fake_plugin("file"),
+				      fake_conf(fake_plugin("file"), path_setting, NULL)));
 	fake_chain_fini(&second);
 }
 
@@ -170,11 +172,13 @@ static void readers_share_and_writers_do_not(void)
 	OPEN("read_only=true");
 	fake_chain_init(&second, &host);
 	TEST_ASSERT_EQUAL_INT(0, fake_chain_backend(&second, fake_plugin("file"),
-						    fake_conf(fake_plugin("file"), path_setting, "read_only=true", NULL)));
+						    fake_conf(fake_plugin("file"), path_setting,
+							      "read_only=true", NULL)));
 	fake_chain_fini(&second);
 	fake_chain_init(&second, &host);
-	TEST_ASSERT_EQUAL_INT(-EBUSY, fake_chain_backend(&second, fake_plugin("file"),
-							 fake_conf(fake_plugin("file"), path_setting, NULL)));
+	TEST_ASSERT_EQUAL_INT(
+		-EBUSY, fake_chain_backend(&second, fake_plugin("file"),
+					   fake_conf(fake_plugin("file"), path_setting, NULL)));
 }
 
 static void read_only_volume_refuses_writes(void)
@@ -203,12 +207,14 @@ static int forbid_rings(int err)
 	};
 	struct sock_fprog program = {sizeof code / sizeof *code, code};
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 static int without_rings(int err)
 {
-	static uint8_t out[4 * KIB] __attribute__((aligned(4096))), in[4 * KIB] __attribute__((aligned(4096)));
+	static uint8_t out[4 * KIB] __attribute__((aligned(4096))),
+		in[4 * KIB] __attribute__((aligned(4096)));
 	struct fake_report report;
 
 	memset(out, 0x5a, sizeof out);
@@ -219,7 +225,8 @@ static int without_rings(int err)
 	fake_chain_report(&chain, -1, &report);
 	if (strncmp(fake_reported(&report, "engine"), "sync\n", 5) != 0)
 		return 2;
-	if (!fake_logged(&host, strerror(err)) || fake_logged(&host, "LimitMEMLOCK") != (err == ENOMEM))
+	if (!fake_logged(&host, strerror(err)) ||
+	    fake_logged(&host, "LimitMEMLOCK") != (err == ENOMEM))
 		return 5;
 	if (run(GANTRY_OP_WRITE, 0, sizeof out, out) || run(GANTRY_OP_READ, 0, sizeof in, in))
 		return 3;

@@ -23,8 +23,9 @@ static struct fake_chain chain;
 static char dir[256], path[300], path_setting[320];
 
 /* Open the backend on the volume with further settings. */
-#define TRY(...)                                                                                                        \
-	fake_chain_backend(&chain, fake_plugin("file"), fake_conf(fake_plugin("file"), path_setting, __VA_ARGS__, NULL))
+#define TRY(...) \
+	fake_chain_backend(&chain, fake_plugin("file"), \
+			   fake_conf(fake_plugin("file"), path_setting, __VA_ARGS__, NULL))
 #define OPEN(...) TEST_ASSERT_EQUAL_INT(0, TRY(__VA_ARGS__))
 
 static inline void folder_make(void)
@@ -63,7 +64,8 @@ static inline unsigned run(unsigned opcode, uint64_t offset, uint32_t length, vo
 	return fake_do(&chain, opcode, offset, length, data);
 }
 
-static inline unsigned run_flags(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length, void *data)
+static inline unsigned run_flags(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length,
+				 void *data)
 {
 	struct gantry_io *io = fake_io(&chain, opcode, offset, length, data);
 

@@ -135,8 +135,12 @@ static void names_and_hashes_tell_apart_what_differs(void)
 
 static void texts_that_are_no_uuids_are_refused(void)
 {
-	static const char *const wrong[] = {"", "0", UUID "0", "0e7a1ed75c2c4f5e9a536d6f1c0f8b11",
-					    "00000000-0000-0000-0000-000000000000", "0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b1g"};
+	static const char *const wrong[] = {"",
+					    "0",
+					    UUID "0",
+					    "0e7a1ed75c2c4f5e9a536d6f1c0f8b11",
+					    "00000000-0000-0000-0000-000000000000",
+					    "0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b1g"};
 	char text[IDENTITY_TEXT];
 	uint8_t uuid[16];
 

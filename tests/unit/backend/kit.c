@@ -10,16 +10,17 @@
 
 #include "fake/chain.h"
 
-#define MAX_IO (1u << 20)   /* largest IO of a rule, in bytes */
-#define GUARD 64u           /* bytes behind the memory of an IO */
-#define LATE_TURNS 1000u    /* calls of poll, after which every late IO must have landed */
-#define ROUNDS 10000u       /* calls of quiesce, after which a round counts as endless */
+#define MAX_IO (1u << 20) /* largest IO of a rule, in bytes */
+#define GUARD 64u         /* bytes behind the memory of an IO */
+#define LATE_TURNS 1000u  /* calls of poll, after which every late IO must have landed */
+#define ROUNDS 10000u     /* calls of quiesce, after which a round counts as endless */
 
 static struct fake_host host;
 static struct fake_chain chain;
 static struct gantry_volume_info volume;
 static const struct kit_subject *subject;
-static uint8_t out[MAX_IO + GUARD] __attribute__((aligned(4096))), in[MAX_IO + GUARD] __attribute__((aligned(4096)));
+static uint8_t out[MAX_IO + GUARD] __attribute__((aligned(4096))),
+	in[MAX_IO + GUARD] __attribute__((aligned(4096)));
 
 /* -- steps -- */
 
@@ -31,7 +32,8 @@ static const struct gantry_backend_ops *ops(void)
 static int open_subject(void)
 {
 	const char *const *s = subject->settings;
-	void *conf = fake_conf(subject->plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], NULL);
+	void *conf = fake_conf(subject->plugin, s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7],
+			       NULL);
 	int rc;
 
 	fake_host_init(&host, "test");
@@ -146,7 +148,8 @@ static int write_block(uint64_t offset, uint8_t byte)
 
 static const char *geometry(void)
 {
-	if (volume.block_size < 512 || volume.block_size > 65536 || (volume.block_size & (volume.block_size - 1)))
+	if (volume.block_size < 512 || volume.block_size > 65536 ||
+	    (volume.block_size & (volume.block_size - 1)))
 		return "block_size is no power of two in 512..65536";
 	if (volume.size == 0 || volume.size % volume.block_size)
 		return "size is no multiple of block_size";
@@ -172,14 +175,16 @@ static const char *every_operation(void)
 		if (!does(opcode))
 			continue;
 		for (unsigned i = 0; i < 2 && rc == GANTRY_S_OK; i++)
-			rc = run(opcode, i ? flags : 0, range ? places[i] : 0, range ? volume.block_size : 0,
+			rc = run(opcode, i ? flags : 0, range ? places[i] : 0,
+				 range ? volume.block_size : 0,
 				 gantry_op_has_data(opcode) ? out + 8 * i : NULL);
 		if (rc == GANTRY_S_OK && range)
 			rc = run(opcode, 0, 0, most, gantry_op_has_data(opcode) ? out : NULL);
 		if (rc == -ETIME)
 			return "an IO never completes";
 		if (rc != GANTRY_S_OK)
-			return flags ? "a write that is in ops is rejected or fails" : "an operation that is in ops fails";
+			return flags ? "a write that is in ops is rejected or fails"
+				     : "an operation that is in ops fails";
 	}
 	return NULL;
 }
@@ -194,8 +199,10 @@ static const char *once_each(void)
 
 		if (!does(opcode))
 			opcode = GANTRY_OP_READ, range = 1;
-		ios[i] = fake_io(&chain, opcode, range ? i % 4 * volume.block_size : 0, range ? volume.block_size : 0,
-				 gantry_op_has_data(opcode) ? out + i * volume.block_size % MAX_IO : NULL);
+		ios[i] = fake_io(&chain, opcode, range ? i % 4 * volume.block_size : 0,
+				 range ? volume.block_size : 0,
+				 gantry_op_has_data(opcode) ? out + i * volume.block_size % MAX_IO
+							    : NULL);
 		before[i] = *ios[i];
 	}
 	for (unsigned i = 0; i < FAKE_IOS; i++)
@@ -234,8 +241,9 @@ static const char *data_at_its_place(void)
 		return "a read into memory that is not aligned fails";
 	if (in[7] != 0x33 || in[8] != 0x22 || in[block + 7] != 0x22 || in[block + 8] != 0x33)
 		return "a read changes more or less than the memory of the IO";
-	if (does(GANTRY_OP_WRITE_ZEROES) && (run(GANTRY_OP_WRITE_ZEROES, 0, block, block, NULL) != GANTRY_S_OK ||
-					     !holds(0, 0x11) || !holds(block, 0) || !holds(2 * block, 0x11)))
+	if (does(GANTRY_OP_WRITE_ZEROES) &&
+	    (run(GANTRY_OP_WRITE_ZEROES, 0, block, block, NULL) != GANTRY_S_OK || !holds(0, 0x11) ||
+	     !holds(block, 0) || !holds(2 * block, 0x11)))
 		return "write_zeroes changes more or less than its range";
 	return NULL;
 }
@@ -259,8 +267,9 @@ static const char *next_life(void)
 {
 	struct gantry_volume_info before = volume;
 
-	if (can_store() && (write_block(0, 0x55) != GANTRY_S_OK ||
-			    (does(GANTRY_OP_FLUSH) && run(GANTRY_OP_FLUSH, 0, 0, 0, NULL) != GANTRY_S_OK)))
+	if (can_store() &&
+	    (write_block(0, 0x55) != GANTRY_S_OK ||
+	     (does(GANTRY_OP_FLUSH) && run(GANTRY_OP_FLUSH, 0, 0, 0, NULL) != GANTRY_S_OK)))
 		return "a write or flush fails";
 	close_subject();
 	if (open_subject())
@@ -268,8 +277,8 @@ static const char *next_life(void)
 	if (memcmp(before.uuid, volume.uuid, 16))
 		return "another uuid after close and open";
 	if (subject->verifier_stays != (before.verifier == volume.verifier))
-		return subject->verifier_stays ? "another verifier, though nothing was lost" :
-						 "the same verifier, though data was lost";
+		return subject->verifier_stays ? "another verifier, though nothing was lost"
+					       : "the same verifier, though data was lost";
 	if (can_store() && subject->keeps && !holds(0, 0x55))
 		return "flushed data is lost after close and open";
 	return NULL;
@@ -333,7 +342,8 @@ static const char *a_round_ends(void)
 }
 
 static const char *(*const rules[])(void) = {
-	geometry, every_operation, once_each, data_at_its_place, identity, next_life, rest_is_rest, newer_write_wins, a_round_ends,
+	geometry,  every_operation, once_each,        data_at_its_place, identity,
+	next_life, rest_is_rest,    newer_write_wins, a_round_ends,
 };
 
 const char *kit_check(const struct kit_subject *checked)
@@ -346,7 +356,8 @@ const char *kit_check(const struct kit_subject *checked)
 		int rc = open_subject();
 
 		if (rc) {
-			snprintf(why, sizeof(why), "cannot be opened: %s: %.400s", strerror(-rc), host.log);
+			snprintf(why, sizeof(why), "cannot be opened: %s: %.400s", strerror(-rc),
+				 host.log);
 			return why;
 		}
 		broken = rules[i]();

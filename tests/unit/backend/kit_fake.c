@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kit_fake.c - a memory backend that can complete a write before it reaches the store, as a network client does after a
- * timeout. It keeps the contract: quiesce waits for such writes, and holds back a newer write that overlaps one. With a
- * bug it breaks one rule of the contract.
+ * kit_fake.c - a memory backend that can complete a write before it reaches the store, as a network
+ * client does after a timeout. It keeps the contract: quiesce waits for such writes, and holds back
+ * a newer write that overlaps one. With a bug it breaks one rule of the contract.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define SIZE (1u << 20)
 #define BLOCK 512u
-#define LATE 64u     /* turns from the early completion of a write until it reaches the store */
+#define LATE 64u /* turns from the early completion of a write until it reaches the store */
 #define QUEUED 256u
 #define FIRST_VERIFIER 0x1000u
 
@@ -59,16 +59,30 @@ static void fake_volume(void *backend, struct gantry_volume_info *volume)
 {
 	(void)backend;
 	*volume = (struct gantry_volume_info){
-		.size = SIZE, .block_size = BLOCK, .ops = (1u << GANTRY_OP_COUNT) - 1, .flags = GANTRY_VOLUME_VOLATILE,
-		.max_io = fake.bug == KIT_GEOMETRY ? BLOCK - 1 : SIZE, .uuid = {1}, .verifier = FIRST_VERIFIER + fake.n_opened,
+		.size = SIZE,
+		.block_size = BLOCK,
+		.ops = (1u << GANTRY_OP_COUNT) - 1,
+		.flags = GANTRY_VOLUME_VOLATILE,
+		.max_io = fake.bug == KIT_GEOMETRY ? BLOCK - 1 : SIZE,
+		.uuid = {1},
+		.verifier = FIRST_VERIFIER + fake.n_opened,
 	};
 	fake.n_asked++;
 	switch (fake.bug) {
-	case KIT_UNKNOWN: volume->verifier = 0; break;
-	case KIT_RESTLESS: volume->verifier += fake.n_asked << 32; break;
-	case KIT_RENAMED: volume->uuid[1] = (uint8_t)fake.n_opened; break;
-	case KIT_STALE: volume->verifier = FIRST_VERIFIER; break;
-	default: break;
+	case KIT_UNKNOWN:
+		volume->verifier = 0;
+		break;
+	case KIT_RESTLESS:
+		volume->verifier += fake.n_asked << 32;
+		break;
+	case KIT_RENAMED:
+		volume->uuid[1] = (uint8_t)fake.n_opened;
+		break;
+	case KIT_STALE:
+		volume->verifier = FIRST_VERIFIER;
+		break;
+	default:
+		break;
 	}
 }
 
@@ -87,7 +101,8 @@ static void end(struct gantry_io *io, enum gantry_status status)
 static int overlaps_queued(const struct gantry_io *io)
 {
 	for (unsigned i = 0; i < fake.n_queued; i++)
-		if (fake.queue[i].offset < io->offset + io->length && io->offset < fake.queue[i].offset + BLOCK)
+		if (fake.queue[i].offset < io->offset + io->length &&
+		    io->offset < fake.queue[i].offset + BLOCK)
 			return 1;
 	return 0;
 }
@@ -120,7 +135,10 @@ static int enqueue(struct gantry_io *io, int early)
 
 	if (fake.n_queued == QUEUED)
 		return -EAGAIN;
-	*q = (struct queued){.io = early ? NULL : io, .number = ++fake.number, .due = fake.turn + LATE, .offset = io->offset};
+	*q = (struct queued){.io = early ? NULL : io,
+			     .number = ++fake.number,
+			     .due = fake.turn + LATE,
+			     .offset = io->offset};
 	memcpy(q->data, io->data, BLOCK);
 	fake.n_queued++;
 	if (early)
@@ -186,11 +204,7 @@ static const struct gantry_backend_ops ops = {
 };
 
 const struct gantry_plugin kit_fake = {
-	GANTRY_PLUGIN_HEAD,
-	.kind = GANTRY_KIND_BACKEND,
-	.name = "kit-fake",
-	.version = "1",
-	.summary = "completes writes early",
-	.ops_size = sizeof(ops),
+	GANTRY_PLUGIN_HEAD, .kind = GANTRY_KIND_BACKEND,         .name = "kit-fake",
+	.version = "1",     .summary = "completes writes early", .ops_size = sizeof(ops),
 	.ops = &ops,
 };

@@ -30,10 +30,14 @@ void tearDown(void)
 	fake_chain_fini(&chain);
 }
 
-#define OPEN(name, ...)                                                                                                 \
-	TEST_ASSERT_EQUAL_INT(0, fake_chain_backend(&chain, fake_plugin(name), fake_conf(fake_plugin(name), __VA_ARGS__, NULL)))
-#define REFUSED(rc, name, ...)                                                                                          \
-	TEST_ASSERT_EQUAL_INT(rc, fake_chain_backend(&chain, fake_plugin(name), fake_conf(fake_plugin(name), __VA_ARGS__, NULL)))
+#define OPEN(name, ...) \
+	TEST_ASSERT_EQUAL_INT(0, \
+			      fake_chain_backend(&chain, fake_plugin(name), \
+						 fake_conf(fake_plugin(name), __VA_ARGS__, NULL)))
+#define REFUSED(rc, name, ...) \
+	TEST_ASSERT_EQUAL_INT(rc, \
+			      fake_chain_backend(&chain, fake_plugin(name), \
+						 fake_conf(fake_plugin(name), __VA_ARGS__, NULL)))
 
 static void ok(unsigned opcode, uint64_t offset, uint32_t length, void *data)
 {
@@ -48,7 +52,10 @@ static int all_zero(const uint8_t *p, size_t n)
 	return 1;
 }
 
-/* A device may know the pages: they stay, also where a part is discarded, and data that is at its place is not copied. */
+/*
+ * A device may know the pages: they stay, also where a part is discarded, and data that is at its
+ * place is not copied.
+ */
 static void a_populated_volume_stays_where_it_is(void)
 {
 	void *addr = NULL;
@@ -109,8 +116,9 @@ static void both_refuse_odd_geometry(void)
 
 static void memory_says_when_it_is_too_much(void)
 {
-	TEST_ASSERT_TRUE(fake_chain_backend(&chain, fake_plugin("memory"),
-					    fake_conf(fake_plugin("memory"), "size=4194304TiB", NULL)) < 0);
+	TEST_ASSERT_TRUE(
+		fake_chain_backend(&chain, fake_plugin("memory"),
+				   fake_conf(fake_plugin("memory"), "size=4194304TiB", NULL)) < 0);
 	TEST_ASSERT_TRUE(fake_logged(&host, "cannot map"));
 }
 
@@ -139,10 +147,14 @@ static void memory_keeps_what_was_written(void)
 	TEST_ASSERT_EQUAL_MEMORY(out + 4 * MIB - 4 * KIB, in, 4 * KIB);
 }
 
-/* A volume that no cache holds is copied in strides: each length near their edges, up to the last byte of the volume. */
+/*
+ * A volume that no cache holds is copied in strides: each length near their edges, up to the last
+ * byte of the volume.
+ */
 static void a_large_volume_is_read_as_it_was_written(void)
 {
-	static const uint32_t lengths[] = {512, 3584, 4096, 4608, 7680, 8192, 8704, 128 * KIB - 512, MIB};
+	static const uint32_t lengths[] = {512, 3584, 4096, 4608, 7680, 8192, 8704, 128 * KIB - 512,
+					   MIB};
 
 	OPEN("memory", "size=64MiB", "block=512");
 	ok(GANTRY_OP_WRITE, 60 * MIB, 4 * MIB, out);
@@ -161,16 +173,17 @@ static void wipe_check(uint64_t offset, uint32_t length, unsigned opcode)
 	ok(GANTRY_OP_READ, 0, 4 * MIB, in);
 	TEST_ASSERT_TRUE(memcmp(out, in, offset) == 0);
 	TEST_ASSERT_TRUE(all_zero(in + offset, length));
-	TEST_ASSERT_TRUE(memcmp(out + offset + length, in + offset + length, 4 * MIB - offset - length) == 0);
+	TEST_ASSERT_TRUE(memcmp(out + offset + length, in + offset + length,
+				4 * MIB - offset - length) == 0);
 }
 
 static void wiped_ranges_read_as_zero_and_no_more_than_them(void)
 {
 	OPEN("memory", "size=4MiB", "block=512");
-	wipe_check(512, 1024, GANTRY_OP_WRITE_ZEROES);       /* inside a page */
-	wipe_check(4096, 4096, GANTRY_OP_DISCARD);           /* one page */
-	wipe_check(512, 256 * KIB, GANTRY_OP_DISCARD);       /* pages and both edges */
-	wipe_check(MIB, MIB, GANTRY_OP_WRITE_ZEROES);        /* pages only */
+	wipe_check(512, 1024, GANTRY_OP_WRITE_ZEROES); /* inside a page */
+	wipe_check(4096, 4096, GANTRY_OP_DISCARD);     /* one page */
+	wipe_check(512, 256 * KIB, GANTRY_OP_DISCARD); /* pages and both edges */
+	wipe_check(MIB, MIB, GANTRY_OP_WRITE_ZEROES);  /* pages only */
 	wipe_check(0, 4 * MIB, GANTRY_OP_DISCARD);
 }
 
@@ -232,8 +245,10 @@ static struct gantry_volume_info volume_of(const char *name, const char *setting
 /* Memory is lost with the process, so its verifier never comes again; null has nothing to lose. */
 static void uuid_stays_and_the_verifier_is_that_of_the_data(void)
 {
-	struct gantry_volume_info memory = volume_of("memory", "block=4KiB"), again = volume_of("memory", "block=4KiB");
-	struct gantry_volume_info null = volume_of("null", "block=4KiB"), null_again = volume_of("null", "block=4KiB");
+	struct gantry_volume_info memory = volume_of("memory", "block=4KiB"),
+				  again = volume_of("memory", "block=4KiB");
+	struct gantry_volume_info null = volume_of("null", "block=4KiB"),
+				  null_again = volume_of("null", "block=4KiB");
 	static const uint8_t none[16];
 
 	TEST_ASSERT_TRUE(memcmp(memory.uuid, none, 16) != 0);
@@ -255,7 +270,8 @@ static void uuid_of_the_option_is_taken_and_reported(void)
 		TEST_ASSERT_EQUAL_HEX8(0x0e, v.uuid[0]);
 		TEST_ASSERT_EQUAL_HEX8(0x11, v.uuid[15]);
 		fake_chain_report(&chain, -1, &report);
-		TEST_ASSERT_EQUAL_MEMORY("0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\n", fake_reported(&report, "uuid"), 37);
+		TEST_ASSERT_EQUAL_MEMORY("0e7a1ed7-5c2c-4f5e-9a53-6d6f1c0f8b11\n",
+					 fake_reported(&report, "uuid"), 37);
 		TEST_ASSERT_NOT_NULL(fake_reported(&report, "verifier"));
 		fake_chain_fini(&chain);
 		fake_chain_init(&chain, &host);

@@ -45,7 +45,10 @@ static uint64_t monotonic(void)
 
 #define BETWEEN_NS (50 * GN_NS_PER_US)
 
-/* Reads both clocks with no more than that between, although the machine may take the processor away at any time. */
+/*
+ * Reads both clocks with no more than that between, although the machine may take the processor
+ * away at any time.
+ */
 static void read_both(uint64_t *slow_p, uint64_t *fast_p)
 {
 	do {

@@ -40,10 +40,12 @@ static void tables_and_instruction_agree(void)
 	for (unsigned int i = 0; i < sizeof(buf); i++)
 		buf[i] = (uint8_t)gantry_random_next(&r);
 	for (int i = 0; i < 2000; i++) {
-		size_t from = gantry_random_below(&r, sizeof(buf)), n = gantry_random_below(&r, sizeof(buf) - from);
+		size_t from = gantry_random_below(&r, sizeof(buf)),
+		       n = gantry_random_below(&r, sizeof(buf) - from);
 		uint32_t seed = (uint32_t)gantry_random_next(&r);
 
-		TEST_ASSERT_EQUAL_HEX32(~gantry_crc32c_soft(~seed, buf + from, n), gantry_crc32c(seed, buf + from, n));
+		TEST_ASSERT_EQUAL_HEX32(~gantry_crc32c_soft(~seed, buf + from, n),
+					gantry_crc32c(seed, buf + from, n));
 	}
 }
 
@@ -54,7 +56,8 @@ static void pieces_give_the_same_as_the_whole(void)
 	uint32_t whole = gantry_crc32c(0, text, all);
 
 	for (size_t cut = 0; cut <= all; cut++)
-		TEST_ASSERT_EQUAL_HEX32(whole, gantry_crc32c(gantry_crc32c(0, text, cut), text + cut, all - cut));
+		TEST_ASSERT_EQUAL_HEX32(
+			whole, gantry_crc32c(gantry_crc32c(0, text, cut), text + cut, all - cut));
 }
 
 int main(void)

@@ -31,13 +31,15 @@ static void empty_is_all_zero(void)
 static void buckets_cover_the_range_without_gap(void)
 {
 	for (unsigned int i = 0; i < GANTRY_HISTOGRAM_BUCKETS; i++) {
-		uint64_t upper = gantry_histogram_upper(i), lower = i ? gantry_histogram_upper(i - 1) + 1 : 0;
+		uint64_t upper = gantry_histogram_upper(i),
+			 lower = i ? gantry_histogram_upper(i - 1) + 1 : 0;
 
 		TEST_ASSERT_EQUAL_UINT(i, gantry_histogram_index(upper));
 		TEST_ASSERT_EQUAL_UINT(i, gantry_histogram_index(lower));
 		TEST_ASSERT_TRUE((upper - lower) * 64 <= lower);
 	}
-	TEST_ASSERT_EQUAL_UINT64((1ull << 40) - 1, gantry_histogram_upper(GANTRY_HISTOGRAM_BUCKETS - 1));
+	TEST_ASSERT_EQUAL_UINT64((1ull << 40) - 1,
+				 gantry_histogram_upper(GANTRY_HISTOGRAM_BUCKETS - 1));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_HISTOGRAM_BUCKETS - 1, gantry_histogram_index(UINT64_MAX));
 }
 
@@ -63,7 +65,8 @@ static void percentiles_are_close_to_the_sorted_samples(void)
 	qsort(samples, n, sizeof(samples[0]), by_value);
 	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
 		size_t rank = (size_t)(percents[i] * (double)n / 100 + 0.999999);
-		uint64_t exact = samples[rank ? rank - 1 : 0], got = gantry_histogram_percentile(&a, percents[i]);
+		uint64_t exact = samples[rank ? rank - 1 : 0],
+			 got = gantry_histogram_percentile(&a, percents[i]);
 
 		TEST_ASSERT_TRUE(got >= exact && got - exact <= exact / 64 + 1);
 	}

@@ -161,7 +161,8 @@ static void escape_keeps_print_and_shows_the_rest(void)
 {
 	char dst[GN_ESCAPE_BYTES];
 
-	TEST_ASSERT_EQUAL_STRING("a b\\x5c\\x0a\\x00\\xff~", gn_escape(dst, sizeof(dst), "a b\\\n\0\xff~", 8));
+	TEST_ASSERT_EQUAL_STRING("a b\\x5c\\x0a\\x00\\xff~",
+				 gn_escape(dst, sizeof(dst), "a b\\\n\0\xff~", 8));
 	TEST_ASSERT_EQUAL_STRING("", gn_escape(dst, sizeof(dst), "", 0));
 }
 

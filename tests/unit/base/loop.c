@@ -191,7 +191,8 @@ static int expected(const struct numbered *t, const unsigned *ages, uint64_t now
 		if (t[i].timer.at_ns == 0 || t[i].timer.at_ns > now)
 			continue;
 		while (at > 0 && (t[out[at - 1]].timer.at_ns > t[i].timer.at_ns ||
-				  (t[out[at - 1]].timer.at_ns == t[i].timer.at_ns && ages[out[at - 1]] > ages[i]))) {
+				  (t[out[at - 1]].timer.at_ns == t[i].timer.at_ns &&
+				   ages[out[at - 1]] > ages[i]))) {
 			out[at] = out[at - 1];
 			at--;
 		}
@@ -223,7 +224,10 @@ static void timers_of_few_times_fire_in_the_order_in_which_they_were_set(void)
 			struct numbered *one = &t[rand() % MANY];
 
 			ages[one->number] = ++age;
-			gn_loop_set_timer(loop, &one->timer, rand() % 4 ? gn_now_ns() + 10 + 10 * (uint64_t)(rand() % TIMES) : 0);
+			gn_loop_set_timer(loop, &one->timer,
+					  rand() % 4 ? gn_now_ns() + 10 +
+							       10 * (uint64_t)(rand() % TIMES)
+						     : 0);
 		}
 		fake_clock_advance(10 * (uint64_t)(rand() % (TIMES + 2)));
 		n_timers = 0;
@@ -320,7 +324,7 @@ static bool arrives(sem_t *sem)
 
 static void wait_inside(void *arg)
 {
-	if (arg != NULL)
+	if (arg)
 		gn_loop_remove_fd(loop, *(int *)arg);
 	sem_post(&inside);
 	sem_wait(&may_return);
@@ -339,7 +343,8 @@ static void removal_from_another_thread_waits_for_the_function(void)
 	pthread_create(&thread, NULL, run, &status);
 	for (int i = 0; i < 20; i++) {
 		has_returned = 0; /* nothing runs now */
-		TEST_ASSERT_EQUAL_INT(0, gn_loop_add_fd(loop, fds[0], wait_inside, i % 2 ? &fds[0] : NULL));
+		TEST_ASSERT_EQUAL_INT(
+			0, gn_loop_add_fd(loop, fds[0], wait_inside, i % 2 ? &fds[0] : NULL));
 		ring(fds[0]);
 		TEST_ASSERT_TRUE(arrives(&inside));
 		sem_post(&may_return);
@@ -445,7 +450,8 @@ static void a_post_that_is_withdrawn_does_not_run(void)
 	second->number = 1;
 	last = post_own(9);
 	gn_loop_withdraw(loop, &last->post);
-	gn_loop_post_own(loop, &second->post, in_order, second); /* behind one that is gone from the end */
+	/* behind one that is gone from the end */
+	gn_loop_post_own(loop, &second->post, in_order, second);
 	gn_loop_turn(loop, -1);
 	TEST_ASSERT_EQUAL_UINT(2, n_posts);
 	free(last);

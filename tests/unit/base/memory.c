@@ -50,7 +50,8 @@ static void arena_refuses_absurd_sizes(void)
 static void arena_copies_strings(void)
 {
 	struct gn_arena arena = {0};
-	char *a = gn_arena_strdup(&arena, "harbour"), *b = gn_arena_strndup(&arena, "crane lift", 5);
+	char *a = gn_arena_strdup(&arena, "harbour"),
+	     *b = gn_arena_strndup(&arena, "crane lift", 5);
 
 	TEST_ASSERT_EQUAL_STRING("harbour", a);
 	TEST_ASSERT_EQUAL_STRING("crane", b);
@@ -73,7 +74,8 @@ static void errs_keep_order_and_count_the_rest(void)
 
 static void errs_know_the_place_of_a_message(void)
 {
-	const struct gn_err_place whole = {"a.conf", 7, "roles.load"}, file = {.file = "b.conf"}, included = {"c.conf", 3, NULL};
+	const struct gn_err_place whole = {"a.conf", 7, "roles.load"}, file = {.file = "b.conf"},
+				  included = {"c.conf", 3, NULL};
 	struct gn_errs errs = {0};
 
 	gn_errs_add_at(&errs, &whole, "is %d; write 1", 2);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths that other users have prepared. Files are given away where the test runs as root; the other cases run as any user. */
+/*
+ * Paths that other users have prepared. Files are given away where the test runs as root; the other
+ * cases run as any user.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -227,8 +230,11 @@ static void trusted_files(void)
 		int rc;
 		const char *text;
 	} cases[] = {
-		{0600, 0, ""}, {0644, 0, ""}, {0444, 0, ""},
-		{0646, -EPERM, "is writable by all users (owner="}, {0602, -EPERM, "mode=0602): fix its owner or mode"},
+		{0600, 0, ""},
+		{0644, 0, ""},
+		{0444, 0, ""},
+		{0646, -EPERM, "is writable by all users (owner="},
+		{0602, -EPERM, "mode=0602): fix its owner or mode"},
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -270,7 +276,8 @@ static void links_to_trusted_files(void)
 	TEST_ASSERT_EQUAL_INT(0, symlink("own", in("link")));
 	TEST_ASSERT_EQUAL_INT(0, trusted("link/mine"));
 	give("shared/link");
-	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("shared/link")); /* which file it is, the other user decides */
+	/* which file it is, the other user decides */
+	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("shared/link"));
 }
 
 static void users_of_the_environment(void)
@@ -281,7 +288,8 @@ static void users_of_the_environment(void)
 	says("or list the owner in GANTRY_TRUST_UID");
 	setenv("GANTRY_TRUST_UID", "1,65534", 1);
 	TEST_ASSERT_EQUAL_INT(0, trusted("own/mine"));
-	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0602)); /* owners only: the mode still counts */
+	/* owners only: the mode still counts */
+	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0602));
 	TEST_ASSERT_EQUAL_INT(-EPERM, trusted("own/mine"));
 	TEST_ASSERT_EQUAL_INT(0, chmod(in("own/mine"), 0600));
 	setenv("GANTRY_TRUST_UID", "655345", 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gantry/shm.h with the loads taken over, and gantry/memfd.h against the descriptors that a peer might send. */
+/*
+ * gantry/shm.h with the loads taken over, and gantry/memfd.h against the descriptors that a peer
+ * might send.
+ */
 #define GANTRY_SHM_TEST
 #include <gantry/shm.h>
 
@@ -131,7 +134,8 @@ static void sizes_that_lie_are_refused(void)
 	int fd = gantry_memfd_create("test", 2 * PAGE, 0);
 
 	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(fd, 0));
-	TEST_ASSERT_EQUAL_INT(-ERANGE, gantry_memfd_check(fd, 2 * PAGE + 1, UINT64_MAX, NULL, &reason));
+	TEST_ASSERT_EQUAL_INT(-ERANGE,
+			      gantry_memfd_check(fd, 2 * PAGE + 1, UINT64_MAX, NULL, &reason));
 	TEST_ASSERT_EQUAL_STRING("memory is smaller than claimed", reason);
 	TEST_ASSERT_EQUAL_INT(-EDQUOT, gantry_memfd_check(fd, 0, 2 * PAGE - 1, NULL, &reason));
 	TEST_ASSERT_EQUAL_STRING("memory exceeds the quota", reason);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is asked of a device with small limits: the sums, and what is said when they are too large. */
+/*
+ * What is asked of a device with small limits: the sums, and what is said when they are too large.
+ */
 #include "cli/budget.h"
 
 #include <stdlib.h>
@@ -50,25 +52,42 @@ void setUp(void)
 	memset(devices, 0, sizeof(devices));
 	devices[0].name = "nic";
 	devices[1].name = "dpu";
-	devices[0].info = (struct gantry_device_info){
-		.caps = GANTRY_CAP_PINS, .conn_queues = 1, .lane_queues = 2, .conn_bytes = 4 * KIB, .lane_bytes = 16 * KIB};
+	devices[0].info = (struct gantry_device_info){.caps = GANTRY_CAP_PINS,
+						      .conn_queues = 1,
+						      .lane_queues = 2,
+						      .conn_bytes = 4 * KIB,
+						      .lane_bytes = 16 * KIB};
 	demands[0] = (struct gn_demand){
 		.device = &devices[0],
 		.role = gn_conf_child(gn_config_root(config), "store"),
 		.serves = true,
-		.plan = {.sessions = 4, .lanes = 2, .depth = 8, .regions = 2, .region_bytes = 1024 * KIB,
-			 .sessions_option = "listen.max_sessions", .lanes_option = "listen.max_lanes",
-			 .depth_option = "listen.max_depth", .regions_option = "listen.max_regions",
+		.plan = {.sessions = 4,
+			 .lanes = 2,
+			 .depth = 8,
+			 .regions = 2,
+			 .region_bytes = 1024 * KIB,
+			 .sessions_option = "listen.max_sessions",
+			 .lanes_option = "listen.max_lanes",
+			 .depth_option = "listen.max_depth",
+			 .regions_option = "listen.max_regions",
 			 .bytes_option = "listen.max_region_bytes"},
 		.bounce_bytes = 64 * KIB,
 	};
 	demands[1] = (struct gn_demand){
 		.device = &devices[0],
 		.role = gn_conf_child(gn_config_root(config), "load"),
-		.plan = {.sessions = 1, .lanes = 3, .depth = 4, .regions = 1, .region_bytes = 96 * KIB, .io_bytes = 8 * KIB,
-			 .lanes_option = "lanes", .depth_option = "workload.depth", .bytes_option = "workload.block"},
+		.plan = {.sessions = 1,
+			 .lanes = 3,
+			 .depth = 4,
+			 .regions = 1,
+			 .region_bytes = 96 * KIB,
+			 .io_bytes = 8 * KIB,
+			 .lanes_option = "lanes",
+			 .depth_option = "workload.depth",
+			 .bytes_option = "workload.block"},
 	};
-	budget = (struct gn_budget){.devices = devices, .demands = demands, .n_devices = 2, .n_demands = 2};
+	budget = (struct gn_budget){
+		.devices = devices, .demands = demands, .n_devices = 2, .n_demands = 2};
 }
 
 void tearDown(void)
@@ -102,15 +121,19 @@ static void sums_are_those_of_all_roles(void)
 	TEST_ASSERT_EQUAL_UINT64(4 * (1 + 2 * 2) + 1 + 3 * 2, devices[0].queue_pairs);
 	TEST_ASSERT_EQUAL_UINT64((4 * (4 + 2 * 16) + 4 + 3 * 16) * KIB, devices[0].queue_bytes);
 	TEST_ASSERT_EQUAL_UINT64(4 * 2 * 64 * KIB, devices[0].bounce_bytes);
-	TEST_ASSERT_EQUAL_UINT64(96 * KIB, devices[0].region_bytes); /* those of the target are the peers' */
-	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].bounce_bytes + devices[0].region_bytes,
+	/* those of the target are the peers' */
+	TEST_ASSERT_EQUAL_UINT64(96 * KIB, devices[0].region_bytes);
+	TEST_ASSERT_EQUAL_UINT64(devices[0].queue_bytes + devices[0].bounce_bytes +
+					 devices[0].region_bytes,
 				 budget.locked_bytes);
 	TEST_ASSERT_EQUAL_UINT64(0, devices[1].sessions);
 	gn_report_init(&report);
 	gn_budget_write(&devices[0], &report.w);
 	out = json_dumps(gn_report_tree(&report), JSON_COMPACT);
-	TEST_ASSERT_EQUAL_STRING("{\"needs\":{\"sessions\":5,\"lanes\":11,\"queue_pairs\":27,\"queue_memory_bytes\":200704,"
-				 "\"bounce_memory_bytes\":524288,\"region_memory_bytes\":98304}}", out);
+	TEST_ASSERT_EQUAL_STRING(
+		"{\"needs\":{\"sessions\":5,\"lanes\":11,\"queue_pairs\":27,\"queue_memory_bytes\":200704,"
+		"\"bounce_memory_bytes\":524288,\"region_memory_bytes\":98304}}",
+		out);
 	free(out);
 	gn_report_fini(&report);
 }
@@ -133,8 +156,10 @@ static void queues_that_are_too_short(void)
 	devices[0].info.max_depth = 1;
 	check(NO_LIMIT);
 	TEST_ASSERT_EQUAL_UINT(2, errs.n); /* no number would do */
-	TEST_ASSERT_NOT_NULL(strstr(errs.text[0], "store.listen: each IO in flight needs a queue of 2; the device \"nic\" has up "
-						  "to 1, so no IO can use it"));
+	TEST_ASSERT_NOT_NULL(strstr(
+		errs.text[0],
+		"store.listen: each IO in flight needs a queue of 2; the device \"nic\" has up "
+		"to 1, so no IO can use it"));
 	gn_errs_fini(&errs);
 	devices[0].info.max_depth = 16;
 	check(NO_LIMIT);
@@ -198,11 +223,12 @@ static void the_numbers_that_are_advised_work(void)
 		devices[0].info.max_queues = max;
 		check(NO_LIMIT);
 		TEST_ASSERT_EQUAL_UINT(1, errs.n);
-		if (sscanf(strstr(errs.text[0], "has "), "has %*u; write max_sessions = %u and max_lanes = %u",
-			   &d->plan.sessions, &d->plan.lanes) < 1)
+		if (sscanf(strstr(errs.text[0], "has "),
+			   "has %*u; write max_sessions = %u and max_lanes = %u", &d->plan.sessions,
+			   &d->plan.lanes) < 1)
 			continue; /* nothing would do */
 		gn_errs_fini(&errs);
-			check(NO_LIMIT);
+		check(NO_LIMIT);
 		TEST_ASSERT_EQUAL_UINT_MESSAGE(0, errs.n, errs.n ? errs.text[0] : "");
 	}
 }

@@ -58,7 +58,8 @@ static void tree_has_what_was_written(void)
 	TEST_ASSERT_TRUE(gn_report_number(gn_report_tree(&report), "a.half", 0) == 0.5);
 	TEST_ASSERT_TRUE(gn_report_number(gn_report_tree(&report), "a.none", 9) == 9);
 	TEST_ASSERT_TRUE(gn_report_number(gn_report_tree(&report), "a.word", 9) == 9);
-	TEST_ASSERT_EQUAL_INT(2, json_array_size(json_object_get(json_object_get(report.root, "a"), "list")));
+	TEST_ASSERT_EQUAL_INT(
+		2, json_array_size(json_object_get(json_object_get(report.root, "a"), "list")));
 }
 
 static void unbalanced_writers_give_no_tree(void)
@@ -92,7 +93,8 @@ static void values_that_json_cannot_hold_are_replaced(void)
 	w->string(w, "none", NULL);
 	TEST_ASSERT_TRUE(gn_report_number(gn_report_tree(&report), "huge", 0) == (double)INT64_MAX);
 	TEST_ASSERT_TRUE(gn_report_number(gn_report_tree(&report), "nan", 1) == 0);
-	TEST_ASSERT_EQUAL_STRING("a??.b", json_string_value(json_object_get(report.root, "bytes_of_a_peer")));
+	TEST_ASSERT_EQUAL_STRING(
+		"a??.b", json_string_value(json_object_get(report.root, "bytes_of_a_peer")));
 }
 
 static void units_come_from_the_keys(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who asks what a process does, gets all of it, however slowly it reads; and the loop of the process waits for nobody. */
+/*
+ * Who asks what a process does, gets all of it, however slowly it reads; and the loop of the
+ * process waits for nobody.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +47,8 @@ void setUp(void)
 	n_reports = 0;
 	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
 	TEST_ASSERT_NOT_NULL(mkdtemp(dir));
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d" GN_STAT_SUFFIX, dir, (int)getpid());
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d" GN_STAT_SUFFIX, dir,
+		 (int)getpid());
 	loop = gn_loop_create();
 	TEST_ASSERT_NOT_NULL(loop);
 	TEST_ASSERT_EQUAL_INT(0, gn_stat_server_open(loop, dir, report, NULL, &server));

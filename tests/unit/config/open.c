@@ -35,7 +35,8 @@ static const char *faults(void)
 
 	all[0] = '\0';
 	for (size_t i = 0; i < gn_errs_kept(&errs); i++)
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? "\n" : "", errs.text[i]);
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? "\n" : "",
+				      errs.text[i]);
 	gn_errs_fini(&errs);
 	return all;
 }
@@ -78,7 +79,8 @@ void setUp(void)
 
 void tearDown(void)
 {
-	static const char *const names[] = {"t.cfg", "in.cfg", "a.cfg", "b.cfg", "sub/s.cfg", "link.cfg"};
+	static const char *const names[] = {"t.cfg", "in.cfg",    "a.cfg",
+					    "b.cfg", "sub/s.cfg", "link.cfg"};
 
 	gn_errs_fini(&errs);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -93,7 +95,8 @@ static void good_file_is_walked(void)
 	struct gn_config *config;
 	struct gn_conf_node *root, *list;
 
-	file("t.cfg", "runtime = { dirs = [ \"/a\", \"/b\" ]; };\nstages = ( { type = \"stats\"; },\n 5 );\n# the end");
+	file("t.cfg",
+	     "runtime = { dirs = [ \"/a\", \"/b\" ]; };\nstages = ( { type = \"stats\"; },\n 5 );\n# the end");
 	config = gn_config_open("t.cfg", NULL, 0, &errs);
 	TEST_ASSERT_NOT_NULL(config);
 	root = gn_config_root(config);
@@ -117,7 +120,8 @@ static void good_file_is_walked(void)
 	TEST_ASSERT_EQUAL_STRING("stages[0].type", gn_conf_path(list));
 	gn_conf_fault(&errs, list, "no plugin \"%s\"", "stats");
 	gn_conf_fault(&errs, root, "nothing here");
-	TEST_ASSERT_EQUAL_STRING("t.cfg:2: stages[0].type: no plugin \"stats\"\nt.cfg: nothing here", faults());
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:2: stages[0].type: no plugin \"stats\"\nt.cfg: nothing here", faults());
 	gn_config_close(&config);
 	TEST_ASSERT_NULL(config);
 	gn_config_close(&config);
@@ -133,63 +137,84 @@ static void nothing_is_found_in_nothing(void)
 	TEST_ASSERT_FALSE(gn_conf_is_list(NULL));
 }
 
-#define SYNTAX "syntax error; look for a missing ; or quote or bracket in this line or the one before"
+#define SYNTAX \
+	"syntax error; look for a missing ; or quote or bracket in this line or the one before"
 
 static void what_libconfig_refuses(void)
 {
 	TEST_ASSERT_EQUAL_STRING("", faults_of(""));
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: " SYNTAX, faults_of("a = ;"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:2: bracket without its end", faults_of("a = {\n b = (\n 1;\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:2: duplicate setting name; this key stands twice in its group: keep one",
-				 faults_of("a = 1;\na = 2;"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: mismatched element type in array; all members of [ ] must have one type, "
-				 "use ( ) to mix", faults_of("a = [1, \"x\"];"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:2: string without an end; write \" behind it", faults_of("a = 1;\nb = \"x;\n\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: comment without an end; write */ behind it", faults_of("/* a = 1;\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: groups and lists are nested deeper than 32",
-				 faults_of("a=((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))));"));
+	TEST_ASSERT_EQUAL_STRING("t.cfg:2: bracket without its end",
+				 faults_of("a = {\n b = (\n 1;\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:2: duplicate setting name; this key stands twice in its group: keep one",
+		faults_of("a = 1;\na = 2;"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: mismatched element type in array; all members of [ ] must have one type, "
+		"use ( ) to mix",
+		faults_of("a = [1, \"x\"];"));
+	TEST_ASSERT_EQUAL_STRING("t.cfg:2: string without an end; write \" behind it",
+				 faults_of("a = 1;\nb = \"x;\n\n"));
+	TEST_ASSERT_EQUAL_STRING("t.cfg:1: comment without an end; write */ behind it",
+				 faults_of("/* a = 1;\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: groups and lists are nested deeper than 32",
+		faults_of(
+			"a=((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))));"));
 }
 
 static void numbers_that_would_be_cut(void)
 {
 	static const char *const bad[] = {
-		"2147483648", "-2147483649", "4294967296", "5000000000", "0xFFFFFFFF", "0x80000000", "+2147483648",
+		"2147483648", "-2147483649", "4294967296",  "5000000000",
+		"0xFFFFFFFF", "0x80000000",  "+2147483648",
 	};
 	static const char *const good[] = {
-		"2147483647", "-2147483648", "0x7FFFFFFF", "5000000000L", "5000000000LL", "-5000000000L", "0xFFFFFFFFL",
-		"9223372036854775807L", "-9223372036854775808L", "5000000000.5", "+5000000000e2", "\"5000000000\"", "017",
+		"2147483647",   "-2147483648",          "0x7FFFFFFF",
+		"5000000000L",  "5000000000LL",         "-5000000000L",
+		"0xFFFFFFFFL",  "9223372036854775807L", "-9223372036854775808L",
+		"5000000000.5", "+5000000000e2",        "\"5000000000\"",
+		"017",
 	};
 	char text[128], want[256];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), "x = 1;\n  a = %s;", bad[i]);
-		snprintf(want, sizeof(want), "t.cfg:2: %s does not fit into 32 bits and would be cut; write it with an L "
-			 "behind it, or as a size in quotes", bad[i]);
+		snprintf(
+			want, sizeof(want),
+			"t.cfg:2: %s does not fit into 32 bits and would be cut; write it with an L "
+			"behind it, or as a size in quotes",
+			bad[i]);
 		TEST_ASSERT_EQUAL_STRING(want, faults_of(text));
 	}
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		snprintf(text, sizeof(text), "a = %s;", good[i]);
 		TEST_ASSERT_EQUAL_STRING_MESSAGE("", faults_of(text), good[i]);
 	}
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: 9223372036854775808L does not fit into 64 bits; write a smaller number",
-				 faults_of("a = 9223372036854775808L;"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: 99999999999999999999 does not fit into 64 bits; write a smaller number",
-				 faults_of("a = 99999999999999999999;"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: -9223372036854775809 does not fit into 64 bits; write a larger number",
-				 faults_of("a = -9223372036854775809;"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: 0xFFFFFFFFFFFFFFFFL does not fit into 64 bits; write a smaller number",
-				 faults_of("a = 0xFFFFFFFFFFFFFFFFL;"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: 9223372036854775808L does not fit into 64 bits; write a smaller number",
+		faults_of("a = 9223372036854775808L;"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: 99999999999999999999 does not fit into 64 bits; write a smaller number",
+		faults_of("a = 99999999999999999999;"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: -9223372036854775809 does not fit into 64 bits; write a larger number",
+		faults_of("a = -9223372036854775809;"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: 0xFFFFFFFFFFFFFFFFL does not fit into 64 bits; write a smaller number",
+		faults_of("a = 0xFFFFFFFFFFFFFFFFL;"));
 }
 
 static void all_cut_numbers_are_named_but_not_in_comments_strings_and_names(void)
 {
-	TEST_ASSERT_EQUAL_STRING("t.cfg:7: 3000000000 does not fit into 32 bits and would be cut; write it with an L behind "
-				 "it, or as a size in quotes\n"
-				 "t.cfg:8: 4000000000 does not fit into 32 bits and would be cut; write it with an L behind "
-				 "it, or as a size in quotes",
-				 faults_of("# 5000000000\n// 5000000000\n/* 5000000000\n 5000000000 */\n"
-					   "a5000000000 = \"5000000000 \\\" 5000000000\"; b-5000000000 = 1;\n#* 1\n"
-					   "c = [ 1, 3000000000 ];\nd = 4000000000;"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:7: 3000000000 does not fit into 32 bits and would be cut; write it with an L behind "
+		"it, or as a size in quotes\n"
+		"t.cfg:8: 4000000000 does not fit into 32 bits and would be cut; write it with an L behind "
+		"it, or as a size in quotes",
+		faults_of("# 5000000000\n// 5000000000\n/* 5000000000\n 5000000000 */\n"
+			  "a5000000000 = \"5000000000 \\\" 5000000000\"; b-5000000000 = 1;\n#* 1\n"
+			  "c = [ 1, 3000000000 ];\nd = 4000000000;"));
 }
 
 static void files_that_cannot_be_read(void)
@@ -229,13 +254,16 @@ static void a_file_that_others_can_write_is_refused(void)
 	file("t.cfg", "a = 1;");
 	TEST_ASSERT_EQUAL_INT(0, chmod("t.cfg", 0606));
 	TEST_ASSERT_NULL(gn_config_open("t.cfg", NULL, 0, &errs));
-	rejected_for("t.cfg", "is writable by all users (owner=0, mode=0606): fix its owner or mode");
+	rejected_for("t.cfg",
+		     "is writable by all users (owner=0, mode=0606): fix its owner or mode");
 	TEST_ASSERT_EQUAL_INT(0, chmod("t.cfg", 0660));
 	if (chown("t.cfg", 65534, 65534))
 		TEST_IGNORE_MESSAGE("giving a file away takes root");
 	TEST_ASSERT_NULL(gn_config_open("t.cfg", NULL, 0, &errs));
-	rejected_for("t.cfg", "belongs to neither root nor the user that runs gantry (owner=65534, mode=0660): fix its owner or "
-		     "mode, or list the owner in GANTRY_TRUST_UID");
+	rejected_for(
+		"t.cfg",
+		"belongs to neither root nor the user that runs gantry (owner=65534, mode=0660): fix its owner or "
+		"mode, or list the owner in GANTRY_TRUST_UID");
 }
 
 static void group_of_a_trusted_owner_may_write(void)
@@ -277,24 +305,31 @@ static void includes_that_are_refused(void)
 {
 	TEST_ASSERT_EQUAL_STRING("t.cfg:2: cannot open in.cfg: No such file or directory",
 				 faults_of("\n@include \"in.cfg\"\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: include \"/etc/passwd\" leads out of .; name a file in that folder",
-				 faults_of("@include \"/etc/passwd\"\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: include \"../x.cfg\" leads out of .; name a file in that folder",
-				 faults_of("@include \"../x.cfg\"\n"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: include \"a/..\" leads out of .; name a file in that folder",
-				 faults_of("@include \"a/..\"\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: include \"/etc/passwd\" leads out of .; name a file in that folder",
+		faults_of("@include \"/etc/passwd\"\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: include \"../x.cfg\" leads out of .; name a file in that folder",
+		faults_of("@include \"../x.cfg\"\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: include \"a/..\" leads out of .; name a file in that folder",
+		faults_of("@include \"a/..\"\n"));
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: include name with a backslash; rename the file",
 				 faults_of("@include \".\\./x.cfg\"\n"));
 	TEST_ASSERT_EQUAL_INT(0, symlink("/etc/passwd", "link.cfg"));
-	TEST_ASSERT_EQUAL_STRING("t.cfg:1: include \"link.cfg\" leads out of .; name a file in that folder",
-				 faults_of("@include \"link.cfg\"\n"));
-	TEST_ASSERT_EQUAL_STRING("", faults_of("# @include \"../x.cfg\"\n/*\n@include \"../x.cfg\"\n*/"
-					       "a = \"\n@include \\\"../x.cfg\\\"\";\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"t.cfg:1: include \"link.cfg\" leads out of .; name a file in that folder",
+		faults_of("@include \"link.cfg\"\n"));
+	TEST_ASSERT_EQUAL_STRING("",
+				 faults_of("# @include \"../x.cfg\"\n/*\n@include \"../x.cfg\"\n*/"
+					   "a = \"\n@include \\\"../x.cfg\\\"\";\n"));
 	file("in.cfg", "b = ;\n");
 	TEST_ASSERT_EQUAL_STRING("in.cfg:1: " SYNTAX, faults_of("@include \"in.cfg\"\n"));
 	file("in.cfg", "\nb = 5000000000;\n");
-	TEST_ASSERT_EQUAL_STRING("in.cfg:2: 5000000000 does not fit into 32 bits and would be cut; write it with an L "
-				 "behind it, or as a size in quotes", faults_of("@include \"in.cfg\"\n"));
+	TEST_ASSERT_EQUAL_STRING(
+		"in.cfg:2: 5000000000 does not fit into 32 bits and would be cut; write it with an L "
+		"behind it, or as a size in quotes",
+		faults_of("@include \"in.cfg\"\n"));
 	TEST_ASSERT_EQUAL_INT(0, chmod("in.cfg", 0602));
 	TEST_ASSERT_NOT_NULL(strstr(faults_of("@include \"in.cfg\"\n"), "t.cfg:1: in.cfg"));
 }
@@ -303,24 +338,30 @@ static void includes_end(void)
 {
 	TEST_ASSERT_EQUAL_STRING("t.cfg:1: too many includes; does \"t.cfg\" include itself?",
 				 faults_of("@include \"t.cfg\"\n"));
-	file("a.cfg", "@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n"
-		      "@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n");
-	file("b.cfg", "@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n"
-		      "@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n");
+	file("a.cfg",
+	     "@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n"
+	     "@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n@include \"b.cfg\"\n");
+	file("b.cfg",
+	     "@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n"
+	     "@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n@include \"in.cfg\"\n");
 	file("in.cfg", "# nothing\n");
-	TEST_ASSERT_EQUAL_INT(0, strncmp("a.cfg:8: too many includes; ", faults_of("@include \"a.cfg\"\n"), 28));
+	TEST_ASSERT_EQUAL_INT(
+		0, strncmp("a.cfg:8: too many includes; ", faults_of("@include \"a.cfg\"\n"), 28));
 }
 
 static void overrides_replace_and_make(void)
 {
-	const char *const sets[] = {"a.b=8192", "a.c=5000000000", "d.e.f=true", "l.1.x=false", "g=\"7\"", "h=two words",
-				    "i=-3", "j=0x10", "k=", "m=1.5", "n.0.t=x", "n.1.t=y"};
+	const char *const sets[] = {"a.b=8192", "a.c=5000000000", "d.e.f=true", "l.1.x=false",
+				    "g=\"7\"",  "h=two words",    "i=-3",       "j=0x10",
+				    "k=",       "m=1.5",          "n.0.t=x",    "n.1.t=y"};
 
-	TEST_ASSERT_EQUAL_STRING("a : \n{\n  b = \"8192\";\n  c = 5000000000L;\n};\nl = ( 1, \n  {\n    x = false;\n  } );\n"
-				 "d : \n{\n  e : \n  {\n    f = true;\n  };\n};\ng = \"7\";\nh = \"two words\";\ni = -3L;\n"
-				 "j = 16L;\nk = \"\";\nm = \"1.5\";\n"
-				 "n = ( \n  {\n    t = \"x\";\n  }, \n  {\n    t = \"y\";\n  } );\n",
-				 dump_of("a = { b = \"4KiB\"; }; l = ( 1, { x = 2; } );", sets, sizeof(sets) / sizeof(sets[0])));
+	TEST_ASSERT_EQUAL_STRING(
+		"a : \n{\n  b = \"8192\";\n  c = 5000000000L;\n};\nl = ( 1, \n  {\n    x = false;\n  } );\n"
+		"d : \n{\n  e : \n  {\n    f = true;\n  };\n};\ng = \"7\";\nh = \"two words\";\ni = -3L;\n"
+		"j = 16L;\nk = \"\";\nm = \"1.5\";\n"
+		"n = ( \n  {\n    t = \"x\";\n  }, \n  {\n    t = \"y\";\n  } );\n",
+		dump_of("a = { b = \"4KiB\"; }; l = ( 1, { x = 2; } );", sets,
+			sizeof(sets) / sizeof(sets[0])));
 }
 
 static void override_has_a_place(void)
@@ -338,20 +379,35 @@ static void override_has_a_place(void)
 static void those_of_a_text_have_its_name(void)
 {
 	const char *const sets[] = {"a.b=1"}, *const wrong[] = {"a=1"};
-	struct gn_config *config = gn_config_open_text("the text", "a = { b = 0; };", sets, 1, &errs);
+	struct gn_config *config = gn_config_open_text("the text", "a = { b = 0; };", sets, 1,
+						       &errs);
 
 	gn_conf_fault(&errs, gn_conf_child(gn_conf_child(gn_config_root(config), "a"), "b"), "bad");
 	TEST_ASSERT_EQUAL_STRING("the text: a.b: bad", faults());
 	gn_config_close(&config);
 	TEST_ASSERT_NULL(gn_config_open_text("the text", "a = { b = 0; };", wrong, 1, &errs));
-	TEST_ASSERT_EQUAL_STRING("the text a=1: this is a group or a list; set one of its members", faults());
+	TEST_ASSERT_EQUAL_STRING("the text a=1: this is a group or a list; set one of its members",
+				 faults());
 }
 
 static void overrides_that_make_no_sense(void)
 {
-	const char *const sets[] = {"a", "=1", "a..b=1", ".a=1", "a.=1", "g=1", "l=1", "l.0=1", "l.9.x=1", "l.0.x=1",
-				    "l.00x.x=1", "s.t=1", "1a=1", "g.sp ace=1",
-				    "g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1"};
+	const char *const sets[] = {
+		"a",
+		"=1",
+		"a..b=1",
+		".a=1",
+		"a.=1",
+		"g=1",
+		"l=1",
+		"l.0=1",
+		"l.9.x=1",
+		"l.0.x=1",
+		"l.00x.x=1",
+		"s.t=1",
+		"1a=1",
+		"g.sp ace=1",
+		"g.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1"};
 
 	TEST_ASSERT_EQUAL_STRING(
 		"--set a: write KEY.PATH=VALUE\n"

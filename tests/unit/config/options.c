@@ -33,14 +33,22 @@ static const struct gantry_option extra[] = {
 };
 
 static const struct gantry_option table[] = {
-	{"path", GANTRY_OPT_STRING, offsetof(struct conf, path), NULL, 0, 0, NULL, NULL, "File that holds the volume."},
-	{"direct", GANTRY_OPT_BOOL, offsetof(struct conf, direct), "true", 0, 0, NULL, NULL, "Past the page cache."},
-	{"depth", GANTRY_OPT_INT, offsetof(struct conf, depth), "32", 1, 4096, NULL, NULL, "IOs in flight."},
-	{"bias", GANTRY_OPT_INT, offsetof(struct conf, bias), "-1", -5, 0, NULL, NULL, "May be negative. Or 0."},
-	{"block", GANTRY_OPT_SIZE, offsetof(struct conf, block), "4KiB", 512, 1 << 20, NULL, NULL, "Bytes of an IO."},
-	{"cache", GANTRY_OPT_SIZE, offsetof(struct conf, cache), "0", 4096, 0, NULL, NULL, ".hidden \\ help"},
-	{"timeout", GANTRY_OPT_TIME, offsetof(struct conf, timeout), "30s", 1000000, 3600000000000, NULL, NULL, NULL},
-	{"pattern", GANTRY_OPT_CHOICE, offsetof(struct conf, pattern), "seq", 0, 0, patterns, NULL, "Order."},
+	{"path", GANTRY_OPT_STRING, offsetof(struct conf, path), NULL, 0, 0, NULL, NULL,
+	 "File that holds the volume."},
+	{"direct", GANTRY_OPT_BOOL, offsetof(struct conf, direct), "true", 0, 0, NULL, NULL,
+	 "Past the page cache."},
+	{"depth", GANTRY_OPT_INT, offsetof(struct conf, depth), "32", 1, 4096, NULL, NULL,
+	 "IOs in flight."},
+	{"bias", GANTRY_OPT_INT, offsetof(struct conf, bias), "-1", -5, 0, NULL, NULL,
+	 "May be negative. Or 0."},
+	{"block", GANTRY_OPT_SIZE, offsetof(struct conf, block), "4KiB", 512, 1 << 20, NULL, NULL,
+	 "Bytes of an IO."},
+	{"cache", GANTRY_OPT_SIZE, offsetof(struct conf, cache), "0", 4096, 0, NULL, NULL,
+	 ".hidden \\ help"},
+	{"timeout", GANTRY_OPT_TIME, offsetof(struct conf, timeout), "30s", 1000000, 3600000000000,
+	 NULL, NULL, NULL},
+	{"pattern", GANTRY_OPT_CHOICE, offsetof(struct conf, pattern), "seq", 0, 0, patterns, NULL,
+	 "Order."},
 	{"extra", GANTRY_OPT_GROUP, 0, "", 0, 0, NULL, extra, "More."},
 	GANTRY_OPTION_END,
 };
@@ -62,8 +70,12 @@ void tearDown(void)
 	gn_config_close(&config);
 }
 
-/* Fills conf from this text by a table. Returns the messages, one a line, without the name of the file. */
-static const char *by_table(const char *text, const struct gantry_option *rows, const char *const *also)
+/*
+ * Fills conf from this text by a table. Returns the messages, one a line, without the name of the
+ * file.
+ */
+static const char *by_table(const char *text, const struct gantry_option *rows,
+			    const char *const *also)
 {
 	size_t n = 0;
 	int fd, ret;
@@ -82,7 +94,8 @@ static const char *by_table(const char *text, const struct gantry_option *rows, 
 	all[0] = '\0';
 	for (size_t i = 0; i < gn_errs_kept(&errs); i++) {
 		TEST_ASSERT_EQUAL_INT(0, strncmp(errs.text[i], path, strlen(path)));
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? "\n" : "", errs.text[i] + strlen(path));
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? "\n" : "",
+				      errs.text[i] + strlen(path));
 	}
 	gn_errs_fini(&errs);
 	return all;
@@ -122,10 +135,8 @@ static void faults_of_options_by_name(void)
 	static const struct {
 		const char *option, *says;
 	} cases[] = {
-		{"depth", ":2: depth: is odd"},
-		{"extra.rate", ":5: extra.rate: is odd"},
-		{"extra.host", ":4: extra.host: is odd"},
-		{"more.of.it", ": more.of.it: is odd"},
+		{"depth", ":2: depth: is odd"},           {"extra.rate", ":5: extra.rate: is odd"},
+		{"extra.host", ":4: extra.host: is odd"}, {"more.of.it", ": more.of.it: is odd"},
 		{"depth.less", ":2: depth.less: is odd"},
 	};
 
@@ -139,9 +150,12 @@ static void faults_of_options_by_name(void)
 
 static void values_of_every_type(void)
 {
-	TEST_ASSERT_EQUAL_STRING("", faults_of("path = \"a\"; direct = false; depth = 4096; bias = -5; block = \"64KiB\";"
-					       "cache = 8589934592L; timeout = \"250ms\"; pattern = \"randread\";"
-					       "extra = { host = \"h\"; rate = 9000000000L; };"));
+	TEST_ASSERT_EQUAL_STRING(
+		"",
+		faults_of(
+			"path = \"a\"; direct = false; depth = 4096; bias = -5; block = \"64KiB\";"
+			"cache = 8589934592L; timeout = \"250ms\"; pattern = \"randread\";"
+			"extra = { host = \"h\"; rate = 9000000000L; };"));
 	TEST_ASSERT_EQUAL_UINT8(0, conf.direct);
 	TEST_ASSERT_EQUAL_INT64(4096, conf.depth);
 	TEST_ASSERT_EQUAL_INT64(-5, conf.bias);
@@ -157,42 +171,65 @@ static void values_of_every_type(void)
 
 static void wrong_types(void)
 {
-	TEST_ASSERT_EQUAL_STRING(":1: path: is a number; write a string in double quotes", faults_of("path = 5;"));
-	TEST_ASSERT_EQUAL_STRING(":1: path: is a list; write a string in double quotes", faults_of("path = (\"a\");"));
-	TEST_ASSERT_EQUAL_STRING(":1: direct: is a string; write true or false, without quotes", fault_of("direct = \"yes\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: direct: is a number; write true or false, without quotes", fault_of("direct = 1;"));
-	TEST_ASSERT_EQUAL_STRING(":1: depth: is a string; write a whole number, without quotes", fault_of("depth = \"5\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: depth: is a number with a point; write a whole number, without quotes",
-				 fault_of("depth = 5.0;"));
-	TEST_ASSERT_EQUAL_STRING(":1: block: is a bool; write a size in double quotes, such as \"4KiB\"",
-				 fault_of("block = true;"));
-	TEST_ASSERT_EQUAL_STRING(":1: timeout: is a number; write a time in double quotes, such as \"250ms\"",
-				 fault_of("timeout = 10;"));
-	TEST_ASSERT_EQUAL_STRING(":1: pattern: is a group; write one of \"randread\", \"randwrite\", \"seq\"",
-				 fault_of("pattern = { };"));
-	TEST_ASSERT_EQUAL_STRING(":1: extra: is a string; write a group: { ... }", fault_of("extra = \"x\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: path: is a number; write a string in double quotes",
+				 faults_of("path = 5;"));
+	TEST_ASSERT_EQUAL_STRING(":1: path: is a list; write a string in double quotes",
+				 faults_of("path = (\"a\");"));
+	TEST_ASSERT_EQUAL_STRING(":1: direct: is a string; write true or false, without quotes",
+				 fault_of("direct = \"yes\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: direct: is a number; write true or false, without quotes",
+				 fault_of("direct = 1;"));
+	TEST_ASSERT_EQUAL_STRING(":1: depth: is a string; write a whole number, without quotes",
+				 fault_of("depth = \"5\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: depth: is a number with a point; write a whole number, without quotes",
+		fault_of("depth = 5.0;"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: block: is a bool; write a size in double quotes, such as \"4KiB\"",
+		fault_of("block = true;"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: timeout: is a number; write a time in double quotes, such as \"250ms\"",
+		fault_of("timeout = 10;"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: pattern: is a group; write one of \"randread\", \"randwrite\", \"seq\"",
+		fault_of("pattern = { };"));
+	TEST_ASSERT_EQUAL_STRING(":1: extra: is a string; write a group: { ... }",
+				 fault_of("extra = \"x\";"));
 }
 
 static void values_out_of_range(void)
 {
-	TEST_ASSERT_EQUAL_STRING(":1: depth: 0 is out of range; write 1 to 4096", fault_of("depth = 0;"));
-	TEST_ASSERT_EQUAL_STRING(":1: depth: 4097 is out of range; write 1 to 4096", fault_of("depth = 4097;"));
-	TEST_ASSERT_EQUAL_STRING(":1: depth: 5000000000 is out of range; write 1 to 4096", fault_of("depth = 5000000000L;"));
-	TEST_ASSERT_EQUAL_STRING(":1: bias: 1 is out of range; write -5 to 0", fault_of("bias = 1;"));
-	TEST_ASSERT_EQUAL_STRING(":1: block: \"256\" is out of range; write 512 to 1MiB", fault_of("block = \"256\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: block: 2097152 is out of range; write 512 to 1MiB", fault_of("block = 2097152;"));
-	TEST_ASSERT_EQUAL_STRING(":1: block: -1 is out of range; write 512 to 1MiB", fault_of("block = -1;"));
-	TEST_ASSERT_EQUAL_STRING(":1: cache: \"1K\" is out of range; write 4KiB or more", fault_of("cache = \"1K\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: cache: \"16000000TiB\" is too large; write 4KiB to 8388607TiB",
-				 fault_of("cache = \"16000000TiB\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: cache: \"99999999999TiB\" is too large; write 4KiB to 8388607TiB",
-				 fault_of("cache = \"99999999999TiB\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: depth: 0 is out of range; write 1 to 4096",
+				 fault_of("depth = 0;"));
+	TEST_ASSERT_EQUAL_STRING(":1: depth: 4097 is out of range; write 1 to 4096",
+				 fault_of("depth = 4097;"));
+	TEST_ASSERT_EQUAL_STRING(":1: depth: 5000000000 is out of range; write 1 to 4096",
+				 fault_of("depth = 5000000000L;"));
+	TEST_ASSERT_EQUAL_STRING(":1: bias: 1 is out of range; write -5 to 0",
+				 fault_of("bias = 1;"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: \"256\" is out of range; write 512 to 1MiB",
+				 fault_of("block = \"256\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: 2097152 is out of range; write 512 to 1MiB",
+				 fault_of("block = 2097152;"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: -1 is out of range; write 512 to 1MiB",
+				 fault_of("block = -1;"));
+	TEST_ASSERT_EQUAL_STRING(":1: cache: \"1K\" is out of range; write 4KiB or more",
+				 fault_of("cache = \"1K\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: cache: \"16000000TiB\" is too large; write 4KiB to 8388607TiB",
+		fault_of("cache = \"16000000TiB\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: cache: \"99999999999TiB\" is too large; write 4KiB to 8388607TiB",
+		fault_of("cache = \"99999999999TiB\";"));
 	TEST_ASSERT_EQUAL_STRING("", faults_of("path = \"/x\"; cache = \"8388607TiB\";"));
 	TEST_ASSERT_EQUAL_STRING(":1: block: \"99999999999GiB\" is too large; write 512 to 1MiB",
 				 fault_of("block = \"99999999999GiB\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: block: \"-4KiB\" is too small; write 512 to 1MiB", fault_of("block = \"-4KiB\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"5us\" is out of range; write 1ms to 1h", fault_of("timeout = \"5us\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"9999999h\" is too large; write 1ms to 1h", fault_of("timeout = \"9999999h\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: block: \"-4KiB\" is too small; write 512 to 1MiB",
+				 fault_of("block = \"-4KiB\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"5us\" is out of range; write 1ms to 1h",
+				 fault_of("timeout = \"5us\";"));
+	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"9999999h\" is too large; write 1ms to 1h",
+				 fault_of("timeout = \"9999999h\";"));
 }
 
 /* The one message for a --set. */
@@ -214,36 +251,52 @@ static const char *set_fault(const char *set)
 /* Who writes it there knows of no quotes. */
 static void numbers_of_overrides(void)
 {
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"99999999999999999999\" is too large; write 1 to 4096",
-				 set_fault("depth=99999999999999999999"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"-99999999999999999999\" is too small; write 1 to 4096",
-				 set_fault("depth=-99999999999999999999"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"0x10000000000000000\" is too large; write 1 to 4096",
-				 set_fault("depth=0x10000000000000000"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"4GiB\" is no whole number; write 1 to 4096", set_fault("depth=4GiB"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"1e3\" is no whole number; write 1 to 4096", set_fault("depth=1e3"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: \"\" is no whole number; write 1 to 4096", set_fault("depth="));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: -1 is out of range; write 1 to 4096", set_fault("depth=-1"));
-	TEST_ASSERT_EQUAL_STRING("--set: depth: is a string; write a whole number, without quotes", set_fault("depth=\"4\""));
+	TEST_ASSERT_EQUAL_STRING(
+		"--set: depth: \"99999999999999999999\" is too large; write 1 to 4096",
+		set_fault("depth=99999999999999999999"));
+	TEST_ASSERT_EQUAL_STRING(
+		"--set: depth: \"-99999999999999999999\" is too small; write 1 to 4096",
+		set_fault("depth=-99999999999999999999"));
+	TEST_ASSERT_EQUAL_STRING(
+		"--set: depth: \"0x10000000000000000\" is too large; write 1 to 4096",
+		set_fault("depth=0x10000000000000000"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"4GiB\" is no whole number; write 1 to 4096",
+				 set_fault("depth=4GiB"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"1e3\" is no whole number; write 1 to 4096",
+				 set_fault("depth=1e3"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: \"\" is no whole number; write 1 to 4096",
+				 set_fault("depth="));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: -1 is out of range; write 1 to 4096",
+				 set_fault("depth=-1"));
+	TEST_ASSERT_EQUAL_STRING("--set: depth: is a string; write a whole number, without quotes",
+				 set_fault("depth=\"4\""));
 	TEST_ASSERT_EQUAL_STRING("", set_fault("depth=0x10"));
 	TEST_ASSERT_EQUAL_INT64(16, conf.depth);
-	TEST_ASSERT_EQUAL_STRING("--set: block: \"99999999999999999999\" is too large; write 512 to 1MiB",
-				 set_fault("block=99999999999999999999"));
-	TEST_ASSERT_EQUAL_STRING("--set: block: -1 is out of range; write 512 to 1MiB", set_fault("block=-1"));
-	TEST_ASSERT_EQUAL_STRING("--set: timeout: \"5\" is no time; write a whole number with ns, us, ms, s, m or h",
-				 set_fault("timeout=5"));
-	TEST_ASSERT_EQUAL_STRING("--set: timeout: \"99999999999999999999s\" is too large; write 1ms to 1h",
-				 set_fault("timeout=99999999999999999999s"));
+	TEST_ASSERT_EQUAL_STRING(
+		"--set: block: \"99999999999999999999\" is too large; write 512 to 1MiB",
+		set_fault("block=99999999999999999999"));
+	TEST_ASSERT_EQUAL_STRING("--set: block: -1 is out of range; write 512 to 1MiB",
+				 set_fault("block=-1"));
+	TEST_ASSERT_EQUAL_STRING(
+		"--set: timeout: \"5\" is no time; write a whole number with ns, us, ms, s, m or h",
+		set_fault("timeout=5"));
+	TEST_ASSERT_EQUAL_STRING(
+		"--set: timeout: \"99999999999999999999s\" is too large; write 1ms to 1h",
+		set_fault("timeout=99999999999999999999s"));
 }
 
 static void text_that_is_no_value(void)
 {
-	TEST_ASSERT_EQUAL_STRING(":1: block: \"4 apples\" is no size; write a whole number with no unit (bytes), KiB, MiB, "
-				 "GiB, TiB (or K, M, G, T), KB, MB, GB or TB", fault_of("block = \"4 apples\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: timeout: \"10\" is no time; write a whole number with ns, us, ms, s, m or h",
-				 fault_of("timeout = \"10\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: pattern: \"backwards\" is unknown; write one of \"randread\", \"randwrite\", \"seq\"",
-				 fault_of("pattern = \"backwards\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: block: \"4 apples\" is no size; write a whole number with no unit (bytes), KiB, MiB, "
+		"GiB, TiB (or K, M, G, T), KB, MB, GB or TB",
+		fault_of("block = \"4 apples\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: timeout: \"10\" is no time; write a whole number with ns, us, ms, s, m or h",
+		fault_of("timeout = \"10\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: pattern: \"backwards\" is unknown; write one of \"randread\", \"randwrite\", \"seq\"",
+		fault_of("pattern = \"backwards\";"));
 	TEST_ASSERT_EQUAL_STRING(":1: pattern: \"randraed\" is unknown; did you mean \"randread\"?",
 				 fault_of("pattern = \"randraed\";"));
 }
@@ -252,33 +305,41 @@ static void unknown_keys(void)
 {
 	const char *const also[] = {"type", "stages", NULL};
 
-	TEST_ASSERT_EQUAL_STRING(":1: dephts: unknown key; did you mean \"depth\"?", fault_of("dephts = 5;"));
-	TEST_ASSERT_EQUAL_STRING(":1: tiemout: unknown key; did you mean \"timeout\"?", fault_of("tiemout = \"5s\";"));
-	TEST_ASSERT_EQUAL_STRING(":1: colour: unknown key; known here: path, direct, depth, bias, block, cache, timeout, "
-				 "pattern, extra", fault_of("colour = 5;"));
+	TEST_ASSERT_EQUAL_STRING(":1: dephts: unknown key; did you mean \"depth\"?",
+				 fault_of("dephts = 5;"));
+	TEST_ASSERT_EQUAL_STRING(":1: tiemout: unknown key; did you mean \"timeout\"?",
+				 fault_of("tiemout = \"5s\";"));
+	TEST_ASSERT_EQUAL_STRING(
+		":1: colour: unknown key; known here: path, direct, depth, bias, block, cache, timeout, "
+		"pattern, extra",
+		fault_of("colour = 5;"));
 	TEST_ASSERT_EQUAL_STRING(":1: extra.hots: unknown key; did you mean \"host\"?",
 				 fault_of("extra = { host = \"x\"; hots = \"y\"; };"));
 	TEST_ASSERT_EQUAL_STRING(":1: typ: unknown key; did you mean \"type\"?",
 				 by_table("path = \"x\"; type = \"t\"; typ = 1;", table, also));
 	TEST_ASSERT_EQUAL_STRING("", by_table("type = \"t\"; stages = ();", NULL, also));
-	TEST_ASSERT_EQUAL_STRING(":1: x: unknown key; known here: none", by_table("x = 1;", NULL, NULL));
+	TEST_ASSERT_EQUAL_STRING(":1: x: unknown key; known here: none",
+				 by_table("x = 1;", NULL, NULL));
 }
 
 static void missing_keys(void)
 {
-	TEST_ASSERT_EQUAL_STRING(": \"path\" is missing; it must be given (File that holds the volume.)", faults_of(""));
+	TEST_ASSERT_EQUAL_STRING(
+		": \"path\" is missing; it must be given (File that holds the volume.)",
+		faults_of(""));
 	TEST_ASSERT_EQUAL_STRING(":3: extra: \"host\" is missing; it must be given (Who.)",
 				 faults_of("path = \"x\";\n\nextra = { rate = 5; };"));
 }
 
 static void every_fault_is_told(void)
 {
-	TEST_ASSERT_EQUAL_STRING(":4: xtra: unknown key; did you mean \"extra\"?\n"
-				 ": \"path\" is missing; it must be given (File that holds the volume.)\n"
-				 ":1: direct: is a number; write true or false, without quotes\n"
-				 ":2: depth: 0 is out of range; write 1 to 4096\n"
-				 ":3: block: is a group; write a size in double quotes, such as \"4KiB\"",
-				 faults_of("direct = 1;\ndepth = 0;\nblock = { };\nxtra = { };"));
+	TEST_ASSERT_EQUAL_STRING(
+		":4: xtra: unknown key; did you mean \"extra\"?\n"
+		": \"path\" is missing; it must be given (File that holds the volume.)\n"
+		":1: direct: is a number; write true or false, without quotes\n"
+		":2: depth: 0 is out of range; write 1 to 4096\n"
+		":3: block: is a group; write a size in double quotes, such as \"4KiB\"",
+		faults_of("direct = 1;\ndepth = 0;\nblock = { };\nxtra = { };"));
 }
 
 static void a_place_that_is_no_group(void)
@@ -288,7 +349,8 @@ static void a_place_that_is_no_group(void)
 	TEST_ASSERT_EQUAL_STRING("", fault_of(""));
 	node = gn_conf_child(gn_config_root(config), "path");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_conf_options(node, table, &conf, NULL, &errs));
-	TEST_ASSERT_EQUAL_STRING(":1: path: is a string; write a group: { ... }", errs.text[0] + strlen(path));
+	TEST_ASSERT_EQUAL_STRING(":1: path: is a string; write a group: { ... }",
+				 errs.text[0] + strlen(path));
 	gn_errs_fini(&errs);
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_conf_options(NULL, table, &conf, NULL, &errs));
 	TEST_ASSERT_EQUAL_STRING("\"path\" is missing; it must be given", errs.text[0]);
@@ -299,9 +361,12 @@ static void a_place_that_is_no_group(void)
 static void a_broken_table_is_told(void)
 {
 	static const struct gantry_option bad[] = {
-		{"a", GANTRY_OPT_SIZE, offsetof(struct conf, block), "many", 0, 0, NULL, NULL, NULL},
-		{"b", GANTRY_OPT_CHOICE, offsetof(struct conf, pattern), "red", 0, 0, patterns, NULL, NULL},
-		{"c", GANTRY_OPT_BOOL, offsetof(struct conf, direct), "yes", 0, 0, NULL, NULL, NULL},
+		{"a", GANTRY_OPT_SIZE, offsetof(struct conf, block), "many", 0, 0, NULL, NULL,
+		 NULL},
+		{"b", GANTRY_OPT_CHOICE, offsetof(struct conf, pattern), "red", 0, 0, patterns,
+		 NULL, NULL},
+		{"c", GANTRY_OPT_BOOL, offsetof(struct conf, direct), "yes", 0, 0, NULL, NULL,
+		 NULL},
 		{"d", GANTRY_OPT_INT, offsetof(struct conf, depth), "5x", 0, 0, NULL, NULL, NULL},
 		GANTRY_OPTION_END,
 	};
@@ -323,7 +388,9 @@ static void nearness(void)
 	TEST_ASSERT_EQUAL_INT(2, gn_config_near("timeuot1", "timeout"));
 	TEST_ASSERT_EQUAL_INT(-1, gn_config_near("ab", "ac"));
 	TEST_ASSERT_EQUAL_INT(-1, gn_config_near("", "depth"));
-	TEST_ASSERT_EQUAL_INT(-1, gn_config_near("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "depth"));
+	TEST_ASSERT_EQUAL_INT(
+		-1,
+		gn_config_near("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "depth"));
 }
 
 static const char *printed(enum gn_option_style style)
@@ -358,16 +425,22 @@ static void table_for_a_terminal(void)
 		"  extra.host           string; must be given\n"
 		"                       Who.\n"
 		"  extra.rate           number; default 7\n"
-		"                       How fast.\n", printed(GN_OPTION_TEXT));
+		"                       How fast.\n",
+		printed(GN_OPTION_TEXT));
 }
 
 static void table_for_a_manual(void)
 {
 	const char *text = printed(GN_OPTION_MDOC);
 
-	TEST_ASSERT_EQUAL_PTR(text, strstr(text, ".It Cm path Pq string\nFile that holds the volume.\nMust be given.\n"));
-	TEST_ASSERT_NOT_NULL(strstr(text, ".It Cm bias Pq number\nMay be negative.\nOr 0.\n-5 to 0; default -1.\n"));
-	TEST_ASSERT_NOT_NULL(strstr(text, ".It Cm cache Pq size\n\\&.hidden \\e help\n4KiB or more; default \"0\".\n"));
+	TEST_ASSERT_EQUAL_PTR(
+		text,
+		strstr(text,
+		       ".It Cm path Pq string\nFile that holds the volume.\nMust be given.\n"));
+	TEST_ASSERT_NOT_NULL(strstr(
+		text, ".It Cm bias Pq number\nMay be negative.\nOr 0.\n-5 to 0; default -1.\n"));
+	TEST_ASSERT_NOT_NULL(strstr(
+		text, ".It Cm cache Pq size\n\\&.hidden \\e help\n4KiB or more; default \"0\".\n"));
 	TEST_ASSERT_NOT_NULL(strstr(text, ".It Cm extra.rate Pq number\nHow fast.\nDefault 7.\n"));
 }
 

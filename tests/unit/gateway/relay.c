@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The gateway between an initiator and a target that the test both plays: however a session ends, what the target was
- * given has come back before the initiator gets its region back.
+ * The gateway between an initiator and a target that the test both plays: however a session ends,
+ * what the target was given has come back before the initiator gets its region back.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 
 static struct fake_conn *front, *leg; /* the initiator's connection, the one to the target */
 static void *gateway_ops;
-static uint32_t epoch; /* of the session, as the target heard it */
+static uint32_t epoch;                      /* of the session, as the target heard it */
 static uint8_t secret[GANTRY_SECRET_BYTES]; /* that the gateway presented to the target */
 
 static void start_gateway(void)
 {
 	char why[GN_WHY];
 
-	if (gateway_ops == NULL)
+	if (!gateway_ops)
 		TEST_ASSERT_EQUAL_INT(0, gn_plugin_ops(fake_plugin("gateway"), &gateway_ops, why));
 	fc.ops = gateway_ops;
 	fake_core_start(&fc, 1);
@@ -34,15 +34,23 @@ static void stop_gateway(void)
 static size_t answer_payload(unsigned type, void *buf)
 {
 	struct gn_hello_answer hello = {.version = 1, .epoch = epoch};
-	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gantry_volume_info volume = {
+		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = 4, .consumer = {21, 22}};
 
 	memcpy(hello.secret, secret, sizeof(secret));
 	switch (type) {
-	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
-	case GN_FRAME_QUERY: memcpy(buf, &volume, sizeof(volume)); return sizeof(volume);
-	case GN_FRAME_QUEUES: memcpy(buf, &queues, sizeof(queues)); return sizeof(queues);
-	default: return 0;
+	case GN_FRAME_HELLO:
+		memcpy(buf, &hello, sizeof(hello));
+		return sizeof(hello);
+	case GN_FRAME_QUERY:
+		memcpy(buf, &volume, sizeof(volume));
+		return sizeof(volume);
+	case GN_FRAME_QUEUES:
+		memcpy(buf, &queues, sizeof(queues));
+		return sizeof(queues);
+	default:
+		return 0;
 	}
 }
 
@@ -56,10 +64,14 @@ static void target_does(unsigned type)
 	TEST_ASSERT_EQUAL_STRING(gn_frame_name(type), gn_frame_name(p.type));
 	TEST_ASSERT_EQUAL_INT(0, p.answer);
 	if (type == GN_FRAME_HELLO) {
-		memcpy(&epoch, (const uint8_t *)p.payload + offsetof(struct gn_hello, epoch), sizeof(epoch));
-		memcpy(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello, secret), sizeof(secret));
+		memcpy(&epoch, (const uint8_t *)p.payload + offsetof(struct gn_hello, epoch),
+		       sizeof(epoch));
+		memcpy(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello, secret),
+		       sizeof(secret));
 	}
-	fake_ctrl_send(leg, buf, gn_frame_build(buf, type, p.head.id, p.head.session, &ok, payload, answer_payload(type, payload)));
+	fake_ctrl_send(leg, buf,
+		       gn_frame_build(buf, type, p.head.id, p.head.session, &ok, payload,
+				      answer_payload(type, payload)));
 	fake_core_turn(&fc);
 }
 
@@ -75,7 +87,9 @@ static void query(void)
 	target_does(GN_FRAME_HELLO);
 	target_does(GN_FRAME_QUERY);
 	told(front, GN_FRAME_HELLO, 0);
-	TEST_ASSERT_EQUAL_MEMORY(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret), sizeof(secret));
+	TEST_ASSERT_EQUAL_MEMORY(
+		secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret),
+		sizeof(secret));
 	ask(front, GN_FRAME_QUERY);
 	told(front, GN_FRAME_QUERY, 0);
 }
@@ -120,7 +134,9 @@ static void a_region_that_the_target_does_not_take(void)
 	ask(front, GN_FRAME_EXPORT);
 	TEST_ASSERT_EQUAL_INT(1, fake_told(front, &p));
 	TEST_ASSERT_NOT_EQUAL(0, p.verdict.status);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "cannot be passed on: the next device takes less"), p.verdict.text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(p.verdict.text, "cannot be passed on: the next device takes less"),
+		p.verdict.text);
 	legs_went_first();
 	stop_gateway();
 }
@@ -188,7 +204,10 @@ static void a_gateway_that_stops(void)
 	legs_went_first();
 }
 
-/* Without START there is no STOP that the target could be drained with: it is told good-bye, and that takes its time. */
+/*
+ * Without START there is no STOP that the target could be drained with: it is told good-bye, and
+ * that takes its time.
+ */
 static void good_bye_before_it_ran(void)
 {
 	start_gateway();
@@ -229,7 +248,10 @@ static void an_initiator_that_leaves_while_the_target_is_asked(void)
 	stop_gateway();
 }
 
-/* The targets hear of the same session, with the epoch that the initiator has; what the older one had is gone by then. */
+/*
+ * The targets hear of the same session, with the epoch that the initiator has; what the older one
+ * had is gone by then.
+ */
 static void an_initiator_that_comes_again(void)
 {
 	struct fake_conn *old, *old_leg;
@@ -279,7 +301,9 @@ static void a_stranger_that_knows_the_id(void)
 	stranger = fake_reach(&fc, GN_NEW);
 	memcpy(hello + offsetof(struct gn_hello, epoch), &(uint32_t){1000}, sizeof(uint32_t));
 	memset(hello + offsetof(struct gn_hello, secret), 0x5e, sizeof(secret));
-	fake_ctrl_send(stranger, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, front), NULL, hello, len));
+	fake_ctrl_send(
+		stranger, buf,
+		gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, front), NULL, hello, len));
 	fake_core_turn(&fc);
 	told(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_NULL(fake_pending(&fc.ft));

@@ -14,8 +14,12 @@ void setUp(void)
 {
 	/* neighbours differ in one bit of the UUID, or of the verifier */
 	for (unsigned i = 0; i < N; i++) {
-		legs[i] = (struct gantry_volume_info){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536,
-						      .uuid = {0x0e, 0x7a}, .verifier = 1 + i};
+		legs[i] = (struct gantry_volume_info){.size = 1 << 20,
+						      .block_size = 512,
+						      .ops = 0x3f,
+						      .max_io = 65536,
+						      .uuid = {0x0e, 0x7a},
+						      .verifier = 1 + i};
 		legs[i].uuid[15] = (uint8_t)i;
 	}
 }
@@ -68,7 +72,8 @@ static void each_of_three_counts(void)
 	TEST_ASSERT_TRUE(before.verifier != after.verifier);
 	after = both(2, 1);
 	route_append(&after, &legs[3]);
-	TEST_ASSERT_TRUE(before.verifier != after.verifier && memcmp(before.uuid, after.uuid, 16) != 0);
+	TEST_ASSERT_TRUE(before.verifier != after.verifier &&
+			 memcmp(before.uuid, after.uuid, 16) != 0);
 }
 
 static void one_that_is_unknown_makes_all_unknown(void)

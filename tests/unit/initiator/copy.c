@@ -11,7 +11,10 @@
 static char path[64];
 static uint8_t content[2 * SIZE];
 
-/* The file that the role has open looks like a block device, and what is asked of it is counted, or fails. */
+/*
+ * The file that the role has open looks like a block device, and what is asked of it is counted, or
+ * fails.
+ */
 static struct {
 	int active, syncs, error;
 } device;
@@ -64,7 +67,8 @@ static int copy_in(uint32_t n_lanes, uint32_t file_bytes, const char *more)
 	make_file(file_bytes);
 	rig_init(n_lanes, SIZE, 4096);
 	memset(rig.rh.data, 0xee, SIZE);
-	status = rig_run(RIG_CONF(setting("copy.from", path), "copy.block=64KiB", "copy.depth=3", more));
+	status = rig_run(
+		RIG_CONF(setting("copy.from", path), "copy.block=64KiB", "copy.depth=3", more));
 	unlink(path);
 	return status;
 }
@@ -129,17 +133,20 @@ static void test_a_fifo(void)
 	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF(setting("copy.to", path))));
 	alarm(0);
 	unlink(path);
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "only a regular file or a block device can be copied"));
+	TEST_ASSERT_TRUE(
+		fake_logged(&rig.host, "only a regular file or a block device can be copied"));
 }
 
 static void test_an_error_ends_the_copy(void)
 {
 	make_file(SIZE);
 	rig_init(1, SIZE, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_WRITE, .nth = 2,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_WRITE,
+						     .nth = 2,
 						     .status = GANTRY_S_NOSPC});
-	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF(setting("copy.from", path), "copy.depth=1", "copy.block=64KiB",
-						  "continue_on_error=true")));
+	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF(setting("copy.from", path), "copy.depth=1",
+						  "copy.block=64KiB", "continue_on_error=true")));
 	unlink(path);
 	TEST_ASSERT_EQUAL_UINT64(2, rig.rh.n_ops[GANTRY_OP_WRITE]);
 	TEST_ASSERT_EQUAL_UINT64(0, rig.rh.n_ops[GANTRY_OP_FLUSH]);
@@ -158,7 +165,8 @@ static void copy_out(uint32_t n_lanes, uint32_t size, const char *more, uint64_t
 	rig_init(n_lanes, SIZE, 512);
 	memcpy(rig.rh.data, content, SIZE);
 	snprintf(text, sizeof(text), "copy.size=%u", size);
-	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF(setting("copy.to", path), "copy.block=64KiB", text, more)));
+	TEST_ASSERT_EQUAL_INT(
+		0, rig_run(RIG_CONF(setting("copy.to", path), "copy.block=64KiB", text, more)));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	TEST_ASSERT_EQUAL_INT(0, fstat(fd, &st));
 	TEST_ASSERT_EQUAL_INT64(size ? size : SIZE, st.st_size);
@@ -206,7 +214,8 @@ static void test_more_than_the_volume_has(void)
 {
 	rig_init(1, SIZE, 4096);
 	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF("copy.to=never-made", "copy.size=2MiB")));
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "the volume has 1048576 bytes, less than the 2097152"));
+	TEST_ASSERT_TRUE(
+		fake_logged(&rig.host, "the volume has 1048576 bytes, less than the 2097152"));
 	TEST_ASSERT_EQUAL_INT(-1, access("never-made", F_OK));
 }
 

@@ -35,9 +35,13 @@ static void trace_begin(const char *magic)
 	TEST_ASSERT_EQUAL_INT64(sizeof(head), write(fd, &head, sizeof(head)));
 }
 
-static void trace_add(uint64_t time_ns, unsigned direction, unsigned opcode, uint64_t offset, uint32_t length)
+static void trace_add(uint64_t time_ns, unsigned direction, unsigned opcode, uint64_t offset,
+		      uint32_t length)
 {
-	struct gantry_io io = {.opcode = (uint8_t)opcode, .flags = GANTRY_IO_CRC, .offset = offset, .length = length};
+	struct gantry_io io = {.opcode = (uint8_t)opcode,
+			       .flags = GANTRY_IO_CRC,
+			       .offset = offset,
+			       .length = length};
 	struct gantry_trace_record record = {.time_ns = time_ns, .direction = (uint8_t)direction};
 
 	memcpy(record.wire, &io, sizeof(record.wire));
@@ -75,8 +79,10 @@ static void test_at_the_times_of_the_trace(void)
 	TEST_ASSERT_EQUAL_UINT64(4096, seen_offset[0]);
 	TEST_ASSERT_EQUAL_UINT64(8192, seen_offset[1]);
 	TEST_ASSERT_EQUAL_UINT64(16384, seen_offset[3]);
-	TEST_ASSERT_TRUE(seen_at[1] + 10000 >= seen_at[0] + 2000000 && seen_at[1] <= seen_at[0] + 2000000 + 10000);
-	TEST_ASSERT_TRUE(seen_at[3] + 10000 >= seen_at[0] + 4000000 && seen_at[3] <= seen_at[0] + 4000000 + 10000);
+	TEST_ASSERT_TRUE(seen_at[1] + 10000 >= seen_at[0] + 2000000 &&
+			 seen_at[1] <= seen_at[0] + 2000000 + 10000);
+	TEST_ASSERT_TRUE(seen_at[3] + 10000 >= seen_at[0] + 4000000 &&
+			 seen_at[3] <= seen_at[0] + 4000000 + 10000);
 	TEST_ASSERT_EQUAL_UINT64(1, reported("reads.ops"));
 	TEST_ASSERT_EQUAL_UINT64(8192, reported("writes.bytes"));
 	TEST_ASSERT_EQUAL_UINT64(1, reported("others.ops"));
@@ -100,7 +106,8 @@ static void test_a_trace_that_does_not_fit(void)
 	trace_of_four();
 	rig_init(1, 32768, 4096);
 	TEST_ASSERT_EQUAL_INT(1, rig_run(RIG_CONF(setting)));
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "the IO at offset 16384 with 65536 bytes is outside the volume"));
+	TEST_ASSERT_TRUE(fake_logged(
+		&rig.host, "the IO at offset 16384 with 65536 bytes is outside the volume"));
 	TEST_ASSERT_EQUAL_UINT64(0, rig.rh.n_ops[GANTRY_OP_READ]);
 	unlink(path);
 }

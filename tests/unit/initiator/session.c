@@ -30,7 +30,8 @@ static void expect_end(int status)
 static void test_settings_that_make_no_sense(void)
 {
 	rig_init(1, SIZE, 4096);
-	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_open(RIG_CONF("workload.pattern=read", "workload.verify=stamp")));
+	TEST_ASSERT_EQUAL_INT(-EINVAL,
+			      rig_open(RIG_CONF("workload.pattern=read", "workload.verify=stamp")));
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "needs a pattern that writes"));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_open(RIG_CONF("workload.block=1000")));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, rig_open(RIG_CONF("copy.from=a", "copy.to=b")));
@@ -50,16 +51,22 @@ static void does_not_fit(void *conf, const char *text)
 static void test_a_volume_that_does_not_fit(void)
 {
 	rig_init(1, SIZE, 4096);
-	does_not_fit(RIG_CONF("workload.block=512"), "workload.block: 512 bytes; write multiples of");
+	does_not_fit(RIG_CONF("workload.block=512"),
+		     "workload.block: 512 bytes; write multiples of");
 	does_not_fit(RIG_CONF("workload.block=2MiB"), "up to 1048576");
-	does_not_fit(RIG_CONF("workload.offset=6KiB"), "workload.offset: 6144 bytes; write multiples of the volume's block");
+	does_not_fit(RIG_CONF("workload.offset=6KiB"),
+		     "workload.offset: 6144 bytes; write multiples of the volume's block");
 	does_not_fit(RIG_CONF("workload.offset=1MiB"), "not inside the volume of 1048576 bytes");
-	does_not_fit(RIG_CONF("workload.offset=512KiB", "workload.size=1MiB"), "of 1048576 bytes; write up to 524288");
-	does_not_fit(RIG_CONF("workload.offset=1020KiB", "workload.block=8KiB"), "less than one block of 8192 for each of 1 lanes");
+	does_not_fit(RIG_CONF("workload.offset=512KiB", "workload.size=1MiB"),
+		     "of 1048576 bytes; write up to 524288");
+	does_not_fit(RIG_CONF("workload.offset=1020KiB", "workload.block=8KiB"),
+		     "less than one block of 8192 for each of 1 lanes");
 	rig.rh.volume.flags = GANTRY_VOLUME_READ_ONLY;
-	does_not_fit(RIG_CONF("workload.pattern=randrw"), "does not allow what the workload does: it is read-only; write");
+	does_not_fit(RIG_CONF("workload.pattern=randrw"),
+		     "does not allow what the workload does: it is read-only; write");
 	rig.rh.volume.ops &= ~(1u << GANTRY_OP_FLUSH);
-	does_not_fit(RIG_CONF("workload.pattern=write", "workload.flush_every=1"), "does: it takes no flushes");
+	does_not_fit(RIG_CONF("workload.pattern=write", "workload.flush_every=1"),
+		     "does: it takes no flushes");
 }
 
 static void test_a_connect_that_cannot_start(void)
@@ -106,7 +113,8 @@ static void test_a_large_region_leaves_time_for_heartbeats(void)
 	TEST_ASSERT_TRUE(rig.rh.region_flags & GANTRY_REGION_LAZY);
 	stop(); /* while pages are made */
 	rig_init(1, 1ull << 30, 4096);
-	start(RIG_CONF("workload.time=0s", "workload.pattern=write", "workload.block=1MiB", "workload.depth=64"));
+	start(RIG_CONF("workload.time=0s", "workload.pattern=write", "workload.block=1MiB",
+		       "workload.depth=64"));
 	TEST_ASSERT_TRUE(turn_until_it_runs(100));
 	TEST_ASSERT_EQUAL_UINT64(64ull << 20, rig.rh.region->length);
 	for (uint64_t i = 0; i < rig.rh.region->length / 8; i++) {
@@ -136,7 +144,8 @@ static void test_session_lost_at_each_step(void)
 {
 	for (int turns = 0; turns < 6; turns++) {
 		rig_init(3, SIZE, 4096);
-		start(RIG_CONF("workload.time=0s", "workload.pattern=randrw", "continue_on_error=true"));
+		start(RIG_CONF("workload.time=0s", "workload.pattern=randrw",
+			       "continue_on_error=true"));
 		for (int i = 0; i < turns; i++)
 			fake_role_turn(&rig.rh);
 		rig.rh.lose_rc = -ENOTCONN;
@@ -148,7 +157,9 @@ static void test_session_lost_at_each_step(void)
 static void test_the_first_error_ends_the_run(void)
 {
 	rig_init(2, SIZE, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 100,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = 100,
 						     .status = GANTRY_S_IO});
 	start(RIG_CONF("workload.ops=10000", "workload.depth=4"));
 	expect_end(1);
@@ -159,8 +170,11 @@ static void test_the_first_error_ends_the_run(void)
 static void test_errors_are_counted_when_asked(void)
 {
 	rig_init(2, SIZE, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 100,
-						     .more = 9, .status = GANTRY_S_IO});
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = 100,
+						     .more = 9,
+						     .status = GANTRY_S_IO});
 	start(RIG_CONF("workload.ops=10000", "continue_on_error=true", "workload.time=0s"));
 	expect_end(0);
 	TEST_ASSERT_EQUAL_UINT64(10, reported("errors.IO"));
@@ -170,7 +184,10 @@ static void test_errors_are_counted_when_asked(void)
 static void test_out_of_buffers(void)
 {
 	rig_init(1, SIZE, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1, .more = 1000,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = 1,
+						     .more = 1000,
 						     .status = GANTRY_S_TIMEOUT});
 	start(RIG_CONF("workload.ops=10000", "continue_on_error=true", "workload.depth=8"));
 	expect_end(1);
@@ -186,7 +203,9 @@ static void test_quiet_after_all(void)
 {
 	rig_init(1, SIZE, 4096);
 	rig.rh.quiet = 1;
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS, .opcode = GANTRY_OP_READ, .nth = 1,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = 1,
 						     .status = GANTRY_S_TIMEOUT});
 	start(RIG_CONF("workload.ops=100", "continue_on_error=true", "workload.depth=8"));
 	expect_end(0);
@@ -197,7 +216,9 @@ static void test_quiet_after_all(void)
 static void test_refused_for_good(void)
 {
 	rig_init(2, SIZE, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 50,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_REFUSED,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = 50,
 						     .rc = -EINVAL});
 	start(RIG_CONF("workload.ops=10000"));
 	expect_end(1);

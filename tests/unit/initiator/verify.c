@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each verdict of the oracle catches a volume that misbehaves in that way, and no other verdict comes with it. */
+/*
+ * Each verdict of the oracle catches a volume that misbehaves in that way, and no other verdict
+ * comes with it.
+ */
 #include "rig.h"
 
 #define BLOCKS 64
@@ -7,7 +10,8 @@
 #define STAMPED "workload.verify=stamp", "workload.time=0s", "workload.depth=4"
 
 /* The verdicts must be exactly these; any: exit status 1. */
-static void expect(int status, uint64_t wrong, uint64_t stale, uint64_t torn, uint64_t corrupt, uint64_t missing)
+static void expect(int status, uint64_t wrong, uint64_t stale, uint64_t torn, uint64_t corrupt,
+		   uint64_t missing)
 {
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(wrong, reported("verify.wrong_block"), rig.host.log);
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(stale, reported("verify.stale"), rig.host.log);
@@ -15,7 +19,8 @@ static void expect(int status, uint64_t wrong, uint64_t stale, uint64_t torn, ui
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(corrupt, reported("verify.corrupt"), rig.host.log);
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(missing, reported("verify.missing"), rig.host.log);
 	TEST_ASSERT_EQUAL_UINT64(0, reported("verify.foreign"));
-	TEST_ASSERT_EQUAL_INT_MESSAGE(wrong + stale + torn + corrupt + missing > 0, status, rig.host.log);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(wrong + stale + torn + corrupt + missing > 0, status,
+				      rig.host.log);
 }
 
 /* Sequential writes, two passes; then the run reads all blocks once. */
@@ -37,14 +42,16 @@ static int large_blocks(struct fake_fault fault)
 {
 	rig_init(1, SIZE, 512);
 	fake_role_fault(&rig.rh, fault);
-	return rig_run(RIG_CONF("workload.pattern=write", "workload.block=8KiB", "workload.ops=64", STAMPED));
+	return rig_run(RIG_CONF("workload.pattern=write", "workload.block=8KiB", "workload.ops=64",
+				STAMPED));
 }
 
 static int small_blocks(struct fake_fault fault)
 {
 	rig_init(1, SIZE, 512);
 	fake_role_fault(&rig.rh, fault);
-	return rig_run(RIG_CONF("workload.pattern=write", "workload.block=512", "workload.ops=512", STAMPED));
+	return rig_run(RIG_CONF("workload.pattern=write", "workload.block=512", "workload.ops=512",
+				STAMPED));
 }
 
 static void test_a_good_volume_passes(void)
@@ -68,8 +75,9 @@ static void mixed(const char *pattern, int inline_completion, int newest_first)
 	rig_init(3, SIZE, 4096);
 	rig.rh.inline_completion = inline_completion;
 	rig.rh.newest_first = newest_first;
-	status = rig_run(RIG_CONF(setting, "workload.ops=5000", "workload.verify=stamp", "workload.time=0s",
-				  "workload.depth=32", "workload.flush_every=10"));
+	status = rig_run(RIG_CONF(setting, "workload.ops=5000", "workload.verify=stamp",
+				  "workload.time=0s", "workload.depth=32",
+				  "workload.flush_every=10"));
 	expect(status, 0, 0, 0, 0, 0);
 	TEST_ASSERT_EQUAL_UINT64(0, reported("verify.unverified"));
 	TEST_ASSERT_EQUAL_UINT64(5000, reported("reads.ops") + reported("writes.ops"));
@@ -91,17 +99,20 @@ static void test_lost_write(void)
 	int status = two_passes(lost);
 
 	expect(status, 0, 1, 0, 0, 0);
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "stale data at offset 20480: expected generation 2"));
+	TEST_ASSERT_TRUE(
+		fake_logged(&rig.host, "stale data at offset 20480: expected generation 2"));
 	lost.nth = 10;
 	status = one_pass(lost);
 	expect(status, 0, 0, 0, 0, 1);
-	TEST_ASSERT_TRUE(fake_logged(&rig.host, "missing data at offset 36864: expected generation 1"));
+	TEST_ASSERT_TRUE(
+		fake_logged(&rig.host, "missing data at offset 36864: expected generation 1"));
 }
 
 static void test_misdirected_write(void)
 {
 	/* the last write of the second pass goes to the first block */
-	int status = two_passes((struct fake_fault){.kind = FAKE_MISDIRECTED, .opcode = GANTRY_OP_WRITE, .nth = 128});
+	int status = two_passes((struct fake_fault){
+		.kind = FAKE_MISDIRECTED, .opcode = GANTRY_OP_WRITE, .nth = 128});
 
 	expect(status, 1, 1, 0, 0, 0);
 	TEST_ASSERT_TRUE(fake_logged(&rig.host, "wrong_block data at offset 0:"));
@@ -110,14 +121,16 @@ static void test_misdirected_write(void)
 
 static void test_misdirected_read(void)
 {
-	int status = one_pass((struct fake_fault){.kind = FAKE_MISDIRECTED, .opcode = GANTRY_OP_READ, .nth = 7});
+	int status = one_pass(
+		(struct fake_fault){.kind = FAKE_MISDIRECTED, .opcode = GANTRY_OP_READ, .nth = 7});
 
 	expect(status, 1, 0, 0, 0, 0);
 }
 
 static void test_stale_read(void)
 {
-	int status = two_passes((struct fake_fault){.kind = FAKE_STALE, .opcode = GANTRY_OP_READ, .nth = 3});
+	int status = two_passes(
+		(struct fake_fault){.kind = FAKE_STALE, .opcode = GANTRY_OP_READ, .nth = 3});
 
 	expect(status, 0, 1, 0, 0, 0);
 }
@@ -152,9 +165,10 @@ static void test_read_that_moves_nothing(void)
 {
 	/* with one slot its buffer still holds what was just written */
 	rig_init(1, 4096, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_UNMOVED, .opcode = GANTRY_OP_READ, .nth = 1});
-	expect(rig_run(RIG_CONF("workload.pattern=write", "workload.ops=1", "workload.depth=1", "workload.time=0s",
-				"workload.verify=stamp")),
+	fake_role_fault(&rig.rh, (struct fake_fault){
+					 .kind = FAKE_UNMOVED, .opcode = GANTRY_OP_READ, .nth = 1});
+	expect(rig_run(RIG_CONF("workload.pattern=write", "workload.ops=1", "workload.depth=1",
+				"workload.time=0s", "workload.verify=stamp")),
 	       0, 0, 0, 0, 1);
 }
 
@@ -164,7 +178,8 @@ static void test_content_of_another_run(void)
 
 	TEST_ASSERT_EQUAL_INT(0, status);
 	rig.rh.n_ops[GANTRY_OP_WRITE] = 0;
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_LOST, .opcode = GANTRY_OP_WRITE, .nth = 5});
+	fake_role_fault(&rig.rh, (struct fake_fault){
+					 .kind = FAKE_LOST, .opcode = GANTRY_OP_WRITE, .nth = 5});
 	status = rig_run(RIG_CONF("workload.pattern=write", "workload.ops=64", STAMPED));
 	TEST_ASSERT_EQUAL_INT(1, status);
 	TEST_ASSERT_EQUAL_UINT64(1, reported("verify.foreign"));
@@ -173,7 +188,8 @@ static void test_content_of_another_run(void)
 
 static void test_doubled_completion(void)
 {
-	int status = two_passes((struct fake_fault){.kind = FAKE_DOUBLED, .opcode = GANTRY_OP_WRITE, .nth = 9});
+	int status = two_passes(
+		(struct fake_fault){.kind = FAKE_DOUBLED, .opcode = GANTRY_OP_WRITE, .nth = 9});
 
 	TEST_ASSERT_EQUAL_INT(1, status);
 	TEST_ASSERT_EQUAL_UINT64(1, reported("errors.double_completions"));
@@ -182,10 +198,14 @@ static void test_doubled_completion(void)
 static int failing_writes(enum fake_fault_kind kind, unsigned status)
 {
 	rig_init(1, SIZE, 4096);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = kind, .opcode = GANTRY_OP_WRITE, .nth = 70, .more = 2,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = kind,
+						     .opcode = GANTRY_OP_WRITE,
+						     .nth = 70,
+						     .more = 2,
 						     .status = status});
-	return rig_run(RIG_CONF("workload.pattern=randrw", "workload.ops=2000", "workload.verify=stamp",
-				"workload.time=0s", "workload.depth=8", "continue_on_error=true"));
+	return rig_run(RIG_CONF("workload.pattern=randrw", "workload.ops=2000",
+				"workload.verify=stamp", "workload.time=0s", "workload.depth=8",
+				"continue_on_error=true"));
 }
 
 static void test_a_failed_write_may_or_may_not_be_there(void)

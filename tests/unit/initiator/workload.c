@@ -31,7 +31,8 @@ static void begin(uint32_t n_lanes)
 static void test_sequential_covers_each_block_once(void)
 {
 	begin(3);
-	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=read", "workload.ops=256", "workload.time=0s")));
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=read", "workload.ops=256",
+						  "workload.time=0s")));
 	/* 256 blocks on 3 lanes: 86, 85, 85; ops are shared in the same way */
 	TEST_ASSERT_EQUAL_UINT(256, count_touched());
 	TEST_ASSERT_EQUAL_UINT64(256, reported("reads.ops"));
@@ -45,8 +46,9 @@ static void test_part_of_the_volume(void)
 {
 	begin(2);
 	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=randwrite", "workload.ops=1000",
-						  "workload.time=0s", "workload.offset=64KiB", "workload.size=32KiB",
-						  "workload.fua=true", "workload.deadline=2ms")));
+						  "workload.time=0s", "workload.offset=64KiB",
+						  "workload.size=32KiB", "workload.fua=true",
+						  "workload.deadline=2ms")));
 	TEST_ASSERT_EQUAL_UINT(8, count_touched());
 	for (unsigned i = 16; i < 24; i++)
 		TEST_ASSERT_TRUE(touched[i] > 0);
@@ -57,8 +59,9 @@ static void test_part_of_the_volume(void)
 static void test_mix_and_depth(void)
 {
 	begin(1);
-	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=randrw", "workload.ops=10000", "workload.time=0s",
-						  "workload.depth=17", "workload.read_percent=90")));
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=randrw", "workload.ops=10000",
+						  "workload.time=0s", "workload.depth=17",
+						  "workload.read_percent=90")));
 	TEST_ASSERT_EQUAL_UINT(17, rig.rh.max_held);
 	TEST_ASSERT_TRUE(reported("reads.ops") > 8800 && reported("reads.ops") < 9200);
 	TEST_ASSERT_EQUAL_UINT64(10000, reported("total.ops"));
@@ -94,9 +97,11 @@ static void test_time_limit_and_ramp(void)
 {
 	begin(1);
 	rig.rh.turn_ns = 10000;
-	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.time=10ms", "workload.ramp=5ms", "workload.depth=1")));
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.time=10ms", "workload.ramp=5ms",
+						  "workload.depth=1")));
 	/* one IO for each turn of 10 us: 500 in the ramp, 1000 measured */
-	TEST_ASSERT_TRUE(rig.rh.n_ops[GANTRY_OP_READ] > 1490 && rig.rh.n_ops[GANTRY_OP_READ] < 1510);
+	TEST_ASSERT_TRUE(rig.rh.n_ops[GANTRY_OP_READ] > 1490 &&
+			 rig.rh.n_ops[GANTRY_OP_READ] < 1510);
 	TEST_ASSERT_TRUE(reported("reads.ops") > 990 && reported("reads.ops") < 1010);
 	TEST_ASSERT_TRUE(reported("elapsed_ns") >= 10000000 && reported("elapsed_ns") < 10100000);
 }
@@ -119,7 +124,8 @@ static void test_a_lane_that_waits_says_when_to_wake(void)
 	for (int i = 0; i < 5; i++)
 		fake_role_turn(&rig.rh);
 	start = rig.host.now_ns;
-	TEST_ASSERT_TRUE(fake_role_wake_ns(&rig.rh) > start && fake_role_wake_ns(&rig.rh) <= start + 1000000);
+	TEST_ASSERT_TRUE(fake_role_wake_ns(&rig.rh) > start &&
+			 fake_role_wake_ns(&rig.rh) <= start + 1000000);
 	rig_ops()->stop(rig.role);
 	TEST_ASSERT_EQUAL_INT(1, rig.rh.pollers[0].arm(rig.rh.pollers[0].self));
 	TEST_ASSERT_EQUAL_INT(0, fake_role_run(&rig.rh));
@@ -128,9 +134,13 @@ static void test_a_lane_that_waits_says_when_to_wake(void)
 static void test_eagain_is_tried_again(void)
 {
 	begin(1);
-	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_REFUSED, .opcode = GANTRY_OP_READ, .nth = 3, .more = 20,
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_REFUSED,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = 3,
+						     .more = 20,
 						     .rc = -11});
-	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=read", "workload.ops=256", "workload.time=0s")));
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=read", "workload.ops=256",
+						  "workload.time=0s")));
 	TEST_ASSERT_EQUAL_UINT(256, count_touched());
 	TEST_ASSERT_EQUAL_UINT64(256 + 21, rig.rh.n_ops[GANTRY_OP_READ]);
 	TEST_ASSERT_EQUAL_UINT64(256, reported("reads.ops"));
@@ -139,8 +149,9 @@ static void test_eagain_is_tried_again(void)
 static void test_flush_after_n_writes(void)
 {
 	begin(1);
-	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=write", "workload.ops=100", "workload.time=0s",
-						  "workload.flush_every=8", "workload.depth=4")));
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF("workload.pattern=write", "workload.ops=100",
+						  "workload.time=0s", "workload.flush_every=8",
+						  "workload.depth=4")));
 	TEST_ASSERT_EQUAL_UINT64(12, rig.rh.n_ops[GANTRY_OP_FLUSH]);
 	TEST_ASSERT_EQUAL_UINT64(12, reported("flushes.ops"));
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The check of a descriptor against a reference that counts in 128 bits, with values at and around every border. */
+/*
+ * The check of a descriptor against a reference that counts in 128 bits, with values at and around
+ * every border.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,19 +33,26 @@ static uint64_t near(struct gantry_random *r, uint64_t a, uint64_t b)
 	uint64_t v = borders[gantry_random_below(r, 8)];
 
 	switch (gantry_random_below(r, 4)) {
-	case 0: return v + gantry_random_below(r, 3) - 1;
-	case 1: return v / 512 * 512;
-	case 2: return v;
-	default: return gantry_random_next(r) >> gantry_random_below(r, 64);
+	case 0:
+		return v + gantry_random_below(r, 3) - 1;
+	case 1:
+		return v / 512 * 512;
+	case 2:
+		return v;
+	default:
+		return gantry_random_next(r) >> gantry_random_below(r, 64);
 	}
 }
 
-static void draw(struct gantry_random *r, struct gn_io_rules *rules, struct gantry_region regions[4], struct gantry_io *io)
+static void draw(struct gantry_random *r, struct gn_io_rules *rules,
+		 struct gantry_region regions[4], struct gantry_io *io)
 {
 	uint32_t block = 512u << gantry_random_below(r, 8);
 
 	rules->volume = (struct gantry_volume_info){
-		.size = block * (1 + gantry_random_below(r, gantry_random_below(r, 2) ? 8 : UINT64_MAX / block - 1)),
+		.size = block * (1 + gantry_random_below(r, gantry_random_below(r, 2)
+								    ? 8
+								    : UINT64_MAX / block - 1)),
 		.block_size = block,
 		.ops = (uint32_t)gantry_random_next(r) | 0x6,
 		.flags = (uint32_t)gantry_random_below(r, 2),
@@ -59,7 +69,8 @@ static void draw(struct gantry_random *r, struct gn_io_rules *rules, struct gant
 		rules->regions[i] = gantry_random_below(r, 4) ? &regions[i] : NULL;
 	}
 	memset(io, 0, sizeof(*io));
-	io->opcode = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? GANTRY_OP_COUNT : 256);
+	io->opcode = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? GANTRY_OP_COUNT
+									       : 256);
 	io->flags = (uint8_t)gantry_random_below(r, gantry_random_below(r, 8) ? 4 : 256);
 	io->length = (uint32_t)near(r, block, rules->volume.max_io);
 	if (gantry_random_below(r, 2))
@@ -94,9 +105,10 @@ static unsigned differences(check_fn *check, unsigned rounds, unsigned seen[GANT
 		copy = io;
 		expected = reference_check(&rules, &copy);
 		status = check(&rules, &io);
-		if (seen != NULL)
+		if (seen)
 			seen[expected]++;
-		n += status != expected || io.data != copy.data || io.deadline_us != copy.deadline_us;
+		n += status != expected || io.data != copy.data ||
+		     io.deadline_us != copy.deadline_us;
 	}
 	return n;
 }
@@ -120,7 +132,9 @@ static enum gantry_status sum_that_overflows(const struct gn_io_rules *rules, st
 {
 	enum gantry_status status = gn_check_io(rules, io);
 
-	return status == GANTRY_S_RANGE && io->offset + io->length <= rules->volume.size ? GANTRY_S_OK : status;
+	return status == GANTRY_S_RANGE && io->offset + io->length <= rules->volume.size
+		       ? GANTRY_S_OK
+		       : status;
 }
 
 static enum gantry_status one_block_too_far(const struct gn_io_rules *rules, struct gantry_io *io)
@@ -137,11 +151,14 @@ static enum gantry_status no_rights(const struct gn_io_rules *rules, struct gant
 {
 	enum gantry_status status = gn_check_io(rules, io);
 
-	return status == GANTRY_S_ACCESS && io->region < rules->n_regions && rules->regions[io->region] != NULL ? GANTRY_S_OK
-													       : status;
+	return status == GANTRY_S_ACCESS && io->region < rules->n_regions &&
+			       rules->regions[io->region]
+		       ? GANTRY_S_OK
+		       : status;
 }
 
-static enum gantry_status one_byte_behind_the_region(const struct gn_io_rules *rules, struct gantry_io *io)
+static enum gantry_status one_byte_behind_the_region(const struct gn_io_rules *rules,
+						     struct gantry_io *io)
 {
 	struct gantry_io shorter = *io;
 	enum gantry_status status = gn_check_io(rules, io);
@@ -170,7 +187,8 @@ static enum gantry_status takes_every_flag(const struct gn_io_rules *rules, stru
 	return gn_check_io(&lax, io);
 }
 
-static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules, struct gantry_io *io)
+static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules,
+					       struct gantry_io *io)
 {
 	uint32_t deadline_us = io->deadline_us;
 	enum gantry_status status = gn_check_io(rules, io);
@@ -181,8 +199,10 @@ static enum gantry_status forgets_the_deadline(const struct gn_io_rules *rules, 
 
 static void the_reference_sees_mistakes(void)
 {
-	static check_fn *const mutants[] = {sum_that_overflows, one_block_too_far, no_rights, one_byte_behind_the_region,
-					    no_read_only, takes_every_flag, forgets_the_deadline};
+	static check_fn *const mutants[] = {sum_that_overflows,  one_block_too_far,
+					    no_rights,           one_byte_behind_the_region,
+					    no_read_only,        takes_every_flag,
+					    forgets_the_deadline};
 
 	for (unsigned i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
 		TEST_ASSERT_GREATER_THAN(0, differences(mutants[i], ROUNDS / 4, NULL));
@@ -203,15 +223,15 @@ static void statuses_and_errnos_are_each_others_mirror(void)
 
 static void volumes(void)
 {
-	const struct gantry_volume_info good = {.size = 1 << 20, .block_size = 4096, .max_io = 4096,
-						.ops = 1u << GANTRY_OP_READ};
+	const struct gantry_volume_info good = {
+		.size = 1 << 20, .block_size = 4096, .max_io = 4096, .ops = 1u << GANTRY_OP_READ};
 	struct gantry_volume_info v;
 
 	TEST_ASSERT_NULL(gn_volume_fault(&good));
-#define BAD(field, value)                                                                                               \
-	v = good;                                                                                                       \
-	v.field = value;                                                                                                \
-	TEST_ASSERT_NOT_NULL(gn_volume_fault(&v));                                                                       \
+#define BAD(field, value) \
+	v = good; \
+	v.field = value; \
+	TEST_ASSERT_NOT_NULL(gn_volume_fault(&v)); \
 	TEST_ASSERT_NOT_NULL(strstr(gn_volume_fault(&v), "its " #field));
 	BAD(size, 0)
 	BAD(size, (1 << 20) + 512)

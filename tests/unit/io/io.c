@@ -182,7 +182,8 @@ static void unsure_statuses_are_not_quiet(void)
 static void lines_are_of_one_owner(void)
 {
 	for (size_t bytes = 1; bytes <= 3 * GANTRY_CACHE_LINE + 1; bytes += 31) {
-		size_t all = (bytes + GANTRY_CACHE_LINE - 1) / GANTRY_CACHE_LINE * GANTRY_CACHE_LINE;
+		size_t all = (bytes + GANTRY_CACHE_LINE - 1) / GANTRY_CACHE_LINE *
+			     GANTRY_CACHE_LINE;
 
 		for (int round = 0; round < 3; round++) {
 			uint8_t *memory = gantry_zalloc_lines(bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reference.h - what a descriptor must satisfy, written once more: from the comments of io.h and backend.h, in 128-bit
- * arithmetic, which cannot overflow. Used by the unit test and by the fuzz target.
+ * reference.h - what a descriptor must satisfy, written once more: from the comments of io.h and
+ * backend.h, in 128-bit arithmetic, which cannot overflow. Used by the unit test and by the fuzz
+ * target.
  */
 #ifndef TEST_TRANSPORT_REFERENCE_H
 #define TEST_TRANSPORT_REFERENCE_H
@@ -10,10 +11,11 @@
 
 typedef unsigned __int128 wide;
 
-static inline enum gantry_status reference_volume(const struct gantry_volume_info *v, const struct gantry_io *io)
+static inline enum gantry_status reference_volume(const struct gantry_volume_info *v,
+						  const struct gantry_io *io)
 {
-	int ranged = io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE || io->opcode == GANTRY_OP_WRITE_ZEROES ||
-		     io->opcode == GANTRY_OP_DISCARD;
+	int ranged = io->opcode == GANTRY_OP_READ || io->opcode == GANTRY_OP_WRITE ||
+		     io->opcode == GANTRY_OP_WRITE_ZEROES || io->opcode == GANTRY_OP_DISCARD;
 
 	if (io->opcode > GANTRY_OP_DISCARD || io->flags > (GANTRY_IO_FUA | GANTRY_IO_CRC))
 		return GANTRY_S_INVALID;
@@ -30,7 +32,8 @@ static inline enum gantry_status reference_volume(const struct gantry_volume_inf
 	return GANTRY_S_OK;
 }
 
-static inline enum gantry_status reference_check(const struct gn_io_rules *rules, struct gantry_io *io)
+static inline enum gantry_status reference_check(const struct gn_io_rules *rules,
+						 struct gantry_io *io)
 {
 	enum gantry_status status = reference_volume(&rules->volume, io);
 	const struct gantry_region *region;
@@ -47,14 +50,15 @@ static inline enum gantry_status reference_check(const struct gn_io_rules *rules
 		return GANTRY_S_OK;
 	if (io->length > rules->volume.max_io)
 		return GANTRY_S_INVALID;
-	if (io->region >= rules->n_regions || rules->regions[io->region] == NULL)
+	if (io->region >= rules->n_regions || !rules->regions[io->region])
 		return GANTRY_S_ACCESS;
 	region = rules->regions[io->region];
-	if (!(region->rights & (io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ)))
+	if (!(region->rights &
+	      (io->opcode == GANTRY_OP_READ ? GANTRY_REMOTE_WRITE : GANTRY_REMOTE_READ)))
 		return GANTRY_S_ACCESS;
 	if ((wide)io->region_offset + io->length > region->length)
 		return GANTRY_S_RANGE;
-	if (region->addr != NULL)
+	if (region->addr)
 		io->data = (void *)((uintptr_t)region->addr + io->region_offset);
 	return GANTRY_S_OK;
 }

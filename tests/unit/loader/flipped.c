@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plugin whose file has one wrong byte in the ELF header, the program headers or the dynamic section. The loader must reject
- * it or load it; it must neither crash nor hang. Each file is loaded in a process of its own.
+ * A plugin whose file has one wrong byte in the ELF header, the program headers or the dynamic
+ * section. The loader must reject it or load it; it must neither crash nor hang. Each file is
+ * loaded in a process of its own.
  */
 #include "loader/loader.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loader, with plugins that are wrong in one way each; they are compiled here, into a folder of this test. */
+/*
+ * The loader, with plugins that are wrong in one way each; they are compiled here, into a folder of
+ * this test.
+ */
 #include "loader/loader.h"
 
 #include <errno.h>
@@ -19,7 +22,8 @@
 
 #define HEAD "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
 #define REST(name) "GANTRY_KIND_STAGE, " name ", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n"
-#define GOOD(ident, name) HEAD "GANTRY_PLUGIN(" ident ") = {GANTRY_PLUGIN_HEAD, " REST("\"" name "\"")
+#define GOOD(ident, name) \
+	HEAD "GANTRY_PLUGIN(" ident ") = {GANTRY_PLUGIN_HEAD, " REST("\"" name "\"")
 
 static char dir[64], dir2[80];
 static struct gn_loader *loader;
@@ -50,8 +54,8 @@ static void build(const char *name, const char *source)
 	TEST_ASSERT_NOT_NULL(f);
 	fputs(source, f);
 	fclose(f);
-	TEST_ASSERT_EQUAL_INT(0, shell("%s -shared -fPIC -I%s/../include -o %s/%s.so %s", cc ? cc : "cc", TEST_SRCDIR, dir,
-				       name, path));
+	TEST_ASSERT_EQUAL_INT(0, shell("%s -shared -fPIC -I%s/../include -o %s/%s.so %s",
+				       cc ? cc : "cc", TEST_SRCDIR, dir, name, path));
 }
 
 static void open_dirs(const char *first, const char *second)
@@ -70,10 +74,13 @@ static void fails(int rc, const char *name, const char *piece, const char *piece
 	open_dirs(dir, NULL);
 	TEST_ASSERT_EQUAL_INT(rc, gn_loader_find(loader, 0, name, &plugin));
 	snprintf(path, sizeof(path), "%s/%s.so: ", dir, name);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), path), gn_loader_error(loader));
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece), gn_loader_error(loader));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), path),
+				     gn_loader_error(loader));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece),
+				     gn_loader_error(loader));
 	if (piece2)
-		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece2), gn_loader_error(loader));
+		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece2),
+					     gn_loader_error(loader));
 }
 
 static void refused(const char *name, const char *piece, const char *piece2)
@@ -112,7 +119,8 @@ static void finds_and_completes_a_stage(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_STAGE, "two-words", &plugin));
 	TEST_ASSERT_EQUAL_STRING("two-words", plugin->desc->name);
 	ops = plugin->ops;
-	TEST_ASSERT_TRUE(ops->open && ops->start && ops->submit && ops->complete && ops->poll && ops->wake_ns);
+	TEST_ASSERT_TRUE(ops->open && ops->start && ops->submit && ops->complete && ops->poll &&
+			 ops->wake_ns);
 	TEST_ASSERT_TRUE(ops->drain && ops->stop && ops->report && ops->close);
 	TEST_ASSERT_EQUAL_INT(0, ops->start(&ops, NULL, &self));
 	TEST_ASSERT_TRUE(self == &ops);
@@ -150,10 +158,11 @@ static void first_directory_wins(void)
 
 static void newer_minor_version_with_more_slots_is_taken(void)
 {
-	build("newer", "#include <gantry/stage.h>\n"
-		       "static const struct { struct gantry_stage_ops old; void *more[4]; } ops = {.old = {.n_ctx_words = 1}};\n"
-		       "GANTRY_PLUGIN(newer) = {GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, 9, sizeof(struct gantry_plugin) + 64,\n"
-		       REST("\"newer\""));
+	build("newer",
+	      "#include <gantry/stage.h>\n"
+	      "static const struct { struct gantry_stage_ops old; void *more[4]; } ops = {.old = {.n_ctx_words = 1}};\n"
+	      "GANTRY_PLUGIN(newer) = {GANTRY_PLUGIN_MAGIC, GANTRY_ABI_MAJOR, 9, sizeof(struct gantry_plugin) + 64,\n" REST(
+		      "\"newer\""));
 	open_dirs(dir, NULL);
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "newer", &plugin));
 	TEST_ASSERT_EQUAL_UINT32(1, ((const struct gantry_stage_ops *)plugin->ops)->n_ctx_words);
@@ -161,8 +170,9 @@ static void newer_minor_version_with_more_slots_is_taken(void)
 
 static void older_shorter_ops_are_completed(void)
 {
-	build("older", HEAD "GANTRY_PLUGIN(older) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE, \"older\", \"1\", \"test\", 0, 0,\n"
-			    "3 * sizeof(void *), &ops};\n");
+	build("older", HEAD
+	      "GANTRY_PLUGIN(older) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE, \"older\", \"1\", \"test\", 0, 0,\n"
+	      "3 * sizeof(void *), &ops};\n");
 	open_dirs(dir, NULL);
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, 0, "older", &plugin));
 	TEST_ASSERT_TRUE(((const struct gantry_stage_ops *)plugin->ops)->close != NULL);
@@ -170,19 +180,24 @@ static void older_shorter_ops_are_completed(void)
 
 static void wrong_magic(void)
 {
-	build("magic", HEAD "GANTRY_PLUGIN(magic) = {0x1234, 1, 0, sizeof(struct gantry_plugin), " REST("\"magic\""));
+	build("magic",
+	      HEAD "GANTRY_PLUGIN(magic) = {0x1234, 1, 0, sizeof(struct gantry_plugin), " REST(
+		      "\"magic\""));
 	refused("magic", "its magic number is 0x00001234", NULL);
 }
 
 static void wrong_major(void)
 {
-	build("major", HEAD "GANTRY_PLUGIN(major) = {GANTRY_PLUGIN_MAGIC, 2, 0, sizeof(struct gantry_plugin), " REST("\"major\""));
+	build("major", HEAD
+	      "GANTRY_PLUGIN(major) = {GANTRY_PLUGIN_MAGIC, 2, 0, sizeof(struct gantry_plugin), " REST(
+		      "\"major\""));
 	refused("major", "plugin ABI 2.0, this gantry speaks 1.x", NULL);
 }
 
 static void short_struct(void)
 {
-	build("brief", HEAD "GANTRY_PLUGIN(brief) = {GANTRY_PLUGIN_MAGIC, 1, 0, 24, " REST("\"brief\""));
+	build("brief",
+	      HEAD "GANTRY_PLUGIN(brief) = {GANTRY_PLUGIN_MAGIC, 1, 0, 24, " REST("\"brief\""));
 	refused("brief", "its description has 24 bytes", NULL);
 }
 
@@ -194,8 +209,9 @@ static void missing_symbol(void)
 
 static void undefined_symbol(void)
 {
-	build("undef", "extern int nobody_has_this(void);\nint f(void);\nint f(void) { return nobody_has_this(); }\n"
-		       GOOD("undef", "undef"));
+	build("undef",
+	      "extern int nobody_has_this(void);\nint f(void);\nint f(void) { return nobody_has_this(); }\n" GOOD(
+		      "undef", "undef"));
 	refused("undef", "does not load: undefined symbol: nobody_has_this", NULL);
 }
 
@@ -211,20 +227,24 @@ static void dies(const char *name, const char *piece)
 	open_dirs(dir, NULL);
 	gn_loader_probe(loader);
 	TEST_ASSERT_EQUAL_INT(-ENOEXEC, gn_loader_find(loader, 0, name, &plugin));
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece), gn_loader_error(loader));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(gn_loader_error(loader), piece),
+				     gn_loader_error(loader));
 	gn_loader_close(&loader);
 }
 
 static void loading_ends_the_process(void)
 {
-	build("crash", "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }\n"
-		       GOOD("crash", "crash"));
+	build("crash",
+	      "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) { abort(); }\n" GOOD(
+		      "crash", "crash"));
 	dies("crash", "a process that loads it crashes (signal=6, ");
-	build("leave", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(0); }\n"
-		       GOOD("leave", "leave"));
+	build("leave",
+	      "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(0); }\n" GOOD(
+		      "leave", "leave"));
 	dies("leave", "a process that loads it ends (exit status=0): install or rebuild it");
-	build("late", "#include <signal.h>\n__attribute__((destructor)) static void f(void) { raise(SIGSEGV); }\n"
-		      GOOD("late", "late"));
+	build("late",
+	      "#include <signal.h>\n__attribute__((destructor)) static void f(void) { raise(SIGSEGV); }\n" GOOD(
+		      "late", "late"));
 	dies("late", "a process that loads it crashes (signal=11, ");
 	signal(SIGCHLD, SIG_IGN);
 	dies("crash", "a process that loads it ends: install or rebuild it");
@@ -233,9 +253,10 @@ static void loading_ends_the_process(void)
 
 static void function_that_is_no_code(void)
 {
-	build("misplaced", "#include <gantry/stage.h>\n"
-			"static const struct gantry_stage_ops ops = {.stop = (void (*)(void *))4096};\n"
-			"GANTRY_PLUGIN(misplaced) = {GANTRY_PLUGIN_HEAD, " REST("\"misplaced\""));
+	build("misplaced",
+	      "#include <gantry/stage.h>\n"
+	      "static const struct gantry_stage_ops ops = {.stop = (void (*)(void *))4096};\n"
+	      "GANTRY_PLUGIN(misplaced) = {GANTRY_PLUGIN_HEAD, " REST("\"misplaced\""));
 	refused("misplaced", "the slot \"stop\" does not point to code", NULL);
 }
 
@@ -250,8 +271,12 @@ static void cut_short(void)
 static void for_another_machine(void)
 {
 	build("other", GOOD("other", "other"));
-	TEST_ASSERT_EQUAL_INT(0, shell("printf '\\026\\000' | dd of=%s/other.so bs=1 seek=18 conv=notrunc status=none", dir));
-	refused("other", "it is made for machines of another kind, number 22 of ELF, and this is ", NULL);
+	TEST_ASSERT_EQUAL_INT(
+		0,
+		shell("printf '\\026\\000' | dd of=%s/other.so bs=1 seek=18 conv=notrunc status=none",
+		      dir));
+	refused("other", "it is made for machines of another kind, number 22 of ELF, and this is ",
+		NULL);
 }
 
 /* As plugins were compiled before version 1.1: their tables end where `expect` begins. */
@@ -261,21 +286,23 @@ static void older_minor_version_is_completed(void)
 	const struct gantry_backend_ops *backend;
 	const struct gantry_role_ops *role;
 
-	build("oldstore", "#include <gantry/backend.h>\n#include <stddef.h>\n"
-			  "static int submit(void *self, struct gantry_io *io) { (void)self; (void)io; return 0; }\n"
-			  "static void volume(void *backend, struct gantry_volume_info *v) { (void)backend; (void)v; }\n"
-			  "static const struct gantry_backend_ops ops = {.submit = submit, .volume = volume};\n"
-			  "GANTRY_PLUGIN(oldstore) = {GANTRY_PLUGIN_MAGIC, 1, 0, sizeof(struct gantry_plugin),\n"
-			  "GANTRY_KIND_BACKEND, \"oldstore\", \"1\", \"test\", 0, 0,\n"
-			  "offsetof(struct gantry_backend_ops, expect), &ops};\n");
-	build("oldrole", "#include <gantry/role.h>\n#include <stddef.h>\n"
-			 "static int open(const struct gantry_role_host *rh, const void *conf, void **role_p)\n"
-			 "{ (void)rh; (void)conf; *role_p = 0; return 0; }\n"
-			 "static int start(void *role) { (void)role; return 0; }\n"
-			 "static const struct gantry_role_ops ops = {.open = open, .start = start};\n"
-			 "GANTRY_PLUGIN(oldrole) = {GANTRY_PLUGIN_MAGIC, 1, 0, offsetof(struct gantry_plugin, look),\n"
-			 "GANTRY_KIND_ROLE, \"oldrole\", \"1\", \"test\", 0, 0, offsetof(struct gantry_role_ops, expect), &ops,\n"
-			 ".look = (void (*)(const void *, const struct gantry_option_faults *))8};\n");
+	build("oldstore",
+	      "#include <gantry/backend.h>\n#include <stddef.h>\n"
+	      "static int submit(void *self, struct gantry_io *io) { (void)self; (void)io; return 0; }\n"
+	      "static void volume(void *backend, struct gantry_volume_info *v) { (void)backend; (void)v; }\n"
+	      "static const struct gantry_backend_ops ops = {.submit = submit, .volume = volume};\n"
+	      "GANTRY_PLUGIN(oldstore) = {GANTRY_PLUGIN_MAGIC, 1, 0, sizeof(struct gantry_plugin),\n"
+	      "GANTRY_KIND_BACKEND, \"oldstore\", \"1\", \"test\", 0, 0,\n"
+	      "offsetof(struct gantry_backend_ops, expect), &ops};\n");
+	build("oldrole",
+	      "#include <gantry/role.h>\n#include <stddef.h>\n"
+	      "static int open(const struct gantry_role_host *rh, const void *conf, void **role_p)\n"
+	      "{ (void)rh; (void)conf; *role_p = 0; return 0; }\n"
+	      "static int start(void *role) { (void)role; return 0; }\n"
+	      "static const struct gantry_role_ops ops = {.open = open, .start = start};\n"
+	      "GANTRY_PLUGIN(oldrole) = {GANTRY_PLUGIN_MAGIC, 1, 0, offsetof(struct gantry_plugin, look),\n"
+	      "GANTRY_KIND_ROLE, \"oldrole\", \"1\", \"test\", 0, 0, offsetof(struct gantry_role_ops, expect), &ops,\n"
+	      ".look = (void (*)(const void *, const struct gantry_option_faults *))8};\n");
 	open_dirs(dir, NULL);
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_BACKEND, "oldstore", &plugin));
 	backend = plugin->ops;
@@ -283,30 +310,34 @@ static void older_minor_version_is_completed(void)
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_find(loader, GANTRY_KIND_ROLE, "oldrole", &plugin));
 	role = plugin->ops;
 	role->expect(NULL, &volume, &shown, NULL);
-	plugin->look(NULL, NULL); /* the slot is beyond the end of its description, so nothing is called */
+	/* the slot is beyond the end of its description, so nothing is called */
+	plugin->look(NULL, NULL);
 	TEST_ASSERT_EQUAL_UINT(7, volume.size);
 	TEST_ASSERT_EQUAL_UINT(8, shown.size);
 }
 
 static void wrong_name(void)
 {
-	build("alias", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
-		       "GANTRY_PLUGIN(alias) = {GANTRY_PLUGIN_HEAD, " REST("\"other\""));
+	build("alias",
+	      "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {0};\n"
+	      "GANTRY_PLUGIN(alias) = {GANTRY_PLUGIN_HEAD, " REST("\"other\""));
 	refused("alias", "calls itself \"other\"", NULL);
 }
 
 static void missing_ops(void)
 {
-	build("noops", "#include <gantry/stage.h>\nGANTRY_PLUGIN(noops) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE,\n"
-		       "\"noops\", \"1\", \"test\", 0, 0, 0, 0};\n");
+	build("noops",
+	      "#include <gantry/stage.h>\nGANTRY_PLUGIN(noops) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE,\n"
+	      "\"noops\", \"1\", \"test\", 0, 0, 0, 0};\n");
 	refused("noops", "has no functions", NULL);
 }
 
 static void missing_slot(void)
 {
-	build("noslot", "#include <gantry/role.h>\nstatic const struct gantry_role_ops ops = {0};\n"
-			"GANTRY_PLUGIN(noslot) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_ROLE, \"noslot\", \"1\", \"test\", 0, 0,\n"
-			"sizeof(ops), &ops};\n");
+	build("noslot",
+	      "#include <gantry/role.h>\nstatic const struct gantry_role_ops ops = {0};\n"
+	      "GANTRY_PLUGIN(noslot) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_ROLE, \"noslot\", \"1\", \"test\", 0, 0,\n"
+	      "sizeof(ops), &ops};\n");
 	refused("noslot", "does not have the function \"open\", which every role needs", NULL);
 }
 
@@ -316,11 +347,14 @@ static int some(void *self)
 	return 0;
 }
 
-/* Who can be polled, and could not say when, is polled without a sleep: nothing else would end it. */
+/*
+ * Who can be polled, and could not say when, is polled without a sleep: nothing else would end it.
+ */
 static void slots_that_wake(void)
 {
 	struct gantry_transport_ops bare = {.fd = some}, level = {.fd = some, .consumer_fd = some};
-	struct gantry_backend_ops polled = {.poll = some}, direct = {.poll = NULL}, woken = {.poll = some, .fd = some};
+	struct gantry_backend_ops polled = {.poll = some}, direct = {.poll = NULL},
+				  woken = {.poll = some, .fd = some};
 
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &bare);
 	TEST_ASSERT_NOT_EQUAL(0, bare.consumer_arm(NULL));
@@ -347,38 +381,43 @@ static void functions_that_a_capability_needs(void)
 {
 	struct gantry_transport_ops ops = {.rma_create = create};
 
-	TEST_ASSERT_NULL(gn_ops_lack(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS | GANTRY_CAP_DISCONNECT_REVOKES));
+	TEST_ASSERT_NULL(gn_ops_lack(&ops, GANTRY_CAP_ORDERED | GANTRY_CAP_PINS |
+						   GANTRY_CAP_DISCONNECT_REVOKES));
 	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
 	gn_ops_complete(GANTRY_KIND_TRANSPORT, &ops);
 	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_RMA));
 	TEST_ASSERT_EQUAL_STRING("rma_submit", gn_ops_lack(&ops, GANTRY_CAP_WRITE_IMM));
-	TEST_ASSERT_EQUAL_STRING("export_region", gn_ops_lack(&ops, GANTRY_CAP_MAPPED | GANTRY_CAP_RMA));
+	TEST_ASSERT_EQUAL_STRING("export_region",
+				 gn_ops_lack(&ops, GANTRY_CAP_MAPPED | GANTRY_CAP_RMA));
 	TEST_ASSERT_NULL(gn_ops_lack(&ops, 0));
 }
 
 static void half_of_remote_access(void)
 {
-	build("half", "#include <gantry/transport.h>\n#define F(t, name) .name = (__typeof__(((t *)0)->name))nothing\n"
-		      "#define T(name) F(struct gantry_transport_ops, name)\nstatic int nothing(void) { return 0; }\n"
-		      "static const struct gantry_transport_ops ops = {T(open), T(close), T(info), T(progress), T(listen),\n"
-		      "T(unlisten), T(connect), T(send_ctrl), T(disconnect), T(consumer_create), T(consumer_destroy),\n"
-		      "T(producer_create), T(producer_destroy), T(post_recv), T(poll_recv), T(send), T(rma_create),\n"
-		      "T(rma_submit)};\n"
-		      "GANTRY_PLUGIN(half) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_TRANSPORT, \"half\", \"1\", \"test\", 0, 0,\n"
-		      "sizeof(ops), &ops};\n");
+	build("half",
+	      "#include <gantry/transport.h>\n#define F(t, name) .name = (__typeof__(((t *)0)->name))nothing\n"
+	      "#define T(name) F(struct gantry_transport_ops, name)\nstatic int nothing(void) { return 0; }\n"
+	      "static const struct gantry_transport_ops ops = {T(open), T(close), T(info), T(progress), T(listen),\n"
+	      "T(unlisten), T(connect), T(send_ctrl), T(disconnect), T(consumer_create), T(consumer_destroy),\n"
+	      "T(producer_create), T(producer_destroy), T(post_recv), T(poll_recv), T(send), T(rma_create),\n"
+	      "T(rma_submit)};\n"
+	      "GANTRY_PLUGIN(half) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_TRANSPORT, \"half\", \"1\", \"test\", 0, 0,\n"
+	      "sizeof(ops), &ops};\n");
 	refused("half", "has functions of remote access, but not \"rma_poll\"", NULL);
 }
 
 static void unknown_kind(void)
 {
-	build("kind", HEAD "GANTRY_PLUGIN(kind) = {GANTRY_PLUGIN_HEAD, 77, \"kind\", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n");
+	build("kind", HEAD
+	      "GANTRY_PLUGIN(kind) = {GANTRY_PLUGIN_HEAD, 77, \"kind\", \"1\", \"test\", 0, 0, sizeof(ops), &ops};\n");
 	refused("kind", "is of kind 77", NULL);
 }
 
 static void too_many_frames(void)
 {
-	build("frames", "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.n_ctx_words = 2};\n"
-			"GANTRY_PLUGIN(frames) = {GANTRY_PLUGIN_HEAD, " REST("\"frames\""));
+	build("frames",
+	      "#include <gantry/stage.h>\nstatic const struct gantry_stage_ops ops = {.n_ctx_words = 2};\n"
+	      "GANTRY_PLUGIN(frames) = {GANTRY_PLUGIN_HEAD, " REST("\"frames\""));
 	refused("frames", "asks for 2 frame words", NULL);
 }
 
@@ -387,21 +426,32 @@ static void bad_options(void)
 	static const struct {
 		const char *row, *expect;
 	} tables[] = {
-		{"{\"x\", GANTRY_OPT_INT, 4096, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "outside its conf struct"},
-		{"{\"x\", GANTRY_OPT_INT, 4, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is not aligned"},
+		{"{\"x\", GANTRY_OPT_INT, 4096, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "outside its conf struct"},
+		{"{\"x\", GANTRY_OPT_INT, 4, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "is not aligned"},
 		{"{\"x\", 99, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "has type 99"},
-		{"{\"X y\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "has the name \"X y\""},
-		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"a\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "a choice without words"},
-		{"{\"x\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "a group without rows"},
+		{"{\"X y\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "has the name \"X y\""},
+		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"a\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "a choice without words"},
+		{"{\"x\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "a group without rows"},
 		{"{\"x\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"}, {\"x\", GANTRY_OPT_INT, 0, \"1\", 0, 0, 0, 0, \"h\"},"
-		 "GANTRY_OPTION_END", "the option \"x\" twice"},
+		 "GANTRY_OPTION_END",
+		 "the option \"x\" twice"},
 		{"{\"x\", GANTRY_OPT_INT, 0, \"5x\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
 		 "option x: its default \"5x\" is no number: correct"},
-		{"{\"x\", GANTRY_OPT_INT, 0, \"99999999999999999999\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no number"},
-		{"{\"x\", GANTRY_OPT_SIZE, 0, \"many\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no size"},
-		{"{\"x\", GANTRY_OPT_SIZE, 0, \"15000000TiB\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no size"},
-		{"{\"x\", GANTRY_OPT_TIME, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no time"},
-		{"{\"x\", GANTRY_OPT_BOOL, 0, \"yes\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END", "is no bool"},
+		{"{\"x\", GANTRY_OPT_INT, 0, \"99999999999999999999\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "is no number"},
+		{"{\"x\", GANTRY_OPT_SIZE, 0, \"many\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "is no size"},
+		{"{\"x\", GANTRY_OPT_SIZE, 0, \"15000000TiB\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "is no size"},
+		{"{\"x\", GANTRY_OPT_TIME, 0, \"1\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "is no time"},
+		{"{\"x\", GANTRY_OPT_BOOL, 0, \"yes\", 0, 0, 0, 0, \"h\"}, GANTRY_OPTION_END",
+		 "is no bool"},
 		{"{\"x\", GANTRY_OPT_CHOICE, 0, \"c\", 0, 0, (const char *const[]){\"a\", 0}, 0, \"h\"}, GANTRY_OPTION_END",
 		 "option x: its default \"c\" is no choice"},
 		{"{\"g\", GANTRY_OPT_GROUP, 0, \"\", 0, 0, 0, (const struct gantry_option[]){\n"
@@ -413,11 +463,13 @@ static void bad_options(void)
 		char source[1024], name[16];
 
 		snprintf(name, sizeof(name), "opt%zu", i);
-		snprintf(source, sizeof(source),
-			 HEAD "static const struct gantry_option options[] = {%s};\n"
-			      "GANTRY_PLUGIN(%s) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE, \"%s\", \"1\", \"t\", options, 16,\n"
-			      "sizeof(ops), &ops};\n",
-			 tables[i].row, name, name);
+		snprintf(
+			source, sizeof(source),
+			HEAD
+			"static const struct gantry_option options[] = {%s};\n"
+			"GANTRY_PLUGIN(%s) = {GANTRY_PLUGIN_HEAD, GANTRY_KIND_STAGE, \"%s\", \"1\", \"t\", options, 16,\n"
+			"sizeof(ops), &ops};\n",
+			tables[i].row, name, name);
 		build(name, source);
 		refused(name, tables[i].expect, NULL);
 		gn_loader_close(&loader);
@@ -480,7 +532,10 @@ static void absent_plugin_names_the_directories(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_loader_find(loader, 0, "", &plugin));
 }
 
-/* Nothing tells a plugin how large the others' are: who changes one of these raises GANTRY_ABI_MAJOR. */
+/*
+ * Nothing tells a plugin how large the others' are: who changes one of these raises
+ * GANTRY_ABI_MAJOR.
+ */
 static void structs_without_a_size_stay_as_they_are(void)
 {
 #define STAYS(name, bytes) TEST_ASSERT_EQUAL_UINT_MESSAGE(bytes, sizeof(struct name), #name)
@@ -531,13 +586,17 @@ static void listing_is_sorted_and_says_why(void)
 	char text[2048] = "", expect[512];
 
 	build("good", GOOD("good", "good"));
-	TEST_ASSERT_EQUAL_INT(0, shell("cp %s/good.so %s/good.so; echo x >%s/Bad.so; echo x >%s/readme.txt", dir, dir2, dir, dir));
+	TEST_ASSERT_EQUAL_INT(
+		0, shell("cp %s/good.so %s/good.so; echo x >%s/Bad.so; echo x >%s/readme.txt", dir,
+			 dir2, dir, dir));
 	build("bare", "int x;\n");
 	open_dirs(dir, dir2);
 	TEST_ASSERT_EQUAL_INT(0, gn_loader_each(loader, note, text));
-	snprintf(expect, sizeof(expect),
-		 "Bad=not the name of a plugin: a-z, 0-9 and -;bare=not a gantry plugin of that name: it has no symbol "
-		 "bare_LTX_gantry_plugin, which GANTRY_PLUGIN(bare) makes;good=ok;good=hidden by the one in %s;", dir);
+	snprintf(
+		expect, sizeof(expect),
+		"Bad=not the name of a plugin: a-z, 0-9 and -;bare=not a gantry plugin of that name: it has no symbol "
+		"bare_LTX_gantry_plugin, which GANTRY_PLUGIN(bare) makes;good=ok;good=hidden by the one in %s;",
+		dir);
 	TEST_ASSERT_EQUAL_STRING(expect, text);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages of a buffer: the first place that is large enough, never one that is taken, and all of it again at the end. */
+/*
+ * Pages of a buffer: the first place that is large enough, never one that is taken, and all of it
+ * again at the end.
+ */
 #include "memory/pages.h"
 
 #include <errno.h>
@@ -96,7 +99,8 @@ static void nothing_is_given_twice(void)
 
 	gantry_random_seed(&random, 5);
 	for (unsigned turn = 0; turn < 20000; turn++) {
-		uint32_t n = 1 + (uint32_t)gantry_random_next(&random) % 16, first, run = 0, place = N;
+		uint32_t n = 1 + (uint32_t)gantry_random_next(&random) % 16, first, run = 0,
+			 place = N;
 
 		for (uint32_t i = 0; i < N && place == N; i++) {
 			run = taken[i] ? 0 : run + 1;

@@ -85,10 +85,14 @@ static uint64_t page_of(int fd)
 	return (uint64_t)st.st_blksize;
 }
 
-/* With huge pages when the machine has any to give, else with ordinary ones and a warning; never a failure. */
+/*
+ * With huge pages when the machine has any to give, else with ordinary ones and a warning; never a
+ * failure.
+ */
 static void huge_pages_are_asked_for(void)
 {
-	int probe = gantry_memfd_create("probe", 2 << 20, GANTRY_MEMFD_HUGE), log = memfd_create("log", MFD_CLOEXEC);
+	int probe = gantry_memfd_create("probe", 2 << 20, GANTRY_MEMFD_HUGE),
+	    log = memfd_create("log", MFD_CLOEXEC);
 	struct gantry_region *region;
 	char text[512] = "";
 
@@ -164,8 +168,8 @@ static int has_flag(const void *addr, const char *flag)
 	int has = 0;
 
 	TEST_ASSERT_NOT_NULL(f);
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%lx-", &at) == 1 && strchr(line, '-') != NULL)
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-", &at) == 1 && strchr(line, '-'))
 			begin = at;
 		else if (begin == (unsigned long)addr && strncmp(line, "VmFlags:", 8) == 0)
 			has = strstr(line, flag) != NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chains over a pipeline of stages: the way down, the way back, refusals, completions that nobody waits for. */
+/*
+ * Chains over a pipeline of stages: the way down, the way back, refusals, completions that nobody
+ * waits for.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,15 +103,27 @@ static void stage_report(void *stage, struct gantry_writer *w)
 }
 
 static const struct gantry_stage_ops plain = {
-	.open = stage_open, .start = stage_start, .submit = stage_submit, .complete = stage_complete, .poll = zero,
-	.wake_ns = never, .drain = stage_drain, .stop = stage_stop, .report = stage_report, .close = stage_close,
+	.open = stage_open,
+	.start = stage_start,
+	.submit = stage_submit,
+	.complete = stage_complete,
+	.poll = zero,
+	.wake_ns = never,
+	.drain = stage_drain,
+	.stop = stage_stop,
+	.report = stage_report,
+	.close = stage_close,
 };
 static struct gantry_stage_ops framed;
 
-#define PART(letter, table) {.name = letter, .ops = &(table), .conf = letter}
+#define PART(letter, table) \
+	{ \
+		.name = letter, .ops = &(table), .conf = letter \
+	}
 static const struct gn_plugin_instance parts[] = {
-	PART("a", framed), PART("b", framed), PART("c", framed), PART("d", framed), PART("e", plain),
-	PART("f", plain), PART("g", plain), PART("h", plain), PART("i", plain),
+	PART("a", framed), PART("b", framed), PART("c", framed),
+	PART("d", framed), PART("e", plain),  PART("f", plain),
+	PART("g", plain),  PART("h", plain),  PART("i", plain),
 };
 
 static struct gantry_io *last;
@@ -147,10 +162,12 @@ static struct gantry_io *ios;
 
 static void make(const struct gn_plugin_instance *from, uint32_t n)
 {
-	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal = {.submit = terminal_submit};
+	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete},
+			  terminal = {.submit = terminal_submit};
 
 	gn_pipeline_close(&fw.pipeline);
-	TEST_ASSERT_EQUAL_INT(0, gn_pipeline_open("roles.test", from, n, &fw.lane, 1, &fw.pipeline));
+	TEST_ASSERT_EQUAL_INT(0,
+			      gn_pipeline_open("roles.test", from, n, &fw.lane, 1, &fw.pipeline));
 	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &terminal, 4, &chain, &ios));
 	walk[0] = '\0';
 }
@@ -218,11 +235,15 @@ static void a_refusal_puts_the_descriptor_back(void)
 	TEST_ASSERT_EQUAL_PTR(rest, ios[0].hop);
 }
 
-/* The count covers the descriptors in flight on all chains of the lane, also those that a stage has lost. */
+/*
+ * The count covers the descriptors in flight on all chains of the lane, also those that a stage has
+ * lost.
+ */
 static void held_descriptors_are_counted_by_place(void)
 {
 	static const uint32_t none[GN_CHAIN_PLACES], expected[GN_CHAIN_PLACES] = {1, 0, 2, 0, 1};
-	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal = {.submit = terminal_submit};
+	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete},
+			  terminal = {.submit = terminal_submit};
 	struct gantry_chain *other;
 	struct gantry_io *others;
 	uint32_t held[GN_CHAIN_PLACES];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker without a thread: who is polled when, who may call when, and what the fd says to an owner who waits elsewhere. */
+/*
+ * A worker without a thread: who is polled when, who may call when, and what the fd says to an
+ * owner who waits elsewhere.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -10,7 +13,10 @@
 #include "pipeline/worker.h"
 #include "unity.h"
 
-/* Whatever happens here happens inside: nothing is atomic, so that the thread sanitizer would say otherwise. */
+/*
+ * Whatever happens here happens inside: nothing is atomic, so that the thread sanitizer would say
+ * otherwise.
+ */
 struct probe {
 	unsigned polls, arms, disarms, calls;
 	int fd, work, arm_rc;
@@ -28,7 +34,7 @@ static int probe_poll(void *self)
 	uint64_t n;
 
 	p->polls++;
-	if (p->in_poll != NULL)
+	if (p->in_poll)
 		p->in_poll();
 	if (read(p->fd, &n, sizeof(n)) != sizeof(n))
 		return 0;
@@ -60,8 +66,12 @@ static int probe_fd(void *self)
 static void make_worker(uint64_t spin_ns)
 {
 	struct gn_worker_attr attr = {.spin_ns = spin_ns, .driven = true};
-	struct gantry_poller poller = {.poll = probe_poll, .arm = probe_arm, .disarm = probe_disarm, .wake_ns = probe_wake,
-				       .fd = probe_fd, .self = &probe};
+	struct gantry_poller poller = {.poll = probe_poll,
+				       .arm = probe_arm,
+				       .disarm = probe_disarm,
+				       .wake_ns = probe_wake,
+				       .fd = probe_fd,
+				       .self = &probe};
 
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_create(&attr, &worker));
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_add_clock(worker, &now_ns));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One parent, several children: pieces, first error, checksums, times, children that wait. Everything on the lane. */
+/*
+ * One parent, several children: pieces, first error, checksums, times, children that wait.
+ * Everything on the lane.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +79,8 @@ static int not_here(void *self, struct gantry_io *io)
 
 void setUp(void)
 {
-	struct gantry_hop owner = {.submit = not_here, .complete = parent_done}, end = {.submit = not_here}, hops[TERMINALS];
+	struct gantry_hop owner = {.submit = not_here, .complete = parent_done},
+			  end = {.submit = not_here}, hops[TERMINALS];
 
 	memset(terminals, 0, sizeof(terminals));
 	memset(n_done, 0, sizeof(n_done));
@@ -85,7 +89,8 @@ void setUp(void)
 	fake_worker_start(&fw);
 	for (int i = 0; i < TERMINALS; i++)
 		hops[i] = (struct gantry_hop){.submit = terminal_submit, .self = &terminals[i]};
-	TEST_ASSERT_EQUAL_INT(0, gn_fanout_create(&fw.lane, hops, TERMINALS, PARENTS, PIECES, &fanout));
+	TEST_ASSERT_EQUAL_INT(
+		0, gn_fanout_create(&fw.lane, hops, TERMINALS, PARENTS, PIECES, &fanout));
 	TEST_ASSERT_EQUAL_INT(0, gn_chain_create(&fw.lane, &owner, &end, PARENTS, &chain, &ios));
 }
 
@@ -154,8 +159,9 @@ static void finish(unsigned terminal, unsigned st)
 	gn_worker_call(fw.worker, finish_on_lane, &f);
 }
 
-static const struct gantry_piece halves[] = {{.terminal = 0, .length = 512, .offset = 9, .skip = 0},
-					     {.terminal = 2, .length = 512, .offset = 7, .skip = 512}};
+static const struct gantry_piece halves[] = {
+	{.terminal = 0, .length = 512, .offset = 9, .skip = 0},
+	{.terminal = 2, .length = 512, .offset = 7, .skip = 512}};
 static const struct gantry_piece whole[] = {{.terminal = 1, .length = 1024, .offset = 10000}};
 
 static void pieces_are_what_they_should_be(void)
@@ -295,7 +301,10 @@ static void a_child_that_nobody_takes_ends_at_its_deadline(void)
 	TEST_ASSERT_EQUAL_UINT(0, terminals[2].n_taken);
 }
 
-/* All children wait; then each fails at once when offered, and its parent comes back and waits again. */
+/*
+ * All children wait; then each fails at once when offered, and its parent comes back and waits
+ * again.
+ */
 static void parents_that_come_back_at_once_find_room(void)
 {
 	static const struct gantry_piece pieces[PIECES] = {
@@ -357,7 +366,10 @@ static void a_child_that_completes_twice_is_counted(void)
 	TEST_ASSERT_EQUAL_UINT(0, status[0]);
 }
 
-/* Random pieces, refusals and orders: each parent completes once, with the status of the first child that failed. */
+/*
+ * Random pieces, refusals and orders: each parent completes once, with the status of the first
+ * child that failed.
+ */
 static void any_order_completes_each_parent_once(void)
 {
 	unsigned n_submitted[PARENTS] = {0}, total = 0;
@@ -365,7 +377,8 @@ static void any_order_completes_each_parent_once(void)
 
 	gantry_random_seed(&r, 3);
 	while (total < 2000) {
-		unsigned slot = (unsigned)gantry_random_below(&r, PARENTS), t = (unsigned)gantry_random_below(&r, TERMINALS);
+		unsigned slot = (unsigned)gantry_random_below(&r, PARENTS),
+			 t = (unsigned)gantry_random_below(&r, TERMINALS);
 
 		terminals[t].rc = gantry_random_below(&r, 3) ? 0 : -EAGAIN;
 		if (n_done[slot] == n_submitted[slot]) {
@@ -373,8 +386,9 @@ static void any_order_completes_each_parent_once(void)
 			unsigned n = 1 + (unsigned)gantry_random_below(&r, PIECES);
 
 			for (unsigned i = 0; i < n; i++)
-				pieces[i] = (struct gantry_piece){.length = 8,
-								  .terminal = (uint32_t)gantry_random_below(&r, TERMINALS)};
+				pieces[i] = (struct gantry_piece){
+					.length = 8,
+					.terminal = (uint32_t)gantry_random_below(&r, TERMINALS)};
 			TEST_ASSERT_EQUAL_INT(0, submit(slot, pieces, n));
 			n_submitted[slot]++;
 			total++;

@@ -93,7 +93,8 @@ static void guard(void *self, struct gantry_io *io)
 
 static void make(uint32_t quantum)
 {
-	struct gn_split_attr attr = {.lane = &lane, .depth = DEPTH, .max_io = MAX_IO, .quantum = quantum};
+	struct gn_split_attr attr = {
+		.lane = &lane, .depth = DEPTH, .max_io = MAX_IO, .quantum = quantum};
 
 	gn_split_destroy(&split);
 	attr.terminal = chain[2];
@@ -179,7 +180,8 @@ static void a_turn_starts_no_more_than_its_quantum(void)
 		TEST_ASSERT_TRUE(gn_split_is_ready(split));
 		TEST_ASSERT_EQUAL_INT(1, poll());
 		TEST_ASSERT_EQUAL_UINT64(QUANTUM, turn_bytes);
-		TEST_ASSERT_EQUAL_UINT((turn + 1) % 4 == 0, n_done[turn / 4]); /* in the order of arrival */
+		/* in the order of arrival */
+		TEST_ASSERT_EQUAL_UINT((turn + 1) % 4 == 0, n_done[turn / 4]);
 	}
 	TEST_ASSERT_FALSE(gn_split_is_ready(split));
 	TEST_ASSERT_EQUAL_INT(0, poll());
@@ -358,7 +360,10 @@ static void abandoned_ios_end_when_their_parts_have(void)
 	TEST_ASSERT_EQUAL_UINT(0, poll());
 }
 
-/* The owner submits the next IO inside the completion of one; the stack must not grow, nor the turn. */
+/*
+ * The owner submits the next IO inside the completion of one; the stack must not grow, nor the
+ * turn.
+ */
 static void an_io_inside_a_completion_waits_for_its_turn(void)
 {
 	terminal_now = 1;
@@ -371,7 +376,8 @@ static void an_io_inside_a_completion_waits_for_its_turn(void)
 
 static void random_step(struct gantry_random *random, unsigned *n_submitted)
 {
-	static const uint8_t ops[] = {GANTRY_OP_READ, GANTRY_OP_WRITE, GANTRY_OP_WRITE_ZEROES, GANTRY_OP_DISCARD};
+	static const uint8_t ops[] = {GANTRY_OP_READ, GANTRY_OP_WRITE, GANTRY_OP_WRITE_ZEROES,
+				      GANTRY_OP_DISCARD};
 	unsigned slot = (unsigned)gantry_random_below(random, DEPTH);
 
 	terminal_rc = gantry_random_below(random, 4) == 0 ? -EAGAIN : 0;
@@ -381,7 +387,8 @@ static void random_step(struct gantry_random *random, unsigned *n_submitted)
 		if (!ios[slot].busy) {
 			(*n_submitted)++;
 			submit(slot, ops[gantry_random_below(random, 4)], 0,
-			       GN_SPLIT_FROM + 1 + (uint32_t)gantry_random_below(random, 9 * QUANTUM));
+			       GN_SPLIT_FROM + 1 +
+				       (uint32_t)gantry_random_below(random, 9 * QUANTUM));
 		}
 		break;
 	case 1:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long an idle worker spins before it sleeps: by what its waits were like. The clock is the test's. */
+/*
+ * How long an idle worker spins before it sleeps: by what its waits were like. The clock is the
+ * test's.
+ */
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,7 +19,8 @@ static struct gn_worker *worker;
 static uint64_t now_ns;  /* the worker's */
 static uint64_t left_ns; /* of the wait, when it goes to sleep: it sleeps for so long */
 static int bell, asleep, work;
-static unsigned n_yields, neighbour_ns; /* who shares the processor runs for so long in a yield; 0: nobody does */
+/* who shares the processor runs for so long in a yield; 0: nobody does */
+static unsigned n_yields, neighbour_ns;
 static unsigned call_ns; /* what a system call takes */
 
 /* In place of the C library's. */
@@ -63,8 +67,11 @@ static int probe_fd(void *self)
 static void make_worker(uint64_t budget_us)
 {
 	struct gn_worker_attr attr = {.spin_ns = budget_us * GN_NS_PER_US, .driven = true};
-	struct gantry_poller poller = {
-		.poll = probe_poll, .arm = probe_arm, .disarm = probe_disarm, .fd = probe_fd, .self = &worker};
+	struct gantry_poller poller = {.poll = probe_poll,
+				       .arm = probe_arm,
+				       .disarm = probe_disarm,
+				       .fd = probe_fd,
+				       .self = &worker};
 
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_create(&attr, &worker));
 	TEST_ASSERT_EQUAL_INT(0, gn_worker_add_clock(worker, &now_ns));
@@ -138,7 +145,10 @@ static void long_waits_are_slept_through(void)
 		TEST_ASSERT_EQUAL_UINT(0, wait_us(1000));
 }
 
-/* A lane that relays: the answer is near, the next request is not. Who counted one for the other would spin before each. */
+/*
+ * A lane that relays: the answer is near, the next request is not. Who counted one for the other
+ * would spin before each.
+ */
 static void where_short_and_long_take_turns_it_sleeps_at_once(void)
 {
 	for (int i = 0; i < 20; i++)
@@ -185,7 +195,10 @@ static void without_a_budget_it_sleeps_at_once(void)
 		TEST_ASSERT_EQUAL_UINT(0, wait_us(i % 2 ? 5 : 900));
 }
 
-/* For one who shares the processor, and for one who does not and comes after so long. Returns how often the worker paused. */
+/*
+ * For one who shares the processor, and for one who does not and comes after so long. Returns how
+ * often the worker paused.
+ */
 static unsigned wait_for(unsigned far_ns)
 {
 	uint64_t spun_ns = 0;
@@ -291,13 +304,16 @@ static void small_things_share_a_look_at_the_clock(void)
 	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 60, 150));
 	TEST_ASSERT_EQUAL_UINT64(begin_ns + 100 * 250 + 61 * 150, now_ns);
 	TEST_ASSERT_EQUAL_UINT(0, looks_for(5, 150));
-	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000)); /* the next look sees all of it, and those after are for each again */
+	/* the next look sees all of it, and those after are for each again */
+	TEST_ASSERT_EQUAL_UINT(1, looks_for(1, 10000));
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10, 250));
-	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 200, 50)); /* the shorter they are, the more share one, */
+	/* the shorter they are, the more share one, */
+	TEST_ASSERT_EQUAL_UINT(1 + 10, looks_for(1 + 200, 50));
 	TEST_ASSERT_EQUAL_UINT(1, looks_for(20, 5));
-	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));      /* to a limit */
+	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5)); /* to a limit */
 	TEST_ASSERT_EQUAL_UINT(10, looks_for(10 * 32, 5));
-	TEST_ASSERT_EQUAL_UINT(9, looks_for(32 + 8, 250));      /* who is slower again is looked at more often */
+	/* who is slower again is looked at more often */
+	TEST_ASSERT_EQUAL_UINT(9, looks_for(32 + 8, 250));
 }
 
 int main(void)

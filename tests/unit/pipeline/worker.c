@@ -34,7 +34,7 @@ static int probe_poll(void *self)
 	__atomic_fetch_add(&p->polls, 1, __ATOMIC_RELAXED);
 	if (p->fd >= 0 && !p->keeps && read(p->fd, &n, sizeof(n)) == sizeof(n))
 		__atomic_fetch_add(&p->work, (int)n, __ATOMIC_RELAXED);
-	if (p->in_poll != NULL)
+	if (p->in_poll)
 		p->in_poll(p);
 	return 0;
 }
@@ -64,8 +64,12 @@ static int probe_fd(void *self)
 
 static int add(struct probe *p)
 {
-	struct gantry_poller poller = {.poll = probe_poll, .arm = probe_arm, .disarm = probe_disarm, .wake_ns = probe_wake,
-				       .fd = probe_fd, .self = p};
+	struct gantry_poller poller = {.poll = probe_poll,
+				       .arm = probe_arm,
+				       .disarm = probe_disarm,
+				       .wake_ns = probe_wake,
+				       .fd = probe_fd,
+				       .self = p};
 
 	return gn_worker_add(fw.worker, &poller);
 }
@@ -387,7 +391,8 @@ static void a_worker_can_be_pinned_or_not_at_all(void)
 	gn_worker_destroy(&worker);
 	attr.cpu = 1000;
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
-	attr.spin_ns = 0; /* its thread may be asleep before it turns out that it cannot be pinned */
+	/* its thread may be asleep before it turns out that it cannot be pinned */
+	attr.spin_ns = 0;
 	for (int i = 0; i < 200; i++)
 		TEST_ASSERT_EQUAL_INT(-EINVAL, gn_worker_create(&attr, &worker));
 }

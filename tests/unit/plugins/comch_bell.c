@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doorbell between processes of different users: a peer that rings without end keeps nobody busy. */
+/*
+ * The doorbell between processes of different users: a peer that rings without end keeps nobody
+ * busy.
+ */
 #include <sys/socket.h>
 
 static unsigned n_left, n_received;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that goes from one process to another has its seals and pages, and huge pages only within one user. */
+/*
+ * Memory that goes from one process to another has its seals and pages, and huge pages only within
+ * one user.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +32,8 @@ void tearDown(void)
 static int check(uint32_t uid)
 {
 	conn.peer.uid = uid;
-	return comch_memory_check(&conn, &(struct comch_memory){"region", 3, fd, 0, BYTES, BYTES}, why);
+	return comch_memory_check(&conn, &(struct comch_memory){"region", 3, fd, 0, BYTES, BYTES},
+				  why);
 }
 
 static void sealed_memory_goes_to_everybody(void)
@@ -47,7 +51,11 @@ static void sealed_memory_goes_to_everybody(void)
 
 static void memory_has_all_its_pages(void)
 {
-	struct comch_memory part = {.what = "region", .number = 4, .offset = BYTES / 2, .bytes = BYTES / 2, .quota_bytes = BYTES};
+	struct comch_memory part = {.what = "region",
+				    .number = 4,
+				    .offset = BYTES / 2,
+				    .bytes = BYTES / 2,
+				    .quota_bytes = BYTES};
 
 	fd = gantry_memfd_create("holes", BYTES, 0);
 	TEST_ASSERT_TRUE(fd >= 0);
@@ -69,7 +77,8 @@ static void memory_has_all_its_pages(void)
 /* A writable memfd can be punched at any time, one for reading cannot. */
 static void queue_memory_keeps_its_pages(void)
 {
-	struct comch_memory ring = {.what = "ring", .number = 7, .bytes = BYTES, .quota_bytes = BYTES};
+	struct comch_memory ring = {
+		.what = "ring", .number = 7, .bytes = BYTES, .quota_bytes = BYTES};
 
 	conn.peer.uid = 1000;
 	fd = gantry_memfd_create("ring", BYTES, 0);
@@ -81,7 +90,8 @@ static void queue_memory_keeps_its_pages(void)
 	TEST_ASSERT_EQUAL_STRING("ring 7 is not sealed against writing", why);
 	TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(fd, F_SEAL_FUTURE_WRITE));
 	TEST_ASSERT_EQUAL_INT(0, comch_memory_check_frozen(&conn, &ring, why));
-	TEST_ASSERT_EQUAL_INT(-1, fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096));
+	TEST_ASSERT_EQUAL_INT(-1,
+			      fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096));
 	TEST_ASSERT_EQUAL_INT(EPERM, errno);
 }
 

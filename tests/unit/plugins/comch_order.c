@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring of shm-comch between two threads: messages, credit, and the doorbell, with a fence at each end and with membarrier(2). */
+/*
+ * A ring of shm-comch between two threads: messages, credit, and the doorbell, with a fence at each
+ * end and with membarrier(2).
+ */
 #include "../plugins/transport/shm-comch/consumer.c"
 #include "../plugins/transport/shm-comch/producer.c"
 #include "order_rig.h"
@@ -45,11 +48,25 @@ void setUp(void)
 	memset(&page, 0, sizeof(page));
 	memset(&conn, 0, sizeof(conn));
 	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1};
-	consumer = (struct comch_consumer){.posts = posts, .posts_last = ORDER_POSTS - 1, .depth = ORDER_POSTS,
-					   .max_data = ORDER_DATA, .credit_batch = 1, .clears = true, .page = &page, .conn = &conn,
-					   .payload = &payload, .active = 1, .bell = eventfd(0, EFD_NONBLOCK), .in = {&in}};
-	producer = (struct comch_producer){.slots = slots, .asleep = &page.asleep.asleep, .conn = &conn, .mask = SLOTS - 1,
-					   .cookies = cookies, .max_data = ORDER_DATA, .bell = consumer.bell,
+	consumer = (struct comch_consumer){.posts = posts,
+					   .posts_last = ORDER_POSTS - 1,
+					   .depth = ORDER_POSTS,
+					   .max_data = ORDER_DATA,
+					   .credit_batch = 1,
+					   .clears = true,
+					   .page = &page,
+					   .conn = &conn,
+					   .payload = &payload,
+					   .active = 1,
+					   .bell = eventfd(0, EFD_NONBLOCK),
+					   .in = {&in}};
+	producer = (struct comch_producer){.slots = slots,
+					   .asleep = &page.asleep.asleep,
+					   .conn = &conn,
+					   .mask = SLOTS - 1,
+					   .cookies = cookies,
+					   .max_data = ORDER_DATA,
+					   .bell = consumer.bell,
 					   .line = &page.ring[0]};
 }
 
@@ -60,9 +77,11 @@ void tearDown(void)
 
 static void pass_all(bool membarrier)
 {
-	static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv, .poll_recv = comch_poll_recv,
+	static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv,
+							.poll_recv = comch_poll_recv,
 							.consumer_arm = comch_consumer_arm,
-							.consumer_disarm = comch_consumer_disarm, .send = comch_send};
+							.consumer_disarm = comch_consumer_disarm,
+							.send = comch_send};
 	const struct order_ends ends = {&ops, &consumer, &producer, consumer.bell};
 
 	conn.membarrier = membarrier;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring of shm-comch whose counts of 32 bits wrap: slots, messages, receives, and messages whose data is still read. */
+/*
+ * A ring of shm-comch whose counts of 32 bits wrap: slots, messages, receives, and messages whose
+ * data is still read.
+ */
 #include "../plugins/transport/shm-comch/consumer.c"
 #include "../plugins/transport/shm-comch/producer.c"
 #include "ring_rig.h"
@@ -45,23 +48,52 @@ static void begin(uint32_t round)
 	first_slot = (1ull << 32) - 3000 - 29 * round;
 	first_message = UINT32_MAX - 1500 - 13 * round;
 	rig_begin();
-	conn.imported[3] = (struct comch_import){.state = COMCH_I_LIVE, .ref = COMCH_REF(3, 1), .length = RIG_DATA,
-						 .rights = GANTRY_REMOTE_READ, .addr = rig_memory};
-	conn.exported[3] = (struct comch_export){.state = COMCH_E_LIVE, .ref = COMCH_REF(3, 1), .length = RIG_DATA,
-						 .rights = GANTRY_REMOTE_READ, .region = &rig_region};
+	conn.imported[3] = (struct comch_import){.state = COMCH_I_LIVE,
+						 .ref = COMCH_REF(3, 1),
+						 .length = RIG_DATA,
+						 .rights = GANTRY_REMOTE_READ,
+						 .addr = rig_memory};
+	conn.exported[3] = (struct comch_export){.state = COMCH_E_LIVE,
+						 .ref = COMCH_REF(3, 1),
+						 .length = RIG_DATA,
+						 .rights = GANTRY_REMOTE_READ,
+						 .region = &rig_region};
 	for (uint64_t at = first_slot - SLOTS; at < first_slot; at++)
 		slots[at % SLOTS].trailer = comch_full_word(at);
 	page.ring[0].credit = comch_credit_pack((uint32_t)first_slot, first_message);
-	in = (struct comch_in){.slots = slots, .line = &page.ring[0], .mask = SLOTS - 1, .position = first_slot,
-			       .taken = first_message, .given_tail = (uint32_t)first_slot, .given_limit = first_message};
-	consumer = (struct comch_consumer){.posts = posts, .posts_last = DEPTH - 1, .depth = DEPTH, .max_data = RIG_DATA,
-					   .n_posted = first_message + 70, .n_used = first_message + 70, .credit_batch = DEPTH / 4,
-					   .page = &page, .conn = &conn, .payload = &payload, .active = 1, .in = {&in}};
-	producer = (struct comch_producer){.slots = slots, .asleep = &page.asleep.asleep, .conn = &conn, .position = first_slot,
-					   .tail = first_slot, .mask = SLOTS - 1, .more = (uint32_t)first_slot - first_message,
-					   .limit = first_message, .cookies = cookies, .cookie_mask = DEPTH - 1,
-					   .cookie_head = UINT32_MAX - 100, .cookie_tail = UINT32_MAX - 100,
-					   .max_data = RIG_DATA, .line = &page.ring[0]};
+	in = (struct comch_in){.slots = slots,
+			       .line = &page.ring[0],
+			       .mask = SLOTS - 1,
+			       .position = first_slot,
+			       .taken = first_message,
+			       .given_tail = (uint32_t)first_slot,
+			       .given_limit = first_message};
+	consumer = (struct comch_consumer){.posts = posts,
+					   .posts_last = DEPTH - 1,
+					   .depth = DEPTH,
+					   .max_data = RIG_DATA,
+					   .n_posted = first_message + 70,
+					   .n_used = first_message + 70,
+					   .credit_batch = DEPTH / 4,
+					   .page = &page,
+					   .conn = &conn,
+					   .payload = &payload,
+					   .active = 1,
+					   .in = {&in}};
+	producer = (struct comch_producer){.slots = slots,
+					   .asleep = &page.asleep.asleep,
+					   .conn = &conn,
+					   .position = first_slot,
+					   .tail = first_slot,
+					   .mask = SLOTS - 1,
+					   .more = (uint32_t)first_slot - first_message,
+					   .limit = first_message,
+					   .cookies = cookies,
+					   .cookie_mask = DEPTH - 1,
+					   .cookie_head = UINT32_MAX - 100,
+					   .cookie_tail = UINT32_MAX - 100,
+					   .max_data = RIG_DATA,
+					   .line = &page.ring[0]};
 }
 
 void setUp(void)
@@ -72,7 +104,9 @@ void tearDown(void)
 {
 }
 
-static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv, .poll_recv = comch_poll_recv, .send = comch_send,
+static const struct gantry_transport_ops ops = {.post_recv = comch_post_recv,
+						.poll_recv = comch_poll_recv,
+						.send = comch_send,
 						.poll_send = comch_poll_send};
 
 static void all_messages_pass(void)

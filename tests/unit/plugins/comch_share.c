@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the descriptors of a user count: in all devices of the process, and until the closer has closed them. */
+/*
+ * What the descriptors of a user count: in all devices of the process, and until the closer has
+ * closed them.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,7 +49,8 @@ void setUp(void)
 {
 	open_device(&one);
 	open_device(&two);
-	memset(&closer, 0, sizeof(closer)); /* without a thread: nothing is closed before the test says so */
+	/* without a thread: nothing is closed before the test says so */
+	memset(&closer, 0, sizeof(closer));
 	closer.dev = &one;
 	closer.last = &closer.first;
 	pthread_mutex_init(&closer.closer_lock, NULL);
@@ -87,7 +91,8 @@ static void the_limit_is_that_of_the_process_when_the_device_opens(void)
 
 static void users_are_counted_one_by_one(void)
 {
-	struct comch_user *user = comch_share(&one, 1000)->user, *other = comch_share(&one, 1001)->user;
+	struct comch_user *user = comch_share(&one, 1000)->user,
+			  *other = comch_share(&one, 1001)->user;
 	char text[COMCH_REFUSED_TEXT];
 
 	one.max_fds = 10;
@@ -97,8 +102,9 @@ static void users_are_counted_one_by_one(void)
 	comch_fds_sub(user, 1);
 	TEST_ASSERT_EQUAL_UINT(10, comch_fds_held(user));
 	comch_fds_text(&one, other, text);
-	TEST_ASSERT_EQUAL_STRING("busy: file descriptors=10 reached by uid 1001: end sessions, or raise ulimit -n of the listener",
-				 text);
+	TEST_ASSERT_EQUAL_STRING(
+		"busy: file descriptors=10 reached by uid 1001: end sessions, or raise ulimit -n of the listener",
+		text);
 	TEST_ASSERT_NULL(comch_share(&one, 1002));
 }
 
@@ -120,7 +126,8 @@ static int open_one(void)
 
 static void a_descriptor_counts_until_it_is_closed(void)
 {
-	struct comch_user *user = comch_share(&one, 1000)->user, *other = comch_share(&one, 1001)->user;
+	struct comch_user *user = comch_share(&one, 1000)->user,
+			  *other = comch_share(&one, 1001)->user;
 	int fds[4] = {open_one(), -1, open_one(), -1}, more = open_one();
 	struct batch *list;
 

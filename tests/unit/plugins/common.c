@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What transports have in common: counters that survive their queues, the ring of moves that have ended, and copies. */
+/*
+ * What transports have in common: counters that survive their queues, the ring of moves that have
+ * ended, and copies.
+ */
 #include <string.h>
 
 #include "../plugins/transport/common/cells.h"

@@ -23,11 +23,23 @@ void setUp(void)
 {
 	int bell = eventfd(0, EFD_NONBLOCK);
 
-	ring = (struct loop_ring){.mask = SLOTS - 1, .max_data = ORDER_DATA, .inline_data = inline_data, .msgs = msgs_of_ring,
-				  .regions = regions, .bell = bell};
-	consumer = (struct loop_consumer){.conn = &conn, .depth = ORDER_POSTS, .max_data = ORDER_DATA, .mask = ORDER_POSTS - 1,
-					  .posts = posts, .bell = bell, .payload = &payload, .active = 1, .rings = {&ring}};
-	producer = (struct loop_producer){.conn = &conn, .ring = &ring, .max_data = ORDER_DATA, .cookies = cookies};
+	ring = (struct loop_ring){.mask = SLOTS - 1,
+				  .max_data = ORDER_DATA,
+				  .inline_data = inline_data,
+				  .msgs = msgs_of_ring,
+				  .regions = regions,
+				  .bell = bell};
+	consumer = (struct loop_consumer){.conn = &conn,
+					  .depth = ORDER_POSTS,
+					  .max_data = ORDER_DATA,
+					  .mask = ORDER_POSTS - 1,
+					  .posts = posts,
+					  .bell = bell,
+					  .payload = &payload,
+					  .active = 1,
+					  .rings = {&ring}};
+	producer = (struct loop_producer){
+		.conn = &conn, .ring = &ring, .max_data = ORDER_DATA, .cookies = cookies};
 }
 
 void tearDown(void)
@@ -37,8 +49,10 @@ void tearDown(void)
 
 static void with_a_fence_at_each_end(void)
 {
-	static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv, .poll_recv = loop_poll_recv,
-							.consumer_arm = loop_consumer_arm, .consumer_disarm = loop_consumer_disarm,
+	static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv,
+							.poll_recv = loop_poll_recv,
+							.consumer_arm = loop_consumer_arm,
+							.consumer_disarm = loop_consumer_disarm,
 							.send = loop_send};
 	const struct order_ends ends = {&ops, &consumer, &producer, consumer.bell};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring of the loop whose counts of 32 bits wrap: messages, receives, and messages whose data is still read. */
+/*
+ * A ring of the loop whose counts of 32 bits wrap: messages, receives, and messages whose data is
+ * still read.
+ */
 #include "../plugins/transport/loop/lane.c"
 #include "ring_rig.h"
 #include "unity.h"
@@ -25,15 +28,38 @@ static void begin(uint32_t round)
 {
 	first = UINT32_MAX - 1500 - 13 * round;
 	rig_begin();
-	conn.exports[3] = (struct loop_export){.rights = GANTRY_REMOTE_READ, .length = RIG_DATA, .addr = rig_memory,
+	conn.exports[3] = (struct loop_export){.rights = GANTRY_REMOTE_READ,
+					       .length = RIG_DATA,
+					       .addr = rig_memory,
 					       .region = &rig_region};
-	ring = (struct loop_ring){.mask = SLOTS - 1, .max_data = LOOP_INLINE, .inline_data = inline_data, .msgs = msgs_of_ring,
-				  .regions = regions, .bell = -1, .head = first, .tail = first, .limit = first};
-	consumer = (struct loop_consumer){.conn = &conn, .depth = DEPTH, .max_data = RIG_DATA, .mask = RIG_POSTS - 1,
-					  .n_posted = first + 70, .n_used = first + 70, .posts = posts, .bell = -1,
-					  .payload = &payload, .active = 1, .rings = {&ring}};
-	producer = (struct loop_producer){.conn = &conn, .ring = &ring, .head = first, .end = first, .max_data = RIG_DATA,
-					  .cookie_head = UINT32_MAX - 100, .cookie_tail = UINT32_MAX - 100, .cookies = cookies};
+	ring = (struct loop_ring){.mask = SLOTS - 1,
+				  .max_data = LOOP_INLINE,
+				  .inline_data = inline_data,
+				  .msgs = msgs_of_ring,
+				  .regions = regions,
+				  .bell = -1,
+				  .head = first,
+				  .tail = first,
+				  .limit = first};
+	consumer = (struct loop_consumer){.conn = &conn,
+					  .depth = DEPTH,
+					  .max_data = RIG_DATA,
+					  .mask = RIG_POSTS - 1,
+					  .n_posted = first + 70,
+					  .n_used = first + 70,
+					  .posts = posts,
+					  .bell = -1,
+					  .payload = &payload,
+					  .active = 1,
+					  .rings = {&ring}};
+	producer = (struct loop_producer){.conn = &conn,
+					  .ring = &ring,
+					  .head = first,
+					  .end = first,
+					  .max_data = RIG_DATA,
+					  .cookie_head = UINT32_MAX - 100,
+					  .cookie_tail = UINT32_MAX - 100,
+					  .cookies = cookies};
 }
 
 void setUp(void)
@@ -44,7 +70,9 @@ void tearDown(void)
 {
 }
 
-static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv, .poll_recv = loop_poll_recv, .send = loop_send,
+static const struct gantry_transport_ops ops = {.post_recv = loop_post_recv,
+						.poll_recv = loop_poll_recv,
+						.send = loop_send,
 						.poll_send = loop_poll_send};
 
 static void all_messages_pass(void)
@@ -53,7 +81,8 @@ static void all_messages_pass(void)
 		begin(round);
 		rig_pass_all(&ops, &consumer, &producer, GANTRY_IMM_MAX);
 		TEST_ASSERT_EQUAL_UINT(first + RIG_MESSAGES, ring.tail);
-		TEST_ASSERT_TRUE(ring.tail < first && consumer.n_used < first && producer.cookie_head < UINT32_MAX / 2);
+		TEST_ASSERT_TRUE(ring.tail < first && consumer.n_used < first &&
+				 producer.cookie_head < UINT32_MAX / 2);
 	}
 }
 

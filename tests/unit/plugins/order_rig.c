@@ -95,7 +95,8 @@ static void take(uint32_t n)
 
 	while (ends->ops->poll_recv(ends->consumer, &msg, 1) == 0)
 		wait_a_little(&spins);
-	n_wrong += msg.status != 0 || msg.cookie != n || msg.imm_len != imm_len_of(n) || msg.length != length_of(n);
+	n_wrong += msg.status != 0 || msg.cookie != n || msg.imm_len != imm_len_of(n) ||
+		   msg.length != length_of(n);
 	check(msg.imm, msg.imm_len, n);
 	check(bufs[n % ORDER_POSTS], msg.length, n);
 	post(n + ORDER_POSTS);
@@ -156,6 +157,7 @@ void order_pass_all(const struct order_ends *e)
 	take_all();
 	pthread_join(sender, NULL);
 	TEST_ASSERT_EQUAL_UINT32_MESSAGE(0, n_wrong, "a message was looked at before it was there");
-	TEST_ASSERT_EQUAL_UINT32_MESSAGE(0, n_lost, "the consumer sleeps, its message is there, and nobody has rung");
+	TEST_ASSERT_EQUAL_UINT32_MESSAGE(
+		0, n_lost, "the consumer sleeps, its message is there, and nobody has rung");
 	TEST_ASSERT_EQUAL_UINT32_MESSAGE(0, n_failed, "a receive was refused");
 }

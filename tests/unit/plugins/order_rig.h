@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order_rig.h - a ring of a transport between two threads: is what they do without locks in order, on the processor at hand?
+ * order_rig.h - a ring of a transport between two threads: is what they do without locks in order,
+ * on the processor at hand?
  *
- * In each round two messages come while the consumer polls, so that it is no longer rung for. It arms just when the third is sent.
- * It may find the message, or be rung for; a sender that has sent it, and rung for nobody, though the consumer waits, has lost it.
- * No clock is asked. Messages are of all lengths, and each word of them is looked at.
+ * In each round two messages come while the consumer polls, so that it is no longer rung for. It
+ * arms just when the third is sent. It may find the message, or be rung for; a sender that has sent
+ * it, and rung for nobody, though the consumer waits, has lost it. No clock is asked. Messages are
+ * of all lengths, and each word of them is looked at.
  */
 #ifndef ORDER_RIG_H
 #define ORDER_RIG_H
@@ -15,7 +17,8 @@
 #define ORDER_POSTS 8u /* that are posted at a time, and not less than that must be */
 
 struct order_ends {
-	const struct gantry_transport_ops *ops; /* post_recv, poll_recv, consumer_arm, consumer_disarm, send */
+	/* post_recv, poll_recv, consumer_arm, consumer_disarm, send */
+	const struct gantry_transport_ops *ops;
 	void *consumer, *producer;
 	int bell; /* readable when it has been rung */
 };

@@ -28,7 +28,8 @@ static uint32_t imm_len_of(uint32_t n)
 
 static void post(const struct gantry_transport_ops *ops, void *consumer)
 {
-	struct gantry_recv recv = {.buf = bufs[n_posted % RIG_POSTS], .length = RIG_DATA, .cookie = n_posted};
+	struct gantry_recv recv = {
+		.buf = bufs[n_posted % RIG_POSTS], .length = RIG_DATA, .cookie = n_posted};
 
 	TEST_ASSERT_TRUE(n_posted - n_taken <= RIG_POSTS);
 	if (ops->post_recv(consumer, &recv, 1) == 0)
@@ -38,7 +39,8 @@ static void post(const struct gantry_transport_ops *ops, void *consumer)
 static void send_next(const struct gantry_transport_ops *ops, void *producer)
 {
 	uint32_t n = n_sent, imm[GANTRY_IMM_MAX / 4] = {n};
-	struct gantry_send s = {.imm = imm, .imm_len = imm_len_of(n), .length = length_of(n), .cookie = n_regions};
+	struct gantry_send s = {
+		.imm = imm, .imm_len = imm_len_of(n), .length = length_of(n), .cookie = n_regions};
 	int rc;
 
 	if (kind_of(n) == 2)
@@ -71,7 +73,8 @@ static void take_some(const struct gantry_transport_ops *ops, void *consumer)
 		TEST_ASSERT_EQUAL_UINT64(n_taken, msgs[i].cookie);
 		TEST_ASSERT_EQUAL_UINT(length_of(n_taken), msgs[i].length);
 		if (length_of(n_taken))
-			TEST_ASSERT_EQUAL_MEMORY(rig_memory + n_taken % 100, bufs[n_taken % RIG_POSTS], length_of(n_taken));
+			TEST_ASSERT_EQUAL_MEMORY(rig_memory + n_taken % 100,
+						 bufs[n_taken % RIG_POSTS], length_of(n_taken));
 	}
 	TEST_ASSERT_TRUE(n_taken <= n_sent);
 }
@@ -93,7 +96,8 @@ void rig_begin(void)
 	n_posted = n_sent = n_taken = n_regions = n_told = 0;
 }
 
-void rig_pass_all(const struct gantry_transport_ops *ops, void *consumer, void *producer, uint32_t imm_max)
+void rig_pass_all(const struct gantry_transport_ops *ops, void *consumer, void *producer,
+		  uint32_t imm_max)
 {
 	uint32_t step = 1;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions at the side that opens them: the test is the server, honest or not. `closed` comes once, and comes last. */
+/*
+ * Sessions at the side that opens them: the test is the server, honest or not. `closed` comes once,
+ * and comes last.
+ */
 #include "session/role_priv.h"
 #include "unit/session/client_rig.h"
 
@@ -41,7 +44,10 @@ static void a_whole_session(void)
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit());
 }
 
-/* What was exported is asked back before anybody hears that the session is over; who does not sign off is not waited for. */
+/*
+ * What was exported is asked back before anybody hears that the session is over; who does not sign
+ * off is not waited for.
+ */
 static void part(int ran)
 {
 	reach(ran ? STARTED : EXPORTED);
@@ -158,12 +164,27 @@ static void answers_that_nobody_asked_for_close_it(void)
 			if (type != 0)
 				asked(type);
 			switch (how) {
-			case 0: say(type ? type : GN_FRAME_START, p.head.id + 1, FAKE_SESSION, &ok, payload, len); break;
-			case 1: say(GN_FRAME_BYE, p.head.id, FAKE_SESSION, &ok, NULL, 0); break;
-			case 2: say(GN_FRAME_QUERY, p.head.id, FAKE_SESSION, NULL, NULL, 0); break;
-			case 3: say(type ? type : GN_FRAME_START, p.head.id, FAKE_SESSION + 1, &ok, payload, len); break;
-			case 4: fake_ctrl_send(conn, "GRY1", 4); break;
-			default: say(type ? type : GN_FRAME_START, p.head.id, FAKE_SESSION, &ok, payload, len + 1); break;
+			case 0:
+				say(type ? type : GN_FRAME_START, p.head.id + 1, FAKE_SESSION, &ok,
+				    payload, len);
+				break;
+			case 1:
+				say(GN_FRAME_BYE, p.head.id, FAKE_SESSION, &ok, NULL, 0);
+				break;
+			case 2:
+				say(GN_FRAME_QUERY, p.head.id, FAKE_SESSION, NULL, NULL, 0);
+				break;
+			case 3:
+				say(type ? type : GN_FRAME_START, p.head.id, FAKE_SESSION + 1, &ok,
+				    payload, len);
+				break;
+			case 4:
+				fake_ctrl_send(conn, "GRY1", 4);
+				break;
+			default:
+				say(type ? type : GN_FRAME_START, p.head.id, FAKE_SESSION, &ok,
+				    payload, len + 1);
+				break;
 			}
 			closed(-EPROTO);
 			again();
@@ -183,7 +204,9 @@ static void a_peer_that_answers_with_another_secret_is_lost(void)
 		fake_accept(conn);
 		fake_core_turn(&fc);
 		asked(GN_FRAME_HELLO);
-		TEST_ASSERT_EQUAL_MEMORY(secret, (const uint8_t *)p.payload + offsetof(struct gn_hello, secret), sizeof(secret));
+		TEST_ASSERT_EQUAL_MEMORY(
+			secret, (const uint8_t *)p.payload + offsetof(struct gn_hello, secret),
+			sizeof(secret));
 		payload[offsetof(struct gn_hello_answer, secret) + 15] ^= (uint8_t)differs;
 		say(GN_FRAME_HELLO, p.head.id, FAKE_SESSION, &ok, payload, len);
 		if (differs) {
@@ -212,8 +235,11 @@ static void answers_that_make_no_sense_close_it(void)
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, version), 2},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, epoch), 7},
 		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), 0x80},
-		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features), GN_FEATURE_NOTES}, /* not here */
-		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, secret), 0}, /* none: the others are 0 */
+		/* not here */
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, features),
+		 GN_FEATURE_NOTES},
+		/* none: the others are 0 */
+		{CONNECTED, GN_FRAME_HELLO, offsetof(struct gn_hello_answer, secret), 0},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 513},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, size), 0},
 		{GREETED, GN_FRAME_QUERY, offsetof(struct gantry_volume_info, block_size), 0},
@@ -269,15 +295,17 @@ static void a_late_server_is_found(void)
 	conn = fake_pending(&fc.ft);
 	fake_accept(conn);
 	fake_core_turn(&fc);
-	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S); /* the deadline of connecting is not that of hello */
+	/* the deadline of connecting is not that of hello */
+	fake_core_pass(&fc, 3 * GN_NS_PER_S, GN_NS_PER_S);
 	TEST_ASSERT_EQUAL_UINT(0, n_closed);
 	answer(GN_FRAME_HELLO);
 	answer(GN_FRAME_QUERY);
 	TEST_ASSERT_EQUAL_UINT(1, n_ready);
 }
 
-static const struct gn_verdict busy = {.status = GANTRY_S_BUSY,
-				       .text = "busy: listen.max_half_open=64 reached by uid 7: raise it or close connections"};
+static const struct gn_verdict busy = {
+	.status = GANTRY_S_BUSY,
+	.text = "busy: listen.max_half_open=64 reached by uid 7: raise it or close connections"};
 
 /* The next connection, after the last one was ended by a busy peer. */
 static void connects_again(void)
@@ -292,7 +320,10 @@ static void connects_again(void)
 	TEST_ASSERT_NOT_NULL(conn);
 }
 
-/* END comes before HELLO was received or after it, or the answer to HELLO is the refusal, or the transport refuses. */
+/*
+ * END comes before HELLO was received or after it, or the answer to HELLO is the refusal, or the
+ * transport refuses.
+ */
 static void turn_away(int how)
 {
 	if (how == 3) {
@@ -387,7 +418,9 @@ static void the_reason_of_a_peer_that_ends_the_connection_is_reported(void)
 	conn->refusal = "busy: file descriptors=768 reached";
 	fake_close(conn, -ENOTCONN);
 	closed(-ENOTCONN);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(close_text, "the peer is gone: busy: file descriptors=768 reached"), close_text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(close_text, "the peer is gone: busy: file descriptors=768 reached"),
+		close_text);
 }
 
 static void a_lost_session_exports_nothing(void)
@@ -395,7 +428,8 @@ static void a_lost_session_exports_nothing(void)
 	reach(READY);
 	fake_fail_op(&fc.ft, FAKE_SEND_CTRL, 1, -EMFILE);
 	TEST_ASSERT_EQUAL_INT(-EMFILE, fc.rh->client_export(client, &region, 3, 1));
-	TEST_ASSERT_EQUAL_INT(-ENOTCONN, fc.rh->client_export(client, &region, 3, 1)); /* before `closed` */
+	/* before `closed` */
+	TEST_ASSERT_EQUAL_INT(-ENOTCONN, fc.rh->client_export(client, &region, 3, 1));
 	closed(-EMFILE);
 }
 
@@ -406,8 +440,10 @@ static void other_errors_of_connect_are_final(void)
 	closed(-EACCES);
 	again();
 	fake_fail_op(&fc.ft, FAKE_CONNECT, 1, -EINVAL);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &(struct gantry_session_attr){.lanes = 1, .depth = 1}, &events,
-						    NULL, &client));
+	TEST_ASSERT_EQUAL_INT(
+		0,
+		fc.rh->client_open(fc.rh, 0, &(struct gantry_session_attr){.lanes = 1, .depth = 1},
+				   &events, NULL, &client));
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(1, n_closed);
 	TEST_ASSERT_EQUAL_INT(-EINVAL, close_reason);
@@ -456,7 +492,8 @@ static void a_silent_server_is_lost(void)
 
 static void end_and_disconnection_close_it_in_every_state(void)
 {
-	static const struct gn_verdict why = {.status = GANTRY_S_READ_ONLY, .text = "low tide"}, none = {.status = 0};
+	static const struct gn_verdict why = {.status = GANTRY_S_READ_ONLY, .text = "low tide"},
+				       none = {.status = 0};
 
 	for (unsigned i = CONNECTED; i < POINTS; i++)
 		for (int how = 0; how < 3; how++) {
@@ -512,7 +549,7 @@ static unsigned count_cells(void)
 {
 	unsigned n = 0;
 
-	for (const struct gn_counter *c = fc.role->host.counters; c != NULL; c = c->next)
+	for (const struct gn_counter *c = fc.role->host.counters; c; c = c->next)
 		n++;
 	return n;
 }
@@ -584,7 +621,8 @@ static void a_transport_that_fails_closes_it_or_lets_it_try_again(void)
 	static const struct {
 		enum fake_op op;
 		unsigned in;
-	} table[] = {{FAKE_CONSUMER, 1}, {FAKE_CONSUMER, 2}, {FAKE_POST_RECV, 1}, {FAKE_POST_RECV, 2}};
+	} table[] = {
+		{FAKE_CONSUMER, 1}, {FAKE_CONSUMER, 2}, {FAKE_POST_RECV, 1}, {FAKE_POST_RECV, 2}};
 
 	reach(READY);
 	fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -ENOMEM);

@@ -98,7 +98,7 @@ void setUp(void)
 
 void tearDown(void)
 {
-	if (client != NULL && n_closed == 1) {
+	if (client && n_closed == 1) {
 		gn_chain_destroy(chain);
 		chain = NULL;
 		fc.rh->client_free(client);
@@ -111,7 +111,8 @@ void tearDown(void)
 
 static inline void open_client(void)
 {
-	const struct gantry_session_attr attr = {.id = FAKE_SESSION, .epoch = 1, .lanes = 2, .depth = DEPTH, .regions = 2};
+	const struct gantry_session_attr attr = {
+		.id = FAKE_SESSION, .epoch = 1, .lanes = 2, .depth = DEPTH, .regions = 2};
 
 	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &attr, &events, NULL, &client));
 	fake_core_turn(&fc);
@@ -127,8 +128,8 @@ static inline void asked(unsigned type)
 	TEST_ASSERT_EQUAL_INT(0, p.answer);
 }
 
-static inline void say(unsigned type, uint32_t id, uint64_t session, const struct gn_verdict *verdict,
-		       const void *payload, size_t len)
+static inline void say(unsigned type, uint32_t id, uint64_t session,
+		       const struct gn_verdict *verdict, const void *payload, size_t len)
 {
 	uint8_t buf[GANTRY_CTRL_MAX];
 
@@ -139,14 +140,22 @@ static inline void say(unsigned type, uint32_t id, uint64_t session, const struc
 static inline size_t answer_payload(unsigned type, void *buf)
 {
 	const struct gn_hello_answer hello = {.version = 1, .epoch = 1, .secret = {1, 2, 3}};
-	const struct gantry_volume_info volume = {.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	const struct gantry_volume_info volume = {
+		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 	const struct gn_queues queues = {.n = 2, .depth = DEPTH, .consumer = {21, 22}};
 
 	switch (type) {
-	case GN_FRAME_HELLO: memcpy(buf, &hello, sizeof(hello)); return sizeof(hello);
-	case GN_FRAME_QUERY: memcpy(buf, &volume, sizeof(volume)); return sizeof(volume);
-	case GN_FRAME_QUEUES: memcpy(buf, &queues, sizeof(queues)); return sizeof(queues);
-	default: return 0;
+	case GN_FRAME_HELLO:
+		memcpy(buf, &hello, sizeof(hello));
+		return sizeof(hello);
+	case GN_FRAME_QUERY:
+		memcpy(buf, &volume, sizeof(volume));
+		return sizeof(volume);
+	case GN_FRAME_QUEUES:
+		memcpy(buf, &queues, sizeof(queues));
+		return sizeof(queues);
+	default:
+		return 0;
 	}
 }
 
@@ -164,12 +173,18 @@ static inline void make_chain(void)
 	struct gantry_hop owner = {.submit = no_submit, .complete = owner_complete}, terminal;
 
 	for (uint32_t i = 0; i < 2; i++)
-		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_hop(client, i, fc.rh->lane(fc.rh, i), &terminal));
-	TEST_ASSERT_EQUAL_INT(-EINVAL, fc.rh->client_hop(client, 2, fc.rh->lane(fc.rh, 0), &terminal));
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, 4, &chain, &ios));
+		TEST_ASSERT_EQUAL_INT(
+			0, fc.rh->client_hop(client, i, fc.rh->lane(fc.rh, i), &terminal));
+	TEST_ASSERT_EQUAL_INT(-EINVAL,
+			      fc.rh->client_hop(client, 2, fc.rh->lane(fc.rh, 0), &terminal));
+	TEST_ASSERT_EQUAL_INT(
+		0, fc.rh->chain_create(fc.rh->lane(fc.rh, 1), &owner, &terminal, 4, &chain, &ios));
 }
 
-/* Take the client to a point; the request after it is sent, where there is one that comes by itself. */
+/*
+ * Take the client to a point; the request after it is sent, where there is one that comes by
+ * itself.
+ */
 static inline void reach(enum point point)
 {
 	open_client();
@@ -182,7 +197,8 @@ static inline void reach(enum point point)
 	if (point >= READY)
 		answer(GN_FRAME_QUERY);
 	if (point >= EXPORTED) {
-		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		TEST_ASSERT_EQUAL_INT(0,
+				      fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 		answer(GN_FRAME_EXPORT);
 	}
 	if (point >= QUEUED) {
@@ -197,7 +213,8 @@ static inline void reach(enum point point)
 /* The request that is under way at a point, 0: none. */
 static inline unsigned pending_at(enum point point)
 {
-	static const unsigned types[POINTS] = {0, GN_FRAME_HELLO, GN_FRAME_QUERY, 0, 0, GN_FRAME_START, 0};
+	static const unsigned types[POINTS] = {
+		0, GN_FRAME_HELLO, GN_FRAME_QUERY, 0, 0, GN_FRAME_START, 0};
 
 	return types[point];
 }

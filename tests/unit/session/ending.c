@@ -57,7 +57,8 @@ static void heartbeats_go_out_and_a_silent_peer_is_lost(void)
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 	TEST_ASSERT_EQUAL_UINT(3, count_pings(conn));
 	fake_ask(&fc, conn, GN_FRAME_PING, GN_PING, NULL, 0);
-	TEST_ASSERT_EQUAL_UINT(1, count_pings(conn)); /* the echo, for a peer with a shorter heartbeat */
+	/* the echo, for a peer with a shorter heartbeat */
+	TEST_ASSERT_EQUAL_UINT(1, count_pings(conn));
 	fake_ask(&fc, conn, GN_FRAME_PING, GN_PING_ECHO, NULL, 0);
 	TEST_ASSERT_EQUAL_UINT(0, count_pings(conn));
 	fake_core_pass(&fc, 4 * GN_NS_PER_S, GN_NS_PER_S);
@@ -109,7 +110,8 @@ static void end_and_disconnection_end_it_in_every_state(void)
 				fake_revoke(conn, 1);
 			gone(conn, known);
 			if (state != GN_NEW)
-				TEST_ASSERT_EQUAL_INT(how == 1 ? -EPROTO : -ECONNRESET, fc.closed_reason);
+				TEST_ASSERT_EQUAL_INT(how == 1 ? -EPROTO : -ECONNRESET,
+						      fc.closed_reason);
 		}
 }
 
@@ -159,7 +161,10 @@ static void a_session_that_is_lost_waits_for_its_ios(void)
 	gone(conn, 1);
 }
 
-/* A role that handed the regions on needs time to have them back: they stay, and so does the connection. */
+/*
+ * A role that handed the regions on needs time to have them back: they stay, and so does the
+ * connection.
+ */
 static void a_role_may_take_its_time_to_let_go(void)
 {
 	struct fake_conn *conn;
@@ -198,7 +203,8 @@ static void a_peer_that_reads_no_replies_cannot_hold_the_role(void)
 	while (fake_told(conn, &p))
 		;
 	ask(conn, GN_FRAME_STOP);
-	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p)); /* the reply has priority, and it is still there */
+	/* the reply has priority, and it is still there */
+	TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	gn_role_stop(fc.role);
 	gone(conn, 1);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n_finished);
@@ -229,7 +235,9 @@ static void the_role_stops_with_sessions_in_every_state(void)
 	fake_core_turn(&fc);
 	for (unsigned state = GN_NEW; state <= GN_STOPPED; state++) {
 		TEST_ASSERT_EQUAL_INT(1, conns[state]->disconnected);
-		told(conns[state], GN_FRAME_END, state == GN_NEW ? GANTRY_S_BUSY : GANTRY_S_CANCELED); /* new: it tries again */
+		/* new: it tries again */
+		told(conns[state], GN_FRAME_END,
+		     state == GN_NEW ? GANTRY_S_BUSY : GANTRY_S_CANCELED);
 		TEST_ASSERT_NOT_NULL(strstr(p.verdict.text, "stops"));
 	}
 	TEST_ASSERT_EQUAL_UINT(GN_STOPPED, fc.n_closed);
@@ -270,9 +278,9 @@ static void keeper_drain(void *self, const void *owner)
 	struct gantry_io more = request(7);
 
 	(void)self;
-	if (n_kept > 0 && (owner == NULL || kept[0]->owner == owner))
+	if (n_kept > 0 && (!owner || kept[0]->owner == owner))
 		gantry_fail(kept[--n_kept], GANTRY_S_CANCELED);
-	if (asker != NULL && asker->consumers[0].conn != NULL)
+	if (asker && asker->consumers[0].conn)
 		fake_arrive(&asker->consumers[0], &more, GANTRY_IO_WIRE_BYTES);
 }
 
@@ -325,9 +333,16 @@ enum ending { STOPPED_BY_US, GIVES_UP, IS_LOST };
 static void end_with_a_keeper(enum ending how)
 {
 	static const struct gantry_stage_ops ops = {
-		.open = keeper_open, .start = keeper_start, .submit = keeper_submit, .complete = keeper_complete,
-		.poll = keeper_poll, .wake_ns = keeper_wake, .drain = keeper_drain, .stop = keeper_end,
-		.report = keeper_report, .close = keeper_end,
+		.open = keeper_open,
+		.start = keeper_start,
+		.submit = keeper_submit,
+		.complete = keeper_complete,
+		.poll = keeper_poll,
+		.wake_ns = keeper_wake,
+		.drain = keeper_drain,
+		.stop = keeper_end,
+		.report = keeper_report,
+		.close = keeper_end,
 	};
 	static const struct gn_plugin_instance part = {.name = "keeper", .ops = &ops};
 	struct fake_conn *conn;
@@ -344,9 +359,15 @@ static void end_with_a_keeper(enum ending how)
 	TEST_ASSERT_EQUAL_UINT(1, n_kept);
 	asker = conn;
 	switch (how) {
-	case STOPPED_BY_US: gn_role_stop(fc.role); break;
-	case GIVES_UP: fc.rh->finished(fc.rh, 0); break;
-	case IS_LOST: fake_close(conn, -ENOTCONN); break;
+	case STOPPED_BY_US:
+		gn_role_stop(fc.role);
+		break;
+	case GIVES_UP:
+		fc.rh->finished(fc.rh, 0);
+		break;
+	case IS_LOST:
+		fake_close(conn, -ENOTCONN);
+		break;
 	}
 	if (how != IS_LOST) /* the peer gets the end of the session, and no answer CANCELED */
 		TEST_ASSERT_EQUAL_INT(0, fake_taken(&conn->producers[0], imm));
@@ -371,7 +392,8 @@ static void what_stages_hold_of_a_lost_session_comes_back(void)
 	end_with_a_keeper(IS_LOST);
 }
 
-static void client_ready(void *arg, struct gantry_client *client, const struct gantry_volume_info *volume)
+static void client_ready(void *arg, struct gantry_client *client,
+			 const struct gantry_volume_info *volume)
 {
 	(void)arg;
 	(void)client;
@@ -387,13 +409,15 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 
 static void a_role_that_gives_up_closes_its_own_sessions_too(void)
 {
-	static const struct gantry_client_events events = {.ready = client_ready, .closed = client_closed};
+	static const struct gantry_client_events events = {.ready = client_ready,
+							   .closed = client_closed};
 	const struct gantry_session_attr attr = {.lanes = 1, .depth = 1};
 	struct gantry_client *client;
 	int client_reason = 0;
 
 	fake_core_start(&fc, 1);
-	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &attr, &events, &client_reason, &client));
+	TEST_ASSERT_EQUAL_INT(
+		0, fc.rh->client_open(fc.rh, 0, &attr, &events, &client_reason, &client));
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_UINT(0, fc.n_finished);
 	fc.rh->finished(fc.rh, 0);
@@ -547,15 +571,20 @@ static void a_report_and_a_description(void)
 	free(report);
 }
 
-/* Two for each IO, but not so few that a peer waits for credit with each; and no more than the device has. */
+/*
+ * Two for each IO, but not so few that a peer waits for credit with each; and no more than the
+ * device has.
+ */
 static void receives_of_a_queue(void)
 {
-	static const uint32_t depths[][3] = {{1, 256, 64}, {32, 256, 64}, {33, 256, 66}, {100, 256, 200}, {1, 2, 2}, {16, 48, 48}};
+	static const uint32_t depths[][3] = {{1, 256, 64},    {32, 256, 64}, {33, 256, 66},
+					     {100, 256, 200}, {1, 2, 2},     {16, 48, 48}};
 
 	fake_core_start(&fc, 1);
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		fc.ft.max_depth = depths[i][1];
-		TEST_ASSERT_EQUAL_UINT(depths[i][2], gn_device_queue_depth(fc.device, depths[i][0]));
+		TEST_ASSERT_EQUAL_UINT(depths[i][2],
+				       gn_device_queue_depth(fc.device, depths[i][0]));
 	}
 }
 

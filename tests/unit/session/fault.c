@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plugin that returns what no plugin may is told as one that does, by name; it is not taken for a failure of the system. */
+/*
+ * A plugin that returns what no plugin may is told as one that does, by name; it is not taken for a
+ * failure of the system.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -56,7 +59,8 @@ static int role_start(void *role)
 static void volume(void *backend, struct gantry_volume_info *info)
 {
 	(void)backend;
-	*info = (struct gantry_volume_info){.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
+	*info = (struct gantry_volume_info){
+		.size = 1 << 20, .block_size = 512, .ops = 0x3f, .max_io = 65536};
 }
 
 static void closed(void *self)
@@ -65,18 +69,27 @@ static void closed(void *self)
 	n_closed++;
 }
 
-static const struct gantry_stage_ops stage_ops = {.open = part_open, .start = stage_start, .close = closed};
+static const struct gantry_stage_ops stage_ops = {
+	.open = part_open, .start = stage_start, .close = closed};
 static const struct gantry_backend_ops backend_ops = {
 	.open = part_open, .volume = volume, .start = backend_start, .close = closed};
-static const struct gantry_role_ops role_ops = {.open = role_open, .start = role_start, .close = closed};
+static const struct gantry_role_ops role_ops = {
+	.open = role_open, .start = role_start, .close = closed};
 
 /* Make a role of these parts, and start it. */
 static int make(const struct gn_plugin_instance *stage, const struct gn_plugin_instance *backend)
 {
 	struct gn_worker *workers[1] = {fc.worker};
 	struct gn_role_spec spec = {
-		.name = "odd", .part = {.name = "strange", .ops = stage || backend ? fc.ops : &role_ops, .conf = &fc}, .n_lanes = 1,
-		.workers = workers, .stages = stage, .n_stages = stage != NULL, .backend = backend,
+		.name = "odd",
+		.part = {.name = "strange",
+			 .ops = stage || backend ? fc.ops : &role_ops,
+			 .conf = &fc},
+		.n_lanes = 1,
+		.workers = workers,
+		.stages = stage,
+		.n_stages = stage != NULL,
+		.backend = backend,
 	};
 	struct gn_role *role = NULL;
 	int rc;
@@ -96,7 +109,8 @@ static void told_of(const char *who, const char *function)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "%s: its function %s returned 5, and only 0 or -errno is allowed", who, function);
+	snprintf(text, sizeof(text),
+		 "%s: its function %s returned 5, and only 0 or -errno is allowed", who, function);
 	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, text), said);
 	TEST_ASSERT_NULL_MESSAGE(strstr(said, "Unknown error"), said);
 }
@@ -105,7 +119,8 @@ static void every_kind_of_plugin_is_told(void)
 {
 	static const struct gn_plugin_instance stage = {.name = "strange", .ops = &stage_ops};
 	static const struct gn_plugin_instance backend = {.name = "strange", .ops = &backend_ops};
-	static const struct gn_plugin_instance *const parts[][2] = {{&stage, NULL}, {NULL, &backend}, {NULL, NULL}};
+	static const struct gn_plugin_instance *const parts[][2] = {
+		{&stage, NULL}, {NULL, &backend}, {NULL, NULL}};
 
 	fake_core_start(&fc, 1);
 	for (unsigned i = 0; i < 3; i++)

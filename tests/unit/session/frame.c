@@ -16,8 +16,9 @@ static const struct {
 	unsigned type;
 	size_t request, answer;
 } sizes[] = {
-	{GN_FRAME_HELLO, 72, 32}, {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 56, 0}, {GN_FRAME_QUEUES, 264, 264},
-	{GN_FRAME_START, 0, 0}, {GN_FRAME_STOP, 0, 0}, {GN_FRAME_BYE, 0, 0}, {GN_FRAME_PING, 0, 0},
+	{GN_FRAME_HELLO, 72, 32},    {GN_FRAME_QUERY, 0, 48}, {GN_FRAME_EXPORT, 56, 0},
+	{GN_FRAME_QUEUES, 264, 264}, {GN_FRAME_START, 0, 0},  {GN_FRAME_STOP, 0, 0},
+	{GN_FRAME_BYE, 0, 0},        {GN_FRAME_PING, 0, 0},
 };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -59,9 +60,11 @@ static void requests_have_their_exact_size(void)
 		TEST_ASSERT_EQUAL_UINT(77, p.head.id);
 		TEST_ASSERT_EQUAL_HEX64(0x1122334455667788ull, p.head.session);
 		TEST_ASSERT_EQUAL_UINT(sizes[i].request, p.payload_len);
-		TEST_ASSERT_EQUAL_INT(-EPROTO, parse(build(sizes[i].type, NULL, sizes[i].request + 1)));
+		TEST_ASSERT_EQUAL_INT(-EPROTO,
+				      parse(build(sizes[i].type, NULL, sizes[i].request + 1)));
 		if (sizes[i].request > 0)
-			TEST_ASSERT_EQUAL_INT(-EPROTO, parse(build(sizes[i].type, NULL, sizes[i].request - 1)));
+			TEST_ASSERT_EQUAL_INT(
+				-EPROTO, parse(build(sizes[i].type, NULL, sizes[i].request - 1)));
 		for (size_t cut = 0; cut < len; cut++) {
 			build(sizes[i].type, NULL, sizes[i].request);
 			TEST_ASSERT_EQUAL_INT(-EPROTO, parse(cut));
@@ -71,14 +74,16 @@ static void requests_have_their_exact_size(void)
 
 static void answers_have_a_verdict_and_their_exact_size(void)
 {
-	const struct gn_verdict ok = {.status = 0}, no = {.status = GANTRY_S_ACCESS, .text = "not you"};
+	const struct gn_verdict ok = {.status = 0},
+				no = {.status = GANTRY_S_ACCESS, .text = "not you"};
 
 	for (unsigned i = 0; i < N_SIZES; i++) {
 		int legal = sizes[i].type != GN_FRAME_PING;
 		size_t len = build(sizes[i].type, &ok, sizes[i].answer);
 
 		TEST_ASSERT_EQUAL_INT(legal ? 0 : -EPROTO, parse(len));
-		TEST_ASSERT_EQUAL_INT(-EPROTO, parse(build(sizes[i].type, &ok, sizes[i].answer + 1)));
+		TEST_ASSERT_EQUAL_INT(-EPROTO,
+				      parse(build(sizes[i].type, &ok, sizes[i].answer + 1)));
 		TEST_ASSERT_EQUAL_INT(legal ? 0 : -EPROTO, parse(build(sizes[i].type, &no, 0)));
 		if (legal) {
 			TEST_ASSERT_EQUAL_INT(1, p.answer);
@@ -86,7 +91,8 @@ static void answers_have_a_verdict_and_their_exact_size(void)
 			TEST_ASSERT_EQUAL_STRING("not you", p.verdict.text);
 		}
 		if (sizes[i].answer > 0)
-			TEST_ASSERT_EQUAL_INT(-EPROTO, parse(build(sizes[i].type, &no, sizes[i].answer)));
+			TEST_ASSERT_EQUAL_INT(-EPROTO,
+					      parse(build(sizes[i].type, &no, sizes[i].answer)));
 		build(sizes[i].type, &no, 0);
 		TEST_ASSERT_EQUAL_INT(-EPROTO, parse(24 + sizeof(no) - 1));
 	}
@@ -121,11 +127,11 @@ static void heads_that_are_wrong_are_refused(void)
 	struct gn_frame head;
 	size_t len = build(GN_FRAME_QUERY, NULL, 0);
 
-#define BAD(field, value)                                                                                               \
-	build(GN_FRAME_QUERY, NULL, 0);                                                                                 \
-	memcpy(&head, buf, sizeof(head));                                                                               \
-	head.field = value;                                                                                             \
-	memcpy(buf, &head, sizeof(head));                                                                               \
+#define BAD(field, value) \
+	build(GN_FRAME_QUERY, NULL, 0); \
+	memcpy(&head, buf, sizeof(head)); \
+	head.field = value; \
+	memcpy(buf, &head, sizeof(head)); \
 	TEST_ASSERT_EQUAL_INT(-EPROTO, parse(len));
 	BAD(magic, GN_FRAME_MAGIC + 1)
 	BAD(magic, 0)
@@ -152,7 +158,8 @@ static void a_peers_text_is_fit_for_the_log(void)
 	for (unsigned c = 1; c < 256; c++) {
 		memset(v.text, (int)c, sizeof(v.text));
 		TEST_ASSERT_EQUAL_INT(0, parse(build(GN_FRAME_END, &v, 0)));
-		TEST_ASSERT_TRUE(strlen(p.verdict.text) > 0 && strlen(p.verdict.text) < GN_FRAME_TEXT);
+		TEST_ASSERT_TRUE(strlen(p.verdict.text) > 0 &&
+				 strlen(p.verdict.text) < GN_FRAME_TEXT);
 		for (const char *t = p.verdict.text; *t; t++)
 			TEST_ASSERT_TRUE(*t >= ' ' && *t <= '~');
 	}
@@ -162,16 +169,27 @@ static void a_peers_text_is_fit_for_the_log(void)
 static int expected(enum gn_state state, unsigned type)
 {
 	switch (type) {
-	case GN_FRAME_HELLO: return state == GN_NEW ? GN_GREETED : -EPROTO;
-	case GN_FRAME_QUERY: return state == GN_GREETED ? GN_KNOWN : -EPROTO;
-	case GN_FRAME_EXPORT: return state == GN_KNOWN ? GN_KNOWN : -EPROTO;
-	case GN_FRAME_QUEUES: return state == GN_KNOWN ? GN_QUEUED : -EPROTO;
-	case GN_FRAME_START: return state == GN_QUEUED ? GN_RUNNING : -EPROTO;
-	case GN_FRAME_STOP: return state == GN_RUNNING ? GN_STOPPED : -EPROTO;
-	case GN_FRAME_BYE: return state == GN_GREETED || state == GN_KNOWN || state == GN_QUEUED || state == GN_STOPPED
-					? GN_ENDED : -EPROTO;
-	case GN_FRAME_PING: return state == GN_NEW ? -EPROTO : (int)state;
-	default: return -EPROTO;
+	case GN_FRAME_HELLO:
+		return state == GN_NEW ? GN_GREETED : -EPROTO;
+	case GN_FRAME_QUERY:
+		return state == GN_GREETED ? GN_KNOWN : -EPROTO;
+	case GN_FRAME_EXPORT:
+		return state == GN_KNOWN ? GN_KNOWN : -EPROTO;
+	case GN_FRAME_QUEUES:
+		return state == GN_KNOWN ? GN_QUEUED : -EPROTO;
+	case GN_FRAME_START:
+		return state == GN_QUEUED ? GN_RUNNING : -EPROTO;
+	case GN_FRAME_STOP:
+		return state == GN_RUNNING ? GN_STOPPED : -EPROTO;
+	case GN_FRAME_BYE:
+		return state == GN_GREETED || state == GN_KNOWN || state == GN_QUEUED ||
+				       state == GN_STOPPED
+			       ? GN_ENDED
+			       : -EPROTO;
+	case GN_FRAME_PING:
+		return state == GN_NEW ? -EPROTO : (int)state;
+	default:
+		return -EPROTO;
 	}
 }
 
@@ -179,7 +197,8 @@ static void every_state_and_type(void)
 {
 	for (unsigned state = 0; state < GN_STATES; state++)
 		for (unsigned type = 0; type < GN_FRAME_TYPES + 3; type++)
-			TEST_ASSERT_EQUAL_INT(expected((enum gn_state)state, type), gn_state_next((enum gn_state)state, type));
+			TEST_ASSERT_EQUAL_INT(expected((enum gn_state)state, type),
+					      gn_state_next((enum gn_state)state, type));
 	TEST_ASSERT_EQUAL_INT(-EPROTO, gn_state_next(GN_STATES, GN_FRAME_HELLO));
 	TEST_ASSERT_EQUAL_INT(-EPROTO, gn_state_next(GN_NEW, UINT32_MAX));
 }
@@ -194,7 +213,10 @@ static void names(void)
 	TEST_ASSERT_EQUAL_STRING("?", gn_state_name(GN_STATES));
 }
 
-/* Whatever is built is taken apart into the same; whatever is changed in one bit is refused or still in order. */
+/*
+ * Whatever is built is taken apart into the same; whatever is changed in one bit is refused or
+ * still in order.
+ */
 static void there_and_back(void)
 {
 	struct gantry_random r;
@@ -207,7 +229,8 @@ static void there_and_back(void)
 
 		buf[bit / 8] ^= (uint8_t)(1u << (bit % 8));
 		if (parse(len) == 0) {
-			TEST_ASSERT_TRUE(bit / 8 == 6 || bit / 8 == 7 || bit / 8 >= 12); /* type, id, session, payload */
+			/* type, id, session, payload */
+			TEST_ASSERT_TRUE(bit / 8 == 6 || bit / 8 == 7 || bit / 8 >= 12);
 			TEST_ASSERT_TRUE(p.payload_len <= len - sizeof(struct gn_frame));
 			TEST_ASSERT_TRUE(p.type > 0 && p.type < GN_FRAME_TYPES);
 		}

@@ -68,12 +68,13 @@ static void places_are_kept_for_other_peers(void)
 		uint32_t max_sessions, max_peer_sessions;
 		bool alone;
 		uint64_t sessions;
-	} table[] = {{16, 0, true, 16},	 {16, 0, false, 12}, {1, 0, false, 1},	{2, 0, false, 1}, {3, 0, false, 2},
-		     {4096, 0, false, 3072}, {16, 5, false, 5},	 {16, 5, true, 5}, {16, 16, false, 16}};
+	} table[] = {{16, 0, true, 16}, {16, 0, false, 12}, {1, 0, false, 1},
+		     {2, 0, false, 1},  {3, 0, false, 2},   {4096, 0, false, 3072},
+		     {16, 5, false, 5}, {16, 5, true, 5},   {16, 16, false, 16}};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		const struct gn_endpoint listen = {
-			.max_sessions = table[i].max_sessions, .max_peer_sessions = table[i].max_peer_sessions};
+		const struct gn_endpoint listen = {.max_sessions = table[i].max_sessions,
+						   .max_peer_sessions = table[i].max_peer_sessions};
 		struct gn_amounts amounts;
 
 		gn_peer_limits(&listen, table[i].alone, &amounts);
@@ -83,7 +84,9 @@ static void places_are_kept_for_other_peers(void)
 
 static void memory_has_limits_of_its_own(void)
 {
-	struct gn_endpoint listen = {.max_sessions = 16, .max_region_bytes = 1 << 20, .max_half_open = 64,
+	struct gn_endpoint listen = {.max_sessions = 16,
+				     .max_region_bytes = 1 << 20,
+				     .max_half_open = 64,
 				     .max_peer_queue_memory = 77};
 	struct gn_amounts amounts;
 
@@ -96,14 +99,16 @@ static void memory_has_limits_of_its_own(void)
 	listen.max_peer_region_bytes = 4096;
 	gn_peer_limits(&listen, true, &amounts);
 	TEST_ASSERT_EQUAL_UINT64(4096, amounts.of[GN_QUOTA_REGION_BYTES]);
-	listen = (struct gn_endpoint){.max_sessions = 4096, .max_region_bytes = 1ull << 46}; /* the largest */
+	/* the largest */
+	listen = (struct gn_endpoint){.max_sessions = 4096, .max_region_bytes = 1ull << 46};
 	gn_peer_limits(&listen, true, &amounts);
 	TEST_ASSERT_EQUAL_UINT64(1ull << 58, amounts.of[GN_QUOTA_REGION_BYTES]);
 }
 
 static void entries_live_as_long_as_references(void)
 {
-	struct gn_peer *a = gn_peers_get(&peers, "uid 1", &limit), *b = gn_peers_get(&peers, "uid 2", &limit);
+	struct gn_peer *a = gn_peers_get(&peers, "uid 1", &limit),
+		       *b = gn_peers_get(&peers, "uid 2", &limit);
 
 	TEST_ASSERT_NOT_EQUAL(a, b);
 	TEST_ASSERT_EQUAL_PTR(a, gn_peers_get(&peers, "uid 1", &limit));
@@ -117,7 +122,8 @@ static void entries_live_as_long_as_references(void)
 
 static void each_quota_of_each_peer_has_its_limit(void)
 {
-	struct gn_peer *a = gn_peers_get(&peers, "uid 1", &limit), *b = gn_peers_get(&peers, "uid 2", &limit);
+	struct gn_peer *a = gn_peers_get(&peers, "uid 1", &limit),
+		       *b = gn_peers_get(&peers, "uid 2", &limit);
 
 	for (int i = 0; i < GN_QUOTAS; i++) {
 		enum gn_quota q = (enum gn_quota)i;
@@ -130,7 +136,8 @@ static void each_quota_of_each_peer_has_its_limit(void)
 		TEST_ASSERT_EQUAL_INT(-EBUSY, gn_peers_take(&peers, a, q, 1));
 		TEST_ASSERT_EQUAL_INT(-EBUSY, gn_peers_take(&peers, a, q, most));
 		TEST_ASSERT_EQUAL_INT(0, gn_peers_take(&peers, a, q, 0));
-		TEST_ASSERT_EQUAL_INT(0, gn_peers_take(&peers, b, q, most)); /* another peer does not notice */
+		/* another peer does not notice */
+		TEST_ASSERT_EQUAL_INT(0, gn_peers_take(&peers, b, q, most));
 		TEST_ASSERT_EQUAL_UINT64(2 * most, peers.used.of[i]);
 		gn_peers_give(&peers, a, q, 1);
 		TEST_ASSERT_EQUAL_INT(-EBUSY, gn_peers_take(&peers, a, q, 2));
@@ -158,7 +165,8 @@ static void the_largest_makes_room_for_a_smaller_one(void)
 	TEST_ASSERT_EQUAL_PTR(p[2], gn_peers_largest(&peers, p[1], GN_QUOTA_SESSIONS));
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[2], GN_QUOTA_SESSIONS));
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[0], GN_QUOTA_HALF_OPEN));
-	gn_peers_take(&peers, p[0], GN_QUOTA_SESSIONS, 3); /* no more than the others: none makes room */
+	/* no more than the others: none makes room */
+	gn_peers_take(&peers, p[0], GN_QUOTA_SESSIONS, 3);
 	TEST_ASSERT_NULL(gn_peers_largest(&peers, p[0], GN_QUOTA_SESSIONS));
 	gn_peers_give(&peers, p[0], GN_QUOTA_SESSIONS, 3);
 	gn_peers_give(&peers, p[1], GN_QUOTA_SESSIONS, 2);
@@ -171,8 +179,10 @@ static void each_quota_names_its_option(void)
 {
 	TEST_ASSERT_EQUAL_STRING("listen.max_half_open", gn_quota_option(GN_QUOTA_HALF_OPEN));
 	TEST_ASSERT_EQUAL_STRING("listen.max_peer_sessions", gn_quota_option(GN_QUOTA_SESSIONS));
-	TEST_ASSERT_EQUAL_STRING("listen.max_peer_region_bytes", gn_quota_option(GN_QUOTA_REGION_BYTES));
-	TEST_ASSERT_EQUAL_STRING("listen.max_peer_queue_memory", gn_quota_option(GN_QUOTA_QUEUE_MEMORY));
+	TEST_ASSERT_EQUAL_STRING("listen.max_peer_region_bytes",
+				 gn_quota_option(GN_QUOTA_REGION_BYTES));
+	TEST_ASSERT_EQUAL_STRING("listen.max_peer_queue_memory",
+				 gn_quota_option(GN_QUOTA_QUEUE_MEMORY));
 }
 
 int main(void)

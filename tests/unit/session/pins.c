@@ -23,8 +23,10 @@ static const struct gantry_region small_region = {.addr = fc.ft.memory, .length 
 /* 1: not mapped here; 2: nor to be written to. */
 static void have_large_region(int known_by_fd)
 {
-	region = (struct gantry_region){
-		.length = LARGE, .fd_offset = 512, .rights = GANTRY_REMOTE_READ | (known_by_fd > 1 ? 0 : GANTRY_REMOTE_WRITE)};
+	region = (struct gantry_region){.length = LARGE,
+					.fd_offset = 512,
+					.rights = GANTRY_REMOTE_READ |
+						  (known_by_fd > 1 ? 0 : GANTRY_REMOTE_WRITE)};
 	region.fd = gantry_memfd_create("test", LARGE + 4096, 0);
 	TEST_ASSERT_TRUE(region.fd >= 0);
 	if (known_by_fd)
@@ -36,7 +38,7 @@ static void have_large_region(int known_by_fd)
 static void drop_large_region(void)
 {
 	close(region.fd);
-	if (region.addr != NULL)
+	if (region.addr)
 		munmap(region.addr, LARGE + 4096);
 	region = small_region;
 }
@@ -49,7 +51,8 @@ static void expect_pages_bit_by_bit(void)
 	for (int i = 0; i < 100 && conn->n_exports == 0; i++) {
 		uint64_t now;
 
-		TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 2));
+		TEST_ASSERT_EQUAL_INT(-EBUSY,
+				      fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 2));
 		TEST_ASSERT_EQUAL_INT(-EBUSY, fc.rh->client_start(client));
 		gn_loop_turn(fc.loop, 0);
 		now = bytes_there();
@@ -70,7 +73,8 @@ static void pages_are_allocated_before_the_export(void)
 		if (i >= 3)
 			fc.ft.caps |= GANTRY_CAP_PINS;
 		have_large_region(known_by_fd);
-		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		TEST_ASSERT_EQUAL_INT(0,
+				      fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 		expect_pages_bit_by_bit();
 		answer(GN_FRAME_EXPORT);
 		TEST_ASSERT_EQUAL_UINT(1, n_exported);
@@ -82,7 +86,9 @@ static void pages_are_allocated_before_the_export(void)
 	}
 }
 
-/* Such a region has its pages already, or is of another process, or no other process can have it. */
+/*
+ * Such a region has its pages already, or is of another process, or no other process can have it.
+ */
 static void nothing_is_allocated_without_need(void)
 {
 	reach(READY);
@@ -118,10 +124,12 @@ static void a_region_whose_pages_cannot_be_allocated_is_not_exported(void)
 {
 	for (int first = 0; first < 2; first++) {
 		reach(READY);
-		region = (struct gantry_region){.length = LARGE, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
+		region = (struct gantry_region){.length = LARGE,
+						.rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
 		region.fd = gantry_memfd_create("test", first ? 4096 : LARGE - 4096, 0);
 		TEST_ASSERT_EQUAL_INT(0, gantry_memfd_seal(region.fd, 0));
-		TEST_ASSERT_EQUAL_INT(first ? -EPERM : 0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		TEST_ASSERT_EQUAL_INT(first ? -EPERM : 0,
+				      fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 		if (first)
 			fc.rh->client_abort(client);
 		for (int i = 0; i < 100 && n_closed == 0; i++)
@@ -158,7 +166,8 @@ static void it_may_end_while_pages_are_made(void)
 		fc.ft.caps |= GANTRY_CAP_PINS;
 		have_large_region(0);
 		fake_fail_op(&fc.ft, FAKE_EXPORT, 1, -ENOMEM);
-		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
+		TEST_ASSERT_EQUAL_INT(0,
+				      fc.rh->client_export(client, &region, GANTRY_REMOTE_READ, 1));
 		if (step == 0) {
 			fc.rh->client_close(client);
 			fake_core_turn(&fc);

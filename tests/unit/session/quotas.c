@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Quotas of a server: what one peer may use, what is kept for other peers, and the reason that a refused peer receives. */
+/*
+ * Quotas of a server: what one peer may use, what is kept for other peers, and the reason that a
+ * refused peer receives.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -85,7 +88,8 @@ static void half_open_connections_of_one_peer_are_bounded(void)
 	for (unsigned i = 1; i < HALF_OPEN; i++)
 		reach_as(1, GN_NEW);
 	for (unsigned i = 0; i < 5; i++)
-		turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
+		turned_away(reach_as(1, GN_NEW),
+			    "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_KNOWN)->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(5, counter("sessions_refused"));
 	TEST_ASSERT_EQUAL_UINT64(0, counter("sessions_lost"));
@@ -93,7 +97,8 @@ static void half_open_connections_of_one_peer_are_bounded(void)
 	fake_close(first, -ENOTCONN); /* one fewer: there is room for the next */
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_KNOWN)->disconnected);
-	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_NEW)->disconnected); /* HELLO has freed the place of the one before */
+	/* HELLO has freed the place of the one before */
+	TEST_ASSERT_EQUAL_INT(0, reach_as(1, GN_NEW)->disconnected);
 	turned_away(reach_as(1, GN_NEW), "busy: listen.max_half_open=3 reached by uid 1" REMEDY);
 }
 
@@ -107,7 +112,10 @@ static void half_open_connections_keep_no_session_out(void)
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
 }
 
-/* The server ignores further frames of a refused peer, and does not wait for one that does not read. */
+/*
+ * The server ignores further frames of a refused peer, and does not wait for one that does not
+ * read.
+ */
 static void a_peer_that_is_turned_away_is_not_waited_for(void)
 {
 	struct fake_conn *conn;
@@ -136,8 +144,10 @@ static void a_flood_pushes_out_only_its_own(void)
 	for (unsigned i = 0; i + 1 < HALF_OPEN; i++)
 		own[i] = reach_as(6, GN_NEW); /* all are taken now */
 	own[HALF_OPEN - 1] = reach_as(6, GN_NEW);
-	turned_away(own[HALF_OPEN - 1], "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
-	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected); /* at the cost of a peer with three */
+	turned_away(own[HALF_OPEN - 1],
+		    "busy: 4 x listen.max_half_open=3 reached by all peers" REMEDY);
+	/* at the cost of a peer with three */
+	TEST_ASSERT_EQUAL_INT(0, reach_as(7, GN_NEW)->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, quiet->disconnected + own[0]->disconnected + own[1]->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
 	TEST_ASSERT_EQUAL_INT(0, reach_as(0, GN_RUNNING)->disconnected);
@@ -166,7 +176,9 @@ static void the_oldest_of_the_largest_is_pushed_out(void)
 	TEST_ASSERT_EQUAL_INT(0, older->disconnected);
 	TEST_ASSERT_EQUAL_INT(1, fake_told(oldest, &p));
 	TEST_ASSERT_EQUAL_INT(GANTRY_S_BUSY, p.verdict.status);
-	TEST_ASSERT_EQUAL_STRING("busy: 4 x listen.max_half_open=3 reached by all peers, most by uid 1" REMEDY, p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"busy: 4 x listen.max_half_open=3 reached by all peers, most by uid 1" REMEDY,
+		p.verdict.text);
 	TEST_ASSERT_EQUAL_UINT64(1, counter("sessions_lost"));
 }
 
@@ -176,9 +188,11 @@ static void places_of_sessions_are_kept_for_others(void)
 	serve();
 	for (unsigned i = 0; i < 3; i++)
 		reach_as(1, i == 0 ? GN_GREETED : GN_RUNNING);
-	refused(reach_as(1, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_peer_sessions=3 reached by uid 1" REMEDY);
+	refused(reach_as(1, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
+		"busy: listen.max_peer_sessions=3 reached by uid 1" REMEDY);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
-	refused(reach_as(3, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=4 reached by all peers" REMEDY);
+	refused(reach_as(3, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
+		"busy: listen.max_sessions=4 reached by all peers" REMEDY);
 	TEST_ASSERT_EQUAL_UINT64(2, counter("sessions_refused"));
 }
 
@@ -188,7 +202,8 @@ static void the_only_user_may_have_all_sessions(void)
 	fake_core_start(&fc, 1);
 	for (unsigned i = 0; i < 4; i++)
 		fake_reach(&fc, GN_GREETED);
-	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=4 reached by all peers" REMEDY);
+	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
+		"busy: listen.max_sessions=4 reached by all peers" REMEDY);
 }
 
 static void a_host_is_a_peer_whatever_its_ports(void)
@@ -216,15 +231,19 @@ static void a_resumed_session_keeps_its_place(void)
 	ask(old, GN_FRAME_HELLO);
 	told(old, GN_FRAME_HELLO, 0);
 	fake_payload(GN_FRAME_HELLO, &hello);
-	memcpy(hello.secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret), sizeof(hello.secret));
+	memcpy(hello.secret, (const uint8_t *)p.payload + offsetof(struct gn_hello_answer, secret),
+	       sizeof(hello.secret));
 	hello.epoch++;
 	next = fake_reach(&fc, GN_NEW);
-	fake_ctrl_send(next, buf, gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, old), NULL, &hello, sizeof(hello)));
+	fake_ctrl_send(next, buf,
+		       gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, old), NULL, &hello,
+				      sizeof(hello)));
 	fake_core_turn(&fc);
 	told(next, GN_FRAME_HELLO, 0);
 	TEST_ASSERT_EQUAL_INT(1, old->disconnected);
 	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.sessions"));
-	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY, "busy: listen.max_sessions=1 reached by all peers" REMEDY);
+	refused(fake_reach(&fc, GN_NEW), GN_FRAME_HELLO, GANTRY_S_BUSY,
+		"busy: listen.max_sessions=1 reached by all peers" REMEDY);
 }
 
 /* What a port of the newest session gets in a turn; the session has one port on each lane. */
@@ -273,7 +292,8 @@ static void region_bytes_of_one_peer_are_bounded(void)
 	told(conn, GN_FRAME_EXPORT, 0);
 	fake_ask(&fc, conn, GN_FRAME_EXPORT, 9, &token, sizeof(token));
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "max_region_bytes"), p.verdict.text); /* of the session */
+	/* of the session */
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "max_region_bytes"), p.verdict.text);
 }
 
 /* STOP releases them, before the session ends. */
@@ -345,8 +365,10 @@ static void queue_memory_of_one_peer_is_bounded(void)
 	fc.listen.max_peer_queue_memory = 2 * one - 1;
 	serve();
 	TEST_ASSERT_EQUAL_UINT64(one, queue_memory_of_one());
-	snprintf(text, sizeof(text), "busy: listen.max_peer_queue_memory=%llu reached by uid 1 (used=%llu, asked=%llu)" REMEDY,
-		 2 * (unsigned long long)one - 1, (unsigned long long)one, (unsigned long long)one);
+	snprintf(
+		text, sizeof(text),
+		"busy: listen.max_peer_queue_memory=%llu reached by uid 1 (used=%llu, asked=%llu)" REMEDY,
+		2 * (unsigned long long)one - 1, (unsigned long long)one, (unsigned long long)one);
 	refused(reach_as(1, GN_KNOWN), GN_FRAME_QUEUES, GANTRY_S_BUSY, text);
 	TEST_ASSERT_EQUAL_INT(0, reach_as(2, GN_RUNNING)->disconnected);
 }
@@ -369,7 +391,8 @@ static void move_memory_counts(void)
 	fake_fail_op(&fc.ft, FAKE_CONSUMER, 1, -EIO); /* is not reached */
 	ask(conn, GN_FRAME_QUEUES);
 	told(conn, GN_FRAME_QUEUES, GANTRY_S_ACCESS);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "listen.max_peer_queue_memory="), p.verdict.text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "listen.max_peer_queue_memory="),
+				     p.verdict.text);
 }
 
 static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
@@ -384,7 +407,8 @@ static void a_peer_that_reconnects_in_a_loop_leaves_nothing(void)
 	}
 	TEST_ASSERT_EQUAL_UINT64(40, counter("sessions_ended"));
 	reach_as(2, GN_NEW);
-	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.half_open")); /* of uid 2: the entry of uid 1 is gone */
+	/* of uid 2: the entry of uid 1 is gone */
+	TEST_ASSERT_EQUAL_UINT64(1, reported("test.peers.0.half_open"));
 	TEST_ASSERT_EQUAL_UINT64(0, reported("test.peers.0.sessions"));
 }
 

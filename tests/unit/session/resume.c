@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that comes again, with a higher epoch of the same session, before its server has done with the older one: the
- * older one ends first, drained, so that nothing of it can come after what the new one does.
+ * A client that comes again, with a higher epoch of the same session, before its server has done
+ * with the older one: the older one ends first, drained, so that nothing of it can come after what
+ * the new one does.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 #define ID 0xabcdefull
 
-static uint8_t secret[GANTRY_SECRET_BYTES]; /* that the next HELLO presents: what the last answer had */
+/* that the next HELLO presents: what the last answer had */
+static uint8_t secret[GANTRY_SECRET_BYTES];
 
 static struct fake_conn *dial(void)
 {
@@ -45,7 +47,8 @@ static struct fake_conn *hello(uint32_t epoch)
 /* It said hello before; now it runs. */
 static void run(struct fake_conn *conn)
 {
-	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES, GN_FRAME_START};
+	static const unsigned path[] = {GN_FRAME_QUERY, GN_FRAME_EXPORT, GN_FRAME_QUEUES,
+					GN_FRAME_START};
 
 	for (unsigned i = 0; i < 4; i++) {
 		say(conn, path[i], 0);
@@ -150,10 +153,13 @@ static void epochs_that_are_not_above_are_refused(void)
 		uint32_t epoch;
 		const char *text;
 	} cases[] = {
-		{1, "session: already running with a later epoch (id=abcdef, epoch=7, asked=1, peer=uid 1): close it there first"},
-		{6, "session: already running with a later epoch (id=abcdef, epoch=7, asked=6, peer=uid 1): close it there first"},
-		{7, "session: already running with this epoch (id=abcdef, epoch=7, peer=uid 1): lead each gateway to this listener "
-		    "by one path only"},
+		{1,
+		 "session: already running with a later epoch (id=abcdef, epoch=7, asked=1, peer=uid 1): close it there first"},
+		{6,
+		 "session: already running with a later epoch (id=abcdef, epoch=7, asked=6, peer=uid 1): close it there first"},
+		{7,
+		 "session: already running with this epoch (id=abcdef, epoch=7, peer=uid 1): lead each gateway to this listener "
+		 "by one path only"},
 	};
 	static const uint32_t uid = 1;
 	struct fake_conn *old;
@@ -193,10 +199,14 @@ static void nobody_takes_the_session_of_another_user(void)
 	fc.ft.peer.uid = 2;
 	fc.ft.peer.pid = -1; /* a process of another PID namespace */
 	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("session: already open by another user (id=abcdef): close it there first", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"session: already open by another user (id=abcdef): close it there first",
+		p.verdict.text);
 	fc.ft.peer.pid = 1;
 	told(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("session: already open by another user (id=abcdef): close it there first", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"session: already open by another user (id=abcdef): close it there first",
+		p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(old, &p));
 	fc.ft.peer.uid = 1;
 	welcomed(hello(2), 2);
@@ -295,8 +305,9 @@ static void refused_beside(struct fake_conn *running)
 	struct fake_conn *conn = hello(1000);
 
 	told(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("session: already open, with another secret (id=abcdef): close it there first",
-				 p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"session: already open, with another secret (id=abcdef): close it there first",
+		p.verdict.text);
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));
@@ -368,7 +379,10 @@ static void a_server_without_the_session_takes_the_secret_that_it_is_shown(void)
 	welcomed(hello(8), 8);
 }
 
-/* The refused session still exists for a moment: the right client does not wait for it, and its epoch does not count. */
+/*
+ * The refused session still exists for a moment: the right client does not wait for it, and its
+ * epoch does not count.
+ */
 static void a_refused_peer_delays_no_client(void)
 {
 	struct fake_conn *stranger, *conn;
@@ -381,10 +395,12 @@ static void a_refused_peer_delays_no_client(void)
 	conn = dial();
 	for (unsigned i = 0; i < 2; i++) { /* both in one turn */
 		len = fake_payload(GN_FRAME_HELLO, payload);
-		memcpy(payload + offsetof(struct gn_hello, epoch), &(uint32_t){i == 0 ? 1000 : 2}, sizeof(uint32_t));
+		memcpy(payload + offsetof(struct gn_hello, epoch), &(uint32_t){i == 0 ? 1000 : 2},
+		       sizeof(uint32_t));
 		if (i == 1)
 			memcpy(payload + offsetof(struct gn_hello, secret), right, sizeof(right));
-		fake_ctrl_send(i == 0 ? stranger : conn, buf, gn_frame_build(buf, GN_FRAME_HELLO, 9, ID, NULL, payload, len));
+		fake_ctrl_send(i == 0 ? stranger : conn, buf,
+			       gn_frame_build(buf, GN_FRAME_HELLO, 9, ID, NULL, payload, len));
 	}
 	fake_core_turn(&fc);
 	told(stranger, GN_FRAME_HELLO, GANTRY_S_ACCESS);
@@ -423,8 +439,10 @@ static void epochs_out_of_range_are_refused(void)
 		char text[GN_FRAME_TEXT];
 
 		told(hello(epochs[i]), GN_FRAME_HELLO, GANTRY_S_INVALID);
-		snprintf(text, sizeof(text), "epoch out of range (epoch=%u, limits 1 and 4294901759): open a new session",
-			 epochs[i]);
+		snprintf(
+			text, sizeof(text),
+			"epoch out of range (epoch=%u, limits 1 and 4294901759): open a new session",
+			epochs[i]);
 		TEST_ASSERT_EQUAL_STRING(text, p.verdict.text);
 	}
 	TEST_ASSERT_EQUAL_INT(0, fake_told(running, &p));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rig.h - what tests of the server side share: a role of the core, asked by the test frame by frame. */
+/*
+ * rig.h - what tests of the server side share: a role of the core, asked by the test frame by
+ * frame.
+ */
 #ifndef TEST_SESSION_RIG_H
 #define TEST_SESSION_RIG_H
 
@@ -40,7 +43,10 @@ static inline void told(struct fake_conn *conn, unsigned type, unsigned status)
 	TEST_ASSERT_EQUAL_INT(status, p.verdict.status);
 }
 
-/* The session behind conn is gone: disconnected, its role told (`closed` times in all), its queues and regions free. */
+/*
+ * The session behind conn is gone: disconnected, its role told (`closed` times in all), its queues
+ * and regions free.
+ */
 static inline void gone(struct fake_conn *conn, unsigned closed)
 {
 	fake_core_turn(&fc);

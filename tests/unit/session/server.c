@@ -83,8 +83,10 @@ static void features_are_those_of_both(void)
 		uint8_t buf[GANTRY_CTRL_MAX];
 
 		fc.ft.caps = (fc.ft.caps & ~GANTRY_CAP_WRITE_IMM) | table[i].caps;
-		memcpy(hello + offsetof(struct gn_hello, features), &table[i].offered, sizeof(uint64_t));
-		len = gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, conn), NULL, hello, len);
+		memcpy(hello + offsetof(struct gn_hello, features), &table[i].offered,
+		       sizeof(uint64_t));
+		len = gn_frame_build(buf, GN_FRAME_HELLO, 1, fake_session(&fc, conn), NULL, hello,
+				     len);
 		fake_ctrl_send(conn, buf, len);
 		fake_core_turn(&fc);
 		told(conn, GN_FRAME_HELLO, 0);
@@ -103,14 +105,16 @@ static void one_frame(enum gn_state state, unsigned type, int as_answer)
 	size_t len = fake_payload(type, payload);
 	int legal = !as_answer && type != GN_FRAME_END && gn_state_next(state, type) >= 0;
 
-	len = gn_frame_build(buf, type, 9, fake_session(&fc, conn), as_answer ? &fine : NULL, payload, as_answer ? 0 : len);
+	len = gn_frame_build(buf, type, 9, fake_session(&fc, conn), as_answer ? &fine : NULL,
+			     payload, as_answer ? 0 : len);
 	fake_ctrl_send(conn, buf, len);
 	fake_core_turn(&fc);
 	if (legal && type == GN_FRAME_PING) {
 		TEST_ASSERT_EQUAL_INT(0, fake_told(conn, &p));
 	} else {
 		TEST_ASSERT_EQUAL_INT(1, fake_told(conn, &p));
-		TEST_ASSERT_EQUAL_STRING(legal ? gn_frame_name(type) : "end", gn_frame_name(p.type));
+		TEST_ASSERT_EQUAL_STRING(legal ? gn_frame_name(type) : "end",
+					 gn_frame_name(p.type));
 		TEST_ASSERT_EQUAL_UINT(legal ? 9 : 0, p.head.id);
 	}
 	if (!legal) {
@@ -151,7 +155,9 @@ static void a_session_has_its_place_from_hello_on(void)
 	late = fake_reach(&fc, GN_NEW);
 	ask(late, GN_FRAME_HELLO);
 	told(late, GN_FRAME_HELLO, GANTRY_S_BUSY);
-	TEST_ASSERT_EQUAL_STRING("busy: listen.max_sessions=1 reached by all peers: raise it or close connections", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"busy: listen.max_sessions=1 reached by all peers: raise it or close connections",
+		p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, conn->disconnected);
 }
 
@@ -167,24 +173,42 @@ struct refusal {
 static void what_hello_export_and_queues_refuse(void)
 {
 	static const struct refusal table[] = {
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00020002, GANTRY_S_UNSUPPORTED, "protocol"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0, GANTRY_S_UNSUPPORTED, "0 to 0"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), 0, GANTRY_S_INVALID, "max_lanes"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), 5, GANTRY_S_INVALID, "max_lanes"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), UINT32_MAX, GANTRY_S_INVALID, "max_lanes"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, depth), 0, GANTRY_S_INVALID, "max_depth"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, depth), 17, GANTRY_S_INVALID, "max_depth"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, regions), 5, GANTRY_S_INVALID, "max_regions"},
-		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, regions), UINT32_MAX, GANTRY_S_INVALID, "max_regions"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), 0, GANTRY_S_INVALID, "region handle 0"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), 3, GANTRY_S_INVALID, "1 .. 2"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), UINT32_MAX, GANTRY_S_INVALID, "handle"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 12289, GANTRY_S_ACCESS, "max_region_bytes"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length) + 4, 1, GANTRY_S_ACCESS, "max_region_bytes"},
-		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 0, GANTRY_S_RANGE, "imported"},
-		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1, GANTRY_S_INVALID, "hello said"},
-		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX, GANTRY_S_INVALID, "hello said"},
-		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, depth), 5, GANTRY_S_INVALID, "hello said"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0x00020002,
+		 GANTRY_S_UNSUPPORTED, "protocol"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, version_min), 0,
+		 GANTRY_S_UNSUPPORTED, "0 to 0"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), 0, GANTRY_S_INVALID,
+		 "max_lanes"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), 5, GANTRY_S_INVALID,
+		 "max_lanes"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, lanes), UINT32_MAX,
+		 GANTRY_S_INVALID, "max_lanes"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, depth), 0, GANTRY_S_INVALID,
+		 "max_depth"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, depth), 17, GANTRY_S_INVALID,
+		 "max_depth"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, regions), 5, GANTRY_S_INVALID,
+		 "max_regions"},
+		{GN_NEW, GN_FRAME_HELLO, offsetof(struct gn_hello, regions), UINT32_MAX,
+		 GANTRY_S_INVALID, "max_regions"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), 0,
+		 GANTRY_S_INVALID, "region handle 0"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), 3,
+		 GANTRY_S_INVALID, "1 .. 2"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, handle), UINT32_MAX,
+		 GANTRY_S_INVALID, "handle"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 12289,
+		 GANTRY_S_ACCESS, "max_region_bytes"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length) + 4, 1,
+		 GANTRY_S_ACCESS, "max_region_bytes"},
+		{GN_KNOWN, GN_FRAME_EXPORT, offsetof(struct gantry_token, length), 0,
+		 GANTRY_S_RANGE, "imported"},
+		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), 1, GANTRY_S_INVALID,
+		 "hello said"},
+		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, n), UINT32_MAX,
+		 GANTRY_S_INVALID, "hello said"},
+		{GN_KNOWN, GN_FRAME_QUEUES, offsetof(struct gn_queues, depth), 5, GANTRY_S_INVALID,
+		 "hello said"},
 	};
 
 	fake_core_start(&fc, 1);
@@ -265,11 +289,13 @@ static void whatever_the_transport_refuses_ends_the_session(void)
 
 	fake_core_start(&fc, 1);
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		struct fake_conn *conn = fake_reach(&fc, table[i].op == FAKE_SEND_CTRL ? GN_GREETED : GN_KNOWN);
+		struct fake_conn *conn = fake_reach(&fc, table[i].op == FAKE_SEND_CTRL ? GN_GREETED
+										       : GN_KNOWN);
 
 		fake_fail_op(&fc.ft, table[i].op, table[i].in, -ENOMEM);
 		ask(conn, table[i].type);
-		if (table[i].op == FAKE_SEND_CTRL) { /* the answer was lost: the peer's deadline ends it */
+		/* the answer was lost: the peer's deadline ends it */
+		if (table[i].op == FAKE_SEND_CTRL) {
 			fake_close(conn, -ENOTCONN);
 			gone(conn, i + 1);
 			continue;
@@ -290,7 +316,9 @@ static void the_peer_is_given_the_reason_of_an_import(void)
 	fc.ft.import_error = "192.0.2.9:7 is not in dev0.direct_networks";
 	ask(conn, GN_FRAME_EXPORT);
 	told(conn, GN_FRAME_EXPORT, GANTRY_S_ACCESS);
-	TEST_ASSERT_EQUAL_STRING("region 1 cannot be imported: 192.0.2.9:7 is not in dev0.direct_networks", p.verdict.text);
+	TEST_ASSERT_EQUAL_STRING(
+		"region 1 cannot be imported: 192.0.2.9:7 is not in dev0.direct_networks",
+		p.verdict.text);
 	gone(conn, 1);
 	fc.ft.import_error = NULL;
 	conn = fake_reach(&fc, GN_KNOWN);
@@ -306,8 +334,9 @@ static void whatever_the_role_refuses_ends_the_session(void)
 	static const struct {
 		enum gn_state state;
 		unsigned type;
-	} table[FAKE_STEPS] = {{GN_NEW, GN_FRAME_HELLO},    {GN_GREETED, GN_FRAME_QUERY}, {GN_KNOWN, GN_FRAME_EXPORT},
-			       {GN_KNOWN, GN_FRAME_QUEUES}, {GN_QUEUED, GN_FRAME_START}, {GN_RUNNING, GN_FRAME_STOP}};
+	} table[FAKE_STEPS] = {{GN_NEW, GN_FRAME_HELLO},    {GN_GREETED, GN_FRAME_QUERY},
+			       {GN_KNOWN, GN_FRAME_EXPORT}, {GN_KNOWN, GN_FRAME_QUEUES},
+			       {GN_QUEUED, GN_FRAME_START}, {GN_RUNNING, GN_FRAME_STOP}};
 
 	fake_core_start(&fc, 1);
 	fc.text = "the crane is broken";
@@ -338,9 +367,10 @@ static void an_impossible_volume_is_not_served(void)
 
 static void a_step_that_takes_time_is_answered_later(void)
 {
-	static const unsigned types[FAKE_STEPS] = {GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_EXPORT,
-						   0, GN_FRAME_START, GN_FRAME_STOP};
-	static const enum gn_state from[FAKE_STEPS] = {GN_NEW, GN_GREETED, GN_KNOWN, 0, GN_QUEUED, GN_RUNNING};
+	static const unsigned types[FAKE_STEPS] = {
+		GN_FRAME_HELLO, GN_FRAME_QUERY, GN_FRAME_EXPORT, 0, GN_FRAME_START, GN_FRAME_STOP};
+	static const enum gn_state from[FAKE_STEPS] = {GN_NEW, GN_GREETED, GN_KNOWN,
+						       0,      GN_QUEUED,  GN_RUNNING};
 
 	fake_core_start(&fc, 1);
 	for (unsigned i = 0; i < FAKE_STEPS; i++) {
@@ -413,7 +443,9 @@ static void frames_of_another_session_end_this_one(void)
 		struct fake_conn *conn = fake_reach(&fc, GN_GREETED);
 		uint8_t buf[GANTRY_CTRL_MAX];
 
-		fake_ctrl_send(conn, buf, gn_frame_build(buf, types[i], 1, fake_session(&fc, conn) + 1, NULL, NULL, 0));
+		fake_ctrl_send(conn, buf,
+			       gn_frame_build(buf, types[i], 1, fake_session(&fc, conn) + 1, NULL,
+					      NULL, 0));
 		fake_core_turn(&fc);
 		told(conn, GN_FRAME_END, GANTRY_S_IO);
 		gone(conn, i + 1);
@@ -445,7 +477,9 @@ static void count_warnings(enum gn_log_level level, const char *who, const char 
 	n_warnings += level == GN_LOG_WARN;
 }
 
-/* Whoever may connect may do so as often as he likes; whose IO ran before is heard of in any case. */
+/*
+ * Whoever may connect may do so as often as he likes; whose IO ran before is heard of in any case.
+ */
 static void strangers_do_not_fill_the_log(void)
 {
 	struct fake_conn *conn;

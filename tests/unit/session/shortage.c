@@ -63,7 +63,8 @@ static void all_sessions_end_at_once(void)
 	const struct gantry_session_attr attr = {.lanes = 1, .depth = 1, .regions = 1};
 
 	for (unsigned i = 0; i < SESSIONS; i++)
-		TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &attr, &events, &clients[i], &clients[i]));
+		TEST_ASSERT_EQUAL_INT(
+			0, fc.rh->client_open(fc.rh, 0, &attr, &events, &clients[i], &clients[i]));
 	none_left = true;
 	for (unsigned i = 0; i < SESSIONS; i++)
 		fc.rh->client_abort(clients[i]);

@@ -61,7 +61,8 @@ static void it_is_refused_when_that_takes_too_long(void)
 	ask(next, GN_FRAME_START);
 	stay_alive(next, 5);
 	told(next, GN_FRAME_START, GANTRY_S_BUSY);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "busy (writes=1, since=6000 ms)"), p.verdict.text);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(p.verdict.text, "busy (writes=1, since=6000 ms)"),
+				     p.verdict.text);
 	TEST_ASSERT_EQUAL_UINT(1, fc.n[FAKE_START]);
 	fake_core_finish(&fc, GANTRY_S_OK);
 	fake_core_turn(&fc);
@@ -86,7 +87,10 @@ static void it_waits_until_every_other_peer_is_known_to_be_alive(void)
 	told(next, GN_FRAME_START, GANTRY_S_OK);
 }
 
-/* An answer to an older question shows nothing: it may have been sent before the session was given up. */
+/*
+ * An answer to an older question shows nothing: it may have been sent before the session was given
+ * up.
+ */
 static void an_answer_that_was_asked_for_before_does_not_count(void)
 {
 	struct fake_conn *first, *next;
@@ -104,7 +108,8 @@ static void an_answer_that_was_asked_for_before_does_not_count(void)
 	len = fake_ctrl_recv(first, buf);
 	TEST_ASSERT_EQUAL_INT(0, gn_frame_parse(buf, len, &question));
 	TEST_ASSERT_EQUAL_UINT(GN_FRAME_PING, question.type);
-	fake_ask(&fc, first, GN_FRAME_PING, (question.head.id + GN_PING_NEXT) | GN_PING_ECHO, NULL, 0);
+	fake_ask(&fc, first, GN_FRAME_PING, (question.head.id + GN_PING_NEXT) | GN_PING_ECHO, NULL,
+		 0);
 	TEST_ASSERT_EQUAL_INT(0, fake_told(next, &p));
 	fake_ask(&fc, first, GN_FRAME_PING, question.head.id | GN_PING_ECHO, NULL, 0);
 	told(next, GN_FRAME_START, GANTRY_S_OK);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The crc stage. Two chains stand for the two ends of a path: what leaves one is carried to the other by hand.
+ * The crc stage. Two chains stand for the two ends of a path: what leaves one is carried to the
+ * other by hand.
  */
 #include <errno.h>
 
@@ -53,7 +54,8 @@ void tearDown(void)
 	fake_chain_fini(&chain);
 }
 
-static unsigned run(unsigned opcode, void *memory, uint8_t flags, uint32_t crc, struct gantry_io **io_p)
+static unsigned run(unsigned opcode, void *memory, uint8_t flags, uint32_t crc,
+		    struct gantry_io **io_p)
 {
 	struct gantry_io *io = fake_io(&chain, opcode, 0, sizeof data, memory);
 
@@ -110,7 +112,8 @@ static void target(const char *mode)
 	TEST_ASSERT_EQUAL_INT(0, open_with(mode, "strict=false"));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_WRITE, data, GANTRY_IO_CRC, right, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, chain.terminal.n_accepted);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CORRUPT, run(GANTRY_OP_WRITE, data, GANTRY_IO_CRC, right ^ 0x80, NULL));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CORRUPT,
+			       run(GANTRY_OP_WRITE, data, GANTRY_IO_CRC, right ^ 0x80, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, chain.terminal.n_accepted); /* it did not reach the store */
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(GANTRY_OP_READ, data, 0, 0, &io));
 	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_CRC, io->flags);
@@ -202,7 +205,8 @@ static void corruption_is_logged_once(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, open_with("mode=verify", "strict=false"));
 	for (unsigned i = 0; i < 5; i++)
-		TEST_ASSERT_EQUAL_UINT(GANTRY_S_CORRUPT, run(GANTRY_OP_WRITE, data, GANTRY_IO_CRC, 1, NULL));
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_CORRUPT,
+				       run(GANTRY_OP_WRITE, data, GANTRY_IO_CRC, 1, NULL));
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_ERROR]);
 	TEST_ASSERT_EQUAL_UINT64(5, reported("wrong_ops"));
 }

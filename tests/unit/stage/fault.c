@@ -24,12 +24,13 @@ static void note(struct gantry_io *io, void *arg)
 		memcpy(seen, io->data, io->length);
 }
 
-#define OPEN(...)                                                                                                       \
-	do {                                                                                                            \
-		TEST_ASSERT_EQUAL_INT(0, fake_chain_stage(&chain, fake_plugin("fault"),                                 \
-							  fake_conf(fake_plugin("fault"), __VA_ARGS__, NULL)));         \
-		fake_chain_terminal(&chain);                                                                            \
-		chain.terminal.seen = note;                                                                             \
+#define OPEN(...) \
+	do { \
+		TEST_ASSERT_EQUAL_INT( \
+			0, fake_chain_stage(&chain, fake_plugin("fault"), \
+					    fake_conf(fake_plugin("fault"), __VA_ARGS__, NULL))); \
+		fake_chain_terminal(&chain); \
+		chain.terminal.seen = note; \
 	} while (0)
 
 void setUp(void)
@@ -47,7 +48,8 @@ void tearDown(void)
 
 static struct gantry_io *submit(unsigned opcode)
 {
-	struct gantry_io *io = fake_io(&chain, opcode, 0, gantry_op_has_data(opcode) ? sizeof data : 0,
+	struct gantry_io *io = fake_io(&chain, opcode, 0,
+				       gantry_op_has_data(opcode) ? sizeof data : 0,
 				       gantry_op_has_data(opcode) ? data : NULL);
 
 	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
@@ -91,12 +93,14 @@ static void without_options_it_only_passes(void)
 
 static void wrong_rates_are_refused(void)
 {
-	static const char *const wrong[] = {"drop_rate=", "drop_rate=lots", "drop_rate=1x", "drop_rate=101%", "drop_rate=-1%",
-					    "drop_rate=1.5", "drop_rate=nan"};
+	static const char *const wrong[] = {"drop_rate=",     "drop_rate=lots", "drop_rate=1x",
+					    "drop_rate=101%", "drop_rate=-1%",  "drop_rate=1.5",
+					    "drop_rate=nan"};
 	const struct gantry_plugin *plugin = fake_plugin("fault");
 
 	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		TEST_ASSERT_EQUAL_INT(-EINVAL, fake_chain_stage(&chain, plugin, fake_conf(plugin, wrong[i], NULL)));
+		TEST_ASSERT_EQUAL_INT(-EINVAL, fake_chain_stage(&chain, plugin,
+								fake_conf(plugin, wrong[i], NULL)));
 	TEST_ASSERT_EQUAL_UINT(sizeof wrong / sizeof *wrong, host.n_logged[GANTRY_LOG_ERROR]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "drop_rate: \"lots\" is no rate"));
 }
@@ -114,7 +118,8 @@ static int set_comma_locale(void)
 	if (!mkdtemp(dir))
 		return 0;
 	setenv("LOCPATH", dir, 1);
-	snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1", dir, dir);
+	snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1",
+		 dir, dir);
 	found = system(command) >= 0 && setlocale(LC_NUMERIC, "de_DE.UTF-8");
 	snprintf(command, sizeof command, "rm -r %s", dir);
 	return system(command) == 0 && found;
@@ -127,7 +132,8 @@ static void rates_are_the_same_in_all_locales(void)
 
 	if (found)
 		TEST_ASSERT_EQUAL_STRING(",", localeconv()->decimal_point);
-	rc = fake_chain_stage(&chain, fake_plugin("fault"), fake_conf(fake_plugin("fault"), "drop_rate=0.5%", NULL));
+	rc = fake_chain_stage(&chain, fake_plugin("fault"),
+			      fake_conf(fake_plugin("fault"), "drop_rate=0.5%", NULL));
 	setlocale(LC_NUMERIC, "C");
 	TEST_ASSERT_EQUAL_INT(0, rc);
 	if (!found)
@@ -185,7 +191,8 @@ static void delayed_fails_when_the_path_refuses_for_good(void)
 	TEST_ASSERT_FALSE(io->busy);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, io->status);
 	io = submit(GANTRY_OP_WRITE);
-	chain.terminal.refuse = -ENOTCONN; /* as it would have been without the delay: the session may be resumed */
+	/* as it would have been without the delay: the session may be resumed */
+	chain.terminal.refuse = -ENOTCONN;
 	chain.terminal.n_refuse = 1;
 	fake_advance(&chain.lane, MS);
 	fake_poll(&chain);
@@ -238,7 +245,8 @@ static void drain_gives_everything_back(void)
 	chain.terminal.hold = 1;
 	for (unsigned i = 0; i < 12; i++)
 		submit(GANTRY_OP_READ);
-	TEST_ASSERT_EQUAL_UINT(4, chain.terminal.n_held); /* 1 5 7 11; 2 4 6 8 10 12 dropped, 3 9 delayed */
+	/* 1 5 7 11; 2 4 6 8 10 12 dropped, 3 9 delayed */
+	TEST_ASSERT_EQUAL_UINT(4, chain.terminal.n_held);
 	fake_drain(&chain, NULL);
 	TEST_ASSERT_EQUAL_UINT(8, chain.n_done);
 	for (unsigned i = 0; i < 8; i++)
@@ -253,7 +261,8 @@ static void drain_of_one_owner_leaves_the_others(void)
 {
 	OPEN("delay=60s", "delay_nth=1");
 	for (unsigned i = 0; i < 6; i++)
-		submit(GANTRY_OP_READ)->owner = i % 2 ? (void *)&chain : (void *)&host; /* all are held */
+		/* all are held */
+		submit(GANTRY_OP_READ)->owner = i % 2 ? (void *)&chain : (void *)&host;
 	fake_drain(&chain, &host);
 	TEST_ASSERT_EQUAL_UINT(3, chain.n_done);
 	for (unsigned i = 0; i < 3; i++)
@@ -266,7 +275,8 @@ static void nth_fails_with_the_status_asked_for(void)
 {
 	OPEN("error_nth=3", "error=nospc");
 	for (unsigned i = 1; i <= 9; i++)
-		TEST_ASSERT_EQUAL_UINT(i % 3 ? GANTRY_S_OK : GANTRY_S_NOSPC, status_of(GANTRY_OP_WRITE));
+		TEST_ASSERT_EQUAL_UINT(i % 3 ? GANTRY_S_OK : GANTRY_S_NOSPC,
+				       status_of(GANTRY_OP_WRITE));
 	TEST_ASSERT_EQUAL_UINT(6, chain.terminal.n_accepted);
 	TEST_ASSERT_EQUAL_UINT64(3, reported("failed_ops"));
 }
@@ -430,13 +440,16 @@ static void more_faults_than_the_limit_are_spared(void)
 	fake_drain(&chain, NULL);
 }
 
-/* All kinds at once, in any order of answers: every IO completes once, and no write leaves a flipped bit. */
+/*
+ * All kinds at once, in any order of answers: every IO completes once, and no write leaves a
+ * flipped bit.
+ */
 static void storm(void)
 {
 	unsigned n_sent = 0;
 
-	OPEN("seed=11", "delay=50us", "delay_rate=20%", "drop_rate=5%", "error_rate=5%", "short_rate=5%", "corrupt_rate=20%",
-	     "duplicate_rate=20%", "only=write");
+	OPEN("seed=11", "delay=50us", "delay_rate=20%", "drop_rate=5%", "error_rate=5%",
+	     "short_rate=5%", "corrupt_rate=20%", "duplicate_rate=20%", "only=write");
 	chain.terminal.hold = 1;
 	while (n_sent < 20000) {
 		while (n_sent - chain.n_done < 32 && n_sent < 20000) {

@@ -84,7 +84,8 @@ static void refused_ones_are_not_done(void)
 	chain.terminal.refuse = -EAGAIN;
 	chain.terminal.n_refuse = 3;
 	for (unsigned i = 0; i < 3; i++)
-		TEST_ASSERT_EQUAL_INT(-EAGAIN, fake_submit(fake_io(&chain, GANTRY_OP_READ, 0, 4096, NULL)));
+		TEST_ASSERT_EQUAL_INT(-EAGAIN,
+				      fake_submit(fake_io(&chain, GANTRY_OP_READ, 0, 4096, NULL)));
 	fake_chain_report(&chain, 0, &report);
 	TEST_ASSERT_EQUAL_UINT64(3, value("refused_ops"));
 	TEST_ASSERT_NULL(fake_reported(&report, "read.done_ops"));
@@ -101,7 +102,8 @@ static void lanes_are_added_up(void)
 		fake_chain_init(&lanes[i], &host);
 		fake_lane_init(&lanes[i].lane, &host, i, 3);
 		TEST_ASSERT_EQUAL_INT(0, ops->start(stage, &lanes[i].lane, &self));
-		lanes[i].hops[lanes[i].n_hops++] = (struct gantry_hop){ops->submit, ops->complete, self, 0};
+		lanes[i].hops[lanes[i].n_hops++] = (struct gantry_hop){ops->submit, ops->complete,
+								       self, 0};
 		fake_chain_terminal(&lanes[i]);
 		for (uint32_t n = 0; n <= i; n++)
 			fake_do(&lanes[i], GANTRY_OP_WRITE, 0, 512, NULL);

@@ -20,11 +20,12 @@ static char path[256], setting[280];
 static uint8_t file[4u << 20];
 static size_t file_bytes;
 
-#define OPEN(...)                                                                                                       \
-	do {                                                                                                            \
-		TEST_ASSERT_EQUAL_INT(0, fake_chain_stage(&chain, fake_plugin("trace"),                                 \
-							  fake_conf(fake_plugin("trace"), setting, __VA_ARGS__, NULL)));\
-		fake_chain_terminal(&chain);                                                                            \
+#define OPEN(...) \
+	do { \
+		TEST_ASSERT_EQUAL_INT(0, fake_chain_stage(&chain, fake_plugin("trace"), \
+							  fake_conf(fake_plugin("trace"), setting, \
+								    __VA_ARGS__, NULL))); \
+		fake_chain_terminal(&chain); \
 	} while (0)
 
 void setUp(void)
@@ -129,7 +130,8 @@ static void full_buffers_are_written_in_order(void)
 	OPEN("limit=1GiB");
 	for (unsigned i = 0; i < 5000; i++) {
 		fake_advance(&chain.lane, 10);
-		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, fake_do(&chain, GANTRY_OP_READ, i * 4096, 4096, NULL));
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK,
+				       fake_do(&chain, GANTRY_OP_READ, i * 4096, 4096, NULL));
 	}
 	TEST_ASSERT_EQUAL_UINT(0, n_records() % 910);
 	TEST_ASSERT_TRUE(n_records() >= 9000);
@@ -193,7 +195,8 @@ static void full_disk_ends_the_trace_and_not_the_io(void)
 	TEST_ASSERT_EQUAL_UINT(1, host.n_logged[GANTRY_LOG_WARN]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "trace ends"));
 	fake_chain_report(&chain, 0, &report);
-	TEST_ASSERT_EQUAL_UINT((4096 - 64) / 72, n_records()); /* the part of a record that went in was taken back */
+	/* the part of a record that went in was taken back */
+	TEST_ASSERT_EQUAL_UINT((4096 - 64) / 72, n_records());
 	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
 	TEST_ASSERT_EQUAL_UINT64(4000 - n_records(), fake_reported_u64(&report, "lost_records"));
 }
@@ -208,7 +211,8 @@ static void report_counts_what_is_in_the_file(void)
 		fake_do(&chain, GANTRY_OP_READ, 0, 4096, NULL);
 	fake_chain_report(&chain, 0, &report);
 	TEST_ASSERT_EQUAL_UINT64(n_records(), fake_reported_u64(&report, "written_records"));
-	TEST_ASSERT_EQUAL_UINT64(1000 - n_records(), fake_reported_u64(&report, "buffered_records"));
+	TEST_ASSERT_EQUAL_UINT64(1000 - n_records(),
+				 fake_reported_u64(&report, "buffered_records"));
 	fake_drain(&chain, &chain); /* a session is lost */
 	TEST_ASSERT_EQUAL_UINT(910, n_records());
 	fake_drain(&chain, NULL);
@@ -223,13 +227,19 @@ static void path_that_cannot_be_written_is_refused(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("trace");
 
-	TEST_ASSERT_EQUAL_INT(-ENOENT, fake_chain_stage(&chain, plugin, fake_conf(plugin, "path=/nowhere/trace", NULL)));
-	TEST_ASSERT_EQUAL_INT(-ENOSPC, fake_chain_stage(&chain, plugin, fake_conf(plugin, "path=/dev/full", NULL)));
+	TEST_ASSERT_EQUAL_INT(
+		-ENOENT,
+		fake_chain_stage(&chain, plugin, fake_conf(plugin, "path=/nowhere/trace", NULL)));
+	TEST_ASSERT_EQUAL_INT(-ENOSPC, fake_chain_stage(&chain, plugin,
+							fake_conf(plugin, "path=/dev/full", NULL)));
 	TEST_ASSERT_EQUAL_UINT(2, host.n_logged[GANTRY_LOG_ERROR]);
 	TEST_ASSERT_TRUE(fake_logged(&host, "/nowhere/trace"));
 }
 
-/* Nobody reads it, and the stage does not wait for one who does: the process could not be told to stop. */
+/*
+ * Nobody reads it, and the stage does not wait for one who does: the process could not be told to
+ * stop.
+ */
 static void fifo_without_a_reader_is_refused(void)
 {
 	const struct gantry_plugin *plugin = fake_plugin("trace");
@@ -238,7 +248,8 @@ static void fifo_without_a_reader_is_refused(void)
 	unlink(path);
 	TEST_ASSERT_EQUAL_INT(0, mkfifo(path, 0600));
 	alarm(60);
-	TEST_ASSERT_EQUAL_INT(-ENXIO, fake_chain_stage(&chain, plugin, fake_conf(plugin, setting, NULL)));
+	TEST_ASSERT_EQUAL_INT(-ENXIO,
+			      fake_chain_stage(&chain, plugin, fake_conf(plugin, setting, NULL)));
 	alarm(0);
 	TEST_ASSERT_TRUE(fake_logged(&host, "nobody reads this FIFO"));
 	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

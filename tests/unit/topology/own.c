@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A role of the process itself in the place of one of a configuration: which one it may replace, and what it gets of it. */
+/*
+ * A role of the process itself in the place of one of a configuration: which one it may replace,
+ * and what it gets of it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +11,14 @@
 #include "topology/topology.h"
 #include "unity.h"
 
-#define DEVICES "devices = { wire = { transport = \"loop\"; }; other = { transport = \"loop\"; }; };\n"
-#define TARGET                                                                                                          \
-	"store = { role = \"target\"; listen = { device = \"wire\"; name = \"v\"; };"                                   \
+#define DEVICES \
+	"devices = { wire = { transport = \"loop\"; }; other = { transport = \"loop\"; }; };\n"
+#define TARGET \
+	"store = { role = \"target\"; listen = { device = \"wire\"; name = \"v\"; };" \
 	" backend = { type = \"null\"; size = \"1MiB\"; }; };\n"
-#define LOAD(name) name " = { role = \"initiator\"; lanes = 5; connect = { device = \"wire\"; name = \"v\"; };"         \
-	" stages = ( { type = \"noop\"; } ); workload = { depth = 1; }; };\n"
+#define LOAD(name) \
+	name " = { role = \"initiator\"; lanes = 5; connect = { device = \"wire\"; name = \"v\"; };" \
+	     " stages = ( { type = \"noop\"; } ); workload = { depth = 1; }; };\n"
 #define BARE "bare = { connect = { device = \"wire\"; name = \"v\"; }; };\n"
 #define ROLES(text) DEVICES "roles = {\n" text "};\n"
 
@@ -62,13 +67,19 @@ static void own_plan(void *role, uint32_t connect, struct gantry_plan *plan)
 }
 
 static const struct gantry_role_ops ops = {
-	.open = own_open, .start = own_start, .stop = own_stop, .close = own_close, .report = own_report, .plan = own_plan,
+	.open = own_open,
+	.start = own_start,
+	.stop = own_stop,
+	.close = own_close,
+	.report = own_report,
+	.plan = own_plan,
 };
 
 /* -- topologies -- */
 
 static struct gn_worker *workers[2];
-static struct gn_topo_embedded_role own = {.name = "program", .ops = &ops, .conf = &workers, .n_lanes = 2, .workers = workers};
+static struct gn_topo_embedded_role own = {
+	.name = "program", .ops = &ops, .conf = &workers, .n_lanes = 2, .workers = workers};
 static struct gn_topology_args args;
 static struct gn_topology topology;
 static struct gn_errs errs;
@@ -133,7 +144,8 @@ static void made(const char *names)
 
 	for (uint32_t i = 0; i < topology.n_roles; i++)
 		if (topology.roles[i].selected)
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ", topology.roles[i].name);
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ",
+				 topology.roles[i].name);
 	TEST_ASSERT_EQUAL_STRING(names, text);
 }
 
@@ -169,7 +181,8 @@ static void it_gets_lanes_connect_and_services(void)
 		do {
 			gn_worker_enter(workers[i]);
 			gn_worker_leave(workers[i]);
-		} while (seen->lane(seen, i)->now_ns == before); /* it is ours: its time goes on when we say so */
+		} while (seen->lane(seen, i)->now_ns ==
+			 before); /* it is ours: its time goes on when we say so */
 	}
 	TEST_ASSERT_EQUAL_INT(0, gn_topology_start(&topology));
 	gn_topology_close(&topology);
@@ -179,7 +192,8 @@ static void it_gets_lanes_connect_and_services(void)
 
 static void of_several_one_must_be_named(void)
 {
-	refused(-EINVAL, ROLES(TARGET LOAD("a") LOAD("b")), "the text: several roles connect to one place; name one of: a, b");
+	refused(-EINVAL, ROLES(TARGET LOAD("a") LOAD("b")),
+		"the text: several roles connect to one place; name one of: a, b");
 	gn_errs_fini(&errs);
 	gn_topology_close(&topology);
 	gn_strlist_add(&args.roles, "b");
@@ -190,15 +204,17 @@ static void of_several_one_must_be_named(void)
 
 static void only_what_it_leads_to_inside_comes_along(void)
 {
-	TEST_ASSERT_EQUAL_INT(0, load("devices = { a = { transport = \"loop\"; }; b = { transport = \"loop\"; };\n"
-				      " c = { transport = \"shm-comch\"; }; };\nroles = {\n"
-				      "far = { role = \"target\"; listen = { device = \"c\"; name = \"v\"; };\n"
-				      " backend = { type = \"null\"; size = \"1MiB\"; }; };\n"
-				      "relay = { role = \"gateway\"; listen = { device = \"a\"; name = \"v\"; };\n"
-				      " connect = { device = \"c\"; name = \"v\"; }; };\n"
-				      "twin = { role = \"gateway\"; listen = { device = \"b\"; name = \"v\"; };\n"
-				      " connect = { device = \"c\"; name = \"v\"; }; };\n"
-				      "load = { role = \"initiator\"; connect = { device = \"a\"; name = \"v\"; }; };\n};\n"));
+	TEST_ASSERT_EQUAL_INT(
+		0,
+		load("devices = { a = { transport = \"loop\"; }; b = { transport = \"loop\"; };\n"
+		     " c = { transport = \"shm-comch\"; }; };\nroles = {\n"
+		     "far = { role = \"target\"; listen = { device = \"c\"; name = \"v\"; };\n"
+		     " backend = { type = \"null\"; size = \"1MiB\"; }; };\n"
+		     "relay = { role = \"gateway\"; listen = { device = \"a\"; name = \"v\"; };\n"
+		     " connect = { device = \"c\"; name = \"v\"; }; };\n"
+		     "twin = { role = \"gateway\"; listen = { device = \"b\"; name = \"v\"; };\n"
+		     " connect = { device = \"c\"; name = \"v\"; }; };\n"
+		     "load = { role = \"initiator\"; connect = { device = \"a\"; name = \"v\"; }; };\n};\n"));
 	made("relay load ");
 }
 
@@ -211,29 +227,33 @@ static void somebody_must_listen_inside(void)
 
 static void there_must_be_one(void)
 {
-	refused(-ENOENT, ROLES(TARGET), "the text: no role connects to one place, as an initiator does");
+	refused(-ENOENT, ROLES(TARGET),
+		"the text: no role connects to one place, as an initiator does");
 }
 
 static void a_plugin_that_does_not_load_is_no_role_that_is_missing(void)
 {
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET "load = { role = \"none\"; };\n")));
 	TEST_ASSERT_EQUAL_UINT(1, errs.n);
-	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(errs.text[0], "roles.load.role: no plugin \"none\" in "), errs.text[0]);
+	TEST_ASSERT_NOT_NULL_MESSAGE(
+		strstr(errs.text[0], "roles.load.role: no plugin \"none\" in "), errs.text[0]);
 }
 
 static void a_name_must_be_right(void)
 {
 	gn_strlist_add(&args.roles, "lod");
-	refused(-ENOENT, ROLES(TARGET LOAD("load")), "lod: the text has no such role; it has: store, load");
+	refused(-ENOENT, ROLES(TARGET LOAD("load")),
+		"lod: the text has no such role; it has: store, load");
 }
 
 static void a_role_that_listens_is_no_place_for_it(void)
 {
 	gn_strlist_add(&args.roles, "store");
 	TEST_ASSERT_EQUAL_INT(-EINVAL, load(ROLES(TARGET LOAD("load"))));
-	TEST_ASSERT_EQUAL_STRING("the text:3: roles.store.role: programs need a role that connects to one place, as an initiator "
-				 "does; \"target\" is none",
-				 errs.text[0]);
+	TEST_ASSERT_EQUAL_STRING(
+		"the text:3: roles.store.role: programs need a role that connects to one place, as an initiator "
+		"does; \"target\" is none",
+		errs.text[0]);
 }
 
 static void faults_have_their_place(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sending end of a lane: each IO completes exactly once, whatever the peer answers, or does not. */
+/*
+ * The sending end of a lane: each IO completes exactly once, whatever the peer answers, or does
+ * not.
+ */
 #include "requester_rig.h"
 
 #include "gantry/random.h"
@@ -197,8 +200,8 @@ static void a_peer_that_owes_every_slot_is_lost(void)
 }
 
 /*
- * Submits one IO, has a forged answer arrive (len bytes) `times` over, and expects the link to break once, and to believe nothing
- * that comes after it.
+ * Submits one IO, has a forged answer arrive (len bytes) `times` over, and expects the link to
+ * break once, and to believe nothing that comes after it.
  */
 static void expect_broken(uint32_t tag_xor, uint32_t len, unsigned times)
 {
@@ -344,7 +347,10 @@ static void a_link_that_is_idle_lets_the_lane_sleep(void)
 	TEST_ASSERT_EQUAL_UINT(polls, fake_peek(producer, &producer->n_flushes));
 }
 
-/* Thousands of IOs, answered in any order, some too late: none is lost, none comes twice, no tag is in use twice. */
+/*
+ * Thousands of IOs, answered in any order, some too late: none is lost, none comes twice, no tag is
+ * in use twice.
+ */
 static void any_order_of_answers_completes_each_once(void)
 {
 	struct gantry_io pending[DEPTH];
@@ -356,12 +362,14 @@ static void any_order_of_answers_completes_each_once(void)
 	while (total < 3000) {
 		unsigned slot = (unsigned)gantry_random_below(&r, DEPTH);
 
-		if (gantry_random_below(&r, 2) && n_done[slot] == n_submitted[slot] && submit(slot, 0) == 0) {
+		if (gantry_random_below(&r, 2) && n_done[slot] == n_submitted[slot] &&
+		    submit(slot, 0) == 0) {
 			n_submitted[slot]++;
 			total++;
 			pending[n_pending] = taken();
 			for (unsigned i = 0; i < n_pending; i++)
-				TEST_ASSERT_NOT_EQUAL(pending[i].tag & 0xffff, pending[n_pending].tag & 0xffff);
+				TEST_ASSERT_NOT_EQUAL(pending[i].tag & 0xffff,
+						      pending[n_pending].tag & 0xffff);
 			n_pending++;
 		} else if (n_pending > 0) {
 			unsigned i = (unsigned)gantry_random_below(&r, n_pending);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link sends the time that an IO has left, and holds back writes that overlap one that timed out. */
+/*
+ * A link sends the time that an IO has left, and holds back writes that overlap one that timed out.
+ */
 #include "requester_rig.h"
 
 static uint64_t age_ns; /* how long ago the next IO was submitted */
@@ -44,7 +46,8 @@ static void the_wire_carries_the_time_left(void)
 	TEST_ASSERT_EQUAL_UINT32(2000000, taken().deadline_us);
 	TEST_ASSERT_EQUAL_INT(0, submit_aged(1, 2000000, GN_NS_PER_S / 2));
 	TEST_ASSERT_EQUAL_UINT32(1500000, taken().deadline_us);
-	TEST_ASSERT_EQUAL_INT(0, submit_aged(2, 0, GN_NS_PER_S / 2)); /* without a deadline: the link sets one */
+	/* without a deadline: the link sets one */
+	TEST_ASSERT_EQUAL_INT(0, submit_aged(2, 0, GN_NS_PER_S / 2));
 	TEST_ASSERT_EQUAL_UINT32(IO_TIMEOUT_NS / GN_NS_PER_US, taken().deadline_us);
 }
 
@@ -162,7 +165,8 @@ static void what_waits_ends_with_the_session(void)
 	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[0]);
 	TEST_ASSERT_EQUAL_INT(0, gn_fence_is_up(&fence));
-	TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, gn_requester_late_writes(link)); /* no answer can arrive */
+	/* no answer can arrive */
+	TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, gn_requester_late_writes(link));
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, submit(0, 0));
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sending end of a lane whose reads may be answered by notes: a note is believed no sooner than a whole answer. */
+/*
+ * The sending end of a lane whose reads may be answered by notes: a note is believed no sooner than
+ * a whole answer.
+ */
 #include "requester_rig.h"
 
 static void begin_with_notes(void)
@@ -47,7 +50,10 @@ static void expect_note_breaks(uint32_t xor, uint32_t bytes)
 
 	TEST_ASSERT_EQUAL_INT(0, submit(0, 0));
 	tag = taken().tag ^ xor;
-	fake_arrive(consumer, (uint8_t[8]){(uint8_t)tag, (uint8_t)(tag >> 8), (uint8_t)(tag >> 16), (uint8_t)(tag >> 24)}, bytes);
+	fake_arrive(consumer,
+		    (uint8_t[8]){(uint8_t)tag, (uint8_t)(tag >> 8), (uint8_t)(tag >> 16),
+				 (uint8_t)(tag >> 24)},
+		    bytes);
 	fake_settle(&fw);
 	TEST_ASSERT_EQUAL_UINT(1, n_broken);
 	TEST_ASSERT_EQUAL_INT(-EPROTO, broken_reason);

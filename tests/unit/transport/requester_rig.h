@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_rig.h - a link of the core with the test at both ends: as the owner of IOs, and as the peer behind the queues. */
+/*
+ * link_rig.h - a link of the core with the test at both ends: as the owner of IOs, and as the peer
+ * behind the queues.
+ */
 #ifndef TEST_TRANSPORT_LINK_RIG_H
 #define TEST_TRANSPORT_LINK_RIG_H
 
@@ -67,16 +70,22 @@ static void make_queues(void)
 	uint32_t id;
 
 	conn = fake_conn_bare(&ft);
-	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.consumer_create(conn, &attr, &id, (void **)&consumer));
+	TEST_ASSERT_EQUAL_INT(
+		0, fake_transport_ops.consumer_create(conn, &attr, &id, (void **)&consumer));
 	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, NULL, attr.depth));
-	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.producer_create(conn, 1, &attr, (void **)&producer));
+	TEST_ASSERT_EQUAL_INT(
+		0, fake_transport_ops.producer_create(conn, 1, &attr, (void **)&producer));
 }
 
 static void begin(bool notes)
 {
-	struct gn_requester_attr attr = {
-		.ops = &fake_transport_ops, .depth = DEPTH, .io_timeout_ns = IO_TIMEOUT_NS, .broken = on_broken, .notes = notes,
-		.fence = &fence, .late_timeout_ns = FENCE_TIMEOUT_NS};
+	struct gn_requester_attr attr = {.ops = &fake_transport_ops,
+					 .depth = DEPTH,
+					 .io_timeout_ns = IO_TIMEOUT_NS,
+					 .broken = on_broken,
+					 .notes = notes,
+					 .fence = &fence,
+					 .late_timeout_ns = FENCE_TIMEOUT_NS};
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal;
 
 	memset(n_done, 0, sizeof(n_done));

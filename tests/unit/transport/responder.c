@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receiving end of a lane: what arrives is checked, done once, answered once; and the end comes, whatever the peer does. */
+/*
+ * The receiving end of a lane: what arrives is checked, done once, answered once; and the end
+ * comes, whatever the peer does.
+ */
 #include "responder_rig.h"
 
 static void a_request_goes_down_and_its_answer_back(void)
@@ -32,21 +35,36 @@ static void what_is_wrong_with_an_io_fails_that_io(void)
 		{{.opcode = GANTRY_OP_COUNT}, GANTRY_S_INVALID},
 		{{.opcode = 255}, GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_DISCARD, .length = 512}, GANTRY_S_UNSUPPORTED},
-		{{.opcode = GANTRY_OP_READ, .flags = 4, .length = 512, .region = 1}, GANTRY_S_INVALID},
+		{{.opcode = GANTRY_OP_READ, .flags = 4, .length = 512, .region = 1},
+		 GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_READ, .length = 0, .region = 1}, GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_READ, .length = 513, .region = 1}, GANTRY_S_INVALID},
-		{{.opcode = GANTRY_OP_READ, .length = 512, .offset = 1, .region = 1}, GANTRY_S_INVALID},
+		{{.opcode = GANTRY_OP_READ, .length = 512, .offset = 1, .region = 1},
+		 GANTRY_S_INVALID},
 		{{.opcode = GANTRY_OP_READ, .length = 2560, .region = 1}, GANTRY_S_INVALID},
-		{{.opcode = GANTRY_OP_READ, .length = 512, .offset = 1 << 20, .region = 1}, GANTRY_S_RANGE},
-		{{.opcode = GANTRY_OP_READ, .length = 1024, .offset = UINT64_MAX - 511, .region = 1}, GANTRY_S_RANGE},
+		{{.opcode = GANTRY_OP_READ, .length = 512, .offset = 1 << 20, .region = 1},
+		 GANTRY_S_RANGE},
+		{{.opcode = GANTRY_OP_READ,
+		  .length = 1024,
+		  .offset = UINT64_MAX - 511,
+		  .region = 1},
+		 GANTRY_S_RANGE},
 		{{.opcode = GANTRY_OP_WRITE_ZEROES, .length = 1u << 31}, GANTRY_S_RANGE},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 0}, GANTRY_S_ACCESS},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 4}, GANTRY_S_ACCESS},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = UINT32_MAX}, GANTRY_S_ACCESS},
 		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 2}, GANTRY_S_ACCESS},
 		{{.opcode = GANTRY_OP_WRITE, .length = 512, .region = 3}, GANTRY_S_ACCESS},
-		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 1, .region_offset = REGION - 511}, GANTRY_S_RANGE},
-		{{.opcode = GANTRY_OP_READ, .length = 512, .region = 1, .region_offset = UINT64_MAX}, GANTRY_S_RANGE},
+		{{.opcode = GANTRY_OP_READ,
+		  .length = 512,
+		  .region = 1,
+		  .region_offset = REGION - 511},
+		 GANTRY_S_RANGE},
+		{{.opcode = GANTRY_OP_READ,
+		  .length = 512,
+		  .region = 1,
+		  .region_offset = UINT64_MAX},
+		 GANTRY_S_RANGE},
 	};
 
 	make_port(0);
@@ -246,7 +264,10 @@ static void quiesce_at_rest_is_idle_at_once(void)
 	TEST_ASSERT_EQUAL_UINT(1, n_idle);
 }
 
-/* The last reply, its doorbell, idle: also when nobody polls the port between completion and destruction. */
+/*
+ * The last reply, its doorbell, idle: also when nobody polls the port between completion and
+ * destruction.
+ */
 static void quiesce_then_finish_on_lane(void *arg)
 {
 	(void)arg;
@@ -283,8 +304,9 @@ static void an_abandoned_port_waits_for_nobody_but_its_terminal(void)
 }
 
 /*
- * The port sends no answer for IOs that it cancels at the end of a session. The peer completes them with SESSION_LOST,
- * and may submit them again. An answer CANCELED would reach the peer before the end of the session.
+ * The port sends no answer for IOs that it cancels at the end of a session. The peer completes them
+ * with SESSION_LOST, and may submit them again. An answer CANCELED would reach the peer before the
+ * end of the session.
  */
 static void an_abandoned_port_does_not_answer_what_it_cancels(void)
 {

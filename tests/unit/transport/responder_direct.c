@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A port whose peer is on the same thread: requests come by a call, and are held to the same rules. */
+/*
+ * A port whose peer is on the same thread: requests come by a call, and are held to the same rules.
+ */
 #include "responder_rig.h"
 
 struct handed {
@@ -79,7 +81,10 @@ static void more_in_flight_than_agreed_breaks(void)
 		finish(GANTRY_S_OK);
 }
 
-/* The peer has its reply inside the send, and the next request of as many as were agreed upon may come there. */
+/*
+ * The peer has its reply inside the send, and the next request of as many as were agreed upon may
+ * come there.
+ */
 static void the_next_request_may_come_inside_a_reply(void)
 {
 	make_port(0);

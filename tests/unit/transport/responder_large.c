@@ -9,7 +9,8 @@ static uint32_t flood_bytes; /* of each request of the port that floods */
 
 static struct gantry_io large(uint32_t tag)
 {
-	return (struct gantry_io){.opcode = GANTRY_OP_READ, .tag = tag, .length = LARGE, .region = 1};
+	return (struct gantry_io){
+		.opcode = GANTRY_OP_READ, .tag = tag, .length = LARGE, .region = 1};
 }
 
 /* A volume and a region with room for large IOs; the terminal looks at no data. */
@@ -64,14 +65,18 @@ static void arrive_on_lane(void *arg)
 	struct gantry_io small = request(5, GANTRY_OP_READ);
 
 	for (uint32_t i = 0; i < DEPTH; i++) {
-		struct gantry_io wire = {.opcode = GANTRY_OP_READ, .tag = i, .length = flood_bytes, .region = 1};
+		struct gantry_io wire = {
+			.opcode = GANTRY_OP_READ, .tag = i, .length = flood_bytes, .region = 1};
 
 		fake_arrive(flood->consumer, &wire, GANTRY_IO_WIRE_BYTES);
 	}
 	fake_arrive(consumer, &small, GANTRY_IO_WIRE_BYTES);
 }
 
-/* Returns the bytes that the flooding port got from the terminal before the small request of the other port. */
+/*
+ * Returns the bytes that the flooding port got from the terminal before the small request of the
+ * other port.
+ */
 static uint64_t bytes_before_small(uint32_t bytes)
 {
 	struct end flood;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receiving end of a lane whose data is not in reach: it is moved, through buffers that are fewer than the IOs. */
+/*
+ * The receiving end of a lane whose data is not in reach: it is moved, through buffers that are
+ * fewer than the IOs.
+ */
 #include "responder_rig.h"
 
 static void data_that_is_not_mapped_is_moved(void)
@@ -57,11 +60,15 @@ static void a_move_that_finds_no_room_is_tried_again(void)
 	TEST_ASSERT_EQUAL_UINT(1, replied().tag);
 }
 
-/* The store is memory that the device knows: the data of each IO is at its place, whatever else is in flight. */
+/*
+ * The store is memory that the device knows: the data of each IO is at its place, whatever else is
+ * in flight.
+ */
 static void data_goes_straight_to_a_store_in_memory(void)
 {
 	static uint8_t volume[64 * 1024];
-	static const struct gantry_region region = {.addr = volume, .length = sizeof(volume), .fd = -1};
+	static const struct gantry_region region = {
+		.addr = volume, .length = sizeof(volume), .fd = -1};
 
 	store = &region;
 	make_port(1);
@@ -121,7 +128,10 @@ static void an_abandoned_port_gives_up_moves_that_have_not_begun(void)
 	no_reply();
 }
 
-/* A move that was under way ends later: its descriptor must not go down any more, where a stage could keep it. */
+/*
+ * A move that was under way ends later: its descriptor must not go down any more, where a stage
+ * could keep it.
+ */
 static void an_abandoned_port_sends_nothing_down(void)
 {
 	make_port(1);
@@ -136,7 +146,10 @@ static void an_abandoned_port_sends_nothing_down(void)
 	no_reply();
 }
 
-/* With all pages taken the others wait, in order, and before the terminal has seen them: a read as well. */
+/*
+ * With all pages taken the others wait, in order, and before the terminal has seen them: a read as
+ * well.
+ */
 static void who_finds_no_buffer_waits(void)
 {
 	make_port(1);
@@ -160,7 +173,10 @@ static void who_finds_no_buffer_waits(void)
 	TEST_ASSERT_EQUAL_UINT(0, n_broken);
 }
 
-/* Many pages in a row are there at the latest when all others were given back; small ones do not overtake for ever. */
+/*
+ * Many pages in a row are there at the latest when all others were given back; small ones do not
+ * overtake for ever.
+ */
 static void a_long_io_is_not_overtaken(void)
 {
 	struct gantry_io large = request(2, GANTRY_OP_READ);
@@ -185,7 +201,10 @@ static void a_long_io_is_not_overtaken(void)
 	memory.length = REGION;
 }
 
-/* Reads that have come back hold the buffers that others wait for: their moves must not stand behind those. */
+/*
+ * Reads that have come back hold the buffers that others wait for: their moves must not stand
+ * behind those.
+ */
 static void who_waits_for_a_buffer_is_in_nobodys_way(void)
 {
 	make_port(1);
@@ -435,7 +454,9 @@ static void arrive_with_nonsense(void *arg)
 	fake_arrive(consumer, arg, 3);
 }
 
-/* A move that was begun in the turn in which the peer broke the protocol has to end all the same. */
+/*
+ * A move that was begun in the turn in which the peer broke the protocol has to end all the same.
+ */
 static void moves_of_a_broken_port_end(void)
 {
 	struct gantry_io io = request(1, GANTRY_OP_WRITE);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receiving end of a lane that answers reads by notes: which, and when their slots are free again. */
+/*
+ * The receiving end of a lane that answers reads by notes: which, and when their slots are free
+ * again.
+ */
 #include "responder_rig.h"
 
 /* ops of one turn of the lane: the completion of a read, with what the port does after it */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port_rig.h - a port of the core with the test at both ends: as the peer behind the queues, and as the terminal. */
+/*
+ * port_rig.h - a port of the core with the test at both ends: as the peer behind the queues, and as
+ * the terminal.
+ */
 #ifndef TEST_TRANSPORT_PORT_RIG_H
 #define TEST_TRANSPORT_PORT_RIG_H
 
@@ -27,15 +30,19 @@ static struct fake_queue *consumer, *producer;
 static struct fake_rma *rma;
 static struct gn_responder *port;
 static uint8_t buffers[ROOM * 4096];
-static const struct gantry_region move_memory = {.addr = buffers, .length = sizeof(buffers), .fd = -1};
+static const struct gantry_region move_memory = {
+	.addr = buffers, .length = sizeof(buffers), .fd = -1};
 static uint64_t done, failed;
-static struct gantry_region memory = {.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
-static struct gantry_region read_only = {.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_READ};
-static struct gantry_region write_only = {.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_WRITE};
+static struct gantry_region memory = {
+	.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
+static struct gantry_region read_only = {
+	.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_READ};
+static struct gantry_region write_only = {
+	.addr = ft.memory, .length = REGION, .rights = GANTRY_REMOTE_WRITE};
 static struct gantry_region *regions[] = {NULL, &memory, &read_only, &write_only};
 static struct gn_io_rules rules;
-static int ordered; /* of the next port */
-static uint32_t max_noted; /* the same */
+static int ordered;                         /* of the next port */
+static uint32_t max_noted;                  /* the same */
 static uint32_t quantum = GN_SPLIT_QUANTUM; /* the same */
 static unsigned n_broken, n_idle;
 static int broken_reason;
@@ -79,11 +86,12 @@ static void on_idle(void *arg)
 	n_idle++;
 }
 
-static const struct gantry_region *store; /* what is moved to and from instead of move_memory; NULL: nothing */
+/* what is moved to and from instead of move_memory; NULL: nothing */
+static const struct gantry_region *store;
 
 static inline void make_port(int moved)
 {
-	const struct gantry_region *through = store != NULL ? store : &move_memory;
+	const struct gantry_region *through = store ? store : &move_memory;
 
 	struct gantry_queue_attr queue = {.depth = 2 * DEPTH};
 	struct gn_responder_attr attr = {
@@ -101,13 +109,16 @@ static inline void make_port(int moved)
 	uint32_t id;
 
 	conn = fake_conn_bare(&ft);
-	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.consumer_create(conn, &queue, &id, (void **)&consumer));
+	TEST_ASSERT_EQUAL_INT(
+		0, fake_transport_ops.consumer_create(conn, &queue, &id, (void **)&consumer));
 	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.post_recv(consumer, NULL, queue.depth));
-	TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.producer_create(conn, 1, &queue, (void **)&producer));
+	TEST_ASSERT_EQUAL_INT(
+		0, fake_transport_ops.producer_create(conn, 1, &queue, (void **)&producer));
 	rma = NULL;
 	if (moved) {
 		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.register_region(conn, through));
-		TEST_ASSERT_EQUAL_INT(0, fake_transport_ops.rma_create(conn, &queue, (void **)&rma));
+		TEST_ASSERT_EQUAL_INT(0,
+				      fake_transport_ops.rma_create(conn, &queue, (void **)&rma));
 	}
 	memory.addr = moved ? NULL : ft.memory;
 	attr.consumer = consumer;
@@ -152,9 +163,9 @@ void tearDown(void)
 	gn_responder_destroy(&port);
 	fake_transport_ops.producer_destroy(producer);
 	fake_transport_ops.consumer_destroy(consumer);
-	if (rma != NULL) {
+	if (rma) {
 		fake_transport_ops.rma_destroy(rma);
-		fake_transport_ops.unregister_region(conn, store != NULL ? store : &move_memory);
+		fake_transport_ops.unregister_region(conn, store ? store : &move_memory);
 	}
 	fake_transport_ops.disconnect(conn);
 	fake_worker_stop(&fw);
@@ -164,7 +175,12 @@ void tearDown(void)
 
 static inline struct gantry_io request(uint32_t tag, uint8_t opcode)
 {
-	return (struct gantry_io){.opcode = opcode, .tag = tag, .offset = 1024, .length = 1024, .region = 1, .region_offset = 512};
+	return (struct gantry_io){.opcode = opcode,
+				  .tag = tag,
+				  .offset = 1024,
+				  .length = 1024,
+				  .region = 1,
+				  .region_offset = 512};
 }
 
 static inline void ask(struct gantry_io wire)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A port with a stage: the deadline and the length of an IO are checked below the stage, which may hold it. */
+/*
+ * A port with a stage: the deadline and the length of an IO are checked below the stage, which may
+ * hold it.
+ */
 #include "responder_rig.h"
 
 #define LARGE (2u << 20)
@@ -66,9 +69,16 @@ static void stage_report(void *stage, struct gantry_writer *w)
 	(void)w;
 }
 
-static const struct gantry_stage_ops ops = {
-	.open = stage_open, .start = stage_start, .submit = stage_submit, .complete = stage_complete, .poll = stage_poll,
-	.wake_ns = stage_wake, .drain = stage_drain, .stop = stage_nothing, .report = stage_report, .close = stage_nothing};
+static const struct gantry_stage_ops ops = {.open = stage_open,
+					    .start = stage_start,
+					    .submit = stage_submit,
+					    .complete = stage_complete,
+					    .poll = stage_poll,
+					    .wake_ns = stage_wake,
+					    .drain = stage_drain,
+					    .stop = stage_nothing,
+					    .report = stage_report,
+					    .close = stage_nothing};
 
 static void make_stage_and_port(int that_keeps)
 {
@@ -76,7 +86,8 @@ static void make_stage_and_port(int that_keeps)
 
 	keeps = that_keeps;
 	gn_pipeline_close(&fw.pipeline);
-	TEST_ASSERT_EQUAL_INT(0, gn_pipeline_open("roles.test", &part, 1, &fw.lane, 1, &fw.pipeline));
+	TEST_ASSERT_EQUAL_INT(0,
+			      gn_pipeline_open("roles.test", &part, 1, &fw.lane, 1, &fw.pipeline));
 	make_port(0);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c - the life of a connection over RDMA: keepalive, what devices report, regions taken back, last messages. */
+/*
+ * conn.c - the life of a connection over RDMA: keepalive, what devices report, regions taken back,
+ * last messages.
+ */
 #include "unit/verbs/ends.h"
 
 #define MS 1000000u
@@ -60,7 +63,8 @@ static void network_is_cut(void)
 	TEST_ASSERT_TRUE(fake_wire_timeout(10) > 0);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&a));
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&b));
-	TEST_ASSERT_TRUE(fake_logged(&a.host, "connection with 127.0.0.2:7471: transport retry counter exceeded"));
+	TEST_ASSERT_TRUE(fake_logged(
+		&a.host, "connection with 127.0.0.2:7471: transport retry counter exceeded"));
 	ends_close();
 }
 
@@ -84,7 +88,8 @@ static void event_of_a_queue(enum ibv_event_type type, int of_cq, int reason)
 	fake_verbs_reset();
 	ends_open(NULL, NULL, NULL);
 	ends_settle();
-	fake_async_push(0, type, of_cq ? (void *)a.conn->control->cq.cq : (void *)a.conn->control->qp.qp);
+	fake_async_push(0, type,
+			of_cq ? (void *)a.conn->control->cq.cq : (void *)a.conn->control->qp.qp);
 	ends_settle();
 	TEST_ASSERT_EQUAL_INT(reason != 0, a.n_closed);
 	TEST_ASSERT_EQUAL_INT(reason, a.reason);
@@ -143,7 +148,8 @@ static void overdue_region_is_taken_back(void)
 	ends_settle();
 	TEST_ASSERT_EQUAL_INT(0, vb_rma_poll(rma, &done, 1) == 1 && done.status == 0);
 	TEST_ASSERT_EQUAL_UINT8(7, s.bytes[0]);
-	TEST_ASSERT_TRUE(closed(&b) != 0); /* -EPROTO, or -ENOTCONN when the other end notices first */
+	/* -EPROTO, or -ENOTCONN when the other end notices first */
+	TEST_ASSERT_TRUE(closed(&b) != 0);
 	vb_rma_destroy(rma);
 	share_end(&s);
 	ends_close();
@@ -171,7 +177,8 @@ static void late_release_is_no_mistake(void)
 static void export_is_refused(void)
 {
 	uint8_t bytes[64];
-	struct gantry_region r = {.addr = bytes, .length = sizeof(bytes), .fd = -1, .rights = GANTRY_REMOTE_READ};
+	struct gantry_region r = {
+		.addr = bytes, .length = sizeof(bytes), .fd = -1, .rights = GANTRY_REMOTE_READ};
 	struct gantry_token token;
 
 	ends_open("max_region_bytes=4KiB", NULL, NULL);
@@ -179,7 +186,8 @@ static void export_is_refused(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_export(a.conn, &r, 0, 1, &token));
 	r.addr = NULL;
 	TEST_ASSERT_EQUAL_INT(-ENOTSUP, vb_export(a.conn, &r, GANTRY_REMOTE_READ, 1, &token));
-	TEST_ASSERT_TRUE(fake_logged(&a.host, "neither mapped nor a file cannot be passed on over RDMA"));
+	TEST_ASSERT_TRUE(
+		fake_logged(&a.host, "neither mapped nor a file cannot be passed on over RDMA"));
 	r.addr = bytes;
 	r.length = 4097;
 	TEST_ASSERT_EQUAL_INT(-E2BIG, vb_export(a.conn, &r, GANTRY_REMOTE_READ, 1, &token));
@@ -187,7 +195,9 @@ static void export_is_refused(void)
 	ends_close();
 }
 
-/* After disconnect nothing of ours can be touched, though last messages may still be on their way. */
+/*
+ * After disconnect nothing of ours can be touched, though last messages may still be on their way.
+ */
 static void leaving_takes_memory_back_at_once(void)
 {
 	struct shared s;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues and the channels that wake: every notification is taken, counted and acknowledged. */
+/*
+ * Completion queues and the channels that wake: every notification is taken, counted and
+ * acknowledged.
+ */
 #include "rig.h"
 
 #define LOT 1024 /* notifications that are acknowledged together */
@@ -42,7 +45,8 @@ static void test_create(void)
 
 	for (int i = 0; i < 4; i++) {
 		memset(&cq, 0x5a, sizeof(cq));
-		TEST_ASSERT_EQUAL_INT(0, vb_cq_create(dev.context, &dev.limits, sizes[i], NULL, &cq));
+		TEST_ASSERT_EQUAL_INT(0,
+				      vb_cq_create(dev.context, &dev.limits, sizes[i], NULL, &cq));
 		TEST_ASSERT_EQUAL_INT(sizes[i], cq.cq->cqe);
 		TEST_ASSERT_EQUAL_INT(0, cq.fate.event);
 		vb_cq_destroy(&cq);
@@ -58,7 +62,8 @@ static void test_limits(void)
 	struct vb_cq cq;
 
 	for (int i = 0; i < 3; i++) {
-		TEST_ASSERT_EQUAL_INT(-E2BIG, vb_cq_create(dev.context, &dev.limits, sizes[i], NULL, &cq));
+		TEST_ASSERT_EQUAL_INT(-E2BIG,
+				      vb_cq_create(dev.context, &dev.limits, sizes[i], NULL, &cq));
 		TEST_ASSERT_NULL(cq.cq);
 	}
 	TEST_ASSERT_EQUAL_UINT(0, fake_verbs_calls("ibv_create_cq"));
@@ -93,7 +98,10 @@ static void test_poll(void)
 	TEST_ASSERT_LESS_THAN(0, vb_cq_poll(&rig.b.cq, wcs, 4));
 }
 
-/* One notification for each time it is armed, on the channel of all queues of a thread, counted where it belongs. */
+/*
+ * One notification for each time it is armed, on the channel of all queues of a thread, counted
+ * where it belongs.
+ */
 static void test_wake(void)
 {
 	struct vb_cq *a = &rig.a.cq, *b = &rig.b.cq;
@@ -184,7 +192,8 @@ static void test_reasons(void)
 	struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(rows[i].reason, vb_wc_reason(rows[i].status), ibv_wc_status_str(rows[i].status));
+		TEST_ASSERT_EQUAL_INT_MESSAGE(rows[i].reason, vb_wc_reason(rows[i].status),
+					      ibv_wc_status_str(rows[i].status));
 	TEST_ASSERT_EQUAL_STRING(ibv_wc_status_str(IBV_WC_WR_FLUSH_ERR), vb_wc_text(&wc));
 }
 

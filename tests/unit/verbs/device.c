@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices: which one is opened, what it can, what happens to it, and what a scan says of all. */
+/*
+ * RDMA devices: which one is opened, what it can, what happens to it, and what a scan says of all.
+ */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +16,15 @@ static char root[64]; /* of a machine that is made up; "": none is */
 
 static void unmake(void)
 {
-	static const char *const paths[] = {"/sys/class/infiniband/rxe0", "/sys/class/infiniband", "/sys/class", "/sys",
-		"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm", "/dev/infiniband", "/dev", ""};
+	static const char *const paths[] = {"/sys/class/infiniband/rxe0",
+					    "/sys/class/infiniband",
+					    "/sys/class",
+					    "/sys",
+					    "/dev/infiniband/uverbs0",
+					    "/dev/infiniband/rdma_cm",
+					    "/dev/infiniband",
+					    "/dev",
+					    ""};
 	char full[128];
 
 	for (size_t i = 0; *root && i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -84,7 +93,8 @@ static void test_no_device(void)
 	fake_devices(2);
 	fake_verbs_fail("rdma_get_devices", 1, ENODEV);
 	expect_none(why, "fake0");
-	fake_verbs_fail("rdma_get_devices", 1, EPERM); /* as the library says it when a module is missing */
+	/* as the library says it when a module is missing */
+	fake_verbs_fail("rdma_get_devices", 1, EPERM);
 	expect_none(why, "fake0");
 }
 
@@ -93,8 +103,11 @@ static void test_open_fails(void)
 	static const struct {
 		const char *function;
 		int error;
-	} rows[] = {{"rdma_get_devices", ENOMEM}, {"rdma_get_devices", EMFILE}, {"rdma_get_devices", ENFILE},
-		{"ibv_query_device", EIO}, {"ibv_query_port", EINVAL}};
+	} rows[] = {{"rdma_get_devices", ENOMEM},
+		    {"rdma_get_devices", EMFILE},
+		    {"rdma_get_devices", ENFILE},
+		    {"ibv_query_device", EIO},
+		    {"ibv_query_port", EINVAL}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fake_verbs_fail(rows[i].function, 1, rows[i].error);
@@ -140,8 +153,11 @@ static void test_limits(void)
 
 static void test_port(void)
 {
-	static const uint32_t mtus[] = {[IBV_MTU_256] = 256, [IBV_MTU_512] = 512, [IBV_MTU_1024] = 1024,
-		[IBV_MTU_2048] = 2048, [IBV_MTU_4096] = 4096};
+	static const uint32_t mtus[] = {[IBV_MTU_256] = 256,
+					[IBV_MTU_512] = 512,
+					[IBV_MTU_1024] = 1024,
+					[IBV_MTU_2048] = 2048,
+					[IBV_MTU_4096] = 4096};
 
 	TEST_ASSERT_EQUAL_INT(0, vb_device_open(&dev, "fake0"));
 	for (int mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++) {
@@ -167,7 +183,8 @@ static int has_odp(uint64_t general, uint32_t rc_caps)
 /* Only when nothing that is done on a queue pair needs pinned memory. */
 static void test_paging_on_demand(void)
 {
-	static const uint32_t needed[] = {IBV_ODP_SUPPORT_SEND, IBV_ODP_SUPPORT_RECV, IBV_ODP_SUPPORT_WRITE, IBV_ODP_SUPPORT_READ};
+	static const uint32_t needed[] = {IBV_ODP_SUPPORT_SEND, IBV_ODP_SUPPORT_RECV,
+					  IBV_ODP_SUPPORT_WRITE, IBV_ODP_SUPPORT_READ};
 
 	TEST_ASSERT_EQUAL_INT(0, vb_device_open(&dev, "fake0"));
 	TEST_ASSERT_EQUAL_INT(1, has_odp(IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, 0xff));
@@ -189,11 +206,15 @@ static void expect_event(enum ibv_event_type type, enum whose whose, int marks)
 	struct vb_async_event *other = whose == OF_CQ ? &rig.a.fate : &rig.a.cq.fate;
 	enum ibv_event_type got = -1;
 
-	fake_async_push(0, type, whose == OF_QP ? (void *)rig.a.qp.qp : whose == OF_CQ ? (void *)rig.a.cq.cq : NULL);
+	fake_async_push(0, type,
+			whose == OF_QP   ? (void *)rig.a.qp.qp
+			: whose == OF_CQ ? (void *)rig.a.cq.cq
+					 : NULL);
 	TEST_ASSERT_EQUAL_INT(1, rig_ready(dev.context->async_fd));
 	TEST_ASSERT_EQUAL_INT(1, vb_device_next_event(&dev, &got));
 	TEST_ASSERT_EQUAL_STRING(ibv_event_type_str(type), ibv_event_type_str(got));
-	TEST_ASSERT_EQUAL_INT_MESSAGE(marks ? (int)type + 1 : 0, fate->event, ibv_event_type_str(type));
+	TEST_ASSERT_EQUAL_INT_MESSAGE(marks ? (int)type + 1 : 0, fate->event,
+				      ibv_event_type_str(type));
 	TEST_ASSERT_EQUAL_INT(0, other->event);
 	TEST_ASSERT_EQUAL_INT(0, rig.b.fate.event);
 	TEST_ASSERT_EQUAL_INT(0, vb_device_next_event(&dev, &got));
@@ -328,8 +349,10 @@ static void test_scan_for_some(void)
 
 static void test_states(void)
 {
-	static const char *const states[] = {[IBV_PORT_NOP] = "unknown", [IBV_PORT_DOWN] = "down", [IBV_PORT_INIT] = "starting",
-		[IBV_PORT_ARMED] = "starting", [IBV_PORT_ACTIVE] = "active", [IBV_PORT_ACTIVE_DEFER] = "unknown"};
+	static const char *const states[] = {
+		[IBV_PORT_NOP] = "unknown",   [IBV_PORT_DOWN] = "down",
+		[IBV_PORT_INIT] = "starting", [IBV_PORT_ARMED] = "starting",
+		[IBV_PORT_ACTIVE] = "active", [IBV_PORT_ACTIVE_DEFER] = "unknown"};
 
 	for (int state = IBV_PORT_NOP; state <= IBV_PORT_ACTIVE_DEFER; state++) {
 		fake_device(0)->port.state = state;
@@ -448,7 +471,8 @@ static void test_advice(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		TEST_ASSERT_TRUE_MESSAGE(strstr(vb_device_advice(rows[i].rc), rows[i].word), rows[i].word);
+		TEST_ASSERT_TRUE_MESSAGE(strstr(vb_device_advice(rows[i].rc), rows[i].word),
+					 rows[i].word);
 }
 
 static void test_unblock(void)

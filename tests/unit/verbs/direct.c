@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.c - a peer names the address at which memory is reached. The other end connects only to networks that its option
- * direct_networks lists; else it reports why not. Here `a` is that peer, and forges what it announces.
+ * direct.c - a peer names the address at which memory is reached. The other end connects only to
+ * networks that its option direct_networks lists; else it reports why not. Here `a` is that peer,
+ * and forges what it announces.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -28,8 +29,17 @@ void tearDown(void)
 static struct vb_ctrl_region region_at(const char *address)
 {
 	const uint32_t next = ++generation;
-	struct vb_ctrl_region r = {.addr = 4096, .length = 4096, .key = 1, .handle = next, .generation = next,
-				   .rights = VB_RIGHTS, .session = 7, .secret = 8, .direct = 1, .port = PORT, .family = AF_INET};
+	struct vb_ctrl_region r = {.addr = 4096,
+				   .length = 4096,
+				   .key = 1,
+				   .handle = next,
+				   .generation = next,
+				   .rights = VB_RIGHTS,
+				   .session = 7,
+				   .secret = 8,
+				   .direct = 1,
+				   .port = PORT,
+				   .family = AF_INET};
 
 	if (inet_pton(AF_INET, address, r.address) != 1) {
 		r.family = AF_INET6;
@@ -46,8 +56,11 @@ static void announce(const struct vb_ctrl_region *r)
 
 static int import(const struct vb_ctrl_region *r, struct gantry_region **region_p)
 {
-	const struct gantry_token token = {
-		.kind = VB_TOKEN_KIND, .handle = r->handle, .length = r->length, .rights = r->rights, .generation = r->generation};
+	const struct gantry_token token = {.kind = VB_TOKEN_KIND,
+					   .handle = r->handle,
+					   .length = r->length,
+					   .rights = r->rights,
+					   .generation = r->generation};
 
 	return vb_import_region(b.conn, &token, 0, region_p);
 }
@@ -145,14 +158,18 @@ static void a_refused_region_lends_its_address_to_no_other(void)
 	announce(&good);
 	bad = region_at("10.99.0.2");
 	announce(&bad);
-	own = region_at("10.99.0.2"); /* an address without `direct` is only what may be passed on */
+	/* an address without `direct` is only what may be passed on */
+	own = region_at("10.99.0.2");
 	own.direct = 0;
 	announce(&own);
-	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &rma)); /* no listener there: the pipe fails in a later turn */
+	/* no listener there: the pipe fails in a later turn */
+	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(b.conn, &attr, &rma));
 	TEST_ASSERT_EQUAL_UINT(1, direct_pipes());
 	for (const struct vb_pipe *p = b.conn->pipes; p; p = p->all)
 		if (p->kind == VB_DIRECT)
-			TEST_ASSERT_EQUAL_HEX32(inet_addr("10.99.0.1"), ((const struct sockaddr_in *)&p->to)->sin_addr.s_addr);
+			TEST_ASSERT_EQUAL_HEX32(
+				inet_addr("10.99.0.1"),
+				((const struct sockaddr_in *)&p->to)->sin_addr.s_addr);
 	TEST_ASSERT_EQUAL_INT(-EACCES, import(&bad, &region));
 	TEST_ASSERT_EQUAL_INT(0, import(&own, &region));
 	vb_release(b.conn, region);
@@ -185,12 +202,24 @@ static void addresses_that_cannot_be(void)
 		ends_open(NULL, NULL, "direct_networks=0.0.0.0/0,::/0");
 		r = region_at(NOBODY);
 		switch (i) {
-		case 0: r.family = 0; break;
-		case 1: r.family = AF_UNIX; break;
-		case 2: r.family = UINT16_MAX; break;
-		case 3: r.port = 0; break;
-		case 4: r.session = 0; break;
-		case 5: r.secret = 0; break;
+		case 0:
+			r.family = 0;
+			break;
+		case 1:
+			r.family = AF_UNIX;
+			break;
+		case 2:
+			r.family = UINT16_MAX;
+			break;
+		case 3:
+			r.port = 0;
+			break;
+		case 4:
+			r.session = 0;
+			break;
+		case 5:
+			r.secret = 0;
+			break;
 		}
 		announce(&r);
 		ends_until(b.n_closed);

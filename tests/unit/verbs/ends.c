@@ -13,7 +13,8 @@ static const struct gantry_option options[] = {
 	GANTRY_OPTION_END,
 };
 
-static const struct gantry_plugin plugin = {.name = "ends", .options = options, .conf_size = sizeof(struct vb_conf)};
+static const struct gantry_plugin plugin = {
+	.name = "ends", .options = options, .conf_size = sizeof(struct vb_conf)};
 
 struct end a, b;
 
@@ -91,20 +92,26 @@ static const struct gantry_conn_events events = {
 
 /* -- the ends -- */
 
-static void open_end(struct end *end, const char *name, const char *ibdev, const char *both, const char *own)
+static void open_end(struct end *end, const char *name, const char *ibdev, const char *both,
+		     const char *own)
 {
 	const char *word[9] = {NULL};
 	char *rest = NULL;
 
 	*end = (struct end){.reason = 0};
 	fake_host_init(&end->host, name);
-	snprintf(end->settings, sizeof(end->settings), "%s %s %s", ibdev, both ? both : "", own ? own : "");
-	for (unsigned i = 0; i < 8 && (word[i] = strtok_r(i ? NULL : end->settings, " ", &rest)); i++)
+	snprintf(end->settings, sizeof(end->settings), "%s %s %s", ibdev, both ? both : "",
+		 own ? own : "");
+	for (unsigned i = 0; i < 8 && (word[i] = strtok_r(i ? NULL : end->settings, " ", &rest));
+	     i++)
 		;
-	end->conf = fake_conf(&plugin, word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7], NULL);
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, vb_transport_open(&end->host.pub, end->conf, end->conf->ibdev, &end->device),
-				      end->host.log);
-	end->bytes = mmap(NULL, ENDS_LOCAL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	end->conf = fake_conf(&plugin, word[0], word[1], word[2], word[3], word[4], word[5],
+			      word[6], word[7], NULL);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(
+		0, vb_transport_open(&end->host.pub, end->conf, end->conf->ibdev, &end->device),
+		end->host.log);
+	end->bytes = mmap(NULL, ENDS_LOCAL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
 	TEST_ASSERT_TRUE(end->bytes != MAP_FAILED);
 	end->local = (struct gantry_region){.addr = end->bytes, .length = ENDS_LOCAL, .fd = -1};
 }
@@ -120,7 +127,8 @@ static uint32_t last_handle; /* of share_begin() */
 static void forget(struct end *end)
 {
 	end->conn = NULL;
-	end->n_connected = end->n_closed = end->reason = end->n_up = end->n_down = end->n_revoke = end->n_revoked = 0;
+	end->n_connected = end->n_closed = end->reason = end->n_up = end->n_down = end->n_revoke =
+		end->n_revoked = 0;
 	end->up = end->down = 0;
 	end->host.log_used = 0;
 }
@@ -222,9 +230,11 @@ struct vb_pipe *queue_far_pipe(const struct queue *q)
 	return lane ? vb_lane_pipe(lane, VB_MESSAGES, q->tx->lane->number) : NULL;
 }
 
-void queue_join(struct queue *q, const struct queue *of, struct end *from, uint32_t lane, uint32_t depth)
+void queue_join(struct queue *q, const struct queue *of, struct end *from, uint32_t lane,
+		uint32_t depth)
 {
-	const struct gantry_queue_attr attr = {.depth = depth, .max_data = UINT32_MAX, .lane = lane};
+	const struct gantry_queue_attr attr = {
+		.depth = depth, .max_data = UINT32_MAX, .lane = lane};
 	void *tx = NULL;
 
 	*q = (struct queue){.to = of->to, .from = from, .id = of->id};
@@ -233,16 +243,18 @@ void queue_join(struct queue *q, const struct queue *of, struct end *from, uint3
 	ends_until(queue_pipe(q) && queue_far_pipe(q));
 }
 
-void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *from, uint32_t from_lane, uint32_t depth,
-		uint32_t max_data)
+void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *from,
+		uint32_t from_lane, uint32_t depth, uint32_t max_data)
 {
-	const struct gantry_queue_attr attr = {.depth = depth, .max_data = max_data, .lane = to_lane};
+	const struct gantry_queue_attr attr = {
+		.depth = depth, .max_data = max_data, .lane = to_lane};
 	struct queue of = {.to = to};
 	void *rx = NULL;
 
 	TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(to->conn, &attr, &of.id, &rx));
 	ends_until(from->up == of.id);
-	queue_join(q, &of, from, from_lane, depth < from->conf->max_depth ? depth : (uint32_t)from->conf->max_depth);
+	queue_join(q, &of, from, from_lane,
+		   depth < from->conf->max_depth ? depth : (uint32_t)from->conf->max_depth);
 	q->rx = rx;
 }
 
@@ -261,10 +273,15 @@ int queue_send(struct queue *q, uint64_t value, uint32_t flags)
 	return vb_send(q->tx, &send, flags);
 }
 
-int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length, uint64_t cookie)
+int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length,
+		      uint64_t cookie)
 {
-	const struct gantry_send send = {.imm = &cookie, .imm_len = sizeof(cookie), .length = length, .region = &s->region,
-					 .region_offset = offset, .cookie = cookie};
+	const struct gantry_send send = {.imm = &cookie,
+					 .imm_len = sizeof(cookie),
+					 .length = length,
+					 .region = &s->region,
+					 .region_offset = offset,
+					 .cookie = cookie};
 
 	return vb_send(q->tx, &send, 0);
 }
@@ -294,14 +311,18 @@ void queue_tell(struct queue *q)
 
 /* -- memory -- */
 
-void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes, uint32_t rights)
+void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes,
+		 uint32_t rights)
 {
 	*s = (struct shared){.owner = owner, .user = user};
 	s->bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	TEST_ASSERT_TRUE(s->bytes != MAP_FAILED);
-	s->region = (struct gantry_region){.addr = s->bytes, .length = bytes, .fd = -1,
+	s->region = (struct gantry_region){.addr = s->bytes,
+					   .length = bytes,
+					   .fd = -1,
 					   .rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE};
-	TEST_ASSERT_EQUAL_INT(0, vb_export(owner->conn, &s->region, rights, ++last_handle, &s->token));
+	TEST_ASSERT_EQUAL_INT(0,
+			      vb_export(owner->conn, &s->region, rights, ++last_handle, &s->token));
 	ends_turn(); /* the other end announces it */
 	ends_until(vb_import_region(user->conn, &s->token, 0, &s->imported) == 0);
 }
@@ -326,15 +347,21 @@ struct vb_rma *rma_open(struct end *end, uint32_t lane, uint32_t depth)
 
 	TEST_ASSERT_EQUAL_INT(0, vb_rma_create(end->conn, &attr, &p));
 	rma = p;
-	ends_until(vb_lane_pipe(rma->lane, shared ? VB_MESSAGES : VB_DATA, shared ? lane : VB_NO_LANE));
+	ends_until(vb_lane_pipe(rma->lane, shared ? VB_MESSAGES : VB_DATA,
+				shared ? lane : VB_NO_LANE));
 	return rma;
 }
 
-int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t at, const struct shared *s, uint64_t offset,
-	   uint32_t length, uint64_t cookie)
+int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t at,
+	   const struct shared *s, uint64_t offset, uint32_t length, uint64_t cookie)
 {
-	const struct gantry_rma what = {.op = op, .length = length, .local = end->bytes + at, .local_region = &end->local,
-					.remote = s->imported, .remote_offset = offset, .cookie = cookie};
+	const struct gantry_rma what = {.op = op,
+					.length = length,
+					.local = end->bytes + at,
+					.local_region = &end->local,
+					.remote = s->imported,
+					.remote_offset = offset,
+					.cookie = cookie};
 
 	return vb_rma_submit(rma, &what);
 }
@@ -346,7 +373,8 @@ struct vb_pipe *pipe_peer(const struct vb_pipe *pipe)
 	const struct vb_conn *other = pipe->conn == a.conn ? b.conn : a.conn;
 
 	for (struct vb_pipe *p = other ? other->pipes : NULL; p; p = p->all)
-		if (p->kind == pipe->kind && p->connects_lane == pipe->connects_lane && p->listens_lane == pipe->listens_lane)
+		if (p->kind == pipe->kind && p->connects_lane == pipe->connects_lane &&
+		    p->listens_lane == pipe->listens_lane)
 			return p;
 	return NULL;
 }
@@ -355,7 +383,8 @@ static void begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests)
 {
 	struct vb_qp *qp = &pipe->qp;
 
-	TEST_ASSERT_TRUE_MESSAGE(pipe->allowed == 0 && pipe->told == 0 && qp->done == qp->built, "it has begun");
+	TEST_ASSERT_TRUE_MESSAGE(pipe->allowed == 0 && pipe->told == 0 && qp->done == qp->built,
+				 "it has begun");
 	pipe->sent = pipe->allowed = pipe->received = pipe->told = pipe->written = messages;
 	pipe->region_head = pipe->region_tail = pipe->taken = pipe->told_taken = messages;
 	*pipe->credit = (struct vb_credit){.allowed = messages, .taken = messages};
@@ -373,12 +402,17 @@ static void check_way(const struct vb_pipe *from, const struct vb_pipe *to)
 	uint32_t under_way = from->sent - to->received, open = to->told - to->received;
 
 	TEST_ASSERT_TRUE_MESSAGE(under_way <= to->window, "received what was not sent");
-	TEST_ASSERT_TRUE_MESSAGE((int32_t)(from->allowed - from->sent) >= 0, "sent what was not allowed");
-	TEST_ASSERT_TRUE_MESSAGE((int32_t)(to->told - from->allowed) >= 0, "allowed itself what it was not told");
-	TEST_ASSERT_TRUE_MESSAGE(open <= to->window && open + to->waiting <= to->window, "told more than there are receives");
+	TEST_ASSERT_TRUE_MESSAGE((int32_t)(from->allowed - from->sent) >= 0,
+				 "sent what was not allowed");
+	TEST_ASSERT_TRUE_MESSAGE((int32_t)(to->told - from->allowed) >= 0,
+				 "allowed itself what it was not told");
+	TEST_ASSERT_TRUE_MESSAGE(open <= to->window && open + to->waiting <= to->window,
+				 "told more than there are receives");
 	TEST_ASSERT_TRUE_MESSAGE(to->waiting <= to->slots, "more waits than there are slots");
-	TEST_ASSERT_TRUE_MESSAGE(from->qp.built - from->qp.done <= from->qp.depth, "more requests than fit");
-	TEST_ASSERT_TRUE_MESSAGE(from->region_head - from->region_tail <= from->window, "more regions than messages");
+	TEST_ASSERT_TRUE_MESSAGE(from->qp.built - from->qp.done <= from->qp.depth,
+				 "more requests than fit");
+	TEST_ASSERT_TRUE_MESSAGE(from->region_head - from->region_tail <= from->window,
+				 "more regions than messages");
 }
 
 void pipes_check(void)

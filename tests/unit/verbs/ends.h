@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ends.h - two ends of the transport over RDMA in one process, on the fake: `a` connects, `b` listens. Their insides are seen,
- * and what must hold of the pipes between them at any time can be checked.
+ * ends.h - two ends of the transport over RDMA in one process, on the fake: `a` connects, `b`
+ * listens. Their insides are seen, and what must hold of the pipes between them at any time can be
+ * checked.
  */
 #ifndef UNIT_VERBS_ENDS_H
 #define UNIT_VERBS_ENDS_H
@@ -27,7 +28,7 @@ struct end {
 	void *device, *listener;
 	struct vb_conn *conn;
 	int n_connected, n_closed, reason, n_up, n_down, n_revoke, n_revoked, revoked_rc;
-	uint32_t up, down; /* the consumers that came and went last */
+	uint32_t up, down;          /* the consumers that came and went last */
 	struct gantry_region local; /* memory that is registered for remote access of this end */
 	uint8_t *bytes;             /* which is here */
 };
@@ -51,49 +52,65 @@ struct shared {
 
 extern struct end a, b;
 
-/* Settings as "name=value name=value" or NULL, of both, of one. Devices are fake0 and fake1: a test changes them before. */
+/*
+ * Settings as "name=value name=value" or NULL, of both, of one. Devices are fake0 and fake1: a test
+ * changes them before.
+ */
 void ends_open(const char *both, const char *of_a, const char *of_b);
-void ends_open_devices(const char *both, const char *of_a, const char *of_b); /* and do not connect them */
+/* and do not connect them */
+void ends_open_devices(const char *both, const char *of_a, const char *of_b);
 void ends_connect(void); /* after ends_open_devices(), and again after each ends_leave() */
 void ends_close(void);
-/* Disconnect, let the time that the devices have for the last messages run out, and stop listening. The devices stay open. */
+/*
+ * Disconnect, let the time that the devices have for the last messages run out, and stop listening.
+ * The devices stay open.
+ */
 void ends_leave(void);
 /* Progress of both devices. */
 void ends_turn(void);
-#define ends_until(what)                                                                                                \
-	do {                                                                                                            \
-		for (int turns_ = 0; !(what); turns_++) {                                                               \
-			TEST_ASSERT_TRUE_MESSAGE(turns_ < ENDS_TURNS, "in vain: " #what);                               \
-			ends_turn();                                                                                    \
-		}                                                                                                       \
+#define ends_until(what) \
+	do { \
+		for (int turns_ = 0; !(what); turns_++) { \
+			TEST_ASSERT_TRUE_MESSAGE(turns_ < ENDS_TURNS, "in vain: " #what); \
+			ends_turn(); \
+		} \
 	} while (0)
 void ends_settle(void); /* as many turns as anything should take */
 
-void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *from, uint32_t from_lane, uint32_t depth,
-		uint32_t max_data);
+void queue_open(struct queue *q, struct end *to, uint32_t to_lane, struct end *from,
+		uint32_t from_lane, uint32_t depth, uint32_t max_data);
 /* Another producer of the same consumer. */
-void queue_join(struct queue *q, const struct queue *of, struct end *from, uint32_t lane, uint32_t depth);
+void queue_join(struct queue *q, const struct queue *of, struct end *from, uint32_t lane,
+		uint32_t depth);
 void queue_close(struct queue *q);
-struct vb_pipe *queue_pipe(const struct queue *q); /* at the producer's end */
+struct vb_pipe *queue_pipe(const struct queue *q);     /* at the producer's end */
 struct vb_pipe *queue_far_pipe(const struct queue *q); /* at the consumer's */
 int queue_send(struct queue *q, uint64_t value, uint32_t flags);
-int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length, uint64_t cookie);
+int queue_send_region(struct queue *q, const struct shared *s, uint64_t offset, uint32_t length,
+		      uint64_t cookie);
 /* Take one message, which must be there; its first eight bytes. */
 uint64_t queue_take(struct queue *q, struct gantry_msg *msg);
-/* Let the producer have the credit that there is, by a poll of each side; then this many can be sent. */
+/*
+ * Let the producer have the credit that there is, by a poll of each side; then this many can be
+ * sent.
+ */
 void queue_tell(struct queue *q);
 
-void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes, uint32_t rights);
+void share_begin(struct shared *s, struct end *owner, struct end *user, uint64_t bytes,
+		 uint32_t rights);
 void share_end(struct shared *s); /* after a release */
 
 struct vb_rma *rma_open(struct end *end, uint32_t lane, uint32_t depth);
 /* Local memory of the end at an offset. */
-int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t at, const struct shared *s, uint64_t offset,
-	   uint32_t length, uint64_t cookie);
+int rma_do(struct vb_rma *rma, struct end *end, enum gantry_rma_op op, uint32_t at,
+	   const struct shared *s, uint64_t offset, uint32_t length, uint64_t cookie);
 
 /* The other end of a pipe. NULL: none. */
 struct vb_pipe *pipe_peer(const struct vb_pipe *pipe);
-/* Let a message pipe begin as if so many messages had gone each way, and requests been posted, before. */
+/*
+ * Let a message pipe begin as if so many messages had gone each way, and requests been posted,
+ * before.
+ */
 void pipe_begin_at(struct vb_pipe *pipe, uint32_t messages, uint32_t requests);
 /* What must hold of all pipes between a and b, whatever is under way. */
 void pipes_check(void);

@@ -68,7 +68,10 @@ static void check_data(const struct vb_event *event, unsigned n)
 		TEST_ASSERT_EQUAL_UINT8(0, event->private_data[i]);
 }
 
-/* All but the two that need more: CONNECT_REQUEST, and CONNECT_RESPONSE, which is of ids without a queue pair. */
+/*
+ * All but the two that need more: CONNECT_REQUEST, and CONNECT_RESPONSE, which is of ids without a
+ * queue pair.
+ */
 static void test_every_type(void)
 {
 	struct vb_event event;
@@ -79,7 +82,8 @@ static void test_every_type(void)
 		memset(&event, 0x5a, sizeof(event));
 		fake_cm_push(id, type, -(int)type, "why not", 8);
 		TEST_ASSERT_EQUAL_INT(1, rig_ready(channel->fd));
-		TEST_ASSERT_EQUAL_INT_MESSAGE(1, vb_events_next(channel, &event), rdma_event_str(type));
+		TEST_ASSERT_EQUAL_INT_MESSAGE(1, vb_events_next(channel, &event),
+					      rdma_event_str(type));
 		TEST_ASSERT_EQUAL_STRING(rdma_event_str(type), rdma_event_str(event.type));
 		TEST_ASSERT_EQUAL_INT(-(int)type, event.status);
 		TEST_ASSERT_EQUAL_PTR(id, event.id);
@@ -114,8 +118,8 @@ static void test_request(void)
 
 static void test_in_order(void)
 {
-	static const enum rdma_cm_event_type types[] = {RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_TIMEWAIT_EXIT,
-		RDMA_CM_EVENT_ADDR_CHANGE};
+	static const enum rdma_cm_event_type types[] = {
+		RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_TIMEWAIT_EXIT, RDMA_CM_EVENT_ADDR_CHANGE};
 	struct vb_event event;
 
 	for (int i = 0; i < 3; i++)
@@ -127,7 +131,10 @@ static void test_in_order(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_events_next(channel, &event));
 }
 
-/* The library gives EINVAL only for no event at all; whatever it says, the id that came with the event is not lost. */
+/*
+ * The library gives EINVAL only for no event at all; whatever it says, the id that came with the
+ * event is not lost.
+ */
 static void test_acknowledging_fails(void)
 {
 	struct vb_event event;
@@ -176,12 +183,13 @@ static void test_reasons(void)
 		{RDMA_CM_EVENT_ADDR_CHANGE, 0, -EADDRNOTAVAIL},
 		{RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, 0},
 		{LAST + 1, -ENODEV, 0}, /* of a later library */
-		{(enum rdma_cm_event_type)-1, -ENODEV, 0},
+		{(enum rdma_cm_event_type) - 1, -ENODEV, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		TEST_ASSERT_EQUAL_INT_MESSAGE(rows[i].reason, vb_event_reason(rows[i].type, rows[i].status),
-			rdma_event_str(rows[i].type));
+		TEST_ASSERT_EQUAL_INT_MESSAGE(rows[i].reason,
+					      vb_event_reason(rows[i].type, rows[i].status),
+					      rdma_event_str(rows[i].type));
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every call into the libraries that can fail does so once, at every place where it is called: the error comes out as it
- * went in, and nothing is left.
+ * Every call into the libraries that can fail does so once, at every place where it is called: the
+ * error comes out as it went in, and nothing is left.
  */
 #include <stdio.h>
 
@@ -132,7 +132,8 @@ static void test_each(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		TEST_ASSERT_TRUE_MESSAGE(fail_everywhere(rows[i].function, rows[i].allowed) > 0, rows[i].function);
+		TEST_ASSERT_TRUE_MESSAGE(fail_everywhere(rows[i].function, rows[i].allowed) > 0,
+					 rows[i].function);
 }
 
 /* A notification that is not there, and the end of those that are, which may be said in any way. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake of libibverbs: it moves what it should, fails as a device does, and notes each misuse that it promises to note. */
+/*
+ * The fake of libibverbs: it moves what it should, fails as a device does, and notes each misuse
+ * that it promises to note.
+ */
 #include <poll.h>
 
 #include "pair.h"
@@ -50,8 +53,10 @@ static void expect_state(struct pair_end *end, enum ibv_qp_state state)
 /* From a to b. */
 static int write_nothing(int signalled)
 {
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = signalled ? IBV_SEND_SIGNALED : 0,
-		.wr.rdma.rkey = pair.b.mr->rkey}, *bad;
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = signalled ? IBV_SEND_SIGNALED : 0,
+				 .wr.rdma.rkey = pair.b.mr->rkey},
+			   *bad;
 
 	return ibv_post_send(pair.a.id->qp, &wr, &bad);
 }
@@ -121,8 +126,12 @@ static void test_pieces_and_chains(void)
 {
 	struct ibv_sge from[2], to[2];
 	struct ibv_recv_wr recv = {.wr_id = 1, .sg_list = to, .num_sge = 2}, *bad_recv;
-	struct ibv_send_wr wr[2] = {{.wr_id = 2, .opcode = IBV_WR_RDMA_WRITE}, {.wr_id = 3, .opcode = IBV_WR_SEND_WITH_IMM,
-		.send_flags = IBV_SEND_SIGNALED, .imm_data = htonl(7)}}, *bad;
+	struct ibv_send_wr wr[2] = {{.wr_id = 2, .opcode = IBV_WR_RDMA_WRITE},
+				    {.wr_id = 3,
+				     .opcode = IBV_WR_SEND_WITH_IMM,
+				     .send_flags = IBV_SEND_SIGNALED,
+				     .imm_data = htonl(7)}},
+			   *bad;
 
 	pair_up(&pair);
 	memcpy(pair.a.buf, "ABCDEFGH", 8);
@@ -151,7 +160,10 @@ static void test_pieces_and_chains(void)
 	pair_down(&pair);
 }
 
-/* Inline data is taken at once, other data when it goes: a buffer that is used again too early shows. */
+/*
+ * Inline data is taken at once, other data when it goes: a buffer that is used again too early
+ * shows.
+ */
 static void test_when_data_is_read(void)
 {
 	pair_up(&pair);
@@ -204,7 +216,10 @@ static void test_slots_of_the_send_queue(void)
 	pair_up(&pair);
 	for (unsigned i = 0; i < 8; i++)
 		TEST_ASSERT_EQUAL_INT(0, write_nothing(i == 5));
-	/* all are done; nothing is free before the signalled one was polled, and then not what came after it */
+	/*
+	 * all are done; nothing is free before the signalled one was polled, and then not what came
+	 * after it
+	 */
 	TEST_ASSERT_EQUAL_UINT(0, fake_wire_waiting(NULL));
 	TEST_ASSERT_EQUAL_INT(ENOMEM, write_nothing(0));
 	pair_done(&pair.a, 0, IBV_WC_SUCCESS);
@@ -223,8 +238,9 @@ static void test_bad_wr(void)
 
 	pair_up(&pair);
 	for (unsigned i = 0; i < 10; i++) {
-		wr[i] = (struct ibv_send_wr){.next = i < 9 ? &wr[i + 1] : NULL, .opcode = IBV_WR_RDMA_WRITE,
-			.send_flags = IBV_SEND_SIGNALED};
+		wr[i] = (struct ibv_send_wr){.next = i < 9 ? &wr[i + 1] : NULL,
+					     .opcode = IBV_WR_RDMA_WRITE,
+					     .send_flags = IBV_SEND_SIGNALED};
 		recv[i].next = i < 9 ? &recv[i + 1] : NULL;
 	}
 	TEST_ASSERT_EQUAL_INT(ENOMEM, ibv_post_send(pair.a.id->qp, wr, &bad));

@@ -53,8 +53,8 @@ static void ask(void)
 
 static void test_addresses(void)
 {
-	struct sockaddr_in at = pair_address("127.0.0.2", 7000), nowhere = pair_address("127.0.0.9", 7000), any = {
-		.sin_family = AF_INET};
+	struct sockaddr_in at = pair_address("127.0.0.2", 7000),
+			   nowhere = pair_address("127.0.0.9", 7000), any = {.sin_family = AF_INET};
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	struct rdma_event_channel *channel = pair_channel();
 	struct rdma_cm_id *id, *other;
@@ -104,16 +104,22 @@ static void test_an_address_that_nobody_has(void)
 
 static void test_what_is_agreed(void)
 {
-	struct rdma_conn_param param = {.responder_resources = 3, .initiator_depth = 5, .retry_count = 1, .rnr_retry_count = 1};
+	struct rdma_conn_param param = {.responder_resources = 3,
+					.initiator_depth = 5,
+					.retry_count = 1,
+					.rnr_retry_count = 1};
 	struct ibv_qp_init_attr init;
 	struct rdma_cm_event *event;
 	struct ibv_qp_attr attr;
 	uint8_t ack_timeout = 14;
 
 	start();
-	TEST_ASSERT_EQUAL_INT(0, rdma_set_option(pair.a.id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout, 1));
-	pair.param = (struct rdma_conn_param){.responder_resources = 7, .initiator_depth = 9, .retry_count = 4,
-		.rnr_retry_count = 5};
+	TEST_ASSERT_EQUAL_INT(0, rdma_set_option(pair.a.id, RDMA_OPTION_ID,
+						 RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout, 1));
+	pair.param = (struct rdma_conn_param){.responder_resources = 7,
+					      .initiator_depth = 9,
+					      .retry_count = 4,
+					      .rnr_retry_count = 5};
 	TEST_ASSERT_EQUAL_INT(0, rdma_connect(pair.a.id, &pair.param));
 	TEST_ASSERT_EQUAL_INT(0, rdma_get_cm_event(pair.b.channel, &event));
 	TEST_ASSERT_EQUAL_PTR(pair.listener, event->listen_id);

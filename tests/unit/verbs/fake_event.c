@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake of librdmacm: events of a test's own, what must be noted as misuse, and threads that wait. */
+/*
+ * The fake of librdmacm: events of a test's own, what must be noted as misuse, and threads that
+ * wait.
+ */
 #include <pthread.h>
 
 #include "pair.h"
@@ -47,9 +50,12 @@ static void test_any_event(void)
 {
 	start();
 	for (int type = RDMA_CM_EVENT_ADDR_RESOLVED; type <= RDMA_CM_EVENT_TIMEWAIT_EXIT; type++)
-		if (type != RDMA_CM_EVENT_CONNECT_REQUEST && type != RDMA_CM_EVENT_CONNECT_RESPONSE) {
+		if (type != RDMA_CM_EVENT_CONNECT_REQUEST &&
+		    type != RDMA_CM_EVENT_CONNECT_RESPONSE) {
 			fake_cm_push(pair.a.id, (enum rdma_cm_event_type)type, -type, NULL, 0);
-			TEST_ASSERT_EQUAL_PTR(pair.a.id, pair_expect(pair.a.channel, (enum rdma_cm_event_type)type, -type));
+			TEST_ASSERT_EQUAL_PTR(
+				pair.a.id,
+				pair_expect(pair.a.channel, (enum rdma_cm_event_type)type, -type));
 		}
 	finish();
 }
@@ -69,7 +75,8 @@ static void test_a_forged_request(void)
 	TEST_ASSERT_EQUAL_INT(0, rdma_accept(pair.b.id, &pair.param));
 	pair_expect_none(pair.b.channel);
 	pair_unfurnish(&pair.b);
-	fake_cm_push(pair.listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, NULL, 0); /* never seen: no leak */
+	/* never seen: no leak */
+	fake_cm_push(pair.listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, NULL, 0);
 	finish();
 }
 
@@ -80,8 +87,10 @@ static void test_device_removal(void)
 	pair_up(&pair);
 	fake_device_remove(1);
 	pair_expect_none(pair.a.channel);
-	TEST_ASSERT_EQUAL_PTR(pair.b.id, pair_expect(pair.b.channel, RDMA_CM_EVENT_DEVICE_REMOVAL, 0));
-	TEST_ASSERT_EQUAL_PTR(pair.listener, pair_expect(pair.b.channel, RDMA_CM_EVENT_DEVICE_REMOVAL, 0));
+	TEST_ASSERT_EQUAL_PTR(pair.b.id,
+			      pair_expect(pair.b.channel, RDMA_CM_EVENT_DEVICE_REMOVAL, 0));
+	TEST_ASSERT_EQUAL_PTR(pair.listener,
+			      pair_expect(pair.b.channel, RDMA_CM_EVENT_DEVICE_REMOVAL, 0));
 	TEST_ASSERT_EQUAL_INT(0, ibv_get_async_event(pair.b.id->verbs, &event));
 	TEST_ASSERT_EQUAL_INT(IBV_EVENT_DEVICE_FATAL, event.event_type);
 	ibv_ack_async_event(&event);
@@ -99,7 +108,8 @@ static void test_migrate(void)
 	TEST_ASSERT_EQUAL_INT(0, rdma_migrate_id(pair.b.id, other));
 	TEST_ASSERT_EQUAL_PTR(other, pair.b.id->channel);
 	TEST_ASSERT_EQUAL_PTR(pair.b.id, pair_expect(other, RDMA_CM_EVENT_ADDR_CHANGE, 0));
-	TEST_ASSERT_EQUAL_PTR(pair.listener, pair_expect(pair.b.channel, RDMA_CM_EVENT_ADDR_CHANGE, 0));
+	TEST_ASSERT_EQUAL_PTR(pair.listener,
+			      pair_expect(pair.b.channel, RDMA_CM_EVENT_ADDR_CHANGE, 0));
 	TEST_ASSERT_EQUAL_INT(0, rdma_disconnect(pair.a.id));
 	pair_expect(other, RDMA_CM_EVENT_DISCONNECTED, 0);
 	pair_down(&pair);
@@ -118,7 +128,8 @@ static void test_acknowledged_exactly_once(void)
 	expect_misuse("rdma_ack_cm_event(): that rdma_cm event not acknowledged does not exist");
 	fake_cm_push(pair.a.id, RDMA_CM_EVENT_ADDR_CHANGE, 0, NULL, 0);
 	TEST_ASSERT_EQUAL_INT(0, rdma_get_cm_event(pair.a.channel, &left));
-	TEST_ASSERT_NOT_NULL(strstr(fake_verbs_check_clean(), "1 rdma_cm event not acknowledged left"));
+	TEST_ASSERT_NOT_NULL(
+		strstr(fake_verbs_check_clean(), "1 rdma_cm event not acknowledged left"));
 	pair_down(&pair);
 	expect_misuse("rdma_destroy_id(): 1 events are not acknowledged");
 	TEST_ASSERT_EQUAL_INT(0, rdma_ack_cm_event(left));
@@ -130,7 +141,8 @@ static void test_what_is_left(void)
 	struct rdma_cm_id *id;
 
 	TEST_ASSERT_EQUAL_INT(0, rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
-	TEST_ASSERT_EQUAL_STRING("1 event channel left; 1 rdma_cm id left", fake_verbs_check_clean());
+	TEST_ASSERT_EQUAL_STRING("1 event channel left; 1 rdma_cm id left",
+				 fake_verbs_check_clean());
 	rdma_destroy_event_channel(channel);
 	expect_misuse("rdma_destroy_event_channel(): 1 ids use it");
 	TEST_ASSERT_EQUAL_INT(0, rdma_destroy_id(id));
@@ -161,7 +173,7 @@ static void *serve(void *arg)
 	ibv_req_notify_cq(pair.b.cq, 0);
 	TEST_ASSERT_EQUAL_INT(0, rdma_accept(pair.b.id, &pair.param));
 	pair_expect(pair.b.channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-	for (unsigned n = 0; n < 200; ) {
+	for (unsigned n = 0; n < 200;) {
 		TEST_ASSERT_EQUAL_INT(0, ibv_get_cq_event(pair.b.comp, &cq, &context));
 		ibv_ack_cq_events(cq, 1);
 		ibv_req_notify_cq(cq, 0);
@@ -187,10 +199,11 @@ static void test_two_threads(void)
 	pair_recv(&pair.a, 0, 0, 8);
 	TEST_ASSERT_EQUAL_INT(0, rdma_connect(pair.a.id, &pair.param));
 	pair_expect(pair.a.channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-	for (unsigned n = 0; n < 200; ) {
+	for (unsigned n = 0; n < 200;) {
 		pair.a.buf[0] = (uint8_t)n;
-		TEST_ASSERT_EQUAL_INT(0, pair_send(&pair.a, n, 0, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE));
-		for (unsigned before = n; n == before; )
+		TEST_ASSERT_EQUAL_INT(
+			0, pair_send(&pair.a, n, 0, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE));
+		for (unsigned before = n; n == before;)
 			if (ibv_poll_cq(pair.a.cq, 1, &wc) == 1 && wc.opcode == IBV_WC_RECV) {
 				pair_recv(&pair.a, n, 0, 8);
 				n++;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake of libibverbs: devices, limits, what is left, and failures on demand of every function. */
+/*
+ * The fake of libibverbs: devices, limits, what is left, and failures on demand of every function.
+ */
 #include <stdlib.h>
 
 #include "pair.h"
@@ -96,7 +98,8 @@ static void test_what_a_device_says(void)
 	/* what it has not, fails as it does on a device that has it not */
 	TEST_ASSERT_NULL(ibv_create_cq_ex(ctx, &(struct ibv_cq_init_attr_ex){.cqe = 1}));
 	TEST_ASSERT_EQUAL_INT(EOPNOTSUPP, errno);
-	TEST_ASSERT_NULL(ibv_alloc_parent_domain(ctx, &(struct ibv_parent_domain_init_attr){.pd = NULL}));
+	TEST_ASSERT_NULL(
+		ibv_alloc_parent_domain(ctx, &(struct ibv_parent_domain_init_attr){.pd = NULL}));
 	TEST_ASSERT_EQUAL_INT(EOPNOTSUPP, errno);
 }
 
@@ -104,10 +107,12 @@ static void test_words(void)
 {
 	TEST_ASSERT_EQUAL_STRING("remote access error", ibv_wc_status_str(IBV_WC_REM_ACCESS_ERR));
 	TEST_ASSERT_EQUAL_STRING("unknown", ibv_wc_status_str((enum ibv_wc_status)99));
-	TEST_ASSERT_EQUAL_STRING("local catastrophic error", ibv_event_type_str(IBV_EVENT_DEVICE_FATAL));
+	TEST_ASSERT_EQUAL_STRING("local catastrophic error",
+				 ibv_event_type_str(IBV_EVENT_DEVICE_FATAL));
 	TEST_ASSERT_EQUAL_STRING("active", ibv_port_state_str(IBV_PORT_ACTIVE));
 	TEST_ASSERT_EQUAL_STRING("InfiniBand channel adapter", ibv_node_type_str(IBV_NODE_CA));
-	TEST_ASSERT_EQUAL_STRING("RDMA_CM_EVENT_TIMEWAIT_EXIT", rdma_event_str(RDMA_CM_EVENT_TIMEWAIT_EXIT));
+	TEST_ASSERT_EQUAL_STRING("RDMA_CM_EVENT_TIMEWAIT_EXIT",
+				 rdma_event_str(RDMA_CM_EVENT_TIMEWAIT_EXIT));
 }
 
 static void test_limits(void)
@@ -146,8 +151,11 @@ static void test_limits(void)
 	TEST_ASSERT_EQUAL_INT(ENOMEM, errno);
 	init.send_cq = init.recv_cq = cq;
 	for (int i = 0; i < 5; i++) {
-		init.cap = (struct ibv_qp_cap){.max_send_wr = 16 + (i == 0), .max_recv_wr = 16 + (i == 1),
-			.max_send_sge = 2 + (i == 2), .max_recv_sge = 2 + (i == 3), .max_inline_data = 8 + (i == 4)};
+		init.cap = (struct ibv_qp_cap){.max_send_wr = 16 + (i == 0),
+					       .max_recv_wr = 16 + (i == 1),
+					       .max_send_sge = 2 + (i == 2),
+					       .max_recv_sge = 2 + (i == 3),
+					       .max_inline_data = 8 + (i == 4)};
 		TEST_ASSERT_NULL(ibv_create_qp(pd, &init));
 		TEST_ASSERT_EQUAL_INT(EINVAL, errno);
 	}
@@ -157,8 +165,10 @@ static void test_limits(void)
 	TEST_ASSERT_EQUAL_INT(ENOMEM, errno);
 	TEST_ASSERT_EQUAL_INT(EBUSY, ibv_destroy_cq(cq));
 	TEST_ASSERT_EQUAL_INT(EBUSY, ibv_dealloc_pd(pd));
-	TEST_ASSERT_EQUAL_STRING("1 device list left; 1 device context left; 1 protection domain left; 1 memory region left; "
-		"1 completion queue left; 1 queue pair left", fake_verbs_check_clean());
+	TEST_ASSERT_EQUAL_STRING(
+		"1 device list left; 1 device context left; 1 protection domain left; 1 memory region left; "
+		"1 completion queue left; 1 queue pair left",
+		fake_verbs_check_clean());
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_qp(qp));
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_cq(cq));
 	TEST_ASSERT_EQUAL_INT(0, ibv_dereg_mr(mr));
@@ -291,7 +301,8 @@ static void test_every_function_of_libibverbs_fails(void)
 	TEST_ASSERT_EQUAL_PTR(&send, bad_send);
 	FAILS_VALUE(ibv_post_recv, ibv_post_recv(qp, &recv, &bad_recv));
 	TEST_ASSERT_EQUAL_PTR(&recv, bad_recv);
-	FAILS_NULL(ibv_create_srq, ibv_create_srq(pd, &(struct ibv_srq_init_attr){.attr.max_wr = 1}));
+	FAILS_NULL(ibv_create_srq,
+		   ibv_create_srq(pd, &(struct ibv_srq_init_attr){.attr.max_wr = 1}));
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_qp(qp));
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_cq(cq));
 	TEST_ASSERT_EQUAL_INT(0, ibv_destroy_comp_channel(channel));
@@ -328,7 +339,8 @@ static void test_every_function_of_librdmacm_fails(void)
 	FAILS_ERRNO(rdma_disconnect, rdma_disconnect(id));
 	FAILS_ERRNO(rdma_notify, rdma_notify(id, IBV_EVENT_COMM_EST));
 	FAILS_ERRNO(rdma_get_cm_event, rdma_get_cm_event(channel, &event));
-	FAILS_ERRNO(rdma_set_option, rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, 1));
+	FAILS_ERRNO(rdma_set_option,
+		    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, 1));
 	FAILS_ERRNO(rdma_migrate_id, rdma_migrate_id(id, pair.b.channel));
 	FAILS_ERRNO(rdma_init_qp_attr, rdma_init_qp_attr(id, &attr, &mask));
 	FAILS_NULL(rdma_get_devices, rdma_get_devices(NULL));

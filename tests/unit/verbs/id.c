@@ -36,7 +36,8 @@ static void test_addresses(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memset(&addr, 0x5a, sizeof(addr));
-		TEST_ASSERT_EQUAL_INT_MESSAGE(0, vb_address_parse(rows[i].text, &addr), rows[i].text);
+		TEST_ASSERT_EQUAL_INT_MESSAGE(0, vb_address_parse(rows[i].text, &addr),
+					      rows[i].text);
 		vb_address_print((struct sockaddr *)&addr, text, sizeof(text));
 		TEST_ASSERT_EQUAL_STRING(rows[i].printed ? rows[i].printed : rows[i].text, text);
 	}
@@ -44,11 +45,42 @@ static void test_addresses(void)
 
 static void test_bad_addresses(void)
 {
-	static const char *const texts[] = {"", ":", ":1", "1", "127.0.0.1", "127.0.0.1:", "127.0.0.1: 1", "127.0.0.1:+1",
-		"127.0.0.1:-1", "127.0.0.1:1 ", "127.0.0.1:0x1", "127.0.0.1:65536", "127.0.0.1:99999", "127.0.0.1:4294967297",
-		"127.0.0.1:000001", "127.0.0.1:http", "127.1:1", "1:1", "127.0.0.256:1", "0x7f.0.0.1:1", "localhost:1", "::1:1",
-		"::1", "[::1]", "[::1]:", "[::1:1", "::1]:1", "[]:1", "[::1]x:1", "[:1]:1", "[127.0.0.1]:1", "[localhost]:1",
-		"[::1]:65536", "[[::1]]:1", "127.0.0.1:1:1",
+	static const char *const texts[] = {
+		"",
+		":",
+		":1",
+		"1",
+		"127.0.0.1",
+		"127.0.0.1:",
+		"127.0.0.1: 1",
+		"127.0.0.1:+1",
+		"127.0.0.1:-1",
+		"127.0.0.1:1 ",
+		"127.0.0.1:0x1",
+		"127.0.0.1:65536",
+		"127.0.0.1:99999",
+		"127.0.0.1:4294967297",
+		"127.0.0.1:000001",
+		"127.0.0.1:http",
+		"127.1:1",
+		"1:1",
+		"127.0.0.256:1",
+		"0x7f.0.0.1:1",
+		"localhost:1",
+		"::1:1",
+		"::1",
+		"[::1]",
+		"[::1]:",
+		"[::1:1",
+		"::1]:1",
+		"[]:1",
+		"[::1]x:1",
+		"[:1]:1",
+		"[127.0.0.1]:1",
+		"[localhost]:1",
+		"[::1]:65536",
+		"[[::1]]:1",
+		"127.0.0.1:1:1",
 		"[0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890]:1"};
 	struct sockaddr_storage addr;
 
@@ -119,8 +151,11 @@ static void test_resolve(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_events_open(&rig.a.events));
 	TEST_ASSERT_EQUAL_INT(0, vb_id_create(rig.a.events, &rig, &rig.a.id));
 	fake_verbs_fail("rdma_resolve_addr", 1, ENETUNREACH);
-	TEST_ASSERT_EQUAL_INT(-ENETUNREACH, vb_id_resolve_addr(rig.a.id, NULL, rig_address("127.0.0.2:7000"), RIG_MS));
-	TEST_ASSERT_EQUAL_INT(0, vb_id_resolve_addr(rig.a.id, NULL, rig_address("127.0.0.2:7000"), RIG_MS));
+	TEST_ASSERT_EQUAL_INT(
+		-ENETUNREACH,
+		vb_id_resolve_addr(rig.a.id, NULL, rig_address("127.0.0.2:7000"), RIG_MS));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_id_resolve_addr(rig.a.id, NULL, rig_address("127.0.0.2:7000"), RIG_MS));
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_ADDR_RESOLVED));
 	TEST_ASSERT_NOT_NULL(rig.a.id->verbs);
 	fake_verbs_fail("rdma_resolve_route", 1, EIO);
@@ -136,7 +171,8 @@ static void test_from_an_address(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_address_parse("10.99.0.2:0", &from));
 	TEST_ASSERT_EQUAL_INT(0, vb_events_open(&rig.a.events));
 	TEST_ASSERT_EQUAL_INT(0, vb_id_create(rig.a.events, &rig, &rig.a.id));
-	TEST_ASSERT_EQUAL_INT(0, vb_id_resolve_addr(rig.a.id, (struct sockaddr *)&from, rig_address("127.0.0.1:7000"), RIG_MS));
+	TEST_ASSERT_EQUAL_INT(0, vb_id_resolve_addr(rig.a.id, (struct sockaddr *)&from,
+						    rig_address("127.0.0.1:7000"), RIG_MS));
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_ADDR_RESOLVED));
 	TEST_ASSERT_EQUAL_STRING("fake1", ibv_get_device_name(rig.a.id->verbs->device));
 }
@@ -145,7 +181,8 @@ static void test_nowhere(void)
 {
 	TEST_ASSERT_EQUAL_INT(0, vb_events_open(&rig.a.events));
 	TEST_ASSERT_EQUAL_INT(0, vb_id_create(rig.a.events, &rig, &rig.a.id));
-	TEST_ASSERT_EQUAL_INT(0, vb_id_resolve_addr(rig.a.id, NULL, rig_address("192.0.2.1:7000"), RIG_MS));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_id_resolve_addr(rig.a.id, NULL, rig_address("192.0.2.1:7000"), RIG_MS));
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_ADDR_ERROR));
 	TEST_ASSERT_EQUAL_INT(-EHOSTUNREACH, vb_event_reason(rig.a.event.type, rig.a.event.status));
 }
@@ -197,37 +234,38 @@ static void test_data(void)
 
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.a));
-	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, big, sizeof(big)));
+	TEST_ASSERT_EQUAL_INT(
+		-EMSGSIZE, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, big, sizeof(big)));
 	TEST_ASSERT_EQUAL_UINT(0, fake_verbs_calls("rdma_connect"));
 	memset(big, 'x', sizeof(big));
-	TEST_ASSERT_EQUAL_INT(0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, big, VB_PRIVATE_MAX));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, big, VB_PRIVATE_MAX));
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.b, RDMA_CM_EVENT_CONNECT_REQUEST));
 	rig.b.id = rig.b.event.id;
 	TEST_ASSERT_EQUAL_MEMORY(big, rig.b.event.private_data, VB_PRIVATE_MAX);
 	TEST_ASSERT_EQUAL_UINT(VB_PRIVATE_MAX, rig.b.event.private_len);
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.b));
-	TEST_ASSERT_EQUAL_INT(-EMSGSIZE,
-		vb_id_accept(rig.b.id, &rig.b.limits, &rig.patience, &rig.b.event, big, VB_PRIVATE_MAX + 1));
+	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_accept(rig.b.id, &rig.b.limits, &rig.patience,
+						      &rig.b.event, big, VB_PRIVATE_MAX + 1));
 	TEST_ASSERT_EQUAL_INT(0, rig_accept());
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_ESTABLISHED));
 	TEST_ASSERT_EQUAL_STRING(answer, (const char *)rig.a.event.private_data);
 }
 
-/* Each side starts as many reads as it can and as the other answers, and answers as many as the other starts; one at least. */
+/*
+ * Each side starts as many reads as it can and as the other answers, and answers as many as the
+ * other starts; one at least.
+ */
 static void test_reads_under_way(void)
 {
 	static const struct {
 		uint32_t a_answers, a_starts, b_answers, b_starts;
 		int a_to_b, b_to_a; /* reads that may be under way, at both ends */
 	} rows[] = {
-		{128, 128, 128, 128, 128, 128},
-		{16, 16, 4, 2, 4, 2},
-		{4, 2, 16, 16, 2, 4},
-		{3, 5, 7, 9, 5, 3},
-		{128, 128, 1, 1, 1, 1},
-		{0, 0, 16, 16, 1, 1},
-		{16, 16, 0, 0, 1, 1},
-		{70000, 70000, 128, 128, 128, 128},
+		{128, 128, 128, 128, 128, 128}, {16, 16, 4, 2, 4, 2},
+		{4, 2, 16, 16, 2, 4},           {3, 5, 7, 9, 5, 3},
+		{128, 128, 1, 1, 1, 1},         {0, 0, 16, 16, 1, 1},
+		{16, 16, 0, 0, 1, 1},           {70000, 70000, 128, 128, 128, 128},
 	};
 
 	struct vb_device dev;
@@ -254,8 +292,14 @@ static void test_reads_under_way(void)
 static void test_retries_without_end(void)
 {
 	struct rdma_conn_param params[] = {
-		{.responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 6},
-		{.responder_resources = 1, .initiator_depth = 1, .retry_count = 6, .rnr_retry_count = 7},
+		{.responder_resources = 1,
+		 .initiator_depth = 1,
+		 .retry_count = 7,
+		 .rnr_retry_count = 6},
+		{.responder_resources = 1,
+		 .initiator_depth = 1,
+		 .retry_count = 6,
+		 .rnr_retry_count = 7},
 	};
 
 	for (int i = 0; i < 2; i++) {
@@ -276,8 +320,10 @@ static void test_errors(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.a));
 	fake_verbs_fail("rdma_connect", 1, ENOMEM);
-	TEST_ASSERT_EQUAL_INT(-ENOMEM, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
-	TEST_ASSERT_EQUAL_INT(0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
+	TEST_ASSERT_EQUAL_INT(-ENOMEM, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello,
+						     sizeof(hello)));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.b, RDMA_CM_EVENT_CONNECT_REQUEST));
 	rig.b.id = rig.b.event.id;
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.b));
@@ -295,7 +341,8 @@ static void test_reject(void)
 	memset(why, 'y', sizeof(why));
 	TEST_ASSERT_EQUAL_INT(0, rig_request());
 	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, VB_REJECT_MAX + 1));
-	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, 256)); /* of which a byte would see nothing */
+	/* of which a byte would see nothing */
+	TEST_ASSERT_EQUAL_INT(-EMSGSIZE, vb_id_reject(rig.b.id, why, 256));
 	TEST_ASSERT_EQUAL_UINT(0, fake_verbs_calls("rdma_reject"));
 	fake_verbs_fail("rdma_reject", 1, EINVAL);
 	TEST_ASSERT_EQUAL_INT(-EINVAL, vb_id_reject(rig.b.id, why, VB_REJECT_MAX));
@@ -311,7 +358,8 @@ static void test_nobody_listens(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.a));
 	vb_id_destroy(&rig.listener);
-	TEST_ASSERT_EQUAL_INT(0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_REJECTED));
 	TEST_ASSERT_EQUAL_INT(-ECONNREFUSED, vb_event_reason(rig.a.event.type, rig.a.event.status));
 }
@@ -321,7 +369,8 @@ static void test_no_answer(void)
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
 	TEST_ASSERT_EQUAL_INT(0, rig_equip(&rig.a));
 	fake_wire_cut(1);
-	TEST_ASSERT_EQUAL_INT(0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_id_connect(rig.a.id, &rig.a.limits, &rig.patience, hello, sizeof(hello)));
 	fake_cm_timeout();
 	TEST_ASSERT_EQUAL_INT(0, rig_expect(&rig.a, RDMA_CM_EVENT_UNREACHABLE));
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, vb_event_reason(rig.a.event.type, rig.a.event.status));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lane that begins to fetch from a region, and the control thread, which is asked to give it back and may take in the next: in
- * every order in which their looks at shared words can follow each other. Both run here in turn, on one thread.
+ * A lane that begins to fetch from a region, and the control thread, which is asked to give it back
+ * and may take in the next: in every order in which their looks at shared words can follow each
+ * other. Both run here in turn, on one thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +21,14 @@ static bool switches[STEPS]; /* at step n it is the other's turn */
 static unsigned now, n_steps, n_orders;
 static struct vb_conn *one;
 
-/* Before each access to a word that both look at. Of the places for regions all but the first stay empty. */
+/*
+ * Before each access to a word that both look at. Of the places for regions all but the first stay
+ * empty.
+ */
 static void step(const void *word)
 {
-	if ((const char *)word < (const char *)&one->imports[1] || (const char *)word >= (const char *)&one->imports[VB_REGIONS])
+	if ((const char *)word < (const char *)&one->imports[1] ||
+	    (const char *)word >= (const char *)&one->imports[VB_REGIONS])
 		swapcontext(&sides[now], &turns);
 }
 
@@ -94,7 +99,8 @@ int vb_pipe_want_direct(struct vb_conn *c, struct vb_import_peer *peer, uint32_t
 	return 0;
 }
 
-int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local, struct ibv_mr **mr_p)
+int vb_mr_create(struct ibv_pd *pd, void *addr, uint64_t length, uint32_t rights, int local,
+		 struct ibv_mr **mr_p)
 {
 	(void)pd;
 	(void)addr;
@@ -132,11 +138,13 @@ void tearDown(void)
 	free(one);
 }
 
-static const struct vb_ctrl_region first = {.length = 4096, .handle = 7, .generation = 1, .rights = GANTRY_REMOTE_READ};
+static const struct vb_ctrl_region first = {
+	.length = 4096, .handle = 7, .generation = 1, .rights = GANTRY_REMOTE_READ};
 
 static void lane(void)
 {
-	const struct vb_msg_region ref = {.handle = first.handle, .generation = first.generation, .length = 64};
+	const struct vb_msg_region ref = {
+		.handle = first.handle, .generation = first.generation, .length = 64};
 	struct vb_import *import = NULL;
 
 	if (vb_fetch_begin(one, &ref, &import) == 0) {
@@ -189,7 +197,8 @@ static void one_order(void)
 
 	memset(one, 0, sizeof(*one));
 	one->announced = first.generation;
-	one->imports[0] = (struct vb_import){.conn = one, .name = name_of(first.handle, first.generation), .wire = first};
+	one->imports[0] = (struct vb_import){
+		.conn = one, .name = name_of(first.handle, first.generation), .wire = first};
 	ended[0] = ended[1] = released = woken = reads = reads_released = false;
 	n_steps = now = 0;
 	for (unsigned i = 0; i < 2; i++) {
@@ -198,8 +207,11 @@ static void one_order(void)
 		makecontext(&sides[i], (void (*)(void))side, 1, i);
 	}
 	run_all();
-	TEST_ASSERT_FALSE_MESSAGE(reads_released, "a lane reads from a region that the peer has been told is its own again");
-	TEST_ASSERT_TRUE_MESSAGE(released || woken, "the peer waits for its region, and nobody will look again");
+	TEST_ASSERT_FALSE_MESSAGE(
+		reads_released,
+		"a lane reads from a region that the peer has been told is its own again");
+	TEST_ASSERT_TRUE_MESSAGE(released || woken,
+				 "the peer waits for its region, and nobody will look again");
 	n_orders++;
 }
 

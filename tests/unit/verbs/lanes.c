@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lanes.c - a thread for each end's lane, and the control thread beside them: pipes come up and fail while the lanes send,
- * fetch, and go to rest.
+ * lanes.c - a thread for each end's lane, and the control thread beside them: pipes come up and
+ * fail while the lanes send, fetch, and go to rest.
  */
 #include "unit/verbs/ends.h"
 
@@ -21,9 +21,10 @@ struct lane {
 	pthread_t thread;
 	int mode, first;
 	struct vb_consumer *rx;
-	struct vb_producer *tx;    /* __atomic: once there is one */
-	struct vb_rma *rma;        /* __atomic: the same */
-	struct shared *out, *far;  /* of this end, for data to be fetched; of the other, for remote access */
+	struct vb_producer *tx; /* __atomic: once there is one */
+	struct vb_rma *rma;     /* __atomic: the same */
+	/* of this end, for data to be fetched; of the other, for remote access */
+	struct shared *out, *far;
 	uint64_t total, sent, taken, sent_regions, ended_regions, n_rma, n_rma_done;
 	uint64_t rests;
 	int lost;   /* it has seen the end of the connection */
@@ -45,10 +46,10 @@ void tearDown(void)
 }
 
 /* In a thread: Unity's own checks are for the main one. */
-#define CHECK(what)                                                                                                     \
-	do {                                                                                                            \
-		if (!(what) && !l->failed)                                                                              \
-			l->failed = __LINE__;                                                                           \
+#define CHECK(what) \
+	do { \
+		if (!(what) && !l->failed) \
+			l->failed = __LINE__; \
 	} while (0)
 
 static int has_region(const struct lane *l, uint64_t n)
@@ -130,8 +131,9 @@ static int take_some(struct lane *l)
 
 	CHECK(n >= 0);
 	for (int i = 0; i < n; i++) {
-		const struct gantry_recv recv = {
-			.buf = l->bufs[msgs[i].cookie % DEPTH], .length = BYTES, .cookie = msgs[i].cookie};
+		const struct gantry_recv recv = {.buf = l->bufs[msgs[i].cookie % DEPTH],
+						 .length = BYTES,
+						 .cookie = msgs[i].cookie};
 
 		check_message(l, &msgs[i]);
 		CHECK(vb_post_recv(l->rx, &recv, 1) == 0);
@@ -152,7 +154,8 @@ static int move_some(struct lane *l)
 		if (l->n_rma - l->n_rma_done == SLOTS)
 			break;
 		fill(l->end->bytes + slot * BYTES, BYTES, l->n_rma);
-		if (rma_do(rma, l->end, GANTRY_RMA_WRITE, slot * BYTES, l->far, (SLOTS + slot) * BYTES, BYTES, l->n_rma))
+		if (rma_do(rma, l->end, GANTRY_RMA_WRITE, slot * BYTES, l->far,
+			   (SLOTS + slot) * BYTES, BYTES, l->n_rma))
 			break;
 	}
 	vb_rma_flush(rma);
@@ -211,7 +214,8 @@ static void *run(void *arg)
 		if (take_some(l) + send_some(l) + move_some(l) == 0 && !is_over(l))
 			rest(l);
 	__atomic_store_n(&l->done, 1, __ATOMIC_RELEASE);
-	while (!is_done(&lanes[0]) || !is_done(&lanes[1])) { /* the other one has to hear of what was taken last */
+	/* the other one has to hear of what was taken last */
+	while (!is_done(&lanes[0]) || !is_done(&lanes[1])) {
 		take_some(l);
 		sched_yield();
 	}
@@ -234,9 +238,14 @@ static void start(int mode, uint64_t total, const char *settings)
 		void *rx = NULL;
 
 		memset(l, 0, sizeof(*l));
-		*l = (struct lane){.end = i ? &b : &a, .mode = mode, .first = i == 0, .total = total, .out = &memory[i],
+		*l = (struct lane){.end = i ? &b : &a,
+				   .mode = mode,
+				   .first = i == 0,
+				   .total = total,
+				   .out = &memory[i],
 				   .far = &memory[!i]};
-		share_begin(&memory[i], l->end, i ? &a : &b, 2 * SLOTS * BYTES, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
+		share_begin(&memory[i], l->end, i ? &a : &b, 2 * SLOTS * BYTES,
+			    GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
 		TEST_ASSERT_EQUAL_INT(0, vb_consumer_create(l->end->conn, &attr, &ids[i], &rx));
 		l->rx = rx;
 	}
@@ -247,7 +256,8 @@ static void start(int mode, uint64_t total, const char *settings)
 		void *p = NULL;
 
 		ends_settle();
-		TEST_ASSERT_EQUAL_INT(0, vb_producer_create(lanes[i].end->conn, ids[!i], &attr, &p));
+		TEST_ASSERT_EQUAL_INT(0,
+				      vb_producer_create(lanes[i].end->conn, ids[!i], &attr, &p));
 		__atomic_store_n(&lanes[i].tx, p, __ATOMIC_RELEASE);
 		if (mode == PING_PONG)
 			continue;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory regions: exactly the range, exactly the rights, gone when they are gone, and not pinned where that is forbidden. */
+/*
+ * Memory regions: exactly the range, exactly the rights, gone when they are gone, and not pinned
+ * where that is forbidden.
+ */
 #include <sys/resource.h>
 
 #include "rig.h"
 
-#define ODP (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
+#define ODP \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
 
 static rlim_t memlock; /* as this process is told */
 
@@ -44,14 +48,15 @@ static void test_flags(void)
 		{GANTRY_REMOTE_WRITE, 0, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE},
 		{GANTRY_REMOTE_WRITE, 1, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE},
 		{GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, 0,
-			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE},
+		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE},
 		{~(uint32_t)GANTRY_REMOTE_WRITE, 0, IBV_ACCESS_REMOTE_READ},
 	};
 
 	TEST_ASSERT_EQUAL_INT(0, rig_listen());
 	TEST_ASSERT_EQUAL_INT(0, vb_pd_create(rig.a.id->verbs, &rig.a.pd));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		TEST_ASSERT_EQUAL_INT(0, vb_mr_create(rig.a.pd, rig.a.buf + 3, 100, rows[i].rights, rows[i].local, &rig.a.mr));
+		TEST_ASSERT_EQUAL_INT(0, vb_mr_create(rig.a.pd, rig.a.buf + 3, 100, rows[i].rights,
+						      rows[i].local, &rig.a.mr));
 		TEST_ASSERT_EQUAL_HEX32(rows[i].access, fake_mr_access(rig.a.mr));
 		TEST_ASSERT_EQUAL_PTR(rig.a.buf + 3, rig.a.mr->addr);
 		TEST_ASSERT_EQUAL_UINT64(100, rig.a.mr->length);
@@ -77,16 +82,21 @@ static void test_range(void)
 	static const struct {
 		int64_t at;
 		uint32_t length;
-	} rows[] = {{-1, 1}, {-1, 2}, {RIG_BYTES, 1}, {RIG_BYTES - 1, 2}, {0, RIG_BYTES + 1}, {1, RIG_BYTES}};
+	} rows[] = {{-1, 1},       {-1, 2}, {RIG_BYTES, 1}, {RIG_BYTES - 1, 2}, {0, RIG_BYTES + 1},
+		    {1, RIG_BYTES}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		TEST_ASSERT_EQUAL_INT(0, rig_up());
 		TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_WRITE, RIG_BYTES - 1, 1));
 		/* more than a has: then it is not its peer's memory that is refused first */
 		if (rows[i].length <= RIG_BYTES)
-			TEST_ASSERT_EQUAL_INT(IBV_WC_REM_ACCESS_ERR, rig_do(IBV_WR_RDMA_WRITE, rows[i].at, rows[i].length));
+			TEST_ASSERT_EQUAL_INT(
+				IBV_WC_REM_ACCESS_ERR,
+				rig_do(IBV_WR_RDMA_WRITE, rows[i].at, rows[i].length));
 		else
-			TEST_ASSERT_EQUAL_INT(IBV_WC_LOC_PROT_ERR, rig_do(IBV_WR_RDMA_WRITE, rows[i].at, rows[i].length));
+			TEST_ASSERT_EQUAL_INT(
+				IBV_WC_LOC_PROT_ERR,
+				rig_do(IBV_WR_RDMA_WRITE, rows[i].at, rows[i].length));
 		rig_down();
 	}
 }
@@ -140,7 +150,8 @@ static void test_may_not_be_pinned(void)
 	allow_odp();
 	fake_verbs_fail("ibv_reg_mr", 1, ENOMEM);
 	TEST_ASSERT_EQUAL_INT(0, create());
-	TEST_ASSERT_EQUAL_HEX32(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND, fake_mr_access(rig.a.mr));
+	TEST_ASSERT_EQUAL_HEX32(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND,
+				fake_mr_access(rig.a.mr));
 }
 
 static void test_nor_paged(void)
@@ -178,7 +189,10 @@ static void test_device_pins(void)
 	expect_no_attempt(ENOMEM);
 }
 
-/* The device says nothing of itself any more: what is told is still why the memory was not registered. */
+/*
+ * The device says nothing of itself any more: what is told is still why the memory was not
+ * registered.
+ */
 static void test_device_is_silent(void)
 {
 	allow_odp();

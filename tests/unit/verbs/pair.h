@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pair.h - two ids that are connected by the fake, each with a queue pair, for tests of what runs on them */
+/*
+ * pair.h - two ids that are connected by the fake, each with a queue pair, for tests of what runs
+ * on them
+ */
 #ifndef UNIT_VERBS_PAIR_H
 #define UNIT_VERBS_PAIR_H
 
@@ -42,7 +45,8 @@ static inline struct sockaddr_in pair_address(const char *text, uint16_t port)
 }
 
 /* The next event is of this type; acknowledge it and give its id. */
-static inline struct rdma_cm_id *pair_expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type, int status)
+static inline struct rdma_cm_id *pair_expect(struct rdma_event_channel *channel,
+					     enum rdma_cm_event_type type, int status)
 {
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
@@ -68,13 +72,15 @@ static inline struct rdma_event_channel *pair_channel(void)
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 
 	TEST_ASSERT_NOT_NULL(channel);
-	TEST_ASSERT_EQUAL_INT(0, fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK));
+	TEST_ASSERT_EQUAL_INT(
+		0, fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK));
 	return channel;
 }
 
 static inline void pair_make_qp(const struct pair *pair, struct pair_end *end)
 {
-	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = pair->cap, .send_cq = end->cq, .recv_cq = end->cq};
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .cap = pair->cap, .send_cq = end->cq, .recv_cq = end->cq};
 
 	TEST_ASSERT_EQUAL_INT(0, rdma_create_qp(end->id, end->pd, &init));
 }
@@ -86,7 +92,8 @@ static inline void pair_furnish(const struct pair *pair, struct pair_end *end)
 	TEST_ASSERT_NOT_NULL(end->comp = ibv_create_comp_channel(end->id->verbs));
 	TEST_ASSERT_EQUAL_INT(0, fcntl(end->comp->fd, F_SETFL, O_NONBLOCK));
 	TEST_ASSERT_NOT_NULL(end->cq = ibv_create_cq(end->id->verbs, pair->cqe, end, end->comp, 0));
-	TEST_ASSERT_NOT_NULL(end->mr = ibv_reg_mr(end->pd, end->buf, sizeof(end->buf), pair->access));
+	TEST_ASSERT_NOT_NULL(
+		end->mr = ibv_reg_mr(end->pd, end->buf, sizeof(end->buf), pair->access));
 	pair_make_qp(pair, end);
 }
 
@@ -103,12 +110,17 @@ static inline void pair_unfurnish(struct pair_end *end)
 static inline void pair_init(struct pair *pair)
 {
 	memset(pair, 0, sizeof(*pair));
-	pair->cap = (struct ibv_qp_cap){.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
-		.max_inline_data = 64};
+	pair->cap = (struct ibv_qp_cap){.max_send_wr = 8,
+					.max_recv_wr = 8,
+					.max_send_sge = 2,
+					.max_recv_sge = 2,
+					.max_inline_data = 64};
 	pair->cqe = 32;
 	pair->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-	pair->param = (struct rdma_conn_param){.responder_resources = 4, .initiator_depth = 4, .retry_count = 3,
-		.rnr_retry_count = 2};
+	pair->param = (struct rdma_conn_param){.responder_resources = 4,
+					       .initiator_depth = 4,
+					       .retry_count = 3,
+					       .rnr_retry_count = 2};
 }
 
 /* Channels, a listener on fake1, and an id whose route to it is resolved. */
@@ -118,12 +130,15 @@ static inline void pair_listen(struct pair *pair)
 
 	pair->a.channel = pair_channel();
 	pair->b.channel = pair_channel();
-	TEST_ASSERT_EQUAL_INT(0, rdma_create_id(pair->b.channel, &pair->listener, pair, RDMA_PS_TCP));
+	TEST_ASSERT_EQUAL_INT(0,
+			      rdma_create_id(pair->b.channel, &pair->listener, pair, RDMA_PS_TCP));
 	TEST_ASSERT_EQUAL_INT(0, rdma_bind_addr(pair->listener, (struct sockaddr *)&at));
 	TEST_ASSERT_EQUAL_INT(0, rdma_listen(pair->listener, 4));
 	at.sin_port = rdma_get_src_port(pair->listener);
-	TEST_ASSERT_EQUAL_INT(0, rdma_create_id(pair->a.channel, &pair->a.id, &pair->a, RDMA_PS_TCP));
-	TEST_ASSERT_EQUAL_INT(0, rdma_resolve_addr(pair->a.id, (struct sockaddr *)&from, (struct sockaddr *)&at, 1000));
+	TEST_ASSERT_EQUAL_INT(0,
+			      rdma_create_id(pair->a.channel, &pair->a.id, &pair->a, RDMA_PS_TCP));
+	TEST_ASSERT_EQUAL_INT(0, rdma_resolve_addr(pair->a.id, (struct sockaddr *)&from,
+						   (struct sockaddr *)&at, 1000));
 	pair_expect(pair->a.channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	TEST_ASSERT_EQUAL_INT(0, rdma_resolve_route(pair->a.id, 1000));
 	pair_expect(pair->a.channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
@@ -154,7 +169,8 @@ static inline void pair_down(struct pair *pair)
 /* One piece of the end's own memory. */
 static inline struct ibv_sge pair_sge(struct pair_end *end, unsigned offset, unsigned length)
 {
-	return (struct ibv_sge){.addr = (uintptr_t)end->buf + offset, .length = length, .lkey = end->mr->lkey};
+	return (struct ibv_sge){
+		.addr = (uintptr_t)end->buf + offset, .length = length, .lkey = end->mr->lkey};
 }
 
 static inline int pair_recv(struct pair_end *end, uint64_t wr_id, unsigned offset, unsigned length)
@@ -165,28 +181,42 @@ static inline int pair_recv(struct pair_end *end, uint64_t wr_id, unsigned offse
 	return ibv_post_recv(end->id->qp, &wr, &bad);
 }
 
-static inline int pair_send(struct pair_end *end, uint64_t wr_id, unsigned offset, unsigned length, unsigned flags)
+static inline int pair_send(struct pair_end *end, uint64_t wr_id, unsigned offset, unsigned length,
+			    unsigned flags)
 {
 	struct ibv_sge sge = pair_sge(end, offset, length);
-	struct ibv_send_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags}, *bad;
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = flags},
+			   *bad;
 
 	return ibv_post_send(end->id->qp, &wr, &bad);
 }
 
 /* A signalled read or write at the place of the other's memory that lies offset in. */
-static inline int pair_rdma(struct pair_end *end, struct pair_end *other, enum ibv_wr_opcode opcode, int64_t offset,
-	unsigned length)
+static inline int pair_rdma(struct pair_end *end, struct pair_end *other, enum ibv_wr_opcode opcode,
+			    int64_t offset, unsigned length)
 {
 	struct ibv_sge sge = pair_sge(end, 0, length);
-	struct ibv_send_wr wr = {.wr_id = (uint64_t)offset, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .imm_data = htonl(42),
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {.remote_addr = (uintptr_t)other->buf + (uint64_t)offset, .rkey = other->mr->rkey}}, *bad;
+	struct ibv_send_wr wr = {.wr_id = (uint64_t)offset,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .imm_data = htonl(42),
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.rdma = {.remote_addr = (uintptr_t)other->buf +
+							    (uint64_t)offset,
+					     .rkey = other->mr->rkey}},
+			   *bad;
 
 	return ibv_post_send(end->id->qp, &wr, &bad);
 }
 
 /* The next completion has this id and status. */
-static inline struct ibv_wc pair_done(struct pair_end *end, uint64_t wr_id, enum ibv_wc_status status)
+static inline struct ibv_wc pair_done(struct pair_end *end, uint64_t wr_id,
+				      enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 

@@ -39,7 +39,8 @@ static void test_apart(void)
 
 	TEST_ASSERT_EQUAL_INT(0, rig_up());
 	TEST_ASSERT_EQUAL_INT(0, vb_pd_create(rig.b.id->verbs, &other));
-	TEST_ASSERT_EQUAL_INT(0, vb_mr_create(other, rig.b.buf, RIG_BYTES, GANTRY_REMOTE_READ, 0, &other_mr));
+	TEST_ASSERT_EQUAL_INT(
+		0, vb_mr_create(other, rig.b.buf, RIG_BYTES, GANTRY_REMOTE_READ, 0, &other_mr));
 	TEST_ASSERT_EQUAL_INT(IBV_WC_SUCCESS, rig_do(IBV_WR_RDMA_READ, 0, 64));
 	own = rig.b.mr;
 	rig.b.mr = other_mr;

@@ -62,7 +62,10 @@ static void send_all(struct queue *q, uint32_t n, uint64_t value)
 		TEST_ASSERT_EQUAL_INT(0, queue_send(q, value, 0));
 }
 
-/* So many requests at a time, and their responses: these bring all the credit that the next ones need. */
+/*
+ * So many requests at a time, and their responses: these bring all the credit that the next ones
+ * need.
+ */
 static void requests_and_responses(uint32_t depth, uint32_t rounds)
 {
 	struct queue there, back;
@@ -226,10 +229,12 @@ static void one_doorbell_for_a_flush(void)
 	ends_close();
 }
 
-static int send_imm(struct queue *q, uint64_t value, uint32_t imm_len, const void *data, uint32_t length)
+static int send_imm(struct queue *q, uint64_t value, uint32_t imm_len, const void *data,
+		    uint32_t length)
 {
 	uint8_t imm[GANTRY_IMM_MAX];
-	const struct gantry_send send = {.imm = imm, .imm_len = imm_len, .data = data, .length = length};
+	const struct gantry_send send = {
+		.imm = imm, .imm_len = imm_len, .data = data, .length = length};
 
 	fill(imm, sizeof(imm), value);
 	memcpy(imm, &value, sizeof(value));
@@ -249,7 +254,10 @@ static void expect_imm(struct queue *q, uint64_t value, uint32_t imm_len, uint32
 	TEST_ASSERT_EQUAL_UINT32(length, msg.length);
 }
 
-/* Of those that wait for a doorbell as many as fit. One with data has a slot for itself, and nothing follows it there. */
+/*
+ * Of those that wait for a doorbell as many as fit. One with data has a slot for itself, and
+ * nothing follows it there.
+ */
 static void messages_share_a_slot(uint32_t max_inline)
 {
 	const uint32_t lens[] = {8, 56, 20, 33, 8, 56, 8, 9};
@@ -279,7 +287,8 @@ static void messages_share_a_slot(uint32_t max_inline)
 	TEST_ASSERT_EQUAL_UINT64(max_inline >= 192 ? 5 : 0, counted().inlined);
 	for (uint64_t i = 0; i < 4; i++) {
 		expect_imm(&q, i, lens[i], 0);
-		TEST_ASSERT_EQUAL_UINT32(i < 3 ? 9 : 6, far->waiting); /* a slot goes back as a whole, when the next poll begins */
+		/* a slot goes back as a whole, when the next poll begins */
+		TEST_ASSERT_EQUAL_UINT32(i < 3 ? 9 : 6, far->waiting);
 		pipes_check();
 	}
 	expect_imm(&q, 100, 8, 128);
@@ -353,7 +362,8 @@ static void stream(uint32_t max_inline, uint32_t depth)
 	}
 	n = counted();
 	TEST_ASSERT_EQUAL_UINT64(total, n.sends);
-	TEST_ASSERT_LESS_OR_EQUAL_UINT64(n.send_wrs / (queue_pipe(&q)->qp.depth / 4) + 2, n.signalled);
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(n.send_wrs / (queue_pipe(&q)->qp.depth / 4) + 2,
+					 n.signalled);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(total / (depth / 2) + 1, n.writes);
 	TEST_ASSERT_EQUAL_UINT64(max_inline ? total : 0, n.inlined - n.writes);
 	queue_close(&q);

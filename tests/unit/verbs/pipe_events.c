@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pipe_events.c - every event of the connection manager in every state of a pipe, and how requests are turned down. */
+/*
+ * pipe_events.c - every event of the connection manager in every state of a pipe, and how requests
+ * are turned down.
+ */
 #include <stdio.h>
 
 #include "unit/verbs/ends.h"
@@ -154,20 +157,36 @@ static struct vb_pipe *asked(void)
 	return accepted->pipes;
 }
 
-static struct vb_pipe *(*const makers[VB_P_STATES])(void) = {
-	[VB_P_ASKED] = asked, [VB_P_RESOLVING] = resolving, [VB_P_ROUTING] = routing, [VB_P_CONNECTING] = connecting,
-	[VB_P_ACCEPTED] = being_accepted, [VB_P_UP] = up, [VB_P_DEAD] = dead};
+static struct vb_pipe *(*const makers[VB_P_STATES])(void) = {[VB_P_ASKED] = asked,
+							     [VB_P_RESOLVING] = resolving,
+							     [VB_P_ROUTING] = routing,
+							     [VB_P_CONNECTING] = connecting,
+							     [VB_P_ACCEPTED] = being_accepted,
+							     [VB_P_UP] = up,
+							     [VB_P_DEAD] = dead};
 
 /* What comes of an event: the state after it, and why the connection is over. */
 struct outcome {
 	int state, lost;
 };
 
-#define STAYS {-1, 0}
-#define ENDS(reason) {-1, -(reason)}
-#define BECOMES(state) {state, 0}
+#define STAYS \
+	{ \
+		-1, 0 \
+	}
+#define ENDS(reason) \
+	{ \
+		-1, -(reason) \
+	}
+#define BECOMES(state) \
+	{ \
+		state, 0 \
+	}
 
-#define NOTHING {STAYS, STAYS, STAYS, STAYS, STAYS, STAYS, STAYS}
+#define NOTHING \
+	{ \
+		STAYS, STAYS, STAYS, STAYS, STAYS, STAYS, STAYS \
+	}
 
 /* ASKED, RESOLVING, ROUTING, CONNECTING, ACCEPTED, UP, DEAD */
 static const struct {
@@ -175,19 +194,39 @@ static const struct {
 	int status;
 	struct outcome in[VB_P_STATES];
 } rows[] = {
-	{RDMA_CM_EVENT_ADDR_RESOLVED, 0, {STAYS, BECOMES(VB_P_ROUTING), STAYS, STAYS, STAYS, STAYS, STAYS}},
-	{RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH, {STAYS, ENDS(EHOSTUNREACH), STAYS, STAYS, STAYS, STAYS, STAYS}},
-	{RDMA_CM_EVENT_ROUTE_RESOLVED, 0, {STAYS, STAYS, BECOMES(VB_P_CONNECTING), STAYS, STAYS, STAYS, STAYS}},
-	{RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT, {STAYS, STAYS, ENDS(ETIMEDOUT), STAYS, STAYS, STAYS, STAYS}},
+	{RDMA_CM_EVENT_ADDR_RESOLVED,
+	 0,
+	 {STAYS, BECOMES(VB_P_ROUTING), STAYS, STAYS, STAYS, STAYS, STAYS}},
+	{RDMA_CM_EVENT_ADDR_ERROR,
+	 -EHOSTUNREACH,
+	 {STAYS, ENDS(EHOSTUNREACH), STAYS, STAYS, STAYS, STAYS, STAYS}},
+	{RDMA_CM_EVENT_ROUTE_RESOLVED,
+	 0,
+	 {STAYS, STAYS, BECOMES(VB_P_CONNECTING), STAYS, STAYS, STAYS, STAYS}},
+	{RDMA_CM_EVENT_ROUTE_ERROR,
+	 -ETIMEDOUT,
+	 {STAYS, STAYS, ENDS(ETIMEDOUT), STAYS, STAYS, STAYS, STAYS}},
 	{RDMA_CM_EVENT_CONNECT_RESPONSE, 0, NOTHING},
-	{RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL, {STAYS, STAYS, STAYS, ENDS(EIO), ENDS(EIO), ENDS(ENOTCONN), STAYS}},
-	{RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, {STAYS, STAYS, STAYS, ENDS(ETIMEDOUT), ENDS(ETIMEDOUT), ENDS(ENOTCONN), STAYS}},
-	{RDMA_CM_EVENT_REJECTED, 8, {STAYS, STAYS, STAYS, ENDS(ECONNREFUSED), ENDS(ENOTCONN), ENDS(ENOTCONN), STAYS}},
+	{RDMA_CM_EVENT_CONNECT_ERROR,
+	 -EINVAL,
+	 {STAYS, STAYS, STAYS, ENDS(EIO), ENDS(EIO), ENDS(ENOTCONN), STAYS}},
+	{RDMA_CM_EVENT_UNREACHABLE,
+	 -ETIMEDOUT,
+	 {STAYS, STAYS, STAYS, ENDS(ETIMEDOUT), ENDS(ETIMEDOUT), ENDS(ENOTCONN), STAYS}},
+	{RDMA_CM_EVENT_REJECTED,
+	 8,
+	 {STAYS, STAYS, STAYS, ENDS(ECONNREFUSED), ENDS(ENOTCONN), ENDS(ENOTCONN), STAYS}},
 	/* without an answer of ours in it, it is an answer of somebody else */
-	{RDMA_CM_EVENT_ESTABLISHED, 0, {STAYS, STAYS, STAYS, ENDS(EPROTO), BECOMES(VB_P_UP), STAYS, STAYS}},
-	{RDMA_CM_EVENT_DISCONNECTED, 0, {STAYS, STAYS, STAYS, ENDS(ENOTCONN), ENDS(ENOTCONN), ENDS(ENOTCONN), STAYS}},
-	{RDMA_CM_EVENT_DEVICE_REMOVAL, 0,
-	 {ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV)}},
+	{RDMA_CM_EVENT_ESTABLISHED,
+	 0,
+	 {STAYS, STAYS, STAYS, ENDS(EPROTO), BECOMES(VB_P_UP), STAYS, STAYS}},
+	{RDMA_CM_EVENT_DISCONNECTED,
+	 0,
+	 {STAYS, STAYS, STAYS, ENDS(ENOTCONN), ENDS(ENOTCONN), ENDS(ENOTCONN), STAYS}},
+	{RDMA_CM_EVENT_DEVICE_REMOVAL,
+	 0,
+	 {ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV), ENDS(ENODEV),
+	  ENDS(ENODEV)}},
 	{RDMA_CM_EVENT_MULTICAST_JOIN, 0, NOTHING},
 	{RDMA_CM_EVENT_MULTICAST_ERROR, -EINVAL, NOTHING},
 	{RDMA_CM_EVENT_ADDR_CHANGE, 0, NOTHING},
@@ -253,7 +292,8 @@ static void removal_of_the_device_ends_all(void)
 {
 	begin(NULL);
 	ends_settle();
-	fake_cm_push(((struct vb_listener *)b.listener)->id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL, 0);
+	fake_cm_push(((struct vb_listener *)b.listener)->id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL,
+		     0);
 	TEST_ASSERT_EQUAL_INT(-ENODEV, closed(&b));
 	TEST_ASSERT_TRUE(fake_logged(&b.host, "is gone or has failed"));
 	finish();
@@ -284,7 +324,8 @@ static void no_such_address(void)
 	vb_disconnect(conn);
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, "203.0.113.9:7471", &events, &a, &c));
 	a.conn = c;
-	fails("no device", -EHOSTUNREACH, "no connection with 203.0.113.9:7471: no RDMA device has a route to it");
+	fails("no device", -EHOSTUNREACH,
+	      "no connection with 203.0.113.9:7471: no RDMA device has a route to it");
 }
 
 static void user_refuses(void)
@@ -302,8 +343,10 @@ static void too_many_connections(void)
 	ends_settle();
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
-	TEST_ASSERT_TRUE(fake_logged(&a.host, "it refuses: busy: max_connections=1 reached by all hosts" REMEDY));
-	TEST_ASSERT_EQUAL_STRING("busy: max_connections=1 reached by all hosts" REMEDY, vb_refusal(c));
+	TEST_ASSERT_TRUE(fake_logged(
+		&a.host, "it refuses: busy: max_connections=1 reached by all hosts" REMEDY));
+	TEST_ASSERT_EQUAL_STRING("busy: max_connections=1 reached by all hosts" REMEDY,
+				 vb_refusal(c));
 	vb_disconnect(c);
 	finish();
 }
@@ -322,7 +365,8 @@ static void too_many_connections_of_one_host(void)
 	}
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(ta, SERVICE, &events, &a, &c[2]));
 	TEST_ASSERT_EQUAL_INT(-EBUSY, closed(&a));
-	TEST_ASSERT_EQUAL_STRING("busy: 3 of max_connections=4 reached by host 10.99.0.1" REMEDY, vb_refusal(c[2]));
+	TEST_ASSERT_EQUAL_STRING("busy: 3 of max_connections=4 reached by host 10.99.0.1" REMEDY,
+				 vb_refusal(c[2]));
 	accepted = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(tb, SERVICE, &events, &b, &other));
 	ends_settle();
@@ -334,7 +378,10 @@ static void too_many_connections_of_one_host(void)
 	finish();
 }
 
-/* What a listener sends inside `accept` arrives, even if it disconnects before the peer has finished connecting. */
+/*
+ * What a listener sends inside `accept` arrives, even if it disconnects before the peer has
+ * finished connecting.
+ */
 static void last_words_of_a_listener_arrive(void)
 {
 	begin(NULL);
@@ -373,7 +420,8 @@ static void inline_differs(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_connect(a.device, SERVICE, &events, &a, &c));
 	a.conn = conn = c;
 	ends_settle();
-	TEST_ASSERT_EQUAL_INT(VB_C_UP, conn->state); /* control messages have the same size everywhere */
+	/* control messages have the same size everywhere */
+	TEST_ASSERT_EQUAL_INT(VB_C_UP, conn->state);
 	TEST_ASSERT_EQUAL_INT(0, vb_pipe_want(conn, VB_MESSAGES, 0, 0));
 	fails("inline", -EPROTO, "it refuses: the option inline differs at the two ends");
 }
@@ -402,11 +450,15 @@ static void who_was_asked_has_a_deadline(void)
 	b.host.now_ns += 1000000000u;
 	vb_progress(tb);
 	TEST_ASSERT_EQUAL_INT(-ETIMEDOUT, closed(&b));
-	TEST_ASSERT_TRUE(fake_logged(&b.host, "the peer was asked to connect it, and did not in time"));
+	TEST_ASSERT_TRUE(
+		fake_logged(&b.host, "the peer was asked to connect it, and did not in time"));
 	finish();
 }
 
-/* The route to one's own address leads over the device that has it; the configured one is used all the same. */
+/*
+ * The route to one's own address leads over the device that has it; the configured one is used all
+ * the same.
+ */
 static void route_over_another_device(void)
 {
 	begin(NULL);
@@ -421,13 +473,15 @@ static void no_address_on_our_device(void)
 {
 	fake_device(0)->n_gids = 0;
 	begin(NULL);
-	fails("other device", -ENODEV, "it is reached by RDMA device fake1, and this transport uses fake0");
+	fails("other device", -ENODEV,
+	      "it is reached by RDMA device fake1, and this transport uses fake0");
 }
 
 /* Nobody has told the address, and there is no memory to ask again. */
 static void no_memory_to_ask_again(void)
 {
-	static const struct vb_event silence = {.type = RDMA_CM_EVENT_ADDR_ERROR, .status = -ETIMEDOUT};
+	static const struct vb_event silence = {.type = RDMA_CM_EVENT_ADDR_ERROR,
+						.status = -ETIMEDOUT};
 
 	begin(NULL);
 	resolving();
@@ -462,7 +516,8 @@ static void check_depth(const char *data_qp, int max_qp_wr, int max_cqe, unsigne
 	set_limits(max_qp_wr, max_cqe);
 	a.conf->max_depth = most + 1;
 	TEST_ASSERT_EQUAL_INT(-E2BIG, vb_transport_open(&a.host.pub, a.conf, "fake0", &device));
-	snprintf(text, sizeof(text), "max_depth = %u is more than RDMA device fake0 can do", most + 1);
+	snprintf(text, sizeof(text), "max_depth = %u is more than RDMA device fake0 can do",
+		 most + 1);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
 	snprintf(text, sizeof(text), "lower it to %u", most);
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&a.host, text), a.host.log);
@@ -496,8 +551,14 @@ static void memory_may_not_be_locked(void)
 /* What an attacker could say first. */
 static void strange_requests(void)
 {
-	struct vb_hello good = {.magic = VB_MAGIC, .version = VB_VERSION, .kind = VB_CONTROL, .end = VB_CONNECTS, .session = 7,
-				.slots = VB_CTRL_SLOTS, .slot_bytes = VB_CTRL_SLOT}, queue = good, bad;
+	struct vb_hello good = {.magic = VB_MAGIC,
+				.version = VB_VERSION,
+				.kind = VB_CONTROL,
+				.end = VB_CONNECTS,
+				.session = 7,
+				.slots = VB_CTRL_SLOTS,
+				.slot_bytes = VB_CTRL_SLOT},
+			queue = good, bad;
 	struct vb_listener *l;
 
 	begin(NULL);
@@ -511,17 +572,39 @@ static void strange_requests(void)
 	for (int i = 0; i < 12; i++) {
 		bad = good;
 		switch (i) {
-		case 0: bad.magic++; break;
-		case 1: bad.version++; break;
-		case 2: bad.kind = 0; break;
-		case 3: bad.kind = VB_DIRECT + 1; break;
-		case 4: bad.end = VB_LISTENS; break;
-		case 5: bad.session = 0; break;
-		case 6: bad.slots = 0; break;
-		case 7: bad.slot_bytes = 1; break;
-		case 8: bad = queue; bad.session++; break; /* of no session */
-		case 9: bad = queue; bad.secret++; break;  /* without its secret */
-		case 10: /* with it, on a lane that is none */
+		case 0:
+			bad.magic++;
+			break;
+		case 1:
+			bad.version++;
+			break;
+		case 2:
+			bad.kind = 0;
+			break;
+		case 3:
+			bad.kind = VB_DIRECT + 1;
+			break;
+		case 4:
+			bad.end = VB_LISTENS;
+			break;
+		case 5:
+			bad.session = 0;
+			break;
+		case 6:
+			bad.slots = 0;
+			break;
+		case 7:
+			bad.slot_bytes = 1;
+			break;
+		case 8:
+			bad = queue;
+			bad.session++;
+			break; /* of no session */
+		case 9:
+			bad = queue;
+			bad.secret++;
+			break; /* without its secret */
+		case 10:       /* with it, on a lane that is none */
 			bad = queue;
 			bad.listens_lane = VB_MAX_LANES;
 			break;
@@ -545,12 +628,15 @@ static unsigned n_said(const char *text)
 {
 	unsigned n = 0;
 
-	for (const char *at = b.host.log; (at = strstr(at, text)) != NULL; at++)
+	for (const char *at = b.host.log; (at = strstr(at, text)); at++)
 		n++;
 	return n;
 }
 
-/* What brings no event for lack of memory stays, and is tried at each turn: the log need not have it each time. */
+/*
+ * What brings no event for lack of memory stays, and is tried at each turn: the log need not have
+ * it each time.
+ */
 static void events_that_cannot_be_read_are_told_once(void)
 {
 	static const char said[] = "cannot read connection events: Cannot allocate memory";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs: chains of requests, one doorbell each, ended in order by few completions; the queue never stands still. */
+/*
+ * Queue pairs: chains of requests, one doorbell each, ended in order by few completions; the queue
+ * never stands still.
+ */
 #include "rig.h"
 
 /* What ended, in order: cookies count from 0. */
@@ -25,7 +28,8 @@ void tearDown(void)
 /* An empty write: 0, or -EAGAIN when there is no room. */
 static int build(int wanted)
 {
-	struct vb_send send = {.kind = 7, .wanted = (uint32_t)wanted, .object = &ledger, .cookie = ledger.built};
+	struct vb_send send = {
+		.kind = 7, .wanted = (uint32_t)wanted, .object = &ledger, .cookie = ledger.built};
 	struct ibv_send_wr *wr = vb_qp_build(&rig.a.qp, &send);
 
 	if (!wr)
@@ -83,8 +87,11 @@ static void expect_counts(uint64_t requests, uint64_t doorbells, uint64_t signal
 
 static int create(uint32_t sends, uint32_t recvs, uint32_t inline_bytes)
 {
-	rig.attr = (struct vb_qp_attr){.sends = sends, .recvs = recvs, .inline_bytes = inline_bytes, .cq = rig.a.cq.cq,
-		.fate = &rig.a.fate};
+	rig.attr = (struct vb_qp_attr){.sends = sends,
+				       .recvs = recvs,
+				       .inline_bytes = inline_bytes,
+				       .cq = rig.a.cq.cq,
+				       .fate = &rig.a.fate};
 	return vb_qp_create(rig.a.id, rig.a.pd, &rig.a.limits, &rig.attr, &rig.a.qp);
 }
 
@@ -124,7 +131,8 @@ static void expect_no_qp(void)
 
 static void test_limits(void)
 {
-	static const uint32_t sizes[][2] = {{0, 1}, {4097, 1}, {1, 4097}, {UINT32_MAX, 1}, {1, UINT32_MAX}};
+	static const uint32_t sizes[][2] = {
+		{0, 1}, {4097, 1}, {1, 4097}, {UINT32_MAX, 1}, {1, UINT32_MAX}};
 	unsigned calls;
 
 	prepare();
@@ -156,7 +164,9 @@ static void test_create_fails(void)
 static void test_less_inline(void)
 {
 	static const uint32_t rows[][3] = {/* wanted, of the device, given */
-		{256, 256, 256}, {257, 256, 128}, {4160, 256, 130}, {64, 60, 32}, {64, 0, 0}, {3, 1, 1}, {1, 0, 0}};
+					   {256, 256, 256}, {257, 256, 128}, {4160, 256, 130},
+					   {64, 60, 32},    {64, 0, 0},      {3, 1, 1},
+					   {1, 0, 0}};
 
 	prepare();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -240,7 +250,10 @@ static uint32_t chance(uint32_t n)
 	return (uint32_t)(state >> 33) % n;
 }
 
-/* Chains of every length, wanted and not, on a wire that is slow by chance: nothing is lost, and there is always a way on. */
+/*
+ * Chains of every length, wanted and not, on a wire that is slow by chance: nothing is lost, and
+ * there is always a way on.
+ */
 static void run_at(uint32_t depth, uint32_t first)
 {
 	struct vb_qp *qp = &rig.a.qp;
@@ -295,7 +308,10 @@ static void test_numbers_wrap(void)
 	run_at(256, UINT32_MAX - 1000);
 }
 
-/* A full queue, and each request that ends is followed by new ones in its place, before the next one ends. */
+/*
+ * A full queue, and each request that ends is followed by new ones in its place, before the next
+ * one ends.
+ */
 static void test_build_while_others_end(void)
 {
 	up(8);
@@ -368,7 +384,8 @@ static void test_cancel(void)
 	TEST_ASSERT_EQUAL_UINT32(8, vb_qp_room(&rig.a.qp));
 	vb_qp_cancel(&rig.a.qp, -ENOTCONN, each_cancelled, &rig);
 	TEST_ASSERT_EQUAL_UINT64(5, ledger.ended);
-	TEST_ASSERT_EQUAL_UINT64(3, rig_counters().send_wrs); /* what was not posted is posted no more */
+	/* what was not posted is posted no more */
+	TEST_ASSERT_EQUAL_UINT64(3, rig_counters().send_wrs);
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));
 	TEST_ASSERT_EQUAL_UINT64(3, rig_counters().send_wrs);
 }
@@ -444,9 +461,11 @@ static void test_many_receives(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 0));
 	TEST_ASSERT_EQUAL_UINT64(0, rig_counters().recv_bells);
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 200));
-	TEST_ASSERT_EQUAL_UINT64((200 + rig.b.qp.max_recvs - 1) / rig.b.qp.max_recvs, rig_counters().recv_bells);
+	TEST_ASSERT_EQUAL_UINT64((200 + rig.b.qp.max_recvs - 1) / rig.b.qp.max_recvs,
+				 rig_counters().recv_bells);
 	TEST_ASSERT_EQUAL_UINT64(200, rig_counters().recv_wrs);
-	TEST_ASSERT_EQUAL_INT(-ENOMEM, vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 1));
+	TEST_ASSERT_EQUAL_INT(-ENOMEM,
+			      vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 1));
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_fail(&rig.b.qp));
 	for (uint32_t i = 0; i < 200; i++) { /* as they came */
 		TEST_ASSERT_EQUAL_INT(1, vb_cq_poll(&rig.b.cq, &wc, 1));
@@ -461,7 +480,8 @@ static void test_receive_fails(void)
 	rig.attr.recvs = 100;
 	up(8);
 	fake_verbs_fail("ibv_post_recv", 2, EIO);
-	TEST_ASSERT_EQUAL_INT(-EIO, vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 100));
+	TEST_ASSERT_EQUAL_INT(-EIO,
+			      vb_qp_recv(&rig.b.qp, rig.b.buf, 64, rig.b.mr->lkey, slots, 100));
 	TEST_ASSERT_EQUAL_UINT(2, fake_verbs_calls("ibv_post_recv"));
 }
 

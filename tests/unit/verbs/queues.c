@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queues.c - consumers and producers: data that is fetched, many of them on a pipe, and the end of one in the middle. */
+/*
+ * queues.c - consumers and producers: data that is fetched, many of them on a pipe, and the end of
+ * one in the middle.
+ */
 #include "unit/verbs/ends.h"
 
 #include <poll.h>
@@ -71,7 +74,8 @@ static void nothing_comes(struct queue *q)
 }
 
 /* The data of a message that was just taken. */
-static void expect_data(const struct gantry_msg *msg, const struct shared *s, uint64_t offset, uint32_t length)
+static void expect_data(const struct gantry_msg *msg, const struct shared *s, uint64_t offset,
+			uint32_t length)
 {
 	TEST_ASSERT_EQUAL_INT(0, msg->status);
 	TEST_ASSERT_EQUAL_UINT32(length, msg->length);
@@ -174,7 +178,11 @@ static void message_before_its_region(void)
 	TEST_ASSERT_EQUAL_INT(0, vb_export(a.conn, &region, GANTRY_REMOTE_READ, 1000, &token));
 	s.region.addr = NULL; /* not that one */
 	{
-		const struct gantry_send send = {.imm = "12345678", .imm_len = 8, .length = 100, .region = &region, .cookie = 3};
+		const struct gantry_send send = {.imm = "12345678",
+						 .imm_len = 8,
+						 .length = 100,
+						 .region = &region,
+						 .cookie = 3};
 
 		TEST_ASSERT_EQUAL_INT(0, vb_send(q.tx, &send, 0));
 	}
@@ -217,7 +225,8 @@ static void revoked_before_it_is_read(void)
 static void step_control(void)
 {
 	for (int i = 0; i < 20; i++) {
-		while (fake_wire_step(a.conn->control->qp.qp) || fake_wire_step(b.conn->control->qp.qp))
+		while (fake_wire_step(a.conn->control->qp.qp) ||
+		       fake_wire_step(b.conn->control->qp.qp))
 			;
 		ends_turn();
 	}
@@ -234,7 +243,8 @@ static void revoked_while_it_is_read(void)
 	vb_release(b.conn, s.imported);
 	s.imported = NULL;
 	TEST_ASSERT_EQUAL_INT(0, queue_send_region(&q, &s, 0, BYTES, 5));
-	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle)); /* the word of it is under way, too */
+	/* the word of it is under way, too */
+	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
 	fake_wire_hold(1);
 	nothing_comes(&q);
 	TEST_ASSERT_EQUAL_PTR(&s.region, a.conn->exports[0].region);
@@ -250,7 +260,10 @@ static void revoked_while_it_is_read(void)
 
 /* -- somebody goes -- */
 
-/* The device still writes to the memory of a consumer that is gone, and reads what may not be given back yet. */
+/*
+ * The device still writes to the memory of a consumer that is gone, and reads what may not be given
+ * back yet.
+ */
 static void consumer_goes_while_it_reads(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
@@ -288,7 +301,10 @@ static void consumer_goes_while_it_reads(void)
 	close_all(&q, &s);
 }
 
-/* Its consumer goes, and with the last user of a lane the thread that would see the end of the read. */
+/*
+ * Its consumer goes, and with the last user of a lane the thread that would see the end of the
+ * read.
+ */
 static void lane_goes_while_it_reads(void)
 {
 	const uint64_t soon_ns = 1000000000;
@@ -308,12 +324,15 @@ static void lane_goes_while_it_reads(void)
 	q.rx = NULL;
 	TEST_ASSERT_EQUAL_INT(0, vb_revoke(a.conn, s.token.handle));
 	step_control();
-	TEST_ASSERT_TRUE(vb_wake_ns(b.device) > host->now_ns(host) + soon_ns); /* a producer's thread may still poll there */
+	/* a producer's thread may still poll there */
+	TEST_ASSERT_TRUE(vb_wake_ns(b.device) > host->now_ns(host) + soon_ns);
 	vb_producer_destroy(back.tx);
 	back.tx = NULL;
-	TEST_ASSERT_EQUAL_INT(1, poll(&(struct pollfd){.fd = vb_fd(b.device), .events = POLLIN}, 1, 0));
+	TEST_ASSERT_EQUAL_INT(
+		1, poll(&(struct pollfd){.fd = vb_fd(b.device), .events = POLLIN}, 1, 0));
 	step_control();
-	TEST_ASSERT_TRUE(vb_wake_ns(b.device) < host->now_ns(host) + soon_ns); /* no descriptor tells of the end */
+	/* no descriptor tells of the end */
+	TEST_ASSERT_TRUE(vb_wake_ns(b.device) < host->now_ns(host) + soon_ns);
 	TEST_ASSERT_EQUAL_INT(0, a.n_revoked);
 	fake_wire_hold(0);
 	ends_until(a.n_revoked == 1);
@@ -378,7 +397,10 @@ static void messages_of_a_gone_consumer(void)
 	close_all(&q, &s);
 }
 
-/* One that has not gone yet is for a consumer that is gone, the next one for its successor: not in one slot. */
+/*
+ * One that has not gone yet is for a consumer that is gone, the next one for its successor: not in
+ * one slot.
+ */
 static void messages_of_two_consumers(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 8, .max_data = BYTES};
@@ -466,7 +488,10 @@ static void producers_end_by_themselves(void)
 	close_all(&q, &s);
 }
 
-/* Lanes of the peer that share a consumer: each may send as much as it has receives, and what they have too much waits. */
+/*
+ * Lanes of the peer that share a consumer: each may send as much as it has receives, and what they
+ * have too much waits.
+ */
 static void lanes_share_a_consumer(void)
 {
 	uint64_t next[5] = {0}, total = 0;
@@ -535,7 +560,10 @@ static void connection_ends_while_it_reads(void)
 	ends_close();
 }
 
-/* What waits for it has an end, and nothing of it is left out: it would not know what consumers there are. */
+/*
+ * What waits for it has an end, and nothing of it is left out: it would not know what consumers
+ * there are.
+ */
 static void peer_that_does_not_listen(void)
 {
 	const struct gantry_queue_attr attr = {.depth = 1};

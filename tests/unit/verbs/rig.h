@@ -48,7 +48,8 @@ static inline void rig_init(void)
 {
 	fake_verbs_reset();
 	memset(&rig, 0, sizeof(rig));
-	rig.patience = (struct vb_patience){.retry_count = 6, .rnr_retry_count = 5, .ack_timeout = 14};
+	rig.patience =
+		(struct vb_patience){.retry_count = 6, .rnr_retry_count = 5, .ack_timeout = 14};
 	rig.attr = (struct vb_qp_attr){.sends = 8, .recvs = 8, .inline_bytes = 64};
 	rig.rights = GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE;
 	rig.local = 1;
@@ -80,11 +81,13 @@ static inline int rig_equip(struct rig_end *end)
 	if (!rc)
 		rc = vb_pd_create(end->id->verbs, &end->pd);
 	if (!rc)
-		rc = vb_mr_create(end->pd, end->buf, sizeof(end->buf), rig.rights, rig.local, &end->mr);
+		rc = vb_mr_create(end->pd, end->buf, sizeof(end->buf), rig.rights, rig.local,
+				  &end->mr);
 	if (!rc)
 		rc = vb_channel_create(end->id->verbs, &end->channel);
 	if (!rc)
-		rc = vb_cq_create(end->id->verbs, &end->limits, attr.sends + attr.recvs, end->channel, &end->cq);
+		rc = vb_cq_create(end->id->verbs, &end->limits, attr.sends + attr.recvs,
+				  end->channel, &end->cq);
 	if (!rc)
 		rc = vb_cq_arm(&end->cq);
 	attr.cq = end->cq.cq;
@@ -110,7 +113,8 @@ static inline int rig_listen(void)
 		return rc;
 	memcpy(&to, rig_address("127.0.0.2:0"), sizeof(to));
 	to.sin_port = rdma_get_src_port(rig.listener);
-	rc = vb_id_resolve_addr(rig.a.id, rig_address("127.0.0.1:0"), (struct sockaddr *)&to, RIG_MS);
+	rc = vb_id_resolve_addr(rig.a.id, rig_address("127.0.0.1:0"), (struct sockaddr *)&to,
+				RIG_MS);
 	if (!rc)
 		rc = rig_expect(&rig.a, RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (!rc)
@@ -140,7 +144,9 @@ static inline int rig_accept(void)
 {
 	int rc = vb_id_set_patience(rig.b.id, &rig.patience);
 
-	return rc ? rc : vb_id_accept(rig.b.id, &rig.b.limits, &rig.patience, &rig.b.event, answer, sizeof(answer));
+	return rc ? rc
+		  : vb_id_accept(rig.b.id, &rig.b.limits, &rig.patience, &rig.b.event, answer,
+				 sizeof(answer));
 }
 
 static inline int rig_up(void)
@@ -213,7 +219,8 @@ static inline enum ibv_wc_status rig_do(enum ibv_wr_opcode opcode, int64_t remot
 
 	TEST_ASSERT_NOT_NULL(wr);
 	wr->opcode = opcode;
-	*wr->sg_list = (struct ibv_sge){.addr = (uintptr_t)rig.a.buf, .length = length, .lkey = rig.a.mr->lkey};
+	*wr->sg_list = (struct ibv_sge){
+		.addr = (uintptr_t)rig.a.buf, .length = length, .lkey = rig.a.mr->lkey};
 	wr->wr.rdma.remote_addr = (uintptr_t)rig.b.buf + (uint64_t)remote;
 	wr->wr.rdma.rkey = rig.b.mr->rkey;
 	TEST_ASSERT_EQUAL_INT(0, vb_qp_post(&rig.a.qp));

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rma.c - remote reads and writes: which queue pair they take, when they start and end, and how when the connection is lost. */
+/*
+ * rma.c - remote reads and writes: which queue pair they take, when they start and end, and how
+ * when the connection is lost.
+ */
 #include "unit/verbs/ends.h"
 
 #define BYTES 4096u
 #define BOTH (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE)
 
-static struct shared s; /* of a */
+static struct shared s;    /* of a */
 static struct vb_rma *rma; /* of b */
 
 void setUp(void)
@@ -86,7 +89,8 @@ static void one_doorbell_one_signal(const char *settings, enum vb_kind kind)
 	before = counters();
 	for (uint32_t i = 0; i < 16; i++)
 		TEST_ASSERT_EQUAL_INT(0, submit(i % 2 ? GANTRY_RMA_READ : GANTRY_RMA_WRITE, i, i));
-	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(GANTRY_RMA_READ, 0, 0)); /* which starts them as well */
+	/* which starts them as well */
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit(GANTRY_RMA_READ, 0, 0));
 	vb_rma_flush(rma);
 	after = counters();
 	TEST_ASSERT_EQUAL_UINT64(1, after.doorbells - before.doorbells);
@@ -174,7 +178,10 @@ static void message_behind_a_write(void)
 	close_all();
 }
 
-/* Short writes go in front of the messages that were built before them: these then share a request, behind all of their data. */
+/*
+ * Short writes go in front of the messages that were built before them: these then share a request,
+ * behind all of their data.
+ */
 static void messages_behind_their_writes(void)
 {
 	struct fake_counters before;
@@ -329,8 +336,13 @@ static void what_cannot_be(void)
 
 static int submit_noted(uint32_t slot, uint32_t length, uint64_t cookie, uint32_t number)
 {
-	const struct gantry_rma op = {.op = GANTRY_RMA_WRITE, .length = length, .local = b.bytes + slot * 64,
-				      .local_region = &b.local, .remote = s.imported, .remote_offset = slot * 64, .cookie = cookie};
+	const struct gantry_rma op = {.op = GANTRY_RMA_WRITE,
+				      .length = length,
+				      .local = b.bytes + slot * 64,
+				      .local_region = &b.local,
+				      .remote = s.imported,
+				      .remote_offset = slot * 64,
+				      .cookie = cookie};
 
 	return vb_rma_write_imm(rma, &op, number);
 }
@@ -348,7 +360,10 @@ static void expect_note(struct queue *there, uint32_t number)
 	TEST_ASSERT_EQUAL_INT(0, msg.status);
 }
 
-/* By the queue pair of messages in both cases: one request, one doorbell, and nothing before all of the data is there. */
+/*
+ * By the queue pair of messages in both cases: one request, one doorbell, and nothing before all of
+ * the data is there.
+ */
 static void note_comes_with_its_data(const char *settings)
 {
 	struct fake_counters before;
@@ -363,7 +378,8 @@ static void note_comes_with_its_data(const char *settings)
 	fake_wire_hold(1);
 	before = counters();
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(0, 64, 1, 0x01020304));
-	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 5, GANTRY_SEND_MORE)); /* which does not ride on it */
+	/* which does not ride on it */
+	TEST_ASSERT_EQUAL_INT(0, queue_send(&there, 5, GANTRY_SEND_MORE));
 	TEST_ASSERT_EQUAL_INT(0, submit_noted(1, 0, 2, 0xfffffffe)); /* of nothing */
 	TEST_ASSERT_EQUAL_UINT64(0, counters().doorbells - before.doorbells);
 	vb_rma_flush(rma);
@@ -395,7 +411,10 @@ static void note_with_a_shared_queue_pair(void)
 	note_comes_with_its_data("max_depth=16 data_qp=shared");
 }
 
-/* It is a message: not more of them than the peer takes, and all slots of a long run are posted again. */
+/*
+ * It is a message: not more of them than the peer takes, and all slots of a long run are posted
+ * again.
+ */
 static void notes_need_credit(void)
 {
 	struct queue there;
@@ -481,7 +500,10 @@ static void notes_that_cannot_be(void)
 
 /* -- loss -- */
 
-/* In flight, built and done: each ends once, and those in flight only when nothing can touch their memory any more. */
+/*
+ * In flight, built and done: each ends once, and those in flight only when nothing can touch their
+ * memory any more.
+ */
 static void all_end_when_the_connection_is_lost(void)
 {
 	open_all("max_depth=16", 16);
@@ -520,7 +542,8 @@ static void flush_of_the_dead(void)
 	fake_wire_hold(1);
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 0, 1));
 	vb_rma_flush(rma);
-	vb_pipe_fail(vb_lane_pipe(rma->lane, VB_DATA, VB_NO_LANE)); /* as the control thread does, before it tells */
+	/* as the control thread does, before it tells */
+	vb_pipe_fail(vb_lane_pipe(rma->lane, VB_DATA, VB_NO_LANE));
 	TEST_ASSERT_EQUAL_INT(0, submit(GANTRY_RMA_WRITE, 1, 2));
 	vb_rma_flush(rma);
 	expect_end(1, -ENOTCONN);
@@ -551,7 +574,10 @@ static void network_that_is_cut(void)
 	close_all();
 }
 
-/* Its owner has waited long enough, and its key is of no use any more: whoever tries loses the connection, no memory. */
+/*
+ * Its owner has waited long enough, and its key is of no use any more: whoever tries loses the
+ * connection, no memory.
+ */
 static void access_after_a_revoke(void)
 {
 	open_all("max_depth=16 revoke_timeout=1ms", 16);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rxe_link.c - soft-RoCE devices are found in a tree like that of sysfs, and asked for in the way that netlink has. */
+/*
+ * rxe_link.c - soft-RoCE devices are found in a tree like that of sysfs, and asked for in the way
+ * that netlink has.
+ */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <stdint.h>
@@ -117,7 +120,8 @@ static void request_for_a_link(void)
 	int n = rxe_request(buf, sizeof(buf), "rxe_eth0", "eth0");
 
 	TEST_ASSERT_EQUAL_INT(n, (int)head->nlmsg_len);
-	TEST_ASSERT_EQUAL_UINT16(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK), head->nlmsg_type);
+	TEST_ASSERT_EQUAL_UINT16(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK),
+				 head->nlmsg_type);
 	TEST_ASSERT_EQUAL_UINT16(NLM_F_REQUEST | NLM_F_ACK, head->nlmsg_flags);
 	p = (const char *)buf + NLMSG_HDRLEN;
 	end = (const char *)buf + n;

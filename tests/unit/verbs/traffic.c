@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic.c - random traffic between two ends, over a wire that lets go of requests one by one. Whatever the order: messages
- * come once, in order and whole, nothing is sent that finds no receive, and nothing stands still for good.
+ * traffic.c - random traffic between two ends, over a wire that lets go of requests one by one.
+ * Whatever the order: messages come once, in order and whole, nothing is sent that finds no
+ * receive, and nothing stands still for good.
  */
 #include "unit/verbs/ends.h"
 
@@ -10,7 +11,7 @@
 #define SLOT_BYTES 3000u
 #define RMAS 6u
 #define STEPS 6000u
-#define SEEDS 4u /* unless TRAFFIC_SEED says which */
+#define SEEDS 4u      /* unless TRAFFIC_SEED says which */
 #define PATIENCE 3000 /* rounds in which nothing moves */
 
 struct set {
@@ -35,9 +36,14 @@ struct way {
 struct reach {
 	struct vb_rma *rma;
 	struct end *end;
-	uint32_t base;         /* of its part of the end's local memory */
-	struct shared memory;  /* of the other end, of RMAS slots */
-	struct { int busy; enum gantry_rma_op op; uint64_t seed; uint32_t length; } slots[RMAS];
+	uint32_t base;        /* of its part of the end's local memory */
+	struct shared memory; /* of the other end, of RMAS slots */
+	struct {
+		int busy;
+		enum gantry_rma_op op;
+		uint64_t seed;
+		uint32_t length;
+	} slots[RMAS];
 	uint64_t n, done;
 };
 
@@ -75,7 +81,8 @@ static int send_one(struct way *w)
 {
 	uint64_t n = w->sent;
 	uint8_t data[SLOT_BYTES];
-	struct gantry_send send = {.imm = &n, .imm_len = 8 + (uint32_t)(n % 3) * 20, .length = length_of(n)};
+	struct gantry_send send = {
+		.imm = &n, .imm_len = 8 + (uint32_t)(n % 3) * 20, .length = length_of(n)};
 	uint8_t imm[GANTRY_IMM_MAX];
 	uint32_t slot = (uint32_t)(w->sent_regions % SLOTS);
 	int rc;
@@ -133,7 +140,9 @@ static int take(struct way *w, uint32_t max)
 static void post(struct way *w, uint32_t n)
 {
 	while (n-- && w->posted - w->taken < w->depth) {
-		const struct gantry_recv recv = {.buf = w->bufs[w->posted % w->depth], .length = SLOT_BYTES, .cookie = w->posted};
+		const struct gantry_recv recv = {.buf = w->bufs[w->posted % w->depth],
+						 .length = SLOT_BYTES,
+						 .cookie = w->posted};
 
 		TEST_ASSERT_EQUAL_INT(0, vb_post_recv(w->q.rx, &recv, 1));
 		w->posted++;
@@ -183,8 +192,10 @@ static int finish(struct reach *r)
 
 		TEST_ASSERT_EQUAL_UINT64(r->done++, done[i].cookie);
 		TEST_ASSERT_EQUAL_INT(0, done[i].status);
-		TEST_ASSERT_TRUE(filled(r->end->bytes + r->base + at, r->slots[slot].length, r->slots[slot].seed));
-		TEST_ASSERT_TRUE(filled(r->memory.bytes + at, r->slots[slot].length, r->slots[slot].seed));
+		TEST_ASSERT_TRUE(filled(r->end->bytes + r->base + at, r->slots[slot].length,
+					r->slots[slot].seed));
+		TEST_ASSERT_TRUE(
+			filled(r->memory.bytes + at, r->slots[slot].length, r->slots[slot].seed));
 		r->slots[slot].busy = 0;
 	}
 	return n;
@@ -213,7 +224,8 @@ static void open_lane(uint32_t lane)
 		struct reach *r = &reaches[2 * lane + i];
 
 		r->rma = rma_open(r->end, lane, set.depth < 4 ? 1 : 4);
-		share_begin(&r->memory, i ? &a : &b, r->end, RMAS * SLOT_BYTES, GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
+		share_begin(&r->memory, i ? &a : &b, r->end, RMAS * SLOT_BYTES,
+			    GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE);
 	}
 }
 
@@ -276,7 +288,8 @@ static int drain(struct way *w)
 static int is_drained(void)
 {
 	for (uint32_t i = 0; i < 2 * LANES; i++)
-		if (ways[i].taken != ways[i].sent || ways[i].ended_regions != ways[i].sent_regions ||
+		if (ways[i].taken != ways[i].sent ||
+		    ways[i].ended_regions != ways[i].sent_regions ||
 		    reaches[i].done != reaches[i].n)
 			return 0;
 	return 1;
@@ -298,7 +311,8 @@ static void drain_all(void)
 /* And afterwards as many can be sent as there are receives. */
 static void fill_up(struct way *w)
 {
-	const uint32_t window = queue_pipe(&w->q)->window, most = w->depth < window ? w->depth : window;
+	const uint32_t window = queue_pipe(&w->q)->window,
+		       most = w->depth < window ? w->depth : window;
 	uint32_t sent = 0;
 
 	post(w, w->depth);
@@ -373,7 +387,11 @@ static void one_at_a_time(void)
 
 static void ends_of_different_depth(void)
 {
-	run((struct set){.of_a = "max_depth=5", .of_b = "max_depth=11", .depth = 5, .deeper = 11, .max_inline = 512});
+	run((struct set){.of_a = "max_depth=5",
+			 .of_b = "max_depth=11",
+			 .depth = 5,
+			 .deeper = 11,
+			 .max_inline = 512});
 }
 
 static void nothing_inline(void)
@@ -394,18 +412,27 @@ static void shared_with_data(void)
 /* Counters go round. */
 static void wrap(void)
 {
-	run((struct set){.both = "max_depth=16", .depth = 16, .max_inline = 512, .start = UINT32_MAX - 300,
+	run((struct set){.both = "max_depth=16",
+			 .depth = 16,
+			 .max_inline = 512,
+			 .start = UINT32_MAX - 300,
 			 .requests = UINT32_MAX - 200});
 }
 
 static void wrap_of_odd_depth(void)
 {
-	run((struct set){.both = "max_depth=10", .depth = 10, .start = UINT32_MAX - 300, .requests = UINT32_MAX - 300});
+	run((struct set){.both = "max_depth=10",
+			 .depth = 10,
+			 .start = UINT32_MAX - 300,
+			 .requests = UINT32_MAX - 300});
 }
 
 static void half_a_wrap(void)
 {
-	run((struct set){.both = "max_depth=7", .depth = 7, .start = (1u << 31) - 300, .requests = (1u << 31) - 200});
+	run((struct set){.both = "max_depth=7",
+			 .depth = 7,
+			 .start = (1u << 31) - 300,
+			 .requests = (1u << 31) - 200});
 }
 
 static void wrap_of_the_half(void)
